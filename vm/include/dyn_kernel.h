@@ -1,0 +1,45 @@
+/* The kernel ABI: what compiled code and the VM agree on. C, no C++ types. */
+#ifndef DYN_KERNEL_H
+#define DYN_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A generated kernel computes the units [begin, end) of its parallel extent; the VM splits the extent over threads, and any
+ * split gives the same bits.
+ *   buffers  data pointers in the order of the kernel's row: inputs, then outputs; never null for a non-empty tensor
+ *   scalars  dims and scalar values in the order of the kernel's row
+ *   scratch  scratchBytes of this call, 64-byte aligned, private to the calling thread (null when scratchBytes is 0)
+ * Returns 0, or a DynKernelFault, which the VM turns into an error naming the operation. */
+typedef int32_t (*DynKernelFunction)(void* const* buffers, const int64_t* scalars, int64_t begin, int64_t end, void* scratch);
+
+enum DynKernelFault {
+  DYN_KERNEL_OK = 0,
+  DYN_KERNEL_INDEX_OUT_OF_RANGE = 1,
+  DYN_KERNEL_DIVISION_BY_ZERO = 2,
+  DYN_KERNEL_BAD_VALUE = 3
+};
+
+/* A GEMM micro-kernel: C[rows, columns] (+)= A[rows, depth] * B, rows = 1..maxRows of its family.
+ *   a        row-major, leadingA elements from row to row
+ *   b        one packed panel [depth][panelWidth]
+ *   c        row-major, leadingC elements from row to row; only the first `columns` (1..panelWidth) are written
+ *   accumulate  0: C is overwritten; 1: added to
+ * One function per row count, so a family is an array of maxRows pointers: family[rows - 1]. */
+typedef void (*DynGemmMicroKernel)(int64_t depth, const float* a, int64_t leadingA, const float* b, float* c, int64_t leadingC,
+                                   int64_t columns, int32_t accumulate);
+
+typedef struct DynGemmFamily {
+  int32_t maxRows;
+  int32_t panelWidth;                     /* a multiple of 8 */
+  const DynGemmMicroKernel* microKernels; /* maxRows entries */
+} DynGemmFamily;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
