@@ -15,6 +15,10 @@ add_library(dyn_settings INTERFACE)
 target_include_directories(dyn_settings INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(dyn_settings INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
                                               -fno-math-errno -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 warns of overlaps and dangling pointers inside its own std::string (GCC bugs 105329, 105651).
+  target_compile_options(dyn_settings INTERFACE -Wno-restrict -Wno-dangling-pointer)
+endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_definitions(dyn_settings INTERFACE DYN_VERIFY_EACH=1)
 endif()
