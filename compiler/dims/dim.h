@@ -51,9 +51,9 @@ class Dim {
   // The constant's value, or nullopt.
   std::optional<int64_t> constant() const;
   bool isConstant(int64_t value) const { return constant() == value; }
-  SymbolId symbol() const;               // precondition: isSymbol()
-  std::span<const Dim> operands() const; // add/mul: n-ary, sorted; floorDiv...: two
-  uint32_t id() const;                   // dense id in its context: a deterministic order
+  SymbolId symbol() const;                // precondition: isSymbol()
+  std::span<const Dim> operands() const;  // add/mul: n-ary, sorted; floorDiv...: two
+  uint32_t id() const;                    // dense id in its context: a deterministic order
   DimContext& context() const;
 
   // "2*n + 1", "floordiv(n, 2)", "min(a, b)", "?3". Parsed back by parseDim().
@@ -74,7 +74,7 @@ Dim operator*(Dim a, int64_t b);
 Dim operator*(int64_t a, Dim b);
 Dim floorDiv(Dim a, Dim b);  // toward minus infinity
 Dim ceilDiv(Dim a, Dim b);
-Dim mod(Dim a, Dim b);       // a - b*floorDiv(a, b): has the sign of b
+Dim mod(Dim a, Dim b);  // a - b*floorDiv(a, b): has the sign of b
 Dim min(Dim a, Dim b);
 Dim max(Dim a, Dim b);
 
@@ -96,7 +96,7 @@ class DimContext {
 
   uint32_t symbolCount() const;
   Dim symbolById(SymbolId id) const;
-  std::string symbolName(SymbolId id) const;          // "seq" or "?3"
+  std::string symbolName(SymbolId id) const;  // "seq" or "?3"
   bool isAnonymous(SymbolId id) const;
   const std::string& symbolReason(SymbolId id) const;  // where it came from; never empty
   void setSymbolReason(SymbolId id, std::string reason);

@@ -25,7 +25,7 @@ enum class Answer : uint8_t { no, yes, unknown };
 const char* toString(Answer answer);
 
 struct Reason {
-  std::string text;   // "operator rule: Add needs equal dims", "model names the dim", "user: --dim seq=1..512"
+  std::string text;  // "operator rule: Add needs equal dims", "model names the dim", "user: --dim seq=1..512"
   SourcePlace place;  // node or line, when there is one
 };
 
@@ -34,12 +34,12 @@ const char* toString(FactKind kind);
 
 struct Fact {
   FactKind kind;
-  Dim a, b;                                  // equal: a == b; equalProduct: a == b as products; others: a
-  std::optional<int64_t> low, high;          // range, inclusive
-  int64_t multiple = 1;                      // multipleOf
-  std::vector<int64_t> likely;               // likely values, most frequent first
+  Dim a, b;                          // equal: a == b; equalProduct: a == b as products; others: a
+  std::optional<int64_t> low, high;  // range, inclusive
+  int64_t multiple = 1;              // multipleOf
+  std::vector<int64_t> likely;       // likely values, most frequent first
   Reason reason;
-  std::string toString() const;              // "seq in 1..512 (user: --dim seq=1..512)"
+  std::string toString() const;  // "seq in 1..512 (user: --dim seq=1..512)"
 };
 
 struct Interval {
@@ -50,7 +50,8 @@ class DimSolver {
  public:
   explicit DimSolver(DimContext& context);
   ~DimSolver();
-  DimSolver(const DimSolver& other);  // a copy learns on its own: a specialised clone never leaks its facts back
+  DimSolver(
+      const DimSolver& other);  // a copy learns on its own: a specialised clone never leaks its facts back
   DimSolver& operator=(const DimSolver&) = delete;
 
   // Each returns an error (shapeMismatch, naming both reasons) when the new fact contradicts what is known; the solver then keeps
@@ -64,7 +65,7 @@ class DimSolver {
   Answer equal(Dim a, Dim b) const;
   Answer lessEqual(Dim a, Dim b) const;
   Answer divides(int64_t divisor, Dim a) const;
-  Answer equalShapes(const Shape& a, const Shape& b) const;        // rank and each dim
+  Answer equalShapes(const Shape& a, const Shape& b) const;  // rank and each dim
   Answer equalElementCount(const Shape& a, const Shape& b) const;
   Interval interval(Dim a) const;
   // The representative form: every symbol replaced by its class's representative (a constant where known, else a named symbol

@@ -17,12 +17,18 @@ int exitCode(DiagnosticId id) {
   if (id == DiagnosticId::resultsDiffer) return 3;
   switch (diagnosticRow(id).kind) {
     case FaultKind::user:
-    case FaultKind::limit: return 1;
-    case FaultKind::usage: return 2;
-    case FaultKind::unsupported: return 4;
-    case FaultKind::internal: return 70;
-    case FaultKind::timeout: return 124;
-    case FaultKind::cancelled: return 130;
+    case FaultKind::limit:
+      return 1;
+    case FaultKind::usage:
+      return 2;
+    case FaultKind::unsupported:
+      return 4;
+    case FaultKind::internal:
+      return 70;
+    case FaultKind::timeout:
+      return 124;
+    case FaultKind::cancelled:
+      return 130;
   }
   return 70;
 }
@@ -38,8 +44,8 @@ std::string SourcePlace::toString() const {
 
 std::string Diagnostic::toString() const {
   static constexpr const char* kSeverity[] = {"error", "warning", "note"};
-  std::string text = std::string(kSeverity[static_cast<int>(severity)]) + "[" + std::string(diagnosticRow(id).code) +
-                     "]: " + message;
+  std::string text = std::string(kSeverity[static_cast<int>(severity)]) + "[" +
+                     std::string(diagnosticRow(id).code) + "]: " + message;
   if (place.known()) text += "\n  at " + place.toString();
   for (const std::string& note : notes) text += "\n  note: " + note;
   return text;

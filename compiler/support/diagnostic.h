@@ -22,8 +22,8 @@ enum class Severity { error, warning, note };
 
 struct DiagnosticRow {
   DiagnosticId id;
-  std::string_view name;     // "shapeMismatch"
-  std::string_view code;     // "E0203"
+  std::string_view name;  // "shapeMismatch"
+  std::string_view code;  // "E0203"
   FaultKind kind;
   std::string_view summary;  // one sentence
 };
@@ -37,7 +37,7 @@ int exitCode(DiagnosticId id);
 struct Diagnostic {
   DiagnosticId id = DiagnosticId::internalError;
   Severity severity = Severity::error;
-  std::string message;             // one sentence, names values: "dim 1: 2 vs 3"
+  std::string message;  // one sentence, names values: "dim 1: 2 vs 3"
   SourcePlace place;
   std::vector<std::string> notes;  // what was known, what to do
   std::string op;                  // operator concerned, if any: "Conv"

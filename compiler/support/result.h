@@ -45,15 +45,30 @@ class [[nodiscard]] Result {
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
-  T& value() & { assert(ok()); return std::get<0>(state_); }
-  const T& value() const& { assert(ok()); return std::get<0>(state_); }
-  T&& value() && { assert(ok()); return std::get<0>(std::move(state_)); }
+  T& value() & {
+    assert(ok());
+    return std::get<0>(state_);
+  }
+  const T& value() const& {
+    assert(ok());
+    return std::get<0>(state_);
+  }
+  T&& value() && {
+    assert(ok());
+    return std::get<0>(std::move(state_));
+  }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
-  const Diagnostic& error() const { assert(!ok()); return std::get<1>(state_).diagnostic; }
-  Error takeError() { assert(!ok()); return std::get<1>(std::move(state_)); }
+  const Diagnostic& error() const {
+    assert(!ok());
+    return std::get<1>(state_).diagnostic;
+  }
+  Error takeError() {
+    assert(!ok());
+    return std::get<1>(std::move(state_));
+  }
 
  private:
   std::variant<T, Error> state_;
@@ -66,8 +81,14 @@ class [[nodiscard]] Result<void> {
   Result(Error error) : error_(std::move(error)), failed_(true) {}
   bool ok() const { return !failed_; }
   explicit operator bool() const { return ok(); }
-  const Diagnostic& error() const { assert(failed_); return error_.diagnostic; }
-  Error takeError() { assert(failed_); return std::move(error_); }
+  const Diagnostic& error() const {
+    assert(failed_);
+    return error_.diagnostic;
+  }
+  Error takeError() {
+    assert(failed_);
+    return std::move(error_);
+  }
 
  private:
   Error error_;
@@ -83,10 +104,10 @@ using Status = Result<void>;
   if (!tmp.ok()) return tmp.takeError();       \
   declaration = std::move(tmp).value()
 #define DYN_TRY(declaration, ...) DYN_TRY_(DYN_CONCAT(dynTry, __LINE__), declaration, (__VA_ARGS__))
-#define DYN_CHECK(...)                                        \
-  do {                                                        \
-    auto dynCheck = (__VA_ARGS__);                            \
-    if (!dynCheck.ok()) return dynCheck.takeError();          \
+#define DYN_CHECK(...)                               \
+  do {                                               \
+    auto dynCheck = (__VA_ARGS__);                   \
+    if (!dynCheck.ok()) return dynCheck.takeError(); \
   } while (0)
 
 }  // namespace dyn

@@ -15,7 +15,8 @@ extern "C" {
  *   scalars  dims and scalar values in the order of the kernel's row
  *   scratch  scratchBytes of this call, 64-byte aligned, private to the calling thread (null when scratchBytes is 0)
  * Returns 0, or a DynKernelFault, which the VM turns into an error naming the operation. */
-typedef int32_t (*DynKernelFunction)(void* const* buffers, const int64_t* scalars, int64_t begin, int64_t end, void* scratch);
+typedef int32_t (*DynKernelFunction)(void* const* buffers, const int64_t* scalars, int64_t begin, int64_t end,
+                                     void* scratch);
 
 enum DynKernelFault {
   DYN_KERNEL_OK = 0,
@@ -30,8 +31,8 @@ enum DynKernelFault {
  *   c        row-major, leadingC elements from row to row; only the first `columns` (1..panelWidth) are written
  *   accumulate  0: C is overwritten; 1: added to
  * One function per row count, so a family is an array of maxRows pointers: family[rows - 1]. */
-typedef void (*DynGemmMicroKernel)(int64_t depth, const float* a, int64_t leadingA, const float* b, float* c, int64_t leadingC,
-                                   int64_t columns, int32_t accumulate);
+typedef void (*DynGemmMicroKernel)(int64_t depth, const float* a, int64_t leadingA, const float* b, float* c,
+                                   int64_t leadingC, int64_t columns, int32_t accumulate);
 
 typedef struct DynGemmFamily {
   int32_t maxRows;

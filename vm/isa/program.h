@@ -13,8 +13,8 @@ namespace dyn::vm {
 
 // One dim of the contract at the border: a constant, or an expression over named symbols kept as text ("seq", "2*seq + 1", "?3").
 struct ContractDim {
-  int64_t value = -1;  // ≥ 0: constant
-  std::string text;    // else the expression
+  int64_t value = -1;                               // ≥ 0: constant
+  std::string text;                                 // else the expression
   int64_t low = 0, high = INT64_MAX, multiple = 1;  // declared bounds of a symbol dim
 };
 
@@ -35,12 +35,13 @@ struct ContractValue {
 
 struct PlaceRow {
   uint32_t codePosition = 0;  // first word this row holds for, up to the next row
-  uint32_t string = 0;        // index into Program::strings: what the user sees ("node /layer.0/MatMul (MatMul)")
+  uint32_t string = 0;  // index into Program::strings: what the user sees ("node /layer.0/MatMul (MatMul)")
 };
 
 struct Function {
   std::string name;  // "main", "init", "main.loop1"
-  uint32_t scalarCount = 0, objectCount = 0;  // registers; parameters arrive in object registers 0..parameterCount-1
+  uint32_t scalarCount = 0,
+           objectCount = 0;  // registers; parameters arrive in object registers 0..parameterCount-1
   uint32_t parameterCount = 0, resultCount = 0;
   std::vector<int32_t> code;
   std::vector<PlaceRow> places;  // ascending codePosition
@@ -48,7 +49,7 @@ struct Function {
 
 // A generated kernel: its code is found under `symbol` in the module's object code or by the host's resolver.
 struct KernelRow {
-  std::string name;    // what profiles show: "fused_add_gelu"
+  std::string name;  // what profiles show: "fused_add_gelu"
   std::string symbol;
   uint32_t bufferCount = 0, outputCount = 0, scalarCount = 0;  // the last outputCount buffers are written
   uint64_t scratchBytes = 0;

@@ -1,0 +1,210 @@
+// Loop IR expressions: typed scalars over loop variables, dims, buffer elements and uninterpreted functions.
+//
+// An Expr is a handle to an interned, immutable node of a LoopContext; structural equality is pointer equality. Index arithmetic is i64
+// and simplified on building (constants, x+0, x*1, x*0, floordiv/mod by 1); real arithmetic is never reassociated.
+//
+//   Expr i = c.variable("i"), x = c.load(a, {i, j});
+//   Expr y = select(x > c.real(0, Dtype::f32), x, c.real(0, Dtype::f32));      → "select(a[i, j] > 0, a[i, j], 0)"
+//
+// Semantics, once for all back ends and the interpreter:
+// - Every node has a dtype. Binary operands have the same dtype (no implicit conversion); comparisons give boolean.
+// - Integers wrap at their width; floorDiv and mod round toward minus infinity (mod has the divisor's sign); div truncates; rem has the dividend's
+//   sign. Integer division by zero in a kernel is a fault DYN_KERNEL_DIVISION_BY_ZERO. Shifts by >= width give 0 (shr of a negative: -1).
+// - f16, bf16 and f8 values: each operation computes in f32 (f64 stays f64) and rounds to its dtype.
+// - min/max propagate NaN. select evaluates only what it needs where a load could be out of range: loads under a select are guarded.
+// - Reductions combine in index order, but an implementation may use several partial accumulators for real sums, fixed by the loop's
+//   extent alone (never by threads), so the same shape gives the same bits.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/dims/dim.h"
+#include "compiler/ir/dtype.h"
+#include "compiler/support/result.h"
+
+namespace dyn::loop {
+
+class LoopContext;
+struct ExprNode;
+struct Buffer;
+struct UninterpretedFunction;
+
+enum class ExprKind : uint8_t {
+  intConstant,
+  realConstant,
+  variable,
+  dim,
+  load,
+  call /* of an uninterpreted function */,
+  unary,
+  binary,
+  select,
+  cast,
+  reduce,
+};
+
+// X-macro lists give enum, text and arity in one place.
+#define DYN_LOOP_UNARY(X)                                                                                  \
+  X(neg)                                                                                                   \
+  X(abs) X(logicalNot) X(bitNot) X(sign) X(floor) X(ceil) X(round) /* half to even */ X(trunc) X(sqrt)     \
+      X(exp) X(log) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) \
+          X(atanh) X(erf) X(isNan) X(isInf)
+#define DYN_LOOP_BINARY(X)                                                                            \
+  X(add)                                                                                              \
+  X(sub) X(mul) X(div) X(floorDiv) X(mod) X(rem) X(min) X(max) X(pow) X(equal) X(notEqual) X(less)    \
+      X(lessEqual) X(logicalAnd) X(logicalOr) X(logicalXor) X(bitAnd) X(bitOr) X(bitXor) X(shiftLeft) \
+          X(shiftRight)
+#define DYN_LOOP_REDUCE(X) X(sum) X(product) X(minimum) X(maximum) X(logicalAnd) X(logicalOr)
+
+enum class UnaryOp : uint8_t {
+#define X(name) name,
+  DYN_LOOP_UNARY(X)
+#undef X
+};
+enum class BinaryOp : uint8_t {
+#define X(name) name,
+  DYN_LOOP_BINARY(X)
+#undef X
+};
+enum class ReduceOp : uint8_t {
+#define X(name) name,
+  DYN_LOOP_REDUCE(X)
+#undef X
+};
+const char* toString(UnaryOp op);
+const char* toString(BinaryOp op);
+const char* toString(ReduceOp op);
+
+class Expr {
+ public:
+  Expr() = default;
+  explicit operator bool() const { return node_ != nullptr; }
+  bool same(const Expr& other) const { return node_ == other.node_; }  // == builds a comparison
+
+  ExprKind kind() const;
+  Dtype dtype() const;
+  uint32_t id() const;  // dense within the context
+  std::span<const Expr> operands()
+      const;  // load: indices; call: arguments; reduce: extents of its variables, then the body
+  int64_t intValue() const;                       // intConstant
+  double realValue() const;                       // realConstant
+  Dim dimValue() const;                           // dim
+  const std::string& name() const;                // variable
+  const Buffer* buffer() const;                   // load
+  const UninterpretedFunction* function() const;  // call
+  UnaryOp unaryOp() const;
+  BinaryOp binaryOp() const;
+  ReduceOp reduceOp() const;
+  std::span<const Expr> reduceVariables() const;
+  LoopContext& context() const;
+  std::string toString() const;
+
+ private:
+  friend class LoopContext;
+  explicit Expr(const ExprNode* node) : node_(node) {}
+  const ExprNode* node_ = nullptr;
+};
+
+// Facts an uninterpreted function carries; the prover uses them, nothing else knows what the function computes.
+struct FunctionFacts {
+  Expr low, high;         // value range, inclusive; null = unknown
+  bool monotone = false;  // non-decreasing in its (single) argument
+  bool injective = false;
+  int64_t multipleOf = 1;
+  const UninterpretedFunction* inverseOf = nullptr;
+  const UninterpretedFunction* prefixSumOf = nullptr;  // f(i) = sum of g(j), j < i
+};
+
+enum class FunctionBacking : uint8_t {
+  dimExpression,
+  array /* an i64/i32 buffer computed by a prelude */,
+  pointerArray
+};
+
+// A bound or index that is data of the run: a ragged extent s(b), the rows of tree level t, CSR column indexes.
+struct UninterpretedFunction {
+  std::string name;
+  int arity = 0;
+  FunctionBacking backing = FunctionBacking::dimExpression;
+  Dim dim;                        // dimExpression (arity 0)
+  const Buffer* array = nullptr;  // array: f(i, ...) = array[i, ...]
+  FunctionFacts facts;
+};
+
+enum class BufferRole : uint8_t { input, output, scratch };
+
+// A dense row-major array of the kernel: a parameter, or scratch private to a unit.
+struct Buffer {
+  std::string name;
+  Dtype dtype = Dtype::f32;
+  std::vector<Expr> shape;
+  BufferRole role = BufferRole::input;
+};
+
+// Owns expressions, buffers and functions; one per kernel being built.
+class LoopContext {
+ public:
+  explicit LoopContext(DimContext& dims);
+  ~LoopContext();
+  LoopContext(const LoopContext&) = delete;
+  LoopContext& operator=(const LoopContext&) = delete;
+
+  Expr integer(int64_t value, Dtype dtype = Dtype::i64);
+  Expr boolean(bool value);
+  Expr real(double value, Dtype dtype);
+  Expr number(double value, Dtype dtype);  // integer or real constant, as the dtype demands
+  Expr variable(const std::string& hint);  // a fresh i64 variable; unique name
+  Expr variable(const std::string& hint, Dtype dtype);
+  Expr namedVariable(const std::string& name, Dtype dtype);  // parser: exactly this name
+  Expr dim(Dim dim);  // its run-time value, i64; constants become integer()
+  Expr load(const Buffer* buffer, std::vector<Expr> index);
+  Expr call(const UninterpretedFunction* function, std::vector<Expr> arguments);
+  Expr unary(UnaryOp op, Expr a);
+  Expr binary(BinaryOp op, Expr a, Expr b);
+  Expr select(Expr condition, Expr ifTrue, Expr ifFalse);
+  Expr cast(Expr a,
+            Dtype dtype);  // integers wrap; real → integer truncates, saturates, NaN → 0; to boolean: != 0
+  // Combines body over all values 0 <= variables[k] < extents[k]; empty: the operation's neutral element (min: +inf or the largest integer).
+  Expr reduce(ReduceOp op, std::vector<Expr> variables, std::vector<Expr> extents, Expr body);
+
+  const Buffer* buffer(std::string name, Dtype dtype, std::vector<Expr> shape, BufferRole role);
+  const UninterpretedFunction* function(UninterpretedFunction function);
+  DimContext& dims() const;
+
+  // Rebuilds `root` with expressions replaced (by node id); iterative, each shared node once.
+  Expr substitute(Expr root, const std::function<Expr(Expr)>& replacement);
+
+ private:
+  friend class Expr;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+Expr operator+(Expr a, Expr b);
+Expr operator-(Expr a, Expr b);
+Expr operator*(Expr a, Expr b);
+Expr operator/(Expr a, Expr b);  // div
+Expr floorDiv(Expr a, Expr b);
+Expr mod(Expr a, Expr b);
+Expr min(Expr a, Expr b);
+Expr max(Expr a, Expr b);
+Expr operator==(Expr a, Expr b);
+Expr operator!=(Expr a, Expr b);
+Expr operator<(Expr a, Expr b);
+Expr operator<=(Expr a, Expr b);
+Expr operator>(Expr a, Expr b);
+Expr operator>=(Expr a, Expr b);
+Expr operator&&(Expr a, Expr b);
+Expr operator||(Expr a, Expr b);
+Expr operator!(Expr a);
+Expr select(Expr condition, Expr ifTrue, Expr ifFalse);
+Expr operator+(Expr a, int64_t b);
+Expr operator-(Expr a, int64_t b);
+Expr operator*(Expr a, int64_t b);
+
+}  // namespace dyn::loop
