@@ -19,7 +19,7 @@ clean_tree() {
   plant compiler/dims/dim.h '// A dim.'
   plant compiler/codegen/emit.cpp '#include <llvm/IR/Module.h>' '#include "vm/include/dyn_kernel.h"'
   plant compiler/passes/common_subexpressions.cpp '#include "compiler/ops/op.h"'
-  plant vm/include/dyn_kernel.h '#include <stddef.h>'
+  plant vm/include/dyn_kernel.h '#include <stddef.h>' '#include "dyn_dtype.def"'
   plant ui/views/dock.cpp '#include <QDockWidget>' '#include "app/session/session.h"'
   plant tests/unit/ir/op_test.cpp '#include <gtest/gtest.h>' '#include "compiler/ir/op.h"'
 }
