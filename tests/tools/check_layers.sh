@@ -27,8 +27,8 @@ compiler/kernel    : compiler..passes    vm/include vm/isa
 compiler/codegen   : compiler..kernel    vm/include vm/isa
 compiler/lower     : compiler..codegen   vm/include vm/isa
 compiler/driver    : compiler..lower     vm/include vm/isa
-frontends/text     : compiler..ops
-frontends/onnx     : compiler..ops
+frontends/text     : compiler..ops       vm/include
+frontends/onnx     : compiler..ops       vm/include
 app/session        : compiler..driver    frontends/text frontends/onnx vm/include
 app/repl           : app/session compiler/support
 app/batch          : app/session compiler/support
@@ -112,6 +112,7 @@ awk -v levels="$levels" -v folder_table="$(folders)" -v library_table="$(librari
   function checkInclude(name,    target) {
     if (name ~ /(^|\/)moc_|\.moc$/) return  # made by Qt
     if (folder == "vm/include" && name !~ /\//) return  # public headers are installed side by side, without the root
+    if (name ~ /\// && name !~ /^(vm|compiler|frontends|app|ui|samples|tests)\//) { checkLibrary(name); return }
     if (name !~ /\//) { complain(FNR, "include from the root of the repository: \"" name "\""); return }
     target = folderOf(name)
     if (target == folder) return
