@@ -136,7 +136,8 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
     // after the loop
     ended_ = false;
     code_.bind(state->end);
-    for (size_t k = 0; k < carriedCount; ++k) DYN_CHECK(bindFromObject(self->results[k].type, state->carried[k]));
+    for (size_t k = 0; k < carriedCount; ++k)
+      DYN_CHECK(bindFromObject(self->results[k].type, state->carried[k]));
     for (size_t k = 0; k < state->scans.size(); ++k) {
       const ValueDef& result = self->results[carriedCount + k];
       std::vector<int32_t> elementShape;
@@ -151,8 +152,8 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
         elementShape.push_back(scalar);
       }
       const int32_t stacked = define(result.id);
-      code_.emit(Opcode::callBuiltin, program_.builtin("list_stack"), List{stacked}, List{state->scans[k]}, List(elementShape),
-                 List{0, static_cast<int32_t>(result.type.dtype())});
+      code_.emit(Opcode::callBuiltin, program_.builtin("list_stack"), List{stacked}, List{state->scans[k]},
+                 List(elementShape), List{0, static_cast<int32_t>(result.type.dtype())});
       code_.emit(Opcode::kill, state->scans[k]);
       freeObjects_.push_back(state->scans[k]);
       DYN_CHECK(bindFromObject(result.type, stacked));
@@ -164,7 +165,8 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
     if (ended_) return makeError(DiagnosticId::internalError, "a tail call inside a loop");
     DYN_TRY(int32_t next, element(region.results[0], 0));
     code_.emit(Opcode::move, state->condition, next);
-    if (auto it = objects_.find(region.results[0]); it != objects_.end() && !borrowed_.count(region.results[0])) {
+    if (auto it = objects_.find(region.results[0]);
+        it != objects_.end() && !borrowed_.count(region.results[0])) {
       code_.emit(Opcode::kill, it->second);
       freeObjects_.push_back(it->second);
       objects_.erase(it);
@@ -223,7 +225,8 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
     const ValueId captured = op.operands[i + 1];
     if (auto lazy = lazy_.find(captured); lazy != lazy_.end()) {
       lazy_[p.id] = lazy->second;
-      if (auto made = materialised_.find(captured); made != materialised_.end()) materialised_[p.id] = made->second;
+      if (auto made = materialised_.find(captured); made != materialised_.end())
+        materialised_[p.id] = made->second;
       continue;
     }
     DYN_TRY(int32_t from, object(captured));

@@ -50,7 +50,8 @@ Result<int32_t> DimEmitter::emit(Dim root) {
     } else if (dim.isSymbol()) {
       auto it = symbols_.find(dim.symbol());
       if (it == symbols_.end())
-        return makeError(DiagnosticId::internalError, "the dim " + dim.toString() + " has no value where it is needed (" +
+        return makeError(DiagnosticId::internalError, "the dim " + dim.toString() +
+                                                          " has no value where it is needed (" +
                                                           dim.context().symbolReason(dim.symbol()) + ")");
       scalar = it->second;
     } else if (dim.isInvalid()) {
@@ -67,14 +68,29 @@ Result<int32_t> DimEmitter::emit(Dim root) {
       for (Dim operand : dim.operands()) parts.push_back(computed_.at(operand.id()));
       Opcode opcode = Opcode::add;
       switch (dim.kind()) {
-        case DimKind::add: opcode = Opcode::add; break;
-        case DimKind::mul: opcode = Opcode::mul; break;
-        case DimKind::floorDiv: opcode = Opcode::floorDiv; break;
-        case DimKind::ceilDiv: opcode = Opcode::ceilDiv; break;
-        case DimKind::mod: opcode = Opcode::mod; break;
-        case DimKind::min: opcode = Opcode::minimum; break;
-        case DimKind::max: opcode = Opcode::maximum; break;
-        default: return makeError(DiagnosticId::internalError, "no instruction for the dim " + dim.toString());
+        case DimKind::add:
+          opcode = Opcode::add;
+          break;
+        case DimKind::mul:
+          opcode = Opcode::mul;
+          break;
+        case DimKind::floorDiv:
+          opcode = Opcode::floorDiv;
+          break;
+        case DimKind::ceilDiv:
+          opcode = Opcode::ceilDiv;
+          break;
+        case DimKind::mod:
+          opcode = Opcode::mod;
+          break;
+        case DimKind::min:
+          opcode = Opcode::minimum;
+          break;
+        case DimKind::max:
+          opcode = Opcode::maximum;
+          break;
+        default:
+          return makeError(DiagnosticId::internalError, "no instruction for the dim " + dim.toString());
       }
       scalar = parts[0];
       for (size_t i = 1; i < parts.size(); ++i) {

@@ -35,7 +35,8 @@ Result<int32_t> FunctionLowering::object(ValueId value) {
   if (auto it = objects_.find(value); it != objects_.end()) return it->second;
   auto lazy = lazy_.find(value);
   if (lazy == lazy_.end())
-    return makeError(DiagnosticId::internalError, "value %" + module_.context->valueName(value) + " has no register");
+    return makeError(DiagnosticId::internalError,
+                     "value %" + module_.context->valueName(value) + " has no register");
   if (lazy->second.scalar >= 0) {
     const int32_t made = nextObject_++;  // made anew at each use: a use may stand in a branch
     code_.emit(Opcode::fromScalar, made, static_cast<int32_t>(Dtype::i64), lazy->second.scalar);
@@ -66,10 +67,12 @@ std::optional<Contents> FunctionLowering::contents(ValueId value) const {
   auto lazy = lazy_.find(value);
   if (lazy == lazy_.end() || !lazy->second.op) return std::nullopt;
   if (const HostTensor* tensor = lazy->second.op->attributes.tensor("value")) {
-    const bool small = tensor->elementCount() <= 1024 && (isInteger(tensor->dtype()) || tensor->dtype() == Dtype::boolean);
+    const bool small =
+        tensor->elementCount() <= 1024 && (isInteger(tensor->dtype()) || tensor->dtype() == Dtype::boolean);
     if (!small) return std::nullopt;
     Contents known;
-    for (int64_t i = 0; i < tensor->elementCount(); ++i) known.push_back(module_.context->dims().constant(tensor->intAt(i)));
+    for (int64_t i = 0; i < tensor->elementCount(); ++i)
+      known.push_back(module_.context->dims().constant(tensor->intAt(i)));
     return known;
   }
   return lazy->second.op->attributes.dims("value");
@@ -81,8 +84,10 @@ const HostTensor* FunctionLowering::constant(ValueId value) const {
 }
 
 Result<int32_t> FunctionLowering::element(ValueId value, int64_t index) {
-  if (auto lazy = lazy_.find(value); lazy != lazy_.end() && lazy->second.scalar >= 0 && index == 0) return lazy->second.scalar;
-  if (std::optional<Contents> known = contents(value); known && index < static_cast<int64_t>(known->size()) && (*known)[index])
+  if (auto lazy = lazy_.find(value); lazy != lazy_.end() && lazy->second.scalar >= 0 && index == 0)
+    return lazy->second.scalar;
+  if (std::optional<Contents> known = contents(value);
+      known && index < static_cast<int64_t>(known->size()) && (*known)[index])
     return dims_.emit((*known)[index]);
   DYN_TRY(int32_t from, object(value));
   const int32_t at = dims_.emitConstant(index);
@@ -143,8 +148,10 @@ Status FunctionLowering::bindParameters(const Function& function, Entry entry) {
     objects_[p.id] = static_cast<int32_t>(i);
     if (!p.type.isTensor()) continue;
     if (entry == Entry::main) {
-      const std::string what = "input '" + module_.context->valueName(p.id) + "' must be " + p.type.toString();
-      code_.emit(Opcode::checkTensor, static_cast<int32_t>(i), static_cast<int32_t>(p.type.dtype()), p.type.rank(), program_.string(what));
+      const std::string what =
+          "input '" + module_.context->valueName(p.id) + "' must be " + p.type.toString();
+      code_.emit(Opcode::checkTensor, static_cast<int32_t>(i), static_cast<int32_t>(p.type.dtype()),
+                 p.type.rank(), program_.string(what));
     }
     DYN_CHECK(bindFromObject(p.type, static_cast<int32_t>(i)));
   }
@@ -158,12 +165,14 @@ Status FunctionLowering::bindParameters(const Function& function, Entry entry) {
       const Dim d = p.type.dims()[axis];
       if (d.isSymbol() && seen.insert(d.symbol()).second) continue;
       if (!dims_.computable(d))
-        return makeError(DiagnosticId::unsupportedFeature, "the dim " + d.toString() + " of input '" + module_.context->valueName(p.id) +
-                                                               "' is an expression of a symbol that is no dim of any input by itself");
+        return makeError(DiagnosticId::unsupportedFeature,
+                         "the dim " + d.toString() + " of input '" + module_.context->valueName(p.id) +
+                             "' is an expression of a symbol that is no dim of any input by itself");
       const int32_t actual = dims_.newScalar();
       code_.emit(Opcode::dim, actual, static_cast<int32_t>(i), axis);
       DYN_TRY(int32_t expected, dims_.emit(d));
-      const std::string what = "input '" + module_.context->valueName(p.id) + "': dim " + std::to_string(axis) + " must be " + d.toString();
+      const std::string what = "input '" + module_.context->valueName(p.id) + "': dim " +
+                               std::to_string(axis) + " must be " + d.toString();
       code_.emit(Opcode::checkEqual, actual, expected, program_.string(what));
     }
   }
@@ -176,7 +185,8 @@ Status FunctionLowering::bindParameters(const Function& function, Entry entry) {
       const int32_t message = program_.string("dim " + fact.toString());
       if (fact.kind == FactKind::range && fact.low && *fact.low > 0)
         code_.emit(Opcode::checkLessEqual, dims_.emitConstant(*fact.low), value, message);
-      if (fact.kind == FactKind::range && fact.high) code_.emit(Opcode::checkLessEqual, value, dims_.emitConstant(*fact.high), message);
+      if (fact.kind == FactKind::range && fact.high)
+        code_.emit(Opcode::checkLessEqual, value, dims_.emitConstant(*fact.high), message);
       if (fact.kind == FactKind::multipleOf) {
         const int32_t rest = dims_.newScalar();
         code_.emit(Opcode::mod, rest, value, dims_.emitConstant(fact.multiple));
@@ -212,7 +222,8 @@ Status FunctionLowering::lower(const Function& function, Entry entry) {
   out.scalarCount = static_cast<uint32_t>(dims_.scalarCount());
   const vm::Status finished = code_.finish(out);
   if (!finished.ok())
-    return makeError(DiagnosticId::internalError, "bytecode of @" + function.name + ": " + finished.message());
+    return makeError(DiagnosticId::internalError,
+                     "bytecode of @" + function.name + ": " + finished.message());
   return {};
 }
 
@@ -246,8 +257,8 @@ bool FunctionLowering::isTail(const Op& op, const Body& body) const {
   if (!body.tail || op.results.size() != body.function->results.size()) return false;
   for (size_t i = 0; i < op.results.size(); ++i)
     if (op.results[i].id != body.function->results[i]) return false;
-  return std::all_of(body.function->ops.begin() + static_cast<std::ptrdiff_t>(body.next), body.function->ops.end(),
-                     [](const Op* later) { return later->def == &ops::killOp; });
+  return std::all_of(body.function->ops.begin() + static_cast<std::ptrdiff_t>(body.next),
+                     body.function->ops.end(), [](const Op* later) { return later->def == &ops::killOp; });
 }
 
 Status FunctionLowering::lowerOp(const Op& op, Body& body) {
@@ -275,16 +286,20 @@ Status FunctionLowering::lowerOp(const Op& op, Body& body) {
   if (op.def == &ops::loopOp) return lowerLoop(op, body);
   if (op.def == &ops::matchOp) return lowerMatch(op, body);
   if (op.def == &ops::callOp || op.def == &ops::invokeOp) return lowerCall(op, body);
-  if (op.def == &ops::reshapeOp || op.def == &ops::squeezeOp || op.def == &ops::unsqueezeOp || op.def == &ops::identityOp) return lowerView(op);
+  if (op.def == &ops::reshapeOp || op.def == &ops::squeezeOp || op.def == &ops::unsqueezeOp ||
+      op.def == &ops::identityOp)
+    return lowerView(op);
   if (op.def->lowering == LoweringKind::structural) return lowerStructure(op);
   if (op.def->lowering == LoweringKind::builtin) {
     std::vector<int32_t> destinations;
     for (const ValueDef& r : op.results) destinations.push_back(define(r.id));
     DYN_CHECK(lowerBuiltin(op, op.operands, destinations, false));
-    for (size_t i = 0; i < op.results.size(); ++i) DYN_CHECK(bindFromObject(op.results[i].type, destinations[i]));
+    for (size_t i = 0; i < op.results.size(); ++i)
+      DYN_CHECK(bindFromObject(op.results[i].type, destinations[i]));
     return {};
   }
-  return makeError(DiagnosticId::unsupportedOp, "unsupported: " + std::string(op.def->name) + " has no lowering: " + std::string(op.def->lowerNote));
+  return makeError(DiagnosticId::unsupportedOp, "unsupported: " + std::string(op.def->name) +
+                                                    " has no lowering: " + std::string(op.def->lowerNote));
 }
 
 // --- memory and kernels
@@ -292,7 +307,9 @@ Status FunctionLowering::lowerOp(const Op& op, Body& body) {
 const Op* FunctionLowering::writerOf(const Body& body, ValueId destination) const {
   for (size_t i = body.next; i < body.function->ops.size(); ++i) {
     const Op* op = body.function->ops[i];
-    if (op->def == &ops::intoOp && std::find(op->operands.begin(), op->operands.end(), destination) != op->operands.end()) return op;
+    if (op->def == &ops::intoOp &&
+        std::find(op->operands.begin(), op->operands.end(), destination) != op->operands.end())
+      return op;
   }
   return nullptr;
 }
@@ -343,8 +360,11 @@ Status FunctionLowering::lowerCheck(const Op& op) {
   const std::string relation = op.attributes.string("relation");
   DYN_TRY(int32_t a, dims_.emit(lhs));
   DYN_TRY(int32_t b, dims_.emit(rhs));
-  const std::string sign = relation == "eq" ? " must equal " : relation == "le" ? " must be at most " : " must equal, or be 1 beside, ";
-  const int32_t message = program_.string(op.attributes.string("what") + ": " + lhs.toString() + sign + rhs.toString());
+  const std::string sign = relation == "eq"   ? " must equal "
+                           : relation == "le" ? " must be at most "
+                                              : " must equal, or be 1 beside, ";
+  const int32_t message =
+      program_.string(op.attributes.string("what") + ": " + lhs.toString() + sign + rhs.toString());
   if (relation == "eq") {
     code_.emit(Opcode::checkEqual, a, b, message);
   } else if (relation == "le") {
@@ -361,7 +381,8 @@ Status FunctionLowering::lowerCheck(const Op& op) {
   return {};
 }
 
-Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> operands, std::span<const int32_t> destinations, bool into) {
+Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> operands,
+                                      std::span<const int32_t> destinations, bool into) {
   std::vector<int32_t> numbers;
   std::vector<Dim> scalarDims;
   if (op.def->builtinArguments) DYN_CHECK(op.def->builtinArguments(op, &numbers, &scalarDims));
@@ -381,8 +402,8 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
     scalars.push_back(s);
   }
   const std::vector<int32_t> results(destinations.begin(), destinations.end());
-  code_.emit(into ? Opcode::callBuiltinInto : Opcode::callBuiltin, program_.builtin(op.def->builtin), List(results), List(arguments), List(scalars),
-             List(numbers));
+  code_.emit(into ? Opcode::callBuiltinInto : Opcode::callBuiltin, program_.builtin(op.def->builtin),
+             List(results), List(arguments), List(scalars), List(numbers));
   return {};
 }
 
@@ -455,7 +476,8 @@ Status FunctionLowering::lowerStructure(const Op& op) {
   if (name == "tuple_get" || name == "optional_get") {
     DYN_TRY(int32_t from, object(op.operands[0]));
     const int32_t result = define(op.results[0].id);
-    code_.emit(Opcode::getField, result, from, static_cast<int32_t>(name == "tuple_get" ? op.attributes.integer("index") : 0));
+    code_.emit(Opcode::getField, result, from,
+               static_cast<int32_t>(name == "tuple_get" ? op.attributes.integer("index") : 0));
     return bindFromObject(op.results[0].type, result);
   }
   if (name == "optional_has") {
@@ -516,7 +538,8 @@ Status FunctionLowering::lowerStructure(const Op& op) {
     code_.emit(Opcode::makeClosure, define(op.results[0].id), callee, List(captures));
     return {};
   }
-  return makeError(DiagnosticId::unsupportedOp, "unsupported: no lowering for the structural operator '" + std::string(name) + "'");
+  return makeError(DiagnosticId::unsupportedOp,
+                   "unsupported: no lowering for the structural operator '" + std::string(name) + "'");
 }
 
 Status FunctionLowering::lowerCall(const Op& op, Body& body) {
@@ -530,7 +553,8 @@ Status FunctionLowering::lowerCall(const Op& op, Body& body) {
   DYN_TRY(std::vector<int32_t> objects, objectsOf(arguments));
   if (direct) {
     const int32_t callee = program_.functionIndex(op.attributes.string("callee"));
-    if (callee < 0) return makeError(DiagnosticId::textName, "unknown function @" + op.attributes.string("callee"));
+    if (callee < 0)
+      return makeError(DiagnosticId::textName, "unknown function @" + op.attributes.string("callee"));
     if (isTail(op, body)) {
       code_.emit(Opcode::tailInvoke, callee, List(objects));
       ended_ = true;

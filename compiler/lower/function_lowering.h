@@ -19,7 +19,8 @@ namespace dyn {
 
 class FunctionLowering {
  public:
-  FunctionLowering(const Module& module, ProgramBuilder& program) : module_(module), program_(program), dims_(code_) {}
+  FunctionLowering(const Module& module, ProgramBuilder& program)
+      : module_(module), program_(program), dims_(code_) {}
 
   enum class Entry : uint8_t { main, internal };
   // Fills the program's function of that name.
@@ -43,8 +44,8 @@ class FunctionLowering {
   using Task = std::function<Status()>;
   // What is known of a value besides its register.
   struct Lazy {
-    const Op* op = nullptr;           // constant or dims_value
-    int32_t scalar = -1;              // a rank-0 i64 that lives in a scalar register (loop counters)
+    const Op* op = nullptr;  // constant or dims_value
+    int32_t scalar = -1;     // a rank-0 i64 that lives in a scalar register (loop counters)
   };
   // Where the operations of a function or region are, and whether its end is the function's own end.
   struct Body {
@@ -65,9 +66,11 @@ class FunctionLowering {
   Status lowerOp(const Op& op, Body& body);
   Status lowerAlloc(const Op& op, const Body& body);
   Status lowerInto(const Op& op);
-  Status lowerKernel(const Op& into, const Function& kernelBody, std::span<const ValueId> inputs, std::span<const ValueId> outputs);
+  Status lowerKernel(const Op& into, const Function& kernelBody, std::span<const ValueId> inputs,
+                     std::span<const ValueId> outputs);
   Status lowerContraction(const Op& into);
-  Status lowerBuiltin(const Op& op, std::span<const ValueId> operands, std::span<const int32_t> destinations, bool into);
+  Status lowerBuiltin(const Op& op, std::span<const ValueId> operands, std::span<const int32_t> destinations,
+                      bool into);
   Status lowerView(const Op& op);
   Status lowerCheck(const Op& op);
   Status lowerIf(const Op& op, Body& body);
@@ -96,10 +99,11 @@ class FunctionLowering {
   std::vector<int32_t> freeObjects_;
   std::unordered_map<ValueId, int32_t> objects_;
   std::unordered_map<ValueId, Lazy> lazy_;
-  std::unordered_map<ValueId, int32_t> materialised_;  // constants made into objects outside all branches and loops
+  std::unordered_map<ValueId, int32_t>
+      materialised_;  // constants made into objects outside all branches and loops
   std::unordered_map<ValueId, Type> types_;
-  std::unordered_set<ValueId> borrowed_;               // parameters of regions: registers of the function around
-  bool ended_ = false;                                  // the code position can not be reached (after a tail call)
+  std::unordered_set<ValueId> borrowed_;  // parameters of regions: registers of the function around
+  bool ended_ = false;                    // the code position can not be reached (after a tail call)
 };
 
 }  // namespace dyn

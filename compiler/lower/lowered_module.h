@@ -13,8 +13,8 @@ namespace dyn {
 
 struct LoweredModule {
   vm::Program program;
-  std::vector<loop::Kernel> kernels;   // program.kernels[i] is the row of kernels[i]
-  std::vector<HostTensor> constants;   // program.constants[i] describes constants[i]
+  std::vector<loop::Kernel> kernels;  // program.kernels[i] is the row of kernels[i]
+  std::vector<HostTensor> constants;  // program.constants[i] describes constants[i]
 };
 
 struct LowerOptions {

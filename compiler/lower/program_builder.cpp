@@ -34,7 +34,8 @@ int32_t ProgramBuilder::constant(const HostTensor& tensor, const std::string& na
 }
 
 int32_t ProgramBuilder::builtin(std::string_view name) {
-  auto [it, fresh] = builtins_.try_emplace(std::string(name), static_cast<int32_t>(out_.program.builtins.size()));
+  auto [it, fresh] =
+      builtins_.try_emplace(std::string(name), static_cast<int32_t>(out_.program.builtins.size()));
   if (fresh) out_.program.builtins.emplace_back(name);
   return it->second;
 }
@@ -50,7 +51,8 @@ int32_t ProgramBuilder::kernel(loop::Kernel kernel) {
   row.name = kernel.name;
   row.symbol = "dyn_kernel_" + std::to_string(out_.kernels.size());
   row.bufferCount = static_cast<uint32_t>(kernel.buffers.size());
-  for (const loop::Buffer* buffer : kernel.buffers) row.outputCount += buffer->role == loop::BufferRole::output;
+  for (const loop::Buffer* buffer : kernel.buffers)
+    row.outputCount += buffer->role == loop::BufferRole::output;
   row.scalarCount = static_cast<uint32_t>(kernel.scalars.size());
   row.description = kernel.description;
   out_.program.kernels.push_back(std::move(row));

@@ -29,7 +29,8 @@ class ShapeProgram : public InferContext {
     if (!hasOperand(i)) return std::nullopt;
     if (std::optional<Contents> known = lowering_.contents(value(i))) return known;
     const Type type = operandType(i);
-    if (!type.isTensor() || type.rank() > 1 || !(isInteger(type.dtype()) || type.dtype() == Dtype::boolean)) return std::nullopt;
+    if (!type.isTensor() || type.rank() > 1 || !(isInteger(type.dtype()) || type.dtype() == Dtype::boolean))
+      return std::nullopt;
     const int64_t count = type.rank() == 0 ? 1 : type.dims()[0].constant().value_or(-1);
     if (count < 0 || count > kMaxElementsRead) return std::nullopt;
     Contents read;
@@ -41,9 +42,13 @@ class ShapeProgram : public InferContext {
     return read;
   }
 
-  const HostTensor* operandConstant(int i) const override { return hasOperand(i) ? lowering_.constant(value(i)) : nullptr; }
+  const HostTensor* operandConstant(int i) const override {
+    return hasOperand(i) ? lowering_.constant(value(i)) : nullptr;
+  }
 
-  Status requireEqual(Dim a, Dim b, std::string_view what) override { return require(a, b, what, Opcode::checkEqual, " must equal "); }
+  Status requireEqual(Dim a, Dim b, std::string_view what) override {
+    return require(a, b, what, Opcode::checkEqual, " must equal ");
+  }
   Status requireLessEqual(Dim a, Dim b, std::string_view what) override {
     return require(a, b, what, Opcode::checkLessEqual, " must be at most ");
   }
@@ -54,7 +59,8 @@ class ShapeProgram : public InferContext {
     DYN_TRY(int32_t left, lowering_.dims().emit(a));
     DYN_TRY(int32_t right, lowering_.dims().emit(b));
     vm::CodeWriter& code = lowering_.code();
-    const int32_t result = lowering_.dims().newScalar(), test = lowering_.dims().newScalar(), one = lowering_.dims().emitConstant(1);
+    const int32_t result = lowering_.dims().newScalar(), test = lowering_.dims().newScalar(),
+                  one = lowering_.dims().emitConstant(1);
     const Label done = code.newLabel();
     code.emit(Opcode::move, result, right);
     code.emit(Opcode::equal, test, left, one);
@@ -62,7 +68,8 @@ class ShapeProgram : public InferContext {
     code.emit(Opcode::move, result, left);
     code.emit(Opcode::equal, test, right, one);
     code.emit(Opcode::jumpIf, test, done);
-    code.emit(Opcode::checkEqual, left, right, lowering_.program().string(std::string(what) + ": dims can not be broadcast together"));
+    code.emit(Opcode::checkEqual, left, right,
+              lowering_.program().string(std::string(what) + ": dims can not be broadcast together"));
     code.bind(done);
     return symbolFor(result, "broadcast");
   }
@@ -91,7 +98,8 @@ class ShapeProgram : public InferContext {
         const Dim d = wanted.dims()[axis];
         if (!d.isSymbol() || lowering_.dims().bound(d.symbol())) continue;
         if (!lowering_.dims().computable(computed.dims()[axis]))
-          return error(DiagnosticId::internalError, "dim " + std::to_string(axis) + " is only known when the values are: " + needsValues_);
+          return error(DiagnosticId::internalError,
+                       "dim " + std::to_string(axis) + " is only known when the values are: " + needsValues_);
         DYN_TRY(int32_t scalar, lowering_.dims().emit(computed.dims()[axis]));
         lowering_.dims().bind(d.symbol(), scalar);
       }
@@ -117,8 +125,9 @@ class ShapeProgram : public InferContext {
     if (known == Answer::yes) return {};
     DYN_TRY(int32_t left, lowering_.dims().emit(a));
     DYN_TRY(int32_t right, lowering_.dims().emit(b));
-    lowering_.code().emit(check, left, right,
-                          lowering_.program().string(std::string(what) + ": " + a.toString() + relation + b.toString()));
+    lowering_.code().emit(
+        check, left, right,
+        lowering_.program().string(std::string(what) + ": " + a.toString() + relation + b.toString()));
     return {};
   }
 
@@ -131,13 +140,15 @@ class ShapeProgram : public InferContext {
 
 }  // namespace
 
-Status runShapeProgram(FunctionLowering& lowering, const Op& op, const std::unordered_map<ValueId, ValueId>& outer) {
+Status runShapeProgram(FunctionLowering& lowering, const Op& op,
+                       const std::unordered_map<ValueId, ValueId>& outer) {
   bool missing = false;
   for (const ValueDef& r : op.results)
     if (r.type.isTensor())
       for (SymbolId s : symbolsOf(r.type)) missing |= !lowering.dims().bound(s);
   if (!missing) return {};
-  if (!op.def->infer) return makeError(DiagnosticId::internalError, "no shape rule for " + std::string(op.def->name), op.place);
+  if (!op.def->infer)
+    return makeError(DiagnosticId::internalError, "no shape rule for " + std::string(op.def->name), op.place);
   ShapeProgram program(lowering, op, outer);
   DYN_CHECK(op.def->infer(program));
   return program.bindResults();

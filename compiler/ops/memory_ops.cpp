@@ -19,7 +19,8 @@ Status inferFused(InferContext& c) {
   for (int i = 0; i < c.operandCount(); ++i) parameters.push_back(c.operandType(i));
   DYN_CHECK(c.inferRegion(0, parameters, &results));
   if (results.size() != c.op().results.size())
-    return c.error(DiagnosticId::badOperands, "the body returns " + std::to_string(results.size()) + " values, the group has " +
+    return c.error(DiagnosticId::badOperands, "the body returns " + std::to_string(results.size()) +
+                                                  " values, the group has " +
                                                   std::to_string(c.op().results.size()) + " results");
   for (size_t i = 0; i < results.size(); ++i) c.setResult(static_cast<int>(i), results[i]);
   return {};
@@ -55,7 +56,9 @@ const OpDef fusedOp{
     .infer = inferFused,
     .lowering = LoweringKind::structural,
     .doc = "The region's parameters are the operands, its results are the results. Made by the pass `fuse`.",
-    .example = "fused(%x) {kind = \"loop\"} body (%p: Tensor[(n), f32]) -> (Tensor[(n), f32]) { %q = relu(%p) return %q }",
+    .example =
+        "fused(%x) {kind = \"loop\"} body (%p: Tensor[(n), f32]) -> (Tensor[(n), f32]) { %q = relu(%p) "
+        "return %q }",
 };
 
 const OpDef intoOp{
@@ -69,7 +72,9 @@ const OpDef intoOp{
     .hasEffects = true,
     .infer = inferAnnotated,
     .lowering = LoweringKind::structural,
-    .doc = "Operands: inputs (the body's parameters), then `outputs` destinations made by `alloc`. Made by the pass `place`.",
+    .doc =
+        "Operands: inputs (the body's parameters), then `outputs` destinations made by `alloc`. Made by the "
+        "pass `place`.",
     .example = "",
 };
 
@@ -84,7 +89,9 @@ const OpDef allocOp{
     .hasEffects = true,
     .infer = inferAnnotated,
     .lowering = LoweringKind::structural,
-    .doc = "() or (arena) -> the tensor, contents undefined until an `into` writes it. Made by the passes `place` and `plan`.",
+    .doc =
+        "() or (arena) -> the tensor, contents undefined until an `into` writes it. Made by the passes "
+        "`place` and `plan`.",
     .example = "",
 };
 

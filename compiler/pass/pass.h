@@ -19,9 +19,9 @@ using PassOptions = std::map<std::string, std::string, std::less<>>;
 // What a pass is told and may tell.
 struct PassContext {
   PassOptions options;
-  const std::atomic<bool>* cancelled = nullptr;       // polled by long passes
-  std::map<std::string, int64_t> counters;            // "folded_ops": 12
-  std::vector<std::string> remarks;                   // decisions worth showing: "not fused: n and m not provably equal"
+  const std::atomic<bool>* cancelled = nullptr;  // polled by long passes
+  std::map<std::string, int64_t> counters;       // "folded_ops": 12
+  std::vector<std::string> remarks;  // decisions worth showing: "not fused: n and m not provably equal"
   bool isCancelled() const { return cancelled && cancelled->load(std::memory_order_relaxed); }
 };
 
@@ -36,7 +36,7 @@ struct PassDef {
   std::string_view establishes;  // "operands that are constant are attributes"
   std::vector<PassOptionSpec> options;
   Result<Module> (*run)(const Module&, PassContext&);
-  bool required = false;         // lowering to bytecode does not work without it (placement); cannot be switched off
+  bool required = false;  // lowering to bytecode does not work without it (placement); cannot be switched off
 };
 
 }  // namespace dyn

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "compiler/ir/walk.h"
+
 namespace dyn {
 
 namespace {
@@ -44,10 +46,12 @@ Result<PipelineItem> parseItem(std::string_view text, std::span<const PassDef> t
   if (!item.pass) {
     std::string known;
     for (const PassDef& row : table) known += (known.empty() ? "" : ", ") + std::string(row.name);
-    return makeError(DiagnosticId::textName, "unknown pass '" + std::string(name) + "'").note("passes: " + known);
+    return makeError(DiagnosticId::textName, "unknown pass '" + std::string(name) + "'")
+        .note("passes: " + known);
   }
   if (brace == std::string_view::npos) return item;
-  if (text.back() != '}') return makeError(DiagnosticId::textSyntax, "missing '}' in '" + std::string(text) + "'");
+  if (text.back() != '}')
+    return makeError(DiagnosticId::textSyntax, "missing '}' in '" + std::string(text) + "'");
   for (std::string_view option : splitItems(text.substr(brace + 1, text.size() - brace - 2))) {
     const size_t equals = option.find('=');
     const std::string_view key = trim(option.substr(0, equals));
@@ -63,13 +67,15 @@ Result<PipelineItem> parseItem(std::string_view text, std::span<const PassDef> t
 }
 
 int64_t nowNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
 }  // namespace
 
-Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> table, const Pipeline& standard) {
+Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> table,
+                               const Pipeline& standard) {
   const std::vector<std::string_view> items = splitItems(text);
   const bool edits =
       std::any_of(items.begin(), items.end(), [](std::string_view s) { return s[0] == '-' || s[0] == '+'; });
@@ -86,12 +92,13 @@ Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> t
   for (std::string_view item : items) {
     const bool leaveOut = item[0] == '-';
     if (item[0] != '-' && item[0] != '+')
-      return makeError(DiagnosticId::usageError,
-                       "a list of passes is either whole or made of -PASS and +PASS: '" + std::string(item) + "'");
+      return makeError(
+          DiagnosticId::usageError,
+          "a list of passes is either whole or made of -PASS and +PASS: '" + std::string(item) + "'");
     DYN_TRY(PipelineItem parsed, parseItem(trim(item.substr(1)), table));
     if (leaveOut && parsed.pass->required)
-      return makeError(DiagnosticId::usageError,
-                       "pass '" + std::string(parsed.pass->name) + "' can not be left out: lowering needs it");
+      return makeError(DiagnosticId::usageError, "pass '" + std::string(parsed.pass->name) +
+                                                     "' can not be left out: lowering needs it");
     auto sameName = [&](const PipelineItem& other) { return other.pass->name == parsed.pass->name; };
     if (leaveOut) {
       result.erase(std::remove_if(result.begin(), result.end(), sameName), result.end());
@@ -122,7 +129,8 @@ std::string toString(const Pipeline& pipeline) {
   return text;
 }
 
-Result<Module> runPipeline(const Module& module, const Pipeline& pipeline, Trace& trace, const PipelineRun& options) {
+Result<Module> runPipeline(const Module& module, const Pipeline& pipeline, Trace& trace,
+                           const PipelineRun& options) {
   Module current = module;
   for (const PipelineItem& item : pipeline) {
     PassContext context;
@@ -132,20 +140,22 @@ Result<Module> runPipeline(const Module& module, const Pipeline& pipeline, Trace
     step.index = static_cast<int>(trace.steps.size());
     step.name = item.pass->name;
     step.before = current;
-    step.opsBefore = countOps(current);
+    step.opsBefore = static_cast<int64_t>(countOps(current));
     const int64_t start = nowNs();
-    Result<Module> result = context.isCancelled() ? Result<Module>(makeError(DiagnosticId::cancelled, "interrupted"))
-                                                  : item.pass->run(current, context);
+    Result<Module> result = context.isCancelled()
+                                ? Result<Module>(makeError(DiagnosticId::cancelled, "interrupted"))
+                                : item.pass->run(current, context);
     step.timeNs = nowNs() - start;
     if (result.ok() && options.afterEach) {
       Status checked = options.afterEach(*result, *item.pass);
-      if (!checked.ok()) result = checked.takeError().note("found after pass '" + std::string(item.pass->name) + "'");
+      if (!checked.ok())
+        result = checked.takeError().note("found after pass '" + std::string(item.pass->name) + "'");
     }
     step.counters = std::move(context.counters);
     step.remarks = std::move(context.remarks);
     step.after = result.ok() ? *result : current;
     step.changed = !(step.after == step.before);
-    step.opsAfter = countOps(step.after);
+    step.opsAfter = static_cast<int64_t>(countOps(step.after));
     if (!result.ok()) step.diagnostics.push_back(result.error());
     trace.steps.push_back(std::move(step));
     if (!result.ok()) return result.takeError();

@@ -20,7 +20,8 @@ using Pipeline = std::vector<PipelineItem>;
 
 // Text to pipeline. `text` is either a whole list (`fold,dce`), or edits of `standard`: `-fuse` leaves a pass out, `fuse{max=4}` after a leading
 // `+` sets options (`+fuse{max=4}`); edits are separated by commas. Errors: textName for an unknown pass, usageError for leaving out a required one.
-Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> table, const Pipeline& standard);
+Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> table,
+                               const Pipeline& standard);
 std::string toString(const Pipeline& pipeline);
 
 struct PipelineRun {
@@ -31,6 +32,7 @@ struct PipelineRun {
 
 // Runs the passes in order and appends a step each to `trace`. On failure the failed step stands in the trace with its diagnostics, and `module` keeps
 // the last good snapshot in trace.steps.
-Result<Module> runPipeline(const Module& module, const Pipeline& pipeline, Trace& trace, const PipelineRun& options = {});
+Result<Module> runPipeline(const Module& module, const Pipeline& pipeline, Trace& trace,
+                           const PipelineRun& options = {});
 
 }  // namespace dyn

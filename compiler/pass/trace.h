@@ -18,14 +18,14 @@ const char* toString(StepKind kind);
 struct TraceStep {
   int index = 0;
   StepKind kind = StepKind::pass;
-  std::string name;                           // "fold", "import bert.onnx"
-  Module before, after;                       // snapshots: they share everything the step did not touch
-  bool changed = false;                       // after != before
+  std::string name;      // "fold", "import bert.onnx"
+  Module before, after;  // snapshots: they share everything the step did not touch
+  bool changed = false;  // after != before
   int64_t timeNs = 0;
-  int64_t opsBefore = 0, opsAfter = 0;        // operations incl. those in bodies
+  int64_t opsBefore = 0, opsAfter = 0;  // operations incl. those in bodies
   std::map<std::string, int64_t> counters;
   std::vector<std::string> remarks;
-  std::vector<Diagnostic> diagnostics;        // non-empty when the step failed
+  std::vector<Diagnostic> diagnostics;  // non-empty when the step failed
 };
 
 struct Trace {
@@ -33,8 +33,5 @@ struct Trace {
   // The step of that name (the last one if several), or of that number ("3"); nullptr when there is none.
   const TraceStep* find(std::string_view nameOrIndex) const;
 };
-
-// Operations of all functions and bodies.
-int64_t countOps(const Module& module);
 
 }  // namespace dyn

@@ -12,7 +12,9 @@ namespace dyn::passes {
 
 namespace {
 
-size_t mix(size_t seed, size_t value) { return seed ^ (value + 0x9e3779b97f4a7c15ull + (seed << 6) + (seed >> 2)); }
+size_t mix(size_t seed, size_t value) {
+  return seed ^ (value + 0x9e3779b97f4a7c15ull + (seed << 6) + (seed >> 2));
+}
 
 size_t hashOf(const Op& op) {
   size_t seed = std::hash<const void*>()(op.def);
@@ -20,7 +22,8 @@ size_t hashOf(const Op& op) {
   for (const ValueDef& r : op.results) seed = mix(seed, r.type ? r.type.id() + 1 : 0);
   for (const auto& [name, value] : op.attributes.all()) {
     seed = mix(seed, std::hash<std::string>()(name));
-    if (const int64_t* integer = std::get_if<int64_t>(&value)) seed = mix(seed, static_cast<size_t>(*integer));
+    if (const int64_t* integer = std::get_if<int64_t>(&value))
+      seed = mix(seed, static_cast<size_t>(*integer));
     if (const HostTensor* tensor = std::get_if<HostTensor>(&value)) {
       seed = mix(seed, static_cast<size_t>(tensor->elementCount()));
       if (tensor->elementCount() > 0 && tensor->dtype() != Dtype::string)

@@ -50,8 +50,10 @@ Result<Module> runDce(const Module& module, PassContext& context) {
       const Op& op = *function.ops[i];
       const bool effects = hasEffects(op, effectful);
       const bool needed = effects ||
-                          std::any_of(op.results.begin(), op.results.end(), [&](const ValueDef& r) { return used.count(r.id) != 0; }) ||
-                          std::any_of(defines[i].begin(), defines[i].end(), [&](SymbolId s) { return mentioned.count(s) != 0; });
+                          std::any_of(op.results.begin(), op.results.end(),
+                                      [&](const ValueDef& r) { return used.count(r.id) != 0; }) ||
+                          std::any_of(defines[i].begin(), defines[i].end(),
+                                      [&](SymbolId s) { return mentioned.count(s) != 0; });
       if (!needed) {
         ++removed;
         continue;

@@ -23,8 +23,8 @@ namespace {
 constexpr size_t kNoGroup = SIZE_MAX;
 
 struct Group {
-  size_t root = 0;                // index of the last operation: the group stands there
-  std::vector<size_t> members;    // indexes, ascending when emitted
+  size_t root = 0;              // index of the last operation: the group stands there
+  std::vector<size_t> members;  // indexes, ascending when emitted
   bool contraction = false;
   size_t operandCount = 0;
 };
@@ -89,16 +89,20 @@ class Fuser {
     auto uses = uses_.find(result.id);
     if (uses == uses_.end()) return kNoGroup;
     for (size_t user : uses->second)
-      if (groupOf_[user] != kNoGroup && (group == kNoGroup || groups_[groupOf_[user]].root < groups_[group].root)) group = groupOf_[user];
+      if (groupOf_[user] != kNoGroup &&
+          (group == kNoGroup || groups_[groupOf_[user]].root < groups_[group].root))
+        group = groupOf_[user];
     if (group == kNoGroup || groups_[group].members.size() >= maxOps_) return kNoGroup;
     const Group& target = groups_[group];
     for (size_t user : uses->second) {
       if (groupOf_[user] == group) continue;
-      if (user <= target.root) return kNoGroup;  // a use before the group's place: it would see the value too late
+      if (user <= target.root)
+        return kNoGroup;  // a use before the group's place: it would see the value too late
       outside = true;
     }
     // A value also wanted outside becomes one more result: it must have the group's own iteration space.
-    if (outside && (isContraction(op) || target.contraction || !sameShape(result.type, rootType(target)))) return kNoGroup;
+    if (outside && (isContraction(op) || target.contraction || !sameShape(result.type, rootType(target))))
+      return kNoGroup;
     if (outside && function_.ops[target.root]->def->cls == OpClass::reduction) return kNoGroup;
     for (size_t user : uses->second)
       if (groupOf_[user] == group && !legalEdge(op, *function_.ops[user], target)) return kNoGroup;
@@ -120,16 +124,20 @@ class Fuser {
       case OpClass::injective:
       case OpClass::view: {
         // A gather may read an element many times: only cheap producers are worth computing again.
-        if (consumer.def->cls == OpClass::injective && producer.def->cls != OpClass::view && !cheap(producer)) return false;
+        if (consumer.def->cls == OpClass::injective && producer.def->cls != OpClass::view && !cheap(producer))
+          return false;
         const Type out = consumer.results[0].type;
-        if (consumer.def->cls == OpClass::elementwise && !cheap(producer) && !sameShape(type, out)) return broadcastInnermost(type, out);
+        if (consumer.def->cls == OpClass::elementwise && !cheap(producer) && !sameShape(type, out))
+          return broadcastInnermost(type, out);
         return true;
       }
       case OpClass::reduction:
         if (consumer.def->cls != OpClass::elementwise) return false;
-        if (sameShape(type, consumer.results[0].type)) return sameShape(type, rootType(group)) || broadcastInnermost(type, rootType(group));
+        if (sameShape(type, consumer.results[0].type))
+          return sameShape(type, rootType(group)) || broadcastInnermost(type, rootType(group));
         return broadcastInnermost(type, consumer.results[0].type) && rootKeepsRows(group, type);
-      default: return false;
+      default:
+        return false;
     }
   }
 
@@ -166,9 +174,10 @@ class Fuser {
   }
 
   static bool cheap(const Op& op) {
-    static const std::set<std::string_view> expensive = {"exp",  "log",  "sin",  "cos",  "tan",     "asin", "acos",    "atan",     "sinh", "cosh",
-                                                         "tanh", "erf",  "pow",  "sqrt", "sigmoid", "gelu", "softplus", "mish",    "elu",  "selu",
-                                                         "celu", "asinh", "acosh", "atanh"};
+    static const std::set<std::string_view> expensive = {
+        "exp",      "log",  "sin",  "cos",  "tan",  "asin",  "acos",    "atan",
+        "sinh",     "cosh", "tanh", "erf",  "pow",  "sqrt",  "sigmoid", "gelu",
+        "softplus", "mish", "elu",  "selu", "celu", "asinh", "acosh",   "atanh"};
     return !expensive.count(op.def->name);
   }
 
@@ -258,13 +267,15 @@ class Fuser {
     if (returned_.count(v)) return true;
     auto uses = uses_.find(v);
     if (uses == uses_.end()) return true;
-    return std::any_of(uses->second.begin(), uses->second.end(), [&](size_t user) { return !members.count(user); });
+    return std::any_of(uses->second.begin(), uses->second.end(),
+                       [&](size_t user) { return !members.count(user); });
   }
 
   // "matmul_add_gelu": the first four operators, in order.
   std::string groupName(const Group& group) const {
     std::string name;
-    for (size_t k = 0; k < group.members.size() && k < 4; ++k) name += (k ? "_" : "") + std::string(function_.ops[group.members[k]]->def->name);
+    for (size_t k = 0; k < group.members.size() && k < 4; ++k)
+      name += (k ? "_" : "") + std::string(function_.ops[group.members[k]]->def->name);
     return name + (group.members.size() > 4 ? "_etc" : "");
   }
 
@@ -284,7 +295,8 @@ class Fuser {
 
 Result<Module> runFuse(const Module& module, PassContext& context) {
   int64_t maxOps = 64, fused = 0;
-  if (auto it = context.options.find("max"); it != context.options.end()) maxOps = std::max(1, std::atoi(it->second.c_str()));
+  if (auto it = context.options.find("max"); it != context.options.end())
+    maxOps = std::max(1, std::atoi(it->second.c_str()));
   auto sweep = [&](const Function& function) -> Result<const Function*> {
     Fuser fuser(function, *module.context, context, maxOps);
     const Function* result = fuser.run();

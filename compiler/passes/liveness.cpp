@@ -5,16 +5,18 @@
 namespace dyn {
 
 bool isView(const Op& op) {
-  return op.def == &ops::reshapeOp || op.def == &ops::squeezeOp || op.def == &ops::unsqueezeOp || op.def == &ops::identityOp;
+  return op.def == &ops::reshapeOp || op.def == &ops::squeezeOp || op.def == &ops::unsqueezeOp ||
+         op.def == &ops::identityOp;
 }
 
 namespace {
 
 // Operations that read the bytes of their operands and keep no reference to them.
 bool onlyReads(const Op& op) {
-  return op.def == &ops::intoOp || op.def == &ops::killOp || op.def == &ops::allocOp || op.def == &ops::fusedOp ||
-         op.def->lowering == LoweringKind::loops || op.def->lowering == LoweringKind::builtin || op.def == &ops::shapeOp ||
-         op.def == &ops::sizeOp || op.def == &ops::checkOp;
+  return op.def == &ops::intoOp || op.def == &ops::killOp || op.def == &ops::allocOp ||
+         op.def == &ops::fusedOp || op.def->lowering == LoweringKind::loops ||
+         op.def->lowering == LoweringKind::builtin || op.def == &ops::shapeOp || op.def == &ops::sizeOp ||
+         op.def == &ops::checkOp;
 }
 
 // Parameters of a region whose bytes may outlive the region: used by anything but plain readers.
@@ -56,7 +58,8 @@ Liveness computeLiveness(const Function& function) {
       // `if` passes operand k to parameter k-1; `loop` passes operand k >= 2 to parameter k-1, carried values always escape.
       if (captures && k >= 1) {
         const size_t parameter = k - 1;
-        const size_t carried = op.def == &ops::loopOp ? static_cast<size_t>(op.attributes.integer("carried")) : 0;
+        const size_t carried =
+            op.def == &ops::loopOp ? static_cast<size_t>(op.attributes.integer("carried")) : 0;
         if (op.def == &ops::loopOp && k >= 2 && k - 2 < carried) outlives = true;
         for (size_t r = 0; r < op.regions.size() && !outlives; ++r)
           if (parameter < op.regions[r]->parameters.size())

@@ -44,8 +44,8 @@ const Function* bodyOf(const Op& op, const std::vector<Type>& operandTypes, IrCo
   return ir.own(std::move(body));
 }
 
-const Op* makeOp(IrContext& ir, const OpDef& def, std::vector<ValueId> operands, std::vector<ValueDef> results, Attributes attributes,
-                 SourcePlace place) {
+const Op* makeOp(IrContext& ir, const OpDef& def, std::vector<ValueId> operands,
+                 std::vector<ValueDef> results, Attributes attributes, SourcePlace place) {
   Op op;
   op.def = &def;
   op.operands = std::move(operands);
@@ -57,7 +57,8 @@ const Op* makeOp(IrContext& ir, const OpDef& def, std::vector<ValueId> operands,
 
 class Placer {
  public:
-  Placer(const Module& module, PassContext& context) : ir_(*module.context), module_(module), context_(context) {}
+  Placer(const Module& module, PassContext& context)
+      : ir_(*module.context), module_(module), context_(context) {}
 
   Result<const Function*> place(const Function& function) {
     std::unordered_map<ValueId, Type> types;
@@ -81,7 +82,9 @@ class Placer {
       }
       const bool group = op->def == &ops::fusedOp;
       const Function* body = group ? op->regions[0] : bodyOf(*op, operandTypes, ir_);
-      std::string kind = group ? op->attributes.string("kind") : op->def->lowering == LoweringKind::builtin ? "builtin" : "loop";
+      std::string kind = group                                        ? op->attributes.string("kind")
+                         : op->def->lowering == LoweringKind::builtin ? "builtin"
+                                                                      : "loop";
       for (const ValueDef& result : op->results) {
         placed.ops.push_back(makeOp(ir_, ops::allocOp, {}, {result}, {}, op->place));
         operands.push_back(result.id);
@@ -102,7 +105,9 @@ class Placer {
 
  private:
   // Bodies of regions share the registers of the function around them: their parameters are not theirs to kill.
-  bool isRegion(const Function& function) const { return function.name == "main" || module_.find(function.name) == nullptr; }
+  bool isRegion(const Function& function) const {
+    return function.name == "main" || module_.find(function.name) == nullptr;
+  }
 
   void insertKills(Function& function, bool keepParameters) {
     // Only the value's own uses count here: a view holds its memory by itself at run time.
@@ -122,7 +127,8 @@ class Placer {
     for (size_t i = 0; i < function.ops.size(); ++i) {
       ops.push_back(function.ops[i]);
       std::sort(endsAt[i].begin(), endsAt[i].end());
-      for (ValueId v : endsAt[i]) ops.push_back(makeOp(ir_, ops::killOp, {v}, {}, {}, function.ops[i]->place));
+      for (ValueId v : endsAt[i])
+        ops.push_back(makeOp(ir_, ops::killOp, {v}, {}, {}, function.ops[i]->place));
     }
     function.ops = std::move(ops);
   }

@@ -18,16 +18,19 @@ namespace dyn::passes {
 namespace {
 
 constexpr int64_t kAlignment = 64;
-constexpr size_t kMaxSlotsTried = 64;  // keeps planning linear: the newest free slots are the likeliest to fit
+constexpr size_t kMaxSlotsTried =
+    64;  // keeps planning linear: the newest free slots are the likeliest to fit
 
 struct Slot {
-  Dim bytes;          // largest member
-  size_t freeFrom;    // index of the first operation at which it may be used again
+  Dim bytes;        // largest member
+  size_t freeFrom;  // index of the first operation at which it may be used again
 };
 
 class Planner {
  public:
-  Planner(const Module& module, PassContext& context) : module_(module), context_(context) { findAvailable(); }
+  Planner(const Module& module, PassContext& context) : module_(module), context_(context) {
+    findAvailable();
+  }
 
   Result<const Function*> plan(const Function& function) {
     auto available = availableAtEntry_.find(function.name);
@@ -121,8 +124,8 @@ class Planner {
     return ceilDiv(bytes, bytes.context().constant(kAlignment)) * kAlignment;
   }
 
-  const Function* rebuild(const Function& function, const std::vector<Slot>& slots, const std::unordered_map<size_t, size_t>& slotOf,
-                          IrContext& ir) {
+  const Function* rebuild(const Function& function, const std::vector<Slot>& slots,
+                          const std::unordered_map<size_t, size_t>& slotOf, IrContext& ir) {
     std::vector<Dim> offsets;
     Dim total = ir.dims().constant(0);
     for (const Slot& slot : slots) {
@@ -157,7 +160,8 @@ class Planner {
     return ir.own(std::move(planned));
   }
 
-  static constexpr int kMaxDepth = 64;  // deeper bodies use the pool: the sets of symbols would grow quadratically
+  static constexpr int kMaxDepth =
+      64;  // deeper bodies use the pool: the sets of symbols would grow quadratically
 
   const Module& module_;
   PassContext& context_;
@@ -176,7 +180,9 @@ Result<Module> runPlan(const Module& module, PassContext& context) {
 
 PassDef planPass() {
   return {.name = "plan",
-          .summary = "places tensors of known dims into one arena per function, reusing memory where sizes are provably enough",
+          .summary =
+              "places tensors of known dims into one arena per function, reusing memory where sizes are "
+              "provably enough",
           .needs = "destination-passing kernels",
           .establishes = "arenas",
           .options = {},
