@@ -238,6 +238,7 @@ Status ModelReader::readNodeFields(Text bytes, NodeProto& node, uint32_t depth) 
   node.bytes = bytes;
   CountedList<Text> inputs, outputs;
   CountedList<AttributeProto> attributes;
+  StringPair unusedPair;
   WireReader first(bytes, source_);
   for (WireField field; first.next(field);) switch (field.number) {
       case 1: ++inputs.count; break;
@@ -266,7 +267,7 @@ Status ModelReader::readNodeFields(Text bytes, NodeProto& node, uint32_t depth) 
           DYN_CHECK(readAttribute(field.bytes, attributes.add(), depth));
         break;
       case 9:
-        if (StringPair pair; true) DYN_CHECK(readPair(field.bytes, pair));
+        DYN_CHECK(readPair(field.bytes, unusedPair));  // checked here, read again by NodeProto::metadata
         break;
       default: break;
     }
