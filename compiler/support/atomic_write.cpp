@@ -13,7 +13,8 @@ namespace dyn {
 namespace {
 
 Error writeFault(const std::string& path, const char* step, int code) {
-  return makeError(DiagnosticId::fileError, path + ": " + step + ": " + std::strerror(code), SourcePlace{.file = path});
+  return makeError(DiagnosticId::fileError, path + ": " + step + ": " + std::strerror(code),
+                   SourcePlace{.file = path});
 }
 
 // 0, or the errno of the failing write.
@@ -36,7 +37,8 @@ Status writeFileAtomically(const std::string& path, const std::vector<std::strin
   FileHandle handle;
   for (int attempt = 0; attempt < 100 && !handle.valid(); ++attempt) {
     temporary = path + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
-    handle = FileHandle(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+    handle =
+        FileHandle(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
     if (!handle.valid() && errno != EEXIST) return writeFault(path, "can not be created", errno);
   }
   if (!handle.valid()) return writeFault(path, "no temporary name is free", EEXIST);

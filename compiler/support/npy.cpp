@@ -86,7 +86,8 @@ class HeaderParser {
   }
   Result<std::string> quoted() {
     skipSpace();
-    if (at_ == text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) return fault("a quoted text is missing");
+    if (at_ == text_.size() || (text_[at_] != '\'' && text_[at_] != '"'))
+      return fault("a quoted text is missing");
     size_t end = text_.find(text_[at_], at_ + 1);
     if (end == std::string_view::npos || end - at_ > 64) return fault("a quoted text does not end");
     std::string text(text_.substr(at_ + 1, end - at_ - 1));
@@ -121,9 +122,10 @@ struct ElementRow {
   unsigned bytes;
 };
 constexpr ElementRow kElements[] = {
-    {'b', NpyKind::boolean, 1}, {'i', NpyKind::integer, 1}, {'i', NpyKind::integer, 2}, {'i', NpyKind::integer, 4},
-    {'i', NpyKind::integer, 8}, {'u', NpyKind::natural, 1}, {'u', NpyKind::natural, 2}, {'u', NpyKind::natural, 4},
-    {'u', NpyKind::natural, 8}, {'f', NpyKind::real, 2},    {'f', NpyKind::real, 4},    {'f', NpyKind::real, 8},
+    {'b', NpyKind::boolean, 1}, {'i', NpyKind::integer, 1}, {'i', NpyKind::integer, 2},
+    {'i', NpyKind::integer, 4}, {'i', NpyKind::integer, 8}, {'u', NpyKind::natural, 1},
+    {'u', NpyKind::natural, 2}, {'u', NpyKind::natural, 4}, {'u', NpyKind::natural, 8},
+    {'f', NpyKind::real, 2},    {'f', NpyKind::real, 4},    {'f', NpyKind::real, 8},
     {'c', NpyKind::complex, 8}, {'c', NpyKind::complex, 16}};
 
 // "<f4" -> the row; nullptr when Dyn has no such element. bigEndian is set for ">f4".
@@ -147,7 +149,8 @@ std::optional<uint64_t> sizeOf(unsigned elementBytes, const std::vector<int64_t>
 }
 
 // Column-major source to row-major target: walks the target in order with a counter per axis.
-void transposeInto(std::vector<std::byte>& target, const char* source, const std::vector<int64_t>& shape, size_t width) {
+void transposeInto(std::vector<std::byte>& target, const char* source, const std::vector<int64_t>& shape,
+                   size_t width) {
   std::vector<size_t> stride(shape.size()), index(shape.size(), 0);
   size_t step = width;
   for (size_t axis = 0; axis != shape.size(); ++axis) {
@@ -182,7 +185,8 @@ Result<NpyArray> parseNpy(const MappedFile& file) {
   if (!bytes.starts_with(kMagic)) return damaged("is no .npy file", 0);
   if (bytes.size() < 12) return damaged("the .npy header is cut off", bytes.size());
   const unsigned version = static_cast<unsigned char>(bytes[6]);
-  if (version < 1 || version > 3) return damaged("has the unknown .npy version " + std::to_string(version), 6);
+  if (version < 1 || version > 3)
+    return damaged("has the unknown .npy version " + std::to_string(version), 6);
   const size_t lengthBytes = version == 1 ? 2 : 4;
   uint32_t headerBytes = 0;
   std::memcpy(&headerBytes, bytes.data() + 8, lengthBytes);
@@ -201,8 +205,9 @@ Result<NpyArray> parseNpy(const MappedFile& file) {
     return makeError(DiagnosticId::dimOverflow, file.name() + ": the array's size does not fit in 64 bits",
                      SourcePlace{.file = file.name(), .byteOffset = 8});
   if (*size != rest.size())
-    return damaged("has " + std::to_string(rest.size()) + " bytes of data, its shape needs " + std::to_string(*size),
-                   bytes.size() - rest.size());
+    return damaged(
+        "has " + std::to_string(rest.size()) + " bytes of data, its shape needs " + std::to_string(*size),
+        bytes.size() - rest.size());
   NpyArray array;
   array.kind = element->kind;
   array.elementBytes = element->bytes;
@@ -216,7 +221,8 @@ Result<NpyArray> parseNpy(const MappedFile& file) {
   const size_t word = element->kind == NpyKind::complex ? element->bytes / 2 : element->bytes;
   if (bigEndian && word > 1)
     for (size_t i = 0; i != array.data.size(); i += word)
-      std::reverse(array.data.begin() + static_cast<ptrdiff_t>(i), array.data.begin() + static_cast<ptrdiff_t>(i + word));
+      std::reverse(array.data.begin() + static_cast<ptrdiff_t>(i),
+                   array.data.begin() + static_cast<ptrdiff_t>(i + word));
   if (element->kind == NpyKind::boolean)
     for (std::byte& value : array.data) value = std::byte{value != std::byte{0}};
   return array;
@@ -227,7 +233,8 @@ Result<std::string> npyHeader(NpyKind kind, unsigned elementBytes, const std::ve
   for (const ElementRow& row : kElements)
     if (row.kind == kind && row.bytes == elementBytes) element = &row;
   if (element == nullptr)
-    return makeError(DiagnosticId::unsupportedDtype, ".npy elements of " + std::to_string(elementBytes) + " bytes");
+    return makeError(DiagnosticId::unsupportedDtype,
+                     ".npy elements of " + std::to_string(elementBytes) + " bytes");
   std::string text = std::string("{'descr': '") + (elementBytes == 1 ? '|' : '<') + element->letter +
                      std::to_string(elementBytes) + "', 'fortran_order': False, 'shape': (";
   for (size_t i = 0; i != shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
@@ -249,10 +256,12 @@ Status writeNpy(const std::string& path, const NpyArray& array) {
   std::optional<uint64_t> size = sizeOf(array.elementBytes, array.shape);
   if (!size || *size != array.data.size())
     return makeError(DiagnosticId::fileFormat,
-                     path + ": the array's data are " + std::to_string(array.data.size()) + " bytes, its shape needs " +
+                     path + ": the array's data are " + std::to_string(array.data.size()) +
+                         " bytes, its shape needs " +
                          (size ? std::to_string(*size) : "more than 64 bits can count"));
   DYN_TRY(std::string header, npyHeader(array.kind, array.elementBytes, array.shape));
-  return writeFileAtomically(path, {header, {reinterpret_cast<const char*>(array.data.data()), array.data.size()}});
+  return writeFileAtomically(path,
+                             {header, {reinterpret_cast<const char*>(array.data.data()), array.data.size()}});
 }
 
 }  // namespace dyn

@@ -52,10 +52,14 @@ bool parseNumber(std::string_view text, uint64_t& value) {
 
 std::string openFault(int code) {
   switch (code) {
-    case ELOOP: return "passes a symbolic link";
-    case EXDEV: return "leaves the model's folder";
-    case ENOENT: return "does not exist";
-    default: return std::string("can not be opened: ") + std::strerror(code);
+    case ELOOP:
+      return "passes a symbolic link";
+    case EXDEV:
+      return "leaves the model's folder";
+    case ENOENT:
+      return "does not exist";
+    default:
+      return std::string("can not be opened: ") + std::strerror(code);
   }
 }
 
@@ -66,7 +70,8 @@ Result<ExternalData> ExternalData::atFolder(const std::string& folder, Resolver 
     return makeError(DiagnosticId::onnxExternalData, "external data need a model that comes from a file");
   FileHandle handle(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!handle.valid())
-    return makeError(DiagnosticId::fileError, folder + ": " + std::strerror(errno), SourcePlace{.file = folder});
+    return makeError(DiagnosticId::fileError, folder + ": " + std::strerror(errno),
+                     SourcePlace{.file = folder});
   return ExternalData(std::move(handle), resolver);
 }
 
@@ -106,8 +111,9 @@ int ExternalData::openBeneath(const std::vector<std::string>& components, int fl
   return ::openat(at, components.back().c_str(), flags);
 }
 
-Result<std::shared_ptr<const MappedFile>> ExternalData::mapFile(std::string_view location, const SourcePlace& place) {
-  const std::string shown = "external data file " + quoted(location) + " ";
+Result<std::shared_ptr<const MappedFile>> ExternalData::mapFile(std::string_view location,
+                                                                const SourcePlace& place) {
+  const std::string shown = "external data file " + quotedText(location) + " ";
   std::string fault;
   std::vector<std::string> components = splitLocation(location, fault);
   if (components.empty()) return refused(place, shown + fault);
@@ -128,7 +134,8 @@ Result<std::shared_ptr<const MappedFile>> ExternalData::mapFile(std::string_view
   if (!content.valid()) return refused(place, shown + openFault(errno));
   struct stat opened;
   if (::fstat(content.get(), &opened) != 0) return refused(place, shown + openFault(errno));
-  if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino || !S_ISREG(opened.st_mode) || opened.st_nlink > 1)
+  if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino || !S_ISREG(opened.st_mode) ||
+      opened.st_nlink > 1)
     return refused(place, shown + "was replaced while it was opened");
   DYN_TRY(MappedFile file, MappedFile::fromHandle(std::move(content), path));
   auto shared = std::make_shared<const MappedFile>(std::move(file));
@@ -147,23 +154,23 @@ Result<ExternalSlice> ExternalData::resolve(std::span<const StringPair> entries,
                  : entry.key == "length" ? &hasLength
                                          : nullptr;
     if (seen == nullptr) continue;
-    if (*seen) return refused(place, "external data name " + quoted(entry.key) + " twice");
+    if (*seen) return refused(place, "external data name " + quotedText(entry.key) + " twice");
     *seen = true;
     if (seen == &hasLocation) {
       location = entry.value;
     } else if (!parseNumber(entry.value, seen == &hasOffset ? offset : length)) {
-      return refused(place, "external data " + std::string(entry.key) + " " + quoted(entry.value) +
+      return refused(place, "external data " + std::string(entry.key) + " " + quotedText(entry.value) +
                                 " is no number from 0 to 2^63-1");
     }
   }
   if (!hasLocation) return refused(place, "external data have no location");
   if (length != expectedBytes)
-    return refused(place, "external data are " + std::to_string(length) + " bytes long, dims and element type need " +
-                              std::to_string(expectedBytes));
+    return refused(place, "external data are " + std::to_string(length) +
+                              " bytes long, dims and element type need " + std::to_string(expectedBytes));
   DYN_TRY(std::shared_ptr<const MappedFile> file, mapFile(location, place));
   if (offset > file->size() || length > file->size() - offset)
     return refused(place, "external data leave their file: offset " + std::to_string(offset) + " + " +
-                              std::to_string(length) + " bytes, " + quoted(location) + " has " +
+                              std::to_string(length) + " bytes, " + quotedText(location) + " has " +
                               std::to_string(file->size()));
   std::string_view bytes = file->bytes().substr(static_cast<size_t>(offset), static_cast<size_t>(length));
   return ExternalSlice{std::move(file), bytes};

@@ -42,10 +42,12 @@ class ExternalData {
   static Result<ExternalData> atFolder(const std::string& folder, Resolver resolver = Resolver::kernel);
 
   // `entries` are TensorProto.external_data; the slice has exactly expectedBytes.
-  Result<ExternalSlice> resolve(std::span<const StringPair> entries, uint64_t expectedBytes, const SourcePlace& place);
+  Result<ExternalSlice> resolve(std::span<const StringPair> entries, uint64_t expectedBytes,
+                                const SourcePlace& place);
 
  private:
-  explicit ExternalData(FileHandle folder, Resolver resolver) : folder_(std::move(folder)), resolver_(resolver) {}
+  explicit ExternalData(FileHandle folder, Resolver resolver)
+      : folder_(std::move(folder)), resolver_(resolver) {}
 
   Result<std::shared_ptr<const MappedFile>> mapFile(std::string_view location, const SourcePlace& place);
   // Opens a path of plain components below the folder; -1 and errno when that is refused.

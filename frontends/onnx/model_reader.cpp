@@ -27,7 +27,7 @@ Error doubled(const WireSource& source, const WireField& field, Text name) {
 
 }  // namespace
 
-#define DYN_ONNX_LIST(list, fieldName, read)                                    \
+#define DYN_ONNX_LIST(list, fieldName, read)                                                      \
   if (reader.expect(field, WireType::bytes, fieldName)) DYN_CHECK(read(field.bytes, list.add())); \
   break
 
@@ -42,28 +42,52 @@ Status ModelReader::readModel(Model& model) {
   bool hasGraph = false;
   WireReader first(bytes, source_);
   for (WireField field; first.next(field);) switch (field.number) {
-      case 1: first.readInt64(field, "ModelProto.ir_version", model.irVersion); break;
-      case 2: first.readText(field, "ModelProto.producer_name", model.producerName); break;
-      case 3: first.readText(field, "ModelProto.producer_version", model.producerVersion); break;
-      case 4: first.readText(field, "ModelProto.domain", model.domain); break;
-      case 5: first.readInt64(field, "ModelProto.model_version", model.modelVersion); break;
-      case 6: first.readText(field, "ModelProto.doc_string", model.docString); break;
+      case 1:
+        first.readInt64(field, "ModelProto.ir_version", model.irVersion);
+        break;
+      case 2:
+        first.readText(field, "ModelProto.producer_name", model.producerName);
+        break;
+      case 3:
+        first.readText(field, "ModelProto.producer_version", model.producerVersion);
+        break;
+      case 4:
+        first.readText(field, "ModelProto.domain", model.domain);
+        break;
+      case 5:
+        first.readInt64(field, "ModelProto.model_version", model.modelVersion);
+        break;
+      case 6:
+        first.readText(field, "ModelProto.doc_string", model.docString);
+        break;
       case 7:
         if (hasGraph) return doubled(source_, field, "ModelProto.graph");
         hasGraph = true;
         first.readText(field, "ModelProto.graph", graphBytes);
         break;
-      case 8: ++opsets.count; break;
-      case 14: ++metadata.count; break;
-      case 20: ++trainings.count; break;
-      case 25: ++functions.count; break;
-      case 26: ++devices.count; break;
-      default: break;
+      case 8:
+        ++opsets.count;
+        break;
+      case 14:
+        ++metadata.count;
+        break;
+      case 20:
+        ++trainings.count;
+        break;
+      case 25:
+        ++functions.count;
+        break;
+      case 26:
+        ++devices.count;
+        break;
+      default:
+        break;
     }
   if (first.failed()) return first.error();
   if (!hasGraph)
-    return source_.error(bytes.data(), DiagnosticId::onnxInvalid,
-                         bytes.empty() ? "the file is empty" : "the file holds no graph: it is no ONNX model");
+    return source_.error(
+        bytes.data(), DiagnosticId::onnxInvalid,
+        bytes.empty() ? "the file is empty" : "the file holds no graph: it is no ONNX model");
   DYN_CHECK(opsets.allocate(arena_));
   DYN_CHECK(metadata.allocate(arena_));
   DYN_CHECK(functions.allocate(arena_));
@@ -71,12 +95,19 @@ Status ModelReader::readModel(Model& model) {
   DYN_CHECK(devices.allocate(arena_));
   WireReader reader(bytes, source_);
   for (WireField field; reader.next(field);) switch (field.number) {
-      case 8: DYN_ONNX_LIST(opsets, "ModelProto.opset_import", readOperatorSet);
-      case 14: DYN_ONNX_LIST(metadata, "ModelProto.metadata_props", readPair);
-      case 20: reader.readText(field, "ModelProto.training_info", trainings.add()); break;
-      case 25: DYN_ONNX_LIST(functions, "ModelProto.functions", readFunction);
-      case 26: DYN_ONNX_LIST(devices, "ModelProto.configuration", readDevice);
-      default: break;
+      case 8:
+        DYN_ONNX_LIST(opsets, "ModelProto.opset_import", readOperatorSet);
+      case 14:
+        DYN_ONNX_LIST(metadata, "ModelProto.metadata_props", readPair);
+      case 20:
+        reader.readText(field, "ModelProto.training_info", trainings.add());
+        break;
+      case 25:
+        DYN_ONNX_LIST(functions, "ModelProto.functions", readFunction);
+      case 26:
+        DYN_ONNX_LIST(devices, "ModelProto.configuration", readDevice);
+      default:
+        break;
     }
   if (reader.failed()) return reader.error();
   model.opsetImports = opsets.items;
@@ -115,17 +146,38 @@ Status ModelReader::readGraph(Text bytes, GraphProto& graph, uint32_t depth) {
   CountedList<StringPair> metadata;
   WireReader first(bytes, source_);
   for (WireField field; first.next(field);) switch (field.number) {
-      case 1: ++nodes.count; break;
-      case 2: first.readText(field, "GraphProto.name", graph.name); break;
-      case 5: ++initializers.count; break;
-      case 10: first.readText(field, "GraphProto.doc_string", graph.docString); break;
-      case 11: ++inputs.count; break;
-      case 12: ++outputs.count; break;
-      case 13: ++infos.count; break;
-      case 14: ++annotations.count; break;
-      case 15: ++sparse.count; break;
-      case 16: ++metadata.count; break;
-      default: break;
+      case 1:
+        ++nodes.count;
+        break;
+      case 2:
+        first.readText(field, "GraphProto.name", graph.name);
+        break;
+      case 5:
+        ++initializers.count;
+        break;
+      case 10:
+        first.readText(field, "GraphProto.doc_string", graph.docString);
+        break;
+      case 11:
+        ++inputs.count;
+        break;
+      case 12:
+        ++outputs.count;
+        break;
+      case 13:
+        ++infos.count;
+        break;
+      case 14:
+        ++annotations.count;
+        break;
+      case 15:
+        ++sparse.count;
+        break;
+      case 16:
+        ++metadata.count;
+        break;
+      default:
+        break;
     }
   if (first.failed()) return first.error();
   DYN_CHECK(nodes.allocate(arena_));
@@ -142,14 +194,22 @@ Status ModelReader::readGraph(Text bytes, GraphProto& graph, uint32_t depth) {
         if (reader.expect(field, WireType::bytes, "GraphProto.node"))
           DYN_CHECK(readNode(field.bytes, nodes.add(), depth));
         break;
-      case 5: DYN_ONNX_LIST(initializers, "GraphProto.initializer", readTensor);
-      case 11: DYN_ONNX_LIST(inputs, "GraphProto.input", readValueInfo);
-      case 12: DYN_ONNX_LIST(outputs, "GraphProto.output", readValueInfo);
-      case 13: DYN_ONNX_LIST(infos, "GraphProto.value_info", readValueInfo);
-      case 14: DYN_ONNX_LIST(annotations, "GraphProto.quantization_annotation", readAnnotation);
-      case 15: DYN_ONNX_LIST(sparse, "GraphProto.sparse_initializer", readSparseTensor);
-      case 16: DYN_ONNX_LIST(metadata, "GraphProto.metadata_props", readPair);
-      default: break;
+      case 5:
+        DYN_ONNX_LIST(initializers, "GraphProto.initializer", readTensor);
+      case 11:
+        DYN_ONNX_LIST(inputs, "GraphProto.input", readValueInfo);
+      case 12:
+        DYN_ONNX_LIST(outputs, "GraphProto.output", readValueInfo);
+      case 13:
+        DYN_ONNX_LIST(infos, "GraphProto.value_info", readValueInfo);
+      case 14:
+        DYN_ONNX_LIST(annotations, "GraphProto.quantization_annotation", readAnnotation);
+      case 15:
+        DYN_ONNX_LIST(sparse, "GraphProto.sparse_initializer", readSparseTensor);
+      case 16:
+        DYN_ONNX_LIST(metadata, "GraphProto.metadata_props", readPair);
+      default:
+        break;
     }
   if (reader.failed()) return reader.error();
   graph.nodes = nodes.items;
@@ -173,19 +233,44 @@ Status ModelReader::readFunction(Text bytes, FunctionProto& function) {
   CountedList<StringPair> metadata;
   WireReader first(bytes, source_);
   for (WireField field; first.next(field);) switch (field.number) {
-      case 1: first.readText(field, "FunctionProto.name", function.name); break;
-      case 4: ++inputs.count; break;
-      case 5: ++outputs.count; break;
-      case 6: ++attributes.count; break;
-      case 7: ++nodes.count; break;
-      case 8: first.readText(field, "FunctionProto.doc_string", function.docString); break;
-      case 9: ++opsets.count; break;
-      case 10: first.readText(field, "FunctionProto.domain", function.domain); break;
-      case 11: ++defaults.count; break;
-      case 12: ++infos.count; break;
-      case 13: first.readText(field, "FunctionProto.overload", function.overload); break;
-      case 14: ++metadata.count; break;
-      default: break;
+      case 1:
+        first.readText(field, "FunctionProto.name", function.name);
+        break;
+      case 4:
+        ++inputs.count;
+        break;
+      case 5:
+        ++outputs.count;
+        break;
+      case 6:
+        ++attributes.count;
+        break;
+      case 7:
+        ++nodes.count;
+        break;
+      case 8:
+        first.readText(field, "FunctionProto.doc_string", function.docString);
+        break;
+      case 9:
+        ++opsets.count;
+        break;
+      case 10:
+        first.readText(field, "FunctionProto.domain", function.domain);
+        break;
+      case 11:
+        ++defaults.count;
+        break;
+      case 12:
+        ++infos.count;
+        break;
+      case 13:
+        first.readText(field, "FunctionProto.overload", function.overload);
+        break;
+      case 14:
+        ++metadata.count;
+        break;
+      default:
+        break;
     }
   if (first.failed()) return first.error();
   DYN_CHECK(inputs.allocate(arena_));
@@ -198,21 +283,31 @@ Status ModelReader::readFunction(Text bytes, FunctionProto& function) {
   DYN_CHECK(metadata.allocate(arena_));
   WireReader reader(bytes, source_);
   for (WireField field; reader.next(field);) switch (field.number) {
-      case 4: reader.readText(field, "FunctionProto.input", inputs.add()); break;
-      case 5: reader.readText(field, "FunctionProto.output", outputs.add()); break;
-      case 6: reader.readText(field, "FunctionProto.attribute", attributes.add()); break;
+      case 4:
+        reader.readText(field, "FunctionProto.input", inputs.add());
+        break;
+      case 5:
+        reader.readText(field, "FunctionProto.output", outputs.add());
+        break;
+      case 6:
+        reader.readText(field, "FunctionProto.attribute", attributes.add());
+        break;
       case 7:
         if (reader.expect(field, WireType::bytes, "FunctionProto.node"))
           DYN_CHECK(readNode(field.bytes, nodes.add(), 0));
         break;
-      case 9: DYN_ONNX_LIST(opsets, "FunctionProto.opset_import", readOperatorSet);
+      case 9:
+        DYN_ONNX_LIST(opsets, "FunctionProto.opset_import", readOperatorSet);
       case 11:
         if (reader.expect(field, WireType::bytes, "FunctionProto.attribute_proto"))
           DYN_CHECK(readAttribute(field.bytes, defaults.add(), 0));
         break;
-      case 12: DYN_ONNX_LIST(infos, "FunctionProto.value_info", readValueInfo);
-      case 14: DYN_ONNX_LIST(metadata, "FunctionProto.metadata_props", readPair);
-      default: break;
+      case 12:
+        DYN_ONNX_LIST(infos, "FunctionProto.value_info", readValueInfo);
+      case 14:
+        DYN_ONNX_LIST(metadata, "FunctionProto.metadata_props", readPair);
+      default:
+        break;
     }
   if (reader.failed()) return reader.error();
   function.inputs = inputs.items;
@@ -241,17 +336,34 @@ Status ModelReader::readNodeFields(Text bytes, NodeProto& node, uint32_t depth) 
   StringPair unusedPair;
   WireReader first(bytes, source_);
   for (WireField field; first.next(field);) switch (field.number) {
-      case 1: ++inputs.count; break;
-      case 2: ++outputs.count; break;
-      case 3: first.readText(field, "NodeProto.name", node.name); break;
-      case 4: first.readText(field, "NodeProto.op_type", node.opType); break;
-      case 5: ++attributes.count; break;
-      case 7: first.readText(field, "NodeProto.domain", node.domain); break;
-      case 8: first.readText(field, "NodeProto.overload", node.overload); break;
+      case 1:
+        ++inputs.count;
+        break;
+      case 2:
+        ++outputs.count;
+        break;
+      case 3:
+        first.readText(field, "NodeProto.name", node.name);
+        break;
+      case 4:
+        first.readText(field, "NodeProto.op_type", node.opType);
+        break;
+      case 5:
+        ++attributes.count;
+        break;
+      case 7:
+        first.readText(field, "NodeProto.domain", node.domain);
+        break;
+      case 8:
+        first.readText(field, "NodeProto.overload", node.overload);
+        break;
       case 6:
       case 9:
-      case 10: first.expect(field, WireType::bytes, "NodeProto's documentation or metadata"); break;
-      default: break;
+      case 10:
+        first.expect(field, WireType::bytes, "NodeProto's documentation or metadata");
+        break;
+      default:
+        break;
     }
   if (first.failed()) return first.error();
   DYN_CHECK(inputs.allocate(arena_));
@@ -259,8 +371,12 @@ Status ModelReader::readNodeFields(Text bytes, NodeProto& node, uint32_t depth) 
   DYN_CHECK(attributes.allocate(arena_));
   WireReader reader(bytes, source_);
   for (WireField field; reader.next(field);) switch (field.number) {
-      case 1: reader.readText(field, "NodeProto.input", inputs.add()); break;
-      case 2: reader.readText(field, "NodeProto.output", outputs.add()); break;
+      case 1:
+        reader.readText(field, "NodeProto.input", inputs.add());
+        break;
+      case 2:
+        reader.readText(field, "NodeProto.output", outputs.add());
+        break;
       case 5:
         node.outputs = outputs.items;  // names the node in an attribute's error
         if (reader.expect(field, WireType::bytes, "NodeProto.attribute"))
@@ -269,7 +385,8 @@ Status ModelReader::readNodeFields(Text bytes, NodeProto& node, uint32_t depth) 
       case 9:
         DYN_CHECK(readPair(field.bytes, unusedPair));  // checked here, read again by NodeProto::metadata
         break;
-      default: break;
+      default:
+        break;
     }
   if (reader.failed()) return reader.error();
   node.inputs = inputs.items;
@@ -281,11 +398,30 @@ Status ModelReader::readNodeFields(Text bytes, NodeProto& node, uint32_t depth) 
 Status ModelReader::readAttribute(Text bytes, AttributeProto& attribute, uint32_t depth) {
   attribute.bytes = bytes;
   // Which value field belongs to which type, by field number.
-  static constexpr AttributeType kTypeOfField[24] = {
-      {}, {}, AttributeType::real, AttributeType::integer, AttributeType::text, AttributeType::tensor,
-      AttributeType::graph, AttributeType::reals, AttributeType::integers, AttributeType::texts,
-      AttributeType::tensors, AttributeType::graphs, {}, {}, AttributeType::type, AttributeType::types,
-      {}, {}, {}, {}, {}, {}, AttributeType::sparseTensor, AttributeType::sparseTensors};
+  static constexpr AttributeType kTypeOfField[24] = {{},
+                                                     {},
+                                                     AttributeType::real,
+                                                     AttributeType::integer,
+                                                     AttributeType::text,
+                                                     AttributeType::tensor,
+                                                     AttributeType::graph,
+                                                     AttributeType::reals,
+                                                     AttributeType::integers,
+                                                     AttributeType::texts,
+                                                     AttributeType::tensors,
+                                                     AttributeType::graphs,
+                                                     {},
+                                                     {},
+                                                     AttributeType::type,
+                                                     AttributeType::types,
+                                                     {},
+                                                     {},
+                                                     {},
+                                                     {},
+                                                     {},
+                                                     {},
+                                                     AttributeType::sparseTensor,
+                                                     AttributeType::sparseTensors};
   int32_t type = 0;
   uint32_t valueField = 0;
   uint64_t count = 0;
@@ -294,16 +430,28 @@ Status ModelReader::readAttribute(Text bytes, AttributeProto& attribute, uint32_
     if (field.number < 24 && kTypeOfField[field.number] != AttributeType::undefined) {
       if (valueField != 0 && valueField != field.number)
         return source_.error(field.start, DiagnosticId::onnxInvalid,
-                             "attribute " + quoted(attribute.name) + " holds values of two types");
+                             "attribute " + quotedText(attribute.name) + " holds values of two types");
       valueField = field.number;
     }
     switch (field.number) {
-      case 1: first.readText(field, "AttributeProto.name", attribute.name); break;
-      case 2: first.readFloat(field, "AttributeProto.f", attribute.f); break;
-      case 3: first.readInt64(field, "AttributeProto.i", attribute.i); break;
-      case 4: first.readText(field, "AttributeProto.s", attribute.s); break;
-      case 7: count += first.countFixed(field, WireType::fixed32, "AttributeProto.floats"); break;
-      case 8: count += first.countVarints(field, "AttributeProto.ints"); break;
+      case 1:
+        first.readText(field, "AttributeProto.name", attribute.name);
+        break;
+      case 2:
+        first.readFloat(field, "AttributeProto.f", attribute.f);
+        break;
+      case 3:
+        first.readInt64(field, "AttributeProto.i", attribute.i);
+        break;
+      case 4:
+        first.readText(field, "AttributeProto.s", attribute.s);
+        break;
+      case 7:
+        count += first.countFixed(field, WireType::fixed32, "AttributeProto.floats");
+        break;
+      case 8:
+        count += first.countVarints(field, "AttributeProto.ints");
+        break;
       case 5:
       case 6:
       case 14:
@@ -314,17 +462,27 @@ Status ModelReader::readAttribute(Text bytes, AttributeProto& attribute, uint32_
       case 10:
       case 11:
       case 15:
-      case 23: count += first.expect(field, WireType::bytes, "a value field of AttributeProto"); break;
-      case 13: first.expect(field, WireType::bytes, "AttributeProto.doc_string"); break;
-      case 20: first.readInt32(field, "AttributeProto.type", type); break;
-      case 21: first.readText(field, "AttributeProto.ref_attr_name", attribute.refName); break;
-      default: break;
+      case 23:
+        count += first.expect(field, WireType::bytes, "a value field of AttributeProto");
+        break;
+      case 13:
+        first.expect(field, WireType::bytes, "AttributeProto.doc_string");
+        break;
+      case 20:
+        first.readInt32(field, "AttributeProto.type", type);
+        break;
+      case 21:
+        first.readText(field, "AttributeProto.ref_attr_name", attribute.refName);
+        break;
+      default:
+        break;
     }
   }
   if (first.failed()) return first.error();
   AttributeType found = kTypeOfField[valueField];
   auto invalid = [&](const std::string& what) {
-    return source_.error(bytes.data(), DiagnosticId::onnxInvalid, "attribute " + quoted(attribute.name) + " " + what);
+    return source_.error(bytes.data(), DiagnosticId::onnxInvalid,
+                         "attribute " + quotedText(attribute.name) + " " + what);
   };
   if (type < 0 || type > static_cast<int32_t>(AttributeType::types))
     return invalid("has the unknown type " + std::to_string(type));
@@ -332,9 +490,10 @@ Status ModelReader::readAttribute(Text bytes, AttributeProto& attribute, uint32_
   // Files of IR version 1 have no type; the field that is present tells it.
   if (attribute.type == AttributeType::undefined) attribute.type = found;
   if (found != AttributeType::undefined && found != attribute.type)
-    return invalid("is of type " + std::string(toString(attribute.type)) + " but holds " + std::string(toString(found)));
+    return invalid("is of type " + std::string(toString(attribute.type)) + " but holds " +
+                   std::string(toString(found)));
   if (found != AttributeType::undefined && !attribute.refName.empty())
-    return invalid("refers to " + quoted(attribute.refName) + " and holds a value too");
+    return invalid("refers to " + quotedText(attribute.refName) + " and holds a value too");
   if (attribute.refName.empty()) {
     if (attribute.type == AttributeType::undefined) return invalid("has neither type nor value");
     // A number or text of 0 length may be left out, a message may not.
@@ -345,7 +504,8 @@ Status ModelReader::readAttribute(Text bytes, AttributeProto& attribute, uint32_
   return count == 0 ? Status() : readAttributeList(attribute, valueField, count, depth);
 }
 
-Status ModelReader::readAttributeList(AttributeProto& attribute, uint32_t fieldNumber, uint64_t count, uint32_t depth) {
+Status ModelReader::readAttributeList(AttributeProto& attribute, uint32_t fieldNumber, uint64_t count,
+                                      uint32_t depth) {
   auto keep = [&](const auto& list) {
     attribute.items = list.data();
     attribute.itemCount = list.size();
@@ -372,7 +532,8 @@ Status ModelReader::readAttributeList(AttributeProto& attribute, uint32_t fieldN
       return keep(values);
     }
     case 8: {
-      DYN_TRY(std::span<const int64_t> values, readVarintList(attribute.bytes, 8, count, "AttributeProto.ints"));
+      DYN_TRY(std::span<const int64_t> values,
+              readVarintList(attribute.bytes, 8, count, "AttributeProto.ints"));
       return keep(values);
     }
     case 9:
@@ -382,27 +543,32 @@ Status ModelReader::readAttributeList(AttributeProto& attribute, uint32_t fieldN
       });
     case 5:
     case 10:
-      return each(arena_.allocate<TensorProto>(count), [&](Text b, TensorProto& item) { return readTensor(b, item); });
+      return each(arena_.allocate<TensorProto>(count),
+                  [&](Text b, TensorProto& item) { return readTensor(b, item); });
     case 6:
     case 11:
       return each(arena_.allocate<GraphProto>(count),
                   [&](Text b, GraphProto& item) { return deferGraph(b, item, depth + 1); });
     case 14:
-    case 15: return each(arena_.allocate<TypeProto>(count), [&](Text b, TypeProto& item) { return readType(b, item); });
+    case 15:
+      return each(arena_.allocate<TypeProto>(count),
+                  [&](Text b, TypeProto& item) { return readType(b, item); });
     default:
       return each(arena_.allocate<SparseTensorProto>(count),
                   [&](Text b, SparseTensorProto& item) { return readSparseTensor(b, item); });
   }
 }
 
-Result<std::span<const int64_t>> ModelReader::readVarintList(Text bytes, uint32_t fieldNumber, uint64_t count, Text name) {
+Result<std::span<const int64_t>> ModelReader::readVarintList(Text bytes, uint32_t fieldNumber, uint64_t count,
+                                                             Text name) {
   DYN_TRY(std::span<int64_t> values, arena_.allocate<int64_t>(count));
   if (count == 0) return std::span<const int64_t>();
   size_t filled = 0;
   WireReader reader(bytes, source_);
   for (WireField field; reader.next(field);)
     if (field.number == fieldNumber)
-      reader.forEachVarint(field, name, [&](uint64_t value) { values[filled++] = static_cast<int64_t>(value); });
+      reader.forEachVarint(field, name,
+                           [&](uint64_t value) { values[filled++] = static_cast<int64_t>(value); });
   if (reader.failed()) return reader.error();
   return std::span<const int64_t>(values);
 }
@@ -410,9 +576,14 @@ Result<std::span<const int64_t>> ModelReader::readVarintList(Text bytes, uint32_
 Status ModelReader::readOperatorSet(Text bytes, OperatorSetId& id) {
   WireReader reader(bytes, source_);
   for (WireField field; reader.next(field);) switch (field.number) {
-      case 1: reader.readText(field, "OperatorSetIdProto.domain", id.domain); break;
-      case 2: reader.readInt64(field, "OperatorSetIdProto.version", id.version); break;
-      default: break;
+      case 1:
+        reader.readText(field, "OperatorSetIdProto.domain", id.domain);
+        break;
+      case 2:
+        reader.readInt64(field, "OperatorSetIdProto.version", id.version);
+        break;
+      default:
+        break;
     }
   return reader.failed() ? Status(reader.error()) : Status();
 }
@@ -420,9 +591,14 @@ Status ModelReader::readOperatorSet(Text bytes, OperatorSetId& id) {
 Status ModelReader::readPair(Text bytes, StringPair& pair) {
   WireReader reader(bytes, source_);
   for (WireField field; reader.next(field);) switch (field.number) {
-      case 1: reader.readText(field, "StringStringEntryProto.key", pair.key); break;
-      case 2: reader.readText(field, "StringStringEntryProto.value", pair.value); break;
-      default: break;
+      case 1:
+        reader.readText(field, "StringStringEntryProto.key", pair.key);
+        break;
+      case 2:
+        reader.readText(field, "StringStringEntryProto.value", pair.value);
+        break;
+      default:
+        break;
     }
   return reader.failed() ? Status(reader.error()) : Status();
 }
@@ -431,16 +607,23 @@ Status ModelReader::readAnnotation(Text bytes, TensorAnnotation& annotation) {
   CountedList<StringPair> pairs;
   WireReader first(bytes, source_);
   for (WireField field; first.next(field);) switch (field.number) {
-      case 1: first.readText(field, "TensorAnnotation.tensor_name", annotation.tensorName); break;
-      case 2: ++pairs.count; break;
-      default: break;
+      case 1:
+        first.readText(field, "TensorAnnotation.tensor_name", annotation.tensorName);
+        break;
+      case 2:
+        ++pairs.count;
+        break;
+      default:
+        break;
     }
   if (first.failed()) return first.error();
   DYN_CHECK(pairs.allocate(arena_));
   WireReader reader(bytes, source_);
   for (WireField field; reader.next(field);) switch (field.number) {
-      case 2: DYN_ONNX_LIST(pairs, "TensorAnnotation.quant_parameter_tensor_names", readPair);
-      default: break;
+      case 2:
+        DYN_ONNX_LIST(pairs, "TensorAnnotation.quant_parameter_tensor_names", readPair);
+      default:
+        break;
     }
   if (reader.failed()) return reader.error();
   annotation.parameters = pairs.items;
@@ -451,10 +634,17 @@ Status ModelReader::readDevice(Text bytes, DeviceConfiguration& device) {
   CountedList<Text> devices;
   WireReader first(bytes, source_);
   for (WireField field; first.next(field);) switch (field.number) {
-      case 1: first.readText(field, "DeviceConfigurationProto.name", device.name); break;
-      case 2: first.readInt32(field, "DeviceConfigurationProto.num_devices", device.deviceCount); break;
-      case 3: ++devices.count; break;
-      default: break;
+      case 1:
+        first.readText(field, "DeviceConfigurationProto.name", device.name);
+        break;
+      case 2:
+        first.readInt32(field, "DeviceConfigurationProto.num_devices", device.deviceCount);
+        break;
+      case 3:
+        ++devices.count;
+        break;
+      default:
+        break;
     }
   if (first.failed()) return first.error();
   DYN_CHECK(devices.allocate(arena_));

@@ -41,7 +41,8 @@ class ModelReader {
   Status readOperatorSet(Text bytes, OperatorSetId& id);
   Status readAnnotation(Text bytes, TensorAnnotation& annotation);
   Status readDevice(Text bytes, DeviceConfiguration& device);
-  Result<std::span<const int64_t>> readVarintList(Text bytes, uint32_t fieldNumber, uint64_t count, Text name);
+  Result<std::span<const int64_t>> readVarintList(Text bytes, uint32_t fieldNumber, uint64_t count,
+                                                  Text name);
 
   const WireSource& source_;
   SpanArena& arena_;

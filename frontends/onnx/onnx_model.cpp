@@ -33,18 +33,19 @@ std::vector<Text> messageFields(Text message, uint32_t number) {
 
 std::string elementTypeName(int32_t type) {
   static constexpr std::string_view kNames[] = {
-      "UNDEFINED", "FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "STRING", "BOOL",
-      "FLOAT16", "DOUBLE", "UINT32", "UINT64", "COMPLEX64", "COMPLEX128", "BFLOAT16", "FLOAT8E4M3FN",
-      "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "UINT4", "INT4", "FLOAT4E2M1", "FLOAT8E8M0",
-      "UINT2", "INT2", "FLOAT6E2M3", "FLOAT6E3M2"};
+      "UNDEFINED",      "FLOAT",      "UINT8",          "INT8",       "UINT16",    "INT16",
+      "INT32",          "INT64",      "STRING",         "BOOL",       "FLOAT16",   "DOUBLE",
+      "UINT32",         "UINT64",     "COMPLEX64",      "COMPLEX128", "BFLOAT16",  "FLOAT8E4M3FN",
+      "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "UINT4",      "INT4",      "FLOAT4E2M1",
+      "FLOAT8E8M0",     "UINT2",      "INT2",           "FLOAT6E2M3", "FLOAT6E3M2"};
   if (type < 0 || type >= static_cast<int32_t>(std::size(kNames))) return "#" + std::to_string(type);
   return std::string(kNames[type]);
 }
 
 std::string_view toString(AttributeType type) {
-  static constexpr std::string_view kNames[] = {"UNDEFINED", "FLOAT", "INT", "STRING", "TENSOR", "GRAPH",
-                                                "FLOATS", "INTS", "STRINGS", "TENSORS", "GRAPHS", "SPARSE_TENSOR",
-                                                "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS"};
+  static constexpr std::string_view kNames[] = {
+      "UNDEFINED", "FLOAT",   "INT",    "STRING",        "TENSOR",         "GRAPH",      "FLOATS",     "INTS",
+      "STRINGS",   "TENSORS", "GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS"};
   return kNames[static_cast<size_t>(type)];
 }
 
@@ -66,7 +67,7 @@ const AttributeProto* NodeProto::attribute(Text name) const {
 
 std::string NodeProto::describe() const {
   auto bare = [](Text text) {
-    std::string shown = quoted(text);
+    std::string shown = quotedText(text);
     return shown.substr(1, shown.size() - 2);
   };
   std::string text;

@@ -81,8 +81,14 @@ struct TensorProto {
   enum class Location : int32_t { inside = 0, external = 1 };
   // Which data fields the message holds, as bits of `present`.
   enum Field : uint32_t {
-    kFloatData = 1, kInt32Data = 2, kStringData = 4, kInt64Data = 8, kRawData = 16, kDoubleData = 32,
-    kUint64Data = 64, kSegment = 128
+    kFloatData = 1,
+    kInt32Data = 2,
+    kStringData = 4,
+    kInt64Data = 8,
+    kRawData = 16,
+    kDoubleData = 32,
+    kUint64Data = 64,
+    kSegment = 128
   };
   Text bytes, name;
   std::span<const int64_t> dims;  // as written: may be negative
@@ -104,8 +110,21 @@ struct SparseTensorProto {
 struct GraphProto;
 
 enum class AttributeType : int32_t {
-  undefined = 0, real = 1, integer = 2, text = 3, tensor = 4, graph = 5, reals = 6, integers = 7, texts = 8,
-  tensors = 9, graphs = 10, sparseTensor = 11, sparseTensors = 12, type = 13, types = 14
+  undefined = 0,
+  real = 1,
+  integer = 2,
+  text = 3,
+  tensor = 4,
+  graph = 5,
+  reals = 6,
+  integers = 7,
+  texts = 8,
+  tensors = 9,
+  graphs = 10,
+  sparseTensor = 11,
+  sparseTensors = 12,
+  type = 13,
+  types = 14
 };
 // "FLOAT", "INTS"
 std::string_view toString(AttributeType type);
@@ -122,12 +141,18 @@ struct AttributeProto {
   std::span<const float> floats() const { return list<float>(AttributeType::reals); }
   std::span<const int64_t> ints() const { return list<int64_t>(AttributeType::integers); }
   std::span<const Text> strings() const { return list<Text>(AttributeType::texts); }
-  std::span<const TensorProto> tensors() const { return list<TensorProto>(AttributeType::tensor, AttributeType::tensors); }
-  std::span<const GraphProto> graphs() const { return list<GraphProto>(AttributeType::graph, AttributeType::graphs); }
+  std::span<const TensorProto> tensors() const {
+    return list<TensorProto>(AttributeType::tensor, AttributeType::tensors);
+  }
+  std::span<const GraphProto> graphs() const {
+    return list<GraphProto>(AttributeType::graph, AttributeType::graphs);
+  }
   std::span<const SparseTensorProto> sparseTensors() const {
     return list<SparseTensorProto>(AttributeType::sparseTensor, AttributeType::sparseTensors);
   }
-  std::span<const TypeProto> types() const { return list<TypeProto>(AttributeType::type, AttributeType::types); }
+  std::span<const TypeProto> types() const {
+    return list<TypeProto>(AttributeType::type, AttributeType::types);
+  }
   Text docString() const;
 
   const void* items = nullptr;  // of the type above
@@ -178,7 +203,7 @@ struct FunctionProto {
   Text bytes, name, domain, overload, docString;
   std::span<const Text> inputs;
   std::span<const Text> outputs;
-  std::span<const Text> attributes;                    // without default
+  std::span<const Text> attributes;  // without default
   std::span<const AttributeProto> attributeDefaults;
   std::span<const NodeProto> nodes;
   std::span<const OperatorSetId> opsetImports;
@@ -195,7 +220,8 @@ struct DeviceConfiguration {
 struct Model {
   WireSource source;
   SpanArena arena;
-  std::string folder;  // where external data lie: the folder of the file; "" when the model did not come from a file
+  std::string
+      folder;  // where external data lie: the folder of the file; "" when the model did not come from a file
 
   int64_t irVersion = 0;  // 0: missing
   std::span<const OperatorSetId> opsetImports;

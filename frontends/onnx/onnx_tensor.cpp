@@ -6,9 +6,9 @@
 namespace dyn::onnx {
 namespace {
 
-constexpr uint32_t kDataFields = TensorProto::kFloatData | TensorProto::kInt32Data | TensorProto::kStringData |
-                                 TensorProto::kInt64Data | TensorProto::kRawData | TensorProto::kDoubleData |
-                                 TensorProto::kUint64Data;
+constexpr uint32_t kDataFields = TensorProto::kFloatData | TensorProto::kInt32Data |
+                                 TensorProto::kStringData | TensorProto::kInt64Data | TensorProto::kRawData |
+                                 TensorProto::kDoubleData | TensorProto::kUint64Data;
 
 // The typed field that may hold elements of the type, and its number in the message.
 struct TypedField {
@@ -20,14 +20,20 @@ struct TypedField {
 TypedField typedFieldOf(int32_t type) {
   switch (type) {
     case kFloat:
-    case kComplex64: return {TensorProto::kFloatData, 4, "float_data"};
+    case kComplex64:
+      return {TensorProto::kFloatData, 4, "float_data"};
     case kDouble:
-    case kComplex128: return {TensorProto::kDoubleData, 10, "double_data"};
-    case kInt64: return {TensorProto::kInt64Data, 7, "int64_data"};
+    case kComplex128:
+      return {TensorProto::kDoubleData, 10, "double_data"};
+    case kInt64:
+      return {TensorProto::kInt64Data, 7, "int64_data"};
     case kUint32:
-    case kUint64: return {TensorProto::kUint64Data, 11, "uint64_data"};
-    case kString: return {TensorProto::kStringData, 6, "string_data"};
-    default: return {TensorProto::kInt32Data, 5, "int32_data"};
+    case kUint64:
+      return {TensorProto::kUint64Data, 11, "uint64_data"};
+    case kString:
+      return {TensorProto::kStringData, 6, "string_data"};
+    default:
+      return {TensorProto::kInt32Data, 5, "int32_data"};
   }
 }
 
@@ -37,7 +43,8 @@ struct AlignedBytes {
 
 AlignedBytes allocateAligned(uint64_t sizeBytes) {
   constexpr std::align_val_t kAlignment{64};
-  void* memory = ::operator new(static_cast<size_t>(sizeBytes == 0 ? 1 : sizeBytes), kAlignment, std::nothrow);
+  void* memory =
+      ::operator new(static_cast<size_t>(sizeBytes == 0 ? 1 : sizeBytes), kAlignment, std::nothrow);
   if (memory == nullptr) return {};
   return {std::shared_ptr<std::byte>(static_cast<std::byte*>(memory),
                                      [kAlignment](std::byte* p) { ::operator delete(p, kAlignment); })};
@@ -64,7 +71,8 @@ class TensorDecoder {
       return fault(DiagnosticId::unsupportedFeature, "is stored in segments");
     if (tensor_.dataType == 0) return fault(DiagnosticId::onnxInvalid, "has no element type");
     if (storageBits(tensor_.dataType) == 0)
-      return fault(DiagnosticId::unsupportedDtype, "has the element type " + elementTypeName(tensor_.dataType));
+      return fault(DiagnosticId::unsupportedDtype,
+                   "has the element type " + elementTypeName(tensor_.dataType));
     DYN_CHECK(computeSizes());
     const uint32_t data = tensor_.present & kDataFields;
     if ((data & (data - 1)) != 0) return fault(DiagnosticId::onnxInvalid, "holds its data in two fields");
@@ -86,7 +94,7 @@ class TensorDecoder {
 
  private:
   Error fault(DiagnosticId id, const std::string& what) const {
-    return source_.error(tensor_.bytes.data(), id, "tensor " + quoted(tensor_.name) + " " + what);
+    return source_.error(tensor_.bytes.data(), id, "tensor " + quotedText(tensor_.name) + " " + what);
   }
 
   Status computeSizes() {
@@ -128,7 +136,7 @@ class TensorDecoder {
 
   Status decodeExternal() {
     SourcePlace place = source_.place(tensor_.bytes.data());
-    place.node = "tensor " + quoted(tensor_.name);
+    place.node = "tensor " + quotedText(tensor_.name);
     if (tensor_.dataType == kString)
       return makeError(DiagnosticId::onnxExternalData, "strings can not be external data", std::move(place));
     if (external_ == nullptr)
@@ -142,7 +150,8 @@ class TensorDecoder {
   // keepAlive holds the file of `raw`.
   Status decodeRaw(Text raw) {
     if (raw.size() != fileBytes())
-      return fault(DiagnosticId::onnxInvalid, "has " + std::to_string(raw.size()) + " bytes of data, its dims need " +
+      return fault(DiagnosticId::onnxInvalid, "has " + std::to_string(raw.size()) +
+                                                  " bytes of data, its dims need " +
                                                   std::to_string(fileBytes()));
     const unsigned bits = fileBits(tensor_.dataType);
     if (bits < 8) {
@@ -150,13 +159,14 @@ class TensorDecoder {
       DYN_CHECK(allocate());
       const unsigned perByte = 8 / bits;
       for (uint64_t i = 0; i != out_.sizeBytes; ++i)
-        target_[i] = unpackElement(static_cast<uint8_t>(raw[i / perByte]), i % perByte, bits, isSigned(tensor_.dataType));
+        target_[i] = unpackElement(static_cast<uint8_t>(raw[i / perByte]), i % perByte, bits,
+                                   isSigned(tensor_.dataType));
       return {};
     }
     bool plain = true;
     if (tensor_.dataType == kBool)
       for (char c : raw) plain &= static_cast<uint8_t>(c) <= 1;
-    if (!plain) {  // true is written as some other number than 1
+    if (!plain) {                                         // true is written as some other number than 1
       std::shared_ptr<const void> hold = out_.keepAlive;  // allocate() replaces it
       DYN_CHECK(allocate());
       for (uint64_t i = 0; i != out_.sizeBytes; ++i) target_[i] = static_cast<std::byte>(raw[i] != 0);
@@ -209,7 +219,11 @@ class TensorDecoder {
     const uint64_t elements = static_cast<uint64_t>(out_.elementCount);
     const bool complex = tensor_.dataType == kComplex64 || tensor_.dataType == kComplex128;
     // Packed types: each number holds one byte's worth of elements.
-    DYN_CHECK(checkCount(count, fileBits(tensor_.dataType) < 8 ? fileBytes() : complex ? elements * 2 : elements, typed.name));
+    DYN_CHECK(checkCount(count,
+                         fileBits(tensor_.dataType) < 8 ? fileBytes()
+                         : complex                      ? elements * 2
+                                                        : elements,
+                         typed.name));
     DYN_CHECK(allocate());
     uint64_t index = 0;
     bool inRange = true;
@@ -242,15 +256,29 @@ class TensorDecoder {
     const int32_t narrow = static_cast<int32_t>(static_cast<uint32_t>(value));
     switch (tensor_.dataType) {
       case kInt64:
-      case kUint64: put(index, value); return true;
-      case kUint32: put(index, static_cast<uint32_t>(value)); return value <= UINT32_MAX;
-      case kInt32: put(index, narrow); return true;
-      case kInt16: put(index, static_cast<int16_t>(narrow)); return narrow == static_cast<int16_t>(narrow);
-      case kInt8: put(index, static_cast<int8_t>(narrow)); return narrow == static_cast<int8_t>(narrow);
-      case kBool: put(index, static_cast<uint8_t>(narrow != 0)); return true;
+      case kUint64:
+        put(index, value);
+        return true;
+      case kUint32:
+        put(index, static_cast<uint32_t>(value));
+        return value <= UINT32_MAX;
+      case kInt32:
+        put(index, narrow);
+        return true;
+      case kInt16:
+        put(index, static_cast<int16_t>(narrow));
+        return narrow == static_cast<int16_t>(narrow);
+      case kInt8:
+        put(index, static_cast<int8_t>(narrow));
+        return narrow == static_cast<int8_t>(narrow);
+      case kBool:
+        put(index, static_cast<uint8_t>(narrow != 0));
+        return true;
       case kUint16:
       case kFloat16:
-      case kBfloat16: put(index, static_cast<uint16_t>(narrow)); return narrow >= 0 && narrow <= UINT16_MAX;
+      case kBfloat16:
+        put(index, static_cast<uint16_t>(narrow));
+        return narrow >= 0 && narrow <= UINT16_MAX;
       case kUint4:
       case kInt4:
       case kFloat4E2M1:
@@ -260,11 +288,14 @@ class TensorDecoder {
         for (unsigned slot = 0; slot != 8 / bits; ++slot) {
           uint64_t element = index * (8 / bits) + slot;
           if (element < out_.sizeBytes)
-            target_[element] = unpackElement(static_cast<uint8_t>(narrow), slot, bits, isSigned(tensor_.dataType));
+            target_[element] =
+                unpackElement(static_cast<uint8_t>(narrow), slot, bits, isSigned(tensor_.dataType));
         }
         return narrow >= INT8_MIN && narrow <= UINT8_MAX;
       }
-      default: put(index, static_cast<uint8_t>(narrow)); return narrow >= 0 && narrow <= UINT8_MAX;
+      default:
+        put(index, static_cast<uint8_t>(narrow));
+        return narrow >= 0 && narrow <= UINT8_MAX;
     }
   }
 
@@ -280,10 +311,12 @@ class TensorDecoder {
 unsigned storageBits(int32_t elementType) {
   switch (elementType) {
 #define DYN_DTYPE(name, text, bits, kind, code) \
-  case code: return bits;
+  case code:                                    \
+    return bits;
 #include "vm/include/dyn_dtype.def"
 #undef DYN_DTYPE
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -291,14 +324,18 @@ unsigned fileBits(int32_t elementType) {
   switch (elementType) {
     case kUint4:
     case kInt4:
-    case kFloat4E2M1: return 4;
+    case kFloat4E2M1:
+      return 4;
     case kUint2:
-    case kInt2: return 2;
-    default: return storageBits(elementType);
+    case kInt2:
+      return 2;
+    default:
+      return storageBits(elementType);
   }
 }
 
-Result<DecodedTensor> decodeTensor(const TensorProto& tensor, const WireSource& source, ExternalData* external) {
+Result<DecodedTensor> decodeTensor(const TensorProto& tensor, const WireSource& source,
+                                   ExternalData* external) {
   return TensorDecoder(tensor, source, external).decode();
 }
 

@@ -22,10 +22,34 @@ namespace dyn::onnx {
 
 // The numbers of TensorProto.DataType that code asks for by name.
 enum ElementType : int32_t {
-  kFloat = 1, kUint8 = 2, kInt8 = 3, kUint16 = 4, kInt16 = 5, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9,
-  kFloat16 = 10, kDouble = 11, kUint32 = 12, kUint64 = 13, kComplex64 = 14, kComplex128 = 15, kBfloat16 = 16,
-  kFloat8E4M3FN = 17, kFloat8E4M3FNUZ = 18, kFloat8E5M2 = 19, kFloat8E5M2FNUZ = 20, kUint4 = 21, kInt4 = 22,
-  kFloat4E2M1 = 23, kFloat8E8M0 = 24, kUint2 = 25, kInt2 = 26, kFloat6E2M3 = 27, kFloat6E3M2 = 28
+  kFloat = 1,
+  kUint8 = 2,
+  kInt8 = 3,
+  kUint16 = 4,
+  kInt16 = 5,
+  kInt32 = 6,
+  kInt64 = 7,
+  kString = 8,
+  kBool = 9,
+  kFloat16 = 10,
+  kDouble = 11,
+  kUint32 = 12,
+  kUint64 = 13,
+  kComplex64 = 14,
+  kComplex128 = 15,
+  kBfloat16 = 16,
+  kFloat8E4M3FN = 17,
+  kFloat8E4M3FNUZ = 18,
+  kFloat8E5M2 = 19,
+  kFloat8E5M2FNUZ = 20,
+  kUint4 = 21,
+  kInt4 = 22,
+  kFloat4E2M1 = 23,
+  kFloat8E8M0 = 24,
+  kUint2 = 25,
+  kInt2 = 26,
+  kFloat6E2M3 = 27,
+  kFloat6E3M2 = 28
 };
 
 // Bits of one element at run time (dyn_dtype.def), 0 for types that have no such storage; and in raw_data.
@@ -47,7 +71,8 @@ struct DecodedTensor {
 };
 
 // `external` may be null: then external data are an error.
-Result<DecodedTensor> decodeTensor(const TensorProto& tensor, const WireSource& source, ExternalData* external = nullptr);
+Result<DecodedTensor> decodeTensor(const TensorProto& tensor, const WireSource& source,
+                                   ExternalData* external = nullptr);
 
 // One value of a test data file. The file does not say which message it holds: the model's type tells (dataKindOf).
 enum class DataKind { tensor, sequence, optional, map };
@@ -57,9 +82,9 @@ inline constexpr size_t kMaxDataDepth = 100;
 struct DataValue {
   DataKind kind = DataKind::tensor;
   std::string name;
-  DecodedTensor tensor;              // of a tensor
-  std::vector<DataValue> elements;   // of a sequence; of an optional none or one; of a map its values
-  std::vector<int64_t> keys;         // of a map with integer keys
+  DecodedTensor tensor;             // of a tensor
+  std::vector<DataValue> elements;  // of a sequence; of an optional none or one; of a map its values
+  std::vector<int64_t> keys;        // of a map with integer keys
   std::vector<std::string> stringKeys;
 };
 

@@ -61,14 +61,15 @@ class SpanArena {
     return place;
   }
   Error overLimit() const {
-    return makeError(DiagnosticId::memoryLimit,
-                     "the model's structure needs more than " + std::to_string(limitBytes_) + " bytes of memory");
+    return makeError(DiagnosticId::memoryLimit, "the model's structure needs more than " +
+                                                    std::to_string(limitBytes_) + " bytes of memory");
   }
 
   uint64_t limitBytes_;
   uint64_t usedBytes_ = 0;
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
-  std::byte* open_ = nullptr;  // the block that small lists are cut from: used up to next_, left_ bytes remain
+  std::byte* open_ =
+      nullptr;  // the block that small lists are cut from: used up to next_, left_ bytes remain
   size_t next_ = 0;
   size_t left_ = 0;
 };

@@ -31,10 +31,18 @@ class DataReader {
                              "values are nested deeper than " + std::to_string(kMaxDataDepth));
       next.value->kind = next.kind;
       switch (next.kind) {
-        case DataKind::tensor: DYN_CHECK(readTensor(next)); break;
-        case DataKind::sequence: DYN_CHECK(readSequence(next)); break;
-        case DataKind::optional: DYN_CHECK(readOptional(next)); break;
-        case DataKind::map: DYN_CHECK(readMap(next)); break;
+        case DataKind::tensor:
+          DYN_CHECK(readTensor(next));
+          break;
+        case DataKind::sequence:
+          DYN_CHECK(readSequence(next));
+          break;
+        case DataKind::optional:
+          DYN_CHECK(readOptional(next));
+          break;
+        case DataKind::map:
+          DYN_CHECK(readMap(next));
+          break;
       }
     }
     return root;
@@ -55,8 +63,8 @@ class DataReader {
 
   // SequenceProto: lists 3 tensors, 4 sparse tensors, 5 sequences, 6 maps, 7 optionals; one of them is used.
   Status readSequence(const Pending& at) {
-    static constexpr DataKind kKind[8] = {{}, {}, {}, DataKind::tensor, {}, DataKind::sequence, DataKind::map,
-                                          DataKind::optional};
+    static constexpr DataKind kKind[8] = {
+        {}, {}, {}, DataKind::tensor, {}, DataKind::sequence, DataKind::map, DataKind::optional};
     uint64_t count = 0;
     uint32_t used = 0;
     WireReader first(at.bytes, source_);
@@ -70,7 +78,8 @@ class DataReader {
       } else if (field.number >= 3 && field.number <= 7) {
         first.expect(field, WireType::bytes, "SequenceProto's values");
         if (used != 0 && used != field.number)
-          return source_.error(field.start, DiagnosticId::onnxInvalid, "a sequence holds values of two kinds");
+          return source_.error(field.start, DiagnosticId::onnxInvalid,
+                               "a sequence holds values of two kinds");
         used = field.number;
         ++count;
       }
@@ -90,8 +99,8 @@ class DataReader {
   }
 
   Status readOptional(const Pending& at) {
-    static constexpr DataKind kKind[8] = {{}, {}, {}, DataKind::tensor, {}, DataKind::sequence, DataKind::map,
-                                          DataKind::optional};
+    static constexpr DataKind kKind[8] = {
+        {}, {}, {}, DataKind::tensor, {}, DataKind::sequence, DataKind::map, DataKind::optional};
     WireField content;
     WireReader reader(at.bytes, source_);
     for (WireField field; reader.next(field);) {
@@ -101,7 +110,8 @@ class DataReader {
         at.value->name = std::string(name);
       } else if (field.number == 4) {
         return sparse(field);
-      } else if (field.number >= 3 && field.number <= 7 && reader.expect(field, WireType::bytes, "OptionalProto's value")) {
+      } else if (field.number >= 3 && field.number <= 7 &&
+                 reader.expect(field, WireType::bytes, "OptionalProto's value")) {
         if (content.number != 0)
           return source_.error(field.start, DiagnosticId::onnxInvalid, "an optional holds two values");
         content = field;
@@ -138,13 +148,15 @@ class DataReader {
             return source_.error(field.start, DiagnosticId::onnxMalformed, "MapProto.values occurs twice");
           if (reader.expect(field, WireType::bytes, "MapProto.values")) values = field;
           break;
-        default: break;
+        default:
+          break;
       }
     if (reader.failed()) return reader.error();
     if (values.number != 0) DYN_CHECK(readSequence({DataKind::sequence, values.bytes, at.value, at.depth}));
     if (at.value->keys.size() + at.value->stringKeys.size() != at.value->elements.size())
       return source_.error(at.bytes.data(), DiagnosticId::onnxInvalid,
-                           "a map has " + std::to_string(at.value->keys.size() + at.value->stringKeys.size()) +
+                           "a map has " +
+                               std::to_string(at.value->keys.size() + at.value->stringKeys.size()) +
                                " keys and " + std::to_string(at.value->elements.size()) + " values");
     return {};
   }
@@ -158,7 +170,8 @@ std::string packed(const DecodedTensor& tensor, unsigned bits) {
   std::string out(tensor.sizeBytes / perByte + (tensor.sizeBytes % perByte != 0), '\0');
   for (uint64_t i = 0; i != tensor.sizeBytes; ++i) {
     unsigned value = static_cast<unsigned>(tensor.data[i]) & ((1u << bits) - 1);
-    out[i / perByte] = static_cast<char>(static_cast<uint8_t>(out[i / perByte]) | value << (i % perByte * bits));
+    out[i / perByte] =
+        static_cast<char>(static_cast<uint8_t>(out[i / perByte]) | value << (i % perByte * bits));
   }
   return out;
 }
@@ -169,10 +182,14 @@ struct KindCode {
 };
 KindCode codeOf(DataKind kind) {
   switch (kind) {
-    case DataKind::tensor: return {1, 3};
-    case DataKind::sequence: return {3, 5};
-    case DataKind::map: return {4, 6};
-    case DataKind::optional: return {5, 7};
+    case DataKind::tensor:
+      return {1, 3};
+    case DataKind::sequence:
+      return {3, 5};
+    case DataKind::map:
+      return {4, 6};
+    case DataKind::optional:
+      return {5, 7};
   }
   return {};
 }
@@ -180,9 +197,11 @@ KindCode codeOf(DataKind kind) {
 // At most kMaxDataDepth calls deep.
 Result<std::string> writeNested(const DataValue& value, size_t depth) {
   if (depth > kMaxDataDepth)
-    return makeError(DiagnosticId::onnxInvalid, "values are nested deeper than " + std::to_string(kMaxDataDepth));
+    return makeError(DiagnosticId::onnxInvalid,
+                     "values are nested deeper than " + std::to_string(kMaxDataDepth));
   if (value.kind == DataKind::tensor) return writeTensorProto(value.tensor);
-  if (value.kind == DataKind::map) return makeError(DiagnosticId::unsupportedFeature, "writing a map as test data");
+  if (value.kind == DataKind::map)
+    return makeError(DiagnosticId::unsupportedFeature, "writing a map as test data");
   WireWriter out;
   if (!value.name.empty()) out.bytes(1, value.name);
   if (!value.elements.empty()) out.varint(2, codeOf(value.elements[0].kind).code);
@@ -198,9 +217,12 @@ Result<std::string> writeNested(const DataValue& value, size_t depth) {
 DataKind dataKindOf(const TypeProto& type) {
   if (type.wrappers.empty()) return DataKind::tensor;
   switch (type.wrappers[0].kind) {
-    case TypeWrapper::Kind::sequence: return DataKind::sequence;
-    case TypeWrapper::Kind::optional: return DataKind::optional;
-    case TypeWrapper::Kind::map: return DataKind::map;
+    case TypeWrapper::Kind::sequence:
+      return DataKind::sequence;
+    case TypeWrapper::Kind::optional:
+      return DataKind::optional;
+    case TypeWrapper::Kind::map:
+      return DataKind::map;
   }
   return DataKind::tensor;
 }
@@ -216,16 +238,19 @@ Result<DataValue> openData(const std::string& path, DataKind kind) {
 
 Result<std::string> writeTensorProto(const DecodedTensor& tensor) {
   if (storageBits(tensor.onnxType) == 0)
-    return makeError(DiagnosticId::unsupportedDtype, "writing elements of type " + elementTypeName(tensor.onnxType));
+    return makeError(DiagnosticId::unsupportedDtype,
+                     "writing elements of type " + elementTypeName(tensor.onnxType));
   int64_t count = 1;
   for (int64_t dim : tensor.dims)
     if (dim < 0 || __builtin_mul_overflow(count, dim, &count))
-      return makeError(DiagnosticId::dimOverflow, "tensor " + quoted(tensor.name) + " has dims that are no size");
+      return makeError(DiagnosticId::dimOverflow,
+                       "tensor " + quotedText(tensor.name) + " has dims that are no size");
   const bool text = tensor.onnxType == kString;
   const uint64_t held = text ? tensor.strings.size() : tensor.sizeBytes / (storageBits(tensor.onnxType) / 8);
   if (held != static_cast<uint64_t>(count))
-    return makeError(DiagnosticId::onnxInvalid, "tensor " + quoted(tensor.name) + " holds " + std::to_string(held) +
-                                                    " elements, its dims need " + std::to_string(count));
+    return makeError(DiagnosticId::onnxInvalid, "tensor " + quotedText(tensor.name) + " holds " +
+                                                    std::to_string(held) + " elements, its dims need " +
+                                                    std::to_string(count));
   WireWriter out;
   for (int64_t dim : tensor.dims) out.varint(1, static_cast<uint64_t>(dim));
   out.varint(2, static_cast<uint64_t>(tensor.onnxType));

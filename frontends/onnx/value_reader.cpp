@@ -9,28 +9,54 @@ Status ModelReader::readTensor(Text bytes, TensorProto& tensor) {
   int32_t location = 0;
   WireReader first(bytes, source_);
   for (WireField field; first.next(field);) switch (field.number) {
-      case 1: dims += first.countVarints(field, "TensorProto.dims"); break;
-      case 2: first.readInt32(field, "TensorProto.data_type", tensor.dataType); break;
-      case 3: tensor.present |= TensorProto::kSegment; break;
-      case 4: tensor.present |= TensorProto::kFloatData; break;
-      case 5: tensor.present |= TensorProto::kInt32Data; break;
-      case 6: tensor.present |= TensorProto::kStringData; break;
-      case 7: tensor.present |= TensorProto::kInt64Data; break;
-      case 8: first.readText(field, "TensorProto.name", tensor.name); break;
+      case 1:
+        dims += first.countVarints(field, "TensorProto.dims");
+        break;
+      case 2:
+        first.readInt32(field, "TensorProto.data_type", tensor.dataType);
+        break;
+      case 3:
+        tensor.present |= TensorProto::kSegment;
+        break;
+      case 4:
+        tensor.present |= TensorProto::kFloatData;
+        break;
+      case 5:
+        tensor.present |= TensorProto::kInt32Data;
+        break;
+      case 6:
+        tensor.present |= TensorProto::kStringData;
+        break;
+      case 7:
+        tensor.present |= TensorProto::kInt64Data;
+        break;
+      case 8:
+        first.readText(field, "TensorProto.name", tensor.name);
+        break;
       case 9:
         tensor.present |= TensorProto::kRawData;
         first.readText(field, "TensorProto.raw_data", tensor.rawData);
         break;
-      case 10: tensor.present |= TensorProto::kDoubleData; break;
-      case 11: tensor.present |= TensorProto::kUint64Data; break;
-      case 13: ++entries; break;
-      case 14: first.readInt32(field, "TensorProto.data_location", location); break;
-      default: break;
+      case 10:
+        tensor.present |= TensorProto::kDoubleData;
+        break;
+      case 11:
+        tensor.present |= TensorProto::kUint64Data;
+        break;
+      case 13:
+        ++entries;
+        break;
+      case 14:
+        first.readInt32(field, "TensorProto.data_location", location);
+        break;
+      default:
+        break;
     }
   if (first.failed()) return first.error();
   if (location != 0 && location != 1)
-    return source_.error(bytes.data(), DiagnosticId::onnxInvalid,
-                         "tensor " + quoted(tensor.name) + " has the unknown data_location " + std::to_string(location));
+    return source_.error(
+        bytes.data(), DiagnosticId::onnxInvalid,
+        "tensor " + quotedText(tensor.name) + " has the unknown data_location " + std::to_string(location));
   tensor.location = static_cast<TensorProto::Location>(location);
   DYN_TRY(tensor.dims, readVarintList(bytes, 1, dims, "TensorProto.dims"));
   DYN_TRY(std::span<StringPair> pairs, arena_.allocate<StringPair>(entries));
@@ -56,14 +82,18 @@ Status ModelReader::readSparseTensor(Text bytes, SparseTensorProto& tensor) {
         if (!reader.expect(field, WireType::bytes, "SparseTensorProto.values or indices")) break;
         const TensorProto*& part = field.number == 1 ? tensor.values : tensor.indices;
         if (part != nullptr)
-          return source_.error(field.start, DiagnosticId::onnxMalformed, "a part of SparseTensorProto occurs twice");
+          return source_.error(field.start, DiagnosticId::onnxMalformed,
+                               "a part of SparseTensorProto occurs twice");
         DYN_TRY(std::span<TensorProto> item, arena_.allocate<TensorProto>(1));
         DYN_CHECK(readTensor(field.bytes, item[0]));
         part = item.data();
         break;
       }
-      case 3: dims += reader.countVarints(field, "SparseTensorProto.dims"); break;
-      default: break;
+      case 3:
+        dims += reader.countVarints(field, "SparseTensorProto.dims");
+        break;
+      default:
+        break;
     }
   if (reader.failed()) return reader.error();
   DYN_TRY(tensor.dims, readVarintList(bytes, 3, dims, "SparseTensorProto.dims"));
@@ -74,7 +104,9 @@ Status ModelReader::readValueInfo(Text bytes, ValueInfoProto& info) {
   info.bytes = bytes;
   WireReader reader(bytes, source_);
   for (WireField field; reader.next(field);) switch (field.number) {
-      case 1: reader.readText(field, "ValueInfoProto.name", info.name); break;
+      case 1:
+        reader.readText(field, "ValueInfoProto.name", info.name);
+        break;
       case 2: {
         if (!reader.expect(field, WireType::bytes, "ValueInfoProto.type")) break;
         if (info.type != nullptr)
@@ -84,7 +116,8 @@ Status ModelReader::readValueInfo(Text bytes, ValueInfoProto& info) {
         info.type = type.data();
         break;
       }
-      default: break;
+      default:
+        break;
     }
   return reader.failed() ? Status(reader.error()) : Status();
 }
@@ -100,7 +133,8 @@ Status ModelReader::readType(Text bytes, TypeProto& type) {
     for (WireField field; reader.next(field);) {
       if (field.number == 6) {
         reader.readText(field, "TypeProto.denotation", type.denotation);
-      } else if (field.number == 1 || field.number == 4 || field.number == 5 || (field.number >= 7 && field.number <= 9)) {
+      } else if (field.number == 1 || field.number == 4 || field.number == 5 ||
+                 (field.number >= 7 && field.number <= 9)) {
         if (value.number != 0)
           return source_.error(field.start, DiagnosticId::onnxMalformed, "TypeProto holds two types");
         if (reader.expect(field, WireType::bytes, "TypeProto's value")) value = field;
@@ -130,7 +164,8 @@ Status ModelReader::readType(Text bytes, TypeProto& type) {
     const uint32_t innerField = wrapper.kind == TypeWrapper::Kind::map ? 2 : 1;
     for (WireField field; content.next(field);) {
       if (field.number == innerField) {
-        if (more) return source_.error(field.start, DiagnosticId::onnxMalformed, "an element type occurs twice");
+        if (more)
+          return source_.error(field.start, DiagnosticId::onnxMalformed, "an element type occurs twice");
         content.readText(field, "an element type", inner);
         more = true;
       } else if (field.number == 1) {
@@ -152,15 +187,19 @@ Status ModelReader::readType(Text bytes, TypeProto& type) {
 Status ModelReader::readTensorType(Text bytes, TypeProto& type) {
   WireReader reader(bytes, source_);
   for (WireField field; reader.next(field);) switch (field.number) {
-      case 1: reader.readInt32(field, "TypeProto.Tensor.elem_type", type.elementType); break;
+      case 1:
+        reader.readInt32(field, "TypeProto.Tensor.elem_type", type.elementType);
+        break;
       case 2:
         if (!reader.expect(field, WireType::bytes, "TypeProto.Tensor.shape")) break;
         if (type.hasShape)
-          return source_.error(field.start, DiagnosticId::onnxMalformed, "TypeProto.Tensor.shape occurs twice");
+          return source_.error(field.start, DiagnosticId::onnxMalformed,
+                               "TypeProto.Tensor.shape occurs twice");
         type.hasShape = true;
         DYN_CHECK(readShape(field.bytes, type));
         break;
-      default: break;
+      default:
+        break;
     }
   return reader.failed() ? Status(reader.error()) : Status();
 }
@@ -193,8 +232,11 @@ Status ModelReader::readDimension(Text bytes, Dimension& dimension) {
         // Exporters write an empty name for "unknown".
         dimension.kind = dimension.parameter.empty() ? Dimension::Kind::unknown : Dimension::Kind::parameter;
         break;
-      case 3: reader.readText(field, "TensorShapeProto.Dimension.denotation", dimension.denotation); break;
-      default: break;
+      case 3:
+        reader.readText(field, "TensorShapeProto.Dimension.denotation", dimension.denotation);
+        break;
+      default:
+        break;
     }
   return reader.failed() ? Status(reader.error()) : Status();
 }

@@ -10,10 +10,14 @@ static_assert(std::endian::native == std::endian::little, "fixed-width fields ar
 
 std::string_view toString(WireType type) {
   switch (type) {
-    case WireType::varint: return "varint";
-    case WireType::fixed64: return "64-bit";
-    case WireType::bytes: return "length-delimited";
-    case WireType::fixed32: return "32-bit";
+    case WireType::varint:
+      return "varint";
+    case WireType::fixed64:
+      return "64-bit";
+    case WireType::bytes:
+      return "length-delimited";
+    case WireType::fixed32:
+      return "32-bit";
   }
   return "unknown";
 }
@@ -39,7 +43,7 @@ Error WireSource::error(const char* byte, DiagnosticId id, std::string message) 
   return makeError(id, std::move(message), std::move(at));
 }
 
-std::string quoted(std::string_view text) {
+std::string quotedText(std::string_view text) {
   constexpr size_t kLongest = 80;
   std::string out = "'";
   for (char c : text.substr(0, kLongest)) {
@@ -78,7 +82,8 @@ bool readVarint(const char*& cursor, const char* end, uint64_t& value) {
 
 template <typename Word>
 bool WireReader::takeFixed(WireField& field) {
-  if (static_cast<size_t>(end_ - cursor_) < sizeof(Word)) return failAt(field.start, "a fixed-width field is cut off");
+  if (static_cast<size_t>(end_ - cursor_) < sizeof(Word))
+    return failAt(field.start, "a fixed-width field is cut off");
   Word word;
   std::memcpy(&word, cursor_, sizeof word);
   cursor_ += sizeof word;
@@ -100,24 +105,30 @@ bool WireReader::next(WireField& field) {
   field.type = static_cast<WireType>(type);
   switch (type) {
     case 0:
-      if (!readVarint(cursor_, end_, field.value)) return failAt(field.start, "a number is malformed or cut off");
+      if (!readVarint(cursor_, end_, field.value))
+        return failAt(field.start, "a number is malformed or cut off");
       return true;
-    case 1: return takeFixed<uint64_t>(field);
-    case 5: return takeFixed<uint32_t>(field);
+    case 1:
+      return takeFixed<uint64_t>(field);
+    case 5:
+      return takeFixed<uint32_t>(field);
     case 2: {
       uint64_t length = 0;
       if (!readVarint(cursor_, end_, length)) return failAt(field.start, "a length is malformed or cut off");
       uint64_t left = static_cast<uint64_t>(end_ - cursor_);
       if (length > left)
-        return failAt(field.start, "field " + std::to_string(field.number) + " claims " + std::to_string(length) +
-                                       " bytes, " + std::to_string(left) + " are left");
+        return failAt(field.start, "field " + std::to_string(field.number) + " claims " +
+                                       std::to_string(length) + " bytes, " + std::to_string(left) +
+                                       " are left");
       field.bytes = std::string_view(cursor_, static_cast<size_t>(length));
       cursor_ += length;
       return true;
     }
     case 3:
-    case 4: return failAt(field.start, "a group (wire type " + std::to_string(type) + "): ONNX has none");
-    default: return failAt(field.start, "unknown wire type " + std::to_string(type));
+    case 4:
+      return failAt(field.start, "a group (wire type " + std::to_string(type) + "): ONNX has none");
+    default:
+      return failAt(field.start, "unknown wire type " + std::to_string(type));
   }
 }
 
@@ -132,12 +143,14 @@ bool WireReader::failAt(const char* byte, std::string message) {
   return false;
 }
 
-void WireReader::fail(const WireField& field, std::string message) { failAt(field.start, std::move(message)); }
+void WireReader::fail(const WireField& field, std::string message) {
+  failAt(field.start, std::move(message));
+}
 
 bool WireReader::expect(const WireField& field, WireType type, std::string_view name) {
   if (field.type == type) return true;
-  return failAt(field.start, std::string(name) + " is a " + std::string(toString(field.type)) + " field, not a " +
-                                 std::string(toString(type)) + " one");
+  return failAt(field.start, std::string(name) + " is a " + std::string(toString(field.type)) +
+                                 " field, not a " + std::string(toString(type)) + " one");
 }
 
 void WireReader::readText(const WireField& field, std::string_view name, std::string_view& out) {
@@ -165,6 +178,10 @@ uint64_t WireReader::countVarints(const WireField& field, std::string_view name)
   if (!expect(field, WireType::bytes, name)) return 0;
   uint64_t count = 0;
   for (char c : field.bytes) count += static_cast<signed char>(c) >= 0;
+  if (!field.bytes.empty() && static_cast<signed char>(field.bytes.back()) < 0) {
+    fail(field, std::string(name) + ": the last packed number is cut off");
+    return 0;
+  }
   return count;
 }
 
@@ -173,7 +190,8 @@ uint64_t WireReader::countFixed(const WireField& field, WireType element, std::s
   if (!expect(field, WireType::bytes, name)) return 0;
   size_t width = element == WireType::fixed32 ? 4 : 8;
   if (field.bytes.size() % width != 0) {
-    fail(field, std::string(name) + ": " + std::to_string(field.bytes.size()) + " bytes are no whole number of elements");
+    fail(field, std::string(name) + ": " + std::to_string(field.bytes.size()) +
+                    " bytes are no whole number of elements");
     return 0;
   }
   return field.bytes.size() / width;

@@ -47,7 +47,7 @@ struct WireSource {
 };
 
 // A user's text for a diagnostic: in quotes, control characters and broken bytes escaped, at most about 80 characters.
-std::string quoted(std::string_view text);
+std::string quotedText(std::string_view text);
 
 // Reads one varint of at most 10 bytes; false when it is cut off or too long.
 bool readVarint(const char*& cursor, const char* end, uint64_t& value);
@@ -82,7 +82,8 @@ class WireReader {
     const char* cursor = field.bytes.data();
     const char* end = cursor + field.bytes.size();
     for (uint64_t value = 0; cursor != end;) {
-      if (!readVarint(cursor, end, value)) return fail(field, std::string(name) + ": a packed number is malformed");
+      if (!readVarint(cursor, end, value))
+        return fail(field, std::string(name) + ": a packed number is malformed");
       visit(value);
     }
   }

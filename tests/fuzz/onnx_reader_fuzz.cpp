@@ -28,7 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.arenaLimitBytes = uint64_t{256} << 20;
   dyn::Result<Model> model = readModel(dyn::MappedFile::fromBytes(bytes, "fuzz.onnx"), options);
   if (model.ok()) decodeAll(*model, *model->graph);
-  auto file = std::make_shared<const dyn::MappedFile>(dyn::MappedFile::fromBytes(std::move(bytes), "fuzz.pb"));
+  auto file =
+      std::make_shared<const dyn::MappedFile>(dyn::MappedFile::fromBytes(std::move(bytes), "fuzz.pb"));
   for (DataKind kind : {DataKind::tensor, DataKind::sequence, DataKind::optional, DataKind::map}) {
     dyn::Result<DataValue> value = readData(file, kind);
     if (value.ok() && kind != DataKind::map) (void)writeData(*value);
