@@ -75,7 +75,7 @@ class Lexer {
       if (c == '\n') startsLine_ = true;
       if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
         ++at_;
-      } else if (c == '#' || pair("//")) {
+      } else if (c == '#') {
         while (at_ < text_.size() && text_[at_] != '\n') ++at_;
       } else {
         return;
@@ -117,8 +117,9 @@ class Lexer {
     uint32_t end = start + 1;
     while (end < text_.size() && continuation(text_[end]) && end - start < 4) ++end;
     const auto byte = static_cast<unsigned char>(text_[start]);
-    std::string shown = byte < 0x20 || byte == 0x7f ? "a control character (" + std::to_string(byte) + ")"
-                                                    : "'" + std::string(text_.substr(start, end - start)) + "'";
+    std::string shown = byte < 0x20 || byte == 0x7f
+                            ? "a control character (" + std::to_string(byte) + ")"
+                            : "'" + std::string(text_.substr(start, end - start)) + "'";
     return source_.error(DiagnosticId::textSyntax, shown + " has no meaning here", start);
   }
 

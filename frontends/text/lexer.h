@@ -47,7 +47,7 @@ class Source {
   mutable uint32_t countedLine_ = UINT32_MAX, countedOffset_ = 0, countedColumn_ = 1;
 };
 
-// `#` and `//` start a comment up to the end of the line. The last token is `end`.
+// `#` starts a comment up to the end of the line (`//` divides dims). The last token is `end`.
 Result<std::vector<Token>> tokenize(const Source& source);
 
 // The characters meant by a string token (quotes included) or the quoted part of a value token.
