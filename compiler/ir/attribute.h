@@ -33,6 +33,8 @@ enum class AttributeKind : uint8_t {
 };
 const char* toString(AttributeKind kind);
 AttributeKind kindOf(const AttributeValue& value);
+// Same kind and bits: reals by their bits (a NaN equals itself), tensors by HostTensor::identical.
+bool identical(const AttributeValue& a, const AttributeValue& b);
 
 class Attributes {
  public:

@@ -34,4 +34,9 @@ int dtypeCount();
 double decodeReal(Dtype dtype, uint64_t bits);
 uint64_t encodeReal(Dtype dtype, double value, bool saturate = true);
 
+// f8e8m0 holds powers of two, so Cast names a rounding (its round_mode): up = away from zero (encodeReal's), down = toward zero, nearest =
+// ties up. The sign is dropped; zero and what is too small become 2^-127.
+enum class ScaleRounding : uint8_t { up, down, nearest };
+uint64_t encodeScale(double value, ScaleRounding rounding, bool saturate = true);
+
 }  // namespace dyn

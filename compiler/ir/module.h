@@ -124,15 +124,19 @@ class IrContext {
   Type functionType(std::vector<Type> parameters, std::vector<Type> results);
   Type dataType(std::string_view name);
 
-  ValueId newValue(std::string_view name = "");  // name: what the user sees; made unique when printed
-  std::string valueName(ValueId id) const;       // "h" or "12" when it has none; unique in the context
+  // name: what the user sees; when another value of this context has it already, "_2", "_3"... is added.
+  ValueId newValue(std::string_view name = "");
+  std::string valueName(ValueId id) const;  // "h" or "12" when it has none; unique in the context
   void setValueName(ValueId id, std::string_view name);
+  bool hasName(ValueId id) const;
+  // The value of that name (as valueName gives it), or kNoValue.
+  ValueId findValue(std::string_view name) const;
   uint32_t valueCount() const;
 
   // Take ownership, return the immutable node.
   const Op* own(Op op);
   const Function* own(Function function);
-  // A name not used by any function of this context yet: "main.loop1".
+  // `base` and the first number that gives a name no function of this context has (or was promised): "main.loop" → "main.loop1".
   std::string uniqueFunctionName(std::string_view base);
 
  private:

@@ -21,6 +21,7 @@ class HostTensor {
   // Zero-filled. Error dimOverflow when the size does not fit, memoryLimit when it cannot be allocated.
   static Result<HostTensor> create(Dtype dtype, std::vector<int64_t> shape);
   // Borrows `data` (storage form of dyn_dtype.def), kept alive by `owner`.
+  // Not valid() when the shape is negative or too large, or for strings.
   static HostTensor borrow(Dtype dtype, std::vector<int64_t> shape, const void* data,
                            std::shared_ptr<const void> owner);
   static HostTensor strings(std::vector<int64_t> shape, std::vector<std::string> values);
@@ -37,7 +38,8 @@ class HostTensor {
   int64_t elementCount() const { return count_; }
   int64_t sizeBytes() const { return count_ * storageBytes(dtype_); }
   const std::byte* data() const { return data_; }
-  std::byte* mutableData();  // never for borrowed or string tensors without copying first
+  // Copies first when the bytes are borrowed or shared; null when that copy can not be allocated, or for strings.
+  std::byte* mutableData();
   template <typename T>
   const T* as() const {
     return reinterpret_cast<const T*>(data_);
@@ -49,11 +51,13 @@ class HostTensor {
   const std::vector<std::string>& stringValues() const { return *strings_; }
   std::vector<std::string>& mutableStringValues();
 
-  // Element `flat` converted; integers and booleans exactly by intAt, everything numeric by realAt.
+  // Element `flat` converted; integers and booleans exactly by intAt (u64 wraps, reals go toward zero), everything numeric by realAt
+  // (complex: the real part).
   int64_t intAt(int64_t flat) const;
   double realAt(int64_t flat) const;
   void setInt(int64_t flat, int64_t value);  // wraps to the type
-  void setReal(int64_t flat, double value);  // rounds to the type
+  // Rounds to nearest even for reals; integers take the part toward zero and wrap (NaN: 0); complex gets imaginary part 0.
+  void setReal(int64_t flat, double value);
   // The same elements seen with another shape of equal element count (shared bytes).
   HostTensor reshaped(std::vector<int64_t> shape) const;
   // Same dtype, shape and bits (NaNs of equal bits are equal).

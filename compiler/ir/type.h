@@ -47,6 +47,7 @@ class Type {
 
  private:
   friend class IrContext;
+  friend std::vector<SymbolId> symbolsOf(Type type);
   explicit Type(const TypeNode* node) : node_(node) {}
   const TypeNode* node_ = nullptr;
 };
