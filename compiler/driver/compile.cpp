@@ -22,13 +22,7 @@ Result<Module> runPasses(const Module& module, const CompileOptions& options, Tr
   PipelineRun run;
   run.cancelled = options.cancelled;
   if (options.verifyEach)
-    run.afterEach = [](const Module& after, const PassDef&) -> Status {
-      std::vector<Diagnostic> found = verifyModule(after);
-      if (found.empty()) return {};
-      Error error;
-      error.diagnostic = found.front();
-      return error;
-    };
+    run.afterEach = [](const Module& after, const PassDef&) { return verified(after); };
   return runPipeline(module, pipeline, trace, run);
 }
 

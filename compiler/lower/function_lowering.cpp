@@ -223,7 +223,7 @@ Status FunctionLowering::lower(const Function& function, Entry entry) {
   const vm::Status finished = code_.finish(out);
   if (!finished.ok())
     return makeError(DiagnosticId::internalError,
-                     "bytecode of @" + function.name + ": " + finished.message());
+                     "bytecode of @" + function.name + ": " + finished.message);
   return {};
 }
 
@@ -282,6 +282,16 @@ Status FunctionLowering::lowerOp(const Op& op, Body& body) {
   }
   if (op.def == &ops::intoOp) return lowerInto(op);
   if (op.def == &ops::checkOp) return lowerCheck(op);
+  if (op.def == &ops::bind_dimsOp) {
+    const Shape symbols = op.attributes.dims("dims");
+    const std::vector<int64_t> elements = op.attributes.integers("elements");
+    for (size_t i = 0; i < symbols.size(); ++i) {
+      if (!symbols[i].isSymbol() || dims_.bound(symbols[i].symbol())) continue;
+      DYN_TRY(int32_t scalar, element(op.operands[0], elements.at(i)));
+      dims_.bind(symbols[i].symbol(), scalar);
+    }
+    return {};
+  }
   if (op.def == &ops::ifOp) return lowerIf(op, body);
   if (op.def == &ops::loopOp) return lowerLoop(op, body);
   if (op.def == &ops::matchOp) return lowerMatch(op, body);
