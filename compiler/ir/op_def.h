@@ -121,6 +121,7 @@ struct OpDef {
   // Element `index` (one i64 expression per result axis) of result `result`.
   Result<loop::Expr> (*lower)(loop::LowerContext&, int result, std::span<const loop::Expr> index) = nullptr;
   std::string_view builtin;  // LoweringKind::builtin
+  bool builtinAllocates = false;  // the builtin makes its results itself: their size depends on values (nonzero)
   // LoweringKind::builtin: 32-bit numbers and scalar dims handed to the builtin after its operands, from the attributes.
   Status (*builtinArguments)(const Op&, std::vector<int32_t>* numbers, std::vector<Dim>* scalars) = nullptr;
   std::string_view lowerNote;
