@@ -45,7 +45,8 @@ enum class ExprKind : uint8_t {
   binary,
   select,
   cast,
-  reduce,
+  reduce,   // only before a kernel is built: kernel_builder.h turns it into an `accumulate` statement
+  checked,  // likewise: its value, after a `check` statement that demands its condition
 };
 
 // X-macro lists give enum, text and arity in one place.
@@ -90,7 +91,7 @@ class Expr {
   Dtype dtype() const;
   uint32_t id() const;  // dense within the context
   std::span<const Expr> operands()
-      const;  // load: indices; call: arguments; reduce: extents of its variables, then the body
+      const;  // load: indices; call: arguments; reduce: extents of its variables, then the body; checked: condition, value
   int64_t intValue() const;                       // intConstant
   double realValue() const;                       // realConstant
   Dim dimValue() const;                           // dim
@@ -100,6 +101,7 @@ class Expr {
   UnaryOp unaryOp() const;
   BinaryOp binaryOp() const;
   ReduceOp reduceOp() const;
+  int32_t fault() const;  // checked
   std::span<const Expr> reduceVariables() const;
   LoopContext& context() const;
   std::string toString() const;
@@ -170,20 +172,36 @@ class LoopContext {
   Expr cast(Expr a,
             Dtype dtype);  // integers wrap; real → integer truncates, saturates, NaN → 0; to boolean: != 0
   // Combines body over all values 0 <= variables[k] < extents[k]; empty: the operation's neutral element (min: +inf or the largest integer).
+  // The variables are renamed to canonical ones, so that two reductions which differ in the names of their variables only are one node.
   Expr reduce(ReduceOp op, std::vector<Expr> variables, std::vector<Expr> extents, Expr body);
+  // `value`, whose evaluation needs `condition` to hold; otherwise the kernel stops with `fault`.
+  Expr checked(Expr condition, int32_t fault, Expr value);
+
+  // States 0 <= variable < extent wherever the variable is used; floorDiv and mod are simplified with it.
+  void bound(Expr variable, Expr extent);
+  Expr extentOf(Expr variable) const;  // null when not stated
 
   const Buffer* buffer(std::string name, Dtype dtype, std::vector<Expr> shape, BufferRole role);
+  // The parser's: a shape may mention functions that are declared after the buffer.
+  void setShape(const Buffer* buffer, size_t axis, Expr extent);
   const UninterpretedFunction* function(UninterpretedFunction function);
   DimContext& dims() const;
 
-  // Rebuilds `root` with expressions replaced (by node id); iterative, each shared node once.
+  // Rebuilds `root` with expressions replaced: `replacement` is asked once for each node, from the root down; what it returns takes
+  // the node's place as it is, null keeps the node (and goes on to its operands). Iterative.
   Expr substitute(Expr root, const std::function<Expr(Expr)>& replacement);
 
  private:
   friend class Expr;
+  friend struct ExprSimplifier;
   struct Impl;
+  Expr intern(ExprNode node);
+  Expr rebuild(Expr e, std::span<const Expr> operands);
   std::unique_ptr<Impl> impl_;
 };
+
+// Nodes reachable from `roots`, each once, operands before users, in a deterministic order. Bodies of reductions are included.
+std::vector<Expr> postorder(std::span<const Expr> roots);
 
 Expr operator+(Expr a, Expr b);
 Expr operator-(Expr a, Expr b);
