@@ -10,8 +10,11 @@
 //   (2 * (n + 1)).toString()        → "2*n + 2"
 //   evaluate(n * n, {{n, 3}})       → 9
 //
-// Building never fails: a constant overflow or a division by a constant zero yields the `invalid` Dim, whose evaluation
-// is a dimOverflow / dimDomain error. All arithmetic is checked 64-bit.
+// Rewrites hold for all integers for which the written form is defined; (n*m)/m stays, for m may be 0. ceilDiv by a positive
+// constant k becomes floorDiv(a + k-1, k). Sums and products past 256 terms are kept in parts, printed `group(...)`.
+//
+// Building never fails: a constant overflow, a product of more than 64 symbolic factors, or a division by a constant zero
+// yields the `invalid` Dim, whose evaluation is a dimOverflow / dimDomain error. All arithmetic is checked 64-bit.
 // Not thread-safe: one DimContext per compilation; it owns the nodes and must outlive its Dims.
 #pragma once
 
@@ -51,16 +54,20 @@ class Dim {
   // The constant's value, or nullopt.
   std::optional<int64_t> constant() const;
   bool isConstant(int64_t value) const { return constant() == value; }
-  SymbolId symbol() const;                // precondition: isSymbol()
-  std::span<const Dim> operands() const;  // add/mul: n-ary, sorted; floorDiv...: two
-  uint32_t id() const;                    // dense id in its context: a deterministic order
+  SymbolId symbol() const;               // precondition: isSymbol()
+  // add: terms in canonical order, the constant last. mul: the coefficient first when it is not 1, then atoms. Others: two
+  // (min and max of more nest to the left).
+  std::span<const Dim> operands() const;
+  uint32_t id() const;                   // dense id in its context: a deterministic order
   DimContext& context() const;
 
-  // "2*n + 1", "floordiv(n, 2)", "min(a, b)", "?3". Parsed back by parseDim().
+  // "2*n + 1", "floordiv(n, 2)", "min(a, b)", "?3". Parsed back by parseDim(), in any context, to the same text.
+  // Past 64 KiB it is cut with "..." (shared parts are written out each time), and nested past 200 levels it is not parsed back.
   std::string toString() const;
 
  private:
   friend class DimContext;
+  friend struct DimBuilder;
   explicit Dim(const DimNode* node) : node_(node) {}
   const DimNode* node_ = nullptr;
 };
@@ -74,7 +81,7 @@ Dim operator*(Dim a, int64_t b);
 Dim operator*(int64_t a, Dim b);
 Dim floorDiv(Dim a, Dim b);  // toward minus infinity
 Dim ceilDiv(Dim a, Dim b);
-Dim mod(Dim a, Dim b);  // a - b*floorDiv(a, b): has the sign of b
+Dim mod(Dim a, Dim b);       // a - b*floorDiv(a, b): has the sign of b
 Dim min(Dim a, Dim b);
 Dim max(Dim a, Dim b);
 
@@ -86,8 +93,8 @@ class DimContext {
   DimContext& operator=(const DimContext&) = delete;
 
   Dim constant(int64_t value);
-  // The symbol of that name, created on first use. Names: any text without spaces or operators after cleaning
-  // (a character outside [A-Za-z0-9_.] becomes `_`).
+  // The symbol of that name, created on first use. Cleaning: a character outside [A-Za-z0-9_.] becomes `_`, `_` goes before a leading
+  // digit or dot; two names that would clean to the same text get different symbols (`a b` → a_b, `a:b` → a_b_2).
   Dim symbol(std::string_view name);
   bool hasSymbol(std::string_view name) const;
   // A new anonymous symbol, printed `?K`; `reason` says why nothing more is known ("NonZero counts values").
@@ -96,7 +103,7 @@ class DimContext {
 
   uint32_t symbolCount() const;
   Dim symbolById(SymbolId id) const;
-  std::string symbolName(SymbolId id) const;  // "seq" or "?3"
+  std::string symbolName(SymbolId id) const;          // "seq" or "?3"
   bool isAnonymous(SymbolId id) const;
   const std::string& symbolReason(SymbolId id) const;  // where it came from; never empty
   void setSymbolReason(SymbolId id, std::string reason);
@@ -126,7 +133,8 @@ Dim substitute(Dim dim, const std::function<Dim(SymbolId)>& replacement);
 // Symbols in `dim`, ascending, without repeats.
 std::vector<SymbolId> symbolsOf(Dim dim);
 // Parses what Dim::toString prints, and what exporters write as dim_param: "2*seq + 1", "floor(h/2)", "s0 + s1", "past-1",
-// "Max(1, s0)". New names become symbols. Errors: textSyntax with a column.
+// "Max(1, s0)", "2*s3//5", "s0**2". `/` only inside floor() or ceiling(); a lone `?` is a new anonymous symbol.
+// New names become symbols (also when an error follows). Errors: textSyntax with a column; limits: 64 KiB, nesting 200, exponent 16.
 Result<Dim> parseDim(DimContext& context, std::string_view text);
 
 // Checked 64-bit arithmetic, shared by compile time and the reference evaluation; nullopt on overflow or domain error.

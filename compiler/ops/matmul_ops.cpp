@@ -81,9 +81,12 @@ Result<Expr> lowerMatmul(LowerContext& c, int, std::span<const Expr> index) {
   return castTo(sum, dtype);
 }
 
+// Bits of the first number of the builtin `gemm`.
+constexpr int32_t kTransposedA = 1, kTransposedB = 2, kPackedB = 4;
+
 Status matmulArguments(const Op& op, std::vector<int32_t>* numbers, std::vector<Dim>*) {
-  numbers->push_back(op.attributes.integer("transpose_a", 0) != 0);
-  numbers->push_back(op.attributes.integer("transpose_b", 0) != 0);
+  numbers->push_back((op.attributes.integer("transpose_a", 0) != 0 ? kTransposedA : 0) |
+                     (op.attributes.integer("transpose_b", 0) != 0 ? kTransposedB : 0));
   return {};
 }
 
@@ -170,9 +173,8 @@ Status evaluateGemmPacked(EvalContext& c) {
   return {};
 }
 
-Status gemmPackedArguments(const Op& op, std::vector<int32_t>*, std::vector<Dim>* scalars) {
-  scalars->push_back(op.attributes.dims("n").at(0));
-  scalars->push_back(op.attributes.dims("k").at(0));
+Status gemmPackedArguments(const Op&, std::vector<int32_t>* numbers, std::vector<Dim>*) {
+  numbers->push_back(kPackedB);
   return {};
 }
 
@@ -307,7 +309,7 @@ const OpDef matmulOp{
     .doc =
         "[..., m, k] x [..., k, n] -> [..., m, n], batch axes broadcast; [k] x ... -> without m; ... x [k] "
         "-> without n. "
-        "Integers wrap. Builtin: (a, b), numbers transpose_a, transpose_b.",
+        "Integers wrap. Builtin: (a, b), number transpose_a + 2 * transpose_b.",
     .example = "fn @main(%a: Tensor[(n, 3), f32], %b: Tensor[(3, m), f32]) { %y = matmul(%a, %b) return %y }",
 };
 
@@ -340,9 +342,9 @@ const OpDef gemm_packedOp{
     .infer = inferGemmPacked,
     .evaluate = evaluateGemmPacked,
     .lowering = LoweringKind::builtin,
-    .builtin = "gemm_packed",
+    .builtin = "gemm",
     .builtinArguments = gemmPackedArguments,
-    .doc = "[..., k] f32, packed [?] f32 -> [..., n]. Builtin: (a, packed), scalars n, k.",
+    .doc = "[..., k] f32, packed [?] f32 -> [..., n]. Builtin gemm: (a, packed), number 4.",
     .example =
         "fn @main(%a: Tensor[(n, 3), f32], %b: Tensor[(3, 5), f32]) { %p = pack_b(%b) "
         "%y = gemm_packed(%a, %p) {n = dims(5), k = dims(3)} return %y }",

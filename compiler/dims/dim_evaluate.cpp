@@ -1,0 +1,178 @@
+// Checked arithmetic, evaluation, substitution. Everything walks with its own stack and visits shared parts once.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "compiler/dims/dim_node.h"
+
+namespace dyn {
+
+std::optional<int64_t> checkedAdd(int64_t a, int64_t b) {
+  int64_t r;
+  if (__builtin_add_overflow(a, b, &r)) return std::nullopt;
+  return r;
+}
+std::optional<int64_t> checkedMul(int64_t a, int64_t b) {
+  int64_t r;
+  if (__builtin_mul_overflow(a, b, &r)) return std::nullopt;
+  return r;
+}
+std::optional<int64_t> checkedFloorDiv(int64_t a, int64_t b) {
+  if (b == 0 || (a == INT64_MIN && b == -1)) return std::nullopt;
+  int64_t q = a / b;
+  return a % b != 0 && ((a < 0) != (b < 0)) ? q - 1 : q;
+}
+std::optional<int64_t> checkedCeilDiv(int64_t a, int64_t b) {
+  if (b == 0 || (a == INT64_MIN && b == -1)) return std::nullopt;
+  int64_t q = a / b;
+  return a % b != 0 && ((a < 0) == (b < 0)) ? q + 1 : q;
+}
+std::optional<int64_t> checkedMod(int64_t a, int64_t b) {
+  if (b == 0) return std::nullopt;
+  if (b == -1) return 0;
+  int64_t r = a % b;
+  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+}
+
+void DimBinding::set(SymbolId id, int64_t value) {
+  if (id >= values_.size()) values_.resize(id + 1);
+  values_[id] = value;
+}
+std::optional<int64_t> DimBinding::get(SymbolId id) const {
+  return id < values_.size() ? values_[id] : std::nullopt;
+}
+
+namespace {
+
+// Calls visit(node) for every node under `root`, operands first, each node once.
+// visit returns false to stop.
+template <typename Visit>
+bool visitOperandsFirst(const DimNode* root, Visit visit) {
+  std::vector<std::pair<const DimNode*, size_t>> stack{{root, 0}};
+  std::unordered_set<const DimNode*> done;
+  while (!stack.empty()) {
+    auto& [node, next] = stack.back();
+    if (next < node->operands.size()) {
+      const DimNode* operand = DimBuilder::node(node->operands[next++]);
+      if (!operand->operands.empty() && done.count(operand)) continue;
+      stack.push_back({operand, 0});
+      continue;
+    }
+    const DimNode* finished = node;
+    stack.pop_back();
+    if (!visit(finished)) return false;
+    if (!finished->operands.empty()) done.insert(finished);
+  }
+  return true;
+}
+
+std::optional<int64_t> applyKind(const DimNode* n, const std::vector<int64_t>& v) {
+  switch (n->kind) {
+    case DimKind::add:
+    case DimKind::mul: {
+      std::optional<int64_t> r = v[0];
+      for (size_t i = 1; i < v.size() && r; ++i)
+        r = n->kind == DimKind::add ? checkedAdd(*r, v[i]) : checkedMul(*r, v[i]);
+      return r;
+    }
+    case DimKind::floorDiv:
+      return checkedFloorDiv(v[0], v[1]);
+    case DimKind::ceilDiv:
+      return checkedCeilDiv(v[0], v[1]);
+    case DimKind::mod:
+      return checkedMod(v[0], v[1]);
+    case DimKind::min:
+      return std::min(v[0], v[1]);
+    case DimKind::max:
+      return std::max(v[0], v[1]);
+    default:
+      return std::nullopt;
+  }
+}
+
+bool divides(DimKind kind) {
+  return kind == DimKind::floorDiv || kind == DimKind::ceilDiv || kind == DimKind::mod;
+}
+
+}  // namespace
+
+Result<int64_t> evaluate(Dim dim, const DimBinding& binding) {
+  std::unordered_map<const DimNode*, int64_t> values;
+  std::optional<Error> error;
+  auto valueOf = [&](const DimNode* n) -> std::optional<int64_t> {
+    if (n->kind == DimKind::constant) return n->value;
+    if (n->kind == DimKind::symbol) return binding.get(n->symbol);
+    return values.at(n);
+  };
+  std::vector<int64_t> arguments;
+  auto visit = [&](const DimNode* n) {
+    if (n->kind == DimKind::constant) return true;
+    if (n->kind == DimKind::invalid) {
+      error =
+          makeError(DiagnosticId::dimOverflow, "the size overflowed, or divided by zero, while it was built");
+      return false;
+    }
+    if (n->kind == DimKind::symbol) {
+      if (binding.get(n->symbol)) return true;
+      error = makeError(DiagnosticId::textName, "dim " + n->context->symbolName(n->symbol) + " has no value");
+      return false;
+    }
+    arguments.clear();
+    for (Dim d : n->operands) arguments.push_back(*valueOf(DimBuilder::node(d)));
+    auto value = applyKind(n, arguments);
+    if (!value) {
+      bool domain = divides(n->kind) && arguments[1] == 0;
+      error = makeError(
+          domain ? DiagnosticId::dimDomain : DiagnosticId::dimOverflow,
+          DimBuilder::dim(n).toString() + (domain ? " divides by zero" : " does not fit in 64 bits"));
+      return false;
+    }
+    values[n] = *value;
+    return true;
+  };
+  const DimNode* root = DimBuilder::node(dim);
+  if (!visitOperandsFirst(root, visit)) return std::move(*error);
+  return *valueOf(root);
+}
+
+Dim substitute(Dim dim, const std::function<Dim(SymbolId)>& replacement) {
+  DimBuilder builder(dim.context());
+  std::unordered_map<const DimNode*, Dim> made;  // only nodes that changed
+  std::unordered_map<SymbolId, Dim> asked;
+  auto after = [&](Dim d) {
+    auto found = made.find(DimBuilder::node(d));
+    return found == made.end() ? d : found->second;
+  };
+  auto visit = [&](const DimNode* n) {
+    if (n->kind == DimKind::symbol) {
+      auto [entry, fresh] = asked.try_emplace(n->symbol);
+      if (fresh && (entry->second = replacement(n->symbol))) made[n] = entry->second;
+      return true;
+    }
+    std::vector<Dim> operands;
+    operands.reserve(n->operands.size());
+    bool changed = false;
+    for (Dim d : n->operands) {
+      operands.push_back(after(d));
+      changed = changed || operands.back() != d;
+    }
+    if (changed) made[n] = builder.rebuild(n, operands);
+    return true;
+  };
+  visitOperandsFirst(DimBuilder::node(dim), visit);
+  return after(dim);
+}
+
+std::vector<SymbolId> symbolsOf(Dim dim) {
+  std::vector<SymbolId> symbols;
+  auto visit = [&](const DimNode* n) {
+    if (n->kind == DimKind::symbol) symbols.push_back(n->symbol);
+    return true;
+  };
+  visitOperandsFirst(DimBuilder::node(dim), visit);
+  std::sort(symbols.begin(), symbols.end());
+  symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
+  return symbols;
+}
+
+}  // namespace dyn

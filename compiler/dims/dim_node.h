@@ -1,0 +1,121 @@
+// Inside of Dim: the interned node and the polynomials it is built from. Only compiler/dims includes this.
+//
+// Canonical form: a Dim is a sum of terms, a term is coefficient × monomial, a monomial is a sorted product of atoms. Atoms are symbols and
+// floorDiv / ceilDiv / mod / min / max nodes. A sum or product that would grow past the limits below is not expanded:
+// its parts become atoms themselves (an `add` node as operand of an add or mul), printed `group(...)`. Nothing is lost but the merging
+// of like terms across that border.
+// The order of terms and atoms is structural (names, not creation order), so the text of a Dim is the same in every context.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "compiler/dims/dim.h"
+
+namespace dyn {
+
+struct DimNode {
+  DimKind kind = DimKind::invalid;
+  bool grouped = false;  // as a monomial: it is, or contains, a grouped sum
+  uint32_t id = 0;
+  uint32_t depth = 0;   // 0 for leaves
+  uint32_t degree = 1;  // atoms in the monomial: 0 for a constant
+  int64_t value = 1;    // constant: its value; mul: the coefficient; others 1
+  SymbolId symbol = 0;
+  const DimNode* monomial = nullptr;  // this without its coefficient; the constant 1 for constants
+  DimContext* context = nullptr;
+  std::vector<Dim> operands;
+};
+
+struct DimTerm {
+  int64_t coefficient;
+  const DimNode* monomial;
+};
+
+// Terms in canonical order, no zero coefficients. `bad`: an overflow or a division by zero happened.
+struct DimPoly {
+  std::vector<DimTerm> terms;
+  bool bad = false;
+  static DimPoly failed() { return {{}, true}; }
+};
+
+struct DimContext::Impl {
+  struct Symbol {
+    std::string name;
+    std::string reason;
+    const DimNode* node;
+    bool anonymous;
+    uint64_t number;  // of an anonymous symbol
+  };
+  struct Hash {
+    size_t operator()(const DimNode* n) const;
+  };
+  struct Same {
+    bool operator()(const DimNode* a, const DimNode* b) const;
+  };
+  std::deque<DimNode> nodes;
+  std::unordered_set<const DimNode*, Hash, Same> interned;
+  std::vector<Symbol> symbols;
+  std::unordered_map<std::string, SymbolId> byName;   // cleaned names, and "?3"
+  std::unordered_map<std::string, SymbolId> byAlias;  // names that cleaning changed, as written
+  uint64_t nextNumber = 0;
+  const DimNode* one = nullptr;
+  const DimNode* invalid = nullptr;
+};
+
+// Everything that makes nodes.
+struct DimBuilder {
+  static constexpr size_t kMaxTerms = 256;   // of a sum, and of an expanded product
+  static constexpr size_t kMaxDegree = 64;   // atoms of a monomial; past it the Dim is invalid
+  static constexpr size_t kMaxChoices = 64;  // operands of a flattened min or max
+
+  explicit DimBuilder(DimContext& context) : context_(context), impl_(*context.impl_) {}
+  static DimContext::Impl& impl(DimContext& context) { return *context.impl_; }
+
+  static const DimNode* node(Dim d) { return d.node_; }
+  static Dim dim(const DimNode* n) { return Dim(n); }
+
+  const DimNode* constant(int64_t value);
+  const DimNode* invalid() { return impl_.invalid; }
+  SymbolId addSymbol(std::string name, bool anonymous, uint64_t number, std::string reason);
+  // The anonymous symbol printed `?number`, created when it is not there yet.
+  Dim anonymous(uint64_t number);
+
+  static DimPoly poly(Dim d);
+  // A polynomial of one term that keeps `d` together: group(d).
+  static DimPoly grouped(Dim d);
+  Dim build(const DimPoly& p);
+  DimPoly add(const DimPoly& a, const DimPoly& b, int64_t sign);
+  DimPoly multiply(const DimPoly& a, const DimPoly& b);
+  DimPoly scale(const DimPoly& a, int64_t factor);
+
+  Dim floorDiv(Dim a, Dim b);
+  Dim ceilDiv(Dim a, Dim b);
+  Dim mod(Dim a, Dim b);
+  Dim choose(DimKind minOrMax, Dim a, Dim b);
+  // The node of `kind` over new operands, canonicalised: what substitute() needs.
+  Dim rebuild(const DimNode* n, const std::vector<Dim>& operands);
+
+  const DimNode* intern(DimKind kind, std::vector<Dim> operands);
+  const DimNode* scaled(int64_t coefficient, const DimNode* monomial);
+  const DimNode* monomialProduct(const DimNode* a, const DimNode* b);
+
+ private:
+  DimPoly single(const DimPoly& p);
+  Dim floorDivByConstant(DimPoly numerator, int64_t divisor);
+  Dim modByConstant(DimPoly numerator, int64_t divisor);
+
+  DimContext& context_;
+  DimContext::Impl& impl_;
+};
+
+// The structural order of nodes: <0, 0, >0. Constant time unless depths and kinds agree.
+int compareDims(const DimNode* a, const DimNode* b);
+bool monomialBefore(const DimNode* a, const DimNode* b);
+// The operands of nested min(min(a, b), c), left to right; {n} when n is not of that kind.
+std::vector<Dim> flattenChoice(DimKind minOrMax, Dim n);
+
+}  // namespace dyn
