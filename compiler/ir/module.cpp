@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/ir/checksum.h"
 #include "compiler/ir/type_node.h"
 
 namespace dyn {
@@ -74,6 +75,7 @@ struct IrContext::Impl {
   std::unordered_map<std::string, uint32_t> lastFunctionNumber;  // per base
   std::vector<std::string> valueNames;                           // "" = none
   std::unordered_map<std::string, ValueId> valueOfName;
+  std::unordered_map<const std::byte*, std::pair<int64_t, uint32_t>> checksums;  // address → size, CRC-32
   std::unordered_map<std::string, uint32_t> lastSuffix;  // per name given more than once
 
   const TypeNode* intern(TypeNode node) {
@@ -217,6 +219,17 @@ const Function* IrContext::own(Function function) {
   impl_->functionNames.insert(function.name);
   impl_->functions.push_back(std::move(function));
   return &impl_->functions.back();
+}
+
+uint32_t IrContext::checksum(const HostTensor& tensor) const {
+  // Small tensors are quick to read, and may be temporaries whose address is used again.
+  constexpr int64_t kRememberBytes = 1 << 16;
+  if (!tensor.valid() || tensor.dtype() == Dtype::string || tensor.sizeBytes() < kRememberBytes) {
+    return crc32(tensor);
+  }
+  auto& known = impl_->checksums[tensor.data()];
+  if (known.first != tensor.sizeBytes()) known = {tensor.sizeBytes(), crc32(tensor)};
+  return known.second;
 }
 
 std::string IrContext::uniqueFunctionName(std::string_view base) {

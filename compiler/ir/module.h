@@ -136,6 +136,8 @@ class IrContext {
   // Take ownership, return the immutable node.
   const Op* own(Op op);
   const Function* own(Function function);
+  // CRC-32 of a tensor held by an owned operation; large ones are read once and remembered by address.
+  uint32_t checksum(const HostTensor& tensor) const;
   // `base` and the first number that gives a name no function of this context has (or was promised): "main.loop" → "main.loop1".
   std::string uniqueFunctionName(std::string_view base);
 

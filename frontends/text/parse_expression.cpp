@@ -1,0 +1,286 @@
+// Expressions: infix operators, calls, names and literals. Each call becomes an operation of the current body.
+#include "frontends/text/parser_state.h"
+
+namespace dyn::text {
+namespace {
+
+struct Infix {
+  std::string_view symbol;
+  std::string_view op;
+  int precedence;
+};
+constexpr Infix kInfix[] = {
+    {"+", "add", 1}, {"-", "sub", 1}, {"*", "mul", 2}, {"/", "div", 2}, {"@", "matmul", 2}};
+
+}  // namespace
+
+// Precedence climbing; `first` is an operand that was read already.
+Result<Operand> Parser::binary(int least, std::optional<Operand> first, int depth) {
+  if (depth > kMaxDepth)
+    return syntax("expressions can not be nested deeper than " + std::to_string(kMaxDepth));
+  if (!first) {
+    DYN_TRY(Operand read, unary(depth));
+    first = std::move(read);
+  }
+  for (;;) {
+    const Infix* found = nullptr;
+    for (const Infix& infix : kInfix) {
+      if (isSymbol(infix.symbol)) found = &infix;
+    }
+    // `@f(x)` at the start of a line is a call of its own, not a product.
+    const bool ownLine = peek().startsLine && isSymbol("@");
+    if (found == nullptr || found->precedence < least || ownLine) return std::move(*first);
+    const uint32_t offset = peek().offset;
+    ++at_;
+    DYN_TRY(Operand right, binary(found->precedence + 1, std::nullopt, depth + 1));
+    std::vector<Operand> operands;
+    operands.push_back(std::move(*first));
+    operands.push_back(std::move(right));
+    DYN_TRY(Operand made, infix(found->op, std::move(operands), offset));
+    first = std::move(made);
+  }
+}
+
+Result<Operand> Parser::unary(int depth) {
+  if (depth > kMaxDepth)
+    return syntax("expressions can not be nested deeper than " + std::to_string(kMaxDepth));
+  if (!isSymbol("-") || atLiteral()) return primary(depth);
+  const uint32_t offset = peek().offset;
+  ++at_;
+  DYN_TRY(Operand operand, unary(depth + 1));
+  std::vector<Operand> operands;
+  operands.push_back(std::move(operand));
+  return infix("neg", std::move(operands), offset);
+}
+
+Result<Operand> Parser::primary(int depth) {
+  Operand result;
+  result.offset = peek().offset;
+  if (atTensor()) {
+    DYN_TRY(HostTensor constant, tensor());
+    result.op = static_cast<int64_t>(frame().ops.size());
+    DYN_TRY(result.id, addConstant(std::move(constant), result.offset));
+    return result;
+  }
+  if (atLiteral()) {
+    DYN_TRY(Literal read, literal());
+    result.literal = std::make_shared<const Literal>(std::move(read));
+    return result;
+  }
+  if (takeSymbol("(")) {
+    DYN_TRY(Operand inner, expression(depth + 1));
+    DYN_CHECK(expectSymbol(")", "to end the parenthesis"));
+    return inner;
+  }
+  if (isSymbol("@") || (peek().kind == TokenKind::name && isSymbol("(", 1))) return callExpression(depth);
+  if (isName("_") || isName("return")) return expected("a value");
+  if (peek().kind == TokenKind::value || peek().kind == TokenKind::name) {
+    const Token& token = peek();
+    ++at_;
+    std::string name(text(token));
+    if (token.kind == TokenKind::value) {
+      DYN_TRY(name, unquoted(source_, token));
+    }
+    DYN_TRY(result.id, valueNamed(name, token.offset));
+    return result;
+  }
+  return expected("a value");
+}
+
+Result<const OpDef*> Parser::findOp(std::string_view name, uint32_t offset) {
+  const auto known = ops_.find(std::string(name));
+  if (known != ops_.end()) return known->second;
+  const OpDef* def = options_.findOp ? options_.findOp(name) : nullptr;
+  if (def == nullptr) return unknown("operator", name, options_.opNames, offset);
+  ops_.emplace(name, def);
+  return def;
+}
+
+Result<Op> Parser::callHead(int depth) {
+  Op op;
+  const uint32_t offset = peek().offset;
+  op.place = source_.place(offset);
+  if (takeSymbol("@")) {
+    DYN_TRY(std::string callee, expectName("the name of a function"));
+    DYN_TRY(op.def, findOp("call", offset));
+    op.attributes.set("callee", std::move(callee));
+  } else {
+    const std::string_view name = text(peek());
+    ++at_;
+    DYN_TRY(op.def, findOp(name, offset));
+  }
+  DYN_CHECK(arguments(&op, depth));
+  if (isSymbol("{")) {
+    ++at_;
+    while (!isSymbol("}")) {
+      DYN_CHECK(attribute(*op.def, &op.attributes));
+      if (!takeSymbol(",")) break;
+    }
+    DYN_CHECK(expectSymbol("}", "after the attributes"));
+  }
+  return op;
+}
+
+Status Parser::arguments(Op* op, int depth) {
+  DYN_CHECK(expectSymbol("(", "before the operands"));
+  std::vector<Operand> operands;
+  while (!isSymbol(")")) {
+    if ((peek().kind == TokenKind::name || peek().kind == TokenKind::string) && isSymbol("=", 1)) {
+      DYN_CHECK(attribute(*op->def, &op->attributes));
+    } else if (isName("_")) {
+      Operand none;
+      none.leftOut = true;
+      none.offset = peek().offset;
+      operands.push_back(std::move(none));
+      ++at_;
+    } else {
+      DYN_TRY(Operand operand, expression(depth + 1));
+      operands.push_back(std::move(operand));
+    }
+    if (!takeSymbol(",")) break;
+  }
+  DYN_CHECK(expectSymbol(")", "after the operands"));
+  return setOperands(op, std::move(operands));
+}
+
+Result<Operand> Parser::callExpression(int depth) {
+  const uint32_t offset = peek().offset;
+  DYN_TRY(Op op, callHead(depth));
+  if (atBody(op)) {
+    return error(DiagnosticId::textSyntax,
+                 "'" + std::string(op.def->name) +
+                     "' with bodies stands in a statement of its own: name its result first",
+                 offset);
+  }
+  if (op.def->results >= 0 && op.def->results != 1) {
+    return error(DiagnosticId::badOperands,
+                 "'" + std::string(op.def->name) + "' gives " + std::to_string(op.def->results) +
+                     " results: name them in a statement of its own",
+                 offset);
+  }
+  return emit(std::move(op), offset, 1);
+}
+
+Result<Operand> Parser::infix(std::string_view name, std::vector<Operand> operands, uint32_t offset) {
+  Op op;
+  op.place = source_.place(offset);
+  DYN_TRY(op.def, findOp(name, offset));
+  DYN_CHECK(setOperands(&op, std::move(operands)));
+  return emit(std::move(op), offset, 1);
+}
+
+Result<Operand> Parser::emit(Op op, uint32_t offset, size_t results) {
+  for (size_t i = 0; i < results; ++i) op.results.push_back({context_.newValue(), Type()});
+  guessDtype(op);
+  Operand made;
+  made.id = op.results.empty() ? kNoValue : op.results[0].id;
+  made.offset = offset;
+  made.op = static_cast<int64_t>(frame().ops.size());
+  frame().ops.push_back(std::move(op));
+  return made;
+}
+
+// Literals take the dtype of their neighbours where the operator mixes its operands element by element; indices and sizes stay i64.
+Status Parser::setOperands(Op* op, std::vector<Operand> operands) {
+  const bool mixes = op->def->cls == OpClass::elementwise || op->def->cls == OpClass::contraction;
+  std::optional<Dtype> numeric, real;
+  for (const Operand& operand : operands) {
+    const auto known = operand.literal ? dtypes_.end() : dtypes_.find(operand.id);
+    if (known == dtypes_.end() || known->second == Dtype::boolean) continue;
+    if (!numeric) numeric = known->second;
+    if (!real && isReal(known->second)) real = known->second;
+  }
+  // 1 beside 0.5 is a real too.
+  for (const Operand& operand : operands) {
+    if (operand.literal && operand.literal->kind == Literal::Kind::real && !numeric) numeric = Dtype::f32;
+  }
+  for (const Operand& operand : operands) {
+    if (operand.leftOut) {
+      op->operands.push_back(kNoValue);
+      continue;
+    }
+    if (!operand.literal) {
+      op->operands.push_back(operand.id);
+      continue;
+    }
+    std::optional<Dtype> wanted;
+    if (operand.literal->kind == Literal::Kind::real) wanted = real;
+    if (operand.literal->kind == Literal::Kind::integer && mixes) wanted = numeric;
+    DYN_TRY(ValueId id, constantOf(*operand.literal, wanted, operand.offset));
+    op->operands.push_back(id);
+  }
+  return {};
+}
+
+Result<ValueId> Parser::valueOf(const Operand& operand) {
+  if (!operand.literal) return operand.id;
+  return constantOf(*operand.literal, std::nullopt, operand.offset);
+}
+
+Result<ValueId> Parser::constantOf(const Literal& literal, std::optional<Dtype> wanted, uint32_t offset) {
+  DYN_TRY(HostTensor value, tensorOf(literal, wanted.value_or(naturalDtype(literal)), literal.shape));
+  return addConstant(std::move(value), offset);
+}
+
+Result<ValueId> Parser::addConstant(HostTensor tensor, uint32_t offset) {
+  Op op;
+  op.place = source_.place(offset);
+  DYN_TRY(op.def, findOp("constant", offset));
+  const Dtype dtype = tensor.dtype();
+  const Type type = context_.tensorType(std::span<const int64_t>(tensor.shape()), dtype);
+  op.attributes.set("value", std::move(tensor));
+  DYN_TRY(Operand made, emit(std::move(op), offset, 1));
+  frame().ops.back().results[0].type = type;
+  setType(made.id, type);
+  return made.id;
+}
+
+// The dtype a result most likely has, for the literals beside it; type inference decides what it is.
+void Parser::guessDtype(const Op& op) {
+  std::optional<Dtype> guess;
+  if (op.attributes.has("to")) guess = op.attributes.dtype("to");
+  if (!guess && op.def->cls != OpClass::opaque && op.def->cls != OpClass::structural) {
+    for (ValueId operand : op.operands) {
+      const auto known = dtypes_.find(operand);
+      if (known == dtypes_.end() || known->second == Dtype::boolean) continue;
+      guess = known->second;
+      break;
+    }
+  }
+  if (!guess) return;
+  for (const ValueDef& result : op.results) dtypes_.emplace(result.id, *guess);
+}
+
+Result<ValueId> Parser::valueNamed(const std::string& name, uint32_t offset) {
+  const auto found = frame().scope.find(name);
+  if (found != frame().scope.end()) return found->second.first;
+  if (environment_ && stack_.size() == 1) {
+    const auto bound = environment_->values.find(name);
+    if (bound != environment_->values.end()) {
+      const ValueId id = context_.newValue(name);
+      frame().function.parameters.push_back({id, bound->second});
+      frame().scope.emplace(name, std::pair{id, offset});
+      usedNames_.push_back(name);
+      setType(id, bound->second);
+      return id;
+    }
+  }
+  const size_t outerFrames = std::min<size_t>(stack_.size() - 1, 64);
+  for (size_t i = 1; i <= outerFrames; ++i) {
+    if (!stack_[stack_.size() - 1 - i].scope.count(name)) continue;
+    return error(
+        DiagnosticId::textName,
+        "'" + name +
+            "' belongs to the function around this body: pass it as an operand, it becomes a parameter here",
+        offset);
+  }
+  std::vector<std::string_view> known;
+  for (const auto& entry : frame().scope) known.push_back(entry.first);
+  if (environment_ && stack_.size() == 1) {
+    for (const auto& entry : environment_->values) known.push_back(entry.first);
+  }
+  std::sort(known.begin(), known.end());
+  return unknown("value", name, std::move(known), offset);
+}
+
+}  // namespace dyn::text

@@ -1,0 +1,67 @@
+// The text form of modules (compiler/ir/printer.h shows it), read into graph IR, and the expressions of the prompt.
+//
+//   text::ParseOptions options{.findOp = findOp};
+//   DYN_TRY(Module module, text::parseModule(context, text, options));
+//
+// Beyond what the printer writes, people may write (it reads to the same operations):
+//   fn @main(x: Tensor[(n, 4), f32], w: Tensor[(4, 2), f32], b: Tensor[(2), f32]) {     # names without %, no result types
+//     h = relu(x @ w + b) * 2.0                 # + - * / @ and nesting; literals become constants of the neighbours' dtype
+//     softmax(h, axis = 1)                      # attributes among the arguments; the last expression is what is returned
+//   }
+//   y = @helper(x)                              # call {callee = "helper"}
+// Types of results may be left out: they are null until type inference. `?` in a type is a fresh unknown dim, `?3` the same one
+// everywhere in the context. Bodies take what they use as parameters; nothing is captured silently.
+//
+// Errors: textSyntax, textName (unknown names, with "did you mean"), badAttribute, badOperands, or what the dims' facts contradict; always
+// with file, line and column, the source line, and a caret below it. Bodies nest without limit; expressions, types and lists up to 200 deep.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/module.h"
+#include "compiler/support/result.h"
+
+namespace dyn {
+struct OpDef;
+}
+
+namespace dyn::text {
+
+using OpLookup = std::function<const OpDef*(std::string_view)>;
+
+struct ParseOptions {
+  OpLookup findOp;
+  std::vector<std::string_view> opNames;  // for "did you mean"; may be empty
+  std::string file = "<text>";            // for places
+  // What `<weight "name">` stands for (weightsOf() of the printer). Null: such a reference is an error.
+  const std::map<std::string, HostTensor>* weights = nullptr;
+};
+
+// "main", when there is one, becomes the first function.
+Result<Module> parseModule(IrContext& context, std::string_view text, const ParseOptions& options);
+
+// What names mean at the prompt.
+struct Environment {
+  std::map<std::string, Type, std::less<>> values;
+  const Module* library = nullptr;  // functions and data types that may be used; of the same context
+};
+
+struct ParsedExpression {
+  Module module;                        // @main, then the library
+  std::vector<std::string> parameters;  // the used names, one for each parameter of @main
+};
+
+// `relu(x @ w) + 1`, several with commas, or statements that end in one.
+Result<ParsedExpression> parseExpression(IrContext& context, std::string_view text,
+                                         const Environment& environment, const ParseOptions& options);
+
+// One type: "Tensor[(n, 4), f32]". `library` (may be null) declares the data types.
+Result<Type> parseType(IrContext& context, std::string_view text, const Module* library = nullptr);
+// "f32[2] [1, 2]", or a bare literal: "[[1, 2], [3, 4]]" (i64), "0.5" (f32), "true".
+Result<HostTensor> parseTensor(std::string_view text);
+
+}  // namespace dyn::text

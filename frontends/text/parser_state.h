@@ -1,0 +1,190 @@
+// The parser's insides, one class over several files: parse_value.cpp (dims, types, tensors, attributes), parse_expression.cpp,
+// parse_body.cpp (statements and bodies), parser.cpp (modules and the public functions).
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "compiler/ir/op_def.h"
+#include "frontends/text/lexer.h"
+#include "frontends/text/parser.h"
+
+namespace dyn::text {
+
+inline constexpr int kMaxDepth = 200;  // of expressions, types and lists: these recurse
+
+// One element of a list as written; complex ones have two parts.
+struct Element {
+  uint32_t token = 0;
+  uint32_t imaginary = 0;
+  bool negative = false;
+  bool imaginaryNegative = false;
+};
+
+// A bare number or (nested) list before its dtype is known.
+struct Literal {
+  std::vector<int64_t> shape;
+  std::vector<Element> elements;
+  enum class Kind : uint8_t { integer, real, boolean, string, complex } kind = Kind::integer;
+};
+
+// A value of an expression: defined already, or a literal that becomes a constant once its neighbours are known.
+struct Operand {
+  ValueId id = kNoValue;
+  std::shared_ptr<const Literal> literal;
+  uint32_t offset = 0;
+  bool leftOut = false;
+  // The operation of the current body this expression made, or -1: what a statement names and types.
+  int64_t op = -1;
+};
+
+struct NamedResult {
+  std::string name;  // "" for `_`
+  uint32_t offset = 0;
+};
+
+// A function or body being read.
+struct Frame {
+  Function function;
+  std::vector<Op> ops;
+  std::unordered_map<std::string, std::pair<ValueId, uint32_t>>
+      scope;                  // name → value, offset of its definition
+  bool typesWritten = false;  // `-> (...)` was there
+  // A statement whose bodies are being read.
+  bool waiting = false;
+  Op statement;
+  std::vector<NamedResult> names;
+  bool named = false;  // the statement has `names =`
+  std::string bodyName;
+  std::vector<std::string> constructors;
+};
+
+class Parser {
+ public:
+  Parser(IrContext& context, std::string_view text, const ParseOptions& options)
+      : context_(context), options_(options), source_(options.file, text) {}
+
+  Status start();  // before all else
+  Result<Module> module();
+  Result<ParsedExpression> expressionModule(const Environment& environment);
+  Result<Type> wholeType(const Module* library);
+  Result<HostTensor> wholeTensor();
+
+ private:
+  // tokens (parser.cpp)
+  const Token& peek(size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
+  std::string_view text(const Token& token) const { return source_.text(token); }
+  bool isSymbol(std::string_view symbol, size_t ahead = 0) const;
+  bool isName(std::string_view name, size_t ahead = 0) const;
+  bool takeSymbol(std::string_view symbol);
+  bool takeName(std::string_view name);
+  Status expectSymbol(std::string_view symbol, std::string_view after);
+  Result<std::string> expectName(std::string_view what);  // a plain or quoted name
+  Result<int64_t> expectInteger(std::string_view what);   // with its sign
+  std::string shown(const Token& token) const;
+  Error error(DiagnosticId id, std::string message, uint32_t offset) const {
+    return source_.error(id, std::move(message), offset);
+  }
+  Error syntax(std::string message) const {
+    return error(DiagnosticId::textSyntax, std::move(message), peek().offset);
+  }
+  Error expected(std::string_view what) const;
+  Error unknown(std::string_view noun, std::string_view name, std::vector<std::string_view> known,
+                uint32_t offset) const;
+
+  // parse_value.cpp
+  Result<Dim> dimUpTo(size_t endToken);  // the tokens [at_, endToken) as one dim
+  Result<Shape> shape();
+  Result<Type> type(int depth = 0);
+  Result<Type> typeOrNone(int depth);  // `_`: null
+  Result<std::vector<Type>> typeList(int depth);
+  Result<Dtype> dtype();
+  bool atTensor() const;  // `f32[`
+  Result<HostTensor> tensor();
+  Result<HostTensor> weight(Dtype dtype, const std::vector<int64_t>& shape, uint32_t offset);
+  bool atLiteral() const;
+  Result<Literal> literal();
+  Result<Element> element(Literal* into);
+  Status elementNumber(Element* into, bool imaginary, Literal* kind);
+  Result<HostTensor> tensorOf(const Literal& literal, Dtype dtype, const std::vector<int64_t>& shape);
+  Status setElement(HostTensor* tensor, int64_t flat, const Element& element);
+  Result<int64_t> integerOf(uint32_t token, bool negative, Dtype dtype) const;
+  Result<double> realOf(uint32_t token, bool negative, Dtype dtype, std::optional<uint64_t>* bits) const;
+  static Dtype naturalDtype(const Literal& literal);
+  Result<AttributeValue> attributeValue(std::optional<AttributeKind> wanted);
+  Result<AttributeValue> attributeList(std::optional<AttributeKind> wanted);
+  Status attribute(const OpDef& def, Attributes* into);
+
+  // parse_expression.cpp
+  Result<Operand> expression(int depth) { return binary(0, std::nullopt, depth); }
+  Result<Operand> binary(int least, std::optional<Operand> first, int depth);
+  Result<Operand> unary(int depth);
+  Result<Operand> primary(int depth);
+  // After the operator's name: `(arguments) {attributes}`, not yet in the body.
+  Result<Op> callHead(int depth);
+  Status arguments(Op* op, int depth);
+  Result<Operand> callExpression(int depth);
+  Result<Operand> infix(std::string_view symbol, std::vector<Operand> operands, uint32_t offset);
+  Result<const OpDef*> findOp(std::string_view name, uint32_t offset);
+  Result<ValueId> valueNamed(const std::string& name, uint32_t offset);
+  Result<Operand> emit(Op op, uint32_t offset, size_t results);
+  Status setOperands(Op* op, std::vector<Operand> operands);
+  Result<ValueId> constantOf(const Literal& literal, std::optional<Dtype> wanted, uint32_t offset);
+  Result<ValueId> addConstant(HostTensor tensor, uint32_t offset);
+  Result<ValueId> valueOf(const Operand& operand);
+  void guessDtype(const Op& op);
+
+  // parse_body.cpp
+  Result<const Function*> bodies(Frame root);
+  Status step();
+  Status statement();
+  bool atNamedResults() const;
+  Result<std::vector<NamedResult>> namedResults();
+  Status statementCall(std::vector<NamedResult> names, bool named);
+  Status statementExpression(std::vector<NamedResult> names, bool named, std::optional<Operand> first);
+  bool atBody(const Op& op) const;
+  Status beginBody();
+  Status finishStatement(Op op, std::vector<NamedResult> names, bool named);
+  Status defineName(const NamedResult& name, ValueId id);
+  Status parameters(Frame* frame);
+  Status signature(Frame* frame);
+  bool atBodyEnd() const { return isSymbol("}") || peek().kind == TokenKind::end; }
+  Status returnValues(std::optional<Operand> first);
+  Status endBody();
+  void setType(ValueId id, Type type);
+  Type typeOf(ValueId id) const { return id < types_.size() ? types_[id] : Type(); }
+  Frame& frame() { return stack_.back(); }
+
+  // parser.cpp
+  Status fact();
+  Result<DataType> dataType();
+  Result<const Function*> function();
+  Status checkTypeNames(const Module& module);
+  Status atEnd();
+
+  IrContext& context_;
+  const ParseOptions& options_;
+  Source source_;
+  std::vector<Token> tokens_;
+  size_t at_ = 0;
+
+  std::vector<Frame> stack_;
+  const Function* finished_ = nullptr;
+  std::string topName_;                        // of the function being read
+  const Environment* environment_ = nullptr;   // expressions only
+  std::vector<std::string> usedNames_;         // of the environment
+  std::vector<Type> types_;                    // by value
+  std::unordered_map<ValueId, Dtype> dtypes_;  // by value: known, or likely
+  std::unordered_map<std::string, Dim> dims_;  // by text
+  std::unordered_map<std::string, const OpDef*> ops_;
+  std::vector<std::pair<std::string, uint32_t>>
+      usedTypes_;  // data types to be declared, offset of the first use
+  std::unordered_set<std::string> seenTypes_;
+};
+
+}  // namespace dyn::text
