@@ -92,7 +92,9 @@ uint64_t encodeNarrow(const NarrowFormat& f, double value, bool saturate) {
     return f.negativeZero ? (sign | f.nan) : f.nan;
   }
   uint64_t magnitude = f.largest + 1;
-  if (std::isfinite(value)) {
+  if (value == 0) {
+    magnitude = 0;
+  } else if (std::isfinite(value)) {
     int exponent = 0;
     std::frexp(value, &exponent);
     const int lowest = 1 - f.bias;
@@ -163,10 +165,9 @@ uint64_t encodeReal(Dtype dtype, double value, bool saturate) {
 
 uint64_t encodeScale(double value, ScaleRounding rounding, bool saturate) {
   constexpr uint64_t kNan = 0xff, kLargest = 0xfe;
-  if (std::isnan(value)) return kNan;
+  if (!std::isfinite(value)) return kNan;  // infinities too, as the ONNX reference does
   const double magnitude = std::fabs(value);
   if (magnitude == 0) return 0;
-  if (std::isinf(magnitude)) return saturate ? kLargest : kNan;
   int exponent = 0;
   const double fraction = std::frexp(magnitude, &exponent);  // in [0.5, 1)
   int code = exponent - 1 + kScaleBias;
