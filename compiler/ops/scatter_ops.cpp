@@ -99,6 +99,11 @@ Result<HostTensor> copyOf(const HostTensor& x) {
   return result;
 }
 
+Status requireCompiledScatter(const Op& op) {
+  if (op.results[0].type.dtype() != Dtype::string) return {};
+  return makeError(DiagnosticId::unsupportedDtype, "strings are not compiled", op.place);
+}
+
 // --- scatter_elements
 
 Status inferScatterElements(InferContext& c) {
@@ -145,6 +150,7 @@ Status evaluateScatterElements(EvalContext& c) {
 }
 
 Status scatterElementsArguments(const Op& op, std::vector<int32_t>* numbers, std::vector<Dim>*) {
+  DYN_CHECK(requireCompiledScatter(op));
   const int64_t axis = op.attributes.integer("axis", 0), rank = op.results[0].type.rank();
   numbers->push_back(static_cast<int32_t>(axis < 0 ? axis + rank : axis));
   numbers->push_back(static_cast<int32_t>(*reductionOf(op.attributes)));
@@ -210,6 +216,7 @@ Status evaluateScatterNd(EvalContext& c) {
 }
 
 Status scatterNdArguments(const Op& op, std::vector<int32_t>* numbers, std::vector<Dim>*) {
+  DYN_CHECK(requireCompiledScatter(op));
   numbers->push_back(static_cast<int32_t>(*reductionOf(op.attributes)));
   return {};
 }
