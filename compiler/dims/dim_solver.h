@@ -6,7 +6,8 @@
 //   s.lessEqual(n, n + 1)        → Answer::yes
 //   s.equal(n, k)                → Answer::unknown: costs a run-time guard, never correctness
 //
-// Every symbol is a dim, so it is ≥ 0 unless addRange says otherwise (addRange may also lower the bound: slice offsets).
+// Every symbol is a dim, so it is ≥ 0 unless addRange says otherwise (addRange may also lower the bound: slice offsets; do so before
+// other facts about that symbol). An answer speaks of all values for which both dims are defined (no division by 0, no overflow).
 // `no` is only answered when NO assignment allowed by the facts makes the statement true; counterexample() gives values for `unknown`
 // and `no`. The solver is sound, not complete: linear arithmetic over canonical sums, congruence by union-find, intervals,
 // divisibility, and equal products. Time of a question is bounded (a budget of steps; past it: unknown).
@@ -72,7 +73,8 @@ class DimSolver {
   // before an anonymous one, else the oldest). Two dims are provably equal if their canonical forms are the same object.
   Dim canonical(Dim a) const;
 
-  // The facts used to prove the last `yes` or `no` of this thread's calls on this solver, in order of use.
+  // The facts that prove the `yes` or `no` of that question, none of them needless (up to 400 facts; beyond, a superset); between
+  // two symbols they form a chain from a to b. Empty when the answer is unknown or needs no fact.
   std::vector<Fact> explainEqual(Dim a, Dim b) const;
   std::vector<Fact> explainLessEqual(Dim a, Dim b) const;
   // Values of the symbols, allowed by all facts, for which a != b (small search); nullopt when none was found.
@@ -85,9 +87,12 @@ class DimSolver {
   const std::vector<Fact>& facts() const;
   std::vector<Fact> factsAbout(SymbolId symbol) const;
   DimContext& context() const;
+  // Steps of work so far, of facts and questions: the measure of the near-linear cost that tests hold it to.
+  uint64_t stepCount() const;
+
+  struct Impl;  // dim_solver_state.h
 
  private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -136,10 +136,8 @@ Expr LoopContext::dim(Dim dim) {
 Expr LoopContext::load(const Buffer* buffer, std::vector<Expr> index) {
   assert(index.size() == buffer->shape.size() && "a load has one index per axis of its buffer");
   for ([[maybe_unused]] Expr e : index) assert(e.dtype() == Dtype::i64 && "indices are i64");
-  return intern({.kind = ExprKind::load,
-                 .dtype = buffer->dtype,
-                 .reference = buffer,
-                 .operands = std::move(index)});
+  return intern(
+      {.kind = ExprKind::load, .dtype = buffer->dtype, .reference = buffer, .operands = std::move(index)});
 }
 
 Expr LoopContext::call(const UninterpretedFunction* function, std::vector<Expr> arguments) {
@@ -153,7 +151,8 @@ Expr LoopContext::call(const UninterpretedFunction* function, std::vector<Expr> 
 }
 
 void LoopContext::bound(Expr variable, Expr extent) {
-  assert(variable.kind() == ExprKind::variable && extent.dtype() == Dtype::i64 && "bounds are of i64 variables");
+  assert(variable.kind() == ExprKind::variable && extent.dtype() == Dtype::i64 &&
+         "bounds are of i64 variables");
   impl_->extents[variable.id()] = extent;
   if (extent.kind() == ExprKind::dim) impl_->sizeDims.insert(extent.dimValue().id());
 }
@@ -189,7 +188,8 @@ Expr LoopContext::reduce(ReduceOp op, std::vector<Expr> variables, std::vector<E
   for (Expr v : variables) own.insert(v.id());
   int32_t level = -1;
   for (Expr e : postorder(std::span(&body, 1))) {
-    if (e.kind() == ExprKind::variable && !own.contains(e.id())) level = std::max(level, e.node_->reduceLevel);
+    if (e.kind() == ExprKind::variable && !own.contains(e.id()))
+      level = std::max(level, e.node_->reduceLevel);
     if (e.kind() == ExprKind::reduce)
       for (Expr v : e.reduceVariables()) level = std::max(level, v.node_->reduceLevel);
   }
@@ -223,10 +223,8 @@ Expr LoopContext::reduce(ReduceOp op, std::vector<Expr> variables, std::vector<E
 Expr LoopContext::checked(Expr condition, int32_t fault, Expr value) {
   assert(condition.dtype() == Dtype::boolean && "a check has a boolean condition");
   if (condition.kind() == ExprKind::intConstant && condition.intValue() != 0) return value;
-  return intern({.kind = ExprKind::checked,
-                 .dtype = value.dtype(),
-                 .intValue = fault,
-                 .operands = {condition, value}});
+  return intern(
+      {.kind = ExprKind::checked, .dtype = value.dtype(), .intValue = fault, .operands = {condition, value}});
 }
 
 Expr LoopContext::rebuild(Expr e, std::span<const Expr> operands) {
@@ -249,7 +247,8 @@ Expr LoopContext::rebuild(Expr e, std::span<const Expr> operands) {
     case ExprKind::reduce: {
       Expr body = copy.back();
       copy.pop_back();
-      return reduce(e.reduceOp(), {e.reduceVariables().begin(), e.reduceVariables().end()}, std::move(copy), body);
+      return reduce(e.reduceOp(), {e.reduceVariables().begin(), e.reduceVariables().end()}, std::move(copy),
+                    body);
     }
     default:
       return e;
@@ -302,7 +301,7 @@ std::vector<Expr> postorder(std::span<const Expr> roots) {
   };
   std::vector<Visit> stack;
   for (Expr root : roots) {
-    if (!root || !seen.insert(root.id()).second) continue;
+    if (root.isNull() || !seen.insert(root.id()).second) continue;
     stack.push_back({root});
     while (!stack.empty()) {
       Visit& top = stack.back();

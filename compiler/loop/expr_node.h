@@ -13,16 +13,16 @@ namespace dyn::loop {
 struct ExprNode {
   ExprKind kind = ExprKind::intConstant;
   Dtype dtype = Dtype::i64;
-  uint8_t op = 0;                 // UnaryOp, BinaryOp or ReduceOp
+  uint8_t op = 0;  // UnaryOp, BinaryOp or ReduceOp
   uint32_t id = 0;
-  int32_t reduceLevel = -1;       // variable of a reduction: its level (see LoopContext::reduce)
-  int64_t intValue = 0;           // intConstant; fault of checked
-  double realValue = 0;           // realConstant, rounded to dtype
-  Dim dim;                        // dim
+  int32_t reduceLevel = -1;         // variable of a reduction: its level (see LoopContext::reduce)
+  int64_t intValue = 0;             // intConstant; fault of checked
+  double realValue = 0;             // realConstant, rounded to dtype
+  Dim dim;                          // dim
   const void* reference = nullptr;  // buffer of load, function of call
-  std::string name;               // variable
+  std::string name;                 // variable
   std::vector<Expr> operands;
-  std::vector<Expr> variables;    // reduce
+  std::vector<Expr> variables;  // reduce
   LoopContext* context = nullptr;
 };
 

@@ -59,9 +59,10 @@ std::string realText(double value, Dtype dtype) {
     text = value < 0 ? "-inf" : "inf";
   } else {
     std::array<char, 64> buffer;
-    const auto end = dtype == Dtype::f64
-                         ? std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr
-                         : std::to_chars(buffer.data(), buffer.data() + buffer.size(), static_cast<float>(value)).ptr;
+    const auto end =
+        dtype == Dtype::f64
+            ? std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr
+            : std::to_chars(buffer.data(), buffer.data() + buffer.size(), static_cast<float>(value)).ptr;
     text.assign(buffer.data(), end);
     if (text.find_first_of(".e") == std::string::npos) text += ".0";
   }
@@ -82,7 +83,8 @@ std::string leafText(Expr e, const std::set<std::string, std::less<>>& taken) {
       return e.name();
     case ExprKind::dim: {
       const std::string text = e.dimValue().toString();
-      return e.dimValue().isSymbol() && isPlainName(text) && !taken.contains(text) ? text : "dim(" + text + ")";
+      return e.dimValue().isSymbol() && isPlainName(text) && !taken.contains(text) ? text
+                                                                                   : "dim(" + text + ")";
     }
     default:
       return "";
@@ -97,10 +99,11 @@ const char* toString(ReduceOp op) { return kReduceNames[static_cast<int>(op)]; }
 
 bool isReservedWord(std::string_view word) {
   static constexpr std::string_view kWords[] = {
-      "kernel", "in",    "out",    "scalars", "units",  "steps",    "scratch", "function", "let",   "accumulate",
-      "over",   "for",   "vector", "unroll",  "if",     "check",    "fault",   "select",   "dim",   "true",
-      "false",  "inf",   "nan",    "about",   "array",  "pointers", "low",     "high",     "monotone",
-      "injective", "multiple", "inverse", "prefixSum", "reduce", "checked"};
+      "kernel",   "in",        "out",        "scalars", "units",     "steps",  "scratch",
+      "function", "let",       "accumulate", "over",    "for",       "vector", "unroll",
+      "if",       "check",     "fault",      "select",  "dim",       "true",   "false",
+      "inf",      "nan",       "about",      "array",   "pointers",  "low",    "high",
+      "monotone", "injective", "multiple",   "inverse", "prefixSum", "reduce", "checked"};
   for (std::string_view w : kWords)
     if (w == word) return true;
   for (const char* n : kUnaryNames)
@@ -141,7 +144,7 @@ std::string Expr::toString() const {
     const Item item = std::move(stack.back());
     stack.pop_back();
     const Expr e = item.expr;
-    if (!e) {
+    if (e.isNull()) {
       out += item.text;
       continue;
     }

@@ -9,8 +9,8 @@ namespace dyn::loop {
 
 namespace {
 
-constexpr int kMaxDepth = 24;   // of the range analysis
-constexpr int kMaxTerms = 32;   // of a sum taken apart
+constexpr int kMaxDepth = 24;  // of the range analysis
+constexpr int kMaxTerms = 32;  // of a sum taken apart
 
 bool isInt(Expr e) { return e.kind() == ExprKind::intConstant; }
 bool isInt(Expr e, int64_t value) { return isInt(e) && e.intValue() == value; }
@@ -26,7 +26,8 @@ Dim asDim(Expr e) {
 // D / K when K's factors are among D's, else null. Never divides by something that could be zero at run time unless K was there already.
 Dim dimQuotient(Dim d, Dim k) {
   const auto factorsOf = [](Dim x) {
-    return x.kind() == DimKind::mul ? std::vector<Dim>(x.operands().begin(), x.operands().end()) : std::vector<Dim>{x};
+    return x.kind() == DimKind::mul ? std::vector<Dim>(x.operands().begin(), x.operands().end())
+                                    : std::vector<Dim>{x};
   };
   const auto monomial = [&](Dim m) -> Dim {
     std::vector<Dim> left = factorsOf(m);
@@ -70,8 +71,10 @@ Expr exactQuotient(LoopContext& c, Expr e, Expr k, int depth = 0) {
     return q && !q.isInvalid() ? c.dim(q) : Expr();
   }
   if (!isBinary(e, BinaryOp::mul)) return {};
-  if (Expr q = exactQuotient(c, e.operands()[1], k, depth + 1)) return c.binary(BinaryOp::mul, e.operands()[0], q);
-  if (Expr q = exactQuotient(c, e.operands()[0], k, depth + 1)) return c.binary(BinaryOp::mul, q, e.operands()[1]);
+  if (Expr q = exactQuotient(c, e.operands()[1], k, depth + 1))
+    return c.binary(BinaryOp::mul, e.operands()[0], q);
+  if (Expr q = exactQuotient(c, e.operands()[0], k, depth + 1))
+    return c.binary(BinaryOp::mul, q, e.operands()[1]);
   return {};
 }
 
@@ -171,7 +174,7 @@ struct ExprSimplifier {
     std::vector<std::pair<Expr, bool>> stack{{a, false}};
     Expr q, r;
     const auto join = [&](Expr& sum, Expr term, bool negative) {
-      if (!sum) sum = c.integer(0);
+      if (sum.isNull()) sum = c.integer(0);
       sum = c.binary(negative ? BinaryOp::sub : BinaryOp::add, sum, term);
     };
     int terms = 0;
@@ -184,7 +187,8 @@ struct ExprSimplifier {
       } else if (Expr exact = exactQuotient(c, term, k)) {
         join(q, exact, negative);
       } else if (isInt(term) && isInt(k) && k.intValue() > 0 && !inRange(term, k)) {
-        const int64_t value = negative ? static_cast<int64_t>(0 - asNatural(term.intValue())) : term.intValue();
+        const int64_t value =
+            negative ? static_cast<int64_t>(0 - asNatural(term.intValue())) : term.intValue();
         join(q, c.integer(*integerBinary(BinaryOp::floorDiv, Dtype::i64, value, k.intValue())), false);
         join(r, c.integer(*integerBinary(BinaryOp::mod, Dtype::i64, value, k.intValue())), false);
       } else {
@@ -274,7 +278,8 @@ struct ExprSimplifier {
     switch (op) {
       case BinaryOp::sub:
         if (same) return c.integer(0, t);
-        if (isInt(b)) return c.binary(BinaryOp::add, a, c.integer(integerUnary(UnaryOp::neg, t, b.intValue()), t));
+        if (isInt(b))
+          return c.binary(BinaryOp::add, a, c.integer(integerUnary(UnaryOp::neg, t, b.intValue()), t));
         if (isBinary(a, BinaryOp::add) && a.operands()[1].same(b)) return a.operands()[0];
         if (isBinary(a, BinaryOp::add) && a.operands()[0].same(b)) return a.operands()[1];
         if (isBinary(a, BinaryOp::add) && isInt(a.operands()[1]))
@@ -382,10 +387,11 @@ Expr LoopContext::unary(UnaryOp op, Expr a) {
     const double value = realUnary(op, a.realValue());
     return test ? boolean(value != 0) : real(roundResult(t, value), t);
   }
-  const bool rounding = op == UnaryOp::floor || op == UnaryOp::ceil || op == UnaryOp::round || op == UnaryOp::trunc;
+  const bool rounding =
+      op == UnaryOp::floor || op == UnaryOp::ceil || op == UnaryOp::round || op == UnaryOp::trunc;
   if (rounding && !isReal(t)) return a;
-  if ((op == UnaryOp::logicalNot || op == UnaryOp::bitNot || op == UnaryOp::neg) && a.kind() == ExprKind::unary &&
-      a.unaryOp() == op)
+  if ((op == UnaryOp::logicalNot || op == UnaryOp::bitNot || op == UnaryOp::neg) &&
+      a.kind() == ExprKind::unary && a.unaryOp() == op)
     return a.operands()[0];
   return intern({.kind = ExprKind::unary,
                  .dtype = test ? Dtype::boolean : t,
@@ -439,7 +445,8 @@ Expr LoopContext::cast(Expr a, Dtype dtype) {
   }
   if (a.kind() == ExprKind::realConstant) {
     if (isReal(dtype)) return real(a.realValue(), dtype);
-    return dtype == Dtype::boolean ? boolean(a.realValue() != 0) : integer(realToInteger(dtype, a.realValue()), dtype);
+    return dtype == Dtype::boolean ? boolean(a.realValue() != 0)
+                                   : integer(realToInteger(dtype, a.realValue()), dtype);
   }
   return intern({.kind = ExprKind::cast, .dtype = dtype, .operands = {a}});
 }
@@ -468,7 +475,8 @@ Expr select(Expr condition, Expr ifTrue, Expr ifFalse) {
 namespace {
 
 Expr constantLike(Expr a, int64_t b) {
-  return isReal(a.dtype()) ? a.context().real(static_cast<double>(b), a.dtype()) : a.context().integer(b, a.dtype());
+  return isReal(a.dtype()) ? a.context().real(static_cast<double>(b), a.dtype())
+                           : a.context().integer(b, a.dtype());
 }
 
 }  // namespace

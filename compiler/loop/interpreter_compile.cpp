@@ -152,7 +152,9 @@ class ProgramBuilder {
         break;
       }
       case ExprKind::binary:
-        in.code = !isReal(in.dtype) ? Code::intBinary : isComparison(e.binaryOp()) ? Code::realCompare : Code::realBinary;
+        in.code = !isReal(in.dtype)            ? Code::intBinary
+                  : isComparison(e.binaryOp()) ? Code::realCompare
+                                               : Code::realBinary;
         in.op = static_cast<uint8_t>(e.binaryOp());
         in.a = operand(0);
         in.b = operand(1);

@@ -23,7 +23,17 @@ struct Operand {
   uint32_t stride = 0;  // 1: varying, 0: uniform
 };
 
-enum class Code : uint8_t { intUnary, realUnary, realTest, intBinary, realBinary, realCompare, select, cast, load };
+enum class Code : uint8_t {
+  intUnary,
+  realUnary,
+  realTest,
+  intBinary,
+  realBinary,
+  realCompare,
+  select,
+  cast,
+  load
+};
 
 struct Instruction {
   Code code = Code::intUnary;
@@ -32,7 +42,7 @@ struct Instruction {
   Dtype to = Dtype::i64;     // cast
   Operand out, a, b, c;
   uint32_t buffer = 0, firstIndex = 0, indexCount = 0;  // load
-  uint32_t site = 0;                                     // of a possible fault; 0 = none
+  uint32_t site = 0;                                    // of a possible fault; 0 = none
 };
 
 struct Step;
@@ -45,12 +55,12 @@ enum class StepKind : uint8_t { evaluate, demand, store, check, branch, loop, ac
 struct Step {
   StepKind kind = StepKind::evaluate;
   uint32_t firstInstruction = 0, endInstruction = 0;  // run first
-  Operand value;                                      // demand, store, check, branch; accumulate: value of the body
-  Operand target;                                     // loop: the variable; accumulate: the result
-  Dtype dtype = Dtype::i64;                           // store, accumulate
+  Operand value;             // demand, store, check, branch; accumulate: value of the body
+  Operand target;            // loop: the variable; accumulate: the result
+  Dtype dtype = Dtype::i64;  // store, accumulate
   uint32_t buffer = 0, firstIndex = 0, indexCount = 0;  // store
-  uint32_t site = 0;                                  // store
-  int32_t fault = 0;                                  // check
+  uint32_t site = 0;                                    // store
+  int32_t fault = 0;                                    // check
   ReduceOp reduceOp = ReduceOp::sum;
   std::vector<Operand> variables, extents;  // loop: one extent; accumulate
   bool lanes = false;                       // this step's (last) variable is the lane variable

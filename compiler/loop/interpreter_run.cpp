@@ -32,14 +32,24 @@ void writeAt(std::byte* data, int64_t at, T value) {
   std::memcpy(data + at * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
 }
 
+struct BadIndex {
+  int64_t index = 0, extent = 0;
+  size_t axis = 0;
+};
+
 class Machine {
  public:
   explicit Machine(const InterpreterProgram& program)
-      : p_(program), cells_(program.cells), poison_(program.cells, 0), anyPoison_(program.cells, 0), badIndex_(program.sites.size()) {}
+      : p_(program),
+        cells_(program.cells),
+        poison_(program.cells, 0),
+        anyPoison_(program.cells, 0),
+        badIndex_(program.sites.size()) {}
 
   Status prepare(std::span<const int64_t> scalars) {
     if (scalars.size() != p_.scalars.size())
-      return makeError(DiagnosticId::internalError, "kernel @" + p_.name + " takes " + std::to_string(p_.scalars.size()) + " scalars");
+      return makeError(DiagnosticId::internalError,
+                       "kernel @" + p_.name + " takes " + std::to_string(p_.scalars.size()) + " scalars");
     DimBinding binding;
     for (size_t i = 0; i < scalars.size(); ++i)
       if (p_.scalars[i].isSymbol()) binding.set(p_.scalars[i], scalars[i]);
@@ -57,7 +67,7 @@ class Machine {
   }
 
   Result<int64_t> unitCount() {
-    DYN_CHECK(block(p_.prologue, 1));
+    DYN_CHECK(measure());
     if (uint32_t site = poisonOf(p_.unitCount, 1)) return report(site);
     return cells_[p_.unitCount.cell].i;
   }
@@ -65,7 +75,8 @@ class Machine {
   // Views of the buffers; the prologue (array-backed functions in shapes) reads them, so data pointers come first.
   Status attach(std::span<void* const> buffers) {
     if (buffers.size() != p_.parameterCount)
-      return makeError(DiagnosticId::internalError, "kernel @" + p_.name + " takes " + std::to_string(p_.parameterCount) + " buffers");
+      return makeError(DiagnosticId::internalError,
+                       "kernel @" + p_.name + " takes " + std::to_string(p_.parameterCount) + " buffers");
     views_.resize(p_.buffers.size());
     for (size_t i = 0; i < buffers.size(); ++i) views_[i].data = static_cast<std::byte*>(buffers[i]);
     return {};
@@ -86,17 +97,21 @@ class Machine {
           if (auto product = checkedMul(v.count, v.shape[axis]); product && v.shape[axis] >= 0) {
             v.count = *product;
           } else if (round == 1) {
-            return makeError(DiagnosticId::dimOverflow, "kernel @" + p_.name + ": the size of `" + p_.buffers[i]->name + "` does not fit");
+            return makeError(DiagnosticId::dimOverflow, "kernel @" + p_.name + ": the size of `" +
+                                                            p_.buffers[i]->name + "` does not fit");
           }
         }
       }
       if (round == 0) DYN_CHECK(block(p_.prologue, 1));
     }
+    return {};
+  }
+
+  void makeScratch() {
     for (size_t i = p_.parameterCount; i < views_.size(); ++i) {
       scratch_.emplace_back(static_cast<size_t>(views_[i].count * storageBytes(p_.buffers[i]->dtype)));
       views_[i].data = scratch_.back().data();
     }
-    return {};
   }
 
   Result<int32_t> run(int64_t begin, int64_t end) {
@@ -113,8 +128,11 @@ class Machine {
   Error report(uint32_t site) const {
     const FaultSite& s = p_.sites[site];
     if (!s.buffer) return makeError(DiagnosticId::runtimeError, "kernel @" + p_.name + ": division by zero");
-    return makeError(DiagnosticId::internalError, "kernel @" + p_.name + (s.isStore ? " stores to `" : " loads from `") + s.buffer->name +
-                                                      "` out of range: " + badIndex_[site]);
+    return makeError(DiagnosticId::internalError,
+                     "kernel @" + p_.name + (s.isStore ? " stores to `" : " loads from `") + s.buffer->name +
+                         "` out of range: index " + std::to_string(badIndex_[site].index) + " of axis " +
+                         std::to_string(badIndex_[site].axis) + " is not in 0.." +
+                         std::to_string(badIndex_[site].extent - 1));
   }
   // Stops the kernel; a division by zero is a fault code, an access out of range an error.
   Status stop(uint32_t site) {
@@ -129,7 +147,7 @@ class Machine {
     return 0;
   }
   void noteIndex(uint32_t site, int64_t index, size_t axis, int64_t extent) {
-    badIndex_[site] = "index " + std::to_string(index) + " of axis " + std::to_string(axis) + " is not in 0.." + std::to_string(extent - 1);
+    badIndex_[site] = {index, extent, axis};
   }
   void mark(Operand out, int lane, uint32_t site) {
     if (!anyPoison_[out.cell]) {
@@ -174,11 +192,17 @@ class Machine {
     if (in.dtype == Dtype::i64) {
       switch (op) {
         case BinaryOp::add:
-          return map2(in, n, [](Cell& o, Cell a, Cell b) { o.i = static_cast<int64_t>(asNatural(a.i) + asNatural(b.i)); });
+          return map2(in, n, [](Cell& o, Cell a, Cell b) {
+            o.i = static_cast<int64_t>(asNatural(a.i) + asNatural(b.i));
+          });
         case BinaryOp::sub:
-          return map2(in, n, [](Cell& o, Cell a, Cell b) { o.i = static_cast<int64_t>(asNatural(a.i) - asNatural(b.i)); });
+          return map2(in, n, [](Cell& o, Cell a, Cell b) {
+            o.i = static_cast<int64_t>(asNatural(a.i) - asNatural(b.i));
+          });
         case BinaryOp::mul:
-          return map2(in, n, [](Cell& o, Cell a, Cell b) { o.i = static_cast<int64_t>(asNatural(a.i) * asNatural(b.i)); });
+          return map2(in, n, [](Cell& o, Cell a, Cell b) {
+            o.i = static_cast<int64_t>(asNatural(a.i) * asNatural(b.i));
+          });
         case BinaryOp::less:
           return map2(in, n, [](Cell& o, Cell a, Cell b) { o.i = a.i < b.i; });
         case BinaryOp::lessEqual:
@@ -200,9 +224,9 @@ class Machine {
 
   void realBinaryLanes(const Instruction& in, int n) {
     switch (static_cast<BinaryOp>(in.op)) {
-#define DYN_REAL(name)                                                                                     \
-  case BinaryOp::name:                                                                                     \
-    map2(in, n, [](Cell& o, Cell a, Cell b) { o.d = realBinary(BinaryOp::name, a.d, b.d); });               \
+#define DYN_REAL(name)                                                                        \
+  case BinaryOp::name:                                                                        \
+    map2(in, n, [](Cell& o, Cell a, Cell b) { o.d = realBinary(BinaryOp::name, a.d, b.d); }); \
     break;
       DYN_REAL(add)
       DYN_REAL(sub)
@@ -212,7 +236,9 @@ class Machine {
       DYN_REAL(max)
 #undef DYN_REAL
       default:
-        map2(in, n, [op = static_cast<BinaryOp>(in.op)](Cell& o, Cell a, Cell b) { o.d = realBinary(op, a.d, b.d); });
+        map2(in, n, [op = static_cast<BinaryOp>(in.op)](Cell& o, Cell a, Cell b) {
+          o.d = realBinary(op, a.d, b.d);
+        });
     }
     roundLanes(in.dtype, in.out, n);
   }
@@ -235,10 +261,11 @@ class Machine {
     }
   }
 
-  // Element offsets of the lanes in offsets_. A lane out of range gets -1 and its mark.
-  void addresses(const View& view, const Operand* index, size_t rank, Operand out, uint32_t site, int n) {
+  // Element offsets of the lanes in offsets_. A lane out of range gets -1, and its mark in `out` when given.
+  void addresses(const View& view, const Operand* index, size_t rank, const Operand* out, uint32_t site,
+                 int n) {
     int64_t base = 0;
-    bool whole = true;
+    bool whole = view.data != nullptr;  // an empty tensor, or arrays not given to unitCount()
     for (size_t axis = 0; axis < rank; ++axis) {
       if (index[axis].stride) continue;
       const int64_t at = cells_[index[axis].cell].i;
@@ -251,7 +278,7 @@ class Machine {
     }
     if (!whole) {
       std::fill_n(offsets_, n, -1);
-      for (int i = 0; i < n; ++i) mark(out, i, site);
+      for (int i = 0; i < n && out; ++i) mark(*out, i, site);
       return;
     }
     std::fill_n(offsets_, n, base);
@@ -264,7 +291,7 @@ class Machine {
         if (static_cast<uint64_t>(at[i].i) >= extent) {
           if (offsets_[i] >= 0) {
             noteIndex(site, at[i].i, axis, view.shape[axis]);
-            mark(out, i, site);
+            if (out) mark(*out, i, site);
           }
           offsets_[i] = -1;
         } else if (offsets_[i] >= 0) {
@@ -276,17 +303,19 @@ class Machine {
 
   template <class T>
   void readIntegers(const View& view, Cell* out, int n) {
-    for (int i = 0; i < n; ++i) out[i].i = offsets_[i] < 0 ? 0 : static_cast<int64_t>(readAt<T>(view.data, offsets_[i]));
+    for (int i = 0; i < n; ++i)
+      out[i].i = offsets_[i] < 0 ? 0 : static_cast<int64_t>(readAt<T>(view.data, offsets_[i]));
   }
   template <class T>
   void readNarrowReals(Dtype dtype, const View& view, Cell* out, int n) {
-    for (int i = 0; i < n; ++i) out[i].d = offsets_[i] < 0 ? 0 : decodeReal(dtype, readAt<T>(view.data, offsets_[i]));
+    for (int i = 0; i < n; ++i)
+      out[i].d = offsets_[i] < 0 ? 0 : decodeReal(dtype, readAt<T>(view.data, offsets_[i]));
   }
 
   void loadLanes(const Instruction& in, int n) {
     const View& view = views_[in.buffer];
     const Operand* index = p_.indices.data() + in.firstIndex;
-    addresses(view, index, in.indexCount, in.out, in.site, n);
+    addresses(view, index, in.indexCount, &in.out, in.site, n);
     Cell* out = &cells_[in.out.cell];
     switch (in.dtype) {
       case Dtype::f32:
@@ -317,7 +346,8 @@ class Machine {
         readIntegers<int8_t>(view, out, n);
         break;
       case Dtype::boolean:
-        for (int i = 0; i < n; ++i) out[i].i = offsets_[i] < 0 ? 0 : readAt<uint8_t>(view.data, offsets_[i]) != 0;
+        for (int i = 0; i < n; ++i)
+          out[i].i = offsets_[i] < 0 ? 0 : readAt<uint8_t>(view.data, offsets_[i]) != 0;
         break;
       case Dtype::u8:
       case Dtype::u4:
@@ -375,7 +405,9 @@ class Machine {
         realBinaryLanes(in, n);
         break;
       case Code::realCompare:
-        map2(in, n, [op = static_cast<BinaryOp>(in.op)](Cell& o, Cell a, Cell b) { o.i = realCompare(op, a.d, b.d); });
+        map2(in, n, [op = static_cast<BinaryOp>(in.op)](Cell& o, Cell a, Cell b) {
+          o.i = realCompare(op, a.d, b.d);
+        });
         break;
       case Code::select:
         selectLanes(in, n);
@@ -389,7 +421,8 @@ class Machine {
         return;
     }
     inherit(in.out, in.a, n);
-    if (in.code == Code::intBinary || in.code == Code::realBinary || in.code == Code::realCompare) inherit(in.out, in.b, n);
+    if (in.code == Code::intBinary || in.code == Code::realBinary || in.code == Code::realCompare)
+      inherit(in.out, in.b, n);
   }
 
   void selectLanes(const Instruction& in, int n) {
@@ -454,14 +487,7 @@ class Machine {
     }
     const int n = varying ? lanes : 1;
     const View& view = views_[s.buffer];
-    const Operand scratchMark{0, 0};  // stores mark nothing: a lane out of range stops the kernel below
-    const uint8_t saved = anyPoison_.empty() ? 0 : anyPoison_[0];
-    const uint32_t savedSite = poison_.empty() ? 0 : poison_[0];
-    addresses(view, index, s.indexCount, scratchMark, s.site, n);
-    if (!anyPoison_.empty()) {
-      anyPoison_[0] = saved;
-      poison_[0] = savedSite;
-    }
+    addresses(view, index, s.indexCount, nullptr, s.site, n);
     for (int i = 0; i < n; ++i) {
       if (offsets_[i] < 0) return report(s.site);
       writeLane(s.dtype, view, offsets_[i], cells_[s.value.cell + static_cast<uint32_t>(i) * s.value.stride]);
@@ -518,7 +544,8 @@ class Machine {
       for (size_t k = 0; k < extents.size(); ++k) cells_[s.variables[k].cell].i = at[k];
       if (s.lanes) {
         n = static_cast<int>(std::min<int64_t>(kLanes, extents[last] - at[last]));
-        for (int i = 0; i < n; ++i) cells_[s.variables[last].cell + static_cast<uint32_t>(i)].i = at[last] + i;
+        for (int i = 0; i < n; ++i)
+          cells_[s.variables[last].cell + static_cast<uint32_t>(i)].i = at[last] + i;
       }
       DYN_CHECK(block(s.body, n));
       if (fault_) return {};
@@ -527,7 +554,8 @@ class Machine {
       if (s.lanes) {
         for (int i = 0; i < n; ++i) combine(s, result[0], value[static_cast<uint32_t>(i) * s.value.stride]);
       } else {
-        for (int i = 0; i < results; ++i) combine(s, result[i], value[static_cast<uint32_t>(i) * s.value.stride]);
+        for (int i = 0; i < results; ++i)
+          combine(s, result[i], value[static_cast<uint32_t>(i) * s.value.stride]);
       }
       at[last] += s.lanes ? n : 1;
       size_t k = last;
@@ -542,9 +570,10 @@ class Machine {
 
   const InterpreterProgram& p_;
   std::vector<Cell> cells_;
-  std::vector<uint32_t> poison_;  // fault site per cell; meaningful while anyPoison_ of the register's first cell is set
+  std::vector<uint32_t>
+      poison_;  // fault site per cell; meaningful while anyPoison_ of the register's first cell is set
   std::vector<uint8_t> anyPoison_;
-  std::vector<std::string> badIndex_;  // per site
+  std::vector<BadIndex> badIndex_;  // per site, the last one met
   std::vector<View> views_;
   std::vector<std::vector<std::byte>> scratch_;
   int64_t offsets_[kLanes];
@@ -553,18 +582,21 @@ class Machine {
 
 }  // namespace
 
-Result<int64_t> KernelInterpreter::unitCount(std::span<const int64_t> scalars) const {
+Result<int64_t> KernelInterpreter::unitCount(std::span<const int64_t> scalars,
+                                             std::span<void* const> buffers) const {
   Machine machine(*program_);
   DYN_CHECK(machine.prepare(scalars));
+  if (!buffers.empty()) DYN_CHECK(machine.attach(buffers));
   return machine.unitCount();
 }
 
-Result<int32_t> KernelInterpreter::run(std::span<void* const> buffers, std::span<const int64_t> scalars, int64_t begin,
-                                       int64_t end) const {
+Result<int32_t> KernelInterpreter::run(std::span<void* const> buffers, std::span<const int64_t> scalars,
+                                       int64_t begin, int64_t end) const {
   Machine machine(*program_);
   DYN_CHECK(machine.prepare(scalars));
   DYN_CHECK(machine.attach(buffers));
   DYN_CHECK(machine.measure());
+  machine.makeScratch();
   return machine.run(begin, end);
 }
 

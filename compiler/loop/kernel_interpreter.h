@@ -24,9 +24,11 @@ class KernelInterpreter {
   static Result<KernelInterpreter> compile(const Kernel& kernel);
 
   // `scalars` in the order of Kernel::scalars.
-  Result<int64_t> unitCount(std::span<const int64_t> scalars) const;
+  // Buffers are needed only when the count is read from an array.
+  Result<int64_t> unitCount(std::span<const int64_t> scalars, std::span<void* const> buffers = {}) const;
   // Buffers in the order of Kernel::buffers, row-major, storage form of dyn_dtype.def. Returns the kernel's fault code.
-  Result<int32_t> run(std::span<void* const> buffers, std::span<const int64_t> scalars, int64_t begin, int64_t end) const;
+  Result<int32_t> run(std::span<void* const> buffers, std::span<const int64_t> scalars, int64_t begin,
+                      int64_t end) const;
 
  private:
   std::shared_ptr<const InterpreterProgram> program_;

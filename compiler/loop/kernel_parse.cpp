@@ -49,7 +49,9 @@ class KernelParser {
       if (text_[i] == '\n') return true;
     return text_.substr(at_, 2) == "//";
   }
-  static bool wordChar(char ch) { return std::isalnum(static_cast<unsigned char>(ch)) || ch == '_' || ch == '$'; }
+  static bool wordChar(char ch) {
+    return std::isalnum(static_cast<unsigned char>(ch)) || ch == '_' || ch == '$';
+  }
 
   Error failAt(size_t at, std::string message, DiagnosticId id = DiagnosticId::textSyntax) const {
     uint32_t line = 1, column = 1;
@@ -69,7 +71,8 @@ class KernelParser {
   bool peek(std::string_view token) {
     skipSpace();
     if (text_.substr(at_, token.size()) != token) return false;
-    return !wordChar(token.back()) || at_ + token.size() >= text_.size() || !wordChar(text_[at_ + token.size()]);
+    return !wordChar(token.back()) || at_ + token.size() >= text_.size() ||
+           !wordChar(text_[at_ + token.size()]);
   }
   bool accept(std::string_view token) {
     if (!peek(token)) return false;
@@ -186,8 +189,7 @@ class KernelParser {
     unitAt_ = at_;
     while (at_ < text_.size() && text_[at_] != '{' && peekWord() != "steps" && peekWord() != "about") {
       const std::string w = peekWord();
-      at_ += w.empty() ? (text_[at_] == '{' ? 0 : 1) : w.size();
-      if (at_ < text_.size() && text_[at_] == '{') break;
+      if (at_ < text_.size() && text_[at_] != '{') at_ += w.empty() ? 1 : w.size();
     }
     if (accept("steps")) {
       DYN_CHECK(expect("("));
@@ -248,7 +250,8 @@ class KernelParser {
         const bool inverse = accept("inverse");
         if (!inverse) accept("prefixSum");
         DYN_TRY(std::string name, word());
-        if (!functions_.contains(name)) return fail("unknown function `" + name + "`", DiagnosticId::textName);
+        if (!functions_.contains(name))
+          return fail("unknown function `" + name + "`", DiagnosticId::textName);
         (inverse ? f.facts.inverseOf : f.facts.prefixSumOf) = functions_[name];
       } else {
         return fail("expected a fact of the function");
@@ -294,7 +297,9 @@ class KernelParser {
     const size_t at = at_;
     DYN_TRY(Expr e, expression());
     if (e.dtype() != type)
-      return failAt(at, "expected " + std::string(dyn::toString(type)) + ", this is " + std::string(dyn::toString(e.dtype())),
+      return failAt(at,
+                    "expected " + std::string(dyn::toString(type)) + ", this is " +
+                        std::string(dyn::toString(e.dtype())),
                     DiagnosticId::dtypeMismatch);
     return e;
   }
@@ -302,7 +307,8 @@ class KernelParser {
     skipSpace();
     const size_t at = at_;
     DYN_TRY(Expr e, sum(0));
-    if (e.dtype() != Dtype::i64) return failAt(at, "extents and indices are i64", DiagnosticId::dtypeMismatch);
+    if (e.dtype() != Dtype::i64)
+      return failAt(at, "extents and indices are i64", DiagnosticId::dtypeMismatch);
     return e;
   }
   Result<std::vector<Expr>> indices() {
@@ -361,7 +367,8 @@ class KernelParser {
       DYN_TRY(Expr condition, typed(Dtype::boolean));
       DYN_CHECK(expect("fault"));
       DYN_TRY(int64_t fault, signedInteger());
-      if (fault < 0 || fault > std::numeric_limits<int32_t>::max()) return fail("a fault code is a small number");
+      if (fault < 0 || fault > std::numeric_limits<int32_t>::max())
+        return fail("a fault code is a small number");
       return check(condition, static_cast<int32_t>(fault));
     }
     if (accept("accumulate")) return parseAccumulate();
@@ -372,7 +379,9 @@ class KernelParser {
     DYN_CHECK(expect("["));
     const size_t at = at_;
     DYN_TRY(std::vector<Expr> index, indices());
-    if (index.size() != buffer->shape.size()) return failAt(at, "`" + name + "` has " + std::to_string(buffer->shape.size()) + " axes", DiagnosticId::rankMismatch);
+    if (index.size() != buffer->shape.size())
+      return failAt(at, "`" + name + "` has " + std::to_string(buffer->shape.size()) + " axes",
+                    DiagnosticId::rankMismatch);
     DYN_CHECK(expect("="));
     DYN_TRY(Expr value, typed(buffer->dtype));
     return store(buffer, std::move(index), value);
@@ -408,8 +417,8 @@ class KernelParser {
     --nesting_;
     DYN_TRY(Expr value, typed(type));
     DYN_CHECK(expect("}"));
-    return accumulate(define(name, type), static_cast<ReduceOp>(op), std::move(variables), std::move(extents), kind,
-                      inner.empty() ? nullptr : block(std::move(inner)), value);
+    return accumulate(define(name, type), static_cast<ReduceOp>(op), std::move(variables), std::move(extents),
+                      kind, inner.empty() ? nullptr : block(std::move(inner)), value);
   }
 
   // ---- expressions: or < and < comparison < sum < product < unary < primary ----
@@ -420,8 +429,9 @@ class KernelParser {
   }
   Result<Expr> combine(BinaryOp op, Expr a, Expr b, size_t at) {
     if (const char* wrong = misuseOf(op, a.dtype(), b.dtype()))
-      return failAt(at, std::string(wrong) + ": " + std::string(dyn::toString(a.dtype())) + " and " +
-                            std::string(dyn::toString(b.dtype())),
+      return failAt(at,
+                    std::string(wrong) + ": " + std::string(dyn::toString(a.dtype())) + " and " +
+                        std::string(dyn::toString(b.dtype())),
                     DiagnosticId::dtypeMismatch);
     return c_.binary(op, a, b);
   }
@@ -488,7 +498,8 @@ class KernelParser {
     skipSpace();
     const size_t at = at_;
     if (accept("-")) {
-      if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) || peek("inf"))) return literal(true);
+      if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) || peek("inf")))
+        return literal(true);
       DYN_TRY(Expr a, prefix(depth + 1));
       return apply(UnaryOp::neg, a, at);
     }
@@ -514,7 +525,7 @@ class KernelParser {
         const char ch = text_[at_];
         if (ch == '.' || ch == 'e' || ch == 'E') {
           isRealText = true;
-          if (ch != '.' && at_ + 1 < text_.size() && (text_[at_ + 1] == '-' || text_[at_ + 1] == '+')) ++at_;
+          if (ch != '.' && at_ + 2 < text_.size() && (text_[at_ + 1] == '-' || text_[at_ + 1] == '+')) ++at_;
         } else if (!std::isdigit(static_cast<unsigned char>(ch))) {
           break;
         }
@@ -528,10 +539,12 @@ class KernelParser {
       DYN_TRY(type, dtype());
     }
     if (isRealText) {
-      if (!isReal(type)) return failAt(start, "a real literal of an integer type", DiagnosticId::dtypeMismatch);
+      if (!isReal(type))
+        return failAt(start, "a real literal of an integer type", DiagnosticId::dtypeMismatch);
       return c_.real(std::strtod(digits.c_str(), nullptr), type);
     }
-    if (!isInteger(type)) return failAt(start, "an integer literal of a type that is none", DiagnosticId::dtypeMismatch);
+    if (!isInteger(type))
+      return failAt(start, "an integer literal of a type that is none", DiagnosticId::dtypeMismatch);
     int64_t value = 0;
     uint64_t natural = 0;
     const char* end = digits.data() + digits.size();
@@ -566,7 +579,8 @@ class KernelParser {
       DYN_CHECK(expect(")"));
       return e;
     }
-    if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) || peek("inf") || peek("nan")))
+    if (at_ < text_.size() &&
+        (std::isdigit(static_cast<unsigned char>(text_[at_])) || peek("inf") || peek("nan")))
       return literal(false);
     DYN_TRY(std::string name, word());
     if (name == "true" || name == "false") return c_.boolean(name == "true");
@@ -587,24 +601,25 @@ class KernelParser {
       if (!isNumeric(*type)) return failAt(at, "kernels compute with numbers", DiagnosticId::dtypeMismatch);
       return c_.cast(a[0], *type);
     }
-#define X(op)                                            \
-  if (name == #op) {                                     \
-    DYN_TRY(std::vector<Expr> a, arguments(depth, 1));   \
-    return apply(UnaryOp::op, a[0], at);                 \
+#define X(op)                                          \
+  if (name == #op) {                                   \
+    DYN_TRY(std::vector<Expr> a, arguments(depth, 1)); \
+    return apply(UnaryOp::op, a[0], at);               \
   }
     DYN_LOOP_UNARY(X)
 #undef X
-#define X(op)                                            \
-  if (name == #op) {                                     \
-    DYN_TRY(std::vector<Expr> a, arguments(depth, 2));   \
-    return combine(BinaryOp::op, a[0], a[1], at);        \
+#define X(op)                                          \
+  if (name == #op) {                                   \
+    DYN_TRY(std::vector<Expr> a, arguments(depth, 2)); \
+    return combine(BinaryOp::op, a[0], a[1], at);      \
   }
     DYN_LOOP_BINARY(X)
 #undef X
     if (auto f = functions_.find(name); f != functions_.end()) {
       DYN_TRY(std::vector<Expr> a, arguments(depth, static_cast<size_t>(f->second->arity)));
       for (Expr e : a)
-        if (e.dtype() != Dtype::i64) return failAt(at, "arguments of functions are i64", DiagnosticId::dtypeMismatch);
+        if (e.dtype() != Dtype::i64)
+          return failAt(at, "arguments of functions are i64", DiagnosticId::dtypeMismatch);
       return c_.call(f->second, std::move(a));
     }
     if (auto b = buffers_.find(name); b != buffers_.end()) {

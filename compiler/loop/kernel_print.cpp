@@ -102,8 +102,8 @@ void printBody(const StmtRef& body, int depth, std::string* out) {
         *out += indent + s.buffer->name + "[" + joined(s.index) + "] = " + s.value.toString() + "\n";
         break;
       case StmtKind::let:
-        *out += indent + "let " + s.variable.name() + ": " + std::string(dyn::toString(s.variable.dtype())) + " = " +
-                s.value.toString() + "\n";
+        *out += indent + "let " + s.variable.name() + ": " + std::string(dyn::toString(s.variable.dtype())) +
+                " = " + s.value.toString() + "\n";
         break;
       case StmtKind::accumulate: {
         *out += indent + "accumulate " + s.variable.name() + ": " +
@@ -134,11 +134,11 @@ std::string print(const Kernel& kernel) {
   std::string out = "kernel @" + kernel.name + "(";
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
     const Buffer& b = *kernel.buffers[i];
-    out += std::string(i ? ", " : "") + (b.role == BufferRole::output ? "out " : "in ") + b.name + ": " + typeText(b);
+    out += std::string(i ? ", " : "") + (b.role == BufferRole::output ? "out " : "in ") + b.name + ": " +
+           typeText(b);
   }
   out += ") scalars (";
-  for (size_t i = 0; i < kernel.scalars.size(); ++i)
-    out += (i ? "; " : "") + kernel.scalars[i].toString();
+  for (size_t i = 0; i < kernel.scalars.size(); ++i) out += (i ? "; " : "") + kernel.scalars[i].toString();
   out += ") units " + boundText(kernel.unit, kernel.unitCount);
   if (kernel.stepsPerKernel) out += " steps (" + kernel.stepsPerKernel.toString() + ")";
   if (!kernel.description.empty()) out += " about " + quoted(kernel.description);

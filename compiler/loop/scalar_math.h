@@ -292,8 +292,7 @@ inline int64_t realToInteger(Dtype dtype, double value) {
 inline double integerToReal(Dtype from, Dtype to, int64_t value) {
   if (to == Dtype::f64)
     return from == Dtype::u64 ? static_cast<double>(asNatural(value)) : static_cast<double>(value);
-  const float single =
-      from == Dtype::u64 ? static_cast<float>(asNatural(value)) : static_cast<float>(value);
+  const float single = from == Dtype::u64 ? static_cast<float>(asNatural(value)) : static_cast<float>(value);
   return roundReal(to, single);
 }
 

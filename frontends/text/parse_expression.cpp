@@ -64,7 +64,7 @@ Result<Operand> Parser::primary(int depth) {
   }
   if (atLiteral()) {
     DYN_TRY(Literal read, literal());
-    result.literal = std::move(read);
+    result.literal = std::make_shared<const Literal>(std::move(read));
     return result;
   }
   if (takeSymbol("(")) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -35,7 +36,7 @@ struct Literal {
 // A value of an expression: defined already, or a literal that becomes a constant once its neighbours are known.
 struct Operand {
   ValueId id = kNoValue;
-  std::optional<Literal> literal;
+  std::shared_ptr<const Literal> literal;
   uint32_t offset = 0;
   bool leftOut = false;
   // The operation of the current body this expression made, or -1: what a statement names and types.
