@@ -223,7 +223,7 @@ Status FunctionLowering::lower(const Function& function, Entry entry) {
   const vm::Status finished = code_.finish(out);
   if (!finished.ok())
     return makeError(DiagnosticId::internalError,
-                     "bytecode of @" + function.name + ": " + finished.message());
+                     "bytecode of @" + function.name + ": " + finished.message);
   return {};
 }
 
@@ -262,7 +262,7 @@ bool FunctionLowering::isTail(const Op& op, const Body& body) const {
 }
 
 Status FunctionLowering::lowerOp(const Op& op, Body& body) {
-  if (op.def == &ops::constantOp || op.def == &ops::dims_valueOp) {
+  if (op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp) {
     lazy_[op.results[0].id] = Lazy{&op, -1};
     return {};
   }
@@ -282,6 +282,16 @@ Status FunctionLowering::lowerOp(const Op& op, Body& body) {
   }
   if (op.def == &ops::intoOp) return lowerInto(op);
   if (op.def == &ops::checkOp) return lowerCheck(op);
+  if (op.def == &ops::bind_dimsOp) {
+    const Shape symbols = op.attributes.dims("dims");
+    const std::vector<int64_t> elements = op.attributes.integers("elements");
+    for (size_t i = 0; i < symbols.size(); ++i) {
+      if (!symbols[i].isSymbol() || dims_.bound(symbols[i].symbol())) continue;
+      DYN_TRY(int32_t scalar, element(op.operands[0], elements.at(i)));
+      dims_.bind(symbols[i].symbol(), scalar);
+    }
+    return {};
+  }
   if (op.def == &ops::ifOp) return lowerIf(op, body);
   if (op.def == &ops::loopOp) return lowerLoop(op, body);
   if (op.def == &ops::matchOp) return lowerMatch(op, body);
@@ -290,6 +300,13 @@ Status FunctionLowering::lowerOp(const Op& op, Body& body) {
       op.def == &ops::identityOp)
     return lowerView(op);
   if (op.def->lowering == LoweringKind::structural) return lowerStructure(op);
+  if (op.def == &ops::pack_bOp && constant(op.operands[0])) {
+    // Done once, when the module is loaded.
+    code_.emit(Opcode::loadGlobal, define(op.results[0].id),
+               program_.packedGlobal(*constant(op.operands[0]), op.attributes.integer("transpose") != 0,
+                                     module_.context->valueName(op.operands[0])));
+    return {};
+  }
   if (op.def->lowering == LoweringKind::builtin) {
     std::vector<int32_t> destinations;
     for (const ValueDef& r : op.results) destinations.push_back(define(r.id));
@@ -385,7 +402,12 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
                                       std::span<const int32_t> destinations, bool into) {
   std::vector<int32_t> numbers;
   std::vector<Dim> scalarDims;
-  if (op.def->builtinArguments) DYN_CHECK(op.def->builtinArguments(op, &numbers, &scalarDims));
+  std::vector<Type> operandTypes;
+  for (ValueId v : operands) operandTypes.push_back(v == kNoValue ? Type() : types_.at(v));
+  if (op.def->builtinArguments)
+    DYN_CHECK(op.def->builtinArguments(op, operandTypes, &numbers, &scalarDims));
+  if (op.def->builtinOperands >= 0)
+    operands = operands.first(std::min(operands.size(), static_cast<size_t>(op.def->builtinOperands)));
   std::vector<int32_t> arguments, scalars;
   for (ValueId v : operands) {
     if (v == kNoValue) {
@@ -430,22 +452,18 @@ Status FunctionLowering::lowerInto(const Op& op) {
 Status FunctionLowering::lowerStructure(const Op& op) {
   const std::string_view name = op.def->name;
   const auto operandObjects = [&]() { return objectsOf(op.operands); };
-  if (name == "shape" || name == "size" || name == "dim_value") {
+  if (name == "shape" || name == "size") {
     const Type type = op.results[0].type;
     Shape dims;
-    if (name == "dim_value") {
-      dims = op.attributes.dims("value");
+    const Shape& from = typeOf(op.operands[0]).dims();
+    const int64_t rank = static_cast<int64_t>(from.size());
+    if (name == "size") {
+      dims = {elementCount(module_.context->dims(), from)};
     } else {
-      const Shape& from = typeOf(op.operands[0]).dims();
-      const int64_t rank = static_cast<int64_t>(from.size());
-      if (name == "size") {
-        dims = {elementCount(module_.context->dims(), from)};
-      } else {
-        auto clamp = [&](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + rank : v, 0, rank); };
-        const int64_t start = clamp(op.attributes.integer("start", 0));
-        const int64_t end = op.attributes.has("end") ? clamp(op.attributes.integer("end")) : rank;
-        for (int64_t i = start; i < end; ++i) dims.push_back(from[static_cast<size_t>(i)]);
-      }
+      auto clamp = [&](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + rank : v, 0, rank); };
+      const int64_t start = clamp(op.attributes.integer("start", 0));
+      const int64_t end = op.attributes.has("end") ? clamp(op.attributes.integer("end")) : rank;
+      for (int64_t i = start; i < end; ++i) dims.push_back(from[static_cast<size_t>(i)]);
     }
     DYN_TRY(std::vector<int32_t> scalars, shapeRegisters(dims));
     const int32_t result = define(op.results[0].id);

@@ -1,5 +1,7 @@
 #include "compiler/lower/program_builder.h"
 
+#include "vm/isa/code_writer.h"
+
 namespace dyn {
 
 int32_t ProgramBuilder::string(const std::string& text) {
@@ -58,6 +60,32 @@ int32_t ProgramBuilder::kernel(loop::Kernel kernel) {
   out_.program.kernels.push_back(std::move(row));
   out_.kernels.push_back(std::move(kernel));
   return it->second;
+}
+
+int32_t ProgramBuilder::packedGlobal(const HostTensor& matrix, bool transposed, const std::string& name) {
+  auto [it, fresh] = packed_.try_emplace({constant(matrix, name), transposed}, static_cast<int32_t>(out_.program.globalCount));
+  if (fresh) ++out_.program.globalCount;
+  return it->second;
+}
+
+Status ProgramBuilder::finishInit() {
+  if (packed_.empty()) return {};
+  using vm::List;
+  using vm::Opcode;
+  vm::CodeWriter code;
+  for (const auto& [key, global] : packed_) {
+    code.emit(Opcode::loadConstant, 0, key.first);
+    code.emit(Opcode::callBuiltin, builtin("gemmpack"), List{1}, List{0}, List(), List{key.second ? 1 : 0});
+    code.emit(Opcode::storeGlobal, 1, global);
+  }
+  code.emit(Opcode::ret, List());
+  out_.program.initFunction = static_cast<int32_t>(out_.program.functions.size());
+  declareFunction("init");
+  vm::Function& init = out_.program.functions.back();
+  init.objectCount = 2;
+  const vm::Status finished = code.finish(init);
+  if (!finished.ok()) return makeError(DiagnosticId::internalError, "bytecode of @init: " + finished.message);
+  return {};
 }
 
 void ProgramBuilder::declareFunction(const std::string& name) {

@@ -29,7 +29,7 @@ struct Group {
   size_t operandCount = 0;
 };
 
-bool isContraction(const Op& op) { return op.def == &ops::matmulOp; }
+bool isContraction(const Op& op) { return op.def == &ops::matmulOp || op.def == &ops::gemm_packedOp; }
 
 bool loopLowered(const Op& op) {
   if (op.def->lowering != LoweringKind::loops || op.def->hasEffects || !op.regions.empty()) return false;

@@ -16,7 +16,7 @@ bool onlyReads(const Op& op) {
   return op.def == &ops::intoOp || op.def == &ops::killOp || op.def == &ops::allocOp ||
          op.def == &ops::fusedOp || op.def->lowering == LoweringKind::loops ||
          op.def->lowering == LoweringKind::builtin || op.def == &ops::shapeOp || op.def == &ops::sizeOp ||
-         op.def == &ops::checkOp;
+         op.def == &ops::checkOp || op.def == &ops::bind_dimsOp;
 }
 
 // Parameters of a region whose bytes may outlive the region: used by anything but plain readers.

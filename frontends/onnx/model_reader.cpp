@@ -1,8 +1,6 @@
 // The field numbers are those of onnx.proto3 (onnx 1.23, IR version 14).
 #include "frontends/onnx/model_reader.h"
 
-#include <bit>
-
 namespace dyn::onnx {
 namespace {
 
@@ -27,9 +25,9 @@ Error doubled(const WireSource& source, const WireField& field, Text name) {
 
 }  // namespace
 
-#define DYN_ONNX_LIST(list, fieldName, read)                                                      \
-  if (reader.expect(field, WireType::bytes, fieldName)) DYN_CHECK(read(field.bytes, list.add())); \
-  break
+// Reads the field's message into the next item of the list.
+#define DYN_ONNX_ADD(list, fieldName, read) \
+  if (reader.expect(field, WireType::bytes, fieldName)) DYN_CHECK(read(field.bytes, list.add()))
 
 Status ModelReader::readModel(Model& model) {
   Text bytes = source_.file->bytes();
@@ -96,16 +94,20 @@ Status ModelReader::readModel(Model& model) {
   WireReader reader(bytes, source_);
   for (WireField field; reader.next(field);) switch (field.number) {
       case 8:
-        DYN_ONNX_LIST(opsets, "ModelProto.opset_import", readOperatorSet);
+        DYN_ONNX_ADD(opsets, "ModelProto.opset_import", readOperatorSet);
+        break;
       case 14:
-        DYN_ONNX_LIST(metadata, "ModelProto.metadata_props", readPair);
+        DYN_ONNX_ADD(metadata, "ModelProto.metadata_props", readPair);
+        break;
       case 20:
         reader.readText(field, "ModelProto.training_info", trainings.add());
         break;
       case 25:
-        DYN_ONNX_LIST(functions, "ModelProto.functions", readFunction);
+        DYN_ONNX_ADD(functions, "ModelProto.functions", readFunction);
+        break;
       case 26:
-        DYN_ONNX_LIST(devices, "ModelProto.configuration", readDevice);
+        DYN_ONNX_ADD(devices, "ModelProto.configuration", readDevice);
+        break;
       default:
         break;
     }
@@ -195,19 +197,26 @@ Status ModelReader::readGraph(Text bytes, GraphProto& graph, uint32_t depth) {
           DYN_CHECK(readNode(field.bytes, nodes.add(), depth));
         break;
       case 5:
-        DYN_ONNX_LIST(initializers, "GraphProto.initializer", readTensor);
+        DYN_ONNX_ADD(initializers, "GraphProto.initializer", readTensor);
+        break;
       case 11:
-        DYN_ONNX_LIST(inputs, "GraphProto.input", readValueInfo);
+        DYN_ONNX_ADD(inputs, "GraphProto.input", readValueInfo);
+        break;
       case 12:
-        DYN_ONNX_LIST(outputs, "GraphProto.output", readValueInfo);
+        DYN_ONNX_ADD(outputs, "GraphProto.output", readValueInfo);
+        break;
       case 13:
-        DYN_ONNX_LIST(infos, "GraphProto.value_info", readValueInfo);
+        DYN_ONNX_ADD(infos, "GraphProto.value_info", readValueInfo);
+        break;
       case 14:
-        DYN_ONNX_LIST(annotations, "GraphProto.quantization_annotation", readAnnotation);
+        DYN_ONNX_ADD(annotations, "GraphProto.quantization_annotation", readAnnotation);
+        break;
       case 15:
-        DYN_ONNX_LIST(sparse, "GraphProto.sparse_initializer", readSparseTensor);
+        DYN_ONNX_ADD(sparse, "GraphProto.sparse_initializer", readSparseTensor);
+        break;
       case 16:
-        DYN_ONNX_LIST(metadata, "GraphProto.metadata_props", readPair);
+        DYN_ONNX_ADD(metadata, "GraphProto.metadata_props", readPair);
+        break;
       default:
         break;
     }
@@ -297,15 +306,18 @@ Status ModelReader::readFunction(Text bytes, FunctionProto& function) {
           DYN_CHECK(readNode(field.bytes, nodes.add(), 0));
         break;
       case 9:
-        DYN_ONNX_LIST(opsets, "FunctionProto.opset_import", readOperatorSet);
+        DYN_ONNX_ADD(opsets, "FunctionProto.opset_import", readOperatorSet);
+        break;
       case 11:
         if (reader.expect(field, WireType::bytes, "FunctionProto.attribute_proto"))
           DYN_CHECK(readAttribute(field.bytes, defaults.add(), 0));
         break;
       case 12:
-        DYN_ONNX_LIST(infos, "FunctionProto.value_info", readValueInfo);
+        DYN_ONNX_ADD(infos, "FunctionProto.value_info", readValueInfo);
+        break;
       case 14:
-        DYN_ONNX_LIST(metadata, "FunctionProto.metadata_props", readPair);
+        DYN_ONNX_ADD(metadata, "FunctionProto.metadata_props", readPair);
+        break;
       default:
         break;
     }
@@ -395,184 +407,6 @@ Status ModelReader::readNodeFields(Text bytes, NodeProto& node, uint32_t depth) 
   return {};
 }
 
-Status ModelReader::readAttribute(Text bytes, AttributeProto& attribute, uint32_t depth) {
-  attribute.bytes = bytes;
-  // Which value field belongs to which type, by field number.
-  static constexpr AttributeType kTypeOfField[24] = {{},
-                                                     {},
-                                                     AttributeType::real,
-                                                     AttributeType::integer,
-                                                     AttributeType::text,
-                                                     AttributeType::tensor,
-                                                     AttributeType::graph,
-                                                     AttributeType::reals,
-                                                     AttributeType::integers,
-                                                     AttributeType::texts,
-                                                     AttributeType::tensors,
-                                                     AttributeType::graphs,
-                                                     {},
-                                                     {},
-                                                     AttributeType::type,
-                                                     AttributeType::types,
-                                                     {},
-                                                     {},
-                                                     {},
-                                                     {},
-                                                     {},
-                                                     {},
-                                                     AttributeType::sparseTensor,
-                                                     AttributeType::sparseTensors};
-  int32_t type = 0;
-  uint32_t valueField = 0;
-  uint64_t count = 0;
-  WireReader first(bytes, source_);
-  for (WireField field; first.next(field);) {
-    if (field.number < 24 && kTypeOfField[field.number] != AttributeType::undefined) {
-      if (valueField != 0 && valueField != field.number)
-        return source_.error(field.start, DiagnosticId::onnxInvalid,
-                             "attribute " + quotedText(attribute.name) + " holds values of two types");
-      valueField = field.number;
-    }
-    switch (field.number) {
-      case 1:
-        first.readText(field, "AttributeProto.name", attribute.name);
-        break;
-      case 2:
-        first.readFloat(field, "AttributeProto.f", attribute.f);
-        break;
-      case 3:
-        first.readInt64(field, "AttributeProto.i", attribute.i);
-        break;
-      case 4:
-        first.readText(field, "AttributeProto.s", attribute.s);
-        break;
-      case 7:
-        count += first.countFixed(field, WireType::fixed32, "AttributeProto.floats");
-        break;
-      case 8:
-        count += first.countVarints(field, "AttributeProto.ints");
-        break;
-      case 5:
-      case 6:
-      case 14:
-      case 22:
-        if (count != 0) return doubled(source_, field, "a value field of AttributeProto");
-        [[fallthrough]];
-      case 9:
-      case 10:
-      case 11:
-      case 15:
-      case 23:
-        count += first.expect(field, WireType::bytes, "a value field of AttributeProto");
-        break;
-      case 13:
-        first.expect(field, WireType::bytes, "AttributeProto.doc_string");
-        break;
-      case 20:
-        first.readInt32(field, "AttributeProto.type", type);
-        break;
-      case 21:
-        first.readText(field, "AttributeProto.ref_attr_name", attribute.refName);
-        break;
-      default:
-        break;
-    }
-  }
-  if (first.failed()) return first.error();
-  AttributeType found = kTypeOfField[valueField];
-  auto invalid = [&](const std::string& what) {
-    return source_.error(bytes.data(), DiagnosticId::onnxInvalid,
-                         "attribute " + quotedText(attribute.name) + " " + what);
-  };
-  if (type < 0 || type > static_cast<int32_t>(AttributeType::types))
-    return invalid("has the unknown type " + std::to_string(type));
-  attribute.type = static_cast<AttributeType>(type);
-  // Files of IR version 1 have no type; the field that is present tells it.
-  if (attribute.type == AttributeType::undefined) attribute.type = found;
-  if (found != AttributeType::undefined && found != attribute.type)
-    return invalid("is of type " + std::string(toString(attribute.type)) + " but holds " +
-                   std::string(toString(found)));
-  if (found != AttributeType::undefined && !attribute.refName.empty())
-    return invalid("refers to " + quotedText(attribute.refName) + " and holds a value too");
-  if (attribute.refName.empty()) {
-    if (attribute.type == AttributeType::undefined) return invalid("has neither type nor value");
-    // A number or text of 0 length may be left out, a message may not.
-    bool message = attribute.type == AttributeType::tensor || attribute.type == AttributeType::graph ||
-                   attribute.type == AttributeType::sparseTensor || attribute.type == AttributeType::type;
-    if (message && count == 0) return invalid("has no value");
-  }
-  return count == 0 ? Status() : readAttributeList(attribute, valueField, count, depth);
-}
-
-Status ModelReader::readAttributeList(AttributeProto& attribute, uint32_t fieldNumber, uint64_t count,
-                                      uint32_t depth) {
-  auto keep = [&](const auto& list) {
-    attribute.items = list.data();
-    attribute.itemCount = list.size();
-    return Status();
-  };
-  WireReader reader(attribute.bytes, source_);
-  // `read(bytes, item)` for each occurrence of the field.
-  auto each = [&](auto list, auto&& read) -> Status {
-    if (!list.ok()) return list.takeError();
-    size_t filled = 0;
-    for (WireField field; reader.next(field);)
-      if (field.number == fieldNumber) DYN_CHECK(read(field.bytes, (*list)[filled++]));
-    return keep(*list);
-  };
-  switch (fieldNumber) {
-    case 7: {
-      DYN_TRY(std::span<float> values, arena_.allocate<float>(count));
-      size_t filled = 0;
-      for (WireField field; reader.next(field);)
-        if (field.number == 7)
-          reader.forEachFixed(field, WireType::fixed32, "AttributeProto.floats", [&](uint64_t bits) {
-            values[filled++] = std::bit_cast<float>(static_cast<uint32_t>(bits));
-          });
-      return keep(values);
-    }
-    case 8: {
-      DYN_TRY(std::span<const int64_t> values,
-              readVarintList(attribute.bytes, 8, count, "AttributeProto.ints"));
-      return keep(values);
-    }
-    case 9:
-      return each(arena_.allocate<Text>(count), [](Text bytes, Text& text) {
-        text = bytes;
-        return Status();
-      });
-    case 5:
-    case 10:
-      return each(arena_.allocate<TensorProto>(count),
-                  [&](Text b, TensorProto& item) { return readTensor(b, item); });
-    case 6:
-    case 11:
-      return each(arena_.allocate<GraphProto>(count),
-                  [&](Text b, GraphProto& item) { return deferGraph(b, item, depth + 1); });
-    case 14:
-    case 15:
-      return each(arena_.allocate<TypeProto>(count),
-                  [&](Text b, TypeProto& item) { return readType(b, item); });
-    default:
-      return each(arena_.allocate<SparseTensorProto>(count),
-                  [&](Text b, SparseTensorProto& item) { return readSparseTensor(b, item); });
-  }
-}
-
-Result<std::span<const int64_t>> ModelReader::readVarintList(Text bytes, uint32_t fieldNumber, uint64_t count,
-                                                             Text name) {
-  DYN_TRY(std::span<int64_t> values, arena_.allocate<int64_t>(count));
-  if (count == 0) return std::span<const int64_t>();
-  size_t filled = 0;
-  WireReader reader(bytes, source_);
-  for (WireField field; reader.next(field);)
-    if (field.number == fieldNumber)
-      reader.forEachVarint(field, name,
-                           [&](uint64_t value) { values[filled++] = static_cast<int64_t>(value); });
-  if (reader.failed()) return reader.error();
-  return std::span<const int64_t>(values);
-}
-
 Status ModelReader::readOperatorSet(Text bytes, OperatorSetId& id) {
   WireReader reader(bytes, source_);
   for (WireField field; reader.next(field);) switch (field.number) {
@@ -621,7 +455,8 @@ Status ModelReader::readAnnotation(Text bytes, TensorAnnotation& annotation) {
   WireReader reader(bytes, source_);
   for (WireField field; reader.next(field);) switch (field.number) {
       case 2:
-        DYN_ONNX_LIST(pairs, "TensorAnnotation.quant_parameter_tensor_names", readPair);
+        DYN_ONNX_ADD(pairs, "TensorAnnotation.quant_parameter_tensor_names", readPair);
+        break;
       default:
         break;
     }
@@ -655,5 +490,7 @@ Status ModelReader::readDevice(Text bytes, DeviceConfiguration& device) {
   device.devices = devices.items;
   return {};
 }
+
+#undef DYN_ONNX_ADD
 
 }  // namespace dyn::onnx

@@ -145,14 +145,30 @@ TEST(OnnxModel, wireFaultsAreRefused) {
   EXPECT_EQ(attempt("hello, this is no model"), DiagnosticId::onnxMalformed);
 }
 
+// An If in an If ...: what lies before the inner graph is made from the inside out, as it holds the inner lengths, and put
+// together from the outside in.
 Msg nestedIf(size_t depth) {
-  // Built from the inside; each level is prepended as lengths need to be known.
-  std::string inner = Msg().sub(1, test::node("Identity", {"x"}, {"y"})).bytes;
+  const std::string innermost = Msg().sub(1, test::node("Identity", {"x"}, {"y"})).bytes;
+  const std::string attributeStart = Msg().sub(1, "then_branch").num(20, 5).bytes;
+  const std::string nodeStart = test::node("If", {"c"}, {"y"}).bytes;
+  size_t size = innermost.size();
+  auto wrap = [&size](std::string start, char tag) {
+    start += tag + Msg::varintOf(size);
+    size += start.size();
+    return start;
+  };
+  std::vector<std::string> starts;
   for (size_t i = 0; i != depth; ++i) {
-    Msg attribute = Msg().sub(1, "then_branch").sub(6, inner).num(20, 5);
-    inner = Msg().sub(1, test::node("If", {"c"}, {"y"}).sub(5, attribute)).bytes;
+    starts.push_back(wrap(attributeStart, 6 * 8 + 2));
+    starts.push_back(wrap(nodeStart, 5 * 8 + 2));
+    starts.push_back(wrap("", 1 * 8 + 2));
   }
-  return Msg().sub(7, inner);
+  Msg graph;
+  while (!starts.empty()) {
+    graph.bytes += starts.back();
+    starts.pop_back();
+  }
+  return Msg().sub(7, graph.bytes + innermost);
 }
 
 TEST(OnnxModel, graphs10000DeepAreReadWithoutRecursion) {
