@@ -219,9 +219,16 @@ Result<Dim> InferDriver::meetDim(OpState& state, Dim inferred, Dim annotated, st
   }
   const Dim a = solver_.canonical(inferred), b = solver_.canonical(annotated);
   if (demanded('=', a, b) || demanded('=', b, a)) return inferred;
-  state.after.push_back(checkOp("eq", inferred, annotated, what, place));
-  DYN_CHECK(solver_.addEqual(inferred, annotated, {std::string(kCheckReason) + std::string(what), place}));
+  const Reason reason{std::string(kCheckReason) + std::string(what), place};
+  const Op* check = checkOp("eq", inferred, annotated, what, place);
   remember('=', a, b);
+  if (inScope(inferred)) {
+    stack_.back().ops.push_back(check);
+    stack_.back().changed = true;
+    DYN_CHECK(solver_.addEqual(inferred, annotated, reason));
+  } else {
+    state.after.push_back({check, inferred, annotated, reason});
+  }
   return inferred;
 }
 
@@ -301,7 +308,10 @@ Status InferDriver::finishOp(Frame& frame, const Op* source) {
     made = ir_.own(std::move(copy));
   }
   frame.ops.push_back(made);
-  frame.ops.insert(frame.ops.end(), state.after.begin(), state.after.end());
+  for (const LateCheck& late : state.after) {
+    frame.ops.push_back(late.check);
+    DYN_CHECK(solver_.addEqual(late.a, late.b, late.reason));
+  }
   frame.changed = frame.changed || made != source || !state.after.empty();
   ++frame.next;
   frame.state = OpState();
@@ -341,9 +351,8 @@ Status InferDriver::finishFrame() {
     }
     types.push_back(types_[id]);
   }
-  frame.ops.insert(frame.ops.end(), frame.state.after.begin(), frame.state.after.end());
   const Function* made = source;
-  if (frame.changed || !frame.state.after.empty() || types != source->resultTypes) {
+  if (frame.changed || types != source->resultTypes) {
     Function copy = *source;
     copy.parameters = std::move(frame.parameters);
     copy.ops = std::move(frame.ops);
