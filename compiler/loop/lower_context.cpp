@@ -1,0 +1,47 @@
+#include "compiler/loop/lower_context.h"
+
+#include "compiler/ir/op_def.h"
+
+namespace dyn::loop {
+
+Result<Expr> LowerContext::readBroadcast(int i, std::span<const Expr> index) {
+  const Shape& dims = operandType(i).dims();
+  if (dims.size() > index.size())
+    return error(DiagnosticId::rankMismatch, "an operand has more axes than the result");
+  const size_t skipped = index.size() - dims.size();
+  const Type result = resultType(0);
+  const bool fitsResult = result.isTensor() && static_cast<size_t>(result.rank()) == index.size();
+  std::vector<Expr> own;
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    const Dim size = solver().canonical(dims[axis]);
+    const Expr at = index[skipped + axis];
+    if (size.isConstant(1)) {
+      own.push_back(integer(0));
+    } else if (size.isConstant() ||
+               (fitsResult && solver().equal(size, result.dims()[skipped + axis]) == Answer::yes)) {
+      own.push_back(at);
+    } else {
+      own.push_back(select(dim(size) == integer(1), integer(0), at));
+    }
+  }
+  return read(i, own);
+}
+
+Expr LowerContext::reduce(ReduceOp op, std::span<const Dim> extents,
+                          const std::function<Expr(std::span<const Expr>)>& body) {
+  std::vector<Expr> variables, sizes;
+  for (Dim extent : extents) {
+    sizes.push_back(dim(extent));
+    variables.push_back(loops().variable("r"));
+    loops().bound(variables.back(), sizes.back());
+  }
+  return loops().reduce(op, variables, sizes, body(variables));
+}
+
+Error LowerContext::error(DiagnosticId id, std::string message) const {
+  Error e = makeError(id, std::move(message), op().place);
+  if (op().def) e.diagnostic.op = op().def->name;
+  return e;
+}
+
+}  // namespace dyn::loop
