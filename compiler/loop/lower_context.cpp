@@ -5,24 +5,24 @@
 namespace dyn::loop {
 
 Result<Expr> LowerContext::readBroadcast(int i, std::span<const Expr> index) {
-  const Shape& dims = operandType(i).dims();
-  if (dims.size() > index.size())
-    return error(DiagnosticId::rankMismatch, "an operand has more axes than the result");
-  const size_t skipped = index.size() - dims.size();
-  const Type result = resultType(0);
-  const bool fitsResult = result.isTensor() && static_cast<size_t>(result.rank()) == index.size();
+  const Shape operand = operandType(i).dims();
+  const Shape result = op().results[0].type.dims();
+  if (operand.size() > index.size())
+    return error(DiagnosticId::rankMismatch,
+                 "operand " + std::to_string(i) + " has more axes than the element that is computed");
+  const size_t skipped = index.size() - operand.size();
   std::vector<Expr> own;
-  for (size_t axis = 0; axis < dims.size(); ++axis) {
-    const Dim size = solver().canonical(dims[axis]);
+  for (size_t axis = 0; axis < operand.size(); ++axis) {
     const Expr at = index[skipped + axis];
-    if (size.isConstant(1)) {
+    const Dim size = operand[axis];
+    // The result's axis this one lines up with, at the right; an index of another rank than the result's says nothing of sizes.
+    const Dim full = index.size() == result.size() ? result[skipped + axis] : Dim();
+    if (solver().equal(size, size.context().constant(1)) == Answer::yes)
       own.push_back(integer(0));
-    } else if (size.isConstant() ||
-               (fitsResult && solver().equal(size, result.dims()[skipped + axis]) == Answer::yes)) {
+    else if (full && solver().equal(size, full) == Answer::yes)
       own.push_back(at);
-    } else {
+    else
       own.push_back(select(dim(size) == integer(1), integer(0), at));
-    }
   }
   return read(i, own);
 }
@@ -35,12 +35,14 @@ Expr LowerContext::reduce(ReduceOp op, std::span<const Dim> extents,
     variables.push_back(loops().variable("r"));
     loops().bound(variables.back(), sizes.back());
   }
-  return loops().reduce(op, variables, sizes, body(variables));
+  const Expr value = body(variables);
+  if (extents.empty()) return value;
+  return loops().reduce(op, std::move(variables), std::move(sizes), value);
 }
 
 Error LowerContext::error(DiagnosticId id, std::string message) const {
   Error e = makeError(id, std::move(message), op().place);
-  if (op().def) e.diagnostic.op = op().def->name;
+  if (op().def) e.diagnostic.op = std::string(op().def->name);
   return e;
 }
 

@@ -156,7 +156,8 @@ Status InferDriver::step() {
                                                 ir_.valueName(operandId(i)) +
                                                 ") is used before it is defined");
     }
-    if (!hasOperand(i) && i < source->def->minOperands) {
+    // A loop may leave out its trip count and its condition.
+    if (!hasOperand(i) && i < source->def->minOperands && source->def != &ops::loopOp) {
       return error(DiagnosticId::badOperands, "operand " + std::to_string(i) + " is missing");
     }
   }
