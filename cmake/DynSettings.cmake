@@ -11,10 +11,18 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
+# Warnings are errors with the compiler we develop with; another one's new warning must not stop a person's build.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\.")
+  set(DYN_WERROR_DEFAULT ON)
+else()
+  set(DYN_WERROR_DEFAULT OFF)
+endif()
+option(DYN_WERROR "warnings are errors" ${DYN_WERROR_DEFAULT})
+
 add_library(dyn_settings INTERFACE)
 target_include_directories(dyn_settings INTERFACE ${CMAKE_SOURCE_DIR})
-target_compile_options(dyn_settings INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
-                                              -fno-math-errno -ffp-contract=off)
+target_compile_options(dyn_settings INTERFACE -Wall -Wextra $<$<BOOL:${DYN_WERROR}>:-Werror>
+                                              -Wno-missing-field-initializers -fno-math-errno -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 warns of overlaps and dangling pointers inside its own std::string (GCC bugs 105329, 105651).
   target_compile_options(dyn_settings INTERFACE -Wno-restrict -Wno-dangling-pointer)
@@ -27,6 +35,16 @@ if(DYN_SANITIZE)
   add_compile_options(-fsanitize=${DYN_SANITIZE_LIST} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${DYN_SANITIZE_LIST})
   target_compile_definitions(dyn_settings INTERFACE DYN_VERIFY_EACH=1)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND DYN_SANITIZE MATCHES "undefined")
+    # Its check of function types reads bytes before the function: none are there in generated code.
+    add_compile_options(-fno-sanitize=function)
+  endif()
+endif()
+if(DYN_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "DYN_FUZZ needs clang: use the preset fuzz, or ./dev fuzz")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)  # coverage; libFuzzer itself is linked by the fuzz targets
 endif()
 
 find_program(DYN_CCACHE ccache)
@@ -41,14 +59,31 @@ endif()
 find_package(Threads REQUIRED)
 
 # dyn_library(NAME DEPS...): all .cpp files of the current folder as the static library NAME.
-# A new file is picked up by the next build; no list of files is kept by hand.
+# A new file is picked up by the next build; no list of files is kept by hand. A library of ours that this build
+# leaves out (dyn_frontend_onnx with DYN_WITH_ONNX=OFF) is left out of DEPS, so libraries are defined lowest first.
 function(dyn_library name)
+  set(dependencies "")
+  foreach(dependency ${ARGN})
+    if(TARGET ${dependency} OR NOT dependency MATCHES "^dyn_")
+      list(APPEND dependencies ${dependency})
+    endif()
+  endforeach()
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(sources)
     add_library(${name} STATIC ${sources})
-    target_link_libraries(${name} PUBLIC dyn_settings ${ARGN})
+    target_link_libraries(${name} PUBLIC dyn_settings ${dependencies})
   else()
     add_library(${name} INTERFACE)
-    target_link_libraries(${name} INTERFACE dyn_settings ${ARGN})
+    target_link_libraries(${name} INTERFACE dyn_settings ${dependencies})
   endif()
+  set_property(GLOBAL APPEND PROPERTY DYN_LIBRARIES ${name})
+endfunction()
+
+# dyn_all_libraries(VARIABLE): all libraries of this build, for programs that may use any (fuzz targets, benchmarks).
+function(dyn_all_libraries variable)
+  get_property(libraries GLOBAL PROPERTY DYN_LIBRARIES)
+  if(TARGET dyn_vm)
+    list(APPEND libraries dyn_vm)
+  endif()
+  set(${variable} ${libraries} PARENT_SCOPE)
 endfunction()

@@ -45,20 +45,27 @@ enum class ExprKind : uint8_t {
   binary,
   select,
   cast,
-  reduce,
+  reduce,   // only before a kernel is built: kernel_builder.h turns it into an `accumulate` statement
+  checked,  // likewise: its value, after a `check` statement that demands its condition
 };
 
 // X-macro lists give enum, text and arity in one place.
 #define DYN_LOOP_UNARY(X)                                                                                  \
   X(neg)                                                                                                   \
-  X(abs) X(logicalNot) X(bitNot) X(sign) X(floor) X(ceil) X(round) /* half to even */ X(trunc) X(sqrt)     \
-      X(exp) X(log) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) \
-          X(atanh) X(erf) X(isNan) X(isInf)
-#define DYN_LOOP_BINARY(X)                                                                            \
-  X(add)                                                                                              \
-  X(sub) X(mul) X(div) X(floorDiv) X(mod) X(rem) X(min) X(max) X(pow) X(equal) X(notEqual) X(less)    \
-      X(lessEqual) X(logicalAnd) X(logicalOr) X(logicalXor) X(bitAnd) X(bitOr) X(bitXor) X(shiftLeft) \
-          X(shiftRight)
+  X(abs)                                                                                                   \
+  X(logicalNot)                                                                                            \
+  X(bitNot)                                                                                                \
+  X(sign)                                                                                                  \
+  X(floor) X(ceil) X(round) /* half to even */ X(trunc) X(sqrt) X(exp) X(log) X(sin) X(cos) X(tan) X(asin) \
+      X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(isNan) X(isInf)
+#define DYN_LOOP_BINARY(X)                                                                                \
+  X(add)                                                                                                  \
+  X(sub)                                                                                                  \
+  X(mul)                                                                                                  \
+  X(div)                                                                                                  \
+  X(floorDiv)                                                                                             \
+  X(mod) X(rem) X(min) X(max) X(pow) X(equal) X(notEqual) X(less) X(lessEqual) X(logicalAnd) X(logicalOr) \
+      X(logicalXor) X(bitAnd) X(bitOr) X(bitXor) X(shiftLeft) X(shiftRight)
 #define DYN_LOOP_REDUCE(X) X(sum) X(product) X(minimum) X(maximum) X(logicalAnd) X(logicalOr)
 
 enum class UnaryOp : uint8_t {
@@ -84,13 +91,14 @@ class Expr {
  public:
   Expr() = default;
   explicit operator bool() const { return node_ != nullptr; }
+  bool isNull() const { return node_ == nullptr; }  // !e and e && f build expressions: test with this
   bool same(const Expr& other) const { return node_ == other.node_; }  // == builds a comparison
 
   ExprKind kind() const;
   Dtype dtype() const;
   uint32_t id() const;  // dense within the context
   std::span<const Expr> operands()
-      const;  // load: indices; call: arguments; reduce: extents of its variables, then the body
+      const;  // load: indices; call: arguments; reduce: extents of its variables, then the body; checked: condition, value
   int64_t intValue() const;                       // intConstant
   double realValue() const;                       // realConstant
   Dim dimValue() const;                           // dim
@@ -100,6 +108,7 @@ class Expr {
   UnaryOp unaryOp() const;
   BinaryOp binaryOp() const;
   ReduceOp reduceOp() const;
+  int32_t fault() const;  // checked
   std::span<const Expr> reduceVariables() const;
   LoopContext& context() const;
   std::string toString() const;
@@ -170,20 +179,39 @@ class LoopContext {
   Expr cast(Expr a,
             Dtype dtype);  // integers wrap; real → integer truncates, saturates, NaN → 0; to boolean: != 0
   // Combines body over all values 0 <= variables[k] < extents[k]; empty: the operation's neutral element (min: +inf or the largest integer).
+  // The variables are renamed to canonical ones, so that two reductions which differ in the names of their variables only are one node.
   Expr reduce(ReduceOp op, std::vector<Expr> variables, std::vector<Expr> extents, Expr body);
+  // `value`, whose evaluation needs `condition` to hold; otherwise the kernel stops with `fault`.
+  Expr checked(Expr condition, int32_t fault, Expr value);
+
+  // States 0 <= variable < extent wherever the variable is used; floorDiv and mod are simplified with it.
+  void bound(Expr variable, Expr extent);
+  Expr extentOf(Expr variable) const;  // null when not stated
 
   const Buffer* buffer(std::string name, Dtype dtype, std::vector<Expr> shape, BufferRole role);
+  // The same memory with another shape of equal element count; it has the buffer's name and takes its place in a kernel.
+  const Buffer* view(const Buffer* buffer, std::vector<Expr> shape);
+  // The parser's: a shape may mention functions that are declared after the buffer.
+  void setShape(const Buffer* buffer, size_t axis, Expr extent);
   const UninterpretedFunction* function(UninterpretedFunction function);
   DimContext& dims() const;
 
-  // Rebuilds `root` with expressions replaced (by node id); iterative, each shared node once.
+  // The same operation on other operands (simplified again).
+  Expr withOperands(Expr e, std::span<const Expr> operands);
+  // Rebuilds `root` with expressions replaced: `replacement` is asked once for each node, from the root down; what it returns takes
+  // the node's place as it is, null keeps the node (and goes on to its operands). Iterative.
   Expr substitute(Expr root, const std::function<Expr(Expr)>& replacement);
 
  private:
   friend class Expr;
+  friend struct ExprSimplifier;
   struct Impl;
+  Expr intern(ExprNode node);
   std::unique_ptr<Impl> impl_;
 };
+
+// Nodes reachable from `roots`, each once, operands before users, in a deterministic order. Bodies of reductions are included.
+std::vector<Expr> postorder(std::span<const Expr> roots);
 
 Expr operator+(Expr a, Expr b);
 Expr operator-(Expr a, Expr b);

@@ -1,12 +1,19 @@
 // Loop IR statements and kernels: what code generation takes.
 //
-//   kernel @softmax(in x: f32[n, m], out y: f32[n, m]) units n {          // unit variable u runs over [begin, end)
-//     let mx: f32 = reduce ... is written out as:
-//     accumulate mx: f32 = max over j < m { x[u, j] }
-//     accumulate sum: f32 = sum over j < m { exp(x[u, j] - mx) }
-//     for j < m vector { y[u, j] = exp(x[u, j] - mx) / sum }
+//   kernel @softmax(in x: f32[n, m], out y: f32[n, m]) scalars (n; m) units u < n steps (m*n) about "stitch" {
+//     accumulate top: f32 = maximum over j < m vector {   // u runs over [begin, end) of the units
+//       x[u, j]
+//     }
+//     accumulate total: f32 = sum over k < m vector {
+//       exp(x[u, k] - top)
+//     }
+//     for i < m vector {
+//       y[u, i] = exp(x[u, i] - top) / total
+//     }
 //   }
 //
+// Constants carry their dtype (3:i32, 0.5:f64) unless i64 or f32; `dim(2*n + 1)` is a dim that is not a plain symbol; `f32(e)` is a cast.
+// Names may be used once in a kernel: no variable shadows another.
 // A kernel computes units [begin, end) of its unit count; units are independent, so the VM may split them over threads.
 #pragma once
 
@@ -14,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/dims/dim_solver.h"
 #include "compiler/loop/expr.h"
 
 namespace dyn::loop {
@@ -30,7 +38,7 @@ using StmtRef = std::shared_ptr<const Stmt>;
 //   store       buffer[index] = value
 //   let         variable := value, visible to the end of the enclosing block
 //   accumulate  variable := reduction `reduceOp` of `value` over `variables` < `extents` (a loop nest with an accumulator), visible like let;
-//               children run inside the nest before `value` (lets), loopKind `vector` allows partial accumulators on the last variable
+//               children run inside the nest before `value` (lets, accumulates, checks), loopKind `vector` allows partial accumulators on the last variable
 //   branch      if condition { children }
 //   check       fault code `fault` unless condition
 struct Stmt {
@@ -56,6 +64,8 @@ StmtRef accumulate(Expr variable, ReduceOp op, std::vector<Expr> variables, std:
                    LoopKind kind, StmtRef inner, Expr value);
 StmtRef branch(Expr condition, StmtRef body);
 StmtRef check(Expr condition, int32_t fault);
+// The expressions a statement itself holds (not those of its children).
+std::vector<Expr> expressionsOf(const Stmt& stmt);
 
 struct Kernel {
   std::string name;
@@ -77,7 +87,8 @@ Result<Kernel> parseKernel(DimContext& dims, std::string_view text);
 // Buffers used with their rank, variables defined before use, dtypes agree, stores only to outputs and scratch, no reduce expressions left,
 // every dim used is computable from `scalars`.
 Status verify(const Kernel& kernel);
-// Proves that every load and store lies inside its buffer (uses facts of dims and functions); returns the accesses it cannot prove.
-std::vector<std::string> unprovenAccesses(const Kernel& kernel);
+// Proves that every load and store lies inside its buffer (uses facts of dims, functions, guards and checks); returns the accesses it
+// cannot prove. Sound, not complete; `solver` adds what is known about the dims.
+std::vector<std::string> unprovenAccesses(const Kernel& kernel, const DimSolver* solver = nullptr);
 
 }  // namespace dyn::loop

@@ -1,0 +1,309 @@
+// Statements of loop kernels.
+#include "compiler/codegen/kernel_emitter.h"
+
+#include <unordered_set>
+
+#include "llvm/IR/Intrinsics.h"
+
+namespace dyn {
+
+using llvm::Value;
+using loop::Expr;
+using loop::LoopKind;
+using loop::Stmt;
+using loop::StmtKind;
+
+namespace {
+
+// Independent vector accumulators of a reduction: enough to cover the latency of an addition on every processor of today.
+constexpr unsigned kPartialAccumulators = 4;
+
+bool mentions(Expr root, const std::unordered_set<uint32_t>& variables) {
+  for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1)))
+    if (variables.count(e.id())) return true;
+  return false;
+}
+
+}  // namespace
+
+KernelEmitter::KernelEmitter(KernelModule& module, const loop::Kernel& kernel, const std::string& symbol)
+    : module_(module),
+      kernel_(kernel),
+      symbol_(symbol),
+      context_(module.contents().context()),
+      b_(context_),
+      ops_(b_),
+      fullLanes_(floatLanes(module.machine())) {}
+
+Error KernelEmitter::unsupported(DiagnosticId id, const std::string& what) const {
+  return makeError(id, "unsupported: " + what + " (kernel " + kernel_.name + ")");
+}
+
+llvm::BasicBlock* KernelEmitter::newBlock(const char* name) { return llvm::BasicBlock::Create(context_, name, function_); }
+
+void KernelEmitter::pushScope(llvm::Instruction* hoistPoint) { scopes_.push_back({hoistPoint, {}}); }
+
+void KernelEmitter::popScope() {
+  for (uint32_t id : scopes_.back().values) values_.erase(id);
+  scopes_.pop_back();
+}
+
+void KernelEmitter::bindVariable(Expr variable, LaneValue v) {
+  variableScope_[variable.id()] = scopes_.size() - 1;
+  values_[variable.id()] = v;
+  scopes_.back().values.push_back(variable.id());
+}
+
+void KernelEmitter::returnFault(Value* failed, int32_t fault) {
+  llvm::BasicBlock* fail = newBlock("fault");
+  llvm::BasicBlock* go = newBlock("checked");
+  b_.CreateCondBr(failed, fail, go);
+  b_.SetInsertPoint(fail);
+  b_.CreateRet(b_.getInt32(static_cast<uint32_t>(fault)));
+  b_.SetInsertPoint(go);
+}
+
+Status KernelEmitter::emit() {
+  function_ = addKernelFunction(module_, symbol_);
+  Value* buffers = function_->getArg(0);
+  Value* scalars = function_->getArg(1);
+  b_.SetInsertPoint(newBlock("entry"));
+  pushScope(nullptr);
+  for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+    Value* slot = b_.CreateConstGEP1_64(b_.getPtrTy(), buffers, i);
+    buffers_[kernel_.buffers[i]] = b_.CreateLoad(b_.getPtrTy(), slot, kernel_.buffers[i]->name);
+  }
+  for (size_t i = 0; i < kernel_.scalars.size(); ++i) {
+    Value* slot = b_.CreateConstGEP1_64(b_.getInt64Ty(), scalars, i);
+    dimScalars_[kernel_.scalars[i].id()] = b_.CreateLoad(b_.getInt64Ty(), slot);
+  }
+  for (const loop::Buffer* scratch : kernel_.scratch) {
+    int64_t count = 1;
+    for (const Expr& extent : scratch->shape) {
+      if (extent.kind() != loop::ExprKind::intConstant)
+        return unsupported(DiagnosticId::unsupportedFeature, "scratch memory of a size known only at run time");
+      count *= extent.intValue();
+    }
+    buffers_[scratch] = b_.CreateAlloca(memoryType(context_, scratch->dtype), b_.getInt64(static_cast<uint64_t>(count)));
+  }
+  std::vector<Value*> nothing;
+  Result<Value*> end =
+      countedLoop(kernel_.unit, function_->getArg(2), function_->getArg(3), 1, nothing, [&](Value*) { return statement(*kernel_.body); });
+  if (!end.ok()) return end.takeError();
+  b_.CreateRet(b_.getInt32(0));
+  return {};
+}
+
+Status KernelEmitter::children(const Stmt& stmt) {
+  for (const loop::StmtRef& child : stmt.children) DYN_CHECK(statement(*child));
+  return {};
+}
+
+// Statements nest as deep as a kernel has axes and reductions, not as deep as the user's program.
+Status KernelEmitter::statement(const Stmt& stmt) {
+  switch (stmt.kind) {
+    case StmtKind::block: return children(stmt);
+    case StmtKind::loop: return loopStatement(stmt);
+    case StmtKind::store: return storeStatement(stmt);
+    case StmtKind::let: {
+      DYN_TRY(LaneValue v, value(stmt.value));
+      bindVariable(stmt.variable, v);
+      return {};
+    }
+    case StmtKind::accumulate: return accumulateStatement(stmt);
+    case StmtKind::branch: return branchStatement(stmt);
+    case StmtKind::check: return checkStatement(stmt);
+  }
+  return {};
+}
+
+Result<Value*> KernelEmitter::countedLoop(Expr variable, Value* start, Value* limit, int64_t step, std::vector<Value*>& carried,
+                                          const std::function<Status(Value* first)>& body) {
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* header = newBlock("loop");
+  llvm::BasicBlock* inside = newBlock("body");
+  llvm::BasicBlock* after = newBlock("done");
+  llvm::Instruction* entry = b_.CreateBr(header);
+  b_.SetInsertPoint(header);
+  llvm::PHINode* counter = b_.CreatePHI(b_.getInt64Ty(), 2, variable.name());
+  counter->addIncoming(start, before);
+  std::vector<llvm::PHINode*> phis;
+  for (Value* initial : carried) {
+    phis.push_back(b_.CreatePHI(initial->getType(), 2));
+    phis.back()->addIncoming(initial, before);
+  }
+  Value* next = b_.CreateAdd(counter, b_.getInt64(static_cast<uint64_t>(step)), "", false, true);
+  b_.CreateCondBr(b_.CreateICmpSLE(next, limit), inside, after);
+  b_.SetInsertPoint(inside);
+  for (size_t i = 0; i < carried.size(); ++i) carried[i] = phis[i];
+  pushScope(entry);
+  bindVariable(variable, lanes_ > 1 && step > 1 ? LaneValue::linear(counter, b_.getInt64(1)) : LaneValue::uniform(counter));
+  DYN_CHECK(body(counter));
+  popScope();
+  llvm::BranchInst* back = b_.CreateBr(header);
+  forbidUnrolling(back);
+  counter->addIncoming(next, back->getParent());
+  for (size_t i = 0; i < carried.size(); ++i) {
+    phis[i]->addIncoming(carried[i], back->getParent());
+    carried[i] = phis[i];
+  }
+  b_.SetInsertPoint(after);
+  return static_cast<Value*>(counter);
+}
+
+// May the iterations of `variable` run side by side? Not when something inside branches or loops by a value that differs between them.
+bool KernelEmitter::vectorizable(const Stmt& stmt, Expr variable) const {
+  std::unordered_set<uint32_t> varying{variable.id()};
+  std::vector<const Stmt*> work;
+  auto push = [&](const Stmt& parent) {
+    for (size_t i = parent.children.size(); i-- > 0;) work.push_back(parent.children[i].get());
+  };
+  push(stmt);
+  while (!work.empty()) {
+    const Stmt* s = work.back();
+    work.pop_back();
+    if (s->kind == StmtKind::branch) return false;
+    if (s->kind == StmtKind::loop && mentions(s->extent, varying)) return false;
+    for (const Expr& extent : s->extents)
+      if (mentions(extent, varying)) return false;
+    // Lets and accumulations are taken to vary: it only decides what is refused.
+    if (s->kind == StmtKind::let || s->kind == StmtKind::accumulate) varying.insert(s->variable.id());
+    push(*s);
+  }
+  return true;
+}
+
+Status KernelEmitter::loopStatement(const Stmt& stmt) {
+  DYN_TRY(Value* extent, scalar(stmt.extent));
+  Value* first = b_.getInt64(0);
+  std::vector<Value*> nothing;
+  const auto body = [&](Value*) { return children(stmt); };
+  if (stmt.loopKind == LoopKind::vector && lanes_ == 1 && fullLanes_ > 1 && vectorizable(stmt, stmt.variable)) {
+    lanes_ = fullLanes_;
+    Result<Value*> reached = countedLoop(stmt.variable, first, extent, fullLanes_, nothing, body);
+    lanes_ = 1;
+    if (!reached.ok()) return reached.takeError();
+    first = *reached;
+  }
+  Result<Value*> reached = countedLoop(stmt.variable, first, extent, 1, nothing, body);
+  return reached.ok() ? Status() : Status(reached.takeError());
+}
+
+Status KernelEmitter::storeStatement(const Stmt& stmt) {
+  llvm::Type* element = memoryType(context_, stmt.buffer->dtype);
+  if (!element) return unsupported(DiagnosticId::unsupportedDtype, "kernels over " + std::string(toString(stmt.buffer->dtype)));
+  DYN_TRY(LaneValue v, value(stmt.value));
+  DYN_TRY(LaneValue at, address(stmt.buffer, stmt.index));
+  Value* base = buffers_.at(stmt.buffer);
+  const llvm::Align align(static_cast<uint64_t>(storageBytes(stmt.buffer->dtype)));
+  if (lanes_ == 1) {
+    b_.CreateAlignedStore(ops_.toMemory(v.value, stmt.buffer->dtype), b_.CreateGEP(element, base, at.value), align);
+    return {};
+  }
+  Value* stored = ops_.toMemory(vector(v), stmt.buffer->dtype);
+  if (at.hasStride(1)) {
+    b_.CreateAlignedStore(stored, b_.CreateGEP(element, base, at.value), align);
+    return {};
+  }
+  b_.CreateMaskedScatter(stored, b_.CreateGEP(element, base, vector(at)), align, b_.CreateVectorSplat(lanes_, b_.getTrue()));
+  return {};
+}
+
+Status KernelEmitter::accumulateOnce(const Stmt& stmt, Value*& accumulator) {
+  DYN_CHECK(children(stmt));
+  DYN_TRY(LaneValue v, value(stmt.value));
+  accumulator = ops_.combine(stmt.reduceOp, accumulator, vector(v), stmt.variable.dtype());
+  return {};
+}
+
+Status KernelEmitter::accumulateLevel(const Stmt& stmt, size_t level, bool vectors, std::vector<Value*>& partial) {
+  if (level == stmt.variables.size()) return accumulateOnce(stmt, partial.back());
+  DYN_TRY(Value* extent, scalar(stmt.extents[level]));
+  const bool last = level + 1 == stmt.variables.size();
+  Value* first = b_.getInt64(0);
+  if (!last || !vectors) {
+    Result<Value*> done = countedLoop(stmt.variables[level], first, extent, 1, partial,
+                                      [&](Value*) { return accumulateLevel(stmt, level + 1, vectors, partial); });
+    return done.ok() ? Status() : Status(done.takeError());
+  }
+  // Several vectors at a time, then one, then single elements.
+  lanes_ = fullLanes_;
+  for (unsigned unroll : {kPartialAccumulators, 1u}) {
+    Result<Value*> reached =
+        countedLoop(stmt.variables[level], first, extent, static_cast<int64_t>(fullLanes_) * unroll, partial, [&](Value* counter) -> Status {
+          for (unsigned k = 0; k < unroll; ++k) {
+            pushScope(nullptr);
+            Value* base = b_.CreateAdd(counter, b_.getInt64(static_cast<uint64_t>(fullLanes_) * k));
+            bindVariable(stmt.variables[level], LaneValue::linear(base, b_.getInt64(1)));
+            DYN_CHECK(accumulateOnce(stmt, partial[k]));
+            popScope();
+          }
+          return {};
+        });
+    if (!reached.ok()) {
+      lanes_ = 1;
+      return reached.takeError();
+    }
+    first = *reached;
+  }
+  lanes_ = 1;
+  Result<Value*> done =
+      countedLoop(stmt.variables[level], first, extent, 1, partial, [&](Value*) { return accumulateOnce(stmt, partial.back()); });
+  return done.ok() ? Status() : Status(done.takeError());
+}
+
+Status KernelEmitter::accumulateStatement(const Stmt& stmt) {
+  const Dtype dtype = stmt.variable.dtype();
+  llvm::Type* type = valueType(context_, dtype);
+  if (!type) return unsupported(DiagnosticId::unsupportedDtype, "reductions over " + std::string(toString(dtype)));
+  bool vectors = stmt.loopKind == LoopKind::vector && lanes_ == 1 && fullLanes_ > 1 && !stmt.variables.empty();
+  if (vectors) vectors = vectorizable(stmt, stmt.variables.back());
+  std::vector<Value*> partial;
+  if (vectors)
+    for (unsigned k = 0; k < kPartialAccumulators; ++k)
+      partial.push_back(ops_.neutral(stmt.reduceOp, llvm::FixedVectorType::get(type, fullLanes_), dtype));
+  llvm::Type* own = lanes_ == 1 ? type : llvm::FixedVectorType::get(type, lanes_);
+  partial.push_back(ops_.neutral(stmt.reduceOp, own, dtype));
+  DYN_CHECK(accumulateLevel(stmt, 0, vectors, partial));
+  Value* result = partial.back();
+  if (vectors) {
+    // Pairs of vectors, then halves of the one left: the same tree whatever the extent.
+    for (unsigned width = kPartialAccumulators / 2; width > 0; width /= 2)
+      for (unsigned k = 0; k < width; ++k) partial[k] = ops_.combine(stmt.reduceOp, partial[k], partial[k + width], dtype);
+    Value* lanes = partial[0];
+    for (unsigned width = fullLanes_ / 2; width > 0; width /= 2) {
+      std::vector<int> low, high;
+      for (unsigned k = 0; k < width; ++k) {
+        low.push_back(static_cast<int>(k));
+        high.push_back(static_cast<int>(k + width));
+      }
+      lanes = ops_.combine(stmt.reduceOp, b_.CreateShuffleVector(lanes, low), b_.CreateShuffleVector(lanes, high), dtype);
+    }
+    result = ops_.combine(stmt.reduceOp, b_.CreateExtractElement(lanes, b_.getInt64(0)), result, dtype);
+  }
+  bindVariable(stmt.variable, lanes_ == 1 ? LaneValue::uniform(result) : LaneValue::varying(result));
+  return {};
+}
+
+Status KernelEmitter::branchStatement(const Stmt& stmt) {
+  DYN_TRY(Value* condition, scalar(stmt.condition));
+  llvm::BasicBlock* inside = newBlock("if");
+  llvm::BasicBlock* after = newBlock("endif");
+  b_.CreateCondBr(condition, inside, after);
+  b_.SetInsertPoint(inside);
+  pushScope(nullptr);
+  DYN_CHECK(children(stmt));
+  popScope();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  return {};
+}
+
+Status KernelEmitter::checkStatement(const Stmt& stmt) {
+  DYN_TRY(LaneValue c, value(stmt.condition));
+  Value* fails = b_.CreateNot(c.isUniform() ? c.value : vector(c));
+  returnFault(anyLane(fails), stmt.fault);
+  return {};
+}
+
+}  // namespace dyn

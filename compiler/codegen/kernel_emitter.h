@@ -1,0 +1,93 @@
+// Internal to codegen: emits the body of one loop kernel.
+//
+// Scopes. Every loop opens a scope with a preheader block; an expression is emitted at the end of the preheader of the innermost scope that binds one of
+// its variables, so it runs as seldom as it can, and is remembered for as long as that scope is open. Blocks that may be skipped (branches, guarded
+// selects) are scopes of their own. Expressions that could fault (loads under a select, divisions by data) stay where they are.
+//
+// Lanes. Inside a `vector` loop values are LaneValues: uniform, linear or varying. The scalar tail is the same code with one lane.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/codegen/lane_value.h"
+#include "compiler/codegen/scalar_emitter.h"
+#include "compiler/loop/kernel.h"
+
+namespace dyn {
+
+class KernelEmitter {
+ public:
+  KernelEmitter(KernelModule& module, const loop::Kernel& kernel, const std::string& symbol);
+  Status emit();
+
+ private:
+  struct Scope {
+    llvm::Instruction* hoistPoint = nullptr;  // instructions of this scope go before it; null: at the builder's place
+    std::vector<uint32_t> values;             // ids of expressions remembered in this scope
+  };
+
+  // --- statements (kernel_emitter.cpp)
+  Status statement(const loop::Stmt& stmt);
+  Status children(const loop::Stmt& stmt);
+  Status loopStatement(const loop::Stmt& stmt);
+  Status storeStatement(const loop::Stmt& stmt);
+  Status accumulateStatement(const loop::Stmt& stmt);
+  Status branchStatement(const loop::Stmt& stmt);
+  Status checkStatement(const loop::Stmt& stmt);
+  // The loop `variable` = start, start + step, ... while variable + step <= limit. Returns the first value that was not reached.
+  // `carried` are values that the body replaces in each turn: initial values in, final values out.
+  Result<llvm::Value*> countedLoop(loop::Expr variable, llvm::Value* start, llvm::Value* limit, int64_t step,
+                                   std::vector<llvm::Value*>& carried, const std::function<Status(llvm::Value* first)>& body);
+  // The loops of an accumulation from `level` inwards; `partial` are the vector accumulators, then the scalar one.
+  Status accumulateLevel(const loop::Stmt& stmt, size_t level, bool vectors, std::vector<llvm::Value*>& partial);
+  Status accumulateOnce(const loop::Stmt& stmt, llvm::Value*& accumulator);
+  bool vectorizable(const loop::Stmt& stmt, loop::Expr variable) const;
+
+  // --- expressions (expr_emitter.cpp)
+  Result<LaneValue> value(loop::Expr e);
+  Result<LaneValue> compute(loop::Expr e);
+  Result<LaneValue> loadValue(loop::Expr e);
+  Result<LaneValue> selectValue(loop::Expr e);
+  Result<LaneValue> binaryValue(loop::Expr e);
+  Result<llvm::Value*> dimValue(Dim dim);
+  Result<LaneValue> address(const loop::Buffer* buffer, std::span<const loop::Expr> index);
+  Result<LaneValue> guardDivisor(loop::Expr division, LaneValue divisor);
+  // As one value per lane (a scalar when there is one lane).
+  llvm::Value* vector(const LaneValue& v);
+  Result<llvm::Value*> scalar(loop::Expr e);  // error internalError when it varies over lanes
+  LaneValue linearBinary(loop::BinaryOp op, const LaneValue& a, const LaneValue& b);
+  bool mayFault(loop::Expr e);
+  size_t scopeOf(loop::Expr e);
+  llvm::Value* allLanes(llvm::Value* condition);
+  llvm::Value* anyLane(llvm::Value* condition);
+
+  void bindVariable(loop::Expr variable, LaneValue v);
+  void pushScope(llvm::Instruction* hoistPoint);
+  void popScope();
+  llvm::BasicBlock* newBlock(const char* name);
+  void returnFault(llvm::Value* failed, int32_t fault);
+  Error unsupported(DiagnosticId id, const std::string& what) const;
+
+  KernelModule& module_;
+  const loop::Kernel& kernel_;
+  std::string symbol_;
+  llvm::LLVMContext& context_;
+  llvm::Function* function_ = nullptr;
+  llvm::IRBuilder<> b_;
+  ScalarEmitter ops_;
+  unsigned lanes_ = 1;      // of the loop being emitted
+  unsigned fullLanes_ = 1;  // of the machine
+  llvm::Value* mask_ = nullptr;  // lanes that may touch memory; null: all
+  std::vector<Scope> scopes_;
+  std::unordered_map<uint32_t, LaneValue> values_;          // by expression id
+  std::unordered_map<uint32_t, size_t> variableScope_;      // by expression id of the variable
+  std::unordered_map<uint32_t, size_t> scopeMemo_;
+  std::unordered_map<uint32_t, bool> faultMemo_;
+  std::unordered_map<uint32_t, llvm::Value*> dimScalars_;    // Dim id → value
+  std::unordered_map<const loop::Buffer*, llvm::Value*> buffers_;
+};
+
+}  // namespace dyn

@@ -1,0 +1,23 @@
+// Internal to codegen (LLVM types): target lookup and target machines for a MachineDescription.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "compiler/codegen/machine.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/CodeGen.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace dyn {
+
+// Registers LLVM's targets and the fatal-error handler, once per process; thread-safe.
+void initializeLlvm();
+
+Result<const llvm::Target*> lookupTarget(const MachineDescription& machine);
+
+// A new target machine; not thread-safe, so each thread makes its own. Checks the cpu and feature names first: LLVM would
+// only print a warning about them.
+Result<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const MachineDescription& machine);
+
+}  // namespace dyn

@@ -1,0 +1,13 @@
+// Internal to codegen: LLVM's standard O2 pipeline, for modules whose emitter leans on the optimiser.
+#pragma once
+
+namespace llvm {
+class Module;
+class TargetMachine;
+}  // namespace llvm
+
+namespace dyn {
+
+void optimizeModule(llvm::Module& module, llvm::TargetMachine& target);
+
+}  // namespace dyn

@@ -1,0 +1,95 @@
+// Internal to codegen (LLVM types): the pieces the vector math functions are written with. All work lane by lane.
+#pragma once
+
+#include <initializer_list>
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Intrinsics.h"
+
+namespace dyn {
+
+class MathParts {
+ public:
+  explicit MathParts(llvm::IRBuilderBase& builder) : b(builder) {}
+
+  using V = llvm::Value*;
+  llvm::IRBuilderBase& b;
+
+  // A constant in every lane, of `like`'s floating type.
+  V number(V like, double value) { return llvm::ConstantFP::get(like->getType(), value); }
+  // The integer type with as many bits and lanes as `like`.
+  llvm::Type* integerType(V like) {
+    llvm::Type* element = b.getIntNTy(like->getType()->getScalarSizeInBits());
+    if (auto* vector = llvm::dyn_cast<llvm::VectorType>(like->getType()))
+      return llvm::VectorType::get(element, vector->getElementCount());
+    return element;
+  }
+  V integer(V like, int64_t value) { return llvm::ConstantInt::getSigned(integerType(like), value); }
+  V bits(V x) { return b.CreateBitCast(x, integerType(x)); }
+
+  // a * b + c: fused where the machine has it, else rounded twice. Written so that both are within the stated errors.
+  V multiplyAdd(V a, V x, V c) {
+    return b.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, x, c});
+  }
+  // c0 + c1 x + c2 x^2 + ...
+  V polynomial(V x, std::initializer_list<double> coefficients) {
+    const double* c = coefficients.end();
+    V sum = number(x, *--c);
+    while (c != coefficients.begin()) sum = multiplyAdd(sum, x, number(x, *--c));
+    return sum;
+  }
+  // Keep NaN, as the comparison with it is false.
+  V atMost(V x, double limit) {
+    return b.CreateSelect(b.CreateFCmpOGT(x, number(x, limit)), number(x, limit), x);
+  }
+  V atLeast(V x, double limit) {
+    return b.CreateSelect(b.CreateFCmpOLT(x, number(x, limit)), number(x, limit), x);
+  }
+  V absolute(V x) { return b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
+  V withSignOf(V magnitude, V sign) {
+    return b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude, sign);
+  }
+
+  // The nearest whole number of x, |x| < 2^22 (float) or 2^51 (double), as float and as integer of the same width. Adding 1.5 * 2^23
+  // leaves it in the low bits of the sum: no rounding instruction is needed, which SSE2 lacks.
+  struct Whole {
+    V asFloat, asInteger;
+  };
+  Whole nearest(V x) {
+    V shift = number(x, x->getType()->getScalarType()->isFloatTy() ? 12582912.0 : 6755399441055744.0);
+    V sum = b.CreateFAdd(x, shift);
+    return {b.CreateFSub(sum, shift), b.CreateSub(bits(sum), b.CreateBitCast(shift, integerType(x)))};
+  }
+  // 2^n as float, -126 <= n <= 127 (double: -1022 .. 1023).
+  V powerOfTwo(V n, llvm::Type* type) {
+    const bool single = type->getScalarType()->isFloatTy();
+    V biased = b.CreateAdd(n, llvm::ConstantInt::getSigned(n->getType(), single ? 127 : 1023));
+    return b.CreateBitCast(b.CreateShl(biased, llvm::ConstantInt::get(n->getType(), single ? 23 : 52)), type);
+  }
+  // x * 2^n for any n the callers have: in two steps, so that results may be infinite or denormal, rounded once.
+  V scale(V x, V n) {
+    V half = b.CreateAShr(n, llvm::ConstantInt::get(n->getType(), 1));
+    V first = b.CreateFMul(x, powerOfTwo(half, x->getType()));
+    return b.CreateFMul(first, powerOfTwo(b.CreateSub(n, half), x->getType()));
+  }
+  llvm::Type* withElement(V like, llvm::Type* element) {
+    if (auto* vector = llvm::dyn_cast<llvm::VectorType>(like->getType()))
+      return llvm::VectorType::get(element, vector->getElementCount());
+    return element;
+  }
+  V toDouble(V x) { return b.CreateFPExt(x, withElement(x, b.getDoubleTy())); }
+  V toFloat(V x) { return b.CreateFPTrunc(x, withElement(x, b.getFloatTy())); }
+};
+
+// Each on float lanes.
+llvm::Value* emitExp(MathParts& m, llvm::Value* x);
+llvm::Value* emitLog(MathParts& m, llvm::Value* x);
+llvm::Value* emitTanh(MathParts& m, llvm::Value* x);
+llvm::Value* emitErf(MathParts& m, llvm::Value* x);
+llvm::Value* emitSigmoid(MathParts& m, llvm::Value* x);
+llvm::Value* emitPow(MathParts& m, llvm::Value* x, llvm::Value* y);
+enum class Circular { sine, cosine };
+llvm::Value* emitCircular(MathParts& m, llvm::Value* x, Circular which);
+
+}  // namespace dyn

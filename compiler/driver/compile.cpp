@@ -1,0 +1,95 @@
+#include "compiler/driver/compile.h"
+
+#include <chrono>
+
+#include "compiler/driver/native_code.h"
+#include "compiler/ir/verifier.h"
+#include "compiler/passes/pass_table.h"
+#include "vm/isa/program_file.h"
+
+namespace dyn {
+
+namespace {
+
+int64_t nowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Result<Module> runPasses(const Module& module, const CompileOptions& options, Trace& trace) {
+  DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standardPipeline()));
+  PipelineRun run;
+  run.cancelled = options.cancelled;
+  if (options.verifyEach)
+    run.afterEach = [](const Module& after, const PassDef&) { return verified(after); };
+  return runPipeline(module, pipeline, trace, run);
+}
+
+Result<CompiledModel> compileModel(const Module& module, const CompileOptions& options, Trace* failedTrace) {
+  CompiledModel compiled;
+  const int64_t start = nowNs();
+  Result<Module> placed = runPasses(module, options, compiled.trace);
+  if (!placed.ok()) {
+    if (failedTrace) *failedTrace = std::move(compiled.trace);
+    return placed.takeError();
+  }
+  const int64_t passed = nowNs();
+  compiled.statistics.passesNs = passed - start;
+  LowerOptions lower;
+  lower.inputNames = options.inputNames;
+  lower.outputNames = options.outputNames;
+  Result<LoweredModule> lowered = lowerModule(*placed, lower);
+  if (!lowered.ok()) {
+    if (failedTrace) *failedTrace = std::move(compiled.trace);
+    return lowered.takeError();
+  }
+  compiled.lowered = *std::move(lowered);
+  compiled.statistics.lowerNs = nowNs() - passed;
+  compiled.statistics.kernelsCount = static_cast<int64_t>(compiled.lowered.kernels.size());
+  DYN_CHECK(generateCode(compiled, options));
+  return compiled;
+}
+
+namespace {
+
+// What the VM's module holds on to.
+struct Host {
+  std::shared_ptr<const CompiledModel> compiled;
+};
+
+DynKernelFunction resolveKernel(void* user, const char* symbol) {
+  const CompiledModel& compiled = *static_cast<Host*>(user)->compiled;
+  return compiled.code ? findKernel(*compiled.code, symbol) : nullptr;
+}
+
+const void* resolveConstant(void* user, int32_t index) {
+  return static_cast<Host*>(user)->compiled->lowered.constants[static_cast<size_t>(index)].data();
+}
+
+const DynGemmFamily* resolveGemmFamily(void* user) {
+  const CompiledModel& compiled = *static_cast<Host*>(user)->compiled;
+  return compiled.code ? gemmFamilyOf(*compiled.code) : nullptr;
+}
+
+void releaseHost(void* user) { delete static_cast<Host*>(user); }
+
+}  // namespace
+
+Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled) {
+  const std::vector<uint8_t> bytes = vm::serializeProgram(compiled->lowered.program);
+  auto owner = std::make_unique<Host>(Host{std::move(compiled)});
+  dyn_host host{};
+  host.user = owner.get();
+  host.resolve_kernel = resolveKernel;
+  host.resolve_constant = resolveConstant;
+  host.resolve_gemm_family = resolveGemmFamily;
+  host.release = releaseHost;
+  dyn_module* module = nullptr;
+  const dyn_status status = dyn_module_load_memory(bytes.data(), bytes.size(), &host, &module);
+  owner.release();  // the VM calls release, also when loading fails
+  if (status != DYN_OK) return makeError(DiagnosticId::internalError, std::string("the VM refused the program: ") + dyn_last_message());
+  return module;
+}
+
+}  // namespace dyn

@@ -1,0 +1,60 @@
+// The compiler as one call: a typed or untyped graph module in, a runnable program out.
+//
+//   CompileOptions options;
+//   DYN_TRY(CompiledModel compiled, compileModel(module, options));   // passes, lowering, machine code
+//   DYN_TRY(dyn_module* vm, instantiate(compiled));                   // the VM's module; keeps what it needs alive
+//
+// After this no shape ever compiles anything: compiled.statistics.kernelsCompiled counts all there will be.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "compiler/lower/lowered_module.h"
+#include "compiler/pass/pipeline.h"
+#include "vm/include/dynvm.h"
+
+namespace dyn {
+
+struct CompileOptions {
+  std::string passes;            // pipeline text; empty: the standard pipeline
+  std::string machine;           // text of a machine description; empty: this host
+  std::string cacheDirectory;    // of compiled objects; empty: no cache
+  int threadCount = 0;           // for compiling; 0: one per core
+  bool verifyEach = false;       // verify the module after every pass
+  std::vector<std::string> inputNames, outputNames;
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+struct CompileStatistics {
+  int64_t kernelsCount = 0;         // distinct kernels of the program
+  int64_t kernelsCompiledCount = 0; // of them compiled now; the rest came from the cache
+  int64_t compileNs = 0;            // wall time of code generation; 0 when everything came from the cache
+  int64_t passesNs = 0;
+  int64_t lowerNs = 0;
+};
+
+struct NativeCode;  // the loaded kernels and micro-kernels
+
+struct CompiledModel {
+  Trace trace;
+  LoweredModule lowered;
+  std::shared_ptr<NativeCode> code;
+  std::string machine;              // printed description of the machine it was compiled for
+  CompileStatistics statistics;
+};
+
+// Runs the pipeline only; the trace gets the steps even when one fails.
+Result<Module> runPasses(const Module& module, const CompileOptions& options, Trace& trace);
+
+Result<CompiledModel> compileModel(const Module& module, const CompileOptions& options, Trace* failedTrace = nullptr);
+
+// A VM module over the compiled code, which it keeps alive until dyn_module_release.
+Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled);
+
+// Text of one kernel: its LLVM IR or the machine's assembly. Error unsupportedFeature when built without LLVM.
+enum class KernelText : uint8_t { llvm, assembly };
+Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, KernelText form);
+
+}  // namespace dyn

@@ -1,0 +1,124 @@
+#include "compiler/driver/native_code.h"
+
+#ifdef DYN_HAVE_LLVM
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "compiler/codegen/engine.h"
+#include "compiler/codegen/loop_codegen.h"
+#include "compiler/codegen/micro_kernel.h"
+
+namespace dyn {
+
+struct NativeCode {
+  std::optional<KernelEngine> engine;
+  std::optional<KernelSet> kernels;
+  std::optional<GemmFamily> gemm;
+  std::unordered_map<std::string, DynKernelFunction> functions;
+};
+
+namespace {
+
+Result<MachineDescription> machineOf(const std::string& text) { return text.empty() ? detectHost() : parseMachine(text, "--machine"); }
+
+// Kernels share the module's dims, which are one thread's at a time: emitting is serial, compiling is not.
+KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescription& machine, std::mutex& emitting) {
+  const loop::Kernel& kernel = compiled.lowered.kernels[index];
+  const std::string& symbol = compiled.lowered.program.kernels[index].symbol;
+  KernelJob job;
+  job.name = kernel.name;
+  job.key = symbol + "\n" + loop::print(kernel);
+  job.build = [&kernel, &symbol, &machine, &emitting] {
+    const std::lock_guard<std::mutex> lock(emitting);
+    return emitLoopKernel(kernel, symbol, machine);
+  };
+  return job;
+}
+
+bool usesGemm(const vm::Program& program) {
+  for (const std::string& name : program.builtins)
+    if (name == "gemm" || name == "gemmpack" || name == "conv") return true;
+  return false;
+}
+
+}  // namespace
+
+Status generateCode(CompiledModel& compiled, const CompileOptions& options) {
+  DYN_TRY(MachineDescription machine, machineOf(options.machine));
+  compiled.machine = printMachine(machine);
+  auto code = std::make_shared<NativeCode>();
+  EngineSettings settings;
+  settings.cache.directory = options.cacheDirectory;
+  settings.threadCount = options.threadCount;
+  DYN_TRY(code->engine, KernelEngine::create(machine, settings));
+
+  const auto start = std::chrono::steady_clock::now();
+  std::mutex emitting;
+  std::vector<KernelJob> jobs;
+  std::vector<std::string> symbols;
+  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i) {
+    jobs.push_back(jobFor(compiled, i, machine, emitting));
+    symbols.push_back(compiled.lowered.program.kernels[i].symbol);
+  }
+  if (!jobs.empty()) {
+    DYN_TRY(std::vector<ObjectCode> objects, code->engine->compileAll(jobs));
+    DYN_TRY(code->kernels, code->engine->load(objects, symbols));
+    for (const std::string& symbol : symbols) {
+      DYN_TRY(DynKernelFunction function, code->kernels->function<DynKernelFunction>(symbol));
+      code->functions[symbol] = function;
+    }
+  }
+  compiled.statistics.kernelsCompiledCount = code->engine->statistics().compiled;
+  if (usesGemm(compiled.lowered.program)) {
+    // Heights of tiles may differ with the number of threads; results may not.
+    DYN_TRY(code->gemm, loadGemmFamily(*code->engine, SummationOrder::fastest));
+  }
+  const bool allCached = code->engine->statistics().compiled == 0;
+  compiled.statistics.compileNs =
+      allCached ? 0 : std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
+  compiled.code = std::move(code);
+  return {};
+}
+
+DynKernelFunction findKernel(const NativeCode& code, const char* symbol) {
+  auto it = code.functions.find(symbol);
+  return it == code.functions.end() ? nullptr : it->second;
+}
+
+const DynGemmFamily* gemmFamilyOf(const NativeCode& code) { return code.gemm ? &code.gemm->table() : nullptr; }
+
+Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, KernelText form) {
+  if (kernel >= compiled.lowered.kernels.size()) return makeError(DiagnosticId::textName, "there is no kernel " + std::to_string(kernel));
+  DYN_TRY(MachineDescription machine, parseMachine(compiled.machine));
+  if (form == KernelText::llvm) {
+    DYN_TRY(KernelModule module,
+            emitLoopKernel(compiled.lowered.kernels[kernel], compiled.lowered.program.kernels[kernel].symbol, machine));
+    return module.irText();
+  }
+  DYN_TRY(KernelEngine engine, KernelEngine::create(machine));
+  std::mutex emitting;
+  return engine.assembly(jobFor(compiled, kernel, machine, emitting));
+}
+
+}  // namespace dyn
+
+#else
+
+namespace dyn {
+
+struct NativeCode {};
+
+Status generateCode(CompiledModel& compiled, const CompileOptions&) {
+  if (compiled.lowered.kernels.empty()) return {};
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation (LLVM was not found when it was built)");
+}
+DynKernelFunction findKernel(const NativeCode&, const char*) { return nullptr; }
+const DynGemmFamily* gemmFamilyOf(const NativeCode&) { return nullptr; }
+Result<std::string> kernelText(const CompiledModel&, size_t, KernelText) {
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
+}
+
+}  // namespace dyn
+#endif

@@ -1,0 +1,316 @@
+// if, loop and match as jumps in the function around them.
+#include "compiler/lower/function_lowering.h"
+#include "compiler/ops/op_table.h"
+
+namespace dyn {
+
+using vm::Immediate;
+using vm::Label;
+using vm::List;
+using vm::Opcode;
+
+namespace {
+
+// Registers and labels that the tasks of one loop share.
+struct LoopState {
+  Label head, end;
+  int32_t trip = -1, iteration = -1, condition = -1;
+  std::vector<int32_t> carried, scans;
+};
+
+}  // namespace
+
+// Copies a region's result to the register where the code around expects it; a value of the region's own gives its register back.
+void FunctionLowering::moveResult(ValueId from, int32_t to, const Function& region) {
+  (void)region;
+  auto it = objects_.find(from);
+  code_.emit(Opcode::moveObject, to, it->second);
+  if (borrowed_.count(from)) return;
+  code_.emit(Opcode::kill, it->second);
+  freeObjects_.push_back(it->second);
+  objects_.erase(it);
+}
+
+Status FunctionLowering::lowerIf(const Op& op, Body& body) {
+  DYN_TRY(int32_t condition, element(op.operands[0], 0));
+  const bool tail = isTail(op, body);
+  std::vector<int32_t> results;
+  for (const ValueDef& r : op.results) results.push_back(define(r.id));
+  const Label otherwise = code_.newLabel(), join = code_.newLabel();
+  auto thenEnded = std::make_shared<bool>(false);
+  const Op* self = &op;
+
+  // The stack runs the last pushed task first: join, else, then.
+  tasks_.push_back([this, self, results, join, thenEnded]() -> Status {
+    code_.bind(join);
+    ended_ = ended_ && *thenEnded;
+    if (ended_) return {};
+    for (size_t i = 0; i < results.size(); ++i) DYN_CHECK(bindFromObject(self->results[i].type, results[i]));
+    return {};
+  });
+  auto enter = [this, self](const Function& region) -> Status {
+    dims_.pushScope();
+    for (size_t i = 0; i < region.parameters.size(); ++i) {
+      const Parameter& p = region.parameters[i];
+      types_[p.id] = p.type;
+      const ValueId captured = self->operands[i + 1];
+      if (auto lazy = lazy_.find(captured); lazy != lazy_.end()) {
+        lazy_[p.id] = lazy->second;
+        continue;
+      }
+      DYN_TRY(int32_t from, object(captured));
+      alias(p.id, from);
+      borrowed_.insert(p.id);
+      DYN_CHECK(bindFromObject(p.type, from));
+    }
+    return {};
+  };
+  auto leave = [this, results](const Function& region) -> Status {
+    if (ended_) return {};
+    for (size_t i = 0; i < results.size(); ++i) {
+      DYN_TRY(int32_t from, object(region.results[i]));
+      if (objects_.count(region.results[i]))
+        moveResult(region.results[i], results[i], region);
+      else
+        code_.emit(Opcode::moveObject, results[i], from);
+    }
+    return {};
+  };
+  const Function& thenRegion = *op.regions[0];
+  const Function& elseRegion = *op.regions[1];
+  pushRegion(elseRegion, tail, [leave, &elseRegion] { return leave(elseRegion); });
+  tasks_.push_back([this, enter, &elseRegion, otherwise, thenEnded, join]() -> Status {
+    if (!ended_) code_.emit(Opcode::jump, join);
+    *thenEnded = ended_;
+    ended_ = false;
+    code_.bind(otherwise);
+    return enter(elseRegion);
+  });
+  pushRegion(thenRegion, tail, [leave, &thenRegion] { return leave(thenRegion); });
+  code_.emit(Opcode::jumpIfNot, condition, otherwise);
+  return enter(thenRegion);
+}
+
+Status FunctionLowering::lowerLoop(const Op& op, Body&) {
+  const Function& region = *op.regions[0];
+  const size_t carriedCount = static_cast<size_t>(op.attributes.integer("carried"));
+  const size_t scanCount = op.results.size() - carriedCount;
+  const Op* self = &op;
+  auto state = std::make_shared<LoopState>();
+  state->head = code_.newLabel();
+  state->end = code_.newLabel();
+  if (op.operands[0] != kNoValue) {
+    DYN_TRY(int32_t trip, element(op.operands[0], 0));
+    state->trip = trip;
+  }
+  if (op.operands[1] != kNoValue) {
+    DYN_TRY(int32_t first, element(op.operands[1], 0));
+    state->condition = dims_.newScalar();
+    code_.emit(Opcode::move, state->condition, first);
+  } else {
+    state->condition = dims_.emitConstant(1);
+  }
+  state->iteration = dims_.newScalar();
+  code_.emit(Opcode::constInt, state->iteration, Immediate{0});
+  for (size_t k = 0; k < carriedCount; ++k) {
+    DYN_TRY(int32_t initial, object(op.operands[2 + k]));
+    const int32_t carried = define(op.results[k].id);
+    code_.emit(Opcode::moveObject, carried, initial);
+    state->carried.push_back(carried);
+  }
+  for (size_t k = 0; k < scanCount; ++k) {
+    state->scans.push_back(newObject());
+    code_.emit(Opcode::makeList, state->scans.back(), List());
+  }
+  // Captured values of known contents are made once, before the loop, not in every iteration.
+  for (size_t k = 2 + carriedCount; k < op.operands.size(); ++k) {
+    const ValueId captured = op.operands[k];
+    const bool constantTensor = constant(captured) != nullptr && !contents(captured);
+    if (constantTensor && !objects_.count(captured)) {
+      DYN_TRY(int32_t made, object(captured));
+      materialised_[captured] = made;
+    }
+  }
+
+  tasks_.push_back([this, self, state, carriedCount]() -> Status {
+    // after the loop
+    ended_ = false;
+    code_.bind(state->end);
+    for (size_t k = 0; k < carriedCount; ++k)
+      DYN_CHECK(bindFromObject(self->results[k].type, state->carried[k]));
+    for (size_t k = 0; k < state->scans.size(); ++k) {
+      const ValueDef& result = self->results[carriedCount + k];
+      std::vector<int32_t> elementShape;
+      for (int axis = 1; axis < result.type.rank(); ++axis) {
+        const Dim d = result.type.dims()[axis];
+        // A dim that only an iteration could tell is 0 when there was none.
+        if (!dims_.computable(d)) {
+          elementShape.push_back(dims_.emitConstant(0));
+          continue;
+        }
+        DYN_TRY(int32_t scalar, dims_.emit(d));
+        elementShape.push_back(scalar);
+      }
+      const int32_t stacked = define(result.id);
+      code_.emit(Opcode::callBuiltin, program_.builtin("list_stack"), List{stacked}, List{state->scans[k]},
+                 List(elementShape), List{0, static_cast<int32_t>(result.type.dtype())});
+      code_.emit(Opcode::kill, state->scans[k]);
+      freeObjects_.push_back(state->scans[k]);
+      DYN_CHECK(bindFromObject(result.type, stacked));
+    }
+    return {};
+  });
+
+  auto finish = [this, &region, state, carriedCount]() -> Status {
+    if (ended_) return makeError(DiagnosticId::internalError, "a tail call inside a loop");
+    DYN_TRY(int32_t next, element(region.results[0], 0));
+    code_.emit(Opcode::move, state->condition, next);
+    if (auto it = objects_.find(region.results[0]);
+        it != objects_.end() && !borrowed_.count(region.results[0])) {
+      code_.emit(Opcode::kill, it->second);
+      freeObjects_.push_back(it->second);
+      objects_.erase(it);
+    }
+    for (size_t k = 0; k < state->scans.size(); ++k) {
+      DYN_TRY(int32_t item, object(region.results[1 + carriedCount + k]));
+      code_.emit(Opcode::listInsert, state->scans[k], state->scans[k], item, state->iteration);
+    }
+    // All new carried values are collected before any is overwritten: the body may have swapped them.
+    std::vector<int32_t> fresh;
+    for (size_t k = 0; k < carriedCount; ++k) {
+      DYN_TRY(int32_t value, object(region.results[1 + k]));
+      fresh.push_back(newObject());
+      code_.emit(Opcode::moveObject, fresh.back(), value);
+    }
+    for (size_t i = 1; i < region.results.size(); ++i) {
+      auto it = objects_.find(region.results[i]);
+      if (it == objects_.end() || borrowed_.count(region.results[i])) continue;
+      code_.emit(Opcode::kill, it->second);
+      freeObjects_.push_back(it->second);
+      objects_.erase(it);
+    }
+    for (size_t k = 0; k < carriedCount; ++k) {
+      code_.emit(Opcode::moveObject, state->carried[k], fresh[k]);
+      code_.emit(Opcode::kill, fresh[k]);
+      freeObjects_.push_back(fresh[k]);
+    }
+    code_.emit(Opcode::addImmediate, state->iteration, state->iteration, Immediate{1});
+    code_.emit(Opcode::jump, state->head);
+    return {};
+  };
+  pushRegion(region, false, finish);
+
+  // the head and the body's parameters
+  code_.bind(state->head);
+  if (state->trip >= 0) {
+    const int32_t inside = dims_.newScalar();
+    code_.emit(Opcode::less, inside, state->iteration, state->trip);
+    code_.emit(Opcode::jumpIfNot, inside, state->end);
+  }
+  code_.emit(Opcode::jumpIfNot, state->condition, state->end);
+  dims_.pushScope();
+  for (size_t i = 0; i < region.parameters.size(); ++i) {
+    const Parameter& p = region.parameters[i];
+    types_[p.id] = p.type;
+    if (i == 0) {
+      lazy_[p.id] = Lazy{nullptr, state->iteration};
+      continue;
+    }
+    borrowed_.insert(p.id);
+    if (i <= carriedCount) {
+      alias(p.id, state->carried[i - 1]);
+      DYN_CHECK(bindFromObject(p.type, state->carried[i - 1]));
+      continue;
+    }
+    const ValueId captured = op.operands[i + 1];
+    if (auto lazy = lazy_.find(captured); lazy != lazy_.end()) {
+      lazy_[p.id] = lazy->second;
+      if (auto made = materialised_.find(captured); made != materialised_.end())
+        materialised_[p.id] = made->second;
+      continue;
+    }
+    DYN_TRY(int32_t from, object(captured));
+    alias(p.id, from);
+    DYN_CHECK(bindFromObject(p.type, from));
+  }
+  return {};
+}
+
+Status FunctionLowering::lowerMatch(const Op& op, Body& body) {
+  DYN_TRY(int32_t subject, object(op.operands[0]));
+  const bool tail = isTail(op, body);
+  std::vector<int32_t> results;
+  for (const ValueDef& r : op.results) results.push_back(define(r.id));
+  const Label join = code_.newLabel();
+  const int32_t tag = dims_.newScalar();
+  code_.emit(Opcode::getTag, tag, subject);
+  const Op* self = &op;
+  auto allEnded = std::make_shared<bool>(true);
+
+  tasks_.push_back([this, self, results, join, allEnded]() -> Status {
+    code_.bind(join);
+    ended_ = *allEnded;
+    if (ended_) return {};
+    for (size_t i = 0; i < results.size(); ++i) DYN_CHECK(bindFromObject(self->results[i].type, results[i]));
+    return {};
+  });
+  for (size_t r = op.regions.size(); r-- > 0;) {
+    const Function& region = *op.regions[r];
+    const Label next = code_.newLabel();
+    const bool last = r + 1 == op.regions.size();
+    tasks_.push_back([this, join, next, last, allEnded]() -> Status {
+      if (!ended_) {
+        *allEnded = false;
+        code_.emit(Opcode::jump, join);
+      }
+      ended_ = false;
+      code_.bind(next);
+      if (last) code_.emit(Opcode::fatal, program_.string("match: no case for this constructor"));
+      return {};
+    });
+    pushRegion(region, tail, [this, results, &region]() -> Status {
+      if (ended_) return {};
+      for (size_t i = 0; i < results.size(); ++i) {
+        DYN_TRY(int32_t from, object(region.results[i]));
+        if (objects_.count(region.results[i]))
+          moveResult(region.results[i], results[i], region);
+        else
+          code_.emit(Opcode::moveObject, results[i], from);
+      }
+      return {};
+    });
+    tasks_.push_back([this, self, &region, r, tag, subject, next]() -> Status {
+      const int32_t expected = dims_.emitConstant(static_cast<int64_t>(r)), matches = dims_.newScalar();
+      code_.emit(Opcode::equal, matches, tag, expected);
+      code_.emit(Opcode::jumpIfNot, matches, next);
+      dims_.pushScope();
+      const size_t captures = self->operands.size() - 1;
+      const size_t fields = region.parameters.size() - captures;
+      for (size_t i = 0; i < region.parameters.size(); ++i) {
+        const Parameter& p = region.parameters[i];
+        types_[p.id] = p.type;
+        if (i < fields) {
+          const int32_t field = nextObject_++;
+          code_.emit(Opcode::getField, field, subject, static_cast<int32_t>(i));
+          alias(p.id, field);
+          borrowed_.insert(p.id);
+          DYN_CHECK(bindFromObject(p.type, field));
+          continue;
+        }
+        const ValueId captured = self->operands[1 + i - fields];
+        if (auto lazy = lazy_.find(captured); lazy != lazy_.end()) {
+          lazy_[p.id] = lazy->second;
+          continue;
+        }
+        DYN_TRY(int32_t from, object(captured));
+        alias(p.id, from);
+        borrowed_.insert(p.id);
+        DYN_CHECK(bindFromObject(p.type, from));
+      }
+      return {};
+    });
+  }
+  return {};
+}
+
+}  // namespace dyn

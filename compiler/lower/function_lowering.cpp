@@ -1,0 +1,593 @@
+#include "compiler/lower/function_lowering.h"
+
+#include <algorithm>
+
+#include "compiler/lower/shape_program.h"
+#include "compiler/ops/op_table.h"
+
+namespace dyn {
+
+using vm::Immediate;
+using vm::Label;
+using vm::List;
+using vm::Opcode;
+
+// --- registers and values
+
+int32_t FunctionLowering::newObject() {
+  if (freeObjects_.empty()) return nextObject_++;
+  const int32_t object = freeObjects_.back();
+  freeObjects_.pop_back();
+  return object;
+}
+
+int32_t FunctionLowering::define(ValueId value) {
+  const int32_t object = newObject();
+  objects_[value] = object;
+  return object;
+}
+
+void FunctionLowering::setPlace(const SourcePlace& place) {
+  if (place.known()) code_.setPlace(static_cast<uint32_t>(program_.string(place.toString())));
+}
+
+Result<int32_t> FunctionLowering::object(ValueId value) {
+  if (auto it = objects_.find(value); it != objects_.end()) return it->second;
+  auto lazy = lazy_.find(value);
+  if (lazy == lazy_.end())
+    return makeError(DiagnosticId::internalError,
+                     "value %" + module_.context->valueName(value) + " has no register");
+  if (lazy->second.scalar >= 0) {
+    const int32_t made = nextObject_++;  // made anew at each use: a use may stand in a branch
+    code_.emit(Opcode::fromScalar, made, static_cast<int32_t>(Dtype::i64), lazy->second.scalar);
+    return made;
+  }
+  if (auto it = materialised_.find(value); it != materialised_.end()) return it->second;
+  const Op& op = *lazy->second.op;
+  const int32_t made = nextObject_++;  // lives as long as the function: never among the freed ones
+  if (const HostTensor* tensor = op.attributes.tensor("value")) {
+    code_.emit(Opcode::loadConstant, made, program_.constant(*tensor, module_.context->valueName(value)));
+    // A load inside a branch is not remembered for code outside it.
+    if (dims_.scopeDepth() == 0) materialised_[value] = made;
+    return made;
+  }
+  std::vector<int32_t> scalars;
+  for (Dim d : op.attributes.dims("value")) {
+    DYN_TRY(int32_t scalar, dims_.emit(d));
+    scalars.push_back(scalar);
+  }
+  if (typeOf(value).rank() == 0)
+    code_.emit(Opcode::fromScalar, made, static_cast<int32_t>(typeOf(value).dtype()), scalars.at(0));
+  else
+    code_.emit(Opcode::fromScalars, made, static_cast<int32_t>(typeOf(value).dtype()), List(scalars));
+  return made;
+}
+
+std::optional<Contents> FunctionLowering::contents(ValueId value) const {
+  auto lazy = lazy_.find(value);
+  if (lazy == lazy_.end() || !lazy->second.op) return std::nullopt;
+  if (const HostTensor* tensor = lazy->second.op->attributes.tensor("value")) {
+    const bool small =
+        tensor->elementCount() <= 1024 && (isInteger(tensor->dtype()) || tensor->dtype() == Dtype::boolean);
+    if (!small) return std::nullopt;
+    Contents known;
+    for (int64_t i = 0; i < tensor->elementCount(); ++i)
+      known.push_back(module_.context->dims().constant(tensor->intAt(i)));
+    return known;
+  }
+  return lazy->second.op->attributes.dims("value");
+}
+
+const HostTensor* FunctionLowering::constant(ValueId value) const {
+  auto lazy = lazy_.find(value);
+  return lazy == lazy_.end() || !lazy->second.op ? nullptr : lazy->second.op->attributes.tensor("value");
+}
+
+Result<int32_t> FunctionLowering::element(ValueId value, int64_t index) {
+  if (auto lazy = lazy_.find(value); lazy != lazy_.end() && lazy->second.scalar >= 0 && index == 0)
+    return lazy->second.scalar;
+  if (std::optional<Contents> known = contents(value);
+      known && index < static_cast<int64_t>(known->size()) && (*known)[index])
+    return dims_.emit((*known)[index]);
+  DYN_TRY(int32_t from, object(value));
+  const int32_t at = dims_.emitConstant(index);
+  const int32_t scalar = dims_.newScalar();
+  code_.emit(Opcode::item, scalar, from, at);
+  return scalar;
+}
+
+Result<std::vector<int32_t>> FunctionLowering::shapeRegisters(const Shape& shape) {
+  std::vector<int32_t> scalars;
+  for (Dim d : shape) {
+    DYN_TRY(int32_t scalar, dims_.emit(d));
+    scalars.push_back(scalar);
+  }
+  return scalars;
+}
+
+Result<std::vector<int32_t>> FunctionLowering::objectsOf(std::span<const ValueId> values) {
+  std::vector<int32_t> objects;
+  for (ValueId v : values) {
+    DYN_TRY(int32_t o, object(v));
+    objects.push_back(o);
+  }
+  return objects;
+}
+
+// --- dims
+
+Status FunctionLowering::bindFromObject(Type type, int32_t object) {
+  if (!type.isTensor()) return {};
+  for (int axis = 0; axis < type.rank(); ++axis) {
+    const Dim d = type.dims()[axis];
+    if (!d.isSymbol() || dims_.bound(d.symbol())) continue;
+    const int32_t scalar = dims_.newScalar();
+    code_.emit(Opcode::dim, scalar, object, axis);
+    dims_.bind(d.symbol(), scalar);
+  }
+  return {};
+}
+
+Status FunctionLowering::bindFromRule(const Op& op, const std::unordered_map<ValueId, ValueId>& outer) {
+  return runShapeProgram(*this, op, outer);
+}
+
+Status FunctionLowering::ensureBound(const Op& op) {
+  for (const ValueDef& r : op.results) {
+    if (!r.type.isTensor()) continue;
+    for (SymbolId s : symbolsOf(r.type))
+      if (!dims_.bound(s)) return bindFromRule(op, {});
+  }
+  return {};
+}
+
+Status FunctionLowering::bindParameters(const Function& function, Entry entry) {
+  for (size_t i = 0; i < function.parameters.size(); ++i) {
+    const Parameter& p = function.parameters[i];
+    types_[p.id] = p.type;
+    objects_[p.id] = static_cast<int32_t>(i);
+    if (!p.type.isTensor()) continue;
+    if (entry == Entry::main) {
+      const std::string what =
+          "input '" + module_.context->valueName(p.id) + "' must be " + p.type.toString();
+      code_.emit(Opcode::checkTensor, static_cast<int32_t>(i), static_cast<int32_t>(p.type.dtype()),
+                 p.type.rank(), program_.string(what));
+    }
+    DYN_CHECK(bindFromObject(p.type, static_cast<int32_t>(i)));
+  }
+  if (entry != Entry::main) return {};
+  // Dims that are constants, expressions, or symbols seen before are checked.
+  std::unordered_set<SymbolId> seen;
+  for (size_t i = 0; i < function.parameters.size(); ++i) {
+    const Parameter& p = function.parameters[i];
+    if (!p.type.isTensor()) continue;
+    for (int axis = 0; axis < p.type.rank(); ++axis) {
+      const Dim d = p.type.dims()[axis];
+      if (d.isSymbol() && seen.insert(d.symbol()).second) continue;
+      if (!dims_.computable(d))
+        return makeError(DiagnosticId::unsupportedFeature,
+                         "the dim " + d.toString() + " of input '" + module_.context->valueName(p.id) +
+                             "' is an expression of a symbol that is no dim of any input by itself");
+      const int32_t actual = dims_.newScalar();
+      code_.emit(Opcode::dim, actual, static_cast<int32_t>(i), axis);
+      DYN_TRY(int32_t expected, dims_.emit(d));
+      const std::string what = "input '" + module_.context->valueName(p.id) + "': dim " +
+                               std::to_string(axis) + " must be " + d.toString();
+      code_.emit(Opcode::checkEqual, actual, expected, program_.string(what));
+    }
+  }
+  // Declared ranges and divisibility of the symbols.
+  for (SymbolId s : seen) {
+    for (const Fact& fact : module_.context->facts().factsAbout(s)) {
+      const Dim symbol = module_.context->dims().symbolById(s);
+      if (fact.a != symbol) continue;
+      DYN_TRY(int32_t value, dims_.emit(symbol));
+      const int32_t message = program_.string("dim " + fact.toString());
+      if (fact.kind == FactKind::range && fact.low && *fact.low > 0)
+        code_.emit(Opcode::checkLessEqual, dims_.emitConstant(*fact.low), value, message);
+      if (fact.kind == FactKind::range && fact.high)
+        code_.emit(Opcode::checkLessEqual, value, dims_.emitConstant(*fact.high), message);
+      if (fact.kind == FactKind::multipleOf) {
+        const int32_t rest = dims_.newScalar();
+        code_.emit(Opcode::mod, rest, value, dims_.emitConstant(fact.multiple));
+        code_.emit(Opcode::checkEqual, rest, dims_.emitConstant(0), message);
+      }
+    }
+  }
+  return {};
+}
+
+// --- the walk
+
+Status FunctionLowering::lower(const Function& function, Entry entry) {
+  nextObject_ = static_cast<int32_t>(function.parameters.size());
+  DYN_CHECK(bindParameters(function, entry));
+  Body body{&function, 0, true};
+  tasks_.push_back([this, &function]() -> Status {
+    if (ended_) return {};
+    DYN_TRY(std::vector<int32_t> results, objectsOf(function.results));
+    code_.emit(Opcode::ret, List(results));
+    return {};
+  });
+  tasks_.push_back([this, body] { return run(body); });
+  while (!tasks_.empty()) {
+    Task task = std::move(tasks_.back());
+    tasks_.pop_back();
+    DYN_CHECK(task());
+  }
+  vm::Function& out = program_.program().functions[program_.functionIndex(function.name)];
+  out.parameterCount = static_cast<uint32_t>(function.parameters.size());
+  out.resultCount = static_cast<uint32_t>(function.results.size());
+  out.objectCount = static_cast<uint32_t>(nextObject_);
+  out.scalarCount = static_cast<uint32_t>(dims_.scalarCount());
+  const vm::Status finished = code_.finish(out);
+  if (!finished.ok())
+    return makeError(DiagnosticId::internalError,
+                     "bytecode of @" + function.name + ": " + finished.message);
+  return {};
+}
+
+Status FunctionLowering::run(Body body) {
+  while (body.next < body.function->ops.size() && !ended_) {
+    const Op& op = *body.function->ops[body.next++];
+    setPlace(op.place);
+    for (const ValueDef& r : op.results) types_[r.id] = r.type;
+    const size_t before = tasks_.size();
+    Status status = lowerOp(op, body);
+    if (!status.ok()) return status.takeError().at(op.place);
+    if (tasks_.size() != before) {
+      // The operation pushed its regions: the rest of this body comes after them.
+      tasks_.insert(tasks_.begin() + static_cast<std::ptrdiff_t>(before), [this, body] { return run(body); });
+      return {};
+    }
+  }
+  return {};
+}
+
+void FunctionLowering::pushRegion(const Function& region, bool tail, Task finish) {
+  tasks_.push_back([this, finish = std::move(finish)]() -> Status {
+    DYN_CHECK(finish());
+    dims_.popScope();
+    return {};
+  });
+  tasks_.push_back([this, &region, tail] { return run(Body{&region, 0, tail}); });
+}
+
+bool FunctionLowering::isTail(const Op& op, const Body& body) const {
+  if (!body.tail || op.results.size() != body.function->results.size()) return false;
+  for (size_t i = 0; i < op.results.size(); ++i)
+    if (op.results[i].id != body.function->results[i]) return false;
+  return std::all_of(body.function->ops.begin() + static_cast<std::ptrdiff_t>(body.next),
+                     body.function->ops.end(), [](const Op* later) { return later->def == &ops::killOp; });
+}
+
+Status FunctionLowering::lowerOp(const Op& op, Body& body) {
+  if (op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp) {
+    lazy_[op.results[0].id] = Lazy{&op, -1};
+    return {};
+  }
+  if (op.def == &ops::allocOp) return lowerAlloc(op, body);
+  if (op.def == &ops::arenaOp) {
+    DYN_TRY(int32_t bytes, dims_.emit(op.results[0].type.dims()[0]));
+    code_.emit(Opcode::allocStorage, define(op.results[0].id), bytes, 0);
+    return {};
+  }
+  if (op.def == &ops::killOp) {
+    auto it = objects_.find(op.operands[0]);
+    if (it == objects_.end() || borrowed_.count(op.operands[0])) return {};
+    code_.emit(Opcode::kill, it->second);
+    freeObjects_.push_back(it->second);
+    objects_.erase(it);
+    return {};
+  }
+  if (op.def == &ops::intoOp) return lowerInto(op);
+  if (op.def == &ops::checkOp) return lowerCheck(op);
+  if (op.def == &ops::bind_dimsOp) {
+    const Shape symbols = op.attributes.dims("dims");
+    const std::vector<int64_t> elements = op.attributes.integers("elements");
+    for (size_t i = 0; i < symbols.size(); ++i) {
+      if (!symbols[i].isSymbol() || dims_.bound(symbols[i].symbol())) continue;
+      DYN_TRY(int32_t scalar, element(op.operands[0], elements.at(i)));
+      dims_.bind(symbols[i].symbol(), scalar);
+    }
+    return {};
+  }
+  if (op.def == &ops::ifOp) return lowerIf(op, body);
+  if (op.def == &ops::loopOp) return lowerLoop(op, body);
+  if (op.def == &ops::matchOp) return lowerMatch(op, body);
+  if (op.def == &ops::callOp || op.def == &ops::invokeOp) return lowerCall(op, body);
+  if (op.def == &ops::reshapeOp || op.def == &ops::squeezeOp || op.def == &ops::unsqueezeOp ||
+      op.def == &ops::identityOp)
+    return lowerView(op);
+  if (op.def->lowering == LoweringKind::structural) return lowerStructure(op);
+  if (op.def == &ops::pack_bOp && constant(op.operands[0])) {
+    // Done once, when the module is loaded.
+    code_.emit(Opcode::loadGlobal, define(op.results[0].id),
+               program_.packedGlobal(*constant(op.operands[0]), op.attributes.integer("transpose") != 0,
+                                     module_.context->valueName(op.operands[0])));
+    return {};
+  }
+  if (op.def->lowering == LoweringKind::builtin) {
+    std::vector<int32_t> destinations;
+    for (const ValueDef& r : op.results) destinations.push_back(define(r.id));
+    DYN_CHECK(lowerBuiltin(op, op.operands, destinations, false));
+    for (size_t i = 0; i < op.results.size(); ++i)
+      DYN_CHECK(bindFromObject(op.results[i].type, destinations[i]));
+    return {};
+  }
+  return makeError(DiagnosticId::unsupportedOp, "unsupported: " + std::string(op.def->name) +
+                                                    " has no lowering: " + std::string(op.def->lowerNote));
+}
+
+// --- memory and kernels
+
+const Op* FunctionLowering::writerOf(const Body& body, ValueId destination) const {
+  for (size_t i = body.next; i < body.function->ops.size(); ++i) {
+    const Op* op = body.function->ops[i];
+    if (op->def == &ops::intoOp &&
+        std::find(op->operands.begin(), op->operands.end(), destination) != op->operands.end())
+      return op;
+  }
+  return nullptr;
+}
+
+Status FunctionLowering::lowerAlloc(const Op& op, const Body& body) {
+  const ValueDef& result = op.results[0];
+  bool bound = true;
+  for (SymbolId s : symbolsOf(result.type)) bound &= dims_.bound(s);
+  if (!bound) {
+    // The size depends on values: the rule of the operation that will write here computes it from its operands.
+    const Op* into = writerOf(body, result.id);
+    if (!into) return makeError(DiagnosticId::internalError, "an alloc that nothing writes");
+    std::unordered_map<ValueId, ValueId> outer;
+    const Function& kernel = *into->regions[0];
+    for (size_t i = 0; i < kernel.parameters.size(); ++i) outer[kernel.parameters[i].id] = into->operands[i];
+    for (const Op* inner : kernel.ops) {
+      for (const ValueDef& r : inner->results) types_[r.id] = r.type;
+      DYN_CHECK(bindFromRule(*inner, outer));
+    }
+  }
+  DYN_TRY(std::vector<int32_t> shape, shapeRegisters(result.type.dims()));
+  const int32_t dtype = static_cast<int32_t>(result.type.dtype());
+  if (op.operands.empty()) {
+    code_.emit(Opcode::newTensor, define(result.id), dtype, 0, List(shape));
+    return {};
+  }
+  DYN_TRY(int32_t arena, object(op.operands[0]));
+  DYN_TRY(int32_t offset, dims_.emit(op.attributes.dims("offset").at(0)));
+  code_.emit(Opcode::allocTensor, define(result.id), arena, offset, dtype, List(shape));
+  return {};
+}
+
+Status FunctionLowering::lowerView(const Op& op) {
+  DYN_CHECK(ensureBound(op));
+  DYN_TRY(int32_t from, object(op.operands[0]));
+  const Type type = op.results[0].type;
+  if (!type.isTensor()) {
+    code_.emit(Opcode::moveObject, define(op.results[0].id), from);
+    return {};
+  }
+  DYN_TRY(std::vector<int32_t> shape, shapeRegisters(type.dims()));
+  code_.emit(Opcode::reshapeTensor, define(op.results[0].id), from, List(shape));
+  return {};
+}
+
+Status FunctionLowering::lowerCheck(const Op& op) {
+  const Dim lhs = op.attributes.dims("lhs").at(0), rhs = op.attributes.dims("rhs").at(0);
+  const std::string relation = op.attributes.string("relation");
+  DYN_TRY(int32_t a, dims_.emit(lhs));
+  DYN_TRY(int32_t b, dims_.emit(rhs));
+  const std::string sign = relation == "eq"   ? " must equal "
+                           : relation == "le" ? " must be at most "
+                                              : " must equal, or be 1 beside, ";
+  const int32_t message =
+      program_.string(op.attributes.string("what") + ": " + lhs.toString() + sign + rhs.toString());
+  if (relation == "eq") {
+    code_.emit(Opcode::checkEqual, a, b, message);
+  } else if (relation == "le") {
+    code_.emit(Opcode::checkLessEqual, a, b, message);
+  } else {
+    // broadcast: lhs is 1 or rhs
+    const int32_t one = dims_.emitConstant(1), isOne = dims_.newScalar();
+    code_.emit(Opcode::equal, isOne, a, one);
+    const Label fine = code_.newLabel();
+    code_.emit(Opcode::jumpIf, isOne, fine);
+    code_.emit(Opcode::checkEqual, a, b, message);
+    code_.bind(fine);
+  }
+  return {};
+}
+
+Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> operands,
+                                      std::span<const int32_t> destinations, bool into) {
+  std::vector<int32_t> numbers;
+  std::vector<Dim> scalarDims;
+  std::vector<Type> operandTypes;
+  for (ValueId v : operands) operandTypes.push_back(v == kNoValue ? Type() : types_.at(v));
+  if (op.def->builtinArguments)
+    DYN_CHECK(op.def->builtinArguments(op, operandTypes, &numbers, &scalarDims));
+  if (op.def->builtinOperands >= 0)
+    operands = operands.first(std::min(operands.size(), static_cast<size_t>(op.def->builtinOperands)));
+  std::vector<int32_t> arguments, scalars;
+  for (ValueId v : operands) {
+    if (v == kNoValue) {
+      // An absent optional is an empty register.
+      const int32_t empty = nextObject_++;
+      arguments.push_back(empty);
+      continue;
+    }
+    DYN_TRY(int32_t o, object(v));
+    arguments.push_back(o);
+  }
+  for (Dim d : scalarDims) {
+    DYN_TRY(int32_t s, dims_.emit(d));
+    scalars.push_back(s);
+  }
+  const std::vector<int32_t> results(destinations.begin(), destinations.end());
+  code_.emit(into ? Opcode::callBuiltinInto : Opcode::callBuiltin, program_.builtin(op.def->builtin),
+             List(results), List(arguments), List(scalars), List(numbers));
+  return {};
+}
+
+Status FunctionLowering::lowerInto(const Op& op) {
+  const size_t outputs = static_cast<size_t>(op.attributes.integer("outputs"));
+  const std::span<const ValueId> all(op.operands);
+  const std::span<const ValueId> inputs = all.first(all.size() - outputs), results = all.last(outputs);
+  const std::string kind = op.attributes.string("kind");
+  const Function& body = *op.regions[0];
+  if (kind == "contraction") return lowerContraction(op);
+  if (kind == "loop") return lowerKernel(op, body, inputs, results);
+  // One builtin: its operands are the region's parameters, left-out ones stay left out.
+  const Op& inner = *body.ops.at(0);
+  std::unordered_map<ValueId, ValueId> outer;
+  for (size_t i = 0; i < body.parameters.size(); ++i) outer[body.parameters[i].id] = inputs[i];
+  std::vector<ValueId> operands;
+  for (ValueId v : inner.operands) operands.push_back(v == kNoValue ? kNoValue : outer.at(v));
+  DYN_TRY(std::vector<int32_t> destinations, objectsOf(results));
+  return lowerBuiltin(inner, operands, destinations, true);
+}
+
+// --- structures and calls
+
+Status FunctionLowering::lowerStructure(const Op& op) {
+  const std::string_view name = op.def->name;
+  const auto operandObjects = [&]() { return objectsOf(op.operands); };
+  if (name == "shape" || name == "size") {
+    const Type type = op.results[0].type;
+    Shape dims;
+    const Shape& from = typeOf(op.operands[0]).dims();
+    const int64_t rank = static_cast<int64_t>(from.size());
+    if (name == "size") {
+      dims = {elementCount(module_.context->dims(), from)};
+    } else {
+      auto clamp = [&](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + rank : v, 0, rank); };
+      const int64_t start = clamp(op.attributes.integer("start", 0));
+      const int64_t end = op.attributes.has("end") ? clamp(op.attributes.integer("end")) : rank;
+      for (int64_t i = start; i < end; ++i) dims.push_back(from[static_cast<size_t>(i)]);
+    }
+    DYN_TRY(std::vector<int32_t> scalars, shapeRegisters(dims));
+    const int32_t result = define(op.results[0].id);
+    if (type.rank() == 0)
+      code_.emit(Opcode::fromScalar, result, static_cast<int32_t>(type.dtype()), scalars.at(0));
+    else
+      code_.emit(Opcode::fromScalars, result, static_cast<int32_t>(type.dtype()), List(scalars));
+    return {};
+  }
+  if (name == "tuple" || name == "construct") {
+    DYN_TRY(std::vector<int32_t> fields, operandObjects());
+    int32_t tag = 0;
+    if (name == "construct") {
+      const DataType* data = module_.findData(op.results[0].type.dataName());
+      if (!data) return makeError(DiagnosticId::internalError, "undeclared data type");
+      const std::string constructor = op.attributes.string("constructor");
+      for (size_t i = 0; i < data->constructors.size(); ++i)
+        if (data->constructors[i].name == constructor) tag = static_cast<int32_t>(i);
+    }
+    code_.emit(Opcode::makeTuple, define(op.results[0].id), tag, List(fields));
+    return {};
+  }
+  if (name == "optional_some" || name == "optional_none") {
+    DYN_TRY(std::vector<int32_t> fields, operandObjects());
+    code_.emit(Opcode::makeTuple, define(op.results[0].id), name == "optional_some" ? 1 : 0, List(fields));
+    return {};
+  }
+  if (name == "tuple_get" || name == "optional_get") {
+    DYN_TRY(int32_t from, object(op.operands[0]));
+    const int32_t result = define(op.results[0].id);
+    code_.emit(Opcode::getField, result, from,
+               static_cast<int32_t>(name == "tuple_get" ? op.attributes.integer("index") : 0));
+    return bindFromObject(op.results[0].type, result);
+  }
+  if (name == "optional_has") {
+    DYN_TRY(int32_t from, object(op.operands[0]));
+    const int32_t tag = dims_.newScalar();
+    code_.emit(Opcode::getTag, tag, from);
+    code_.emit(Opcode::fromScalar, define(op.results[0].id), static_cast<int32_t>(Dtype::boolean), tag);
+    return {};
+  }
+  if (name == "list") {
+    DYN_TRY(std::vector<int32_t> items, operandObjects());
+    code_.emit(Opcode::makeList, define(op.results[0].id), List(items));
+    return {};
+  }
+  if (name == "list_length") {
+    DYN_TRY(int32_t from, object(op.operands[0]));
+    const int32_t length = dims_.newScalar();
+    code_.emit(Opcode::listLength, length, from);
+    code_.emit(Opcode::fromScalar, define(op.results[0].id), static_cast<int32_t>(Dtype::i64), length);
+    return {};
+  }
+  if (name == "list_at" || name == "list_erase") {
+    DYN_TRY(int32_t from, object(op.operands[0]));
+    int32_t position;
+    if (op.operands.size() > 1 && op.operands[1] != kNoValue) {
+      DYN_TRY(position, element(op.operands[1], 0));
+    } else {
+      position = dims_.emitConstant(-1);
+    }
+    const int32_t result = define(op.results[0].id);
+    code_.emit(name == "list_at" ? Opcode::listAt : Opcode::listErase, result, from, position);
+    return bindFromObject(op.results[0].type, result);
+  }
+  if (name == "list_insert" || name == "list_append") {
+    DYN_TRY(int32_t from, object(op.operands[0]));
+    DYN_TRY(int32_t item, object(op.operands[1]));
+    const int32_t length = dims_.newScalar();
+    code_.emit(Opcode::listLength, length, from);
+    int32_t position = length;
+    if (op.operands.size() > 2 && op.operands[2] != kNoValue) {
+      DYN_TRY(int32_t wanted, element(op.operands[2], 0));
+      // Negative positions count from the end.
+      position = dims_.newScalar();
+      const int32_t negative = dims_.newScalar(), zero = dims_.emitConstant(0);
+      code_.emit(Opcode::move, position, wanted);
+      code_.emit(Opcode::less, negative, wanted, zero);
+      const Label positive = code_.newLabel();
+      code_.emit(Opcode::jumpIfNot, negative, positive);
+      code_.emit(Opcode::add, position, wanted, length);
+      code_.bind(positive);
+    }
+    code_.emit(Opcode::listInsert, define(op.results[0].id), from, item, position);
+    return {};
+  }
+  if (name == "closure") {
+    DYN_TRY(std::vector<int32_t> captures, operandObjects());
+    const int32_t callee = program_.functionIndex(op.attributes.string("callee"));
+    code_.emit(Opcode::makeClosure, define(op.results[0].id), callee, List(captures));
+    return {};
+  }
+  return makeError(DiagnosticId::unsupportedOp,
+                   "unsupported: no lowering for the structural operator '" + std::string(name) + "'");
+}
+
+Status FunctionLowering::lowerCall(const Op& op, Body& body) {
+  const bool direct = op.def == &ops::callOp;
+  std::span<const ValueId> arguments(op.operands);
+  int32_t closure = -1;
+  if (!direct) {
+    DYN_TRY(closure, object(op.operands[0]));
+    arguments = arguments.subspan(1);
+  }
+  DYN_TRY(std::vector<int32_t> objects, objectsOf(arguments));
+  if (direct) {
+    const int32_t callee = program_.functionIndex(op.attributes.string("callee"));
+    if (callee < 0)
+      return makeError(DiagnosticId::textName, "unknown function @" + op.attributes.string("callee"));
+    if (isTail(op, body)) {
+      code_.emit(Opcode::tailInvoke, callee, List(objects));
+      ended_ = true;
+      return {};
+    }
+    std::vector<int32_t> results;
+    for (const ValueDef& r : op.results) results.push_back(define(r.id));
+    code_.emit(Opcode::invoke, List(results), callee, List(objects));
+  } else {
+    std::vector<int32_t> results;
+    for (const ValueDef& r : op.results) results.push_back(define(r.id));
+    code_.emit(Opcode::invokeClosure, List(results), closure, List(objects));
+  }
+  for (const ValueDef& r : op.results) DYN_CHECK(bindFromObject(r.type, objects_.at(r.id)));
+  return {};
+}
+
+}  // namespace dyn

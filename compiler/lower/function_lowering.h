@@ -1,0 +1,112 @@
+// FunctionLowering: one function of the placed graph IR to bytecode.
+//
+// Bodies of if, loop and match are lowered in place, as jumps, so they share the function's registers. Nesting is worked off with an explicit stack of
+// tasks, never by recursion. Dims live in scalar registers (DimEmitter); tensors whose contents are known (constants, shapes) are made only where
+// something reads their bytes.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "compiler/ir/op_def.h"
+#include "compiler/lower/dim_emitter.h"
+#include "compiler/lower/program_builder.h"
+
+namespace dyn {
+
+class FunctionLowering {
+ public:
+  FunctionLowering(const Module& module, ProgramBuilder& program)
+      : module_(module), program_(program), dims_(code_) {}
+
+  enum class Entry : uint8_t { main, internal };
+  // Fills the program's function of that name.
+  Status lower(const Function& function, Entry entry);
+
+  // --- used by the shape program and by the parts that lower one kind of operation
+  vm::CodeWriter& code() { return code_; }
+  DimEmitter& dims() { return dims_; }
+  const Module& module() const { return module_; }
+  ProgramBuilder& program() { return program_; }
+  Type typeOf(ValueId value) const { return types_.at(value); }
+  // The object register of a value; makes the tensor first when only its contents are known.
+  Result<int32_t> object(ValueId value);
+  // A scalar register with element `index` of an integer or bool value: from its contents when known, else read from memory.
+  Result<int32_t> element(ValueId value, int64_t index);
+  // Contents of a value when known (constants, dims_value).
+  std::optional<Contents> contents(ValueId value) const;
+  const HostTensor* constant(ValueId value) const;
+
+ private:
+  using Task = std::function<Status()>;
+  // What is known of a value besides its register.
+  struct Lazy {
+    const Op* op = nullptr;  // constant or dims_value
+    int32_t scalar = -1;     // a rank-0 i64 that lives in a scalar register (loop counters)
+  };
+  // Where the operations of a function or region are, and whether its end is the function's own end.
+  struct Body {
+    const Function* function = nullptr;
+    size_t next = 0;
+    bool tail = false;
+  };
+
+  Status bindParameters(const Function& function, Entry entry);
+  // Binds the still unbound symbols of a type to the dims of the tensor in `object`.
+  Status bindFromObject(Type type, int32_t object);
+  // Binds the unbound symbols of an operation's results by running its shape rule over its operands' values.
+  Status bindFromRule(const Op& op, const std::unordered_map<ValueId, ValueId>& outer);
+  Status ensureBound(const Op& op);
+  const Op* writerOf(const Body& body, ValueId destination) const;
+
+  Status run(Body body);
+  Status lowerOp(const Op& op, Body& body);
+  Status lowerAlloc(const Op& op, const Body& body);
+  Status lowerInto(const Op& op);
+  Status lowerKernel(const Op& into, const Function& kernelBody, std::span<const ValueId> inputs,
+                     std::span<const ValueId> outputs);
+  Status lowerContraction(const Op& into);
+  // Builds the kernel of `body` and launches it. `outer` maps its parameters to values here; `given` values lie in the first destination.
+  Status launchGroup(const Function& body, const std::unordered_map<ValueId, ValueId>& outer, std::span<const ValueId> given,
+                     std::span<const int32_t> destinations, const std::string& description);
+  Status lowerBuiltin(const Op& op, std::span<const ValueId> operands, std::span<const int32_t> destinations,
+                      bool into);
+  Status lowerView(const Op& op);
+  Status lowerCheck(const Op& op);
+  Status lowerIf(const Op& op, Body& body);
+  Status lowerLoop(const Op& op, Body& body);
+  Status lowerMatch(const Op& op, Body& body);
+  Status lowerCall(const Op& op, Body& body);
+  Status lowerStructure(const Op& op);
+  // Pushes the tasks of one region: its parameters stand for `arguments`; `finish` runs after its last operation.
+  void pushRegion(const Function& region, bool tail, Task finish);
+  bool isTail(const Op& op, const Body& body) const;
+  void moveResult(ValueId from, int32_t to, const Function& region);
+
+  int32_t newObject();
+  int32_t define(ValueId value);
+  void alias(ValueId value, int32_t object) { objects_[value] = object; }
+  void setPlace(const SourcePlace& place);
+  Result<std::vector<int32_t>> shapeRegisters(const Shape& shape);
+  Result<std::vector<int32_t>> objectsOf(std::span<const ValueId> values);
+
+  const Module& module_;
+  ProgramBuilder& program_;
+  vm::CodeWriter code_;
+  DimEmitter dims_;
+  std::vector<Task> tasks_;  // a stack
+  int32_t nextObject_ = 0;
+  std::vector<int32_t> freeObjects_;
+  std::unordered_map<ValueId, int32_t> objects_;
+  std::unordered_map<ValueId, Lazy> lazy_;
+  std::unordered_map<ValueId, int32_t>
+      materialised_;  // constants made into objects outside all branches and loops
+  std::unordered_map<ValueId, Type> types_;
+  std::unordered_set<ValueId> borrowed_;  // parameters of regions: registers of the function around
+  bool ended_ = false;                    // the code position can not be reached (after a tail call)
+};
+
+}  // namespace dyn

@@ -1,0 +1,80 @@
+#include "compiler/ir/walk.h"
+#include "compiler/lower/function_lowering.h"
+
+namespace dyn {
+
+namespace {
+
+vm::ContractType contractOf(Type type) {
+  vm::ContractType contract;
+  switch (type.kind()) {
+    case TypeKind::tensor: {
+      contract.kind = vm::ContractKind::tensor;
+      contract.dtype = static_cast<uint8_t>(type.dtype());
+      for (Dim d : type.dims()) {
+        vm::ContractDim dim;
+        if (std::optional<int64_t> value = d.constant())
+          dim.value = *value;
+        else
+          dim.text = d.toString();
+        contract.dims.push_back(std::move(dim));
+      }
+      return contract;
+    }
+    case TypeKind::tuple: contract.kind = vm::ContractKind::tuple; break;
+    case TypeKind::list: contract.kind = vm::ContractKind::list; break;
+    case TypeKind::optional: contract.kind = vm::ContractKind::optional; break;
+    case TypeKind::function: contract.kind = vm::ContractKind::closure; return contract;
+    case TypeKind::data: contract.kind = vm::ContractKind::data; return contract;
+  }
+  for (Type element : type.elements()) contract.elements.push_back(contractOf(element));
+  return contract;
+}
+
+// Declared bounds of the symbols of an input become part of the contract.
+void addBounds(vm::ContractType& contract, Type type, const DimSolver& facts) {
+  if (!type.isTensor()) return;
+  for (int axis = 0; axis < type.rank(); ++axis) {
+    const Dim d = type.dims()[axis];
+    if (!d.isSymbol()) continue;
+    const Interval bounds = facts.interval(d);
+    vm::ContractDim& dim = contract.dims[static_cast<size_t>(axis)];
+    dim.low = std::max<int64_t>(0, bounds.low.value_or(0));
+    if (bounds.high) dim.high = *bounds.high;
+    for (const Fact& fact : facts.factsAbout(d.symbol()))
+      if (fact.kind == FactKind::multipleOf && fact.a == d) dim.multiple = fact.multiple;
+  }
+}
+
+std::string nameOf(const std::vector<std::string>& names, size_t index, const Module& module, ValueId value) {
+  return index < names.size() ? names[index] : module.context->valueName(value);
+}
+
+}  // namespace
+
+Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& options) {
+  LoweredModule lowered;
+  ProgramBuilder builder(lowered);
+  const Function* main = module.main();
+  if (!main) return makeError(DiagnosticId::invalidIr, "the module has no @main");
+  for (const Function* f : module.functions) builder.declareFunction(f->name);
+  for (const Function* f : module.functions) {
+    FunctionLowering lowering(module, builder);
+    DYN_CHECK(lowering.lower(*f, f == main ? FunctionLowering::Entry::main : FunctionLowering::Entry::internal));
+  }
+  DYN_CHECK(builder.finishInit());
+  vm::Program& program = lowered.program;
+  program.mainFunction = builder.functionIndex("main");
+  for (size_t i = 0; i < main->parameters.size(); ++i) {
+    const Parameter& p = main->parameters[i];
+    vm::ContractType type = contractOf(p.type);
+    addBounds(type, p.type, module.context->facts());
+    program.inputs.push_back({nameOf(options.inputNames, i, module, p.id), std::move(type)});
+  }
+  for (size_t i = 0; i < main->results.size(); ++i)
+    program.outputs.push_back({nameOf(options.outputNames, i, module, main->results[i]), contractOf(main->resultTypes[i])});
+  program.metadata = {{"producer", "dyn"}};
+  return lowered;
+}
+
+}  // namespace dyn

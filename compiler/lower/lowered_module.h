@@ -1,0 +1,28 @@
+// LoweredModule: what lowering produces: bytecode, the kernels it launches, the constants it loads.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/module.h"
+#include "compiler/loop/kernel.h"
+#include "vm/isa/program.h"
+
+namespace dyn {
+
+struct LoweredModule {
+  vm::Program program;
+  std::vector<loop::Kernel> kernels;  // program.kernels[i] is the row of kernels[i]
+  std::vector<HostTensor> constants;  // program.constants[i] describes constants[i]
+};
+
+struct LowerOptions {
+  std::vector<std::string> inputNames, outputNames;  // of main; empty: value names
+};
+
+// Lowers a placed module. Errors: unsupportedOp for an operator without a lowering (named with its place), internalError when a dim cannot be
+// computed where it is needed.
+Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& options);
+
+}  // namespace dyn

@@ -1,0 +1,102 @@
+#include "compiler/lower/program_builder.h"
+
+#include "vm/isa/code_writer.h"
+
+namespace dyn {
+
+int32_t ProgramBuilder::string(const std::string& text) {
+  auto [it, fresh] = strings_.try_emplace(text, static_cast<int32_t>(out_.program.strings.size()));
+  if (fresh) out_.program.strings.push_back(text);
+  return it->second;
+}
+
+int32_t ProgramBuilder::constant(const HostTensor& tensor, const std::string& name) {
+  // Tensors that share bytes are one constant, when they are also seen with the same shape.
+  if (tensor.data()) {
+    auto it = constants_.find(tensor.data());
+    if (it != constants_.end() && out_.constants[it->second].shape() == tensor.shape() &&
+        out_.constants[it->second].dtype() == tensor.dtype())
+      return it->second;
+  }
+  const int32_t index = static_cast<int32_t>(out_.constants.size());
+  if (tensor.data()) constants_[tensor.data()] = index;
+  vm::ConstantRow row;
+  row.dtype = static_cast<uint8_t>(tensor.dtype());
+  row.shape = tensor.shape();
+  row.sizeBytes = static_cast<uint64_t>(tensor.sizeBytes());
+  row.name = name;
+  // Offsets are those of a constant section in this order, each entry aligned to 64 bytes.
+  if (!out_.program.constants.empty()) {
+    const vm::ConstantRow& last = out_.program.constants.back();
+    row.offset = (last.offset + last.sizeBytes + 63) / 64 * 64;
+  }
+  out_.program.constants.push_back(std::move(row));
+  out_.constants.push_back(tensor);
+  return index;
+}
+
+int32_t ProgramBuilder::builtin(std::string_view name) {
+  auto [it, fresh] =
+      builtins_.try_emplace(std::string(name), static_cast<int32_t>(out_.program.builtins.size()));
+  if (fresh) out_.program.builtins.emplace_back(name);
+  return it->second;
+}
+
+int32_t ProgramBuilder::kernel(loop::Kernel kernel) {
+  const std::string base = kernel.name;
+  kernel.name = "kernel";
+  auto [it, fresh] = kernels_.try_emplace(loop::print(kernel), static_cast<int32_t>(out_.kernels.size()));
+  if (!fresh) return it->second;
+  const int repeat = kernelNames_[base]++;
+  kernel.name = repeat == 0 ? base : base + "." + std::to_string(repeat);
+  vm::KernelRow row;
+  row.name = kernel.name;
+  row.symbol = "dyn_kernel_" + std::to_string(out_.kernels.size());
+  row.bufferCount = static_cast<uint32_t>(kernel.buffers.size());
+  for (const loop::Buffer* buffer : kernel.buffers)
+    row.outputCount += buffer->role == loop::BufferRole::output;
+  row.scalarCount = static_cast<uint32_t>(kernel.scalars.size());
+  row.description = kernel.description;
+  out_.program.kernels.push_back(std::move(row));
+  out_.kernels.push_back(std::move(kernel));
+  return it->second;
+}
+
+int32_t ProgramBuilder::packedGlobal(const HostTensor& matrix, bool transposed, const std::string& name) {
+  auto [it, fresh] = packed_.try_emplace({constant(matrix, name), transposed}, static_cast<int32_t>(out_.program.globalCount));
+  if (fresh) ++out_.program.globalCount;
+  return it->second;
+}
+
+Status ProgramBuilder::finishInit() {
+  if (packed_.empty()) return {};
+  using vm::List;
+  using vm::Opcode;
+  vm::CodeWriter code;
+  for (const auto& [key, global] : packed_) {
+    code.emit(Opcode::loadConstant, 0, key.first);
+    code.emit(Opcode::callBuiltin, builtin("gemmpack"), List{1}, List{0}, List(), List{key.second ? 1 : 0});
+    code.emit(Opcode::storeGlobal, 1, global);
+  }
+  code.emit(Opcode::ret, List());
+  out_.program.initFunction = static_cast<int32_t>(out_.program.functions.size());
+  declareFunction("init");
+  vm::Function& init = out_.program.functions.back();
+  init.objectCount = 2;
+  const vm::Status finished = code.finish(init);
+  if (!finished.ok()) return makeError(DiagnosticId::internalError, "bytecode of @init: " + finished.message);
+  return {};
+}
+
+void ProgramBuilder::declareFunction(const std::string& name) {
+  functions_[name] = static_cast<int32_t>(out_.program.functions.size());
+  out_.program.functions.emplace_back();
+  out_.program.functions.back().name = name;
+}
+
+int32_t ProgramBuilder::functionIndex(const std::string& name) const {
+  auto it = functions_.find(name);
+  return it == functions_.end() ? -1 : it->second;
+}
+
+}  // namespace dyn

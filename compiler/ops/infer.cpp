@@ -1,0 +1,410 @@
+#include "compiler/ops/infer.h"
+
+#include <algorithm>
+
+#include "compiler/ops/infer_driver.h"
+#include "compiler/ops/infer_functions.h"
+#include "compiler/ops/op_rules.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/ops/type_zip.h"
+
+namespace dyn {
+
+InferDriver::InferDriver(const Module& module, IrContext& ir, int64_t maxSteps)
+    : module_(module), ir_(ir), solver_(ir.dims()), stepsLeft_(maxSteps), types_(ir.valueCount()) {
+  // What rests on a check of an earlier inference is learnt anew from the check itself: the module at hand may not have it.
+  for (const Fact& fact : ir.facts().facts()) {
+    if (fact.reason.text.rfind(kCheckReason, 0) != 0) (void)addFact(&solver_, fact);
+  }
+  baseFacts_ = solver_.facts().size();
+}
+
+Status InferDriver::publishFacts() {
+  const std::vector<Fact>& facts = solver_.facts();
+  for (size_t i = baseFacts_; i < facts.size(); ++i) {
+    Status added = addFact(&ir_.facts(), facts[i]);
+    if (!added.ok()) return added.takeError();
+  }
+  return {};
+}
+
+InferredModule InferDriver::takeResult() {
+  InferredModule result;
+  result.module = std::move(module_);
+  result.checksInserted = checksInserted_;
+  result.contents = std::move(contents_);
+  result.warnings = std::move(warnings_);
+  return result;
+}
+
+void InferDriver::OpState::restart() {
+  freshUsed = 0;
+  results.clear();
+  contents.clear();
+  pending.reset();
+}
+
+void InferDriver::expectResults(int region, std::vector<Type> expected) {
+  stack_.back().state.expected[region] = std::move(expected);
+}
+
+void InferDriver::setValue(ValueId id, Type type) {
+  if (id >= types_.size()) types_.resize(static_cast<size_t>(id) + 1);
+  types_[id] = type;
+  contents_.erase(id);
+  constants_.erase(id);
+}
+
+void InferDriver::defineSymbols(Dim dim) {
+  for (SymbolId symbol : symbolsOf(dim)) {
+    if (symbol >= inScope_.size()) inScope_.resize(static_cast<size_t>(symbol) + 1, 0);
+    if (inScope_[symbol]) continue;
+    inScope_[symbol] = 1;
+    scopeLog_.push_back(symbol);
+  }
+}
+
+// Symbols of tensors that stand for one value; elements of lists have sizes of their own.
+void InferDriver::define(Type type) {
+  if (symbolsOf(type).empty()) return;
+  (void)mapDims(ir_, type, [&](Dim d, const TypePath& path) {
+    if (!path.nested) defineSymbols(d);
+    return d;
+  });
+}
+
+Status InferDriver::enter(const Function* function, std::span<const Type> types, bool isRegion) {
+  if (types.size() != function->parameters.size()) {
+    return makeError(DiagnosticId::badOperands,
+                     "@" + function->name + " has " + std::to_string(function->parameters.size()) +
+                         " parameters, not the " + std::to_string(types.size()) + " demanded here",
+                     function->place);
+  }
+  const Frame* owner = isRegion ? &stack_.back() : nullptr;
+  const size_t captures = isRegion ? static_cast<size_t>(captureCount(*op_)) : 0;
+  Frame frame;
+  frame.source = function;
+  frame.isRegion = isRegion;
+  frame.solverMark = solver_.mark();
+  frame.scopeMark = scopeLog_.size();
+  frame.demandMark = demandLog_.size();
+  (void)owner;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const Parameter& parameter = function->parameters[i];
+    if (!types[i]) {
+      return makeError(DiagnosticId::invalidIr,
+                       "parameter " + std::to_string(i) + " of @" + function->name + " has no type",
+                       function->place);
+    }
+    setValue(parameter.id, types[i]);
+    define(types[i]);
+    frame.parameters.push_back({parameter.id, types[i]});
+    frame.changed = frame.changed || types[i] != parameter.type;
+    const size_t fromEnd = types.size() - i;
+    if (fromEnd <= captures) {
+      const ValueId source = op_->operands[op_->operands.size() - fromEnd];
+      if (auto known = contents_.find(source); known != contents_.end()) {
+        Contents copy = known->second;
+        contents_[parameter.id] = std::move(copy);
+      }
+      if (auto known = constants_.find(source); known != constants_.end()) {
+        const HostTensor* tensor = known->second;
+        constants_[parameter.id] = tensor;
+      }
+    }
+  }
+  stack_.push_back(std::move(frame));
+  return {};
+}
+
+Status InferDriver::inferFunction(const Function* function) {
+  std::vector<Type> types;
+  for (const Parameter& parameter : function->parameters) types.push_back(parameter.type);
+  finished_ = nullptr;
+  DYN_CHECK(enter(function, types, false));
+  while (!stack_.empty()) {
+    if (stack_.back().next == stack_.back().source->ops.size()) {
+      DYN_CHECK(finishFrame());
+    } else {
+      DYN_CHECK(step());
+    }
+  }
+  for (const Function*& listed : module_.functions) {
+    if (listed == function) listed = finished_;
+  }
+  return {};
+}
+
+Status InferDriver::step() {
+  Frame& frame = stack_.back();
+  const Op* source = frame.source->ops[frame.next];
+  op_ = source;
+  if (--stepsLeft_ < 0) {
+    return error(DiagnosticId::memoryLimit, "type inference took too many steps: loops are nested too deep");
+  }
+  if (!source->def || !source->def->infer) {
+    return error(DiagnosticId::unsupportedOp, "the operation has no type rule");
+  }
+  const int count = operandCount();
+  if (count < source->def->minOperands ||
+      (source->def->maxOperands >= 0 && count > source->def->maxOperands)) {
+    return error(DiagnosticId::badOperands, "it can not have " + std::to_string(count) + " operands");
+  }
+  for (int i = 0; i < count; ++i) {
+    if (hasOperand(i) && (operandId(i) >= types_.size() || !types_[operandId(i)])) {
+      return error(DiagnosticId::invalidIr, "operand " + std::to_string(i) + " (%" +
+                                                ir_.valueName(operandId(i)) +
+                                                ") is used before it is defined");
+    }
+    // A loop may leave out its trip count and its condition.
+    if (!hasOperand(i) && i < source->def->minOperands && source->def != &ops::loopOp) {
+      return error(DiagnosticId::badOperands, "operand " + std::to_string(i) + " is missing");
+    }
+  }
+  frame.state.restart();
+  Status inferred = source->def->infer(*this);
+  if (frame.state.pending) {
+    const RegionCall& pending = *frame.state.pending;
+    if (pending.region < 0 || static_cast<size_t>(pending.region) >= source->regions.size()) {
+      return error(DiagnosticId::invalidIr, "a body is missing");
+    }
+    const std::vector<Type> types = pending.parameters;
+    return enter(source->regions[static_cast<size_t>(pending.region)], types, true);
+  }
+  if (!inferred.ok()) {
+    Error wrong = inferred.takeError();
+    if (wrong.diagnostic.op.empty()) wrong.diagnostic.op = source->def->name;
+    return std::move(wrong).at(source->place);
+  }
+  return finishOp(frame, source);
+}
+
+Result<Dim> InferDriver::meetDim(OpState& state, Dim inferred, Dim annotated, std::string_view what,
+                                 const SourcePlace& place) {
+  for (const auto& [symbol, alias] : state.aliases) {
+    if (inferred.isSymbol() && inferred.symbol() == symbol) inferred = alias;
+  }
+  if (inferred == annotated) return inferred;
+  const Reason named{"annotation of " + std::string(what), place};
+  if (annotated.isSymbol() && !inScope(annotated)) {
+    const bool isFresh = inferred.isSymbol() &&
+                         std::find(state.fresh.begin(), state.fresh.end(), inferred) != state.fresh.end();
+    if (isFresh) {
+      DYN_CHECK(solver_.addEqual(inferred, annotated, named));
+      state.aliases.emplace_back(inferred.symbol(), annotated);
+      return annotated;
+    }
+    if (ir_.dims().isAnonymous(annotated.symbol())) return inferred;
+    if (solver_.factsAbout(annotated.symbol()).empty()) {
+      DYN_CHECK(solver_.addEqual(annotated, inferred, named));
+      return annotated;
+    }
+  } else if (!inScope(annotated)) {
+    Diagnostic warning;
+    warning.id = DiagnosticId::warning;
+    warning.severity = Severity::warning;
+    warning.message = "the annotation " + annotated.toString() + " of " + std::string(what) +
+                      " uses a dim that is not known here; it is left out";
+    warning.place = place;
+    warnings_.push_back(std::move(warning));
+    return inferred;
+  }
+  switch (solver_.equal(inferred, annotated)) {
+    case Answer::yes:
+      return inferred;
+    case Answer::no:
+      return makeError(DiagnosticId::shapeMismatch,
+                       std::string(what) + ": " + inferred.toString() + " vs " + annotated.toString(), place);
+    case Answer::unknown:
+      break;
+  }
+  const Dim a = solver_.canonical(inferred), b = solver_.canonical(annotated);
+  if (demanded('=', a, b) || demanded('=', b, a)) return inferred;
+  const Reason reason{std::string(kCheckReason) + std::string(what), place};
+  const Op* check = checkOp("eq", inferred, annotated, what, place);
+  remember('=', a, b);
+  if (inScope(inferred)) {
+    stack_.back().ops.push_back(check);
+    stack_.back().changed = true;
+    DYN_CHECK(solver_.addEqual(inferred, annotated, reason));
+  } else {
+    state.after.push_back({check, inferred, annotated, reason});
+  }
+  return inferred;
+}
+
+Result<Type> InferDriver::meetAnnotation(OpState& state, Type inferred, Type annotation,
+                                         std::string_view what, const SourcePlace& place) {
+  if (!annotation || annotation == inferred) return inferred;
+  Result<Type> met =
+      zipTypes(ir_, inferred, annotation, what, [&](Dim t, Dim a, const TypePath& path) -> Result<Dim> {
+        if (path.nested) {
+          // Elements of a list have sizes of their own: a `?` keeps its number.
+          const bool open = t.isSymbol() && a.isSymbol() && !inScope(t) && !inScope(a);
+          return open ? a : t;
+        }
+        return meetDim(state, t, a, std::string(what) + " " + path.text, place);
+      });
+  if (met.ok()) return met;
+  return met.takeError().at(place);
+}
+
+// Each dim in its representative form, as long as that has a value here.
+Type InferDriver::canonicalType(Type type) {
+  if (symbolsOf(type).empty()) return type;
+  return mapDims(ir_, type, [&](Dim d, const TypePath&) {
+    const Dim canonical = solver_.canonical(d);
+    if (canonical == d) return d;
+    return inScope(canonical) || !inScope(d) ? canonical : d;
+  });
+}
+
+Status InferDriver::finishOp(Frame& frame, const Op* source) {
+  OpState& state = frame.state;
+  if (state.results.size() != source->results.size()) {
+    return error(DiagnosticId::badOperands, "it gives " + std::to_string(state.results.size()) +
+                                                " results, not " + std::to_string(source->results.size()));
+  }
+  std::vector<const Function*> regions = source->regions;
+  for (const RegionCall& call : state.regionCalls) regions[static_cast<size_t>(call.region)] = call.function;
+  bool changed = regions != source->regions;
+  std::vector<ValueDef> results = source->results;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!state.results[i]) {
+      if (results[i].id == kNoValue) continue;
+      return error(DiagnosticId::internalError,
+                   "the type rule leaves result " + std::to_string(i) + " without a type");
+    }
+    const std::string what =
+        results[i].id == kNoValue ? "a result left out" : "%" + ir_.valueName(results[i].id);
+    DYN_TRY(Type met, meetAnnotation(state, state.results[i], results[i].type, what, source->place));
+    // A symbol the annotation introduces here stands for itself; everything else gets its representative.
+    met = mapDims(ir_, met, [&](Dim d, const TypePath&) { return d.isInvalid() ? Dim() : d; });
+    results[i].type = canonicalType(met);
+    changed = changed || results[i].type != source->results[i].type;
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].id == kNoValue) continue;
+    setValue(results[i].id, results[i].type);
+    define(results[i].type);
+  }
+  for (auto& [index, contents] : state.contents) {
+    if (static_cast<size_t>(index) >= results.size()) continue;
+    for (Dim& d : contents) {
+      if (!d) continue;
+      d = d.isInvalid() ? Dim() : solver_.canonical(d);
+      if (d && !inScope(d)) d = Dim();
+    }
+    contents_[results[static_cast<size_t>(index)].id] = std::move(contents);
+  }
+  if (const HostTensor* value = source->attributes.tensor("value");
+      value && source->def == &ops::constantOp && !results.empty()) {
+    constants_[results[0].id] = value;
+  }
+  const Op* made = source;
+  if (changed) {
+    Op copy = *source;
+    copy.results = std::move(results);
+    copy.regions = std::move(regions);
+    made = ir_.own(std::move(copy));
+  }
+  frame.ops.push_back(made);
+  for (const LateCheck& late : state.after) {
+    frame.ops.push_back(late.check);
+    DYN_CHECK(solver_.addEqual(late.a, late.b, late.reason));
+  }
+  frame.changed = frame.changed || made != source || !state.after.empty();
+  ++frame.next;
+  frame.state = OpState();
+  return {};
+}
+
+Status InferDriver::finishFrame() {
+  Frame& frame = stack_.back();
+  const Function* source = frame.source;
+  const bool isRegion = frame.isRegion;
+  std::vector<Type> expected(source->results.size());
+  if (isRegion) {
+    OpState& owner = stack_[stack_.size() - 2].state;
+    auto found = owner.expected.find(owner.pending->region);
+    if (found != owner.expected.end()) expected = found->second;
+  } else if (source->resultTypes.size() == source->results.size()) {
+    expected = source->resultTypes;
+  }
+  expected.resize(source->results.size());
+  std::vector<Type> types;
+  for (size_t i = 0; i < source->results.size(); ++i) {
+    const ValueId id = source->results[i];
+    if (id >= types_.size() || !types_[id]) {
+      return makeError(DiagnosticId::invalidIr,
+                       "result " + std::to_string(i) + " of @" + source->name + " is not defined",
+                       source->place);
+    }
+    const std::string what = "result " + std::to_string(i) + " of @" + source->name;
+    Result<Type> met = meetAnnotation(frame.state, types_[id], expected[i], what, source->place);
+    if (!met.ok()) {
+      Error wrong = met.takeError();
+      if (isRegion) {
+        wrong.diagnostic.notes.push_back(
+            "a dim that changes from one iteration to the next must be annotated `?`");
+      }
+      return wrong;
+    }
+    types.push_back(types_[id]);
+  }
+  const Function* made = source;
+  if (frame.changed || types != source->resultTypes) {
+    Function copy = *source;
+    copy.parameters = std::move(frame.parameters);
+    copy.ops = std::move(frame.ops);
+    copy.resultTypes = types;
+    made = ir_.own(std::move(copy));
+  }
+  if (isRegion) solver_.rollback(frame.solverMark);
+  while (scopeLog_.size() > frame.scopeMark) {
+    inScope_[scopeLog_.back()] = 0;
+    scopeLog_.pop_back();
+  }
+  while (isRegion && demandLog_.size() > frame.demandMark) {
+    demands_.erase(demandLog_.back());
+    demandLog_.pop_back();
+  }
+  stack_.pop_back();
+  if (!isRegion) {
+    finished_ = made;
+    return {};
+  }
+  OpState& owner = stack_.back().state;
+  RegionCall call = std::move(*owner.pending);
+  owner.pending.reset();
+  call.results = std::move(types);
+  call.function = made;
+  owner.regionCalls.push_back(std::move(call));
+  return {};
+}
+
+Result<InferredModule> inferTypes(const Module& module, const InferOptions& options) {
+  if (!module.context) return makeError(DiagnosticId::invalidIr, "the module has no context");
+  DYN_TRY(Module separated, separateSymbols(module));
+  DYN_TRY(std::vector<const Function*> order, calleesFirst(separated));
+  int64_t maxSteps = options.maxSteps;
+  if (maxSteps == 0) maxSteps = 10'000'000 + 100 * operationCount(separated);
+  InferDriver driver(separated, *module.context, maxSteps);
+  for (const Function* function : order) DYN_CHECK(driver.inferFunction(function));
+  DYN_CHECK(driver.publishFacts());
+  return driver.takeResult();
+}
+
+Status learnChecks(const Function& function, DimSolver* solver) {
+  for (const Op* op : function.ops) {
+    if (op->def != &ops::checkOp) continue;
+    const Dim a = op->attributes.dims("lhs").at(0), b = op->attributes.dims("rhs").at(0);
+    const Reason reason{std::string(kCheckReason) + op->attributes.string("what"), op->place};
+    const std::string relation = op->attributes.string("relation");
+    if (relation == "eq") DYN_CHECK(solver->addEqual(a, b, reason));
+    if (relation == "le") DYN_CHECK(solver->addRange(b - a, 0, std::nullopt, reason));
+  }
+  return {};
+}
+
+}  // namespace dyn

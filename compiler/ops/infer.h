@@ -1,0 +1,42 @@
+// Type inference: runs the rule of every operator over a module, fills in result types, and puts one explicit run-time check before the
+// operation that demanded what could not be proved.
+//
+//   fn @main(%a: Tensor[(n), f32], %b: Tensor[(m), f32], %w: Tensor[(n, 4), f32]) {
+//     %y = matmul(%b, %w)
+//   →
+//     check() {lhs = dims(m), relation = "eq", rhs = dims(n), what = "inner dims of matmul"}
+//     %y = matmul(%b, %w) : Tensor[(4), f32]
+//
+// - Typing is gradual: an annotation `?` accepts anything, a more precise annotation costs a check, or is an error when provably wrong.
+// - Symbols of a function's parameters are its own: where two functions use one name, the later gets `function.name`.
+// - A dim read from the elements of an integer tensor is bound by an explicit `bind_dims` before its first use.
+// - Facts of the main path go to IrContext::facts(); those of a branch or loop body hold only there (learnChecks gives them back).
+// - Inferring twice changes nothing: operations and functions that stay the same are shared with the module given.
+// Time is linear in the number of operations; loop bodies run until their carried types settle (each carried dim is widened at most once).
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/ir/op_def.h"
+
+namespace dyn {
+
+struct InferOptions {
+  int64_t maxSteps = 0;  // operations inferred, counting repeats; 0: 10 million plus 100 per operation
+};
+
+struct InferredModule {
+  Module module;
+  int checksInserted = 0;
+  // Known contents of small integer values (null Dim: that element is not known).
+  std::unordered_map<ValueId, Contents> contents;
+  std::vector<Diagnostic> warnings;
+};
+
+Result<InferredModule> inferTypes(const Module& module, const InferOptions& options = {});
+
+// The facts that the `check` operations of one function (not of its bodies) establish, told to the solver.
+Status learnChecks(const Function& function, DimSolver* solver);
+
+}  // namespace dyn

@@ -1,0 +1,20 @@
+// What inference needs to know of a module before it looks at a single operation.
+#pragma once
+
+#include <vector>
+
+#include "compiler/ir/module.h"
+
+namespace dyn {
+
+// Functions in an order where callees come before their callers; a cycle (recursion) is entered at the function listed first.
+Result<std::vector<const Function*>> calleesFirst(const Module& module);
+// Gives each function symbols of its own: a parameter symbol that an earlier function uses too becomes `function.symbol` in the later one.
+Result<Module> separateSymbols(const Module& module);
+int64_t operationCount(const Module& module);
+// Tells the solver a fact as another one knows it.
+Status addFact(DimSolver* solver, const Fact& fact);
+// All function bodies reachable from `function`: itself and its regions, outermost first.
+std::vector<const Function*> bodiesOf(const Function* function);
+
+}  // namespace dyn

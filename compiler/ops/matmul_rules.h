@@ -1,0 +1,39 @@
+// How the operands of a product of matrices go together: NumPy's rules for vectors and stacks of matrices, and transposed operands.
+#pragma once
+
+#include <vector>
+
+#include "compiler/ops/reduce_rules.h"
+
+namespace dyn {
+
+// Axes of one operand of matmul, seen as [batch..., rows, columns] after its transposition; -1: a vector has no such axis.
+struct MatrixView {
+  int rank = 0;
+  int rowAxis = -1, columnAxis = -1;
+  int batchRank() const { return rank > 2 ? rank - 2 : 0; }
+};
+enum class MatrixSide : uint8_t { left, right };
+// A vector is a row at the left, a column at the right.
+MatrixView matrixView(int rank, MatrixSide side, bool transposed);
+
+// [batch..., m, n] of a and b; the demand that inner dims agree is made. Ranks are at least 1.
+Result<Shape> matmulShape(InferContext& c, const Shape& a, const Shape& b, bool transposeA, bool transposeB);
+
+// Concrete extents of a product and the offsets of each batch.
+struct ConcreteProduct {
+  std::vector<int64_t> batch, shape;
+  int64_t rows = 1, columns = 1, depth = 1;
+  std::vector<int64_t> batchStridesA, batchStridesB;
+  int64_t rowStepA = 0, depthStepA = 0, depthStepB = 0, columnStepB = 0;
+};
+Result<ConcreteProduct> concreteProduct(const EvalContext& c, std::span<const int64_t> a,
+                                        std::span<const int64_t> b, bool transposeA, bool transposeB);
+
+// Sum over k of a[..., i, k] * b[..., k, j], where `product` is given the elements and their (batch..., i, k), (batch..., k, j) places.
+using ProductMap = std::function<Result<loop::Expr>(loop::Expr a, std::span<const loop::Expr> aAt,
+                                                    loop::Expr b, std::span<const loop::Expr> bAt)>;
+Result<loop::Expr> lowerProduct(loop::LowerContext& c, std::span<const loop::Expr> index, bool transposeA,
+                                bool transposeB, const ProductMap& product);
+
+}  // namespace dyn

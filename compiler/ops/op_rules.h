@@ -1,0 +1,62 @@
+// Pieces of type and shape rules that many operators share.
+//
+//   Status inferTranspose(InferContext& c) {
+//     DYN_TRY(TensorOperand x, tensorOperand(c, 0));
+//     DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis", -1), x.rank()));
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/op_def.h"
+
+namespace dyn {
+
+// The tensor type of an operand, unpacked.
+struct TensorOperand {
+  Type type;
+  Shape dims;
+  Dtype dtype = Dtype::f32;
+  int rank() const { return static_cast<int>(dims.size()); }
+};
+
+// Error typeMismatch when operand i is no tensor, badOperands when it is left out.
+Result<TensorOperand> tensorOperand(const InferContext& c, int i);
+// The same, of exactly this rank (error rankMismatch).
+Result<TensorOperand> tensorOperand(const InferContext& c, int i, int rank);
+
+// Error dtypeMismatch unless the operand's dtype is of one of the classes; `what` names the operand: "condition".
+Status requireClass(const InferContext& c, const TensorOperand& operand,
+                    std::initializer_list<DtypeClass> classes, std::string_view what);
+Status requireDtype(const InferContext& c, const TensorOperand& operand, Dtype dtype, std::string_view what);
+// Both dtypes equal.
+Status requireSameDtype(const InferContext& c, const TensorOperand& a, const TensorOperand& b);
+
+// axis + rank when negative; error badAttribute unless it is in [-rank, rank). `rank` may be that of the result (unsqueeze).
+Result<int> axisOf(const InferContext& c, int64_t axis, int rank);
+Result<int> axisOf(const EvalContext& c, int64_t axis, int rank);
+// The axes normalised, ascending; error badAttribute on repeats.
+Result<std::vector<int>> axesOf(const InferContext& c, std::span<const int64_t> axes, int rank);
+
+// All elements of operand i as known constants; nullopt when any is unknown.
+std::optional<std::vector<int64_t>> constantElements(const InferContext& c, int i);
+// The elements of an operand of rank 0 or 1 as dims where known (null Dim: unknown element); error when even their number is unknown.
+Result<Contents> vectorContents(const InferContext& c, int i, std::string_view what);
+// How many elements rank-1 operand i holds; nullopt when not constant.
+std::optional<int64_t> vectorLength(const InferContext& c, int i);
+
+// NumPy broadcast of two shapes aligned at the right, through InferContext::broadcast.
+Result<Shape> broadcastShapes(InferContext& c, const Shape& a, const Shape& b);
+
+// Result 0 gets this tensor type.
+void setTensor(InferContext& c, Shape dims, Dtype dtype, int result = 0);
+// Dims of integer constants.
+Dim constantDim(const InferContext& c, int64_t value);
+// Number of elements of a constant shape; nullopt when a dim is symbolic.
+std::optional<int64_t> constantElementCount(const Shape& dims);
+inline constexpr int64_t kMaxContents = 1024;
+
+}  // namespace dyn

@@ -1,0 +1,42 @@
+// A pass: a function from module to module, listed in one table (passes/passes.def) with what it needs and establishes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/module.h"
+#include "compiler/support/result.h"
+
+namespace dyn {
+
+// Options of one pass in a pipeline: `fuse{max=8}`.
+using PassOptions = std::map<std::string, std::string, std::less<>>;
+
+// What a pass is told and may tell.
+struct PassContext {
+  PassOptions options;
+  const std::atomic<bool>* cancelled = nullptr;  // polled by long passes
+  std::map<std::string, int64_t> counters;       // "folded_ops": 12
+  std::vector<std::string> remarks;  // decisions worth showing: "not fused: n and m not provably equal"
+  bool isCancelled() const { return cancelled && cancelled->load(std::memory_order_relaxed); }
+};
+
+struct PassOptionSpec {
+  std::string_view name, doc;  // "max", "largest number of operations in a kernel; default 64"
+};
+
+struct PassDef {
+  std::string_view name;         // "fold"
+  std::string_view summary;      // one line
+  std::string_view needs;        // "types"
+  std::string_view establishes;  // "operands that are constant are attributes"
+  std::vector<PassOptionSpec> options;
+  Result<Module> (*run)(const Module&, PassContext&);
+  bool required = false;  // lowering to bytecode does not work without it (placement); cannot be switched off
+};
+
+}  // namespace dyn

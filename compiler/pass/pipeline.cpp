@@ -1,0 +1,167 @@
+#include "compiler/pass/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "compiler/ir/walk.h"
+
+namespace dyn {
+
+namespace {
+
+std::string_view trim(std::string_view s) {
+  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
+  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
+  return s;
+}
+
+// Splits at commas outside braces.
+std::vector<std::string_view> splitItems(std::string_view text) {
+  std::vector<std::string_view> items;
+  size_t start = 0;
+  int depth = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && text[i] == '{') ++depth;
+    if (i < text.size() && text[i] == '}') --depth;
+    if (i == text.size() || (text[i] == ',' && depth == 0)) {
+      std::string_view item = trim(text.substr(start, i - start));
+      if (!item.empty()) items.push_back(item);
+      start = i + 1;
+    }
+  }
+  return items;
+}
+
+const PassDef* findPass(std::span<const PassDef> table, std::string_view name) {
+  for (const PassDef& row : table)
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
+Result<PipelineItem> parseItem(std::string_view text, std::span<const PassDef> table) {
+  const size_t brace = text.find('{');
+  const std::string_view name = trim(text.substr(0, brace));
+  PipelineItem item;
+  item.pass = findPass(table, name);
+  if (!item.pass) {
+    std::string known;
+    for (const PassDef& row : table) known += (known.empty() ? "" : ", ") + std::string(row.name);
+    return makeError(DiagnosticId::textName, "unknown pass '" + std::string(name) + "'")
+        .note("passes: " + known);
+  }
+  if (brace == std::string_view::npos) return item;
+  if (text.back() != '}')
+    return makeError(DiagnosticId::textSyntax, "missing '}' in '" + std::string(text) + "'");
+  for (std::string_view option : splitItems(text.substr(brace + 1, text.size() - brace - 2))) {
+    const size_t equals = option.find('=');
+    const std::string_view key = trim(option.substr(0, equals));
+    const bool known = std::any_of(item.pass->options.begin(), item.pass->options.end(),
+                                   [&](const PassOptionSpec& spec) { return spec.name == key; });
+    if (!known)
+      return makeError(DiagnosticId::badAttribute,
+                       "pass '" + std::string(name) + "' has no option '" + std::string(key) + "'");
+    item.options[std::string(key)] =
+        equals == std::string_view::npos ? "true" : std::string(trim(option.substr(equals + 1)));
+  }
+  return item;
+}
+
+int64_t nowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> table,
+                               const Pipeline& standard) {
+  const std::vector<std::string_view> items = splitItems(text);
+  const bool edits =
+      std::any_of(items.begin(), items.end(), [](std::string_view s) { return s[0] == '-' || s[0] == '+'; });
+  if (items.empty()) return standard;
+  if (!edits) {
+    Pipeline list;
+    for (std::string_view item : items) {
+      DYN_TRY(PipelineItem parsed, parseItem(item, table));
+      list.push_back(std::move(parsed));
+    }
+    return list;
+  }
+  Pipeline result = standard;
+  for (std::string_view item : items) {
+    const bool leaveOut = item[0] == '-';
+    if (item[0] != '-' && item[0] != '+')
+      return makeError(
+          DiagnosticId::usageError,
+          "a list of passes is either whole or made of -PASS and +PASS: '" + std::string(item) + "'");
+    DYN_TRY(PipelineItem parsed, parseItem(trim(item.substr(1)), table));
+    if (leaveOut && parsed.pass->required)
+      return makeError(DiagnosticId::usageError, "pass '" + std::string(parsed.pass->name) +
+                                                     "' can not be left out: lowering needs it");
+    auto sameName = [&](const PipelineItem& other) { return other.pass->name == parsed.pass->name; };
+    if (leaveOut) {
+      result.erase(std::remove_if(result.begin(), result.end(), sameName), result.end());
+      continue;
+    }
+    bool found = false;
+    for (PipelineItem& other : result)
+      if (sameName(other)) other.options = parsed.options, found = true;
+    if (!found) result.push_back(std::move(parsed));
+  }
+  return result;
+}
+
+std::string toString(const Pipeline& pipeline) {
+  std::string text;
+  for (const PipelineItem& item : pipeline) {
+    if (!text.empty()) text += ",";
+    text += item.pass->name;
+    if (item.options.empty()) continue;
+    text += "{";
+    bool first = true;
+    for (const auto& [key, value] : item.options) {
+      text += (first ? "" : ",") + key + "=" + value;
+      first = false;
+    }
+    text += "}";
+  }
+  return text;
+}
+
+Result<Module> runPipeline(const Module& module, const Pipeline& pipeline, Trace& trace,
+                           const PipelineRun& options) {
+  Module current = module;
+  for (const PipelineItem& item : pipeline) {
+    PassContext context;
+    context.options = item.options;
+    context.cancelled = options.cancelled;
+    TraceStep step;
+    step.index = static_cast<int>(trace.steps.size());
+    step.name = item.pass->name;
+    step.before = current;
+    step.opsBefore = static_cast<int64_t>(countOps(current));
+    const int64_t start = nowNs();
+    Result<Module> result = context.isCancelled()
+                                ? Result<Module>(makeError(DiagnosticId::cancelled, "interrupted"))
+                                : item.pass->run(current, context);
+    step.timeNs = nowNs() - start;
+    if (result.ok() && options.afterEach) {
+      Status checked = options.afterEach(*result, *item.pass);
+      if (!checked.ok())
+        result = checked.takeError().note("found after pass '" + std::string(item.pass->name) + "'");
+    }
+    step.counters = std::move(context.counters);
+    step.remarks = std::move(context.remarks);
+    step.after = result.ok() ? *result : current;
+    step.changed = !(step.after == step.before);
+    step.opsAfter = static_cast<int64_t>(countOps(step.after));
+    if (!result.ok()) step.diagnostics.push_back(result.error());
+    trace.steps.push_back(std::move(step));
+    if (!result.ok()) return result.takeError();
+    current = *std::move(result);
+  }
+  return current;
+}
+
+}  // namespace dyn

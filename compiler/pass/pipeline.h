@@ -1,0 +1,38 @@
+// Pipeline: the list of passes as data, with a text form: `infer,fold,fuse{max=8},place,plan`.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/pass/pass.h"
+#include "compiler/pass/trace.h"
+
+namespace dyn {
+
+struct PipelineItem {
+  const PassDef* pass = nullptr;
+  PassOptions options;
+};
+using Pipeline = std::vector<PipelineItem>;
+
+// Text to pipeline. `text` is either a whole list (`fold,dce`), or edits of `standard`: `-fuse` leaves a pass out, `fuse{max=4}` after a leading
+// `+` sets options (`+fuse{max=4}`); edits are separated by commas. Errors: textName for an unknown pass, usageError for leaving out a required one.
+Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> table,
+                               const Pipeline& standard);
+std::string toString(const Pipeline& pipeline);
+
+struct PipelineRun {
+  const std::atomic<bool>* cancelled = nullptr;
+  // Called after each pass; an error stops the pipeline (the verifier in debug and test builds).
+  std::function<Status(const Module&, const PassDef&)> afterEach;
+};
+
+// Runs the passes in order and appends a step each to `trace`. On failure the failed step stands in the trace with its diagnostics, and `module` keeps
+// the last good snapshot in trace.steps.
+Result<Module> runPipeline(const Module& module, const Pipeline& pipeline, Trace& trace,
+                           const PipelineRun& options = {});
+
+}  // namespace dyn

@@ -1,0 +1,102 @@
+// Common subexpression elimination.
+//   needs: types.  establishes: no two equal operations without effects in one function.
+//   before  %a = relu(%x) : T  %b = relu(%x) : T  %c = add(%a, %b)      after  %a = relu(%x) : T  %c = add(%a, %a)
+// Two operations are merged when row, operands, attributes and result types are the same; a result with a dim of its own (`?7`: NonZero) differs by
+// its type and stays. Equal residual checks are merged too: a check that passed once passes again.
+// Cost: one forward sweep per function with a hash table.
+#include "compiler/ir/walk.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/pass/pass.h"
+
+namespace dyn::passes {
+
+namespace {
+
+size_t mix(size_t seed, size_t value) {
+  return seed ^ (value + 0x9e3779b97f4a7c15ull + (seed << 6) + (seed >> 2));
+}
+
+size_t hashOf(const Op& op) {
+  size_t seed = std::hash<const void*>()(op.def);
+  for (ValueId v : op.operands) seed = mix(seed, v);
+  for (const ValueDef& r : op.results) seed = mix(seed, r.type ? r.type.id() + 1 : 0);
+  for (const auto& [name, value] : op.attributes.all()) {
+    seed = mix(seed, std::hash<std::string>()(name));
+    if (const int64_t* integer = std::get_if<int64_t>(&value))
+      seed = mix(seed, static_cast<size_t>(*integer));
+    if (const HostTensor* tensor = std::get_if<HostTensor>(&value)) {
+      seed = mix(seed, static_cast<size_t>(tensor->elementCount()));
+      if (tensor->elementCount() > 0 && tensor->dtype() != Dtype::string)
+        seed = mix(seed, static_cast<size_t>(tensor->data()[0]));
+    }
+  }
+  return seed;
+}
+
+bool same(const Op& a, const Op& b) {
+  if (a.def != b.def || a.operands != b.operands || a.results.size() != b.results.size()) return false;
+  for (size_t i = 0; i < a.results.size(); ++i)
+    if (a.results[i].type != b.results[i].type) return false;
+  return a.attributes == b.attributes;
+}
+
+Result<Module> runCse(const Module& module, PassContext& context) {
+  int64_t merged = 0;
+  auto sweep = [&](const Function& function) -> Result<const Function*> {
+    std::unordered_map<ValueId, ValueId> replacedBy;
+    auto current = [&](ValueId v) {
+      auto it = replacedBy.find(v);
+      return it == replacedBy.end() ? v : it->second;
+    };
+    std::unordered_multimap<size_t, const Op*> seen;
+    std::vector<const Op*> ops;
+    bool changed = false;
+    for (const Op* original : function.ops) {
+      const Op* op = original;
+      bool renamed = false;
+      for (ValueId v : op->operands) renamed |= current(v) != v;
+      if (renamed) {
+        Op copy = *op;
+        for (ValueId& v : copy.operands) v = current(v);
+        op = module.context->own(std::move(copy));
+        changed = true;
+      }
+      const bool mergeable = op->regions.empty() && (!op->def->hasEffects || op->def == &ops::checkOp);
+      const Op* earlier = nullptr;
+      if (mergeable) {
+        const size_t hash = hashOf(*op);
+        for (auto [it, end] = seen.equal_range(hash); it != end; ++it)
+          if (same(*it->second, *op)) earlier = it->second;
+        if (!earlier) seen.emplace(hash, op);
+      }
+      if (!earlier) {
+        ops.push_back(op);
+        continue;
+      }
+      ++merged;
+      changed = true;
+      for (size_t i = 0; i < op->results.size(); ++i) replacedBy[op->results[i].id] = earlier->results[i].id;
+    }
+    if (!changed) return &function;
+    Function result = function;
+    result.ops = std::move(ops);
+    for (ValueId& v : result.results) v = current(v);
+    return module.context->own(std::move(result));
+  };
+  DYN_TRY(Module result, rewriteFunctions(module, sweep));
+  context.counters["merged_ops"] = merged;
+  return result;
+}
+
+}  // namespace
+
+PassDef csePass() {
+  return {.name = "cse",
+          .summary = "merges operations that compute the same",
+          .needs = "types",
+          .establishes = "no repeated operations",
+          .options = {},
+          .run = runCse};
+}
+
+}  // namespace dyn::passes

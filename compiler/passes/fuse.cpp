@@ -1,0 +1,322 @@
+// Fusion without known sizes.
+//   needs: types.  establishes: operations that can run as one kernel are groups (`fused`).
+//   before  %m = reduce_max(%x, axes [-1])  %d = sub(%x, %m)  %e = exp(%d)  %s = reduce_sum(%e, axes [-1])  %y = div(%e, %s)
+//   after   %y = fused(%x) {kind = "loop"} body (...) { ...all five... }
+// A producer joins the group of its consumers when every use of it lies in that one group, or when the other uses come later and its dims are provably
+// those of the group (then it becomes one more result of the kernel). Whether dims agree is asked of the dim solver, never guessed: what cannot be
+// proved is not fused, and a remark says which dims were in the way.
+//   loop         elementwise, views, gathers and concatenations composed by index; reductions whose result is broadcast over the innermost axes
+//                only (softmax, layernorm: the row's reductions stay in the row's loop)
+//   contraction  one matmul and the elementwise operations of its own shape that follow it (the epilogue)
+// Cost: one backward sweep per function; IR size falls.
+#include <algorithm>
+
+#include "compiler/ir/walk.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/pass/pass.h"
+#include "compiler/passes/liveness.h"
+
+namespace dyn::passes {
+
+namespace {
+
+constexpr size_t kNoGroup = SIZE_MAX;
+
+struct Group {
+  size_t root = 0;              // index of the last operation: the group stands there
+  std::vector<size_t> members;  // indexes, ascending when emitted
+  bool contraction = false;
+  size_t operandCount = 0;
+};
+
+bool isContraction(const Op& op) { return op.def == &ops::matmulOp || op.def == &ops::gemm_packedOp; }
+
+bool loopLowered(const Op& op) {
+  if (op.def->lowering != LoweringKind::loops || op.def->hasEffects || !op.regions.empty()) return false;
+  for (const ValueDef& r : op.results)
+    if (!r.type.isTensor() || r.type.dtype() == Dtype::string) return false;
+  return true;
+}
+
+class Fuser {
+ public:
+  Fuser(const Function& function, IrContext& ir, PassContext& context, int64_t maxOps)
+      : function_(function), ir_(ir), context_(context), maxOps_(static_cast<size_t>(maxOps)) {}
+
+  const Function* run() {
+    indexUses();
+    groupOf_.assign(function_.ops.size(), kNoGroup);
+    for (size_t i = function_.ops.size(); i-- > 0;) {
+      const Op& op = *function_.ops[i];
+      if (!loopLowered(op) && !isContraction(op)) continue;
+      const size_t group = joinable(i);
+      if (group != kNoGroup) {
+        groups_[group].members.push_back(i);
+        if (isContraction(op)) groups_[group].contraction = true;
+        groupOf_[i] = group;
+      } else if (loopLowered(op)) {
+        groups_.push_back({i, {i}, false, 0});
+        groupOf_[i] = groups_.size() - 1;
+      }
+    }
+    return emit();
+  }
+
+  int64_t fusedOps() const { return fusedOps_; }
+
+ private:
+  void indexUses() {
+    for (const Parameter& p : function_.parameters) types_[p.id] = p.type;
+    for (size_t i = 0; i < function_.ops.size(); ++i) {
+      for (const ValueDef& r : function_.ops[i]->results) types_[r.id] = r.type;
+      for (ValueId v : function_.ops[i]->operands)
+        if (v != kNoValue) uses_[v].push_back(i);
+    }
+    for (ValueId v : function_.results) returned_.insert(v);
+  }
+
+  Type rootType(const Group& group) const { return function_.ops[group.root]->results[0].type; }
+
+  bool sameShape(Type a, Type b) const { return ir_.facts().equalShapes(a.dims(), b.dims()) == Answer::yes; }
+
+  // The group operation i can join: the one all its consumers are in, if every edge is legal.
+  size_t joinable(size_t i) {
+    const Op& op = *function_.ops[i];
+    if (op.results.size() != 1) return kNoGroup;
+    const ValueDef& result = op.results[0];
+    size_t group = kNoGroup;
+    bool outside = returned_.count(result.id) != 0;
+    auto uses = uses_.find(result.id);
+    if (uses == uses_.end()) return kNoGroup;
+    for (size_t user : uses->second)
+      if (groupOf_[user] != kNoGroup &&
+          (group == kNoGroup || groups_[groupOf_[user]].root < groups_[group].root))
+        group = groupOf_[user];
+    if (group == kNoGroup || groups_[group].members.size() >= maxOps_) return kNoGroup;
+    const Group& target = groups_[group];
+    for (size_t user : uses->second) {
+      if (groupOf_[user] == group) continue;
+      if (user <= target.root)
+        return kNoGroup;  // a use before the group's place: it would see the value too late
+      outside = true;
+    }
+    // A value also wanted outside becomes one more result: it must have the group's own iteration space.
+    if (outside && (isContraction(op) || target.contraction || !sameShape(result.type, rootType(target))))
+      return kNoGroup;
+    if (outside && function_.ops[target.root]->def->cls == OpClass::reduction) return kNoGroup;
+    for (size_t user : uses->second)
+      if (groupOf_[user] == group && !legalEdge(op, *function_.ops[user], target)) return kNoGroup;
+    if (target.operandCount + op.operands.size() > kMaxOperands) return kNoGroup;
+    groups_[group].operandCount += op.operands.size();
+    return group;
+  }
+
+  bool legalEdge(const Op& producer, const Op& consumer, const Group& group) {
+    const Type type = producer.results[0].type;
+    if (isContraction(producer)) return legalEpilogue(producer, consumer, group);
+    if (group.contraction) {
+      // Beside the matmul: what feeds its epilogue may be anything cheap of the same shape, or smaller and broadcast.
+      return producer.def->cls == OpClass::elementwise && !feedsContraction(consumer) && cheap(producer);
+    }
+    if (consumer.def->cls == OpClass::contraction || consumer.def->cls == OpClass::opaque) return false;
+    switch (producer.def->cls) {
+      case OpClass::elementwise:
+      case OpClass::injective:
+      case OpClass::view: {
+        // A gather may read an element many times: only cheap producers are worth computing again.
+        if (consumer.def->cls == OpClass::injective && producer.def->cls != OpClass::view && !cheap(producer))
+          return false;
+        const Type out = consumer.results[0].type;
+        if (consumer.def->cls == OpClass::elementwise && !cheap(producer) && !sameShape(type, out))
+          return broadcastInnermost(type, out);
+        return true;
+      }
+      case OpClass::reduction:
+        if (consumer.def->cls != OpClass::elementwise) return false;
+        if (sameShape(type, consumer.results[0].type))
+          return sameShape(type, rootType(group)) || broadcastInnermost(type, rootType(group));
+        return broadcastInnermost(type, consumer.results[0].type) && rootKeepsRows(group, type);
+      default:
+        return false;
+    }
+  }
+
+  bool feedsContraction(const Op& op) const { return isContraction(op); }
+
+  // Every operation between the matmul and the root is elementwise and of the matmul's shape, and reads it in place.
+  bool legalEpilogue(const Op& matmul, const Op& consumer, const Group& group) {
+    const Type type = matmul.results[0].type;
+    if (group.contraction || type.dtype() != Dtype::f32 || matmul.results[0].type.rank() < 2) return false;
+    if (consumer.def->cls != OpClass::elementwise || !sameShape(type, rootType(group))) return false;
+    for (size_t member : group.members) {
+      const Op& op = *function_.ops[member];
+      if (op.def->cls != OpClass::elementwise) return false;
+      if (op.results[0].type.dtype() != Dtype::f32) return false;
+    }
+    if (function_.ops[group.root]->results[0].type.dtype() != Dtype::f32) return false;
+    return consumersHaveShape(matmul.results[0].id, group, type);
+  }
+
+  bool consumersHaveShape(ValueId value, const Group& group, Type type) {
+    std::vector<ValueId> work{value};
+    while (!work.empty()) {
+      const ValueId v = work.back();
+      work.pop_back();
+      auto uses = uses_.find(v);
+      if (uses == uses_.end()) continue;
+      for (size_t user : uses->second) {
+        if (groupOf_[user] == kNoGroup || &groups_[groupOf_[user]] != &group) continue;
+        if (!sameShape(function_.ops[user]->results[0].type, type)) return false;
+        work.push_back(function_.ops[user]->results[0].id);
+      }
+    }
+    return true;
+  }
+
+  static bool cheap(const Op& op) {
+    static const std::set<std::string_view> expensive = {
+        "exp",      "log",  "sin",  "cos",  "tan",  "asin",  "acos",    "atan",
+        "sinh",     "cosh", "tanh", "erf",  "pow",  "sqrt",  "sigmoid", "gelu",
+        "softplus", "mish", "elu",  "selu", "celu", "asinh", "acosh",   "atanh"};
+    return !expensive.count(op.def->name);
+  }
+
+  // `small` equals `large` but for trailing axes where it has size 1: a row's value spread over the row.
+  bool broadcastInnermost(Type small, Type large) const {
+    if (small.rank() != large.rank()) return false;
+    const DimSolver& facts = ir_.facts();
+    bool spread = false;
+    for (int axis = 0; axis < small.rank(); ++axis) {
+      const Dim a = small.dims()[axis], b = large.dims()[axis];
+      const bool equal = a == b || facts.equal(a, b) == Answer::yes;
+      if (!equal && !a.isConstant(1)) return false;
+      if (spread && !a.isConstant(1)) return false;
+      if (!equal) spread = true;
+    }
+    return spread;
+  }
+
+  // Every elementwise value of the group has the rows of the reduction, so that the row's loop can hold it.
+  bool rootKeepsRows(const Group& group, Type reduced) const {
+    const Type root = rootType(group);
+    return sameShape(reduced, root) || broadcastInnermost(reduced, root);
+  }
+
+  const Function* emit() {
+    std::unordered_map<size_t, size_t> groupAtRoot;
+    std::vector<bool> inside(function_.ops.size(), false);
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      if (groups_[g].members.size() < 2) continue;
+      groupAtRoot[groups_[g].root] = g;
+      for (size_t member : groups_[g].members) inside[member] = true;
+    }
+    if (groupAtRoot.empty()) return &function_;
+    Function fused = function_;
+    fused.ops.clear();
+    for (size_t i = 0; i < function_.ops.size(); ++i) {
+      auto group = groupAtRoot.find(i);
+      if (group != groupAtRoot.end())
+        fused.ops.push_back(makeGroup(groups_[group->second]));
+      else if (!inside[i])
+        fused.ops.push_back(function_.ops[i]);
+    }
+    return ir_.own(std::move(fused));
+  }
+
+  const Op* makeGroup(Group& group) {
+    std::sort(group.members.begin(), group.members.end());
+    const std::unordered_set<size_t> members(group.members.begin(), group.members.end());
+    const Op& root = *function_.ops[group.root];
+    Function body;
+    body.name = ir_.uniqueFunctionName(groupName(group));
+    body.place = root.place;
+    Op op;
+    op.def = &ops::fusedOp;
+    op.place = root.place;
+    op.attributes.set("kind", std::string(group.contraction ? "contraction" : "loop"));
+    std::unordered_map<ValueId, ValueId> renamed;
+    for (size_t index : group.members) {
+      Op inner = *function_.ops[index];
+      for (ValueId& v : inner.operands) {
+        if (v == kNoValue) continue;
+        auto [it, fresh] = renamed.try_emplace(v, kNoValue);
+        if (fresh) {
+          it->second = ir_.newValue();
+          body.parameters.push_back({it->second, types_.at(v)});
+          op.operands.push_back(v);
+        }
+        v = it->second;
+      }
+      for (ValueDef& result : inner.results) {
+        const ValueDef outer = result;
+        result.id = ir_.newValue();
+        renamed[outer.id] = result.id;
+        if (!wantedOutside(outer.id, members)) continue;
+        op.results.push_back(outer);
+        body.results.push_back(result.id);
+        body.resultTypes.push_back(result.type);
+      }
+      body.ops.push_back(ir_.own(std::move(inner)));
+    }
+    fusedOps_ += static_cast<int64_t>(group.members.size());
+    op.regions = {ir_.own(std::move(body))};
+    return ir_.own(std::move(op));
+  }
+
+  bool wantedOutside(ValueId v, const std::unordered_set<size_t>& members) const {
+    if (returned_.count(v)) return true;
+    auto uses = uses_.find(v);
+    if (uses == uses_.end()) return true;
+    return std::any_of(uses->second.begin(), uses->second.end(),
+                       [&](size_t user) { return !members.count(user); });
+  }
+
+  // "matmul_add_gelu": the first four operators, in order.
+  std::string groupName(const Group& group) const {
+    std::string name;
+    for (size_t k = 0; k < group.members.size() && k < 4; ++k)
+      name += (k ? "_" : "") + std::string(function_.ops[group.members[k]]->def->name);
+    return name + (group.members.size() > 4 ? "_etc" : "");
+  }
+
+  static constexpr size_t kMaxOperands = 48;
+
+  const Function& function_;
+  IrContext& ir_;
+  PassContext& context_;
+  size_t maxOps_;
+  std::unordered_map<ValueId, Type> types_;
+  std::unordered_map<ValueId, std::vector<size_t>> uses_;
+  std::unordered_set<ValueId> returned_;
+  std::vector<Group> groups_;
+  std::vector<size_t> groupOf_;
+  int64_t fusedOps_ = 0;
+};
+
+Result<Module> runFuse(const Module& module, PassContext& context) {
+  int64_t maxOps = 64, fused = 0;
+  if (auto it = context.options.find("max"); it != context.options.end())
+    maxOps = std::max(1, std::atoi(it->second.c_str()));
+  auto sweep = [&](const Function& function) -> Result<const Function*> {
+    Fuser fuser(function, *module.context, context, maxOps);
+    const Function* result = fuser.run();
+    fused += fuser.fusedOps();
+    return result;
+  };
+  DYN_TRY(Module result, rewriteFunctions(module, sweep));
+  context.counters["fused_ops"] = fused;
+  return result;
+}
+
+}  // namespace
+
+PassDef fusePass() {
+  return {.name = "fuse",
+          .summary = "groups operations into kernels where the dim solver proves it legal",
+          .needs = "types",
+          .establishes = "groups",
+          .options = {{"max", "largest number of operations in a kernel; default 64"}},
+          .run = runFuse};
+}
+
+}  // namespace dyn::passes

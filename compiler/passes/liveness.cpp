@@ -1,0 +1,104 @@
+#include "compiler/passes/liveness.h"
+
+#include "compiler/ops/op_table.h"
+
+namespace dyn {
+
+bool isView(const Op& op) {
+  return op.def == &ops::reshapeOp || op.def == &ops::squeezeOp || op.def == &ops::unsqueezeOp ||
+         op.def == &ops::identityOp;
+}
+
+namespace {
+
+// Operations that read the bytes of their operands and keep no reference to them.
+bool onlyReads(const Op& op) {
+  return op.def == &ops::intoOp || op.def == &ops::killOp || op.def == &ops::allocOp ||
+         op.def == &ops::fusedOp || op.def->lowering == LoweringKind::loops ||
+         op.def->lowering == LoweringKind::builtin || op.def == &ops::shapeOp || op.def == &ops::sizeOp ||
+         op.def == &ops::checkOp || op.def == &ops::bind_dimsOp;
+}
+
+// Parameters of a region whose bytes may outlive the region: used by anything but plain readers.
+std::unordered_set<ValueId> escapingParameters(const Function& region) {
+  std::unordered_set<ValueId> escaping;
+  for (ValueId v : region.results) escaping.insert(v);
+  for (const Op* op : region.ops)
+    if (!onlyReads(*op))
+      for (ValueId v : op->operands) escaping.insert(v);
+  return escaping;
+}
+
+}  // namespace
+
+Liveness computeLiveness(const Function& function) {
+  Liveness live;
+  const size_t end = function.ops.size();
+  auto use = [&](ValueId v, size_t at) {
+    if (v == kNoValue) return;
+    for (ValueId target : {v, live.rootOf(v)}) {
+      auto [it, fresh] = live.lastUse.try_emplace(target, at);
+      if (!fresh && it->second < at) it->second = at;
+    }
+  };
+  for (size_t i = 0; i < end; ++i) {
+    const Op& op = *function.ops[i];
+    for (ValueId v : op.operands) use(v, i);
+    for (const ValueDef& result : op.results) live.lastUse.try_emplace(result.id, i);
+    if (isView(op) && !op.operands.empty()) {
+      live.root[op.results[0].id] = live.rootOf(op.operands[0]);
+      continue;
+    }
+    if (onlyReads(op)) continue;
+    std::vector<std::unordered_set<ValueId>> escapes;
+    for (const Function* region : op.regions) escapes.push_back(escapingParameters(*region));
+    const bool captures = op.def == &ops::ifOp || op.def == &ops::loopOp;
+    for (size_t k = 0; k < op.operands.size(); ++k) {
+      bool outlives = !captures;
+      // `if` passes operand k to parameter k-1; `loop` passes operand k >= 2 to parameter k-1, carried values always escape.
+      if (captures && k >= 1) {
+        const size_t parameter = k - 1;
+        const size_t carried =
+            op.def == &ops::loopOp ? static_cast<size_t>(op.attributes.integer("carried")) : 0;
+        if (op.def == &ops::loopOp && k >= 2 && k - 2 < carried) outlives = true;
+        for (size_t r = 0; r < op.regions.size() && !outlives; ++r)
+          if (parameter < op.regions[r]->parameters.size())
+            outlives = escapes[r].count(op.regions[r]->parameters[parameter].id) != 0;
+      }
+      if (outlives) use(op.operands[k], end);
+    }
+  }
+  for (ValueId v : function.results) use(v, end);
+  return live;
+}
+
+void collectSymbols(const Op& op, std::set<SymbolId>& symbols) {
+  std::vector<const Op*> work{&op};
+  auto add = [&](Type type) {
+    if (!type) return;
+    for (SymbolId s : symbolsOf(type)) symbols.insert(s);
+  };
+  while (!work.empty()) {
+    const Op* current = work.back();
+    work.pop_back();
+    for (const ValueDef& result : current->results) add(result.type);
+    for (const auto& [name, value] : current->attributes.all()) {
+      if (const Shape* dims = std::get_if<Shape>(&value))
+        for (Dim d : *dims)
+          for (SymbolId s : symbolsOf(d)) symbols.insert(s);
+      if (const Type* type = std::get_if<Type>(&value)) add(*type);
+    }
+    for (const Function* region : current->regions) {
+      for (const Parameter& p : region->parameters) add(p.type);
+      work.insert(work.end(), region->ops.begin(), region->ops.end());
+    }
+  }
+}
+
+void collectSymbols(const Function& function, std::set<SymbolId>& symbols) {
+  for (const Parameter& p : function.parameters)
+    for (SymbolId s : symbolsOf(p.type)) symbols.insert(s);
+  for (const Op* op : function.ops) collectSymbols(*op, symbols);
+}
+
+}  // namespace dyn

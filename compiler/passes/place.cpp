@@ -1,0 +1,179 @@
+// Placement: memory becomes explicit.
+//   needs: types.  establishes: every kernel is destination-passing (`into`), every buffer has an `alloc`, every value a `kill` after its last use.
+//   before  %y = relu(%x) : T                    after  %y = alloc() : T
+//           return %y                                   into(%x, %y) {kind = "loop", outputs = 1} body (%p: T) -> (T) {...}
+//                                                       kill(%x)      (not for parameters of main and of regions)
+// A value keeps its id: only where its memory comes from is new. Operations whose result size depends on values, and structural ones, stay as
+// they are: they make their own results.
+// Cost in IR size: about three operations per kernel.
+#include <algorithm>
+
+#include "compiler/ir/walk.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/pass/pass.h"
+#include "compiler/passes/liveness.h"
+
+namespace dyn::passes {
+
+namespace {
+
+bool becomesInto(const Op& op) {
+  if (op.def == &ops::fusedOp) return true;
+  if (op.def->lowering == LoweringKind::loops) return true;
+  return op.def->lowering == LoweringKind::builtin && !op.def->builtinAllocates;
+}
+
+// A region that holds `op` alone, over fresh values.
+const Function* bodyOf(const Op& op, const std::vector<Type>& operandTypes, IrContext& ir) {
+  Function body;
+  body.name = ir.uniqueFunctionName(std::string(op.def->name));
+  body.place = op.place;
+  Op inner = op;
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    if (op.operands[i] == kNoValue) continue;
+    const ValueId parameter = ir.newValue();
+    body.parameters.push_back({parameter, operandTypes[i]});
+    inner.operands[i] = parameter;
+  }
+  for (ValueDef& result : inner.results) {
+    result.id = ir.newValue();
+    body.results.push_back(result.id);
+    body.resultTypes.push_back(result.type);
+  }
+  body.ops.push_back(ir.own(std::move(inner)));
+  return ir.own(std::move(body));
+}
+
+const Op* makeOp(IrContext& ir, const OpDef& def, std::vector<ValueId> operands,
+                 std::vector<ValueDef> results, Attributes attributes, SourcePlace place) {
+  Op op;
+  op.def = &def;
+  op.operands = std::move(operands);
+  op.results = std::move(results);
+  op.attributes = std::move(attributes);
+  op.place = std::move(place);
+  return ir.own(std::move(op));
+}
+
+class Placer {
+ public:
+  Placer(const Module& module, PassContext& context)
+      : ir_(*module.context), module_(module), context_(context) {}
+
+  Result<const Function*> place(const Function& function) {
+    std::unordered_map<ValueId, Type> types;
+    for (const Parameter& p : function.parameters) types[p.id] = p.type;
+    for (const Op* op : function.ops)
+      for (const ValueDef& r : op->results) types[r.id] = r.type;
+
+    Function placed = function;
+    placed.ops.clear();
+    for (const Op* op : function.ops) {
+      if (!becomesInto(*op)) {
+        placed.ops.push_back(op);
+        continue;
+      }
+      ++kernels_;
+      std::vector<ValueId> operands;
+      std::vector<Type> operandTypes;
+      for (ValueId v : op->operands) {
+        operandTypes.push_back(v == kNoValue ? Type() : types[v]);
+        if (v != kNoValue) operands.push_back(v);
+      }
+      const bool group = op->def == &ops::fusedOp;
+      const Function* body = group ? op->regions[0] : bodyOf(*op, operandTypes, ir_);
+      std::string kind = group                                        ? op->attributes.string("kind")
+                         : op->def->lowering == LoweringKind::builtin ? "builtin"
+                                                                      : "loop";
+      for (const ValueDef& result : op->results) {
+        placed.ops.push_back(makeOp(ir_, ops::allocOp, {}, {result}, {}, op->place));
+        operands.push_back(result.id);
+      }
+      Op into;
+      into.def = &ops::intoOp;
+      into.operands = std::move(operands);
+      into.attributes = {{"kind", std::move(kind)}, {"outputs", static_cast<int64_t>(op->results.size())}};
+      into.regions = {body};
+      into.place = op->place;
+      placed.ops.push_back(ir_.own(std::move(into)));
+    }
+    insertKills(placed, isRegion(function));
+    return ir_.own(std::move(placed));
+  }
+
+  void report() { context_.counters["kernel_launches"] = kernels_; }
+
+ private:
+  // Bodies of regions share the registers of the function around them: their parameters are not theirs to kill.
+  bool isRegion(const Function& function) const {
+    return function.name == "main" || module_.find(function.name) == nullptr;
+  }
+
+  void insertKills(Function& function, bool keepParameters) {
+    // Only the value's own uses count here: a view holds its memory by itself at run time.
+    std::unordered_map<ValueId, size_t> lastUse;
+    for (size_t i = 0; i < function.ops.size(); ++i) {
+      for (const ValueDef& r : function.ops[i]->results) lastUse[r.id] = i;
+      for (ValueId v : function.ops[i]->operands)
+        if (v != kNoValue) lastUse[v] = i;
+    }
+    std::unordered_set<ValueId> outlives(function.results.begin(), function.results.end());
+    if (keepParameters)
+      for (const Parameter& p : function.parameters) outlives.insert(p.id);
+    std::vector<std::vector<ValueId>> endsAt(function.ops.size());
+    for (const auto& [value, index] : lastUse)
+      if (!outlives.count(value)) endsAt[index].push_back(value);
+    std::vector<const Op*> ops;
+    for (size_t i = 0; i < function.ops.size(); ++i) {
+      ops.push_back(function.ops[i]);
+      std::sort(endsAt[i].begin(), endsAt[i].end());
+      for (ValueId v : endsAt[i])
+        ops.push_back(makeOp(ir_, ops::killOp, {v}, {}, {}, function.ops[i]->place));
+    }
+    function.ops = std::move(ops);
+  }
+
+  IrContext& ir_;
+  const Module& module_;
+  PassContext& context_;
+  int64_t kernels_ = 0;
+};
+
+// Kernel bodies stay as they are; control-flow bodies are placed.
+Result<Module> runPlace(const Module& module, PassContext& context) {
+  Placer placer(module, context);
+  std::unordered_set<const Function*> kernelBodies;
+  std::vector<const Function*> work(module.functions.begin(), module.functions.end());
+  while (!work.empty()) {
+    const Function* function = work.back();
+    work.pop_back();
+    for (const Op* op : function->ops)
+      for (const Function* region : op->regions) {
+        if (op->def == &ops::fusedOp)
+          kernelBodies.insert(region);
+        else
+          work.push_back(region);
+      }
+  }
+  auto place = [&](const Function& function) -> Result<const Function*> {
+    if (kernelBodies.count(&function)) return &function;
+    return placer.place(function);
+  };
+  DYN_TRY(Module placed, rewriteFunctions(module, place));
+  placer.report();
+  return placed;
+}
+
+}  // namespace
+
+PassDef placePass() {
+  return {.name = "place",
+          .summary = "makes memory explicit: alloc, destination-passing kernels, kill",
+          .needs = "types",
+          .establishes = "destination-passing kernels",
+          .options = {},
+          .run = runPlace,
+          .required = true};
+}
+
+}  // namespace dyn::passes

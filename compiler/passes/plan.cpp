@@ -1,0 +1,192 @@
+// Memory planning over symbolic sizes.
+//   needs: destination-passing kernels.  establishes: tensors whose lifetimes end inside a function share one arena.
+//   before  %a = alloc() : Tensor[(n, 64), f32]        after  %m = arena() : Tensor[(256*n), u8]
+//           %b = alloc() : Tensor[(n, 64), f32]               %a = alloc(%m) {offset = dims(0)} : Tensor[(n, 64), f32]
+// A buffer is placed into a slot that is free for its whole lifetime and whose size is provably ≥ its own (or that may grow to it because the slot
+// is provably ≤); else it opens a new slot. The arena is the sum of the slots, so its size is an expression in the dims, evaluated once per call.
+// Only tensors whose dims are known when the function starts are planned; the others come from the pool when they are made.
+// Cost in IR size: one operation per function.
+#include <algorithm>
+
+#include "compiler/ir/walk.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/pass/pass.h"
+#include "compiler/passes/liveness.h"
+
+namespace dyn::passes {
+
+namespace {
+
+constexpr int64_t kAlignment = 64;
+constexpr size_t kMaxSlotsTried =
+    64;  // keeps planning linear: the newest free slots are the likeliest to fit
+
+struct Slot {
+  Dim bytes;        // largest member
+  size_t freeFrom;  // index of the first operation at which it may be used again
+};
+
+class Planner {
+ public:
+  Planner(const Module& module, PassContext& context) : module_(module), context_(context) {
+    findAvailable();
+  }
+
+  Result<const Function*> plan(const Function& function) {
+    auto available = availableAtEntry_.find(function.name);
+    if (available == availableAtEntry_.end()) return &function;  // a kernel body
+    IrContext& ir = *module_.context;
+    const Liveness live = computeLiveness(function);
+    // A view keeps its root alive: the root's last use is the latest of all.
+    std::unordered_map<ValueId, size_t> lastUse;
+    for (const auto& [value, index] : live.lastUse) {
+      size_t& latest = lastUse[live.rootOf(value)];
+      latest = std::max(latest, index);
+    }
+    std::vector<Slot> slots;
+    std::unordered_map<size_t, size_t> slotOf;  // op index → slot
+    for (size_t i = 0; i < function.ops.size(); ++i) {
+      const Op& op = *function.ops[i];
+      if (op.def != &ops::allocOp || !op.operands.empty()) continue;
+      const ValueDef& result = op.results[0];
+      if (result.type.dtype() == Dtype::string || lastUse[result.id] >= function.ops.size()) continue;
+      if (!dimsAvailable(result.type, available->second)) continue;
+      slotOf[i] = choose(slots, bytesOf(result.type), i, lastUse[result.id]);
+    }
+    if (slotOf.size() < 2) return &function;
+    return rebuild(function, slots, slotOf, ir);
+  }
+
+  void report() {
+    context_.counters["planned_buffers"] = planned_;
+    context_.counters["arena_slots"] = slots_;
+  }
+
+ private:
+  // Symbols that have values when a function starts: those of its parameters, and, for a body, those of the function around it up to there.
+  void findAvailable() {
+    struct Work {
+      const Function* function;
+      std::set<SymbolId> outer;
+      int depth;
+    };
+    std::vector<Work> work;
+    for (const Function* f : module_.functions) work.push_back({f, {}, 0});
+    while (!work.empty()) {
+      Work item = std::move(work.back());
+      work.pop_back();
+      for (const Parameter& p : item.function->parameters)
+        for (SymbolId s : symbolsOf(p.type)) item.outer.insert(s);
+      if (item.depth < kMaxDepth) availableAtEntry_[item.function->name] = item.outer;
+      for (const Op* op : item.function->ops) {
+        if (op->def == &ops::ifOp || op->def == &ops::loopOp || op->def == &ops::matchOp)
+          for (const Function* region : op->regions)
+            if (item.depth < kMaxDepth) work.push_back({region, item.outer, item.depth + 1});
+        for (const ValueDef& r : op->results)
+          if (r.type)
+            for (SymbolId s : symbolsOf(r.type)) item.outer.insert(s);
+      }
+    }
+  }
+
+  static bool dimsAvailable(Type type, const std::set<SymbolId>& available) {
+    for (SymbolId s : symbolsOf(type))
+      if (!available.count(s)) return false;
+    return true;
+  }
+
+  Dim bytesOf(Type type) {
+    return elementCount(module_.context->dims(), type.dims()) * storageBytes(type.dtype());
+  }
+
+  size_t choose(std::vector<Slot>& slots, Dim bytes, size_t definedAt, size_t lastUse) {
+    const DimSolver& facts = module_.context->facts();
+    size_t growable = SIZE_MAX, tried = 0;
+    for (size_t s = slots.size(); s-- > 0 && tried < kMaxSlotsTried; ++tried) {
+      if (slots[s].freeFrom > definedAt) continue;
+      if (slots[s].bytes == bytes || facts.lessEqual(bytes, slots[s].bytes) == Answer::yes) {
+        slots[s].freeFrom = lastUse + 1;
+        return s;
+      }
+      if (growable == SIZE_MAX && facts.lessEqual(slots[s].bytes, bytes) == Answer::yes) growable = s;
+    }
+    if (growable != SIZE_MAX) {
+      slots[growable] = {bytes, lastUse + 1};
+      return growable;
+    }
+    slots.push_back({bytes, lastUse + 1});
+    return slots.size() - 1;
+  }
+
+  static Dim aligned(Dim bytes) {
+    if (std::optional<int64_t> constant = bytes.constant())
+      return bytes.context().constant((*constant + kAlignment - 1) / kAlignment * kAlignment);
+    return ceilDiv(bytes, bytes.context().constant(kAlignment)) * kAlignment;
+  }
+
+  const Function* rebuild(const Function& function, const std::vector<Slot>& slots,
+                          const std::unordered_map<size_t, size_t>& slotOf, IrContext& ir) {
+    std::vector<Dim> offsets;
+    Dim total = ir.dims().constant(0);
+    for (const Slot& slot : slots) {
+      offsets.push_back(total);
+      total = total + aligned(slot.bytes);
+    }
+    Op arena;
+    arena.def = &ops::arenaOp;
+    arena.results = {{ir.newValue("arena"), ir.tensorType(Shape{total}, Dtype::u8)}};
+    arena.place = function.place;
+    const ValueId arenaValue = arena.results[0].id;
+    Function planned = function;
+    planned.ops.clear();
+    planned.ops.push_back(ir.own(std::move(arena)));
+    for (size_t i = 0; i < function.ops.size(); ++i) {
+      auto slot = slotOf.find(i);
+      if (slot == slotOf.end()) {
+        planned.ops.push_back(function.ops[i]);
+        continue;
+      }
+      Op alloc = *function.ops[i];
+      alloc.operands = {arenaValue};
+      alloc.attributes.set("offset", Shape{offsets[slot->second]});
+      planned.ops.push_back(ir.own(std::move(alloc)));
+    }
+    Op kill;
+    kill.def = &ops::killOp;
+    kill.operands = {arenaValue};
+    planned.ops.push_back(ir.own(std::move(kill)));
+    planned_ += static_cast<int64_t>(slotOf.size());
+    slots_ += static_cast<int64_t>(slots.size());
+    return ir.own(std::move(planned));
+  }
+
+  static constexpr int kMaxDepth =
+      64;  // deeper bodies use the pool: the sets of symbols would grow quadratically
+
+  const Module& module_;
+  PassContext& context_;
+  std::unordered_map<std::string, std::set<SymbolId>> availableAtEntry_;
+  int64_t planned_ = 0, slots_ = 0;
+};
+
+Result<Module> runPlan(const Module& module, PassContext& context) {
+  Planner planner(module, context);
+  DYN_TRY(Module planned, rewriteFunctions(module, [&](const Function& f) { return planner.plan(f); }));
+  planner.report();
+  return planned;
+}
+
+}  // namespace
+
+PassDef planPass() {
+  return {.name = "plan",
+          .summary =
+              "places tensors of known dims into one arena per function, reusing memory where sizes are "
+              "provably enough",
+          .needs = "destination-passing kernels",
+          .establishes = "arenas",
+          .options = {},
+          .run = runPlan};
+}
+
+}  // namespace dyn::passes

@@ -1,0 +1,162 @@
+// Shape simplification: dynamic → static, and shapes as expressions.
+//   needs: types.  establishes: integer values that are known dims are `dims_value` (or constants); views and moves that do nothing are gone.
+//   before  %s = shape(%x)  %b = gather(%s, 0)  %t = concat(%b, [-1])  %y = reshape(%x, %t)
+//   after   %t = dims_value {value = dims(batch, ...)}  %y = reshape(%x, %t)      (what computed %t is dead: dce removes it)
+// What a value's contents are is what type inference found; nothing is evaluated here. Also: identity and no-op casts, transposes, expands and
+// reshapes are replaced by their operand, reshapes of reshapes by one.
+// Cost in IR size: never grows.
+#include "compiler/ir/walk.h"
+#include "compiler/ops/infer.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/pass/pass.h"
+
+namespace dyn::passes {
+
+namespace {
+
+class Simplifier {
+ public:
+  Simplifier(const Module& module, const std::unordered_map<ValueId, Contents>& contents) : ir_(*module.context), contents_(contents) {}
+
+  Result<const Function*> run(const Function& function) {
+    std::unordered_map<ValueId, Type> types;
+    std::unordered_map<ValueId, const Op*> definitions;
+    for (const Parameter& p : function.parameters) types[p.id] = p.type;
+    ValueMap replaced;
+    Function result = function;
+    result.ops.clear();
+    bool changed = false;
+    for (const Op* original : function.ops) {
+      const Op* op = renamed(original, replaced);
+      for (const ValueDef& r : op->results) types[r.id] = r.type;
+      if (const ValueId same = noOp(*op, types); same != kNoValue) {
+        replaced[op->results[0].id] = same;
+        ++removed_;
+        changed = true;
+        continue;
+      }
+      if (const Op* known = knownDims(*op)) {
+        op = known;
+        ++known_;
+      } else if (op->def == &ops::reshapeOp) {
+        op = reshapeOfView(op, definitions);
+      }
+      changed |= op != original;
+      result.ops.push_back(op);
+      for (const ValueDef& r : op->results) definitions[r.id] = op;
+    }
+    if (!changed) return &function;
+    for (ValueId& v : result.results) v = target(v, replaced);
+    return ir_.own(std::move(result));
+  }
+
+  int64_t known_ = 0, removed_ = 0;
+
+ private:
+  static ValueId target(ValueId v, const ValueMap& replaced) {
+    auto it = replaced.find(v);
+    return it == replaced.end() ? v : it->second;
+  }
+
+  const Op* renamed(const Op* op, const ValueMap& replaced) {
+    bool any = false;
+    for (ValueId v : op->operands) any |= target(v, replaced) != v;
+    if (!any) return op;
+    Op copy = *op;
+    for (ValueId& v : copy.operands) v = target(v, replaced);
+    return ir_.own(std::move(copy));
+  }
+
+  // The operand that the operation hands on unchanged, or kNoValue.
+  static ValueId noOp(const Op& op, const std::unordered_map<ValueId, Type>& types) {
+    if (op.operands.empty() || op.results.size() != 1) return kNoValue;
+    const ValueId x = op.operands[0];
+    if (op.def == &ops::identityOp) return x;
+    auto type = types.find(x);
+    if (type == types.end() || !(type->second == op.results[0].type)) return kNoValue;
+    if (op.def == &ops::castOp || op.def == &ops::reshapeOp || op.def == &ops::expandOp) return x;
+    if (op.def == &ops::transposeOp) {
+      const std::vector<int64_t> perm = op.attributes.integers("perm");
+      if (perm.empty()) return kNoValue;
+      for (size_t i = 0; i < perm.size(); ++i)
+        if (perm[i] != static_cast<int64_t>(i)) return kNoValue;
+      return x;
+    }
+    return kNoValue;
+  }
+
+  const Op* knownDims(const Op& op) {
+    if (op.results.size() != 1 || op.def->hasEffects || !op.regions.empty()) return nullptr;
+    if (op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp) return nullptr;
+    const Type type = op.results[0].type;
+    auto it = contents_.find(op.results[0].id);
+    if (it == contents_.end() || !type.isTensor()) return nullptr;
+    bool constant = true;
+    for (Dim d : it->second) {
+      if (!d || d.isInvalid()) return nullptr;
+      constant &= d.isConstant();
+    }
+    Op known;
+    known.results = op.results;
+    known.place = op.place;
+    if (constant) {
+      std::vector<int64_t> shape;
+      for (Dim d : type.dims()) {
+        if (!d.isConstant()) return nullptr;
+        shape.push_back(*d.constant());
+      }
+      std::vector<int64_t> values;
+      for (Dim d : it->second) values.push_back(*d.constant());
+      known.def = &ops::constantOp;
+      known.attributes.set("value", HostTensor::vectorInt(type.dtype(), values).reshaped(std::move(shape)));
+      return ir_.own(std::move(known));
+    }
+    if (type.dtype() != Dtype::i64 || type.rank() > 1) return nullptr;
+    known.def = type.rank() == 0 ? &ops::dim_valueOp : &ops::dims_valueOp;
+    known.attributes.set("value", Shape(it->second));
+    return ir_.own(std::move(known));
+  }
+
+  // reshape(view(x), s) = reshape(x, s) when s is all known sizes (no 0 or -1 that would mean the view's own dims).
+  const Op* reshapeOfView(const Op* op, const std::unordered_map<ValueId, const Op*>& definitions) {
+    auto inner = definitions.find(op->operands[0]);
+    auto shape = definitions.find(op->operands[1]);
+    if (inner == definitions.end() || shape == definitions.end()) return op;
+    const OpDef* def = inner->second->def;
+    if (def != &ops::reshapeOp && def != &ops::squeezeOp && def != &ops::unsqueezeOp) return op;
+    auto contents = contents_.find(op->operands[1]);
+    if (contents == contents_.end()) return op;
+    for (size_t i = 0; i < contents->second.size(); ++i) {
+      const Dim d = contents->second[i];
+      if (!d || !(d == op->results[0].type.dims()[i])) return op;
+    }
+    Op merged = *op;
+    merged.operands[0] = inner->second->operands[0];
+    return ir_.own(std::move(merged));
+  }
+
+  IrContext& ir_;
+  const std::unordered_map<ValueId, Contents>& contents_;
+};
+
+Result<Module> runSimplify(const Module& module, PassContext& context) {
+  DYN_TRY(InferredModule inferred, inferTypes(module));
+  Simplifier simplifier(inferred.module, inferred.contents);
+  DYN_TRY(Module result, rewriteFunctions(inferred.module, [&](const Function& f) { return simplifier.run(f); }));
+  context.counters["known_shapes"] = simplifier.known_;
+  context.counters["removed_ops"] = simplifier.removed_;
+  return result;
+}
+
+}  // namespace
+
+PassDef simplifyPass() {
+  return {.name = "simplify",
+          .summary = "turns shape arithmetic into dims and drops operations that change nothing",
+          .needs = "types",
+          .establishes = "known shapes as dims",
+          .options = {},
+          .run = runSimplify};
+}
+
+}  // namespace dyn::passes

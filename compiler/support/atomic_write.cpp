@@ -1,0 +1,62 @@
+#include "compiler/support/atomic_write.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "compiler/support/file_handle.h"
+
+namespace dyn {
+namespace {
+
+Error writeFault(const std::string& path, const char* step, int code) {
+  return makeError(DiagnosticId::fileError, path + ": " + step + ": " + std::strerror(code),
+                   SourcePlace{.file = path});
+}
+
+// 0, or the errno of the failing write.
+int writeAll(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Status writeFileAtomically(const std::string& path, const std::vector<std::string_view>& pieces) {
+  if (path.empty() || path.find('\0') != std::string::npos)
+    return makeError(DiagnosticId::fileError, "the path is empty or holds a zero byte");
+  std::string temporary;
+  FileHandle handle;
+  for (int attempt = 0; attempt < 100 && !handle.valid(); ++attempt) {
+    temporary = path + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
+    handle =
+        FileHandle(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (!handle.valid() && errno != EEXIST) return writeFault(path, "can not be created", errno);
+  }
+  if (!handle.valid()) return writeFault(path, "no temporary name is free", EEXIST);
+  int code = 0;
+  for (std::string_view piece : pieces)
+    if (code == 0) code = writeAll(handle.get(), piece);
+  if (code == 0 && ::fsync(handle.get()) != 0 && errno != EINVAL) code = errno;
+  handle.reset();
+  if (code != 0) {
+    ::unlink(temporary.c_str());
+    return writeFault(path, "can not be written", code);
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    code = errno;
+    ::unlink(temporary.c_str());
+    return writeFault(path, "can not be replaced", code);
+  }
+  return {};
+}
+
+}  // namespace dyn

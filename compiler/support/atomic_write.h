@@ -1,0 +1,16 @@
+// Writes a whole file or nothing: the bytes go to a temporary file of the same folder, which then replaces the target
+// by rename. A reader never sees half a file; after a failure the old file, if there was one, is still there.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/support/result.h"
+
+namespace dyn {
+
+// The pieces are written one after the other.
+Status writeFileAtomically(const std::string& path, const std::vector<std::string_view>& pieces);
+
+}  // namespace dyn

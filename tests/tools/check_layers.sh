@@ -1,0 +1,179 @@
+#!/usr/bin/env bash
+# check_layers.sh ROOT: who may include whom, which folder may see which outside library, file names and sizes.
+#
+# The tables below are the rule. Each violation is printed as "file:line: why"; exit 1 if there is any. It reads text
+# only (#include lines), so it also sees what a build with parts switched off doesn't compile.
+set -euo pipefail
+cd "${1:?usage: check_layers.sh ROOT}"
+
+# folder : what it may include besides itself. "compiler..ops" means all compiler levels up to ops.
+folders() {
+  cat <<'TABLE'
+vm/include         :
+vm/base            : vm/include
+vm/isa             : vm/include vm/base
+vm/device          : vm/include vm/base vm/isa vm/core vm/kernels
+vm/kernels         : vm/include vm/base vm/isa vm/core vm/device
+vm/core            : vm/include vm/base vm/isa vm/device vm/kernels
+vm/tool            : vm/include vm/base vm/isa vm/device vm/core vm/kernels
+compiler/support   :
+compiler/dims      : compiler..support
+compiler/ir        : compiler..dims      vm/include vm/isa
+compiler/loop      : compiler..ir        vm/include vm/isa
+compiler/ops       : compiler..loop      vm/include vm/isa
+compiler/pass      : compiler..ops       vm/include vm/isa
+compiler/passes    : compiler..pass      vm/include vm/isa
+compiler/kernel    : compiler..passes    vm/include vm/isa
+compiler/codegen   : compiler..kernel    vm/include vm/isa
+compiler/lower     : compiler..codegen   vm/include vm/isa
+compiler/driver    : compiler..lower     vm/include vm/isa
+frontends/text     : compiler..ops       vm/include
+frontends/onnx     : compiler..ops       vm/include
+app/session        : compiler..driver    frontends/text frontends/onnx vm/include
+app/repl           : app/session compiler/support
+app/batch          : app/session compiler/support
+app                : app/session app/repl app/batch compiler/support
+ui/models          : app/session ui/graph ui/views ui/shell
+ui/graph           : app/session ui/models ui/views ui/shell
+ui/views           : app/session ui/models ui/graph ui/shell
+ui/shell           : app/session ui/models ui/graph ui/views
+ui                 : app/session ui/models ui/graph ui/views ui/shell
+samples            : app/session vm/include
+tests              : *
+TABLE
+}
+
+# Compiler levels, lowest first.
+levels="support dims ir loop ops pass passes kernel codegen lower driver"
+
+# first part of <...> as a pattern : folders that may include it (tests may include anything) : what it is
+libraries() {
+  cat <<'TABLE'
+^(llvm|llvm-c|lld|clang)/                             : compiler/codegen : LLVM
+^Q([A-Z]|t[A-Z])                                      : ui ui/models ui/graph ui/views ui/shell : Qt
+^(cuda|cuda[A-Z_][A-Za-z_]*|cublas[A-Za-z_0-9]*|nvrtc|nvJitLink|cupti[a-z_]*)[.]h : vm/device : CUDA
+^(graphviz/|gvc[.]h|cgraph[.]h)                       : ui/graph         : Graphviz
+^google/protobuf/                                     : frontends/onnx   : protobuf
+^(histedit[.]h|editline/)                             : app/repl         : libedit
+^CLI/                                                 : app app/batch app/repl : CLI11
+^(fmt|nlohmann)/                                      : app app/session app/batch app/repl ui ui/models ui/graph ui/views ui/shell : an application library
+^(gtest|gmock|benchmark)/                             :                  : a test library
+TABLE
+}
+
+files() {
+  local tops=() top
+  for top in vm compiler frontends app ui samples tests; do
+    if [[ -d $top ]]; then tops+=("$top"); fi
+  done
+  if [[ ${#tops[@]} -eq 0 ]]; then
+    echo "check_layers: no source folders below $PWD" >&2
+    return 1
+  fi
+  find "${tops[@]}" -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.c' -o -name '*.def' -o -name '*.inc' \) | LC_ALL=C sort
+}
+
+list="$(files)"
+awk -v levels="$levels" -v folder_table="$(folders)" -v library_table="$(libraries)" '
+  function trim(s) { gsub(/^[ \t]+|[ \t]+$/, "", s); return s }
+  function complain(line, why) { printf "%s:%d: %s\n", FILENAME, line, why; violations++ }
+
+  # The folder a file belongs to in the table: vm/device/cuda/x.cpp -> vm/device, ui/main.cpp -> ui.
+  function folderOf(path,    part, n) {
+    n = split(path, part, "/")
+    if (part[1] == "tests" || part[1] == "samples") return part[1]
+    return n > 2 ? part[1] "/" part[2] : part[1]
+  }
+  function expand(text,    word, n, i, j, last, out) {  # "compiler..ops" -> all levels up to ops
+    n = split(text, word, " ")
+    out = " "
+    for (i = 1; i <= n; i++) {
+      if (word[i] !~ /^compiler\.\./) { out = out word[i] " "; continue }
+      last = substr(word[i], 11)
+      for (j = 1; j <= levelCount; j++) { out = out "compiler/" level[j] " "; if (level[j] == last) break }
+    }
+    return out
+  }
+  function checkName(path,    part, n, i, word) {
+    n = split(path, part, "/")
+    for (i = 1; i <= n; i++) {
+      word = tolower(part[i])
+      sub(/\..*/, "", word)
+      if (word ~ /(^|_)(util|utils|helper|helpers|misc|manager|managers)$/ || word == "common")
+        complain(1, "the name \"" part[i] "\" says nothing: name it after its one concept")
+    }
+  }
+  function checkLibrary(name,    i) {
+    if (folder == "tests") return
+    for (i = 1; i <= libraryCount; i++)
+      if (name ~ pattern[i] && index(users[i], " " folder " ") == 0)
+        complain(FNR, folder " must not include <" name ">: " library[i] " belongs to" (users[i] ~ /[a-z]/ ? users[i] : " tests ") "only")
+  }
+  function checkInclude(name,    target) {
+    if (name ~ /(^|\/)moc_|\.moc$/) return  # made by Qt
+    if (folder == "vm/include" && name !~ /\//) return  # public headers are installed side by side, without the root
+    if (name ~ /\// && name !~ /^(vm|compiler|frontends|app|ui|samples|tests)\//) { checkLibrary(name); return }
+    if (name !~ /\//) { complain(FNR, "include from the root of the repository: \"" name "\""); return }
+    target = folderOf(name)
+    if (target == folder) return
+    if (target == "tests") { complain(FNR, "nobody includes tests"); return }
+    if (!(target in allowed)) { complain(FNR, "\"" name "\" is in no folder of the table in check_layers.sh"); return }
+    if (allowed[folder] != " * " && index(allowed[folder], " " target " ") == 0) {
+      complain(FNR, folder " must not include " target)
+      return
+    }
+    if (!((folder, target) in edge)) edge[folder, target] = FILENAME ":" FNR
+  }
+
+  BEGIN {
+    levelCount = split(levels, level, " ")
+    n = split(folder_table, row, "\n")
+    for (i = 1; i <= n; i++) {
+      split(row[i], column, ":")
+      allowed[trim(column[1])] = expand(trim(column[2]))
+    }
+    n = split(library_table, row, "\n")
+    for (i = 1; i <= n; i++) {
+      split(row[i], column, " : ")
+      pattern[++libraryCount] = trim(column[1])
+      users[libraryCount] = " " trim(column[2]) " "
+      library[libraryCount] = trim(column[3])
+    }
+  }
+  function endFile() {
+    if (lines > 1000 && firstLine !~ /^\/\/.*1,?000 lines/) {
+      printf "%s:1: %d lines: above 1,000 the first line says why (\"// Above 1,000 lines: ...\")\n", previous, lines
+      violations++
+    }
+  }
+  FNR == 1 {
+    if (NR > 1) endFile()
+    previous = FILENAME
+    firstLine = $0
+    folder = folderOf(FILENAME)
+    checkName(FILENAME)
+    if (!(folder in allowed)) complain(1, "folder " folder " has no row in the table in check_layers.sh")
+  }
+  { lines = FNR }
+  /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
+    name = $0
+    quoted = name ~ /include[ \t]*"/
+    sub(/^[^<"]*[<"]/, "", name)
+    sub(/[>"].*$/, "", name)
+    if (quoted) checkInclude(name); else checkLibrary(name)
+  }
+  END {
+    if (NR > 0) endFile()
+    for (pair in edge) {
+      split(pair, end, SUBSEP)
+      if (end[1] < end[2] && (end[2], end[1]) in edge) {
+        printf "%s: %s and %s include each other (the other way: %s)\n", edge[pair], end[1], end[2], edge[end[2], end[1]]
+        violations++
+      }
+    }
+    if (violations > 0) {
+      printf "%d violations of the layering (tests/tools/check_layers.sh holds the rules)\n", violations > "/dev/stderr"
+      exit 1
+    }
+  }
+' $(printf '%s\n' "$list") | LC_ALL=C sort -t: -k1,1 -k2,2n

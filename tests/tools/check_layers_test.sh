@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Plants one violation of each rule of check_layers.sh in a tree of its own and sees that it, and only it, is found.
+set -euo pipefail
+checker="$(cd "$(dirname "$0")" && pwd)/check_layers.sh"
+tree="$(mktemp -d)"
+trap 'rm -rf "$tree"' EXIT
+
+# plant FILE LINE...: a file of these lines in the tree.
+plant() {
+  local file="$tree/$1"
+  shift
+  mkdir -p "$(dirname "$file")"
+  printf '%s\n' "$@" >"$file"
+}
+
+clean_tree() {
+  rm -rf "${tree:?}"/*
+  plant compiler/ir/op.h '#include "compiler/dims/dim.h"' '#include <vector>'
+  plant compiler/dims/dim.h '// A dim.'
+  plant compiler/codegen/emit.cpp '#include <llvm/IR/Module.h>' '#include "llvm/IR/Type.h"' '#include "vm/include/dyn_kernel.h"'
+  plant compiler/passes/common_subexpressions.cpp '#include "compiler/ops/op.h"'
+  plant vm/include/dyn_kernel.h '#include <stddef.h>' '#include "dyn_dtype.def"'
+  plant ui/views/dock.cpp '#include <QDockWidget>' '#include "app/session/session.h"'
+  plant tests/unit/ir/op_test.cpp '#include <gtest/gtest.h>' '#include "compiler/ir/op.h"'
+}
+
+failures=0
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# finds EXPECTED FILE LINE...: with FILE planted, exactly one complaint, and it contains EXPECTED.
+finds() {
+  local expected="$1" out
+  shift
+  clean_tree
+  plant "$@"
+  if out="$("$checker" "$tree" 2>/dev/null)"; then fail "accepted: $1, which should give: $expected"; fi
+  [[ "$out" == *"$expected"* && "$(wc -l <<<"$out")" -eq 1 ]] || fail "$1 gave '$out' and not the one line '$expected'"
+}
+
+clean_tree
+out="$("$checker" "$tree" 2>&1)" || fail "a clean tree was refused: $out"
+
+finds 'compiler/ir/up.cpp:2: compiler/ir must not include compiler/ops' \
+  compiler/ir/up.cpp '// line 1' '#include "compiler/ops/op.h"'
+finds 'vm/core must not include compiler/support' vm/core/x.cpp '#include "compiler/support/result.h"'
+finds 'compiler/lower must not include vm/core' compiler/lower/x.cpp '#include "vm/core/machine.h"'
+finds 'frontends/onnx must not include compiler/passes' frontends/onnx/x.cpp '#include "compiler/passes/fold.h"'
+finds 'app/repl must not include compiler/ir' app/repl/x.cpp '#include "compiler/ir/op.h"'
+finds 'ui/views must not include compiler/support' ui/views/x.cpp '#include "compiler/support/result.h"'
+finds 'nobody includes tests' app/session/x.cpp '#include "tests/tools/x.h"'
+finds 'include from the root' compiler/ir/x.cpp '  #  include "op.h"'
+finds 'is in no folder of the table' compiler/ir/x.cpp '#include "compiler/nowhere/op.h"'
+finds 'has no row in the table' compiler/nowhere/x.cpp '// nothing'
+finds 'must not include <llvm/IR/Module.h>: LLVM' compiler/driver/x.cpp '#include <llvm/IR/Module.h>'
+finds 'must not include <llvm/IR/Type.h>: LLVM' compiler/loop/x.cpp '#include "llvm/IR/Type.h"'
+finds 'must not include <QString>: Qt' app/session/x.cpp '#include <QString>'
+finds 'must not include <cuda.h>: CUDA' compiler/codegen/x.cpp '#include <cuda.h>'
+finds 'must not include <fmt/format.h>' compiler/ir/x.cpp '#include <fmt/format.h>'
+finds 'must not include <gtest/gtest.h>' compiler/ir/x.cpp '#include <gtest/gtest.h>'
+finds 'the name "utils.h" says nothing' compiler/ir/utils.h '// nothing'
+finds 'the name "memory_manager.cpp" says nothing' compiler/lower/memory_manager.cpp '// nothing'
+finds '1001 lines' compiler/ir/long.cpp "$(yes '// line' | head -1001)"
+# The name rule sees folders too, whose missing row is a second complaint.
+clean_tree
+plant compiler/common/x.h '// nothing'
+out="$("$checker" "$tree" 2>/dev/null || true)"
+[[ $out == *'the name "common"'* ]] || fail 'a folder called common was accepted'
+# Two folders that include each other, each of which may include the other.
+clean_tree
+plant ui/graph/a.cpp '#include "ui/views/dock.h"'
+plant ui/views/b.cpp '#include "ui/graph/a.h"'
+out="$("$checker" "$tree" 2>/dev/null || true)"
+[[ $out == *'ui/graph and ui/views include each other'* ]] || fail 'a cycle of two folders was accepted'
+# A long file that says why.
+clean_tree
+plant compiler/ir/long.cpp '// Above 1,000 lines: a table.' "$(yes '// line' | head -1001)"
+"$checker" "$tree" >/dev/null 2>&1 || fail 'a long file that says why was refused'
+
+if [[ $failures -gt 0 ]]; then
+  echo "$failures expectations of check_layers.sh failed"
+  exit 1
+fi

@@ -1,0 +1,66 @@
+// Builtin: what a hand-written operator (vm/kernels) sees of a call, and its row in the table.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "vm/base/status.h"
+#include "vm/core/object.h"
+#include "vm/core/thread_pool.h"
+
+namespace dyn::vm {
+
+struct KernelRow;
+
+// One call. Arguments are borrowed and may be null (absent optionals). `builtin` fills empty results; `builtininto` gives tensors.
+struct BuiltinCall {
+  MemoryPool* pool = nullptr;
+  ThreadPool* threads = nullptr;
+  const std::atomic<uint32_t>* cancelFlag = nullptr;  // bit 0
+  const DynGemmFamily* gemmFamily = nullptr;          // never null
+  const DynKernelFunction* kernels = nullptr;         // of the module, for epilogues
+  const KernelRow* kernelRows = nullptr;
+  uint32_t kernelCount = 0;
+
+  std::span<Object* const> arguments;
+  std::span<Object*> results;
+  bool into = false;  // results hold tensors to be written
+  std::span<const int64_t> scalars;
+  std::span<const int32_t> numbers;
+
+  bool cancelled() const { return (cancelFlag->load(std::memory_order_relaxed) & 1) != 0; }
+  int64_t number(size_t index, int64_t otherwise) const {
+    return index < numbers.size() ? numbers[index] : otherwise;
+  }
+  float real(size_t index, float otherwise) const;  // a number whose bits are an f32
+  Tensor* argument(
+      size_t index) const;  // null: absent (or not a tensor: the interpreter has checked tensor arguments)
+  // Result `index` as a tensor of this dtype and shape: made by the pool, or, when writing into tensors, checked against it.
+  Status result(size_t index, DataType dtype, std::span<const int64_t> shape, Tensor*& tensor);
+};
+
+using BuiltinFunction = Status (*)(BuiltinCall& call);
+
+enum class BuiltinForm : uint8_t { makes, into, both };
+
+struct BuiltinRow {
+  std::string_view name;
+  BuiltinForm form;
+  uint8_t minResults, maxResults, minArguments, maxArguments, minScalars, maxScalars, minNumbers,
+      maxNumbers;  // 255: any
+  std::string_view meaning;
+  BuiltinFunction function;
+};
+
+// The table is vm/kernels/builtins.def (functions live there; core only declares them).
+std::span<const BuiltinRow> builtinTable();
+const BuiltinRow* findBuiltin(std::string_view name);  // null: unknown
+// The runtime's own micro-kernels, for modules that bring none.
+const DynGemmFamily* defaultGemmFamily();
+
+// "f32 expected, got i64[3]" and the like, with code DYN_BAD_INPUT.
+Status badArgument(const char* builtin, size_t index, const std::string& expected, const Object* got);
+
+}  // namespace dyn::vm

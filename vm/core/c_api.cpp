@@ -1,0 +1,712 @@
+// The C API over Module, MemoryPool and Interpreter. Nothing throws past it: std::bad_alloc becomes DYN_OUT_OF_MEMORY.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "vm/base/checked.h"
+#include "vm/base/clock.h"
+#include "vm/core/contract.h"
+#include "vm/core/interpreter.h"
+#include "vm/core/package_loader.h"
+#include "vm/device/device.h"
+#include "vm/isa/assembler.h"
+#include "vm/isa/program_file.h"
+
+using namespace dyn::vm;
+
+struct dyn_module {
+  std::shared_ptr<Module> module;
+  std::mutex mutex;
+  std::string disassembly;
+};
+
+struct dyn_value {
+  std::atomic<uint32_t> references{1};
+  Object* object;
+  std::shared_ptr<Module> module;  // constants that the value shares live there
+};
+
+struct dyn_context {
+  std::shared_ptr<Module> module;
+  MemoryPool* pool = nullptr;
+  MemoryPool* simPool = nullptr;
+  std::unique_ptr<ThreadPool> threads;
+  std::unique_ptr<Interpreter> interpreter;
+  std::vector<Object*> inputs;
+  uint64_t runNs = 0;
+  std::string text;
+  ~dyn_context() {
+    for (Object* input : inputs) release(input);
+    interpreter.reset();
+    if (pool) pool->releaseOwner();
+    if (simPool) simPool->releaseOwner();
+  }
+};
+
+namespace {
+
+// The one piece of per-thread state of the runtime: the latest error message.
+thread_local char lastMessage[1024];
+
+dyn_status report(const Status& status) {
+  if (status.ok()) return DYN_OK;
+  const std::string text = status.toString();
+  const size_t size = std::min(text.size(), sizeof lastMessage - 1);
+  memcpy(lastMessage, text.data(), size);
+  lastMessage[size] = 0;
+  return status.code;
+}
+
+dyn_status reportText(dyn_status code, const char* text) {
+  snprintf(lastMessage, sizeof lastMessage, "%s: %s", statusText(code), text);
+  return code;
+}
+
+template <typename Body>
+dyn_status guarded(Body&& body) {
+  lastMessage[0] = 0;
+  try {
+    return report(body());
+  } catch (const std::bad_alloc&) {
+    return reportText(DYN_OUT_OF_MEMORY, "the system gives no memory");
+  } catch (...) {
+    return reportText(DYN_INTERNAL, "unexpected failure");
+  }
+}
+
+Status invalid(const char* what) { return failure(DYN_INVALID_ARGUMENT, what); }
+
+// Takes over the count of `object`, also on failure.
+Status wrap(const std::shared_ptr<Module>& module, Object* object, dyn_value** value) {
+  Ref<Object> owned(object);
+  auto* made = new (std::nothrow) dyn_value;
+  if (!made) return failure(DYN_OUT_OF_MEMORY, "no memory for a value");
+  made->object = owned.take();
+  made->module = module;
+  *value = made;
+  return okStatus();
+}
+
+Tensor* tensorOf(const dyn_value* value) {
+  return value && value->object->kind == ObjectKind::tensor ? static_cast<Tensor*>(value->object) : nullptr;
+}
+
+Status checkShape(int32_t dtype, int32_t rank, const int64_t* shape, size_t sizeBytesGiven, bool checkSize,
+                  int64_t& count) {
+  if (dtype < 0 || static_cast<uint32_t>(dtype) >= kDataTypeCount) return invalid("dtype is out of range");
+  if (rank < 0 || static_cast<uint32_t>(rank) > kMaximumRank) return invalid("rank must be 0 to 32");
+  if (rank > 0 && !shape) return invalid("shape is null");
+  int64_t size = 0;
+  if (!checkedElementCount(shape, static_cast<uint32_t>(rank), count) ||
+      !checkedMul(count, kDataTypes[dtype].sizeBytes, size))
+    return invalid("the shape has a negative dim or too many elements");
+  if (checkSize && static_cast<uint64_t>(size) != sizeBytesGiven)
+    return failure(DYN_INVALID_ARGUMENT, "the shape needs " + std::to_string(size) + " bytes, " +
+                                             std::to_string(sizeBytesGiven) + " are given");
+  return okStatus();
+}
+
+Status contractRow(const dyn_module* module, bool input, int32_t index, const ContractValue*& row) {
+  if (!module) return invalid("the module is null");
+  const auto& rows = input ? module->module->program().inputs : module->module->program().outputs;
+  if (index < 0 || static_cast<size_t>(index) >= rows.size())
+    return invalid(input ? "no such input" : "no such output");
+  row = &rows[static_cast<size_t>(index)];
+  return okStatus();
+}
+
+dyn_status describeContract(const dyn_module* module, bool input, int32_t index, const char** name,
+                            const char** kind, int32_t* dtype, int32_t* rank) {
+  return guarded([&]() -> Status {
+    const ContractValue* row = nullptr;
+    if (Status status = contractRow(module, input, index, row); !status.ok()) return status;
+    const bool tensor = row->type.kind == ContractKind::tensor;
+    if (name) *name = row->name.c_str();
+    if (kind) *kind = contractKindText(row->type.kind);
+    if (dtype) *dtype = tensor ? row->type.dtype : -1;
+    if (rank) *rank = tensor ? static_cast<int32_t>(row->type.dims.size()) : -1;
+    return okStatus();
+  });
+}
+
+dyn_status describeDim(const dyn_module* module, bool input, int32_t index, int32_t axis,
+                       dyn_contract_dim* dim) {
+  return guarded([&]() -> Status {
+    const ContractValue* row = nullptr;
+    if (!dim) return invalid("dim is null");
+    if (Status status = contractRow(module, input, index, row); !status.ok()) return status;
+    if (axis < 0 || static_cast<size_t>(axis) >= row->type.dims.size()) return invalid("no such axis");
+    const ContractDim& from = row->type.dims[static_cast<size_t>(axis)];
+    *dim = {from.value, from.text.c_str(), from.low, from.high, from.multiple};
+    return okStatus();
+  });
+}
+
+uint64_t physicalMemoryBytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : UINT64_MAX;
+}
+
+Status createContext(dyn_module* module, const dyn_options& options, std::unique_ptr<dyn_context>& context) {
+  if (options.thread_count < 0 || options.thread_count > 1024)
+    return invalid("thread_count must be 0 to 1024");
+  if (options.depth_limit < 0) return invalid("depth_limit is negative");
+  context = std::make_unique<dyn_context>();
+  context->module = module->module;
+  MemoryPoolOptions memory;
+  memory.hooks = {options.allocator_user, options.allocate, options.deallocate};
+  memory.limitBytes = options.memory_limit_bytes ? options.memory_limit_bytes : physicalMemoryBytes();
+  if (options.pool_cap_bytes) memory.capBytes = options.pool_cap_bytes;
+  context->pool = MemoryPool::create(memory);
+  const DeviceRow& sim = deviceTable()[1];
+  memory.hooks = {nullptr, sim.allocate, sim.deallocate};
+  context->simPool = MemoryPool::create(memory);
+  if (!context->pool || !context->simPool) return failure(DYN_OUT_OF_MEMORY, "no memory for a context");
+  if (options.thread_count > 1)
+    context->threads = std::make_unique<ThreadPool>(static_cast<uint32_t>(options.thread_count));
+  InterpreterOptions interpreter;
+  interpreter.pool = context->pool;
+  interpreter.devicePools[1] = context->simPool;
+  interpreter.threads = context->threads.get();
+  if (options.depth_limit) interpreter.depthLimit = static_cast<uint32_t>(options.depth_limit);
+  context->interpreter = std::make_unique<Interpreter>(*context->module, interpreter);
+  context->inputs.assign(context->module->program().inputs.size(), nullptr);
+  return okStatus();
+}
+
+Status setInput(dyn_context* context, size_t index, dyn_value* value) {
+  const Program& program = context->module->program();
+  if (value)
+    if (Status status = checkContractValue(program.inputs[index], "input", value->object); !status.ok())
+      return status;
+  if (value) retain(value->object);
+  release(context->inputs[index]);
+  context->inputs[index] = value ? value->object : nullptr;
+  return okStatus();
+}
+
+Status runFunction(dyn_context* context, uint32_t function, std::span<Object* const> arguments) {
+  context->interpreter->clear();
+  context->pool->beginRun();
+  context->simPool->beginRun();
+  const uint64_t begin = nowNs();
+  Status status = context->interpreter->run(function, arguments);
+  context->runNs = nowNs() - begin;
+  context->pool->endRun();
+  context->simPool->endRun();
+  return status;
+}
+
+// Leaves every bound output in the caller's memory, and learns where it was made.
+Status placeBoundOutputs(dyn_context* context) {
+  std::vector<BoundOutput>& bound = context->interpreter->boundOutputs();
+  const std::vector<Object*>& results = context->interpreter->results();
+  bool tensorsOnly = true;
+  for (const Object* result : results)
+    tensorsOnly = tensorsOnly && result && result->kind == ObjectKind::tensor;
+  // A result that came to lie in memory bound for another one moves out first.
+  for (size_t j = 0; j < results.size(); ++j) {
+    if (!results[j] || results[j]->kind != ObjectKind::tensor) continue;
+    auto* tensor = static_cast<Tensor*>(results[j]);
+    for (size_t i = 0; i < bound.size(); ++i) {
+      if (!bound[i].memory || !tensor->storage || tensor->storage->data != bound[i].memory || i == j)
+        continue;
+      dyn_status why = DYN_OK;
+      Tensor* copy = newTensor(context->pool, tensor->dtype, tensor->rank, tensor->shape(), 0, why);
+      if (!copy) return failure(why, "no memory to move output " + std::to_string(j));
+      memcpy(copy->data, tensor->data, tensor->sizeBytes());
+      context->interpreter->replaceResult(j, copy);
+      break;
+    }
+  }
+  for (size_t i = 0; i < std::min(bound.size(), results.size()); ++i) {
+    if (!bound[i].memory) continue;
+    if (!results[i] || results[i]->kind != ObjectKind::tensor)
+      return failure(DYN_BAD_INPUT,
+                     "output " + std::to_string(i) + " is bound, but is " + describe(results[i]));
+    auto* tensor = static_cast<Tensor*>(results[i]);
+    if (tensor->dtype == DataType::string) return failure(DYN_UNSUPPORTED, "bound outputs of strings");
+    if (tensor->sizeBytes() > bound[i].sizeBytes)
+      return failure(DYN_BAD_INPUT, "output " + std::to_string(i) + " is " + describe(tensor) +
+                                        " and needs " + std::to_string(tensor->sizeBytes()) + " bytes, " +
+                                        std::to_string(bound[i].sizeBytes) + " are bound");
+    const Storage* storage = tensor->storage;
+    if (tensorsOnly && storage && tensor->data == storage->data) {
+      bound[i].originFunction = storage->originFunction;
+      bound[i].originPosition = storage->originPosition;
+    }
+    if (tensor->data == bound[i].memory || tensor->elementCount == 0) continue;
+    memcpy(bound[i].memory, tensor->data, tensor->sizeBytes());
+    dyn_status why = DYN_OK;
+    Ref<Storage> home(
+        borrowStorage(context->pool, bound[i].memory, bound[i].sizeBytes, nullptr, nullptr, why));
+    Tensor* view = home ? newView(context->pool, tensor->dtype, tensor->rank, tensor->shape(),
+                                  tensor->elementCount, home.get(), bound[i].memory, why)
+                        : nullptr;
+    if (!view) return failure(why, "no memory for output " + std::to_string(i));
+    context->interpreter->replaceResult(i, view);
+  }
+  return okStatus();
+}
+
+Status copyObjects(dyn_value* const* items, int64_t count, std::vector<Object*>& objects) {
+  if (count < 0 || (count > 0 && !items)) return invalid("items are missing");
+  for (int64_t i = 0; i < count; ++i) objects.push_back(items[i] ? items[i]->object : nullptr);
+  return okStatus();
+}
+
+}  // namespace
+
+extern "C" {
+
+int32_t dyn_abi_version(void) { return DYN_ABI_VERSION; }
+const char* dyn_status_text(dyn_status status) { return statusText(status); }
+const char* dyn_last_message(void) { return lastMessage; }
+
+const char* dyn_dtype_text(int32_t dtype) {
+  return dtype < 0 || static_cast<uint32_t>(dtype) >= kDataTypeCount ? nullptr
+                                                                     : kDataTypes[dtype].text.data();
+}
+size_t dyn_dtype_size_bytes(int32_t dtype) {
+  return dtype < 0 || static_cast<uint32_t>(dtype) >= kDataTypeCount ? 0 : kDataTypes[dtype].sizeBytes;
+}
+
+// --- modules
+
+dyn_status dyn_module_load_file(const char* path, const dyn_host* host, dyn_module** module) {
+  return guarded([&]() -> Status {
+    if (!path || !module) return invalid("path or module is null");
+    *module = nullptr;
+    auto made = std::make_unique<dyn_module>();
+    if (Status status = loadPackage(path, host ? *host : dyn_host{}, made->module); !status.ok())
+      return status;
+    *module = made.release();
+    return okStatus();
+  });
+}
+
+dyn_status dyn_module_load_memory(const void* bytes, size_t size_bytes, const dyn_host* host,
+                                  dyn_module** module) {
+  return guarded([&]() -> Status {
+    if (!bytes || !module) return invalid("bytes or module is null");
+    *module = nullptr;
+    auto made = std::make_unique<dyn_module>();
+    Program program;
+    Status status = parseProgram(bytes, size_bytes, program);
+    Module::Options options;
+    if (host) options.host = *host;
+    if (!status.ok()) {
+      if (options.host.release) options.host.release(options.host.user);
+      return status;
+    }
+    status = Module::load(std::move(program), std::move(options), made->module);
+    if (status.ok()) *module = made.release();
+    return status;
+  });
+}
+
+void dyn_module_release(dyn_module* module) { delete module; }
+
+int32_t dyn_module_input_count(const dyn_module* module) {
+  return module ? static_cast<int32_t>(module->module->program().inputs.size()) : 0;
+}
+int32_t dyn_module_output_count(const dyn_module* module) {
+  return module ? static_cast<int32_t>(module->module->program().outputs.size()) : 0;
+}
+
+dyn_status dyn_module_input(const dyn_module* module, int32_t index, const char** name, const char** kind,
+                            int32_t* dtype, int32_t* rank) {
+  return describeContract(module, true, index, name, kind, dtype, rank);
+}
+dyn_status dyn_module_output(const dyn_module* module, int32_t index, const char** name, const char** kind,
+                             int32_t* dtype, int32_t* rank) {
+  return describeContract(module, false, index, name, kind, dtype, rank);
+}
+dyn_status dyn_module_input_dim(const dyn_module* module, int32_t index, int32_t axis,
+                                dyn_contract_dim* dim) {
+  return describeDim(module, true, index, axis, dim);
+}
+dyn_status dyn_module_output_dim(const dyn_module* module, int32_t index, int32_t axis,
+                                 dyn_contract_dim* dim) {
+  return describeDim(module, false, index, axis, dim);
+}
+
+const char* dyn_module_metadata(const dyn_module* module, const char* key) {
+  if (!module || !key) return nullptr;
+  for (const auto& [name, value] : module->module->program().metadata)
+    if (name == key) return value.c_str();
+  return nullptr;
+}
+
+const char* dyn_module_disassembly(dyn_module* module) {
+  if (!module) return "";
+  const dyn_status status = guarded([&] {
+    std::lock_guard lock(module->mutex);
+    if (module->disassembly.empty()) module->disassembly = printProgram(module->module->program());
+    return okStatus();
+  });
+  return status == DYN_OK ? module->disassembly.c_str() : "";
+}
+
+// --- contexts
+
+dyn_status dyn_context_create(dyn_module* module, const dyn_options* options, dyn_context** context) {
+  return guarded([&]() -> Status {
+    if (!module || !context) return invalid("module or context is null");
+    *context = nullptr;
+    std::unique_ptr<dyn_context> made;
+    if (Status status = createContext(module, options ? *options : dyn_options{}, made); !status.ok())
+      return status;
+    *context = made.release();
+    return okStatus();
+  });
+}
+
+void dyn_context_release(dyn_context* context) { delete context; }
+
+dyn_status dyn_context_set_input(dyn_context* context, int32_t index, dyn_value* value) {
+  return guarded([&]() -> Status {
+    if (!context) return invalid("the context is null");
+    if (index < 0 || static_cast<size_t>(index) >= context->inputs.size())
+      return failure(DYN_INVALID_ARGUMENT, "there is no input " + std::to_string(index) +
+                                               ", the module has " + std::to_string(context->inputs.size()));
+    return setInput(context, static_cast<size_t>(index), value);
+  });
+}
+
+dyn_status dyn_context_set_input_name(dyn_context* context, const char* name, dyn_value* value) {
+  return guarded([&]() -> Status {
+    if (!context || !name) return invalid("context or name is null");
+    const auto& inputs = context->module->program().inputs;
+    std::string known;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].name == name) return setInput(context, i, value);
+      known += (i ? ", " : "") + inputs[i].name;
+    }
+    return failure(DYN_INVALID_ARGUMENT, "there is no input \"" + std::string(name) + "\"; inputs: " + known);
+  });
+}
+
+dyn_status dyn_context_bind_output(dyn_context* context, int32_t index, void* memory, size_t size_bytes) {
+  return guarded([&]() -> Status {
+    if (!context) return invalid("the context is null");
+    if (index < 0 || static_cast<size_t>(index) >= context->module->program().outputs.size())
+      return invalid("no such output");
+    std::vector<BoundOutput>& bound = context->interpreter->boundOutputs();
+    if (bound.size() <= static_cast<size_t>(index)) bound.resize(static_cast<size_t>(index) + 1);
+    BoundOutput& row = bound[static_cast<size_t>(index)];
+    // What was learned about the output's origin stays true for other memory. 64-byte alignment is what kernels may assume.
+    row.memory = memory;
+    row.sizeBytes = size_bytes;
+    if (reinterpret_cast<uintptr_t>(memory) % 64 != 0) row.originFunction = -1;
+    return okStatus();
+  });
+}
+
+dyn_status dyn_context_run(dyn_context* context) {
+  return guarded([&]() -> Status {
+    if (!context) return invalid("the context is null");
+    const Program& program = context->module->program();
+    if (program.mainFunction < 0) return invalid("the module has no main function");
+    if (Status status = checkContractInputs(program.inputs, context->inputs); !status.ok()) return status;
+    if (Status status = runFunction(context, static_cast<uint32_t>(program.mainFunction), context->inputs);
+        !status.ok())
+      return status;
+    if (context->interpreter->boundOutputs().empty()) return okStatus();
+    return placeBoundOutputs(context);
+  });
+}
+
+dyn_status dyn_context_run_function(dyn_context* context, const char* name, dyn_value* const* arguments,
+                                    int32_t argument_count) {
+  return guarded([&]() -> Status {
+    if (!context || !name) return invalid("context or name is null");
+    const int32_t function = context->module->findFunction(name);
+    if (function < 0)
+      return failure(DYN_INVALID_ARGUMENT, "there is no function \"" + std::string(name) + "\"");
+    const Function& row = context->module->program().functions[static_cast<size_t>(function)];
+    if (argument_count < 0 || static_cast<uint32_t>(argument_count) != row.parameterCount)
+      return failure(DYN_INVALID_ARGUMENT, row.name + " takes " + std::to_string(row.parameterCount) +
+                                               " arguments, got " + std::to_string(argument_count));
+    std::vector<Object*> objects;
+    if (Status status = copyObjects(arguments, argument_count, objects); !status.ok()) return status;
+    return runFunction(context, static_cast<uint32_t>(function), objects);
+  });
+}
+
+int32_t dyn_context_result_count(const dyn_context* context) {
+  return context ? static_cast<int32_t>(context->interpreter->results().size()) : 0;
+}
+
+dyn_status dyn_context_get_output(dyn_context* context, int32_t index, dyn_value** value) {
+  return guarded([&]() -> Status {
+    if (!context || !value) return invalid("context or value is null");
+    *value = nullptr;
+    const std::vector<Object*>& results = context->interpreter->results();
+    if (index < 0 || static_cast<size_t>(index) >= results.size())
+      return failure(DYN_INVALID_ARGUMENT, "there is no output " + std::to_string(index) +
+                                               ", the last run left " + std::to_string(results.size()));
+    Object* object = results[static_cast<size_t>(index)];
+    if (!object) return okStatus();  // an absent optional
+    retain(object);
+    return wrap(context->module, object, value);
+  });
+}
+
+void dyn_context_cancel(dyn_context* context) {
+  if (context) context->interpreter->requestCancel();
+}
+
+dyn_status dyn_context_set_trap(dyn_context* context, dyn_trap_callback callback, void* user,
+                                int32_t stepping) {
+  return guarded([&]() -> Status {
+    if (!context) return invalid("the context is null");
+    context->interpreter->setTrap(callback, user, stepping != 0);
+    return okStatus();
+  });
+}
+
+dyn_status dyn_context_breakpoint(dyn_context* context, int32_t function_index, uint32_t position,
+                                  int32_t enabled) {
+  return guarded([&]() -> Status {
+    if (!context) return invalid("the context is null");
+    if (function_index < 0) {
+      context->interpreter->clearBreakpoints();
+      return okStatus();
+    }
+    if (context->interpreter->setBreakpoint(static_cast<uint32_t>(function_index), position, enabled != 0))
+      return okStatus();
+    return failure(DYN_INVALID_ARGUMENT, "no instruction begins at position " + std::to_string(position) +
+                                             " of function " + std::to_string(function_index));
+  });
+}
+
+dyn_status dyn_context_profile(dyn_context* context, int32_t enabled) {
+  return guarded([&]() -> Status {
+    if (!context) return invalid("the context is null");
+    context->interpreter->setProfiling(enabled != 0);
+    return okStatus();
+  });
+}
+
+const char* dyn_context_profile_text(dyn_context* context, const char* format) {
+  if (!context || !format) return "";
+  const dyn_status status = guarded([&]() -> Status {
+    const Profile& profile = context->interpreter->profile();
+    const std::string wanted = format;
+    if (wanted == "trace")
+      context->text = profile.traceJson(*context->module);
+    else if (wanted == "json")
+      context->text = profile.tableJson(*context->module);
+    else if (wanted == "csv")
+      context->text = profile.tableCsv(*context->module);
+    else
+      return failure(DYN_INVALID_ARGUMENT, "format must be trace, json or csv, not " + wanted);
+    return okStatus();
+  });
+  return status == DYN_OK ? context->text.c_str() : "";
+}
+
+dyn_status dyn_context_statistics(const dyn_context* context, dyn_statistics* statistics) {
+  return guarded([&]() -> Status {
+    if (!context || !statistics) return invalid("context or statistics is null");
+    const MemoryStatistics memory = context->pool->statistics(), sim = context->simPool->statistics();
+    *statistics = {memory.peakBytes + sim.peakBytes,
+                   memory.heldBytes + sim.heldBytes,
+                   memory.inUseBytes + sim.inUseBytes,
+                   memory.systemAllocations + sim.systemAllocations,
+                   context->interpreter->launchCount(),
+                   context->interpreter->instructionCount(),
+                   context->runNs};
+    return okStatus();
+  });
+}
+
+void dyn_context_trim(dyn_context* context) {
+  if (!context) return;
+  context->pool->trim();
+  context->simPool->trim();
+}
+
+// --- values
+
+dyn_status dyn_value_tensor(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape,
+                            const void* data, size_t size_bytes, dyn_value** value) {
+  return guarded([&]() -> Status {
+    if (!context || !value) return invalid("context or value is null");
+    *value = nullptr;
+    int64_t count = 0;
+    if (Status status = checkShape(dtype, rank, shape, size_bytes, data != nullptr, count); !status.ok())
+      return status;
+    if (static_cast<DataType>(dtype) == DataType::string && data)
+      return invalid("string tensors are made by dyn_value_strings");
+    dyn_status why = DYN_OK;
+    Ref<Tensor> tensor(
+        newTensor(context->pool, static_cast<DataType>(dtype), static_cast<uint32_t>(rank), shape, 0, why));
+    if (!tensor)
+      return failure(why, "no memory for a tensor of " +
+                              std::to_string(static_cast<uint64_t>(count) * kDataTypes[dtype].sizeBytes) +
+                              " bytes");
+    if (tensor->elementCount > 0) {
+      if (data)
+        memcpy(tensor->data, data, tensor->sizeBytes());
+      else
+        memset(tensor->data, 0, tensor->sizeBytes());
+    }
+    return wrap(context->module, tensor.take(), value);
+  });
+}
+
+dyn_status dyn_value_borrow(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape,
+                            const void* data, size_t size_bytes,
+                            void (*release_data)(void* user, const void* data), void* user,
+                            dyn_value** value) {
+  return guarded([&]() -> Status {
+    if (!context || !value) return invalid("context or value is null");
+    *value = nullptr;
+    int64_t count = 0;
+    if (Status status = checkShape(dtype, rank, shape, size_bytes, true, count); !status.ok()) return status;
+    if (!data && count > 0) return invalid("data is null");
+    if (count > 0 &&
+        reinterpret_cast<uintptr_t>(data) % std::min<uint32_t>(kDataTypes[dtype].sizeBytes, 8) != 0)
+      return invalid("data is not aligned for its dtype");
+    if (static_cast<DataType>(dtype) == DataType::string)
+      return invalid("string tensors are made by dyn_value_strings");
+    dyn_status why = DYN_OK;
+    Ref<Storage> storage(borrowStorage(context->pool, data, size_bytes, nullptr, user, why));
+    Tensor* tensor = storage
+                         ? newView(context->pool, static_cast<DataType>(dtype), static_cast<uint32_t>(rank),
+                                   shape, count, storage.get(), const_cast<void*>(data), why)
+                         : nullptr;
+    if (!tensor) return failure(why, "no memory for a value");
+    tensor->readOnly = true;
+    Storage* made = storage.get();
+    Status status = wrap(context->module, tensor, value);
+    if (status.ok()) made->release = release_data;  // a failed call leaves the data to the caller
+    return status;
+  });
+}
+
+dyn_status dyn_value_compound(dyn_context* context, dyn_kind kind, int32_t tag, dyn_value* const* items,
+                              int64_t item_count, dyn_value** value) {
+  return guarded([&]() -> Status {
+    if (!context || !value) return invalid("context or value is null");
+    *value = nullptr;
+    if (item_count > INT32_MAX) return invalid("too many items");
+    std::vector<Object*> objects;
+    if (Status status = copyObjects(items, item_count, objects); !status.ok()) return status;
+    dyn_status why = DYN_OK;
+    Object* made = nullptr;
+    if (kind == DYN_KIND_TUPLE)
+      made = newTuple(context->pool, tag, static_cast<uint32_t>(item_count), objects.data(), why);
+    else if (kind == DYN_KIND_LIST)
+      made = newList(context->pool, item_count, 0, objects.data(), why);
+    else
+      return invalid("kind must be tuple or list");
+    if (!made) return failure(why, "no memory for a value");
+    return wrap(context->module, made, value);
+  });
+}
+
+dyn_status dyn_value_strings(dyn_context* context, int32_t rank, const int64_t* shape,
+                             const char* const* texts, int64_t text_count, dyn_value** value) {
+  return guarded([&]() -> Status {
+    if (!context || !value) return invalid("context or value is null");
+    *value = nullptr;
+    int64_t count = 0;
+    if (Status status = checkShape(static_cast<int32_t>(DataType::string), rank, shape, 0, false, count);
+        !status.ok())
+      return status;
+    if (count != text_count || (count > 0 && !texts))
+      return invalid("the number of texts does not match the shape");
+    dyn_status why = DYN_OK;
+    Ref<Tensor> tensor(
+        newTensor(context->pool, DataType::string, static_cast<uint32_t>(rank), shape, 0, why));
+    if (!tensor) return failure(why, "no memory for a value");
+    for (int64_t i = 0; i < count; ++i)
+      if (texts[i] && !setString(tensor.get(), i, texts[i]))
+        return failure(DYN_OUT_OF_MEMORY, "no memory for a string");
+    return wrap(context->module, tensor.take(), value);
+  });
+}
+
+void dyn_value_retain(dyn_value* value) {
+  if (value) value->references.fetch_add(1, std::memory_order_relaxed);
+}
+void dyn_value_release(dyn_value* value) {
+  if (!value || value->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  release(value->object);
+  delete value;
+}
+
+dyn_kind dyn_value_kind(const dyn_value* value) {
+  if (!value) return DYN_KIND_TUPLE;
+  switch (value->object->kind) {
+    case ObjectKind::tensor:
+      return DYN_KIND_TENSOR;
+    case ObjectKind::tuple:
+      return DYN_KIND_TUPLE;
+    case ObjectKind::list:
+      return DYN_KIND_LIST;
+    case ObjectKind::closure:
+      return DYN_KIND_CLOSURE;
+    case ObjectKind::storage:
+      return DYN_KIND_STORAGE;
+  }
+  return DYN_KIND_TUPLE;
+}
+
+int32_t dyn_value_dtype(const dyn_value* value) {
+  return tensorOf(value) ? static_cast<int32_t>(tensorOf(value)->dtype) : -1;
+}
+int32_t dyn_value_rank(const dyn_value* value) { return tensorOf(value) ? tensorOf(value)->rank : -1; }
+const int64_t* dyn_value_shape(const dyn_value* value) {
+  return tensorOf(value) ? tensorOf(value)->shape() : nullptr;
+}
+const void* dyn_value_data(const dyn_value* value) {
+  return tensorOf(value) ? tensorOf(value)->data : nullptr;
+}
+size_t dyn_value_size_bytes(const dyn_value* value) {
+  return tensorOf(value) ? tensorOf(value)->sizeBytes() : 0;
+}
+
+const char* dyn_value_text(const dyn_value* value, int64_t index) {
+  const Tensor* tensor = tensorOf(value);
+  if (!tensor || tensor->dtype != DataType::string || index < 0 || index >= tensor->elementCount)
+    return nullptr;
+  const StringElement* element = tensor->as<const StringElement*>()[index];
+  return element ? element->text : "";
+}
+
+int64_t dyn_value_item_count(const dyn_value* value) {
+  if (!value) return -1;
+  if (value->object->kind == ObjectKind::tuple) return static_cast<Tuple*>(value->object)->count;
+  return value->object->kind == ObjectKind::list ? static_cast<List*>(value->object)->count : -1;
+}
+
+int32_t dyn_value_tag(const dyn_value* value) {
+  return value && value->object->kind == ObjectKind::tuple ? static_cast<Tuple*>(value->object)->tag : -1;
+}
+
+dyn_status dyn_value_item(const dyn_value* value, int64_t index, dyn_value** item) {
+  return guarded([&]() -> Status {
+    if (!value || !item) return invalid("value or item is null");
+    *item = nullptr;
+    const int64_t count = dyn_value_item_count(value);
+    if (index < 0 || index >= count)
+      return failure(DYN_INVALID_ARGUMENT,
+                     "item " + std::to_string(index) + " of " + describe(value->object));
+    Object* object = value->object->kind == ObjectKind::tuple
+                         ? static_cast<Tuple*>(value->object)->fields()[index]
+                         : static_cast<List*>(value->object)->items[index];
+    if (!object) return okStatus();
+    retain(object);
+    return wrap(value->module, object, item);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,20 @@
+// The contract at the border: do values fit what a program declares to take? Errors name the input and what was expected.
+#pragma once
+
+#include <span>
+
+#include "vm/base/status.h"
+#include "vm/core/object.h"
+#include "vm/isa/program.h"
+
+namespace dyn::vm {
+
+const char* contractKindText(ContractKind kind);  // "tensor"
+// "f32[batch, 768]", "list(f32[?])"
+std::string contractTypeText(const ContractType& type);
+// Kind, dtype, rank, constant dims, declared bounds. `role` is "input".
+Status checkContractValue(const ContractValue& expected, const char* role, const Object* value);
+// All are set (optionals may be null), and dims of one name have one value.
+Status checkContractInputs(std::span<const ContractValue> expected, std::span<Object* const> values);
+
+}  // namespace dyn::vm

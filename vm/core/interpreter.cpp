@@ -1,0 +1,603 @@
+#include "vm/core/interpreter.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "vm/base/checked.h"
+#include "vm/base/clock.h"
+#include "vm/isa/assembler.h"
+#include "vm/isa/instruction_reader.h"
+
+namespace dyn::vm {
+
+Interpreter::Interpreter(const Module& module, const InterpreterOptions& options)
+    : module_(module), program_(module.program()), options_(options) {
+  size_t buffers = 0, scalars = 0;
+  for (const KernelRow& kernel : program_.kernels) {
+    buffers = std::max<size_t>(buffers, kernel.bufferCount);
+    scalars = std::max<size_t>(scalars, kernel.scalarCount);
+  }
+  buffers_.resize(buffers);
+  scalars_.resize(scalars);
+}
+
+Interpreter::~Interpreter() {
+  clear();
+  options_.pool->deallocate(scalarStack_);
+  options_.pool->deallocate(objectStack_);
+}
+
+void Interpreter::clear() {
+  unwind();
+  for (Object* object : results_) release(object);
+  results_.clear();
+}
+
+void Interpreter::replaceResult(size_t index, Object* owned) {
+  release(results_[index]);
+  results_[index] = owned;
+}
+
+Status Interpreter::run(uint32_t function, std::span<Object* const> arguments,
+                        std::vector<Object*>* globals) {
+  clear();
+  trapBits_.fetch_and(~uint32_t{kCancel}, std::memory_order_relaxed);
+  globals_ = globals;
+  status_ = okStatus();
+  launches_ = instructions_ = 0;
+  bindActive_ = false;
+  for (BoundOutput& bound : bound_) {
+    bound.used = false;
+    bindActive_ = bindActive_ || (bound.memory && bound.originFunction >= 0);
+  }
+  for (Object* argument : arguments) {
+    retain(argument);
+    gathered_.push_back(argument);
+  }
+  Outcome outcome = Outcome::fault;
+  if (pushFrame(function, nullptr, nullptr) && enter(function)) {
+    do {
+      outcome = trapBits_.load(std::memory_order_relaxed) != 0 ? loop<true>() : loop<false>();
+    } while (outcome == Outcome::switchLoop);
+  }
+  if (outcome != Outcome::done) clear();
+  return std::move(status_);
+}
+
+// --- calls
+
+void Interpreter::gather(WordList registers) {
+  for (uint32_t i = 0; i < registers.count; ++i) {
+    Object* object = V_[registers.items[i]];
+    retain(object);
+    gathered_.push_back(object);
+  }
+}
+
+void Interpreter::dropGathered() {
+  for (Object* object : gathered_) release(object);
+  gathered_.clear();
+}
+
+bool Interpreter::growStack(size_t scalars, size_t objects) {
+  auto grow = [&](auto*& stack, size_t& capacity, size_t needed) {
+    if (needed <= capacity) return true;
+    const size_t wanted = std::max({needed, capacity * 2, size_t{512}});
+    dyn_status why = DYN_OK;
+    void* memory = options_.pool->allocate(wanted * sizeof(*stack), why);
+    if (!memory) {
+      memoryFault(why, wanted * sizeof(*stack));
+      return false;
+    }
+    if (stack) memcpy(memory, static_cast<void*>(stack), capacity * sizeof(*stack));
+    options_.pool->deallocate(stack);
+    stack = static_cast<std::remove_reference_t<decltype(stack)>>(memory);
+    capacity = wanted;
+    return true;
+  };
+  return grow(scalarStack_, scalarCapacity_, scalars) && grow(objectStack_, objectCapacity_, objects);
+}
+
+bool Interpreter::pushFrame(uint32_t function, const int32_t* resume, const int32_t* results) {
+  size_t scalarBase = 0, objectBase = 0;
+  if (!frames_.empty()) {
+    if (frames_.size() >= options_.depthLimit) {
+      fault(DYN_DEPTH_LIMIT, "calls nested deeper than " + std::to_string(options_.depthLimit) +
+                                 " while calling " + program_.functions[function].name);
+      dropGathered();
+      return false;
+    }
+    const Frame& top = frames_.back();
+    scalarBase = top.scalarBase + program_.functions[top.function].scalarCount;
+    objectBase = top.objectBase + program_.functions[top.function].objectCount;
+  }
+  const Function& callee = program_.functions[function];
+  if (!growStack(scalarBase + callee.scalarCount, objectBase + callee.objectCount)) {
+    dropGathered();
+    return false;
+  }
+  frames_.push_back({function, resume, results, scalarBase, objectBase, 0});
+  return true;
+}
+
+bool Interpreter::enter(uint32_t function) {
+  Frame& frame = frames_.back();
+  const Function& callee = program_.functions[function];
+  // A tail call may go to a function with more registers.
+  if (frame.function != function || scalarCapacity_ == 0) {
+    frame.function = function;
+    if (!growStack(frame.scalarBase + callee.scalarCount, frame.objectBase + callee.objectCount)) {
+      frames_.pop_back();
+      dropGathered();
+      return false;
+    }
+  }
+  R_ = scalarStack_ + frame.scalarBase;
+  V_ = objectStack_ + frame.objectBase;
+  std::fill_n(R_, callee.scalarCount, 0);
+  std::copy(gathered_.begin(), gathered_.end(), V_);
+  std::fill(V_ + gathered_.size(), V_ + callee.objectCount, nullptr);
+  gathered_.clear();
+  code_ = at_ = callee.code.data();
+  if (trapBits_.load(std::memory_order_relaxed) & kProfile) frame.enterNs = nowNs();
+  return true;
+}
+
+void Interpreter::releaseRegisters(const Frame& frame) {
+  Object** registers = objectStack_ + frame.objectBase;
+  const uint32_t count = program_.functions[frame.function].objectCount;
+  for (uint32_t i = 0; i < count; ++i) release(registers[i]);
+  if (frame.enterNs != 0 && (trapBits_.load(std::memory_order_relaxed) & kProfile))
+    profile_.record(
+        {ProfileKind::function, frame.function, 0, -1,
+         frame.enterNs - std::min(frame.enterNs, profile_.startNs()), nowNs() - frame.enterNs, 0, 0, 0},
+        {});
+}
+
+bool Interpreter::popFrame(WordList results) {
+  gather(results);
+  const Frame frame = frames_.back();
+  releaseRegisters(frame);
+  frames_.pop_back();
+  if (frames_.empty()) {
+    results_.swap(gathered_);
+    return true;
+  }
+  const Frame& caller = frames_.back();
+  R_ = scalarStack_ + caller.scalarBase;
+  V_ = objectStack_ + caller.objectBase;
+  code_ = program_.functions[caller.function].code.data();
+  at_ = frame.resume;
+  for (size_t i = 0; i < gathered_.size(); ++i) setObject(frame.results[1 + i], gathered_[i]);
+  gathered_.clear();
+  return false;
+}
+
+void Interpreter::unwind() {
+  dropGathered();
+  while (!frames_.empty()) {
+    releaseRegisters(frames_.back());
+    frames_.pop_back();
+  }
+}
+
+bool Interpreter::callClosure(const int32_t* at) {
+  const int32_t* results = at + 1;
+  const int32_t* w = results + 1 + results[0];
+  const WordList arguments{w + 2, static_cast<uint32_t>(w[1])};
+  Object* object = V_[w[0]];
+  if (!object || object->kind != ObjectKind::closure) {
+    fault(DYN_CHECK_FAILED, "a closure is called, but the register holds " + describe(object));
+    return false;
+  }
+  auto* closure = static_cast<Closure*>(object);
+  const Function& callee = program_.functions[closure->function];
+  if (closure->count + arguments.count != callee.parameterCount ||
+      static_cast<uint32_t>(results[0]) != callee.resultCount) {
+    fault(DYN_CHECK_FAILED, "closure of " + callee.name + " with " + std::to_string(closure->count) +
+                                " captures called with " + std::to_string(arguments.count) +
+                                " arguments for " + std::to_string(results[0]) + " results; it takes " +
+                                std::to_string(callee.parameterCount) + " in all and gives " +
+                                std::to_string(callee.resultCount));
+    return false;
+  }
+  for (uint32_t i = 0; i < closure->count; ++i) {
+    retain(closure->captures()[i]);
+    gathered_.push_back(closure->captures()[i]);
+  }
+  gather(arguments);
+  const uint32_t function = closure->function;
+  return pushFrame(function, arguments.items + arguments.count, results) && enter(function);
+}
+
+// --- traps
+
+void Interpreter::setTrap(dyn_trap_callback callback, void* user, bool stepping) {
+  trapCallback_ = callback;
+  trapUser_ = user;
+  if (callback && stepping)
+    trapBits_.fetch_or(kStep);
+  else
+    trapBits_.fetch_and(~uint32_t{kStep});
+}
+
+bool Interpreter::setBreakpoint(uint32_t function, uint32_t position, bool enabled) {
+  if (function >= program_.functions.size()) return false;
+  InstructionReader reader(program_.functions[function].code);
+  bool found = false;
+  while (!reader.atEnd() && !found) {
+    found = reader.position() == position;
+    if (!reader.next()) return false;
+  }
+  if (!found) return false;
+  const std::pair<uint32_t, uint32_t> key{function, position};
+  auto at = std::lower_bound(breakpoints_.begin(), breakpoints_.end(), key);
+  const bool present = at != breakpoints_.end() && *at == key;
+  if (enabled && !present) breakpoints_.insert(at, key);
+  if (!enabled && present) breakpoints_.erase(at);
+  if (breakpoints_.empty())
+    trapBits_.fetch_and(~uint32_t{kBreakpoints});
+  else
+    trapBits_.fetch_or(kBreakpoints);
+  return true;
+}
+
+void Interpreter::clearBreakpoints() {
+  breakpoints_.clear();
+  trapBits_.fetch_and(~uint32_t{kBreakpoints});
+}
+
+void Interpreter::setProfiling(bool enabled) {
+  if (enabled) {
+    profile_.begin();
+    trapBits_.fetch_or(kProfile);
+  } else {
+    trapBits_.fetch_and(~uint32_t{kProfile});
+  }
+}
+
+Interpreter::Outcome Interpreter::trace() {
+  const uint32_t bits = trapBits_.load(std::memory_order_relaxed);
+  if (bits == 0) return Outcome::switchLoop;
+  if (bits & kCancel) {
+    fault(DYN_CANCELLED, "the run was cancelled");
+    return Outcome::fault;
+  }
+  ++instructions_;
+  if (!trapCallback_ || !(bits & (kStep | kBreakpoints))) return Outcome::proceed;
+  const uint32_t function = frames_.back().function, position = positionOf(at_);
+  if (!(bits & kStep) &&
+      !std::binary_search(breakpoints_.begin(), breakpoints_.end(), std::pair{function, position}))
+    return Outcome::proceed;
+  const std::string text = printInstruction(program_, function, position);
+  const dyn_trap trap{static_cast<int32_t>(function),
+                      position,
+                      static_cast<uint32_t>(frames_.size() - 1),
+                      program_.functions[function].name.c_str(),
+                      module_.placeOf(function, position).c_str(),
+                      text.c_str()};
+  switch (trapCallback_(trapUser_, &trap)) {
+    case DYN_TRAP_CONTINUE:
+      trapBits_.fetch_and(~uint32_t{kStep});
+      return Outcome::proceed;
+    case DYN_TRAP_STEP:
+      trapBits_.fetch_or(kStep);
+      return Outcome::proceed;
+    case DYN_TRAP_STOP:
+      break;
+  }
+  fault(DYN_CANCELLED, "the run was stopped at a trap");
+  return Outcome::fault;
+}
+
+const int32_t* Interpreter::fault(dyn_status code, std::string message) {
+  std::string place;
+  if (!frames_.empty() && code_) {
+    const uint32_t function = frames_.back().function, position = positionOf(at_);
+    place = module_.positionText(function, position);
+    const std::string& user = module_.placeOf(function, position);
+    if (!user.empty()) place += ", " + user;
+  }
+  status_ = failure(code, std::move(message), std::move(place));
+  return nullptr;
+}
+
+Interpreter::Outcome Interpreter::scalarFault(const int32_t* at) {
+  at_ = at;
+  const InstructionRow& instruction = row(static_cast<Opcode>(*at));
+  std::string values;
+  const int32_t* w = at + 1;
+  for (uint32_t i = 0; i < instruction.operandCount; ++i, ++w) {
+    if (instruction.operands[i].kind == OperandKind::scalarRead) values += " " + std::to_string(R_[*w]);
+    if (instruction.operands[i].kind == OperandKind::immediate)
+      values += " " + std::to_string(DecodedOperand{w, 2}.immediate());
+  }
+  fault(DYN_ARITHMETIC, "overflow or division by zero in: " + std::string(instruction.text) + values);
+  return Outcome::fault;
+}
+
+// --- the loop
+
+// Reads of registers and tables need no checks here: the verifier has made them.
+template <bool kTraced>
+Interpreter::Outcome Interpreter::loop() {
+  const int32_t* at = at_;
+  int64_t* R = R_;
+  Object** V = V_;
+  const int32_t* code = code_;
+
+#define DYN_RELOAD() (at = at_, R = R_, V = V_, code = code_)
+#define DYN_TRAP_POINT()                                                       \
+  if constexpr (!kTraced) {                                                    \
+    if (__builtin_expect(trapBits_.load(std::memory_order_relaxed) != 0, 0)) { \
+      at_ = at;                                                                \
+      return Outcome::switchLoop;                                              \
+    }                                                                          \
+  }
+#define DYN_CALL(expression)        \
+  {                                 \
+    at_ = at;                       \
+    at = (expression);              \
+    if (!at) return Outcome::fault; \
+    break;                          \
+  }
+#define DYN_BINARY(operation)                                        \
+  if (!operation(R[w[1]], R[w[2]], R[w[0]])) return scalarFault(at); \
+  at += 4;                                                           \
+  break
+#define DYN_SCALAR(expression) \
+  R[w[0]] = (expression);      \
+  at += 4;                     \
+  break
+
+  for (;;) {
+    [[maybe_unused]] const int32_t* began = at;
+    [[maybe_unused]] uint64_t beginNs = 0;
+    if constexpr (kTraced) {
+      at_ = at;
+      if (Outcome outcome = trace(); outcome != Outcome::proceed) return outcome;
+      if (trapBits_.load(std::memory_order_relaxed) & kProfile) beginNs = nowNs();
+    }
+    const int32_t* w = at + 1;
+    switch (static_cast<Opcode>(*at)) {
+      case Opcode::constInt:
+        R[w[0]] = DecodedOperand{w + 1, 2}.immediate();
+        at += 4;
+        break;
+      case Opcode::move:
+        R[w[0]] = R[w[1]];
+        at += 3;
+        break;
+      case Opcode::add:
+        DYN_BINARY(checkedAdd);
+      case Opcode::sub:
+        DYN_BINARY(checkedSub);
+      case Opcode::mul:
+        DYN_BINARY(checkedMul);
+      case Opcode::floorDiv:
+        DYN_BINARY(checkedFloorDiv);
+      case Opcode::ceilDiv:
+        DYN_BINARY(checkedCeilDiv);
+      case Opcode::mod:
+        DYN_BINARY(checkedMod);
+      case Opcode::minimum:
+        DYN_SCALAR(std::min(R[w[1]], R[w[2]]));
+      case Opcode::maximum:
+        DYN_SCALAR(std::max(R[w[1]], R[w[2]]));
+      case Opcode::addImmediate:
+        if (!checkedAdd(R[w[1]], DecodedOperand{w + 2, 2}.immediate(), R[w[0]])) return scalarFault(at);
+        at += 5;
+        break;
+      case Opcode::mulImmediate:
+        if (!checkedMul(R[w[1]], DecodedOperand{w + 2, 2}.immediate(), R[w[0]])) return scalarFault(at);
+        at += 5;
+        break;
+      case Opcode::equal:
+        DYN_SCALAR(R[w[1]] == R[w[2]]);
+      case Opcode::less:
+        DYN_SCALAR(R[w[1]] < R[w[2]]);
+      case Opcode::lessEqual:
+        DYN_SCALAR(R[w[1]] <= R[w[2]]);
+      case Opcode::logicalAnd:
+        DYN_SCALAR(R[w[1]] != 0 && R[w[2]] != 0);
+      case Opcode::logicalNot:
+        R[w[0]] = R[w[1]] == 0;
+        at += 3;
+        break;
+
+      case Opcode::dim: {
+        at_ = at;
+        Tensor* tensor = tensorAt(w[1]);
+        if (!tensor) return Outcome::fault;
+        if (w[2] >= tensor->rank) {
+          fault(DYN_OUT_OF_RANGE, "dim " + std::to_string(w[2]) + " of " + describe(tensor));
+          return Outcome::fault;
+        }
+        DYN_SCALAR(tensor->shape()[w[2]]);
+      }
+      case Opcode::item:
+        DYN_CALL(item(w));
+      case Opcode::fromScalars: {
+        const auto count = static_cast<uint32_t>(w[2]);
+        if (scalars_.size() < count) scalars_.resize(count);
+        for (uint32_t i = 0; i < count; ++i) scalars_[i] = R[w[3 + i]];
+        DYN_CALL(fromScalars(static_cast<DataType>(w[1]), static_cast<uint32_t>(w[0]), scalars_.data(), 1,
+                             count, w + 3 + count));
+      }
+      case Opcode::fromScalar:
+        DYN_CALL(
+            fromScalars(static_cast<DataType>(w[1]), static_cast<uint32_t>(w[0]), &R[w[2]], 0, 1, w + 3));
+
+      case Opcode::checkTensor:
+        DYN_CALL(checkTensor(w));
+      case Opcode::checkEqual:
+      case Opcode::checkLessEqual: {
+        const bool equality = static_cast<Opcode>(*at) == Opcode::checkEqual;
+        if (equality ? R[w[0]] == R[w[1]] : R[w[0]] <= R[w[1]]) {
+          at += 4;
+          break;
+        }
+        at_ = at;
+        fault(DYN_CHECK_FAILED, program_.strings[static_cast<size_t>(w[2])] + " (" + std::to_string(R[w[0]]) +
+                                    (equality ? " is not equal to " : " is above ") +
+                                    std::to_string(R[w[1]]) + ")");
+        return Outcome::fault;
+      }
+      case Opcode::check:
+        if (R[w[0]] != 0) {
+          at += 3;
+          break;
+        }
+        at_ = at;
+        fault(DYN_CHECK_FAILED, program_.strings[static_cast<size_t>(w[1])]);
+        return Outcome::fault;
+      case Opcode::fatal:
+        at_ = at;
+        fault(DYN_CHECK_FAILED, program_.strings[static_cast<size_t>(w[0])]);
+        return Outcome::fault;
+
+      case Opcode::allocStorage:
+        DYN_CALL(allocateStorage(w));
+      case Opcode::allocTensor:
+        DYN_CALL(allocateTensor(w));
+      case Opcode::newTensor:
+        DYN_CALL(newTensorInstruction(w));
+      case Opcode::reshapeTensor:
+        DYN_CALL(reshape(w));
+      case Opcode::deviceCopy:
+        DYN_CALL(deviceCopy(w));
+      case Opcode::moveObject:
+        retain(V[w[1]]);
+        setObject(w[0], V[w[1]]);
+        at += 3;
+        break;
+      case Opcode::kill:
+        setObject(w[0], nullptr);
+        at += 2;
+        break;
+      case Opcode::loadConstant:
+        setObject(w[0], module_.constants()[static_cast<size_t>(w[1])]);  // immortal
+        at += 3;
+        break;
+      case Opcode::loadGlobal: {
+        const std::vector<Object*>& globals = globals_ ? *globals_ : module_.globals();
+        retain(globals[static_cast<size_t>(w[1])]);
+        setObject(w[0], globals[static_cast<size_t>(w[1])]);
+        at += 3;
+        break;
+      }
+      case Opcode::storeGlobal: {
+        if (!globals_) {
+          at_ = at;
+          fault(DYN_CHECK_FAILED, "storeglobal after load");  // init called as an ordinary function
+          return Outcome::fault;
+        }
+        Object*& global = (*globals_)[static_cast<size_t>(w[1])];
+        retain(V[w[0]]);
+        release(global);
+        global = V[w[0]];
+        at += 3;
+        break;
+      }
+
+      case Opcode::makeTuple:
+        DYN_CALL(makeTuple(w));
+      case Opcode::getField:
+        DYN_CALL(getField(w));
+      case Opcode::getTag: {
+        Object* object = V[w[1]];
+        if (!object || object->kind != ObjectKind::tuple) {
+          at_ = at;
+          fault(DYN_CHECK_FAILED, "tag of " + describe(object));
+          return Outcome::fault;
+        }
+        R[w[0]] = static_cast<Tuple*>(object)->tag;
+        at += 3;
+        break;
+      }
+      case Opcode::makeList:
+        DYN_CALL(makeList(w));
+      case Opcode::listLength: {
+        at_ = at;
+        List* list = listObject(w[1]);
+        if (!list) return Outcome::fault;
+        R[w[0]] = list->count;
+        at += 3;
+        break;
+      }
+      case Opcode::listAt:
+        DYN_CALL(listAt(w));
+      case Opcode::listInsert:
+        DYN_CALL(listInsert(w));
+      case Opcode::listErase:
+        DYN_CALL(listErase(w));
+      case Opcode::makeClosure:
+        DYN_CALL(makeClosure(w));
+
+      case Opcode::jump:
+        DYN_TRAP_POINT();
+        at = code + w[0];
+        break;
+      case Opcode::jumpIf:
+        DYN_TRAP_POINT();
+        at = R[w[0]] != 0 ? code + w[1] : at + 3;
+        break;
+      case Opcode::jumpIfNot:
+        DYN_TRAP_POINT();
+        at = R[w[0]] == 0 ? code + w[1] : at + 3;
+        break;
+      case Opcode::invoke: {
+        DYN_TRAP_POINT();
+        at_ = at;
+        const int32_t* call = w + 1 + w[0];
+        const WordList arguments{call + 2, static_cast<uint32_t>(call[1])};
+        gather(arguments);
+        const auto function = static_cast<uint32_t>(call[0]);
+        if (!pushFrame(function, arguments.items + arguments.count, w) || !enter(function))
+          return Outcome::fault;
+        DYN_RELOAD();
+        break;
+      }
+      case Opcode::tailInvoke: {
+        DYN_TRAP_POINT();
+        at_ = at;
+        gather({w + 2, static_cast<uint32_t>(w[1])});
+        releaseRegisters(frames_.back());
+        if (!enter(static_cast<uint32_t>(w[0]))) return Outcome::fault;
+        DYN_RELOAD();
+        break;
+      }
+      case Opcode::invokeClosure:
+        DYN_TRAP_POINT();
+        at_ = at;
+        if (!callClosure(at)) return Outcome::fault;
+        DYN_RELOAD();
+        break;
+      case Opcode::ret:
+        at_ = at;
+        if (popFrame({w + 1, static_cast<uint32_t>(w[0])})) return Outcome::done;
+        DYN_RELOAD();
+        break;
+
+      case Opcode::launch: {
+        DYN_TRAP_POINT();
+        DYN_CALL(launch(w));
+      }
+      case Opcode::callBuiltin:
+      case Opcode::callBuiltinInto: {
+        DYN_TRAP_POINT();
+        DYN_CALL(callBuiltin(w, static_cast<Opcode>(*at) == Opcode::callBuiltinInto));
+      }
+    }
+    if constexpr (kTraced) {
+      if (beginNs != 0) note(began, beginNs);
+    }
+  }
+#undef DYN_RELOAD
+#undef DYN_TRAP_POINT
+#undef DYN_CALL
+#undef DYN_BINARY
+#undef DYN_SCALAR
+}
+
+}  // namespace dyn::vm

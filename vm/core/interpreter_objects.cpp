@@ -1,0 +1,602 @@
+// Interpreter: instructions on objects: tensors, memory, tuples, lists, closures, kernels and builtins.
+#include <algorithm>
+#include <cstring>
+
+#include "vm/base/checked.h"
+#include "vm/base/clock.h"
+#include "vm/core/interpreter.h"
+#include "vm/device/device.h"
+#include "vm/isa/instruction_reader.h"
+
+namespace dyn::vm {
+namespace {
+
+// A launch is cut into pieces of about this many elementary steps, so that cancelling does not wait for a long kernel.
+constexpr int64_t kStepsPerPiece = int64_t{1} << 26;
+// Below this a task costs more to start than it saves.
+constexpr int64_t kMinimumStepsPerTask = int64_t{1} << 15;
+
+const char* kernelFaultText(int32_t code) {
+  switch (code) {
+    case DYN_KERNEL_INDEX_OUT_OF_RANGE:
+      return "index out of range";
+    case DYN_KERNEL_DIVISION_BY_ZERO:
+      return "division by zero";
+    case DYN_KERNEL_BAD_VALUE:
+      return "bad value";
+    default:
+      return "fault";
+  }
+}
+
+struct LaunchWork {
+  DynKernelFunction function;
+  void* const* buffers;
+  const int64_t* scalars;
+  int64_t extent, tasks, unitsPerPiece;
+  std::byte* scratch;
+  uint64_t scratchBytes;
+  const std::atomic<uint32_t>* trapBits;
+  std::atomic<int32_t> fault{0};
+
+  static void runTask(void* argument, uint32_t task) {
+    auto& work = *static_cast<LaunchWork*>(argument);
+    const int64_t base = work.extent / work.tasks, more = work.extent % work.tasks;
+    int64_t begin = base * task + std::min<int64_t>(task, more);
+    const int64_t end = begin + base + (task < more ? 1 : 0);
+    void* scratch = work.scratchBytes ? work.scratch + work.scratchBytes * task : nullptr;
+    while (begin < end) {
+      const int64_t pieceEnd = end - begin > work.unitsPerPiece ? begin + work.unitsPerPiece : end;
+      const int32_t result = work.function(work.buffers, work.scalars, begin, pieceEnd, scratch);
+      if (result != DYN_KERNEL_OK) {
+        work.fault.store(result, std::memory_order_relaxed);
+        return;
+      }
+      begin = pieceEnd;
+      // A cancelled run ends at the next trap point; what this kernel leaves undone is never seen.
+      if (begin < end && (work.trapBits->load(std::memory_order_relaxed) & 1)) return;
+    }
+  }
+};
+
+}  // namespace
+
+void Interpreter::setObject(int32_t index, Object* owned) {
+  Object* old = V_[index];
+  V_[index] = owned;
+  release(old);
+}
+
+const int32_t* Interpreter::memoryFault(dyn_status why, uint64_t sizeBytes) {
+  if (why == DYN_ARITHMETIC) return fault(why, "the size of a tensor overflows");
+  std::string message = std::to_string(sizeBytes) + " bytes are needed";
+  if (why == DYN_MEMORY_LIMIT)
+    message += ", the limit is " + std::to_string(options_.pool->limitBytes()) + " with " +
+               std::to_string(options_.pool->statistics().inUseBytes) + " in use";
+  else
+    message += ", the system gives none";
+  return fault(why, std::move(message));
+}
+
+Tensor* Interpreter::tensorAt(int32_t index) {
+  Object* object = V_[index];
+  if (object && object->kind == ObjectKind::tensor) return static_cast<Tensor*>(object);
+  fault(DYN_CHECK_FAILED, "v" + std::to_string(index) + " must hold a tensor, it holds " + describe(object));
+  return nullptr;
+}
+
+List* Interpreter::listObject(int32_t index) {
+  Object* object = V_[index];
+  if (object && object->kind == ObjectKind::list) return static_cast<List*>(object);
+  fault(DYN_CHECK_FAILED, "v" + std::to_string(index) + " must hold a list, it holds " + describe(object));
+  return nullptr;
+}
+
+bool Interpreter::readShape(const int32_t*& w, uint32_t& rank, int64_t& count) {
+  rank = static_cast<uint32_t>(*w++);
+  for (uint32_t axis = 0; axis < rank; ++axis) shape_[axis] = R_[*w++];
+  if (checkedElementCount(shape_, rank, count)) return true;
+  std::string text;
+  for (uint32_t axis = 0; axis < rank; ++axis) text += (axis ? "," : "") + std::to_string(shape_[axis]);
+  fault(DYN_ARITHMETIC, "shape [" + text + "] has a negative dim or too many elements");
+  return false;
+}
+
+// --- tensors
+
+const int32_t* Interpreter::item(const int32_t* w) {
+  Tensor* tensor = tensorAt(w[1]);
+  if (!tensor) return nullptr;
+  const int64_t index = R_[w[2]];
+  if (index < 0 || index >= tensor->elementCount)
+    return fault(DYN_OUT_OF_RANGE, "element " + std::to_string(index) + " of " + describe(tensor));
+  if (tensor->storage && tensor->storage->device != 0)
+    return fault(DYN_CHECK_FAILED, "item of a tensor that is not on the cpu");
+  int64_t value = 0;
+  switch (tensor->dtype) {
+    case DataType::boolean:
+      value = tensor->as<uint8_t>()[index] != 0;
+      break;
+    case DataType::i4:
+    case DataType::i2:
+    case DataType::i8:
+      value = tensor->as<int8_t>()[index];
+      break;
+    case DataType::i16:
+      value = tensor->as<int16_t>()[index];
+      break;
+    case DataType::i32:
+      value = tensor->as<int32_t>()[index];
+      break;
+    case DataType::i64:
+      value = tensor->as<int64_t>()[index];
+      break;
+    case DataType::u4:
+    case DataType::u2:
+    case DataType::u8:
+      value = tensor->as<uint8_t>()[index];
+      break;
+    case DataType::u16:
+      value = tensor->as<uint16_t>()[index];
+      break;
+    case DataType::u32:
+      value = tensor->as<uint32_t>()[index];
+      break;
+    case DataType::u64: {
+      const uint64_t wide = tensor->as<uint64_t>()[index];
+      if (wide > INT64_MAX)
+        return fault(DYN_ARITHMETIC, "element " + std::to_string(wide) + " does not fit 64 signed bits");
+      value = static_cast<int64_t>(wide);
+      break;
+    }
+    default:
+      return fault(DYN_CHECK_FAILED, "item of " + describe(tensor) + ": an integer or bool tensor is needed");
+  }
+  R_[w[0]] = value;
+  return w + 3;
+}
+
+const int32_t* Interpreter::fromScalars(DataType dtype, uint32_t target, const int64_t* values, uint32_t rank,
+                                        uint32_t count, const int32_t* next) {
+  const int64_t shape = count;
+  dyn_status why = DYN_OK;
+  Ref<Tensor> tensor(newTensor(options_.pool, dtype, rank, &shape, 0, why));
+  if (!tensor) return memoryFault(why, count * sizeBytes(dtype));
+  for (uint32_t i = 0; i < count; ++i) {
+    if (dtype == DataType::i64)
+      tensor->as<int64_t>()[i] = values[i];
+    else if (dtype == DataType::boolean)
+      tensor->as<uint8_t>()[i] = values[i] != 0;
+    else if (values[i] < INT32_MIN || values[i] > INT32_MAX)
+      return fault(DYN_ARITHMETIC, std::to_string(values[i]) + " does not fit i32");
+    else
+      tensor->as<int32_t>()[i] = static_cast<int32_t>(values[i]);
+  }
+  setObject(static_cast<int32_t>(target), tensor.take());
+  return next;
+}
+
+const int32_t* Interpreter::checkTensor(const int32_t* w) {
+  const Object* object = V_[w[0]];
+  if (object && object->kind == ObjectKind::tensor) {
+    const auto* tensor = static_cast<const Tensor*>(object);
+    if (static_cast<int32_t>(tensor->dtype) == w[1] && tensor->rank == w[2]) return w + 4;
+  }
+  return fault(DYN_CHECK_FAILED, program_.strings[static_cast<size_t>(w[3])] + " (expected " +
+                                     std::string(text(static_cast<DataType>(w[1]))) + " of rank " +
+                                     std::to_string(w[2]) + ", got " + describe(object) + ")");
+}
+
+const int32_t* Interpreter::allocateStorage(const int32_t* w) {
+  const int64_t size = R_[w[1]];
+  if (size < 0) return fault(DYN_ARITHMETIC, "storage of " + std::to_string(size) + " bytes");
+  dyn_status why = DYN_OK;
+  Storage* storage = newStorage(options_.pool, static_cast<uint64_t>(size), static_cast<uint8_t>(w[2]), why,
+                                devicePool(w[2]));
+  if (!storage) return memoryFault(why, static_cast<uint64_t>(size));
+  setObject(w[0], storage);
+  return w + 3;
+}
+
+const int32_t* Interpreter::allocateTensor(const int32_t* w) {
+  Object* object = V_[w[1]];
+  if (!object || object->kind != ObjectKind::storage)
+    return fault(DYN_CHECK_FAILED,
+                 "v" + std::to_string(w[1]) + " must hold a storage, it holds " + describe(object));
+  auto* storage = static_cast<Storage*>(object);
+  const int64_t offset = R_[w[2]];
+  const auto dtype = static_cast<DataType>(w[3]);
+  if (dtype == DataType::string) return fault(DYN_UNSUPPORTED, "string tensors in a shared storage");
+  const int32_t* next = w + 4;
+  uint32_t rank;
+  int64_t count, size, end;
+  if (!readShape(next, rank, count)) return nullptr;
+  const bool fits = offset >= 0 && checkedMul(count, sizeBytes(dtype), size) &&
+                    checkedAdd(offset, size, end) && static_cast<uint64_t>(end) <= storage->sizeBytes &&
+                    offset % std::min<int64_t>(sizeBytes(dtype), 8) == 0;
+  if (!fits)
+    return fault(DYN_OUT_OF_RANGE, "a tensor of " + std::to_string(count) + " " + std::string(text(dtype)) +
+                                       " at byte " + std::to_string(offset) + " does not fit a storage of " +
+                                       std::to_string(storage->sizeBytes) + " bytes");
+  dyn_status why = DYN_OK;
+  Tensor* tensor = newView(options_.pool, dtype, rank, shape_, count, storage,
+                           static_cast<std::byte*>(storage->data) + offset, why);
+  if (!tensor) return memoryFault(why, sizeof(Tensor));
+  setObject(w[0], tensor);
+  return next;
+}
+
+const int32_t* Interpreter::newTensorInstruction(const int32_t* w) {
+  const auto dtype = static_cast<DataType>(w[1]);
+  const int32_t* next = w + 3;
+  uint32_t rank;
+  int64_t count;
+  if (!readShape(next, rank, count)) return nullptr;
+  const uint32_t function = frames_.back().function, position = positionOf(at_);
+  dyn_status why = DYN_OK;
+  if (bindActive_ && w[2] == 0 && dtype != DataType::string) {
+    for (BoundOutput& bound : bound_) {
+      const uint64_t size = static_cast<uint64_t>(count) * sizeBytes(dtype);
+      if (!bound.memory || bound.used || bound.originFunction != static_cast<int32_t>(function) ||
+          bound.originPosition != position || size > bound.sizeBytes ||
+          static_cast<uint64_t>(count) > bound.sizeBytes)
+        continue;
+      Ref<Storage> storage(
+          borrowStorage(options_.pool, bound.memory, bound.sizeBytes, nullptr, nullptr, why));
+      Tensor* tensor =
+          storage ? newView(options_.pool, dtype, rank, shape_, count, storage.get(), bound.memory, why)
+                  : nullptr;
+      if (!tensor) return memoryFault(why, sizeof(Tensor));
+      storage->originFunction = static_cast<int32_t>(function);
+      storage->originPosition = position;
+      bound.used = true;
+      setObject(w[0], tensor);
+      return next;
+    }
+  }
+  Tensor* tensor =
+      newTensor(options_.pool, dtype, rank, shape_, static_cast<uint8_t>(w[2]), why, devicePool(w[2]));
+  if (!tensor) return memoryFault(why, static_cast<uint64_t>(count) * sizeBytes(dtype));
+  tensor->storage->originFunction = static_cast<int32_t>(function);
+  tensor->storage->originPosition = position;
+  setObject(w[0], tensor);
+  return next;
+}
+
+const int32_t* Interpreter::reshape(const int32_t* w) {
+  Tensor* source = tensorAt(w[1]);
+  if (!source) return nullptr;
+  const int32_t* next = w + 2;
+  uint32_t rank;
+  int64_t count;
+  if (!readShape(next, rank, count)) return nullptr;
+  if (count != source->elementCount)
+    return fault(DYN_CHECK_FAILED,
+                 "reshape of " + describe(source) + " to a shape of " + std::to_string(count) + " elements");
+  dyn_status why = DYN_OK;
+  Tensor* tensor =
+      newView(options_.pool, source->dtype, rank, shape_, count, source->storage, source->data, why);
+  if (!tensor) return memoryFault(why, sizeof(Tensor));
+  tensor->readOnly = source->readOnly;
+  setObject(w[0], tensor);
+  return next;
+}
+
+const int32_t* Interpreter::deviceCopy(const int32_t* w) {
+  Tensor* source = tensorAt(w[1]);
+  if (!source) return nullptr;
+  const uint8_t device = source->storage ? source->storage->device : 0;
+  if (device != w[2] && source->elementCount > 0)
+    return fault(DYN_CHECK_FAILED, "copy from device " + std::to_string(w[2]) +
+                                       " of a tensor that is on device " + std::to_string(device));
+  if (source->dtype == DataType::string && w[3] != w[2])
+    return fault(DYN_UNSUPPORTED, "string tensors on other devices");
+  if (source->dtype == DataType::string) {
+    retain(source);
+    setObject(w[0], source);
+    return w + 4;
+  }
+  dyn_status why = DYN_OK;
+  Ref<Tensor> copy(newTensor(options_.pool, source->dtype, source->rank, source->shape(),
+                             static_cast<uint8_t>(w[3]), why, devicePool(w[3])));
+  if (!copy) return memoryFault(why, source->sizeBytes());
+  if (Status status = copyBetweenDevices(w[2], source->data, w[3], copy->data, source->sizeBytes());
+      !status.ok())
+    return fault(status.code, status.message);
+  setObject(w[0], copy.take());
+  return w + 4;
+}
+
+// --- data structures
+
+const int32_t* Interpreter::makeTuple(const int32_t* w) {
+  const auto count = static_cast<uint32_t>(w[2]);
+  dyn_status why = DYN_OK;
+  gather({w + 3, count});
+  Tuple* tuple = newTuple(options_.pool, w[1], count, gathered_.data(), why);
+  dropGathered();
+  if (!tuple) return memoryFault(why, sizeof(Tuple) + count * sizeof(Object*));
+  setObject(w[0], tuple);
+  return w + 3 + count;
+}
+
+const int32_t* Interpreter::getField(const int32_t* w) {
+  Object* object = V_[w[1]];
+  if (!object || object->kind != ObjectKind::tuple)
+    return fault(DYN_CHECK_FAILED, "field " + std::to_string(w[2]) + " of " + describe(object));
+  auto* tuple = static_cast<Tuple*>(object);
+  if (static_cast<uint32_t>(w[2]) >= tuple->count)
+    return fault(DYN_OUT_OF_RANGE, "field " + std::to_string(w[2]) + " of " + describe(object));
+  Object* field = tuple->fields()[w[2]];
+  retain(field);
+  setObject(w[0], field);
+  return w + 3;
+}
+
+const int32_t* Interpreter::makeList(const int32_t* w) {
+  const auto count = static_cast<uint32_t>(w[1]);
+  gather({w + 2, count});
+  dyn_status why = DYN_OK;
+  List* list = newList(options_.pool, count, 0, gathered_.data(), why);
+  dropGathered();
+  if (!list) return memoryFault(why, sizeof(List) + count * sizeof(Object*));
+  setObject(w[0], list);
+  return w + 2 + count;
+}
+
+const int32_t* Interpreter::listAt(const int32_t* w) {
+  List* list = listObject(w[1]);
+  if (!list) return nullptr;
+  const int64_t index = R_[w[2]] < 0 ? R_[w[2]] + list->count : R_[w[2]];
+  if (index < 0 || index >= list->count)
+    return fault(DYN_OUT_OF_RANGE,
+                 "item " + std::to_string(R_[w[2]]) + " of a list of " + std::to_string(list->count));
+  Object* object = list->items[index];
+  retain(object);
+  setObject(w[0], object);
+  return w + 3;
+}
+
+const int32_t* Interpreter::listInsert(const int32_t* w) {
+  List* list = listObject(w[1]);
+  if (!list) return nullptr;
+  const int64_t index = R_[w[3]];
+  if (index < 0 || index > list->count)
+    return fault(DYN_OUT_OF_RANGE,
+                 "insert at " + std::to_string(index) + " into a list of " + std::to_string(list->count));
+  dyn_status why = DYN_OK;
+  Object* object = V_[w[2]];
+  // In place only when the result takes the place of its source and nobody else holds it.
+  const bool inPlace = w[0] == w[1] && !list->shared() && object != list;
+  Ref<List> made(inPlace ? nullptr : newList(options_.pool, list->count, list->count + 1, list->items, why));
+  List* target = inPlace ? list : made.get();
+  if (!target || !reserveList(target, target->count + 1, why))
+    return memoryFault(why, static_cast<uint64_t>(list->count + 1) * sizeof(Object*));
+  retain(object);
+  std::copy_backward(target->items + index, target->items + target->count, target->items + target->count + 1);
+  target->items[index] = object;
+  ++target->count;
+  if (!inPlace) setObject(w[0], made.take());
+  return w + 4;
+}
+
+const int32_t* Interpreter::listErase(const int32_t* w) {
+  List* list = listObject(w[1]);
+  if (!list) return nullptr;
+  const int64_t index = R_[w[2]] < 0 ? R_[w[2]] + list->count : R_[w[2]];
+  if (index < 0 || index >= list->count)
+    return fault(DYN_OUT_OF_RANGE, "erase of item " + std::to_string(R_[w[2]]) + " from a list of " +
+                                       std::to_string(list->count));
+  dyn_status why = DYN_OK;
+  const bool inPlace = w[0] == w[1] && !list->shared();
+  Ref<List> made(inPlace ? nullptr : newList(options_.pool, list->count, 0, list->items, why));
+  List* target = inPlace ? list : made.get();
+  if (!target) return memoryFault(why, static_cast<uint64_t>(list->count) * sizeof(Object*));
+  Object* gone = target->items[index];
+  std::copy(target->items + index + 1, target->items + target->count, target->items + index);
+  --target->count;
+  release(gone);
+  if (!inPlace) setObject(w[0], made.take());
+  return w + 3;
+}
+
+const int32_t* Interpreter::makeClosure(const int32_t* w) {
+  const auto count = static_cast<uint32_t>(w[2]);
+  gather({w + 3, count});
+  dyn_status why = DYN_OK;
+  Closure* closure = newClosure(options_.pool, static_cast<uint32_t>(w[1]), count, gathered_.data(), why);
+  dropGathered();
+  if (!closure) return memoryFault(why, sizeof(Closure) + count * sizeof(Object*));
+  setObject(w[0], closure);
+  return w + 3 + count;
+}
+
+// --- computing
+
+const int32_t* Interpreter::launch(const int32_t* w) {
+  const KernelRow& kernel = program_.kernels[static_cast<size_t>(w[0])];
+  const int64_t extent = R_[w[1]], steps = R_[w[2]];
+  const int32_t* bufferWords = w + 4;
+  const int32_t* scalarWords = bufferWords + kernel.bufferCount + 1;
+  const int32_t* next = scalarWords + kernel.scalarCount;
+  if (extent < 0)
+    return fault(DYN_ARITHMETIC, "kernel " + kernel.name + ": extent " + std::to_string(extent));
+  if (extent == 0) return next;
+  int32_t device = -1;
+  for (uint32_t i = 0; i < kernel.bufferCount; ++i) {
+    Object* object = V_[bufferWords[i]];
+    if (!object || object->kind != ObjectKind::tensor)
+      return fault(DYN_CHECK_FAILED,
+                   "kernel " + kernel.name + ": buffer " + std::to_string(i) + " is " + describe(object));
+    auto* tensor = static_cast<Tensor*>(object);
+    if (i + kernel.outputCount >= kernel.bufferCount && tensor->readOnly && tensor->elementCount > 0)
+      return fault(DYN_CHECK_FAILED,
+                   "kernel " + kernel.name + ": output buffer " + std::to_string(i) + " is read-only");
+    const int32_t here = tensor->storage && tensor->elementCount > 0 ? tensor->storage->device : device;
+    if (device >= 0 && here != device)
+      return fault(DYN_CHECK_FAILED, "kernel " + kernel.name + ": buffers are on different devices");
+    device = here;
+    buffers_[i] = tensor->data;
+  }
+  for (uint32_t i = 0; i < kernel.scalarCount; ++i) scalars_[i] = R_[scalarWords[i]];
+  ++launches_;
+
+  int64_t tasks = options_.threads ? options_.threads->threadCount() : 1;
+  tasks = std::max<int64_t>(1, std::min({tasks, extent, steps / kMinimumStepsPerTask}));
+  LaunchWork work{};
+  work.function = module_.kernels()[static_cast<size_t>(w[0])];
+  work.buffers = buffers_.data();
+  work.scalars = scalars_.data();
+  work.extent = extent;
+  work.tasks = tasks;
+  const int64_t stepsPerUnit = std::max<int64_t>(1, steps / extent);
+  work.unitsPerPiece = std::max<int64_t>(1, kStepsPerPiece / stepsPerUnit);
+  work.trapBits = &trapBits_;
+  work.scratchBytes = (kernel.scratchBytes + 63) / 64 * 64;
+  if (work.scratchBytes > 0) {
+    dyn_status why = DYN_OK;
+    int64_t total = 0;
+    if (work.scratchBytes <= INT64_MAX && checkedMul(static_cast<int64_t>(work.scratchBytes), tasks, total))
+      work.scratch = static_cast<std::byte*>(options_.pool->allocate(static_cast<uint64_t>(total), why));
+    if (!work.scratch) return memoryFault(why == DYN_OK ? DYN_OUT_OF_MEMORY : why, work.scratchBytes);
+  }
+  if (tasks == 1)
+    LaunchWork::runTask(&work, 0);
+  else
+    options_.threads->run(static_cast<uint32_t>(tasks), LaunchWork::runTask, &work);
+  options_.pool->deallocate(work.scratch);
+  if (const int32_t code = work.fault.load(); code != DYN_KERNEL_OK)
+    return fault(DYN_KERNEL_FAULT, "kernel " + kernel.name + ": " + kernelFaultText(code));
+  if (trapBits_.load(std::memory_order_relaxed) & kCancel)
+    return fault(DYN_CANCELLED, "the run was cancelled");
+  return next;
+}
+
+const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
+  const BuiltinRow& builtin = *module_.builtins()[static_cast<size_t>(w[0])];
+  const int32_t* at = w + 1;
+  auto takeList = [&] {
+    const WordList list{at + 1, static_cast<uint32_t>(at[0])};
+    at += 1 + list.count;
+    return list;
+  };
+  const WordList results = takeList(), arguments = takeList(), scalars = takeList(), numbers = takeList();
+  builtinArguments_.clear();
+  for (uint32_t i = 0; i < arguments.count; ++i) {
+    Object* object = V_[arguments.items[i]];
+    if (object && object->kind == ObjectKind::tensor) {
+      const auto* tensor = static_cast<Tensor*>(object);
+      if (tensor->storage && tensor->storage->device != 0)
+        return fault(DYN_CHECK_FAILED,
+                     std::string(builtin.name) + ": argument " + std::to_string(i) + " is not on the cpu");
+    }
+    builtinArguments_.push_back(object);
+  }
+  builtinResults_.clear();
+  for (uint32_t i = 0; i < results.count; ++i) {
+    Object* object = into ? V_[results.items[i]] : nullptr;
+    if (into) {
+      if (!object || object->kind != ObjectKind::tensor ||
+          (object->readOnly && static_cast<Tensor*>(object)->elementCount > 0))
+        return fault(DYN_CHECK_FAILED, std::string(builtin.name) + ": result " + std::to_string(i) +
+                                           " must be a writable tensor, it is " +
+                                           (object && object->readOnly ? "read-only " : "") +
+                                           describe(object));
+    }
+    builtinResults_.push_back(object);
+  }
+  if (scalars_.size() < scalars.count) scalars_.resize(scalars.count);
+  for (uint32_t i = 0; i < scalars.count; ++i) scalars_[i] = R_[scalars.items[i]];
+
+  ThreadPool single(1);
+  BuiltinCall call;
+  call.pool = options_.pool;
+  call.threads = options_.threads ? options_.threads : &single;
+  call.cancelFlag = &trapBits_;
+  call.gemmFamily = module_.gemmFamily();
+  call.kernels = module_.kernels().data();
+  call.kernelRows = program_.kernels.data();
+  call.kernelCount = static_cast<uint32_t>(program_.kernels.size());
+  call.arguments = builtinArguments_;
+  call.results = builtinResults_;
+  call.into = into;
+  call.scalars = {scalars_.data(), scalars.count};
+  call.numbers = {numbers.items, numbers.count};
+  ++launches_;
+  Status status = builtin.function(call);
+  if (status.ok() && (trapBits_.load(std::memory_order_relaxed) & kCancel))
+    status = failure(DYN_CANCELLED, "the run was cancelled");
+  if (!into) {
+    for (uint32_t i = 0; i < results.count; ++i) {
+      if (status.ok())
+        setObject(results.items[i], builtinResults_[i]);
+      else
+        release(builtinResults_[i]);
+    }
+  }
+  if (!status.ok())
+    return fault(status.code, status.code == DYN_CANCELLED
+                                  ? status.message
+                                  : std::string(builtin.name) + ": " + status.message);
+  return at;
+}
+
+// --- profile
+
+std::string Interpreter::shapesText(const int32_t* at, uint64_t& bytes) const {
+  std::string result;
+  const InstructionRow& instruction = row(static_cast<Opcode>(*at));
+  const int32_t* w = at + 1;
+  for (uint32_t i = 0; i < instruction.operandCount; ++i) {
+    const Operand operand = instruction.operands[i];
+    const bool object = operand.kind == OperandKind::objectRead || operand.kind == OperandKind::objectWrite;
+    const uint32_t count = operand.list                             ? static_cast<uint32_t>(*w++)
+                           : operand.kind == OperandKind::immediate ? 2
+                                                                    : 1;
+    for (uint32_t item = 0; item < count; ++item, ++w) {
+      if (!object || !V_[*w]) continue;
+      result += (result.empty() ? "" : " ") + describe(V_[*w]);
+      if (V_[*w]->kind == ObjectKind::tensor) bytes += static_cast<Tensor*>(V_[*w])->sizeBytes();
+    }
+  }
+  return result;
+}
+
+void Interpreter::note(const int32_t* at, uint64_t beginNs) {
+  ProfileKind kind;
+  int32_t index = -1;
+  switch (static_cast<Opcode>(*at)) {
+    case Opcode::launch:
+      kind = ProfileKind::kernel;
+      index = at[1];
+      break;
+    case Opcode::callBuiltin:
+    case Opcode::callBuiltinInto:
+      kind = ProfileKind::builtin;
+      index = at[1];
+      break;
+    case Opcode::allocStorage:
+    case Opcode::newTensor:
+      kind = ProfileKind::allocation;
+      break;
+    case Opcode::deviceCopy:
+      kind = ProfileKind::copy;
+      break;
+    case Opcode::loadConstant:
+      kind = ProfileKind::constant;
+      index = at[2];
+      break;
+    default:
+      return;
+  }
+  const uint64_t endNs = nowNs();
+  uint64_t bytes = 0;
+  const std::string shapes = shapesText(at, bytes);
+  if (kind == ProfileKind::allocation && static_cast<Opcode>(*at) == Opcode::allocStorage)
+    bytes = static_cast<Storage*>(V_[at[1]])->sizeBytes;
+  profile_.record({kind, frames_.back().function, positionOf(at), index, beginNs - profile_.startNs(),
+                   endNs - beginNs, bytes, 0, 0},
+                  shapes);
+}
+
+}  // namespace dyn::vm

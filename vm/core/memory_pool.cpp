@@ -1,0 +1,226 @@
+#include "vm/core/memory_pool.h"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+namespace dyn::vm {
+
+struct MemoryPool::Chunk {
+  uint64_t sizeBytes;  // of the whole system block, this header included
+  Chunk *next, *previous;
+};
+
+// In front of every block of memory; physical neighbours are found by address and size.
+struct alignas(64) MemoryPool::Block {
+  uint64_t sizeBytes;  // payload, a multiple of 64
+  Block* previousPhysical;
+  Block *nextFree, *previousFree;
+  bool free, last;
+
+  std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
+  Block* nextPhysical() { return last ? nullptr : reinterpret_cast<Block*>(payload() + sizeBytes); }
+};
+
+namespace {
+constexpr uint64_t kUnit = 64;
+constexpr uint64_t kSmallChunkBytes = uint64_t{1} << 20;
+constexpr uint64_t kLargestRequest = uint64_t{1} << 46;
+constexpr uint64_t roundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+}  // namespace
+
+MemoryPool* MemoryPool::create(const MemoryPoolOptions& options) {
+  return new (std::nothrow) MemoryPool(options);
+}
+
+void MemoryPool::releaseOwner() {
+  bool last;
+  {
+    std::lock_guard lock(mutex_);
+    ownerGone_ = true;
+    releaseFreeChunks(0);
+    last = statistics_.liveBlocks == 0;
+  }
+  if (last) delete this;
+}
+
+uint32_t MemoryPool::classOf(uint64_t sizeBytes) {
+  const uint64_t units = sizeBytes / kUnit;  // ≥ 1
+  const auto first = static_cast<uint32_t>(std::bit_width(units)) - 1;
+  const uint32_t second = first >= 3 ? static_cast<uint32_t>(units >> (first - 3)) & 7
+                                     : static_cast<uint32_t>(units << (3 - first)) & 7;
+  return std::min(first * kSecondLevels + second, kClasses - 1);
+}
+
+void MemoryPool::insertFree(Block* block) {
+  const uint32_t index = classOf(block->sizeBytes);
+  block->free = true;
+  block->previousFree = nullptr;
+  block->nextFree = free_[index];
+  if (free_[index]) free_[index]->previousFree = block;
+  free_[index] = block;
+  classBits_[index / 64] |= uint64_t{1} << (index % 64);
+}
+
+void MemoryPool::removeFree(Block* block) {
+  const uint32_t index = classOf(block->sizeBytes);
+  if (block->nextFree) block->nextFree->previousFree = block->previousFree;
+  if (block->previousFree)
+    block->previousFree->nextFree = block->nextFree;
+  else
+    free_[index] = block->nextFree;
+  if (!free_[index]) classBits_[index / 64] &= ~(uint64_t{1} << (index % 64));
+  block->free = false;
+}
+
+MemoryPool::Block* MemoryPool::findFree(uint64_t sizeBytes) {
+  // A block of the request's own class may be too small; look at a few, since equal sizes recur from run to run.
+  const uint32_t own = classOf(sizeBytes);
+  Block* best = nullptr;
+  int looks = 0;
+  for (Block* block = free_[own]; block && looks < 64; block = block->nextFree, ++looks)
+    if (block->sizeBytes >= sizeBytes && (!best || block->sizeBytes < best->sizeBytes)) best = block;
+  if (best) return best;
+  for (uint32_t index = own + 1; index < kClasses;) {
+    const uint64_t bits = classBits_[index / 64] >> (index % 64);
+    if (bits != 0) return free_[index + static_cast<uint32_t>(std::countr_zero(bits))];
+    index = (index / 64 + 1) * 64;
+  }
+  return nullptr;
+}
+
+void MemoryPool::releaseFreeChunks(uint64_t keepBytes) {
+  for (Chunk* chunk = chunks_; chunk;) {
+    if (statistics_.heldBytes - std::min(statistics_.heldBytes, statistics_.inUseBytes) <= keepBytes) return;
+    Chunk* next = chunk->next;
+    auto* first = reinterpret_cast<Block*>(reinterpret_cast<std::byte*>(chunk) + sizeof(Block));
+    if (first->free && first->last) {
+      removeFree(first);
+      if (chunk->next) chunk->next->previous = chunk->previous;
+      if (chunk->previous)
+        chunk->previous->next = chunk->next;
+      else
+        chunks_ = chunk->next;
+      statistics_.heldBytes -= chunk->sizeBytes;
+      deallocateAligned(options_.hooks, chunk, chunk->sizeBytes);
+    }
+    chunk = next;
+  }
+}
+
+MemoryPool::Block* MemoryPool::addChunk(uint64_t sizeBytes, dyn_status& why) {
+  static_assert(sizeof(Block) == 64 && sizeof(Chunk) <= sizeof(Block));
+  releaseFreeChunks(0);
+  const uint64_t least = sizeBytes + 2 * sizeof(Block);
+  uint64_t wanted = least <= kSmallChunkBytes / 4 ? kSmallChunkBytes : roundUp(least, 4096);
+  const uint64_t room = options_.limitBytes - std::min(options_.limitBytes, statistics_.heldBytes);
+  if (wanted > room) wanted = least;
+  if (wanted > room) {
+    why = DYN_MEMORY_LIMIT;
+    return nullptr;
+  }
+  void* memory = allocateAligned(options_.hooks, wanted, 64);
+  if (!memory) {
+    why = DYN_OUT_OF_MEMORY;
+    return nullptr;
+  }
+  auto* chunk = static_cast<Chunk*>(memory);
+  chunk->sizeBytes = wanted;
+  chunk->previous = nullptr;
+  chunk->next = chunks_;
+  if (chunks_) chunks_->previous = chunk;
+  chunks_ = chunk;
+  statistics_.heldBytes += wanted;
+  ++statistics_.systemAllocations;
+  auto* block = reinterpret_cast<Block*>(static_cast<std::byte*>(memory) + sizeof(Block));
+  block->sizeBytes = (wanted - 2 * sizeof(Block)) / kUnit * kUnit;
+  block->previousPhysical = nullptr;
+  block->last = true;
+  insertFree(block);
+  return block;
+}
+
+void MemoryPool::split(Block* block, uint64_t sizeBytes) {
+  if (block->sizeBytes < sizeBytes + sizeof(Block) + kUnit) return;
+  auto* rest = reinterpret_cast<Block*>(block->payload() + sizeBytes);
+  rest->sizeBytes = block->sizeBytes - sizeBytes - sizeof(Block);
+  rest->previousPhysical = block;
+  rest->last = block->last;
+  block->sizeBytes = sizeBytes;
+  block->last = false;
+  if (Block* next = rest->nextPhysical()) next->previousPhysical = rest;
+  insertFree(rest);
+}
+
+MemoryPool::Block* MemoryPool::merge(Block* block) {
+  if (Block* next = block->nextPhysical(); next && next->free) {
+    removeFree(next);
+    block->sizeBytes += sizeof(Block) + next->sizeBytes;
+    block->last = next->last;
+  }
+  if (Block* previous = block->previousPhysical; previous && previous->free) {
+    removeFree(previous);
+    previous->sizeBytes += sizeof(Block) + block->sizeBytes;
+    previous->last = block->last;
+    block = previous;
+  }
+  if (Block* next = block->nextPhysical()) next->previousPhysical = block;
+  return block;
+}
+
+void* MemoryPool::allocate(uint64_t sizeBytes, dyn_status& why) {
+  if (sizeBytes > kLargestRequest) {
+    why = options_.limitBytes == UINT64_MAX ? DYN_OUT_OF_MEMORY : DYN_MEMORY_LIMIT;
+    return nullptr;
+  }
+  sizeBytes = roundUp(std::max(sizeBytes, kUnit), kUnit);
+  std::lock_guard lock(mutex_);
+  Block* block = findFree(sizeBytes);
+  if (!block) block = addChunk(sizeBytes, why);
+  if (!block) return nullptr;
+  removeFree(block);
+  split(block, sizeBytes);
+  ++statistics_.liveBlocks;
+  statistics_.inUseBytes += block->sizeBytes;
+  statistics_.peakBytes = std::max(statistics_.peakBytes, statistics_.inUseBytes);
+  return block->payload();
+}
+
+void MemoryPool::deallocate(void* memory) {
+  if (!memory) return;
+  bool last;
+  {
+    std::lock_guard lock(mutex_);
+    Block* block = static_cast<Block*>(memory) - 1;
+    --statistics_.liveBlocks;
+    statistics_.inUseBytes -= block->sizeBytes;
+    insertFree(merge(block));
+    last = ownerGone_ && statistics_.liveBlocks == 0;
+    if (ownerGone_) releaseFreeChunks(0);
+  }
+  if (last) delete this;
+}
+
+void MemoryPool::beginRun() {
+  std::lock_guard lock(mutex_);
+  statistics_.peakBytes = statistics_.inUseBytes;
+  statistics_.systemAllocations = 0;
+}
+
+void MemoryPool::endRun() {
+  if (options_.capBytes == UINT64_MAX) return;
+  std::lock_guard lock(mutex_);
+  releaseFreeChunks(options_.capBytes);
+}
+
+void MemoryPool::trim() {
+  std::lock_guard lock(mutex_);
+  releaseFreeChunks(0);
+}
+
+MemoryStatistics MemoryPool::statistics() const {
+  std::lock_guard lock(mutex_);
+  return statistics_;
+}
+
+}  // namespace dyn::vm

@@ -1,0 +1,71 @@
+// MemoryPool: where tensors, objects and call stacks of one context live. A coalescing pool over big chunks from the system: blocks
+// go back to the pool, so a second run with the same shapes asks the system for nothing.
+//
+// Two-level segregated free lists (Masmano et al., TLSF, 2004): allocate and free are O(1). When a request does not fit, chunks that
+// are wholly free go back to the system first, so what is held stays near what is in use. The memory limit is checked before the
+// system is asked. Thread-safe. The pool outlives its owner until its last block is returned (values may outlive their context).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "vm/base/allocator.h"
+#include "vm/include/dynvm.h"
+
+namespace dyn::vm {
+
+struct MemoryPoolOptions {
+  AllocatorHooks hooks;
+  uint64_t limitBytes = UINT64_MAX;  // of bytes held from the system
+  uint64_t capBytes = UINT64_MAX;    // idle bytes that endRun() leaves
+};
+
+struct MemoryStatistics {
+  uint64_t heldBytes = 0, inUseBytes = 0, peakBytes = 0;  // peak of inUse since beginRun
+  uint64_t systemAllocations = 0;                         // since beginRun
+  uint64_t liveBlocks = 0;
+};
+
+class MemoryPool {
+ public:
+  static MemoryPool* create(const MemoryPoolOptions& options);  // null: out of memory
+  // The owner lets go: the pool frees itself once no block is live.
+  void releaseOwner();
+
+  // 64-byte aligned; null and `why` = DYN_OUT_OF_MEMORY or DYN_MEMORY_LIMIT on failure. sizeBytes 0 is served as 64.
+  void* allocate(uint64_t sizeBytes, dyn_status& why);
+  void deallocate(void* memory);
+
+  void beginRun();  // resets peak and the allocation count
+  void endRun();    // trims down to the cap
+  void trim();      // gives every wholly free chunk back
+  MemoryStatistics statistics() const;
+  uint64_t limitBytes() const { return options_.limitBytes; }
+
+ private:
+  struct Chunk;
+  struct Block;
+  static constexpr uint32_t kSecondLevels = 8, kFirstLevels = 44, kClasses = kFirstLevels * kSecondLevels;
+
+  explicit MemoryPool(const MemoryPoolOptions& options) : options_(options) {}
+  ~MemoryPool() = default;
+  static uint32_t classOf(uint64_t sizeBytes);
+  Block* findFree(uint64_t sizeBytes);
+  Block* addChunk(uint64_t sizeBytes, dyn_status& why);
+  void insertFree(Block* block);
+  void removeFree(Block* block);
+  void split(Block* block, uint64_t sizeBytes);
+  Block* merge(Block* block);
+  void releaseFreeChunks(uint64_t keepBytes);
+
+  MemoryPoolOptions options_;
+  mutable std::mutex mutex_;
+  Block* free_[kClasses] = {};
+  uint64_t classBits_[(kClasses + 63) / 64] = {};
+  Chunk* chunks_ = nullptr;
+  MemoryStatistics statistics_;
+  bool ownerGone_ = false;
+};
+
+}  // namespace dyn::vm

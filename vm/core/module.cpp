@@ -1,0 +1,167 @@
+#include "vm/core/module.h"
+
+#include <algorithm>
+
+#include "vm/core/interpreter.h"
+#include "vm/isa/instruction_reader.h"
+#include "vm/isa/verifier.h"
+
+namespace dyn::vm {
+
+Status Module::load(Program program, Options options, std::shared_ptr<Module>& result) {
+  std::shared_ptr<Module> module(new Module());
+  module->program_ = std::move(program);
+  module->options_ = std::move(options);
+  if (Status status = verifyProgram(module->program_); !status.ok()) return status;
+  module->pool_ = MemoryPool::create({});
+  if (!module->pool_) return failure(DYN_OUT_OF_MEMORY, "no memory for the module");
+  if (Status status = module->resolve(); !status.ok()) return status;
+  if (Status status = module->loadConstants(); !status.ok()) return status;
+  if (Status status = module->runInit(); !status.ok()) return status;
+  result = std::move(module);
+  return okStatus();
+}
+
+Module::~Module() {
+  freeImmortals(immortals_);
+  if (pool_) pool_->releaseOwner();
+  if (options_.host.release) options_.host.release(options_.host.user);
+}
+
+Status Module::resolve() {
+  const dyn_host& host = options_.host;
+  for (const KernelRow& kernel : program_.kernels) {
+    DynKernelFunction function =
+        host.resolve_kernel ? host.resolve_kernel(host.user, kernel.symbol.c_str()) : nullptr;
+    if (!function)
+      return failure(DYN_BAD_PROGRAM, "kernel " + kernel.name + ": symbol " + kernel.symbol +
+                                          " is not in the object code and the host does not know it");
+    kernels_.push_back(function);
+  }
+  for (const std::string& name : program_.builtins) {
+    const BuiltinRow* builtin = findBuiltin(name);
+    if (!builtin) return failure(DYN_BAD_PROGRAM, "builtin " + name + " is unknown to this runtime");
+    builtins_.push_back(builtin);
+  }
+  if (Status status = checkBuiltinCalls(); !status.ok()) return status;
+  gemmFamily_ = options_.gemmFamily;
+  if (!gemmFamily_ && host.resolve_gemm_family) gemmFamily_ = host.resolve_gemm_family(host.user);
+  if (!gemmFamily_) gemmFamily_ = defaultGemmFamily();
+  if (gemmFamily_->maxRows < 1 || gemmFamily_->panelWidth < 8 || gemmFamily_->panelWidth % 8 != 0 ||
+      !gemmFamily_->microKernels)
+    return failure(DYN_BAD_PROGRAM, "the GEMM family has no rows, or its panel width is not a multiple of 8");
+  return okStatus();
+}
+
+Status Module::checkBuiltinCalls() const {
+  for (uint32_t f = 0; f < program_.functions.size(); ++f) {
+    InstructionReader reader(program_.functions[f].code);
+    while (!reader.atEnd()) {
+      const uint32_t position = reader.position();
+      if (!reader.next())
+        return failure(DYN_INTERNAL, "verified code cannot be read", positionText(f, position));
+      if (reader.opcode() != Opcode::callBuiltin && reader.opcode() != Opcode::callBuiltinInto) continue;
+      const BuiltinRow& row = *builtins_[static_cast<size_t>(reader.operand(0).words[0])];
+      const bool into = reader.opcode() == Opcode::callBuiltinInto;
+      if ((into && row.form == BuiltinForm::makes) || (!into && row.form == BuiltinForm::into))
+        return failure(
+            DYN_BAD_PROGRAM,
+            "builtin " + std::string(row.name) + (into ? " makes its results" : " writes into given tensors"),
+            positionText(f, position));
+      const struct {
+        const char* what;
+        uint32_t operand, low, high;
+      } limits[] = {{"results", 1, row.minResults, row.maxResults},
+                    {"arguments", 2, row.minArguments, row.maxArguments},
+                    {"scalars", 3, row.minScalars, row.maxScalars},
+                    {"numbers", 4, row.minNumbers, row.maxNumbers}};
+      for (const auto& limit : limits) {
+        const uint32_t count = reader.operand(limit.operand).count;
+        if (count >= limit.low && (count <= limit.high || limit.high == 255)) continue;
+        return failure(DYN_BAD_PROGRAM,
+                       "builtin " + std::string(row.name) + " has " + std::to_string(count) + " " +
+                           limit.what + ", takes " + std::to_string(limit.low) + " to " +
+                           std::to_string(limit.high),
+                       positionText(f, position));
+      }
+    }
+  }
+  return okStatus();
+}
+
+Status Module::loadConstants() {
+  for (size_t i = 0; i < program_.constants.size(); ++i) {
+    const ConstantRow& row = program_.constants[i];
+    const void* data = nullptr;
+    if (row.sizeBytes == 0) {
+      data = emptyData();
+    } else if (options_.constantSection) {
+      if (row.offset > options_.constantSectionBytes ||
+          row.sizeBytes > options_.constantSectionBytes - row.offset)
+        return failure(DYN_BAD_PROGRAM, "constant " + std::to_string(i) + " (" + row.name +
+                                            ") lies outside the constant section");
+      data = static_cast<const std::byte*>(options_.constantSection) + row.offset;
+    } else if (options_.host.resolve_constant) {
+      data = options_.host.resolve_constant(options_.host.user, static_cast<int32_t>(i));
+    }
+    if (!data)
+      return failure(DYN_BAD_PROGRAM, "constant " + std::to_string(i) + " (" + row.name + ") has no data");
+    if (row.dtype == static_cast<uint8_t>(DataType::string) && options_.constantSection)
+      return failure(DYN_UNSUPPORTED, "string constants in a package (constant " + std::to_string(i) + ")");
+    dyn_status why = DYN_OK;
+    Ref<Storage> storage(borrowStorage(pool_, data, row.sizeBytes, nullptr, nullptr, why));
+    const auto dtype = static_cast<DataType>(row.dtype);
+    Tensor* tensor = !storage
+                         ? nullptr
+                         : newView(pool_, dtype, static_cast<uint32_t>(row.shape.size()), row.shape.data(),
+                                   static_cast<int64_t>(row.sizeBytes / sizeBytes(dtype)), storage.get(),
+                                   const_cast<void*>(data), why);
+    if (!tensor) return failure(why, "no memory for the table of constants");
+    makeImmortal(tensor, immortals_);
+    (void)storage.take();  // its count no longer matters
+    constants_.push_back(tensor);
+  }
+  return okStatus();
+}
+
+Status Module::runInit() {
+  globals_.assign(program_.globalCount, nullptr);
+  if (program_.initFunction < 0) return okStatus();
+  InterpreterOptions options;
+  options.pool = pool_;
+  Interpreter interpreter(*this, options);
+  Status status = interpreter.run(static_cast<uint32_t>(program_.initFunction), {}, &globals_);
+  interpreter.clear();
+  if (!status.ok()) {
+    for (Object*& global : globals_) {
+      release(global);
+      global = nullptr;
+    }
+    status.message = "init: " + status.message;
+    return status;
+  }
+  for (Object* global : globals_) makeImmortal(global, immortals_);
+  pool_->trim();
+  return okStatus();
+}
+
+int32_t Module::findFunction(std::string_view name) const {
+  for (size_t i = 0; i < program_.functions.size(); ++i)
+    if (program_.functions[i].name == name) return static_cast<int32_t>(i);
+  return -1;
+}
+
+const std::string& Module::placeOf(uint32_t function, uint32_t position) const {
+  static const std::string kNone;
+  const std::vector<PlaceRow>& places = program_.functions[function].places;
+  auto after =
+      std::upper_bound(places.begin(), places.end(), position,
+                       [](uint32_t value, const PlaceRow& place) { return value < place.codePosition; });
+  return after == places.begin() ? kNone : program_.strings[(after - 1)->string];
+}
+
+std::string Module::positionText(uint32_t function, uint32_t position) const {
+  return program_.functions[function].name + "@" + std::to_string(position);
+}
+
+}  // namespace dyn::vm

@@ -1,0 +1,64 @@
+// Module: a loaded program. Verified, kernels and builtins resolved, constants wrapped, globals filled once by init. Immutable after
+// load, so any number of threads may share it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vm/core/builtin.h"
+#include "vm/isa/program.h"
+
+namespace dyn::vm {
+
+// Memory that a module keeps mapped or linked (a package); destroyed after everything else of the module.
+struct ModuleResource {
+  virtual ~ModuleResource() = default;
+};
+
+class Module {
+ public:
+  struct Options {
+    dyn_host host = {};
+    std::unique_ptr<ModuleResource> resource;
+    const void* constantSection =
+        nullptr;  // rows' offsets count from here; null: the host resolves constants
+    uint64_t constantSectionBytes = 0;
+    const DynGemmFamily* gemmFamily = nullptr;  // goes before the host's
+  };
+  // Calls host.release when it fails, too.
+  static Status load(Program program, Options options, std::shared_ptr<Module>& module);
+  ~Module();
+
+  const Program& program() const { return program_; }
+  const std::vector<DynKernelFunction>& kernels() const { return kernels_; }
+  const std::vector<const BuiltinRow*>& builtins() const { return builtins_; }
+  const std::vector<Object*>& constants() const { return constants_; }
+  std::vector<Object*>& globals() { return globals_; }  // written by init only
+  const std::vector<Object*>& globals() const { return globals_; }
+  const DynGemmFamily* gemmFamily() const { return gemmFamily_; }
+  MemoryPool* pool() { return pool_; }
+  int32_t findFunction(std::string_view name) const;
+  // The user's place of a code position; "" when there is none.
+  const std::string& placeOf(uint32_t function, uint32_t position) const;
+  // "main@12"
+  std::string positionText(uint32_t function, uint32_t position) const;
+
+ private:
+  Module() = default;
+  Status resolve();
+  Status checkBuiltinCalls() const;
+  Status loadConstants();
+  Status runInit();
+
+  Program program_;
+  Options options_;
+  MemoryPool* pool_ = nullptr;
+  std::vector<DynKernelFunction> kernels_;
+  std::vector<const BuiltinRow*> builtins_;
+  std::vector<Object*> constants_, globals_;
+  Object* immortals_ = nullptr;
+  const DynGemmFamily* gemmFamily_ = nullptr;
+};
+
+}  // namespace dyn::vm

@@ -1,0 +1,173 @@
+#include "vm/core/package_loader.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "vm/isa/package.h"
+#include "vm/isa/program_file.h"
+
+namespace dyn::vm {
+namespace {
+
+constexpr uint64_t kEagerConstantBytes = uint64_t{64} << 20;
+
+class PackageResource : public ModuleResource {
+ public:
+  ~PackageResource() override {
+    if (library) dlclose(library);
+    if (mapping) munmap(mapping, sizeBytes);
+    if (host.release) host.release(host.user);
+  }
+  void* mapping = nullptr;
+  uint64_t sizeBytes = 0;
+  void* library = nullptr;
+  dyn_host host = {};
+};
+
+// The module's view of the host: object code first.
+DynKernelFunction resolveKernel(void* user, const char* symbol) {
+  auto& resource = *static_cast<PackageResource*>(user);
+  if (resource.library)
+    if (void* address = dlsym(resource.library, symbol)) return reinterpret_cast<DynKernelFunction>(address);
+  return resource.host.resolve_kernel ? resource.host.resolve_kernel(resource.host.user, symbol) : nullptr;
+}
+
+Status mapFile(const std::string& path, PackageResource& resource) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return failure(DYN_IO_ERROR, "cannot open " + path + ": " + strerror(errno));
+  struct stat info = {};
+  Status status = okStatus();
+  if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
+    status = failure(DYN_IO_ERROR, path + " is not a regular file");
+  } else if (info.st_size == 0) {
+    status = failure(DYN_BAD_PROGRAM, path + " is empty");
+  } else {
+    resource.sizeBytes = static_cast<uint64_t>(info.st_size);
+    void* mapping = mmap(nullptr, resource.sizeBytes, PROT_READ, MAP_PRIVATE, file, 0);
+    if (mapping == MAP_FAILED)
+      status = failure(DYN_IO_ERROR, "cannot map " + path + ": " + strerror(errno));
+    else
+      resource.mapping = mapping;
+  }
+  close(file);
+  return status;
+}
+
+bool processorHas(std::string_view feature) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (feature == "avx2") return __builtin_cpu_supports("avx2");
+  if (feature == "fma") return __builtin_cpu_supports("fma");
+  if (feature == "avx512f") return __builtin_cpu_supports("avx512f");
+  if (feature == "avx512bw") return __builtin_cpu_supports("avx512bw");
+  if (feature == "avx512vl") return __builtin_cpu_supports("avx512vl");
+  if (feature == "avx512dq") return __builtin_cpu_supports("avx512dq");
+  if (feature == "avx512vnni") return __builtin_cpu_supports("avx512vnni");
+  if (feature == "avx512bf16") return __builtin_cpu_supports("avx512bf16");
+#endif
+  (void)feature;
+  return false;
+}
+
+// Number of features an object needs, or -1 when it does not run here. "x86_64:avx2+fma" → 2
+int32_t fitness(std::string_view name) {
+#if defined(__x86_64__)
+  constexpr std::string_view kArchitecture = "x86_64";
+#elif defined(__aarch64__)
+  constexpr std::string_view kArchitecture = "aarch64";
+#elif defined(__riscv)
+  constexpr std::string_view kArchitecture = "riscv64";
+#else
+  constexpr std::string_view kArchitecture = "unknown";
+#endif
+  const size_t colon = name.find(':');
+  if (name.substr(0, colon) != kArchitecture) return -1;
+  int32_t count = 0;
+  for (size_t at = colon; at != std::string_view::npos; ++count) {
+    const size_t next = name.find('+', at + 1);
+    if (!processorHas(name.substr(at + 1, next == std::string_view::npos ? next : next - at - 1))) return -1;
+    at = next;
+  }
+  return count;
+}
+
+Status linkObject(const PackageResource& resource, const PackageSection& section, void*& library) {
+  const int file = memfd_create("dyn-object", MFD_CLOEXEC);
+  if (file < 0)
+    return failure(DYN_IO_ERROR, std::string("cannot make room for object code: ") + strerror(errno));
+  const auto* bytes = static_cast<const char*>(resource.mapping) + section.offset;
+  uint64_t done = 0;
+  while (done < section.sizeBytes) {
+    const ssize_t written = write(file, bytes + done, section.sizeBytes - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    done += static_cast<uint64_t>(written);
+  }
+  Status status = okStatus();
+  if (done < section.sizeBytes) {
+    status = failure(DYN_IO_ERROR, std::string("cannot copy object code: ") + strerror(errno));
+  } else {
+    library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+      status = failure(DYN_BAD_PROGRAM, "object code " + section.name + " cannot be linked: " + dlerror());
+  }
+  close(file);
+  return status;
+}
+
+}  // namespace
+
+Status loadPackage(const std::string& path, const dyn_host& host, std::shared_ptr<Module>& module) {
+  auto resource = std::make_unique<PackageResource>();
+  resource->host = host;
+  if (Status status = mapFile(path, *resource); !status.ok()) return status;
+  std::vector<PackageSection> sections;
+  if (Status status = readPackageTable(resource->mapping, resource->sizeBytes, sections); !status.ok())
+    return status;
+
+  Program program;
+  Module::Options options;
+  options.host = host;
+  options.host.release = nullptr;  // the resource calls it
+  options.host.user = resource.get();
+  options.host.resolve_kernel = resolveKernel;
+  options.host.resolve_constant = nullptr;
+  options.host.resolve_gemm_family = nullptr;
+  const PackageSection* best = nullptr;
+  bool hasProgram = false;
+  for (const PackageSection& section : sections) {
+    const char* bytes = static_cast<const char*>(resource->mapping) + section.offset;
+    const bool check = section.kind != SectionKind::constants || section.sizeBytes < kEagerConstantBytes;
+    if (check)
+      if (Status status = checkSection(resource->mapping, section); !status.ok()) return status;
+    if (section.kind == SectionKind::program) {
+      if (Status status = parseProgram(bytes, section.sizeBytes, program); !status.ok()) return status;
+      hasProgram = true;
+    } else if (section.kind == SectionKind::constants) {
+      options.constantSection = bytes;
+      options.constantSectionBytes = section.sizeBytes;
+    } else if (section.kind == SectionKind::object && fitness(section.name) >= 0 &&
+               (!best || fitness(section.name) > fitness(best->name))) {
+      best = &section;
+    }
+  }
+  if (!hasProgram) return failure(DYN_BAD_PROGRAM, "the package has no program");
+  if (best)
+    if (Status status = linkObject(*resource, *best, resource->library); !status.ok()) return status;
+  if (resource->library)
+    options.gemmFamily = static_cast<const DynGemmFamily*>(dlsym(resource->library, "dyn_gemm_family"));
+  if (!options.gemmFamily && host.resolve_gemm_family)
+    options.gemmFamily = host.resolve_gemm_family(host.user);
+  options.resource = std::move(resource);
+  return Module::load(std::move(program), std::move(options), module);
+}
+
+}  // namespace dyn::vm

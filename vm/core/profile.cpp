@@ -1,0 +1,180 @@
+#include "vm/core/profile.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "vm/base/clock.h"
+#include "vm/core/module.h"
+
+namespace dyn::vm {
+namespace {
+
+const char* kindText(ProfileKind kind) {
+  switch (kind) {
+    case ProfileKind::function:
+      return "function";
+    case ProfileKind::kernel:
+      return "kernel";
+    case ProfileKind::builtin:
+      return "builtin";
+    case ProfileKind::allocation:
+      return "allocation";
+    case ProfileKind::copy:
+      return "copy";
+    case ProfileKind::constant:
+      return "constant";
+  }
+  return "event";
+}
+
+std::string nameOf(const ProfileEvent& event, const Module& module) {
+  const Program& program = module.program();
+  const auto index = static_cast<size_t>(event.index);
+  switch (event.kind) {
+    case ProfileKind::function:
+      return program.functions[event.function].name;
+    case ProfileKind::kernel:
+      return program.kernels[index].name;
+    case ProfileKind::builtin:
+      return program.builtins[index];
+    case ProfileKind::allocation:
+      return "allocate";
+    case ProfileKind::copy:
+      return "copy between devices";
+    case ProfileKind::constant:
+      return "constant " + program.constants[index].name;
+  }
+  return "event";
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char buffer[8];
+      snprintf(buffer, sizeof buffer, "\\u%04x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+      result += buffer;
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
+std::string microseconds(uint64_t ns) {
+  char buffer[40];
+  snprintf(buffer, sizeof buffer, "%llu.%03llu", static_cast<unsigned long long>(ns / 1000),
+           static_cast<unsigned long long>(ns % 1000));
+  return buffer;
+}
+
+std::string csvField(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"') result += '"';
+    result += c;
+  }
+  return result + "\"";
+}
+
+}  // namespace
+
+struct Profile::Row {
+  const char* kind;
+  std::string name, place;
+  uint64_t count = 0, totalNs = 0, minNs = UINT64_MAX, maxNs = 0, bytes = 0;
+};
+
+void Profile::begin() {
+  events_.clear();
+  shapes_.clear();
+  dropped_ = 0;
+  startNs_ = nowNs();
+}
+
+void Profile::record(ProfileEvent event, const std::string& shapes) {
+  if (events_.size() >= kMaximumEvents || shapes_.size() + shapes.size() > UINT32_MAX) {
+    ++dropped_;
+    return;
+  }
+  event.shapesBegin = static_cast<uint32_t>(shapes_.size());
+  event.shapesSize = static_cast<uint32_t>(shapes.size());
+  shapes_ += shapes;
+  events_.push_back(event);
+}
+
+std::string Profile::traceJson(const Module& module) const {
+  std::string text =
+      "{\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":"
+      "\"vm\"}}";
+  for (const ProfileEvent& event : events_) {
+    text += ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"name\":" + quoted(nameOf(event, module)) + ",\"cat\":\"" +
+            kindText(event.kind) + "\",\"ts\":" + microseconds(event.beginNs) +
+            ",\"dur\":" + microseconds(event.durationNs) +
+            ",\"args\":{\"position\":" + quoted(module.positionText(event.function, event.position)) +
+            ",\"place\":" + quoted(module.placeOf(event.function, event.position)) +
+            ",\"bytes\":" + std::to_string(event.bytes) + ",\"shapes\":" + quoted(shapesOf(event));
+    if (event.kind == ProfileKind::kernel)
+      text += ",\"kernel\":" + quoted(module.program().kernels[static_cast<size_t>(event.index)].description);
+    text += "}}";
+  }
+  text += "\n],\"displayTimeUnit\":\"ms\"";
+  if (dropped_ > 0) text += ",\"droppedEvents\":" + std::to_string(dropped_);
+  return text + "}\n";
+}
+
+std::vector<Profile::Row> Profile::table(const Module& module) const {
+  std::map<std::pair<std::string, std::string>, Row> rows;
+  for (const ProfileEvent& event : events_) {
+    Row& row = rows[{kindText(event.kind), nameOf(event, module)}];
+    if (row.count == 0) {
+      row.kind = kindText(event.kind);
+      row.name = nameOf(event, module);
+      row.place = module.placeOf(event.function, event.position);
+    }
+    ++row.count;
+    row.totalNs += event.durationNs;
+    row.minNs = std::min(row.minNs, event.durationNs);
+    row.maxNs = std::max(row.maxNs, event.durationNs);
+    row.bytes += event.bytes;
+  }
+  std::vector<Row> sorted;
+  for (auto& [key, row] : rows) sorted.push_back(std::move(row));
+  std::sort(sorted.begin(), sorted.end(), [](const Row& a, const Row& b) {
+    return a.totalNs != b.totalNs ? a.totalNs > b.totalNs : a.name < b.name;
+  });
+  return sorted;
+}
+
+std::string Profile::tableJson(const Module& module) const {
+  std::string text = "{\"rows\":[";
+  const char* separator = "\n";
+  for (const Row& row : table(module)) {
+    text += separator;
+    text += "{\"kind\":\"" + std::string(row.kind) + "\",\"name\":" + quoted(row.name) +
+            ",\"place\":" + quoted(row.place) + ",\"count\":" + std::to_string(row.count) +
+            ",\"total_ns\":" + std::to_string(row.totalNs) +
+            ",\"mean_ns\":" + std::to_string(row.totalNs / row.count) +
+            ",\"min_ns\":" + std::to_string(row.minNs) + ",\"max_ns\":" + std::to_string(row.maxNs) +
+            ",\"bytes\":" + std::to_string(row.bytes) + "}";
+    separator = ",\n";
+  }
+  return text + "\n],\"dropped_count\":" + std::to_string(dropped_) + "}\n";
+}
+
+std::string Profile::tableCsv(const Module& module) const {
+  std::string text = "kind,name,count,total_ns,mean_ns,min_ns,max_ns,bytes,place\n";
+  for (const Row& row : table(module))
+    text += std::string(row.kind) + "," + csvField(row.name) + "," + std::to_string(row.count) + "," +
+            std::to_string(row.totalNs) + "," + std::to_string(row.totalNs / row.count) + "," +
+            std::to_string(row.minNs) + "," + std::to_string(row.maxNs) + "," + std::to_string(row.bytes) +
+            "," + csvField(row.place) + "\n";
+  return text;
+}
+
+}  // namespace dyn::vm

@@ -1,0 +1,94 @@
+#include "vm/core/thread_pool.h"
+
+#include <new>
+#include <system_error>
+
+#include "vm/base/clock.h"
+
+namespace dyn::vm {
+namespace {
+
+constexpr uint64_t kSpinNs = 2'000'000;
+
+inline void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(uint32_t threadCount) : threadCount_(threadCount == 0 ? 1 : threadCount) {}
+
+ThreadPool::~ThreadPool() {
+  for (uint32_t i = 0; i < started_; ++i) {
+    post(workers_[i], nullptr, nullptr, 0, true);
+    workers_[i].thread.join();
+  }
+}
+
+bool ThreadPool::start() {
+  if (!workers_) workers_.reset(new (std::nothrow) Worker[threadCount_ - 1]);
+  if (!workers_) return false;
+  try {  // std::thread has no other way to say that the system gives no thread
+    for (; started_ + 1 < threadCount_; ++started_)
+      workers_[started_].thread = std::thread([worker = &workers_[started_]] { loop(*worker); });
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
+}
+
+void ThreadPool::post(Worker& worker, TaskFunction function, void* argument, uint32_t task, bool stop) {
+  worker.function = function;
+  worker.argument = argument;
+  worker.task = task;
+  worker.stop = stop;
+  // seq_cst on both sides: either the worker sees the new sequence before it sleeps, or we see that it parks.
+  worker.sequence.fetch_add(1, std::memory_order_seq_cst);
+  if (worker.parked.load(std::memory_order_seq_cst)) {
+    std::lock_guard lock(worker.mutex);
+    worker.wake.notify_one();
+  }
+}
+
+void ThreadPool::loop(Worker& worker) {
+  uint64_t seen = 0;
+  for (;;) {
+    const uint64_t deadline = nowNs() + kSpinNs;
+    uint32_t spins = 0;
+    while (worker.sequence.load(std::memory_order_acquire) == seen) {
+      pause();
+      if (++spins % 256 != 0 || nowNs() < deadline) continue;
+      std::unique_lock lock(worker.mutex);
+      worker.parked.store(true, std::memory_order_seq_cst);
+      worker.wake.wait(lock, [&] { return worker.sequence.load(std::memory_order_seq_cst) != seen; });
+      worker.parked.store(false, std::memory_order_relaxed);
+    }
+    ++seen;
+    if (worker.stop) return;
+    worker.function(worker.argument, worker.task);
+    worker.done.store(seen, std::memory_order_release);
+  }
+}
+
+void ThreadPool::run(uint32_t taskCount, TaskFunction function, void* argument) {
+  if (taskCount > 1 && started_ + 1 < threadCount_ && !start()) {
+    for (uint32_t task = 0; task < taskCount; ++task) function(argument, task);
+    return;
+  }
+  for (uint32_t task = 1; task < taskCount; ++task) post(workers_[task - 1], function, argument, task, false);
+  function(argument, 0);
+  for (uint32_t task = 1; task < taskCount; ++task) {
+    Worker& worker = workers_[task - 1];
+    const uint64_t wanted = worker.sequence.load(std::memory_order_relaxed);
+    for (uint32_t spins = 0; worker.done.load(std::memory_order_acquire) != wanted; ++spins) {
+      pause();
+      if (spins > 20'000) std::this_thread::yield();  // more threads than cores
+    }
+  }
+}
+
+}  // namespace dyn::vm

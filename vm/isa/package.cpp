@@ -1,0 +1,183 @@
+#include "vm/isa/package.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "vm/isa/program_file.h"
+
+namespace dyn::vm {
+namespace {
+
+constexpr char kMagic[8] = {'D', 'Y', 'N', 'P', 'A', 'C', 'K', '1'};
+constexpr uint32_t kPackageVersion = 1;
+constexpr uint64_t kHeaderBytes = 64, kRowBytes = 128, kNameBytes = 64, kPageBytes = 4096;
+constexpr uint32_t kMaximumSections = 1024;
+
+void put32(uint8_t* at, uint32_t value) {
+  for (int i = 0; i < 4; ++i) at[i] = static_cast<uint8_t>(value >> (8 * i));
+}
+void put64(uint8_t* at, uint64_t value) {
+  put32(at, static_cast<uint32_t>(value));
+  put32(at + 4, static_cast<uint32_t>(value >> 32));
+}
+uint32_t get32(const uint8_t* at) {
+  return static_cast<uint32_t>(at[0]) | static_cast<uint32_t>(at[1]) << 8 |
+         static_cast<uint32_t>(at[2]) << 16 | static_cast<uint32_t>(at[3]) << 24;
+}
+uint64_t get64(const uint8_t* at) { return get32(at) | static_cast<uint64_t>(get32(at + 4)) << 32; }
+
+// stdio with the first error remembered.
+class FileWriter {
+ public:
+  explicit FileWriter(const std::string& path) : file_(fopen(path.c_str(), "wb")) {}
+  ~FileWriter() {
+    if (file_) fclose(file_);
+  }
+  bool write(const void* bytes, uint64_t size) {
+    good_ = good_ && file_ && (size == 0 || fwrite(bytes, 1, size, file_) == size);
+    written_ += size;
+    return good_;
+  }
+  bool padTo(uint64_t offset) {
+    static const uint8_t kZeros[kPageBytes] = {};
+    while (good_ && written_ < offset) write(kZeros, std::min(offset - written_, kPageBytes));
+    return good_;
+  }
+  bool close() {
+    if (!file_) return false;
+    good_ = fflush(file_) == 0 && good_;
+    good_ = fsync(fileno(file_)) == 0 && good_;
+    good_ = fclose(file_) == 0 && good_;
+    file_ = nullptr;
+    return good_;
+  }
+
+ private:
+  FILE* file_;
+  bool good_ = true;
+  uint64_t written_ = 0;
+};
+
+std::vector<uint8_t> tableBytes(const std::vector<PackageSection>& sections) {
+  std::vector<uint8_t> table(sections.size() * kRowBytes, 0);
+  for (size_t i = 0; i < sections.size(); ++i) {
+    uint8_t* at = table.data() + i * kRowBytes;
+    memcpy(at, sections[i].name.data(), sections[i].name.size());
+    put64(at + 64, sections[i].offset);
+    put64(at + 72, sections[i].sizeBytes);
+    put64(at + 80, sections[i].checksum);
+    put32(at + 88, static_cast<uint32_t>(sections[i].kind));
+  }
+  return table;
+}
+
+}  // namespace
+
+uint64_t layOutConstants(Program& program) {
+  uint64_t offset = 0;
+  for (ConstantRow& constant : program.constants) {
+    constant.offset = offset;
+    offset = (offset + constant.sizeBytes + 63) / 64 * 64;
+  }
+  return offset;
+}
+
+Status writePackage(const std::string& path, const Program& program,
+                    std::span<const void* const> constantData, std::span<const ObjectSection> objects) {
+  if (constantData.size() != program.constants.size())
+    return failure(DYN_INVALID_ARGUMENT, "one data pointer per constant is needed");
+  const std::vector<uint8_t> code = serializeProgram(program);
+  // The constant section is gathered once: it is checksummed as a whole.
+  uint64_t constantBytes = 0;
+  for (const ConstantRow& constant : program.constants)
+    constantBytes = std::max(constantBytes, constant.offset + constant.sizeBytes);
+  std::vector<uint8_t> constants(constantBytes, 0);
+  for (size_t i = 0; i < constantData.size(); ++i)
+    if (program.constants[i].sizeBytes > 0)
+      memcpy(constants.data() + program.constants[i].offset, constantData[i], program.constants[i].sizeBytes);
+
+  std::vector<PackageSection> sections;
+  std::vector<std::string_view> contents;
+  auto add = [&](SectionKind kind, const std::string& name, std::string_view bytes) {
+    sections.push_back({kind, name, 0, bytes.size(), checksumBytes(bytes.data(), bytes.size())});
+    contents.push_back(bytes);
+  };
+  add(SectionKind::program, "program", {reinterpret_cast<const char*>(code.data()), code.size()});
+  add(SectionKind::constants, "constants",
+      {reinterpret_cast<const char*>(constants.data()), constants.size()});
+  for (const ObjectSection& object : objects) add(SectionKind::object, object.name, object.bytes);
+  uint64_t offset = kHeaderBytes + sections.size() * kRowBytes;
+  for (PackageSection& section : sections) {
+    if (section.name.size() >= kNameBytes)
+      return failure(DYN_INVALID_ARGUMENT, "section name too long: " + section.name);
+    section.offset = (offset + kPageBytes - 1) / kPageBytes * kPageBytes;
+    offset = section.offset + section.sizeBytes;
+  }
+  const std::vector<uint8_t> table = tableBytes(sections);
+  uint8_t header[kHeaderBytes] = {};
+  memcpy(header, kMagic, sizeof kMagic);
+  put32(header + 8, kPackageVersion);
+  put32(header + 12, static_cast<uint32_t>(sections.size()));
+  put64(header + 16, offset);
+  put64(header + 24, checksumBytes(table.data(), table.size()));
+
+  const std::string temporary = path + ".partial" + std::to_string(getpid());
+  FileWriter file(temporary);
+  bool good = file.write(header, sizeof header) && file.write(table.data(), table.size());
+  for (size_t i = 0; i < sections.size() && good; ++i)
+    good = file.padTo(sections[i].offset) && file.write(contents[i].data(), contents[i].size());
+  good = file.close() && good;
+  if (good && rename(temporary.c_str(), path.c_str()) == 0) return okStatus();
+  const std::string reason = strerror(errno);
+  remove(temporary.c_str());
+  return failure(DYN_IO_ERROR, "cannot write " + path + ": " + reason);
+}
+
+Status readPackageTable(const void* bytes, uint64_t sizeBytes, std::vector<PackageSection>& sections) {
+  const auto* data = static_cast<const uint8_t*>(bytes);
+  if (sizeBytes < kHeaderBytes || memcmp(data, kMagic, sizeof kMagic) != 0)
+    return failure(DYN_BAD_PROGRAM, "not a Dyn package (magic bytes missing)");
+  if (get32(data + 8) != kPackageVersion)
+    return failure(DYN_BAD_PROGRAM, "package format " + std::to_string(get32(data + 8)) +
+                                        ", this runtime reads " + std::to_string(kPackageVersion));
+  const uint32_t count = get32(data + 12);
+  if (get64(data + 16) != sizeBytes)
+    return failure(DYN_BAD_PROGRAM, "the package is cut off or has bytes behind it");
+  if (count > kMaximumSections || count * kRowBytes > sizeBytes - kHeaderBytes)
+    return failure(DYN_BAD_PROGRAM, "the section table has a bad length");
+  for (size_t i = 32; i < kHeaderBytes; ++i)
+    if (data[i] != 0) return failure(DYN_BAD_PROGRAM, "the header is damaged");
+  const uint8_t* table = data + kHeaderBytes;
+  if (checksumBytes(table, count * kRowBytes) != get64(data + 24))
+    return failure(DYN_BAD_PROGRAM, "the section table is damaged (checksum)");
+  sections.clear();
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint8_t* at = table + i * kRowBytes;
+    PackageSection section;
+    section.name.assign(reinterpret_cast<const char*>(at),
+                        strnlen(reinterpret_cast<const char*>(at), kNameBytes));
+    section.offset = get64(at + 64);
+    section.sizeBytes = get64(at + 72);
+    section.checksum = get64(at + 80);
+    section.kind = static_cast<SectionKind>(
+        std::min<uint32_t>(get32(at + 88), static_cast<uint32_t>(SectionKind::other)));
+    if (section.offset % kPageBytes != 0 || section.offset > sizeBytes ||
+        section.sizeBytes > sizeBytes - section.offset)
+      return failure(DYN_BAD_PROGRAM, "section " + section.name + " lies outside the package");
+    sections.push_back(std::move(section));
+  }
+  return okStatus();
+}
+
+Status checkSection(const void* bytes, const PackageSection& section) {
+  if (checksumBytes(static_cast<const uint8_t*>(bytes) + section.offset, section.sizeBytes) ==
+      section.checksum)
+    return okStatus();
+  return failure(DYN_BAD_PROGRAM, "section " + section.name + " is damaged (checksum)");
+}
+
+}  // namespace dyn::vm

@@ -1,0 +1,8 @@
+// 6x16 tiles: 12 of 16 ymm registers hold sums. Compiled for AVX2 and FMA; nothing else may be in this file (vm/CMakeLists.txt).
+#if defined(__AVX2__) && defined(__FMA__)
+#define DYN_LANES 8
+#define DYN_VECTORS 2
+#define DYN_MAX_ROWS 6
+#define DYN_FAMILY dynGemmFamilyAvx2
+#include "vm/kernels/micro_kernel.inc"
+#endif

@@ -1,0 +1,8 @@
+// 12x32 tiles: 24 of 32 zmm registers hold sums. Compiled for AVX-512F; nothing else may be in this file (vm/CMakeLists.txt).
+#if defined(__AVX512F__)
+#define DYN_LANES 16
+#define DYN_VECTORS 2
+#define DYN_MAX_ROWS 12
+#define DYN_FAMILY dynGemmFamilyAvx512
+#include "vm/kernels/micro_kernel.inc"
+#endif

@@ -1,0 +1,6 @@
+// 4x8 tiles of four-float vectors: any CPU.
+#define DYN_LANES 4
+#define DYN_VECTORS 2
+#define DYN_MAX_ROWS 4
+#define DYN_FAMILY dynGemmFamilyPortable
+#include "vm/kernels/micro_kernel.inc"

@@ -1,0 +1,177 @@
+// nonzero, compress, range, cumsum.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "vm/base/checked.h"
+#include "vm/kernels/builtins.h"
+#include "vm/kernels/dispatch.h"
+
+namespace dyn::vm::kernels {
+
+Status nonzero(BuiltinCall& call) {
+  const Tensor* x = call.argument(0);
+  if (!x) return badArgument("nonzero", 0, "a tensor", call.arguments[0]);
+  // One test serves every dtype: only the zeros of real types have two bit patterns (+0, -0).
+  std::vector<int64_t> found;
+  auto collect = [&](auto isZero) {
+    for (int64_t i = 0; i < x->elementCount; ++i)
+      if (!isZero(i)) found.push_back(i);
+  };
+  bool known = visitNumbers(
+      x->dtype, [&]<typename T>() { collect([data = x->as<T>()](int64_t i) { return data[i] == T(0); }); });
+  if (!known && (x->dtype == DataType::f16 || x->dtype == DataType::bf16)) {
+    known = true;
+    collect([data = x->as<uint16_t>()](int64_t i) { return (data[i] & 0x7fff) == 0; });
+  }
+  if (!known) return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
+  const auto count = static_cast<int64_t>(found.size());
+  const int64_t shape[2] = {x->rank, count};
+  Tensor* result = nullptr;
+  if (Status status = call.result(0, DataType::i64, shape, result); !status.ok()) return status;
+  for (int64_t axis = x->rank - 1; axis >= 0; --axis) {
+    const int64_t size = x->shape()[axis];
+    int64_t* out = result->as<int64_t>() + axis * count;
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = found[static_cast<size_t>(i)] % size;
+      found[static_cast<size_t>(i)] /= size;
+    }
+  }
+  return okStatus();
+}
+
+Status compress(BuiltinCall& call) {
+  const Tensor *x = call.argument(0), *condition = call.argument(1);
+  if (!x || x->dtype == DataType::string)
+    return badArgument("compress", 0, "a tensor of numbers", call.arguments[0]);
+  if (!condition || condition->dtype != DataType::boolean || condition->rank != 1)
+    return badArgument("compress", 1, "bool of rank 1", call.arguments[1]);
+  int64_t axis = call.number(0, -128);
+  const bool flat = axis == -128;
+  if (!flat && !normalizeAxis(axis, x->rank))
+    return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
+  const AxisView view = flat ? AxisView{1, x->elementCount, 1} : axisView(x->shape(), x->rank, axis);
+  std::vector<int64_t> kept;
+  const auto* flags = condition->as<uint8_t>();
+  for (int64_t i = 0; i < condition->elementCount; ++i) {
+    if (!flags[i]) continue;
+    if (i >= view.size)
+      return failure(DYN_OUT_OF_RANGE, "the condition holds at " + std::to_string(i) + ", the axis has " +
+                                           std::to_string(view.size));
+    kept.push_back(i);
+  }
+  std::vector<int64_t> shape(x->shape(), x->shape() + x->rank);
+  if (flat) shape.assign(1, 0);
+  shape[flat ? 0 : static_cast<size_t>(axis)] = static_cast<int64_t>(kept.size());
+  Tensor* result = nullptr;
+  if (Status status = call.result(0, x->dtype, shape, result); !status.ok()) return status;
+  const size_t sliceBytes = static_cast<size_t>(view.inner) * sizeBytes(x->dtype);
+  std::byte* out = result->data;
+  if (sliceBytes == 0) return okStatus();
+  for (int64_t outer = 0; outer < view.outer; ++outer) {
+    const std::byte* row = x->data + static_cast<size_t>(outer * view.size) * sliceBytes;
+    for (int64_t index : kept) {
+      memcpy(out, row + static_cast<size_t>(index) * sliceBytes, sliceBytes);
+      out += sliceBytes;
+    }
+  }
+  return okStatus();
+}
+
+namespace {
+
+template <typename T>
+Status rangeOf(BuiltinCall& call, DataType dtype) {
+  const T start = *call.argument(0)->as<T>(), limit = *call.argument(1)->as<T>(),
+          delta = *call.argument(2)->as<T>();
+  if (delta == T(0)) return failure(DYN_ARITHMETIC, "delta is 0");
+  int64_t count = 0;
+  if constexpr (std::is_floating_point_v<T>) {
+    const double steps =
+        std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
+    if (std::isnan(steps) || steps > 9e18)
+      return failure(DYN_ARITHMETIC, "the number of elements is out of range");
+    count = steps > 0 ? static_cast<int64_t>(steps) : 0;
+  } else {
+    int64_t distance = 0;
+    if (!checkedSub(limit, start, distance) || !checkedCeilDiv(distance, delta, count))
+      return failure(DYN_ARITHMETIC, "the number of elements is out of range");
+    count = std::max<int64_t>(count, 0);
+  }
+  Tensor* result = nullptr;
+  if (Status status = call.result(0, dtype, std::span(&count, 1), result); !status.ok()) return status;
+  // start + i * delta, not a running sum: no error builds up. Inside the range nothing can overflow.
+  for (int64_t i = 0; i < count; ++i) result->as<T>()[i] = static_cast<T>(start + static_cast<T>(i) * delta);
+  return okStatus();
+}
+
+template <typename T>
+void cumsumOf(BuiltinCall& call, const Tensor* x, Tensor* y, const AxisView& view, bool exclusive,
+              bool reverse) {
+  using Sum = std::conditional_t<std::is_integral_v<T>,
+                                 std::make_unsigned_t<std::conditional_t<std::is_integral_v<T>, T, int>>,
+                                 T>;  // wraps, never overflows
+  const T* in = x->as<T>();
+  T* out = y->as<T>();
+  const uint32_t tasks = x->elementCount > 65536 ? call.threads->threadCount() : 1;
+  call.threads->split(view.outer, tasks, [&](int64_t begin, int64_t end) {
+    std::vector<Sum> sums(static_cast<size_t>(view.inner));
+    for (int64_t outer = begin; outer < end; ++outer) {
+      std::fill(sums.begin(), sums.end(), Sum(0));
+      for (int64_t step = 0; step < view.size; ++step) {
+        const int64_t row = (outer * view.size + (reverse ? view.size - 1 - step : step)) * view.inner;
+        for (int64_t i = 0; i < view.inner; ++i) {
+          Sum& sum = sums[static_cast<size_t>(i)];
+          const Sum value = static_cast<Sum>(in[row + i]);
+          if (exclusive) out[row + i] = static_cast<T>(sum);
+          sum = static_cast<Sum>(sum + value);
+          if (!exclusive) out[row + i] = static_cast<T>(sum);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+Status range(BuiltinCall& call) {
+  const Tensor* start = call.argument(0);
+  for (size_t i = 0; i < 3; ++i) {
+    const Tensor* tensor = call.argument(i);
+    if (!tensor || tensor->elementCount != 1 || tensor->dtype != start->dtype)
+      return badArgument("range", i, "one number, all three of one dtype", call.arguments[i]);
+  }
+  switch (start->dtype) {
+    case DataType::i16:
+      return rangeOf<int16_t>(call, start->dtype);
+    case DataType::i32:
+      return rangeOf<int32_t>(call, start->dtype);
+    case DataType::i64:
+      return rangeOf<int64_t>(call, start->dtype);
+    case DataType::f32:
+      return rangeOf<float>(call, start->dtype);
+    case DataType::f64:
+      return rangeOf<double>(call, start->dtype);
+    default:
+      return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(start->dtype)));
+  }
+}
+
+Status cumsum(BuiltinCall& call) {
+  const Tensor* x = call.argument(0);
+  if (!x) return badArgument("cumsum", 0, "a tensor", call.arguments[0]);
+  int64_t axis = call.scalars[0];
+  if (!normalizeAxis(axis, x->rank))
+    return failure(DYN_BAD_INPUT, "axis " + std::to_string(axis) + " is out of range for " + describe(x));
+  Tensor* y = nullptr;
+  if (Status status = call.result(0, x->dtype, std::span(x->shape(), x->rank), y); !status.ok())
+    return status;
+  const int64_t flags = call.number(0, 0);
+  const bool known = visitNumbers(x->dtype, [&]<typename T>() {
+    cumsumOf<T>(call, x, y, axisView(x->shape(), x->rank, axis), (flags & 1) != 0, (flags & 2) != 0);
+  });
+  return known ? okStatus() : failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
+}
+
+}  // namespace dyn::vm::kernels
