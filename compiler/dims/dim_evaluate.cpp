@@ -44,7 +44,10 @@ std::optional<int64_t> DimBinding::get(SymbolId id) const {
 
 namespace {
 
-// Calls visit(node) for every node under `root`, operands first, each node once.
+// Flat nodes are cheaper to visit again than to remember.
+constexpr uint32_t kRemembered = 2;
+
+// Calls visit(node) for every node under `root`, operands first, each node of some depth once.
 // visit returns false to stop.
 template <typename Visit>
 bool visitOperandsFirst(const DimNode* root, Visit visit) {
@@ -54,14 +57,14 @@ bool visitOperandsFirst(const DimNode* root, Visit visit) {
     auto& [node, next] = stack.back();
     if (next < node->operands.size()) {
       const DimNode* operand = DimBuilder::node(node->operands[next++]);
-      if (!operand->operands.empty() && done.count(operand)) continue;
+      if (operand->depth >= kRemembered && done.count(operand)) continue;
       stack.push_back({operand, 0});
       continue;
     }
     const DimNode* finished = node;
     stack.pop_back();
     if (!visit(finished)) return false;
-    if (!finished->operands.empty()) done.insert(finished);
+    if (finished->depth >= kRemembered) done.insert(finished);
   }
   return true;
 }
@@ -136,6 +139,11 @@ Result<int64_t> evaluate(Dim dim, const DimBinding& binding) {
 }
 
 Dim substitute(Dim dim, const std::function<Dim(SymbolId)>& replacement) {
+  if (dim.isConstant()) return dim;
+  if (dim.isSymbol()) {
+    Dim value = replacement(dim.symbol());
+    return value ? value : dim;
+  }
   DimBuilder builder(dim.context());
   std::unordered_map<const DimNode*, Dim> made;  // only nodes that changed
   std::unordered_map<SymbolId, Dim> asked;
@@ -164,6 +172,8 @@ Dim substitute(Dim dim, const std::function<Dim(SymbolId)>& replacement) {
 }
 
 std::vector<SymbolId> symbolsOf(Dim dim) {
+  if (dim.isConstant()) return {};
+  if (dim.isSymbol()) return {dim.symbol()};
   std::vector<SymbolId> symbols;
   auto visit = [&](const DimNode* n) {
     if (n->kind == DimKind::symbol) symbols.push_back(n->symbol);

@@ -9,32 +9,49 @@ namespace dyn {
 
 const char* toString(Answer answer) {
   switch (answer) {
-    case Answer::no: return "no";
-    case Answer::yes: return "yes";
-    default: return "unknown";
+    case Answer::no:
+      return "no";
+    case Answer::yes:
+      return "yes";
+    default:
+      return "unknown";
   }
 }
 
 const char* toString(FactKind kind) {
   switch (kind) {
-    case FactKind::equal: return "equal";
-    case FactKind::range: return "range";
-    case FactKind::multipleOf: return "multipleOf";
-    case FactKind::equalProduct: return "equalProduct";
-    default: return "likely";
+    case FactKind::equal:
+      return "equal";
+    case FactKind::range:
+      return "range";
+    case FactKind::multipleOf:
+      return "multipleOf";
+    case FactKind::equalProduct:
+      return "equalProduct";
+    default:
+      return "likely";
   }
 }
 
 std::string Fact::toString() const {
   std::string text = a.toString();
   switch (kind) {
-    case FactKind::equal: text += " = " + b.toString(); break;
-    case FactKind::equalProduct: text += " = " + b.toString() + " as element counts"; break;
-    case FactKind::multipleOf: text += " is a multiple of " + std::to_string(multiple); break;
+    case FactKind::equal:
+      text += " = " + b.toString();
+      break;
+    case FactKind::equalProduct:
+      text += " = " + b.toString() + " as element counts";
+      break;
+    case FactKind::multipleOf:
+      text += " is a multiple of " + std::to_string(multiple);
+      break;
     case FactKind::range:
-      if (low && high) text += " in " + std::to_string(*low) + ".." + std::to_string(*high);
-      else if (low) text += " >= " + std::to_string(*low);
-      else if (high) text += " <= " + std::to_string(*high);
+      if (low && high)
+        text += " in " + std::to_string(*low) + ".." + std::to_string(*high);
+      else if (low)
+        text += " >= " + std::to_string(*low);
+      else if (high)
+        text += " <= " + std::to_string(*high);
       break;
     case FactKind::likely:
       text += " is likely";
@@ -60,26 +77,34 @@ std::vector<uint32_t> withoutNeedless(std::vector<uint32_t> chosen,
       std::vector<uint32_t> fewer;
       for (size_t i = 0; i < chosen.size(); ++i)
         if (i < at || i >= end) fewer.push_back(chosen[i]);
-      if (holds(fewer)) chosen = std::move(fewer);
-      else at = end;
+      if (holds(fewer))
+        chosen = std::move(fewer);
+      else
+        at = end;
     }
     if (chunk == 1) return chosen;
   }
 }
 
 Error invalidDim() {
-  return makeError(DiagnosticId::dimOverflow, "a fact about a size that overflowed, or divided by zero, while it was built");
+  return makeError(DiagnosticId::dimOverflow,
+                   "a fact about a size that overflowed, or divided by zero, while it was built");
 }
 
 }  // namespace
 
 Status DimSolver::Impl::add(DimSolver& solver, const Fact& f) {
   switch (f.kind) {
-    case FactKind::equal: return solver.addEqual(f.a, f.b, f.reason);
-    case FactKind::equalProduct: return solver.addEqualProduct(f.a, f.b, f.reason);
-    case FactKind::range: return solver.addRange(f.a, f.low, f.high, f.reason);
-    case FactKind::multipleOf: return solver.addMultipleOf(f.a, f.multiple, f.reason);
-    default: return {};
+    case FactKind::equal:
+      return solver.addEqual(f.a, f.b, f.reason);
+    case FactKind::equalProduct:
+      return solver.addEqualProduct(f.a, f.b, f.reason);
+    case FactKind::range:
+      return solver.addRange(f.a, f.low, f.high, f.reason);
+    case FactKind::multipleOf:
+      return solver.addMultipleOf(f.a, f.multiple, f.reason);
+    default:
+      return {};
   }
 }
 
@@ -133,7 +158,8 @@ Error DimSolver::Impl::contradiction(const Fact& fact, uint32_t index, const std
     message += " can not hold";
   } else {
     message += " contradicts " + facts[others[0]].toString();
-    if (others.size() > 1) message += others.size() == 2 ? " and " + facts[others[1]].toString() : " and others";
+    if (others.size() > 1)
+      message += others.size() == 2 ? " and " + facts[others[1]].toString() : " and others";
   }
   Error error = makeError(DiagnosticId::shapeMismatch, std::move(message), fact.reason.place);
   for (size_t i = 0; i < others.size() && i < 8; ++i) {
@@ -179,7 +205,8 @@ Status DimSolver::addMultipleOf(Dim a, int64_t multiple, Reason reason) {
   if (multiple < 0) multiple = -multiple;
   PendingConstraint constraint{a, {}, multiple};
   if (multiple == 0) constraint = {a, {0, 0}};  // 0 divides only 0
-  return impl_->learnFact({FactKind::multipleOf, a, {}, {}, {}, multiple, {}, std::move(reason)}, std::move(constraint));
+  return impl_->learnFact({FactKind::multipleOf, a, {}, {}, {}, multiple, {}, std::move(reason)},
+                          std::move(constraint));
 }
 
 void DimSolver::addLikely(Dim a, std::vector<int64_t> values, Reason reason) {
@@ -278,7 +305,8 @@ std::vector<Fact> select(const std::vector<Fact>& facts, const std::vector<uint3
 std::vector<Fact> DimSolver::explainEqual(Dim a, Dim b) const {
   Answer answer = equal(a, b);
   if (answer == Answer::unknown || a == b) return {};
-  if (auto chain = chainOfEquals(*impl_, a, b); chain && answer == Answer::yes) return select(impl_->facts, *chain);
+  if (auto chain = chainOfEquals(*impl_, a, b); chain && answer == Answer::yes)
+    return select(impl_->facts, *chain);
   std::vector<ProofId> proof;
   Dim x = impl_->canonical(a, &proof), y = impl_->canonical(b, &proof);
   if (x != y) DimProver(*impl_, &proof).isZero(x - y);

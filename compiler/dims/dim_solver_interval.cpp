@@ -10,7 +10,8 @@ namespace {
 using Bound = std::optional<int64_t>;  // nullopt: unbounded on its side
 
 Interval sum(const Interval& a, const Interval& b) {
-  return {a.low && b.low ? checkedAdd(*a.low, *b.low) : Bound(), a.high && b.high ? checkedAdd(*a.high, *b.high) : Bound()};
+  return {a.low && b.low ? checkedAdd(*a.low, *b.low) : Bound(),
+          a.high && b.high ? checkedAdd(*a.high, *b.high) : Bound()};
 }
 
 Interval intersect(Interval a, const Interval& b) {
@@ -55,10 +56,13 @@ Interval product(const Interval& a, const Interval& b) {
 // a / b rounded down for b >= 1.
 Interval quotient(const Interval& a, const Interval& b) {
   Interval r;
-  if (a.low) r.low = *a.low >= 0 ? (b.high ? *checkedFloorDiv(*a.low, *b.high) : 0) : *checkedFloorDiv(*a.low, *b.low);
+  if (a.low)
+    r.low = *a.low >= 0 ? (b.high ? *checkedFloorDiv(*a.low, *b.high) : 0) : *checkedFloorDiv(*a.low, *b.low);
   if (a.high) {
-    if (*a.high >= 0) r.high = *checkedFloorDiv(*a.high, *b.low);
-    else r.high = b.high ? *checkedFloorDiv(*a.high, *b.high) : -1;
+    if (*a.high >= 0)
+      r.high = *checkedFloorDiv(*a.high, *b.low);
+    else
+      r.high = b.high ? *checkedFloorDiv(*a.high, *b.high) : -1;
   }
   return r;
 }
@@ -100,9 +104,12 @@ Interval DimProver::nodeInterval(const DimNode* n) {
   auto of = [&](size_t i) { return operandInterval(DimBuilder::node(n->operands[i])); };
   Interval r;
   switch (n->kind) {
-    case DimKind::constant: return {n->value, n->value};
-    case DimKind::invalid: return {};
-    case DimKind::symbol: return symbolInterval(n->symbol);
+    case DimKind::constant:
+      return {n->value, n->value};
+    case DimKind::invalid:
+      return {};
+    case DimKind::symbol:
+      return symbolInterval(n->symbol);
     case DimKind::add:
       r = of(0);
       for (size_t i = 1; i < n->operands.size(); ++i) r = sum(r, of(i));
@@ -133,8 +140,10 @@ Interval DimProver::nodeInterval(const DimNode* n) {
         r.low = 0;
         if (b.high) r.high = *b.high - 1;
         if (a.low && *a.low >= 0 && a.high) {
-          if (*a.high < *b.low) r = a;
-          else if (!r.high || *a.high < *r.high) r.high = a.high;
+          if (*a.high < *b.low)
+            r = a;
+          else if (!r.high || *a.high < *r.high)
+            r.high = a.high;
         }
       }
       break;
@@ -201,11 +210,13 @@ int64_t DimProver::multipleOf(Dim d) {
   std::function<int64_t(const DimNode*, int)> of = [&](const DimNode* n, int depth) -> int64_t {
     if (!spend(1)) return 1;
     switch (n->kind) {
-      case DimKind::constant: return n->value == INT64_MIN ? 1 : n->value < 0 ? -n->value : n->value;
+      case DimKind::constant:
+        return n->value == INT64_MIN ? 1 : n->value < 0 ? -n->value : n->value;
       case DimKind::symbol:
         note(impl_.known(n->symbol).multipleProof);
         return impl_.known(n->symbol).multiple;
-      default: break;
+      default:
+        break;
     }
     if (depth > 6) return 1;
     auto operand = [&](size_t i) { return of(DimBuilder::node(n->operands[i]), depth + 1); };
@@ -231,7 +242,8 @@ int64_t DimProver::multipleOf(Dim d) {
         int64_t m = operand(0);
         return m != 0 && m % *k == 0 ? m / *k : 1;
       }
-      default: return 1;
+      default:
+        return 1;
     }
   };
   return of(DimBuilder::node(d), 0);

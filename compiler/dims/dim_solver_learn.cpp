@@ -22,7 +22,8 @@ Interval solveInterval(Interval r, int64_t factor, int64_t offset) {
   auto low = r.low ? checkedAdd(*r.low, *minus) : std::nullopt;
   auto high = r.high ? checkedAdd(*r.high, *minus) : std::nullopt;
   if (factor < 0) std::swap(low, high);
-  return {low ? checkedCeilDiv(*low, factor) : std::nullopt, high ? checkedFloorDiv(*high, factor) : std::nullopt};
+  return {low ? checkedCeilDiv(*low, factor) : std::nullopt,
+          high ? checkedFloorDiv(*high, factor) : std::nullopt};
 }
 
 }  // namespace
@@ -47,7 +48,8 @@ bool DimLearner::learn(const PendingConstraint& c) {
   Dim d = impl_.canonical(c.dim, &proof);
   if (d.isInvalid()) return true;
   if (c.multiple != 1) return learnMultiple(d, c.multiple, std::move(proof));
-  if (c.range.low && c.range.high && *c.range.low == *c.range.high) return learnZero(d - *c.range.low, std::move(proof));
+  if (c.range.low && c.range.high && *c.range.low == *c.range.high)
+    return learnZero(d - *c.range.low, std::move(proof));
   return learnRange(d, c.range, c.lowersDefault && d == c.dim, std::move(proof));
 }
 
@@ -63,14 +65,16 @@ bool DimLearner::learnZero(Dim d, std::vector<ProofId> proof) {
   // A factor of every term that can't be 0 is divided out.
   if (p.terms.back().monomial->degree > 0 && p.terms.size() > 1) {
     const DimNode* first = p.terms[0].monomial;
-    std::vector<Dim> atoms = first->kind == DimKind::mul ? first->operands : std::vector<Dim>{DimBuilder::dim(first)};
+    std::vector<Dim> atoms =
+        first->kind == DimKind::mul ? first->operands : std::vector<Dim>{DimBuilder::dim(first)};
     for (Dim atom : atoms) {
       Interval i = prover.interval(atom);
       if (!((i.low && *i.low > 0) || (i.high && *i.high < 0))) continue;
       DimPoly quotient;
       for (const DimTerm& t : p.terms) {
-        std::vector<Dim> rest =
-            t.monomial->kind == DimKind::mul ? t.monomial->operands : std::vector<Dim>{DimBuilder::dim(t.monomial)};
+        std::vector<Dim> rest = t.monomial->kind == DimKind::mul
+                                    ? t.monomial->operands
+                                    : std::vector<Dim>{DimBuilder::dim(t.monomial)};
         auto at = std::find(rest.begin(), rest.end(), atom);
         if (at == rest.end()) break;
         rest.erase(at);
@@ -106,7 +110,8 @@ bool DimLearner::learnZero(Dim d, std::vector<ProofId> proof) {
     bool sameSign = false;
     for (const DimTerm& o : p.terms)
       sameSign = sameSign || (o.monomial != t.monomial && (o.coefficient > 0) == (t.coefficient > 0));
-    std::tuple<bool, bool, int64_t> rank{p.terms.size() > 2 && sameSign, !impl_.context->isAnonymous(s), -int64_t{s}};
+    std::tuple<bool, bool, int64_t> rank{p.terms.size() > 2 && sameSign, !impl_.context->isAnonymous(s),
+                                         -int64_t{s}};
     if (!best || rank < bestRank) best = t, bestRank = rank;
   }
   if (best) {
@@ -144,7 +149,8 @@ bool DimLearner::define(SymbolId s, Dim value, ProofId proof) {
   if (wanted.high && now.high && *now.high <= *wanted.high) wanted.high.reset();
   // The two sides go separately: each has its own proof.
   if (wanted.low) push({value, {wanted.low, std::nullopt}, 1, impl_.prove(kNoFact, {range.lowProof, proof})});
-  if (wanted.high) push({value, {std::nullopt, wanted.high}, 1, impl_.prove(kNoFact, {range.highProof, proof})});
+  if (wanted.high)
+    push({value, {std::nullopt, wanted.high}, 1, impl_.prove(kNoFact, {range.highProof, proof})});
   if (multiple > 1 && DimProver(impl_).divides(multiple, value) != Answer::yes)
     push({value, {}, multiple, impl_.prove(kNoFact, {multipleProof, proof})});
   if (s >= impl_.sumsWithSymbol.size()) return true;
@@ -178,12 +184,14 @@ uint32_t DimLearner::sumEntry(Dim sum) {
   }
   impl_.sums.push_back({sum, {}, 1, 0, 0, true});
   std::vector<SymbolId> symbols = symbolsOf(sum);
-  if (!symbols.empty() && symbols.back() >= impl_.sumsWithSymbol.size()) impl_.sumsWithSymbol.resize(impl_.context->symbolCount());
+  if (!symbols.empty() && symbols.back() >= impl_.sumsWithSymbol.size())
+    impl_.sumsWithSymbol.resize(impl_.context->symbolCount());
   for (SymbolId s : symbols) impl_.sumsWithSymbol[s].push_back(index);
   for (const DimTerm& t : DimBuilder::poly(sum).terms) impl_.sumsWithTerm[t.monomial].push_back(index);
   impl_.undo.push_back([node, symbols](Impl& impl) {
     for (SymbolId s : symbols) impl.sumsWithSymbol[s].pop_back();
-    for (const DimTerm& t : DimBuilder::poly(DimBuilder::dim(node)).terms) impl.sumsWithTerm[t.monomial].pop_back();
+    for (const DimTerm& t : DimBuilder::poly(DimBuilder::dim(node)).terms)
+      impl.sumsWithTerm[t.monomial].pop_back();
     impl.sumIndex.erase(node);
     impl.sums.pop_back();
   });
@@ -200,21 +208,24 @@ bool DimLearner::learnRange(Dim d, Interval range, bool lowersDefault, std::vect
   if (!mayLower) {
     size_t before = proof.size();
     Interval now = DimProver(impl_, &proof).interval(d);
-    if ((now.low && range.high && *now.low > *range.high) || (now.high && range.low && *now.high < *range.low))
+    if ((now.low && range.high && *now.low > *range.high) ||
+        (now.high && range.low && *now.high < *range.low))
       return fail(std::move(proof));
     proof.resize(before);
   }
   NormalSum normal = Impl::normalSum(*impl_.context, d);
   if (!normal.sum) return true;
   Interval solved = solveInterval(range, normal.factor, normal.offset);
-  if (solved.low && solved.high && *solved.low > *solved.high) return fail(std::move(proof));  // 1 <= 4*n <= 3
+  if (solved.low && solved.high && *solved.low > *solved.high)
+    return fail(std::move(proof));  // 1 <= 4*n <= 3
   ProofId why = impl_.prove(kNoFact, std::move(proof));
   if (normal.sum.isSymbol()) return tightenSymbol(normal.sum.symbol(), solved, lowersDefault, why);
   uint32_t index = sumEntry(normal.sum);
   KnownRange old = impl_.sums[index].range;
   KnownRange& r = impl_.sums[index].range;
   if (solved.low && (!r.range.low || *solved.low > *r.range.low)) r.range.low = solved.low, r.lowProof = why;
-  if (solved.high && (!r.range.high || *solved.high < *r.range.high)) r.range.high = solved.high, r.highProof = why;
+  if (solved.high && (!r.range.high || *solved.high < *r.range.high))
+    r.range.high = solved.high, r.highProof = why;
   impl_.undo.push_back([index, old](Impl& impl) { impl.sums[index].range = old; });
   ++impl_.generation;
   if (r.range.low && r.range.high && *r.range.low > *r.range.high) return fail({r.lowProof, r.highProof});
@@ -270,7 +281,8 @@ bool DimLearner::tightenSymbol(SymbolId s, Interval range, bool lowersDefault, P
   if (!now.low || !now.high) return true;
   proofs.push_back(proof);
   if (*now.low > *now.high) return fail(std::move(proofs));
-  if (*now.low == *now.high) push({impl_.context->symbolById(s), now, 1, impl_.prove(kNoFact, std::move(proofs))});
+  if (*now.low == *now.high)
+    push({impl_.context->symbolById(s), now, 1, impl_.prove(kNoFact, std::move(proofs))});
   return true;
 }
 
@@ -319,7 +331,8 @@ bool DimLearner::learnMultiple(Dim d, int64_t multiple, std::vector<ProofId> pro
   }
   uint32_t index = sumEntry(normal.sum);
   SumKnowledge& sum = impl_.sums[index];
-  if (sum.modulus % modulus == 0) return *checkedMod(sum.residue, modulus) == residue || fail({sum.residueProof, why});
+  if (sum.modulus % modulus == 0)
+    return *checkedMod(sum.residue, modulus) == residue || fail({sum.residueProof, why});
   if (modulus % sum.modulus != 0) return true;  // two unrelated residues: the first is kept
   if (*checkedMod(residue, sum.modulus) != sum.residue) return fail({sum.residueProof, why});
   impl_.undo.push_back([index, modulusBefore = sum.modulus, residueBefore = sum.residue,

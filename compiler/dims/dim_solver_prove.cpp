@@ -16,7 +16,9 @@ std::vector<Dim> atomsOf(const DimNode* monomial) {
 }
 
 // d with `coefficient * monomial` replaced by `coefficient * value`.
-Dim replaced(Dim d, const DimTerm& t, Dim value) { return d - DimBuilder::dim(t.monomial) * t.coefficient + value * t.coefficient; }
+Dim replaced(Dim d, const DimTerm& t, Dim value) {
+  return d - DimBuilder::dim(t.monomial) * t.coefficient + value * t.coefficient;
+}
 
 }  // namespace
 
@@ -144,8 +146,10 @@ bool DimProver::nonNegativeByQuotients(const DimPoly& p, int depth) {
         Interval ix = interval(x), ib = interval(b);
         sawMod = true;
         if (ib.low && *ib.low >= 0) {
-          if (!modByDividend) bound = (b - 1) * scale;
-          else if (ix.low && *ix.low >= 0) bound = x * scale;
+          if (!modByDividend)
+            bound = (b - 1) * scale;
+          else if (ix.low && *ix.low >= 0)
+            bound = x * scale;
         }
       }
       lower = lower + bound * t.coefficient;
@@ -199,7 +203,9 @@ bool DimProver::differsByDivisibility(const DimPoly& p) {
   int64_t common = 0;
   for (size_t i = 0; i + 1 < p.terms.size(); ++i) {
     auto m = checkedMul(p.terms[i].coefficient, multipleOf(plain(p.terms[i].monomial)));
-    common = std::gcd(common, m && *m != INT64_MIN ? *m : p.terms[i].coefficient == INT64_MIN ? 1 : p.terms[i].coefficient);
+    common = std::gcd(common, m && *m != INT64_MIN                  ? *m
+                              : p.terms[i].coefficient == INT64_MIN ? 1
+                                                                    : p.terms[i].coefficient);
   }
   return common > 1 && p.terms.back().coefficient % common != 0;
 }
@@ -214,7 +220,8 @@ bool DimProver::zeroBySubstitution(Dim d) {
       std::vector<Dim> atoms = atomsOf(t.monomial);
       for (size_t i = 0; i < atoms.size() && next == d; ++i) {
         if (atoms[i].kind() != DimKind::mod && atoms[i].kind() != DimKind::floorDiv) continue;
-        Dim x = atoms[i].operands()[0], b = atoms[i].operands()[1], factors = impl_.context->constant(t.coefficient);
+        Dim x = atoms[i].operands()[0], b = atoms[i].operands()[1],
+            factors = impl_.context->constant(t.coefficient);
         for (size_t j = 0; j < atoms.size(); ++j)
           if (j != i) factors = factors * atoms[j];
         Dim term = factors * atoms[i];
@@ -307,8 +314,10 @@ Dim DimProver::simplifyAtom(Dim atom) {
     }
     case DimKind::floorDiv:
     case DimKind::ceilDiv:
-    case DimKind::mod: break;
-    default: return atom;
+    case DimKind::mod:
+      break;
+    default:
+      return atom;
   }
   Interval i = interval(atom);
   if (i.low && i.high && *i.low == *i.high) return impl_.context->constant(*i.low);

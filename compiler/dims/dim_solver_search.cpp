@@ -6,13 +6,14 @@
 namespace dyn {
 namespace {
 
-constexpr size_t kMaxFree = 24;      // symbols chosen
-constexpr size_t kMaxTries = 4000;   // assignments
-constexpr size_t kMaxChecked = 4000; // facts evaluated for an assignment
+constexpr size_t kMaxFree = 24;       // symbols chosen
+constexpr size_t kMaxTries = 4000;    // assignments
+constexpr size_t kMaxChecked = 4000;  // facts evaluated for an assignment
 
 class Search {
  public:
-  Search(DimSolver::Impl& impl, Dim a, Dim b) : impl_(impl), a_(impl.canonical(a)), b_(impl.canonical(b)) {
+  Search(DimSolver::Impl& impl, Dim a, Dim b)
+      : impl_(impl), writtenA_(a), writtenB_(b), a_(impl.canonical(a)), b_(impl.canonical(b)) {
     for (Dim d : {a, b})
       for (SymbolId s : symbolsOf(d)) asked_.push_back(s);
   }
@@ -46,7 +47,8 @@ class Search {
  private:
   void addFree(Dim canonical) {
     for (SymbolId s : symbolsOf(canonical))
-      if (std::find(free_.begin(), free_.end(), s) == free_.end() && free_.size() <= kMaxFree) free_.push_back(s);
+      if (std::find(free_.begin(), free_.end(), s) == free_.end() && free_.size() <= kMaxFree)
+        free_.push_back(s);
   }
 
   // The free symbols that matter: of both dims, of sums they occur in, of facts about them.
@@ -116,17 +118,23 @@ class Search {
     for (uint32_t index : sums_) {
       const SumKnowledge& sum = impl_.sums[index];
       auto v = value(sum.sum, binding);
-      if (!v || (sum.range.range.low && *v < *sum.range.range.low) || (sum.range.range.high && *v > *sum.range.range.high))
+      if (!v || (sum.range.range.low && *v < *sum.range.range.low) ||
+          (sum.range.range.high && *v > *sum.range.range.high))
         return false;
       if (*checkedMod(*v, sum.modulus) != sum.residue) return false;
     }
     for (uint32_t index : facts_)
       if (!holds(impl_.facts[index], binding)) return false;
+    DimBinding full = binding;
     for (SymbolId s : asked_) {
       auto v = value(impl_.context->symbolById(s), binding);
       const Interval& i = impl_.known(s).range.range;
       if (!v || (i.low && *v < *i.low) || (i.high && *v > *i.high)) return false;
+      full.set(s, *v);
     }
+    // As written they must be defined too: the canonical form may have lost a division by 0.
+    auto writtenA = evaluate(writtenA_, full), writtenB = evaluate(writtenB_, full);
+    if (!writtenA.ok() || !writtenB.ok() || *writtenA == *writtenB) return false;
     return true;
   }
 
@@ -161,7 +169,7 @@ class Search {
   }
 
   DimSolver::Impl& impl_;
-  Dim a_, b_;
+  Dim writtenA_, writtenB_, a_, b_;
   std::vector<SymbolId> asked_, free_;
   std::vector<uint32_t> sums_, facts_;
   std::vector<std::vector<int64_t>> candidates_;

@@ -87,7 +87,8 @@ Dim DimSolver::Impl::canonical(Dim d, std::vector<ProofId>* proof) {
     return r.dim;
   }
   uint32_t id = d.id();
-  if (!proof && id < canonicals.size() && canonicals[id].generation == generation) return canonicals[id].value;
+  if (!proof && id < canonicals.size() && canonicals[id].generation == generation)
+    return canonicals[id].value;
   bool changed = false;
   for (SymbolId s : symbolsOf(d)) {
     ++steps;
@@ -96,7 +97,8 @@ Dim DimSolver::Impl::canonical(Dim d, std::vector<ProofId>* proof) {
     const Resolved& r = resolve(s);
     if (proof && r.proof) proof->push_back(r.proof);
   }
-  Dim result = changed ? substitute(d, [&](SymbolId s) { return defined(s) ? resolved[s].value.dim : Dim(); }) : d;
+  Dim result =
+      changed ? substitute(d, [&](SymbolId s) { return defined(s) ? resolved[s].value.dim : Dim(); }) : d;
   if (id >= canonicals.size()) canonicals.resize(id + id / 2 + 16);
   canonicals[id] = {generation, result};
   return result;

@@ -88,11 +88,11 @@ struct DimSolver::Impl {
     Dim dim;
     ProofId proof = 0;
   };
-  uint64_t generation = 1;  // grows with every change, rollback included
-  std::vector<Remembered<Resolved>> resolved;    // by symbol
-  std::vector<Remembered<Dim>> canonicals;       // by node
-  std::vector<Remembered<Interval>> intervals;   // by node
-  std::vector<Remembered<Dim>> simplified;       // by node
+  uint64_t generation = 1;                      // grows with every change, rollback included
+  std::vector<Remembered<Resolved>> resolved;   // by symbol
+  std::vector<Remembered<Dim>> canonicals;      // by node
+  std::vector<Remembered<Interval>> intervals;  // by node
+  std::vector<Remembered<Dim>> simplified;      // by node
   uint64_t steps = 0;
   bool explains = true;  // false in the scratch solvers that look for needless facts
 
@@ -149,7 +149,8 @@ class DimLearner {
 
 // Answers questions about canonical dims within a budget of steps. With a trace, it records the proofs of what it looked at.
 struct DimProver {
-  explicit DimProver(DimSolver::Impl& impl, std::vector<ProofId>* trace = nullptr) : impl_(impl), trace_(trace) {}
+  explicit DimProver(DimSolver::Impl& impl, std::vector<ProofId>* trace = nullptr)
+      : impl_(impl), trace_(trace) {}
 
   Interval interval(Dim d);
   int64_t multipleOf(Dim d);  // a number that divides d; 0 for the constant 0

@@ -122,8 +122,12 @@ struct OpDef {
   Result<loop::Expr> (*lower)(loop::LowerContext&, int result, std::span<const loop::Expr> index) = nullptr;
   std::string_view builtin;  // LoweringKind::builtin
   bool builtinAllocates = false;  // the builtin makes its results itself: their size depends on values (nonzero)
-  // LoweringKind::builtin: 32-bit numbers and scalar dims handed to the builtin after its operands, from the attributes.
-  Status (*builtinArguments)(const Op&, std::vector<int32_t>* numbers, std::vector<Dim>* scalars) = nullptr;
+  int builtinOperands = -1;       // only the first so many operands are handed over; -1: all
+  // LoweringKind::builtin: 32-bit numbers and scalar dims handed to the builtin after its operands, from attributes and types (null: left out).
+  Status (*builtinArguments)(const Op&, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
+                             std::vector<Dim>* scalars) = nullptr;
+  // False: the builtin does not take these ranks or element types, `lower` does. Null: it takes all.
+  bool (*builtinTakes)(const Op&, std::span<const Type> operandTypes) = nullptr;
   std::string_view lowerNote;
   std::string_view doc;      // shapes: "[m, k] x [k, n] -> [m, n]"
   std::string_view example;  // one line of text IR that type-checks (the table test parses and runs it)

@@ -402,7 +402,12 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
                                       std::span<const int32_t> destinations, bool into) {
   std::vector<int32_t> numbers;
   std::vector<Dim> scalarDims;
-  if (op.def->builtinArguments) DYN_CHECK(op.def->builtinArguments(op, &numbers, &scalarDims));
+  std::vector<Type> operandTypes;
+  for (ValueId v : operands) operandTypes.push_back(v == kNoValue ? Type() : types_.at(v));
+  if (op.def->builtinArguments)
+    DYN_CHECK(op.def->builtinArguments(op, operandTypes, &numbers, &scalarDims));
+  if (op.def->builtinOperands >= 0)
+    operands = operands.first(std::min(operands.size(), static_cast<size_t>(op.def->builtinOperands)));
   std::vector<int32_t> arguments, scalars;
   for (ValueId v : operands) {
     if (v == kNoValue) {

@@ -161,9 +161,11 @@ Status evaluateCumsum(EvalContext& c) {
   return {};
 }
 
-Status cumsumArguments(const Op& op, std::vector<int32_t>* numbers, std::vector<Dim>*) {
-  numbers->push_back(op.attributes.integer("exclusive", 0) != 0);
-  numbers->push_back(op.attributes.integer("reverse", 0) != 0);
+Status cumsumArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
+                       std::vector<Dim>*) {
+  const bool exclusive = op.attributes.integer("exclusive", 0) != 0,
+             reverse = op.attributes.integer("reverse", 0) != 0;
+  numbers->push_back((exclusive ? 1 : 0) | (reverse ? 2 : 0));
   return {};
 }
 

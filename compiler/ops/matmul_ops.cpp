@@ -84,10 +84,29 @@ Result<Expr> lowerMatmul(LowerContext& c, int, std::span<const Expr> index) {
 // Bits of the first number of the builtin `gemm`.
 constexpr int32_t kTransposedA = 1, kTransposedB = 2, kPackedB = 4;
 
-Status matmulArguments(const Op& op, std::vector<int32_t>* numbers, std::vector<Dim>*) {
+Status matmulArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
+                       std::vector<Dim>*) {
   numbers->push_back((op.attributes.integer("transpose_a", 0) != 0 ? kTransposedA : 0) |
                      (op.attributes.integer("transpose_b", 0) != 0 ? kTransposedB : 0));
   return {};
+}
+
+// Matrices and stacks of them; vectors and narrow types go by loops.
+bool builtinGemmTakes(const Op&, std::span<const Type> operandTypes) {
+  for (Type type : operandTypes) {
+    if (type.rank() < 2) return false;
+  }
+  switch (operandTypes[0].dtype()) {
+    case Dtype::f32:
+    case Dtype::f64:
+    case Dtype::i32:
+    case Dtype::i64:
+    case Dtype::u32:
+    case Dtype::u64:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // --- packed
@@ -124,7 +143,7 @@ Status evaluatePack(EvalContext& c) {
   return {};
 }
 
-Status packArguments(const Op& op, std::vector<int32_t>* numbers, std::vector<Dim>*) {
+Status packArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
   numbers->push_back(op.attributes.integer("transpose", 0) != 0);
   return {};
 }
@@ -173,7 +192,8 @@ Status evaluateGemmPacked(EvalContext& c) {
   return {};
 }
 
-Status gemmPackedArguments(const Op&, std::vector<int32_t>* numbers, std::vector<Dim>*) {
+Status gemmPackedArguments(const Op&, std::span<const Type>, std::vector<int32_t>* numbers,
+                           std::vector<Dim>*) {
   numbers->push_back(kPackedB);
   return {};
 }
@@ -306,6 +326,7 @@ const OpDef matmulOp{
     .lower = lowerMatmul,
     .builtin = "gemm",
     .builtinArguments = matmulArguments,
+    .builtinTakes = builtinGemmTakes,
     .doc =
         "[..., m, k] x [..., k, n] -> [..., m, n], batch axes broadcast; [k] x ... -> without m; ... x [k] "
         "-> without n. "

@@ -462,7 +462,8 @@ Result<double> Parser::realOf(uint32_t token, bool negative, Dtype dtype,
     return 0.0;
   } else {
     std::from_chars_result parsed{};
-    if (dtype == Dtype::f32) {  // rounded once, from the decimal
+    // f32: rounded once, from the decimal. f8e8m0 rounds up: the short decimal of a power of two must first be that power again.
+    if (dtype == Dtype::f32 || dtype == Dtype::f8e8m0) {
       float single = 0;
       parsed = std::from_chars(written.data(), end, single);
       value = single;

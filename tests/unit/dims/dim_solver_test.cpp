@@ -14,7 +14,9 @@ struct DimSolverTest : testing::Test {
   DimSolver s{c};
   Dim C(int64_t v) { return c.constant(v); }
   static Reason why(std::string text = "test") { return {std::move(text), {}}; }
-  void equate(Dim a, Dim b, std::string text = "test") { ASSERT_TRUE(s.addEqual(a, b, why(text)).ok()) << a.toString(); }
+  void equate(Dim a, Dim b, std::string text = "test") {
+    ASSERT_TRUE(s.addEqual(a, b, why(text)).ok()) << a.toString();
+  }
   void range(Dim a, std::optional<int64_t> low, std::optional<int64_t> high, std::string text = "test") {
     ASSERT_TRUE(s.addRange(a, low, high, why(text)).ok()) << a.toString();
   }
@@ -30,9 +32,9 @@ TEST_F(DimSolverTest, nothingIsAssumed) {
   EXPECT_EQ(s.equal(n, m), Answer::unknown);
   EXPECT_EQ(s.equal(c.any("a"), c.any("b")), Answer::unknown);
   EXPECT_EQ(s.equal(n, n + 1), Answer::no);
-  EXPECT_EQ(s.equal(2 * n, 2 * m + 1), Answer::no);  // even and odd
-  EXPECT_EQ(s.equal(n + 3, C(2)), Answer::no);       // a dim is not negative
-  EXPECT_EQ(s.equal(n * 4, n * 5), Answer::unknown); // at n = 0
+  EXPECT_EQ(s.equal(2 * n, 2 * m + 1), Answer::no);   // even and odd
+  EXPECT_EQ(s.equal(n + 3, C(2)), Answer::no);        // a dim is not negative
+  EXPECT_EQ(s.equal(n * 4, n * 5), Answer::unknown);  // at n = 0
   EXPECT_EQ(s.equal(c.invalid(), c.invalid()), Answer::unknown);
   EXPECT_EQ(s.lessEqual(n, n + 1), Answer::yes);
   EXPECT_EQ(s.lessEqual(n + 1, n), Answer::no);
@@ -203,7 +205,8 @@ TEST_F(DimSolverTest, contradictionsNameBothReasonsAndChangeNothing) {
   equate(m, C(3), "third");
   status = s.addEqual(p, C(4), why("fourth"));
   ASSERT_FALSE(status.ok());
-  EXPECT_THAT(status.error().toString(), testing::AllOf(HasSubstr("first"), HasSubstr("second"), HasSubstr("third")));
+  EXPECT_THAT(status.error().toString(),
+              testing::AllOf(HasSubstr("first"), HasSubstr("second"), HasSubstr("third")));
   EXPECT_EQ(s.canonical(p), C(3));
   EXPECT_FALSE(s.addMultipleOf(p, 2, why()).ok());
   EXPECT_FALSE(s.addRange(p, 4, std::nullopt, why()).ok());
@@ -246,7 +249,8 @@ TEST_F(DimSolverTest, aCopyLearnsOnItsOwn) {
 TEST_F(DimSolverTest, explanationsAreChains) {
   std::vector<Dim> x;
   for (int i = 0; i < 10; ++i) x.push_back(c.symbol("x" + std::to_string(i)));
-  for (int i = 0; i + 1 < 10; ++i) equate(x[static_cast<size_t>(i)], x[static_cast<size_t>(i) + 1], "link " + std::to_string(i));
+  for (int i = 0; i + 1 < 10; ++i)
+    equate(x[static_cast<size_t>(i)], x[static_cast<size_t>(i) + 1], "link " + std::to_string(i));
   range(n, 1, 8, "range of n");
   multiple(m, 4);
   EXPECT_EQ(texts(s.explainEqual(x[5], x[7])), (std::vector<std::string>{"link 5", "link 6"}));

@@ -1,0 +1,144 @@
+#include "compiler/kernel/group_kernel.h"
+
+#include <map>
+#include <unordered_map>
+
+#include "compiler/loop/lower_context.h"
+
+namespace dyn {
+
+using loop::Buffer;
+using loop::Expr;
+using loop::LoopContext;
+
+namespace {
+
+// Definitions of the values of one group, composed on demand. A definition reads its operands' definitions, so the depth of calls is the depth of the
+// group, which fusion bounds.
+class Composer {
+ public:
+  Composer(const GroupKernelRequest& request, DimContext& dims) : request_(request), context_(std::make_shared<LoopContext>(dims)) {
+    const Function& body = *request.body;
+    for (const Parameter& p : body.parameters) addBuffer(p.id, p.type);
+    for (const Op* op : body.ops)
+      for (size_t i = 0; i < op->results.size(); ++i) {
+        types_[op->results[i].id] = op->results[i].type;
+        definitions_[op->results[i].id] = {op, static_cast<int>(i)};
+      }
+    for (ValueId v : request.given) addBuffer(v, types_.at(v));
+  }
+
+  std::shared_ptr<LoopContext> context() { return context_; }
+  const std::vector<const Buffer*>& buffers() const { return buffers_; }
+  const std::vector<ValueId>& bufferValues() const { return bufferValues_; }
+  const DimSolver& facts() const { return *request_.facts; }
+  Type typeOf(ValueId v) const { return types_.at(v); }
+
+  Result<Expr> element(ValueId value, std::span<const Expr> index);
+  Result<Expr> contents(ValueId value, int64_t k);
+
+ private:
+  struct Definition {
+    const Op* op = nullptr;
+    int result = 0;
+  };
+
+  void addBuffer(ValueId value, Type type) {
+    types_[value] = type;
+    if (!type.isTensor()) return;
+    std::vector<Expr> shape;
+    for (Dim d : type.dims()) shape.push_back(context_->dim(d));
+    bufferOf_[value] = buffers_.size();
+    buffers_.push_back(context_->buffer("x" + std::to_string(buffers_.size()), type.dtype(), std::move(shape), loop::BufferRole::input));
+    bufferValues_.push_back(value);
+  }
+
+  const GroupKernelRequest& request_;
+  std::shared_ptr<LoopContext> context_;
+  std::unordered_map<ValueId, Type> types_;
+  std::unordered_map<ValueId, Definition> definitions_;
+  std::unordered_map<ValueId, size_t> bufferOf_;
+  std::vector<const Buffer*> buffers_;
+  std::vector<ValueId> bufferValues_;
+  std::map<std::pair<ValueId, std::vector<uint32_t>>, Expr> memo_;
+};
+
+class OpLowering : public loop::LowerContext {
+ public:
+  OpLowering(Composer& composer, const Op& op) : composer_(composer), op_(op) {}
+  const Op& op() const override { return op_; }
+  LoopContext& loops() override { return *composer_.context(); }
+  const DimSolver& solver() const override { return composer_.facts(); }
+  Type operandType(int i) const override { return composer_.typeOf(op_.operands[static_cast<size_t>(i)]); }
+  Result<Expr> read(int i, std::span<const Expr> index) override { return composer_.element(op_.operands[static_cast<size_t>(i)], index); }
+  Result<Expr> contents(int i, int64_t k) override { return composer_.contents(op_.operands[static_cast<size_t>(i)], k); }
+  Expr checked(Expr condition, int32_t fault, Expr value) override { return loops().checked(condition, fault, value); }
+
+ private:
+  Composer& composer_;
+  const Op& op_;
+};
+
+Result<Expr> Composer::element(ValueId value, std::span<const Expr> index) {
+  std::vector<uint32_t> key;
+  for (const Expr& e : index) key.push_back(e.id());
+  const auto memoKey = std::make_pair(value, std::move(key));
+  if (auto it = memo_.find(memoKey); it != memo_.end()) return it->second;
+  Expr result;
+  if (auto buffer = bufferOf_.find(value); buffer != bufferOf_.end()) {
+    result = context_->load(buffers_[buffer->second], std::vector<Expr>(index.begin(), index.end()));
+  } else {
+    auto definition = definitions_.find(value);
+    if (definition == definitions_.end()) return makeError(DiagnosticId::internalError, "a kernel's body uses a value from outside");
+    const Op& op = *definition->second.op;
+    if (!op.def->lower)
+      return makeError(DiagnosticId::unsupportedOp,
+                       "unsupported: " + std::string(op.def->name) + " in a kernel: " + std::string(op.def->lowerNote), op.place);
+    OpLowering lowering(*this, op);
+    Result<Expr> lowered = op.def->lower(lowering, definition->second.result, index);
+    if (!lowered.ok()) return lowered.takeError().at(op.place);
+    result = *lowered;
+  }
+  memo_.emplace(memoKey, result);
+  return result;
+}
+
+Result<Expr> Composer::contents(ValueId value, int64_t k) {
+  if (request_.contents)
+    if (std::optional<Contents> known = request_.contents(value); known && k < static_cast<int64_t>(known->size()) && (*known)[static_cast<size_t>(k)])
+      return context_->dim((*known)[static_cast<size_t>(k)]);
+  const Type type = types_.at(value);
+  std::vector<Expr> index;
+  if (type.rank() == 1) index.push_back(context_->integer(k));
+  if (type.rank() > 1) return makeError(DiagnosticId::unsupportedFeature, "unsupported: sizes read from a tensor of rank above 1");
+  DYN_TRY(Expr e, element(value, index));
+  return context_->cast(e, Dtype::i64);
+}
+
+}  // namespace
+
+Result<GroupKernel> buildGroupKernel(const GroupKernelRequest& request, DimContext& dims) {
+  Composer composer(request, dims);
+  const Function& body = *request.body;
+  LoopNest nest;
+  nest.name = request.name;
+  nest.description = request.description;
+  nest.context = composer.context();
+  nest.space = composer.typeOf(body.results.at(0)).dims();
+  for (size_t axis = 0; axis < nest.space.size(); ++axis) {
+    nest.index.push_back(nest.context->variable("i"));
+    nest.context->bound(nest.index.back(), nest.context->dim(nest.space[axis]));
+  }
+  for (size_t i = 0; i < body.results.size(); ++i) {
+    DYN_TRY(Expr element, composer.element(body.results[i], nest.index));
+    nest.outputs.push_back({"y" + std::to_string(i), composer.typeOf(body.results[i]).dtype(), element});
+  }
+  nest.inputs = composer.buffers();
+  DYN_TRY(NestKernel built, buildLoopNest(nest, *request.facts));
+  GroupKernel group;
+  group.kernel = std::move(built.kernel);
+  for (size_t used : built.usedInputs) group.inputs.push_back(composer.bufferValues()[used]);
+  return group;
+}
+
+}  // namespace dyn

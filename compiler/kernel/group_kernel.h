@@ -1,0 +1,29 @@
+// A group of operations (the body of `fused` or `into`) as one kernel: the operators' definitions, composed.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "compiler/ir/op_def.h"
+#include "compiler/kernel/loop_nest.h"
+
+namespace dyn {
+
+struct GroupKernelRequest {
+  const Function* body = nullptr;             // operations in order; its results are the kernel's outputs, all of one shape
+  std::span<const ValueId> given;             // values of the body that are read from memory although the body computes them (a matmul's)
+  const DimSolver* facts = nullptr;
+  std::string name, description;
+  // Contents of a parameter when known (shapes, axes): those need no memory.
+  std::function<std::optional<Contents>(ValueId)> contents;
+};
+
+struct GroupKernel {
+  loop::Kernel kernel;
+  std::vector<ValueId> inputs;  // parameters (or given values) in the order of the kernel's input buffers
+};
+
+// Errors: unsupportedOp when an operation has no definition in loops.
+Result<GroupKernel> buildGroupKernel(const GroupKernelRequest& request, DimContext& dims);
+
+}  // namespace dyn

@@ -1,0 +1,394 @@
+#include "compiler/kernel/loop_nest.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace dyn {
+
+using loop::Buffer;
+using loop::BufferRole;
+using loop::Expr;
+using loop::ExprKind;
+using loop::LoopKind;
+using loop::StmtRef;
+
+namespace {
+
+constexpr int64_t kBlockElements = 4096;  // a unit of a flat kernel: large enough to pay for handing it to a thread
+
+class NestBuilder {
+ public:
+  NestBuilder(const LoopNest& nest, const DimSolver& facts) : nest_(nest), facts_(facts), loops_(*nest.context), dims_(nest.context->dims()) {}
+
+  Result<NestKernel> build() {
+    for (const OutputDefinition& output : nest_.outputs) roots_.push_back(output.element);
+    index_ = nest_.index;
+    space_ = nest_.space;
+    inputs_ = nest_.inputs;
+    if (isFlat()) flatten();
+    for (size_t axis = 0; axis < index_.size(); ++axis) loops_.bound(index_[axis], loops_.dim(space_[axis]));
+    for (const OutputDefinition& output : nest_.outputs) {
+      std::vector<Expr> shape;
+      for (Dim d : space_) shape.push_back(loops_.dim(d));
+      outputs_.push_back(loops_.buffer(output.name, output.dtype, std::move(shape), BufferRole::output));
+    }
+    return makeKernel();
+  }
+
+ private:
+  // --- flat kernels
+
+  // Does every load have exactly the output's index, in a buffer of the output's shape (or rank 0)?
+  bool isFlat() const {
+    if (index_.size() < 2) return false;
+    for (const Expr& e : loop::postorder(roots_)) {
+      if (e.kind() == ExprKind::reduce || e.kind() == ExprKind::call) return false;
+      if (e.kind() != ExprKind::load) continue;
+      const Buffer* buffer = e.buffer();
+      if (buffer->shape.empty()) continue;
+      if (e.operands().size() != index_.size()) return false;
+      for (size_t axis = 0; axis < index_.size(); ++axis) {
+        if (!e.operands()[axis].same(index_[axis])) return false;
+        if (!sameExtent(buffer->shape[axis], space_[axis])) return false;
+      }
+    }
+    return !usesIndexOutsideLoads();
+  }
+
+  bool sameExtent(Expr extent, Dim dim) const {
+    if (extent.kind() == ExprKind::intConstant) return dim.isConstant(extent.intValue());
+    return extent.kind() == ExprKind::dim && facts_.equal(extent.dimValue(), dim) == Answer::yes;
+  }
+
+  bool usesIndexOutsideLoads() const {
+    std::unordered_set<uint32_t> variables;
+    for (const Expr& v : index_) variables.insert(v.id());
+    for (const Expr& root : roots_)
+      if (variables.count(root.id())) return true;
+    for (const Expr& e : loop::postorder(roots_)) {
+      if (e.kind() == ExprKind::load) continue;
+      for (const Expr& operand : e.operands())
+        if (variables.count(operand.id())) return true;
+    }
+    return false;
+  }
+
+  void flatten() {
+    const Dim count = elementCount(dims_, space_);
+    const Expr position = loops_.variable("i");
+    std::unordered_map<const Buffer*, const Buffer*> flat;
+    for (const Buffer*& input : inputs_) {
+      if (input->shape.empty()) continue;
+      const Buffer* made = loops_.buffer(input->name + "_flat", input->dtype, {loops_.dim(count)}, BufferRole::input);
+      flat[input] = made;
+      input = made;
+    }
+    for (Expr& root : roots_)
+      root = loops_.substitute(root, [&](Expr e) {
+        auto it = e.kind() == ExprKind::load ? flat.find(e.buffer()) : flat.end();
+        return it == flat.end() ? Expr() : loops_.load(it->second, {position});
+      });
+    index_ = {position};
+    space_ = {count};
+    flat_ = true;
+  }
+
+  // --- scopes: where statements go, by depth. 0 is the unit; an inner loop and reductions lie deeper.
+
+  struct Scope {
+    std::vector<StmtRef> statements;
+    size_t depth = 0;
+    Scope* parent = nullptr;
+    std::unordered_map<uint32_t, Expr> replaced;  // reductions, checks and loads already turned into variables here
+  };
+
+  // The innermost of `scope` and its parents that binds a variable of `e`.
+  Scope* homeOf(Expr e, Scope* scope) {
+    size_t depth = 0;
+    for (const Expr& part : loop::postorder(std::span<const Expr>(&e, 1))) {
+      auto it = depthOf_.find(part.id());
+      if (it != depthOf_.end()) depth = std::max(depth, it->second);
+    }
+    Scope* home = scope;
+    while (home->parent && home->depth > depth) home = home->parent;
+    return home;
+  }
+
+  // Reductions, checks and loads of `root` that are not inside another reduction, operands first; and whether each is always evaluated.
+  struct Found {
+    Expr expr;
+    bool always = false;
+  };
+  static std::vector<Found> find(Expr root) {
+    struct Visit {
+      Expr e;
+      bool always;
+      bool done;
+    };
+    std::vector<Found> found;
+    std::unordered_map<uint32_t, bool> seen;  // id → seen unconditionally
+    std::unordered_map<uint32_t, size_t> position;
+    std::vector<Visit> work{{root, true, false}};
+    while (!work.empty()) {
+      const Visit v = work.back();
+      work.pop_back();
+      if (v.done) {
+        const bool wanted = v.e.kind() == ExprKind::reduce || v.e.kind() == ExprKind::checked || v.e.kind() == ExprKind::load;
+        if (!wanted) continue;
+        auto [it, fresh] = position.try_emplace(v.e.id(), found.size());
+        if (fresh)
+          found.push_back({v.e, v.always});
+        else
+          found[it->second].always |= v.always;
+        continue;
+      }
+      auto [it, fresh] = seen.try_emplace(v.e.id(), v.always);
+      if (!fresh && (it->second || !v.always)) continue;
+      it->second = v.always;
+      work.push_back({v.e, v.always, true});
+      if (v.e.kind() == ExprKind::reduce) continue;
+      for (size_t i = v.e.operands().size(); i-- > 0;) {
+        const bool arm = v.e.kind() == ExprKind::select && i > 0;
+        work.push_back({v.e.operands()[i], v.always && !arm, false});
+      }
+    }
+    return found;
+  }
+
+  // `root` with reductions and checks made statements; what remains is evaluated in `scope`.
+  Expr lower(Expr root, Scope* scope) {
+    for (const Found& item : find(root)) {
+      const Expr e = item.expr;
+      Scope* home = homeOf(e, scope);
+      if (replacement(e, scope)) continue;
+      if (e.kind() == ExprKind::reduce) {
+        home->replaced[e.id()] = accumulate(e, home);
+      } else if (e.kind() == ExprKind::checked) {
+        const Expr condition = apply(e.operands()[0], scope), value = apply(e.operands()[1], scope);
+        Scope* place = homeOf(condition, scope);
+        place->statements.push_back(loop::check(condition, e.fault()));
+        scope->replaced[e.id()] = value;
+      } else if (item.always && home != scope) {
+        // A load that does not change here is read once, further out.
+        const Expr load = apply(e, scope);
+        const Expr variable = loops_.variable("v", load.dtype());
+        home->statements.push_back(loop::let(variable, load));
+        depthOf_[variable.id()] = home->depth;
+        home->replaced[e.id()] = variable;
+      }
+    }
+    return apply(root, scope);
+  }
+
+  Expr replacement(Expr e, const Scope* scope) const {
+    for (const Scope* s = scope; s; s = s->parent) {
+      auto it = s->replaced.find(e.id());
+      if (it != s->replaced.end()) return it->second;
+    }
+    return {};
+  }
+
+  Expr apply(Expr root, const Scope* scope) {
+    return loops_.substitute(root, [&](Expr e) { return replacement(e, scope); });
+  }
+
+  Expr accumulate(Expr reduction, Scope* home) {
+    std::vector<Expr> variables, extents;
+    const size_t count = reduction.reduceVariables().size();
+    std::unordered_map<uint32_t, Expr> renamed;
+    Scope inner;
+    inner.parent = home;
+    inner.depth = home->depth + 1;
+    for (size_t i = 0; i < count; ++i) {
+      const Expr fresh = loops_.variable("k");
+      renamed[reduction.reduceVariables()[i].id()] = fresh;
+      variables.push_back(fresh);
+      depthOf_[fresh.id()] = inner.depth;
+      extents.push_back(apply(reduction.operands()[i], home));
+      loops_.bound(fresh, extents.back());
+    }
+    Expr body = loops_.substitute(reduction.operands()[count], [&](Expr e) {
+      auto it = renamed.find(e.id());
+      return it == renamed.end() ? Expr() : it->second;
+    });
+    body = lower(body, &inner);
+    const Expr result = loops_.variable("r", reduction.dtype());
+    depthOf_[result.id()] = home->depth;
+    steps_.push_back({home->depth, extents});
+    StmtRef children = loop::block(std::move(inner.statements));
+    // A reduction inside a vector loop is done by its lanes; the emitter decides from where it stands.
+    home->statements.push_back(loop::accumulate(result, reduction.reduceOp(), variables, extents, LoopKind::vector, children, body));
+    return result;
+  }
+
+  // --- the nest
+
+  // Does a reduction over the innermost axis' elements run along memory itself? Then the reduction is the vector loop.
+  bool reductionsRunAlongMemory(Expr innermost) const {
+    int64_t alongReduction = 0, alongAxis = 0;
+    for (const Expr& e : loop::postorder(roots_)) {
+      if (e.kind() != ExprKind::reduce || !mentions(e, innermost)) continue;
+      const Expr last = e.reduceVariables().back();
+      for (const Expr& part : loop::postorder(std::span<const Expr>(&e, 1))) {
+        if (part.kind() != ExprKind::load || part.operands().empty()) continue;
+        if (mentions(part.operands().back(), last)) ++alongReduction;
+        if (mentions(part.operands().back(), innermost)) ++alongAxis;
+      }
+    }
+    return alongReduction > alongAxis;
+  }
+
+  static bool mentions(Expr root, Expr variable) {
+    for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1)))
+      if (e.same(variable)) return true;
+    return false;
+  }
+
+  bool hasReductionOver(Expr variable) const {
+    for (const Expr& e : loop::postorder(roots_))
+      if (e.kind() == ExprKind::reduce && mentions(e, variable)) return true;
+    return false;
+  }
+
+  Result<NestKernel> makeKernel() {
+    loop::Kernel kernel;
+    kernel.name = nest_.name;
+    kernel.description = nest_.description;
+    kernel.context = nest_.context;
+    kernel.unit = loops_.variable("u");
+    Scope unit;
+    const size_t rank = index_.size();
+    const bool scalarAxis = rank > 0 && hasReductionOver(index_.back()) && reductionsRunAlongMemory(index_.back());
+    const bool blocks = rank == 1 && !scalarAxis;
+    const size_t unitAxes = blocks || rank == 0 ? 0 : scalarAxis ? rank : rank - 1;
+    Dim units = dims_.constant(1);
+    for (size_t axis = 0; axis < unitAxes; ++axis) units = units * space_[axis];
+
+    // Index variables of the outer axes, from the unit.
+    std::unordered_map<uint32_t, Expr> values;
+    Expr rest = kernel.unit;
+    for (size_t axis = unitAxes; axis-- > 0;) {
+      const Expr extent = loops_.dim(space_[axis]);
+      const Expr value = axis == 0 ? rest : mod(rest, extent);
+      if (axis > 0) rest = floorDiv(rest, extent);
+      if (unitAxes == 1) {
+        values[index_[axis].id()] = kernel.unit;
+        continue;
+      }
+      unit.statements.push_back(loop::let(index_[axis], value));
+    }
+    const auto rename = [&](Expr root) {
+      return values.empty() ? root : loops_.substitute(root, [&](Expr e) {
+        auto it = values.find(e.id());
+        return it == values.end() ? Expr() : it->second;
+      });
+    };
+    std::vector<Expr> position;
+    for (const Expr& v : index_) position.push_back(rename(v));
+
+    if (unitAxes == rank) {
+      // Every element is a unit of its own (or there is just one).
+      loops_.bound(kernel.unit, loops_.dim(units));
+      for (size_t i = 0; i < roots_.size(); ++i) {
+        const Expr value = lower(rename(roots_[i]), &unit);
+        unit.statements.push_back(loop::store(outputs_[i], position, value));
+      }
+    } else {
+      Expr innermost = index_.back(), extent = loops_.dim(space_.back()), inside = innermost;
+      if (blocks) {
+        units = ceilDiv(space_[0], dims_.constant(kBlockElements));
+        loops_.bound(kernel.unit, loops_.dim(units));
+        const Expr start = kernel.unit * kBlockElements;
+        inside = loops_.variable("e");
+        extent = min(loops_.integer(kBlockElements), extent - start);
+        values[innermost.id()] = start + inside;
+        position.back() = rename(innermost);
+      } else {
+        loops_.bound(kernel.unit, loops_.dim(units));
+      }
+      Scope inner;
+      inner.parent = &unit;
+      inner.depth = 1;
+      depthOf_[inside.id()] = 1;
+      for (size_t i = 0; i < roots_.size(); ++i) {
+        const Expr value = lower(rename(roots_[i]), &inner);
+        inner.statements.push_back(loop::store(outputs_[i], position, value));
+      }
+      unit.statements.push_back(loop::loopOver(inside, extent, LoopKind::vector, loop::block(std::move(inner.statements))));
+    }
+    kernel.unitCount = loops_.dim(units);
+    kernel.body = loop::block(std::move(unit.statements));
+    kernel.stepsPerKernel = steps(units);
+    NestKernel result;
+    chooseBuffers(kernel, result.usedInputs);
+    result.kernel = std::move(kernel);
+    DYN_CHECK(loop::verify(result.kernel));
+    return result;
+  }
+
+  // Elementary steps of a launch: nodes per element, and nodes per turn of each reduction, coarsely.
+  Dim steps(Dim units) const {
+    const int64_t nodes = static_cast<int64_t>(loop::postorder(roots_).size());
+    const Dim elements = elementCount(dims_, space_);
+    Dim total = elements * std::max<int64_t>(1, nodes / 2);
+    for (const auto& [depth, extents] : steps_) {
+      Dim turns = depth == 0 ? units : elements;
+      for (const Expr& extent : extents) {
+        if (extent.kind() == ExprKind::dim) turns = turns * extent.dimValue();
+        if (extent.kind() == ExprKind::intConstant) turns = turns * extent.intValue();
+      }
+      total = total + turns * 2;
+    }
+    return total;
+  }
+
+  void chooseBuffers(loop::Kernel& kernel, std::vector<size_t>& used) {
+    std::unordered_set<const Buffer*> read;
+    std::unordered_map<uint32_t, Dim> scalars;
+    const auto note = [&](Expr root) {
+      if (!root) return;
+      for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1))) {
+        if (e.kind() == ExprKind::load) read.insert(e.buffer());
+        if (e.kind() == ExprKind::dim) scalars.emplace(e.dimValue().id(), e.dimValue());
+      }
+    };
+    std::vector<const loop::Stmt*> work{kernel.body.get()};
+    while (!work.empty()) {
+      const loop::Stmt* stmt = work.back();
+      work.pop_back();
+      for (const Expr& e : loop::expressionsOf(*stmt)) note(e);
+      for (const StmtRef& child : stmt->children) work.push_back(child.get());
+    }
+    note(kernel.unitCount);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (!read.count(inputs_[i])) continue;
+      used.push_back(i);
+      kernel.buffers.push_back(inputs_[i]);
+    }
+    kernel.buffers.insert(kernel.buffers.end(), outputs_.begin(), outputs_.end());
+    for (const Buffer* buffer : kernel.buffers)
+      for (const Expr& extent : buffer->shape) note(extent);
+    for (const auto& [id, dim] : scalars)
+      if (!dim.isConstant()) kernel.scalars.push_back(dim);
+    std::sort(kernel.scalars.begin(), kernel.scalars.end(), [](Dim a, Dim b) { return a.id() < b.id(); });
+  }
+
+  const LoopNest& nest_;
+  const DimSolver& facts_;
+  loop::LoopContext& loops_;
+  DimContext& dims_;
+  std::vector<Expr> roots_, index_;
+  Shape space_;
+  std::vector<const Buffer*> inputs_, outputs_;
+  bool flat_ = false;
+  std::unordered_map<uint32_t, size_t> depthOf_;  // variable → depth of the scope that binds it
+  std::vector<std::pair<size_t, std::vector<Expr>>> steps_;
+};
+
+}  // namespace
+
+Result<NestKernel> buildLoopNest(const LoopNest& nest, const DimSolver& facts) { return NestBuilder(nest, facts).build(); }
+
+}  // namespace dyn

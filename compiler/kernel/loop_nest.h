@@ -1,0 +1,44 @@
+// Loop nests from definitions: what each element of an output is, to statements that compute all of them.
+//
+//   y[i, j] = exp(x[i, j] - max(k) x[i, k]) / sum(k) exp(x[i, k] - max(l) x[i, l])
+// becomes
+//   units i { accumulate m = max over k vector; accumulate s = sum over k vector; for j vector { y[i, j] = exp(x[i, j] - m) / s } }
+//
+// - The outer axes are the units, the innermost is a vector loop. A kernel whose every access has the element's own index runs over the elements as
+//   one axis, in blocks.
+// - A reduction stands in the outermost loop that has all the variables it needs: row-wise softmax and layernorm are one kernel with both dims
+//   dynamic. Where a reduction runs along memory inside the innermost axis, that axis belongs to the units too and the reduction is the vector loop.
+// - Loads that do not change in the inner loop are read before it.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "compiler/dims/dim_solver.h"
+#include "compiler/loop/kernel.h"
+
+namespace dyn {
+
+struct OutputDefinition {
+  std::string name;
+  Dtype dtype = Dtype::f32;
+  loop::Expr element;  // over the nest's index variables
+};
+
+struct LoopNest {
+  std::string name, description;
+  std::shared_ptr<loop::LoopContext> context;
+  std::vector<const loop::Buffer*> inputs;  // candidates; those that nothing reads are left out of the kernel
+  Shape space;                              // iteration space: the outputs' shape
+  std::vector<loop::Expr> index;            // one variable per axis of `space`
+  std::vector<OutputDefinition> outputs;
+};
+
+struct NestKernel {
+  loop::Kernel kernel;
+  std::vector<size_t> usedInputs;  // positions in LoopNest::inputs, in the order of the kernel's buffers
+};
+
+Result<NestKernel> buildLoopNest(const LoopNest& nest, const DimSolver& facts);
+
+}  // namespace dyn

@@ -1,0 +1,105 @@
+// `into` operations: kernels built from their bodies, and the instructions that run them.
+#include <algorithm>
+#include <cctype>
+
+#include "compiler/kernel/group_kernel.h"
+#include "compiler/lower/function_lowering.h"
+#include "compiler/ops/op_table.h"
+
+namespace dyn {
+
+using vm::List;
+using vm::Opcode;
+
+namespace {
+
+// "add_gelu": what the profile shows; bodies are named by the pass that made them, with a number behind a dot or at the end.
+std::string kernelName(const Function& body) {
+  std::string name = body.name;
+  while (!name.empty() && (std::isdigit(static_cast<unsigned char>(name.back())) || name.back() == '.')) name.pop_back();
+  return name.empty() ? "kernel" : name;
+}
+
+bool isContraction(const Op& op) { return op.def == &ops::matmulOp || op.def == &ops::gemm_packedOp; }
+
+}  // namespace
+
+Status FunctionLowering::launchGroup(const Function& body, const std::unordered_map<ValueId, ValueId>& outer, std::span<const ValueId> given,
+                                     std::span<const int32_t> destinations, const std::string& description) {
+  for (const Op* op : body.ops)
+    for (const ValueDef& r : op->results) types_[r.id] = r.type;
+  GroupKernelRequest request;
+  request.body = &body;
+  request.given = given;
+  request.facts = &module_.context->facts();
+  request.name = kernelName(body);
+  request.description = description;
+  request.contents = [&](ValueId v) -> std::optional<Contents> {
+    auto it = outer.find(v);
+    if (it == outer.end()) return std::nullopt;
+    std::optional<Contents> known = contents(it->second);
+    if (!known) return std::nullopt;
+    for (Dim d : *known)
+      if (!d || !dims_.computable(d)) return std::nullopt;
+    return known;
+  };
+  DYN_TRY(GroupKernel group, buildGroupKernel(request, module_.context->dims()));
+  std::vector<int32_t> buffers, scalars;
+  for (ValueId v : group.inputs) {
+    auto it = outer.find(v);
+    if (it == outer.end()) {
+      // A given value: it lies in the first destination, where the kernel works in place.
+      buffers.push_back(destinations[0]);
+      continue;
+    }
+    DYN_TRY(int32_t o, object(it->second));
+    buffers.push_back(o);
+  }
+  buffers.insert(buffers.end(), destinations.begin(), destinations.end());
+  for (Dim d : group.kernel.scalars) {
+    DYN_TRY(int32_t s, dims_.emit(d));
+    scalars.push_back(s);
+  }
+  const loop::Expr count = group.kernel.unitCount;
+  int32_t extent;
+  if (count.kind() == loop::ExprKind::intConstant) {
+    extent = dims_.emitConstant(count.intValue());
+  } else {
+    DYN_TRY(extent, dims_.emit(count.dimValue()));
+  }
+  DYN_TRY(int32_t steps, dims_.emit(group.kernel.stepsPerKernel));
+  const int32_t index = program_.kernel(std::move(group.kernel));
+  code_.emit(Opcode::launch, index, extent, steps, List(buffers), List(scalars));
+  return {};
+}
+
+Status FunctionLowering::lowerKernel(const Op&, const Function& body, std::span<const ValueId> inputs, std::span<const ValueId> outputs) {
+  std::unordered_map<ValueId, ValueId> outer;
+  for (size_t i = 0; i < body.parameters.size(); ++i) outer[body.parameters[i].id] = inputs[i];
+  DYN_TRY(std::vector<int32_t> destinations, objectsOf(outputs));
+  return launchGroup(body, outer, {}, destinations,
+                     "loop, " + std::to_string(body.ops.size()) + (body.ops.size() == 1 ? " operation" : " operations"));
+}
+
+// The product is made in the output's memory, then the epilogue works there in place.
+Status FunctionLowering::lowerContraction(const Op& into) {
+  const size_t outputs = static_cast<size_t>(into.attributes.integer("outputs"));
+  const std::span<const ValueId> all(into.operands);
+  const std::span<const ValueId> inputs = all.first(all.size() - outputs), results = all.last(outputs);
+  const Function& body = *into.regions[0];
+  std::unordered_map<ValueId, ValueId> outer;
+  for (size_t i = 0; i < body.parameters.size(); ++i) outer[body.parameters[i].id] = inputs[i];
+  DYN_TRY(std::vector<int32_t> destinations, objectsOf(results));
+  const auto product = std::find_if(body.ops.begin(), body.ops.end(), [](const Op* op) { return isContraction(*op); });
+  if (product == body.ops.end() || destinations.size() != 1)
+    return makeError(DiagnosticId::internalError, "a contraction group without a product, or with several results");
+  const Op& matmul = **product;
+  std::vector<ValueId> operands;
+  for (ValueId v : matmul.operands) operands.push_back(outer.at(v));
+  DYN_CHECK(lowerBuiltin(matmul, operands, destinations, true));
+  if (body.ops.size() == 1) return {};
+  const ValueId given[] = {matmul.results[0].id};
+  return launchGroup(body, outer, given, destinations, "epilogue, " + std::to_string(body.ops.size() - 1) + " operations");
+}
+
+}  // namespace dyn

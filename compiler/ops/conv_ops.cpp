@@ -1,0 +1,397 @@
+// Convolutions over any number of spatial axes.
+#include "compiler/ops/op_table.h"
+#include "compiler/ops/window_rules.h"
+
+namespace dyn {
+
+using loop::Expr;
+using loop::LowerContext;
+using loop::ReduceOp;
+
+namespace {
+
+constexpr AttributeSpec kConvAttributes[] = {
+    {"strides", AttributeKind::integers, false, "one per spatial axis; default 1"},
+    {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1"},
+    {"pads", AttributeKind::integers, false, "[begin..., end...]; default 0"},
+    {"auto_pad", AttributeKind::string, false,
+     "NOTSET (pads), VALID, SAME_UPPER or SAME_LOWER; default NOTSET"},
+    {"group", AttributeKind::integer, false, "groups of channels; default 1"},
+    {"kernel_shape", AttributeKind::integers, false, "demanded of w when given"},
+};
+
+// x and w checked: rank, dtype, groups, the kernel's shape.
+Status checkOperands(InferContext& c, TensorOperand* x, TensorOperand* w) {
+  DYN_TRY(*x, tensorOperand(c, 0));
+  if (x->rank() < 3)
+    return c.error(DiagnosticId::rankMismatch,
+                   "it needs [n, channels, spatial...], not " + x->type.toString());
+  DYN_TRY(*w, tensorOperand(c, 1, x->rank()));
+  DYN_CHECK(requireClass(c, *x, {DtypeClass::real, DtypeClass::integer, DtypeClass::natural}, "the input"));
+  DYN_CHECK(requireSameDtype(c, *x, *w));
+  if (c.attributes().integer("group", 1) < 1)
+    return c.error(DiagnosticId::badAttribute, "group is at least 1");
+  if (c.attributes().has("kernel_shape")) {
+    DYN_TRY(std::vector<int64_t> kernel, kernelShape(c.op(), x->rank() - 2));
+    for (size_t k = 0; k < kernel.size(); ++k)
+      DYN_CHECK(c.requireEqual(w->dims[k + 2], constantDim(c, kernel[k]), "kernel_shape and the weights"));
+  }
+  return {};
+}
+
+Status checkBias(InferContext& c, const TensorOperand& x, Dim channels) {
+  if (!c.hasOperand(2)) return {};
+  DYN_TRY(TensorOperand bias, tensorOperand(c, 2, 1));
+  DYN_CHECK(requireSameDtype(c, x, bias));
+  return c.requireEqual(bias.dims[0], channels, "one bias per output channel");
+}
+
+Status inferConv(InferContext& c) {
+  TensorOperand x, w;
+  DYN_CHECK(checkOperands(c, &x, &w));
+  const int64_t group = c.attributes().integer("group", 1);
+  DYN_CHECK(c.requireEqual(x.dims[1], w.dims[1] * group, "input channels of the convolution"));
+  if (group > 1)
+    DYN_CHECK(c.requireEqual(mod(w.dims[0], constantDim(c, group)), constantDim(c, 0),
+                             "output channels are a multiple of group"));
+  DYN_CHECK(checkBias(c, x, w.dims[0]));
+  DYN_TRY(Window window, windowOf(c.op(), x.rank() - 2));
+  const std::vector<WindowAxis> axes = windowAxes(window, x.dims, Shape(w.dims.begin() + 2, w.dims.end()));
+  DYN_CHECK(requireWindowFits(c, window, axes));
+  Shape shape{x.dims[0], w.dims[0]};
+  for (const WindowAxis& a : axes) shape.push_back(a.output);
+  setTensor(c, shape, x.dtype);
+  return {};
+}
+
+// Sums in double, or in integers that wrap, from element offsets of both operands.
+class ProductSum {
+ public:
+  ProductSum(const HostTensor& a, const HostTensor& b) : a_(a), b_(b), real_(isReal(a.dtype())) {}
+  void add(int64_t aAt, int64_t bAt) {
+    if (real_) {
+      sum_ += a_.realAt(aAt) * b_.realAt(bAt);
+    } else {
+      whole_ += static_cast<uint64_t>(a_.intAt(aAt)) * static_cast<uint64_t>(b_.intAt(bAt));
+    }
+  }
+  // Plus bias[channel] when there is a bias; starts again.
+  void store(HostTensor* to, int64_t at, const HostTensor* bias, int64_t channel) {
+    if (real_) {
+      to->setReal(at, sum_ + (bias ? bias->realAt(channel) : 0));
+    } else {
+      to->setInt(at, static_cast<int64_t>(whole_ + static_cast<uint64_t>(bias ? bias->intAt(channel) : 0)));
+    }
+    sum_ = 0;
+    whole_ = 0;
+  }
+
+ private:
+  const HostTensor &a_, &b_;
+  bool real_;
+  double sum_ = 0;
+  uint64_t whole_ = 0;
+};
+
+Status evaluateConv(EvalContext& c) {
+  const HostTensor &x = c.operand(0), &w = c.operand(1);
+  const HostTensor* bias = c.hasOperand(2) ? &c.operand(2) : nullptr;
+  const int64_t group = c.attributes().integer("group", 1), inGroup = w.shape()[1];
+  if (x.shape()[1] != inGroup * group || w.shape()[0] % group != 0)
+    return c.error(DiagnosticId::shapeMismatch,
+                   shapeText(x.shape()) + " and weights " + shapeText(w.shape()));
+  DYN_TRY(Window window, windowOf(c.op(), x.rank() - 2));
+  const std::span<const int64_t> kernel = std::span(w.shape()).subspan(2);
+  DYN_TRY(std::vector<ConcreteAxis> axes, concreteWindow(c, window, x.shape(), kernel));
+  std::vector<int64_t> space, shape{x.shape()[0], w.shape()[0]};
+  for (const ConcreteAxis& a : axes) space.push_back(a.output);
+  shape.insert(shape.end(), space.begin(), space.end());
+  DYN_TRY(HostTensor result, newTensor(x.dtype(), shape));
+  const int64_t perSpace = sizeProduct(space, 0, static_cast<int>(space.size()));
+  const int64_t inputSpace = sizeProduct(x.shape(), 2, x.rank()), taps = sizeProduct(w.shape(), 2, w.rank());
+  const int64_t outGroup = w.shape()[0] / group;
+  ProductSum sum(x, w);
+  int64_t flat = 0;
+  for (int64_t n = 0; n < shape[0]; ++n) {
+    for (int64_t channel = 0; channel < shape[1]; ++channel) {
+      OffsetWalk output(space, {});
+      for (int64_t o = 0; o < perSpace; ++o, output.next()) {
+        OffsetWalk tap(std::vector<int64_t>(kernel.begin(), kernel.end()), {});
+        for (int64_t k = 0; k < taps; ++k, tap.next()) {
+          int64_t at = 0;
+          bool inside = true;
+          for (size_t i = 0; i < axes.size(); ++i) {
+            const int64_t place = axes[i].at(output.index()[i], tap.index()[i]);
+            inside = inside && place >= 0 && place < axes[i].input;
+            at = at * axes[i].input + place;
+          }
+          for (int64_t in = 0; inside && in < inGroup; ++in) {
+            const int64_t from = channel / outGroup * inGroup + in;
+            sum.add((n * x.shape()[1] + from) * inputSpace + at, (channel * inGroup + in) * taps + k);
+          }
+        }
+        sum.store(&result, flat++, bias, channel);
+      }
+    }
+  }
+  c.setResult(0, std::move(result));
+  return {};
+}
+
+// The product of two elements in the accumulation type, 0 outside of the input; the bias is added after the sum.
+Result<Expr> addBias(LowerContext& c, Expr sum, Expr channel) {
+  const Dtype dtype = c.resultType(0).dtype();
+  if (c.hasOperand(2)) {
+    const Expr at[] = {channel};
+    DYN_TRY(Expr bias, c.read(2, at));
+    sum = sum + castTo(bias, sum.dtype());
+  }
+  return castTo(sum, dtype);
+}
+
+Result<Expr> lowerConv(LowerContext& c, int, std::span<const Expr> index) {
+  const Shape &x = c.operandType(0).dims(), &w = c.operandType(1).dims();
+  const int64_t group = c.attributes().integer("group", 1);
+  const Dtype computed = accumulationDtype(c.resultType(0).dtype());
+  DYN_TRY(Window window, windowOf(c.op(), static_cast<int>(x.size()) - 2));
+  const std::vector<WindowAxis> axes = windowAxes(window, x, Shape(w.begin() + 2, w.end()));
+  const Dim outGroup = floorDiv(w[0], w[0].context().constant(group));
+  const Expr firstChannel = group == 1 ? c.integer(0) : floorDiv(index[1], c.dim(outGroup)) * c.dim(w[1]);
+  const Shape extents(w.begin() + 1, w.end());
+  DYN_TRY(Expr sum, reduceOver(c, ReduceOp::sum, extents, [&](std::span<const Expr> k) -> Result<Expr> {
+            WindowPlace place = windowPlace(c, axes, index.subspan(2), k.subspan(1));
+            std::vector<Expr> xAt{index[0], firstChannel + k[0]}, wAt{index[1]};
+            xAt.insert(xAt.end(), place.at.begin(), place.at.end());
+            wAt.insert(wAt.end(), k.begin(), k.end());
+            DYN_TRY(Expr a, c.read(0, xAt));
+            DYN_TRY(Expr b, c.read(1, wAt));
+            return guarded(place.inside, castTo(a, computed), c.number(0, computed)) * castTo(b, computed);
+          }));
+  return addBias(c, sum, index[1]);
+}
+
+Status convArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
+                     std::vector<Dim>* scalars) {
+  const Shape &x = operandTypes[0].dims(), &w = operandTypes[1].dims();
+  const int64_t group = op.attributes.integer("group", 1);
+  if (group > INT32_MAX) return makeError(DiagnosticId::badAttribute, "group is too large", op.place);
+  const int spatialRank = static_cast<int>(x.size()) - 2;
+  DYN_TRY(Window window, windowOf(op, spatialRank));
+  numbers->push_back(spatialRank);
+  numbers->push_back(static_cast<int32_t>(group));
+  for (int64_t stride : window.strides) numbers->push_back(static_cast<int32_t>(stride));
+  for (int64_t dilation : window.dilations) numbers->push_back(static_cast<int32_t>(dilation));
+  for (const WindowAxis& a : windowAxes(window, x, Shape(w.begin() + 2, w.end())))
+    scalars->push_back(a.padBegin);
+  return {};
+}
+
+bool builtinConvTakes(const Op&, std::span<const Type> operandTypes) {
+  // The builtin's numbers are 4 to 9: at most 3 spatial axes.
+  const Dtype dtype = operandTypes[0].dtype();
+  return (dtype == Dtype::f32 || dtype == Dtype::f64) && operandTypes[0].rank() <= 5;
+}
+
+// --- conv_transpose
+
+constexpr AttributeSpec kTransposeAttributes[] = {
+    {"strides", AttributeKind::integers, false, "one per spatial axis; default 1"},
+    {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1"},
+    {"pads", AttributeKind::integers, false, "[begin..., end...], cut from the result; default 0"},
+    {"auto_pad", AttributeKind::string, false,
+     "NOTSET (pads), VALID, SAME_UPPER or SAME_LOWER; default NOTSET"},
+    {"group", AttributeKind::integer, false, "groups of channels; default 1"},
+    {"output_padding", AttributeKind::integers, false, "added to each output size; default 0"},
+    {"output_shape", AttributeKind::integers, false, "output sizes; pads follow from them"},
+    {"kernel_shape", AttributeKind::integers, false, "demanded of w when given"},
+};
+
+// One spatial axis: input i adds to output i * stride - padBegin + k * dilation.
+struct TransposedAxis {
+  Dim input, kernel, output, padBegin;
+  int64_t stride = 1, dilation = 1;
+};
+
+Result<std::vector<TransposedAxis>> transposedAxes(const Op& op, const Shape& x, const Shape& w) {
+  const int rank = static_cast<int>(x.size()) - 2;
+  DYN_TRY(Window window, windowOf(op, rank));
+  std::vector<int64_t> extra = op.attributes.integers("output_padding"),
+                       sizes = op.attributes.integers("output_shape");
+  extra.resize(static_cast<size_t>(rank), 0);
+  if (!sizes.empty() && static_cast<int>(sizes.size()) != rank)
+    return makeError(DiagnosticId::badAttribute, "output_shape has one size per spatial axis", op.place);
+  std::vector<TransposedAxis> axes;
+  for (size_t k = 0; k < static_cast<size_t>(rank); ++k) {
+    TransposedAxis a;
+    a.input = x[k + 2];
+    a.kernel = w[k + 2];
+    a.stride = window.strides[k];
+    a.dilation = window.dilations[k];
+    DimContext& dims = a.input.context();
+    const Dim full = (a.input - 1) * a.stride + extra[k] + (a.kernel - 1) * a.dilation + 1;
+    if (sizes.empty() && !window.isSame()) {
+      a.output = full - window.padsBegin[k] - window.padsEnd[k];
+      a.padBegin = dims.constant(window.padsBegin[k]);
+    } else {
+      a.output = sizes.empty() ? a.input * a.stride : dims.constant(sizes[k]);
+      const Dim total = max(full - a.output, dims.constant(0)), half = floorDiv(total, dims.constant(2));
+      a.padBegin = window.autoPad == AutoPad::sameUpper ? half : total - half;
+    }
+    axes.push_back(a);
+  }
+  return axes;
+}
+
+Status inferConvTranspose(InferContext& c) {
+  TensorOperand x, w;
+  DYN_CHECK(checkOperands(c, &x, &w));
+  const int64_t group = c.attributes().integer("group", 1);
+  DYN_CHECK(c.requireEqual(x.dims[1], w.dims[0], "input channels of the convolution"));
+  if (group > 1)
+    DYN_CHECK(c.requireEqual(mod(w.dims[0], constantDim(c, group)), constantDim(c, 0),
+                             "input channels are a multiple of group"));
+  DYN_CHECK(checkBias(c, x, w.dims[1] * group));
+  DYN_TRY(std::vector<TransposedAxis> axes, transposedAxes(c.op(), x.dims, w.dims));
+  Shape shape{x.dims[0], w.dims[1] * group};
+  for (const TransposedAxis& a : axes) {
+    DYN_CHECK(c.requireLessEqual(constantDim(c, 0), a.output, "the output is not cut below nothing"));
+    shape.push_back(a.output);
+  }
+  setTensor(c, shape, x.dtype);
+  return {};
+}
+
+Status evaluateConvTranspose(EvalContext& c) {
+  const HostTensor &x = c.operand(0), &w = c.operand(1);
+  const HostTensor* bias = c.hasOperand(2) ? &c.operand(2) : nullptr;
+  const int64_t group = c.attributes().integer("group", 1), outGroup = w.shape()[1];
+  if (x.shape()[1] != w.shape()[0] || w.shape()[0] % group != 0)
+    return c.error(DiagnosticId::shapeMismatch,
+                   shapeText(x.shape()) + " and weights " + shapeText(w.shape()));
+  DimContext dims;
+  Shape xDims, wDims;
+  for (int64_t size : x.shape()) xDims.push_back(dims.constant(size));
+  for (int64_t size : w.shape()) wDims.push_back(dims.constant(size));
+  DYN_TRY(std::vector<TransposedAxis> axes, transposedAxes(c.op(), xDims, wDims));
+  std::vector<int64_t> space, pads, shape{x.shape()[0], outGroup * group};
+  for (const TransposedAxis& a : axes) {
+    if (!a.output.isConstant() || !a.padBegin.isConstant() || *a.output.constant() < 0)
+      return c.error(DiagnosticId::shapeCheckFailed, "the output is not cut below nothing");
+    space.push_back(*a.output.constant());
+    pads.push_back(*a.padBegin.constant());
+  }
+  shape.insert(shape.end(), space.begin(), space.end());
+  DYN_TRY(HostTensor result, newTensor(x.dtype(), shape));
+  const std::vector<int64_t> kernel(w.shape().begin() + 2, w.shape().end());
+  const int64_t perSpace = sizeProduct(space, 0, static_cast<int>(space.size()));
+  const int64_t inputSpace = sizeProduct(x.shape(), 2, x.rank()), taps = sizeProduct(w.shape(), 2, w.rank());
+  const int64_t inGroup = w.shape()[0] / group;
+  ProductSum sum(x, w);
+  int64_t flat = 0;
+  for (int64_t n = 0; n < shape[0]; ++n) {
+    for (int64_t channel = 0; channel < shape[1]; ++channel) {
+      OffsetWalk output(space, {});
+      for (int64_t o = 0; o < perSpace; ++o, output.next()) {
+        OffsetWalk tap(kernel, {});
+        for (int64_t k = 0; k < taps; ++k, tap.next()) {
+          int64_t at = 0;
+          bool inside = true;
+          for (size_t i = 0; i < axes.size(); ++i) {
+            const int64_t scaled = output.index()[i] + pads[i] - tap.index()[i] * axes[i].dilation;
+            const int64_t size = x.shape()[i + 2];
+            inside = inside && scaled >= 0 && scaled % axes[i].stride == 0 && scaled / axes[i].stride < size;
+            at = at * size + scaled / axes[i].stride;
+          }
+          for (int64_t in = 0; inside && in < inGroup; ++in) {
+            const int64_t from = channel / outGroup * inGroup + in;
+            sum.add((n * x.shape()[1] + from) * inputSpace + at,
+                    (from * outGroup + channel % outGroup) * taps + k);
+          }
+        }
+        sum.store(&result, flat++, bias, channel);
+      }
+    }
+  }
+  c.setResult(0, std::move(result));
+  return {};
+}
+
+// Pulled: output o gets input (o + padBegin - k * dilation) / stride for each k where that is a whole place of the input.
+Result<Expr> lowerConvTranspose(LowerContext& c, int, std::span<const Expr> index) {
+  const Shape &x = c.operandType(0).dims(), &w = c.operandType(1).dims();
+  const int64_t group = c.attributes().integer("group", 1);
+  const Dtype computed = accumulationDtype(c.resultType(0).dtype());
+  DYN_TRY(std::vector<TransposedAxis> axes, transposedAxes(c.op(), x, w));
+  const Dim inGroup = floorDiv(w[0], w[0].context().constant(group));
+  const Expr outGroup = c.dim(w[1]);
+  const Expr first = group == 1 ? c.integer(0) : floorDiv(index[1], outGroup) * c.dim(inGroup);
+  const Expr column = group == 1 ? index[1] : mod(index[1], outGroup);
+  Shape extents{inGroup};
+  extents.insert(extents.end(), w.begin() + 2, w.end());
+  DYN_TRY(Expr sum, reduceOver(c, ReduceOp::sum, extents, [&](std::span<const Expr> k) -> Result<Expr> {
+            std::vector<Expr> xAt{index[0], first + k[0]}, wAt{first + k[0], column};
+            Expr inside;
+            for (size_t i = 0; i < axes.size(); ++i) {
+              const TransposedAxis& a = axes[i];
+              const Expr scaled = index[i + 2] + c.dim(a.padBegin) - k[i + 1] * a.dilation;
+              const Expr stride = c.integer(a.stride), at = floorDiv(scaled, stride);
+              inside = bothHold(inside, scaled >= c.integer(0) && at < c.dim(a.input));
+              if (a.stride > 1) inside = bothHold(inside, mod(scaled, stride) == c.integer(0));
+              xAt.push_back(at);
+              wAt.push_back(k[i + 1]);
+            }
+            DYN_TRY(Expr a, c.read(0, xAt));
+            DYN_TRY(Expr b, c.read(1, wAt));
+            return guarded(inside, castTo(a, computed), c.number(0, computed)) * castTo(b, computed);
+          }));
+  return addBias(c, sum, index[1]);
+}
+
+}  // namespace
+
+namespace ops {
+
+const OpDef convOp{
+    .name = "conv",
+    .summary = "convolution (correlation) over any number of spatial axes",
+    .cls = OpClass::contraction,
+    .minOperands = 2,
+    .maxOperands = 3,
+    .attributes = kConvAttributes,
+    .infer = inferConv,
+    .evaluate = evaluateConv,
+    .lowering = LoweringKind::builtin,
+    .lower = lowerConv,
+    .builtin = "conv",
+    .builtinArguments = convArguments,
+    .builtinTakes = builtinConvTakes,
+    .doc =
+        "x [n, c, s...], w [m, c/group, k...], bias [m] -> [n, m, o...], o = floordiv(s + pads - "
+        "(k-1)*dilation - 1, stride) + 1. "
+        "Builtin: (x, w, bias), numbers spatial rank, group, strides..., dilations..., scalars begin pads...",
+    .example =
+        "fn @main(%x: Tensor[(n, 3, h, w), f32], %w: Tensor[(4, 3, 3, 3), f32]) "
+        "{ %y = conv(%x, %w) {pads = [1, 1, 1, 1], strides = [2, 2]} return %y }",
+};
+
+const OpDef conv_transposeOp{
+    .name = "conv_transpose",
+    .summary = "transposed convolution over any number of spatial axes",
+    .cls = OpClass::contraction,
+    .minOperands = 2,
+    .maxOperands = 3,
+    .attributes = kTransposeAttributes,
+    .infer = inferConvTranspose,
+    .evaluate = evaluateConvTranspose,
+    .lowering = LoweringKind::loops,
+    .lower = lowerConvTranspose,
+    .doc =
+        "x [n, c, s...], w [c, m/group, k...], bias [m] -> [n, m, o...], o = (s-1)*stride + output_padding + "
+        "(k-1)*dilation + 1 - pads",
+    .example =
+        "fn @main(%x: Tensor[(n, 3, h, w), f32], %w: Tensor[(3, 4, 3, 3), f32]) "
+        "{ %y = conv_transpose(%x, %w) {strides = [2, 2]} return %y }",
+};
+
+}  // namespace ops
+}  // namespace dyn

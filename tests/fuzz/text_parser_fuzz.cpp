@@ -1,0 +1,33 @@
+// libFuzzer target: any bytes are a module, an expression, or an error; what is read prints to text that reads back the same.
+#include <cstdlib>
+
+#include "compiler/ir/printer.h"
+#include "compiler/ir/verifier.h"
+#include "frontends/text/parser.h"
+#include "tests/unit/ir/small_ops.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace dyn;
+  if (size > 1 << 16) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  text::ParseOptions options;
+  options.findOp = dyn::testing::findSmallOp;
+  options.opNames = dyn::testing::smallOpNames();
+  {
+    IrContext context;
+    text::Environment environment;
+    environment.values.emplace("x", context.tensorType(Shape{context.dims().symbol("n")}, Dtype::f32));
+    (void)text::parseExpression(context, text, environment, options);
+  }
+  IrContext context;
+  Result<Module> module = text::parseModule(context, text, options);
+  if (!module.ok()) return 0;
+  (void)verify(*module, {.types = TypePresence::optional});
+  const std::string once = print(*module);
+  const auto weights = weightsOf(*module);
+  options.weights = &weights;
+  IrContext other;
+  Result<Module> again = text::parseModule(other, once, options);
+  if (!again.ok() || print(*again) != once) std::abort();
+  return 0;
+}
