@@ -196,6 +196,11 @@ void AccessProver::addVariable(Expr variable, Expr extent) {
   constraints_.push_back(sum(convert(extent), constant(1), -1));
 }
 
+void AccessProver::addRange(Expr variable, Expr extent) {
+  extents_[variable.id()] = extent;
+  convert(extent);  // candidates() looks its polynomial up
+}
+
 void AccessProver::addLet(Expr variable, Expr value) {
   if (variable.dtype() == Dtype::i64) lets_[variable.id()] = value;
 }
@@ -233,6 +238,17 @@ void AccessProver::assume(Expr condition, bool holds) {
       constraints_.push_back(positive ? ba : sum(ab, constant(1), -1));
     }
   }
+}
+
+AccessProver::Facts AccessProver::takeSince(size_t mark) {
+  Facts facts;
+  facts.constraints.assign(constraints_.begin() + static_cast<std::ptrdiff_t>(mark), constraints_.end());
+  constraints_.resize(mark);
+  return facts;
+}
+
+void AccessProver::giveBack(Facts facts) {
+  constraints_.insert(constraints_.end(), facts.constraints.begin(), facts.constraints.end());
 }
 
 // ---- proof ----
