@@ -402,7 +402,7 @@ Status RegionEmitter::emitReduce(Region& region, Expr e) {
   std::vector<Expr> variables;
   std::unordered_map<uint32_t, Expr> renamed;
   for (size_t k = 0; k < extents.size(); ++k) {
-    variables.push_back(c_.variable("k"));
+    variables.push_back(c_.variable("r"));
     c_.bound(variables.back(), extents[k]);
     renamed.emplace(e.reduceVariables()[k].id(), variables.back());
   }
