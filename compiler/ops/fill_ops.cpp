@@ -99,7 +99,7 @@ Status evaluateRangeReal(EvalContext& c) {
   return {};
 }
 
-Status rangeRealArguments(const Op& op, std::vector<int32_t>*, std::vector<Dim>*) {
+Status rangeRealArguments(const Op& op, std::span<const Type>, std::vector<int32_t>*, std::vector<Dim>*) {
   const Dtype dtype = op.results[0].type.dtype();
   if (dtype == Dtype::f32 || dtype == Dtype::f64) return {};
   return makeError(DiagnosticId::unsupportedDtype,
