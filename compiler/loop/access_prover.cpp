@@ -193,12 +193,28 @@ AccessProver::Polynomial AccessProver::convert(Expr e, int depth) {
 
 void AccessProver::addVariable(Expr variable, Expr extent) {
   extents_[variable.id()] = extent;
-  constraints_.push_back(sum(convert(extent), constant(1), -1));
+  const Polynomial size = convert(extent);
+  // A product of sizes that is at least 1 has no factor 0; floordiv(a, k) >= 1 says a >= k.
+  if (size.size() == 1 && size.begin()->second > 0) {
+    const Monomial factors = size.begin()->first;
+    const bool natural = factors.size() == 1 || std::all_of(factors.begin(), factors.end(),
+                                                            [&](uint32_t a) { return ask(ofAtom(a)); });
+    for (size_t k = 0; k < factors.size() && natural; ++k) {
+      constraints_.push_back(sum(ofAtom(factors[k]), constant(1), -1));
+      const Polynomial a = atoms_[factors[k]].a, b = atoms_[factors[k]].b;
+      if (atoms_[factors[k]].kind == AtomKind::floorDiv && ask(sum(b, constant(1), -1)))
+        constraints_.push_back(sum(a, b, -1));
+    }
+  }
+  constraints_.push_back(sum(size, constant(1), -1));
 }
 
-void AccessProver::addLet(Expr variable, Expr value) {
-  if (variable.dtype() == Dtype::i64) lets_[variable.id()] = value;
+void AccessProver::addRange(Expr variable, Expr extent) {
+  extents_[variable.id()] = extent;
+  convert(extent);  // candidates() looks its polynomial up
 }
+
+void AccessProver::addLet(Expr variable, Expr value) { lets_[variable.id()] = value; }
 
 void AccessProver::assume(Expr condition, bool holds) {
   std::vector<std::pair<Expr, bool>> stack{{condition, holds}};
@@ -233,6 +249,17 @@ void AccessProver::assume(Expr condition, bool holds) {
       constraints_.push_back(positive ? ba : sum(ab, constant(1), -1));
     }
   }
+}
+
+AccessProver::Facts AccessProver::takeSince(size_t mark) {
+  Facts facts;
+  facts.constraints.assign(constraints_.begin() + static_cast<std::ptrdiff_t>(mark), constraints_.end());
+  constraints_.resize(mark);
+  return facts;
+}
+
+void AccessProver::giveBack(Facts facts) {
+  constraints_.insert(constraints_.end(), facts.constraints.begin(), facts.constraints.end());
 }
 
 // ---- proof ----
@@ -409,6 +436,21 @@ bool AccessProver::prove(Polynomial p, int depth) {
   if (p.empty()) return true;
   if (p.size() == 1 && p.begin()->first.empty()) return p.begin()->second >= 0;
   if (simplySigned(p)) return true;
+  // x * q >= 0 follows from x >= 0 and q >= 0.
+  for (uint32_t factor : p.begin()->first) {
+    const bool common = std::all_of(p.begin(), p.end(), [&](const auto& t) {
+      return std::find(t.first.begin(), t.first.end(), factor) != t.first.end();
+    });
+    if (!common || p == ofAtom(factor)) continue;
+    Polynomial reduced;
+    for (const auto& [m, c] : p) {
+      Monomial left = m;
+      left.erase(std::find(left.begin(), left.end(), factor));
+      reduced[left] = c;
+    }
+    if (prove(ofAtom(factor), depth + 1) && prove(std::move(reduced), depth + 1)) return true;
+    break;
+  }
   const std::vector<uint32_t> order = candidates(p);
   for (uint32_t id : order) {
     if (atoms_[id].kind == AtomKind::symbol) break;
@@ -492,14 +534,14 @@ bool AccessProver::eliminate(const Polynomial& p, uint32_t id, int depth) {
     }
     case AtomKind::floorDiv: {
       if ((!up && !down) || !prove(sum(b, constant(1), -1), depth + 1)) return false;
-      const bool one = c.size() == 1 && c.begin()->first.empty() && c.begin()->second == -1;
+      const bool one = c.size() == 1 && c.begin()->first.empty() && std::abs(c.begin()->second) == 1;
       auto scaled = multiply(b, r);
       if (!scaled) return false;
-      // up: q >= (a - k + 1) / k.  down: q <= a / k; with coefficient -1 exactly: k*r + k - 1 - a >= 0.
-      Polynomial bound = up ? sum(sum(a, b, -1), constant(1), 1) : a;
-      auto term = multiply(c, bound);
+      // q <= a / k and q >= (a - k + 1) / k; with coefficient 1 or -1 exactly: k*r + a >= 0, k*r + k - 1 - a >= 0.
+      const Polynomial low = sum(sum(a, b, -1), constant(1), 1);
+      auto term = multiply(c, up && !one ? low : a);
       if (!term || !add(*scaled, *term, 1)) return false;
-      if (one) *scaled = sum(sum(*scaled, b, 1), constant(1), -1);
+      if (one && down) *scaled = sum(sum(*scaled, b, 1), constant(1), -1);
       if (prove(std::move(*scaled), depth + 1)) return true;
       return up && prove(a, depth + 1) && prove(r, depth + 1);
     }

@@ -29,11 +29,17 @@ class AccessProver {
   AccessProver(LoopContext& context, const DimSolver* solver);
 
   void addVariable(Expr variable, Expr extent);  // 0 <= variable < extent, so extent >= 1
+  void addRange(Expr variable, Expr extent);     // only 0 <= variable < extent where the variable is used
   void addLet(Expr variable, Expr value);
   void assume(Expr condition, bool holds = true);
 
   size_t mark() const { return constraints_.size(); }
   void rollback(size_t mark) { constraints_.resize(mark); }
+
+  // Takes the facts since `mark` away for a while; giveBack() puts them behind those that are there then.
+  struct Facts;
+  Facts takeSince(size_t mark);
+  void giveBack(Facts facts);
 
   bool nonNegative(Expr e);
   bool positive(Expr e);
@@ -86,6 +92,10 @@ class AccessProver {
   std::vector<Polynomial> constraints_;  // each >= 0
   std::unordered_map<uint32_t, Polynomial> converted_;
   int budget_ = 0;
+};
+
+struct AccessProver::Facts {
+  std::vector<Polynomial> constraints;
 };
 
 }  // namespace dyn::loop

@@ -79,7 +79,8 @@ std::string LoopContext::Impl::uniqueName(std::string_view hint) {
   for (char c : hint) base += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
   if (base.empty() || std::isdigit(static_cast<unsigned char>(base[0]))) base.insert(base.begin(), '_');
   std::string name = base;
-  for (int k = 1; isReservedWord(name) || names.contains(name); ++k) name = base + "_" + std::to_string(k);
+  for (int k = 1; isReservedWord(name) || names.contains(name) || dims.hasSymbol(name); ++k)
+    name = base + "_" + std::to_string(k);
   names.insert(name);
   return name;
 }
@@ -169,6 +170,13 @@ const Buffer* LoopContext::buffer(std::string name, Dtype dtype, std::vector<Exp
   return &impl_->buffers.back();
 }
 
+const Buffer* LoopContext::view(const Buffer* buffer, std::vector<Expr> shape) {
+  for (Expr e : shape)
+    if (e.kind() == ExprKind::dim) impl_->sizeDims.insert(e.dimValue().id());
+  impl_->buffers.push_back({buffer->name, buffer->dtype, std::move(shape), buffer->role});
+  return &impl_->buffers.back();
+}
+
 void LoopContext::setShape(const Buffer* buffer, size_t axis, Expr extent) {
   const_cast<Buffer*>(buffer)->shape[axis] = extent;  // this context owns it
   if (extent.kind() == ExprKind::dim) impl_->sizeDims.insert(extent.dimValue().id());
@@ -227,7 +235,7 @@ Expr LoopContext::checked(Expr condition, int32_t fault, Expr value) {
       {.kind = ExprKind::checked, .dtype = value.dtype(), .intValue = fault, .operands = {condition, value}});
 }
 
-Expr LoopContext::rebuild(Expr e, std::span<const Expr> operands) {
+Expr LoopContext::withOperands(Expr e, std::span<const Expr> operands) {
   std::vector<Expr> copy(operands.begin(), operands.end());
   switch (e.kind()) {
     case ExprKind::load:
@@ -287,7 +295,7 @@ Expr LoopContext::substitute(Expr root, const std::function<Expr(Expr)>& replace
       operands.push_back(done.at(o.id()));
       changed |= !operands.back().same(o);
     }
-    done.emplace(e.id(), changed ? rebuild(e, operands) : e);
+    done.emplace(e.id(), changed ? withOperands(e, operands) : e);
   }
   return done.at(root.id());
 }

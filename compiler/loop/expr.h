@@ -50,19 +50,22 @@ enum class ExprKind : uint8_t {
 };
 
 // X-macro lists give enum, text and arity in one place.
-#define DYN_LOOP_UNARY(X)                                                                              \
-  X(neg)                                                                                               \
-  X(abs)                                                                                               \
-  X(logicalNot)                                                                                        \
-  X(bitNot) X(sign) X(floor) X(ceil) X(round) /* half to even */ X(trunc) X(sqrt) X(exp) X(log) X(sin) \
-      X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf)  \
-          X(isNan) X(isInf)
-#define DYN_LOOP_BINARY(X)                                                                        \
-  X(add)                                                                                          \
-  X(sub)                                                                                          \
-  X(mul)                                                                                          \
-  X(div) X(floorDiv) X(mod) X(rem) X(min) X(max) X(pow) X(equal) X(notEqual) X(less) X(lessEqual) \
-      X(logicalAnd) X(logicalOr) X(logicalXor) X(bitAnd) X(bitOr) X(bitXor) X(shiftLeft) X(shiftRight)
+#define DYN_LOOP_UNARY(X)                                                                                  \
+  X(neg)                                                                                                   \
+  X(abs)                                                                                                   \
+  X(logicalNot)                                                                                            \
+  X(bitNot)                                                                                                \
+  X(sign)                                                                                                  \
+  X(floor) X(ceil) X(round) /* half to even */ X(trunc) X(sqrt) X(exp) X(log) X(sin) X(cos) X(tan) X(asin) \
+      X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(isNan) X(isInf)
+#define DYN_LOOP_BINARY(X)                                                                                \
+  X(add)                                                                                                  \
+  X(sub)                                                                                                  \
+  X(mul)                                                                                                  \
+  X(div)                                                                                                  \
+  X(floorDiv)                                                                                             \
+  X(mod) X(rem) X(min) X(max) X(pow) X(equal) X(notEqual) X(less) X(lessEqual) X(logicalAnd) X(logicalOr) \
+      X(logicalXor) X(bitAnd) X(bitOr) X(bitXor) X(shiftLeft) X(shiftRight)
 #define DYN_LOOP_REDUCE(X) X(sum) X(product) X(minimum) X(maximum) X(logicalAnd) X(logicalOr)
 
 enum class UnaryOp : uint8_t {
@@ -186,11 +189,15 @@ class LoopContext {
   Expr extentOf(Expr variable) const;  // null when not stated
 
   const Buffer* buffer(std::string name, Dtype dtype, std::vector<Expr> shape, BufferRole role);
+  // The same memory with another shape of equal element count; it has the buffer's name and takes its place in a kernel.
+  const Buffer* view(const Buffer* buffer, std::vector<Expr> shape);
   // The parser's: a shape may mention functions that are declared after the buffer.
   void setShape(const Buffer* buffer, size_t axis, Expr extent);
   const UninterpretedFunction* function(UninterpretedFunction function);
   DimContext& dims() const;
 
+  // The same operation on other operands (simplified again).
+  Expr withOperands(Expr e, std::span<const Expr> operands);
   // Rebuilds `root` with expressions replaced: `replacement` is asked once for each node, from the root down; what it returns takes
   // the node's place as it is, null keeps the node (and goes on to its operands). Iterative.
   Expr substitute(Expr root, const std::function<Expr(Expr)>& replacement);
@@ -200,7 +207,6 @@ class LoopContext {
   friend struct ExprSimplifier;
   struct Impl;
   Expr intern(ExprNode node);
-  Expr rebuild(Expr e, std::span<const Expr> operands);
   std::unique_ptr<Impl> impl_;
 };
 

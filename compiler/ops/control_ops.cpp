@@ -188,7 +188,11 @@ Status inferLoop(InferContext& c) {
   for (size_t k = 0; k < carried; ++k) {
     DYN_TRY(Type initial, rule.start(k, c.operandType(static_cast<int>(2 + k))));
     rule.parameters.push_back(initial);
-    expected.push_back(body.parameters[1 + k].type);
+    // Sizes that the annotation leaves open accept anything, also where the body names them.
+    const Type annotation = body.parameters[1 + k].type;
+    expected.push_back(!annotation ? annotation : mapDims(c.ir(), annotation, [&](Dim d, const TypePath&) {
+      return control(c).inScope(d) ? d : c.fresh("any size");
+    }));
   }
   for (int i = 2 + static_cast<int>(carried); i < c.operandCount(); ++i)
     rule.parameters.push_back(c.operandType(i));
@@ -386,7 +390,11 @@ const OpDef ifOp{
     .infer = inferIf,
     .lowering = LoweringKind::structural,
     .doc = "(condition [], captures...) -> results of the body taken; dims that differ become `?`",
-    .example = "",
+    .example =
+        "fn @main(%c: Tensor[(), bool], %x: Tensor[(n), f32]) {\n"
+        "  %y = if(%c, %x) then (%p: Tensor[(n), f32]) { return %p } else (%q: Tensor[(n), f32]) { %r = "
+        "relu(%q) return %r }\n"
+        "  return %y\n}",
 };
 
 const OpDef loopOp{
@@ -402,7 +410,11 @@ const OpDef loopOp{
     .doc =
         "(tripCount [] | none, condition [] | none, carried..., captures...) -> carried..., stacked "
         "[iterations, ...]...",
-    .example = "",
+    .example =
+        "fn @main(%trip: Tensor[(), i64], %x: Tensor[(n), f32]) {\n"
+        "  %y = loop(%trip, _, %x) {carried = 1} body (%i: Tensor[(), i64], %acc: Tensor[(n), f32]) {\n"
+        "    %go = constant() {value = bool[] true} %next = add(%acc, %acc) return %go, %next }\n"
+        "  return %y\n}",
 };
 
 const OpDef matchOp{
@@ -417,7 +429,13 @@ const OpDef matchOp{
     .lowering = LoweringKind::structural,
     .doc =
         "(data value, captures...) -> results of the body; its parameters are the fields, then the captures",
-    .example = "",
+    .example =
+        "type Shape { Dot(Tensor[(2), f32]), Pair(Tensor[(2), f32], Tensor[(2), f32]) }\n"
+        "fn @main(%x: Tensor[(2), f32]) {\n"
+        "  %d = construct(%x) {type = \"Shape\", constructor = \"Dot\"}\n"
+        "  %y = match(%d) case Dot(%a: Tensor[(2), f32]) { return %a } "
+        "case Pair(%b: Tensor[(2), f32], %c: Tensor[(2), f32]) { %s = add(%b, %c) return %s }\n"
+        "  return %y\n}",
 };
 
 const OpDef callOp{
@@ -431,7 +449,9 @@ const OpDef callOp{
     .infer = inferCall,
     .lowering = LoweringKind::structural,
     .doc = "(arguments...) -> results of the function, its dims replaced by those of the arguments",
-    .example = "",
+    .example =
+        "fn @main(%x: Tensor[(n), f32]) { %y = call(%x) {callee = \"f\"} return %y }\n"
+        "fn @f(%v: Tensor[(k), f32]) { %r = relu(%v) return %r }",
 };
 
 const OpDef closureOp{
@@ -444,7 +464,9 @@ const OpDef closureOp{
     .infer = inferClosure,
     .lowering = LoweringKind::structural,
     .doc = "(captures...) -> fn(the other parameters) -> (results)",
-    .example = "",
+    .example =
+        "fn @main(%x: Tensor[(n), f32]) { %y = closure(%x) {callee = \"f\"} return %y }\n"
+        "fn @f(%v: Tensor[(k), f32], %w: Tensor[(k), f32]) { %r = add(%v, %w) return %r }",
 };
 
 const OpDef invokeOp{
@@ -457,7 +479,9 @@ const OpDef invokeOp{
     .infer = inferInvoke,
     .lowering = LoweringKind::structural,
     .doc = "(function value, arguments...) -> results of the function",
-    .example = "",
+    .example =
+        "fn @main(%x: Tensor[(n), f32]) { %g = closure(%x) {callee = \"f\"} %y = invoke(%g, %x) return %y }\n"
+        "fn @f(%v: Tensor[(k), f32], %w: Tensor[(k), f32]) { %r = add(%v, %w) return %r }",
 };
 
 const OpDef checkOp{
@@ -472,7 +496,10 @@ const OpDef checkOp{
     .infer = inferCheck,
     .lowering = LoweringKind::structural,
     .doc = "() -> ()",
-    .example = "",
+    .example =
+        "fn @main(%x: Tensor[(n), f32]) {\n"
+        "  check() {lhs = dims(n), rhs = dims(9), relation = \"le\", what = \"at most nine\"}\n  return "
+        "%x\n}",
 };
 
 const OpDef bind_dimsOp{
@@ -487,7 +514,9 @@ const OpDef bind_dimsOp{
     .infer = inferBindDims,
     .lowering = LoweringKind::structural,
     .doc = "[...] -> (); a symbol bound so may be negative",
-    .example = "",
+    .example =
+        "fn @main(%k: Tensor[(2), i64]) {\n  bind_dims(%k) {dims = dims(rows), elements = [0]}\n"
+        "  %y = dim_value() {value = dims(rows + 1)}\n  return %y\n}",
 };
 
 }  // namespace ops

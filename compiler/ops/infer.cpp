@@ -156,7 +156,8 @@ Status InferDriver::step() {
                                                 ir_.valueName(operandId(i)) +
                                                 ") is used before it is defined");
     }
-    if (!hasOperand(i) && i < source->def->minOperands) {
+    // A loop may leave out its trip count and its condition.
+    if (!hasOperand(i) && i < source->def->minOperands && source->def != &ops::loopOp) {
       return error(DiagnosticId::badOperands, "operand " + std::to_string(i) + " is missing");
     }
   }
@@ -219,9 +220,16 @@ Result<Dim> InferDriver::meetDim(OpState& state, Dim inferred, Dim annotated, st
   }
   const Dim a = solver_.canonical(inferred), b = solver_.canonical(annotated);
   if (demanded('=', a, b) || demanded('=', b, a)) return inferred;
-  state.after.push_back(checkOp("eq", inferred, annotated, what, place));
-  DYN_CHECK(solver_.addEqual(inferred, annotated, {std::string(kCheckReason) + std::string(what), place}));
+  const Reason reason{std::string(kCheckReason) + std::string(what), place};
+  const Op* check = checkOp("eq", inferred, annotated, what, place);
   remember('=', a, b);
+  if (inScope(inferred)) {
+    stack_.back().ops.push_back(check);
+    stack_.back().changed = true;
+    DYN_CHECK(solver_.addEqual(inferred, annotated, reason));
+  } else {
+    state.after.push_back({check, inferred, annotated, reason});
+  }
   return inferred;
 }
 
@@ -301,7 +309,10 @@ Status InferDriver::finishOp(Frame& frame, const Op* source) {
     made = ir_.own(std::move(copy));
   }
   frame.ops.push_back(made);
-  frame.ops.insert(frame.ops.end(), state.after.begin(), state.after.end());
+  for (const LateCheck& late : state.after) {
+    frame.ops.push_back(late.check);
+    DYN_CHECK(solver_.addEqual(late.a, late.b, late.reason));
+  }
   frame.changed = frame.changed || made != source || !state.after.empty();
   ++frame.next;
   frame.state = OpState();
@@ -341,9 +352,8 @@ Status InferDriver::finishFrame() {
     }
     types.push_back(types_[id]);
   }
-  frame.ops.insert(frame.ops.end(), frame.state.after.begin(), frame.state.after.end());
   const Function* made = source;
-  if (frame.changed || !frame.state.after.empty() || types != source->resultTypes) {
+  if (frame.changed || types != source->resultTypes) {
     Function copy = *source;
     copy.parameters = std::move(frame.parameters);
     copy.ops = std::move(frame.ops);

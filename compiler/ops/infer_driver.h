@@ -61,6 +61,12 @@ class InferDriver final : public ControlInferContext {
     std::vector<Type> parameters, results;
     const Function* function = nullptr;
   };
+  // A check that stands behind its operation: the facts it gives hold from there on.
+  struct LateCheck {
+    const Op* check = nullptr;
+    Dim a, b;
+    Reason reason;
+  };
   // What is known of the operation at hand; kept while its regions are inferred and its rule starts again.
   struct OpState {
     std::vector<Dim> fresh;
@@ -71,7 +77,7 @@ class InferDriver final : public ControlInferContext {
     std::vector<Type> results;
     std::vector<std::pair<int, Contents>> contents;
     std::vector<std::pair<SymbolId, Dim>> aliases;  // fresh symbol → the symbol of the annotation
-    std::vector<const Op*> after;                   // checks of annotations
+    std::vector<LateCheck> after;                   // checks of annotations that need the result
     void restart();
   };
   using Demand = std::tuple<char, uint32_t, uint32_t>;  // relation, ids of both dims

@@ -1,6 +1,7 @@
 #include "compiler/ops/structural_values.h"
 
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/sequence_ops.h"
 
 namespace dyn {
 
@@ -51,6 +52,7 @@ Result<Value> evaluateList(const EvalContext& c, std::vector<Value> operands) {
 
 Result<Value> evaluateStructural(const EvalContext& c, std::vector<Value> operands) {
   const OpDef* def = c.op().def;
+  if (isSequenceOp(def)) return evaluateSequence(c, operands);
   if (def == &ops::tupleOp) return Value::tuple(std::move(operands));
   if (def == &ops::listOp) return Value::list(std::move(operands));
   if (def == &ops::optional_someOp) return Value::some(std::move(operands[0]));

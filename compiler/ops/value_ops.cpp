@@ -231,7 +231,7 @@ const OpDef constantOp{
     },
     .lowering = LoweringKind::structural,
     .doc = "() -> shape of the value",
-    .example = "fn @main() { %y = constant() {value = f32[2] = [1, 2]} return %y }",
+    .example = "fn @main() { %y = constant() {value = f32[2] [1.0, 2.0]} return %y }",
 };
 
 const OpDef dims_valueOp{
@@ -425,7 +425,10 @@ const OpDef constructOp{
     .infer = inferConstruct,
     .lowering = LoweringKind::structural,
     .doc = "(fields...) -> the data type",
-    .example = "",
+    .example =
+        "type Item { Dot(Tensor[(2), f32]) }\n"
+        "fn @main(%x: Tensor[(2), f32]) { %y = construct(%x) {type = \"Item\", constructor = \"Dot\"} return "
+        "%y }",
 };
 
 }  // namespace ops

@@ -1,0 +1,431 @@
+// resize: a tensor sampled on another grid, by the nearest element, linearly or by cubics.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/ops/op_table.h"
+#include "compiler/ops/resize_rules.h"
+
+namespace dyn {
+
+using loop::BinaryOp;
+using loop::Expr;
+using loop::LowerContext;
+using loop::UnaryOp;
+
+namespace {
+
+constexpr int kRoi = 1, kScales = 2, kSizes = 3;
+
+// Left out, or given with no element (as ONNX writes it).
+bool isGiven(bool has, const std::function<Type()>& type) {
+  if (!has) return false;
+  const Type t = type();
+  return !(t.isTensor() && t.rank() == 1 && t.dims()[0].isConstant(0));
+}
+
+// --- types
+
+Status inferSizes(InferContext& c, const ResizeOptions& o, const Shape& input, Shape* shape) {
+  DYN_TRY(Contents contents, vectorContents(c, kSizes, "the sizes"));
+  if (contents.size() != o.axes.size())
+    return c.error(DiagnosticId::shapeMismatch, "there is one size per axis");
+  if (o.policy == AspectPolicy::stretch) {
+    for (size_t k = 0; k < o.axes.size(); ++k) {
+      const Dim size =
+          contents[k] ? contents[k] : c.freshFromOperand(kSizes, static_cast<int64_t>(k), "a size of resize");
+      DYN_CHECK(c.requireLessEqual(constantDim(c, 0), size, "sizes are not negative"));
+      (*shape)[static_cast<size_t>(o.axes[k])] = size;
+    }
+    return {};
+  }
+  std::vector<int64_t> sizes, inputs;
+  for (size_t k = 0; k < o.axes.size(); ++k) {
+    const Dim from = c.solver().canonical(input[static_cast<size_t>(o.axes[k])]);
+    if (!contents[k] || !contents[k].isConstant() || !from.isConstant() || from.isConstant(0))
+      return c.error(DiagnosticId::unsupportedFeature,
+                     "keeping proportions needs sizes known at compile time");
+    sizes.push_back(*contents[k].constant());
+    inputs.push_back(*from.constant());
+  }
+  const double scale = *commonScale(o.policy, sizes, inputs);
+  for (size_t k = 0; k < o.axes.size(); ++k)
+    (*shape)[static_cast<size_t>(o.axes[k])] = constantDim(c, roundedSize(scale, inputs[k]));
+  return {};
+}
+
+Status inferScales(InferContext& c, const ResizeOptions& o, const Shape& input, Shape* shape) {
+  const HostTensor* scales = c.operandConstant(kScales);
+  if (!scales)
+    return c.error(DiagnosticId::unsupportedFeature, "scales are computed at run time; sizes may be");
+  if (!isReal(scales->dtype()) || scales->elementCount() != static_cast<int64_t>(o.axes.size()))
+    return c.error(DiagnosticId::shapeMismatch, "there is one real scale per axis");
+  for (size_t k = 0; k < o.axes.size(); ++k) {
+    const size_t axis = static_cast<size_t>(o.axes[k]);
+    const Dim size = scaledSize(input[axis], static_cast<float>(scales->realAt(static_cast<int64_t>(k))));
+    if (size.isInvalid()) return c.error(DiagnosticId::badAttribute, "a scale is positive");
+    (*shape)[axis] = size;
+  }
+  return {};
+}
+
+Status inferResize(InferContext& c) {
+  DYN_TRY(TensorOperand x, tensorOperand(c, 0));
+  DYN_CHECK(requireClass(c, x,
+                         {DtypeClass::real, DtypeClass::integer, DtypeClass::natural, DtypeClass::boolean},
+                         "the operand"));
+  DYN_TRY(ResizeOptions o, resizeOptions(c.op(), x.rank()));
+  if (o.mode != ResizeMode::nearest && x.dtype == Dtype::boolean)
+    return c.error(DiagnosticId::dtypeMismatch, "booleans are resized by the nearest element only");
+  const bool scales = isGiven(c.hasOperand(kScales), [&] { return c.operandType(kScales); });
+  const bool sizes = isGiven(c.hasOperand(kSizes), [&] { return c.operandType(kSizes); });
+  if (scales == sizes) return c.error(DiagnosticId::badOperands, "either scales or sizes are given");
+  if (o.coordinates == Coordinates::cropAndResize) {
+    DYN_TRY(TensorOperand roi, tensorOperand(c, kRoi, 1));
+    DYN_CHECK(requireClass(c, roi, {DtypeClass::real}, "the region"));
+    DYN_CHECK(c.requireEqual(roi.dims[0], constantDim(c, 2 * static_cast<int64_t>(o.axes.size())),
+                             "begins and ends of the region"));
+  }
+  Shape shape = x.dims;
+  DYN_CHECK(sizes ? inferSizes(c, o, x.dims, &shape) : inferScales(c, o, x.dims, &shape));
+  setTensor(c, shape, x.dtype);
+  return {};
+}
+
+// --- evaluation
+
+struct Tap {
+  int64_t at;
+  double weight;
+};
+
+struct SampledAxis {
+  double scale = 1, begin = 0, end = 1;  // begin, end: the region
+  int64_t input = 0, output = 0;
+  bool resized = false;
+
+  double place(const ResizeOptions& o, int64_t index) const {
+    const double i = static_cast<double>(index), in = static_cast<double>(input),
+                 out = static_cast<double>(output);
+    switch (o.coordinates) {
+      case Coordinates::halfPixel:
+        return (i + 0.5) / scale - 0.5;
+      case Coordinates::halfPixelSymmetric:
+        return in / 2 * (1 - out / (scale * in)) + (i + 0.5) / scale - 0.5;
+      case Coordinates::pytorchHalfPixel:
+        return output > 1 ? (i + 0.5) / scale - 0.5 : 0;
+      case Coordinates::alignCorners:
+        return output > 1 ? i * (in - 1) / (out - 1) : 0;
+      case Coordinates::asymmetric:
+        return i / scale;
+      case Coordinates::cropAndResize:
+        return output > 1 ? begin * (in - 1) + i * (end - begin) * (in - 1) / (out - 1)
+                          : 0.5 * (begin + end) * (in - 1);
+    }
+    return i;
+  }
+};
+
+double nearestPlace(NearestMode mode, double x) {
+  switch (mode) {
+    case NearestMode::roundPreferFloor:
+      return std::ceil(x - 0.5);
+    case NearestMode::roundPreferCeil:
+      return std::floor(x + 0.5);
+    case NearestMode::floor:
+      return std::floor(x);
+    case NearestMode::ceil:
+      return std::ceil(x);
+  }
+  return x;
+}
+
+double cubicWeight(double a, double distance) {
+  const double d = std::fabs(distance);
+  if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+  if (d < 2) return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+  return 0;
+}
+
+std::vector<Tap> tapsOf(const ResizeOptions& o, const SampledAxis& axis, double x) {
+  auto clamped = [&](double at) {
+    return static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(axis.input - 1)));
+  };
+  if (o.mode == ResizeMode::nearest) return {{clamped(nearestPlace(o.nearest, x)), 1}};
+  const double base = std::floor(x), part = x - base;
+  if (o.mode == ResizeMode::linear) return {{clamped(base), 1 - part}, {clamped(base + 1), part}};
+  std::vector<Tap> taps;
+  double sum = 0;
+  for (int k = -1; k <= 2; ++k) {
+    const double at = base + k;
+    const bool outside = at < 0 || at > static_cast<double>(axis.input - 1);
+    const double weight = o.excludeOutside && outside ? 0 : cubicWeight(o.cubicA, part - k);
+    sum += weight;
+    taps.push_back({clamped(at), weight});
+  }
+  if (o.excludeOutside) {
+    for (Tap& tap : taps) tap.weight /= sum;
+  }
+  return taps;
+}
+
+// Scales, regions and sizes of all axes in this run.
+Result<std::vector<SampledAxis>> sampledAxes(const EvalContext& c, const ResizeOptions& o) {
+  const HostTensor& x = c.operand(0);
+  std::vector<SampledAxis> axes(static_cast<size_t>(x.rank()));
+  for (size_t k = 0; k < axes.size(); ++k) axes[k].input = axes[k].output = x.shape()[k];
+  const bool bySizes = c.hasOperand(kSizes) && c.operand(kSizes).elementCount() > 0;
+  const HostTensor& given = c.operand(bySizes ? kSizes : kScales);
+  const size_t count = o.axes.size();
+  if (given.elementCount() != static_cast<int64_t>(count))
+    return c.error(DiagnosticId::shapeMismatch, "there is one size or scale per axis");
+  std::vector<int64_t> inputs;
+  for (int axis : o.axes) inputs.push_back(axes[static_cast<size_t>(axis)].input);
+  std::optional<double> common;
+  if (bySizes) common = commonScale(o.policy, elementsOf(given), inputs);
+  DimContext dims;
+  for (size_t k = 0; k < count; ++k) {
+    SampledAxis& a = axes[static_cast<size_t>(o.axes[k])];
+    a.resized = true;
+    const int64_t flat = static_cast<int64_t>(k);
+    if (!bySizes) {
+      a.scale = given.realAt(flat);
+      a.output = scaledSize(dims.constant(a.input), static_cast<float>(a.scale)).constant().value_or(-1);
+    } else if (common) {
+      a.scale = *common;
+      a.output = roundedSize(*common, a.input);
+    } else {
+      a.output = given.intAt(flat);
+      a.scale = static_cast<double>(a.output) / static_cast<double>(a.input);
+    }
+    if (a.output < 0 || (a.input == 0 && a.output > 0))
+      return c.error(DiagnosticId::shapeCheckFailed,
+                     "an axis of " + std::to_string(a.input) + " can not be resized");
+    if (o.coordinates == Coordinates::cropAndResize) {
+      a.begin = c.operand(kRoi).realAt(flat);
+      a.end = c.operand(kRoi).realAt(flat + static_cast<int64_t>(count));
+    }
+  }
+  return axes;
+}
+
+Status evaluateResize(EvalContext& c) {
+  const HostTensor& x = c.operand(0);
+  DYN_TRY(ResizeOptions o, resizeOptions(c.op(), x.rank()));
+  DYN_TRY(std::vector<SampledAxis> axes, sampledAxes(c, o));
+  std::vector<int64_t> shape;
+  for (const SampledAxis& a : axes) shape.push_back(a.output);
+  DYN_TRY(HostTensor result, newTensor(x.dtype(), shape));
+  const std::vector<int64_t> strides = rowMajorStrides(x.shape());
+  OffsetWalk walk(shape, {});
+  for (int64_t flat = 0; flat < result.elementCount(); ++flat, walk.next()) {
+    // All combinations of the axes' taps, one axis after another.
+    std::vector<Tap> taps{{0, 1}};
+    bool outside = false;
+    for (size_t k = 0; k < axes.size(); ++k) {
+      std::vector<Tap> along{{walk.index()[k], 1}};
+      if (axes[k].resized) {
+        const double place = axes[k].place(o, walk.index()[k]);
+        outside = outside || place < 0 || place > static_cast<double>(axes[k].input - 1);
+        along = tapsOf(o, axes[k], place);
+      }
+      std::vector<Tap> both;
+      for (const Tap& a : taps) {
+        for (const Tap& b : along) both.push_back({a.at + b.at * strides[k], a.weight * b.weight});
+      }
+      taps = std::move(both);
+    }
+    if (outside && o.coordinates == Coordinates::cropAndResize) {
+      result.setReal(flat, o.extrapolation);
+    } else if (!isReal(x.dtype()) && o.mode == ResizeMode::nearest) {
+      result.setInt(flat, x.intAt(taps[0].at));
+    } else {
+      double sum = 0;
+      for (const Tap& tap : taps) sum += tap.weight * x.realAt(tap.at);
+      result.setReal(flat, sum);
+    }
+  }
+  c.setResult(0, std::move(result));
+  return {};
+}
+
+// --- lowering: places in f64, so that ties fall as in the reference
+
+struct LoweredTap {
+  Expr at, weight;  // weight null: 1
+};
+
+Expr f64(LowerContext& c, double value) { return c.number(value, Dtype::f64); }
+Expr f64Dim(LowerContext& c, Dim d) { return castTo(c.dim(d), Dtype::f64); }
+
+Result<Expr> scaleOf(LowerContext& c, const ResizeOptions& o, size_t k, Dim in, Dim out) {
+  if (!isGiven(c.hasOperand(kSizes), [&] { return c.operandType(kSizes); })) {
+    const Expr at[] = {c.integer(static_cast<int64_t>(k))};
+    DYN_TRY(Expr scale, c.read(kScales, at));
+    return castTo(scale, Dtype::f64);
+  }
+  if (o.policy == AspectPolicy::stretch) return f64Dim(c, out) / f64Dim(c, in);
+  std::vector<int64_t> sizes, inputs;
+  for (size_t j = 0; j < o.axes.size(); ++j) {
+    DYN_TRY(Expr size, c.contents(kSizes, static_cast<int64_t>(j)));
+    const Dim from = c.solver().canonical(c.operandType(0).dims()[static_cast<size_t>(o.axes[j])]);
+    if (size.kind() != loop::ExprKind::intConstant || !from.isConstant())
+      return c.error(DiagnosticId::unsupportedFeature,
+                     "keeping proportions needs sizes known at compile time");
+    sizes.push_back(size.intValue());
+    inputs.push_back(*from.constant());
+  }
+  return f64(c, *commonScale(o.policy, sizes, inputs));
+}
+
+Result<Expr> lowerPlace(LowerContext& c, const ResizeOptions& o, size_t k, Dim in, Dim out, Expr index) {
+  const Expr i = castTo(index, Dtype::f64), half = f64(c, 0.5), one = f64(c, 1), none = f64(c, 0);
+  const Expr last = f64Dim(c, in) - one, many = c.dim(out) > c.integer(1);
+  if (o.coordinates == Coordinates::alignCorners)
+    return select(many, i * last / (f64Dim(c, out) - one), none);
+  if (o.coordinates == Coordinates::cropAndResize) {
+    const Expr beginAt[] = {c.integer(static_cast<int64_t>(k))},
+               endAt[] = {c.integer(static_cast<int64_t>(k + o.axes.size()))};
+    DYN_TRY(Expr begin, c.read(kRoi, beginAt));
+    DYN_TRY(Expr end, c.read(kRoi, endAt));
+    begin = castTo(begin, Dtype::f64);
+    end = castTo(end, Dtype::f64);
+    return select(many, begin * last + i * (end - begin) * last / (f64Dim(c, out) - one),
+                  half * (begin + end) * last);
+  }
+  DYN_TRY(Expr scale, scaleOf(c, o, k, in, out));
+  if (o.coordinates == Coordinates::asymmetric) return i / scale;
+  const Expr centred = (i + half) / scale - half;
+  if (o.coordinates == Coordinates::pytorchHalfPixel) return select(many, centred, none);
+  if (o.coordinates == Coordinates::halfPixel) return centred;
+  const Expr width = f64Dim(c, in);
+  return width / f64(c, 2) * (one - f64Dim(c, out) / (scale * width)) + (i + half) / scale - half;
+}
+
+Expr lowerCubicWeight(LowerContext& c, double a, Expr distance) {
+  const Expr d = unary(UnaryOp::abs, distance);
+  const Expr near = (f64(c, a + 2) * d - f64(c, a + 3)) * d * d + f64(c, 1);
+  const Expr far = ((f64(c, a) * d - f64(c, 5 * a)) * d + f64(c, 8 * a)) * d - f64(c, 4 * a);
+  return select(d <= f64(c, 1), near, select(d < f64(c, 2), far, f64(c, 0)));
+}
+
+std::vector<LoweredTap> lowerTaps(LowerContext& c, const ResizeOptions& o, Dim in, Expr x) {
+  const Expr highest = c.dim(in) - 1, none = c.integer(0);
+  auto clamped = [&](Expr at) { return max(min(castTo(at, Dtype::i64), highest), none); };
+  const Expr half = f64(c, 0.5);
+  if (o.mode == ResizeMode::nearest) {
+    Expr at = unary(UnaryOp::ceil, x);
+    if (o.nearest == NearestMode::roundPreferFloor) at = unary(UnaryOp::ceil, x - half);
+    if (o.nearest == NearestMode::roundPreferCeil) at = unary(UnaryOp::floor, x + half);
+    if (o.nearest == NearestMode::floor) at = unary(UnaryOp::floor, x);
+    return {{clamped(at), Expr()}};
+  }
+  const Expr base = unary(UnaryOp::floor, x), part = x - base;
+  if (o.mode == ResizeMode::linear)
+    return {{clamped(base), f64(c, 1) - part}, {clamped(base + f64(c, 1)), part}};
+  std::vector<LoweredTap> taps;
+  Expr sum = f64(c, 0);
+  for (int k = -1; k <= 2; ++k) {
+    const Expr at = base + f64(c, k);
+    Expr weight = lowerCubicWeight(c, o.cubicA, part - f64(c, k));
+    if (o.excludeOutside) {
+      weight = select(at >= f64(c, 0) && at <= castTo(highest, Dtype::f64), weight, f64(c, 0));
+      sum = sum + weight;
+    }
+    taps.push_back({clamped(at), weight});
+  }
+  if (o.excludeOutside) {
+    for (LoweredTap& tap : taps) tap.weight = tap.weight / sum;
+  }
+  return taps;
+}
+
+Result<Expr> lowerResize(LowerContext& c, int, std::span<const Expr> index) {
+  const Type type = c.operandType(0);
+  const Dtype dtype = type.dtype(), computed = isReal(dtype) ? accumulationDtype(dtype) : Dtype::f64;
+  DYN_TRY(ResizeOptions o, resizeOptions(c.op(), type.rank()));
+  std::vector<std::vector<LoweredTap>> along;
+  for (Expr i : index) along.push_back({{i, Expr()}});
+  const bool bySizes = isGiven(c.hasOperand(kSizes), [&] { return c.operandType(kSizes); });
+  Expr inside;
+  for (size_t k = 0; k < o.axes.size(); ++k) {
+    const size_t axis = static_cast<size_t>(o.axes[k]);
+    const Dim in = type.dims()[axis], out = c.resultType(0).dims()[axis];
+    // An axis of the same size keeps its places (scales may differ from 1 a little and keep a constant size).
+    const bool kept =
+        c.solver().equal(in, out) == Answer::yes && (bySizes || !c.solver().canonical(in).isConstant());
+    if (kept && o.coordinates != Coordinates::cropAndResize && o.policy == AspectPolicy::stretch) continue;
+    DYN_TRY(Expr place, lowerPlace(c, o, k, in, out, index[axis]));
+    if (o.coordinates == Coordinates::cropAndResize) {
+      const Expr here = place >= f64(c, 0) && place <= f64Dim(c, in) - f64(c, 1);
+      inside = inside ? inside && here : here;
+    }
+    along[axis] = lowerTaps(c, o, in, place);
+  }
+  // All combinations of the taps, the last axis fastest.
+  std::vector<size_t> choice(along.size(), 0);
+  Expr sum;
+  for (bool more = true; more;) {
+    std::vector<Expr> at;
+    Expr weight;
+    for (size_t axis = 0; axis < along.size(); ++axis) {
+      const LoweredTap& tap = along[axis][choice[axis]];
+      at.push_back(tap.at);
+      if (tap.weight) weight = weight ? weight * tap.weight : tap.weight;
+    }
+    DYN_TRY(Expr x, c.read(0, at));
+    if (weight) x = castTo(x, computed) * castTo(weight, computed);
+    sum = sum ? sum + x : x;
+    more = false;
+    for (size_t axis = along.size(); axis-- > 0 && !more;) {
+      more = ++choice[axis] < along[axis].size();
+      if (!more) choice[axis] = 0;
+    }
+  }
+  sum = castTo(sum, dtype);
+  return inside ? select(inside, sum, castTo(f64(c, o.extrapolation), dtype)) : sum;
+}
+
+constexpr AttributeSpec kResizeAttributes[] = {
+    {"mode", AttributeKind::string, false, "nearest, linear or cubic; default nearest"},
+    {"coordinate_transformation_mode", AttributeKind::string, false,
+     "half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric, tf_crop_and_resize; "
+     "default half_pixel"},
+    {"nearest_mode", AttributeKind::string, false,
+     "round_prefer_floor, round_prefer_ceil, floor, ceil; default round_prefer_floor"},
+    {"cubic_coeff_a", AttributeKind::real, false, "default -0.75"},
+    {"exclude_outside", AttributeKind::integer, false,
+     "1: cubic weights outside of the input are 0; default 0"},
+    {"extrapolation_value", AttributeKind::real, false,
+     "outside of the region of tf_crop_and_resize; default 0"},
+    {"antialias", AttributeKind::integer, false, "1 is not supported; default 0"},
+    {"axes", AttributeKind::integers, false, "the axes of roi, scales and sizes; default all"},
+    {"keep_aspect_ratio_policy", AttributeKind::string, false,
+     "stretch, not_larger, not_smaller; default stretch"},
+};
+
+}  // namespace
+
+namespace ops {
+
+const OpDef resizeOp{
+    .name = "resize",
+    .summary = "a tensor sampled on a grid of another size",
+    .cls = OpClass::injective,
+    .minOperands = 3,
+    .maxOperands = 4,
+    .attributes = kResizeAttributes,
+    .infer = inferResize,
+    .evaluate = evaluateResize,
+    .lowering = LoweringKind::loops,
+    .lower = lowerResize,
+    .doc =
+        "x [...], roi [2*r] (tf_crop_and_resize only), scales [r] f32 constants or sizes [r] i64 -> sizes, "
+        "or floor(input * scale). "
+        "Name only the axes that change: others cost taps.",
+    .example =
+        "fn @main(%x: Tensor[(n, 3, h, w), f32], %s: Tensor[(2), i64]) "
+        "{ %y = resize(%x, _, _, %s) {axes = [2, 3], mode = \"linear\"} return %y }",
+};
+
+}  // namespace ops
+}  // namespace dyn

@@ -1,0 +1,277 @@
+// Elements written at indices: scatter_elements, scatter_nd. Updates are applied in row-major order; without a reduction the last one wins.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "compiler/ops/index_rules.h"
+#include "compiler/ops/op_table.h"
+
+namespace dyn {
+
+namespace {
+
+// The builtins' number for it is the position here.
+enum class ScatterReduction : int32_t { none, add, mul, max, min };
+constexpr std::string_view kReductionNames[] = {"none", "add", "mul", "max", "min"};
+
+std::optional<ScatterReduction> reductionOf(const Attributes& attributes) {
+  const std::string name = attributes.string("reduction", "none");
+  for (size_t i = 0; i < std::size(kReductionNames); ++i) {
+    if (kReductionNames[i] == name) return static_cast<ScatterReduction>(i);
+  }
+  return std::nullopt;
+}
+
+// Data, indices, updates of the right dtypes and a known reduction.
+Status requireScatter(const InferContext& c, const TensorOperand& data, const TensorOperand& updates) {
+  DYN_CHECK(requireSameDtype(c, data, updates));
+  const std::optional<ScatterReduction> reduction = reductionOf(c.attributes());
+  if (!reduction) {
+    return c.error(DiagnosticId::badAttribute, "reduction \"" + c.attributes().string("reduction") +
+                                                   "\" is none of none, add, mul, max, min");
+  }
+  if (*reduction == ScatterReduction::none) return {};
+  return requireClass(c, data, {DtypeClass::real, DtypeClass::integer, DtypeClass::natural},
+                      "data with a reduction");
+}
+
+// result[to] = result[to] (reduction) updates[from]
+class ScatterWriter {
+ public:
+  ScatterWriter(HostTensor& result, const HostTensor& updates, ScatterReduction reduction)
+      : result_(result), updates_(updates), reduction_(reduction), copier_(result, updates) {}
+
+  void write(int64_t to, int64_t from) {
+    if (reduction_ == ScatterReduction::none) return copier_.copy(to, from);
+    if (isReal(result_.dtype())) {
+      result_.setReal(to, combined(result_.realAt(to), updates_.realAt(from)));
+    } else {
+      result_.setInt(to, combined(result_.intAt(to), updates_.intAt(from)));
+    }
+  }
+
+ private:
+  double combined(double a, double b) const {
+    switch (reduction_) {
+      case ScatterReduction::none:
+        return b;
+      case ScatterReduction::add:
+        return a + b;
+      case ScatterReduction::mul:
+        return a * b;
+      case ScatterReduction::max:
+        return std::isnan(a) || std::isnan(b) ? kNan : std::max(a, b);
+      case ScatterReduction::min:
+        return std::isnan(a) || std::isnan(b) ? kNan : std::min(a, b);
+    }
+    return b;
+  }
+  int64_t combined(int64_t a, int64_t b) const {
+    const uint64_t x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+    const bool isLess = isSigned(result_.dtype()) ? a < b : x < y;
+    switch (reduction_) {
+      case ScatterReduction::none:
+        return b;
+      case ScatterReduction::add:
+        return static_cast<int64_t>(x + y);
+      case ScatterReduction::mul:
+        return static_cast<int64_t>(x * y);
+      case ScatterReduction::max:
+        return isLess ? b : a;
+      case ScatterReduction::min:
+        return isLess ? a : b;
+    }
+    return b;
+  }
+
+  static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  HostTensor& result_;
+  const HostTensor& updates_;
+  ScatterReduction reduction_;
+  ElementCopier copier_;
+};
+
+Result<HostTensor> copyOf(const HostTensor& x) {
+  DYN_TRY(HostTensor result, newTensor(x.dtype(), x.shape()));
+  const ElementCopier copier(result, x);
+  for (int64_t i = 0; i < x.elementCount(); ++i) copier.copy(i, i);
+  return result;
+}
+
+Status requireCompiledScatter(const Op& op) {
+  if (op.results[0].type.dtype() != Dtype::string) return {};
+  return makeError(DiagnosticId::unsupportedDtype, "strings are not compiled", op.place);
+}
+
+// --- scatter_elements
+
+Status inferScatterElements(InferContext& c) {
+  DYN_TRY(TensorOperand data, tensorOperand(c, 0));
+  DYN_TRY(TensorOperand indices, indexOperand(c, 1, "the indices"));
+  DYN_TRY(TensorOperand updates, tensorOperand(c, 2));
+  DYN_CHECK(requireScatter(c, data, updates));
+  if (indices.rank() != data.rank() || updates.rank() != data.rank())
+    return c.error(DiagnosticId::rankMismatch, "data, indices and updates must have the same rank");
+  DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis", 0), data.rank()));
+  for (int i = 0; i < data.rank(); ++i) {
+    const size_t at = static_cast<size_t>(i);
+    DYN_CHECK(c.requireEqual(updates.dims[at], indices.dims[at],
+                             "dim " + std::to_string(i) + " of updates and indices"));
+    if (i == axis) continue;
+    DYN_CHECK(c.requireLessEqual(indices.dims[at], data.dims[at],
+                                 "dim " + std::to_string(i) + " of the indices fits the data"));
+  }
+  c.setResult(0, data.type);
+  return {};
+}
+
+Status evaluateScatterElements(EvalContext& c) {
+  const HostTensor &data = c.operand(0), &indices = c.operand(1), &updates = c.operand(2);
+  DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis", 0), data.rank()));
+  if (indices.shape() != updates.shape())
+    return c.error(DiagnosticId::shapeMismatch, "indices and updates differ in shape");
+  for (int i = 0; i < data.rank(); ++i) {
+    if (i != axis && indices.shape()[static_cast<size_t>(i)] > data.shape()[static_cast<size_t>(i)])
+      return c.error(DiagnosticId::shapeMismatch, "the indices do not fit the data");
+  }
+  DYN_TRY(HostTensor result, copyOf(data));
+  ScatterWriter writer(result, updates, *reductionOf(c.attributes()));
+  std::vector<int64_t> strides = rowMajorStrides(data.shape());
+  const int64_t step = strides[static_cast<size_t>(axis)], size = data.shape()[static_cast<size_t>(axis)];
+  strides[static_cast<size_t>(axis)] = 0;
+  OffsetWalk walk(indices.shape(), {strides});
+  for (int64_t i = 0; i < indices.elementCount(); ++i, walk.next()) {
+    DYN_TRY(int64_t at, wrapIndex(c, indices.intAt(i), size));
+    writer.write(walk.offset(0) + at * step, i);
+  }
+  c.setResult(0, std::move(result));
+  return {};
+}
+
+Status scatterElementsArguments(const Op& op, std::vector<int32_t>* numbers, std::vector<Dim>*) {
+  DYN_CHECK(requireCompiledScatter(op));
+  const int64_t axis = op.attributes.integer("axis", 0), rank = op.results[0].type.rank();
+  numbers->push_back(static_cast<int32_t>(axis < 0 ? axis + rank : axis));
+  numbers->push_back(static_cast<int32_t>(*reductionOf(op.attributes)));
+  return {};
+}
+
+// --- scatter_nd
+
+Status inferScatterNd(InferContext& c) {
+  DYN_TRY(TensorOperand data, tensorOperand(c, 0));
+  DYN_TRY(TensorOperand indices, indexOperand(c, 1, "the indices"));
+  DYN_TRY(TensorOperand updates, tensorOperand(c, 2));
+  DYN_CHECK(requireScatter(c, data, updates));
+  if (indices.rank() < 1) return c.error(DiagnosticId::rankMismatch, "the indices must have an axis");
+  const std::optional<int64_t> depth = c.solver().canonical(indices.dims.back()).constant();
+  if (!depth) {
+    return c.error(DiagnosticId::unsupportedFeature,
+                   "the last dim of the indices is not known: it is " + indices.type.toString());
+  }
+  if (*depth > data.rank()) {
+    return c.error(DiagnosticId::rankMismatch,
+                   "indices of " + std::to_string(*depth) + " coordinates into " + data.type.toString());
+  }
+  Shape expected(indices.dims.begin(), indices.dims.end() - 1);
+  expected.insert(expected.end(), data.dims.begin() + *depth, data.dims.end());
+  if (updates.rank() != static_cast<int>(expected.size())) {
+    return c.error(DiagnosticId::rankMismatch, "the updates must have rank " +
+                                                   std::to_string(expected.size()) + ", they are " +
+                                                   updates.type.toString());
+  }
+  for (size_t i = 0; i < expected.size(); ++i)
+    DYN_CHECK(c.requireEqual(updates.dims[i], expected[i], "dim " + std::to_string(i) + " of the updates"));
+  c.setResult(0, data.type);
+  return {};
+}
+
+Status evaluateScatterNd(EvalContext& c) {
+  const HostTensor &data = c.operand(0), &indices = c.operand(1), &updates = c.operand(2);
+  const int64_t depth = indices.shape().back();
+  if (depth > data.rank())
+    return c.error(DiagnosticId::rankMismatch, "the indices have too many coordinates");
+  std::vector<int64_t> expected(indices.shape().begin(), indices.shape().end() - 1);
+  expected.insert(expected.end(), data.shape().begin() + depth, data.shape().end());
+  if (updates.shape() != expected) {
+    return c.error(DiagnosticId::shapeMismatch, "the updates must have shape " + shapeText(expected) +
+                                                    ", not " + shapeText(updates.shape()));
+  }
+  DYN_TRY(HostTensor result, copyOf(data));
+  ScatterWriter writer(result, updates, *reductionOf(c.attributes()));
+  const int64_t rows = sizeProduct(indices.shape(), 0, indices.rank() - 1),
+                slice = sizeProduct(data.shape(), static_cast<int>(depth), data.rank());
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t to = 0;
+    for (int64_t k = 0; k < depth; ++k) {
+      const int64_t size = data.shape()[static_cast<size_t>(k)];
+      DYN_TRY(int64_t coordinate, wrapIndex(c, indices.intAt(row * depth + k), size));
+      to = to * size + coordinate;
+    }
+    for (int64_t k = 0; k < slice; ++k) writer.write(to * slice + k, row * slice + k);
+  }
+  c.setResult(0, std::move(result));
+  return {};
+}
+
+Status scatterNdArguments(const Op& op, std::vector<int32_t>* numbers, std::vector<Dim>*) {
+  DYN_CHECK(requireCompiledScatter(op));
+  numbers->push_back(static_cast<int32_t>(*reductionOf(op.attributes)));
+  return {};
+}
+
+constexpr std::string_view kReductionDoc =
+    "what is written: none (the update), add, mul, max, min (with what is there); default none";
+constexpr AttributeSpec kScatterElementsAttributes[] = {
+    {"axis", AttributeKind::integer, false,
+     "the axis the indices are of, from the end if negative; default 0"},
+    {"reduction", AttributeKind::string, false, kReductionDoc}};
+constexpr AttributeSpec kScatterNdAttributes[] = {{"reduction", AttributeKind::string, false, kReductionDoc}};
+
+}  // namespace
+
+namespace ops {
+
+const OpDef scatter_elementsOp{
+    .name = "scatter_elements",
+    .summary = "data with single elements replaced or combined along an axis",
+    .cls = OpClass::opaque,
+    .minOperands = 3,
+    .maxOperands = 3,
+    .attributes = kScatterElementsAttributes,
+    .infer = inferScatterElements,
+    .evaluate = evaluateScatterElements,
+    .lowering = LoweringKind::builtin,
+    .builtin = "scatter_elements",
+    .builtinArguments = scatterElementsArguments,
+    .doc =
+        "data [...], indices, updates: both of one shape, of the data's rank, its other dims at most the "
+        "data's -> the data's shape; y[indices[i, j], j] = updates[i, j] for axis 0, in row-major order",
+    .example =
+        "fn @main(%x: Tensor[(n, 4), f32], %i: Tensor[(k, 4), i64], %u: Tensor[(k, 4), f32]) "
+        "{ %y = scatter_elements(%x, %i, %u) {axis = 0, reduction = \"add\"} return %y }",
+};
+
+const OpDef scatter_ndOp{
+    .name = "scatter_nd",
+    .summary = "data with slices replaced or combined at rows of coordinates",
+    .cls = OpClass::opaque,
+    .minOperands = 3,
+    .maxOperands = 3,
+    .attributes = kScatterNdAttributes,
+    .infer = inferScatterNd,
+    .evaluate = evaluateScatterNd,
+    .lowering = LoweringKind::builtin,
+    .builtin = "scatter_nd",
+    .builtinArguments = scatterNdArguments,
+    .doc =
+        "data [k sizes, ...c], indices [...i, k], updates [...i, ...c] -> the data's shape; k is constant; "
+        "in row-major order",
+    .example =
+        "fn @main(%x: Tensor[(n, 4), f32], %i: Tensor[(k, 1), i64], %u: Tensor[(k, 4), f32]) "
+        "{ %y = scatter_nd(%x, %i, %u) return %y }",
+};
+
+}  // namespace ops
+}  // namespace dyn

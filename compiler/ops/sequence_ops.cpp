@@ -1,0 +1,251 @@
+// Between tensors and lists of tensors: cutting a tensor into a list, joining the tensors of a list.
+#include "compiler/ops/sequence_ops.h"
+
+#include <algorithm>
+
+#include "compiler/ops/control_infer.h"
+#include "compiler/ops/op_rules.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/ops/strided_walk.h"
+#include "compiler/ops/type_zip.h"
+
+namespace dyn {
+
+namespace {
+
+// --- types
+
+Status inferSplit(InferContext& c) {
+  DYN_TRY(TensorOperand x, tensorOperand(c, 0));
+  DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis", 0), x.rank()));
+  const size_t at = static_cast<size_t>(axis);
+  Shape shape = x.dims;
+  if (c.hasOperand(1)) {
+    DYN_TRY(TensorOperand sizes, tensorOperand(c, 1));
+    DYN_CHECK(requireClass(c, sizes, {DtypeClass::integer}, "the sizes of the pieces"));
+    if (sizes.rank() > 1)
+      return c.error(DiagnosticId::rankMismatch, "the sizes of the pieces are a vector or one number");
+    shape[at] = c.fresh("pieces of a split differ in size");
+  } else if (c.attributes().integer("keepdims", 1) != 0) {
+    shape[at] = constantDim(c, 1);
+  } else {
+    shape.erase(shape.begin() + axis);
+  }
+  c.setResult(0, c.ir().listType(c.ir().tensorType(std::move(shape), x.dtype)));
+  return {};
+}
+
+// The tensor type of the list's elements, sizes that differ between them being fresh.
+Result<Type> elementOf(InferContext& c) {
+  const Type list = c.operandType(0);
+  if (list.kind() != TypeKind::list || !list.element().isTensor())
+    return c.error(DiagnosticId::typeMismatch, "it needs a list of tensors, not " + list.toString());
+  return mapDims(c.ir(), list.element(), [&](Dim d, const TypePath&) {
+    return static_cast<ControlInferContext&>(c).inScope(d) ? d
+                                                           : c.fresh("the size of the elements of a list");
+  });
+}
+
+Status inferConcat(InferContext& c) {
+  DYN_TRY(Type element, elementOf(c));
+  DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis"), element.rank()));
+  Shape shape = element.dims();
+  shape[static_cast<size_t>(axis)] = c.fresh("the tensors of a list are joined");
+  setTensor(c, shape, element.dtype());
+  return {};
+}
+
+Status inferStack(InferContext& c) {
+  DYN_TRY(Type element, elementOf(c));
+  DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis"), element.rank() + 1));
+  Shape shape = element.dims();
+  shape.insert(shape.begin() + axis, c.fresh("the length of a list"));
+  setTensor(c, shape, element.dtype());
+  return {};
+}
+
+// --- evaluation
+
+// Copies slices [from, from + count) along the axis of x to slices [to, ...) of the result.
+void copySlices(HostTensor& result, int64_t to, const HostTensor& x, int64_t from, int64_t count, int axis) {
+  const int64_t inner = sizeProduct(x.shape(), axis + 1, x.rank()), outer = sizeProduct(x.shape(), 0, axis);
+  const int64_t length = x.shape()[static_cast<size_t>(axis)],
+                toLength = result.shape()[static_cast<size_t>(axis)];
+  const ElementCopier copier(result, x);
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t i = 0; i < count * inner; ++i)
+      copier.copy((o * toLength + to) * inner + i, (o * length + from) * inner + i);
+  }
+}
+
+Result<Value> evaluateSplit(const EvalContext& c, const std::vector<Value>& operands) {
+  const HostTensor& x = operands[0].tensor();
+  DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis", 0), x.rank()));
+  const int64_t length = x.shape()[static_cast<size_t>(axis)];
+  const bool given = operands.size() > 1 && operands[1].isTensor();
+  std::vector<int64_t> sizes;
+  if (given && operands[1].tensor().rank() == 1) {
+    sizes = elementsOf(operands[1].tensor());
+  } else {
+    const int64_t step = given ? operands[1].tensor().intAt(0) : 1;
+    if (step < 1) return c.error(DiagnosticId::runtimeError, "pieces of size " + std::to_string(step));
+    for (int64_t at = 0; at < length; at += std::min(step, length - at))
+      sizes.push_back(std::min(step, length - at));
+  }
+  std::vector<Value> pieces;
+  int64_t at = 0;
+  for (int64_t size : sizes) {
+    if (size < 0 || size > length - at)
+      return c.error(DiagnosticId::shapeCheckFailed,
+                     "the pieces are larger than the axis of " + std::to_string(length));
+    std::vector<int64_t> shape = x.shape();
+    shape[static_cast<size_t>(axis)] = size;
+    DYN_TRY(HostTensor piece, newTensor(x.dtype(), shape));
+    copySlices(piece, 0, x, at, size, axis);
+    at += size;
+    if (!given && c.attributes().integer("keepdims", 1) == 0) {
+      shape.erase(shape.begin() + axis);
+      piece = piece.reshaped(shape);
+    }
+    pieces.emplace_back(std::move(piece));
+  }
+  if (at != length)
+    return c.error(DiagnosticId::shapeCheckFailed,
+                   "the pieces are smaller than the axis of " + std::to_string(length));
+  return Value::list(std::move(pieces));
+}
+
+Result<Value> evaluateJoin(const EvalContext& c, const std::vector<Value>& operands, bool isNewAxis) {
+  if (operands[0].kind() != ValueKind::list) return c.error(DiagnosticId::typeMismatch, "it needs a list");
+  std::vector<HostTensor> parts;
+  for (const Value& part : operands[0].parts()) {
+    if (!part.isTensor()) return c.error(DiagnosticId::typeMismatch, "it needs a list of tensors");
+    parts.push_back(part.tensor());
+  }
+  if (parts.empty()) return c.error(DiagnosticId::runtimeError, "an empty list can not be joined");
+  DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis"), parts[0].rank() + (isNewAxis ? 1 : 0)));
+  int64_t total = 0;
+  for (HostTensor& part : parts) {
+    std::vector<int64_t> shape = part.shape();
+    if (isNewAxis) shape.insert(shape.begin() + axis, 1);
+    part = part.reshaped(shape);
+    if (part.rank() != parts[0].rank() || part.dtype() != parts[0].dtype())
+      return c.error(DiagnosticId::shapeCheckFailed,
+                     "the tensors of the list differ in rank or element type");
+    for (int k = 0; k < part.rank(); ++k) {
+      if (k != axis && shape[static_cast<size_t>(k)] != parts[0].shape()[static_cast<size_t>(k)])
+        return c.error(DiagnosticId::shapeCheckFailed,
+                       shapeText(shape) + " can not be joined with " + shapeText(parts[0].shape()));
+    }
+    total += shape[static_cast<size_t>(axis)];
+  }
+  std::vector<int64_t> shape = parts[0].shape();
+  shape[static_cast<size_t>(axis)] = total;
+  DYN_TRY(HostTensor result, newTensor(parts[0].dtype(), shape));
+  int64_t at = 0;
+  for (const HostTensor& part : parts) {
+    const int64_t count = part.shape()[static_cast<size_t>(axis)];
+    copySlices(result, at, part, 0, count, axis);
+    at += count;
+  }
+  return Value(std::move(result));
+}
+
+// --- builtins
+
+Status splitArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>* numbers,
+                      std::vector<Dim>* scalars) {
+  const int64_t axis = op.attributes.integer("axis", 0);
+  scalars->push_back(types[0].dims()[0].context().constant(axis < 0 ? axis + types[0].rank() : axis));
+  numbers->push_back(op.attributes.integer("keepdims", 1) != 0);
+  return {};
+}
+
+Status joinArguments(const Op& op, std::span<const Type>, std::vector<int32_t>*, std::vector<Dim>* scalars) {
+  const Shape& dims = op.results[0].type.dims();
+  const int64_t axis = op.attributes.integer("axis");
+  scalars->push_back(dims[0].context().constant(axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis));
+  return {};
+}
+
+constexpr AttributeSpec kSplitAttributes[] = {
+    {"axis", AttributeKind::integer, false, "default 0"},
+    {"keepdims", AttributeKind::integer, false, "0: without sizes, pieces lose the axis; default 1"},
+};
+constexpr AttributeSpec kConcatAttributes[] = {
+    {"axis", AttributeKind::integer, true, "the axis the tensors are joined along"},
+};
+constexpr AttributeSpec kStackAttributes[] = {
+    {"axis", AttributeKind::integer, true, "the place of the new axis in the result"},
+};
+
+}  // namespace
+
+bool isSequenceOp(const OpDef* def) {
+  return def == &ops::split_to_sequenceOp || def == &ops::concat_from_sequenceOp ||
+         def == &ops::stack_from_sequenceOp;
+}
+
+Result<Value> evaluateSequence(const EvalContext& c, const std::vector<Value>& operands) {
+  if (c.op().def == &ops::split_to_sequenceOp) return evaluateSplit(c, operands);
+  return evaluateJoin(c, operands, c.op().def == &ops::stack_from_sequenceOp);
+}
+
+namespace ops {
+
+const OpDef split_to_sequenceOp{
+    .name = "split_to_sequence",
+    .summary = "a tensor cut along an axis into a list",
+    .cls = OpClass::opaque,
+    .minOperands = 1,
+    .maxOperands = 2,
+    .attributes = kSplitAttributes,
+    .infer = inferSplit,
+    .lowering = LoweringKind::builtin,
+    .builtin = "split_to_list",
+    .builtinAllocates = true,
+    .builtinArguments = splitArguments,
+    .doc =
+        "x [..., a, ...], sizes [m] (of each piece) or [] (of all but the last) -> List; without sizes "
+        "pieces of 1",
+    .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = split_to_sequence(%x) {axis = 0} return %y }",
+};
+
+const OpDef concat_from_sequenceOp{
+    .name = "concat_from_sequence",
+    .summary = "the tensors of a list joined along an axis",
+    .cls = OpClass::opaque,
+    .minOperands = 1,
+    .maxOperands = 1,
+    .attributes = kConcatAttributes,
+    .infer = inferConcat,
+    .lowering = LoweringKind::builtin,
+    .builtin = "list_concat",
+    .builtinAllocates = true,
+    .builtinArguments = joinArguments,
+    .doc = "List of [..., a, ...] -> [..., ?, ...]; an empty list is an error",
+    .example =
+        "fn @main(%x: Tensor[(n, 3), f32]) { %l = list(%x, %x) %y = concat_from_sequence(%l) {axis = 0} "
+        "return %y }",
+};
+
+const OpDef stack_from_sequenceOp{
+    .name = "stack_from_sequence",
+    .summary = "the tensors of a list stacked along a new axis",
+    .cls = OpClass::opaque,
+    .minOperands = 1,
+    .maxOperands = 1,
+    .attributes = kStackAttributes,
+    .infer = inferStack,
+    .lowering = LoweringKind::builtin,
+    .builtin = "list_stack",
+    .builtinAllocates = true,
+    .builtinArguments = joinArguments,
+    .doc = "List of [...] -> [..., ?, ...] with one axis more; an empty list is an error",
+    .example =
+        "fn @main(%x: Tensor[(n, 3), f32]) { %l = list(%x, %x) %y = stack_from_sequence(%l) {axis = 0} "
+        "return %y }",
+};
+
+}  // namespace ops
+}  // namespace dyn

@@ -1,0 +1,513 @@
+// Hand-written operators against naive oracles, on random shapes that include 0, 1 and primes.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "tests/unit/vm/vm_harness.h"
+#include "vm/core/builtin.h"
+#include "vm/kernels/gemm.h"
+
+namespace dyn::vm::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Options {
+  std::vector<int64_t> scalars;
+  std::vector<int32_t> numbers;
+  size_t results = 1;
+  std::vector<DynKernelFunction> kernels;
+  std::vector<KernelRow> rows;
+};
+// Calls builtins directly, without a program.
+class BuiltinTest : public testing::Test {
+ protected:
+  ~BuiltinTest() override {
+    release(nullptr);
+    owned_.clear();
+    pool_->releaseOwner();
+  }
+
+  template <typename T>
+  Tensor* tensor(DataType dtype, std::vector<int64_t> shape, const std::vector<T>& data) {
+    dyn_status why = DYN_OK;
+    Tensor* made = newTensor(pool_, dtype, static_cast<uint32_t>(shape.size()), shape.data(), 0, why);
+    EXPECT_EQ(static_cast<size_t>(made->elementCount), data.size());
+    std::copy(data.begin(), data.end(), made->template as<T>());
+    owned_.emplace_back(made);
+    return made;
+  }
+  Tensor* floats(std::vector<int64_t> shape) {
+    int64_t count = 1;
+    for (int64_t dim : shape) count *= dim;
+    std::vector<float> data(static_cast<size_t>(count));
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (float& x : data) x = uniform(random_);
+    return tensor(DataType::f32, shape, data);
+  }
+  Tensor* output(std::vector<int64_t> shape, DataType dtype = DataType::f32) {
+    dyn_status why = DYN_OK;
+    Tensor* made = newTensor(pool_, dtype, static_cast<uint32_t>(shape.size()), shape.data(), 0, why);
+    memset(made->data, 0xff, made->sizeBytes());  // NaN: whatever is not written shows
+    owned_.emplace_back(made);
+    return made;
+  }
+  List* list(const std::vector<Object*>& items) {
+    dyn_status why = DYN_OK;
+    List* made = newList(pool_, static_cast<int64_t>(items.size()), 0, items.data(), why);
+    owned_.emplace_back(made);
+    return made;
+  }
+
+  Status call(const char* name, std::vector<Object*> arguments, const Options& options = Options(),
+              std::vector<Object*> into = {}) {
+    const BuiltinRow* row = findBuiltin(name);
+    EXPECT_NE(row, nullptr) << name;
+    BuiltinCall call;
+    call.pool = pool_;
+    call.threads = threads_;
+    call.cancelFlag = &cancel_;
+    call.gemmFamily = family_;
+    call.kernels = options.kernels.data();
+    call.kernelRows = options.rows.data();
+    call.kernelCount = static_cast<uint32_t>(options.rows.size());
+    call.arguments = arguments;
+    call.into = !into.empty();
+    results_ = into.empty() ? std::vector<Object*>(options.results, nullptr) : into;
+    call.results = results_;
+    call.scalars = options.scalars;
+    call.numbers = options.numbers;
+    Status status = row->function(call);
+    if (into.empty())
+      for (Object* result : results_) owned_.emplace_back(result);
+    return status;
+  }
+  Tensor* result(size_t index = 0) { return static_cast<Tensor*>(results_[index]); }
+  template <typename T>
+  static std::vector<T> data(const Tensor* tensor) {
+    return std::vector<T>(tensor->as<T>(), tensor->as<T>() + tensor->elementCount);
+  }
+  static std::vector<int64_t> shape(const Tensor* tensor) {
+    return std::vector<int64_t>(tensor->shape(), tensor->shape() + tensor->rank);
+  }
+
+  MemoryPool* pool_ = MemoryPool::create({});
+  ThreadPool single_{1}, three_{3};
+  ThreadPool* threads_ = &single_;
+  const DynGemmFamily* family_ = defaultGemmFamily();
+  std::atomic<uint32_t> cancel_{0};
+  std::mt19937 random_{7};
+  std::vector<Object*> results_;
+  std::vector<Ref<Object>> owned_;
+};
+
+std::vector<double> productOf(const Tensor* a, const Tensor* b, int64_t rows, int64_t columns, int64_t depth,
+                              bool transposeA, bool transposeB) {
+  std::vector<double> c(static_cast<size_t>(rows * columns), 0);
+  for (int64_t m = 0; m < rows; ++m)
+    for (int64_t n = 0; n < columns; ++n)
+      for (int64_t k = 0; k < depth; ++k)
+        c[static_cast<size_t>(m * columns + n)] +=
+            static_cast<double>(a->as<float>()[transposeA ? k * rows + m : m * depth + k]) *
+            static_cast<double>(b->as<float>()[transposeB ? n * depth + k : k * columns + n]);
+  return c;
+}
+
+TEST_F(BuiltinTest, gemmEqualsTheNaiveProduct) {
+  const int64_t sizes[] = {0, 1, 2, 3, 7, 13, 16, 33, 64, 131};
+  std::uniform_int_distribution<size_t> pick(0, std::size(sizes) - 1);
+  for (int round = 0; round < 150; ++round) {
+    const int64_t m = sizes[pick(random_)], n = sizes[pick(random_)],
+                  k = round % 10 == 0 ? 1024 : sizes[pick(random_)];
+    const bool transposeA = round % 2 == 1, transposeB = round % 3 == 1, packed = round % 3 == 2;
+    threads_ = round % 4 == 3 ? &three_ : &single_;
+    Tensor* a = floats(transposeA ? std::vector<int64_t>{k, m} : std::vector<int64_t>{m, k});
+    Tensor* b = floats(transposeB ? std::vector<int64_t>{n, k} : std::vector<int64_t>{k, n});
+    Tensor* c = output({m, n});
+    Tensor* right = b;
+    if (packed) {
+      ASSERT_TRUE(call("gemmpack", {b}, {.numbers = {0}}).ok());
+      right = result();
+    }
+    const int32_t flags = (transposeA ? 1 : 0) | (transposeB ? 2 : 0) | (packed ? 4 : 0);
+    const Status status = call("gemm", {a, right}, {.numbers = {flags}}, {c});
+    ASSERT_TRUE(status.ok()) << status.toString();
+    const std::vector<double> expected = productOf(a, b, m, n, k, transposeA, transposeB);
+    for (size_t i = 0; i < expected.size(); ++i)
+      ASSERT_NEAR(c->as<float>()[i], expected[i], 1e-4)
+          << m << "x" << n << "x" << k << " flags " << flags << " at " << i;
+  }
+}
+
+TEST_F(BuiltinTest, gemmPacksTransposedB) {
+  Tensor *a = floats({5, 17}), *b = floats({40, 17}), *c = output({5, 40});
+  ASSERT_TRUE(call("gemmpack", {b}, {.numbers = {1}}).ok());
+  ASSERT_TRUE(call("gemm", {a, result()}, {.numbers = {4}}, {c}).ok());
+  const std::vector<double> expected = productOf(a, b, 5, 40, 17, false, true);
+  for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(c->as<float>()[i], expected[i], 1e-5);
+}
+
+TEST_F(BuiltinTest, gemmIsTheSameForEveryThreadCountAndRowCount) {
+  Tensor *a = floats({37, 2050}), *b = floats({2050, 70}), *one = output({37, 70}), *three = output({37, 70}),
+         *tall = output({37, 70});
+  ASSERT_TRUE(call("gemm", {a, b}, {.numbers = {0}}, {one}).ok());
+  threads_ = &three_;
+  ASSERT_TRUE(call("gemm", {a, b}, {.numbers = {0}}, {three}).ok());
+  EXPECT_EQ(memcmp(one->data, three->data, one->sizeBytes()), 0);
+  ASSERT_TRUE(call("gemmpack", {b}, {.numbers = {0}}).ok());
+  Tensor* packed = result();
+  for (int64_t row = 0; row < 37; ++row) {
+    Tensor *left = tensor<float>(
+               DataType::f32, {1, 2050},
+               std::vector<float>(a->as<float>() + row * 2050, a->as<float>() + (row + 1) * 2050)),
+           *c = output({1, 70});
+    ASSERT_TRUE(call("gemm", {left, packed}, {.numbers = {4}}, {c}).ok());
+    memcpy(tall->as<float>() + row * 70, c->data, c->sizeBytes());
+  }
+  EXPECT_EQ(memcmp(one->data, tall->data, one->sizeBytes()), 0);
+}
+
+TEST_F(BuiltinTest, gemmBroadcastsBatches) {
+  for (ThreadPool* threads : {&single_, &three_}) {
+    threads_ = threads;
+    Tensor *a = floats({4, 1, 5, 6}), *b = floats({3, 6, 7}), *c = output({4, 3, 5, 7});
+    const Status status = call("gemm", {a, b}, {.numbers = {0}}, {c});
+    ASSERT_TRUE(status.ok()) << status.toString();
+    for (int64_t i = 0; i < 12; ++i)
+      for (int64_t m = 0; m < 5; ++m)
+        for (int64_t n = 0; n < 7; ++n) {
+          double sum = 0;
+          for (int64_t k = 0; k < 6; ++k)
+            sum += static_cast<double>(a->as<float>()[(i / 3 * 5 + m) * 6 + k]) *
+                   static_cast<double>(b->as<float>()[(i % 3 * 6 + k) * 7 + n]);
+          ASSERT_NEAR(c->as<float>()[(i * 5 + m) * 7 + n], sum, 1e-5);
+        }
+  }
+  Tensor *a = floats({4, 5, 6}), *b = floats({6, 7}), *c = output({4, 5, 7});
+  ASSERT_TRUE(call("gemm", {a, b}, {.numbers = {0}}, {c}).ok());
+  const std::vector<double> expected = productOf(a, b, 20, 7, 6, false, false);
+  for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(c->as<float>()[i], expected[i], 1e-5);
+}
+
+TEST_F(BuiltinTest, gemmOnOtherTypes) {
+  Tensor *a = tensor<double>(DataType::f64, {2, 2}, {1, 2, 3, 4}), *c = output({2, 2}, DataType::f64);
+  ASSERT_TRUE(call("gemm", {a, a}, {.numbers = {2}}, {c}).ok());
+  EXPECT_THAT(data<double>(c), ElementsAre(5, 11, 11, 25));
+  Tensor *i = tensor<int32_t>(DataType::i32, {1, 2}, {-3, 4}),
+         *j = tensor<int32_t>(DataType::i32, {2, 1}, {5, -6}), *k = output({1, 1}, DataType::i32);
+  ASSERT_TRUE(call("gemm", {i, j}, {.numbers = {0}}, {k}).ok());
+  EXPECT_THAT(data<int32_t>(k), ElementsAre(-39));
+  Tensor *u = tensor<uint64_t>(DataType::u64, {1, 1}, {7}), *v = output({1, 1}, DataType::u64);
+  ASSERT_TRUE(call("gemm", {u, u}, {.numbers = {0}}, {v}).ok());
+  EXPECT_THAT(data<uint64_t>(v), ElementsAre(49));
+  Tensor* h = tensor<uint16_t>(DataType::f16, {1, 1}, {0});
+  EXPECT_EQ(call("gemm", {h, h}, {.numbers = {0}}, {h}).code, DYN_UNSUPPORTED);
+  EXPECT_EQ(call("gemm", {a, floats({2, 2})}, {.numbers = {0}}, {c}).code, DYN_BAD_INPUT);
+}
+
+// C[i, j] = max(C[i, j] + bias[j], 0), counted once per element in `marks`.
+int32_t biasRelu(void* const* buffers, const int64_t* scalars, int64_t begin, int64_t end, void*) {
+  const auto* bias = static_cast<const float*>(buffers[0]);
+  auto *c = static_cast<float*>(buffers[1]), *marks = static_cast<float*>(buffers[2]);
+  for (int64_t row = begin; row < end; ++row)
+    for (int64_t column = scalars[1]; column < scalars[2]; ++column) {
+      float& x = c[row * scalars[0] + column];
+      x = std::max(x + bias[column], 0.0f);
+      marks[row * scalars[0] + column] += 1;
+    }
+  return DYN_KERNEL_OK;
+}
+
+TEST_F(BuiltinTest, gemmCallsTheEpilogueOncePerElement) {
+  const KernelRow row{"bias_relu", "bias_relu", 3, 2, 3, 0, ""};
+  for (ThreadPool* threads : {&single_, &three_}) {
+    threads_ = threads;
+    for (const auto& [m, n, k] :
+         {std::tuple<int64_t, int64_t, int64_t>{100, 70, 1700}, {2, 70, 30}, {300, 5, 900}, {4, 4, 0}}) {
+      Tensor *a = floats({m, k}), *b = floats({k, n}), *bias = floats({n}), *c = output({m, n}),
+             *marks = output({m, n});
+      std::fill_n(marks->as<float>(), m * n, 0.0f);
+      const Status status =
+          call("gemm", {a, b, bias},
+               {.scalars = {n}, .numbers = {0, 1}, .kernels = {biasRelu}, .rows = {row}}, {c, marks});
+      ASSERT_TRUE(status.ok()) << status.toString();
+      const std::vector<double> expected = productOf(a, b, m, n, k, false, false);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        ASSERT_NEAR(
+            c->as<float>()[i],
+            std::max(expected[i] + static_cast<double>(bias->as<float>()[i % static_cast<size_t>(n)]), 0.0),
+            1e-3);
+        ASSERT_EQ(marks->as<float>()[i], 1.0f);
+      }
+    }
+  }
+  Tensor *a = floats({2, 2}), *c = output({2, 2});
+  EXPECT_EQ(call("gemm", {a, a, a}, {.numbers = {0, 1}, .kernels = {biasRelu}, .rows = {row}}, {c}).code,
+            DYN_BAD_PROGRAM);
+  EXPECT_EQ(call("gemm", {a, a}, {.numbers = {0, 9}}, {c}).code, DYN_BAD_PROGRAM);
+}
+
+TEST_F(BuiltinTest, convEqualsTheNaiveSum) {
+  auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random_);
+  };
+  for (int round = 0; round < 120; ++round) {
+    const int64_t rank = pick(1, 3), groups = pick(1, 3), channels = pick(1, 3), filters = pick(1, 6),
+                  batch = pick(0, 2);
+    threads_ = round % 3 == 0 ? &three_ : &single_;
+    std::vector<int64_t> xs{batch, groups * channels}, ws{groups * filters, channels},
+        ys{batch, groups * filters}, pads;
+    std::vector<int32_t> numbers{static_cast<int32_t>(rank), static_cast<int32_t>(groups)};
+    std::vector<int64_t> stride(3, 1), dilation(3, 1), pad(3, 0), in(3, 1), kernel(3, 1), out(3, 1);
+    for (int64_t i = 3 - rank; i < 3; ++i) {
+      const auto d = static_cast<size_t>(i);
+      stride[d] = pick(1, 3);
+      dilation[d] = pick(1, 2);
+      pad[d] = pick(0, 2);
+      kernel[d] = pick(1, 3);
+      const int64_t after = pick(0, 2);
+      in[d] = std::max<int64_t>(pick(1, rank == 1 ? 70 : 9), dilation[d] * (kernel[d] - 1) + 1);
+      out[d] = (in[d] + pad[d] + after - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1;
+      xs.push_back(in[d]);
+      ws.push_back(kernel[d]);
+      ys.push_back(out[d]);
+      pads.push_back(pad[d]);
+    }
+    for (int64_t i = 3 - rank; i < 3; ++i)
+      numbers.push_back(static_cast<int32_t>(stride[static_cast<size_t>(i)]));
+    for (int64_t i = 3 - rank; i < 3; ++i)
+      numbers.push_back(static_cast<int32_t>(dilation[static_cast<size_t>(i)]));
+    Tensor *x = floats(xs), *w = floats(ws), *bias = round % 2 ? floats({groups * filters}) : nullptr,
+           *y = output(ys);
+    const Status status = call("conv", {x, w, bias}, {.scalars = pads, .numbers = numbers}, {y});
+    ASSERT_TRUE(status.ok()) << status.toString();
+    int64_t at = 0;
+    for (int64_t n = 0; n < batch; ++n)
+      for (int64_t f = 0; f < groups * filters; ++f)
+        for (int64_t a = 0; a < out[0]; ++a)
+          for (int64_t b = 0; b < out[1]; ++b)
+            for (int64_t c = 0; c < out[2]; ++c) {
+              double sum = bias ? static_cast<double>(bias->as<float>()[f]) : 0;
+              for (int64_t ch = 0; ch < channels; ++ch)
+                for (int64_t i = 0; i < kernel[0]; ++i)
+                  for (int64_t j = 0; j < kernel[1]; ++j)
+                    for (int64_t k = 0; k < kernel[2]; ++k) {
+                      const int64_t p = a * stride[0] - pad[0] + i * dilation[0],
+                                    q = b * stride[1] - pad[1] + j * dilation[1],
+                                    r = c * stride[2] - pad[2] + k * dilation[2];
+                      if (p < 0 || q < 0 || r < 0 || p >= in[0] || q >= in[1] || r >= in[2]) continue;
+                      sum +=
+                          static_cast<double>(
+                              x->as<float>()[(((n * groups + f / filters) * channels + ch) * in[0] + p) *
+                                                 in[1] * in[2] +
+                                             q * in[2] + r]) *
+                          static_cast<double>(
+                              w->as<float>()[((f * channels + ch) * kernel[0] + i) * kernel[1] * kernel[2] +
+                                             j * kernel[2] + k]);
+                    }
+              ASSERT_NEAR(y->as<float>()[at++], sum, 1e-4)
+                  << "round " << round << " rank " << rank << " filters " << filters;
+            }
+  }
+}
+
+TEST_F(BuiltinTest, convInDoubleAndWrongShapes) {
+  Tensor *x = tensor<double>(DataType::f64, {1, 1, 4}, {1, 2, 3, 4}),
+         *w = tensor<double>(DataType::f64, {1, 1, 2}, {1, 10}), *y = output({1, 1, 3}, DataType::f64);
+  ASSERT_TRUE(call("conv", {x, w}, {.scalars = {0}, .numbers = {1, 1, 1, 1}}, {y}).ok());
+  EXPECT_THAT(data<double>(y), ElementsAre(21, 32, 43));
+  EXPECT_EQ(call("conv", {x, w}, {.scalars = {0}, .numbers = {1, 2, 1, 1}}, {y}).code, DYN_BAD_INPUT);
+  EXPECT_EQ(call("conv", {x, w}, {.scalars = {0}, .numbers = {4, 1, 1, 1}}, {y}).code, DYN_UNSUPPORTED);
+  EXPECT_EQ(call("conv", {x, w}, {.scalars = {0}, .numbers = {1, 1, 0, 1}}, {y}).code, DYN_BAD_INPUT);
+}
+
+TEST_F(BuiltinTest, sortAndTopk) {
+  const float nan = NAN;
+  Tensor* x = tensor<float>(DataType::f32, {2, 4}, {3, nan, 1, 3, -1, -2, 0, 5});
+  ASSERT_TRUE(call("sort", {x}, {.numbers = {-1, 0}, .results = 2}).ok());
+  EXPECT_THAT(data<int64_t>(result(1)), ElementsAre(2, 0, 3, 1, 1, 0, 2, 3));
+  ASSERT_TRUE(call("sort", {x}, {.numbers = {1, 1}, .results = 2}).ok());
+  EXPECT_THAT(data<int64_t>(result(1)), ElementsAre(1, 0, 3, 2, 3, 2, 0, 1));
+  ASSERT_TRUE(call("topk", {x}, {.scalars = {1}, .numbers = {0, 3}, .results = 2}).ok());
+  EXPECT_THAT(shape(result(0)), ElementsAre(1, 4));
+  EXPECT_THAT(data<int64_t>(result(1)), ElementsAre(0, 0, 0, 1));
+  EXPECT_EQ(call("topk", {x}, {.scalars = {5}, .numbers = {1, 3}}).code, DYN_OUT_OF_RANGE);
+  ASSERT_TRUE(call("topk", {x}, {.scalars = {0}, .numbers = {1, 3}}).ok());
+  EXPECT_THAT(shape(result(0)), ElementsAre(2, 0));
+}
+
+TEST_F(BuiltinTest, topkEqualsAFullSort) {
+  for (int64_t size : {1, 2, 31, 1000, 4099})
+    for (int64_t k : {int64_t{0}, int64_t{1}, size / 20, size / 2, size}) {
+      Tensor* x = floats({3, size});
+      for (int64_t i = 0; i < 3 * size; i += 3) x->as<float>()[i] = 0.25f;  // ties
+      for (int32_t largest : {0, 1}) {
+        ASSERT_TRUE(call("topk", {x}, {.scalars = {k}, .numbers = {-1, largest | 2}, .results = 2}).ok());
+        for (int64_t row = 0; row < 3; ++row) {
+          std::vector<int64_t> order(static_cast<size_t>(size));
+          std::iota(order.begin(), order.end(), 0);
+          const float* from = x->as<float>() + row * size;
+          std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+            return largest ? from[a] > from[b] : from[a] < from[b];
+          });
+          for (int64_t i = 0; i < k; ++i) {
+            ASSERT_EQ(result(1)->as<int64_t>()[row * k + i], order[static_cast<size_t>(i)]);
+            ASSERT_EQ(result(0)->as<float>()[row * k + i], from[order[static_cast<size_t>(i)]]);
+          }
+        }
+      }
+    }
+}
+
+TEST_F(BuiltinTest, unique) {
+  Tensor* x = tensor<float>(DataType::f32, {6}, {2, 1, 1, 3, 4, 3});
+  ASSERT_TRUE(call("unique", {x}, {.numbers = {-128, 1}, .results = 4}).ok());
+  EXPECT_THAT(data<float>(result(0)), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(data<int64_t>(result(1)), ElementsAre(1, 0, 3, 4));
+  EXPECT_THAT(data<int64_t>(result(2)), ElementsAre(1, 0, 0, 2, 3, 2));
+  EXPECT_THAT(data<int64_t>(result(3)), ElementsAre(2, 1, 2, 1));
+  ASSERT_TRUE(call("unique", {x}, {.numbers = {-128, 0}, .results = 4}).ok());
+  EXPECT_THAT(data<float>(result(0)), ElementsAre(2, 1, 3, 4));
+  EXPECT_THAT(data<int64_t>(result(1)), ElementsAre(0, 1, 3, 4));
+  EXPECT_THAT(data<int64_t>(result(2)), ElementsAre(0, 1, 1, 2, 3, 2));
+  Tensor* rows = tensor<int64_t>(DataType::i64, {3, 3}, {1, 0, 0, 1, 0, 0, 2, 3, 4});
+  ASSERT_TRUE(call("unique", {rows}, {.numbers = {0, 1}, .results = 4}).ok());
+  EXPECT_THAT(shape(result(0)), ElementsAre(2, 3));
+  EXPECT_THAT(data<int64_t>(result(0)), ElementsAre(1, 0, 0, 2, 3, 4));
+  EXPECT_THAT(data<int64_t>(result(2)), ElementsAre(0, 0, 1));
+  ASSERT_TRUE(call("unique", {tensor<float>(DataType::f32, {0}, {})}, {.results = 4}).ok());
+  EXPECT_THAT(shape(result(0)), ElementsAre(0));
+}
+
+TEST_F(BuiltinTest, nonzeroCompressRange) {
+  ASSERT_TRUE(call("nonzero", {tensor<float>(DataType::f32, {2, 3}, {0, 1, -0.0f, 2, 0, 3})}).ok());
+  EXPECT_THAT(shape(result()), ElementsAre(2, 3));
+  EXPECT_THAT(data<int64_t>(result()), ElementsAre(0, 1, 1, 1, 0, 2));
+  ASSERT_TRUE(call("nonzero", {tensor<uint8_t>(DataType::boolean, {}, {1})}).ok());
+  EXPECT_THAT(shape(result()), ElementsAre(0, 1));
+  Tensor *x = tensor<int32_t>(DataType::i32, {3, 2}, {1, 2, 3, 4, 5, 6}),
+         *mask = tensor<uint8_t>(DataType::boolean, {2}, {0, 1});
+  ASSERT_TRUE(call("compress", {x, mask}, {.numbers = {1}}).ok());
+  EXPECT_THAT(data<int32_t>(result()), ElementsAre(2, 4, 6));
+  ASSERT_TRUE(call("compress", {x, mask}, {.numbers = {0}}).ok());
+  EXPECT_THAT(data<int32_t>(result()), ElementsAre(3, 4));
+  ASSERT_TRUE(call("compress", {x, mask}).ok());
+  EXPECT_THAT(data<int32_t>(result()), ElementsAre(2));
+  Tensor* longer = tensor<uint8_t>(DataType::boolean, {3}, {0, 0, 1});
+  EXPECT_EQ(call("compress", {x, longer}, {.numbers = {1}}).code, DYN_OUT_OF_RANGE);
+  auto one = [&](int64_t v) { return tensor<int64_t>(DataType::i64, {}, {v}); };
+  ASSERT_TRUE(call("range", {one(10), one(4), one(-2)}).ok());
+  EXPECT_THAT(data<int64_t>(result()), ElementsAre(10, 8, 6));
+  ASSERT_TRUE(call("range", {one(1), one(1), one(1)}).ok());
+  EXPECT_THAT(shape(result()), ElementsAre(0));
+  EXPECT_EQ(call("range", {one(1), one(2), one(0)}).code, DYN_ARITHMETIC);
+  EXPECT_EQ(call("range", {one(INT64_MIN), one(INT64_MAX), one(1)}).code, DYN_ARITHMETIC);
+  auto real = [&](float v) { return tensor<float>(DataType::f32, {}, {v}); };
+  ASSERT_TRUE(call("range", {real(1), real(2), real(0.5f)}).ok());
+  EXPECT_THAT(data<float>(result()), ElementsAre(1, 1.5f));
+}
+
+TEST_F(BuiltinTest, cumsum) {
+  Tensor* x = tensor<float>(DataType::f32, {2, 3}, {1, 2, 3, 4, 5, 6});
+  ASSERT_TRUE(call("cumsum", {x}, {.scalars = {1}, .numbers = {0}}).ok());
+  EXPECT_THAT(data<float>(result()), ElementsAre(1, 3, 6, 4, 9, 15));
+  ASSERT_TRUE(call("cumsum", {x}, {.scalars = {-2}, .numbers = {2}}).ok());
+  EXPECT_THAT(data<float>(result()), ElementsAre(5, 7, 9, 4, 5, 6));
+  ASSERT_TRUE(call("cumsum", {x}, {.scalars = {1}, .numbers = {3}}).ok());
+  EXPECT_THAT(data<float>(result()), ElementsAre(5, 3, 0, 11, 6, 0));
+  EXPECT_EQ(call("cumsum", {x}, {.scalars = {2}}).code, DYN_BAD_INPUT);
+}
+
+TEST_F(BuiltinTest, nms) {
+  Tensor* boxes = tensor<float>(
+      DataType::f32, {1, 6, 4},
+      {0, 0, 1, 1, 0, 0.1f, 1, 1.1f, 0, -0.1f, 1, 0.9f, 0, 10, 1, 11, 0, 10.1f, 1, 11.1f, 0, 100, 1, 101});
+  Tensor* scores = tensor<float>(DataType::f32, {1, 1, 6}, {0.9f, 0.75f, 0.6f, 0.95f, 0.5f, 0.3f});
+  Tensor *three = tensor<int64_t>(DataType::i64, {}, {3}), *iou = tensor<float>(DataType::f32, {}, {0.5f}),
+         *least = tensor<float>(DataType::f32, {}, {0.4f});
+  ASSERT_TRUE(call("nms", {boxes, scores, three, iou, nullptr}).ok());
+  EXPECT_THAT(data<int64_t>(result()), ElementsAre(0, 0, 3, 0, 0, 0, 0, 0, 5));
+  ASSERT_TRUE(call("nms", {boxes, scores, three, iou, least}).ok());
+  EXPECT_THAT(data<int64_t>(result()), ElementsAre(0, 0, 3, 0, 0, 0));
+  ASSERT_TRUE(call("nms", {boxes, scores}).ok());
+  EXPECT_THAT(shape(result()), ElementsAre(0, 3)) << "the default of max_output_boxes_per_class is 0";
+  Tensor* centers = tensor<float>(DataType::f32, {1, 2, 4}, {0.5f, 0.5f, 1, 1, 0.5f, 0.6f, 1, 1});
+  ASSERT_TRUE(call("nms", {centers, tensor<float>(DataType::f32, {1, 1, 2}, {0.1f, 0.2f}), three, iou},
+                   {.numbers = {1}})
+                  .ok());
+  EXPECT_THAT(data<int64_t>(result()), ElementsAre(0, 0, 1));
+}
+
+TEST_F(BuiltinTest, scatter) {
+  Tensor *x = tensor<float>(DataType::f32, {5}, {1, 2, 3, 4, 5}),
+         *at = tensor<int64_t>(DataType::i64, {3}, {1, -1, 1}),
+         *updates = tensor<float>(DataType::f32, {3}, {10, 20, 30});
+  const std::vector<std::vector<float>> expected = {
+      {1, 30, 3, 4, 20}, {1, 42, 3, 4, 25}, {1, 600, 3, 4, 100}, {1, 2, 3, 4, 5}, {1, 30, 3, 4, 20}};
+  for (int32_t reduction = 0; reduction < 5; ++reduction) {
+    ASSERT_TRUE(call("scatter_elements", {x, at, updates}, {.numbers = {0, reduction}}).ok());
+    EXPECT_EQ(data<float>(result()), expected[static_cast<size_t>(reduction)]) << reduction;
+    Tensor* points = tensor<int64_t>(DataType::i64, {3, 1}, {1, -1, 1});
+    ASSERT_TRUE(call("scatter_nd", {x, points, updates}, {.numbers = {reduction}}).ok());
+    EXPECT_EQ(data<float>(result()), expected[static_cast<size_t>(reduction)]) << reduction;
+  }
+  EXPECT_EQ(call("scatter_elements",
+                 {x, tensor<int64_t>(DataType::i64, {1}, {5}), tensor<float>(DataType::f32, {1}, {0})},
+                 {.numbers = {0}})
+                .code,
+            DYN_OUT_OF_RANGE);
+  Tensor* square = tensor<int32_t>(DataType::i32, {2, 3}, {0, 0, 0, 0, 0, 0});
+  ASSERT_TRUE(call("scatter_elements",
+                   {square, tensor<int32_t>(DataType::i32, {1, 2}, {1, 0}),
+                    tensor<int32_t>(DataType::i32, {1, 2}, {7, 8})},
+                   {.numbers = {0}})
+                  .ok());
+  EXPECT_THAT(data<int32_t>(result()), ElementsAre(0, 8, 0, 7, 0, 0));
+  ASSERT_TRUE(call("scatter_nd",
+                   {square, tensor<int64_t>(DataType::i64, {1, 1}, {1}),
+                    tensor<int32_t>(DataType::i32, {1, 3}, {1, 2, 3})},
+                   {}, {square})
+                  .ok());
+  EXPECT_THAT(data<int32_t>(square), ElementsAre(0, 0, 0, 1, 2, 3)) << "in place";
+}
+
+TEST_F(BuiltinTest, listsAndCopies) {
+  Tensor *a = tensor<int64_t>(DataType::i64, {1, 2}, {1, 2}),
+         *b = tensor<int64_t>(DataType::i64, {2, 2}, {3, 4, 5, 6}),
+         *c = tensor<int64_t>(DataType::i64, {1, 2}, {7, 8});
+  ASSERT_TRUE(call("list_concat", {list({a, b})}, {.scalars = {0}}).ok());
+  EXPECT_THAT(data<int64_t>(result()), ElementsAre(1, 2, 3, 4, 5, 6));
+  ASSERT_TRUE(call("list_concat", {list({a, c})}, {.scalars = {-1}}).ok());
+  EXPECT_THAT(data<int64_t>(result()), ElementsAre(1, 2, 7, 8));
+  ASSERT_TRUE(call("list_stack", {list({a, c})}, {.scalars = {2}}).ok());
+  EXPECT_THAT(shape(result()), ElementsAre(1, 2, 2));
+  EXPECT_THAT(data<int64_t>(result()), ElementsAre(1, 7, 2, 8));
+  EXPECT_EQ(call("list_concat", {list({})}, {.scalars = {0}}).code, DYN_BAD_INPUT);
+  EXPECT_EQ(call("list_stack", {list({a, b})}, {.scalars = {0}}).code, DYN_BAD_INPUT);
+  ASSERT_TRUE(call("concat", {a, b, c}, {.scalars = {0}}).ok());
+  EXPECT_THAT(shape(result()), ElementsAre(4, 2));
+  auto pieces = [&](size_t index) {
+    return static_cast<Tensor*>(static_cast<List*>(results_[0])->items[index]);
+  };
+  ASSERT_TRUE(call("split_to_list", {b, nullptr}, {.scalars = {1}, .numbers = {0}}).ok());
+  EXPECT_THAT(data<int64_t>(pieces(1)), ElementsAre(4, 6));
+  EXPECT_THAT(shape(pieces(1)), ElementsAre(2));
+  ASSERT_TRUE(
+      call("split_to_list", {b, tensor<int64_t>(DataType::i64, {3}, {0, 2, 0})}, {.scalars = {0}}).ok());
+  EXPECT_THAT(shape(pieces(0)), ElementsAre(0, 2));
+  EXPECT_THAT(shape(pieces(1)), ElementsAre(2, 2));
+  EXPECT_EQ(call("split_to_list", {b, tensor<int64_t>(DataType::i64, {1}, {1})}, {.scalars = {0}}).code,
+            DYN_BAD_INPUT);
+  EXPECT_EQ(call("split_to_list", {b, tensor<int64_t>(DataType::i64, {}, {0})}, {.scalars = {0}}).code,
+            DYN_BAD_INPUT);
+  ASSERT_TRUE(call("copy", {b}).ok());
+  EXPECT_NE(result()->data, b->data);
+  EXPECT_THAT(data<int64_t>(result()), ElementsAre(3, 4, 5, 6));
+}
+
+}  // namespace
+}  // namespace dyn::vm::test

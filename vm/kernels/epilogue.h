@@ -1,0 +1,29 @@
+// Epilogue: a generated kernel that gemm and conv call on each finished tile while it is still in cache.
+//
+// The kernel's units are rows of the result (all leading dims flattened); the last two of its scalars are columnBegin and columnEnd:
+// it computes rows [begin, end) x columns [columnBegin, columnEnd). Its buffers are the call's extra arguments, then all its results,
+// the first of which (C) it reads, and may overwrite.
+#pragma once
+
+#include <vector>
+
+#include "vm/core/builtin.h"
+
+namespace dyn::vm::kernels {
+
+class Epilogue {
+ public:
+  // kernelPlusOne 0: none. `firstExtra` is the first argument that belongs to the epilogue, `scalars` are its own.
+  Status bind(const BuiltinCall& call, int64_t kernelPlusOne, size_t firstExtra,
+              std::span<const int64_t> scalars);
+  explicit operator bool() const { return function_ != nullptr; }
+  // Returns the kernel's fault, 0 when there is none. Thread-safe.
+  int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd) const;
+
+ private:
+  DynKernelFunction function_ = nullptr;
+  std::vector<void*> buffers_;
+  std::vector<int64_t> scalars_;
+};
+
+}  // namespace dyn::vm::kernels

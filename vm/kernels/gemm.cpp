@@ -1,0 +1,371 @@
+// gemm and gemmpack. f32 runs on packed panels and micro-kernels; other types on plain loops.
+#include "vm/kernels/gemm.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "vm/kernels/builtins.h"
+#include "vm/kernels/dispatch.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+enum Flag : int64_t { kTransposeA = 1, kTransposeB = 2, kPackedB = 4 };
+constexpr int64_t kDepthBlock = 768;  // k steps whose A block stays in L2
+constexpr int64_t kRowTilesPerBlock = 12;
+constexpr int64_t kStepsPerTask = 1 << 16;  // multiply-adds below which a task is not worth starting
+
+struct Problem {
+  int64_t rows = 0, columns = 0, depth = 0;
+  int64_t batches = 1;
+  std::vector<int64_t> batchA, batchB;  // element offset per batch
+  int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0;
+  bool packed = false;
+};
+
+std::string shapesText(const Tensor* a, const Tensor* b, const Tensor* c) {
+  return describe(a) + " x " + describe(b) + " -> " + describe(c);
+}
+
+// Offsets of the operand's matrix for each batch of C, with numpy broadcasting; false when the shapes do not fit.
+bool batchOffsets(const Tensor* operand, const Tensor* c, std::vector<int64_t>& offsets) {
+  const int64_t batchRank = c->rank - 2, operandBatchRank = operand->rank - 2;
+  if (operandBatchRank > batchRank) return false;
+  const int64_t matrix = operand->shape()[operand->rank - 2] * operand->shape()[operand->rank - 1];
+  int64_t count = 1;
+  for (int64_t axis = 0; axis < batchRank; ++axis) count *= c->shape()[axis];
+  std::vector<int64_t> strides(static_cast<size_t>(batchRank), 0);
+  int64_t stride = matrix;
+  for (int64_t axis = batchRank - 1; axis >= batchRank - operandBatchRank; --axis) {
+    const int64_t size = operand->shape()[axis - (batchRank - operandBatchRank)];
+    if (size != 1 && size != c->shape()[axis]) return false;
+    if (size != 1) strides[static_cast<size_t>(axis)] = stride;
+    stride *= size;
+  }
+  offsets.resize(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = i, offset = 0;
+    for (int64_t axis = batchRank - 1; axis >= 0; --axis) {
+      offset += rest % c->shape()[axis] * strides[static_cast<size_t>(axis)];
+      rest /= c->shape()[axis];
+    }
+    offsets[static_cast<size_t>(i)] = offset;
+  }
+  return true;
+}
+
+Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b, const Tensor* c,
+                       int64_t flags, Problem& p) {
+  p.packed = (flags & kPackedB) != 0;
+  auto wrong = [&] {
+    return failure(DYN_BAD_INPUT,
+                   "shapes do not fit: " + shapesText(a, b, c) + (p.packed ? " (packed)" : ""));
+  };
+  if (a->rank < 2 || c->rank < 2 || a->dtype != b->dtype || a->dtype != c->dtype ||
+      (p.packed ? b->rank != 1 : b->rank < 2))
+    return wrong();
+  const int64_t *as = a->shape() + a->rank - 2, *cs = c->shape() + c->rank - 2;
+  const bool transposeA = (flags & kTransposeA) != 0, transposeB = (flags & kTransposeB) != 0;
+  p.rows = cs[0];
+  p.columns = cs[1];
+  p.depth = transposeA ? as[0] : as[1];
+  if ((transposeA ? as[1] : as[0]) != p.rows || !batchOffsets(a, c, p.batchA)) return wrong();
+  p.strideAM = transposeA ? 1 : as[1];
+  p.strideAK = transposeA ? as[1] : 1;
+  p.batches = static_cast<int64_t>(p.batchA.size());
+  bool oneB = true;
+  if (p.packed) {
+    if (a->dtype != DataType::f32 ||
+        b->elementCount != packedElementCount(*call.gemmFamily, p.depth, p.columns))
+      return wrong();
+    p.batchB.assign(static_cast<size_t>(p.batches), 0);
+  } else {
+    const int64_t* bs = b->shape() + b->rank - 2;
+    if ((transposeB ? bs[1] : bs[0]) != p.depth || (transposeB ? bs[0] : bs[1]) != p.columns ||
+        !batchOffsets(b, c, p.batchB))
+      return wrong();
+    p.strideBK = transposeB ? 1 : bs[1];
+    p.strideBN = transposeB ? bs[1] : 1;
+    oneB = std::all_of(p.batchB.begin(), p.batchB.end(), [](int64_t offset) { return offset == 0; });
+  }
+  // With one B and an untransposed A that runs through, all batches are one tall matrix.
+  bool running = !transposeA;
+  for (int64_t i = 0; i < p.batches && running; ++i)
+    running = p.batchA[static_cast<size_t>(i)] == i * p.rows * p.depth;
+  if (p.batches > 1 && oneB && running) {
+    p.rows *= p.batches;
+    p.batches = 1;
+  }
+  return okStatus();
+}
+
+// Rows [rowBegin, rowEnd) x panels [panelBegin, panelEnd) of one batch. `copy` holds one block of A when its rows are not used in
+// place: transposed, or with a stride that would map all rows to the same L1 lines.
+struct BlockTask {
+  const BuiltinCall& call;
+  const DynGemmFamily& family;
+  const Problem& problem;
+  const Epilogue& epilogue;
+
+  static bool copiesA(const Problem& p) { return p.strideAK != 1 || (p.strideAM % 1024 == 0 && p.rows > 4); }
+  static int64_t depthBlock(const Problem& p, const DynGemmFamily& family) {
+    return std::max<int64_t>(1, p.rows <= family.maxRows ? p.depth : std::min(p.depth, kDepthBlock));
+  }
+  // An odd number of 64-byte lines.
+  static int64_t copyStride(int64_t depth) { return ((depth + 15) / 16 | 1) * 16; }
+  static int64_t copyElements(const Problem& p, const DynGemmFamily& family) {
+    return copiesA(p)
+               ? std::min(p.rows, family.maxRows * kRowTilesPerBlock) * copyStride(depthBlock(p, family))
+               : 0;
+  }
+
+  int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, int64_t panelEnd, const float* a,
+              const float* packed, float* c, int64_t firstRow, float* copy) const {
+    const Problem& p = problem;
+    const int64_t width = family.panelWidth, block = depthBlock(p, family);
+    for (int64_t row = rowBegin; row < rowEnd;) {
+      const int64_t rows = std::min<int64_t>(rowEnd - row, family.maxRows * kRowTilesPerBlock);
+      for (int64_t k = 0; k < std::max<int64_t>(p.depth, 1); k += block) {
+        if (call.cancelled()) return DYN_KERNEL_OK;
+        const int64_t depth = std::min(block, p.depth - k);
+        const float* left = a + row * p.strideAM + k * p.strideAK;
+        int64_t leading = p.strideAM;
+        if (copy) {
+          leading = copyStride(depthBlock(p, family));
+          for (int64_t i = 0; i < rows; ++i)
+            for (int64_t j = 0; j < depth; ++j) copy[i * leading + j] = left[i * p.strideAM + j * p.strideAK];
+          left = copy;
+        }
+        const bool last = k + block >= p.depth;
+        for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
+          const int64_t column = panel * width, columns = std::min(width, p.columns - column);
+          runRowTiles(family, rows, depth, left, leading, packed + (panel * p.depth + k) * width,
+                      c + row * p.columns + column, p.columns, columns, k > 0);
+          if (!last || !epilogue) continue;
+          const int32_t fault = epilogue.run(firstRow + row, firstRow + row + rows, column, column + columns);
+          if (fault != DYN_KERNEL_OK) return fault;
+        }
+      }
+      row += rows;
+    }
+    return DYN_KERNEL_OK;
+  }
+};
+
+Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c,
+               const Epilogue& epilogue) {
+  const DynGemmFamily& family = *call.gemmFamily;
+  if (p.rows == 0 || p.columns == 0 || p.batches == 0) return okStatus();
+  const int64_t panels = panelCount(family, p.columns);
+  const double steps = static_cast<double>(p.rows) * static_cast<double>(p.columns) *
+                       static_cast<double>(std::max<int64_t>(p.depth, 1));
+  const int64_t threads = call.threads->threadCount();
+  auto worthwhile = [&](double work) {
+    return std::max<int64_t>(1, std::min<int64_t>(threads, static_cast<int64_t>(work / kStepsPerTask)));
+  };
+  const int64_t batchTasks = std::min(p.batches, worthwhile(steps * static_cast<double>(p.batches)));
+  const bool overBatches = p.batches > 1 && (batchTasks == threads || p.batches >= threads);
+  const int64_t tasks = overBatches ? batchTasks : worthwhile(steps);
+
+  const int64_t copyElements = BlockTask::copyElements(p, family);
+  const int64_t packElements = p.packed ? 0 : packedElementCount(family, p.depth, p.columns);
+  const int64_t perTask = (copyElements + (overBatches ? packElements : 0) + 15) / 16 * 16;
+  const int64_t shared = overBatches ? 0 : (packElements + 15) / 16 * 16;
+  Scratch scratch(call.pool, static_cast<uint64_t>(perTask * tasks + shared) * sizeof(float));
+  if (!scratch) return scratch.status();
+  const BlockTask block{call, family, p, epilogue};
+  std::atomic<int32_t> fault{DYN_KERNEL_OK};
+  auto note = [&](int32_t code) {
+    if (code != DYN_KERNEL_OK) fault.store(code, std::memory_order_relaxed);
+  };
+  const float *aData = a->as<float>(), *bData = b->as<float>();
+  float* cData = c->as<float>();
+  const int64_t matrix = p.rows * p.columns;
+
+  if (overBatches) {
+    std::atomic<int64_t> nextTask{0};
+    call.threads->split(p.batches, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+      float* own = scratch.as<float>() + nextTask.fetch_add(1) * perTask;
+      float* copy = copyElements > 0 ? own : nullptr;
+      float* pack = own + copyElements;
+      int64_t packedOffset = -1;
+      for (int64_t batch = begin; batch < end; ++batch) {
+        const int64_t offset = p.batchB[static_cast<size_t>(batch)];
+        if (!p.packed && offset != packedOffset)
+          packPanels(family, bData + offset, p.depth, p.columns, p.strideBK, p.strideBN, 0, panels, pack);
+        packedOffset = offset;
+        note(block.run(0, p.rows, 0, panels, aData + p.batchA[static_cast<size_t>(batch)],
+                       p.packed ? bData : pack, cData + batch * matrix, batch * p.rows, copy));
+      }
+    });
+  } else {
+    float* pack = scratch.as<float>() + perTask * tasks;
+    for (int64_t batch = 0; batch < p.batches; ++batch) {
+      const float* packed = bData;
+      if (!p.packed) {
+        call.threads->split(panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+          packPanels(family, bData + p.batchB[static_cast<size_t>(batch)], p.depth, p.columns, p.strideBK,
+                     p.strideBN, begin, end, pack);
+        });
+        packed = pack;
+      }
+      // Split the side whose pieces come out more even; over panels each thread reads its own part of B.
+      const int64_t rowTiles = (p.rows + family.maxRows - 1) / family.maxRows;
+      auto waste = [&](int64_t pieces) {
+        return static_cast<double>((pieces + tasks - 1) / tasks * tasks) / static_cast<double>(pieces);
+      };
+      const bool overRows = waste(rowTiles) < waste(panels);
+      std::atomic<int64_t> nextTask{0};
+      const int64_t pieces = overRows ? rowTiles : panels;
+      call.threads->split(pieces, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+        float* copy = copyElements > 0 ? scratch.as<float>() + nextTask.fetch_add(1) * perTask : nullptr;
+        const int64_t rowBegin = overRows ? p.rows * begin / rowTiles : 0,
+                      rowEnd = overRows ? p.rows * end / rowTiles : p.rows;
+        note(block.run(rowBegin, rowEnd, overRows ? 0 : begin, overRows ? panels : end,
+                       aData + p.batchA[static_cast<size_t>(batch)], packed, cData + batch * matrix,
+                       batch * p.rows, copy));
+      });
+    }
+  }
+  if (fault.load() != DYN_KERNEL_OK)
+    return failure(DYN_KERNEL_FAULT, "fault " + std::to_string(fault.load()) + " in the epilogue");
+  return okStatus();
+}
+
+// A few rows times a B that is not packed: packing would cost more than the product, so B is read once, in place.
+// Accumulates in ascending k.
+void fewRows(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
+  const int64_t steps = p.rows * p.columns * p.depth;
+  const auto tasks =
+      static_cast<uint32_t>(std::min<int64_t>(call.threads->threadCount(), 1 + steps / kStepsPerTask));
+  for (int64_t batch = 0; batch < p.batches; ++batch) {
+    const float* left = a->as<float>() + p.batchA[static_cast<size_t>(batch)];
+    const float* right = b->as<float>() + p.batchB[static_cast<size_t>(batch)];
+    float* out = c->as<float>() + batch * p.rows * p.columns;
+    call.threads->split(p.columns, tasks, [&](int64_t begin, int64_t end) {
+      constexpr int64_t kColumns = 256;
+      for (int64_t row = 0; row < p.rows; ++row) {
+        for (int64_t column = begin; column < end; column += kColumns) {
+          float sum[kColumns] = {};
+          const int64_t count = std::min(kColumns, end - column);
+          for (int64_t k = 0; k < p.depth; ++k) {
+            const float factor = left[row * p.strideAM + k * p.strideAK];
+            const float* from = right + k * p.strideBK + column;
+            for (int64_t i = 0; i < count; ++i) sum[i] += factor * from[i];
+          }
+          std::copy_n(sum, count, out + row * p.columns + column);
+        }
+      }
+    });
+  }
+}
+
+// Integers wrap as unsigned ones do.
+template <typename T>
+void gemmPlain(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
+  const int64_t all = p.rows * p.batches;
+  const auto tasks = static_cast<uint32_t>(
+      std::min<int64_t>(call.threads->threadCount(), 1 + all * p.columns * p.depth / kStepsPerTask));
+  call.threads->split(all, tasks, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end && !call.cancelled(); ++row) {
+      const auto batch = static_cast<size_t>(row / p.rows);
+      const T* left = a->as<T>() + p.batchA[batch] + row % p.rows * p.strideAM;
+      const T* right = b->as<T>() + p.batchB[batch];
+      T* out = c->as<T>() + row * p.columns;
+      std::fill_n(out, p.columns, T(0));
+      for (int64_t k = 0; k < p.depth; ++k) {
+        const T factor = left[k * p.strideAK];
+        const T* from = right + k * p.strideBK;
+        if (p.strideBN == 1)
+          for (int64_t i = 0; i < p.columns; ++i) out[i] += factor * from[i];
+        else
+          for (int64_t i = 0; i < p.columns; ++i) out[i] += factor * from[i * p.strideBN];
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int64_t columns, int64_t strideK,
+                int64_t strideN, int64_t firstPanel, int64_t lastPanel, float* packed) {
+  const int64_t width = family.panelWidth;
+  constexpr int64_t kBlock = 16;
+  for (int64_t panel = firstPanel; panel < lastPanel; ++panel) {
+    float* out = packed + panel * depth * width;
+    const float* from = b + panel * width * strideN;
+    const int64_t count = std::min(width, columns - panel * width);
+    if (strideN == 1) {
+      for (int64_t k = 0; k < depth; ++k, out += width) {
+        memcpy(out, from + k * strideK, static_cast<size_t>(count) * sizeof(float));
+        std::fill(out + count, out + width, 0.0f);
+      }
+      continue;
+    }
+    for (int64_t begin = 0; begin < depth; begin += kBlock) {
+      const int64_t end = std::min(begin + kBlock, depth);
+      for (int64_t i = 0; i < count; ++i)
+        for (int64_t k = begin; k < end; ++k) out[k * width + i] = from[i * strideN + k * strideK];
+      for (int64_t k = begin; k < end; ++k) std::fill(out + k * width + count, out + (k + 1) * width, 0.0f);
+    }
+  }
+}
+
+Status gemmpack(BuiltinCall& call) {
+  const Tensor* b = call.argument(0);
+  if (!b || b->dtype != DataType::f32 || b->rank != 2)
+    return badArgument("gemmpack", 0, "f32 of rank 2", call.arguments[0]);
+  const bool transposed = (call.number(0, 0) & 1) != 0;
+  const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
+  const int64_t count = packedElementCount(*call.gemmFamily, depth, columns),
+                panels = panelCount(*call.gemmFamily, columns);
+  Tensor* packed = nullptr;
+  if (Status status = call.result(0, DataType::f32, std::span(&count, 1), packed); !status.ok())
+    return status;
+  const auto tasks =
+      static_cast<uint32_t>(std::min<int64_t>(call.threads->threadCount(), 1 + count / kStepsPerTask));
+  call.threads->split(panels, tasks, [&](int64_t begin, int64_t end) {
+    packPanels(*call.gemmFamily, b->as<float>(), depth, columns, transposed ? 1 : columns,
+               transposed ? depth : 1, begin, end, packed->as<float>());
+  });
+  return okStatus();
+}
+
+Status gemm(BuiltinCall& call) {
+  const Tensor *a = call.argument(0), *b = call.argument(1);
+  if (!a) return badArgument("gemm", 0, "a tensor", call.arguments[0]);
+  if (!b) return badArgument("gemm", 1, "a tensor", call.arguments[1]);
+  auto* c = static_cast<Tensor*>(call.results[0]);
+  const int64_t flags = call.number(0, 0);
+  Problem p;
+  Epilogue epilogue;
+  if (Status status = describeProblem(call, a, b, c, flags, p); !status.ok()) return status;
+  if (Status status = epilogue.bind(call, call.number(1, 0), 2, call.scalars); !status.ok()) return status;
+  if (c->elementCount == 0) return okStatus();
+  const bool direct = p.rows <= 3 && !p.packed && p.strideBN == 1;
+  if (a->dtype == DataType::f32 && !direct) return gemmF32(call, p, a, b, c, epilogue);
+  switch (a->dtype) {
+    case DataType::f32:
+      fewRows(call, p, a, b, c);
+      break;
+    case DataType::f64:
+      gemmPlain<double>(call, p, a, b, c);
+      break;
+    case DataType::i32:
+    case DataType::u32:
+      gemmPlain<uint32_t>(call, p, a, b, c);
+      break;
+    case DataType::i64:
+    case DataType::u64:
+      gemmPlain<uint64_t>(call, p, a, b, c);
+      break;
+    default:
+      return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(a->dtype)));
+  }
+  if (epilogue)
+    if (const int32_t fault = epilogue.run(0, p.rows * p.batches, 0, p.columns); fault != DYN_KERNEL_OK)
+      return failure(DYN_KERNEL_FAULT, "fault " + std::to_string(fault) + " in the epilogue");
+  return okStatus();
+}
+
+}  // namespace dyn::vm::kernels

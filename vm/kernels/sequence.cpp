@@ -1,0 +1,154 @@
+// list_concat, list_stack, split_to_list, concat: tensors joined from lists and cut into them; copy: a tensor of its own.
+#include <cstring>
+#include <vector>
+
+#include "vm/kernels/builtins.h"
+#include "vm/kernels/dispatch.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+// Joins tensors of one dtype along an axis; with `stack` each becomes a slice of a new axis.
+Status join(BuiltinCall& call, std::span<Object* const> items, int64_t axis, bool stack) {
+  std::vector<const Tensor*> tensors;
+  for (Object* item : items) {
+    if (!item || item->kind != ObjectKind::tensor)
+      return failure(DYN_BAD_INPUT,
+                     "item " + std::to_string(tensors.size()) + " is " + describe(item) + ", not a tensor");
+    tensors.push_back(static_cast<const Tensor*>(item));
+  }
+  if (tensors.empty()) return failure(DYN_BAD_INPUT, "nothing to join: the list is empty");
+  const Tensor* first = tensors[0];
+  if (first->dtype == DataType::string) return failure(DYN_UNSUPPORTED, "dtype string");
+  const uint32_t rank = first->rank + (stack ? 1u : 0u);
+  if (!normalizeAxis(axis, rank))
+    return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(first));
+  int64_t total = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    bool fits = tensors[i]->dtype == first->dtype && tensors[i]->rank == first->rank;
+    for (int64_t d = 0; fits && d < first->rank; ++d)
+      fits = (d == axis && !stack) || tensors[i]->shape()[d] == first->shape()[d];
+    if (!fits)
+      return failure(DYN_BAD_INPUT, "item " + std::to_string(i) + " is " + describe(tensors[i]) +
+                                        ", item 0 is " + describe(first));
+    if (__builtin_add_overflow(total, stack ? 1 : tensors[i]->shape()[axis], &total))
+      return failure(DYN_ARITHMETIC, "the joined axis overflows");
+  }
+  std::vector<int64_t> shape(first->shape(), first->shape() + first->rank);
+  if (stack)
+    shape.insert(shape.begin() + axis, total);
+  else
+    shape[static_cast<size_t>(axis)] = total;
+  Tensor* result = nullptr;
+  if (Status status = call.result(0, first->dtype, shape, result); !status.ok()) return status;
+  if (result->elementCount == 0) return okStatus();
+  const AxisView view = axisView(shape.data(), rank, axis);
+  std::byte* out = result->data;
+  for (int64_t outer = 0; outer < view.outer; ++outer) {
+    for (const Tensor* tensor : tensors) {
+      const size_t bytes = tensor->sizeBytes() / static_cast<size_t>(view.outer);
+      if (bytes > 0) memcpy(out, tensor->data + bytes * static_cast<size_t>(outer), bytes);
+      out += bytes;
+    }
+  }
+  return okStatus();
+}
+
+Status listArgument(const BuiltinCall& call, std::span<Object* const>& items) {
+  Object* object = call.arguments[0];
+  if (!object || object->kind != ObjectKind::list) return badArgument("list", 0, "a list", object);
+  items = {static_cast<List*>(object)->items, static_cast<size_t>(static_cast<List*>(object)->count)};
+  return okStatus();
+}
+
+}  // namespace
+
+Status listConcat(BuiltinCall& call) {
+  std::span<Object* const> items;
+  if (Status status = listArgument(call, items); !status.ok()) return status;
+  return join(call, items, call.scalars[0], false);
+}
+
+Status listStack(BuiltinCall& call) {
+  std::span<Object* const> items;
+  if (Status status = listArgument(call, items); !status.ok()) return status;
+  return join(call, items, call.scalars[0], true);
+}
+
+Status concat(BuiltinCall& call) { return join(call, call.arguments, call.scalars[0], false); }
+
+Status splitToList(BuiltinCall& call) {
+  const Tensor *x = call.argument(0), *sizes = call.argument(1);
+  if (!x || x->dtype == DataType::string)
+    return badArgument("split_to_list", 0, "a tensor of numbers", call.arguments[0]);
+  int64_t axis = call.scalars[0];
+  if (!normalizeAxis(axis, x->rank)) return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
+  const bool keepAxis = call.number(0, 1) != 0;
+  const AxisView view = axisView(x->shape(), x->rank, axis);
+  // Piece sizes: one per piece, or one number for all (the last may be smaller), or 1 by default.
+  std::vector<int64_t> pieces;
+  if (sizes && (sizes->dtype != DataType::i64 && sizes->dtype != DataType::i32))
+    return badArgument("split_to_list", 1, "i64 or i32", call.arguments[1]);
+  auto sizeAt = [&](int64_t i) {
+    return sizes->dtype == DataType::i64 ? sizes->as<int64_t>()[i] : sizes->as<int32_t>()[i];
+  };
+  if (sizes && sizes->rank == 1) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < sizes->elementCount; ++i) {
+      const int64_t piece = sizeAt(i);
+      if (piece < 0 || piece > view.size - sum)
+        return failure(DYN_BAD_INPUT, "the pieces do not add up to " + std::to_string(view.size));
+      pieces.push_back(piece);
+      sum += piece;
+    }
+    if (sum != view.size)
+      return failure(DYN_BAD_INPUT, "the pieces add up to " + std::to_string(sum) + ", the axis has " +
+                                        std::to_string(view.size));
+  } else {
+    const int64_t piece = sizes ? sizeAt(0) : 1;
+    if (piece <= 0) return failure(DYN_BAD_INPUT, "pieces of " + std::to_string(piece));
+    for (int64_t at = 0; at < view.size; at += piece) pieces.push_back(std::min(piece, view.size - at));
+  }
+  const bool drop = !keepAxis && !sizes;
+  dyn_status why = DYN_OK;
+  Ref<List> list(newList(call.pool, 0, static_cast<int64_t>(pieces.size()), nullptr, why));
+  if (!list) return failure(why, "no room for the list");
+  std::vector<int64_t> shape(x->shape(), x->shape() + x->rank);
+  if (drop) shape.erase(shape.begin() + axis);
+  const size_t element = sizeBytes(x->dtype);
+  int64_t offset = 0;
+  for (int64_t piece : pieces) {
+    if (!drop) shape[static_cast<size_t>(axis)] = piece;
+    Tensor* part = newTensor(call.pool, x->dtype, static_cast<uint32_t>(shape.size()), shape.data(), 0, why);
+    if (!part) return failure(why, "no room for a piece");
+    const size_t bytes = static_cast<size_t>(piece * view.inner) * element;
+    for (int64_t outer = 0; outer < view.outer && bytes > 0; ++outer)
+      memcpy(part->data + static_cast<size_t>(outer) * bytes,
+             x->data + static_cast<size_t>((outer * view.size + offset) * view.inner) * element, bytes);
+    list->items[list->count++] = part;
+    offset += piece;
+  }
+  call.results[0] = list.take();
+  return okStatus();
+}
+
+Status copy(BuiltinCall& call) {
+  const Tensor* x = call.argument(0);
+  if (!x) return badArgument("copy", 0, "a tensor", call.arguments[0]);
+  Tensor* y = nullptr;
+  if (Status status = call.result(0, x->dtype, std::span(x->shape(), x->rank), y); !status.ok())
+    return status;
+  if (x->dtype == DataType::string) {
+    for (int64_t i = 0; i < x->elementCount; ++i) {
+      const StringElement* element = x->as<const StringElement*>()[i];
+      if (!setString(y, i,
+                     element ? std::string_view(element->text, element->sizeBytes) : std::string_view()))
+        return failure(DYN_OUT_OF_MEMORY, "no room for a string");
+    }
+  } else if (x->elementCount > 0 && x->data != y->data) {
+    memcpy(y->data, x->data, x->sizeBytes());
+  }
+  return okStatus();
+}
+
+}  // namespace dyn::vm::kernels
