@@ -9,8 +9,8 @@ namespace dyn {
 
 using vm::Immediate;
 using vm::Label;
-using vm::OperandList;
 using vm::Opcode;
+using vm::OperandList;
 
 // --- registers and values
 
@@ -222,8 +222,7 @@ Status FunctionLowering::lower(const Function& function, Entry entry) {
   out.scalarCount = static_cast<uint32_t>(dims_.scalarCount());
   const vm::Status finished = code_.finish(out);
   if (!finished.ok())
-    return makeError(DiagnosticId::internalError,
-                     "bytecode of @" + function.name + ": " + finished.message);
+    return makeError(DiagnosticId::internalError, "bytecode of @" + function.name + ": " + finished.message);
   return {};
 }
 
@@ -405,8 +404,7 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
   std::vector<Dim> scalarDims;
   std::vector<Type> operandTypes;
   for (ValueId v : operands) operandTypes.push_back(v == kNoValue ? Type() : types_.at(v));
-  if (op.def->builtinArguments)
-    DYN_CHECK(op.def->builtinArguments(op, operandTypes, &numbers, &scalarDims));
+  if (op.def->builtinArguments) DYN_CHECK(op.def->builtinArguments(op, operandTypes, &numbers, &scalarDims));
   if (op.def->builtinOperands >= 0)
     operands = operands.first(std::min(operands.size(), static_cast<size_t>(op.def->builtinOperands)));
   std::vector<int32_t> arguments, scalars;
@@ -424,10 +422,42 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
     DYN_TRY(int32_t s, dims_.emit(d));
     scalars.push_back(s);
   }
-  const std::vector<int32_t> results(destinations.begin(), destinations.end());
+  std::vector<int32_t> results(destinations.begin(), destinations.end());
+  std::vector<int32_t> views;
+  if (op.def == &ops::matmulOp) DYN_CHECK(viewVectorsAsMatrices(op, operandTypes, arguments, results, views));
   code_.emit(into ? Opcode::callBuiltinInto : Opcode::callBuiltin, program_.builtin(op.def->builtin),
              OperandList(results), OperandList(arguments), OperandList(scalars), OperandList(numbers));
+  for (int32_t view : views) {
+    code_.emit(Opcode::kill, view);
+    freeObjects_.push_back(view);
+  }
   return {};
+}
+
+// The builtin knows matrices only: [k] x ... is [1, k] x ..., and ... x [k] is ... x [k, 1], with the same axis in the result.
+Status FunctionLowering::viewVectorsAsMatrices(const Op& op, std::span<const Type> types,
+                                               std::vector<int32_t>& arguments, std::vector<int32_t>& results,
+                                               std::vector<int32_t>& views) {
+  const bool leftVector = types[0].rank() == 1, rightVector = types[1].rank() == 1;
+  if (!leftVector && !rightVector) return {};
+  const Dim one = module_.context->dims().constant(1);
+  auto view = [&](int32_t& object, const Shape& shape) -> Status {
+    DYN_TRY(std::vector<int32_t> scalars, shapeRegisters(shape));
+    views.push_back(newObject());
+    code_.emit(Opcode::reshapeTensor, views.back(), object, OperandList(scalars));
+    object = views.back();
+    return {};
+  };
+  Shape result = op.results[0].type.dims();
+  if (leftVector) {
+    DYN_CHECK(view(arguments[0], {one, types[0].dims()[0]}));
+    result.insert(rightVector ? result.end() : result.end() - 1, one);
+  }
+  if (rightVector) {
+    DYN_CHECK(view(arguments[1], {types[1].dims()[0], one}));
+    result.push_back(one);
+  }
+  return view(results[0], result);
 }
 
 Status FunctionLowering::lowerInto(const Op& op) {
@@ -489,7 +519,8 @@ Status FunctionLowering::lowerStructure(const Op& op) {
   }
   if (name == "optional_some" || name == "optional_none") {
     DYN_TRY(std::vector<int32_t> fields, operandObjects());
-    code_.emit(Opcode::makeTuple, define(op.results[0].id), name == "optional_some" ? 1 : 0, OperandList(fields));
+    code_.emit(Opcode::makeTuple, define(op.results[0].id), name == "optional_some" ? 1 : 0,
+               OperandList(fields));
     return {};
   }
   if (name == "tuple_get" || name == "optional_get") {

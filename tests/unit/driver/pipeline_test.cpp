@@ -7,7 +7,8 @@ namespace {
 using test::expectSame;
 using test::randomTensor;
 
-std::vector<std::vector<HostTensor>> shapes(std::vector<std::vector<int64_t>> list, Dtype dtype = Dtype::f32) {
+std::vector<std::vector<HostTensor>> shapes(std::vector<std::vector<int64_t>> list,
+                                            Dtype dtype = Dtype::f32) {
   std::vector<std::vector<HostTensor>> sets;
   uint32_t seed = 1;
   for (std::vector<int64_t>& shape : list) sets.push_back({randomTensor(dtype, std::move(shape), seed++)});
@@ -15,15 +16,17 @@ std::vector<std::vector<HostTensor>> shapes(std::vector<std::vector<int64_t>> li
 }
 
 TEST(Pipeline, elementwise) {
-  expectSame("fn @main(%x: Tensor[(n, m), f32]) { relu(x) * 2.0 + x }", shapes({{0, 3}, {1, 1}, {2, 3}, {7, 13}, {64, 129}}));
+  expectSame("fn @main(%x: Tensor[(n, m), f32]) { relu(x) * 2.0 + x }",
+             shapes({{0, 3}, {1, 1}, {2, 3}, {7, 13}, {64, 129}}));
 }
 
 TEST(Pipeline, broadcastOfUnknownDims) {
-  expectSame("fn @main(%x: Tensor[(n, m), f32], %y: Tensor[(k, m), f32]) { x + y }",
-             {{randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {3, 5}, 2)},
-              {randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {1, 5}, 2)},
-              {randomTensor(Dtype::f32, {1, 5}, 1), randomTensor(Dtype::f32, {4, 5}, 2)},
-              {randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {2, 5}, 2)}});  // an error in both
+  expectSame(
+      "fn @main(%x: Tensor[(n, m), f32], %y: Tensor[(k, m), f32]) { x + y }",
+      {{randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {3, 5}, 2)},
+       {randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {1, 5}, 2)},
+       {randomTensor(Dtype::f32, {1, 5}, 1), randomTensor(Dtype::f32, {4, 5}, 2)},
+       {randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {2, 5}, 2)}});  // an error in both
 }
 
 TEST(Pipeline, softmaxIsOneKernel) {
@@ -37,10 +40,14 @@ TEST(Pipeline, reductions) {
 }
 
 TEST(Pipeline, matmulWithEpilogue) {
-  expectSame("fn @main(%x: Tensor[(n, k), f32], %w: Tensor[(k, m), f32], %b: Tensor[(m), f32]) { relu(x @ w + b) }",
-             {{randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {5, 7}, 2), randomTensor(Dtype::f32, {7}, 3)},
-              {randomTensor(Dtype::f32, {0, 5}, 1), randomTensor(Dtype::f32, {5, 7}, 2), randomTensor(Dtype::f32, {7}, 3)},
-              {randomTensor(Dtype::f32, {64, 100}, 1), randomTensor(Dtype::f32, {100, 33}, 2), randomTensor(Dtype::f32, {33}, 3)}});
+  expectSame(
+      "fn @main(%x: Tensor[(n, k), f32], %w: Tensor[(k, m), f32], %b: Tensor[(m), f32]) { relu(x @ w + b) }",
+      {{randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {5, 7}, 2),
+        randomTensor(Dtype::f32, {7}, 3)},
+       {randomTensor(Dtype::f32, {0, 5}, 1), randomTensor(Dtype::f32, {5, 7}, 2),
+        randomTensor(Dtype::f32, {7}, 3)},
+       {randomTensor(Dtype::f32, {64, 100}, 1), randomTensor(Dtype::f32, {100, 33}, 2),
+        randomTensor(Dtype::f32, {33}, 3)}});
 }
 
 TEST(Pipeline, ifTakesABranch) {
@@ -49,7 +56,9 @@ TEST(Pipeline, ifTakesABranch) {
     return %y
   })";
   HostTensor yes = HostTensor::scalarInt(Dtype::boolean, 1), no = HostTensor::scalarInt(Dtype::boolean, 0);
-  expectSame(text, {{yes, randomTensor(Dtype::f32, {5}, 1)}, {no, randomTensor(Dtype::f32, {3}, 2)}, {no, randomTensor(Dtype::f32, {0}, 2)}});
+  expectSame(text, {{yes, randomTensor(Dtype::f32, {5}, 1)},
+                    {no, randomTensor(Dtype::f32, {3}, 2)},
+                    {no, randomTensor(Dtype::f32, {0}, 2)}});
 }
 
 TEST(Pipeline, loopCarriesAndScans) {
