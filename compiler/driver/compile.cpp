@@ -12,7 +12,9 @@ namespace dyn {
 namespace {
 
 int64_t nowNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace
@@ -21,33 +23,36 @@ Result<Module> runPasses(const Module& module, const CompileOptions& options, Tr
   DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standardPipeline()));
   PipelineRun run;
   run.cancelled = options.cancelled;
-  if (options.verifyEach)
-    run.afterEach = [](const Module& after, const PassDef&) { return verified(after); };
+  if (options.verifyEach) run.afterEach = [](const Module& after, const PassDef&) { return verified(after); };
   return runPipeline(module, pipeline, trace, run);
 }
 
-Result<CompiledModel> compileModel(const Module& module, const CompileOptions& options, Trace* failedTrace) {
+Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& options) {
   CompiledModel compiled;
   const int64_t start = nowNs();
-  Result<Module> placed = runPasses(module, options, compiled.trace);
-  if (!placed.ok()) {
-    if (failedTrace) *failedTrace = std::move(compiled.trace);
-    return placed.takeError();
-  }
-  const int64_t passed = nowNs();
-  compiled.statistics.passesNs = passed - start;
   LowerOptions lower;
   lower.inputNames = options.inputNames;
   lower.outputNames = options.outputNames;
-  Result<LoweredModule> lowered = lowerModule(*placed, lower);
-  if (!lowered.ok()) {
-    if (failedTrace) *failedTrace = std::move(compiled.trace);
-    return lowered.takeError();
-  }
-  compiled.lowered = *std::move(lowered);
-  compiled.statistics.lowerNs = nowNs() - passed;
+  DYN_TRY(compiled.lowered, lowerModule(placed, lower));
+  compiled.statistics.lowerNs = nowNs() - start;
   compiled.statistics.kernelsCount = static_cast<int64_t>(compiled.lowered.kernels.size());
   DYN_CHECK(generateCode(compiled, options));
+  return compiled;
+}
+
+Result<CompiledModel> compileModel(const Module& module, const CompileOptions& options, Trace* failedTrace) {
+  Trace trace;
+  const int64_t start = nowNs();
+  Result<Module> placed = runPasses(module, options, trace);
+  const int64_t passesNs = nowNs() - start;
+  Result<CompiledModel> compiled =
+      placed.ok() ? compilePlaced(*placed, options) : Result<CompiledModel>(placed.takeError());
+  if (!compiled.ok()) {
+    if (failedTrace) *failedTrace = std::move(trace);
+    return compiled;
+  }
+  compiled->trace = std::move(trace);
+  compiled->statistics.passesNs = passesNs;
   return compiled;
 }
 
@@ -88,7 +93,9 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled) {
   dyn_module* module = nullptr;
   const dyn_status status = dyn_module_load_memory(bytes.data(), bytes.size(), &host, &module);
   owner.release();  // the VM calls release, also when loading fails
-  if (status != DYN_OK) return makeError(DiagnosticId::internalError, std::string("the VM refused the program: ") + dyn_last_message());
+  if (status != DYN_OK)
+    return makeError(DiagnosticId::internalError,
+                     std::string("the VM refused the program: ") + dyn_last_message());
   return module;
 }
 

@@ -21,10 +21,13 @@ struct NativeCode {
 
 namespace {
 
-Result<MachineDescription> machineOf(const std::string& text) { return text.empty() ? detectHost() : parseMachine(text, "--machine"); }
+Result<MachineDescription> machineOf(const std::string& text) {
+  return text.empty() ? detectHost() : parseMachine(text, "--machine");
+}
 
 // Kernels share the module's dims, which are one thread's at a time: emitting is serial, compiling is not.
-KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescription& machine, std::mutex& emitting) {
+KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescription& machine,
+                 std::mutex& emitting) {
   const loop::Kernel& kernel = compiled.lowered.kernels[index];
   const std::string& symbol = compiled.lowered.program.kernels[index].symbol;
   KernelJob job;
@@ -77,7 +80,10 @@ Status generateCode(CompiledModel& compiled, const CompileOptions& options) {
   }
   const bool allCached = code->engine->statistics().compiled == 0;
   compiled.statistics.compileNs =
-      allCached ? 0 : std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
+      allCached
+          ? 0
+          : std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
+                .count();
   compiled.code = std::move(code);
   return {};
 }
@@ -87,14 +93,17 @@ DynKernelFunction findKernel(const NativeCode& code, const char* symbol) {
   return it == code.functions.end() ? nullptr : it->second;
 }
 
-const DynGemmFamily* gemmFamilyOf(const NativeCode& code) { return code.gemm ? &code.gemm->table() : nullptr; }
+const DynGemmFamily* gemmFamilyOf(const NativeCode& code) {
+  return code.gemm ? &code.gemm->table() : nullptr;
+}
 
 Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, KernelText form) {
-  if (kernel >= compiled.lowered.kernels.size()) return makeError(DiagnosticId::textName, "there is no kernel " + std::to_string(kernel));
+  if (kernel >= compiled.lowered.kernels.size())
+    return makeError(DiagnosticId::textName, "there is no kernel " + std::to_string(kernel));
   DYN_TRY(MachineDescription machine, parseMachine(compiled.machine));
   if (form == KernelText::llvm) {
-    DYN_TRY(KernelModule module,
-            emitLoopKernel(compiled.lowered.kernels[kernel], compiled.lowered.program.kernels[kernel].symbol, machine));
+    DYN_TRY(KernelModule module, emitLoopKernel(compiled.lowered.kernels[kernel],
+                                                compiled.lowered.program.kernels[kernel].symbol, machine));
     return module.irText();
   }
   DYN_TRY(KernelEngine engine, KernelEngine::create(machine));
@@ -112,7 +121,8 @@ struct NativeCode {};
 
 Status generateCode(CompiledModel& compiled, const CompileOptions&) {
   if (compiled.lowered.kernels.empty()) return {};
-  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation (LLVM was not found when it was built)");
+  return makeError(DiagnosticId::unsupportedFeature,
+                   "unsupported: this build has no code generation (LLVM was not found when it was built)");
 }
 DynKernelFunction findKernel(const NativeCode&, const char*) { return nullptr; }
 const DynGemmFamily* gemmFamilyOf(const NativeCode&) { return nullptr; }
