@@ -26,28 +26,31 @@ Result<Module> runPasses(const Module& module, const CompileOptions& options, Tr
   return runPipeline(module, pipeline, trace, run);
 }
 
-Result<CompiledModel> compileModel(const Module& module, const CompileOptions& options, Trace* failedTrace) {
+Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& options) {
   CompiledModel compiled;
   const int64_t start = nowNs();
-  Result<Module> placed = runPasses(module, options, compiled.trace);
-  if (!placed.ok()) {
-    if (failedTrace) *failedTrace = std::move(compiled.trace);
-    return placed.takeError();
-  }
-  const int64_t passed = nowNs();
-  compiled.statistics.passesNs = passed - start;
   LowerOptions lower;
   lower.inputNames = options.inputNames;
   lower.outputNames = options.outputNames;
-  Result<LoweredModule> lowered = lowerModule(*placed, lower);
-  if (!lowered.ok()) {
-    if (failedTrace) *failedTrace = std::move(compiled.trace);
-    return lowered.takeError();
-  }
-  compiled.lowered = *std::move(lowered);
-  compiled.statistics.lowerNs = nowNs() - passed;
+  DYN_TRY(compiled.lowered, lowerModule(placed, lower));
+  compiled.statistics.lowerNs = nowNs() - start;
   compiled.statistics.kernelsCount = static_cast<int64_t>(compiled.lowered.kernels.size());
   DYN_CHECK(generateCode(compiled, options));
+  return compiled;
+}
+
+Result<CompiledModel> compileModel(const Module& module, const CompileOptions& options, Trace* failedTrace) {
+  Trace trace;
+  const int64_t start = nowNs();
+  Result<Module> placed = runPasses(module, options, trace);
+  const int64_t passesNs = nowNs() - start;
+  Result<CompiledModel> compiled = placed.ok() ? compilePlaced(*placed, options) : Result<CompiledModel>(placed.takeError());
+  if (!compiled.ok()) {
+    if (failedTrace) *failedTrace = std::move(trace);
+    return compiled;
+  }
+  compiled->trace = std::move(trace);
+  compiled->statistics.passesNs = passesNs;
   return compiled;
 }
 

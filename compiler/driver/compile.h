@@ -50,6 +50,9 @@ Result<Module> runPasses(const Module& module, const CompileOptions& options, Tr
 
 Result<CompiledModel> compileModel(const Module& module, const CompileOptions& options, Trace* failedTrace = nullptr);
 
+// The second half of it: lowering and code generation of a module that the passes have placed already. Its trace is empty.
+Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& options);
+
 // A VM module over the compiled code, which it keeps alive until dyn_module_release.
 Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled);
 

@@ -32,12 +32,29 @@ TEST(Range, SizeIsADimExpression) {
   Program program = inferText(
       "fn @main(%x: Tensor[(n), f32]) {\n"
       "  %n = size(%x)\n"
-      "  %a = constant() {value = i64[] = 0}\n"
-      "  %d = constant() {value = i64[] = 1}\n"
+      "  %a = constant() {value = i64[] 0}\n"
+      "  %b = constant() {value = i64[] 3}\n"
+      "  %d = constant() {value = i64[] 1}\n"
+      "  %y = range(%a, %n, %d)\n"
+      "  %z = range(%b, %n, %d)\n"
+      "  return %y, %z\n"
+      "}");
+  EXPECT_THAT(program.text(), HasSubstr("-> (Tensor[(n), i64], Tensor[(max(0, n - 3)), i64])"));
+}
+
+TEST(Range, LimitReadAtRunTimeMayBeNegative) {
+  Program program = inferText(
+      "fn @main(%n: Tensor[(), i64]) {\n"
+      "  %a = constant() {value = i64[] 0}\n"
+      "  %d = constant() {value = i64[] 1}\n"
       "  %y = range(%a, %n, %d)\n"
       "  return %y\n"
       "}");
-  EXPECT_THAT(program.text(), HasSubstr("%y = range(%a, %n_2, %d) : Tensor[(max(0, n)), i64]"));
+  EXPECT_THAT(shapeOf(run(program, {scalar(-2)})), ElementsAre(0));
+  EXPECT_THAT(shapeOf(run(program, {scalar(2)})), ElementsAre(2));
+}
+
+TEST(Range, DeltaZero) {
   EXPECT_EQ(runError(OpCase("range", {scalar(0), scalar(3), scalar(0)})).id, DiagnosticId::dimDomain);
 }
 
@@ -52,14 +69,24 @@ TEST(RangeReal, CountsInReals) {
 }
 
 TEST(ConstantOfShape, EveryValue) {
-  EXPECT_THAT(elements(checkLowered(OpCase("constant_of_shape", {vec({3})}))), ElementsAre(0, 0, 0));
-  OpCase ints("constant_of_shape", {vec({2, 1})}, {{"value", vec({-7})}});
-  EXPECT_THAT(elements(checkLowered(ints)), ElementsAre(-7, -7));
-  OpCase flags("constant_of_shape", {vec({2})}, {{"value", vec({1}, Dtype::boolean)}});
-  EXPECT_THAT(elements(checkLowered(flags)), ElementsAre(1, 1));
-  EXPECT_THAT(shapeOf(checkLowered(OpCase("constant_of_shape", {vec({0, 4})}))), ElementsAre(0, 4));
-  EXPECT_THAT(shapeOf(checkLowered(OpCase("constant_of_shape", {vec({})}))), ElementsAre());
-  EXPECT_EQ(runError(OpCase("constant_of_shape", {vec({-1})})).id, DiagnosticId::shapeCheckFailed);
+  const auto filled = [](HostTensor shape, Attributes attributes = {}) {
+    OpCase test("constant_of_shape", {std::move(shape)}, std::move(attributes));
+    test.dynamic = false;  // a shape of unknown length leaves the rank open
+    return checkLowered(test);
+  };
+  EXPECT_THAT(elements(filled(vec({3}))), ElementsAre(0, 0, 0));
+  EXPECT_THAT(elements(filled(vec({2, 1}), {{"value", vec({-7})}})), ElementsAre(-7, -7));
+  EXPECT_THAT(elements(filled(vec({2}), {{"value", vec({1}, Dtype::boolean)}})), ElementsAre(1, 1));
+  EXPECT_THAT(shapeOf(filled(vec({0, 4}))), ElementsAre(0, 4));
+  EXPECT_THAT(shapeOf(filled(vec({}))), ElementsAre());
+}
+
+TEST(ConstantOfShape, NegativeSizes) {
+  OpCase known("constant_of_shape", {vec({-1})});
+  known.constants = {0};
+  EXPECT_EQ(inferError(known).id, DiagnosticId::shapeMismatch);
+  Program program = inferText("fn @main(%s: Tensor[(1), i64]) { %y = constant_of_shape(%s) return %y }");
+  EXPECT_EQ(runTextError(program, {vec({-1})}).id, DiagnosticId::shapeCheckFailed);
 }
 
 TEST(OneHot, EveryAxis) {

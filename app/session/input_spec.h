@@ -1,0 +1,31 @@
+// What `--input NAME=SPEC` stands for: @file.npy, @file.pb (TensorProto, SequenceProto, OptionalProto), random[:SEED], zeros, ones, range, a literal
+// such as [[1, 2], [3, 4]], 0.5 or true, or the name of a bound value.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/session/signature.h"
+#include "compiler/ops/value.h"
+
+namespace dyn {
+
+using ValueLookup = std::function<const Value*(const std::string&)>;
+
+struct CallInputs {
+  std::vector<Value> values;          // in the order of the signature
+  std::vector<std::string> random;    // those nobody gave
+  DimValues dims;
+};
+
+// The values of a call. `specs` are NAME=SPEC. Errors: inputMissing, inputMismatch, usageError, and those of the files.
+Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimSpec>& dims, const std::vector<std::string>& specs,
+                              uint64_t seed, const ValueLookup& bound);
+
+// A test data file for a value of that type (ONNX backend tests).
+Result<Value> readTestValue(const std::string& path, const Port& port);
+Result<HostTensor> readNpyTensor(const std::string& path);
+Status writeNpyTensor(const std::string& path, const HostTensor& tensor);
+
+}  // namespace dyn

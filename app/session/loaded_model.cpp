@@ -1,0 +1,298 @@
+#include "app/session/loaded_model.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <set>
+
+#include "compiler/ir/walk.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/support/mapped_file.h"
+#include "compiler/support/suggestion.h"
+#include "frontends/text/parser.h"
+#if __has_include("frontends/onnx/importer.h")
+#include "frontends/onnx/importer.h"
+#define DYN_HAVE_IMPORTER 1
+#endif
+
+namespace dyn {
+
+namespace {
+
+bool endsWith(const std::string& text, std::string_view suffix) {
+  return text.size() >= suffix.size() && std::string_view(text).substr(text.size() - suffix.size()) == suffix;
+}
+
+constexpr uint64_t kMaxStreamBytes = uint64_t{4} << 30;
+
+std::vector<std::string_view> opNames() {
+  std::vector<std::string_view> names;
+  for (const OpDef* op : opTable()) names.push_back(op->name);
+  return names;
+}
+
+}  // namespace
+
+int64_t steadyNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+int physicalCoreCount() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return 1;
+  std::set<std::pair<int, int>> cores;
+  int unknown = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &mask)) continue;
+    const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+    std::ifstream core(folder + "core_id"), package(folder + "physical_package_id");
+    int coreId = 0, packageId = 0;
+    if (core >> coreId && package >> packageId) {
+      cores.insert({packageId, coreId});
+    } else {
+      ++unknown;
+    }
+  }
+  return std::max(1, static_cast<int>(cores.size()) + unknown);
+}
+
+Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& request, const SessionOptions& options,
+                                                       const std::atomic<bool>* cancelled) {
+  const int64_t start = steadyNs();
+  std::unique_ptr<LoadedModel> model(new LoadedModel(options, cancelled));
+  model->request_ = request;
+  model->info_.path = request.path;
+  if (request.path == "-" || endsWith(request.path, ".dyn")) {
+    Result<MappedFile> file = request.path == "-" ? MappedFile::fromStream(0, "<stdin>", kMaxStreamBytes) : MappedFile::open(request.path);
+    if (!file.ok()) return file.takeError();
+    DYN_CHECK(model->readText(std::string(file->bytes())));
+  } else if (endsWith(request.path, ".onnx")) {
+    DYN_CHECK(model->readOnnx());
+  } else if (endsWith(request.path, ".dynpkg")) {
+    DYN_CHECK(model->readPackage());
+  } else {
+    return makeError(DiagnosticId::usageError, request.path + " is no model: its name ends in none of .onnx, .dyn, .dynpkg");
+  }
+  if (model->hasModule() && model->problems_.empty()) DYN_CHECK(model->declareDims());
+  model->finishImport(start);
+  return model;
+}
+
+Result<std::unique_ptr<LoadedModel>> LoadedModel::fromText(std::string text, std::string name, const SessionOptions& options,
+                                                           const std::atomic<bool>* cancelled) {
+  const int64_t start = steadyNs();
+  std::unique_ptr<LoadedModel> model(new LoadedModel(options, cancelled));
+  model->info_.path = std::move(name);
+  DYN_CHECK(model->readText(std::move(text)));
+  model->finishImport(start);
+  return model;
+}
+
+std::unique_ptr<LoadedModel> LoadedModel::fromModule(std::shared_ptr<IrContext> ir, Module module, std::vector<std::string> inputNames,
+                                                     const SessionOptions& options, const std::atomic<bool>* cancelled) {
+  const int64_t start = steadyNs();
+  std::unique_ptr<LoadedModel> model(new LoadedModel(options, cancelled));
+  model->ir_ = std::move(ir);
+  model->imported_ = std::move(module);
+  model->inputNames_ = std::move(inputNames);
+  model->info_.kind = ModelKind::text;
+  model->info_.path = "<prompt>";
+  model->finishImport(start);
+  return model;
+}
+
+Status LoadedModel::readOnnx() {
+  info_.kind = ModelKind::onnx;
+#ifdef DYN_HAVE_IMPORTER
+  ir_ = std::make_shared<IrContext>();
+  onnx::ImportOptions options;
+  options.collectProblems = request_.collectProblems;
+  DYN_TRY(onnx::ImportResult result, onnx::importModel(*ir_, info_.path, options));
+  imported_ = std::move(result.module);
+  inputNames_ = std::move(result.inputNames);
+  outputNames_ = std::move(result.outputNames);
+  problems_ = std::move(result.problems);
+  info_.warnings = std::move(result.warnings);
+  info_.producer = std::move(result.producer);
+  info_.irVersion = result.irVersion;
+  info_.opset = result.opset;
+  info_.ops = std::move(result.opCounts);
+  return {};
+#else
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build reads no ONNX files");
+#endif
+}
+
+Status LoadedModel::readText(std::string text) {
+  info_.kind = ModelKind::text;
+  ir_ = std::make_shared<IrContext>();
+  text::ParseOptions options;
+  options.findOp = findOp;
+  options.opNames = opNames();
+  options.file = info_.path == "-" ? "<stdin>" : info_.path;
+  DYN_TRY(imported_, text::parseModule(*ir_, text, options));
+  return {};
+}
+
+Status LoadedModel::readPackage() {
+  info_.kind = ModelKind::package;
+  dyn_module* module = nullptr;
+  const dyn_status status = dyn_module_load_file(info_.path.c_str(), nullptr, &module);
+  if (status != DYN_OK) return vmError(status).at({.file = info_.path});
+  vm_.reset(module);
+  if (const char* producer = dyn_module_metadata(module, "producer")) info_.producer = producer;
+  if (!request_.dims.empty())
+    return makeError(DiagnosticId::usageError, "the dims of a package were declared when it was compiled");
+  return {};
+}
+
+// What the user says about dims holds for the whole program.
+Status LoadedModel::declareDims() {
+  DimSolver& facts = ir_->facts();
+  std::map<SymbolId, int64_t> fixed;
+  for (const DimSpec& spec : request_.dims) {
+    std::vector<std::string> known;
+    if (const Function* main = imported_.main())
+      for (const Parameter& p : main->parameters)
+        for (SymbolId s : symbolsOf(p.type)) known.push_back(ir_->dims().symbolName(s));
+    if (!ir_->dims().hasSymbol(spec.name)) {
+      std::vector<std::string_view> views(known.begin(), known.end());
+      const std::string near = suggestion(spec.name, views);
+      Error error = makeError(DiagnosticId::usageError, "the model has no dim '" + spec.name + "'");
+      if (!near.empty()) return std::move(error).note("did you mean " + near + "?");
+      return error;
+    }
+    const Dim dim = ir_->dims().symbol(spec.name);
+    const Reason reason{"user: --dim " + spec.text, {}};
+    if (spec.value) {
+      DYN_CHECK(facts.addRange(dim, *spec.value, *spec.value, reason));
+      if (request_.fixDims) fixed[dim.symbol()] = *spec.value;
+    }
+    if (spec.low || spec.high) DYN_CHECK(facts.addRange(dim, spec.low, spec.high, reason));
+    if (spec.multiple > 1) DYN_CHECK(facts.addMultipleOf(dim, spec.multiple, reason));
+    if (!spec.likely.empty()) facts.addLikely(dim, spec.likely, reason);
+  }
+  if (fixed.empty()) return {};
+  imported_ = substituteDims(imported_, [&](SymbolId symbol) {
+    auto it = fixed.find(symbol);
+    return it == fixed.end() ? Dim() : ir_->dims().constant(it->second);
+  });
+  return {};
+}
+
+void LoadedModel::finishImport(int64_t startNs) {
+  describe();
+  importNs_ = readyNs_ = steadyNs() - startNs;
+  if (!hasModule()) return;
+  TraceStep step;
+  step.kind = StepKind::import;
+  step.name = "import";
+  step.before.context = ir_.get();
+  step.after = imported_;
+  step.changed = true;
+  step.timeNs = importNs_;
+  step.opsAfter = info_.opsCount;
+  trace_.steps.push_back(std::move(step));
+}
+
+void LoadedModel::describe() {
+  signature_ = vm_ ? signatureOf(vm_.get()) : signatureOf(imported_, inputNames_, outputNames_);
+  for (const Port& port : signature_.inputs) info_.inputs.push_back(port.info);
+  for (const Port& port : signature_.outputs) info_.outputs.push_back(port.info);
+  info_.symbols = CallDims(signature_).names();
+  if (!hasModule()) return;
+  info_.functionsCount = static_cast<int64_t>(imported_.functions.size());
+  std::map<std::string, int64_t> ops;
+  forEachOp(imported_, [&](const Function&, const Op& op) {
+    ++info_.opsCount;
+    if (op.def) ++ops[std::string(op.def->name)];
+    if (op.def != &ops::constantOp) return;
+    if (const HostTensor* tensor = op.attributes.tensor("value")) {
+      ++info_.weightsCount;
+      info_.weightsBytes += tensor->sizeBytes();
+    }
+  });
+  if (info_.ops.empty()) info_.ops = std::move(ops);
+}
+
+CompileOptions LoadedModel::compileOptions() const {
+  CompileOptions options;
+  options.passes = options_.passes;
+  options.machine = options_.machine;
+  options.cacheDirectory = options_.cacheDirectory;
+  options.threadCount = options_.threadCount;
+#ifdef DYN_VERIFY_EACH
+  options.verifyEach = true;
+#endif
+  options.inputNames = inputNames_;
+  options.outputNames = outputNames_;
+  options.cancelled = cancelled_;
+  return options;
+}
+
+Status LoadedModel::ensurePasses() {
+  if (passesDone_) return passesFault_ ? Status(*passesFault_) : Status();
+  if (!hasModule())
+    return makeError(DiagnosticId::unsupportedFeature, "unsupported: a package holds no graph, only the compiled program")
+        .note("the contract and the bytecode can be shown");
+  const int64_t start = steadyNs();
+  Trace trace;
+  Result<Module> placed = runPasses(imported_, compileOptions(), trace);
+  trace_.steps.resize(1);
+  for (TraceStep& step : trace.steps) {
+    step.index = static_cast<int>(trace_.steps.size());
+    trace_.steps.push_back(std::move(step));
+  }
+  readyNs_ += steadyNs() - start;
+  // An interrupted compilation may be tried again.
+  if (!placed.ok() && placed.error().id == DiagnosticId::cancelled) return placed.takeError();
+  passesDone_ = true;
+  if (!placed.ok()) {
+    passesFault_ = placed.takeError();
+    return *passesFault_;
+  }
+  // Inference made the outputs' types.
+  signature_ = signatureOf(typed(), inputNames_, outputNames_);
+  info_.outputs.clear();
+  for (const Port& port : signature_.outputs) info_.outputs.push_back(port.info);
+  return {};
+}
+
+Status LoadedModel::ensureCompiled() {
+  if (compiled_) return {};
+  if (compileFault_) return *compileFault_;
+  DYN_CHECK(ensurePasses());
+  const int64_t start = steadyNs();
+  Result<CompiledModel> compiled = compilePlaced(placed(), compileOptions());
+  readyNs_ += steadyNs() - start;
+  if (!compiled.ok()) {
+    if (compiled.error().id == DiagnosticId::cancelled) return compiled.takeError();
+    compileFault_ = compiled.takeError();
+    return *compileFault_;
+  }
+  compiled_ = std::make_shared<CompiledModel>(*std::move(compiled));
+  for (const TraceStep& step : trace_.steps)
+    if (step.kind == StepKind::pass) compiled_->statistics.passesNs += step.timeNs;
+  return {};
+}
+
+Result<dyn_module*> LoadedModel::program() {
+  if (vm_) return vm_.get();
+  DYN_CHECK(ensureCompiled());
+  const int64_t start = steadyNs();
+  DYN_TRY(dyn_module* module, instantiate(compiled_));
+  vm_.reset(module);
+  readyNs_ += steadyNs() - start;
+  return module;
+}
+
+const Module& LoadedModel::typed() const {
+  for (const TraceStep& step : trace_.steps)
+    if (step.name == "infer" && step.diagnostics.empty()) return step.after;
+  return imported_;
+}
+
+}  // namespace dyn

@@ -1,0 +1,95 @@
+// LoadedModel: one model from its file to the runnable program, each stage made when it is first asked for.
+//
+//   imported module → passes (the trace) → lowered and compiled → module of the VM
+// One thread. A change of passes or of declared dims means loading anew: the IR context keeps facts and names of what was done before.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/session/session.h"
+#include "app/session/signature.h"
+#include "app/session/vm_value.h"
+#include "compiler/driver/compile.h"
+
+namespace dyn {
+
+struct LoadRequest {
+  std::string path;
+  std::vector<DimSpec> dims;  // declared before compilation: ranges, multiples, likely values
+  bool fixDims = false;       // single values replace their symbols in the program
+  bool collectProblems = false;
+};
+
+class LoadedModel {
+ public:
+  static Result<std::unique_ptr<LoadedModel>> load(const LoadRequest& request, const SessionOptions& options,
+                                                   const std::atomic<bool>* cancelled);
+  // Of a text module that lies in memory.
+  static Result<std::unique_ptr<LoadedModel>> fromText(std::string text, std::string name, const SessionOptions& options,
+                                                       const std::atomic<bool>* cancelled);
+  // A module made by the caller, over a context it shares: expressions of the prompt.
+  static std::unique_ptr<LoadedModel> fromModule(std::shared_ptr<IrContext> ir, Module module, std::vector<std::string> inputNames,
+                                                 const SessionOptions& options, const std::atomic<bool>* cancelled);
+
+  const LoadRequest& request() const { return request_; }
+  ModelKind kind() const { return info_.kind; }
+  const ModelInfo& info() const { return info_; }
+  const std::vector<Diagnostic>& problems() const { return problems_; }
+  bool hasModule() const { return info_.kind == ModelKind::onnx || info_.kind == ModelKind::text; }
+  IrContext& ir() { return *ir_; }
+  std::shared_ptr<IrContext> shareIr() const { return ir_; }
+  const Module& imported() const { return imported_; }
+
+  // Each of these does what is missing. They fail the same way when called again.
+  Status ensurePasses();
+  Status ensureCompiled();
+  Result<dyn_module*> program();  // the VM's module; borrowed
+  // The inputs with their types; outputs too once the passes have run (before, what is known of them).
+  const Signature& signature() const { return signature_; }
+
+  // The steps so far: the import first; a failed pass is the last.
+  const Trace& trace() const { return trace_; }
+  // Null before ensureCompiled().
+  const CompiledModel* compiled() const { return compiled_.get(); }
+  // The module after type inference (the imported one before it).
+  const Module& typed() const;
+  const Module& placed() const { return trace_.steps.empty() ? imported_ : trace_.steps.back().after; }
+  int64_t readyNs() const { return readyNs_; }  // time of all stages so far
+  int64_t importNs() const { return importNs_; }
+
+ private:
+  LoadedModel(const SessionOptions& options, const std::atomic<bool>* cancelled) : options_(options), cancelled_(cancelled) {}
+  Status readOnnx();
+  Status readText(std::string text);
+  Status readPackage();
+  Status declareDims();
+  void finishImport(int64_t startNs);
+  void describe();
+  CompileOptions compileOptions() const;
+
+  SessionOptions options_;
+  const std::atomic<bool>* cancelled_;
+  LoadRequest request_;
+  std::shared_ptr<IrContext> ir_;  // first: all below points into it
+  Module imported_;
+  std::vector<std::string> inputNames_, outputNames_;
+  std::vector<Diagnostic> problems_;
+  ModelInfo info_;
+  Signature signature_;
+  Trace trace_;
+  std::optional<Error> passesFault_, compileFault_;
+  bool passesDone_ = false;
+  std::shared_ptr<CompiledModel> compiled_;
+  VmModule vm_;
+  int64_t readyNs_ = 0, importNs_ = 0;
+};
+
+int64_t steadyNs();
+// Cores without their second hardware threads, of those this process may use.
+int physicalCoreCount();
+
+}  // namespace dyn

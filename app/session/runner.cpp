@@ -1,0 +1,181 @@
+#include "app/session/runner.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "app/session/loaded_model.h"
+
+namespace dyn {
+
+namespace {
+
+constexpr size_t kMaxTimelineEvents = 100'000;
+
+int64_t cpuNs() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+std::string textOf(const nlohmann::json& row, const char* key) {
+  auto it = row.find(key);
+  return it != row.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+int64_t numberOf(const nlohmann::json& row, const char* key) {
+  auto it = row.find(key);
+  return it != row.end() && it->is_number() ? it->get<int64_t>() : 0;
+}
+
+std::string concreteType(const Value& value, const ValueInfo& info) {
+  if (!value.isTensor()) return info.type;
+  std::string text = "Tensor[(";
+  const std::vector<int64_t>& shape = value.tensor().shape();
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "), " + std::string(toString(value.tensor().dtype())) + "]";
+}
+
+}  // namespace
+
+void Interruption::request() {
+  cancelled_ = true;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (running_) dyn_context_cancel(running_);
+}
+
+void Interruption::setRunning(dyn_context* context) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  running_ = context;
+}
+
+Result<Runner> Runner::create(dyn_module* module, const Module* types, const Signature& signature, const SessionOptions& options) {
+  Runner runner;
+  runner.module_ = module;
+  runner.types_ = types;
+  runner.signature_ = signature;
+  dyn_options settings{};
+  settings.thread_count = options.threadCount > 0 ? options.threadCount : physicalCoreCount();
+  settings.memory_limit_bytes = options.memoryLimitBytes;
+  dyn_context* context = nullptr;
+  const dyn_status status = dyn_context_create(module, &settings, &context);
+  if (status != DYN_OK) return vmError(status);
+  runner.context_.reset(context);
+  return runner;
+}
+
+Status Runner::runOnce(Interruption& interruption, int64_t& timeNs) {
+  if (interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
+  interruption.setRunning(context_.get());
+  const int64_t start = steadyNs();
+  const dyn_status status = dyn_context_run(context_.get());
+  timeNs = steadyNs() - start;
+  interruption.setRunning(nullptr);
+  if (status != DYN_OK) return vmError(status);
+  return {};
+}
+
+Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interruption& interruption, RunResult& result) {
+  result.dims = inputs.dims;
+  result.randomInputs = inputs.random;
+  for (size_t i = 0; i < inputs.values.size(); ++i) {
+    const Value& value = inputs.values[i];
+    const bool absent = value.kind() == ValueKind::optional && value.parts().empty();
+    VmValue handle;
+    if (!absent) {
+      DYN_TRY(handle, toVm(context_.get(), value));
+    }
+    const dyn_status status = dyn_context_set_input(context_.get(), static_cast<int32_t>(i), handle.get());
+    if (status != DYN_OK) return vmError(status);
+    const ValueInfo& info = signature_.inputs[i].info;
+    result.inputs.push_back({info.name, concreteType(value, info), value, ""});
+  }
+  int64_t timeNs = 0;
+  for (int64_t i = 0; i < request.warmup; ++i) DYN_CHECK(runOnce(interruption, timeNs));
+  if (request.profiling == Profiling::on) dyn_context_profile(context_.get(), 1);
+  const int64_t cpuStart = cpuNs(), start = steadyNs();
+  for (int64_t i = 0; i < request.repeat || static_cast<double>(steadyNs() - start) < request.seconds * 1e9; ++i) {
+    Status status = runOnce(interruption, timeNs);
+    if (!status.ok()) {
+      if (request.profiling == Profiling::on) dyn_context_profile(context_.get(), 0);
+      return status;
+    }
+    result.runsNs.push_back(timeNs);
+  }
+  result.cpuNs = cpuNs() - cpuStart;
+  dyn_statistics statistics{};
+  dyn_context_statistics(context_.get(), &statistics);
+  result.peakBytes = static_cast<int64_t>(statistics.peak_bytes);
+  result.allocationsCount = static_cast<int64_t>(statistics.allocations_count);
+  result.launchesCount = static_cast<int64_t>(statistics.launches_count);
+  if (request.profiling == Profiling::on) readProfile(result);
+
+  const int32_t count = dyn_context_result_count(context_.get());
+  for (int32_t i = 0; i < count; ++i) {
+    dyn_value* raw = nullptr;
+    const dyn_status status = dyn_context_get_output(context_.get(), i, &raw);
+    if (status != DYN_OK) return vmError(status);
+    VmValue handle(raw);
+    const bool known = static_cast<size_t>(i) < signature_.outputs.size();
+    const Port port = known ? signature_.outputs[static_cast<size_t>(i)] : Port{};
+    DYN_TRY(Value value, fromVm(handle.get(), port.type, types_));
+    result.outputs.push_back({known ? port.info.name : std::to_string(i), concreteType(value, port.info), std::move(value), ""});
+  }
+  return {};
+}
+
+void Runner::readProfile(RunResult& result) {
+  const char* trace = dyn_context_profile_text(context_.get(), "trace");
+  trace_ = trace ? trace : "";
+  const char* table = dyn_context_profile_text(context_.get(), "json");
+  const nlohmann::json rows = nlohmann::json::parse(table ? table : "", nullptr, false);
+  const nlohmann::json events = nlohmann::json::parse(trace_, nullptr, false);
+  dyn_context_profile(context_.get(), 0);
+  auto profile = std::make_shared<KernelTable>();
+  profile->profiled = true;
+  int64_t total = 0;
+  if (rows.is_object() && rows.contains("rows")) {
+    for (const nlohmann::json& row : rows["rows"]) {
+      KernelRow kernel;
+      kernel.kind = textOf(row, "kind");
+      if (kernel.kind == "function") continue;  // the time of all others once more
+      kernel.name = textOf(row, "name");
+      kernel.place = textOf(row, "place");
+      kernel.launchesCount = numberOf(row, "count");
+      kernel.totalNs = numberOf(row, "total_ns");
+      kernel.minNs = numberOf(row, "min_ns");
+      kernel.maxNs = numberOf(row, "max_ns");
+      kernel.bytes = numberOf(row, "bytes");
+      total += kernel.totalNs;
+      profile->rows.push_back(std::move(kernel));
+    }
+  }
+  for (KernelRow& row : profile->rows) row.share = total ? static_cast<double>(row.totalNs) / static_cast<double>(total) : 0;
+  std::map<std::string, int64_t> byPlace;
+  if (events.is_object() && events.contains("traceEvents")) {
+    for (const nlohmann::json& event : events["traceEvents"]) {
+      if (textOf(event, "ph") != "X") continue;
+      TimelineEvent item;
+      item.name = textOf(event, "name");
+      item.kind = textOf(event, "cat");
+      item.beginNs = static_cast<int64_t>(event.value("ts", 0.0) * 1000);
+      item.durationNs = static_cast<int64_t>(event.value("dur", 0.0) * 1000);
+      if (auto arguments = event.find("args"); arguments != event.end()) {
+        item.place = textOf(*arguments, "place");
+        item.shapes = textOf(*arguments, "shapes");
+        item.kernel = textOf(*arguments, "kernel");
+        item.bytes = numberOf(*arguments, "bytes");
+      }
+      if (item.kind != "function" && !item.place.empty()) byPlace[item.place] += item.durationNs;
+      if (result.timeline.size() < kMaxTimelineEvents) result.timeline.push_back(std::move(item));
+    }
+  }
+  for (KernelRow& row : profile->rows)
+    for (const TimelineEvent& event : result.timeline)
+      if (row.description.empty() && event.name == row.name) row.description = event.kernel;
+  for (auto& [place, timeNs] : byPlace) result.nodeTimes.push_back({kNoNode, place, timeNs});
+  result.profile = std::move(profile);
+}
+
+}  // namespace dyn

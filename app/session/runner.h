@@ -1,0 +1,58 @@
+// Runner: runs a program of the VM on values of the session, and reads off times, memory and profile.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "app/session/input_spec.h"
+#include "app/session/session.h"
+#include "app/session/vm_value.h"
+
+namespace dyn {
+
+// The switch by which other threads end what a session does. `cancelled` is looked at by passes and between runs; a program that
+// runs is told directly.
+class Interruption {
+ public:
+  const std::atomic<bool>* flag() const { return &cancelled_; }
+  bool requested() const { return cancelled_.load(std::memory_order_relaxed); }
+  void request();  // any thread; again and again until the command ends, as the VM forgets it between runs
+  void reset() { cancelled_ = false; }
+
+ private:
+  friend class Runner;
+  void setRunning(dyn_context* context);
+  std::atomic<bool> cancelled_{false};
+  std::mutex mutex_;  // guards running_
+  dyn_context* running_ = nullptr;
+};
+
+enum class Profiling : uint8_t { off, on };
+
+struct RunRequest {
+  int64_t repeat = 1, warmup = 0;
+  Profiling profiling = Profiling::off;
+  double seconds = 0;  // go on repeating until this time is over
+};
+
+class Runner {
+ public:
+  // The module and its data types must outlive the runner; `types` may be null.
+  static Result<Runner> create(dyn_module* module, const Module* types, const Signature& signature, const SessionOptions& options);
+  // Fills outputs, runsNs, memory and profile. The warm context is kept from call to call.
+  Status run(const CallInputs& inputs, const RunRequest& request, Interruption& interruption, RunResult& result);
+  // The Chrome trace of the last profiled run.
+  const std::string& traceText() const { return trace_; }
+
+ private:
+  Status runOnce(Interruption& interruption, int64_t& timeNs);
+  void readProfile(RunResult& result);
+
+  dyn_module* module_ = nullptr;
+  const Module* types_ = nullptr;
+  Signature signature_;
+  VmContext context_;
+  std::string trace_;
+};
+
+}  // namespace dyn

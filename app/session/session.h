@@ -1,0 +1,118 @@
+// Session: one model and the values at hand, on a thread of its own. Commands go in, views and events come out.
+//
+//   Session session({.cacheDirectory = defaultCacheDirectory()});
+//   session.setListener([](const Event& e) { post(e); });              // called on the session's thread
+//   Ticket t = session.submit(Command::of(CommandId::load).add("model", "bert.onnx"));
+//   std::shared_ptr<const Outcome> outcome = session.wait(t);          // or take it from the event `finished`
+//   if (auto* info = outcome->as<ModelInfo>()) show(*info);
+//
+// Threads: every method may be called from any thread. Commands run one after the other in the order of submit.
+// Errors: a command that fails leaves the session as it was and says so in Outcome::error; nothing throws.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/session/command.h"
+#include "app/session/views.h"
+
+namespace dyn {
+
+struct SessionOptions {
+  int threadCount = 0;                  // for kernels and compilation; 0: one per core
+  std::string cacheDirectory = "none";  // of compiled objects; "none": off
+  std::string passes;                   // pipeline text; "" is the standard one
+  std::string math = "fp32";
+  std::string device = "cpu";
+  std::string machine;            // text of a machine description; "" is this host
+  uint64_t seed = 0;              // of random inputs
+  uint64_t memoryLimitBytes = 0;  // 0: none
+};
+
+// $XDG_CACHE_HOME/dyn, or ~/.cache/dyn; made when absent. "none" when neither can be had.
+std::string defaultCacheDirectory();
+
+using Ticket = uint64_t;
+
+struct Outcome {
+  Ticket ticket = 0;
+  Command command;
+  std::optional<Diagnostic> error;
+  std::vector<Diagnostic> warnings;
+  std::vector<Diagnostic> more;  // further errors of the same command (all problems of a model)
+  View view;
+  int64_t timeNs = 0;
+  bool ok() const { return !error; }
+  int exitCode() const { return error ? dyn::exitCode(error->id) : 0; }
+  // The view of that kind, or null.
+  template <typename T>
+  const T* as() const {
+    const Shared<T>* held = std::get_if<Shared<T>>(&view);
+    return held ? held->get() : nullptr;
+  }
+  template <typename T>
+  Shared<T> share() const {
+    const Shared<T>* held = std::get_if<Shared<T>>(&view);
+    return held ? *held : nullptr;
+  }
+};
+
+enum class EventKind : uint8_t {
+  started,   // a command begins
+  progress,  // text and fraction (-1: unknown)
+  log,       // a line for the console: "inputs x, y are random (seed 0)"
+  finished,  // outcome is set
+  model,     // another model, or none, is loaded; the trace and all views of it are stale
+  values,    // bound values or settings changed
+};
+
+struct Event {
+  EventKind kind = EventKind::log;
+  Ticket ticket = 0;
+  std::string text;
+  double fraction = -1;
+  std::shared_ptr<const Outcome> outcome;
+};
+
+// What Tab and menus offer.
+struct Completion {
+  std::vector<std::string> candidates;  // sorted; whole words
+  size_t begin = 0;                     // where in the line the word begins that they stand for
+};
+
+class Session {
+ public:
+  explicit Session(SessionOptions options = {});
+  ~Session();  // interrupts what runs, drops what waits
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Called on the session's thread, one event at a time; set it before the first submit.
+  void setListener(std::function<void(const Event&)> listener);
+
+  Ticket submit(Command command);
+  // Blocks until the command is done. An outcome can be fetched once; of an unknown ticket the outcome is an internalError.
+  std::shared_ptr<const Outcome> wait(Ticket ticket);
+  // Null when it is not done after that time.
+  std::shared_ptr<const Outcome> waitFor(Ticket ticket, std::chrono::milliseconds time);
+  std::shared_ptr<const Outcome> execute(Command command) { return wait(submit(std::move(command))); }
+
+  // Ends the command that runs with `cancelled` (compilation at the next pass, runs at the next kernel), and those that wait.
+  void interrupt();
+  bool busy() const;
+
+  // All commands so far, as lines that parse back.
+  std::vector<std::string> journal() const;
+  // Completions of a shell line up to `cursor`; never waits for a command that runs.
+  Completion complete(std::string_view line, size_t cursor) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dyn

@@ -1,0 +1,351 @@
+// Views: what a session answers, as plain immutable values. Windows, shell, batch and tests read the same structs; nothing here points into
+// the compiler's data, so they may be kept and passed between threads.
+//
+// Shapes are lists of texts: "59", "seq", "2*seq + 1", "?3". Sizes and times carry their unit in the name.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/ops/value.h"
+#include "compiler/support/diagnostic.h"
+
+namespace dyn {
+
+using DimValues = std::map<std::string, int64_t>;
+
+struct ValueInfo {
+  std::string name;
+  std::string kind;   // "tensor", "list", "optional", "tuple", ...
+  std::string dtype;  // of a tensor
+  std::vector<std::string> shape;
+  std::string type;  // "Tensor[(batch, seq), f32]"
+};
+
+enum class ModelKind : uint8_t { none, onnx, text, package };
+const char* toString(ModelKind kind);
+
+struct ModelInfo {
+  ModelKind kind = ModelKind::none;
+  std::string path;
+  std::string producer;
+  int64_t irVersion = 0, opset = 0;  // of ONNX files
+  std::vector<ValueInfo> inputs, outputs;
+  std::map<std::string, int64_t> ops;  // operations of the model as written (ONNX operators for ONNX files)
+  int64_t opsCount = 0;                // operations of the imported module, bodies included
+  int64_t functionsCount = 0;
+  int64_t weightsCount = 0, weightsBytes = 0;
+  std::vector<std::string> symbols;  // named dims of the inputs
+  std::vector<Diagnostic> warnings;
+};
+
+// --- graph ---
+
+// The same operation has the same id at every step that keeps it.
+using NodeId = uint64_t;
+inline constexpr NodeId kNoNode = UINT64_MAX;
+
+struct GraphPort {
+  std::string name;  // the value: "%h" without the percent sign; "" where an operand is left out
+  std::string type;
+  NodeId node = kNoNode;  // inputs: where it is made
+};
+
+enum class NodeKind : uint8_t { operation, input, output, constant };
+const char* toString(NodeKind kind);
+
+struct GraphNode {
+  NodeId id = kNoNode;
+  NodeKind kind = NodeKind::operation;
+  std::string op;          // "softmax"; "input", "output", "constant"
+  std::string label;       // what to write in the box: operator, and what tells it apart ("fused · 3 ops")
+  std::string name;        // of the first result, or of the input
+  std::string opClass;     // "elementwise", "contraction", ... (op_def.h)
+  std::string place;       // "model.onnx: node /layer.0/MatMul"
+  std::string sourceNode;  // ONNX node name, when there is one
+  std::vector<std::pair<std::string, std::string>> attributes;
+  std::vector<GraphPort> inputs, outputs;
+  int group = -1;    // index into GraphView::groups; -1: top level
+  std::string text;  // the line of the text IR
+};
+
+struct GraphEdge {
+  NodeId from = kNoNode, to = kNoNode;
+  int fromPort = 0, toPort = 0;
+  std::string name, type;
+};
+
+enum class GroupKind : uint8_t {
+  scope,
+  region,
+  function
+};  // scope: by the path in the node's name; region: a body of if, loop, fused ...
+const char* toString(GroupKind kind);
+
+struct GraphGroup {
+  std::string path;   // unique: "encoder/layer.0/attention", "@main/y.then"
+  std::string label;  // last part
+  GroupKind kind = GroupKind::scope;
+  int parent = -1;
+  NodeId owner = kNoNode;  // of a region: the operation it belongs to
+};
+
+struct GraphView {
+  int step = 0;
+  std::string stepName;
+  std::vector<GraphNode> nodes;  // in execution order
+  std::vector<GraphEdge> edges;
+  std::vector<GraphGroup> groups;  // parents before children
+};
+
+// --- text and steps ---
+
+enum class IrLevel : uint8_t { graph, placed, loop, llvm, assembly, bytecode };
+const char* toString(IrLevel level);
+
+struct IrLine {
+  uint32_t line = 0;  // 1-based
+  NodeId node = kNoNode;
+};
+
+struct IrText {
+  IrLevel level = IrLevel::graph;
+  int step = -1;      // of the trace, for graph levels
+  std::string title;  // "after fuse"
+  std::string text;
+  std::vector<IrLine> lines;  // where operations start; graph levels only
+};
+
+struct PassRow {
+  int index = 0;
+  std::string name, kind;  // kind: import, pass, lowering
+  int64_t timeNs = 0;
+  bool changed = false;
+  bool failed = false;
+  int64_t opsBefore = 0, opsAfter = 0;
+  std::map<std::string, int64_t> counters;
+  std::vector<std::string> remarks;
+  std::vector<Diagnostic> diagnostics;
+};
+
+struct PassList {
+  std::vector<PassRow> rows;
+  int current = -1;  // where :step and :back stand
+};
+
+enum class DiffKind : uint8_t { added, removed, changed };
+const char* toString(DiffKind kind);
+
+struct DiffLine {
+  DiffKind kind = DiffKind::changed;
+  NodeId node = kNoNode;
+  std::string before, after;      // one line of text IR each; "" where there is none
+  std::vector<std::string> what;  // of a change: "operands", "attributes", "types", "operator", "regions"
+  std::string function;           // where it stands (of `after`, else of `before`)
+};
+
+struct DiffView {
+  int fromStep = 0, toStep = 0;
+  std::string fromName, toName;
+  std::vector<DiffLine> lines;
+  int64_t addedCount = 0, removedCount = 0, changedCount = 0, unchangedCount = 0;
+};
+
+// --- dims ---
+
+struct DimRow {
+  std::string symbol;
+  std::string
+      origin;  // why it exists: "dim 1 of input input_ids", "NonZero counts the non-zero elements at ..."
+  std::vector<std::string> facts;
+  std::optional<int64_t> low, high;
+  int64_t multiple = 1;
+  std::vector<int64_t> likely;
+  int64_t usesCount = 0;
+  std::vector<std::string> uses;  // "input_ids.1": the first few values that have it in their type
+};
+
+struct DimsTable {
+  std::vector<DimRow> rows;
+};
+
+struct WhyView {
+  std::string question;  // "is y.1 = x.0?"
+  std::string answer;    // "yes", "no", "unknown", or the dim itself
+  std::vector<std::string> lines;
+  std::vector<std::string> facts;
+  std::vector<std::string> checks;  // run-time checks that rest on it
+  DimValues counterexample;
+};
+
+// --- memory ---
+
+struct PlanBuffer {
+  std::string name;  // of the value
+  std::string function;
+  NodeId node = kNoNode;
+  std::string dtype;
+  std::vector<std::string> shape;
+  bool pooled = false;        // not in the arena: its size is known only when it is made
+  std::string offset, bytes;  // expressions; offset "" when pooled
+  std::optional<int64_t> offsetBytes, sizeBytes;
+  int slot = -1;           // buffers of one offset share a slot
+  int begin = 0, end = 0;  // first and last operation, by position in the function
+};
+
+struct PlanArena {
+  std::string function;
+  std::string bytes;
+  std::optional<int64_t> sizeBytes;
+  int slotsCount = 0, stepsCount = 0;
+};
+
+struct PlanView {
+  DimValues dims;  // what it was evaluated for
+  std::vector<PlanArena> arenas;
+  std::vector<PlanBuffer> buffers;
+  std::string peak;                           // expression: inputs aside, arena and planned buffers
+  std::optional<int64_t> predictedPeakBytes;  // nullopt where value-dependent or dims are not given
+  int64_t constantsBytes = 0;
+  std::optional<int64_t> largest;  // --fit: the largest value of the one free dim that fits
+  std::string fitDim;
+};
+
+// --- kernels and runs ---
+
+struct KernelRow {
+  int index = -1;    // of the program's kernels; -1 for hand-written kernels of the runtime
+  std::string kind;  // "kernel", "builtin", "copy", "allocation", ...
+  std::string name, symbol, description;
+  int64_t buffersCount = 0, scalarsCount = 0;
+  int64_t launchesCount = 0;  // in the profiled run; 0 without
+  int64_t totalNs = 0, minNs = 0, maxNs = 0, bytes = 0;
+  double share = 0;   // of the time of all rows
+  std::string place;  // first place it was launched at
+};
+
+struct KernelTable {
+  bool profiled = false;
+  std::vector<KernelRow> rows;
+};
+
+struct NodeTime {
+  NodeId node = kNoNode;
+  std::string place;
+  int64_t totalNs = 0;
+};
+
+// One event of a profiled run, for the timeline; times since the start of the run.
+struct TimelineEvent {
+  std::string name, kind, place, shapes, kernel;
+  int64_t beginNs = 0, durationNs = 0, bytes = 0;
+};
+
+struct NamedValue {
+  std::string name;
+  std::string type;  // of this run: "Tensor[(2, 59), f32]"
+  Value value;
+  std::string file;  // where it was written, or ""
+};
+
+struct RunResult {
+  DimValues dims;
+  std::vector<NamedValue> inputs, outputs;
+  std::vector<std::string> randomInputs;  // those nobody gave
+  std::vector<int64_t> runsNs;            // warm-up excluded
+  int64_t loadNs = 0, compileNs = 0;
+  int64_t kernelsCount = 0, kernelsCompiledCount = 0, kernelsCompiledAfterLoadCount = 0;
+  int64_t peakBytes = 0;
+  std::optional<int64_t> predictedPeakBytes;
+  int64_t allocationsCount = 0;  // system allocations in the last run
+  int64_t launchesCount = 0;
+  int64_t cpuNs = 0;
+  std::shared_ptr<const KernelTable> profile;  // of a profiled run
+  std::vector<NodeTime> nodeTimes;
+  std::vector<TimelineEvent> timeline;
+  std::string profileFile;
+  bool bench = false;  // show times, not values
+};
+
+struct BenchRow {
+  DimValues dims;
+  int64_t runsCount = 0;
+  int64_t minNs = 0, p50Ns = 0, p90Ns = 0, p99Ns = 0, meanNs = 0;
+  std::optional<double> gflops, gigabytesPerSecond;
+};
+struct BenchResult {
+  std::vector<BenchRow> rows;
+  BenchRow overall;
+  int64_t loadNs = 0, compileNs = 0, kernelsCompiledCount = 0;
+};
+
+struct CompileResult {
+  std::string file;  // "" when none was written
+  int64_t fileBytes = 0;
+  int64_t passesNs = 0, lowerNs = 0, compileNs = 0;
+  int64_t kernelsCount = 0, kernelsCompiledCount = 0, constantsBytes = 0;
+  std::string machine;
+};
+
+enum class CaseStatus : uint8_t { passed, wrong, crashed, timeout, unsupported, failed };
+const char* toString(CaseStatus status);
+struct VerifyResult {
+  std::string name, directory;
+  CaseStatus status = CaseStatus::failed;
+  std::string reason, op, code;  // code: the diagnostic's
+  int64_t dataSetsCount = 0;
+};
+
+// --- the rest ---
+
+struct EvalResult {
+  std::vector<NamedValue> values;
+  bool bound = false;  // it was an assignment
+  bool quiet = false;  // it ended in `;`
+};
+
+struct TypeView {
+  std::string expression, type;
+};
+
+struct VariableTable {
+  struct Row {
+    std::string name, type;
+    int64_t sizeBytes = 0;
+  };
+  std::vector<Row> rows;
+};
+
+struct SettingTable {
+  struct Row {
+    std::string name, value, help;
+    std::string from;  // "default", "command line", "environment", "set"
+  };
+  std::vector<Row> rows;
+};
+
+struct ProblemList {
+  std::vector<Diagnostic> problems, warnings;
+  std::map<std::string, int64_t> unsupportedOps;  // operator → nodes
+};
+
+// Text for people: help, explanations, history.
+struct TextView {
+  std::string text;
+};
+
+template <typename T>
+using Shared = std::shared_ptr<const T>;
+
+using View = std::variant<std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>,
+                          Shared<PassList>, Shared<DiffView>, Shared<DimsTable>, Shared<WhyView>,
+                          Shared<PlanView>, Shared<KernelTable>, Shared<RunResult>, Shared<BenchResult>,
+                          Shared<CompileResult>, Shared<VerifyResult>, Shared<EvalResult>, Shared<TypeView>,
+                          Shared<VariableTable>, Shared<SettingTable>, Shared<ProblemList>, Shared<TextView>>;
+
+}  // namespace dyn
