@@ -178,11 +178,6 @@ std::vector<ValueId> MapContext::emitMany(std::string_view name, std::vector<Val
                                         " are demanded");
     return nothing;
   }
-  for (int i = 0; i < minimum && def->cls != OpClass::structural; ++i) {
-    if (operands[static_cast<size_t>(i)] != kNoValue) continue;
-    fail(DiagnosticId::badOperands, "input " + std::to_string(i) + " is missing");
-    return nothing;
-  }
   return builder_->emit(*def, std::move(operands), std::move(attributes), resultCount, place_);
 }
 
