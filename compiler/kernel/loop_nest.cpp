@@ -348,7 +348,7 @@ class NestBuilder {
     std::unordered_set<const Buffer*> read;
     std::unordered_map<uint32_t, Dim> scalars;
     const auto note = [&](Expr root) {
-      if (!root) return;
+      if (root ? false : true) return;  // `!root` would build an expression
       for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1))) {
         if (e.kind() == ExprKind::load) read.insert(e.buffer());
         if (e.kind() == ExprKind::dim) scalars.emplace(e.dimValue().id(), e.dimValue());

@@ -393,41 +393,45 @@ std::vector<uint32_t> AccessProver::candidates(const Polynomial& p) const {
   return free;
 }
 
-// f(x) + g(x) with f the prefix sum of g is f(x + 1).
+// With f the prefix sum of g: f(x) + g(x) is f(x + 1), and f(x + 1) - g(x) is f(x).
 void AccessProver::joinPrefixSums(Polynomial& p) {
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    for (const auto& [m, c] : p) {
-      for (size_t k = 0; k < m.size() && !changed; ++k) {
-        const Atom& f = atoms_[m[k]];
-        if (f.kind != AtomKind::call || !f.expr.function()->facts.prefixSumOf ||
-            f.expr.function()->arity != 1)
-          continue;
-        auto g = ids_.find(
-            {AtomKind::call, reinterpret_cast<uintptr_t>(f.expr.function()->facts.prefixSumOf), f.a, {}});
+  for (int round = 0; round < 16; ++round) {
+    if (!joinOnePrefixSum(p)) return;
+  }
+}
+
+bool AccessProver::joinOnePrefixSum(Polynomial& p) {
+  for (const auto& [m, c] : p) {
+    for (size_t k = 0; k < m.size(); ++k) {
+      if (atoms_[m[k]].kind != AtomKind::call) continue;
+      const Expr like = atoms_[m[k]].expr;
+      const UninterpretedFunction* f = like.function();
+      if (!f->facts.prefixSumOf || f->arity != 1) continue;
+      const Polynomial x = atoms_[m[k]].a;
+      for (int64_t step : {1, -1}) {
+        auto g = ids_.find({AtomKind::call,
+                            reinterpret_cast<uintptr_t>(f->facts.prefixSumOf),
+                            step > 0 ? x : sum(x, constant(1), -1),
+                            {}});
         if (g == ids_.end()) continue;
         Monomial other = m;
         other[k] = g->second;
         std::sort(other.begin(), other.end());
         auto match = p.find(other);
-        if (match == p.end() || match->second != c) continue;
+        if (match == p.end() || match->second != c * step) continue;
         Monomial next = m;
-        const Expr like = f.expr;
-        next[k] = atom(AtomKind::call, reinterpret_cast<uintptr_t>(like.function()), like, {},
-                       sum(f.a, constant(1), 1), {});
+        next[k] =
+            atom(AtomKind::call, reinterpret_cast<uintptr_t>(f), like, {}, sum(x, constant(step), 1), {});
         std::sort(next.begin(), next.end());
         const int64_t factor = c;
         const Monomial own = m;
         p.erase(other);
         p.erase(own);
-        add(p, {{next, factor}}, 1);
-        changed = true;
-        break;
+        return add(p, {{next, factor}}, 1);
       }
-      if (changed) break;
     }
   }
+  return false;
 }
 
 bool AccessProver::prove(Polynomial p, int depth) {
@@ -546,14 +550,13 @@ bool AccessProver::eliminate(const Polynomial& p, uint32_t id, int depth) {
       return up && prove(a, depth + 1) && prove(r, depth + 1);
     }
     case AtomKind::call:
-      return (up || down) && eliminateCall(c, r, p, id, depth);
+      return (up || down) && eliminateCall(c, r, id, depth);
     default:
       return false;
   }
 }
 
-bool AccessProver::eliminateCall(const Polynomial& c, const Polynomial& r, const Polynomial& p, uint32_t id,
-                                 int depth) {
+bool AccessProver::eliminateCall(const Polynomial& c, const Polynomial& r, uint32_t id, int depth) {
   const Expr like = atoms_[id].expr;
   const UninterpretedFunction* f = like.function();
   const Polynomial argument = atoms_[id].a;
@@ -580,11 +583,22 @@ bool AccessProver::eliminateCall(const Polynomial& c, const Polynomial& r, const
   }
   const Expr bound = up ? f->facts.low : f->facts.high;
   Polynomial value;
-  if (bound)
+  if (bound) {
     value = convert(bound);
-  else if (!(up && naturalSum()))
-    return false;
-  (void)p;
+  } else if (!(up && naturalSum())) {
+    // g(x) = f(x + 1) - f(x) where f sums g up.
+    const auto sumOf = std::find_if(atoms_.begin(), atoms_.end(), [&](const Atom& a) {
+      return a.kind == AtomKind::call && a.expr.function()->facts.prefixSumOf == f &&
+             a.expr.function()->arity == 1;
+    });
+    if (up || sumOf == atoms_.end() || depth > kMaxDepth / 2) return false;
+    const Expr sumLike = sumOf->expr;
+    const auto at = [&](const Polynomial& x) {
+      return ofAtom(
+          atom(AtomKind::call, reinterpret_cast<uintptr_t>(sumLike.function()), sumLike, {}, x, {}));
+    };
+    value = sum(at(sum(argument, constant(1), 1)), at(argument), -1);
+  }
   auto product = multiply(c, value);
   if (!product || !add(*product, r, 1)) return false;
   return prove(std::move(*product), depth + 1);

@@ -78,9 +78,10 @@ class AccessProver {
   bool bySolver(const Polynomial& p) const;
   bool byConstraints(const Polynomial& p, uint32_t atom, int depth);
   bool eliminate(const Polynomial& p, uint32_t atom, int depth);
-  bool eliminateCall(const Polynomial& c, const Polynomial& r, const Polynomial& p, uint32_t id, int depth);
+  bool eliminateCall(const Polynomial& c, const Polynomial& r, uint32_t id, int depth);
   std::vector<uint32_t> candidates(const Polynomial& p) const;
   void joinPrefixSums(Polynomial& p);
+  bool joinOnePrefixSum(Polynomial& p);
   bool ask(const Polynomial& p);
 
   LoopContext& context_;

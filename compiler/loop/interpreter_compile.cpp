@@ -254,7 +254,7 @@ class ProgramBuilder {
       case StmtKind::let: {
         const Operand value = evaluate(s.value);
         flush(StepKind::demand).value = value;
-        remember(s.variable, value, volatile_.contains(s.value.id()) && false);
+        remember(s.variable, value, false);  // a snapshot: later stores do not change it
         break;
       }
       case StmtKind::store: {

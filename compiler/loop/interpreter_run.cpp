@@ -282,6 +282,7 @@ class Machine {
       return;
     }
     std::fill_n(offsets_, n, base);
+    bool noted = false;
     for (size_t axis = 0; axis < rank; ++axis) {
       if (!index[axis].stride) continue;
       const Cell* at = &cells_[index[axis].cell];
@@ -290,7 +291,8 @@ class Machine {
       for (int i = 0; i < n; ++i) {
         if (static_cast<uint64_t>(at[i].i) >= extent) {
           if (offsets_[i] >= 0) {
-            noteIndex(site, at[i].i, axis, view.shape[axis]);
+            if (!noted) noteIndex(site, at[i].i, axis, view.shape[axis]);
+            noted = true;
             if (out) mark(*out, i, site);
           }
           offsets_[i] = -1;
@@ -573,7 +575,7 @@ class Machine {
   std::vector<uint32_t>
       poison_;  // fault site per cell; meaningful while anyPoison_ of the register's first cell is set
   std::vector<uint8_t> anyPoison_;
-  std::vector<BadIndex> badIndex_;  // per site, the last one met
+  std::vector<BadIndex> badIndex_;  // per site, the first one of the last lanes met
   std::vector<View> views_;
   std::vector<std::vector<std::byte>> scratch_;
   int64_t offsets_[kLanes];

@@ -152,8 +152,17 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
         elementShape.push_back(scalar);
       }
       const int32_t stacked = define(result.id);
-      code_.emit(Opcode::callBuiltin, program_.builtin("list_stack"), List{stacked}, List{state->scans[k]},
-                 List(elementShape), List{0, static_cast<int32_t>(result.type.dtype())});
+      // No iteration: nothing to stack, but the shape is known all the same.
+      const Label some = code_.newLabel(), done = code_.newLabel();
+      code_.emit(Opcode::jumpIf, state->iteration, some);
+      std::vector<int32_t> emptyShape{dims_.emitConstant(0)};
+      emptyShape.insert(emptyShape.end(), elementShape.begin(), elementShape.end());
+      code_.emit(Opcode::newTensor, stacked, static_cast<int32_t>(result.type.dtype()), 0, List(emptyShape));
+      code_.emit(Opcode::jump, done);
+      code_.bind(some);
+      const int32_t axis = dims_.emitConstant(0);
+      code_.emit(Opcode::callBuiltin, program_.builtin("list_stack"), List{stacked}, List{state->scans[k]}, List{axis}, List());
+      code_.bind(done);
       code_.emit(Opcode::kill, state->scans[k]);
       freeObjects_.push_back(state->scans[k]);
       DYN_CHECK(bindFromObject(result.type, stacked));

@@ -387,11 +387,12 @@ Status FunctionLowering::lowerCheck(const Op& op) {
   } else if (relation == "le") {
     code_.emit(Opcode::checkLessEqual, a, b, message);
   } else {
-    // broadcast: lhs is 1 or rhs
     const int32_t one = dims_.emitConstant(1), isOne = dims_.newScalar();
-    code_.emit(Opcode::equal, isOne, a, one);
     const Label fine = code_.newLabel();
-    code_.emit(Opcode::jumpIf, isOne, fine);
+    for (const int32_t side : {a, b}) {
+      code_.emit(Opcode::equal, isOne, side, one);
+      code_.emit(Opcode::jumpIf, isOne, fine);
+    }
     code_.emit(Opcode::checkEqual, a, b, message);
     code_.bind(fine);
   }

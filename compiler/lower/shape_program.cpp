@@ -37,7 +37,7 @@ class ShapeProgram : public InferContext {
     for (int64_t k = 0; k < count; ++k) {
       Result<int32_t> scalar = lowering_.element(value(i), k);
       if (!scalar.ok()) return std::nullopt;
-      read.push_back(symbolFor(*scalar, "element of an operand"));
+      read.push_back(elementSymbol(*scalar, "element of an operand"));
     }
     return read;
   }
@@ -81,7 +81,7 @@ class ShapeProgram : public InferContext {
   Dim freshFromOperand(int i, int64_t index, std::string_view reason) override {
     Result<int32_t> scalar = lowering_.element(value(i), index);
     if (!scalar.ok()) return fresh(reason);
-    return symbolFor(*scalar, reason);
+    return elementSymbol(*scalar, reason);
   }
 
   void setResult(int i, Type type) override { results_.at(static_cast<size_t>(i)) = type; }
@@ -112,6 +112,13 @@ class ShapeProgram : public InferContext {
     const ValueId own = op_.operands[static_cast<size_t>(i)];
     auto it = outer_.find(own);
     return it == outer_.end() ? own : it->second;
+  }
+
+  // An element of a tensor is no size: it may be negative.
+  Dim elementSymbol(int32_t scalar, std::string_view reason) const {
+    const Dim symbol = symbolFor(scalar, reason);
+    (void)solver().addRange(symbol, INT64_MIN, std::nullopt, {"element of an integer tensor", op_.place});
+    return symbol;
   }
 
   Dim symbolFor(int32_t scalar, std::string_view reason) const {

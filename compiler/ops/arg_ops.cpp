@@ -196,7 +196,7 @@ const OpDef cumsumOp{
         "x [..., a, ...], axis [] or [1] integer -> [..., a, ...]. Builtin: (x, axis), numbers exclusive, "
         "reverse.",
     .example =
-        "fn @main(%x: Tensor[(n, 3), f32]) { %a = constant() {value = i64[] = 1} %y = cumsum(%x, %a) return "
+        "fn @main(%x: Tensor[(n, 3), f32]) { %a = constant() {value = i64[] 1} %y = cumsum(%x, %a) return "
         "%y }",
 };
 

@@ -31,7 +31,7 @@ class ControlInferContext : public InferContext {
   virtual Status learnRelation(std::string_view relation, Dim a, Dim b, std::string_view what) = 0;
 };
 
-// How many operands at the end of an if, loop or match are captures: they are also the last parameters of each of its regions.
+// How many operands at the end of an if, loop, match or fused group are captures: they are also the last parameters of each of its regions.
 int captureCount(const Op& op);
 
 }  // namespace dyn

@@ -10,6 +10,7 @@ namespace dyn {
 
 int captureCount(const Op& op) {
   const int operands = static_cast<int>(op.operands.size());
+  if (op.def == &ops::fusedOp) return operands;
   if (op.def == &ops::ifOp || op.def == &ops::matchOp) return std::max(0, operands - 1);
   if (op.def == &ops::loopOp) {
     return std::max(0, operands - 2 - static_cast<int>(op.attributes.integer("carried")));

@@ -30,7 +30,9 @@ Status inferRange(InferContext& c) {
             limit = elementDim(c, 1, 0, "limit of the range"),
             delta = elementDim(c, 2, 0, "delta of the range");
   if (delta.isConstant(0)) return c.error(DiagnosticId::dimDomain, "the delta of a range is 0");
-  const Dim count = c.solver().canonical(max(constantDim(c, 0), ceilDiv(limit - start, delta)));
+  const Dim zero = constantDim(c, 0), steps = ceilDiv(limit - start, delta);
+  const bool isCounted = c.solver().lessEqual(zero, steps) == Answer::yes;
+  const Dim count = c.solver().canonical(isCounted ? steps : max(zero, steps));
   setTensor(c, {count}, dtype);
   if (std::optional<int64_t> size = count.constant(); size && *size <= kMaxContents) {
     Contents contents;
@@ -99,7 +101,7 @@ Status evaluateRangeReal(EvalContext& c) {
   return {};
 }
 
-Status rangeRealArguments(const Op& op, std::vector<int32_t>*, std::vector<Dim>*) {
+Status rangeRealArguments(const Op& op, std::span<const Type>, std::vector<int32_t>*, std::vector<Dim>*) {
   const Dtype dtype = op.results[0].type.dtype();
   if (dtype == Dtype::f32 || dtype == Dtype::f64) return {};
   return makeError(DiagnosticId::unsupportedDtype,

@@ -57,8 +57,8 @@ const OpDef fusedOp{
     .lowering = LoweringKind::structural,
     .doc = "The region's parameters are the operands, its results are the results. Made by the pass `fuse`.",
     .example =
-        "fused(%x) {kind = \"loop\"} body (%p: Tensor[(n), f32]) -> (Tensor[(n), f32]) { %q = relu(%p) "
-        "return %q }",
+        "fn @main(%x: Tensor[(n), f32]) {\n  %y = fused(%x) {kind = \"loop\"} body (%p: Tensor[(n), f32]) "
+        "{ %q = relu(%p) return %q }\n  return %y\n}",
 };
 
 const OpDef intoOp{
@@ -75,7 +75,10 @@ const OpDef intoOp{
     .doc =
         "Operands: inputs (the body's parameters), then `outputs` destinations made by `alloc`. Made by the "
         "pass `place`.",
-    .example = "",
+    .example =
+        "fn @main(%x: Tensor[(n), f32]) {\n  %y = alloc() : Tensor[(n), f32]\n"
+        "  into(%x, %y) {kind = \"loop\", outputs = 1} body (%p: Tensor[(n), f32]) -> (Tensor[(n), f32]) "
+        "{ %q = relu(%p) : Tensor[(n), f32] return %q }\n  return %y\n}",
 };
 
 const OpDef allocOp{
@@ -92,7 +95,8 @@ const OpDef allocOp{
     .doc =
         "() or (arena) -> the tensor, contents undefined until an `into` writes it. Made by the passes "
         "`place` and `plan`.",
-    .example = "",
+    .example =
+        "fn @main(%x: Tensor[(n), f32]) {\n  %y = alloc() : Tensor[(n), f32]\n  kill(%y)\n  return %x\n}",
 };
 
 const OpDef arenaOp{
@@ -106,7 +110,9 @@ const OpDef arenaOp{
     .infer = inferAnnotated,
     .lowering = LoweringKind::structural,
     .doc = "() -> Tensor[(bytes), u8]. Made by the pass `plan`.",
-    .example = "",
+    .example =
+        "fn @main(%x: Tensor[(n), f32]) {\n  %a = arena() : Tensor[(4*n), u8]\n"
+        "  %y = alloc(%a) {offset = dims(0)} : Tensor[(n), f32]\n  return %x\n}",
 };
 
 const OpDef killOp{
@@ -120,7 +126,7 @@ const OpDef killOp{
     .infer = inferAnnotated,
     .lowering = LoweringKind::structural,
     .doc = "(value) -> nothing. The value is not used after it. Made by the pass `place`.",
-    .example = "",
+    .example = "fn @main(%x: Tensor[(n), f32]) {\n  %y = relu(%x)\n  kill(%y)\n  return %x\n}",
 };
 
 }  // namespace dyn::ops

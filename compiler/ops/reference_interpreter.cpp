@@ -27,8 +27,9 @@ struct Frame {
   bool isRegion = false;
   std::unordered_map<ValueId, Value> values;
   std::vector<SymbolId> bound;
-  LoopState loop;        // of the loop operation at `next`, while its body runs
-  DimScope callerScope;  // functions: what the caller's symbols were
+  std::unordered_map<ValueId, Type> allocated;  // destinations that nothing wrote yet
+  LoopState loop;                               // of the loop operation at `next`, while its body runs
+  DimScope callerScope;                         // functions: what the caller's symbols were
 };
 
 // For each operation of a function: the values nobody reads after it.
@@ -81,6 +82,8 @@ class Interpreter final : private EvalContext {
   Result<HostTensor> stacked(size_t scan, const std::vector<HostTensor>& slices);
   Status evaluateCheck();
   Status bindDims();
+  Status runInto();
+  Status writeDestinations(std::vector<Value> results);
   Status matchData();
   bool isTail(const Frame& frame) const;
   void unbind(Frame& frame);
@@ -237,6 +240,7 @@ Status Interpreter::finishFrame() {
   }
   Frame& outer = stack_.back();
   op_ = outer.function->ops[outer.next];
+  if (op_->def == &ops::intoOp) return writeDestinations(std::move(results));
   if (op_->def != &ops::loopOp) return finishOp(std::move(results));
   LoopState& loop = outer.loop;
   if (results.empty() || !results[0].isTensor() || results[0].tensor().elementCount() != 1) {
@@ -314,6 +318,17 @@ Status Interpreter::step() {
   }
   if (def == &ops::checkOp) return evaluateCheck();
   if (def == &ops::bind_dimsOp) return bindDims();
+  if (def == &ops::fusedOp) return push(op_->regions.at(0), operandValues(0), true);
+  if (def == &ops::intoOp) return runInto();
+  if (def == &ops::killOp) return finishOp({});
+  if (def == &ops::allocOp || def == &ops::arenaOp) {
+    // Memory has no contents until an `into` writes it.
+    Frame& outer = stack_.back();
+    outer.allocated[op_->results[0].id] = op_->results[0].type;
+    outer.values[op_->results[0].id] = Value();
+    ++outer.next;
+    return {};
+  }
   if (def && def->evaluate) return evaluateTensors();
   DYN_TRY(Value result, evaluateStructural(*this, operandValues(0)));
   std::vector<Value> results;
@@ -412,6 +427,31 @@ Result<HostTensor> Interpreter::stacked(size_t index, const std::vector<HostTens
     for (int64_t i = 0; i < slice.elementCount(); ++i) copier.copy(at++, i);
   }
   return result;
+}
+
+Status Interpreter::runInto() {
+  const int64_t outputs = op_->attributes.integer("outputs");
+  if (outputs < 0 || outputs > operandCount() || op_->regions.size() != 1) {
+    return error(DiagnosticId::invalidIr, "its destinations do not fit its operands");
+  }
+  std::vector<Value> arguments = operandValues(0);
+  arguments.resize(arguments.size() - static_cast<size_t>(outputs));
+  return push(op_->regions[0], std::move(arguments), true);
+}
+
+Status Interpreter::writeDestinations(std::vector<Value> results) {
+  const size_t outputs = static_cast<size_t>(op_->attributes.integer("outputs"));
+  if (results.size() != outputs)
+    return error(DiagnosticId::invalidIr, "its body gives another number of results");
+  Frame& frame = stack_.back();
+  for (size_t i = 0; i < outputs; ++i) {
+    const ValueId destination = op_->operands[op_->operands.size() - outputs + i];
+    if (auto type = frame.allocated.find(destination); type != frame.allocated.end()) {
+      DYN_CHECK(assertType(type->second, results[i], "%" + module_.context->valueName(destination)));
+    }
+    frame.values[destination] = std::move(results[i]);
+  }
+  return finishOp({});
 }
 
 Status Interpreter::evaluateCheck() {

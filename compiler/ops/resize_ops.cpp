@@ -411,7 +411,7 @@ const OpDef resizeOp{
     .name = "resize",
     .summary = "a tensor sampled on a grid of another size",
     .cls = OpClass::injective,
-    .minOperands = 3,
+    .minOperands = 1,
     .maxOperands = 4,
     .attributes = kResizeAttributes,
     .infer = inferResize,

@@ -149,7 +149,8 @@ Status evaluateScatterElements(EvalContext& c) {
   return {};
 }
 
-Status scatterElementsArguments(const Op& op, std::vector<int32_t>* numbers, std::vector<Dim>*) {
+Status scatterElementsArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
+                                std::vector<Dim>*) {
   DYN_CHECK(requireCompiledScatter(op));
   const int64_t axis = op.attributes.integer("axis", 0), rank = op.results[0].type.rank();
   numbers->push_back(static_cast<int32_t>(axis < 0 ? axis + rank : axis));
@@ -215,7 +216,8 @@ Status evaluateScatterNd(EvalContext& c) {
   return {};
 }
 
-Status scatterNdArguments(const Op& op, std::vector<int32_t>* numbers, std::vector<Dim>*) {
+Status scatterNdArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
+                          std::vector<Dim>*) {
   DYN_CHECK(requireCompiledScatter(op));
   numbers->push_back(static_cast<int32_t>(*reductionOf(op.attributes)));
   return {};

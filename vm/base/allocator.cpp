@@ -1,5 +1,7 @@
 #include "vm/base/allocator.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 
 #if defined(__linux__)
@@ -28,6 +30,11 @@ void deallocateAligned(const AllocatorHooks& hooks, void* memory, size_t sizeByt
     return;
   }
   free(memory);
+}
+
+uint64_t physicalMemoryBytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : UINT64_MAX;
 }
 
 }  // namespace dyn::vm

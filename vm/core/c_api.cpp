@@ -1,6 +1,4 @@
 // The C API over Module, MemoryPool and Interpreter. Nothing throws past it: std::bad_alloc becomes DYN_OUT_OF_MEMORY.
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -144,11 +142,6 @@ dyn_status describeDim(const dyn_module* module, bool input, int32_t index, int3
     *dim = {from.value, from.text.c_str(), from.low, from.high, from.multiple};
     return okStatus();
   });
-}
-
-uint64_t physicalMemoryBytes() {
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : UINT64_MAX;
 }
 
 Status createContext(dyn_module* module, const dyn_options& options, std::unique_ptr<dyn_context>& context) {

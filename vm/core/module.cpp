@@ -13,7 +13,9 @@ Status Module::load(Program program, Options options, std::shared_ptr<Module>& r
   module->program_ = std::move(program);
   module->options_ = std::move(options);
   if (Status status = verifyProgram(module->program_); !status.ok()) return status;
-  module->pool_ = MemoryPool::create({});
+  MemoryPoolOptions memory;
+  memory.limitBytes = physicalMemoryBytes();
+  module->pool_ = MemoryPool::create(memory);
   if (!module->pool_) return failure(DYN_OUT_OF_MEMORY, "no memory for the module");
   if (Status status = module->resolve(); !status.ok()) return status;
   if (Status status = module->loadConstants(); !status.ok()) return status;

@@ -89,7 +89,7 @@ typedef struct dyn_host {
 typedef struct dyn_options {
   int32_t thread_count;         /* default 1; the calling thread is one of them */
   int32_t depth_limit;          /* nested calls; default 100000 */
-  uint64_t memory_limit_bytes;  /* of this context: tensors, objects and call stack; default: none */
+  uint64_t memory_limit_bytes;  /* of this context: tensors, objects and call stack; default: the physical memory */
   uint64_t pool_cap_bytes;      /* idle memory kept between runs; default: no cap */
   void* allocator_user;
   void* (*allocate)(void* user, size_t size_bytes, size_t alignment); /* default: the system; null result: out of memory */

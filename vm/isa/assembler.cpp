@@ -187,7 +187,9 @@ class Parser {
         continue;
       }
       if (!is(Kind::word)) return fail("a directive, a label or an instruction is expected");
+      afterLabel_ = false;
       if (!statement()) return false;
+      if (afterLabel_) continue;
       if (!is(Kind::newline) && !is(Kind::end))
         return fail("the line has something left over: '" + token_.value + "'");
     }
@@ -204,6 +206,7 @@ class Parser {
       if (!boundLabels_.insert({word, true}).second)
         return failAt(head, "label " + word + " is defined twice");
       code_.bind(label);
+      afterLabel_ = true;  // an instruction may follow on the same line
       return take();
     }
     if (word == "program") return true;
@@ -401,7 +404,7 @@ class Parser {
         if (!word(operand.kind, items.emplace_back())) return false;
         if (isPunctuation(',') && !take()) return false;
       }
-      arguments.emplace_back(List(std::move(items)));
+      arguments.emplace_back(OperandList(std::move(items)));
       return take();
     }
     if (operand.kind == OperandKind::immediate) {
@@ -436,7 +439,7 @@ class Parser {
   Token token_;
   std::string problem_;
   uint32_t problemLine_ = 1, problemColumn_ = 1;
-  bool open_ = false;
+  bool open_ = false, afterLabel_ = false;
   Token functionStart_;
   CodeWriter code_;
   std::map<std::string, Label> labels_;

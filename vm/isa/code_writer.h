@@ -6,11 +6,11 @@
 //   code.bind(again);
 //   code.emit(Opcode::addImmediate, 0, 0, Immediate{-1});        // R[0] := R[0] - 1
 //   code.emit(Opcode::jumpIf, 0, again);
-//   code.emit(Opcode::ret, List{1});                              // return V[1]
+//   code.emit(Opcode::ret, OperandList{1});                              // return V[1]
 //   Status status = code.finish(function);
 //
 // Operands are given in the order of isa.def: a plain int32_t for a register, index or small number, DataType for d, Immediate for i,
-// Label for l, List for a list. A wrong kind or count is reported by finish(), with the instruction. Registers are the caller's.
+// Label for l, OperandList for a list. A wrong kind or count is reported by finish(), with the instruction. Registers are the caller's.
 #pragma once
 
 #include <initializer_list>
@@ -32,11 +32,11 @@ struct Immediate {
   int64_t value = 0;
 };
 
-struct List {
+struct OperandList {
   std::vector<int32_t> items;
-  List() = default;
-  List(std::initializer_list<int32_t> list) : items(list) {}
-  explicit List(std::vector<int32_t> list) : items(std::move(list)) {}
+  OperandList() = default;
+  OperandList(std::initializer_list<int32_t> list) : items(list) {}
+  explicit OperandList(std::vector<int32_t> list) : items(std::move(list)) {}
 };
 
 class CodeWriter {
@@ -51,7 +51,7 @@ class CodeWriter {
     Argument(DataType type) : kind(Kind::word), value(static_cast<int32_t>(type)) {}
     Argument(Immediate immediate) : kind(Kind::immediate), value(immediate.value) {}
     Argument(Label label) : kind(Kind::label), value(label.id) {}
-    Argument(List list) : kind(Kind::list), items(std::move(list.items)) {}
+    Argument(OperandList list) : kind(Kind::list), items(std::move(list.items)) {}
   };
 
   Label newLabel();

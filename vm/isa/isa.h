@@ -93,6 +93,7 @@ inline constexpr bool endsBlock(Opcode opcode) {
 // Limits that the verifier enforces and the interpreter relies on.
 inline constexpr uint32_t kMaximumRegisters = 1u << 20;  // per function and bank
 inline constexpr uint32_t kMaximumListLength = 1u << 20;
+inline constexpr uint32_t kMaximumKernelOperands = 1u << 16;  // buffers and scalars each
 inline constexpr uint32_t kMaximumRank = 32;
 inline constexpr uint32_t kDeviceCount = 2;  // rows of vm/device: 0 cpu, 1 sim
 

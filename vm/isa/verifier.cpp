@@ -241,9 +241,13 @@ Status verifyProgram(const Program& program) {
     if (init.parameterCount != 0 || init.resultCount != 0)
       return failure(DYN_BAD_PROGRAM, "init must take and give nothing");
   }
-  for (const KernelRow& kernel : program.kernels)
+  for (const KernelRow& kernel : program.kernels) {
     if (kernel.outputCount > kernel.bufferCount)
       return failure(DYN_BAD_PROGRAM, "kernel " + kernel.name + ": more outputs than buffers");
+    if (kernel.bufferCount > kMaximumKernelOperands || kernel.scalarCount > kMaximumKernelOperands)
+      return failure(DYN_BAD_PROGRAM, "kernel " + kernel.name + ": more than " +
+                                          std::to_string(kMaximumKernelOperands) + " buffers or scalars");
+  }
   if (Status status = verifyConstants(program); !status.ok()) return status;
   for (uint32_t i = 0; i < program.functions.size(); ++i)
     if (Status status = FunctionVerifier(program, i).run(); !status.ok()) return status;

@@ -45,7 +45,7 @@ std::string firstDifference(const std::string& a, const std::string& b) {
 }
 
 TEST(RoundTrip, randomModulesPrintParseAndPrintTheSame) {
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
     IrContext context;
     const Module module = randomModule(context, seed);
     const auto faults = verify(module);
@@ -124,12 +124,12 @@ TEST(RoundTrip, damagedTextNeverCrashes) {
                                         "nan",
                                         "\x80",
                                         std::string(1, '\0')};
-  for (uint64_t seed = 1; seed <= 25; ++seed) {
+  for (uint64_t seed = 1; seed <= 15; ++seed) {
     IrContext context;
     const std::string text = print(randomModule(context, seed));
     std::mt19937_64 random(seed);
     auto below = [&](size_t n) { return static_cast<size_t>(random() % (n + 1)); };
-    for (int round = 0; round < 40; ++round) {
+    for (int round = 0; round < 30; ++round) {
       std::string damaged = text;
       for (size_t edits = 1 + below(4); edits > 0; --edits) {
         const size_t at = below(damaged.size());

@@ -68,6 +68,25 @@ std::vector<Value> inputsOf(const OpCase& test) {
   return inputs;
 }
 
+// The kernel built from the operator's definition must compute what the reference did.
+void compareLowered(const OpCase& test, const InferredModule& inferred, std::span<const Value> expected) {
+  const Op* op = nullptr;
+  for (const Op* candidate : inferred.module.main()->ops) {
+    if (candidate->def->name == test.op) op = candidate;
+  }
+  if (!test.lowers || !op || !op->def->lower) return;
+  std::vector<HostTensor> operands;
+  for (const auto& operand : test.operands) operands.push_back(operand.value_or(HostTensor()));
+  Result<std::vector<HostTensor>> lowered = runLowered(inferred, *op, operands, expected);
+  if (!lowered.ok()) {
+    ADD_FAILURE() << "lowering: " << lowered.error().toString() << "\n" << print(inferred.module);
+    return;
+  }
+  for (size_t i = 0; i < lowered->size(); ++i) {
+    EXPECT_EQ(difference(expected[i].tensor(), (*lowered)[i], test.tolerance), "") << "lowered result " << i;
+  }
+}
+
 std::string describe(const Value& value) { return value.toString(16); }
 
 }  // namespace
@@ -107,10 +126,9 @@ std::vector<Value> checkOp(const OpCase& test) {
       ADD_FAILURE() << results.error().toString() << "\n" << print(inferred->module);
       return {};
     }
-    if (style == DimStyle::fixed) {
-      expected = *results;
-      continue;
-    }
+    if (style == DimStyle::fixed) expected = *results;
+    compareLowered(test, *inferred, *results);
+    if (style == DimStyle::fixed) continue;
     for (size_t i = 0; i < expected.size(); ++i) {
       EXPECT_TRUE(expected[i].identical((*results)[i]))
           << "result " << i << ": " << describe(expected[i]) << " vs " << describe((*results)[i]);

@@ -42,6 +42,13 @@ enum class DimStyle { fixed, symbolic };
 Module moduleOf(IrContext& ir, const OpCase& test, DimStyle style);
 // Runs all the checks above; the results of the reference. Empty after a failure.
 std::vector<Value> checkOp(const OpCase& test);
+// The results of operation `op` of @main through its definition in loop IR, the kernel builder and the kernel interpreter. `operands` has
+// a tensor for each operand (an invalid one where left out), `expected` the shapes of the results.
+Result<std::vector<HostTensor>> runLowered(const InferredModule& inferred, const Op& op,
+                                           std::span<const HostTensor> operands,
+                                           std::span<const Value> expected);
+// Empty when all elements agree within the tolerance (relative to max(1, |expected|)), else what differs.
+std::string difference(const HostTensor& expected, const HostTensor& actual, double tolerance);
 // The error of inferring the operation with static dims; fails the test when there is none.
 Diagnostic inferError(const OpCase& test);
 // The same for running it.

@@ -3,6 +3,7 @@
 
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
+#include "compiler/ops/sequence_ops.h"
 #include "frontends/text/parser.h"
 #include "tests/unit/ops/op_test.h"
 
@@ -20,7 +21,7 @@ TEST(OpTable, RowsAreComplete) {
     EXPECT_FALSE(row->example.empty());
     EXPECT_TRUE(row->infer != nullptr);
     EXPECT_TRUE(row->maxOperands == -1 || row->maxOperands >= row->minOperands);
-    EXPECT_TRUE(row->evaluate != nullptr || row->lowering == LoweringKind::structural)
+    EXPECT_TRUE(row->evaluate != nullptr || row->lowering == LoweringKind::structural || isSequenceOp(row))
         << "no reference evaluation";
     for (const AttributeSpec& attribute : row->attributes) {
       EXPECT_FALSE(attribute.doc.empty()) << "attribute " << attribute.name;

@@ -1,0 +1,82 @@
+// Building functions of the graph IR whose bodies use values of the functions around them: captures appear by themselves.
+//
+//   FunctionBuilder body(parent, captures, state);   // captures: shared by all bodies of one control operation
+//   body.emit(...)                                    // an operand that `parent` defines becomes a parameter of the body
+//
+// A constant of an outer function is not captured but made again (its bytes are shared), so that type rules and packing see it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/ir/module.h"
+#include "compiler/ir/op_def.h"
+
+namespace dyn::onnx {
+
+// What the importer knows of the values it made.
+class ValueTable {
+ public:
+  struct Entry {
+    uint32_t owner = 0;            // serial of the builder that defines it
+    std::optional<Dtype> dtype;    // of a tensor; of the elements of a list or optional
+    const Op* constant = nullptr;  // the `constant` operation that makes it
+    int rank = -1;                 // of a tensor, when it is known without inference
+    bool isList = false;
+  };
+  Entry& at(ValueId id) {
+    if (id >= entries_.size()) entries_.resize(static_cast<size_t>(id) + 1);
+    return entries_[id];
+  }
+  uint32_t nextSerial() { return ++serial_; }
+
+ private:
+  std::vector<Entry> entries_;
+  uint32_t serial_ = 0;
+};
+
+// The outer values that the bodies of one control operation use, in the order they were met.
+struct CaptureList {
+  std::vector<ValueId> outer;
+  std::unordered_map<ValueId, size_t> index;
+  size_t add(ValueId id);
+};
+
+class FunctionBuilder {
+ public:
+  // `parent` and `captures` are null for @main, and outlive the builder otherwise.
+  FunctionBuilder(IrContext& ir, ValueTable& values, FunctionBuilder* parent, CaptureList* captures);
+
+  // The value as this function sees it: itself, a capture, or the constant made again. kNoValue stays.
+  ValueId localize(ValueId id);
+  ValueId addParameter(std::string_view name, std::optional<Dtype> dtype, int rank = -1, Type type = {});
+  // Operands are localized. The new values have no names.
+  std::vector<ValueId> emit(const OpDef& def, std::vector<ValueId> operands, Attributes attributes,
+                            size_t resultCount, SourcePlace place, std::vector<const Function*> regions = {},
+                            Type annotation = {});
+  ValueId constant(HostTensor tensor, SourcePlace place, std::string_view name = "");
+
+  // The finished body; parameters: the added ones, then all captures of the list (also those only other bodies use).
+  const Function* finish(std::string name, std::vector<ValueId> results, SourcePlace place);
+  ValueId parameter(size_t i) const { return parameters_[i].id; }
+  uint32_t serial() const { return serial_; }
+
+ private:
+  ValueId capture(ValueId outer);
+  ValueId makeAgain(const Op& constant, ValueId like);
+
+  IrContext& ir_;
+  ValueTable& values_;
+  FunctionBuilder* parent_;
+  CaptureList* captures_;
+  uint32_t serial_;
+  std::vector<const Op*> ops_;
+  std::vector<Parameter> parameters_;
+  std::unordered_map<ValueId, ValueId> local_;  // outer value → capture or constant of this function
+  std::unordered_map<size_t, ValueId> captureParameters_;  // by place in the list
+};
+
+}  // namespace dyn::onnx

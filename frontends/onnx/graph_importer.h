@@ -1,0 +1,150 @@
+// The importer's work list: graphs in graphs are frames on a stack of its own, never calls.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "frontends/onnx/function_builder.h"
+#include "frontends/onnx/graph_order.h"
+#include "frontends/onnx/importer.h"
+#include "frontends/onnx/map_table.h"
+#include "frontends/onnx/tensor_loader.h"
+#include "frontends/onnx/type_importer.h"
+
+namespace dyn::onnx {
+
+// What a name of the file stands for.
+struct Binding {
+  enum class Kind : uint8_t { value, weight, leftOut, failed };
+  Kind kind = Kind::value;
+  ValueId value = kNoValue;
+  // Of a weight: where it is, the tensor once loaded, and its constant in each function that uses it.
+  const TensorProto* dense = nullptr;
+  const SparseTensorProto* sparse = nullptr;
+  std::optional<HostTensor> tensor;
+  std::vector<std::pair<uint32_t, ValueId>> constants;
+};
+
+struct NameScope {
+  NameScope* outer = nullptr;  // null for the model's graph and the bodies of functions
+  std::unordered_map<Text, Binding> names;
+};
+
+// What holds for the nodes of one function of the file (or of the model's graph) and all graphs inside of them.
+struct FunctionEnvironment {
+  const FunctionProto* function = nullptr;
+  std::shared_ptr<const FunctionEnvironment> caller;
+  std::unordered_map<std::string, int64_t> opsets;  // by domain
+  AttributeEnvironment attributes;
+  std::string path;  // "caller node / "
+};
+
+// An If, Loop, Scan or SequenceMap whose bodies are being imported.
+struct ControlNode {
+  enum class Kind : uint8_t { branch, loop, scan, sequenceMap };
+  struct Body {
+    std::unique_ptr<FunctionBuilder> builder;
+    std::vector<ValueId> results;
+  };
+  Kind kind = Kind::branch;
+  const NodeProto* node = nullptr;
+  SourcePlace place;
+  std::vector<ValueId> inputs;
+  std::vector<const GraphProto*> graphs;
+  size_t next = 0;
+  bool failed = false;
+  CaptureList captures;
+  std::vector<Body> bodies;
+  // Scan
+  size_t stateCount = 0;
+  std::vector<int64_t> inputAxes, inputDirections, outputAxes, outputDirections;
+};
+
+struct Frame {
+  enum class Kind : uint8_t { main, function, body };
+  Kind kind = Kind::main;
+  FunctionBuilder* builder = nullptr;
+  std::unique_ptr<FunctionBuilder> ownBuilder;  // of a body
+  NameScope scope;
+  std::shared_ptr<const FunctionEnvironment> environment;
+  std::span<const NodeProto> nodes;
+  const GraphProto* graph = nullptr;    // null for functions
+  const NodeProto* callNode = nullptr;  // of a function
+  std::vector<uint32_t> order;
+  size_t next = 0;
+  std::unique_ptr<ControlNode> control;
+};
+
+class GraphImporter {
+ public:
+  GraphImporter(IrContext& ir, const Model& model, const ImportOptions& options);
+  ImportResult run();
+
+ private:
+  // graph_importer.cpp
+  void openMain();
+  void addInitializers(Frame& frame, const GraphProto& graph);
+  void orderFrame(Frame& frame);
+  void step(Frame& frame, const NodeProto& node);
+  void mapNode(Frame& frame, const NodeProto& node, const MapRow& row, int64_t version);
+  void openFunction(Frame& frame, const NodeProto& node, const FunctionProto& function);
+  void closeFunction();
+  void closeMain();
+  const FunctionProto* findFunction(const NodeProto& node) const;
+  std::optional<int64_t> versionOf(Frame& frame, const NodeProto& node);
+
+  // graph_names.cpp
+  bool define(Frame& frame, Text name, Binding binding, const SourcePlace& place);
+  void bindOutput(Frame& frame, const NodeProto& node, size_t index, ValueId value);
+  void bindFailed(Frame& frame, const NodeProto& node);
+  // nullopt: failed, and reported already.
+  std::optional<ValueId> resolve(Frame& frame, Text name, const SourcePlace& place, Text op);
+  std::optional<std::vector<ValueId>> resolveInputs(Frame& frame, const NodeProto& node);
+  std::optional<ValueId> weight(Frame& frame, Binding& binding, Text name, const SourcePlace& place);
+  SourcePlace placeOf(const Frame& frame, const NodeProto& node) const;
+  void report(Diagnostic diagnostic, const SourcePlace& place, Text op);
+  void report(DiagnosticId id, std::string message, const SourcePlace& place, Text op = {},
+              std::string advice = "");
+
+  // control_importer.cpp
+  void openControl(Frame& frame, const NodeProto& node);
+  void openBody(Frame& frame);
+  void bindBodyInputs(Frame& body, ControlNode& control);
+  void bindLoopInputs(Frame& body, ControlNode& control);
+  void bindScanInputs(Frame& body, ControlNode& control);
+  void bindMapInputs(Frame& body, ControlNode& control);
+  void prepareScan(Frame& frame, ControlNode& control);
+  void closeBody();
+  void closeControl(Frame& frame);
+  void finishBranch(Frame& frame, ControlNode& control);
+  void finishLoop(Frame& frame, ControlNode& control);
+  std::vector<ValueId> emitLoop(Frame& frame, ControlNode& control, ValueId trip, ValueId condition,
+                                const std::vector<ValueId>& carried, size_t stackedCount);
+  void finishScan(Frame& frame, ControlNode& control);
+  void finishMap(Frame& frame, ControlNode& control);
+  ValueId emit(Frame& frame, std::string_view op, std::vector<ValueId> operands, Attributes attributes,
+               const SourcePlace& place);
+
+  IrContext& ir_;
+  const Model& model_;
+  const ImportOptions& options_;
+  TensorLoader tensors_;
+  TypeImporter types_;
+  ValueTable values_;
+  FreeNames freeNames_;
+  ImportResult result_;
+  FunctionBuilder main_;
+  std::deque<Frame> frames_;
+  std::unordered_map<std::string, std::vector<const FunctionProto*>> functions_;  // by "domain:name"
+  std::unordered_set<std::string> reportedOnce_;
+  size_t hiddenProblems_ = 0;
+  uint64_t nodeCount_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace dyn::onnx

@@ -1,0 +1,111 @@
+// Elementwise operators of which the IR has no row of the same form.
+#include "frontends/onnx/map_functions.h"
+#include "frontends/onnx/map_table.h"
+
+namespace dyn::onnx {
+namespace {
+
+ValueId foldInputs(MapContext& c, std::string_view op) {
+  const std::vector<ValueId> inputs = c.inputs();
+  ValueId y = c.input(0);
+  for (size_t i = 1; i < inputs.size(); ++i) y = c.emit(op, {y, inputs[i]});
+  return y;
+}
+
+}  // namespace
+
+ValueId castTo(MapContext& c, ValueId x, Dtype dtype) {
+  if (c.dtypeOf(x) == dtype) return x;
+  return c.emit("cast", {x}, {{"to", dtype}});
+}
+
+void mapMax(MapContext& c) { c.setOutput(0, foldInputs(c, "max")); }
+void mapMin(MapContext& c) { c.setOutput(0, foldInputs(c, "min")); }
+void mapSum(MapContext& c) { c.setOutput(0, foldInputs(c, "add")); }
+
+void mapMean(MapContext& c) {
+  const ValueId sum = foldInputs(c, "add");
+  if (c.inputCount() == 1) return c.setOutput(0, sum);
+  c.setOutput(0, c.emit("div", {sum, c.number(c.inputCount(), sum)}));
+}
+
+void mapClip(MapContext& c) {
+  const ValueId x = c.input(0);
+  ValueId low = c.optionalInput(1), high = c.optionalInput(2);
+  if (c.version() < 11) {
+    if (c.hasAttribute("min")) low = c.number(c.real("min", 0), x);
+    if (c.hasAttribute("max")) high = c.number(c.real("max", 0), x);
+  }
+  c.setOutput(0, low == kNoValue && high == kNoValue ? x : c.emit("clip", {x, low, high}));
+}
+
+void mapCast(MapContext& c) {
+  const std::optional<Dtype> to = c.dtype("to");
+  if (!to && !c.failed()) c.fail(DiagnosticId::badAttribute, "attribute \"to\" is missing");
+  const std::string rounding = c.text("round_mode", "up");
+  if (rounding != "up" && to == Dtype::f8e8m0) c.unsupported("round_mode " + quotedText(rounding));
+  Attributes attributes;
+  attributes.set("to", to.value_or(Dtype::f32));
+  if (c.hasAttribute("saturate")) attributes.set("saturate", c.integer("saturate", 1));
+  c.setOutput(0, c.emit("cast", {c.input(0)}, std::move(attributes)));
+}
+
+void mapCastLike(MapContext& c) {
+  const std::optional<Dtype> to = c.dtypeOf(c.input(1));
+  const std::string rounding = c.text("round_mode", "up");
+  if (rounding != "up" && to == Dtype::f8e8m0) c.unsupported("round_mode " + quotedText(rounding));
+  if (!to) c.unsupported("the element type of target_type is not known before inference");
+  Attributes attributes;
+  attributes.set("to", to.value_or(Dtype::f32));
+  if (c.hasAttribute("saturate")) attributes.set("saturate", c.integer("saturate", 1));
+  c.setOutput(0, c.emit("cast", {c.input(0)}, std::move(attributes)));
+}
+
+void mapBitShift(MapContext& c) {
+  const std::string direction = c.text("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT")
+    c.fail(DiagnosticId::badAttribute, "direction is " + quotedText(direction) + ", not LEFT or RIGHT");
+  c.setOutput(0, c.emit("bit_shift", {c.input(0), c.input(1)},
+                        {{"direction", std::string(direction == "LEFT" ? "left" : "right")}}));
+}
+
+// y = x < -lambd ? x + bias : x > lambd ? x - bias : 0
+void mapShrink(MapContext& c) {
+  const ValueId x = c.input(0);
+  const double limit = c.real("lambd", 0.5), bias = c.real("bias", 0);
+  const ValueId below = c.emit("less", {x, c.number(-limit, x)});
+  const ValueId above = c.emit("greater", {x, c.number(limit, x)});
+  const ValueId lifted = c.emit("add", {x, c.number(bias, x)});
+  const ValueId lowered = c.emit("sub", {x, c.number(bias, x)});
+  const ValueId inner = c.emit("where", {above, lowered, c.number(0, x)});
+  c.setOutput(0, c.emit("where", {below, lifted, inner}));
+}
+
+void mapSwish(MapContext& c) {
+  const ValueId x = c.input(0);
+  const double alpha = c.real("alpha", 1);
+  const ValueId scaled = alpha == 1 ? x : c.emit("mul", {x, c.number(alpha, x)});
+  c.setOutput(0, c.emit("mul", {x, c.emit("sigmoid", {scaled})}));
+}
+
+// In inference all elements pass.
+void mapDropout(MapContext& c) {
+  const ValueId x = c.input(0);
+  if (c.hasInput(2)) {
+    const HostTensor* training = c.constantOf(c.optionalInput(2));
+    const HostTensor* ratio = c.constantOf(c.optionalInput(1));
+    const bool off = training != nullptr && training->elementCount() == 1 && training->intAt(0) == 0;
+    const bool keepsAll = ratio != nullptr && ratio->elementCount() == 1 && ratio->realAt(0) == 0;
+    if (!off && !keepsAll)
+      c.unsupported("Dropout in training mode draws random numbers", "export the model for inference");
+  }
+  c.setOutput(0, x);
+  if (!c.wantsOutput(1)) return;
+  HostTensor yes = HostTensor::vectorInt(Dtype::boolean, std::vector<int64_t>{1});
+  if (c.version() < 10) yes = HostTensor::vectorReal(c.dtypeOr(x, Dtype::f32), std::vector<double>{1});
+  c.setOutput(1, c.emit("constant_of_shape", {c.emit("shape", {x})}, {{"value", yes}}));
+}
+
+void mapIdentity(MapContext& c) { c.setOutput(0, c.input(0)); }
+
+}  // namespace dyn::onnx

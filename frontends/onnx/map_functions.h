@@ -1,0 +1,78 @@
+// The mappings that are more than an operator's name, by family; map_table.cpp lists them.
+#pragma once
+
+#include "frontends/onnx/map_context.h"
+
+namespace dyn::onnx {
+
+#define DYN_ONNX_MAPPING(name) void map##name(MapContext& c)
+// map_elementwise.cpp
+DYN_ONNX_MAPPING(Max);
+DYN_ONNX_MAPPING(Min);
+DYN_ONNX_MAPPING(Sum);
+DYN_ONNX_MAPPING(Mean);
+DYN_ONNX_MAPPING(Clip);
+DYN_ONNX_MAPPING(Cast);
+DYN_ONNX_MAPPING(CastLike);
+DYN_ONNX_MAPPING(BitShift);
+DYN_ONNX_MAPPING(Shrink);
+DYN_ONNX_MAPPING(Swish);
+DYN_ONNX_MAPPING(Dropout);
+DYN_ONNX_MAPPING(Identity);
+// map_constants.cpp
+DYN_ONNX_MAPPING(Constant);
+DYN_ONNX_MAPPING(ConstantOfShape);
+DYN_ONNX_MAPPING(Range);
+DYN_ONNX_MAPPING(OneHot);
+DYN_ONNX_MAPPING(HannWindow);
+DYN_ONNX_MAPPING(HammingWindow);
+DYN_ONNX_MAPPING(BlackmanWindow);
+// map_shape.cpp
+DYN_ONNX_MAPPING(Flatten);
+DYN_ONNX_MAPPING(Squeeze);
+DYN_ONNX_MAPPING(Unsqueeze);
+DYN_ONNX_MAPPING(Slice);
+DYN_ONNX_MAPPING(Split);
+DYN_ONNX_MAPPING(Concat);
+DYN_ONNX_MAPPING(Pad);
+DYN_ONNX_MAPPING(Upsample);
+DYN_ONNX_MAPPING(Resize);
+DYN_ONNX_MAPPING(DepthToSpace);
+DYN_ONNX_MAPPING(SpaceToDepth);
+DYN_ONNX_MAPPING(TopK);
+DYN_ONNX_MAPPING(Scatter);
+// map_reduce.cpp
+DYN_ONNX_MAPPING(Reduce);
+DYN_ONNX_MAPPING(Softmax);
+DYN_ONNX_MAPPING(GlobalPool);
+DYN_ONNX_MAPPING(GlobalLpPool);
+// map_nn.cpp
+DYN_ONNX_MAPPING(Gemm);
+DYN_ONNX_MAPPING(BatchNormalization);
+DYN_ONNX_MAPPING(GroupNormalization);
+DYN_ONNX_MAPPING(Losses);
+// map_quant.cpp
+DYN_ONNX_MAPPING(QLinearMatMul);
+DYN_ONNX_MAPPING(QLinearConv);
+DYN_ONNX_MAPPING(ConvInteger);
+// map_sequence.cpp
+DYN_ONNX_MAPPING(SequenceEmpty);
+DYN_ONNX_MAPPING(SequenceConstruct);
+DYN_ONNX_MAPPING(ConcatFromSequence);
+DYN_ONNX_MAPPING(SplitToSequence);
+DYN_ONNX_MAPPING(Optional);
+// map_recurrent.cpp
+DYN_ONNX_MAPPING(Lstm);
+DYN_ONNX_MAPPING(Gru);
+DYN_ONNX_MAPPING(Rnn);
+#undef DYN_ONNX_MAPPING
+
+// Steps that several mappings share.
+// x [...] → [product of dims before axis, product of the others].
+ValueId flattened(MapContext& c, ValueId x, int64_t axis);
+// x cast to that type, or x itself when it has it.
+ValueId castTo(MapContext& c, ValueId x, Dtype dtype);
+// The axes `first`..rank-1 as a vector: works for any rank.
+ValueId axesFrom(MapContext& c, ValueId x, int64_t first);
+
+}  // namespace dyn::onnx

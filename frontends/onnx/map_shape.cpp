@@ -1,0 +1,160 @@
+// Views, pieces, rearrangements and indices; older versions gave as attributes what are operands now.
+#include <algorithm>
+
+#include "frontends/onnx/map_functions.h"
+#include "frontends/onnx/map_table.h"
+
+namespace dyn::onnx {
+namespace {
+
+// The integers of an attribute (before `since`) or the input (from then on); kNoValue when not given.
+ValueId integersOperand(MapContext& c, std::string_view attribute, int input, int64_t since) {
+  if (c.version() >= since) return c.optionalInput(input);
+  return c.hasAttribute(attribute) ? c.integersValue(c.integers(attribute)) : kNoValue;
+}
+
+std::string lowered(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char ch) { return ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch - 'A' + 'a') : ch; });
+  return text;
+}
+
+}  // namespace
+
+ValueId axesFrom(MapContext& c, ValueId x, int64_t first) {
+  const ValueId rank = c.emit("size", {c.emit("shape", {x})});
+  return c.emit("range", {c.integerValue(first), rank, c.integerValue(1)});
+}
+
+ValueId flattened(MapContext& c, ValueId x, int64_t axis) {
+  // Products of both halves, not -1: with a dim of 0 that would be ambiguous.
+  const ValueId before = c.emit("shape", {x}, {{"end", axis}});
+  const ValueId after = c.emit("shape", {x}, {{"start", axis}});
+  const ValueId rows = c.emit("reduce_prod", {before}, {{"keepdims", int64_t{1}}});
+  const ValueId columns = c.emit("reduce_prod", {after}, {{"keepdims", int64_t{1}}});
+  const ValueId shape = c.emit("concat", {rows, columns}, {{"axis", int64_t{0}}});
+  return c.emit("reshape", {x, shape}, {{"allowzero", int64_t{1}}});
+}
+
+void mapFlatten(MapContext& c) { c.setOutput(0, flattened(c, c.input(0), c.integer("axis", 1))); }
+
+void mapSqueeze(MapContext& c) {
+  c.setOutput(0, c.emit("squeeze", {c.input(0), integersOperand(c, "axes", 1, 13)}));
+}
+
+void mapUnsqueeze(MapContext& c) {
+  const ValueId axes = integersOperand(c, "axes", 1, 13);
+  if (axes == kNoValue) c.fail(DiagnosticId::badOperands, "it has no axes");
+  c.setOutput(0, c.emit("unsqueeze", {c.input(0), axes}));
+}
+
+void mapSlice(MapContext& c) {
+  if (c.version() >= 10) return mapDirect(c, "slice");
+  const ValueId starts = c.integersValue(c.integers("starts"));
+  const ValueId ends = c.integersValue(c.integers("ends"));
+  c.setOutput(0, c.emit("slice", {c.input(0), starts, ends, integersOperand(c, "axes", 3, 10)}));
+}
+
+void mapSplit(MapContext& c) {
+  const ValueId sizes = integersOperand(c, "split", 1, 13);
+  Attributes attributes;
+  attributes.set("axis", c.integer("axis", 0));
+  const int64_t parts = c.integer("num_outputs", c.outputCount());
+  if (parts != c.outputCount()) {
+    c.fail(DiagnosticId::badAttribute, "num_outputs is " + std::to_string(parts) + " but it has " +
+                                           std::to_string(c.outputCount()) + " outputs");
+  }
+  if (sizes == kNoValue) attributes.set("parts", parts);
+  const std::vector<ValueId> pieces =
+      c.emitMany("split", {c.input(0), sizes}, std::move(attributes), static_cast<size_t>(c.outputCount()));
+  for (int i = 0; i < c.outputCount(); ++i) c.setOutput(i, pieces[static_cast<size_t>(i)]);
+}
+
+void mapConcat(MapContext& c) {
+  const int64_t axis = c.requiredInteger("axis");
+  c.setOutput(0, c.emit("concat", c.inputs(), {{"axis", axis}}));
+}
+
+void mapPad(MapContext& c) {
+  const ValueId x = c.input(0);
+  Attributes attributes;
+  attributes.set("mode", c.text("mode", "constant"));
+  if (c.version() >= 11) {
+    c.setOutput(0, c.emit("pad", {x, c.input(1), c.optionalInput(2), c.optionalInput(3)}, std::move(attributes)));
+    return;
+  }
+  if (!c.hasAttribute("pads")) c.fail(DiagnosticId::badAttribute, "attribute \"pads\" is missing");
+  const double value = c.real("value", 0);
+  c.setOutput(0, c.emit("pad", {x, c.integersValue(c.integers("pads")), value == 0 ? kNoValue : c.number(value, x)},
+                        std::move(attributes)));
+}
+
+void mapUpsample(MapContext& c) {
+  ValueId scales = c.optionalInput(1);
+  if (c.version() < 9) {
+    const std::vector<double> values = c.reals("scales");
+    scales = c.constant(HostTensor::vectorReal(Dtype::f32, values));
+  }
+  const std::string mode = c.text("mode", "nearest");
+  c.setOutput(0, c.emit("resize", {c.input(0), kNoValue, scales},
+                        {{"mode", std::string(mode == "bilinear" ? "linear" : mode)},
+                         {"coordinate_transformation_mode", std::string("asymmetric")},
+                         {"nearest_mode", std::string("floor")}}));
+}
+
+void mapResize(MapContext& c) {
+  if (c.version() < 11) return mapUpsample(c);
+  const ValueId x = c.input(0);
+  ValueId scales = c.optionalInput(2);
+  const ValueId sizes = c.optionalInput(3);
+  const ValueId roi = c.optionalInput(1);
+  // With sizes, scales may be an empty tensor; so may be a roi that is not needed.
+  if (sizes != kNoValue) scales = kNoValue;
+  Attributes attributes;
+  const std::string coordinates = c.text("coordinate_transformation_mode", "half_pixel");
+  attributes.set("coordinate_transformation_mode", coordinates);
+  attributes.set("mode", c.text("mode", "nearest"));
+  attributes.set("nearest_mode", c.text("nearest_mode", "round_prefer_floor"));
+  attributes.set("cubic_coeff_a", c.real("cubic_coeff_a", -0.75));
+  attributes.set("exclude_outside", c.integer("exclude_outside", 0));
+  attributes.set("extrapolation_value", c.real("extrapolation_value", 0));
+  attributes.set("antialias", c.integer("antialias", 0));
+  attributes.set("keep_aspect_ratio_policy", c.text("keep_aspect_ratio_policy", "stretch"));
+  if (c.hasAttribute("axes")) attributes.set("axes", c.integers("axes"));
+  const bool needsRoi = coordinates == "tf_crop_and_resize";
+  c.setOutput(0, c.emit("resize", {x, needsRoi ? roi : kNoValue, scales, sizes}, std::move(attributes)));
+}
+
+void mapDepthToSpace(MapContext& c) {
+  Attributes attributes;
+  attributes.set("block", c.requiredInteger("blocksize"));
+  attributes.set("mode", lowered(c.text("mode", "DCR")));
+  c.setOutput(0, c.emit("depth_to_space", {c.input(0)}, std::move(attributes)));
+}
+
+void mapSpaceToDepth(MapContext& c) {
+  c.setOutput(0, c.emit("space_to_depth", {c.input(0)}, {{"block", c.requiredInteger("blocksize")}}));
+}
+
+void mapTopK(MapContext& c) {
+  const ValueId k = c.version() < 10 ? c.integersValue({c.requiredInteger("k")}) : c.input(1);
+  const std::vector<ValueId> results = c.emitMany("topk", {c.input(0), k},
+                                                  {{"axis", c.integer("axis", -1)},
+                                                   {"largest", c.integer("largest", 1)},
+                                                   {"sorted", c.integer("sorted", 1)}},
+                                                  2);
+  c.setOutput(0, results[0]);
+  c.setOutput(1, results[1]);
+}
+
+void mapScatter(MapContext& c) {
+  Attributes attributes;
+  std::string reduction = c.text("reduction", "none");
+  attributes.set("reduction", reduction);
+  const bool nd = c.node().opType == "ScatterND";
+  if (!nd) attributes.set("axis", c.integer("axis", 0));
+  c.setOutput(0, c.emit(nd ? "scatter_nd" : "scatter_elements", {c.input(0), c.input(1), c.input(2)},
+                        std::move(attributes)));
+}
+
+}  // namespace dyn::onnx

@@ -1,0 +1,263 @@
+#include "frontends/onnx/map_table.h"
+
+#include <algorithm>
+
+#include "compiler/ops/op_table.h"
+#include "frontends/onnx/map_functions.h"
+
+namespace dyn::onnx {
+namespace {
+
+constexpr MapRow kRows[] = {
+    {"Abs", "abs"},
+    {"Acos", "acos"},
+    {"Acosh", "acosh"},
+    {"Add", "add"},
+    {"And", "logical_and"},
+    {"ArgMax", "argmax"},
+    {"ArgMin", "argmin"},
+    {"Asin", "asin"},
+    {"Asinh", "asinh"},
+    {"Atan", "atan"},
+    {"Atanh", "atanh"},
+    {"AveragePool", "average_pool"},
+    {"BatchNormalization", "", mapBatchNormalization, "momentum spatial"},
+    {"BitShift", "", mapBitShift},
+    {"BitwiseAnd", "bit_and"},
+    {"BitwiseNot", "bit_not"},
+    {"BitwiseOr", "bit_or"},
+    {"BitwiseXor", "bit_xor"},
+    {"BlackmanWindow", "", mapBlackmanWindow},
+    {"Cast", "", mapCast},
+    {"CastLike", "", mapCastLike},
+    {"Ceil", "ceil"},
+    {"Celu", "celu"},
+    {"CenterCropPad", "center_crop_pad"},
+    {"Clip", "", mapClip},
+    {"Compress", "compress"},
+    {"Concat", "", mapConcat},
+    {"ConcatFromSequence", "", mapConcatFromSequence},
+    {"Constant", "", mapConstant},
+    {"ConstantOfShape", "", mapConstantOfShape},
+    {"Conv", "conv"},
+    {"ConvInteger", "", mapConvInteger},
+    {"ConvTranspose", "conv_transpose"},
+    {"Cos", "cos"},
+    {"Cosh", "cosh"},
+    {"CumSum", "cumsum"},
+    {"DepthToSpace", "", mapDepthToSpace},
+    {"DequantizeLinear", "dequantize_linear"},
+    {"Div", "div"},
+    {"Dropout", "", mapDropout, "seed ratio is_test"},
+    {"DynamicQuantizeLinear", "dynamic_quantize_linear"},
+    {"Einsum", "einsum"},
+    {"Elu", "elu"},
+    {"Equal", "equal"},
+    {"Erf", "erf"},
+    {"Exp", "exp"},
+    {"Expand", "expand"},
+    {"EyeLike", "eye_like"},
+    {"Flatten", "", mapFlatten},
+    {"Floor", "floor"},
+    {"GRU", "", mapGru},
+    {"Gather", "gather"},
+    {"GatherElements", "gather_elements"},
+    {"GatherND", "gather_nd"},
+    {"Gelu", "gelu"},
+    {"Gemm", "", mapGemm},
+    {"GlobalAveragePool", "", mapGlobalPool},
+    {"GlobalLpPool", "", mapGlobalLpPool},
+    {"GlobalMaxPool", "", mapGlobalPool},
+    {"Greater", "greater"},
+    {"GreaterOrEqual", "greater_equal"},
+    {"GroupNormalization", "", mapGroupNormalization, "stash_type"},
+    {"HammingWindow", "", mapHammingWindow},
+    {"HannWindow", "", mapHannWindow},
+    {"HardSigmoid", "hard_sigmoid"},
+    {"HardSwish", "hard_swish"},
+    {"Hardmax", "", mapSoftmax},
+    {"Identity", "", mapIdentity},
+    {"InstanceNormalization", "instance_norm"},
+    {"IsInf", "is_inf"},
+    {"IsNaN", "is_nan"},
+    {"LRN", "lrn"},
+    {"LSTM", "", mapLstm},
+    {"LayerNormalization", "layer_norm", nullptr, "stash_type"},
+    {"LeakyRelu", "leaky_relu"},
+    {"Less", "less"},
+    {"LessOrEqual", "less_equal"},
+    {"Log", "log"},
+    {"LogSoftmax", "", mapSoftmax},
+    {"LpNormalization", "lp_normalization"},
+    {"LpPool", "lp_pool"},
+    {"MatMul", "matmul"},
+    {"MatMulInteger", "matmul_integer"},
+    {"Max", "", mapMax},
+    {"MaxPool", "max_pool"},
+    {"Mean", "", mapMean},
+    {"MeanVarianceNormalization", "mean_variance_normalization"},
+    {"Min", "", mapMin},
+    {"Mish", "mish"},
+    {"Mod", "mod"},
+    {"Mul", "mul"},
+    {"Neg", "neg"},
+    {"NegativeLogLikelihoodLoss", "", mapLosses},
+    {"NonMaxSuppression", "non_max_suppression"},
+    {"NonZero", "nonzero"},
+    {"Not", "logical_not"},
+    {"OneHot", "", mapOneHot},
+    {"Optional", "", mapOptional},
+    {"OptionalGetElement", "optional_get"},
+    {"OptionalHasElement", "optional_has"},
+    {"Or", "logical_or"},
+    {"PRelu", "prelu"},
+    {"Pad", "", mapPad},
+    {"Pow", "pow"},
+    {"QLinearConv", "", mapQLinearConv},
+    {"QLinearMatMul", "", mapQLinearMatMul},
+    {"QuantizeLinear", "quantize_linear"},
+    {"RMSNormalization", "rms_norm", nullptr, "stash_type"},
+    {"RNN", "", mapRnn},
+    {"Range", "", mapRange},
+    {"Reciprocal", "reciprocal"},
+    {"ReduceL1", "", mapReduce},
+    {"ReduceL2", "", mapReduce},
+    {"ReduceLogSum", "", mapReduce},
+    {"ReduceLogSumExp", "", mapReduce},
+    {"ReduceMax", "", mapReduce},
+    {"ReduceMean", "", mapReduce},
+    {"ReduceMin", "", mapReduce},
+    {"ReduceProd", "", mapReduce},
+    {"ReduceSum", "", mapReduce},
+    {"ReduceSumSquare", "", mapReduce},
+    {"Relu", "relu"},
+    {"Reshape", "reshape"},
+    {"Resize", "", mapResize},
+    {"ReverseSequence", "reverse_sequence"},
+    {"Round", "round"},
+    {"Scatter", "", mapScatter},
+    {"ScatterElements", "", mapScatter},
+    {"ScatterND", "", mapScatter},
+    {"Selu", "selu"},
+    {"SequenceAt", "list_at"},
+    {"SequenceConstruct", "", mapSequenceConstruct},
+    {"SequenceEmpty", "", mapSequenceEmpty},
+    {"SequenceErase", "list_erase"},
+    {"SequenceInsert", "list_insert"},
+    {"SequenceLength", "list_length"},
+    {"Shape", "shape"},
+    {"Shrink", "", mapShrink},
+    {"Sigmoid", "sigmoid"},
+    {"Sign", "sign"},
+    {"Sin", "sin"},
+    {"Sinh", "sinh"},
+    {"Size", "size"},
+    {"Slice", "", mapSlice},
+    {"Softmax", "", mapSoftmax},
+    {"SoftmaxCrossEntropyLoss", "", mapLosses},
+    {"Softplus", "softplus"},
+    {"Softsign", "softsign"},
+    {"SpaceToDepth", "", mapSpaceToDepth},
+    {"Split", "", mapSplit},
+    {"SplitToSequence", "", mapSplitToSequence},
+    {"Sqrt", "sqrt"},
+    {"Squeeze", "", mapSqueeze},
+    {"Sub", "sub"},
+    {"Sum", "", mapSum},
+    {"Swish", "", mapSwish},
+    {"Tan", "tan"},
+    {"Tanh", "tanh"},
+    {"ThresholdedRelu", "thresholded_relu"},
+    {"Tile", "tile"},
+    {"TopK", "", mapTopK},
+    {"Transpose", "transpose"},
+    {"Trilu", "trilu"},
+    {"Unique", "unique"},
+    {"Unsqueeze", "", mapUnsqueeze},
+    {"Upsample", "", mapUpsample},
+    {"Where", "where"},
+    {"Xor", "logical_xor"},
+};
+
+bool listed(std::string_view words, std::string_view word) {
+  while (!words.empty()) {
+    const size_t end = std::min(words.find(' '), words.size());
+    if (words.substr(0, end) == word) return true;
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return false;
+}
+
+AttributeValue attributeAs(MapContext& c, const AttributeSpec& spec) {
+  switch (spec.kind) {
+    case AttributeKind::integer:
+      return c.integer(spec.name, 0);
+    case AttributeKind::real:
+      return c.real(spec.name, 0);
+    case AttributeKind::string:
+      return c.text(spec.name, "");
+    case AttributeKind::integers:
+      return c.integers(spec.name);
+    case AttributeKind::reals:
+      return c.reals(spec.name);
+    case AttributeKind::strings:
+      return c.texts(spec.name);
+    case AttributeKind::dtype:
+      return c.dtype(spec.name).value_or(Dtype::f32);
+    case AttributeKind::tensor:
+      return c.tensor(spec.name).value_or(HostTensor());
+    case AttributeKind::dims:
+    case AttributeKind::type:
+      break;
+  }
+  c.fail(DiagnosticId::internalError, "attribute " + std::string(spec.name) + " can not come from a file");
+  return int64_t{0};
+}
+
+}  // namespace
+
+std::span<const MapRow> mapTable() { return kRows; }
+
+const MapRow* findMapRow(std::string_view domain, std::string_view name) {
+  const auto key = [](const MapRow& row) { return std::pair(row.domain, row.name); };
+  const auto found =
+      std::lower_bound(std::begin(kRows), std::end(kRows), std::pair(domain, name),
+                       [&](const MapRow& row, const auto& wanted) { return key(row) < wanted; });
+  return found != std::end(kRows) && key(*found) == std::pair(domain, name) ? found : nullptr;
+}
+
+void mapDirect(MapContext& c, std::string_view target) {
+  std::vector<ValueId> operands;
+  for (int i = 0; i < c.inputCount(); ++i) operands.push_back(c.optionalInput(i));
+  Attributes attributes;
+  const OpDef* def = findOp(target);
+  if (def != nullptr) {
+    for (const AttributeSpec& spec : def->attributes)
+      if (c.hasAttribute(spec.name)) attributes.set(std::string(spec.name), attributeAs(c, spec));
+  }
+  int outputs = c.outputCount();
+  while (outputs > 1 && !c.wantsOutput(outputs - 1)) --outputs;
+  int results = def == nullptr || def->results < 0 ? outputs : def->results;
+  if (results < outputs) {
+    c.unsupported("output " + std::to_string(results) + " of " + std::string(c.node().opType) +
+                  " is not supported");
+    return;
+  }
+  const std::vector<ValueId> values =
+      c.emitMany(target, std::move(operands), std::move(attributes), static_cast<size_t>(results));
+  for (int i = 0; i < outputs; ++i) c.setOutput(i, values[static_cast<size_t>(i)]);
+}
+
+void runMapRow(const MapRow& row, MapContext& c) {
+  if (row.map != nullptr) {
+    row.map(c);
+  } else {
+    mapDirect(c, row.target);
+  }
+  for (const std::string& name : c.unreadAttributes()) {
+    if (listed(row.ignored, name)) continue;
+    c.fail(DiagnosticId::badAttribute, "attribute " + quotedText(name) + " is not known for this operator");
+  }
+}
+
+}  // namespace dyn::onnx
