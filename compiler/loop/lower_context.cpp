@@ -5,7 +5,6 @@
 namespace dyn::loop {
 
 Result<Expr> LowerContext::readBroadcast(int i, std::span<const Expr> index) {
-<<<<<<< HEAD
   const Shape operand = operandType(i).dims();
   const Shape result = op().results[0].type.dims();
   if (operand.size() > index.size())
@@ -24,26 +23,6 @@ Result<Expr> LowerContext::readBroadcast(int i, std::span<const Expr> index) {
       own.push_back(at);
     else
       own.push_back(select(dim(size) == integer(1), integer(0), at));
-=======
-  const Shape& dims = operandType(i).dims();
-  if (dims.size() > index.size())
-    return error(DiagnosticId::rankMismatch, "an operand has more axes than the result");
-  const size_t skipped = index.size() - dims.size();
-  const Type result = resultType(0);
-  const bool fitsResult = result.isTensor() && static_cast<size_t>(result.rank()) == index.size();
-  std::vector<Expr> own;
-  for (size_t axis = 0; axis < dims.size(); ++axis) {
-    const Dim size = solver().canonical(dims[axis]);
-    const Expr at = index[skipped + axis];
-    if (size.isConstant(1)) {
-      own.push_back(integer(0));
-    } else if (size.isConstant() ||
-               (fitsResult && solver().equal(size, result.dims()[skipped + axis]) == Answer::yes)) {
-      own.push_back(at);
-    } else {
-      own.push_back(select(dim(size) == integer(1), integer(0), at));
-    }
->>>>>>> opsfill
   }
   return read(i, own);
 }
@@ -56,22 +35,14 @@ Expr LowerContext::reduce(ReduceOp op, std::span<const Dim> extents,
     variables.push_back(loops().variable("r"));
     loops().bound(variables.back(), sizes.back());
   }
-<<<<<<< HEAD
   const Expr value = body(variables);
   if (extents.empty()) return value;
   return loops().reduce(op, std::move(variables), std::move(sizes), value);
-=======
-  return loops().reduce(op, variables, sizes, body(variables));
->>>>>>> opsfill
 }
 
 Error LowerContext::error(DiagnosticId id, std::string message) const {
   Error e = makeError(id, std::move(message), op().place);
-<<<<<<< HEAD
   if (op().def) e.diagnostic.op = std::string(op().def->name);
-=======
-  if (op().def) e.diagnostic.op = op().def->name;
->>>>>>> opsfill
   return e;
 }
 

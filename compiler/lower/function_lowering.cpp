@@ -9,7 +9,7 @@ namespace dyn {
 
 using vm::Immediate;
 using vm::Label;
-using vm::List;
+using vm::OperandList;
 using vm::Opcode;
 
 // --- registers and values
@@ -59,7 +59,7 @@ Result<int32_t> FunctionLowering::object(ValueId value) {
   if (typeOf(value).rank() == 0)
     code_.emit(Opcode::fromScalar, made, static_cast<int32_t>(typeOf(value).dtype()), scalars.at(0));
   else
-    code_.emit(Opcode::fromScalars, made, static_cast<int32_t>(typeOf(value).dtype()), List(scalars));
+    code_.emit(Opcode::fromScalars, made, static_cast<int32_t>(typeOf(value).dtype()), OperandList(scalars));
   return made;
 }
 
@@ -206,7 +206,7 @@ Status FunctionLowering::lower(const Function& function, Entry entry) {
   tasks_.push_back([this, &function]() -> Status {
     if (ended_) return {};
     DYN_TRY(std::vector<int32_t> results, objectsOf(function.results));
-    code_.emit(Opcode::ret, List(results));
+    code_.emit(Opcode::ret, OperandList(results));
     return {};
   });
   tasks_.push_back([this, body] { return run(body); });
@@ -350,12 +350,12 @@ Status FunctionLowering::lowerAlloc(const Op& op, const Body& body) {
   DYN_TRY(std::vector<int32_t> shape, shapeRegisters(result.type.dims()));
   const int32_t dtype = static_cast<int32_t>(result.type.dtype());
   if (op.operands.empty()) {
-    code_.emit(Opcode::newTensor, define(result.id), dtype, 0, List(shape));
+    code_.emit(Opcode::newTensor, define(result.id), dtype, 0, OperandList(shape));
     return {};
   }
   DYN_TRY(int32_t arena, object(op.operands[0]));
   DYN_TRY(int32_t offset, dims_.emit(op.attributes.dims("offset").at(0)));
-  code_.emit(Opcode::allocTensor, define(result.id), arena, offset, dtype, List(shape));
+  code_.emit(Opcode::allocTensor, define(result.id), arena, offset, dtype, OperandList(shape));
   return {};
 }
 
@@ -368,7 +368,7 @@ Status FunctionLowering::lowerView(const Op& op) {
     return {};
   }
   DYN_TRY(std::vector<int32_t> shape, shapeRegisters(type.dims()));
-  code_.emit(Opcode::reshapeTensor, define(op.results[0].id), from, List(shape));
+  code_.emit(Opcode::reshapeTensor, define(op.results[0].id), from, OperandList(shape));
   return {};
 }
 
@@ -426,7 +426,7 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
   }
   const std::vector<int32_t> results(destinations.begin(), destinations.end());
   code_.emit(into ? Opcode::callBuiltinInto : Opcode::callBuiltin, program_.builtin(op.def->builtin),
-             List(results), List(arguments), List(scalars), List(numbers));
+             OperandList(results), OperandList(arguments), OperandList(scalars), OperandList(numbers));
   return {};
 }
 
@@ -471,7 +471,7 @@ Status FunctionLowering::lowerStructure(const Op& op) {
     if (type.rank() == 0)
       code_.emit(Opcode::fromScalar, result, static_cast<int32_t>(type.dtype()), scalars.at(0));
     else
-      code_.emit(Opcode::fromScalars, result, static_cast<int32_t>(type.dtype()), List(scalars));
+      code_.emit(Opcode::fromScalars, result, static_cast<int32_t>(type.dtype()), OperandList(scalars));
     return {};
   }
   if (name == "tuple" || name == "construct") {
@@ -484,12 +484,12 @@ Status FunctionLowering::lowerStructure(const Op& op) {
       for (size_t i = 0; i < data->constructors.size(); ++i)
         if (data->constructors[i].name == constructor) tag = static_cast<int32_t>(i);
     }
-    code_.emit(Opcode::makeTuple, define(op.results[0].id), tag, List(fields));
+    code_.emit(Opcode::makeTuple, define(op.results[0].id), tag, OperandList(fields));
     return {};
   }
   if (name == "optional_some" || name == "optional_none") {
     DYN_TRY(std::vector<int32_t> fields, operandObjects());
-    code_.emit(Opcode::makeTuple, define(op.results[0].id), name == "optional_some" ? 1 : 0, List(fields));
+    code_.emit(Opcode::makeTuple, define(op.results[0].id), name == "optional_some" ? 1 : 0, OperandList(fields));
     return {};
   }
   if (name == "tuple_get" || name == "optional_get") {
@@ -508,7 +508,7 @@ Status FunctionLowering::lowerStructure(const Op& op) {
   }
   if (name == "list") {
     DYN_TRY(std::vector<int32_t> items, operandObjects());
-    code_.emit(Opcode::makeList, define(op.results[0].id), List(items));
+    code_.emit(Opcode::makeList, define(op.results[0].id), OperandList(items));
     return {};
   }
   if (name == "list_length") {
@@ -554,7 +554,7 @@ Status FunctionLowering::lowerStructure(const Op& op) {
   if (name == "closure") {
     DYN_TRY(std::vector<int32_t> captures, operandObjects());
     const int32_t callee = program_.functionIndex(op.attributes.string("callee"));
-    code_.emit(Opcode::makeClosure, define(op.results[0].id), callee, List(captures));
+    code_.emit(Opcode::makeClosure, define(op.results[0].id), callee, OperandList(captures));
     return {};
   }
   return makeError(DiagnosticId::unsupportedOp,
@@ -575,17 +575,17 @@ Status FunctionLowering::lowerCall(const Op& op, Body& body) {
     if (callee < 0)
       return makeError(DiagnosticId::textName, "unknown function @" + op.attributes.string("callee"));
     if (isTail(op, body)) {
-      code_.emit(Opcode::tailInvoke, callee, List(objects));
+      code_.emit(Opcode::tailInvoke, callee, OperandList(objects));
       ended_ = true;
       return {};
     }
     std::vector<int32_t> results;
     for (const ValueDef& r : op.results) results.push_back(define(r.id));
-    code_.emit(Opcode::invoke, List(results), callee, List(objects));
+    code_.emit(Opcode::invoke, OperandList(results), callee, OperandList(objects));
   } else {
     std::vector<int32_t> results;
     for (const ValueDef& r : op.results) results.push_back(define(r.id));
-    code_.emit(Opcode::invokeClosure, List(results), closure, List(objects));
+    code_.emit(Opcode::invokeClosure, OperandList(results), closure, OperandList(objects));
   }
   for (const ValueDef& r : op.results) DYN_CHECK(bindFromObject(r.type, objects_.at(r.id)));
   return {};

@@ -8,7 +8,7 @@
 
 namespace dyn {
 
-using vm::List;
+using vm::OperandList;
 using vm::Opcode;
 
 namespace {
@@ -69,7 +69,7 @@ Status FunctionLowering::launchGroup(const Function& body, const std::unordered_
   }
   DYN_TRY(int32_t steps, dims_.emit(group.kernel.stepsPerKernel));
   const int32_t index = program_.kernel(std::move(group.kernel));
-  code_.emit(Opcode::launch, index, extent, steps, List(buffers), List(scalars));
+  code_.emit(Opcode::launch, index, extent, steps, OperandList(buffers), OperandList(scalars));
   return {};
 }
 

@@ -70,15 +70,15 @@ int32_t ProgramBuilder::packedGlobal(const HostTensor& matrix, bool transposed, 
 
 Status ProgramBuilder::finishInit() {
   if (packed_.empty()) return {};
-  using vm::List;
+  using vm::OperandList;
   using vm::Opcode;
   vm::CodeWriter code;
   for (const auto& [key, global] : packed_) {
     code.emit(Opcode::loadConstant, 0, key.first);
-    code.emit(Opcode::callBuiltin, builtin("gemmpack"), List{1}, List{0}, List(), List{key.second ? 1 : 0});
+    code.emit(Opcode::callBuiltin, builtin("gemmpack"), OperandList{1}, OperandList{0}, OperandList(), OperandList{key.second ? 1 : 0});
     code.emit(Opcode::storeGlobal, 1, global);
   }
-  code.emit(Opcode::ret, List());
+  code.emit(Opcode::ret, OperandList());
   out_.program.initFunction = static_cast<int32_t>(out_.program.functions.size());
   declareFunction("init");
   vm::Function& init = out_.program.functions.back();
