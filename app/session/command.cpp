@@ -383,6 +383,32 @@ bool isOpenEnded(std::string_view text) {
   return quoted || !open.empty();
 }
 
+Result<std::vector<ScriptLine>> splitScript(std::string_view text, const std::string& file) {
+  std::vector<ScriptLine> lines;
+  ScriptLine current;
+  uint32_t number = 0;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++number;
+    if (current.text.empty()) {
+      const std::string_view content = trimmed(line);
+      if (content.empty() || content[0] == '#') continue;
+      current.place.file = file;
+      current.place.line = number;
+      current.text = std::string(line);
+    } else {
+      current.text += "\n" + std::string(line);
+    }
+    if (isOpenEnded(current.text)) continue;
+    lines.push_back(std::move(current));
+    current = {};
+  }
+  if (!current.text.empty()) return makeError(DiagnosticId::textSyntax, "a bracket or quote is not closed", current.place);
+  return lines;
+}
+
 Result<int64_t> parseBytes(std::string_view text) {
   struct Unit {
     std::string_view suffix;
