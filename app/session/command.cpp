@@ -291,6 +291,11 @@ Result<Command> parseCommand(std::string_view line) {
       const size_t equals = body.find('=');
       const std::string name(body.substr(0, equals));
       const ArgumentSpec* option = spec.find(name);
+      const bool takesOptions = std::any_of(spec.arguments.begin(), spec.arguments.end(), [](const ArgumentSpec& a) { return a.option; });
+      if (!takesOptions && next < positional.size()) {  // `:set passes -fuse`
+        command.add(positional[next++]->name, word);
+        continue;
+      }
       if (!option || !option->option) {
         std::vector<std::string_view> known;
         for (const ArgumentSpec& a : spec.arguments)
