@@ -31,7 +31,8 @@ bool KernelEmitter::mayFault(Expr root) {
     if (faultMemo_.count(e.id())) continue;
     bool faults = e.kind() == ExprKind::load || e.kind() == ExprKind::call;
     // sin and cos branch: their code has to stand at the end of an open block.
-    if (e.kind() == ExprKind::unary) faults = e.unaryOp() == loop::UnaryOp::sin || e.unaryOp() == loop::UnaryOp::cos;
+    if (e.kind() == ExprKind::unary)
+      faults = e.unaryOp() == loop::UnaryOp::sin || e.unaryOp() == loop::UnaryOp::cos;
     for (const Expr& operand : e.operands()) faults |= faultMemo_.at(operand.id());
     faultMemo_[e.id()] = faults;
   }
@@ -41,7 +42,8 @@ bool KernelEmitter::mayFault(Expr root) {
 Result<LaneValue> KernelEmitter::value(Expr e) {
   if (auto it = values_.find(e.id()); it != values_.end()) return it->second;
   if (e.kind() == ExprKind::variable)
-    return makeError(DiagnosticId::internalError, "variable " + e.name() + " of kernel " + kernel_.name + " is used outside its loop");
+    return makeError(DiagnosticId::internalError,
+                     "variable " + e.name() + " of kernel " + kernel_.name + " is used outside its loop");
   const size_t own = scopes_.size() - 1;
   size_t scope = std::min(scopeOf(e), own);
   // Values that may fault do not move out of a scope whose code might not run; loops over nothing are such scopes too.
@@ -91,22 +93,28 @@ Value* KernelEmitter::vector(const LaneValue& v) {
 Result<Value*> KernelEmitter::scalar(Expr e) {
   DYN_TRY(LaneValue v, value(e));
   if (v.isUniform() || lanes_ == 1) return v.value;
-  return makeError(DiagnosticId::internalError, "a value of kernel " + kernel_.name + " varies over lanes where it may not: " + e.toString());
+  return makeError(DiagnosticId::internalError, "a value of kernel " + kernel_.name +
+                                                    " varies over lanes where it may not: " + e.toString());
 }
 
 Value* KernelEmitter::allLanes(Value* condition) {
   return condition->getType()->isVectorTy() ? b_.CreateAndReduce(condition) : condition;
 }
-Value* KernelEmitter::anyLane(Value* condition) { return condition->getType()->isVectorTy() ? b_.CreateOrReduce(condition) : condition; }
+Value* KernelEmitter::anyLane(Value* condition) {
+  return condition->getType()->isVectorTy() ? b_.CreateOrReduce(condition) : condition;
+}
 
 // add, sub and mul of i64 values keep uniform and linear forms; everything else becomes varying.
 LaneValue KernelEmitter::linearBinary(BinaryOp op, const LaneValue& a, const LaneValue& b) {
   auto strideOf = [&](const LaneValue& v) -> Value* { return v.isLinear() ? v.stride : b_.getInt64(0); };
-  if (op == BinaryOp::add) return LaneValue::linear(b_.CreateAdd(a.value, b.value), b_.CreateAdd(strideOf(a), strideOf(b)));
-  if (op == BinaryOp::sub) return LaneValue::linear(b_.CreateSub(a.value, b.value), b_.CreateSub(strideOf(a), strideOf(b)));
+  if (op == BinaryOp::add)
+    return LaneValue::linear(b_.CreateAdd(a.value, b.value), b_.CreateAdd(strideOf(a), strideOf(b)));
+  if (op == BinaryOp::sub)
+    return LaneValue::linear(b_.CreateSub(a.value, b.value), b_.CreateSub(strideOf(a), strideOf(b)));
   const LaneValue& moving = a.isLinear() ? a : b;
   const LaneValue& factor = a.isLinear() ? b : a;
-  return LaneValue::linear(b_.CreateMul(moving.value, factor.value), b_.CreateMul(moving.stride, factor.value));
+  return LaneValue::linear(b_.CreateMul(moving.value, factor.value),
+                           b_.CreateMul(moving.stride, factor.value));
 }
 
 // --- dims
@@ -127,7 +135,8 @@ Result<Value*> KernelEmitter::dimValue(Dim root) {
       continue;
     }
     if (d.isSymbol() || d.isInvalid())
-      return makeError(DiagnosticId::internalError, "kernel " + kernel_.name + " is not given the dim " + d.toString());
+      return makeError(DiagnosticId::internalError,
+                       "kernel " + kernel_.name + " is not given the dim " + d.toString());
     bool ready = true;
     for (Dim operand : d.operands())
       if (!dimScalars_.count(operand.id())) {
@@ -140,16 +149,29 @@ Result<Value*> KernelEmitter::dimValue(Dim root) {
       Value* next = dimScalars_.at(d.operands()[i].id());
       Value* safe = b_.CreateSelect(b_.CreateICmpEQ(next, b_.getInt64(0)), b_.getInt64(1), next);
       switch (d.kind()) {
-        case DimKind::add: result = b_.CreateAdd(result, next); break;
-        case DimKind::mul: result = b_.CreateMul(result, next); break;
-        case DimKind::min: result = ops_.binary(BinaryOp::min, result, next, Dtype::i64); break;
-        case DimKind::max: result = ops_.binary(BinaryOp::max, result, next, Dtype::i64); break;
-        case DimKind::floorDiv: result = ops_.binary(BinaryOp::floorDiv, result, safe, Dtype::i64); break;
-        case DimKind::mod: result = ops_.binary(BinaryOp::mod, result, safe, Dtype::i64); break;
+        case DimKind::add:
+          result = b_.CreateAdd(result, next);
+          break;
+        case DimKind::mul:
+          result = b_.CreateMul(result, next);
+          break;
+        case DimKind::min:
+          result = ops_.binary(BinaryOp::min, result, next, Dtype::i64);
+          break;
+        case DimKind::max:
+          result = ops_.binary(BinaryOp::max, result, next, Dtype::i64);
+          break;
+        case DimKind::floorDiv:
+          result = ops_.binary(BinaryOp::floorDiv, result, safe, Dtype::i64);
+          break;
+        case DimKind::mod:
+          result = ops_.binary(BinaryOp::mod, result, safe, Dtype::i64);
+          break;
         case DimKind::ceilDiv:
           result = b_.CreateNeg(ops_.binary(BinaryOp::floorDiv, b_.CreateNeg(result), safe, Dtype::i64));
           break;
-        default: return makeError(DiagnosticId::internalError, "no code for the dim " + d.toString());
+        default:
+          return makeError(DiagnosticId::internalError, "no code for the dim " + d.toString());
       }
     }
     dimScalars_[d.id()] = result;
@@ -175,13 +197,17 @@ Result<LaneValue> KernelEmitter::address(const loop::Buffer* buffer, std::span<c
 Result<LaneValue> KernelEmitter::loadValue(Expr e) {
   const loop::Buffer* buffer = e.buffer();
   llvm::Type* element = memoryType(context_, buffer->dtype);
-  if (!element) return unsupported(DiagnosticId::unsupportedDtype, "kernels over " + std::string(toString(buffer->dtype)));
+  if (!element)
+    return unsupported(DiagnosticId::unsupportedDtype,
+                       "kernels over " + std::string(toString(buffer->dtype)));
   DYN_TRY(LaneValue at, address(buffer, e.operands()));
   Value* base = buffers_.at(buffer);
   const llvm::Align align(static_cast<uint64_t>(storageBytes(buffer->dtype)));
   if (lanes_ == 1 || at.isUniform()) {
     Value* pointer = b_.CreateGEP(element, base, at.value);
-    if (!mask_) return LaneValue::uniform(ops_.fromMemory(b_.CreateAlignedLoad(element, pointer, align), buffer->dtype));
+    if (!mask_)
+      return LaneValue::uniform(
+          ops_.fromMemory(b_.CreateAlignedLoad(element, pointer, align), buffer->dtype));
     // Only read when some lane wants it: read element 0 of a constant otherwise, through a branch.
     Value* wanted = anyLane(mask_);
     llvm::BasicBlock* from = b_.GetInsertBlock();
@@ -208,8 +234,8 @@ Result<LaneValue> KernelEmitter::loadValue(Expr e) {
   }
   Value* pointers = b_.CreateGEP(element, base, vector(at));
   Value* all = mask ? mask : b_.CreateVectorSplat(lanes_, b_.getTrue());
-  return LaneValue::varying(
-      ops_.fromMemory(b_.CreateMaskedGather(type, pointers, align, all, llvm::Constant::getNullValue(type)), buffer->dtype));
+  return LaneValue::varying(ops_.fromMemory(
+      b_.CreateMaskedGather(type, pointers, align, all, llvm::Constant::getNullValue(type)), buffer->dtype));
 }
 
 // --- operations
@@ -223,7 +249,8 @@ Result<LaneValue> KernelEmitter::guardDivisor(Expr division, LaneValue divisor) 
     Value* fails = zero;
     if (mask_) {
       Value* mask = mask_;
-      if (fails->getType()->isVectorTy() && !mask->getType()->isVectorTy()) mask = b_.CreateVectorSplat(lanes_, mask);
+      if (fails->getType()->isVectorTy() && !mask->getType()->isVectorTy())
+        mask = b_.CreateVectorSplat(lanes_, mask);
       if (!fails->getType()->isVectorTy() && mask->getType()->isVectorTy()) mask = anyLane(mask);
       fails = b_.CreateAnd(fails, mask);
     }
@@ -239,10 +266,12 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
   const Dtype dtype = left.dtype();
   DYN_TRY(LaneValue a, value(left));
   DYN_TRY(LaneValue b, value(right));
-  const bool division = isInteger(dtype) && (op == BinaryOp::div || op == BinaryOp::floorDiv || op == BinaryOp::mod || op == BinaryOp::rem);
-  if (lanes_ > 1 && dtype == Dtype::i64 && a.form != LaneValue::Form::varying && b.form != LaneValue::Form::varying &&
-      (a.isLinear() || b.isLinear())) {
-    const bool keeps = op == BinaryOp::add || op == BinaryOp::sub || (op == BinaryOp::mul && (a.isUniform() || b.isUniform()));
+  const bool division = isInteger(dtype) && (op == BinaryOp::div || op == BinaryOp::floorDiv ||
+                                             op == BinaryOp::mod || op == BinaryOp::rem);
+  if (lanes_ > 1 && dtype == Dtype::i64 && a.form != LaneValue::Form::varying &&
+      b.form != LaneValue::Form::varying && (a.isLinear() || b.isLinear())) {
+    const bool keeps = op == BinaryOp::add || op == BinaryOp::sub ||
+                       (op == BinaryOp::mul && (a.isUniform() || b.isUniform()));
     if (keeps) return linearBinary(op, a, b);
   }
   if (division) {
@@ -263,7 +292,8 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
     Value* safe = b_.CreateSelect(minusOne, ops_.splatInt(type, 1), y);
     result = ops_.binary(op, x, safe, dtype);
     const bool quotient = op == BinaryOp::div || op == BinaryOp::floorDiv;
-    result = b_.CreateSelect(minusOne, quotient ? b_.CreateNeg(x) : llvm::Constant::getNullValue(type), result);
+    result =
+        b_.CreateSelect(minusOne, quotient ? b_.CreateNeg(x) : llvm::Constant::getNullValue(type), result);
   } else {
     result = ops_.binary(op, x, y, dtype);
   }
@@ -280,9 +310,11 @@ Result<LaneValue> KernelEmitter::selectValue(Expr e) {
     DYN_TRY(LaneValue b, value(ifFalse));
     if (lanes_ == 1 || (c.isUniform() && a.isUniform() && b.isUniform()))
       return LaneValue::uniform(b_.CreateSelect(c.value, a.value, b.value));
-    if (c.isUniform() && e.dtype() == Dtype::i64 && a.form != LaneValue::Form::varying && b.form != LaneValue::Form::varying) {
+    if (c.isUniform() && e.dtype() == Dtype::i64 && a.form != LaneValue::Form::varying &&
+        b.form != LaneValue::Form::varying) {
       auto strideOf = [&](const LaneValue& v) -> Value* { return v.isLinear() ? v.stride : b_.getInt64(0); };
-      return LaneValue::linear(b_.CreateSelect(c.value, a.value, b.value), b_.CreateSelect(c.value, strideOf(a), strideOf(b)));
+      return LaneValue::linear(b_.CreateSelect(c.value, a.value, b.value),
+                               b_.CreateSelect(c.value, strideOf(a), strideOf(b)));
     }
     Value* selector = c.isUniform() ? c.value : vector(c);
     return LaneValue::varying(b_.CreateSelect(selector, vector(a), vector(b)));
@@ -335,22 +367,28 @@ Result<LaneValue> KernelEmitter::selectValue(Expr e) {
 
 Result<LaneValue> KernelEmitter::compute(Expr e) {
   llvm::Type* type = valueType(context_, e.dtype());
-  if (!type) return unsupported(DiagnosticId::unsupportedDtype, "arithmetic on " + std::string(toString(e.dtype())) + " in kernels");
+  if (!type)
+    return unsupported(DiagnosticId::unsupportedDtype,
+                       "arithmetic on " + std::string(toString(e.dtype())) + " in kernels");
   switch (e.kind()) {
-    case ExprKind::intConstant: return LaneValue::uniform(llvm::ConstantInt::get(type, static_cast<uint64_t>(e.intValue()), true));
-    case ExprKind::realConstant: return LaneValue::uniform(llvm::ConstantFP::get(type, e.realValue()));
+    case ExprKind::intConstant:
+      return LaneValue::uniform(llvm::ConstantInt::get(type, static_cast<uint64_t>(e.intValue()), true));
+    case ExprKind::realConstant:
+      return LaneValue::uniform(llvm::ConstantFP::get(type, e.realValue()));
     case ExprKind::dim: {
-      DYN_TRY(Value* v, dimValue(e.dimValue()));
+      DYN_TRY(Value * v, dimValue(e.dimValue()));
       return LaneValue::uniform(v);
     }
-    case ExprKind::load: return loadValue(e);
+    case ExprKind::load:
+      return loadValue(e);
     case ExprKind::call: {
       const loop::UninterpretedFunction* f = e.function();
       if (f->backing == loop::FunctionBacking::dimExpression) {
-        DYN_TRY(Value* v, dimValue(f->dim));
+        DYN_TRY(Value * v, dimValue(f->dim));
         return LaneValue::uniform(v);
       }
-      if (f->backing != loop::FunctionBacking::array) return unsupported(DiagnosticId::unsupportedFeature, "pointer arrays in kernels");
+      if (f->backing != loop::FunctionBacking::array)
+        return unsupported(DiagnosticId::unsupportedFeature, "pointer arrays in kernels");
       const std::vector<Expr> index(e.operands().begin(), e.operands().end());
       Expr element = kernel_.context->load(f->array, index);
       if (element.dtype() != e.dtype()) element = kernel_.context->cast(element, e.dtype());
@@ -362,8 +400,10 @@ Result<LaneValue> KernelEmitter::compute(Expr e) {
       Value* result = ops_.unary(e.unaryOp(), uniform ? a.value : vector(a), e.operands()[0].dtype());
       return uniform ? LaneValue::uniform(result) : LaneValue::varying(result);
     }
-    case ExprKind::binary: return binaryValue(e);
-    case ExprKind::select: return selectValue(e);
+    case ExprKind::binary:
+      return binaryValue(e);
+    case ExprKind::select:
+      return selectValue(e);
     case ExprKind::cast: {
       DYN_TRY(LaneValue a, value(e.operands()[0]));
       if (e.operands()[0].dtype() == e.dtype()) return a;
@@ -371,7 +411,9 @@ Result<LaneValue> KernelEmitter::compute(Expr e) {
       Value* result = ops_.cast(uniform ? a.value : vector(a), e.operands()[0].dtype(), e.dtype());
       return uniform ? LaneValue::uniform(result) : LaneValue::varying(result);
     }
-    default: return makeError(DiagnosticId::internalError, "kernel " + kernel_.name + " holds an expression that is not code: " + e.toString());
+    default:
+      return makeError(DiagnosticId::internalError,
+                       "kernel " + kernel_.name + " holds an expression that is not code: " + e.toString());
   }
 }
 

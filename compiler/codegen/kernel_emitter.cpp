@@ -39,7 +39,9 @@ Error KernelEmitter::unsupported(DiagnosticId id, const std::string& what) const
   return makeError(id, "unsupported: " + what + " (kernel " + kernel_.name + ")");
 }
 
-llvm::BasicBlock* KernelEmitter::newBlock(const char* name) { return llvm::BasicBlock::Create(context_, name, function_); }
+llvm::BasicBlock* KernelEmitter::newBlock(const char* name) {
+  return llvm::BasicBlock::Create(context_, name, function_);
+}
 
 void KernelEmitter::pushScope(llvm::Instruction* hoistPoint) { scopes_.push_back({hoistPoint, {}}); }
 
@@ -81,14 +83,16 @@ Status KernelEmitter::emit() {
     int64_t count = 1;
     for (const Expr& extent : scratch->shape) {
       if (extent.kind() != loop::ExprKind::intConstant)
-        return unsupported(DiagnosticId::unsupportedFeature, "scratch memory of a size known only at run time");
+        return unsupported(DiagnosticId::unsupportedFeature,
+                           "scratch memory of a size known only at run time");
       count *= extent.intValue();
     }
-    buffers_[scratch] = b_.CreateAlloca(memoryType(context_, scratch->dtype), b_.getInt64(static_cast<uint64_t>(count)));
+    buffers_[scratch] =
+        b_.CreateAlloca(memoryType(context_, scratch->dtype), b_.getInt64(static_cast<uint64_t>(count)));
   }
   std::vector<Value*> nothing;
-  Result<Value*> end =
-      countedLoop(kernel_.unit, function_->getArg(2), function_->getArg(3), 1, nothing, [&](Value*) { return statement(*kernel_.body); });
+  Result<Value*> end = countedLoop(kernel_.unit, function_->getArg(2), function_->getArg(3), 1, nothing,
+                                   [&](Value*) { return statement(*kernel_.body); });
   if (!end.ok()) return end.takeError();
   b_.CreateRet(b_.getInt32(0));
   return {};
@@ -102,22 +106,29 @@ Status KernelEmitter::children(const Stmt& stmt) {
 // Statements nest as deep as a kernel has axes and reductions, not as deep as the user's program.
 Status KernelEmitter::statement(const Stmt& stmt) {
   switch (stmt.kind) {
-    case StmtKind::block: return children(stmt);
-    case StmtKind::loop: return loopStatement(stmt);
-    case StmtKind::store: return storeStatement(stmt);
+    case StmtKind::block:
+      return children(stmt);
+    case StmtKind::loop:
+      return loopStatement(stmt);
+    case StmtKind::store:
+      return storeStatement(stmt);
     case StmtKind::let: {
       DYN_TRY(LaneValue v, value(stmt.value));
       bindVariable(stmt.variable, v);
       return {};
     }
-    case StmtKind::accumulate: return accumulateStatement(stmt);
-    case StmtKind::branch: return branchStatement(stmt);
-    case StmtKind::check: return checkStatement(stmt);
+    case StmtKind::accumulate:
+      return accumulateStatement(stmt);
+    case StmtKind::branch:
+      return branchStatement(stmt);
+    case StmtKind::check:
+      return checkStatement(stmt);
   }
   return {};
 }
 
-Result<Value*> KernelEmitter::countedLoop(Expr variable, Value* start, Value* limit, int64_t step, std::vector<Value*>& carried,
+Result<Value*> KernelEmitter::countedLoop(Expr variable, Value* start, Value* limit, int64_t step,
+                                          std::vector<Value*>& carried,
                                           const std::function<Status(Value* first)>& body) {
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* header = newBlock("loop");
@@ -137,7 +148,8 @@ Result<Value*> KernelEmitter::countedLoop(Expr variable, Value* start, Value* li
   b_.SetInsertPoint(inside);
   for (size_t i = 0; i < carried.size(); ++i) carried[i] = phis[i];
   pushScope(entry);
-  bindVariable(variable, lanes_ > 1 && step > 1 ? LaneValue::linear(counter, b_.getInt64(1)) : LaneValue::uniform(counter));
+  bindVariable(variable, lanes_ > 1 && step > 1 ? LaneValue::linear(counter, b_.getInt64(1))
+                                                : LaneValue::uniform(counter));
   DYN_CHECK(body(counter));
   popScope();
   llvm::BranchInst* back = b_.CreateBr(header);
@@ -174,11 +186,12 @@ bool KernelEmitter::vectorizable(const Stmt& stmt, Expr variable) const {
 }
 
 Status KernelEmitter::loopStatement(const Stmt& stmt) {
-  DYN_TRY(Value* extent, scalar(stmt.extent));
+  DYN_TRY(Value * extent, scalar(stmt.extent));
   Value* first = b_.getInt64(0);
   std::vector<Value*> nothing;
   const auto body = [&](Value*) { return children(stmt); };
-  if (stmt.loopKind == LoopKind::vector && lanes_ == 1 && fullLanes_ > 1 && vectorizable(stmt, stmt.variable)) {
+  if (stmt.loopKind == LoopKind::vector && lanes_ == 1 && fullLanes_ > 1 &&
+      vectorizable(stmt, stmt.variable)) {
     lanes_ = fullLanes_;
     Result<Value*> reached = countedLoop(stmt.variable, first, extent, fullLanes_, nothing, body);
     lanes_ = 1;
@@ -191,13 +204,16 @@ Status KernelEmitter::loopStatement(const Stmt& stmt) {
 
 Status KernelEmitter::storeStatement(const Stmt& stmt) {
   llvm::Type* element = memoryType(context_, stmt.buffer->dtype);
-  if (!element) return unsupported(DiagnosticId::unsupportedDtype, "kernels over " + std::string(toString(stmt.buffer->dtype)));
+  if (!element)
+    return unsupported(DiagnosticId::unsupportedDtype,
+                       "kernels over " + std::string(toString(stmt.buffer->dtype)));
   DYN_TRY(LaneValue v, value(stmt.value));
   DYN_TRY(LaneValue at, address(stmt.buffer, stmt.index));
   Value* base = buffers_.at(stmt.buffer);
   const llvm::Align align(static_cast<uint64_t>(storageBytes(stmt.buffer->dtype)));
   if (lanes_ == 1) {
-    b_.CreateAlignedStore(ops_.toMemory(v.value, stmt.buffer->dtype), b_.CreateGEP(element, base, at.value), align);
+    b_.CreateAlignedStore(ops_.toMemory(v.value, stmt.buffer->dtype), b_.CreateGEP(element, base, at.value),
+                          align);
     return {};
   }
   Value* stored = ops_.toMemory(vector(v), stmt.buffer->dtype);
@@ -205,7 +221,8 @@ Status KernelEmitter::storeStatement(const Stmt& stmt) {
     b_.CreateAlignedStore(stored, b_.CreateGEP(element, base, at.value), align);
     return {};
   }
-  b_.CreateMaskedScatter(stored, b_.CreateGEP(element, base, vector(at)), align, b_.CreateVectorSplat(lanes_, b_.getTrue()));
+  b_.CreateMaskedScatter(stored, b_.CreateGEP(element, base, vector(at)), align,
+                         b_.CreateVectorSplat(lanes_, b_.getTrue()));
   return {};
 }
 
@@ -216,21 +233,24 @@ Status KernelEmitter::accumulateOnce(const Stmt& stmt, Value*& accumulator) {
   return {};
 }
 
-Status KernelEmitter::accumulateLevel(const Stmt& stmt, size_t level, bool vectors, std::vector<Value*>& partial) {
+Status KernelEmitter::accumulateLevel(const Stmt& stmt, size_t level, bool vectors,
+                                      std::vector<Value*>& partial) {
   if (level == stmt.variables.size()) return accumulateOnce(stmt, partial.back());
-  DYN_TRY(Value* extent, scalar(stmt.extents[level]));
+  DYN_TRY(Value * extent, scalar(stmt.extents[level]));
   const bool last = level + 1 == stmt.variables.size();
   Value* first = b_.getInt64(0);
   if (!last || !vectors) {
-    Result<Value*> done = countedLoop(stmt.variables[level], first, extent, 1, partial,
-                                      [&](Value*) { return accumulateLevel(stmt, level + 1, vectors, partial); });
+    Result<Value*> done = countedLoop(stmt.variables[level], first, extent, 1, partial, [&](Value*) {
+      return accumulateLevel(stmt, level + 1, vectors, partial);
+    });
     return done.ok() ? Status() : Status(done.takeError());
   }
   // Several vectors at a time, then one, then single elements.
   lanes_ = fullLanes_;
   for (unsigned unroll : {kPartialAccumulators, 1u}) {
-    Result<Value*> reached =
-        countedLoop(stmt.variables[level], first, extent, static_cast<int64_t>(fullLanes_) * unroll, partial, [&](Value* counter) -> Status {
+    Result<Value*> reached = countedLoop(
+        stmt.variables[level], first, extent, static_cast<int64_t>(fullLanes_) * unroll, partial,
+        [&](Value* counter) -> Status {
           for (unsigned k = 0; k < unroll; ++k) {
             pushScope(nullptr);
             Value* base = b_.CreateAdd(counter, b_.getInt64(static_cast<uint64_t>(fullLanes_) * k));
@@ -247,16 +267,18 @@ Status KernelEmitter::accumulateLevel(const Stmt& stmt, size_t level, bool vecto
     first = *reached;
   }
   lanes_ = 1;
-  Result<Value*> done =
-      countedLoop(stmt.variables[level], first, extent, 1, partial, [&](Value*) { return accumulateOnce(stmt, partial.back()); });
+  Result<Value*> done = countedLoop(stmt.variables[level], first, extent, 1, partial,
+                                    [&](Value*) { return accumulateOnce(stmt, partial.back()); });
   return done.ok() ? Status() : Status(done.takeError());
 }
 
 Status KernelEmitter::accumulateStatement(const Stmt& stmt) {
   const Dtype dtype = stmt.variable.dtype();
   llvm::Type* type = valueType(context_, dtype);
-  if (!type) return unsupported(DiagnosticId::unsupportedDtype, "reductions over " + std::string(toString(dtype)));
-  bool vectors = stmt.loopKind == LoopKind::vector && lanes_ == 1 && fullLanes_ > 1 && !stmt.variables.empty();
+  if (!type)
+    return unsupported(DiagnosticId::unsupportedDtype, "reductions over " + std::string(toString(dtype)));
+  bool vectors =
+      stmt.loopKind == LoopKind::vector && lanes_ == 1 && fullLanes_ > 1 && !stmt.variables.empty();
   if (vectors) vectors = vectorizable(stmt, stmt.variables.back());
   std::vector<Value*> partial;
   if (vectors)
@@ -269,7 +291,8 @@ Status KernelEmitter::accumulateStatement(const Stmt& stmt) {
   if (vectors) {
     // Pairs of vectors, then halves of the one left: the same tree whatever the extent.
     for (unsigned width = kPartialAccumulators / 2; width > 0; width /= 2)
-      for (unsigned k = 0; k < width; ++k) partial[k] = ops_.combine(stmt.reduceOp, partial[k], partial[k + width], dtype);
+      for (unsigned k = 0; k < width; ++k)
+        partial[k] = ops_.combine(stmt.reduceOp, partial[k], partial[k + width], dtype);
     Value* lanes = partial[0];
     for (unsigned width = fullLanes_ / 2; width > 0; width /= 2) {
       std::vector<int> low, high;
@@ -277,7 +300,8 @@ Status KernelEmitter::accumulateStatement(const Stmt& stmt) {
         low.push_back(static_cast<int>(k));
         high.push_back(static_cast<int>(k + width));
       }
-      lanes = ops_.combine(stmt.reduceOp, b_.CreateShuffleVector(lanes, low), b_.CreateShuffleVector(lanes, high), dtype);
+      lanes = ops_.combine(stmt.reduceOp, b_.CreateShuffleVector(lanes, low),
+                           b_.CreateShuffleVector(lanes, high), dtype);
     }
     result = ops_.combine(stmt.reduceOp, b_.CreateExtractElement(lanes, b_.getInt64(0)), result, dtype);
   }
@@ -286,7 +310,7 @@ Status KernelEmitter::accumulateStatement(const Stmt& stmt) {
 }
 
 Status KernelEmitter::branchStatement(const Stmt& stmt) {
-  DYN_TRY(Value* condition, scalar(stmt.condition));
+  DYN_TRY(Value * condition, scalar(stmt.condition));
   llvm::BasicBlock* inside = newBlock("if");
   llvm::BasicBlock* after = newBlock("endif");
   b_.CreateCondBr(condition, inside, after);

@@ -25,8 +25,9 @@ class KernelEmitter {
 
  private:
   struct Scope {
-    llvm::Instruction* hoistPoint = nullptr;  // instructions of this scope go before it; null: at the builder's place
-    std::vector<uint32_t> values;             // ids of expressions remembered in this scope
+    llvm::Instruction* hoistPoint =
+        nullptr;                   // instructions of this scope go before it; null: at the builder's place
+    std::vector<uint32_t> values;  // ids of expressions remembered in this scope
   };
 
   // --- statements (kernel_emitter.cpp)
@@ -40,9 +41,11 @@ class KernelEmitter {
   // The loop `variable` = start, start + step, ... while variable + step <= limit. Returns the first value that was not reached.
   // `carried` are values that the body replaces in each turn: initial values in, final values out.
   Result<llvm::Value*> countedLoop(loop::Expr variable, llvm::Value* start, llvm::Value* limit, int64_t step,
-                                   std::vector<llvm::Value*>& carried, const std::function<Status(llvm::Value* first)>& body);
+                                   std::vector<llvm::Value*>& carried,
+                                   const std::function<Status(llvm::Value* first)>& body);
   // The loops of an accumulation from `level` inwards; `partial` are the vector accumulators, then the scalar one.
-  Status accumulateLevel(const loop::Stmt& stmt, size_t level, bool vectors, std::vector<llvm::Value*>& partial);
+  Status accumulateLevel(const loop::Stmt& stmt, size_t level, bool vectors,
+                         std::vector<llvm::Value*>& partial);
   Status accumulateOnce(const loop::Stmt& stmt, llvm::Value*& accumulator);
   bool vectorizable(const loop::Stmt& stmt, loop::Expr variable) const;
 
@@ -78,15 +81,15 @@ class KernelEmitter {
   llvm::Function* function_ = nullptr;
   llvm::IRBuilder<> b_;
   ScalarEmitter ops_;
-  unsigned lanes_ = 1;      // of the loop being emitted
-  unsigned fullLanes_ = 1;  // of the machine
+  unsigned lanes_ = 1;           // of the loop being emitted
+  unsigned fullLanes_ = 1;       // of the machine
   llvm::Value* mask_ = nullptr;  // lanes that may touch memory; null: all
   std::vector<Scope> scopes_;
-  std::unordered_map<uint32_t, LaneValue> values_;          // by expression id
-  std::unordered_map<uint32_t, size_t> variableScope_;      // by expression id of the variable
+  std::unordered_map<uint32_t, LaneValue> values_;      // by expression id
+  std::unordered_map<uint32_t, size_t> variableScope_;  // by expression id of the variable
   std::unordered_map<uint32_t, size_t> scopeMemo_;
   std::unordered_map<uint32_t, bool> faultMemo_;
-  std::unordered_map<uint32_t, llvm::Value*> dimScalars_;    // Dim id → value
+  std::unordered_map<uint32_t, llvm::Value*> dimScalars_;  // Dim id → value
   std::unordered_map<const loop::Buffer*, llvm::Value*> buffers_;
 };
 

@@ -4,7 +4,8 @@
 
 namespace dyn {
 
-Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::string& symbol, const MachineDescription& machine) {
+Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::string& symbol,
+                                    const MachineDescription& machine) {
   DYN_TRY(KernelModule module, makeKernelModule(symbol, machine));
   KernelEmitter emitter(module, kernel, symbol);
   DYN_CHECK(emitter.emit());

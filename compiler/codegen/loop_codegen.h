@@ -16,6 +16,7 @@
 
 namespace dyn {
 
-Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::string& symbol, const MachineDescription& machine);
+Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::string& symbol,
+                                    const MachineDescription& machine);
 
 }  // namespace dyn

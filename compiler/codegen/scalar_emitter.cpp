@@ -15,33 +15,45 @@ using loop::UnaryOp;
 
 llvm::Type* valueType(llvm::LLVMContext& context, Dtype dtype) {
   switch (dtype) {
-    case Dtype::boolean: return llvm::Type::getInt1Ty(context);
+    case Dtype::boolean:
+      return llvm::Type::getInt1Ty(context);
     case Dtype::i8:
     case Dtype::u8:
     case Dtype::i4:
     case Dtype::u4:
     case Dtype::i2:
-    case Dtype::u2: return llvm::Type::getInt8Ty(context);
+    case Dtype::u2:
+      return llvm::Type::getInt8Ty(context);
     case Dtype::i16:
-    case Dtype::u16: return llvm::Type::getInt16Ty(context);
+    case Dtype::u16:
+      return llvm::Type::getInt16Ty(context);
     case Dtype::i32:
-    case Dtype::u32: return llvm::Type::getInt32Ty(context);
+    case Dtype::u32:
+      return llvm::Type::getInt32Ty(context);
     case Dtype::i64:
-    case Dtype::u64: return llvm::Type::getInt64Ty(context);
+    case Dtype::u64:
+      return llvm::Type::getInt64Ty(context);
     case Dtype::f16:
     case Dtype::bf16:
-    case Dtype::f32: return llvm::Type::getFloatTy(context);
-    case Dtype::f64: return llvm::Type::getDoubleTy(context);
-    default: return nullptr;
+    case Dtype::f32:
+      return llvm::Type::getFloatTy(context);
+    case Dtype::f64:
+      return llvm::Type::getDoubleTy(context);
+    default:
+      return nullptr;
   }
 }
 
 llvm::Type* memoryType(llvm::LLVMContext& context, Dtype dtype) {
   switch (dtype) {
-    case Dtype::boolean: return llvm::Type::getInt8Ty(context);
-    case Dtype::f16: return llvm::Type::getHalfTy(context);
-    case Dtype::bf16: return llvm::Type::getInt16Ty(context);
-    default: return valueType(context, dtype);
+    case Dtype::boolean:
+      return llvm::Type::getInt8Ty(context);
+    case Dtype::f16:
+      return llvm::Type::getHalfTy(context);
+    case Dtype::bf16:
+      return llvm::Type::getInt16Ty(context);
+    default:
+      return valueType(context, dtype);
   }
 }
 
@@ -49,7 +61,8 @@ namespace {
 
 // `scalar`, or a vector of it with as many lanes as `like` has.
 llvm::Type* withLanesOf(llvm::Type* like, llvm::Type* scalar) {
-  if (auto* vector = llvm::dyn_cast<llvm::VectorType>(like)) return llvm::VectorType::get(scalar, vector->getElementCount());
+  if (auto* vector = llvm::dyn_cast<llvm::VectorType>(like))
+    return llvm::VectorType::get(scalar, vector->getElementCount());
   return scalar;
 }
 
@@ -57,21 +70,36 @@ bool isSignedInteger(Dtype d) { return dtypeClass(d) == DtypeClass::integer; }
 
 MathFunction mathFunctionOf(UnaryOp op) {
   switch (op) {
-    case UnaryOp::exp: return MathFunction::exp;
-    case UnaryOp::log: return MathFunction::log;
-    case UnaryOp::sin: return MathFunction::sin;
-    case UnaryOp::cos: return MathFunction::cos;
-    case UnaryOp::tan: return MathFunction::tan;
-    case UnaryOp::asin: return MathFunction::asin;
-    case UnaryOp::acos: return MathFunction::acos;
-    case UnaryOp::atan: return MathFunction::atan;
-    case UnaryOp::sinh: return MathFunction::sinh;
-    case UnaryOp::cosh: return MathFunction::cosh;
-    case UnaryOp::tanh: return MathFunction::tanh;
-    case UnaryOp::asinh: return MathFunction::asinh;
-    case UnaryOp::acosh: return MathFunction::acosh;
-    case UnaryOp::atanh: return MathFunction::atanh;
-    default: return MathFunction::erf;
+    case UnaryOp::exp:
+      return MathFunction::exp;
+    case UnaryOp::log:
+      return MathFunction::log;
+    case UnaryOp::sin:
+      return MathFunction::sin;
+    case UnaryOp::cos:
+      return MathFunction::cos;
+    case UnaryOp::tan:
+      return MathFunction::tan;
+    case UnaryOp::asin:
+      return MathFunction::asin;
+    case UnaryOp::acos:
+      return MathFunction::acos;
+    case UnaryOp::atan:
+      return MathFunction::atan;
+    case UnaryOp::sinh:
+      return MathFunction::sinh;
+    case UnaryOp::cosh:
+      return MathFunction::cosh;
+    case UnaryOp::tanh:
+      return MathFunction::tanh;
+    case UnaryOp::asinh:
+      return MathFunction::asinh;
+    case UnaryOp::acosh:
+      return MathFunction::acosh;
+    case UnaryOp::atanh:
+      return MathFunction::atanh;
+    default:
+      return MathFunction::erf;
   }
 }
 
@@ -88,7 +116,8 @@ Value* ScalarEmitter::fromMemory(Value* element, Dtype dtype) {
   if (dtype == Dtype::f16) return b_.CreateFPExt(element, withLanesOf(type, b_.getFloatTy()));
   if (dtype == Dtype::bf16) {
     Value* wide = b_.CreateZExt(element, withLanesOf(type, b_.getInt32Ty()));
-    return b_.CreateBitCast(b_.CreateShl(wide, splatInt(wide->getType(), 16)), withLanesOf(type, b_.getFloatTy()));
+    return b_.CreateBitCast(b_.CreateShl(wide, splatInt(wide->getType(), 16)),
+                            withLanesOf(type, b_.getFloatTy()));
   }
   return element;
 }
@@ -100,14 +129,16 @@ Value* ScalarEmitter::toMemory(Value* value, Dtype dtype) {
   if (dtype == Dtype::bf16) {
     // The value is already rounded to bf16: its low half is zero, NaN included.
     Value* bits = b_.CreateBitCast(value, withLanesOf(type, b_.getInt32Ty()));
-    return b_.CreateTrunc(b_.CreateLShr(bits, splatInt(bits->getType(), 16)), withLanesOf(type, b_.getInt16Ty()));
+    return b_.CreateTrunc(b_.CreateLShr(bits, splatInt(bits->getType(), 16)),
+                          withLanesOf(type, b_.getInt16Ty()));
   }
   return value;
 }
 
 Value* ScalarEmitter::round(Value* value, Dtype dtype) {
   llvm::Type* type = value->getType();
-  if (dtype == Dtype::f16) return b_.CreateFPExt(b_.CreateFPTrunc(value, withLanesOf(type, b_.getHalfTy())), type);
+  if (dtype == Dtype::f16)
+    return b_.CreateFPExt(b_.CreateFPTrunc(value, withLanesOf(type, b_.getHalfTy())), type);
   if (dtype != Dtype::bf16) return value;
   // To nearest even on the upper half of the bits; a NaN keeps its sign and stays quiet.
   llvm::Type* ints = withLanesOf(type, b_.getInt32Ty());
@@ -116,7 +147,8 @@ Value* ScalarEmitter::round(Value* value, Dtype dtype) {
   Value* rounded = b_.CreateAdd(bits, b_.CreateAdd(odd, splatInt(ints, 0x7fff)));
   Value* isNan = b_.CreateFCmpUNO(value, value);
   Value* quiet = b_.CreateOr(bits, splatInt(ints, 0x400000));
-  Value* chosen = b_.CreateAnd(b_.CreateSelect(isNan, quiet, rounded), splatInt(ints, static_cast<int64_t>(0xffff0000u)));
+  Value* chosen =
+      b_.CreateAnd(b_.CreateSelect(isNan, quiet, rounded), splatInt(ints, static_cast<int64_t>(0xffff0000u)));
   return b_.CreateBitCast(chosen, type);
 }
 
@@ -124,33 +156,43 @@ Value* ScalarEmitter::unary(UnaryOp op, Value* a, Dtype dtype) {
   llvm::Type* type = a->getType();
   const bool real = isReal(dtype);
   switch (op) {
-    case UnaryOp::neg: return real ? b_.CreateFNeg(a) : b_.CreateNeg(a);
+    case UnaryOp::neg:
+      return real ? b_.CreateFNeg(a) : b_.CreateNeg(a);
     case UnaryOp::abs:
       if (real) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
       if (!isSignedInteger(dtype)) return a;
       return b_.CreateSelect(b_.CreateICmpSLT(a, splatInt(type, 0)), b_.CreateNeg(a), a);
     case UnaryOp::logicalNot:
-    case UnaryOp::bitNot: return b_.CreateNot(a);
+    case UnaryOp::bitNot:
+      return b_.CreateNot(a);
     case UnaryOp::sign: {
       if (real) {
-        Value* positive = b_.CreateSelect(b_.CreateFCmpOGT(a, splat(type, 0)), splat(type, 1), a);  // keeps NaN, 0 and -0
+        Value* positive =
+            b_.CreateSelect(b_.CreateFCmpOGT(a, splat(type, 0)), splat(type, 1), a);  // keeps NaN, 0 and -0
         return b_.CreateSelect(b_.CreateFCmpOLT(a, splat(type, 0)), splat(type, -1), positive);
       }
       Value* positive = b_.CreateSelect(b_.CreateICmpEQ(a, splatInt(type, 0)), a, splatInt(type, 1));
       if (!isSignedInteger(dtype)) return positive;
       return b_.CreateSelect(b_.CreateICmpSLT(a, splatInt(type, 0)), splatInt(type, -1), positive);
     }
-    case UnaryOp::floor: return real ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a) : a;
-    case UnaryOp::ceil: return real ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, a) : a;
-    case UnaryOp::trunc: return real ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, a) : a;
-    case UnaryOp::round: return real ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, a) : a;
-    case UnaryOp::sqrt: return round(b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a), dtype);
-    case UnaryOp::isNan: return real ? b_.CreateFCmpUNO(a, a) : llvm::Constant::getNullValue(withLanesOf(type, b_.getInt1Ty()));
+    case UnaryOp::floor:
+      return real ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a) : a;
+    case UnaryOp::ceil:
+      return real ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, a) : a;
+    case UnaryOp::trunc:
+      return real ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, a) : a;
+    case UnaryOp::round:
+      return real ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, a) : a;
+    case UnaryOp::sqrt:
+      return round(b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a), dtype);
+    case UnaryOp::isNan:
+      return real ? b_.CreateFCmpUNO(a, a) : llvm::Constant::getNullValue(withLanesOf(type, b_.getInt1Ty()));
     case UnaryOp::isInf:
       if (!real) return llvm::Constant::getNullValue(withLanesOf(type, b_.getInt1Ty()));
       return b_.CreateFCmpOEQ(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a),
                               llvm::ConstantFP::getInfinity(type));
-    default: return round(emitMath(mathFunctionOf(op), b_, a), dtype);
+    default:
+      return round(emitMath(mathFunctionOf(op), b_, a), dtype);
   }
 }
 
@@ -207,17 +249,22 @@ Value* ScalarEmitter::integerPower(Value* base, Value* exponent, Dtype dtype) {
   Value* isOne = b_.CreateICmpEQ(base, splatInt(type, 1));
   Value* isMinusOne = b_.CreateICmpEQ(base, splatInt(type, -1));
   Value* even = b_.CreateICmpEQ(b_.CreateAnd(exponent, splatInt(type, 1)), splatInt(type, 0));
-  Value* unit = b_.CreateSelect(isOne, splatInt(type, 1),
-                                b_.CreateSelect(isMinusOne, b_.CreateSelect(even, splatInt(type, 1), splatInt(type, -1)), splatInt(type, 0)));
+  Value* unit = b_.CreateSelect(
+      isOne, splatInt(type, 1),
+      b_.CreateSelect(isMinusOne, b_.CreateSelect(even, splatInt(type, 1), splatInt(type, -1)),
+                      splatInt(type, 0)));
   return b_.CreateSelect(negative, unit, result);
 }
 
 Value* ScalarEmitter::binary(BinaryOp op, Value* a, Value* b, Dtype dtype) {
   const bool real = isReal(dtype), isSigned = isSignedInteger(dtype);
   switch (op) {
-    case BinaryOp::add: return real ? round(b_.CreateFAdd(a, b), dtype) : b_.CreateAdd(a, b);
-    case BinaryOp::sub: return real ? round(b_.CreateFSub(a, b), dtype) : b_.CreateSub(a, b);
-    case BinaryOp::mul: return real ? round(b_.CreateFMul(a, b), dtype) : b_.CreateMul(a, b);
+    case BinaryOp::add:
+      return real ? round(b_.CreateFAdd(a, b), dtype) : b_.CreateAdd(a, b);
+    case BinaryOp::sub:
+      return real ? round(b_.CreateFSub(a, b), dtype) : b_.CreateSub(a, b);
+    case BinaryOp::mul:
+      return real ? round(b_.CreateFMul(a, b), dtype) : b_.CreateMul(a, b);
     case BinaryOp::div:
       if (real) return round(b_.CreateFDiv(a, b), dtype);
       return isSigned ? b_.CreateSDiv(a, b) : b_.CreateUDiv(a, b);
@@ -229,17 +276,23 @@ Value* ScalarEmitter::binary(BinaryOp op, Value* a, Value* b, Dtype dtype) {
       Value* rest = emitMath(MathFunction::fmod, b_, a, b);
       llvm::Type* type = a->getType();
       Value* nonZero = b_.CreateFCmpONE(rest, splat(type, 0));
-      Value* opposite = b_.CreateXor(b_.CreateFCmpOLT(rest, splat(type, 0)), b_.CreateFCmpOLT(b, splat(type, 0)));
+      Value* opposite =
+          b_.CreateXor(b_.CreateFCmpOLT(rest, splat(type, 0)), b_.CreateFCmpOLT(b, splat(type, 0)));
       return round(b_.CreateSelect(b_.CreateAnd(nonZero, opposite), b_.CreateFAdd(rest, b), rest), dtype);
     }
     case BinaryOp::rem:
       if (real) return round(emitMath(MathFunction::fmod, b_, a, b), dtype);
       return isSigned ? b_.CreateSRem(a, b) : b_.CreateURem(a, b);
-    case BinaryOp::min: return minMax(true, a, b, dtype);
-    case BinaryOp::max: return minMax(false, a, b, dtype);
-    case BinaryOp::pow: return real ? round(emitMath(MathFunction::pow, b_, a, b), dtype) : integerPower(a, b, dtype);
-    case BinaryOp::equal: return real ? b_.CreateFCmpOEQ(a, b) : b_.CreateICmpEQ(a, b);
-    case BinaryOp::notEqual: return real ? b_.CreateFCmpUNE(a, b) : b_.CreateICmpNE(a, b);
+    case BinaryOp::min:
+      return minMax(true, a, b, dtype);
+    case BinaryOp::max:
+      return minMax(false, a, b, dtype);
+    case BinaryOp::pow:
+      return real ? round(emitMath(MathFunction::pow, b_, a, b), dtype) : integerPower(a, b, dtype);
+    case BinaryOp::equal:
+      return real ? b_.CreateFCmpOEQ(a, b) : b_.CreateICmpEQ(a, b);
+    case BinaryOp::notEqual:
+      return real ? b_.CreateFCmpUNE(a, b) : b_.CreateICmpNE(a, b);
     case BinaryOp::less:
       if (real) return b_.CreateFCmpOLT(a, b);
       return isSigned ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
@@ -247,13 +300,17 @@ Value* ScalarEmitter::binary(BinaryOp op, Value* a, Value* b, Dtype dtype) {
       if (real) return b_.CreateFCmpOLE(a, b);
       return isSigned ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b);
     case BinaryOp::logicalAnd:
-    case BinaryOp::bitAnd: return b_.CreateAnd(a, b);
+    case BinaryOp::bitAnd:
+      return b_.CreateAnd(a, b);
     case BinaryOp::logicalOr:
-    case BinaryOp::bitOr: return b_.CreateOr(a, b);
+    case BinaryOp::bitOr:
+      return b_.CreateOr(a, b);
     case BinaryOp::logicalXor:
-    case BinaryOp::bitXor: return b_.CreateXor(a, b);
+    case BinaryOp::bitXor:
+      return b_.CreateXor(a, b);
     case BinaryOp::shiftLeft:
-    case BinaryOp::shiftRight: return shift(op, a, b, dtype);
+    case BinaryOp::shiftRight:
+      return shift(op, a, b, dtype);
   }
   return nullptr;
 }
@@ -272,13 +329,15 @@ Value* ScalarEmitter::cast(Value* a, Dtype from, Dtype to) {
     if (type->getScalarSizeInBits() < target->getScalarSizeInBits()) wide = b_.CreateFPExt(a, target);
     if (type->getScalarSizeInBits() > target->getScalarSizeInBits()) {
       // double → f16 in one rounding, through half itself.
-      if (to == Dtype::f16) return b_.CreateFPExt(b_.CreateFPTrunc(a, withLanesOf(type, b_.getHalfTy())), target);
+      if (to == Dtype::f16)
+        return b_.CreateFPExt(b_.CreateFPTrunc(a, withLanesOf(type, b_.getHalfTy())), target);
       wide = b_.CreateFPTrunc(a, target);
     }
     return round(wide, to);
   }
   if (fromReal) {
-    const llvm::Intrinsic::ID id = isSignedInteger(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    const llvm::Intrinsic::ID id =
+        isSignedInteger(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return b_.CreateIntrinsic(id, {target, type}, {a});
   }
   const bool fromSigned = isSignedInteger(from);
@@ -290,28 +349,40 @@ Value* ScalarEmitter::neutral(ReduceOp op, llvm::Type* type, Dtype dtype) {
   const bool real = isReal(dtype);
   const unsigned bits = type->getScalarSizeInBits();
   switch (op) {
-    case ReduceOp::sum: return llvm::Constant::getNullValue(type);
-    case ReduceOp::product: return real ? splat(type, 1) : splatInt(type, 1);
-    case ReduceOp::logicalAnd: return llvm::Constant::getAllOnesValue(type);
-    case ReduceOp::logicalOr: return llvm::Constant::getNullValue(type);
+    case ReduceOp::sum:
+      return llvm::Constant::getNullValue(type);
+    case ReduceOp::product:
+      return real ? splat(type, 1) : splatInt(type, 1);
+    case ReduceOp::logicalAnd:
+      return llvm::Constant::getAllOnesValue(type);
+    case ReduceOp::logicalOr:
+      return llvm::Constant::getNullValue(type);
     case ReduceOp::minimum:
       if (real) return llvm::ConstantFP::getInfinity(type);
-      return llvm::ConstantInt::get(type, isSignedInteger(dtype) ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits));
+      return llvm::ConstantInt::get(type, isSignedInteger(dtype) ? llvm::APInt::getSignedMaxValue(bits)
+                                                                 : llvm::APInt::getMaxValue(bits));
     case ReduceOp::maximum:
       if (real) return llvm::ConstantFP::getInfinity(type, true);
-      return llvm::ConstantInt::get(type, isSignedInteger(dtype) ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getMinValue(bits));
+      return llvm::ConstantInt::get(type, isSignedInteger(dtype) ? llvm::APInt::getSignedMinValue(bits)
+                                                                 : llvm::APInt::getMinValue(bits));
   }
   return nullptr;
 }
 
 Value* ScalarEmitter::combine(ReduceOp op, Value* accumulator, Value* value, Dtype dtype) {
   switch (op) {
-    case ReduceOp::sum: return binary(BinaryOp::add, accumulator, value, dtype);
-    case ReduceOp::product: return binary(BinaryOp::mul, accumulator, value, dtype);
-    case ReduceOp::minimum: return minMax(true, accumulator, value, dtype);
-    case ReduceOp::maximum: return minMax(false, accumulator, value, dtype);
-    case ReduceOp::logicalAnd: return b_.CreateAnd(accumulator, value);
-    case ReduceOp::logicalOr: return b_.CreateOr(accumulator, value);
+    case ReduceOp::sum:
+      return binary(BinaryOp::add, accumulator, value, dtype);
+    case ReduceOp::product:
+      return binary(BinaryOp::mul, accumulator, value, dtype);
+    case ReduceOp::minimum:
+      return minMax(true, accumulator, value, dtype);
+    case ReduceOp::maximum:
+      return minMax(false, accumulator, value, dtype);
+    case ReduceOp::logicalAnd:
+      return b_.CreateAnd(accumulator, value);
+    case ReduceOp::logicalOr:
+      return b_.CreateOr(accumulator, value);
   }
   return nullptr;
 }

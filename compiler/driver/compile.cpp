@@ -12,7 +12,9 @@ namespace dyn {
 namespace {
 
 int64_t nowNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace
@@ -21,8 +23,7 @@ Result<Module> runPasses(const Module& module, const CompileOptions& options, Tr
   DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standardPipeline()));
   PipelineRun run;
   run.cancelled = options.cancelled;
-  if (options.verifyEach)
-    run.afterEach = [](const Module& after, const PassDef&) { return verified(after); };
+  if (options.verifyEach) run.afterEach = [](const Module& after, const PassDef&) { return verified(after); };
   return runPipeline(module, pipeline, trace, run);
 }
 
@@ -44,7 +45,8 @@ Result<CompiledModel> compileModel(const Module& module, const CompileOptions& o
   const int64_t start = nowNs();
   Result<Module> placed = runPasses(module, options, trace);
   const int64_t passesNs = nowNs() - start;
-  Result<CompiledModel> compiled = placed.ok() ? compilePlaced(*placed, options) : Result<CompiledModel>(placed.takeError());
+  Result<CompiledModel> compiled =
+      placed.ok() ? compilePlaced(*placed, options) : Result<CompiledModel>(placed.takeError());
   if (!compiled.ok()) {
     if (failedTrace) *failedTrace = std::move(trace);
     return compiled;
@@ -91,7 +93,9 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled) {
   dyn_module* module = nullptr;
   const dyn_status status = dyn_module_load_memory(bytes.data(), bytes.size(), &host, &module);
   owner.release();  // the VM calls release, also when loading fails
-  if (status != DYN_OK) return makeError(DiagnosticId::internalError, std::string("the VM refused the program: ") + dyn_last_message());
+  if (status != DYN_OK)
+    return makeError(DiagnosticId::internalError,
+                     std::string("the VM refused the program: ") + dyn_last_message());
   return module;
 }
 

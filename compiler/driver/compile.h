@@ -18,19 +18,19 @@
 namespace dyn {
 
 struct CompileOptions {
-  std::string passes;            // pipeline text; empty: the standard pipeline
-  std::string machine;           // text of a machine description; empty: this host
-  std::string cacheDirectory;    // of compiled objects; empty: no cache
-  int threadCount = 0;           // for compiling; 0: one per core
-  bool verifyEach = false;       // verify the module after every pass
+  std::string passes;          // pipeline text; empty: the standard pipeline
+  std::string machine;         // text of a machine description; empty: this host
+  std::string cacheDirectory;  // of compiled objects; empty: no cache
+  int threadCount = 0;         // for compiling; 0: one per core
+  bool verifyEach = false;     // verify the module after every pass
   std::vector<std::string> inputNames, outputNames;
   const std::atomic<bool>* cancelled = nullptr;
 };
 
 struct CompileStatistics {
-  int64_t kernelsCount = 0;         // distinct kernels of the program
-  int64_t kernelsCompiledCount = 0; // of them compiled now; the rest came from the cache
-  int64_t compileNs = 0;            // wall time of code generation; 0 when everything came from the cache
+  int64_t kernelsCount = 0;          // distinct kernels of the program
+  int64_t kernelsCompiledCount = 0;  // of them compiled now; the rest came from the cache
+  int64_t compileNs = 0;             // wall time of code generation; 0 when everything came from the cache
   int64_t passesNs = 0;
   int64_t lowerNs = 0;
 };
@@ -41,14 +41,15 @@ struct CompiledModel {
   Trace trace;
   LoweredModule lowered;
   std::shared_ptr<NativeCode> code;
-  std::string machine;              // printed description of the machine it was compiled for
+  std::string machine;  // printed description of the machine it was compiled for
   CompileStatistics statistics;
 };
 
 // Runs the pipeline only; the trace gets the steps even when one fails.
 Result<Module> runPasses(const Module& module, const CompileOptions& options, Trace& trace);
 
-Result<CompiledModel> compileModel(const Module& module, const CompileOptions& options, Trace* failedTrace = nullptr);
+Result<CompiledModel> compileModel(const Module& module, const CompileOptions& options,
+                                   Trace* failedTrace = nullptr);
 
 // The second half of it: lowering and code generation of a module that the passes have placed already. Its trace is empty.
 Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& options);

@@ -21,10 +21,13 @@ struct NativeCode {
 
 namespace {
 
-Result<MachineDescription> machineOf(const std::string& text) { return text.empty() ? detectHost() : parseMachine(text, "--machine"); }
+Result<MachineDescription> machineOf(const std::string& text) {
+  return text.empty() ? detectHost() : parseMachine(text, "--machine");
+}
 
 // Kernels share the module's dims, which are one thread's at a time: emitting is serial, compiling is not.
-KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescription& machine, std::mutex& emitting) {
+KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescription& machine,
+                 std::mutex& emitting) {
   const loop::Kernel& kernel = compiled.lowered.kernels[index];
   const std::string& symbol = compiled.lowered.program.kernels[index].symbol;
   KernelJob job;
@@ -77,7 +80,10 @@ Status generateCode(CompiledModel& compiled, const CompileOptions& options) {
   }
   const bool allCached = code->engine->statistics().compiled == 0;
   compiled.statistics.compileNs =
-      allCached ? 0 : std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
+      allCached
+          ? 0
+          : std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
+                .count();
   compiled.code = std::move(code);
   return {};
 }
@@ -87,14 +93,47 @@ DynKernelFunction findKernel(const NativeCode& code, const char* symbol) {
   return it == code.functions.end() ? nullptr : it->second;
 }
 
-const DynGemmFamily* gemmFamilyOf(const NativeCode& code) { return code.gemm ? &code.gemm->table() : nullptr; }
+const DynGemmFamily* gemmFamilyOf(const NativeCode& code) {
+  return code.gemm ? &code.gemm->table() : nullptr;
+}
+
+Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled, const std::string& cacheDirectory) {
+  DYN_TRY(MachineDescription machine, parseMachine(compiled.machine));
+  EngineSettings settings;
+  settings.cache.directory = cacheDirectory;
+  DYN_TRY(KernelEngine engine, KernelEngine::create(machine, settings));
+  std::mutex emitting;
+  std::vector<KernelJob> jobs;
+  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i) jobs.push_back(jobFor(compiled, i, machine, emitting));
+  DYN_TRY(std::vector<ObjectCode> objects, engine.compileAll(jobs));
+  std::vector<std::string> bytes;
+  for (ObjectCode& object : objects) bytes.push_back(std::move(object.bytes));
+  return bytes;
+}
+
+std::string packageTarget(const CompiledModel& compiled) {
+  Result<MachineDescription> machine = parseMachine(compiled.machine);
+  if (!machine.ok()) return "unknown";
+  std::string target = machine->triple.substr(0, machine->triple.find('-'));
+  std::string features;
+  auto need = [&](bool needed, const char* name) {
+    if (needed) features += (features.empty() ? ":" : "+") + std::string(name);
+  };
+  if (target == "x86_64") {
+    need(machine->vectorBits >= 256, "avx2");
+    need(machine->fma, "fma");
+    for (const char* name : {"avx512f", "avx512bw", "avx512vl", "avx512dq"}) need(machine->avx512, name);
+  }
+  return target + features;
+}
 
 Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, KernelText form) {
-  if (kernel >= compiled.lowered.kernels.size()) return makeError(DiagnosticId::textName, "there is no kernel " + std::to_string(kernel));
+  if (kernel >= compiled.lowered.kernels.size())
+    return makeError(DiagnosticId::textName, "there is no kernel " + std::to_string(kernel));
   DYN_TRY(MachineDescription machine, parseMachine(compiled.machine));
   if (form == KernelText::llvm) {
-    DYN_TRY(KernelModule module,
-            emitLoopKernel(compiled.lowered.kernels[kernel], compiled.lowered.program.kernels[kernel].symbol, machine));
+    DYN_TRY(KernelModule module, emitLoopKernel(compiled.lowered.kernels[kernel],
+                                                compiled.lowered.program.kernels[kernel].symbol, machine));
     return module.irText();
   }
   DYN_TRY(KernelEngine engine, KernelEngine::create(machine));
@@ -112,10 +151,15 @@ struct NativeCode {};
 
 Status generateCode(CompiledModel& compiled, const CompileOptions&) {
   if (compiled.lowered.kernels.empty()) return {};
-  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation (LLVM was not found when it was built)");
+  return makeError(DiagnosticId::unsupportedFeature,
+                   "unsupported: this build has no code generation (LLVM was not found when it was built)");
 }
 DynKernelFunction findKernel(const NativeCode&, const char*) { return nullptr; }
 const DynGemmFamily* gemmFamilyOf(const NativeCode&) { return nullptr; }
+Result<std::vector<std::string>> kernelObjects(const CompiledModel&, const std::string&) {
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
+}
+std::string packageTarget(const CompiledModel&) { return "unknown"; }
 Result<std::string> kernelText(const CompiledModel&, size_t, KernelText) {
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
 }

@@ -17,7 +17,8 @@ namespace {
 // group, which fusion bounds.
 class Composer {
  public:
-  Composer(const GroupKernelRequest& request, DimContext& dims) : request_(request), context_(std::make_shared<LoopContext>(dims)) {
+  Composer(const GroupKernelRequest& request, DimContext& dims)
+      : request_(request), context_(std::make_shared<LoopContext>(dims)) {
     const Function& body = *request.body;
     for (const Parameter& p : body.parameters) addBuffer(p.id, p.type);
     for (const Op* op : body.ops)
@@ -49,7 +50,8 @@ class Composer {
     std::vector<Expr> shape;
     for (Dim d : type.dims()) shape.push_back(context_->dim(d));
     bufferOf_[value] = buffers_.size();
-    buffers_.push_back(context_->buffer("x" + std::to_string(buffers_.size()), type.dtype(), std::move(shape), loop::BufferRole::input));
+    buffers_.push_back(context_->buffer("x" + std::to_string(buffers_.size()), type.dtype(), std::move(shape),
+                                        loop::BufferRole::input));
     bufferValues_.push_back(value);
   }
 
@@ -70,9 +72,15 @@ class OpLowering : public loop::LowerContext {
   LoopContext& loops() override { return *composer_.context(); }
   const DimSolver& solver() const override { return composer_.facts(); }
   Type operandType(int i) const override { return composer_.typeOf(op_.operands[static_cast<size_t>(i)]); }
-  Result<Expr> read(int i, std::span<const Expr> index) override { return composer_.element(op_.operands[static_cast<size_t>(i)], index); }
-  Result<Expr> contents(int i, int64_t k) override { return composer_.contents(op_.operands[static_cast<size_t>(i)], k); }
-  Expr checked(Expr condition, int32_t fault, Expr value) override { return loops().checked(condition, fault, value); }
+  Result<Expr> read(int i, std::span<const Expr> index) override {
+    return composer_.element(op_.operands[static_cast<size_t>(i)], index);
+  }
+  Result<Expr> contents(int i, int64_t k) override {
+    return composer_.contents(op_.operands[static_cast<size_t>(i)], k);
+  }
+  Expr checked(Expr condition, int32_t fault, Expr value) override {
+    return loops().checked(condition, fault, value);
+  }
 
  private:
   Composer& composer_;
@@ -89,11 +97,14 @@ Result<Expr> Composer::element(ValueId value, std::span<const Expr> index) {
     result = context_->load(buffers_[buffer->second], std::vector<Expr>(index.begin(), index.end()));
   } else {
     auto definition = definitions_.find(value);
-    if (definition == definitions_.end()) return makeError(DiagnosticId::internalError, "a kernel's body uses a value from outside");
+    if (definition == definitions_.end())
+      return makeError(DiagnosticId::internalError, "a kernel's body uses a value from outside");
     const Op& op = *definition->second.op;
     if (!op.def->lower)
-      return makeError(DiagnosticId::unsupportedOp,
-                       "unsupported: " + std::string(op.def->name) + " in a kernel: " + std::string(op.def->lowerNote), op.place);
+      return makeError(
+          DiagnosticId::unsupportedOp,
+          "unsupported: " + std::string(op.def->name) + " in a kernel: " + std::string(op.def->lowerNote),
+          op.place);
     OpLowering lowering(*this, op);
     Result<Expr> lowered = op.def->lower(lowering, definition->second.result, index);
     if (!lowered.ok()) return lowered.takeError().at(op.place);
@@ -105,12 +116,15 @@ Result<Expr> Composer::element(ValueId value, std::span<const Expr> index) {
 
 Result<Expr> Composer::contents(ValueId value, int64_t k) {
   if (request_.contents)
-    if (std::optional<Contents> known = request_.contents(value); known && k < static_cast<int64_t>(known->size()) && (*known)[static_cast<size_t>(k)])
+    if (std::optional<Contents> known = request_.contents(value);
+        known && k < static_cast<int64_t>(known->size()) && (*known)[static_cast<size_t>(k)])
       return context_->dim((*known)[static_cast<size_t>(k)]);
   const Type type = types_.at(value);
   std::vector<Expr> index;
   if (type.rank() == 1) index.push_back(context_->integer(k));
-  if (type.rank() > 1) return makeError(DiagnosticId::unsupportedFeature, "unsupported: sizes read from a tensor of rank above 1");
+  if (type.rank() > 1)
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: sizes read from a tensor of rank above 1");
   DYN_TRY(Expr e, element(value, index));
   return context_->cast(e, Dtype::i64);
 }

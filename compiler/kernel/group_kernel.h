@@ -10,8 +10,10 @@
 namespace dyn {
 
 struct GroupKernelRequest {
-  const Function* body = nullptr;             // operations in order; its results are the kernel's outputs, all of one shape
-  std::span<const ValueId> given;             // values of the body that are read from memory although the body computes them (a matmul's)
+  const Function* body =
+      nullptr;  // operations in order; its results are the kernel's outputs, all of one shape
+  std::span<const ValueId>
+      given;  // values of the body that are read from memory although the body computes them (a matmul's)
   const DimSolver* facts = nullptr;
   std::string name, description;
   // Contents of a parameter when known (shapes, axes): those need no memory.

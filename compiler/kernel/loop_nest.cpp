@@ -16,11 +16,13 @@ using loop::StmtRef;
 
 namespace {
 
-constexpr int64_t kBlockElements = 4096;  // a unit of a flat kernel: large enough to pay for handing it to a thread
+constexpr int64_t kBlockElements =
+    4096;  // a unit of a flat kernel: large enough to pay for handing it to a thread
 
 class NestBuilder {
  public:
-  NestBuilder(const LoopNest& nest, const DimSolver& facts) : nest_(nest), facts_(facts), loops_(*nest.context), dims_(nest.context->dims()) {}
+  NestBuilder(const LoopNest& nest, const DimSolver& facts)
+      : nest_(nest), facts_(facts), loops_(*nest.context), dims_(nest.context->dims()) {}
 
   Result<NestKernel> build() {
     for (const OutputDefinition& output : nest_.outputs) roots_.push_back(output.element);
@@ -81,7 +83,8 @@ class NestBuilder {
     std::unordered_map<const Buffer*, const Buffer*> flat;
     for (const Buffer*& input : inputs_) {
       if (input->shape.empty()) continue;
-      const Buffer* made = loops_.buffer(input->name + "_flat", input->dtype, {loops_.dim(count)}, BufferRole::input);
+      const Buffer* made =
+          loops_.buffer(input->name + "_flat", input->dtype, {loops_.dim(count)}, BufferRole::input);
       flat[input] = made;
       input = made;
     }
@@ -101,7 +104,8 @@ class NestBuilder {
     std::vector<StmtRef> statements;
     size_t depth = 0;
     Scope* parent = nullptr;
-    std::unordered_map<uint32_t, Expr> replaced;  // reductions, checks and loads already turned into variables here
+    std::unordered_map<uint32_t, Expr>
+        replaced;  // reductions, checks and loads already turned into variables here
   };
 
   // The innermost of `scope` and its parents that binds a variable of `e`.
@@ -135,7 +139,8 @@ class NestBuilder {
       const Visit v = work.back();
       work.pop_back();
       if (v.done) {
-        const bool wanted = v.e.kind() == ExprKind::reduce || v.e.kind() == ExprKind::checked || v.e.kind() == ExprKind::load;
+        const bool wanted =
+            v.e.kind() == ExprKind::reduce || v.e.kind() == ExprKind::checked || v.e.kind() == ExprKind::load;
         if (!wanted) continue;
         auto [it, fresh] = position.try_emplace(v.e.id(), found.size());
         if (fresh)
@@ -219,7 +224,8 @@ class NestBuilder {
     steps_.push_back({home->depth, extents});
     StmtRef children = loop::block(std::move(inner.statements));
     // A reduction inside a vector loop is done by its lanes; the emitter decides from where it stands.
-    home->statements.push_back(loop::accumulate(result, reduction.reduceOp(), variables, extents, LoopKind::vector, children, body));
+    home->statements.push_back(
+        loop::accumulate(result, reduction.reduceOp(), variables, extents, LoopKind::vector, children, body));
     return result;
   }
 
@@ -260,7 +266,8 @@ class NestBuilder {
     kernel.unit = loops_.variable("u");
     Scope unit;
     const size_t rank = index_.size();
-    const bool scalarAxis = rank > 0 && hasReductionOver(index_.back()) && reductionsRunAlongMemory(index_.back());
+    const bool scalarAxis =
+        rank > 0 && hasReductionOver(index_.back()) && reductionsRunAlongMemory(index_.back());
     const bool blocks = rank == 1 && !scalarAxis;
     const size_t unitAxes = blocks || rank == 0 ? 0 : scalarAxis ? rank : rank - 1;
     Dim units = dims_.constant(1);
@@ -316,7 +323,8 @@ class NestBuilder {
         const Expr value = lower(rename(roots_[i]), &inner);
         inner.statements.push_back(loop::store(outputs_[i], position, value));
       }
-      unit.statements.push_back(loop::loopOver(inside, extent, LoopKind::vector, loop::block(std::move(inner.statements))));
+      unit.statements.push_back(
+          loop::loopOver(inside, extent, LoopKind::vector, loop::block(std::move(inner.statements))));
     }
     kernel.unitCount = loops_.dim(units);
     kernel.body = loop::block(std::move(unit.statements));
@@ -351,7 +359,11 @@ class NestBuilder {
       if (root ? false : true) return;  // `!root` would build an expression
       for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1))) {
         if (e.kind() == ExprKind::load) read.insert(e.buffer());
-        if (e.kind() == ExprKind::dim) scalars.emplace(e.dimValue().id(), e.dimValue());
+        if (e.kind() != ExprKind::dim) continue;
+        scalars.emplace(e.dimValue().id(), e.dimValue());
+        // The symbols too: index arithmetic may combine dims in ways that are only seen when code is emitted.
+        for (SymbolId s : symbolsOf(e.dimValue()))
+          scalars.emplace(dims_.symbolById(s).id(), dims_.symbolById(s));
       }
     };
     std::vector<const loop::Stmt*> work{kernel.body.get()};
@@ -389,6 +401,8 @@ class NestBuilder {
 
 }  // namespace
 
-Result<NestKernel> buildLoopNest(const LoopNest& nest, const DimSolver& facts) { return NestBuilder(nest, facts).build(); }
+Result<NestKernel> buildLoopNest(const LoopNest& nest, const DimSolver& facts) {
+  return NestBuilder(nest, facts).build();
+}
 
 }  // namespace dyn

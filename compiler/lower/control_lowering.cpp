@@ -6,8 +6,8 @@ namespace dyn {
 
 using vm::Immediate;
 using vm::Label;
-using vm::List;
 using vm::Opcode;
+using vm::OperandList;
 
 namespace {
 
@@ -120,7 +120,7 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
   }
   for (size_t k = 0; k < scanCount; ++k) {
     state->scans.push_back(newObject());
-    code_.emit(Opcode::makeList, state->scans.back(), List());
+    code_.emit(Opcode::makeList, state->scans.back(), OperandList());
   }
   // Captured values of known contents are made once, before the loop, not in every iteration.
   for (size_t k = 2 + carriedCount; k < op.operands.size(); ++k) {
@@ -157,11 +157,13 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
       code_.emit(Opcode::jumpIf, state->iteration, some);
       std::vector<int32_t> emptyShape{dims_.emitConstant(0)};
       emptyShape.insert(emptyShape.end(), elementShape.begin(), elementShape.end());
-      code_.emit(Opcode::newTensor, stacked, static_cast<int32_t>(result.type.dtype()), 0, List(emptyShape));
+      code_.emit(Opcode::newTensor, stacked, static_cast<int32_t>(result.type.dtype()), 0,
+                 OperandList(emptyShape));
       code_.emit(Opcode::jump, done);
       code_.bind(some);
       const int32_t axis = dims_.emitConstant(0);
-      code_.emit(Opcode::callBuiltin, program_.builtin("list_stack"), List{stacked}, List{state->scans[k]}, List{axis}, List());
+      code_.emit(Opcode::callBuiltin, program_.builtin("list_stack"), OperandList{stacked},
+                 OperandList{state->scans[k]}, OperandList{axis}, OperandList());
       code_.bind(done);
       code_.emit(Opcode::kill, state->scans[k]);
       freeObjects_.push_back(state->scans[k]);

@@ -9,8 +9,8 @@ namespace dyn {
 
 using vm::Immediate;
 using vm::Label;
-using vm::List;
 using vm::Opcode;
+using vm::OperandList;
 
 // --- registers and values
 
@@ -59,7 +59,7 @@ Result<int32_t> FunctionLowering::object(ValueId value) {
   if (typeOf(value).rank() == 0)
     code_.emit(Opcode::fromScalar, made, static_cast<int32_t>(typeOf(value).dtype()), scalars.at(0));
   else
-    code_.emit(Opcode::fromScalars, made, static_cast<int32_t>(typeOf(value).dtype()), List(scalars));
+    code_.emit(Opcode::fromScalars, made, static_cast<int32_t>(typeOf(value).dtype()), OperandList(scalars));
   return made;
 }
 
@@ -206,7 +206,7 @@ Status FunctionLowering::lower(const Function& function, Entry entry) {
   tasks_.push_back([this, &function]() -> Status {
     if (ended_) return {};
     DYN_TRY(std::vector<int32_t> results, objectsOf(function.results));
-    code_.emit(Opcode::ret, List(results));
+    code_.emit(Opcode::ret, OperandList(results));
     return {};
   });
   tasks_.push_back([this, body] { return run(body); });
@@ -222,8 +222,7 @@ Status FunctionLowering::lower(const Function& function, Entry entry) {
   out.scalarCount = static_cast<uint32_t>(dims_.scalarCount());
   const vm::Status finished = code_.finish(out);
   if (!finished.ok())
-    return makeError(DiagnosticId::internalError,
-                     "bytecode of @" + function.name + ": " + finished.message);
+    return makeError(DiagnosticId::internalError, "bytecode of @" + function.name + ": " + finished.message);
   return {};
 }
 
@@ -350,12 +349,12 @@ Status FunctionLowering::lowerAlloc(const Op& op, const Body& body) {
   DYN_TRY(std::vector<int32_t> shape, shapeRegisters(result.type.dims()));
   const int32_t dtype = static_cast<int32_t>(result.type.dtype());
   if (op.operands.empty()) {
-    code_.emit(Opcode::newTensor, define(result.id), dtype, 0, List(shape));
+    code_.emit(Opcode::newTensor, define(result.id), dtype, 0, OperandList(shape));
     return {};
   }
   DYN_TRY(int32_t arena, object(op.operands[0]));
   DYN_TRY(int32_t offset, dims_.emit(op.attributes.dims("offset").at(0)));
-  code_.emit(Opcode::allocTensor, define(result.id), arena, offset, dtype, List(shape));
+  code_.emit(Opcode::allocTensor, define(result.id), arena, offset, dtype, OperandList(shape));
   return {};
 }
 
@@ -368,7 +367,7 @@ Status FunctionLowering::lowerView(const Op& op) {
     return {};
   }
   DYN_TRY(std::vector<int32_t> shape, shapeRegisters(type.dims()));
-  code_.emit(Opcode::reshapeTensor, define(op.results[0].id), from, List(shape));
+  code_.emit(Opcode::reshapeTensor, define(op.results[0].id), from, OperandList(shape));
   return {};
 }
 
@@ -405,8 +404,7 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
   std::vector<Dim> scalarDims;
   std::vector<Type> operandTypes;
   for (ValueId v : operands) operandTypes.push_back(v == kNoValue ? Type() : types_.at(v));
-  if (op.def->builtinArguments)
-    DYN_CHECK(op.def->builtinArguments(op, operandTypes, &numbers, &scalarDims));
+  if (op.def->builtinArguments) DYN_CHECK(op.def->builtinArguments(op, operandTypes, &numbers, &scalarDims));
   if (op.def->builtinOperands >= 0)
     operands = operands.first(std::min(operands.size(), static_cast<size_t>(op.def->builtinOperands)));
   std::vector<int32_t> arguments, scalars;
@@ -424,10 +422,42 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
     DYN_TRY(int32_t s, dims_.emit(d));
     scalars.push_back(s);
   }
-  const std::vector<int32_t> results(destinations.begin(), destinations.end());
+  std::vector<int32_t> results(destinations.begin(), destinations.end());
+  std::vector<int32_t> views;
+  if (op.def == &ops::matmulOp) DYN_CHECK(viewVectorsAsMatrices(op, operandTypes, arguments, results, views));
   code_.emit(into ? Opcode::callBuiltinInto : Opcode::callBuiltin, program_.builtin(op.def->builtin),
-             List(results), List(arguments), List(scalars), List(numbers));
+             OperandList(results), OperandList(arguments), OperandList(scalars), OperandList(numbers));
+  for (int32_t view : views) {
+    code_.emit(Opcode::kill, view);
+    freeObjects_.push_back(view);
+  }
   return {};
+}
+
+// The builtin knows matrices only: [k] x ... is [1, k] x ..., and ... x [k] is ... x [k, 1], with the same axis in the result.
+Status FunctionLowering::viewVectorsAsMatrices(const Op& op, std::span<const Type> types,
+                                               std::vector<int32_t>& arguments, std::vector<int32_t>& results,
+                                               std::vector<int32_t>& views) {
+  const bool leftVector = types[0].rank() == 1, rightVector = types[1].rank() == 1;
+  if (!leftVector && !rightVector) return {};
+  const Dim one = module_.context->dims().constant(1);
+  auto view = [&](int32_t& object, const Shape& shape) -> Status {
+    DYN_TRY(std::vector<int32_t> scalars, shapeRegisters(shape));
+    views.push_back(newObject());
+    code_.emit(Opcode::reshapeTensor, views.back(), object, OperandList(scalars));
+    object = views.back();
+    return {};
+  };
+  Shape result = op.results[0].type.dims();
+  if (leftVector) {
+    DYN_CHECK(view(arguments[0], {one, types[0].dims()[0]}));
+    result.insert(rightVector ? result.end() : result.end() - 1, one);
+  }
+  if (rightVector) {
+    DYN_CHECK(view(arguments[1], {types[1].dims()[0], one}));
+    result.push_back(one);
+  }
+  return view(results[0], result);
 }
 
 Status FunctionLowering::lowerInto(const Op& op) {
@@ -471,7 +501,7 @@ Status FunctionLowering::lowerStructure(const Op& op) {
     if (type.rank() == 0)
       code_.emit(Opcode::fromScalar, result, static_cast<int32_t>(type.dtype()), scalars.at(0));
     else
-      code_.emit(Opcode::fromScalars, result, static_cast<int32_t>(type.dtype()), List(scalars));
+      code_.emit(Opcode::fromScalars, result, static_cast<int32_t>(type.dtype()), OperandList(scalars));
     return {};
   }
   if (name == "tuple" || name == "construct") {
@@ -484,12 +514,13 @@ Status FunctionLowering::lowerStructure(const Op& op) {
       for (size_t i = 0; i < data->constructors.size(); ++i)
         if (data->constructors[i].name == constructor) tag = static_cast<int32_t>(i);
     }
-    code_.emit(Opcode::makeTuple, define(op.results[0].id), tag, List(fields));
+    code_.emit(Opcode::makeTuple, define(op.results[0].id), tag, OperandList(fields));
     return {};
   }
   if (name == "optional_some" || name == "optional_none") {
     DYN_TRY(std::vector<int32_t> fields, operandObjects());
-    code_.emit(Opcode::makeTuple, define(op.results[0].id), name == "optional_some" ? 1 : 0, List(fields));
+    code_.emit(Opcode::makeTuple, define(op.results[0].id), name == "optional_some" ? 1 : 0,
+               OperandList(fields));
     return {};
   }
   if (name == "tuple_get" || name == "optional_get") {
@@ -508,7 +539,7 @@ Status FunctionLowering::lowerStructure(const Op& op) {
   }
   if (name == "list") {
     DYN_TRY(std::vector<int32_t> items, operandObjects());
-    code_.emit(Opcode::makeList, define(op.results[0].id), List(items));
+    code_.emit(Opcode::makeList, define(op.results[0].id), OperandList(items));
     return {};
   }
   if (name == "list_length") {
@@ -554,7 +585,7 @@ Status FunctionLowering::lowerStructure(const Op& op) {
   if (name == "closure") {
     DYN_TRY(std::vector<int32_t> captures, operandObjects());
     const int32_t callee = program_.functionIndex(op.attributes.string("callee"));
-    code_.emit(Opcode::makeClosure, define(op.results[0].id), callee, List(captures));
+    code_.emit(Opcode::makeClosure, define(op.results[0].id), callee, OperandList(captures));
     return {};
   }
   return makeError(DiagnosticId::unsupportedOp,
@@ -575,17 +606,17 @@ Status FunctionLowering::lowerCall(const Op& op, Body& body) {
     if (callee < 0)
       return makeError(DiagnosticId::textName, "unknown function @" + op.attributes.string("callee"));
     if (isTail(op, body)) {
-      code_.emit(Opcode::tailInvoke, callee, List(objects));
+      code_.emit(Opcode::tailInvoke, callee, OperandList(objects));
       ended_ = true;
       return {};
     }
     std::vector<int32_t> results;
     for (const ValueDef& r : op.results) results.push_back(define(r.id));
-    code_.emit(Opcode::invoke, List(results), callee, List(objects));
+    code_.emit(Opcode::invoke, OperandList(results), callee, OperandList(objects));
   } else {
     std::vector<int32_t> results;
     for (const ValueDef& r : op.results) results.push_back(define(r.id));
-    code_.emit(Opcode::invokeClosure, List(results), closure, List(objects));
+    code_.emit(Opcode::invokeClosure, OperandList(results), closure, OperandList(objects));
   }
   for (const ValueDef& r : op.results) DYN_CHECK(bindFromObject(r.type, objects_.at(r.id)));
   return {};

@@ -70,10 +70,13 @@ class FunctionLowering {
                      std::span<const ValueId> outputs);
   Status lowerContraction(const Op& into);
   // Builds the kernel of `body` and launches it. `outer` maps its parameters to values here; `given` values lie in the first destination.
-  Status launchGroup(const Function& body, const std::unordered_map<ValueId, ValueId>& outer, std::span<const ValueId> given,
-                     std::span<const int32_t> destinations, const std::string& description);
+  Status launchGroup(const Function& body, const std::unordered_map<ValueId, ValueId>& outer,
+                     std::span<const ValueId> given, std::span<const int32_t> destinations,
+                     const std::string& description);
   Status lowerBuiltin(const Op& op, std::span<const ValueId> operands, std::span<const int32_t> destinations,
                       bool into);
+  Status viewVectorsAsMatrices(const Op& op, std::span<const Type> types, std::vector<int32_t>& arguments,
+                               std::vector<int32_t>& results, std::vector<int32_t>& views);
   Status lowerView(const Op& op);
   Status lowerCheck(const Op& op);
   Status lowerIf(const Op& op, Body& body);

@@ -8,15 +8,16 @@
 
 namespace dyn {
 
-using vm::List;
 using vm::Opcode;
+using vm::OperandList;
 
 namespace {
 
 // "add_gelu": what the profile shows; bodies are named by the pass that made them, with a number behind a dot or at the end.
 std::string kernelName(const Function& body) {
   std::string name = body.name;
-  while (!name.empty() && (std::isdigit(static_cast<unsigned char>(name.back())) || name.back() == '.')) name.pop_back();
+  while (!name.empty() && (std::isdigit(static_cast<unsigned char>(name.back())) || name.back() == '.'))
+    name.pop_back();
   return name.empty() ? "kernel" : name;
 }
 
@@ -24,8 +25,9 @@ bool isContraction(const Op& op) { return op.def == &ops::matmulOp || op.def == 
 
 }  // namespace
 
-Status FunctionLowering::launchGroup(const Function& body, const std::unordered_map<ValueId, ValueId>& outer, std::span<const ValueId> given,
-                                     std::span<const int32_t> destinations, const std::string& description) {
+Status FunctionLowering::launchGroup(const Function& body, const std::unordered_map<ValueId, ValueId>& outer,
+                                     std::span<const ValueId> given, std::span<const int32_t> destinations,
+                                     const std::string& description) {
   for (const Op* op : body.ops)
     for (const ValueDef& r : op->results) types_[r.id] = r.type;
   GroupKernelRequest request;
@@ -69,16 +71,18 @@ Status FunctionLowering::launchGroup(const Function& body, const std::unordered_
   }
   DYN_TRY(int32_t steps, dims_.emit(group.kernel.stepsPerKernel));
   const int32_t index = program_.kernel(std::move(group.kernel));
-  code_.emit(Opcode::launch, index, extent, steps, List(buffers), List(scalars));
+  code_.emit(Opcode::launch, index, extent, steps, OperandList(buffers), OperandList(scalars));
   return {};
 }
 
-Status FunctionLowering::lowerKernel(const Op&, const Function& body, std::span<const ValueId> inputs, std::span<const ValueId> outputs) {
+Status FunctionLowering::lowerKernel(const Op&, const Function& body, std::span<const ValueId> inputs,
+                                     std::span<const ValueId> outputs) {
   std::unordered_map<ValueId, ValueId> outer;
   for (size_t i = 0; i < body.parameters.size(); ++i) outer[body.parameters[i].id] = inputs[i];
   DYN_TRY(std::vector<int32_t> destinations, objectsOf(outputs));
-  return launchGroup(body, outer, {}, destinations,
-                     "loop, " + std::to_string(body.ops.size()) + (body.ops.size() == 1 ? " operation" : " operations"));
+  return launchGroup(
+      body, outer, {}, destinations,
+      "loop, " + std::to_string(body.ops.size()) + (body.ops.size() == 1 ? " operation" : " operations"));
 }
 
 // The product is made in the output's memory, then the epilogue works there in place.
@@ -90,16 +94,19 @@ Status FunctionLowering::lowerContraction(const Op& into) {
   std::unordered_map<ValueId, ValueId> outer;
   for (size_t i = 0; i < body.parameters.size(); ++i) outer[body.parameters[i].id] = inputs[i];
   DYN_TRY(std::vector<int32_t> destinations, objectsOf(results));
-  const auto product = std::find_if(body.ops.begin(), body.ops.end(), [](const Op* op) { return isContraction(*op); });
+  const auto product =
+      std::find_if(body.ops.begin(), body.ops.end(), [](const Op* op) { return isContraction(*op); });
   if (product == body.ops.end() || destinations.size() != 1)
-    return makeError(DiagnosticId::internalError, "a contraction group without a product, or with several results");
+    return makeError(DiagnosticId::internalError,
+                     "a contraction group without a product, or with several results");
   const Op& matmul = **product;
   std::vector<ValueId> operands;
   for (ValueId v : matmul.operands) operands.push_back(outer.at(v));
   DYN_CHECK(lowerBuiltin(matmul, operands, destinations, true));
   if (body.ops.size() == 1) return {};
   const ValueId given[] = {matmul.results[0].id};
-  return launchGroup(body, outer, given, destinations, "epilogue, " + std::to_string(body.ops.size() - 1) + " operations");
+  return launchGroup(body, outer, given, destinations,
+                     "epilogue, " + std::to_string(body.ops.size() - 1) + " operations");
 }
 
 }  // namespace dyn

@@ -21,11 +21,21 @@ vm::ContractType contractOf(Type type) {
       }
       return contract;
     }
-    case TypeKind::tuple: contract.kind = vm::ContractKind::tuple; break;
-    case TypeKind::list: contract.kind = vm::ContractKind::list; break;
-    case TypeKind::optional: contract.kind = vm::ContractKind::optional; break;
-    case TypeKind::function: contract.kind = vm::ContractKind::closure; return contract;
-    case TypeKind::data: contract.kind = vm::ContractKind::data; return contract;
+    case TypeKind::tuple:
+      contract.kind = vm::ContractKind::tuple;
+      break;
+    case TypeKind::list:
+      contract.kind = vm::ContractKind::list;
+      break;
+    case TypeKind::optional:
+      contract.kind = vm::ContractKind::optional;
+      break;
+    case TypeKind::function:
+      contract.kind = vm::ContractKind::closure;
+      return contract;
+    case TypeKind::data:
+      contract.kind = vm::ContractKind::data;
+      return contract;
   }
   for (Type element : type.elements()) contract.elements.push_back(contractOf(element));
   return contract;
@@ -60,7 +70,8 @@ Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& opti
   for (const Function* f : module.functions) builder.declareFunction(f->name);
   for (const Function* f : module.functions) {
     FunctionLowering lowering(module, builder);
-    DYN_CHECK(lowering.lower(*f, f == main ? FunctionLowering::Entry::main : FunctionLowering::Entry::internal));
+    DYN_CHECK(
+        lowering.lower(*f, f == main ? FunctionLowering::Entry::main : FunctionLowering::Entry::internal));
   }
   DYN_CHECK(builder.finishInit());
   vm::Program& program = lowered.program;
@@ -72,7 +83,8 @@ Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& opti
     program.inputs.push_back({nameOf(options.inputNames, i, module, p.id), std::move(type)});
   }
   for (size_t i = 0; i < main->results.size(); ++i)
-    program.outputs.push_back({nameOf(options.outputNames, i, module, main->results[i]), contractOf(main->resultTypes[i])});
+    program.outputs.push_back(
+        {nameOf(options.outputNames, i, module, main->results[i]), contractOf(main->resultTypes[i])});
   program.metadata = {{"producer", "dyn"}};
   return lowered;
 }

@@ -63,22 +63,24 @@ int32_t ProgramBuilder::kernel(loop::Kernel kernel) {
 }
 
 int32_t ProgramBuilder::packedGlobal(const HostTensor& matrix, bool transposed, const std::string& name) {
-  auto [it, fresh] = packed_.try_emplace({constant(matrix, name), transposed}, static_cast<int32_t>(out_.program.globalCount));
+  auto [it, fresh] = packed_.try_emplace({constant(matrix, name), transposed},
+                                         static_cast<int32_t>(out_.program.globalCount));
   if (fresh) ++out_.program.globalCount;
   return it->second;
 }
 
 Status ProgramBuilder::finishInit() {
   if (packed_.empty()) return {};
-  using vm::List;
   using vm::Opcode;
+  using vm::OperandList;
   vm::CodeWriter code;
   for (const auto& [key, global] : packed_) {
     code.emit(Opcode::loadConstant, 0, key.first);
-    code.emit(Opcode::callBuiltin, builtin("gemmpack"), List{1}, List{0}, List(), List{key.second ? 1 : 0});
+    code.emit(Opcode::callBuiltin, builtin("gemmpack"), OperandList{1}, OperandList{0}, OperandList(),
+              OperandList{key.second ? 1 : 0});
     code.emit(Opcode::storeGlobal, 1, global);
   }
-  code.emit(Opcode::ret, List());
+  code.emit(Opcode::ret, OperandList());
   out_.program.initFunction = static_cast<int32_t>(out_.program.functions.size());
   declareFunction("init");
   vm::Function& init = out_.program.functions.back();

@@ -62,15 +62,6 @@ Status inferIf(InferContext& c) {
   std::vector<Type> captures;
   for (int i = 1; i < c.operandCount(); ++i) captures.push_back(c.operandType(i));
   std::vector<Type> branches[2];
-  if (std::optional<int64_t> condition = knownScalar(c, 0)) {
-    // Only this branch can run; the other may be wrong for these sizes.
-    const int taken = *condition ? 0 : 1;
-    DYN_CHECK(c.inferRegion(taken, captures, &branches[taken]));
-    for (size_t i = 0; i < branches[taken].size(); ++i) {
-      c.setResult(static_cast<int>(i), opened(c, branches[taken][i], "the branch decides its size"));
-    }
-    return {};
-  }
   DYN_CHECK(c.inferRegion(0, captures, &branches[0]));
   DYN_CHECK(c.inferRegion(1, captures, &branches[1]));
   if (branches[0].size() != branches[1].size()) {

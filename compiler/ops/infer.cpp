@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/walk.h"
 #include "compiler/ops/infer_driver.h"
 #include "compiler/ops/infer_functions.h"
 #include "compiler/ops/op_rules.h"
@@ -84,6 +85,7 @@ Status InferDriver::enter(const Function* function, std::span<const Type> types,
   const size_t captures = isRegion ? static_cast<size_t>(captureCount(*op_)) : 0;
   Frame frame;
   frame.source = function;
+  frame.todo = function->ops;
   frame.isRegion = isRegion;
   frame.solverMark = solver_.mark();
   frame.scopeMark = scopeLog_.size();
@@ -123,7 +125,7 @@ Status InferDriver::inferFunction(const Function* function) {
   finished_ = nullptr;
   DYN_CHECK(enter(function, types, false));
   while (!stack_.empty()) {
-    if (stack_.back().next == stack_.back().source->ops.size()) {
+    if (stack_.back().next == stack_.back().todo.size()) {
       DYN_CHECK(finishFrame());
     } else {
       DYN_CHECK(step());
@@ -137,7 +139,7 @@ Status InferDriver::inferFunction(const Function* function) {
 
 Status InferDriver::step() {
   Frame& frame = stack_.back();
-  const Op* source = frame.source->ops[frame.next];
+  const Op* source = frame.todo[frame.next];
   op_ = source;
   if (--stepsLeft_ < 0) {
     return error(DiagnosticId::memoryLimit, "type inference took too many steps: loops are nested too deep");
@@ -161,6 +163,7 @@ Status InferDriver::step() {
       return error(DiagnosticId::badOperands, "operand " + std::to_string(i) + " is missing");
     }
   }
+  if (const Function* branch = sureBranch(*source)) return inlineBranch(frame, *source, *branch);
   frame.state.restart();
   Status inferred = source->def->infer(*this);
   if (frame.state.pending) {
@@ -177,6 +180,37 @@ Status InferDriver::step() {
     return std::move(wrong).at(source->place);
   }
   return finishOp(frame, source);
+}
+
+const Function* InferDriver::sureBranch(const Op& op) const {
+  if (op.def != &ops::ifOp || op.regions.size() != 2) return nullptr;
+  std::optional<Contents> condition = operandContents(0);
+  if (!condition || condition->size() != 1 || !condition->front() || !condition->front().isConstant())
+    return nullptr;
+  return op.regions[*condition->front().constant() != 0 ? 0 : 1];
+}
+
+// Its operations stand in for the `if`; the other branch may well be wrong for these sizes.
+Status InferDriver::inlineBranch(Frame& frame, const Op& op, const Function& branch) {
+  if (branch.parameters.size() + 1 != op.operands.size() || branch.results.size() != op.results.size()) {
+    return error(DiagnosticId::invalidIr, "the branch @" + branch.name + " does not fit the operation");
+  }
+  ValueMap map;
+  for (size_t i = 0; i < branch.parameters.size(); ++i) map[branch.parameters[i].id] = op.operands[i + 1];
+  const Function* renamed = replaceValues(ir_, branch, map);
+  std::vector<const Op*> ops = renamed->ops;
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    Op same;
+    same.def = &ops::identityOp;
+    same.operands = {renamed->results[i]};
+    same.results = {op.results[i]};
+    same.place = op.place;
+    ops.push_back(ir_.own(std::move(same)));
+  }
+  const auto at = frame.todo.begin() + static_cast<std::ptrdiff_t>(frame.next);
+  frame.todo.insert(frame.todo.erase(at), ops.begin(), ops.end());
+  frame.changed = true;
+  return {};
 }
 
 Result<Dim> InferDriver::meetDim(OpState& state, Dim inferred, Dim annotated, std::string_view what,

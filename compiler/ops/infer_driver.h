@@ -83,6 +83,8 @@ class InferDriver final : public ControlInferContext {
   using Demand = std::tuple<char, uint32_t, uint32_t>;  // relation, ids of both dims
   struct Frame {
     const Function* source = nullptr;
+    std::vector<const Op*>
+        todo;  // operations of the source, with branches that are sure to be taken spliced in
     std::vector<Parameter> parameters;
     std::vector<const Op*> ops;
     size_t next = 0;
@@ -101,6 +103,9 @@ class InferDriver final : public ControlInferContext {
                                         std::vector<Type>* restParameters);
   Status enter(const Function* function, std::span<const Type> parameterTypes, bool isRegion);
   Status step();
+  // The branch that must run because its condition is known.
+  const Function* sureBranch(const Op& op) const;
+  Status inlineBranch(Frame& frame, const Op& op, const Function& branch);
   Status finishOp(Frame& frame, const Op* source);
   Status finishFrame();
   Result<Type> meetAnnotation(OpState& state, Type inferred, Type annotation, std::string_view what,

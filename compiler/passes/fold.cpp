@@ -19,7 +19,9 @@ constexpr int64_t kAlwaysAllowedBytes = 64 << 10;
 constexpr int64_t kMaxGrowth = 2;
 
 bool foldable(const Op& op, const std::unordered_map<ValueId, const Op*>& constants) {
-  if (op.def == &ops::constantOp || op.def->hasEffects || !op.def->evaluate || !op.regions.empty() || op.operands.empty()) return false;
+  if (op.def == &ops::constantOp || op.def->hasEffects || !op.def->evaluate || !op.regions.empty() ||
+      op.operands.empty())
+    return false;
   if (op.def == &ops::pack_bOp) return false;  // the layout is the machine's, not the module's
   int64_t operandBytes = 0;
   for (ValueId v : op.operands) {

@@ -50,14 +50,16 @@ Result<Module> runPrepack(const Module& module, PassContext& context) {
         pack.operands = {weight};
         pack.attributes.set("transpose", int64_t{transposed ? 1 : 0});
         panel = ir.newValue();
-        pack.results = {{panel, ir.tensorType(Shape{ir.dims().any("the panels' layout is the machine's")}, Dtype::f32)}};
+        pack.results = {
+            {panel, ir.tensorType(Shape{ir.dims().any("the panels' layout is the machine's")}, Dtype::f32)}};
         pack.place = op->place;
         ops.push_back(ir.own(std::move(pack)));
       }
       Op gemm = *op;
       gemm.def = &ops::gemm_packedOp;
       gemm.operands = {op->operands[0], panel};
-      gemm.attributes = {{"k", Shape{type.dims()[transposed ? 1 : 0]}}, {"n", Shape{type.dims()[transposed ? 0 : 1]}}};
+      gemm.attributes = {{"k", Shape{type.dims()[transposed ? 1 : 0]}},
+                         {"n", Shape{type.dims()[transposed ? 0 : 1]}}};
       ops.push_back(ir.own(std::move(gemm)));
       ++packed;
       changed = true;

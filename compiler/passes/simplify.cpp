@@ -16,7 +16,8 @@ namespace {
 
 class Simplifier {
  public:
-  Simplifier(const Module& module, const std::unordered_map<ValueId, Contents>& contents) : ir_(*module.context), contents_(contents) {}
+  Simplifier(const Module& module, const std::unordered_map<ValueId, Contents>& contents)
+      : ir_(*module.context), contents_(contents) {}
 
   Result<const Function*> run(const Function& function) {
     std::unordered_map<ValueId, Type> types;
@@ -87,7 +88,8 @@ class Simplifier {
 
   const Op* knownDims(const Op& op) {
     if (op.results.size() != 1 || op.def->hasEffects || !op.regions.empty()) return nullptr;
-    if (op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp) return nullptr;
+    if (op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp)
+      return nullptr;
     const Type type = op.results[0].type;
     auto it = contents_.find(op.results[0].id);
     if (it == contents_.end() || !type.isTensor()) return nullptr;
@@ -142,7 +144,8 @@ class Simplifier {
 Result<Module> runSimplify(const Module& module, PassContext& context) {
   DYN_TRY(InferredModule inferred, inferTypes(module));
   Simplifier simplifier(inferred.module, inferred.contents);
-  DYN_TRY(Module result, rewriteFunctions(inferred.module, [&](const Function& f) { return simplifier.run(f); }));
+  DYN_TRY(Module result,
+          rewriteFunctions(inferred.module, [&](const Function& f) { return simplifier.run(f); }));
   context.counters["known_shapes"] = simplifier.known_;
   context.counters["removed_ops"] = simplifier.removed_;
   return result;

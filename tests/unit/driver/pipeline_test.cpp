@@ -7,7 +7,8 @@ namespace {
 using test::expectSame;
 using test::randomTensor;
 
-std::vector<std::vector<HostTensor>> shapes(std::vector<std::vector<int64_t>> list, Dtype dtype = Dtype::f32) {
+std::vector<std::vector<HostTensor>> shapes(std::vector<std::vector<int64_t>> list,
+                                            Dtype dtype = Dtype::f32) {
   std::vector<std::vector<HostTensor>> sets;
   uint32_t seed = 1;
   for (std::vector<int64_t>& shape : list) sets.push_back({randomTensor(dtype, std::move(shape), seed++)});
@@ -15,15 +16,17 @@ std::vector<std::vector<HostTensor>> shapes(std::vector<std::vector<int64_t>> li
 }
 
 TEST(Pipeline, elementwise) {
-  expectSame("fn @main(%x: Tensor[(n, m), f32]) { relu(x) * 2.0 + x }", shapes({{0, 3}, {1, 1}, {2, 3}, {7, 13}, {64, 129}}));
+  expectSame("fn @main(%x: Tensor[(n, m), f32]) { relu(x) * 2.0 + x }",
+             shapes({{0, 3}, {1, 1}, {2, 3}, {7, 13}, {64, 129}}));
 }
 
 TEST(Pipeline, broadcastOfUnknownDims) {
-  expectSame("fn @main(%x: Tensor[(n, m), f32], %y: Tensor[(k, m), f32]) { x + y }",
-             {{randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {3, 5}, 2)},
-              {randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {1, 5}, 2)},
-              {randomTensor(Dtype::f32, {1, 5}, 1), randomTensor(Dtype::f32, {4, 5}, 2)},
-              {randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {2, 5}, 2)}});  // an error in both
+  expectSame(
+      "fn @main(%x: Tensor[(n, m), f32], %y: Tensor[(k, m), f32]) { x + y }",
+      {{randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {3, 5}, 2)},
+       {randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {1, 5}, 2)},
+       {randomTensor(Dtype::f32, {1, 5}, 1), randomTensor(Dtype::f32, {4, 5}, 2)},
+       {randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {2, 5}, 2)}});  // an error in both
 }
 
 TEST(Pipeline, softmaxIsOneKernel) {
@@ -37,10 +40,14 @@ TEST(Pipeline, reductions) {
 }
 
 TEST(Pipeline, matmulWithEpilogue) {
-  expectSame("fn @main(%x: Tensor[(n, k), f32], %w: Tensor[(k, m), f32], %b: Tensor[(m), f32]) { relu(x @ w + b) }",
-             {{randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {5, 7}, 2), randomTensor(Dtype::f32, {7}, 3)},
-              {randomTensor(Dtype::f32, {0, 5}, 1), randomTensor(Dtype::f32, {5, 7}, 2), randomTensor(Dtype::f32, {7}, 3)},
-              {randomTensor(Dtype::f32, {64, 100}, 1), randomTensor(Dtype::f32, {100, 33}, 2), randomTensor(Dtype::f32, {33}, 3)}});
+  expectSame(
+      "fn @main(%x: Tensor[(n, k), f32], %w: Tensor[(k, m), f32], %b: Tensor[(m), f32]) { relu(x @ w + b) }",
+      {{randomTensor(Dtype::f32, {3, 5}, 1), randomTensor(Dtype::f32, {5, 7}, 2),
+        randomTensor(Dtype::f32, {7}, 3)},
+       {randomTensor(Dtype::f32, {0, 5}, 1), randomTensor(Dtype::f32, {5, 7}, 2),
+        randomTensor(Dtype::f32, {7}, 3)},
+       {randomTensor(Dtype::f32, {64, 100}, 1), randomTensor(Dtype::f32, {100, 33}, 2),
+        randomTensor(Dtype::f32, {33}, 3)}});
 }
 
 TEST(Pipeline, ifTakesABranch) {
@@ -49,7 +56,9 @@ TEST(Pipeline, ifTakesABranch) {
     return %y
   })";
   HostTensor yes = HostTensor::scalarInt(Dtype::boolean, 1), no = HostTensor::scalarInt(Dtype::boolean, 0);
-  expectSame(text, {{yes, randomTensor(Dtype::f32, {5}, 1)}, {no, randomTensor(Dtype::f32, {3}, 2)}, {no, randomTensor(Dtype::f32, {0}, 2)}});
+  expectSame(text, {{yes, randomTensor(Dtype::f32, {5}, 1)},
+                    {no, randomTensor(Dtype::f32, {3}, 2)},
+                    {no, randomTensor(Dtype::f32, {0}, 2)}});
 }
 
 TEST(Pipeline, loopCarriesAndScans) {
@@ -65,6 +74,77 @@ TEST(Pipeline, loopCarriesAndScans) {
     SCOPED_TRACE(trips);
     expectSame(text, {{HostTensor::scalarInt(Dtype::i64, trips), randomTensor(Dtype::f32, {4}, 1)}});
   }
+}
+
+// A module with most things the passes look at: shape arithmetic, constants, repeated and dead operations, a matmul with an epilogue, softmax.
+constexpr const char* kMixed = R"(fn @main(%x: Tensor[(batch, seq, 8), f32], %w: Tensor[(8, 6), f32]) {
+  %two = constant() {value = f32[] 2}
+  %half = reciprocal(%two)
+  %dead = exp(%x)
+  %s = shape(%x) {start = 0, end = 2}
+  %tail = constant() {value = i64[2] [2, 3]}
+  %target = concat(%s, %tail) {axis = 0}
+  %a = relu(%x)
+  %b = relu(%x)
+  %m = matmul(%a, %w)
+  %n = mul(%m, %half)
+  %r = reshape(%n, %target)
+  %p = softmax(%r) {axis = -1}
+  %q = reduce_sum(%b, [1]) {keepdims = 0}
+  return %p, %q
+})";
+
+std::vector<std::vector<HostTensor>> mixedInputs() {
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [batch, seq] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {2, 7}, {3, 3}, {0, 5}, {5, 0}, {13, 17}})
+    sets.push_back({randomTensor(Dtype::f32, {batch, seq, 8}, 7), randomTensor(Dtype::f32, {8, 6}, 8)});
+  return sets;
+}
+
+class PassOff : public testing::TestWithParam<const char*> {};
+
+TEST_P(PassOff, resultsAgree) {
+  CompileOptions options;
+  options.passes = GetParam();
+  expectSame(kMixed, mixedInputs(), options);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pipeline, PassOff,
+                         testing::Values("", "-prepack", "-fold", "-simplify", "-cse", "-dce", "-fuse", "-plan", "+fuse{max=2}",
+                                         "infer,place"));
+
+TEST(Pipeline, shapeArithmeticIsGone) {
+  IrContext context;
+  Result<Module> parsed = test::parse(context, kMixed);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  CompileOptions options;
+  Result<CompiledModel> compiled = compileModel(*parsed, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  for (const Op* op : compiled->trace.find("dce")->after.main()->ops) {
+    EXPECT_NE(op->def->name, "shape");
+    EXPECT_NE(op->def->name, "concat");
+    EXPECT_NE(op->def->name, "exp");
+    EXPECT_NE(op->def->name, "reciprocal");
+  }
+}
+
+// A chain of 50,000 operations, one kernel launch each: every level works in linear time and bounded stack.
+TEST(Pipeline, longChain) {
+  constexpr int kLength = 50000;
+  std::string text = "fn @main(%x0: Tensor[(n), f32]) {\n";
+  for (int i = 0; i < kLength; ++i) text += "%x" + std::to_string(i + 1) + " = neg(%x" + std::to_string(i) + ")\n";
+  text += "return %x" + std::to_string(kLength) + "\n}";
+  CompileOptions options;
+  options.passes = "-fuse";
+  IrContext context;
+  Result<Module> parsed = test::parse(context, text);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*parsed, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  const HostTensor x = randomTensor(Dtype::f32, {3}, 1);
+  Result<std::vector<HostTensor>> y = (*compiled)->run({x});
+  ASSERT_TRUE(y.ok()) << y.error().toString();
+  test::expectClose((*y)[0], x, "50,000 negations");
 }
 
 }  // namespace

@@ -38,14 +38,16 @@ inline HostTensor randomTensor(Dtype dtype, std::vector<int64_t> shape, uint32_t
 inline HostTensor fromVm(const dyn_value* value) {
   std::vector<int64_t> shape(dyn_value_shape(value), dyn_value_shape(value) + dyn_value_rank(value));
   HostTensor tensor = *HostTensor::create(static_cast<Dtype>(dyn_value_dtype(value)), std::move(shape));
-  if (tensor.sizeBytes() > 0) std::memcpy(tensor.mutableData(), dyn_value_data(value), static_cast<size_t>(tensor.sizeBytes()));
+  if (tensor.sizeBytes() > 0)
+    std::memcpy(tensor.mutableData(), dyn_value_data(value), static_cast<size_t>(tensor.sizeBytes()));
   return tensor;
 }
 
 // A compiled module and a context to run it in.
 class Compiled {
  public:
-  static Result<std::unique_ptr<Compiled>> make(const Module& module, CompileOptions options = {}, int threads = 1) {
+  static Result<std::unique_ptr<Compiled>> make(const Module& module, CompileOptions options = {},
+                                                int threads = 1) {
     options.verifyEach = true;
     DYN_TRY(CompiledModel model, compileModel(module, options));
     auto made = std::make_unique<Compiled>();
@@ -65,7 +67,8 @@ class Compiled {
   Result<std::vector<HostTensor>> run(const std::vector<HostTensor>& inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       dyn_value* value = nullptr;
-      if (dyn_value_tensor(context, static_cast<int32_t>(inputs[i].dtype()), inputs[i].rank(), inputs[i].shape().data(), inputs[i].data(),
+      if (dyn_value_tensor(context, static_cast<int32_t>(inputs[i].dtype()), inputs[i].rank(),
+                           inputs[i].shape().data(), inputs[i].data(),
                            static_cast<size_t>(inputs[i].sizeBytes()), &value) != DYN_OK)
         return makeError(DiagnosticId::runtimeError, dyn_last_message());
       const dyn_status status = dyn_context_set_input(context, static_cast<int32_t>(i), value);
@@ -76,7 +79,8 @@ class Compiled {
     std::vector<HostTensor> outputs;
     for (int32_t i = 0; i < dyn_context_result_count(context); ++i) {
       dyn_value* value = nullptr;
-      if (dyn_context_get_output(context, i, &value) != DYN_OK) return makeError(DiagnosticId::runtimeError, dyn_last_message());
+      if (dyn_context_get_output(context, i, &value) != DYN_OK)
+        return makeError(DiagnosticId::runtimeError, dyn_last_message());
       outputs.push_back(fromVm(value));
       dyn_value_release(value);
     }
@@ -88,18 +92,21 @@ class Compiled {
   dyn_context* context = nullptr;
 };
 
-inline void expectClose(const HostTensor& actual, const HostTensor& expected, const std::string& what, double tolerance = 1e-4) {
+inline void expectClose(const HostTensor& actual, const HostTensor& expected, const std::string& what,
+                        double tolerance = 1e-4) {
   ASSERT_EQ(actual.dtype(), expected.dtype()) << what;
   ASSERT_EQ(actual.shape(), expected.shape()) << what;
   for (int64_t i = 0; i < actual.elementCount(); ++i) {
     const double a = actual.realAt(i), e = expected.realAt(i);
     if (std::isnan(a) && std::isnan(e)) continue;
-    ASSERT_TRUE(a == e || std::abs(a - e) <= tolerance * (1 + std::abs(e))) << what << ": element " << i << ": " << a << " but the reference says " << e;
+    ASSERT_TRUE(a == e || std::abs(a - e) <= tolerance * (1 + std::abs(e)))
+        << what << ": element " << i << ": " << a << " but the reference says " << e;
   }
 }
 
 // Runs `text` for each set of inputs, from one compiled module.
-inline void expectSame(const std::string& text, const std::vector<std::vector<HostTensor>>& inputSets, CompileOptions options = {}) {
+inline void expectSame(const std::string& text, const std::vector<std::vector<HostTensor>>& inputSets,
+                       CompileOptions options = {}) {
   IrContext context;
   Result<Module> parsed = parse(context, text);
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
@@ -116,10 +123,12 @@ inline void expectSame(const std::string& text, const std::vector<std::vector<Ho
     std::vector<Value> values(inputs.begin(), inputs.end());
     Result<std::vector<Value>> expected = interpret(*typed, values);
     Result<std::vector<HostTensor>> actual = (*compiled)->run(inputs);
-    ASSERT_EQ(expected.ok(), actual.ok()) << what << (expected.ok() ? actual.error().toString() : expected.error().toString());
+    ASSERT_EQ(expected.ok(), actual.ok())
+        << what << (expected.ok() ? actual.error().toString() : expected.error().toString());
     if (!expected.ok()) continue;
     ASSERT_EQ(expected->size(), actual->size());
-    for (size_t i = 0; i < expected->size(); ++i) expectClose((*actual)[i], (*expected)[i].tensor(), what + "output " + std::to_string(i));
+    for (size_t i = 0; i < expected->size(); ++i)
+      expectClose((*actual)[i], (*expected)[i].tensor(), what + "output " + std::to_string(i));
   }
 }
 

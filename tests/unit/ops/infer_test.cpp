@@ -179,6 +179,28 @@ TEST(Infer, IfBranchesOfDifferentRankAreUnsupported) {
   EXPECT_THAT(wrong.message, HasSubstr("then and else"));
 }
 
+TEST(Infer, BranchesWithKnownConditionAreTaken) {
+  // Exporters write "squeeze if the dim is 1": the ranks of the branches differ, only one is right.
+  Program p = inferText(R"(
+    fn @main(%x: Tensor[(n, 3), f32]) {
+      %d = shape(%x) {start = 1}
+      %one = constant() {value = i64[1] [1]}
+      %isOne = equal(%d, %one)
+      %y = if(%isOne, %x) then (%p) {
+        %a = constant() {value = i64[1] [1]}
+        %s = squeeze(%p, %a)
+        return %s
+      } else (%q) {
+        %r = relu(%q)
+        return %r
+      }
+      return %y
+    })");
+  EXPECT_EQ(p.text().find(" if("), std::string::npos) << p.text();
+  EXPECT_THAT(p.text(), HasSubstr("-> (Tensor[(n, 3), f32])"));
+  EXPECT_EQ(shapeOf(run(p, {real({2, 3})})), (std::vector<int64_t>{2, 3}));
+}
+
 TEST(Infer, FactsOfABranchStayThere) {
   Program p = inferText(R"(
     fn @main(%c: Tensor[(), bool], %x: Tensor[(n), f32], %y: Tensor[(m), f32]) {
