@@ -291,6 +291,11 @@ Result<Command> parseCommand(std::string_view line) {
       const size_t equals = body.find('=');
       const std::string name(body.substr(0, equals));
       const ArgumentSpec* option = spec.find(name);
+      const bool takesOptions = std::any_of(spec.arguments.begin(), spec.arguments.end(), [](const ArgumentSpec& a) { return a.option; });
+      if (!takesOptions && next < positional.size()) {  // `:set passes -fuse`
+        command.add(positional[next++]->name, word);
+        continue;
+      }
       if (!option || !option->option) {
         std::vector<std::string_view> known;
         for (const ArgumentSpec& a : spec.arguments)
@@ -381,6 +386,32 @@ bool isOpenEnded(std::string_view text) {
     }
   }
   return quoted || !open.empty();
+}
+
+Result<std::vector<ScriptLine>> splitScript(std::string_view text, const std::string& file) {
+  std::vector<ScriptLine> lines;
+  ScriptLine current;
+  uint32_t number = 0;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++number;
+    if (current.text.empty()) {
+      const std::string_view content = trimmed(line);
+      if (content.empty() || content[0] == '#') continue;
+      current.place.file = file;
+      current.place.line = number;
+      current.text = std::string(line);
+    } else {
+      current.text += "\n" + std::string(line);
+    }
+    if (isOpenEnded(current.text)) continue;
+    lines.push_back(std::move(current));
+    current = {};
+  }
+  if (!current.text.empty()) return makeError(DiagnosticId::textSyntax, "a bracket or quote is not closed", current.place);
+  return lines;
 }
 
 Result<int64_t> parseBytes(std::string_view text) {

@@ -103,6 +103,13 @@ std::string toLine(const Command& command);
 
 // Does the text go on in the next line? (an open bracket, brace or quote)
 bool isOpenEnded(std::string_view text);
+// The commands of a script, each with its place; a command goes on while brackets are open. `#` begins a comment line, and a first
+// line `#!` is one too. `;` between commands is for `-e`. Errors: textSyntax for a bracket that is never closed.
+struct ScriptLine {
+  std::string text;
+  SourcePlace place;
+};
+Result<std::vector<ScriptLine>> splitScript(std::string_view text, const std::string& file);
 // "512MB", "2GiB", "1000000"
 Result<int64_t> parseBytes(std::string_view text);
 

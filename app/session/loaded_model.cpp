@@ -12,9 +12,8 @@
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
 #include "frontends/text/parser.h"
-#if __has_include("frontends/onnx/importer.h")
+#ifdef DYN_HAVE_ONNX
 #include "frontends/onnx/importer.h"
-#define DYN_HAVE_IMPORTER 1
 #endif
 
 namespace dyn {
@@ -106,7 +105,7 @@ std::unique_ptr<LoadedModel> LoadedModel::fromModule(std::shared_ptr<IrContext> 
 
 Status LoadedModel::readOnnx() {
   info_.kind = ModelKind::onnx;
-#ifdef DYN_HAVE_IMPORTER
+#ifdef DYN_HAVE_ONNX
   ir_ = std::make_shared<IrContext>();
   onnx::ImportOptions options;
   options.collectProblems = request_.collectProblems;

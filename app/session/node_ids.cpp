@@ -2,14 +2,26 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
+#include "compiler/ops/op_table.h"
 
 namespace dyn {
 
-// An operation is its first result: values keep their ids. One without results is its operator, its last operand (the destination of `into`) and
-// the how-manieth such it is.
+// An operation is its first result: values keep their ids. Placement splits `%y = fused(...)` into memory and the work: `into` stays the node it was,
+// `alloc` is new. Others without results are their operator, their last operand and the how-manieth such they are.
 NodeIds::NodeIds(const Module& module) {
   std::map<std::pair<std::string_view, ValueId>, uint32_t> seen;
   forEachOp(module, [&](const Function&, const Op& op) {
+    if (op.def == &ops::intoOp) {
+      const size_t outputs = static_cast<size_t>(op.attributes.integer("outputs", 1));
+      if (outputs > 0 && outputs <= op.operands.size()) {
+        ids_[&op] = ofValue(op.operands[op.operands.size() - outputs]);
+        return;
+      }
+    }
+    if (op.def == &ops::allocOp && !op.results.empty()) {
+      ids_[&op] = ofValue(op.results[0].id) + 1;
+      return;
+    }
     if (!op.results.empty()) {
       ids_[&op] = ofValue(op.results[0].id);
       return;

@@ -97,6 +97,36 @@ const DynGemmFamily* gemmFamilyOf(const NativeCode& code) {
   return code.gemm ? &code.gemm->table() : nullptr;
 }
 
+Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled, const std::string& cacheDirectory) {
+  DYN_TRY(MachineDescription machine, parseMachine(compiled.machine));
+  EngineSettings settings;
+  settings.cache.directory = cacheDirectory;
+  DYN_TRY(KernelEngine engine, KernelEngine::create(machine, settings));
+  std::mutex emitting;
+  std::vector<KernelJob> jobs;
+  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i) jobs.push_back(jobFor(compiled, i, machine, emitting));
+  DYN_TRY(std::vector<ObjectCode> objects, engine.compileAll(jobs));
+  std::vector<std::string> bytes;
+  for (ObjectCode& object : objects) bytes.push_back(std::move(object.bytes));
+  return bytes;
+}
+
+std::string packageTarget(const CompiledModel& compiled) {
+  Result<MachineDescription> machine = parseMachine(compiled.machine);
+  if (!machine.ok()) return "unknown";
+  std::string target = machine->triple.substr(0, machine->triple.find('-'));
+  std::string features;
+  auto need = [&](bool needed, const char* name) {
+    if (needed) features += (features.empty() ? ":" : "+") + std::string(name);
+  };
+  if (target == "x86_64") {
+    need(machine->vectorBits >= 256, "avx2");
+    need(machine->fma, "fma");
+    for (const char* name : {"avx512f", "avx512bw", "avx512vl", "avx512dq"}) need(machine->avx512, name);
+  }
+  return target + features;
+}
+
 Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, KernelText form) {
   if (kernel >= compiled.lowered.kernels.size())
     return makeError(DiagnosticId::textName, "there is no kernel " + std::to_string(kernel));
@@ -126,6 +156,10 @@ Status generateCode(CompiledModel& compiled, const CompileOptions&) {
 }
 DynKernelFunction findKernel(const NativeCode&, const char*) { return nullptr; }
 const DynGemmFamily* gemmFamilyOf(const NativeCode&) { return nullptr; }
+Result<std::vector<std::string>> kernelObjects(const CompiledModel&, const std::string&) {
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
+}
+std::string packageTarget(const CompiledModel&) { return "unknown"; }
 Result<std::string> kernelText(const CompiledModel&, size_t, KernelText) {
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
 }

@@ -1,6 +1,9 @@
 // The machine code of a compiled model: where code generation is called, and the one place that knows whether LLVM is there.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "compiler/driver/compile.h"
 
 namespace dyn {
@@ -11,6 +14,11 @@ Status generateCode(CompiledModel& compiled, const CompileOptions& options);
 
 // Null when there is no such kernel.
 DynKernelFunction findKernel(const NativeCode& code, const char* symbol);
+// The object files of all kernels, in order; compiled anew where the cache does not have them.
+Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled, const std::string& cacheDirectory);
+// What the objects need, as packages name their object sections: "x86_64:avx2+fma".
+std::string packageTarget(const CompiledModel& compiled);
+
 // Null: the runtime's own micro-kernels.
 const DynGemmFamily* gemmFamilyOf(const NativeCode& code);
 

@@ -356,14 +356,13 @@ class Printer {
 std::string regionLabel(const Op& op, size_t region) {
   const std::string_view name = op.def ? op.def->name : "";
   if (name == "if" && region < 2) return region == 0 ? "then" : "else";
-  if (name == "loop" && region == 0) return "body";
   const std::vector<std::string> constructors = op.attributes.strings("constructors");
   if (name == "match" && constructors.size() == op.regions.size() && region < constructors.size()) {
     std::string label = "case ";
     appendName(&label, constructors[region]);
     return label;
   }
-  return "region";
+  return op.regions.size() == 1 ? "body" : "region";
 }
 
 std::string print(const Module& module, const PrintOptions& options, std::vector<PrintedLine>* lines) {

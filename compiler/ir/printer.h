@@ -55,7 +55,7 @@ std::string print(const IrContext& context, const AttributeValue& value, const P
 // The constants that print() writes as references, by the names it gives them: hand them to the parser to read the text back.
 std::map<std::string, HostTensor> weightsOf(const Module& module, const PrintOptions& options = {});
 
-// "then", "else", "body", "case Leaf": the word before body `region` of an operation.
+// The word before body `region` of an operation: "then", "else", "case Leaf"; else "body", or "region" when there are several.
 std::string regionLabel(const Op& op, size_t region);
 
 }  // namespace dyn

@@ -288,6 +288,7 @@ class Verifier {
     if (name == "match") return matchStructure(op);
     if (name == "call") return callStructure(op);
     if (name == "closure") return closureStructure(op);
+    if (name == "fused") return fusedStructure(op);
     if (op.def->cls != OpClass::structural && !op.regions.empty()) {
       fault(DiagnosticId::invalidIr, std::string(name) + " can not have bodies", &op);
     }
@@ -435,6 +436,13 @@ class Verifier {
       return;
     }
     fault(DiagnosticId::textName, data.name + " has no constructor " + name, &op);
+  }
+
+  // A group: parameters are the operands, results the results.
+  void fusedStructure(const Op& op) {
+    if (!regionCount(op, 1)) return;
+    passed(op, *op.regions[0], 0, 0);
+    branchResults(op, *op.regions[0]);
   }
 
   const Function* callee(const Op& op) {

@@ -13,7 +13,7 @@
 //   }
 //
 // Constants carry their dtype (3:i32, 0.5:f64) unless i64 or f32; `dim(2*n + 1)` is a dim that is not a plain symbol; `f32(e)` is a cast.
-// Names may be used once in a kernel: no variable shadows another.
+// Names may be used once in a kernel: no variable shadows another. Expressions and statements nested past 100 levels are not read back.
 // A kernel computes units [begin, end) of its unit count; units are independent, so the VM may split them over threads.
 #pragma once
 

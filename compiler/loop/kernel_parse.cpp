@@ -12,7 +12,19 @@ namespace dyn::loop {
 
 namespace {
 
-constexpr int kMaxNesting = 200;
+constexpr int kMaxNesting = 100;
+constexpr int kUnaryCount = static_cast<int>(UnaryOp::isInf) + 1;
+constexpr int kBinaryCount = static_cast<int>(BinaryOp::shiftRight) + 1;
+constexpr int kNoOperation = -1;
+
+// Number of the operation with this name: unary ones first, then binary ones.
+int operationOf(std::string_view name) {
+  for (int k = 0; k < kUnaryCount; ++k)
+    if (name == toString(static_cast<UnaryOp>(k))) return k;
+  for (int k = 0; k < kBinaryCount; ++k)
+    if (name == toString(static_cast<BinaryOp>(k))) return kUnaryCount + k;
+  return kNoOperation;
+}
 
 class KernelParser {
  public:
@@ -601,20 +613,13 @@ class KernelParser {
       if (!isNumeric(*type)) return failAt(at, "kernels compute with numbers", DiagnosticId::dtypeMismatch);
       return c_.cast(a[0], *type);
     }
-#define X(op)                                          \
-  if (name == #op) {                                   \
-    DYN_TRY(std::vector<Expr> a, arguments(depth, 1)); \
-    return apply(UnaryOp::op, a[0], at);               \
-  }
-    DYN_LOOP_UNARY(X)
-#undef X
-#define X(op)                                          \
-  if (name == #op) {                                   \
-    DYN_TRY(std::vector<Expr> a, arguments(depth, 2)); \
-    return combine(BinaryOp::op, a[0], a[1], at);      \
-  }
-    DYN_LOOP_BINARY(X)
-#undef X
+    const int operation = operationOf(name);
+    if (operation != kNoOperation) {
+      const size_t count = operation < kUnaryCount ? 1 : 2;
+      DYN_TRY(std::vector<Expr> a, arguments(depth, count));
+      if (count == 1) return apply(static_cast<UnaryOp>(operation), a[0], at);
+      return combine(static_cast<BinaryOp>(operation - kUnaryCount), a[0], a[1], at);
+    }
     if (auto f = functions_.find(name); f != functions_.end()) {
       DYN_TRY(std::vector<Expr> a, arguments(depth, static_cast<size_t>(f->second->arity)));
       for (Expr e : a)

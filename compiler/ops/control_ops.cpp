@@ -1,6 +1,7 @@
 // Control flow and calls. Their evaluation is the interpreter's (reference_interpreter.cpp); here stand their type rules.
 #include <algorithm>
 
+#include "compiler/ir/verifier.h"
 #include "compiler/ops/control_infer.h"
 #include "compiler/ops/op_rules.h"
 #include "compiler/ops/op_table.h"
@@ -148,7 +149,13 @@ struct LoopRule {
           changed = true;
           return wide;
         });
-    if (joined.ok()) return joined;
+    if (joined.ok() && sameStructure(*joined, before)) return joined;
+    if (joined.ok()) {  // an empty list that the body has put something into: List[()] became List[T]
+      changed = true;
+      return mapDims(c.ir(), *joined, [&](Dim d, const TypePath&) {
+        return control(c).inScope(d) ? d : c.fresh("the size of a list element");
+      });
+    }
     Error wrong = joined.takeError();
     if (wrong.diagnostic.id == DiagnosticId::rankMismatch)
       wrong.diagnostic.id = DiagnosticId::unsupportedFeature;

@@ -91,11 +91,8 @@ Status matmulArguments(const Op& op, std::span<const Type>, std::vector<int32_t>
   return {};
 }
 
-// Matrices and stacks of them; vectors and narrow types go by loops.
+// Narrow types go by loops. Vectors are seen as matrices of one row or column (function_lowering.cpp).
 bool builtinGemmTakes(const Op&, std::span<const Type> operandTypes) {
-  for (Type type : operandTypes) {
-    if (type.rank() < 2) return false;
-  }
   switch (operandTypes[0].dtype()) {
     case Dtype::f32:
     case Dtype::f64:

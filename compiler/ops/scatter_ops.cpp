@@ -11,9 +11,9 @@ namespace dyn {
 
 namespace {
 
-// The builtins' number for it is the position here.
-enum class ScatterReduction : int32_t { none, add, mul, max, min };
-constexpr std::string_view kReductionNames[] = {"none", "add", "mul", "max", "min"};
+// The numbers are those of the builtins (vm/kernels/builtins.def).
+enum class ScatterReduction : int32_t { none, add, mul, min, max };
+constexpr std::string_view kReductionNames[] = {"none", "add", "mul", "min", "max"};
 
 std::optional<ScatterReduction> reductionOf(const Attributes& attributes) {
   const std::string name = attributes.string("reduction", "none");
@@ -99,9 +99,13 @@ Result<HostTensor> copyOf(const HostTensor& x) {
   return result;
 }
 
-Status requireCompiledScatter(const Op& op) {
-  if (op.results[0].type.dtype() != Dtype::string) return {};
-  return makeError(DiagnosticId::unsupportedDtype, "strings are not compiled", op.place);
+Status requireCompiledScatter(const Op& op, std::span<const Type> operands) {
+  if (op.results[0].type.dtype() == Dtype::string)
+    return makeError(DiagnosticId::unsupportedDtype, "strings are not compiled", op.place);
+  const Dtype index = operands[1].dtype();
+  if (index == Dtype::i64 || index == Dtype::i32) return {};
+  return makeError(DiagnosticId::unsupportedDtype,
+                   "indices of " + std::string(toString(index)) + " are not compiled", op.place);
 }
 
 // --- scatter_elements
@@ -149,9 +153,9 @@ Status evaluateScatterElements(EvalContext& c) {
   return {};
 }
 
-Status scatterElementsArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
+Status scatterElementsArguments(const Op& op, std::span<const Type> operands, std::vector<int32_t>* numbers,
                                 std::vector<Dim>*) {
-  DYN_CHECK(requireCompiledScatter(op));
+  DYN_CHECK(requireCompiledScatter(op, operands));
   const int64_t axis = op.attributes.integer("axis", 0), rank = op.results[0].type.rank();
   numbers->push_back(static_cast<int32_t>(axis < 0 ? axis + rank : axis));
   numbers->push_back(static_cast<int32_t>(*reductionOf(op.attributes)));
@@ -216,9 +220,9 @@ Status evaluateScatterNd(EvalContext& c) {
   return {};
 }
 
-Status scatterNdArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
+Status scatterNdArguments(const Op& op, std::span<const Type> operands, std::vector<int32_t>* numbers,
                           std::vector<Dim>*) {
-  DYN_CHECK(requireCompiledScatter(op));
+  DYN_CHECK(requireCompiledScatter(op, operands));
   numbers->push_back(static_cast<int32_t>(*reductionOf(op.attributes)));
   return {};
 }

@@ -45,6 +45,9 @@ Type rebuild(IrContext& ir, Type like, std::vector<Type> children) {
   return like;
 }
 
+// The empty tuple: as element of a list of which nothing is known but that it is empty.
+bool isNothing(Type type) { return type.kind() == TypeKind::tuple && type.elements().empty(); }
+
 TypePath childPath(const TypePath& parent, TypeKind kind, size_t child) {
   TypePath path = parent;
   std::string step;
@@ -64,12 +67,13 @@ Result<Type> zipTypes(IrContext& ir, Type a, Type b, std::string_view what, cons
   for (;;) {
     ZipFrame& frame = stack.back();
     Type done;
-    if (!frame.a || !frame.b || frame.a.kind() != frame.b.kind()) {
-      if (!frame.a || !frame.b)
-        return makeError(DiagnosticId::invalidIr, std::string(what) + ": a type is missing");
+    if (!frame.a || !frame.b)
+      return makeError(DiagnosticId::invalidIr, std::string(what) + ": a type is missing");
+    if (isNothing(frame.a) || isNothing(frame.b)) {
+      done = isNothing(frame.a) ? frame.b : frame.a;
+    } else if (frame.a.kind() != frame.b.kind()) {
       return mismatch(DiagnosticId::typeMismatch, what, frame);
-    }
-    if (frame.a.isTensor()) {
+    } else if (frame.a.isTensor()) {
       if (frame.a.dtype() != frame.b.dtype()) return mismatch(DiagnosticId::dtypeMismatch, what, frame);
       if (frame.a.rank() != frame.b.rank()) return mismatch(DiagnosticId::rankMismatch, what, frame);
       Shape dims;

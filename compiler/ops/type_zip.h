@@ -14,6 +14,7 @@ struct TypePath {
   bool nested = false;
 };
 
+// The empty tuple fits everything and gives way to it: List[()] is the type of a list that is empty, whatever it will hold.
 using ZipDims = std::function<Result<Dim>(Dim a, Dim b, const TypePath& path)>;
 // The type built from combining each dim of `a` with that of `b` at the same place. Errors typeMismatch, dtypeMismatch or
 // rankMismatch when the two differ in anything else; `what` begins their message: "the branches of if".

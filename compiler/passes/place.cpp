@@ -17,6 +17,12 @@ namespace dyn::passes {
 
 namespace {
 
+// Operators with a builtin may still be made of loops, for types the builtin does not take.
+bool byBuiltin(const Op& op, const std::vector<Type>& operandTypes) {
+  if (op.def->lowering != LoweringKind::builtin) return false;
+  return !op.def->builtinTakes || !op.def->lower || op.def->builtinTakes(op, operandTypes);
+}
+
 bool becomesInto(const Op& op) {
   if (op.def == &ops::fusedOp) return true;
   if (op.def->lowering == LoweringKind::loops) return true;
@@ -82,9 +88,7 @@ class Placer {
       }
       const bool group = op->def == &ops::fusedOp;
       const Function* body = group ? op->regions[0] : bodyOf(*op, operandTypes, ir_);
-      std::string kind = group                                        ? op->attributes.string("kind")
-                         : op->def->lowering == LoweringKind::builtin ? "builtin"
-                                                                      : "loop";
+      std::string kind = group ? op->attributes.string("kind") : byBuiltin(*op, operandTypes) ? "builtin" : "loop";
       for (const ValueDef& result : op->results) {
         placed.ops.push_back(makeOp(ir_, ops::allocOp, {}, {result}, {}, op->place));
         operands.push_back(result.id);

@@ -31,8 +31,8 @@ ValueId GraphImporter::emit(Frame& frame, std::string_view op, std::vector<Value
                             Attributes attributes, const SourcePlace& place) {
   const OpDef* def = findOp(op);
   if (def == nullptr) {
-    report(DiagnosticId::unsupportedOp, "it needs the operator `" + std::string(op) + "`, which is not there yet",
-           place);
+    report(DiagnosticId::unsupportedOp,
+           "it needs the operator `" + std::string(op) + "`, which is not there yet", place);
     return kNoValue;
   }
   return frame.builder->emit(*def, std::move(operands), std::move(attributes), 1, place)[0];
@@ -78,8 +78,8 @@ void GraphImporter::prepareScan(Frame& frame, ControlNode& control) {
   const NodeProto& node = *control.node;
   const std::optional<int64_t> version = versionOf(frame, node);
   if (version.value_or(9) < 9) {
-    report(DiagnosticId::unsupportedFeature, "Scan with a batch axis (opset 8) is not supported", control.place,
-           node.opType, "convert the model to opset 9 or later");
+    report(DiagnosticId::unsupportedFeature, "Scan with a batch axis (opset 8) is not supported",
+           control.place, node.opType, "convert the model to opset 9 or later");
     control.failed = true;
   }
   const AttributeProto* count = node.attribute("num_scan_inputs");
@@ -173,8 +173,8 @@ void GraphImporter::bindLoopInputs(Frame& body, ControlNode& control) {
   // Some exporters declare iteration and condition as [1].
   const auto asDeclared = [&](ValueId value, const ValueInfoProto& info) {
     if (info.type == nullptr || !info.type->hasShape || info.type->shape.size() != 1) return value;
-    const ValueId axes = body.builder->constant(HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{0}),
-                                                control.place);
+    const ValueId axes =
+        body.builder->constant(HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{0}), control.place);
     return emit(body, "unsqueeze", {value, axes}, {}, control.place);
   };
   if (!graph.inputs.empty())
@@ -198,7 +198,8 @@ void GraphImporter::bindScanInputs(Frame& body, ControlNode& control) {
   for (size_t i = 0; i < control.stateCount; ++i) {
     const Text name = i < graph.inputs.size() ? graph.inputs[i].name : Text();
     const ValueId outer = control.inputs[i];
-    const ValueId value = body.builder->addParameter(name, outer == kNoValue ? std::nullopt : values_.at(outer).dtype);
+    const ValueId value =
+        body.builder->addParameter(name, outer == kNoValue ? std::nullopt : values_.at(outer).dtype);
     if (!name.empty()) define(body, name, valueBinding(value), control.place);
   }
   for (size_t i = control.stateCount; i < control.inputs.size() && i < graph.inputs.size(); ++i) {
@@ -305,8 +306,8 @@ void GraphImporter::finishBranch(Frame& frame, ControlNode& control) {
       elseBody.builder->finish(name + ".else", std::move(elseBody.results), control.place);
   std::vector<ValueId> operands = {control.inputs[0]};
   operands.insert(operands.end(), control.captures.outer.begin(), control.captures.outer.end());
-  const std::vector<ValueId> results = frame.builder->emit(
-      ops::ifOp, std::move(operands), {}, count, control.place, {thenFunction, elseFunction});
+  const std::vector<ValueId> results = frame.builder->emit(ops::ifOp, std::move(operands), {}, count,
+                                                           control.place, {thenFunction, elseFunction});
   for (size_t i = 0; i != count; ++i) {
     values_.at(results[i]).dtype = kinds[i].dtype;
     values_.at(results[i]).isList = kinds[i].isList;
@@ -341,8 +342,8 @@ void GraphImporter::finishLoop(Frame& frame, ControlNode& control) {
   const size_t count = control.bodies[0].results.size();
   if (count < 1 + carried || count - 1 < node.outputs.size()) {
     report(DiagnosticId::badOperands,
-           "the body gives " + std::to_string(count) + " results where a condition, " + std::to_string(carried) +
-               " carried values and the other outputs of the node are demanded",
+           "the body gives " + std::to_string(count) + " results where a condition, " +
+               std::to_string(carried) + " carried values and the other outputs of the node are demanded",
            control.place, node.opType);
     return bindFailed(frame, node);
   }
@@ -370,8 +371,8 @@ void GraphImporter::finishScan(Frame& frame, ControlNode& control) {
   range.set("start", axis);
   if (axis != -1) range.set("end", axis + 1);
   const ValueId trip = emit(frame, "shape", {control.inputs[control.stateCount]}, range, control.place);
-  const std::vector<ValueId> initial(control.inputs.begin(),
-                                     control.inputs.begin() + static_cast<std::ptrdiff_t>(control.stateCount));
+  const std::vector<ValueId> initial(
+      control.inputs.begin(), control.inputs.begin() + static_cast<std::ptrdiff_t>(control.stateCount));
   const GraphProto& graph = *control.graphs[0];
   std::vector<ValueId> results =
       emitLoop(frame, control, trip, kNoValue, initial, count - control.stateCount);
@@ -388,7 +389,8 @@ void GraphImporter::finishScan(Frame& frame, ControlNode& control) {
     }
     if (i >= control.stateCount && control.outputAxes[k] != 0) {
       const TypeProto* type = graph.outputs[i].type;
-      const int64_t rank = type != nullptr && type->hasShape ? static_cast<int64_t>(type->shape.size()) + 1 : 0;
+      const int64_t rank =
+          type != nullptr && type->hasShape ? static_cast<int64_t>(type->shape.size()) + 1 : 0;
       const int64_t to = control.outputAxes[k] < 0 ? control.outputAxes[k] + rank : control.outputAxes[k];
       if (to < 0 || to >= rank) {
         report(DiagnosticId::unsupportedFeature,
@@ -422,8 +424,10 @@ void GraphImporter::finishMap(Frame& frame, ControlNode& control) {
   const Type bottom = ir_.listType(ir_.tupleType({}));
   for (size_t k = 0; k != count; ++k) {
     const ValueId list = body.builder->parameter(1 + k);
-    results.push_back(body.builder->emit(ops::list_appendOp, {list, body.results[k]}, {}, 1, control.place)[0]);
-    values_.at(results.back()) = {body.builder->serial(), values_.at(body.results[k]).dtype, nullptr, -1, true};
+    results.push_back(
+        body.builder->emit(ops::list_appendOp, {list, body.results[k]}, {}, 1, control.place)[0]);
+    values_.at(results.back()) = {body.builder->serial(), values_.at(body.results[k]).dtype, nullptr, -1,
+                                  true};
     empty.push_back(frame.builder->emit(ops::listOp, {}, {}, 1, control.place, {}, bottom)[0]);
   }
   body.results = std::move(results);

@@ -84,8 +84,8 @@ void GraphImporter::openMain() {
     report(DiagnosticId::onnxInvalid, "the model names no operator set", place);
   if (result_.opset != 0 && (result_.opset < kOldestOpset || result_.opset > kNewestOpset)) {
     report(DiagnosticId::unsupportedFeature,
-           "operator set " + std::to_string(result_.opset) + " is not known: " + std::to_string(kOldestOpset) +
-               " to " + std::to_string(kNewestOpset) + " are",
+           "operator set " + std::to_string(result_.opset) + " is not known: " +
+               std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset) + " are",
            place, {}, "convert the model to one of these with the ONNX version converter");
   }
 
@@ -98,9 +98,9 @@ void GraphImporter::openMain() {
     const SourcePlace at = model_.place(input.bytes);
     const std::string what = "input " + quotedText(input.name);
     Binding binding;
-    Result<Type> type = input.type == nullptr ? Result<Type>(makeError(DiagnosticId::onnxInvalid,
-                                                                       what + " has no type"))
-                                              : types_.import(*input.type, what);
+    Result<Type> type = input.type == nullptr
+                            ? Result<Type>(makeError(DiagnosticId::onnxInvalid, what + " has no type"))
+                            : types_.import(*input.type, what);
     if (!type.ok()) {
       report(type.error(), at, {});
       binding.kind = Binding::Kind::failed;
@@ -156,8 +156,9 @@ std::optional<int64_t> GraphImporter::versionOf(Frame& frame, const NodeProto& n
   if (found != frame.environment->opsets.end()) return found->second;
   if (reportedOnce_.insert("domain " + domain).second) {
     report(DiagnosticId::onnxInvalid,
-           domain.empty() ? std::string("operators of the standard are used, but its operator set is not imported")
-                          : "operator domain " + quotedText(domain) + " is used but not imported",
+           domain.empty()
+               ? std::string("operators of the standard are used, but its operator set is not imported")
+               : "operator domain " + quotedText(domain) + " is used but not imported",
            placeOf(frame, node), node.opType, "add the domain to the model's opset_import");
   }
   return std::nullopt;
@@ -165,9 +166,10 @@ std::optional<int64_t> GraphImporter::versionOf(Frame& frame, const NodeProto& n
 
 void GraphImporter::step(Frame& frame, const NodeProto& node) {
   if (++nodeCount_ > options_.maxNodes) {
-    report(DiagnosticId::memoryLimit,
-           "the model has more than " + std::to_string(options_.maxNodes) + " nodes with its functions expanded",
-           placeOf(frame, node), node.opType);
+    report(
+        DiagnosticId::memoryLimit,
+        "the model has more than " + std::to_string(options_.maxNodes) + " nodes with its functions expanded",
+        placeOf(frame, node), node.opType);
     stopped_ = true;
     return;
   }
@@ -179,15 +181,16 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
   if (isControlOperator(domain, node.opType)) return openControl(frame, node);
   const MapRow* row = findMapRow(domain, node.opType);
   if (row != nullptr) return mapNode(frame, node, *row, *version);
-  std::string advice = domain.empty() ? "" : "operators of this domain are not part of the standard: export without it";
+  std::string advice =
+      domain.empty() ? "" : "operators of this domain are not part of the standard: export without it";
   if (const std::string near = domain.empty() ? nearestOperator(node.opType) : ""; !near.empty())
     advice = "did you mean " + near + "?";
   if (advice.empty()) advice = "express the operator by others, or as a function of the model";
   if (node.opType.empty()) {
     report(DiagnosticId::onnxInvalid, "a node has no operator", placeOf(frame, node));
   } else {
-    report(DiagnosticId::unsupportedOp, "operator " + opLabel(node) + " is not supported", placeOf(frame, node),
-           node.opType, advice);
+    report(DiagnosticId::unsupportedOp, "operator " + opLabel(node) + " is not supported",
+           placeOf(frame, node), node.opType, advice);
   }
   bindFailed(frame, node);
 }
@@ -299,8 +302,8 @@ void GraphImporter::closeMain() {
   for (const ValueInfoProto& output : model_.graph->outputs) {
     const SourcePlace place = model_.place(output.bytes);
     if (output.name.empty() || !seen.insert(output.name).second) {
-      report(DiagnosticId::onnxInvalid, "output " + quotedText(output.name) + " is listed twice or has no name",
-             place);
+      report(DiagnosticId::onnxInvalid,
+             "output " + quotedText(output.name) + " is listed twice or has no name", place);
       continue;
     }
     const std::optional<ValueId> value = resolve(frame, output.name, place, {});
@@ -308,8 +311,7 @@ void GraphImporter::closeMain() {
     result_.outputNames.emplace_back(output.name);
   }
   SourcePlace place = model_.place(model_.graph->bytes);
-  if (model_.graph->outputs.empty())
-    report(DiagnosticId::onnxInvalid, "the model has no outputs", place);
+  if (model_.graph->outputs.empty()) report(DiagnosticId::onnxInvalid, "the model has no outputs", place);
   frames_.pop_back();
   if (!result_.problems.empty()) return;
   result_.module.context = &ir_;

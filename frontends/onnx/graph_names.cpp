@@ -100,8 +100,8 @@ std::optional<ValueId> GraphImporter::resolve(Frame& frame, Text name, const Sou
         return binding.value;
     }
   }
-  report(DiagnosticId::onnxInvalid, "value " + quotedText(name) + " is used but nothing defines it", place, op,
-         "an input, initializer or node output of this name is missing");
+  report(DiagnosticId::onnxInvalid, "value " + quotedText(name) + " is used but nothing defines it", place,
+         op, "an input, initializer or node output of this name is missing");
   Binding failed;
   failed.kind = Binding::Kind::failed;
   frame.scope.names.emplace(name, failed);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "frontends/onnx/graph_importer.h"
+#include "frontends/onnx/list_settling.h"
 
 namespace dyn::onnx {
 namespace {
@@ -11,6 +12,14 @@ constexpr size_t kProblemsInNotes = 20;
 
 Result<ImportResult> importRead(IrContext& ir, const Model& model, const ImportOptions& options) {
   ImportResult result = GraphImporter(ir, model, options).run();
+  if (result.problems.empty()) {
+    Result<Module> settled = settleLists(result.module);
+    if (settled.ok()) {
+      result.module = *settled;
+    } else {
+      result.problems.push_back(settled.error());
+    }
+  }
   if (!result.problems.empty() && options.collectProblems) result.module = Module{&ir, {}, {}};
   if (result.problems.empty() || options.collectProblems) return result;
   Error error;

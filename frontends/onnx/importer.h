@@ -47,7 +47,8 @@ struct ImportResult {
   int64_t irVersion = 0;
   int64_t opset = 0;  // of the standard's own domain
   std::string producer;
-  std::map<std::string, int64_t> opCounts;  // nodes by operator, bodies and functions included; "domain::Op" for other domains
+  std::map<std::string, int64_t>
+      opCounts;  // nodes by operator, bodies and functions included; "domain::Op" for other domains
 };
 
 Result<ImportResult> importModel(IrContext& ir, const std::string& path, const ImportOptions& options = {});

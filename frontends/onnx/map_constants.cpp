@@ -16,8 +16,7 @@ void mapConstant(MapContext& c) {
     value = HostTensor::vectorReal(Dtype::f32, c.reals("value_floats"));
   if (!value && c.hasAttribute("value_ints"))
     value = HostTensor::vectorInt(Dtype::i64, c.integers("value_ints"));
-  if (!value && c.hasAttribute("value_string"))
-    value = HostTensor::strings({}, {c.text("value_string", "")});
+  if (!value && c.hasAttribute("value_string")) value = HostTensor::strings({}, {c.text("value_string", "")});
   if (!value && c.hasAttribute("value_strings")) {
     std::vector<std::string> texts = c.texts("value_strings");
     const auto count = static_cast<int64_t>(texts.size());

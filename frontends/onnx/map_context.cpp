@@ -68,8 +68,7 @@ int64_t MapContext::integer(std::string_view name, int64_t fallback) {
 }
 
 int64_t MapContext::requiredInteger(std::string_view name) {
-  if (!hasAttribute(name))
-    fail(DiagnosticId::badAttribute, "attribute " + quotedText(name) + " is missing");
+  if (!hasAttribute(name)) fail(DiagnosticId::badAttribute, "attribute " + quotedText(name) + " is missing");
   return integer(name, 0);
 }
 
@@ -164,7 +163,8 @@ std::vector<ValueId> MapContext::emitMany(std::string_view name, std::vector<Val
   if (failed()) return nothing;
   const OpDef* def = findOp(name);
   if (def == nullptr) {
-    fail(DiagnosticId::unsupportedOp, "it needs the operator `" + std::string(name) + "`, which is not there yet");
+    fail(DiagnosticId::unsupportedOp,
+         "it needs the operator `" + std::string(name) + "`, which is not there yet");
     return nothing;
   }
   const int minimum = def->minOperands, maximum = def->maxOperands;
@@ -176,11 +176,6 @@ std::vector<ValueId> MapContext::emitMany(std::string_view name, std::vector<Val
                                          : maximum == minimum ? ""
                                                               : " to " + std::to_string(maximum)) +
                                         " are demanded");
-    return nothing;
-  }
-  for (int i = 0; i < minimum && def->cls != OpClass::structural; ++i) {
-    if (operands[static_cast<size_t>(i)] != kNoValue) continue;
-    fail(DiagnosticId::badOperands, "input " + std::to_string(i) + " is missing");
     return nothing;
   }
   return builder_->emit(*def, std::move(operands), std::move(attributes), resultCount, place_);
@@ -223,13 +218,11 @@ ValueId MapContext::number(double value, ValueId like) {
   return numberOf(value, *dtype);
 }
 
-ValueId MapContext::numberOf(double value, Dtype dtype) {
-  return constant(HostTensor::scalar(dtype, value));
-}
+ValueId MapContext::numberOf(double value, Dtype dtype) { return constant(HostTensor::scalar(dtype, value)); }
 
-std::vector<ValueId> MapContext::emitLoop(
-    ValueId tripCount, std::vector<ValueId> carried, size_t stackedCount,
-    const std::function<std::vector<ValueId>(const LoopBody&)>& make) {
+std::vector<ValueId> MapContext::emitLoop(ValueId tripCount, std::vector<ValueId> carried,
+                                          size_t stackedCount,
+                                          const std::function<std::vector<ValueId>(const LoopBody&)>& make) {
   const size_t carriedCount = carried.size();
   const std::vector<ValueId> nothing(carriedCount + stackedCount, kNoValue);
   if (failed()) return nothing;
@@ -252,9 +245,9 @@ std::vector<ValueId> MapContext::emitLoop(
   std::vector<ValueId> operands = {tripCount, kNoValue};
   operands.insert(operands.end(), carried.begin(), carried.end());
   operands.insert(operands.end(), captures.outer.begin(), captures.outer.end());
-  std::vector<ValueId> values = builder_->emit(
-      ops::loopOp, std::move(operands), {{"carried", static_cast<int64_t>(carriedCount)}},
-      carriedCount + stackedCount, place_, {function});
+  std::vector<ValueId> values =
+      builder_->emit(ops::loopOp, std::move(operands), {{"carried", static_cast<int64_t>(carriedCount)}},
+                     carriedCount + stackedCount, place_, {function});
   for (size_t i = 0; i != values.size(); ++i) values_.at(values[i]).dtype = dtypes[i];
   return values;
 }

@@ -43,8 +43,8 @@ class MapContext {
   int inputCount() const { return static_cast<int>(inputs_.size()); }
   bool hasInput(int i) const { return i < inputCount() && inputs_[static_cast<size_t>(i)] != kNoValue; }
   ValueId optionalInput(int i) const { return hasInput(i) ? inputs_[static_cast<size_t>(i)] : kNoValue; }
-  ValueId input(int i);               // a failure when it is left out
-  std::vector<ValueId> inputs();      // all; none may be left out
+  ValueId input(int i);           // a failure when it is left out
+  std::vector<ValueId> inputs();  // all; none may be left out
   bool wantsOutput(int i) const;
   int outputCount() const { return static_cast<int>(node_.outputs.size()); }
 
@@ -57,7 +57,8 @@ class MapContext {
   std::vector<int64_t> integers(std::string_view name);
   std::vector<double> reals(std::string_view name);
   std::vector<std::string> texts(std::string_view name);
-  std::optional<Dtype> dtype(std::string_view name);  // an INT with a TensorProto.DataType; nullopt: not given
+  std::optional<Dtype> dtype(
+      std::string_view name);  // an INT with a TensorProto.DataType; nullopt: not given
   std::optional<HostTensor> tensor(std::string_view name);  // TENSOR or SPARSE_TENSOR
   const TypeProto* type(std::string_view name);
   const AttributeProto* attribute(std::string_view name);  // references resolved

@@ -26,8 +26,7 @@ void mapBatchNormalization(MapContext& c) {
   const Attributes epsilon = {{"epsilon", c.real("epsilon", 1e-5)}};
   if (c.integer("spatial", 1) == 0) c.unsupported("spatial = 0 of BatchNormalization");
   if (c.integer("training_mode", 0) != 0) {
-    const ValueId axes =
-        c.emit("concat", {c.integersValue({0}), axesFrom(c, x, 2)}, {{"axis", int64_t{0}}});
+    const ValueId axes = c.emit("concat", {c.integersValue({0}), axesFrom(c, x, 2)}, {{"axis", int64_t{0}}});
     const ValueId centre = c.emit("reduce_mean", {x, axes}, {{"keepdims", int64_t{1}}});
     const ValueId apart = c.emit("sub", {x, centre});
     const ValueId batchMean = c.emit("reduce_mean", {x, axes}, {{"keepdims", int64_t{0}}});
@@ -51,8 +50,8 @@ void mapGroupNormalization(MapContext& c) {
   ValueId scale = c.input(1), bias = c.input(2);
   const int64_t groups = c.requiredInteger("num_groups");
   if (c.version() < 21) {  // scale and bias were per group
-    const ValueId perGroup = c.emit("div", {c.emit("shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{2}}}),
-                                            c.integerValue(groups)});
+    const ValueId perGroup = c.emit(
+        "div", {c.emit("shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{2}}}), c.integerValue(groups)});
     const ValueId shape = c.emit("concat", {c.integersValue({groups}), perGroup}, {{"axis", int64_t{0}}});
     const auto perChannel = [&](ValueId value) {
       const ValueId column = c.emit("unsqueeze", {value, c.integersValue({1})});
@@ -83,8 +82,8 @@ void mapLosses(MapContext& c) {
     target = c.emit("where", {ignored, c.number(0, target), target});
   }
   const ValueId axis = c.integersValue({1});
-  const ValueId picked = c.emit("gather_elements", {scores, c.emit("unsqueeze", {target, axis})},
-                                {{"axis", int64_t{1}}});
+  const ValueId picked =
+      c.emit("gather_elements", {scores, c.emit("unsqueeze", {target, axis})}, {{"axis", int64_t{1}}});
   ValueId loss = c.emit("neg", {c.emit("squeeze", {picked, axis})});
   ValueId weight = c.hasInput(2) ? c.emit("gather", {c.input(2), target}, {{"axis", int64_t{0}}}) : kNoValue;
   if (ignored != kNoValue) {

@@ -37,7 +37,8 @@ void mapQLinearConv(MapContext& c) {
     const ValueId scale = c.emit("mul", {c.input(1), c.input(4)});
     bias = c.emit("mul", {castTo(c, c.input(8), Dtype::f32), scale});
   }
-  c.setOutput(0, quantized(c, c.emit("conv", {x, w, bias}, convolutionAttributes(c)), c.input(6), c.input(7)));
+  c.setOutput(0,
+              quantized(c, c.emit("conv", {x, w, bias}, convolutionAttributes(c)), c.input(6), c.input(7)));
 }
 
 // In f64, which holds every sum of products of bytes exactly.

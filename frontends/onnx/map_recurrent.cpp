@@ -23,11 +23,11 @@ struct ActivationRow {
   double alpha, beta;
 };
 constexpr ActivationRow kActivations[] = {
-    {"relu", false, false, 0, 0},          {"tanh", false, false, 0, 0},
-    {"sigmoid", false, false, 0, 0},       {"softsign", false, false, 0, 0},
-    {"softplus", false, false, 0, 0},      {"affine", true, true, 1, 0},
-    {"leakyrelu", true, false, 0.01, 0},   {"thresholdedrelu", true, false, 1, 0},
-    {"scaledtanh", true, true, 1, 1},      {"hardsigmoid", true, true, 0.2, 0.5},
+    {"relu", false, false, 0, 0},        {"tanh", false, false, 0, 0},
+    {"sigmoid", false, false, 0, 0},     {"softsign", false, false, 0, 0},
+    {"softplus", false, false, 0, 0},    {"affine", true, true, 1, 0},
+    {"leakyrelu", true, false, 0.01, 0}, {"thresholdedrelu", true, false, 1, 0},
+    {"scaledtanh", true, true, 1, 1},    {"hardsigmoid", true, true, 0.2, 0.5},
     {"elu", true, false, 1, 0},
 };
 
@@ -155,8 +155,8 @@ ValueId Recurrent::flipped(ValueId value) {
                           c.integersValue({-1})});
 }
 
-std::vector<ValueId> Recurrent::runDirection(int64_t direction, ValueId gatesOfAll, std::vector<ValueId> states,
-                                             const Cell& cell) {
+std::vector<ValueId> Recurrent::runDirection(int64_t direction, ValueId gatesOfAll,
+                                             std::vector<ValueId> states, const Cell& cell) {
   const bool backward = reverse(direction);
   const bool stacks = c.wantsOutput(0);
   const ValueId last = backward ? c.emit("sub", {steps, c.integerValue(1)}) : kNoValue;
@@ -169,7 +169,8 @@ std::vector<ValueId> Recurrent::runDirection(int64_t direction, ValueId gatesOfA
         if (lengths != kNoValue) {
           const ValueId runs = c.emit("unsqueeze", {c.emit("less", {t, lengths}), c.integersValue({1})});
           y = c.emit("where", {runs, y, c.number(0, y)});
-          for (size_t k = 0; k != next.size(); ++k) next[k] = c.emit("where", {runs, next[k], body.carried[k]});
+          for (size_t k = 0; k != next.size(); ++k)
+            next[k] = c.emit("where", {runs, next[k], body.carried[k]});
         }
         if (stacks) next.push_back(y);
         return next;
@@ -224,13 +225,13 @@ void mapLstm(MapContext& c) {
         d, inputGates(n, d, bias), {n.initialState(5, d), n.initialState(6, d)},
         [&](ValueId now, const std::vector<ValueId>& states) {
           const ValueId h = states[0], cell = states[1];
-          const std::vector<ValueId> g = n.parts(c.emit("add", {now, n.timesTransposed(h, r)}), 4);  // i o f c
+          const std::vector<ValueId> g =
+              n.parts(c.emit("add", {now, n.timesTransposed(h, r)}), 4);  // i o f c
           const ValueId i = activate(c, n.activation(d, 0), n.clipped(peeped(g[0], cell, 0)));
           const ValueId f = coupled ? c.emit("sub", {c.number(1, i), i})
                                     : activate(c, n.activation(d, 0), n.clipped(peeped(g[2], cell, 2)));
           const ValueId candidate = activate(c, n.activation(d, 1), n.clipped(g[3]));
-          const ValueId nextCell =
-              c.emit("add", {c.emit("mul", {f, cell}), c.emit("mul", {i, candidate})});
+          const ValueId nextCell = c.emit("add", {c.emit("mul", {f, cell}), c.emit("mul", {i, candidate})});
           const ValueId o = activate(c, n.activation(d, 0), n.clipped(peeped(g[1], nextCell, 1)));
           const ValueId nextHidden = c.emit("mul", {o, activate(c, n.activation(d, 2), nextCell)});
           return Recurrent::StepResult{{nextHidden, nextCell}};
@@ -295,12 +296,12 @@ void mapRnn(MapContext& c) {
       bias = c.emit("add", {halves[0], halves[1]});
     }
     const ValueId r = n.ofDirection(n.r, d);
-    byDirection.push_back(n.runDirection(
-        d, inputGates(n, d, bias), {n.initialState(5, d)},
-        [&](ValueId now, const std::vector<ValueId>& states) {
-          const ValueId sum = c.emit("add", {now, n.timesTransposed(states[0], r)});
-          return Recurrent::StepResult{{activate(c, n.activation(d, 0), n.clipped(sum))}};
-        }));
+    byDirection.push_back(
+        n.runDirection(d, inputGates(n, d, bias), {n.initialState(5, d)},
+                       [&](ValueId now, const std::vector<ValueId>& states) {
+                         const ValueId sum = c.emit("add", {now, n.timesTransposed(states[0], r)});
+                         return Recurrent::StepResult{{activate(c, n.activation(d, 0), n.clipped(sum))}};
+                       }));
   }
   if (!c.failed()) n.setOutputs(byDirection);
 }

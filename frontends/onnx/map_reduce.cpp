@@ -8,11 +8,11 @@ struct ReduceRow {
   std::string_view onnx, op;
 };
 constexpr ReduceRow kReductions[] = {
-    {"ReduceL1", "reduce_l1"},           {"ReduceL2", "reduce_l2"},
-    {"ReduceLogSum", "reduce_log_sum"},  {"ReduceLogSumExp", "reduce_log_sum_exp"},
-    {"ReduceMax", "reduce_max"},         {"ReduceMean", "reduce_mean"},
-    {"ReduceMin", "reduce_min"},         {"ReduceProd", "reduce_prod"},
-    {"ReduceSum", "reduce_sum"},         {"ReduceSumSquare", "reduce_sum_square"},
+    {"ReduceL1", "reduce_l1"},          {"ReduceL2", "reduce_l2"},
+    {"ReduceLogSum", "reduce_log_sum"}, {"ReduceLogSumExp", "reduce_log_sum_exp"},
+    {"ReduceMax", "reduce_max"},        {"ReduceMean", "reduce_mean"},
+    {"ReduceMin", "reduce_min"},        {"ReduceProd", "reduce_prod"},
+    {"ReduceSum", "reduce_sum"},        {"ReduceSumSquare", "reduce_sum_square"},
 };
 
 }  // namespace
@@ -55,16 +55,16 @@ void mapSoftmax(MapContext& c) {
 void mapGlobalPool(MapContext& c) {
   const ValueId x = c.input(0);
   const bool mean = c.node().opType == "GlobalAveragePool";
-  c.setOutput(0, c.emit(mean ? "reduce_mean" : "reduce_max", {x, axesFrom(c, x, 2)},
-                        {{"keepdims", int64_t{1}}}));
+  c.setOutput(
+      0, c.emit(mean ? "reduce_mean" : "reduce_max", {x, axesFrom(c, x, 2)}, {{"keepdims", int64_t{1}}}));
 }
 
 void mapGlobalLpPool(MapContext& c) {
   const ValueId x = c.input(0);
   const int64_t p = c.integer("p", 2);
   if (p == 1 || p == 2) {
-    c.setOutput(0, c.emit(p == 1 ? "reduce_l1" : "reduce_l2", {x, axesFrom(c, x, 2)},
-                          {{"keepdims", int64_t{1}}}));
+    c.setOutput(
+        0, c.emit(p == 1 ? "reduce_l1" : "reduce_l2", {x, axesFrom(c, x, 2)}, {{"keepdims", int64_t{1}}}));
     return;
   }
   const ValueId powers = c.emit("pow", {c.emit("abs", {x}), c.number(static_cast<double>(p), x)});

@@ -28,7 +28,8 @@ void mapSplitToSequence(MapContext& c) {
 void mapOptional(MapContext& c) {
   const TypeProto* type = c.type("type");
   if (c.hasInput(0)) return c.setOutput(0, c.emit("optional_some", {c.input(0)}));
-  if (type == nullptr) return c.fail(DiagnosticId::badAttribute, "an empty optional needs the attribute \"type\"");
+  if (type == nullptr)
+    return c.fail(DiagnosticId::badAttribute, "an empty optional needs the attribute \"type\"");
   Result<Type> element = TypeImporter(c.ir()).import(*type, "the optional");
   if (!element.ok()) return c.fail(element.error().id, element.error().message);
   c.setOutput(0, c.emit("optional_none", {}, {{"type", *element}}));

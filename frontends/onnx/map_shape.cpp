@@ -80,13 +80,15 @@ void mapPad(MapContext& c) {
   Attributes attributes;
   attributes.set("mode", c.text("mode", "constant"));
   if (c.version() >= 11) {
-    c.setOutput(0, c.emit("pad", {x, c.input(1), c.optionalInput(2), c.optionalInput(3)}, std::move(attributes)));
+    c.setOutput(
+        0, c.emit("pad", {x, c.input(1), c.optionalInput(2), c.optionalInput(3)}, std::move(attributes)));
     return;
   }
   if (!c.hasAttribute("pads")) c.fail(DiagnosticId::badAttribute, "attribute \"pads\" is missing");
   const double value = c.real("value", 0);
-  c.setOutput(0, c.emit("pad", {x, c.integersValue(c.integers("pads")), value == 0 ? kNoValue : c.number(value, x)},
-                        std::move(attributes)));
+  c.setOutput(
+      0, c.emit("pad", {x, c.integersValue(c.integers("pads")), value == 0 ? kNoValue : c.number(value, x)},
+                std::move(attributes)));
 }
 
 void mapUpsample(MapContext& c) {

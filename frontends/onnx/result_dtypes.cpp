@@ -52,8 +52,7 @@ struct OperandRow {
   size_t operand;
 };
 
-constexpr OperandRow kOfOperand[] = {{"where", 1}, {"one_hot", 2}, {"dequantize_linear", 1},
-                                     {"compress", 0}};
+constexpr OperandRow kOfOperand[] = {{"where", 1}, {"one_hot", 2}, {"dequantize_linear", 1}, {"compress", 0}};
 
 constexpr std::string_view kListMakers[] = {"list", "list_append", "list_insert", "list_erase",
                                             "split_to_list"};

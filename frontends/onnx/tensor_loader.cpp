@@ -7,9 +7,9 @@ namespace dyn::onnx {
 Result<HostTensor> toHostTensor(DecodedTensor decoded) {
   const std::optional<Dtype> dtype = dtypeFromOnnx(decoded.onnxType);
   if (!dtype) {
-    return makeError(DiagnosticId::unsupportedDtype,
-                     "tensor " + quotedText(decoded.name) + " has element type " +
-                         elementTypeName(decoded.onnxType));
+    return makeError(
+        DiagnosticId::unsupportedDtype,
+        "tensor " + quotedText(decoded.name) + " has element type " + elementTypeName(decoded.onnxType));
   }
   if (*dtype == Dtype::string) return HostTensor::strings(decoded.dims, std::move(decoded.strings));
   const auto alignment = static_cast<uintptr_t>(std::min<int64_t>(storageBytes(*dtype), 8));
@@ -50,7 +50,8 @@ Result<HostTensor> TensorLoader::loadSparse(const SparseTensorProto& tensor) {
   const bool linear = indices.rank() == 1;
   const int64_t count = values.elementCount();
   if (indices.dtype() != Dtype::i64 || indices.elementCount() != (linear ? count : count * rank))
-    return makeError(DiagnosticId::onnxInvalid, "indices of a sparse tensor do not go with its values", place);
+    return makeError(DiagnosticId::onnxInvalid, "indices of a sparse tensor do not go with its values",
+                     place);
   const int64_t bytes = storageBytes(values.dtype());
   std::byte* target = dense.mutableData();
   for (int64_t i = 0; i < count; ++i) {

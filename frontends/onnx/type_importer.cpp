@@ -9,7 +9,8 @@ bool isPlainName(Text text) {
   const auto isWord = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
   };
-  return !text.empty() && !(text[0] >= '0' && text[0] <= '9') && std::all_of(text.begin(), text.end(), isWord);
+  return !text.empty() && !(text[0] >= '0' && text[0] <= '9') &&
+         std::all_of(text.begin(), text.end(), isWord);
 }
 
 }  // namespace
@@ -50,9 +51,9 @@ Result<Type> TypeImporter::import(const TypeProto& type, const std::string& what
     const char* reason = type.kind == TypeProto::Kind::missing        ? " has no type"
                          : type.kind == TypeProto::Kind::sparseTensor ? " is a sparse tensor"
                                                                       : " is of an opaque type";
-    return makeError(type.kind == TypeProto::Kind::missing ? DiagnosticId::onnxInvalid
-                                                           : DiagnosticId::unsupportedFeature,
-                     what + reason);
+    return makeError(
+        type.kind == TypeProto::Kind::missing ? DiagnosticId::onnxInvalid : DiagnosticId::unsupportedFeature,
+        what + reason);
   }
   const std::optional<Dtype> dtype = dtypeFromOnnx(type.elementType);
   if (!dtype) {
@@ -61,7 +62,8 @@ Result<Type> TypeImporter::import(const TypeProto& type, const std::string& what
   }
   if (!type.hasShape) {
     return makeError(DiagnosticId::unsupportedFeature, what + " has no shape: its rank is not known")
-        .note("write a shape with the right number of dims into the model; the dims themselves may be unknown");
+        .note(
+            "write a shape with the right number of dims into the model; the dims themselves may be unknown");
   }
   Shape dims;
   for (size_t i = 0; i != type.shape.size(); ++i)

@@ -231,7 +231,7 @@ bool Parser::atBody(const Op& op) const {
   if (name == "if") return isName("then") || isName("else");
   if (name == "loop") return isName("body");
   if (name == "match") return isName("case");
-  return isName("region") && isSymbol("(", 1);
+  return (isName("region") || isName("body")) && isSymbol("(", 1);
 }
 
 Status Parser::beginBody() {

@@ -96,6 +96,18 @@ Result<const OpDef*> Parser::findOp(std::string_view name, uint32_t offset) {
   return def;
 }
 
+// An operator, or a constructor declared above: Leaf(x) is construct(x) {constructor = "Leaf", type = "Tree"}.
+Status Parser::operatorNamed(Op* op, std::string_view name, uint32_t offset) {
+  const auto constructor = typeOfConstructor_.find(std::string(name));
+  const bool constructs = constructor != typeOfConstructor_.end() && !constructor->second.empty() &&
+                          !(options_.findOp && options_.findOp(name));
+  DYN_TRY(op->def, findOp(constructs ? "construct" : name, offset));
+  if (!constructs) return {};
+  op->attributes.set("type", constructor->second);
+  op->attributes.set("constructor", std::string(name));
+  return {};
+}
+
 Result<Op> Parser::callHead(int depth) {
   Op op;
   const uint32_t offset = peek().offset;
@@ -107,7 +119,7 @@ Result<Op> Parser::callHead(int depth) {
   } else {
     const std::string_view name = text(peek());
     ++at_;
-    DYN_TRY(op.def, findOp(name, offset));
+    DYN_CHECK(operatorNamed(&op, name, offset));
   }
   DYN_CHECK(arguments(&op, depth));
   if (isSymbol("{")) {

@@ -233,6 +233,7 @@ Result<Module> Parser::module() {
       if (!typePlaces.emplace(type.name, name).second) {
         return error(DiagnosticId::textName, "there are two types " + type.name, name);
       }
+      knowConstructors(type);
       module.dataTypes.push_back(std::make_shared<const DataType>(std::move(type)));
     } else {
       return expected("'fn', 'type' or 'dim'");
@@ -240,6 +241,13 @@ Result<Module> Parser::module() {
   }
   DYN_CHECK(checkTypeNames(module));
   return module;
+}
+
+void Parser::knowConstructors(const DataType& type) {
+  for (const DataConstructor& constructor : type.constructors) {
+    const auto [entry, isNew] = typeOfConstructor_.emplace(constructor.name, type.name);
+    if (!isNew) entry->second.clear();
+  }
 }
 
 Status Parser::checkTypeNames(const Module& module) {
@@ -262,6 +270,9 @@ Result<ParsedExpression> Parser::expressionModule(const Environment& environment
   root.function.name = "main";
   root.function.place = source_.place(0);
   topName_ = "main";
+  if (environment.library) {
+    for (const auto& type : environment.library->dataTypes) knowConstructors(*type);
+  }
   DYN_TRY(const Function* main, bodies(std::move(root)));
   ParsedExpression result;
   result.module.context = &context_;

@@ -9,6 +9,7 @@
 //     softmax(h, axis = 1)                      # attributes among the arguments; the last expression is what is returned
 //   }
 //   y = @helper(x)                              # call {callee = "helper"}
+//   t = Node(Leaf(x), t)                        # construct {constructor = "Node", type = "Tree"}, for types declared above
 // Types of results may be left out: they are null until type inference. `?` in a type is a fresh unknown dim, `?3` the same one
 // everywhere in the context. Bodies take what they use as parameters; nothing is captured silently.
 //

@@ -130,6 +130,7 @@ class Parser {
   Status arguments(Op* op, int depth);
   Result<Operand> callExpression(int depth);
   Result<Operand> infix(std::string_view symbol, std::vector<Operand> operands, uint32_t offset);
+  Status operatorNamed(Op* op, std::string_view name, uint32_t offset);
   Result<const OpDef*> findOp(std::string_view name, uint32_t offset);
   Result<ValueId> valueNamed(const std::string& name, uint32_t offset);
   Result<Operand> emit(Op op, uint32_t offset, size_t results);
@@ -164,6 +165,7 @@ class Parser {
   Status fact();
   Result<DataType> dataType();
   Result<const Function*> function();
+  void knowConstructors(const DataType& type);
   Status checkTypeNames(const Module& module);
   Status atEnd();
 
@@ -184,6 +186,7 @@ class Parser {
   std::unordered_map<std::string, const OpDef*> ops_;
   std::vector<std::pair<std::string, uint32_t>>
       usedTypes_;  // data types to be declared, offset of the first use
+  std::unordered_map<std::string, std::string> typeOfConstructor_;  // "" = of several types
   std::unordered_set<std::string> seenTypes_;
 };
 

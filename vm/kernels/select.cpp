@@ -161,7 +161,15 @@ Status range(BuiltinCall& call) {
 Status cumsum(BuiltinCall& call) {
   const Tensor* x = call.argument(0);
   if (!x) return badArgument("cumsum", 0, "a tensor", call.arguments[0]);
-  int64_t axis = call.scalars[0];
+  const Tensor* where = call.arguments.size() > 1 ? call.argument(1) : nullptr;
+  int64_t axis = call.scalars.empty() ? 0 : call.scalars[0];
+  if (where) {
+    if (where->elementCount() != 1 || (where->dtype != DataType::i64 && where->dtype != DataType::i32))
+      return badArgument("cumsum", 1, "one i64 or i32", call.arguments[1]);
+    axis = where->dtype == DataType::i64 ? *where->as<int64_t>() : *where->as<int32_t>();
+  } else if (call.scalars.empty()) {
+    return failure(DYN_BAD_INPUT, "no axis given");
+  }
   if (!normalizeAxis(axis, x->rank))
     return failure(DYN_BAD_INPUT, "axis " + std::to_string(axis) + " is out of range for " + describe(x));
   Tensor* y = nullptr;

@@ -76,5 +76,76 @@ TEST(Pipeline, loopCarriesAndScans) {
   }
 }
 
+// A module with most things the passes look at: shape arithmetic, constants, repeated and dead operations, a matmul with an epilogue, softmax.
+constexpr const char* kMixed = R"(fn @main(%x: Tensor[(batch, seq, 8), f32], %w: Tensor[(8, 6), f32]) {
+  %two = constant() {value = f32[] 2}
+  %half = reciprocal(%two)
+  %dead = exp(%x)
+  %s = shape(%x) {start = 0, end = 2}
+  %tail = constant() {value = i64[2] [2, 3]}
+  %target = concat(%s, %tail) {axis = 0}
+  %a = relu(%x)
+  %b = relu(%x)
+  %m = matmul(%a, %w)
+  %n = mul(%m, %half)
+  %r = reshape(%n, %target)
+  %p = softmax(%r) {axis = -1}
+  %q = reduce_sum(%b, [1]) {keepdims = 0}
+  return %p, %q
+})";
+
+std::vector<std::vector<HostTensor>> mixedInputs() {
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [batch, seq] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {2, 7}, {3, 3}, {0, 5}, {5, 0}, {13, 17}})
+    sets.push_back({randomTensor(Dtype::f32, {batch, seq, 8}, 7), randomTensor(Dtype::f32, {8, 6}, 8)});
+  return sets;
+}
+
+class PassOff : public testing::TestWithParam<const char*> {};
+
+TEST_P(PassOff, resultsAgree) {
+  CompileOptions options;
+  options.passes = GetParam();
+  expectSame(kMixed, mixedInputs(), options);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pipeline, PassOff,
+                         testing::Values("", "-prepack", "-fold", "-simplify", "-cse", "-dce", "-fuse", "-plan", "+fuse{max=2}",
+                                         "infer,place"));
+
+TEST(Pipeline, shapeArithmeticIsGone) {
+  IrContext context;
+  Result<Module> parsed = test::parse(context, kMixed);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  CompileOptions options;
+  Result<CompiledModel> compiled = compileModel(*parsed, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  for (const Op* op : compiled->trace.find("dce")->after.main()->ops) {
+    EXPECT_NE(op->def->name, "shape");
+    EXPECT_NE(op->def->name, "concat");
+    EXPECT_NE(op->def->name, "exp");
+    EXPECT_NE(op->def->name, "reciprocal");
+  }
+}
+
+// A chain of 50,000 operations, one kernel launch each: every level works in linear time and bounded stack.
+TEST(Pipeline, longChain) {
+  constexpr int kLength = 50000;
+  std::string text = "fn @main(%x0: Tensor[(n), f32]) {\n";
+  for (int i = 0; i < kLength; ++i) text += "%x" + std::to_string(i + 1) + " = neg(%x" + std::to_string(i) + ")\n";
+  text += "return %x" + std::to_string(kLength) + "\n}";
+  CompileOptions options;
+  options.passes = "-fuse";
+  IrContext context;
+  Result<Module> parsed = test::parse(context, text);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*parsed, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  const HostTensor x = randomTensor(Dtype::f32, {3}, 1);
+  Result<std::vector<HostTensor>> y = (*compiled)->run({x});
+  ASSERT_TRUE(y.ok()) << y.error().toString();
+  test::expectClose((*y)[0], x, "50,000 negations");
+}
+
 }  // namespace
 }  // namespace dyn

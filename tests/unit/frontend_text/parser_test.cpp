@@ -202,6 +202,32 @@ TEST(Parser, callsOfFunctionsByAt) {
             "}\n");
 }
 
+TEST(Parser, constructorsAreCalledByName) {
+  EXPECT_EQ(reprinted("type Tree { Leaf(Tensor[(n), f32]), Node(Tree, Tree) }\n"
+                      "fn main(x) { Node(Leaf(x), Leaf(x)) }"),
+            "type Tree { Leaf(Tensor[(n), f32]), Node(Tree, Tree) }\n"
+            "fn @main(%x) -> (_) {\n"
+            "  %1 = construct(%x) {constructor = \"Leaf\", type = \"Tree\"}\n"
+            "  %2 = construct(%x) {constructor = \"Leaf\", type = \"Tree\"}\n"
+            "  %3 = construct(%1, %2) {constructor = \"Node\", type = \"Tree\"}\n"
+            "  return %3\n"
+            "}\n");
+  EXPECT_THAT(failure("type A { K() }\ntype B { K() }\nfn main() { K() }").what,
+              HasSubstr("unknown operator 'K'"));
+}
+
+TEST(Parser, otherOperatorsCanHaveBodiesToo) {
+  const std::string text =
+      "fn @main(%x: Tensor[(n), f32]) -> (Tensor[(n), f32]) {\n"
+      "  %y = fused(%x) body (%p: Tensor[(n), f32]) -> (Tensor[(n), f32]) {\n"
+      "    %q = relu(%p) : Tensor[(n), f32]\n"
+      "    return %q\n"
+      "  } : Tensor[(n), f32]\n"
+      "  return %y\n"
+      "}\n";
+  EXPECT_EQ(reprinted(text), text);
+}
+
 TEST(Parser, largeConstantsAreReferencesThatNeedTheWeights) {
   IrContext context;
   std::string elements;

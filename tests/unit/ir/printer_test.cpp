@@ -80,7 +80,7 @@ TEST(Printer, brokenModulesPrintToo) {
   m.functions = {c.own(std::move(f)), nullptr};
   EXPECT_EQ(print(m),
             "fn @\"\"() -> () {\n  _, %3 = (no operator)(_, %4711) {d = dims((no dim)), t = (no tensor)} "
-            "region (no body)\n  return _\n}\n");
+            "body (no body)\n  return _\n}\n");
   EXPECT_EQ(print(Module()), "");
 }
 

@@ -14,6 +14,8 @@ inline constexpr AttributeSpec kCast[] = {{"to", AttributeKind::dtype, true}};
 inline constexpr AttributeSpec kLoop[] = {{"carried", AttributeKind::integer}};
 inline constexpr AttributeSpec kMatch[] = {{"constructors", AttributeKind::strings}};
 inline constexpr AttributeSpec kCallee[] = {{"callee", AttributeKind::string, true}};
+inline constexpr AttributeSpec kConstruct[] = {{"type", AttributeKind::string, true},
+                                               {"constructor", AttributeKind::string, true}};
 // One attribute of each kind.
 inline constexpr AttributeSpec kEverything[] = {
     {"i", AttributeKind::integer},   {"r", AttributeKind::real},    {"s", AttributeKind::string},
@@ -72,6 +74,12 @@ inline const std::vector<OpDef>& smallOps() {
        .maxOperands = -1,
        .results = -1,
        .attributes = kCallee},
+      {.name = "construct",
+       .cls = OpClass::structural,
+       .minOperands = 0,
+       .maxOperands = -1,
+       .attributes = kConstruct},
+      {.name = "fused", .cls = OpClass::structural, .minOperands = 0, .maxOperands = -1, .results = -1},
       {.name = "closure",
        .cls = OpClass::structural,
        .minOperands = 0,

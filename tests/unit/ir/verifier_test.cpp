@@ -219,6 +219,18 @@ TEST_F(VerifierTest, callees) {
             "than @f has parameters\n");
 }
 
+TEST_F(VerifierTest, bodyOfAGroup) {
+  Builder body(c, "main.fused1");
+  const ValueId p = body.parameter(f32);
+  const Function* region = body.done({p}, {f32});
+  Builder b(c, "main");
+  const ValueId i = b.parameter(i64);
+  b.op("fused", {i}, i64, {}, {region});
+  EXPECT_EQ(faults({b.done({}, {})}),
+            "parameter 0 of @main.fused1 is Tensor[(), i64], not Tensor[(n), f32]\n"
+            "result 0 of @main.fused1 is Tensor[(n), f32], not Tensor[(), i64]\n");
+}
+
 TEST_F(VerifierTest, firstFaultAsAnErrorNamesOperatorAndPlace) {
   Builder b(c, "main");
   const ValueId x = b.parameter(f32);

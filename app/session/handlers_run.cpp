@@ -1,0 +1,367 @@
+// Handlers: running, timing, profiling, verifying.
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "app/session/compare.h"
+#include "app/session/input_spec.h"
+#include "app/session/plan_view.h"
+#include "app/session/session_state.h"
+#include "compiler/ir/walk.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/support/atomic_write.h"
+
+namespace dyn {
+
+namespace {
+
+Result<CallInputs> inputsOf(SessionState& state, LoadedModel& model, const Command& command) {
+  DYN_TRY(std::vector<DimSpec> dims, parseDimSpecs(command.all("dim")));
+  ValueLookup bound = [&](const std::string& name) -> const Value* {
+    auto it = state.now.values.find(name);
+    return it == state.now.values.end() ? nullptr : &it->second.value;
+  };
+  DYN_TRY(CallInputs inputs, makeInputs(model.signature(), dims, command.all("input"), state.now.options.seed, bound));
+  if (!inputs.random.empty()) {
+    std::string list;
+    for (const std::string& name : inputs.random) list += (list.empty() ? "" : ", ") + name;
+    state.log((inputs.random.size() == 1 ? "input " : "inputs ") + list + (inputs.random.size() == 1 ? " is" : " are") + " random (seed " +
+              std::to_string(state.now.options.seed) + ")");
+  }
+  return inputs;
+}
+
+void fillCounters(LoadedModel& model, RunResult& result) {
+  result.loadNs = model.readyNs();
+  if (const CompiledModel* compiled = model.compiled()) {
+    result.compileNs = compiled->statistics.compileNs;
+    result.kernelsCount = compiled->statistics.kernelsCount;
+    result.kernelsCompiledCount = compiled->statistics.kernelsCompiledCount;
+  }
+  if (model.hasModule()) result.predictedPeakBytes = predictedPeak(model.placed(), result.dims);
+}
+
+Result<RunResult> runModel(SessionState& state, const Command& command, const RunRequest& request) {
+  if (request.repeat < 1) return makeError(DiagnosticId::usageError, "at least one run is needed, not " + std::to_string(request.repeat));
+  if (request.warmup < 0) return makeError(DiagnosticId::usageError, "the number of warm-up runs is negative");
+  DYN_TRY(LoadedModel* model, state.model());
+  // What is wrong with the inputs is said before anything is compiled.
+  DYN_TRY(CallInputs inputs, inputsOf(state, *model, command));
+  DYN_TRY(Runner* runner, state.runner());
+  state.progress("running");
+  RunResult result;
+  DYN_CHECK(runner->run(inputs, request, state.interruption, result));
+  fillCounters(*model, result);
+  return result;
+}
+
+std::string fileNameOf(const std::string& name) {
+  std::string file;
+  for (char c : name) {
+    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+    file += plain ? c : '_';
+  }
+  return file;
+}
+
+Status makeDirectory(const std::string& path) {
+  // Each level that is missing.
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string part = path.substr(0, slash);
+    if (::mkdir(part.c_str(), 0777) != 0 && errno != EEXIST)
+      return makeError(DiagnosticId::fileError, "the folder " + part + " can not be made", {.file = part});
+    if (slash == std::string::npos) break;
+  }
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return makeError(DiagnosticId::fileError, path + " is no folder", {.file = path});
+  return {};
+}
+
+Status writeOutputs(RunResult& result, const std::string& directory) {
+  DYN_CHECK(makeDirectory(directory));
+  for (NamedValue& output : result.outputs) {
+    if (!output.value.isTensor()) {
+      for (size_t i = 0; i < output.value.parts().size(); ++i) {
+        const Value& part = output.value.parts()[i];
+        if (!part.isTensor()) return makeError(DiagnosticId::unsupportedFeature, "unsupported: output " + output.name + " is a nested value and can not be written as .npy");
+        DYN_CHECK(writeNpyTensor(directory + "/" + fileNameOf(output.name) + "." + std::to_string(i) + ".npy", part.tensor()));
+      }
+      continue;
+    }
+    output.file = directory + "/" + fileNameOf(output.name) + ".npy";
+    DYN_CHECK(writeNpyTensor(output.file, output.value.tensor()));
+  }
+  return {};
+}
+
+// 2 * multiply-adds of the products and convolutions of main; nullopt where a size depends on values.
+std::optional<double> flopsOf(const Module& module, const DimValues& dims) {
+  DimBinding binding;
+  DimContext& context = module.context->dims();
+  for (SymbolId s = 0; s < context.symbolCount(); ++s) {
+    auto it = dims.find(context.symbolName(s));
+    if (it != dims.end()) binding.set(s, it->second);
+  }
+  const Uses uses(module);
+  double total = 0;
+  bool known = true;
+  auto sizeOf = [&](Dim d) {
+    Result<int64_t> value = evaluate(d, binding);
+    if (!value.ok()) known = false;
+    return value.ok() ? static_cast<double>(*value) : 0.0;
+  };
+  if (!module.main()) return std::nullopt;
+  for (const Op* op : module.main()->ops) {
+    const bool product = op->def == &ops::matmulOp, convolution = op->def == &ops::convOp;
+    if ((!product && !convolution) || op->results.empty() || !op->results[0].type || op->operands.size() < 2) continue;
+    double flops = 2;
+    for (Dim d : op->results[0].type.dims()) flops *= sizeOf(d);
+    const Type second = uses.definition(op->operands[1]).type, first = uses.definition(op->operands[0]).type;
+    if (!second || !first) return std::nullopt;
+    if (product) {
+      flops *= first.rank() > 0 ? sizeOf(first.dims().back()) : 1;
+    } else {
+      for (int axis = 1; axis < second.rank(); ++axis) flops *= sizeOf(second.dims()[static_cast<size_t>(axis)]);
+    }
+    total += flops;
+  }
+  if (!known) return std::nullopt;
+  return total;
+}
+
+int64_t percentile(const std::vector<int64_t>& sorted, double part) {
+  if (sorted.empty()) return 0;
+  const size_t index = static_cast<size_t>(std::ceil(part * static_cast<double>(sorted.size())));
+  return sorted[std::min(sorted.size() - 1, index > 0 ? index - 1 : 0)];
+}
+
+void fillTimes(std::vector<int64_t> times, BenchRow& row) {
+  std::sort(times.begin(), times.end());
+  row.runsCount = static_cast<int64_t>(times.size());
+  if (times.empty()) return;
+  row.minNs = times.front();
+  row.p50Ns = percentile(times, 0.5);
+  row.p90Ns = percentile(times, 0.9);
+  row.p99Ns = percentile(times, 0.99);
+  double sum = 0;
+  for (int64_t t : times) sum += static_cast<double>(t);
+  row.meanNs = static_cast<int64_t>(sum / static_cast<double>(times.size()));
+}
+
+// All ways to choose one value for each dim; lists of lengths are taken as written.
+std::vector<std::vector<std::string>> shapesOf(const std::vector<DimSpec>& specs) {
+  std::vector<std::vector<std::string>> rows = {{}};
+  for (const DimSpec& spec : specs) {
+    std::vector<int64_t> values = spec.value ? std::vector<int64_t>{*spec.value} : spec.likely;
+    std::sort(values.begin(), values.end());
+    std::vector<std::vector<std::string>> next;
+    for (const auto& row : rows)
+      for (int64_t value : values) {
+        next.push_back(row);
+        next.back().push_back(spec.name + "=" + std::to_string(value));
+      }
+    rows = std::move(next);
+  }
+  return rows;
+}
+
+}  // namespace
+
+Result<View> handle_run(SessionState& state, const Command& command, Outcome& outcome) {
+  RunRequest request;
+  DYN_TRY(request.repeat, command.integer("repeat", 1));
+  DYN_TRY(request.warmup, command.integer("warmup", 0));
+  if (command.has("profile")) request.profiling = Profiling::on;
+  DYN_TRY(RunResult result, runModel(state, command, request));
+  outcome.warnings = state.now.model->info().warnings;
+  if (command.has("profile") && !command.text("profile").empty()) {
+    result.profileFile = command.text("profile");
+    DYN_CHECK(writeFileAtomically(result.profileFile, {state.now.runner->traceText()}));
+  }
+  if (command.has("output-dir")) DYN_CHECK(writeOutputs(result, command.text("output-dir")));
+  if (command.has("bind"))
+    for (const NamedValue& output : result.outputs) state.now.values[output.name] = {output.value, output.type};
+  return makeView(std::move(result));
+}
+
+Result<View> handle_time(SessionState& state, const Command& command, Outcome&) {
+  RunRequest request;
+  DYN_TRY(request.repeat, command.integer("count", 20));
+  DYN_TRY(request.warmup, command.integer("warmup", 2));
+  DYN_TRY(RunResult result, runModel(state, command, request));
+  result.bench = true;
+  return makeView(std::move(result));
+}
+
+Result<View> handle_profile(SessionState& state, const Command& command, Outcome&) {
+  RunRequest request;
+  DYN_TRY(request.repeat, command.integer("repeat", 1));
+  request.warmup = 1;
+  request.profiling = Profiling::on;
+  DYN_TRY(RunResult result, runModel(state, command, request));
+  result.bench = true;
+  if (command.has("file")) {
+    result.profileFile = command.text("file");
+    DYN_CHECK(writeFileAtomically(result.profileFile, {state.now.runner->traceText()}));
+  }
+  return makeView(std::move(result));
+}
+
+Result<View> handle_bench(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(LoadedModel* model, state.model());
+  DYN_TRY(double seconds, command.number("seconds", 1.0));
+  if (!(seconds > 0 && seconds < 1e6)) return makeError(DiagnosticId::usageError, "--seconds is not a positive time");
+  DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
+  for (const DimSpec& spec : specs)
+    if (!spec.value && spec.likely.empty()) return makeError(DiagnosticId::usageError, "--dim " + spec.text + ": bench wants a value or @lengths.txt, not a range");
+  const std::vector<std::vector<std::string>> shapes = shapesOf(specs);
+  DYN_TRY(Runner* runner, state.runner());
+  BenchResult bench;
+  bench.loadNs = model->readyNs();
+  if (const CompiledModel* compiled = model->compiled()) {
+    bench.compileNs = compiled->statistics.compileNs;
+    bench.kernelsCompiledCount = compiled->statistics.kernelsCompiledCount;
+  }
+  std::vector<int64_t> all;
+  size_t index = 0;
+  for (const std::vector<std::string>& shape : shapes) {
+    state.progress("shape " + std::to_string(index + 1) + " of " + std::to_string(shapes.size()),
+                   static_cast<double>(index) / static_cast<double>(shapes.size()));
+    ++index;
+    Command one = Command::of(CommandId::run);
+    for (const std::string& dim : shape) one.add("dim", dim);
+    DYN_TRY(CallInputs inputs, inputsOf(state, *model, one));
+    RunRequest request;
+    request.warmup = 2;
+    request.repeat = 5;
+    request.seconds = seconds / static_cast<double>(shapes.size());
+    RunResult result;
+    DYN_CHECK(runner->run(inputs, request, state.interruption, result));
+    BenchRow row;
+    row.dims = result.dims;
+    fillTimes(result.runsNs, row);
+    all.insert(all.end(), result.runsNs.begin(), result.runsNs.end());
+    if (model->hasModule() && row.p50Ns > 0) {
+      if (std::optional<double> flops = flopsOf(model->typed(), result.dims)) row.gflops = *flops / static_cast<double>(row.p50Ns);
+      RunResult profiled;
+      RunRequest once;
+      once.profiling = Profiling::on;
+      DYN_CHECK(runner->run(inputs, once, state.interruption, profiled));
+      double bytes = 0;
+      for (const KernelRow& kernel : profiled.profile->rows) bytes += static_cast<double>(kernel.bytes);
+      row.gigabytesPerSecond = bytes / static_cast<double>(row.p50Ns);
+    }
+    bench.rows.push_back(std::move(row));
+  }
+  fillTimes(std::move(all), bench.overall);
+  return makeView(std::move(bench));
+}
+
+namespace {
+
+// Members of a folder whose name begins with `prefix`, those with numbers in the order of the numbers.
+std::vector<std::string> members(const std::string& directory, const std::string& prefix) {
+  std::vector<std::string> names;
+  if (DIR* handle = ::opendir(directory.c_str())) {
+    while (const dirent* entry = ::readdir(handle)) {
+      const std::string name = entry->d_name;
+      if (name.compare(0, prefix.size(), prefix) == 0 && name != "." && name != "..") names.push_back(name);
+    }
+    ::closedir(handle);
+  }
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
+  return names;
+}
+
+CaseStatus statusOf(const Diagnostic& diagnostic) {
+  switch (diagnosticRow(diagnostic.id).kind) {
+    case FaultKind::unsupported:
+      return CaseStatus::unsupported;
+    case FaultKind::timeout:
+      return CaseStatus::timeout;
+    default:
+      return CaseStatus::failed;
+  }
+}
+
+Status runDataSet(SessionState& state, LoadedModel& model, const std::string& directory, const Tolerance& tolerance, VerifyResult& result) {
+  const Signature signature = model.signature();
+  CallInputs inputs;
+  inputs.values.resize(signature.inputs.size());
+  for (size_t i = 0; i < signature.inputs.size(); ++i) {
+    const std::string path = directory + "/input_" + std::to_string(i) + ".pb";
+    Result<Value> value = readTestValue(path, signature.inputs[i]);
+    if (!value.ok() && signature.inputs[i].info.kind == "optional" && ::access(path.c_str(), F_OK) != 0) {
+      inputs.values[i] = Value::nothing();
+      continue;
+    }
+    if (!value.ok()) return value.takeError();
+    inputs.values[i] = *std::move(value);
+  }
+  DYN_TRY(Runner* runner, state.runner());
+  RunResult run;
+  DYN_CHECK(runner->run(inputs, RunRequest{}, state.interruption, run));
+  const std::vector<std::string> expected = members(directory, "output_");
+  if (expected.size() > run.outputs.size())
+    return makeError(DiagnosticId::resultsDiffer, std::to_string(expected.size()) + " outputs are expected, the model has " + std::to_string(run.outputs.size()));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    DYN_TRY(Value wanted, readTestValue(directory + "/output_" + std::to_string(i) + ".pb", model.signature().outputs[i]));
+    const std::string difference = compareValues(run.outputs[i].value, wanted, tolerance);
+    if (difference.empty()) continue;
+    result.status = CaseStatus::wrong;
+    return makeError(DiagnosticId::resultsDiffer, run.outputs[i].name + ": " + difference);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<View> handle_verify(SessionState& state, const Command& command, Outcome& outcome) {
+  Tolerance tolerance;
+  DYN_TRY(tolerance.relative, command.number("rtol", tolerance.relative));
+  DYN_TRY(tolerance.absolute, command.number("atol", tolerance.absolute));
+  VerifyResult result;
+  result.directory = command.text("directory");
+  while (result.directory.size() > 1 && result.directory.back() == '/') result.directory.pop_back();
+  result.name = result.directory.substr(result.directory.rfind('/') + 1);
+  auto fail = [&](const Diagnostic& diagnostic) {
+    result.status = result.status == CaseStatus::wrong ? result.status : statusOf(diagnostic);
+    result.reason = diagnostic.message;
+    result.op = diagnostic.op;
+    result.code = std::string(diagnosticRow(diagnostic.id).code);
+    outcome.error = diagnostic;
+    return makeView(result);
+  };
+  LoadRequest request;
+  request.path = result.directory + "/model.onnx";
+  Result<std::unique_ptr<LoadedModel>> loaded = LoadedModel::load(request, state.now.options, state.interruption.flag());
+  if (!loaded.ok()) return fail(loaded.error());
+  // The session's own model stays.
+  std::shared_ptr<LoadedModel> model = std::move(loaded).value();
+  std::shared_ptr<LoadedModel> keptModel = state.now.model;
+  std::shared_ptr<Runner> keptRunner = state.now.runner;
+  state.now.model = model;
+  state.now.runner = nullptr;
+  Status status;
+  const std::vector<std::string> sets = members(result.directory, "test_data_set_");
+  if (sets.empty()) status = makeError(DiagnosticId::fileError, result.directory + " has no test_data_set_0");
+  for (size_t i = 0; i < sets.size() && status.ok(); ++i) {
+    status = runDataSet(state, *model, result.directory + "/" + sets[i], tolerance, result);
+    ++result.dataSetsCount;
+    if (!status.ok() && sets.size() > 1) status = Status(status.takeError().note("in " + sets[i]));
+  }
+  state.now.runner = keptRunner;
+  state.now.model = keptModel;
+  if (!status.ok()) {
+    if (status.error().id == DiagnosticId::cancelled) return status.takeError();
+    return fail(status.error());
+  }
+  result.status = CaseStatus::passed;
+  return makeView(result);
+}
+
+}  // namespace dyn

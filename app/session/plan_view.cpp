@@ -1,0 +1,211 @@
+#include "app/session/plan_view.h"
+
+#include <algorithm>
+#include <set>
+
+#include "app/session/node_ids.h"
+#include "compiler/ir/op_def.h"
+#include "compiler/ir/walk.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/passes/liveness.h"
+
+namespace dyn {
+
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+DimBinding bindingOf(const IrContext& ir, const DimValues& dims) {
+  DimBinding binding;
+  DimContext& context = const_cast<IrContext&>(ir).dims();
+  for (SymbolId s = 0; s < context.symbolCount(); ++s) {
+    auto it = dims.find(context.symbolName(s));
+    if (it != dims.end()) binding.set(s, it->second);
+  }
+  return binding;
+}
+
+Dim bytesOf(const Module& module, Type type) {
+  return elementCount(module.context->dims(), type.dims()) * storageBytes(type.dtype());
+}
+
+std::optional<int64_t> valueOf(Dim dim, const DimBinding& binding) {
+  Result<int64_t> value = evaluate(dim, binding);
+  if (!value.ok()) return std::nullopt;
+  return *value;
+}
+
+std::optional<int64_t> rounded(std::optional<int64_t> bytes) {
+  if (!bytes) return bytes;
+  return (*bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// Does the operation make a tensor of its own that neither an arena nor another operation accounts for?
+bool makesTensor(const Op& op) {
+  if (!op.def || isView(op) || op.def == &ops::constantOp || op.def == &ops::arenaOp) return false;
+  if (op.def == &ops::allocOp) return op.operands.empty();
+  if (op.def == &ops::ifOp || op.def == &ops::loopOp || op.def == &ops::matchOp || op.def == &ops::callOp || op.def == &ops::invokeOp) return false;
+  return op.def->cls != OpClass::structural && op.def->cls != OpClass::check;
+}
+
+// Peak of one function, bodies included, by a sweep over its operations; callees by name. A work list from inner to outer.
+class PeakEstimate {
+ public:
+  PeakEstimate(const Module& module, const DimBinding& binding) : module_(module), binding_(binding) {}
+
+  std::optional<int64_t> run() {
+    const std::vector<FunctionVisit> functions = functionsOf(module_);
+    // Inner before outer; functions called by others may come later, so those are settled by a few sweeps.
+    for (int sweep = 0; sweep < 2; ++sweep)
+      for (auto visit = functions.rbegin(); visit != functions.rend(); ++visit) peaks_[visit->function->name] = peakOf(*visit->function);
+    auto main = peaks_.find("main");
+    return main == peaks_.end() ? std::nullopt : main->second;
+  }
+
+ private:
+  std::optional<int64_t> peakOf(const Function& function) {
+    const Liveness live = computeLiveness(function);
+    std::unordered_map<ValueId, size_t> lastUse;
+    for (const auto& [value, index] : live.lastUse) {
+      size_t& latest = lastUse[live.rootOf(value)];
+      latest = std::max(latest, index);
+    }
+    std::vector<int64_t> ending(function.ops.size() + 1, 0);
+    int64_t now = 0, peak = 0;
+    for (size_t i = 0; i < function.ops.size(); ++i) {
+      const Op& op = *function.ops[i];
+      if (op.def == &ops::arenaOp || makesTensor(op)) {
+        for (const ValueDef& r : op.results) {
+          if (!r.type || !r.type.isTensor() || r.type.dtype() == Dtype::string) continue;
+          std::optional<int64_t> bytes = rounded(valueOf(bytesOf(module_, r.type), binding_));
+          if (!bytes) return std::nullopt;
+          now += *bytes;
+          const size_t end = op.def == &ops::arenaOp ? function.ops.size() : lastUse.count(r.id) ? lastUse[r.id] : i;
+          ending[std::min(end, function.ops.size())] += *bytes;
+        }
+      }
+      int64_t inside = 0;
+      if (op.def == &ops::callOp) {
+        auto callee = peaks_.find(op.attributes.string("callee"));
+        if (callee != peaks_.end()) {
+          if (!callee->second) return std::nullopt;
+          inside = *callee->second;
+        }
+      } else if (op.def == &ops::ifOp || op.def == &ops::loopOp || op.def == &ops::matchOp) {
+        for (const Function* body : op.regions) {
+          std::optional<int64_t> bytes = peaks_[body->name];
+          if (!bytes) return std::nullopt;
+          inside = std::max(inside, *bytes);
+        }
+      }
+      peak = std::max(peak, now + inside);
+      now -= ending[i];
+    }
+    return peak;
+  }
+
+  const Module& module_;
+  const DimBinding& binding_;
+  std::map<std::string, std::optional<int64_t>> peaks_;
+};
+
+}  // namespace
+
+PlanView planView(const Module& placed, const DimValues& dims) {
+  PlanView view;
+  view.dims = dims;
+  const DimBinding binding = bindingOf(*placed.context, dims);
+  const NodeIds ids(placed);
+  std::string peak;
+  for (const FunctionVisit& visit : functionsOf(placed)) {
+    const Function& function = *visit.function;
+    if (visit.owner && (visit.owner->def == &ops::fusedOp || visit.owner->def == &ops::intoOp)) continue;  // runs in registers
+    const Liveness live = computeLiveness(function);
+    std::unordered_map<ValueId, size_t> lastUse;
+    for (const auto& [value, index] : live.lastUse) {
+      size_t& latest = lastUse[live.rootOf(value)];
+      latest = std::max(latest, index);
+    }
+    std::map<std::string, int> slots;
+    size_t arenaIndex = SIZE_MAX;
+    for (size_t i = 0; i < function.ops.size(); ++i) {
+      const Op& op = *function.ops[i];
+      if (op.def == &ops::constantOp) {
+        if (const HostTensor* tensor = op.attributes.tensor("value")) view.constantsBytes += tensor->sizeBytes();
+        continue;
+      }
+      if (op.def == &ops::arenaOp) {
+        const Dim bytes = bytesOf(placed, op.results[0].type);
+        arenaIndex = view.arenas.size();
+        view.arenas.push_back({function.name, bytes.toString(), valueOf(bytes, binding), 0, static_cast<int>(function.ops.size())});
+        if (!visit.owner && function.name == "main") peak = bytes.toString();
+        continue;
+      }
+      if (!makesTensor(op) && !(op.def == &ops::allocOp)) continue;
+      for (const ValueDef& r : op.results) {
+        if (!r.type || !r.type.isTensor()) continue;
+        PlanBuffer buffer;
+        buffer.name = placed.context->valueName(r.id);
+        buffer.function = function.name;
+        buffer.node = ids.of(op);
+        buffer.dtype = std::string(toString(r.type.dtype()));
+        for (Dim d : r.type.dims()) buffer.shape.push_back(d.toString());
+        const Dim bytes = bytesOf(placed, r.type);
+        buffer.bytes = bytes.toString();
+        buffer.sizeBytes = valueOf(bytes, binding);
+        const Shape offset = op.attributes.dims("offset");
+        buffer.pooled = op.operands.empty() || offset.empty();
+        if (!buffer.pooled) {
+          buffer.offset = offset[0].toString();
+          buffer.offsetBytes = valueOf(offset[0], binding);
+          auto [slot, isNew] = slots.emplace(buffer.offset, static_cast<int>(slots.size()));
+          buffer.slot = slot->second;
+          if (isNew && arenaIndex != SIZE_MAX) ++view.arenas[arenaIndex].slotsCount;
+        }
+        buffer.begin = static_cast<int>(i);
+        buffer.end = static_cast<int>(std::min(lastUse.count(r.id) ? lastUse[r.id] : i, function.ops.size()));
+        if (buffer.pooled && function.name == "main") peak += (peak.empty() ? "" : " + ") + buffer.bytes;
+        view.buffers.push_back(std::move(buffer));
+      }
+    }
+  }
+  view.peak = peak.empty() ? "0" : peak;
+  view.predictedPeakBytes = predictedPeak(placed, dims);
+  return view;
+}
+
+std::optional<int64_t> predictedPeak(const Module& placed, const DimValues& dims) {
+  const DimBinding binding = bindingOf(*placed.context, dims);
+  return PeakEstimate(placed, binding).run();
+}
+
+Status fitPlan(const Module& placed, int64_t limitBytes, PlanView& view) {
+  std::set<std::string> open;
+  if (const Function* main = placed.main())
+    for (const Parameter& p : main->parameters)
+      for (SymbolId s : symbolsOf(p.type))
+        if (!view.dims.count(placed.context->dims().symbolName(s))) open.insert(placed.context->dims().symbolName(s));
+  if (open.size() != 1)
+    return makeError(DiagnosticId::usageError, "--fit needs exactly one dim without a value, there are " + std::to_string(open.size()))
+        .note("give the others by --dim NAME=N");
+  view.fitDim = *open.begin();
+  DimValues dims = view.dims;
+  auto fits = [&](int64_t n) {
+    dims[view.fitDim] = n;
+    std::optional<int64_t> bytes = predictedPeak(placed, dims);
+    return bytes && *bytes <= limitBytes;
+  };
+  dims[view.fitDim] = 1;
+  if (!predictedPeak(placed, dims)) return makeError(DiagnosticId::unsupportedFeature, "the peak of this model depends on values, not only on dims");
+  int64_t low = 0, high = 1;
+  if (!fits(0)) return makeError(DiagnosticId::memoryLimit, "not even " + view.fitDim + " = 0 fits into " + std::to_string(limitBytes) + " bytes");
+  while (high < (int64_t{1} << 40) && fits(high)) high *= 2;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  view.largest = low;
+  return {};
+}
+
+}  // namespace dyn

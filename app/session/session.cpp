@@ -1,0 +1,302 @@
+#include "app/session/session.h"
+
+#include <sys/stat.h>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <new>
+#include <thread>
+
+#include "app/session/session_state.h"
+
+namespace dyn {
+
+std::string defaultCacheDirectory() {
+  const char* xdg = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  std::string base = xdg && *xdg == '/' ? xdg : home && *home ? std::string(home) + "/.cache" : "";
+  if (base.empty()) return "none";
+  ::mkdir(base.c_str(), 0700);
+  const std::string directory = base + "/dyn";
+  ::mkdir(directory.c_str(), 0700);
+  struct stat info {};
+  return ::stat(directory.c_str(), &info) == 0 && S_ISDIR(info.st_mode) ? directory : "none";
+}
+
+struct Session::Impl {
+  SessionState state;  // of the worker
+
+  mutable std::mutex mutex;  // guards all below
+  std::condition_variable wake, done, interrupted;
+  std::deque<std::pair<Ticket, Command>> queue;
+  std::map<Ticket, std::shared_ptr<const Outcome>> outcomes;
+  std::vector<std::string> journal;
+  CompletionWords words;
+  std::function<void(const Event&)> listener;
+  Ticket next = 1, running = 0;
+  bool stop = false, interrupting = false;
+  std::thread worker, interrupter;
+
+  void emit(Event event) {
+    std::function<void(const Event&)> call;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      call = listener;
+    }
+    if (call) call(event);
+  }
+
+  void publish(Ticket ticket, std::shared_ptr<const Outcome> outcome) {
+    const CommandSpec& spec = commandSpec(outcome->command.id);
+    CompletionWords fresh = completionWords(state);
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      words = std::move(fresh);
+    }
+    if (outcome->ok() && spec.undoable == Undoable::yes) {
+      const bool model = outcome->command.id == CommandId::load;
+      emit({model ? EventKind::model : EventKind::values, ticket, "", -1, nullptr});
+    }
+    emit({EventKind::finished, ticket, "", 1, outcome});
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      outcomes[ticket] = std::move(outcome);
+      running = 0;
+      interrupting = false;
+      // The window takes outcomes from events and never fetches them here.
+      while (outcomes.size() > 1000) outcomes.erase(outcomes.begin());
+    }
+    done.notify_all();
+  }
+
+  void work() {
+    for (;;) {
+      std::pair<Ticket, Command> item;
+      {
+        std::unique_lock<std::mutex> lock(mutex);
+        wake.wait(lock, [&] { return stop || !queue.empty(); });
+        if (stop) return;
+        item = std::move(queue.front());
+        queue.pop_front();
+        running = item.first;
+        state.interruption.reset();
+        journal.push_back(toLine(item.second));
+        state.history = journal;
+      }
+      const Ticket ticket = item.first;
+      state.emit = [this, ticket](EventKind kind, const std::string& text, double fraction) {
+        emit({kind, ticket, text, fraction, nullptr});
+      };
+      state.emitOutcome = [this, ticket](std::shared_ptr<const Outcome> inner) {
+        emit({EventKind::finished, ticket, "", -1, std::move(inner)});
+      };
+      emit({EventKind::started, ticket, toLine(item.second), -1, nullptr});
+      publish(ticket, runCommand(state, item.second, ticket));
+    }
+  }
+
+  // A program that was just about to start when the wish to stop came would not notice it: it is told until it ends.
+  void keepInterrupting() {
+    std::unique_lock<std::mutex> lock(mutex);
+    for (;;) {
+      interrupted.wait(lock, [&] { return stop || interrupting; });
+      if (stop && running == 0) return;
+      // Asked under the lock, so that it never meets the next command.
+      state.interruption.request();
+      lock.unlock();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      lock.lock();
+    }
+  }
+};
+
+Session::Session(SessionOptions options) : impl_(std::make_unique<Impl>()) {
+  impl_->state.now.options = std::move(options);
+  impl_->words = completionWords(impl_->state);
+  impl_->worker = std::thread([impl = impl_.get()] { impl->work(); });
+  impl_->interrupter = std::thread([impl = impl_.get()] { impl->keepInterrupting(); });
+}
+
+Session::~Session() {
+  {
+    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    impl_->stop = true;
+    impl_->queue.clear();
+  }
+  impl_->wake.notify_all();
+  impl_->interrupted.notify_all();
+  impl_->worker.join();
+  impl_->interrupter.join();
+}
+
+void Session::setListener(std::function<void(const Event&)> listener) {
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  impl_->listener = std::move(listener);
+}
+
+Ticket Session::submit(Command command) {
+  Ticket ticket = 0;
+  {
+    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    ticket = impl_->next++;
+    impl_->queue.emplace_back(ticket, std::move(command));
+  }
+  impl_->wake.notify_all();
+  return ticket;
+}
+
+std::shared_ptr<const Outcome> Session::waitFor(Ticket ticket, std::chrono::milliseconds time) {
+  std::unique_lock<std::mutex> lock(impl_->mutex);
+  auto waits = [&] {
+    if (impl_->outcomes.count(ticket)) return false;
+    if (impl_->running == ticket) return true;
+    for (const auto& item : impl_->queue)
+      if (item.first == ticket) return true;
+    return false;
+  };
+  impl_->done.wait_for(lock, time, [&] { return !waits(); });
+  auto found = impl_->outcomes.find(ticket);
+  if (found != impl_->outcomes.end()) {
+    std::shared_ptr<const Outcome> outcome = std::move(found->second);
+    impl_->outcomes.erase(found);
+    return outcome;
+  }
+  if (waits()) return nullptr;
+  auto lost = std::make_shared<Outcome>();
+  lost->ticket = ticket;
+  lost->error = makeError(DiagnosticId::internalError, "there is no outcome of ticket " + std::to_string(ticket)).diagnostic;
+  return lost;
+}
+
+std::shared_ptr<const Outcome> Session::wait(Ticket ticket) {
+  for (;;)
+    if (std::shared_ptr<const Outcome> outcome = waitFor(ticket, std::chrono::hours(1))) return outcome;
+}
+
+void Session::interrupt() {
+  std::deque<std::pair<Ticket, Command>> dropped;
+  {
+    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    if (impl_->running != 0) impl_->interrupting = true;
+    dropped = std::move(impl_->queue);
+    impl_->queue.clear();
+    for (auto& [ticket, command] : dropped) {
+      auto outcome = std::make_shared<Outcome>();
+      outcome->ticket = ticket;
+      outcome->command = command;
+      outcome->error = makeError(DiagnosticId::cancelled, "interrupted before it began").diagnostic;
+      impl_->outcomes[ticket] = outcome;
+    }
+  }
+  impl_->interrupted.notify_all();
+  impl_->done.notify_all();
+}
+
+bool Session::busy() const {
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  return impl_->running != 0 || !impl_->queue.empty();
+}
+
+std::vector<std::string> Session::journal() const {
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  return impl_->journal;
+}
+
+Completion Session::complete(std::string_view line, size_t cursor) const {
+  CompletionWords words;
+  {
+    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    words = impl_->words;
+  }
+  return completeLine(words, line, cursor);
+}
+
+// --- one command ---
+
+namespace {
+
+using Handler = Result<View> (*)(SessionState&, const Command&, Outcome&);
+constexpr Handler kHandlers[] = {
+#define DYN_COMMAND(id, name, arguments, cancellable, undoable, help, example) handle_##id,
+#include "app/session/commands.def"
+#undef DYN_COMMAND
+};
+constexpr size_t kMaxUndo = 100;
+
+// Handlers throw nothing of their own; the library may when the system has no memory left.
+Result<View> callHandler(SessionState& state, const Command& command, Outcome& outcome) {
+  try {
+    return kHandlers[static_cast<size_t>(command.id)](state, command, outcome);
+  } catch (const std::bad_alloc&) {
+    return makeError(DiagnosticId::memoryLimit, "the system gave no more memory");
+  } catch (const std::exception& e) {
+    return makeError(DiagnosticId::internalError, std::string("an exception escaped: ") + e.what());
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Outcome> runCommand(SessionState& state, const Command& command, Ticket ticket) {
+  auto outcome = std::make_shared<Outcome>();
+  outcome->ticket = ticket;
+  outcome->command = command;
+  const int64_t start = steadyNs();
+  Status checked = checkCommand(command);
+  if (!checked.ok()) {
+    outcome->error = checked.error();
+  } else {
+    const CommandSpec& spec = commandSpec(command.id);
+    const SessionSnapshot before = state.now;
+    const size_t undoDepth = state.undo.size();
+    if (spec.undoable == Undoable::yes) state.undo.push_back(before);
+    Result<View> view = callHandler(state, command, *outcome);
+    if (view.ok()) {
+      outcome->view = *std::move(view);
+      if (state.undo.size() > kMaxUndo) state.undo.erase(state.undo.begin());
+    } else {
+      outcome->error = view.error();
+      if (spec.undoable == Undoable::yes) {
+        state.now = before;
+        state.undo.resize(undoDepth);
+      }
+      if (!outcome->error->place.known()) outcome->error->place = command.place;
+    }
+  }
+  if (outcome->error && command.id != CommandId::explain) state.lastError = outcome->error;
+  outcome->timeNs = steadyNs() - start;
+  return outcome;
+}
+
+Result<LoadedModel*> SessionState::model() const {
+  if (now.model) return now.model.get();
+  return makeError(DiagnosticId::usageError, "no model is loaded").note("load one by :load FILE");
+}
+
+Result<LoadedModel*> SessionState::modelWithPasses() const {
+  DYN_TRY(LoadedModel* loaded, model());
+  DYN_CHECK(loaded->ensurePasses());
+  return loaded;
+}
+
+Result<Runner*> SessionState::runner() {
+  DYN_TRY(LoadedModel* loaded, model());
+  if (!now.runner) {
+    progress("compiling " + loaded->info().path);
+    DYN_TRY(dyn_module* program, loaded->program());
+    DYN_TRY(Runner made, Runner::create(program, loaded->hasModule() ? &loaded->imported() : nullptr, loaded->signature(), now.options));
+    now.runner = std::make_shared<Runner>(std::move(made));
+  }
+  return now.runner.get();
+}
+
+std::vector<std::pair<std::string, Type>> SessionState::ports() const {
+  std::vector<std::pair<std::string, Type>> ports;
+  if (!now.model) return ports;
+  for (const Port& port : now.model->signature().inputs) ports.emplace_back(port.info.name, port.type);
+  for (const Port& port : now.model->signature().outputs) ports.emplace_back(port.info.name, port.type);
+  return ports;
+}
+
+}  // namespace dyn

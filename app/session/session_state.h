@@ -1,0 +1,85 @@
+// SessionState: all that a session holds between commands, and the table of handlers. Touched by the session's thread only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/session/loaded_model.h"
+#include "app/session/runner.h"
+#include "app/session/session.h"
+
+namespace dyn {
+
+struct BoundValue {
+  Value value;
+  std::string type;  // text; of tensors with their concrete shape
+};
+
+// What :undo goes back to. Copies share everything large.
+struct SessionSnapshot {
+  std::map<std::string, BoundValue> values;
+  std::shared_ptr<LoadedModel> model;
+  std::shared_ptr<Runner> runner;
+  SessionOptions options;
+  std::map<std::string, std::string> display;
+  int currentStep = 0;
+};
+
+struct SessionState {
+  SessionSnapshot now;
+  std::vector<SessionSnapshot> undo;
+  std::map<std::string, std::string> settingSources;
+  Interruption interruption;
+  std::optional<Diagnostic> lastError;
+  std::vector<std::string> history;
+  int sourceDepth = 0;
+  std::function<void(EventKind, const std::string& text, double fraction)> emit;
+  std::function<void(std::shared_ptr<const Outcome>)> emitOutcome;  // of commands inside :source
+
+  void log(const std::string& text) const {
+    if (emit) emit(EventKind::log, text, -1);
+  }
+  void progress(const std::string& text, double fraction = -1) const {
+    if (emit) emit(EventKind::progress, text, fraction);
+  }
+  // The loaded model, or an error that says how to load one.
+  Result<LoadedModel*> model() const;
+  Result<LoadedModel*> modelWithPasses() const;
+  // A runner over the loaded model; kept warm.
+  Result<Runner*> runner();
+  std::vector<std::pair<std::string, Type>> ports() const;
+};
+
+// Runs one command: checks it, keeps a snapshot for undo, times it, turns a failure into an error of the outcome.
+std::shared_ptr<const Outcome> runCommand(SessionState& state, const Command& command, Ticket ticket);
+
+#define DYN_COMMAND(id, name, arguments, cancellable, undoable, help, example) \
+  Result<View> handle_##id(SessionState& state, const Command& command, Outcome& outcome);
+#include "app/session/commands.def"
+#undef DYN_COMMAND
+
+template <typename T>
+View makeView(T view) {
+  return Shared<T>(std::make_shared<const T>(std::move(view)));
+}
+inline View textView(std::string text) { return makeView(TextView{std::move(text)}); }
+
+// The names Tab offers, refreshed after each command.
+struct CompletionWords {
+  std::vector<std::string> values, passes, symbols, valueDims, kernels, settings, inputs, ops;
+};
+CompletionWords completionWords(const SessionState& state);
+Completion completeLine(const CompletionWords& words, std::string_view line, size_t cursor);
+
+// The settings :set knows; `apply` errors are usageError.
+struct SettingSpec {
+  std::string_view name, help;
+};
+const std::vector<SettingSpec>& settingTable();
+std::string settingValue(const SessionSnapshot& now, std::string_view name);
+
+}  // namespace dyn

@@ -1,0 +1,305 @@
+#include "app/session/view_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace dyn {
+
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// Columns two blanks apart; those that begin with '>' in the head are right-aligned.
+std::string table(std::vector<std::string> head, const Rows& rows, const TextOptions& options) {
+  std::vector<bool> right;
+  std::vector<size_t> widths;
+  for (std::string& title : head) {
+    right.push_back(!title.empty() && title[0] == '>');
+    if (right.back()) title.erase(0, 1);
+    widths.push_back(title.size());
+  }
+  for (const auto& row : rows)
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  auto line = [&](const std::vector<std::string>& cells) {
+    std::string text;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const std::string gap(widths[i] - cells[i].size(), ' ');
+      text += (i ? "  " : "") + (right[i] ? gap + cells[i] : cells[i] + gap);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text + "\n";
+  };
+  std::string text = options.color ? "\033[1m" + line(head) + "\033[0m" : line(head);
+  for (const auto& row : rows) text += line(row);
+  return text;
+}
+
+std::string paint(const std::string& text, const char* code, const TextOptions& options) {
+  return options.color ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
+}
+
+std::string joined(const std::vector<std::string>& parts, const char* separator = ", ") {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
+  return text;
+}
+
+std::string joined(const DimValues& dims) {
+  std::string text;
+  for (const auto& [name, value] : dims) text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
+  return text;
+}
+
+std::string bytesOrDash(std::optional<int64_t> bytes) { return bytes ? bytesText(*bytes) : "-"; }
+
+struct Writer {
+  const TextOptions& options;
+
+  std::string operator()(std::monostate) const { return ""; }
+
+  std::string operator()(const Shared<ModelInfo>& v) const {
+    std::string text = v->path;
+    if (v->kind == ModelKind::onnx) text += fmt::format("  ONNX, IR version {}, opset {}", v->irVersion, v->opset);
+    if (v->kind == ModelKind::text) text += "  text module";
+    if (v->kind == ModelKind::package) text += "  package";
+    if (!v->producer.empty()) text += ", by " + v->producer;
+    text += "\n";
+    for (const ValueInfo& input : v->inputs) text += "  input   " + input.name + ": " + input.type + "\n";
+    for (const ValueInfo& output : v->outputs) text += "  output  " + output.name + (output.type.empty() ? "" : ": " + output.type) + "\n";
+    if (!v->symbols.empty()) text += "  dims    " + joined(v->symbols) + "\n";
+    if (v->kind != ModelKind::package)
+      text += fmt::format("  {} operations in {} {}, {} constants of {}\n", v->opsCount, v->functionsCount, v->functionsCount == 1 ? "function" : "functions",
+                          v->weightsCount, bytesText(v->weightsBytes));
+    std::vector<std::pair<int64_t, std::string>> ops;
+    for (const auto& [name, count] : v->ops) ops.emplace_back(-count, name);
+    std::sort(ops.begin(), ops.end());
+    std::string list;
+    for (const auto& [count, name] : ops) list += (list.empty() ? "" : ", ") + name + (count == -1 ? "" : " x" + std::to_string(-count));
+    if (!list.empty()) text += "  " + list + "\n";
+    return text;
+  }
+
+  std::string operator()(const Shared<GraphView>& v) const {
+    return fmt::format("step {} ({}): {} nodes, {} edges, {} groups\n", v->step, v->stepName, v->nodes.size(), v->edges.size(), v->groups.size());
+  }
+
+  std::string operator()(const Shared<IrText>& v) const {
+    std::string text = v->text;
+    if (!text.empty() && text.back() != '\n') text += '\n';
+    return text;
+  }
+
+  std::string operator()(const Shared<PassList>& v) const {
+    Rows rows;
+    for (const PassRow& row : v->rows) {
+      std::vector<std::string> counters;
+      for (const auto& [name, value] : row.counters) counters.push_back(name + "=" + std::to_string(value));
+      rows.push_back({(v->current == row.index ? "> " : "  ") + std::to_string(row.index), row.name, row.failed ? "failed" : row.changed ? "changed" : "-",
+                      durationText(row.timeNs), std::to_string(row.opsBefore), std::to_string(row.opsAfter), joined(counters)});
+    }
+    std::string text = table({"  #", "pass", "", ">time", ">ops", ">after", "counters"}, rows, options);
+    for (const PassRow& row : v->rows)
+      for (size_t i = 0; i < row.remarks.size(); ++i) {
+        if (i == 5) {
+          text += fmt::format("  {}: ... {} more\n", row.name, row.remarks.size() - i);
+          break;
+        }
+        text += "  " + row.name + ": " + row.remarks[i] + "\n";
+      }
+    return text;
+  }
+
+  std::string operator()(const Shared<DiffView>& v) const {
+    std::string text = paint(fmt::format("{} -> {}: {} added, {} removed, {} changed, {} the same\n", v->fromName, v->toName, v->addedCount,
+                                         v->removedCount, v->changedCount, v->unchangedCount),
+                             "1", options);
+    std::string function;
+    for (const DiffLine& line : v->lines) {
+      if (line.function != function && !line.function.empty()) {
+        function = line.function;
+        text += "@" + function + "\n";
+      }
+      if (!line.before.empty()) text += paint("- " + line.before, "31", options) + "\n";
+      if (!line.after.empty()) text += paint("+ " + line.after, "32", options) + "\n";
+    }
+    return text;
+  }
+
+  std::string operator()(const Shared<DimsTable>& v) const {
+    if (v->rows.empty()) return "all shapes are fixed\n";
+    Rows rows;
+    for (const DimRow& row : v->rows) {
+      std::string range = (row.low ? std::to_string(*row.low) : "") + ".." + (row.high ? std::to_string(*row.high) : "");
+      if (row.multiple > 1) range += " x" + std::to_string(row.multiple);
+      rows.push_back({row.symbol, range, std::to_string(row.usesCount), row.origin});
+    }
+    std::string text = table({"dim", "range", ">uses", "where it comes from"}, rows, options);
+    for (const DimRow& row : v->rows)
+      for (const std::string& fact : row.facts) text += "  " + fact + "\n";
+    return text;
+  }
+
+  std::string operator()(const Shared<WhyView>& v) const {
+    std::string text = v->question + " " + paint(v->answer, "1", options) + "\n";
+    for (const std::string& line : v->lines) text += "  " + line + "\n";
+    for (const std::string& fact : v->facts) text += "  because " + fact + "\n";
+    if (!v->counterexample.empty()) text += "  not for " + joined(v->counterexample) + "\n";
+    for (const std::string& check : v->checks) text += "  checked at run time: " + check + "\n";
+    return text;
+  }
+
+  std::string operator()(const Shared<PlanView>& v) const {
+    std::string text;
+    for (const PlanArena& arena : v->arenas)
+      text += fmt::format("arena of @{}: {} bytes{}, {} slots\n", arena.function, arena.bytes,
+                          arena.sizeBytes ? " = " + bytesText(*arena.sizeBytes) : "", arena.slotsCount);
+    Rows rows;
+    for (const PlanBuffer& b : v->buffers)
+      rows.push_back({b.name, "@" + b.function, b.pooled ? "pool" : b.offset, b.bytes, bytesOrDash(b.sizeBytes), fmt::format("{}..{}", b.begin, b.end)});
+    if (!rows.empty()) text += table({"buffer", "in", "offset", "bytes", ">size", "life"}, rows, options);
+    text += "at most " + v->peak + " bytes, constants " + bytesText(v->constantsBytes) + "\n";
+    if (!v->dims.empty()) text += "with " + joined(v->dims) + ": ";
+    if (v->predictedPeakBytes) text += fmt::format("peak {} ({} bytes)", bytesText(*v->predictedPeakBytes), *v->predictedPeakBytes);
+    if (!v->dims.empty() && !v->predictedPeakBytes) text += "the peak depends on more";
+    if (v->predictedPeakBytes || !v->dims.empty()) text += "\n";
+    if (v->largest) text += fmt::format("largest {}: {}\n", v->fitDim, *v->largest);
+    return text;
+  }
+
+  std::string operator()(const Shared<KernelTable>& v) const {
+    Rows rows;
+    for (const KernelRow& k : v->rows) {
+      if (v->profiled)
+        rows.push_back({k.kind, k.name, std::to_string(k.launchesCount), durationText(k.totalNs), fmt::format("{:.1f}%", k.share * 100),
+                        k.bytes && k.totalNs ? fmt::format("{:.1f} GB/s", static_cast<double>(k.bytes) / static_cast<double>(k.totalNs)) : "", k.place});
+      else
+        rows.push_back({k.index >= 0 ? std::to_string(k.index) : "", k.kind, k.name, k.description});
+    }
+    if (rows.empty()) return "no kernels\n";
+    return v->profiled ? table({"kind", "name", ">launches", ">time", ">share", ">rate", "place"}, rows, options)
+                       : table({">#", "kind", "name", "what"}, rows, options);
+  }
+
+  std::string operator()(const Shared<RunResult>& v) const {
+    std::string text;
+    if (!v->bench)
+      for (const NamedValue& output : v->outputs) {
+        text += paint(output.name, "1", options) + " = " + toText(output.value, output.type, options) + "\n";
+        if (!output.file.empty()) text += "  written to " + output.file + "\n";
+      }
+    std::vector<int64_t> times = v->runsNs;
+    std::sort(times.begin(), times.end());
+    if (v->bench || times.size() > 1) {
+      auto at = [&](double part) { return times[std::min(times.size() - 1, static_cast<size_t>(part * static_cast<double>(times.size())))]; };
+      text += fmt::format("{} {}: min {}, median {}, p95 {}; CPU {} a run\n", times.size(), times.size() == 1 ? "run" : "runs", durationText(times.front()),
+                          durationText(at(0.5)), durationText(at(0.95)), durationText(v->cpuNs / static_cast<int64_t>(times.size())));
+      text += fmt::format("peak {}, {} kernel launches, {} system allocations in the last run\n", bytesText(v->peakBytes), v->launchesCount, v->allocationsCount);
+    }
+    if (v->profile) text += (*this)(v->profile);
+    if (!v->profileFile.empty()) text += "trace written to " + v->profileFile + "\n";
+    return text;
+  }
+
+  std::string operator()(const Shared<BenchResult>& v) const {
+    Rows rows;
+    auto add = [&](const BenchRow& row, const std::string& name) {
+      rows.push_back({name, std::to_string(row.runsCount), durationText(row.minNs), durationText(row.p50Ns), durationText(row.p90Ns), durationText(row.p99Ns),
+                      row.gflops ? fmt::format("{:.2f}", *row.gflops) : "", row.gigabytesPerSecond ? fmt::format("{:.2f}", *row.gigabytesPerSecond) : ""});
+    };
+    for (const BenchRow& row : v->rows) add(row, row.dims.empty() ? "(fixed)" : joined(row.dims));
+    if (v->rows.size() > 1) add(v->overall, "all");
+    return table({"shape", ">runs", ">min", ">p50", ">p90", ">p99", ">GFLOP/s", ">GB/s"}, rows, options);
+  }
+
+  std::string operator()(const Shared<CompileResult>& v) const {
+    std::string text = fmt::format("{} kernels, {} compiled now; passes {}, lowering {}, code {}\n", v->kernelsCount, v->kernelsCompiledCount,
+                                   durationText(v->passesNs), durationText(v->lowerNs), durationText(v->compileNs));
+    if (!v->file.empty()) text += fmt::format("wrote {} ({})\n", v->file, bytesText(v->fileBytes));
+    return text;
+  }
+
+  std::string operator()(const Shared<VerifyResult>& v) const {
+    return v->name + ": " + toString(v->status) + (v->reason.empty() ? "" : ": " + v->reason) + "\n";
+  }
+
+  std::string operator()(const Shared<EvalResult>& v) const {
+    if (v->quiet) return "";
+    std::string text;
+    for (const NamedValue& value : v->values)
+      text += (value.name.empty() ? "" : paint(value.name, "1", options) + " = ") + toText(value.value, value.type, options) + "\n";
+    return text;
+  }
+
+  std::string operator()(const Shared<TypeView>& v) const { return v->type + "\n"; }
+
+  std::string operator()(const Shared<VariableTable>& v) const {
+    if (v->rows.empty()) return "nothing is bound; x = random(f32, [2, 3]) binds x\n";
+    Rows rows;
+    for (const auto& row : v->rows) rows.push_back({row.name, row.type, row.sizeBytes ? bytesText(row.sizeBytes) : ""});
+    return table({"name", "type", ">size"}, rows, options);
+  }
+
+  std::string operator()(const Shared<SettingTable>& v) const {
+    Rows rows;
+    for (const auto& row : v->rows) rows.push_back({row.name, row.value, row.from, row.help});
+    return table({"setting", "value", "from", ""}, rows, options);
+  }
+
+  std::string operator()(const Shared<ProblemList>& v) const {
+    if (v->problems.empty()) return "no problems\n";
+    std::string text = fmt::format("{} {}\n", v->problems.size(), v->problems.size() == 1 ? "problem" : "problems");
+    for (const auto& [op, count] : v->unsupportedOps) text += fmt::format("  not supported yet: {} ({} {})\n", op, count, count == 1 ? "node" : "nodes");
+    return text;
+  }
+
+  std::string operator()(const Shared<TextView>& v) const { return v->text; }
+};
+
+}  // namespace
+
+std::string toText(const View& view, const TextOptions& options) { return std::visit(Writer{options}, view); }
+
+std::string toText(const Diagnostic& diagnostic, const TextOptions& options) {
+  const char* kind = diagnostic.severity == Severity::error ? "error" : diagnostic.severity == Severity::warning ? "warning" : "note";
+  std::string text;
+  const std::string place = diagnostic.place.toString();
+  if (!place.empty()) text += paint(place + ": ", "1", options);
+  text += paint(fmt::format("{}[{}]", kind, diagnosticRow(diagnostic.id).code), diagnostic.severity == Severity::error ? "1;31" : "1;35", options);
+  text += ": " + diagnostic.message + "\n";
+  for (const std::string& note : diagnostic.notes) {
+    // The parser's source line and caret stand for themselves.
+    const bool excerpt = note.find('\n') != std::string::npos || (!note.empty() && note[0] == ' ');
+    std::string body = excerpt ? note : "note: " + note;
+    text += "  ";
+    for (char c : body) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string durationText(int64_t timeNs) {
+  const double t = static_cast<double>(timeNs);
+  if (timeNs < 1000) return fmt::format("{} ns", timeNs);
+  if (timeNs < 1000'000) return fmt::format("{:.1f} us", t / 1e3);
+  if (timeNs < 1000'000'000) return fmt::format("{:.2f} ms", t / 1e6);
+  return fmt::format("{:.2f} s", t / 1e9);
+}
+
+std::string bytesText(int64_t bytes) {
+  const double b = static_cast<double>(bytes);
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  if (bytes < 1024 * 1024) return fmt::format("{:.1f} KiB", b / 1024);
+  if (bytes < int64_t{1024} * 1024 * 1024) return fmt::format("{:.1f} MiB", b / (1024 * 1024));
+  return fmt::format("{:.2f} GiB", b / (1024.0 * 1024 * 1024));
+}
+
+void applySettings(const SettingTable& table, TextOptions& options) {
+  for (const SettingTable::Row& row : table.rows) {
+    if (row.name == "precision") options.precision = std::atoi(row.value.c_str());
+    if (row.name == "edge-items") options.edgeItems = std::atoi(row.value.c_str());
+    if (row.name == "full") options.full = row.value == "on";
+  }
+}
+
+}  // namespace dyn

@@ -1,0 +1,28 @@
+// Views as text for people: what the shell, the console of the window and batch commands without --json show.
+#pragma once
+
+#include <string>
+
+#include "app/session/session.h"
+
+namespace dyn {
+
+struct TextOptions {
+  bool color = false;
+  int width = 100;      // columns
+  int precision = 6;    // digits of reals
+  int edgeItems = 3;
+  bool full = false;    // tensors whole
+};
+
+// Ends in a newline unless it is empty.
+std::string toText(const View& view, const TextOptions& options);
+std::string toText(const Value& value, const std::string& type, const TextOptions& options);
+// "error[E0203]: ..." with place, source line, caret and notes.
+std::string toText(const Diagnostic& diagnostic, const TextOptions& options);
+std::string durationText(int64_t timeNs);  // "1.24 ms"
+std::string bytesText(int64_t bytes);      // "3.2 MiB"
+// Takes over what :set changed.
+void applySettings(const SettingTable& table, TextOptions& options);
+
+}  // namespace dyn
