@@ -65,6 +65,9 @@ DYN_ONNX_MAPPING(Optional);
 DYN_ONNX_MAPPING(Lstm);
 DYN_ONNX_MAPPING(Gru);
 DYN_ONNX_MAPPING(Rnn);
+// map_attention.cpp
+DYN_ONNX_MAPPING(Attention);
+DYN_ONNX_MAPPING(RotaryEmbedding);
 #undef DYN_ONNX_MAPPING
 
 // Steps that several mappings share.
