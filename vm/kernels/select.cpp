@@ -164,7 +164,7 @@ Status cumsum(BuiltinCall& call) {
   const Tensor* where = call.arguments.size() > 1 ? call.argument(1) : nullptr;
   int64_t axis = call.scalars.empty() ? 0 : call.scalars[0];
   if (where) {
-    if (where->elementCount() != 1 || (where->dtype != DataType::i64 && where->dtype != DataType::i32))
+    if (where->elementCount != 1 || (where->dtype != DataType::i64 && where->dtype != DataType::i32))
       return badArgument("cumsum", 1, "one i64 or i32", call.arguments[1]);
     axis = where->dtype == DataType::i64 ? *where->as<int64_t>() : *where->as<int32_t>();
   } else if (call.scalars.empty()) {
