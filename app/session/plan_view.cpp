@@ -44,7 +44,9 @@ std::optional<int64_t> rounded(std::optional<int64_t> bytes) {
 bool makesTensor(const Op& op) {
   if (!op.def || isView(op) || op.def == &ops::constantOp || op.def == &ops::arenaOp) return false;
   if (op.def == &ops::allocOp) return op.operands.empty();
-  if (op.def == &ops::ifOp || op.def == &ops::loopOp || op.def == &ops::matchOp || op.def == &ops::callOp || op.def == &ops::invokeOp) return false;
+  if (op.def == &ops::ifOp || op.def == &ops::loopOp || op.def == &ops::matchOp || op.def == &ops::callOp ||
+      op.def == &ops::invokeOp)
+    return false;
   return op.def->cls != OpClass::structural && op.def->cls != OpClass::check;
 }
 
@@ -57,7 +59,8 @@ class PeakEstimate {
     const std::vector<FunctionVisit> functions = functionsOf(module_);
     // Inner before outer; functions called by others may come later, so those are settled by a few sweeps.
     for (int sweep = 0; sweep < 2; ++sweep)
-      for (auto visit = functions.rbegin(); visit != functions.rend(); ++visit) peaks_[visit->function->name] = peakOf(*visit->function);
+      for (auto visit = functions.rbegin(); visit != functions.rend(); ++visit)
+        peaks_[visit->function->name] = peakOf(*visit->function);
     auto main = peaks_.find("main");
     return main == peaks_.end() ? std::nullopt : main->second;
   }
@@ -80,7 +83,9 @@ class PeakEstimate {
           std::optional<int64_t> bytes = rounded(valueOf(bytesOf(module_, r.type), binding_));
           if (!bytes) return std::nullopt;
           now += *bytes;
-          const size_t end = op.def == &ops::arenaOp ? function.ops.size() : lastUse.count(r.id) ? lastUse[r.id] : i;
+          const size_t end = op.def == &ops::arenaOp ? function.ops.size()
+                             : lastUse.count(r.id)   ? lastUse[r.id]
+                                                     : i;
           ending[std::min(end, function.ops.size())] += *bytes;
         }
       }
@@ -119,7 +124,8 @@ PlanView planView(const Module& placed, const DimValues& dims) {
   std::string peak;
   for (const FunctionVisit& visit : functionsOf(placed)) {
     const Function& function = *visit.function;
-    if (visit.owner && (visit.owner->def == &ops::fusedOp || visit.owner->def == &ops::intoOp)) continue;  // runs in registers
+    if (visit.owner && (visit.owner->def == &ops::fusedOp || visit.owner->def == &ops::intoOp))
+      continue;  // runs in registers
     const Liveness live = computeLiveness(function);
     std::unordered_map<ValueId, size_t> lastUse;
     for (const auto& [value, index] : live.lastUse) {
@@ -131,13 +137,15 @@ PlanView planView(const Module& placed, const DimValues& dims) {
     for (size_t i = 0; i < function.ops.size(); ++i) {
       const Op& op = *function.ops[i];
       if (op.def == &ops::constantOp) {
-        if (const HostTensor* tensor = op.attributes.tensor("value")) view.constantsBytes += tensor->sizeBytes();
+        if (const HostTensor* tensor = op.attributes.tensor("value"))
+          view.constantsBytes += tensor->sizeBytes();
         continue;
       }
       if (op.def == &ops::arenaOp) {
         const Dim bytes = bytesOf(placed, op.results[0].type);
         arenaIndex = view.arenas.size();
-        view.arenas.push_back({function.name, bytes.toString(), valueOf(bytes, binding), 0, static_cast<int>(function.ops.size())});
+        view.arenas.push_back({function.name, bytes.toString(), valueOf(bytes, binding), 0,
+                               static_cast<int>(function.ops.size())});
         if (!visit.owner && function.name == "main") peak = bytes.toString();
         continue;
       }
@@ -184,9 +192,11 @@ Status fitPlan(const Module& placed, int64_t limitBytes, PlanView& view) {
   if (const Function* main = placed.main())
     for (const Parameter& p : main->parameters)
       for (SymbolId s : symbolsOf(p.type))
-        if (!view.dims.count(placed.context->dims().symbolName(s))) open.insert(placed.context->dims().symbolName(s));
+        if (!view.dims.count(placed.context->dims().symbolName(s)))
+          open.insert(placed.context->dims().symbolName(s));
   if (open.size() != 1)
-    return makeError(DiagnosticId::usageError, "--fit needs exactly one dim without a value, there are " + std::to_string(open.size()))
+    return makeError(DiagnosticId::usageError,
+                     "--fit needs exactly one dim without a value, there are " + std::to_string(open.size()))
         .note("give the others by --dim NAME=N");
   view.fitDim = *open.begin();
   DimValues dims = view.dims;
@@ -196,9 +206,13 @@ Status fitPlan(const Module& placed, int64_t limitBytes, PlanView& view) {
     return bytes && *bytes <= limitBytes;
   };
   dims[view.fitDim] = 1;
-  if (!predictedPeak(placed, dims)) return makeError(DiagnosticId::unsupportedFeature, "the peak of this model depends on values, not only on dims");
+  if (!predictedPeak(placed, dims))
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "the peak of this model depends on values, not only on dims");
   int64_t low = 0, high = 1;
-  if (!fits(0)) return makeError(DiagnosticId::memoryLimit, "not even " + view.fitDim + " = 0 fits into " + std::to_string(limitBytes) + " bytes");
+  if (!fits(0))
+    return makeError(DiagnosticId::memoryLimit,
+                     "not even " + view.fitDim + " = 0 fits into " + std::to_string(limitBytes) + " bytes");
   while (high < (int64_t{1} << 40) && fits(high)) high *= 2;
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;

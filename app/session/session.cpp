@@ -166,7 +166,9 @@ std::shared_ptr<const Outcome> Session::waitFor(Ticket ticket, std::chrono::mill
   if (waits()) return nullptr;
   auto lost = std::make_shared<Outcome>();
   lost->ticket = ticket;
-  lost->error = makeError(DiagnosticId::internalError, "there is no outcome of ticket " + std::to_string(ticket)).diagnostic;
+  lost->error =
+      makeError(DiagnosticId::internalError, "there is no outcome of ticket " + std::to_string(ticket))
+          .diagnostic;
   return lost;
 }
 
@@ -275,17 +277,18 @@ Result<LoadedModel*> SessionState::model() const {
 }
 
 Result<LoadedModel*> SessionState::modelWithPasses() const {
-  DYN_TRY(LoadedModel* loaded, model());
+  DYN_TRY(LoadedModel * loaded, model());
   DYN_CHECK(loaded->ensurePasses());
   return loaded;
 }
 
 Result<Runner*> SessionState::runner() {
-  DYN_TRY(LoadedModel* loaded, model());
+  DYN_TRY(LoadedModel * loaded, model());
   if (!now.runner) {
     progress("compiling " + loaded->info().path);
-    DYN_TRY(dyn_module* program, loaded->program());
-    DYN_TRY(Runner made, Runner::create(program, loaded->hasModule() ? &loaded->imported() : nullptr, loaded->signature(), now.options));
+    DYN_TRY(dyn_module * program, loaded->program());
+    DYN_TRY(Runner made, Runner::create(program, loaded->hasModule() ? &loaded->imported() : nullptr,
+                                        loaded->signature(), now.options));
     now.runner = std::make_shared<Runner>(std::move(made));
   }
   return now.runner.get();

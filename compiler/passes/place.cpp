@@ -88,7 +88,9 @@ class Placer {
       }
       const bool group = op->def == &ops::fusedOp;
       const Function* body = group ? op->regions[0] : bodyOf(*op, operandTypes, ir_);
-      std::string kind = group ? op->attributes.string("kind") : byBuiltin(*op, operandTypes) ? "builtin" : "loop";
+      std::string kind = group                          ? op->attributes.string("kind")
+                         : byBuiltin(*op, operandTypes) ? "builtin"
+                                                        : "loop";
       for (const ValueDef& result : op->results) {
         placed.ops.push_back(makeOp(ir_, ops::allocOp, {}, {result}, {}, op->place));
         operands.push_back(result.id);

@@ -81,7 +81,8 @@ TEST(Control, tailCallsAreJumps) {
       }
       return %r
     })";
-  expectSame(text, {{number(0), randomTensor(Dtype::f32, {3}, 1)}, {number(100'001), randomTensor(Dtype::f32, {2}, 1)}});
+  expectSame(text, {{number(0), randomTensor(Dtype::f32, {3}, 1)},
+                    {number(100'001), randomTensor(Dtype::f32, {2}, 1)}});
 }
 
 // What a call before left behind must not show: zero iterations after seven.
@@ -109,7 +110,8 @@ TEST(Control, aLoopEndsByItsCondition) {
     }
     return %r
   })",
-             {{HostTensor::vectorReal(Dtype::f32, std::vector<double>{1, 2, 3}), HostTensor::scalar(Dtype::f32, 100)}});
+             {{HostTensor::vectorReal(Dtype::f32, std::vector<double>{1, 2, 3}),
+               HostTensor::scalar(Dtype::f32, 100)}});
 }
 
 // The size of the result is known only when the values are.
@@ -127,13 +129,15 @@ TEST(Control, valueDependentSizes) {
 }
 
 TEST(Control, sizesFromTensors) {
-  expectSame(R"(fn @main(%x: Tensor[(n, m), f32], %s: Tensor[(2), i64]) {
+  expectSame(
+      R"(fn @main(%x: Tensor[(n, m), f32], %s: Tensor[(2), i64]) {
     %r = reshape(%x, %s)
     %e = exp(%r)
     return %e
   })",
-             {{randomTensor(Dtype::f32, {4, 6}, 1), HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{3, 8})},
-              {randomTensor(Dtype::f32, {4, 6}, 1), HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{-1, 2})}});
+      {{randomTensor(Dtype::f32, {4, 6}, 1), HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{3, 8})},
+       {randomTensor(Dtype::f32, {4, 6}, 1),
+        HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{-1, 2})}});
 }
 
 }  // namespace
