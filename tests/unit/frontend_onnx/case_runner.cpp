@@ -1,4 +1,4 @@
-#include "case_runner.h"
+#include "tests/unit/frontend_onnx/case_runner.h"
 
 #include <cmath>
 #include <filesystem>

@@ -10,7 +10,7 @@
 #include <iostream>
 #include <map>
 
-#include "case_runner.h"
+#include "tests/unit/frontend_onnx/case_runner.h"
 
 namespace dyn::onnx::test {
 namespace {

@@ -12,7 +12,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/reference_interpreter.h"
 #include "frontends/onnx/map_table.h"
-#include "proto_builder.h"
+#include "tests/unit/frontend_onnx/proto_builder.h"
 
 namespace dyn::onnx::test {
 namespace {
