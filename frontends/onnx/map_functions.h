@@ -52,6 +52,7 @@ DYN_ONNX_MAPPING(BatchNormalization);
 DYN_ONNX_MAPPING(GroupNormalization);
 DYN_ONNX_MAPPING(Losses);
 // map_quant.cpp
+DYN_ONNX_MAPPING(QuantizeLinear);
 DYN_ONNX_MAPPING(QLinearMatMul);
 DYN_ONNX_MAPPING(QLinearConv);
 DYN_ONNX_MAPPING(ConvInteger);
