@@ -54,6 +54,8 @@ void Watchdog::watch() {
   const sigset_t set = watchedSignals();
   const auto start = Clock::now();
   const auto limit = std::chrono::duration<double>(request_.timeLimitSeconds);
+  // What the process takes before it does anything (its own code) is not the command's.
+  const uint64_t before = residentBytes();
   while (!stop_) {
     timespec wait{0, 5'000'000};
     const int signal = sigtimedwait(&set, nullptr, &wait);
@@ -65,8 +67,8 @@ void Watchdog::watch() {
       std::snprintf(text, sizeof text, "the time limit of %g seconds was reached", request_.timeLimitSeconds);
       return end(makeError(DiagnosticId::timeLimit, text).diagnostic);
     }
-    if (request_.memoryLimitBytes > 0 && residentBytes() > request_.memoryLimitBytes)
-      return end(makeError(DiagnosticId::memoryLimit, "the process takes more than the " +
+    if (request_.memoryLimitBytes > 0 && residentBytes() > before + request_.memoryLimitBytes)
+      return end(makeError(DiagnosticId::memoryLimit, "the command takes more than the " +
                                                           std::to_string(request_.memoryLimitBytes) +
                                                           " bytes of --mem-limit")
                      .diagnostic);

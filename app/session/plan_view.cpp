@@ -29,8 +29,10 @@ Dim bytesOf(const Module& module, Type type) {
   return elementCount(module.context->dims(), type.dims()) * storageBytes(type.dtype());
 }
 
-std::optional<int64_t> valueOf(Dim dim, const DimBinding& binding) {
+// A `?` that is provably an expression of the inputs' dims has its value.
+std::optional<int64_t> valueOf(const Module& module, Dim dim, const DimBinding& binding) {
   Result<int64_t> value = evaluate(dim, binding);
+  if (!value.ok()) value = evaluate(module.context->facts().canonical(dim), binding);
   if (!value.ok()) return std::nullopt;
   return *value;
 }
@@ -80,7 +82,7 @@ class PeakEstimate {
       if (op.def == &ops::arenaOp || makesTensor(op)) {
         for (const ValueDef& r : op.results) {
           if (!r.type || !r.type.isTensor() || r.type.dtype() == Dtype::string) continue;
-          std::optional<int64_t> bytes = rounded(valueOf(bytesOf(module_, r.type), binding_));
+          std::optional<int64_t> bytes = rounded(valueOf(module_, bytesOf(module_, r.type), binding_));
           if (!bytes) return std::nullopt;
           now += *bytes;
           const size_t end = op.def == &ops::arenaOp ? function.ops.size()
@@ -144,7 +146,7 @@ PlanView planView(const Module& placed, const DimValues& dims) {
       if (op.def == &ops::arenaOp) {
         const Dim bytes = bytesOf(placed, op.results[0].type);
         arenaIndex = view.arenas.size();
-        view.arenas.push_back({function.name, bytes.toString(), valueOf(bytes, binding), 0,
+        view.arenas.push_back({function.name, bytes.toString(), valueOf(placed, bytes, binding), 0,
                                static_cast<int>(function.ops.size())});
         if (!visit.owner && function.name == "main") peak = bytes.toString();
         continue;
@@ -160,12 +162,12 @@ PlanView planView(const Module& placed, const DimValues& dims) {
         for (Dim d : r.type.dims()) buffer.shape.push_back(d.toString());
         const Dim bytes = bytesOf(placed, r.type);
         buffer.bytes = bytes.toString();
-        buffer.sizeBytes = valueOf(bytes, binding);
+        buffer.sizeBytes = valueOf(placed, bytes, binding);
         const Shape offset = op.attributes.dims("offset");
         buffer.pooled = op.operands.empty() || offset.empty();
         if (!buffer.pooled) {
           buffer.offset = offset[0].toString();
-          buffer.offsetBytes = valueOf(offset[0], binding);
+          buffer.offsetBytes = valueOf(placed, offset[0], binding);
           auto [slot, isNew] = slots.emplace(buffer.offset, static_cast<int>(slots.size()));
           buffer.slot = slot->second;
           if (isNew && arenaIndex != SIZE_MAX) ++view.arenas[arenaIndex].slotsCount;
