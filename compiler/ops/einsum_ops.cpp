@@ -212,7 +212,14 @@ Result<Expr> lowerEinsum(LowerContext& c, int, std::span<const Expr> index) {
     for (int i = 0; i < c.operandCount(); ++i) {
       for (size_t k = 0; k < equation.operands[static_cast<size_t>(i)].size(); ++k) {
         const Dim d = c.operandType(i).dims()[k];
-        if (equation.operands[static_cast<size_t>(i)][k] == label && (!extent || isOne(extent))) extent = d;
+        if (equation.operands[static_cast<size_t>(i)][k] != label || d == extent) continue;
+        // Of several sizes the one that is not 1.
+        if (!extent || isOne(extent)) {
+          extent = d;
+        } else if (!isOne(d) && c.solver().equal(extent, d) != Answer::yes) {
+          const Dim one = d.context().constant(1);
+          extent = max(extent, d) * min(extent, one) * min(d, one);
+        }
       }
     }
     extents.push_back(extent);
@@ -227,13 +234,14 @@ Result<Expr> lowerEinsum(LowerContext& c, int, std::span<const Expr> index) {
                 const int label = equation.operands[static_cast<size_t>(i)][k];
                 const auto kept = std::find(equation.result.begin(), equation.result.end(), label);
                 const auto summed = std::find(equation.summed.begin(), equation.summed.end(), label);
-                if (isOne(c.operandType(i).dims()[k])) {
-                  at.push_back(c.integer(0));
-                } else if (kept != equation.result.end()) {
-                  at.push_back(index[static_cast<size_t>(kept - equation.result.begin())]);
-                } else {
-                  at.push_back(variables[static_cast<size_t>(summed - equation.summed.begin())]);
-                }
+                const Dim size = c.solver().canonical(c.operandType(i).dims()[k]);
+                const Expr own = kept != equation.result.end()
+                                     ? index[static_cast<size_t>(kept - equation.result.begin())]
+                                     : variables[static_cast<size_t>(summed - equation.summed.begin())];
+                // A size that may be 1 at run time is asked then.
+                at.push_back(size.isConstant(1)  ? c.integer(0)
+                             : size.isConstant() ? own
+                                                 : select(c.dim(size) == c.integer(1), c.integer(0), own));
               }
               DYN_TRY(Expr element, c.read(i, at));
               element = castTo(element, computed);

@@ -82,8 +82,12 @@ std::vector<Expr> operandIndex(LowerContext& c, int operand, const MatrixView& v
   std::vector<Expr> at(static_cast<size_t>(view.rank));
   for (int k = 0; k < view.batchRank(); ++k) {
     const size_t axis = static_cast<size_t>(view.batchRank() - 1 - k);
-    const bool stretched = c.solver().canonical(dims[axis]).isConstant(1);
-    at[axis] = stretched ? c.integer(0) : batch[batch.size() - 1 - static_cast<size_t>(k)];
+    const Expr own = batch[batch.size() - 1 - static_cast<size_t>(k)];
+    const Dim size = c.solver().canonical(dims[axis]);
+    // A size that may be 1 at run time is asked then.
+    at[axis] = size.isConstant(1)  ? c.integer(0)
+               : size.isConstant() ? own
+                                   : select(c.dim(size) == c.integer(1), c.integer(0), own);
   }
   if (view.rowAxis >= 0) at[static_cast<size_t>(view.rowAxis)] = row;
   if (view.columnAxis >= 0) at[static_cast<size_t>(view.columnAxis)] = column;

@@ -133,8 +133,8 @@ WindowPlace windowPlace(LowerContext& c, const std::vector<WindowAxis>& axes, st
 }
 
 Expr bothHold(Expr a, Expr b) {
-  if (!a) return b;
-  return b ? a && b : a;
+  if (a.isNull()) return b;
+  return b.isNull() ? a : a && b;
 }
 
 Expr guarded(Expr condition, Expr value, Expr otherwise) {

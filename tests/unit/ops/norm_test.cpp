@@ -28,7 +28,7 @@ TEST(Norm, Sweep) {
     const HostTensor x = real(shape), scale = real({4}), bias = real({4}, Dtype::f32, 2);
     const HostTensor mean = real({4}, Dtype::f32, 3), variance = real({4}, Dtype::f32, 4, 0.5, 2);
     checkOp({"layer_norm", {x, real({shape[3]}), real({shape[3]})}});
-    checkOp({"layer_norm", {x, real({4, 1, shape[3]})}, {{"axis", int64_t{1}}}});
+    checkOp({"layer_norm", {x, real({shape[1], shape[2], shape[3]})}, {{"axis", int64_t{1}}}});
     checkOp({"rms_norm", {x, real({shape[2], shape[3]})}, {{"axis", int64_t{2}}}});
     checkOp({"batch_norm", {x, scale, bias, mean, variance}});
     checkOp({"instance_norm", {x, scale, bias}});
