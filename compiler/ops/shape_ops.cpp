@@ -119,6 +119,33 @@ bool isSizeLike(const InferContext& c, Dim d) {
   return true;
 }
 
+// Sizes of which only the run knows whether they are -1, 0 or plain: where the elements have names, as expressions of these; else new symbols.
+Status openSizes(InferContext& c, const Shape& x, const Contents& target, const std::vector<size_t>& open,
+                 bool allowZero, Shape& dims) {
+  const bool named = std::all_of(open.begin(), open.end(), [&](size_t i) { return bool(target[i]); });
+  if (!named) {
+    for (size_t i : open) dims[i] = c.fresh("a size given as a value");
+    return {};
+  }
+  const Dim zero = constantDim(c, 0), one = constantDim(c, 1);
+  Shape rest = dims, isOpen(dims.size());
+  Dim opens = zero;
+  for (size_t i : open) {
+    const Dim d = target[i];
+    DYN_CHECK(c.requireLessEqual(constantDim(c, -1), d, "an element of the shape"));
+    isOpen[i] = min(max(zero - d, zero), one);
+    opens = opens + isOpen[i];
+    dims[i] = max(d, zero);
+    if (!allowZero && i < x.size()) dims[i] = dims[i] + x[i] * (one - min(max(d, zero - d), one));
+    rest[i] = dims[i] + isOpen[i];
+  }
+  DYN_CHECK(c.requireLessEqual(opens, one, "number of -1 in the shape"));
+  const Dim all = productOf(c, x);
+  const Dim inferred = floorDiv(all, max(productOf(c, rest), one));
+  for (size_t i : open) dims[i] = dims[i] + isOpen[i] * inferred;
+  return c.requireEqual(all, productOf(c, dims), "element counts before and after");
+}
+
 Status inferReshape(InferContext& c) {
   DYN_TRY(TensorOperand x, tensorOperand(c, 0));
   DYN_TRY(Contents target, vectorContents(c, 1, "the shape"));
@@ -159,7 +186,7 @@ Status inferReshape(InferContext& c) {
       DYN_CHECK(c.requireEqual(before, after, "element counts before and after"));
     }
   } else {
-    for (size_t i : open) dims[i] = c.fresh("a size given as a value");
+    DYN_CHECK(openSizes(c, x.dims, target, open, allowZero, dims));
   }
   DYN_CHECK(c.solver().addEqualProduct(productOf(c, x.dims), productOf(c, dims),
                                        {"reshape keeps the element count", c.op().place}));
