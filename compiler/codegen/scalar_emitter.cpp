@@ -335,14 +335,24 @@ Value* ScalarEmitter::cast(Value* a, Dtype from, Dtype to) {
     }
     return round(wide, to);
   }
+  const unsigned narrow = to == Dtype::i4 || to == Dtype::u4 ? 4 : to == Dtype::i2 || to == Dtype::u2 ? 2 : 0;
   if (fromReal) {
     const llvm::Intrinsic::ID id =
-        isSignedInteger(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-    return b_.CreateIntrinsic(id, {target, type}, {a});
+        isSignedInteger(to) || narrow ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return wrapped(b_.CreateIntrinsic(id, {target, type}, {a}), narrow, isSignedInteger(to));
   }
   const bool fromSigned = isSignedInteger(from);
   if (toReal) return round(fromSigned ? b_.CreateSIToFP(a, target) : b_.CreateUIToFP(a, target), to);
-  return b_.CreateIntCast(a, target, fromSigned);
+  return wrapped(b_.CreateIntCast(a, target, fromSigned), narrow, isSignedInteger(to));
+}
+
+// The low `bits` of a byte, extended to the byte; 0: all of it.
+Value* ScalarEmitter::wrapped(Value* byte, unsigned bits, bool isSigned) {
+  if (bits == 0) return byte;
+  llvm::Type* type = byte->getType();
+  Value* shift = splatInt(type, 8 - bits);
+  byte = b_.CreateShl(byte, shift);
+  return isSigned ? b_.CreateAShr(byte, shift) : b_.CreateLShr(byte, shift);
 }
 
 Value* ScalarEmitter::neutral(ReduceOp op, llvm::Type* type, Dtype dtype) {

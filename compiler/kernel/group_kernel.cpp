@@ -138,14 +138,17 @@ Result<GroupKernel> buildGroupKernel(const GroupKernelRequest& request, DimConte
   nest.name = request.name;
   nest.description = request.description;
   nest.context = composer.context();
-  nest.space = composer.typeOf(body.results.at(0)).dims();
+  std::vector<ValueId> results;
+  for (size_t i : request.results) results.push_back(body.results.at(i));
+  if (results.empty()) results = body.results;
+  nest.space = composer.typeOf(results.at(0)).dims();
   for (size_t axis = 0; axis < nest.space.size(); ++axis) {
     nest.index.push_back(nest.context->variable("i"));
     nest.context->bound(nest.index.back(), nest.context->dim(nest.space[axis]));
   }
-  for (size_t i = 0; i < body.results.size(); ++i) {
-    DYN_TRY(Expr element, composer.element(body.results[i], nest.index));
-    nest.outputs.push_back({"y" + std::to_string(i), composer.typeOf(body.results[i]).dtype(), element});
+  for (size_t i = 0; i < results.size(); ++i) {
+    DYN_TRY(Expr element, composer.element(results[i], nest.index));
+    nest.outputs.push_back({"y" + std::to_string(i), composer.typeOf(results[i]).dtype(), element});
   }
   nest.inputs = composer.buffers();
   DYN_TRY(NestKernel built, buildLoopNest(nest, *request.facts));

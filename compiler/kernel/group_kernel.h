@@ -10,8 +10,8 @@
 namespace dyn {
 
 struct GroupKernelRequest {
-  const Function* body =
-      nullptr;  // operations in order; its results are the kernel's outputs, all of one shape
+  const Function* body = nullptr;  // operations in order; its results are the kernel's outputs
+  std::vector<size_t> results;     // which of them, all of one shape; empty: all
   std::span<const ValueId>
       given;  // values of the body that are read from memory although the body computes them (a matmul's)
   const DimSolver* facts = nullptr;

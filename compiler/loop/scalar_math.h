@@ -274,9 +274,10 @@ inline int64_t integerHighest(Dtype dtype) {
   return static_cast<int64_t>(bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1);
 }
 
-// Truncates, saturates, NaN → 0.
+// Truncates, saturates, NaN → 0. Types narrower than a byte wrap, after the byte that holds them has saturated.
 inline int64_t realToInteger(Dtype dtype, double value) {
   if (std::isnan(value)) return 0;
+  if (integerBits(dtype) < 8) return wrapInteger(dtype, realToInteger(Dtype::i8, value));
   value = std::trunc(value);
   if (dtype == Dtype::u64) {
     if (value <= 0) return 0;

@@ -526,14 +526,24 @@ Status FunctionLowering::lowerStructure(const Op& op) {
   if (name == "tuple_get" || name == "optional_get") {
     DYN_TRY(int32_t from, object(op.operands[0]));
     const int32_t result = define(op.results[0].id);
+    if (name == "optional_get" && typeOf(op.operands[0]).kind() != TypeKind::optional) {
+      code_.emit(Opcode::moveObject, result, from);
+      return bindFromObject(op.results[0].type, result);
+    }
     code_.emit(Opcode::getField, result, from,
                static_cast<int32_t>(name == "tuple_get" ? op.attributes.integer("index") : 0));
     return bindFromObject(op.results[0].type, result);
   }
   if (name == "optional_has") {
-    DYN_TRY(int32_t from, object(op.operands[0]));
-    const int32_t tag = dims_.newScalar();
-    code_.emit(Opcode::getTag, tag, from);
+    const Type type = op.operands.empty() || op.operands[0] == kNoValue ? Type() : typeOf(op.operands[0]);
+    int32_t tag;
+    if (!type || type.kind() != TypeKind::optional) {
+      tag = dims_.emitConstant(type ? 1 : 0);  // left out, or a value as such
+    } else {
+      DYN_TRY(int32_t from, object(op.operands[0]));
+      tag = dims_.newScalar();
+      code_.emit(Opcode::getTag, tag, from);
+    }
     code_.emit(Opcode::fromScalar, define(op.results[0].id), static_cast<int32_t>(Dtype::boolean), tag);
     return {};
   }

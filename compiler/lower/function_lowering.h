@@ -73,6 +73,9 @@ class FunctionLowering {
   Status launchGroup(const Function& body, const std::unordered_map<ValueId, ValueId>& outer,
                      std::span<const ValueId> given, std::span<const int32_t> destinations,
                      const std::string& description);
+  Status launchResults(const Function& body, const std::unordered_map<ValueId, ValueId>& outer,
+                       std::span<const ValueId> given, std::span<const int32_t> destinations,
+                       const std::string& description, const std::vector<size_t>& results);
   Status lowerBuiltin(const Op& op, std::span<const ValueId> operands, std::span<const int32_t> destinations,
                       bool into);
   Status viewVectorsAsMatrices(const Op& op, std::span<const Type> types, std::vector<int32_t>& arguments,

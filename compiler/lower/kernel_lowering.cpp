@@ -25,13 +25,36 @@ bool isContraction(const Op& op) { return op.def == &ops::matmulOp || op.def == 
 
 }  // namespace
 
+// One launch for the results of each shape: a kernel has one iteration space.
 Status FunctionLowering::launchGroup(const Function& body, const std::unordered_map<ValueId, ValueId>& outer,
                                      std::span<const ValueId> given, std::span<const int32_t> destinations,
                                      const std::string& description) {
   for (const Op* op : body.ops)
     for (const ValueDef& r : op->results) types_[r.id] = r.type;
+  std::vector<std::vector<size_t>> launches;
+  for (size_t i = 0; i < body.results.size(); ++i) {
+    const Shape& shape = types_.at(body.results[i]).dims();
+    auto same = std::find_if(launches.begin(), launches.end(), [&](const std::vector<size_t>& launch) {
+      return module_.context->facts().equalShapes(types_.at(body.results[launch[0]]).dims(), shape) ==
+             Answer::yes;
+    });
+    if (same == launches.end())
+      launches.push_back({i});
+    else
+      same->push_back(i);
+  }
+  for (const std::vector<size_t>& launch : launches)
+    DYN_CHECK(launchResults(body, outer, given, destinations, description, launch));
+  return {};
+}
+
+Status FunctionLowering::launchResults(const Function& body,
+                                       const std::unordered_map<ValueId, ValueId>& outer,
+                                       std::span<const ValueId> given, std::span<const int32_t> destinations,
+                                       const std::string& description, const std::vector<size_t>& results) {
   GroupKernelRequest request;
   request.body = &body;
+  request.results = results;
   request.given = given;
   request.facts = &module_.context->facts();
   request.name = kernelName(body);
@@ -57,7 +80,7 @@ Status FunctionLowering::launchGroup(const Function& body, const std::unordered_
     DYN_TRY(int32_t o, object(it->second));
     buffers.push_back(o);
   }
-  buffers.insert(buffers.end(), destinations.begin(), destinations.end());
+  for (size_t i : results) buffers.push_back(destinations[i]);
   for (Dim d : group.kernel.scalars) {
     DYN_TRY(int32_t s, dims_.emit(d));
     scalars.push_back(s);

@@ -213,9 +213,12 @@ Status inferCast(InferContext& c) {
 // Real to integer: truncated, at the ends of the type's range, NaN to 0.
 void setTruncated(HostTensor& result, int64_t i, double value) {
   const Dtype to = result.dtype();
-  const int width = to == Dtype::i4 || to == Dtype::u4   ? 4
-                    : to == Dtype::i2 || to == Dtype::u2 ? 2
-                                                         : static_cast<int>(storageBytes(to)) * 8;
+  if (to == Dtype::i4 || to == Dtype::u4 || to == Dtype::i2 || to == Dtype::u2) {
+    // They wrap, after the byte that holds them has saturated.
+    if (std::isnan(value)) value = 0;
+    return result.setInt(i, static_cast<int64_t>(std::clamp(std::trunc(value), -128.0, 127.0)));
+  }
+  const int width = static_cast<int>(storageBytes(to)) * 8;
   const double limit = std::ldexp(1.0, isSigned(to) ? width - 1 : width);
   const double low = isSigned(to) ? -limit : 0;
   if (std::isnan(value)) return result.setInt(i, 0);
@@ -364,8 +367,8 @@ const OpDef castOp{
     .lowering = LoweringKind::loops,
     .lower = lowerCast,
     .doc =
-        "[...] -> [...]; real to integer truncates, out of range ends at the type's limits, NaN is 0; "
-        "integers wrap",
+        "[...] -> [...]; real to integer truncates, out of range ends at the type's limits (types under a "
+        "byte wrap), NaN is 0; integers wrap",
     .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = cast(%x) {to = i32} return %y }",
 };
 

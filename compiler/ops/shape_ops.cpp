@@ -119,32 +119,31 @@ bool isSizeLike(const InferContext& c, Dim d) {
   return true;
 }
 
-// Several sizes of unknown sign: element e is a size, -1 (the remaining size, at most once) or 0 (the operand's own dim), which min and max tell apart.
-// Unknown elements give fresh dims; with known ones, as at run time, the dims are expressions.
-Status sizesFromElements(InferContext& c, const Shape& from, const Contents& target,
-                         const std::vector<size_t>& open, bool allowZero, Shape& dims) {
-  const Dim zero = constantDim(c, 0), one = constantDim(c, 1);
-  for (size_t i : open) {
-    if (target[i]) continue;
-    for (size_t k : open) dims[k] = c.fresh("a size given as a value");
+// Sizes of which only the run knows whether they are -1, 0 or plain: where the elements have names, as expressions of these; else new symbols.
+Status openSizes(InferContext& c, const Shape& x, const Contents& target, const std::vector<size_t>& open,
+                 bool allowZero, Shape& dims) {
+  const bool named = std::all_of(open.begin(), open.end(), [&](size_t i) { return bool(target[i]); });
+  if (!named) {
+    for (size_t i : open) dims[i] = c.fresh("a size given as a value");
     return {};
   }
-  Dim others = one;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i]) others = others * dims[i];
-  }
-  std::vector<Dim> inferred;
+  const Dim zero = constantDim(c, 0), one = constantDim(c, 1);
+  Shape rest = dims, isOpen(dims.size());
+  Dim opens = zero;
   for (size_t i : open) {
-    const Dim e = target[i];
-    Dim size = max(e, zero);
-    if (!allowZero && i < from.size()) size = size + (one - min(one, max(e, e * -1))) * from[i];
-    inferred.push_back(min(one, max(e * -1, zero)));
-    others = others * (size + inferred.back());
-    dims[i] = size;
+    const Dim d = target[i];
+    DYN_CHECK(c.requireLessEqual(constantDim(c, -1), d, "an element of the shape"));
+    isOpen[i] = min(max(zero - d, zero), one);
+    opens = opens + isOpen[i];
+    dims[i] = max(d, zero);
+    if (!allowZero && i < x.size()) dims[i] = dims[i] + x[i] * (one - min(max(d, zero - d), one));
+    rest[i] = dims[i] + isOpen[i];
   }
-  const Dim rest = floorDiv(productOf(c, from), max(others, one));
-  for (size_t k = 0; k < open.size(); ++k) dims[open[k]] = dims[open[k]] + inferred[k] * rest;
-  return c.requireEqual(productOf(c, from), productOf(c, dims), "element counts before and after");
+  DYN_CHECK(c.requireLessEqual(opens, one, "number of -1 in the shape"));
+  const Dim all = productOf(c, x);
+  const Dim inferred = floorDiv(all, max(productOf(c, rest), one));
+  for (size_t i : open) dims[i] = dims[i] + isOpen[i] * inferred;
+  return c.requireEqual(all, productOf(c, dims), "element counts before and after");
 }
 
 Status inferReshape(InferContext& c) {
@@ -187,7 +186,7 @@ Status inferReshape(InferContext& c) {
       DYN_CHECK(c.requireEqual(before, after, "element counts before and after"));
     }
   } else {
-    DYN_CHECK(sizesFromElements(c, x.dims, target, open, allowZero, dims));
+    DYN_CHECK(openSizes(c, x.dims, target, open, allowZero, dims));
   }
   DYN_CHECK(c.solver().addEqualProduct(productOf(c, x.dims), productOf(c, dims),
                                        {"reshape keeps the element count", c.op().place}));

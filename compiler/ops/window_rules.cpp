@@ -133,8 +133,8 @@ WindowPlace windowPlace(LowerContext& c, const std::vector<WindowAxis>& axes, st
 }
 
 Expr bothHold(Expr a, Expr b) {
-  if (a.isNull()) return b;
-  return b.isNull() ? a : a && b;
+  // `!a` would build an expression, and so would `a && b` as a condition.
+  return a ? (b ? a && b : a) : b;
 }
 
 Expr guarded(Expr condition, Expr value, Expr otherwise) {

@@ -112,8 +112,23 @@ class Fuser {
     return group;
   }
 
+  // Sizes of the consumer's result that are elements of the producer's result are read before the kernel starts.
+  bool givesSizes(const Op& producer, const Op& consumer) const {
+    const Type type = producer.results[0].type;
+    if (type.rank() > 1 || isReal(type.dtype())) return false;
+    std::unordered_set<SymbolId> known;
+    for (ValueId v : consumer.operands)
+      if (v != kNoValue)
+        for (SymbolId s : symbolsOf(types_.at(v))) known.insert(s);
+    for (const ValueDef& r : consumer.results)
+      for (SymbolId s : symbolsOf(r.type))
+        if (!known.count(s)) return true;
+    return false;
+  }
+
   bool legalEdge(const Op& producer, const Op& consumer, const Group& group) {
     const Type type = producer.results[0].type;
+    if (givesSizes(producer, consumer)) return false;
     if (isContraction(producer)) return legalEpilogue(producer, consumer, group);
     if (group.contraction) {
       // Beside the matmul: what feeds its epilogue may be anything cheap of the same shape, or smaller and broadcast.
