@@ -12,7 +12,7 @@ namespace dyn::ui {
 namespace {
 
 constexpr double kBoxHeight = 38, kSmallHeight = 26, kPadding = 16, kHeader = 26;
-constexpr double kLeastWidth = 72, kMostWidth = 260;
+constexpr double kLeastWidth = 108, kMostWidth = 260;
 
 class SceneBuilder {
  public:
@@ -304,7 +304,8 @@ std::set<std::string> firstOpenGroups(const GraphView& view, int wantedBoxes, in
     // The smallest first: it is read most easily.
     auto least = std::min_element(visible.begin(), visible.end(), [&](size_t a, size_t b) { return direct[a + 1] < direct[b + 1]; });
     const size_t g = *least;
-    if (shown + direct[g + 1] > mostBoxes) break;
+    // With next to nothing to see a larger group is better than a closed box.
+    if (shown + direct[g + 1] > (shown < 6 ? 3 * mostBoxes : mostBoxes)) break;
     visible.erase(least);
     open.insert(view.groups[g].path);
     shown += direct[g + 1] - 1;

@@ -53,6 +53,13 @@ void setCell(QTableWidget* table, int row, int column, const QString& text, bool
   table->setItem(row, column, item);
 }
 
+// "/models/bert.onnx: byte 17: node /layer/MatMul" → "/layer/MatMul"; others as they are.
+QString placeText(const std::string& place) {
+  const QString text = QString::fromStdString(place);
+  const qsizetype node = text.lastIndexOf("node ");
+  return node < 0 ? text : text.mid(node + 5);
+}
+
 QString tableRow(const QString& key, const QString& value) {
   return "<tr><td style='padding-right:8px'><b>" + key + "</b></td><td>" + value + "</td></tr>";
 }
@@ -380,11 +387,11 @@ void MainWindow::showKernels(const KernelTable& table) {
     setCell(kernelTable_, r, 2, QString::number(row.launchesCount), true);
     setCell(kernelTable_, r, 3, timeText(row.totalNs), true);
     setCell(kernelTable_, r, 4, QString::number(100 * row.share, 'f', 1) + "%", true);
-    setCell(kernelTable_, r, 5, QString::fromStdString(row.place));
+    setCell(kernelTable_, r, 5, placeText(row.place));
   }
   kernelTable_->resizeColumnsToContents();
   kernelTable_->setColumnWidth(0, std::min(kernelTable_->columnWidth(0), 260));
-  kernelTable_->horizontalHeader()->setStretchLastSection(true);
+  kernelTable_->setColumnWidth(5, 330);
 }
 
 void MainWindow::showNode(int node) {
