@@ -32,7 +32,8 @@ QString writeModel(const QTemporaryDir& directory, const char* text) {
   return name;
 }
 
-constexpr const char* kModel = R"(fn @main(%x: Tensor[(n, m), f32]) { softmax(relu(x) * 2.0 + x, axis = -1) })";
+constexpr const char* kModel =
+    R"(fn @main(%x: Tensor[(n, m), f32]) { softmax(relu(x) * 2.0 + x, axis = -1) })";
 
 TEST(MainWindow, opensSearchesAndRuns) {
   QTemporaryDir directory;
@@ -56,7 +57,8 @@ TEST(MainWindow, opensSearchesAndRuns) {
   ASSERT_NE(window.lastRun(), nullptr);
   EXPECT_EQ(window.lastRun()->outputs.at(0).type, "Tensor[(3, 5), f32]");
   int64_t shown = 0;
-  for (size_t box = 0; box < window.canvas()->scene().boxes.size(); ++box) shown += window.canvas()->timeOfBox(static_cast<int>(box));
+  for (size_t box = 0; box < window.canvas()->scene().boxes.size(); ++box)
+    shown += window.canvas()->timeOfBox(static_cast<int>(box));
   EXPECT_GT(shown, 0) << "no time of the run was found on the graph";
 }
 
@@ -110,10 +112,12 @@ TEST(GraphCanvas, groupsOpenAndClose) {
 void checkLayout(const LayoutInput& in) {
   const LayoutResult out = layeredLayout(in);
   std::map<int, std::vector<std::pair<double, double>>> rows;
-  for (size_t i = 0; i < in.nodes.size(); ++i) rows[out.nodes[i].row].emplace_back(out.nodes[i].x, out.nodes[i].x + in.nodes[i].width);
+  for (size_t i = 0; i < in.nodes.size(); ++i)
+    rows[out.nodes[i].row].emplace_back(out.nodes[i].x, out.nodes[i].x + in.nodes[i].width);
   for (auto& [row, spans] : rows) {
     std::sort(spans.begin(), spans.end());
-    for (size_t i = 1; i < spans.size(); ++i) ASSERT_LE(spans[i - 1].second, spans[i].first + 1e-6) << "overlap in row " << row;
+    for (size_t i = 1; i < spans.size(); ++i)
+      ASSERT_LE(spans[i - 1].second, spans[i].first + 1e-6) << "overlap in row " << row;
   }
   for (const LayoutEdge& e : in.edges)
     ASSERT_LT(out.nodes[static_cast<size_t>(e.from)].row, out.nodes[static_cast<size_t>(e.to)].row);
@@ -128,7 +132,8 @@ TEST(LayeredLayout, thousandsOfNodesWithoutOverlap) {
   for (int i = 0; i < 5000; ++i) {
     in.nodes.push_back({60.0 + next() % 120, 30});
     if (i > 0) in.edges.push_back({std::max(0, i - 1 - static_cast<int>(next() % 12)), i});
-    if (i > 50 && i % 3 == 0) in.edges.push_back({static_cast<int>(next() % 40), i});  // a few values feed everything
+    if (i > 50 && i % 3 == 0)
+      in.edges.push_back({static_cast<int>(next() % 40), i});  // a few values feed everything
   }
   checkLayout(in);
 }
