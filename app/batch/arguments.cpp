@@ -18,13 +18,15 @@ struct Texts {  // options that need a second look after CLI11
 
 void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_flag("--json", r.json, "one JSON document on standard output");
-  app->add_option("--threads", r.session.threadCount, "threads (default: physical cores)")->check(CLI::Range(0, 4096));
+  app->add_option("--threads", r.session.threadCount, "threads (default: physical cores)")
+      ->check(CLI::Range(0, 4096));
   app->add_option("--device", texts.device, "cpu");
   app->add_option("--math", texts.math, "fp32");
   app->add_option("--cache-dir", texts.cacheDirectory, "folder of compiled objects, or none");
   app->add_option("--passes", r.session.passes, "pipeline; -fuse leaves a pass out");
   app->add_option("--seed", r.session.seed, "of random inputs");
-  app->add_option("--color", texts.color, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
+  app->add_option("--color", texts.color, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
   app->add_flag("--quiet,-q", r.quiet, "no progress and no notes");
   app->add_flag("--verbose,-v", r.verbose, "more on standard error");
   app->add_flag("--progress", r.progress, "progress also when standard error is no terminal");
@@ -91,7 +93,9 @@ ParsedArguments parseArguments(int argc, char** argv) {
   app.set_version_flag("--version", kVersion);
   app.set_help_all_flag("--help-all", "help of all commands");
   app.require_subcommand(0, 1);
-  app.add_option("-e", r.lines, "shell commands: 'CMD; CMD'; may be given several times")->take_all()->expected(1);
+  app.add_option("-e", r.lines, "shell commands: 'CMD; CMD'; may be given several times")
+      ->take_all()
+      ->expected(1);
   app.add_flag("--keep-going", r.keepGoing, "scripts go on after an error");
   addCommon(&app, r, texts);
 
@@ -102,12 +106,19 @@ ParsedArguments parseArguments(int argc, char** argv) {
   CLI::App* bench = app.add_subcommand("bench", "measure a model");
   CLI::App* script = app.add_subcommand("script", "run shell commands of a file");
   for (CLI::App* sub : {run, verify, inspect, compile, bench, script}) addCommon(sub, r, texts);
-  for (CLI::App* sub : {run, inspect, compile, bench}) sub->add_option("MODEL", r.model, ".onnx, .dyn or .dynpkg; - reads a text module")->required();
   for (CLI::App* sub : {run, inspect, compile, bench})
-    sub->add_option("--dim", r.dims, "NAME=N; for compile and inspect also NAME=1..512:8, NAME=@lengths.txt")->take_all()->expected(1);
+    sub->add_option("MODEL", r.model, ".onnx, .dyn or .dynpkg; - reads a text module")->required();
+  for (CLI::App* sub : {run, inspect, compile, bench})
+    sub->add_option("--dim", r.dims, "NAME=N; for compile and inspect also NAME=1..512:8, NAME=@lengths.txt")
+        ->take_all()
+        ->expected(1);
   for (CLI::App* sub : {run, bench}) {
-    sub->add_option("--input", r.inputs, "NAME=@file.npy, @file.pb, random[:SEED], zeros, ones, range or [1,2,3]")->take_all()->expected(1);
-    sub->add_option("--cases", r.casesFile, "JSON lines: {\"dims\": {}, \"inputs\": {}, \"output_dir\": \"\"}");
+    sub->add_option("--input", r.inputs,
+                    "NAME=@file.npy, @file.pb, random[:SEED], zeros, ones, range or [1,2,3]")
+        ->take_all()
+        ->expected(1);
+    sub->add_option("--cases", r.casesFile,
+                    "JSON lines: {\"dims\": {}, \"inputs\": {}, \"output_dir\": \"\"}");
   }
   run->add_option("--output-dir", r.outputDirectory, "writes each output as NAME.npy");
   run->add_option("--repeat", r.repeat, "timed runs")->check(CLI::PositiveNumber);
@@ -117,7 +128,8 @@ ParsedArguments parseArguments(int argc, char** argv) {
   verify->add_option("--rtol", r.relativeTolerance, "relative tolerance")->check(CLI::NonNegativeNumber);
   verify->add_option("--atol", r.absoluteTolerance, "absolute tolerance")->check(CLI::NonNegativeNumber);
   verify->add_option("--jobs", r.jobs, "cases at a time (default: cores)")->check(CLI::Range(1, 1024));
-  verify->add_option("--case-time-limit", r.caseTimeLimitSeconds, "seconds for one case (default 60)")->check(CLI::PositiveNumber);
+  verify->add_option("--case-time-limit", r.caseTimeLimitSeconds, "seconds for one case (default 60)")
+      ->check(CLI::PositiveNumber);
   inspect->add_option("--ir", r.level, "graph, placed, loop, llvm, asm or bytecode");
   inspect->add_option("--pass", r.pass, "the graph after this pass (name or number)");
   inspect->add_option("--why", r.why, "VALUE.DIM, or two of them with = between");
@@ -128,7 +140,8 @@ ParsedArguments parseArguments(int argc, char** argv) {
   compile->add_option("-o,--output", r.output, "the package to write");
   compile->add_flag("--static", r.fixDims, "dims given as one value are fixed in the program");
   bench->add_option("--seconds", r.seconds, "time for all shapes (default 1)")->check(CLI::PositiveNumber);
-  bench->add_option("--repeat", r.repeat, "least number of runs of a case of --cases")->check(CLI::PositiveNumber);
+  bench->add_option("--repeat", r.repeat, "least number of runs of a case of --cases")
+      ->check(CLI::PositiveNumber);
   script->add_option("FILE", r.scriptFile, "the script; - reads standard input")->required();
   script->add_flag("--keep-going", r.keepGoing, "go on after an error");
 
@@ -161,22 +174,32 @@ ParsedArguments parseArguments(int argc, char** argv) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   const CLI::App* sub = chosen.empty() ? nullptr : chosen[0];
   if (!sub && r.lines.empty()) return usageFault("a command is missing", "");
-  if (sub && !r.lines.empty()) return usageFault("-e stands alone, without the command " + sub->get_name(), "");
-  r.command = sub == run ? BatchCommand::run : sub == verify ? BatchCommand::verify : sub == inspect ? BatchCommand::inspect
-              : sub == compile ? BatchCommand::compile : sub == bench ? BatchCommand::bench : sub == script ? BatchCommand::script : BatchCommand::lines;
+  if (sub && !r.lines.empty())
+    return usageFault("-e stands alone, without the command " + sub->get_name(), "");
+  r.command = sub == run       ? BatchCommand::run
+              : sub == verify  ? BatchCommand::verify
+              : sub == inspect ? BatchCommand::inspect
+              : sub == compile ? BatchCommand::compile
+              : sub == bench   ? BatchCommand::bench
+              : sub == script  ? BatchCommand::script
+                               : BatchCommand::lines;
   parsed.command = toString(r.command);
   if (!texts.memoryLimit.empty()) {
     Result<int64_t> bytes = parseBytes(texts.memoryLimit);
-    if (!bytes.ok()) return usageFault("--mem-limit: " + bytes.error().message, bytes.error().notes.empty() ? "" : bytes.error().notes[0]);
+    if (!bytes.ok())
+      return usageFault("--mem-limit: " + bytes.error().message,
+                        bytes.error().notes.empty() ? "" : bytes.error().notes[0]);
     r.memoryLimitBytes = r.session.memoryLimitBytes = static_cast<uint64_t>(*bytes);
   }
   r.session.math = texts.math;
   r.session.device = texts.device;
   const char* fromEnvironment = std::getenv("DYN_CACHE_DIR");
-  r.session.cacheDirectory = !texts.cacheDirectory.empty()              ? texts.cacheDirectory
+  r.session.cacheDirectory = !texts.cacheDirectory.empty()         ? texts.cacheDirectory
                              : fromEnvironment && *fromEnvironment ? fromEnvironment
-                                                                        : defaultCacheDirectory();
-  r.color = texts.color == "always" ? ColorChoice::always : texts.color == "never" ? ColorChoice::never : ColorChoice::automatic;
+                                                                   : defaultCacheDirectory();
+  r.color = texts.color == "always"  ? ColorChoice::always
+            : texts.color == "never" ? ColorChoice::never
+                                     : ColorChoice::automatic;
   parsed.json = r.json;
   parsed.request = std::move(r);
   return parsed;

@@ -33,10 +33,10 @@ struct BatchRequest {
 
 struct ParsedArguments {
   std::optional<BatchRequest> request;
-  int exitCode = 0;          // when there is no request: 0 after --help, 2 after bad usage
+  int exitCode = 0;  // when there is no request: 0 after --help, 2 after bad usage
   std::string toStdout, toStderr;
-  bool json = false;         // errors are wanted as JSON
-  std::string command;       // as far as it was recognised
+  bool json = false;    // errors are wanted as JSON
+  std::string command;  // as far as it was recognised
 };
 
 ParsedArguments parseArguments(int argc, char** argv);

@@ -37,7 +37,8 @@ bool wantsColor(ColorChoice choice, int descriptor) {
   return ::isatty(descriptor) && terminal && std::string(terminal) != "dumb";
 }
 
-void BatchOutput::print(nlohmann::ordered_json fields, const Diagnostic* error, const std::string& text) const {
+void BatchOutput::print(nlohmann::ordered_json fields, const Diagnostic* error,
+                        const std::string& text) const {
   if (!json_) {
     writeStdout(text);
   } else {
@@ -58,9 +59,12 @@ int BatchOutput::result(nlohmann::ordered_json fields, const std::string& text) 
   return 0;
 }
 
-int BatchOutput::failure(const Diagnostic& diagnostic) { return failure(diagnostic, nlohmann::ordered_json::object(), ""); }
+int BatchOutput::failure(const Diagnostic& diagnostic) {
+  return failure(diagnostic, nlohmann::ordered_json::object(), "");
+}
 
-int BatchOutput::failure(const Diagnostic& diagnostic, nlohmann::ordered_json fields, const std::string& text) {
+int BatchOutput::failure(const Diagnostic& diagnostic, nlohmann::ordered_json fields,
+                         const std::string& text) {
   print(std::move(fields), &diagnostic, text);
   return exitCode(diagnostic.id);
 }

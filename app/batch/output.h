@@ -12,7 +12,8 @@ namespace dyn {
 
 class BatchOutput {
  public:
-  BatchOutput(bool json, std::string command, TextOptions text) : json_(json), command_(std::move(command)), text_(text) {}
+  BatchOutput(bool json, std::string command, TextOptions text)
+      : json_(json), command_(std::move(command)), text_(text) {}
 
   // True for the one caller who may print the result and end the process: the command's thread, or the watchdog.
   bool claim() { return !claimed_.exchange(true); }

@@ -54,17 +54,24 @@ void Watchdog::watch() {
   const sigset_t set = watchedSignals();
   const auto start = Clock::now();
   const auto limit = std::chrono::duration<double>(request_.timeLimitSeconds);
+  // What the process takes before it does anything (its own code) is not the command's.
+  const uint64_t before = residentBytes();
   while (!stop_) {
     timespec wait{0, 5'000'000};
     const int signal = sigtimedwait(&set, nullptr, &wait);
-    if (signal > 0) return end(makeError(DiagnosticId::cancelled, signal == SIGINT ? "interrupted" : "ended by a signal").diagnostic);
+    if (signal > 0)
+      return end(makeError(DiagnosticId::cancelled, signal == SIGINT ? "interrupted" : "ended by a signal")
+                     .diagnostic);
     if (request_.timeLimitSeconds > 0 && Clock::now() - start >= limit) {
       char text[80];
       std::snprintf(text, sizeof text, "the time limit of %g seconds was reached", request_.timeLimitSeconds);
       return end(makeError(DiagnosticId::timeLimit, text).diagnostic);
     }
-    if (request_.memoryLimitBytes > 0 && residentBytes() > request_.memoryLimitBytes)
-      return end(makeError(DiagnosticId::memoryLimit, "the process takes more than the " + std::to_string(request_.memoryLimitBytes) + " bytes of --mem-limit").diagnostic);
+    if (request_.memoryLimitBytes > 0 && residentBytes() > before + request_.memoryLimitBytes)
+      return end(makeError(DiagnosticId::memoryLimit, "the command takes more than the " +
+                                                          std::to_string(request_.memoryLimitBytes) +
+                                                          " bytes of --mem-limit")
+                     .diagnostic);
   }
 }
 
@@ -72,7 +79,8 @@ void Watchdog::end(Diagnostic diagnostic) {
   std::atomic_store(&reason_, std::make_shared<const Diagnostic>(diagnostic));
   session_.interrupt();
   const auto asked = Clock::now();
-  while (!stop_ && Clock::now() - asked < kPatience) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  while (!stop_ && Clock::now() - asked < kPatience)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   if (stop_ || !output_.claim()) return;  // the command's own thread prints
   removeHalfFiles();
   const int code = output_.failure(diagnostic);
@@ -81,7 +89,8 @@ void Watchdog::end(Diagnostic diagnostic) {
 
 // Files are written under a temporary name, `NAME.tmp-PID-K` or `NAME.partialPID`, and renamed when they are whole.
 void Watchdog::removeHalfFiles() const {
-  const std::string mark = ".tmp-" + std::to_string(::getpid()) + "-", packageMark = ".partial" + std::to_string(::getpid());
+  const std::string mark = ".tmp-" + std::to_string(::getpid()) + "-",
+                    packageMark = ".partial" + std::to_string(::getpid());
   for (const std::string& path : {request_.output, request_.profile, request_.outputDirectory + "/"}) {
     if (path.empty() || path == "/") continue;
     const size_t slash = path.rfind('/');
@@ -90,7 +99,8 @@ void Watchdog::removeHalfFiles() const {
     if (!handle) continue;
     while (const dirent* entry = ::readdir(handle)) {
       const std::string name = entry->d_name;
-      if (name.find(mark) != std::string::npos || name.find(packageMark) != std::string::npos) ::unlink((folder + "/" + name).c_str());
+      if (name.find(mark) != std::string::npos || name.find(packageMark) != std::string::npos)
+        ::unlink((folder + "/" + name).c_str());
     }
     ::closedir(handle);
   }

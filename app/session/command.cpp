@@ -15,13 +15,15 @@ struct KindName {
   ArgumentKind kind;
 };
 constexpr KindName kKinds[] = {
-    {"text", ArgumentKind::text},         {"integer", ArgumentKind::integer}, {"number", ArgumentKind::number},
-    {"bytes", ArgumentKind::bytes},       {"file", ArgumentKind::file},       {"pass", ArgumentKind::pass},
-    {"level", ArgumentKind::level},       {"value", ArgumentKind::value},     {"valuedim", ArgumentKind::valuedim},
-    {"symbol", ArgumentKind::symbol},     {"dim", ArgumentKind::dim},         {"input", ArgumentKind::input},
+    {"text", ArgumentKind::text},         {"integer", ArgumentKind::integer},
+    {"number", ArgumentKind::number},     {"bytes", ArgumentKind::bytes},
+    {"file", ArgumentKind::file},         {"pass", ArgumentKind::pass},
+    {"level", ArgumentKind::level},       {"value", ArgumentKind::value},
+    {"valuedim", ArgumentKind::valuedim}, {"symbol", ArgumentKind::symbol},
+    {"dim", ArgumentKind::dim},           {"input", ArgumentKind::input},
     {"kernel", ArgumentKind::kernel},     {"expression", ArgumentKind::expression},
-    {"setting", ArgumentKind::setting},   {"command", ArgumentKind::command}, {"code", ArgumentKind::code},
-    {"op", ArgumentKind::op},
+    {"setting", ArgumentKind::setting},   {"command", ArgumentKind::command},
+    {"code", ArgumentKind::code},         {"op", ArgumentKind::op},
 };
 
 std::vector<std::string_view> words(std::string_view text) {
@@ -194,8 +196,12 @@ const ArgumentSpec* CommandSpec::find(std::string_view argument) const {
 std::string CommandSpec::usage() const {
   std::string text = ":" + std::string(name);
   for (const ArgumentSpec& spec : arguments) {
-    std::string item = spec.option ? dashed(spec) : spec.rest ? std::string(placeholder(spec.kind)) : std::string(spec.name);
-    if (!spec.option) std::transform(item.begin(), item.end(), item.begin(), [](char c) { return c >= 'a' && c <= 'z' ? char(c - 32) : c; });
+    std::string item = spec.option ? dashed(spec)
+                       : spec.rest ? std::string(placeholder(spec.kind))
+                                   : std::string(spec.name);
+    if (!spec.option)
+      std::transform(item.begin(), item.end(), item.begin(),
+                     [](char c) { return c >= 'a' && c <= 'z' ? char(c - 32) : c; });
     if (spec.option && spec.kind != ArgumentKind::flag) item += std::string(" ") + placeholder(spec.kind);
     text += spec.required ? " " + item : " [" + item + "]";
     if (spec.repeated) text += "...";
@@ -237,7 +243,8 @@ Result<int64_t> Command::integer(std::string_view name, int64_t fallback) const 
 Result<double> Command::number(std::string_view name, double fallback) const {
   if (!has(name)) return fallback;
   const std::string value = text(name);
-  if (!isNumber(value)) return makeError(DiagnosticId::usageError, std::string(name) + ": '" + value + "' is not a number");
+  if (!isNumber(value))
+    return makeError(DiagnosticId::usageError, std::string(name) + ": '" + value + "' is not a number");
   return std::strtod(value.c_str(), nullptr);
 }
 
@@ -247,12 +254,14 @@ Result<CommandId> findCommand(std::string_view nameOrPrefix) {
   for (const CommandSpec& spec : commandTable()) {
     names.push_back(spec.name);
     if (spec.name == nameOrPrefix) return spec.id;
-    if (!nameOrPrefix.empty() && spec.name.substr(0, nameOrPrefix.size()) == nameOrPrefix) found.push_back(&spec);
+    if (!nameOrPrefix.empty() && spec.name.substr(0, nameOrPrefix.size()) == nameOrPrefix)
+      found.push_back(&spec);
   }
   if (found.size() == 1) return found[0]->id;
   Error error = makeError(DiagnosticId::usageError, "there is no command :" + std::string(nameOrPrefix));
   if (found.size() > 1) {
-    error = makeError(DiagnosticId::usageError, ":" + std::string(nameOrPrefix) + " may stand for several commands");
+    error = makeError(DiagnosticId::usageError,
+                      ":" + std::string(nameOrPrefix) + " may stand for several commands");
     std::string list;
     for (const CommandSpec* spec : found) list += (list.empty() ? ":" : ", :") + std::string(spec->name);
     return std::move(error).note(list);
@@ -291,7 +300,8 @@ Result<Command> parseCommand(std::string_view line) {
       const size_t equals = body.find('=');
       const std::string name(body.substr(0, equals));
       const ArgumentSpec* option = spec.find(name);
-      const bool takesOptions = std::any_of(spec.arguments.begin(), spec.arguments.end(), [](const ArgumentSpec& a) { return a.option; });
+      const bool takesOptions = std::any_of(spec.arguments.begin(), spec.arguments.end(),
+                                            [](const ArgumentSpec& a) { return a.option; });
       if (!takesOptions && next < positional.size()) {  // `:set passes -fuse`
         command.add(positional[next++]->name, word);
         continue;
@@ -301,7 +311,8 @@ Result<Command> parseCommand(std::string_view line) {
         for (const ArgumentSpec& a : spec.arguments)
           if (a.option) known.push_back(a.name);
         const std::string near = suggestion(name, known);
-        return usage(spec, "there is no option " + word + (near.empty() ? "" : "; did you mean --" + near + "?"));
+        return usage(spec,
+                     "there is no option " + word + (near.empty() ? "" : "; did you mean --" + near + "?"));
       }
       if (option->kind == ArgumentKind::flag) {
         command.add(name);
@@ -335,13 +346,15 @@ Status checkCommand(const Command& command) {
         return usage(spec, name + ": '" + value + "' is not a number");
       if ((argument->kind == ArgumentKind::dim || argument->kind == ArgumentKind::input) &&
           (value.find('=') == std::string::npos || value[0] == '='))
-        return usage(spec, "--" + name + " '" + value + "' is not of the form " + placeholder(argument->kind));
+        return usage(spec,
+                     "--" + name + " '" + value + "' is not of the form " + placeholder(argument->kind));
     }
   }
   for (const ArgumentSpec& argument : spec.arguments)
     if (argument.required && !command.has(argument.name))
-      return usage(spec, ":" + std::string(spec.name) + " needs " +
-                             (argument.rest ? std::string("an expression") : "the argument " + argument.name));
+      return usage(spec,
+                   ":" + std::string(spec.name) + " needs " +
+                       (argument.rest ? std::string("an expression") : "the argument " + argument.name));
   return {};
 }
 
@@ -372,8 +385,10 @@ bool isOpenEnded(std::string_view text) {
     if (comment) {
       comment = c != '\n';
     } else if (quoted) {
-      if (c == '\\') ++i;
-      else if (c == '"') quoted = false;
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        quoted = false;
     } else if (c == '"') {
       quoted = true;
     } else if (c == '#') {
@@ -410,7 +425,8 @@ Result<std::vector<ScriptLine>> splitScript(std::string_view text, const std::st
     lines.push_back(std::move(current));
     current = {};
   }
-  if (!current.text.empty()) return makeError(DiagnosticId::textSyntax, "a bracket or quote is not closed", current.place);
+  if (!current.text.empty())
+    return makeError(DiagnosticId::textSyntax, "a bracket or quote is not closed", current.place);
   return lines;
 }
 
@@ -419,12 +435,20 @@ Result<int64_t> parseBytes(std::string_view text) {
     std::string_view suffix;
     int64_t bytes;
   };
-  static constexpr Unit kUnits[] = {{"KiB", int64_t{1} << 10}, {"MiB", int64_t{1} << 20}, {"GiB", int64_t{1} << 30},
-                                    {"KB", int64_t{1} << 10},  {"MB", int64_t{1} << 20},  {"GB", int64_t{1} << 30},
-                                    {"K", int64_t{1} << 10},   {"M", int64_t{1} << 20},   {"G", int64_t{1} << 30},
-                                    {"B", 1},                  {"", 1}};
+  static constexpr Unit kUnits[] = {{"KiB", int64_t{1} << 10},
+                                    {"MiB", int64_t{1} << 20},
+                                    {"GiB", int64_t{1} << 30},
+                                    {"KB", int64_t{1} << 10},
+                                    {"MB", int64_t{1} << 20},
+                                    {"GB", int64_t{1} << 30},
+                                    {"K", int64_t{1} << 10},
+                                    {"M", int64_t{1} << 20},
+                                    {"G", int64_t{1} << 30},
+                                    {"B", 1},
+                                    {"", 1}};
   for (const Unit& unit : kUnits) {
-    if (text.size() < unit.suffix.size() || text.substr(text.size() - unit.suffix.size()) != unit.suffix) continue;
+    if (text.size() < unit.suffix.size() || text.substr(text.size() - unit.suffix.size()) != unit.suffix)
+      continue;
     const std::string_view digits = text.substr(0, text.size() - unit.suffix.size());
     int64_t value = 0, bytes = 0;
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);

@@ -37,8 +37,10 @@ bool closeEnough(double a, double b, const Tolerance& tolerance) {
 
 std::string compareTensors(const HostTensor& actual, const HostTensor& expected, const Tolerance& tolerance) {
   if (actual.dtype() != expected.dtype())
-    return "element type " + std::string(toString(actual.dtype())) + " instead of " + std::string(toString(expected.dtype()));
-  if (actual.shape() != expected.shape()) return "shape " + shapeText(actual.shape()) + " instead of " + shapeText(expected.shape());
+    return "element type " + std::string(toString(actual.dtype())) + " instead of " +
+           std::string(toString(expected.dtype()));
+  if (actual.shape() != expected.shape())
+    return "shape " + shapeText(actual.shape()) + " instead of " + shapeText(expected.shape());
   const DtypeClass cls = dtypeClass(actual.dtype());
   int64_t wrong = 0, first = -1;
   const bool complex = cls == DtypeClass::complex;
@@ -66,7 +68,8 @@ std::string compareTensors(const HostTensor& actual, const HostTensor& expected,
   if (wrong == 0) return "";
   std::string text = "element " + indexText(actual.shape(), first) + " is ";
   if (cls == DtypeClass::text) {
-    text += "\"" + actual.stringValues()[static_cast<size_t>(first)] + "\" instead of \"" + expected.stringValues()[static_cast<size_t>(first)] + "\"";
+    text += "\"" + actual.stringValues()[static_cast<size_t>(first)] + "\" instead of \"" +
+            expected.stringValues()[static_cast<size_t>(first)] + "\"";
   } else if (cls == DtypeClass::real || complex) {
     text += realText(actual.realAt(first)) + " instead of " + realText(expected.realAt(first));
   } else {
@@ -87,14 +90,16 @@ std::string compareValues(const Value& actual, const Value& expected, const Tole
     Pair pair = std::move(pending.back());
     pending.pop_back();
     const Value &a = *pair.actual, &e = *pair.expected;
-    if (a.kind() != e.kind()) return pair.path + "a " + std::string(toString(a.kind())) + " instead of a " + toString(e.kind());
+    if (a.kind() != e.kind())
+      return pair.path + "a " + std::string(toString(a.kind())) + " instead of a " + toString(e.kind());
     if (a.isTensor()) {
       const std::string difference = compareTensors(a.tensor(), e.tensor(), tolerance);
       if (!difference.empty()) return pair.path + difference;
       continue;
     }
     if (a.parts().size() != e.parts().size())
-      return pair.path + std::to_string(a.parts().size()) + " items instead of " + std::to_string(e.parts().size());
+      return pair.path + std::to_string(a.parts().size()) + " items instead of " +
+             std::to_string(e.parts().size());
     for (size_t i = a.parts().size(); i-- > 0;)
       pending.push_back({&a.parts()[i], &e.parts()[i], pair.path + "item " + std::to_string(i) + ": "});
   }

@@ -24,9 +24,11 @@ CompletionWords completionWords(const SessionState& state) {
   for (const Port& port : model.signature().inputs) words.inputs.push_back(port.info.name);
   for (const std::vector<Port>* ports : {&model.signature().inputs, &model.signature().outputs})
     for (const Port& port : *ports)
-      for (size_t axis = 0; axis < port.info.shape.size(); ++axis) words.valueDims.push_back(port.info.name + "." + std::to_string(axis));
+      for (size_t axis = 0; axis < port.info.shape.size(); ++axis)
+        words.valueDims.push_back(port.info.name + "." + std::to_string(axis));
   if (const CompiledModel* compiled = model.compiled())
-    for (const vm::KernelRow& kernel : compiled->lowered.program.kernels) words.kernels.push_back(kernel.name);
+    for (const vm::KernelRow& kernel : compiled->lowered.program.kernels)
+      words.kernels.push_back(kernel.name);
   return words;
 }
 
@@ -41,7 +43,9 @@ std::vector<std::string> filesFor(const std::string& word) {
   if (!handle) return files;
   while (const dirent* entry = ::readdir(handle)) {
     const std::string name = entry->d_name;
-    if (name == "." || name == ".." || (name[0] == '.' && start.empty()) || name.compare(0, start.size(), start) != 0) continue;
+    if (name == "." || name == ".." || (name[0] == '.' && start.empty()) ||
+        name.compare(0, start.size(), start) != 0)
+      continue;
     struct stat info {};
     const bool directory = ::stat((folder + name).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
     files.push_back(folder + name + (directory ? "/" : ""));
@@ -76,7 +80,8 @@ std::vector<std::string> wordsFor(const CompletionWords& words, ArgumentKind kin
       const size_t at = word.find("=@");
       std::vector<std::string> all;
       if (at != std::string::npos) {
-        for (const std::string& file : filesFor(word.substr(at + 2))) all.push_back(word.substr(0, at + 2) + file);
+        for (const std::string& file : filesFor(word.substr(at + 2)))
+          all.push_back(word.substr(0, at + 2) + file);
         return all;
       }
       for (const std::string& input : words.inputs) all.push_back(input + "=");
@@ -126,7 +131,8 @@ Completion completeLine(const CompletionWords& words, std::string_view line, siz
     const char c = text[begin - 1];
     const bool inside = isCommand && text.find(' ') != std::string::npos
                             ? c != ' '
-                            : (std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || (c == ':' && begin == 1));
+                            : (std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' ||
+                               (c == ':' && begin == 1));
     if (!inside) break;
     --begin;
   }
@@ -178,7 +184,8 @@ Completion completeLine(const CompletionWords& words, std::string_view line, siz
   for (std::string& candidate : all)
     if (candidate.compare(0, word.size(), word) == 0) completion.candidates.push_back(std::move(candidate));
   std::sort(completion.candidates.begin(), completion.candidates.end());
-  completion.candidates.erase(std::unique(completion.candidates.begin(), completion.candidates.end()), completion.candidates.end());
+  completion.candidates.erase(std::unique(completion.candidates.begin(), completion.candidates.end()),
+                              completion.candidates.end());
   return completion;
 }
 

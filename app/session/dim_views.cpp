@@ -35,7 +35,8 @@ struct SymbolUses {
       return;
     }
     for (int axis = 0; axis < type.rank(); ++axis)
-      for (SymbolId s : symbolsOf(type.dims()[static_cast<size_t>(axis)])) add(s, module, value, "." + std::to_string(axis));
+      for (SymbolId s : symbolsOf(type.dims()[static_cast<size_t>(axis)]))
+        add(s, module, value, "." + std::to_string(axis));
   }
 
   void add(SymbolId symbol, const Module& module, ValueId value, const std::string& suffix) {
@@ -46,10 +47,12 @@ struct SymbolUses {
 };
 
 // "value.1", "seq", "2*seq+1"
-Result<Dim> dimOf(const Module& module, const std::vector<std::pair<std::string, Type>>& ports, const std::string& text) {
+Result<Dim> dimOf(const Module& module, const std::vector<std::pair<std::string, Type>>& ports,
+                  const std::string& text) {
   IrContext& ir = *module.context;
   const size_t dot = text.rfind('.');
-  if (dot != std::string::npos && dot + 1 < text.size() && text.find_first_not_of("0123456789", dot + 1) == std::string::npos) {
+  if (dot != std::string::npos && dot + 1 < text.size() &&
+      text.find_first_not_of("0123456789", dot + 1) == std::string::npos) {
     std::string name = text.substr(0, dot);
     if (!name.empty() && name[0] == '%') name = name.substr(1);
     const size_t axis = std::stoul(text.substr(dot + 1, 6));
@@ -71,15 +74,19 @@ Result<Dim> dimOf(const Module& module, const std::vector<std::pair<std::string,
       if (!near.empty()) return std::move(error).note("did you mean " + near + "?");
       return error;
     }
-    if (!type.isTensor()) return makeError(DiagnosticId::typeMismatch, name + " is no tensor but " + type.toString());
+    if (!type.isTensor())
+      return makeError(DiagnosticId::typeMismatch, name + " is no tensor but " + type.toString());
     if (axis >= static_cast<size_t>(type.rank()))
-      return makeError(DiagnosticId::rankMismatch, name + " has rank " + std::to_string(type.rank()) + ": " + type.toString());
+      return makeError(DiagnosticId::rankMismatch,
+                       name + " has rank " + std::to_string(type.rank()) + ": " + type.toString());
     return type.dims()[axis];
   }
   const uint32_t before = ir.dims().symbolCount();
   DYN_TRY(Dim dim, parseDim(ir.dims(), text));
   for (SymbolId s : symbolsOf(dim))
-    if (s >= before) return makeError(DiagnosticId::textName, "there is no symbol '" + ir.dims().symbolName(s) + "'").note(":dims lists all");
+    if (s >= before)
+      return makeError(DiagnosticId::textName, "there is no symbol '" + ir.dims().symbolName(s) + "'")
+          .note(":dims lists all");
   return dim;
 }
 
@@ -90,15 +97,18 @@ void describe(const Module& module, const SymbolUses& uses, Dim dim, WhyView& vi
     view.lines.push_back(name + ": " + ir.dims().symbolReason(symbol));
     for (const Fact& fact : ir.facts().factsAbout(symbol)) {
       std::string text = fact.toString();
-      if (fact.reason.place.known() && text.find(fact.reason.place.toString()) == std::string::npos) text += " at " + fact.reason.place.toString();
-      if (std::find(view.facts.begin(), view.facts.end(), text) == view.facts.end()) view.facts.push_back(text);
+      if (fact.reason.place.known() && text.find(fact.reason.place.toString()) == std::string::npos)
+        text += " at " + fact.reason.place.toString();
+      if (std::find(view.facts.begin(), view.facts.end(), text) == view.facts.end())
+        view.facts.push_back(text);
     }
     auto found = uses.uses.find(symbol);
     if (found == uses.uses.end()) continue;
     std::string list;
     for (const std::string& use : found->second) list += (list.empty() ? "" : ", ") + use;
     const int64_t count = uses.counts.at(symbol);
-    if (count > static_cast<int64_t>(found->second.size())) list += ", ... (" + std::to_string(count) + " in all)";
+    if (count > static_cast<int64_t>(found->second.size()))
+      list += ", ... (" + std::to_string(count) + " in all)";
     view.lines.push_back("  used in " + list);
   }
 }
@@ -112,7 +122,8 @@ void describeChecks(const Module& module, const std::set<SymbolId>& symbols, Why
           if (!symbols.count(s)) continue;
           std::string text = print(*module.context, op);
           if (op.place.known()) text += " at " + op.place.toString();
-          if (std::find(view.checks.begin(), view.checks.end(), text) == view.checks.end()) view.checks.push_back(text);
+          if (std::find(view.checks.begin(), view.checks.end(), text) == view.checks.end())
+            view.checks.push_back(text);
         }
   });
 }
@@ -138,7 +149,8 @@ Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
     row.high = interval.high;
     for (const Fact& fact : facts) {
       row.facts.push_back(fact.toString());
-      if (fact.kind == FactKind::multipleOf && fact.a == ir.dims().symbolById(id)) row.multiple = fact.multiple;
+      if (fact.kind == FactKind::multipleOf && fact.a == ir.dims().symbolById(id))
+        row.multiple = fact.multiple;
       if (fact.kind == FactKind::likely) row.likely = fact.likely;
     }
     if (used != uses.counts.end()) {
@@ -150,13 +162,14 @@ Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
   if (!symbol.empty() && table.rows.empty()) {
     std::vector<std::string_view> views(names.begin(), names.end());
     const std::string near = suggestion(symbol, views);
-    return makeError(DiagnosticId::textName, "there is no symbol '" + symbol + "'").note(near.empty() ? ":dims lists all" : "did you mean " + near + "?");
+    return makeError(DiagnosticId::textName, "there is no symbol '" + symbol + "'")
+        .note(near.empty() ? ":dims lists all" : "did you mean " + near + "?");
   }
   return table;
 }
 
-Result<WhyView> whyDim(const Module& module, const std::vector<std::pair<std::string, Type>>& ports, const std::string& a,
-                       const std::string& b) {
+Result<WhyView> whyDim(const Module& module, const std::vector<std::pair<std::string, Type>>& ports,
+                       const std::string& a, const std::string& b) {
   WhyView view;
   IrContext& ir = *module.context;
   const SymbolUses uses(module);
@@ -171,7 +184,8 @@ Result<WhyView> whyDim(const Module& module, const std::vector<std::pair<std::st
     if (left.isConstant()) view.lines.push_back("a constant");
     describe(module, uses, left, view);
     const Interval interval = ir.facts().interval(left);
-    view.lines.push_back("range: " + (interval.low ? std::to_string(*interval.low) : "-inf") + ".." + (interval.high ? std::to_string(*interval.high) : ""));
+    view.lines.push_back("range: " + (interval.low ? std::to_string(*interval.low) : "-inf") + ".." +
+                         (interval.high ? std::to_string(*interval.high) : ""));
   } else {
     DYN_TRY(Dim right, dimOf(module, ports, b));
     for (SymbolId s : symbolsOf(right)) symbols.insert(s);

@@ -9,7 +9,7 @@ namespace dyn {
 // All symbols that types and dim attributes of the module mention, in order of creation; or the one of that name.
 Result<DimsTable> dimsTable(const Module& module, const std::string& symbol);
 // `a`, `b`: "value.axis", a symbol, or an expression over symbols. b empty: where a comes from. inputs/outputs: names of the file → values of main.
-Result<WhyView> whyDim(const Module& module, const std::vector<std::pair<std::string, Type>>& ports, const std::string& a,
-                       const std::string& b);
+Result<WhyView> whyDim(const Module& module, const std::vector<std::pair<std::string, Type>>& ports,
+                       const std::string& a, const std::string& b);
 
 }  // namespace dyn

@@ -92,16 +92,19 @@ std::optional<std::vector<int64_t>> shapeLiteral(const std::string& text) {
 }
 
 // Nullopt: these are not a constructor's arguments.
-Result<std::optional<HostTensor>> construct(const std::string& name, const std::vector<std::string>& arguments, uint64_t seed,
+Result<std::optional<HostTensor>> construct(const std::string& name,
+                                            const std::vector<std::string>& arguments, uint64_t seed,
                                             const std::string& stream) {
   if (name == "load") {
-    if (arguments.size() != 1 || arguments[0].size() < 2 || arguments[0][0] != '"') return std::optional<HostTensor>();
+    if (arguments.size() != 1 || arguments[0].size() < 2 || arguments[0][0] != '"')
+      return std::optional<HostTensor>();
     DYN_TRY(HostTensor tensor, readNpyTensor(arguments[0].substr(1, arguments[0].size() - 2)));
     return std::optional<HostTensor>(std::move(tensor));
   }
   if (name == "range" && arguments.size() == 1) {
     Result<HostTensor> count = text::parseTensor(arguments[0]);
-    if (!count.ok() || count->rank() != 0 || !isInteger(count->dtype()) || count->intAt(0) < 0) return std::optional<HostTensor>();
+    if (!count.ok() || count->rank() != 0 || !isInteger(count->dtype()) || count->intAt(0) < 0)
+      return std::optional<HostTensor>();
     DYN_TRY(HostTensor tensor, rangeTensor(Dtype::i64, {count->intAt(0)}));
     return std::optional<HostTensor>(std::move(tensor));
   }
@@ -128,7 +131,9 @@ Result<std::optional<HostTensor>> construct(const std::string& name, const std::
 }
 
 Result<Type> typeOf(IrContext& ir, const BoundValue& bound, const Module* library) {
-  if (bound.value.isTensor()) return ir.tensorType(std::span<const int64_t>(bound.value.tensor().shape()), bound.value.tensor().dtype());
+  if (bound.value.isTensor())
+    return ir.tensorType(std::span<const int64_t>(bound.value.tensor().shape()),
+                         bound.value.tensor().dtype());
   return text::parseType(ir, bound.type, library);
 }
 
@@ -136,7 +141,8 @@ Result<Type> typeOf(IrContext& ir, const BoundValue& bound, const Module* librar
 Error restored(Error error, const PreparedExpression& expression) {
   auto replace = [&](std::string& text) {
     for (const auto& [padded, written] : expression.written)
-      for (size_t at = text.find(padded); at != std::string::npos; at = text.find(padded, at + written.size()))
+      for (size_t at = text.find(padded); at != std::string::npos;
+           at = text.find(padded, at + written.size()))
         text.replace(at, padded.size(), written);
   };
   replace(error.diagnostic.message);
@@ -173,11 +179,14 @@ Result<PreparedExpression> prepareExpression(const std::string& line, uint64_t s
   bool quoted = false;
   for (size_t at = 0; at < text.size(); ++at) {
     if (text[at] == '"') quoted = !quoted;
-    if (quoted || !std::isalpha(static_cast<unsigned char>(text[at])) || (at > 0 && (isWordChar(text[at - 1]) || text[at - 1] == '%' || text[at - 1] == '@'))) continue;
+    if (quoted || !std::isalpha(static_cast<unsigned char>(text[at])) ||
+        (at > 0 && (isWordChar(text[at - 1]) || text[at - 1] == '%' || text[at - 1] == '@')))
+      continue;
     size_t end = at;
     while (end < text.size() && isWordChar(text[end])) ++end;
     const std::string name = text.substr(at, end - at);
-    const bool constructor = name == "random" || name == "zeros" || name == "ones" || name == "range" || name == "load";
+    const bool constructor =
+        name == "random" || name == "zeros" || name == "ones" || name == "range" || name == "load";
     if (!constructor || end == text.size() || text[end] != '(') {
       at = end - 1;
       continue;
@@ -186,10 +195,12 @@ Result<PreparedExpression> prepareExpression(const std::string& line, uint64_t s
     if (close == std::string::npos) break;  // the parser says so
     const std::string placeholder = "_" + std::to_string(expression.constants.size() + 1);
     const std::string stream = (expression.targets.empty() ? "" : expression.targets[0]) + placeholder;
-    DYN_TRY(std::optional<HostTensor> made, construct(name, splitArguments(text.substr(end + 1, close - end - 2)), seed, stream));
+    DYN_TRY(std::optional<HostTensor> made,
+            construct(name, splitArguments(text.substr(end + 1, close - end - 2)), seed, stream));
     if (!made) {
       if (!findOp(name))
-        return makeError(DiagnosticId::textSyntax, name + " takes an element type and a shape: " + name + "(f32, [2, 3])")
+        return makeError(DiagnosticId::textSyntax,
+                         name + " takes an element type and a shape: " + name + "(f32, [2, 3])")
             .at({.file = "<prompt>", .line = 1, .column = static_cast<uint32_t>(at + 1)});
       at = end;
       continue;
@@ -206,7 +217,8 @@ Result<PreparedExpression> prepareExpression(const std::string& line, uint64_t s
   return expression;
 }
 
-Result<EvaluatedExpression> evaluateExpression(SessionState& state, const PreparedExpression& expression, EvaluationGoal goal) {
+Result<EvaluatedExpression> evaluateExpression(SessionState& state, const PreparedExpression& expression,
+                                               EvaluationGoal goal) {
   EvaluatedExpression result;
   std::map<std::string, const BoundValue*, std::less<>> names;
   for (const auto& [name, bound] : state.now.values) names[name] = &bound;
@@ -249,8 +261,8 @@ Result<EvaluatedExpression> evaluateExpression(SessionState& state, const Prepar
     for (Type type : typed->module.main()->resultTypes) result.types.push_back(type ? type.toString() : "_");
     return result;
   }
-  std::unique_ptr<LoadedModel> model =
-      LoadedModel::fromModule(ir, parsed->module, parsed->parameters, state.now.options, state.interruption.flag());
+  std::unique_ptr<LoadedModel> model = LoadedModel::fromModule(ir, parsed->module, parsed->parameters,
+                                                               state.now.options, state.interruption.flag());
   Result<dyn_module*> program = model->program();
   if (!program.ok()) return restored(program.takeError(), expression);
   DYN_TRY(Runner runner, Runner::create(*program, &model->imported(), model->signature(), state.now.options));

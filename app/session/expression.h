@@ -6,12 +6,12 @@
 namespace dyn {
 
 struct PreparedExpression {
-  std::vector<std::string> targets;  // of an assignment; empty: none
-  std::string source;                // as written, without targets and `;`
-  std::string text;                  // constructors replaced by names of the same length
-  bool quiet = false;                // ended in `;`
+  std::vector<std::string> targets;             // of an assignment; empty: none
+  std::string source;                           // as written, without targets and `;`
+  std::string text;                             // constructors replaced by names of the same length
+  bool quiet = false;                           // ended in `;`
   std::map<std::string, BoundValue> constants;  // what the constructors made, by those names
-  std::map<std::string, std::string> written;   // name as it stands in `text` (padded) → what the user wrote
+  std::map<std::string, std::string> written;  // name as it stands in `text` (padded) → what the user wrote
 };
 
 // Splits the assignment off and evaluates zeros(f32, [2, 3]), ones(...), random(f32, [2, 3], SEED), range(5), range(f32, [2, 3]) and
@@ -24,7 +24,8 @@ struct EvaluatedExpression {
 };
 enum class EvaluationGoal : uint8_t { types, values };
 // The bound values and the functions of the loaded model may be used.
-Result<EvaluatedExpression> evaluateExpression(SessionState& state, const PreparedExpression& expression, EvaluationGoal goal);
+Result<EvaluatedExpression> evaluateExpression(SessionState& state, const PreparedExpression& expression,
+                                               EvaluationGoal goal);
 
 std::string typeText(const Value& value);
 

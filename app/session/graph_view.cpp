@@ -20,7 +20,8 @@ std::string sourceName(const SourcePlace& place) {
 
 class GraphBuilder {
  public:
-  explicit GraphBuilder(const TraceStep& step) : module_(step.after), ir_(*step.after.context), ids_(step.after) {
+  explicit GraphBuilder(const TraceStep& step)
+      : module_(step.after), ir_(*step.after.context), ids_(step.after) {
     view_.step = step.index;
     view_.stepName = step.name;
   }
@@ -46,7 +47,8 @@ class GraphBuilder {
   int groupOfFunction(const FunctionVisit& visit) {
     if (!visit.owner) {
       if (visit.function->name == "main") return -1;
-      return groupOf("@" + visit.function->name, "@" + visit.function->name, GroupKind::function, -1, kNoNode);
+      return groupOf("@" + visit.function->name, "@" + visit.function->name, GroupKind::function, -1,
+                     kNoNode);
     }
     const NodeId owner = ids_.of(*visit.owner);
     auto parent = groupOfOp_.find(visit.owner);
@@ -116,7 +118,8 @@ class GraphBuilder {
     node.group = scopeOf(op, functionGroup);
     groupOfOp_[&op] = node.group;
     node.text = print(ir_, op);
-    for (const auto& [name, value] : op.attributes.all()) node.attributes.emplace_back(name, print(ir_, value));
+    for (const auto& [name, value] : op.attributes.all())
+      node.attributes.emplace_back(name, print(ir_, value));
     for (size_t i = 0; i < op.operands.size(); ++i) {
       node.inputs.push_back({nameOf(op.operands[i]), "", kNoNode});
       if (op.operands[i] != kNoValue) uses_.push_back({view_.nodes.size(), i, op.operands[i]});
@@ -144,7 +147,8 @@ class GraphBuilder {
     std::string label = op.def ? std::string(op.def->name) : "?";
     if (op.def == &ops::constantOp) {
       const HostTensor* tensor = op.attributes.tensor("value");
-      if (tensor && tensor->elementCount() == 1 && dtypeClass(tensor->dtype()) != DtypeClass::text) return toString(*tensor, 4);
+      if (tensor && tensor->elementCount() == 1 && dtypeClass(tensor->dtype()) != DtypeClass::text)
+        return toString(*tensor, 4);
       return op.results.empty() ? label : nameOf(op.results[0].id);
     }
     if (op.def != &ops::fusedOp && op.def != &ops::intoOp) return label;

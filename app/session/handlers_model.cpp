@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "app/session/dim_views.h"
+#include "app/session/input_spec.h"
 #include "app/session/plan_view.h"
 #include "app/session/session_state.h"
 #include "app/session/trace_views.h"
@@ -10,7 +11,6 @@
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
-#include "app/session/input_spec.h"
 
 namespace dyn {
 
@@ -18,7 +18,8 @@ namespace {
 
 Status open(SessionState& state, LoadRequest request) {
   state.progress("reading " + request.path);
-  DYN_TRY(std::unique_ptr<LoadedModel> model, LoadedModel::load(request, state.now.options, state.interruption.flag()));
+  DYN_TRY(std::unique_ptr<LoadedModel> model,
+          LoadedModel::load(request, state.now.options, state.interruption.flag()));
   state.now.model = std::move(model);
   state.now.runner = nullptr;
   state.now.currentStep = 0;
@@ -30,7 +31,8 @@ Result<size_t> kernelIndex(const CompiledModel& compiled, const std::string& tex
   if (!text.empty() && text.find_first_not_of("0123456789") == std::string::npos) {
     const size_t index = std::stoul(text.substr(0, 9));
     if (index < rows.size()) return index;
-    return makeError(DiagnosticId::textName, "there is no kernel " + text + ", there are " + std::to_string(rows.size()));
+    return makeError(DiagnosticId::textName,
+                     "there is no kernel " + text + ", there are " + std::to_string(rows.size()));
   }
   std::vector<std::string_view> names;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -38,11 +40,12 @@ Result<size_t> kernelIndex(const CompiledModel& compiled, const std::string& tex
     names.push_back(rows[i].name);
   }
   const std::string near = suggestion(text, names);
-  return makeError(DiagnosticId::textName, "there is no kernel '" + text + "'").note(near.empty() ? ":kernels lists all" : "did you mean " + near + "?");
+  return makeError(DiagnosticId::textName, "there is no kernel '" + text + "'")
+      .note(near.empty() ? ":kernels lists all" : "did you mean " + near + "?");
 }
 
 Result<View> kernelTexts(SessionState& state, const Command& command, KernelText form) {
-  DYN_TRY(LoadedModel* model, state.model());
+  DYN_TRY(LoadedModel * model, state.model());
   DYN_CHECK(model->ensureCompiled());
   const CompiledModel& compiled = *model->compiled();
   IrText text;
@@ -59,14 +62,15 @@ Result<View> kernelTexts(SessionState& state, const Command& command, KernelText
     if (state.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
     DYN_TRY(std::string one, kernelText(compiled, index, form));
     const char* comment = form == KernelText::llvm ? "; " : "# ";
-    text.text += comment + std::string("kernel ") + std::to_string(index) + ": " + compiled.lowered.program.kernels[index].name + "\n" + one;
+    text.text += comment + std::string("kernel ") + std::to_string(index) + ": " +
+                 compiled.lowered.program.kernels[index].name + "\n" + one;
     if (!text.text.empty() && text.text.back() != '\n') text.text += '\n';
   }
   return makeView(std::move(text));
 }
 
 Result<View> loopText(SessionState& state) {
-  DYN_TRY(LoadedModel* model, state.model());
+  DYN_TRY(LoadedModel * model, state.model());
   DYN_CHECK(model->ensureCompiled());
   IrText text;
   text.level = IrLevel::loop;
@@ -82,7 +86,8 @@ Result<DimValues> dimValues(const LoadedModel& model, const Command& command) {
   CallDims dims(model.signature());
   DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
   for (const DimSpec& spec : specs) {
-    if (!spec.value) return makeError(DiagnosticId::usageError, "--dim " + spec.text + ": one value is wanted here");
+    if (!spec.value)
+      return makeError(DiagnosticId::usageError, "--dim " + spec.text + ": one value is wanted here");
     DYN_CHECK(dims.bind(spec.name, *spec.value));
   }
   return dims.values();
@@ -100,15 +105,17 @@ Result<View> handle_load(SessionState& state, const Command& command, Outcome& o
 }
 
 Result<View> handle_reload(SessionState& state, const Command&, Outcome& outcome) {
-  DYN_TRY(LoadedModel* model, state.model());
+  DYN_TRY(LoadedModel * model, state.model());
   DYN_CHECK(open(state, LoadRequest(model->request())));
   outcome.warnings = state.now.model->info().warnings;
   return makeView(state.now.model->info());
 }
 
 Result<View> handle_info(SessionState& state, const Command&, Outcome&) {
-  DYN_TRY(LoadedModel* model, state.model());
-  if (model->hasModule()) (void)model->ensurePasses();  // the outputs' types; a model that does not type-check has its inputs at least
+  DYN_TRY(LoadedModel * model, state.model());
+  if (model->hasModule())
+    (void)model
+        ->ensurePasses();  // the outputs' types; a model that does not type-check has its inputs at least
   return makeView(model->info());
 }
 
@@ -120,7 +127,8 @@ Result<View> handle_check(SessionState& state, const Command& command, Outcome& 
     LoadRequest request;
     request.path = command.has("model") ? command.text("model") : state.now.model->request().path;
     request.collectProblems = true;
-    Result<std::unique_ptr<LoadedModel>> loaded = LoadedModel::load(request, state.now.options, state.interruption.flag());
+    Result<std::unique_ptr<LoadedModel>> loaded =
+        LoadedModel::load(request, state.now.options, state.interruption.flag());
     if (!loaded.ok()) {
       list.problems.push_back(loaded.error());
     } else {
@@ -146,11 +154,13 @@ Result<View> handle_check(SessionState& state, const Command& command, Outcome& 
     }
   }
   for (const Diagnostic& problem : list.problems)
-    if (diagnosticRow(problem.id).kind == FaultKind::unsupported && !problem.op.empty()) ++list.unsupportedOps[problem.op];
+    if (diagnosticRow(problem.id).kind == FaultKind::unsupported && !problem.op.empty())
+      ++list.unsupportedOps[problem.op];
   outcome.warnings = list.warnings;
   if (!list.problems.empty()) {
     // What is wrong weighs more than what is only not supported yet.
-    auto worst = std::find_if(list.problems.begin(), list.problems.end(), [](const Diagnostic& d) { return exitCode(d.id) != 4; });
+    auto worst = std::find_if(list.problems.begin(), list.problems.end(),
+                              [](const Diagnostic& d) { return exitCode(d.id) != 4; });
     outcome.error = worst == list.problems.end() ? list.problems.front() : *worst;
     outcome.more = list.problems;
   }
@@ -158,16 +168,20 @@ Result<View> handle_check(SessionState& state, const Command& command, Outcome& 
 }
 
 Result<View> handle_compile(SessionState& state, const Command& command, Outcome& outcome) {
-  DYN_TRY(LoadedModel* model, state.model());
+  DYN_TRY(LoadedModel * model, state.model());
   if (command.has("dim") || command.has("static")) {
     LoadRequest request = model->request();
     DYN_TRY(request.dims, parseDimSpecs(command.all("dim")));
     request.fixDims = command.has("static");
-    if (request.path.empty()) return makeError(DiagnosticId::usageError, "the model has no file to be loaded from anew");
+    if (request.path.empty())
+      return makeError(DiagnosticId::usageError, "the model has no file to be loaded from anew");
     if (request.fixDims) {
       for (const std::string& symbol : model->info().symbols) {
-        const bool given = std::any_of(request.dims.begin(), request.dims.end(), [&](const DimSpec& d) { return d.name == symbol && d.value; });
-        if (!given) return makeError(DiagnosticId::usageError, "--static needs one value for the dim " + symbol).note("add --dim " + symbol + "=N");
+        const bool given = std::any_of(request.dims.begin(), request.dims.end(),
+                                       [&](const DimSpec& d) { return d.name == symbol && d.value; });
+        if (!given)
+          return makeError(DiagnosticId::usageError, "--static needs one value for the dim " + symbol)
+              .note("add --dim " + symbol + "=N");
       }
     }
     DYN_CHECK(open(state, std::move(request)));
@@ -204,13 +218,16 @@ Result<View> handle_ir(SessionState& state, const Command& command, Outcome& out
   if (level != "graph" && level != "placed") {
     const std::string_view levels[] = {"graph", "placed", "loop", "llvm", "asm", "bytecode"};
     const std::string near = suggestion(level, levels);
-    return makeError(DiagnosticId::usageError, "there is no level '" + level + "'").note(near.empty() ? "the levels: graph, placed, loop, llvm, asm, bytecode" : "did you mean " + near + "?");
+    return makeError(DiagnosticId::usageError, "there is no level '" + level + "'")
+        .note(near.empty() ? "the levels: graph, placed, loop, llvm, asm, bytecode"
+                           : "did you mean " + near + "?");
   }
-  DYN_TRY(LoadedModel* model, state.model());
+  DYN_TRY(LoadedModel * model, state.model());
   Status passes = model->ensurePasses();
   const Places places = command.has("places") ? Places::show : Places::leaveOut;
   // The snapshots up to a failed pass are there to be looked at.
-  if (!passes.ok() && !(command.has("pass") && model->trace().find(command.text("pass")))) return passes.takeError();
+  if (!passes.ok() && !(command.has("pass") && model->trace().find(command.text("pass"))))
+    return passes.takeError();
   const TraceStep* step = nullptr;
   if (command.has("pass") || level == "placed") {
     DYN_TRY(step, findStep(model->trace(), command.text("pass")));
@@ -227,9 +244,10 @@ Result<View> handle_ir(SessionState& state, const Command& command, Outcome& out
 }
 
 Result<View> handle_graph(SessionState& state, const Command& command, Outcome&) {
-  DYN_TRY(LoadedModel* model, state.model());
+  DYN_TRY(LoadedModel * model, state.model());
   Status passes = model->ensurePasses();
-  if (!passes.ok() && !(command.has("pass") && model->trace().find(command.text("pass")))) return passes.takeError();
+  if (!passes.ok() && !(command.has("pass") && model->trace().find(command.text("pass"))))
+    return passes.takeError();
   const TraceStep* step = model->trace().find("infer");
   if (command.has("pass") || !step) {
     DYN_TRY(step, findStep(model->trace(), command.text("pass", "import")));
@@ -238,9 +256,10 @@ Result<View> handle_graph(SessionState& state, const Command& command, Outcome&)
 }
 
 Result<View> handle_passes(SessionState& state, const Command&, Outcome& outcome) {
-  DYN_TRY(LoadedModel* model, state.model());
+  DYN_TRY(LoadedModel * model, state.model());
   Status passes = model->ensurePasses();
-  if (!passes.ok() && (!model->hasModule() || passes.error().id == DiagnosticId::cancelled)) return passes.takeError();
+  if (!passes.ok() && (!model->hasModule() || passes.error().id == DiagnosticId::cancelled))
+    return passes.takeError();
   if (!passes.ok()) outcome.error = passes.error();  // with the view: the failed pass stands in the list
   return makeView(passList(model->trace(), state.now.currentStep));
 }
@@ -248,11 +267,13 @@ Result<View> handle_passes(SessionState& state, const Command&, Outcome& outcome
 namespace {
 
 Result<View> moveStep(SessionState& state, int64_t by) {
-  DYN_TRY(LoadedModel* model, state.modelWithPasses());
+  DYN_TRY(LoadedModel * model, state.modelWithPasses());
   const int64_t last = static_cast<int64_t>(model->trace().steps.size()) - 1;
   const int64_t target = state.now.currentStep + by;
   if (target < 0 || target > last)
-    return makeError(DiagnosticId::usageError, target < 0 ? "this is the first step" : "this is the last step").note("the steps are 0.." + std::to_string(last) + ", :passes lists them");
+    return makeError(DiagnosticId::usageError,
+                     target < 0 ? "this is the first step" : "this is the last step")
+        .note("the steps are 0.." + std::to_string(last) + ", :passes lists them");
   state.now.currentStep = static_cast<int>(target);
   return makeView(diffView(model->trace().steps[static_cast<size_t>(target)]));
 }
@@ -270,7 +291,7 @@ Result<View> handle_back(SessionState& state, const Command& command, Outcome&) 
 }
 
 Result<View> handle_diff(SessionState& state, const Command& command, Outcome&) {
-  DYN_TRY(LoadedModel* model, state.modelWithPasses());
+  DYN_TRY(LoadedModel * model, state.modelWithPasses());
   DYN_TRY(const TraceStep* from, findStep(model->trace(), command.text("from")));
   if (!command.has("to")) return makeView(diffView(*from));
   DYN_TRY(const TraceStep* to, findStep(model->trace(), command.text("to")));
@@ -278,19 +299,19 @@ Result<View> handle_diff(SessionState& state, const Command& command, Outcome&) 
 }
 
 Result<View> handle_dims(SessionState& state, const Command& command, Outcome&) {
-  DYN_TRY(LoadedModel* model, state.modelWithPasses());
+  DYN_TRY(LoadedModel * model, state.modelWithPasses());
   DYN_TRY(DimsTable table, dimsTable(model->typed(), command.text("symbol")));
   return makeView(std::move(table));
 }
 
 Result<View> handle_why(SessionState& state, const Command& command, Outcome&) {
-  DYN_TRY(LoadedModel* model, state.modelWithPasses());
+  DYN_TRY(LoadedModel * model, state.modelWithPasses());
   DYN_TRY(WhyView view, whyDim(model->typed(), state.ports(), command.text("a"), command.text("b")));
   return makeView(std::move(view));
 }
 
 Result<View> handle_plan(SessionState& state, const Command& command, Outcome&) {
-  DYN_TRY(LoadedModel* model, state.modelWithPasses());
+  DYN_TRY(LoadedModel * model, state.modelWithPasses());
   DYN_TRY(DimValues dims, dimValues(*model, command));
   PlanView view = planView(model->placed(), dims);
   if (command.has("fit")) {
@@ -301,9 +322,11 @@ Result<View> handle_plan(SessionState& state, const Command& command, Outcome&) 
 }
 
 Result<View> handle_kernels(SessionState& state, const Command&, Outcome&) {
-  DYN_TRY(LoadedModel* model, state.model());
+  DYN_TRY(LoadedModel * model, state.model());
   KernelTable table;
-  if (!model->hasModule()) return makeError(DiagnosticId::unsupportedFeature, "unsupported: the kernels of a package are listed in its :bytecode");
+  if (!model->hasModule())
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: the kernels of a package are listed in its :bytecode");
   DYN_CHECK(model->ensureCompiled());
   for (const vm::KernelRow& kernel : model->compiled()->lowered.program.kernels) {
     KernelRow row;
@@ -327,8 +350,8 @@ Result<View> handle_kernels(SessionState& state, const Command&, Outcome&) {
 }
 
 Result<View> handle_bytecode(SessionState& state, const Command&, Outcome&) {
-  DYN_TRY(LoadedModel* model, state.model());
-  DYN_TRY(dyn_module* program, model->program());
+  DYN_TRY(LoadedModel * model, state.model());
+  DYN_TRY(dyn_module * program, model->program());
   IrText text;
   text.level = IrLevel::bytecode;
   text.title = "host program";
@@ -337,8 +360,12 @@ Result<View> handle_bytecode(SessionState& state, const Command&, Outcome&) {
   return makeView(std::move(text));
 }
 
-Result<View> handle_asm_(SessionState& state, const Command& command, Outcome&) { return kernelTexts(state, command, KernelText::assembly); }
-Result<View> handle_llvm(SessionState& state, const Command& command, Outcome&) { return kernelTexts(state, command, KernelText::llvm); }
+Result<View> handle_asm_(SessionState& state, const Command& command, Outcome&) {
+  return kernelTexts(state, command, KernelText::assembly);
+}
+Result<View> handle_llvm(SessionState& state, const Command& command, Outcome&) {
+  return kernelTexts(state, command, KernelText::llvm);
+}
 
 Result<View> handle_save(SessionState& state, const Command& command, Outcome&) {
   const std::string file = command.text("file"), name = command.text("value");
@@ -353,9 +380,11 @@ Result<View> handle_save(SessionState& state, const Command& command, Outcome&) 
     std::vector<std::string_view> names;
     for (const auto& [known, bound] : state.now.values) names.push_back(known);
     const std::string near = suggestion(name, names);
-    return makeError(DiagnosticId::textName, "there is no value '" + name + "'").note(near.empty() ? ":vars lists the bound values" : "did you mean " + near + "?");
+    return makeError(DiagnosticId::textName, "there is no value '" + name + "'")
+        .note(near.empty() ? ":vars lists the bound values" : "did you mean " + near + "?");
   }
-  if (!value->second.value.isTensor()) return makeError(DiagnosticId::unsupportedFeature, "unsupported: only tensors can be written");
+  if (!value->second.value.isTensor())
+    return makeError(DiagnosticId::unsupportedFeature, "unsupported: only tensors can be written");
   DYN_CHECK(writeNpyTensor(file, value->second.value.tensor()));
   return textView("wrote " + file + "\n");
 }

@@ -25,11 +25,13 @@ Result<CallInputs> inputsOf(SessionState& state, LoadedModel& model, const Comma
     auto it = state.now.values.find(name);
     return it == state.now.values.end() ? nullptr : &it->second.value;
   };
-  DYN_TRY(CallInputs inputs, makeInputs(model.signature(), dims, command.all("input"), state.now.options.seed, bound));
+  DYN_TRY(CallInputs inputs,
+          makeInputs(model.signature(), dims, command.all("input"), state.now.options.seed, bound));
   if (!inputs.random.empty()) {
     std::string list;
     for (const std::string& name : inputs.random) list += (list.empty() ? "" : ", ") + name;
-    state.log((inputs.random.size() == 1 ? "input " : "inputs ") + list + (inputs.random.size() == 1 ? " is" : " are") + " random (seed " +
+    state.log((inputs.random.size() == 1 ? "input " : "inputs ") + list +
+              (inputs.random.size() == 1 ? " is" : " are") + " random (seed " +
               std::to_string(state.now.options.seed) + ")");
   }
   return inputs;
@@ -46,12 +48,15 @@ void fillCounters(LoadedModel& model, RunResult& result) {
 }
 
 Result<RunResult> runModel(SessionState& state, const Command& command, const RunRequest& request) {
-  if (request.repeat < 1) return makeError(DiagnosticId::usageError, "at least one run is needed, not " + std::to_string(request.repeat));
-  if (request.warmup < 0) return makeError(DiagnosticId::usageError, "the number of warm-up runs is negative");
-  DYN_TRY(LoadedModel* model, state.model());
+  if (request.repeat < 1)
+    return makeError(DiagnosticId::usageError,
+                     "at least one run is needed, not " + std::to_string(request.repeat));
+  if (request.warmup < 0)
+    return makeError(DiagnosticId::usageError, "the number of warm-up runs is negative");
+  DYN_TRY(LoadedModel * model, state.model());
   // What is wrong with the inputs is said before anything is compiled.
   DYN_TRY(CallInputs inputs, inputsOf(state, *model, command));
-  DYN_TRY(Runner* runner, state.runner());
+  DYN_TRY(Runner * runner, state.runner());
   state.progress("running");
   RunResult result;
   DYN_CHECK(runner->run(inputs, request, state.interruption, result));
@@ -62,7 +67,8 @@ Result<RunResult> runModel(SessionState& state, const Command& command, const Ru
 std::string fileNameOf(const std::string& name) {
   std::string file;
   for (char c : name) {
-    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '.' || c == '-';
     file += plain ? c : '_';
   }
   return file;
@@ -77,7 +83,8 @@ Status makeDirectory(const std::string& path) {
     if (slash == std::string::npos) break;
   }
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return makeError(DiagnosticId::fileError, path + " is no folder", {.file = path});
+  if (::stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+    return makeError(DiagnosticId::fileError, path + " is no folder", {.file = path});
   return {};
 }
 
@@ -87,8 +94,12 @@ Status writeOutputs(RunResult& result, const std::string& directory) {
     if (!output.value.isTensor()) {
       for (size_t i = 0; i < output.value.parts().size(); ++i) {
         const Value& part = output.value.parts()[i];
-        if (!part.isTensor()) return makeError(DiagnosticId::unsupportedFeature, "unsupported: output " + output.name + " is a nested value and can not be written as .npy");
-        DYN_CHECK(writeNpyTensor(directory + "/" + fileNameOf(output.name) + "." + std::to_string(i) + ".npy", part.tensor()));
+        if (!part.isTensor())
+          return makeError(
+              DiagnosticId::unsupportedFeature,
+              "unsupported: output " + output.name + " is a nested value and can not be written as .npy");
+        DYN_CHECK(writeNpyTensor(directory + "/" + fileNameOf(output.name) + "." + std::to_string(i) + ".npy",
+                                 part.tensor()));
       }
       continue;
     }
@@ -117,7 +128,8 @@ std::optional<double> flopsOf(const Module& module, const DimValues& dims) {
   if (!module.main()) return std::nullopt;
   for (const Op* op : module.main()->ops) {
     const bool product = op->def == &ops::matmulOp, convolution = op->def == &ops::convOp;
-    if ((!product && !convolution) || op->results.empty() || !op->results[0].type || op->operands.size() < 2) continue;
+    if ((!product && !convolution) || op->results.empty() || !op->results[0].type || op->operands.size() < 2)
+      continue;
     double flops = 2;
     for (Dim d : op->results[0].type.dims()) flops *= sizeOf(d);
     const Type second = uses.definition(op->operands[1]).type, first = uses.definition(op->operands[0]).type;
@@ -125,7 +137,8 @@ std::optional<double> flopsOf(const Module& module, const DimValues& dims) {
     if (product) {
       flops *= first.rank() > 0 ? sizeOf(first.dims().back()) : 1;
     } else {
-      for (int axis = 1; axis < second.rank(); ++axis) flops *= sizeOf(second.dims()[static_cast<size_t>(axis)]);
+      for (int axis = 1; axis < second.rank(); ++axis)
+        flops *= sizeOf(second.dims()[static_cast<size_t>(axis)]);
     }
     total += flops;
   }
@@ -184,7 +197,8 @@ Result<View> handle_run(SessionState& state, const Command& command, Outcome& ou
   }
   if (command.has("output-dir")) DYN_CHECK(writeOutputs(result, command.text("output-dir")));
   if (command.has("bind"))
-    for (const NamedValue& output : result.outputs) state.now.values[output.name] = {output.value, output.type};
+    for (const NamedValue& output : result.outputs)
+      state.now.values[output.name] = {output.value, output.type};
   return makeView(std::move(result));
 }
 
@@ -212,14 +226,17 @@ Result<View> handle_profile(SessionState& state, const Command& command, Outcome
 }
 
 Result<View> handle_bench(SessionState& state, const Command& command, Outcome&) {
-  DYN_TRY(LoadedModel* model, state.model());
+  DYN_TRY(LoadedModel * model, state.model());
   DYN_TRY(double seconds, command.number("seconds", 1.0));
-  if (!(seconds > 0 && seconds < 1e6)) return makeError(DiagnosticId::usageError, "--seconds is not a positive time");
+  if (!(seconds > 0 && seconds < 1e6))
+    return makeError(DiagnosticId::usageError, "--seconds is not a positive time");
   DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
   for (const DimSpec& spec : specs)
-    if (!spec.value && spec.likely.empty()) return makeError(DiagnosticId::usageError, "--dim " + spec.text + ": bench wants a value or @lengths.txt, not a range");
+    if (!spec.value && spec.likely.empty())
+      return makeError(DiagnosticId::usageError,
+                       "--dim " + spec.text + ": bench wants a value or @lengths.txt, not a range");
   const std::vector<std::vector<std::string>> shapes = shapesOf(specs);
-  DYN_TRY(Runner* runner, state.runner());
+  DYN_TRY(Runner * runner, state.runner());
   BenchResult bench;
   bench.loadNs = model->readyNs();
   if (const CompiledModel* compiled = model->compiled()) {
@@ -246,7 +263,8 @@ Result<View> handle_bench(SessionState& state, const Command& command, Outcome&)
     fillTimes(result.runsNs, row);
     all.insert(all.end(), result.runsNs.begin(), result.runsNs.end());
     if (model->hasModule() && row.p50Ns > 0) {
-      if (std::optional<double> flops = flopsOf(model->typed(), result.dims)) row.gflops = *flops / static_cast<double>(row.p50Ns);
+      if (std::optional<double> flops = flopsOf(model->typed(), result.dims))
+        row.gflops = *flops / static_cast<double>(row.p50Ns);
       RunResult profiled;
       RunRequest once;
       once.profiling = Profiling::on;
@@ -273,7 +291,9 @@ std::vector<std::string> members(const std::string& directory, const std::string
     }
     ::closedir(handle);
   }
-  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
   return names;
 }
 
@@ -288,7 +308,8 @@ CaseStatus statusOf(const Diagnostic& diagnostic) {
   }
 }
 
-Status runDataSet(SessionState& state, LoadedModel& model, const std::string& directory, const Tolerance& tolerance, VerifyResult& result) {
+Status runDataSet(SessionState& state, LoadedModel& model, const std::string& directory,
+                  const Tolerance& tolerance, VerifyResult& result) {
   const Signature signature = model.signature();
   CallInputs inputs;
   inputs.values.resize(signature.inputs.size());
@@ -302,14 +323,17 @@ Status runDataSet(SessionState& state, LoadedModel& model, const std::string& di
     if (!value.ok()) return value.takeError();
     inputs.values[i] = *std::move(value);
   }
-  DYN_TRY(Runner* runner, state.runner());
+  DYN_TRY(Runner * runner, state.runner());
   RunResult run;
   DYN_CHECK(runner->run(inputs, RunRequest{}, state.interruption, run));
   const std::vector<std::string> expected = members(directory, "output_");
   if (expected.size() > run.outputs.size())
-    return makeError(DiagnosticId::resultsDiffer, std::to_string(expected.size()) + " outputs are expected, the model has " + std::to_string(run.outputs.size()));
+    return makeError(DiagnosticId::resultsDiffer, std::to_string(expected.size()) +
+                                                      " outputs are expected, the model has " +
+                                                      std::to_string(run.outputs.size()));
   for (size_t i = 0; i < expected.size(); ++i) {
-    DYN_TRY(Value wanted, readTestValue(directory + "/output_" + std::to_string(i) + ".pb", model.signature().outputs[i]));
+    DYN_TRY(Value wanted,
+            readTestValue(directory + "/output_" + std::to_string(i) + ".pb", model.signature().outputs[i]));
     const std::string difference = compareValues(run.outputs[i].value, wanted, tolerance);
     if (difference.empty()) continue;
     result.status = CaseStatus::wrong;
@@ -338,7 +362,8 @@ Result<View> handle_verify(SessionState& state, const Command& command, Outcome&
   };
   LoadRequest request;
   request.path = result.directory + "/model.onnx";
-  Result<std::unique_ptr<LoadedModel>> loaded = LoadedModel::load(request, state.now.options, state.interruption.flag());
+  Result<std::unique_ptr<LoadedModel>> loaded =
+      LoadedModel::load(request, state.now.options, state.interruption.flag());
   if (!loaded.ok()) return fail(loaded.error());
   // The session's own model stays.
   std::shared_ptr<LoadedModel> model = std::move(loaded).value();

@@ -19,7 +19,8 @@ Result<View> handle_eval(SessionState& state, const Command& command, Outcome&) 
   result.quiet = expression.quiet;
   result.bound = !expression.targets.empty();
   if (result.bound && expression.targets.size() != evaluated.values.size())
-    return makeError(DiagnosticId::textSyntax, std::to_string(expression.targets.size()) + " names for " + std::to_string(evaluated.values.size()) + " values");
+    return makeError(DiagnosticId::textSyntax, std::to_string(expression.targets.size()) + " names for " +
+                                                   std::to_string(evaluated.values.size()) + " values");
   for (size_t i = 0; i < evaluated.values.size(); ++i) {
     const std::string name = result.bound ? expression.targets[i] : "";
     result.values.push_back({name, evaluated.types[i], evaluated.values[i], ""});
@@ -37,7 +38,8 @@ Result<View> handle_type(SessionState& state, const Command& command, Outcome&) 
       if (port == name && type) return makeView(TypeView{text, type.toString()});
     const ValueId value = state.now.model->ir().findValue(name);
     if (value != kNoValue)
-      if (Type type = Uses(state.now.model->typed()).definition(value).type) return makeView(TypeView{text, type.toString()});
+      if (Type type = Uses(state.now.model->typed()).definition(value).type)
+        return makeView(TypeView{text, type.toString()});
   }
   DYN_TRY(PreparedExpression expression, prepareExpression(text, state.now.options.seed));
   DYN_TRY(EvaluatedExpression evaluated, evaluateExpression(state, expression, EvaluationGoal::types));
@@ -50,14 +52,16 @@ Result<View> handle_vars(SessionState& state, const Command&, Outcome&) {
   VariableTable table;
   for (const auto& [name, bound] : state.now.values) {
     const bool tensor = bound.value.isTensor();
-    table.rows.push_back({name, tensor ? typeText(bound.value) : bound.type, tensor ? bound.value.tensor().sizeBytes() : 0});
+    table.rows.push_back(
+        {name, tensor ? typeText(bound.value) : bound.type, tensor ? bound.value.tensor().sizeBytes() : 0});
   }
   return makeView(std::move(table));
 }
 
 Result<View> handle_drop(SessionState& state, const Command& command, Outcome&) {
   if (state.now.values.erase(command.text("value")) == 0)
-    return makeError(DiagnosticId::textName, "there is no value '" + command.text("value") + "'").note(":vars lists the bound values");
+    return makeError(DiagnosticId::textName, "there is no value '" + command.text("value") + "'")
+        .note(":vars lists the bound values");
   return View();
 }
 
@@ -96,7 +100,8 @@ std::string settingValue(const SessionSnapshot& now, std::string_view name) {
 namespace {
 
 Result<int64_t> natural(const std::string& name, const std::string& text) {
-  if (!text.empty() && text.size() < 16 && text.find_first_not_of("0123456789") == std::string::npos) return std::stoll(text);
+  if (!text.empty() && text.size() < 16 && text.find_first_not_of("0123456789") == std::string::npos)
+    return std::stoll(text);
   return makeError(DiagnosticId::usageError, name + ": '" + text + "' is not a whole number of at least 0");
 }
 
@@ -116,10 +121,14 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
     (void)checked;
     o.passes = passes;
   } else if (name == "math") {
-    if (value != "fp32") return makeError(DiagnosticId::unsupportedFeature, "unsupported: arithmetic " + value).note("fp32 is there");
+    if (value != "fp32")
+      return makeError(DiagnosticId::unsupportedFeature, "unsupported: arithmetic " + value)
+          .note("fp32 is there");
     o.math = value;
   } else if (name == "device") {
-    if (value != "cpu") return makeError(DiagnosticId::unsupportedFeature, "unsupported: the device " + value).note("cpu is there");
+    if (value != "cpu")
+      return makeError(DiagnosticId::unsupportedFeature, "unsupported: the device " + value)
+          .note("cpu is there");
     o.device = value;
   } else if (name == "cache-dir") {
     o.cacheDirectory = value;
@@ -135,13 +144,16 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
     return {};
   } else {
     DYN_TRY(int64_t number, natural(name, value));
-    if (number > 1000 || (name == "precision" && number > 17)) return makeError(DiagnosticId::usageError, name + ": " + value + " is too large");
+    if (number > 1000 || (name == "precision" && number > 17))
+      return makeError(DiagnosticId::usageError, name + ": " + value + " is too large");
     state.now.display[name] = value;
     return {};
   }
   state.now.runner = nullptr;
-  if (compilation && state.now.model && !state.now.model->request().path.empty() && state.now.model->request().path != "-") {
-    DYN_TRY(std::unique_ptr<LoadedModel> model, LoadedModel::load(state.now.model->request(), o, state.interruption.flag()));
+  if (compilation && state.now.model && !state.now.model->request().path.empty() &&
+      state.now.model->request().path != "-") {
+    DYN_TRY(std::unique_ptr<LoadedModel> model,
+            LoadedModel::load(state.now.model->request(), o, state.interruption.flag()));
     state.now.model = std::move(model);
     state.now.currentStep = 0;
   }
@@ -167,7 +179,8 @@ Result<View> handle_set(SessionState& state, const Command& command, Outcome&) {
   for (const SettingSpec& spec : settingTable()) names.push_back(spec.name);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     const std::string near = suggestion(name, names);
-    return makeError(DiagnosticId::usageError, "there is no setting '" + name + "'").note(near.empty() ? ":set lists all" : "did you mean " + near + "?");
+    return makeError(DiagnosticId::usageError, "there is no setting '" + name + "'")
+        .note(near.empty() ? ":set lists all" : "did you mean " + near + "?");
   }
   if (command.has("value")) {
     DYN_CHECK(changeSetting(state, name, command.text("value")));
@@ -200,7 +213,9 @@ Result<View> handle_history(SessionState& state, const Command& command, Outcome
 Result<View> handle_source(SessionState& state, const Command& command, Outcome&) {
   constexpr int kMaxSourceDepth = 16;
   const std::string path = command.text("file");
-  if (state.sourceDepth >= kMaxSourceDepth) return makeError(DiagnosticId::usageError, "scripts call each other more than " + std::to_string(kMaxSourceDepth) + " deep");
+  if (state.sourceDepth >= kMaxSourceDepth)
+    return makeError(DiagnosticId::usageError,
+                     "scripts call each other more than " + std::to_string(kMaxSourceDepth) + " deep");
   DYN_TRY(MappedFile file, MappedFile::open(path));
   DYN_TRY(std::vector<ScriptLine> lines, splitScript(file.bytes(), path));
   ++state.sourceDepth;
@@ -254,22 +269,31 @@ Result<View> handle_explain(SessionState& state, const Command& command, Outcome
   std::string code = command.text("code");
   std::string text;
   if (code.empty()) {
-    if (!state.lastError) return makeError(DiagnosticId::usageError, "there was no error yet").note(":explain E0203 explains a code");
+    if (!state.lastError)
+      return makeError(DiagnosticId::usageError, "there was no error yet")
+          .note(":explain E0203 explains a code");
     code = std::string(diagnosticRow(state.lastError->id).code);
     text = state.lastError->toString() + "\n\n";
   }
   for (const DiagnosticRow& row : diagnosticTable()) {
     if (row.code != code && row.name != code) continue;
-    static constexpr std::string_view kFaults[] = {"a fault of the input or the model", "not supported yet", "a fault of the command",
-                                                   "a limit", "an interruption", "a time limit", "a defect of Dyn"};
-    text += std::string(row.code) + " " + std::string(row.name) + ": " + std::string(row.summary) + "\n  kind: " +
-            std::string(kFaults[static_cast<size_t>(row.kind)]) + "; exit code in batch: " + std::to_string(exitCode(row.id)) + "\n";
+    static constexpr std::string_view kFaults[] = {"a fault of the input or the model",
+                                                   "not supported yet",
+                                                   "a fault of the command",
+                                                   "a limit",
+                                                   "an interruption",
+                                                   "a time limit",
+                                                   "a defect of Dyn"};
+    text += std::string(row.code) + " " + std::string(row.name) + ": " + std::string(row.summary) +
+            "\n  kind: " + std::string(kFaults[static_cast<size_t>(row.kind)]) +
+            "; exit code in batch: " + std::to_string(exitCode(row.id)) + "\n";
     return textView(std::move(text));
   }
   std::vector<std::string_view> codes;
   for (const DiagnosticRow& row : diagnosticTable()) codes.push_back(row.code);
   const std::string near = suggestion(code, codes);
-  return makeError(DiagnosticId::usageError, "there is no code '" + code + "'").note(near.empty() ? "codes are like E0203" : "did you mean " + near + "?");
+  return makeError(DiagnosticId::usageError, "there is no code '" + code + "'")
+      .note(near.empty() ? "codes are like E0203" : "did you mean " + near + "?");
 }
 
 Result<View> handle_ops(SessionState&, const Command& command, Outcome&) {
@@ -287,12 +311,14 @@ Result<View> handle_ops(SessionState&, const Command& command, Outcome&) {
     std::vector<std::string_view> names;
     for (const OpDef* row : opTable()) names.push_back(row->name);
     const std::string near = suggestion(command.text("name"), names);
-    return makeError(DiagnosticId::textName, "there is no operator '" + command.text("name") + "'").note(near.empty() ? ":ops lists all" : "did you mean " + near + "?");
+    return makeError(DiagnosticId::textName, "there is no operator '" + command.text("name") + "'")
+        .note(near.empty() ? ":ops lists all" : "did you mean " + near + "?");
   }
   text = std::string(op->name) + ": " + std::string(op->summary) + "\n";
   if (!op->doc.empty()) text += "  " + std::string(op->doc) + "\n";
   for (const AttributeSpec& a : op->attributes)
-    text += "  " + std::string(a.name) + ": " + toString(a.kind) + (a.required ? ", required" : "") + (a.doc.empty() ? "" : "; " + std::string(a.doc)) + "\n";
+    text += "  " + std::string(a.name) + ": " + toString(a.kind) + (a.required ? ", required" : "") +
+            (a.doc.empty() ? "" : "; " + std::string(a.doc)) + "\n";
   if (!op->example.empty()) text += "  example: " + std::string(op->example) + "\n";
   if (!op->lowerNote.empty()) text += "  compiled: " + std::string(op->lowerNote) + "\n";
   return textView(std::move(text));
@@ -305,10 +331,14 @@ Result<View> handle_help(SessionState&, const Command& command, Outcome&) {
     if (!name.empty() && name[0] == ':') name = name.substr(1);
     DYN_TRY(CommandId id, findCommand(name));
     const CommandSpec& spec = commandSpec(id);
-    text = spec.usage() + "\n  " + std::string(spec.help) + "\n  example: " + (id == CommandId::eval ? "" : ":") + std::string(spec.example) + "\n";
+    text = spec.usage() + "\n  " + std::string(spec.help) +
+           "\n  example: " + (id == CommandId::eval ? "" : ":") + std::string(spec.example) + "\n";
     if (id == CommandId::run || id == CommandId::load || id == CommandId::compile)
-      text += "  NAME=SPEC of an input: @file.npy, @file.pb, random[:SEED], zeros, ones, range, a literal [1, 2], or a bound value\n"
-              "  NAME=N of a dim; to declare it before compilation also NAME=1..512, NAME=1..512:8, NAME=@lengths.txt\n";
+      text +=
+          "  NAME=SPEC of an input: @file.npy, @file.pb, random[:SEED], zeros, ones, range, a literal [1, "
+          "2], or a bound value\n"
+          "  NAME=N of a dim; to declare it before compilation also NAME=1..512, NAME=1..512:8, "
+          "NAME=@lengths.txt\n";
     return textView(std::move(text));
   }
   text = "expressions: x = random(f32, [2, 3])   y = relu(x @ w) + 1.0   (`;` at the end shows nothing)\n";

@@ -14,7 +14,8 @@ namespace dyn {
 
 namespace {
 
-constexpr uint64_t kSmallIntegers = 2;  // 0 and 1 are valid as mask, token, type, index and trip count of almost any model
+constexpr uint64_t kSmallIntegers =
+    2;  // 0 and 1 are valid as mask, token, type, index and trip count of almost any model
 
 std::optional<Dtype> dtypeOf(NpyKind kind, unsigned bytes) {
   switch (kind) {
@@ -33,11 +34,16 @@ std::optional<Dtype> dtypeOf(NpyKind kind, unsigned bytes) {
 }
 
 Result<HostTensor> convertTensor(const onnx::DecodedTensor& decoded) {
-  if (!decoded.strings.empty() || decoded.onnxType == onnx::kString) return HostTensor::strings(decoded.dims, decoded.strings);
+  if (!decoded.strings.empty() || decoded.onnxType == onnx::kString)
+    return HostTensor::strings(decoded.dims, decoded.strings);
   std::optional<Dtype> dtype = dtypeFromOnnx(decoded.onnxType);
-  if (!dtype) return makeError(DiagnosticId::unsupportedDtype, "unsupported element type " + onnx::elementTypeName(decoded.onnxType));
-  DYN_TRY(HostTensor tensor, HostTensor::create(*dtype, decoded.dims));  // copied: a file's data lie at any address
-  if (tensor.sizeBytes() > 0) std::memcpy(tensor.mutableData(), decoded.data, static_cast<size_t>(tensor.sizeBytes()));
+  if (!dtype)
+    return makeError(DiagnosticId::unsupportedDtype,
+                     "unsupported element type " + onnx::elementTypeName(decoded.onnxType));
+  DYN_TRY(HostTensor tensor,
+          HostTensor::create(*dtype, decoded.dims));  // copied: a file's data lie at any address
+  if (tensor.sizeBytes() > 0)
+    std::memcpy(tensor.mutableData(), decoded.data, static_cast<size_t>(tensor.sizeBytes()));
   return tensor;
 }
 
@@ -48,7 +54,8 @@ onnx::DataKind dataKindOf(const std::string& kind) {
 }
 
 Result<Value> convertData(const onnx::DataValue& data, int depth) {
-  if (depth > static_cast<int>(onnx::kMaxDataDepth)) return makeError(DiagnosticId::onnxInvalid, "values are nested too deeply");
+  if (depth > static_cast<int>(onnx::kMaxDataDepth))
+    return makeError(DiagnosticId::onnxInvalid, "values are nested too deeply");
   if (data.kind == onnx::DataKind::tensor) {
     DYN_TRY(HostTensor tensor, convertTensor(data.tensor));
     return Value(std::move(tensor));
@@ -59,7 +66,8 @@ Result<Value> convertData(const onnx::DataValue& data, int depth) {
     parts.push_back(std::move(part));
   }
   if (data.kind == onnx::DataKind::sequence) return Value::list(std::move(parts));
-  if (data.kind == onnx::DataKind::optional) return parts.empty() ? Value::nothing() : Value::some(std::move(parts[0]));
+  if (data.kind == onnx::DataKind::optional)
+    return parts.empty() ? Value::nothing() : Value::some(std::move(parts[0]));
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: map values");
 }
 
@@ -68,13 +76,16 @@ Result<HostTensor> convertLiteral(const HostTensor& literal, Dtype dtype, const 
   if (literal.dtype() == dtype || dtypeClass(literal.dtype()) == DtypeClass::text) return literal;
   const bool realLiteral = isReal(literal.dtype());
   if (realLiteral && !isReal(dtype))
-    return makeError(DiagnosticId::inputMismatch, "input " + name + " is " + std::string(toString(dtype)) + ", the literal has reals");
+    return makeError(DiagnosticId::inputMismatch,
+                     "input " + name + " is " + std::string(toString(dtype)) + ", the literal has reals");
   DYN_TRY(HostTensor tensor, HostTensor::create(dtype, literal.shape()));
   for (int64_t i = 0; i < tensor.elementCount(); ++i) {
     if (isInteger(dtype) || dtypeClass(dtype) == DtypeClass::boolean) {
       tensor.setInt(i, literal.intAt(i));
       if (tensor.intAt(i) != literal.intAt(i))
-        return makeError(DiagnosticId::inputMismatch, "input " + name + ": " + std::to_string(literal.intAt(i)) + " does not fit in " + std::string(toString(dtype)));
+        return makeError(DiagnosticId::inputMismatch, "input " + name + ": " +
+                                                          std::to_string(literal.intAt(i)) +
+                                                          " does not fit in " + std::string(toString(dtype)));
     } else {
       tensor.setReal(i, literal.realAt(i));
     }
@@ -97,7 +108,8 @@ Result<std::optional<Value>> readSpec(const Port& port, const std::string& spec,
   const std::string word = spec.substr(0, spec.find(':'));
   if (word == "random" || spec == "zeros" || spec == "ones" || spec == "range") {
     if (port.info.kind != "tensor")
-      return makeError(DiagnosticId::inputMismatch, "input " + port.info.name + " is a " + port.info.kind + ": it must be given as @file.pb");
+      return makeError(DiagnosticId::inputMismatch, "input " + port.info.name + " is a " + port.info.kind +
+                                                        ": it must be given as @file.pb");
     return std::optional<Value>();
   }
   if (bound)
@@ -107,7 +119,9 @@ Result<std::optional<Value>> readSpec(const Port& port, const std::string& spec,
     const std::string_view known[] = {"random", "zeros", "ones", "range"};
     const std::string near = suggestion(spec, known);
     return makeError(DiagnosticId::usageError, "--input " + port.info.name + "=" + spec + " is not a value")
-        .note(near.empty() ? "write @file.npy, @file.pb, random[:SEED], zeros, ones, range or a literal [1, 2, 3]" : "did you mean " + near + "?");
+        .note(near.empty()
+                  ? "write @file.npy, @file.pb, random[:SEED], zeros, ones, range or a literal [1, 2, 3]"
+                  : "did you mean " + near + "?");
   }
   DYN_TRY(HostTensor converted, convertLiteral(*literal, port.dtype, port.info.name));
   return std::optional<Value>(Value(std::move(converted)));
@@ -127,7 +141,8 @@ Result<Value> fill(const Port& port, const std::string& spec, std::vector<int64_
       const std::string_view digits = std::string_view(spec).substr(colon + 1);
       auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
       if (error != std::errc() || end != digits.data() + digits.size())
-        return makeError(DiagnosticId::usageError, "--input " + port.info.name + "=" + spec + ": the seed is not a number");
+        return makeError(DiagnosticId::usageError,
+                         "--input " + port.info.name + "=" + spec + ": the seed is not a number");
     }
     made = randomTensor(port.dtype, std::move(shape), RandomSource(seed, port.info.name), kSmallIntegers);
   }
@@ -168,7 +183,8 @@ Status writeNpyTensor(const std::string& path, const HostTensor& tensor) {
     case DtypeClass::real: {
       array.kind = NpyKind::real;
       // NumPy has no bfloat16 and no 8-bit floats: they are written as f32, which holds them exactly.
-      const bool known = tensor.dtype() == Dtype::f16 || tensor.dtype() == Dtype::f32 || tensor.dtype() == Dtype::f64;
+      const bool known =
+          tensor.dtype() == Dtype::f16 || tensor.dtype() == Dtype::f32 || tensor.dtype() == Dtype::f64;
       if (!known) {
         DYN_TRY(plain, HostTensor::create(Dtype::f32, tensor.shape()));
         for (int64_t i = 0; i < tensor.elementCount(); ++i) plain.setReal(i, tensor.realAt(i));
@@ -186,12 +202,15 @@ Result<Value> readTestValue(const std::string& path, const Port& port) {
   return convertData(data, 0);
 }
 
-Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimSpec>& dims, const std::vector<std::string>& specs,
-                              uint64_t seed, const ValueLookup& bound) {
+Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimSpec>& dims,
+                              const std::vector<std::string>& specs, uint64_t seed,
+                              const ValueLookup& bound) {
   CallInputs call;
   CallDims known(signature);
   for (const DimSpec& spec : dims) {
-    if (!spec.value) return makeError(DiagnosticId::usageError, "--dim " + spec.text + ": a run needs one value, not a range");
+    if (!spec.value)
+      return makeError(DiagnosticId::usageError,
+                       "--dim " + spec.text + ": a run needs one value, not a range");
     DYN_CHECK(known.bind(spec.name, *spec.value));
   }
   std::vector<std::string> fills(signature.inputs.size(), "");
@@ -218,7 +237,9 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
     if (given[index] && given[index]->isTensor() && port.info.kind == "tensor") {
       const HostTensor& tensor = given[index]->tensor();
       if (tensor.dtype() != port.dtype)
-        return makeError(DiagnosticId::inputMismatch, "input " + name + " is " + std::string(toString(tensor.dtype())) + ", the model takes " + port.info.type);
+        return makeError(DiagnosticId::inputMismatch, "input " + name + " is " +
+                                                          std::string(toString(tensor.dtype())) +
+                                                          ", the model takes " + port.info.type);
       DYN_CHECK(known.learn(port, tensor.shape()));
     }
   }
@@ -232,7 +253,8 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
           continue;
         }
         if (port.info.kind != "tensor")
-          return makeError(DiagnosticId::inputMissing, "input " + port.info.name + " is a " + port.info.kind + " and must be given");
+          return makeError(DiagnosticId::inputMissing,
+                           "input " + port.info.name + " is a " + port.info.kind + " and must be given");
         fills[i] = "random";
         call.random.push_back(port.info.name);
       }

@@ -14,14 +14,14 @@ namespace dyn {
 using ValueLookup = std::function<const Value*(const std::string&)>;
 
 struct CallInputs {
-  std::vector<Value> values;          // in the order of the signature
-  std::vector<std::string> random;    // those nobody gave
+  std::vector<Value> values;        // in the order of the signature
+  std::vector<std::string> random;  // those nobody gave
   DimValues dims;
 };
 
 // The values of a call. `specs` are NAME=SPEC. Errors: inputMissing, inputMismatch, usageError, and those of the files.
-Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimSpec>& dims, const std::vector<std::string>& specs,
-                              uint64_t seed, const ValueLookup& bound);
+Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimSpec>& dims,
+                              const std::vector<std::string>& specs, uint64_t seed, const ValueLookup& bound);
 
 // A test data file for a value of that type (ONNX backend tests).
 Result<Value> readTestValue(const std::string& path, const Port& port);

@@ -35,7 +35,9 @@ std::vector<std::string_view> opNames() {
 }  // namespace
 
 int64_t steadyNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 int physicalCoreCount() {
@@ -58,14 +60,16 @@ int physicalCoreCount() {
   return std::max(1, static_cast<int>(cores.size()) + unknown);
 }
 
-Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& request, const SessionOptions& options,
+Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& request,
+                                                       const SessionOptions& options,
                                                        const std::atomic<bool>* cancelled) {
   const int64_t start = steadyNs();
   std::unique_ptr<LoadedModel> model(new LoadedModel(options, cancelled));
   model->request_ = request;
   model->info_.path = request.path;
   if (request.path == "-" || endsWith(request.path, ".dyn")) {
-    Result<MappedFile> file = request.path == "-" ? MappedFile::fromStream(0, "<stdin>", kMaxStreamBytes) : MappedFile::open(request.path);
+    Result<MappedFile> file = request.path == "-" ? MappedFile::fromStream(0, "<stdin>", kMaxStreamBytes)
+                                                  : MappedFile::open(request.path);
     if (!file.ok()) return file.takeError();
     DYN_CHECK(model->readText(std::string(file->bytes())));
   } else if (endsWith(request.path, ".onnx")) {
@@ -73,14 +77,16 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   } else if (endsWith(request.path, ".dynpkg")) {
     DYN_CHECK(model->readPackage());
   } else {
-    return makeError(DiagnosticId::usageError, request.path + " is no model: its name ends in none of .onnx, .dyn, .dynpkg");
+    return makeError(DiagnosticId::usageError,
+                     request.path + " is no model: its name ends in none of .onnx, .dyn, .dynpkg");
   }
   if (model->hasModule() && model->problems_.empty()) DYN_CHECK(model->declareDims());
   model->finishImport(start);
   return model;
 }
 
-Result<std::unique_ptr<LoadedModel>> LoadedModel::fromText(std::string text, std::string name, const SessionOptions& options,
+Result<std::unique_ptr<LoadedModel>> LoadedModel::fromText(std::string text, std::string name,
+                                                           const SessionOptions& options,
                                                            const std::atomic<bool>* cancelled) {
   const int64_t start = steadyNs();
   std::unique_ptr<LoadedModel> model(new LoadedModel(options, cancelled));
@@ -90,8 +96,10 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::fromText(std::string text, std
   return model;
 }
 
-std::unique_ptr<LoadedModel> LoadedModel::fromModule(std::shared_ptr<IrContext> ir, Module module, std::vector<std::string> inputNames,
-                                                     const SessionOptions& options, const std::atomic<bool>* cancelled) {
+std::unique_ptr<LoadedModel> LoadedModel::fromModule(std::shared_ptr<IrContext> ir, Module module,
+                                                     std::vector<std::string> inputNames,
+                                                     const SessionOptions& options,
+                                                     const std::atomic<bool>* cancelled) {
   const int64_t start = steadyNs();
   std::unique_ptr<LoadedModel> model(new LoadedModel(options, cancelled));
   model->ir_ = std::move(ir);
@@ -235,7 +243,8 @@ CompileOptions LoadedModel::compileOptions() const {
 Status LoadedModel::ensurePasses() {
   if (passesDone_) return passesFault_ ? Status(*passesFault_) : Status();
   if (!hasModule())
-    return makeError(DiagnosticId::unsupportedFeature, "unsupported: a package holds no graph, only the compiled program")
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: a package holds no graph, only the compiled program")
         .note("the contract and the bytecode can be shown");
   const int64_t start = steadyNs();
   Trace trace;
@@ -282,7 +291,7 @@ Result<dyn_module*> LoadedModel::program() {
   if (vm_) return vm_.get();
   DYN_CHECK(ensureCompiled());
   const int64_t start = steadyNs();
-  DYN_TRY(dyn_module* module, instantiate(compiled_));
+  DYN_TRY(dyn_module * module, instantiate(compiled_));
   vm_.reset(module);
   readyNs_ += steadyNs() - start;
   return module;

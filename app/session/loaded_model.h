@@ -29,11 +29,14 @@ class LoadedModel {
   static Result<std::unique_ptr<LoadedModel>> load(const LoadRequest& request, const SessionOptions& options,
                                                    const std::atomic<bool>* cancelled);
   // Of a text module that lies in memory.
-  static Result<std::unique_ptr<LoadedModel>> fromText(std::string text, std::string name, const SessionOptions& options,
+  static Result<std::unique_ptr<LoadedModel>> fromText(std::string text, std::string name,
+                                                       const SessionOptions& options,
                                                        const std::atomic<bool>* cancelled);
   // A module made by the caller, over a context it shares: expressions of the prompt.
-  static std::unique_ptr<LoadedModel> fromModule(std::shared_ptr<IrContext> ir, Module module, std::vector<std::string> inputNames,
-                                                 const SessionOptions& options, const std::atomic<bool>* cancelled);
+  static std::unique_ptr<LoadedModel> fromModule(std::shared_ptr<IrContext> ir, Module module,
+                                                 std::vector<std::string> inputNames,
+                                                 const SessionOptions& options,
+                                                 const std::atomic<bool>* cancelled);
 
   const LoadRequest& request() const { return request_; }
   ModelKind kind() const { return info_.kind; }
@@ -62,7 +65,8 @@ class LoadedModel {
   int64_t importNs() const { return importNs_; }
 
  private:
-  LoadedModel(const SessionOptions& options, const std::atomic<bool>* cancelled) : options_(options), cancelled_(cancelled) {}
+  LoadedModel(const SessionOptions& options, const std::atomic<bool>* cancelled)
+      : options_(options), cancelled_(cancelled) {}
   Status readOnnx();
   Status readText(std::string text);
   Status readPackage();

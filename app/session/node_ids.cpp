@@ -29,7 +29,8 @@ NodeIds::NodeIds(const Module& module) {
     const std::string_view name = op.def ? op.def->name : std::string_view();
     const ValueId last = op.operands.empty() ? 0 : op.operands.back();
     const uint32_t occurrence = seen[{name, last}]++;
-    uint32_t hash = 2166136261u;  // FNV-1a: the operator's number must not depend on which others the module has
+    uint32_t hash =
+        2166136261u;  // FNV-1a: the operator's number must not depend on which others the module has
     for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
     ids_[&op] = (NodeId{hash & 0xffff} << 45) | (NodeId{occurrence & 0xfff} << 33) | (NodeId{last} * 2 + 1);
   });

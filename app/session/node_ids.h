@@ -16,7 +16,9 @@ class NodeIds {
   NodeId of(const Op& op) const;  // kNoNode for an operation of another module
   // A parameter of a function, and a result of one.
   static NodeId ofValue(ValueId value) { return NodeId{value} * 2; }
-  static NodeId ofResult(uint32_t function, size_t index) { return (NodeId{1} << 62) | (NodeId{function} << 32) | index; }
+  static NodeId ofResult(uint32_t function, size_t index) {
+    return (NodeId{1} << 62) | (NodeId{function} << 32) | index;
+  }
 
  private:
   std::unordered_map<const Op*, NodeId> ids_;

@@ -29,8 +29,10 @@ Dim bytesOf(const Module& module, Type type) {
   return elementCount(module.context->dims(), type.dims()) * storageBytes(type.dtype());
 }
 
-std::optional<int64_t> valueOf(Dim dim, const DimBinding& binding) {
+// A `?` that is provably an expression of the inputs' dims has its value.
+std::optional<int64_t> valueOf(const Module& module, Dim dim, const DimBinding& binding) {
   Result<int64_t> value = evaluate(dim, binding);
+  if (!value.ok()) value = evaluate(module.context->facts().canonical(dim), binding);
   if (!value.ok()) return std::nullopt;
   return *value;
 }
@@ -44,7 +46,9 @@ std::optional<int64_t> rounded(std::optional<int64_t> bytes) {
 bool makesTensor(const Op& op) {
   if (!op.def || isView(op) || op.def == &ops::constantOp || op.def == &ops::arenaOp) return false;
   if (op.def == &ops::allocOp) return op.operands.empty();
-  if (op.def == &ops::ifOp || op.def == &ops::loopOp || op.def == &ops::matchOp || op.def == &ops::callOp || op.def == &ops::invokeOp) return false;
+  if (op.def == &ops::ifOp || op.def == &ops::loopOp || op.def == &ops::matchOp || op.def == &ops::callOp ||
+      op.def == &ops::invokeOp)
+    return false;
   return op.def->cls != OpClass::structural && op.def->cls != OpClass::check;
 }
 
@@ -57,7 +61,8 @@ class PeakEstimate {
     const std::vector<FunctionVisit> functions = functionsOf(module_);
     // Inner before outer; functions called by others may come later, so those are settled by a few sweeps.
     for (int sweep = 0; sweep < 2; ++sweep)
-      for (auto visit = functions.rbegin(); visit != functions.rend(); ++visit) peaks_[visit->function->name] = peakOf(*visit->function);
+      for (auto visit = functions.rbegin(); visit != functions.rend(); ++visit)
+        peaks_[visit->function->name] = peakOf(*visit->function);
     auto main = peaks_.find("main");
     return main == peaks_.end() ? std::nullopt : main->second;
   }
@@ -77,10 +82,12 @@ class PeakEstimate {
       if (op.def == &ops::arenaOp || makesTensor(op)) {
         for (const ValueDef& r : op.results) {
           if (!r.type || !r.type.isTensor() || r.type.dtype() == Dtype::string) continue;
-          std::optional<int64_t> bytes = rounded(valueOf(bytesOf(module_, r.type), binding_));
+          std::optional<int64_t> bytes = rounded(valueOf(module_, bytesOf(module_, r.type), binding_));
           if (!bytes) return std::nullopt;
           now += *bytes;
-          const size_t end = op.def == &ops::arenaOp ? function.ops.size() : lastUse.count(r.id) ? lastUse[r.id] : i;
+          const size_t end = op.def == &ops::arenaOp ? function.ops.size()
+                             : lastUse.count(r.id)   ? lastUse[r.id]
+                                                     : i;
           ending[std::min(end, function.ops.size())] += *bytes;
         }
       }
@@ -119,7 +126,8 @@ PlanView planView(const Module& placed, const DimValues& dims) {
   std::string peak;
   for (const FunctionVisit& visit : functionsOf(placed)) {
     const Function& function = *visit.function;
-    if (visit.owner && (visit.owner->def == &ops::fusedOp || visit.owner->def == &ops::intoOp)) continue;  // runs in registers
+    if (visit.owner && (visit.owner->def == &ops::fusedOp || visit.owner->def == &ops::intoOp))
+      continue;  // runs in registers
     const Liveness live = computeLiveness(function);
     std::unordered_map<ValueId, size_t> lastUse;
     for (const auto& [value, index] : live.lastUse) {
@@ -131,13 +139,15 @@ PlanView planView(const Module& placed, const DimValues& dims) {
     for (size_t i = 0; i < function.ops.size(); ++i) {
       const Op& op = *function.ops[i];
       if (op.def == &ops::constantOp) {
-        if (const HostTensor* tensor = op.attributes.tensor("value")) view.constantsBytes += tensor->sizeBytes();
+        if (const HostTensor* tensor = op.attributes.tensor("value"))
+          view.constantsBytes += tensor->sizeBytes();
         continue;
       }
       if (op.def == &ops::arenaOp) {
         const Dim bytes = bytesOf(placed, op.results[0].type);
         arenaIndex = view.arenas.size();
-        view.arenas.push_back({function.name, bytes.toString(), valueOf(bytes, binding), 0, static_cast<int>(function.ops.size())});
+        view.arenas.push_back({function.name, bytes.toString(), valueOf(placed, bytes, binding), 0,
+                               static_cast<int>(function.ops.size())});
         if (!visit.owner && function.name == "main") peak = bytes.toString();
         continue;
       }
@@ -152,12 +162,12 @@ PlanView planView(const Module& placed, const DimValues& dims) {
         for (Dim d : r.type.dims()) buffer.shape.push_back(d.toString());
         const Dim bytes = bytesOf(placed, r.type);
         buffer.bytes = bytes.toString();
-        buffer.sizeBytes = valueOf(bytes, binding);
+        buffer.sizeBytes = valueOf(placed, bytes, binding);
         const Shape offset = op.attributes.dims("offset");
         buffer.pooled = op.operands.empty() || offset.empty();
         if (!buffer.pooled) {
           buffer.offset = offset[0].toString();
-          buffer.offsetBytes = valueOf(offset[0], binding);
+          buffer.offsetBytes = valueOf(placed, offset[0], binding);
           auto [slot, isNew] = slots.emplace(buffer.offset, static_cast<int>(slots.size()));
           buffer.slot = slot->second;
           if (isNew && arenaIndex != SIZE_MAX) ++view.arenas[arenaIndex].slotsCount;
@@ -184,9 +194,11 @@ Status fitPlan(const Module& placed, int64_t limitBytes, PlanView& view) {
   if (const Function* main = placed.main())
     for (const Parameter& p : main->parameters)
       for (SymbolId s : symbolsOf(p.type))
-        if (!view.dims.count(placed.context->dims().symbolName(s))) open.insert(placed.context->dims().symbolName(s));
+        if (!view.dims.count(placed.context->dims().symbolName(s)))
+          open.insert(placed.context->dims().symbolName(s));
   if (open.size() != 1)
-    return makeError(DiagnosticId::usageError, "--fit needs exactly one dim without a value, there are " + std::to_string(open.size()))
+    return makeError(DiagnosticId::usageError,
+                     "--fit needs exactly one dim without a value, there are " + std::to_string(open.size()))
         .note("give the others by --dim NAME=N");
   view.fitDim = *open.begin();
   DimValues dims = view.dims;
@@ -196,9 +208,13 @@ Status fitPlan(const Module& placed, int64_t limitBytes, PlanView& view) {
     return bytes && *bytes <= limitBytes;
   };
   dims[view.fitDim] = 1;
-  if (!predictedPeak(placed, dims)) return makeError(DiagnosticId::unsupportedFeature, "the peak of this model depends on values, not only on dims");
+  if (!predictedPeak(placed, dims))
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "the peak of this model depends on values, not only on dims");
   int64_t low = 0, high = 1;
-  if (!fits(0)) return makeError(DiagnosticId::memoryLimit, "not even " + view.fitDim + " = 0 fits into " + std::to_string(limitBytes) + " bytes");
+  if (!fits(0))
+    return makeError(DiagnosticId::memoryLimit,
+                     "not even " + view.fitDim + " = 0 fits into " + std::to_string(limitBytes) + " bytes");
   while (high < (int64_t{1} << 40) && fits(high)) high *= 2;
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;

@@ -50,7 +50,8 @@ void Interruption::setRunning(dyn_context* context) {
   running_ = context;
 }
 
-Result<Runner> Runner::create(dyn_module* module, const Module* types, const Signature& signature, const SessionOptions& options) {
+Result<Runner> Runner::create(dyn_module* module, const Module* types, const Signature& signature,
+                              const SessionOptions& options) {
   Runner runner;
   runner.module_ = module;
   runner.types_ = types;
@@ -76,7 +77,8 @@ Status Runner::runOnce(Interruption& interruption, int64_t& timeNs) {
   return {};
 }
 
-Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interruption& interruption, RunResult& result) {
+Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interruption& interruption,
+                   RunResult& result) {
   result.dims = inputs.dims;
   result.randomInputs = inputs.random;
   for (size_t i = 0; i < inputs.values.size(); ++i) {
@@ -95,7 +97,8 @@ Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interrup
   for (int64_t i = 0; i < request.warmup; ++i) DYN_CHECK(runOnce(interruption, timeNs));
   if (request.profiling == Profiling::on) dyn_context_profile(context_.get(), 1);
   const int64_t cpuStart = cpuNs(), start = steadyNs();
-  for (int64_t i = 0; i < request.repeat || static_cast<double>(steadyNs() - start) < request.seconds * 1e9; ++i) {
+  for (int64_t i = 0; i < request.repeat || static_cast<double>(steadyNs() - start) < request.seconds * 1e9;
+       ++i) {
     Status status = runOnce(interruption, timeNs);
     if (!status.ok()) {
       if (request.profiling == Profiling::on) dyn_context_profile(context_.get(), 0);
@@ -120,7 +123,8 @@ Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interrup
     const bool known = static_cast<size_t>(i) < signature_.outputs.size();
     const Port port = known ? signature_.outputs[static_cast<size_t>(i)] : Port{};
     DYN_TRY(Value value, fromVm(handle.get(), port.type, types_));
-    result.outputs.push_back({known ? port.info.name : std::to_string(i), concreteType(value, port.info), std::move(value), ""});
+    result.outputs.push_back(
+        {known ? port.info.name : std::to_string(i), concreteType(value, port.info), std::move(value), ""});
   }
   return {};
 }
@@ -151,7 +155,8 @@ void Runner::readProfile(RunResult& result) {
       profile->rows.push_back(std::move(kernel));
     }
   }
-  for (KernelRow& row : profile->rows) row.share = total ? static_cast<double>(row.totalNs) / static_cast<double>(total) : 0;
+  for (KernelRow& row : profile->rows)
+    row.share = total ? static_cast<double>(row.totalNs) / static_cast<double>(total) : 0;
   std::map<std::string, int64_t> byPlace;
   if (events.is_object() && events.contains("traceEvents")) {
     for (const nlohmann::json& event : events["traceEvents"]) {

@@ -38,9 +38,11 @@ struct RunRequest {
 class Runner {
  public:
   // The module and its data types must outlive the runner; `types` may be null.
-  static Result<Runner> create(dyn_module* module, const Module* types, const Signature& signature, const SessionOptions& options);
+  static Result<Runner> create(dyn_module* module, const Module* types, const Signature& signature,
+                               const SessionOptions& options);
   // Fills outputs, runsNs, memory and profile. The warm context is kept from call to call.
-  Status run(const CallInputs& inputs, const RunRequest& request, Interruption& interruption, RunResult& result);
+  Status run(const CallInputs& inputs, const RunRequest& request, Interruption& interruption,
+             RunResult& result);
   // The Chrome trace of the last profiled run.
   const std::string& traceText() const { return trace_; }
 

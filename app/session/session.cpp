@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "app/session/session_state.h"
+#include "compiler/support/mapped_file.h"
 
 namespace dyn {
 
@@ -166,7 +167,9 @@ std::shared_ptr<const Outcome> Session::waitFor(Ticket ticket, std::chrono::mill
   if (waits()) return nullptr;
   auto lost = std::make_shared<Outcome>();
   lost->ticket = ticket;
-  lost->error = makeError(DiagnosticId::internalError, "there is no outcome of ticket " + std::to_string(ticket)).diagnostic;
+  lost->error =
+      makeError(DiagnosticId::internalError, "there is no outcome of ticket " + std::to_string(ticket))
+          .diagnostic;
   return lost;
 }
 
@@ -225,6 +228,33 @@ constexpr Handler kHandlers[] = {
 };
 constexpr size_t kMaxUndo = 100;
 
+// The line and a caret, where the place is a line of a text and the one who found the fault had no text at hand.
+void addExcerpt(Diagnostic& diagnostic, const Command& command) {
+  if (diagnostic.place.line == 0 || diagnostic.place.column == 0) return;
+  for (const std::string& note : diagnostic.notes)
+    if (note.find('^') != std::string::npos) return;
+  std::string text;
+  if (diagnostic.place.file == "<prompt>") {
+    text = command.text("rest");
+  } else {
+    Result<MappedFile> file = MappedFile::open(diagnostic.place.file);
+    if (!file.ok() || file->size() > (1 << 24)) return;
+    text = std::string(file->bytes());
+  }
+  size_t begin = 0;
+  for (uint32_t line = 1; line < diagnostic.place.line; ++line) {
+    begin = text.find('\n', begin);
+    if (begin == std::string::npos) return;
+    ++begin;
+  }
+  const std::string line = text.substr(begin, std::min(text.find('\n', begin), text.size()) - begin);
+  const size_t column = diagnostic.place.column - 1;
+  if (column > line.size() || line.size() > 300) return;
+  std::string caret;
+  for (size_t i = 0; i < column; ++i) caret += line[i] == '\t' ? '\t' : ' ';
+  diagnostic.notes.insert(diagnostic.notes.begin(), {"    " + line, "    " + caret + "^"});
+}
+
 // Handlers throw nothing of their own; the library may when the system has no memory left.
 Result<View> callHandler(SessionState& state, const Command& command, Outcome& outcome) {
   try {
@@ -264,6 +294,7 @@ std::shared_ptr<const Outcome> runCommand(SessionState& state, const Command& co
       if (!outcome->error->place.known()) outcome->error->place = command.place;
     }
   }
+  if (outcome->error) addExcerpt(*outcome->error, command);
   if (outcome->error && command.id != CommandId::explain) state.lastError = outcome->error;
   outcome->timeNs = steadyNs() - start;
   return outcome;
@@ -275,17 +306,18 @@ Result<LoadedModel*> SessionState::model() const {
 }
 
 Result<LoadedModel*> SessionState::modelWithPasses() const {
-  DYN_TRY(LoadedModel* loaded, model());
+  DYN_TRY(LoadedModel * loaded, model());
   DYN_CHECK(loaded->ensurePasses());
   return loaded;
 }
 
 Result<Runner*> SessionState::runner() {
-  DYN_TRY(LoadedModel* loaded, model());
+  DYN_TRY(LoadedModel * loaded, model());
   if (!now.runner) {
     progress("compiling " + loaded->info().path);
-    DYN_TRY(dyn_module* program, loaded->program());
-    DYN_TRY(Runner made, Runner::create(program, loaded->hasModule() ? &loaded->imported() : nullptr, loaded->signature(), now.options));
+    DYN_TRY(dyn_module * program, loaded->program());
+    DYN_TRY(Runner made, Runner::create(program, loaded->hasModule() ? &loaded->imported() : nullptr,
+                                        loaded->signature(), now.options));
     now.runner = std::make_shared<Runner>(std::move(made));
   }
   return now.runner.get();

@@ -74,7 +74,8 @@ Status readLengths(const std::string& path, DimSpec& spec) {
     if (!word.empty()) {
       std::optional<int64_t> value = wholeNumber(word);
       if (!value || *value < 0)
-        return makeError(DiagnosticId::fileFormat, "'" + std::string(word.substr(0, 40)) + "' is not a length",
+        return makeError(DiagnosticId::fileFormat,
+                         "'" + std::string(word.substr(0, 40)) + "' is not a length",
                          {.file = path, .line = static_cast<uint32_t>(line)});
       ++counts[*value];
       spec.sequence.push_back(*value);
@@ -82,7 +83,8 @@ Status readLengths(const std::string& path, DimSpec& spec) {
     if (end < rest.size() && rest[end] == '\n') ++line;
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  if (counts.empty()) return makeError(DiagnosticId::fileFormat, "there are no lengths in the file", {.file = path});
+  if (counts.empty())
+    return makeError(DiagnosticId::fileFormat, "there are no lengths in the file", {.file = path});
   std::vector<std::pair<int64_t, int64_t>> sorted(counts.begin(), counts.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.second > b.second; });
   for (auto& [value, count] : sorted) spec.likely.push_back(value);
@@ -120,7 +122,8 @@ Signature signatureOf(const Module& module, const std::vector<std::string>& inpu
   for (size_t i = 0; i < main->results.size(); ++i) {
     Port port;
     port.type = i < main->resultTypes.size() ? main->resultTypes[i] : Type();
-    port.info = valueInfo(i < outputNames.size() ? outputNames[i] : module.context->valueName(main->results[i]), port.type);
+    port.info = valueInfo(
+        i < outputNames.size() ? outputNames[i] : module.context->valueName(main->results[i]), port.type);
     if (port.type && port.type.isTensor()) port.dtype = port.type.dtype();
     signature.outputs.push_back(std::move(port));
   }
@@ -129,12 +132,15 @@ Signature signatureOf(const Module& module, const std::vector<std::string>& inpu
 
 Signature signatureOf(const dyn_module* module) {
   Signature signature;
-  for (int32_t i = 0; i < dyn_module_input_count(module); ++i) signature.inputs.push_back(portOf(module, i, true));
-  for (int32_t i = 0; i < dyn_module_output_count(module); ++i) signature.outputs.push_back(portOf(module, i, false));
+  for (int32_t i = 0; i < dyn_module_input_count(module); ++i)
+    signature.inputs.push_back(portOf(module, i, true));
+  for (int32_t i = 0; i < dyn_module_output_count(module); ++i)
+    signature.outputs.push_back(portOf(module, i, false));
   return signature;
 }
 
-CallDims::CallDims(const Signature& signature) : context_(std::make_shared<DimContext>()), signature_(signature) {
+CallDims::CallDims(const Signature& signature)
+    : context_(std::make_shared<DimContext>()), signature_(signature) {
   for (const Port& port : signature.inputs) {
     std::vector<Dim> dims;
     for (const std::string& text : port.info.shape) {
@@ -150,14 +156,16 @@ CallDims::CallDims(const Signature& signature) : context_(std::make_shared<DimCo
         if (symbols_.emplace(name, symbol).second) names_.push_back(name);
       }
       const Dim dim = dims_[i][axis];
-      if (dim.isSymbol()) symbols_.emplace(signature.inputs[i].info.name + "." + std::to_string(axis), dim.symbol());
+      if (dim.isSymbol())
+        symbols_.emplace(signature.inputs[i].info.name + "." + std::to_string(axis), dim.symbol());
     }
   }
 }
 
 Status CallDims::bind(const std::string& name, int64_t value) {
   auto it = symbols_.find(name);
-  if (it == symbols_.end() && context_->hasSymbol(name)) it = symbols_.find(context_->symbol(name).toString());
+  if (it == symbols_.end() && context_->hasSymbol(name))
+    it = symbols_.find(context_->symbol(name).toString());
   if (it == symbols_.end()) {
     Error error = makeError(DiagnosticId::usageError, "the model has no dim '" + name + "'");
     std::vector<std::string_view> known(names_.begin(), names_.end());
@@ -167,7 +175,9 @@ Status CallDims::bind(const std::string& name, int64_t value) {
     for (const std::string& n : names_) list += (list.empty() ? "" : ", ") + n;
     return std::move(error).note(list.empty() ? "its inputs have fixed shapes" : "its dims: " + list);
   }
-  if (value < 0) return makeError(DiagnosticId::usageError, "--dim " + name + "=" + std::to_string(value) + ": a size is not negative");
+  if (value < 0)
+    return makeError(DiagnosticId::usageError,
+                     "--dim " + name + "=" + std::to_string(value) + ": a size is not negative");
   binding_.set(it->second, value);
   return {};
 }
@@ -175,15 +185,17 @@ Status CallDims::bind(const std::string& name, int64_t value) {
 Status CallDims::learn(const Port& port, const std::vector<int64_t>& shape) {
   const std::vector<Dim>& dims = dims_[static_cast<size_t>(&port - signature_.inputs.data())];
   if (dims.size() != shape.size())
-    return makeError(DiagnosticId::inputMismatch, "input " + port.info.name + " has rank " + std::to_string(shape.size()) +
-                                                      ", the model takes " + port.info.type);
+    return makeError(DiagnosticId::inputMismatch, "input " + port.info.name + " has rank " +
+                                                      std::to_string(shape.size()) + ", the model takes " +
+                                                      port.info.type);
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     if (dims[axis].isSymbol() && !binding_.get(dims[axis].symbol())) binding_.set(dims[axis], shape[axis]);
     Result<int64_t> expected = evaluate(dims[axis], binding_);
     if (expected.ok() && *expected != shape[axis])
-      return makeError(DiagnosticId::inputMismatch, "input " + port.info.name + ": dim " + std::to_string(axis) + " is " +
-                                                        std::to_string(shape[axis]) + ", but " + dims[axis].toString() +
-                                                        (dims[axis].isConstant() ? " is demanded" : " = " + std::to_string(*expected)))
+      return makeError(DiagnosticId::inputMismatch,
+                       "input " + port.info.name + ": dim " + std::to_string(axis) + " is " +
+                           std::to_string(shape[axis]) + ", but " + dims[axis].toString() +
+                           (dims[axis].isConstant() ? " is demanded" : " = " + std::to_string(*expected)))
           .note("the model takes " + port.info.type);
   }
   return {};
@@ -198,13 +210,15 @@ Result<std::vector<int64_t>> CallDims::shapeOf(const Port& port) const {
       std::string missing;
       for (const std::string& name : names_)
         if (!binding_.get(symbols_.find(name)->second)) missing += " --dim " + name + "=N";
-      return makeError(DiagnosticId::inputMissing,
-                       "input " + port.info.name + " is not given, and its shape " + port.info.type + " has dims without a value")
+      return makeError(DiagnosticId::inputMissing, "input " + port.info.name +
+                                                       " is not given, and its shape " + port.info.type +
+                                                       " has dims without a value")
           .note("give the input (--input " + port.info.name + "=...), or the dims:" + missing);
     }
     DYN_TRY(int64_t value, evaluate(dim, binding_));
     if (value < 0)
-      return makeError(DiagnosticId::dimDomain, "input " + port.info.name + ": " + dim.toString() + " = " + std::to_string(value) + " is negative");
+      return makeError(DiagnosticId::dimDomain, "input " + port.info.name + ": " + dim.toString() + " = " +
+                                                    std::to_string(value) + " is negative");
     shape.push_back(value);
   }
   return shape;
@@ -244,7 +258,8 @@ Result<DimSpec> parseDimSpec(const std::string& text) {
   }
   spec.low = wholeNumber(value.substr(0, dots));
   spec.high = wholeNumber(high);
-  if (!spec.low || *spec.low < 0 || (!spec.high && !high.empty())) return badDim(text, "the range is not of the form A..B");
+  if (!spec.low || *spec.low < 0 || (!spec.high && !high.empty()))
+    return badDim(text, "the range is not of the form A..B");
   if (spec.high && *spec.high < *spec.low) return badDim(text, "the range is empty");
   return spec;
 }

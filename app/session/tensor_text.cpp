@@ -9,7 +9,7 @@ namespace dyn {
 
 namespace {
 
-constexpr int64_t kWholeUpTo = 200;      // elements that are shown without cuts
+constexpr int64_t kWholeUpTo = 200;           // elements that are shown without cuts
 constexpr int64_t kCountedUpTo = 50'000'000;  // larger tensors are not searched for NaN
 
 class TensorWriter {
@@ -69,13 +69,16 @@ class TensorWriter {
         if (value > 0) smallest = std::min(smallest, value);
         whole = whole && value == std::floor(value);
       }
-      scientific_ = largest >= 1e8 || (smallest < 1e-4 && smallest != INFINITY && largest / smallest > 1e3 && largest < 1e-3);
+      scientific_ = largest >= 1e8 ||
+                    (smallest < 1e-4 && smallest != INFINITY && largest / smallest > 1e3 && largest < 1e-3);
       decimals_ = whole && largest < 1e8 ? 0 : options_.precision;
       if (!scientific_ && decimals_ > 0) {
         // No more digits than are needed to write all of them exactly.
         int needed = 1;
         for (int64_t flat : flats)
-          while (needed < decimals_ && std::isfinite(tensor_.realAt(flat)) && !exactWith(tensor_.realAt(flat), needed)) ++needed;
+          while (needed < decimals_ && std::isfinite(tensor_.realAt(flat)) &&
+                 !exactWith(tensor_.realAt(flat), needed))
+            ++needed;
         decimals_ = needed;
       }
     }
@@ -168,7 +171,8 @@ class TensorWriter {
 
 std::string tensorText(const HostTensor& tensor, const TextOptions& options) {
   std::string text = std::string(toString(tensor.dtype())) + "[";
-  for (size_t i = 0; i < tensor.shape().size(); ++i) text += (i ? ", " : "") + std::to_string(tensor.shape()[i]);
+  for (size_t i = 0; i < tensor.shape().size(); ++i)
+    text += (i ? ", " : "") + std::to_string(tensor.shape()[i]);
   text += "]";
   if (dtypeClass(tensor.dtype()) == DtypeClass::real && tensor.elementCount() <= kCountedUpTo) {
     int64_t nans = 0, infinities = 0;
@@ -181,7 +185,8 @@ std::string tensorText(const HostTensor& tensor, const TextOptions& options) {
     if (infinities) text += "  " + std::to_string(infinities) + " Inf";
   }
   const std::string elements = TensorWriter(tensor, options).write();
-  const bool oneLine = elements.find('\n') == std::string::npos && text.size() + elements.size() + 3 <= static_cast<size_t>(options.width);
+  const bool oneLine = elements.find('\n') == std::string::npos &&
+                       text.size() + elements.size() + 3 <= static_cast<size_t>(options.width);
   return text + (oneLine ? " " : "\n") + elements;
 }
 
@@ -196,7 +201,8 @@ std::string toText(const Value& value, const std::string& type, const TextOption
   text += ", " + std::to_string(value.parts().size()) + (value.parts().size() == 1 ? " item" : " items");
   size_t index = 0;
   for (const Value& part : value.parts()) {
-    if (!options.full && index == 20) return text + "\n  ... " + std::to_string(value.parts().size() - index) + " more";
+    if (!options.full && index == 20)
+      return text + "\n  ... " + std::to_string(value.parts().size() - index) + " more";
     const std::string one = part.isTensor() ? tensorText(part.tensor(), options) : part.toString(16);
     text += "\n  " + std::to_string(index++) + ": ";
     for (char c : one) text += c == '\n' ? std::string("\n     ") : std::string(1, c);

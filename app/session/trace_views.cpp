@@ -22,7 +22,12 @@ void fillDiff(const Module& before, const Module& after, DiffView& view) {
   for (const Op* op : diff.removed)
     view.lines.push_back({DiffKind::removed, idsBefore.of(*op), print(ir, *op), "", {}, functionOf(op)});
   for (const ChangedOp& change : diff.changed) {
-    DiffLine line{DiffKind::changed, idsAfter.of(*change.after), print(ir, *change.before), print(ir, *change.after), {}, functionOf(change.after)};
+    DiffLine line{DiffKind::changed,
+                  idsAfter.of(*change.after),
+                  print(ir, *change.before),
+                  print(ir, *change.after),
+                  {},
+                  functionOf(change.after)};
     if (change.operatorChanged) line.what.push_back("operator");
     if (change.operandsChanged) line.what.push_back("operands");
     if (change.attributesChanged) line.what.push_back("attributes");

@@ -66,8 +66,9 @@ Json diagnosticsJson(const std::vector<Diagnostic>& diagnostics) {
 }
 
 Json benchRow(const BenchRow& row) {
-  Json item = {{"dims", mapJson(row.dims)}, {"runs_count", row.runsCount}, {"min_ns", row.minNs}, {"p50_ns", row.p50Ns},
-               {"p90_ns", row.p90Ns},       {"p99_ns", row.p99Ns},         {"mean_ns", row.meanNs}};
+  Json item = {{"dims", mapJson(row.dims)}, {"runs_count", row.runsCount}, {"min_ns", row.minNs},
+               {"p50_ns", row.p50Ns},       {"p90_ns", row.p90Ns},         {"p99_ns", row.p99Ns},
+               {"mean_ns", row.meanNs}};
   item["gflops"] = row.gflops ? Json(*row.gflops) : Json(nullptr);
   item["gigabytes_per_second"] = row.gigabytesPerSecond ? Json(*row.gigabytesPerSecond) : Json(nullptr);
   return item;
@@ -99,23 +100,47 @@ struct Writer {
     for (const GraphNode& n : v->nodes) {
       Json outputs = Json::array();
       for (const GraphPort& p : n.outputs) outputs.push_back({{"name", p.name}, {"type", p.type}});
-      nodes.push_back({{"id", n.id}, {"kind", toString(n.kind)}, {"op", n.op}, {"label", n.label}, {"name", n.name}, {"place", n.place},
-                       {"group", n.group}, {"outputs", outputs}});
+      nodes.push_back({{"id", n.id},
+                       {"kind", toString(n.kind)},
+                       {"op", n.op},
+                       {"label", n.label},
+                       {"name", n.name},
+                       {"place", n.place},
+                       {"group", n.group},
+                       {"outputs", outputs}});
     }
     for (const GraphEdge& e : v->edges)
-      edges.push_back({{"from", e.from}, {"from_port", e.fromPort}, {"to", e.to}, {"to_port", e.toPort}, {"name", e.name}, {"type", e.type}});
-    for (const GraphGroup& g : v->groups) groups.push_back({{"path", g.path}, {"label", g.label}, {"kind", toString(g.kind)}, {"parent", g.parent}});
-    return {{"step", v->step}, {"step_name", v->stepName}, {"nodes", nodes}, {"edges", edges}, {"groups", groups}};
+      edges.push_back({{"from", e.from},
+                       {"from_port", e.fromPort},
+                       {"to", e.to},
+                       {"to_port", e.toPort},
+                       {"name", e.name},
+                       {"type", e.type}});
+    for (const GraphGroup& g : v->groups)
+      groups.push_back(
+          {{"path", g.path}, {"label", g.label}, {"kind", toString(g.kind)}, {"parent", g.parent}});
+    return {{"step", v->step},
+            {"step_name", v->stepName},
+            {"nodes", nodes},
+            {"edges", edges},
+            {"groups", groups}};
   }
 
-  Json operator()(const Shared<IrText>& v) const { return {{"ir", {{"level", toString(v->level)}, {"title", v->title}, {"text", v->text}}}}; }
+  Json operator()(const Shared<IrText>& v) const {
+    return {{"ir", {{"level", toString(v->level)}, {"title", v->title}, {"text", v->text}}}};
+  }
 
   Json operator()(const Shared<PassList>& v) const {
     Json list = Json::array();
     for (const PassRow& row : v->rows) {
-      Json item = {{"name", row.name},           {"kind", row.kind},           {"time_ns", row.timeNs},
-                   {"changed", row.changed},     {"ops_count", row.opsAfter},  {"ops_before_count", row.opsBefore},
-                   {"counters", mapJson(row.counters)}, {"remarks", row.remarks}};
+      Json item = {{"name", row.name},
+                   {"kind", row.kind},
+                   {"time_ns", row.timeNs},
+                   {"changed", row.changed},
+                   {"ops_count", row.opsAfter},
+                   {"ops_before_count", row.opsBefore},
+                   {"counters", mapJson(row.counters)},
+                   {"remarks", row.remarks}};
       if (row.failed) item["problems"] = diagnosticsJson(row.diagnostics);
       list.push_back(std::move(item));
     }
@@ -125,30 +150,58 @@ struct Writer {
   Json operator()(const Shared<DiffView>& v) const {
     Json lines = Json::array();
     for (const DiffLine& line : v->lines)
-      lines.push_back({{"kind", toString(line.kind)}, {"before", line.before}, {"after", line.after}, {"what", line.what}, {"function", line.function}});
-    return {{"from", v->fromName}, {"to", v->toName}, {"added_count", v->addedCount}, {"removed_count", v->removedCount},
-            {"changed_count", v->changedCount}, {"unchanged_count", v->unchangedCount}, {"lines", lines}};
+      lines.push_back({{"kind", toString(line.kind)},
+                       {"before", line.before},
+                       {"after", line.after},
+                       {"what", line.what},
+                       {"function", line.function}});
+    return {{"from", v->fromName},
+            {"to", v->toName},
+            {"added_count", v->addedCount},
+            {"removed_count", v->removedCount},
+            {"changed_count", v->changedCount},
+            {"unchanged_count", v->unchangedCount},
+            {"lines", lines}};
   }
 
   Json operator()(const Shared<DimsTable>& v) const {
     Json list = Json::array();
     for (const DimRow& row : v->rows)
-      list.push_back({{"symbol", row.symbol}, {"origin", row.origin}, {"facts", row.facts}, {"low", orNull(row.low)}, {"high", orNull(row.high)},
-                      {"multiple", row.multiple}, {"likely", row.likely}, {"uses_count", row.usesCount}, {"uses", row.uses}});
+      list.push_back({{"symbol", row.symbol},
+                      {"origin", row.origin},
+                      {"facts", row.facts},
+                      {"low", orNull(row.low)},
+                      {"high", orNull(row.high)},
+                      {"multiple", row.multiple},
+                      {"likely", row.likely},
+                      {"uses_count", row.usesCount},
+                      {"uses", row.uses}});
     return {{"dims", list}};
   }
 
   Json operator()(const Shared<WhyView>& v) const {
-    return {{"why", {{"question", v->question}, {"answer", v->answer}, {"lines", v->lines}, {"facts", v->facts}, {"checks", v->checks},
-                     {"counterexample", mapJson(v->counterexample)}}}};
+    return {{"why",
+             {{"question", v->question},
+              {"answer", v->answer},
+              {"lines", v->lines},
+              {"facts", v->facts},
+              {"checks", v->checks},
+              {"counterexample", mapJson(v->counterexample)}}}};
   }
 
   Json operator()(const Shared<PlanView>& v) const {
     Json arenas = Json::array(), buffers = Json::array();
     for (const PlanArena& a : v->arenas)
-      arenas.push_back({{"function", a.function}, {"size", a.bytes}, {"size_bytes", orNull(a.sizeBytes)}, {"slots_count", a.slotsCount}});
+      arenas.push_back({{"function", a.function},
+                        {"size", a.bytes},
+                        {"size_bytes", orNull(a.sizeBytes)},
+                        {"slots_count", a.slotsCount}});
     for (const PlanBuffer& b : v->buffers) {
-      Json item = {{"name", b.name}, {"function", b.function}, {"dtype", b.dtype}, {"shape", shapeJson(b.shape)}, {"pooled", b.pooled}};
+      Json item = {{"name", b.name},
+                   {"function", b.function},
+                   {"dtype", b.dtype},
+                   {"shape", shapeJson(b.shape)},
+                   {"pooled", b.pooled}};
       item["offset"] = b.pooled ? Json(nullptr) : dimJson(b.offset);
       item["offset_bytes"] = orNull(b.offsetBytes);
       item["size"] = dimJson(b.bytes);
@@ -158,8 +211,12 @@ struct Writer {
       item["end"] = b.end;
       buffers.push_back(std::move(item));
     }
-    Json plan = {{"dims", mapJson(v->dims)}, {"arenas", arenas}, {"buffers", buffers}, {"peak", dimJson(v->peak)},
-                 {"predicted_peak_bytes", orNull(v->predictedPeakBytes)}, {"constants_bytes", v->constantsBytes}};
+    Json plan = {{"dims", mapJson(v->dims)},
+                 {"arenas", arenas},
+                 {"buffers", buffers},
+                 {"peak", dimJson(v->peak)},
+                 {"predicted_peak_bytes", orNull(v->predictedPeakBytes)},
+                 {"constants_bytes", v->constantsBytes}};
     if (v->largest) plan["largest"] = {{v->fitDim, *v->largest}};
     return {{"plan", plan}};
   }
@@ -212,7 +269,10 @@ struct Writer {
   Json operator()(const Shared<BenchResult>& v) const {
     Json shapes = Json::array();
     for (const BenchRow& row : v->rows) shapes.push_back(benchRow(row));
-    return {{"shapes", shapes}, {"overall", benchRow(v->overall)}, {"load_ns", v->loadNs}, {"compile_ns", v->compileNs},
+    return {{"shapes", shapes},
+            {"overall", benchRow(v->overall)},
+            {"load_ns", v->loadNs},
+            {"compile_ns", v->compileNs},
             {"kernels_compiled_count", v->kernelsCompiledCount}};
   }
 
@@ -228,7 +288,8 @@ struct Writer {
   }
 
   Json operator()(const Shared<VerifyResult>& v) const {
-    return {{"name", v->name}, {"status", toString(v->status)}, {"reason", v->reason}, {"op", v->op}, {"id", v->code}, {"data_sets_count", v->dataSetsCount}};
+    return {{"name", v->name}, {"status", toString(v->status)},      {"reason", v->reason}, {"op", v->op},
+            {"id", v->code},   {"data_sets_count", v->dataSetsCount}};
   }
 
   Json operator()(const Shared<EvalResult>& v) const {
@@ -241,22 +302,28 @@ struct Writer {
     return {{"values", values}};
   }
 
-  Json operator()(const Shared<TypeView>& v) const { return {{"expression", v->expression}, {"type", v->type}}; }
+  Json operator()(const Shared<TypeView>& v) const {
+    return {{"expression", v->expression}, {"type", v->type}};
+  }
 
   Json operator()(const Shared<VariableTable>& v) const {
     Json list = Json::array();
-    for (const auto& row : v->rows) list.push_back({{"name", row.name}, {"type", row.type}, {"size_bytes", row.sizeBytes}});
+    for (const auto& row : v->rows)
+      list.push_back({{"name", row.name}, {"type", row.type}, {"size_bytes", row.sizeBytes}});
     return {{"values", list}};
   }
 
   Json operator()(const Shared<SettingTable>& v) const {
     Json list = Json::array();
-    for (const auto& row : v->rows) list.push_back({{"name", row.name}, {"value", row.value}, {"from", row.from}});
+    for (const auto& row : v->rows)
+      list.push_back({{"name", row.name}, {"value", row.value}, {"from", row.from}});
     return {{"settings", list}};
   }
 
   Json operator()(const Shared<ProblemList>& v) const {
-    return {{"problems", diagnosticsJson(v->problems)}, {"problems_count", v->problems.size()}, {"unsupported_ops", mapJson(v->unsupportedOps)}};
+    return {{"problems", diagnosticsJson(v->problems)},
+            {"problems_count", v->problems.size()},
+            {"unsupported_ops", mapJson(v->unsupportedOps)}};
   }
 
   Json operator()(const Shared<TextView>& v) const { return {{"text", v->text}}; }
@@ -276,6 +343,8 @@ Json toJson(const Diagnostic& diagnostic) {
   return json;
 }
 
-std::string jsonText(const Json& document) { return document.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string jsonText(const Json& document) {
+  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace dyn

@@ -47,7 +47,8 @@ std::string joined(const std::vector<std::string>& parts, const char* separator 
 
 std::string joined(const DimValues& dims) {
   std::string text;
-  for (const auto& [name, value] : dims) text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
+  for (const auto& [name, value] : dims)
+    text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
   return text;
 }
 
@@ -60,28 +61,33 @@ struct Writer {
 
   std::string operator()(const Shared<ModelInfo>& v) const {
     std::string text = v->path;
-    if (v->kind == ModelKind::onnx) text += fmt::format("  ONNX, IR version {}, opset {}", v->irVersion, v->opset);
+    if (v->kind == ModelKind::onnx)
+      text += fmt::format("  ONNX, IR version {}, opset {}", v->irVersion, v->opset);
     if (v->kind == ModelKind::text) text += "  text module";
     if (v->kind == ModelKind::package) text += "  package";
     if (!v->producer.empty()) text += ", by " + v->producer;
     text += "\n";
     for (const ValueInfo& input : v->inputs) text += "  input   " + input.name + ": " + input.type + "\n";
-    for (const ValueInfo& output : v->outputs) text += "  output  " + output.name + (output.type.empty() ? "" : ": " + output.type) + "\n";
+    for (const ValueInfo& output : v->outputs)
+      text += "  output  " + output.name + (output.type.empty() ? "" : ": " + output.type) + "\n";
     if (!v->symbols.empty()) text += "  dims    " + joined(v->symbols) + "\n";
     if (v->kind != ModelKind::package)
-      text += fmt::format("  {} operations in {} {}, {} constants of {}\n", v->opsCount, v->functionsCount, v->functionsCount == 1 ? "function" : "functions",
-                          v->weightsCount, bytesText(v->weightsBytes));
+      text += fmt::format("  {} operations in {} {}, {} constants of {}\n", v->opsCount, v->functionsCount,
+                          v->functionsCount == 1 ? "function" : "functions", v->weightsCount,
+                          bytesText(v->weightsBytes));
     std::vector<std::pair<int64_t, std::string>> ops;
     for (const auto& [name, count] : v->ops) ops.emplace_back(-count, name);
     std::sort(ops.begin(), ops.end());
     std::string list;
-    for (const auto& [count, name] : ops) list += (list.empty() ? "" : ", ") + name + (count == -1 ? "" : " x" + std::to_string(-count));
+    for (const auto& [count, name] : ops)
+      list += (list.empty() ? "" : ", ") + name + (count == -1 ? "" : " x" + std::to_string(-count));
     if (!list.empty()) text += "  " + list + "\n";
     return text;
   }
 
   std::string operator()(const Shared<GraphView>& v) const {
-    return fmt::format("step {} ({}): {} nodes, {} edges, {} groups\n", v->step, v->stepName, v->nodes.size(), v->edges.size(), v->groups.size());
+    return fmt::format("step {} ({}): {} nodes, {} edges, {} groups\n", v->step, v->stepName, v->nodes.size(),
+                       v->edges.size(), v->groups.size());
   }
 
   std::string operator()(const Shared<IrText>& v) const {
@@ -95,8 +101,12 @@ struct Writer {
     for (const PassRow& row : v->rows) {
       std::vector<std::string> counters;
       for (const auto& [name, value] : row.counters) counters.push_back(name + "=" + std::to_string(value));
-      rows.push_back({(v->current == row.index ? "> " : "  ") + std::to_string(row.index), row.name, row.failed ? "failed" : row.changed ? "changed" : "-",
-                      durationText(row.timeNs), std::to_string(row.opsBefore), std::to_string(row.opsAfter), joined(counters)});
+      rows.push_back({(v->current == row.index ? "> " : "  ") + std::to_string(row.index), row.name,
+                      row.failed    ? "failed"
+                      : row.changed ? "changed"
+                                    : "-",
+                      durationText(row.timeNs), std::to_string(row.opsBefore), std::to_string(row.opsAfter),
+                      joined(counters)});
     }
     std::string text = table({"  #", "pass", "", ">time", ">ops", ">after", "counters"}, rows, options);
     for (const PassRow& row : v->rows)
@@ -111,9 +121,10 @@ struct Writer {
   }
 
   std::string operator()(const Shared<DiffView>& v) const {
-    std::string text = paint(fmt::format("{} -> {}: {} added, {} removed, {} changed, {} the same\n", v->fromName, v->toName, v->addedCount,
-                                         v->removedCount, v->changedCount, v->unchangedCount),
-                             "1", options);
+    std::string text =
+        paint(fmt::format("{} -> {}: {} added, {} removed, {} changed, {} the same\n", v->fromName, v->toName,
+                          v->addedCount, v->removedCount, v->changedCount, v->unchangedCount),
+              "1", options);
     std::string function;
     for (const DiffLine& line : v->lines) {
       if (line.function != function && !line.function.empty()) {
@@ -130,7 +141,8 @@ struct Writer {
     if (v->rows.empty()) return "all shapes are fixed\n";
     Rows rows;
     for (const DimRow& row : v->rows) {
-      std::string range = (row.low ? std::to_string(*row.low) : "") + ".." + (row.high ? std::to_string(*row.high) : "");
+      std::string range =
+          (row.low ? std::to_string(*row.low) : "") + ".." + (row.high ? std::to_string(*row.high) : "");
       if (row.multiple > 1) range += " x" + std::to_string(row.multiple);
       rows.push_back({row.symbol, range, std::to_string(row.usesCount), row.origin});
     }
@@ -156,11 +168,13 @@ struct Writer {
                           arena.sizeBytes ? " = " + bytesText(*arena.sizeBytes) : "", arena.slotsCount);
     Rows rows;
     for (const PlanBuffer& b : v->buffers)
-      rows.push_back({b.name, "@" + b.function, b.pooled ? "pool" : b.offset, b.bytes, bytesOrDash(b.sizeBytes), fmt::format("{}..{}", b.begin, b.end)});
+      rows.push_back({b.name, "@" + b.function, b.pooled ? "pool" : b.offset, b.bytes,
+                      bytesOrDash(b.sizeBytes), fmt::format("{}..{}", b.begin, b.end)});
     if (!rows.empty()) text += table({"buffer", "in", "offset", "bytes", ">size", "life"}, rows, options);
     text += "at most " + v->peak + " bytes, constants " + bytesText(v->constantsBytes) + "\n";
     if (!v->dims.empty()) text += "with " + joined(v->dims) + ": ";
-    if (v->predictedPeakBytes) text += fmt::format("peak {} ({} bytes)", bytesText(*v->predictedPeakBytes), *v->predictedPeakBytes);
+    if (v->predictedPeakBytes)
+      text += fmt::format("peak {} ({} bytes)", bytesText(*v->predictedPeakBytes), *v->predictedPeakBytes);
     if (!v->dims.empty() && !v->predictedPeakBytes) text += "the peak depends on more";
     if (v->predictedPeakBytes || !v->dims.empty()) text += "\n";
     if (v->largest) text += fmt::format("largest {}: {}\n", v->fitDim, *v->largest);
@@ -171,14 +185,19 @@ struct Writer {
     Rows rows;
     for (const KernelRow& k : v->rows) {
       if (v->profiled)
-        rows.push_back({k.kind, k.name, std::to_string(k.launchesCount), durationText(k.totalNs), fmt::format("{:.1f}%", k.share * 100),
-                        k.bytes && k.totalNs ? fmt::format("{:.1f} GB/s", static_cast<double>(k.bytes) / static_cast<double>(k.totalNs)) : "", k.place});
+        rows.push_back({k.kind, k.name, std::to_string(k.launchesCount), durationText(k.totalNs),
+                        fmt::format("{:.1f}%", k.share * 100),
+                        k.bytes && k.totalNs ? fmt::format("{:.1f} GB/s", static_cast<double>(k.bytes) /
+                                                                              static_cast<double>(k.totalNs))
+                                             : "",
+                        k.place});
       else
         rows.push_back({k.index >= 0 ? std::to_string(k.index) : "", k.kind, k.name, k.description});
     }
     if (rows.empty()) return "no kernels\n";
-    return v->profiled ? table({"kind", "name", ">launches", ">time", ">share", ">rate", "place"}, rows, options)
-                       : table({">#", "kind", "name", "what"}, rows, options);
+    return v->profiled
+               ? table({"kind", "name", ">launches", ">time", ">share", ">rate", "place"}, rows, options)
+               : table({">#", "kind", "name", "what"}, rows, options);
   }
 
   std::string operator()(const Shared<RunResult>& v) const {
@@ -191,10 +210,16 @@ struct Writer {
     std::vector<int64_t> times = v->runsNs;
     std::sort(times.begin(), times.end());
     if (v->bench || times.size() > 1) {
-      auto at = [&](double part) { return times[std::min(times.size() - 1, static_cast<size_t>(part * static_cast<double>(times.size())))]; };
-      text += fmt::format("{} {}: min {}, median {}, p95 {}; CPU {} a run\n", times.size(), times.size() == 1 ? "run" : "runs", durationText(times.front()),
-                          durationText(at(0.5)), durationText(at(0.95)), durationText(v->cpuNs / static_cast<int64_t>(times.size())));
-      text += fmt::format("peak {}, {} kernel launches, {} system allocations in the last run\n", bytesText(v->peakBytes), v->launchesCount, v->allocationsCount);
+      auto at = [&](double part) {
+        return times[std::min(times.size() - 1,
+                              static_cast<size_t>(part * static_cast<double>(times.size())))];
+      };
+      text +=
+          fmt::format("{} {}: min {}, median {}, p95 {}; CPU {} a run\n", times.size(),
+                      times.size() == 1 ? "run" : "runs", durationText(times.front()), durationText(at(0.5)),
+                      durationText(at(0.95)), durationText(v->cpuNs / static_cast<int64_t>(times.size())));
+      text += fmt::format("peak {}, {} kernel launches, {} system allocations in the last run\n",
+                          bytesText(v->peakBytes), v->launchesCount, v->allocationsCount);
     }
     if (v->profile) text += (*this)(v->profile);
     if (!v->profileFile.empty()) text += "trace written to " + v->profileFile + "\n";
@@ -204,8 +229,10 @@ struct Writer {
   std::string operator()(const Shared<BenchResult>& v) const {
     Rows rows;
     auto add = [&](const BenchRow& row, const std::string& name) {
-      rows.push_back({name, std::to_string(row.runsCount), durationText(row.minNs), durationText(row.p50Ns), durationText(row.p90Ns), durationText(row.p99Ns),
-                      row.gflops ? fmt::format("{:.2f}", *row.gflops) : "", row.gigabytesPerSecond ? fmt::format("{:.2f}", *row.gigabytesPerSecond) : ""});
+      rows.push_back({name, std::to_string(row.runsCount), durationText(row.minNs), durationText(row.p50Ns),
+                      durationText(row.p90Ns), durationText(row.p99Ns),
+                      row.gflops ? fmt::format("{:.2f}", *row.gflops) : "",
+                      row.gigabytesPerSecond ? fmt::format("{:.2f}", *row.gigabytesPerSecond) : ""});
     };
     for (const BenchRow& row : v->rows) add(row, row.dims.empty() ? "(fixed)" : joined(row.dims));
     if (v->rows.size() > 1) add(v->overall, "all");
@@ -213,8 +240,9 @@ struct Writer {
   }
 
   std::string operator()(const Shared<CompileResult>& v) const {
-    std::string text = fmt::format("{} kernels, {} compiled now; passes {}, lowering {}, code {}\n", v->kernelsCount, v->kernelsCompiledCount,
-                                   durationText(v->passesNs), durationText(v->lowerNs), durationText(v->compileNs));
+    std::string text = fmt::format("{} kernels, {} compiled now; passes {}, lowering {}, code {}\n",
+                                   v->kernelsCount, v->kernelsCompiledCount, durationText(v->passesNs),
+                                   durationText(v->lowerNs), durationText(v->compileNs));
     if (!v->file.empty()) text += fmt::format("wrote {} ({})\n", v->file, bytesText(v->fileBytes));
     return text;
   }
@@ -227,7 +255,8 @@ struct Writer {
     if (v->quiet) return "";
     std::string text;
     for (const NamedValue& value : v->values)
-      text += (value.name.empty() ? "" : paint(value.name, "1", options) + " = ") + toText(value.value, value.type, options) + "\n";
+      text += (value.name.empty() ? "" : paint(value.name, "1", options) + " = ") +
+              toText(value.value, value.type, options) + "\n";
     return text;
   }
 
@@ -236,7 +265,8 @@ struct Writer {
   std::string operator()(const Shared<VariableTable>& v) const {
     if (v->rows.empty()) return "nothing is bound; x = random(f32, [2, 3]) binds x\n";
     Rows rows;
-    for (const auto& row : v->rows) rows.push_back({row.name, row.type, row.sizeBytes ? bytesText(row.sizeBytes) : ""});
+    for (const auto& row : v->rows)
+      rows.push_back({row.name, row.type, row.sizeBytes ? bytesText(row.sizeBytes) : ""});
     return table({"name", "type", ">size"}, rows, options);
   }
 
@@ -248,8 +278,10 @@ struct Writer {
 
   std::string operator()(const Shared<ProblemList>& v) const {
     if (v->problems.empty()) return "no problems\n";
-    std::string text = fmt::format("{} {}\n", v->problems.size(), v->problems.size() == 1 ? "problem" : "problems");
-    for (const auto& [op, count] : v->unsupportedOps) text += fmt::format("  not supported yet: {} ({} {})\n", op, count, count == 1 ? "node" : "nodes");
+    std::string text =
+        fmt::format("{} {}\n", v->problems.size(), v->problems.size() == 1 ? "problem" : "problems");
+    for (const auto& [op, count] : v->unsupportedOps)
+      text += fmt::format("  not supported yet: {} ({} {})\n", op, count, count == 1 ? "node" : "nodes");
     return text;
   }
 
@@ -261,11 +293,14 @@ struct Writer {
 std::string toText(const View& view, const TextOptions& options) { return std::visit(Writer{options}, view); }
 
 std::string toText(const Diagnostic& diagnostic, const TextOptions& options) {
-  const char* kind = diagnostic.severity == Severity::error ? "error" : diagnostic.severity == Severity::warning ? "warning" : "note";
+  const char* kind = diagnostic.severity == Severity::error     ? "error"
+                     : diagnostic.severity == Severity::warning ? "warning"
+                                                                : "note";
   std::string text;
   const std::string place = diagnostic.place.toString();
   if (!place.empty()) text += paint(place + ": ", "1", options);
-  text += paint(fmt::format("{}[{}]", kind, diagnosticRow(diagnostic.id).code), diagnostic.severity == Severity::error ? "1;31" : "1;35", options);
+  text += paint(fmt::format("{}[{}]", kind, diagnosticRow(diagnostic.id).code),
+                diagnostic.severity == Severity::error ? "1;31" : "1;35", options);
   text += ": " + diagnostic.message + "\n";
   for (const std::string& note : diagnostic.notes) {
     // The parser's source line and caret stand for themselves.

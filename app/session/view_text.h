@@ -9,10 +9,10 @@ namespace dyn {
 
 struct TextOptions {
   bool color = false;
-  int width = 100;      // columns
-  int precision = 6;    // digits of reals
+  int width = 100;    // columns
+  int precision = 6;  // digits of reals
   int edgeItems = 3;
-  bool full = false;    // tensors whole
+  bool full = false;  // tensors whole
 };
 
 // Ends in a newline unless it is empty.

@@ -47,8 +47,9 @@ Result<VmValue> tensorToVm(dyn_context* context, const HostTensor& tensor) {
                                static_cast<int64_t>(texts.size()), &made);
   } else {
     auto kept = std::make_unique<HostTensor>(tensor);
-    status = dyn_value_borrow(context, static_cast<int32_t>(tensor.dtype()), tensor.rank(), tensor.shape().data(),
-                              tensor.data(), static_cast<size_t>(tensor.sizeBytes()), releaseTensor, kept.get(), &made);
+    status = dyn_value_borrow(context, static_cast<int32_t>(tensor.dtype()), tensor.rank(),
+                              tensor.shape().data(), tensor.data(), static_cast<size_t>(tensor.sizeBytes()),
+                              releaseTensor, kept.get(), &made);
     if (status == DYN_OK) kept.release();
   }
   if (status != DYN_OK) return vmError(status);
@@ -71,13 +72,13 @@ Result<HostTensor> tensorFromVm(const dyn_value* value) {
   }
   dyn_value* shared = const_cast<dyn_value*>(value);  // counting is all that is done to it
   dyn_value_retain(shared);
-  std::shared_ptr<const void> owner(static_cast<const void*>(shared),
-                                    [](const void* v) { dyn_value_release(static_cast<dyn_value*>(const_cast<void*>(v))); });
+  std::shared_ptr<const void> owner(static_cast<const void*>(shared), [](const void* v) {
+    dyn_value_release(static_cast<dyn_value*>(const_cast<void*>(v)));
+  });
   HostTensor tensor = HostTensor::borrow(dtype, std::move(shape), dyn_value_data(value), std::move(owner));
   if (!tensor.valid()) return makeError(DiagnosticId::internalError, "the VM gave a tensor with a bad shape");
   return tensor;
 }
-
 
 Type partType(Type type, const Module* module, int64_t index, int32_t tag) {
   if (!type) return {};
@@ -86,12 +87,16 @@ Type partType(Type type, const Module* module, int64_t index, int32_t tag) {
     case TypeKind::optional:
       return type.element();
     case TypeKind::tuple:
-      return index < static_cast<int64_t>(type.elements().size()) ? type.elements()[static_cast<size_t>(index)] : Type();
+      return index < static_cast<int64_t>(type.elements().size())
+                 ? type.elements()[static_cast<size_t>(index)]
+                 : Type();
     case TypeKind::data: {
       const DataType* data = module ? module->findData(type.dataName()) : nullptr;
       if (!data || tag < 0 || tag >= static_cast<int32_t>(data->constructors.size())) return {};
       const DataConstructor& constructor = data->constructors[static_cast<size_t>(tag)];
-      return index < static_cast<int64_t>(constructor.fields.size()) ? constructor.fields[static_cast<size_t>(index)] : Type();
+      return index < static_cast<int64_t>(constructor.fields.size())
+                 ? constructor.fields[static_cast<size_t>(index)]
+                 : Type();
     }
     default:
       return {};
@@ -121,7 +126,9 @@ Result<VmValue> toVm(dyn_context* context, const Value& root) {
     if (value.isTensor()) {
       DYN_TRY(made, tensorToVm(context, value.tensor()));
     } else if (value.kind() == ValueKind::none || value.kind() == ValueKind::closure) {
-      return makeError(DiagnosticId::unsupportedFeature, std::string("unsupported: a ") + toString(value.kind()) + " can not be handed to a program");
+      return makeError(
+          DiagnosticId::unsupportedFeature,
+          std::string("unsupported: a ") + toString(value.kind()) + " can not be handed to a program");
     } else if (top.next < value.parts().size()) {
       const Value* part = &value.parts()[top.next++];
       stack.push_back({part, 0, {}});
@@ -133,9 +140,11 @@ Result<VmValue> toVm(dyn_context* context, const Value& root) {
       int32_t tag = 0;
       if (value.kind() == ValueKind::optional) tag = value.parts().empty() ? 0 : 1;
       if (value.kind() == ValueKind::data)
-        return makeError(DiagnosticId::unsupportedFeature, "unsupported: a data value as an input of a program");
-      const dyn_status status = dyn_value_compound(context, value.kind() == ValueKind::list ? DYN_KIND_LIST : DYN_KIND_TUPLE, tag,
-                                                   items.data(), static_cast<int64_t>(items.size()), &compound);
+        return makeError(DiagnosticId::unsupportedFeature,
+                         "unsupported: a data value as an input of a program");
+      const dyn_status status =
+          dyn_value_compound(context, value.kind() == ValueKind::list ? DYN_KIND_LIST : DYN_KIND_TUPLE, tag,
+                             items.data(), static_cast<int64_t>(items.size()), &compound);
       if (status != DYN_OK) return vmError(status);
       made.reset(compound);
     }
@@ -183,7 +192,9 @@ Result<Value> fromVm(const dyn_value* root, Type type, const Module* module) {
         const DataType* data = module ? module->findData(top.type.dataName()) : nullptr;
         const int32_t tag = dyn_value_tag(top.value);
         const bool known = data && tag >= 0 && tag < static_cast<int32_t>(data->constructors.size());
-        made = Value::data(known ? data->constructors[static_cast<size_t>(tag)].name : "tag " + std::to_string(tag), std::move(top.parts));
+        made = Value::data(
+            known ? data->constructors[static_cast<size_t>(tag)].name : "tag " + std::to_string(tag),
+            std::move(top.parts));
       } else {
         made = Value::tuple(std::move(top.parts));
       }

@@ -54,11 +54,11 @@ class Dim {
   // The constant's value, or nullopt.
   std::optional<int64_t> constant() const;
   bool isConstant(int64_t value) const { return constant() == value; }
-  SymbolId symbol() const;               // precondition: isSymbol()
+  SymbolId symbol() const;  // precondition: isSymbol()
   // add: terms in canonical order, the constant last. mul: the coefficient first when it is not 1, then atoms. Others: two
   // (min and max of more nest to the left).
   std::span<const Dim> operands() const;
-  uint32_t id() const;                   // dense id in its context: a deterministic order
+  uint32_t id() const;  // dense id in its context: a deterministic order
   DimContext& context() const;
 
   // "2*n + 1", "floordiv(n, 2)", "min(a, b)", "?3". Parsed back by parseDim(), in any context, to the same text.
@@ -81,7 +81,7 @@ Dim operator*(Dim a, int64_t b);
 Dim operator*(int64_t a, Dim b);
 Dim floorDiv(Dim a, Dim b);  // toward minus infinity
 Dim ceilDiv(Dim a, Dim b);
-Dim mod(Dim a, Dim b);       // a - b*floorDiv(a, b): has the sign of b
+Dim mod(Dim a, Dim b);  // a - b*floorDiv(a, b): has the sign of b
 Dim min(Dim a, Dim b);
 Dim max(Dim a, Dim b);
 
@@ -103,7 +103,7 @@ class DimContext {
 
   uint32_t symbolCount() const;
   Dim symbolById(SymbolId id) const;
-  std::string symbolName(SymbolId id) const;          // "seq" or "?3"
+  std::string symbolName(SymbolId id) const;  // "seq" or "?3"
   bool isAnonymous(SymbolId id) const;
   const std::string& symbolReason(SymbolId id) const;  // where it came from; never empty
   void setSymbolReason(SymbolId id, std::string reason);

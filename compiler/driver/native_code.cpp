@@ -97,14 +97,16 @@ const DynGemmFamily* gemmFamilyOf(const NativeCode& code) {
   return code.gemm ? &code.gemm->table() : nullptr;
 }
 
-Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled, const std::string& cacheDirectory) {
+Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled,
+                                               const std::string& cacheDirectory) {
   DYN_TRY(MachineDescription machine, parseMachine(compiled.machine));
   EngineSettings settings;
   settings.cache.directory = cacheDirectory;
   DYN_TRY(KernelEngine engine, KernelEngine::create(machine, settings));
   std::mutex emitting;
   std::vector<KernelJob> jobs;
-  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i) jobs.push_back(jobFor(compiled, i, machine, emitting));
+  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i)
+    jobs.push_back(jobFor(compiled, i, machine, emitting));
   DYN_TRY(std::vector<ObjectCode> objects, engine.compileAll(jobs));
   std::vector<std::string> bytes;
   for (ObjectCode& object : objects) bytes.push_back(std::move(object.bytes));

@@ -15,7 +15,8 @@ Status generateCode(CompiledModel& compiled, const CompileOptions& options);
 // Null when there is no such kernel.
 DynKernelFunction findKernel(const NativeCode& code, const char* symbol);
 // The object files of all kernels, in order; compiled anew where the cache does not have them.
-Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled, const std::string& cacheDirectory);
+Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled,
+                                               const std::string& cacheDirectory);
 // What the objects need, as packages name their object sections: "x86_64:avx2+fma".
 std::string packageTarget(const CompiledModel& compiled);
 

@@ -57,7 +57,8 @@ int runProgram(const std::vector<std::string>& words) {
 
 Result<MappedFile> linkObjects(const std::vector<std::string>& objects, TemporaryFolder& folder) {
   char pattern[] = "/tmp/dyn-link-XXXXXX";
-  if (!::mkdtemp(pattern)) return makeError(DiagnosticId::fileError, std::string("no temporary folder: ") + std::strerror(errno));
+  if (!::mkdtemp(pattern))
+    return makeError(DiagnosticId::fileError, std::string("no temporary folder: ") + std::strerror(errno));
   folder.path = pattern;
   const std::string output = folder.file("kernels.so");
   std::vector<std::string> inputs;
@@ -73,14 +74,17 @@ Result<MappedFile> linkObjects(const std::vector<std::string>& objects, Temporar
   for (const char* linker : {"ld.lld-19", "ld.lld", "ld"}) {
     const int status = runProgram({linker, "-shared", "--build-id=none", "-o", output, "@" + response});
     if (status == 0) return MappedFile::open(output);
-    if (status > 0) return makeError(DiagnosticId::internalError, std::string(linker) + " could not link the kernels");
+    if (status > 0)
+      return makeError(DiagnosticId::internalError, std::string(linker) + " could not link the kernels");
   }
-  return makeError(DiagnosticId::unsupportedFeature, "unsupported: a package needs the linker ld.lld (package lld-19), which was not found");
+  return makeError(DiagnosticId::unsupportedFeature,
+                   "unsupported: a package needs the linker ld.lld (package lld-19), which was not found");
 }
 
 }  // namespace
 
-Status writePackageFile(const CompiledModel& compiled, const std::string& path, const std::string& cacheDirectory) {
+Status writePackageFile(const CompiledModel& compiled, const std::string& path,
+                        const std::string& cacheDirectory) {
   vm::Program program = compiled.lowered.program;
   vm::layOutConstants(program);
   std::vector<const void*> constants;

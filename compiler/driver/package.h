@@ -10,6 +10,7 @@
 
 namespace dyn {
 
-Status writePackageFile(const CompiledModel& compiled, const std::string& path, const std::string& cacheDirectory);
+Status writePackageFile(const CompiledModel& compiled, const std::string& path,
+                        const std::string& cacheDirectory);
 
 }  // namespace dyn

@@ -121,8 +121,9 @@ struct OpDef {
   // Element `index` (one i64 expression per result axis) of result `result`.
   Result<loop::Expr> (*lower)(loop::LowerContext&, int result, std::span<const loop::Expr> index) = nullptr;
   std::string_view builtin;  // LoweringKind::builtin
-  bool builtinAllocates = false;  // the builtin makes its results itself: their size depends on values (nonzero)
-  int builtinOperands = -1;       // only the first so many operands are handed over; -1: all
+  bool builtinAllocates =
+      false;                 // the builtin makes its results itself: their size depends on values (nonzero)
+  int builtinOperands = -1;  // only the first so many operands are handed over; -1: all
   // LoweringKind::builtin: 32-bit numbers and scalar dims handed to the builtin after its operands, from attributes and types (null: left out).
   Status (*builtinArguments)(const Op&, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
                              std::vector<Dim>* scalars) = nullptr;

@@ -22,7 +22,11 @@ InferDriver::InferDriver(const Module& module, IrContext& ir, int64_t maxSteps)
 
 Status InferDriver::publishFacts() {
   const std::vector<Fact>& facts = solver_.facts();
+  // Inferring again learns the same again: that is not told twice.
+  std::set<std::string> known;
+  for (const Fact& fact : ir_.facts().facts()) known.insert(fact.toString());
   for (size_t i = baseFacts_; i < facts.size(); ++i) {
+    if (!known.insert(facts[i].toString()).second) continue;
     Status added = addFact(&ir_.facts(), facts[i]);
     if (!added.ok()) return added.takeError();
   }

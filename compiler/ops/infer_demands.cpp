@@ -65,8 +65,7 @@ const Op* InferDriver::checkOp(std::string_view relation, Dim a, Dim b, std::str
 
 void InferDriver::insertCheck(std::string_view relation, Dim a, Dim b, std::string_view what) {
   Frame& frame = stack_.back();
-  frame.ops.push_back(
-      checkOp(relation, a, b, std::string(op_->def->name) + ": " + std::string(what), op_->place));
+  frame.ops.push_back(checkOp(relation, a, b, what, op_->place));
   frame.changed = true;
 }
 
@@ -91,8 +90,9 @@ Status InferDriver::requireEqual(Dim a, Dim b, std::string_view what) {
       break;
   }
   if (demanded('=', a, b) || demanded('=', b, a)) return {};
-  insertCheck("eq", a, b, what);
-  return learnRelation("eq", a, b, what);
+  const std::string demand = std::string(op_->def->name) + ": " + std::string(what);
+  insertCheck("eq", a, b, demand);
+  return learnRelation("eq", a, b, demand);
 }
 
 Status InferDriver::requireLessEqual(Dim a, Dim b, std::string_view what) {
@@ -112,8 +112,16 @@ Status InferDriver::requireLessEqual(Dim a, Dim b, std::string_view what) {
       break;
   }
   if (demanded('<', a, b)) return {};
-  insertCheck("le", a, b, what);
-  return learnRelation("le", a, b, what);
+  const std::string demand = std::string(op_->def->name) + ": " + std::string(what);
+  insertCheck("le", a, b, demand);
+  return learnRelation("le", a, b, demand);
+}
+
+// Is `cut` min(k, whole) with k >= 1 (a slice of a table)? Where both go together, it is 1 or all of `whole`: the result is `whole`.
+static bool isCutOf(Dim cut, Dim whole) {
+  if (cut.kind() != DimKind::min) return false;
+  const Dim a = cut.operands()[0], b = cut.operands()[1];
+  return (a == whole && b.constant().value_or(0) >= 1) || (b == whole && a.constant().value_or(0) >= 1);
 }
 
 Result<Dim> InferDriver::broadcast(Dim a, Dim b, std::string_view what) {
@@ -128,10 +136,12 @@ Result<Dim> InferDriver::broadcast(Dim a, Dim b, std::string_view what) {
     return solver_.canonical(a);
   }
   // Where one side is 1 it takes the other's size; the side that can not be 1 is the result.
-  const Dim result = aNotOne ? a : bNotOne ? b : broadcastDim(solver_, a, b);
+  const bool aIsWhole = aNotOne || isCutOf(b, a), bIsWhole = bNotOne || isCutOf(a, b);
+  const Dim result = aIsWhole ? a : bIsWhole ? b : broadcastDim(solver_, a, b);
   if (demanded('b', a, b) || demanded('b', b, a)) return result;
-  insertCheck("broadcast", a, b, what);
-  DYN_CHECK(learnRelation("broadcast", a, b, what));
+  const std::string demand = std::string(op_->def->name) + ": " + std::string(what);
+  insertCheck("broadcast", a, b, demand);
+  DYN_CHECK(learnRelation("broadcast", a, b, demand));
   return result;
 }
 

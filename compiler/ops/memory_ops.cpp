@@ -1,9 +1,9 @@
 // Operators that passes introduce: kernels as groups of operations, and memory made explicit.
 //
-//   %y = fused(%x, %b) {kind = "loop"} body (%p: T, %q: U) -> (T) { %s = add(%p, %q) : T  return %s } : T
+//   %y = fused(%x, %b) {kind = "loop"} region (%p: T, %q: U) -> (T) { %s = add(%p, %q) : T  return %s } : T
 // becomes, after placement,
 //   %y = alloc() : T
-//   into(%x, %b, %y) {outputs = 1, kind = "loop"} body (...) -> (T) { ... }
+//   into(%x, %b, %y) {outputs = 1, kind = "loop"} region (...) -> (T) { ... }
 //   kill(%b)
 // The destination keeps the id of the value it holds, so nothing that uses %y changes.
 #include "compiler/ops/op_rules.h"
@@ -57,7 +57,7 @@ const OpDef fusedOp{
     .lowering = LoweringKind::structural,
     .doc = "The region's parameters are the operands, its results are the results. Made by the pass `fuse`.",
     .example =
-        "fn @main(%x: Tensor[(n), f32]) {\n  %y = fused(%x) {kind = \"loop\"} body (%p: Tensor[(n), f32]) "
+        "fn @main(%x: Tensor[(n), f32]) {\n  %y = fused(%x) {kind = \"loop\"} region (%p: Tensor[(n), f32]) "
         "{ %q = relu(%p) return %q }\n  return %y\n}",
 };
 
@@ -77,7 +77,7 @@ const OpDef intoOp{
         "pass `place`.",
     .example =
         "fn @main(%x: Tensor[(n), f32]) {\n  %y = alloc() : Tensor[(n), f32]\n"
-        "  into(%x, %y) {kind = \"loop\", outputs = 1} body (%p: Tensor[(n), f32]) -> (Tensor[(n), f32]) "
+        "  into(%x, %y) {kind = \"loop\", outputs = 1} region (%p: Tensor[(n), f32]) -> (Tensor[(n), f32]) "
         "{ %q = relu(%p) : Tensor[(n), f32] return %q }\n  return %y\n}",
 };
 

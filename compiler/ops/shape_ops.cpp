@@ -119,6 +119,34 @@ bool isSizeLike(const InferContext& c, Dim d) {
   return true;
 }
 
+// Several sizes of unknown sign: element e is a size, -1 (the remaining size, at most once) or 0 (the operand's own dim), which min and max tell apart.
+// Unknown elements give fresh dims; with known ones, as at run time, the dims are expressions.
+Status sizesFromElements(InferContext& c, const Shape& from, const Contents& target,
+                         const std::vector<size_t>& open, bool allowZero, Shape& dims) {
+  const Dim zero = constantDim(c, 0), one = constantDim(c, 1);
+  for (size_t i : open) {
+    if (target[i]) continue;
+    for (size_t k : open) dims[k] = c.fresh("a size given as a value");
+    return {};
+  }
+  Dim others = one;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i]) others = others * dims[i];
+  }
+  std::vector<Dim> inferred;
+  for (size_t i : open) {
+    const Dim e = target[i];
+    Dim size = max(e, zero);
+    if (!allowZero && i < from.size()) size = size + (one - min(one, max(e, e * -1))) * from[i];
+    inferred.push_back(min(one, max(e * -1, zero)));
+    others = others * (size + inferred.back());
+    dims[i] = size;
+  }
+  const Dim rest = floorDiv(productOf(c, from), max(others, one));
+  for (size_t k = 0; k < open.size(); ++k) dims[open[k]] = dims[open[k]] + inferred[k] * rest;
+  return c.requireEqual(productOf(c, from), productOf(c, dims), "element counts before and after");
+}
+
 Status inferReshape(InferContext& c) {
   DYN_TRY(TensorOperand x, tensorOperand(c, 0));
   DYN_TRY(Contents target, vectorContents(c, 1, "the shape"));
@@ -159,7 +187,7 @@ Status inferReshape(InferContext& c) {
       DYN_CHECK(c.requireEqual(before, after, "element counts before and after"));
     }
   } else {
-    for (size_t i : open) dims[i] = c.fresh("a size given as a value");
+    DYN_CHECK(sizesFromElements(c, x.dims, target, open, allowZero, dims));
   }
   DYN_CHECK(c.solver().addEqualProduct(productOf(c, x.dims), productOf(c, dims),
                                        {"reshape keeps the element count", c.op().place}));

@@ -24,6 +24,8 @@ bool byBuiltin(const Op& op, const std::vector<Type>& operandTypes) {
 }
 
 bool becomesInto(const Op& op) {
+  // Known contents are made into a tensor only where something reads its bytes: that is lowering's business.
+  if (op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp) return false;
   if (op.def == &ops::fusedOp) return true;
   if (op.def->lowering == LoweringKind::loops) return true;
   return op.def->lowering == LoweringKind::builtin && !op.def->builtinAllocates;
@@ -88,7 +90,9 @@ class Placer {
       }
       const bool group = op->def == &ops::fusedOp;
       const Function* body = group ? op->regions[0] : bodyOf(*op, operandTypes, ir_);
-      std::string kind = group ? op->attributes.string("kind") : byBuiltin(*op, operandTypes) ? "builtin" : "loop";
+      std::string kind = group                          ? op->attributes.string("kind")
+                         : byBuiltin(*op, operandTypes) ? "builtin"
+                                                        : "loop";
       for (const ValueDef& result : op->results) {
         placed.ops.push_back(makeOp(ir_, ops::allocOp, {}, {result}, {}, op->place));
         operands.push_back(result.id);

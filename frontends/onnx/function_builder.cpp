@@ -22,17 +22,20 @@ ValueId FunctionBuilder::localize(ValueId id) {
   const auto known = local_.find(id);
   if (known != local_.end()) return known->second;
   if (entry.constant != nullptr) return local_[id] = makeAgain(*entry.constant, id);
+  // Through every function between the nearest that knows it already and this.
   const ValueId defined = id;
-  // Through every function between the one that defines it and this.
   std::vector<FunctionBuilder*> path;
-  for (FunctionBuilder* at = this; at != nullptr && at->serial_ != entry.owner; at = at->parent_)
+  for (FunctionBuilder* at = this; at != nullptr && at->serial_ != entry.owner; at = at->parent_) {
+    if (const auto there = at->local_.find(defined); there != at->local_.end()) {
+      id = there->second;
+      break;
+    }
     path.push_back(at);
-  for (size_t i = path.size(); i-- > 0;) {
-    const auto there = path[i]->local_.find(id);
-    const ValueId inner = there != path[i]->local_.end() ? there->second : path[i]->capture(id);
-    id = inner;
   }
-  local_.emplace(defined, id);
+  for (size_t i = path.size(); i-- > 0;) {
+    id = path[i]->capture(id);
+    path[i]->local_.emplace(defined, id);
+  }
   return id;
 }
 

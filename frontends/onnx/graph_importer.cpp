@@ -98,6 +98,13 @@ void GraphImporter::openMain() {
     const SourcePlace at = model_.place(input.bytes);
     const std::string what = "input " + quotedText(input.name);
     Binding binding;
+    if (const auto fixed = options_.fixedInputs.find(std::string(input.name));
+        fixed != options_.fixedInputs.end()) {
+      binding.kind = Binding::Kind::weight;
+      binding.tensor = fixed->second;
+      define(frame, input.name, binding, at);
+      continue;
+    }
     Result<Type> type = input.type == nullptr
                             ? Result<Type>(makeError(DiagnosticId::onnxInvalid, what + " has no type"))
                             : types_.import(*input.type, what);

@@ -33,6 +33,8 @@ struct Binding {
 struct NameScope {
   NameScope* outer = nullptr;  // null for the model's graph and the bodies of functions
   std::unordered_map<Text, Binding> names;
+  std::unordered_map<Text, Binding*>
+      around;  // names of outer scopes that were looked up from here or further in
 };
 
 // What holds for the nodes of one function of the file (or of the model's graph) and all graphs inside of them.
@@ -103,6 +105,7 @@ class GraphImporter {
   void bindOutput(Frame& frame, const NodeProto& node, size_t index, ValueId value);
   void bindFailed(Frame& frame, const NodeProto& node);
   // nullopt: failed, and reported already.
+  Binding* find(Frame& frame, Text name);
   std::optional<ValueId> resolve(Frame& frame, Text name, const SourcePlace& place, Text op);
   std::optional<std::vector<ValueId>> resolveInputs(Frame& frame, const NodeProto& node);
   std::optional<ValueId> weight(Frame& frame, Binding& binding, Text name, const SourcePlace& place);

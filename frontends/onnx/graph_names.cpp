@@ -78,26 +78,41 @@ std::optional<ValueId> GraphImporter::weight(Frame& frame, Binding& binding, Tex
   }
   SourcePlace where = place;
   where.node.clear();
-  where.byteOffset = model_.place(binding.dense ? binding.dense->bytes : binding.sparse->bytes).byteOffset;
+  if (binding.dense != nullptr) where.byteOffset = model_.place(binding.dense->bytes).byteOffset;
+  if (binding.sparse != nullptr) where.byteOffset = model_.place(binding.sparse->bytes).byteOffset;
   const ValueId id = frame.builder->constant(*binding.tensor, where, name);
   binding.constants.push_back({frame.builder->serial(), id});
   return id;
 }
 
+Binding* GraphImporter::find(Frame& frame, Text name) {
+  // Each scope passed remembers what was found, so a name used at every level of deep nesting is not searched from the top each time.
+  Binding* found = nullptr;
+  NameScope* end = nullptr;
+  for (NameScope* scope = &frame.scope; scope != nullptr && found == nullptr; scope = scope->outer) {
+    end = scope;
+    if (const auto own = scope->names.find(name); own != scope->names.end()) {
+      found = &own->second;
+    } else if (const auto seen = scope->around.find(name); seen != scope->around.end()) {
+      found = seen->second;
+    }
+  }
+  for (NameScope* scope = &frame.scope; found != nullptr && scope != end; scope = scope->outer)
+    scope->around.emplace(name, found);
+  return found;
+}
+
 std::optional<ValueId> GraphImporter::resolve(Frame& frame, Text name, const SourcePlace& place, Text op) {
-  for (NameScope* scope = &frame.scope; scope != nullptr; scope = scope->outer) {
-    const auto found = scope->names.find(name);
-    if (found == scope->names.end()) continue;
-    Binding& binding = found->second;
-    switch (binding.kind) {
+  if (Binding* binding = find(frame, name)) {
+    switch (binding->kind) {
       case Binding::Kind::failed:
         return std::nullopt;
       case Binding::Kind::leftOut:
         return kNoValue;
       case Binding::Kind::weight:
-        return weight(frame, binding, name, place);
+        return weight(frame, *binding, name, place);
       case Binding::Kind::value:
-        return binding.value;
+        return binding->value;
     }
   }
   report(DiagnosticId::onnxInvalid, "value " + quotedText(name) + " is used but nothing defines it", place,

@@ -37,6 +37,8 @@ struct ImportOptions {
   bool collectProblems = false;
   size_t maxProblems = 1000;
   uint64_t maxNodes = 20'000'000;  // after expanding functions; past it memoryLimit
+  // Inputs given once and for all: they become constants. What types depend on (axes, scales) may be an input only so.
+  std::map<std::string, HostTensor> fixedInputs;
 };
 
 struct ImportResult {

@@ -39,26 +39,32 @@ void mapClip(MapContext& c) {
   c.setOutput(0, low == kNoValue && high == kNoValue ? x : c.emit("clip", {x, low, high}));
 }
 
-void mapCast(MapContext& c) {
-  const std::optional<Dtype> to = c.dtype("to");
-  if (!to && !c.failed()) c.fail(DiagnosticId::badAttribute, "attribute \"to\" is missing");
+namespace {
+
+// Reals become 2- and 4-bit integers by way of i32: the standard's reference keeps the low bits, where the IR's cast saturates.
+void setCast(MapContext& c, ValueId x, Dtype to) {
   const std::string rounding = c.text("round_mode", "up");
   if (rounding != "up" && to == Dtype::f8e8m0) c.unsupported("round_mode " + quotedText(rounding));
+  const bool narrow = to == Dtype::i4 || to == Dtype::u4 || to == Dtype::i2 || to == Dtype::u2;
+  if (narrow && isReal(c.dtypeOr(x, Dtype::f32))) x = c.emit("cast", {x}, {{"to", Dtype::i32}});
   Attributes attributes;
-  attributes.set("to", to.value_or(Dtype::f32));
+  attributes.set("to", to);
   if (c.hasAttribute("saturate")) attributes.set("saturate", c.integer("saturate", 1));
-  c.setOutput(0, c.emit("cast", {c.input(0)}, std::move(attributes)));
+  c.setOutput(0, c.emit("cast", {x}, std::move(attributes)));
+}
+
+}  // namespace
+
+void mapCast(MapContext& c) {
+  const std::optional<Dtype> to = c.dtype("to");
+  if (!to) c.fail(DiagnosticId::badAttribute, "attribute \"to\" is missing");
+  setCast(c, c.input(0), to.value_or(Dtype::f32));
 }
 
 void mapCastLike(MapContext& c) {
   const std::optional<Dtype> to = c.dtypeOf(c.input(1));
-  const std::string rounding = c.text("round_mode", "up");
-  if (rounding != "up" && to == Dtype::f8e8m0) c.unsupported("round_mode " + quotedText(rounding));
   if (!to) c.unsupported("the element type of target_type is not known before inference");
-  Attributes attributes;
-  attributes.set("to", to.value_or(Dtype::f32));
-  if (c.hasAttribute("saturate")) attributes.set("saturate", c.integer("saturate", 1));
-  c.setOutput(0, c.emit("cast", {c.input(0)}, std::move(attributes)));
+  setCast(c, c.input(0), to.value_or(Dtype::f32));
 }
 
 void mapBitShift(MapContext& c) {

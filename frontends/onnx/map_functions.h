@@ -52,6 +52,7 @@ DYN_ONNX_MAPPING(BatchNormalization);
 DYN_ONNX_MAPPING(GroupNormalization);
 DYN_ONNX_MAPPING(Losses);
 // map_quant.cpp
+DYN_ONNX_MAPPING(QuantizeLinear);
 DYN_ONNX_MAPPING(QLinearMatMul);
 DYN_ONNX_MAPPING(QLinearConv);
 DYN_ONNX_MAPPING(ConvInteger);
@@ -65,6 +66,9 @@ DYN_ONNX_MAPPING(Optional);
 DYN_ONNX_MAPPING(Lstm);
 DYN_ONNX_MAPPING(Gru);
 DYN_ONNX_MAPPING(Rnn);
+// map_attention.cpp
+DYN_ONNX_MAPPING(Attention);
+DYN_ONNX_MAPPING(RotaryEmbedding);
 #undef DYN_ONNX_MAPPING
 
 // Steps that several mappings share.

@@ -1,5 +1,6 @@
 // Quantised products, by way of the values they stand for.
 #include "frontends/onnx/map_functions.h"
+#include "frontends/onnx/map_table.h"
 
 namespace dyn::onnx {
 namespace {
@@ -22,6 +23,15 @@ Attributes convolutionAttributes(MapContext& c) {
 }
 
 }  // namespace
+
+// Blocks of scales along an axis are not in the IR's rows.
+void mapQuantizeLinear(MapContext& c) {
+  if (c.integer("block_size", 0) != 0)
+    c.unsupported("quantisation in blocks (block_size)", "quantise per tensor or per channel");
+  if (c.integer("saturate", 1) == 0) c.unsupported("quantisation to 8-bit reals without saturation");
+  if (c.integer("precision", 0) > 1) c.unsupported("a precision other than FLOAT for the division");
+  mapDirect(c, c.node().opType == "QuantizeLinear" ? "quantize_linear" : "dequantize_linear");
+}
 
 void mapQLinearMatMul(MapContext& c) {
   const ValueId a = dequantized(c, c.input(0), c.input(1), c.input(2), 0);

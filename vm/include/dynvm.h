@@ -40,19 +40,19 @@ extern "C" {
 typedef enum dyn_status {
   DYN_OK = 0,
   DYN_INVALID_ARGUMENT = 1, /* the call itself is wrong: null handle, index out of range, missing input */
-  DYN_BAD_PROGRAM = 2,      /* the file or the bytes are damaged, of another version, or refused by the verifier */
-  DYN_BAD_INPUT = 3,        /* an input has the wrong kind, dtype, rank or size */
-  DYN_CHECK_FAILED = 4,     /* a run-time check of the program failed */
-  DYN_ARITHMETIC = 5,       /* overflow or division by zero in size arithmetic */
-  DYN_OUT_OF_RANGE = 6,     /* an index outside a tensor, list or tuple */
-  DYN_OUT_OF_MEMORY = 7,    /* the system gave no memory */
-  DYN_MEMORY_LIMIT = 8,     /* more memory than dyn_options.memory_limit_bytes would be needed */
-  DYN_CANCELLED = 9,        /* dyn_context_cancel, or the trap callback said stop */
-  DYN_DEPTH_LIMIT = 10,     /* calls nested deeper than dyn_options.depth_limit */
-  DYN_KERNEL_FAULT = 11,    /* a generated kernel returned a fault */
-  DYN_UNSUPPORTED = 12,     /* well-formed, but not supported: the message says what */
-  DYN_IO_ERROR = 13,        /* a file cannot be read or written */
-  DYN_INTERNAL = 14         /* a bug of the runtime */
+  DYN_BAD_PROGRAM = 2, /* the file or the bytes are damaged, of another version, or refused by the verifier */
+  DYN_BAD_INPUT = 3,   /* an input has the wrong kind, dtype, rank or size */
+  DYN_CHECK_FAILED = 4,  /* a run-time check of the program failed */
+  DYN_ARITHMETIC = 5,    /* overflow or division by zero in size arithmetic */
+  DYN_OUT_OF_RANGE = 6,  /* an index outside a tensor, list or tuple */
+  DYN_OUT_OF_MEMORY = 7, /* the system gave no memory */
+  DYN_MEMORY_LIMIT = 8,  /* more memory than dyn_options.memory_limit_bytes would be needed */
+  DYN_CANCELLED = 9,     /* dyn_context_cancel, or the trap callback said stop */
+  DYN_DEPTH_LIMIT = 10,  /* calls nested deeper than dyn_options.depth_limit */
+  DYN_KERNEL_FAULT = 11, /* a generated kernel returned a fault */
+  DYN_UNSUPPORTED = 12,  /* well-formed, but not supported: the message says what */
+  DYN_IO_ERROR = 13,     /* a file cannot be read or written */
+  DYN_INTERNAL = 14      /* a bug of the runtime */
 } dyn_status;
 
 typedef enum dyn_dtype {
@@ -69,7 +69,13 @@ enum {
   DYN_F64 = DYN_DTYPE_VALUE_f64
 };
 
-typedef enum dyn_kind { DYN_KIND_TENSOR, DYN_KIND_TUPLE, DYN_KIND_LIST, DYN_KIND_CLOSURE, DYN_KIND_STORAGE } dyn_kind;
+typedef enum dyn_kind {
+  DYN_KIND_TENSOR,
+  DYN_KIND_TUPLE,
+  DYN_KIND_LIST,
+  DYN_KIND_CLOSURE,
+  DYN_KIND_STORAGE
+} dyn_kind;
 
 typedef struct dyn_module dyn_module;
 typedef struct dyn_context dyn_context;
@@ -79,20 +85,23 @@ typedef struct dyn_value dyn_value;
  * what they return must stay valid until the module is gone (release is then called once). */
 typedef struct dyn_host {
   void* user;
-  DynKernelFunction (*resolve_kernel)(void* user, const char* symbol);   /* null: unknown symbol */
-  const void* (*resolve_constant)(void* user, int32_t index);            /* row `index` of the constants; 64-byte aligned preferred */
-  const DynGemmFamily* (*resolve_gemm_family)(void* user);               /* null: the runtime's own micro-kernels */
-  void (*release)(void* user);                                           /* the module is gone */
+  DynKernelFunction (*resolve_kernel)(void* user, const char* symbol); /* null: unknown symbol */
+  const void* (*resolve_constant)(
+      void* user, int32_t index); /* row `index` of the constants; 64-byte aligned preferred */
+  const DynGemmFamily* (*resolve_gemm_family)(void* user); /* null: the runtime's own micro-kernels */
+  void (*release)(void* user);                             /* the module is gone */
 } dyn_host;
 
 /* Zero means the default, for every member. */
 typedef struct dyn_options {
-  int32_t thread_count;         /* default 1; the calling thread is one of them */
-  int32_t depth_limit;          /* nested calls; default 100000 */
-  uint64_t memory_limit_bytes;  /* of this context: tensors, objects and call stack; default: the physical memory */
-  uint64_t pool_cap_bytes;      /* idle memory kept between runs; default: no cap */
+  int32_t thread_count; /* default 1; the calling thread is one of them */
+  int32_t depth_limit;  /* nested calls; default 100000 */
+  uint64_t
+      memory_limit_bytes; /* of this context: tensors, objects and call stack; default: the physical memory */
+  uint64_t pool_cap_bytes; /* idle memory kept between runs; default: no cap */
   void* allocator_user;
-  void* (*allocate)(void* user, size_t size_bytes, size_t alignment); /* default: the system; null result: out of memory */
+  void* (*allocate)(void* user, size_t size_bytes,
+                    size_t alignment); /* default: the system; null result: out of memory */
   void (*deallocate)(void* user, void* memory, size_t size_bytes);
 } dyn_options;
 
@@ -109,13 +118,13 @@ typedef struct dyn_trap {
 typedef dyn_trap_action (*dyn_trap_callback)(void* user, const dyn_trap* trap);
 
 typedef struct dyn_statistics {
-  uint64_t peak_bytes;        /* highest use of tensor and object memory in the last run (arena + pool) */
-  uint64_t held_bytes;        /* now held from the system */
-  uint64_t in_use_bytes;      /* now in live tensors and objects */
-  uint64_t allocations_count; /* system allocations in the last run; 0 once warm */
-  uint64_t launches_count;    /* kernel launches of the last run */
+  uint64_t peak_bytes;         /* highest use of tensor and object memory in the last run (arena + pool) */
+  uint64_t held_bytes;         /* now held from the system */
+  uint64_t in_use_bytes;       /* now in live tensors and objects */
+  uint64_t allocations_count;  /* system allocations in the last run; 0 once warm */
+  uint64_t launches_count;     /* kernel launches of the last run */
   uint64_t instructions_count; /* of the last run; counted only while profiling */
-  uint64_t run_ns;            /* wall time of the last run */
+  uint64_t run_ns;             /* wall time of the last run */
 } dyn_statistics;
 
 typedef struct dyn_contract_dim {
@@ -136,17 +145,20 @@ DYN_API size_t dyn_dtype_size_bytes(int32_t dtype);
 /* Loads a package (.dynpkg): constants are mapped, object code is linked. `host` may be null or add kernels the package lacks. */
 DYN_API dyn_status dyn_module_load_file(const char* path, const dyn_host* host, dyn_module** module);
 /* Loads a serialized program (program_file.h); the bytes are copied. Constants and kernels come from the host. */
-DYN_API dyn_status dyn_module_load_memory(const void* bytes, size_t size_bytes, const dyn_host* host, dyn_module** module);
+DYN_API dyn_status dyn_module_load_memory(const void* bytes, size_t size_bytes, const dyn_host* host,
+                                          dyn_module** module);
 DYN_API void dyn_module_release(dyn_module* module);
 DYN_API int32_t dyn_module_input_count(const dyn_module* module);
 DYN_API int32_t dyn_module_output_count(const dyn_module* module);
 /* Name, kind ("tensor", "tuple", ...), dtype and rank of an input or output; strings are borrowed from the module. */
-DYN_API dyn_status dyn_module_input(const dyn_module* module, int32_t index, const char** name, const char** kind, int32_t* dtype,
-                                    int32_t* rank);
-DYN_API dyn_status dyn_module_output(const dyn_module* module, int32_t index, const char** name, const char** kind, int32_t* dtype,
-                                     int32_t* rank);
-DYN_API dyn_status dyn_module_input_dim(const dyn_module* module, int32_t index, int32_t axis, dyn_contract_dim* dim);
-DYN_API dyn_status dyn_module_output_dim(const dyn_module* module, int32_t index, int32_t axis, dyn_contract_dim* dim);
+DYN_API dyn_status dyn_module_input(const dyn_module* module, int32_t index, const char** name,
+                                    const char** kind, int32_t* dtype, int32_t* rank);
+DYN_API dyn_status dyn_module_output(const dyn_module* module, int32_t index, const char** name,
+                                     const char** kind, int32_t* dtype, int32_t* rank);
+DYN_API dyn_status dyn_module_input_dim(const dyn_module* module, int32_t index, int32_t axis,
+                                        dyn_contract_dim* dim);
+DYN_API dyn_status dyn_module_output_dim(const dyn_module* module, int32_t index, int32_t axis,
+                                         dyn_contract_dim* dim);
 /* Value of a metadata key, or null. */
 DYN_API const char* dyn_module_metadata(const dyn_module* module, const char* key);
 /* The text form of the bytecode; borrowed from the module, made at the first call. */
@@ -161,19 +173,23 @@ DYN_API dyn_status dyn_context_set_input_name(dyn_context* context, const char* 
 /* Output `index` is to be left in `memory` (the caller's, valid until the next bind or release; null unbinds). When it does not
  * fit the run fails with DYN_BAD_INPUT and the sizes. From the second run on the tensor is made there when the program allows;
  * else it is copied once. */
-DYN_API dyn_status dyn_context_bind_output(dyn_context* context, int32_t index, void* memory, size_t size_bytes);
+DYN_API dyn_status dyn_context_bind_output(dyn_context* context, int32_t index, void* memory,
+                                           size_t size_bytes);
 DYN_API dyn_status dyn_context_run(dyn_context* context);
 /* Runs any function of the module by name with the given arguments; results are read with dyn_context_get_output. */
-DYN_API dyn_status dyn_context_run_function(dyn_context* context, const char* name, dyn_value* const* arguments, int32_t argument_count);
+DYN_API dyn_status dyn_context_run_function(dyn_context* context, const char* name,
+                                            dyn_value* const* arguments, int32_t argument_count);
 DYN_API int32_t dyn_context_result_count(const dyn_context* context); /* of the last run */
 DYN_API dyn_status dyn_context_get_output(dyn_context* context, int32_t index, dyn_value** value);
 /* Ends the run in progress with DYN_CANCELLED as soon as the next jump, call or kernel is reached. Any thread. Without a run in
  * progress it does nothing. */
 DYN_API void dyn_context_cancel(dyn_context* context);
 /* `callback` is called at breakpoints and after DYN_TRAP_STEP; null takes it away. stepping != 0: stop before the first instruction. */
-DYN_API dyn_status dyn_context_set_trap(dyn_context* context, dyn_trap_callback callback, void* user, int32_t stepping);
+DYN_API dyn_status dyn_context_set_trap(dyn_context* context, dyn_trap_callback callback, void* user,
+                                        int32_t stepping);
 /* enabled != 0 sets, 0 clears; function_index < 0 clears all. Positions are those of the disassembly. */
-DYN_API dyn_status dyn_context_breakpoint(dyn_context* context, int32_t function_index, uint32_t position, int32_t enabled);
+DYN_API dyn_status dyn_context_breakpoint(dyn_context* context, int32_t function_index, uint32_t position,
+                                          int32_t enabled);
 /* Starts (and empties) or ends the recording of the following runs. */
 DYN_API dyn_status dyn_context_profile(dyn_context* context, int32_t enabled);
 /* format: "trace" (Chrome trace JSON), "json" or "csv" (table per kernel). Borrowed until the context's next call. */
@@ -184,18 +200,20 @@ DYN_API void dyn_context_trim(dyn_context* context);
 
 /* --- values --- */
 /* A tensor with a copy of `data` (may be null: zero-filled). size_bytes must match the shape. */
-DYN_API dyn_status dyn_value_tensor(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape, const void* data,
-                                    size_t size_bytes, dyn_value** value);
+DYN_API dyn_status dyn_value_tensor(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape,
+                                    const void* data, size_t size_bytes, dyn_value** value);
 /* A tensor over the caller's memory, never written by programs; `release(user, data)` is called when the last holder lets go
  * (on any thread; may be null: the memory then outlives every holder). */
-DYN_API dyn_status dyn_value_borrow(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape, const void* data,
-                                    size_t size_bytes, void (*release)(void* user, const void* data), void* user, dyn_value** value);
+DYN_API dyn_status dyn_value_borrow(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape,
+                                    const void* data, size_t size_bytes,
+                                    void (*release)(void* user, const void* data), void* user,
+                                    dyn_value** value);
 /* kind DYN_KIND_TUPLE (with a tag: algebraic value) or DYN_KIND_LIST. Items are shared; a null item is an absent optional. */
-DYN_API dyn_status dyn_value_compound(dyn_context* context, dyn_kind kind, int32_t tag, dyn_value* const* items, int64_t item_count,
-                                      dyn_value** value);
+DYN_API dyn_status dyn_value_compound(dyn_context* context, dyn_kind kind, int32_t tag,
+                                      dyn_value* const* items, int64_t item_count, dyn_value** value);
 /* A tensor of strings; each text is copied. */
-DYN_API dyn_status dyn_value_strings(dyn_context* context, int32_t rank, const int64_t* shape, const char* const* texts, int64_t text_count,
-                                     dyn_value** value);
+DYN_API dyn_status dyn_value_strings(dyn_context* context, int32_t rank, const int64_t* shape,
+                                     const char* const* texts, int64_t text_count, dyn_value** value);
 DYN_API void dyn_value_retain(dyn_value* value);
 DYN_API void dyn_value_release(dyn_value* value);
 DYN_API dyn_kind dyn_value_kind(const dyn_value* value);

@@ -96,7 +96,8 @@ constexpr const char* kMixed = R"(fn @main(%x: Tensor[(batch, seq, 8), f32], %w:
 
 std::vector<std::vector<HostTensor>> mixedInputs() {
   std::vector<std::vector<HostTensor>> sets;
-  for (auto [batch, seq] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {2, 7}, {3, 3}, {0, 5}, {5, 0}, {13, 17}})
+  for (auto [batch, seq] :
+       std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {2, 7}, {3, 3}, {0, 5}, {5, 0}, {13, 17}})
     sets.push_back({randomTensor(Dtype::f32, {batch, seq, 8}, 7), randomTensor(Dtype::f32, {8, 6}, 8)});
   return sets;
 }
@@ -110,8 +111,8 @@ TEST_P(PassOff, resultsAgree) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pipeline, PassOff,
-                         testing::Values("", "-prepack", "-fold", "-simplify", "-cse", "-dce", "-fuse", "-plan", "+fuse{max=2}",
-                                         "infer,place"));
+                         testing::Values("", "-prepack", "-fold", "-simplify", "-cse", "-dce", "-fuse",
+                                         "-plan", "+fuse{max=2}", "infer,place"));
 
 TEST(Pipeline, shapeArithmeticIsGone) {
   IrContext context;
@@ -132,7 +133,8 @@ TEST(Pipeline, shapeArithmeticIsGone) {
 TEST(Pipeline, longChain) {
   constexpr int kLength = 50000;
   std::string text = "fn @main(%x0: Tensor[(n), f32]) {\n";
-  for (int i = 0; i < kLength; ++i) text += "%x" + std::to_string(i + 1) + " = neg(%x" + std::to_string(i) + ")\n";
+  for (int i = 0; i < kLength; ++i)
+    text += "%x" + std::to_string(i + 1) + " = neg(%x" + std::to_string(i) + ")\n";
   text += "return %x" + std::to_string(kLength) + "\n}";
   CompileOptions options;
   options.passes = "-fuse";

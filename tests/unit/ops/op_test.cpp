@@ -75,6 +75,12 @@ void compareLowered(const OpCase& test, const InferredModule& inferred, std::spa
     if (candidate->def->name == test.op) op = candidate;
   }
   if (!test.lowers || !op || !op->def->lower) return;
+  for (const auto& operand : test.operands) {
+    if (operand && operand->dtype() == Dtype::string) return;  // strings are not compiled
+  }
+  for (const Value& result : expected) {
+    if (!result.isTensor() || result.tensor().dtype() == Dtype::string) return;
+  }
   std::vector<HostTensor> operands;
   for (const auto& operand : test.operands) operands.push_back(operand.value_or(HostTensor()));
   Result<std::vector<HostTensor>> lowered = runLowered(inferred, *op, operands, expected);

@@ -41,8 +41,7 @@ TEST(Reduce, KeepsOrDropsAxes) {
   const HostTensor x = real({2, 3, 5});
   EXPECT_EQ(shapeOf(checkOp(reduce("reduce_sum", x, {0, 2}, 1))), (std::vector<int64_t>{1, 3, 1}));
   EXPECT_EQ(shapeOf(checkOp(reduce("reduce_sum", x, {0, 2}, 0))), (std::vector<int64_t>{3}));
-  EXPECT_EQ(shapeOf(checkOp(OpCase("reduce_max", {x}, {{"keepdims", int64_t{0}}}))),
-            std::vector<int64_t>{});
+  EXPECT_EQ(shapeOf(checkOp(OpCase("reduce_max", {x}, {{"keepdims", int64_t{0}}}))), std::vector<int64_t>{});
   const OpCase none("reduce_sum_square", {x}, {{"noop_with_empty_axes", int64_t{1}}});
   EXPECT_EQ(shapeOf(checkOp(none)), (std::vector<int64_t>{2, 3, 5}));
 }
@@ -57,15 +56,11 @@ TEST(Reduce, EmptyInputGivesNeutralElement) {
 }
 
 TEST(Reduce, IntegersWrapAndCompareBySign) {
-  EXPECT_THAT(elements(checkOp(reduce("reduce_sum", vec({200, 100}, Dtype::u8), {0}))),
-              ElementsAre(44));
+  EXPECT_THAT(elements(checkOp(reduce("reduce_sum", vec({200, 100}, Dtype::u8), {0}))), ElementsAre(44));
   EXPECT_THAT(elements(checkOp(reduce("reduce_max", vec({-1, 1}, Dtype::i8), {0}))), ElementsAre(1));
-  EXPECT_THAT(elements(checkOp(reduce("reduce_mean", vec({-3, -4}, Dtype::i32), {0}))),
-              ElementsAre(-3));
-  EXPECT_THAT(elements(checkOp(reduce("reduce_max", vec({0, 1, 0}, Dtype::boolean), {0}))),
-              ElementsAre(1));
-  EXPECT_THAT(elements(checkOp(reduce("reduce_min", vec({0, 1, 0}, Dtype::boolean), {0}))),
-              ElementsAre(0));
+  EXPECT_THAT(elements(checkOp(reduce("reduce_mean", vec({-3, -4}, Dtype::i32), {0}))), ElementsAre(-3));
+  EXPECT_THAT(elements(checkOp(reduce("reduce_max", vec({0, 1, 0}, Dtype::boolean), {0}))), ElementsAre(1));
+  EXPECT_THAT(elements(checkOp(reduce("reduce_min", vec({0, 1, 0}, Dtype::boolean), {0}))), ElementsAre(0));
 }
 
 TEST(Reduce, Sweep) {
@@ -103,8 +98,7 @@ TEST(ArgExtreme, FirstLastAndNaN) {
   EXPECT_THAT(elements(checkOp(OpCase("argmax", {x}, first))), ElementsAre(1, 0));
   EXPECT_THAT(elements(checkOp(OpCase("argmax", {x}, last))), ElementsAre(2, 2));
   EXPECT_THAT(elements(checkOp(OpCase("argmin", {x}, first))), ElementsAre(0, 1));
-  EXPECT_THAT(elements(checkOp(OpCase("argmax", {reals({1, 3}, {1, NAN, 3})}, first))),
-              ElementsAre(1));
+  EXPECT_THAT(elements(checkOp(OpCase("argmax", {reals({1, 3}, {1, NAN, 3})}, first))), ElementsAre(1));
   EXPECT_THAT(elements(checkOp(OpCase("argmax", {vec({7, 9, 9}, Dtype::u8)}))), ElementsAre(1));
 }
 
@@ -127,8 +121,7 @@ TEST(Softmax, RowsAddUpToOne) {
   const std::vector<double> y = elements(checkOp(OpCase("softmax", {reals({1, 2}, {1000, 1000})})));
   EXPECT_THAT(y, ElementsAre(0.5, 0.5));
   EXPECT_THAT(elements(checkOp(OpCase("hardmax", {reals({3}, {1, 4, 4})}))), ElementsAre(0, 1, 0));
-  EXPECT_THAT(elements(checkOp(OpCase("lp_normalization", {reals({1, 2}, {0, 0})}))),
-              ElementsAre(0, 0));
+  EXPECT_THAT(elements(checkOp(OpCase("lp_normalization", {reals({1, 2}, {0, 0})}))), ElementsAre(0, 0));
 }
 
 }  // namespace

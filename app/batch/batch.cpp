@@ -1,0 +1,133 @@
+#include "app/batch/batch.h"
+
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "app/batch/commands.h"
+#include "app/session/view_json.h"
+
+namespace dyn {
+
+namespace {
+
+int terminalWidth() {
+  winsize size{};
+  return ::ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 100;
+}
+
+// Notes go to stderr at once; progress only to a terminal, on one line, after a second.
+class EventPrinter {
+ public:
+  explicit EventPrinter(const BatchRequest& request)
+      : notes_(!request.quiet), progress_(!request.quiet && (request.progress || ::isatty(2))), verbose_(request.verbose), terminal_(::isatty(2)) {}
+
+  void operator()(const Event& event) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (event.kind == EventKind::log && notes_) {
+      clearLine();
+      writeStderr(event.text + "\n");
+    } else if (event.kind == EventKind::progress && progress_) {
+      const auto now = std::chrono::steady_clock::now();
+      if (now - start_ < std::chrono::seconds(1) && !verbose_) return;
+      std::string text = event.text;
+      if (event.fraction >= 0) text += " (" + std::to_string(static_cast<int>(event.fraction * 100)) + "%)";
+      writeStderr(terminal_ ? "\r\033[K" + text : text + "\n");
+      shown_ = terminal_;
+    } else if (event.kind == EventKind::finished) {
+      clearLine();
+      if (verbose_ && event.outcome) writeStderr(toLine(event.outcome->command) + ": " + durationText(event.outcome->timeNs) + "\n");
+    }
+  }
+
+ private:
+  void clearLine() {
+    if (shown_) writeStderr("\r\033[K");
+    shown_ = false;
+  }
+  std::mutex mutex_;
+  bool notes_, progress_, verbose_, terminal_, shown_ = false;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+int dispatch(const BatchContext& context) {
+  switch (context.request.command) {
+    case BatchCommand::run:
+      return context.request.casesFile.empty() ? runRun(context) : runCases(context);
+    case BatchCommand::inspect:
+      return runInspect(context);
+    case BatchCommand::compile:
+      return runCompile(context);
+    case BatchCommand::bench:
+      return context.request.casesFile.empty() ? runBench(context) : runCases(context);
+    case BatchCommand::script:
+    case BatchCommand::lines:
+      return runScript(context);
+    case BatchCommand::verify:
+      break;
+  }
+  return context.fail(makeError(DiagnosticId::internalError, "no such command").diagnostic);
+}
+
+Status checkSettings(const SessionOptions& options) {
+  if (options.math != "fp32") return makeError(DiagnosticId::unsupportedFeature, "unsupported: --math " + options.math).note("fp32 is there");
+  if (options.device != "cpu") return makeError(DiagnosticId::unsupportedFeature, "unsupported: --device " + options.device).note("cpu is there");
+  return {};
+}
+
+}  // namespace
+
+std::shared_ptr<const Outcome> BatchContext::execute(Command command) const {
+  std::shared_ptr<const Outcome> outcome = session.execute(std::move(command));
+  const std::shared_ptr<const Diagnostic> reason = watchdog.reason();
+  if (outcome->ok() || !reason) return outcome;
+  auto ended = std::make_shared<Outcome>(*outcome);
+  ended->error = *reason;
+  return ended;
+}
+
+int BatchContext::fail(const Outcome& outcome) const { return fail(*outcome.error); }
+
+int BatchContext::fail(const Diagnostic& diagnostic) const {
+  if (!output.claim()) ::pause();  // the watchdog is printing and ends the process
+  return output.failure(diagnostic);
+}
+
+int runBatch(int argc, char** argv) {
+  ::signal(SIGPIPE, SIG_IGN);
+  ParsedArguments parsed = parseArguments(argc, argv);
+  if (!parsed.request) {
+    if (parsed.json && parsed.exitCode != 0) {
+      Diagnostic diagnostic = makeError(DiagnosticId::usageError, parsed.toStderr).diagnostic;
+      nlohmann::ordered_json document = {{"schema", 1}, {"command", parsed.command}, {"error", toJson(diagnostic)}};
+      writeStdout(jsonText(document) + "\n");
+    }
+    writeStdout(parsed.toStdout);
+    if (!parsed.toStderr.empty()) writeStderr("dynrepl: " + parsed.toStderr + "\n");
+    return parsed.exitCode;
+  }
+  const BatchRequest& request = *parsed.request;
+  TextOptions text;
+  text.color = wantsColor(request.color, 1);
+  text.width = terminalWidth();
+  BatchOutput output(request.json, toString(request.command), text);
+  Status settings = checkSettings(request.session);
+  if (!settings.ok()) return output.failure(settings.error());
+  if (request.command == BatchCommand::verify) return runVerify(request, output);
+  blockSignals();
+  Session session(request.session);
+  EventPrinter printer(request);
+  if (request.command != BatchCommand::script && request.command != BatchCommand::lines)
+    session.setListener([&printer](const Event& event) { printer(event); });
+  int code = 0;
+  {
+    Watchdog watchdog(request, session, output);
+    code = dispatch({request, session, output, watchdog});
+  }
+  return code;
+}
+
+}  // namespace dyn

@@ -1,0 +1,33 @@
+// The commands of batch mode. Each returns the exit code after it printed its one result.
+#pragma once
+
+#include "app/batch/arguments.h"
+#include "app/batch/output.h"
+#include "app/batch/watchdog.h"
+#include "app/session/session.h"
+
+namespace dyn {
+
+// What a command works with.
+struct BatchContext {
+  const BatchRequest& request;
+  Session& session;
+  BatchOutput& output;
+  const Watchdog& watchdog;
+
+  // Runs one command of the session; `cancelled` becomes what the watchdog says.
+  std::shared_ptr<const Outcome> execute(Command command) const;
+  int fail(const Outcome& outcome) const;
+  int fail(const Diagnostic& diagnostic) const;
+};
+
+int runRun(const BatchContext& context);
+int runCases(const BatchContext& context);
+int runInspect(const BatchContext& context);
+int runCompile(const BatchContext& context);
+int runBench(const BatchContext& context);
+int runScript(const BatchContext& context);
+// Starts its own processes: no thread may run in this one.
+int runVerify(const BatchRequest& request, BatchOutput& output);
+
+}  // namespace dyn

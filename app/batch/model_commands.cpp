@@ -1,0 +1,232 @@
+// run, run --cases, inspect, compile, bench.
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "app/batch/commands.h"
+#include "app/session/view_json.h"
+#include "compiler/support/mapped_file.h"
+
+namespace dyn {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+Command loadCommand(const BatchRequest& request) { return Command::of(CommandId::load).add("model", request.model); }
+
+Command runCommandOf(const BatchRequest& request) {
+  Command command = Command::of(CommandId::run);
+  for (const std::string& dim : request.dims) command.add("dim", dim);
+  for (const std::string& input : request.inputs) command.add("input", input);
+  command.add("repeat", std::to_string(request.repeat));
+  command.add("warmup", std::to_string(request.warmup));
+  if (!request.outputDirectory.empty()) command.add("output-dir", request.outputDirectory);
+  if (!request.profile.empty()) command.add("profile", request.profile);
+  return command;
+}
+
+void merge(Json& target, Json more) {
+  for (auto& [key, value] : more.items()) target[key] = std::move(value);
+}
+
+int finish(const BatchContext& context, Json fields, const std::string& text) {
+  if (!context.output.claim()) ::pause();
+  return context.output.result(std::move(fields), text);
+}
+
+// A line of a file of cases as a command of the session.
+Result<Command> parseCase(const BatchRequest& request, std::string_view line, const SourcePlace& place) {
+  const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
+  if (json.is_discarded() || !json.is_object()) return makeError(DiagnosticId::fileFormat, "the line is no JSON object", place);
+  BatchRequest one = request;
+  one.inputs.clear();
+  one.dims.clear();
+  one.outputDirectory.clear();
+  one.profile.clear();
+  for (const auto& [key, value] : json.items()) {
+    if (key == "dims" && value.is_object()) {
+      for (const auto& [name, size] : value.items()) {
+        if (!size.is_number_integer()) return makeError(DiagnosticId::fileFormat, "the dim " + name + " is no whole number", place);
+        one.dims.push_back(name + "=" + std::to_string(size.get<int64_t>()));
+      }
+    } else if (key == "inputs" && value.is_object()) {
+      for (const auto& [name, spec] : value.items()) one.inputs.push_back(name + "=" + (spec.is_string() ? spec.get<std::string>() : spec.dump()));
+    } else if (key == "output_dir" && value.is_string()) {
+      one.outputDirectory = value.get<std::string>();
+    } else {
+      return makeError(DiagnosticId::fileFormat, "'" + key + "' is not dims, inputs or output_dir, or of the wrong kind", place);
+    }
+  }
+  return runCommandOf(one);
+}
+
+}  // namespace
+
+int runRun(const BatchContext& context) {
+  std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(context.request));
+  if (!loaded->ok()) return context.fail(*loaded);
+  if (!context.request.quiet) context.output.warnings(loaded->warnings);
+  std::shared_ptr<const Outcome> outcome = context.execute(runCommandOf(context.request));
+  if (!outcome->ok()) return context.fail(*outcome);
+  Json fields = {{"model", context.request.model}};
+  merge(fields, toJson(outcome->view));
+  return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
+}
+
+int runCases(const BatchContext& context) {
+  Result<MappedFile> file = MappedFile::open(context.request.casesFile);
+  if (!file.ok()) return context.fail(file.error());
+  std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(context.request));
+  if (!loaded->ok()) return context.fail(*loaded);
+  if (!context.request.quiet) context.output.warnings(loaded->warnings);
+  Json cases = Json::array();
+  Json fields = {{"model", context.request.model}};
+  std::string text;
+  std::optional<Diagnostic> worst;
+  std::string_view rest = file->bytes();
+  uint32_t number = 0;
+  int64_t failedCount = 0;
+  bool haveHead = false;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const SourcePlace place{.file = context.request.casesFile, .line = number};
+    Result<Command> command = parseCase(context.request, line, place);
+    if (!command.ok()) return context.fail(command.error());  // nothing of the rest can be trusted
+    std::shared_ptr<const Outcome> outcome = context.execute(*command);
+    Json item = Json::object();
+    if (outcome->ok()) {
+      item = toJson(outcome->view);
+      if (!haveHead) {
+        for (const char* key : {"load_ns", "compile_ns", "kernels_count", "kernels_compiled_count"}) fields[key] = item[key];
+        haveHead = true;
+      }
+      text += "case " + std::to_string(cases.size()) + "\n" + toText(outcome->view, context.output.textOptions());
+    } else {
+      Diagnostic error = *outcome->error;
+      const FaultKind kind = diagnosticRow(error.id).kind;
+      if (kind == FaultKind::cancelled || kind == FaultKind::timeout) return context.fail(error);
+      if (!error.place.known()) error.place = place;
+      item["error"] = toJson(error);
+      ++failedCount;
+      if (!context.request.quiet) writeStderr(toText(error, context.output.textOptions()));
+      if (!worst || (exitCode(worst->id) == 4 && exitCode(error.id) != 4)) worst = error;
+    }
+    cases.push_back(std::move(item));
+  }
+  fields["kernels_compiled_after_load_count"] = 0;
+  fields["cases"] = std::move(cases);
+  fields["failed_count"] = failedCount;
+  if (!context.output.claim()) ::pause();
+  if (worst) {
+    Diagnostic summary = *worst;
+    summary.message = std::to_string(failedCount) + " of " + std::to_string(fields["cases"].size()) + " cases failed; the worst: " + summary.message;
+    return context.output.failure(summary, std::move(fields), text);
+  }
+  return context.output.result(std::move(fields), text);
+}
+
+int runInspect(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  Json fields = {{"model", request.model}};
+  const TextOptions& options = context.output.textOptions();
+  if (request.check) {
+    std::shared_ptr<const Outcome> checked = context.execute(Command::of(CommandId::check).add("model", request.model));
+    if (!checked->as<ProblemList>()) return context.fail(*checked);
+    merge(fields, toJson(checked->view));
+    std::string text = toText(checked->view, options);
+    if (checked->ok()) return finish(context, std::move(fields), text);
+    if (!context.output.claim()) ::pause();
+    for (size_t i = 0; i + 1 < checked->more.size() || i < checked->more.size(); ++i)
+      if (!(checked->more[i].message == checked->error->message && checked->more[i].place.toString() == checked->error->place.toString()))
+        writeStderr(toText(checked->more[i], options));
+    return context.output.failure(*checked->error, std::move(fields), text);
+  }
+  Command load = loadCommand(request);
+  for (const std::string& dim : request.dims) load.add("dim", dim);
+  std::shared_ptr<const Outcome> loaded = context.execute(load);
+  if (!loaded->ok()) return context.fail(*loaded);
+  if (!request.quiet) context.output.warnings(loaded->warnings);
+  std::shared_ptr<const Outcome> info = context.execute(Command::of(CommandId::info));
+  if (!info->ok()) return context.fail(*info);
+  merge(fields, toJson(info->view));
+  const bool package = info->as<ModelInfo>()->kind == ModelKind::package;
+
+  // What was asked for, in text; JSON has all of it.
+  std::string text;
+  std::optional<Diagnostic> fault;
+  auto add = [&](Command command, bool wanted) {
+    if (!wanted && !request.json) return;
+    std::shared_ptr<const Outcome> outcome = context.execute(std::move(command));
+    if (!std::holds_alternative<std::monostate>(outcome->view)) {
+      merge(fields, toJson(outcome->view));
+      if (wanted) text += toText(outcome->view, options);
+    }
+    const bool ended = outcome->error && (diagnosticRow(outcome->error->id).kind == FaultKind::cancelled || diagnosticRow(outcome->error->id).kind == FaultKind::timeout);
+    // What nobody asked for may fail: a model that can not be compiled yet can be looked at.
+    if (outcome->error && (wanted || ended) && !fault) fault = outcome->error;
+  };
+  const bool ir = !request.level.empty() || !request.pass.empty();
+  const bool anything = ir || request.showDims || request.showPlan || request.showKernels || !request.why.empty();
+  if (!anything) text += toText(info->view, options);
+  if (ir) {
+    Command command = Command::of(CommandId::ir);
+    if (!request.level.empty()) command.add("level", request.level);
+    if (!request.pass.empty()) command.add("pass", request.pass);
+    add(std::move(command), true);
+  }
+  if (!request.why.empty()) {
+    Command why = Command::of(CommandId::why);
+    const size_t equals = request.why.find('=');
+    why.add("a", request.why.substr(0, equals));
+    if (equals != std::string::npos) why.add("b", request.why.substr(equals + 1));
+    add(std::move(why), true);
+  }
+  if (!package || request.showDims) add(Command::of(CommandId::dims), request.showDims);
+  if (!package) add(Command::of(CommandId::passes), !anything);
+  if (!package || request.showPlan) {
+    Command plan = Command::of(CommandId::plan);
+    for (const std::string& dim : request.dims)
+      if (dim.find("..") == std::string::npos && dim.find('@') == std::string::npos) plan.add("dim", dim);
+    add(std::move(plan), request.showPlan);
+  }
+  if (!package || request.showKernels) add(Command::of(CommandId::kernels), request.showKernels);
+  if (!fault) return finish(context, std::move(fields), text);
+  if (!context.output.claim()) ::pause();
+  return context.output.failure(*fault, std::move(fields), text);
+}
+
+int runCompile(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(request));
+  if (!loaded->ok()) return context.fail(*loaded);
+  if (!request.quiet) context.output.warnings(loaded->warnings);
+  Command compile = Command::of(CommandId::compile);
+  for (const std::string& dim : request.dims) compile.add("dim", dim);
+  if (request.fixDims) compile.add("static");
+  if (!request.output.empty()) compile.add("o", request.output);
+  std::shared_ptr<const Outcome> outcome = context.execute(compile);
+  if (!outcome->ok()) return context.fail(*outcome);
+  Json fields = {{"model", request.model}};
+  merge(fields, toJson(outcome->view));
+  return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
+}
+
+int runBench(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(request));
+  if (!loaded->ok()) return context.fail(*loaded);
+  Command bench = Command::of(CommandId::bench).add("seconds", std::to_string(request.seconds));
+  for (const std::string& dim : request.dims) bench.add("dim", dim);
+  std::shared_ptr<const Outcome> outcome = context.execute(bench);
+  if (!outcome->ok()) return context.fail(*outcome);
+  Json fields = {{"model", request.model}};
+  merge(fields, toJson(outcome->view));
+  return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
+}
+
+}  // namespace dyn

@@ -1,0 +1,144 @@
+// Functions, closures, trees and lists, compiled: the host program does them, kernels do the arithmetic.
+#include "tests/unit/driver/run_both.h"
+
+namespace dyn {
+namespace {
+
+using test::expectSame;
+using test::randomTensor;
+
+HostTensor number(int64_t value) { return HostTensor::scalarInt(Dtype::i64, value); }
+
+TEST(Control, closuresAreInvoked) {
+  expectSame(R"(
+    fn @main(%x: Tensor[(n), f32], %y: Tensor[(n), f32]) {
+      %f = closure(%x) {callee = "plus"}
+      %r = invoke(%f, %y)
+      return %r
+    }
+    fn @plus(%a: Tensor[(k), f32], %b: Tensor[(k), f32]) {
+      %s = add(%a, %b)
+      return %s
+    })",
+             {{randomTensor(Dtype::f32, {3}, 1), randomTensor(Dtype::f32, {3}, 2)}});
+}
+
+TEST(Control, recursionOverATree) {
+  expectSame(R"(
+    type Tree { Leaf(Tensor[(2), f32]), Node(Tree, Tree) }
+    fn @main(%x: Tensor[(2), f32]) {
+      %l = construct(%x) {type = "Tree", constructor = "Leaf"}
+      %n = construct(%l, %l) {type = "Tree", constructor = "Node"}
+      %t = construct(%n, %l) {type = "Tree", constructor = "Node"}
+      %s = call(%t) {callee = "sum"}
+      return %s
+    }
+    fn @sum(%t: Tree) -> (Tensor[(2), f32]) {
+      %r = match(%t) case Leaf(%x: Tensor[(2), f32]) {
+        return %x
+      } case Node(%a: Tree, %b: Tree) {
+        %p = call(%a) {callee = "sum"}
+        %q = call(%b) {callee = "sum"}
+        %s = add(%p, %q)
+        return %s
+      }
+      return %r
+    })",
+             {{randomTensor(Dtype::f32, {2}, 1)}});
+}
+
+TEST(Control, listsHoldDifferentSizes) {
+  expectSame(R"(
+    fn @main(%x: Tensor[(n), f32], %y: Tensor[(m), f32], %i: Tensor[(), i64]) {
+      %l = list(%x)
+      %l2 = list_append(%l, %y)
+      %e = list_at(%l2, %i)
+      %k = list_length(%l2)
+      return %e, %k
+    })",
+             {{randomTensor(Dtype::f32, {3}, 1), randomTensor(Dtype::f32, {5}, 2), number(-1)},
+              {randomTensor(Dtype::f32, {3}, 1), randomTensor(Dtype::f32, {0}, 2), number(0)}});
+}
+
+// A call in tail position is a jump: 100,000 of them need no stack.
+TEST(Control, tailCallsAreJumps) {
+  const char* text = R"(
+    fn @main(%k: Tensor[(), i64], %x: Tensor[(n), f32]) {
+      %y = call(%k, %x) {callee = "down"}
+      return %y
+    }
+    fn @down(%k: Tensor[(), i64], %x: Tensor[(a), f32]) -> (Tensor[(a), f32]) {
+      %zero = constant() {value = i64[] 0}
+      %go = greater(%k, %zero)
+      %r = if(%go, %k, %x) then (%k2: Tensor[(), i64], %x2: Tensor[(a), f32]) {
+        %one = constant() {value = i64[] 1}
+        %k3 = sub(%k2, %one)
+        %x3 = neg(%x2)
+        %y = call(%k3, %x3) {callee = "down"}
+        return %y
+      } else (%k4: Tensor[(), i64], %x4: Tensor[(a), f32]) {
+        return %x4
+      }
+      return %r
+    })";
+  expectSame(text, {{number(0), randomTensor(Dtype::f32, {3}, 1)},
+                    {number(100'001), randomTensor(Dtype::f32, {2}, 1)}});
+}
+
+// What a call before left behind must not show: zero iterations after seven.
+TEST(Control, aLoopOfNoIterationsAfterALongerOne) {
+  const char* text = R"(fn @main(%t: Tensor[(), i64], %x: Tensor[(n), f32]) {
+    %last, %all = loop(%t, _, %x) {carried = 1} body (%i: Tensor[(), i64], %a: Tensor[(n), f32]) {
+      %go = constant() {value = bool[] true}
+      %b = add(%a, %a)
+      return %go, %b, %b
+    }
+    return %last, %all
+  })";
+  const HostTensor x = randomTensor(Dtype::f32, {4}, 1);
+  expectSame(text, {{number(7), x}, {number(0), x}, {number(1), x}});
+}
+
+TEST(Control, aLoopEndsByItsCondition) {
+  expectSame(R"(fn @main(%x: Tensor[(n), f32], %limit: Tensor[(), f32]) {
+    %yes = constant() {value = bool[] true}
+    %r = loop(_, %yes, %x, %limit) {carried = 1} body (%i: Tensor[(), i64], %a: Tensor[(n), f32], %l: Tensor[(), f32]) {
+      %b = add(%a, %a)
+      %m = reduce_max(%b) {keepdims = 0}
+      %go = less(%m, %l)
+      return %go, %b
+    }
+    return %r
+  })",
+             {{HostTensor::vectorReal(Dtype::f32, std::vector<double>{1, 2, 3}),
+               HostTensor::scalar(Dtype::f32, 100)}});
+}
+
+// The size of the result is known only when the values are.
+TEST(Control, valueDependentSizes) {
+  expectSame(R"(fn @main(%x: Tensor[(n), f32]) {
+    %i = nonzero(%x)
+    %f = cast(%i) {to = f32}
+    %y = mul(%f, %f)
+    %s = shape(%i)
+    return %y, %s
+  })",
+             {{HostTensor::vectorReal(Dtype::f32, std::vector<double>{0, 2, 0, 4, 5})},
+              {HostTensor::vectorReal(Dtype::f32, std::vector<double>{0, 0})},
+              {randomTensor(Dtype::f32, {0}, 1)}});
+}
+
+TEST(Control, sizesFromTensors) {
+  expectSame(
+      R"(fn @main(%x: Tensor[(n, m), f32], %s: Tensor[(2), i64]) {
+    %r = reshape(%x, %s)
+    %e = exp(%r)
+    return %e
+  })",
+      {{randomTensor(Dtype::f32, {4, 6}, 1), HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{3, 8})},
+       {randomTensor(Dtype::f32, {4, 6}, 1),
+        HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{-1, 2})}});
+}
+
+}  // namespace
+}  // namespace dyn
