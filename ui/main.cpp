@@ -60,7 +60,8 @@ int main(int argc, char** argv) {
     window.setDim(dim.section('=', 0, 0), value);
   }
   const QStringList files = parser.positionalArguments();
-  const bool batch = parser.isSet("screenshot") || parser.isSet("headless") || parser.isSet("export") || parser.isSet("state");
+  const bool batch = parser.isSet("screenshot") || parser.isSet("headless") || parser.isSet("export") ||
+                     parser.isSet("state");
   if (batch && files.isEmpty()) return fail("a model is needed", 2);
   window.show();
   if (!files.isEmpty()) window.open(files.first());
@@ -74,15 +75,18 @@ int main(int argc, char** argv) {
     if (!window.lastError().isEmpty()) return fail(window.lastError(), 1);
   }
   if (parser.isSet("open-groups")) window.canvas()->setAllOpen(true);
-  if (parser.isSet("export") && !window.canvas()->exportTo(parser.value("export"))) return fail("can not write " + parser.value("export"), 1);
+  if (parser.isSet("export") && !window.canvas()->exportTo(parser.value("export")))
+    return fail("can not write " + parser.value("export"), 1);
   if (parser.isSet("state")) {
     QFile file(parser.value("state"));
-    if (!file.open(QIODevice::WriteOnly) || file.write(window.stateJson()) < 0) return fail("can not write " + file.fileName(), 1);
+    if (!file.open(QIODevice::WriteOnly) || file.write(window.stateJson()) < 0)
+      return fail("can not write " + file.fileName(), 1);
   }
   if (parser.isSet("screenshot")) {
     window.canvas()->fit();
     QCoreApplication::processEvents();
-    if (!window.grab().save(parser.value("screenshot"))) return fail("can not write " + parser.value("screenshot"), 1);
+    if (!window.grab().save(parser.value("screenshot")))
+      return fail("can not write " + parser.value("screenshot"), 1);
   }
   return 0;
 }

@@ -35,9 +35,10 @@ struct ClassHue {
   int hue, saturation;  // degrees, percent
 };
 
-constexpr ClassHue kHues[] = {{"elementwise", 172, 60}, {"view", 210, 18},       {"injective", 265, 55}, {"reduction", 32, 80},
-                              {"contraction", 215, 80}, {"opaque", 28, 25},      {"structural", 320, 50}, {"check", 0, 65},
-                              {"input", 135, 55},       {"output", 135, 55},     {"constant", 50, 30},    {"group", 230, 30}};
+constexpr ClassHue kHues[] = {{"elementwise", 172, 60}, {"view", 210, 18},        {"injective", 265, 55},
+                              {"reduction", 32, 80},    {"contraction", 215, 80}, {"opaque", 28, 25},
+                              {"structural", 320, 50},  {"check", 0, 65},         {"input", 135, 55},
+                              {"output", 135, 55},      {"constant", 50, 30},     {"group", 230, 30}};
 
 struct BoxColors {
   QColor fill, border, text, quiet;
@@ -48,7 +49,8 @@ BoxColors colorsOf(const QString& opClass, bool dark) {
   for (const ClassHue& h : kHues)
     if (opClass == QLatin1String(h.name)) hue = h.hue, saturation = h.saturation;
   const auto hsl = [&](int s, int l) { return QColor::fromHsl(hue, s * 255 / 100, l * 255 / 100); };
-  if (dark) return {hsl(saturation * 6 / 10, 24), hsl(saturation, 55), QColor(236, 238, 242), QColor(178, 184, 194)};
+  if (dark)
+    return {hsl(saturation * 6 / 10, 24), hsl(saturation, 55), QColor(236, 238, 242), QColor(178, 184, 194)};
   return {hsl(saturation, 94), hsl(saturation * 8 / 10, 52), QColor(28, 32, 40), QColor(92, 100, 114)};
 }
 
@@ -71,14 +73,19 @@ GraphCanvas::GraphCanvas(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(false);
   setMinimumSize(200, 150);
-  options_.titleWidth = [metrics = QFontMetricsF(titleFont())](const QString& s) { return metrics.horizontalAdvance(s); };
-  options_.subtitleWidth = [metrics = QFontMetricsF(subtitleFont())](const QString& s) { return metrics.horizontalAdvance(s); };
+  options_.titleWidth = [metrics = QFontMetricsF(titleFont())](const QString& s) {
+    return metrics.horizontalAdvance(s);
+  };
+  options_.subtitleWidth = [metrics = QFontMetricsF(subtitleFont())](const QString& s) {
+    return metrics.horizontalAdvance(s);
+  };
 }
 
 bool GraphCanvas::dark() const { return palette().color(QPalette::Window).lightness() < 128; }
 
 void GraphCanvas::setGraph(Shared<GraphView> view, bool sameModel) {
-  const NodeId kept = sameModel && view_ && selected_ >= 0 ? view_->nodes[static_cast<size_t>(selected_)].id : kNoNode;
+  const NodeId kept =
+      sameModel && view_ && selected_ >= 0 ? view_->nodes[static_cast<size_t>(selected_)].id : kNoNode;
   view_ = std::move(view);
   selected_ = selectedBox_ = -1;
   nodeTimes_.clear();
@@ -99,10 +106,12 @@ void GraphCanvas::setGraph(Shared<GraphView> view, bool sameModel) {
 void GraphCanvas::rebuild(int keepNode) {
   QPointF before;
   const bool keep = keepNode >= 0 && scene_.boxOfNode[static_cast<size_t>(keepNode)] >= 0;
-  if (keep) before = scene_.boxes[static_cast<size_t>(scene_.boxOfNode[static_cast<size_t>(keepNode)])].rect.center();
+  if (keep)
+    before = scene_.boxes[static_cast<size_t>(scene_.boxOfNode[static_cast<size_t>(keepNode)])].rect.center();
   scene_ = buildScene(*view_, options_);
   if (keep && scene_.boxOfNode[static_cast<size_t>(keepNode)] >= 0) {
-    const QPointF now = scene_.boxes[static_cast<size_t>(scene_.boxOfNode[static_cast<size_t>(keepNode)])].rect.center();
+    const QPointF now =
+        scene_.boxes[static_cast<size_t>(scene_.boxOfNode[static_cast<size_t>(keepNode)])].rect.center();
     offset_ += (before - now) * scale_;
   }
   selectedBox_ = selected_ >= 0 ? scene_.boxOfNode[static_cast<size_t>(selected_)] : -1;
@@ -117,7 +126,8 @@ void GraphCanvas::setTimes(const std::vector<NodeTime>& times) {
     std::unordered_map<NodeId, int> byId;
     for (size_t n = 0; n < view_->nodes.size(); ++n) {
       byId[view_->nodes[n].id] = static_cast<int>(n);
-      if (view_->nodes[n].kind == NodeKind::operation) byPlace[view_->nodes[n].place].push_back(static_cast<int>(n));
+      if (view_->nodes[n].kind == NodeKind::operation)
+        byPlace[view_->nodes[n].place].push_back(static_cast<int>(n));
     }
     // Several operations made of one source node share its time.
     for (const NodeTime& time : times) {
@@ -167,7 +177,8 @@ void GraphCanvas::toggle(int box) {
     flip(view_->groups[static_cast<size_t>(target.group)].path);
   } else {
     for (const GraphGroup& g : view_->groups)
-      if (g.kind == GroupKind::region && g.owner == view_->nodes[static_cast<size_t>(target.node)].id) flip(g.path);
+      if (g.kind == GroupKind::region && g.owner == view_->nodes[static_cast<size_t>(target.node)].id)
+        flip(g.path);
   }
   if (keep < 0)
     for (size_t n = 0; n < scene_.boxOfNode.size() && keep < 0; ++n)
@@ -203,9 +214,11 @@ void GraphCanvas::search(const QString& text) {
       const GraphNode& node = view_->nodes[n];
       if (node.kind == NodeKind::constant && !options_.showConstants) continue;
       std::string all = node.op + "\n" + node.label + "\n" + node.name + "\n" + node.sourceNode;
-      for (const GraphPort& p : node.outputs) all += "\n" + p.name + "\n" + p.type + "\n" + shortType(p.type).toStdString();
+      for (const GraphPort& p : node.outputs)
+        all += "\n" + p.name + "\n" + p.type + "\n" + shortType(p.type).toStdString();
       const QString haystack = QString::fromStdString(all);
-      if (std::all_of(terms.begin(), terms.end(), [&](const QString& t) { return haystack.contains(t, Qt::CaseInsensitive); }))
+      if (std::all_of(terms.begin(), terms.end(),
+                      [&](const QString& t) { return haystack.contains(t, Qt::CaseInsensitive); }))
         matches_.push_back(static_cast<int>(n));
     }
   }
@@ -261,7 +274,9 @@ int GraphCanvas::boxAt(QPointF p) const {
   return -1;
 }
 
-void GraphCanvas::wheelEvent(QWheelEvent* event) { zoom(std::pow(1.0015, event->angleDelta().y()), event->position()); }
+void GraphCanvas::wheelEvent(QWheelEvent* event) {
+  zoom(std::pow(1.0015, event->angleDelta().y()), event->position());
+}
 
 void GraphCanvas::mousePressEvent(QMouseEvent* event) {
   pressed_ = event->position();
@@ -296,17 +311,31 @@ void GraphCanvas::mouseDoubleClickEvent(QMouseEvent* event) {
 void GraphCanvas::keyPressEvent(QKeyEvent* event) {
   const QPointF middle(width() / 2.0, height() / 2.0);
   switch (event->key()) {
-    case Qt::Key_Space: return fit();
-    case Qt::Key_Plus: return zoom(1.25, middle);
-    case Qt::Key_Minus: return zoom(0.8, middle);
-    case Qt::Key_1: return zoom(1 / scale_, middle);
+    case Qt::Key_Space:
+      return fit();
+    case Qt::Key_Plus:
+      return zoom(1.25, middle);
+    case Qt::Key_Minus:
+      return zoom(0.8, middle);
+    case Qt::Key_1:
+      return zoom(1 / scale_, middle);
     case Qt::Key_Return:
-    case Qt::Key_F3: return nextMatch();
-    case Qt::Key_Left: offset_.rx() += 60; break;
-    case Qt::Key_Right: offset_.rx() -= 60; break;
-    case Qt::Key_Up: offset_.ry() += 60; break;
-    case Qt::Key_Down: offset_.ry() -= 60; break;
-    default: return QWidget::keyPressEvent(event);
+    case Qt::Key_F3:
+      return nextMatch();
+    case Qt::Key_Left:
+      offset_.rx() += 60;
+      break;
+    case Qt::Key_Right:
+      offset_.rx() -= 60;
+      break;
+    case Qt::Key_Up:
+      offset_.ry() += 60;
+      break;
+    case Qt::Key_Down:
+      offset_.ry() -= 60;
+      break;
+    default:
+      return QWidget::keyPressEvent(event);
   }
   fitted_ = false;
   update();
@@ -321,7 +350,8 @@ void GraphCanvas::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), palette().color(QPalette::Base));
   if (!view_) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
-    painter.drawText(rect(), Qt::AlignCenter, "Open a model: Ctrl+O, or drop a .onnx, .dyn or .dynpkg file here");
+    painter.drawText(rect(), Qt::AlignCenter,
+                     "Open a model: Ctrl+O, or drop a .onnx, .dyn or .dynpkg file here");
     return;
   }
   painter.setRenderHint(QPainter::Antialiasing);
@@ -335,13 +365,15 @@ void GraphCanvas::paintScene(QPainter& painter, const QRectF& visible, double sc
   for (const SceneBox& box : scene_.boxes) {
     if (!box.frame || !box.rect.intersects(visible)) continue;
     const GroupKind kind = view_->groups[static_cast<size_t>(box.group)].kind;
-    painter.setPen(QPen(isDark ? QColor(96, 106, 128) : QColor(176, 186, 206), 1.2, kind == GroupKind::region ? Qt::DashLine : Qt::SolidLine));
+    painter.setPen(QPen(isDark ? QColor(96, 106, 128) : QColor(176, 186, 206), 1.2,
+                        kind == GroupKind::region ? Qt::DashLine : Qt::SolidLine));
     painter.setBrush(isDark ? QColor(255, 255, 255, 9) : QColor(90, 110, 160, 13));
     painter.drawRoundedRect(box.rect, 9, 9);
     if (scale < kTextScale / 2) continue;
     painter.setFont(titleFont());
     painter.setPen(isDark ? QColor(160, 172, 196) : QColor(88, 102, 134));
-    painter.drawText(box.rect.adjusted(12, 5, -8, 0), Qt::AlignLeft | Qt::AlignTop, QString::fromUtf8("▾ ") + box.title);
+    painter.drawText(box.rect.adjusted(12, 5, -8, 0), Qt::AlignLeft | Qt::AlignTop,
+                     QString::fromUtf8("▾ ") + box.title);
   }
   for (const SceneEdge& edge : scene_.edges) {
     const QPointF a = edge.points.front(), b = edge.points.back();
@@ -350,14 +382,19 @@ void GraphCanvas::paintScene(QPainter& painter, const QRectF& visible, double sc
     if (around.adjusted(-4, -24, 4, 24).intersects(visible)) paintEdge(painter, edge, scale);
   }
   for (size_t i = 0; i < scene_.boxes.size(); ++i)
-    if (!scene_.boxes[i].frame && scene_.boxes[i].rect.adjusted(-4, -4, 4, 14).intersects(visible)) paintBox(painter, i, scale);
+    if (!scene_.boxes[i].frame && scene_.boxes[i].rect.adjusted(-4, -4, 4, 14).intersects(visible))
+      paintBox(painter, i, scale);
 }
 
 void GraphCanvas::paintEdge(QPainter& painter, const SceneEdge& edge, double scale) const {
-  const bool isDark = dark(), chosen = selectedBox_ >= 0 && (edge.from == selectedBox_ || edge.to == selectedBox_);
-  const QColor color = chosen ? palette().color(QPalette::Highlight) : isDark ? QColor(128, 138, 156) : QColor(142, 152, 170);
+  const bool isDark = dark(),
+             chosen = selectedBox_ >= 0 && (edge.from == selectedBox_ || edge.to == selectedBox_);
+  const QColor color = chosen   ? palette().color(QPalette::Highlight)
+                       : isDark ? QColor(128, 138, 156)
+                                : QColor(142, 152, 170);
   const double width = (chosen ? 2.0 : 1.1) + std::min(1.2, 0.25 * (edge.count - 1));
-  painter.setPen(QPen(color, scale < kLineScale ? 0.7 / scale : width, edge.ownership ? Qt::DashLine : Qt::SolidLine));
+  painter.setPen(
+      QPen(color, scale < kLineScale ? 0.7 / scale : width, edge.ownership ? Qt::DashLine : Qt::SolidLine));
   painter.setBrush(Qt::NoBrush);
   if (edge.tunnelled) {
     const QRectF to = scene_.boxes[static_cast<size_t>(edge.to)].rect;
@@ -444,9 +481,12 @@ void GraphCanvas::paintBox(QPainter& painter, size_t index, double scale) const 
   QString below = box.subtitle;
   if (time > 0) {
     below = timeText(time);
-    if (sumNs_ > 0) below += QString::fromUtf8(" · ") + QString::number(100.0 * static_cast<double>(time) / static_cast<double>(sumNs_), 'f', 1) + "%";
+    if (sumNs_ > 0)
+      below += QString::fromUtf8(" · ") +
+               QString::number(100.0 * static_cast<double>(time) / static_cast<double>(sumNs_), 'f', 1) + "%";
   }
-  painter.drawText(text, Qt::AlignHCenter | Qt::AlignBottom, QFontMetricsF(subtitleFont()).elidedText(below, Qt::ElideRight, text.width()));
+  painter.drawText(text, Qt::AlignHCenter | Qt::AlignBottom,
+                   QFontMetricsF(subtitleFont()).elidedText(below, Qt::ElideRight, text.width()));
 }
 
 bool GraphCanvas::exportTo(const QString& file) const {

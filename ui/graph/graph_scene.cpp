@@ -12,7 +12,7 @@ namespace dyn::ui {
 namespace {
 
 constexpr double kBoxHeight = 38, kSmallHeight = 26, kPadding = 16, kHeader = 26;
-constexpr double kLeastWidth = 72, kMostWidth = 260;
+constexpr double kLeastWidth = 108, kMostWidth = 260;
 
 class SceneBuilder {
  public:
@@ -71,7 +71,8 @@ class SceneBuilder {
   // Frames of the open groups around a container, outermost first.
   void makeFrames(int container) {
     std::vector<int> missing;
-    for (int g = container; g >= 0 && frameOf_[static_cast<size_t>(g)] < 0; g = group(g).parent) missing.push_back(g);
+    for (int g = container; g >= 0 && frameOf_[static_cast<size_t>(g)] < 0; g = group(g).parent)
+      missing.push_back(g);
     while (!missing.empty()) {
       const int g = missing.back();
       missing.pop_back();
@@ -88,10 +89,13 @@ class SceneBuilder {
   }
 
   void size(SceneBox& box, bool small) const {
-    double width = options_.titleWidth ? options_.titleWidth(box.title) : 7.5 * static_cast<double>(box.title.size());
-    const double second = options_.subtitleWidth ? options_.subtitleWidth(box.subtitle) : 6.0 * static_cast<double>(box.subtitle.size());
+    double width =
+        options_.titleWidth ? options_.titleWidth(box.title) : 7.5 * static_cast<double>(box.title.size());
+    const double second = options_.subtitleWidth ? options_.subtitleWidth(box.subtitle)
+                                                 : 6.0 * static_cast<double>(box.subtitle.size());
     width = std::max(width, second) + 26;
-    box.rect = QRectF(0, 0, std::ceil(std::clamp(width, kLeastWidth, kMostWidth)), small ? kSmallHeight : kBoxHeight);
+    box.rect = QRectF(0, 0, std::ceil(std::clamp(width, kLeastWidth, kMostWidth)),
+                      small ? kSmallHeight : kBoxHeight);
   }
 
   void makeBoxes() {
@@ -109,7 +113,9 @@ class SceneBuilder {
       box.node = static_cast<int>(n);
       box.container = node.group;
       box.title = QString::fromStdString(node.label.empty() ? node.op : node.label);
-      const std::string type = !node.outputs.empty() ? node.outputs[0].type : !node.inputs.empty() ? node.inputs[0].type : "";
+      const std::string type = !node.outputs.empty()  ? node.outputs[0].type
+                               : !node.inputs.empty() ? node.inputs[0].type
+                                                      : "";
       box.subtitle = shortType(type);
       box.opClass = QString::fromStdString(node.opClass);
       box.expandable = owners_.count(node.id) > 0;
@@ -164,7 +170,8 @@ class SceneBuilder {
     int a = edge.from, b = edge.to, da = depth(a), db = depth(b);
     for (; da > db; --da) a = up(a);
     for (; db > da; --db) b = up(b);
-    while (a != b && scene_.boxes[static_cast<size_t>(a)].container != scene_.boxes[static_cast<size_t>(b)].container) {
+    while (a != b &&
+           scene_.boxes[static_cast<size_t>(a)].container != scene_.boxes[static_cast<size_t>(b)].container) {
       a = up(a);
       b = up(b);
     }
@@ -184,7 +191,8 @@ class SceneBuilder {
     for (const GraphEdge& e : view_.edges) {
       auto from = indexOf_.find(e.from), to = indexOf_.find(e.to);
       if (from == indexOf_.end() || to == indexOf_.end()) continue;
-      const int a = scene_.boxOfNode[static_cast<size_t>(from->second)], b = scene_.boxOfNode[static_cast<size_t>(to->second)];
+      const int a = scene_.boxOfNode[static_cast<size_t>(from->second)],
+                b = scene_.boxOfNode[static_cast<size_t>(to->second)];
       if (a < 0 || b < 0 || a == b) continue;
       auto [it, isNew] = known.emplace(std::make_pair(a, b), scene_.edges.size());
       if (!isNew) {
@@ -226,9 +234,11 @@ class SceneBuilder {
     if (container < 0) return;
     SceneBox& frame = scene_.boxes[static_cast<size_t>(frameOf_[static_cast<size_t>(container)])];
     frame.membersCount = static_cast<int>(in.items.size());
-    const double title = options_.titleWidth ? options_.titleWidth(frame.title) : 7.5 * static_cast<double>(frame.title.size());
+    const double title = options_.titleWidth ? options_.titleWidth(frame.title)
+                                             : 7.5 * static_cast<double>(frame.title.size());
     shift_[container] = std::max(0.0, title + 30 - in.layout.width - 2 * kPadding) / 2;
-    frame.rect = QRectF(0, 0, std::max(in.layout.width + 2 * kPadding, title + 30), in.layout.height + kHeader + kPadding);
+    frame.rect = QRectF(0, 0, std::max(in.layout.width + 2 * kPadding, title + 30),
+                        in.layout.height + kHeader + kPadding);
   }
 
   QPointF origin(int container) const {
@@ -244,7 +254,8 @@ class SceneBuilder {
       const Inner& in = inner(c);
       const QPointF at = origin(c);
       for (size_t i = 0; i < in.items.size(); ++i)
-        scene_.boxes[static_cast<size_t>(in.items[i])].rect.moveTopLeft(at + QPointF(in.layout.nodes[i].x, in.layout.nodes[i].y));
+        scene_.boxes[static_cast<size_t>(in.items[i])].rect.moveTopLeft(
+            at + QPointF(in.layout.nodes[i].x, in.layout.nodes[i].y));
     }
     for (const SceneBox& box : scene_.boxes) scene_.bounds |= box.rect;
   }
@@ -253,7 +264,8 @@ class SceneBuilder {
     for (size_t e = 0; e < scene_.edges.size(); ++e) {
       SceneEdge& edge = scene_.edges[e];
       const auto [container, index] = routes_[e];
-      const QRectF from = scene_.boxes[static_cast<size_t>(edge.from)].rect, to = scene_.boxes[static_cast<size_t>(edge.to)].rect;
+      const QRectF from = scene_.boxes[static_cast<size_t>(edge.from)].rect,
+                   to = scene_.boxes[static_cast<size_t>(edge.to)].rect;
       const QPointF start(from.center().x(), from.bottom()), end(to.center().x(), to.top());
       if (routes_[e].second >= inner(container).links.size()) {
         edge.points = {start, end};
@@ -283,7 +295,9 @@ class SceneBuilder {
 
 }  // namespace
 
-GraphScene buildScene(const GraphView& view, const SceneOptions& options) { return SceneBuilder(view, options).build(); }
+GraphScene buildScene(const GraphView& view, const SceneOptions& options) {
+  return SceneBuilder(view, options).build();
+}
 
 std::set<std::string> firstOpenGroups(const GraphView& view, int wantedBoxes, int mostBoxes) {
   // Boxes directly in each group; bodies of operations stay closed.
@@ -302,9 +316,11 @@ std::set<std::string> firstOpenGroups(const GraphView& view, int wantedBoxes, in
   showChildren(-1);
   while (shown < wantedBoxes && !visible.empty()) {
     // The smallest first: it is read most easily.
-    auto least = std::min_element(visible.begin(), visible.end(), [&](size_t a, size_t b) { return direct[a + 1] < direct[b + 1]; });
+    auto least = std::min_element(visible.begin(), visible.end(),
+                                  [&](size_t a, size_t b) { return direct[a + 1] < direct[b + 1]; });
     const size_t g = *least;
-    if (shown + direct[g + 1] > mostBoxes) break;
+    // With next to nothing to see a larger group is better than a closed box.
+    if (shown + direct[g + 1] > (shown < 6 ? 3 * mostBoxes : mostBoxes)) break;
     visible.erase(least);
     open.insert(view.groups[g].path);
     shown += direct[g + 1] - 1;

@@ -184,9 +184,11 @@ class Layout {
       double sum = 0;
       const auto& list = neighbours[static_cast<size_t>(node)];
       for (int other : list) sum += position_[static_cast<size_t>(other)];
-      keyed.emplace_back(list.empty() ? position_[static_cast<size_t>(node)] : sum / static_cast<double>(list.size()), node);
+      keyed.emplace_back(
+          list.empty() ? position_[static_cast<size_t>(node)] : sum / static_cast<double>(list.size()), node);
     }
-    std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(keyed.begin(), keyed.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     for (size_t i = 0; i < row.size(); ++i) row[i] = keyed[i].second;
     number(row);
   }
@@ -201,7 +203,8 @@ class Layout {
       int64_t seen = 0;
       for (int node : rows_[static_cast<size_t>(r)]) {
         targets.clear();
-        for (int to : below_[static_cast<size_t>(node)]) targets.push_back(static_cast<int>(position_[static_cast<size_t>(to)]));
+        for (int to : below_[static_cast<size_t>(node)])
+          targets.push_back(static_cast<int>(position_[static_cast<size_t>(to)]));
         for (int t : targets) {
           int64_t notRight = 0;
           for (size_t i = static_cast<size_t>(t) + 1; i > 0; i &= i - 1) notRight += tree[i];
@@ -217,11 +220,13 @@ class Layout {
 
   double gap(int left, int right) const {
     const bool both = left >= count_ && right >= count_;
-    return (width_[static_cast<size_t>(left)] + width_[static_cast<size_t>(right)]) / 2 + (both ? 4 : input_.nodeGap);
+    return (width_[static_cast<size_t>(left)] + width_[static_cast<size_t>(right)]) / 2 +
+           (both ? 4 : input_.nodeGap);
   }
 
   // The centres of a row nearest to what is wished (weighted squares) that keep order and distance: pool adjacent violators.
-  void settle(const std::vector<int>& row, const std::vector<double>& wish, const std::vector<double>& weight) {
+  void settle(const std::vector<int>& row, const std::vector<double>& wish,
+              const std::vector<double>& weight) {
     struct Block {
       double sum, weight;
       size_t end;
@@ -249,7 +254,8 @@ class Layout {
     centre_.assign(row_.size(), 0);
     for (const auto& row : rows_)
       for (size_t i = 1; i < row.size(); ++i)
-        centre_[static_cast<size_t>(row[i])] = centre_[static_cast<size_t>(row[i - 1])] + gap(row[i - 1], row[i]);
+        centre_[static_cast<size_t>(row[i])] =
+            centre_[static_cast<size_t>(row[i - 1])] + gap(row[i - 1], row[i]);
     for (int sweep = 0; sweep < kCoordinateSweeps; ++sweep) {
       const bool last = sweep + 2 >= kCoordinateSweeps;
       for (int step = 0; step < rowCount_; ++step) {
@@ -299,7 +305,8 @@ class Layout {
     result_.height = bottom_.back();
     for (int i = 0; i < count_; ++i) {
       const size_t n = static_cast<size_t>(i), r = static_cast<size_t>(rank_[n]);
-      result_.nodes[n] = {centre_[n] - width_[n] / 2, top_[r] + (height[r] - input_.nodes[n].height) / 2, rank_[n]};
+      result_.nodes[n] = {centre_[n] - width_[n] / 2, top_[r] + (height[r] - input_.nodes[n].height) / 2,
+                          rank_[n]};
     }
   }
 
@@ -310,16 +317,19 @@ class Layout {
       const std::vector<int>& chain = chains_[e];
       if (chain.size() < 2) continue;
       outs[static_cast<size_t>(chain.front())].emplace_back(centre_[static_cast<size_t>(chain[1])], e);
-      ins[static_cast<size_t>(chain.back())].emplace_back(centre_[static_cast<size_t>(chain[chain.size() - 2])], e);
+      ins[static_cast<size_t>(chain.back())].emplace_back(
+          centre_[static_cast<size_t>(chain[chain.size() - 2])], e);
     }
     std::vector<double> endX(chains_.size(), 0), startX(chains_.size(), 0);
     auto spread = [&](std::vector<std::vector<std::pair<double, size_t>>>& lists, std::vector<double>& x) {
       for (size_t n = 0; n < lists.size(); ++n) {
         auto& list = lists[n];
         std::stable_sort(list.begin(), list.end());
-        const double step = std::min(14.0, width_[n] * 0.7 / static_cast<double>(std::max<size_t>(1, list.size())));
+        const double step =
+            std::min(14.0, width_[n] * 0.7 / static_cast<double>(std::max<size_t>(1, list.size())));
         for (size_t i = 0; i < list.size(); ++i)
-          x[list[i].second] = centre_[n] + step * (static_cast<double>(i) - (static_cast<double>(list.size()) - 1) / 2);
+          x[list[i].second] =
+              centre_[n] + step * (static_cast<double>(i) - (static_cast<double>(list.size()) - 1) / 2);
       }
     };
     spread(ins, endX);

@@ -53,6 +53,13 @@ void setCell(QTableWidget* table, int row, int column, const QString& text, bool
   table->setItem(row, column, item);
 }
 
+// "/models/bert.onnx: byte 17: node /layer/MatMul" → "/layer/MatMul"; others as they are.
+QString placeText(const std::string& place) {
+  const QString text = QString::fromStdString(place);
+  const qsizetype node = text.lastIndexOf("node ");
+  return node < 0 ? text : text.mid(node + 5);
+}
+
 QString tableRow(const QString& key, const QString& value) {
   return "<tr><td style='padding-right:8px'><b>" + key + "</b></td><td>" + value + "</td></tr>";
 }
@@ -70,10 +77,12 @@ MainWindow::MainWindow(SessionOptions options) : session_(std::make_unique<Sessi
   makeActions();
   connect(canvas_, &GraphCanvas::nodeSelected, this, &MainWindow::showNode);
   connect(canvas_, &GraphCanvas::searched, this, [this](int count) {
-    matches_->setText(search_->text().isEmpty() ? "" : QString::number(count) + (count == 1 ? " match" : " matches"));
+    matches_->setText(
+        search_->text().isEmpty() ? "" : QString::number(count) + (count == 1 ? " match" : " matches"));
   });
   session_->setListener([this](const Event& event) {
-    QMetaObject::invokeMethod(this, [this, event] { onEvent(event); }, Qt::QueuedConnection);
+    QMetaObject::invokeMethod(
+        this, [this, event] { onEvent(event); }, Qt::QueuedConnection);
   });
   updateBusy();
 }
@@ -95,15 +104,18 @@ void MainWindow::makeActions() {
     return a;
   };
   bar->addAction(action(file, "Open…", QKeySequence::Open, [this] {
-    const QString name = QFileDialog::getOpenFileName(this, "Open a model", {}, "Models (*.onnx *.dyn *.dynpkg);;All files (*)");
+    const QString name = QFileDialog::getOpenFileName(this, "Open a model", {},
+                                                      "Models (*.onnx *.dyn *.dynpkg);;All files (*)");
     if (!name.isEmpty()) open(name);
   }));
   action(file, "Reload", QKeySequence("F5"), [this] {
     if (model_) open(QString::fromStdString(model_->path));
   });
   action(file, "Export graph…", {}, [this] {
-    const QString name = QFileDialog::getSaveFileName(this, "Export the graph", "graph.svg", "Pictures (*.svg *.png)");
-    if (!name.isEmpty() && !canvas_->exportTo(name)) statusBar()->showMessage("the picture could not be written", 5000);
+    const QString name =
+        QFileDialog::getSaveFileName(this, "Export the graph", "graph.svg", "Pictures (*.svg *.png)");
+    if (!name.isEmpty() && !canvas_->exportTo(name))
+      statusBar()->showMessage("the picture could not be written", 5000);
   });
   action(file, "Quit", QKeySequence::Quit, [this] { close(); });
   run_ = action(model, "Run", QKeySequence("Ctrl+R"), [this] { run(); });
@@ -111,7 +123,8 @@ void MainWindow::makeActions() {
   bar->addSeparator();
   bar->addAction(action(view, "Fit", QKeySequence("Ctrl+0"), [this] { canvas_->fit(); }));
   bar->addAction(action(view, "Open groups", QKeySequence("Ctrl+E"), [this] { canvas_->setAllOpen(true); }));
-  bar->addAction(action(view, "Close groups", QKeySequence("Ctrl+Shift+E"), [this] { canvas_->setAllOpen(false); }));
+  bar->addAction(
+      action(view, "Close groups", QKeySequence("Ctrl+Shift+E"), [this] { canvas_->setAllOpen(false); }));
   QAction* constants = view->addAction("Show constants");
   constants->setCheckable(true);
   connect(constants, &QAction::toggled, canvas_, &GraphCanvas::setShowConstants);
@@ -250,8 +263,12 @@ void MainWindow::onEvent(const Event& event) {
       running_ = event.ticket;
       busy_->setText(QString::fromStdString(event.text));
       break;
-    case EventKind::progress: busy_->setText(QString::fromStdString(event.text)); break;
-    case EventKind::log: log_->appendPlainText(QString::fromStdString(event.text)); break;
+    case EventKind::progress:
+      busy_->setText(QString::fromStdString(event.text));
+      break;
+    case EventKind::log:
+      log_->appendPlainText(QString::fromStdString(event.text));
+      break;
     case EventKind::finished:
       if (event.outcome) {
         const auto latest = latest_.find(event.outcome->command.id);
@@ -261,13 +278,15 @@ void MainWindow::onEvent(const Event& event) {
       if (pending_.empty()) Q_EMIT becameIdle();
       break;
     case EventKind::model:
-    case EventKind::values: break;
+    case EventKind::values:
+      break;
   }
   updateBusy();
 }
 
 void MainWindow::onOutcome(const Outcome& outcome) {
-  for (const Diagnostic& warning : outcome.warnings) log_->appendPlainText(QString::fromStdString(warning.toString()));
+  for (const Diagnostic& warning : outcome.warnings)
+    log_->appendPlainText(QString::fromStdString(warning.toString()));
   if (outcome.error) {
     report(*outcome.error);
     for (const Diagnostic& more : outcome.more) report(more);
@@ -287,7 +306,9 @@ void MainWindow::onOutcome(const Outcome& outcome) {
       box->setRange(0, 1 << 24);
       box->setObjectName("dim_" + QString::fromStdString(symbol));
       const auto given = dims_.find(symbol);
-      box->setValue(given != dims_.end() ? given->second : symbol.find("batch") != std::string::npos ? 1 : 16);
+      box->setValue(given != dims_.end()                        ? given->second
+                    : symbol.find("batch") != std::string::npos ? 1
+                                                                : 16);
       dimForm_->addRow(QString::fromStdString(symbol), box);
       dimBoxes_[symbol] = box;
     }
@@ -333,7 +354,11 @@ void MainWindow::showPasses() {
     setCell(passTable_, r, 0, QString::fromUtf8(row.failed ? "✕" : row.changed ? "●" : ""));
     setCell(passTable_, r, 1, QString::fromStdString(row.name));
     setCell(passTable_, r, 2, timeText(row.timeNs), true);
-    setCell(passTable_, r, 3, delta == 0 || row.kind == "import" ? QString::number(row.opsAfter) : (delta > 0 ? "+" : QString::fromUtf8("−")) + QString::number(std::abs(delta)), true);
+    setCell(passTable_, r, 3,
+            delta == 0 || row.kind == "import"
+                ? QString::number(row.opsAfter)
+                : (delta > 0 ? "+" : QString::fromUtf8("−")) + QString::number(std::abs(delta)),
+            true);
     passTable_->item(r, 0)->setForeground(row.failed ? QColor(204, 40, 40) : QColor(214, 140, 10));
   }
   passTable_->resizeColumnsToContents();
@@ -348,7 +373,8 @@ void MainWindow::hideUnchanged() {
   if (!passes_) return;
   for (int r = 0; r < passTable_->rowCount(); ++r) {
     const PassRow& row = passes_->rows[static_cast<size_t>(r)];
-    passTable_->setRowHidden(r, hideUnchanged_->isChecked() && !row.changed && !row.failed && row.kind == "pass" && r != step_);
+    passTable_->setRowHidden(
+        r, hideUnchanged_->isChecked() && !row.changed && !row.failed && row.kind == "pass" && r != step_);
   }
 }
 
@@ -359,9 +385,14 @@ void MainWindow::showRun() {
   for (int64_t t : result_->runsNs) least = least == 0 ? t : std::min(least, t);
   html += tableRow("time", timeText(least));
   if (result_->compileNs > 0) html += tableRow("compile", timeText(result_->compileNs));
-  html += tableRow("kernels", QString::number(result_->kernelsCount) + ", launched " + QString::number(result_->launchesCount) + " times");
-  html += tableRow("peak", bytesText(result_->peakBytes) + (result_->predictedPeakBytes ? " (planned " + bytesText(*result_->predictedPeakBytes) + ")" : ""));
-  for (const NamedValue& v : result_->outputs) html += tableRow(escaped(v.name), shortType(v.type).toHtmlEscaped());
+  html += tableRow("kernels", QString::number(result_->kernelsCount) + ", launched " +
+                                  QString::number(result_->launchesCount) + " times");
+  html += tableRow(
+      "peak",
+      bytesText(result_->peakBytes) +
+          (result_->predictedPeakBytes ? " (planned " + bytesText(*result_->predictedPeakBytes) + ")" : ""));
+  for (const NamedValue& v : result_->outputs)
+    html += tableRow(escaped(v.name), shortType(v.type).toHtmlEscaped());
   runSummary_->setHtml(html + "</table>");
   if (result_->profile) showKernels(*result_->profile);
   bottom_->setCurrentWidget(kernelTable_);
@@ -370,7 +401,8 @@ void MainWindow::showRun() {
 void MainWindow::showKernels(const KernelTable& table) {
   std::vector<const KernelRow*> rows;
   for (const KernelRow& row : table.rows) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(), [](const KernelRow* a, const KernelRow* b) { return a->totalNs > b->totalNs; });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const KernelRow* a, const KernelRow* b) { return a->totalNs > b->totalNs; });
   kernelTable_->setRowCount(0);
   kernelTable_->setRowCount(static_cast<int>(rows.size()));
   for (int r = 0; r < kernelTable_->rowCount(); ++r) {
@@ -380,32 +412,39 @@ void MainWindow::showKernels(const KernelTable& table) {
     setCell(kernelTable_, r, 2, QString::number(row.launchesCount), true);
     setCell(kernelTable_, r, 3, timeText(row.totalNs), true);
     setCell(kernelTable_, r, 4, QString::number(100 * row.share, 'f', 1) + "%", true);
-    setCell(kernelTable_, r, 5, QString::fromStdString(row.place));
+    setCell(kernelTable_, r, 5, placeText(row.place));
   }
   kernelTable_->resizeColumnsToContents();
   kernelTable_->setColumnWidth(0, std::min(kernelTable_->columnWidth(0), 260));
-  kernelTable_->horizontalHeader()->setStretchLastSection(true);
+  kernelTable_->setColumnWidth(5, 330);
 }
 
 void MainWindow::showNode(int node) {
   if (node < 0 || !canvas_->graph()) {
     if (!model_) return details_->clear();
-    QString html = "<h3>" + QFileInfo(QString::fromStdString(model_->path)).fileName().toHtmlEscaped() + "</h3><table>";
+    QString html =
+        "<h3>" + QFileInfo(QString::fromStdString(model_->path)).fileName().toHtmlEscaped() + "</h3><table>";
     html += tableRow("operations", QString::number(model_->opsCount));
-    if (model_->weightsCount > 0) html += tableRow("weights", QString::number(model_->weightsCount) + ", " + bytesText(model_->weightsBytes));
+    if (model_->weightsCount > 0)
+      html +=
+          tableRow("weights", QString::number(model_->weightsCount) + ", " + bytesText(model_->weightsBytes));
     if (model_->opset > 0) html += tableRow("opset", QString::number(model_->opset));
     html += "</table><p><b>Inputs</b><br>";
-    for (const ValueInfo& v : model_->inputs) html += escaped(v.name) + ": " + shortType(v.type).toHtmlEscaped() + "<br>";
+    for (const ValueInfo& v : model_->inputs)
+      html += escaped(v.name) + ": " + shortType(v.type).toHtmlEscaped() + "<br>";
     html += "</p><p><b>Outputs</b><br>";
-    for (const ValueInfo& v : model_->outputs) html += escaped(v.name) + ": " + shortType(v.type).toHtmlEscaped() + "<br>";
+    for (const ValueInfo& v : model_->outputs)
+      html += escaped(v.name) + ": " + shortType(v.type).toHtmlEscaped() + "<br>";
     html += "</p><p><b>Operators</b><br>";
-    for (const auto& [op, count] : model_->ops) html += escaped(op) + QString::fromUtf8(" × ") + QString::number(count) + "<br>";
+    for (const auto& [op, count] : model_->ops)
+      html += escaped(op) + QString::fromUtf8(" × ") + QString::number(count) + "<br>";
     details_->setHtml(html + "</p>");
     return;
   }
   const GraphNode& n = canvas_->graph()->nodes[static_cast<size_t>(node)];
   QString html = "<h3>" + escaped(n.label.empty() ? n.op : n.label) + "</h3><table>";
-  html += tableRow("operator", escaped(n.op) + " (" + escaped(n.opClass) + ")") + tableRow("value", escaped(n.name));
+  html += tableRow("operator", escaped(n.op) + " (" + escaped(n.opClass) + ")") +
+          tableRow("value", escaped(n.name));
   const int box = canvas_->scene().boxOfNode[static_cast<size_t>(node)];
   if (box >= 0 && canvas_->timeOfBox(box) > 0) html += tableRow("time", timeText(canvas_->timeOfBox(box)));
   if (!n.place.empty()) html += tableRow("from", escaped(n.place));
@@ -414,7 +453,8 @@ void MainWindow::showNode(int node) {
   const auto ports = [&](const char* title, const std::vector<GraphPort>& list) {
     if (list.empty()) return;
     html += QString("<p><b>%1</b><br>").arg(title);
-    for (const GraphPort& p : list) html += (p.name.empty() ? "_" : escaped(p.name)) + ": " + shortType(p.type).toHtmlEscaped() + "<br>";
+    for (const GraphPort& p : list)
+      html += (p.name.empty() ? "_" : escaped(p.name)) + ": " + shortType(p.type).toHtmlEscaped() + "<br>";
     html += "</p>";
   };
   ports("Inputs", n.inputs);
@@ -426,7 +466,8 @@ void MainWindow::showNode(int node) {
 void MainWindow::cancel() {
   session_->interrupt();
   // What waited is dropped without an event; what runs ends with one.
-  for (auto it = pending_.begin(); it != pending_.end();) it = it->first == running_ ? std::next(it) : pending_.erase(it);
+  for (auto it = pending_.begin(); it != pending_.end();)
+    it = it->first == running_ ? std::next(it) : pending_.erase(it);
   updateBusy();
 }
 
@@ -453,7 +494,8 @@ QByteArray MainWindow::stateJson() const {
   if (const GraphView* g = canvas_->graph()) {
     QJsonArray boxes;
     for (const SceneBox& b : canvas_->scene().boxes)
-      boxes.append(QJsonObject{{"title", b.title}, {"frame", b.frame}, {"members", b.membersCount}, {"class", b.opClass}});
+      boxes.append(QJsonObject{
+          {"title", b.title}, {"frame", b.frame}, {"members", b.membersCount}, {"class", b.opClass}});
     state["graph"] = QJsonObject{{"step", QString::fromStdString(g->stepName)},
                                  {"nodes", static_cast<qint64>(g->nodes.size())},
                                  {"groups", static_cast<qint64>(g->groups.size())},
@@ -462,12 +504,18 @@ QByteArray MainWindow::stateJson() const {
   QJsonArray rows;
   if (passes_)
     for (const PassRow& r : passes_->rows)
-      rows.append(QJsonObject{{"name", QString::fromStdString(r.name)}, {"changed", r.changed}, {"failed", r.failed}, {"ops", static_cast<qint64>(r.opsAfter)}});
+      rows.append(QJsonObject{{"name", QString::fromStdString(r.name)},
+                              {"changed", r.changed},
+                              {"failed", r.failed},
+                              {"ops", static_cast<qint64>(r.opsAfter)}});
   state["passes"] = rows;
   if (result_) {
     QJsonArray outputs;
-    for (const NamedValue& v : result_->outputs) outputs.append(QString::fromStdString(v.name + ": " + v.type));
-    state["run"] = QJsonObject{{"outputs", outputs}, {"nodeTimes", static_cast<qint64>(result_->nodeTimes.size())}, {"peakBytes", static_cast<qint64>(result_->peakBytes)}};
+    for (const NamedValue& v : result_->outputs)
+      outputs.append(QString::fromStdString(v.name + ": " + v.type));
+    state["run"] = QJsonObject{{"outputs", outputs},
+                               {"nodeTimes", static_cast<qint64>(result_->nodeTimes.size())},
+                               {"peakBytes", static_cast<qint64>(result_->peakBytes)}};
   }
   return QJsonDocument(state).toJson();
 }

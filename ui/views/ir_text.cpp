@@ -61,7 +61,8 @@ void IrTextView::showIr(const IrText& text) {
 void IrTextView::showDiff(const DiffView& diff) {
   lines_.clear();
   const bool dark = palette().color(QPalette::Base).lightness() < 128;
-  const QColor added = dark ? QColor(28, 74, 42) : QColor(214, 245, 220), removed = dark ? QColor(92, 34, 38) : QColor(255, 222, 222),
+  const QColor added = dark ? QColor(28, 74, 42) : QColor(214, 245, 220),
+               removed = dark ? QColor(92, 34, 38) : QColor(255, 222, 222),
                changed = dark ? QColor(92, 70, 20) : QColor(255, 240, 200);
   QString text = QString("// %1: %2 added, %3 removed, %4 changed, %5 unchanged\n")
                      .arg(QString::fromStdString(diff.toName))
@@ -108,7 +109,8 @@ void IrTextView::showNode(NodeId node) {
     const QTextBlock block = document()->findBlockByNumber(static_cast<int>(line.line) - 1);
     if (!block.isValid()) return;
     std::vector<QColor> colors(static_cast<size_t>(line.line));
-    colors.back() = palette().color(QPalette::Base).lightness() < 128 ? QColor(60, 72, 100) : QColor(220, 230, 250);
+    colors.back() =
+        palette().color(QPalette::Base).lightness() < 128 ? QColor(60, 72, 100) : QColor(220, 230, 250);
     colorLines(colors);
     setTextCursor(QTextCursor(block));
     centerCursor();

@@ -1,0 +1,165 @@
+// The window without a display: open, look, search, run.
+#include "ui/shell/main_window.h"
+
+#include <gtest/gtest.h>
+
+#include <QApplication>
+#include <QEventLoop>
+#include <QFile>
+#include <QFontInfo>
+#include <QTemporaryDir>
+#include <QTimer>
+
+#include "ui/graph/layered_layout.h"
+
+namespace dyn::ui {
+namespace {
+
+void waitIdle(MainWindow& window) {
+  if (window.idle()) return;
+  QEventLoop loop;
+  QObject::connect(&window, &MainWindow::becameIdle, &loop, &QEventLoop::quit);
+  QTimer::singleShot(120000, &loop, &QEventLoop::quit);
+  loop.exec();
+  ASSERT_TRUE(window.idle()) << "the session did not answer";
+}
+
+QString writeModel(const QTemporaryDir& directory, const char* text) {
+  const QString name = directory.filePath("model.dyn");
+  QFile file(name);
+  EXPECT_TRUE(file.open(QIODevice::WriteOnly));
+  file.write(text);
+  return name;
+}
+
+constexpr const char* kModel =
+    R"(fn @main(%x: Tensor[(n, m), f32]) { softmax(relu(x) * 2.0 + x, axis = -1) })";
+
+TEST(MainWindow, opensSearchesAndRuns) {
+  QTemporaryDir directory;
+  MainWindow window;
+  window.show();
+  window.open(writeModel(directory, kModel));
+  waitIdle(window);
+  ASSERT_EQ(window.lastError().toStdString(), "");
+  ASSERT_NE(window.canvas()->graph(), nullptr);
+  EXPECT_GE(window.canvas()->scene().boxes.size(), 4u);
+  EXPECT_EQ(window.model()->symbols, (std::vector<std::string>{"n", "m"}));
+  window.canvas()->search("softmax");
+  EXPECT_EQ(window.canvas()->matchesCount(), 1);
+  window.canvas()->nextMatch();
+  ASSERT_GE(window.canvas()->selectedNode(), 0);
+  window.setDim("n", 3);
+  window.setDim("m", 5);
+  window.run();
+  waitIdle(window);
+  ASSERT_EQ(window.lastError().toStdString(), "");
+  ASSERT_NE(window.lastRun(), nullptr);
+  EXPECT_EQ(window.lastRun()->outputs.at(0).type, "Tensor[(3, 5), f32]");
+  int64_t shown = 0;
+  for (size_t box = 0; box < window.canvas()->scene().boxes.size(); ++box)
+    shown += window.canvas()->timeOfBox(static_cast<int>(box));
+  EXPECT_GT(shown, 0) << "no time of the run was found on the graph";
+}
+
+TEST(MainWindow, aBadFileIsReportedAndTheModelStays) {
+  QTemporaryDir directory;
+  MainWindow window;
+  window.open(writeModel(directory, kModel));
+  waitIdle(window);
+  window.open(directory.filePath("none.onnx"));
+  waitIdle(window);
+  EXPECT_FALSE(window.lastError().isEmpty());
+  EXPECT_NE(window.model(), nullptr);
+}
+
+TEST(MainWindow, thereIsAFont) { EXPECT_TRUE(QFontInfo(QFont("DejaVu Sans")).exactMatch()); }
+
+std::shared_ptr<const GraphView> groupedGraph() {
+  auto view = std::make_shared<GraphView>();
+  view->groups = {{"layer", "layer", GroupKind::scope, -1, kNoNode}};
+  for (NodeId id = 0; id < 40; ++id) {
+    GraphNode node;
+    node.id = id;
+    node.op = node.label = "relu";
+    node.group = id >= 10 && id < 30 ? 0 : -1;
+    view->nodes.push_back(node);
+    if (id > 0) view->edges.push_back({id - 1, id, 0, 0, "x", ""});
+  }
+  return view;
+}
+
+TEST(GraphCanvas, groupsOpenAndClose) {
+  GraphCanvas canvas;
+  canvas.setGraph(groupedGraph(), false);
+  ASSERT_EQ(canvas.scene().boxes.size(), 21u) << "20 operations and one closed group";
+  int group = -1;
+  for (size_t i = 0; i < canvas.scene().boxes.size(); ++i)
+    if (canvas.scene().boxes[i].group == 0) group = static_cast<int>(i);
+  ASSERT_GE(group, 0);
+  EXPECT_EQ(canvas.scene().boxes[static_cast<size_t>(group)].membersCount, 20);
+  canvas.setTimes({{12, "", 500}, {13, "", 700}});
+  EXPECT_EQ(canvas.timeOfBox(group), 1200);
+  canvas.toggle(group);
+  ASSERT_EQ(canvas.scene().boxes.size(), 41u);
+  const QRectF frame = canvas.scene().boxes[static_cast<size_t>(canvas.scene().boxOfNode[10])].rect;
+  for (const SceneBox& box : canvas.scene().boxes)
+    if (box.frame) {
+      EXPECT_TRUE(box.rect.contains(frame));
+    }
+}
+
+void checkLayout(const LayoutInput& in) {
+  const LayoutResult out = layeredLayout(in);
+  std::map<int, std::vector<std::pair<double, double>>> rows;
+  for (size_t i = 0; i < in.nodes.size(); ++i)
+    rows[out.nodes[i].row].emplace_back(out.nodes[i].x, out.nodes[i].x + in.nodes[i].width);
+  for (auto& [row, spans] : rows) {
+    std::sort(spans.begin(), spans.end());
+    for (size_t i = 1; i < spans.size(); ++i)
+      ASSERT_LE(spans[i - 1].second, spans[i].first + 1e-6) << "overlap in row " << row;
+  }
+  for (const LayoutEdge& e : in.edges)
+    ASSERT_LT(out.nodes[static_cast<size_t>(e.from)].row, out.nodes[static_cast<size_t>(e.to)].row);
+  const LayoutResult again = layeredLayout(in);
+  for (size_t i = 0; i < in.nodes.size(); ++i) ASSERT_EQ(out.nodes[i].x, again.nodes[i].x);
+}
+
+TEST(LayeredLayout, thousandsOfNodesWithoutOverlap) {
+  LayoutInput in;
+  uint32_t state = 7;
+  const auto next = [&state] { return state = state * 1664525u + 1013904223u, state >> 8; };
+  for (int i = 0; i < 5000; ++i) {
+    in.nodes.push_back({60.0 + next() % 120, 30});
+    if (i > 0) in.edges.push_back({std::max(0, i - 1 - static_cast<int>(next() % 12)), i});
+    if (i > 50 && i % 3 == 0)
+      in.edges.push_back({static_cast<int>(next() % 40), i});  // a few values feed everything
+  }
+  checkLayout(in);
+}
+
+TEST(LayeredLayout, longEdgesBecomePortsAndCyclesEnd) {
+  LayoutInput in;
+  for (int i = 0; i < 100; ++i) {
+    in.nodes.push_back({80, 30});
+    if (i > 0) in.edges.push_back({i - 1, i});
+  }
+  in.edges.push_back({0, 99});
+  EXPECT_TRUE(layeredLayout(in).edges.back().tunnelled);
+  LayoutInput cycle;
+  cycle.nodes = {{10, 10}, {10, 10}, {10, 10}};
+  cycle.edges = {{0, 1}, {1, 2}, {2, 0}};
+  const LayoutResult out = layeredLayout(cycle);
+  EXPECT_EQ(out.nodes[2].row, 2);
+  EXPECT_FALSE(out.edges[2].points.empty());
+}
+
+}  // namespace
+}  // namespace dyn::ui
+
+int main(int argc, char** argv) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  QApplication app(argc, argv);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
