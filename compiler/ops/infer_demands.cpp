@@ -117,6 +117,13 @@ Status InferDriver::requireLessEqual(Dim a, Dim b, std::string_view what) {
   return learnRelation("le", a, b, demand);
 }
 
+// Is `cut` min(k, whole) with k >= 1 (a slice of a table)? Where both go together, it is 1 or all of `whole`: the result is `whole`.
+static bool isCutOf(Dim cut, Dim whole) {
+  if (cut.kind() != DimKind::min) return false;
+  const Dim a = cut.operands()[0], b = cut.operands()[1];
+  return (a == whole && b.constant().value_or(0) >= 1) || (b == whole && a.constant().value_or(0) >= 1);
+}
+
 Result<Dim> InferDriver::broadcast(Dim a, Dim b, std::string_view what) {
   a = solver_.canonical(a);
   b = solver_.canonical(b);
@@ -129,7 +136,8 @@ Result<Dim> InferDriver::broadcast(Dim a, Dim b, std::string_view what) {
     return solver_.canonical(a);
   }
   // Where one side is 1 it takes the other's size; the side that can not be 1 is the result.
-  const Dim result = aNotOne ? a : bNotOne ? b : broadcastDim(solver_, a, b);
+  const bool aIsWhole = aNotOne || isCutOf(b, a), bIsWhole = bNotOne || isCutOf(a, b);
+  const Dim result = aIsWhole ? a : bIsWhole ? b : broadcastDim(solver_, a, b);
   if (demanded('b', a, b) || demanded('b', b, a)) return result;
   const std::string demand = std::string(op_->def->name) + ": " + std::string(what);
   insertCheck("broadcast", a, b, demand);

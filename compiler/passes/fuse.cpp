@@ -32,6 +32,7 @@ struct Group {
 bool isContraction(const Op& op) { return op.def == &ops::matmulOp || op.def == &ops::gemm_packedOp; }
 
 bool loopLowered(const Op& op) {
+  if (op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp) return false;
   if (op.def->lowering != LoweringKind::loops || op.def->hasEffects || !op.regions.empty()) return false;
   for (const ValueDef& r : op.results)
     if (!r.type.isTensor() || r.type.dtype() == Dtype::string) return false;

@@ -24,6 +24,8 @@ bool byBuiltin(const Op& op, const std::vector<Type>& operandTypes) {
 }
 
 bool becomesInto(const Op& op) {
+  // Known contents are made into a tensor only where something reads its bytes: that is lowering's business.
+  if (op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp) return false;
   if (op.def == &ops::fusedOp) return true;
   if (op.def->lowering == LoweringKind::loops) return true;
   return op.def->lowering == LoweringKind::builtin && !op.def->builtinAllocates;

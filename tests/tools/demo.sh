@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# The demo: a BERT whose batch and sequence lengths are unknown, run for three shapes from one compilation. $1: folder of the programs.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+BIN="${1:?usage: demo.sh BIN_FOLDER}"
+MODEL=samples/models/bert/model.onnx
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+
+say "1. A small BERT, exported by PyTorch, with two unknown dims"
+"$BIN/dynrepl" -e ":load $MODEL; :dims batch; :dims seq"
+
+say "2. What the compiler did"
+"$BIN/dynrepl" -e ":load $MODEL; :passes" | sed -n '/pass  /,$p'
+
+say "3. Six recorded cases of other shapes, from one artefact, against the outputs recorded with onnxruntime"
+"$BIN/dynrepl" verify samples/models/bert --rtol 1e-4 --atol 1e-5
+
+say "4. Three shapes, no recompilation: latency"
+CASES="$(mktemp)"
+trap 'rm -f "$CASES"' EXIT
+printf '{"dims":{"batch":1,"seq":7}}\n{"dims":{"batch":3,"seq":59}}\n{"dims":{"batch":8,"seq":128}}\n' > "$CASES"
+"$BIN/dynrepl" bench "$MODEL" --cases "$CASES" --seconds 1 2>/dev/null
+"$BIN/dynrepl" run "$MODEL" --cases "$CASES" --json 2>/dev/null | grep -o '"kernels_compiled_after_load_count":[0-9]*' | sort | uniq -c |
+  sed 's/^ *\([0-9]*\) "kernels_compiled_after_load_count":\(.*\)/kernels compiled after load: \2/'
+
+say "5. Where the time goes (batch 3, seq 59)"
+"$BIN/dynrepl" -e ":load $MODEL; :profile --dim batch=3 --dim seq=59" 2>/dev/null | sed -n '/^1 run/,$p' | cut -c1-118 | head -14
+
+say "Next"
+echo "  the shell:   $BIN/dynrepl            then  :load $MODEL   and  :help"
+if [ -x "$BIN/dynstudio" ]; then echo "  the window:  $BIN/dynstudio $MODEL"; fi
+echo "  the lessons: samples/README.md"

@@ -1,0 +1,341 @@
+#include "ui/graph/graph_scene.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+
+#include "ui/graph/layered_layout.h"
+
+namespace dyn::ui {
+
+namespace {
+
+constexpr double kBoxHeight = 38, kSmallHeight = 26, kPadding = 16, kHeader = 26;
+constexpr double kLeastWidth = 72, kMostWidth = 260;
+
+class SceneBuilder {
+ public:
+  SceneBuilder(const GraphView& view, const SceneOptions& options) : view_(view), options_(options) {}
+
+  GraphScene build() {
+    openGroups();
+    makeBoxes();
+    makeEdges();
+    // Children of a group come after it, so from behind every group is sized before its parent is laid out.
+    for (int g = static_cast<int>(view_.groups.size()); g-- > 0;)
+      if (frameOf_[static_cast<size_t>(g)] >= 0) layContainer(g);
+    layContainer(-1);
+    move();
+    route();
+    return std::move(scene_);
+  }
+
+ private:
+  struct Inner {
+    std::vector<int> items;  // boxes
+    std::vector<std::pair<int, int>> links;
+    std::map<std::pair<int, int>, size_t> linkIndex;
+    LayoutResult layout;
+  };
+
+  const GraphGroup& group(int g) const { return view_.groups[static_cast<size_t>(g)]; }
+  Inner& inner(int container) { return inner_[static_cast<size_t>(container + 1)]; }
+
+  void openGroups() {
+    const size_t count = view_.groups.size();
+    // The outermost closed group at or above each group; -1: all are open.
+    closedAt_.assign(count, -1);
+    frameOf_.assign(count, -1);
+    boxOfGroup_.assign(count, -1);
+    inner_.resize(count + 1);
+    for (size_t g = 0; g < count; ++g) {
+      const int parent = view_.groups[g].parent;
+      if (parent >= 0 && closedAt_[static_cast<size_t>(parent)] >= 0) {
+        closedAt_[g] = closedAt_[static_cast<size_t>(parent)];
+      } else if (!options_.open.count(view_.groups[g].path)) {
+        closedAt_[g] = static_cast<int>(g);
+      }
+    }
+    for (size_t n = 0; n < view_.nodes.size(); ++n) indexOf_[view_.nodes[n].id] = static_cast<int>(n);
+    for (const GraphGroup& g : view_.groups)
+      if (g.kind == GroupKind::region && g.owner != kNoNode) owners_.insert(g.owner);
+  }
+
+  int addBox(SceneBox box) {
+    const int index = static_cast<int>(scene_.boxes.size());
+    scene_.boxes.push_back(std::move(box));
+    return index;
+  }
+
+  // Frames of the open groups around a container, outermost first.
+  void makeFrames(int container) {
+    std::vector<int> missing;
+    for (int g = container; g >= 0 && frameOf_[static_cast<size_t>(g)] < 0; g = group(g).parent) missing.push_back(g);
+    while (!missing.empty()) {
+      const int g = missing.back();
+      missing.pop_back();
+      SceneBox box;
+      box.group = g;
+      box.container = group(g).parent;
+      box.frame = box.expandable = true;
+      box.title = QString::fromStdString(group(g).label);
+      box.membersCount = 0;
+      const int index = addBox(std::move(box));
+      frameOf_[static_cast<size_t>(g)] = index;
+      inner(group(g).parent).items.push_back(index);
+    }
+  }
+
+  void size(SceneBox& box, bool small) const {
+    double width = options_.titleWidth ? options_.titleWidth(box.title) : 7.5 * static_cast<double>(box.title.size());
+    const double second = options_.subtitleWidth ? options_.subtitleWidth(box.subtitle) : 6.0 * static_cast<double>(box.subtitle.size());
+    width = std::max(width, second) + 26;
+    box.rect = QRectF(0, 0, std::ceil(std::clamp(width, kLeastWidth, kMostWidth)), small ? kSmallHeight : kBoxHeight);
+  }
+
+  void makeBoxes() {
+    scene_.boxOfNode.assign(view_.nodes.size(), -1);
+    for (size_t n = 0; n < view_.nodes.size(); ++n) {
+      const GraphNode& node = view_.nodes[n];
+      if (node.kind == NodeKind::constant && !options_.showConstants) continue;
+      const int closed = node.group < 0 ? -1 : closedAt_[static_cast<size_t>(node.group)];
+      if (closed >= 0) {
+        scene_.boxOfNode[n] = boxOfClosed(closed);
+        continue;
+      }
+      makeFrames(node.group);
+      SceneBox box;
+      box.node = static_cast<int>(n);
+      box.container = node.group;
+      box.title = QString::fromStdString(node.label.empty() ? node.op : node.label);
+      const std::string type = !node.outputs.empty() ? node.outputs[0].type : !node.inputs.empty() ? node.inputs[0].type : "";
+      box.subtitle = shortType(type);
+      box.opClass = QString::fromStdString(node.opClass);
+      box.expandable = owners_.count(node.id) > 0;
+      size(box, box.subtitle.isEmpty());
+      const int index = addBox(std::move(box));
+      scene_.boxOfNode[n] = index;
+      inner(node.group).items.push_back(index);
+    }
+    for (SceneBox& box : scene_.boxes) {
+      if (box.node >= 0 || box.frame) continue;
+      box.subtitle = QString::number(box.membersCount) + (box.membersCount == 1 ? " op" : " ops");
+      size(box, false);
+    }
+  }
+
+  // The box that stands for a closed group: of a body the operation it belongs to, else its own.
+  int boxOfClosed(int g) {
+    const GraphGroup& closed = group(g);
+    if (closed.kind == GroupKind::region && closed.owner != kNoNode) {
+      auto owner = indexOf_.find(closed.owner);
+      if (owner != indexOf_.end()) return scene_.boxOfNode[static_cast<size_t>(owner->second)];
+    }
+    int& index = boxOfGroup_[static_cast<size_t>(g)];
+    if (index < 0) {
+      makeFrames(closed.parent);
+      SceneBox box;
+      box.group = g;
+      box.container = closed.parent;
+      box.expandable = true;
+      box.title = QString::fromStdString(closed.label);
+      box.opClass = "group";
+      box.membersCount = 0;
+      index = addBox(std::move(box));
+      inner(closed.parent).items.push_back(index);
+    }
+    ++scene_.boxes[static_cast<size_t>(index)].membersCount;
+    return index;
+  }
+
+  // The box that holds `box` one level up.
+  int up(int box) const {
+    const int container = scene_.boxes[static_cast<size_t>(box)].container;
+    return container < 0 ? -1 : frameOf_[static_cast<size_t>(container)];
+  }
+  int depth(int box) const {
+    int d = 0;
+    for (int b = up(box); b >= 0; b = up(b)) ++d;
+    return d;
+  }
+
+  void link(SceneEdge edge) {
+    int a = edge.from, b = edge.to, da = depth(a), db = depth(b);
+    for (; da > db; --da) a = up(a);
+    for (; db > da; --db) b = up(b);
+    while (a != b && scene_.boxes[static_cast<size_t>(a)].container != scene_.boxes[static_cast<size_t>(b)].container) {
+      a = up(a);
+      b = up(b);
+    }
+    routes_.push_back({-1, SIZE_MAX});
+    if (a != b) {
+      const int container = scene_.boxes[static_cast<size_t>(a)].container;
+      Inner& in = inner(container);
+      auto [it, isNew] = in.linkIndex.emplace(std::make_pair(a, b), in.links.size());
+      if (isNew) in.links.emplace_back(a, b);
+      routes_.back() = {container, it->second};
+    }
+    scene_.edges.push_back(std::move(edge));
+  }
+
+  void makeEdges() {
+    std::map<std::pair<int, int>, size_t> known;
+    for (const GraphEdge& e : view_.edges) {
+      auto from = indexOf_.find(e.from), to = indexOf_.find(e.to);
+      if (from == indexOf_.end() || to == indexOf_.end()) continue;
+      const int a = scene_.boxOfNode[static_cast<size_t>(from->second)], b = scene_.boxOfNode[static_cast<size_t>(to->second)];
+      if (a < 0 || b < 0 || a == b) continue;
+      auto [it, isNew] = known.emplace(std::make_pair(a, b), scene_.edges.size());
+      if (!isNew) {
+        ++scene_.edges[it->second].count;
+        continue;
+      }
+      SceneEdge edge;
+      edge.from = a;
+      edge.to = b;
+      edge.name = QString::fromStdString(e.name);
+      link(std::move(edge));
+    }
+    for (size_t g = 0; g < view_.groups.size(); ++g) {
+      const GraphGroup& body = view_.groups[g];
+      if (frameOf_[g] < 0 || body.kind != GroupKind::region) continue;
+      auto owner = indexOf_.find(body.owner);
+      if (owner == indexOf_.end()) continue;
+      const int box = scene_.boxOfNode[static_cast<size_t>(owner->second)];
+      if (box < 0) continue;
+      SceneEdge edge;
+      edge.from = box;
+      edge.to = frameOf_[g];
+      edge.ownership = true;
+      link(std::move(edge));
+    }
+  }
+
+  void layContainer(int container) {
+    Inner& in = inner(container);
+    std::map<int, int> local;
+    LayoutInput input;
+    for (int item : in.items) {
+      local[item] = static_cast<int>(input.nodes.size());
+      const QRectF& r = scene_.boxes[static_cast<size_t>(item)].rect;
+      input.nodes.push_back({r.width(), r.height()});
+    }
+    for (const auto& [a, b] : in.links) input.edges.push_back({local[a], local[b]});
+    in.layout = layeredLayout(input);
+    if (container < 0) return;
+    SceneBox& frame = scene_.boxes[static_cast<size_t>(frameOf_[static_cast<size_t>(container)])];
+    frame.membersCount = static_cast<int>(in.items.size());
+    const double title = options_.titleWidth ? options_.titleWidth(frame.title) : 7.5 * static_cast<double>(frame.title.size());
+    shift_[container] = std::max(0.0, title + 30 - in.layout.width - 2 * kPadding) / 2;
+    frame.rect = QRectF(0, 0, std::max(in.layout.width + 2 * kPadding, title + 30), in.layout.height + kHeader + kPadding);
+  }
+
+  QPointF origin(int container) const {
+    if (container < 0) return {0, 0};
+    auto shift = shift_.find(container);
+    const QRectF& r = scene_.boxes[static_cast<size_t>(frameOf_[static_cast<size_t>(container)])].rect;
+    return r.topLeft() + QPointF(kPadding + (shift == shift_.end() ? 0 : shift->second), kHeader);
+  }
+
+  void move() {
+    for (int c = -1; c < static_cast<int>(view_.groups.size()); ++c) {
+      if (c >= 0 && frameOf_[static_cast<size_t>(c)] < 0) continue;
+      const Inner& in = inner(c);
+      const QPointF at = origin(c);
+      for (size_t i = 0; i < in.items.size(); ++i)
+        scene_.boxes[static_cast<size_t>(in.items[i])].rect.moveTopLeft(at + QPointF(in.layout.nodes[i].x, in.layout.nodes[i].y));
+    }
+    for (const SceneBox& box : scene_.boxes) scene_.bounds |= box.rect;
+  }
+
+  void route() {
+    for (size_t e = 0; e < scene_.edges.size(); ++e) {
+      SceneEdge& edge = scene_.edges[e];
+      const auto [container, index] = routes_[e];
+      const QRectF from = scene_.boxes[static_cast<size_t>(edge.from)].rect, to = scene_.boxes[static_cast<size_t>(edge.to)].rect;
+      const QPointF start(from.center().x(), from.bottom()), end(to.center().x(), to.top());
+      if (routes_[e].second >= inner(container).links.size()) {
+        edge.points = {start, end};
+        continue;
+      }
+      const Inner& in = inner(container);
+      const RoutedEdge& routed = in.layout.edges[index];
+      edge.tunnelled = routed.tunnelled;
+      const QPointF at = origin(container);
+      if (in.links[index].first != edge.from) edge.points.push_back(start);
+      for (const LayoutPoint& p : routed.points) edge.points.push_back(at + QPointF(p.x, p.y));
+      if (in.links[index].second != edge.to) edge.points.push_back(end);
+      if (edge.points.size() < 2) edge.points = {start, end};
+    }
+  }
+
+  const GraphView& view_;
+  const SceneOptions& options_;
+  GraphScene scene_;
+  std::vector<int> closedAt_, frameOf_, boxOfGroup_;
+  std::vector<Inner> inner_;
+  std::map<NodeId, int> indexOf_;
+  std::set<NodeId> owners_;
+  std::map<int, double> shift_;
+  std::vector<std::pair<int, size_t>> routes_;  // container and link of each scene edge
+};
+
+}  // namespace
+
+GraphScene buildScene(const GraphView& view, const SceneOptions& options) { return SceneBuilder(view, options).build(); }
+
+std::set<std::string> firstOpenGroups(const GraphView& view, int wantedBoxes, int mostBoxes) {
+  // Boxes directly in each group; bodies of operations stay closed.
+  std::vector<int> direct(view.groups.size() + 1, 0);
+  for (const GraphNode& node : view.nodes)
+    if (node.kind != NodeKind::constant) ++direct[static_cast<size_t>(node.group + 1)];
+  for (const GraphGroup& g : view.groups)
+    if (g.kind != GroupKind::region) ++direct[static_cast<size_t>(g.parent + 1)];
+  std::set<std::string> open;
+  int shown = direct[0];
+  std::vector<size_t> visible;
+  auto showChildren = [&](int parent) {
+    for (size_t g = 0; g < view.groups.size(); ++g)
+      if (view.groups[g].parent == parent && view.groups[g].kind != GroupKind::region) visible.push_back(g);
+  };
+  showChildren(-1);
+  while (shown < wantedBoxes && !visible.empty()) {
+    // The smallest first: it is read most easily.
+    auto least = std::min_element(visible.begin(), visible.end(), [&](size_t a, size_t b) { return direct[a + 1] < direct[b + 1]; });
+    const size_t g = *least;
+    if (shown + direct[g + 1] > mostBoxes) break;
+    visible.erase(least);
+    open.insert(view.groups[g].path);
+    shown += direct[g + 1] - 1;
+    showChildren(static_cast<int>(g));
+  }
+  return open;
+}
+
+QString shortType(const std::string& type) {
+  const QString text = QString::fromStdString(type);
+  if (!text.startsWith("Tensor[(")) return text;
+  const qsizetype close = text.lastIndexOf("), ");
+  if (close < 0) return text;
+  const QString dims = text.mid(8, close - 8), dtype = text.mid(close + 3, text.size() - close - 4);
+  return dims.isEmpty() ? dtype : dtype + " [" + dims + "]";
+}
+
+QString timeText(int64_t timeNs) {
+  const double ns = static_cast<double>(timeNs);
+  if (ns < 1e3) return QString::number(timeNs) + " ns";
+  if (ns < 1e6) return QString::number(ns / 1e3, 'f', ns < 1e4 ? 1 : 0) + QString::fromUtf8(" µs");
+  if (ns < 1e9) return QString::number(ns / 1e6, 'f', ns < 1e7 ? 2 : 1) + " ms";
+  return QString::number(ns / 1e9, 'f', 2) + " s";
+}
+
+QString bytesText(int64_t bytes) {
+  const double b = static_cast<double>(bytes);
+  if (b < 1024) return QString::number(bytes) + " B";
+  if (b < 1024.0 * 1024) return QString::number(b / 1024, 'f', 1) + " KiB";
+  if (b < 1024.0 * 1024 * 1024) return QString::number(b / 1024 / 1024, 'f', 1) + " MiB";
+  return QString::number(b / 1024 / 1024 / 1024, 'f', 2) + " GiB";
+}
+
+}  // namespace dyn::ui
