@@ -34,8 +34,8 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_option("--mem-limit", texts.memoryLimit, "bytes, or 512MB");
 }
 
-// What to try instead of an option or command nobody knows.
-std::string hintFor(const CLI::App& app, int argc, char** argv) {
+// The option or command nobody knows, with what to try instead; "" when that is not the fault.
+std::string unknownWord(const CLI::App& app, int argc, char** argv) {
   const CLI::App* command = &app;
   std::string wrong;
   for (int i = 1; i < argc && wrong.empty(); ++i) {
@@ -59,7 +59,8 @@ std::string hintFor(const CLI::App& app, int argc, char** argv) {
       for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   std::vector<std::string_view> views(names.begin(), names.end());
   const std::string near = suggestion(wrong, views);
-  return near.empty() ? "" : "did you mean " + near + "?";
+  return std::string(wrong[0] == '-' ? "there is no option " : "there is no command ") + wrong +
+         (near.empty() ? "" : "; did you mean " + near + "?");
 }
 
 }  // namespace
@@ -145,7 +146,7 @@ ParsedArguments parseArguments(int argc, char** argv) {
   script->add_option("FILE", r.scriptFile, "the script; - reads standard input")->required();
   script->add_flag("--keep-going", r.keepGoing, "go on after an error");
 
-  auto usageFault = [&](const std::string& message, const std::string& hint) {
+  auto usageFault = [&](const std::string& message, const std::string& hint = "") {
     parsed.exitCode = 2;
     parsed.toStderr = message + (hint.empty() ? "" : "; " + hint);
     if (parsed.toStderr.find("--help") == std::string::npos) parsed.toStderr += " (dynrepl --help)";
@@ -169,13 +170,13 @@ ParsedArguments parseArguments(int argc, char** argv) {
     std::string message = e.what();
     for (char& c : message)
       if (c == '\n') c = ' ';
-    return usageFault(message, hintFor(app, argc, argv));
+    const std::string unknown = unknownWord(app, argc, argv);
+    return usageFault(unknown.empty() ? message : unknown);
   }
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   const CLI::App* sub = chosen.empty() ? nullptr : chosen[0];
-  if (!sub && r.lines.empty()) return usageFault("a command is missing", "");
-  if (sub && !r.lines.empty())
-    return usageFault("-e stands alone, without the command " + sub->get_name(), "");
+  if (!sub && r.lines.empty()) return usageFault("a command is missing");
+  if (sub && !r.lines.empty()) return usageFault("-e stands alone, without the command " + sub->get_name());
   r.command = sub == run       ? BatchCommand::run
               : sub == verify  ? BatchCommand::verify
               : sub == inspect ? BatchCommand::inspect

@@ -23,7 +23,10 @@ int terminalWidth() {
 class EventPrinter {
  public:
   explicit EventPrinter(const BatchRequest& request)
-      : notes_(!request.quiet), progress_(!request.quiet && (request.progress || ::isatty(2))), verbose_(request.verbose), terminal_(::isatty(2)) {}
+      : notes_(!request.quiet),
+        progress_(!request.quiet && (request.progress || ::isatty(2))),
+        verbose_(request.verbose),
+        terminal_(::isatty(2)) {}
 
   void operator()(const Event& event) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -39,7 +42,8 @@ class EventPrinter {
       shown_ = terminal_;
     } else if (event.kind == EventKind::finished) {
       clearLine();
-      if (verbose_ && event.outcome) writeStderr(toLine(event.outcome->command) + ": " + durationText(event.outcome->timeNs) + "\n");
+      if (verbose_ && event.outcome)
+        writeStderr(toLine(event.outcome->command) + ": " + durationText(event.outcome->timeNs) + "\n");
     }
   }
 
@@ -73,8 +77,12 @@ int dispatch(const BatchContext& context) {
 }
 
 Status checkSettings(const SessionOptions& options) {
-  if (options.math != "fp32") return makeError(DiagnosticId::unsupportedFeature, "unsupported: --math " + options.math).note("fp32 is there");
-  if (options.device != "cpu") return makeError(DiagnosticId::unsupportedFeature, "unsupported: --device " + options.device).note("cpu is there");
+  if (options.math != "fp32")
+    return makeError(DiagnosticId::unsupportedFeature, "unsupported: --math " + options.math)
+        .note("fp32 is there");
+  if (options.device != "cpu")
+    return makeError(DiagnosticId::unsupportedFeature, "unsupported: --device " + options.device)
+        .note("cpu is there");
   return {};
 }
 
@@ -102,7 +110,8 @@ int runBatch(int argc, char** argv) {
   if (!parsed.request) {
     if (parsed.json && parsed.exitCode != 0) {
       Diagnostic diagnostic = makeError(DiagnosticId::usageError, parsed.toStderr).diagnostic;
-      nlohmann::ordered_json document = {{"schema", 1}, {"command", parsed.command}, {"error", toJson(diagnostic)}};
+      nlohmann::ordered_json document = {
+          {"schema", 1}, {"command", parsed.command}, {"error", toJson(diagnostic)}};
       writeStdout(jsonText(document) + "\n");
     }
     writeStdout(parsed.toStdout);

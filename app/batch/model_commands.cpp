@@ -13,7 +13,9 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-Command loadCommand(const BatchRequest& request) { return Command::of(CommandId::load).add("model", request.model); }
+Command loadCommand(const BatchRequest& request) {
+  return Command::of(CommandId::load).add("model", request.model);
+}
 
 Command runCommandOf(const BatchRequest& request) {
   Command command = Command::of(CommandId::run);
@@ -38,7 +40,8 @@ int finish(const BatchContext& context, Json fields, const std::string& text) {
 // A line of a file of cases as a command of the session.
 Result<Command> parseCase(const BatchRequest& request, std::string_view line, const SourcePlace& place) {
   const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
-  if (json.is_discarded() || !json.is_object()) return makeError(DiagnosticId::fileFormat, "the line is no JSON object", place);
+  if (json.is_discarded() || !json.is_object())
+    return makeError(DiagnosticId::fileFormat, "the line is no JSON object", place);
   BatchRequest one = request;
   one.inputs.clear();
   one.dims.clear();
@@ -47,15 +50,18 @@ Result<Command> parseCase(const BatchRequest& request, std::string_view line, co
   for (const auto& [key, value] : json.items()) {
     if (key == "dims" && value.is_object()) {
       for (const auto& [name, size] : value.items()) {
-        if (!size.is_number_integer()) return makeError(DiagnosticId::fileFormat, "the dim " + name + " is no whole number", place);
+        if (!size.is_number_integer())
+          return makeError(DiagnosticId::fileFormat, "the dim " + name + " is no whole number", place);
         one.dims.push_back(name + "=" + std::to_string(size.get<int64_t>()));
       }
     } else if (key == "inputs" && value.is_object()) {
-      for (const auto& [name, spec] : value.items()) one.inputs.push_back(name + "=" + (spec.is_string() ? spec.get<std::string>() : spec.dump()));
+      for (const auto& [name, spec] : value.items())
+        one.inputs.push_back(name + "=" + (spec.is_string() ? spec.get<std::string>() : spec.dump()));
     } else if (key == "output_dir" && value.is_string()) {
       one.outputDirectory = value.get<std::string>();
     } else {
-      return makeError(DiagnosticId::fileFormat, "'" + key + "' is not dims, inputs or output_dir, or of the wrong kind", place);
+      return makeError(DiagnosticId::fileFormat,
+                       "'" + key + "' is not dims, inputs or output_dir, or of the wrong kind", place);
     }
   }
   return runCommandOf(one);
@@ -102,10 +108,12 @@ int runCases(const BatchContext& context) {
     if (outcome->ok()) {
       item = toJson(outcome->view);
       if (!haveHead) {
-        for (const char* key : {"load_ns", "compile_ns", "kernels_count", "kernels_compiled_count"}) fields[key] = item[key];
+        for (const char* key : {"load_ns", "compile_ns", "kernels_count", "kernels_compiled_count"})
+          fields[key] = item[key];
         haveHead = true;
       }
-      text += "case " + std::to_string(cases.size()) + "\n" + toText(outcome->view, context.output.textOptions());
+      text +=
+          "case " + std::to_string(cases.size()) + "\n" + toText(outcome->view, context.output.textOptions());
     } else {
       Diagnostic error = *outcome->error;
       const FaultKind kind = diagnosticRow(error.id).kind;
@@ -124,7 +132,8 @@ int runCases(const BatchContext& context) {
   if (!context.output.claim()) ::pause();
   if (worst) {
     Diagnostic summary = *worst;
-    summary.message = std::to_string(failedCount) + " of " + std::to_string(fields["cases"].size()) + " cases failed; the worst: " + summary.message;
+    summary.message = std::to_string(failedCount) + " of " + std::to_string(fields["cases"].size()) +
+                      " cases failed; the worst: " + summary.message;
     return context.output.failure(summary, std::move(fields), text);
   }
   return context.output.result(std::move(fields), text);
@@ -135,14 +144,16 @@ int runInspect(const BatchContext& context) {
   Json fields = {{"model", request.model}};
   const TextOptions& options = context.output.textOptions();
   if (request.check) {
-    std::shared_ptr<const Outcome> checked = context.execute(Command::of(CommandId::check).add("model", request.model));
+    std::shared_ptr<const Outcome> checked =
+        context.execute(Command::of(CommandId::check).add("model", request.model));
     if (!checked->as<ProblemList>()) return context.fail(*checked);
     merge(fields, toJson(checked->view));
     std::string text = toText(checked->view, options);
     if (checked->ok()) return finish(context, std::move(fields), text);
     if (!context.output.claim()) ::pause();
     for (size_t i = 0; i + 1 < checked->more.size() || i < checked->more.size(); ++i)
-      if (!(checked->more[i].message == checked->error->message && checked->more[i].place.toString() == checked->error->place.toString()))
+      if (!(checked->more[i].message == checked->error->message &&
+            checked->more[i].place.toString() == checked->error->place.toString()))
         writeStderr(toText(checked->more[i], options));
     return context.output.failure(*checked->error, std::move(fields), text);
   }
@@ -166,12 +177,14 @@ int runInspect(const BatchContext& context) {
       merge(fields, toJson(outcome->view));
       if (wanted) text += toText(outcome->view, options);
     }
-    const bool ended = outcome->error && (diagnosticRow(outcome->error->id).kind == FaultKind::cancelled || diagnosticRow(outcome->error->id).kind == FaultKind::timeout);
+    const bool ended = outcome->error && (diagnosticRow(outcome->error->id).kind == FaultKind::cancelled ||
+                                          diagnosticRow(outcome->error->id).kind == FaultKind::timeout);
     // What nobody asked for may fail: a model that can not be compiled yet can be looked at.
     if (outcome->error && (wanted || ended) && !fault) fault = outcome->error;
   };
   const bool ir = !request.level.empty() || !request.pass.empty();
-  const bool anything = ir || request.showDims || request.showPlan || request.showKernels || !request.why.empty();
+  const bool anything =
+      ir || request.showDims || request.showPlan || request.showKernels || !request.why.empty();
   if (!anything) text += toText(info->view, options);
   if (ir) {
     Command command = Command::of(CommandId::ir);

@@ -39,7 +39,8 @@ int runScript(const BatchContext& context) {
   if (inlined) {
     for (const std::string& line : request.lines) text += splitSemicolons(line) + "\n";
   } else {
-    Result<MappedFile> file = name == "-" ? MappedFile::fromStream(0, "<stdin>", kMaxScriptBytes) : MappedFile::open(name);
+    Result<MappedFile> file =
+        name == "-" ? MappedFile::fromStream(0, "<stdin>", kMaxScriptBytes) : MappedFile::open(name);
     if (!file.ok()) return context.fail(file.error());
     text = std::string(file->bytes());
     if (name == "-") name = "<stdin>";

@@ -52,7 +52,8 @@ std::vector<std::string> subfolders(const std::string& directory) {
   while (const dirent* entry = ::readdir(handle)) {
     const std::string name = entry->d_name;
     struct stat info {};
-    if (name[0] != '.' && ::stat((directory + "/" + name).c_str(), &info) == 0 && S_ISDIR(info.st_mode)) names.push_back(directory + "/" + name);
+    if (name[0] != '.' && ::stat((directory + "/" + name).c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+      names.push_back(directory + "/" + name);
   }
   ::closedir(handle);
   std::sort(names.begin(), names.end());
@@ -101,7 +102,10 @@ std::string nameOf(std::string directory) {
     std::shared_ptr<const Outcome> outcome = session.execute(command);
     Json result = toJson(outcome->view);
     if (!outcome->as<VerifyResult>())
-      result = {{"name", nameOf(directory)}, {"status", "failed"}, {"reason", outcome->error ? outcome->error->message : ""}, {"op", ""}};
+      result = {{"name", nameOf(directory)},
+                {"status", "failed"},
+                {"reason", outcome->error ? outcome->error->message : ""},
+                {"op", ""}};
     text = jsonText(result);
   }
   for (size_t done = 0; done < text.size();) {
@@ -125,7 +129,9 @@ class VerifyRun {
     sigprocmask(SIG_BLOCK, &set, nullptr);
     const int signals = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     const auto start = Clock::now();
-    const size_t jobs = static_cast<size_t>(request_.jobs > 0 ? request_.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+    const size_t jobs = static_cast<size_t>(
+        request_.jobs > 0 ? request_.jobs
+                          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
     size_t next = 0;
     int ended = 0;
     while (ended == 0 && (next < cases_.size() || !workers_.empty())) {
@@ -135,7 +141,9 @@ class VerifyRun {
       ::poll(descriptors.data(), descriptors.size(), 50);
       signalfd_siginfo info{};
       if (::read(signals, &info, sizeof info) == sizeof info) ended = static_cast<int>(info.ssi_signo);
-      if (request_.timeLimitSeconds > 0 && std::chrono::duration<double>(Clock::now() - start).count() >= request_.timeLimitSeconds) ended = -1;
+      if (request_.timeLimitSeconds > 0 &&
+          std::chrono::duration<double>(Clock::now() - start).count() >= request_.timeLimitSeconds)
+        ended = -1;
       for (size_t i = 0; i < workers_.size();) {
         if (serve(workers_[i])) {
           workers_.erase(workers_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -161,7 +169,8 @@ class VerifyRun {
     Worker worker;
     worker.index = index;
     worker.start = Clock::now();
-    if (::pipe2(ends, O_CLOEXEC) != 0) return fail(index, "failed", std::string("no pipe: ") + std::strerror(errno));
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+      return fail(index, "failed", std::string("no pipe: ") + std::strerror(errno));
     worker.process = ::fork();
     if (worker.process == 0) {
       ::close(ends[0]);
@@ -179,7 +188,10 @@ class VerifyRun {
   }
 
   void fail(size_t index, const char* status, std::string reason) {
-    cases_[index].result = {{"name", nameOf(cases_[index].directory)}, {"status", status}, {"reason", std::move(reason)}, {"op", ""}};
+    cases_[index].result = {{"name", nameOf(cases_[index].directory)},
+                            {"status", status},
+                            {"reason", std::move(reason)},
+                            {"op", ""}};
     ++done_;
   }
 
@@ -187,7 +199,8 @@ class VerifyRun {
   bool serve(Worker& worker) {
     char buffer[4096];
     ssize_t count = 0;
-    while ((count = ::read(worker.pipe, buffer, sizeof buffer)) > 0) worker.text.append(buffer, static_cast<size_t>(count));
+    while ((count = ::read(worker.pipe, buffer, sizeof buffer)) > 0)
+      worker.text.append(buffer, static_cast<size_t>(count));
     const bool closed = count == 0;
     if (!closed) {
       const double seconds = std::chrono::duration<double>(Clock::now() - worker.start).count();
@@ -209,12 +222,14 @@ class VerifyRun {
       return fail(worker.index, "timeout", text);
     }
     if (WIFSIGNALED(status)) {
-      std::snprintf(text, sizeof text, "the process died of signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+      std::snprintf(text, sizeof text, "the process died of signal %d (%s)", WTERMSIG(status),
+                    strsignal(WTERMSIG(status)));
       return fail(worker.index, "crashed", text);
     }
     Json result = Json::parse(worker.text, nullptr, false);
     if (WEXITSTATUS(status) != 0 || !result.is_object() || !result.contains("status"))
-      return fail(worker.index, "crashed", "the process ended without a result, exit " + std::to_string(WEXITSTATUS(status)));
+      return fail(worker.index, "crashed",
+                  "the process ended without a result, exit " + std::to_string(WEXITSTATUS(status)));
     cases_[worker.index].result = std::move(result);
     ++done_;
   }
@@ -245,24 +260,30 @@ int runVerify(const BatchRequest& request, BatchOutput& output) {
     const size_t before = cases.size();
     findCases(directory, cases);
     if (cases.size() == before)
-      return output.failure(makeError(DiagnosticId::fileError, directory + " holds no folder with a model.onnx", {.file = directory}).diagnostic);
+      return output.failure(makeError(DiagnosticId::fileError,
+                                      directory + " holds no folder with a model.onnx", {.file = directory})
+                                .diagnostic);
   }
   const int ended = VerifyRun(request, cases).run();
   if (ended > 0) return output.failure(makeError(DiagnosticId::cancelled, "interrupted").diagnostic);
-  if (ended < 0) return output.failure(makeError(DiagnosticId::timeLimit, "the time limit was reached").diagnostic);
+  if (ended < 0)
+    return output.failure(makeError(DiagnosticId::timeLimit, "the time limit was reached").diagnostic);
   std::map<std::string, int64_t> counts;
   Json list = Json::array();
   std::string text;
   for (Case& one : cases) {
     const std::string status = one.result.value("status", "failed");
     ++counts[status];
-    if (status != "passed") text += one.result.value("name", "") + ": " + status + ": " + one.result.value("reason", "") + "\n";
+    if (status != "passed")
+      text += one.result.value("name", "") + ": " + status + ": " + one.result.value("reason", "") + "\n";
     list.push_back(std::move(one.result));
   }
   Json fields = {{"cases", std::move(list)}};
-  for (CaseStatus status : {CaseStatus::passed, CaseStatus::wrong, CaseStatus::crashed, CaseStatus::timeout, CaseStatus::unsupported, CaseStatus::failed}) {
+  for (CaseStatus status : {CaseStatus::passed, CaseStatus::wrong, CaseStatus::crashed, CaseStatus::timeout,
+                            CaseStatus::unsupported, CaseStatus::failed}) {
     fields[std::string(toString(status)) + "_count"] = counts[toString(status)];
-    text += (status == CaseStatus::passed ? "" : ", ") + std::to_string(counts[toString(status)]) + " " + toString(status);
+    text += (status == CaseStatus::passed ? "" : ", ") + std::to_string(counts[toString(status)]) + " " +
+            toString(status);
   }
   fields["total_count"] = cases.size();
   text += " of " + std::to_string(cases.size()) + "\n";

@@ -27,7 +27,8 @@ volatile sig_atomic_t interruptSeen = 0;
 void noteInterrupt(int) { interruptSeen = 1; }
 
 std::string makeFolders(const std::string& path) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) ::mkdir(path.substr(0, slash).c_str(), 0700);
+  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
+    ::mkdir(path.substr(0, slash).c_str(), 0700);
   ::mkdir(path.c_str(), 0700);
   return path;
 }
@@ -140,7 +141,8 @@ struct LineEditor::Impl {
       const bool lineEnd = (i + 1) % perLine == 0 || i + 1 == candidates.size();
       text += lineEnd ? "\n" : std::string(width - candidates[i].size(), ' ');
     }
-    if (candidates.size() > kMostCandidatesShown) text += "\n... " + std::to_string(candidates.size() - kMostCandidatesShown) + " more\n";
+    if (candidates.size() > kMostCandidatesShown)
+      text += "\n... " + std::to_string(candidates.size() - kMostCandidatesShown) + " more\n";
     std::fputs(text.c_str(), stdout);
     std::fflush(stdout);
   }

@@ -106,7 +106,8 @@ class Shell {
 
   // Waits for the command; Ctrl-C ends it, twice within two seconds leaves the shell.
   std::shared_ptr<const Outcome> execute(Command command) {
-    struct sigaction action {}, previous {};
+    struct sigaction action {
+    }, previous{};
     if (interactive_) {
       action.sa_handler = noteStop;
       stopWanted = 0;
@@ -154,7 +155,9 @@ class Shell {
 
   int runInteractive() {
     write(1, kBanner);
-    LineEditor editor(historyPath(), [this](const std::string& line, size_t cursor) { return session_.complete(line, cursor); });
+    LineEditor editor(historyPath(), [this](const std::string& line, size_t cursor) {
+      return session_.complete(line, cursor);
+    });
     std::string pending;
     for (;;) {
       std::string line;
@@ -201,7 +204,9 @@ class Shell {
     }
     std::free(text);
     if (code == 0 && goOn && !pending.empty()) {
-      showError(makeError(DiagnosticId::textSyntax, "a bracket or quote is not closed", {.file = "<stdin>", .line = begin}).diagnostic);
+      showError(makeError(DiagnosticId::textSyntax, "a bracket or quote is not closed",
+                          {.file = "<stdin>", .line = begin})
+                    .diagnostic);
       code = 1;
     }
     return code;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace dyn {
 
@@ -147,8 +148,10 @@ struct Writer {
       rows.push_back({row.symbol, range, std::to_string(row.usesCount), row.origin});
     }
     std::string text = table({"dim", "range", ">uses", "where it comes from"}, rows, options);
+    std::set<std::string> shown;  // a fact about two symbols stands at both
     for (const DimRow& row : v->rows)
-      for (const std::string& fact : row.facts) text += "  " + fact + "\n";
+      for (const std::string& fact : row.facts)
+        if (shown.insert(fact).second) text += "  " + fact + "\n";
     return text;
   }
 

@@ -16,7 +16,8 @@ ParsedArguments parse(std::vector<std::string> words) {
 }
 
 TEST(Arguments, Run) {
-  ParsedArguments parsed = parse({"run", "m.onnx", "--dim", "seq=59", "--dim=batch=2", "--input", "ids=@a.npy", "--json", "--repeat", "3", "--mem-limit", "512MB"});
+  ParsedArguments parsed = parse({"run", "m.onnx", "--dim", "seq=59", "--dim=batch=2", "--input",
+                                  "ids=@a.npy", "--json", "--repeat", "3", "--mem-limit", "512MB"});
   ASSERT_TRUE(parsed.request.has_value()) << parsed.toStderr;
   EXPECT_EQ(parsed.request->command, BatchCommand::run);
   EXPECT_EQ(parsed.request->model, "m.onnx");
@@ -34,9 +35,16 @@ TEST(Arguments, OptionsMayStandBeforeTheModel) {
 }
 
 TEST(Arguments, WrongOnesEndInTwoWithOneLine) {
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"run"}, {"run", "m.onnx", "--dmi", "n=3"}, {"rnu", "m.onnx"}, {"verify"}, {"run", "m.onnx", "--repeat", "0"}, {"run", "m.onnx", "--mem-limit", "x"},
-           {"run", "m.onnx", "--color", "pink"}, {"--json"}, {"run", "m.onnx", "--time-limit", "-1"}}) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"run"},
+                                             {"run", "m.onnx", "--dmi", "n=3"},
+                                             {"rnu", "m.onnx"},
+                                             {"verify"},
+                                             {"run", "m.onnx", "--repeat", "0"},
+                                             {"run", "m.onnx", "--mem-limit", "x"},
+                                             {"run", "m.onnx", "--color", "pink"},
+                                             {"--json"},
+                                             {"run", "m.onnx", "--time-limit", "-1"}}) {
     ParsedArguments parsed = parse(words);
     EXPECT_FALSE(parsed.request.has_value()) << words[0];
     EXPECT_EQ(parsed.exitCode, 2) << words[0];

@@ -43,7 +43,9 @@ class Terminal {
   }
   const std::string& folder() const { return folder_; }
 
-  void type(const std::string& keys) { ASSERT_EQ(::write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size())); }
+  void type(const std::string& keys) {
+    ASSERT_EQ(::write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+  }
 
   // Reads until `text` comes; what came before it is forgotten.
   bool expect(const std::string& text) {
@@ -110,7 +112,8 @@ TEST_F(TerminalTest, LinesBracketsAndTheWayOut) {
 
 TEST_F(TerminalTest, InterruptClearsALineAndEndsARun) {
   Terminal shell;
-  std::ofstream(shell.folder() + "/loop.dyn") << R"(fn @main(%n: Tensor[(), i64], %x: Tensor[(k), f32]) -> (Tensor[(k), f32]) {
+  std::ofstream(shell.folder() + "/loop.dyn")
+      << R"(fn @main(%n: Tensor[(), i64], %x: Tensor[(k), f32]) -> (Tensor[(k), f32]) {
   %t = constant() {value = bool[] true}
   %y = loop(%n, %t, %x) {carried = 1} body (%i: Tensor[(), i64], %a: Tensor[(k), f32]) -> (Tensor[(), bool], Tensor[(k), f32]) {
     %c = constant() {value = bool[] true}
@@ -131,7 +134,8 @@ TEST_F(TerminalTest, InterruptClearsALineAndEndsARun) {
   ASSERT_TRUE(shell.expect("random")) << shell.seen();
   ::usleep(300'000);
   shell.type("\x03");
-  ASSERT_TRUE(shell.expect("error[E0002]") || shell.seen().find("E0502") != std::string::npos) << shell.seen();
+  ASSERT_TRUE(shell.expect("error[E0002]") || shell.seen().find("E0502") != std::string::npos)
+      << shell.seen();
   ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
   shell.type("x = [7]\r");
   ASSERT_TRUE(shell.expect("i64[1] [7]")) << "the session goes on: " << shell.seen();

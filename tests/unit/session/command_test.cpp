@@ -38,7 +38,8 @@ TEST(CommandTable, EveryRowIsWhole) {
 }
 
 TEST(Command, ParsesOptionsAndPositionals) {
-  Result<Command> command = parseCommand(":run --dim seq=59 --dim=batch=2 --input \"ids=@my file.npy\" --repeat 3");
+  Result<Command> command =
+      parseCommand(":run --dim seq=59 --dim=batch=2 --input \"ids=@my file.npy\" --repeat 3");
   ASSERT_TRUE(command.ok()) << command.error().message;
   EXPECT_EQ(command->all("dim"), (std::vector<std::string>{"seq=59", "batch=2"}));
   EXPECT_EQ(command->text("input"), "ids=@my file.npy");
@@ -68,7 +69,8 @@ TEST(Command, WrongNamesGetAHint) {
 }
 
 TEST(Command, RefusesWhatTheTableDoesNotAllow) {
-  for (const char* line : {":load", ":load a b", ":time many", ":run --repeat", ":run --dim seq", ":vars now", ":run --repeat 1 --repeat 2"}) {
+  for (const char* line : {":load", ":load a b", ":time many", ":run --repeat", ":run --dim seq", ":vars now",
+                           ":run --repeat 1 --repeat 2"}) {
     Result<Command> command = parseCommand(line);
     ASSERT_FALSE(command.ok()) << line;
     EXPECT_EQ(command.error().id, DiagnosticId::usageError) << line;
@@ -94,7 +96,8 @@ TEST(Command, OpenBracketsGoOn) {
 }
 
 TEST(Script, LinesKeepTheirPlaces) {
-  Result<std::vector<ScriptLine>> lines = splitScript("#!/usr/bin/env dynrepl\n\nx = [1,\n  2]\n# note\n:vars\n", "s.dyns");
+  Result<std::vector<ScriptLine>> lines =
+      splitScript("#!/usr/bin/env dynrepl\n\nx = [1,\n  2]\n# note\n:vars\n", "s.dyns");
   ASSERT_TRUE(lines.ok());
   ASSERT_EQ(lines->size(), 2u);
   EXPECT_EQ(lines->at(0).text, "x = [1,\n  2]");
@@ -107,7 +110,8 @@ TEST(Bytes, HaveUnits) {
   EXPECT_EQ(parseBytes("512MB").value(), int64_t{512} << 20);
   EXPECT_EQ(parseBytes("2GiB").value(), int64_t{2} << 30);
   EXPECT_EQ(parseBytes("17").value(), 17);
-  for (const char* wrong : {"", "MB", "-1", "1.5GB", "99999999999GB", "12 MB"}) EXPECT_FALSE(parseBytes(wrong).ok()) << wrong;
+  for (const char* wrong : {"", "MB", "-1", "1.5GB", "99999999999GB", "12 MB"})
+    EXPECT_FALSE(parseBytes(wrong).ok()) << wrong;
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kMlp = R"(fn @main(%x: Tensor[(n, 4), f32], %w: Tensor[(4, 2), f32]) -> (Tensor[(n, 2), f32]) {
+constexpr const char* kMlp =
+    R"(fn @main(%x: Tensor[(n, 4), f32], %w: Tensor[(4, 2), f32]) -> (Tensor[(n, 2), f32]) {
   %h = relu(%x)
   %y = matmul(%h, %w)
   return %y
@@ -103,7 +104,8 @@ TEST_F(SessionTest, RunsAndKeepsTheProgramForEveryShape) {
 TEST_F(SessionTest, RandomInputsAreReproducible) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   ASSERT_TRUE(line(":load " + file("mlp.dyn", kMlp))->ok());
-  auto first = line(":run --dim n=3"), second = line(":run --dim n=3"), other = line(":run --dim n=3 --input x=random:7");
+  auto first = line(":run --dim n=3"), second = line(":run --dim n=3"),
+       other = line(":run --dim n=3 --input x=random:7");
   ASSERT_TRUE(first->ok() && second->ok() && other->ok());
   EXPECT_TRUE(first->as<RunResult>()->outputs[0].value.identical(second->as<RunResult>()->outputs[0].value));
   EXPECT_FALSE(first->as<RunResult>()->outputs[0].value.identical(other->as<RunResult>()->outputs[0].value));
@@ -139,7 +141,8 @@ TEST_F(SessionTest, AFailedCommandChangesNothing) {
   auto outcome = line("x = x @ x");
   ASSERT_FALSE(outcome->ok());
   EXPECT_EQ(outcome->error->id, DiagnosticId::shapeMismatch);
-  EXPECT_EQ(outcome->error->notes.at(1).find('^'), 4u + 6u) << "the caret stands below the product: " << outcome->error->notes.at(1);
+  EXPECT_EQ(outcome->error->notes.at(1).find('^'), 4u + 6u)
+      << "the caret stands below the product: " << outcome->error->notes.at(1);
   EXPECT_EQ(line(":type x")->as<TypeView>()->type, "Tensor[(2, 3), f32]");
   EXPECT_FALSE(line(":load " + folder_ + "/none.onnx")->ok());
   EXPECT_EQ(line(":vars")->as<VariableTable>()->rows.size(), 1u);
@@ -179,7 +182,8 @@ TEST_F(SessionTest, ManyThreadsMaySubmit) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 20; ++i) {
         const std::string name = "v" + std::to_string(t);
-        auto outcome = session_.execute(Command::of(CommandId::eval).add("rest", name + " = zeros(f32, [" + std::to_string(i) + "])"));
+        auto outcome = session_.execute(
+            Command::of(CommandId::eval).add("rest", name + " = zeros(f32, [" + std::to_string(i) + "])"));
         if (!outcome->ok()) ++wrong;
       }
     });
@@ -212,7 +216,8 @@ TEST_F(SessionTest, TheJournalReplaysToTheSame) {
     ASSERT_TRUE(again.execute(*command)->ok()) << text;
   }
   const Command y = Command::of(CommandId::eval).add("rest", "y");
-  EXPECT_TRUE(again.execute(y)->as<EvalResult>()->values[0].value.identical(session_.execute(y)->as<EvalResult>()->values[0].value));
+  EXPECT_TRUE(again.execute(y)->as<EvalResult>()->values[0].value.identical(
+      session_.execute(y)->as<EvalResult>()->values[0].value));
 }
 
 TEST_F(SessionTest, NodesKeepTheirIdsThroughThePasses) {
@@ -231,7 +236,8 @@ TEST_F(SessionTest, NodesKeepTheirIdsThroughThePasses) {
     if (node.op == "into" && ids.count(node.name) && ids[node.name] == node.id) ++kept;
   }
   EXPECT_EQ(kept, 2u) << "the kernels are the nodes they came from";
-  for (const GraphEdge& edge : last->edges) EXPECT_TRUE(unique.count(edge.from) && unique.count(edge.to)) << edge.name;
+  for (const GraphEdge& edge : last->edges)
+    EXPECT_TRUE(unique.count(edge.from) && unique.count(edge.to)) << edge.name;
 }
 
 TEST_F(SessionTest, TextLinesLeadToNodes) {
@@ -252,7 +258,9 @@ TEST_F(SessionTest, ThePlanIsAnExpressionAndANumber) {
   EXPECT_FALSE(open->as<PlanView>()->predictedPeakBytes.has_value());
   ASSERT_TRUE(closed->as<PlanView>()->predictedPeakBytes.has_value());
   const int64_t largest = fitted->as<PlanView>()->largest.value_or(0);
-  auto at = [&](int64_t n) { return line(":plan --dim n=" + std::to_string(n))->as<PlanView>()->predictedPeakBytes.value_or(-1); };
+  auto at = [&](int64_t n) {
+    return line(":plan --dim n=" + std::to_string(n))->as<PlanView>()->predictedPeakBytes.value_or(-1);
+  };
   EXPECT_LE(at(largest), 1 << 20);
   EXPECT_GT(at(largest + 1), 1 << 20);
 }
@@ -290,7 +298,8 @@ TEST_F(SessionTest, PackagesRunLikeTheirModel) {
   ASSERT_TRUE(line(":load " + file("mlp.dyn", kMlp))->ok());
   auto model = line(":run --dim n=5");
   auto compiled = line(":compile -o " + folder_ + "/m.dynpkg");
-  if (!compiled->ok() && compiled->error->id == DiagnosticId::unsupportedFeature) GTEST_SKIP() << compiled->error->message;
+  if (!compiled->ok() && compiled->error->id == DiagnosticId::unsupportedFeature)
+    GTEST_SKIP() << compiled->error->message;
   ASSERT_TRUE(compiled->ok()) << compiled->error->message;
   ASSERT_TRUE(line(":load " + folder_ + "/m.dynpkg")->ok());
   auto package = line(":run --dim n=5");

@@ -13,14 +13,17 @@
 namespace dyn {
 namespace {
 
-std::string text(const HostTensor& tensor, TextOptions options = {}) { return toText(Value(tensor), "", options); }
+std::string text(const HostTensor& tensor, TextOptions options = {}) {
+  return toText(Value(tensor), "", options);
+}
 
 TEST(TensorText, LooksLikeNumPy) {
   EXPECT_EQ(text(HostTensor::scalarInt(Dtype::i64, 3)), "i64[] 3");
   EXPECT_EQ(text(rangeTensor(Dtype::i32, {2, 3}).value()), "i32[2, 3]\n[[0, 1, 2],\n [3, 4, 5]]");
   EXPECT_EQ(text(rangeTensor(Dtype::f32, {3}).value()), "f32[3] [0., 1., 2.]");
   EXPECT_EQ(text(HostTensor::create(Dtype::f32, {2, 0}).value()), "f32[2, 0]\n[[],\n []]");
-  EXPECT_EQ(text(HostTensor::vectorReal(Dtype::f64, std::vector<double>{0.5, -1.25})), "f64[2] [ 0.50, -1.25]");
+  EXPECT_EQ(text(HostTensor::vectorReal(Dtype::f64, std::vector<double>{0.5, -1.25})),
+            "f64[2] [ 0.50, -1.25]");
 }
 
 TEST(TensorText, LongAxesAreCutToTheirEdges) {
@@ -43,9 +46,13 @@ TEST(Compare, ToleratesWhatItShould) {
   EXPECT_NE(compareValues(reals({1, NAN}), reals({1.002, NAN}), tolerance), "");
   EXPECT_NE(compareValues(reals({INFINITY}), reals({-INFINITY}), tolerance), "");
   EXPECT_NE(compareValues(reals({NAN}), reals({1}), tolerance), "");
-  EXPECT_NE(compareValues(reals({1}), Value(HostTensor::vectorReal(Dtype::f64, std::vector<double>{1})), tolerance), "");
+  EXPECT_NE(
+      compareValues(reals({1}), Value(HostTensor::vectorReal(Dtype::f64, std::vector<double>{1})), tolerance),
+      "");
   EXPECT_NE(compareValues(reals({1}), reals({1, 1}), tolerance), "");
-  EXPECT_NE(compareValues(Value(HostTensor::scalarInt(Dtype::i64, 1000)), Value(HostTensor::scalarInt(Dtype::i64, 1001)), tolerance), "");
+  EXPECT_NE(compareValues(Value(HostTensor::scalarInt(Dtype::i64, 1000)),
+                          Value(HostTensor::scalarInt(Dtype::i64, 1001)), tolerance),
+            "");
   EXPECT_NE(compareValues(Value::list({reals({1})}), Value::list({}), tolerance), "");
   EXPECT_EQ(compareValues(Value::list({reals({1})}), Value::list({reals({1})}), tolerance), "");
   EXPECT_NE(compareValues(Value::nothing(), Value::some(reals({1})), tolerance), "");
@@ -68,8 +75,12 @@ TEST(Random, IsTheSameEverywhere) {
 
 TEST(Json, ErrorsHaveTheContractsFields) {
   const nlohmann::ordered_json json =
-      toJson(makeError(DiagnosticId::shapeMismatch, "2 vs 3", {.file = "m.dyn", .line = 3, .column = 7}).note("why").diagnostic);
-  EXPECT_EQ(jsonText(json), R"({"id":"E0203","name":"shapeMismatch","message":"2 vs 3","place":"m.dyn:3:7","notes":["why"]})");
+      toJson(makeError(DiagnosticId::shapeMismatch, "2 vs 3", {.file = "m.dyn", .line = 3, .column = 7})
+                 .note("why")
+                 .diagnostic);
+  EXPECT_EQ(
+      jsonText(json),
+      R"({"id":"E0203","name":"shapeMismatch","message":"2 vs 3","place":"m.dyn:3:7","notes":["why"]})");
 }
 
 TEST(Json, BytesThatAreNoTextDoNotBreakTheDocument) {
