@@ -23,11 +23,14 @@ class Simplifier {
     std::unordered_map<ValueId, Type> types;
     std::unordered_map<ValueId, const Op*> definitions;
     for (const Parameter& p : function.parameters) types[p.id] = p.type;
+    namedAt_ = namedElements(function);
+    position_ = 0;
     ValueMap replaced;
     Function result = function;
     result.ops.clear();
     bool changed = false;
     for (const Op* original : function.ops) {
+      ++position_;
       const Op* op = renamed(original, replaced);
       for (const ValueDef& r : op->results) types[r.id] = r.type;
       if (const ValueId same = noOp(*op, types); same != kNoValue) {
@@ -86,6 +89,41 @@ class Simplifier {
     return kNoValue;
   }
 
+  // Symbols that name elements of values: where in the function they get their value (1 = first operation), those of inner bodies never.
+  static std::unordered_map<SymbolId, size_t> namedElements(const Function& function) {
+    std::unordered_map<SymbolId, size_t> named;
+    const auto note = [&](const Op& op, size_t position) {
+      if (op.def != &ops::bind_dimsOp) return;
+      for (Dim d : op.attributes.dims("dims"))
+        if (d.isSymbol()) named.try_emplace(d.symbol(), position);
+    };
+    std::vector<const Function*> inner;
+    for (size_t i = 0; i < function.ops.size(); ++i) {
+      note(*function.ops[i], i + 1);
+      inner.insert(inner.end(), function.ops[i]->regions.begin(), function.ops[i]->regions.end());
+    }
+    while (!inner.empty()) {
+      const Function* body = inner.back();
+      inner.pop_back();
+      for (const Op* op : body->ops) {
+        note(*op, SIZE_MAX);
+        inner.insert(inner.end(), op->regions.begin(), op->regions.end());
+      }
+    }
+    for (const Parameter& p : function.parameters)
+      for (SymbolId s : symbolsOf(p.type)) named.erase(s);
+    return named;
+  }
+
+  // Not where the symbol is the name of this very value's element: the value must be computed.
+  bool hasValueHere(Dim d) const {
+    for (SymbolId s : symbolsOf(d)) {
+      auto it = namedAt_.find(s);
+      if (it != namedAt_.end() && it->second > position_) return false;
+    }
+    return true;
+  }
+
   const Op* knownDims(const Op& op) {
     if (op.results.size() != 1 || op.def->hasEffects || !op.regions.empty()) return nullptr;
     if (op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp)
@@ -95,7 +133,7 @@ class Simplifier {
     if (it == contents_.end() || !type.isTensor()) return nullptr;
     bool constant = true;
     for (Dim d : it->second) {
-      if (!d || d.isInvalid()) return nullptr;
+      if (!d || d.isInvalid() || !hasValueHere(d)) return nullptr;
       constant &= d.isConstant();
     }
     Op known;
@@ -139,6 +177,8 @@ class Simplifier {
 
   IrContext& ir_;
   const std::unordered_map<ValueId, Contents>& contents_;
+  std::unordered_map<SymbolId, size_t> namedAt_;
+  size_t position_ = 0;
 };
 
 Result<Module> runSimplify(const Module& module, PassContext& context) {

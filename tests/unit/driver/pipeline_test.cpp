@@ -76,6 +76,60 @@ TEST(Pipeline, loopCarriesAndScans) {
   }
 }
 
+HostTensor numbers(std::vector<int64_t> values) {
+  HostTensor tensor = *HostTensor::create(Dtype::i64, {static_cast<int64_t>(values.size())});
+  for (size_t i = 0; i < values.size(); ++i) tensor.setInt(static_cast<int64_t>(i), values[i]);
+  return tensor;
+}
+
+TEST(Pipeline, reshapeToAShapeThatIsAnInput) {
+  const HostTensor x = randomTensor(Dtype::f32, {2, 3, 4}, 1);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [a, b] :
+       std::vector<std::pair<int64_t, int64_t>>{{6, 4}, {-1, 8}, {3, -1}, {0, 12}, {0, -1}, {-1, 0}, {5, 5}})
+    sets.push_back({x, numbers({a, b})});
+  sets.push_back({randomTensor(Dtype::f32, {0, 3, 4}, 1), numbers({0, 12})});
+  expectSame("fn @main(%x: Tensor[(n, m, k), f32], %s: Tensor[(2), i64]) { relu(reshape(x, s)) }", sets);
+}
+
+TEST(Pipeline, sizeComputedBySmallArithmetic) {
+  const char* text = R"(fn @main(%i: Tensor[(n), i64], %d: Tensor[(), f32], %v: Tensor[(2), f32]) {
+    %depth = cast(%d) {to = i64}
+    %y = one_hot(%i, %depth, %v) {axis = 0}
+    return %y
+  })";
+  for (double depth : {0.0, 3.0, 7.0})
+    expectSame(text, {{randomTensor(Dtype::i64, {5}, 1), HostTensor::scalar(Dtype::f32, depth),
+                       randomTensor(Dtype::f32, {2}, 2)}});
+}
+
+TEST(Pipeline, resultsOfDifferentShapes) {
+  expectSame(
+      "fn @main(%x: Tensor[(n, m), f32], %s: Tensor[(m), f32], %b: Tensor[(m), f32]) { "
+      "%y, %mean, %deviation = layer_norm(%x, %s, %b) {axis = -1} return %y, %mean, %deviation }",
+      {{randomTensor(Dtype::f32, {5, 7}, 1), randomTensor(Dtype::f32, {7}, 2),
+        randomTensor(Dtype::f32, {7}, 3)}});
+  expectSame(
+      "fn @main(%x: Tensor[(7), f32]) { %k = constant() {value = i64[2] [2, 5]} "
+      "%a, %b = split(%x, %k) {axis = 0} return %a, %b }",
+      shapes({{7}}));
+}
+
+TEST(Pipeline, windowsOverThePadding) {
+  expectSame(
+      "fn @main(%x: Tensor[(n, 2, h, w), f32]) { %y = max_pool(%x) {kernel_shape = [3, 3], pads = [1, 1, 1, "
+      "1]} return %y }",
+      shapes({{1, 2, 4, 5}, {2, 2, 1, 1}}));
+}
+
+TEST(Pipeline, castsUnderAByteWrap) {
+  HostTensor x = *HostTensor::create(Dtype::f32, {5});
+  for (int64_t i = 0; i < 5; ++i) x.setReal(i, static_cast<double>(i) * 7 - 15);
+  for (const char* to : {"i4", "u4", "i2", "u2"})
+    expectSame("fn @main(%x: Tensor[(n), f32]) { %y = cast(%x) {to = " + std::string(to) + "} return %y }",
+               {{x}});
+}
+
 // A module with most things the passes look at: shape arithmetic, constants, repeated and dead operations, a matmul with an epilogue, softmax.
 constexpr const char* kMixed = R"(fn @main(%x: Tensor[(batch, seq, 8), f32], %w: Tensor[(8, 6), f32]) {
   %two = constant() {value = f32[] 2}
