@@ -50,31 +50,17 @@ enum class ExprKind : uint8_t {
 };
 
 // X-macro lists give enum, text and arity in one place.
-#define DYN_LOOP_UNARY(X)                                                                                \
-  X(neg)                                                                                                 \
-  X(abs)                                                                                                 \
-  X(logicalNot)                                                                                          \
-  X(bitNot)                                                                                              \
-  X(sign)                                                                                                \
-  X(floor)                                                                                               \
-  X(ceil)                                                                                                \
-  X(round)                                                                                               \
-  /* half to even */ X(trunc) X(sqrt) X(exp) X(log) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) \
-      X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(isNan) X(isInf)
-#define DYN_LOOP_BINARY(X)                                                                              \
-  X(add)                                                                                                \
-  X(sub)                                                                                                \
-  X(mul)                                                                                                \
-  X(div)                                                                                                \
-  X(floorDiv)                                                                                           \
-  X(mod)                                                                                                \
-  X(rem)                                                                                                \
-  X(min)                                                                                                \
-  X(max)                                                                                                \
-  X(pow)                                                                                                \
-  X(equal) X(notEqual) X(less) X(lessEqual) X(logicalAnd) X(logicalOr) X(logicalXor) X(bitAnd) X(bitOr) \
-      X(bitXor) X(shiftLeft) X(shiftRight)
+// clang-format off
+#define DYN_LOOP_UNARY(X)                                                                                  \
+  X(neg) X(abs) X(logicalNot) X(bitNot) X(sign) X(floor) X(ceil) X(round) /* half to even */ X(trunc)      \
+  X(sqrt) X(exp) X(log) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh)      \
+  X(acosh) X(atanh) X(erf) X(isNan) X(isInf)
+#define DYN_LOOP_BINARY(X)                                                                                 \
+  X(add) X(sub) X(mul) X(div) X(floorDiv) X(mod) X(rem) X(min) X(max) X(pow) X(equal) X(notEqual) X(less)  \
+  X(lessEqual) X(logicalAnd) X(logicalOr) X(logicalXor) X(bitAnd) X(bitOr) X(bitXor) X(shiftLeft)          \
+  X(shiftRight)
 #define DYN_LOOP_REDUCE(X) X(sum) X(product) X(minimum) X(maximum) X(logicalAnd) X(logicalOr)
+// clang-format on
 
 enum class UnaryOp : uint8_t {
 #define X(name) name,
