@@ -121,30 +121,37 @@ class NestBuilder {
   }
 
   // Reductions, checks and loads of `root` that are not inside another reduction, operands first; and whether each is always evaluated.
+  // A check comes twice: as `check` before anything inside the value it protects, and as itself after that.
   struct Found {
     Expr expr;
     bool always = false;
+    bool check = false;
   };
   static std::vector<Found> find(Expr root) {
+    enum class Stage : uint8_t { enter, check, leave };
     struct Visit {
       Expr e;
       bool always;
-      bool done;
+      Stage stage;
     };
     std::vector<Found> found;
     std::unordered_map<uint32_t, bool> seen;  // id → seen unconditionally
     std::unordered_map<uint32_t, size_t> position;
-    std::vector<Visit> work{{root, true, false}};
+    std::vector<Visit> work{{root, true, Stage::enter}};
     while (!work.empty()) {
       const Visit v = work.back();
       work.pop_back();
-      if (v.done) {
+      if (v.stage == Stage::check) {
+        found.push_back({v.e, v.always, true});
+        continue;
+      }
+      if (v.stage == Stage::leave) {
         const bool wanted =
             v.e.kind() == ExprKind::reduce || v.e.kind() == ExprKind::checked || v.e.kind() == ExprKind::load;
         if (!wanted) continue;
         auto [it, fresh] = position.try_emplace(v.e.id(), found.size());
         if (fresh)
-          found.push_back({v.e, v.always});
+          found.push_back({v.e, v.always, false});
         else
           found[it->second].always |= v.always;
         continue;
@@ -152,11 +159,12 @@ class NestBuilder {
       auto [it, fresh] = seen.try_emplace(v.e.id(), v.always);
       if (!fresh && (it->second || !v.always)) continue;
       it->second = v.always;
-      work.push_back({v.e, v.always, true});
+      work.push_back({v.e, v.always, Stage::leave});
       if (v.e.kind() == ExprKind::reduce) continue;
       for (size_t i = v.e.operands().size(); i-- > 0;) {
         const bool arm = v.e.kind() == ExprKind::select && i > 0;
-        work.push_back({v.e.operands()[i], v.always && !arm, false});
+        work.push_back({v.e.operands()[i], v.always && !arm, Stage::enter});
+        if (v.e.kind() == ExprKind::checked && i == 1 && fresh) work.push_back({v.e, v.always, Stage::check});
       }
     }
     return found;
@@ -167,14 +175,16 @@ class NestBuilder {
     for (const Found& item : find(root)) {
       const Expr e = item.expr;
       Scope* home = homeOf(e, scope);
+      if (item.check) {
+        const Expr condition = apply(e.operands()[0], scope);
+        homeOf(condition, scope)->statements.push_back(loop::check(condition, e.fault()));
+        continue;
+      }
       if (replacement(e, scope)) continue;
       if (e.kind() == ExprKind::reduce) {
         home->replaced[e.id()] = accumulate(e, home);
       } else if (e.kind() == ExprKind::checked) {
-        const Expr condition = apply(e.operands()[0], scope), value = apply(e.operands()[1], scope);
-        Scope* place = homeOf(condition, scope);
-        place->statements.push_back(loop::check(condition, e.fault()));
-        scope->replaced[e.id()] = value;
+        scope->replaced[e.id()] = apply(e.operands()[1], scope);
       } else if (item.always && home != scope) {
         // A load that does not change here is read once, further out.
         const Expr load = apply(e, scope);

@@ -108,6 +108,7 @@ class Fuser {
     for (size_t user : uses->second)
       if (groupOf_[user] == group && !legalEdge(op, *function_.ops[user], target)) return kNoGroup;
     if (target.operandCount + op.operands.size() > kMaxOperands) return kNoGroup;
+    if (isGather(op) && choosesOperands(target)) return kNoGroup;
     groups_[group].operandCount += op.operands.size();
     return group;
   }
@@ -124,6 +125,16 @@ class Fuser {
       for (SymbolId s : symbolsOf(r.type))
         if (!known.count(s)) return true;
     return false;
+  }
+
+  static bool isGather(const Op& op) { return op.def->name.substr(0, 6) == "gather"; }
+
+  // Does the group hold an operation that reads an operand only for some elements (concat, pad)? A gather's range check has no place under that.
+  bool choosesOperands(const Group& group) const {
+    return std::any_of(group.members.begin(), group.members.end(), [&](size_t member) {
+      const Op& op = *function_.ops[member];
+      return op.def->cls == OpClass::injective && !isGather(op);
+    });
   }
 
   bool legalEdge(const Op& producer, const Op& consumer, const Group& group) {
