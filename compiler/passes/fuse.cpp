@@ -109,6 +109,7 @@ class Fuser {
       if (groupOf_[user] == group && !legalEdge(op, *function_.ops[user], target)) return kNoGroup;
     if (target.operandCount + op.operands.size() > kMaxOperands) return kNoGroup;
     if (isGather(op) && choosesOperands(target)) return kNoGroup;
+    if (op.def->cls == OpClass::reduction && reductionsIn(target) >= kMaxReductions) return kNoGroup;
     groups_[group].operandCount += op.operands.size();
     return group;
   }
@@ -125,6 +126,12 @@ class Fuser {
       for (SymbolId s : symbolsOf(r.type))
         if (!known.count(s)) return true;
     return false;
+  }
+
+  int64_t reductionsIn(const Group& group) const {
+    return std::count_if(group.members.begin(), group.members.end(), [&](size_t member) {
+      return function_.ops[member]->def->cls == OpClass::reduction;
+    });
   }
 
   static bool isGather(const Op& op) { return op.def->name.substr(0, 6) == "gather"; }
@@ -307,6 +314,8 @@ class Fuser {
   }
 
   static constexpr size_t kMaxOperands = 48;
+  // Each reduction's definition holds those before it several times over: a layernorm has two, chains of softmaxes would multiply.
+  static constexpr int64_t kMaxReductions = 2;
 
   const Function& function_;
   IrContext& ir_;
