@@ -20,15 +20,33 @@ struct LoopState {
 
 }  // namespace
 
-// Copies a region's result to the register where the code around expects it; a value of the region's own gives its register back.
-void FunctionLowering::moveResult(ValueId from, int32_t to, const Function& region) {
-  (void)region;
-  auto it = objects_.find(from);
-  code_.emit(Opcode::moveObject, to, it->second);
-  if (borrowed_.count(from)) return;
-  code_.emit(Opcode::kill, it->second);
-  freeObjects_.push_back(it->second);
-  objects_.erase(it);
+// Moves a region's results to the registers where the code around expects them; values of the region's own give their registers back.
+Status FunctionLowering::moveResults(const Function& region, std::span<const int32_t> to) {
+  if (ended_) return {};
+  for (size_t i = 0; i < to.size(); ++i) {
+    const ValueId value = region.results[i];
+    DYN_TRY(int32_t from, object(value));
+    code_.emit(Opcode::moveObject, to[i], from);
+    if (!objects_.count(value) || borrowed_.count(value)) continue;
+    code_.emit(Opcode::kill, from);
+    freeObjects_.push_back(from);
+    objects_.erase(value);
+  }
+  return {};
+}
+
+// A region's parameter stands for a value of the function around: the same contents, or the same register.
+Status FunctionLowering::bindCapture(const Parameter& parameter, ValueId captured) {
+  if (auto lazy = lazy_.find(captured); lazy != lazy_.end()) {
+    lazy_[parameter.id] = lazy->second;
+    if (auto made = materialised_.find(captured); made != materialised_.end())
+      materialised_[parameter.id] = made->second;
+    return {};
+  }
+  DYN_TRY(int32_t from, object(captured));
+  alias(parameter.id, from);
+  borrowed_.insert(parameter.id);
+  return bindFromObject(parameter.type, from);
 }
 
 Status FunctionLowering::lowerIf(const Op& op, Body& body) {
@@ -53,32 +71,13 @@ Status FunctionLowering::lowerIf(const Op& op, Body& body) {
     for (size_t i = 0; i < region.parameters.size(); ++i) {
       const Parameter& p = region.parameters[i];
       types_[p.id] = p.type;
-      const ValueId captured = self->operands[i + 1];
-      if (auto lazy = lazy_.find(captured); lazy != lazy_.end()) {
-        lazy_[p.id] = lazy->second;
-        continue;
-      }
-      DYN_TRY(int32_t from, object(captured));
-      alias(p.id, from);
-      borrowed_.insert(p.id);
-      DYN_CHECK(bindFromObject(p.type, from));
-    }
-    return {};
-  };
-  auto leave = [this, results](const Function& region) -> Status {
-    if (ended_) return {};
-    for (size_t i = 0; i < results.size(); ++i) {
-      DYN_TRY(int32_t from, object(region.results[i]));
-      if (objects_.count(region.results[i]))
-        moveResult(region.results[i], results[i], region);
-      else
-        code_.emit(Opcode::moveObject, results[i], from);
+      DYN_CHECK(bindCapture(p, self->operands[i + 1]));
     }
     return {};
   };
   const Function& thenRegion = *op.regions[0];
   const Function& elseRegion = *op.regions[1];
-  pushRegion(elseRegion, tail, [leave, &elseRegion] { return leave(elseRegion); });
+  pushRegion(elseRegion, tail, [this, results, &elseRegion] { return moveResults(elseRegion, results); });
   tasks_.push_back([this, enter, &elseRegion, otherwise, thenEnded, join]() -> Status {
     if (!ended_) code_.emit(Opcode::jump, join);
     *thenEnded = ended_;
@@ -86,7 +85,7 @@ Status FunctionLowering::lowerIf(const Op& op, Body& body) {
     code_.bind(otherwise);
     return enter(elseRegion);
   });
-  pushRegion(thenRegion, tail, [leave, &thenRegion] { return leave(thenRegion); });
+  pushRegion(thenRegion, tail, [this, results, &thenRegion] { return moveResults(thenRegion, results); });
   code_.emit(Opcode::jumpIfNot, condition, otherwise);
   return enter(thenRegion);
 }
@@ -233,16 +232,7 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
       DYN_CHECK(bindFromObject(p.type, state->carried[i - 1]));
       continue;
     }
-    const ValueId captured = op.operands[i + 1];
-    if (auto lazy = lazy_.find(captured); lazy != lazy_.end()) {
-      lazy_[p.id] = lazy->second;
-      if (auto made = materialised_.find(captured); made != materialised_.end())
-        materialised_[p.id] = made->second;
-      continue;
-    }
-    DYN_TRY(int32_t from, object(captured));
-    alias(p.id, from);
-    DYN_CHECK(bindFromObject(p.type, from));
+    DYN_CHECK(bindCapture(p, op.operands[i + 1]));
   }
   return {};
 }
@@ -279,17 +269,7 @@ Status FunctionLowering::lowerMatch(const Op& op, Body& body) {
       if (last) code_.emit(Opcode::fatal, program_.string("match: no case for this constructor"));
       return {};
     });
-    pushRegion(region, tail, [this, results, &region]() -> Status {
-      if (ended_) return {};
-      for (size_t i = 0; i < results.size(); ++i) {
-        DYN_TRY(int32_t from, object(region.results[i]));
-        if (objects_.count(region.results[i]))
-          moveResult(region.results[i], results[i], region);
-        else
-          code_.emit(Opcode::moveObject, results[i], from);
-      }
-      return {};
-    });
+    pushRegion(region, tail, [this, results, &region] { return moveResults(region, results); });
     tasks_.push_back([this, self, &region, r, tag, subject, next]() -> Status {
       const int32_t expected = dims_.emitConstant(static_cast<int64_t>(r)), matches = dims_.newScalar();
       code_.emit(Opcode::equal, matches, tag, expected);
@@ -308,15 +288,7 @@ Status FunctionLowering::lowerMatch(const Op& op, Body& body) {
           DYN_CHECK(bindFromObject(p.type, field));
           continue;
         }
-        const ValueId captured = self->operands[1 + i - fields];
-        if (auto lazy = lazy_.find(captured); lazy != lazy_.end()) {
-          lazy_[p.id] = lazy->second;
-          continue;
-        }
-        DYN_TRY(int32_t from, object(captured));
-        alias(p.id, from);
-        borrowed_.insert(p.id);
-        DYN_CHECK(bindFromObject(p.type, from));
+        DYN_CHECK(bindCapture(p, self->operands[1 + i - fields]));
       }
       return {};
     });

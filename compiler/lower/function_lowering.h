@@ -90,7 +90,8 @@ class FunctionLowering {
   // Pushes the tasks of one region: its parameters stand for `arguments`; `finish` runs after its last operation.
   void pushRegion(const Function& region, bool tail, Task finish);
   bool isTail(const Op& op, const Body& body) const;
-  void moveResult(ValueId from, int32_t to, const Function& region);
+  Status moveResults(const Function& region, std::span<const int32_t> to);
+  Status bindCapture(const Parameter& parameter, ValueId captured);
 
   int32_t newObject();
   int32_t define(ValueId value);
