@@ -92,7 +92,7 @@ int runCases(const BatchContext& context) {
   std::optional<Diagnostic> worst;
   std::string_view rest = file->bytes();
   uint32_t number = 0;
-  int64_t failedCount = 0;
+  int64_t failedCount = 0, compiledAfterLoadCount = 0;
   bool haveHead = false;
   while (!rest.empty()) {
     const size_t end = std::min(rest.find('\n'), rest.size());
@@ -112,6 +112,7 @@ int runCases(const BatchContext& context) {
           fields[key] = item[key];
         haveHead = true;
       }
+      compiledAfterLoadCount = item["kernels_compiled_after_load_count"];  // it only grows
       text +=
           "case " + std::to_string(cases.size()) + "\n" + toText(outcome->view, context.output.textOptions());
     } else {
@@ -126,7 +127,7 @@ int runCases(const BatchContext& context) {
     }
     cases.push_back(std::move(item));
   }
-  fields["kernels_compiled_after_load_count"] = 0;
+  fields["kernels_compiled_after_load_count"] = compiledAfterLoadCount;
   fields["cases"] = std::move(cases);
   fields["failed_count"] = failedCount;
   if (!context.output.claim()) ::pause();
