@@ -4,7 +4,7 @@
 // Evaluation is the operators' reference evaluation. A result much larger than its operands stays an operation (a small file must not become a large
 // model), and so does one whose evaluation fails: the error belongs to the run.
 // Cost: time of one evaluation per folded operation.
-#include <unordered_set>
+#include <unordered_map>
 
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
@@ -58,24 +58,12 @@ Result<Module> runFold(const Module& module, PassContext& context) {
         ops.push_back(op);
         continue;
       }
-      Function single;
-      single.name = "folded";
-      std::vector<Value> inputs;
-      std::unordered_set<ValueId> given;
-      for (ValueId v : op->operands) {
-        if (v == kNoValue || !given.insert(v).second) continue;
-        const Op* constant = constants.at(v);
-        single.parameters.push_back({v, constant->results[0].type});
-        inputs.emplace_back(*constant->attributes.tensor("value"));
-      }
-      single.ops = {op};
-      for (const ValueDef& r : op->results) {
-        single.results.push_back(r.id);
-        single.resultTypes.push_back(r.type);
-      }
+      std::vector<Value> operands;
+      for (ValueId v : op->operands)
+        operands.push_back(v == kNoValue ? Value() : Value(*constants.at(v)->attributes.tensor("value")));
       InterpreterOptions options;
       options.cancelled = context.cancelled;
-      Result<std::vector<Value>> values = interpret(module, single, std::move(inputs), options);
+      Result<std::vector<Value>> values = interpretOp(module, *op, operands, options);
       if (!values.ok()) {
         context.remarks.push_back("not folded: " + values.error().message);
         ops.push_back(op);
