@@ -98,12 +98,25 @@ void fillZeros(int64_t count, float* to) {
 void copyRun(const float* from, int64_t count, int64_t stride, float* to) {
   int64_t i = 0;
   if (stride == 1) {
-    for (; i + 4 <= count; i += 4) four(to + i) = four(from + i);
+    for (; i + 8 <= count; i += 8) {
+      four(to + i) = four(from + i);
+      four(to + i + 4) = four(from + i + 4);
+    }
   } else if (stride == 2) {
     for (; i + 4 < count; i += 4)  // reads one float behind the last it takes
       four(to + i) = __builtin_shufflevector(four(from + 2 * i), four(from + 2 * i + 4), 0, 2, 4, 6);
   }
   for (; i < count; ++i) to[i] = from[i * stride];
+}
+
+// to[i] = from[i] + add
+void writeRow(const float* from, int64_t count, float add, float* to) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    four(to + i) = four(from + i) + add;
+    four(to + i + 4) = four(from + i + 4) + add;
+  }
+  for (; i < count; ++i) to[i] = from[i] + add;
 }
 
 // The size of the parts when `whole` is cut into as few nearly equal ones as parts of at most `most` allow.
@@ -174,17 +187,23 @@ struct Staging {
   // The input of output rows [first, first + count) of slice `slice`, for one group.
   void fill(const Convolution& c, const float* x, int64_t slice, int64_t first, int64_t count,
             float* staged) const {
+    std::vector<Span> spans;
+    for (const int64_t phase : phases[2]) spans.push_back(spanOf(c, phase));
     for (int64_t channel = 0; channel < c.channels; ++channel) {
       const float* from = x + channel * c.inputSize();
       float* plane = staged + channel * channelStride;
       for (const int64_t phaseD : phases[0])
         for (const int64_t phaseH : phases[1])
-          for (const int64_t phaseW : phases[2]) {
+          for (const Span& span : spans) {
             for (int64_t qd = 0; qd <= reach[0]; ++qd)
               for (int64_t qh = 0; qh < count + reach[1]; ++qh) {
                 const int64_t id = phaseD + (slice + qd) * c.stride[0] - c.pad[0],
                               ih = phaseH + (first + qh) * c.stride[1] - c.pad[1];
-                fillRow(c, from, id, ih, phaseW, plane + qd * sliceSize + qh * rowLength);
+                float* to = plane + qd * sliceSize + qh * rowLength;
+                if (id < 0 || id >= c.input[0] || ih < 0 || ih >= c.input[1])
+                  fillZeros(rowLength, to);
+                else
+                  fillRow(span, from + (id * c.input[1] + ih) * c.input[2], c.stride[2], to);
               }
             plane += planeSize;
           }
@@ -192,17 +211,25 @@ struct Staging {
   }
 
  private:
-  // May write up to three floats beyond the row: rows are filled in ascending order, and behind the last there is room.
-  void fillRow(const Convolution& c, const float* x, int64_t id, int64_t ih, int64_t phase, float* to) const {
-    if (id < 0 || id >= c.input[0] || ih < 0 || ih >= c.input[1]) return fillZeros(rowLength, to);
+  // The places [low, high) of a row that lie inside the input; the first is the input's element `from`.
+  struct Span {
+    int64_t low = 0, high = 0, from = 0;
+  };
+  Span spanOf(const Convolution& c, int64_t phase) const {
     const int64_t stride = c.stride[2], shift = phase - c.pad[2];
-    const int64_t low = std::clamp<int64_t>(shift >= 0 ? 0 : (-shift + stride - 1) / stride, 0, rowLength);
-    const int64_t high = std::clamp<int64_t>(
-        c.input[2] <= shift ? 0 : (c.input[2] - shift + stride - 1) / stride, low, rowLength);
-    const float* row = x + (id * c.input[1] + ih) * c.input[2] + shift;
-    fillZeros(low, to);
-    copyRun(row + low * stride, high - low, stride, to + low);
-    fillZeros(rowLength - high, to + high);
+    Span span;
+    span.low = std::clamp<int64_t>(shift >= 0 ? 0 : (-shift + stride - 1) / stride, 0, rowLength);
+    span.high = std::clamp<int64_t>(c.input[2] <= shift ? 0 : (c.input[2] - shift + stride - 1) / stride,
+                                    span.low, rowLength);
+    span.from = span.low * stride + shift;
+    return span;
+  }
+
+  // May write up to three floats beyond the row: rows are filled in ascending order, and behind the last there is room.
+  void fillRow(const Span& span, const float* row, int64_t stride, float* to) const {
+    fillZeros(span.low, to);
+    copyRun(row + span.from, span.high - span.low, stride, to + span.low);
+    fillZeros(rowLength - span.high, to + span.high);
   }
 };
 
@@ -264,7 +291,7 @@ struct ConvolutionTask {
         multiply(b, inputEnd, group * c.filters + filter, height, flat, tile, leading, false, copied, staged);
         for (int64_t i = 0; i < height; ++i)
           for (int64_t row = 0; row < rows; ++row)
-            writeRow(tile + i * leading + row * staging.rowLength, ownBias ? ownBias[i] : 0.0f,
+            writeRow(tile + i * leading + row * staging.rowLength, c.output[2], ownBias ? ownBias[i] : 0.0f,
                      out + i * c.outputSize() + row * c.output[2]);
       }
       if (!epilogue) continue;
@@ -278,12 +305,6 @@ struct ConvolutionTask {
   }
 
  private:
-  void writeRow(const float* from, float add, float* to) const {
-    int64_t i = 0;
-    for (; i + 4 <= c.output[2]; i += 4) four(to + i) = four(from + i) + add;
-    for (; i < c.output[2]; ++i) to[i] = from[i] + add;
-  }
-
   // `height` filters from `filter` times `flat` positions.
   void multiply(const float* b, const float* inputEnd, int64_t filter, int64_t height, int64_t flat,
                 float* out, int64_t leading, bool accumulate, float* copied, float* panel) const {
