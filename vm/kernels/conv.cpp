@@ -10,6 +10,7 @@
 
 #include "vm/base/checked.h"
 #include "vm/kernels/builtins.h"
+#include "vm/kernels/four.h"
 #include "vm/kernels/gemm.h"
 
 namespace dyn::vm::kernels {
@@ -84,10 +85,6 @@ void insideRange(const Convolution& c, int64_t tap, int64_t first, int64_t count
   low = std::clamp(low, first, first + count);
   high = std::clamp(high, low, first + count);
 }
-
-typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
-Four& four(float* at) { return *reinterpret_cast<Four*>(at); }
-const Four& four(const float* at) { return *reinterpret_cast<const Four*>(at); }
 
 // Rows are often short: these loops cost less than a call of memset or memcpy. fillZeros writes whole fours.
 void fillZeros(int64_t count, float* to) {
