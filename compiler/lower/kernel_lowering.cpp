@@ -4,6 +4,7 @@
 
 #include "compiler/kernel/group_kernel.h"
 #include "compiler/lower/function_lowering.h"
+#include "compiler/ops/contraction.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
@@ -20,8 +21,6 @@ std::string kernelName(const Function& body) {
     name.pop_back();
   return name.empty() ? "kernel" : name;
 }
-
-bool isContraction(const Op& op) { return op.def == &ops::matmulOp || op.def == &ops::gemm_packedOp; }
 
 }  // namespace
 
@@ -124,28 +123,33 @@ Status FunctionLowering::lowerContraction(const Op& into) {
   for (size_t i = 0; i < body.parameters.size(); ++i) outer[body.parameters[i].id] = inputs[i];
   DYN_TRY(std::vector<int32_t> destinations, objectsOf(results));
   const auto product =
-      std::find_if(body.ops.begin(), body.ops.end(), [](const Op* op) { return isContraction(*op); });
+      std::find_if(body.ops.begin(), body.ops.end(), [](const Op* op) { return takesEpilogue(*op->def); });
   if (product == body.ops.end() || destinations.size() != 1)
     return makeError(DiagnosticId::internalError,
                      "a contraction group without a product, or with several results");
-  const Op& matmul = **product;
+  const Op& contraction = **product;
   std::vector<ValueId> operands;
   bool matrices = true;
-  for (ValueId v : matmul.operands) {
-    operands.push_back(outer.at(v));
-    matrices &= matmul.def != &ops::matmulOp || types_.at(operands.back()).rank() >= 2;
+  for (ValueId v : contraction.operands) {
+    operands.push_back(v == kNoValue ? kNoValue : outer.at(v));
+    matrices &= contraction.def != &ops::matmulOp || types_.at(operands.back()).rank() >= 2;
   }
-  if (body.ops.size() == 1) return lowerBuiltin(matmul, operands, destinations, true);
-  const ValueId given[] = {matmul.results[0].id};
+  // The epilogue's buffers come after all operands, also those left out.
+  operands.resize(static_cast<size_t>(contraction.def->maxOperands), kNoValue);
+  if (body.ops.size() == 1) return lowerBuiltin(contraction, operands, destinations, true);
+  const ValueId given[] = {contraction.results[0].id};
   const std::string description = "epilogue, " + std::to_string(body.ops.size() - 1) + " operations";
-  if (!matrices) {
+  const Function* epilogueBody = &body;
+  if (contraction.def == &ops::convOp)
+    epilogueBody = withFlatPositions(*module_.context, body, body.resultTypes.at(0).rank());
+  if (!matrices || !epilogueBody) {
     // The builtin sees a vector as a matrix, the epilogue does not: its rows are other rows.
-    DYN_CHECK(lowerBuiltin(matmul, operands, destinations, true));
+    DYN_CHECK(lowerBuiltin(contraction, operands, destinations, true));
     return launchGroup(body, outer, given, destinations, description);
   }
-  DYN_TRY(KernelCall epilogue, makeKernel(body, outer, given, destinations, description, {0},
+  DYN_TRY(KernelCall epilogue, makeKernel(*epilogueBody, outer, given, destinations, description, {0},
                                           program_.epilogueColumns(module_.context->dims())));
-  return lowerBuiltin(matmul, operands, destinations, true, &epilogue);
+  return lowerBuiltin(contraction, operands, destinations, true, &epilogue);
 }
 
 }  // namespace dyn
