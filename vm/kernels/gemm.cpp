@@ -111,11 +111,9 @@ struct BlockTask {
   static int64_t depthBlock(const Problem& p, const DynGemmFamily& family) {
     return std::max<int64_t>(1, p.rows <= family.maxRows ? p.depth : std::min(p.depth, kDepthBlock));
   }
-  // An odd number of 64-byte lines.
-  static int64_t copyStride(int64_t depth) { return ((depth + 15) / 16 | 1) * 16; }
   static int64_t copyElements(const Problem& p, const DynGemmFamily& family) {
     return copiesA(p)
-               ? std::min(p.rows, family.maxRows * kRowTilesPerBlock) * copyStride(depthBlock(p, family))
+               ? std::min(p.rows, family.maxRows * kRowTilesPerBlock) * oddLineStride(depthBlock(p, family))
                : 0;
   }
 
@@ -131,7 +129,7 @@ struct BlockTask {
         const float* left = a + row * p.strideAM + k * p.strideAK;
         int64_t leading = p.strideAM;
         if (copy) {
-          leading = copyStride(depthBlock(p, family));
+          leading = oddLineStride(depthBlock(p, family));
           for (int64_t i = 0; i < rows; ++i)
             for (int64_t j = 0; j < depth; ++j) copy[i * leading + j] = left[i * p.strideAM + j * p.strideAK];
           left = copy;
