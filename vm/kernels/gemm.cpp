@@ -31,14 +31,18 @@ std::string shapesText(const Tensor* a, const Tensor* b, const Tensor* c) {
 bool batchOffsets(const Tensor* operand, const Tensor* c, std::vector<int64_t>& offsets) {
   const int64_t batchRank = c->rank - 2, operandBatchRank = operand->rank - 2;
   if (operandBatchRank > batchRank) return false;
-  const int64_t matrix = operand->shape()[operand->rank - 2] * operand->shape()[operand->rank - 1];
-  int64_t count = 1;
-  for (int64_t axis = 0; axis < batchRank; ++axis) count *= c->shape()[axis];
+  // Where C has no elements no bytes stand behind the other sizes: nothing may be computed from them.
+  const bool empty = c->elementCount == 0;
+  const int64_t matrix =
+      empty ? 0 : operand->shape()[operand->rank - 2] * operand->shape()[operand->rank - 1];
+  int64_t count = empty ? 0 : 1;
+  for (int64_t axis = 0; axis < batchRank && !empty; ++axis) count *= c->shape()[axis];
   std::vector<int64_t> strides(static_cast<size_t>(batchRank), 0);
   int64_t stride = matrix;
   for (int64_t axis = batchRank - 1; axis >= batchRank - operandBatchRank; --axis) {
     const int64_t size = operand->shape()[axis - (batchRank - operandBatchRank)];
     if (size != 1 && size != c->shape()[axis]) return false;
+    if (empty) continue;
     if (size != 1) strides[static_cast<size_t>(axis)] = stride;
     stride *= size;
   }
@@ -76,7 +80,7 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
   bool oneB = true;
   if (p.packed) {
     if (a->dtype != DataType::f32 ||
-        b->elementCount != packedElementCount(*call.gemmFamily, p.depth, p.columns))
+        (c->elementCount > 0 && b->elementCount != packedElementCount(*call.gemmFamily, p.depth, p.columns)))
       return wrong();
     p.batchB.assign(static_cast<size_t>(p.batches), 0);
   } else {
@@ -317,8 +321,9 @@ Status gemmpack(BuiltinCall& call) {
     return badArgument("gemmpack", 0, "f32 of rank 2", call.arguments[0]);
   const bool transposed = (call.number(0, 0) & 1) != 0;
   const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
-  const int64_t count = packedElementCount(*call.gemmFamily, depth, columns),
-                panels = panelCount(*call.gemmFamily, columns);
+  const bool empty = b->elementCount == 0;  // then the other size may be any
+  const int64_t count = empty ? 0 : packedElementCount(*call.gemmFamily, depth, columns),
+                panels = empty ? 0 : panelCount(*call.gemmFamily, columns);
   Tensor* packed = nullptr;
   if (Status status = call.result(0, DataType::f32, std::span(&count, 1), packed); !status.ok())
     return status;
