@@ -32,7 +32,8 @@ struct View {
   View(const Tensor* tensor, std::span<const int32_t> order) {
     const auto rank = static_cast<size_t>(tensor->rank);
     std::vector<int64_t> own(rank, 1);
-    for (size_t axis = rank; axis-- > 1;) own[axis - 1] = own[axis] * tensor->shape()[axis];
+    if (tensor->elementCount > 0)  // else sizes beside a 0 may be anything
+      for (size_t axis = rank; axis-- > 1;) own[axis - 1] = own[axis] * tensor->shape()[axis];
     for (size_t axis = 0; axis < rank; ++axis) {
       const size_t from = order.empty() ? axis : static_cast<size_t>(order[axis]);
       shape.push_back(tensor->shape()[from]);
@@ -57,10 +58,12 @@ std::string shapesText(const Tensor* a, const Tensor* b, const Tensor* c) {
 bool batchOffsets(const View& operand, const View& c, std::vector<int64_t>& offsets) {
   const size_t batchRank = c.shape.size() - 2, operandBatchRank = operand.shape.size() - 2;
   if (operandBatchRank > batchRank) return false;
-  int64_t count = 1;
+  // Where C has no elements no bytes stand behind the other sizes: nothing may be computed from them.
+  const bool empty = std::find(c.shape.begin(), c.shape.end(), 0) != c.shape.end();
+  int64_t count = empty ? 0 : 1;
   std::vector<int64_t> strides(batchRank, 0);
   for (size_t axis = 0; axis < batchRank; ++axis) {
-    count *= c.shape[axis];
+    if (!empty) count *= c.shape[axis];
     if (axis < batchRank - operandBatchRank) continue;
     const size_t own = axis - (batchRank - operandBatchRank);
     if (operand.shape[own] != 1 && operand.shape[own] != c.shape[axis]) return false;
@@ -128,7 +131,7 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
   bool oneB = true;
   if (p.packed) {
     if (a->dtype != DataType::f32 ||
-        b->elementCount != packedElementCount(*call.gemmFamily, p.depth, p.columns))
+        (c->elementCount > 0 && b->elementCount != packedElementCount(*call.gemmFamily, p.depth, p.columns)))
       return wrong();
     p.batchB.assign(static_cast<size_t>(p.batches), 0);
   } else {
@@ -427,8 +430,9 @@ Status gemmpack(BuiltinCall& call) {
     return badArgument("gemmpack", 0, "f32 of rank 2", call.arguments[0]);
   const bool transposed = (call.number(0, 0) & 1) != 0;
   const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
-  const int64_t count = packedElementCount(*call.gemmFamily, depth, columns),
-                panels = panelCount(*call.gemmFamily, columns);
+  const bool empty = b->elementCount == 0;  // then the other size may be any
+  const int64_t count = empty ? 0 : packedElementCount(*call.gemmFamily, depth, columns),
+                panels = empty ? 0 : panelCount(*call.gemmFamily, columns);
   Tensor* packed = nullptr;
   if (Status status = call.result(0, DataType::f32, std::span(&count, 1), packed); !status.ok())
     return status;
