@@ -10,6 +10,7 @@
 
 #include "vm/base/checked.h"
 #include "vm/kernels/builtins.h"
+#include "vm/kernels/four.h"
 #include "vm/kernels/gemm.h"
 
 namespace dyn::vm::kernels {
@@ -62,16 +63,23 @@ Status describeConvolution(const BuiltinCall& call, const Tensor* x, const Tenso
     c.stride[to] = call.number(static_cast<size_t>(2 + i), 1);
     c.dilation[to] = call.number(static_cast<size_t>(2 + rank + i), 1);
     c.pad[to] = call.scalars[static_cast<size_t>(i)];
-    int64_t reach = 0;
-    if (c.stride[to] < 1 || c.dilation[to] < 1 || c.pad[to] < -(int64_t{1} << 40) ||
-        c.pad[to] > (int64_t{1} << 40) || !checkedMul(c.output[to], c.stride[to], reach) ||
-        !checkedMul(c.kernel[to], c.dilation[to], reach))
+    // Positions are sums of these four: 2^60 each leaves room for all.
+    constexpr int64_t kFarthest = int64_t{1} << 60;
+    int64_t reach = 0, span = 0;
+    if (c.stride[to] < 1 || c.dilation[to] < 1 || c.pad[to] < -kFarthest || c.pad[to] > kFarthest ||
+        c.input[to] > kFarthest || !checkedMul(c.output[to], c.stride[to], reach) || reach > kFarthest ||
+        !checkedMul(c.kernel[to], c.dilation[to], span) || span > kFarthest)
       return failure(DYN_BAD_INPUT, "stride, dilation or pad out of range");
     staged *= static_cast<double>(c.output[to]) +
               static_cast<double>(c.kernel[to]) * static_cast<double>(c.dilation[to]);
   }
   if (staged * static_cast<double>(c.channels) > 0x1p50)
     return failure(DYN_BAD_INPUT, "dilation out of range");
+  // Where there are no channels no bytes stand behind the other dims.
+  int64_t count = 0;
+  if (!checkedElementCount(c.kernel.data(), 3, count) || !checkedMul(count, c.channels, count) ||
+      !checkedElementCount(c.input.data(), 3, count) || !checkedMul(count, c.channels, count))
+    return failure(DYN_BAD_INPUT, "the window or the input has too many elements");
   return okStatus();
 }
 
@@ -84,10 +92,6 @@ void insideRange(const Convolution& c, int64_t tap, int64_t first, int64_t count
   low = std::clamp(low, first, first + count);
   high = std::clamp(high, low, first + count);
 }
-
-typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
-Four& four(float* at) { return *reinterpret_cast<Four*>(at); }
-const Four& four(const float* at) { return *reinterpret_cast<const Four*>(at); }
 
 // Rows are often short: these loops cost less than a call of memset or memcpy. fillZeros writes whole fours.
 void fillZeros(int64_t count, float* to) {

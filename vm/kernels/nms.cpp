@@ -63,20 +63,26 @@ Status nms(BuiltinCall& call) {
   const int64_t batches = boxes->shape()[0], count = boxes->shape()[1], classes = scores->shape()[1];
   most = std::clamp<int64_t>(most, 0, count);
 
-  std::vector<std::vector<int64_t>> kept(static_cast<size_t>(batches * classes));
-  const uint32_t tasks = batches * classes * count > 16384 ? call.threads->threadCount() : 1;
-  call.threads->split(batches * classes, tasks, [&](int64_t begin, int64_t end) {
+  // Without boxes the numbers of batches and classes have no bytes behind them.
+  const int64_t units = most > 0 ? batches * classes : 0;
+  std::vector<std::vector<int64_t>> kept(static_cast<size_t>(units));
+  const uint32_t tasks = units * count > 16384 ? call.threads->threadCount() : 1;
+  call.threads->split(units, tasks, [&](int64_t begin, int64_t end) {
     std::vector<int64_t> order;
     std::vector<Box> chosen;
-    for (int64_t unit = begin; unit < end && most > 0 && !call.cancelled(); ++unit) {
+    for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
       const float* score = scores->as<float>() + unit * count;
       const float* box = boxes->as<float>() + unit / classes * count * 4;
       order.clear();
       chosen.clear();
       for (int64_t i = 0; i < count; ++i)
         if (!hasScoreThreshold || score[i] > scoreThreshold) order.push_back(i);
-      std::sort(order.begin(), order.end(),
-                [&](int64_t a, int64_t b) { return score[a] != score[b] ? score[a] > score[b] : a < b; });
+      // A score that is no number stands last: an order that is none lets std::sort run out of its range.
+      std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+        const bool leftIsNumber = score[a] == score[a], rightIsNumber = score[b] == score[b];
+        if (leftIsNumber != rightIsNumber) return leftIsNumber;
+        return leftIsNumber && score[a] != score[b] ? score[a] > score[b] : a < b;
+      });
       for (int64_t candidate : order) {
         if (static_cast<int64_t>(chosen.size()) >= most) break;
         const Box now = readBox(box + candidate * 4, center);
@@ -94,7 +100,7 @@ Status nms(BuiltinCall& call) {
   Tensor* result = nullptr;
   if (Status status = call.result(0, DataType::i64, shape, result); !status.ok()) return status;
   auto* out = result->as<int64_t>();
-  for (int64_t unit = 0; unit < batches * classes; ++unit) {
+  for (int64_t unit = 0; unit < units; ++unit) {
     for (int64_t index : kept[static_cast<size_t>(unit)]) {
       *out++ = unit / classes;
       *out++ = unit % classes;

@@ -193,6 +193,44 @@ TEST_F(BuiltinTest, gemmBroadcastsBatches) {
   for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(c->as<float>()[i], expected[i], 1e-5);
 }
 
+// Attention's products: q [b, s, h, d] and k [b, t, h, d] to scores [b, h, s, t]; scores and v [b, t, h, d] to [b, s, h, d].
+TEST_F(BuiltinTest, gemmReadsAndWritesAxesInAnyOrder) {
+  const int64_t sizes[] = {0, 1, 2, 3, 5, 37, 70};
+  std::uniform_int_distribution<size_t> pick(0, std::size(sizes) - 1);
+  for (int round = 0; round < 60; ++round) {
+    threads_ = round % 2 ? &three_ : &single_;
+    const int64_t b = 1 + round % 2, h = 3, s = sizes[pick(random_)], t = sizes[pick(random_)],
+                  d = round % 3 ? 8 : sizes[pick(random_)];
+    Tensor *q = floats({b, s, h, d}), *k = floats({b, t, h, d}), *v = floats({b, t, h, d}),
+           *scores = output({b, h, s, t}), *mixed = output({b, s, h, d});
+    Status status = call("gemm", {q, k}, {.numbers = {10, 0, 0, 2, 1, 3, 0, 2, 1, 3, 0, 1, 2, 3}}, {scores});
+    ASSERT_TRUE(status.ok()) << status.toString();
+    status = call("gemm", {scores, v}, {.numbers = {8, 0, 0, 1, 2, 3, 0, 2, 1, 3, 0, 2, 1, 3}}, {mixed});
+    ASSERT_TRUE(status.ok()) << status.toString();
+    auto at = [&](const Tensor* x, int64_t i0, int64_t i1, int64_t i2, int64_t i3) {
+      const int64_t* n = x->shape();
+      return static_cast<double>(x->as<float>()[((i0 * n[1] + i1) * n[2] + i2) * n[3] + i3]);
+    };
+    for (int64_t i = 0; i < b * h * s; ++i) {
+      const int64_t batch = i / (h * s), head = i / s % h, row = i % s;
+      for (int64_t j = 0; j < t; ++j) {
+        double sum = 0;
+        for (int64_t e = 0; e < d; ++e) sum += at(q, batch, row, head, e) * at(k, batch, j, head, e);
+        ASSERT_NEAR(at(scores, batch, head, row, j), sum, 1e-4) << s << " " << t << " " << d;
+      }
+      for (int64_t e = 0; e < d; ++e) {
+        double sum = 0;
+        for (int64_t j = 0; j < t; ++j) sum += at(scores, batch, head, row, j) * at(v, batch, j, head, e);
+        ASSERT_NEAR(at(mixed, batch, row, head, e), sum, 1e-3) << s << " " << t << " " << d;
+      }
+    }
+  }
+  Tensor *a = floats({2, 2}), *c = output({2, 2});
+  EXPECT_EQ(call("gemm", {a, a}, {.numbers = {8, 0, 0, 1, 0, 0, 0, 1}}, {c}).code, DYN_BAD_PROGRAM);
+  EXPECT_EQ(call("gemm", {a, a}, {.numbers = {8, 0, 0, 1}}, {c}).code, DYN_BAD_PROGRAM);
+  EXPECT_EQ(call("gemm", {a, a}, {.numbers = {8, 0, 0, 1, 0, 1, 1, 0}}, {c}).code, DYN_BAD_PROGRAM);
+}
+
 TEST_F(BuiltinTest, gemmOnOtherTypes) {
   Tensor *a = tensor<double>(DataType::f64, {2, 2}, {1, 2, 3, 4}), *c = output({2, 2}, DataType::f64);
   ASSERT_TRUE(call("gemm", {a, a}, {.numbers = {2}}, {c}).ok());
