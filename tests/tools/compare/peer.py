@@ -1,9 +1,12 @@
 """onnxruntime in a process of its own: what it makes of an input, also when that is its end."""
 import multiprocessing
+import os
 
 
 def _serve(pipe, path, threads):
     import onnxruntime
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # its last words when it dies; run() says that it did
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
