@@ -316,8 +316,16 @@ Status InferDriver::finishOp(Frame& frame, const Op* source) {
     const std::string what =
         results[i].id == kNoValue ? "a result left out" : "%" + ir_.valueName(results[i].id);
     DYN_TRY(Type met, meetAnnotation(state, state.results[i], results[i].type, what, source->place));
+    bool fits = true;
+    mapDims(ir_, met, [&](Dim d, const TypePath&) {
+      fits = fits && !d.isInvalid();
+      return d;
+    });
+    if (!fits) {
+      return error(DiagnosticId::dimOverflow,
+                   "a size of " + what + " does not fit in 64 bits, or divides by zero");
+    }
     // A symbol the annotation introduces here stands for itself; everything else gets its representative.
-    met = mapDims(ir_, met, [&](Dim d, const TypePath&) { return d.isInvalid() ? Dim() : d; });
     results[i].type = canonicalType(met);
     changed = changed || results[i].type != source->results[i].type;
   }

@@ -128,7 +128,9 @@ void Recurrent::readCommon(const std::vector<std::string>& defaultActivations) {
   readActivations(defaultActivations);
   batchFirst = c.integer("layout", 0) != 0;
   clip = c.real("clip", 0);
-  (void)c.integer("hidden_size", 0);  // the size of r says it
+  // The size of r says it; what says otherwise is no such model.
+  if (const int64_t size = c.integer("hidden_size", 0); size < 0)
+    c.fail(DiagnosticId::badAttribute, "hidden_size is " + std::to_string(size));
   c.ignoreAttribute("output_sequence");
   x = c.input(0);
   w = c.input(1);
