@@ -107,8 +107,12 @@ void copyRun(const float* from, int64_t count, int64_t stride, float* to) {
       four(to + i + 4) = four(from + i + 4);
     }
   } else if (stride == 2) {
-    for (; i + 4 < count; i += 4)  // reads one float behind the last it takes
-      four(to + i) = __builtin_shufflevector(four(from + 2 * i), four(from + 2 * i + 4), 0, 2, 4, 6);
+    for (; i + 8 < count; i += 8) {  // reads one float behind the last it takes
+      const Four a = four(from + 2 * i), b = four(from + 2 * i + 4), c = four(from + 2 * i + 8),
+                 d = four(from + 2 * i + 12);
+      four(to + i) = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+      four(to + i + 4) = __builtin_shufflevector(c, d, 0, 2, 4, 6);
+    }
   }
   for (; i < count; ++i) to[i] = from[i * stride];
 }
@@ -195,6 +199,7 @@ struct Staging {
     for (const int64_t phase : phases[2]) spans.push_back(spanOf(c, phase));
     for (int64_t channel = 0; channel < c.channels; ++channel) {
       const float* from = x + channel * c.inputSize();
+      if (channel + 1 < c.channels) prefetchRows(c, from + c.inputSize(), slice, first, count);
       float* plane = staged + channel * channelStride;
       for (const int64_t phaseD : phases[0])
         for (const int64_t phaseH : phases[1])
@@ -219,6 +224,16 @@ struct Staging {
   struct Span {
     int64_t low = 0, high = 0, from = 0;
   };
+  // The rows of input behind `count` output rows of one channel lie one after the other.
+  void prefetchRows(const Convolution& c, const float* x, int64_t slice, int64_t first, int64_t count) const {
+    const int64_t id = std::clamp<int64_t>(slice * c.stride[0] - c.pad[0], 0, c.input[0] - 1);
+    auto row = [&](int64_t ih) { return std::clamp<int64_t>(ih, 0, c.input[1]); };
+    const float* begin = x + (id * c.input[1] + row(first * c.stride[1] - c.pad[1])) * c.input[2];
+    const float* end =
+        x + (id * c.input[1] + row((first + count + reach[1]) * c.stride[1] - c.pad[1])) * c.input[2];
+    constexpr int64_t kLine = 16;
+    for (; begin < end; begin += kLine) __builtin_prefetch(begin, 0, 3);
+  }
   Span spanOf(const Convolution& c, int64_t phase) const {
     const int64_t stride = c.stride[2], shift = phase - c.pad[2];
     Span span;

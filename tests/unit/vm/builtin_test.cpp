@@ -482,6 +482,45 @@ TEST_F(BuiltinTest, nms) {
   EXPECT_THAT(data<int64_t>(result()), ElementsAre(0, 0, 1));
 }
 
+// Many boxes, so that they come in several sorted parts; equal scores, scores that are no number, boxes without area.
+TEST_F(BuiltinTest, nmsKeepsWhatTheSimpleAlgorithmKeeps) {
+  for (int64_t count : {1, 15, 17, 300, 3000}) {
+    Tensor *boxes = floats({1, count, 4}), *scores = floats({1, 1, count});
+    float *box = boxes->as<float>(), *score = scores->as<float>();
+    for (int64_t i = 0; i < count; ++i) {
+      score[i] = std::round(score[i] * 20) / 20;
+      if (i % 97 == 5) score[i] = NAN;
+      if (i % 31 == 3) box[i * 4 + 2] = box[i * 4];
+    }
+    std::vector<int64_t> order(static_cast<size_t>(count)), kept;
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return std::isnan(score[b]) ? !std::isnan(score[a]) : score[a] > score[b];
+    });
+    auto overlap = [&](int64_t a, int64_t b) {
+      float common = 1, areas[2] = {1, 1};
+      for (int64_t side = 0; side < 2; ++side) {
+        const auto [aLow, aHigh] = std::minmax(box[a * 4 + side], box[a * 4 + 2 + side]);
+        const auto [bLow, bHigh] = std::minmax(box[b * 4 + side], box[b * 4 + 2 + side]);
+        common *= std::max(std::min(aHigh, bHigh) - std::max(aLow, bLow), 0.0f);
+        areas[0] *= aHigh - aLow;
+        areas[1] *= bHigh - bLow;
+      }
+      return common > 0 && common / (areas[0] + areas[1] - common) > 0.3f;
+    };
+    for (int64_t candidate : order)
+      if (std::none_of(kept.begin(), kept.end(), [&](int64_t other) { return overlap(candidate, other); }))
+        kept.push_back(candidate);
+    Tensor *most = tensor<int64_t>(DataType::i64, {}, {count}),
+           *iou = tensor<float>(DataType::f32, {}, {0.3f});
+    ASSERT_TRUE(call("nms", {boxes, scores, most, iou}).ok());
+    std::vector<int64_t> actual;
+    const std::vector<int64_t> rows = data<int64_t>(result());
+    for (size_t i = 2; i < rows.size(); i += 3) actual.push_back(rows[i]);
+    EXPECT_EQ(actual, kept) << count << " boxes";
+  }
+}
+
 TEST_F(BuiltinTest, scatter) {
   Tensor *x = tensor<float>(DataType::f32, {5}, {1, 2, 3, 4, 5}),
          *at = tensor<int64_t>(DataType::i64, {3}, {1, -1, 1}),
