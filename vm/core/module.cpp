@@ -9,9 +9,11 @@
 namespace dyn::vm {
 
 Status Module::load(Program program, Options options, std::shared_ptr<Module>& result) {
+  HostOwner owner(options.host);
   std::shared_ptr<Module> module(new Module());
   module->program_ = std::move(program);
   module->options_ = std::move(options);
+  owner.taken();  // by the module
   if (Status status = verifyProgram(module->program_); !status.ok()) return status;
   MemoryPoolOptions memory;
   memory.limitBytes =

@@ -16,6 +16,20 @@ struct ModuleResource {
   virtual ~ModuleResource() = default;
 };
 
+// Gives a host back unless somebody took it over, also when memory gives out on the way.
+class HostOwner {
+ public:
+  explicit HostOwner(const dyn_host& host) : host_(&host) {}
+  ~HostOwner() {
+    if (host_ && host_->release) host_->release(host_->user);
+  }
+  HostOwner(const HostOwner&) = delete;
+  void taken() { host_ = nullptr; }
+
+ private:
+  const dyn_host* host_;  // the caller's
+};
+
 class Module {
  public:
   struct Options {
