@@ -3,13 +3,14 @@
 // f32 is a product without unfolding: weights are A [filters, channels x taps], and row (channel, tap) of B is the input itself, read at that
 // tap's offset. For that the rows of input that some output rows need are staged: padded, and with a stride parted by their position modulo the
 // stride, so that every tap finds its elements one after the other. An output position is its place in the staged rows; the few places between the
-// end of one output row and the start of the next are computed and thrown away. f64 goes straight over the taps.
+// end of one output row and the start of the next are computed and thrown away. Many windows of 3x3 go by winograd.cpp. f64 goes straight over the taps.
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "vm/base/checked.h"
 #include "vm/kernels/builtins.h"
+#include "vm/kernels/convolution.h"
 #include "vm/kernels/four.h"
 #include "vm/kernels/gemm.h"
 
@@ -21,17 +22,6 @@ constexpr int64_t kPositions = 1024;          // output positions of a chunk, ab
 constexpr int64_t kStagedElements = 1 << 17;  // of input staged for a chunk, at most where one row allows it
 constexpr int64_t kTileElements = 1 << 15;    // of results kept until their rows are written
 constexpr int64_t kStepsPerTask = 1 << 16;
-
-// All shapes are seen with three spatial dims; missing leading ones are 1.
-struct Convolution {
-  int64_t batch = 0, groups = 1, channels = 0, filters = 0;  // channels and filters per group
-  std::array<int64_t, 3> input{1, 1, 1}, kernel{1, 1, 1}, output{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1},
-      pad{0, 0, 0};
-  int64_t inputSize() const { return input[0] * input[1] * input[2]; }
-  int64_t outputSize() const { return output[0] * output[1] * output[2]; }
-  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-  int64_t depth() const { return channels * taps(); }
-};
 
 Status describeConvolution(const BuiltinCall& call, const Tensor* x, const Tensor* w, const Tensor* y,
                            Convolution& c) {
@@ -458,6 +448,8 @@ Status conv(BuiltinCall& call) {
       !status.ok())
     return status;
   if (y->elementCount == 0) return okStatus();
+  if (x->dtype == DataType::f32 && winogradPays(c))
+    return convWinograd(call, c, x, w, b ? b->as<float>() : nullptr, y, epilogue);
   if (x->dtype == DataType::f32) return convF32(call, c, x, w, b ? b->as<float>() : nullptr, y, epilogue);
   if (x->dtype == DataType::f64)
     convDirect<double>(call, c, x, w, b ? b->as<double>() : nullptr, y);

@@ -373,8 +373,8 @@ void gemmPlain(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
 
 // to[k][i] = from[i][k] for a block of 4 x 4.
 void transposeFours(const float* from, int64_t fromStride, float* to, int64_t toStride) {
-  const Four a = four(from), b = four(from + fromStride), c = four(from + 2 * fromStride),
-             d = four(from + 3 * fromStride);
+  const Four a = fourAnywhere(from), b = fourAnywhere(from + fromStride),
+             c = fourAnywhere(from + 2 * fromStride), d = fourAnywhere(from + 3 * fromStride);
   const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
              abHigh = __builtin_shufflevector(a, b, 2, 6, 3, 7),
              cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
@@ -410,7 +410,8 @@ void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int6
         for (; i + 4 <= count; i += 4)
           transposeFours(from + i * strideN + done, strideN, out + done * width + i, width);
         for (int64_t k = done; k < done + 4; ++k) {
-          for (int64_t rest = i; rest < count; ++rest) out[k * width + rest] = from[rest * strideN + k];
+          for (int64_t rest = i; rest < count; ++rest)
+            out[k * width + rest] = floatAnywhere(from + rest * strideN + k);
           std::fill(out + k * width + count, out + (k + 1) * width, 0.0f);
         }
       }
@@ -418,7 +419,8 @@ void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int6
     for (int64_t begin = done; begin < depth; begin += kBlock) {
       const int64_t end = std::min(begin + kBlock, depth);
       for (int64_t i = 0; i < count; ++i)
-        for (int64_t k = begin; k < end; ++k) out[k * width + i] = from[i * strideN + k * strideK];
+        for (int64_t k = begin; k < end; ++k)
+          out[k * width + i] = floatAnywhere(from + i * strideN + k * strideK);
       for (int64_t k = begin; k < end; ++k) std::fill(out + k * width + count, out + (k + 1) * width, 0.0f);
     }
   }

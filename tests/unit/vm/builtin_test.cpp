@@ -294,10 +294,12 @@ TEST_F(BuiltinTest, convEqualsTheNaiveSum) {
     return std::uniform_int_distribution<int64_t>(low, high)(random_);
   };
   for (int round = 0; round < 120; ++round) {
-    const bool deep = round % 8 == 0, pointwise = round % 5 == 0;
-    const int64_t rank = pick(1, deep ? 2 : 3), groups = deep ? 1 : pick(1, 3),
-                  channels = deep ? pick(1, 2) * 256 : pick(1, 3), filters = deep ? pick(5, 30) : pick(1, 6),
-                  batch = pick(0, 2);
+    const bool deep = round % 8 == 0, pointwise = round % 5 == 0, threes = round % 8 == 3;
+    const int64_t rank = threes ? 2 : pick(1, deep ? 2 : 3), groups = deep || threes ? 1 : pick(1, 3),
+                  channels = deep     ? pick(1, 2) * 256
+                             : threes ? pick(16, 20)
+                                      : pick(1, 3),
+                  filters = deep || threes ? pick(5, 30) : pick(1, 6), batch = pick(0, 2);
     threads_ = round % 3 == 0 ? &three_ : &single_;
     std::vector<int64_t> xs{batch, groups * channels}, ws{groups * filters, channels},
         ys{batch, groups * filters}, pads;
@@ -310,7 +312,12 @@ TEST_F(BuiltinTest, convEqualsTheNaiveSum) {
       pad[d] = pointwise ? 0 : pick(0, 2);
       kernel[d] = pointwise ? 1 : pick(1, 3);
       const int64_t after = pointwise ? 0 : pick(0, 2);
-      in[d] = std::max<int64_t>(pick(1, rank == 1 ? 70 : 9), dilation[d] * (kernel[d] - 1) + 1);
+      if (threes) {  // windows that Winograd's way takes
+        stride[d] = dilation[d] = 1;
+        kernel[d] = 3;
+      }
+      in[d] = std::max<int64_t>(threes ? pick(14, 37) : pick(1, rank == 1 ? 70 : 9),
+                                dilation[d] * (kernel[d] - 1) + 1);
       out[d] = (in[d] + pad[d] + after - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1;
       xs.push_back(in[d]);
       ws.push_back(kernel[d]);
