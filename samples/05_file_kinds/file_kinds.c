@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "vm/include/dynvm.h"
+#include "dynvm.h"
 
 enum { kHead = 1024, kTail = 1024, kBlock = 4096, kPadding = 256, kMostLabels = 512, kMostFiles = 4096 };
 

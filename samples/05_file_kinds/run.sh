@@ -8,5 +8,5 @@ PLACE="$BUILD/samples/file_kinds"
 mkdir -p "$PLACE"
 if [[ ! -f "$PLACE/magika.onnx" ]]; then python3 "$ROOT/samples/fetch_model.py" magika "$PLACE"; fi
 if [[ ! -f "$PLACE/magika.dynpkg" ]]; then "$BUILD/bin/dynrepl" compile "$PLACE/magika.onnx" -o "$PLACE/magika.dynpkg" --quiet >&2; fi
-cc -O2 -Wall -Wextra -I "$ROOT" "$ROOT/samples/05_file_kinds/file_kinds.c" -o "$PLACE/file_kinds" -L "$BUILD/lib" -ldynvm -Wl,-rpath,"$BUILD/lib"
+cc -O2 -Wall -Wextra -I "$ROOT/vm/include" "$ROOT/samples/05_file_kinds/file_kinds.c" -o "$PLACE/file_kinds" -L "$BUILD/lib" -ldynvm -Wl,-rpath,"$BUILD/lib"
 exec "$PLACE/file_kinds" "$PLACE/magika.dynpkg" "$PLACE/labels.txt" "${1:-$ROOT/samples/models/bert}"

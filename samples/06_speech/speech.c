@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vm/include/dynvm.h"
+#include "dynvm.h"
 
 enum { kRate = 16000, kFrame = 512, kContext = 64, kState = 128 };
 

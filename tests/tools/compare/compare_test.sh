@@ -7,7 +7,7 @@ PYTHON="${DYN_PYTHON:-python3}"
 "$PYTHON" -c 'import numpy, onnx, onnxruntime' 2>/dev/null || exit 77
 PLACE="$(mktemp -d)"
 trap 'rm -rf "$PLACE"' EXIT
-compare() { "$PYTHON" "$HERE/compare_with_onnxruntime.py" "$HERE/../../../samples/models/lstm" --count 12 --dynrepl "$@"; }
+compare() { "$PYTHON" "$HERE/compare_with_onnxruntime.py" "$HERE/../../../samples/models/lstm" --count 6 --dynrepl "$@"; }
 
 compare "$1"
 
