@@ -1,6 +1,7 @@
 #include "compiler/kernel/loop_nest.h"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <unordered_map>
 #include <unordered_set>
@@ -262,6 +263,19 @@ class NestBuilder {
     return false;
   }
 
+  // The least number of leading axes that some reduction's value depends on, `rank` when there is no reduction. With those alone as units the
+  // reduction is done once: instance norm's mean for a channel, not again for each of its rows.
+  size_t fewestReductionAxes() const {
+    size_t fewest = index_.size();
+    for (const Expr& e : loop::postorder(roots_)) {
+      if (e.kind() != ExprKind::reduce) continue;
+      size_t axes = index_.size();
+      while (axes > 0 && !mentions(e, index_[axes - 1])) --axes;
+      fewest = std::min(fewest, axes);
+    }
+    return fewest;
+  }
+
   bool hasReductionOver(Expr variable) const {
     for (const Expr& e : loop::postorder(roots_))
       if (e.kind() == ExprKind::reduce && mentions(e, variable)) return true;
@@ -278,8 +292,9 @@ class NestBuilder {
     const size_t rank = index_.size();
     const bool scalarAxis = rank > 0 && !nest_.columns && hasReductionOver(index_.back()) &&
                             reductionsRunAlongMemory(index_.back());
-    const bool blocks = rank == 1 && !scalarAxis && !nest_.columns;
-    const size_t unitAxes = blocks || rank == 0 ? 0 : scalarAxis ? rank : rank - 1;
+    const size_t reduced = scalarAxis || nest_.columns ? rank : fewestReductionAxes();
+    const bool blocks = rank == 1 && !scalarAxis && !nest_.columns && reduced == rank;
+    const size_t unitAxes = blocks || rank == 0 ? 0 : scalarAxis ? rank : std::min(rank - 1, reduced);
     Dim units = dims_.constant(1);
     for (size_t axis = 0; axis < unitAxes; ++axis) units = units * space_[axis];
 
@@ -332,16 +347,33 @@ class NestBuilder {
           position.back() = rename(innermost);
         }
       }
+      // Axes that are neither the units nor the innermost are plain loops.
+      std::deque<Scope> between;
+      Scope* around = &unit;
+      for (size_t axis = unitAxes; axis + 1 < rank; ++axis) {
+        between.push_back({});
+        between.back().parent = around;
+        between.back().depth = around->depth + 1;
+        around = &between.back();
+        depthOf_[index_[axis].id()] = around->depth;
+      }
       Scope inner;
-      inner.parent = &unit;
-      inner.depth = 1;
-      depthOf_[inside.id()] = 1;
+      inner.parent = around;
+      inner.depth = around->depth + 1;
+      depthOf_[inside.id()] = inner.depth;
       for (size_t i = 0; i < roots_.size(); ++i) {
         const Expr value = lower(rename(roots_[i]), &inner);
         inner.statements.push_back(loop::store(outputs_[i], position, value));
       }
-      unit.statements.push_back(
-          loop::loopOver(inside, extent, LoopKind::vector, loop::block(std::move(inner.statements))));
+      StmtRef nested =
+          loop::loopOver(inside, extent, LoopKind::vector, loop::block(std::move(inner.statements)));
+      for (size_t axis = rank - 1; axis-- > unitAxes;) {
+        Scope& scope = between[axis - unitAxes];
+        scope.statements.push_back(std::move(nested));
+        nested = loop::loopOver(index_[axis], loops_.dim(space_[axis]), LoopKind::serial,
+                                loop::block(std::move(scope.statements)));
+      }
+      unit.statements.push_back(std::move(nested));
     }
     kernel.unitCount = loops_.dim(units);
     kernel.body = loop::block(std::move(unit.statements));

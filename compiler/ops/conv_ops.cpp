@@ -316,6 +316,24 @@ Status evaluateConvTranspose(EvalContext& c) {
   return {};
 }
 
+Status convTransposeArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
+                              std::vector<Dim>* scalars) {
+  const int64_t group = op.attributes.integer("group", 1);
+  if (group > INT32_MAX) return makeError(DiagnosticId::badAttribute, "group is too large", op.place);
+  DYN_TRY(std::vector<TransposedAxis> axes,
+          transposedAxes(op, operandTypes[0].dims(), operandTypes[1].dims()));
+  numbers->push_back(static_cast<int32_t>(axes.size()));
+  numbers->push_back(static_cast<int32_t>(group));
+  for (const TransposedAxis& a : axes) numbers->push_back(static_cast<int32_t>(a.stride));
+  for (const TransposedAxis& a : axes) numbers->push_back(static_cast<int32_t>(a.dilation));
+  for (const TransposedAxis& a : axes) scalars->push_back(a.padBegin);
+  return {};
+}
+
+bool builtinConvTransposeTakes(const Op&, std::span<const Type> operandTypes) {
+  return operandTypes[0].dtype() == Dtype::f32 && operandTypes[0].rank() <= 5;
+}
+
 // Pulled: output o gets input (o + padBegin - k * dilation) / stride for each k where that is a whole place of the input.
 Result<Expr> lowerConvTranspose(LowerContext& c, int, std::span<const Expr> index) {
   const Shape &x = c.operandType(0).dims(), &w = c.operandType(1).dims();
@@ -383,11 +401,16 @@ const OpDef conv_transposeOp{
     .attributes = kTransposeAttributes,
     .infer = inferConvTranspose,
     .evaluate = evaluateConvTranspose,
-    .lowering = LoweringKind::loops,
+    .lowering = LoweringKind::builtin,
     .lower = lowerConvTranspose,
+    .builtin = "conv_transpose",
+    .builtinArguments = convTransposeArguments,
+    .builtinTakes = builtinConvTransposeTakes,
     .doc =
         "x [n, c, s...], w [c, m/group, k...], bias [m] -> [n, m, o...], o = (s-1)*stride + output_padding + "
-        "(k-1)*dilation + 1 - pads",
+        "(k-1)*dilation + 1 - pads. Builtin: (x, w, bias), numbers spatial rank, group, strides..., "
+        "dilations..., "
+        "scalars begin pads...",
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32], %w: Tensor[(3, 4, 3, 3), f32]) "
         "{ %y = conv_transpose(%x, %w) {strides = [2, 2]} return %y }",

@@ -224,4 +224,50 @@ fn @main(%q: Tensor[(b, s, 3, 4), f32], %k: Tensor[(b, t, 3, 4), f32], %v: Tenso
                              test::randomTensor(Dtype::f32, {b, t, 3, 4}, 3)}});
 }
 
+// The builtin against the reference, on strides beyond the window, groups, dilations and pads.
+TEST(Pipeline, TransposedConvolutions) {
+  for (const std::string attributes :
+       {"", "{strides = [2, 2]}", "{strides = [3, 2], dilations = [2, 1], pads = [1, 2, 0, 1]}",
+        "{strides = [2, 1], output_padding = [1, 0], auto_pad = \"SAME_UPPER\"}", "{pads = [2, 2, 1, 1]}"}) {
+    for (int64_t group : {1, 2}) {
+      const std::string all = attributes.empty()
+                                  ? "{group = " + std::to_string(group) + "}"
+                                  : "{group = " + std::to_string(group) + ", " + attributes.substr(1);
+      const std::string text =
+          "fn @main(%x: Tensor[(n, 4, h, w), f32], %k: Tensor[(4, 3, 3, 2), f32], %b: Tensor[(m), f32]) { "
+          "%y = conv_transpose(%x, %k, %b) " +
+          all + " return %y }";
+      for (const auto& [n, h, w] :
+           {std::tuple<int64_t, int64_t, int64_t>{1, 4, 5}, {2, 3, 37}, {1, 1, 1}, {0, 2, 3}})
+        test::expectSame(text, {{test::randomTensor(Dtype::f32, {n, 4, h, w}, 1),
+                                 test::randomTensor(Dtype::f32, {4, 3, 3, 2}, 2),
+                                 test::randomTensor(Dtype::f32, {3 * group}, 3)}});
+    }
+  }
+}
+
+// Moments over several axes are made once for each unit; what follows them runs over those axes inside.
+TEST(Pipeline, MomentsOverSeveralAxes) {
+  const std::string text = R"(
+fn @main(%x: Tensor[(n, c, h, w), f32], %v: Tensor[(c), f32]) {
+  %axes = constant() {value = i64[2] [2, 3]}
+  %first = constant() {value = i64[1] [0]}
+  %m = reduce_mean(%x, %axes) {keepdims = 1}
+  %d = sub(%x, %m)
+  %q = mul(%d, %d)
+  %s = reduce_mean(%q, %axes) {keepdims = 1}
+  %r = sqrt(%s)
+  %y = div(%d, %r)
+  %all = reduce_max(%v, %first) {keepdims = 1}
+  %z = sub(%v, %all)
+  return %y, %z
+})";
+  for (const auto& [n, c, h, w] : {std::tuple<int64_t, int64_t, int64_t, int64_t>{1, 2, 3, 17},
+                                   {2, 3, 7, 16},
+                                   {3, 1, 2, 5},
+                                   {0, 2, 2, 2}})
+    test::expectSame(
+        text, {{test::randomTensor(Dtype::f32, {n, c, h, w}, 1), test::randomTensor(Dtype::f32, {c}, 2)}});
+}
+
 }  // namespace dyn
