@@ -22,7 +22,7 @@ size_t hashOf(std::string_view bytes) { return std::hash<std::string_view>()(byt
 size_t hashOf(const HostTensor& tensor) {
   size_t seed = static_cast<size_t>(tensor.elementCount());
   if (tensor.elementCount() == 0 || tensor.dtype() == Dtype::string) return seed;
-  const std::string_view bytes(reinterpret_cast<const char*>(tensor.data()),
+  const std::string_view bytes(reinterpret_cast<const char*>(tensor.bytes()),
                                static_cast<size_t>(tensor.sizeBytes()));
   constexpr size_t kWhole = 4096, kStretch = 64, kStretches = 32;
   if (bytes.size() <= kWhole) return mix(seed, hashOf(bytes));

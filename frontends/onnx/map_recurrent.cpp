@@ -144,10 +144,12 @@ void Recurrent::readCommon(const std::vector<std::string>& defaultActivations) {
 }
 
 ValueId Recurrent::initialState(int input, int64_t direction) {
-  if (c.hasInput(input)) return ofDirection(c.input(input), direction, batchFirst ? 1 : 0);
   const ValueId batch = c.emit("shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
   const ValueId hidden = c.emit("shape", {r}, {{"start", int64_t{2}}, {"end", int64_t{3}}});
   const ValueId shape = c.emit("concat", {batch, hidden}, {{"axis", int64_t{0}}});
+  // A state of another batch size is a fault here, not something to broadcast in every step.
+  if (c.hasInput(input))
+    return c.emit("reshape", {ofDirection(c.input(input), direction, batchFirst ? 1 : 0), shape});
   const HostTensor zero = HostTensor::vectorReal(c.dtypeOr(x, Dtype::f32), std::vector<double>{0});
   return c.emit("constant_of_shape", {shape}, {{"value", zero}});
 }
