@@ -274,14 +274,18 @@ Result<Expr> lowerConcat(LowerContext& c, int, std::span<const Expr> index) {
   std::vector<Dim> begins{c.loops().dims().constant(0)};
   for (int i = 0; i + 1 < c.operandCount(); ++i)
     begins.push_back(begins.back() + c.operandType(i).dims()[axis]);
-  Expr value;
-  for (int i = c.operandCount(); i-- > 0;) {
+  std::vector<Expr> parts;
+  for (int i = 0; i < c.operandCount(); ++i) {
     std::vector<Expr> source(index.begin(), index.end());
     source[axis] = index[axis] - c.dim(begins[i]);
     DYN_TRY(Expr part, c.read(i, source));
-    value = value ? select(index[axis] < c.dim(begins[i + 1]), part, value) : part;
+    parts.push_back(part);
   }
-  return value;
+  // Neighbours are joined by pairs, so that thousands of operands nest a dozen deep and each element takes a dozen comparisons.
+  for (size_t width = 1; width < parts.size(); width *= 2)
+    for (size_t i = 0; i + width < parts.size(); i += 2 * width)
+      parts[i] = select(index[axis] < c.dim(begins[i + width]), parts[i], parts[i + width]);
+  return parts[0];
 }
 
 // ---- split ----

@@ -26,6 +26,8 @@ bool hasEffects(const Op& op, const std::unordered_map<const Function*, bool>& e
 Result<Module> runDce(const Module& module, PassContext& context) {
   int64_t removed = 0;
   std::unordered_map<const Function*, bool> effectful;
+  // The symbols of functions already rewritten, taken over by the operation around each: nesting costs nothing more.
+  std::unordered_map<const Function*, std::set<SymbolId>> mentionedIn;
   auto sweep = [&](const Function& function) -> Result<const Function*> {
     // The operation that first mentions a symbol defines it.
     std::set<SymbolId> known;
@@ -61,7 +63,13 @@ Result<Module> runDce(const Module& module, PassContext& context) {
       anyEffects |= effects;
       kept.push_back(&op);
       for (ValueId v : op.operands) used.insert(v);
-      collectSymbols(op, mentioned);
+      collectOwnSymbols(op, mentioned);
+      for (const Function* region : op.regions) {
+        std::set<SymbolId>& inside = mentionedIn[region];
+        if (inside.size() > mentioned.size()) mentioned.swap(inside);
+        mentioned.insert(inside.begin(), inside.end());
+        mentionedIn.erase(region);
+      }
     }
     const Function* result = &function;
     if (kept.size() != function.ops.size()) {
@@ -71,6 +79,8 @@ Result<Module> runDce(const Module& module, PassContext& context) {
       result = module.context->own(std::move(smaller));
     }
     effectful[result] = anyEffects;
+    // A region mentions what its operations do; its parameters and result types count with the operation around it.
+    mentionedIn[result] = std::move(mentioned);
     return result;
   };
   DYN_TRY(Module result, rewriteFunctions(module, sweep));

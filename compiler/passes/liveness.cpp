@@ -72,33 +72,20 @@ Liveness computeLiveness(const Function& function) {
   return live;
 }
 
-void collectSymbols(const Op& op, std::set<SymbolId>& symbols) {
-  std::vector<const Op*> work{&op};
+void collectOwnSymbols(const Op& op, std::set<SymbolId>& symbols) {
   auto add = [&](Type type) {
     if (!type) return;
     for (SymbolId s : symbolsOf(type)) symbols.insert(s);
   };
-  while (!work.empty()) {
-    const Op* current = work.back();
-    work.pop_back();
-    for (const ValueDef& result : current->results) add(result.type);
-    for (const auto& [name, value] : current->attributes.all()) {
-      if (const Shape* dims = std::get_if<Shape>(&value))
-        for (Dim d : *dims)
-          for (SymbolId s : symbolsOf(d)) symbols.insert(s);
-      if (const Type* type = std::get_if<Type>(&value)) add(*type);
-    }
-    for (const Function* region : current->regions) {
-      for (const Parameter& p : region->parameters) add(p.type);
-      work.insert(work.end(), region->ops.begin(), region->ops.end());
-    }
+  for (const ValueDef& result : op.results) add(result.type);
+  for (const auto& [name, value] : op.attributes.all()) {
+    if (const Shape* dims = std::get_if<Shape>(&value))
+      for (Dim d : *dims)
+        for (SymbolId s : symbolsOf(d)) symbols.insert(s);
+    if (const Type* type = std::get_if<Type>(&value)) add(*type);
   }
-}
-
-void collectSymbols(const Function& function, std::set<SymbolId>& symbols) {
-  for (const Parameter& p : function.parameters)
-    for (SymbolId s : symbolsOf(p.type)) symbols.insert(s);
-  for (const Op* op : function.ops) collectSymbols(*op, symbols);
+  for (const Function* region : op.regions)
+    for (const Parameter& p : region->parameters) add(p.type);
 }
 
 }  // namespace dyn

@@ -28,8 +28,7 @@ struct Liveness {
 // Liveness of the values defined in `function`, in one sweep. Captures of regions are used where the region's operation stands.
 Liveness computeLiveness(const Function& function);
 
-// Symbols mentioned by the types and dim attributes of the operation and everything inside its regions.
-void collectSymbols(const Op& op, std::set<SymbolId>& symbols);
-void collectSymbols(const Function& function, std::set<SymbolId>& symbols);
+// Symbols mentioned by the types and dim attributes of the operation and the parameters of its regions.
+void collectOwnSymbols(const Op& op, std::set<SymbolId>& symbols);
 
 }  // namespace dyn

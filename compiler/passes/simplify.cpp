@@ -5,6 +5,8 @@
 // What a value's contents are is what type inference found; nothing is evaluated here. Also: identity and no-op casts, transposes, expands and
 // reshapes are replaced by their operand, reshapes of reshapes by one.
 // Cost in IR size: never grows.
+#include <unordered_set>
+
 #include "compiler/ir/walk.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_table.h"
@@ -23,7 +25,7 @@ class Simplifier {
     std::unordered_map<ValueId, Type> types;
     std::unordered_map<ValueId, const Op*> definitions;
     for (const Parameter& p : function.parameters) types[p.id] = p.type;
-    namedAt_ = namedElements(function);
+    nameElements(function);
     position_ = 0;
     ValueMap replaced;
     Function result = function;
@@ -49,9 +51,9 @@ class Simplifier {
       result.ops.push_back(op);
       for (const ValueDef& r : op->results) definitions[r.id] = op;
     }
-    if (!changed) return &function;
+    if (!changed) return finished(&function);
     for (ValueId& v : result.results) v = target(v, replaced);
-    return ir_.own(std::move(result));
+    return finished(ir_.own(std::move(result)));
   }
 
   int64_t known_ = 0, removed_ = 0;
@@ -89,37 +91,41 @@ class Simplifier {
     return kNoValue;
   }
 
-  // Symbols that name elements of values: where in the function they get their value (1 = first operation), those of inner bodies never.
-  static std::unordered_map<SymbolId, size_t> namedElements(const Function& function) {
-    std::unordered_map<SymbolId, size_t> named;
-    const auto note = [&](const Op& op, size_t position) {
-      if (op.def != &ops::bind_dimsOp) return;
-      for (Dim d : op.attributes.dims("dims"))
-        if (d.isSymbol()) named.try_emplace(d.symbol(), position);
-    };
-    std::vector<const Function*> inner;
+  // Symbols that name elements of values: those of this function go to namedAt_ with the place where they get their value (1 = first
+  // operation), those of inner bodies to namedInside_. Inner bodies were here before: their sets are taken over, the larger one whole.
+  void nameElements(const Function& function) {
+    namedAt_.clear();
+    namedInside_.clear();
     for (size_t i = 0; i < function.ops.size(); ++i) {
-      note(*function.ops[i], i + 1);
-      inner.insert(inner.end(), function.ops[i]->regions.begin(), function.ops[i]->regions.end());
-    }
-    while (!inner.empty()) {
-      const Function* body = inner.back();
-      inner.pop_back();
-      for (const Op* op : body->ops) {
-        note(*op, SIZE_MAX);
-        inner.insert(inner.end(), op->regions.begin(), op->regions.end());
+      const Op& op = *function.ops[i];
+      if (op.def == &ops::bind_dimsOp)
+        for (Dim d : op.attributes.dims("dims"))
+          if (d.isSymbol()) namedAt_.try_emplace(d.symbol(), i + 1);
+      for (const Function* region : op.regions) {
+        auto inside = namedBy_.find(region);
+        if (inside == namedBy_.end()) continue;
+        if (inside->second.size() > namedInside_.size()) namedInside_.swap(inside->second);
+        namedInside_.insert(inside->second.begin(), inside->second.end());
+        namedBy_.erase(inside);
       }
     }
+    fromOutside_.clear();
     for (const Parameter& p : function.parameters)
-      for (SymbolId s : symbolsOf(p.type)) named.erase(s);
-    return named;
+      for (SymbolId s : symbolsOf(p.type)) fromOutside_.insert(s);
+  }
+
+  const Function* finished(const Function* function) {
+    for (const auto& [symbol, position] : namedAt_) namedInside_.insert(symbol);
+    namedBy_[function] = std::move(namedInside_);
+    return function;
   }
 
   // Not where the symbol is the name of this very value's element: the value must be computed.
   bool hasValueHere(Dim d) const {
     for (SymbolId s : symbolsOf(d)) {
+      if (fromOutside_.count(s)) continue;
       auto it = namedAt_.find(s);
-      if (it != namedAt_.end() && it->second > position_) return false;
+      if (it != namedAt_.end() ? it->second > position_ : namedInside_.count(s) != 0) return false;
     }
     return true;
   }
@@ -178,6 +184,8 @@ class Simplifier {
   IrContext& ir_;
   const std::unordered_map<ValueId, Contents>& contents_;
   std::unordered_map<SymbolId, size_t> namedAt_;
+  std::unordered_set<SymbolId> namedInside_, fromOutside_;
+  std::unordered_map<const Function*, std::unordered_set<SymbolId>> namedBy_;  // of functions done
   size_t position_ = 0;
 };
 

@@ -446,7 +446,12 @@ std::vector<Row> structures() {
   OnnxModel calls = over();
   calls.graph.sub(1, onnx::test::node("F", {"x"}, {"y"}).sub(7, "own"));
   recursive.sub(7, calls.graph).sub(25, infinite);
+  OnnxModel wide = over({"n", "2"});
+  Msg join = Msg().sub(4, "Concat").sub(2, "y").sub(5, attribute("axis", int64_t{1}));
+  for (int i = 0; i < 200; ++i) join.sub(1, "x");
+  wide.graph.sub(1, join);
   return {
+      {"a concatenation of 200", wide.bytes(), ""},
       {"no graph", noGraph.bytes, "E"},
       {"an empty graph", OnnxModel().bytes(), "?"},
       {"an empty file", "", "?"},

@@ -1,6 +1,9 @@
 // Ten times the nodes are at most twelve times the work, in every stage from the file to the program. The work is counted in
-// allocations and their bytes, which do not depend on the machine or on who else uses it.
+// allocations and their bytes, which do not depend on the machine or on who else uses it. The CPU time of the thread stands beside
+// them with much room: a pass that compares everything with everything takes a hundred times as long.
 #include <gtest/gtest.h>
+
+#include <time.h>
 
 #include <functional>
 
@@ -9,6 +12,7 @@
 #include "tests/robustness/allocation_hook.h"
 #include "tests/robustness/compiled_program.h"
 #include "tests/robustness/onnx_builder.h"
+#include "tests/robustness/worker.h"
 
 namespace dyn::robustness {
 namespace {
@@ -66,20 +70,52 @@ std::string weightsOnnx(int count) {
   return model.bytes();
 }
 
+// Bodies in bodies.
+std::string nestedText(int depth) {
+  std::string text = "fn @main(%x0: Tensor[(n), f32], %c0: Tensor[(), bool]) {\n";
+  for (int k = 0; k < depth; ++k) {
+    const std::string at = std::to_string(k), in = std::to_string(k + 1);
+    text += "%r" + at + " = if(%c" + at + ", %x" + at + ", %c" + at + ") then (%x" + in +
+            ": Tensor[(n), f32], %c" + in + ": Tensor[(), bool]) {\n";
+  }
+  text += "%z = neg(%x" + std::to_string(depth) + ")\nreturn %z\n";
+  for (int k = depth; k-- > 0;) {
+    const std::string at = std::to_string(k);
+    text += "} else (%y" + at + ": Tensor[(n), f32], %d" + at + ": Tensor[(), bool]) {\n%q" + at +
+            " = exp(%y" + at + ")\nreturn %q" + at + "\n}\nreturn %r" + at + "\n";
+  }
+  return text + "}\n";
+}
+
+constexpr double kMostTime = 40;
+
 struct Work {
   std::string stage;
   AllocationCount spent;
+  int64_t cpuNs;
 };
+
+int64_t threadCpuNs() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
 
 // All stages up to the program, each with what it allocated. Code generation is left out: it is a call of LLVM for each kernel.
 std::vector<Work> stagesOf(const std::string& source, bool isText, const std::string& passes) {
   std::vector<Work> work;
-  AllocationCount before = allocationsOfThisThread();
+  AllocationCount before;
+  int64_t startNs = 0;
+  auto begin = [&] {
+    before = allocationsOfThisThread();
+    startNs = threadCpuNs();
+  };
   auto done = [&](const std::string& stage) {
     const AllocationCount now = allocationsOfThisThread();
-    work.push_back({stage, {now.count - before.count, now.bytes - before.bytes}});
-    before = allocationsOfThisThread();
+    work.push_back({stage, {now.count - before.count, now.bytes - before.bytes}, threadCpuNs() - startNs});
+    begin();
   };
+  begin();
   IrContext ir;
   Result<Module> module = isText ? parseText(ir, source) : importBytes(ir, source);
   EXPECT_TRUE(module.ok()) << (module.ok() ? "" : module.error().toString());
@@ -91,7 +127,7 @@ std::vector<Work> stagesOf(const std::string& source, bool isText, const std::st
   for (const PipelineItem& item : *pipeline) {
     PassContext context;
     context.options = item.options;
-    before = allocationsOfThisThread();
+    begin();
     Result<Module> after = item.pass->run(current, context);
     EXPECT_TRUE(after.ok()) << item.pass->name << ": " << (after.ok() ? "" : after.error().toString());
     if (!after.ok()) return {};
@@ -117,15 +153,20 @@ void expectLinear(const std::function<std::string(int)>& make, bool isText, cons
                  bytes = static_cast<double>(few[i].spent.bytes) + 65536;
     EXPECT_LE(static_cast<double>(many[i].spent.count), kMost * count) << "allocations";
     EXPECT_LE(static_cast<double>(many[i].spent.bytes), kMostBytes * bytes) << "bytes allocated";
+    if (kMeasures) {
+      EXPECT_LE(static_cast<double>(many[i].cpuNs), kMostTime * (static_cast<double>(few[i].cpuNs) + 2e6))
+          << "CPU ns";
+    }
   }
 }
 
 TEST(Linearity, aChainOfText) { expectLinear(chainText, true); }
 TEST(Linearity, aChainOfTextWithoutFusion) { expectLinear(chainText, true, "-fuse"); }
-TEST(Linearity, aFanOfText) { expectLinear(fanText, true); }
+TEST(Linearity, aFanOfText) { expectLinear(fanText, true, "", 500); }
 TEST(Linearity, manySymbolsOfText) { expectLinear(symbolsText, true, "", 300); }
+TEST(Linearity, nestedBodiesOfText) { expectLinear(nestedText, true, "", 500); }
 TEST(Linearity, aChainOfOnnx) { expectLinear(chainOnnx, false); }
-TEST(Linearity, manyWeightsOfOnnx) { expectLinear(weightsOnnx, false); }
+TEST(Linearity, manyWeightsOfOnnx) { expectLinear(weightsOnnx, false, "", 1000); }
 
 }  // namespace
 }  // namespace dyn::robustness
