@@ -84,9 +84,9 @@ Status checkName(const std::string& option, const std::string& value, const std:
   for (std::string_view name : later)
     if (value == name)
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: " + option + " " + value)
-          .note(here + " is there");
+          .note("there is " + here);
   return makeError(DiagnosticId::usageError, option + " " + value + ": there is no such name")
-      .note(here + " is there");
+      .note("there is " + here);
 }
 
 Status checkSettings(const BatchRequest& request) {

@@ -51,6 +51,7 @@ class Shell {
  public:
   explicit Shell(bool interactive) : interactive_(interactive), session_(options()) {
     text_.color = interactive && colorWanted(1);
+    text_.mostLines = interactive ? 40 : 0;
     session_.setListener([this](const Event& event) { onEvent(event); });
   }
 

@@ -7,7 +7,6 @@
 
 #include "app/session/compare.h"
 #include "app/session/input_spec.h"
-#include "app/session/plan_view.h"
 #include "app/session/session_state.h"
 #include "compiler/support/atomic_write.h"
 
@@ -23,7 +22,6 @@ void fillCounters(LoadedModel& model, RunResult& result) {
     result.kernelsCompiledCount = compiled->statistics.kernelsCompiledCount;
     result.kernelsCompiledAfterLoadCount = kernelsCompiledAfterLoad(*compiled);
   }
-  if (model.hasModule()) result.predictedPeakBytes = predictedPeak(model.placed(), result.dims);
 }
 
 Result<RunResult> runModel(SessionState& state, const Command& command, const RunRequest& request) {
@@ -38,8 +36,15 @@ Result<RunResult> runModel(SessionState& state, const Command& command, const Ru
   DYN_TRY(Runner * runner, state.runner());
   state.progress("running");
   RunResult result;
+  std::vector<std::vector<int64_t>> shapes;
+  for (const Value& value : inputs.values)
+    if (value.isTensor()) shapes.push_back(value.tensor().shape());
+  const bool repeated = runner->warm() || request.repeat + request.warmup > 1;
   DYN_CHECK(runner->run(inputs, request, state.interruption, result));
   fillCounters(*model, result);
+  if (shapes.size() == inputs.values.size())
+    result.predictedPeakBytes =
+        runner->predictPeak(shapes, repeated ? Runner::Warmth::repeated : Runner::Warmth::first);
   return result;
 }
 
@@ -227,7 +232,8 @@ Result<View> handle_verify(SessionState& state, const Command& command, Outcome&
   result.name = result.directory.substr(result.directory.rfind('/') + 1);
   auto fail = [&](const Diagnostic& diagnostic) {
     result.status = result.status == CaseStatus::wrong ? result.status : statusOf(diagnostic);
-    result.reason = diagnostic.message;
+    result.reason =
+        diagnostic.message + (diagnostic.place.known() ? " at " + diagnostic.place.toString() : "");
     result.op = diagnostic.op;
     result.code = std::string(diagnosticRow(diagnostic.id).code);
     outcome.error = diagnostic;

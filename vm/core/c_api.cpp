@@ -157,6 +157,7 @@ Status createContext(dyn_module* module, const dyn_options& options, std::unique
   memory.hooks = {options.allocator_user, options.allocate, options.deallocate};
   memory.limitBytes = options.memory_limit_bytes ? options.memory_limit_bytes : physicalMemoryBytes();
   if (options.pool_cap_bytes) memory.capBytes = options.pool_cap_bytes;
+  memory.rehearsal = options.rehearsal != 0;
   context->pool = MemoryPool::create(memory);
   const DeviceRow& sim = deviceTable()[1];
   memory.hooks = {nullptr, sim.allocate, sim.deallocate};
@@ -168,6 +169,7 @@ Status createContext(dyn_module* module, const dyn_options& options, std::unique
   interpreter.pool = context->pool;
   interpreter.devicePools[1] = context->simPool;
   interpreter.threads = context->threads.get();
+  interpreter.rehearsal = options.rehearsal != 0;
   if (options.depth_limit) interpreter.depthLimit = static_cast<uint32_t>(options.depth_limit);
   context->interpreter = std::make_unique<Interpreter>(*context->module, interpreter);
   context->inputs.assign(context->module->program().inputs.size(), nullptr);
@@ -548,7 +550,7 @@ dyn_status dyn_value_tensor(dyn_context* context, int32_t dtype, int32_t rank, c
       return failure(why, "no memory for a tensor of " +
                               std::to_string(static_cast<uint64_t>(count) * kDataTypes[dtype].sizeBytes) +
                               " bytes");
-    if (tensor->elementCount > 0) {
+    if (tensor->elementCount > 0 && !context->pool->rehearsal()) {
       if (data)
         memcpy(tensor->data, data, tensor->sizeBytes());
       else
@@ -575,6 +577,7 @@ dyn_status dyn_value_borrow(dyn_context* context, int32_t dtype, int32_t rank, c
       return invalid("string tensors are made by dyn_value_strings");
     dyn_status why = DYN_OK;
     Ref<Storage> storage(borrowStorage(context->pool, data, size_bytes, nullptr, user, why));
+    if (storage) storage->unknown = context->pool->rehearsal();
     Tensor* tensor = storage
                          ? newView(context->pool, static_cast<DataType>(dtype), static_cast<uint32_t>(rank),
                                    shape, count, storage.get(), const_cast<void*>(data), why)

@@ -17,10 +17,11 @@
 namespace dyn::vm::kernels {
 namespace {
 
-constexpr int64_t kDepthBlock = 768;          // k steps whose weights stay in L2
-constexpr int64_t kPositions = 1024;          // output positions of a chunk, about
-constexpr int64_t kStagedElements = 1 << 17;  // of input staged for a chunk, at most where one row allows it
-constexpr int64_t kTileElements = 1 << 15;    // of results kept until their rows are written
+constexpr int64_t kDepthBlock = 768;           // k steps whose weights stay in L2
+constexpr int64_t kPositions = 1024;           // output positions of a chunk, about
+constexpr int64_t kDepthwisePositions = 8192;  // the same with one channel
+constexpr int64_t kStagedElements = 1 << 17;   // of input staged for a chunk, at most where one row allows it
+constexpr int64_t kTileElements = 1 << 15;     // of results kept until their rows are written
 constexpr int64_t kStepsPerTask = 1 << 16;
 
 Status describeConvolution(const BuiltinCall& call, const Tensor* x, const Tensor* w, const Tensor* y,
@@ -146,7 +147,8 @@ struct Staging {
     }
     const int64_t planes = static_cast<int64_t>(phases[0].size() * phases[1].size() * phases[2].size());
     rowLength = c.output[2] + reach[2];
-    rows = std::clamp<int64_t>(kPositions / std::max<int64_t>(rowLength, 1), 1, c.output[1]);
+    const int64_t positions = c.channels == 1 && c.filters == 1 ? kDepthwisePositions : kPositions;
+    rows = std::clamp<int64_t>(positions / std::max<int64_t>(rowLength, 1), 1, c.output[1]);
     auto stagedElements = [&] {
       return c.channels * planes * (reach[0] + 1) * (rows + reach[1]) * rowLength;
     };
@@ -329,6 +331,10 @@ struct ConvolutionTask {
       }
       const int64_t* offsets = staging.offsets.data() + k;
       const int32_t add = k > 0 || accumulate ? 1 : 0;
+      if (c.filters == 1 && add == 0 && !staging.inPlace && !straight()) {
+        family.rowKernel(now, a, b, offsets, out, flat);
+        continue;
+      }
       for (int64_t column = 0; column < flat; column += width()) {
         const int64_t columns = std::min(width(), flat - column);
         // What a tile at the end of the input would read beyond it is read from a panel.
@@ -368,7 +374,7 @@ Status convF32(BuiltinCall& call, const Convolution& c, const Tensor* x, const T
                                                       (2 * tasks + whole - 1) / whole);
   const int64_t own = task.scratchElements();
   Scratch scratch(call.pool, static_cast<uint64_t>(tasks * own) * sizeof(float));
-  if (!scratch) return scratch.status();
+  if (!scratch || call.rehearsal) return scratch.status();
   std::atomic<int32_t> fault{DYN_KERNEL_OK};
   std::atomic<int64_t> nextTask{0};
   const float* inputEnd = x->as<float>() + x->elementCount;
@@ -451,6 +457,7 @@ Status conv(BuiltinCall& call) {
   if (x->dtype == DataType::f32 && winogradPays(c))
     return convWinograd(call, c, x, w, b ? b->as<float>() : nullptr, y, epilogue);
   if (x->dtype == DataType::f32) return convF32(call, c, x, w, b ? b->as<float>() : nullptr, y, epilogue);
+  if (call.rehearsal) return okStatus();  // the other ways need no scratch memory
   if (x->dtype == DataType::f64)
     convDirect<double>(call, c, x, w, b ? b->as<double>() : nullptr, y);
   else

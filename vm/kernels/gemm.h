@@ -47,7 +47,9 @@ inline int64_t oddLineStride(int64_t elements) { return ((elements + 15) / 16 | 
 // Memory of the pool for the time of a call.
 class Scratch {
  public:
-  Scratch(MemoryPool* pool, uint64_t sizeBytes) : pool_(pool) { data_ = pool->allocate(sizeBytes, why_); }
+  Scratch(MemoryPool* pool, uint64_t sizeBytes) : pool_(pool) {
+    data_ = pool->allocate(sizeBytes, why_, MemoryUse::data);
+  }
   ~Scratch() { pool_->deallocate(data_); }
   Scratch(const Scratch&) = delete;
   template <typename T>

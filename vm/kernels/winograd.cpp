@@ -217,7 +217,7 @@ Status convWinograd(BuiltinCall& call, const Convolution& c, const Tensor* x, co
   const int64_t tasks = std::min<int64_t>(call.threads->threadCount(), c.batch * panels);
   const int64_t shared = oddLineStride(work.transformedElements());
   Scratch scratch(call.pool, static_cast<uint64_t>(shared + tasks * own) * sizeof(float));
-  if (!scratch) return scratch.status();
+  if (!scratch || call.rehearsal) return scratch.status();
   float* u = scratch.as<float>();
   const int64_t parts = (c.filters + kFiltersPerTask - 1) / kFiltersPerTask;
   call.threads->split(parts, static_cast<uint32_t>(std::min(tasks, parts)), [&](int64_t begin, int64_t end) {
