@@ -123,7 +123,8 @@ TEST_F(TerminalTest, SignalsToEndRestoreTheTerminal) {
     ASSERT_TRUE(shell.expect("dyn> "));
     shell.type("half");
     ASSERT_TRUE(shell.expect("half"));
-    for (int i = 0; i < 6000 && !shell.rawMode(); ++i) ::usleep(10'000);  // the echo may have been the terminal's own
+    for (int i = 0; i < 6000 && !shell.rawMode(); ++i)
+      ::usleep(10'000);  // the echo may have been the terminal's own
     EXPECT_TRUE(shell.rawMode()) << "the test looks at the wrong terminal";
     shell.signal(number);
     EXPECT_EQ(shell.wait(), 130) << "signal " << number;
