@@ -31,6 +31,7 @@ class Folder {
         if (context_.isCancelled()) return makeError(DiagnosticId::cancelled, "interrupted");
         if (op->def == &ops::constantOp) constants_[op->results[0].id] = op;
         if (foldable(*op)) DYN_CHECK(fold(*op));
+        if (op->def == &ops::sizeOp) foldSize(*op);
         if (!op->regions.empty()) bindCaptures(*op);
       }
     DYN_TRY(Module result, rewriteFunctions(module_, [&](const Function& f) { return rewrite(f); }));
@@ -88,12 +89,26 @@ class Folder {
       context_.remarks.push_back("not folded: " + values.error().message);
       return {};
     }
-    for (size_t i = 0; i < op.results.size(); ++i) {
-      const Op* made = constant(op.results[i], (*values)[i].tensor(), op.place);
-      folded_[&op].push_back(made);
-      constants_[op.results[i].id] = made;
-    }
+    for (size_t i = 0; i < op.results.size(); ++i) become(op, i, (*values)[i].tensor());
     return {};
+  }
+
+  // The number of elements may be known where the elements are not: exporters take the rank of a value as size(shape(x)).
+  void foldSize(const Op& op) {
+    const Type type = uses_.definition(op.operands[0]).type;
+    if (folded_.count(&op) || !type.isTensor()) return;
+    std::optional<int64_t> count = 1;
+    for (Dim d : type.dims()) {
+      count = d.constant() ? checkedMul(*count, *d.constant()) : std::nullopt;
+      if (!count) return;
+    }
+    become(op, 0, HostTensor::scalarInt(Dtype::i64, *count));
+  }
+
+  void become(const Op& op, size_t result, HostTensor value) {
+    const Op* made = constant(op.results[result], std::move(value), op.place);
+    folded_[&op].push_back(made);
+    constants_[op.results[result].id] = made;
   }
 
   void bindCaptures(const Op& op) {

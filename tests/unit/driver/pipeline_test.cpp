@@ -168,6 +168,27 @@ INSTANTIATE_TEST_SUITE_P(Pipeline, PassOff,
                          testing::Values("", "-prepack", "-fold", "-simplify", "-cse", "-dce", "-fuse",
                                          "-plan", "+fuse{max=2}", "infer,place"));
 
+// The axes of a mean over "all but the first two", as exporters write it: known, whichever of the two passes finds it out.
+TEST(Pipeline, axesFromTheRank) {
+  const char* text = R"(
+    fn @main(%x: Tensor[(n, 2, h, w), f32]) {
+      %s = shape(%x)
+      %rank = size(%s)
+      %two = constant() {value = i64[] 2}
+      %one = constant() {value = i64[] 1}
+      %axes = range(%two, %rank, %one)
+      %y = reduce_mean(%x, %axes) {keepdims = 1}
+      return %y
+    })";
+  for (const char* passes : {"", "-simplify", "-fold"}) {
+    CompileOptions options;
+    options.passes = passes;
+    expectSame(text,
+               {{randomTensor(Dtype::f32, {3, 2, 5, 1}, 1)}, {randomTensor(Dtype::f32, {1, 2, 1, 7}, 2)}},
+               options);
+  }
+}
+
 TEST(Pipeline, shapeArithmeticIsGone) {
   IrContext context;
   Result<Module> parsed = test::parse(context, kMixed);
