@@ -102,6 +102,11 @@ int writeState(MainWindow& window, const QString& name) {
   return 0;
 }
 
+// Without a screen Qt's remarks about what the platform lacks are noise on standard error; what is wrong still comes through.
+void passFaults(QtMsgType type, const QMessageLogContext&, const QString& text) {
+  if (type == QtCriticalMsg || type == QtFatalMsg) QTextStream(stderr) << text << "\n";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -111,6 +116,7 @@ int main(int argc, char** argv) {
     headless |= argument == "--headless" || argument.startsWith("--screenshot");
   }
   if (headless && qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
+  if (headless) qInstallMessageHandler(passFaults);
   QApplication app(argc, argv);
   QApplication::setApplicationName("dynstudio");
   QApplication::setStyle("Fusion");
