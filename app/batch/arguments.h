@@ -27,7 +27,7 @@ struct BatchRequest {
   std::vector<std::string> dims, inputs, directories, lines;
   int64_t repeat = 1, warmup = 0;
   int jobs = 0;
-  double relativeTolerance = 1e-3, absoluteTolerance = 1e-7, seconds = 1, caseTimeLimitSeconds = 60;
+  double relativeTolerance = 1e-3, absoluteTolerance = 1e-6, seconds = 1, caseTimeLimitSeconds = 60;
   std::string level, pass, why;
   bool showDims = false, showPlan = false, showKernels = false, check = false, fixDims = false;
 };

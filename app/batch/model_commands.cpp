@@ -66,7 +66,7 @@ int runCases(const BatchContext& context) {
   Json fields = {{"model", context.request.model}};
   std::string text;
   std::optional<Diagnostic> worst;
-  int64_t failedCount = 0;
+  int64_t failedCount = 0, compiledAfterLoadCount = 0;
   bool haveHead = false;
   BatchRequest all = context.request;  // what the cases share
   all.dims.clear();
@@ -85,6 +85,7 @@ int runCases(const BatchContext& context) {
           fields[key] = item[key];
         haveHead = true;
       }
+      compiledAfterLoadCount = item["kernels_compiled_after_load_count"];  // it only grows
       text += "case " + std::to_string(results.size()) + "\n" +
               toText(outcome->view, context.output.textOptions());
     } else {
@@ -99,7 +100,7 @@ int runCases(const BatchContext& context) {
     }
     results.push_back(std::move(item));
   }
-  fields["kernels_compiled_after_load_count"] = 0;
+  fields["kernels_compiled_after_load_count"] = compiledAfterLoadCount;
   fields["cases"] = std::move(results);
   fields["failed_count"] = failedCount;
   if (!context.output.claim()) ::pause();

@@ -20,6 +20,7 @@ void fillCounters(LoadedModel& model, RunResult& result) {
     result.compileNs = compiled->statistics.compileNs;
     result.kernelsCount = compiled->statistics.kernelsCount;
     result.kernelsCompiledCount = compiled->statistics.kernelsCompiledCount;
+    result.kernelsCompiledAfterLoadCount = kernelsCompiledAfterLoad(*compiled);
   }
 }
 
@@ -109,6 +110,8 @@ Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Com
               (inputs.random.size() == 1 ? " is" : " are") + " random (seed " +
               std::to_string(state.now.options.seed) + ")");
   }
+  for (const std::string& name : inputs.scalars)
+    state.log("input " + name + " is a scalar; the one element given is taken for it");
   return inputs;
 }
 
@@ -196,6 +199,7 @@ Status runDataSet(SessionState& state, LoadedModel& model, const std::string& di
     }
     if (!value.ok()) return value.takeError();
     inputs.values[i] = *std::move(value);
+    (void)takeAsScalar(signature.inputs[i], &inputs.values[i]);
   }
   DYN_TRY(Runner * runner, state.runner());
   RunResult run;

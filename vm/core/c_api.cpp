@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 
 #include "vm/base/checked.h"
 #include "vm/base/clock.h"
@@ -70,6 +71,8 @@ dyn_status guarded(Body&& body) {
   try {
     return report(body());
   } catch (const std::bad_alloc&) {
+    return reportText(DYN_OUT_OF_MEMORY, "the system gives no memory");
+  } catch (const std::length_error&) {  // a table longer than any memory
     return reportText(DYN_OUT_OF_MEMORY, "the system gives no memory");
   } catch (...) {
     return reportText(DYN_INTERNAL, "unexpected failure");
@@ -276,9 +279,12 @@ dyn_status dyn_module_load_file(const char* path, const dyn_host* host, dyn_modu
   return guarded([&]() -> Status {
     if (!path || !module) return invalid("path or module is null");
     *module = nullptr;
+    const dyn_host given = host ? *host : dyn_host{};
+    HostOwner owner(given);
     auto made = std::make_unique<dyn_module>();
-    if (Status status = loadPackage(path, host ? *host : dyn_host{}, made->module); !status.ok())
-      return status;
+    const std::string name = path;
+    owner.taken();
+    if (Status status = loadPackage(name, given, made->module); !status.ok()) return status;
     *module = made.release();
     return okStatus();
   });
@@ -289,16 +295,14 @@ dyn_status dyn_module_load_memory(const void* bytes, size_t size_bytes, const dy
   return guarded([&]() -> Status {
     if (!bytes || !module) return invalid("bytes or module is null");
     *module = nullptr;
-    auto made = std::make_unique<dyn_module>();
-    Program program;
-    Status status = parseProgram(bytes, size_bytes, program);
     Module::Options options;
     if (host) options.host = *host;
-    if (!status.ok()) {
-      if (options.host.release) options.host.release(options.host.user);
-      return status;
-    }
-    status = Module::load(std::move(program), std::move(options), made->module);
+    HostOwner owner(options.host);
+    auto made = std::make_unique<dyn_module>();
+    Program program;
+    if (Status parsed = parseProgram(bytes, size_bytes, program); !parsed.ok()) return parsed;
+    owner.taken();
+    Status status = Module::load(std::move(program), std::move(options), made->module);
     if (status.ok()) *module = made.release();
     return status;
   });
