@@ -2,28 +2,109 @@
 //
 //   dynstudio [MODEL]
 //   dynstudio --screenshot out.png [--dim n=4]... MODEL      // opens, runs when dims are given, writes a picture of the window
-//   dynstudio --headless [--dim n=4]... [--export graph.svg|graph.png] [--state out.json] MODEL
+//   dynstudio --headless --export graph.svg|png|dot MODEL    // the graph alone
+//   dynstudio --headless --state out.json [--script FILE] [MODEL]
+// A script has commands of the shell; their answers are shown where they belong. Exit codes are those of dynrepl.
 #include <QApplication>
 #include <QCommandLineParser>
 #include <QEventLoop>
 #include <QFile>
+#include <QSaveFile>
 #include <QTextStream>
-#include <QTimer>
 
 #include "ui/shell/main_window.h"
 
 namespace {
 
-void waitIdle(dyn::ui::MainWindow& window) {
+using dyn::ui::MainWindow;
+
+constexpr int kUsage = 2;
+
+void waitIdle(MainWindow& window) {
   if (window.idle()) return;
   QEventLoop loop;
-  QObject::connect(&window, &dyn::ui::MainWindow::becameIdle, &loop, &QEventLoop::quit);
+  QObject::connect(&window, &MainWindow::becameIdle, &loop, &QEventLoop::quit);
   loop.exec();
 }
 
 int fail(const QString& text, int code) {
   QTextStream(stderr) << text << "\n";
   return code;
+}
+
+// Waits for all that was submitted; 0, or the exit code of what went wrong.
+int settle(MainWindow& window, const QString& place = {}) {
+  waitIdle(window);
+  if (window.lastError().isEmpty()) return 0;
+  return fail(place + window.lastError(), window.lastErrorCode());
+}
+
+// The commands of a script, one after the other; stops at the first error.
+int runScript(MainWindow& window, const QString& name) {
+  QFile file(name);
+  const bool opened = name == "-" ? file.open(stdin, QIODevice::ReadOnly) : file.open(QIODevice::ReadOnly);
+  if (!opened) return fail("can not read " + name, 1);
+  const std::string shown = name == "-" ? "<stdin>" : name.toStdString();
+  const dyn::Result<std::vector<dyn::ScriptLine>> lines =
+      dyn::splitScript(file.readAll().toStdString(), shown);
+  if (!lines.ok())
+    return fail(QString::fromStdString(lines.error().toString()), dyn::exitCode(lines.error().id));
+  for (const dyn::ScriptLine& line : *lines) {
+    window.submitLine(line.text);
+    if (const int code = settle(window, QString::fromStdString(line.place.toString()) + ": ")) return code;
+  }
+  return 0;
+}
+
+// What is asked for before anything is written: the run, the step, the script.
+int prepare(MainWindow& window, const QCommandLineParser& parser) {
+  if (const int code = settle(window)) return code;
+  if (parser.isSet("dim")) {
+    window.run();
+    if (const int code = settle(window)) return code;
+  }
+  if (parser.isSet("step")) {
+    for (const char* command : {":graph ", ":ir "}) {
+      window.submitLine(command + parser.value("step").toStdString());
+      if (const int code = settle(window)) return code;
+    }
+  }
+  if (parser.isSet("script"))
+    if (const int code = runScript(window, parser.value("script"))) return code;
+  if (parser.isSet("why")) window.askWhy(parser.value("why"));
+  if (parser.isSet("open-groups")) window.canvas()->setAllOpen(true);
+  if (parser.isSet("panel") && !window.showPanel(parser.value("panel")))
+    return fail("there is no panel " + parser.value("panel"), kUsage);
+  return settle(window);
+}
+
+int writeFiles(MainWindow& window, const QCommandLineParser& parser) {
+  if (parser.isSet("export") && !window.canvas()->exportTo(parser.value("export")))
+    return fail("can not write " + parser.value("export"), 1);
+  if (parser.isSet("screenshot")) {
+    window.canvas()->fit();
+    if (parser.isSet("find")) {
+      window.canvas()->search(parser.value("find"));
+      window.canvas()->nextMatch();
+      waitIdle(window);
+    }
+    QCoreApplication::processEvents();
+    if (!window.grab().save(parser.value("screenshot")))
+      return fail("can not write " + parser.value("screenshot"), 1);
+  }
+  return 0;
+}
+
+int writeState(MainWindow& window, const QString& name) {
+  QSaveFile file(name);
+  if (!file.open(QIODevice::WriteOnly) || file.write(window.stateJson()) < 0 || !file.commit())
+    return fail("can not write " + name, 1);
+  return 0;
+}
+
+// Without a screen Qt's remarks about what the platform lacks are noise on standard error; what is wrong still comes through.
+void passFaults(QtMsgType type, const QMessageLogContext&, const QString& text) {
+  if (type == QtCriticalMsg || type == QtFatalMsg) QTextStream(stderr) << text << "\n";
 }
 
 }  // namespace
@@ -35,58 +116,61 @@ int main(int argc, char** argv) {
     headless |= argument == "--headless" || argument.startsWith("--screenshot");
   }
   if (headless && qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
+  if (headless) qInstallMessageHandler(passFaults);
   QApplication app(argc, argv);
   QApplication::setApplicationName("dynstudio");
   QApplication::setStyle("Fusion");
   QCommandLineParser parser;
   parser.setApplicationDescription("Look into a model: its graph, its passes, its kernels and their times.");
   parser.addHelpOption();
-  parser.addOptions({{"screenshot", "Write a picture of the window and leave.", "file"},
-                     {"headless", "No window: for --export and --state."},
-                     {"export", "Write the graph as .png or .svg and leave.", "file"},
+  parser.addOptions({{"headless", "No window: for --export, --state and --script."},
+                     {"export", "Write the graph as .svg, .png or .dot and leave.", "file"},
                      {"state", "Write what is shown as JSON and leave.", "file"},
+                     {"script", "Run the commands of a file; - reads standard input.", "file"},
+                     {"screenshot", "Write a picture of the window and leave.", "file"},
+                     {"dim", "Run with this size of a named dim.", "name=size"},
+                     {"step", "Show the graph after this pass (name or number).", "pass"},
+                     {"why", "Ask why a dim is so: VALUE.AXIS.", "dim"},
+                     {"find", "Show the first operation found, in a picture.", "text"},
+                     {"panel", "Show this lower panel: IR, Changes, Kernels, Timeline, Memory, Log.", "name"},
                      {"open-groups", "Open all groups first."},
-                     {"dim", "Run with this size of a named dim.", "name=size"}});
+                     {"size", "Size of the window, such as 1280x800.", "size"}});
   parser.addPositionalArgument("model", "A .onnx, .dyn or .dynpkg file.", "[MODEL]");
   parser.process(app);
+  const bool batch = parser.isSet("screenshot") || parser.isSet("headless") || parser.isSet("export") ||
+                     parser.isSet("state") || parser.isSet("script");
+  const QStringList files = parser.positionalArguments();
+  if (files.size() > 1) return fail("one model at a time", kUsage);
+  if (batch && files.isEmpty() && !parser.isSet("script"))
+    return fail("a model or a script is needed", kUsage);
+  const QString picture = parser.value("export");
+  if (!picture.isEmpty() && !picture.endsWith(".svg") && !picture.endsWith(".png") &&
+      !picture.endsWith(".dot"))
+    return fail("--export writes .svg, .png or .dot, not " + picture, kUsage);
 
   dyn::SessionOptions options;
   options.cacheDirectory = dyn::defaultCacheDirectory();
-  dyn::ui::MainWindow window(options);
+  MainWindow window(options, batch ? QString() : dyn::ui::standardSettingsFile());
   for (const QString& dim : parser.values("dim")) {
     bool ok = false;
     const int value = dim.section('=', 1).toInt(&ok);
-    if (!ok || value < 0) return fail("--dim wants NAME=SIZE, not " + dim, 2);
+    if (!ok || value < 0) return fail("--dim wants NAME=SIZE, not " + dim, kUsage);
     window.setDim(dim.section('=', 0, 0), value);
   }
-  const QStringList files = parser.positionalArguments();
-  const bool batch = parser.isSet("screenshot") || parser.isSet("headless") || parser.isSet("export") ||
-                     parser.isSet("state");
-  if (batch && files.isEmpty()) return fail("a model is needed", 2);
+  if (parser.isSet("size")) {
+    const QStringList size = parser.value("size").split('x');
+    if (size.size() != 2 || size[0].toInt() < 200 || size[1].toInt() < 200)
+      return fail("--size wants WIDTHxHEIGHT of at least 200x200", kUsage);
+    window.resize(size[0].toInt(), size[1].toInt());
+  }
   window.show();
   if (!files.isEmpty()) window.open(files.first());
   if (!batch) return QApplication::exec();
 
-  waitIdle(window);
-  if (!window.lastError().isEmpty()) return fail(window.lastError(), 1);
-  if (parser.isSet("dim")) {
-    window.run();
-    waitIdle(window);
-    if (!window.lastError().isEmpty()) return fail(window.lastError(), 1);
-  }
-  if (parser.isSet("open-groups")) window.canvas()->setAllOpen(true);
-  if (parser.isSet("export") && !window.canvas()->exportTo(parser.value("export")))
-    return fail("can not write " + parser.value("export"), 1);
-  if (parser.isSet("state")) {
-    QFile file(parser.value("state"));
-    if (!file.open(QIODevice::WriteOnly) || file.write(window.stateJson()) < 0)
-      return fail("can not write " + file.fileName(), 1);
-  }
-  if (parser.isSet("screenshot")) {
-    window.canvas()->fit();
-    QCoreApplication::processEvents();
-    if (!window.grab().save(parser.value("screenshot")))
-      return fail("can not write " + parser.value("screenshot"), 1);
-  }
-  return 0;
+  const int code = prepare(window, parser);
+  // A state is written after a failure too: it says what was shown and what went wrong.
+  const int stateCode = parser.isSet("state") ? writeState(window, parser.value("state")) : 0;
+  if (code != 0) return code;
+  const int filesCode = writeFiles(window, parser);
+  return filesCode != 0 ? filesCode : stateCode;
 }

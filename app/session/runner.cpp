@@ -214,6 +214,10 @@ void Runner::readProfile(RunResult& result) {
       if (result.timeline.size() < kMaxTimelineEvents) result.timeline.push_back(std::move(item));
     }
   }
+  // The recording began before the run.
+  int64_t startNs = INT64_MAX;
+  for (const TimelineEvent& event : result.timeline) startNs = std::min(startNs, event.beginNs);
+  for (TimelineEvent& event : result.timeline) event.beginNs -= startNs;
   for (KernelRow& row : profile->rows)
     for (const TimelineEvent& event : result.timeline)
       if (row.description.empty() && event.name == row.name) row.description = event.kernel;

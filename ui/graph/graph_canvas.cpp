@@ -4,66 +4,25 @@
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QPainterPath>
+#include <QSaveFile>
 #include <QSvgGenerator>
+#include <QThreadPool>
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
+#include <optional>
+
+#include "ui/graph/graph_dot.h"
+#include "ui/graph/graph_painter.h"
+#include "ui/graph/text_widths.h"
 
 namespace dyn::ui {
 
 namespace {
 
 constexpr double kLeastScale = 0.02, kMostScale = 4;
-constexpr double kTextScale = 0.3, kLineScale = 0.14;
-
-QFont titleFont() {
-  QFont font("DejaVu Sans");
-  font.setPixelSize(12);
-  font.setWeight(QFont::DemiBold);
-  return font;
-}
-
-QFont subtitleFont() {
-  QFont font("DejaVu Sans");
-  font.setPixelSize(10);
-  return font;
-}
-
-struct ClassHue {
-  const char* name;
-  int hue, saturation;  // degrees, percent
-};
-
-constexpr ClassHue kHues[] = {{"elementwise", 172, 60}, {"view", 210, 18},        {"injective", 265, 55},
-                              {"reduction", 32, 80},    {"contraction", 215, 80}, {"opaque", 28, 25},
-                              {"structural", 320, 50},  {"check", 0, 65},         {"input", 135, 55},
-                              {"output", 135, 55},      {"constant", 50, 30},     {"group", 230, 30}};
-
-struct BoxColors {
-  QColor fill, border, text, quiet;
-};
-
-BoxColors colorsOf(const QString& opClass, bool dark) {
-  int hue = 210, saturation = 10;
-  for (const ClassHue& h : kHues)
-    if (opClass == QLatin1String(h.name)) hue = h.hue, saturation = h.saturation;
-  const auto hsl = [&](int s, int l) { return QColor::fromHsl(hue, s * 255 / 100, l * 255 / 100); };
-  if (dark)
-    return {hsl(saturation * 6 / 10, 24), hsl(saturation, 55), QColor(236, 238, 242), QColor(178, 184, 194)};
-  return {hsl(saturation, 94), hsl(saturation * 8 / 10, 52), QColor(28, 32, 40), QColor(92, 100, 114)};
-}
-
-// Pale yellow over orange to dark red: light falls with heat, so it reads without colours too.
-QColor heatColor(double share) {
-  const double t = std::clamp(share, 0.0, 1.0);
-  const double stops[4][3] = {{255, 247, 214}, {254, 204, 107}, {243, 120, 53}, {172, 22, 38}};
-  const double at = t * 3;
-  const int i = std::min(2, static_cast<int>(at));
-  const double f = at - i;
-  const auto mix = [&](int c) { return static_cast<int>(stops[i][c] * (1 - f) + stops[i + 1][c] * f); };
-  return QColor(mix(0), mix(1), mix(2));
-}
+// Up to this many nodes the layout takes a few milliseconds: it is made at once.
+constexpr size_t kMostNodesAtOnce = 1500;
 
 }  // namespace
 
@@ -73,53 +32,109 @@ GraphCanvas::GraphCanvas(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(false);
   setMinimumSize(200, 150);
-  options_.titleWidth = [metrics = QFontMetricsF(titleFont())](const QString& s) {
-    return metrics.horizontalAdvance(s);
-  };
-  options_.subtitleWidth = [metrics = QFontMetricsF(subtitleFont())](const QString& s) {
-    return metrics.horizontalAdvance(s);
-  };
+  options_.titleWidth = TextWidths(titleFont());
+  options_.subtitleWidth = TextWidths(subtitleFont());
+  link_->canvas = this;
 }
 
-bool GraphCanvas::dark() const { return palette().color(QPalette::Window).lightness() < 128; }
+GraphCanvas::~GraphCanvas() {
+  const std::lock_guard<std::mutex> lock(link_->mutex);
+  link_->canvas = nullptr;
+}
 
 void GraphCanvas::setGraph(Shared<GraphView> view, bool sameModel) {
-  const NodeId kept =
-      sameModel && view_ && selected_ >= 0 ? view_->nodes[static_cast<size_t>(selected_)].id : kNoNode;
-  view_ = std::move(view);
-  selected_ = selectedBox_ = -1;
-  nodeTimes_.clear();
-  if (!view_) {
+  if (!view) {
+    ++generation_;
+    wanted_ = view_ = nullptr;
     scene_ = {};
+    marks_ = {};
+    selected_ = -1;
     update();
     return;
   }
-  if (!sameModel) options_.open = firstOpenGroups(*view_);
-  if (!sameModel) fitted_ = true;
-  for (size_t n = 0; n < view_->nodes.size(); ++n)
-    if (view_->nodes[n].id == kept) selected_ = static_cast<int>(n);
-  rebuild(-1);
-  search(query_);
-  if (fitted_) fit();
+  if (!sameModel) options_.open = firstOpenGroups(*view);
+  Arrangement wish;
+  wish.fit = !sameModel || fitted_;
+  wish.newModel = !sameModel;
+  wanted_ = std::move(view);
+  arrange(wish);
 }
 
-void GraphCanvas::rebuild(int keepNode) {
-  QPointF before;
-  const bool keep = keepNode >= 0 && scene_.boxOfNode[static_cast<size_t>(keepNode)] >= 0;
-  if (keep)
-    before = scene_.boxes[static_cast<size_t>(scene_.boxOfNode[static_cast<size_t>(keepNode)])].rect.center();
-  scene_ = buildScene(*view_, options_);
-  if (keep && scene_.boxOfNode[static_cast<size_t>(keepNode)] >= 0) {
-    const QPointF now =
-        scene_.boxes[static_cast<size_t>(scene_.boxOfNode[static_cast<size_t>(keepNode)])].rect.center();
-    offset_ += (before - now) * scale_;
+// Lays the wanted graph out: at once, or on another thread while the old picture stays. A later wish takes the place of an earlier one.
+void GraphCanvas::arrange(Arrangement wish) {
+  const uint64_t generation = ++generation_;
+  wish.view = wanted_;
+  if (wanted_->nodes.size() <= kMostNodesAtOnce) {
+    adopt(wish, buildScene(*wish.view, options_));
+    return;
   }
-  selectedBox_ = selected_ >= 0 ? scene_.boxOfNode[static_cast<size_t>(selected_)] : -1;
+  settled_ = false;
+  update();
+  QThreadPool::globalInstance()->start([link = link_, wish, options = options_, generation] {
+    auto scene = std::make_shared<GraphScene>(buildScene(*wish.view, options));
+    const std::lock_guard<std::mutex> lock(link->mutex);
+    if (!link->canvas) return;
+    QMetaObject::invokeMethod(
+        link->canvas,
+        [canvas = link->canvas, wish, scene, generation] {
+          if (generation == canvas->generation_) canvas->adopt(wish, std::move(*scene));
+        },
+        Qt::QueuedConnection);
+  });
+}
+
+void GraphCanvas::adopt(const Arrangement& wish, GraphScene scene) {
+  const bool otherView = wish.view != view_;
+  std::optional<QPointF> before;
+  if (!otherView && wish.keepNode >= 0)
+    if (const SceneBox* box = boxOf(wish.keepNode)) before = box->rect.center();
+  NodeId kept = kNoNode;
+  if (otherView && view_ && !wish.newModel && selected_ >= 0)
+    kept = view_->nodes[static_cast<size_t>(selected_)].id;
+  view_ = wish.view;
+  scene_ = std::move(scene);
+  settled_ = true;
+  if (otherView) {
+    selected_ = -1;
+    for (size_t n = 0; n < view_->nodes.size() && kept != kNoNode; ++n)
+      if (view_->nodes[n].id == kept) selected_ = static_cast<int>(n);
+    spreadTimes();
+    findMatches();
+  }
+  if (before)
+    if (const SceneBox* box = boxOf(wish.keepNode)) offset_ += (*before - box->rect.center()) * scale_;
+  marks_.selected = selected_ >= 0 ? scene_.boxOfNode[static_cast<size_t>(selected_)] : -1;
+  recount();
+  minimap_.setScene(scene_, palette());
+  if (wish.fit) fit();
+  if (wish.centerNode >= 0) center(wish.centerNode);
+  update();
+  if (otherView) Q_EMIT searched(matchesCount());
+  Q_EMIT sceneReady();
+}
+
+const SceneBox* GraphCanvas::boxOf(int node) const {
+  if (node < 0 || static_cast<size_t>(node) >= scene_.boxOfNode.size()) return nullptr;
+  const int box = scene_.boxOfNode[static_cast<size_t>(node)];
+  return box < 0 ? nullptr : &scene_.boxes[static_cast<size_t>(box)];
+}
+
+// Of the picture that is shown; nothing while another model is about to take its place.
+void GraphCanvas::rebuild(int keepNode) {
+  if (!view_ || wanted_ != view_) return;
+  Arrangement wish;
+  wish.keepNode = keepNode;
+  arrange(wish);
+}
+
+void GraphCanvas::setTimes(std::vector<NodeTime> times) {
+  times_ = std::move(times);
+  spreadTimes();
   recount();
   update();
 }
 
-void GraphCanvas::setTimes(const std::vector<NodeTime>& times) {
+void GraphCanvas::spreadTimes() {
   nodeTimes_.clear();
   if (view_) {
     std::unordered_map<std::string, std::vector<int>> byPlace;
@@ -130,7 +145,7 @@ void GraphCanvas::setTimes(const std::vector<NodeTime>& times) {
         byPlace[view_->nodes[n].place].push_back(static_cast<int>(n));
     }
     // Several operations made of one source node share its time.
-    for (const NodeTime& time : times) {
+    for (const NodeTime& time : times_) {
       auto id = byId.find(time.node);
       if (time.node != kNoNode && id != byId.end()) {
         nodeTimes_[id->second] += time.totalNs;
@@ -141,26 +156,24 @@ void GraphCanvas::setTimes(const std::vector<NodeTime>& times) {
       for (int n : found->second) nodeTimes_[n] += time.totalNs / static_cast<int64_t>(found->second.size());
     }
   }
-  recount();
-  update();
 }
 
 void GraphCanvas::recount() {
-  boxTimes_.assign(scene_.boxes.size(), 0);
-  boxMatches_.assign(scene_.boxes.size(), 0);
+  marks_.times.assign(scene_.boxes.size(), 0);
+  marks_.matches.assign(scene_.boxes.size(), 0);
   for (const auto& [node, time] : nodeTimes_) {
     const int box = scene_.boxOfNode[static_cast<size_t>(node)];
-    if (box >= 0) boxTimes_[static_cast<size_t>(box)] += time;
+    if (box >= 0) marks_.times[static_cast<size_t>(box)] += time;
   }
-  mostNs_ = sumNs_ = 0;
-  for (int64_t t : boxTimes_) mostNs_ = std::max(mostNs_, t), sumNs_ += t;
+  marks_.mostNs = marks_.sumNs = 0;
+  for (int64_t t : marks_.times) marks_.mostNs = std::max(marks_.mostNs, t), marks_.sumNs += t;
   for (int node : matches_) {
     const int box = scene_.boxOfNode[static_cast<size_t>(node)];
-    if (box >= 0) ++boxMatches_[static_cast<size_t>(box)];
+    if (box >= 0) ++marks_.matches[static_cast<size_t>(box)];
   }
 }
 
-int64_t GraphCanvas::timeOfBox(int box) const { return boxTimes_[static_cast<size_t>(box)]; }
+int64_t GraphCanvas::timeOfBox(int box) const { return marks_.times[static_cast<size_t>(box)]; }
 
 void GraphCanvas::setShowConstants(bool show) {
   options_.showConstants = show;
@@ -193,22 +206,31 @@ void GraphCanvas::setAllOpen(bool open) {
     for (const GraphGroup& g : view_->groups)
       if (g.kind != GroupKind::region) options_.open.insert(g.path);
   }
-  rebuild(selected_);
-  fit();
+  if (wanted_ != view_) return;
+  Arrangement wish;
+  wish.fit = true;
+  arrange(wish);
 }
 
 void GraphCanvas::select(int node) {
   selected_ = node;
-  selectedBox_ = node >= 0 ? scene_.boxOfNode[static_cast<size_t>(node)] : -1;
+  marks_.selected = node >= 0 ? scene_.boxOfNode[static_cast<size_t>(node)] : -1;
   update();
   Q_EMIT nodeSelected(node);
 }
 
 void GraphCanvas::search(const QString& text) {
   query_ = text;
+  findMatches();
+  recount();
+  update();
+  Q_EMIT searched(matchesCount());
+}
+
+void GraphCanvas::findMatches() {
   matches_.clear();
   match_ = 0;
-  const QStringList terms = text.split(' ', Qt::SkipEmptyParts);
+  const QStringList terms = query_.split(' ', Qt::SkipEmptyParts);
   if (view_ && !terms.isEmpty()) {
     for (size_t n = 0; n < view_->nodes.size(); ++n) {
       const GraphNode& node = view_->nodes[n];
@@ -222,22 +244,44 @@ void GraphCanvas::search(const QString& text) {
         matches_.push_back(static_cast<int>(n));
     }
   }
-  recount();
-  update();
-  Q_EMIT searched(matchesCount());
 }
 
-void GraphCanvas::reveal(int node) {
-  const int group = view_->nodes[static_cast<size_t>(node)].group;
-  bool opened = false;
-  for (int g = group; g >= 0; g = view_->groups[static_cast<size_t>(g)].parent)
-    opened |= options_.open.insert(view_->groups[static_cast<size_t>(g)].path).second;
-  if (opened) rebuild(node);
-  const int box = scene_.boxOfNode[static_cast<size_t>(node)];
-  if (box < 0) return;
+void GraphCanvas::center(int node) {
+  const SceneBox* box = boxOf(node);
+  if (!box) return;
   scale_ = std::max(scale_, 0.8);
-  offset_ = QPointF(width(), height()) / 2 - scene_.boxes[static_cast<size_t>(box)].rect.center() * scale_;
+  offset_ = QPointF(width(), height()) / 2 - box->rect.center() * scale_;
   fitted_ = false;
+}
+
+// Opens the groups around a node and brings it to the middle.
+void GraphCanvas::reveal(int node) {
+  if (wanted_ != view_) return;
+  bool opened = false;
+  for (int g = view_->nodes[static_cast<size_t>(node)].group; g >= 0;
+       g = view_->groups[static_cast<size_t>(g)].parent)
+    opened |= options_.open.insert(view_->groups[static_cast<size_t>(g)].path).second;
+  if (!opened) return center(node);
+  Arrangement wish;
+  wish.keepNode = wish.centerNode = node;
+  arrange(wish);
+}
+
+bool GraphCanvas::revealId(NodeId id) {
+  for (size_t n = 0; view_ && n < view_->nodes.size(); ++n) {
+    if (view_->nodes[n].id != id) continue;
+    reveal(static_cast<int>(n));
+    select(static_cast<int>(n));
+    return true;
+  }
+  return false;
+}
+
+bool GraphCanvas::revealPlace(const QString& place) {
+  for (size_t n = 0; view_ && n < view_->nodes.size(); ++n)
+    if (view_->nodes[n].kind == NodeKind::operation && QString::fromStdString(view_->nodes[n].place) == place)
+      return revealId(view_->nodes[n].id);
+  return false;
 }
 
 void GraphCanvas::nextMatch() {
@@ -280,11 +324,25 @@ void GraphCanvas::wheelEvent(QWheelEvent* event) {
 
 void GraphCanvas::mousePressEvent(QMouseEvent* event) {
   pressed_ = event->position();
-  dragging_ = false;
+  dragging_ = inMinimap_ = false;
+  if (!minimapShown() || !minimap_.place(size()).contains(pressed_)) return;
+  inMinimap_ = true;
+  lookAt(minimap_.toScene(pressed_, size()));
 }
+
+void GraphCanvas::lookAt(QPointF scenePoint) {
+  offset_ = QPointF(width(), height()) / 2 - scenePoint * scale_;
+  fitted_ = false;
+  update();
+}
+
+QRectF GraphCanvas::inSight() const { return QRectF(toScene({0, 0}), toScene(QPointF(width(), height()))); }
+
+bool GraphCanvas::minimapShown() const { return view_ && !inSight().contains(scene_.bounds); }
 
 void GraphCanvas::mouseMoveEvent(QMouseEvent* event) {
   if (!(event->buttons() & (Qt::LeftButton | Qt::MiddleButton))) return;
+  if (inMinimap_) return lookAt(minimap_.toScene(event->position(), size()));
   const QPointF moved = event->position() - pressed_;
   if (!dragging_ && moved.manhattanLength() < 4) return;
   dragging_ = true;
@@ -297,7 +355,7 @@ void GraphCanvas::mouseMoveEvent(QMouseEvent* event) {
 
 void GraphCanvas::mouseReleaseEvent(QMouseEvent* event) {
   unsetCursor();
-  if (dragging_ || !view_) return;
+  if (dragging_ || inMinimap_ || !view_) return;
   const int box = boxAt(toScene(event->position()));
   select(box >= 0 ? scene_.boxes[static_cast<size_t>(box)].node : -1);
 }
@@ -350,143 +408,20 @@ void GraphCanvas::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), palette().color(QPalette::Base));
   if (!view_) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
-    painter.drawText(rect(), Qt::AlignCenter,
-                     "Open a model: Ctrl+O, or drop a .onnx, .dyn or .dynpkg file here");
+    painter.drawText(rect(), Qt::AlignCenter, settled_ ? emptyText_ : QString("Laying the graph out ..."));
     return;
   }
   painter.setRenderHint(QPainter::Antialiasing);
   painter.translate(offset_);
   painter.scale(scale_, scale_);
-  paintScene(painter, QRectF(toScene({0, 0}), toScene(QPointF(width(), height()))), scale_);
-}
-
-void GraphCanvas::paintScene(QPainter& painter, const QRectF& visible, double scale) const {
-  const bool isDark = dark();
-  for (const SceneBox& box : scene_.boxes) {
-    if (!box.frame || !box.rect.intersects(visible)) continue;
-    const GroupKind kind = view_->groups[static_cast<size_t>(box.group)].kind;
-    painter.setPen(QPen(isDark ? QColor(96, 106, 128) : QColor(176, 186, 206), 1.2,
-                        kind == GroupKind::region ? Qt::DashLine : Qt::SolidLine));
-    painter.setBrush(isDark ? QColor(255, 255, 255, 9) : QColor(90, 110, 160, 13));
-    painter.drawRoundedRect(box.rect, 9, 9);
-    if (scale < kTextScale / 2) continue;
-    painter.setFont(titleFont());
-    painter.setPen(isDark ? QColor(160, 172, 196) : QColor(88, 102, 134));
-    painter.drawText(box.rect.adjusted(12, 5, -8, 0), Qt::AlignLeft | Qt::AlignTop,
-                     QString::fromUtf8("▾ ") + box.title);
+  GraphPainter(*view_, scene_, marks_, palette()).paint(painter, inSight(), scale_);
+  painter.resetTransform();
+  if (minimapShown()) minimap_.paint(painter, size(), inSight());
+  if (!settled_) {
+    painter.setPen(palette().color(QPalette::Text));
+    painter.drawText(rect().adjusted(12, 8, -12, -8), Qt::AlignLeft | Qt::AlignTop,
+                     "Laying the graph out ...");
   }
-  for (const SceneEdge& edge : scene_.edges) {
-    const QPointF a = edge.points.front(), b = edge.points.back();
-    QRectF around = QRectF(a, b).normalized();
-    for (const QPointF& p : edge.points) around |= QRectF(p, QSizeF(1, 1));
-    if (around.adjusted(-4, -24, 4, 24).intersects(visible)) paintEdge(painter, edge, scale);
-  }
-  for (size_t i = 0; i < scene_.boxes.size(); ++i)
-    if (!scene_.boxes[i].frame && scene_.boxes[i].rect.adjusted(-4, -4, 4, 14).intersects(visible))
-      paintBox(painter, i, scale);
-}
-
-void GraphCanvas::paintEdge(QPainter& painter, const SceneEdge& edge, double scale) const {
-  const bool isDark = dark(),
-             chosen = selectedBox_ >= 0 && (edge.from == selectedBox_ || edge.to == selectedBox_);
-  const QColor color = chosen   ? palette().color(QPalette::Highlight)
-                       : isDark ? QColor(128, 138, 156)
-                                : QColor(142, 152, 170);
-  const double width = (chosen ? 2.0 : 1.1) + std::min(1.2, 0.25 * (edge.count - 1));
-  painter.setPen(
-      QPen(color, scale < kLineScale ? 0.7 / scale : width, edge.ownership ? Qt::DashLine : Qt::SolidLine));
-  painter.setBrush(Qt::NoBrush);
-  if (edge.tunnelled) {
-    const QRectF to = scene_.boxes[static_cast<size_t>(edge.to)].rect;
-    const QPointF end(to.left() + 12, to.top());
-    painter.drawLine(end - QPointF(0, 9), end);
-    painter.setBrush(color);
-    painter.drawEllipse(end - QPointF(0, 11), 2.6, 2.6);
-    if (scale < kTextScale) return;
-    painter.setFont(subtitleFont());
-    painter.drawText(end + QPointF(6, -5), edge.name.left(24));
-    return;
-  }
-  if (scale < kLineScale) {
-    painter.drawPolyline(edge.points.data(), static_cast<int>(edge.points.size()));
-    return;
-  }
-  QPainterPath path(edge.points.front());
-  for (size_t i = 1; i < edge.points.size(); ++i) {
-    const QPointF a = edge.points[i - 1], b = edge.points[i];
-    if (std::abs(a.x() - b.x()) < 0.5) {
-      path.lineTo(b);
-    } else {
-      const double bend = (b.y() - a.y()) / 2;
-      path.cubicTo(a + QPointF(0, bend), b - QPointF(0, bend), b);
-    }
-  }
-  painter.drawPath(path);
-  if (edge.ownership) return;
-  const QPointF tip = edge.points.back();
-  const double side = edge.points[edge.points.size() - 2].y() <= tip.y() ? -7 : 7;
-  painter.setPen(Qt::NoPen);
-  painter.setBrush(color);
-  const QPointF head[3] = {tip, tip + QPointF(-3.6, side), tip + QPointF(3.6, side)};
-  painter.drawPolygon(head, 3);
-}
-
-void GraphCanvas::paintBox(QPainter& painter, size_t index, double scale) const {
-  const SceneBox& box = scene_.boxes[index];
-  const bool isDark = dark(), group = box.node < 0;
-  BoxColors colors = colorsOf(box.opClass, isDark);
-  const int64_t time = boxTimes_[index];
-  if (time > 0 && mostNs_ > 0) {
-    const double share = static_cast<double>(time) / static_cast<double>(mostNs_);
-    colors.fill = heatColor(share);
-    colors.text = share > 0.6 ? QColor(255, 255, 255) : QColor(40, 24, 16);
-    colors.quiet = share > 0.6 ? QColor(255, 232, 220) : QColor(104, 76, 56);
-  }
-  const bool matched = boxMatches_[index] > 0;
-  const QRectF r = box.rect;
-  if (scale < kLineScale) {
-    painter.fillRect(r, matched ? QColor(255, 196, 0) : time > 0 ? colors.fill : colors.border);
-    return;
-  }
-  const double round = group ? 10 : box.opClass == "input" || box.opClass == "output" ? r.height() / 2 : 6;
-  if (group) {  // a second sheet behind: there is more in it
-    painter.setPen(QPen(colors.border, 1));
-    painter.setBrush(colors.fill);
-    painter.drawRoundedRect(r.translated(3, 3), round, round);
-  }
-  if (matched) {
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(QColor(255, 196, 0, 130));
-    painter.drawRoundedRect(r.adjusted(-5, -5, 5, 5), round + 4, round + 4);
-  }
-  const bool chosen = static_cast<int>(index) == selectedBox_;
-  painter.setPen(QPen(chosen ? palette().color(QPalette::Highlight) : colors.border, chosen ? 3 : 1.2));
-  painter.setBrush(colors.fill);
-  painter.drawRoundedRect(r, round, round);
-  if (scale < kTextScale) return;
-  const QRectF text = r.adjusted(9, 3, -9, -3);
-  QString title = box.title;
-  if (box.expandable) title = QString::fromUtf8("▸ ") + title;
-  if (group && matched) title += QString::fromUtf8(" · ") + QString::number(boxMatches_[index]);
-  painter.setFont(titleFont());
-  painter.setPen(colors.text);
-  const QString shown = QFontMetricsF(titleFont()).elidedText(title, Qt::ElideMiddle, text.width());
-  if (box.subtitle.isEmpty()) {
-    painter.drawText(text, Qt::AlignCenter, shown);
-    return;
-  }
-  painter.drawText(text, Qt::AlignHCenter | Qt::AlignTop, shown);
-  painter.setFont(subtitleFont());
-  painter.setPen(colors.quiet);
-  QString below = box.subtitle;
-  if (time > 0) {
-    below = timeText(time);
-    if (sumNs_ > 0)
-      below += QString::fromUtf8(" · ") +
-               QString::number(100.0 * static_cast<double>(time) / static_cast<double>(sumNs_), 'f', 1) + "%";
-  }
-  painter.drawText(text, Qt::AlignHCenter | Qt::AlignBottom,
-                   QFontMetricsF(subtitleFont()).elidedText(below, Qt::ElideRight, text.width()));
 }
 
 bool GraphCanvas::exportTo(const QString& file) const {
@@ -498,21 +433,27 @@ bool GraphCanvas::exportTo(const QString& file) const {
     painter.fillRect(QRectF(QPointF(0, 0), bounds.size() * scale), palette().color(QPalette::Base));
     painter.scale(scale, scale);
     painter.translate(-bounds.topLeft());
-    paintScene(painter, bounds, 1);
+    GraphPainter(*view_, scene_, marks_, palette()).paint(painter, bounds, 1);
   };
+  QSaveFile target(file);  // whole or not at all
+  if (!target.open(QIODevice::WriteOnly)) return false;
+  if (file.endsWith(".dot", Qt::CaseInsensitive)) {
+    target.write(graphDot(scene_, *view_));
+    return target.commit();
+  }
   if (file.endsWith(".svg", Qt::CaseInsensitive)) {
     QSvgGenerator svg;
-    svg.setFileName(file);
+    svg.setOutputDevice(&target);
     svg.setSize(bounds.size().toSize());
     svg.setViewBox(QRectF(QPointF(0, 0), bounds.size()));
     paint(&svg, 1);
-    return true;
+    return target.commit();
   }
   // At most 16384 pixels a side.
   const double scale = std::min(1.5, 16384 / std::max(bounds.width(), bounds.height()));
   QImage image((bounds.size() * scale).toSize(), QImage::Format_RGB32);
   paint(&image, scale);
-  return image.save(file);
+  return image.save(&target, "PNG") && target.commit();
 }
 
 }  // namespace dyn::ui

@@ -1,12 +1,15 @@
 // GraphCanvas: one widget that paints a graph view: pan by dragging, zoom at the cursor, groups that open and close, search, heat of a run.
 //
-// Only what is in sight is painted, and less of it when far away. The same painter writes pictures (exportTo).
+// Large graphs are laid out on another thread while the picture before stays; sceneReady() says when the new one is there. A small map in the
+// corner shows the whole when only a part is in sight. The same painter writes pictures (exportTo).
 #pragma once
 
 #include <QWidget>
+#include <mutex>
 #include <unordered_map>
 
-#include "ui/graph/graph_scene.h"
+#include "ui/graph/graph_painter.h"
+#include "ui/graph/minimap.h"
 
 namespace dyn::ui {
 
@@ -14,12 +17,15 @@ class GraphCanvas : public QWidget {
   Q_OBJECT
  public:
   explicit GraphCanvas(QWidget* parent = nullptr);
+  ~GraphCanvas() override;
 
   // Keeps open groups, selection and, when the model is the same, the place on screen.
   void setGraph(Shared<GraphView> view, bool sameModel);
-  void setTimes(const std::vector<NodeTime>& times);  // empty: no heat
+  bool settled() const { return settled_; }    // false while a layout is under way
+  void setTimes(std::vector<NodeTime> times);  // empty: no heat
   void setShowConstants(bool show);
-  bool exportTo(const QString& file) const;  // .png or .svg, the whole graph
+  void setEmptyText(const QString& text) { emptyText_ = text; }
+  bool exportTo(const QString& file) const;  // .png, .svg or .dot: the whole graph as it is opened
 
   const GraphView* graph() const { return view_.get(); }
   const GraphScene& scene() const { return scene_; }
@@ -31,9 +37,14 @@ class GraphCanvas : public QWidget {
   void select(int node);
   void search(const QString& text);
   void nextMatch();
+  // Opens the groups around the node, brings it to the middle and selects it; false: it is not in this graph.
+  bool revealId(NodeId id);
+  bool revealPlace(const QString& place);
   void fit();
+  bool minimapShown() const;
 
  Q_SIGNALS:
+  void sceneReady();
   void nodeSelected(int node);
   void searched(int matches);
 
@@ -48,30 +59,51 @@ class GraphCanvas : public QWidget {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
+  // What is to happen when a layout is there.
+  struct Arrangement {
+    Shared<GraphView> view;
+    int keepNode = -1;    // stays where it is on screen
+    int centerNode = -1;  // comes to the middle
+    bool fit = false, newModel = false;
+  };
+  // Between the canvas and layouts on other threads: which may outlive it.
+  struct Link {
+    std::mutex mutex;
+    GraphCanvas* canvas = nullptr;
+  };
+
+  void arrange(Arrangement wish);
+  void adopt(const Arrangement& wish, GraphScene scene);
   void rebuild(int keepNode);
+  void spreadTimes();
+  void findMatches();
   void recount();  // times and matches per box
+  const SceneBox* boxOf(int node) const;
   int boxAt(QPointF scenePoint) const;
   QPointF toScene(QPointF p) const { return (p - offset_) / scale_; }
+  QRectF inSight() const;
+  void lookAt(QPointF scenePoint);
   void reveal(int node);
+  void center(int node);
   void zoom(double factor, QPointF at);
-  void paintScene(QPainter& painter, const QRectF& visible, double scale) const;
-  void paintBox(QPainter& painter, size_t index, double scale) const;
-  void paintEdge(QPainter& painter, const SceneEdge& edge, double scale) const;
-  bool dark() const;
 
-  Shared<GraphView> view_;
+  Shared<GraphView> view_, wanted_;  // view_ is shown; wanted_ will be
   GraphScene scene_;
   SceneOptions options_;
+  std::shared_ptr<Link> link_ = std::make_shared<Link>();
+  uint64_t generation_ = 0;
+  bool settled_ = true;
+  std::vector<NodeTime> times_;
   std::unordered_map<int, int64_t> nodeTimes_;
-  std::vector<int64_t> boxTimes_;
-  std::vector<int> boxMatches_, matches_;
-  QString query_;
+  BoxMarks marks_;
+  std::vector<int> matches_;
+  Minimap minimap_;
+  QString query_, emptyText_ = "Open a model: Ctrl+O, or drop a .onnx, .dyn or .dynpkg file here";
   size_t match_ = 0;
-  int64_t mostNs_ = 0, sumNs_ = 0;
-  int selected_ = -1, selectedBox_ = -1;
+  int selected_ = -1;
   double scale_ = 1;
   QPointF offset_, pressed_;
-  bool dragging_ = false, fitted_ = true;
+  bool dragging_ = false, inMinimap_ = false, fitted_ = true;
 };
 
 }  // namespace dyn::ui

@@ -2,7 +2,7 @@
 //
 // Groups start closed; each open group is laid out by itself, from the innermost out, and stands as one box in its parent. The body of an
 // operation (fused, if, loop) is shown by its operation until it is opened; then it is a frame of its own under it.
-// Values only; built on any thread.
+// Values only; built on any thread, so widths are measured by tables and not by fonts.
 #pragma once
 
 #include <QPointF>
@@ -46,7 +46,8 @@ struct GraphScene {
 struct SceneOptions {
   std::set<std::string> open;  // paths of groups
   bool showConstants = false;
-  std::function<double(const QString&)> titleWidth, subtitleWidth;  // in pixels
+  std::function<double(const QString&)> titleWidth,
+      subtitleWidth;  // in pixels; called on the thread that builds
 };
 
 GraphScene buildScene(const GraphView& view, const SceneOptions& options);

@@ -1,57 +1,30 @@
 #include "ui/shell/main_window.h"
 
-#include <QAction>
 #include <QCheckBox>
 #include <QDockWidget>
 #include <QDragEnterEvent>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QFormLayout>
 #include <QHeaderView>
-#include <QJsonArray>
-#include <QJsonDocument>
-#include <QJsonObject>
 #include <QLabel>
-#include <QLineEdit>
-#include <QMenuBar>
 #include <QMimeData>
-#include <QPushButton>
 #include <QSpinBox>
 #include <QStatusBar>
 #include <QTableWidget>
 #include <QTextBrowser>
-#include <QToolBar>
 #include <QToolButton>
 #include <QUrl>
-#include <QVBoxLayout>
+
+#include "app/session/view_text.h"
+#include "ui/views/node_details.h"
+#include "ui/views/table.h"
 
 namespace dyn::ui {
 
 namespace {
 
-QString escaped(const std::string& text) { return QString::fromStdString(text).toHtmlEscaped(); }
-
-QTableWidget* makeTable(const QString& name, const QStringList& headers) {
-  auto* table = new QTableWidget(0, static_cast<int>(headers.size()));
-  table->setObjectName(name);
-  table->setHorizontalHeaderLabels(headers);
-  table->verticalHeader()->hide();
-  table->verticalHeader()->setDefaultSectionSize(22);
-  table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table->setSelectionMode(QAbstractItemView::SingleSelection);
-  table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table->setShowGrid(false);
-  table->setAlternatingRowColors(true);
-  table->horizontalHeader()->setHighlightSections(false);
-  return table;
-}
-
-void setCell(QTableWidget* table, int row, int column, const QString& text, bool number = false) {
-  auto* item = new QTableWidgetItem(text);
-  item->setToolTip(text);
-  if (number) item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  table->setItem(row, column, item);
-}
+constexpr int kSettingsVersion = 2;  // of the docks; older states are not restored
+constexpr int kMostDim = 1 << 24;
 
 // "/models/bert.onnx: byte 17: node /layer/MatMul" → "/layer/MatMul"; others as they are.
 QString placeText(const std::string& place) {
@@ -60,165 +33,58 @@ QString placeText(const std::string& place) {
   return node < 0 ? text : text.mid(node + 5);
 }
 
-QString tableRow(const QString& key, const QString& value) {
-  return "<tr><td style='padding-right:8px'><b>" + key + "</b></td><td>" + value + "</td></tr>";
-}
-
 }  // namespace
 
-MainWindow::MainWindow(SessionOptions options) : session_(std::make_unique<Session>(std::move(options))) {
+MainWindow::MainWindow(SessionOptions options, const QString& settingsFile)
+    : settings_(settingsFile), session_(std::make_unique<Session>(std::move(options))) {
   setObjectName("dynstudio");
   setWindowTitle("dynstudio");
   resize(1280, 800);
   setAcceptDrops(true);
   canvas_ = new GraphCanvas;
   setCentralWidget(canvas_);
+  planTimer_.setSingleShot(true);
+  planTimer_.setInterval(150);
+  connect(&planTimer_, &QTimer::timeout, this, &MainWindow::askPlan);
   makeDocks();
   makeActions();
-  connect(canvas_, &GraphCanvas::nodeSelected, this, &MainWindow::showNode);
-  connect(canvas_, &GraphCanvas::searched, this, [this](int count) {
-    matches_->setText(
-        search_->text().isEmpty() ? "" : QString::number(count) + (count == 1 ? " match" : " matches"));
-  });
+  connectViews();
   session_->setListener([this](const Event& event) {
     QMetaObject::invokeMethod(
         this, [this, event] { onEvent(event); }, Qt::QueuedConnection);
   });
+  if (!settings_.geometry.isEmpty()) restoreGeometry(settings_.geometry);
+  if (!settings_.docks.isEmpty()) restoreState(settings_.docks, kSettingsVersion);
+  showRecent();
   updateBusy();
 }
 
 MainWindow::~MainWindow() { session_.reset(); }
 
-void MainWindow::makeActions() {
-  QMenu* file = menuBar()->addMenu("&File");
-  QMenu* view = menuBar()->addMenu("&View");
-  QMenu* model = menuBar()->addMenu("&Model");
-  QToolBar* bar = addToolBar("Main");
-  bar->setObjectName("mainToolBar");
-  bar->setMovable(false);
-  const auto action = [&](QMenu* menu, const QString& text, const QKeySequence& key, auto&& slot) {
-    QAction* a = menu->addAction(text);
-    a->setShortcut(key);
-    a->setToolTip(key.isEmpty() ? text : text + " (" + key.toString() + ")");
-    connect(a, &QAction::triggered, this, slot);
-    return a;
-  };
-  bar->addAction(action(file, "Open…", QKeySequence::Open, [this] {
-    const QString name = QFileDialog::getOpenFileName(this, "Open a model", {},
-                                                      "Models (*.onnx *.dyn *.dynpkg);;All files (*)");
-    if (!name.isEmpty()) open(name);
-  }));
-  action(file, "Reload", QKeySequence("F5"), [this] {
-    if (model_) open(QString::fromStdString(model_->path));
-  });
-  action(file, "Export graph…", {}, [this] {
-    const QString name =
-        QFileDialog::getSaveFileName(this, "Export the graph", "graph.svg", "Pictures (*.svg *.png)");
-    if (!name.isEmpty() && !canvas_->exportTo(name))
-      statusBar()->showMessage("the picture could not be written", 5000);
-  });
-  action(file, "Quit", QKeySequence::Quit, [this] { close(); });
-  run_ = action(model, "Run", QKeySequence("Ctrl+R"), [this] { run(); });
-  bar->addAction(run_);
-  bar->addSeparator();
-  bar->addAction(action(view, "Fit", QKeySequence("Ctrl+0"), [this] { canvas_->fit(); }));
-  bar->addAction(action(view, "Open groups", QKeySequence("Ctrl+E"), [this] { canvas_->setAllOpen(true); }));
-  bar->addAction(
-      action(view, "Close groups", QKeySequence("Ctrl+Shift+E"), [this] { canvas_->setAllOpen(false); }));
-  QAction* constants = view->addAction("Show constants");
-  constants->setCheckable(true);
-  connect(constants, &QAction::toggled, canvas_, &GraphCanvas::setShowConstants);
-  view->addSeparator();
-  for (QDockWidget* dock : findChildren<QDockWidget*>()) view->addAction(dock->toggleViewAction());
-  auto* space = new QWidget;
-  space->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
-  bar->addWidget(space);
-  matches_ = new QLabel;
-  matches_->setContentsMargins(8, 0, 8, 0);
-  bar->addWidget(matches_);
-  search_ = new QLineEdit;
-  search_->setObjectName("search");
-  search_->setPlaceholderText("Search: op, name, type (Ctrl+F)");
-  search_->setClearButtonEnabled(true);
-  search_->setFixedWidth(270);
-  bar->addWidget(search_);
-  connect(search_, &QLineEdit::textChanged, canvas_, &GraphCanvas::search);
-  connect(search_, &QLineEdit::returnPressed, canvas_, &GraphCanvas::nextMatch);
-  action(view, "Search", QKeySequence::Find, [this] {
-    search_->setFocus();
-    search_->selectAll();
-  });
-  busy_ = new QLabel;
-  cancel_ = new QToolButton;
-  cancel_->setText("Cancel");
-  connect(cancel_, &QToolButton::clicked, this, &MainWindow::cancel);
-  statusBar()->addPermanentWidget(busy_);
-  statusBar()->addPermanentWidget(cancel_);
+void MainWindow::closeEvent(QCloseEvent* event) {
+  settings_.geometry = saveGeometry();
+  settings_.docks = saveState(kSettingsVersion);
+  keepDims();
+  settings_.save();
+  QMainWindow::closeEvent(event);
 }
 
-void MainWindow::makeDocks() {
-  const auto dock = [&](const QString& title, const QString& name, QWidget* widget, Qt::DockWidgetArea area) {
-    auto* d = new QDockWidget(title, this);
-    d->setObjectName(name);
-    d->setWidget(widget);
-    addDockWidget(area, d);
-    return d;
-  };
-  setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
-  auto* left = new QWidget;
-  auto* column = new QVBoxLayout(left);
-  column->setContentsMargins(4, 4, 4, 4);
-  hideUnchanged_ = new QCheckBox("Hide passes that changed nothing");
-  hideUnchanged_->setChecked(true);
-  connect(hideUnchanged_, &QCheckBox::toggled, this, &MainWindow::hideUnchanged);
-  passTable_ = makeTable("passes", {"", "Pass", "Time", "Ops"});
-  connect(passTable_, &QTableWidget::currentCellChanged, this, [this](int row, int, int before, int) {
-    if (row >= 0 && row != before) showStep(row);
-  });
-  column->addWidget(hideUnchanged_);
-  column->addWidget(passTable_);
-  QDockWidget* passes = dock("Passes", "passesDock", left, Qt::LeftDockWidgetArea);
-
-  bottom_ = new QTabWidget;
-  bottom_->setObjectName("bottomTabs");
-  bottom_->setDocumentMode(true);
-  irText_ = new IrTextView;
-  diffText_ = new IrTextView;
-  kernelTable_ = makeTable("kernels", {"Kernel", "Kind", "Launches", "Total", "Share", "Place"});
-  log_ = new QPlainTextEdit;
-  log_->setReadOnly(true);
-  log_->setMaximumBlockCount(5000);
-  bottom_->addTab(irText_, "IR");
-  bottom_->addTab(diffText_, "Changes");
-  bottom_->addTab(kernelTable_, "Kernels");
-  bottom_->addTab(log_, "Log");
-  QDockWidget* text = dock("Text and kernels", "textDock", bottom_, Qt::BottomDockWidgetArea);
-
-  details_ = new QTextBrowser;
-  details_->setObjectName("details");
-  QDockWidget* details = dock("Details", "detailsDock", details_, Qt::RightDockWidgetArea);
-  makeRunPanel();
-  resizeDocks({passes, details}, {250, 290}, Qt::Horizontal);
-  resizeDocks({text}, {215}, Qt::Vertical);
+void MainWindow::choosePlace(const QString& place) {
+  if (!canvas_->revealPlace(place))
+    statusBar()->showMessage("this step has no operation of that place", 4000);
 }
 
-void MainWindow::makeRunPanel() {
-  auto* panel = new QWidget;
-  auto* column = new QVBoxLayout(panel);
-  dimForm_ = new QFormLayout;
-  column->addLayout(dimForm_);
-  auto* button = new QPushButton("Run");
-  button->setObjectName("runButton");
-  connect(button, &QPushButton::clicked, this, &MainWindow::run);
-  column->addWidget(button);
-  runSummary_ = new QTextBrowser;
-  runSummary_->setObjectName("runSummary");
-  runSummary_->setPlaceholderText("Inputs are random until given. Times appear on the graph.");
-  column->addWidget(runSummary_, 1);
-  auto* d = new QDockWidget("Run", this);
-  d->setObjectName("runDock");
-  d->setWidget(panel);
-  addDockWidget(Qt::RightDockWidgetArea, d);
+void MainWindow::askWhy(const QString& question) {
+  if (QDockWidget* dock = findChild<QDockWidget*>("dimsDock")) {
+    dock->show();
+    dock->raise();
+  }
+  dimsPanel_->ask(question);
+}
+
+void MainWindow::keepDims() {
+  if (!model_) return;
+  settings_.setDims(QString::fromStdString(model_->path), dimValues());
 }
 
 void MainWindow::submit(Command command) {
@@ -231,14 +97,48 @@ void MainWindow::submit(Command command) {
 
 void MainWindow::open(const QString& file) {
   error_.clear();
+  errorCode_ = 0;
+  keepDims();
   submit(Command::of(CommandId::load).add("model", file.toStdString()));
+}
+
+bool MainWindow::submitLine(const std::string& line) {
+  error_.clear();
+  errorCode_ = 0;
+  Result<Command> command = parseCommand(line);
+  if (!command.ok()) {
+    report(command.error());
+    return false;
+  }
+  submit(*std::move(command));
+  return true;
+}
+
+void MainWindow::addDims(Command& command) const {
+  for (const auto& [name, box] : dimBoxes_) command.add("dim", name + "=" + std::to_string(box->value()));
 }
 
 void MainWindow::run() {
   if (!model_) return;
+  error_.clear();
+  errorCode_ = 0;
   Command command = Command::of(CommandId::profile);
-  for (const auto& [name, box] : dimBoxes_) command.add("dim", name + "=" + std::to_string(box->value()));
+  addDims(command);
   submit(std::move(command));
+}
+
+// The plan in bytes wants the compiled program, which may take a while: it is asked for when it is looked at.
+void MainWindow::askPlan() {
+  if (!model_ || model_->kind == ModelKind::package || bottom_->currentWidget() != plan_) return;
+  Command command = Command::of(CommandId::plan);
+  addDims(command);
+  submit(std::move(command));
+}
+
+std::map<std::string, int> MainWindow::dimValues() const {
+  std::map<std::string, int> values;
+  for (const auto& [name, box] : dimBoxes_) values[name] = box->value();
+  return values;
 }
 
 void MainWindow::setDim(const QString& name, int value) {
@@ -255,6 +155,15 @@ void MainWindow::showStep(int index) {
   submit(Command::of(CommandId::ir).add("pass", step));
   if (index > 0) submit(Command::of(CommandId::diff).add("from", step));
   if (index == 0) diffText_->setPlainText("// the first step: nothing before it");
+}
+
+bool MainWindow::showPanel(const QString& name) {
+  for (int i = 0; i < bottom_->count(); ++i) {
+    if (bottom_->tabText(i).compare(name, Qt::CaseInsensitive) != 0) continue;
+    bottom_->setCurrentIndex(i);
+    return true;
+  }
+  return false;
 }
 
 void MainWindow::onEvent(const Event& event) {
@@ -275,7 +184,7 @@ void MainWindow::onEvent(const Event& event) {
         if (latest != latest_.end() && latest->second == event.ticket) onOutcome(*event.outcome);
       }
       pending_.erase(event.ticket);
-      if (pending_.empty()) Q_EMIT becameIdle();
+      if (idle()) Q_EMIT becameIdle();
       break;
     case EventKind::model:
     case EventKind::values:
@@ -288,114 +197,191 @@ void MainWindow::onOutcome(const Outcome& outcome) {
   for (const Diagnostic& warning : outcome.warnings)
     log_->appendPlainText(QString::fromStdString(warning.toString()));
   if (outcome.error) {
+    if (outcome.command.id == CommandId::why)
+      return dimsPanel_->showFault(QString::fromStdString(outcome.error->toString()));
     report(*outcome.error);
-    for (const Diagnostic& more : outcome.more) report(more);
+    for (const Diagnostic& more : outcome.more)
+      if (more.message != outcome.error->message) report(more);
+    if (auto list = outcome.share<PassList>()) showPasses(list);  // up to the pass that failed
     return;
   }
-  if (outcome.command.id == CommandId::load) {
-    model_ = outcome.share<ModelInfo>();
-    if (!model_) return;
-    result_ = nullptr;
-    step_ = -1;
-    newModel_ = true;
-    setWindowTitle(QFileInfo(QString::fromStdString(model_->path)).fileName() + " — dynstudio");
-    while (dimForm_->rowCount() > 0) dimForm_->removeRow(0);
-    dimBoxes_.clear();
-    for (const std::string& symbol : model_->symbols) {
-      auto* box = new QSpinBox;
-      box->setRange(0, 1 << 24);
-      box->setObjectName("dim_" + QString::fromStdString(symbol));
-      const auto given = dims_.find(symbol);
-      box->setValue(given != dims_.end()                        ? given->second
-                    : symbol.find("batch") != std::string::npos ? 1
-                                                                : 16);
-      dimForm_->addRow(QString::fromStdString(symbol), box);
-      dimBoxes_[symbol] = box;
-    }
-    runSummary_->clear();
-    kernelTable_->setRowCount(0);
-    canvas_->setTimes({});
-    showNode(-1);
-    submit(Command::of(CommandId::passes));
-  } else if (auto list = outcome.share<PassList>(); list && outcome.command.id == CommandId::passes) {
-    passes_ = list;
-    showPasses();
-  } else if (auto graph = outcome.share<GraphView>()) {
-    canvas_->setGraph(graph, !newModel_);
-    newModel_ = false;
-    if (result_) canvas_->setTimes(result_->nodeTimes);
+  if (auto info = outcome.share<ModelInfo>(); info && outcome.command.id == CommandId::info) {
+    model_ = info;  // with the types of the outputs, which are known after the passes
     showNode(canvas_->selectedNode());
+  } else if (info) {
+    showModel(info);
+  } else if (auto list = outcome.share<PassList>()) {
+    showPasses(list);
+  } else if (auto graph = outcome.share<GraphView>()) {
+    step_ = graph->step;
+    markStep();
+    canvas_->setGraph(graph, !newModel_);
+    if (newModel_) askPlan();  // after what is waiting to be shown
+    newModel_ = false;
   } else if (const auto* text = outcome.as<IrText>()) {
     irText_->showIr(*text);
+    const int node = canvas_->selectedNode();
+    if (node >= 0) irText_->showNode(canvas_->graph()->nodes[static_cast<size_t>(node)].id);
   } else if (const auto* diff = outcome.as<DiffView>()) {
     diffText_->showDiff(*diff);
+  } else if (const auto* dims = outcome.as<DimsTable>()) {
+    showDims(*dims);
+  } else if (const auto* why = outcome.as<WhyView>()) {
+    dimsPanel_->showWhy(*why);
+  } else if (auto plan = outcome.share<PlanView>()) {
+    plan_->setPlan(plan);
   } else if (auto result = outcome.share<RunResult>()) {
     result_ = result;
     showRun();
+  } else {
+    const std::string shown = toText(outcome.view, TextOptions{});
+    if (!shown.empty()) log_->appendPlainText(QString::fromStdString(shown));
+  }
+}
+
+void MainWindow::showModel(Shared<ModelInfo> model) {
+  model_ = std::move(model);
+  result_ = nullptr;
+  passes_ = nullptr;
+  step_ = -1;
+  newModel_ = true;
+  const QString path = QString::fromStdString(model_->path);
+  setWindowTitle(QFileInfo(path).fileName() + QString::fromUtf8(" — dynstudio"));
+  settings_.addRecent(path);
+  settings_.save();
+  showRecent();
+  const std::map<std::string, int> kept = settings_.dimsOf(path);
+  while (dimForm_->rowCount() > 0) dimForm_->removeRow(0);
+  dimBoxes_.clear();
+  for (const std::string& symbol : model_->symbols) {
+    auto* box = new QSpinBox;
+    box->setRange(0, kMostDim);
+    box->setObjectName("dim_" + QString::fromStdString(symbol));
+    const auto given = dims_.find(symbol);
+    const auto before = kept.find(symbol);
+    box->setValue(given != dims_.end()                        ? given->second
+                  : before != kept.end()                      ? before->second
+                  : symbol.find("batch") != std::string::npos ? 1
+                                                              : 16);
+    connect(box, &QSpinBox::valueChanged, &planTimer_, qOverload<>(&QTimer::start));
+    dimForm_->addRow(QString::fromStdString(symbol), box);
+    dimBoxes_[symbol] = box;
+  }
+  runSummary_->clear();
+  kernelTable_->setRowCount(0);
+  passTable_->setRowCount(0);
+  irText_->clear();
+  diffText_->clear();
+  timeline_->setRun(nullptr);
+  plan_->setPlan(nullptr);
+  dimsPanel_->clear();
+  canvas_->setTimes({});
+  canvas_->setGraph(nullptr, false);
+  details_->setHtml(modelDetails(*model_));
+  if (model_->kind == ModelKind::package) {
+    canvas_->setEmptyText(
+        "A package holds the compiled program, not the graph it was made from. It can be run.");
+    return;
+  }
+  submit(Command::of(CommandId::passes));
+  submit(Command::of(CommandId::dims));
+  submit(Command::of(CommandId::info));
+}
+
+// The boxes take no size the model can not have.
+void MainWindow::showDims(const DimsTable& dims) {
+  dimsPanel_->showDims(dims);
+  for (const DimRow& row : dims.rows) {
+    const auto box = dimBoxes_.find(row.symbol);
+    if (box == dimBoxes_.end()) continue;
+    const auto bound = [](std::optional<int64_t> value, int otherwise) {
+      return value ? static_cast<int>(std::clamp<int64_t>(*value, 0, kMostDim)) : otherwise;
+    };
+    box->second->setRange(bound(row.low, 0), bound(row.high, kMostDim));
+    if (row.multiple > 1) box->second->setSingleStep(static_cast<int>(row.multiple));
+    box->second->setToolTip(QString::fromStdString(row.origin));
   }
 }
 
 void MainWindow::report(const Diagnostic& diagnostic) {
-  error_ = QString::fromStdString(diagnostic.toString());
-  log_->appendPlainText(error_);
+  if (error_ == QString::fromStdString(diagnostic.toString())) return;  // said by a command before
+  if (error_.isEmpty()) {
+    error_ = QString::fromStdString(diagnostic.toString());
+    errorCode_ = exitCode(diagnostic.id);
+  }
+  log_->appendPlainText(QString::fromStdString(toText(diagnostic, TextOptions{})).trimmed());
   statusBar()->showMessage(QString::fromStdString(diagnostic.message), 15000);
   bottom_->setCurrentWidget(log_);
 }
 
-void MainWindow::showPasses() {
-  const QSignalBlocker block(passTable_);
-  passTable_->setRowCount(0);
-  passTable_->setRowCount(static_cast<int>(passes_->rows.size()));
+void MainWindow::showPasses(Shared<PassList> list) {
+  passes_ = std::move(list);
   int first = 0;
-  for (int r = 0; r < passTable_->rowCount(); ++r) {
-    const PassRow& row = passes_->rows[static_cast<size_t>(r)];
-    if (row.name == "infer") first = r;
-    const int64_t delta = row.opsAfter - row.opsBefore;
-    setCell(passTable_, r, 0, QString::fromUtf8(row.failed ? "✕" : row.changed ? "●" : ""));
-    setCell(passTable_, r, 1, QString::fromStdString(row.name));
-    setCell(passTable_, r, 2, timeText(row.timeNs), true);
-    setCell(passTable_, r, 3,
-            delta == 0 || row.kind == "import"
-                ? QString::number(row.opsAfter)
-                : (delta > 0 ? "+" : QString::fromUtf8("−")) + QString::number(std::abs(delta)),
-            true);
-    passTable_->item(r, 0)->setForeground(row.failed ? QColor(204, 40, 40) : QColor(214, 140, 10));
+  {
+    const QSignalBlocker block(passTable_);
+    passTable_->setRowCount(0);
+    passTable_->setRowCount(static_cast<int>(passes_->rows.size()));
+    for (int r = 0; r < passTable_->rowCount(); ++r) {
+      const PassRow& row = passes_->rows[static_cast<size_t>(r)];
+      if (row.name == "infer" && !row.failed) first = r;
+      const int64_t delta = row.opsAfter - row.opsBefore;
+      setCell(passTable_, r, 0, QString::fromUtf8(row.failed ? "✕" : row.changed ? "●" : ""));
+      setCell(passTable_, r, 1, QString::fromStdString(row.name));
+      setCell(passTable_, r, 2, timeText(row.timeNs), CellAlignment::right);
+      setCell(passTable_, r, 3, QString::number(row.opsAfter), CellAlignment::right);
+      setCell(passTable_, r, 4,
+              delta == 0 || row.kind == "import"
+                  ? ""
+                  : (delta > 0 ? "+" : QString::fromUtf8("−")) + QString::number(std::abs(delta)),
+              CellAlignment::right);
+      passTable_->item(r, 0)->setForeground(row.failed ? QColor(204, 40, 40) : QColor(214, 140, 10));
+      passTable_->item(r, 0)->setToolTip(row.failed ? "failed" : row.changed ? "changed the graph" : "");
+    }
+    passTable_->resizeColumnsToContents();
+    passTable_->horizontalHeader()->setSectionResizeMode(1, QHeaderView::Stretch);
   }
-  passTable_->resizeColumnsToContents();
-  passTable_->horizontalHeader()->setSectionResizeMode(1, QHeaderView::Stretch);
   hideUnchanged();
-  if (passTable_->rowCount() == 0) return;
-  passTable_->setCurrentCell(first, 1);
-  showStep(first);
+  if (passTable_->rowCount() > 0 && step_ < 0) showStep(first);
+}
+
+// The row of the step that is shown.
+void MainWindow::markStep() {
+  const QSignalBlocker block(passTable_);
+  if (step_ >= 0 && step_ < passTable_->rowCount()) passTable_->setCurrentCell(step_, 1);
+  hideUnchanged();
 }
 
 void MainWindow::hideUnchanged() {
   if (!passes_) return;
+  int hidden = 0;
   for (int r = 0; r < passTable_->rowCount(); ++r) {
     const PassRow& row = passes_->rows[static_cast<size_t>(r)];
-    passTable_->setRowHidden(
-        r, hideUnchanged_->isChecked() && !row.changed && !row.failed && row.kind == "pass" && r != step_);
+    const bool quiet = !row.changed && !row.failed && row.kind == "pass" && r != step_;
+    passTable_->setRowHidden(r, hideUnchanged_->isChecked() && quiet);
+    hidden += quiet;
   }
+  hideUnchanged_->setText("Hide passes that changed nothing (" + QString::number(hidden) + ")");
 }
 
 void MainWindow::showRun() {
   canvas_->setTimes(result_->nodeTimes);
-  QString html = "<table>";
+  QString text = "<table>";
   int64_t least = 0;
   for (int64_t t : result_->runsNs) least = least == 0 ? t : std::min(least, t);
-  html += tableRow("time", timeText(least));
-  if (result_->compileNs > 0) html += tableRow("compile", timeText(result_->compileNs));
-  html += tableRow("kernels", QString::number(result_->kernelsCount) + ", launched " +
-                                  QString::number(result_->launchesCount) + " times");
-  html += tableRow(
+  text += htmlRow("time", timeText(least));
+  if (result_->compileNs > 0) text += htmlRow("compile", timeText(result_->compileNs));
+  text += htmlRow("kernels", QString::number(result_->kernelsCount) + ", launched " +
+                                 QString::number(result_->launchesCount) + " times");
+  text += htmlRow(
       "peak",
       bytesText(result_->peakBytes) +
           (result_->predictedPeakBytes ? " (planned " + bytesText(*result_->predictedPeakBytes) + ")" : ""));
   for (const NamedValue& v : result_->outputs)
-    html += tableRow(escaped(v.name), shortType(v.type).toHtmlEscaped());
-  runSummary_->setHtml(html + "</table>");
+    text += htmlRow(html(v.name), shortType(v.type).toHtmlEscaped());
+  runSummary_->setHtml(text + "</table>");
+  timeline_->setRun(result_);
   if (result_->profile) showKernels(*result_->profile);
-  bottom_->setCurrentWidget(kernelTable_);
+  if (bottom_->currentWidget() != timeline_) bottom_->setCurrentWidget(kernelTable_);
 }
 
 void MainWindow::showKernels(const KernelTable& table) {
@@ -407,60 +393,38 @@ void MainWindow::showKernels(const KernelTable& table) {
   kernelTable_->setRowCount(static_cast<int>(rows.size()));
   for (int r = 0; r < kernelTable_->rowCount(); ++r) {
     const KernelRow& row = *rows[static_cast<size_t>(r)];
-    setCell(kernelTable_, r, 0, QString::fromStdString(row.description.empty() ? row.name : row.description));
-    setCell(kernelTable_, r, 1, QString::fromStdString(row.kind));
-    setCell(kernelTable_, r, 2, QString::number(row.launchesCount), true);
-    setCell(kernelTable_, r, 3, timeText(row.totalNs), true);
-    setCell(kernelTable_, r, 4, QString::number(100 * row.share, 'f', 1) + "%", true);
-    setCell(kernelTable_, r, 5, placeText(row.place));
+    setCell(kernelTable_, r, 0, QString::fromStdString(row.name));
+    kernelTable_->item(r, 0)->setData(Qt::UserRole, QString::fromStdString(row.place));
+    setCell(kernelTable_, r, 1, QString::fromStdString(row.description.empty() ? row.kind : row.description));
+    setCell(kernelTable_, r, 2, QString::number(row.launchesCount), CellAlignment::right);
+    setCell(kernelTable_, r, 3, timeText(row.totalNs), CellAlignment::right);
+    setCell(kernelTable_, r, 4, QString::number(100 * row.share, 'f', 1) + "%", CellAlignment::right);
+    setCell(kernelTable_, r, 5,
+            row.bytes > 0 && row.totalNs > 0
+                ? QString::number(static_cast<double>(row.bytes) / static_cast<double>(row.totalNs), 'f', 1)
+                : "",
+            CellAlignment::right);
+    setCell(kernelTable_, r, 6, placeText(row.place));
   }
   kernelTable_->resizeColumnsToContents();
   kernelTable_->setColumnWidth(0, std::min(kernelTable_->columnWidth(0), 260));
-  kernelTable_->setColumnWidth(5, 330);
+  kernelTable_->setColumnWidth(1, std::min(kernelTable_->columnWidth(1), 220));
+  kernelTable_->setColumnWidth(6, 330);
 }
 
 void MainWindow::showNode(int node) {
   if (node < 0 || !canvas_->graph()) {
-    if (!model_) return details_->clear();
-    QString html =
-        "<h3>" + QFileInfo(QString::fromStdString(model_->path)).fileName().toHtmlEscaped() + "</h3><table>";
-    html += tableRow("operations", QString::number(model_->opsCount));
-    if (model_->weightsCount > 0)
-      html +=
-          tableRow("weights", QString::number(model_->weightsCount) + ", " + bytesText(model_->weightsBytes));
-    if (model_->opset > 0) html += tableRow("opset", QString::number(model_->opset));
-    html += "</table><p><b>Inputs</b><br>";
-    for (const ValueInfo& v : model_->inputs)
-      html += escaped(v.name) + ": " + shortType(v.type).toHtmlEscaped() + "<br>";
-    html += "</p><p><b>Outputs</b><br>";
-    for (const ValueInfo& v : model_->outputs)
-      html += escaped(v.name) + ": " + shortType(v.type).toHtmlEscaped() + "<br>";
-    html += "</p><p><b>Operators</b><br>";
-    for (const auto& [op, count] : model_->ops)
-      html += escaped(op) + QString::fromUtf8(" × ") + QString::number(count) + "<br>";
-    details_->setHtml(html + "</p>");
+    details_->setHtml(model_ ? modelDetails(*model_) : QString());
+    plan_->canvas()->setChosen(kNoNode);
+    timeline_->setChosenPlace({});
     return;
   }
   const GraphNode& n = canvas_->graph()->nodes[static_cast<size_t>(node)];
-  QString html = "<h3>" + escaped(n.label.empty() ? n.op : n.label) + "</h3><table>";
-  html += tableRow("operator", escaped(n.op) + " (" + escaped(n.opClass) + ")") +
-          tableRow("value", escaped(n.name));
   const int box = canvas_->scene().boxOfNode[static_cast<size_t>(node)];
-  if (box >= 0 && canvas_->timeOfBox(box) > 0) html += tableRow("time", timeText(canvas_->timeOfBox(box)));
-  if (!n.place.empty()) html += tableRow("from", escaped(n.place));
-  for (const auto& [key, value] : n.attributes) html += tableRow(escaped(key), escaped(value.substr(0, 300)));
-  html += "</table>";
-  const auto ports = [&](const char* title, const std::vector<GraphPort>& list) {
-    if (list.empty()) return;
-    html += QString("<p><b>%1</b><br>").arg(title);
-    for (const GraphPort& p : list)
-      html += (p.name.empty() ? "_" : escaped(p.name)) + ": " + shortType(p.type).toHtmlEscaped() + "<br>";
-    html += "</p>";
-  };
-  ports("Inputs", n.inputs);
-  ports("Outputs", n.outputs);
-  details_->setHtml(html);
+  details_->setHtml(nodeDetails(n, box >= 0 ? canvas_->timeOfBox(box) : 0));
   irText_->showNode(n.id);
+  plan_->canvas()->setChosen(n.id);
+  timeline_->setChosenPlace(QString::fromStdString(n.place));
 }
 
 void MainWindow::cancel() {
@@ -472,7 +436,7 @@ void MainWindow::cancel() {
 }
 
 void MainWindow::updateBusy() {
-  const bool isBusy = !pending_.empty();
+  const bool isBusy = !idle();
   if (!isBusy) busy_->setText(model_ ? "Ready" : "");
   cancel_->setVisible(isBusy);
   run_->setEnabled(model_ && !isBusy);
@@ -485,39 +449,6 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 void MainWindow::dropEvent(QDropEvent* event) {
   for (const QUrl& url : event->mimeData()->urls())
     if (url.isLocalFile()) return open(url.toLocalFile());
-}
-
-QByteArray MainWindow::stateJson() const {
-  QJsonObject state;
-  state["model"] = model_ ? QString::fromStdString(model_->path) : "";
-  state["error"] = error_;
-  if (const GraphView* g = canvas_->graph()) {
-    QJsonArray boxes;
-    for (const SceneBox& b : canvas_->scene().boxes)
-      boxes.append(QJsonObject{
-          {"title", b.title}, {"frame", b.frame}, {"members", b.membersCount}, {"class", b.opClass}});
-    state["graph"] = QJsonObject{{"step", QString::fromStdString(g->stepName)},
-                                 {"nodes", static_cast<qint64>(g->nodes.size())},
-                                 {"groups", static_cast<qint64>(g->groups.size())},
-                                 {"boxes", boxes}};
-  }
-  QJsonArray rows;
-  if (passes_)
-    for (const PassRow& r : passes_->rows)
-      rows.append(QJsonObject{{"name", QString::fromStdString(r.name)},
-                              {"changed", r.changed},
-                              {"failed", r.failed},
-                              {"ops", static_cast<qint64>(r.opsAfter)}});
-  state["passes"] = rows;
-  if (result_) {
-    QJsonArray outputs;
-    for (const NamedValue& v : result_->outputs)
-      outputs.append(QString::fromStdString(v.name + ": " + v.type));
-    state["run"] = QJsonObject{{"outputs", outputs},
-                               {"nodeTimes", static_cast<qint64>(result_->nodeTimes.size())},
-                               {"peakBytes", static_cast<qint64>(result_->peakBytes)}};
-  }
-  return QJsonDocument(state).toJson();
 }
 
 }  // namespace dyn::ui

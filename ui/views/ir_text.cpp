@@ -1,9 +1,11 @@
 #include "ui/views/ir_text.h"
 
 #include <QFontDatabase>
+#include <QKeyEvent>
 #include <QRegularExpression>
 #include <QSyntaxHighlighter>
 #include <QTextBlock>
+#include <algorithm>
 
 namespace dyn::ui {
 
@@ -48,18 +50,23 @@ IrTextView::IrTextView(QWidget* parent) : QPlainTextEdit(parent) {
   font.setPixelSize(12);
   setFont(font);
   setReadOnly(true);
+  setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   setLineWrapMode(QPlainTextEdit::NoWrap);
   new IrHighlighter(document(), palette().color(QPalette::Base).lightness() < 128);
 }
 
 void IrTextView::showIr(const IrText& text) {
   lines_ = text.lines;
+  std::stable_sort(lines_.begin(), lines_.end(),
+                   [](const IrLine& a, const IrLine& b) { return a.line < b.line; });
+  chosenLine_ = -1;
   setExtraSelections({});
   setPlainText(QString::fromStdString(text.text));
 }
 
 void IrTextView::showDiff(const DiffView& diff) {
   lines_.clear();
+  chosenLine_ = -1;
   const bool dark = palette().color(QPalette::Base).lightness() < 128;
   const QColor added = dark ? QColor(28, 74, 42) : QColor(214, 245, 220),
                removed = dark ? QColor(92, 34, 38) : QColor(255, 222, 222),
@@ -78,6 +85,7 @@ void IrTextView::showDiff(const DiffView& diff) {
     }
   };
   for (const DiffLine& line : diff.lines) {
+    lines_.push_back({static_cast<uint32_t>(colors.size()) + 1, line.node});
     if (line.kind == DiffKind::added) add("+ ", line.after, added);
     if (line.kind == DiffKind::removed) add("- ", line.before, removed);
     if (line.kind == DiffKind::changed) {
@@ -103,15 +111,53 @@ void IrTextView::colorLines(const std::vector<QColor>& colors) {
   setExtraSelections(marks);
 }
 
+NodeId IrTextView::nodeAtLine(uint32_t line) const {
+  NodeId node = kNoNode;
+  for (const IrLine& start : lines_) {
+    if (start.line > line) break;
+    node = start.node;
+  }
+  return node;
+}
+
+void IrTextView::chooseLine() {
+  const int line = textCursor().blockNumber();
+  if (line == chosenLine_ || textCursor().hasSelection()) return;
+  chosenLine_ = line;
+  const NodeId node = nodeAtLine(static_cast<uint32_t>(line) + 1);
+  if (node != kNoNode) Q_EMIT nodeChosen(node);
+}
+
+void IrTextView::mouseReleaseEvent(QMouseEvent* event) {
+  QPlainTextEdit::mouseReleaseEvent(event);
+  chooseLine();
+}
+
+// Up and down go from line to line, as where text can be edited.
+void IrTextView::keyPressEvent(QKeyEvent* event) {
+  const bool up = event->key() == Qt::Key_Up, down = event->key() == Qt::Key_Down;
+  if ((!up && !down) || event->modifiers() != Qt::NoModifier) return QPlainTextEdit::keyPressEvent(event);
+  moveCursor(up ? QTextCursor::PreviousBlock : QTextCursor::NextBlock);
+  event->accept();
+}
+
+void IrTextView::keyReleaseEvent(QKeyEvent* event) {
+  QPlainTextEdit::keyReleaseEvent(event);
+  chooseLine();
+}
+
 void IrTextView::showNode(NodeId node) {
   for (const IrLine& line : lines_) {
     if (line.node != node || line.line == 0) continue;
+    if (static_cast<int>(line.line) - 1 != chosenLine_) chosenLine_ = -1;
     const QTextBlock block = document()->findBlockByNumber(static_cast<int>(line.line) - 1);
     if (!block.isValid()) return;
     std::vector<QColor> colors(static_cast<size_t>(line.line));
     colors.back() =
         palette().color(QPalette::Base).lightness() < 128 ? QColor(60, 72, 100) : QColor(220, 230, 250);
     colorLines(colors);
+    // A line that is clicked stays under the mouse.
+    if (textCursor().blockNumber() == block.blockNumber()) return;
     setTextCursor(QTextCursor(block));
     centerCursor();
     return;

@@ -1,0 +1,194 @@
+#include "ui/graph/graph_painter.h"
+
+#include <QPainterPath>
+#include <algorithm>
+#include <cmath>
+
+namespace dyn::ui {
+
+QFont titleFont() {
+  QFont font("DejaVu Sans");
+  font.setPixelSize(12);
+  font.setWeight(QFont::DemiBold);
+  return font;
+}
+
+QFont subtitleFont() {
+  QFont font("DejaVu Sans");
+  font.setPixelSize(10);
+  return font;
+}
+
+namespace {
+
+constexpr double kTextScale = 0.3, kLineScale = 0.14;
+
+struct ClassHue {
+  const char* name;
+  int hue, saturation;  // degrees, percent
+};
+
+constexpr ClassHue kHues[] = {{"elementwise", 172, 60}, {"view", 210, 18},        {"injective", 265, 55},
+                              {"reduction", 32, 80},    {"contraction", 215, 80}, {"opaque", 28, 25},
+                              {"structural", 320, 50},  {"check", 0, 65},         {"input", 135, 55},
+                              {"output", 135, 55},      {"constant", 50, 30},     {"group", 230, 30}};
+
+struct BoxColors {
+  QColor fill, border, text, quiet;
+};
+
+BoxColors colorsOf(const QString& opClass, bool dark) {
+  int hue = 210, saturation = 10;
+  for (const ClassHue& h : kHues)
+    if (opClass == QLatin1String(h.name)) hue = h.hue, saturation = h.saturation;
+  const auto hsl = [&](int s, int l) { return QColor::fromHsl(hue, s * 255 / 100, l * 255 / 100); };
+  if (dark)
+    return {hsl(saturation * 6 / 10, 24), hsl(saturation, 55), QColor(236, 238, 242), QColor(178, 184, 194)};
+  return {hsl(saturation, 94), hsl(saturation * 8 / 10, 52), QColor(28, 32, 40), QColor(92, 100, 114)};
+}
+
+// Pale yellow over orange to dark red: light falls with heat, so it reads without colours too.
+QColor heatColor(double share) {
+  const double t = std::clamp(share, 0.0, 1.0);
+  const double stops[4][3] = {{255, 247, 214}, {254, 204, 107}, {243, 120, 53}, {172, 22, 38}};
+  const double at = t * 3;
+  const int i = std::min(2, static_cast<int>(at));
+  const double f = at - i;
+  const auto mix = [&](int c) { return static_cast<int>(stops[i][c] * (1 - f) + stops[i + 1][c] * f); };
+  return QColor(mix(0), mix(1), mix(2));
+}
+
+}  // namespace
+
+void GraphPainter::paint(QPainter& painter, const QRectF& visible, double scale) const {
+  const bool isDark = dark_;
+  for (const SceneBox& box : scene_.boxes) {
+    if (!box.frame || !box.rect.intersects(visible)) continue;
+    const GroupKind kind = view_.groups[static_cast<size_t>(box.group)].kind;
+    painter.setPen(QPen(isDark ? QColor(96, 106, 128) : QColor(176, 186, 206), 1.2,
+                        kind == GroupKind::region ? Qt::DashLine : Qt::SolidLine));
+    painter.setBrush(isDark ? QColor(255, 255, 255, 9) : QColor(90, 110, 160, 13));
+    painter.drawRoundedRect(box.rect, 9, 9);
+    if (scale < kTextScale / 2) continue;
+    painter.setFont(titleFont());
+    painter.setPen(isDark ? QColor(160, 172, 196) : QColor(88, 102, 134));
+    painter.drawText(box.rect.adjusted(12, 5, -8, 0), Qt::AlignLeft | Qt::AlignTop,
+                     QString::fromUtf8("▾ ") + box.title);
+  }
+  for (const SceneEdge& edge : scene_.edges) {
+    const QPointF a = edge.points.front(), b = edge.points.back();
+    QRectF around = QRectF(a, b).normalized();
+    for (const QPointF& p : edge.points) around |= QRectF(p, QSizeF(1, 1));
+    if (around.adjusted(-4, -24, 4, 24).intersects(visible)) paintEdge(painter, edge, scale);
+  }
+  for (size_t i = 0; i < scene_.boxes.size(); ++i)
+    if (!scene_.boxes[i].frame && scene_.boxes[i].rect.adjusted(-4, -4, 4, 14).intersects(visible))
+      paintBox(painter, i, scale);
+}
+
+void GraphPainter::paintEdge(QPainter& painter, const SceneEdge& edge, double scale) const {
+  const bool isDark = dark_,
+             chosen = marks_.selected >= 0 && (edge.from == marks_.selected || edge.to == marks_.selected);
+  const QColor color = chosen   ? palette_.color(QPalette::Highlight)
+                       : isDark ? QColor(128, 138, 156)
+                                : QColor(142, 152, 170);
+  const double width = (chosen ? 2.0 : 1.1) + std::min(1.2, 0.25 * (edge.count - 1));
+  painter.setPen(
+      QPen(color, scale < kLineScale ? 0.7 / scale : width, edge.ownership ? Qt::DashLine : Qt::SolidLine));
+  painter.setBrush(Qt::NoBrush);
+  if (edge.tunnelled) {
+    const QRectF to = scene_.boxes[static_cast<size_t>(edge.to)].rect;
+    const QPointF end(to.left() + 12, to.top());
+    painter.drawLine(end - QPointF(0, 9), end);
+    painter.setBrush(color);
+    painter.drawEllipse(end - QPointF(0, 11), 2.6, 2.6);
+    if (scale < kTextScale) return;
+    painter.setFont(subtitleFont());
+    painter.drawText(end + QPointF(6, -5), edge.name.left(24));
+    return;
+  }
+  if (scale < kLineScale) {
+    painter.drawPolyline(edge.points.data(), static_cast<int>(edge.points.size()));
+    return;
+  }
+  QPainterPath path(edge.points.front());
+  for (size_t i = 1; i < edge.points.size(); ++i) {
+    const QPointF a = edge.points[i - 1], b = edge.points[i];
+    if (std::abs(a.x() - b.x()) < 0.5) {
+      path.lineTo(b);
+    } else {
+      const double bend = (b.y() - a.y()) / 2;
+      path.cubicTo(a + QPointF(0, bend), b - QPointF(0, bend), b);
+    }
+  }
+  painter.drawPath(path);
+  if (edge.ownership) return;
+  const QPointF tip = edge.points.back();
+  const double side = edge.points[edge.points.size() - 2].y() <= tip.y() ? -7 : 7;
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(color);
+  const QPointF head[3] = {tip, tip + QPointF(-3.6, side), tip + QPointF(3.6, side)};
+  painter.drawPolygon(head, 3);
+}
+
+void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const {
+  const SceneBox& box = scene_.boxes[index];
+  const bool isDark = dark_, group = box.node < 0;
+  BoxColors colors = colorsOf(box.opClass, isDark);
+  const int64_t time = marks_.times[index];
+  if (time > 0 && marks_.mostNs > 0) {
+    const double share = static_cast<double>(time) / static_cast<double>(marks_.mostNs);
+    colors.fill = heatColor(share);
+    colors.text = share > 0.6 ? QColor(255, 255, 255) : QColor(40, 24, 16);
+    colors.quiet = share > 0.6 ? QColor(255, 232, 220) : QColor(104, 76, 56);
+  }
+  const bool matched = marks_.matches[index] > 0;
+  const QRectF r = box.rect;
+  if (scale < kLineScale) {
+    painter.fillRect(r, matched ? QColor(255, 196, 0) : time > 0 ? colors.fill : colors.border);
+    return;
+  }
+  const double round = group ? 10 : box.opClass == "input" || box.opClass == "output" ? r.height() / 2 : 6;
+  if (group) {  // a second sheet behind: there is more in it
+    painter.setPen(QPen(colors.border, 1));
+    painter.setBrush(colors.fill);
+    painter.drawRoundedRect(r.translated(3, 3), round, round);
+  }
+  if (matched) {
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(QColor(255, 196, 0, 130));
+    painter.drawRoundedRect(r.adjusted(-5, -5, 5, 5), round + 4, round + 4);
+  }
+  const bool chosen = static_cast<int>(index) == marks_.selected;
+  painter.setPen(QPen(chosen ? palette_.color(QPalette::Highlight) : colors.border, chosen ? 3 : 1.2));
+  painter.setBrush(colors.fill);
+  painter.drawRoundedRect(r, round, round);
+  if (scale < kTextScale) return;
+  const QRectF text = r.adjusted(9, 3, -9, -3);
+  QString title = box.title;
+  if (box.expandable) title = QString::fromUtf8("▸ ") + title;
+  if (group && matched) title += QString::fromUtf8(" · ") + QString::number(marks_.matches[index]);
+  painter.setFont(titleFont());
+  painter.setPen(colors.text);
+  const QString shown = QFontMetricsF(titleFont()).elidedText(title, Qt::ElideMiddle, text.width());
+  if (box.subtitle.isEmpty()) {
+    painter.drawText(text, Qt::AlignCenter, shown);
+    return;
+  }
+  painter.drawText(text, Qt::AlignHCenter | Qt::AlignTop, shown);
+  painter.setFont(subtitleFont());
+  painter.setPen(colors.quiet);
+  QString below = box.subtitle;
+  if (time > 0) {
+    below = timeText(time);
+    if (marks_.sumNs > 0)
+      below +=
+          QString::fromUtf8(" · ") +
+          QString::number(100.0 * static_cast<double>(time) / static_cast<double>(marks_.sumNs), 'f', 1) +
+          "%";
+  }
+  painter.drawText(text, Qt::AlignHCenter | Qt::AlignBottom,
+                   QFontMetricsF(subtitleFont()).elidedText(below, Qt::ElideRight, text.width()));
+}
+
+}  // namespace dyn::ui

@@ -1,0 +1,50 @@
+// GraphPainter: paints a scene: frames, edges, boxes with their heat. Screen, pictures and tests use the same one.
+//
+// Only what is in sight is painted, and less of it when far away.
+#pragma once
+
+#include <QFont>
+#include <QPainter>
+#include <QPalette>
+#include <vector>
+
+#include "ui/graph/graph_scene.h"
+
+namespace dyn::ui {
+
+QFont titleFont();
+QFont subtitleFont();
+
+// What is to be seen on the boxes besides their names.
+struct BoxMarks {
+  std::vector<int64_t> times;  // by box
+  std::vector<int> matches;
+  int64_t mostNs = 0, sumNs = 0;
+  int selected = -1;
+};
+
+class GraphPainter {
+ public:
+  // All are borrowed.
+  GraphPainter(const GraphView& view, const GraphScene& scene, const BoxMarks& marks, const QPalette& palette)
+      : view_(view),
+        scene_(scene),
+        marks_(marks),
+        palette_(palette),
+        dark_(palette.color(QPalette::Window).lightness() < 128) {}
+
+  // The painter is in scene coordinates; `scale` is pixels per unit of the scene.
+  void paint(QPainter& painter, const QRectF& visible, double scale) const;
+
+ private:
+  void paintBox(QPainter& painter, size_t index, double scale) const;
+  void paintEdge(QPainter& painter, const SceneEdge& edge, double scale) const;
+
+  const GraphView& view_;
+  const GraphScene& scene_;
+  const BoxMarks& marks_;
+  const QPalette& palette_;
+  bool dark_;
+};
+
+}  // namespace dyn::ui

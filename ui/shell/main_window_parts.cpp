@@ -1,0 +1,213 @@
+// The parts of the window: menus, docks, panels, and how they are joined.
+#include <QAction>
+#include <QCheckBox>
+#include <QDockWidget>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QFormLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenuBar>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QStatusBar>
+#include <QTableWidget>
+#include <QTextBrowser>
+#include <QToolBar>
+#include <QToolButton>
+#include <QUrl>
+#include <QVBoxLayout>
+
+#include "ui/shell/main_window.h"
+#include "ui/views/table.h"
+
+namespace dyn::ui {
+
+void MainWindow::makeActions() {
+  QMenu* file = menuBar()->addMenu("&File");
+  QMenu* view = menuBar()->addMenu("&View");
+  QMenu* model = menuBar()->addMenu("&Model");
+  QToolBar* bar = addToolBar("Main");
+  bar->setObjectName("mainToolBar");
+  bar->setMovable(false);
+  const auto action = [&](QMenu* menu, const QString& text, const QKeySequence& key, auto&& slot) {
+    QAction* a = menu->addAction(text);
+    a->setShortcut(key);
+    a->setToolTip(key.isEmpty() ? text : text + " (" + key.toString() + ")");
+    connect(a, &QAction::triggered, this, slot);
+    return a;
+  };
+  bar->addAction(action(file, "Open…", QKeySequence::Open, [this] {
+    const QString name = QFileDialog::getOpenFileName(this, "Open a model", {},
+                                                      "Models (*.onnx *.dyn *.dynpkg);;All files (*)");
+    if (!name.isEmpty()) open(name);
+  }));
+  recent_ = file->addMenu("Open recent");
+  action(file, "Reload", QKeySequence("F5"), [this] {
+    if (model_) open(QString::fromStdString(model_->path));
+  });
+  action(file, "Export graph…", {}, [this] {
+    const QString name =
+        QFileDialog::getSaveFileName(this, "Export the graph", "graph.svg", "Graphs (*.svg *.png *.dot)");
+    if (!name.isEmpty() && !canvas_->exportTo(name))
+      statusBar()->showMessage("the picture could not be written", 5000);
+  });
+  action(file, "Quit", QKeySequence::Quit, [this] { close(); });
+  run_ = action(model, "Run", QKeySequence("Ctrl+R"), [this] { run(); });
+  bar->addAction(run_);
+  bar->addSeparator();
+  bar->addAction(action(view, "Fit", QKeySequence("Ctrl+0"), [this] { canvas_->fit(); }));
+  bar->addAction(action(view, "Open groups", QKeySequence("Ctrl+E"), [this] { canvas_->setAllOpen(true); }));
+  bar->addAction(
+      action(view, "Close groups", QKeySequence("Ctrl+Shift+E"), [this] { canvas_->setAllOpen(false); }));
+  QAction* constants = view->addAction("Show constants");
+  constants->setCheckable(true);
+  connect(constants, &QAction::toggled, canvas_, &GraphCanvas::setShowConstants);
+  view->addSeparator();
+  for (QDockWidget* dock : findChildren<QDockWidget*>()) view->addAction(dock->toggleViewAction());
+  auto* space = new QWidget;
+  space->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+  bar->addWidget(space);
+  matches_ = new QLabel;
+  matches_->setContentsMargins(8, 0, 8, 0);
+  bar->addWidget(matches_);
+  search_ = new QLineEdit;
+  search_->setObjectName("search");
+  search_->setPlaceholderText("Search: op, name, type (Ctrl+F)");
+  search_->setClearButtonEnabled(true);
+  search_->setFixedWidth(270);
+  bar->addWidget(search_);
+  connect(search_, &QLineEdit::textChanged, canvas_, &GraphCanvas::search);
+  connect(search_, &QLineEdit::returnPressed, canvas_, &GraphCanvas::nextMatch);
+  action(view, "Search", QKeySequence::Find, [this] {
+    search_->setFocus();
+    search_->selectAll();
+  });
+  busy_ = new QLabel;
+  cancel_ = new QToolButton;
+  cancel_->setText("Cancel");
+  connect(cancel_, &QToolButton::clicked, this, &MainWindow::cancel);
+  statusBar()->addPermanentWidget(busy_);
+  statusBar()->addPermanentWidget(cancel_);
+}
+
+void MainWindow::makeDocks() {
+  const auto dock = [&](const QString& title, const QString& name, QWidget* widget, Qt::DockWidgetArea area) {
+    auto* d = new QDockWidget(title, this);
+    d->setObjectName(name);
+    d->setWidget(widget);
+    addDockWidget(area, d);
+    return d;
+  };
+  setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
+  auto* left = new QWidget;
+  auto* column = new QVBoxLayout(left);
+  column->setContentsMargins(4, 4, 4, 4);
+  hideUnchanged_ = new QCheckBox("Hide passes that changed nothing");
+  hideUnchanged_->setChecked(true);
+  connect(hideUnchanged_, &QCheckBox::toggled, this, &MainWindow::hideUnchanged);
+  passTable_ = makeTable("passes", {"", "Pass", "Time", "Ops", QString::fromUtf8("±")});
+  connect(passTable_, &QTableWidget::currentCellChanged, this, [this](int row, int, int before, int) {
+    if (row >= 0 && row != before) showStep(row);
+  });
+  column->addWidget(hideUnchanged_);
+  column->addWidget(passTable_);
+  QDockWidget* passes = dock("Passes", "passesDock", left, Qt::LeftDockWidgetArea);
+  dimsPanel_ = new DimsPanel;
+  QDockWidget* dims = dock("Dims", "dimsDock", dimsPanel_, Qt::LeftDockWidgetArea);
+
+  bottom_ = new QTabWidget;
+  bottom_->setObjectName("bottomTabs");
+  bottom_->setDocumentMode(true);
+  irText_ = new IrTextView;
+  diffText_ = new IrTextView;
+  kernelTable_ = makeTable("kernels", {"Kernel", "What", "Launches", "Total", "Share", "GB/s", "Place"});
+  log_ = new QPlainTextEdit;
+  log_->setReadOnly(true);
+  log_->setMaximumBlockCount(5000);
+  bottom_->addTab(irText_, "IR");
+  bottom_->addTab(diffText_, "Changes");
+  plan_ = new PlanPanel;
+  timeline_ = new TimelineCanvas;
+  bottom_->addTab(kernelTable_, "Kernels");
+  bottom_->addTab(timeline_, "Timeline");
+  bottom_->addTab(plan_, "Memory");
+  bottom_->addTab(log_, "Log");
+  QDockWidget* text = dock("Text, kernels and memory", "textDock", bottom_, Qt::BottomDockWidgetArea);
+
+  details_ = new QTextBrowser;
+  details_->setObjectName("details");
+  details_->setOpenLinks(false);
+  QDockWidget* details = dock("Details", "detailsDock", details_, Qt::RightDockWidgetArea);
+  makeRunPanel();
+  resizeDocks({passes, details}, {270, 280}, Qt::Horizontal);
+  resizeDocks({passes, dims}, {260, 260}, Qt::Vertical);
+  resizeDocks({text}, {225}, Qt::Vertical);
+}
+
+void MainWindow::makeRunPanel() {
+  auto* panel = new QWidget;
+  auto* column = new QVBoxLayout(panel);
+  dimForm_ = new QFormLayout;
+  column->addLayout(dimForm_);
+  auto* button = new QPushButton("Run");
+  button->setObjectName("runButton");
+  connect(button, &QPushButton::clicked, this, &MainWindow::run);
+  column->addWidget(button);
+  runSummary_ = new QTextBrowser;
+  runSummary_->setObjectName("runSummary");
+  runSummary_->setPlaceholderText("Inputs are random until given. Times appear on the graph.");
+  column->addWidget(runSummary_, 1);
+  auto* d = new QDockWidget("Run", this);
+  d->setObjectName("runDock");
+  d->setWidget(panel);
+  addDockWidget(Qt::RightDockWidgetArea, d);
+}
+
+// All views look at one selection: choosing an operation in one shows it in the others.
+void MainWindow::connectViews() {
+  connect(canvas_, &GraphCanvas::nodeSelected, this, &MainWindow::showNode);
+  connect(canvas_, &GraphCanvas::searched, this, [this](int count) {
+    matches_->setText(
+        search_->text().isEmpty() ? "" : QString::number(count) + (count == 1 ? " match" : " matches"));
+  });
+  connect(canvas_, &GraphCanvas::sceneReady, this, [this] {
+    showNode(canvas_->selectedNode());
+    updateBusy();
+    if (idle()) Q_EMIT becameIdle();
+  });
+  const auto choose = [this](quint64 node) {
+    if (!canvas_->revealId(node)) statusBar()->showMessage("this step has no such operation", 4000);
+  };
+  connect(irText_, &IrTextView::nodeChosen, this, choose);
+  connect(diffText_, &IrTextView::nodeChosen, this, choose);
+  connect(plan_->canvas(), &PlanCanvas::nodeChosen, this, choose);
+  connect(bottom_, &QTabWidget::currentChanged, this, &MainWindow::askPlan);
+  connect(timeline_, &TimelineCanvas::placeChosen, this, &MainWindow::choosePlace);
+  connect(kernelTable_, &QTableWidget::cellClicked, this,
+          [this](int row, int) { choosePlace(kernelTable_->item(row, 0)->data(Qt::UserRole).toString()); });
+  connect(dimsPanel_, &DimsPanel::asked, this, [this](const QString& a, const QString& b) {
+    Command why = Command::of(CommandId::why).add("a", a.toStdString());
+    if (!b.isEmpty()) why.add("b", b.toStdString());
+    submit(std::move(why));
+  });
+  connect(details_, &QTextBrowser::anchorClicked, this, [this](const QUrl& link) {
+    if (link.scheme() == "why") askWhy(link.path());
+  });
+}
+
+void MainWindow::showRecent() {
+  recent_->clear();
+  QString text = "Open a model: Ctrl+O, or drop a .onnx, .dyn or .dynpkg file here";
+  for (qsizetype i = 0; i < settings_.recentFiles().size(); ++i) {
+    const QString file = settings_.recentFiles()[i], key = "Ctrl+" + QString::number(i + 1);
+    QAction* open = recent_->addAction(QFileInfo(file).fileName() + "  (" + QFileInfo(file).path() + ")");
+    open->setShortcut(QKeySequence(key));
+    connect(open, &QAction::triggered, this, [this, file] { this->open(file); });
+    text += "\n" + key + "  " + file;
+  }
+  recent_->setEnabled(!settings_.recentFiles().isEmpty());
+  canvas_->setEmptyText(text);
+}
+
+}  // namespace dyn::ui

@@ -1,0 +1,62 @@
+// What is shown, as JSON: for --state, and for tests that look before they compare pictures.
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QPlainTextEdit>
+
+#include "ui/shell/main_window.h"
+
+namespace dyn::ui {
+
+namespace {
+
+QString text(const std::string& value) { return QString::fromStdString(value); }
+
+QJsonObject graphState(const GraphCanvas& canvas) {
+  const GraphView& graph = *canvas.graph();
+  QJsonArray boxes;
+  for (const SceneBox& b : canvas.scene().boxes)
+    boxes.append(QJsonObject{
+        {"title", b.title}, {"frame", b.frame}, {"members", b.membersCount}, {"class", b.opClass}});
+  const int selected = canvas.selectedNode();
+  return {{"step", text(graph.stepName)},
+          {"nodes", static_cast<qint64>(graph.nodes.size())},
+          {"groups", static_cast<qint64>(graph.groups.size())},
+          {"selected", selected < 0 ? QString() : text(graph.nodes[static_cast<size_t>(selected)].name)},
+          {"boxes", boxes}};
+}
+
+QJsonObject runState(const RunResult& run) {
+  QJsonArray outputs;
+  for (const NamedValue& v : run.outputs) outputs.append(text(v.name + ": " + v.type));
+  return {{"outputs", outputs},
+          {"nodeTimes", static_cast<qint64>(run.nodeTimes.size())},
+          {"timelineEvents", static_cast<qint64>(run.timeline.size())},
+          {"peakBytes", static_cast<qint64>(run.peakBytes)}};
+}
+
+}  // namespace
+
+QByteArray MainWindow::stateJson() const {
+  QJsonObject state{{"schema", 1}, {"model", model_ ? text(model_->path) : ""}, {"error", error_}};
+  if (canvas_->graph()) state["graph"] = graphState(*canvas_);
+  QJsonArray rows;
+  if (passes_)
+    for (const PassRow& r : passes_->rows)
+      rows.append(QJsonObject{{"name", text(r.name)},
+                              {"changed", r.changed},
+                              {"failed", r.failed},
+                              {"ops", static_cast<qint64>(r.opsAfter)}});
+  state["passes"] = rows;
+  QJsonObject dims;
+  for (const auto& [name, value] : dimValues()) dims[text(name)] = value;
+  state["dims"] = dims;
+  state["why"] = dimsPanel_->answer();
+  state["memory"] = plan_->summary();
+  state["irLines"] = irText_->blockCount();
+  state["log"] = log_->toPlainText();
+  if (result_) state["run"] = runState(*result_);
+  return QJsonDocument(state).toJson();
+}
+
+}  // namespace dyn::ui

@@ -1,0 +1,75 @@
+#include "ui/views/node_details.h"
+
+#include <QFileInfo>
+
+#include "ui/graph/graph_scene.h"
+#include "ui/views/table.h"
+
+namespace dyn::ui {
+
+namespace {
+
+constexpr size_t kMostAttributeText = 300;
+
+QString portLine(const std::string& name, const std::string& type) {
+  return (name.empty() ? "_" : html(name)) + ": " + shortType(type).toHtmlEscaped() + "<br>";
+}
+
+// "f32 [batch, seq]" with a link on each dim that is no number: why is it so?
+QString linkedPort(const GraphPort& port) {
+  const QString type = shortType(port.type);
+  const qsizetype open = type.indexOf(" ["), close = type.lastIndexOf(']');
+  if (port.name.empty() || open < 0 || close < open) return portLine(port.name, port.type);
+  QString line = html(port.name) + ": " + type.left(open).toHtmlEscaped() + " [";
+  const QStringList dims = type.mid(open + 2, close - open - 2).split(", ");
+  for (qsizetype axis = 0; axis < dims.size(); ++axis) {
+    bool number = false;
+    dims[axis].toLongLong(&number);
+    const QString text = dims[axis].toHtmlEscaped();
+    line += axis ? ", " : "";
+    line += number ? text
+                   : "<a href='why:" + html(port.name) + "." + QString::number(axis) + "'>" + text + "</a>";
+  }
+  return line + "]<br>";
+}
+
+}  // namespace
+
+QString modelDetails(const ModelInfo& model) {
+  QString text =
+      "<h3>" + QFileInfo(QString::fromStdString(model.path)).fileName().toHtmlEscaped() + "</h3><table>";
+  text += htmlRow("kind", toString(model.kind));
+  if (!model.producer.empty()) text += htmlRow("producer", html(model.producer));
+  if (model.kind != ModelKind::package) text += htmlRow("operations", QString::number(model.opsCount));
+  if (model.weightsCount > 0)
+    text += htmlRow("constants", QString::number(model.weightsCount) + ", " + bytesText(model.weightsBytes));
+  if (model.opset > 0) text += htmlRow("opset", QString::number(model.opset));
+  text += "</table><p><b>Inputs</b><br>";
+  for (const ValueInfo& v : model.inputs) text += portLine(v.name, v.type);
+  text += "</p><p><b>Outputs</b><br>";
+  for (const ValueInfo& v : model.outputs) text += portLine(v.name, v.type);
+  text += "</p>";
+  if (!model.ops.empty()) text += "<p><b>Operators</b><br>";
+  for (const auto& [op, count] : model.ops)
+    text += html(op) + QString::fromUtf8(" × ") + QString::number(count) + "<br>";
+  return text + "</p>";
+}
+
+QString nodeDetails(const GraphNode& node, int64_t timeNs) {
+  QString text = "<h3>" + html(node.label.empty() ? node.op : node.label) + "</h3><table>";
+  text +=
+      htmlRow("operator", html(node.op) + (node.opClass == node.op ? "" : " (" + html(node.opClass) + ")"));
+  text += htmlRow("value", html(node.name));
+  if (timeNs > 0) text += htmlRow("time", timeText(timeNs));
+  if (!node.place.empty()) text += htmlRow("from", html(node.place));
+  for (const auto& [key, value] : node.attributes)
+    text += htmlRow(html(key), html(value.substr(0, kMostAttributeText)));
+  text += "</table>";
+  if (!node.inputs.empty()) text += "<p><b>Inputs</b><br>";
+  for (const GraphPort& p : node.inputs) text += portLine(p.name, p.type);
+  if (!node.outputs.empty()) text += "</p><p><b>Outputs</b><br>";
+  for (const GraphPort& p : node.outputs) text += linkedPort(p);
+  return text + "</p>";
+}
+
+}  // namespace dyn::ui

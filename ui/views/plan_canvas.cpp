@@ -1,0 +1,186 @@
+#include "ui/views/plan_canvas.h"
+
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+#include <algorithm>
+
+#include "ui/graph/graph_scene.h"
+
+namespace dyn::ui {
+
+namespace {
+
+constexpr double kLeft = 64, kRight = 10, kTop = 8, kBottom = 22;
+
+// Hues far apart for neighbours in the list; the same buffer has the same colour whatever the dims.
+QColor colorOf(size_t index, bool pooled, bool dark) {
+  const int hue = static_cast<int>(index * 47 % 360);
+  return QColor::fromHsl(hue, pooled ? 70 : 140, dark ? (pooled ? 70 : 95) : (pooled ? 205 : 180));
+}
+
+// What a picture of sizes needs: every buffer of the function with a number.
+QString missingSizes(const PlanView& plan, const QString& function) {
+  for (const PlanBuffer& b : plan.buffers)
+    if (QString::fromStdString(b.function) == function && !b.pooled && !b.sizeBytes)
+      return "Sizes depend on dims without a value. Set them in the Run panel.";
+  return {};
+}
+
+}  // namespace
+
+PlanCanvas::PlanCanvas(QWidget* parent) : QWidget(parent) {
+  setObjectName("planCanvas");
+  setAccessibleName("Memory plan");
+  setMouseTracking(true);
+  setMinimumHeight(90);
+}
+
+void PlanCanvas::setPlan(Shared<PlanView> plan, const QString& function) {
+  plan_ = std::move(plan);
+  blocks_.clear();
+  hovered_ = -1;
+  steps_ = 1;
+  bytes_ = arenaBytes_ = 0;
+  message_ = "No plan yet.";
+  update();
+  if (!plan_) return;
+  message_ = missingSizes(*plan_, function);
+  if (!message_.isEmpty()) return;
+  for (const PlanArena& arena : plan_->arenas)
+    if (QString::fromStdString(arena.function) == function) {
+      arenaBytes_ = arena.sizeBytes ? static_cast<double>(*arena.sizeBytes) : 0;
+      steps_ = std::max(steps_, static_cast<double>(arena.stepsCount));
+    }
+  std::vector<Block> pooled;
+  for (size_t i = 0; i < plan_->buffers.size(); ++i) {
+    const PlanBuffer& b = plan_->buffers[i];
+    if (QString::fromStdString(b.function) != function || !b.sizeBytes) continue;
+    const double size = static_cast<double>(*b.sizeBytes);
+    Block block{i, static_cast<double>(b.begin), static_cast<double>(b.end) + 1, 0, size};
+    steps_ = std::max(steps_, block.end);
+    if (b.pooled || !b.offsetBytes) {
+      pooled.push_back(block);
+      continue;
+    }
+    block.low = static_cast<double>(*b.offsetBytes);
+    block.high = block.low + size;
+    blocks_.push_back(block);
+  }
+  // Pooled buffers have no address: each goes to the lowest place above the arena that is free during its life.
+  const size_t first = blocks_.size();
+  for (Block& block : pooled) {
+    std::vector<std::pair<double, double>> taken;
+    for (size_t i = first; i < blocks_.size(); ++i)
+      if (blocks_[i].begin < block.end && block.begin < blocks_[i].end)
+        taken.emplace_back(blocks_[i].low, blocks_[i].high);
+    std::sort(taken.begin(), taken.end());
+    double low = arenaBytes_;
+    for (const auto& [from, to] : taken)
+      if (from < low + block.high && low < to) low = to;
+    block.high += low;
+    block.low = low;
+    blocks_.push_back(block);
+  }
+  bytes_ = arenaBytes_;
+  for (const Block& block : blocks_) bytes_ = std::max(bytes_, block.high);
+  if (blocks_.empty()) message_ = "This function keeps no tensor in memory of its own.";
+}
+
+void PlanCanvas::setChosen(NodeId node) {
+  chosen_ = node;
+  update();
+}
+
+QRectF PlanCanvas::rectOf(const Block& block) const {
+  const double across = (width() - kLeft - kRight) / steps_,
+               up = (height() - kTop - kBottom) / std::max(1.0, bytes_);
+  const double bottom = height() - kBottom;
+  return QRectF(QPointF(kLeft + block.begin * across, bottom - block.high * up),
+                QPointF(kLeft + block.end * across, bottom - block.low * up));
+}
+
+int PlanCanvas::blockAt(QPointF p) const {
+  for (size_t i = blocks_.size(); i-- > 0;)
+    if (rectOf(blocks_[i]).adjusted(-1, -1, 1, 1).contains(p)) return static_cast<int>(i);
+  return -1;
+}
+
+QString PlanCanvas::describe(const Block& block) const {
+  const PlanBuffer& b = plan_->buffers[block.buffer];
+  QString text = QString::fromStdString(b.name) + ": " + QString::fromStdString(b.dtype) + " [";
+  for (size_t i = 0; i < b.shape.size(); ++i) text += (i ? ", " : "") + QString::fromStdString(b.shape[i]);
+  text += "]\n" + bytesText(*b.sizeBytes) + " = " + QString::fromStdString(b.bytes) + " bytes\n";
+  text += b.pooled || !b.offsetBytes ? "from the pool"
+                                     : "at byte " + QString::number(*b.offsetBytes) + " of the arena";
+  return text + QString("\nfrom operation %1 to %2").arg(b.begin).arg(b.end);
+}
+
+void PlanCanvas::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.fillRect(rect(), palette().color(QPalette::Base));
+  if (!message_.isEmpty()) {
+    painter.setPen(palette().color(QPalette::PlaceholderText));
+    painter.drawText(rect(), Qt::AlignCenter, message_);
+    return;
+  }
+  const bool dark = palette().color(QPalette::Base).lightness() < 128;
+  const double bottom = height() - kBottom, up = (bottom - kTop) / std::max(1.0, bytes_);
+  const QColor line = dark ? QColor(90, 96, 110) : QColor(200, 206, 216);
+  QFont font("DejaVu Sans");
+  font.setPixelSize(10);
+  painter.setFont(font);
+  for (int tick = 0; tick <= 4; ++tick) {
+    const double bytes = bytes_ * tick / 4, y = bottom - bytes * up;
+    painter.setPen(line);
+    painter.drawLine(QPointF(kLeft, y), QPointF(width() - kRight, y));
+    painter.setPen(palette().color(QPalette::Text));
+    painter.drawText(QRectF(0, y - 8, kLeft - 6, 16), Qt::AlignRight | Qt::AlignVCenter,
+                     bytesText(static_cast<int64_t>(bytes)));
+  }
+  painter.drawText(QRectF(kLeft, bottom + 3, width() - kLeft - kRight, kBottom - 3), Qt::AlignRight,
+                   QString::fromUtf8("operations 0 → %1").arg(static_cast<int>(steps_) - 1));
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    const PlanBuffer& b = plan_->buffers[blocks_[i].buffer];
+    const QRectF r = rectOf(blocks_[i]);
+    const bool chosen = b.node == chosen_ && chosen_ != kNoNode, hovered = static_cast<int>(i) == hovered_;
+    painter.setPen(chosen || hovered ? QPen(palette().color(QPalette::Highlight), 2) : QPen(line, 0.7));
+    QColor fill = colorOf(blocks_[i].buffer, b.pooled, dark);
+    painter.setBrush(b.pooled ? QBrush(fill, Qt::BDiagPattern) : QBrush(fill));
+    painter.drawRect(r);
+    if (r.width() < 40 || r.height() < 13) continue;
+    painter.setPen(palette().color(QPalette::Text));
+    painter.drawText(r.adjusted(3, 0, -3, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(QString::fromStdString(b.name), Qt::ElideRight,
+                                                      static_cast<int>(r.width()) - 6));
+  }
+  if (bytes_ > arenaBytes_ && arenaBytes_ > 0) {
+    painter.setPen(QPen(palette().color(QPalette::Text), 1, Qt::DashLine));
+    const double y = bottom - arenaBytes_ * up;
+    painter.drawLine(QPointF(kLeft, y), QPointF(width() - kRight, y));
+    painter.drawText(QPointF(kLeft + 4, y - 3), "end of the arena");
+  }
+}
+
+void PlanCanvas::mouseMoveEvent(QMouseEvent* event) {
+  const int block = blockAt(event->position());
+  if (block != hovered_) update();
+  hovered_ = block;
+  if (block >= 0)
+    QToolTip::showText(event->globalPosition().toPoint(), describe(blocks_[static_cast<size_t>(block)]),
+                       this);
+  else
+    QToolTip::hideText();
+}
+
+void PlanCanvas::mousePressEvent(QMouseEvent* event) {
+  const int block = blockAt(event->position());
+  if (block >= 0) Q_EMIT nodeChosen(plan_->buffers[blocks_[static_cast<size_t>(block)].buffer].node);
+}
+
+void PlanCanvas::leaveEvent(QEvent*) {
+  hovered_ = -1;
+  update();
+}
+
+}  // namespace dyn::ui

@@ -1,0 +1,50 @@
+// PlanCanvas: the memory plan of one function as a picture: operations from left to right, addresses from bottom to top, a rectangle for each buffer.
+//
+// Buffers of the arena lie at their offset; those that come from the pool when they are made are stacked above it. Hover shows a buffer, a click
+// chooses its operation. Sizes must have values: the plan of a model is asked for with its dims.
+#pragma once
+
+#include <QWidget>
+#include <vector>
+
+#include "app/session/views.h"
+
+namespace dyn::ui {
+
+class PlanCanvas : public QWidget {
+  Q_OBJECT
+ public:
+  explicit PlanCanvas(QWidget* parent = nullptr);
+
+  void setPlan(Shared<PlanView> plan, const QString& function);
+  void setChosen(NodeId node);  // drawn with a border
+  // Buffers as they are drawn; y upwards, in bytes.
+  struct Block {
+    size_t buffer = 0;  // of PlanView::buffers
+    double begin = 0, end = 0, low = 0, high = 0;
+  };
+  const std::vector<Block>& blocks() const { return blocks_; }
+  QRectF rectOf(const Block& block) const;
+
+ Q_SIGNALS:
+  void nodeChosen(quint64 node);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+
+ private:
+  int blockAt(QPointF p) const;
+  QString describe(const Block& block) const;
+
+  Shared<PlanView> plan_;
+  std::vector<Block> blocks_;
+  double steps_ = 1, bytes_ = 0, arenaBytes_ = 0;
+  NodeId chosen_ = kNoNode;
+  int hovered_ = -1;
+  QString message_;
+};
+
+}  // namespace dyn::ui

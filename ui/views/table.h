@@ -1,0 +1,20 @@
+// Tables and rows of text as all panels show them.
+#pragma once
+
+#include <QString>
+#include <QStringList>
+
+class QTableWidget;
+
+namespace dyn::ui {
+
+enum class CellAlignment : uint8_t { left, right };
+
+QTableWidget* makeTable(const QString& name, const QStringList& headers);
+void setCell(QTableWidget* table, int row, int column, const QString& text,
+             CellAlignment alignment = CellAlignment::left);
+// "<tr>..." with the key in bold; `value` is HTML.
+QString htmlRow(const QString& key, const QString& value);
+QString html(const std::string& text);  // escaped
+
+}  // namespace dyn::ui

@@ -1,0 +1,60 @@
+// TimelineCanvas: what a profiled run did, along time: a bar for each kernel, copy and allocation, functions above what they called.
+//
+// Wheel zooms at the cursor, dragging pans, W S A D do both by keys, F shows all. Hover says what a bar is, a click chooses its place in the graph.
+#pragma once
+
+#include <QWidget>
+#include <vector>
+
+#include "app/session/views.h"
+
+namespace dyn::ui {
+
+class TimelineCanvas : public QWidget {
+  Q_OBJECT
+ public:
+  explicit TimelineCanvas(QWidget* parent = nullptr);
+
+  void setRun(Shared<RunResult> run);  // null: none
+  void setChosenPlace(const QString& place);
+  void showAll();
+
+  // One bar for each event of the run, in its order; row 0 is the outermost.
+  struct Bar {
+    int64_t beginNs = 0, endNs = 0;
+    int row = 0;
+  };
+  const std::vector<Bar>& bars() const { return bars_; }
+  int rowsCount() const { return rowsCount_; }
+  double nsPerPixel() const { return nsPerPixel_; }
+  QRectF rectOf(const Bar& bar) const;
+
+ Q_SIGNALS:
+  void placeChosen(const QString& place);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  int barAt(QPointF p) const;
+  QString describe(size_t bar) const;
+  void zoom(double factor, double x);
+  void pan(double pixels);
+
+  Shared<RunResult> run_;
+  std::vector<Bar> bars_;
+  int rowsCount_ = 0, hovered_ = -1;
+  int64_t totalNs_ = 0;
+  double beginNs_ = 0, nsPerPixel_ = 1;  // what is in sight
+  QString chosen_;
+  QPointF pressed_;
+  bool dragging_ = false, all_ = true;
+};
+
+}  // namespace dyn::ui
