@@ -1,6 +1,7 @@
 #include "app/batch/arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -16,6 +17,20 @@ struct Texts {  // options that need a second look after CLI11
   std::string memoryLimit, cacheDirectory = "", color = "auto", math = "fp32", device = "cpu";
 };
 
+CLI::Validator numberCheck(const char* what, bool zeroToo) {
+  return CLI::Validator(
+      [what, zeroToo](std::string& text) {
+        char* end = nullptr;
+        const double value = std::strtod(text.c_str(), &end);
+        const bool fine =
+            !text.empty() && *end == '\0' && std::isfinite(value) && (zeroToo ? value >= 0 : value > 0);
+        return fine ? std::string() : "'" + text + "' is no " + what;
+      },
+      "NUMBER");
+}
+CLI::Validator positive() { return numberCheck("positive number", false); }
+CLI::Validator notNegative() { return numberCheck("number of at least 0", true); }
+
 void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_flag("--json", r.json, "one JSON document on standard output");
   app->add_option("--threads", r.session.threadCount, "threads (default: physical cores)")
@@ -30,7 +45,7 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_flag("--quiet,-q", r.quiet, "no progress and no notes");
   app->add_flag("--verbose,-v", r.verbose, "more on standard error");
   app->add_flag("--progress", r.progress, "progress also when standard error is no terminal");
-  app->add_option("--time-limit", r.timeLimitSeconds, "seconds; then exit 124")->check(CLI::PositiveNumber);
+  app->add_option("--time-limit", r.timeLimitSeconds, "seconds; then exit 124")->check(positive());
   app->add_option("--mem-limit", texts.memoryLimit, "bytes, or 512MB");
 }
 
@@ -81,6 +96,8 @@ const char* toString(BatchCommand command) {
       return "script";
     case BatchCommand::lines:
       return "-e";
+    case BatchCommand::notYet:
+      return "";
   }
   return "?";
 }
@@ -122,15 +139,15 @@ ParsedArguments parseArguments(int argc, char** argv) {
                     "JSON lines: {\"dims\": {}, \"inputs\": {}, \"output_dir\": \"\"}");
   }
   run->add_option("--output-dir", r.outputDirectory, "writes each output as NAME.npy");
-  run->add_option("--repeat", r.repeat, "timed runs")->check(CLI::PositiveNumber);
-  run->add_option("--warmup", r.warmup, "runs before them")->check(CLI::NonNegativeNumber);
+  run->add_option("--repeat", r.repeat, "timed runs")->check(positive());
+  run->add_option("--warmup", r.warmup, "runs before them")->check(notNegative());
   run->add_option("--profile", r.profile, "writes a Chrome trace");
   verify->add_option("DIR", r.directories, "test cases, or folders of such")->required();
-  verify->add_option("--rtol", r.relativeTolerance, "relative tolerance")->check(CLI::NonNegativeNumber);
-  verify->add_option("--atol", r.absoluteTolerance, "absolute tolerance")->check(CLI::NonNegativeNumber);
+  verify->add_option("--rtol", r.relativeTolerance, "relative tolerance")->check(notNegative());
+  verify->add_option("--atol", r.absoluteTolerance, "absolute tolerance")->check(notNegative());
   verify->add_option("--jobs", r.jobs, "cases at a time (default: cores)")->check(CLI::Range(1, 1024));
   verify->add_option("--case-time-limit", r.caseTimeLimitSeconds, "seconds for one case (default 60)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   inspect->add_option("--ir", r.level, "graph, placed, loop, llvm, asm or bytecode");
   inspect->add_option("--pass", r.pass, "the graph after this pass (name or number)");
   inspect->add_option("--why", r.why, "VALUE.DIM, or two of them with = between");
@@ -140,11 +157,17 @@ ParsedArguments parseArguments(int argc, char** argv) {
   inspect->add_flag("--check", r.check, "all problems at once");
   compile->add_option("-o,--output", r.output, "the package to write");
   compile->add_flag("--static", r.fixDims, "dims given as one value are fixed in the program");
-  bench->add_option("--seconds", r.seconds, "time for all shapes (default 1)")->check(CLI::PositiveNumber);
-  bench->add_option("--repeat", r.repeat, "least number of runs of a case of --cases")
-      ->check(CLI::PositiveNumber);
+  bench->add_option("--seconds", r.seconds, "time for all shapes (default 1)")->check(positive());
+  bench->add_option("--repeat", r.repeat, "least number of runs at each shape (default 5)")
+      ->check(positive());
   script->add_option("FILE", r.scriptFile, "the script; - reads standard input")->required();
   script->add_flag("--keep-going", r.keepGoing, "go on after an error");
+
+  for (const char* name : {"export", "tune", "bisect"}) {
+    CLI::App* later = app.add_subcommand(name, "not there yet");
+    later->allow_extras();
+    addCommon(later, r, texts);
+  }
 
   auto usageFault = [&](const std::string& message, const std::string& hint = "") {
     parsed.exitCode = 2;
@@ -183,8 +206,10 @@ ParsedArguments parseArguments(int argc, char** argv) {
               : sub == compile ? BatchCommand::compile
               : sub == bench   ? BatchCommand::bench
               : sub == script  ? BatchCommand::script
+              : sub            ? BatchCommand::notYet
                                : BatchCommand::lines;
-  parsed.command = toString(r.command);
+  parsed.command = sub ? sub->get_name() : toString(r.command);
+  if (r.command == BatchCommand::notYet) r.unsupportedCommand = sub->get_name();
   if (!texts.memoryLimit.empty()) {
     Result<int64_t> bytes = parseBytes(texts.memoryLimit);
     if (!bytes.ok())

@@ -1,6 +1,7 @@
 #include "app/session/dim_views.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "compiler/ir/op_def.h"
@@ -13,7 +14,7 @@ namespace dyn {
 
 namespace {
 
-constexpr size_t kUsesShown = 8;
+constexpr size_t kUsesShown = 5;
 
 // Symbols of the module, in order of creation, with the values whose types have them.
 struct SymbolUses {
@@ -46,6 +47,10 @@ struct SymbolUses {
   }
 };
 
+bool isNameChar(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '?';
+}
+
 // "value.1", "seq", "2*seq+1"
 Result<Dim> dimOf(const Module& module, const std::vector<std::pair<std::string, Type>>& ports,
                   const std::string& text) {
@@ -71,8 +76,8 @@ Result<Dim> dimOf(const Module& module, const std::vector<std::pair<std::string,
       std::vector<std::string_view> views(names.begin(), names.end());
       const std::string near = suggestion(name, views);
       Error error = makeError(DiagnosticId::textName, "there is no value '" + name + "'");
-      if (!near.empty()) return std::move(error).note("did you mean " + near + "?");
-      return error;
+      return std::move(error).note(near.empty() ? ":info lists the inputs and outputs, :ir all values"
+                                                : "did you mean " + near + "?");
     }
     if (!type.isTensor())
       return makeError(DiagnosticId::typeMismatch, name + " is no tensor but " + type.toString());
@@ -81,13 +86,39 @@ Result<Dim> dimOf(const Module& module, const std::vector<std::pair<std::string,
                        name + " has rank " + std::to_string(type.rank()) + ": " + type.toString());
     return type.dims()[axis];
   }
-  const uint32_t before = ir.dims().symbolCount();
-  DYN_TRY(Dim dim, parseDim(ir.dims(), text));
-  for (SymbolId s : symbolsOf(dim))
-    if (s >= before)
-      return makeError(DiagnosticId::textName, "there is no symbol '" + ir.dims().symbolName(s) + "'")
-          .note(":dims lists all");
-  return dim;
+  // Parsing makes the symbols it meets: names are looked up before.
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && isNameChar(text[end])) ++end;
+    const std::string name = text.substr(at, end - at);
+    const bool function = end < text.size() && text[end] == '(';
+    if (!name.empty() && name[0] != '?' && !std::isdigit(static_cast<unsigned char>(name[0])) && !function &&
+        !ir.dims().hasSymbol(name))
+      return makeError(DiagnosticId::textName, "there is no symbol '" + name + "'").note(":dims lists all");
+    at = std::max(end, at + 1);
+  }
+  return parseDim(ir.dims(), text);
+}
+
+// Of a node its name is enough: the file is the model's.
+std::string shortPlace(const SourcePlace& place) {
+  return place.node.empty() ? place.toString() : "node " + place.node;
+}
+
+// "X = X": true of whatever X is; the solver keeps such facts as the trace of a rule.
+bool saysNothing(const Fact& fact) {
+  return (fact.kind == FactKind::equal || fact.kind == FactKind::equalProduct) && fact.a == fact.b;
+}
+
+std::string factText(const Fact& fact) {
+  std::string text = fact.toString();
+  const SourcePlace& place = fact.reason.place;
+  if (place.known() && text.find(place.toString()) == std::string::npos) text += " at " + shortPlace(place);
+  return text;
+}
+
+void addOnce(std::vector<std::string>& list, std::string text) {
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
 }
 
 void describe(const Module& module, const SymbolUses& uses, Dim dim, WhyView& view) {
@@ -96,11 +127,10 @@ void describe(const Module& module, const SymbolUses& uses, Dim dim, WhyView& vi
     const std::string name = ir.dims().symbolName(symbol);
     view.lines.push_back(name + ": " + ir.dims().symbolReason(symbol));
     for (const Fact& fact : ir.facts().factsAbout(symbol)) {
-      std::string text = fact.toString();
-      if (fact.reason.place.known() && text.find(fact.reason.place.toString()) == std::string::npos)
-        text += " at " + fact.reason.place.toString();
+      if (saysNothing(fact)) continue;
+      const std::string text = factText(fact);
       if (std::find(view.facts.begin(), view.facts.end(), text) == view.facts.end())
-        view.facts.push_back(text);
+        addOnce(view.known, text);
     }
     auto found = uses.uses.find(symbol);
     if (found == uses.uses.end()) continue;
@@ -120,10 +150,15 @@ void describeChecks(const Module& module, const std::set<SymbolId>& symbols, Why
       for (Dim d : op.attributes.dims(side))
         for (SymbolId s : symbolsOf(d)) {
           if (!symbols.count(s)) continue;
-          std::string text = print(*module.context, op);
-          if (op.place.known()) text += " at " + op.place.toString();
-          if (std::find(view.checks.begin(), view.checks.end(), text) == view.checks.end())
-            view.checks.push_back(text);
+          const std::string relation = op.attributes.string("relation");
+          const char* sign = relation == "eq"   ? " must equal "
+                             : relation == "le" ? " must be at most "
+                                                : " must equal, or be 1 beside, ";
+          std::string text = op.attributes.string("what");
+          text += (text.empty() ? "" : ": ") + op.attributes.dims("lhs").at(0).toString() + sign +
+                  op.attributes.dims("rhs").at(0).toString();
+          if (op.place.known()) text += " at " + shortPlace(op.place);
+          addOnce(view.checks, std::move(text));
         }
   });
 }
@@ -148,6 +183,7 @@ Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
     row.low = interval.low;
     row.high = interval.high;
     for (const Fact& fact : facts) {
+      if (saysNothing(fact)) continue;
       row.facts.push_back(fact.toString());
       if (fact.kind == FactKind::multipleOf && fact.a == ir.dims().symbolById(id))
         row.multiple = fact.multiple;
@@ -180,7 +216,10 @@ Result<WhyView> whyDim(const Module& module, const std::vector<std::pair<std::st
     view.question = "what is " + a + "?";
     view.answer = left.toString();
     const Dim canonical = ir.facts().canonical(left);
-    if (canonical != left) view.lines.push_back("which is provably " + canonical.toString());
+    if (canonical != left) {
+      view.lines.push_back("which is provably " + canonical.toString());
+      for (const Fact& fact : ir.facts().explainEqual(left, canonical)) view.facts.push_back(factText(fact));
+    }
     if (left.isConstant()) view.lines.push_back("a constant");
     describe(module, uses, left, view);
     const Interval interval = ir.facts().interval(left);
@@ -195,7 +234,7 @@ Result<WhyView> whyDim(const Module& module, const std::vector<std::pair<std::st
     view.lines.push_back(a + " is " + left.toString());
     view.lines.push_back(b + " is " + right.toString());
     if (left == right) view.lines.push_back("the same expression: nothing needs to be known");
-    for (const Fact& fact : facts.explainEqual(left, right)) view.facts.push_back(fact.toString());
+    for (const Fact& fact : facts.explainEqual(left, right)) view.facts.push_back(factText(fact));
     if (view.answer != "yes")
       if (auto example = facts.counterexampleEqual(left, right))
         for (auto& [symbol, value] : *example) view.counterexample[ir.dims().symbolName(symbol)] = value;

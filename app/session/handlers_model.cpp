@@ -314,9 +314,26 @@ Result<View> handle_plan(SessionState& state, const Command& command, Outcome&) 
   DYN_TRY(LoadedModel * model, state.modelWithPasses());
   DYN_TRY(DimValues dims, dimValues(*model, command));
   PlanView view = planView(model->placed(), dims);
+  // The peak is that of the compiled program; of what can not be compiled yet the plan is there all the same.
+  Result<Runner*> runner = state.runner();
+  if (!runner.ok() && runner.error().id == DiagnosticId::cancelled) return runner.takeError();
+  const PeakOfDims peakOf = [&](const DimValues& values) -> std::optional<int64_t> {
+    if (!runner.ok()) return std::nullopt;
+    CallDims call(model->signature());
+    for (const auto& [name, value] : values)
+      if (!call.bind(name, value).ok()) return std::nullopt;
+    std::vector<std::vector<int64_t>> shapes;
+    for (const Port& input : model->signature().inputs) {
+      Result<std::vector<int64_t>> shape = call.shapeOf(input);
+      if (!shape.ok()) return std::nullopt;
+      shapes.push_back(*std::move(shape));
+    }
+    return (*runner)->predictPeak(shapes, Runner::Warmth::first);
+  };
+  view.predictedPeakBytes = peakOf(dims);
   if (command.has("fit")) {
     DYN_TRY(int64_t limit, parseBytes(command.text("fit")));
-    DYN_CHECK(fitPlan(model->placed(), limit, view));
+    DYN_CHECK(fitPlan(model->placed(), limit, peakOf, view));
   }
   return makeView(std::move(view));
 }

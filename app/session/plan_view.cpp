@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
 #include "app/session/node_ids.h"
 #include "compiler/ir/op_def.h"
@@ -12,8 +13,6 @@
 namespace dyn {
 
 namespace {
-
-constexpr int64_t kAlignment = 64;
 
 DimBinding bindingOf(const IrContext& ir, const DimValues& dims) {
   DimBinding binding;
@@ -37,14 +36,10 @@ std::optional<int64_t> valueOf(const Module& module, Dim dim, const DimBinding& 
   return *value;
 }
 
-std::optional<int64_t> rounded(std::optional<int64_t> bytes) {
-  if (!bytes) return bytes;
-  return (*bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 // Does the operation make a tensor of its own that neither an arena nor another operation accounts for?
-bool makesTensor(const Op& op) {
+bool makesTensor(const Op& op, const std::unordered_set<ValueId>& constants) {
   if (!op.def || isView(op) || op.def == &ops::constantOp || op.def == &ops::arenaOp) return false;
+  if (op.def == &ops::pack_bOp && constants.count(op.operands[0])) return false;  // once, at load
   if (op.def == &ops::allocOp) return op.operands.empty();
   if (op.def == &ops::ifOp || op.def == &ops::loopOp || op.def == &ops::matchOp || op.def == &ops::callOp ||
       op.def == &ops::invokeOp)
@@ -52,69 +47,13 @@ bool makesTensor(const Op& op) {
   return op.def->cls != OpClass::structural && op.def->cls != OpClass::check;
 }
 
-// Peak of one function, bodies included, by a sweep over its operations; callees by name. A work list from inner to outer.
-class PeakEstimate {
- public:
-  PeakEstimate(const Module& module, const DimBinding& binding) : module_(module), binding_(binding) {}
-
-  std::optional<int64_t> run() {
-    const std::vector<FunctionVisit> functions = functionsOf(module_);
-    // Inner before outer; functions called by others may come later, so those are settled by a few sweeps.
-    for (int sweep = 0; sweep < 2; ++sweep)
-      for (auto visit = functions.rbegin(); visit != functions.rend(); ++visit)
-        peaks_[visit->function->name] = peakOf(*visit->function);
-    auto main = peaks_.find("main");
-    return main == peaks_.end() ? std::nullopt : main->second;
-  }
-
- private:
-  std::optional<int64_t> peakOf(const Function& function) {
-    const Liveness live = computeLiveness(function);
-    std::unordered_map<ValueId, size_t> lastUse;
-    for (const auto& [value, index] : live.lastUse) {
-      size_t& latest = lastUse[live.rootOf(value)];
-      latest = std::max(latest, index);
-    }
-    std::vector<int64_t> ending(function.ops.size() + 1, 0);
-    int64_t now = 0, peak = 0;
-    for (size_t i = 0; i < function.ops.size(); ++i) {
-      const Op& op = *function.ops[i];
-      if (op.def == &ops::arenaOp || makesTensor(op)) {
-        for (const ValueDef& r : op.results) {
-          if (!r.type || !r.type.isTensor() || r.type.dtype() == Dtype::string) continue;
-          std::optional<int64_t> bytes = rounded(valueOf(module_, bytesOf(module_, r.type), binding_));
-          if (!bytes) return std::nullopt;
-          now += *bytes;
-          const size_t end = op.def == &ops::arenaOp ? function.ops.size()
-                             : lastUse.count(r.id)   ? lastUse[r.id]
-                                                     : i;
-          ending[std::min(end, function.ops.size())] += *bytes;
-        }
-      }
-      int64_t inside = 0;
-      if (op.def == &ops::callOp) {
-        auto callee = peaks_.find(op.attributes.string("callee"));
-        if (callee != peaks_.end()) {
-          if (!callee->second) return std::nullopt;
-          inside = *callee->second;
-        }
-      } else if (op.def == &ops::ifOp || op.def == &ops::loopOp || op.def == &ops::matchOp) {
-        for (const Function* body : op.regions) {
-          std::optional<int64_t> bytes = peaks_[body->name];
-          if (!bytes) return std::nullopt;
-          inside = std::max(inside, *bytes);
-        }
-      }
-      peak = std::max(peak, now + inside);
-      now -= ending[i];
-    }
-    return peak;
-  }
-
-  const Module& module_;
-  const DimBinding& binding_;
-  std::map<std::string, std::optional<int64_t>> peaks_;
-};
+std::unordered_set<ValueId> constantsOf(const Function& function) {
+  std::unordered_set<ValueId> constants;
+  for (const Op* op : function.ops)
+    if (op->def == &ops::constantOp)
+      for (const ValueDef& r : op->results) constants.insert(r.id);
+  return constants;
+}
 
 }  // namespace
 
@@ -122,13 +61,13 @@ PlanView planView(const Module& placed, const DimValues& dims) {
   PlanView view;
   view.dims = dims;
   const DimBinding binding = bindingOf(*placed.context, dims);
-  const NodeIds ids(placed);
   std::string peak;
   for (const FunctionVisit& visit : functionsOf(placed)) {
     const Function& function = *visit.function;
     if (visit.owner && (visit.owner->def == &ops::fusedOp || visit.owner->def == &ops::intoOp))
       continue;  // runs in registers
     const Liveness live = computeLiveness(function);
+    const std::unordered_set<ValueId> constants = constantsOf(function);
     std::unordered_map<ValueId, size_t> lastUse;
     for (const auto& [value, index] : live.lastUse) {
       size_t& latest = lastUse[live.rootOf(value)];
@@ -151,13 +90,13 @@ PlanView planView(const Module& placed, const DimValues& dims) {
         if (!visit.owner && function.name == "main") peak = bytes.toString();
         continue;
       }
-      if (!makesTensor(op) && !(op.def == &ops::allocOp)) continue;
+      if (!makesTensor(op, constants) && !(op.def == &ops::allocOp)) continue;
       for (const ValueDef& r : op.results) {
         if (!r.type || !r.type.isTensor()) continue;
         PlanBuffer buffer;
         buffer.name = placed.context->valueName(r.id);
         buffer.function = function.name;
-        buffer.node = ids.of(op);
+        buffer.node = NodeIds::ofValue(r.id);  // of what fills it, before and after placement
         buffer.dtype = std::string(toString(r.type.dtype()));
         for (Dim d : r.type.dims()) buffer.shape.push_back(d.toString());
         const Dim bytes = bytesOf(placed, r.type);
@@ -180,16 +119,10 @@ PlanView planView(const Module& placed, const DimValues& dims) {
     }
   }
   view.peak = peak.empty() ? "0" : peak;
-  view.predictedPeakBytes = predictedPeak(placed, dims);
   return view;
 }
 
-std::optional<int64_t> predictedPeak(const Module& placed, const DimValues& dims) {
-  const DimBinding binding = bindingOf(*placed.context, dims);
-  return PeakEstimate(placed, binding).run();
-}
-
-Status fitPlan(const Module& placed, int64_t limitBytes, PlanView& view) {
+Status fitPlan(const Module& placed, int64_t limitBytes, const PeakOfDims& peakOf, PlanView& view) {
   std::set<std::string> open;
   if (const Function* main = placed.main())
     for (const Parameter& p : main->parameters)
@@ -204,11 +137,11 @@ Status fitPlan(const Module& placed, int64_t limitBytes, PlanView& view) {
   DimValues dims = view.dims;
   auto fits = [&](int64_t n) {
     dims[view.fitDim] = n;
-    std::optional<int64_t> bytes = predictedPeak(placed, dims);
+    std::optional<int64_t> bytes = peakOf(dims);
     return bytes && *bytes <= limitBytes;
   };
   dims[view.fitDim] = 1;
-  if (!predictedPeak(placed, dims))
+  if (!peakOf(dims))
     return makeError(DiagnosticId::unsupportedFeature,
                      "the peak of this model depends on values, not only on dims");
   int64_t low = 0, high = 1;

@@ -50,20 +50,61 @@ void Interruption::setRunning(dyn_context* context) {
   running_ = context;
 }
 
+namespace {
+
+enum class Purpose : uint8_t { running, rehearsal };
+
+Result<VmContext> makeContext(dyn_module* module, const SessionOptions& options, Purpose purpose) {
+  dyn_options settings{};
+  settings.thread_count = options.threadCount > 0 ? options.threadCount : physicalCoreCount();
+  settings.memory_limit_bytes = purpose == Purpose::running ? options.memoryLimitBytes : UINT64_MAX;
+  settings.rehearsal = purpose == Purpose::rehearsal;
+  dyn_context* context = nullptr;
+  const dyn_status status = dyn_context_create(module, &settings, &context);
+  if (status != DYN_OK) return vmError(status);
+  return VmContext(context);
+}
+
+}  // namespace
+
 Result<Runner> Runner::create(dyn_module* module, const Module* types, const Signature& signature,
                               const SessionOptions& options) {
   Runner runner;
   runner.module_ = module;
   runner.types_ = types;
   runner.signature_ = signature;
-  dyn_options settings{};
-  settings.thread_count = options.threadCount > 0 ? options.threadCount : physicalCoreCount();
-  settings.memory_limit_bytes = options.memoryLimitBytes;
-  dyn_context* context = nullptr;
-  const dyn_status status = dyn_context_create(module, &settings, &context);
-  if (status != DYN_OK) return vmError(status);
-  runner.context_.reset(context);
+  runner.options_ = options;
+  DYN_TRY(runner.context_, makeContext(module, options, Purpose::running));
   return runner;
+}
+
+std::optional<int64_t> Runner::predictPeak(const std::vector<std::vector<int64_t>>& shapes, Warmth warmth) {
+  if (!rehearsal_) {
+    Result<VmContext> made = makeContext(module_, options_, Purpose::rehearsal);
+    if (!made.ok()) return std::nullopt;
+    rehearsal_ = std::move(made).value();
+  }
+  alignas(64) static const std::byte kUnread[64] = {};  // stands for elements nobody looks at
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const Port& port = signature_.inputs[i];
+    if (port.info.kind != "tensor" || dtypeClass(port.dtype) == DtypeClass::text) return std::nullopt;
+    int64_t bytes = storageBytes(port.dtype);
+    for (int64_t size : shapes[i])
+      if (__builtin_mul_overflow(bytes, size, &bytes)) return std::nullopt;
+    dyn_value* raw = nullptr;
+    if (dyn_value_borrow(rehearsal_.get(), static_cast<int32_t>(port.dtype),
+                         static_cast<int32_t>(shapes[i].size()), shapes[i].data(), kUnread,
+                         static_cast<size_t>(bytes), nullptr, nullptr, &raw) != DYN_OK)
+      return std::nullopt;
+    const VmValue value(raw);
+    if (dyn_context_set_input(rehearsal_.get(), static_cast<int32_t>(i), value.get()) != DYN_OK)
+      return std::nullopt;
+  }
+  for (int run = warmth == Warmth::repeated ? 2 : 1; run > 0; --run)
+    if (dyn_context_run(rehearsal_.get()) != DYN_OK) return std::nullopt;
+  dyn_statistics statistics{};
+  dyn_context_statistics(rehearsal_.get(), &statistics);
+  return static_cast<int64_t>(statistics.peak_bytes);
 }
 
 Status Runner::runOnce(Interruption& interruption, int64_t& timeNs) {
@@ -73,6 +114,7 @@ Status Runner::runOnce(Interruption& interruption, int64_t& timeNs) {
   const dyn_status status = dyn_context_run(context_.get());
   timeNs = steadyNs() - start;
   interruption.setRunning(nullptr);
+  warm_ = true;
   if (status != DYN_OK) return vmError(status);
   return {};
 }

@@ -43,6 +43,11 @@ class Runner {
   // Fills outputs, runsNs, memory and profile. The warm context is kept from call to call.
   Status run(const CallInputs& inputs, const RunRequest& request, Interruption& interruption,
              RunResult& result);
+  // What `peakBytes` of a run with inputs of these shapes will be, found by a rehearsal: the program's own host code with its sizes, without
+  // kernels and without elements. nullopt where the memory depends on elements. `repeated`: after a run before it.
+  enum class Warmth : uint8_t { first, repeated };
+  std::optional<int64_t> predictPeak(const std::vector<std::vector<int64_t>>& shapes, Warmth warmth);
+  bool warm() const { return warm_; }  // it has run before
   // The Chrome trace of the last profiled run.
   const std::string& traceText() const { return trace_; }
 
@@ -53,7 +58,9 @@ class Runner {
   dyn_module* module_ = nullptr;
   const Module* types_ = nullptr;
   Signature signature_;
-  VmContext context_;
+  SessionOptions options_;
+  VmContext context_, rehearsal_;  // rehearsal_ is made when it is first asked for
+  bool warm_ = false;
   std::string trace_;
 };
 

@@ -231,10 +231,17 @@ constexpr size_t kMaxUndo = 100;
 // The line and a caret, where the place is a line of a text and the one who found the fault had no text at hand.
 void addExcerpt(Diagnostic& diagnostic, const Command& command) {
   if (diagnostic.place.line == 0 || diagnostic.place.column == 0) return;
-  for (const std::string& note : diagnostic.notes)
-    if (note.find('^') != std::string::npos) return;
+  const bool prompt = diagnostic.place.file == "<prompt>" && command.has("rest");
+  std::vector<std::string>& notes = diagnostic.notes;
+  for (size_t i = 0; i < notes.size(); ++i) {
+    if (notes[i].find('^') == std::string::npos) continue;
+    if (!prompt || i == 0) return;
+    // The parser saw the expression alone; here the whole line is known.
+    notes.erase(notes.begin() + static_cast<ptrdiff_t>(i) - 1, notes.begin() + static_cast<ptrdiff_t>(i) + 1);
+    break;
+  }
   std::string text;
-  if (diagnostic.place.file == "<prompt>") {
+  if (prompt) {
     text = command.text("rest");
   } else {
     Result<MappedFile> file = MappedFile::open(diagnostic.place.file);

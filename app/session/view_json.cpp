@@ -185,6 +185,7 @@ struct Writer {
               {"answer", v->answer},
               {"lines", v->lines},
               {"facts", v->facts},
+              {"known", v->known},
               {"checks", v->checks},
               {"counterexample", mapJson(v->counterexample)}}}};
   }

@@ -53,6 +53,21 @@ std::string joined(const DimValues& dims) {
   return text;
 }
 
+// The middle of a long name is left out.
+std::string shortened(const std::string& text, size_t most) {
+  if (text.size() <= most) return text;
+  const size_t head = (most - 3) / 2;
+  return text.substr(0, head) + "..." + text.substr(text.size() - (most - 3 - head));
+}
+
+// "/models/bert.onnx: byte 17: node /layer/MatMul (MatMul, opset 17)" → "/layer/MatMul"; other places as they are.
+std::string nodeOf(const std::string& place) {
+  const size_t node = place.rfind("node ");
+  if (node == std::string::npos) return place;
+  const std::string name = place.substr(node + 5);
+  return name.substr(0, name.find(" ("));
+}
+
 std::string bytesOrDash(std::optional<int64_t> bytes) { return bytes ? bytesText(*bytes) : "-"; }
 
 struct Writer {
@@ -127,13 +142,24 @@ struct Writer {
                           v->addedCount, v->removedCount, v->changedCount, v->unchangedCount),
               "1", options);
     std::string function;
-    for (const DiffLine& line : v->lines) {
+    int lines = 0;
+    for (size_t i = 0; i < v->lines.size(); ++i) {
+      const DiffLine& line = v->lines[i];
+      if (options.mostLines > 0 && !options.full && lines >= options.mostLines) {
+        text += fmt::format("... {} more; :set full on shows all\n", v->lines.size() - i);
+        break;
+      }
       if (line.function != function && !line.function.empty()) {
         function = line.function;
         text += "@" + function + "\n";
       }
-      if (!line.before.empty()) text += paint("- " + line.before, "31", options) + "\n";
-      if (!line.after.empty()) text += paint("+ " + line.after, "32", options) + "\n";
+      // Of an operation that only got types the new line says it all.
+      const bool typesOnly = line.what == std::vector<std::string>{"types"};
+      if (!line.before.empty() && !typesOnly)
+        text += paint("- " + line.before, "31", options) + "\n", ++lines;
+      if (!line.after.empty())
+        text += paint((typesOnly ? "~ " : "+ ") + line.after, typesOnly ? "33" : "32", options) + "\n",
+            ++lines;
     }
     return text;
   }
@@ -159,6 +185,7 @@ struct Writer {
     std::string text = v->question + " " + paint(v->answer, "1", options) + "\n";
     for (const std::string& line : v->lines) text += "  " + line + "\n";
     for (const std::string& fact : v->facts) text += "  because " + fact + "\n";
+    for (const std::string& fact : v->known) text += "  known: " + fact + "\n";
     if (!v->counterexample.empty()) text += "  not for " + joined(v->counterexample) + "\n";
     for (const std::string& check : v->checks) text += "  checked at run time: " + check + "\n";
     return text;
@@ -178,29 +205,47 @@ struct Writer {
     if (!v->dims.empty()) text += "with " + joined(v->dims) + ": ";
     if (v->predictedPeakBytes)
       text += fmt::format("peak {} ({} bytes)", bytesText(*v->predictedPeakBytes), *v->predictedPeakBytes);
-    if (!v->dims.empty() && !v->predictedPeakBytes) text += "the peak depends on more";
+    if (!v->dims.empty() && !v->predictedPeakBytes) text += "the peak is not known from these dims alone";
     if (v->predictedPeakBytes || !v->dims.empty()) text += "\n";
     if (v->largest) text += fmt::format("largest {}: {}\n", v->fitDim, *v->largest);
     return text;
   }
 
   std::string operator()(const Shared<KernelTable>& v) const {
+    if (v->rows.empty()) return "no kernels\n";
     Rows rows;
-    for (const KernelRow& k : v->rows) {
-      if (v->profiled)
-        rows.push_back({k.kind, k.name, std::to_string(k.launchesCount), durationText(k.totalNs),
-                        fmt::format("{:.1f}%", k.share * 100),
-                        k.bytes && k.totalNs ? fmt::format("{:.1f} GB/s", static_cast<double>(k.bytes) /
-                                                                              static_cast<double>(k.totalNs))
-                                             : "",
-                        k.place});
-      else
+    if (!v->profiled) {
+      for (const KernelRow& k : v->rows)
         rows.push_back({k.index >= 0 ? std::to_string(k.index) : "", k.kind, k.name, k.description});
+      return table({">#", "kind", "name", "what"}, rows, options);
     }
-    if (rows.empty()) return "no kernels\n";
-    return v->profiled
-               ? table({"kind", "name", ">launches", ">time", ">share", ">rate", "place"}, rows, options)
-               : table({">#", "kind", "name", "what"}, rows, options);
+    // Loading constants is a row each in the profile, and nothing to look at one by one.
+    KernelRow constants;
+    constants.kind = "constant";
+    size_t constantsCount = 0;
+    auto add = [&](const KernelRow& k) {
+      const bool moves = k.kind == "kernel" || k.kind == "builtin" || k.kind == "copy";
+      rows.push_back(
+          {k.kind, shortened(k.name, 44), std::to_string(k.launchesCount), durationText(k.totalNs),
+           fmt::format("{:.1f}%", k.share * 100),
+           moves && k.bytes && k.totalNs
+               ? fmt::format("{:.1f}", static_cast<double>(k.bytes) / static_cast<double>(k.totalNs))
+               : "",
+           nodeOf(k.place)});
+    };
+    for (const KernelRow& k : v->rows) {
+      if (k.kind != "constant") {
+        add(k);
+        continue;
+      }
+      ++constantsCount;
+      constants.launchesCount += k.launchesCount;
+      constants.totalNs += k.totalNs;
+      constants.share += k.share;
+    }
+    constants.name = fmt::format("{} constants", constantsCount);
+    if (constantsCount > 0) add(constants);
+    return table({"kind", "name", ">launches", ">time", ">share", ">GB/s", "first at"}, rows, options);
   }
 
   std::string operator()(const Shared<RunResult>& v) const {
@@ -217,10 +262,12 @@ struct Writer {
         return times[std::min(times.size() - 1,
                               static_cast<size_t>(part * static_cast<double>(times.size())))];
       };
-      text +=
-          fmt::format("{} {}: min {}, median {}, p95 {}; CPU {} a run\n", times.size(),
-                      times.size() == 1 ? "run" : "runs", durationText(times.front()), durationText(at(0.5)),
-                      durationText(at(0.95)), durationText(v->cpuNs / static_cast<int64_t>(times.size())));
+      if (times.size() == 1)
+        text += "1 run: " + durationText(times.front());
+      else
+        text += fmt::format("{} runs: min {}, median {}, p95 {}", times.size(), durationText(times.front()),
+                            durationText(at(0.5)), durationText(at(0.95)));
+      text += fmt::format("; CPU {} a run\n", durationText(v->cpuNs / static_cast<int64_t>(times.size())));
       text += fmt::format("peak {}, {} kernel launches, {} system allocations in the last run\n",
                           bytesText(v->peakBytes), v->launchesCount, v->allocationsCount);
     }
@@ -234,8 +281,8 @@ struct Writer {
     auto add = [&](const BenchRow& row, const std::string& name) {
       rows.push_back({name, std::to_string(row.runsCount), durationText(row.minNs), durationText(row.p50Ns),
                       durationText(row.p90Ns), durationText(row.p99Ns),
-                      row.gflops ? fmt::format("{:.2f}", *row.gflops) : "",
-                      row.gigabytesPerSecond ? fmt::format("{:.2f}", *row.gigabytesPerSecond) : ""});
+                      row.gflops ? fmt::format("{:.2f}", *row.gflops) : "-",
+                      row.gigabytesPerSecond ? fmt::format("{:.2f}", *row.gigabytesPerSecond) : "-"});
     };
     for (const BenchRow& row : v->rows) add(row, row.dims.empty() ? "(fixed)" : joined(row.dims));
     if (v->rows.size() > 1) add(v->overall, "all");
@@ -301,7 +348,9 @@ std::string toText(const Diagnostic& diagnostic, const TextOptions& options) {
                                                                 : "note";
   std::string text;
   const std::string place = diagnostic.place.toString();
-  if (!place.empty()) text += paint(place + ": ", "1", options);
+  // Messages about a file begin with its name already.
+  const bool named = diagnostic.message.compare(0, place.size() + 2, place + ": ") == 0;
+  if (!place.empty() && !named) text += paint(place + ": ", "1", options);
   text += paint(fmt::format("{}[{}]", kind, diagnosticRow(diagnostic.id).code),
                 diagnostic.severity == Severity::error ? "1;31" : "1;35", options);
   text += ": " + diagnostic.message + "\n";

@@ -12,7 +12,8 @@ struct TextOptions {
   int width = 100;    // columns
   int precision = 6;  // digits of reals
   int edgeItems = 3;
-  bool full = false;  // tensors whole
+  bool full = false;  // tensors and differences whole
+  int mostLines = 0;  // of a difference, unless full; 0: no limit
 };
 
 // Ends in a newline unless it is empty.

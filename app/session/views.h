@@ -178,7 +178,8 @@ struct WhyView {
   std::string question;  // "is y.1 = x.0?"
   std::string answer;    // "yes", "no", "unknown", or the dim itself
   std::vector<std::string> lines;
-  std::vector<std::string> facts;
+  std::vector<std::string> facts;   // the proof of a yes or no: none of them can be left out
+  std::vector<std::string> known;   // what else is known of the symbols
   std::vector<std::string> checks;  // run-time checks that rest on it
   DimValues counterexample;
 };

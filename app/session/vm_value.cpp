@@ -1,5 +1,7 @@
 #include "app/session/vm_value.h"
 
+#include <cstdlib>
+
 namespace dyn {
 
 namespace {
@@ -103,11 +105,47 @@ Type partType(Type type, const Module* module, int64_t index, int32_t tag) {
   }
 }
 
+// The inverse of SourcePlace::toString: "FILE:3:7", "FILE: byte 17: node NAME".
+SourcePlace placeOfText(std::string text) {
+  SourcePlace place;
+  const size_t node = text.find("node ");
+  if (node == 0 || (node != std::string::npos && node >= 2 && text.compare(node - 2, 2, ": ") == 0)) {
+    place.node = text.substr(node + 5);
+    text.resize(node == 0 ? 0 : node - 2);
+  }
+  const size_t byte = text.rfind(": byte ");
+  if (byte != std::string::npos) {
+    place.byteOffset = std::strtoull(text.c_str() + byte + 7, nullptr, 10);
+    text.resize(byte);
+  }
+  std::vector<uint32_t> numbers;  // column, then line
+  for (size_t colon; numbers.size() < 2 && (colon = text.rfind(':')) != std::string::npos;) {
+    const std::string digits = text.substr(colon + 1);
+    if (digits.empty() || digits.size() > 9 || digits.find_first_not_of("0123456789") != std::string::npos)
+      break;
+    numbers.push_back(static_cast<uint32_t>(std::stoul(digits)));
+    text.resize(colon);
+  }
+  if (!numbers.empty()) place.line = numbers.back();
+  if (numbers.size() == 2) place.column = numbers.front();
+  place.file = std::move(text);
+  return place;
+}
+
 }  // namespace
 
 Error vmError(dyn_status status) {
-  const char* message = dyn_last_message();
-  return makeError(idOf(status), message && *message ? message : dyn_status_text(status));
+  const char* raw = dyn_last_message();
+  std::string message = raw && *raw ? raw : dyn_status_text(status);
+  // "MESSAGE (at FUNCTION@POSITION, PLACE)": the place is where people look, the rest is for those who debug the program.
+  const size_t at = message.rfind(" (at ");
+  if (at == std::string::npos || message.back() != ')') return makeError(idOf(status), message);
+  const std::string inside = message.substr(at + 5, message.size() - at - 6);
+  const size_t comma = inside.find(", ");
+  message.resize(at);
+  SourcePlace place = comma == std::string::npos ? SourcePlace() : placeOfText(inside.substr(comma + 2));
+  return makeError(idOf(status), std::move(message), std::move(place))
+      .note("in the host program at " + inside.substr(0, comma));
 }
 
 Result<VmValue> toVm(dyn_context* context, const Value& root) {

@@ -178,6 +178,7 @@ Status DimSolver::addEqual(Dim a, Dim b, Reason reason) {
 
 Status DimSolver::addEqualProduct(Dim a, Dim b, Reason reason) {
   if (a.isInvalid() || b.isInvalid()) return invalidDim();
+  if (a == b) return {};  // says nothing
   return impl_->learnFact({FactKind::equalProduct, a, b, {}, {}, 1, {}, std::move(reason)}, {a - b, {0, 0}});
 }
 

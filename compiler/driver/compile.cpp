@@ -69,7 +69,9 @@ DynKernelFunction resolveKernel(void* user, const char* symbol) {
 }
 
 const void* resolveConstant(void* user, int32_t index) {
-  return static_cast<Host*>(user)->compiled->lowered.constants[static_cast<size_t>(index)].data();
+  const LoweredModule& lowered = static_cast<Host*>(user)->compiled->lowered;
+  const HostTensor& constant = lowered.constants[static_cast<size_t>(index)];
+  return lowered.onlyPacked[static_cast<size_t>(index)] ? constant.bytes() : constant.data();
 }
 
 const DynGemmFamily* resolveGemmFamily(void* user) {
@@ -83,7 +85,7 @@ void releaseHost(void* user) { delete static_cast<Host*>(user); }
 
 Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled) {
   const std::vector<uint8_t> bytes = vm::serializeProgram(compiled->lowered.program);
-  auto owner = std::make_unique<Host>(Host{std::move(compiled)});
+  auto owner = std::make_unique<Host>(Host{compiled});
   dyn_host host{};
   host.user = owner.get();
   host.resolve_kernel = resolveKernel;
@@ -96,6 +98,8 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled) {
   if (status != DYN_OK)
     return makeError(DiagnosticId::internalError,
                      std::string("the VM refused the program: ") + dyn_last_message());
+  for (size_t i = 0; i < compiled->lowered.constants.size(); ++i)
+    if (compiled->lowered.onlyPacked[i]) compiled->lowered.constants[i].forget();
   return module;
 }
 

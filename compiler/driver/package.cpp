@@ -88,7 +88,7 @@ Status writePackageFile(const CompiledModel& compiled, const std::string& path,
   vm::Program program = compiled.lowered.program;
   vm::layOutConstants(program);
   std::vector<const void*> constants;
-  for (const HostTensor& tensor : compiled.lowered.constants) constants.push_back(tensor.data());
+  for (const HostTensor& tensor : compiled.lowered.constants) constants.push_back(tensor.bytes());
   std::vector<vm::ObjectSection> sections;
   TemporaryFolder folder;
   std::optional<MappedFile> linked;

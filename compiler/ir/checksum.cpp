@@ -41,7 +41,7 @@ uint32_t crc32(const void* data, size_t sizeBytes, uint32_t previous) {
 
 uint32_t crc32(const HostTensor& tensor) {
   if (!tensor.valid()) return 0;
-  if (tensor.dtype() != Dtype::string) return crc32(tensor.data(), static_cast<size_t>(tensor.sizeBytes()));
+  if (tensor.dtype() != Dtype::string) return crc32(tensor.bytes(), static_cast<size_t>(tensor.sizeBytes()));
   uint32_t crc = 0;
   for (const std::string& value : tensor.stringValues()) crc = crc32(value.c_str(), value.size() + 1, crc);
   return crc;

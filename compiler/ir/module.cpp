@@ -227,7 +227,7 @@ uint32_t IrContext::checksum(const HostTensor& tensor) const {
   if (!tensor.valid() || tensor.dtype() == Dtype::string || tensor.sizeBytes() < kRememberBytes) {
     return crc32(tensor);
   }
-  auto& known = impl_->checksums[tensor.data()];
+  auto& known = impl_->checksums[tensor.bytes()];
   if (known.first != tensor.sizeBytes()) known = {tensor.sizeBytes(), crc32(tensor)};
   return known.second;
 }

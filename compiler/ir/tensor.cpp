@@ -5,6 +5,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <mutex>
+#include <new>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 #include "compiler/dims/dim.h"
 #include "compiler/ir/tensor_text.h"
@@ -35,10 +41,32 @@ struct Buffer {
   std::byte* data = nullptr;
 };
 
-// calloc keeps untouched pages of large tensors free of cost; the start is moved up to the alignment kernels expect.
+// Large tensors lie in huge pages where the system has them: a page fault for each 4 KB costs more than the bytes.
+#if defined(__linux__)
+constexpr size_t kHugePageBytes = size_t{2} << 20;
+
+Buffer allocatePages(size_t sizeBytes) {
+  const size_t whole = sizeBytes + kHugePageBytes;
+  void* base = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) return {};
+  const uintptr_t address = reinterpret_cast<uintptr_t>(base);
+  Buffer buffer;
+  buffer.owner =
+      std::shared_ptr<const void>(base, [whole](const void* p) { munmap(const_cast<void*>(p), whole); });
+  buffer.data = static_cast<std::byte*>(base) + (kHugePageBytes - address % kHugePageBytes) % kHugePageBytes;
+  (void)madvise(buffer.data, sizeBytes, MADV_HUGEPAGE);  // a hint: failure costs speed only
+  return buffer;
+}
+#endif
+
+// Untouched pages of large tensors cost nothing; the start is moved up to the alignment kernels expect.
 Buffer allocateZeroed(int64_t sizeBytes) {
   if (sizeBytes < 0 || sizeBytes > std::numeric_limits<int64_t>::max() - static_cast<int64_t>(kAlignment))
     return {};
+#if defined(__linux__)
+  if (sizeBytes >= static_cast<int64_t>(2 * kHugePageBytes))
+    return allocatePages(static_cast<size_t>(sizeBytes));
+#endif
   void* base = std::calloc(static_cast<size_t>(sizeBytes) + kAlignment, 1);
   if (base == nullptr) return {};
   Buffer buffer;
@@ -141,8 +169,15 @@ Result<HostTensor> HostTensor::create(Dtype dtype, std::vector<int64_t> shape) {
   return tensor;
 }
 
+struct HostTensor::Borrowed {
+  Forget forget;
+  bool misaligned = false;
+  std::once_flag once;
+  Buffer aligned;
+};
+
 HostTensor HostTensor::borrow(Dtype dtype, std::vector<int64_t> shape, const void* data,
-                              std::shared_ptr<const void> owner) {
+                              std::shared_ptr<const void> owner, Forget forget) {
   HostTensor tensor;
   const auto count = countOf(shape);
   if (!count || dtype == Dtype::string) return tensor;
@@ -152,7 +187,31 @@ HostTensor HostTensor::borrow(Dtype dtype, std::vector<int64_t> shape, const voi
   tensor.valid_ = true;
   tensor.data_ = static_cast<std::byte*>(const_cast<void*>(data));
   tensor.owner_ = std::move(owner);
+  const auto alignment = static_cast<uintptr_t>(std::min<int64_t>(storageBytes(dtype), 8));
+  const bool misaligned = reinterpret_cast<uintptr_t>(data) % alignment != 0;
+  if (forget || misaligned) {
+    tensor.borrowed_ = std::make_shared<Borrowed>();
+    tensor.borrowed_->forget = std::move(forget);
+    tensor.borrowed_->misaligned = misaligned;
+  }
   return tensor;
+}
+
+const std::byte* HostTensor::alignedData() const {
+  if (!borrowed_->misaligned) return data_;
+  std::call_once(borrowed_->once, [this] {
+    Buffer copy = allocateZeroed(sizeBytes());
+    if (copy.data == nullptr) throw std::bad_alloc();
+    std::memcpy(copy.data, data_, static_cast<size_t>(sizeBytes()));
+    borrowed_->aligned = std::move(copy);
+    forget();  // not once in the file's memory and once here
+  });
+  return borrowed_->aligned.data;
+}
+
+void HostTensor::forget() const {
+  if (borrowed_ && borrowed_->forget)
+    borrowed_->forget({reinterpret_cast<const char*>(data_), static_cast<size_t>(sizeBytes())});
 }
 
 HostTensor HostTensor::strings(std::vector<int64_t> shape, std::vector<std::string> values) {
@@ -203,6 +262,7 @@ std::byte* HostTensor::mutableData() {
   if (count_ > 0) std::memcpy(buffer.data, data_, static_cast<size_t>(sizeBytes()));
   data_ = buffer.data;
   owner_ = std::move(buffer.owner);
+  borrowed_ = nullptr;
   writable_ = true;
   return data_;
 }
@@ -368,7 +428,7 @@ void appendElement(std::string* text, const HostTensor& tensor, int64_t flat) {
       return;
     case DtypeClass::real: {
       // A NaN that is not the usual one keeps its bits: real elements may be written as 0x....
-      const uint64_t bits = loadBits(tensor.data(), flat, storageBytes(tensor.dtype()));
+      const uint64_t bits = loadBits(tensor.bytes(), flat, storageBytes(tensor.dtype()));
       const double value = tensor.realAt(flat);
       if (std::isnan(value) && bits != encodeReal(tensor.dtype(), std::numeric_limits<double>::quiet_NaN())) {
         appendHex(text, bits);

@@ -129,11 +129,11 @@ Status FunctionLowering::lowerContraction(const Op& into) {
                      "a contraction group without a product, or with several results");
   const Op& contraction = **product;
   std::vector<ValueId> operands;
-  bool matrices = true;
+  bool columns = true;
   for (ValueId v : contraction.operands) {
     operands.push_back(v == kNoValue ? kNoValue : outer.at(v));
-    matrices &= contraction.def != &ops::matmulOp || types_.at(operands.back()).rank() >= 2;
   }
+  if (contraction.def == &ops::matmulOp) columns = types_.at(operands[1]).rank() >= 2;
   // The epilogue's buffers come after all operands, also those left out.
   operands.resize(static_cast<size_t>(contraction.def->maxOperands), kNoValue);
   if (body.ops.size() == 1) return lowerBuiltin(contraction, operands, destinations, true);
@@ -142,8 +142,8 @@ Status FunctionLowering::lowerContraction(const Op& into) {
   const Function* epilogueBody = &body;
   if (contraction.def == &ops::convOp)
     epilogueBody = withFlatPositions(*module_.context, body, body.resultTypes.at(0).rank());
-  if (!matrices || !epilogueBody) {
-    // The builtin sees a vector as a matrix, the epilogue does not: its rows are other rows.
+  if (!columns || !epilogueBody) {
+    // The builtin sees a vector at the right as a matrix of one column, the epilogue does not: its rows are other rows.
     DYN_CHECK(lowerBuiltin(contraction, operands, destinations, true));
     return launchGroup(body, outer, given, destinations, description);
   }

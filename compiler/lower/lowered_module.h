@@ -15,6 +15,8 @@ struct LoweredModule {
   vm::Program program;
   std::vector<loop::Kernel> kernels;  // program.kernels[i] is the row of kernels[i]
   std::vector<HostTensor> constants;  // program.constants[i] describes constants[i]
+  // Constants that only @init reads, to pack them: at any address, and not needed afterwards.
+  std::vector<bool> onlyPacked;
 };
 
 struct LowerOptions {

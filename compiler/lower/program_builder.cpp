@@ -11,15 +11,21 @@ int32_t ProgramBuilder::string(const std::string& text) {
 }
 
 int32_t ProgramBuilder::constant(const HostTensor& tensor, const std::string& name) {
+  const int32_t index = constantRow(tensor, name);
+  out_.onlyPacked[static_cast<size_t>(index)] = false;
+  return index;
+}
+
+int32_t ProgramBuilder::constantRow(const HostTensor& tensor, const std::string& name) {
   // Tensors that share bytes are one constant, when they are also seen with the same shape.
-  if (tensor.data()) {
-    auto it = constants_.find(tensor.data());
+  if (tensor.bytes()) {
+    auto it = constants_.find(tensor.bytes());
     if (it != constants_.end() && out_.constants[it->second].shape() == tensor.shape() &&
         out_.constants[it->second].dtype() == tensor.dtype())
       return it->second;
   }
   const int32_t index = static_cast<int32_t>(out_.constants.size());
-  if (tensor.data()) constants_[tensor.data()] = index;
+  if (tensor.bytes()) constants_[tensor.bytes()] = index;
   vm::ConstantRow row;
   row.dtype = static_cast<uint8_t>(tensor.dtype());
   row.shape = tensor.shape();
@@ -32,6 +38,7 @@ int32_t ProgramBuilder::constant(const HostTensor& tensor, const std::string& na
   }
   out_.program.constants.push_back(std::move(row));
   out_.constants.push_back(tensor);
+  out_.onlyPacked.push_back(true);
   return index;
 }
 
@@ -69,7 +76,7 @@ int32_t ProgramBuilder::kernel(loop::Kernel kernel) {
 }
 
 int32_t ProgramBuilder::packedGlobal(const HostTensor& matrix, bool transposed, const std::string& name) {
-  auto [it, fresh] = packed_.try_emplace({constant(matrix, name), transposed},
+  auto [it, fresh] = packed_.try_emplace({constantRow(matrix, name), transposed},
                                          static_cast<int32_t>(out_.program.globalCount));
   if (fresh) ++out_.program.globalCount;
   return it->second;

@@ -31,6 +31,8 @@ class ProgramBuilder {
   vm::Program& program() { return out_.program; }
 
  private:
+  int32_t constantRow(const HostTensor& tensor, const std::string& name);
+
   LoweredModule& out_;
   std::unordered_map<std::string, int32_t> strings_, builtins_, kernels_, functions_;
   std::unordered_map<const void*, int32_t> constants_;

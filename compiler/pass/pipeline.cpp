@@ -46,7 +46,7 @@ Result<PipelineItem> parseItem(std::string_view text, std::span<const PassDef> t
   if (!item.pass) {
     std::string known;
     for (const PassDef& row : table) known += (known.empty() ? "" : ", ") + std::string(row.name);
-    return makeError(DiagnosticId::textName, "unknown pass '" + std::string(name) + "'")
+    return makeError(DiagnosticId::usageError, "unknown pass '" + std::string(name) + "'")
         .note("passes: " + known);
   }
   if (brace == std::string_view::npos) return item;

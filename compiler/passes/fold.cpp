@@ -78,24 +78,12 @@ class Folder {
 
   // An evaluation that fails is an error of the run: the operation stays.
   Status fold(const Op& op) {
-    Function single;
-    single.name = "folded";
-    std::vector<Value> inputs;
-    std::unordered_set<ValueId> given;
-    for (ValueId v : op.operands) {
-      if (v == kNoValue || !given.insert(v).second) continue;
-      const Op* constant = constants_.at(v);
-      single.parameters.push_back({v, constant->results[0].type});
-      inputs.emplace_back(*constant->attributes.tensor("value"));
-    }
-    single.ops = {&op};
-    for (const ValueDef& r : op.results) {
-      single.results.push_back(r.id);
-      single.resultTypes.push_back(r.type);
-    }
+    std::vector<Value> operands;
+    for (ValueId v : op.operands)
+      operands.push_back(v == kNoValue ? Value() : Value(*constants_.at(v)->attributes.tensor("value")));
     InterpreterOptions options;
     options.cancelled = context_.cancelled;
-    Result<std::vector<Value>> values = interpret(module_, single, std::move(inputs), options);
+    Result<std::vector<Value>> values = interpretOp(module_, op, operands, options);
     if (!values.ok()) {
       context_.remarks.push_back("not folded: " + values.error().message);
       return {};

@@ -12,15 +12,13 @@ Result<HostTensor> toHostTensor(DecodedTensor decoded) {
         "tensor " + quotedText(decoded.name) + " has element type " + elementTypeName(decoded.onnxType));
   }
   if (*dtype == Dtype::string) return HostTensor::strings(decoded.dims, std::move(decoded.strings));
-  const auto alignment = static_cast<uintptr_t>(std::min<int64_t>(storageBytes(*dtype), 8));
-  if (decoded.data == nullptr || reinterpret_cast<uintptr_t>(decoded.data) % alignment == 0) {
-    HostTensor borrowed =
-        HostTensor::borrow(*dtype, decoded.dims, decoded.data, std::move(decoded.keepAlive));
-    if (borrowed.valid() && (decoded.data != nullptr || decoded.sizeBytes == 0)) return borrowed;
-  }
-  DYN_TRY(HostTensor copy, HostTensor::create(*dtype, decoded.dims));
-  if (decoded.sizeBytes != 0) std::memcpy(copy.mutableData(), decoded.data, decoded.sizeBytes);
-  return copy;
+  HostTensor::Forget forget;
+  if (decoded.borrowed && decoded.file)
+    forget = [file = decoded.file](std::string_view part) { file->forget(part); };
+  HostTensor borrowed =
+      HostTensor::borrow(*dtype, decoded.dims, decoded.data, std::move(decoded.keepAlive), std::move(forget));
+  if (borrowed.valid() && (decoded.data != nullptr || decoded.sizeBytes == 0)) return borrowed;
+  return HostTensor::create(*dtype, decoded.dims);
 }
 
 Result<HostTensor> TensorLoader::load(const TensorProto& tensor) {

@@ -42,7 +42,7 @@ Dim TypeImporter::dimOf(const Dimension& dimension, const std::string& what) {
   }
   const bool fresh = !ir_.dims().hasSymbol(text);
   const Dim symbol = ir_.dims().symbol(text);
-  if (fresh) ir_.dims().setSymbolReason(symbol.symbol(), "the model names " + what + " so");
+  if (fresh) ir_.dims().setSymbolReason(symbol.symbol(), "the model's name for " + what);
   return symbol;
 }
 

@@ -9,7 +9,7 @@ I64 = c.c_int64
 class Options(c.Structure):
     _fields_ = [("thread_count", c.c_int32), ("depth_limit", c.c_int32), ("memory_limit_bytes", c.c_uint64),
                 ("pool_cap_bytes", c.c_uint64), ("allocator_user", c.c_void_p), ("allocate", c.c_void_p),
-                ("deallocate", c.c_void_p)]
+                ("deallocate", c.c_void_p), ("rehearsal", c.c_int32)]
 
 
 class ContractDim(c.Structure):

@@ -41,6 +41,11 @@ def feed(inputs, dims, seed=0):
         elif name == "lengths":
             value = random.integers(1, dims["seq"] + 1, shape).astype(dtype)
             value[: min(1, len(value))] = dims["seq"]
+        elif name == "boxes":  # corners, about as large as objects in an image
+            first = random.random((*shape[:-1], 2))
+            value = np.concatenate([first, first + 0.02 + 0.2 * random.random((*shape[:-1], 2))], -1).astype(dtype)
+        elif name == "scores":  # few are high
+            value = (random.random(shape) ** 8).astype(dtype)
         elif name == "image":
             value = random.random(shape).astype(dtype)
         elif "mask" in name:

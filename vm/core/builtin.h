@@ -26,7 +26,8 @@ struct BuiltinCall {
 
   std::span<Object* const> arguments;
   std::span<Object*> results;
-  bool into = false;  // results hold tensors to be written
+  bool into = false;       // results hold tensors to be written
+  bool rehearsal = false;  // take the scratch memory the call needs, and return
   std::span<const int64_t> scalars;
   std::span<const int32_t> numbers;
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 
 #include "vm/base/checked.h"
 #include "vm/base/clock.h"
@@ -70,6 +71,8 @@ dyn_status guarded(Body&& body) {
   try {
     return report(body());
   } catch (const std::bad_alloc&) {
+    return reportText(DYN_OUT_OF_MEMORY, "the system gives no memory");
+  } catch (const std::length_error&) {  // a table longer than any memory
     return reportText(DYN_OUT_OF_MEMORY, "the system gives no memory");
   } catch (...) {
     return reportText(DYN_INTERNAL, "unexpected failure");
@@ -154,6 +157,7 @@ Status createContext(dyn_module* module, const dyn_options& options, std::unique
   memory.hooks = {options.allocator_user, options.allocate, options.deallocate};
   memory.limitBytes = options.memory_limit_bytes ? options.memory_limit_bytes : physicalMemoryBytes();
   if (options.pool_cap_bytes) memory.capBytes = options.pool_cap_bytes;
+  memory.rehearsal = options.rehearsal != 0;
   context->pool = MemoryPool::create(memory);
   const DeviceRow& sim = deviceTable()[1];
   memory.hooks = {nullptr, sim.allocate, sim.deallocate};
@@ -165,6 +169,7 @@ Status createContext(dyn_module* module, const dyn_options& options, std::unique
   interpreter.pool = context->pool;
   interpreter.devicePools[1] = context->simPool;
   interpreter.threads = context->threads.get();
+  interpreter.rehearsal = options.rehearsal != 0;
   if (options.depth_limit) interpreter.depthLimit = static_cast<uint32_t>(options.depth_limit);
   context->interpreter = std::make_unique<Interpreter>(*context->module, interpreter);
   context->inputs.assign(context->module->program().inputs.size(), nullptr);
@@ -274,9 +279,12 @@ dyn_status dyn_module_load_file(const char* path, const dyn_host* host, dyn_modu
   return guarded([&]() -> Status {
     if (!path || !module) return invalid("path or module is null");
     *module = nullptr;
+    const dyn_host given = host ? *host : dyn_host{};
+    HostOwner owner(given);
     auto made = std::make_unique<dyn_module>();
-    if (Status status = loadPackage(path, host ? *host : dyn_host{}, made->module); !status.ok())
-      return status;
+    const std::string name = path;
+    owner.taken();
+    if (Status status = loadPackage(name, given, made->module); !status.ok()) return status;
     *module = made.release();
     return okStatus();
   });
@@ -287,16 +295,14 @@ dyn_status dyn_module_load_memory(const void* bytes, size_t size_bytes, const dy
   return guarded([&]() -> Status {
     if (!bytes || !module) return invalid("bytes or module is null");
     *module = nullptr;
-    auto made = std::make_unique<dyn_module>();
-    Program program;
-    Status status = parseProgram(bytes, size_bytes, program);
     Module::Options options;
     if (host) options.host = *host;
-    if (!status.ok()) {
-      if (options.host.release) options.host.release(options.host.user);
-      return status;
-    }
-    status = Module::load(std::move(program), std::move(options), made->module);
+    HostOwner owner(options.host);
+    auto made = std::make_unique<dyn_module>();
+    Program program;
+    if (Status parsed = parseProgram(bytes, size_bytes, program); !parsed.ok()) return parsed;
+    owner.taken();
+    Status status = Module::load(std::move(program), std::move(options), made->module);
     if (status.ok()) *module = made.release();
     return status;
   });
@@ -544,7 +550,7 @@ dyn_status dyn_value_tensor(dyn_context* context, int32_t dtype, int32_t rank, c
       return failure(why, "no memory for a tensor of " +
                               std::to_string(static_cast<uint64_t>(count) * kDataTypes[dtype].sizeBytes) +
                               " bytes");
-    if (tensor->elementCount > 0) {
+    if (tensor->elementCount > 0 && !context->pool->rehearsal()) {
       if (data)
         memcpy(tensor->data, data, tensor->sizeBytes());
       else
@@ -571,6 +577,7 @@ dyn_status dyn_value_borrow(dyn_context* context, int32_t dtype, int32_t rank, c
       return invalid("string tensors are made by dyn_value_strings");
     dyn_status why = DYN_OK;
     Ref<Storage> storage(borrowStorage(context->pool, data, size_bytes, nullptr, user, why));
+    if (storage) storage->unknown = context->pool->rehearsal();
     Tensor* tensor = storage
                          ? newView(context->pool, static_cast<DataType>(dtype), static_cast<uint32_t>(rank),
                                    shape, count, storage.get(), const_cast<void*>(data), why)

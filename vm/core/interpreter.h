@@ -21,6 +21,8 @@ struct InterpreterOptions {
   MemoryPool* devicePools[kDeviceCount] = {};  // null: `pool`
   ThreadPool* threads = nullptr;               // null: one thread
   uint32_t depthLimit = 100'000;
+  bool rehearsal =
+      false;  // kernels do not run; a program that looks at what they would compute ends with DYN_UNSUPPORTED
 };
 
 // Memory of the caller for a result. The interpreter learns which newtensor made the result and uses the memory there next time.
@@ -116,7 +118,9 @@ class Interpreter {
   bool readShape(const int32_t*& w, uint32_t& rank, int64_t& count);  // into shape_
   void setObject(int32_t index, Object* owned);
   const int32_t* fault(dyn_status code, std::string message);
-  const int32_t* memoryFault(dyn_status why, uint64_t sizeBytes);
+  const int32_t* memoryFault(dyn_status why, uint64_t sizeBytes) noexcept;
+  const int32_t* memoryFaultText(dyn_status why, uint64_t sizeBytes);
+  const int32_t* rehearsalEnds(const std::string& what);
   Outcome scalarFault(const int32_t* at);
   MemoryPool* devicePool(int32_t device) {
     return options_.devicePools[device] ? options_.devicePools[device] : options_.pool;

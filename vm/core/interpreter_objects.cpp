@@ -1,6 +1,9 @@
 // Interpreter: instructions on objects: tensors, memory, tuples, lists, closures, kernels and builtins.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <new>
+#include <string_view>
 
 #include "vm/base/checked.h"
 #include "vm/base/clock.h"
@@ -15,6 +18,10 @@ namespace {
 constexpr int64_t kStepsPerPiece = int64_t{1} << 26;
 // Below this a task costs more to start than it saves.
 constexpr int64_t kMinimumStepsPerTask = int64_t{1} << 15;
+
+// In a rehearsal: builtins that take only scratch memory besides their results, and those that take none when they write into tensors.
+constexpr std::string_view kRehearsed[] = {"gemm", "conv"}, kMovers[] = {"copy", "concat"};
+constexpr uint64_t kMostRehearsedBytes = uint64_t{1} << 16;
 
 const char* kernelFaultText(int32_t code) {
   switch (code) {
@@ -67,7 +74,18 @@ void Interpreter::setObject(int32_t index, Object* owned) {
   release(old);
 }
 
-const int32_t* Interpreter::memoryFault(dyn_status why, uint64_t sizeBytes) {
+// Where memory is short the message may find no room either: then the code alone is told. Nothing throws from here, as callers
+// hold what they must let go.
+const int32_t* Interpreter::memoryFault(dyn_status why, uint64_t sizeBytes) noexcept {
+  try {
+    return memoryFaultText(why, sizeBytes);
+  } catch (const std::bad_alloc&) {
+    status_.code = why;
+    return nullptr;
+  }
+}
+
+const int32_t* Interpreter::memoryFaultText(dyn_status why, uint64_t sizeBytes) {
   if (why == DYN_ARITHMETIC) return fault(why, "the size of a tensor overflows");
   std::string message = std::to_string(sizeBytes) + " bytes are needed";
   if (why == DYN_MEMORY_LIMIT)
@@ -76,6 +94,10 @@ const int32_t* Interpreter::memoryFault(dyn_status why, uint64_t sizeBytes) {
   else
     message += ", the system gives none";
   return fault(why, std::move(message));
+}
+
+const int32_t* Interpreter::rehearsalEnds(const std::string& what) {
+  return fault(DYN_UNSUPPORTED, "a rehearsal ends here: the memory depends on what " + what + " holds");
 }
 
 Tensor* Interpreter::tensorAt(int32_t index) {
@@ -112,6 +134,7 @@ const int32_t* Interpreter::item(const int32_t* w) {
     return fault(DYN_OUT_OF_RANGE, "element " + std::to_string(index) + " of " + describe(tensor));
   if (tensor->storage && tensor->storage->device != 0)
     return fault(DYN_CHECK_FAILED, "item of a tensor that is not on the cpu");
+  if (tensor->storage && tensor->storage->unknown) return rehearsalEnds("an element of a tensor");
   int64_t value = 0;
   switch (tensor->dtype) {
     case DataType::boolean:
@@ -162,6 +185,9 @@ const int32_t* Interpreter::fromScalars(DataType dtype, uint32_t target, const i
   dyn_status why = DYN_OK;
   Ref<Tensor> tensor(newTensor(options_.pool, dtype, rank, &shape, 0, why));
   if (!tensor) return memoryFault(why, count * sizeBytes(dtype));
+  if (tensor->storage->unknown && tensor->sizeBytes() > kMostRehearsedBytes)
+    return rehearsalEnds("a tensor of " + std::to_string(count) + " scalars");
+  tensor->storage->unknown = false;
   for (uint32_t i = 0; i < count; ++i) {
     if (dtype == DataType::i64)
       tensor->as<int64_t>()[i] = values[i];
@@ -297,6 +323,7 @@ const int32_t* Interpreter::deviceCopy(const int32_t* w) {
     return w + 4;
   }
   dyn_status why = DYN_OK;
+  if (options_.rehearsal) return rehearsalEnds("a copy");
   Ref<Tensor> copy(newTensor(options_.pool, source->dtype, source->rank, source->shape(),
                              static_cast<uint8_t>(w[3]), why, devicePool(w[3])));
   if (!copy) return memoryFault(why, source->sizeBytes());
@@ -457,8 +484,13 @@ const int32_t* Interpreter::launch(const int32_t* w) {
     dyn_status why = DYN_OK;
     int64_t total = 0;
     if (work.scratchBytes <= INT64_MAX && checkedMul(static_cast<int64_t>(work.scratchBytes), tasks, total))
-      work.scratch = static_cast<std::byte*>(options_.pool->allocate(static_cast<uint64_t>(total), why));
+      work.scratch = static_cast<std::byte*>(
+          options_.pool->allocate(static_cast<uint64_t>(total), why, MemoryUse::data));
     if (!work.scratch) return memoryFault(why == DYN_OK ? DYN_OUT_OF_MEMORY : why, work.scratchBytes);
+  }
+  if (options_.rehearsal) {
+    options_.pool->deallocate(work.scratch);
+    return next;
   }
   if (tasks == 1)
     LaunchWork::runTask(&work, 0);
@@ -522,8 +554,20 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
   call.into = into;
   call.scalars = {scalars_.data(), scalars.count};
   call.numbers = {numbers.items, numbers.count};
+  call.rehearsal = options_.rehearsal;
   ++launches_;
-  Status status = builtin.function(call);
+  if (options_.rehearsal && into &&
+      std::find(std::begin(kMovers), std::end(kMovers), builtin.name) != std::end(kMovers))
+    return at;
+  if (options_.rehearsal &&
+      std::find(std::begin(kRehearsed), std::end(kRehearsed), builtin.name) == std::end(kRehearsed))
+    return rehearsalEnds(std::string(builtin.name));
+  Status status;
+  try {
+    status = builtin.function(call);
+  } catch (const std::bad_alloc&) {  // of its own tables; what it has made so far goes below
+    status.code = DYN_OUT_OF_MEMORY;
+  }
   if (status.ok() && (trapBits_.load(std::memory_order_relaxed) & kCancel))
     status = failure(DYN_CANCELLED, "the run was cancelled");
   if (!into) {

@@ -13,7 +13,8 @@ struct MemoryPool::Chunk {
 
 // In front of every block of memory; physical neighbours are found by address and size.
 struct alignas(64) MemoryPool::Block {
-  uint64_t sizeBytes;  // payload, a multiple of 64
+  uint64_t sizeBytes;     // payload, a multiple of 64
+  uint64_t countedBytes;  // as asked for: a block may be a little larger, and in a rehearsal smaller
   Block* previousPhysical;
   Block *nextFree, *previousFree;
   bool free, last;
@@ -26,6 +27,8 @@ namespace {
 constexpr uint64_t kUnit = 64;
 constexpr uint64_t kSmallChunkBytes = uint64_t{1} << 20;
 constexpr uint64_t kLargestRequest = uint64_t{1} << 46;
+constexpr uint64_t kLargestRehearsedBytes = uint64_t{1}
+                                            << 16;  // small data, such as shapes, is there in a rehearsal too
 constexpr uint64_t roundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 }  // namespace
 
@@ -168,12 +171,14 @@ MemoryPool::Block* MemoryPool::merge(Block* block) {
   return block;
 }
 
-void* MemoryPool::allocate(uint64_t sizeBytes, dyn_status& why) {
+void* MemoryPool::allocate(uint64_t sizeBytes, dyn_status& why, MemoryUse use) {
   if (sizeBytes > kLargestRequest) {
     why = options_.limitBytes == UINT64_MAX ? DYN_OUT_OF_MEMORY : DYN_MEMORY_LIMIT;
     return nullptr;
   }
   sizeBytes = roundUp(std::max(sizeBytes, kUnit), kUnit);
+  const uint64_t countedBytes = sizeBytes;
+  if (options_.rehearsal && use == MemoryUse::data && sizeBytes > kLargestRehearsedBytes) sizeBytes = kUnit;
   std::lock_guard lock(mutex_);
   Block* block = findFree(sizeBytes);
   if (!block) block = addChunk(sizeBytes, why);
@@ -181,7 +186,8 @@ void* MemoryPool::allocate(uint64_t sizeBytes, dyn_status& why) {
   removeFree(block);
   split(block, sizeBytes);
   ++statistics_.liveBlocks;
-  statistics_.inUseBytes += block->sizeBytes;
+  block->countedBytes = countedBytes;
+  statistics_.inUseBytes += countedBytes;
   statistics_.peakBytes = std::max(statistics_.peakBytes, statistics_.inUseBytes);
   return block->payload();
 }
@@ -193,7 +199,7 @@ void MemoryPool::deallocate(void* memory) {
     std::lock_guard lock(mutex_);
     Block* block = static_cast<Block*>(memory) - 1;
     --statistics_.liveBlocks;
-    statistics_.inUseBytes -= block->sizeBytes;
+    statistics_.inUseBytes -= block->countedBytes;
     insertFree(merge(block));
     last = ownerGone_ && statistics_.liveBlocks == 0;
     if (ownerGone_) releaseFreeChunks(0);

@@ -15,15 +15,20 @@
 
 namespace dyn::vm {
 
+// What a block is for. Tensor data and scratch memory of kernels are `data`; in a rehearsal they are counted, not made.
+enum class MemoryUse : uint8_t { bookkeeping, data };
+
 struct MemoryPoolOptions {
   AllocatorHooks hooks;
   uint64_t limitBytes = UINT64_MAX;  // of bytes held from the system
   uint64_t capBytes = UINT64_MAX;    // idle bytes that endRun() leaves
+  bool rehearsal = false;  // large blocks of data have no memory behind them: nobody reads or writes them
 };
 
 struct MemoryStatistics {
-  uint64_t heldBytes = 0, inUseBytes = 0, peakBytes = 0;  // peak of inUse since beginRun
-  uint64_t systemAllocations = 0;                         // since beginRun
+  uint64_t heldBytes = 0;                  // from the system
+  uint64_t inUseBytes = 0, peakBytes = 0;  // as asked for, in units of 64; peak of inUse since beginRun
+  uint64_t systemAllocations = 0;          // since beginRun
   uint64_t liveBlocks = 0;
 };
 
@@ -34,7 +39,7 @@ class MemoryPool {
   void releaseOwner();
 
   // 64-byte aligned; null and `why` = DYN_OUT_OF_MEMORY or DYN_MEMORY_LIMIT on failure. sizeBytes 0 is served as 64.
-  void* allocate(uint64_t sizeBytes, dyn_status& why);
+  void* allocate(uint64_t sizeBytes, dyn_status& why, MemoryUse use = MemoryUse::bookkeeping);
   void deallocate(void* memory);
 
   void beginRun();  // resets peak and the allocation count
@@ -42,6 +47,7 @@ class MemoryPool {
   void trim();      // gives every wholly free chunk back
   MemoryStatistics statistics() const;
   uint64_t limitBytes() const { return options_.limitBytes; }
+  bool rehearsal() const { return options_.rehearsal; }
 
  private:
   struct Chunk;

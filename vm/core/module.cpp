@@ -9,12 +9,15 @@
 namespace dyn::vm {
 
 Status Module::load(Program program, Options options, std::shared_ptr<Module>& result) {
+  HostOwner owner(options.host);
   std::shared_ptr<Module> module(new Module());
   module->program_ = std::move(program);
   module->options_ = std::move(options);
+  owner.taken();  // by the module
   if (Status status = verifyProgram(module->program_); !status.ok()) return status;
   MemoryPoolOptions memory;
-  memory.limitBytes = physicalMemoryBytes();
+  memory.limitBytes =
+      module->options_.memoryLimitBytes ? module->options_.memoryLimitBytes : physicalMemoryBytes();
   module->pool_ = MemoryPool::create(memory);
   if (!module->pool_) return failure(DYN_OUT_OF_MEMORY, "no memory for the module");
   if (Status status = module->resolve(); !status.ok()) return status;

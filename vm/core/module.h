@@ -16,6 +16,20 @@ struct ModuleResource {
   virtual ~ModuleResource() = default;
 };
 
+// Gives a host back unless somebody took it over, also when memory gives out on the way.
+class HostOwner {
+ public:
+  explicit HostOwner(const dyn_host& host) : host_(&host) {}
+  ~HostOwner() {
+    if (host_ && host_->release) host_->release(host_->user);
+  }
+  HostOwner(const HostOwner&) = delete;
+  void taken() { host_ = nullptr; }
+
+ private:
+  const dyn_host* host_;  // the caller's
+};
+
 class Module {
  public:
   struct Options {
@@ -25,6 +39,7 @@ class Module {
         nullptr;  // rows' offsets count from here; null: the host resolves constants
     uint64_t constantSectionBytes = 0;
     const DynGemmFamily* gemmFamily = nullptr;  // goes before the host's
+    uint64_t memoryLimitBytes = 0;              // of constants' heads and globals; 0: the physical memory
   };
   // Calls host.release when it fails, too.
   static Status load(Program program, Options options, std::shared_ptr<Module>& module);

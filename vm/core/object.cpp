@@ -114,8 +114,9 @@ Storage* newStorage(MemoryPool* pool, uint64_t sizeBytes, uint8_t device, dyn_st
   storage->device = device;
   storage->sizeBytes = sizeBytes;
   storage->data = kEmpty;
+  storage->unknown = dataPool->rehearsal();
   if (sizeBytes == 0) return storage;
-  storage->data = dataPool->allocate(sizeBytes, why);
+  storage->data = dataPool->allocate(sizeBytes, why, MemoryUse::data);
   if (!storage->data) {
     release(storage);
     return nullptr;
@@ -152,6 +153,10 @@ Tensor* newTensor(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t
   int64_t count = 0, bytes = 0;
   if (!checkedElementCount(shape, rank, count) || !checkedMul(count, sizeBytes(dtype), bytes)) {
     why = DYN_ARITHMETIC;
+    return nullptr;
+  }
+  if (dtype == DataType::string && pool->rehearsal()) {  // its elements are memory of their own
+    why = DYN_UNSUPPORTED;
     return nullptr;
   }
   Ref<Storage> storage(newStorage(pool, static_cast<uint64_t>(bytes), device, why, dataPool));

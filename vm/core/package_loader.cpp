@@ -126,8 +126,10 @@ Status linkObject(const PackageResource& resource, const PackageSection& section
 }  // namespace
 
 Status loadPackage(const std::string& path, const dyn_host& host, std::shared_ptr<Module>& module) {
+  HostOwner owner(host);
   auto resource = std::make_unique<PackageResource>();
   resource->host = host;
+  owner.taken();  // by the resource
   if (Status status = mapFile(path, *resource); !status.ok()) return status;
   std::vector<PackageSection> sections;
   if (Status status = readPackageTable(resource->mapping, resource->sizeBytes, sections); !status.ok())

@@ -103,6 +103,9 @@ typedef struct dyn_options {
   void* (*allocate)(void* user, size_t size_bytes,
                     size_t alignment); /* default: the system; null result: out of memory */
   void (*deallocate)(void* user, void* memory, size_t size_bytes);
+  int32_t
+      rehearsal; /* nonzero: runs only count memory. Kernels do not run, inputs are not read, outputs have no elements; peak_bytes is that
+                        of a real run. Where memory depends on elements the run ends with DYN_UNSUPPORTED */
 } dyn_options;
 
 typedef enum dyn_trap_action { DYN_TRAP_CONTINUE, DYN_TRAP_STEP, DYN_TRAP_STOP } dyn_trap_action;

@@ -3,34 +3,26 @@
 // f32 is a product without unfolding: weights are A [filters, channels x taps], and row (channel, tap) of B is the input itself, read at that
 // tap's offset. For that the rows of input that some output rows need are staged: padded, and with a stride parted by their position modulo the
 // stride, so that every tap finds its elements one after the other. An output position is its place in the staged rows; the few places between the
-// end of one output row and the start of the next are computed and thrown away. f64 goes straight over the taps.
+// end of one output row and the start of the next are computed and thrown away. Many windows of 3x3 go by winograd.cpp. f64 goes straight over the taps.
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "vm/base/checked.h"
 #include "vm/kernels/builtins.h"
+#include "vm/kernels/convolution.h"
+#include "vm/kernels/four.h"
 #include "vm/kernels/gemm.h"
 
 namespace dyn::vm::kernels {
 namespace {
 
-constexpr int64_t kDepthBlock = 768;          // k steps whose weights stay in L2
-constexpr int64_t kPositions = 1024;          // output positions of a chunk, about
-constexpr int64_t kStagedElements = 1 << 17;  // of input staged for a chunk, at most where one row allows it
-constexpr int64_t kTileElements = 1 << 15;    // of results kept until their rows are written
+constexpr int64_t kDepthBlock = 768;           // k steps whose weights stay in L2
+constexpr int64_t kPositions = 1024;           // output positions of a chunk, about
+constexpr int64_t kDepthwisePositions = 8192;  // the same with one channel
+constexpr int64_t kStagedElements = 1 << 17;   // of input staged for a chunk, at most where one row allows it
+constexpr int64_t kTileElements = 1 << 15;     // of results kept until their rows are written
 constexpr int64_t kStepsPerTask = 1 << 16;
-
-// All shapes are seen with three spatial dims; missing leading ones are 1.
-struct Convolution {
-  int64_t batch = 0, groups = 1, channels = 0, filters = 0;  // channels and filters per group
-  std::array<int64_t, 3> input{1, 1, 1}, kernel{1, 1, 1}, output{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1},
-      pad{0, 0, 0};
-  int64_t inputSize() const { return input[0] * input[1] * input[2]; }
-  int64_t outputSize() const { return output[0] * output[1] * output[2]; }
-  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-  int64_t depth() const { return channels * taps(); }
-};
 
 Status describeConvolution(const BuiltinCall& call, const Tensor* x, const Tensor* w, const Tensor* y,
                            Convolution& c) {
@@ -62,16 +54,23 @@ Status describeConvolution(const BuiltinCall& call, const Tensor* x, const Tenso
     c.stride[to] = call.number(static_cast<size_t>(2 + i), 1);
     c.dilation[to] = call.number(static_cast<size_t>(2 + rank + i), 1);
     c.pad[to] = call.scalars[static_cast<size_t>(i)];
-    int64_t reach = 0;
-    if (c.stride[to] < 1 || c.dilation[to] < 1 || c.pad[to] < -(int64_t{1} << 40) ||
-        c.pad[to] > (int64_t{1} << 40) || !checkedMul(c.output[to], c.stride[to], reach) ||
-        !checkedMul(c.kernel[to], c.dilation[to], reach))
+    // Positions are sums of these four: 2^60 each leaves room for all.
+    constexpr int64_t kFarthest = int64_t{1} << 60;
+    int64_t reach = 0, span = 0;
+    if (c.stride[to] < 1 || c.dilation[to] < 1 || c.pad[to] < -kFarthest || c.pad[to] > kFarthest ||
+        c.input[to] > kFarthest || !checkedMul(c.output[to], c.stride[to], reach) || reach > kFarthest ||
+        !checkedMul(c.kernel[to], c.dilation[to], span) || span > kFarthest)
       return failure(DYN_BAD_INPUT, "stride, dilation or pad out of range");
     staged *= static_cast<double>(c.output[to]) +
               static_cast<double>(c.kernel[to]) * static_cast<double>(c.dilation[to]);
   }
   if (staged * static_cast<double>(c.channels) > 0x1p50)
     return failure(DYN_BAD_INPUT, "dilation out of range");
+  // Where there are no channels no bytes stand behind the other dims.
+  int64_t count = 0;
+  if (!checkedElementCount(c.kernel.data(), 3, count) || !checkedMul(count, c.channels, count) ||
+      !checkedElementCount(c.input.data(), 3, count) || !checkedMul(count, c.channels, count))
+    return failure(DYN_BAD_INPUT, "the window or the input has too many elements");
   return okStatus();
 }
 
@@ -84,10 +83,6 @@ void insideRange(const Convolution& c, int64_t tap, int64_t first, int64_t count
   low = std::clamp(low, first, first + count);
   high = std::clamp(high, low, first + count);
 }
-
-typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
-Four& four(float* at) { return *reinterpret_cast<Four*>(at); }
-const Four& four(const float* at) { return *reinterpret_cast<const Four*>(at); }
 
 // Rows are often short: these loops cost less than a call of memset or memcpy. fillZeros writes whole fours.
 void fillZeros(int64_t count, float* to) {
@@ -103,8 +98,12 @@ void copyRun(const float* from, int64_t count, int64_t stride, float* to) {
       four(to + i + 4) = four(from + i + 4);
     }
   } else if (stride == 2) {
-    for (; i + 4 < count; i += 4)  // reads one float behind the last it takes
-      four(to + i) = __builtin_shufflevector(four(from + 2 * i), four(from + 2 * i + 4), 0, 2, 4, 6);
+    for (; i + 8 < count; i += 8) {  // reads one float behind the last it takes
+      const Four a = four(from + 2 * i), b = four(from + 2 * i + 4), c = four(from + 2 * i + 8),
+                 d = four(from + 2 * i + 12);
+      four(to + i) = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+      four(to + i + 4) = __builtin_shufflevector(c, d, 0, 2, 4, 6);
+    }
   }
   for (; i < count; ++i) to[i] = from[i * stride];
 }
@@ -148,7 +147,8 @@ struct Staging {
     }
     const int64_t planes = static_cast<int64_t>(phases[0].size() * phases[1].size() * phases[2].size());
     rowLength = c.output[2] + reach[2];
-    rows = std::clamp<int64_t>(kPositions / std::max<int64_t>(rowLength, 1), 1, c.output[1]);
+    const int64_t positions = c.channels == 1 && c.filters == 1 ? kDepthwisePositions : kPositions;
+    rows = std::clamp<int64_t>(positions / std::max<int64_t>(rowLength, 1), 1, c.output[1]);
     auto stagedElements = [&] {
       return c.channels * planes * (reach[0] + 1) * (rows + reach[1]) * rowLength;
     };
@@ -191,6 +191,7 @@ struct Staging {
     for (const int64_t phase : phases[2]) spans.push_back(spanOf(c, phase));
     for (int64_t channel = 0; channel < c.channels; ++channel) {
       const float* from = x + channel * c.inputSize();
+      if (channel + 1 < c.channels) prefetchRows(c, from + c.inputSize(), slice, first, count);
       float* plane = staged + channel * channelStride;
       for (const int64_t phaseD : phases[0])
         for (const int64_t phaseH : phases[1])
@@ -215,6 +216,16 @@ struct Staging {
   struct Span {
     int64_t low = 0, high = 0, from = 0;
   };
+  // The rows of input behind `count` output rows of one channel lie one after the other.
+  void prefetchRows(const Convolution& c, const float* x, int64_t slice, int64_t first, int64_t count) const {
+    const int64_t id = std::clamp<int64_t>(slice * c.stride[0] - c.pad[0], 0, c.input[0] - 1);
+    auto row = [&](int64_t ih) { return std::clamp<int64_t>(ih, 0, c.input[1]); };
+    const float* begin = x + (id * c.input[1] + row(first * c.stride[1] - c.pad[1])) * c.input[2];
+    const float* end =
+        x + (id * c.input[1] + row((first + count + reach[1]) * c.stride[1] - c.pad[1])) * c.input[2];
+    constexpr int64_t kLine = 16;
+    for (; begin < end; begin += kLine) __builtin_prefetch(begin, 0, 3);
+  }
   Span spanOf(const Convolution& c, int64_t phase) const {
     const int64_t stride = c.stride[2], shift = phase - c.pad[2];
     Span span;
@@ -320,6 +331,10 @@ struct ConvolutionTask {
       }
       const int64_t* offsets = staging.offsets.data() + k;
       const int32_t add = k > 0 || accumulate ? 1 : 0;
+      if (c.filters == 1 && add == 0 && !staging.inPlace && !straight()) {
+        family.rowKernel(now, a, b, offsets, out, flat);
+        continue;
+      }
       for (int64_t column = 0; column < flat; column += width()) {
         const int64_t columns = std::min(width(), flat - column);
         // What a tile at the end of the input would read beyond it is read from a panel.
@@ -359,7 +374,7 @@ Status convF32(BuiltinCall& call, const Convolution& c, const Tensor* x, const T
                                                       (2 * tasks + whole - 1) / whole);
   const int64_t own = task.scratchElements();
   Scratch scratch(call.pool, static_cast<uint64_t>(tasks * own) * sizeof(float));
-  if (!scratch) return scratch.status();
+  if (!scratch || call.rehearsal) return scratch.status();
   std::atomic<int32_t> fault{DYN_KERNEL_OK};
   std::atomic<int64_t> nextTask{0};
   const float* inputEnd = x->as<float>() + x->elementCount;
@@ -439,7 +454,10 @@ Status conv(BuiltinCall& call) {
       !status.ok())
     return status;
   if (y->elementCount == 0) return okStatus();
+  if (x->dtype == DataType::f32 && winogradPays(c))
+    return convWinograd(call, c, x, w, b ? b->as<float>() : nullptr, y, epilogue);
   if (x->dtype == DataType::f32) return convF32(call, c, x, w, b ? b->as<float>() : nullptr, y, epilogue);
+  if (call.rehearsal) return okStatus();  // the other ways need no scratch memory
   if (x->dtype == DataType::f64)
     convDirect<double>(call, c, x, w, b ? b->as<double>() : nullptr, y);
   else

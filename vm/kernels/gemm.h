@@ -13,7 +13,8 @@ inline int64_t packedElementCount(const DynGemmFamily& family, int64_t depth, in
   return panelCount(family, columns) * depth * family.panelWidth;
 }
 
-// Packs panels [firstPanel, lastPanel) of B: element (k, n) lies at b[k * strideK + n * strideN]. Columns beyond N are zero.
+// Packs panels [firstPanel, lastPanel) of B: element (k, n) lies at b[k * strideK + n * strideN]. Columns beyond N are zero. b may lie
+// at any address.
 void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int64_t columns, int64_t strideK,
                 int64_t strideN, int64_t firstPanel, int64_t lastPanel, float* packed);
 
@@ -46,7 +47,9 @@ inline int64_t oddLineStride(int64_t elements) { return ((elements + 15) / 16 | 
 // Memory of the pool for the time of a call.
 class Scratch {
  public:
-  Scratch(MemoryPool* pool, uint64_t sizeBytes) : pool_(pool) { data_ = pool->allocate(sizeBytes, why_); }
+  Scratch(MemoryPool* pool, uint64_t sizeBytes) : pool_(pool) {
+    data_ = pool->allocate(sizeBytes, why_, MemoryUse::data);
+  }
   ~Scratch() { pool_->deallocate(data_); }
   Scratch(const Scratch&) = delete;
   template <typename T>

@@ -60,6 +60,46 @@ TEST(Control, listsHoldDifferentSizes) {
               {randomTensor(Dtype::f32, {3}, 1), randomTensor(Dtype::f32, {0}, 2), number(0)}});
 }
 
+// What follows an `if` whose branches have different ranks is compiled for each of them; here also inside of a loop, and twice in a row.
+TEST(Control, branchesOfDifferentRank) {
+  const char* text = R"(
+    fn @main(%trip: Tensor[(), i64], %x: Tensor[(n, 3), f32], %flag: Tensor[(), bool]) {
+      %start = constant() {value = f32[] 0.0}
+      %sum = loop(%trip, _, %start, %x, %flag) {carried = 1} body (%i: Tensor[(), i64], %acc: Tensor[(), f32], %m: Tensor[(n, 3), f32], %f: Tensor[(), bool]) {
+        %one = constant() {value = i64[] 1}
+        %second = equal(%i, %one)
+        %y = if(%second, %m) then (%p) {
+          return %p
+        } else (%q) {
+          %flat = constant() {value = i64[1] [-1]}
+          %r = reshape(%q, %flat)
+          return %r
+        }
+        %z = if(%f, %y) then (%p2) {
+          return %p2
+        } else (%q2) {
+          %first = constant() {value = i64[1] [0]}
+          %u = unsqueeze(%q2, %first)
+          return %u
+        }
+        %w = softmax(%z) {axis = -1}
+        %e = mul(%w, %z)
+        %s = reduce_sum(%e) {keepdims = 0}
+        %next = add(%acc, %s)
+        %go = constant() {value = bool[] true}
+        return %go, %next
+      }
+      return %sum
+    })";
+  std::vector<std::vector<HostTensor>> inputs;
+  for (int64_t trip : {0, 1, 3})
+    for (int64_t n : {0, 1, 5})
+      for (int64_t flag : {0, 1})
+        inputs.push_back(
+            {number(trip), randomTensor(Dtype::f32, {n, 3}, 7), HostTensor::scalarInt(Dtype::boolean, flag)});
+  expectSame(text, inputs);
+}
+
 // A call in tail position is a jump: 100,000 of them need no stack.
 TEST(Control, tailCallsAreJumps) {
   const char* text = R"(

@@ -1,0 +1,29 @@
+// What a call of `conv` asks for, its sizes checked: shared by the ways to do it.
+#pragma once
+
+#include <array>
+
+#include "vm/core/builtin.h"
+#include "vm/kernels/epilogue.h"
+
+namespace dyn::vm::kernels {
+
+// All shapes are seen with three spatial dims; missing leading ones are 1.
+struct Convolution {
+  int64_t batch = 0, groups = 1, channels = 0, filters = 0;  // channels and filters per group
+  std::array<int64_t, 3> input{1, 1, 1}, kernel{1, 1, 1}, output{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1},
+      pad{0, 0, 0};
+  int64_t inputSize() const { return input[0] * input[1] * input[2]; }
+  int64_t outputSize() const { return output[0] * output[1] * output[2]; }
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t depth() const { return channels * taps(); }
+};
+
+// 3x3 windows at stride 1 with 2.25 times fewer multiplications (winograd.cpp). `pays`: they are what the convolution has, with channels, filters and
+// positions enough to outweigh the transforms.
+bool winogradPays(const Convolution& c);
+// x, w, bias (or null) and y as in conv, f32.
+Status convWinograd(BuiltinCall& call, const Convolution& c, const Tensor* x, const Tensor* w,
+                    const float* bias, Tensor* y, const Epilogue& epilogue);
+
+}  // namespace dyn::vm::kernels
