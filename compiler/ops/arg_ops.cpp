@@ -109,14 +109,16 @@ constexpr OpDef argRow(std::string_view name, std::string_view summary, std::str
   return row;
 }
 
-// --- cumsum
+// --- cumsum, cumprod
 
-constexpr AttributeSpec kCumsumAttributes[] = {
-    {"exclusive", AttributeKind::integer, false, "1: element i is the sum of those before it; default 0"},
-    {"reverse", AttributeKind::integer, false, "1: summed from the end; default 0"},
+enum class Running : uint8_t { sum, product };
+
+constexpr AttributeSpec kRunningAttributes[] = {
+    {"exclusive", AttributeKind::integer, false, "1: element i folds those before it; default 0"},
+    {"reverse", AttributeKind::integer, false, "1: from the end; default 0"},
 };
 
-Status inferCumsum(InferContext& c) {
+Status inferRunning(InferContext& c) {
   DYN_TRY(TensorOperand x, tensorOperand(c, 0));
   DYN_CHECK(requireClass(c, x, {DtypeClass::real, DtypeClass::integer, DtypeClass::natural}, "the operand"));
   DYN_TRY(TensorOperand axis, tensorOperand(c, 1));
@@ -129,7 +131,8 @@ Status inferCumsum(InferContext& c) {
   return {};
 }
 
-Status evaluateCumsum(EvalContext& c) {
+template <Running running>
+Status evaluateRunning(EvalContext& c) {
   const HostTensor& x = c.operand(0);
   if (c.operand(1).elementCount() != 1) return c.error(DiagnosticId::shapeMismatch, "there is one axis");
   DYN_TRY(int axis, axisOf(c, c.operand(1).intAt(0), x.rank()));
@@ -141,17 +144,19 @@ Status evaluateCumsum(EvalContext& c) {
   DYN_TRY(HostTensor result, newTensor(x.dtype(), x.shape()));
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < inner; ++i) {
-      double real = 0;
-      uint64_t whole = 0;
+      constexpr bool isSum = running == Running::sum;
+      double real = isSum ? 0 : 1;
+      uint64_t whole = isSum ? 0 : 1;
       for (int64_t k = 0; k < length; ++k) {
         const int64_t at = (o * length + (reverse ? length - 1 - k : k)) * inner + i;
         const double realBefore = real;
         const uint64_t wholeBefore = whole;
         if (isReal(x.dtype())) {
-          real += x.realAt(at);
+          real = isSum ? real + x.realAt(at) : real * x.realAt(at);
           result.setReal(at, exclusive ? realBefore : real);
         } else {
-          whole += static_cast<uint64_t>(x.intAt(at));
+          const uint64_t value = static_cast<uint64_t>(x.intAt(at));
+          whole = isSum ? whole + value : whole * value;
           result.setInt(at, static_cast<int64_t>(exclusive ? wholeBefore : whole));
         }
       }
@@ -161,12 +166,34 @@ Status evaluateCumsum(EvalContext& c) {
   return {};
 }
 
-Status cumsumArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                       std::vector<Dim>*) {
+template <Running running>
+Status runningArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
+                        std::vector<Dim>*) {
   const bool exclusive = op.attributes.integer("exclusive", 0) != 0,
              reverse = op.attributes.integer("reverse", 0) != 0;
-  numbers->push_back((exclusive ? 1 : 0) | (reverse ? 2 : 0));
+  numbers->push_back((exclusive ? 1 : 0) | (reverse ? 2 : 0) | (running == Running::product ? 4 : 0));
   return {};
+}
+
+template <Running running>
+constexpr OpDef runningRow(std::string_view name, std::string_view summary, std::string_view example) {
+  OpDef row;
+  row.name = name;
+  row.summary = summary;
+  row.cls = OpClass::opaque;
+  row.minOperands = 2;
+  row.maxOperands = 2;
+  row.attributes = kRunningAttributes;
+  row.infer = inferRunning;
+  row.evaluate = evaluateRunning<running>;
+  row.lowering = LoweringKind::builtin;
+  row.builtin = "cumsum";
+  row.builtinArguments = runningArguments<running>;
+  row.doc =
+      "x [..., a, ...], axis [] or [1] integer -> [..., a, ...]. Builtin: (x, axis), numbers exclusive, "
+      "reverse, product.";
+  row.example = example;
+  return row;
 }
 
 }  // namespace
@@ -180,25 +207,12 @@ constexpr OpDef argminOp =
     argRow<Extreme::smallest>("argmin", "the place of the smallest element along an axis",
                               "fn @main(%x: Tensor[(n, 3), f32]) { %y = argmin(%x) {axis = -1} return %y }");
 
-const OpDef cumsumOp{
-    .name = "cumsum",
-    .summary = "running sums along an axis",
-    .cls = OpClass::opaque,
-    .minOperands = 2,
-    .maxOperands = 2,
-    .attributes = kCumsumAttributes,
-    .infer = inferCumsum,
-    .evaluate = evaluateCumsum,
-    .lowering = LoweringKind::builtin,
-    .builtin = "cumsum",
-    .builtinArguments = cumsumArguments,
-    .doc =
-        "x [..., a, ...], axis [] or [1] integer -> [..., a, ...]. Builtin: (x, axis), numbers exclusive, "
-        "reverse.",
-    .example =
-        "fn @main(%x: Tensor[(n, 3), f32]) { %a = constant() {value = i64[] 1} %y = cumsum(%x, %a) return "
-        "%y }",
-};
+constexpr OpDef cumsumOp = runningRow<Running::sum>(
+    "cumsum", "running sums along an axis",
+    "fn @main(%x: Tensor[(n, 3), f32]) { %a = constant() {value = i64[] 1} %y = cumsum(%x, %a) return %y }");
+constexpr OpDef cumprodOp = runningRow<Running::product>(
+    "cumprod", "running products along an axis",
+    "fn @main(%x: Tensor[(n, 3), f32]) { %a = constant() {value = i64[] 1} %y = cumprod(%x, %a) return %y }");
 
 }  // namespace ops
 }  // namespace dyn

@@ -275,6 +275,10 @@ Result<Expr> lowerShift(LowerContext& c, int, std::span<const Expr> index) {
   return c.loops().binary(isLeft ? BinaryOp::shiftLeft : BinaryOp::shiftRight, a, b);
 }
 
+bool holdStrings(const Op&, std::span<const Type> operandTypes) {
+  return operandTypes[0].dtype() == Dtype::string;
+}
+
 double minReal(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::min(a, b); }
 double maxReal(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b); }
 
@@ -289,11 +293,12 @@ constexpr std::span<const AttributeSpec> kNone{};
 
 namespace ops {
 
-#define DYN_PAIR_ROW(operation, text, element, specs, inferRule, evaluateRule, lowerRule)                   \
+// More fields may follow: DYN_PAIR_ROW(..., lowerRule, .builtin = "...").
+#define DYN_PAIR_ROW(operation, text, element, specs, inferRule, evaluateRule, ...)                         \
   const OpDef operation##Op {                                                                               \
     .name = #operation, .summary = text, .cls = OpClass::elementwise, .minOperands = 2, .maxOperands = 2,   \
     .attributes = specs, .infer = inferRule, .evaluate = evaluateRule, .lowering = LoweringKind::loops,     \
-    .lower = lowerRule, .doc = "[...a], [...b] -> broadcast(a, b)",                                         \
+    .lower = __VA_ARGS__, .doc = "[...a], [...b] -> broadcast(a, b)",                                       \
     .example = "fn @main(%a: Tensor[(n, 3), " element "], %b: Tensor[(3), " element "]) { %y = " #operation \
                "(%a, %b) return %y }"                                                                       \
   }
@@ -361,7 +366,7 @@ DYN_PAIR_ROW(
         [](uint64_t a, uint64_t b) { return a sign b; });                                              \
   }
 DYN_PAIR_ROW(equal, "a == b", "f32", kNone, DYN_INFER(kEqualable, true, contentsEqual), DYN_COMPARE(==),
-             lowerPair<BinaryOp::equal>);
+             lowerPair<BinaryOp::equal>, .builtin = "string_equal", .builtinTakes = holdStrings);
 DYN_PAIR_ROW(less, "a < b", "f32", kNone, DYN_INFER(kComparable, true, contentsLess), DYN_COMPARE(<),
              lowerPair<BinaryOp::less>);
 DYN_PAIR_ROW(less_equal, "a <= b", "f32", kNone, DYN_INFER(kComparable, true, contentsLessEqual),

@@ -295,11 +295,21 @@ Result<Expr> lowerCast(LowerContext& c, int, std::span<const Expr> index) {
     return c.error(DiagnosticId::unsupportedDtype, "strings are not compiled");
   }
   if (isReal(to) && storageBytes(to) == 1 && c.attributes().integer("saturate", 1) == 0) {
-    return c.error(DiagnosticId::unsupportedFeature,
-                   "casts to 8-bit reals without saturation are not compiled");
+    return c.error(DiagnosticId::unsupportedFeature, "kernels saturate; the builtin does not");
   }
   DYN_TRY(Expr x, c.read(0, index));
   return x.dtype() == to ? x : c.loops().cast(x, to);
+}
+
+// Generated code knows no reals of 8 or 4 bits.
+bool builtinCastTakes(const Op& op, std::span<const Type> operandTypes) {
+  const auto isNarrow = [](Dtype dtype) { return isReal(dtype) && storageBytes(dtype) == 1; };
+  return isNarrow(operandTypes[0].dtype()) || isNarrow(op.attributes.dtype("to"));
+}
+
+Status castArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
+  numbers->push_back(op.attributes.integer("saturate", 1) != 0);
+  return {};
 }
 
 constexpr AttributeSpec kCastAttributes[] = {
@@ -366,6 +376,9 @@ const OpDef castOp{
     .evaluate = evaluateCast,
     .lowering = LoweringKind::loops,
     .lower = lowerCast,
+    .builtin = "cast",
+    .builtinArguments = castArguments,
+    .builtinTakes = builtinCastTakes,
     .doc =
         "[...] -> [...]; real to integer truncates, out of range ends at the type's limits (types under a "
         "byte wrap), NaN is 0; integers wrap",

@@ -4,6 +4,7 @@
 
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/resize_rules.h"
+#include "compiler/ops/sampling_rules.h"
 
 namespace dyn {
 
@@ -93,11 +94,6 @@ Status inferResize(InferContext& c) {
 
 // --- evaluation
 
-struct Tap {
-  int64_t at;
-  double weight;
-};
-
 struct SampledAxis {
   double scale = 1, begin = 0, end = 1;  // begin, end: the region
   int64_t input = 0, output = 0;
@@ -139,17 +135,36 @@ double nearestPlace(NearestMode mode, double x) {
   return x;
 }
 
-double cubicWeight(double a, double distance) {
-  const double d = std::fabs(distance);
-  if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
-  if (d < 2) return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
-  return 0;
+// How far the filter of a mode reaches, in elements.
+int64_t reachOf(const ResizeOptions& o) { return o.mode == ResizeMode::linear ? 1 : 2; }
+
+double filterWeight(const ResizeOptions& o, double distance) {
+  return o.mode == ResizeMode::linear ? std::max(0.0, 1 - std::fabs(distance))
+                                      : cubicWeight(o.cubicA, distance);
+}
+
+// The taps of the filter around x, stretched when the axis shrinks; their weights sum to 1.
+std::vector<Tap> filterTaps(const ResizeOptions& o, const SampledAxis& axis, double x) {
+  const double scale = std::min(axis.scale, 1.0), reach = static_cast<double>(reachOf(o)) / scale;
+  const int64_t last = axis.input - 1;
+  std::vector<Tap> taps;
+  double sum = 0;
+  for (double at = std::ceil(x - reach); at <= x + reach; ++at) {
+    const int64_t inside = static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(last)));
+    const bool outside = static_cast<double>(inside) != at;
+    const double weight = o.excludeOutside && outside ? 0 : filterWeight(o, (at - x) * scale);
+    taps.push_back({inside, weight});
+    sum += weight;
+  }
+  for (Tap& tap : taps) tap.weight /= sum;
+  return taps;
 }
 
 std::vector<Tap> tapsOf(const ResizeOptions& o, const SampledAxis& axis, double x) {
   auto clamped = [&](double at) {
     return static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(axis.input - 1)));
   };
+  if (o.antialias) return filterTaps(o, axis, x);
   if (o.mode == ResizeMode::nearest) return {{clamped(nearestPlace(o.nearest, x)), 1}};
   const double base = std::floor(x), part = x - base;
   if (o.mode == ResizeMode::linear) return {{clamped(base), 1 - part}, {clamped(base + 1), part}};
@@ -218,22 +233,16 @@ Status evaluateResize(EvalContext& c) {
   const std::vector<int64_t> strides = rowMajorStrides(x.shape());
   OffsetWalk walk(shape, {});
   for (int64_t flat = 0; flat < result.elementCount(); ++flat, walk.next()) {
-    // All combinations of the axes' taps, one axis after another.
-    std::vector<Tap> taps{{0, 1}};
+    std::vector<std::vector<Tap>> along;
     bool outside = false;
     for (size_t k = 0; k < axes.size(); ++k) {
-      std::vector<Tap> along{{walk.index()[k], 1}};
-      if (axes[k].resized) {
-        const double place = axes[k].place(o, walk.index()[k]);
-        outside = outside || place < 0 || place > static_cast<double>(axes[k].input - 1);
-        along = tapsOf(o, axes[k], place);
-      }
-      std::vector<Tap> both;
-      for (const Tap& a : taps) {
-        for (const Tap& b : along) both.push_back({a.at + b.at * strides[k], a.weight * b.weight});
-      }
-      taps = std::move(both);
+      along.push_back({{walk.index()[k]}});
+      if (!axes[k].resized) continue;
+      const double place = axes[k].place(o, walk.index()[k]);
+      outside = outside || place < 0 || place > static_cast<double>(axes[k].input - 1);
+      along[k] = tapsOf(o, axes[k], place);
     }
+    const std::vector<Tap> taps = combined(along, strides);
     if (outside && o.coordinates == Coordinates::cropAndResize) {
       result.setReal(flat, o.extrapolation);
     } else if (!isReal(x.dtype()) && o.mode == ResizeMode::nearest) {
@@ -249,10 +258,6 @@ Status evaluateResize(EvalContext& c) {
 }
 
 // --- lowering: places in f64, so that ties fall as in the reference
-
-struct LoweredTap {
-  Expr at, weight;  // weight null: 1
-};
 
 Expr f64(LowerContext& c, double value) { return c.number(value, Dtype::f64); }
 Expr f64Dim(LowerContext& c, Dim d) { return castTo(c.dim(d), Dtype::f64); }
@@ -301,13 +306,6 @@ Result<Expr> lowerPlace(LowerContext& c, const ResizeOptions& o, size_t k, Dim i
   return width / f64(c, 2) * (one - f64Dim(c, out) / (scale * width)) + (i + half) / scale - half;
 }
 
-Expr lowerCubicWeight(LowerContext& c, double a, Expr distance) {
-  const Expr d = unary(UnaryOp::abs, distance);
-  const Expr near = (f64(c, a + 2) * d - f64(c, a + 3)) * d * d + f64(c, 1);
-  const Expr far = ((f64(c, a) * d - f64(c, 5 * a)) * d + f64(c, 8 * a)) * d - f64(c, 4 * a);
-  return select(d <= f64(c, 1), near, select(d < f64(c, 2), far, f64(c, 0)));
-}
-
 std::vector<LoweredTap> lowerTaps(LowerContext& c, const ResizeOptions& o, Dim in, Expr x) {
   const Expr highest = c.dim(in) - 1, none = c.integer(0);
   auto clamped = [&](Expr at) { return max(min(castTo(at, Dtype::i64), highest), none); };
@@ -317,21 +315,21 @@ std::vector<LoweredTap> lowerTaps(LowerContext& c, const ResizeOptions& o, Dim i
     if (o.nearest == NearestMode::roundPreferFloor) at = unary(UnaryOp::ceil, x - half);
     if (o.nearest == NearestMode::roundPreferCeil) at = unary(UnaryOp::floor, x + half);
     if (o.nearest == NearestMode::floor) at = unary(UnaryOp::floor, x);
-    return {{clamped(at), Expr()}};
+    return {{clamped(at), Expr(), Expr()}};
   }
   const Expr base = unary(UnaryOp::floor, x), part = x - base;
   if (o.mode == ResizeMode::linear)
-    return {{clamped(base), f64(c, 1) - part}, {clamped(base + f64(c, 1)), part}};
+    return {{clamped(base), f64(c, 1) - part, Expr()}, {clamped(base + f64(c, 1)), part, Expr()}};
   std::vector<LoweredTap> taps;
   Expr sum = f64(c, 0);
   for (int k = -1; k <= 2; ++k) {
     const Expr at = base + f64(c, k);
-    Expr weight = lowerCubicWeight(c, o.cubicA, part - f64(c, k));
+    Expr weight = cubicWeight(c, o.cubicA, part - f64(c, k));
     if (o.excludeOutside) {
       weight = select(at >= f64(c, 0) && at <= castTo(highest, Dtype::f64), weight, f64(c, 0));
       sum = sum + weight;
     }
-    taps.push_back({clamped(at), weight});
+    taps.push_back({clamped(at), weight, Expr()});
   }
   if (o.excludeOutside) {
     for (LoweredTap& tap : taps) tap.weight = tap.weight / sum;
@@ -339,12 +337,65 @@ std::vector<LoweredTap> lowerTaps(LowerContext& c, const ResizeOptions& o, Dim i
   return taps;
 }
 
+// As filterTaps: a loop over the filter's window along each resized axis, whose length follows from both sizes.
+Result<Expr> lowerFiltered(LowerContext& c, const ResizeOptions& o, std::span<const Expr> index) {
+  struct Axis {
+    size_t axis;
+    Dim input, taps;
+    Expr place, scale, first;
+  };
+  const Type type = c.operandType(0);
+  const int64_t reach = reachOf(o);
+  std::vector<Axis> axes;
+  Shape extents;
+  for (size_t k = 0; k < o.axes.size(); ++k) {
+    Axis a;
+    a.axis = static_cast<size_t>(o.axes[k]);
+    a.input = type.dims()[a.axis];
+    const Dim out = c.resultType(0).dims()[a.axis], one = out.context().constant(1);
+    DYN_TRY(a.place, lowerPlace(c, o, k, a.input, out, index[a.axis]));
+    DYN_TRY(Expr scale, scaleOf(c, o, k, a.input, out));
+    a.scale = min(scale, f64(c, 1));
+    a.first =
+        castTo(unary(UnaryOp::ceil, a.place - f64(c, static_cast<double>(reach)) / a.scale), Dtype::i64);
+    // 1 / scale <= input / output; where output is rounded up, it is less than twice that.
+    const int64_t factor = o.policy == AspectPolicy::stretch ? 2 : 4;
+    a.taps = max(ceilDiv(a.input * (factor * reach), max(out, one)) + 2, one * (2 * reach + 1));
+    extents.push_back(a.taps);
+    axes.push_back(a);
+  }
+  const auto tapAt = [&](const Axis& a, Expr k) {
+    const Expr at = a.first + k, highest = c.dim(a.input) - 1;
+    const Expr distance = (castTo(at, Dtype::f64) - a.place) * a.scale;
+    Expr weight = o.mode == ResizeMode::linear ? max(f64(c, 1) - unary(UnaryOp::abs, distance), f64(c, 0))
+                                               : cubicWeight(c, o.cubicA, distance);
+    if (o.excludeOutside) weight = select(at >= c.integer(0) && at <= highest, weight, f64(c, 0));
+    return LoweredTap{max(min(at, highest), c.integer(0)), weight, Expr()};
+  };
+  const Dtype dtype = type.dtype(), computed = isReal(dtype) ? accumulationDtype(dtype) : Dtype::f64;
+  DYN_TRY(Expr sum, reduceOver(c, loop::ReduceOp::sum, extents, [&](std::span<const Expr> k) {
+            std::vector<std::vector<LoweredTap>> along;
+            for (Expr i : index) along.push_back({{i, Expr(), Expr()}});
+            for (size_t i = 0; i < axes.size(); ++i) along[axes[i].axis] = {tapAt(axes[i], k[i])};
+            return weightedSum(c, 0, along, computed);
+          }));
+  for (const Axis& a : axes) {
+    const Dim one[] = {a.taps};
+    DYN_TRY(Expr weights,
+            reduceOver(c, loop::ReduceOp::sum, one,
+                       [&](std::span<const Expr> k) -> Result<Expr> { return tapAt(a, k[0]).weight; }));
+    sum = sum / castTo(weights, computed);
+  }
+  return castTo(sum, dtype);
+}
+
 Result<Expr> lowerResize(LowerContext& c, int, std::span<const Expr> index) {
   const Type type = c.operandType(0);
   const Dtype dtype = type.dtype(), computed = isReal(dtype) ? accumulationDtype(dtype) : Dtype::f64;
   DYN_TRY(ResizeOptions o, resizeOptions(c.op(), type.rank()));
+  if (o.antialias) return lowerFiltered(c, o, index);
   std::vector<std::vector<LoweredTap>> along;
-  for (Expr i : index) along.push_back({{i, Expr()}});
+  for (Expr i : index) along.push_back({{i, Expr(), Expr()}});
   const bool bySizes = isGiven(c.hasOperand(kSizes), [&] { return c.operandType(kSizes); });
   Expr inside;
   for (size_t k = 0; k < o.axes.size(); ++k) {
@@ -361,26 +412,7 @@ Result<Expr> lowerResize(LowerContext& c, int, std::span<const Expr> index) {
     }
     along[axis] = lowerTaps(c, o, in, place);
   }
-  // All combinations of the taps, the last axis fastest.
-  std::vector<size_t> choice(along.size(), 0);
-  Expr sum;
-  for (bool more = true; more;) {
-    std::vector<Expr> at;
-    Expr weight;
-    for (size_t axis = 0; axis < along.size(); ++axis) {
-      const LoweredTap& tap = along[axis][choice[axis]];
-      at.push_back(tap.at);
-      if (tap.weight) weight = weight ? weight * tap.weight : tap.weight;
-    }
-    DYN_TRY(Expr x, c.read(0, at));
-    if (weight) x = castTo(x, computed) * castTo(weight, computed);
-    sum = sum ? sum + x : x;
-    more = false;
-    for (size_t axis = along.size(); axis-- > 0 && !more;) {
-      more = ++choice[axis] < along[axis].size();
-      if (!more) choice[axis] = 0;
-    }
-  }
+  DYN_TRY(Expr sum, weightedSum(c, 0, along, computed));
   sum = castTo(sum, dtype);
   return inside ? select(inside, sum, castTo(f64(c, o.extrapolation), dtype)) : sum;
 }
@@ -397,7 +429,8 @@ constexpr AttributeSpec kResizeAttributes[] = {
      "1: cubic weights outside of the input are 0; default 0"},
     {"extrapolation_value", AttributeKind::real, false,
      "outside of the region of tf_crop_and_resize; default 0"},
-    {"antialias", AttributeKind::integer, false, "1 is not supported; default 0"},
+    {"antialias", AttributeKind::integer, false,
+     "1: an axis that shrinks is sampled with its filter stretched over all elements between; default 0"},
     {"axes", AttributeKind::integers, false, "the axes of roi, scales and sizes; default all"},
     {"keep_aspect_ratio_policy", AttributeKind::string, false,
      "stretch, not_larger, not_smaller; default stretch"},

@@ -32,8 +32,12 @@ Result<ResizeOptions> resizeOptions(const Op& op, int rank) {
   DYN_CHECK(
       choose(op, "nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, &o.nearest));
   DYN_CHECK(choose(op, "keep_aspect_ratio_policy", {"stretch", "not_larger", "not_smaller"}, &o.policy));
-  if (op.attributes.integer("antialias", 0) != 0)
-    return makeError(DiagnosticId::unsupportedFeature, "resize: antialias is not supported", op.place);
+  o.antialias = op.attributes.integer("antialias", 0) != 0;
+  if (o.antialias && o.mode == ResizeMode::nearest)
+    return makeError(DiagnosticId::badAttribute, "resize: the nearest element knows no antialias", op.place);
+  if (o.antialias && o.coordinates == Coordinates::cropAndResize)
+    return makeError(DiagnosticId::unsupportedFeature, "resize: antialias of a region is not supported",
+                     op.place);
   o.cubicA = op.attributes.real("cubic_coeff_a", -0.75);
   o.extrapolation = op.attributes.real("extrapolation_value", 0);
   o.excludeOutside = op.attributes.integer("exclude_outside", 0) != 0;

@@ -28,9 +28,11 @@ struct ResizeOptions {
   AspectPolicy policy = AspectPolicy::stretch;
   double cubicA = -0.75, extrapolation = 0;
   bool excludeOutside = false;
+  bool antialias =
+      false;  // an axis that shrinks is sampled with its filter stretched over all elements between two results
   std::vector<int> axes;  // the axis of each number of scales, sizes and roi
 };
-// Errors badAttribute, unsupportedFeature (antialias), with the operation's place.
+// Errors badAttribute, unsupportedFeature (antialias of a region), with the operation's place.
 Result<ResizeOptions> resizeOptions(const Op& op, int rank);
 
 // floor(input * scale) for an f32 scale, by the simplest fraction that rounds to it.

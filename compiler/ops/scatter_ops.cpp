@@ -1,4 +1,4 @@
-// Elements written at indices: scatter_elements, scatter_nd. Updates are applied in row-major order; without a reduction the last one wins.
+// Elements written at indices: scatter_elements, scatter_nd, tensor_scatter. Updates are applied in row-major order; without a reduction the last one wins.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -6,8 +6,12 @@
 
 #include "compiler/ops/index_rules.h"
 #include "compiler/ops/op_table.h"
+#include "vm/include/dyn_kernel.h"
 
 namespace dyn {
+
+using loop::Expr;
+using loop::LowerContext;
 
 namespace {
 
@@ -227,6 +231,89 @@ Status scatterNdArguments(const Op& op, std::span<const Type> operands, std::vec
   return {};
 }
 
+// --- tensor_scatter: each batch's update at its own place of an axis
+
+Status inferTensorScatter(InferContext& c) {
+  DYN_TRY(TensorOperand past, tensorOperand(c, 0));
+  DYN_TRY(TensorOperand update, tensorOperand(c, 1, past.rank()));
+  DYN_CHECK(requireSameDtype(c, past, update));
+  const std::string mode = c.attributes().string("mode", "linear");
+  if (mode != "linear" && mode != "circular")
+    return c.error(DiagnosticId::badAttribute, "mode \"" + mode + "\" is none of linear, circular");
+  DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis", -2), past.rank()));
+  if (axis == 0) return c.error(DiagnosticId::badAttribute, "axis 0 is that of the batches");
+  for (int i = 0; i < past.rank(); ++i) {
+    const Dim a = update.dims[static_cast<size_t>(i)], b = past.dims[static_cast<size_t>(i)];
+    if (i == axis) {
+      DYN_CHECK(c.requireLessEqual(a, b, "the update fits"));
+    } else {
+      DYN_CHECK(c.requireEqual(a, b, "dim " + std::to_string(i) + " of the update"));
+    }
+  }
+  if (c.hasOperand(2)) {
+    DYN_TRY(TensorOperand places, indexOperand(c, 2, "the places"));
+    if (places.rank() != 1) return c.error(DiagnosticId::rankMismatch, "the places are a vector");
+    DYN_CHECK(c.requireEqual(places.dims[0], past.dims[0], "one place for each batch"));
+  }
+  c.setResult(0, past.type);
+  return {};
+}
+
+Status evaluateTensorScatter(EvalContext& c) {
+  const HostTensor &past = c.operand(0), &update = c.operand(1);
+  DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis", -2), past.rank()));
+  const bool circular = c.attributes().string("mode", "linear") == "circular";
+  const size_t along = static_cast<size_t>(axis);
+  const int64_t size = past.shape()[along], length = update.shape()[along];
+  std::vector<int64_t> wanted = past.shape();
+  wanted[along] = length;
+  if (update.shape() != wanted || length > size)
+    return c.error(DiagnosticId::shapeMismatch, "an update of " + shapeText(update.shape()));
+  DYN_TRY(HostTensor result, copyOf(past));
+  const ElementCopier copier(result, update);
+  const int64_t inner = sizeProduct(past.shape(), axis + 1, past.rank());
+  const int64_t perBatch = sizeProduct(past.shape(), 1, axis);
+  for (int64_t row = 0; row < past.shape()[0] * perBatch; ++row) {
+    const int64_t start = c.hasOperand(2) ? c.operand(2).intAt(row / perBatch) : 0;
+    if (start < 0 || (!circular && start + length > size))
+      return c.error(DiagnosticId::runtimeError, "place " + std::to_string(start) + " is out of range");
+    for (int64_t k = 0; k < length; ++k) {
+      const int64_t to = circular ? (start + k) % size : start + k;
+      for (int64_t i = 0; i < inner; ++i)
+        copier.copy((row * size + to) * inner + i, (row * length + k) * inner + i);
+    }
+  }
+  c.setResult(0, std::move(result));
+  return {};
+}
+
+Result<Expr> lowerTensorScatter(LowerContext& c, int, std::span<const Expr> index) {
+  const Type past = c.operandType(0);
+  DYN_CHECK(requireCompiled(c, past.dtype()));
+  const int64_t given = c.attributes().integer("axis", -2);
+  const size_t axis = static_cast<size_t>(given < 0 ? given + past.rank() : given);
+  const Expr size = c.dim(past.dims()[axis]), length = c.dim(c.operandType(1).dims()[axis]);
+  Expr start = c.integer(0);
+  if (c.hasOperand(2)) {
+    DYN_TRY(start, c.read(2, index.first(1)));
+    start = indexExpr(c, start);
+  }
+  const bool circular = c.attributes().string("mode", "linear") == "circular";
+  const Expr from = circular ? mod(index[axis] - start, size) : index[axis] - start;
+  std::vector<Expr> at(index.begin(), index.end());
+  at[axis] = from;
+  DYN_TRY(Expr old, c.read(0, index));
+  DYN_TRY(Expr fresh, c.read(1, at));
+  const Expr value = select(from >= c.integer(0) && from < length, fresh, old);
+  const Expr fits = start >= c.integer(0);
+  return c.checked(circular ? fits : fits && start + length <= size, DYN_KERNEL_INDEX_OUT_OF_RANGE, value);
+}
+
+constexpr AttributeSpec kTensorScatterAttributes[] = {
+    {"axis", AttributeKind::integer, false, "the axis that is written along; default -2"},
+    {"mode", AttributeKind::string, false,
+     "linear, or circular: past the end it goes on at 0; default linear"}};
+
 constexpr std::string_view kReductionDoc =
     "what is written: none (the update), add, mul, max, min (with what is there); default none";
 constexpr AttributeSpec kScatterElementsAttributes[] = {
@@ -277,6 +364,26 @@ const OpDef scatter_ndOp{
     .example =
         "fn @main(%x: Tensor[(n, 4), f32], %i: Tensor[(k, 1), i64], %u: Tensor[(k, 4), f32]) "
         "{ %y = scatter_nd(%x, %i, %u) return %y }",
+};
+
+const OpDef tensor_scatterOp{
+    .name = "tensor_scatter",
+    .summary = "a cache with an update written at a place of each batch's own",
+    .cls = OpClass::injective,
+    .minOperands = 2,
+    .maxOperands = 3,
+    .attributes = kTensorScatterAttributes,
+    .infer = inferTensorScatter,
+    .evaluate = evaluateTensorScatter,
+    .lowering = LoweringKind::loops,
+    .lower = lowerTensorScatter,
+    .doc =
+        "past [b, ..., s, ...], update [b, ..., u, ...], places [b] i64 (default 0) -> the shape of past; "
+        "update k of "
+        "batch b lies at places[b] + k",
+    .example =
+        "fn @main(%x: Tensor[(b, 8, 4), f32], %u: Tensor[(b, 1, 4), f32], %p: Tensor[(b), i64]) "
+        "{ %y = tensor_scatter(%x, %u, %p) return %y }",
 };
 
 }  // namespace ops

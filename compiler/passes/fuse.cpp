@@ -48,7 +48,7 @@ class Fuser {
     groupOf_.assign(function_.ops.size(), kNoGroup);
     for (size_t i = function_.ops.size(); i-- > 0;) {
       const Op& op = *function_.ops[i];
-      if (!loopLowered(op) && !isContraction(op)) continue;
+      if (byBuiltin(op) || (!loopLowered(op) && !isContraction(op))) continue;
       const size_t group = joinable(i);
       if (group != kNoGroup) {
         groups_[group].members.push_back(i);
@@ -65,11 +65,18 @@ class Fuser {
   int64_t fusedOps() const { return fusedOps_; }
 
  private:
-  bool isContraction(const Op& op) const {
-    if (!takesEpilogue(*op.def)) return false;
+  std::vector<Type> operandTypes(const Op& op) const {
     std::vector<Type> types;
     for (ValueId v : op.operands) types.push_back(v == kNoValue ? Type() : types_.at(v));
-    return takesEpilogue(op, types);
+    return types;
+  }
+  bool isContraction(const Op& op) const {
+    return takesEpilogue(*op.def) && takesEpilogue(op, operandTypes(op));
+  }
+  // Made of loops as a rule, but not for these element types.
+  bool byBuiltin(const Op& op) const {
+    return op.def->lowering == LoweringKind::loops && op.def->builtinTakes &&
+           op.def->builtinTakes(op, operandTypes(op));
   }
 
   void indexUses() {

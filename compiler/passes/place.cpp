@@ -17,8 +17,10 @@ namespace dyn::passes {
 
 namespace {
 
-// Operators with a builtin may still be made of loops, for types the builtin does not take.
+// Operators with a builtin may still be made of loops, for types the builtin does not take, and the other way round.
 bool byBuiltin(const Op& op, const std::vector<Type>& operandTypes) {
+  if (op.def->lowering == LoweringKind::loops)
+    return op.def->builtinTakes && op.def->builtinTakes(op, operandTypes);
   if (op.def->lowering != LoweringKind::builtin) return false;
   return !op.def->builtinTakes || !op.def->lower || op.def->builtinTakes(op, operandTypes);
 }

@@ -71,6 +71,24 @@ DYN_ONNX_MAPPING(Rnn);
 // map_attention.cpp
 DYN_ONNX_MAPPING(Attention);
 DYN_ONNX_MAPPING(RotaryEmbedding);
+// map_image.cpp
+DYN_ONNX_MAPPING(GridSample);
+DYN_ONNX_MAPPING(RoiAlign);
+DYN_ONNX_MAPPING(MaxUnpool);
+// map_spectral.cpp
+DYN_ONNX_MAPPING(Dft);
+DYN_ONNX_MAPPING(Stft);
+DYN_ONNX_MAPPING(MelWeightMatrix);
+// map_text.cpp
+DYN_ONNX_MAPPING(StringNormalizer);
+DYN_ONNX_MAPPING(TfIdfVectorizer);
+DYN_ONNX_MAPPING(LabelEncoder);
+DYN_ONNX_MAPPING(Binarizer);
+DYN_ONNX_MAPPING(ArrayFeatureExtractor);
+// map_training.cpp
+DYN_ONNX_MAPPING(Momentum);
+DYN_ONNX_MAPPING(Adagrad);
+DYN_ONNX_MAPPING(Adam);
 #undef DYN_ONNX_MAPPING
 
 // Steps that several mappings share.
@@ -78,6 +96,8 @@ DYN_ONNX_MAPPING(RotaryEmbedding);
 ValueId flattened(MapContext& c, ValueId x, int64_t axis);
 // x cast to that type, or x itself when it has it.
 ValueId castTo(MapContext& c, ValueId x, Dtype dtype);
+// x with axes of size 1 behind it, so that its first axis falls on axis `axis` of `like` when both are aligned at the right.
+ValueId alignedAt(MapContext& c, ValueId x, ValueId like, int64_t axis);
 // The axes `first`..rank-1 as a vector: works for any rank.
 ValueId axesFrom(MapContext& c, ValueId x, int64_t first);
 

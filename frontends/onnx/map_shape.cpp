@@ -26,6 +26,19 @@ ValueId axesFrom(MapContext& c, ValueId x, int64_t first) {
   return c.emit("range", {c.integerValue(first), rank, c.integerValue(1)});
 }
 
+ValueId alignedAt(MapContext& c, ValueId x, ValueId like, int64_t axis) {
+  const auto rankOf = [&](ValueId value) { return c.emit("size", {c.emit("shape", {value})}); };
+  ValueId first = c.integerValue(axis);
+  if (axis < 0) first = c.emit("add", {first, rankOf(like)});
+  const ValueId missing = c.emit("sub", {c.emit("sub", {rankOf(like), first}), rankOf(x)});
+  const ValueId count = c.emit("max", {missing, c.integerValue(0)});
+  const ValueId length = c.emit("reshape", {count, c.integersValue({1})});
+  const HostTensor one = HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{1});
+  const ValueId ones = c.emit("constant_of_shape", {length}, {{"value", one}});
+  const ValueId shape = c.emit("concat", {c.emit("shape", {x}), ones}, {{"axis", int64_t{0}}});
+  return c.emit("reshape", {x, shape}, {{"allowzero", int64_t{1}}});
+}
+
 ValueId flattened(MapContext& c, ValueId x, int64_t axis) {
   // Products of both halves, not -1: with a dim of 0 that would be ambiguous.
   const ValueId before = c.emit("shape", {x}, {{"end", axis}});

@@ -24,6 +24,9 @@ constexpr FixedRow kFixed[] = {
     {"is_nan", 0, Dtype::boolean},
     {"is_inf", 0, Dtype::boolean},
     {"optional_has", 0, Dtype::boolean},
+    {"regex_full_match", 0, Dtype::boolean},
+    {"string_split", 1, Dtype::i64},
+    {"tfidf", 0, Dtype::f32},
     {"shape", 0, Dtype::i64},
     {"size", 0, Dtype::i64},
     {"argmax", 0, Dtype::i64},
@@ -64,7 +67,8 @@ bool makesList(const OpDef& op) {
 }
 
 std::optional<Dtype> resultDtype(const Op& op, size_t index, ValueTable& values) {
-  if (const HostTensor* value = op.attributes.tensor("value")) return value->dtype();
+  for (const char* name : {"value", "values"})
+    if (const HostTensor* value = op.attributes.tensor(name)) return value->dtype();
   for (const FixedRow& row : kFixed) {
     if (row.op == op.def->name && (row.result < 0 || static_cast<size_t>(row.result) == index))
       return row.dtype;

@@ -109,26 +109,27 @@ Status rangeOf(BuiltinCall& call, DataType dtype) {
   return okStatus();
 }
 
-template <typename T>
-void cumsumOf(BuiltinCall& call, const Tensor* x, Tensor* y, const AxisView& view, bool exclusive,
-              bool reverse) {
+template <typename T, bool isProduct>
+void foldRunning(BuiltinCall& call, const Tensor* x, Tensor* y, const AxisView& view, bool exclusive,
+                 bool reverse) {
   using Sum = std::conditional_t<std::is_integral_v<T>,
                                  std::make_unsigned_t<std::conditional_t<std::is_integral_v<T>, T, int>>,
-                                 T>;  // wraps, never overflows
+                                 T>;                                    // wraps, never overflows
+  using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;  // u16 * u16 would be an int
   const T* in = x->as<T>();
   T* out = y->as<T>();
   const uint32_t tasks = x->elementCount > 65536 ? call.threads->threadCount() : 1;
   call.threads->split(view.outer, tasks, [&](int64_t begin, int64_t end) {
     std::vector<Sum> sums(static_cast<size_t>(view.inner));
     for (int64_t outer = begin; outer < end; ++outer) {
-      std::fill(sums.begin(), sums.end(), Sum(0));
+      std::fill(sums.begin(), sums.end(), Sum(isProduct ? 1 : 0));
       for (int64_t step = 0; step < view.size; ++step) {
         const int64_t row = (outer * view.size + (reverse ? view.size - 1 - step : step)) * view.inner;
         for (int64_t i = 0; i < view.inner; ++i) {
           Sum& sum = sums[static_cast<size_t>(i)];
           const Sum value = static_cast<Sum>(in[row + i]);
           if (exclusive) out[row + i] = static_cast<T>(sum);
-          sum = static_cast<Sum>(sum + value);
+          sum = static_cast<Sum>(isProduct ? static_cast<Wide>(sum) * value : sum + value);
           if (!exclusive) out[row + i] = static_cast<T>(sum);
         }
       }
@@ -180,7 +181,9 @@ Status cumsum(BuiltinCall& call) {
     return status;
   const int64_t flags = call.number(0, 0);
   const bool known = visitNumbers(x->dtype, [&]<typename T>() {
-    cumsumOf<T>(call, x, y, axisView(x->shape(), x->rank, axis), (flags & 1) != 0, (flags & 2) != 0);
+    const AxisView view = axisView(x->shape(), x->rank, axis);
+    const auto fold = (flags & 4) != 0 ? foldRunning<T, true> : foldRunning<T, false>;
+    fold(call, x, y, view, (flags & 1) != 0, (flags & 2) != 0);
   });
   return known ? okStatus() : failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
 }

@@ -1,0 +1,238 @@
+// col2im, roi_align.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "vm/base/checked.h"
+#include "vm/kernels/builtins.h"
+#include "vm/kernels/dispatch.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+// One spatial axis: element `tap` of the window at place `o` lies at o * stride - pad + tap * dilation of the image.
+struct WindowAxis {
+  int64_t image = 0, window = 0, places = 0, stride = 1, dilation = 1, pad = 0;
+};
+
+// The first place whose element `tap` is inside of the image, and the one behind the last.
+std::pair<int64_t, int64_t> insidePlaces(const WindowAxis& axis, int64_t tap) {
+  const int64_t shift = tap * axis.dilation - axis.pad;
+  const int64_t first = shift >= 0 ? 0 : (-shift + axis.stride - 1) / axis.stride;
+  const int64_t room = axis.image - 1 - shift;
+  const int64_t end = room < 0 ? 0 : std::min(axis.places, room / axis.stride + 1);
+  return {std::min(first, end), end};
+}
+
+// Adds one channel's columns [taps][places] to its image. Walks taps outside, places inside; the last axis is a plain loop.
+template <typename T>
+void addColumns(const std::vector<WindowAxis>& axes, int64_t taps, int64_t places, const T* columns,
+                T* image) {
+  const size_t rank = axes.size(), last = rank - 1;
+  std::vector<int64_t> tap(rank, 0), place(rank, 0);
+  std::vector<std::pair<int64_t, int64_t>> bounds(rank);
+  for (int64_t k = 0; k < taps; ++k) {
+    bool any = true;
+    for (size_t i = 0; i < rank; ++i) {
+      bounds[i] = insidePlaces(axes[i], tap[i]);
+      place[i] = bounds[i].first;
+      any = any && bounds[i].first < bounds[i].second;
+    }
+    while (any) {
+      int64_t from = 0, to = 0;
+      for (size_t i = 0; i < rank; ++i) {
+        const WindowAxis& axis = axes[i];
+        from = from * axis.places + place[i];
+        to = to * axis.image + place[i] * axis.stride - axis.pad + tap[i] * axis.dilation;
+      }
+      const int64_t count = bounds[last].second - bounds[last].first;
+      const T* row = columns + k * places + from;
+      for (int64_t i = 0; i < count; ++i) {
+        T& sum = image[to + i * axes[last].stride];
+        sum = static_cast<T>(sum + row[i]);
+      }
+      any = false;
+      for (size_t i = last; i-- > 0 && !any;) {
+        any = ++place[i] < bounds[i].second;
+        if (!any) place[i] = bounds[i].first;
+      }
+    }
+    for (size_t i = rank; i-- > 0 && ++tap[i] == axes[i].window;) tap[i] = 0;
+  }
+}
+
+bool readSizes(const Tensor* tensor, size_t rank, std::vector<int64_t>& sizes) {
+  if (!tensor || tensor->rank != 1 || tensor->dtype != DataType::i64 ||
+      tensor->elementCount != static_cast<int64_t>(rank))
+    return false;
+  sizes.assign(tensor->as<int64_t>(), tensor->as<int64_t>() + rank);
+  return true;
+}
+
+}  // namespace
+
+Status col2im(BuiltinCall& call) {
+  const Tensor* x = call.argument(0);
+  const size_t rank = call.numbers.size() / 4;
+  std::vector<int64_t> image, window;
+  if (!x || x->rank != 3) return badArgument("col2im", 0, "a tensor of rank 3", call.arguments[0]);
+  if (!readSizes(call.argument(1), rank, image))
+    return badArgument("col2im", 1, "one i64 per axis", call.arguments[1]);
+  if (!readSizes(call.argument(2), rank, window))
+    return badArgument("col2im", 2, "one i64 per axis", call.arguments[2]);
+  std::vector<WindowAxis> axes(rank);
+  int64_t taps = 1, places = 1;
+  bool fits = true;
+  for (size_t i = 0; i < rank; ++i) {
+    WindowAxis& axis = axes[i];
+    axis.image = image[i];
+    axis.window = window[i];
+    axis.stride = call.numbers[i];
+    axis.dilation = call.numbers[rank + i];
+    axis.pad = call.numbers[2 * rank + i];
+    const int64_t padded = image[i] + axis.pad + call.numbers[3 * rank + i];
+    int64_t reach = 0;
+    if (axis.image < 0 || axis.window < 1 || axis.stride < 1 || axis.dilation < 1 || axis.pad < 0 ||
+        !checkedMul(axis.window - 1, axis.dilation, reach) || reach >= padded)
+      return failure(DYN_BAD_INPUT, "col2im: a window of " + std::to_string(window[i]) +
+                                        " does not fit into an image of " + std::to_string(image[i]));
+    axis.places = (padded - reach - 1) / axis.stride + 1;
+    fits = fits && checkedMul(taps, axis.window, taps) && checkedMul(places, axis.places, places);
+  }
+  if (!fits || x->shape()[1] % taps != 0 || x->shape()[2] != places)
+    return failure(DYN_BAD_INPUT, "col2im: " + describe(x) + " are no columns of these windows");
+  const int64_t channels = x->shape()[1] / taps;
+  std::vector<int64_t> shape{x->shape()[0], channels};
+  shape.insert(shape.end(), image.begin(), image.end());
+  Tensor* y = nullptr;
+  if (Status status = call.result(0, x->dtype, shape, y); !status.ok()) return status;
+  const int64_t planes = x->shape()[0] * channels, space = planes == 0 ? 0 : y->elementCount / planes;
+  const uint32_t tasks = x->elementCount > 65536 ? call.threads->threadCount() : 1;
+  const bool known = visitNumbers(x->dtype, [&]<typename T>() {
+    call.threads->split(planes, tasks, [&](int64_t begin, int64_t end) {
+      for (int64_t plane = begin; plane < end; ++plane) {
+        T* to = y->as<T>() + plane * space;
+        std::fill(to, to + space, T(0));
+        addColumns(axes, taps, places, x->as<T>() + plane * taps * places, to);
+      }
+    });
+  });
+  return known ? okStatus() : failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
+}
+
+namespace {
+
+// A sample along one axis: between two neighbours; both weights 0 outside.
+struct Neighbours {
+  int64_t low = 0, high = 0;
+  double lowWeight = 0, highWeight = 0;
+};
+
+Neighbours neighboursOf(double at, int64_t size) {
+  if (!(at >= -1 && at <= static_cast<double>(size))) return {};
+  at = std::max(at, 0.0);
+  const auto low = static_cast<int64_t>(at);
+  if (low >= size - 1) return {size - 1, size - 1, 1, 0};
+  const double part = at - static_cast<double>(low);
+  return {low, low + 1, 1 - part, part};
+}
+
+// The samples of all cells of a region along one axis.
+struct RegionAxis {
+  int64_t perCell = 0;
+  std::vector<Neighbours> samples;
+
+  bool make(double begin, double end, int64_t cells, int64_t size, int64_t samplesWanted, bool halfPixel) {
+    constexpr int64_t kMostSamples = 1 << 20;  // beyond it a region is no region of this operand
+    const double length = halfPixel ? end - begin : std::max(end - begin, 1.0),
+                 cell = length / static_cast<double>(cells);
+    if (!std::isfinite(cell) || std::ceil(cell) > static_cast<double>(kMostSamples)) return false;
+    perCell = samplesWanted > 0 ? samplesWanted : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(cell)));
+    samples.clear();
+    if (perCell * cells > kMostSamples) return false;
+    for (int64_t i = 0; i < cells; ++i) {
+      for (int64_t k = 0; k < perCell; ++k) {
+        const double part = (static_cast<double>(k) + 0.5) * cell / static_cast<double>(perCell);
+        samples.push_back(neighboursOf(begin + static_cast<double>(i) * cell + part, size));
+      }
+    }
+    return true;
+  }
+};
+
+template <typename T>
+double cellOf(const T* plane, int64_t width, const RegionAxis& rows, const RegionAxis& columns,
+              int64_t cellRow, int64_t cellColumn, bool isMax) {
+  double sum = 0, largest = 0;
+  bool any = false;
+  for (int64_t i = 0; i < rows.perCell; ++i) {
+    const Neighbours& v = rows.samples[static_cast<size_t>(cellRow * rows.perCell + i)];
+    const T *low = plane + v.low * width, *high = plane + v.high * width;
+    for (int64_t k = 0; k < columns.perCell; ++k) {
+      const Neighbours& h = columns.samples[static_cast<size_t>(cellColumn * columns.perCell + k)];
+      const double parts[] = {
+          v.lowWeight * h.lowWeight * low[h.low], v.lowWeight * h.highWeight * low[h.high],
+          v.highWeight * h.lowWeight * high[h.low], v.highWeight * h.highWeight * high[h.high]};
+      sum += parts[0] + parts[1] + parts[2] + parts[3];
+      const double best = *std::max_element(std::begin(parts), std::end(parts));
+      largest = any ? std::max(largest, best) : best;
+      any = true;
+    }
+  }
+  return isMax ? largest : sum / static_cast<double>(std::max<int64_t>(rows.perCell * columns.perCell, 1));
+}
+
+template <typename T>
+Status alignRegions(BuiltinCall& call, const Tensor* x, const Tensor* regions, const int64_t* batches,
+                    Tensor* y) {
+  const int64_t *in = x->shape(), *out = y->shape();
+  const bool isMax = (call.number(0, 0) & 1) != 0, halfPixel = (call.number(0, 0) & 2) != 0;
+  const double scale = static_cast<double>(call.real(2, 1)), shift = halfPixel ? 0.5 : 0;
+  RegionAxis rows, columns;
+  T* to = y->as<T>();
+  for (int64_t region = 0; region < out[0]; ++region) {
+    if (batches[region] < 0 || batches[region] >= in[0])
+      return failure(DYN_OUT_OF_RANGE, "region " + std::to_string(region) + " is of batch " +
+                                           std::to_string(batches[region]) + ", there are " +
+                                           std::to_string(in[0]));
+    const auto edge = [&](int64_t k) {
+      return static_cast<double>(regions->as<T>()[region * 4 + k]) * scale - shift;
+    };
+    if (!rows.make(edge(1), edge(3), out[2], in[2], call.number(1, 0), halfPixel) ||
+        !columns.make(edge(0), edge(2), out[3], in[3], call.number(1, 0), halfPixel))
+      return failure(DYN_BAD_INPUT, "region " + std::to_string(region) + " has no usable size");
+    for (int64_t channel = 0; channel < out[1]; ++channel) {
+      const T* plane = x->as<T>() + (batches[region] * in[1] + channel) * in[2] * in[3];
+      for (int64_t cell = 0; cell < out[2] * out[3]; ++cell)
+        *to++ =
+            in[2] * in[3] == 0
+                ? T(0)
+                : static_cast<T>(cellOf(plane, in[3], rows, columns, cell / out[3], cell % out[3], isMax));
+    }
+  }
+  return okStatus();
+}
+
+}  // namespace
+
+Status roiAlign(BuiltinCall& call) {
+  const Tensor *x = call.argument(0), *regions = call.argument(1), *batches = call.argument(2);
+  if (!x || x->rank != 4 || (x->dtype != DataType::f32 && x->dtype != DataType::f64))
+    return badArgument("roi_align", 0, "f32 or f64 of rank 4", call.arguments[0]);
+  if (!regions || regions->rank != 2 || regions->shape()[1] != 4 || regions->dtype != x->dtype)
+    return badArgument("roi_align", 1, "[regions, 4] of the operand's dtype", call.arguments[1]);
+  if (!batches || batches->rank != 1 || batches->dtype != DataType::i64 ||
+      batches->elementCount != regions->shape()[0])
+    return badArgument("roi_align", 2, "one i64 per region", call.arguments[2]);
+  // The numbers of cells are those of the result.
+  const auto* given = static_cast<const Tensor*>(call.results[0]);
+  if (given->rank != 4)
+    return failure(DYN_BAD_INPUT, "roi_align makes a result of rank 4, not " + describe(given));
+  const int64_t shape[] = {regions->shape()[0], x->shape()[1], given->shape()[2], given->shape()[3]};
+  Tensor* y = nullptr;
+  if (Status status = call.result(0, x->dtype, shape, y); !status.ok()) return status;
+  return x->dtype == DataType::f32 ? alignRegions<float>(call, x, regions, batches->as<int64_t>(), y)
+                                   : alignRegions<double>(call, x, regions, batches->as<int64_t>(), y);
+}
+
+}  // namespace dyn::vm::kernels
