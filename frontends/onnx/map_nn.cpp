@@ -99,4 +99,33 @@ void mapLosses(MapContext& c) {
   c.setOutput(0, loss);
 }
 
+// Each element of x goes to its place (counted through all elements) in a tensor of the size that was pooled; the rest is 0.
+void mapMaxUnpool(MapContext& c) {
+  const ValueId x = c.input(0), places = c.input(1);
+  const std::vector<int64_t> kernel = c.integers("kernel_shape");
+  const size_t axes = kernel.size();
+  std::vector<int64_t> strides = c.integers("strides"), pads = c.integers("pads");
+  if (strides.empty()) strides.assign(axes, 1);
+  if (pads.empty()) pads.assign(2 * axes, 0);
+  if (axes == 0 || strides.size() != axes || pads.size() != 2 * axes)
+    return c.fail(DiagnosticId::badAttribute, "kernel_shape, strides and pads do not fit together");
+  std::vector<int64_t> more;  // (size - 1) * stride + kernel - pads
+  for (size_t i = 0; i < axes; ++i) more.push_back(kernel[i] - pads[i] - pads[i + axes] - strides[i]);
+  const ValueId spatial = c.emit("shape", {x}, {{"start", int64_t{2}}});
+  const ValueId grown =
+      c.emit("add", {c.emit("mul", {spatial, c.integersValue(strides)}), c.integersValue(more)});
+  const ValueId shape = joinedShape(c, {c.emit("shape", {x}, {{"end", int64_t{2}}}), grown});
+  const ValueId all = c.integersValue({-1});
+  const HostTensor zero = HostTensor::vectorReal(c.dtypeOr(x, Dtype::f32), std::vector<double>{0});
+  const ValueId empty = c.emit("constant_of_shape", {c.emit("reduce_prod", {shape})}, {{"value", zero}});
+  const ValueId flat = c.emit("scatter_elements", {empty, reshaped(c, places, all), reshaped(c, x, all)},
+                              {{"axis", int64_t{0}}});
+  ValueId y = reshaped(c, flat, shape);
+  if (c.hasInput(2)) {  // a larger tensor, filled up at the ends
+    const ValueId missing = c.emit("sub", {castTo(c, c.input(2), Dtype::i64), shape});
+    y = c.emit("pad", {y, joinedShape(c, {c.emit("mul", {missing, c.integerValue(0)}), missing})});
+  }
+  c.setOutput(0, y);
+}
+
 }  // namespace dyn::onnx

@@ -3,14 +3,16 @@
 #include "frontends/onnx/map_table.h"
 
 namespace dyn::onnx {
-namespace {
 
 ValueId dequantized(MapContext& c, ValueId x, ValueId scale, ValueId zero, int64_t axis) {
   return c.emit("dequantize_linear", {x, scale, zero}, {{"axis", axis}});
 }
 
-ValueId quantized(MapContext& c, ValueId x, ValueId scale, ValueId zero) {
-  return c.emit("quantize_linear", {castTo(c, x, c.dtypeOr(scale, Dtype::f32)), scale, zero});
+ValueId quantized(MapContext& c, ValueId x, ValueId scale, ValueId zero, Dtype dtype) {
+  Attributes attributes;
+  if (zero == kNoValue) attributes.set("output_dtype", dtype);
+  return c.emit("quantize_linear", {castTo(c, x, c.dtypeOr(scale, Dtype::f32)), scale, zero},
+                std::move(attributes));
 }
 
 Attributes convolutionAttributes(MapContext& c) {
@@ -22,14 +24,61 @@ Attributes convolutionAttributes(MapContext& c) {
   return attributes;
 }
 
+namespace {
+
+struct IntegerRange {
+  Dtype dtype;
+  double low, high;
+};
+constexpr IntegerRange kQuantized[] = {
+    {Dtype::u8, 0, 255}, {Dtype::i8, -128, 127}, {Dtype::u16, 0, 65535}, {Dtype::i16, -32768, 32767},
+    {Dtype::u4, 0, 15},  {Dtype::i4, -8, 7},     {Dtype::u2, 0, 3},      {Dtype::i2, -2, 1},
+};
+
+// A scale or zero point for every element of x: each of its elements along the axis counts for `block` of x's.
+ValueId spreadBlocks(MapContext& c, ValueId parameter, ValueId x, int64_t axis, int64_t block) {
+  const ValueId place =
+      c.emit("div", {counting(c, c.emit("gather", {c.emit("shape", {x}), c.integersValue({axis})})),
+                     c.integerValue(block)});
+  return c.emit("gather", {parameter, place}, {{"axis", axis}});
+}
+
+void mapQuantizeBlocks(MapContext& c, int64_t block) {
+  const bool forward = c.node().opType == "QuantizeLinear";
+  const ValueId x = c.input(0);
+  const int64_t axis = c.integer("axis", 1);
+  const ValueId scale = castTo(c, spreadBlocks(c, c.input(1), x, axis, block), Dtype::f32);
+  ValueId zero = kNoValue;
+  if (c.hasInput(2))
+    zero = castTo(c, spreadBlocks(c, castTo(c, c.input(2), Dtype::f32), x, axis, block), Dtype::f32);
+  if (!forward) {
+    ValueId y = castTo(c, x, Dtype::f32);
+    if (zero != kNoValue) y = c.emit("sub", {y, zero});
+    const Dtype like = c.dtypeOr(c.input(1), Dtype::f32);
+    return c.setOutput(0, castTo(c, c.emit("mul", {y, scale}), c.dtype("output_dtype").value_or(like)));
+  }
+  const Dtype to =
+      c.hasInput(2) ? c.dtypeOr(c.input(2), Dtype::u8) : c.dtype("output_dtype").value_or(Dtype::u8);
+  const IntegerRange* range = nullptr;
+  for (const IntegerRange& row : kQuantized)
+    if (row.dtype == to) range = &row;
+  if (range == nullptr) return c.unsupported("quantisation in blocks to " + std::string(toString(to)));
+  ValueId y = c.emit("round", {c.emit("div", {castTo(c, x, Dtype::f32), scale})});
+  if (zero != kNoValue) y = c.emit("add", {y, zero});
+  y = c.emit("clip", {y, c.numberOf(range->low, Dtype::f32), c.numberOf(range->high, Dtype::f32)});
+  c.setOutput(0, castTo(c, castTo(c, y, Dtype::i32), to));
+}
+
 }  // namespace
 
-// Blocks of scales along an axis are not in the IR's rows.
+// Blocks of scales along an axis are not in the IR's rows: they are written out.
 void mapQuantizeLinear(MapContext& c) {
-  if (c.integer("block_size", 0) != 0)
-    c.unsupported("quantisation in blocks (block_size)", "quantise per tensor or per channel");
   if (c.integer("saturate", 1) == 0) c.unsupported("quantisation to 8-bit reals without saturation");
   if (c.integer("precision", 0) > 1) c.unsupported("a precision other than FLOAT for the division");
+  if (const int64_t block = c.integer("block_size", 0); block != 0) {
+    if (block < 0) return c.fail(DiagnosticId::badAttribute, "block_size is negative");
+    return mapQuantizeBlocks(c, block);
+  }
   mapDirect(c, c.node().opType == "QuantizeLinear" ? "quantize_linear" : "dequantize_linear");
 }
 
