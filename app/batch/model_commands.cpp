@@ -74,6 +74,7 @@ int runRun(const BatchContext& context) {
   if (!loaded->ok()) return context.fail(*loaded);
   if (!context.request.quiet) context.output.warnings(loaded->warnings);
   std::shared_ptr<const Outcome> outcome = context.execute(runCommandOf(context.request));
+  if (!context.request.quiet) context.output.warnings(outcome->warnings);
   if (!outcome->ok()) return context.fail(*outcome);
   Json fields = {{"model", context.request.model}};
   merge(fields, toJson(outcome->view));
@@ -92,7 +93,7 @@ int runCases(const BatchContext& context) {
   std::optional<Diagnostic> worst;
   std::string_view rest = file->bytes();
   uint32_t number = 0;
-  int64_t failedCount = 0;
+  int64_t failedCount = 0, compiledAfterLoadCount = 0;
   bool haveHead = false;
   while (!rest.empty()) {
     const size_t end = std::min(rest.find('\n'), rest.size());
@@ -107,6 +108,7 @@ int runCases(const BatchContext& context) {
     Json item = Json::object();
     if (outcome->ok()) {
       item = toJson(outcome->view);
+      compiledAfterLoadCount += item.value("kernels_compiled_after_load_count", int64_t{0});
       if (!haveHead) {
         for (const char* key : {"load_ns", "compile_ns", "kernels_count", "kernels_compiled_count"})
           fields[key] = item[key];
@@ -126,7 +128,7 @@ int runCases(const BatchContext& context) {
     }
     cases.push_back(std::move(item));
   }
-  fields["kernels_compiled_after_load_count"] = 0;
+  fields["kernels_compiled_after_load_count"] = compiledAfterLoadCount;
   fields["cases"] = std::move(cases);
   fields["failed_count"] = failedCount;
   if (!context.output.claim()) ::pause();

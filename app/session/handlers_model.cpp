@@ -22,6 +22,7 @@ Status open(SessionState& state, LoadRequest request) {
           LoadedModel::load(request, state.now.options, state.interruption.flag()));
   state.now.model = std::move(model);
   state.now.runner = nullptr;
+  state.now.specialisations = nullptr;
   state.now.currentStep = 0;
   return {};
 }
