@@ -81,6 +81,8 @@ const char* toString(BatchCommand command) {
       return "script";
     case BatchCommand::lines:
       return "-e";
+    case BatchCommand::notYet:
+      return "";
   }
   return "?";
 }
@@ -141,10 +143,16 @@ ParsedArguments parseArguments(int argc, char** argv) {
   compile->add_option("-o,--output", r.output, "the package to write");
   compile->add_flag("--static", r.fixDims, "dims given as one value are fixed in the program");
   bench->add_option("--seconds", r.seconds, "time for all shapes (default 1)")->check(CLI::PositiveNumber);
-  bench->add_option("--repeat", r.repeat, "least number of runs of a case of --cases")
+  bench->add_option("--repeat", r.repeat, "least number of runs at each shape (default 5)")
       ->check(CLI::PositiveNumber);
   script->add_option("FILE", r.scriptFile, "the script; - reads standard input")->required();
   script->add_flag("--keep-going", r.keepGoing, "go on after an error");
+
+  for (const char* name : {"export", "tune", "bisect"}) {
+    CLI::App* later = app.add_subcommand(name, "not there yet");
+    later->allow_extras();
+    addCommon(later, r, texts);
+  }
 
   auto usageFault = [&](const std::string& message, const std::string& hint = "") {
     parsed.exitCode = 2;
@@ -183,8 +191,10 @@ ParsedArguments parseArguments(int argc, char** argv) {
               : sub == compile ? BatchCommand::compile
               : sub == bench   ? BatchCommand::bench
               : sub == script  ? BatchCommand::script
+              : sub            ? BatchCommand::notYet
                                : BatchCommand::lines;
-  parsed.command = toString(r.command);
+  parsed.command = sub ? sub->get_name() : toString(r.command);
+  if (r.command == BatchCommand::notYet) r.unsupportedCommand = sub->get_name();
   if (!texts.memoryLimit.empty()) {
     Result<int64_t> bytes = parseBytes(texts.memoryLimit);
     if (!bytes.ok())

@@ -66,24 +66,35 @@ int dispatch(const BatchContext& context) {
     case BatchCommand::compile:
       return runCompile(context);
     case BatchCommand::bench:
-      return context.request.casesFile.empty() ? runBench(context) : runCases(context);
+      return runBench(context);
     case BatchCommand::script:
     case BatchCommand::lines:
       return runScript(context);
     case BatchCommand::verify:
+    case BatchCommand::notYet:
       break;
   }
   return context.fail(makeError(DiagnosticId::internalError, "no such command").diagnostic);
 }
 
-Status checkSettings(const SessionOptions& options) {
-  if (options.math != "fp32")
-    return makeError(DiagnosticId::unsupportedFeature, "unsupported: --math " + options.math)
-        .note("fp32 is there");
-  if (options.device != "cpu")
-    return makeError(DiagnosticId::unsupportedFeature, "unsupported: --device " + options.device)
-        .note("cpu is there");
-  return {};
+// Names that mean something but are not there yet are unsupported; others are a fault of the command line.
+Status checkName(const std::string& option, const std::string& value, const std::string& here,
+                 std::initializer_list<std::string_view> later) {
+  if (value == here) return {};
+  for (std::string_view name : later)
+    if (value == name)
+      return makeError(DiagnosticId::unsupportedFeature, "unsupported: " + option + " " + value)
+          .note(here + " is there");
+  return makeError(DiagnosticId::usageError, option + " " + value + ": there is no such name")
+      .note(here + " is there");
+}
+
+Status checkSettings(const BatchRequest& request) {
+  if (request.command == BatchCommand::notYet)
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: the command " + request.unsupportedCommand + " is not there yet");
+  DYN_CHECK(checkName("--math", request.session.math, "fp32", {"bf16", "fp16", "tf32", "int8"}));
+  return checkName("--device", request.session.device, "cpu", {"cuda", "sim"});
 }
 
 }  // namespace
@@ -122,8 +133,8 @@ int runBatch(int argc, char** argv) {
   TextOptions text;
   text.color = wantsColor(request.color, 1);
   text.width = terminalWidth();
-  BatchOutput output(request.json, toString(request.command), text);
-  Status settings = checkSettings(request.session);
+  BatchOutput output(request.json, parsed.command, text);
+  Status settings = checkSettings(request);
   if (!settings.ok()) return output.failure(settings.error());
   if (request.command == BatchCommand::verify) return runVerify(request, output);
   blockSignals();

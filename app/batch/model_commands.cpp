@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/batch/commands.h"
+#include "app/session/case_file.h"
 #include "app/session/view_json.h"
-#include "compiler/support/mapped_file.h"
 
 namespace dyn {
 
@@ -37,36 +37,6 @@ int finish(const BatchContext& context, Json fields, const std::string& text) {
   return context.output.result(std::move(fields), text);
 }
 
-// A line of a file of cases as a command of the session.
-Result<Command> parseCase(const BatchRequest& request, std::string_view line, const SourcePlace& place) {
-  const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
-  if (json.is_discarded() || !json.is_object())
-    return makeError(DiagnosticId::fileFormat, "the line is no JSON object", place);
-  BatchRequest one = request;
-  one.inputs.clear();
-  one.dims.clear();
-  one.outputDirectory.clear();
-  one.profile.clear();
-  for (const auto& [key, value] : json.items()) {
-    if (key == "dims" && value.is_object()) {
-      for (const auto& [name, size] : value.items()) {
-        if (!size.is_number_integer())
-          return makeError(DiagnosticId::fileFormat, "the dim " + name + " is no whole number", place);
-        one.dims.push_back(name + "=" + std::to_string(size.get<int64_t>()));
-      }
-    } else if (key == "inputs" && value.is_object()) {
-      for (const auto& [name, spec] : value.items())
-        one.inputs.push_back(name + "=" + (spec.is_string() ? spec.get<std::string>() : spec.dump()));
-    } else if (key == "output_dir" && value.is_string()) {
-      one.outputDirectory = value.get<std::string>();
-    } else {
-      return makeError(DiagnosticId::fileFormat,
-                       "'" + key + "' is not dims, inputs or output_dir, or of the wrong kind", place);
-    }
-  }
-  return runCommandOf(one);
-}
-
 }  // namespace
 
 int runRun(const BatchContext& context) {
@@ -82,29 +52,32 @@ int runRun(const BatchContext& context) {
 }
 
 int runCases(const BatchContext& context) {
-  Result<MappedFile> file = MappedFile::open(context.request.casesFile);
-  if (!file.ok()) return context.fail(file.error());
+  if (!context.request.outputDirectory.empty() || !context.request.profile.empty())
+    return context.fail(
+        makeError(DiagnosticId::usageError,
+                  "--output-dir and --profile are of one run; with --cases each line may have "
+                  "an \"output_dir\"")
+            .diagnostic);
+  Result<std::vector<RunCase>> cases = readCases(context.request.casesFile);
+  if (!cases.ok()) return context.fail(cases.error());
   std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(context.request));
   if (!loaded->ok()) return context.fail(*loaded);
   if (!context.request.quiet) context.output.warnings(loaded->warnings);
-  Json cases = Json::array();
+  Json results = Json::array();
   Json fields = {{"model", context.request.model}};
   std::string text;
   std::optional<Diagnostic> worst;
-  std::string_view rest = file->bytes();
-  uint32_t number = 0;
   int64_t failedCount = 0, compiledAfterLoadCount = 0;
   bool haveHead = false;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    ++number;
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const SourcePlace place{.file = context.request.casesFile, .line = number};
-    Result<Command> command = parseCase(context.request, line, place);
-    if (!command.ok()) return context.fail(command.error());  // nothing of the rest can be trusted
-    std::shared_ptr<const Outcome> outcome = context.execute(*command);
+  BatchRequest all = context.request;  // what the cases share
+  all.dims.clear();
+  all.inputs.clear();
+  for (RunCase& one : *cases) {
+    one.addDefaults(context.request.dims, context.request.inputs);
+    Command command = runCommandOf(all);
+    one.addTo(command);
+    if (!one.outputDirectory.empty()) command.add("output-dir", one.outputDirectory);
+    std::shared_ptr<const Outcome> outcome = context.execute(command);
     Json item = Json::object();
     if (outcome->ok()) {
       item = toJson(outcome->view);
@@ -114,22 +87,23 @@ int runCases(const BatchContext& context) {
           fields[key] = item[key];
         haveHead = true;
       }
-      text +=
-          "case " + std::to_string(cases.size()) + "\n" + toText(outcome->view, context.output.textOptions());
+      compiledAfterLoadCount = item["kernels_compiled_after_load_count"];  // it only grows
+      text += "case " + std::to_string(results.size()) + "\n" +
+              toText(outcome->view, context.output.textOptions());
     } else {
       Diagnostic error = *outcome->error;
       const FaultKind kind = diagnosticRow(error.id).kind;
       if (kind == FaultKind::cancelled || kind == FaultKind::timeout) return context.fail(error);
-      if (!error.place.known()) error.place = place;
+      if (!error.place.known()) error.place = one.place;
       item["error"] = toJson(error);
       ++failedCount;
       if (!context.request.quiet) writeStderr(toText(error, context.output.textOptions()));
       if (!worst || (exitCode(worst->id) == 4 && exitCode(error.id) != 4)) worst = error;
     }
-    cases.push_back(std::move(item));
+    results.push_back(std::move(item));
   }
   fields["kernels_compiled_after_load_count"] = compiledAfterLoadCount;
-  fields["cases"] = std::move(cases);
+  fields["cases"] = std::move(results);
   fields["failed_count"] = failedCount;
   if (!context.output.claim()) ::pause();
   if (worst) {
@@ -237,6 +211,9 @@ int runBench(const BatchContext& context) {
   if (!loaded->ok()) return context.fail(*loaded);
   Command bench = Command::of(CommandId::bench).add("seconds", std::to_string(request.seconds));
   for (const std::string& dim : request.dims) bench.add("dim", dim);
+  for (const std::string& input : request.inputs) bench.add("input", input);
+  if (!request.casesFile.empty()) bench.add("cases", request.casesFile);
+  if (request.repeat > 1) bench.add("repeat", std::to_string(request.repeat));
   std::shared_ptr<const Outcome> outcome = context.execute(bench);
   if (!outcome->ok()) return context.fail(*outcome);
   Json fields = {{"model", request.model}};

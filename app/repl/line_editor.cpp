@@ -1,19 +1,18 @@
 #include "app/repl/line_editor.h"
 
-#include <fcntl.h>
 #include <histedit.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <clocale>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <cwchar>
+
+#include "app/repl/history_file.h"
+#include "app/repl/signal_watch.h"
 
 namespace dyn {
 
@@ -22,54 +21,19 @@ namespace {
 constexpr int kHistorySize = 5000;
 constexpr size_t kMostCandidatesShown = 200;
 
-// The terminal sends SIGINT to the process; what it writes here wakes the reader.
-volatile sig_atomic_t interruptSeen = 0;
-void noteInterrupt(int) { interruptSeen = 1; }
-
-std::string makeFolders(const std::string& path) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
-    ::mkdir(path.substr(0, slash).c_str(), 0700);
-  ::mkdir(path.c_str(), 0700);
-  return path;
-}
-
-// One entry a line: newlines inside an entry are written as \n, backslashes doubled.
-std::string escaped(const std::string& entry) {
-  std::string text;
-  for (char c : entry) text += c == '\\' ? "\\\\" : c == '\n' ? "\\n" : std::string(1, c);
-  return text;
-}
-
-std::string unescaped(const std::string& line) {
-  std::string text;
-  for (size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\\' && i + 1 < line.size()) {
-      ++i;
-      text += line[i] == 'n' ? '\n' : line[i];
-    } else {
-      text += line[i];
-    }
-  }
-  return text;
-}
-
 }  // namespace
-
-std::string historyPath() {
-  const char* xdg = std::getenv("XDG_STATE_HOME");
-  const char* home = std::getenv("HOME");
-  std::string base = xdg && *xdg == '/' ? xdg : home && *home ? std::string(home) + "/.local/state" : "";
-  if (base.empty()) return "";
-  return makeFolders(base + "/dyn") + "/history";
-}
 
 struct LineEditor::Impl {
   EditLine* editor = nullptr;
   History* history = nullptr;
-  std::string prompt, file, last;
+  std::string prompt, last;
+  HistoryFile file;
   Completer completer;
-  bool interrupted = false;
-  struct sigaction previous {};
+  SignalWatch& signals;
+  LineEnd end = LineEnd::line;
+
+  Impl(std::string historyFile, Completer complete, SignalWatch& watch)
+      : file(std::move(historyFile), kHistorySize), completer(std::move(complete)), signals(watch) {}
 
   static Impl* of(EditLine* editor) {
     void* data = nullptr;
@@ -79,25 +43,42 @@ struct LineEditor::Impl {
 
   static char* promptOf(EditLine* editor) { return of(editor)->prompt.data(); }
 
-  // Reads one character; Ctrl-C ends the line.
+  // Takes the signals that wait; false when the line ends by one.
+  bool goesOn() {
+    while (const int signal = signals.take()) {
+      if (signal == SIGINT || SignalWatch::ends(signal)) {
+        end = signal == SIGINT ? LineEnd::interrupted : LineEnd::terminated;
+        return false;
+      }
+      if (signal == SIGWINCH) {
+        el_resize(editor);
+        continue;
+      }
+      // Stopped by Ctrl-Z, or by someone else and set going again: whoever had the terminal in between changed its mode.
+      el_set(editor, EL_PREP_TERM, 0);
+      if (signal == SIGTSTP) signals.suspend();
+      el_set(editor, EL_PREP_TERM, 1);
+      el_set(editor, EL_REFRESH);
+    }
+    return true;
+  }
+
+  // Reads one character, watching for signals meanwhile.
   static int readChar(EditLine* editor, wchar_t* character) {
     Impl* impl = of(editor);
     mbstate_t state{};
     for (;;) {
-      if (interruptSeen) {
-        impl->interrupted = true;
-        return -1;
-      }
+      pollfd wait[2] = {{0, POLLIN, 0}, {impl->signals.descriptor(), POLLIN, 0}};
+      if (::poll(wait, 2, -1) < 0 && errno != EINTR) return 0;
+      if (!impl->goesOn()) return -1;
+      if (!wait[0].revents) continue;
       char byte = 0;
       const ssize_t count = ::read(0, &byte, 1);
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return 0;
       const size_t length = std::mbrtowc(character, &byte, 1, &state);
       if (length == static_cast<size_t>(-2)) continue;  // more bytes of the same character
-      if (length == static_cast<size_t>(-1)) {
-        *character = L'?';
-        return 1;
-      }
+      if (length == static_cast<size_t>(-1)) *character = L'?';
       return 1;
     }
   }
@@ -148,13 +129,9 @@ struct LineEditor::Impl {
   }
 };
 
-LineEditor::LineEditor(std::string historyFile, Completer completer) : impl_(std::make_unique<Impl>()) {
+LineEditor::LineEditor(std::string historyFile, Completer completer, SignalWatch& signals)
+    : impl_(std::make_unique<Impl>(std::move(historyFile), std::move(completer), signals)) {
   std::setlocale(LC_CTYPE, "");
-  impl_->file = std::move(historyFile);
-  impl_->completer = std::move(completer);
-  struct sigaction action {};
-  action.sa_handler = noteInterrupt;  // no SA_RESTART: a read that waits ends
-  ::sigaction(SIGINT, &action, &impl_->previous);
   impl_->editor = el_init("dynrepl", stdin, stdout, stderr);
   EditLine* editor = impl_->editor;
   el_set(editor, EL_CLIENTDATA, impl_.get());
@@ -175,40 +152,29 @@ LineEditor::LineEditor(std::string historyFile, Completer completer) : impl_(std
   el_set(editor, EL_BIND, "\033[3~", "ed-delete-next-char", nullptr);
   el_source(editor, nullptr);  // ~/.editrc
   el_set(editor, EL_GETCFN, &Impl::readChar);
-  if (FILE* file = impl_->file.empty() ? nullptr : std::fopen(impl_->file.c_str(), "re")) {
-    char* text = nullptr;
-    size_t capacity = 0;
-    ssize_t length = 0;
-    while ((length = ::getline(&text, &capacity, file)) > 0) {
-      std::string line(text, static_cast<size_t>(length));
-      if (!line.empty() && line.back() == '\n') line.pop_back();
-      if (line.empty()) continue;
-      impl_->last = unescaped(line);
-      history(impl_->history, &event, H_ENTER, impl_->last.c_str());
-    }
-    std::free(text);
-    std::fclose(file);
+  for (const std::string& entry : impl_->file.load()) {
+    impl_->last = entry;
+    history(impl_->history, &event, H_ENTER, entry.c_str());
   }
 }
 
 LineEditor::~LineEditor() {
   history_end(impl_->history);
   el_end(impl_->editor);
-  ::sigaction(SIGINT, &impl_->previous, nullptr);
 }
 
 LineEnd LineEditor::read(const std::string& prompt, std::string& line) {
   impl_->prompt = prompt;
-  impl_->interrupted = false;
-  interruptSeen = 0;
+  impl_->end = LineEnd::line;
   int count = 0;
   const char* text = el_gets(impl_->editor, &count);
-  if (impl_->interrupted) {
-    interruptSeen = 0;
-    std::fputs("^C\n", stdout);
+  if (impl_->end != LineEnd::line) {
+    const LineInfo* typed = el_line(impl_->editor);
+    line.assign(typed->buffer, typed->lastchar);
+    std::fputs(impl_->end == LineEnd::interrupted ? "^C\n" : "\n", stdout);
     std::fflush(stdout);
     el_reset(impl_->editor);
-    return LineEnd::interrupted;
+    return impl_->end;
   }
   if (!text || count <= 0) return LineEnd::endOfFile;
   line.assign(text, static_cast<size_t>(count));
@@ -221,15 +187,7 @@ void LineEditor::remember(const std::string& entry) {
   impl_->last = entry;
   HistEvent event;
   history(impl_->history, &event, H_ENTER, entry.c_str());
-  if (impl_->file.empty()) return;
-  // Appended with one write, so that shells that run side by side don't mix their lines.
-  const int file = ::open(impl_->file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (file < 0) return;
-  const std::string line = escaped(entry) + "\n";
-  if (::write(file, line.data(), line.size()) < 0) {
-    // A history that can not be kept is no reason to stop.
-  }
-  ::close(file);
+  impl_->file.append(entry);
 }
 
 }  // namespace dyn

@@ -9,17 +9,22 @@
 
 namespace dyn {
 
-enum class LineEnd : uint8_t { line, interrupted, endOfFile };
+class SignalWatch;
+
+// interrupted: Ctrl-C; terminated: the process is to end (SIGTERM, SIGHUP, SIGQUIT).
+enum class LineEnd : uint8_t { line, interrupted, endOfFile, terminated };
 
 class LineEditor {
  public:
   using Completer = std::function<Completion(const std::string& line, size_t cursor)>;
-  // historyFile "": none is kept. The terminal's SIGINT becomes LineEnd::interrupted while a line is read.
-  LineEditor(std::string historyFile, Completer completer);
+  // historyFile "": none is kept. Signals are taken from `signals` while a line is read; Ctrl-Z stops the process with the terminal as it was
+  // before, and the line is drawn again when it goes on. `signals` must outlive the editor.
+  LineEditor(std::string historyFile, Completer completer, SignalWatch& signals);
   ~LineEditor();
   LineEditor(const LineEditor&) = delete;
   LineEditor& operator=(const LineEditor&) = delete;
 
+  // However it ends, the terminal is as it was before. When interrupted, `line` is what was typed so far.
   LineEnd read(const std::string& prompt, std::string& line);
   // Appends to the history and its file; doublets of the last entry are dropped.
   void remember(const std::string& entry);
@@ -28,8 +33,5 @@ class LineEditor {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// $XDG_STATE_HOME/dyn/history, else ~/.local/state/dyn/history; its folder is made. "" when there is no home.
-std::string historyPath();
 
 }  // namespace dyn

@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 
+#include "app/repl/history_file.h"
 #include "app/repl/line_editor.h"
+#include "app/repl/piped_lines.h"
+#include "app/repl/signal_watch.h"
 #include "app/session/view_text.h"
 
 namespace dyn {
@@ -18,8 +21,9 @@ namespace {
 
 constexpr const char* kBanner = "Dyn 0.1.0  :help shows the commands, Ctrl-D leaves\n";
 
-volatile sig_atomic_t stopWanted = 0;
-void noteStop(int) { stopWanted = stopWanted + 1; }
+constexpr int kInterruptedCode = 130;
+// What does not listen within this time after a signal is left behind.
+constexpr auto kPatience = std::chrono::milliseconds(80);
 
 // stdout and stderr come from two threads (results, and notes of a run): one at a time, and never after the reader went away.
 void write(int descriptor, const std::string& text) {
@@ -104,32 +108,32 @@ class Shell {
     write(2, toText(diagnostic, options));
   }
 
-  // Waits for the command; Ctrl-C ends it, twice within two seconds leaves the shell.
+  // Waits for the command. On a terminal Ctrl-C ends it, and twice within two seconds the shell; a signal to end, or Ctrl-C on piped input,
+  // ends both.
   std::shared_ptr<const Outcome> execute(Command command) {
-    struct sigaction action {
-    }, previous{};
-    if (interactive_) {
-      action.sa_handler = noteStop;
-      stopWanted = 0;
-      ::sigaction(SIGINT, &action, &previous);
-    }
+    using Clock = std::chrono::steady_clock;
     const Ticket ticket = session_.submit(std::move(command));
     std::shared_ptr<const Outcome> outcome;
-    int asked = 0;
-    auto askedAt = std::chrono::steady_clock::now();
-    while (!(outcome = session_.waitFor(ticket, std::chrono::milliseconds(20)))) {
-      if (stopWanted <= asked) continue;
-      const auto now = std::chrono::steady_clock::now();
-      if (asked > 0 && now - askedAt < std::chrono::seconds(2)) {
-        write(2, "\n");
-        ::_exit(130);  // what runs does not listen
+    std::optional<Clock::time_point> asked;
+    while (!(outcome = session_.waitFor(ticket, std::chrono::milliseconds(10)))) {
+      while (const int signal = signals_.take()) {
+        if (signal == SIGTSTP) signals_.suspend();
+        if (signal != SIGINT && !SignalWatch::ends(signal)) continue;
+        const bool again = asked && Clock::now() - *asked < std::chrono::seconds(2);
+        if (interactive_ && signal == SIGINT && again) leave();
+        if (!interactive_ || signal != SIGINT) ended_ = true;
+        asked = Clock::now();
+        session_.interrupt();
       }
-      asked = stopWanted;
-      askedAt = now;
-      session_.interrupt();
+      if (ended_ && Clock::now() - *asked > kPatience) leave();
     }
-    if (interactive_) ::sigaction(SIGINT, &previous, nullptr);
     return outcome;
+  }
+
+  // At once, whatever runs.
+  [[noreturn]] void leave() {
+    write(2, interactive_ ? "\n" : "interrupted\n");
+    ::_exit(kInterruptedCode);
   }
 
   // False when the shell is to end.
@@ -145,7 +149,7 @@ class Shell {
     const std::lock_guard<std::mutex> lock(mutex_);
     show(*outcome);
     exitCode = outcome->exitCode();
-    return true;
+    return !ended_;
   }
 
   static bool blank(const std::string& line) {
@@ -155,17 +159,24 @@ class Shell {
 
   int runInteractive() {
     write(1, kBanner);
-    LineEditor editor(historyPath(), [this](const std::string& line, size_t cursor) {
-      return session_.complete(line, cursor);
-    });
+    LineEditor editor(
+        historyPath(),
+        [this](const std::string& line, size_t cursor) { return session_.complete(line, cursor); }, signals_);
     std::string pending;
+    bool leaveWanted = false;  // Ctrl-C on an empty line, and nothing since
     for (;;) {
       std::string line;
       const LineEnd end = editor.read(pending.empty() ? "dyn> " : "...  ", line);
+      if (end == LineEnd::terminated) return kInterruptedCode;
       if (end == LineEnd::interrupted) {
+        const bool nothingTyped = pending.empty() && line.empty();
+        if (nothingTyped && leaveWanted) return kInterruptedCode;
+        if (nothingTyped) write(1, "Ctrl-D or :quit leaves, Ctrl-C once more too\n");
+        leaveWanted = nothingTyped;
         pending.clear();
         continue;
       }
+      leaveWanted = false;
       if (end == LineEnd::endOfFile) {
         write(1, "\n");
         return 0;
@@ -177,22 +188,21 @@ class Shell {
       int code = 0;
       const bool goOn = handle(pending, code);
       pending.clear();
-      if (!goOn) return 0;
+      if (!goOn) return ended_ ? kInterruptedCode : 0;
     }
   }
 
   // Piped input: stops at the first error.
   int runPiped() {
-    std::string pending;
-    char* text = nullptr;
-    size_t capacity = 0;
-    ssize_t length = 0;
+    PipedLines lines(signals_);
+    std::string pending, line;
     uint32_t number = 0, begin = 0;
     int code = 0;
     bool goOn = true;
-    while (goOn && code == 0 && (length = ::getline(&text, &capacity, stdin)) > 0) {
-      std::string line(text, static_cast<size_t>(length));
-      while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
+    while (goOn && code == 0) {
+      const LineEnd end = lines.next(line);
+      if (end == LineEnd::endOfFile) break;
+      if (end != LineEnd::line) leave();
       ++number;
       if (pending.empty() && blank(line)) continue;
       if (pending.empty()) begin = number;
@@ -202,7 +212,7 @@ class Shell {
       if (code != 0) write(2, "<stdin>:" + std::to_string(begin) + ": stopped here\n");
       pending.clear();
     }
-    std::free(text);
+    if (ended_) return kInterruptedCode;
     if (code == 0 && goOn && !pending.empty()) {
       showError(makeError(DiagnosticId::textSyntax, "a bracket or quote is not closed",
                           {.file = "<stdin>", .line = begin})
@@ -212,7 +222,8 @@ class Shell {
     return code;
   }
 
-  bool interactive_;
+  bool interactive_, ended_ = false;  // ended_: by a signal
+  SignalWatch signals_;               // before the session: its threads take over what is blocked
   std::mutex mutex_;
   TextOptions text_;
   bool progressShown_ = false;

@@ -8,7 +8,7 @@
 namespace dyn {
 
 struct Tolerance {
-  double relative = 1e-3, absolute = 1e-7;
+  double relative = 1e-3, absolute = 1e-6;
 };
 
 // "" when `actual` agrees with `expected`: structure, element types and shapes exactly, integers, booleans and strings exactly, reals within

@@ -4,38 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "app/session/compare.h"
 #include "app/session/input_spec.h"
 #include "app/session/plan_view.h"
 #include "app/session/session_state.h"
-#include "compiler/ir/walk.h"
-#include "compiler/ops/op_table.h"
 #include "compiler/support/atomic_write.h"
 
 namespace dyn {
 
 namespace {
-
-Result<CallInputs> inputsOf(SessionState& state, LoadedModel& model, const Command& command) {
-  DYN_TRY(std::vector<DimSpec> dims, parseDimSpecs(command.all("dim")));
-  ValueLookup bound = [&](const std::string& name) -> const Value* {
-    auto it = state.now.values.find(name);
-    return it == state.now.values.end() ? nullptr : &it->second.value;
-  };
-  DYN_TRY(CallInputs inputs,
-          makeInputs(model.signature(), dims, command.all("input"), state.now.options.seed, bound));
-  if (!inputs.random.empty()) {
-    std::string list;
-    for (const std::string& name : inputs.random) list += (list.empty() ? "" : ", ") + name;
-    state.log((inputs.random.size() == 1 ? "input " : "inputs ") + list +
-              (inputs.random.size() == 1 ? " is" : " are") + " random (seed " +
-              std::to_string(state.now.options.seed) + ")");
-  }
-  return inputs;
-}
 
 void fillCounters(LoadedModel& model, RunResult& result) {
   result.loadNs = model.readyNs();
@@ -43,6 +21,7 @@ void fillCounters(LoadedModel& model, RunResult& result) {
     result.compileNs = compiled->statistics.compileNs;
     result.kernelsCount = compiled->statistics.kernelsCount;
     result.kernelsCompiledCount = compiled->statistics.kernelsCompiledCount;
+    result.kernelsCompiledAfterLoadCount = kernelsCompiledAfterLoad(*compiled);
   }
   if (model.hasModule()) result.predictedPeakBytes = predictedPeak(model.placed(), result.dims);
 }
@@ -57,13 +36,13 @@ Result<RunResult> runModel(SessionState& state, const Command& command, const Ru
     return makeError(DiagnosticId::usageError, "the number of warm-up runs is negative");
   DYN_TRY(LoadedModel * model, state.model());
   // What is wrong with the inputs is said before anything is compiled.
-  DYN_TRY(CallInputs inputs, inputsOf(state, *model, command));
+  DYN_TRY(CallInputs inputs, callInputs(state, *model, command));
   DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
   state.progress("running");
   RunResult result;
   DYN_CHECK(prepared.runner->run(prepared.inputs, request, state.interruption, result));
   fillCounters(*prepared.model, result);
-  result.kernelsCompiledAfterLoadCount = prepared.kernelsCompiledCount;
+  result.kernelsCompiledAfterLoadCount += prepared.kernelsCompiledCount;
   if (trace) *trace = prepared.runner->traceText();
   return result;
 }
@@ -113,80 +92,27 @@ Status writeOutputs(RunResult& result, const std::string& directory) {
   return {};
 }
 
-// 2 * multiply-adds of the products and convolutions of main; nullopt where a size depends on values.
-std::optional<double> flopsOf(const Module& module, const DimValues& dims) {
-  DimBinding binding;
-  DimContext& context = module.context->dims();
-  for (SymbolId s = 0; s < context.symbolCount(); ++s) {
-    auto it = dims.find(context.symbolName(s));
-    if (it != dims.end()) binding.set(s, it->second);
-  }
-  const Uses uses(module);
-  double total = 0;
-  bool known = true;
-  auto sizeOf = [&](Dim d) {
-    Result<int64_t> value = evaluate(d, binding);
-    if (!value.ok()) known = false;
-    return value.ok() ? static_cast<double>(*value) : 0.0;
-  };
-  if (!module.main()) return std::nullopt;
-  for (const Op* op : module.main()->ops) {
-    const bool product = op->def == &ops::matmulOp, convolution = op->def == &ops::convOp;
-    if ((!product && !convolution) || op->results.empty() || !op->results[0].type || op->operands.size() < 2)
-      continue;
-    double flops = 2;
-    for (Dim d : op->results[0].type.dims()) flops *= sizeOf(d);
-    const Type second = uses.definition(op->operands[1]).type, first = uses.definition(op->operands[0]).type;
-    if (!second || !first) return std::nullopt;
-    if (product) {
-      flops *= first.rank() > 0 ? sizeOf(first.dims().back()) : 1;
-    } else {
-      for (int axis = 1; axis < second.rank(); ++axis)
-        flops *= sizeOf(second.dims()[static_cast<size_t>(axis)]);
-    }
-    total += flops;
-  }
-  if (!known) return std::nullopt;
-  return total;
-}
-
-int64_t percentile(const std::vector<int64_t>& sorted, double part) {
-  if (sorted.empty()) return 0;
-  const size_t index = static_cast<size_t>(std::ceil(part * static_cast<double>(sorted.size())));
-  return sorted[std::min(sorted.size() - 1, index > 0 ? index - 1 : 0)];
-}
-
-void fillTimes(std::vector<int64_t> times, BenchRow& row) {
-  std::sort(times.begin(), times.end());
-  row.runsCount = static_cast<int64_t>(times.size());
-  if (times.empty()) return;
-  row.minNs = times.front();
-  row.p50Ns = percentile(times, 0.5);
-  row.p90Ns = percentile(times, 0.9);
-  row.p99Ns = percentile(times, 0.99);
-  double sum = 0;
-  for (int64_t t : times) sum += static_cast<double>(t);
-  row.meanNs = static_cast<int64_t>(sum / static_cast<double>(times.size()));
-}
-
-// All ways to choose one value for each dim; lists of lengths are taken as written.
-std::vector<std::vector<std::string>> shapesOf(const std::vector<DimSpec>& specs) {
-  std::vector<std::vector<std::string>> rows = {{}};
-  for (const DimSpec& spec : specs) {
-    std::vector<int64_t> values = spec.value ? std::vector<int64_t>{*spec.value} : spec.likely;
-    std::sort(values.begin(), values.end());
-    std::vector<std::vector<std::string>> next;
-    for (const auto& row : rows)
-      for (int64_t value : values) {
-        next.push_back(row);
-        next.back().push_back(spec.name + "=" + std::to_string(value));
-      }
-    rows = std::move(next);
-  }
-  return rows;
-}
-
 }  // namespace
+
+Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Command& command) {
+  DYN_TRY(std::vector<DimSpec> dims, parseDimSpecs(command.all("dim")));
+  ValueLookup bound = [&](const std::string& name) -> const Value* {
+    auto it = state.now.values.find(name);
+    return it == state.now.values.end() ? nullptr : &it->second.value;
+  };
+  DYN_TRY(CallInputs inputs,
+          makeInputs(model.signature(), dims, command.all("input"), state.now.options.seed, bound));
+  if (!inputs.random.empty()) {
+    std::string list;
+    for (const std::string& name : inputs.random) list += (list.empty() ? "" : ", ") + name;
+    state.log((inputs.random.size() == 1 ? "input " : "inputs ") + list +
+              (inputs.random.size() == 1 ? " is" : " are") + " random (seed " +
+              std::to_string(state.now.options.seed) + ")");
+  }
+  for (const std::string& name : inputs.scalars)
+    state.log("input " + name + " is a scalar; the one element given is taken for it");
+  return inputs;
+}
 
 Result<View> handle_run(SessionState& state, const Command& command, Outcome& outcome) {
   RunRequest request;
@@ -235,62 +161,6 @@ Result<View> handle_profile(SessionState& state, const Command& command, Outcome
   return makeView(std::move(result));
 }
 
-Result<View> handle_bench(SessionState& state, const Command& command, Outcome&) {
-  DYN_TRY(LoadedModel * model, state.model());
-  DYN_TRY(double seconds, command.number("seconds", 1.0));
-  if (!(seconds > 0 && seconds < 1e6))
-    return makeError(DiagnosticId::usageError, "--seconds is not a positive time");
-  DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
-  for (const DimSpec& spec : specs)
-    if (!spec.value && spec.likely.empty())
-      return makeError(DiagnosticId::usageError,
-                       "--dim " + spec.text + ": bench wants a value or @lengths.txt, not a range");
-  const std::vector<std::vector<std::string>> shapes = shapesOf(specs);
-  BenchResult bench;
-  std::vector<int64_t> all;
-  size_t index = 0;
-  for (const std::vector<std::string>& shape : shapes) {
-    state.progress("shape " + std::to_string(index + 1) + " of " + std::to_string(shapes.size()),
-                   static_cast<double>(index) / static_cast<double>(shapes.size()));
-    ++index;
-    Command one = Command::of(CommandId::run);
-    for (const std::string& dim : shape) one.add("dim", dim);
-    DYN_TRY(CallInputs inputs, inputsOf(state, *model, one));
-    RunRequest request;
-    request.warmup = 2;
-    request.repeat = 5;
-    request.seconds = seconds / static_cast<double>(shapes.size());
-    RunResult result;
-    DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
-    Runner* runner = prepared.runner;
-    model = prepared.model;
-    if (const CompiledModel* compiled = model->compiled(); compiled && index == 1) {
-      bench.loadNs = model->readyNs();
-      bench.compileNs = compiled->statistics.compileNs;
-      bench.kernelsCompiledCount = compiled->statistics.kernelsCompiledCount;
-    }
-    DYN_CHECK(runner->run(prepared.inputs, request, state.interruption, result));
-    BenchRow row;
-    row.dims = result.dims;
-    fillTimes(result.runsNs, row);
-    all.insert(all.end(), result.runsNs.begin(), result.runsNs.end());
-    if (model->hasModule() && row.p50Ns > 0) {
-      if (std::optional<double> flops = flopsOf(model->typed(), result.dims))
-        row.gflops = *flops / static_cast<double>(row.p50Ns);
-      RunResult profiled;
-      RunRequest once;
-      once.profiling = Profiling::on;
-      DYN_CHECK(runner->run(prepared.inputs, once, state.interruption, profiled));
-      double bytes = 0;
-      for (const KernelRow& kernel : profiled.profile->rows) bytes += static_cast<double>(kernel.bytes);
-      row.gigabytesPerSecond = bytes / static_cast<double>(row.p50Ns);
-    }
-    bench.rows.push_back(std::move(row));
-  }
-  fillTimes(std::move(all), bench.overall);
-  return makeView(std::move(bench));
-}
-
 namespace {
 
 // Members of a folder whose name begins with `prefix`, those with numbers in the order of the numbers.
@@ -334,6 +204,7 @@ Status runDataSet(SessionState& state, LoadedModel& model, const std::string& di
     }
     if (!value.ok()) return value.takeError();
     inputs.values[i] = *std::move(value);
+    (void)takeAsScalar(signature.inputs[i], &inputs.values[i]);
   }
   DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
   RunResult run;

@@ -202,6 +202,14 @@ Result<Value> readTestValue(const std::string& path, const Port& port) {
   return convertData(data, 0);
 }
 
+bool takeAsScalar(const Port& port, Value* value) {
+  if (port.info.kind != "tensor" || !port.info.shape.empty() || !value->isTensor()) return false;
+  const HostTensor& tensor = value->tensor();
+  if (tensor.rank() == 0 || tensor.elementCount() != 1) return false;
+  *value = Value(tensor.reshaped({}));
+  return true;
+}
+
 Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimSpec>& dims,
                               const std::vector<std::string>& specs, uint64_t seed,
                               const ValueLookup& bound) {
@@ -234,6 +242,7 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
     const Port& port = signature.inputs[index];
     fills[index] = text.substr(equals + 1);
     DYN_TRY(given[index], readSpec(port, fills[index], bound));
+    if (given[index] && takeAsScalar(port, &*given[index])) call.scalars.push_back(name);
     if (given[index] && given[index]->isTensor() && port.info.kind == "tensor") {
       const HostTensor& tensor = given[index]->tensor();
       if (tensor.dtype() != port.dtype)

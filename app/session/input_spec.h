@@ -14,8 +14,9 @@ namespace dyn {
 using ValueLookup = std::function<const Value*(const std::string&)>;
 
 struct CallInputs {
-  std::vector<Value> values;        // in the order of the signature
-  std::vector<std::string> random;  // those nobody gave
+  std::vector<Value> values;         // in the order of the signature
+  std::vector<std::string> random;   // those nobody gave
+  std::vector<std::string> scalars;  // those given as [1] or [[1]] where the model takes a scalar
   DimValues dims;
 };
 
@@ -25,6 +26,8 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
 
 // A test data file for a value of that type (ONNX backend tests).
 Result<Value> readTestValue(const std::string& path, const Port& port);
+// One element in brackets, for an input that is a scalar: writers of files seldom make anything else of a scalar. True when it was so.
+bool takeAsScalar(const Port& port, Value* value);
 Result<HostTensor> readNpyTensor(const std::string& path);
 Status writeNpyTensor(const std::string& path, const HostTensor& tensor);
 

@@ -56,6 +56,9 @@ struct SessionState {
   std::vector<std::pair<std::string, Type>> ports() const;
 };
 
+// The inputs of a call of the model by the arguments --dim and --input of a command; says which are random.
+Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Command& command);
+
 // Runs one command: checks it, keeps a snapshot for undo, times it, turns a failure into an error of the outcome.
 std::shared_ptr<const Outcome> runCommand(SessionState& state, const Command& command, Ticket ticket);
 

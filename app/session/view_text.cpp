@@ -234,8 +234,8 @@ struct Writer {
     auto add = [&](const BenchRow& row, const std::string& name) {
       rows.push_back({name, std::to_string(row.runsCount), durationText(row.minNs), durationText(row.p50Ns),
                       durationText(row.p90Ns), durationText(row.p99Ns),
-                      row.gflops ? fmt::format("{:.2f}", *row.gflops) : "",
-                      row.gigabytesPerSecond ? fmt::format("{:.2f}", *row.gigabytesPerSecond) : ""});
+                      row.gflops ? fmt::format("{:.2f}", *row.gflops) : "-",
+                      row.gigabytesPerSecond ? fmt::format("{:.2f}", *row.gigabytesPerSecond) : "-"});
     };
     for (const BenchRow& row : v->rows) add(row, row.dims.empty() ? "(fixed)" : joined(row.dims));
     if (v->rows.size() > 1) add(v->overall, "all");

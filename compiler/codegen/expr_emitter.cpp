@@ -205,7 +205,7 @@ Result<LaneValue> KernelEmitter::loadValue(Expr e) {
   const llvm::Align align(static_cast<uint64_t>(storageBytes(buffer->dtype)));
   if (lanes_ == 1 || at.isUniform()) {
     Value* pointer = b_.CreateGEP(element, base, at.value);
-    if (!mask_)
+    if (mask_ == tailMask_)  // all lanes, or some that are surely there
       return LaneValue::uniform(
           ops_.fromMemory(b_.CreateAlignedLoad(element, pointer, align), buffer->dtype));
     // Only read when some lane wants it: read element 0 of a constant otherwise, through a branch.

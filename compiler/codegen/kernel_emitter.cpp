@@ -1,6 +1,7 @@
 // Statements of loop kernels.
 #include "compiler/codegen/kernel_emitter.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "llvm/IR/Intrinsics.h"
@@ -163,6 +164,47 @@ Result<Value*> KernelEmitter::countedLoop(Expr variable, Value* start, Value* li
   return static_cast<Value*>(counter);
 }
 
+Status KernelEmitter::maskedTurn(Expr variable, Value* start, Value* limit, std::vector<Value*>& carried,
+                                 const std::function<Status()>& body) {
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* inside = newBlock("tail");
+  llvm::BasicBlock* after = newBlock("tail.done");
+  Value* left = b_.CreateSub(limit, start);
+  llvm::Instruction* entry = b_.CreateCondBr(b_.CreateICmpSGT(left, b_.getInt64(0)), inside, after);
+  b_.SetInsertPoint(inside);
+  std::vector<llvm::Constant*> numbers;
+  for (unsigned lane = 0; lane < fullLanes_; ++lane) numbers.push_back(b_.getInt32(lane));
+  Value* count = b_.CreateVectorSplat(fullLanes_, b_.CreateTrunc(left, b_.getInt32Ty()));
+  mask_ = tailMask_ = b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), count);
+  lanes_ = fullLanes_;
+  const std::vector<Value*> initial = carried;
+  pushScope(entry);
+  bindVariable(variable, LaneValue::linear(start, b_.getInt64(1)));
+  Status done = body();
+  popScope();
+  lanes_ = 1;
+  mask_ = tailMask_ = nullptr;
+  DYN_CHECK(std::move(done));
+  llvm::BasicBlock* end = b_.GetInsertBlock();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  for (size_t i = 0; i < carried.size(); ++i) {
+    llvm::PHINode* phi = b_.CreatePHI(carried[i]->getType(), 2);
+    phi->addIncoming(initial[i], before);
+    phi->addIncoming(carried[i], end);
+    carried[i] = phi;
+  }
+  return {};
+}
+
+// AVX2 has masked loads and stores of four and eight bytes only.
+bool KernelEmitter::masksTails() const {
+  if (!module_.machine().maskedMemory || fullLanes_ == 1) return false;
+  if (module_.machine().avx512) return true;
+  return std::all_of(kernel_.buffers.begin(), kernel_.buffers.end(),
+                     [](const loop::Buffer* buffer) { return storageBytes(buffer->dtype) >= 4; });
+}
+
 // May the iterations of `variable` run side by side? Not when something inside branches or loops by a value that differs between them.
 bool KernelEmitter::vectorizable(const Stmt& stmt, Expr variable) const {
   std::unordered_set<uint32_t> varying{variable.id()};
@@ -197,6 +239,8 @@ Status KernelEmitter::loopStatement(const Stmt& stmt) {
     lanes_ = 1;
     if (!reached.ok()) return reached.takeError();
     first = *reached;
+    if (masksTails())
+      return maskedTurn(stmt.variable, first, extent, nothing, [&] { return children(stmt); });
   }
   Result<Value*> reached = countedLoop(stmt.variable, first, extent, 1, nothing, body);
   return reached.ok() ? Status() : Status(reached.takeError());
@@ -218,11 +262,15 @@ Status KernelEmitter::storeStatement(const Stmt& stmt) {
   }
   Value* stored = ops_.toMemory(vector(v), stmt.buffer->dtype);
   if (at.hasStride(1)) {
-    b_.CreateAlignedStore(stored, b_.CreateGEP(element, base, at.value), align);
+    Value* to = b_.CreateGEP(element, base, at.value);
+    if (mask_)
+      b_.CreateMaskedStore(stored, to, align, mask_);
+    else
+      b_.CreateAlignedStore(stored, to, align);
     return {};
   }
   b_.CreateMaskedScatter(stored, b_.CreateGEP(element, base, vector(at)), align,
-                         b_.CreateVectorSplat(lanes_, b_.getTrue()));
+                         mask_ ? mask_ : b_.CreateVectorSplat(lanes_, b_.getTrue()));
   return {};
 }
 
@@ -267,6 +315,13 @@ Status KernelEmitter::accumulateLevel(const Stmt& stmt, size_t level, bool vecto
     first = *reached;
   }
   lanes_ = 1;
+  if (masksTails())
+    return maskedTurn(stmt.variables[level], first, extent, partial, [&]() -> Status {
+      Value* before = partial[0];
+      DYN_CHECK(accumulateOnce(stmt, partial[0]));
+      partial[0] = b_.CreateSelect(tailMask_, partial[0], before);
+      return {};
+    });
   Result<Value*> done = countedLoop(stmt.variables[level], first, extent, 1, partial,
                                     [&](Value*) { return accumulateOnce(stmt, partial.back()); });
   return done.ok() ? Status() : Status(done.takeError());
@@ -326,6 +381,7 @@ Status KernelEmitter::branchStatement(const Stmt& stmt) {
 Status KernelEmitter::checkStatement(const Stmt& stmt) {
   DYN_TRY(LaneValue c, value(stmt.condition));
   Value* fails = b_.CreateNot(c.isUniform() ? c.value : vector(c));
+  if (mask_ && fails->getType()->isVectorTy()) fails = b_.CreateAnd(fails, mask_);
   returnFault(anyLane(fails), stmt.fault);
   return {};
 }

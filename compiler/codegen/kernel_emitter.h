@@ -4,7 +4,8 @@
 // its variables, so it runs as seldom as it can, and is remembered for as long as that scope is open. Blocks that may be skipped (branches, guarded
 // selects) are scopes of their own. Expressions that could fault (loads under a select, divisions by data) stay where they are.
 //
-// Lanes. Inside a `vector` loop values are LaneValues: uniform, linear or varying. The scalar tail is the same code with one lane.
+// Lanes. Inside a `vector` loop values are LaneValues: uniform, linear or varying. What is left after the last full vector is the same code once
+// more under a mask, or with one lane at a time where the machine has no masked loads and stores for the kernel's element types.
 #pragma once
 
 #include <functional>
@@ -43,6 +44,10 @@ class KernelEmitter {
   Result<llvm::Value*> countedLoop(loop::Expr variable, llvm::Value* start, llvm::Value* limit, int64_t step,
                                    std::vector<llvm::Value*>& carried,
                                    const std::function<Status(llvm::Value* first)>& body);
+  // One more turn of a vector loop for start, ..., limit - 1, fewer than all lanes, under a mask. The body is told the mask.
+  Status maskedTurn(loop::Expr variable, llvm::Value* start, llvm::Value* limit,
+                    std::vector<llvm::Value*>& carried, const std::function<Status()>& body);
+  bool masksTails() const;
   // The loops of an accumulation from `level` inwards; `partial` are the vector accumulators, then the scalar one.
   Status accumulateLevel(const loop::Stmt& stmt, size_t level, bool vectors,
                          std::vector<llvm::Value*>& partial);
@@ -81,9 +86,10 @@ class KernelEmitter {
   llvm::Function* function_ = nullptr;
   llvm::IRBuilder<> b_;
   ScalarEmitter ops_;
-  unsigned lanes_ = 1;           // of the loop being emitted
-  unsigned fullLanes_ = 1;       // of the machine
-  llvm::Value* mask_ = nullptr;  // lanes that may touch memory; null: all
+  unsigned lanes_ = 1;               // of the loop being emitted
+  unsigned fullLanes_ = 1;           // of the machine
+  llvm::Value* mask_ = nullptr;      // lanes that may touch memory; null: all
+  llvm::Value* tailMask_ = nullptr;  // of the masked turn being emitted: at least one lane
   std::vector<Scope> scopes_;
   std::unordered_map<uint32_t, LaneValue> values_;      // by expression id
   std::unordered_map<uint32_t, size_t> variableScope_;  // by expression id of the variable

@@ -4,7 +4,8 @@
 //   DYN_TRY(CompiledModel compiled, compileModel(module, options));   // passes, lowering, machine code
 //   DYN_TRY(dyn_module* vm, instantiate(compiled));                   // the VM's module; keeps what it needs alive
 //
-// After this no shape ever compiles anything: compiled.statistics.kernelsCompiled counts all there will be.
+// After this no shape ever compiles anything: compiled.statistics.kernelsCompiledCount counts all there will be, and
+// kernelsCompiledAfterLoad() is there to see that.
 #pragma once
 
 #include <atomic>
@@ -53,6 +54,9 @@ Result<CompiledModel> compileModel(const Module& module, const CompileOptions& o
 
 // The second half of it: lowering and code generation of a module that the passes have placed already. Its trace is empty.
 Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& options);
+
+// What the model's engine compiled since the model was ready, as the engine counts it.
+int64_t kernelsCompiledAfterLoad(const CompiledModel& compiled);
 
 // A VM module over the compiled code, which it keeps alive until dyn_module_release.
 Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled);

@@ -17,6 +17,7 @@ struct NativeCode {
   std::optional<KernelSet> kernels;
   std::optional<GemmFamily> gemm;
   std::unordered_map<std::string, DynKernelFunction> functions;
+  int64_t compiledWhenReady = 0;  // by the engine, micro-kernels included
 };
 
 namespace {
@@ -84,6 +85,7 @@ Status generateCode(CompiledModel& compiled, const CompileOptions& options) {
           ? 0
           : std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
                 .count();
+  code->compiledWhenReady = code->engine->statistics().compiled;
   compiled.code = std::move(code);
   return {};
 }
@@ -91,6 +93,10 @@ Status generateCode(CompiledModel& compiled, const CompileOptions& options) {
 DynKernelFunction findKernel(const NativeCode& code, const char* symbol) {
   auto it = code.functions.find(symbol);
   return it == code.functions.end() ? nullptr : it->second;
+}
+
+int64_t kernelsCompiledAfterLoad(const CompiledModel& compiled) {
+  return compiled.code ? compiled.code->engine->statistics().compiled - compiled.code->compiledWhenReady : 0;
 }
 
 const DynGemmFamily* gemmFamilyOf(const NativeCode& code) {
@@ -158,6 +164,7 @@ Status generateCode(CompiledModel& compiled, const CompileOptions&) {
 }
 DynKernelFunction findKernel(const NativeCode&, const char*) { return nullptr; }
 const DynGemmFamily* gemmFamilyOf(const NativeCode&) { return nullptr; }
+int64_t kernelsCompiledAfterLoad(const CompiledModel&) { return 0; }
 Result<std::vector<std::string>> kernelObjects(const CompiledModel&, const std::string&) {
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
 }

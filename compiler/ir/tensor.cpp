@@ -6,6 +6,10 @@
 #include <cstring>
 #include <limits>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "compiler/dims/dim.h"
 #include "compiler/ir/tensor_text.h"
 
@@ -35,10 +39,32 @@ struct Buffer {
   std::byte* data = nullptr;
 };
 
-// calloc keeps untouched pages of large tensors free of cost; the start is moved up to the alignment kernels expect.
+// Large tensors lie in huge pages where the system has them: a page fault for each 4 KB costs more than the bytes.
+#if defined(__linux__)
+constexpr size_t kHugePageBytes = size_t{2} << 20;
+
+Buffer allocatePages(size_t sizeBytes) {
+  const size_t whole = sizeBytes + kHugePageBytes;
+  void* base = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) return {};
+  const uintptr_t address = reinterpret_cast<uintptr_t>(base);
+  Buffer buffer;
+  buffer.owner =
+      std::shared_ptr<const void>(base, [whole](const void* p) { munmap(const_cast<void*>(p), whole); });
+  buffer.data = static_cast<std::byte*>(base) + (kHugePageBytes - address % kHugePageBytes) % kHugePageBytes;
+  (void)madvise(buffer.data, sizeBytes, MADV_HUGEPAGE);  // a hint: failure costs speed only
+  return buffer;
+}
+#endif
+
+// Untouched pages of large tensors cost nothing; the start is moved up to the alignment kernels expect.
 Buffer allocateZeroed(int64_t sizeBytes) {
   if (sizeBytes < 0 || sizeBytes > std::numeric_limits<int64_t>::max() - static_cast<int64_t>(kAlignment))
     return {};
+#if defined(__linux__)
+  if (sizeBytes >= static_cast<int64_t>(2 * kHugePageBytes))
+    return allocatePages(static_cast<size_t>(sizeBytes));
+#endif
   void* base = std::calloc(static_cast<size_t>(sizeBytes) + kAlignment, 1);
   if (base == nullptr) return {};
   Buffer buffer;

@@ -138,6 +138,7 @@ Result<GroupKernel> buildGroupKernel(const GroupKernelRequest& request, DimConte
   nest.name = request.name;
   nest.description = request.description;
   nest.context = composer.context();
+  nest.columns = request.columns;
   std::vector<ValueId> results;
   for (size_t i : request.results) results.push_back(body.results.at(i));
   if (results.empty()) results = body.results;

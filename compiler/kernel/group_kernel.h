@@ -16,6 +16,7 @@ struct GroupKernelRequest {
       given;  // values of the body that are read from memory although the body computes them (a matmul's)
   const DimSolver* facts = nullptr;
   std::string name, description;
+  std::optional<std::pair<Dim, Dim>> columns;  // LoopNest::columns
   // Contents of a parameter when known (shapes, axes): those need no memory.
   std::function<std::optional<Contents>(ValueId)> contents;
 };

@@ -29,7 +29,7 @@ class NestBuilder {
     index_ = nest_.index;
     space_ = nest_.space;
     inputs_ = nest_.inputs;
-    if (isFlat()) flatten();
+    if (!nest_.columns && isFlat()) flatten();
     for (size_t axis = 0; axis < index_.size(); ++axis) loops_.bound(index_[axis], loops_.dim(space_[axis]));
     for (const OutputDefinition& output : nest_.outputs) {
       std::vector<Expr> shape;
@@ -276,9 +276,9 @@ class NestBuilder {
     kernel.unit = loops_.variable("u");
     Scope unit;
     const size_t rank = index_.size();
-    const bool scalarAxis =
-        rank > 0 && hasReductionOver(index_.back()) && reductionsRunAlongMemory(index_.back());
-    const bool blocks = rank == 1 && !scalarAxis;
+    const bool scalarAxis = rank > 0 && !nest_.columns && hasReductionOver(index_.back()) &&
+                            reductionsRunAlongMemory(index_.back());
+    const bool blocks = rank == 1 && !scalarAxis && !nest_.columns;
     const size_t unitAxes = blocks || rank == 0 ? 0 : scalarAxis ? rank : rank - 1;
     Dim units = dims_.constant(1);
     for (size_t axis = 0; axis < unitAxes; ++axis) units = units * space_[axis];
@@ -324,6 +324,13 @@ class NestBuilder {
         position.back() = rename(innermost);
       } else {
         loops_.bound(kernel.unit, loops_.dim(units));
+        if (nest_.columns) {
+          const Expr begin = loops_.dim(nest_.columns->first);
+          inside = loops_.variable("e");
+          extent = loops_.dim(nest_.columns->second) - begin;
+          values[innermost.id()] = begin + inside;
+          position.back() = rename(innermost);
+        }
       }
       Scope inner;
       inner.parent = &unit;
@@ -395,6 +402,15 @@ class NestBuilder {
     for (const auto& [id, dim] : scalars)
       if (!dim.isConstant()) kernel.scalars.push_back(dim);
     std::sort(kernel.scalars.begin(), kernel.scalars.end(), [](Dim a, Dim b) { return a.id() < b.id(); });
+    if (!nest_.columns) return;
+    const SymbolId first = nest_.columns->first.symbol(), second = nest_.columns->second.symbol();
+    std::erase_if(kernel.scalars, [&](Dim d) {
+      const auto symbols = symbolsOf(d);
+      return std::find(symbols.begin(), symbols.end(), first) != symbols.end() ||
+             std::find(symbols.begin(), symbols.end(), second) != symbols.end();
+    });
+    kernel.scalars.push_back(nest_.columns->first);
+    kernel.scalars.push_back(nest_.columns->second);
   }
 
   const LoopNest& nest_;

@@ -11,6 +11,7 @@
 // - Loads that do not change in the inner loop are read before it.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,6 +33,9 @@ struct LoopNest {
   Shape space;                              // iteration space: the outputs' shape
   std::vector<loop::Expr> index;            // one variable per axis of `space`
   std::vector<OutputDefinition> outputs;
+  // Only these columns of the innermost axis, [first, second): two symbols that become the kernel's last scalars, in this order. The units are then
+  // the rows, all outer axes as one: what a matrix product wants of its epilogue.
+  std::optional<std::pair<Dim, Dim>> columns;
 };
 
 struct NestKernel {

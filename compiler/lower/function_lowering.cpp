@@ -399,7 +399,8 @@ Status FunctionLowering::lowerCheck(const Op& op) {
 }
 
 Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> operands,
-                                      std::span<const int32_t> destinations, bool into) {
+                                      std::span<const int32_t> destinations, bool into,
+                                      const KernelCall* epilogue) {
   std::vector<int32_t> numbers;
   std::vector<Dim> scalarDims;
   std::vector<Type> operandTypes;
@@ -424,7 +425,14 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
   }
   std::vector<int32_t> results(destinations.begin(), destinations.end());
   std::vector<int32_t> views;
-  if (op.def == &ops::matmulOp) DYN_CHECK(viewVectorsAsMatrices(op, operandTypes, arguments, results, views));
+  if (epilogue) {
+    numbers.push_back(1 + epilogue->kernel);
+    arguments.insert(arguments.end(), epilogue->buffers.begin(),
+                     epilogue->buffers.end() - 1);  // the last is the result
+    scalars.insert(scalars.end(), epilogue->scalars.begin(), epilogue->scalars.end());
+  }
+  if (op.def == &ops::matmulOp || op.def == &ops::gemm_packedOp)
+    DYN_CHECK(viewVectorsAsMatrices(op, operandTypes, arguments, results, views));
   code_.emit(into ? Opcode::callBuiltinInto : Opcode::callBuiltin, program_.builtin(op.def->builtin),
              OperandList(results), OperandList(arguments), OperandList(scalars), OperandList(numbers));
   for (int32_t view : views) {
@@ -438,7 +446,8 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
 Status FunctionLowering::viewVectorsAsMatrices(const Op& op, std::span<const Type> types,
                                                std::vector<int32_t>& arguments, std::vector<int32_t>& results,
                                                std::vector<int32_t>& views) {
-  const bool leftVector = types[0].rank() == 1, rightVector = types[1].rank() == 1;
+  const bool leftVector = types[0].rank() == 1,
+             rightVector = op.def == &ops::matmulOp && types[1].rank() == 1;
   if (!leftVector && !rightVector) return {};
   const Dim one = module_.context->dims().constant(1);
   auto view = [&](int32_t& object, const Shape& shape) -> Status {

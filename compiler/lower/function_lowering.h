@@ -73,11 +73,18 @@ class FunctionLowering {
   Status launchGroup(const Function& body, const std::unordered_map<ValueId, ValueId>& outer,
                      std::span<const ValueId> given, std::span<const int32_t> destinations,
                      const std::string& description);
-  Status launchResults(const Function& body, const std::unordered_map<ValueId, ValueId>& outer,
-                       std::span<const ValueId> given, std::span<const int32_t> destinations,
-                       const std::string& description, const std::vector<size_t>& results);
+  // A kernel with the registers it is called with: launched by itself, or handed to a builtin as its epilogue.
+  struct KernelCall {
+    int32_t kernel = 0;
+    std::vector<int32_t> buffers, scalars;
+    int32_t units = 0, steps = 0;  // for a launch
+  };
+  Result<KernelCall> makeKernel(const Function& body, const std::unordered_map<ValueId, ValueId>& outer,
+                                std::span<const ValueId> given, std::span<const int32_t> destinations,
+                                const std::string& description, const std::vector<size_t>& results,
+                                std::optional<std::pair<Dim, Dim>> columns);
   Status lowerBuiltin(const Op& op, std::span<const ValueId> operands, std::span<const int32_t> destinations,
-                      bool into);
+                      bool into, const KernelCall* epilogue = nullptr);
   Status viewVectorsAsMatrices(const Op& op, std::span<const Type> types, std::vector<int32_t>& arguments,
                                std::vector<int32_t>& results, std::vector<int32_t>& views);
   Status lowerView(const Op& op);

@@ -4,6 +4,7 @@
 
 #include "compiler/kernel/group_kernel.h"
 #include "compiler/lower/function_lowering.h"
+#include "compiler/ops/contraction.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
@@ -20,8 +21,6 @@ std::string kernelName(const Function& body) {
     name.pop_back();
   return name.empty() ? "kernel" : name;
 }
-
-bool isContraction(const Op& op) { return op.def == &ops::matmulOp || op.def == &ops::gemm_packedOp; }
 
 }  // namespace
 
@@ -43,15 +42,18 @@ Status FunctionLowering::launchGroup(const Function& body, const std::unordered_
     else
       same->push_back(i);
   }
-  for (const std::vector<size_t>& launch : launches)
-    DYN_CHECK(launchResults(body, outer, given, destinations, description, launch));
+  for (const std::vector<size_t>& launch : launches) {
+    DYN_TRY(KernelCall call, makeKernel(body, outer, given, destinations, description, launch, std::nullopt));
+    code_.emit(Opcode::launch, call.kernel, call.units, call.steps, OperandList(call.buffers),
+               OperandList(call.scalars));
+  }
   return {};
 }
 
-Status FunctionLowering::launchResults(const Function& body,
-                                       const std::unordered_map<ValueId, ValueId>& outer,
-                                       std::span<const ValueId> given, std::span<const int32_t> destinations,
-                                       const std::string& description, const std::vector<size_t>& results) {
+Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
+    const Function& body, const std::unordered_map<ValueId, ValueId>& outer, std::span<const ValueId> given,
+    std::span<const int32_t> destinations, const std::string& description, const std::vector<size_t>& results,
+    std::optional<std::pair<Dim, Dim>> columns) {
   GroupKernelRequest request;
   request.body = &body;
   request.results = results;
@@ -59,6 +61,7 @@ Status FunctionLowering::launchResults(const Function& body,
   request.facts = &module_.context->facts();
   request.name = kernelName(body);
   request.description = description;
+  request.columns = columns;
   request.contents = [&](ValueId v) -> std::optional<Contents> {
     auto it = outer.find(v);
     if (it == outer.end()) return std::nullopt;
@@ -69,33 +72,35 @@ Status FunctionLowering::launchResults(const Function& body,
     return known;
   };
   DYN_TRY(GroupKernel group, buildGroupKernel(request, module_.context->dims()));
-  std::vector<int32_t> buffers, scalars;
+  KernelCall call;
   for (ValueId v : group.inputs) {
     auto it = outer.find(v);
     if (it == outer.end()) {
       // A given value: it lies in the first destination, where the kernel works in place.
-      buffers.push_back(destinations[0]);
+      call.buffers.push_back(destinations[0]);
       continue;
     }
     DYN_TRY(int32_t o, object(it->second));
-    buffers.push_back(o);
+    call.buffers.push_back(o);
   }
-  for (size_t i : results) buffers.push_back(destinations[i]);
-  for (Dim d : group.kernel.scalars) {
-    DYN_TRY(int32_t s, dims_.emit(d));
-    scalars.push_back(s);
+  for (size_t i : results) call.buffers.push_back(destinations[i]);
+  // The columns are given by whoever calls the kernel for a part of them.
+  const size_t known = group.kernel.scalars.size() - (columns ? 2 : 0);
+  for (size_t i = 0; i < known; ++i) {
+    DYN_TRY(int32_t s, dims_.emit(group.kernel.scalars[i]));
+    call.scalars.push_back(s);
   }
-  const loop::Expr count = group.kernel.unitCount;
-  int32_t extent;
-  if (count.kind() == loop::ExprKind::intConstant) {
-    extent = dims_.emitConstant(count.intValue());
-  } else {
-    DYN_TRY(extent, dims_.emit(count.dimValue()));
+  if (!columns) {
+    const loop::Expr count = group.kernel.unitCount;
+    if (count.kind() == loop::ExprKind::intConstant) {
+      call.units = dims_.emitConstant(count.intValue());
+    } else {
+      DYN_TRY(call.units, dims_.emit(count.dimValue()));
+    }
+    DYN_TRY(call.steps, dims_.emit(group.kernel.stepsPerKernel));
   }
-  DYN_TRY(int32_t steps, dims_.emit(group.kernel.stepsPerKernel));
-  const int32_t index = program_.kernel(std::move(group.kernel));
-  code_.emit(Opcode::launch, index, extent, steps, OperandList(buffers), OperandList(scalars));
-  return {};
+  call.kernel = program_.kernel(std::move(group.kernel));
+  return call;
 }
 
 Status FunctionLowering::lowerKernel(const Op&, const Function& body, std::span<const ValueId> inputs,
@@ -108,7 +113,7 @@ Status FunctionLowering::lowerKernel(const Op&, const Function& body, std::span<
       "loop, " + std::to_string(body.ops.size()) + (body.ops.size() == 1 ? " operation" : " operations"));
 }
 
-// The product is made in the output's memory, then the epilogue works there in place.
+// The epilogue works in place on each tile of the product while it is in the cache.
 Status FunctionLowering::lowerContraction(const Op& into) {
   const size_t outputs = static_cast<size_t>(into.attributes.integer("outputs"));
   const std::span<const ValueId> all(into.operands);
@@ -118,18 +123,33 @@ Status FunctionLowering::lowerContraction(const Op& into) {
   for (size_t i = 0; i < body.parameters.size(); ++i) outer[body.parameters[i].id] = inputs[i];
   DYN_TRY(std::vector<int32_t> destinations, objectsOf(results));
   const auto product =
-      std::find_if(body.ops.begin(), body.ops.end(), [](const Op* op) { return isContraction(*op); });
+      std::find_if(body.ops.begin(), body.ops.end(), [](const Op* op) { return takesEpilogue(*op->def); });
   if (product == body.ops.end() || destinations.size() != 1)
     return makeError(DiagnosticId::internalError,
                      "a contraction group without a product, or with several results");
-  const Op& matmul = **product;
+  const Op& contraction = **product;
   std::vector<ValueId> operands;
-  for (ValueId v : matmul.operands) operands.push_back(outer.at(v));
-  DYN_CHECK(lowerBuiltin(matmul, operands, destinations, true));
-  if (body.ops.size() == 1) return {};
-  const ValueId given[] = {matmul.results[0].id};
-  return launchGroup(body, outer, given, destinations,
-                     "epilogue, " + std::to_string(body.ops.size() - 1) + " operations");
+  bool columns = true;
+  for (ValueId v : contraction.operands) {
+    operands.push_back(v == kNoValue ? kNoValue : outer.at(v));
+  }
+  if (contraction.def == &ops::matmulOp) columns = types_.at(operands[1]).rank() >= 2;
+  // The epilogue's buffers come after all operands, also those left out.
+  operands.resize(static_cast<size_t>(contraction.def->maxOperands), kNoValue);
+  if (body.ops.size() == 1) return lowerBuiltin(contraction, operands, destinations, true);
+  const ValueId given[] = {contraction.results[0].id};
+  const std::string description = "epilogue, " + std::to_string(body.ops.size() - 1) + " operations";
+  const Function* epilogueBody = &body;
+  if (contraction.def == &ops::convOp)
+    epilogueBody = withFlatPositions(*module_.context, body, body.resultTypes.at(0).rank());
+  if (!columns || !epilogueBody) {
+    // The builtin sees a vector at the right as a matrix of one column, the epilogue does not: its rows are other rows.
+    DYN_CHECK(lowerBuiltin(contraction, operands, destinations, true));
+    return launchGroup(body, outer, given, destinations, description);
+  }
+  DYN_TRY(KernelCall epilogue, makeKernel(*epilogueBody, outer, given, destinations, description, {0},
+                                          program_.epilogueColumns(module_.context->dims())));
+  return lowerBuiltin(contraction, operands, destinations, true, &epilogue);
 }
 
 }  // namespace dyn

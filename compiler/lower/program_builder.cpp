@@ -42,6 +42,12 @@ int32_t ProgramBuilder::builtin(std::string_view name) {
   return it->second;
 }
 
+std::pair<Dim, Dim> ProgramBuilder::epilogueColumns(DimContext& dims) {
+  if (!epilogueColumns_)
+    epilogueColumns_ = {dims.any("first column of a tile"), dims.any("last column of a tile")};
+  return *epilogueColumns_;
+}
+
 int32_t ProgramBuilder::kernel(loop::Kernel kernel) {
   const std::string base = kernel.name;
   kernel.name = "kernel";

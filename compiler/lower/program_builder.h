@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -23,6 +24,8 @@ class ProgramBuilder {
   int32_t packedGlobal(const HostTensor& matrix, bool transposed, const std::string& name);
   // Writes @init when anything needs it. Call once, last.
   Status finishInit();
+  // The symbols of an epilogue's columns, [first, second): one pair for all, so that equal epilogues are one kernel.
+  std::pair<Dim, Dim> epilogueColumns(DimContext& dims);
   int32_t functionIndex(const std::string& name) const;
   void declareFunction(const std::string& name);
   vm::Program& program() { return out_.program; }
@@ -32,6 +35,7 @@ class ProgramBuilder {
   std::unordered_map<std::string, int32_t> strings_, builtins_, kernels_, functions_;
   std::unordered_map<const void*, int32_t> constants_;
   std::unordered_map<std::string, int> kernelNames_;
+  std::optional<std::pair<Dim, Dim>> epilogueColumns_;
   std::map<std::pair<int32_t, bool>, int32_t> packed_;  // constant, transposed → global
 };
 

@@ -98,8 +98,9 @@ class ShapeProgram : public InferContext {
         const Dim d = wanted.dims()[axis];
         if (!d.isSymbol() || lowering_.dims().bound(d.symbol())) continue;
         if (!lowering_.dims().computable(computed.dims()[axis]))
-          return error(DiagnosticId::internalError,
-                       "dim " + std::to_string(axis) + " is only known when the values are: " + needsValues_);
+          return error(DiagnosticId::unsupportedFeature,
+                       "unsupported: dim " + std::to_string(axis) +
+                           " is only known when the values are: " + needsValues_);
         DYN_TRY(int32_t scalar, lowering_.dims().emit(computed.dims()[axis]));
         lowering_.dims().bind(d.symbol(), scalar);
       }

@@ -90,13 +90,21 @@ Status InferDriver::enter(const Function* function, std::span<const Type> types,
   Frame frame;
   frame.source = function;
   frame.todo = function->ops;
+  frame.results = function->results;
   frame.isRegion = isRegion;
   frame.solverMark = solver_.mark();
   frame.scopeMark = scopeLog_.size();
   frame.demandMark = demandLog_.size();
-  (void)owner;
+  if (owner) frame.renamed = owner->renamed;
   for (size_t i = 0; i < types.size(); ++i) {
     const Parameter& parameter = function->parameters[i];
+    if (isRegion && parameter.type && types[i] && parameter.type.isTensor() && types[i].isTensor() &&
+        parameter.type.rank() == types[i].rank()) {
+      for (size_t axis = 0; axis < types[i].dims().size(); ++axis) {
+        const Dim before = parameter.type.dims()[axis], now = types[i].dims()[axis];
+        if (before.isSymbol() && before != now && !inScope(before)) frame.renamed[before.symbol()] = now;
+      }
+    }
     if (!types[i]) {
       return makeError(DiagnosticId::invalidIr,
                        "parameter " + std::to_string(i) + " of @" + function->name + " has no type",
@@ -129,11 +137,13 @@ Status InferDriver::inferFunction(const Function* function) {
   finished_ = nullptr;
   DYN_CHECK(enter(function, types, false));
   while (!stack_.empty()) {
-    if (stack_.back().next == stack_.back().todo.size()) {
-      DYN_CHECK(finishFrame());
-    } else {
-      DYN_CHECK(step());
-    }
+    Status done = stack_.back().next == stack_.back().todo.size() ? finishFrame() : step();
+    if (done.ok()) continue;
+    Error fault = done.takeError();
+    if (takeOther(fault)) continue;
+    for (const std::string& other : impossible_)
+      fault.diagnostic.notes.push_back("a branch before it was left because of: " + other);
+    return fault;
   }
   for (const Function*& listed : module_.functions) {
     if (listed == function) listed = finished_;
@@ -143,6 +153,7 @@ Status InferDriver::inferFunction(const Function* function) {
 
 Status InferDriver::step() {
   Frame& frame = stack_.back();
+  if (!frame.renamed.empty()) renameSymbols(frame);
   const Op* source = frame.todo[frame.next];
   op_ = source;
   if (--stepsLeft_ < 0) {
@@ -179,11 +190,23 @@ Status InferDriver::step() {
     return enter(source->regions[static_cast<size_t>(pending.region)], types, true);
   }
   if (!inferred.ok()) {
+    if (inferred.error().id == DiagnosticId::unsupportedFeature && canSplit(*source))
+      return splitContinuation(frame, *source);
     Error wrong = inferred.takeError();
     if (wrong.diagnostic.op.empty()) wrong.diagnostic.op = source->def->name;
     return std::move(wrong).at(source->place);
   }
   return finishOp(frame, source);
+}
+
+void InferDriver::renameSymbols(Frame& frame) {
+  const Op*& op = frame.todo[frame.next];
+  const Op* renamed = substituteDims(ir_, *op, [&](SymbolId symbol) {
+    auto found = frame.renamed.find(symbol);
+    return found == frame.renamed.end() || inScope(ir_.dims().symbolById(symbol)) ? Dim() : found->second;
+  });
+  frame.changed = frame.changed || renamed != op;
+  op = renamed;
 }
 
 const Function* InferDriver::sureBranch(const Op& op) const {
@@ -192,29 +215,6 @@ const Function* InferDriver::sureBranch(const Op& op) const {
   if (!condition || condition->size() != 1 || !condition->front() || !condition->front().isConstant())
     return nullptr;
   return op.regions[*condition->front().constant() != 0 ? 0 : 1];
-}
-
-// Its operations stand in for the `if`; the other branch may well be wrong for these sizes.
-Status InferDriver::inlineBranch(Frame& frame, const Op& op, const Function& branch) {
-  if (branch.parameters.size() + 1 != op.operands.size() || branch.results.size() != op.results.size()) {
-    return error(DiagnosticId::invalidIr, "the branch @" + branch.name + " does not fit the operation");
-  }
-  ValueMap map;
-  for (size_t i = 0; i < branch.parameters.size(); ++i) map[branch.parameters[i].id] = op.operands[i + 1];
-  const Function* renamed = replaceValues(ir_, branch, map);
-  std::vector<const Op*> ops = renamed->ops;
-  for (size_t i = 0; i < op.results.size(); ++i) {
-    Op same;
-    same.def = &ops::identityOp;
-    same.operands = {renamed->results[i]};
-    same.results = {op.results[i]};
-    same.place = op.place;
-    ops.push_back(ir_.own(std::move(same)));
-  }
-  const auto at = frame.todo.begin() + static_cast<std::ptrdiff_t>(frame.next);
-  frame.todo.insert(frame.todo.erase(at), ops.begin(), ops.end());
-  frame.changed = true;
-  return {};
 }
 
 Result<Dim> InferDriver::meetDim(OpState& state, Dim inferred, Dim annotated, std::string_view what,
@@ -316,8 +316,16 @@ Status InferDriver::finishOp(Frame& frame, const Op* source) {
     const std::string what =
         results[i].id == kNoValue ? "a result left out" : "%" + ir_.valueName(results[i].id);
     DYN_TRY(Type met, meetAnnotation(state, state.results[i], results[i].type, what, source->place));
+    bool fits = true;
+    mapDims(ir_, met, [&](Dim d, const TypePath&) {
+      fits = fits && !d.isInvalid();
+      return d;
+    });
+    if (!fits) {
+      return error(DiagnosticId::dimOverflow,
+                   "a size of " + what + " does not fit in 64 bits, or divides by zero");
+    }
     // A symbol the annotation introduces here stands for itself; everything else gets its representative.
-    met = mapDims(ir_, met, [&](Dim d, const TypePath&) { return d.isInvalid() ? Dim() : d; });
     results[i].type = canonicalType(met);
     changed = changed || results[i].type != source->results[i].type;
   }
@@ -346,6 +354,7 @@ Status InferDriver::finishOp(Frame& frame, const Op* source) {
     copy.regions = std::move(regions);
     made = ir_.own(std::move(copy));
   }
+  evaluateConstants(*made);
   frame.ops.push_back(made);
   for (const LateCheck& late : state.after) {
     frame.ops.push_back(late.check);
@@ -357,22 +366,37 @@ Status InferDriver::finishOp(Frame& frame, const Op* source) {
   return {};
 }
 
+// What was learnt in a body does not hold behind it.
+void InferDriver::leaveFrame() {
+  const Frame& frame = stack_.back();
+  if (frame.isRegion) solver_.rollback(frame.solverMark);
+  while (scopeLog_.size() > frame.scopeMark) {
+    inScope_[scopeLog_.back()] = 0;
+    scopeLog_.pop_back();
+  }
+  while (frame.isRegion && demandLog_.size() > frame.demandMark) {
+    demands_.erase(demandLog_.back());
+    demandLog_.pop_back();
+  }
+  stack_.pop_back();
+}
+
 Status InferDriver::finishFrame() {
   Frame& frame = stack_.back();
   const Function* source = frame.source;
   const bool isRegion = frame.isRegion;
-  std::vector<Type> expected(source->results.size());
+  std::vector<Type> expected(frame.results.size());
   if (isRegion) {
     OpState& owner = stack_[stack_.size() - 2].state;
     auto found = owner.expected.find(owner.pending->region);
     if (found != owner.expected.end()) expected = found->second;
-  } else if (source->resultTypes.size() == source->results.size()) {
+  } else if (source->resultTypes.size() == frame.results.size()) {
     expected = source->resultTypes;
   }
-  expected.resize(source->results.size());
+  expected.resize(frame.results.size());
   std::vector<Type> types;
-  for (size_t i = 0; i < source->results.size(); ++i) {
-    const ValueId id = source->results[i];
+  for (size_t i = 0; i < frame.results.size(); ++i) {
+    const ValueId id = frame.results[i];
     if (id >= types_.size() || !types_[id]) {
       return makeError(DiagnosticId::invalidIr,
                        "result " + std::to_string(i) + " of @" + source->name + " is not defined",
@@ -395,19 +419,11 @@ Status InferDriver::finishFrame() {
     Function copy = *source;
     copy.parameters = std::move(frame.parameters);
     copy.ops = std::move(frame.ops);
+    copy.results = std::move(frame.results);
     copy.resultTypes = types;
     made = ir_.own(std::move(copy));
   }
-  if (isRegion) solver_.rollback(frame.solverMark);
-  while (scopeLog_.size() > frame.scopeMark) {
-    inScope_[scopeLog_.back()] = 0;
-    scopeLog_.pop_back();
-  }
-  while (isRegion && demandLog_.size() > frame.demandMark) {
-    demands_.erase(demandLog_.back());
-    demandLog_.pop_back();
-  }
-  stack_.pop_back();
+  leaveFrame();
   if (!isRegion) {
     finished_ = made;
     return {};

@@ -11,7 +11,9 @@
 // - Symbols of a function's parameters are its own: where two functions use one name, the later gets `function.name`.
 // - A dim read from the elements of an integer tensor is bound by an explicit `bind_dims` before its first use.
 // - Facts of the main path go to IrContext::facts(); those of a branch or loop body hold only there (learnChecks gives them back).
-// - An `if` whose condition is known (a test of static sizes) is replaced by the branch that runs.
+// - An `if` whose condition is known (a test of static sizes) is replaced by the branch that runs. One whose branches have different ranks
+//   takes what follows into both (infer_alternatives.cpp).
+// - Small operations on constants are evaluated, for the rules of those behind them.
 // - Inferring twice changes nothing: operations and functions that stay the same are shared with the module given.
 // Time is linear in the number of operations; loop bodies run until their carried types settle (each carried dim is widened at most once).
 #pragma once

@@ -1,11 +1,13 @@
 // The inference driver: an explicit stack of function bodies, and the InferContext of the operation at hand. Internal to infer*.cpp.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "compiler/ops/control_infer.h"
@@ -87,12 +89,15 @@ class InferDriver final : public ControlInferContext, public NeedListener {
     const Function* source = nullptr;
     std::vector<const Op*>
         todo;  // operations of the source, with branches that are sure to be taken spliced in
+    std::vector<ValueId> results;
     std::vector<Parameter> parameters;
     std::vector<const Op*> ops;
     size_t next = 0;
     bool isRegion = false;
     bool changed = false;
     size_t solverMark = 0, scopeMark = 0, demandMark = 0;
+    // Symbols of the parameters' annotations that have no value here: a body inferred before says `?9` where the size is known by now.
+    std::unordered_map<SymbolId, Dim> renamed;
     OpState state;
   };
 
@@ -105,11 +110,22 @@ class InferDriver final : public ControlInferContext, public NeedListener {
                                         std::vector<Type>* restParameters);
   Status enter(const Function* function, std::span<const Type> parameterTypes, bool isRegion);
   Status step();
+  void renameSymbols(Frame& frame);
   // The branch that must run because its condition is known.
   const Function* sureBranch(const Op& op) const;
+  Status checkBranch(const Op& op, const Function& branch) const;
   Status inlineBranch(Frame& frame, const Op& op, const Function& branch);
+  // infer_alternatives.cpp: an `if` whose branches have different ranks takes the rest of its body into both.
+  bool canSplit(const Op& op) const;
+  Status splitContinuation(Frame& frame, const Op& op);
+  // After a fault inside such a body: the other one stands in, behind a check of the condition. False: there is no such body.
+  bool takeOther(const Error& fault);
+  // infer_constants.cpp
+  std::optional<HostTensor> knownTensor(ValueId id) const;
+  void evaluateConstants(const Op& op);
   Status finishOp(Frame& frame, const Op* source);
   Status finishFrame();
+  void leaveFrame();
   Result<Type> meetAnnotation(OpState& state, Type inferred, Type annotation, std::string_view what,
                               const SourcePlace& place);
   Type canonicalType(Type type);
@@ -144,6 +160,9 @@ class InferDriver final : public ControlInferContext, public NeedListener {
   std::vector<Demand> demandLog_;
   std::vector<Diagnostic> warnings_;
   mutable std::vector<Need> needs_;
+  std::deque<HostTensor> evaluated_;            // what constants_ points to, besides the module's own
+  std::unordered_set<const Op*> alternatives_;  // made by splitContinuation
+  std::vector<std::string> impossible_;         // faults of the bodies that takeOther left
 };
 
 }  // namespace dyn

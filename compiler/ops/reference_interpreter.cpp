@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/ops/control_infer.h"
 #include "compiler/ops/dim_matching.h"
@@ -501,6 +502,25 @@ Result<std::vector<Value>> interpret(const Module& module, std::vector<Value> in
 Result<std::vector<Value>> interpret(const Module& module, const Function& function,
                                      std::vector<Value> inputs, const InterpreterOptions& options) {
   return Interpreter(module, options).run(function, std::move(inputs));
+}
+
+Result<std::vector<Value>> interpretOp(const Module& module, const Op& op, std::span<const Value> operands,
+                                       const InterpreterOptions& options) {
+  Function single;
+  single.name = "one_operation";
+  std::vector<Value> inputs;
+  std::unordered_set<ValueId> given;
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    if (op.operands[i] == kNoValue || !given.insert(op.operands[i]).second) continue;
+    single.parameters.push_back({op.operands[i], Type()});
+    inputs.push_back(operands[i]);
+  }
+  single.ops = {&op};
+  for (const ValueDef& result : op.results) {
+    single.results.push_back(result.id);
+    single.resultTypes.push_back(result.type);
+  }
+  return interpret(module, single, std::move(inputs), options);
 }
 
 }  // namespace dyn

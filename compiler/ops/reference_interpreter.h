@@ -35,5 +35,8 @@ Result<std::vector<Value>> interpret(const Module& module, std::vector<Value> in
                                      const InterpreterOptions& options = {});
 Result<std::vector<Value>> interpret(const Module& module, const Function& function,
                                      std::vector<Value> inputs, const InterpreterOptions& options = {});
+// One operation on the values of its operands (those left out are none). Its result types must be known.
+Result<std::vector<Value>> interpretOp(const Module& module, const Op& op, std::span<const Value> operands,
+                                       const InterpreterOptions& options = {});
 
 }  // namespace dyn

@@ -52,6 +52,7 @@ Result<Window> windowOf(const Op& op, int spatialRank) {
 }
 
 Result<std::vector<int64_t>> kernelShape(const Op& op, int spatialRank) {
+  if (!op.attributes.has("kernel_shape")) return badWindow(op, "kernel_shape is missing");
   return perAxis(op, "kernel_shape", spatialRank, 1, 1);
 }
 

@@ -16,19 +16,46 @@ size_t mix(size_t seed, size_t value) {
   return seed ^ (value + 0x9e3779b97f4a7c15ull + (seed << 6) + (seed >> 2));
 }
 
+size_t hashOf(std::string_view bytes) { return std::hash<std::string_view>()(bytes); }
+
+// Two weights of one size differ nearly everywhere or are the same: of large ones some stretches are enough.
+size_t hashOf(const HostTensor& tensor) {
+  size_t seed = static_cast<size_t>(tensor.elementCount());
+  if (tensor.elementCount() == 0 || tensor.dtype() == Dtype::string) return seed;
+  const std::string_view bytes(reinterpret_cast<const char*>(tensor.data()),
+                               static_cast<size_t>(tensor.sizeBytes()));
+  constexpr size_t kWhole = 4096, kStretch = 64, kStretches = 32;
+  if (bytes.size() <= kWhole) return mix(seed, hashOf(bytes));
+  for (size_t i = 0; i < kStretches; ++i)
+    seed = mix(seed, hashOf(bytes.substr((bytes.size() - kStretch) / (kStretches - 1) * i, kStretch)));
+  return seed;
+}
+
+template <typename T>
+size_t hashOf(const std::vector<T>& values) {
+  size_t seed = values.size();
+  for (const T& value : values) seed = mix(seed, std::hash<T>()(value));
+  return seed;
+}
+
+// Kinds that few operations differ in are left to same().
+size_t hashOf(const AttributeValue& value) {
+  if (const auto* integer = std::get_if<int64_t>(&value)) return static_cast<size_t>(*integer);
+  if (const auto* real = std::get_if<double>(&value)) return std::hash<double>()(*real);
+  if (const auto* text = std::get_if<std::string>(&value)) return hashOf(std::string_view(*text));
+  if (const auto* integers = std::get_if<std::vector<int64_t>>(&value)) return hashOf(*integers);
+  if (const auto* reals = std::get_if<std::vector<double>>(&value)) return hashOf(*reals);
+  if (const auto* tensor = std::get_if<HostTensor>(&value)) return hashOf(*tensor);
+  return 0;
+}
+
 size_t hashOf(const Op& op) {
   size_t seed = std::hash<const void*>()(op.def);
   for (ValueId v : op.operands) seed = mix(seed, v);
   for (const ValueDef& r : op.results) seed = mix(seed, r.type ? r.type.id() + 1 : 0);
   for (const auto& [name, value] : op.attributes.all()) {
-    seed = mix(seed, std::hash<std::string>()(name));
-    if (const int64_t* integer = std::get_if<int64_t>(&value))
-      seed = mix(seed, static_cast<size_t>(*integer));
-    if (const HostTensor* tensor = std::get_if<HostTensor>(&value)) {
-      seed = mix(seed, static_cast<size_t>(tensor->elementCount()));
-      if (tensor->elementCount() > 0 && tensor->dtype() != Dtype::string)
-        seed = mix(seed, static_cast<size_t>(tensor->data()[0]));
-    }
+    seed = mix(seed, hashOf(std::string_view(name)));
+    seed = mix(seed, hashOf(value));
   }
   return seed;
 }

@@ -1,12 +1,15 @@
 // Constant folding.
 //   needs: types.  establishes: no operation without effects has constant operands only (within a size limit).
 //   before  %w = constant {...}  %t = transpose(%w) {perm = [1, 0]}        after  %t = constant {...}
+// A constant that the body of an if or a loop captures becomes one of the body's own, so that what the body makes of it folds too.
 // Evaluation is the operators' reference evaluation. A result much larger than its operands stays an operation (a small file must not become a large
 // model), and so does one whose evaluation fails: the error belongs to the run.
 // Cost: time of one evaluation per folded operation.
+#include <algorithm>
 #include <unordered_set>
 
 #include "compiler/ir/walk.h"
+#include "compiler/ops/control_infer.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/reference_interpreter.h"
 #include "compiler/pass/pass.h"
@@ -18,90 +21,141 @@ namespace {
 constexpr int64_t kAlwaysAllowedBytes = 64 << 10;
 constexpr int64_t kMaxGrowth = 2;
 
-bool foldable(const Op& op, const std::unordered_map<ValueId, const Op*>& constants) {
-  if (op.def == &ops::constantOp || op.def->hasEffects || !op.def->evaluate || !op.regions.empty() ||
-      op.operands.empty())
-    return false;
-  if (op.def == &ops::pack_bOp) return false;  // the layout is the machine's, not the module's
-  int64_t operandBytes = 0;
-  for (ValueId v : op.operands) {
-    if (v == kNoValue) continue;
-    auto it = constants.find(v);
-    if (it == constants.end()) return false;
-    operandBytes += it->second->attributes.tensor("value")->sizeBytes();
-  }
-  for (const ValueDef& r : op.results) {
-    if (!r.type.isTensor()) return false;
-    int64_t bytes = storageBytes(r.type.dtype());
-    for (Dim d : r.type.dims()) {
-      std::optional<int64_t> extent = d.constant();
-      if (!extent) return false;
-      std::optional<int64_t> product = checkedMul(bytes, *extent);
-      if (!product) return false;
-      bytes = *product;
-    }
-    if (bytes > kAlwaysAllowedBytes && bytes / kMaxGrowth > operandBytes) return false;
-  }
-  return true;
-}
+class Folder {
+ public:
+  Folder(const Module& module, PassContext& context) : module_(module), uses_(module), context_(context) {}
 
-Result<Module> runFold(const Module& module, PassContext& context) {
-  int64_t folded = 0;
-  auto sweep = [&](const Function& function) -> Result<const Function*> {
-    std::unordered_map<ValueId, const Op*> constants;
-    std::vector<const Op*> ops;
+  Result<Module> run() {
+    for (const FunctionVisit& visit : functionsOf(module_))  // outer before inner: constants flow into bodies
+      for (const Op* op : visit.function->ops) {
+        if (context_.isCancelled()) return makeError(DiagnosticId::cancelled, "interrupted");
+        if (op->def == &ops::constantOp) constants_[op->results[0].id] = op;
+        if (foldable(*op)) DYN_CHECK(fold(*op));
+        if (!op->regions.empty()) bindCaptures(*op);
+      }
+    DYN_TRY(Module result, rewriteFunctions(module_, [&](const Function& f) { return rewrite(f); }));
+    context_.counters["folded_ops"] = static_cast<int64_t>(folded_.size());
+    return result;
+  }
+
+ private:
+  bool foldable(const Op& op) const {
+    if (op.def == &ops::constantOp || op.def->hasEffects || !op.def->evaluate || !op.regions.empty() ||
+        op.operands.empty())
+      return false;
+    if (op.def == &ops::pack_bOp) return false;  // the layout is the machine's, not the module's
+    int64_t operandBytes = 0;
+    for (ValueId v : op.operands) {
+      if (v == kNoValue) continue;
+      auto it = constants_.find(v);
+      if (it == constants_.end()) return false;
+      operandBytes += it->second->attributes.tensor("value")->sizeBytes();
+    }
+    if (operandBytes > kAlwaysAllowedBytes && isTransposedForProducts(op)) return false;
+    for (const ValueDef& r : op.results) {
+      if (!r.type.isTensor()) return false;
+      int64_t bytes = storageBytes(r.type.dtype());
+      for (Dim d : r.type.dims()) {
+        std::optional<int64_t> extent = d.constant();
+        if (!extent) return false;
+        std::optional<int64_t> product = checkedMul(bytes, *extent);
+        if (!product) return false;
+        bytes = *product;
+      }
+      if (bytes > kAlwaysAllowedBytes && bytes / kMaxGrowth > operandBytes) return false;
+    }
+    return true;
+  }
+
+  // Packing takes the transpose of a product's right matrix for itself: a transposed copy would be work for nothing.
+  bool isTransposedForProducts(const Op& op) const {
+    if (op.def != &ops::transposeOp) return false;
+    const std::span<const Use> uses = uses_.of(op.results[0].id);
+    return std::all_of(uses.begin(), uses.end(), [](const Use& use) {
+      return use.op && use.op->def == &ops::matmulOp && use.index == 1;
+    });
+  }
+
+  // An evaluation that fails is an error of the run: the operation stays.
+  Status fold(const Op& op) {
+    std::vector<Value> operands;
+    for (ValueId v : op.operands)
+      operands.push_back(v == kNoValue ? Value() : Value(*constants_.at(v)->attributes.tensor("value")));
+    InterpreterOptions options;
+    options.cancelled = context_.cancelled;
+    Result<std::vector<Value>> values = interpretOp(module_, op, operands, options);
+    if (!values.ok()) {
+      context_.remarks.push_back("not folded: " + values.error().message);
+      return {};
+    }
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      const Op* made = constant(op.results[i], (*values)[i].tensor(), op.place);
+      folded_[&op].push_back(made);
+      constants_[op.results[i].id] = made;
+    }
+    return {};
+  }
+
+  void bindCaptures(const Op& op) {
+    const size_t count = static_cast<size_t>(captureCount(op));
+    for (const Function* region : op.regions)
+      for (size_t i = 1; i <= count; ++i) {
+        auto it = constants_.find(op.operands[op.operands.size() - i]);
+        if (it != constants_.end())
+          constants_[region->parameters[region->parameters.size() - i].id] = it->second;
+      }
+  }
+
+  // Folded operations become constants; a captured constant that is still read is one of the body's own.
+  Result<const Function*> rewrite(const Function& function) {
+    IrContext& ir = *module_.context;
+    Function result = function;
+    result.ops.clear();
     bool changed = false;
     for (const Op* op : function.ops) {
-      if (context.isCancelled()) return makeError(DiagnosticId::cancelled, "interrupted");
-      if (op->def == &ops::constantOp) constants[op->results[0].id] = op;
-      if (!foldable(*op, constants)) {
-        ops.push_back(op);
+      auto it = folded_.find(op);
+      if (it == folded_.end()) {
+        result.ops.push_back(op);
         continue;
       }
-      Function single;
-      single.name = "folded";
-      std::vector<Value> inputs;
-      std::unordered_set<ValueId> given;
-      for (ValueId v : op->operands) {
-        if (v == kNoValue || !given.insert(v).second) continue;
-        const Op* constant = constants.at(v);
-        single.parameters.push_back({v, constant->results[0].type});
-        inputs.emplace_back(*constant->attributes.tensor("value"));
-      }
-      single.ops = {op};
-      for (const ValueDef& r : op->results) {
-        single.results.push_back(r.id);
-        single.resultTypes.push_back(r.type);
-      }
-      InterpreterOptions options;
-      options.cancelled = context.cancelled;
-      Result<std::vector<Value>> values = interpret(module, single, std::move(inputs), options);
-      if (!values.ok()) {
-        context.remarks.push_back("not folded: " + values.error().message);
-        ops.push_back(op);
-        continue;
-      }
-      ++folded;
+      result.ops.insert(result.ops.end(), it->second.begin(), it->second.end());
       changed = true;
-      for (size_t i = 0; i < op->results.size(); ++i) {
-        Op constant;
-        constant.def = &ops::constantOp;
-        constant.results = {op->results[i]};
-        constant.attributes.set("value", (*values)[i].tensor());
-        constant.place = op->place;
-        ops.push_back(module.context->own(std::move(constant)));
-        constants[op->results[i].id] = ops.back();
-      }
+    }
+    std::unordered_set<ValueId> read(result.results.begin(), result.results.end());
+    for (const Op* op : result.ops) read.insert(op->operands.begin(), op->operands.end());
+    ValueMap own;
+    std::vector<const Op*> first;
+    for (const Parameter& p : function.parameters) {
+      auto it = constants_.find(p.id);
+      if (it == constants_.end() || !read.count(p.id)) continue;
+      own[p.id] = ir.newValue();
+      const HostTensor* value = it->second->attributes.tensor("value");
+      first.push_back(constant({own[p.id], it->second->results[0].type}, *value, it->second->place));
+      changed = true;
     }
     if (!changed) return &function;
-    Function result = function;
-    result.ops = std::move(ops);
-    return module.context->own(std::move(result));
-  };
-  DYN_TRY(Module result, rewriteFunctions(module, sweep));
-  context.counters["folded_ops"] = folded;
-  return result;
-}
+    result.ops.insert(result.ops.begin(), first.begin(), first.end());
+    const Function* made = ir.own(std::move(result));
+    return own.empty() ? made : replaceValues(ir, *made, own);
+  }
+
+  const Op* constant(ValueDef result, HostTensor value, SourcePlace place) {
+    Op op;
+    op.def = &ops::constantOp;
+    op.results = {std::move(result)};
+    op.attributes.set("value", std::move(value));
+    op.place = std::move(place);
+    return module_.context->own(std::move(op));
+  }
+
+  const Module& module_;
+  const Uses uses_;
+  PassContext& context_;
+  std::unordered_map<ValueId, const Op*> constants_;  // results and captures whose value is known
+  std::unordered_map<const Op*, std::vector<const Op*>> folded_;
+};
+
+Result<Module> runFold(const Module& module, PassContext& context) { return Folder(module, context).run(); }
 
 }  // namespace
 

@@ -7,11 +7,12 @@
 // proved is not fused, and a remark says which dims were in the way.
 //   loop         elementwise, views, gathers and concatenations composed by index; reductions whose result is broadcast over the innermost axes
 //                only (softmax, layernorm: the row's reductions stay in the row's loop)
-//   contraction  one matmul and the elementwise operations of its own shape that follow it (the epilogue)
+//   contraction  one matmul or convolution and the elementwise operations of its own shape that follow it (the epilogue)
 // Cost: one backward sweep per function; IR size falls.
 #include <algorithm>
 
 #include "compiler/ir/walk.h"
+#include "compiler/ops/contraction.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/liveness.h"
@@ -28,8 +29,6 @@ struct Group {
   bool contraction = false;
   size_t operandCount = 0;
 };
-
-bool isContraction(const Op& op) { return op.def == &ops::matmulOp || op.def == &ops::gemm_packedOp; }
 
 bool loopLowered(const Op& op) {
   if (op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp) return false;
@@ -66,6 +65,13 @@ class Fuser {
   int64_t fusedOps() const { return fusedOps_; }
 
  private:
+  bool isContraction(const Op& op) const {
+    if (!takesEpilogue(*op.def)) return false;
+    std::vector<Type> types;
+    for (ValueId v : op.operands) types.push_back(v == kNoValue ? Type() : types_.at(v));
+    return takesEpilogue(op, types);
+  }
+
   void indexUses() {
     for (const Parameter& p : function_.parameters) types_[p.id] = p.type;
     for (size_t i = 0; i < function_.ops.size(); ++i) {

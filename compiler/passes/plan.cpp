@@ -7,6 +7,7 @@
 // Only tensors whose dims are known when the function starts are planned; the others come from the pool when they are made.
 // Cost in IR size: one operation per function.
 #include <algorithm>
+#include <map>
 
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
@@ -99,16 +100,22 @@ class Planner {
     return elementCount(module_.context->dims(), type.dims()) * storageBytes(type.dtype());
   }
 
+  // Proofs are dear, and a model of a hundred layers asks about the same few sizes again and again.
+  bool atMost(Dim a, Dim b) {
+    auto [known, fresh] = atMost_.try_emplace({a.id(), b.id()}, a == b);
+    if (fresh && !known->second) known->second = module_.context->facts().lessEqual(a, b) == Answer::yes;
+    return known->second;
+  }
+
   size_t choose(std::vector<Slot>& slots, Dim bytes, size_t definedAt, size_t lastUse) {
-    const DimSolver& facts = module_.context->facts();
     size_t growable = SIZE_MAX, tried = 0;
     for (size_t s = slots.size(); s-- > 0 && tried < kMaxSlotsTried; ++tried) {
       if (slots[s].freeFrom > definedAt) continue;
-      if (slots[s].bytes == bytes || facts.lessEqual(bytes, slots[s].bytes) == Answer::yes) {
+      if (atMost(bytes, slots[s].bytes)) {
         slots[s].freeFrom = lastUse + 1;
         return s;
       }
-      if (growable == SIZE_MAX && facts.lessEqual(slots[s].bytes, bytes) == Answer::yes) growable = s;
+      if (growable == SIZE_MAX && atMost(slots[s].bytes, bytes)) growable = s;
     }
     if (growable != SIZE_MAX) {
       slots[growable] = {bytes, lastUse + 1};
@@ -166,6 +173,7 @@ class Planner {
   const Module& module_;
   PassContext& context_;
   std::unordered_map<std::string, std::set<SymbolId>> availableAtEntry_;
+  std::map<std::pair<uint32_t, uint32_t>, bool> atMost_;  // by ids of two dims
   int64_t planned_ = 0, slots_ = 0;
 };
 

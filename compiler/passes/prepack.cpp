@@ -40,8 +40,8 @@ Result<Module> runPrepack(const Module& module, PassContext& context) {
         }
       }
       if (definition == definitions.end() || definition->second->def != &ops::constantOp) continue;
-      const Type type = types[weight], left = types[op->operands[0]];
-      if (type.dtype() != Dtype::f32 || type.rank() != 2 || left.rank() < 2) continue;
+      const Type type = types[weight];
+      if (type.dtype() != Dtype::f32 || type.rank() != 2) continue;
       ops.pop_back();
       ValueId& panel = packs[transposed ? 1 : 0].try_emplace(weight, kNoValue).first->second;
       if (panel == kNoValue) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -99,6 +100,15 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() { release(); }
+
+void MappedFile::forget(std::string_view part) const {
+  if (mapping_ == nullptr || part.empty()) return;
+  // Whole pages only: the edges belong to others too.
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const auto from = static_cast<size_t>(part.data() - data_), to = from + part.size();
+  const size_t first = (from + page - 1) / page * page, last = to / page * page;
+  if (last > first) ::madvise(static_cast<char*>(mapping_) + first, last - first, MADV_DONTNEED);
+}
 
 void MappedFile::release() {
   if (mapping_ != nullptr) ::munmap(mapping_, size_);

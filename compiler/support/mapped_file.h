@@ -38,6 +38,8 @@ class MappedFile {
   std::string_view bytes() const { return {data_, size_}; }
   uint64_t size() const { return size_; }
   const std::string& name() const { return name_; }
+  // The caller has copied this part of bytes(): its pages need not stay in memory (they are read again when someone looks after all).
+  void forget(std::string_view part) const;
 
  private:
   MappedFile() = default;

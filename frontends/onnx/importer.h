@@ -30,7 +30,7 @@
 
 namespace dyn::onnx {
 
-inline constexpr int64_t kOldestOpset = 7;
+inline constexpr int64_t kOldestOpset = 1;
 inline constexpr int64_t kNewestOpset = 27;
 
 struct ImportOptions {

@@ -1,5 +1,7 @@
 #include "frontends/onnx/map_context.h"
 
+#include <set>
+
 #include "compiler/ops/op_table.h"
 #include "frontends/onnx/tensor_loader.h"
 
@@ -269,6 +271,13 @@ void MapContext::fail(DiagnosticId id, std::string message, std::string advice) 
 
 void MapContext::unsupported(std::string message, std::string advice) {
   fail(DiagnosticId::unsupportedFeature, std::move(message), std::move(advice));
+}
+
+std::string MapContext::repeatedAttribute() const {
+  std::set<std::string_view> names;
+  for (const AttributeProto& a : node_.attributes)
+    if (!names.insert(a.name).second) return std::string(a.name);
+  return "";
 }
 
 std::vector<std::string> MapContext::unreadAttributes() const {

@@ -102,6 +102,8 @@ class MapContext {
   const Diagnostic& failure() const { return *failure_; }
   // Attributes that no one has asked for.
   std::vector<std::string> unreadAttributes() const;
+  // A name that two attributes of the node have; "" when there is none.
+  std::string repeatedAttribute() const;
   void ignoreAttribute(std::string_view name) { read_.insert(std::string(name)); }
 
  private:

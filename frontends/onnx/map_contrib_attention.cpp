@@ -52,7 +52,7 @@ void addPaddingMask(AttentionMap& a, ValueId mask) {
   }
 }
 
-// Keys after the query's own place are left out. The filter value, not -infinity, is what ONNX Runtime adds there.
+// Keys after the query's own place are left out; queries are the last of the keys.
 void addUnidirectional(AttentionMap& a) {
   MapContext& c = a.c;
   const ValueId total = dimAt(c, a.k, 2), steps = dimAt(c, a.q, 2);

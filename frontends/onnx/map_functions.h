@@ -6,6 +6,8 @@
 namespace dyn::onnx {
 
 #define DYN_ONNX_MAPPING(name) void map##name(MapContext& c)
+// map_old_versions.cpp: nodes of operator sets below 7; false where nothing but the table's row is needed.
+bool mapOldVersion(MapContext& c);
 // map_elementwise.cpp
 DYN_ONNX_MAPPING(Max);
 DYN_ONNX_MAPPING(Min);

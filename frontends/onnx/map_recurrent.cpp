@@ -136,7 +136,9 @@ void Recurrent::readCommon(const std::vector<std::string>& defaultActivations) {
   readActivations(defaultActivations);
   batchFirst = c.integer("layout", 0) != 0;
   clip = c.real("clip", 0);
-  (void)c.integer("hidden_size", 0);  // the size of r says it
+  // The size of r says it; what says otherwise is no such model.
+  if (const int64_t size = c.integer("hidden_size", 0); size < 0)
+    c.fail(DiagnosticId::badAttribute, "hidden_size is " + std::to_string(size));
   c.ignoreAttribute("output_sequence");
   x = c.input(0);
   w = c.input(1);
@@ -161,10 +163,12 @@ ValueId Recurrent::dequantizedWeights(ValueId weights, int scaleInput) {
 }
 
 ValueId Recurrent::initialState(int input, int64_t direction) {
-  if (c.hasInput(input)) return ofDirection(c.input(input), direction, batchFirst ? 1 : 0);
   const ValueId batch = c.emit("shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
   const ValueId hidden = c.emit("shape", {r}, {{"start", int64_t{2}}, {"end", int64_t{3}}});
   const ValueId shape = c.emit("concat", {batch, hidden}, {{"axis", int64_t{0}}});
+  // A state of another batch size is a fault here, not something to broadcast in every step.
+  if (c.hasInput(input))
+    return c.emit("reshape", {ofDirection(c.input(input), direction, batchFirst ? 1 : 0), shape});
   const HostTensor zero = HostTensor::vectorReal(c.dtypeOr(x, Dtype::f32), std::vector<double>{0});
   return c.emit("constant_of_shape", {shape}, {{"value", zero}});
 }

@@ -305,11 +305,11 @@ void mapDirect(MapContext& c, std::string_view target) {
 }
 
 void runMapRow(const MapRow& row, MapContext& c) {
-  if (row.map != nullptr) {
-    row.map(c);
-  } else {
-    mapDirect(c, row.target);
-  }
+  const bool isOld = row.domain.empty() && mapOldVersion(c);
+  if (!isOld && row.map != nullptr) row.map(c);
+  if (!isOld && row.map == nullptr) mapDirect(c, row.target);
+  if (const std::string name = c.repeatedAttribute(); !name.empty())
+    c.fail(DiagnosticId::badAttribute, "attribute " + quotedText(name) + " is there twice");
   for (const std::string& name : c.unreadAttributes()) {
     if (listed(row.ignored, name)) continue;
     c.fail(DiagnosticId::badAttribute, "attribute " + quotedText(name) + " is not known for this operator");

@@ -83,7 +83,7 @@ class TensorDecoder {
     } else if (tensor_.dataType == kString) {
       status = decodeStrings();
     } else if (data == TensorProto::kRawData) {
-      out_.keepAlive = source_.file;
+      out_.keepAlive = out_.file = source_.file;
       status = decodeRaw(tensor_.rawData);
     } else {
       status = decodeTyped();
@@ -143,7 +143,7 @@ class TensorDecoder {
       return makeError(DiagnosticId::onnxExternalData, "external data need a model that comes from a file",
                        std::move(place));
     DYN_TRY(ExternalSlice slice, external_->resolve(tensor_.externalData, fileBytes(), place));
-    out_.keepAlive = slice.file;
+    out_.keepAlive = out_.file = slice.file;
     return decodeRaw(slice.bytes);
   }
 

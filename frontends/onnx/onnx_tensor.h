@@ -66,6 +66,7 @@ struct DecodedTensor {
   const std::byte* data = nullptr;
   uint64_t sizeBytes = 0;
   std::shared_ptr<const void> keepAlive;
+  std::shared_ptr<const MappedFile> file;  // that borrowed data lie in
   bool borrowed = false;
   std::vector<std::string> strings;  // of element type STRING
 };

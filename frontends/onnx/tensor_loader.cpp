@@ -19,7 +19,12 @@ Result<HostTensor> toHostTensor(DecodedTensor decoded) {
     if (borrowed.valid() && (decoded.data != nullptr || decoded.sizeBytes == 0)) return borrowed;
   }
   DYN_TRY(HostTensor copy, HostTensor::create(*dtype, decoded.dims));
-  if (decoded.sizeBytes != 0) std::memcpy(copy.mutableData(), decoded.data, decoded.sizeBytes);
+  if (decoded.sizeBytes != 0) {
+    std::memcpy(copy.mutableData(), decoded.data, decoded.sizeBytes);
+    // Not once in the mapping and once here.
+    if (decoded.borrowed && decoded.file)
+      decoded.file->forget({reinterpret_cast<const char*>(decoded.data), decoded.sizeBytes});
+  }
   return copy;
 }
 

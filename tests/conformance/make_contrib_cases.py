@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the cases of tests/conformance/contrib: operators of com.microsoft with what ONNX Runtime gives for them.
+"""Writes the cases of tests/conformance/contrib_cases.tar.zst: operators of com.microsoft with what ONNX Runtime gives for them.
 
     python make_contrib_cases.py FOLDER [NAME...]
 

@@ -111,7 +111,7 @@ awk -v levels="$levels" -v folder_table="$(folders)" -v library_table="$(librari
   }
   function checkInclude(name,    target) {
     if (name ~ /(^|\/)moc_|\.moc$/) return  # made by Qt
-    if (folder == "vm/include" && name !~ /\//) return  # public headers are installed side by side, without the root
+    if ((folder == "vm/include" || folder == "samples") && name !~ /\//) return  # public headers are installed side by side, without the root
     if (name ~ /\// && name !~ /^(vm|compiler|frontends|app|ui|samples|tests)\//) { checkLibrary(name); return }
     if (name !~ /\//) { complain(FNR, "include from the root of the repository: \"" name "\""); return }
     target = folderOf(name)

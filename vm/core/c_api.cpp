@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 
 #include "vm/base/checked.h"
 #include "vm/base/clock.h"
@@ -70,6 +71,8 @@ dyn_status guarded(Body&& body) {
   try {
     return report(body());
   } catch (const std::bad_alloc&) {
+    return reportText(DYN_OUT_OF_MEMORY, "the system gives no memory");
+  } catch (const std::length_error&) {  // a table longer than any memory
     return reportText(DYN_OUT_OF_MEMORY, "the system gives no memory");
   } catch (...) {
     return reportText(DYN_INTERNAL, "unexpected failure");

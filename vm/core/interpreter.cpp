@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "vm/base/checked.h"
 #include "vm/base/clock.h"
@@ -51,14 +53,19 @@ Status Interpreter::run(uint32_t function, std::span<Object* const> arguments,
     bindActive_ = bindActive_ || (bound.memory && bound.originFunction >= 0);
   }
   for (Object* argument : arguments) {
-    retain(argument);
     gathered_.push_back(argument);
+    retain(argument);
   }
   Outcome outcome = Outcome::fault;
-  if (pushFrame(function, nullptr, nullptr) && enter(function)) {
-    do {
-      outcome = trapBits_.load(std::memory_order_relaxed) != 0 ? loop<true>() : loop<false>();
-    } while (outcome == Outcome::switchLoop);
+  try {
+    if (pushFrame(function, nullptr, nullptr) && enter(function)) {
+      do {
+        outcome = trapBits_.load(std::memory_order_relaxed) != 0 ? loop<true>() : loop<false>();
+      } while (outcome == Outcome::switchLoop);
+    }
+  } catch (const std::bad_alloc&) {  // of the interpreter's own tables and messages
+    outcome = Outcome::fault;
+    status_.code = DYN_OUT_OF_MEMORY;
   }
   if (outcome != Outcome::done) clear();
   return std::move(status_);
@@ -69,8 +76,8 @@ Status Interpreter::run(uint32_t function, std::span<Object* const> arguments,
 void Interpreter::gather(WordList registers) {
   for (uint32_t i = 0; i < registers.count; ++i) {
     Object* object = V_[registers.items[i]];
+    gathered_.push_back(object);  // may throw: counted only when it is there
     retain(object);
-    gathered_.push_back(object);
   }
 }
 
@@ -146,7 +153,7 @@ bool Interpreter::enter(uint32_t function) {
 void Interpreter::releaseRegisters(const Frame& frame) {
   Object** registers = objectStack_ + frame.objectBase;
   const uint32_t count = program_.functions[frame.function].objectCount;
-  for (uint32_t i = 0; i < count; ++i) release(registers[i]);
+  for (uint32_t i = 0; i < count; ++i) release(std::exchange(registers[i], nullptr));
   if (frame.enterNs != 0 && (trapBits_.load(std::memory_order_relaxed) & kProfile))
     profile_.record(
         {ProfileKind::function, frame.function, 0, -1,
@@ -202,8 +209,8 @@ bool Interpreter::callClosure(const int32_t* at) {
     return false;
   }
   for (uint32_t i = 0; i < closure->count; ++i) {
-    retain(closure->captures()[i]);
     gathered_.push_back(closure->captures()[i]);
+    retain(closure->captures()[i]);
   }
   gather(arguments);
   const uint32_t function = closure->function;

@@ -116,7 +116,8 @@ class Interpreter {
   bool readShape(const int32_t*& w, uint32_t& rank, int64_t& count);  // into shape_
   void setObject(int32_t index, Object* owned);
   const int32_t* fault(dyn_status code, std::string message);
-  const int32_t* memoryFault(dyn_status why, uint64_t sizeBytes);
+  const int32_t* memoryFault(dyn_status why, uint64_t sizeBytes) noexcept;
+  const int32_t* memoryFaultText(dyn_status why, uint64_t sizeBytes);
   Outcome scalarFault(const int32_t* at);
   MemoryPool* devicePool(int32_t device) {
     return options_.devicePools[device] ? options_.devicePools[device] : options_.pool;

@@ -1,6 +1,7 @@
 // Interpreter: instructions on objects: tensors, memory, tuples, lists, closures, kernels and builtins.
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "vm/base/checked.h"
 #include "vm/base/clock.h"
@@ -67,7 +68,18 @@ void Interpreter::setObject(int32_t index, Object* owned) {
   release(old);
 }
 
-const int32_t* Interpreter::memoryFault(dyn_status why, uint64_t sizeBytes) {
+// Where memory is short the message may find no room either: then the code alone is told. Nothing throws from here, as callers
+// hold what they must let go.
+const int32_t* Interpreter::memoryFault(dyn_status why, uint64_t sizeBytes) noexcept {
+  try {
+    return memoryFaultText(why, sizeBytes);
+  } catch (const std::bad_alloc&) {
+    status_.code = why;
+    return nullptr;
+  }
+}
+
+const int32_t* Interpreter::memoryFaultText(dyn_status why, uint64_t sizeBytes) {
   if (why == DYN_ARITHMETIC) return fault(why, "the size of a tensor overflows");
   std::string message = std::to_string(sizeBytes) + " bytes are needed";
   if (why == DYN_MEMORY_LIMIT)
@@ -523,7 +535,12 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
   call.scalars = {scalars_.data(), scalars.count};
   call.numbers = {numbers.items, numbers.count};
   ++launches_;
-  Status status = builtin.function(call);
+  Status status;
+  try {
+    status = builtin.function(call);
+  } catch (const std::bad_alloc&) {  // of its own tables; what it has made so far goes below
+    status.code = DYN_OUT_OF_MEMORY;
+  }
   if (status.ok() && (trapBits_.load(std::memory_order_relaxed) & kCancel))
     status = failure(DYN_CANCELLED, "the run was cancelled");
   if (!into) {

@@ -14,7 +14,8 @@ Status Module::load(Program program, Options options, std::shared_ptr<Module>& r
   module->options_ = std::move(options);
   if (Status status = verifyProgram(module->program_); !status.ok()) return status;
   MemoryPoolOptions memory;
-  memory.limitBytes = physicalMemoryBytes();
+  memory.limitBytes =
+      module->options_.memoryLimitBytes ? module->options_.memoryLimitBytes : physicalMemoryBytes();
   module->pool_ = MemoryPool::create(memory);
   if (!module->pool_) return failure(DYN_OUT_OF_MEMORY, "no memory for the module");
   if (Status status = module->resolve(); !status.ok()) return status;

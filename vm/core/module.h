@@ -25,6 +25,7 @@ class Module {
         nullptr;  // rows' offsets count from here; null: the host resolves constants
     uint64_t constantSectionBytes = 0;
     const DynGemmFamily* gemmFamily = nullptr;  // goes before the host's
+    uint64_t memoryLimitBytes = 0;              // of constants' heads and globals; 0: the physical memory
   };
   // Calls host.release when it fails, too.
   static Status load(Program program, Options options, std::shared_ptr<Module>& module);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <new>
 
 #include "vm/base/clock.h"
 #include "vm/core/module.h"
@@ -104,8 +105,12 @@ void Profile::record(ProfileEvent event, const std::string& shapes) {
   }
   event.shapesBegin = static_cast<uint32_t>(shapes_.size());
   event.shapesSize = static_cast<uint32_t>(shapes.size());
-  shapes_ += shapes;
-  events_.push_back(event);
+  try {
+    shapes_ += shapes;
+    events_.push_back(event);
+  } catch (const std::bad_alloc&) {  // a program that runs must not end because somebody watches it
+    ++dropped_;
+  }
 }
 
 std::string Profile::traceJson(const Module& module) const {

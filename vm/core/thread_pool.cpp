@@ -32,10 +32,12 @@ ThreadPool::~ThreadPool() {
 bool ThreadPool::start() {
   if (!workers_) workers_.reset(new (std::nothrow) Worker[threadCount_ - 1]);
   if (!workers_) return false;
-  try {  // std::thread has no other way to say that the system gives no thread
+  try {  // std::thread has no other way to say that the system gives no thread, or no memory for one
     for (; started_ + 1 < threadCount_; ++started_)
       workers_[started_].thread = std::thread([worker = &workers_[started_]] { loop(*worker); });
   } catch (const std::system_error&) {
+    return false;
+  } catch (const std::bad_alloc&) {
     return false;
   }
   return true;
@@ -69,8 +71,17 @@ void ThreadPool::loop(Worker& worker) {
     }
     ++seen;
     if (worker.stop) return;
-    worker.function(worker.argument, worker.task);
+    worker.failed = !runsToItsEnd(worker.function, worker.argument, worker.task);
     worker.done.store(seen, std::memory_order_release);
+  }
+}
+
+bool ThreadPool::runsToItsEnd(TaskFunction function, void* argument, uint32_t task) {
+  try {
+    function(argument, task);
+    return true;
+  } catch (...) {
+    return false;
   }
 }
 
@@ -80,7 +91,8 @@ void ThreadPool::run(uint32_t taskCount, TaskFunction function, void* argument) 
     return;
   }
   for (uint32_t task = 1; task < taskCount; ++task) post(workers_[task - 1], function, argument, task, false);
-  function(argument, 0);
+  // Whatever happens here, the others still use what `argument` points to until they are done.
+  bool failed = !runsToItsEnd(function, argument, 0);
   for (uint32_t task = 1; task < taskCount; ++task) {
     Worker& worker = workers_[task - 1];
     const uint64_t wanted = worker.sequence.load(std::memory_order_relaxed);
@@ -88,7 +100,9 @@ void ThreadPool::run(uint32_t taskCount, TaskFunction function, void* argument) 
       pause();
       if (spins > 20'000) std::this_thread::yield();  // more threads than cores
     }
+    failed = failed || worker.failed;
   }
+  if (failed) throw std::bad_alloc();
 }
 
 }  // namespace dyn::vm

@@ -23,7 +23,8 @@ class ThreadPool {
 
   using TaskFunction = void (*)(void* argument, uint32_t task);
   // Runs task 0 .. taskCount-1, taskCount ≤ threadCount(), task 0 on the calling thread; returns when all are done. When workers
-  // cannot be started the tasks run here one after the other.
+  // cannot be started the tasks run here one after the other. A task that throws (std::bad_alloc of its own memory) ends alone; when
+  // all are done std::bad_alloc is thrown here.
   void run(uint32_t taskCount, TaskFunction function, void* argument);
 
   // body(begin, end) over a static split of [0, extent) into at most `tasks` nearly equal pieces.
@@ -60,12 +61,14 @@ class ThreadPool {
     uint32_t task = 0;
     bool stop = false;
     alignas(64) std::atomic<uint64_t> done{0};
+    bool failed = false;  // the task threw; read after `done`
     alignas(64) std::atomic<bool> parked{false};
     std::mutex mutex;
     std::condition_variable wake;
     std::thread thread;
   };
   bool start();
+  static bool runsToItsEnd(TaskFunction function, void* argument, uint32_t task);
   void post(Worker& worker, TaskFunction function, void* argument, uint32_t task, bool stop);
   static void loop(Worker& worker);
 

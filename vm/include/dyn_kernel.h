@@ -34,10 +34,17 @@ enum DynKernelFault {
 typedef void (*DynGemmMicroKernel)(int64_t depth, const float* a, int64_t leadingA, const float* b, float* c,
                                    int64_t leadingC, int64_t columns, int32_t accumulate);
 
+/* The same product with the rows of B anywhere in memory: row k is the panelWidth floats at b + offsets[k]. What a convolution reads
+ * its input with. All panelWidth floats of each row are read, whatever `columns` says. */
+typedef void (*DynGemmIndirectKernel)(int64_t depth, const float* a, int64_t leadingA, const float* b,
+                                      const int64_t* offsets, float* c, int64_t leadingC, int64_t columns,
+                                      int32_t accumulate);
+
 typedef struct DynGemmFamily {
   int32_t maxRows;
-  int32_t panelWidth;                     /* a multiple of 8 */
-  const DynGemmMicroKernel* microKernels; /* maxRows entries */
+  int32_t panelWidth;                           /* a multiple of 8 */
+  const DynGemmMicroKernel* microKernels;       /* maxRows entries */
+  const DynGemmIndirectKernel* indirectKernels; /* maxRows entries, or null: the runtime uses its own */
 } DynGemmFamily;
 
 #ifdef __cplusplus

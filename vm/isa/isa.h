@@ -90,10 +90,17 @@ inline constexpr bool endsBlock(Opcode opcode) {
          opcode == Opcode::fatal;
 }
 
+// Instructions after which another than the next word may come, without leaving the function for good.
+inline constexpr bool goesElsewhere(Opcode opcode) {
+  return opcode == Opcode::jump || opcode == Opcode::jumpIf || opcode == Opcode::jumpIfNot ||
+         opcode == Opcode::invoke || opcode == Opcode::tailInvoke || opcode == Opcode::invokeClosure;
+}
+
 // Limits that the verifier enforces and the interpreter relies on.
 inline constexpr uint32_t kMaximumRegisters = 1u << 20;  // per function and bank
 inline constexpr uint32_t kMaximumListLength = 1u << 20;
-inline constexpr uint32_t kMaximumKernelOperands = 1u << 16;  // buffers and scalars each
+inline constexpr uint32_t kMaximumKernelOperands = 1u << 16;         // buffers and scalars each
+inline constexpr uint64_t kMaximumScratchBytes = uint64_t{1} << 46;  // of a kernel, per task
 inline constexpr uint32_t kMaximumRank = 32;
 inline constexpr uint32_t kDeviceCount = 2;  // rows of vm/device: 0 cpu, 1 sim
 

@@ -106,6 +106,8 @@ class FunctionVerifier {
 
   Status checkInstruction(const InstructionReader& reader) {
     const InstructionRow& instruction = row(reader.opcode());
+    if (isInit_ && goesElsewhere(reader.opcode()))
+      return problem("init runs at load, where nothing can end it: it may not jump or call");
     for (uint32_t i = 0; i < instruction.operandCount; ++i) {
       const Operand operand = instruction.operands[i];
       const DecodedOperand& decoded = reader.operand(i);
@@ -244,6 +246,9 @@ Status verifyProgram(const Program& program) {
   for (const KernelRow& kernel : program.kernels) {
     if (kernel.outputCount > kernel.bufferCount)
       return failure(DYN_BAD_PROGRAM, "kernel " + kernel.name + ": more outputs than buffers");
+    if (kernel.scratchBytes > kMaximumScratchBytes)
+      return failure(DYN_BAD_PROGRAM, "kernel " + kernel.name + ": " + std::to_string(kernel.scratchBytes) +
+                                          " bytes of scratch memory");
     if (kernel.bufferCount > kMaximumKernelOperands || kernel.scalarCount > kMaximumKernelOperands)
       return failure(DYN_BAD_PROGRAM, "kernel " + kernel.name + ": more than " +
                                           std::to_string(kMaximumKernelOperands) + " buffers or scalars");

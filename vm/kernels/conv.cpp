@@ -1,21 +1,25 @@
 // conv: 1, 2 or 3 spatial dims, groups, strides, dilations, any padding.
 //
-// f32 with at least kGemmRows output channels per group is an implicit GEMM: weights are A, and panels of the unfolded input are packed
-// on the fly as B ([channel x taps] x [output positions]), so nothing of im2col size is ever stored. Depthwise and thin groups, and
-// f64, go straight over the taps.
+// f32 is a product without unfolding: weights are A [filters, channels x taps], and row (channel, tap) of B is the input itself, read at that
+// tap's offset. For that the rows of input that some output rows need are staged: padded, and with a stride parted by their position modulo the
+// stride, so that every tap finds its elements one after the other. An output position is its place in the staged rows; the few places between the
+// end of one output row and the start of the next are computed and thrown away. f64 goes straight over the taps.
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "vm/base/checked.h"
 #include "vm/kernels/builtins.h"
+#include "vm/kernels/four.h"
 #include "vm/kernels/gemm.h"
 
 namespace dyn::vm::kernels {
 namespace {
 
-constexpr int64_t kDepthBlock = 512;
-constexpr int64_t kGemmRows = 4;
+constexpr int64_t kDepthBlock = 768;          // k steps whose weights stay in L2
+constexpr int64_t kPositions = 1024;          // output positions of a chunk, about
+constexpr int64_t kStagedElements = 1 << 17;  // of input staged for a chunk, at most where one row allows it
+constexpr int64_t kTileElements = 1 << 15;    // of results kept until their rows are written
 constexpr int64_t kStepsPerTask = 1 << 16;
 
 // All shapes are seen with three spatial dims; missing leading ones are 1.
@@ -50,6 +54,7 @@ Status describeConvolution(const BuiltinCall& call, const Tensor* x, const Tenso
       y->shape()[1] != w->shape()[0] || y->shape()[0] != c.batch)
     return wrong();
   c.filters = w->shape()[0] / c.groups;
+  double staged = 1;
   for (int64_t i = 0; i < rank; ++i) {
     const auto to = static_cast<size_t>(3 - rank + i);
     c.input[to] = x->shape()[2 + i];
@@ -58,12 +63,23 @@ Status describeConvolution(const BuiltinCall& call, const Tensor* x, const Tenso
     c.stride[to] = call.number(static_cast<size_t>(2 + i), 1);
     c.dilation[to] = call.number(static_cast<size_t>(2 + rank + i), 1);
     c.pad[to] = call.scalars[static_cast<size_t>(i)];
-    int64_t reach = 0;
-    if (c.stride[to] < 1 || c.dilation[to] < 1 || c.pad[to] < -(int64_t{1} << 40) ||
-        c.pad[to] > (int64_t{1} << 40) || !checkedMul(c.output[to], c.stride[to], reach) ||
-        !checkedMul(c.kernel[to], c.dilation[to], reach))
+    // Positions are sums of these four: 2^60 each leaves room for all.
+    constexpr int64_t kFarthest = int64_t{1} << 60;
+    int64_t reach = 0, span = 0;
+    if (c.stride[to] < 1 || c.dilation[to] < 1 || c.pad[to] < -kFarthest || c.pad[to] > kFarthest ||
+        c.input[to] > kFarthest || !checkedMul(c.output[to], c.stride[to], reach) || reach > kFarthest ||
+        !checkedMul(c.kernel[to], c.dilation[to], span) || span > kFarthest)
       return failure(DYN_BAD_INPUT, "stride, dilation or pad out of range");
+    staged *= static_cast<double>(c.output[to]) +
+              static_cast<double>(c.kernel[to]) * static_cast<double>(c.dilation[to]);
   }
+  if (staged * static_cast<double>(c.channels) > 0x1p50)
+    return failure(DYN_BAD_INPUT, "dilation out of range");
+  // Where there are no channels no bytes stand behind the other dims.
+  int64_t count = 0;
+  if (!checkedElementCount(c.kernel.data(), 3, count) || !checkedMul(count, c.channels, count) ||
+      !checkedElementCount(c.input.data(), 3, count) || !checkedMul(count, c.channels, count))
+    return failure(DYN_BAD_INPUT, "the window or the input has too many elements");
   return okStatus();
 }
 
@@ -77,83 +93,306 @@ void insideRange(const Convolution& c, int64_t tap, int64_t first, int64_t count
   high = std::clamp(high, low, first + count);
 }
 
-// Rows [k0, k0 + depth) of the unfolded input, columns [column, column + count), into a panel of `width`.
-void packUnfolded(const Convolution& c, const float* x, int64_t k0, int64_t depth, int64_t column,
-                  int64_t count, int64_t width, float* panel) {
-  const int64_t taps = c.taps(), rowTaps = c.kernel[2], plane = c.output[1] * c.output[2];
-  for (int64_t k = k0; k < k0 + depth; ++k, panel += width) {
-    const int64_t channel = k / taps, tap = k % taps;
-    const int64_t kd = tap / (c.kernel[1] * rowTaps), kh = tap / rowTaps % c.kernel[1], kw = tap % rowTaps;
-    const float* from = x + channel * c.inputSize();
-    // Runs of columns that share an output row.
-    for (int64_t at = 0; at < count;) {
-      const int64_t position = column + at, ow = position % c.output[2];
-      const int64_t run = std::min(count - at, c.output[2] - ow);
-      const int64_t id = position / plane * c.stride[0] - c.pad[0] + kd * c.dilation[0];
-      const int64_t ih = position / c.output[2] % c.output[1] * c.stride[1] - c.pad[1] + kh * c.dilation[1];
-      float* to = panel + at;
-      if (id < 0 || id >= c.input[0] || ih < 0 || ih >= c.input[1]) {
-        std::fill_n(to, run, 0.0f);
-      } else {
-        int64_t low, high;
-        insideRange(c, kw, ow, run, low, high);
-        const float* row = from + (id * c.input[1] + ih) * c.input[2] + kw * c.dilation[2] - c.pad[2];
-        std::fill(to, to + (low - ow), 0.0f);
-        if (c.stride[2] == 1) {
-          if (high > low) memcpy(to + (low - ow), row + low, static_cast<size_t>(high - low) * sizeof(float));
-        } else {
-          for (int64_t i = low; i < high; ++i) to[i - ow] = row[i * c.stride[2]];
-        }
-        std::fill(to + (high - ow), to + run, 0.0f);
-      }
-      at += run;
-    }
-    std::fill(panel + count, panel + width, 0.0f);
-  }
+// Rows are often short: these loops cost less than a call of memset or memcpy. fillZeros writes whole fours.
+void fillZeros(int64_t count, float* to) {
+  for (int64_t i = 0; i < count; i += 4) four(to + i) = Four{};
 }
 
-Status convGemm(BuiltinCall& call, const Convolution& c, const Tensor* x, const Tensor* w, const float* bias,
-                Tensor* y, const Epilogue& epilogue) {
-  const DynGemmFamily& family = *call.gemmFamily;
-  const int64_t width = family.panelWidth, positions = c.outputSize(), depth = c.depth();
-  const int64_t panels = panelCount(family, positions),
-                block = std::max<int64_t>(1, std::min(depth, kDepthBlock));
-  const double steps = static_cast<double>(c.batch * c.groups * c.filters) * static_cast<double>(positions) *
-                       static_cast<double>(std::max<int64_t>(depth, 1));
+// to[i] = from[i * stride]
+void copyRun(const float* from, int64_t count, int64_t stride, float* to) {
+  int64_t i = 0;
+  if (stride == 1) {
+    for (; i + 8 <= count; i += 8) {
+      four(to + i) = four(from + i);
+      four(to + i + 4) = four(from + i + 4);
+    }
+  } else if (stride == 2) {
+    for (; i + 8 < count; i += 8) {  // reads one float behind the last it takes
+      const Four a = four(from + 2 * i), b = four(from + 2 * i + 4), c = four(from + 2 * i + 8),
+                 d = four(from + 2 * i + 12);
+      four(to + i) = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+      four(to + i + 4) = __builtin_shufflevector(c, d, 0, 2, 4, 6);
+    }
+  }
+  for (; i < count; ++i) to[i] = from[i * stride];
+}
+
+// to[i] = from[i] + add
+void writeRow(const float* from, int64_t count, float add, float* to) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    four(to + i) = four(from + i) + add;
+    four(to + i + 4) = four(from + i + 4) + add;
+  }
+  for (; i < count; ++i) to[i] = from[i] + add;
+}
+
+// The size of the parts when `whole` is cut into as few nearly equal ones as parts of at most `most` allow.
+int64_t evenPart(int64_t whole, int64_t most) {
+  const int64_t parts = std::max<int64_t>(1, (whole + most - 1) / most);
+  return std::max<int64_t>(1, (whole + parts - 1) / parts);
+}
+
+// How the input of a chunk of output rows lies while it is worked on. Along axis i, output o and tap t meet at o * stride + t * dilation in the
+// padded input: in the plane of phase (t * dilation) % stride, at place o + (t * dilation) / stride.
+struct Staging {
+  std::array<int64_t, 3> reach{};              // largest place beyond o
+  std::array<std::vector<int64_t>, 3> phases;  // that occur
+  int64_t rows = 0;                            // output rows of a chunk
+  int64_t rowLength = 0, sliceSize = 0, planeSize = 0, channelStride = 0;
+  bool inPlace = false;          // the input itself has this layout
+  std::vector<int64_t> offsets;  // of each (channel, tap)
+
+  explicit Staging(const Convolution& c) {
+    std::array<std::vector<int64_t>, 3> phaseOf;
+    for (size_t i = 0; i < 3; ++i) {
+      reach[i] = std::max<int64_t>(c.kernel[i] - 1, 0) * c.dilation[i] / c.stride[i];
+      for (int64_t tap = 0; tap < c.kernel[i]; ++tap) {
+        const int64_t phase = tap * c.dilation[i] % c.stride[i];
+        auto it = std::find(phases[i].begin(), phases[i].end(), phase);
+        phaseOf[i].push_back(it - phases[i].begin());
+        if (it == phases[i].end()) phases[i].push_back(phase);
+      }
+    }
+    const int64_t planes = static_cast<int64_t>(phases[0].size() * phases[1].size() * phases[2].size());
+    rowLength = c.output[2] + reach[2];
+    rows = std::clamp<int64_t>(kPositions / std::max<int64_t>(rowLength, 1), 1, c.output[1]);
+    auto stagedElements = [&] {
+      return c.channels * planes * (reach[0] + 1) * (rows + reach[1]) * rowLength;
+    };
+    while (rows > 1 && stagedElements() > kStagedElements) rows = (rows + 1) / 2;
+    rows = evenPart(c.output[1], rows);
+    const bool unpadded = c.pad == std::array<int64_t, 3>{} && c.input == c.output;
+    // Read in place, a tile takes a few lines from every channel: good from the L2 cache only, and not from a plane whose size is a power of two,
+    // which maps all channels to the same lines.
+    inPlace = unpadded && c.taps() == 1 && c.stride == std::array<int64_t, 3>{1, 1, 1} &&
+              c.channels * c.inputSize() <= kStagedElements && (c.inputSize() % 1024 != 0 || c.channels < 32);
+    if (inPlace) {
+      sliceSize = c.input[1] * c.input[2];
+      channelStride = c.inputSize();
+    } else {
+      sliceSize = (rows + reach[1]) * rowLength;
+      planeSize = sliceSize * (reach[0] + 1);
+      channelStride = oddLineStride(planes * planeSize);
+    }
+    for (int64_t channel = 0; channel < c.channels; ++channel)
+      for (size_t d = 0; d < static_cast<size_t>(c.kernel[0]); ++d)
+        for (size_t h = 0; h < static_cast<size_t>(c.kernel[1]); ++h)
+          for (size_t w = 0; w < static_cast<size_t>(c.kernel[2]); ++w) {
+            const int64_t plane = (phaseOf[0][d] * static_cast<int64_t>(phases[1].size()) + phaseOf[1][h]) *
+                                      static_cast<int64_t>(phases[2].size()) +
+                                  phaseOf[2][w];
+            auto place = [&](size_t axis, size_t tap) {
+              return static_cast<int64_t>(tap) * c.dilation[axis] / c.stride[axis];
+            };
+            offsets.push_back(channel * channelStride + plane * planeSize + place(0, d) * sliceSize +
+                              place(1, h) * rowLength + place(2, w));
+          }
+  }
+
+  int64_t elementCount(const Convolution& c) const { return inPlace ? 0 : c.channels * channelStride; }
+
+  // The input of output rows [first, first + count) of slice `slice`, for one group.
+  void fill(const Convolution& c, const float* x, int64_t slice, int64_t first, int64_t count,
+            float* staged) const {
+    std::vector<Span> spans;
+    for (const int64_t phase : phases[2]) spans.push_back(spanOf(c, phase));
+    for (int64_t channel = 0; channel < c.channels; ++channel) {
+      const float* from = x + channel * c.inputSize();
+      if (channel + 1 < c.channels) prefetchRows(c, from + c.inputSize(), slice, first, count);
+      float* plane = staged + channel * channelStride;
+      for (const int64_t phaseD : phases[0])
+        for (const int64_t phaseH : phases[1])
+          for (const Span& span : spans) {
+            for (int64_t qd = 0; qd <= reach[0]; ++qd)
+              for (int64_t qh = 0; qh < count + reach[1]; ++qh) {
+                const int64_t id = phaseD + (slice + qd) * c.stride[0] - c.pad[0],
+                              ih = phaseH + (first + qh) * c.stride[1] - c.pad[1];
+                float* to = plane + qd * sliceSize + qh * rowLength;
+                if (id < 0 || id >= c.input[0] || ih < 0 || ih >= c.input[1])
+                  fillZeros(rowLength, to);
+                else
+                  fillRow(span, from + (id * c.input[1] + ih) * c.input[2], c.stride[2], to);
+              }
+            plane += planeSize;
+          }
+    }
+  }
+
+ private:
+  // The places [low, high) of a row that lie inside the input; the first is the input's element `from`.
+  struct Span {
+    int64_t low = 0, high = 0, from = 0;
+  };
+  // The rows of input behind `count` output rows of one channel lie one after the other.
+  void prefetchRows(const Convolution& c, const float* x, int64_t slice, int64_t first, int64_t count) const {
+    const int64_t id = std::clamp<int64_t>(slice * c.stride[0] - c.pad[0], 0, c.input[0] - 1);
+    auto row = [&](int64_t ih) { return std::clamp<int64_t>(ih, 0, c.input[1]); };
+    const float* begin = x + (id * c.input[1] + row(first * c.stride[1] - c.pad[1])) * c.input[2];
+    const float* end =
+        x + (id * c.input[1] + row((first + count + reach[1]) * c.stride[1] - c.pad[1])) * c.input[2];
+    constexpr int64_t kLine = 16;
+    for (; begin < end; begin += kLine) __builtin_prefetch(begin, 0, 3);
+  }
+  Span spanOf(const Convolution& c, int64_t phase) const {
+    const int64_t stride = c.stride[2], shift = phase - c.pad[2];
+    Span span;
+    span.low = std::clamp<int64_t>(shift >= 0 ? 0 : (-shift + stride - 1) / stride, 0, rowLength);
+    span.high = std::clamp<int64_t>(c.input[2] <= shift ? 0 : (c.input[2] - shift + stride - 1) / stride,
+                                    span.low, rowLength);
+    span.from = span.low * stride + shift;
+    return span;
+  }
+
+  // May write up to three floats beyond the row: rows are filled in ascending order, and behind the last there is room.
+  void fillRow(const Span& span, const float* row, int64_t stride, float* to) const {
+    fillZeros(span.low, to);
+    copyRun(row + span.from, span.high - span.low, stride, to + span.low);
+    fillZeros(rowLength - span.high, to + span.high);
+  }
+};
+
+// One chunk of output rows of one group: all its filters, or a part of them.
+struct ConvolutionTask {
+  const BuiltinCall& call;
+  const DynGemmFamily& family;
+  const Convolution& c;
+  const Staging& staging;
+  const float* weights;  // [groups * filters, depth]
+  const float* bias;     // or null
+  float* y;
+  const Epilogue& epilogue;
+
+  int64_t width() const { return family.panelWidth; }
+  int64_t tileCount() const {
+    return ((staging.rows - 1) * staging.rowLength + c.output[2] + width() - 1) / width();
+  }
+  int64_t rowBlock() const {
+    const int64_t tiles = std::max<int64_t>(1, kTileElements / (tileCount() * width() * family.maxRows));
+    return evenPart(c.filters, tiles * family.maxRows);
+  }
+  // Filter rows in the same lines of the L1 cache are copied apart.
+  bool copiesWeights() const { return c.depth() % 256 == 0 && c.filters > 4; }
+  int64_t depthBlock() const { return evenPart(c.depth(), kDepthBlock); }
+  bool straight() const { return staging.rowLength == c.output[2]; }  // no places between rows
+  int64_t weightElements() const { return copiesWeights() ? rowBlock() * oddLineStride(depthBlock()) : 0; }
+  int64_t tileElements() const { return straight() ? 0 : rowBlock() * tileCount() * width(); }
+  // The last floats that a tile reads may lie beyond the staged rows.
+  int64_t stagedElements() const {
+    return staging.inPlace ? depthBlock() * width() : staging.elementCount(c) + width();
+  }
+  int64_t scratchElements() const {
+    return oddLineStride(weightElements() + tileElements() + stagedElements());
+  }
+
+  int32_t run(const float* input, const float* inputEnd, int64_t image, int64_t group, int64_t slice,
+              int64_t first, int64_t rows, int64_t filterBegin, int64_t filterEnd, float* scratch) const {
+    float *copied = scratch, *tile = copied + weightElements(), *staged = tile + tileElements();
+    const float* b = input + slice * staging.sliceSize + first * staging.rowLength;
+    if (!staging.inPlace) {
+      staging.fill(c, input, slice, first, rows, staged);
+      b = staged;
+    }
+    const int64_t flat = (rows - 1) * staging.rowLength + c.output[2];
+    for (int64_t filter = filterBegin; filter < filterEnd; filter += rowBlock()) {
+      if (call.cancelled()) return DYN_KERNEL_OK;
+      const int64_t height = std::min(rowBlock(), filterEnd - filter);
+      const int64_t channel = (image * c.groups + group) * c.filters + filter;
+      float* out = y + channel * c.outputSize() + (slice * c.output[1] + first) * c.output[2];
+      const float* ownBias = bias ? bias + group * c.filters + filter : nullptr;
+      if (straight()) {
+        if (ownBias)
+          for (int64_t i = 0; i < height; ++i) std::fill_n(out + i * c.outputSize(), flat, ownBias[i]);
+        multiply(b, inputEnd, group * c.filters + filter, height, flat, out, c.outputSize(),
+                 ownBias != nullptr, copied, staged);
+      } else {
+        const int64_t leading = tileCount() * width();
+        multiply(b, inputEnd, group * c.filters + filter, height, flat, tile, leading, false, copied, staged);
+        for (int64_t i = 0; i < height; ++i)
+          for (int64_t row = 0; row < rows; ++row)
+            writeRow(tile + i * leading + row * staging.rowLength, c.output[2], ownBias ? ownBias[i] : 0.0f,
+                     out + i * c.outputSize() + row * c.output[2]);
+      }
+      if (!epilogue) continue;
+      // Its rows are the channels of the images, its columns all positions of one.
+      const int64_t begin = (slice * c.output[1] + first) * c.output[2];
+      if (const int32_t code = epilogue.run(channel, channel + height, begin, begin + rows * c.output[2]);
+          code != DYN_KERNEL_OK)
+        return code;
+    }
+    return DYN_KERNEL_OK;
+  }
+
+ private:
+  // `height` filters from `filter` times `flat` positions.
+  void multiply(const float* b, const float* inputEnd, int64_t filter, int64_t height, int64_t flat,
+                float* out, int64_t leading, bool accumulate, float* copied, float* panel) const {
+    const int64_t depth = c.depth();
+    for (int64_t k = 0; k < std::max<int64_t>(depth, 1); k += depthBlock()) {
+      const int64_t now = std::min(depthBlock(), depth - k);
+      const float* a = weights + filter * depth + k;
+      int64_t leadingA = depth;
+      if (copiesWeights()) {
+        leadingA = oddLineStride(depthBlock());
+        for (int64_t i = 0; i < height; ++i) std::copy_n(a + i * depth, now, copied + i * leadingA);
+        a = copied;
+      }
+      const int64_t* offsets = staging.offsets.data() + k;
+      const int32_t add = k > 0 || accumulate ? 1 : 0;
+      for (int64_t column = 0; column < flat; column += width()) {
+        const int64_t columns = std::min(width(), flat - column);
+        // What a tile at the end of the input would read beyond it is read from a panel.
+        const bool beyond = staging.inPlace && now > 0 && b + column + offsets[now - 1] + width() > inputEnd;
+        if (beyond) {
+          for (int64_t i = 0; i < now; ++i) {
+            std::copy_n(b + column + offsets[i], columns, panel + i * width());
+            std::fill(panel + i * width() + columns, panel + (i + 1) * width(), 0.0f);
+          }
+          runRowTiles(family, height, now, a, leadingA, panel, out + column, leading, columns, add != 0);
+          continue;
+        }
+        forEachRowTile(family, height, [&](int64_t row, int64_t count) {
+          family.indirectKernels[count - 1](now, a + row * leadingA, leadingA, b + column, offsets,
+                                            out + row * leading + column, leading, columns, add);
+        });
+      }
+    }
+  }
+};
+
+Status convF32(BuiltinCall& call, const Convolution& c, const Tensor* x, const Tensor* w, const float* bias,
+               Tensor* y, const Epilogue& epilogue) {
+  const DynGemmFamily& family = call.gemmFamily->indirectKernels ? *call.gemmFamily : *defaultGemmFamily();
+  const Staging staging(c);
+  const ConvolutionTask task{call, family, c, staging, w->as<float>(), bias, y->as<float>(), epilogue};
+  const int64_t chunks = (c.output[1] + staging.rows - 1) / staging.rows;
+  const double steps = static_cast<double>(c.batch * c.groups * c.filters) *
+                       static_cast<double>(c.outputSize()) *
+                       static_cast<double>(std::max<int64_t>(c.depth(), 1));
   const auto tasks = std::max<int64_t>(
       1, std::min<int64_t>(call.threads->threadCount(), static_cast<int64_t>(steps / kStepsPerTask)));
-  // Units are (image, group, chunk of filters, panel); filters are only cut when there are too few panels for the threads.
-  const int64_t whole = c.batch * c.groups * panels;
-  const int64_t chunks = whole >= 2 * tasks ? 1
-                                            : std::min((c.filters + family.maxRows - 1) / family.maxRows,
-                                                       (2 * tasks + whole - 1) / whole);
-  Scratch scratch(call.pool, static_cast<uint64_t>(tasks * block * width) * sizeof(float));
+  // Units are (image, group, slice, chunk of rows, part of the filters); filters are only parted when there are too few others for the threads.
+  const int64_t whole = c.batch * c.groups * c.output[0] * chunks;
+  const int64_t parts = whole >= 2 * tasks ? 1
+                                           : std::min((c.filters + family.maxRows - 1) / family.maxRows,
+                                                      (2 * tasks + whole - 1) / whole);
+  const int64_t own = task.scratchElements();
+  Scratch scratch(call.pool, static_cast<uint64_t>(tasks * own) * sizeof(float));
   if (!scratch) return scratch.status();
   std::atomic<int32_t> fault{DYN_KERNEL_OK};
   std::atomic<int64_t> nextTask{0};
-  call.threads->split(whole * chunks, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-    float* panel = scratch.as<float>() + nextTask.fetch_add(1) * block * width;
+  const float* inputEnd = x->as<float>() + x->elementCount;
+  call.threads->split(whole * parts, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+    float* memory = scratch.as<float>() + nextTask.fetch_add(1) * own;
     for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
-      const int64_t column = unit % panels * width, chunk = unit / panels % chunks,
-                    group = unit / panels / chunks % c.groups, image = unit / panels / chunks / c.groups;
-      const int64_t columns = std::min(width, positions - column);
-      const int64_t first = c.filters * chunk / chunks, rows = c.filters * (chunk + 1) / chunks - first;
-      const int64_t filter = group * c.filters + first;
-      const float* input = x->as<float>() + (image * c.groups + group) * c.channels * c.inputSize();
-      const float* weights = w->as<float>() + filter * depth;
-      const int64_t row = image * c.groups * c.filters + filter;
-      float* out = y->as<float>() + row * positions + column;
-      if (bias)
-        for (int64_t i = 0; i < rows; ++i) std::fill_n(out + i * positions, columns, bias[filter + i]);
-      for (int64_t k = 0; k < std::max<int64_t>(depth, 1); k += block) {
-        const int64_t now = std::min(block, depth - k);
-        packUnfolded(c, input, k, now, column, columns, width, panel);
-        runRowTiles(family, rows, now, weights + k, depth, panel, out, positions, columns,
-                    k > 0 || bias != nullptr);
-      }
-      if (!epilogue) continue;
-      if (const int32_t code = epilogue.run(row, row + rows, column, column + columns); code != DYN_KERNEL_OK)
-        fault.store(code, std::memory_order_relaxed);
+      const int64_t part = unit % parts, chunk = unit / parts % chunks,
+                    slice = unit / parts / chunks % c.output[0], plane = unit / parts / chunks / c.output[0];
+      const int64_t group = plane % c.groups, image = plane / c.groups, first = chunk * staging.rows;
+      const float* input = x->as<float>() + plane * c.channels * c.inputSize();
+      const int32_t code =
+          task.run(input, inputEnd, image, group, slice, first, std::min(staging.rows, c.output[1] - first),
+                   c.filters * part / parts, c.filters * (part + 1) / parts, memory);
+      if (code != DYN_KERNEL_OK) fault.store(code, std::memory_order_relaxed);
     }
   });
   if (fault.load() != DYN_KERNEL_OK)
@@ -219,11 +458,8 @@ Status conv(BuiltinCall& call) {
       !status.ok())
     return status;
   if (y->elementCount == 0) return okStatus();
-  if (x->dtype == DataType::f32 && c.filters >= kGemmRows)
-    return convGemm(call, c, x, w, b ? b->as<float>() : nullptr, y, epilogue);
-  if (x->dtype == DataType::f32)
-    convDirect<float>(call, c, x, w, b ? b->as<float>() : nullptr, y);
-  else if (x->dtype == DataType::f64)
+  if (x->dtype == DataType::f32) return convF32(call, c, x, w, b ? b->as<float>() : nullptr, y, epilogue);
+  if (x->dtype == DataType::f64)
     convDirect<double>(call, c, x, w, b ? b->as<double>() : nullptr, y);
   else
     return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));

@@ -81,11 +81,14 @@ inline float bfloatToFloat(uint16_t bits) {
   return value;
 }
 
-// Shape seen as [outer, axis, inner].
+// Shape seen as [outer, axis, inner]. Where another axis is 0 the rest may be of any size (nothing is there to hold), so that their
+// product may not fit: such a shape is seen as [0, axis, 1].
 struct AxisView {
   int64_t outer = 1, size = 1, inner = 1;
 };
 inline AxisView axisView(const int64_t* shape, uint32_t rank, int64_t axis) {
+  for (uint32_t i = 0; i < rank; ++i)
+    if (shape[i] == 0) return {0, shape[axis], 1};
   AxisView view;
   for (int64_t i = 0; i < static_cast<int64_t>(rank); ++i)
     (i < axis ? view.outer : i == axis ? view.size : view.inner) *= shape[i];

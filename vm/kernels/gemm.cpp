@@ -2,15 +2,17 @@
 #include "vm/kernels/gemm.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
+#include "vm/kernels/four.h"
 
 namespace dyn::vm::kernels {
 namespace {
 
-enum Flag : int64_t { kTransposeA = 1, kTransposeB = 2, kPackedB = 4 };
+enum Flag : int64_t { kTransposeA = 1, kTransposeB = 2, kPackedB = 4, kPermuted = 8 };
 constexpr int64_t kDepthBlock = 768;  // k steps whose A block stays in L2
 constexpr int64_t kRowTilesPerBlock = 12;
 constexpr int64_t kStepsPerTask = 1 << 16;  // multiply-adds below which a task is not worth starting
@@ -18,9 +20,34 @@ constexpr int64_t kStepsPerTask = 1 << 16;  // multiply-adds below which a task 
 struct Problem {
   int64_t rows = 0, columns = 0, depth = 0;
   int64_t batches = 1;
-  std::vector<int64_t> batchA, batchB;  // element offset per batch
-  int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0;
+  std::vector<int64_t> batchA, batchB, batchC;  // element offset per batch
+  int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0, strideCM = 0;
   bool packed = false;
+};
+
+// A tensor with its axes in another order: axis i of the view is axis order[i] of the tensor.
+struct View {
+  std::vector<int64_t> shape, strides;
+
+  View(const Tensor* tensor, std::span<const int32_t> order) {
+    const auto rank = static_cast<size_t>(tensor->rank);
+    std::vector<int64_t> own(rank, 1);
+    if (tensor->elementCount > 0)  // else sizes beside a 0 may be anything
+      for (size_t axis = rank; axis-- > 1;) own[axis - 1] = own[axis] * tensor->shape()[axis];
+    for (size_t axis = 0; axis < rank; ++axis) {
+      const size_t from = order.empty() ? axis : static_cast<size_t>(order[axis]);
+      shape.push_back(tensor->shape()[from]);
+      strides.push_back(own[from]);
+    }
+  }
+  void swapMatrix() {
+    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+    std::swap(strides[strides.size() - 1], strides[strides.size() - 2]);
+  }
+  int64_t rows() const { return shape[shape.size() - 2]; }
+  int64_t columns() const { return shape.back(); }
+  int64_t rowStride() const { return strides[strides.size() - 2]; }
+  int64_t columnStride() const { return strides.back(); }
 };
 
 std::string shapesText(const Tensor* a, const Tensor* b, const Tensor* c) {
@@ -28,30 +55,48 @@ std::string shapesText(const Tensor* a, const Tensor* b, const Tensor* c) {
 }
 
 // Offsets of the operand's matrix for each batch of C, with numpy broadcasting; false when the shapes do not fit.
-bool batchOffsets(const Tensor* operand, const Tensor* c, std::vector<int64_t>& offsets) {
-  const int64_t batchRank = c->rank - 2, operandBatchRank = operand->rank - 2;
+bool batchOffsets(const View& operand, const View& c, std::vector<int64_t>& offsets) {
+  const size_t batchRank = c.shape.size() - 2, operandBatchRank = operand.shape.size() - 2;
   if (operandBatchRank > batchRank) return false;
-  const int64_t matrix = operand->shape()[operand->rank - 2] * operand->shape()[operand->rank - 1];
-  int64_t count = 1;
-  for (int64_t axis = 0; axis < batchRank; ++axis) count *= c->shape()[axis];
-  std::vector<int64_t> strides(static_cast<size_t>(batchRank), 0);
-  int64_t stride = matrix;
-  for (int64_t axis = batchRank - 1; axis >= batchRank - operandBatchRank; --axis) {
-    const int64_t size = operand->shape()[axis - (batchRank - operandBatchRank)];
-    if (size != 1 && size != c->shape()[axis]) return false;
-    if (size != 1) strides[static_cast<size_t>(axis)] = stride;
-    stride *= size;
+  // Where C has no elements no bytes stand behind the other sizes: nothing may be computed from them.
+  const bool empty = std::find(c.shape.begin(), c.shape.end(), 0) != c.shape.end();
+  int64_t count = empty ? 0 : 1;
+  std::vector<int64_t> strides(batchRank, 0);
+  for (size_t axis = 0; axis < batchRank; ++axis) {
+    if (!empty) count *= c.shape[axis];
+    if (axis < batchRank - operandBatchRank) continue;
+    const size_t own = axis - (batchRank - operandBatchRank);
+    if (operand.shape[own] != 1 && operand.shape[own] != c.shape[axis]) return false;
+    if (operand.shape[own] != 1) strides[axis] = operand.strides[own];
   }
   offsets.resize(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     int64_t rest = i, offset = 0;
-    for (int64_t axis = batchRank - 1; axis >= 0; --axis) {
-      offset += rest % c->shape()[axis] * strides[static_cast<size_t>(axis)];
-      rest /= c->shape()[axis];
+    for (size_t axis = batchRank; axis-- > 0;) {
+      offset += rest % c.shape[axis] * strides[axis];
+      rest /= c.shape[axis];
     }
     offsets[static_cast<size_t>(i)] = offset;
   }
   return true;
+}
+
+// The orders of A, B and C follow the first two numbers, each a permutation of the common rank.
+Status readOrders(const BuiltinCall& call, int64_t rank, std::array<std::vector<int32_t>, 3>& orders) {
+  if (static_cast<int64_t>(call.numbers.size()) != 2 + 3 * rank)
+    return failure(DYN_BAD_PROGRAM, "three orders of " + std::to_string(rank) + " axes are missing");
+  size_t at = 2;
+  for (std::vector<int32_t>& order : orders) {
+    std::vector<bool> seen(static_cast<size_t>(rank), false);
+    for (int64_t axis = 0; axis < rank; ++axis) {
+      const int64_t from = call.number(at++, 0);
+      if (from < 0 || from >= rank || seen[static_cast<size_t>(from)])
+        return failure(DYN_BAD_PROGRAM, "an order of axes is no permutation");
+      seen[static_cast<size_t>(from)] = true;
+      order.push_back(static_cast<int32_t>(from));
+    }
+  }
+  return okStatus();
 }
 
 Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b, const Tensor* c,
@@ -64,34 +109,45 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
   if (a->rank < 2 || c->rank < 2 || a->dtype != b->dtype || a->dtype != c->dtype ||
       (p.packed ? b->rank != 1 : b->rank < 2))
     return wrong();
-  const int64_t *as = a->shape() + a->rank - 2, *cs = c->shape() + c->rank - 2;
-  const bool transposeA = (flags & kTransposeA) != 0, transposeB = (flags & kTransposeB) != 0;
-  p.rows = cs[0];
-  p.columns = cs[1];
-  p.depth = transposeA ? as[0] : as[1];
-  if ((transposeA ? as[1] : as[0]) != p.rows || !batchOffsets(a, c, p.batchA)) return wrong();
-  p.strideAM = transposeA ? 1 : as[1];
-  p.strideAK = transposeA ? as[1] : 1;
+  std::array<std::vector<int32_t>, 3> orders;
+  if ((flags & kPermuted) != 0) {
+    if (p.packed || a->rank != c->rank || b->rank != c->rank) return wrong();
+    if (Status status = readOrders(call, c->rank, orders); !status.ok()) return status;
+  }
+  View left(a, orders[0]), result(c, orders[2]);
+  if ((flags & kTransposeA) != 0) left.swapMatrix();
+  p.rows = result.rows();
+  p.columns = result.columns();
+  p.depth = left.columns();
+  p.strideAM = left.rowStride();
+  p.strideAK = left.columnStride();
+  p.strideCM = result.rowStride();
+  if (left.rows() != p.rows || !batchOffsets(left, result, p.batchA) ||
+      !batchOffsets(result, result, p.batchC))
+    return wrong();
+  if (p.columns > 1 && result.columnStride() != 1)
+    return failure(DYN_BAD_PROGRAM, "the last axis of the product must stay the last");
   p.batches = static_cast<int64_t>(p.batchA.size());
   bool oneB = true;
   if (p.packed) {
     if (a->dtype != DataType::f32 ||
-        b->elementCount != packedElementCount(*call.gemmFamily, p.depth, p.columns))
+        (c->elementCount > 0 && b->elementCount != packedElementCount(*call.gemmFamily, p.depth, p.columns)))
       return wrong();
     p.batchB.assign(static_cast<size_t>(p.batches), 0);
   } else {
-    const int64_t* bs = b->shape() + b->rank - 2;
-    if ((transposeB ? bs[1] : bs[0]) != p.depth || (transposeB ? bs[0] : bs[1]) != p.columns ||
-        !batchOffsets(b, c, p.batchB))
+    View right(b, orders[1]);
+    if ((flags & kTransposeB) != 0) right.swapMatrix();
+    if (right.rows() != p.depth || right.columns() != p.columns || !batchOffsets(right, result, p.batchB))
       return wrong();
-    p.strideBK = transposeB ? 1 : bs[1];
-    p.strideBN = transposeB ? bs[1] : 1;
+    p.strideBK = right.rowStride();
+    p.strideBN = right.columnStride();
     oneB = std::all_of(p.batchB.begin(), p.batchB.end(), [](int64_t offset) { return offset == 0; });
   }
-  // With one B and an untransposed A that runs through, all batches are one tall matrix.
-  bool running = !transposeA;
+  // With one B, and A and C whose rows run through, all batches are one tall matrix.
+  bool running = true;
   for (int64_t i = 0; i < p.batches && running; ++i)
-    running = p.batchA[static_cast<size_t>(i)] == i * p.rows * p.depth;
+    running = p.batchA[static_cast<size_t>(i)] == i * p.rows * p.strideAM &&
+              p.batchC[static_cast<size_t>(i)] == i * p.rows * p.strideCM;
   if (p.batches > 1 && oneB && running) {
     p.rows *= p.batches;
     p.batches = 1;
@@ -111,11 +167,9 @@ struct BlockTask {
   static int64_t depthBlock(const Problem& p, const DynGemmFamily& family) {
     return std::max<int64_t>(1, p.rows <= family.maxRows ? p.depth : std::min(p.depth, kDepthBlock));
   }
-  // An odd number of 64-byte lines.
-  static int64_t copyStride(int64_t depth) { return ((depth + 15) / 16 | 1) * 16; }
   static int64_t copyElements(const Problem& p, const DynGemmFamily& family) {
     return copiesA(p)
-               ? std::min(p.rows, family.maxRows * kRowTilesPerBlock) * copyStride(depthBlock(p, family))
+               ? std::min(p.rows, family.maxRows * kRowTilesPerBlock) * oddLineStride(depthBlock(p, family))
                : 0;
   }
 
@@ -131,7 +185,7 @@ struct BlockTask {
         const float* left = a + row * p.strideAM + k * p.strideAK;
         int64_t leading = p.strideAM;
         if (copy) {
-          leading = copyStride(depthBlock(p, family));
+          leading = oddLineStride(depthBlock(p, family));
           for (int64_t i = 0; i < rows; ++i)
             for (int64_t j = 0; j < depth; ++j) copy[i * leading + j] = left[i * p.strideAM + j * p.strideAK];
           left = copy;
@@ -140,7 +194,7 @@ struct BlockTask {
         for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
           const int64_t column = panel * width, columns = std::min(width, p.columns - column);
           runRowTiles(family, rows, depth, left, leading, packed + (panel * p.depth + k) * width,
-                      c + row * p.columns + column, p.columns, columns, k > 0);
+                      c + row * p.strideCM + column, p.strideCM, columns, k > 0);
           if (!last || !epilogue) continue;
           const int32_t fault = epilogue.run(firstRow + row, firstRow + row + rows, column, column + columns);
           if (fault != DYN_KERNEL_OK) return fault;
@@ -180,8 +234,6 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
   };
   const float *aData = a->as<float>(), *bData = b->as<float>();
   float* cData = c->as<float>();
-  const int64_t matrix = p.rows * p.columns;
-
   if (overBatches) {
     std::atomic<int64_t> nextTask{0};
     call.threads->split(p.batches, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
@@ -195,7 +247,8 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
           packPanels(family, bData + offset, p.depth, p.columns, p.strideBK, p.strideBN, 0, panels, pack);
         packedOffset = offset;
         note(block.run(0, p.rows, 0, panels, aData + p.batchA[static_cast<size_t>(batch)],
-                       p.packed ? bData : pack, cData + batch * matrix, batch * p.rows, copy));
+                       p.packed ? bData : pack, cData + p.batchC[static_cast<size_t>(batch)], batch * p.rows,
+                       copy));
       }
     });
   } else {
@@ -222,8 +275,8 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
         const int64_t rowBegin = overRows ? p.rows * begin / rowTiles : 0,
                       rowEnd = overRows ? p.rows * end / rowTiles : p.rows;
         note(block.run(rowBegin, rowEnd, overRows ? 0 : begin, overRows ? panels : end,
-                       aData + p.batchA[static_cast<size_t>(batch)], packed, cData + batch * matrix,
-                       batch * p.rows, copy));
+                       aData + p.batchA[static_cast<size_t>(batch)], packed,
+                       cData + p.batchC[static_cast<size_t>(batch)], batch * p.rows, copy));
       });
     }
   }
@@ -241,7 +294,7 @@ void fewRows(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor*
   for (int64_t batch = 0; batch < p.batches; ++batch) {
     const float* left = a->as<float>() + p.batchA[static_cast<size_t>(batch)];
     const float* right = b->as<float>() + p.batchB[static_cast<size_t>(batch)];
-    float* out = c->as<float>() + batch * p.rows * p.columns;
+    float* out = c->as<float>() + p.batchC[static_cast<size_t>(batch)];
     call.threads->split(p.columns, tasks, [&](int64_t begin, int64_t end) {
       constexpr int64_t kColumns = 256;
       for (int64_t row = 0; row < p.rows; ++row) {
@@ -253,11 +306,44 @@ void fewRows(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor*
             const float* from = right + k * p.strideBK + column;
             for (int64_t i = 0; i < count; ++i) sum[i] += factor * from[i];
           }
-          std::copy_n(sum, count, out + row * p.columns + column);
+          std::copy_n(sum, count, out + row * p.strideCM + column);
         }
       }
     });
   }
+}
+
+// The same where the columns of B are the runs of memory: four dot products at a time.
+void fewRowsOfDots(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
+  const int64_t steps = p.rows * p.columns * p.depth;
+  const auto tasks = static_cast<uint32_t>(
+      std::min<int64_t>(call.threads->threadCount(), 1 + steps * p.batches / kStepsPerTask));
+  constexpr int64_t kTogether = 4;
+  const int64_t groups = (p.columns + kTogether - 1) / kTogether;
+  call.threads->split(p.batches * groups, tasks, [&](int64_t begin, int64_t end) {
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const auto batch = static_cast<size_t>(unit / groups);
+      const int64_t column = unit % groups * kTogether, count = std::min(kTogether, p.columns - column);
+      const float* right = b->as<float>() + p.batchB[batch] + column * p.strideBN;
+      for (int64_t row = 0; row < p.rows; ++row) {
+        const float* left = a->as<float>() + p.batchA[batch] + row * p.strideAM;
+        float* out = c->as<float>() + p.batchC[batch] + row * p.strideCM + column;
+        for (int64_t i = 0; i < count; ++i) {
+          const float* from = right + i * p.strideBN;
+          Four sums[2] = {};
+          int64_t k = 0;
+          for (; k + 8 <= p.depth; k += 8) {
+            sums[0] += four(left + k) * four(from + k);
+            sums[1] += four(left + k + 4) * four(from + k + 4);
+          }
+          sums[0] += sums[1];
+          float sum = (sums[0][0] + sums[0][1]) + (sums[0][2] + sums[0][3]);
+          for (; k < p.depth; ++k) sum += left[k] * from[k];
+          out[i] = sum;
+        }
+      }
+    }
+  });
 }
 
 // Integers wrap as unsigned ones do.
@@ -271,7 +357,7 @@ void gemmPlain(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
       const auto batch = static_cast<size_t>(row / p.rows);
       const T* left = a->as<T>() + p.batchA[batch] + row % p.rows * p.strideAM;
       const T* right = b->as<T>() + p.batchB[batch];
-      T* out = c->as<T>() + row * p.columns;
+      T* out = c->as<T>() + p.batchC[batch] + row % p.rows * p.strideCM;
       std::fill_n(out, p.columns, T(0));
       for (int64_t k = 0; k < p.depth; ++k) {
         const T factor = left[k * p.strideAK];
@@ -283,6 +369,21 @@ void gemmPlain(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
       }
     }
   });
+}
+
+// to[k][i] = from[i][k] for a block of 4 x 4.
+void transposeFours(const float* from, int64_t fromStride, float* to, int64_t toStride) {
+  const Four a = four(from), b = four(from + fromStride), c = four(from + 2 * fromStride),
+             d = four(from + 3 * fromStride);
+  const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+             abHigh = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+             cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+             cdHigh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  auto store = [&](int64_t k, Four value) { four(to + k * toStride) = value; };
+  store(0, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
+  store(1, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
+  store(2, __builtin_shufflevector(abHigh, cdHigh, 0, 1, 4, 5));
+  store(3, __builtin_shufflevector(abHigh, cdHigh, 2, 3, 6, 7));
 }
 
 }  // namespace
@@ -302,7 +403,19 @@ void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int6
       }
       continue;
     }
-    for (int64_t begin = 0; begin < depth; begin += kBlock) {
+    int64_t done = 0;
+    if (strideK == 1) {
+      for (; done + 4 <= depth; done += 4) {
+        int64_t i = 0;
+        for (; i + 4 <= count; i += 4)
+          transposeFours(from + i * strideN + done, strideN, out + done * width + i, width);
+        for (int64_t k = done; k < done + 4; ++k) {
+          for (int64_t rest = i; rest < count; ++rest) out[k * width + rest] = from[rest * strideN + k];
+          std::fill(out + k * width + count, out + (k + 1) * width, 0.0f);
+        }
+      }
+    }
+    for (int64_t begin = done; begin < depth; begin += kBlock) {
       const int64_t end = std::min(begin + kBlock, depth);
       for (int64_t i = 0; i < count; ++i)
         for (int64_t k = begin; k < end; ++k) out[k * width + i] = from[i * strideN + k * strideK];
@@ -317,8 +430,9 @@ Status gemmpack(BuiltinCall& call) {
     return badArgument("gemmpack", 0, "f32 of rank 2", call.arguments[0]);
   const bool transposed = (call.number(0, 0) & 1) != 0;
   const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
-  const int64_t count = packedElementCount(*call.gemmFamily, depth, columns),
-                panels = panelCount(*call.gemmFamily, columns);
+  const bool empty = b->elementCount == 0;  // then the other size may be any
+  const int64_t count = empty ? 0 : packedElementCount(*call.gemmFamily, depth, columns),
+                panels = empty ? 0 : panelCount(*call.gemmFamily, columns);
   Tensor* packed = nullptr;
   if (Status status = call.result(0, DataType::f32, std::span(&count, 1), packed); !status.ok())
     return status;
@@ -342,11 +456,15 @@ Status gemm(BuiltinCall& call) {
   if (Status status = describeProblem(call, a, b, c, flags, p); !status.ok()) return status;
   if (Status status = epilogue.bind(call, call.number(1, 0), 2, call.scalars); !status.ok()) return status;
   if (c->elementCount == 0) return okStatus();
-  const bool direct = p.rows <= 3 && !p.packed && p.strideBN == 1;
-  if (a->dtype == DataType::f32 && !direct) return gemmF32(call, p, a, b, c, epilogue);
+  const bool few = p.rows <= 3 && !p.packed;
+  const bool direct = few && p.strideBN == 1, dots = few && p.strideBK == 1 && p.strideAK == 1;
+  if (a->dtype == DataType::f32 && !direct && !dots) return gemmF32(call, p, a, b, c, epilogue);
   switch (a->dtype) {
     case DataType::f32:
-      fewRows(call, p, a, b, c);
+      if (direct)
+        fewRows(call, p, a, b, c);
+      else
+        fewRowsOfDots(call, p, a, b, c);
       break;
     case DataType::f64:
       gemmPlain<double>(call, p, a, b, c);

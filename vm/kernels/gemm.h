@@ -17,19 +17,31 @@ inline int64_t packedElementCount(const DynGemmFamily& family, int64_t depth, in
 void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int64_t columns, int64_t strideK,
                 int64_t strideN, int64_t firstPanel, int64_t lastPanel, float* packed);
 
-// Calls micro-kernels for `rows` rows and one panel, in tiles of nearly equal height.
+// Cuts `rows` rows into tiles of nearly equal height, at most maxRows: tile(first, height).
+template <typename Tile>
+inline void forEachRowTile(const DynGemmFamily& family, int64_t rows, const Tile& tile) {
+  const int64_t tiles = (rows + family.maxRows - 1) / family.maxRows, height = rows / tiles,
+                more = rows % tiles;
+  int64_t first = 0;
+  for (int64_t i = 0; i < tiles; ++i) {
+    const int64_t now = height + (i < more ? 1 : 0);
+    tile(first, now);
+    first += now;
+  }
+}
+
+// Micro-kernels for `rows` rows and one panel.
 inline void runRowTiles(const DynGemmFamily& family, int64_t rows, int64_t depth, const float* a,
                         int64_t leadingA, const float* panel, float* c, int64_t leadingC, int64_t columns,
                         bool accumulate) {
-  const int64_t tiles = (rows + family.maxRows - 1) / family.maxRows, height = rows / tiles,
-                more = rows % tiles;
-  for (int64_t tile = 0; tile < tiles; ++tile) {
-    const int64_t now = height + (tile < more ? 1 : 0);
-    family.microKernels[now - 1](depth, a, leadingA, panel, c, leadingC, columns, accumulate ? 1 : 0);
-    a += now * leadingA;
-    c += now * leadingC;
-  }
+  forEachRowTile(family, rows, [&](int64_t first, int64_t height) {
+    family.microKernels[height - 1](depth, a + first * leadingA, leadingA, panel, c + first * leadingC,
+                                    leadingC, columns, accumulate ? 1 : 0);
+  });
 }
+
+// The stride of a block of A that is copied: an odd number of 64-byte lines, so that its rows lie in different sets of the L1 cache.
+inline int64_t oddLineStride(int64_t elements) { return ((elements + 15) / 16 | 1) * 16; }
 
 // Memory of the pool for the time of a call.
 class Scratch {

@@ -1,8 +1,13 @@
-// nms: ONNX NonMaxSuppression. Boxes are sorted by score once per class, then kept greedily; areas are computed once.
+// nms: ONNX NonMaxSuppression. For each class the boxes come by falling score, the best few sorted at a time (mostly few are asked for), and are kept
+// unless one kept before overlaps them; those lie in columns, four looked at together.
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
 #include <vector>
 
 #include "vm/kernels/builtins.h"
+#include "vm/kernels/four.h"
 
 namespace dyn::vm::kernels {
 namespace {
@@ -24,13 +29,108 @@ Box readBox(const float* from, bool center) {
   return box;
 }
 
-bool overlaps(const Box& a, const Box& b, float threshold) {
-  const float height = std::min(a.y2, b.y2) - std::max(a.y1, b.y1),
-              width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
-  if (height <= 0 || width <= 0 || a.area <= 0 || b.area <= 0) return false;
-  const float common = height * width;
-  return common / (a.area + b.area - common) > threshold;
-}
+// The boxes kept so far. Unused places of the last four, and boxes without area, overlap nothing.
+class KeptBoxes {
+ public:
+  void clear() { count_ = 0; }
+  size_t size() const { return count_; }
+
+  void push(const Box& box) {
+    if (count_ % kTogether == 0) {
+      for (std::vector<float>& column : columns_) column.resize(count_ + kTogether);
+      for (size_t i = 0; i < kTogether; ++i) place(count_ + i, {0, 0, -INFINITY, -INFINITY, 0});
+    }
+    if (box.area > 0) place(count_, box);
+    ++count_;
+  }
+
+  bool overlap(const Box& box, float threshold) const {
+    if (!(box.area > 0)) return false;
+    for (size_t first = 0; first < count_; first += kTogether) {
+      Bits any{};
+      for (size_t i = first; i < first + kTogether; i += 4) {
+        const Four height = smaller(at(2, i), box.y2) - larger(at(0, i), box.y1),
+                   width = smaller(at(3, i), box.x2) - larger(at(1, i), box.x1);
+        const Four common = height * width;
+        any |= (height > 0) & (width > 0) & (common / (at(4, i) + box.area - common) > threshold);
+      }
+      if ((any[0] | any[1] | any[2] | any[3]) != 0) return true;
+    }
+    return false;
+  }
+
+ private:
+  typedef int32_t Bits __attribute__((vector_size(16)));
+  static constexpr size_t kTogether = 16;
+  const Four& at(size_t column, size_t i) const { return four(columns_[column].data() + i); }
+  static Four smaller(Four a, float b) { return a < b ? a : Four{} + b; }
+  static Four larger(Four a, float b) { return a > b ? a : Four{} + b; }
+  void place(size_t i, const Box& box) {
+    const float values[] = {box.y1, box.x1, box.y2, box.x2, box.area};
+    for (size_t column = 0; column < 5; ++column) columns_[column][i] = values[column];
+  }
+
+  std::vector<float> columns_[5];  // y1, x1, y2, x2, area
+  size_t count_ = 0;
+};
+
+// Candidates in falling order of score, equal ones by rising index; a score that is no number comes last.
+class Candidates {
+ public:
+  void collect(const float* score, int64_t count, bool hasThreshold, float threshold) {
+    keys_.resize(static_cast<size_t>(count));
+    size_t found = 0;
+    for (int64_t i = 0; i < count; ++i) {  // no branch: which scores pass is anybody's guess
+      keys_[found] = keyOf(score[i], i);
+      found += !hasThreshold || score[i] > threshold ? 1 : 0;
+    }
+    keys_.resize(found);
+    sorted_ = next_ = 0;
+    chunk_ = kFirstChunk;
+  }
+
+  // The next one, or -1.
+  int64_t next() {
+    if (next_ == sorted_) sortSome();
+    return next_ < keys_.size() ? static_cast<int64_t>(UINT32_MAX - static_cast<uint32_t>(keys_[next_++]))
+                                : -1;
+  }
+
+ private:
+  static constexpr size_t kFirstChunk = 256;
+  static constexpr int kBucketBits = 12;
+
+  // Larger is better: the score's bits in an order of integers, then the index from behind.
+  static uint64_t keyOf(float score, int64_t index) {
+    uint32_t bits = 0;
+    const float positive = score + 0.0f;  // -0 is 0
+    memcpy(&bits, &positive, sizeof bits);
+    bits = (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+    if (score != score) bits = 0;
+    return uint64_t{bits} << 32 | (UINT32_MAX - static_cast<uint32_t>(index));
+  }
+  static size_t bucketOf(uint64_t key) { return static_cast<size_t>(key >> (64 - kBucketBits)); }
+
+  // Brings about the next `chunk_` best to the front of what is not sorted, found by counting leading bits, and sorts them.
+  void sortSome() {
+    const size_t left = keys_.size() - sorted_;
+    auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(sorted_), end = keys_.end();
+    if (left > 2 * chunk_) {
+      counts_.assign(size_t{1} << kBucketBits, 0);
+      for (auto it = begin; it != end; ++it) ++counts_[bucketOf(*it)];
+      size_t lowest = counts_.size() - 1, above = counts_[lowest];
+      while (above < chunk_) above += counts_[--lowest];
+      end = std::partition(begin, end, [&](uint64_t key) { return bucketOf(key) >= lowest; });
+    }
+    std::sort(begin, end, std::greater<>());
+    sorted_ = static_cast<size_t>(end - keys_.begin());
+    chunk_ *= 4;
+  }
+
+  std::vector<uint64_t> keys_;
+  std::vector<uint32_t> counts_;
+  size_t sorted_ = 0, next_ = 0, chunk_ = kFirstChunk;
+};
 
 }  // namespace
 
@@ -61,29 +161,26 @@ Status nms(BuiltinCall& call) {
   if (Status status = real(4, 0.0f, scoreThreshold); !status.ok()) return status;
   const bool center = call.number(0, 0) != 0, hasScoreThreshold = call.argument(4) != nullptr;
   const int64_t batches = boxes->shape()[0], count = boxes->shape()[1], classes = scores->shape()[1];
+  if (count > UINT32_MAX) return failure(DYN_UNSUPPORTED, "more than 2^32 boxes");
   most = std::clamp<int64_t>(most, 0, count);
 
-  std::vector<std::vector<int64_t>> kept(static_cast<size_t>(batches * classes));
-  const uint32_t tasks = batches * classes * count > 16384 ? call.threads->threadCount() : 1;
-  call.threads->split(batches * classes, tasks, [&](int64_t begin, int64_t end) {
-    std::vector<int64_t> order;
-    std::vector<Box> chosen;
-    for (int64_t unit = begin; unit < end && most > 0 && !call.cancelled(); ++unit) {
-      const float* score = scores->as<float>() + unit * count;
+  // Without boxes the numbers of batches and classes have no bytes behind them.
+  const int64_t units = most > 0 ? batches * classes : 0;
+  std::vector<std::vector<int64_t>> kept(static_cast<size_t>(units));
+  const uint32_t tasks = units * count > 16384 ? call.threads->threadCount() : 1;
+  call.threads->split(units, tasks, [&](int64_t begin, int64_t end) {
+    Candidates candidates;
+    KeptBoxes chosen;
+    for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
       const float* box = boxes->as<float>() + unit / classes * count * 4;
-      order.clear();
+      candidates.collect(scores->as<float>() + unit * count, count, hasScoreThreshold, scoreThreshold);
       chosen.clear();
-      for (int64_t i = 0; i < count; ++i)
-        if (!hasScoreThreshold || score[i] > scoreThreshold) order.push_back(i);
-      std::sort(order.begin(), order.end(),
-                [&](int64_t a, int64_t b) { return score[a] != score[b] ? score[a] > score[b] : a < b; });
-      for (int64_t candidate : order) {
-        if (static_cast<int64_t>(chosen.size()) >= most) break;
+      while (static_cast<int64_t>(chosen.size()) < most) {
+        const int64_t candidate = candidates.next();
+        if (candidate < 0) break;
         const Box now = readBox(box + candidate * 4, center);
-        if (std::any_of(chosen.begin(), chosen.end(),
-                        [&](const Box& other) { return overlaps(now, other, iouThreshold); }))
-          continue;
-        chosen.push_back(now);
+        if (chosen.overlap(now, iouThreshold)) continue;
+        chosen.push(now);
         kept[static_cast<size_t>(unit)].push_back(candidate);
       }
     }
@@ -94,7 +191,7 @@ Status nms(BuiltinCall& call) {
   Tensor* result = nullptr;
   if (Status status = call.result(0, DataType::i64, shape, result); !status.ok()) return status;
   auto* out = result->as<int64_t>();
-  for (int64_t unit = 0; unit < batches * classes; ++unit) {
+  for (int64_t unit = 0; unit < units; ++unit) {
     for (int64_t index : kept[static_cast<size_t>(unit)]) {
       *out++ = unit / classes;
       *out++ = unit % classes;

@@ -101,8 +101,11 @@ Status rangeOf(BuiltinCall& call, DataType dtype) {
   }
   Tensor* result = nullptr;
   if (Status status = call.result(0, dtype, std::span(&count, 1), result); !status.ok()) return status;
-  // start + i * delta, not a running sum: no error builds up. Inside the range nothing can overflow.
-  for (int64_t i = 0; i < count; ++i) result->as<T>()[i] = static_cast<T>(start + static_cast<T>(i) * delta);
+  // start + i * delta, not a running sum: no error builds up. Inside the range nothing can overflow 64 bits.
+  using Wide = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;
+  for (int64_t i = 0; i < count; ++i)
+    result->as<T>()[i] =
+        static_cast<T>(static_cast<Wide>(start) + static_cast<Wide>(i) * static_cast<Wide>(delta));
   return okStatus();
 }
 

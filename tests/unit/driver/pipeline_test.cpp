@@ -204,4 +204,24 @@ TEST(Pipeline, longChain) {
 }
 
 }  // namespace
+// The transposes of attention become the products' own orders; one stays, as its value is also a result.
+TEST(Pipeline, TransposesAroundProductsAreAbsorbed) {
+  const std::string text = R"(
+fn @main(%q: Tensor[(b, s, 3, 4), f32], %k: Tensor[(b, t, 3, 4), f32], %v: Tensor[(b, t, 3, 4), f32]) {
+  %qt = transpose(%q) {perm = [0, 2, 1, 3]}
+  %kt = transpose(%k) {perm = [0, 2, 3, 1]}
+  %vt = transpose(%v) {perm = [0, 2, 1, 3]}
+  %scores = matmul(%qt, %kt)
+  %p = softmax(%scores) {axis = -1}
+  %mixed = matmul(%p, %vt)
+  %y = transpose(%mixed) {perm = [0, 2, 1, 3]}
+  return %y, %vt
+})";
+  for (const auto& [b, s, t] :
+       {std::tuple<int64_t, int64_t, int64_t>{1, 1, 7}, {2, 5, 5}, {3, 2, 37}, {1, 0, 3}, {2, 64, 33}})
+    test::expectSame(text, {{test::randomTensor(Dtype::f32, {b, s, 3, 4}, 1),
+                             test::randomTensor(Dtype::f32, {b, t, 3, 4}, 2),
+                             test::randomTensor(Dtype::f32, {b, t, 3, 4}, 3)}});
+}
+
 }  // namespace dyn

@@ -201,6 +201,109 @@ TEST(Infer, BranchesWithKnownConditionAreTaken) {
   EXPECT_EQ(shapeOf(run(p, {real({2, 3})})), (std::vector<int64_t>{2, 3}));
 }
 
+TEST(Infer, WhatFollowsBranchesOfDifferentRankIsInBoth) {
+  Program p = inferText(R"(
+    fn @main(%c: Tensor[(), bool], %x: Tensor[(n, 3), f32], %k: Tensor[(), f32]) {
+      %y = if(%c, %x) then (%p: Tensor[(n, 3), f32]) {
+        return %p
+      } else (%q: Tensor[(n, 3), f32]) {
+        %flat = constant() {value = i64[1] [-1]}
+        %r = reshape(%q, %flat)
+        return %r
+      }
+      %z = mul(%y, %k)
+      %axes = constant() {value = i64[1] [0]}
+      %s = reduce_sum(%z, %axes) {keepdims = 0}
+      %t = size(%s)
+      return %t
+    })");
+  EXPECT_NE(p.text().find(" if("), std::string::npos) << p.text();
+  const auto result = [&](int condition) {
+    return run(p, {scalar(condition, Dtype::boolean), real({2, 3}), real({})})[0].tensor().intAt(0);
+  };
+  EXPECT_EQ(result(1), 3);
+  EXPECT_EQ(result(0), 1);
+}
+
+TEST(Infer, ABranchWhoseRankFitsNothingThatFollowsIsLeftBehindACheck) {
+  // "Squeeze where the size is 1", and something of that rank behind it.
+  Program p = inferText(R"(
+    fn @main(%x: Tensor[(n, d, 3), f32]) {
+      %d = shape(%x) {start = 1, end = 2}
+      %one = constant() {value = i64[1] [1]}
+      %isOne = equal(%d, %one)
+      %y = if(%isOne, %x, %one) then (%p, %a) {
+        %s = squeeze(%p, %a)
+        return %s
+      } else (%q, %b) {
+        return %q
+      }
+      %t = transpose(%y) {perm = [1, 0]}
+      return %t
+    })");
+  EXPECT_EQ(p.text().find(" if("), std::string::npos) << p.text();
+  EXPECT_EQ(shapeOf(run(p, {real({2, 1, 3})})), (std::vector<int64_t>{3, 2}));
+  EXPECT_EQ(shapeOf(run(p, {real({0, 1, 3})})), (std::vector<int64_t>{3, 0}));
+  const Diagnostic wrong = runTextError(p, {real({2, 2, 3})});
+  EXPECT_EQ(wrong.id, DiagnosticId::shapeCheckFailed);
+  EXPECT_THAT(wrong.message, HasSubstr("else would be taken"));
+}
+
+TEST(Infer, TwoBranchesThatBothFitNothingAreAnError) {
+  const Diagnostic wrong = inferTextError(R"(
+    fn @main(%c: Tensor[(), bool], %x: Tensor[(n, 3), f32]) {
+      %y = if(%c, %x) then (%p: Tensor[(n, 3), f32]) {
+        return %p
+      } else (%q: Tensor[(n, 3), f32]) {
+        %flat = constant() {value = i64[1] [-1]}
+        %r = reshape(%q, %flat)
+        return %r
+      }
+      %t = transpose(%y) {perm = [2, 1, 0]}
+      return %t
+    })");
+  EXPECT_THAT(wrong.notes, ::testing::Contains(HasSubstr("a branch before it was left")));
+}
+
+TEST(Infer, ConstantsAreEvaluatedForTheRulesBehind) {
+  // Pairs of paddings, reversed: the sizes behind are sums, not values read at run time.
+  Program p = inferText(R"(
+    fn @main(%x: Tensor[(n, m), f32]) {
+      %pairs = constant() {value = i64[2, 2] [[2, 3], [0, 0]]}
+      %from = constant() {value = i64[1] [-1]}
+      %to = constant() {value = i64[1] [-9223372036854775807]}
+      %axis = constant() {value = i64[1] [0]}
+      %back = slice(%pairs, %from, %to, %axis, %from)
+      %columns = transpose(%back) {perm = [1, 0]}
+      %pads = reshape(%columns, %from)
+      %y = pad(%x, %pads)
+      return %y
+    })");
+  EXPECT_EQ(p.text().find("bind_dims"), std::string::npos) << p.text();
+  EXPECT_THAT(p.text(), HasSubstr("Tensor[(n, m + 5), f32]"));
+}
+
+TEST(Infer, ALoopInferredAgainMayKnowMoreThanItsAnnotation) {
+  // The body's check names the annotation's `?`; the second time the size behind it is known.
+  const std::string text = R"(
+    fn @main(%trip: Tensor[(), i64], %x: Tensor[(n, 2), f32], %w: Tensor[(m, 2), f32]) {
+      %y = loop(%trip, _, %w, %x) {carried = 1} body (%i: Tensor[(), i64], %acc: Tensor[(?7, 2), f32], %e: Tensor[(n, 2), f32]) {
+        %go = constant() {value = bool[] true}
+        check() {lhs = dims(n), rhs = dims(?7), relation = "broadcast", what = "add"}
+        %next = add(%acc, %e)
+        return %go, %next
+      }
+      return %y
+    })";
+  Program p = inferText(text);
+  EXPECT_EQ(shapeOf(run(p, {scalar(3, Dtype::i64), real({4, 2}), real({4, 2})})),
+            (std::vector<int64_t>{4, 2}));
+  EXPECT_EQ(shapeOf(run(p, {scalar(2, Dtype::i64), real({4, 2}), real({1, 2})})),
+            (std::vector<int64_t>{4, 2}));
+  Result<InferredModule> again = inferTypes(p.inferred.module);
+  ASSERT_TRUE(again.ok()) << again.error().toString();
+}
+
 TEST(Infer, FactsOfABranchStayThere) {
   Program p = inferText(R"(
     fn @main(%c: Tensor[(), bool], %x: Tensor[(n), f32], %y: Tensor[(m), f32]) {

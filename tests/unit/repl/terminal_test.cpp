@@ -1,96 +1,36 @@
 // The shell on a terminal: a pseudo terminal, the real program, real keys.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <pty.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
-#include <string>
+
+#include "tests/unit/repl/terminal.h"
 
 namespace dyn {
 namespace {
 
-const std::string kProgram = std::string(DYN_BINARY_DIR) + "/bin/dynrepl";
-
-class Terminal {
- public:
-  Terminal() {
-    char pattern[] = "/tmp/dyn-repl-test-XXXXXX";
-    folder_ = ::mkdtemp(pattern);
-    process_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
-    if (process_ == 0) {
-      ::setenv("TERM", "dumb", 1);
-      ::setenv("HOME", folder_.c_str(), 1);
-      ::unsetenv("XDG_STATE_HOME");
-      ::unsetenv("XDG_CACHE_HOME");
-      if (::chdir(folder_.c_str()) != 0) ::_exit(126);
-      ::execl(kProgram.c_str(), "dynrepl", nullptr);
-      ::_exit(127);
-    }
-  }
-  ~Terminal() {
-    if (process_ > 0) {
-      ::kill(process_, SIGKILL);
-      ::waitpid(process_, nullptr, 0);
-    }
-    ::close(terminal_);
-    if (std::system(("rm -rf " + folder_).c_str()) != 0) ADD_FAILURE() << folder_;
-  }
-  const std::string& folder() const { return folder_; }
-
-  void type(const std::string& keys) {
-    ASSERT_EQ(::write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
-  }
-
-  // Reads until `text` comes; what came before it is forgotten.
-  bool expect(const std::string& text) {
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (std::chrono::steady_clock::now() < limit) {
-      const size_t at = seen_.find(text);
-      if (at != std::string::npos) {
-        seen_.erase(0, at + text.size());
-        return true;
-      }
-      pollfd wait{terminal_, POLLIN, 0};
-      if (::poll(&wait, 1, 100) <= 0) continue;
-      char buffer[4096];
-      const ssize_t count = ::read(terminal_, buffer, sizeof buffer);
-      if (count <= 0) break;
-      seen_.append(buffer, static_cast<size_t>(count));
-    }
-    return seen_.find(text) != std::string::npos;
-  }
-  const std::string& seen() const { return seen_; }
-  // Exit code, or -1.
-  int wait() {
-    int status = 0;
-    for (int i = 0; i < 600; ++i) {
-      if (::waitpid(process_, &status, WNOHANG) == process_) {
-        process_ = 0;
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-      }
-      ::usleep(100'000);
-    }
-    return -1;
-  }
-
- private:
-  pid_t process_ = 0;
-  int terminal_ = -1;
-  std::string folder_, seen_;
-};
-
 class TerminalTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (::access(kProgram.c_str(), X_OK) != 0) GTEST_SKIP() << kProgram << " is not built";
+    if (::access(shellProgram().c_str(), X_OK) != 0) GTEST_SKIP() << shellProgram() << " is not built";
   }
 };
+
+// Runs until it is interrupted, when n is large.
+constexpr const char* kEndless =
+    R"(fn @main(%n: Tensor[(), i64], %x: Tensor[(k), f32]) -> (Tensor[(k), f32]) {
+  %t = constant() {value = bool[] true}
+  %y = loop(%n, %t, %x) {carried = 1} body (%i: Tensor[(), i64], %a: Tensor[(k), f32]) -> (Tensor[(), bool], Tensor[(k), f32]) {
+    %c = constant() {value = bool[] true}
+    %b = sin(%a)
+    return %c, %b
+  }
+  return %y
+}
+)";
 
 TEST_F(TerminalTest, LinesBracketsAndTheWayOut) {
   Terminal shell;
@@ -112,17 +52,7 @@ TEST_F(TerminalTest, LinesBracketsAndTheWayOut) {
 
 TEST_F(TerminalTest, InterruptClearsALineAndEndsARun) {
   Terminal shell;
-  std::ofstream(shell.folder() + "/loop.dyn")
-      << R"(fn @main(%n: Tensor[(), i64], %x: Tensor[(k), f32]) -> (Tensor[(k), f32]) {
-  %t = constant() {value = bool[] true}
-  %y = loop(%n, %t, %x) {carried = 1} body (%i: Tensor[(), i64], %a: Tensor[(k), f32]) -> (Tensor[(), bool], Tensor[(k), f32]) {
-    %c = constant() {value = bool[] true}
-    %b = sin(%a)
-    return %c, %b
-  }
-  return %y
-}
-)";
+  std::ofstream(shell.folder() + "/loop.dyn") << kEndless;
   ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
   shell.type("half a line");
   ASSERT_TRUE(shell.expect("half a line")) << shell.seen();
@@ -154,6 +84,160 @@ TEST_F(TerminalTest, HistoryIsKept) {
   std::string line;
   ASSERT_TRUE(std::getline(history, line));
   EXPECT_EQ(line, "x = [41]");
+}
+
+TEST_F(TerminalTest, InterruptIsSeenWithoutAnotherKey) {
+  // A signal between the check for one and a read that blocks would wait for the next key: many tries, each answered at once.
+  Terminal shell;
+  ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+  for (int i = 0; i < 200; ++i) {
+    shell.type("x");  // apart: a terminal that sends the signal drops what was not read yet
+    ASSERT_TRUE(shell.expect("x", 2000)) << "try " << i << ": " << shell.seen();
+    shell.type("\x03");
+    ASSERT_TRUE(shell.expect("^C", 2000)) << "try " << i << ": " << shell.seen();
+    ASSERT_TRUE(shell.expect("dyn> ", 2000)) << "try " << i << ": " << shell.seen();
+  }
+  shell.type("\x04");
+  EXPECT_EQ(shell.wait(), 0);
+}
+
+TEST_F(TerminalTest, InterruptOnAnEmptyLineSaysHowToLeaveAndASecondLeaves) {
+  Terminal shell;
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type("\x03");
+  ASSERT_TRUE(shell.expect("Ctrl-D or :quit leaves")) << shell.seen();
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type("x = [1]\r");  // in between: the count begins anew
+  ASSERT_TRUE(shell.expect("i64[1]"));
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type("\x03");
+  ASSERT_TRUE(shell.expect("Ctrl-D or :quit leaves")) << shell.seen();
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type("\x03");
+  EXPECT_EQ(shell.wait(), 130);
+  EXPECT_FALSE(shell.rawMode());
+}
+
+TEST_F(TerminalTest, SignalsToEndRestoreTheTerminal) {
+  for (int number : {SIGTERM, SIGHUP, SIGQUIT}) {
+    Terminal shell;
+    ASSERT_TRUE(shell.expect("dyn> "));
+    shell.type("half");
+    ASSERT_TRUE(shell.expect("half"));
+    EXPECT_TRUE(shell.rawMode()) << "the test looks at the wrong terminal";
+    shell.signal(number);
+    EXPECT_EQ(shell.wait(), 130) << "signal " << number;
+    EXPECT_FALSE(shell.rawMode()) << "signal " << number;
+  }
+}
+
+TEST_F(TerminalTest, SignalsToEndReachARun) {
+  Terminal shell;
+  std::ofstream(shell.folder() + "/loop.dyn") << kEndless;
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type(":load loop.dyn\r");
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type(":run --dim k=4 --input n=1000000000000\r");
+  ASSERT_TRUE(shell.expect("random"));
+  ::usleep(300'000);
+  const auto asked = std::chrono::steady_clock::now();
+  shell.signal(SIGTERM);
+  EXPECT_EQ(shell.wait(), 130);
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(2));
+  EXPECT_FALSE(shell.rawMode());
+}
+
+TEST_F(TerminalTest, TheShellEndsWithItsTerminal) {
+  Terminal shell;
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.hangUp();
+  EXPECT_NE(shell.wait(), -1) << "the shell lives on without a terminal";
+}
+
+TEST_F(TerminalTest, StoppedAndContinuedWithTheTerminalInOrder) {
+  Terminal shell(Terminal::Leader::job);
+  ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+  shell.type("y = [5");
+  ASSERT_TRUE(shell.expect("y = [5")) << shell.seen();
+  EXPECT_TRUE(shell.rawMode());
+  shell.type("\x1a");
+  ASSERT_TRUE(shell.expect("[stopped]")) << shell.seen();
+  EXPECT_FALSE(shell.rawMode()) << "stopped with the terminal in raw mode";
+  shell.type("go on\n");
+  ASSERT_TRUE(shell.expect("y = [5")) << "the line is not drawn again: " << shell.seen();
+  EXPECT_TRUE(shell.rawMode());
+  shell.type("3]\r");
+  ASSERT_TRUE(shell.expect("i64[1] [53]")) << shell.seen();
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type("\x04");
+  EXPECT_EQ(shell.wait(), 0);
+  EXPECT_FALSE(shell.rawMode());
+}
+
+TEST_F(TerminalTest, ALongHistoryIsTrimmed) {
+  std::string entries;
+  for (int i = 0; i < 6000; ++i) entries += "x = [" + std::to_string(i) + "]\n";
+  Terminal shell(Terminal::Leader::none, entries);
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type("y = [7]\r");
+  ASSERT_TRUE(shell.expect("i64[1] [7]"));
+  shell.type(":quit\r");
+  EXPECT_EQ(shell.wait(), 0);
+  std::ifstream history(shell.folder() + "/.local/state/dyn/history");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(history, line);) lines.push_back(line);
+  ASSERT_EQ(lines.size(), 5002u);
+  EXPECT_EQ(lines[0], "x = [1000]");
+  EXPECT_EQ(lines[5000], "y = [7]");
+}
+
+// Piped input: exit code after SIGINT, sent when `ready` was printed.
+int interruptPiped(const std::string& input, const std::string& ready, int number) {
+  int in[2], out[2];
+  EXPECT_EQ(::pipe(in), 0);
+  EXPECT_EQ(::pipe(out), 0);
+  const pid_t process = ::fork();
+  if (process == 0) {
+    ::dup2(in[0], 0);
+    ::dup2(out[1], 1);
+    ::dup2(out[1], 2);
+    for (int end : {in[0], in[1], out[0], out[1]}) ::close(end);
+    ::execl(shellProgram().c_str(), "dynrepl", nullptr);
+    ::_exit(127);
+  }
+  ::close(in[0]);
+  ::close(out[1]);
+  EXPECT_EQ(::write(in[1], input.data(), input.size()), static_cast<ssize_t>(input.size()));
+  std::string seen;
+  char buffer[4096];
+  ssize_t count = 0;
+  while (seen.find(ready) == std::string::npos && (count = ::read(out[0], buffer, sizeof buffer)) > 0)
+    seen.append(buffer, static_cast<size_t>(count));
+  EXPECT_NE(seen.find(ready), std::string::npos) << seen;
+  ::usleep(100'000);
+  const auto asked = std::chrono::steady_clock::now();
+  ::kill(process, number);
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(1));
+  ::close(in[1]);
+  ::close(out[0]);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+TEST_F(TerminalTest, PipedInputEndsWith130WhenInterrupted) {
+  EXPECT_EQ(interruptPiped("x = [1]\n", "i64[1] [1]", SIGINT), 130) << "while it waits for a line";
+  EXPECT_EQ(interruptPiped("x = [1]\n", "i64[1] [1]", SIGTERM), 130);
+  char name[] = "/tmp/dyn-repl-test-XXXXXX.dyn";
+  const int file = ::mkstemps(name, 4);
+  ASSERT_GE(file, 0);
+  std::ofstream(name) << kEndless;
+  EXPECT_EQ(interruptPiped(":load " + std::string(name) + "\n:run --dim k=4 --input n=1000000000000\n",
+                           "random", SIGINT),
+            130)
+      << "while a model runs";
+  ::close(file);
+  ::unlink(name);
 }
 
 }  // namespace

@@ -193,6 +193,44 @@ TEST_F(BuiltinTest, gemmBroadcastsBatches) {
   for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(c->as<float>()[i], expected[i], 1e-5);
 }
 
+// Attention's products: q [b, s, h, d] and k [b, t, h, d] to scores [b, h, s, t]; scores and v [b, t, h, d] to [b, s, h, d].
+TEST_F(BuiltinTest, gemmReadsAndWritesAxesInAnyOrder) {
+  const int64_t sizes[] = {0, 1, 2, 3, 5, 37, 70};
+  std::uniform_int_distribution<size_t> pick(0, std::size(sizes) - 1);
+  for (int round = 0; round < 60; ++round) {
+    threads_ = round % 2 ? &three_ : &single_;
+    const int64_t b = 1 + round % 2, h = 3, s = sizes[pick(random_)], t = sizes[pick(random_)],
+                  d = round % 3 ? 8 : sizes[pick(random_)];
+    Tensor *q = floats({b, s, h, d}), *k = floats({b, t, h, d}), *v = floats({b, t, h, d}),
+           *scores = output({b, h, s, t}), *mixed = output({b, s, h, d});
+    Status status = call("gemm", {q, k}, {.numbers = {10, 0, 0, 2, 1, 3, 0, 2, 1, 3, 0, 1, 2, 3}}, {scores});
+    ASSERT_TRUE(status.ok()) << status.toString();
+    status = call("gemm", {scores, v}, {.numbers = {8, 0, 0, 1, 2, 3, 0, 2, 1, 3, 0, 2, 1, 3}}, {mixed});
+    ASSERT_TRUE(status.ok()) << status.toString();
+    auto at = [&](const Tensor* x, int64_t i0, int64_t i1, int64_t i2, int64_t i3) {
+      const int64_t* n = x->shape();
+      return static_cast<double>(x->as<float>()[((i0 * n[1] + i1) * n[2] + i2) * n[3] + i3]);
+    };
+    for (int64_t i = 0; i < b * h * s; ++i) {
+      const int64_t batch = i / (h * s), head = i / s % h, row = i % s;
+      for (int64_t j = 0; j < t; ++j) {
+        double sum = 0;
+        for (int64_t e = 0; e < d; ++e) sum += at(q, batch, row, head, e) * at(k, batch, j, head, e);
+        ASSERT_NEAR(at(scores, batch, head, row, j), sum, 1e-4) << s << " " << t << " " << d;
+      }
+      for (int64_t e = 0; e < d; ++e) {
+        double sum = 0;
+        for (int64_t j = 0; j < t; ++j) sum += at(scores, batch, head, row, j) * at(v, batch, j, head, e);
+        ASSERT_NEAR(at(mixed, batch, row, head, e), sum, 1e-3) << s << " " << t << " " << d;
+      }
+    }
+  }
+  Tensor *a = floats({2, 2}), *c = output({2, 2});
+  EXPECT_EQ(call("gemm", {a, a}, {.numbers = {8, 0, 0, 1, 0, 0, 0, 1}}, {c}).code, DYN_BAD_PROGRAM);
+  EXPECT_EQ(call("gemm", {a, a}, {.numbers = {8, 0, 0, 1}}, {c}).code, DYN_BAD_PROGRAM);
+  EXPECT_EQ(call("gemm", {a, a}, {.numbers = {8, 0, 0, 1, 0, 1, 1, 0}}, {c}).code, DYN_BAD_PROGRAM);
+}
+
 TEST_F(BuiltinTest, gemmOnOtherTypes) {
   Tensor *a = tensor<double>(DataType::f64, {2, 2}, {1, 2, 3, 4}), *c = output({2, 2}, DataType::f64);
   ASSERT_TRUE(call("gemm", {a, a}, {.numbers = {2}}, {c}).ok());
@@ -256,7 +294,9 @@ TEST_F(BuiltinTest, convEqualsTheNaiveSum) {
     return std::uniform_int_distribution<int64_t>(low, high)(random_);
   };
   for (int round = 0; round < 120; ++round) {
-    const int64_t rank = pick(1, 3), groups = pick(1, 3), channels = pick(1, 3), filters = pick(1, 6),
+    const bool deep = round % 8 == 0, pointwise = round % 5 == 0;
+    const int64_t rank = pick(1, deep ? 2 : 3), groups = deep ? 1 : pick(1, 3),
+                  channels = deep ? pick(1, 2) * 256 : pick(1, 3), filters = deep ? pick(5, 30) : pick(1, 6),
                   batch = pick(0, 2);
     threads_ = round % 3 == 0 ? &three_ : &single_;
     std::vector<int64_t> xs{batch, groups * channels}, ws{groups * filters, channels},
@@ -265,11 +305,11 @@ TEST_F(BuiltinTest, convEqualsTheNaiveSum) {
     std::vector<int64_t> stride(3, 1), dilation(3, 1), pad(3, 0), in(3, 1), kernel(3, 1), out(3, 1);
     for (int64_t i = 3 - rank; i < 3; ++i) {
       const auto d = static_cast<size_t>(i);
-      stride[d] = pick(1, 3);
+      stride[d] = pointwise ? 1 : pick(1, 3);
       dilation[d] = pick(1, 2);
-      pad[d] = pick(0, 2);
-      kernel[d] = pick(1, 3);
-      const int64_t after = pick(0, 2);
+      pad[d] = pointwise ? 0 : pick(0, 2);
+      kernel[d] = pointwise ? 1 : pick(1, 3);
+      const int64_t after = pointwise ? 0 : pick(0, 2);
       in[d] = std::max<int64_t>(pick(1, rank == 1 ? 70 : 9), dilation[d] * (kernel[d] - 1) + 1);
       out[d] = (in[d] + pad[d] + after - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1;
       xs.push_back(in[d]);
@@ -309,7 +349,7 @@ TEST_F(BuiltinTest, convEqualsTheNaiveSum) {
                               w->as<float>()[((f * channels + ch) * kernel[0] + i) * kernel[1] * kernel[2] +
                                              j * kernel[2] + k]);
                     }
-              ASSERT_NEAR(y->as<float>()[at++], sum, 1e-4)
+              ASSERT_NEAR(y->as<float>()[at++], sum, deep ? 1e-3 : 1e-4)
                   << "round " << round << " rank " << rank << " filters " << filters;
             }
   }
@@ -440,6 +480,45 @@ TEST_F(BuiltinTest, nms) {
                    {.numbers = {1}})
                   .ok());
   EXPECT_THAT(data<int64_t>(result()), ElementsAre(0, 0, 1));
+}
+
+// Many boxes, so that they come in several sorted parts; equal scores, scores that are no number, boxes without area.
+TEST_F(BuiltinTest, nmsKeepsWhatTheSimpleAlgorithmKeeps) {
+  for (int64_t count : {1, 15, 17, 300, 3000}) {
+    Tensor *boxes = floats({1, count, 4}), *scores = floats({1, 1, count});
+    float *box = boxes->as<float>(), *score = scores->as<float>();
+    for (int64_t i = 0; i < count; ++i) {
+      score[i] = std::round(score[i] * 20) / 20;
+      if (i % 97 == 5) score[i] = NAN;
+      if (i % 31 == 3) box[i * 4 + 2] = box[i * 4];
+    }
+    std::vector<int64_t> order(static_cast<size_t>(count)), kept;
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return std::isnan(score[b]) ? !std::isnan(score[a]) : score[a] > score[b];
+    });
+    auto overlap = [&](int64_t a, int64_t b) {
+      float common = 1, areas[2] = {1, 1};
+      for (int64_t side = 0; side < 2; ++side) {
+        const auto [aLow, aHigh] = std::minmax(box[a * 4 + side], box[a * 4 + 2 + side]);
+        const auto [bLow, bHigh] = std::minmax(box[b * 4 + side], box[b * 4 + 2 + side]);
+        common *= std::max(std::min(aHigh, bHigh) - std::max(aLow, bLow), 0.0f);
+        areas[0] *= aHigh - aLow;
+        areas[1] *= bHigh - bLow;
+      }
+      return common > 0 && common / (areas[0] + areas[1] - common) > 0.3f;
+    };
+    for (int64_t candidate : order)
+      if (std::none_of(kept.begin(), kept.end(), [&](int64_t other) { return overlap(candidate, other); }))
+        kept.push_back(candidate);
+    Tensor *most = tensor<int64_t>(DataType::i64, {}, {count}),
+           *iou = tensor<float>(DataType::f32, {}, {0.3f});
+    ASSERT_TRUE(call("nms", {boxes, scores, most, iou}).ok());
+    std::vector<int64_t> actual;
+    const std::vector<int64_t> rows = data<int64_t>(result());
+    for (size_t i = 2; i < rows.size(); i += 3) actual.push_back(rows[i]);
+    EXPECT_EQ(actual, kept) << count << " boxes";
+  }
 }
 
 TEST_F(BuiltinTest, scatter) {

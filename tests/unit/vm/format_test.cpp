@@ -35,6 +35,7 @@ Program everyInstruction() {
       const auto op = static_cast<Opcode>(opcode);
       const InstructionRow& instruction = row(op);
       if (op == Opcode::storeGlobal && !init) continue;
+      if (goesElsewhere(op) && init) continue;
       if (op == Opcode::ret) continue;
       if (op == Opcode::launch) {
         code.setPlace(0);
@@ -269,6 +270,7 @@ TEST(Verifier, refusesWhatOnlyWordsCanSay) {
         f.parameterCount = 1;
       },
       "init must take");
+  refused([](P& p, F&) { p.kernels.push_back({"k", "k", 1, 1, 0, UINT64_MAX - 5, ""}); }, "scratch memory");
   refused([](P& p, F&) { p.kernels.push_back({"k", "k", 1, 2, 0, 0, ""}); }, "more outputs");
   refused([](P& p, F&) { p.kernels.push_back({"k", "k", UINT32_MAX, 0, 0, 0, ""}); }, "more than");
   refused([](P& p, F&) { p.constants.push_back({200, {}, 0, 4, ""}); }, "dtype");

@@ -1,0 +1,22 @@
+// PipedLines: the lines of standard input that is no terminal, watching for signals meanwhile.
+#pragma once
+
+#include <string>
+
+#include "app/repl/line_editor.h"
+#include "app/repl/signal_watch.h"
+
+namespace dyn {
+
+class PipedLines {
+ public:
+  explicit PipedLines(SignalWatch& signals) : signals_(signals) {}
+  LineEnd next(std::string& line);  // without its end of line
+
+ private:
+  SignalWatch& signals_;
+  std::string buffer_;
+  bool ended_ = false;
+};
+
+}  // namespace dyn

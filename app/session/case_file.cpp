@@ -1,0 +1,78 @@
+#include "app/session/case_file.h"
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/support/mapped_file.h"
+
+namespace dyn {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<RunCase> parseCase(std::string_view line, SourcePlace place) {
+  const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
+  if (json.is_discarded() || !json.is_object())
+    return makeError(DiagnosticId::fileFormat, "the line is no JSON object", place);
+  RunCase one;
+  for (const auto& [key, value] : json.items()) {
+    if (key == "dims" && value.is_object()) {
+      for (const auto& [name, size] : value.items()) {
+        if (!size.is_number_integer())
+          return makeError(DiagnosticId::fileFormat, "the dim " + name + " is no whole number", place);
+        one.dims.push_back(name + "=" + std::to_string(size.get<int64_t>()));
+      }
+    } else if (key == "inputs" && value.is_object()) {
+      for (const auto& [name, spec] : value.items())
+        one.inputs.push_back(name + "=" + (spec.is_string() ? spec.get<std::string>() : spec.dump()));
+    } else if (key == "output_dir" && value.is_string()) {
+      one.outputDirectory = value.get<std::string>();
+    } else {
+      return makeError(DiagnosticId::fileFormat,
+                       "'" + key + "' is not dims, inputs or output_dir, or of the wrong kind", place);
+    }
+  }
+  one.place = std::move(place);
+  return one;
+}
+
+void addMissing(std::vector<std::string>& own, const std::vector<std::string>& more) {
+  const size_t count = own.size();
+  for (const std::string& text : more) {
+    const std::string name = text.substr(0, text.find('=') + 1);
+    bool there = false;
+    for (size_t i = 0; i < count; ++i) there = there || own[i].compare(0, name.size(), name) == 0;
+    if (!there) own.push_back(text);
+  }
+}
+
+}  // namespace
+
+void RunCase::addDefaults(const std::vector<std::string>& moreDims,
+                          const std::vector<std::string>& moreInputs) {
+  addMissing(dims, moreDims);
+  addMissing(inputs, moreInputs);
+}
+
+void RunCase::addTo(Command& command) const {
+  for (const std::string& dim : dims) command.add("dim", dim);
+  for (const std::string& input : inputs) command.add("input", input);
+}
+
+Result<std::vector<RunCase>> readCases(const std::string& path) {
+  DYN_TRY(MappedFile file, MappedFile::open(path));
+  std::vector<RunCase> cases;
+  std::string_view rest = file.bytes();
+  for (uint32_t number = 1; !rest.empty(); ++number) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    DYN_TRY(RunCase one, parseCase(line, {.file = path, .line = number}));
+    cases.push_back(std::move(one));
+  }
+  if (cases.empty()) return makeError(DiagnosticId::fileFormat, "the file holds no case", {.file = path});
+  return cases;
+}
+
+}  // namespace dyn

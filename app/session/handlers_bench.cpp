@@ -1,0 +1,207 @@
+// Handler: bench, latency and rates of a model at several shapes.
+#include <algorithm>
+#include <cmath>
+
+#include "app/session/case_file.h"
+#include "app/session/session_state.h"
+#include "compiler/ir/walk.h"
+#include "compiler/ops/op_table.h"
+
+namespace dyn {
+
+namespace {
+
+// 2 * multiply-adds of the products and convolutions; nullopt where a size depends on values, or where they stand in a function that is
+// called or repeated who knows how often.
+std::optional<double> flopsOf(const Module& module, const DimValues& dims) {
+  DimBinding binding;
+  DimContext& context = module.context->dims();
+  for (SymbolId s = 0; s < context.symbolCount(); ++s) {
+    auto it = dims.find(context.symbolName(s));
+    if (it != dims.end()) binding.set(s, it->second);
+  }
+  const Uses uses(module);
+  double total = 0;
+  bool known = module.main() != nullptr;
+  auto sizeOf = [&](Dim d) {
+    Result<int64_t> value = evaluate(d, binding);
+    if (!value.ok()) value = evaluate(module.context->facts().canonical(d), binding);
+    if (!value.ok()) known = false;
+    return value.ok() ? static_cast<double>(*value) : 0.0;
+  };
+  forEachOp(module, [&](const Function& function, const Op& op) {
+    const bool product = op.def == &ops::matmulOp, convolution = op.def == &ops::convOp;
+    if ((!product && !convolution) || op.results.empty() || op.operands.size() < 2) return;
+    const Type result = op.results[0].type, first = uses.definition(op.operands[0]).type,
+               second = uses.definition(op.operands[1]).type;
+    if (&function != module.main() || !result || !first || !second) {
+      known = false;
+      return;
+    }
+    double flops = 2;
+    for (Dim d : result.dims()) flops *= sizeOf(d);
+    if (product) {
+      flops *= first.rank() > 0 ? sizeOf(first.dims().back()) : 1;
+    } else {
+      for (int axis = 1; axis < second.rank(); ++axis)
+        flops *= sizeOf(second.dims()[static_cast<size_t>(axis)]);
+    }
+    total += flops;
+  });
+  if (!known) return std::nullopt;
+  return total;
+}
+
+int64_t percentile(const std::vector<int64_t>& sorted, double part) {
+  if (sorted.empty()) return 0;
+  const size_t index = static_cast<size_t>(std::ceil(part * static_cast<double>(sorted.size())));
+  return sorted[std::min(sorted.size() - 1, index > 0 ? index - 1 : 0)];
+}
+
+void fillTimes(std::vector<int64_t> times, BenchRow& row) {
+  std::sort(times.begin(), times.end());
+  row.runsCount = static_cast<int64_t>(times.size());
+  if (times.empty()) return;
+  row.minNs = times.front();
+  row.p50Ns = percentile(times, 0.5);
+  row.p90Ns = percentile(times, 0.9);
+  row.p99Ns = percentile(times, 0.99);
+  double sum = 0;
+  for (int64_t t : times) sum += static_cast<double>(t);
+  row.meanNs = static_cast<int64_t>(sum / static_cast<double>(times.size()));
+}
+
+// All ways to choose one value for each dim.
+std::vector<RunCase> casesOf(const std::vector<DimSpec>& specs) {
+  std::vector<RunCase> cases(1);
+  for (const DimSpec& spec : specs) {
+    std::vector<int64_t> values = spec.value ? std::vector<int64_t>{*spec.value} : spec.likely;
+    std::sort(values.begin(), values.end());
+    std::vector<RunCase> next;
+    for (const RunCase& one : cases)
+      for (int64_t value : values) {
+        next.push_back(one);
+        next.back().dims.push_back(spec.name + "=" + std::to_string(value));
+      }
+    cases = std::move(next);
+  }
+  return cases;
+}
+
+Result<std::vector<RunCase>> benchCases(const Command& command) {
+  DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
+  std::vector<RunCase> cases;
+  if (command.has("cases")) {
+    if (!specs.empty())
+      return makeError(DiagnosticId::usageError, "--cases has the dims, --dim is one too many");
+    DYN_TRY(cases, readCases(command.text("cases")));
+  } else {
+    for (const DimSpec& spec : specs)
+      if (!spec.value && spec.likely.empty())
+        return makeError(DiagnosticId::usageError,
+                         "--dim " + spec.text + ": bench wants a value or @lengths.txt, not a range");
+    cases = casesOf(specs);
+  }
+  for (RunCase& one : cases) one.addDefaults({}, command.all("input"));
+  return cases;
+}
+
+// Work of one case: what its rates are taken from.
+struct Work {
+  std::optional<double> flops, bytes;
+};
+
+struct BenchPlan {
+  double seconds = 1;  // for one case
+  int64_t leastRuns = 5;
+};
+
+Result<BenchRow> benchCase(SessionState& state, const RunCase& one, const BenchPlan& plan,
+                           std::vector<int64_t>& all, Work& work, BenchResult& bench) {
+  Command command = Command::of(CommandId::run);
+  one.addTo(command);
+  DYN_TRY(LoadedModel * loaded, state.model());
+  DYN_TRY(CallInputs given, callInputs(state, *loaded, command));
+  DYN_TRY(PreparedRun prepared, state.prepare(std::move(given)));
+  LoadedModel& model = *prepared.model;
+  Runner& runner = *prepared.runner;
+  const CallInputs& inputs = prepared.inputs;
+  if (const CompiledModel* compiled = model.compiled(); compiled && bench.rows.empty()) {
+    bench.compileNs = compiled->statistics.compileNs;
+    bench.kernelsCompiledCount = compiled->statistics.kernelsCompiledCount;
+  }
+  if (bench.rows.empty()) bench.loadNs = model.readyNs();
+  RunRequest request;
+  request.warmup = 2;
+  request.repeat = plan.leastRuns;
+  request.seconds = plan.seconds;
+  RunResult result;
+  DYN_CHECK(runner.run(inputs, request, state.interruption, result));
+  BenchRow row;
+  row.dims = result.dims;
+  fillTimes(result.runsNs, row);
+  all.insert(all.end(), result.runsNs.begin(), result.runsNs.end());
+  RunResult profiled;
+  RunRequest once;
+  once.profiling = Profiling::on;
+  DYN_CHECK(runner.run(inputs, once, state.interruption, profiled));
+  work.bytes = 0;
+  for (const KernelRow& kernel : profiled.profile->rows) *work.bytes += static_cast<double>(kernel.bytes);
+  if (model.hasModule()) work.flops = flopsOf(model.typed(), result.dims);
+  if (row.p50Ns > 0) {
+    const double ns = static_cast<double>(row.p50Ns);
+    if (work.flops) row.gflops = *work.flops / ns;
+    row.gigabytesPerSecond = *work.bytes / ns;
+  }
+  return row;
+}
+
+// Over all cases: percentiles of all runs, and the work of one run of each case over the sum of their medians.
+void fillOverall(std::vector<int64_t> all, const std::vector<Work>& works, BenchResult& bench) {
+  fillTimes(std::move(all), bench.overall);
+  double flops = 0, bytes = 0, ns = 0;
+  bool flopsKnown = true;
+  for (size_t i = 0; i < works.size(); ++i) {
+    flopsKnown = flopsKnown && works[i].flops;
+    if (works[i].flops) flops += *works[i].flops;
+    bytes += *works[i].bytes;
+    ns += static_cast<double>(bench.rows[i].p50Ns);
+  }
+  if (ns <= 0) return;
+  if (flopsKnown) bench.overall.gflops = flops / ns;
+  bench.overall.gigabytesPerSecond = bytes / ns;
+}
+
+}  // namespace
+
+Result<View> handle_bench(SessionState& state, const Command& command, Outcome&) {
+  DYN_CHECK(state.model());
+  BenchPlan plan;
+  DYN_TRY(double seconds, command.number("seconds", 1.0));
+  if (!(seconds > 0 && seconds < 1e6))
+    return makeError(DiagnosticId::usageError, "--seconds is not a positive time");
+  DYN_TRY(plan.leastRuns, command.integer("repeat", 5));
+  if (plan.leastRuns < 1) return makeError(DiagnosticId::usageError, "--repeat: at least one run is needed");
+  DYN_TRY(std::vector<RunCase> cases, benchCases(command));
+  plan.seconds = seconds / static_cast<double>(cases.size());
+  BenchResult bench;
+  std::vector<int64_t> all;
+  std::vector<Work> works;
+  for (const RunCase& one : cases) {
+    const size_t index = works.size();
+    state.progress("shape " + std::to_string(index + 1) + " of " + std::to_string(cases.size()),
+                   static_cast<double>(index) / static_cast<double>(cases.size()));
+    works.emplace_back();
+    Result<BenchRow> row = benchCase(state, one, plan, all, works.back(), bench);
+    if (!row.ok()) {
+      Error error = row.takeError();
+      if (one.place.known() && !error.diagnostic.place.known()) error.diagnostic.place = one.place;
+      return error;
+    }
+    bench.rows.push_back(*std::move(row));
+  }
+  fillOverall(std::move(all), works, bench);
+  return makeView(std::move(bench));
+}
+
+}  // namespace dyn

@@ -1,0 +1,102 @@
+"""The runtime's C API for scripts that measure: load a package, set inputs, run, read outputs."""
+import ctypes as c
+
+import numpy as np
+
+I64 = c.c_int64
+
+
+class Options(c.Structure):
+    _fields_ = [("thread_count", c.c_int32), ("depth_limit", c.c_int32), ("memory_limit_bytes", c.c_uint64),
+                ("pool_cap_bytes", c.c_uint64), ("allocator_user", c.c_void_p), ("allocate", c.c_void_p),
+                ("deallocate", c.c_void_p)]
+
+
+class ContractDim(c.Structure):
+    _fields_ = [("value", I64), ("text", c.c_char_p), ("low", I64), ("high", I64), ("multiple", I64)]
+
+
+class Error(Exception):
+    pass
+
+
+class Runtime:
+    def __init__(self, library):
+        self.api = c.CDLL(library)
+        for name in ("dyn_last_message", "dyn_dtype_text", "dyn_context_profile_text"):
+            getattr(self.api, name).restype = c.c_char_p
+        self.api.dyn_value_data.restype = c.c_void_p
+        self.api.dyn_value_shape.restype = c.POINTER(I64)
+        self.numpy_of = {}
+        names = {"bool": np.bool_, "f16": np.float16, "f32": np.float32, "f64": np.float64}
+        names |= {f"i{b}": np.dtype(f"int{b}").type for b in (8, 16, 32, 64)}
+        names |= {f"u{b}": np.dtype(f"uint{b}").type for b in (8, 16, 32, 64)}
+        for code in range(64):
+            text = self.api.dyn_dtype_text(code)
+            if text and text.decode() in names:
+                self.numpy_of[code] = names[text.decode()]
+        self.code_of = {np.dtype(t): code for code, t in self.numpy_of.items()}
+
+    def check(self, status):
+        if status != 0:
+            raise Error(self.api.dyn_last_message().decode())
+
+
+class Module:
+    """One package and one context over it."""
+
+    def __init__(self, runtime, path, threads=1):
+        self.runtime, self.api = runtime, runtime.api
+        self.module, self.context = c.c_void_p(), c.c_void_p()
+        runtime.check(self.api.dyn_module_load_file(path.encode(), None, c.byref(self.module)))
+        options = Options(thread_count=threads)
+        runtime.check(self.api.dyn_context_create(self.module, c.byref(options), c.byref(self.context)))
+        self.inputs = [self._input(i) for i in range(self.api.dyn_module_input_count(self.module))]
+
+    def _input(self, index):
+        name, kind, dtype, rank = c.c_char_p(), c.c_char_p(), c.c_int32(), c.c_int32()
+        self.runtime.check(self.api.dyn_module_input(self.module, index, c.byref(name), c.byref(kind), c.byref(dtype), c.byref(rank)))
+        shape = []
+        for axis in range(rank.value):
+            dim = ContractDim()
+            self.runtime.check(self.api.dyn_module_input_dim(self.module, index, axis, c.byref(dim)))
+            shape.append(dim.text.decode() if dim.text else dim.value)
+        return name.value.decode(), np.dtype(self.runtime.numpy_of[dtype.value]), shape
+
+    def set_inputs(self, feed):
+        """The arrays are borrowed: they must live until other ones are set."""
+        self.held = {name: np.ascontiguousarray(feed[name]) for name, _, _ in self.inputs}
+        for index, (name, _, _) in enumerate(self.inputs):
+            array, value = self.held[name], c.c_void_p()
+            shape = (I64 * array.ndim)(*array.shape)
+            code = self.runtime.code_of[array.dtype]
+            self.runtime.check(self.api.dyn_value_borrow(self.context, code, array.ndim, shape, array.ctypes.data_as(c.c_void_p),
+                                                         c.c_size_t(array.nbytes), None, None, c.byref(value)))
+            self.runtime.check(self.api.dyn_context_set_input(self.context, index, value))
+            self.api.dyn_value_release(value)
+
+    def run(self):
+        self.runtime.check(self.api.dyn_context_run(self.context))
+
+    def outputs(self):
+        result = []
+        for index in range(self.api.dyn_context_result_count(self.context)):
+            value = c.c_void_p()
+            self.runtime.check(self.api.dyn_context_get_output(self.context, index, c.byref(value)))
+            rank = self.api.dyn_value_rank(value)
+            shape = tuple(self.api.dyn_value_shape(value)[axis] for axis in range(rank)) if rank > 0 else ()
+            dtype = np.dtype(self.runtime.numpy_of[self.api.dyn_value_dtype(value)])
+            size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+            text = c.string_at(self.api.dyn_value_data(value), size) if size else b""
+            result.append(np.frombuffer(text, dtype).reshape(shape).copy())
+            self.api.dyn_value_release(value)
+        return result
+
+    def profile(self, runs=5, rows=12):
+        """The head of the table per kernel (CSV) of a few runs."""
+        self.runtime.check(self.api.dyn_context_profile(self.context, 1))
+        for _ in range(runs):
+            self.run()
+        text = self.api.dyn_context_profile_text(self.context, b"csv").decode()
+        self.runtime.check(self.api.dyn_context_profile(self.context, 0))
+        return "\n".join(line[:160] for line in text.splitlines()[: rows + 1]) + "\n"

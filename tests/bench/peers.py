@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Dyn beside onnxruntime, in one process, in turn, on the same inputs.
+
+    ./dev bench peers MODEL.onnx --shape batch=1,seq=59 [--shape ...] [--threads N] [--seconds S] [--profile] [--json]
+
+Each shape is run A B A B for about S seconds; the outputs are compared first. Printed: minimum, median and 90th percentile of both, and the
+ratio of the medians (onnxruntime's time / ours, so above 1 Dyn is faster) with the middle half of the ratios of neighbouring pairs.
+Needs numpy and onnxruntime.
+"""
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+import dynvm
+import feeds
+
+
+def parse_shape(text):
+    return {name: int(value) for name, value in (part.split("=") for part in text.split(",") if part)}
+
+
+def cpu_name():
+    with open("/proc/cpuinfo") as info:
+        names = [line.split(":")[1].strip() for line in info if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def peer_session(path, threads):
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def difference(ours, theirs):
+    """The largest error, in units of (1e-5 + 1e-4 |x|): at most 1 when they agree."""
+    worst = 0.0
+    for a, b in zip(ours, theirs, strict=True):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return float("inf")
+        if a.size:
+            a, b = a.astype(np.float64), b.astype(np.float64)
+            worst = max(worst, float(np.max(np.abs(a - b) / (1e-5 + 1e-4 * np.abs(b)))))
+    return worst
+
+
+def clock(call):
+    start = time.perf_counter_ns()
+    call()
+    return time.perf_counter_ns() - start
+
+
+def measure(module, session, inputs, seconds):
+    module.set_inputs(inputs)
+    module.run()
+    error = difference(module.outputs(), session.run(None, inputs))
+    ours, theirs = [], []
+    binding = session.io_binding()
+    for name, array in inputs.items():
+        binding.bind_cpu_input(name, array)
+    for output in session.get_outputs():
+        binding.bind_output(output.name)
+    session.run_with_iobinding(binding)
+    end = time.monotonic() + seconds
+    while len(ours) < 5 or time.monotonic() < end:
+        ours.append(clock(module.run))
+        theirs.append(clock(lambda: session.run_with_iobinding(binding)))
+    ratios = np.sort(np.array(theirs) / np.array(ours))
+    quantiles = lambda times: [float(np.percentile(times, q)) for q in (0, 50, 90)]
+    return {"error": error, "ours_ns": quantiles(ours), "peer_ns": quantiles(theirs), "runs_count": len(ours),
+            "ratio": float(np.median(theirs) / np.median(ours)),
+            "ratio_quartiles": [float(np.percentile(ratios, q)) for q in (25, 75)]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--shape", action="append", default=[], metavar="NAME=N,...")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--profile", action="store_true", help="print Dyn's time per kernel for each shape")
+    parser.add_argument("--build", default="build/release", help="folder of the build")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    try:
+        import onnxruntime
+    except ImportError:
+        sys.exit("peers: skipped: onnxruntime is not installed (pip install onnxruntime)")
+    with tempfile.TemporaryDirectory() as folder:
+        package = arguments.model
+        if not package.endswith(".dynpkg"):
+            package = os.path.join(folder, "model.dynpkg")
+            subprocess.run([f"{arguments.build}/bin/dynrepl", "compile", arguments.model, "-o", package, "--quiet"], check=True,
+                           stdout=subprocess.DEVNULL)
+        module = dynvm.Module(dynvm.Runtime(f"{arguments.build}/lib/libdynvm.so"), package, arguments.threads)
+    session = peer_session(arguments.model, arguments.threads)
+    rows = []
+    if not arguments.json:
+        print(f"{arguments.model}, {arguments.threads} thread(s), {cpu_name()}, onnxruntime {onnxruntime.__version__}")
+        print(f"{'shape':32}{'dyn p50':>12}{'peer p50':>12}{'ratio':>8}   quartiles    dyn min/p90, peer min/p90 [us]; error")
+    for text in arguments.shape or [""]:
+        dims = parse_shape(text)
+        row = {"dims": dims} | measure(module, session, feeds.feed(module.inputs, dims), arguments.seconds)
+        rows.append(row)
+        if arguments.json:
+            continue
+        us = lambda ns: f"{ns / 1000:.1f}"
+        a, b = row["ours_ns"], row["peer_ns"]
+        low, high = row["ratio_quartiles"]
+        print(f"{text:32}{us(a[1]):>12}{us(b[1]):>12}{row['ratio']:>8.2f}   {low:.2f}..{high:.2f}"
+              f"   {us(a[0])}/{us(a[2])}, {us(b[0])}/{us(b[2])}; {row['error']:.2g}{'' if row['error'] <= 1 else '  DIFFERS'}", flush=True)
+        if arguments.profile:
+            print(module.profile())
+    if arguments.json:
+        print(json.dumps({"schema": 1, "command": "bench peers", "model": arguments.model, "threads": arguments.threads, "cpu": cpu_name(),
+                          "peer": f"onnxruntime {onnxruntime.__version__}", "rows": rows}))
+    elif len(rows) > 1:
+        print(f"geometric mean of {len(rows)} ratios: {np.exp(np.mean([np.log(r['ratio']) for r in rows])):.3f}")
+    return 3 if any(r["error"] > 1 for r in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+// Ten times the nodes are at most twelve times the work, in every stage from the file to the program. The work is counted in
+// allocations and their bytes, which do not depend on the machine or on who else uses it.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "compiler/lower/lowered_module.h"
+#include "compiler/passes/pass_table.h"
+#include "tests/robustness/allocation_hook.h"
+#include "tests/robustness/compiled_program.h"
+#include "tests/robustness/onnx_builder.h"
+
+namespace dyn::robustness {
+namespace {
+
+constexpr int kFew = 2'000;
+constexpr double kMost = 12, kMostBytes = 15;  // a table that has just doubled is twice as long as it must be
+
+std::string chainText(int count) {
+  std::string text = "fn @main(%v0: Tensor[(n), f32]) {\n";
+  for (int i = 0; i < count; ++i)
+    text += "  %v" + std::to_string(i + 1) + (i % 2 ? " = neg(%v" : " = sin(%v") + std::to_string(i) + ")\n";
+  return text + "  return %v" + std::to_string(count) + "\n}\n";
+}
+
+// One value used by all, and all used by one.
+std::string fanText(int count) {
+  std::string text = "fn @main(%x: Tensor[(n), f32]) {\n", all;
+  for (int i = 0; i < count; ++i) {
+    text += "  %v" + std::to_string(i) + " = add(%x, " + std::to_string(i) + ".0)\n";
+    all += (i ? ", %v" : "%v") + std::to_string(i);
+  }
+  return text + "  %y = concat(" + all + ") {axis = 0}\n  return %y\n}\n";
+}
+
+// Every size another symbol's.
+std::string symbolsText(int count) {
+  std::string text = "fn @main(%v0: Tensor[(n), f32]) {\n";
+  for (int i = 0; i < count; ++i) {
+    const std::string at = std::to_string(i), next = std::to_string(i + 1);
+    text += "  %k" + at + " = nonzero(%v" + at + ")\n  %v" + next + " = cast(%k" + at + ") {to = f32}\n";
+    text += "  %v" + next + "r = reshape(%v" + next + ", [-1])\n";
+  }
+  return text + "  return %v" + std::to_string(count) + "\n}\n";
+}
+
+std::string chainOnnx(int count) {
+  OnnxModel model;
+  model.input("v0", kFloat, {"n", "4"}).output("v" + std::to_string(count));
+  for (int i = 0; i < count; ++i) {
+    const std::string in = "v" + std::to_string(i), out = "v" + std::to_string(i + 1);
+    model.node(i % 2 ? "Neg" : "Sin", {in.c_str()}, {out.c_str()});
+  }
+  return model.bytes();
+}
+
+std::string weightsOnnx(int count) {
+  OnnxModel model;
+  model.input("v0", kFloat, {"n", "4"}).output("v" + std::to_string(count));
+  for (int i = 0; i < count; ++i) {
+    const std::string in = "v" + std::to_string(i), out = "v" + std::to_string(i + 1),
+                      weight = "w" + std::to_string(i);
+    model.floats(weight, {1.0f, static_cast<float>(i), 2.0f, 3.0f})
+        .node("Add", {in.c_str(), weight.c_str()}, {out.c_str()});
+  }
+  return model.bytes();
+}
+
+struct Work {
+  std::string stage;
+  AllocationCount spent;
+};
+
+// All stages up to the program, each with what it allocated. Code generation is left out: it is a call of LLVM for each kernel.
+std::vector<Work> stagesOf(const std::string& source, bool isText, const std::string& passes) {
+  std::vector<Work> work;
+  AllocationCount before = allocationsOfThisThread();
+  auto done = [&](const std::string& stage) {
+    const AllocationCount now = allocationsOfThisThread();
+    work.push_back({stage, {now.count - before.count, now.bytes - before.bytes}});
+    before = allocationsOfThisThread();
+  };
+  IrContext ir;
+  Result<Module> module = isText ? parseText(ir, source) : importBytes(ir, source);
+  EXPECT_TRUE(module.ok()) << (module.ok() ? "" : module.error().toString());
+  if (!module.ok()) return {};
+  done("read");
+  Result<Pipeline> pipeline = parsePipeline(passes, passTable(), standardPipeline());
+  EXPECT_TRUE(pipeline.ok());
+  Module current = *module;
+  for (const PipelineItem& item : *pipeline) {
+    PassContext context;
+    context.options = item.options;
+    before = allocationsOfThisThread();
+    Result<Module> after = item.pass->run(current, context);
+    EXPECT_TRUE(after.ok()) << item.pass->name << ": " << (after.ok() ? "" : after.error().toString());
+    if (!after.ok()) return {};
+    current = *std::move(after);
+    done("pass " + std::string(item.pass->name));
+  }
+  LowerOptions options;
+  Result<LoweredModule> lowered = lowerModule(current, options);
+  EXPECT_TRUE(lowered.ok()) << (lowered.ok() ? "" : lowered.error().toString());
+  done("lowering");
+  return work;
+}
+
+void expectLinear(const std::function<std::string(int)>& make, bool isText, const std::string& passes = "",
+                  int fewNodes = kFew) {
+  const std::vector<Work> few = stagesOf(make(fewNodes), isText, passes),
+                          many = stagesOf(make(10 * fewNodes), isText, passes);
+  ASSERT_EQ(few.size(), many.size());
+  for (size_t i = 0; i < few.size(); ++i) {
+    SCOPED_TRACE(few[i].stage);
+    // A stage that does next to nothing has no rate.
+    const double count = static_cast<double>(few[i].spent.count) + 100,
+                 bytes = static_cast<double>(few[i].spent.bytes) + 65536;
+    EXPECT_LE(static_cast<double>(many[i].spent.count), kMost * count) << "allocations";
+    EXPECT_LE(static_cast<double>(many[i].spent.bytes), kMostBytes * bytes) << "bytes allocated";
+  }
+}
+
+TEST(Linearity, aChainOfText) { expectLinear(chainText, true); }
+TEST(Linearity, aChainOfTextWithoutFusion) { expectLinear(chainText, true, "-fuse"); }
+TEST(Linearity, aFanOfText) { expectLinear(fanText, true); }
+TEST(Linearity, manySymbolsOfText) { expectLinear(symbolsText, true, "", 300); }
+TEST(Linearity, aChainOfOnnx) { expectLinear(chainOnnx, false); }
+TEST(Linearity, manyWeightsOfOnnx) { expectLinear(weightsOnnx, false); }
+
+}  // namespace
+}  // namespace dyn::robustness

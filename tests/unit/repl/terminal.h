@@ -1,0 +1,40 @@
+// A pseudo terminal with the real program on it, for tests with real keys and signals.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <termios.h>
+
+#include <string>
+
+namespace dyn {
+
+class Terminal {
+ public:
+  // Starts dynrepl in an empty folder that is also its home. With a job leader the program runs in a process group of its own, as under an
+  // interactive shell: Ctrl-Z stops it, the leader prints "[stopped]", and the next line typed lets it go on.
+  enum class Leader : uint8_t { none, job };
+  explicit Terminal(Leader leader = Leader::none, const std::string& history = "");
+  ~Terminal();
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  const std::string& folder() const { return folder_; }
+  void type(const std::string& keys);
+  // Reads until `text` comes; what came before it is forgotten.
+  bool expect(const std::string& text, int milliseconds = 60'000);
+  const std::string& seen() const { return seen_; }
+  void signal(int number);
+  void hangUp();         // closes the terminal
+  bool rawMode() const;  // keys are read one by one, without echo
+  int wait();            // exit code, or -1; 128 + number when it died of a signal
+
+ private:
+  pid_t process_ = 0;
+  int terminal_ = -1, other_ = -1;
+  std::string folder_, seen_;
+};
+
+// The program under test; DYN_BINARY_DIR/bin/dynrepl.
+std::string shellProgram();
+
+}  // namespace dyn
