@@ -44,6 +44,7 @@ int runRun(const BatchContext& context) {
   if (!loaded->ok()) return context.fail(*loaded);
   if (!context.request.quiet) context.output.warnings(loaded->warnings);
   std::shared_ptr<const Outcome> outcome = context.execute(runCommandOf(context.request));
+  if (!context.request.quiet) context.output.warnings(outcome->warnings);
   if (!outcome->ok()) return context.fail(*outcome);
   Json fields = {{"model", context.request.model}};
   merge(fields, toJson(outcome->view));
@@ -80,6 +81,7 @@ int runCases(const BatchContext& context) {
     Json item = Json::object();
     if (outcome->ok()) {
       item = toJson(outcome->view);
+      compiledAfterLoadCount += item.value("kernels_compiled_after_load_count", int64_t{0});
       if (!haveHead) {
         for (const char* key : {"load_ns", "compile_ns", "kernels_count", "kernels_compiled_count"})
           fields[key] = item[key];

@@ -116,11 +116,21 @@ struct BenchPlan {
   int64_t leastRuns = 5;
 };
 
-Result<BenchRow> benchCase(SessionState& state, LoadedModel& model, Runner& runner, const RunCase& one,
-                           const BenchPlan& plan, std::vector<int64_t>& all, Work& work) {
+Result<BenchRow> benchCase(SessionState& state, const RunCase& one, const BenchPlan& plan,
+                           std::vector<int64_t>& all, Work& work, BenchResult& bench) {
   Command command = Command::of(CommandId::run);
   one.addTo(command);
-  DYN_TRY(CallInputs inputs, callInputs(state, model, command));
+  DYN_TRY(LoadedModel * loaded, state.model());
+  DYN_TRY(CallInputs given, callInputs(state, *loaded, command));
+  DYN_TRY(PreparedRun prepared, state.prepare(std::move(given)));
+  LoadedModel& model = *prepared.model;
+  Runner& runner = *prepared.runner;
+  const CallInputs& inputs = prepared.inputs;
+  if (const CompiledModel* compiled = model.compiled(); compiled && bench.rows.empty()) {
+    bench.compileNs = compiled->statistics.compileNs;
+    bench.kernelsCompiledCount = compiled->statistics.kernelsCompiledCount;
+  }
+  if (bench.rows.empty()) bench.loadNs = model.readyNs();
   RunRequest request;
   request.warmup = 2;
   request.repeat = plan.leastRuns;
@@ -165,7 +175,7 @@ void fillOverall(std::vector<int64_t> all, const std::vector<Work>& works, Bench
 }  // namespace
 
 Result<View> handle_bench(SessionState& state, const Command& command, Outcome&) {
-  DYN_TRY(LoadedModel * model, state.model());
+  DYN_CHECK(state.model());
   BenchPlan plan;
   DYN_TRY(double seconds, command.number("seconds", 1.0));
   if (!(seconds > 0 && seconds < 1e6))
@@ -174,13 +184,7 @@ Result<View> handle_bench(SessionState& state, const Command& command, Outcome&)
   if (plan.leastRuns < 1) return makeError(DiagnosticId::usageError, "--repeat: at least one run is needed");
   DYN_TRY(std::vector<RunCase> cases, benchCases(command));
   plan.seconds = seconds / static_cast<double>(cases.size());
-  DYN_TRY(Runner * runner, state.runner());
   BenchResult bench;
-  bench.loadNs = model->readyNs();
-  if (const CompiledModel* compiled = model->compiled()) {
-    bench.compileNs = compiled->statistics.compileNs;
-    bench.kernelsCompiledCount = compiled->statistics.kernelsCompiledCount;
-  }
   std::vector<int64_t> all;
   std::vector<Work> works;
   for (const RunCase& one : cases) {
@@ -188,7 +192,7 @@ Result<View> handle_bench(SessionState& state, const Command& command, Outcome&)
     state.progress("shape " + std::to_string(index + 1) + " of " + std::to_string(cases.size()),
                    static_cast<double>(index) / static_cast<double>(cases.size()));
     works.emplace_back();
-    Result<BenchRow> row = benchCase(state, *model, *runner, one, plan, all, works.back());
+    Result<BenchRow> row = benchCase(state, one, plan, all, works.back(), bench);
     if (!row.ok()) {
       Error error = row.takeError();
       if (one.place.known() && !error.diagnostic.place.known()) error.diagnostic.place = one.place;

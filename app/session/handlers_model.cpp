@@ -5,6 +5,7 @@
 #include "app/session/input_spec.h"
 #include "app/session/plan_view.h"
 #include "app/session/session_state.h"
+#include "app/session/specialisation.h"
 #include "app/session/trace_views.h"
 #include "compiler/driver/package.h"
 #include "compiler/ir/printer.h"
@@ -22,6 +23,7 @@ Status open(SessionState& state, LoadRequest request) {
           LoadedModel::load(request, state.now.options, state.interruption.flag()));
   state.now.model = std::move(model);
   state.now.runner = nullptr;
+  state.now.specialisations = nullptr;
   state.now.currentStep = 0;
   return {};
 }
@@ -315,7 +317,7 @@ Result<View> handle_plan(SessionState& state, const Command& command, Outcome&) 
   DYN_TRY(DimValues dims, dimValues(*model, command));
   PlanView view = planView(model->placed(), dims);
   // The peak is that of the compiled program; of what can not be compiled yet the plan is there all the same.
-  Result<Runner*> runner = state.runner();
+  Result<Runner> runner = makeRunner(*model, state.now.options);
   if (!runner.ok() && runner.error().id == DiagnosticId::cancelled) return runner.takeError();
   const PeakOfDims peakOf = [&](const DimValues& values) -> std::optional<int64_t> {
     if (!runner.ok()) return std::nullopt;
@@ -328,7 +330,7 @@ Result<View> handle_plan(SessionState& state, const Command& command, Outcome&) 
       if (!shape.ok()) return std::nullopt;
       shapes.push_back(*std::move(shape));
     }
-    return (*runner)->predictPeak(shapes, Runner::Warmth::first);
+    return runner->predictPeak(shapes, Runner::Warmth::first);
   };
   view.predictedPeakBytes = peakOf(dims);
   if (command.has("fit")) {

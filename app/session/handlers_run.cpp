@@ -24,7 +24,9 @@ void fillCounters(LoadedModel& model, RunResult& result) {
   }
 }
 
-Result<RunResult> runModel(SessionState& state, const Command& command, const RunRequest& request) {
+// `trace`, when given, receives the Chrome trace of a profiled run.
+Result<RunResult> runModel(SessionState& state, const Command& command, const RunRequest& request,
+                           std::string* trace = nullptr) {
   if (request.repeat < 1)
     return makeError(DiagnosticId::usageError,
                      "at least one run is needed, not " + std::to_string(request.repeat));
@@ -33,18 +35,20 @@ Result<RunResult> runModel(SessionState& state, const Command& command, const Ru
   DYN_TRY(LoadedModel * model, state.model());
   // What is wrong with the inputs is said before anything is compiled.
   DYN_TRY(CallInputs inputs, callInputs(state, *model, command));
-  DYN_TRY(Runner * runner, state.runner());
+  DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
   state.progress("running");
   RunResult result;
   std::vector<std::vector<int64_t>> shapes;
-  for (const Value& value : inputs.values)
+  for (const Value& value : prepared.inputs.values)
     if (value.isTensor()) shapes.push_back(value.tensor().shape());
-  const bool repeated = runner->warm() || request.repeat + request.warmup > 1;
-  DYN_CHECK(runner->run(inputs, request, state.interruption, result));
-  fillCounters(*model, result);
-  if (shapes.size() == inputs.values.size())
+  const bool repeated = prepared.runner->warm() || request.repeat + request.warmup > 1;
+  DYN_CHECK(prepared.runner->run(prepared.inputs, request, state.interruption, result));
+  fillCounters(*prepared.model, result);
+  result.kernelsCompiledAfterLoadCount += prepared.kernelsCompiledCount;
+  if (shapes.size() == prepared.inputs.values.size())
     result.predictedPeakBytes =
-        runner->predictPeak(shapes, repeated ? Runner::Warmth::repeated : Runner::Warmth::first);
+        prepared.runner->predictPeak(shapes, repeated ? Runner::Warmth::repeated : Runner::Warmth::first);
+  if (trace) *trace = prepared.runner->traceText();
   return result;
 }
 
@@ -120,11 +124,16 @@ Result<View> handle_run(SessionState& state, const Command& command, Outcome& ou
   DYN_TRY(request.repeat, command.integer("repeat", 1));
   DYN_TRY(request.warmup, command.integer("warmup", 0));
   if (command.has("profile")) request.profiling = Profiling::on;
-  DYN_TRY(RunResult result, runModel(state, command, request));
-  outcome.warnings = state.now.model->info().warnings;
+  std::string trace;
+  DYN_TRY(LoadedModel * model, state.model());
+  const size_t known = model->info().warnings.size();
+  DYN_TRY(RunResult result, runModel(state, command, request, &trace));
+  // Those that compiling has found; the others were told on loading.
+  const std::vector<Diagnostic>& warnings = model->info().warnings;
+  outcome.warnings.assign(warnings.begin() + static_cast<std::ptrdiff_t>(known), warnings.end());
   if (command.has("profile") && !command.text("profile").empty()) {
     result.profileFile = command.text("profile");
-    DYN_CHECK(writeFileAtomically(result.profileFile, {state.now.runner->traceText()}));
+    DYN_CHECK(writeFileAtomically(result.profileFile, {trace}));
   }
   if (command.has("output-dir")) DYN_CHECK(writeOutputs(result, command.text("output-dir")));
   if (command.has("bind"))
@@ -147,11 +156,12 @@ Result<View> handle_profile(SessionState& state, const Command& command, Outcome
   DYN_TRY(request.repeat, command.integer("repeat", 1));
   request.warmup = 1;
   request.profiling = Profiling::on;
-  DYN_TRY(RunResult result, runModel(state, command, request));
+  std::string trace;
+  DYN_TRY(RunResult result, runModel(state, command, request, &trace));
   result.bench = true;
   if (command.has("file")) {
     result.profileFile = command.text("file");
-    DYN_CHECK(writeFileAtomically(result.profileFile, {state.now.runner->traceText()}));
+    DYN_CHECK(writeFileAtomically(result.profileFile, {trace}));
   }
   return makeView(std::move(result));
 }
@@ -201,17 +211,17 @@ Status runDataSet(SessionState& state, LoadedModel& model, const std::string& di
     inputs.values[i] = *std::move(value);
     (void)takeAsScalar(signature.inputs[i], &inputs.values[i]);
   }
-  DYN_TRY(Runner * runner, state.runner());
+  DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
   RunResult run;
-  DYN_CHECK(runner->run(inputs, RunRequest{}, state.interruption, run));
+  DYN_CHECK(prepared.runner->run(prepared.inputs, RunRequest{}, state.interruption, run));
   const std::vector<std::string> expected = members(directory, "output_");
   if (expected.size() > run.outputs.size())
     return makeError(DiagnosticId::resultsDiffer, std::to_string(expected.size()) +
                                                       " outputs are expected, the model has " +
                                                       std::to_string(run.outputs.size()));
   for (size_t i = 0; i < expected.size(); ++i) {
-    DYN_TRY(Value wanted,
-            readTestValue(directory + "/output_" + std::to_string(i) + ".pb", model.signature().outputs[i]));
+    DYN_TRY(Value wanted, readTestValue(directory + "/output_" + std::to_string(i) + ".pb",
+                                        prepared.model->signature().outputs[i]));
     const std::string difference = compareValues(run.outputs[i].value, wanted, tolerance);
     if (difference.empty()) continue;
     result.status = CaseStatus::wrong;
@@ -250,6 +260,8 @@ Result<View> handle_verify(SessionState& state, const Command& command, Outcome&
   std::shared_ptr<Runner> keptRunner = state.now.runner;
   state.now.model = model;
   state.now.runner = nullptr;
+  std::shared_ptr<Specialisations> keptSpecialisations = std::move(state.now.specialisations);
+  state.now.specialisations = nullptr;
   Status status;
   const std::vector<std::string> sets = members(result.directory, "test_data_set_");
   if (sets.empty()) status = makeError(DiagnosticId::fileError, result.directory + " has no test_data_set_0");
@@ -259,6 +271,7 @@ Result<View> handle_verify(SessionState& state, const Command& command, Outcome&
     if (!status.ok() && sets.size() > 1) status = Status(status.takeError().note("in " + sets[i]));
   }
   state.now.runner = keptRunner;
+  state.now.specialisations = keptSpecialisations;
   state.now.model = keptModel;
   if (!status.ok()) {
     if (status.error().id == DiagnosticId::cancelled) return status.takeError();

@@ -150,6 +150,7 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
     return {};
   }
   state.now.runner = nullptr;
+  state.now.specialisations = nullptr;
   if (compilation && state.now.model && !state.now.model->request().path.empty() &&
       state.now.model->request().path != "-") {
     DYN_TRY(std::unique_ptr<LoadedModel> model,

@@ -203,7 +203,8 @@ Result<Value> readTestValue(const std::string& path, const Port& port) {
 }
 
 bool takeAsScalar(const Port& port, Value* value) {
-  if (port.info.kind != "tensor" || !port.info.shape.empty() || !value->isTensor()) return false;
+  if (port.info.kind != "tensor" || port.rankIsOpen || !port.info.shape.empty() || !value->isTensor())
+    return false;
   const HostTensor& tensor = value->tensor();
   if (tensor.rank() == 0 || tensor.elementCount() != 1) return false;
   *value = Value(tensor.reshaped({}));

@@ -32,7 +32,36 @@ std::vector<std::string_view> opNames() {
   return names;
 }
 
+std::string listText(const std::vector<int64_t>& numbers) {
+  std::string text = "[";
+  for (size_t i = 0; i < numbers.size(); ++i) text += (i ? ", " : "") + std::to_string(numbers[i]);
+  return text + "]";
+}
+
 }  // namespace
+
+bool FixedInput::operator==(const FixedInput& other) const {
+  if (name != other.name || kind != other.kind || shape.size() != other.shape.size()) return false;
+  if (kind == Kind::rank) return true;
+  return shape == other.shape && (kind == Kind::shape || Value(contents).identical(Value(other.contents)));
+}
+
+FixedInput FixedInput::of(std::string name, Kind kind, const Value& value) {
+  const Value* first = &value;
+  while (!first->isTensor() && !first->parts().empty()) first = &first->parts()[0];
+  if (!first->isTensor()) return {};
+  const HostTensor& tensor = first->tensor();
+  return {std::move(name), kind, tensor.shape(), kind == Kind::contents ? tensor : HostTensor()};
+}
+
+std::string FixedInput::toString() const {
+  if (kind == Kind::rank) return "rank of " + name + " = " + std::to_string(shape.size());
+  if (kind == Kind::shape) return "shape of " + name + " = " + listText(shape);
+  if (!isInteger(contents.dtype()) || contents.rank() > 1) return name + " = " + Value(contents).toString();
+  std::vector<int64_t> elements;
+  for (int64_t i = 0; i < contents.elementCount(); ++i) elements.push_back(contents.intAt(i));
+  return name + " = " + (contents.rank() == 0 ? std::to_string(elements[0]) : listText(elements));
+}
 
 int64_t steadyNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -80,7 +109,10 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
     return makeError(DiagnosticId::usageError,
                      request.path + " is no model: its name ends in none of .onnx, .dyn, .dynpkg");
   }
-  if (model->hasModule() && model->problems_.empty()) DYN_CHECK(model->declareDims());
+  if (model->hasModule() && model->problems_.empty()) {
+    model->fixShapes();
+    DYN_CHECK(model->declareDims());
+  }
   model->finishImport(start);
   return model;
 }
@@ -117,7 +149,30 @@ Status LoadedModel::readOnnx() {
   ir_ = std::make_shared<IrContext>();
   onnx::ImportOptions options;
   options.collectProblems = request_.collectProblems;
+  for (const FixedInput& fixed : request_.fixedInputs) {
+    if (fixed.kind == FixedInput::Kind::contents) {
+      options.fixedInputs[fixed.name] = fixed.contents;
+    } else {
+      options.inputRanks[fixed.name] = static_cast<int>(fixed.shape.size());
+    }
+  }
   DYN_TRY(onnx::ImportResult result, onnx::importModel(*ir_, info_.path, options));
+  for (const onnx::ImportResult::OpenInput& open : result.openInputs) {
+    Port port;
+    port.dtype = open.dtype;
+    port.rankIsOpen = true;
+    port.info.name = result.inputNames[open.index];
+    port.info.kind = kindName(open.kind);
+    port.info.dtype = toString(open.dtype);
+    port.info.type = (open.kind == TypeKind::tensor ? "Tensor" : port.info.kind + " of Tensor") +
+                     "[rank unknown, " + port.info.dtype + "]";
+    openInputs_.push_back(open.index);
+    openPorts_.push_back(std::move(port));
+  }
+  outputWarnings_ = [declared = std::move(result.declaredOutputs), this](const Module& typed) {
+    const Function* main = typed.main();
+    return main ? onnx::wrongOutputs(declared, *main, ir_->facts()) : std::vector<Diagnostic>();
+  };
   imported_ = std::move(result.module);
   inputNames_ = std::move(result.inputNames);
   outputNames_ = std::move(result.outputNames);
@@ -154,6 +209,25 @@ Status LoadedModel::readPackage() {
   if (!request_.dims.empty())
     return makeError(DiagnosticId::usageError, "the dims of a package were declared when it was compiled");
   return {};
+}
+
+// Dims of inputs whose shape is fixed become numbers wherever their symbols occur.
+void LoadedModel::fixShapes() {
+  std::map<SymbolId, int64_t> sizes;
+  const Function* main = imported_.main();
+  for (const FixedInput& fixed : request_.fixedInputs) {
+    if (fixed.kind != FixedInput::Kind::shape || main == nullptr) continue;
+    const auto name = std::find(inputNames_.begin(), inputNames_.end(), fixed.name);
+    if (name == inputNames_.end()) continue;
+    const Type type = main->parameters[static_cast<size_t>(name - inputNames_.begin())].type;
+    for (size_t axis = 0; axis < type.dims().size(); ++axis)
+      if (type.dims()[axis].isSymbol()) sizes.emplace(type.dims()[axis].symbol(), fixed.shape[axis]);
+  }
+  if (sizes.empty()) return;
+  imported_ = substituteDims(imported_, [&](SymbolId symbol) {
+    const auto found = sizes.find(symbol);
+    return found == sizes.end() ? Dim() : ir_->dims().constant(found->second);
+  });
 }
 
 // What the user says about dims holds for the whole program.
@@ -207,6 +281,7 @@ void LoadedModel::finishImport(int64_t startNs) {
 
 void LoadedModel::describe() {
   signature_ = vm_ ? signatureOf(vm_.get()) : signatureOf(imported_, inputNames_, outputNames_);
+  for (size_t i = 0; i < openInputs_.size(); ++i) signature_.inputs[openInputs_[i]] = openPorts_[i];
   for (const Port& port : signature_.inputs) info_.inputs.push_back(port.info);
   for (const Port& port : signature_.outputs) info_.outputs.push_back(port.info);
   info_.symbols = CallDims(signature_).names();
@@ -246,6 +321,13 @@ Status LoadedModel::ensurePasses() {
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a package holds no graph, only the compiled program")
         .note("the contract and the bytecode can be shown");
+  if (!openInputs_.empty()) {
+    const std::string name = info_.inputs[openInputs_[0]].name;
+    return makeError(DiagnosticId::unsupportedFeature, "the model does not say what rank input " + name +
+                                                           " has: it is compiled when a run gives its inputs")
+        .note(
+            "write a shape with the right number of dims into the model; the dims themselves may be unknown");
+  }
   const int64_t start = steadyNs();
   Trace trace;
   Result<Module> placed = runPasses(imported_, compileOptions(), trace);
@@ -262,6 +344,8 @@ Status LoadedModel::ensurePasses() {
     passesFault_ = placed.takeError();
     return *passesFault_;
   }
+  if (outputWarnings_)
+    for (Diagnostic& warning : outputWarnings_(typed())) info_.warnings.push_back(std::move(warning));
   // Inference made the outputs' types.
   signature_ = signatureOf(typed(), inputNames_, outputNames_);
   info_.outputs.clear();

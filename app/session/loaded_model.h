@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,11 +18,26 @@
 
 namespace dyn {
 
+// What is given of an input before compilation, because ranks or axes of the program depend on it.
+struct FixedInput {
+  enum class Kind : uint8_t { rank, shape, contents };  // each includes those before it
+  std::string name;
+  Kind kind = Kind::rank;
+  std::vector<int64_t> shape;
+  HostTensor contents;  // of Kind::contents
+  // `value`: a tensor, or a list or optional of which the first tensor counts. Null contents and no name: it holds none.
+  static FixedInput of(std::string name, Kind kind, const Value& value);
+  bool operator==(const FixedInput& other) const;
+  std::string toString() const;  // "rank of x = 3", "shape of x = [2, 3]", "axes = [1]"
+};
+
 struct LoadRequest {
   std::string path;
   std::vector<DimSpec> dims;  // declared before compilation: ranges, multiples, likely values
   bool fixDims = false;       // single values replace their symbols in the program
   bool collectProblems = false;
+  std::vector<FixedInput>
+      fixedInputs;  // inputs whose contents are fixed are no inputs of the program any more
 };
 
 class LoadedModel {
@@ -42,6 +58,8 @@ class LoadedModel {
   ModelKind kind() const { return info_.kind; }
   const ModelInfo& info() const { return info_; }
   const std::vector<Diagnostic>& problems() const { return problems_; }
+  // Inputs of whose rank the file says nothing: with any, there is nothing to compile before the ranks are fixed.
+  const std::vector<size_t>& openInputs() const { return openInputs_; }
   bool hasModule() const { return info_.kind == ModelKind::onnx || info_.kind == ModelKind::text; }
   IrContext& ir() { return *ir_; }
   std::shared_ptr<IrContext> shareIr() const { return ir_; }
@@ -71,6 +89,7 @@ class LoadedModel {
   Status readText(std::string text);
   Status readPackage();
   Status declareDims();
+  void fixShapes();
   void finishImport(int64_t startNs);
   void describe();
   CompileOptions compileOptions() const;
@@ -81,6 +100,9 @@ class LoadedModel {
   std::shared_ptr<IrContext> ir_;  // first: all below points into it
   Module imported_;
   std::vector<std::string> inputNames_, outputNames_;
+  std::vector<size_t> openInputs_;
+  std::vector<Port> openPorts_;
+  std::function<std::vector<Diagnostic>(const Module& typed)> outputWarnings_;  // of ONNX files
   std::vector<Diagnostic> problems_;
   ModelInfo info_;
   Signature signature_;

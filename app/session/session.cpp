@@ -318,16 +318,23 @@ Result<LoadedModel*> SessionState::modelWithPasses() const {
   return loaded;
 }
 
-Result<Runner*> SessionState::runner() {
+Result<PreparedRun> SessionState::prepare(CallInputs inputs) {
   DYN_TRY(LoadedModel * loaded, model());
   if (!now.runner) {
     progress("compiling " + loaded->info().path);
-    DYN_TRY(dyn_module * program, loaded->program());
-    DYN_TRY(Runner made, Runner::create(program, loaded->hasModule() ? &loaded->imported() : nullptr,
-                                        loaded->signature(), now.options));
+    if (loaded->hasModule()) {
+      const Status passes = loaded->ensurePasses();
+      if (!passes.ok() && canSpecialise(*loaded, passes.error())) {
+        if (!now.specialisations)
+          now.specialisations = std::make_shared<Specialisations>(*loaded, now.options);
+        return now.specialisations->prepare(std::move(inputs), interruption.flag(),
+                                            [&](const std::string& text) { log(text); });
+      }
+    }
+    DYN_TRY(Runner made, makeRunner(*loaded, now.options));
     now.runner = std::make_shared<Runner>(std::move(made));
   }
-  return now.runner.get();
+  return PreparedRun{loaded, now.runner.get(), std::move(inputs), 0};
 }
 
 std::vector<std::pair<std::string, Type>> SessionState::ports() const {

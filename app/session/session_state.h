@@ -11,6 +11,7 @@
 #include "app/session/loaded_model.h"
 #include "app/session/runner.h"
 #include "app/session/session.h"
+#include "app/session/specialisation.h"
 
 namespace dyn {
 
@@ -24,6 +25,7 @@ struct SessionSnapshot {
   std::map<std::string, BoundValue> values;
   std::shared_ptr<LoadedModel> model;
   std::shared_ptr<Runner> runner;
+  std::shared_ptr<Specialisations> specialisations;  // of the model; null before one is needed
   SessionOptions options;
   std::map<std::string, std::string> display;
   int currentStep = 0;
@@ -49,8 +51,8 @@ struct SessionState {
   // The loaded model, or an error that says how to load one.
   Result<LoadedModel*> model() const;
   Result<LoadedModel*> modelWithPasses() const;
-  // A runner over the loaded model; kept warm.
-  Result<Runner*> runner();
+  // The program for these inputs, ready to run and kept warm: of the loaded model, or of a specialisation made now or before.
+  Result<PreparedRun> prepare(CallInputs inputs);
   std::vector<std::pair<std::string, Type>> ports() const;
 };
 

@@ -11,24 +11,6 @@ namespace dyn {
 
 namespace {
 
-const char* kindName(TypeKind kind) {
-  switch (kind) {
-    case TypeKind::tensor:
-      return "tensor";
-    case TypeKind::tuple:
-      return "tuple";
-    case TypeKind::list:
-      return "list";
-    case TypeKind::optional:
-      return "optional";
-    case TypeKind::function:
-      return "closure";
-    case TypeKind::data:
-      return "data";
-  }
-  return "?";
-}
-
 Port portOf(const dyn_module* module, int32_t index, bool input) {
   Port port;
   const char *name = "", *kind = "tensor";
@@ -92,6 +74,24 @@ Status readLengths(const std::string& path, DimSpec& spec) {
 }
 
 }  // namespace
+
+const char* kindName(TypeKind kind) {
+  switch (kind) {
+    case TypeKind::tensor:
+      return "tensor";
+    case TypeKind::tuple:
+      return "tuple";
+    case TypeKind::list:
+      return "list";
+    case TypeKind::optional:
+      return "optional";
+    case TypeKind::function:
+      return "closure";
+    case TypeKind::data:
+      return "data";
+  }
+  return "?";
+}
 
 ValueInfo valueInfo(std::string name, Type type) {
   ValueInfo info;
@@ -183,6 +183,7 @@ Status CallDims::bind(const std::string& name, int64_t value) {
 }
 
 Status CallDims::learn(const Port& port, const std::vector<int64_t>& shape) {
+  if (port.rankIsOpen) return {};
   const std::vector<Dim>& dims = dims_[static_cast<size_t>(&port - signature_.inputs.data())];
   if (dims.size() != shape.size())
     return makeError(DiagnosticId::inputMismatch, "input " + port.info.name + " has rank " +
@@ -202,6 +203,10 @@ Status CallDims::learn(const Port& port, const std::vector<int64_t>& shape) {
 }
 
 Result<std::vector<int64_t>> CallDims::shapeOf(const Port& port) const {
+  if (port.rankIsOpen)
+    return makeError(DiagnosticId::inputMissing,
+                     "input " + port.info.name + " is not given, and the model does not say its rank")
+        .note("give the input: --input " + port.info.name + "=...");
   const std::vector<Dim>& dims = dims_[static_cast<size_t>(&port - signature_.inputs.data())];
   std::vector<int64_t> shape;
   for (Dim dim : dims) {

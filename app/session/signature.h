@@ -23,6 +23,7 @@ struct Port {
   ValueInfo info;
   Dtype dtype = Dtype::f32;  // of tensors
   Type type;                 // null for packages
+  bool rankIsOpen = false;   // the model takes a tensor of any rank here
 };
 
 struct Signature {
@@ -33,6 +34,7 @@ Signature signatureOf(const Module& module, const std::vector<std::string>& inpu
                       const std::vector<std::string>& outputNames);
 Signature signatureOf(const dyn_module* module);
 ValueInfo valueInfo(std::string name, Type type);
+const char* kindName(TypeKind kind);  // "tensor", "list"
 
 class CallDims {
  public:

@@ -1,8 +1,11 @@
 // Control flow and calls. Their evaluation is the interpreter's (reference_interpreter.cpp); here stand their type rules.
 #include <algorithm>
+#include <set>
 
 #include "compiler/ir/verifier.h"
+#include "compiler/ir/walk.h"
 #include "compiler/ops/control_infer.h"
+#include "compiler/ops/need.h"
 #include "compiler/ops/op_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/type_zip.h"
@@ -78,6 +81,7 @@ Status inferIf(InferContext& c) {
         wrong.diagnostic.id = DiagnosticId::unsupportedFeature;
         wrong.diagnostic.notes.push_back(
             "branches that give different ranks are not supported: the rank is part of the type");
+        tellNeed(c, 0, Need::Kind::contents);
       }
       wrong.diagnostic.op = c.op().def->name;
       return std::move(wrong).at(c.op().place);
@@ -107,18 +111,39 @@ struct LoopRule {
     return false;
   }
 
+  // Symbols that operations of the body name (checks, sizes as values): they must keep standing for what they did when it was inferred.
+  std::set<SymbolId> namedSymbols() const {
+    std::set<SymbolId> named;
+    for (const FunctionVisit& visit : functionsOf(body)) {
+      for (const Op* op : visit.function->ops) {
+        for (const auto& [name, value] : op->attributes.all()) {
+          if (kindOf(value) != AttributeKind::dims) continue;
+          for (Dim d : std::get<Shape>(value))
+            for (SymbolId symbol : symbolsOf(d)) named.insert(symbol);
+        }
+      }
+    }
+    return named;
+  }
+
   // The initial value against the user's annotation of the body's parameter.
-  Result<Type> start(size_t k, Type initial) {
+  Result<Type> start(size_t k, Type initial, const std::set<SymbolId>& named) {
     const Type annotation = body.parameters[1 + k].type;
     if (!annotation) return initial;
     const std::string what = "carried value " + std::to_string(k);
-    Result<Type> met = zipTypes(c.ir(), initial, annotation, what,
-                                [&](Dim value, Dim annotated, const TypePath& path) -> Result<Dim> {
-                                  if (path.nested || value == annotated || !control(c).inScope(annotated))
-                                    return value;
-                                  DYN_CHECK(c.requireEqual(value, annotated, what + " " + path.text));
-                                  return annotated;
-                                });
+    Result<Type> met =
+        zipTypes(c.ir(), initial, annotation, what,
+                 [&](Dim value, Dim annotated, const TypePath& path) -> Result<Dim> {
+                   if (path.nested || value == annotated) return value;
+                   if (!control(c).inScope(annotated)) {
+                     if (!annotated.isSymbol() || named.count(annotated.symbol()) == 0 || isUsed(annotated))
+                       return value;
+                     widenedDims[k].push_back(control(c).freshOr(annotated, "is carried by the loop"));
+                     return widenedDims[k].back();
+                   }
+                   DYN_CHECK(c.requireEqual(value, annotated, what + " " + path.text));
+                   return annotated;
+                 });
     if (!met.ok()) return met.takeError().at(c.op().place);
     return met;
   }
@@ -183,9 +208,10 @@ Status inferLoop(InferContext& c) {
 
   LoopRule rule{c, body, carried, {}, {}, std::vector<std::vector<Dim>>(carried), false};
   rule.parameters.push_back(c.ir().tensorType(Shape{}, Dtype::i64));
+  const std::set<SymbolId> named = rule.namedSymbols();
   std::vector<Type> expected(1);
   for (size_t k = 0; k < carried; ++k) {
-    DYN_TRY(Type initial, rule.start(k, c.operandType(static_cast<int>(2 + k))));
+    DYN_TRY(Type initial, rule.start(k, c.operandType(static_cast<int>(2 + k)), named));
     rule.parameters.push_back(initial);
     // Sizes that the annotation leaves open accept anything, also where the body names them.
     const Type annotation = body.parameters[1 + k].type;

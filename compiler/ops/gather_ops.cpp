@@ -1,5 +1,6 @@
 // Elements picked by indices: gather, gather_nd, gather_elements.
 #include "compiler/ops/index_rules.h"
+#include "compiler/ops/need.h"
 #include "compiler/ops/op_table.h"
 #include "vm/include/dyn_kernel.h"
 
@@ -105,9 +106,9 @@ Status inferGatherNd(InferContext& c) {
         c.requireEqual(x.dims[i], indices.dims[i], "batch dim " + std::to_string(i) + " of the indices"));
   const std::optional<int64_t> depth = c.solver().canonical(indices.dims.back()).constant();
   if (!depth) {
-    return c.error(DiagnosticId::unsupportedFeature, "the last dim of the indices is not known: it is " +
-                                                         indices.type.toString() +
-                                                         ", so the rank of the result can not be known");
+    return operandNeeded(c, 1, Need::Kind::shape,
+                         "the last dim of the indices is not known: it is " + indices.type.toString() +
+                             ", so the rank of the result can not be known");
   }
   if (*depth > x.rank() - batch) {
     return c.error(DiagnosticId::rankMismatch,

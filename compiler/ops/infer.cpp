@@ -444,7 +444,11 @@ Result<InferredModule> inferTypes(const Module& module, const InferOptions& opti
   int64_t maxSteps = options.maxSteps;
   if (maxSteps == 0) maxSteps = 10'000'000 + 100 * operationCount(separated);
   InferDriver driver(separated, *module.context, maxSteps);
-  for (const Function* function : order) DYN_CHECK(driver.inferFunction(function));
+  for (const Function* function : order) {
+    Status inferred = driver.inferFunction(function);
+    if (!inferred.ok() && options.needs) *options.needs = driver.needs();
+    DYN_CHECK(std::move(inferred));
+  }
   DYN_CHECK(driver.publishFacts());
   return driver.takeResult();
 }

@@ -21,12 +21,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compiler/ir/op_def.h"
+#include "compiler/ops/need.h"
 
 namespace dyn {
 
 struct InferOptions {
   int64_t maxSteps = 0;  // operations inferred, counting repeats; 0: 10 million plus 100 per operation
+  std::vector<Need>* needs = nullptr;  // where it fails: what it lacks
 };
 
 struct InferredModule {

@@ -18,7 +18,7 @@ namespace dyn {
 // Facts that rest on a check operation begin with this: they hold only where the check stands.
 inline constexpr std::string_view kCheckReason = "run-time check: ";
 
-class InferDriver final : public ControlInferContext {
+class InferDriver final : public ControlInferContext, public NeedListener {
  public:
   InferDriver(const Module& module, IrContext& ir, int64_t maxSteps);
 
@@ -28,6 +28,7 @@ class InferDriver final : public ControlInferContext {
   Status publishFacts();
   Module takeModule() { return std::move(module_); }
   InferredModule takeResult();
+  const std::vector<Need>& needs() const { return needs_; }
 
   // InferContext
   const Op& op() const override { return *op_; }
@@ -45,6 +46,7 @@ class InferDriver final : public ControlInferContext {
   void setResult(int i, Type type) override;
   void setResultContents(int i, Contents contents) override;
   Status inferRegion(int region, std::span<const Type> parameters, std::vector<Type>* results) override;
+  void need(Need need) const override { needs_.push_back(need); }
   // ControlInferContext
   Dim freshOr(Dim annotation, std::string_view reason) override;
   bool inScope(Dim dim) const override;
@@ -157,6 +159,7 @@ class InferDriver final : public ControlInferContext {
   std::set<Demand> demands_;
   std::vector<Demand> demandLog_;
   std::vector<Diagnostic> warnings_;
+  mutable std::vector<Need> needs_;
   std::deque<HostTensor> evaluated_;            // what constants_ points to, besides the module's own
   std::unordered_set<const Op*> alternatives_;  // made by splitContinuation
   std::vector<std::string> impossible_;         // faults of the bodies that takeOther left

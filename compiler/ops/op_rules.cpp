@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/ops/need.h"
+
 namespace dyn {
 
 namespace {
@@ -103,9 +105,9 @@ Result<Contents> vectorContents(const InferContext& c, int i, std::string_view w
   }
   std::optional<int64_t> length = vectorLength(c, i);
   if (!length) {
-    return c.error(DiagnosticId::unsupportedFeature, "the number of elements of " + std::string(what) +
-                                                         " is not known: it is " + operand.type.toString() +
-                                                         ", so the rank of the result can not be known");
+    return operandNeeded(c, i, Need::Kind::shape,
+                         "the number of elements of " + std::string(what) + " is not known: it is " +
+                             operand.type.toString() + ", so the rank of the result can not be known");
   }
   std::optional<Contents> contents = c.operandContents(i);
   if (contents && static_cast<int64_t>(contents->size()) == *length) return std::move(*contents);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/ops/index_rules.h"
+#include "compiler/ops/need.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
@@ -117,7 +118,7 @@ Result<PadPlaces> padPlaces(const InferContext& c, int rank) {
   if (!axes) {
     // An empty vector has no contents to know.
     if (vectorLength(c, 3) != 0)
-      return c.error(DiagnosticId::unsupportedFeature, "the axes to pad are not known");
+      return operandNeeded(c, 3, Need::Kind::contents, "the axes to pad are not known");
     axes.emplace();
   }
   return padPlaces(c, std::move(axes), rank);

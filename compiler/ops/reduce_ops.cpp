@@ -68,6 +68,11 @@ Status inferReduce(InferContext& c) {
         requireClass(c, x, {DtypeClass::real, DtypeClass::integer, DtypeClass::natural}, "the operand"));
   }
   DYN_TRY(FoldedAxes folded, foldedAxes(c));
+  if (folded.areValues) {
+    DYN_TRY(Shape dims, shapeFoldedByValues(c, x.dims));
+    setTensor(c, std::move(dims), x.dtype);
+    return {};
+  }
   setTensor(c, foldedShape(c, folded, x.dims), x.dtype);
   if ((fold == Fold::sum || fold == Fold::prod || isExtreme(fold)) && isInteger(x.dtype))
     foldContents(c, fold, folded);
@@ -253,9 +258,9 @@ constexpr OpDef reduceRow(std::string_view name, std::string_view summary, std::
   row.lowering = LoweringKind::loops;
   row.lower = lowerReduce<fold>;
   row.doc =
-      "x [..., a, ...], axes [r] i64 known at compile time -> [..., 1, ...], or without the folded axes when "
-      "keepdims "
-      "is 0. "
+      "x [..., a, ...], axes [r] i64 -> [..., 1, ...], or without the folded axes when keepdims is 0 (the "
+      "axes "
+      "are constants then). "
       "No axes: all of them. Narrow reals are summed in f32, integers wrap; no elements give the neutral "
       "element.";
   row.example = example;

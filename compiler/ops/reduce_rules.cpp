@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "compiler/ops/axis_choice.h"
+#include "compiler/ops/need.h"
+
 namespace dyn {
 
 using loop::Expr;
@@ -35,6 +38,20 @@ Result<FoldedAxes> foldedFrom(const Context& c, const std::vector<int64_t>* axes
   return folded;
 }
 
+FoldedAxes foldedByValues(int rank) {
+  FoldedAxes folded;
+  folded.areValues = true;
+  folded.folds.assign(static_cast<size_t>(rank), true);
+  return folded;
+}
+
+// Over how many elements an axis is folded.
+Dim foldedExtent(const LowerContext& c, const FoldedAxes& folded, int axis) {
+  const Dim size = c.operandType(0).dims()[static_cast<size_t>(axis)];
+  // Of sizes and results one is 1: [n] → [1], or [n] stays.
+  return folded.areValues ? size + 1 - c.resultType(0).dims()[static_cast<size_t>(axis)] : size;
+}
+
 }  // namespace
 
 int FoldedAxes::count() const { return static_cast<int>(std::count(folds.begin(), folds.end(), true)); }
@@ -45,8 +62,12 @@ Result<FoldedAxes> foldedAxes(const InferContext& c) {
   std::optional<std::vector<int64_t>> axes = constantElements(c, 1);
   if (!axes && vectorLength(c, 1) == 0) axes.emplace();
   if (!axes) {
-    return c.error(DiagnosticId::unsupportedFeature,
-                   "the axes are computed at run time, so the rank of the result is not known");
+    if (c.attributes().integer("keepdims", 1) != 0) {
+      DYN_TRY(Contents each, vectorContents(c, 1, "the axes"));
+      return foldedByValues(x.rank());
+    }
+    return operandNeeded(c, 1, Need::Kind::contents,
+                         "the axes are computed at run time, so which dims are left is not known");
   }
   return foldedFrom(c, &*axes, x.rank());
 }
@@ -67,8 +88,7 @@ Result<FoldedAxes> foldedAxes(LowerContext& c) {
   std::vector<int64_t> axes;
   for (int64_t k = 0; k < length; ++k) {
     DYN_TRY(Expr axis, c.contents(1, k));
-    if (axis.kind() != loop::ExprKind::intConstant)
-      return c.error(DiagnosticId::unsupportedFeature, "the axes are computed at run time");
+    if (axis.kind() != loop::ExprKind::intConstant) return foldedByValues(rank);
     axes.push_back(axis.intValue());
   }
   return foldedFrom(c, &axes, rank);
@@ -80,6 +100,17 @@ FoldedAxes foldOnly(int rank, std::span<const int> axes, bool keepDims) {
   folded.folds.assign(static_cast<size_t>(rank), false);
   for (int axis : axes) folded.folds[static_cast<size_t>(axis)] = true;
   return folded;
+}
+
+Result<Shape> shapeFoldedByValues(InferContext& c, const Shape& dims) {
+  const int rank = static_cast<int>(dims.size());
+  DYN_TRY(AxisChoice choice, axisChoice(c, 1, rank));
+  Shape result;
+  for (int axis = 0; axis < rank; ++axis) {
+    const Dim folds = choice.any(axis);
+    result.push_back(folds + (constantDim(c, 1) - folds) * dims[static_cast<size_t>(axis)]);
+  }
+  return result;
 }
 
 Shape foldedShape(const InferContext& c, const FoldedAxes& folded, const Shape& dims) {
@@ -141,7 +172,7 @@ Result<Expr> foldAxes(LowerContext& c, ReduceOp op, const FoldedAxes& folded, st
     if (!folded.contains(axis)) {
       at.push_back(index[next++]);
     } else {
-      at.push_back(c.integer(0));
+      at.push_back(folded.areValues ? index[next] : c.integer(0));
       if (folded.keepDims) ++next;
     }
   }
@@ -150,17 +181,18 @@ Result<Expr> foldAxes(LowerContext& c, ReduceOp op, const FoldedAxes& folded, st
 
 Result<Expr> foldRow(LowerContext& c, ReduceOp op, const FoldedAxes& folded, std::span<const Expr> at,
                      const ElementMap& map) {
-  const Shape& dims = c.operandType(0).dims();
   Shape extents;
   for (int axis = 0; axis < folded.rank(); ++axis) {
-    if (folded.contains(axis)) extents.push_back(dims[static_cast<size_t>(axis)]);
+    if (folded.contains(axis)) extents.push_back(foldedExtent(c, folded, axis));
   }
   return reduceOver(c, op, extents, [&](std::span<const Expr> variables) -> Result<Expr> {
     std::vector<Expr> full(at.begin(), at.end());
     size_t next = 0;
     for (int axis = 0; axis < folded.rank(); ++axis) {
-      if (folded.contains(axis) && next < variables.size())
-        full[static_cast<size_t>(axis)] = variables[next++];
+      if (!folded.contains(axis) || next == variables.size()) continue;
+      Expr& place = full[static_cast<size_t>(axis)];
+      // Of both one is 0.
+      place = folded.areValues ? place + variables[next++] : variables[next++];
     }
     DYN_TRY(Expr element, c.read(0, full));
     return map(element, full);
@@ -168,10 +200,9 @@ Result<Expr> foldRow(LowerContext& c, ReduceOp op, const FoldedAxes& folded, std
 }
 
 Expr foldedCount(LowerContext& c, const FoldedAxes& folded) {
-  const Shape& dims = c.operandType(0).dims();
   Expr count = c.integer(1);
   for (int axis = 0; axis < folded.rank(); ++axis) {
-    if (folded.contains(axis)) count = count * c.dim(dims[static_cast<size_t>(axis)]);
+    if (folded.contains(axis)) count = count * c.dim(foldedExtent(c, folded, axis));
   }
   return count;
 }

@@ -17,13 +17,15 @@ namespace dyn {
 struct FoldedAxes {
   std::vector<bool> folds;  // by axis of operand 0
   bool keepDims = true;
+  // The axes are values: every axis counts as folded, over 1 element where it is not among them.
+  bool areValues = false;
   bool contains(int axis) const { return folds[static_cast<size_t>(axis)]; }
   int count() const;
   int rank() const { return static_cast<int>(folds.size()); }
 };
 
 // From operand 1 (axes; left out or empty: all axes, or none with noop_with_empty_axes) and keepdims.
-// Error unsupportedFeature when the axes are not known: the rank of the result would not be.
+// Axes that are not known when it is compiled must keep their dims (error unsupportedFeature): which are left would not be known.
 Result<FoldedAxes> foldedAxes(const InferContext& c);
 Result<FoldedAxes> foldedAxes(const EvalContext& c);
 Result<FoldedAxes> foldedAxes(loop::LowerContext& c);
@@ -32,6 +34,8 @@ FoldedAxes foldOnly(int rank, std::span<const int> axes, bool keepDims);
 
 // [..., folded → 1 or gone, ...]
 Shape foldedShape(const InferContext& c, const FoldedAxes& folded, const Shape& dims);
+// The same where the axes are values: each dim, or 1, as they say.
+Result<Shape> shapeFoldedByValues(InferContext& c, const Shape& dims);
 std::vector<int64_t> foldedShape(const FoldedAxes& folded, std::span<const int64_t> shape);
 // For each axis of the operand its stride in the result, 0 for folded axes.
 std::vector<int64_t> foldedStrides(const FoldedAxes& folded, std::span<const int64_t> shape);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/ops/need.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/resize_rules.h"
 #include "compiler/ops/sampling_rules.h"
@@ -22,6 +23,10 @@ bool isGiven(bool has, const std::function<Type()>& type) {
   if (!has) return false;
   const Type t = type();
   return !(t.isTensor() && t.rank() == 1 && t.dims()[0].isConstant(0));
+}
+
+bool hasScales(const LowerContext& c) {
+  return isGiven(c.hasOperand(kScales), [&] { return c.operandType(kScales); });
 }
 
 // --- types
@@ -57,7 +62,7 @@ Status inferSizes(InferContext& c, const ResizeOptions& o, const Shape& input, S
 Status inferScales(InferContext& c, const ResizeOptions& o, const Shape& input, Shape* shape) {
   const HostTensor* scales = c.operandConstant(kScales);
   if (!scales)
-    return c.error(DiagnosticId::unsupportedFeature, "scales are computed at run time; sizes may be");
+    return operandNeeded(c, kScales, Need::Kind::contents, "scales are computed at run time; sizes may be");
   if (!isReal(scales->dtype()) || scales->elementCount() != static_cast<int64_t>(o.axes.size()))
     return c.error(DiagnosticId::shapeMismatch, "there is one real scale per axis");
   for (size_t k = 0; k < o.axes.size(); ++k) {
@@ -79,7 +84,15 @@ Status inferResize(InferContext& c) {
     return c.error(DiagnosticId::dtypeMismatch, "booleans are resized by the nearest element only");
   const bool scales = isGiven(c.hasOperand(kScales), [&] { return c.operandType(kScales); });
   const bool sizes = isGiven(c.hasOperand(kSizes), [&] { return c.operandType(kSizes); });
-  if (scales == sizes) return c.error(DiagnosticId::badOperands, "either scales or sizes are given");
+  if (!scales && !sizes) return c.error(DiagnosticId::badOperands, "scales or sizes must be given");
+  if (scales && sizes) {
+    DYN_TRY(TensorOperand factors, tensorOperand(c, kScales, 1));
+    DYN_CHECK(requireClass(c, factors, {DtypeClass::real}, "the scales"));
+    DYN_CHECK(c.requireEqual(factors.dims[0], constantDim(c, static_cast<int64_t>(o.axes.size())),
+                             "one scale for each axis"));
+    if (o.policy != AspectPolicy::stretch)
+      return c.error(DiagnosticId::badAttribute, "proportions can not be kept with sizes and scales given");
+  }
   if (o.coordinates == Coordinates::cropAndResize) {
     DYN_TRY(TensorOperand roi, tensorOperand(c, kRoi, 1));
     DYN_CHECK(requireClass(c, roi, {DtypeClass::real}, "the region"));
@@ -189,6 +202,7 @@ Result<std::vector<SampledAxis>> sampledAxes(const EvalContext& c, const ResizeO
   std::vector<SampledAxis> axes(static_cast<size_t>(x.rank()));
   for (size_t k = 0; k < axes.size(); ++k) axes[k].input = axes[k].output = x.shape()[k];
   const bool bySizes = c.hasOperand(kSizes) && c.operand(kSizes).elementCount() > 0;
+  const bool byScales = c.hasOperand(kScales) && c.operand(kScales).elementCount() > 0;
   const HostTensor& given = c.operand(bySizes ? kSizes : kScales);
   const size_t count = o.axes.size();
   if (given.elementCount() != static_cast<int64_t>(count))
@@ -210,7 +224,8 @@ Result<std::vector<SampledAxis>> sampledAxes(const EvalContext& c, const ResizeO
       a.output = roundedSize(*common, a.input);
     } else {
       a.output = given.intAt(flat);
-      a.scale = static_cast<double>(a.output) / static_cast<double>(a.input);
+      a.scale = byScales ? c.operand(kScales).realAt(flat)
+                         : static_cast<double>(a.output) / static_cast<double>(a.input);
     }
     if (a.output < 0 || (a.input == 0 && a.output > 0))
       return c.error(DiagnosticId::shapeCheckFailed,
@@ -263,7 +278,7 @@ Expr f64(LowerContext& c, double value) { return c.number(value, Dtype::f64); }
 Expr f64Dim(LowerContext& c, Dim d) { return castTo(c.dim(d), Dtype::f64); }
 
 Result<Expr> scaleOf(LowerContext& c, const ResizeOptions& o, size_t k, Dim in, Dim out) {
-  if (!isGiven(c.hasOperand(kSizes), [&] { return c.operandType(kSizes); })) {
+  if (hasScales(c)) {
     const Expr at[] = {c.integer(static_cast<int64_t>(k))};
     DYN_TRY(Expr scale, c.read(kScales, at));
     return castTo(scale, Dtype::f64);
@@ -396,7 +411,7 @@ Result<Expr> lowerResize(LowerContext& c, int, std::span<const Expr> index) {
   if (o.antialias) return lowerFiltered(c, o, index);
   std::vector<std::vector<LoweredTap>> along;
   for (Expr i : index) along.push_back({{i, Expr(), Expr()}});
-  const bool bySizes = isGiven(c.hasOperand(kSizes), [&] { return c.operandType(kSizes); });
+  const bool bySizes = !hasScales(c);
   Expr inside;
   for (size_t k = 0; k < o.axes.size(); ++k) {
     const size_t axis = static_cast<size_t>(o.axes[k]);
@@ -453,7 +468,9 @@ const OpDef resizeOp{
     .lower = lowerResize,
     .doc =
         "x [...], roi [2*r] (tf_crop_and_resize only), scales [r] f32 constants or sizes [r] i64 -> sizes, "
-        "or floor(input * scale). "
+        "or floor(input * scale). With both given the sizes are those of the result, and the scales (values "
+        "then) say "
+        "where its elements lie. "
         "Name only the axes that change: others cost taps.",
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32], %s: Tensor[(2), i64]) "

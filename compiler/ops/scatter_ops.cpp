@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "compiler/ops/index_rules.h"
+#include "compiler/ops/need.h"
 #include "compiler/ops/op_table.h"
 #include "vm/include/dyn_kernel.h"
 
@@ -114,6 +115,21 @@ Status requireCompiledScatter(const Op& op, std::span<const Type> operands) {
 
 // --- scatter_elements
 
+// Elements of a small integer vector put elsewhere in it: the dims they are stay known.
+void scatterContents(InferContext& c, Dim count) {
+  if (c.attributes().string("reduction", "none") != "none" || !count.isConstant()) return;
+  std::optional<Contents> contents = c.operandContents(0), updates = c.operandContents(2);
+  const std::optional<std::vector<int64_t>> places = constantElements(c, 1);
+  if (!contents || !places) return;
+  const int64_t size = static_cast<int64_t>(contents->size());
+  for (size_t k = 0; k < places->size(); ++k) {
+    const int64_t at = (*places)[k] < 0 ? (*places)[k] + size : (*places)[k];
+    if (at < 0 || at >= size) return;
+    (*contents)[static_cast<size_t>(at)] = updates ? (*updates)[k] : Dim();
+  }
+  c.setResultContents(0, std::move(*contents));
+}
+
 Status inferScatterElements(InferContext& c) {
   DYN_TRY(TensorOperand data, tensorOperand(c, 0));
   DYN_TRY(TensorOperand indices, indexOperand(c, 1, "the indices"));
@@ -131,6 +147,7 @@ Status inferScatterElements(InferContext& c) {
                                  "dim " + std::to_string(i) + " of the indices fits the data"));
   }
   c.setResult(0, data.type);
+  if (data.rank() == 1) scatterContents(c, c.solver().canonical(indices.dims[0]));
   return {};
 }
 
@@ -176,8 +193,8 @@ Status inferScatterNd(InferContext& c) {
   if (indices.rank() < 1) return c.error(DiagnosticId::rankMismatch, "the indices must have an axis");
   const std::optional<int64_t> depth = c.solver().canonical(indices.dims.back()).constant();
   if (!depth) {
-    return c.error(DiagnosticId::unsupportedFeature,
-                   "the last dim of the indices is not known: it is " + indices.type.toString());
+    return operandNeeded(c, 1, Need::Kind::shape,
+                         "the last dim of the indices is not known: it is " + indices.type.toString());
   }
   if (*depth > data.rank()) {
     return c.error(DiagnosticId::rankMismatch,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/ops/need.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/shape_rules.h"
 
@@ -255,9 +256,9 @@ Result<std::vector<int>> squeezedAxes(InferContext& c, const TensorOperand& x) {
     const Answer isOne = c.solver().equal(x.dims[i], constantDim(c, 1));
     if (isOne == Answer::yes) axes.push_back(i);
     if (isOne == Answer::unknown) {
-      return c.error(DiagnosticId::unsupportedFeature,
-                     "without axes all dims of size 1 go, but whether dim " + std::to_string(i) + " (" +
-                         x.dims[i].toString() + ") is 1 is not known, so the rank is not");
+      return operandNeeded(c, 0, Need::Kind::shape,
+                           "without axes all dims of size 1 go, but whether dim " + std::to_string(i) + " (" +
+                               x.dims[i].toString() + ") is 1 is not known, so the rank is not");
     }
   }
   return axes;

@@ -1,5 +1,7 @@
 #include "compiler/ops/shape_rules.h"
 
+#include "compiler/ops/need.h"
+
 namespace dyn {
 
 bool provenLessEqual(const InferContext& c, Dim a, Dim b) {
@@ -41,9 +43,10 @@ Result<std::vector<int64_t>> constantAxes(const InferContext& c, int i, std::str
   if (axes) return std::move(*axes);
   // An empty vector has no contents to know.
   if (vectorLength(c, i) == 0) return std::vector<int64_t>{};
-  return c.error(DiagnosticId::unsupportedFeature,
-                 std::string(what) +
-                     " must be known when the program is compiled: the type of the result depends on it");
+  return operandNeeded(
+      c, i, Need::Kind::contents,
+      std::string(what) +
+          " must be known when the program is compiled: the type of the result depends on it");
 }
 
 Dim productOf(const InferContext& c, const Shape& dims) { return elementCount(c.ir().dims(), dims); }

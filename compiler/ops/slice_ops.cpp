@@ -63,6 +63,19 @@ AxisRange axisRange(const InferContext& c, Dim n, Dim start, Dim end, int64_t st
   return {first, greatestOf(c, size == 1 ? length : ceilDiv(length, constantDim(c, size)), zero)};
 }
 
+// How many elements a step takes that is a value, of either sign, in [-n - 1, n + 1]. The bounds are brought near the axis as well, so
+// that no sum overflows.
+Dim countByStep(InferContext& c, Dim n, Dim start, Dim end, Dim step) {
+  const Dim zero = constantDim(c, 0), one = constantDim(c, 1);
+  const Dim isForward = min(max(step, zero), one);
+  const auto bound = [&](Dim given, Dim low) {
+    const Dim near = clamped(c, given, zero - n - 1, n + 1);
+    return clamped(c, fromEnd(c, near, n), low, n - one + isForward);
+  };
+  const Dim length = bound(end, isForward - 1) - bound(start, zero);
+  return max(ceilDiv(length, step), zero);
+}
+
 // The axis of each start, normalised.
 Result<std::vector<int>> sliceAxes(InferContext& c, size_t count, int rank) {
   std::vector<int> axes;
@@ -100,9 +113,12 @@ Status inferSlice(InferContext& c) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const Dim n = x.dims[axes[i]];
     if (!steps[i] || !steps[i].isConstant()) {
-      dims[axes[i]] = c.fresh("the step of the slice is a value");
-      DYN_CHECK(
-          c.solver().addRange(n - dims[axes[i]], 0, std::nullopt, {"a slice is no larger", c.op().place}));
+      const int64_t at = static_cast<int64_t>(i);
+      const Dim zero = constantDim(c, 0);
+      const Dim step = clamped(c, elementOf(c, 4, at, steps, "step of a slice"), zero - n - 1, n + 1);
+      DYN_CHECK(c.requireLessEqual(constantDim(c, 1), max(step, zero - step), "a step is not 0"));
+      dims[axes[i]] = countByStep(c, n, elementOf(c, 1, at, starts, "start of a slice"),
+                                  elementOf(c, 2, at, ends, "end of a slice"), step);
       contents.reset();
       continue;
     }
@@ -170,7 +186,10 @@ Status evaluateSlice(EvalContext& c) {
 // Where the slice begins along one axis, from values that may only be known when it runs.
 Result<Expr> sliceStart(LowerContext& c, int64_t i, Expr n, Expr step) {
   DYN_TRY(Expr start, c.contents(1, i));
-  start = wrapped(c.loops().cast(start, Dtype::i64), n);
+  start = c.loops().cast(start, Dtype::i64);
+  // A value is brought near the axis first: n is not added to the smallest number there is.
+  if (start.kind() != loop::ExprKind::intConstant) start = min(max(start, c.integer(0) - n - 1), n + 1);
+  start = wrapped(start, n);
   const Expr zero = c.integer(0);
   const Expr high = select(zero < step, n, n - 1);
   return min(max(start, zero), high);

@@ -1,10 +1,11 @@
-// Operators with bodies: If becomes `if`; Loop, Scan and SequenceMap become `loop`.
+// Operators with bodies: If becomes `if`; Loop, Scan and SequenceMap become `loop`; those of FlexAttention are expanded in place.
 #include "compiler/ops/op_table.h"
 #include "frontends/onnx/graph_importer.h"
 
 namespace dyn::onnx {
 
 bool isControlOperator(std::string_view domain, std::string_view name) {
+  if (domain == "ai.onnx.preview") return name == "FlexAttention";
   return domain.empty() && (name == "If" || name == "Loop" || name == "Scan" || name == "SequenceMap");
 }
 
@@ -58,6 +59,9 @@ void GraphImporter::openControl(Frame& frame, const NodeProto& node) {
     if (control->inputs.size() < 2) control->inputs.resize(2, kNoValue);
   } else if (node.opType == "Scan") {
     control->kind = ControlNode::Kind::scan;
+  } else if (node.opType == "FlexAttention") {
+    control->kind = ControlNode::Kind::flexAttention;
+    bodies = openFlex(*control);
   } else {
     control->kind = ControlNode::Kind::sequenceMap;
   }
@@ -110,8 +114,11 @@ void GraphImporter::openBody(Frame& frame) {
   frames_.emplace_back();
   Frame& body = frames_.back();
   body.kind = Frame::Kind::body;
-  body.ownBuilder = std::make_unique<FunctionBuilder>(ir_, values_, builder, &control.captures);
-  body.builder = body.ownBuilder.get();
+  body.builder = builder;
+  if (control.kind != ControlNode::Kind::flexAttention) {
+    body.ownBuilder = std::make_unique<FunctionBuilder>(ir_, values_, builder, &control.captures);
+    body.builder = body.ownBuilder.get();
+  }
   body.scope.outer = outer;
   body.environment = frame.environment;
   body.graph = &graph;
@@ -136,6 +143,8 @@ void GraphImporter::bindBodyInputs(Frame& body, ControlNode& control) {
       return bindScanInputs(body, control);
     case ControlNode::Kind::sequenceMap:
       return bindMapInputs(body, control);
+    case ControlNode::Kind::flexAttention:
+      return bindFlexInput(body, control);
   }
 }
 
@@ -257,6 +266,7 @@ void GraphImporter::closeBody() {
     if (!value) control.failed = true;
     results.push_back(value ? body.builder->localize(*value) : kNoValue);
   }
+  if (control.kind == ControlNode::Kind::flexAttention && !results.empty()) control.flexValue = results[0];
   control.bodies.push_back({std::move(body.ownBuilder), std::move(results)});
   frames_.pop_back();
 }
@@ -273,6 +283,8 @@ void GraphImporter::closeControl(Frame& frame) {
       return finishScan(frame, *control);
     case ControlNode::Kind::sequenceMap:
       return finishMap(frame, *control);
+    case ControlNode::Kind::flexAttention:
+      return finishFlex(frame, *control);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "compiler/ops/op_table.h"
 #include "frontends/onnx/result_dtypes.h"
+#include "frontends/onnx/result_ranks.h"
 
 namespace dyn::onnx {
 
@@ -45,7 +46,7 @@ ValueId FunctionBuilder::capture(ValueId outer) {
   if (known != captureParameters_.end()) return known->second;
   const ValueId inner = ir_.newValue(ir_.hasName(outer) ? ir_.valueName(outer) : "");
   const ValueTable::Entry seen = values_.at(outer);
-  values_.at(inner) = {serial_, seen.dtype, nullptr, seen.rank, seen.isList};
+  values_.at(inner) = {serial_, seen.dtype, nullptr, seen.rank, seen.isList, seen.vectorLength};
   captureParameters_.emplace(place, inner);
   local_.emplace(outer, inner);
   return inner;
@@ -59,7 +60,14 @@ ValueId FunctionBuilder::makeAgain(const Op& constant, ValueId like) {
 ValueId FunctionBuilder::addParameter(std::string_view name, std::optional<Dtype> dtype, int rank,
                                       Type type) {
   const ValueId id = ir_.newValue(name);
-  values_.at(id) = {serial_, dtype, nullptr, rank, type && type.kind() == TypeKind::list};
+  const bool isVector = type && type.isTensor() && type.rank() == 1;
+  const int64_t length = isVector ? type.dims()[0].constant().value_or(-1) : -1;
+  values_.at(id) = {serial_,
+                    dtype,
+                    nullptr,
+                    rank,
+                    type && type.kind() == TypeKind::list,
+                    length < INT32_MAX ? static_cast<int>(length) : -1};
   parameters_.push_back({id, type});
   return id;
 }
@@ -81,8 +89,12 @@ std::vector<ValueId> FunctionBuilder::emit(const OpDef& def, std::vector<ValueId
   }
   const Op* owned = ir_.own(std::move(op));
   for (size_t i = 0; i != resultCount; ++i) {
-    values_.at(results[i]) = {serial_, resultDtype(*owned, i, values_),
-                              &def == &ops::constantOp ? owned : nullptr, -1, makesList(def)};
+    values_.at(results[i]) = {serial_,
+                              resultDtype(*owned, i, values_),
+                              &def == &ops::constantOp ? owned : nullptr,
+                              resultRank(*owned, i, values_),
+                              makesList(def),
+                              i == 0 ? resultLength(*owned, values_) : -1};
   }
   if (&def == &ops::constantOp) values_.at(results[0]).rank = owned->attributes.tensor("value")->rank();
   ops_.push_back(owned);

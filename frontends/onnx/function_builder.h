@@ -26,6 +26,7 @@ class ValueTable {
     const Op* constant = nullptr;  // the `constant` operation that makes it
     int rank = -1;                 // of a tensor, when it is known without inference
     bool isList = false;
+    int vectorLength = -1;  // of a vector whose length is known without inference
   };
   Entry& at(ValueId id) {
     if (id >= entries_.size()) entries_.resize(static_cast<size_t>(id) + 1);

@@ -22,6 +22,20 @@ std::string nearestOperator(Text name) {
   return suggestion(name, names);
 }
 
+// A tensor (or list or optional of such) of a known element type and no shape at all.
+bool isOpen(const ValueInfoProto& input) {
+  if (input.type == nullptr || input.type->kind != TypeProto::Kind::tensor || input.type->hasShape)
+    return false;
+  for (const TypeWrapper& wrapper : input.type->wrappers)
+    if (wrapper.kind == TypeWrapper::Kind::map) return false;
+  return dtypeFromOnnx(input.type->elementType).has_value();
+}
+
+TypeKind kindOf(const TypeProto& type) {
+  if (type.wrappers.empty()) return TypeKind::tensor;
+  return type.wrappers[0].kind == TypeWrapper::Kind::sequence ? TypeKind::list : TypeKind::optional;
+}
+
 }  // namespace
 
 GraphImporter::GraphImporter(IrContext& ir, const Model& model, const ImportOptions& options)
@@ -105,9 +119,22 @@ void GraphImporter::openMain() {
       define(frame, input.name, binding, at);
       continue;
     }
+    std::optional<int> rank;
+    if (const auto given = options_.inputRanks.find(std::string(input.name));
+        given != options_.inputRanks.end())
+      rank = given->second;
+    if (isOpen(input) && !rank) {
+      const std::optional<Dtype> dtype = dtypeFromOnnx(input.type->elementType);
+      binding.value = main_.addParameter(input.name, dtype);
+      if (define(frame, input.name, binding, at)) {
+        result_.openInputs.push_back({result_.inputNames.size(), *dtype, kindOf(*input.type)});
+        result_.inputNames.emplace_back(input.name);
+      }
+      continue;
+    }
     Result<Type> type = input.type == nullptr
                             ? Result<Type>(makeError(DiagnosticId::onnxInvalid, what + " has no type"))
-                            : types_.import(*input.type, what);
+                            : types_.import(*input.type, what, rank);
     if (!type.ok()) {
       report(type.error(), at, {});
       binding.kind = Binding::Kind::failed;
@@ -120,7 +147,13 @@ void GraphImporter::openMain() {
     }
     if (define(frame, input.name, binding, at)) result_.inputNames.emplace_back(input.name);
   }
-  orderFrame(frame);
+  if (result_.openInputs.empty()) return orderFrame(frame);
+  // What the operations mean depends on ranks: the body waits for them.
+  for (const ValueInfoProto& output : model_.graph->outputs) result_.outputNames.emplace_back(output.name);
+  frames_.pop_back();
+  if (!result_.problems.empty()) return;
+  result_.module.context = &ir_;
+  result_.module.functions.push_back(main_.finish("main", {}, place));
 }
 
 void GraphImporter::addInitializers(Frame& frame, const GraphProto& graph) {
@@ -316,6 +349,7 @@ void GraphImporter::closeMain() {
     const std::optional<ValueId> value = resolve(frame, output.name, place, {});
     if (value) results.push_back(main_.localize(*value));
     result_.outputNames.emplace_back(output.name);
+    result_.declaredOutputs.push_back(declaredOutput(output, place));
   }
   SourcePlace place = model_.place(model_.graph->bytes);
   if (model_.graph->outputs.empty()) report(DiagnosticId::onnxInvalid, "the model has no outputs", place);

@@ -46,9 +46,9 @@ struct FunctionEnvironment {
   std::string path;  // "caller node / "
 };
 
-// An If, Loop, Scan or SequenceMap whose bodies are being imported.
+// An If, Loop, Scan, SequenceMap or FlexAttention whose bodies are being imported.
 struct ControlNode {
-  enum class Kind : uint8_t { branch, loop, scan, sequenceMap };
+  enum class Kind : uint8_t { branch, loop, scan, sequenceMap, flexAttention };
   struct Body {
     std::unique_ptr<FunctionBuilder> builder;
     std::vector<ValueId> results;
@@ -65,6 +65,11 @@ struct ControlNode {
   // Scan
   size_t stateCount = 0;
   std::vector<int64_t> inputAxes, inputDirections, outputAxes, outputDirections;
+  // FlexAttention: how far it has come, and the scores or probabilities there.
+  enum class FlexStage : uint8_t { inputs, scores, probabilities, result };
+  FlexStage flexStage = FlexStage::inputs;
+  ValueId flexValue = kNoValue;
+  std::vector<FlexStage> flexBodies;  // what each body changes
 };
 
 struct Frame {
@@ -130,6 +135,12 @@ class GraphImporter {
                                 const std::vector<ValueId>& carried, size_t stackedCount);
   void finishScan(Frame& frame, ControlNode& control);
   void finishMap(Frame& frame, ControlNode& control);
+
+  // flex_importer.cpp
+  std::vector<Text> openFlex(ControlNode& control);
+  void bindFlexInput(Frame& body, ControlNode& control);
+  void advanceFlex(Frame& frame, ControlNode& control, ControlNode::FlexStage to);
+  void finishFlex(Frame& frame, ControlNode& control);
   ValueId emit(Frame& frame, std::string_view op, std::vector<ValueId> operands, Attributes attributes,
                const SourcePlace& place);
 

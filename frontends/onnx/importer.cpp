@@ -12,7 +12,7 @@ constexpr size_t kProblemsInNotes = 20;
 
 Result<ImportResult> importRead(IrContext& ir, const Model& model, const ImportOptions& options) {
   ImportResult result = GraphImporter(ir, model, options).run();
-  if (result.problems.empty()) {
+  if (result.problems.empty() && result.openInputs.empty()) {
     Result<Module> settled = settleLists(result.module);
     if (settled.ok()) {
       result.module = *settled;

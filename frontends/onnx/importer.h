@@ -7,7 +7,8 @@
 // Contract:
 //  - Inputs without initializer become parameters of @main, in the file's order and under their names. A dim_param is parsed as an
 //    expression of the symbols that stand alone in other inputs ("2*seq + 1"), else it is a symbol of its own; a missing or negative dim
-//    is a fresh `?`. The declared types of outputs and inner values are not believed: inference finds them.
+//    is a fresh `?`. The declared types of outputs and inner values are not believed: inference finds them (declared_outputs.h
+//    compares).
 //  - Weights are not copied where the file has them aligned: constants borrow the mapping and keep it alive.
 //  - Every operation has a place: file, and node as "name (OpType, opset N)".
 //  - All problems of a model are found in one go (unknown operators, wrong attributes, undefined names, cycles ...), each with its node
@@ -24,6 +25,7 @@
 #include <vector>
 
 #include "compiler/ir/module.h"
+#include "frontends/onnx/declared_outputs.h"
 #include "frontends/onnx/onnx_model.h"
 
 namespace dyn::onnx {
@@ -39,11 +41,21 @@ struct ImportOptions {
   uint64_t maxNodes = 20'000'000;  // after expanding functions; past it memoryLimit
   // Inputs given once and for all: they become constants. What types depend on (axes, scales) may be an input only so.
   std::map<std::string, HostTensor> fixedInputs;
+  // Of inputs whose shape is not in the file; of lists and optionals that of their tensors.
+  std::map<std::string, int> inputRanks;
 };
 
 struct ImportResult {
   Module module;
   std::vector<std::string> inputNames, outputNames;  // as written; parameters and results of @main, in order
+  // Inputs without a shape in the file or a rank in the options. Where there are any, @main has parameters only (those without type).
+  struct OpenInput {
+    size_t index = 0;  // among inputNames
+    Dtype dtype = Dtype::f32;
+    TypeKind kind = TypeKind::tensor;  // list, optional: of such tensors
+  };
+  std::vector<OpenInput> openInputs;
+  std::vector<DeclaredOutput> declaredOutputs;
   std::vector<Diagnostic> problems;
   std::vector<Diagnostic> warnings;
   int64_t irVersion = 0;

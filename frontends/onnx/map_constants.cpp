@@ -34,7 +34,8 @@ void mapConstantOfShape(MapContext& c) {
 }
 
 void mapRange(MapContext& c) {
-  const std::vector<ValueId> inputs = {c.input(0), c.input(1), c.input(2)};
+  const std::vector<ValueId> inputs = {scalarOf(c, c.input(0)), scalarOf(c, c.input(1)),
+                                       scalarOf(c, c.input(2))};
   c.ignoreAttribute("stash_type");
   std::optional<Dtype> dtype;
   for (ValueId value : inputs)

@@ -157,6 +157,8 @@ std::optional<std::vector<int64_t>> MapContext::constantIntegers(ValueId id) con
 
 int MapContext::rankOf(ValueId id) const { return id == kNoValue ? -1 : values_.at(id).rank; }
 
+int MapContext::lengthOf(ValueId id) const { return id == kNoValue ? -1 : values_.at(id).vectorLength; }
+
 bool MapContext::knowsOp(std::string_view op) const { return findOp(op) != nullptr; }
 
 std::vector<ValueId> MapContext::emitMany(std::string_view name, std::vector<ValueId> operands,

@@ -69,7 +69,8 @@ class MapContext {
   const HostTensor* constantOf(ValueId id) const;
   // All elements of a constant integer value.
   std::optional<std::vector<int64_t>> constantIntegers(ValueId id) const;
-  int rankOf(ValueId id) const;  // -1: unknown
+  int rankOf(ValueId id) const;    // -1: unknown
+  int lengthOf(ValueId id) const;  // of a vector; -1: unknown
 
   // The operator of that name in ops.def; a failure (unsupportedOp) when there is none or an operand is missing.
   ValueId emit(std::string_view op, std::vector<ValueId> operands, Attributes attributes = {});

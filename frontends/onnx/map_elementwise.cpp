@@ -87,12 +87,7 @@ void mapShrink(MapContext& c) {
   c.setOutput(0, c.emit("where", {below, lifted, inner}));
 }
 
-void mapSwish(MapContext& c) {
-  const ValueId x = c.input(0);
-  const double alpha = c.real("alpha", 1);
-  const ValueId scaled = alpha == 1 ? x : c.emit("mul", {x, c.number(alpha, x)});
-  c.setOutput(0, c.emit("mul", {x, c.emit("sigmoid", {scaled})}));
-}
+void mapSwish(MapContext& c) { c.setOutput(0, swish(c, c.input(0), c.real("alpha", 1))); }
 
 // In inference all elements pass.
 void mapDropout(MapContext& c) {

@@ -48,11 +48,16 @@ DYN_ONNX_MAPPING(Reduce);
 DYN_ONNX_MAPPING(Softmax);
 DYN_ONNX_MAPPING(GlobalPool);
 DYN_ONNX_MAPPING(GlobalLpPool);
+// map_ml.cpp
+DYN_ONNX_MAPPING(Binarizer);
+DYN_ONNX_MAPPING(ArrayFeatureExtractor);
 // map_nn.cpp
+DYN_ONNX_MAPPING(MaxUnpool);
 DYN_ONNX_MAPPING(Gemm);
 DYN_ONNX_MAPPING(BatchNormalization);
 DYN_ONNX_MAPPING(GroupNormalization);
 DYN_ONNX_MAPPING(Losses);
+// map_grid.cpp
 // map_quant.cpp
 DYN_ONNX_MAPPING(QuantizeLinear);
 DYN_ONNX_MAPPING(QLinearMatMul);
@@ -68,13 +73,46 @@ DYN_ONNX_MAPPING(Optional);
 DYN_ONNX_MAPPING(Lstm);
 DYN_ONNX_MAPPING(Gru);
 DYN_ONNX_MAPPING(Rnn);
+// map_linear_attention.cpp
+DYN_ONNX_MAPPING(LinearAttention);
+DYN_ONNX_MAPPING(CausalConvWithState);
+DYN_ONNX_MAPPING(SwiGlu);
+// map_contrib_norm.cpp
+DYN_ONNX_MAPPING(SkipNormalization);
+DYN_ONNX_MAPPING(SimplifiedNormalization);
+DYN_ONNX_MAPPING(EmbedLayerNormalization);
+DYN_ONNX_MAPPING(BiasGelu);
+DYN_ONNX_MAPPING(QuickGelu);
+DYN_ONNX_MAPPING(BiasAdd);
+DYN_ONNX_MAPPING(BiasSplitGelu);
+// map_contrib_matmul.cpp
+DYN_ONNX_MAPPING(FusedMatMul);
+DYN_ONNX_MAPPING(FusedGemm);
+DYN_ONNX_MAPPING(FusedConv);
+DYN_ONNX_MAPPING(MatMulNBits);
+DYN_ONNX_MAPPING(MatMulIntegerToFloat);
+DYN_ONNX_MAPPING(DynamicQuantizeMatMul);
+// map_contrib_quant.cpp
+DYN_ONNX_MAPPING(QLinearBinary);
+DYN_ONNX_MAPPING(QLinearUnary);
+DYN_ONNX_MAPPING(QLinearConcat);
+DYN_ONNX_MAPPING(QLinearSoftmax);
+DYN_ONNX_MAPPING(QLinearReduceMean);
+DYN_ONNX_MAPPING(QLinearPool);
+DYN_ONNX_MAPPING(QLinearWhere);
+DYN_ONNX_MAPPING(QGemm);
+// map_contrib_attention.cpp
+DYN_ONNX_MAPPING(ContribAttention);
+DYN_ONNX_MAPPING(MultiHeadAttention);
+DYN_ONNX_MAPPING(GroupQueryAttention);
+DYN_ONNX_MAPPING(ContribRotaryEmbedding);
+DYN_ONNX_MAPPING(QAttention);
 // map_attention.cpp
 DYN_ONNX_MAPPING(Attention);
 DYN_ONNX_MAPPING(RotaryEmbedding);
 // map_image.cpp
 DYN_ONNX_MAPPING(GridSample);
 DYN_ONNX_MAPPING(RoiAlign);
-DYN_ONNX_MAPPING(MaxUnpool);
 // map_spectral.cpp
 DYN_ONNX_MAPPING(Dft);
 DYN_ONNX_MAPPING(Stft);
@@ -83,8 +121,6 @@ DYN_ONNX_MAPPING(MelWeightMatrix);
 DYN_ONNX_MAPPING(StringNormalizer);
 DYN_ONNX_MAPPING(TfIdfVectorizer);
 DYN_ONNX_MAPPING(LabelEncoder);
-DYN_ONNX_MAPPING(Binarizer);
-DYN_ONNX_MAPPING(ArrayFeatureExtractor);
 // map_training.cpp
 DYN_ONNX_MAPPING(Momentum);
 DYN_ONNX_MAPPING(Adagrad);
@@ -100,5 +136,25 @@ ValueId castTo(MapContext& c, ValueId x, Dtype dtype);
 ValueId alignedAt(MapContext& c, ValueId x, ValueId like, int64_t axis);
 // The axes `first`..rank-1 as a vector: works for any rank.
 ValueId axesFrom(MapContext& c, ValueId x, int64_t first);
+// The size of one axis, as a vector of one element; -1 is the last axis.
+ValueId dimAt(MapContext& c, ValueId x, int64_t axis);
+ValueId joinedShape(MapContext& c, const std::vector<ValueId>& pieces);
+// A value of one element as a scalar; files write [1] where the standard says [].
+ValueId scalarOf(MapContext& c, ValueId x);
+ValueId reshaped(MapContext& c, ValueId x, ValueId shape);
+ValueId transposed(MapContext& c, ValueId x, std::vector<int64_t> perm);
+// 0, 1, ... size-1, of a vector or scalar that holds the size.
+ValueId counting(MapContext& c, ValueId size);
+// [b, s, heads * d] → [b, heads, s, d], and back.
+ValueId splitHeads(MapContext& c, ValueId x, int64_t heads);
+ValueId joinHeads(MapContext& c, ValueId x);
+// x * sigmoid(alpha * x)
+ValueId swish(MapContext& c, ValueId x, double alpha);
+// (x - zero) * scale; `axis` is that of several scales. And back, to the type of `zero` (or `dtype` when there is none).
+ValueId dequantized(MapContext& c, ValueId x, ValueId scale, ValueId zero, int64_t axis);
+ValueId quantized(MapContext& c, ValueId x, ValueId scale, ValueId zero, Dtype dtype = Dtype::u8);
+Attributes convolutionAttributes(MapContext& c);
+// The activation of a fused node: its name (any case) and up to two parameters; x itself for "".
+ValueId activated(MapContext& c, ValueId x, std::string name, const std::vector<double>& parameters);
 
 }  // namespace dyn::onnx

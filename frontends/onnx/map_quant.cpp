@@ -3,14 +3,16 @@
 #include "frontends/onnx/map_table.h"
 
 namespace dyn::onnx {
-namespace {
 
 ValueId dequantized(MapContext& c, ValueId x, ValueId scale, ValueId zero, int64_t axis) {
   return c.emit("dequantize_linear", {x, scale, zero}, {{"axis", axis}});
 }
 
-ValueId quantized(MapContext& c, ValueId x, ValueId scale, ValueId zero) {
-  return c.emit("quantize_linear", {castTo(c, x, c.dtypeOr(scale, Dtype::f32)), scale, zero});
+ValueId quantized(MapContext& c, ValueId x, ValueId scale, ValueId zero, Dtype dtype) {
+  Attributes attributes;
+  if (zero == kNoValue) attributes.set("output_dtype", dtype);
+  return c.emit("quantize_linear", {castTo(c, x, c.dtypeOr(scale, Dtype::f32)), scale, zero},
+                std::move(attributes));
 }
 
 Attributes convolutionAttributes(MapContext& c) {
@@ -21,8 +23,6 @@ Attributes convolutionAttributes(MapContext& c) {
   attributes.set("group", c.integer("group", 1));
   return attributes;
 }
-
-}  // namespace
 
 namespace {
 

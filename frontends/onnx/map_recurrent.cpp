@@ -57,6 +57,7 @@ struct Recurrent {
   int64_t directionCount = 1;
   bool firstIsReverse = false;
   bool batchFirst = false;
+  bool quantises = false;  // DynamicQuantizeLSTM
   double clip = 0;
   ValueId x = kNoValue, w = kNoValue, r = kNoValue, b = kNoValue, lengths = kNoValue;
   ValueId steps = kNoValue;  // [] i64
@@ -75,12 +76,19 @@ struct Recurrent {
   ValueId clipped(ValueId value) {
     return clip > 0 ? c.emit("clip", {value, c.number(-clip, value), c.number(clip, value)}) : value;
   }
+  // a b2'; where the weights are quantised, a is rounded by its own range first.
   ValueId timesTransposed(ValueId a, ValueId b2) {
+    if (quantises) {
+      const std::vector<ValueId> q = c.emitMany("dynamic_quantize_linear", {a}, {}, 3);
+      a = dequantized(c, q[0], q[1], q[2], 0);
+    }
     return c.emit("matmul", {a, b2}, {{"transpose_b", int64_t{1}}});
   }
 
   void readActivations(const std::vector<std::string>& defaults);
   void readCommon(const std::vector<std::string>& defaultActivations);
+  // Weights [directions, columns, rows] of few bits with inputs for scale and zero point, as the operators without them have them.
+  ValueId dequantizedWeights(ValueId weights, int scaleInput);
   ValueId initialState(int input, int64_t direction);
   ValueId flipped(ValueId value);
 
@@ -141,6 +149,17 @@ void Recurrent::readCommon(const std::vector<std::string>& defaultActivations) {
   const ValueId size = c.emit("shape", {x}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
   steps = c.emit("reshape", {size, c.integersValue({})});
   if (lengths != kNoValue) lengths = castTo(c, lengths, Dtype::i64);
+}
+
+ValueId Recurrent::dequantizedWeights(ValueId weights, int scaleInput) {
+  const auto spread = [&](ValueId parameter) {
+    if (c.rankOf(parameter) < 1) c.unsupported("weights whose scales have a rank that is not known");
+    const bool perRow = c.rankOf(parameter) == 2;
+    return c.emit("unsqueeze", {castTo(c, parameter, Dtype::f32),
+                                perRow ? c.integersValue({1}) : c.integersValue({1, 2})});
+  };
+  const ValueId apart = c.emit("sub", {castTo(c, weights, Dtype::f32), spread(c.input(scaleInput + 1))});
+  return transposed(c, c.emit("mul", {apart, spread(c.input(scaleInput))}), {0, 2, 1});
 }
 
 ValueId Recurrent::initialState(int input, int64_t direction) {
@@ -211,6 +230,11 @@ ValueId inputGates(Recurrent& n, int64_t direction, ValueId bias) {
 void mapLstm(MapContext& c) {
   Recurrent n{c, 4, 3, 2};
   n.readCommon({"Sigmoid", "Tanh", "Tanh"});
+  if (c.node().opType == "DynamicQuantizeLSTM") {
+    n.quantises = true;
+    n.w = n.dequantizedWeights(n.w, 8);
+    n.r = n.dequantizedWeights(n.r, 10);
+  }
   const bool coupled = c.integer("input_forget", 0) != 0;
   std::vector<std::vector<ValueId>> byDirection;
   for (int64_t d = 0; d < n.directionCount && !c.failed(); ++d) {

@@ -61,8 +61,33 @@ void mapUnsqueeze(MapContext& c) {
   c.setOutput(0, c.emit("unsqueeze", {c.input(0), axes}));
 }
 
+namespace {
+
+// Values for axes that are known at run time only, as one for every axis of x: `others` [rank] where none is given.
+ValueId forAllAxes(MapContext& c, ValueId others, ValueId axes, ValueId values) {
+  return c.emit("scatter_elements", {others, castTo(c, axes, Dtype::i64), castTo(c, values, Dtype::i64)},
+                {{"axis", int64_t{0}}});
+}
+
+bool isValue(MapContext& c, ValueId axes) { return axes != kNoValue && c.constantOf(axes) == nullptr; }
+
+ValueId filled(MapContext& c, ValueId like, int64_t value) {
+  const HostTensor element = HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{value});
+  return c.emit("constant_of_shape", {c.emit("shape", {like})}, {{"value", element}});
+}
+
+}  // namespace
+
 void mapSlice(MapContext& c) {
-  if (c.version() >= 10) return mapDirect(c, "slice");
+  if (c.version() >= 10) {
+    if (!isValue(c, c.optionalInput(3))) return mapDirect(c, "slice");
+    const ValueId x = c.input(0), axes = c.input(3), shape = c.emit("shape", {x});
+    const ValueId starts = forAllAxes(c, filled(c, shape, 0), axes, c.input(1));
+    const ValueId ends = forAllAxes(c, shape, axes, c.input(2));
+    ValueId steps = kNoValue;
+    if (c.hasInput(4)) steps = forAllAxes(c, filled(c, shape, 1), axes, c.input(4));
+    return c.setOutput(0, c.emit("slice", {x, starts, ends, kNoValue, steps}));
+  }
   const ValueId starts = c.integersValue(c.integers("starts"));
   const ValueId ends = c.integersValue(c.integers("ends"));
   c.setOutput(0, c.emit("slice", {c.input(0), starts, ends, integersOperand(c, "axes", 3, 10)}));
@@ -93,8 +118,16 @@ void mapPad(MapContext& c) {
   Attributes attributes;
   attributes.set("mode", c.text("mode", "constant"));
   if (c.version() >= 11) {
-    c.setOutput(
-        0, c.emit("pad", {x, c.input(1), c.optionalInput(2), c.optionalInput(3)}, std::move(attributes)));
+    ValueId pads = c.input(1), axes = c.optionalInput(3);
+    if (isValue(c, axes)) {
+      const ValueId none = filled(c, c.emit("shape", {x}), 0);
+      const std::vector<ValueId> halves =
+          c.emitMany("split", {pads}, {{"axis", int64_t{0}}, {"parts", int64_t{2}}}, 2);
+      pads = c.emit("concat", {forAllAxes(c, none, axes, halves[0]), forAllAxes(c, none, axes, halves[1])},
+                    {{"axis", int64_t{0}}});
+      axes = kNoValue;
+    }
+    c.setOutput(0, c.emit("pad", {x, pads, scalarOf(c, c.optionalInput(2)), axes}, std::move(attributes)));
     return;
   }
   if (!c.hasAttribute("pads")) c.fail(DiagnosticId::badAttribute, "attribute \"pads\" is missing");
@@ -104,6 +137,16 @@ void mapPad(MapContext& c) {
                 std::move(attributes)));
 }
 
+namespace {
+
+// The sizes that scales known at run time only give: floor(size * scale), in f32 as the standard's reference.
+ValueId scaledSizes(MapContext& c, ValueId sizes, ValueId scales) {
+  const Dtype dtype = c.dtypeOr(scales, Dtype::f32);
+  return castTo(c, c.emit("floor", {c.emit("mul", {castTo(c, sizes, dtype), scales})}), Dtype::i64);
+}
+
+}  // namespace
+
 void mapUpsample(MapContext& c) {
   ValueId scales = c.optionalInput(1);
   if (c.version() < 9) {
@@ -111,7 +154,10 @@ void mapUpsample(MapContext& c) {
     scales = c.constant(HostTensor::vectorReal(Dtype::f32, values));
   }
   const std::string mode = c.text("mode", "nearest");
-  c.setOutput(0, c.emit("resize", {c.input(0), kNoValue, scales},
+  ValueId sizes = kNoValue;
+  if (scales != kNoValue && c.constantOf(scales) == nullptr)
+    sizes = scaledSizes(c, c.emit("shape", {c.input(0)}), scales);
+  c.setOutput(0, c.emit("resize", {c.input(0), kNoValue, scales, sizes},
                         {{"mode", std::string(mode == "bilinear" ? "linear" : mode)},
                          {"coordinate_transformation_mode", std::string("asymmetric")},
                          {"nearest_mode", std::string("floor")}}));
@@ -121,7 +167,7 @@ void mapResize(MapContext& c) {
   if (c.version() < 11) return mapUpsample(c);
   const ValueId x = c.input(0);
   ValueId scales = c.optionalInput(2);
-  const ValueId sizes = c.optionalInput(3);
+  ValueId sizes = c.optionalInput(3);
   const ValueId roi = c.optionalInput(1);
   // With sizes, scales may be an empty tensor; so may be a roi that is not needed.
   if (sizes != kNoValue) scales = kNoValue;
@@ -134,8 +180,26 @@ void mapResize(MapContext& c) {
   attributes.set("exclude_outside", c.integer("exclude_outside", 0));
   attributes.set("extrapolation_value", c.real("extrapolation_value", 0));
   attributes.set("antialias", c.integer("antialias", 0));
-  attributes.set("keep_aspect_ratio_policy", c.text("keep_aspect_ratio_policy", "stretch"));
-  if (c.hasAttribute("axes")) attributes.set("axes", c.integers("axes"));
+  const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
+  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+    c.fail(DiagnosticId::badAttribute, "keep_aspect_ratio_policy is " + quotedText(policy));
+  ValueId from = c.emit("shape", {x});
+  if (c.hasAttribute("axes")) {
+    attributes.set("axes", c.integers("axes"));
+    from = c.emit("gather", {from, c.integersValue(c.integers("axes"))}, {{"axis", int64_t{0}}});
+  }
+  if (sizes != kNoValue && policy != "stretch") {
+    // The smallest (largest) of the scales is that of all axes.
+    const ValueId old = castTo(c, from, Dtype::f64),
+                  ratios = c.emit("div", {castTo(c, sizes, Dtype::f64), old});
+    scales =
+        c.emit(policy == "not_larger" ? "reduce_min" : "reduce_max", {ratios}, {{"keepdims", int64_t{1}}});
+    scales = c.emit("expand", {scales, c.emit("shape", {from})});
+    const ValueId half = c.numberOf(0.5, Dtype::f64);
+    sizes = castTo(c, c.emit("floor", {c.emit("add", {c.emit("mul", {old, scales}), half})}), Dtype::i64);
+  } else if (sizes == kNoValue && scales != kNoValue && c.constantOf(scales) == nullptr) {
+    sizes = scaledSizes(c, from, scales);
+  }
   const bool needsRoi = coordinates == "tf_crop_and_resize";
   c.setOutput(0, c.emit("resize", {x, needsRoi ? roi : kNoValue, scales, sizes}, std::move(attributes)));
 }

@@ -46,7 +46,7 @@ Dim TypeImporter::dimOf(const Dimension& dimension, const std::string& what) {
   return symbol;
 }
 
-Result<Type> TypeImporter::import(const TypeProto& type, const std::string& what) {
+Result<Type> TypeImporter::import(const TypeProto& type, const std::string& what, std::optional<int> rank) {
   if (type.kind != TypeProto::Kind::tensor) {
     const char* reason = type.kind == TypeProto::Kind::missing        ? " has no type"
                          : type.kind == TypeProto::Kind::sparseTensor ? " is a sparse tensor"
@@ -60,12 +60,14 @@ Result<Type> TypeImporter::import(const TypeProto& type, const std::string& what
     return makeError(type.elementType == 0 ? DiagnosticId::onnxInvalid : DiagnosticId::unsupportedDtype,
                      what + " has element type " + elementTypeName(type.elementType));
   }
-  if (!type.hasShape) {
+  if (!type.hasShape && !rank) {
     return makeError(DiagnosticId::unsupportedFeature, what + " has no shape: its rank is not known")
         .note(
             "write a shape with the right number of dims into the model; the dims themselves may be unknown");
   }
   Shape dims;
+  for (int i = 0; !type.hasShape && i != *rank; ++i)
+    dims.push_back(ir_.dims().any("dim " + std::to_string(i) + " of " + what + " is not in the model"));
   for (size_t i = 0; i != type.shape.size(); ++i)
     dims.push_back(dimOf(type.shape[i], "dim " + std::to_string(i) + " of " + what));
   Type result = ir_.tensorType(std::move(dims), *dtype);

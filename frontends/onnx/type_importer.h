@@ -1,6 +1,7 @@
 // Types of the file as types of the IR: named dims become symbols.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_set>
 
@@ -16,8 +17,8 @@ class TypeImporter {
   // Remembers the names that are a dim on their own: only those may occur in expressions of other dims ("2*seq + 1"); a text such as
   // "batch-size" is else a name.
   void learnNames(const TypeProto& type);
-  // `what` is for reasons and errors: "input x".
-  Result<Type> import(const TypeProto& type, const std::string& what);
+  // `what` is for reasons and errors: "input x". `rank` is that of a type without shape; its dims are unknown then.
+  Result<Type> import(const TypeProto& type, const std::string& what, std::optional<int> rank = {});
 
  private:
   Dim dimOf(const Dimension& dimension, const std::string& what);

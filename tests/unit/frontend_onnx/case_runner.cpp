@@ -103,6 +103,9 @@ CaseResult runSets(const std::string& folder, const Tolerance& tolerance, const 
       if (!read.ok()) return verdictOf(read.error(), "data");
       Result<Value> value = valueOf(std::move(*read));
       if (!value.ok()) return verdictOf(value.error(), "data");
+      const Value* tensor = &*value;
+      while (!tensor->isTensor() && !tensor->parts().empty()) tensor = &tensor->parts()[0];
+      if (tensor->isTensor()) options.inputRanks[std::string(info.name)] = tensor->tensor().rank();
       if (fixes && value->isTensor() && value->tensor().rank() <= 1 && value->tensor().elementCount() <= 16) {
         options.fixedInputs[std::string(info.name)] = value->tensor();
       } else {

@@ -40,9 +40,6 @@ struct KnownCase {
 };
 // Not passed, and why that is right or has to wait.
 constexpr KnownCase kKnown[] = {
-    {"test_affine_grid_3d_expanded", "range of vectors with one element where scalars are demanded"},
-    {"test_attention_4d_diff_heads_mask4d_padded_kv_expanded",
-     "pad with a vector where a scalar is demanded"},
     {"test_loop13_seq", "the model declares its sequence to hold scalars, then inserts vectors"},
     {"test_loop16_seq_none", "the model declares its sequence to hold scalars, then inserts vectors"},
     {"test_resize_downsample_scales_cubic_align_corners", "the standard's text wants the rounded length"},

@@ -499,12 +499,77 @@ TEST_P(OldForms, MeanTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Versions, OldForms, ::testing::Range(0, static_cast<int>(versionCases().size())));
 
-TEST(Importer, ModelsWithoutRankOrTypeOfAnInputAreRefused) {
+TEST(Importer, InputsWithoutRankAreOpenUntilItIsGiven) {
   const Msg rankless = Msg().sub(11, valueInfo("x", Msg().sub(1, Msg().num(1, 1))));
+  const std::string bytes = modelBytes(join({nodes({node("Relu", {"x"}, {"y"})}), rankless, output("y")}));
+  const ImportResult open = problemsOf(bytes);
+  EXPECT_TRUE(open.problems.empty());
+  ASSERT_EQ(open.openInputs.size(), 1u);
+  EXPECT_EQ(open.openInputs[0].dtype, Dtype::f32);
+  IrContext ir;
+  ImportOptions options;
+  options.inputRanks["x"] = 3;
+  Result<ImportResult> given = importModel(ir, MappedFile::fromBytes(bytes, "m.onnx"), options);
+  ASSERT_TRUE(given.ok()) << given.error().toString();
+  EXPECT_TRUE(given->openInputs.empty());
+  EXPECT_EQ(given->module.main()->parameters[0].type.rank(), 3);
+}
+
+// Mappings whose form depends on a rank know that of values made by other nodes too.
+TEST(Importer, RanksFollowFromOtherNodes) {
+  const Msg contrib = Msg().sub(8, Msg().sub(1, "com.microsoft").num(2, 1));
+  const auto rotary = [](const char* x) {
+    return node("RotaryEmbedding", {x, "p", "cos", "sin"}, {"y"}).sub(7, "com.microsoft");
+  };
+  const Msg rest = join({input("x", {"b", "s", "4"}), input("p", {"b", "s"}, 7), input("cos", {"m", "1"}),
+                         input("sin", {"m", "1"}), output("y")});
+  const Msg ways[] = {
+      nodes({node("Relu", {"x"}, {"a"}), rotary("a")}),
+      nodes({node("Add", {"x", "x"}, {"a"}), node("Transpose", {"a"}, {"t"}), rotary("t")}),
+      nodes({node("Shape", {"x"}, {"n"}), node("Reshape", {"x", "n"}, {"r"}), rotary("r")}),
+      nodes({node("ReduceMax", {"x"}, {"m0"}), node("Mul", {"x", "m0"}, {"a"}), rotary("a")}),
+  };
+  for (const Msg& way : ways) {
+    const ImportResult result = problemsOf(modelBytes(join({way, rest}), 17, contrib));
+    EXPECT_TRUE(result.problems.empty()) << result.problems[0].toString();
+  }
+  // A rank that only values tell.
+  const Msg unknown =
+      nodes({node("Compress", {"x", "c"}, {"a"}), node("Squeeze", {"a"}, {"q"}), rotary("q")});
   const ImportResult result =
-      problemsOf(modelBytes(join({nodes({node("Relu", {"x"}, {"y"})}), rankless, output("y")})));
+      problemsOf(modelBytes(join({unknown, rest, input("c", {"b"}, 9)}), 17, contrib));
   ASSERT_EQ(result.problems.size(), 1u);
   EXPECT_EQ(result.problems[0].id, DiagnosticId::unsupportedFeature);
+}
+
+TEST(Importer, WrongDeclarationsOfOutputsAreWarnings) {
+  const auto declared = [](const Msg& type) { return Msg().sub(12, valueInfo("y", type)); };
+  struct Row {
+    Msg type;
+    const char* warning;  // "": none
+  };
+  const Msg negative =
+      Msg().sub(1, Msg().num(1, 1).sub(2, Msg().sub(1, Msg().num(1, -1)).sub(1, Msg().num(1, 3))));
+  const Row rows[] = {
+      {tensorType(1, {"n", "3"}), ""},          {tensorType(1, {"other", ""}), ""},
+      {tensorType(1, {"n"}), "rank 1"},         {tensorType(1, {"n", "4"}), "dim 1 is declared as 4"},
+      {tensorType(7, {"n", "3"}), "to be i64"}, {negative, "dim 0 is declared as -1"},
+  };
+  for (const Row& row : rows) {
+    IrContext ir;
+    const std::string bytes =
+        modelBytes(join({nodes({node("Relu", {"x"}, {"y"})}), input("x", {"n", "3"}), declared(row.type)}));
+    Result<ImportResult> imported = importModel(ir, MappedFile::fromBytes(bytes, "m.onnx"));
+    ASSERT_TRUE(imported.ok()) << imported.error().toString();
+    Result<InferredModule> typed = inferTypes(imported->module);
+    ASSERT_TRUE(typed.ok()) << typed.error().toString();
+    const std::vector<Diagnostic> warnings =
+        wrongOutputs(imported->declaredOutputs, *typed->module.main(), ir.facts());
+    ASSERT_EQ(warnings.size(), *row.warning ? 1u : 0u) << row.warning;
+    if (warnings.empty()) continue;
+    EXPECT_NE(warnings[0].message.find(row.warning), std::string::npos) << warnings[0].message;
+    EXPECT_NE(warnings[0].message.find("'y'"), std::string::npos) << warnings[0].message;
+  }
 }
 
 }  // namespace

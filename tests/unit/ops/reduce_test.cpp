@@ -78,8 +78,26 @@ TEST(Reduce, Sweep) {
   }
 }
 
-TEST(Reduce, UnknownAxesAreUnsupported) {
-  EXPECT_EQ(inferError(OpCase("reduce_sum", {real({2}), vec({0})})).id, DiagnosticId::unsupportedFeature);
+// Whether a dim stays is decided when it runs; the same kernel serves all axes.
+TEST(Reduce, AxesMayBeValuesWhenTheyKeepTheirDims) {
+  for (const char* name : {"reduce_sum", "reduce_mean", "reduce_max", "reduce_log_sum_exp", "reduce_l2"}) {
+    for (std::vector<int64_t> shape : {std::vector<int64_t>{2, 3, 5}, {1, 1, 1}, {7, 1, 2}, {3, 0, 2}}) {
+      for (const HostTensor& axes : {vec({0}), vec({-1}), vec({1, 0}), vec({-3, 2}), vec({2, 0, 1})}) {
+        SCOPED_TRACE(name);
+        checkOp(OpCase(name, {real(shape), axes}));
+      }
+    }
+  }
+  const HostTensor x = reals({2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_THAT(elements(checkOp(OpCase("reduce_sum", {x, vec({1})}))), ElementsAre(6, 15));
+  EXPECT_EQ(shapeOf(checkOp(OpCase("reduce_sum", {x, vec({-2})}))), (std::vector<int64_t>{1, 3}));
+  EXPECT_EQ(runError(OpCase("reduce_sum", {x, vec({2})})).id, DiagnosticId::shapeCheckFailed);
+  EXPECT_EQ(runError(OpCase("reduce_sum", {x, vec({1, -1})})).id, DiagnosticId::shapeCheckFailed);
+}
+
+TEST(Reduce, UnknownAxesAreUnsupportedWhenDimsGo) {
+  const OpCase unknown("reduce_sum", {real({2}), vec({0})}, {{"keepdims", int64_t{0}}});
+  EXPECT_EQ(inferError(unknown).id, DiagnosticId::unsupportedFeature);
   OpCase twice = reduce("reduce_sum", real({2, 2}), {0, -2});
   EXPECT_EQ(inferError(twice).id, DiagnosticId::badAttribute);
 }

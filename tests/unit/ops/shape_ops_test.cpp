@@ -1,5 +1,5 @@
 // Operators on shapes: exact sizes for 0, 1, primes, negative bounds and steps; sizes given as run-time values.
-#include "tests/unit/ops/op_test.h"
+#include "tests/unit/ops/lowered_op.h"
 
 namespace dyn::test {
 namespace {
@@ -148,6 +148,39 @@ TEST(ShapeOps, SliceForms) {
   EXPECT_THAT(text, HasSubstr("%c = slice(%x, %last, %end) : Tensor[(min("));
   EXPECT_THAT(text, HasSubstr("%d = slice(%x, %last, %low, %zero, %last) : Tensor[(n, m), f32]"));
   for (int64_t n : {0, 1, 4}) run(p, {real({n, 2})});
+}
+
+// Bounds and steps that are values, of any sign and far out of range.
+TEST(ShapeOps, SliceOfValues) {
+  const int64_t far = INT64_MAX, low = INT64_MIN;
+  struct Row {
+    std::vector<int64_t> starts, ends, axes, steps;
+  };
+  const Row rows[] = {
+      {{1}, {3}, {0}, {1}},       {{0, 1}, {2, far}, {0, 1}, {1, 2}}, {{-1}, {low}, {-1}, {-1}},
+      {{far}, {0}, {1}, {-2}},    {{2, 0}, {1, 1}, {1, 0}, {1, 3}},   {{-2, 3}, {far, low}, {0, -1}, {1, -3}},
+      {{1}, {1}, {0}, {low + 1}}, {{0}, {far}, {1}, {far}},           {{-far}, {far}, {-2}, {2}},
+  };
+  for (const Row& row : rows) {
+    for (std::vector<int64_t> shape : {std::vector<int64_t>{5, 7}, {1, 1}, {3, 0}, {2, 3}}) {
+      const auto vector = [](const std::vector<int64_t>& v) { return HostTensor::vectorInt(Dtype::i64, v); };
+      OpCase slice("slice",
+                   {real(shape), vector(row.starts), vector(row.ends), vector(row.axes), vector(row.steps)});
+      slice.constants = {3};
+      checkLowered(slice);
+    }
+  }
+  EXPECT_EQ(runError(OpCase("slice", {real({3}), vec({0}), vec({2}), std::nullopt, vec({0})})).id,
+            DiagnosticId::shapeCheckFailed);
+}
+
+// Bounds for some axes, put among those of all: what is known stays known.
+TEST(ShapeOps, SliceOfScatteredBounds) {
+  const Program p = inferText(
+      "fn @main(%x: Tensor[(n, m), f32]) { %s = shape(%x) %a = constant() {value = i64[1] [-1]} "
+      "%e = constant() {value = i64[1] [2]} %ends = scatter_elements(%s, %a, %e) "
+      "%z = constant() {value = i64[2] [0, 0]} %y = slice(%x, %z, %ends) return %y }");
+  EXPECT_THAT(p.text(), testing::HasSubstr("Tensor[(n, min(2, m)), f32]"));
 }
 
 TEST(ShapeOps, Concat) {

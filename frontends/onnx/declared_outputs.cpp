@@ -1,0 +1,66 @@
+#include "frontends/onnx/declared_outputs.h"
+
+#include "frontends/onnx/wire_reader.h"
+
+namespace dyn::onnx {
+namespace {
+
+// What is wrong with it; "" when nothing is known to be.
+std::string fault(const DeclaredOutput& output, Type type, const DimSolver& facts) {
+  if (!output.dtype || !type.isTensor()) return "";
+  if (*output.dtype != type.dtype())
+    return "its elements are declared to be " + std::string(toString(*output.dtype)) + ", they are " +
+           std::string(toString(type.dtype()));
+  if (!output.hasShape) return "";
+  const Shape& dims = type.dims();
+  if (output.dims.size() != dims.size())
+    return "it is declared to have rank " + std::to_string(output.dims.size()) + ", it has rank " +
+           std::to_string(dims.size());
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    const std::optional<int64_t> declared = output.dims[axis];
+    if (!declared) continue;
+    const std::string what =
+        "its dim " + std::to_string(axis) + " is declared as " + std::to_string(*declared);
+    if (*declared < 0) return what + ", which is no size: it is " + dims[axis].toString();
+    if (facts.equal(dims[axis], dims[axis].context().constant(*declared)) == Answer::no)
+      return what + ", it is " + dims[axis].toString();
+  }
+  return "";
+}
+
+}  // namespace
+
+DeclaredOutput declaredOutput(const ValueInfoProto& output, SourcePlace place) {
+  DeclaredOutput declared;
+  declared.name = std::string(output.name);
+  declared.place = std::move(place);
+  const TypeProto* type = output.type;
+  if (type == nullptr || type->kind != TypeProto::Kind::tensor || !type->wrappers.empty()) return declared;
+  declared.dtype = dtypeFromOnnx(type->elementType);
+  declared.hasShape = type->hasShape;
+  for (const Dimension& dim : type->shape) {
+    const bool isNumber = dim.kind == Dimension::Kind::value;
+    declared.dims.push_back(isNumber ? std::optional<int64_t>(dim.value) : std::nullopt);
+  }
+  return declared;
+}
+
+std::vector<Diagnostic> wrongOutputs(const std::vector<DeclaredOutput>& outputs, const Function& main,
+                                     const DimSolver& facts) {
+  std::vector<Diagnostic> warnings;
+  for (size_t i = 0; i < outputs.size() && i < main.resultTypes.size(); ++i) {
+    if (!main.resultTypes[i]) continue;
+    const std::string wrong = fault(outputs[i], main.resultTypes[i], facts);
+    if (wrong.empty()) continue;
+    Diagnostic warning;
+    warning.id = DiagnosticId::warning;
+    warning.severity = Severity::warning;
+    warning.message = "output " + quotedText(outputs[i].name) + ": " + wrong;
+    warning.place = outputs[i].place;
+    warning.notes.push_back("the declaration is left out of account");
+    warnings.push_back(std::move(warning));
+  }
+  return warnings;
+}
+
+}  // namespace dyn::onnx

@@ -1,0 +1,143 @@
+// Models whose ranks or axes are decided by their inputs: compiled when these are known, once for each value that occurs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "app/session/session.h"
+#include "tests/unit/frontend_onnx/proto_builder.h"
+
+namespace dyn {
+namespace {
+
+using onnx::test::Msg;
+using onnx::test::node;
+using onnx::test::tensorType;
+using onnx::test::valueInfo;
+using testing::HasSubstr;
+
+constexpr int32_t kFloat = 1, kInt64 = 7;
+
+class SpecialisationTest : public testing::Test {
+ protected:
+  SpecialisationTest() {
+    char pattern[] = "/tmp/dyn-specialisation-test-XXXXXX";
+    folder_ = ::mkdtemp(pattern);
+    session_.setListener([this](const Event& event) {
+      if (event.kind == EventKind::log) said_ += event.text + "\n";
+    });
+  }
+  ~SpecialisationTest() override { std::system(("rm -rf " + folder_).c_str()); }
+
+  // A model of these nodes, from inputs to output y.
+  void load(const Msg& nodesAndInputs) {
+    const Msg graph = Msg().sub(2, "g").sub(12, valueInfo("y", Msg()));
+    const std::string path = folder_ + "/m.onnx";
+    std::ofstream(path) << onnx::test::model(Msg{graph.bytes + nodesAndInputs.bytes}).bytes;
+    auto outcome = line(":load " + path);
+    ASSERT_TRUE(outcome->ok()) << outcome->error->message;
+  }
+  std::shared_ptr<const Outcome> line(const std::string& text) {
+    Result<Command> command = parseCommand(text);
+    EXPECT_TRUE(command.ok()) << text;
+    return session_.execute(command.ok() ? *command : Command::of(CommandId::help));
+  }
+  bool canRun() { return line("1 + 2")->ok(); }
+  // The shape of y for these inputs.
+  std::vector<int64_t> shapeFor(const std::string& inputs, bool compiles) {
+    auto outcome = line(":run " + inputs);
+    EXPECT_TRUE(outcome->ok()) << (outcome->ok() ? "" : outcome->error->message);
+    if (!outcome->ok()) return {};
+    const RunResult* run = outcome->as<RunResult>();
+    EXPECT_EQ(run->kernelsCompiledAfterLoadCount > 0, compiles) << inputs;
+    return run->outputs[0].value.tensor().shape();
+  }
+
+  std::string folder_, said_;
+  Session session_{SessionOptions{.threadCount = 1}};
+};
+
+using Shape = std::vector<int64_t>;
+
+// y = relu(squeeze(x, axes))
+Msg squeezeModel() {
+  return Msg()
+      .sub(1, node("Squeeze", {"x", "axes"}, {"s"}))
+      .sub(1, node("Relu", {"s"}, {"y"}))
+      .sub(11, valueInfo("x", tensorType(kFloat, {"a", "b", "c"})))
+      .sub(11, valueInfo("axes", tensorType(kInt64, {"k"})));
+}
+
+TEST_F(SpecialisationTest, AxesGivenAsAnInputAreCompiledForOnce) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  load(squeezeModel());
+  EXPECT_EQ(shapeFor("--input x=zeros --input axes=[0] --dim a=1 --dim b=3 --dim c=5", true), (Shape{3, 5}));
+  EXPECT_THAT(said_, HasSubstr("compiled for axes = [0]:"));
+  // Other sizes: the same program.
+  EXPECT_EQ(shapeFor("--input x=zeros --input axes=[0] --dim a=1 --dim b=7 --dim c=1", false), (Shape{7, 1}));
+  EXPECT_EQ(shapeFor("--input x=zeros --input axes=[-1,1] --dim a=2 --dim b=1 --dim c=1", true), (Shape{2}));
+  EXPECT_EQ(shapeFor("--input x=zeros --input axes=[0] --dim a=1 --dim b=2 --dim c=2", false), (Shape{2, 2}));
+}
+
+TEST_F(SpecialisationTest, AnInputThatDecidesMustBeGiven) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  load(squeezeModel());
+  auto outcome = line(":run --dim a=1 --dim b=1 --dim c=1 --dim k=1");
+  ASSERT_FALSE(outcome->ok());
+  EXPECT_EQ(outcome->error->id, DiagnosticId::inputMissing);
+  EXPECT_THAT(outcome->error->message, HasSubstr("axes"));
+}
+
+// The axes are computed from an input: the input is what is fixed.
+TEST_F(SpecialisationTest, ValuesAreTracedToTheInputs) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  load(Msg()
+           .sub(1, node("Neg", {"p"}, {"axes"}))
+           .sub(1, node("Unsqueeze", {"x", "axes"}, {"u"}))
+           .sub(1, node("Relu", {"u"}, {"y"}))
+           .sub(11, valueInfo("x", tensorType(kFloat, {"n"})))
+           .sub(11, valueInfo("p", tensorType(kInt64, {"1"}))));
+  EXPECT_EQ(shapeFor("--input x=zeros --input p=[1] --dim n=3", true), (Shape{3, 1}));
+  EXPECT_EQ(shapeFor("--input x=zeros --input p=[2] --dim n=5", true), (Shape{1, 5}));
+}
+
+// The length of the shape decides the rank, its elements do not.
+TEST_F(SpecialisationTest, ShapesOfUnknownLengthAreCompiledForByLength) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  load(Msg()
+           .sub(1, node("Reshape", {"x", "s"}, {"r"}))
+           .sub(1, node("Relu", {"r"}, {"y"}))
+           .sub(11, valueInfo("x", tensorType(kFloat, {"n"})))
+           .sub(11, valueInfo("s", tensorType(kInt64, {"k"}))));
+  EXPECT_EQ(shapeFor("--input x=zeros --input s=[2,3] --dim n=6", true), (Shape{2, 3}));
+  EXPECT_EQ(shapeFor("--input x=zeros --input s=[5,1] --dim n=5", false), (Shape{5, 1}));
+  EXPECT_EQ(shapeFor("--input x=zeros --input s=[1,5,1] --dim n=5", true), (Shape{1, 5, 1}));
+  EXPECT_THAT(said_, HasSubstr("shape of s = [2]"));
+}
+
+TEST_F(SpecialisationTest, InputsWithoutRankAreCompiledForByRank) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  load(Msg().sub(1, node("Relu", {"x"}, {"y"})).sub(11, valueInfo("x", Msg().sub(1, Msg().num(1, kFloat)))));
+  EXPECT_EQ(shapeFor("--input x=[1.0,2.0,3.0]", true), (Shape{3}));
+  EXPECT_EQ(shapeFor("--input x=[1.0]", false), (Shape{1}));
+  EXPECT_EQ(shapeFor("--input x=[[1.0,2.0]]", true), (Shape{1, 2}));
+  EXPECT_THAT(said_, HasSubstr("rank of x = 2"));
+  auto outcome = line(":run");
+  ASSERT_FALSE(outcome->ok());
+  EXPECT_EQ(outcome->error->id, DiagnosticId::inputMissing);
+}
+
+// Where the rank does not depend on them, axes that are values need no second program.
+TEST_F(SpecialisationTest, AxesOfReductionsThatKeepDimsStayValues) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  load(Msg()
+           .sub(1, node("ReduceSum", {"x", "axes"}, {"y"}))
+           .sub(11, valueInfo("x", tensorType(kFloat, {"a", "b"})))
+           .sub(11, valueInfo("axes", tensorType(kInt64, {"1"}))));
+  EXPECT_EQ(shapeFor("--input x=zeros --input axes=[0] --dim a=2 --dim b=3", false), (Shape{1, 3}));
+  EXPECT_EQ(shapeFor("--input x=zeros --input axes=[-1] --dim a=2 --dim b=3", false), (Shape{2, 1}));
+}
+
+}  // namespace
+}  // namespace dyn
