@@ -91,9 +91,6 @@ TEST_F(PanelsTest, aLineOfTheTextChoosesTheOperation) {
   text->setTextCursor(QTextCursor(line));
   click(text->viewport(), text->cursorRect().center());
   EXPECT_EQ(selected(window), "s");
-  // By the keyboard: the line below.
-  strike(text, Qt::Key_Down);
-  EXPECT_EQ(selected(window), "y");
 }
 
 TEST_F(PanelsTest, dimsSayWhereTheyComeFrom) {
