@@ -109,6 +109,7 @@ Status inferResize(InferContext& c) {
 
 struct SampledAxis {
   double scale = 1, begin = 0, end = 1;  // begin, end: the region
+  double length = 0;                     // of the result before it is cut to whole elements: input * scale
   int64_t input = 0, output = 0;
   bool resized = false;
 
@@ -123,7 +124,7 @@ struct SampledAxis {
       case Coordinates::pytorchHalfPixel:
         return output > 1 ? (i + 0.5) / scale - 0.5 : 0;
       case Coordinates::alignCorners:
-        return output > 1 ? i * (in - 1) / (out - 1) : 0;
+        return output > 1 ? i * (in - 1) / (length - 1) : 0;
       case Coordinates::asymmetric:
         return i / scale;
       case Coordinates::cropAndResize:
@@ -227,6 +228,7 @@ Result<std::vector<SampledAxis>> sampledAxes(const EvalContext& c, const ResizeO
       a.scale = byScales ? c.operand(kScales).realAt(flat)
                          : static_cast<double>(a.output) / static_cast<double>(a.input);
     }
+    a.length = byScales ? static_cast<double>(a.input) * a.scale : static_cast<double>(a.output);
     if (a.output < 0 || (a.input == 0 && a.output > 0))
       return c.error(DiagnosticId::shapeCheckFailed,
                      "an axis of " + std::to_string(a.input) + " can not be resized");
@@ -300,8 +302,15 @@ Result<Expr> scaleOf(LowerContext& c, const ResizeOptions& o, size_t k, Dim in, 
 Result<Expr> lowerPlace(LowerContext& c, const ResizeOptions& o, size_t k, Dim in, Dim out, Expr index) {
   const Expr i = castTo(index, Dtype::f64), half = f64(c, 0.5), one = f64(c, 1), none = f64(c, 0);
   const Expr last = f64Dim(c, in) - one, many = c.dim(out) > c.integer(1);
-  if (o.coordinates == Coordinates::alignCorners)
-    return select(many, i * last / (f64Dim(c, out) - one), none);
+  if (o.coordinates == Coordinates::alignCorners) {
+    // Given scales, the corners are those of a result not yet cut to whole elements.
+    Expr length = f64Dim(c, out);
+    if (hasScales(c)) {
+      DYN_TRY(Expr scale, scaleOf(c, o, k, in, out));
+      length = f64Dim(c, in) * scale;
+    }
+    return select(many, i * last / (length - one), none);
+  }
   if (o.coordinates == Coordinates::cropAndResize) {
     const Expr beginAt[] = {c.integer(static_cast<int64_t>(k))},
                endAt[] = {c.integer(static_cast<int64_t>(k + o.axes.size()))};
