@@ -85,6 +85,9 @@ Result<Type> elementJoin(InferContext& c, Type a, Type b) {
         return c.solver().equal(x, y) == Answer::yes ? x : c.fresh("elements of the list differ in size");
       });
   if (joined.ok()) return joined;
+  if (a.isTensor() && b.isTensor() && a.rank() != b.rank())
+    return c.error(DiagnosticId::unsupportedFeature, "unsupported: a list whose elements differ in rank: " +
+                                                         a.toString() + " and " + b.toString());
   return joined.takeError().at(c.op().place);
 }
 
