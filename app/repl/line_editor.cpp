@@ -167,6 +167,8 @@ LineEnd LineEditor::read(const std::string& prompt, std::string& line) {
   impl_->prompt = prompt;
   impl_->end = LineEnd::line;
   int count = 0;
+  // Before the prompt is seen: a key typed at once must not be the terminal's own to echo, or to take as the end of input.
+  el_set(impl_->editor, EL_PREP_TERM, 1);
   const char* text = el_gets(impl_->editor, &count);
   if (impl_->end != LineEnd::line) {
     const LineInfo* typed = el_line(impl_->editor);
