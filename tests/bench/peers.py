@@ -3,7 +3,7 @@
 
     ./dev bench peers MODEL.onnx --shape batch=1,seq=59 [--shape ...] [--threads N] [--seconds S] [--profile] [--json]
 
-Each shape is run A B A B for about S seconds; the outputs are compared first. Printed: minimum, median and 90th percentile of both, and the
+Each shape is run A B A B for about S seconds (with several threads four runs of each in turn); the outputs are compared first. Printed: minimum, median and 90th percentile of both, and the
 ratio of the medians (onnxruntime's time / ours, so above 1 Dyn is faster) with the middle half of the ratios of neighbouring pairs.
 Needs numpy and onnxruntime.
 """
@@ -59,7 +59,7 @@ def clock(call):
     return time.perf_counter_ns() - start
 
 
-def measure(module, session, inputs, seconds):
+def measure(module, session, inputs, seconds, threads):
     module.set_inputs(inputs)
     module.run()
     error = difference(module.outputs(), session.run(None, inputs))
@@ -71,9 +71,16 @@ def measure(module, session, inputs, seconds):
         binding.bind_output(output.name)
     session.run_with_iobinding(binding)
     end = time.monotonic() + seconds
+    runs = ((ours, module.run), (theirs, lambda: session.run_with_iobinding(binding)))
     while len(ours) < 5 or time.monotonic() < end:
-        ours.append(clock(module.run))
-        theirs.append(clock(lambda: session.run_with_iobinding(binding)))
+        for times, run in runs:
+            if threads == 1:
+                times.append(clock(run))
+                continue
+            # The workers of the other one still wait for work on a core that this one wants: let them go to sleep first.
+            time.sleep(0.03)
+            run()
+            times.extend(clock(run) for _ in range(4))
     ratios = np.sort(np.array(theirs) / np.array(ours))
     quantiles = lambda times: [float(np.percentile(times, q)) for q in (0, 50, 90)]
     return {"error": error, "ours_ns": quantiles(ours), "peer_ns": quantiles(theirs), "runs_count": len(ours),
@@ -109,7 +116,7 @@ def main():
         print(f"{'shape':32}{'dyn p50':>12}{'peer p50':>12}{'ratio':>8}   quartiles    dyn min/p90, peer min/p90 [us]; error")
     for text in arguments.shape or [""]:
         dims = parse_shape(text)
-        row = {"dims": dims} | measure(module, session, feeds.feed(module.inputs, dims), arguments.seconds)
+        row = {"dims": dims} | measure(module, session, feeds.feed(module.inputs, dims), arguments.seconds, arguments.threads)
         rows.append(row)
         if arguments.json:
             continue
