@@ -33,6 +33,8 @@ endif()
 if(DYN_SANITIZE)
   string(REPLACE "+" "," DYN_SANITIZE_LIST "${DYN_SANITIZE}")
   add_compile_options(-fsanitize=${DYN_SANITIZE_LIST} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  # GCC sees uninitialised members of the standard library where the instrumented code hides what sets them.
+  add_compile_options(-Wno-maybe-uninitialized)
   add_link_options(-fsanitize=${DYN_SANITIZE_LIST})
   target_compile_definitions(dyn_settings INTERFACE DYN_VERIFY_EACH=1)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND DYN_SANITIZE MATCHES "undefined")
