@@ -380,14 +380,9 @@ Status evaluateTranspose(EvalContext& c) {
 }
 
 Result<Expr> lowerTranspose(LowerContext& c, int, std::span<const Expr> index) {
-  const int rank = static_cast<int>(index.size());
   std::vector<Expr> source(index.size());
-  const std::vector<int64_t> given = c.attributes().integers("perm");
-  for (int i = 0; i < rank; ++i) {
-    int64_t axis = c.attributes().has("perm") ? given[i] : rank - 1 - i;
-    if (axis < 0) axis += rank;
-    source[axis] = index[i];
-  }
+  const std::vector<int64_t> order = transposeOrder(c.attributes(), static_cast<int>(index.size()));
+  for (size_t i = 0; i < order.size(); ++i) source[static_cast<size_t>(order[i])] = index[i];
   return c.read(0, source);
 }
 

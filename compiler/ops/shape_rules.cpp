@@ -75,6 +75,15 @@ Status evaluateCopy(EvalContext& c, const HostTensor& from, std::vector<int64_t>
   return {};
 }
 
+std::vector<int64_t> transposeOrder(const Attributes& attributes, int rank) {
+  std::vector<int64_t> order = attributes.integers("perm");
+  for (int64_t& axis : order)
+    if (axis < 0) axis += rank;
+  if (!attributes.has("perm"))
+    for (int axis = rank; axis-- > 0;) order.push_back(axis);
+  return order;
+}
+
 void passContents(InferContext& c) {
   if (std::optional<Contents> contents = c.operandContents(0)) c.setResultContents(0, *contents);
 }

@@ -29,6 +29,9 @@ Status evaluateCopy(EvalContext& c, const HostTensor& from, std::vector<int64_t>
 // Row-major position.
 int64_t flatIndex(std::span<const int64_t> index, std::span<const int64_t> strides);
 
+// Result axis i of a transpose that type-checks is operand axis order[i]: `perm` with its negative axes counted, reversed when it is left out.
+std::vector<int64_t> transposeOrder(const Attributes& attributes, int rank);
+
 // Contents that stay the same because only the shape changes.
 void passContents(InferContext& c);
 // index + rank where index < 0.

@@ -11,6 +11,7 @@
 
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/shape_rules.h"
 #include "compiler/pass/pass.h"
 
 namespace dyn::passes {
@@ -55,15 +56,10 @@ class Absorber {
   int64_t absorbed() const { return absorbed_; }
 
  private:
-  // The permutation of a transpose, or nullopt.
+  // The order of a transpose, or nullopt.
   std::optional<Order> permutation(const Op& op) const {
     if (op.def != &ops::transposeOp) return std::nullopt;
-    Order perm = op.attributes.integers("perm");
-    if (perm.empty()) {
-      perm = identity(types_.at(op.operands[0]).rank());
-      std::reverse(perm.begin(), perm.end());
-    }
-    return perm;
+    return transposeOrder(op.attributes, types_.at(op.operands[0]).rank());
   }
 
   // The operand with its transpose taken off, and the order in which the product then reads it.

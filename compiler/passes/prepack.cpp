@@ -5,6 +5,7 @@
 // Cost in IR size: one operation per matmul; in memory: the panels (the unpacked weight is then not read any more).
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/shape_rules.h"
 #include "compiler/pass/pass.h"
 
 namespace dyn::passes {
@@ -32,8 +33,8 @@ Result<Module> runPrepack(const Module& module, PassContext& context) {
       ValueId weight = op->operands[1];
       auto definition = definitions.find(weight);
       if (definition != definitions.end() && definition->second->def == &ops::transposeOp) {
-        const std::vector<int64_t> perm = definition->second->attributes.integers("perm");
-        if (perm == std::vector<int64_t>{1, 0} || (perm.empty() && types[weight].rank() == 2)) {
+        const Attributes& attributes = definition->second->attributes;
+        if (transposeOrder(attributes, types[weight].rank()) == std::vector<int64_t>{1, 0}) {
           weight = definition->second->operands[0];
           transposed = !transposed;
           definition = definitions.find(weight);

@@ -229,7 +229,7 @@ TEST(Pipeline, longChain) {
 TEST(Pipeline, TransposesAroundProductsAreAbsorbed) {
   const std::string text = R"(
 fn @main(%q: Tensor[(b, s, 3, 4), f32], %k: Tensor[(b, t, 3, 4), f32], %v: Tensor[(b, t, 3, 4), f32]) {
-  %qt = transpose(%q) {perm = [0, 2, 1, 3]}
+  %qt = transpose(%q) {perm = [0, -2, 1, -1]}
   %kt = transpose(%k) {perm = [0, 2, 3, 1]}
   %vt = transpose(%v) {perm = [0, 2, 1, 3]}
   %scores = matmul(%qt, %kt)
