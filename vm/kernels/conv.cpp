@@ -8,7 +8,6 @@
 #include <array>
 #include <cstring>
 
-#include "vm/base/checked.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/convolution.h"
 #include "vm/kernels/four.h"
@@ -22,67 +21,6 @@ constexpr int64_t kPositions = 1024;           // output positions of a chunk, a
 constexpr int64_t kDepthwisePositions = 8192;  // the same with one channel
 constexpr int64_t kStagedElements = 1 << 17;   // of input staged for a chunk, at most where one row allows it
 constexpr int64_t kTileElements = 1 << 15;     // of results kept until their rows are written
-constexpr int64_t kStepsPerTask = 1 << 16;
-
-Status describeConvolution(const BuiltinCall& call, const Tensor* x, const Tensor* w, const Tensor* y,
-                           Convolution& c) {
-  const int64_t rank = call.number(0, 0);
-  if (rank < 1 || rank > 3) return failure(DYN_UNSUPPORTED, std::to_string(rank) + " spatial dims");
-  if (static_cast<int64_t>(call.numbers.size()) < 2 + 2 * rank ||
-      static_cast<int64_t>(call.scalars.size()) < rank)
-    return failure(DYN_BAD_PROGRAM, "strides, dilations or pads are missing");
-  auto wrong = [&] {
-    return failure(DYN_BAD_INPUT,
-                   "shapes do not fit: " + describe(x) + " * " + describe(w) + " -> " + describe(y));
-  };
-  if (x->rank != rank + 2 || w->rank != rank + 2 || y->rank != rank + 2 || x->dtype != w->dtype ||
-      x->dtype != y->dtype)
-    return wrong();
-  c.batch = x->shape()[0];
-  c.groups = call.number(1, 1);
-  c.channels = w->shape()[1];
-  if (c.groups < 1 || w->shape()[0] % c.groups != 0 || x->shape()[1] != c.channels * c.groups ||
-      y->shape()[1] != w->shape()[0] || y->shape()[0] != c.batch)
-    return wrong();
-  c.filters = w->shape()[0] / c.groups;
-  double staged = 1;
-  for (int64_t i = 0; i < rank; ++i) {
-    const auto to = static_cast<size_t>(3 - rank + i);
-    c.input[to] = x->shape()[2 + i];
-    c.kernel[to] = w->shape()[2 + i];
-    c.output[to] = y->shape()[2 + i];
-    c.stride[to] = call.number(static_cast<size_t>(2 + i), 1);
-    c.dilation[to] = call.number(static_cast<size_t>(2 + rank + i), 1);
-    c.pad[to] = call.scalars[static_cast<size_t>(i)];
-    // Positions are sums of these four: 2^60 each leaves room for all.
-    constexpr int64_t kFarthest = int64_t{1} << 60;
-    int64_t reach = 0, span = 0;
-    if (c.stride[to] < 1 || c.dilation[to] < 1 || c.pad[to] < -kFarthest || c.pad[to] > kFarthest ||
-        c.input[to] > kFarthest || !checkedMul(c.output[to], c.stride[to], reach) || reach > kFarthest ||
-        !checkedMul(c.kernel[to], c.dilation[to], span) || span > kFarthest)
-      return failure(DYN_BAD_INPUT, "stride, dilation or pad out of range");
-    staged *= static_cast<double>(c.output[to]) +
-              static_cast<double>(c.kernel[to]) * static_cast<double>(c.dilation[to]);
-  }
-  if (staged * static_cast<double>(c.channels) > 0x1p50)
-    return failure(DYN_BAD_INPUT, "dilation out of range");
-  // Where there are no channels no bytes stand behind the other dims.
-  int64_t count = 0;
-  if (!checkedElementCount(c.kernel.data(), 3, count) || !checkedMul(count, c.channels, count) ||
-      !checkedElementCount(c.input.data(), 3, count) || !checkedMul(count, c.channels, count))
-    return failure(DYN_BAD_INPUT, "the window or the input has too many elements");
-  return okStatus();
-}
-
-// Output positions along the innermost axis whose tap lies inside the input: [low, high).
-void insideRange(const Convolution& c, int64_t tap, int64_t first, int64_t count, int64_t& low,
-                 int64_t& high) {
-  const int64_t shift = tap * c.dilation[2] - c.pad[2];
-  low = shift >= 0 ? 0 : (-shift + c.stride[2] - 1) / c.stride[2];
-  high = c.input[2] <= shift ? 0 : (c.input[2] - shift + c.stride[2] - 1) / c.stride[2];
-  low = std::clamp(low, first, first + count);
-  high = std::clamp(high, low, first + count);
-}
 
 // Rows are often short: these loops cost less than a call of memset or memcpy. fillZeros writes whole fours.
 void fillZeros(int64_t count, float* to) {
@@ -227,13 +165,9 @@ struct Staging {
     for (; begin < end; begin += kLine) __builtin_prefetch(begin, 0, 3);
   }
   Span spanOf(const Convolution& c, int64_t phase) const {
-    const int64_t stride = c.stride[2], shift = phase - c.pad[2];
-    Span span;
-    span.low = std::clamp<int64_t>(shift >= 0 ? 0 : (-shift + stride - 1) / stride, 0, rowLength);
-    span.high = std::clamp<int64_t>(c.input[2] <= shift ? 0 : (c.input[2] - shift + stride - 1) / stride,
-                                    span.low, rowLength);
-    span.from = span.low * stride + shift;
-    return span;
+    const int64_t shift = phase - c.pad[2];
+    const auto [low, high] = placesInside(shift, c.stride[2], c.input[2]).within(0, rowLength);
+    return {low, high, low * c.stride[2] + shift};
   }
 
   // May write up to three floats beyond the row: rows are filled in ascending order, and behind the last there is room.
@@ -362,48 +296,37 @@ Status convF32(BuiltinCall& call, const Convolution& c, const Tensor* x, const T
   const Staging staging(c);
   const ConvolutionTask task{call, family, c, staging, w->as<float>(), bias, y->as<float>(), epilogue};
   const int64_t chunks = (c.output[1] + staging.rows - 1) / staging.rows;
-  const double steps = static_cast<double>(c.batch * c.groups * c.filters) *
-                       static_cast<double>(c.outputSize()) *
-                       static_cast<double>(std::max<int64_t>(c.depth(), 1));
-  const auto tasks = std::max<int64_t>(
-      1, std::min<int64_t>(call.threads->threadCount(), static_cast<int64_t>(steps / kStepsPerTask)));
+  const int64_t tasks = worthwhileTasks(call, c.steps());
   // Units are (image, group, slice, chunk of rows, part of the filters); filters are only parted when there are too few others for the threads.
   const int64_t whole = c.batch * c.groups * c.output[0] * chunks;
   const int64_t parts = whole >= 2 * tasks ? 1
                                            : std::min((c.filters + family.maxRows - 1) / family.maxRows,
                                                       (2 * tasks + whole - 1) / whole);
   const int64_t own = task.scratchElements();
-  Scratch scratch(call.pool, static_cast<uint64_t>(tasks * own) * sizeof(float));
+  Scratch scratch(call.pool, 0, tasks, own);
   if (!scratch || call.rehearsal) return scratch.status();
-  std::atomic<int32_t> fault{DYN_KERNEL_OK};
-  std::atomic<int64_t> nextTask{0};
+  EpilogueFault fault;
   const float* inputEnd = x->as<float>() + x->elementCount;
   call.threads->split(whole * parts, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-    float* memory = scratch.as<float>() + nextTask.fetch_add(1) * own;
+    float* memory = scratch.next();
     for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
       const int64_t part = unit % parts, chunk = unit / parts % chunks,
                     slice = unit / parts / chunks % c.output[0], plane = unit / parts / chunks / c.output[0];
       const int64_t group = plane % c.groups, image = plane / c.groups, first = chunk * staging.rows;
       const float* input = x->as<float>() + plane * c.channels * c.inputSize();
-      const int32_t code =
-          task.run(input, inputEnd, image, group, slice, first, std::min(staging.rows, c.output[1] - first),
-                   c.filters * part / parts, c.filters * (part + 1) / parts, memory);
-      if (code != DYN_KERNEL_OK) fault.store(code, std::memory_order_relaxed);
+      fault.note(task.run(input, inputEnd, image, group, slice, first,
+                          std::min(staging.rows, c.output[1] - first), c.filters * part / parts,
+                          c.filters * (part + 1) / parts, memory));
     }
   });
-  if (fault.load() != DYN_KERNEL_OK)
-    return failure(DYN_KERNEL_FAULT, "fault " + std::to_string(fault.load()) + " in the epilogue");
-  return okStatus();
+  return fault.status();
 }
 
 template <typename T>
 void convDirect(BuiltinCall& call, const Convolution& c, const Tensor* x, const Tensor* w, const T* bias,
                 Tensor* y) {
-  const int64_t planes = c.batch * c.groups * c.filters, positions = c.outputSize();
-  const double steps = static_cast<double>(planes) * static_cast<double>(positions) *
-                       static_cast<double>(std::max<int64_t>(c.depth(), 1));
-  const auto tasks = static_cast<uint32_t>(std::max<int64_t>(
-      1, std::min<int64_t>(call.threads->threadCount(), static_cast<int64_t>(steps / kStepsPerTask))));
+  const int64_t planes = c.batch * c.groups * c.filters;
+  const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, c.steps()));
   // A unit is one output row.
   const int64_t rowsPerPlane = c.output[0] * c.output[1];
   call.threads->split(planes * rowsPerPlane, tasks, [&](int64_t begin, int64_t end) {
@@ -424,9 +347,9 @@ void convDirect(BuiltinCall& call, const Convolution& c, const Tensor* x, const 
                         ih = oh * c.stride[1] - c.pad[1] + kh * c.dilation[1];
           const T factor = weight[channel * c.taps() + tap];
           if (id < 0 || id >= c.input[0] || ih < 0 || ih >= c.input[1]) continue;
-          int64_t low, high;
-          insideRange(c, kw, 0, c.output[2], low, high);
-          const T* row = from + (id * c.input[1] + ih) * c.input[2] + kw * c.dilation[2] - c.pad[2];
+          const int64_t shift = kw * c.dilation[2] - c.pad[2];
+          const auto [low, high] = placesInside(shift, c.stride[2], c.input[2]).within(0, c.output[2]);
+          const T* row = from + (id * c.input[1] + ih) * c.input[2] + shift;
           if (c.stride[2] == 1)
             for (int64_t i = low; i < high; ++i) out[i] += factor * row[i];
           else
@@ -445,7 +368,7 @@ Status conv(BuiltinCall& call) {
   if (!w) return badArgument("conv", 1, "a tensor", call.arguments[1]);
   auto* y = static_cast<Tensor*>(call.results[0]);
   Convolution c;
-  if (Status status = describeConvolution(call, x, w, y, c); !status.ok()) return status;
+  if (Status status = describeConvolution(call, x, w, y, false, c); !status.ok()) return status;
   if (b && (b->dtype != x->dtype || b->elementCount != c.groups * c.filters))
     return badArgument("conv", 2, "one bias per output channel", call.arguments[2]);
   const auto rank = static_cast<size_t>(call.number(0, 0));
@@ -462,11 +385,9 @@ Status conv(BuiltinCall& call) {
     convDirect<double>(call, c, x, w, b ? b->as<double>() : nullptr, y);
   else
     return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
-  if (epilogue)
-    if (const int32_t fault = epilogue.run(0, y->shape()[0] * y->shape()[1], 0, c.outputSize());
-        fault != DYN_KERNEL_OK)
-      return failure(DYN_KERNEL_FAULT, "fault " + std::to_string(fault) + " in the epilogue");
-  return okStatus();
+  EpilogueFault fault;
+  if (epilogue) fault.note(epilogue.run(0, y->shape()[0] * y->shape()[1], 0, c.outputSize()));
+  return fault.status();
 }
 
 }  // namespace dyn::vm::kernels

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "vm/base/checked.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/convolution.h"
 #include "vm/kernels/gemm.h"
@@ -14,46 +13,6 @@ namespace dyn::vm::kernels {
 namespace {
 
 constexpr int64_t kRowsPerBlock = 144;  // of the product: filters x taps
-constexpr int64_t kFarthest = int64_t{1} << 40;
-
-// Axis i: input p and tap t meet at output p * stride + t * dilation - pad.
-Status describeTransposed(const BuiltinCall& call, const Tensor* x, const Tensor* w, const Tensor* y,
-                          Convolution& c) {
-  const int64_t rank = call.number(0, 0);
-  if (rank < 1 || rank > 3) return failure(DYN_UNSUPPORTED, std::to_string(rank) + " spatial dims");
-  if (static_cast<int64_t>(call.numbers.size()) != 2 + 2 * rank ||
-      static_cast<int64_t>(call.scalars.size()) != rank)
-    return failure(DYN_BAD_PROGRAM, "strides, dilations or pads are missing");
-  auto wrong = [&] {
-    return failure(DYN_BAD_INPUT,
-                   "shapes do not fit: " + describe(x) + " * " + describe(w) + " -> " + describe(y));
-  };
-  if (x->rank != rank + 2 || w->rank != rank + 2 || y->rank != rank + 2 || x->dtype != DataType::f32 ||
-      w->dtype != DataType::f32 || y->dtype != DataType::f32)
-    return wrong();
-  c.batch = x->shape()[0];
-  c.groups = call.number(1, 1);
-  c.filters = w->shape()[1];
-  if (c.groups < 1 || w->shape()[0] % c.groups != 0 || x->shape()[1] != w->shape()[0] ||
-      y->shape()[0] != c.batch || y->shape()[1] / c.groups != c.filters || y->shape()[1] % c.groups != 0)
-    return wrong();
-  c.channels = w->shape()[0] / c.groups;
-  for (int64_t i = 0; i < rank; ++i) {
-    const auto to = static_cast<size_t>(3 - rank + i);
-    c.input[to] = x->shape()[2 + i];
-    c.kernel[to] = w->shape()[2 + i];
-    c.output[to] = y->shape()[2 + i];
-    c.stride[to] = call.number(static_cast<size_t>(2 + i), 1);
-    c.dilation[to] = call.number(static_cast<size_t>(2 + rank + i), 1);
-    c.pad[to] = call.scalars[static_cast<size_t>(i)];
-    int64_t reach = 0, span = 0;
-    if (c.stride[to] < 1 || c.dilation[to] < 1 || c.pad[to] < -kFarthest || c.pad[to] > kFarthest ||
-        !checkedMul(c.input[to], c.stride[to], reach) || reach > kFarthest ||
-        !checkedMul(c.kernel[to], c.dilation[to], span) || span > kFarthest)
-      return failure(DYN_BAD_INPUT, "stride, dilation or pad out of range");
-  }
-  return okStatus();
-}
 
 // Adds from[i] to to[i * stride].
 void addStrided(const float* from, int64_t count, int64_t stride, float* to) {
@@ -112,10 +71,7 @@ struct TransposedTask {
       if (od >= 0 && od < c.output[0] && oh >= 0 && oh < c.output[1]) {
         // Elements low <= i < high of the run fall into the row.
         const int64_t ow = iw * c.stride[2] + tw * c.dilation[2] - c.pad[2];
-        const int64_t low = ow >= 0 ? 0 : std::min(run, (-ow + c.stride[2] - 1) / c.stride[2]);
-        const int64_t high = ow >= c.output[2]
-                                 ? low
-                                 : std::clamp((c.output[2] - ow + c.stride[2] - 1) / c.stride[2], low, run);
+        const auto [low, high] = placesInside(ow, c.stride[2], c.output[2]).within(0, run);
         float* row = plane + (od * c.output[1] + oh) * c.output[2];
         if (high > low) addStrided(from + at + low, high - low, c.stride[2], row + ow + low * c.stride[2]);
       }
@@ -132,8 +88,9 @@ Status convTranspose(BuiltinCall& call) {
   if (!w) return badArgument("conv_transpose", 1, "a tensor", call.arguments[1]);
   auto* y = static_cast<Tensor*>(call.results[0]);
   Convolution c;
-  if (Status status = describeTransposed(call, x, w, y, c); !status.ok()) return status;
-  if (b && (b->dtype != DataType::f32 || b->elementCount != c.groups * c.filters))
+  if (Status status = describeConvolution(call, x, w, y, true, c); !status.ok()) return status;
+  if (x->dtype != DataType::f32) return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
+  if (b && (b->dtype != x->dtype || b->elementCount != c.groups * c.filters))
     return badArgument("conv_transpose", 2, "one bias per output channel", call.arguments[2]);
   if (y->elementCount == 0) return okStatus();
   const float* bias = b ? b->as<float>() : nullptr;
@@ -146,11 +103,10 @@ Status convTranspose(BuiltinCall& call) {
   const TransposedTask task{call, *call.gemmFamily, c};
   const int64_t blocks = task.blocks(), units = c.batch * c.groups * blocks, own = task.scratchElements();
   const int64_t tasks = std::min<int64_t>(call.threads->threadCount(), units);
-  Scratch scratch(call.pool, static_cast<uint64_t>(tasks * own) * sizeof(float));
+  Scratch scratch(call.pool, 0, tasks, own);
   if (!scratch || call.rehearsal) return scratch.status();
-  std::atomic<int64_t> nextTask{0};
   call.threads->split(units, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-    float* memory = scratch.as<float>() + nextTask.fetch_add(1) * own;
+    float* memory = scratch.next();
     for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
       const int64_t plane = unit / blocks, group = plane % c.groups;
       const int64_t first = unit % blocks * task.filtersPerBlock(),

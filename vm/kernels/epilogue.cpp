@@ -45,4 +45,10 @@ int32_t Epilogue::run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int
   return function_(buffers_.data(), scalars, rowBegin, rowEnd, nullptr);
 }
 
+Status EpilogueFault::status() const {
+  const int32_t code = code_.load(std::memory_order_relaxed);
+  if (code == DYN_KERNEL_OK) return okStatus();
+  return failure(DYN_KERNEL_FAULT, "fault " + std::to_string(code) + " in the epilogue");
+}
+
 }  // namespace dyn::vm::kernels

@@ -5,6 +5,7 @@
 // the first of which (C) it reads, and may overwrite.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "vm/core/builtin.h"
@@ -24,6 +25,18 @@ class Epilogue {
   DynKernelFunction function_ = nullptr;
   std::vector<void*> buffers_;
   std::vector<int64_t> scalars_;
+};
+
+// A fault among those that the tasks of a call note. Thread-safe.
+class EpilogueFault {
+ public:
+  void note(int32_t code) {
+    if (code != DYN_KERNEL_OK) code_.store(code, std::memory_order_relaxed);
+  }
+  Status status() const;
+
+ private:
+  std::atomic<int32_t> code_{DYN_KERNEL_OK};
 };
 
 }  // namespace dyn::vm::kernels

@@ -15,7 +15,6 @@ namespace {
 enum Flag : int64_t { kTransposeA = 1, kTransposeB = 2, kPackedB = 4, kPermuted = 8 };
 constexpr int64_t kDepthBlock = 768;  // k steps whose A block stays in L2
 constexpr int64_t kRowTilesPerBlock = 12;
-constexpr int64_t kStepsPerTask = 1 << 16;  // multiply-adds below which a task is not worth starting
 
 struct Problem {
   int64_t rows = 0, columns = 0, depth = 0;
@@ -24,6 +23,12 @@ struct Problem {
   int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0, strideCM = 0;
   bool packed = false;
 };
+
+// Multiply-adds of one batch.
+double steps(const Problem& p) {
+  return static_cast<double>(p.rows) * static_cast<double>(p.columns) *
+         static_cast<double>(std::max<int64_t>(p.depth, 1));
+}
 
 // A tensor with its axes in another order: axis i of the view is axis order[i] of the tensor.
 struct View {
@@ -211,33 +216,25 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
   const DynGemmFamily& family = *call.gemmFamily;
   if (p.rows == 0 || p.columns == 0 || p.batches == 0) return okStatus();
   const int64_t panels = panelCount(family, p.columns);
-  const double steps = static_cast<double>(p.rows) * static_cast<double>(p.columns) *
-                       static_cast<double>(std::max<int64_t>(p.depth, 1));
   const int64_t threads = call.threads->threadCount();
-  auto worthwhile = [&](double work) {
-    return std::max<int64_t>(1, std::min<int64_t>(threads, static_cast<int64_t>(work / kStepsPerTask)));
-  };
-  const int64_t batchTasks = std::min(p.batches, worthwhile(steps * static_cast<double>(p.batches)));
+  const int64_t batchTasks =
+      std::min(p.batches, worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
   const bool overBatches = p.batches > 1 && (batchTasks == threads || p.batches >= threads);
-  const int64_t tasks = overBatches ? batchTasks : worthwhile(steps);
+  const int64_t tasks = overBatches ? batchTasks : worthwhileTasks(call, steps(p));
 
   const int64_t copyElements = BlockTask::copyElements(p, family);
   const int64_t packElements = p.packed ? 0 : packedElementCount(family, p.depth, p.columns);
   const int64_t perTask = (copyElements + (overBatches ? packElements : 0) + 15) / 16 * 16;
   const int64_t shared = overBatches ? 0 : (packElements + 15) / 16 * 16;
-  Scratch scratch(call.pool, static_cast<uint64_t>(perTask * tasks + shared) * sizeof(float));
+  Scratch scratch(call.pool, shared, tasks, perTask);
   if (!scratch || call.rehearsal) return scratch.status();
   const BlockTask block{call, family, p, epilogue};
-  std::atomic<int32_t> fault{DYN_KERNEL_OK};
-  auto note = [&](int32_t code) {
-    if (code != DYN_KERNEL_OK) fault.store(code, std::memory_order_relaxed);
-  };
+  EpilogueFault fault;
   const float *aData = a->as<float>(), *bData = b->as<float>();
   float* cData = c->as<float>();
   if (overBatches) {
-    std::atomic<int64_t> nextTask{0};
     call.threads->split(p.batches, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-      float* own = scratch.as<float>() + nextTask.fetch_add(1) * perTask;
+      float* own = scratch.next();
       float* copy = copyElements > 0 ? own : nullptr;
       float* pack = own + copyElements;
       int64_t packedOffset = -1;
@@ -246,14 +243,15 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
         if (!p.packed && offset != packedOffset)
           packPanels(family, bData + offset, p.depth, p.columns, p.strideBK, p.strideBN, 0, panels, pack);
         packedOffset = offset;
-        note(block.run(0, p.rows, 0, panels, aData + p.batchA[static_cast<size_t>(batch)],
-                       p.packed ? bData : pack, cData + p.batchC[static_cast<size_t>(batch)], batch * p.rows,
-                       copy));
+        fault.note(block.run(0, p.rows, 0, panels, aData + p.batchA[static_cast<size_t>(batch)],
+                             p.packed ? bData : pack, cData + p.batchC[static_cast<size_t>(batch)],
+                             batch * p.rows, copy));
       }
     });
   } else {
-    float* pack = scratch.as<float>() + perTask * tasks;
+    float* pack = scratch.shared();
     for (int64_t batch = 0; batch < p.batches; ++batch) {
+      scratch.rewind();
       const float* packed = bData;
       if (!p.packed) {
         call.threads->split(panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
@@ -268,29 +266,24 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
         return static_cast<double>((pieces + tasks - 1) / tasks * tasks) / static_cast<double>(pieces);
       };
       const bool overRows = waste(rowTiles) < waste(panels);
-      std::atomic<int64_t> nextTask{0};
       const int64_t pieces = overRows ? rowTiles : panels;
       call.threads->split(pieces, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-        float* copy = copyElements > 0 ? scratch.as<float>() + nextTask.fetch_add(1) * perTask : nullptr;
+        float* copy = copyElements > 0 ? scratch.next() : nullptr;
         const int64_t rowBegin = overRows ? p.rows * begin / rowTiles : 0,
                       rowEnd = overRows ? p.rows * end / rowTiles : p.rows;
-        note(block.run(rowBegin, rowEnd, overRows ? 0 : begin, overRows ? panels : end,
-                       aData + p.batchA[static_cast<size_t>(batch)], packed,
-                       cData + p.batchC[static_cast<size_t>(batch)], batch * p.rows, copy));
+        fault.note(block.run(rowBegin, rowEnd, overRows ? 0 : begin, overRows ? panels : end,
+                             aData + p.batchA[static_cast<size_t>(batch)], packed,
+                             cData + p.batchC[static_cast<size_t>(batch)], batch * p.rows, copy));
       });
     }
   }
-  if (fault.load() != DYN_KERNEL_OK)
-    return failure(DYN_KERNEL_FAULT, "fault " + std::to_string(fault.load()) + " in the epilogue");
-  return okStatus();
+  return fault.status();
 }
 
 // A few rows times a B that is not packed: packing would cost more than the product, so B is read once, in place.
 // Accumulates in ascending k.
 void fewRows(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
-  const int64_t steps = p.rows * p.columns * p.depth;
-  const auto tasks =
-      static_cast<uint32_t>(std::min<int64_t>(call.threads->threadCount(), 1 + steps / kStepsPerTask));
+  const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps(p)));
   for (int64_t batch = 0; batch < p.batches; ++batch) {
     const float* left = a->as<float>() + p.batchA[static_cast<size_t>(batch)];
     const float* right = b->as<float>() + p.batchB[static_cast<size_t>(batch)];
@@ -315,9 +308,7 @@ void fewRows(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor*
 
 // The same where the columns of B are the runs of memory: four dot products at a time.
 void fewRowsOfDots(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
-  const int64_t steps = p.rows * p.columns * p.depth;
-  const auto tasks = static_cast<uint32_t>(
-      std::min<int64_t>(call.threads->threadCount(), 1 + steps * p.batches / kStepsPerTask));
+  const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
   constexpr int64_t kTogether = 4;
   const int64_t groups = (p.columns + kTogether - 1) / kTogether;
   call.threads->split(p.batches * groups, tasks, [&](int64_t begin, int64_t end) {
@@ -350,8 +341,7 @@ void fewRowsOfDots(BuiltinCall& call, const Problem& p, const Tensor* a, const T
 template <typename T>
 void gemmPlain(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
   const int64_t all = p.rows * p.batches;
-  const auto tasks = static_cast<uint32_t>(
-      std::min<int64_t>(call.threads->threadCount(), 1 + all * p.columns * p.depth / kStepsPerTask));
+  const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
   call.threads->split(all, tasks, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end && !call.cancelled(); ++row) {
       const auto batch = static_cast<size_t>(row / p.rows);
@@ -438,8 +428,7 @@ Status gemmpack(BuiltinCall& call) {
   Tensor* packed = nullptr;
   if (Status status = call.result(0, DataType::f32, std::span(&count, 1), packed); !status.ok())
     return status;
-  const auto tasks =
-      static_cast<uint32_t>(std::min<int64_t>(call.threads->threadCount(), 1 + count / kStepsPerTask));
+  const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, static_cast<double>(count)));
   call.threads->split(panels, tasks, [&](int64_t begin, int64_t end) {
     packPanels(*call.gemmFamily, b->as<float>(), depth, columns, transposed ? 1 : columns,
                transposed ? depth : 1, begin, end, packed->as<float>());
@@ -483,10 +472,9 @@ Status gemm(BuiltinCall& call) {
     default:
       return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(a->dtype)));
   }
-  if (epilogue)
-    if (const int32_t fault = epilogue.run(0, p.rows * p.batches, 0, p.columns); fault != DYN_KERNEL_OK)
-      return failure(DYN_KERNEL_FAULT, "fault " + std::to_string(fault) + " in the epilogue");
-  return okStatus();
+  EpilogueFault fault;
+  if (epilogue) fault.note(epilogue.run(0, p.rows * p.batches, 0, p.columns));
+  return fault.status();
 }
 
 }  // namespace dyn::vm::kernels

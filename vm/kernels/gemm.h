@@ -3,6 +3,7 @@
 
 #include "vm/core/builtin.h"
 #include "vm/kernels/epilogue.h"
+#include "vm/kernels/work.h"
 
 namespace dyn::vm::kernels {
 
@@ -43,26 +44,5 @@ inline void runRowTiles(const DynGemmFamily& family, int64_t rows, int64_t depth
 
 // The stride of a block of A that is copied: an odd number of 64-byte lines, so that its rows lie in different sets of the L1 cache.
 inline int64_t oddLineStride(int64_t elements) { return ((elements + 15) / 16 | 1) * 16; }
-
-// Memory of the pool for the time of a call.
-class Scratch {
- public:
-  Scratch(MemoryPool* pool, uint64_t sizeBytes) : pool_(pool) {
-    data_ = pool->allocate(sizeBytes, why_, MemoryUse::data);
-  }
-  ~Scratch() { pool_->deallocate(data_); }
-  Scratch(const Scratch&) = delete;
-  template <typename T>
-  T* as() const {
-    return static_cast<T*>(data_);
-  }
-  explicit operator bool() const { return data_ != nullptr; }
-  Status status() const { return data_ ? okStatus() : failure(why_, "no scratch memory"); }
-
- private:
-  MemoryPool* pool_;
-  void* data_;
-  dyn_status why_ = DYN_OK;
-};
 
 }  // namespace dyn::vm::kernels

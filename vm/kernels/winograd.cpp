@@ -216,18 +216,17 @@ Status convWinograd(BuiltinCall& call, const Convolution& c, const Tensor* x, co
   const int64_t own = oddLineStride(work.inputElements() + work.productElements());
   const int64_t tasks = std::min<int64_t>(call.threads->threadCount(), c.batch * panels);
   const int64_t shared = oddLineStride(work.transformedElements());
-  Scratch scratch(call.pool, static_cast<uint64_t>(shared + tasks * own) * sizeof(float));
+  Scratch scratch(call.pool, shared, tasks, own);
   if (!scratch || call.rehearsal) return scratch.status();
-  float* u = scratch.as<float>();
+  float* u = scratch.shared();
   const int64_t parts = (c.filters + kFiltersPerTask - 1) / kFiltersPerTask;
   call.threads->split(parts, static_cast<uint32_t>(std::min(tasks, parts)), [&](int64_t begin, int64_t end) {
     work.transformFilters(w->as<float>(), begin * kFiltersPerTask, std::min(end * kFiltersPerTask, c.filters),
                           u);
   });
-  std::atomic<int32_t> fault{DYN_KERNEL_OK};
-  std::atomic<int64_t> nextTask{0};
+  EpilogueFault fault;
   call.threads->split(c.batch * panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-    float* v = u + shared + nextTask.fetch_add(1) * own;
+    float* v = scratch.next();
     float* m = v + work.inputElements();
     for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
       const int64_t image = unit / panels, first = unit % panels * work.width(),
@@ -237,13 +236,10 @@ Status convWinograd(BuiltinCall& call, const Convolution& c, const Tensor* x, co
         runRowTiles(family, c.filters, c.channels, u + place * work.filterStep(), work.filterStride(),
                     v + place * work.inputStep(), m + place * work.productStep(), work.width(), work.width(),
                     false);
-      const int32_t code = work.writeOutput(m, image, first, last, y->as<float>());
-      if (code != DYN_KERNEL_OK) fault.store(code, std::memory_order_relaxed);
+      fault.note(work.writeOutput(m, image, first, last, y->as<float>()));
     }
   });
-  if (fault.load() != DYN_KERNEL_OK)
-    return failure(DYN_KERNEL_FAULT, "fault " + std::to_string(fault.load()) + " in the epilogue");
-  return okStatus();
+  return fault.status();
 }
 
 }  // namespace dyn::vm::kernels

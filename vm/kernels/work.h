@@ -1,0 +1,46 @@
+// How a kernel shares its work among threads, and the scratch memory each of them has.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+
+#include "vm/core/builtin.h"
+
+namespace dyn::vm::kernels {
+
+// Multiply-adds (or steps about as long) below which a task is not worth starting.
+constexpr int64_t kStepsPerTask = 1 << 16;
+
+// How many tasks `steps` are worth: at least one, at most one a thread.
+inline int64_t worthwhileTasks(const BuiltinCall& call, double steps) {
+  const double most = call.threads->threadCount();
+  return std::max<int64_t>(1, static_cast<int64_t>(std::min(most, steps / kStepsPerTask)));
+}
+
+// Memory of the pool for the time of a call: `shared` elements for all, then `own` for each of the tasks.
+class Scratch {
+ public:
+  Scratch(MemoryPool* pool, int64_t shared, int64_t tasks, int64_t own)
+      : pool_(pool), shared_(shared), own_(own) {
+    data_ = static_cast<float*>(
+        pool->allocate(static_cast<uint64_t>(shared + tasks * own) * sizeof(float), why_, MemoryUse::data));
+  }
+  ~Scratch() { pool_->deallocate(data_); }
+  Scratch(const Scratch&) = delete;
+  explicit operator bool() const { return data_ != nullptr; }
+  Status status() const { return data_ ? okStatus() : failure(why_, "no scratch memory"); }
+  float* shared() const { return data_; }
+  // The next task's own part. Thread-safe.
+  float* next() { return data_ + shared_ + taken_.fetch_add(1, std::memory_order_relaxed) * own_; }
+  // Another round of tasks begins with the first part. No task runs.
+  void rewind() { taken_ = 0; }
+
+ private:
+  MemoryPool* pool_;
+  int64_t shared_, own_;
+  float* data_;
+  std::atomic<int64_t> taken_{0};
+  dyn_status why_ = DYN_OK;
+};
+
+}  // namespace dyn::vm::kernels
