@@ -7,8 +7,12 @@
 namespace dyn {
 
 bool takesEpilogue(const OpDef& def) {
-  return &def == &ops::matmulOp || &def == &ops::gemm_packedOp || &def == &ops::convOp;
+  return &def == &ops::matmulOp || &def == &ops::gemm_packedOp || isConvolution(def);
 }
+
+bool isConvolution(const OpDef& def) { return &def == &ops::convOp || &def == &ops::conv_packedOp; }
+
+bool packsWeights(const OpDef& def) { return &def == &ops::pack_bOp || &def == &ops::pack_convOp; }
 
 bool takesEpilogue(const Op& op, std::span<const Type> operandTypes) {
   return takesEpilogue(*op.def) && (!op.def->builtinTakes || op.def->builtinTakes(op, operandTypes));

@@ -19,6 +19,20 @@ constexpr AttributeSpec kConvAttributes[] = {
     {"group", AttributeKind::integer, false, "groups of channels; default 1"},
     {"kernel_shape", AttributeKind::integers, false, "demanded of w when given"},
 };
+constexpr AttributeSpec kPackAttributes[] = {
+    {"strides", AttributeKind::integers, false, "of the convolution; default 1"},
+    {"dilations", AttributeKind::integers, false, "of the convolution; default 1"},
+    {"group", AttributeKind::integer, false, "of the convolution; default 1"},
+};
+constexpr AttributeSpec kPackedAttributes[] = {
+    {"strides", AttributeKind::integers, false, "one per spatial axis; default 1"},
+    {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1"},
+    {"pads", AttributeKind::integers, false, "[begin..., end...]; default 0"},
+    {"auto_pad", AttributeKind::string, false,
+     "NOTSET (pads), VALID, SAME_UPPER or SAME_LOWER; default NOTSET"},
+    {"group", AttributeKind::integer, false, "groups of channels; default 1"},
+    {"weights", AttributeKind::dims, true, "the shape of the weights before they were packed"},
+};
 
 // x and w checked: rank, dtype, groups, the kernel's shape.
 Status checkOperands(InferContext& c, TensorOperand* x, TensorOperand* w) {
@@ -46,22 +60,27 @@ Status checkBias(InferContext& c, const TensorOperand& x, Dim channels) {
   return c.requireEqual(bias.dims[0], channels, "one bias per output channel");
 }
 
-Status inferConv(InferContext& c) {
-  TensorOperand x, w;
-  DYN_CHECK(checkOperands(c, &x, &w));
+// The result of x with weights of the shape w, both of one rank.
+Status inferResult(InferContext& c, const TensorOperand& x, const Shape& w) {
   const int64_t group = c.attributes().integer("group", 1);
-  DYN_CHECK(c.requireEqual(x.dims[1], w.dims[1] * group, "input channels of the convolution"));
+  DYN_CHECK(c.requireEqual(x.dims[1], w[1] * group, "input channels of the convolution"));
   if (group > 1)
-    DYN_CHECK(c.requireEqual(mod(w.dims[0], constantDim(c, group)), constantDim(c, 0),
+    DYN_CHECK(c.requireEqual(mod(w[0], constantDim(c, group)), constantDim(c, 0),
                              "output channels are a multiple of group"));
-  DYN_CHECK(checkBias(c, x, w.dims[0]));
+  DYN_CHECK(checkBias(c, x, w[0]));
   DYN_TRY(Window window, windowOf(c.op(), x.rank() - 2));
-  const std::vector<WindowAxis> axes = windowAxes(window, x.dims, Shape(w.dims.begin() + 2, w.dims.end()));
+  const std::vector<WindowAxis> axes = windowAxes(window, x.dims, Shape(w.begin() + 2, w.end()));
   DYN_CHECK(requireWindowFits(c, window, axes));
-  Shape shape{x.dims[0], w.dims[0]};
+  Shape shape{x.dims[0], w[0]};
   for (const WindowAxis& a : axes) shape.push_back(a.output);
   setTensor(c, shape, x.dtype);
   return {};
+}
+
+Status inferConv(InferContext& c) {
+  TensorOperand x, w;
+  DYN_CHECK(checkOperands(c, &x, &w));
+  return inferResult(c, x, w.dims);
 }
 
 // Sums in double, or in integers that wrap, from element offsets of both operands.
@@ -93,8 +112,8 @@ class ProductSum {
   uint64_t whole_ = 0;
 };
 
-Status evaluateConv(EvalContext& c) {
-  const HostTensor &x = c.operand(0), &w = c.operand(1);
+Status evaluateWith(EvalContext& c, const HostTensor& w) {
+  const HostTensor& x = c.operand(0);
   const HostTensor* bias = c.hasOperand(2) ? &c.operand(2) : nullptr;
   const int64_t group = c.attributes().integer("group", 1), inGroup = w.shape()[1];
   if (x.shape()[1] != inGroup * group || w.shape()[0] % group != 0)
@@ -138,6 +157,8 @@ Status evaluateConv(EvalContext& c) {
   return {};
 }
 
+Status evaluateConv(EvalContext& c) { return evaluateWith(c, c.operand(1)); }
+
 // The product of two elements in the accumulation type, 0 outside of the input; the bias is added after the sum.
 Result<Expr> addBias(LowerContext& c, Expr sum, Expr channel) {
   const Dtype dtype = c.resultType(0).dtype();
@@ -170,26 +191,98 @@ Result<Expr> lowerConv(LowerContext& c, int, std::span<const Expr> index) {
   return addBias(c, sum, index[1]);
 }
 
-Status convArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
-                     std::vector<Dim>* scalars) {
-  const Shape &x = operandTypes[0].dims(), &w = operandTypes[1].dims();
+// Spatial rank, groups, strides, dilations.
+Status windowNumbers(const Op& op, int spatialRank, std::vector<int32_t>* numbers) {
   const int64_t group = op.attributes.integer("group", 1);
   if (group > INT32_MAX) return makeError(DiagnosticId::badAttribute, "group is too large", op.place);
-  const int spatialRank = static_cast<int>(x.size()) - 2;
   DYN_TRY(Window window, windowOf(op, spatialRank));
   numbers->push_back(spatialRank);
   numbers->push_back(static_cast<int32_t>(group));
   for (int64_t stride : window.strides) numbers->push_back(static_cast<int32_t>(stride));
   for (int64_t dilation : window.dilations) numbers->push_back(static_cast<int32_t>(dilation));
+  return {};
+}
+
+Status beginPads(const Op& op, const Shape& x, const Shape& w, std::vector<Dim>* scalars) {
+  DYN_TRY(Window window, windowOf(op, static_cast<int>(x.size()) - 2));
   for (const WindowAxis& a : windowAxes(window, x, Shape(w.begin() + 2, w.end())))
     scalars->push_back(a.padBegin);
   return {};
+}
+
+Status convArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
+                     std::vector<Dim>* scalars) {
+  const Shape& x = operandTypes[0].dims();
+  DYN_CHECK(windowNumbers(op, static_cast<int>(x.size()) - 2, numbers));
+  return beginPads(op, x, operandTypes[1].dims(), scalars);
 }
 
 bool builtinConvTakes(const Op&, std::span<const Type> operandTypes) {
   // The builtin's numbers are 4 to 9: at most 3 spatial axes.
   const Dtype dtype = operandTypes[0].dtype();
   return (dtype == Dtype::f32 || dtype == Dtype::f64) && operandTypes[0].rank() <= 5;
+}
+
+// --- packed
+
+Status inferPack(InferContext& c) {
+  DYN_TRY(TensorOperand w, tensorOperand(c, 0));
+  DYN_CHECK(requireDtype(c, w, Dtype::f32, "weights to be packed"));
+  if (w.rank() < 3 || w.rank() > 5)
+    return c.error(DiagnosticId::rankMismatch,
+                   "weights to be packed have 1 to 3 spatial axes, not " + w.type.toString());
+  setTensor(c, {c.fresh("how packed weights lie is the machine's affair")}, Dtype::f32);
+  return {};
+}
+
+// The reference's packing leaves the weights as they are.
+Status evaluatePack(EvalContext& c) {
+  c.setResult(0, c.operand(0).reshaped({c.operand(0).elementCount()}));
+  return {};
+}
+
+Status packArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
+                     std::vector<Dim>*) {
+  return windowNumbers(op, operandTypes[0].rank() - 2, numbers);
+}
+
+Status inferConvPacked(InferContext& c) {
+  DYN_TRY(TensorOperand x, tensorOperand(c, 0));
+  DYN_TRY(TensorOperand packed, tensorOperand(c, 1, 1));
+  DYN_CHECK(requireDtype(c, x, Dtype::f32, "the input"));
+  DYN_CHECK(requireDtype(c, packed, Dtype::f32, "the packed weights"));
+  const Shape w = c.attributes().dims("weights");
+  if (x.rank() < 3 || x.rank() > 5 || static_cast<int>(w.size()) != x.rank())
+    return c.error(DiagnosticId::rankMismatch,
+                   "input and weights have 1 to 3 spatial axes, not " + x.type.toString());
+  for (Dim d : w)
+    if (!d.isConstant())
+      return c.error(DiagnosticId::badAttribute, "the weights' sizes are constants, not " + d.toString());
+  return inferResult(c, x, w);
+}
+
+Status evaluateConvPacked(EvalContext& c) {
+  std::vector<int64_t> shape;
+  for (Dim d : c.attributes().dims("weights")) {
+    DYN_TRY(int64_t size, c.dimValue(d));
+    shape.push_back(size);
+  }
+  if (c.operand(1).elementCount() != sizeProduct(shape, 0, static_cast<int>(shape.size())))
+    return c.error(DiagnosticId::shapeMismatch, "packed weights of " + shapeText(c.operand(1).shape()) +
+                                                    " are not those of " + shapeText(shape));
+  return evaluateWith(c, c.operand(1).reshaped(shape));
+}
+
+Status convPackedArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
+                           std::vector<Dim>* scalars) {
+  const Shape &x = operandTypes[0].dims(), w = op.attributes.dims("weights");
+  DYN_CHECK(windowNumbers(op, static_cast<int>(x.size()) - 2, numbers));
+  for (Dim d : w) {
+    if (*d.constant() > INT32_MAX)
+      return makeError(DiagnosticId::badAttribute, "the weights are too large to be packed", op.place);
+    numbers->push_back(static_cast<int32_t>(*d.constant()));
+  }
+  return beginPads(op, x, w, scalars);
 }
 
 // --- conv_transpose
@@ -390,6 +483,46 @@ const OpDef convOp{
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32], %w: Tensor[(4, 3, 3, 3), f32]) "
         "{ %y = conv(%x, %w) {pads = [1, 1, 1, 1], strides = [2, 2]} return %y }",
+};
+
+const OpDef pack_convOp{
+    .name = "pack_conv",
+    .summary = "constant weights of a convolution as the running machine reads them",
+    .cls = OpClass::opaque,
+    .minOperands = 1,
+    .maxOperands = 1,
+    .attributes = kPackAttributes,
+    .infer = inferPack,
+    .evaluate = evaluatePack,
+    .lowering = LoweringKind::builtin,
+    .builtin = "conv_pack",
+    .builtinAllocates = true,
+    .builtinArguments = packArguments,
+    .doc =
+        "w [m, c/group, k...] f32 -> [?] f32, only good for a conv_packed with the same attributes on the "
+        "same "
+        "machine. Builtin: (w), numbers spatial rank, group, strides..., dilations...",
+    .example = "fn @main(%w: Tensor[(4, 3, 3, 3), f32]) { %p = pack_conv(%w) {strides = [2, 2]} return %p }",
+};
+
+const OpDef conv_packedOp{
+    .name = "conv_packed",
+    .summary = "the convolution with weights packed by pack_conv",
+    .cls = OpClass::contraction,
+    .minOperands = 2,
+    .maxOperands = 3,
+    .attributes = kPackedAttributes,
+    .infer = inferConvPacked,
+    .evaluate = evaluateConvPacked,
+    .lowering = LoweringKind::builtin,
+    .builtin = "conv_packed",
+    .builtinArguments = convPackedArguments,
+    .doc =
+        "x [n, c, s...] f32, packed [?] f32, bias [m] -> [n, m, o...] as conv. Builtin: (x, packed, bias), "
+        "numbers spatial rank, group, strides..., dilations..., weights..., scalars begin pads...",
+    .example =
+        "fn @main(%x: Tensor[(n, 3, h, w), f32], %w: Tensor[(4, 3, 3, 3), f32]) "
+        "{ %p = pack_conv(%w) %y = conv_packed(%x, %p) {weights = dims(4, 3, 3, 3)} return %y }",
 };
 
 const OpDef conv_transposeOp{
