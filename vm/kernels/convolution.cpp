@@ -141,6 +141,8 @@ void packUnit(const Convolution& c, Way way, const float* w, int64_t unit, float
 
 void writeTransposed(const float* tile, int64_t leading, int64_t positions, int64_t filters,
                      const float* bias, float* y, int64_t strideY) {
+  constexpr int64_t kAhead =
+      64;  // positions; the lines of many filters are no pattern that hardware foresees
   constexpr int64_t kBlock = 16;  // positions of a block, whose part of the tile stays in the L1 cache
   for (int64_t begin = 0; begin < positions; begin += kBlock) {
     const int64_t end = std::min(begin + kBlock, positions);
@@ -148,6 +150,7 @@ void writeTransposed(const float* tile, int64_t leading, int64_t positions, int6
     for (; filter + 4 <= filters; filter += 4) {
       const Four add = bias ? four(bias + filter) : Four{};
       float* to = y + filter * strideY;
+      for (int64_t i = 0; i < 4; ++i) __builtin_prefetch(to + i * strideY + begin + kAhead, 1);
       int64_t at = begin;
       for (; at + 4 <= end; at += 4) {
         const float* from = tile + at * leading + filter;
