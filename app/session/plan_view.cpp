@@ -41,7 +41,7 @@ std::optional<int64_t> valueOf(const Module& module, Dim dim, const DimBinding& 
 bool makesTensor(const Op& op, const std::unordered_set<ValueId>& constants) {
   if (!op.def || isView(op) || op.def == &ops::constantOp || op.def == &ops::arenaOp) return false;
   if (packsWeights(*op.def) && constants.count(op.operands[0])) return false;  // once, at load
-  if (op.def == &ops::allocOp) return op.operands.empty();
+  if (op.def == &ops::allocOp) return op.operands.empty() || op.attributes.integer("reuse") != 0;
   if (op.def == &ops::ifOp || op.def == &ops::loopOp || op.def == &ops::matchOp || op.def == &ops::callOp ||
       op.def == &ops::invokeOp)
     return false;

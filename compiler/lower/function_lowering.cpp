@@ -356,6 +356,11 @@ Status FunctionLowering::lowerAlloc(const Op& op, const Body& body) {
     code_.emit(Opcode::newTensor, define(result.id), dtype, 0, OperandList(shape));
     return {};
   }
+  if (op.attributes.integer("reuse") != 0) {
+    DYN_TRY(int32_t old, object(op.operands[0]));
+    code_.emit(Opcode::reuseTensor, define(result.id), old, dtype, 0, OperandList(shape));
+    return {};
+  }
   DYN_TRY(int32_t arena, object(op.operands[0]));
   DYN_TRY(int32_t offset, dims_.emit(op.attributes.dims("offset").at(0)));
   code_.emit(Opcode::allocTensor, define(result.id), arena, offset, dtype, OperandList(shape));
