@@ -485,6 +485,7 @@ Interpreter::Outcome Interpreter::loop() {
         at += 2;
         break;
       case Opcode::loadConstant:
+        if (globals_) loadedConstants_.push_back(w[1]);
         setObject(w[0], module_.constants()[static_cast<size_t>(w[1])]);  // immortal
         at += 3;
         break;
@@ -505,6 +506,8 @@ Interpreter::Outcome Interpreter::loop() {
         retain(V[w[0]]);
         release(global);
         global = V[w[0]];
+        if (options_.globalStored) options_.globalStored(loadedConstants_);
+        loadedConstants_.clear();
         at += 3;
         break;
       }

@@ -30,6 +30,7 @@ class PackageResource : public ModuleResource {
   uint64_t sizeBytes = 0;
   void* library = nullptr;
   dyn_host host = {};
+  std::vector<std::pair<uint64_t, uint64_t>> constants;  // offset in the mapping, size
 };
 
 // The module's view of the host: object code first.
@@ -38,6 +39,15 @@ DynKernelFunction resolveKernel(void* user, const char* symbol) {
   if (resource.library)
     if (void* address = dlsym(resource.library, symbol)) return reinterpret_cast<DynKernelFunction>(address);
   return resource.host.resolve_kernel ? resource.host.resolve_kernel(resource.host.user, symbol) : nullptr;
+}
+
+// Whole pages only: the edges belong to others too.
+void forgetConstant(void* user, int32_t index) {
+  auto& resource = *static_cast<PackageResource*>(user);
+  const auto [offset, size] = resource.constants[static_cast<size_t>(index)];
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t first = (offset + page - 1) / page * page, last = (offset + size) / page * page;
+  if (last > first) madvise(static_cast<char*>(resource.mapping) + first, last - first, MADV_DONTNEED);
 }
 
 Status mapFile(const std::string& path, PackageResource& resource) {
@@ -143,6 +153,7 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
   options.host.resolve_kernel = resolveKernel;
   options.host.resolve_constant = nullptr;
   options.host.resolve_gemm_family = nullptr;
+  options.host.forget_constant = nullptr;
   const PackageSection* best = nullptr;
   bool hasProgram = false;
   for (const PackageSection& section : sections) {
@@ -168,6 +179,13 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
     options.gemmFamily = static_cast<const DynGemmFamily*>(dlsym(resource->library, "dyn_gemm_family"));
   if (!options.gemmFamily && host.resolve_gemm_family)
     options.gemmFamily = host.resolve_gemm_family(host.user);
+  if (options.constantSection) {
+    const auto section = static_cast<uint64_t>(static_cast<const char*>(options.constantSection) -
+                                               static_cast<const char*>(resource->mapping));
+    for (const ConstantRow& row : program.constants)
+      resource->constants.emplace_back(section + row.offset, row.sizeBytes);
+    options.host.forget_constant = forgetConstant;
+  }
   options.resource = std::move(resource);
   return Module::load(std::move(program), std::move(options), module);
 }
