@@ -23,12 +23,14 @@ class PackageResource : public ModuleResource {
  public:
   ~PackageResource() override {
     if (library) dlclose(library);
+    if (objectFile >= 0) close(objectFile);
     if (mapping) munmap(mapping, sizeBytes);
     if (host.release) host.release(host.user);
   }
   void* mapping = nullptr;
   uint64_t sizeBytes = 0;
   void* library = nullptr;
+  int objectFile = -1;  // open as long as the library: dlopen takes an equal path for the same library
   dyn_host host = {};
   std::vector<std::pair<uint64_t, uint64_t>> constants;  // offset in the mapping, size
 };
@@ -109,10 +111,11 @@ int32_t fitness(std::string_view name) {
   return count;
 }
 
-Status linkObject(const PackageResource& resource, const PackageSection& section, void*& library) {
+Status linkObject(PackageResource& resource, const PackageSection& section) {
   const int file = memfd_create("dyn-object", MFD_CLOEXEC);
   if (file < 0)
     return failure(DYN_IO_ERROR, std::string("cannot make room for object code: ") + strerror(errno));
+  resource.objectFile = file;
   const auto* bytes = static_cast<const char*>(resource.mapping) + section.offset;
   uint64_t done = 0;
   while (done < section.sizeBytes) {
@@ -121,16 +124,12 @@ Status linkObject(const PackageResource& resource, const PackageSection& section
     if (written <= 0) break;
     done += static_cast<uint64_t>(written);
   }
-  Status status = okStatus();
-  if (done < section.sizeBytes) {
-    status = failure(DYN_IO_ERROR, std::string("cannot copy object code: ") + strerror(errno));
-  } else {
-    library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-      status = failure(DYN_BAD_PROGRAM, "object code " + section.name + " cannot be linked: " + dlerror());
-  }
-  close(file);
-  return status;
+  if (done < section.sizeBytes)
+    return failure(DYN_IO_ERROR, std::string("cannot copy object code: ") + strerror(errno));
+  resource.library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!resource.library)
+    return failure(DYN_BAD_PROGRAM, "object code " + section.name + " cannot be linked: " + dlerror());
+  return okStatus();
 }
 
 }  // namespace
@@ -174,7 +173,7 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
   }
   if (!hasProgram) return failure(DYN_BAD_PROGRAM, "the package has no program");
   if (best)
-    if (Status status = linkObject(*resource, *best, resource->library); !status.ok()) return status;
+    if (Status status = linkObject(*resource, *best); !status.ok()) return status;
   if (resource->library)
     options.gemmFamily = static_cast<const DynGemmFamily*>(dlsym(resource->library, "dyn_gemm_family"));
   if (!options.gemmFamily && host.resolve_gemm_family)
