@@ -9,28 +9,37 @@ double Convolution::steps() const {
          static_cast<double>(std::max<int64_t>(depth(), 1));
 }
 
+namespace {
+
+Status doNotFit(const Tensor* x, const Tensor* w, const Tensor* y) {
+  return failure(DYN_BAD_INPUT,
+                 "shapes do not fit: " + describe(x) + " * " + describe(w) + " -> " + describe(y));
+}
+
+}  // namespace
+
 Status describeConvolution(const BuiltinCall& call, const Tensor* x, const Tensor* w, const Tensor* y,
                            bool transposed, Convolution& c) {
+  if (x->dtype != w->dtype || x->dtype != y->dtype) return doNotFit(x, w, y);
+  return describeWindows(call, x, w, y, transposed, c);
+}
+
+Status describeWindows(const BuiltinCall& call, const Tensor* x, const Tensor* w, const Tensor* y,
+                       bool transposed, Convolution& c) {
   const int64_t rank = call.number(0, 0);
   if (rank < 1 || rank > 3) return failure(DYN_UNSUPPORTED, std::to_string(rank) + " spatial dims");
   if (static_cast<int64_t>(call.numbers.size()) < 2 + 2 * rank ||
       static_cast<int64_t>(call.scalars.size()) < rank)
     return failure(DYN_BAD_PROGRAM, "strides, dilations or pads are missing");
-  auto wrong = [&] {
-    return failure(DYN_BAD_INPUT,
-                   "shapes do not fit: " + describe(x) + " * " + describe(w) + " -> " + describe(y));
-  };
-  if (x->rank != rank + 2 || w->rank != rank + 2 || y->rank != rank + 2 || x->dtype != w->dtype ||
-      x->dtype != y->dtype)
-    return wrong();
+  if (x->rank != rank + 2 || w->rank != rank + 2 || y->rank != rank + 2) return doNotFit(x, w, y);
   c.batch = x->shape()[0];
   c.groups = call.number(1, 1);
   const int64_t own = w->shape()[1];  // per group: conv has its filters first, conv_transpose its channels
-  if (c.groups < 1 || w->shape()[0] % c.groups != 0 || y->shape()[0] != c.batch) return wrong();
+  if (c.groups < 1 || w->shape()[0] % c.groups != 0 || y->shape()[0] != c.batch) return doNotFit(x, w, y);
   const Tensor *all = transposed ? x : y, *grouped = transposed ? y : x;
   if (all->shape()[1] != w->shape()[0] || grouped->shape()[1] % c.groups != 0 ||
       grouped->shape()[1] / c.groups != own)
-    return wrong();
+    return doNotFit(x, w, y);
   c.channels = transposed ? w->shape()[0] / c.groups : own;
   c.filters = transposed ? own : w->shape()[0] / c.groups;
   double staged = 1;

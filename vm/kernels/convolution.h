@@ -27,6 +27,9 @@ struct Convolution {
 // do not fit, numbers out of range.
 Status describeConvolution(const BuiltinCall& call, const Tensor* x, const Tensor* w, const Tensor* y,
                            bool transposed, Convolution& c);
+// The same for tensors of any element types.
+Status describeWindows(const BuiltinCall& call, const Tensor* x, const Tensor* w, const Tensor* y,
+                       bool transposed, Convolution& c);
 
 // The places p >= 0 for which 0 <= p * stride + shift < size: [low, high).
 struct Places {
