@@ -6,9 +6,21 @@
 
 namespace dyn {
 
-bool takesEpilogue(const OpDef& def) {
-  return &def == &ops::matmulOp || &def == &ops::gemm_packedOp || &def == &ops::convOp;
+namespace {
+
+bool multipliesBytes(const OpDef& def) {
+  return &def == &ops::matmul_integerOp || &def == &ops::matmul_integer_packedOp ||
+         &def == &ops::conv_integerOp;
 }
+
+}  // namespace
+
+bool takesEpilogue(const OpDef& def) {
+  return &def == &ops::matmulOp || &def == &ops::gemm_packedOp || &def == &ops::convOp ||
+         multipliesBytes(def);
+}
+
+Dtype epilogueReads(const OpDef& def) { return multipliesBytes(def) ? Dtype::i32 : Dtype::f32; }
 
 bool takesEpilogue(const Op& op, std::span<const Type> operandTypes) {
   return takesEpilogue(*op.def) && (!op.def->builtinTakes || op.def->builtinTakes(op, operandTypes));

@@ -1,4 +1,6 @@
 // Convolutions over any number of spatial axes.
+#include <functional>
+
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/window_rules.h"
 
@@ -20,15 +22,13 @@ constexpr AttributeSpec kConvAttributes[] = {
     {"kernel_shape", AttributeKind::integers, false, "demanded of w when given"},
 };
 
-// x and w checked: rank, dtype, groups, the kernel's shape.
-Status checkOperands(InferContext& c, TensorOperand* x, TensorOperand* w) {
+// x and w checked: rank, groups, the kernel's shape.
+Status checkShapes(InferContext& c, TensorOperand* x, TensorOperand* w) {
   DYN_TRY(*x, tensorOperand(c, 0));
   if (x->rank() < 3)
     return c.error(DiagnosticId::rankMismatch,
                    "it needs [n, channels, spatial...], not " + x->type.toString());
   DYN_TRY(*w, tensorOperand(c, 1, x->rank()));
-  DYN_CHECK(requireClass(c, *x, {DtypeClass::real, DtypeClass::integer, DtypeClass::natural}, "the input"));
-  DYN_CHECK(requireSameDtype(c, *x, *w));
   if (c.attributes().integer("group", 1) < 1)
     return c.error(DiagnosticId::badAttribute, "group is at least 1");
   if (c.attributes().has("kernel_shape")) {
@@ -39,6 +39,13 @@ Status checkOperands(InferContext& c, TensorOperand* x, TensorOperand* w) {
   return {};
 }
 
+// The same, and both of one type of numbers.
+Status checkOperands(InferContext& c, TensorOperand* x, TensorOperand* w) {
+  DYN_CHECK(checkShapes(c, x, w));
+  DYN_CHECK(requireClass(c, *x, {DtypeClass::real, DtypeClass::integer, DtypeClass::natural}, "the input"));
+  return requireSameDtype(c, *x, *w);
+}
+
 Status checkBias(InferContext& c, const TensorOperand& x, Dim channels) {
   if (!c.hasOperand(2)) return {};
   DYN_TRY(TensorOperand bias, tensorOperand(c, 2, 1));
@@ -46,20 +53,25 @@ Status checkBias(InferContext& c, const TensorOperand& x, Dim channels) {
   return c.requireEqual(bias.dims[0], channels, "one bias per output channel");
 }
 
-Status inferConv(InferContext& c) {
-  TensorOperand x, w;
-  DYN_CHECK(checkOperands(c, &x, &w));
+Result<Shape> convShape(InferContext& c, const TensorOperand& x, const TensorOperand& w) {
   const int64_t group = c.attributes().integer("group", 1);
   DYN_CHECK(c.requireEqual(x.dims[1], w.dims[1] * group, "input channels of the convolution"));
   if (group > 1)
     DYN_CHECK(c.requireEqual(mod(w.dims[0], constantDim(c, group)), constantDim(c, 0),
                              "output channels are a multiple of group"));
-  DYN_CHECK(checkBias(c, x, w.dims[0]));
   DYN_TRY(Window window, windowOf(c.op(), x.rank() - 2));
   const std::vector<WindowAxis> axes = windowAxes(window, x.dims, Shape(w.dims.begin() + 2, w.dims.end()));
   DYN_CHECK(requireWindowFits(c, window, axes));
   Shape shape{x.dims[0], w.dims[0]};
   for (const WindowAxis& a : axes) shape.push_back(a.output);
+  return shape;
+}
+
+Status inferConv(InferContext& c) {
+  TensorOperand x, w;
+  DYN_CHECK(checkOperands(c, &x, &w));
+  DYN_CHECK(checkBias(c, x, w.dims[0]));
+  DYN_TRY(Shape shape, convShape(c, x, w));
   setTensor(c, shape, x.dtype);
   return {};
 }
@@ -93,9 +105,7 @@ class ProductSum {
   uint64_t whole_ = 0;
 };
 
-Status evaluateConv(EvalContext& c) {
-  const HostTensor &x = c.operand(0), &w = c.operand(1);
-  const HostTensor* bias = c.hasOperand(2) ? &c.operand(2) : nullptr;
+Status convolve(EvalContext& c, const HostTensor& x, const HostTensor& w, const HostTensor* bias) {
   const int64_t group = c.attributes().integer("group", 1), inGroup = w.shape()[1];
   if (x.shape()[1] != inGroup * group || w.shape()[0] % group != 0)
     return c.error(DiagnosticId::shapeMismatch,
@@ -138,6 +148,10 @@ Status evaluateConv(EvalContext& c) {
   return {};
 }
 
+Status evaluateConv(EvalContext& c) {
+  return convolve(c, c.operand(0), c.operand(1), c.hasOperand(2) ? &c.operand(2) : nullptr);
+}
+
 // The product of two elements in the accumulation type, 0 outside of the input; the bias is added after the sum.
 Result<Expr> addBias(LowerContext& c, Expr sum, Expr channel) {
   const Dtype dtype = c.resultType(0).dtype();
@@ -149,24 +163,35 @@ Result<Expr> addBias(LowerContext& c, Expr sum, Expr channel) {
   return castTo(sum, dtype);
 }
 
-Result<Expr> lowerConv(LowerContext& c, int, std::span<const Expr> index) {
+// An element of x or w, the output channel being given, as the number that is multiplied.
+using ConvElement = std::function<Result<Expr>(Expr element)>;
+
+Result<Expr> convSum(LowerContext& c, std::span<const Expr> index, Dtype computed, const ConvElement& left,
+                     const ConvElement& right) {
   const Shape &x = c.operandType(0).dims(), &w = c.operandType(1).dims();
   const int64_t group = c.attributes().integer("group", 1);
-  const Dtype computed = accumulationDtype(c.resultType(0).dtype());
   DYN_TRY(Window window, windowOf(c.op(), static_cast<int>(x.size()) - 2));
   const std::vector<WindowAxis> axes = windowAxes(window, x, Shape(w.begin() + 2, w.end()));
   const Dim outGroup = floorDiv(w[0], w[0].context().constant(group));
   const Expr firstChannel = group == 1 ? c.integer(0) : floorDiv(index[1], c.dim(outGroup)) * c.dim(w[1]);
   const Shape extents(w.begin() + 1, w.end());
-  DYN_TRY(Expr sum, reduceOver(c, ReduceOp::sum, extents, [&](std::span<const Expr> k) -> Result<Expr> {
-            WindowPlace place = windowPlace(c, axes, index.subspan(2), k.subspan(1));
-            std::vector<Expr> xAt{index[0], firstChannel + k[0]}, wAt{index[1]};
-            xAt.insert(xAt.end(), place.at.begin(), place.at.end());
-            wAt.insert(wAt.end(), k.begin(), k.end());
-            DYN_TRY(Expr a, c.read(0, xAt));
-            DYN_TRY(Expr b, c.read(1, wAt));
-            return guarded(place.inside, castTo(a, computed), c.number(0, computed)) * castTo(b, computed);
-          }));
+  return reduceOver(c, ReduceOp::sum, extents, [&](std::span<const Expr> k) -> Result<Expr> {
+    WindowPlace place = windowPlace(c, axes, index.subspan(2), k.subspan(1));
+    std::vector<Expr> xAt{index[0], firstChannel + k[0]}, wAt{index[1]};
+    xAt.insert(xAt.end(), place.at.begin(), place.at.end());
+    wAt.insert(wAt.end(), k.begin(), k.end());
+    DYN_TRY(Expr a, c.read(0, xAt));
+    DYN_TRY(Expr b, c.read(1, wAt));
+    DYN_TRY(Expr aNumber, left(a));
+    DYN_TRY(Expr bNumber, right(b));
+    return guarded(place.inside, aNumber, c.number(0, computed)) * bNumber;
+  });
+}
+
+Result<Expr> lowerConv(LowerContext& c, int, std::span<const Expr> index) {
+  const Dtype computed = accumulationDtype(c.resultType(0).dtype());
+  const ConvElement number = [&](Expr element) -> Result<Expr> { return castTo(element, computed); };
+  DYN_TRY(Expr sum, convSum(c, index, computed, number, number));
   return addBias(c, sum, index[1]);
 }
 
@@ -190,6 +215,69 @@ bool builtinConvTakes(const Op&, std::span<const Type> operandTypes) {
   // The builtin's numbers are 4 to 9: at most 3 spatial axes.
   const Dtype dtype = operandTypes[0].dtype();
   return (dtype == Dtype::f32 || dtype == Dtype::f64) && operandTypes[0].rank() <= 5;
+}
+
+// --- conv_integer
+
+// One zero point for all of x; of w one, or one for each output channel.
+Status inferConvInteger(InferContext& c) {
+  TensorOperand x, w;
+  DYN_CHECK(checkShapes(c, &x, &w));
+  DYN_CHECK(requireByte(c, x, "the input"));
+  DYN_CHECK(requireByte(c, w, "the weights"));
+  for (int i = 2; i <= 3; ++i) {
+    if (!c.hasOperand(i)) continue;
+    DYN_TRY(TensorOperand zero, tensorOperand(c, i));
+    DYN_CHECK(requireSameDtype(c, i == 2 ? x : w, zero));
+    if (zero.rank() == 0 || (zero.rank() == 1 && zero.dims[0].isConstant(1))) continue;
+    if (i == 2 || zero.rank() > 1)
+      return c.error(DiagnosticId::shapeMismatch, "zero points of " + zero.type.toString());
+    DYN_CHECK(c.requireEqual(zero.dims[0], w.dims[0], "zero points, one per output channel"));
+  }
+  DYN_TRY(Shape shape, convShape(c, x, w));
+  setTensor(c, shape, Dtype::i32);
+  return {};
+}
+
+// In i32, less the zero points: one for each of `inner` elements that follow one another.
+Result<HostTensor> withoutZeros(const EvalContext& c, int operand, int zeros, int64_t inner) {
+  const HostTensor& x = c.operand(operand);
+  DYN_TRY(HostTensor result, newTensor(Dtype::i32, x.shape()));
+  for (int64_t i = 0; i < x.elementCount(); ++i) {
+    int64_t zero = 0;
+    if (c.hasOperand(zeros))
+      zero = c.operand(zeros).intAt(c.operand(zeros).elementCount() == 1 ? 0 : i / inner);
+    result.setInt(i, x.intAt(i) - zero);
+  }
+  return result;
+}
+
+Status evaluateConvInteger(EvalContext& c) {
+  const std::vector<int64_t>& filters = c.operand(1).shape();
+  if (c.hasOperand(3) && c.operand(3).elementCount() != 1 && c.operand(3).elementCount() != filters[0])
+    return c.error(DiagnosticId::shapeMismatch, "zero points of " + shapeText(c.operand(3).shape()));
+  DYN_TRY(HostTensor x, withoutZeros(c, 0, 2, 1));
+  DYN_TRY(HostTensor w, withoutZeros(c, 1, 3, sizeProduct(filters, 1, static_cast<int>(filters.size()))));
+  return convolve(c, x, w, nullptr);
+}
+
+Result<Expr> lowerConvInteger(LowerContext& c, int, std::span<const Expr> index) {
+  const auto without = [&](int zeros) -> ConvElement {
+    return [&c, zeros, index](Expr element) -> Result<Expr> {
+      const Expr number = castTo(element, Dtype::i32);
+      if (!c.hasOperand(zeros)) return number;
+      std::vector<Expr> at;
+      const Type type = c.operandType(zeros);
+      if (type.rank() == 1) at.push_back(type.dims()[0].isConstant(1) ? c.integer(0) : index[1]);
+      DYN_TRY(Expr zero, c.read(zeros, at));
+      return number - castTo(zero, Dtype::i32);
+    };
+  };
+  return convSum(c, index, Dtype::i32, without(2), without(3));
+}
+
+bool builtinConvIntegerTakes(const Op&, std::span<const Type> operandTypes) {
+  return operandTypes[0].rank() <= 5;
 }
 
 // --- conv_transpose
@@ -414,6 +502,30 @@ const OpDef conv_transposeOp{
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32], %w: Tensor[(3, 4, 3, 3), f32]) "
         "{ %y = conv_transpose(%x, %w) {strides = [2, 2]} return %y }",
+};
+
+const OpDef conv_integerOp{
+    .name = "conv_integer",
+    .summary = "convolution of 8-bit integers less their zero points, in i32",
+    .cls = OpClass::contraction,
+    .minOperands = 2,
+    .maxOperands = 4,
+    .attributes = kConvAttributes,
+    .infer = inferConvInteger,
+    .evaluate = evaluateConvInteger,
+    .lowering = LoweringKind::builtin,
+    .lower = lowerConvInteger,
+    .builtin = "byteconv",
+    .builtinArguments = convArguments,
+    .builtinTakes = builtinConvIntegerTakes,
+    .doc =
+        "x [n, c, s...], w [m, c/group, k...] of i8 or u8, x_zero [], w_zero [] or [m] -> [n, m, o...] i32, "
+        "as conv; "
+        "outside of x there is its zero point. Builtin: (x, w, x_zero, w_zero), numbers and scalars as for "
+        "conv.",
+    .example =
+        "fn @main(%x: Tensor[(n, 3, h, w), u8], %w: Tensor[(4, 3, 3, 3), i8], %z: Tensor[(), u8]) "
+        "{ %y = conv_integer(%x, %w, %z) {pads = [1, 1, 1, 1], strides = [2, 2]} return %y }",
 };
 
 }  // namespace ops

@@ -187,7 +187,7 @@ Status byteConvBy(const ByteGemmFamily& family, BuiltinCall& call) {
   if (Status status = epilogue.bind(call, call.number(2 + 2 * rank, 0), 4, call.scalars.subspan(rank));
       !status.ok())
     return status;
-  if (Status status = checkByteResult(y, epilogue); !status.ok()) return status;
+  if (Status status = checkByteResult(y); !status.ok()) return status;
   if (zeroX && (zeroX->dtype != x->dtype || zeroX->elementCount != 1))
     return badArgument("byteconv", 2, "one zero point of the input's element type", call.arguments[2]);
   if (zeroW &&

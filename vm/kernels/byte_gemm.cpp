@@ -33,9 +33,10 @@ int32_t ByteProduct::run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, i
   return DYN_KERNEL_OK;
 }
 
-Status checkByteResult(const Tensor* c, const Epilogue& epilogue) {
-  if (c->dtype == DataType::i32 || (epilogue && sizeBytes(c->dtype) == sizeof(int32_t))) return okStatus();
-  return failure(DYN_BAD_INPUT, "the result of a product of bytes is i32, not " + describe(c));
+Status checkByteResult(const Tensor* c) {
+  if (sizeBytes(c->dtype) == sizeof(int32_t)) return okStatus();
+  return failure(DYN_BAD_INPUT,
+                 "the result of a product of bytes has elements of four bytes, not " + describe(c));
 }
 
 namespace {
@@ -113,7 +114,7 @@ Status byteGemmBy(const ByteGemmFamily& family, BuiltinCall& call) {
   Epilogue epilogue;
   if (Status status = epilogue.bind(call, call.number(1, 0), 4, call.scalars); !status.ok()) return status;
   if (Status status = describeProblem(family, a, b, c, p); !status.ok()) return status;
-  if (Status status = checkByteResult(c, epilogue); !status.ok()) return status;
+  if (Status status = checkByteResult(c); !status.ok()) return status;
   if ((zeroA && zeroA->dtype != a->dtype) || (zeroB && zeroB->dtype != b->dtype))
     return failure(DYN_BAD_INPUT, "a zero point has the element type of its matrix");
   if (c->elementCount == 0) return okStatus();

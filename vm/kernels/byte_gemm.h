@@ -74,8 +74,8 @@ struct ByteProduct {
   int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, int64_t panelEnd) const;
 };
 
-// The result of such a product: i32, or what an epilogue makes of it in place.
-Status checkByteResult(const Tensor* c, const Epilogue& epilogue);
+// The memory of such a product: i32, or of the type that a kernel makes of it in place.
+Status checkByteResult(const Tensor* c);
 
 // The builtins for a given family, as the tests call them.
 Status byteGemmBy(const ByteGemmFamily& family, BuiltinCall& call);

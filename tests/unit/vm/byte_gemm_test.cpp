@@ -146,7 +146,7 @@ TEST_F(ByteGemmTest, badCallsAreErrors) {
          *c = output({2, 4}, DataType::i32);
   EXPECT_EQ(call("bytegemm", {a, bytes(DataType::i8, {4, 4})}, {}, {c}).code, DYN_BAD_INPUT);
   EXPECT_EQ(call("bytegemm", {a, floats({3, 4})}, {}, {c}).code, DYN_BAD_INPUT);
-  EXPECT_EQ(call("bytegemm", {a, b}, {}, {output({2, 4})}).code, DYN_BAD_INPUT);
+  EXPECT_EQ(call("bytegemm", {a, b}, {}, {output({2, 4}, DataType::i64)}).code, DYN_BAD_INPUT);
   EXPECT_EQ(call("bytegemm", {a, b, bytes(DataType::i8, {})}, {}, {c}).code, DYN_BAD_INPUT);
   EXPECT_EQ(call("bytegemm", {a, b, nullptr, bytes(DataType::i8, {3})}, {}, {c}).code, DYN_BAD_INPUT);
   EXPECT_EQ(call("bytegemm", {a, bytes(DataType::i8, {12})}, {.numbers = {1}}, {c}).code, DYN_BAD_INPUT);
