@@ -16,11 +16,18 @@ bool multipliesBytes(const OpDef& def) {
 }  // namespace
 
 bool takesEpilogue(const OpDef& def) {
-  return &def == &ops::matmulOp || &def == &ops::gemm_packedOp || &def == &ops::convOp ||
-         multipliesBytes(def);
+  return &def == &ops::matmulOp || &def == &ops::gemm_packedOp || isConvolution(def) || multipliesBytes(def);
 }
 
 Dtype epilogueReads(const OpDef& def) { return multipliesBytes(def) ? Dtype::i32 : Dtype::f32; }
+
+bool isConvolution(const OpDef& def) {
+  return &def == &ops::convOp || &def == &ops::conv_packedOp || &def == &ops::conv_integerOp;
+}
+
+bool packsWeights(const OpDef& def) {
+  return &def == &ops::pack_bOp || &def == &ops::pack_convOp || &def == &ops::pack_bytesOp;
+}
 
 bool takesEpilogue(const Op& op, std::span<const Type> operandTypes) {
   return takesEpilogue(*op.def) && (!op.def->builtinTakes || op.def->builtinTakes(op, operandTypes));

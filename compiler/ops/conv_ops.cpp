@@ -1,8 +1,6 @@
 // Convolutions over any number of spatial axes.
-#include <functional>
-
+#include "compiler/ops/conv_rules.h"
 #include "compiler/ops/op_table.h"
-#include "compiler/ops/window_rules.h"
 
 namespace dyn {
 
@@ -12,36 +10,24 @@ using loop::ReduceOp;
 
 namespace {
 
-constexpr AttributeSpec kConvAttributes[] = {
+constexpr AttributeSpec kPackAttributes[] = {
+    {"strides", AttributeKind::integers, false, "of the convolution; default 1"},
+    {"dilations", AttributeKind::integers, false, "of the convolution; default 1"},
+    {"group", AttributeKind::integer, false, "of the convolution; default 1"},
+};
+constexpr AttributeSpec kPackedAttributes[] = {
     {"strides", AttributeKind::integers, false, "one per spatial axis; default 1"},
     {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1"},
     {"pads", AttributeKind::integers, false, "[begin..., end...]; default 0"},
     {"auto_pad", AttributeKind::string, false,
      "NOTSET (pads), VALID, SAME_UPPER or SAME_LOWER; default NOTSET"},
     {"group", AttributeKind::integer, false, "groups of channels; default 1"},
-    {"kernel_shape", AttributeKind::integers, false, "demanded of w when given"},
+    {"weights", AttributeKind::dims, true, "the shape of the weights before they were packed"},
 };
 
-// x and w checked: rank, groups, the kernel's shape.
-Status checkShapes(InferContext& c, TensorOperand* x, TensorOperand* w) {
-  DYN_TRY(*x, tensorOperand(c, 0));
-  if (x->rank() < 3)
-    return c.error(DiagnosticId::rankMismatch,
-                   "it needs [n, channels, spatial...], not " + x->type.toString());
-  DYN_TRY(*w, tensorOperand(c, 1, x->rank()));
-  if (c.attributes().integer("group", 1) < 1)
-    return c.error(DiagnosticId::badAttribute, "group is at least 1");
-  if (c.attributes().has("kernel_shape")) {
-    DYN_TRY(std::vector<int64_t> kernel, kernelShape(c.op(), x->rank() - 2));
-    for (size_t k = 0; k < kernel.size(); ++k)
-      DYN_CHECK(c.requireEqual(w->dims[k + 2], constantDim(c, kernel[k]), "kernel_shape and the weights"));
-  }
-  return {};
-}
-
-// The same, and both of one type of numbers.
+// x and w checked, which have one type of numbers.
 Status checkOperands(InferContext& c, TensorOperand* x, TensorOperand* w) {
-  DYN_CHECK(checkShapes(c, x, w));
+  DYN_CHECK(checkConvShapes(c, x, w));
   DYN_CHECK(requireClass(c, *x, {DtypeClass::real, DtypeClass::integer, DtypeClass::natural}, "the input"));
   return requireSameDtype(c, *x, *w);
 }
@@ -53,104 +39,18 @@ Status checkBias(InferContext& c, const TensorOperand& x, Dim channels) {
   return c.requireEqual(bias.dims[0], channels, "one bias per output channel");
 }
 
-Result<Shape> convShape(InferContext& c, const TensorOperand& x, const TensorOperand& w) {
-  const int64_t group = c.attributes().integer("group", 1);
-  DYN_CHECK(c.requireEqual(x.dims[1], w.dims[1] * group, "input channels of the convolution"));
-  if (group > 1)
-    DYN_CHECK(c.requireEqual(mod(w.dims[0], constantDim(c, group)), constantDim(c, 0),
-                             "output channels are a multiple of group"));
-  DYN_TRY(Window window, windowOf(c.op(), x.rank() - 2));
-  const std::vector<WindowAxis> axes = windowAxes(window, x.dims, Shape(w.dims.begin() + 2, w.dims.end()));
-  DYN_CHECK(requireWindowFits(c, window, axes));
-  Shape shape{x.dims[0], w.dims[0]};
-  for (const WindowAxis& a : axes) shape.push_back(a.output);
-  return shape;
-}
-
 Status inferConv(InferContext& c) {
   TensorOperand x, w;
   DYN_CHECK(checkOperands(c, &x, &w));
   DYN_CHECK(checkBias(c, x, w.dims[0]));
-  DYN_TRY(Shape shape, convShape(c, x, w));
+  DYN_TRY(Shape shape, convShape(c, x, w.dims));
   setTensor(c, shape, x.dtype);
   return {};
 }
 
-// Sums in double, or in integers that wrap, from element offsets of both operands.
-class ProductSum {
- public:
-  ProductSum(const HostTensor& a, const HostTensor& b) : a_(a), b_(b), real_(isReal(a.dtype())) {}
-  void add(int64_t aAt, int64_t bAt) {
-    if (real_) {
-      sum_ += a_.realAt(aAt) * b_.realAt(bAt);
-    } else {
-      whole_ += static_cast<uint64_t>(a_.intAt(aAt)) * static_cast<uint64_t>(b_.intAt(bAt));
-    }
-  }
-  // Plus bias[channel] when there is a bias; starts again.
-  void store(HostTensor* to, int64_t at, const HostTensor* bias, int64_t channel) {
-    if (real_) {
-      to->setReal(at, sum_ + (bias ? bias->realAt(channel) : 0));
-    } else {
-      to->setInt(at, static_cast<int64_t>(whole_ + static_cast<uint64_t>(bias ? bias->intAt(channel) : 0)));
-    }
-    sum_ = 0;
-    whole_ = 0;
-  }
+const HostTensor* biasOf(const EvalContext& c) { return c.hasOperand(2) ? &c.operand(2) : nullptr; }
 
- private:
-  const HostTensor &a_, &b_;
-  bool real_;
-  double sum_ = 0;
-  uint64_t whole_ = 0;
-};
-
-Status convolve(EvalContext& c, const HostTensor& x, const HostTensor& w, const HostTensor* bias) {
-  const int64_t group = c.attributes().integer("group", 1), inGroup = w.shape()[1];
-  if (x.shape()[1] != inGroup * group || w.shape()[0] % group != 0)
-    return c.error(DiagnosticId::shapeMismatch,
-                   shapeText(x.shape()) + " and weights " + shapeText(w.shape()));
-  DYN_TRY(Window window, windowOf(c.op(), x.rank() - 2));
-  const std::span<const int64_t> kernel = std::span(w.shape()).subspan(2);
-  DYN_TRY(std::vector<ConcreteAxis> axes, concreteWindow(c, window, x.shape(), kernel));
-  std::vector<int64_t> space, shape{x.shape()[0], w.shape()[0]};
-  for (const ConcreteAxis& a : axes) space.push_back(a.output);
-  shape.insert(shape.end(), space.begin(), space.end());
-  DYN_TRY(HostTensor result, newTensor(x.dtype(), shape));
-  const int64_t perSpace = sizeProduct(space, 0, static_cast<int>(space.size()));
-  const int64_t inputSpace = sizeProduct(x.shape(), 2, x.rank()), taps = sizeProduct(w.shape(), 2, w.rank());
-  const int64_t outGroup = w.shape()[0] / group;
-  ProductSum sum(x, w);
-  int64_t flat = 0;
-  for (int64_t n = 0; n < shape[0]; ++n) {
-    for (int64_t channel = 0; channel < shape[1]; ++channel) {
-      OffsetWalk output(space, {});
-      for (int64_t o = 0; o < perSpace; ++o, output.next()) {
-        OffsetWalk tap(std::vector<int64_t>(kernel.begin(), kernel.end()), {});
-        for (int64_t k = 0; k < taps; ++k, tap.next()) {
-          int64_t at = 0;
-          bool inside = true;
-          for (size_t i = 0; i < axes.size(); ++i) {
-            const int64_t place = axes[i].at(output.index()[i], tap.index()[i]);
-            inside = inside && place >= 0 && place < axes[i].input;
-            at = at * axes[i].input + place;
-          }
-          for (int64_t in = 0; inside && in < inGroup; ++in) {
-            const int64_t from = channel / outGroup * inGroup + in;
-            sum.add((n * x.shape()[1] + from) * inputSpace + at, (channel * inGroup + in) * taps + k);
-          }
-        }
-        sum.store(&result, flat++, bias, channel);
-      }
-    }
-  }
-  c.setResult(0, std::move(result));
-  return {};
-}
-
-Status evaluateConv(EvalContext& c) {
-  return convolve(c, c.operand(0), c.operand(1), c.hasOperand(2) ? &c.operand(2) : nullptr);
-}
+Status evaluateConv(EvalContext& c) { return convolve(c, c.operand(0), c.operand(1), biasOf(c)); }
 
 // The product of two elements in the accumulation type, 0 outside of the input; the bias is added after the sum.
 Result<Expr> addBias(LowerContext& c, Expr sum, Expr channel) {
@@ -163,52 +63,11 @@ Result<Expr> addBias(LowerContext& c, Expr sum, Expr channel) {
   return castTo(sum, dtype);
 }
 
-// An element of x or w, the output channel being given, as the number that is multiplied.
-using ConvElement = std::function<Result<Expr>(Expr element)>;
-
-Result<Expr> convSum(LowerContext& c, std::span<const Expr> index, Dtype computed, const ConvElement& left,
-                     const ConvElement& right) {
-  const Shape &x = c.operandType(0).dims(), &w = c.operandType(1).dims();
-  const int64_t group = c.attributes().integer("group", 1);
-  DYN_TRY(Window window, windowOf(c.op(), static_cast<int>(x.size()) - 2));
-  const std::vector<WindowAxis> axes = windowAxes(window, x, Shape(w.begin() + 2, w.end()));
-  const Dim outGroup = floorDiv(w[0], w[0].context().constant(group));
-  const Expr firstChannel = group == 1 ? c.integer(0) : floorDiv(index[1], c.dim(outGroup)) * c.dim(w[1]);
-  const Shape extents(w.begin() + 1, w.end());
-  return reduceOver(c, ReduceOp::sum, extents, [&](std::span<const Expr> k) -> Result<Expr> {
-    WindowPlace place = windowPlace(c, axes, index.subspan(2), k.subspan(1));
-    std::vector<Expr> xAt{index[0], firstChannel + k[0]}, wAt{index[1]};
-    xAt.insert(xAt.end(), place.at.begin(), place.at.end());
-    wAt.insert(wAt.end(), k.begin(), k.end());
-    DYN_TRY(Expr a, c.read(0, xAt));
-    DYN_TRY(Expr b, c.read(1, wAt));
-    DYN_TRY(Expr aNumber, left(a));
-    DYN_TRY(Expr bNumber, right(b));
-    return guarded(place.inside, aNumber, c.number(0, computed)) * bNumber;
-  });
-}
-
 Result<Expr> lowerConv(LowerContext& c, int, std::span<const Expr> index) {
   const Dtype computed = accumulationDtype(c.resultType(0).dtype());
   const ConvElement number = [&](Expr element) -> Result<Expr> { return castTo(element, computed); };
   DYN_TRY(Expr sum, convSum(c, index, computed, number, number));
   return addBias(c, sum, index[1]);
-}
-
-Status convArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
-                     std::vector<Dim>* scalars) {
-  const Shape &x = operandTypes[0].dims(), &w = operandTypes[1].dims();
-  const int64_t group = op.attributes.integer("group", 1);
-  if (group > INT32_MAX) return makeError(DiagnosticId::badAttribute, "group is too large", op.place);
-  const int spatialRank = static_cast<int>(x.size()) - 2;
-  DYN_TRY(Window window, windowOf(op, spatialRank));
-  numbers->push_back(spatialRank);
-  numbers->push_back(static_cast<int32_t>(group));
-  for (int64_t stride : window.strides) numbers->push_back(static_cast<int32_t>(stride));
-  for (int64_t dilation : window.dilations) numbers->push_back(static_cast<int32_t>(dilation));
-  for (const WindowAxis& a : windowAxes(window, x, Shape(w.begin() + 2, w.end())))
-    scalars->push_back(a.padBegin);
-  return {};
 }
 
 bool builtinConvTakes(const Op&, std::span<const Type> operandTypes) {
@@ -217,67 +76,69 @@ bool builtinConvTakes(const Op&, std::span<const Type> operandTypes) {
   return (dtype == Dtype::f32 || dtype == Dtype::f64) && operandTypes[0].rank() <= 5;
 }
 
-// --- conv_integer
+// --- packed
 
-// One zero point for all of x; of w one, or one for each output channel.
-Status inferConvInteger(InferContext& c) {
-  TensorOperand x, w;
-  DYN_CHECK(checkShapes(c, &x, &w));
-  DYN_CHECK(requireByte(c, x, "the input"));
-  DYN_CHECK(requireByte(c, w, "the weights"));
-  for (int i = 2; i <= 3; ++i) {
-    if (!c.hasOperand(i)) continue;
-    DYN_TRY(TensorOperand zero, tensorOperand(c, i));
-    DYN_CHECK(requireSameDtype(c, i == 2 ? x : w, zero));
-    if (zero.rank() == 0 || (zero.rank() == 1 && zero.dims[0].isConstant(1))) continue;
-    if (i == 2 || zero.rank() > 1)
-      return c.error(DiagnosticId::shapeMismatch, "zero points of " + zero.type.toString());
-    DYN_CHECK(c.requireEqual(zero.dims[0], w.dims[0], "zero points, one per output channel"));
-  }
-  DYN_TRY(Shape shape, convShape(c, x, w));
-  setTensor(c, shape, Dtype::i32);
+Status inferPack(InferContext& c) {
+  DYN_TRY(TensorOperand w, tensorOperand(c, 0));
+  DYN_CHECK(requireDtype(c, w, Dtype::f32, "weights to be packed"));
+  if (w.rank() < 3 || w.rank() > 5)
+    return c.error(DiagnosticId::rankMismatch,
+                   "weights to be packed have 1 to 3 spatial axes, not " + w.type.toString());
+  setTensor(c, {c.fresh("how packed weights lie is the machine's affair")}, Dtype::f32);
   return {};
 }
 
-// In i32, less the zero points: one for each of `inner` elements that follow one another.
-Result<HostTensor> withoutZeros(const EvalContext& c, int operand, int zeros, int64_t inner) {
-  const HostTensor& x = c.operand(operand);
-  DYN_TRY(HostTensor result, newTensor(Dtype::i32, x.shape()));
-  for (int64_t i = 0; i < x.elementCount(); ++i) {
-    int64_t zero = 0;
-    if (c.hasOperand(zeros))
-      zero = c.operand(zeros).intAt(c.operand(zeros).elementCount() == 1 ? 0 : i / inner);
-    result.setInt(i, x.intAt(i) - zero);
+// The reference's packing leaves the weights as they are.
+Status evaluatePack(EvalContext& c) {
+  c.setResult(0, c.operand(0).reshaped({c.operand(0).elementCount()}));
+  return {};
+}
+
+Status packArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
+                     std::vector<Dim>*) {
+  return windowNumbers(op, operandTypes[0].rank() - 2, numbers);
+}
+
+Status inferConvPacked(InferContext& c) {
+  DYN_TRY(TensorOperand x, tensorOperand(c, 0));
+  DYN_TRY(TensorOperand packed, tensorOperand(c, 1, 1));
+  DYN_CHECK(requireDtype(c, x, Dtype::f32, "the input"));
+  DYN_CHECK(requireDtype(c, packed, Dtype::f32, "the packed weights"));
+  const Shape w = c.attributes().dims("weights");
+  if (x.rank() < 3 || x.rank() > 5 || static_cast<int>(w.size()) != x.rank())
+    return c.error(DiagnosticId::rankMismatch,
+                   "input and weights have 1 to 3 spatial axes, not " + x.type.toString());
+  for (Dim d : w)
+    if (!d.isConstant())
+      return c.error(DiagnosticId::badAttribute, "the weights' sizes are constants, not " + d.toString());
+  DYN_CHECK(checkBias(c, x, w[0]));
+  DYN_TRY(Shape shape, convShape(c, x, w));
+  setTensor(c, shape, x.dtype);
+  return {};
+}
+
+Status evaluateConvPacked(EvalContext& c) {
+  std::vector<int64_t> shape;
+  for (Dim d : c.attributes().dims("weights")) {
+    DYN_TRY(int64_t size, c.dimValue(d));
+    shape.push_back(size);
   }
-  return result;
+  if (c.operand(1).elementCount() != sizeProduct(shape, 0, static_cast<int>(shape.size())))
+    return c.error(DiagnosticId::shapeMismatch, "packed weights of " + shapeText(c.operand(1).shape()) +
+                                                    " are not those of " + shapeText(shape));
+  return convolve(c, c.operand(0), c.operand(1).reshaped(shape), biasOf(c));
 }
 
-Status evaluateConvInteger(EvalContext& c) {
-  const std::vector<int64_t>& filters = c.operand(1).shape();
-  if (c.hasOperand(3) && c.operand(3).elementCount() != 1 && c.operand(3).elementCount() != filters[0])
-    return c.error(DiagnosticId::shapeMismatch, "zero points of " + shapeText(c.operand(3).shape()));
-  DYN_TRY(HostTensor x, withoutZeros(c, 0, 2, 1));
-  DYN_TRY(HostTensor w, withoutZeros(c, 1, 3, sizeProduct(filters, 1, static_cast<int>(filters.size()))));
-  return convolve(c, x, w, nullptr);
-}
-
-Result<Expr> lowerConvInteger(LowerContext& c, int, std::span<const Expr> index) {
-  const auto without = [&](int zeros) -> ConvElement {
-    return [&c, zeros, index](Expr element) -> Result<Expr> {
-      const Expr number = castTo(element, Dtype::i32);
-      if (!c.hasOperand(zeros)) return number;
-      std::vector<Expr> at;
-      const Type type = c.operandType(zeros);
-      if (type.rank() == 1) at.push_back(type.dims()[0].isConstant(1) ? c.integer(0) : index[1]);
-      DYN_TRY(Expr zero, c.read(zeros, at));
-      return number - castTo(zero, Dtype::i32);
-    };
-  };
-  return convSum(c, index, Dtype::i32, without(2), without(3));
-}
-
-bool builtinConvIntegerTakes(const Op&, std::span<const Type> operandTypes) {
-  return operandTypes[0].rank() <= 5;
+Status convPackedArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
+                           std::vector<Dim>* scalars) {
+  const Shape &x = operandTypes[0].dims(), w = op.attributes.dims("weights");
+  DYN_CHECK(windowNumbers(op, static_cast<int>(x.size()) - 2, numbers));
+  for (Dim d : w) {
+    if (*d.constant() > INT32_MAX)
+      return makeError(DiagnosticId::badAttribute, "the weights are too large to be packed", op.place);
+    numbers->push_back(static_cast<int32_t>(*d.constant()));
+  }
+  return beginPads(op, x, w, scalars);
 }
 
 // --- conv_transpose
@@ -480,6 +341,46 @@ const OpDef convOp{
         "{ %y = conv(%x, %w) {pads = [1, 1, 1, 1], strides = [2, 2]} return %y }",
 };
 
+const OpDef pack_convOp{
+    .name = "pack_conv",
+    .summary = "constant weights of a convolution as the running machine reads them",
+    .cls = OpClass::opaque,
+    .minOperands = 1,
+    .maxOperands = 1,
+    .attributes = kPackAttributes,
+    .infer = inferPack,
+    .evaluate = evaluatePack,
+    .lowering = LoweringKind::builtin,
+    .builtin = "conv_pack",
+    .builtinAllocates = true,
+    .builtinArguments = packArguments,
+    .doc =
+        "w [m, c/group, k...] f32 -> [?] f32, only good for a conv_packed with the same attributes on the "
+        "same "
+        "machine. Builtin: (w), numbers spatial rank, group, strides..., dilations...",
+    .example = "fn @main(%w: Tensor[(4, 3, 3, 3), f32]) { %p = pack_conv(%w) {strides = [2, 2]} return %p }",
+};
+
+const OpDef conv_packedOp{
+    .name = "conv_packed",
+    .summary = "the convolution with weights packed by pack_conv",
+    .cls = OpClass::contraction,
+    .minOperands = 2,
+    .maxOperands = 3,
+    .attributes = kPackedAttributes,
+    .infer = inferConvPacked,
+    .evaluate = evaluateConvPacked,
+    .lowering = LoweringKind::builtin,
+    .builtin = "conv_packed",
+    .builtinArguments = convPackedArguments,
+    .doc =
+        "x [n, c, s...] f32, packed [?] f32, bias [m] -> [n, m, o...] as conv. Builtin: (x, packed, bias), "
+        "numbers spatial rank, group, strides..., dilations..., weights..., scalars begin pads...",
+    .example =
+        "fn @main(%x: Tensor[(n, 3, h, w), f32], %w: Tensor[(4, 3, 3, 3), f32]) "
+        "{ %p = pack_conv(%w) %y = conv_packed(%x, %p) {weights = dims(4, 3, 3, 3)} return %y }",
+};
+
 const OpDef conv_transposeOp{
     .name = "conv_transpose",
     .summary = "transposed convolution over any number of spatial axes",
@@ -502,30 +403,6 @@ const OpDef conv_transposeOp{
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32], %w: Tensor[(3, 4, 3, 3), f32]) "
         "{ %y = conv_transpose(%x, %w) {strides = [2, 2]} return %y }",
-};
-
-const OpDef conv_integerOp{
-    .name = "conv_integer",
-    .summary = "convolution of 8-bit integers less their zero points, in i32",
-    .cls = OpClass::contraction,
-    .minOperands = 2,
-    .maxOperands = 4,
-    .attributes = kConvAttributes,
-    .infer = inferConvInteger,
-    .evaluate = evaluateConvInteger,
-    .lowering = LoweringKind::builtin,
-    .lower = lowerConvInteger,
-    .builtin = "byteconv",
-    .builtinArguments = convArguments,
-    .builtinTakes = builtinConvIntegerTakes,
-    .doc =
-        "x [n, c, s...], w [m, c/group, k...] of i8 or u8, x_zero [], w_zero [] or [m] -> [n, m, o...] i32, "
-        "as conv; "
-        "outside of x there is its zero point. Builtin: (x, w, x_zero, w_zero), numbers and scalars as for "
-        "conv.",
-    .example =
-        "fn @main(%x: Tensor[(n, 3, h, w), u8], %w: Tensor[(4, 3, 3, 3), i8], %z: Tensor[(), u8]) "
-        "{ %y = conv_integer(%x, %w, %z) {pads = [1, 1, 1, 1], strides = [2, 2]} return %y }",
 };
 
 }  // namespace ops

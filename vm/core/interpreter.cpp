@@ -468,7 +468,9 @@ Interpreter::Outcome Interpreter::loop() {
       case Opcode::allocTensor:
         DYN_CALL(allocateTensor(w));
       case Opcode::newTensor:
-        DYN_CALL(newTensorInstruction(w));
+        DYN_CALL(newTensorInstruction(w[0], w + 1));
+      case Opcode::reuseTensor:
+        DYN_CALL(reuseTensor(w));
       case Opcode::reshapeTensor:
         DYN_CALL(reshape(w));
       case Opcode::deviceCopy:

@@ -181,7 +181,8 @@ Status byteConvBy(const ByteGemmFamily& family, BuiltinCall& call) {
   if (!w || !isByte(w->dtype)) return badArgument("byteconv", 1, "u8 or i8", call.arguments[1]);
   auto* y = static_cast<Tensor*>(call.results[0]);
   Convolution c;
-  if (Status status = describeWindows(call, x, w, y, false, c); !status.ok()) return status;
+  if (Status status = describeWindow(call, {w->shape(), w->rank}, false, c); !status.ok()) return status;
+  if (Status status = describeShapes(call, x, y, false, c); !status.ok()) return status;
   const auto rank = static_cast<size_t>(call.number(0, 0));
   Epilogue epilogue;
   if (Status status = epilogue.bind(call, call.number(2 + 2 * rank, 0), 4, call.scalars.subspan(rank));

@@ -363,17 +363,10 @@ void gemmPlain(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
 
 // to[k][i] = from[i][k] for a block of 4 x 4.
 void transposeFours(const float* from, int64_t fromStride, float* to, int64_t toStride) {
-  const Four a = fourAnywhere(from), b = fourAnywhere(from + fromStride),
-             c = fourAnywhere(from + 2 * fromStride), d = fourAnywhere(from + 3 * fromStride);
-  const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-             abHigh = __builtin_shufflevector(a, b, 2, 6, 3, 7),
-             cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
-             cdHigh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  auto store = [&](int64_t k, Four value) { four(to + k * toStride) = value; };
-  store(0, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
-  store(1, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
-  store(2, __builtin_shufflevector(abHigh, cdHigh, 0, 1, 4, 5));
-  store(3, __builtin_shufflevector(abHigh, cdHigh, 2, 3, 6, 7));
+  Four rows[4];
+  for (int64_t i = 0; i < 4; ++i) rows[i] = fourAnywhere(from + i * fromStride);
+  transpose(rows);
+  for (int64_t k = 0; k < 4; ++k) four(to + k * toStride) = rows[k];
 }
 
 }  // namespace

@@ -42,7 +42,4 @@ inline void runRowTiles(const DynGemmFamily& family, int64_t rows, int64_t depth
   });
 }
 
-// The stride of a block of A that is copied: an odd number of 64-byte lines, so that its rows lie in different sets of the L1 cache.
-inline int64_t oddLineStride(int64_t elements) { return ((elements + 15) / 16 | 1) * 16; }
-
 }  // namespace dyn::vm::kernels

@@ -1,4 +1,4 @@
-// What the tests of builtins share: tensors of a pool and calls without a program.
+// Builtins called directly, without a program.
 #pragma once
 
 #include <random>
@@ -8,14 +8,13 @@
 
 namespace dyn::vm::test {
 
-struct CallOptions {
+struct Options {
   std::vector<int64_t> scalars;
   std::vector<int32_t> numbers;
   size_t results = 1;
   std::vector<DynKernelFunction> kernels;
   std::vector<KernelRow> rows;
 };
-// Calls builtins directly, without a program.
 class BuiltinTest : public testing::Test {
  protected:
   ~BuiltinTest() override {
@@ -55,7 +54,7 @@ class BuiltinTest : public testing::Test {
     return made;
   }
 
-  Status call(const char* name, std::vector<Object*> arguments, const CallOptions& options = {},
+  Status call(const char* name, std::vector<Object*> arguments, const Options& options = Options(),
               std::vector<Object*> into = {}) {
     const BuiltinRow* row = findBuiltin(name);
     EXPECT_NE(row, nullptr) << name;
@@ -63,7 +62,7 @@ class BuiltinTest : public testing::Test {
   }
   // The same for a function that is no builtin by itself.
   template <typename Function>
-  Status call(const Function& function, std::vector<Object*> arguments, const CallOptions& options = {},
+  Status call(const Function& function, std::vector<Object*> arguments, const Options& options = Options(),
               std::vector<Object*> into = {}) requires std::is_invocable_v<Function, BuiltinCall&> {
     BuiltinCall call;
     call.pool = pool_;
