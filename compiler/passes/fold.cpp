@@ -74,7 +74,8 @@ class Folder {
     if (op.def != &ops::transposeOp) return false;
     const std::span<const Use> uses = uses_.of(op.results[0].id);
     return std::all_of(uses.begin(), uses.end(), [](const Use& use) {
-      return use.op && use.op->def == &ops::matmulOp && use.index == 1;
+      return use.op && (use.op->def == &ops::matmulOp || use.op->def == &ops::matmul_integerOp) &&
+             use.index == 1;
     });
   }
 

@@ -193,7 +193,7 @@ class Fuser {
   // Every operation between the matmul and the root is elementwise and of the matmul's shape, and reads it in place.
   bool legalEpilogue(const Op& matmul, const Op& consumer, const Group& group) {
     const Type type = matmul.results[0].type;
-    if (group.contraction || type.dtype() != Dtype::f32 || matmul.results[0].type.rank() < 2) return false;
+    if (group.contraction || type.dtype() != epilogueReads(*matmul.def) || type.rank() < 2) return false;
     if (consumer.def->cls != OpClass::elementwise || !sameShape(type, rootType(group))) return false;
     for (size_t member : group.members) {
       const Op& op = *function_.ops[member];

@@ -1,5 +1,6 @@
 // Packing of constant weights.
-//   needs: types.  establishes: f32 matmuls with a constant right matrix, and convolutions with constant weights, read what is packed once at load.
+//   needs: types.  establishes: products of f32 or of bytes with a constant right matrix, and f32 convolutions with constant weights, read what is
+//   packed once at load.
 //   before  %y = matmul(%x, %w) with %w constant [k, n]        after  %p = pack_b(%w)     %y = gemm_packed(%x, %p) {k = dims(k), n = dims(n)}
 //   before  %y = conv(%x, %w) with %w constant [m, c, h, w]    after  %p = pack_conv(%w)  %y = conv_packed(%x, %p) {weights = dims(m, c, h, w)}
 // A transpose of the constant matrix between them is taken into the packing, so no transposed copy of the weight is made.
@@ -29,7 +30,9 @@ class Packer {
         types_[r.id] = r.type;
       }
       if (op->def == &ops::matmulOp)
-        packMatmul(*op);
+        packMatmul(*op, Dtype::f32, ops::pack_bOp, ops::gemm_packedOp);
+      else if (op->def == &ops::matmul_integerOp && op->def->builtinTakes(*op, operandTypes(*op)))
+        packMatmul(*op, types_[op->operands[1]].dtype(), ops::pack_bytesOp, ops::matmul_integer_packedOp);
       else if (op->def == &ops::convOp)
         packConvolution(*op);
       else
@@ -48,8 +51,14 @@ class Packer {
     return it != definitions_.end() && it->second->def == &def ? it->second : nullptr;
   }
 
-  void packMatmul(const Op& op) {
-    bool transposed = op.attributes.integer("transpose_b") != 0;
+  std::vector<Type> operandTypes(const Op& op) const {
+    std::vector<Type> types;
+    for (ValueId v : op.operands) types.push_back(v == kNoValue ? Type() : types_.at(v));
+    return types;
+  }
+
+  void packMatmul(const Op& op, Dtype dtype, const OpDef& packing, const OpDef& product) {
+    bool transposed = op.attributes.integer("transpose_b", 0) != 0;
     ValueId weight = op.operands[1];
     if (const Op* transpose = definition(weight, ops::transposeOp)) {
       if (transposeOrder(transpose->attributes, types_[weight].rank()) == std::vector<int64_t>{1, 0}) {
@@ -58,18 +67,18 @@ class Packer {
       }
     }
     const Type type = types_[weight];
-    if (op.attributes.integer("transpose_a") != 0 || !definition(weight, ops::constantOp) ||
-        type.dtype() != Dtype::f32 || type.rank() != 2) {
+    if (op.attributes.integer("transpose_a", 0) != 0 || !definition(weight, ops::constantOp) ||
+        type.dtype() != dtype || type.rank() != 2) {
       ops_.push_back(&op);
       return;
     }
     Op pack;
-    pack.def = &ops::pack_bOp;
+    pack.def = &packing;
     pack.operands = {weight};
     pack.attributes.set("transpose", int64_t{transposed ? 1 : 0});
     Op gemm = op;
-    gemm.def = &ops::gemm_packedOp;
-    gemm.operands = {op.operands[0], add(std::move(pack), op, transposed ? "transposed" : "")};
+    gemm.def = &product;
+    gemm.operands[1] = add(std::move(pack), op, transposed ? "transposed" : "");
     gemm.attributes = {{"k", Shape{type.dims()[transposed ? 1 : 0]}},
                        {"n", Shape{type.dims()[transposed ? 0 : 1]}}};
     ops_.push_back(ir_.own(std::move(gemm)));
@@ -111,8 +120,8 @@ class Packer {
     if (panel != kNoValue) return panel;
     panel = ir_.newValue();
     pack.results = {
-        {panel,
-         ir_.tensorType(Shape{ir_.dims().any("the layout of packed weights is the machine's")}, Dtype::f32)}};
+        {panel, ir_.tensorType(Shape{ir_.dims().any("the layout of packed weights is the machine's")},
+                               types_.at(pack.operands[0]).dtype())}};
     pack.place = user.place;
     ops_.push_back(ir_.own(std::move(pack)));
     return panel;
@@ -143,7 +152,7 @@ Result<Module> runPrepack(const Module& module, PassContext& context) {
 
 PassDef prepackPass() {
   return {.name = "prepack",
-          .summary = "packs constant weights of f32 products and convolutions once, at load",
+          .summary = "packs constant weights of products and f32 convolutions once, at load",
           .needs = "types",
           .establishes = "packed constant weights",
           .options = {},

@@ -50,12 +50,18 @@ Status describeWindow(const BuiltinCall& call, std::span<const int64_t> w, bool 
 
 Status describePositions(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
                          Convolution& c) {
+  if (x->dtype != y->dtype)
+    return failure(DYN_BAD_INPUT, "element types differ: " + describe(x) + " -> " + describe(y));
+  return describeShapes(call, x, y, transposed, c);
+}
+
+Status describeShapes(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
+                      Convolution& c) {
   const auto rank = static_cast<size_t>(c.rank);
   if (call.scalars.size() < rank) return failure(DYN_BAD_PROGRAM, "pads are missing");
-  if (x->rank != rank + 2 || y->rank != rank + 2 || x->dtype != y->dtype ||
-      x->shape()[1] / c.groups != c.channels || x->shape()[1] % c.groups != 0 ||
-      y->shape()[1] / c.groups != c.filters || y->shape()[1] % c.groups != 0 ||
-      y->shape()[0] != x->shape()[0])
+  if (x->rank != rank + 2 || y->rank != rank + 2 || x->shape()[1] / c.groups != c.channels ||
+      x->shape()[1] % c.groups != 0 || y->shape()[1] / c.groups != c.filters ||
+      y->shape()[1] % c.groups != 0 || y->shape()[0] != x->shape()[0])
     return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(x) + " with " + std::to_string(c.groups) +
                                       " groups of " + std::to_string(c.channels) + " channels and " +
                                       std::to_string(c.filters) + " filters -> " + describe(y));

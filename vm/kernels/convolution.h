@@ -34,9 +34,12 @@ struct Convolution {
 // Reads groups, strides and dilations of the call for weights of the shape `w`: [groups * filters, channels, kernel...], in conv_transpose
 // [groups * channels, filters, kernel...]. Every extent of the window can then be computed without overflow.
 Status describeWindow(const BuiltinCall& call, std::span<const int64_t> w, bool transposed, Convolution& c);
-// Then the rest, for these tensors: every position is below 2^62. Errors name the shapes.
+// Then the rest, for these tensors of one element type: every position is below 2^62. Errors name the shapes.
 Status describePositions(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
                          Convolution& c);
+// The same for tensors of any element types.
+Status describeShapes(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
+                      Convolution& c);
 
 // The places p >= 0 for which 0 <= p * stride + shift < size: [low, high).
 struct Places {

@@ -58,6 +58,12 @@ class BuiltinTest : public testing::Test {
               std::vector<Object*> into = {}) {
     const BuiltinRow* row = findBuiltin(name);
     EXPECT_NE(row, nullptr) << name;
+    return call(row->function, std::move(arguments), options, std::move(into));
+  }
+  // The same for a function that is no builtin by itself.
+  template <typename Function>
+  Status call(const Function& function, std::vector<Object*> arguments, const Options& options = Options(),
+              std::vector<Object*> into = {}) requires std::is_invocable_v<Function, BuiltinCall&> {
     BuiltinCall call;
     call.pool = pool_;
     call.threads = threads_;
@@ -72,7 +78,7 @@ class BuiltinTest : public testing::Test {
     call.results = results_;
     call.scalars = options.scalars;
     call.numbers = options.numbers;
-    Status status = row->function(call);
+    Status status = function(call);
     if (into.empty())
       for (Object* result : results_) owned_.emplace_back(result);
     return status;
