@@ -191,7 +191,7 @@ TEST(Pipeline, axesFromTheRank) {
 
 TEST(Pipeline, shapeArithmeticIsGone) {
   IrContext context;
-  Result<Module> parsed = test::parse(context, kMixed);
+  Result<Module> parsed = test::parseText(context, kMixed);
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   CompileOptions options;
   Result<CompiledModel> compiled = compileModel(*parsed, options);
@@ -214,7 +214,7 @@ TEST(Pipeline, longChain) {
   CompileOptions options;
   options.passes = "-fuse";
   IrContext context;
-  Result<Module> parsed = test::parse(context, text);
+  Result<Module> parsed = test::parseText(context, text);
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*parsed, options);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
