@@ -140,5 +140,16 @@ TEST(Operators, shrunkWithoutAliases) {
   }
 }
 
+TEST(Operators, aProductThatTwoResultsFollowFrom) {
+  // A recurrence with lengths: the state goes on where a row has ended, its output is 0.
+  expectSame(
+      "fn @main(%a: Tensor[(n, k), f32], %b: Tensor[(k, m), f32], %s: Tensor[(n, m), f32], %c: Tensor[(n, "
+      "1), bool]) "
+      "{ %z = constant() {value = f32[] 0.0} %p = matmul(%a, %b) %t = tanh(%p) %y = where(%c, %t, %z) "
+      "%w = where(%c, %t, %s) return %w, %y }",
+      {{f32({3, 5}), f32({5, 4}, 2), f32({3, 4}, 3), randomTensor(Dtype::boolean, {3, 1}, 4)},
+       {f32({1, 0}), f32({0, 2}, 2), f32({1, 2}, 3), randomTensor(Dtype::boolean, {1, 1}, 4)}});
+}
+
 }  // namespace
 }  // namespace dyn
