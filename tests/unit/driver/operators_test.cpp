@@ -151,5 +151,23 @@ TEST(Operators, aProductThatTwoResultsFollowFrom) {
        {f32({1, 0}), f32({0, 2}, 2), f32({1, 2}, 3), randomTensor(Dtype::boolean, {1, 1}, 4)}});
 }
 
+TEST(Operators, halvesAreSummedAndScattered) {
+  for (const char* type : {"f16", "bf16"}) {
+    const Dtype dtype = std::string(type) == "f16" ? Dtype::f16 : Dtype::bf16;
+    const auto half = [&](std::vector<int64_t> shape, uint32_t seed) {
+      return randomTensor(dtype, std::move(shape), seed);
+    };
+    for (const char* op : {"cumsum", "cumprod"})
+      expectSame(std::string("fn @main(%x: Tensor[(n, m), ") + type + "], %a: Tensor[(), i64]) { %y = " + op +
+                     "(%x, %a) return %y }",
+                 {{half({3, 5}, 1), number(1)}, {half({0, 2}, 1), number(0)}}, {}, 2e-2);
+    for (const char* how : {"add", "mul", "min", "max"})
+      expectSame(std::string("fn @main(%x: Tensor[(n), ") + type +
+                     "], %i: Tensor[(k), i64], %u: Tensor[(k), " + type +
+                     "]) { %y = scatter_elements(%x, %i, %u) {reduction = \"" + how + "\"} return %y }",
+                 {{half({4}, 1), sizes({0, 3, 0}), half({3}, 2)}}, {}, 2e-2);
+  }
+}
+
 }  // namespace
 }  // namespace dyn
