@@ -27,8 +27,14 @@ constexpr AttributeSpec kReduceAttributes[] = {
 
 // Contents of a folded shape vector: the product of dims is a dim.
 void foldContents(InferContext& c, Fold fold, const FoldedAxes& folded) {
+  if (folded.rank() != 1 || folded.count() != 1) return;
+  if (c.operandType(0).dims()[0].isConstant(0)) {  // the dims before axis 0, say
+    if (fold == Fold::prod) c.setResultContents(0, {constantDim(c, 1)});
+    if (fold == Fold::sum) c.setResultContents(0, {constantDim(c, 0)});
+    return;
+  }
   std::optional<Contents> contents = c.operandContents(0);
-  if (!contents || contents->empty() || folded.rank() != 1 || folded.count() != 1) return;
+  if (!contents || contents->empty()) return;
   Dim result;
   for (Dim d : *contents) {
     if (!d) return;

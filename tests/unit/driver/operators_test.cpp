@@ -169,5 +169,12 @@ TEST(Operators, halvesAreSummedAndScattered) {
   }
 }
 
+TEST(Operators, theProductOfNoDimsIsOne) {
+  expectSame(
+      "fn @main(%x: Tensor[(n, m), f32]) { %b = shape(%x) {end = 0} %r = reduce_prod(%b) %s = shape(%x) "
+      "%c = reduce_prod(%s) %t = concat(%r, %c) {axis = 0} %y = reshape(%x, %t) {allowzero = 1} return %y }",
+      {{f32({2, 3})}, {f32({0, 3})}, {f32({0, 0})}});
+}
+
 }  // namespace
 }  // namespace dyn
