@@ -191,7 +191,7 @@ TEST(Pipeline, axesFromTheRank) {
 
 TEST(Pipeline, shapeArithmeticIsGone) {
   IrContext context;
-  Result<Module> parsed = test::parse(context, kMixed);
+  Result<Module> parsed = test::parseText(context, kMixed);
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   CompileOptions options;
   Result<CompiledModel> compiled = compileModel(*parsed, options);
@@ -273,7 +273,7 @@ TEST(Pipeline, longChain) {
   CompileOptions options;
   options.passes = "-fuse";
   IrContext context;
-  Result<Module> parsed = test::parse(context, text);
+  Result<Module> parsed = test::parseText(context, text);
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*parsed, options);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
@@ -281,6 +281,18 @@ TEST(Pipeline, longChain) {
   Result<std::vector<HostTensor>> y = (*compiled)->run({x});
   ASSERT_TRUE(y.ok()) << y.error().toString();
   test::expectClose((*y)[0], x, "50,000 negations");
+}
+
+TEST(Pipeline, stringConstantsAreRefusedAsUnsupported) {
+  IrContext context;
+  Result<Module> parsed = test::parseText(context,
+                                          "fn @main(%x: Tensor[(n), string]) { %d = constant() {value = "
+                                          "string[1] [\"b\"]} %y = string_concat(%x, %d) return "
+                                          "%y }");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*parsed);
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_EQ(exitCode(compiled.error().id), 4) << compiled.error().toString();
 }
 
 }  // namespace
