@@ -224,7 +224,7 @@ TEST(Pipeline, productsInBf16) {
 // The pass packs so when it is asked to; every product with a constant then differs by no more than the rounding explains.
 TEST(Pipeline, mathInBf16IsCloseToF32) {
   IrContext context;
-  Result<Module> parsed = test::parse(
+  Result<Module> parsed = test::parseText(
       context, R"(
     fn @main(%x: Tensor[(n, 64), f32]) {
       %i = constant() {value = i64[64] [)" +
