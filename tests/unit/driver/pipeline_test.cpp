@@ -224,6 +224,18 @@ TEST(Pipeline, longChain) {
   test::expectClose((*y)[0], x, "50,000 negations");
 }
 
+TEST(Pipeline, stringConstantsAreRefusedAsUnsupported) {
+  IrContext context;
+  Result<Module> parsed = test::parseText(context,
+                                          "fn @main(%x: Tensor[(n), string]) { %d = constant() {value = "
+                                          "string[1] [\"b\"]} %y = string_concat(%x, %d) return "
+                                          "%y }");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*parsed);
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_EQ(exitCode(compiled.error().id), 4) << compiled.error().toString();
+}
+
 }  // namespace
 // The transposes of attention become the products' own orders; one stays, as its value is also a result.
 TEST(Pipeline, TransposesAroundProductsAreAbsorbed) {
