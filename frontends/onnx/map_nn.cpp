@@ -6,6 +6,12 @@ namespace dyn::onnx {
 
 // alpha * a' b' + beta * c
 void mapGemm(MapContext& c) {
+  for (int i = 0; i < 2; ++i) {
+    const int rank = c.rankOf(c.input(i));
+    if (rank >= 0 && rank != 2)
+      c.fail(DiagnosticId::rankMismatch, "input " + std::to_string(i) + " has " + std::to_string(rank) +
+                                             (rank == 1 ? " axis" : " axes") + ", not the two of a matrix");
+  }
   Attributes attributes;
   if (c.integer("transA", 0) != 0) attributes.set("transpose_a", int64_t{1});
   if (c.integer("transB", 0) != 0) attributes.set("transpose_b", int64_t{1});
