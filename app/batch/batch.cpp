@@ -9,6 +9,7 @@
 
 #include "app/batch/commands.h"
 #include "app/session/view_json.h"
+#include "compiler/support/standard_streams.h"
 
 namespace dyn {
 
@@ -117,17 +118,20 @@ int BatchContext::fail(const Diagnostic& diagnostic) const {
 
 int runBatch(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no further is an error of the write
   ParsedArguments parsed = parseArguments(argc, argv);
   if (!parsed.request) {
     if (parsed.json && parsed.exitCode != 0) {
       Diagnostic diagnostic = makeError(DiagnosticId::usageError, parsed.toStderr).diagnostic;
       nlohmann::ordered_json document = {
           {"schema", 1}, {"command", parsed.command}, {"error", toJson(diagnostic)}};
-      writeStdout(jsonText(document) + "\n");
+      parsed.toStdout = jsonText(document) + "\n" + parsed.toStdout;
     }
-    writeStdout(parsed.toStdout);
+    const Status written = writeStandard(1, parsed.toStdout);
     if (!parsed.toStderr.empty()) writeStderr("dynrepl: " + parsed.toStderr + "\n");
-    return parsed.exitCode;
+    if (written.ok()) return parsed.exitCode;
+    writeStderr("dynrepl: " + written.error().message + "\n");
+    return exitCode(written.error().id);
   }
   const BatchRequest& request = *parsed.request;
   TextOptions text;
