@@ -9,6 +9,7 @@
 
 #include "app/batch/commands.h"
 #include "app/session/view_json.h"
+#include "compiler/support/standard_streams.h"
 
 namespace dyn {
 
@@ -78,23 +79,28 @@ int dispatch(const BatchContext& context) {
 }
 
 // Names that mean something but are not there yet are unsupported; others are a fault of the command line.
-Status checkName(const std::string& option, const std::string& value, const std::string& here,
+Status checkName(const std::string& option, const std::string& value,
+                 std::initializer_list<std::string_view> here,
                  std::initializer_list<std::string_view> later) {
-  if (value == here) return {};
+  std::string list;
+  for (std::string_view name : here) {
+    if (value == name) return {};
+    list += (list.empty() ? "" : ", ") + std::string(name);
+  }
   for (std::string_view name : later)
     if (value == name)
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: " + option + " " + value)
-          .note("there is " + here);
+          .note("there is " + list);
   return makeError(DiagnosticId::usageError, option + " " + value + ": there is no such name")
-      .note("there is " + here);
+      .note("there is " + list);
 }
 
 Status checkSettings(const BatchRequest& request) {
   if (request.command == BatchCommand::notYet)
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: the command " + request.unsupportedCommand + " is not there yet");
-  DYN_CHECK(checkName("--math", request.session.math, "fp32", {"bf16", "fp16", "tf32", "int8"}));
-  return checkName("--device", request.session.device, "cpu", {"cuda", "sim"});
+  DYN_CHECK(checkName("--math", request.session.math, {"fp32", "bf16"}, {"fp16", "tf32", "int8"}));
+  return checkName("--device", request.session.device, {"cpu"}, {"cuda", "sim"});
 }
 
 }  // namespace
@@ -117,17 +123,20 @@ int BatchContext::fail(const Diagnostic& diagnostic) const {
 
 int runBatch(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no further is an error of the write
   ParsedArguments parsed = parseArguments(argc, argv);
   if (!parsed.request) {
     if (parsed.json && parsed.exitCode != 0) {
       Diagnostic diagnostic = makeError(DiagnosticId::usageError, parsed.toStderr).diagnostic;
       nlohmann::ordered_json document = {
           {"schema", 1}, {"command", parsed.command}, {"error", toJson(diagnostic)}};
-      writeStdout(jsonText(document) + "\n");
+      parsed.toStdout = jsonText(document) + "\n" + parsed.toStdout;
     }
-    writeStdout(parsed.toStdout);
+    const Status written = writeStandard(1, parsed.toStdout);
     if (!parsed.toStderr.empty()) writeStderr("dynrepl: " + parsed.toStderr + "\n");
-    return parsed.exitCode;
+    if (written.ok()) return parsed.exitCode;
+    writeStderr("dynrepl: " + written.error().message + "\n");
+    return exitCode(written.error().id);
   }
   const BatchRequest& request = *parsed.request;
   TextOptions text;

@@ -2,30 +2,20 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "app/session/view_json.h"
+#include "compiler/support/standard_streams.h"
 
 namespace dyn {
 
-namespace {
+// There is no one left to tell when this fails.
+void writeStderr(const std::string& text) { (void)writeStandard(2, text); }
 
-void writeAll(int descriptor, const std::string& text) {
-  size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t written = ::write(descriptor, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    done += static_cast<size_t>(written);
-  }
+void BatchOutput::write(const std::string& text) {
+  if (written_.ok()) written_ = writeStandard(1, text);
 }
-
-}  // namespace
-
-void writeStdout(const std::string& text) { writeAll(1, text); }
-void writeStderr(const std::string& text) { writeAll(2, text); }
 
 bool wantsColor(ColorChoice choice, int descriptor) {
   if (choice != ColorChoice::automatic) return choice == ColorChoice::always;
@@ -37,26 +27,29 @@ bool wantsColor(ColorChoice choice, int descriptor) {
   return ::isatty(descriptor) && terminal && std::string(terminal) != "dumb";
 }
 
-void BatchOutput::print(nlohmann::ordered_json fields, const Diagnostic* error,
-                        const std::string& text) const {
+void BatchOutput::print(nlohmann::ordered_json fields, const Diagnostic* error, const std::string& text) {
   if (!json_) {
-    writeStdout(text);
+    write(text);
   } else {
     nlohmann::ordered_json document = {{"schema", 1}, {"command", command_}};
     for (auto& [key, value] : fields.items()) document[key] = std::move(value);
     if (error) document["error"] = toJson(*error);
-    writeStdout(jsonText(document) + "\n");
+    write(jsonText(document) + "\n");
   }
-  if (error) {
-    TextOptions options = text_;
-    options.color = wantsColor(text_.color ? ColorChoice::always : ColorChoice::automatic, 2) && text_.color;
-    writeStderr(toText(*error, options));
-  }
+  if (error) showError(*error);
+}
+
+void BatchOutput::showError(const Diagnostic& diagnostic) const {
+  TextOptions options = text_;
+  options.color = wantsColor(text_.color ? ColorChoice::always : ColorChoice::automatic, 2) && text_.color;
+  writeStderr(toText(diagnostic, options));
 }
 
 int BatchOutput::result(nlohmann::ordered_json fields, const std::string& text) {
   print(std::move(fields), nullptr, text);
-  return 0;
+  if (written_.ok()) return 0;
+  showError(written_.error());
+  return exitCode(written_.error().id);
 }
 
 int BatchOutput::failure(const Diagnostic& diagnostic) {

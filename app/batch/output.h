@@ -23,19 +23,21 @@ class BatchOutput {
   int failure(const Diagnostic& diagnostic);
   int failure(const Diagnostic& diagnostic, nlohmann::ordered_json fields, const std::string& text);
   void warnings(const std::vector<Diagnostic>& warnings) const;
+  // A part of the result before its end; what fails to be written fails result().
+  void write(const std::string& text);
   bool json() const { return json_; }
   const TextOptions& textOptions() const { return text_; }
 
  private:
-  void print(nlohmann::ordered_json fields, const Diagnostic* error, const std::string& text) const;
+  void print(nlohmann::ordered_json fields, const Diagnostic* error, const std::string& text);
+  void showError(const Diagnostic& diagnostic) const;
   bool json_;
   std::string command_;
   TextOptions text_;
   std::atomic<bool> claimed_{false};
+  Status written_;
 };
 
-// A reader that went away is no error: the rest is not written.
-void writeStdout(const std::string& text);
 void writeStderr(const std::string& text);
 // auto: a terminal, TERM not dumb, NO_COLOR not set; FORCE_COLOR switches it on.
 bool wantsColor(ColorChoice choice, int descriptor);

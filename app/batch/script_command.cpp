@@ -54,7 +54,7 @@ int runScript(const BatchContext& context) {
     const std::lock_guard<std::mutex> lock(mutex);
     if (const SettingTable* settings = outcome.as<SettingTable>()) applySettings(*settings, options);
     if (!request.json) {
-      writeStdout(toText(outcome.view, options));
+      context.output.write(toText(outcome.view, options));
     } else {
       Json item = {{"line", toLine(outcome.command)}};
       Json view = toJson(outcome.view);

@@ -287,10 +287,10 @@ int runVerify(const BatchRequest& request, BatchOutput& output) {
   }
   fields["total_count"] = cases.size();
   text += " of " + std::to_string(cases.size()) + "\n";
-  output.result(std::move(fields), text);
+  const int code = output.result(std::move(fields), text);
   if (counts["wrong"] > 0) return 3;
   if (counts["crashed"] + counts["failed"] + counts["timeout"] > 0) return 1;
-  return 0;
+  return code;
 }
 
 }  // namespace dyn

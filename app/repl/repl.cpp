@@ -4,7 +4,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "app/repl/piped_lines.h"
 #include "app/repl/signal_watch.h"
 #include "app/session/view_text.h"
+#include "compiler/support/standard_streams.h"
 
 namespace dyn {
 
@@ -26,15 +26,7 @@ constexpr int kInterruptedCode = 130;
 constexpr auto kPatience = std::chrono::milliseconds(80);
 
 // stdout and stderr come from two threads (results, and notes of a run): one at a time, and never after the reader went away.
-void write(int descriptor, const std::string& text) {
-  size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t count = ::write(descriptor, text.data() + done, text.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;
-    done += static_cast<size_t>(count);
-  }
-}
+void write(int descriptor, const std::string& text) { (void)writeStandard(descriptor, text); }
 
 bool colorWanted(int descriptor) {
   const char* no = std::getenv("NO_COLOR");
@@ -90,7 +82,8 @@ class Shell {
   void show(const Outcome& outcome) {
     if (const SettingTable* settings = outcome.as<SettingTable>()) applySettings(*settings, text_);
     text_.width = widthOfTerminal();
-    write(1, toText(outcome.view, text_));
+    if (Status status = writeStandard(1, toText(outcome.view, text_)); !status.ok() && written_.ok())
+      written_ = std::move(status);
     TextOptions diagnostics = text_;
     diagnostics.color = interactive_ && colorWanted(2);
     for (const Diagnostic& warning : outcome.warnings) {
@@ -150,6 +143,10 @@ class Shell {
     const std::lock_guard<std::mutex> lock(mutex_);
     show(*outcome);
     exitCode = outcome->exitCode();
+    if (!interactive_ && exitCode == 0 && !written_.ok()) {
+      showError(written_.error());
+      exitCode = dyn::exitCode(written_.error().id);
+    }
     return !ended_;
   }
 
@@ -227,6 +224,7 @@ class Shell {
   SignalWatch signals_;               // before the session: its threads take over what is blocked
   std::mutex mutex_;
   TextOptions text_;
+  Status written_;  // what was shown
   bool progressShown_ = false;
   std::chrono::steady_clock::time_point start_;
   Session session_;  // last: its thread must end before what it calls
@@ -236,6 +234,7 @@ class Shell {
 
 int runRepl() {
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
   return Shell(::isatty(0) && ::isatty(1)).run();
 }
 

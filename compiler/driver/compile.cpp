@@ -21,6 +21,9 @@ int64_t nowNs() {
 
 Result<Module> runPasses(const Module& module, const CompileOptions& options, Trace& trace) {
   DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standardPipeline()));
+  if (options.math == "bf16")
+    for (PipelineItem& item : pipeline)
+      if (item.pass->name == "prepack") item.options["products"] = "bf16";
   PipelineRun run;
   run.cancelled = options.cancelled;
   if (options.verifyEach) run.afterEach = [](const Module& after, const PassDef&) { return verified(after); };

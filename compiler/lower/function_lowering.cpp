@@ -47,6 +47,8 @@ Result<int32_t> FunctionLowering::object(ValueId value) {
   const Op& op = *lazy->second.op;
   const int32_t made = nextObject_++;  // lives as long as the function: never among the freed ones
   if (const HostTensor* tensor = op.attributes.tensor("value")) {
+    if (tensor->dtype() == Dtype::string)
+      return makeError(DiagnosticId::unsupportedFeature, "unsupported: constants that are strings", op.place);
     code_.emit(Opcode::loadConstant, made, program_.constant(*tensor, module_.context->valueName(value)));
     // A load inside a branch is not remembered for code outside it.
     if (dims_.scopeDepth() == 0) materialised_[value] = made;

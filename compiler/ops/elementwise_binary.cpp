@@ -176,7 +176,7 @@ Status evaluatePow(EvalContext& c) {
         if (!realBase && !realExponent) return r.setInt(i, powerInteger(a.intAt(ia), b.intAt(ib))), true;
         const double value = std::pow(a.realAt(ia), b.realAt(ib));
         if (realBase) return r.setReal(i, value), true;
-        return r.setInt(i, std::isfinite(value) ? static_cast<int64_t>(value) : 0), true;
+        return setTruncated(r, i, value), true;
       });
 }
 

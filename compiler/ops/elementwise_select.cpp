@@ -210,29 +210,6 @@ Status inferCast(InferContext& c) {
   return {};
 }
 
-// Real to integer: truncated, at the ends of the type's range, NaN to 0.
-void setTruncated(HostTensor& result, int64_t i, double value) {
-  const Dtype to = result.dtype();
-  if (to == Dtype::i4 || to == Dtype::u4 || to == Dtype::i2 || to == Dtype::u2) {
-    // They wrap, after the byte that holds them has saturated.
-    if (std::isnan(value)) value = 0;
-    return result.setInt(i, static_cast<int64_t>(std::clamp(std::trunc(value), -128.0, 127.0)));
-  }
-  const int width = static_cast<int>(storageBytes(to)) * 8;
-  const double limit = std::ldexp(1.0, isSigned(to) ? width - 1 : width);
-  const double low = isSigned(to) ? -limit : 0;
-  if (std::isnan(value)) return result.setInt(i, 0);
-  value = std::trunc(value);
-  if (value >= limit) {
-    const uint64_t all = ~uint64_t{0};
-    return result.setInt(i, static_cast<int64_t>(all >> (64 - (isSigned(to) ? width - 1 : width))));
-  }
-  if (value < low) value = low;
-  if (value >= 9223372036854775808.0)
-    return result.setInt(i, static_cast<int64_t>(static_cast<uint64_t>(value)));
-  result.setInt(i, static_cast<int64_t>(value));
-}
-
 // As NumPy writes numbers: the shortest digits that read back.
 std::string numberText(const HostTensor& x, int64_t i) {
   if (x.dtype() == Dtype::boolean) return x.intAt(i) ? "True" : "False";

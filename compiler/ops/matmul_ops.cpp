@@ -95,28 +95,42 @@ bool builtinGemmTakes(const Op&, std::span<const Type> operandTypes) {
 
 constexpr AttributeSpec kPackAttributes[] = {
     {"transpose", AttributeKind::integer, false, "1: b is [n, k]; default 0, b is [k, n]"},
+    {"dtype", AttributeKind::dtype, false, "bf16: rounded to it; default f32"},
 };
 constexpr AttributeSpec kPackedAttributes[] = {
     {"n", AttributeKind::dims, true, "columns of the packed matrix, one dim"},
     {"k", AttributeKind::dims, true, "rows of the packed matrix, one dim"},
 };
 
+Result<HostTensor> roundedTo(Dtype dtype, const HostTensor& x) {
+  if (dtype == x.dtype()) return x;
+  DYN_TRY(HostTensor result, newTensor(dtype, x.shape()));
+  for (int64_t i = 0; i < x.elementCount(); ++i) result.setReal(i, x.realAt(i));
+  return result;
+}
+
 Status inferPack(InferContext& c) {
   DYN_TRY(TensorOperand b, tensorOperand(c, 0, 2));
   DYN_CHECK(requireDtype(c, b, Dtype::f32, "a matrix to be packed"));
+  const Dtype dtype = c.attributes().dtype("dtype", Dtype::f32);
+  if (dtype != Dtype::f32 && dtype != Dtype::bf16)
+    return c.error(DiagnosticId::badAttribute,
+                   "a matrix is packed in f32 or bf16, not in " + std::string(toString(dtype)));
   // How the panels are laid out is the running machine's affair, so the length is its too.
-  setTensor(c, {c.fresh("the panels of a packed matrix are laid out for the machine at load")}, Dtype::f32);
+  setTensor(c, {c.fresh("the panels of a packed matrix are laid out for the machine at load")}, dtype);
   return {};
 }
 
 Status evaluatePack(EvalContext& c) {
   DYN_TRY(HostTensor panel, onePanel(c.operand(0), flag(c, "transpose")));
-  c.setResult(0, std::move(panel));
+  DYN_TRY(HostTensor rounded, roundedTo(c.attributes().dtype("dtype", Dtype::f32), panel));
+  c.setResult(0, std::move(rounded));
   return {};
 }
 
 Status packArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
-  numbers->push_back(op.attributes.integer("transpose", 0) != 0);
+  numbers->push_back((op.attributes.integer("transpose", 0) != 0 ? 1 : 0) |
+                     (op.attributes.dtype("dtype", Dtype::f32) == Dtype::bf16 ? 2 : 0));
   return {};
 }
 
@@ -124,7 +138,7 @@ Status inferGemmPacked(InferContext& c) {
   DYN_TRY(TensorOperand a, tensorOperand(c, 0));
   DYN_TRY(TensorOperand packed, tensorOperand(c, 1, 1));
   DYN_CHECK(requireDtype(c, a, Dtype::f32, "the left matrix"));
-  DYN_CHECK(requireDtype(c, packed, Dtype::f32, "the packed matrix"));
+  if (packed.dtype != Dtype::bf16) DYN_CHECK(requireDtype(c, packed, Dtype::f32, "the packed matrix"));
   if (a.rank() < 1) return c.error(DiagnosticId::rankMismatch, "the left matrix is a scalar");
   DYN_TRY(Shape shape, packedProductShape(c, a.dims));
   setTensor(c, shape, a.dtype);
@@ -132,7 +146,8 @@ Status inferGemmPacked(InferContext& c) {
 }
 
 Status evaluateGemmPacked(EvalContext& c) {
-  const HostTensor &a = c.operand(0), &b = c.operand(1);
+  const HostTensor& b = c.operand(1);
+  DYN_TRY(HostTensor a, roundedTo(b.dtype(), c.operand(0)));
   DYN_TRY(int64_t n, c.dimValue(c.attributes().dims("n").at(0)));
   DYN_TRY(int64_t k, c.dimValue(c.attributes().dims("k").at(0)));
   if (a.shape().back() != k || b.elementCount() != n * k) {
@@ -141,7 +156,7 @@ Status evaluateGemmPacked(EvalContext& c) {
   }
   std::vector<int64_t> shape = a.shape();
   shape.back() = n;
-  DYN_TRY(HostTensor result, newTensor(a.dtype(), shape));
+  DYN_TRY(HostTensor result, newTensor(c.operand(0).dtype(), shape));
   const int64_t rows = sizeProduct(a.shape(), 0, a.rank() - 1);
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < n; ++j) {
@@ -199,8 +214,9 @@ const OpDef pack_bOp{
     .builtinAllocates = true,
     .builtinArguments = packArguments,
     .doc =
-        "[k, n] (or [n, k] with transpose) f32 -> [?] f32, only good for gemm_packed on the same machine. "
-        "Builtin: (b), number transpose.",
+        "[k, n] (or [n, k] with transpose) f32 -> [?] f32 or bf16, only good for gemm_packed on the same "
+        "machine. "
+        "Builtin: (b), number transpose + 2 for bf16.",
     .example = "fn @main(%b: Tensor[(3, m), f32]) { %p = pack_b(%b) return %p }",
 };
 
@@ -216,7 +232,10 @@ const OpDef gemm_packedOp{
     .lowering = LoweringKind::builtin,
     .builtin = "gemm",
     .builtinArguments = gemmPackedArguments,
-    .doc = "[..., k] f32, packed [?] f32 -> [..., n]. Builtin gemm: (a, packed), number 4.",
+    .doc =
+        "[..., k] f32, packed [?] f32 -> [..., n]; a packed bf16 has the left side rounded to bf16, too, and "
+        "sums in "
+        "f32. Builtin gemm: (a, packed), number 4.",
     .example =
         "fn @main(%a: Tensor[(n, 3), f32], %b: Tensor[(3, 5), f32]) { %p = pack_b(%b) "
         "%y = gemm_packed(%a, %p) {n = dims(5), k = dims(3)} return %y }",

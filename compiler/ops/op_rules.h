@@ -61,4 +61,7 @@ Dim constantDim(const InferContext& c, int64_t value);
 std::optional<int64_t> constantElementCount(const Shape& dims);
 inline constexpr int64_t kMaxContents = 1024;
 
+// A real as an integer element, as kernels store it: truncated, at the ends of the type's range (types under a byte wrap), NaN as 0.
+void setTruncated(HostTensor& result, int64_t i, double value);
+
 }  // namespace dyn

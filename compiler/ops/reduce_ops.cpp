@@ -27,8 +27,14 @@ constexpr AttributeSpec kReduceAttributes[] = {
 
 // Contents of a folded shape vector: the product of dims is a dim.
 void foldContents(InferContext& c, Fold fold, const FoldedAxes& folded) {
+  if (folded.rank() != 1 || folded.count() != 1) return;
+  if (c.operandType(0).dims()[0].isConstant(0)) {  // the dims before axis 0, say
+    if (fold == Fold::prod) c.setResultContents(0, {constantDim(c, 1)});
+    if (fold == Fold::sum) c.setResultContents(0, {constantDim(c, 0)});
+    return;
+  }
   std::optional<Contents> contents = c.operandContents(0);
-  if (!contents || contents->empty() || folded.rank() != 1 || folded.count() != 1) return;
+  if (!contents || contents->empty()) return;
   Dim result;
   for (Dim d : *contents) {
     if (!d) return;
@@ -131,7 +137,10 @@ Status evaluateReal(EvalContext& c, Fold fold, const FoldedAxes& folded) {
     if (fold == Fold::l2) value = std::sqrt(value);
     if (fold == Fold::logSum) value = std::log(value);
     if (fold == Fold::logSumExp) value = std::log(value) + peaks[at];
-    result.setReal(static_cast<int64_t>(at), value);
+    if (isReal(result.dtype()))
+      result.setReal(static_cast<int64_t>(at), value);
+    else
+      setTruncated(result, static_cast<int64_t>(at), value);
   }
   c.setResult(0, std::move(result));
   return {};
@@ -184,11 +193,8 @@ Status evaluateInteger(EvalContext& c, Fold fold, const FoldedAxes& folded) {
     ++counts[at];
   }
   for (size_t at = 0; at < count; ++at) {
-    if (fold == Fold::mean) {
-      if (counts[at] == 0) return c.error(DiagnosticId::dimDomain, "the mean of no integers");
-      // As the kernel: in 64 bits, toward zero.
-      sums[at] /= counts[at];
-    }
+    // As the kernel: in 64 bits, toward zero; of no integers 0.
+    if (fold == Fold::mean && counts[at] != 0) sums[at] /= counts[at];
     result.setInt(static_cast<int64_t>(at), sums[at]);
   }
   c.setResult(0, std::move(result));

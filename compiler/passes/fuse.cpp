@@ -28,6 +28,7 @@ struct Group {
   std::vector<size_t> members;  // indexes, ascending when emitted
   bool contraction = false;
   size_t operandCount = 0;
+  bool severalResults = false;  // an inner value is wanted outside too
 };
 
 bool loopLowered(const Op& op) {
@@ -55,7 +56,7 @@ class Fuser {
         if (isContraction(op)) groups_[group].contraction = true;
         groupOf_[i] = group;
       } else if (loopLowered(op)) {
-        groups_.push_back({i, {i}, false, 0});
+        groups_.push_back({i, {i}, false, 0, false});
         groupOf_[i] = groups_.size() - 1;
       }
     }
@@ -124,6 +125,7 @@ class Fuser {
     if (isGather(op) && choosesOperands(target)) return kNoGroup;
     if (op.def->cls == OpClass::reduction && reductionsIn(target) >= kMaxReductions) return kNoGroup;
     groups_[group].operandCount += op.operands.size();
+    groups_[group].severalResults = target.severalResults || outside;
     return group;
   }
 
@@ -193,7 +195,9 @@ class Fuser {
   // Every operation between the matmul and the root is elementwise and of the matmul's shape, and reads it in place.
   bool legalEpilogue(const Op& matmul, const Op& consumer, const Group& group) {
     const Type type = matmul.results[0].type;
-    if (group.contraction || type.dtype() != epilogueReads(*matmul.def) || type.rank() < 2) return false;
+    if (group.contraction || group.severalResults || type.dtype() != epilogueReads(*matmul.def) ||
+        type.rank() < 2)
+      return false;
     if (consumer.def->cls != OpClass::elementwise || !sameShape(type, rootType(group))) return false;
     for (size_t member : group.members) {
       const Op& op = *function_.ops[member];

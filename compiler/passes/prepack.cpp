@@ -19,7 +19,9 @@ namespace {
 
 class Packer {
  public:
-  Packer(IrContext& ir, const Function& function) : ir_(ir), function_(function) {
+  // `products`: what f32 matrices are packed in.
+  Packer(IrContext& ir, const Function& function, Dtype products)
+      : ir_(ir), function_(function), products_(products) {
     for (const Parameter& p : function.parameters) types_[p.id] = p.type;
   }
 
@@ -76,9 +78,11 @@ class Packer {
     pack.def = &packing;
     pack.operands = {weight};
     pack.attributes.set("transpose", int64_t{transposed ? 1 : 0});
+    const bool rounded = dtype == Dtype::f32 && products_ != Dtype::f32;
+    if (rounded) pack.attributes.set("dtype", products_);
     Op gemm = op;
     gemm.def = &product;
-    gemm.operands[1] = add(std::move(pack), op, transposed ? "transposed" : "");
+    gemm.operands[1] = add(std::move(pack), op, transposed ? "transposed" : "", rounded ? products_ : dtype);
     gemm.attributes = {{"k", Shape{type.dims()[transposed ? 1 : 0]}},
                        {"n", Shape{type.dims()[transposed ? 0 : 1]}}};
     ops_.push_back(ir_.own(std::move(gemm)));
@@ -107,21 +111,21 @@ class Packer {
     }
     Op conv = op;
     conv.def = &ops::conv_packedOp;
-    conv.operands[1] = add(std::move(pack), op, window);
+    conv.operands[1] = add(std::move(pack), op, window, Dtype::f32);
     conv.attributes.erase("kernel_shape");  // was compared with the weights
     conv.attributes.set("weights", type.dims());
     ops_.push_back(ir_.own(std::move(conv)));
   }
 
   // The packed weights; the same for all operations that want them packed alike.
-  ValueId add(Op pack, const Op& user, const std::string& how) {
+  ValueId add(Op pack, const Op& user, const std::string& how, Dtype dtype) {
     ++packed_;
     ValueId& panel = packs_.try_emplace({pack.operands[0], how}, kNoValue).first->second;
     if (panel != kNoValue) return panel;
     panel = ir_.newValue();
     pack.results = {
-        {panel, ir_.tensorType(Shape{ir_.dims().any("the layout of packed weights is the machine's")},
-                               types_.at(pack.operands[0]).dtype())}};
+        {panel,
+         ir_.tensorType(Shape{ir_.dims().any("the layout of packed weights is the machine's")}, dtype)}};
     pack.place = user.place;
     ops_.push_back(ir_.own(std::move(pack)));
     return panel;
@@ -129,6 +133,7 @@ class Packer {
 
   IrContext& ir_;
   const Function& function_;
+  const Dtype products_;
   std::unordered_map<ValueId, const Op*> definitions_;
   std::unordered_map<ValueId, Type> types_;
   std::map<std::pair<ValueId, std::string>, ValueId> packs_;
@@ -138,8 +143,14 @@ class Packer {
 
 Result<Module> runPrepack(const Module& module, PassContext& context) {
   int64_t packed = 0;
+  Dtype products = Dtype::f32;
+  if (auto it = context.options.find("products"); it != context.options.end()) {
+    if (it->second != "f32" && it->second != "bf16")
+      return makeError(DiagnosticId::badAttribute, "prepack: products are f32 or bf16, not " + it->second);
+    if (it->second == "bf16") products = Dtype::bf16;
+  }
   DYN_TRY(Module result, rewriteFunctions(module, [&](const Function& function) -> Result<const Function*> {
-            Packer packer(*module.context, function);
+            Packer packer(*module.context, function, products);
             const Function* rewritten = packer.run();
             packed += packer.packed();
             return rewritten;
@@ -155,7 +166,8 @@ PassDef prepackPass() {
           .summary = "packs constant weights of products and f32 convolutions once, at load",
           .needs = "types",
           .establishes = "packed constant weights",
-          .options = {},
+          .options = {{"products",
+                       "f32, or bf16: sides of f32 products with constants are rounded to it; default f32"}},
           .run = runPrepack};
 }
 

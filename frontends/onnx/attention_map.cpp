@@ -25,7 +25,7 @@ void AttentionMap::scaleOperands() {
 void AttentionMap::addMask(ValueId mask) {
   if (c.dtypeOr(mask, Dtype::f32) == Dtype::boolean) mask = asBias(mask);
   // A mask may be shorter than the keys: the rest does not take part.
-  const ValueId missing = c.emit("sub", {dimAt(c, k, 2), c.emit("shape", {mask}, {{"start", int64_t{-1}}})});
+  const ValueId missing = c.emit("sub", {dimAt(c, k, 2), dimAt(c, mask, -1)});
   const ValueId pads = joinedShape(c, {c.integersValue({0}), missing});
   addBias(c.emit("pad", {mask, pads, minusInfinity(), c.integersValue({-1})}));
   rowsMayBeEmpty = true;
@@ -34,11 +34,11 @@ void AttentionMap::addMask(ValueId mask) {
 void AttentionMap::addPositions(bool causal, int64_t left, int64_t right) {
   const ValueId keys = counting(c, dimAt(c, k, 2));
   if (causal || left >= 0 || right >= 0) {
-    ValueId rows = c.emit("unsqueeze", {counting(c, dimAt(c, q, 2)), c.integersValue({1})});
+    ValueId rows = unsqueezed(c, counting(c, dimAt(c, q, 2)), {1});
     if (past != kNoValue) rows = c.emit("add", {rows, dimAt(c, past, 2)});
     if (past == kNoValue && lengths != kNoValue) {
       const ValueId offset = c.emit("sub", {lengths, dimAt(c, q, 2)});
-      rows = c.emit("add", {rows, c.emit("unsqueeze", {offset, c.integersValue({1, 2, 3})})});
+      rows = c.emit("add", {rows, unsqueezed(c, offset, {1, 2, 3})});
       rowsMayBeEmpty = true;
     }
     const ValueId ahead = c.emit("sub", {rows, keys});  // how far the query is past the key
@@ -48,7 +48,7 @@ void AttentionMap::addPositions(bool causal, int64_t left, int64_t right) {
     rowsMayBeEmpty = rowsMayBeEmpty || left >= 0 || right >= 0;
   }
   if (lengths != kNoValue) {
-    const ValueId counts = c.emit("unsqueeze", {lengths, c.integersValue({1, 2, 3})});
+    const ValueId counts = unsqueezed(c, lengths, {1, 2, 3});
     addBias(asBias(c.emit("less", {keys, counts})));
     rowsMayBeEmpty = true;
   }
@@ -64,14 +64,13 @@ ValueId AttentionMap::grouped(ValueId x) {
 ValueId AttentionMap::products() {
   const Attributes transposeB = {{"transpose_b", int64_t{1}}};
   if (sameHeads()) return c.emit("matmul", {q, k}, transposeB);
-  const ValueId scores =
-      c.emit("matmul", {grouped(q), c.emit("unsqueeze", {k, c.integersValue({2})})}, transposeB);
+  const ValueId scores = c.emit("matmul", {grouped(q), unsqueezed(c, k, {2})}, transposeB);
   return reshaped(c, scores, joinedShape(c, {c.emit("shape", {q}, {{"end", int64_t{3}}}), dimAt(c, k, 2)}));
 }
 
 ValueId AttentionMap::weighted(ValueId weights) {
   if (sameHeads()) return c.emit("matmul", {weights, v});
-  const ValueId y = c.emit("matmul", {grouped(weights), c.emit("unsqueeze", {v, c.integersValue({2})})});
+  const ValueId y = c.emit("matmul", {grouped(weights), unsqueezed(c, v, {2})});
   return reshaped(c, y, joinedShape(c, {c.emit("shape", {q}, {{"end", int64_t{3}}}), dimAt(c, v, 3)}));
 }
 

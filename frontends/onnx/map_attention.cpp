@@ -75,15 +75,10 @@ void mapRotaryEmbedding(MapContext& c) {
     sines = c.emit("gather", {sines, c.input(3)}, {{"axis", int64_t{0}}});
   }
   // Three axes are seen as [b, s, heads, d], four are [b, heads, s, d]: the angles get a 1 for the heads.
-  ValueId y = x;
-  if (threeAxes) {
-    const ValueId each = c.emit("div", {dimAt(c, x, 2), c.integersValue({heads})});
-    y = reshaped(
-        c, x, joinedShape(c, {c.emit("shape", {x}, {{"end", int64_t{2}}}), c.integersValue({heads}), each}));
-  }
-  const ValueId headAxis = c.integersValue({threeAxes ? 2 : 1});
-  cosines = c.emit("unsqueeze", {cosines, headAxis});
-  sines = c.emit("unsqueeze", {sines, headAxis});
+  const ValueId y = threeAxes ? headsApart(c, x, heads) : x;
+  const int64_t headAxis = threeAxes ? 2 : 1;
+  cosines = unsqueezed(c, cosines, {headAxis});
+  sines = unsqueezed(c, sines, {headAxis});
 
   const auto sliced = [&](ValueId value, int64_t start, ValueId end, int64_t step) {
     return c.emit("slice",
@@ -106,9 +101,8 @@ void mapRotaryEmbedding(MapContext& c) {
   const Attributes lastAxis = {{"axis", int64_t{-1}}};
   ValueId turned;
   if (interleaved) {
-    const ValueId axis = c.integersValue({4});
-    const ValueId pairs = c.emit(
-        "concat", {c.emit("unsqueeze", {real, axis}), c.emit("unsqueeze", {imaginary, axis})}, lastAxis);
+    const ValueId pairs =
+        c.emit("concat", {unsqueezed(c, real, {4}), unsqueezed(c, imaginary, {4})}, lastAxis);
     turned = reshaped(c, pairs, c.emit("shape", {part}));
   } else {
     turned = c.emit("concat", {real, imaginary}, lastAxis);

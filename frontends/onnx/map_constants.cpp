@@ -59,8 +59,8 @@ void mapWindow(MapContext& c, double a0, double a1, double a2) {
   const bool periodic = c.integer("periodic", 1) != 0;
   const Dtype dtype = c.dtype("output_datatype").value_or(Dtype::f32);
   const ValueId size = castTo(c, c.input(0), Dtype::i64);
-  const ValueId scalar = c.emit("reshape", {size, c.integersValue({})});
-  const ValueId index = c.emit("range", {c.integerValue(0), scalar, c.integerValue(1)});
+  const ValueId scalar = scalarOf(c, size);
+  const ValueId index = counting(c, scalar);
   const Dtype wide = dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32;
   const ValueId period = periodic ? scalar : c.emit("sub", {scalar, c.integerValue(1)});
   const double pi = std::acos(-1.0);

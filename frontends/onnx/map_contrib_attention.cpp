@@ -6,10 +6,6 @@ namespace {
 
 constexpr double kDefaultFilter = -10000;
 
-ValueId unsqueezed(MapContext& c, ValueId x, std::vector<int64_t> axes) {
-  return c.emit("unsqueeze", {x, c.integersValue(std::move(axes))});
-}
-
 // Element `index` of axis 3 of [b, s, heads, parts, d], as [b, heads, s, d].
 ValueId packedPart(MapContext& c, ValueId packed, int64_t index) {
   return transposed(c, c.emit("gather", {packed, c.integerValue(index)}, {{"axis", int64_t{3}}}),

@@ -110,7 +110,7 @@ void mapMatMulNBits(MapContext& c) {
       const ValueId divided =
           i == 0 ? packed : c.emit("div", {packed, c.numberOf(1 << (i * bits), Dtype::i32)});
       const ValueId low = bits == 8 ? divided : c.emit("mod", {divided, c.numberOf(1 << bits, Dtype::i32)});
-      parts.push_back(c.emit("unsqueeze", {low, c.integersValue({2})}));
+      parts.push_back(unsqueezed(c, low, {2}));
     }
     const ValueId together = parts.size() == 1 ? parts[0] : c.emit("concat", parts, {{"axis", int64_t{2}}});
     return castTo(c, reshaped(c, together, c.integersValue({n, columns})), dtype);

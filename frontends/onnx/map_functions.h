@@ -143,8 +143,12 @@ ValueId joinedShape(MapContext& c, const std::vector<ValueId>& pieces);
 ValueId scalarOf(MapContext& c, ValueId x);
 ValueId reshaped(MapContext& c, ValueId x, ValueId shape);
 ValueId transposed(MapContext& c, ValueId x, std::vector<int64_t> perm);
+// x with axes of size 1 at these places of the result.
+ValueId unsqueezed(MapContext& c, ValueId x, std::vector<int64_t> axes);
 // 0, 1, ... size-1, of a vector or scalar that holds the size.
 ValueId counting(MapContext& c, ValueId size);
+// [b, s, heads * d] → [b, s, heads, d]
+ValueId headsApart(MapContext& c, ValueId x, int64_t heads);
 // [b, s, heads * d] → [b, heads, s, d], and back.
 ValueId splitHeads(MapContext& c, ValueId x, int64_t heads);
 ValueId joinHeads(MapContext& c, ValueId x);

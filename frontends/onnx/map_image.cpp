@@ -39,20 +39,18 @@ void mapMaxUnpool(MapContext& c) {
   const ValueId outer = c.emit("shape", {x}, {{"end", int64_t{2}}});
   ValueId space = c.emit("sub", {c.emit("shape", {x}, {{"start", int64_t{2}}}), c.integerValue(1)});
   space = c.emit("add", {c.emit("mul", {space, c.integersValue(strides)}), c.integersValue(cut)});
-  const ValueId shape = c.emit("concat", {outer, space}, {{"axis", int64_t{0}}});
+  const ValueId shape = joinedShape(c, {outer, space});
   const ValueId total = c.emit("reduce_prod", {shape}, {{"keepdims", int64_t{1}}});
   HostTensor zero = HostTensor::scalar(c.dtypeOr(x, Dtype::f32), 0).reshaped({1});
   const ValueId zeros = c.emit("constant_of_shape", {total}, {{"value", std::move(zero)}});
   const ValueId flat = c.integersValue({-1});
-  ValueId y =
-      c.emit("scatter_elements", {zeros, c.emit("reshape", {c.input(1), flat}), c.emit("reshape", {x, flat})},
-             {{"axis", int64_t{0}}, {"reduction", std::string("none")}});
-  y = c.emit("reshape", {y, shape}, {{"allowzero", int64_t{1}}});
+  ValueId y = c.emit("scatter_elements", {zeros, reshaped(c, c.input(1), flat), reshaped(c, x, flat)},
+                     {{"axis", int64_t{0}}, {"reduction", std::string("none")}});
+  y = reshaped(c, y, shape);
   if (c.hasInput(2)) {
     const ValueId before = c.emit("sub", {shape, shape});
     const ValueId behind = c.emit("sub", {c.input(2), shape});
-    y = c.emit("pad", {y, c.emit("concat", {before, behind}, {{"axis", int64_t{0}}})},
-               {{"mode", std::string("constant")}});
+    y = c.emit("pad", {y, joinedShape(c, {before, behind})}, {{"mode", std::string("constant")}});
   }
   c.setOutput(0, y);
 }

@@ -4,10 +4,6 @@
 namespace dyn::onnx {
 namespace {
 
-ValueId unsqueezed(MapContext& c, ValueId x, int64_t axis) {
-  return c.emit("unsqueeze", {x, c.integersValue({axis})});
-}
-
 // [b, t, heads * ...] → [t, b, heads, ...] in f32: `inner` splits the last axis further.
 ValueId byStep(MapContext& c, ValueId x, std::vector<ValueId> inner, std::vector<int64_t> perm) {
   std::vector<ValueId> shape = {c.emit("shape", {x}, {{"end", int64_t{2}}})};
@@ -78,13 +74,13 @@ void mapLinearAttention(MapContext& c) {
         ValueId s = body.carried[0];
         const ValueId k = now(keys);
         ValueId v = now(values);
-        if (rule->gates) s = c.emit("mul", {s, unsqueezed(c, now(decays), 3)});
+        if (rule->gates) s = c.emit("mul", {s, unsqueezed(c, now(decays), {3})});
         if (rule->corrects) {
-          const ValueId found = c.emit("matmul", {unsqueezed(c, k, 2), s});
+          const ValueId found = c.emit("matmul", {unsqueezed(c, k, {2}), s});
           v = c.emit("mul",
                      {now(rates), c.emit("sub", {v, c.emit("squeeze", {found, c.integersValue({2})})})});
         }
-        s = c.emit("add", {s, c.emit("mul", {unsqueezed(c, k, 3), unsqueezed(c, v, 2)})});
+        s = c.emit("add", {s, c.emit("mul", {unsqueezed(c, k, {3}), unsqueezed(c, v, {2})})});
         return {s, c.emit("matmul", {now(queries), s})};
       });
   // [t, b, heads, group, dv] → [b, t, heads * group * dv]
@@ -110,13 +106,13 @@ void mapCausalConvWithState(MapContext& c) {
   const ValueId padded = c.hasInput(3) ? c.emit("concat", {c.input(3), x}, {{"axis", int64_t{2}}})
                                        : c.emit("pad", {x, joinedShape(c, {before, zero}), kNoValue, last});
   // Windows [b, c, l, k], weighted and summed.
-  const ValueId places = c.emit("add", {unsqueezed(c, counting(c, length), 1), counting(c, taps)});
+  const ValueId places = c.emit("add", {unsqueezed(c, counting(c, length), {1}), counting(c, taps)});
   const ValueId windows = c.emit("gather", {padded, places}, {{"axis", int64_t{2}}});
   // Narrow types are summed in f32, and round after the sum and after the activation.
   const Dtype dtype = c.dtypeOr(x, Dtype::f32), computed = dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32;
   const ValueId products = c.emit("mul", {castTo(c, windows, computed), castTo(c, weights, computed)});
   ValueId y = c.emit("reduce_sum", {products, c.integersValue({3})}, {{"keepdims", int64_t{0}}});
-  if (c.hasInput(2)) y = c.emit("add", {y, unsqueezed(c, castTo(c, c.input(2), computed), 1)});
+  if (c.hasInput(2)) y = c.emit("add", {y, unsqueezed(c, castTo(c, c.input(2), computed), {1})});
   y = castTo(c, y, dtype);
   if (activation != "none") {
     y = castTo(c, swish(c, castTo(c, y, computed), 1), dtype);

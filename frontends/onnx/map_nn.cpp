@@ -6,6 +6,12 @@ namespace dyn::onnx {
 
 // alpha * a' b' + beta * c
 void mapGemm(MapContext& c) {
+  for (int i = 0; i < 2; ++i) {
+    const int rank = c.rankOf(c.input(i));
+    if (rank >= 0 && rank != 2)
+      c.fail(DiagnosticId::rankMismatch, "input " + std::to_string(i) + " has " + std::to_string(rank) +
+                                             (rank == 1 ? " axis" : " axes") + ", not the two of a matrix");
+  }
   Attributes attributes;
   if (c.integer("transA", 0) != 0) attributes.set("transpose_a", int64_t{1});
   if (c.integer("transB", 0) != 0) attributes.set("transpose_b", int64_t{1});
@@ -26,7 +32,7 @@ void mapBatchNormalization(MapContext& c) {
   const Attributes epsilon = {{"epsilon", c.real("epsilon", 1e-5)}};
   if (c.integer("spatial", 1) == 0) c.unsupported("spatial = 0 of BatchNormalization");
   if (c.integer("training_mode", 0) != 0) {
-    const ValueId axes = c.emit("concat", {c.integersValue({0}), axesFrom(c, x, 2)}, {{"axis", int64_t{0}}});
+    const ValueId axes = joinedShape(c, {c.integersValue({0}), axesFrom(c, x, 2)});
     const ValueId centre = c.emit("reduce_mean", {x, axes}, {{"keepdims", int64_t{1}}});
     const ValueId apart = c.emit("sub", {x, centre});
     const ValueId batchMean = c.emit("reduce_mean", {x, axes}, {{"keepdims", int64_t{0}}});
@@ -50,13 +56,11 @@ void mapGroupNormalization(MapContext& c) {
   ValueId scale = c.input(1), bias = c.input(2);
   const int64_t groups = c.requiredInteger("num_groups");
   if (c.version() < 21) {  // scale and bias were per group
-    const ValueId perGroup = c.emit(
-        "div", {c.emit("shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{2}}}), c.integerValue(groups)});
-    const ValueId shape = c.emit("concat", {c.integersValue({groups}), perGroup}, {{"axis", int64_t{0}}});
+    const ValueId channels = dimAt(c, x, 1);
+    const ValueId perGroup = c.emit("div", {channels, c.integerValue(groups)});
+    const ValueId shape = joinedShape(c, {c.integersValue({groups}), perGroup});
     const auto perChannel = [&](ValueId value) {
-      const ValueId column = c.emit("unsqueeze", {value, c.integersValue({1})});
-      return c.emit("reshape", {c.emit("expand", {column, shape}),
-                                c.emit("shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{2}}})});
+      return reshaped(c, c.emit("expand", {unsqueezed(c, value, {1}), shape}), channels);
     };
     scale = perChannel(scale);
     bias = perChannel(bias);

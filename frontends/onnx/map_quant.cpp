@@ -32,8 +32,7 @@ bool isNarrowReal(Dtype dtype) { return isReal(dtype) && storageBytes(dtype) == 
 // one for each block of places.
 ValueId spreadOver(MapContext& c, ValueId parameter, ValueId x, int64_t axis, int64_t block) {
   if (block == 0) return alignedAt(c, parameter, x, axis);
-  const ValueId size = c.emit("gather", {c.emit("shape", {x}), c.integerValue(axis)});
-  const ValueId places = c.emit("range", {c.integerValue(0), size, c.integerValue(1)});
+  const ValueId places = counting(c, dimAt(c, x, axis));
   return c.emit("gather", {parameter, c.emit("div", {places, c.integerValue(block)})}, {{"axis", axis}});
 }
 

@@ -145,9 +145,8 @@ void Recurrent::readCommon(const std::vector<std::string>& defaultActivations) {
   r = c.input(2);
   b = c.optionalInput(3);
   lengths = c.optionalInput(4);
-  if (batchFirst) x = c.emit("transpose", {x}, {{"perm", std::vector<int64_t>{1, 0, 2}}});
-  const ValueId size = c.emit("shape", {x}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
-  steps = c.emit("reshape", {size, c.integersValue({})});
+  if (batchFirst) x = transposed(c, x, {1, 0, 2});
+  steps = scalarOf(c, dimAt(c, x, 0));
   if (lengths != kNoValue) lengths = castTo(c, lengths, Dtype::i64);
 }
 
@@ -155,20 +154,18 @@ ValueId Recurrent::dequantizedWeights(ValueId weights, int scaleInput) {
   const auto spread = [&](ValueId parameter) {
     if (c.rankOf(parameter) < 1) c.unsupported("weights whose scales have a rank that is not known");
     const bool perRow = c.rankOf(parameter) == 2;
-    return c.emit("unsqueeze", {castTo(c, parameter, Dtype::f32),
-                                perRow ? c.integersValue({1}) : c.integersValue({1, 2})});
+    const std::vector<int64_t> axes = perRow ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 2};
+    return unsqueezed(c, castTo(c, parameter, Dtype::f32), axes);
   };
   const ValueId apart = c.emit("sub", {castTo(c, weights, Dtype::f32), spread(c.input(scaleInput + 1))});
   return transposed(c, c.emit("mul", {apart, spread(c.input(scaleInput))}), {0, 2, 1});
 }
 
 ValueId Recurrent::initialState(int input, int64_t direction) {
-  const ValueId batch = c.emit("shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
-  const ValueId hidden = c.emit("shape", {r}, {{"start", int64_t{2}}, {"end", int64_t{3}}});
-  const ValueId shape = c.emit("concat", {batch, hidden}, {{"axis", int64_t{0}}});
+  const ValueId shape = joinedShape(c, {dimAt(c, x, 1), dimAt(c, r, 2)});
   // A state of another batch size is a fault here, not something to broadcast in every step.
   if (c.hasInput(input))
-    return c.emit("reshape", {ofDirection(c.input(input), direction, batchFirst ? 1 : 0), shape});
+    return reshaped(c, ofDirection(c.input(input), direction, batchFirst ? 1 : 0), shape);
   const HostTensor zero = HostTensor::vectorReal(c.dtypeOr(x, Dtype::f32), std::vector<double>{0});
   return c.emit("constant_of_shape", {shape}, {{"value", zero}});
 }
@@ -190,7 +187,7 @@ std::vector<ValueId> Recurrent::runDirection(int64_t direction, ValueId gatesOfA
         std::vector<ValueId> next = cell(now, body.carried).states;
         ValueId y = next[0];
         if (lengths != kNoValue) {
-          const ValueId runs = c.emit("unsqueeze", {c.emit("less", {t, lengths}), c.integersValue({1})});
+          const ValueId runs = unsqueezed(c, c.emit("less", {t, lengths}), {1});
           y = c.emit("where", {runs, y, c.number(0, y)});
           for (size_t k = 0; k != next.size(); ++k)
             next[k] = c.emit("where", {runs, next[k], body.carried[k]});
@@ -206,12 +203,12 @@ void Recurrent::setOutputs(const std::vector<std::vector<ValueId>>& byDirection)
   const auto joined = [&](size_t k, int64_t axis) {
     std::vector<ValueId> pieces;
     for (const std::vector<ValueId>& results : byDirection)
-      pieces.push_back(c.emit("unsqueeze", {results[k], c.integersValue({axis})}));
+      pieces.push_back(unsqueezed(c, results[k], {axis}));
     return pieces.size() == 1 ? pieces[0] : c.emit("concat", pieces, {{"axis", axis}});
   };
   if (c.wantsOutput(0)) {
     ValueId y = joined(static_cast<size_t>(statesPerDirection), 1);
-    if (batchFirst) y = c.emit("transpose", {y}, {{"perm", std::vector<int64_t>{2, 0, 1, 3}}});
+    if (batchFirst) y = transposed(c, y, {2, 0, 1, 3});
     c.setOutput(0, y);
   }
   for (int k = 0; k < statesPerDirection; ++k) {

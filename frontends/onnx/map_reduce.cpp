@@ -49,7 +49,7 @@ void mapSoftmax(MapContext& c) {
     return;
   }
   const ValueId y = c.emit(op, {flattened(c, x, axis)}, {{"axis", int64_t{1}}});
-  c.setOutput(0, c.emit("reshape", {y, c.emit("shape", {x})}, {{"allowzero", int64_t{1}}}));
+  c.setOutput(0, reshaped(c, y, c.emit("shape", {x})));
 }
 
 void mapGlobalPool(MapContext& c) {

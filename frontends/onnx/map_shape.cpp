@@ -35,8 +35,7 @@ ValueId alignedAt(MapContext& c, ValueId x, ValueId like, int64_t axis) {
   const ValueId length = c.emit("reshape", {count, c.integersValue({1})});
   const HostTensor one = HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{1});
   const ValueId ones = c.emit("constant_of_shape", {length}, {{"value", one}});
-  const ValueId shape = c.emit("concat", {c.emit("shape", {x}), ones}, {{"axis", int64_t{0}}});
-  return c.emit("reshape", {x, shape}, {{"allowzero", int64_t{1}}});
+  return reshaped(c, x, joinedShape(c, {c.emit("shape", {x}), ones}));
 }
 
 ValueId flattened(MapContext& c, ValueId x, int64_t axis) {
@@ -45,8 +44,7 @@ ValueId flattened(MapContext& c, ValueId x, int64_t axis) {
   const ValueId after = c.emit("shape", {x}, {{"start", axis}});
   const ValueId rows = c.emit("reduce_prod", {before}, {{"keepdims", int64_t{1}}});
   const ValueId columns = c.emit("reduce_prod", {after}, {{"keepdims", int64_t{1}}});
-  const ValueId shape = c.emit("concat", {rows, columns}, {{"axis", int64_t{0}}});
-  return c.emit("reshape", {x, shape}, {{"allowzero", int64_t{1}}});
+  return reshaped(c, x, joinedShape(c, {rows, columns}));
 }
 
 void mapFlatten(MapContext& c) { c.setOutput(0, flattened(c, c.input(0), c.integer("axis", 1))); }
@@ -123,8 +121,7 @@ void mapPad(MapContext& c) {
       const ValueId none = filled(c, c.emit("shape", {x}), 0);
       const std::vector<ValueId> halves =
           c.emitMany("split", {pads}, {{"axis", int64_t{0}}, {"parts", int64_t{2}}}, 2);
-      pads = c.emit("concat", {forAllAxes(c, none, axes, halves[0]), forAllAxes(c, none, axes, halves[1])},
-                    {{"axis", int64_t{0}}});
+      pads = joinedShape(c, {forAllAxes(c, none, axes, halves[0]), forAllAxes(c, none, axes, halves[1])});
       axes = kNoValue;
     }
     c.setOutput(0, c.emit("pad", {x, pads, scalarOf(c, c.optionalInput(2)), axes}, std::move(attributes)));

@@ -21,21 +21,17 @@ void mapDft(MapContext& c) {
 // The frames, each weighted by the window, then a transform of each: signal [b, n, 1 or 2] → [b, frames, length or its half, 2].
 void mapStft(MapContext& c) {
   const ValueId signal = c.input(0), step = castTo(c, c.input(1), Dtype::i64);
-  const auto sizeOf = [&](ValueId value, int64_t axis) {
-    return c.emit("gather", {c.emit("shape", {value}), c.integerValue(axis)});
-  };
+  const auto sizeOf = [&](ValueId value, int64_t axis) { return scalarOf(c, dimAt(c, value, axis)); };
   const ValueId size = sizeOf(signal, 1);
   ValueId length = size;
   if (c.hasInput(2)) length = sizeOf(c.input(2), 0);
   if (c.hasInput(3)) length = castTo(c, c.input(3), Dtype::i64);
-  const ValueId zero = c.integerValue(0), one = c.integerValue(1);
-  const ValueId frames = c.emit("add", {c.emit("div", {c.emit("sub", {size, length}), step}), one});
-  const ValueId starts = c.emit("mul", {c.emit("range", {zero, frames, one}), step});
-  const ValueId offsets = c.emit("range", {zero, length, one});
-  const ValueId places = c.emit("add", {c.emit("unsqueeze", {starts, c.integersValue({1})}), offsets});
+  const ValueId hops = c.emit("div", {c.emit("sub", {size, length}), step});
+  const ValueId frames = c.emit("add", {hops, c.integerValue(1)});
+  const ValueId starts = c.emit("mul", {counting(c, frames), step});
+  const ValueId places = c.emit("add", {unsqueezed(c, starts, {1}), counting(c, length)});
   ValueId framed = c.emit("gather", {signal, places}, {{"axis", int64_t{1}}});
-  if (c.hasInput(2))
-    framed = c.emit("mul", {framed, c.emit("unsqueeze", {c.input(2), c.integersValue({1})})});
+  if (c.hasInput(2)) framed = c.emit("mul", {framed, unsqueezed(c, c.input(2), {1})});
   c.setOutput(0, c.emit("dft", {framed, kNoValue, c.integerValue(2)}, sides(c, 1)));
 }
 
@@ -44,9 +40,7 @@ void mapMelWeightMatrix(MapContext& c) {
   const auto real = [&](double value) { return c.numberOf(value, Dtype::f64); };
   const auto ofReal = [&](std::string_view op, ValueId a, double b) { return c.emit(op, {a, real(b)}); };
   const auto f64 = [&](ValueId value) { return castTo(c, value, Dtype::f64); };
-  const auto countUp = [&](ValueId end) {
-    return f64(c.emit("range", {c.integerValue(0), end, c.integerValue(1)}));
-  };
+  const auto countUp = [&](ValueId end) { return f64(counting(c, end)); };
   const double perDecade = 2595 / std::log(10.0);
   const auto mel = [&](ValueId hertz) {
     return ofReal("mul", c.emit("log", {ofReal("add", ofReal("div", f64(hertz), 700), 1)}), perDecade);
@@ -64,7 +58,7 @@ void mapMelWeightMatrix(MapContext& c) {
   };
   const ValueId left = cut(0, -2), centre = cut(1, -1), right = cut(2, INT64_MAX);
   const ValueId half = c.emit("add", {c.emit("div", {length, c.integerValue(2)}), c.integerValue(1)});
-  const ValueId bin = c.emit("unsqueeze", {countUp(half), c.integersValue({1})});
+  const ValueId bin = unsqueezed(c, countUp(half), {1});
   const auto between = [&](ValueId from, ValueId at, ValueId to) {
     return c.emit("div", {c.emit("sub", {at, from}), c.emit("sub", {to, from})});
   };

@@ -79,8 +79,8 @@ void mapBinarizer(MapContext& c) {
 // Columns of x [..., n] picked by indices; a vector is a matrix of one row.
 void mapArrayFeatureExtractor(MapContext& c) {
   ValueId x = c.input(0);
-  if (c.rankOf(x) == 1) x = c.emit("unsqueeze", {x, c.integersValue({0})});
-  const ValueId columns = c.emit("reshape", {c.input(1), c.integersValue({-1})});
+  if (c.rankOf(x) == 1) x = unsqueezed(c, x, {0});
+  const ValueId columns = reshaped(c, c.input(1), c.integersValue({-1}));
   c.setOutput(0, c.emit("gather", {x, columns}, {{"axis", int64_t{-1}}}));
 }
 

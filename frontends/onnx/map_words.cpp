@@ -27,20 +27,24 @@ ValueId transposed(MapContext& c, ValueId x, std::vector<int64_t> perm) {
   return c.emit("transpose", {x}, {{"perm", std::move(perm)}});
 }
 
+ValueId unsqueezed(MapContext& c, ValueId x, std::vector<int64_t> axes) {
+  return c.emit("unsqueeze", {x, c.integersValue(std::move(axes))});
+}
+
 ValueId counting(MapContext& c, ValueId size) {
-  return c.emit("range",
-                {c.integerValue(0), c.emit("reshape", {size, c.integersValue({})}), c.integerValue(1)});
+  return c.emit("range", {c.integerValue(0), scalarOf(c, size), c.integerValue(1)});
 }
 
-// [b, s, heads * d] → [b, heads, s, d]
-ValueId splitHeads(MapContext& c, ValueId x, int64_t heads) {
+ValueId headsApart(MapContext& c, ValueId x, int64_t heads) {
   const ValueId each = c.emit("div", {dimAt(c, x, 2), c.integersValue({heads})});
-  const ValueId shape =
-      joinedShape(c, {c.emit("shape", {x}, {{"end", int64_t{2}}}), c.integersValue({heads}), each});
-  return transposed(c, reshaped(c, x, shape), {0, 2, 1, 3});
+  return reshaped(
+      c, x, joinedShape(c, {c.emit("shape", {x}, {{"end", int64_t{2}}}), c.integersValue({heads}), each}));
 }
 
-// [b, heads, s, d] → [b, s, heads * d]
+ValueId splitHeads(MapContext& c, ValueId x, int64_t heads) {
+  return transposed(c, headsApart(c, x, heads), {0, 2, 1, 3});
+}
+
 ValueId joinHeads(MapContext& c, ValueId x) {
   const ValueId y = transposed(c, x, {0, 2, 1, 3});
   const ValueId columns = c.emit("mul", {dimAt(c, y, 2), dimAt(c, y, 3)});

@@ -8,35 +8,21 @@
 #include <vector>
 
 #include "compiler/driver/compile.h"
-#include "compiler/ops/op_table.h"
 #include "frontends/onnx/importer.h"
-#include "frontends/text/parser.h"
+#include "tests/support/text_module.h"
+#include "tests/support/vm_handles.h"
 
 namespace dyn::robustness {
 
-inline Result<Module> parseText(IrContext& ir, const std::string& text) {
-  text::ParseOptions options;
-  options.findOp = findOp;
-  return text::parseModule(ir, text, options);
-}
+using test::ContextHandle;
+using test::ModuleHandle;
+using test::parseText;
+using test::ValueHandle;
 
 inline Result<Module> importBytes(IrContext& ir, const std::string& bytes) {
   DYN_TRY(onnx::ImportResult result, onnx::importModel(ir, MappedFile::fromBytes(bytes, "m.onnx")));
   return std::move(result.module);
 }
-
-struct ModuleRelease {
-  void operator()(dyn_module* module) const { dyn_module_release(module); }
-};
-struct ContextRelease {
-  void operator()(dyn_context* context) const { dyn_context_release(context); }
-};
-struct ValueRelease {
-  void operator()(dyn_value* value) const { dyn_value_release(value); }
-};
-using ModuleHandle = std::unique_ptr<dyn_module, ModuleRelease>;
-using ContextHandle = std::unique_ptr<dyn_context, ContextRelease>;
-using ValueHandle = std::unique_ptr<dyn_value, ValueRelease>;
 
 inline Result<std::shared_ptr<const CompiledModel>> compileText(const std::string& text,
                                                                 const std::string& passes = "") {

@@ -166,6 +166,7 @@ TEST(Linearity, aFanOfText) { expectLinear(fanText, true, "", 500); }
 TEST(Linearity, manySymbolsOfText) { expectLinear(symbolsText, true, "", 300); }
 TEST(Linearity, nestedBodiesOfText) { expectLinear(nestedText, true, "", 500); }
 TEST(Linearity, aChainOfOnnx) { expectLinear(chainOnnx, false); }
+TEST(Linearity, nestedBodiesOfOnnx) { expectLinear(nestedIfs, false, "", 500); }
 TEST(Linearity, manyWeightsOfOnnx) { expectLinear(weightsOnnx, false, "", 1000); }
 
 }  // namespace

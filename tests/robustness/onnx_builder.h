@@ -87,4 +87,24 @@ class OnnxModel {
   Msg graph;
 };
 
+// If in the then-branch of If; the innermost negates.
+inline std::string nestedIfs(int depth) {
+  Msg body = Msg()
+                 .sub(1, onnx::test::node("Neg", {"x"}, {"r"}))
+                 .sub(2, "t")
+                 .sub(12, onnx::test::valueInfo("r", Msg()));
+  const Msg other = Msg()
+                        .sub(1, onnx::test::node("Identity", {"x"}, {"e"}))
+                        .sub(2, "e")
+                        .sub(12, onnx::test::valueInfo("e", Msg()));
+  for (int i = 0; i < depth; ++i) {
+    Msg node = onnx::test::node("If", {"c"}, {"r"});
+    node.sub(5, graphAttribute("then_branch", body)).sub(5, graphAttribute("else_branch", other));
+    body = Msg().sub(1, node).sub(2, "t").sub(12, onnx::test::valueInfo("r", Msg()));
+  }
+  body.sub(11, onnx::test::valueInfo("x", onnx::test::tensorType(kFloat, {"n"})));
+  body.sub(11, onnx::test::valueInfo("c", onnx::test::tensorType(kBool, {})));
+  return Msg().num(1, 8).sub(8, Msg().num(2, 17)).sub(7, body).bytes;
+}
+
 }  // namespace dyn::robustness

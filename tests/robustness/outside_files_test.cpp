@@ -43,7 +43,7 @@ class OutsideFiles : public testing::Test {
   void SetUp() override {
     shell.folder().write("secret.bin", "0123456789abcdef");
     shell.folder().write("inner/w.bin", "0123456789abcdef");
-    root = shell.folder().path.string();
+    root = shell.folder().path();
   }
   std::string load(std::string_view location, const char* offset = nullptr, const char* length = nullptr) {
     return said(*shell.load("inner/m.onnx", modelWith(location, offset, length)));

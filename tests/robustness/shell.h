@@ -2,11 +2,11 @@
 #pragma once
 
 #include <chrono>
-#include <fstream>
 #include <memory>
 #include <string>
 
 #include "app/session/session.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/unit/frontend_onnx/proto_builder.h"
 
 namespace dyn::robustness {
@@ -37,12 +37,12 @@ class Shell {
     return session_.wait(ticket);
   }
   Session& session() { return session_; }
-  const onnx::test::TemporaryFolder& folder() const { return folder_; }
+  const test::TemporaryFolder& folder() const { return folder_; }
 
   static constexpr std::chrono::milliseconds kPatience{20'000};
 
  private:
-  onnx::test::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   Session session_;
 };
 

@@ -1,6 +1,5 @@
 // Run for a long time: memory stays where it was, and the same question gets the same bits, on whatever thread it is asked.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -124,7 +123,7 @@ TEST_F(Soak, TheSameBitsEveryTimeAndForEveryNumberOfThreads) {
 }
 
 TEST(Determinism, TheSameModelGivesTheSamePackage) {
-  const onnx::test::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   folder.write("m.dyn", kModel);
   std::vector<std::string> packages;
   for (const char* name : {"first.dynpkg", "second.dynpkg"}) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "vm/base/dtype.h"
+#include "vm/include/dyn_narrow_real.h"
 
 namespace dyn::vm::kernels {
 
@@ -49,6 +50,27 @@ bool visitNumbers(DataType dtype, Visitor&& visit) {
     default:
       return false;
   }
+}
+
+// An element of f16 or bf16: read as a float, rounded when stored.
+template <DataType dtype>
+struct HalfElement {
+  uint16_t bits = 0;
+  HalfElement() = default;
+  explicit HalfElement(float value) : bits(static_cast<uint16_t>(narrow::encodeReal(dtype, value, false))) {}
+  operator float() const { return static_cast<float>(narrow::decodeReal(dtype, bits)); }
+};
+
+// visitNumbers, and f16 and bf16 as a HalfElement.
+template <typename Visitor>
+bool visitNumbersAndHalves(DataType dtype, Visitor&& visit) {
+  if (dtype == DataType::f16)
+    visit.template operator()<HalfElement<DataType::f16>>();
+  else if (dtype == DataType::bf16)
+    visit.template operator()<HalfElement<DataType::bf16>>();
+  else
+    return visitNumbers(dtype, visit);
+  return true;
 }
 
 // The same for the dtypes that only have to be moved: an unsigned integer of the element's size. False for c128 and strings.

@@ -14,7 +14,9 @@ enum Reduction : int64_t { kNone = 0, kAdd = 1, kMultiply = 2, kMinimum = 3, kMa
 
 template <typename T>
 T reduce(T old, T update, int64_t reduction) {
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (std::is_class_v<T>) {  // f16, bf16
+    return T(reduce<float>(old, update, reduction));
+  } else if constexpr (std::is_floating_point_v<T>) {
     switch (reduction) {
       case kAdd:
         return old + update;
@@ -63,7 +65,7 @@ Apply applierOf(DataType dtype, int64_t reduction) {
         to[i] = how == kAdd || how == kMaximum ? (to[i] | update[i]) : (to[i] & update[i]);
     };
   }
-  visitNumbers(dtype, [&]<typename T>() {
+  visitNumbersAndHalves(dtype, [&]<typename T>() {
     result = [](std::byte* to, const std::byte* update, int64_t count, int64_t how) {
       auto* out = reinterpret_cast<T*>(to);
       const auto* in = reinterpret_cast<const T*>(update);

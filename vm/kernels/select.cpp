@@ -112,10 +112,11 @@ Status rangeOf(BuiltinCall& call, DataType dtype) {
 template <typename T, bool isProduct>
 void foldRunning(BuiltinCall& call, const Tensor* x, Tensor* y, const AxisView& view, bool exclusive,
                  bool reverse) {
+  using Real = std::conditional_t<std::is_class_v<T>, float, T>;
   using Sum = std::conditional_t<std::is_integral_v<T>,
                                  std::make_unsigned_t<std::conditional_t<std::is_integral_v<T>, T, int>>,
-                                 T>;                                    // wraps, never overflows
-  using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;  // u16 * u16 would be an int
+                                 Real>;                                    // wraps, never overflows
+  using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, Real>;  // u16 * u16 would be an int
   const T* in = x->as<T>();
   T* out = y->as<T>();
   const uint32_t tasks = x->elementCount > 65536 ? call.threads->threadCount() : 1;
@@ -180,7 +181,7 @@ Status cumsum(BuiltinCall& call) {
   if (Status status = call.result(0, x->dtype, std::span(x->shape(), x->rank), y); !status.ok())
     return status;
   const int64_t flags = call.number(0, 0);
-  const bool known = visitNumbers(x->dtype, [&]<typename T>() {
+  const bool known = visitNumbersAndHalves(x->dtype, [&]<typename T>() {
     const AxisView view = axisView(x->shape(), x->rank, axis);
     const auto fold = (flags & 4) != 0 ? foldRunning<T, true> : foldRunning<T, false>;
     fold(call, x, y, view, (flags & 1) != 0, (flags & 2) != 0);

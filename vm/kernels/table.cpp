@@ -55,6 +55,10 @@ Status lookup(BuiltinCall& call) {
   if (x->dtype == DataType::string) {
     places = placesOf<std::string_view>(
         x, keys.count, [&](int64_t i) { return stringAt(x, i); }, [&](size_t k) { return keys.texts[k]; });
+  } else if (x->dtype == DataType::f16 || x->dtype == DataType::bf16) {  // equal numbers have equal bits here
+    places = placesOf<uint16_t>(
+        x, keys.count, [&](int64_t i) { return x->as<uint16_t>()[i]; },
+        [&](size_t k) { return keys.at<uint16_t>(k); });
   } else {
     known = visitNumbers(x->dtype, [&]<typename T>() {
       places = placesOf<T>(

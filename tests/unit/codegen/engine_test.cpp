@@ -12,35 +12,13 @@
 #include "compiler/codegen/faulty_module.h"
 #include "compiler/codegen/math_kernel.h"
 #include "compiler/codegen/micro_kernel.h"
+#include "tests/support/temporary_folder.h"
 #include "vm/include/dyn_kernel.h"
 
 namespace dyn {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A directory of its own, removed with the object.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string pattern = (fs::temp_directory_path() / "dyn-codegen-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    fs::permissions(path_, fs::perms::owner_all, ignored);
-    fs::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-  std::vector<fs::path> files() const {
-    std::vector<fs::path> found;
-    for (const auto& entry : fs::directory_iterator(path_)) found.push_back(entry.path());
-    return found;
-  }
-
- private:
-  std::string path_;
-};
 
 MachineDescription host() {
   auto machine = detectHost();
@@ -183,7 +161,7 @@ TEST(Engine, OtherMachinesAreRefusedForLoading) {
 }
 
 TEST(ObjectCache, HitsAcrossEnginesWithAndWithoutKey) {
-  TemporaryDirectory directory;
+  test::TemporaryFolder directory;
   for (const char* key : {"", "exp of float, version 1"}) {
     std::string bytes;
     {
@@ -208,7 +186,7 @@ TEST(ObjectCache, HitsAcrossEnginesWithAndWithoutKey) {
 }
 
 TEST(ObjectCache, KeysKnowMachineAndPasses) {
-  TemporaryDirectory directory;
+  test::TemporaryFolder directory;
   int64_t compiled = 0;
   for (const char* name : {"x86-64", "haswell", "znver4"}) {
     auto machine = machinePreset(name);
@@ -227,7 +205,7 @@ TEST(ObjectCache, KeysKnowMachineAndPasses) {
 }
 
 TEST(ObjectCache, DamagedFilesAreCompiledAnew) {
-  TemporaryDirectory directory;
+  test::TemporaryFolder directory;
   auto object = engineWith(directory.path()).compile(mathJob(MathFunction::exp, "k"));
   ASSERT_TRUE(object.ok());
   ASSERT_EQ(directory.files().size(), 1u);
@@ -261,7 +239,7 @@ TEST(ObjectCache, DamagedFilesAreCompiledAnew) {
 }
 
 TEST(ObjectCache, UnusableDirectoriesAreNotErrors) {
-  TemporaryDirectory directory;
+  test::TemporaryFolder directory;
   struct Case {
     std::string path;
     bool refused;
@@ -282,7 +260,7 @@ TEST(ObjectCache, UnusableDirectoriesAreNotErrors) {
 
 TEST(ObjectCache, FailedWritesAreCounted) {
   // A directory that became read-only; permissions do not bind root, for whom it vanishes instead.
-  TemporaryDirectory parent;
+  test::TemporaryFolder parent;
   const std::string directory = parent.path() + "/cache";
   KernelEngine engine = engineWith(directory);
   if (::geteuid() == 0) {
@@ -296,7 +274,7 @@ TEST(ObjectCache, FailedWritesAreCounted) {
 }
 
 TEST(ObjectCache, StaysWithinItsSizeAndDropsTheOldest) {
-  TemporaryDirectory directory;
+  test::TemporaryFolder directory;
   ObjectCache cache({.directory = directory.path(), .maxBytes = 10000});
   auto key = [](int i) { return makeObjectKey({std::to_string(i)}); };
   for (int i = 0; i < 20; ++i) {

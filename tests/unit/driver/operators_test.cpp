@@ -140,5 +140,41 @@ TEST(Operators, shrunkWithoutAliases) {
   }
 }
 
+TEST(Operators, aProductThatTwoResultsFollowFrom) {
+  // A recurrence with lengths: the state goes on where a row has ended, its output is 0.
+  expectSame(
+      "fn @main(%a: Tensor[(n, k), f32], %b: Tensor[(k, m), f32], %s: Tensor[(n, m), f32], %c: Tensor[(n, "
+      "1), bool]) "
+      "{ %z = constant() {value = f32[] 0.0} %p = matmul(%a, %b) %t = tanh(%p) %y = where(%c, %t, %z) "
+      "%w = where(%c, %t, %s) return %w, %y }",
+      {{f32({3, 5}), f32({5, 4}, 2), f32({3, 4}, 3), randomTensor(Dtype::boolean, {3, 1}, 4)},
+       {f32({1, 0}), f32({0, 2}, 2), f32({1, 2}, 3), randomTensor(Dtype::boolean, {1, 1}, 4)}});
+}
+
+TEST(Operators, halvesAreSummedAndScattered) {
+  for (const char* type : {"f16", "bf16"}) {
+    const Dtype dtype = std::string(type) == "f16" ? Dtype::f16 : Dtype::bf16;
+    const auto half = [&](std::vector<int64_t> shape, uint32_t seed) {
+      return randomTensor(dtype, std::move(shape), seed);
+    };
+    for (const char* op : {"cumsum", "cumprod"})
+      expectSame(std::string("fn @main(%x: Tensor[(n, m), ") + type + "], %a: Tensor[(), i64]) { %y = " + op +
+                     "(%x, %a) return %y }",
+                 {{half({3, 5}, 1), number(1)}, {half({0, 2}, 1), number(0)}}, {}, 2e-2);
+    for (const char* how : {"add", "mul", "min", "max"})
+      expectSame(std::string("fn @main(%x: Tensor[(n), ") + type +
+                     "], %i: Tensor[(k), i64], %u: Tensor[(k), " + type +
+                     "]) { %y = scatter_elements(%x, %i, %u) {reduction = \"" + how + "\"} return %y }",
+                 {{half({4}, 1), sizes({0, 3, 0}), half({3}, 2)}}, {}, 2e-2);
+  }
+}
+
+TEST(Operators, theProductOfNoDimsIsOne) {
+  expectSame(
+      "fn @main(%x: Tensor[(n, m), f32]) { %b = shape(%x) {end = 0} %r = reduce_prod(%b) %s = shape(%x) "
+      "%c = reduce_prod(%s) %t = concat(%r, %c) {axis = 0} %y = reshape(%x, %t) {allowzero = 1} return %y }",
+      {{f32({2, 3})}, {f32({0, 3})}, {f32({0, 0})}});
+}
+
 }  // namespace
 }  // namespace dyn

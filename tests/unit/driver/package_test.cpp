@@ -10,7 +10,7 @@ namespace {
 // Writes a text as a package; "" where packages cannot be written.
 std::string packageOf(const std::string& text, const std::string& name) {
   IrContext ir;
-  Result<Module> module = test::parse(ir, text);
+  Result<Module> module = test::parseText(ir, text);
   EXPECT_TRUE(module.ok()) << module.error().message;
   Result<CompiledModel> compiled = compileModel(*module, {});
   EXPECT_TRUE(compiled.ok()) << compiled.error().message;

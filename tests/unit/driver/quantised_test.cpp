@@ -6,7 +6,6 @@ namespace dyn {
 namespace {
 
 using test::expectSame;
-using test::parse;
 
 // Any bytes, the least and the greatest among them.
 HostTensor bytes(Dtype dtype, std::vector<int64_t> shape, uint32_t seed) {
@@ -19,7 +18,7 @@ HostTensor bytes(Dtype dtype, std::vector<int64_t> shape, uint32_t seed) {
 
 int64_t integerProducts(const std::string& text) {
   IrContext context;
-  Result<Module> parsed = parse(context, text);
+  Result<Module> parsed = test::parseText(context, text);
   EXPECT_TRUE(parsed.ok());
   Trace trace;
   CompileOptions options;

@@ -10,17 +10,11 @@
 #include <vector>
 
 #include "compiler/driver/compile.h"
-#include "compiler/ops/op_table.h"
 #include "compiler/ops/reference_interpreter.h"
-#include "frontends/text/parser.h"
+#include "tests/support/text_module.h"
+#include "tests/support/vm_handles.h"
 
 namespace dyn::test {
-
-inline Result<Module> parse(IrContext& context, const std::string& text) {
-  text::ParseOptions options;
-  options.findOp = findOp;
-  return text::parseModule(context, text, options);
-}
 
 // Integers 0..4, reals about 1.
 inline HostTensor randomTensor(Dtype dtype, std::vector<int64_t> shape, uint32_t seed) {
@@ -37,6 +31,13 @@ inline HostTensor randomTensor(Dtype dtype, std::vector<int64_t> shape, uint32_t
 
 inline HostTensor fromVm(const dyn_value* value) {
   std::vector<int64_t> shape(dyn_value_shape(value), dyn_value_shape(value) + dyn_value_rank(value));
+  if (static_cast<Dtype>(dyn_value_dtype(value)) == Dtype::string) {
+    int64_t count = 1;
+    for (int64_t size : shape) count *= size;
+    std::vector<std::string> texts;
+    for (int64_t i = 0; i < count; ++i) texts.push_back(dyn_value_text(value, i));
+    return HostTensor::strings(std::move(shape), std::move(texts));
+  }
   HostTensor tensor = *HostTensor::create(static_cast<Dtype>(dyn_value_dtype(value)), std::move(shape));
   if (tensor.sizeBytes() > 0)
     std::memcpy(tensor.mutableData(), dyn_value_data(value), static_cast<size_t>(tensor.sizeBytes()));
@@ -52,50 +53,65 @@ class Compiled {
     DYN_TRY(CompiledModel model, compileModel(module, options));
     auto made = std::make_unique<Compiled>();
     made->model = std::make_shared<CompiledModel>(std::move(model));
-    DYN_TRY(made->module, instantiate(made->model));
+    DYN_TRY(dyn_module * loaded, instantiate(made->model));
+    made->module.reset(loaded);
     dyn_options vm{};
     vm.thread_count = threads;
-    if (dyn_context_create(made->module, &vm, &made->context) != DYN_OK)
+    dyn_context* context = nullptr;
+    if (dyn_context_create(loaded, &vm, &context) != DYN_OK)
       return makeError(DiagnosticId::runtimeError, dyn_last_message());
+    made->context.reset(context);
     return Result<std::unique_ptr<Compiled>>(std::move(made));
-  }
-  ~Compiled() {
-    if (context) dyn_context_release(context);
-    if (module) dyn_module_release(module);
   }
 
   Result<std::vector<HostTensor>> run(const std::vector<HostTensor>& inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      dyn_value* value = nullptr;
-      if (dyn_value_tensor(context, static_cast<int32_t>(inputs[i].dtype()), inputs[i].rank(),
-                           inputs[i].shape().data(), inputs[i].data(),
-                           static_cast<size_t>(inputs[i].sizeBytes()), &value) != DYN_OK)
-        return makeError(DiagnosticId::runtimeError, dyn_last_message());
-      const dyn_status status = dyn_context_set_input(context, static_cast<int32_t>(i), value);
-      dyn_value_release(value);
-      if (status != DYN_OK) return makeError(DiagnosticId::inputMismatch, dyn_last_message());
+      const ValueHandle input = toVm(inputs[i]);
+      if (!input) return makeError(DiagnosticId::runtimeError, dyn_last_message());
+      if (dyn_context_set_input(context.get(), static_cast<int32_t>(i), input.get()) != DYN_OK)
+        return makeError(DiagnosticId::inputMismatch, dyn_last_message());
     }
-    if (dyn_context_run(context) != DYN_OK) return makeError(DiagnosticId::runtimeError, dyn_last_message());
+    if (dyn_context_run(context.get()) != DYN_OK)
+      return makeError(DiagnosticId::runtimeError, dyn_last_message());
     std::vector<HostTensor> outputs;
-    for (int32_t i = 0; i < dyn_context_result_count(context); ++i) {
+    for (int32_t i = 0; i < dyn_context_result_count(context.get()); ++i) {
       dyn_value* value = nullptr;
-      if (dyn_context_get_output(context, i, &value) != DYN_OK)
+      if (dyn_context_get_output(context.get(), i, &value) != DYN_OK)
         return makeError(DiagnosticId::runtimeError, dyn_last_message());
-      outputs.push_back(fromVm(value));
-      dyn_value_release(value);
+      outputs.push_back(fromVm(ValueHandle(value).get()));
     }
     return outputs;
   }
 
   std::shared_ptr<CompiledModel> model;
-  dyn_module* module = nullptr;
-  dyn_context* context = nullptr;
+  ModuleHandle module;
+  ContextHandle context;
+
+ private:
+  ValueHandle toVm(const HostTensor& tensor) {
+    dyn_value* value = nullptr;
+    if (tensor.dtype() == Dtype::string) {
+      std::vector<const char*> texts;
+      for (const std::string& text : tensor.stringValues()) texts.push_back(text.c_str());
+      (void)dyn_value_strings(context.get(), tensor.rank(), tensor.shape().data(), texts.data(),
+                              static_cast<int64_t>(texts.size()), &value);
+    } else {
+      (void)dyn_value_tensor(context.get(), static_cast<int32_t>(tensor.dtype()), tensor.rank(),
+                             tensor.shape().data(), tensor.data(), static_cast<size_t>(tensor.sizeBytes()),
+                             &value);
+    }
+    return ValueHandle(value);
+  }
 };
 
 inline void expectClose(const HostTensor& actual, const HostTensor& expected, const std::string& what,
                         double tolerance = 1e-4) {
   ASSERT_EQ(actual.dtype(), expected.dtype()) << what;
   ASSERT_EQ(actual.shape(), expected.shape()) << what;
+  if (actual.dtype() == Dtype::string) {
+    ASSERT_EQ(actual.stringValues(), expected.stringValues()) << what;
+    return;
+  }
   for (int64_t i = 0; i < actual.elementCount(); ++i) {
     const double a = actual.realAt(i), e = expected.realAt(i);
     if (std::isnan(a) && std::isnan(e)) continue;
@@ -106,9 +122,9 @@ inline void expectClose(const HostTensor& actual, const HostTensor& expected, co
 
 // Runs `text` for each set of inputs, from one compiled module.
 inline void expectSame(const std::string& text, const std::vector<std::vector<HostTensor>>& inputSets,
-                       CompileOptions options = {}) {
+                       CompileOptions options = {}, double tolerance = 1e-4) {
   IrContext context;
-  Result<Module> parsed = parse(context, text);
+  Result<Module> parsed = parseText(context, text);
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Trace trace;
   CompileOptions inferOnly;
@@ -128,7 +144,7 @@ inline void expectSame(const std::string& text, const std::vector<std::vector<Ho
     if (!expected.ok()) continue;
     ASSERT_EQ(expected->size(), actual->size());
     for (size_t i = 0; i < expected->size(); ++i)
-      expectClose((*actual)[i], (*expected)[i].tensor(), what + "output " + std::to_string(i));
+      expectClose((*actual)[i], (*expected)[i].tensor(), what + "output " + std::to_string(i), tolerance);
   }
 }
 

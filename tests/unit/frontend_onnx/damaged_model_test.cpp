@@ -2,6 +2,7 @@
 // The sanitizer build makes any read out of bounds a failure.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
 
 #include "frontends/onnx/onnx_tensor.h"

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "frontends/onnx/onnx_tensor.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/unit/frontend_onnx/proto_builder.h"
 
 namespace dyn::onnx {
@@ -36,7 +37,7 @@ class ExternalDataTest : public ::testing::TestWithParam<ExternalData::Resolver>
     EXPECT_EQ(slice.error().place.byteOffset, 9u);
     EXPECT_THAT(slice.error().message, HasSubstr(why));
   }
-  test::TemporaryFolder folder_;
+  dyn::test::TemporaryFolder folder_;
   std::unique_ptr<ExternalData> external_;
 };
 

@@ -370,6 +370,14 @@ TEST(Importer, FunctionsAreExpandedWithTheirAttributes) {
   EXPECT_EQ(results[0].realAt(1), 4);
 }
 
+TEST(Importer, GemmTakesMatrices) {
+  const Msg graph =
+      join({nodes({node("Gemm", {"x", "x"}, {"y"})}), input("x", {"b", "n", "n"}), output("y")});
+  const ImportResult result = problemsOf(modelBytes(graph));
+  ASSERT_EQ(result.problems.size(), 1u);
+  EXPECT_EQ(result.problems[0].id, DiagnosticId::rankMismatch) << result.problems[0].toString();
+}
+
 TEST(Importer, RecursiveFunctionsAreRefused) {
   const Msg function = Msg()
                            .sub(1, "Again")

@@ -1,12 +1,8 @@
 // Builds protobuf messages by hand for the reader's tests: on purpose not the product's writer.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 
@@ -134,23 +130,5 @@ inline Msg sampleModel() {
       .sub(20, Msg().sub(1, Msg()))
       .sub(99, "unknown");
 }
-
-// A folder that goes away with the object.
-struct TemporaryFolder {
-  std::filesystem::path path;
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "dyn-onnx-XXXXXX").string();
-    path = ::mkdtemp(name.data());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  std::string operator/(const std::string& name) const { return (path / name).string(); }
-  void write(const std::string& name, std::string_view bytes) const {
-    std::filesystem::create_directories((path / name).parent_path());
-    std::ofstream(path / name, std::ios::binary) << bytes;
-  }
-};
 
 }  // namespace dyn::onnx::test

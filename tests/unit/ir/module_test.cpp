@@ -61,6 +61,7 @@ TEST(IrContext, valueNamesAreUniqueAndFound) {
   EXPECT_EQ(c.valueName(early), "7");
   EXPECT_EQ(c.valueName(seven), "7_");
   EXPECT_EQ(c.findValue("7_"), seven);
+  EXPECT_EQ(c.valueName(c.newValue(c.valueName(third))), "h_4") << "a copy of a copy";
   c.setValueName(h, "other");
   EXPECT_EQ(c.valueName(c.newValue("h")), "h");
   std::set<std::string> names;

@@ -5,7 +5,7 @@
 
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
-#include "frontends/text/parser.h"
+#include "tests/support/text_module.h"
 
 namespace dyn::test {
 
@@ -209,18 +209,10 @@ std::string Program::text() const {
   return print(inferred.module, options);
 }
 
-namespace {
-text::ParseOptions parseOptions() {
-  text::ParseOptions options;
-  options.findOp = findOp;
-  return options;
-}
-}  // namespace
-
 Program parse(std::string_view text) {
   Program program;
   program.ir = std::make_unique<IrContext>();
-  Result<Module> module = text::parseModule(*program.ir, text, parseOptions());
+  Result<Module> module = parseText(*program.ir, text);
   if (!module.ok()) {
     ADD_FAILURE() << module.error().toString();
     return program;

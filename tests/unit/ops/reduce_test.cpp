@@ -37,6 +37,16 @@ TEST(Reduce, ValuesByHand) {
               ElementsAre(-INFINITY));
 }
 
+TEST(Reduce, IntegersAtTheEndsOfTheirType) {
+  // log(0) is below every integer; a mean of nothing is 0.
+  EXPECT_THAT(elements(checkOp(reduce("reduce_log_sum", vec({0, 0}, Dtype::i32), {0}))),
+              ElementsAre(INT32_MIN));
+  EXPECT_THAT(elements(checkOp(reduce("reduce_log_sum_exp", integers({2, 0}, 0, 1, Dtype::i32), {1}))),
+              ElementsAre(INT32_MIN, INT32_MIN));
+  EXPECT_THAT(elements(checkOp(reduce("reduce_mean", integers({2, 0}, 0, 1, Dtype::i32), {1}))),
+              ElementsAre(0, 0));
+}
+
 TEST(Reduce, KeepsOrDropsAxes) {
   const HostTensor x = real({2, 3, 5});
   EXPECT_EQ(shapeOf(checkOp(reduce("reduce_sum", x, {0, 2}, 1))), (std::vector<int64_t>{1, 3, 1}));

@@ -4,7 +4,7 @@
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/ops/sequence_ops.h"
-#include "frontends/text/parser.h"
+#include "tests/support/text_module.h"
 #include "tests/unit/ops/op_test.h"
 
 namespace dyn::test {
@@ -69,9 +69,7 @@ TEST(OpTable, ExamplesParseTypeCheckAndRun) {
   for (const OpDef* row : opTable()) {
     SCOPED_TRACE(std::string(row->name) + ": " + std::string(row->example));
     IrContext ir;
-    text::ParseOptions options;
-    options.findOp = findOp;
-    Result<Module> module = text::parseModule(ir, row->example, options);
+    Result<Module> module = parseText(ir, row->example);
     if (!module.ok()) {
       ADD_FAILURE() << module.error().toString();
       continue;

@@ -1,31 +1,26 @@
 #include "app/repl/history_file.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
+
+#include "tests/support/temporary_folder.h"
 
 namespace dyn {
 namespace {
 
 class HistoryFileTest : public testing::Test {
  protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/dyn-history-test-XXXXXX";
-    folder_ = ::mkdtemp(pattern);
-    path_ = folder_ + "/history";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   size_t linesInFile() const {
     std::ifstream file(path_);
     size_t count = 0;
     for (std::string line; std::getline(file, line);) ++count;
     return count;
   }
-  std::string folder_, path_;
+  const test::TemporaryFolder folder_;
+  const std::string path_ = folder_ / "history";
 };
 
 TEST_F(HistoryFileTest, entriesOfSeveralLinesComeBackWhole) {
@@ -53,7 +48,8 @@ TEST_F(HistoryFileTest, isTrimmedToTheNewestWhenReadAndWhileItGrows) {
   }
   EXPECT_EQ(HistoryFile(path_, 100).load().back(), "later 999");
   size_t files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) files += entry.is_regular_file();
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+    files += entry.is_regular_file();
   EXPECT_EQ(files, 1u) << "a temporary file was left";
 }
 
@@ -77,7 +73,7 @@ TEST_F(HistoryFileTest, shellsSideBySideLoseNothing) {
 }
 
 TEST_F(HistoryFileTest, aFolderThatCanNotBeWrittenIsNoError) {
-  HistoryFile history(folder_ + "/none/history");
+  HistoryFile history(folder_ / "none/history");
   EXPECT_TRUE(history.load().empty());
   history.append("x");
   EXPECT_TRUE(HistoryFile("").load().empty());

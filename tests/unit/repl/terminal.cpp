@@ -9,8 +9,6 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 namespace dyn {
 
@@ -47,19 +45,14 @@ namespace {
 }  // namespace
 
 Terminal::Terminal(Leader leader, const std::string& history) {
-  char pattern[] = "/tmp/dyn-repl-test-XXXXXX";
-  folder_ = ::mkdtemp(pattern);
-  if (!history.empty()) {
-    std::filesystem::create_directories(folder_ + "/.local/state/dyn");
-    std::ofstream(folder_ + "/.local/state/dyn/history") << history;
-  }
+  if (!history.empty()) folder_.write(".local/state/dyn/history", history);
   process_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
   if (process_ == 0) {
     ::setenv("TERM", "dumb", 1);
-    ::setenv("HOME", folder_.c_str(), 1);
+    ::setenv("HOME", folder_.path().c_str(), 1);
     ::unsetenv("XDG_STATE_HOME");
     ::unsetenv("XDG_CACHE_HOME");
-    if (::chdir(folder_.c_str()) != 0) ::_exit(126);
+    if (::chdir(folder_.path().c_str()) != 0) ::_exit(126);
     if (leader == Leader::job) leadJob();
     ::execl(shellProgram().c_str(), "dynrepl", nullptr);
     ::_exit(127);
@@ -74,7 +67,6 @@ Terminal::~Terminal() {
     ::kill(process_, SIGKILL);
     ::waitpid(process_, nullptr, 0);
   }
-  std::filesystem::remove_all(folder_);
 }
 
 void Terminal::type(const std::string& keys) {

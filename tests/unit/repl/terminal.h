@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "tests/support/temporary_folder.h"
+
 namespace dyn {
 
 class Terminal {
@@ -18,7 +20,7 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  const std::string& folder() const { return folder_; }
+  const std::string& folder() const { return folder_.path(); }
   void type(const std::string& keys);
   // Reads until `text` comes; what came before it is forgotten.
   bool expect(const std::string& text, int milliseconds = 60'000);
@@ -31,7 +33,8 @@ class Terminal {
  private:
   pid_t process_ = 0;
   int terminal_ = -1, other_ = -1;
-  std::string folder_, seen_;
+  test::TemporaryFolder folder_;
+  std::string seen_;
 };
 
 // The program under test; DYN_BINARY_DIR/bin/dynrepl.

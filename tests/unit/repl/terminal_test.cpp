@@ -225,16 +225,11 @@ int interruptPiped(const std::string& input, const std::string& ready, int numbe
 TEST_F(TerminalTest, PipedInputEndsWith130WhenInterrupted) {
   EXPECT_EQ(interruptPiped("x = [1]\n", "i64[1] [1]", SIGINT), 130) << "while it waits for a line";
   EXPECT_EQ(interruptPiped("x = [1]\n", "i64[1] [1]", SIGTERM), 130);
-  char name[] = "/tmp/dyn-repl-test-XXXXXX.dyn";
-  const int file = ::mkstemps(name, 4);
-  ASSERT_GE(file, 0);
-  std::ofstream(name) << kEndless;
-  EXPECT_EQ(interruptPiped(":load " + std::string(name) + "\n:run --dim k=4 --input n=1000000000000\n",
-                           "random", SIGINT),
+  const test::TemporaryFolder folder;
+  const std::string model = folder.write("endless.dyn", kEndless);
+  EXPECT_EQ(interruptPiped(":load " + model + "\n:run --dim k=4 --input n=1000000000000\n", "random", SIGINT),
             130)
       << "while a model runs";
-  ::close(file);
-  ::unlink(name);
 }
 
 }  // namespace

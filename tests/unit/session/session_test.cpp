@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <mutex>
 #include <thread>
+
+#include "tests/support/temporary_folder.h"
 
 namespace dyn {
 namespace {
@@ -36,17 +36,7 @@ constexpr const char* kLoop = R"(fn @main(%n: Tensor[(), i64], %x: Tensor[(k), f
 
 class SessionTest : public testing::Test {
  protected:
-  SessionTest() {
-    char pattern[] = "/tmp/dyn-session-test-XXXXXX";
-    folder_ = ::mkdtemp(pattern);
-  }
-  ~SessionTest() override { std::system(("rm -rf " + folder_).c_str()); }
-
-  std::string file(const std::string& name, const std::string& text) {
-    const std::string path = folder_ + "/" + name;
-    std::ofstream(path) << text;
-    return path;
-  }
+  std::string file(const std::string& name, const std::string& text) { return folder_.write(name, text); }
   std::shared_ptr<const Outcome> line(const std::string& text) {
     Result<Command> command = parseCommand(text);
     EXPECT_TRUE(command.ok()) << text;
@@ -55,7 +45,7 @@ class SessionTest : public testing::Test {
   // Skips where the build has no code generation.
   bool canRun() { return line("1 + 2")->ok(); }
 
-  std::string folder_;
+  test::TemporaryFolder folder_;
   Session session_{SessionOptions{.threadCount = 1}};
 };
 
@@ -144,7 +134,7 @@ TEST_F(SessionTest, AFailedCommandChangesNothing) {
   EXPECT_EQ(outcome->error->notes.at(1).find('^'), 4u + 6u)
       << "the caret stands below the product: " << outcome->error->notes.at(1);
   EXPECT_EQ(line(":type x")->as<TypeView>()->type, "Tensor[(2, 3), f32]");
-  EXPECT_FALSE(line(":load " + folder_ + "/none.onnx")->ok());
+  EXPECT_FALSE(line(":load " + folder_ / "none.onnx")->ok());
   EXPECT_EQ(line(":vars")->as<VariableTable>()->rows.size(), 1u);
 }
 
@@ -277,7 +267,7 @@ TEST_F(SessionTest, CompletesByTheKindOfTheArgument) {
   EXPECT_THAT(candidates(":drop "), testing::ElementsAre("apple"));
   EXPECT_THAT(candidates("y = relu(appl"), testing::ElementsAre("apple"));
   EXPECT_THAT(candidates(":explain E020"), testing::Contains("E0203"));
-  EXPECT_THAT(candidates(":load " + folder_ + "/ml"), testing::ElementsAre(folder_ + "/mlp.dyn"));
+  EXPECT_THAT(candidates(":load " + folder_ / "ml"), testing::ElementsAre(folder_ / "mlp.dyn"));
 }
 
 TEST_F(SessionTest, ScriptsStopAtTheFirstErrorWithItsPlace) {
@@ -288,7 +278,7 @@ TEST_F(SessionTest, ScriptsStopAtTheFirstErrorWithItsPlace) {
   EXPECT_EQ(line(":vars")->as<VariableTable>()->rows.size(), 1u);
   EXPECT_FALSE(line(":source " + script + " --keep-going")->ok());
   EXPECT_EQ(line(":vars")->as<VariableTable>()->rows.size(), 2u);
-  const std::string endless = folder_ + "/endless.dyns";
+  const std::string endless = folder_ / "endless.dyns";
   file("endless.dyns", ":source " + endless + "\n");
   EXPECT_FALSE(line(":source " + endless)->ok());
 }
@@ -297,11 +287,11 @@ TEST_F(SessionTest, PackagesRunLikeTheirModel) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   ASSERT_TRUE(line(":load " + file("mlp.dyn", kMlp))->ok());
   auto model = line(":run --dim n=5");
-  auto compiled = line(":compile -o " + folder_ + "/m.dynpkg");
+  auto compiled = line(":compile -o " + folder_ / "m.dynpkg");
   if (!compiled->ok() && compiled->error->id == DiagnosticId::unsupportedFeature)
     GTEST_SKIP() << compiled->error->message;
   ASSERT_TRUE(compiled->ok()) << compiled->error->message;
-  ASSERT_TRUE(line(":load " + folder_ + "/m.dynpkg")->ok());
+  ASSERT_TRUE(line(":load " + folder_ / "m.dynpkg")->ok());
   auto package = line(":run --dim n=5");
   ASSERT_TRUE(package->ok()) << package->error->message;
   EXPECT_TRUE(package->as<RunResult>()->outputs[0].value.identical(model->as<RunResult>()->outputs[0].value));

@@ -2,10 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-
 #include "app/session/session.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/unit/frontend_onnx/proto_builder.h"
 
 namespace dyn {
@@ -22,19 +20,16 @@ constexpr int32_t kFloat = 1, kInt64 = 7;
 class SpecialisationTest : public testing::Test {
  protected:
   SpecialisationTest() {
-    char pattern[] = "/tmp/dyn-specialisation-test-XXXXXX";
-    folder_ = ::mkdtemp(pattern);
     session_.setListener([this](const Event& event) {
       if (event.kind == EventKind::log) said_ += event.text + "\n";
     });
   }
-  ~SpecialisationTest() override { std::system(("rm -rf " + folder_).c_str()); }
 
   // A model of these nodes, from inputs to output y.
   void load(const Msg& nodesAndInputs) {
     const Msg graph = Msg().sub(2, "g").sub(12, valueInfo("y", Msg()));
-    const std::string path = folder_ + "/m.onnx";
-    std::ofstream(path) << onnx::test::model(Msg{graph.bytes + nodesAndInputs.bytes}).bytes;
+    const std::string path =
+        folder_.write("m.onnx", onnx::test::model(Msg{graph.bytes + nodesAndInputs.bytes}).bytes);
     auto outcome = line(":load " + path);
     ASSERT_TRUE(outcome->ok()) << outcome->error->message;
   }
@@ -54,7 +49,8 @@ class SpecialisationTest : public testing::Test {
     return run->outputs[0].value.tensor().shape();
   }
 
-  std::string folder_, said_;
+  test::TemporaryFolder folder_;
+  std::string said_;
   Session session_{SessionOptions{.threadCount = 1}};
 };
 

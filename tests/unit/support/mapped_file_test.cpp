@@ -2,20 +2,17 @@
 #include "compiler/support/mapped_file.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
+#include "tests/support/temporary_folder.h"
 
 namespace dyn {
 namespace {
 
 TEST(MappedFile, WhatIsForgottenIsReadAgain) {
-  const std::string path =
-      (std::filesystem::temp_directory_path() / ("dyn_mapped_" + std::to_string(::getpid()))).string();
   std::string content;
   for (int i = 0; i < 40'000; ++i) content += static_cast<char>(i % 251);
-  std::ofstream(path, std::ios::binary) << content;
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("mapped", content);
   Result<MappedFile> file = MappedFile::open(path);
   ASSERT_TRUE(file.ok()) << file.error().toString();
   for (auto [from, count] :
@@ -23,7 +20,6 @@ TEST(MappedFile, WhatIsForgottenIsReadAgain) {
     file->forget(file->bytes().substr(from, count));
     EXPECT_EQ(file->bytes(), content) << from << " " << count;
   }
-  std::filesystem::remove(path);
 }
 
 TEST(MappedFile, BytesInMemoryAreKept) {

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "compiler/support/atomic_write.h"
+#include "tests/support/temporary_folder.h"
 
 namespace dyn {
 namespace {
@@ -20,16 +21,8 @@ using ::testing::HasSubstr;
 
 class FileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "dyn-support-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  std::string at(const std::string& name) const { return (folder_ / name).string(); }
-  size_t fileCount() const {
-    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
-  }
+  std::string at(const std::string& name) const { return folder_ / name; }
+  size_t fileCount() const { return folder_.files().size(); }
   static Result<NpyArray> parse(std::string bytes) {
     return parseNpy(MappedFile::fromBytes(std::move(bytes), "a.npy"));
   }
@@ -40,7 +33,7 @@ class FileTest : public ::testing::Test {
     bytes.append(reinterpret_cast<const char*>(&length), version == 1 ? 2 : 4);
     return bytes + std::string(dictionary) + std::string(data);
   }
-  fs::path folder_;
+  test::TemporaryFolder folder_;
 };
 using Npy = FileTest;
 using MappedFiles = FileTest;

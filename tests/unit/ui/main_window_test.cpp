@@ -4,25 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <QApplication>
-#include <QEventLoop>
 #include <QFile>
 #include <QFontInfo>
 #include <QTemporaryDir>
-#include <QTimer>
 
+#include "tests/support/idle_window.h"
 #include "ui/graph/layered_layout.h"
 
 namespace dyn::ui {
 namespace {
 
-void waitIdle(MainWindow& window) {
-  if (window.idle()) return;
-  QEventLoop loop;
-  QObject::connect(&window, &MainWindow::becameIdle, &loop, &QEventLoop::quit);
-  QTimer::singleShot(120000, &loop, &QEventLoop::quit);
-  loop.exec();
-  ASSERT_TRUE(window.idle()) << "the session did not answer";
-}
+using test::waitIdle;
 
 QString writeModel(const QTemporaryDir& directory, const char* text) {
   const QString name = directory.filePath("model.dyn");

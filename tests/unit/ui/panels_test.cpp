@@ -13,11 +13,13 @@
 #include <QTextBlock>
 #include <QTimer>
 
+#include "tests/support/idle_window.h"
 #include "ui/graph/graph_dot.h"
-#include "ui/shell/main_window.h"
 
 namespace dyn::ui {
 namespace {
+
+using test::waitIdle;
 
 constexpr const char* kMlp = R"(fn @main(%x: Tensor[(n, 768), f32], %w: Tensor[(768, m), f32]) {
   %h = relu(%x)
@@ -48,15 +50,6 @@ void pause(int milliseconds) {
   loop.exec();
 }
 
-void settle(MainWindow& window) {
-  if (window.idle()) return;
-  QEventLoop loop;
-  QObject::connect(&window, &MainWindow::becameIdle, &loop, &QEventLoop::quit);
-  QTimer::singleShot(120000, &loop, &QEventLoop::quit);
-  loop.exec();
-  ASSERT_TRUE(window.idle()) << "the session did not answer";
-}
-
 class PanelsTest : public testing::Test {
  protected:
   QString write(const char* name, const char* text) {
@@ -70,7 +63,7 @@ class PanelsTest : public testing::Test {
     window.setDim("m", 5);
     window.show();
     window.open(write("mlp.dyn", kMlp));
-    settle(window);
+    waitIdle(window);
     ASSERT_EQ(window.lastError().toStdString(), "");
   }
   static std::string selected(const MainWindow& window) {
@@ -99,10 +92,10 @@ TEST_F(PanelsTest, dimsSayWhereTheyComeFrom) {
   auto* panel = window.findChild<DimsPanel*>();
   ASSERT_NE(panel, nullptr);
   window.askWhy("y.1 = w.1");
-  settle(window);
+  waitIdle(window);
   EXPECT_TRUE(panel->answer().contains("yes")) << panel->answer().toStdString();
   window.askWhy("y.7");
-  settle(window);
+  waitIdle(window);
   EXPECT_TRUE(panel->answer().contains("rank")) << panel->answer().toStdString();
   EXPECT_EQ(window.lastError().toStdString(), "")
       << "a question that can not be answered is no fault of the model";
@@ -115,13 +108,13 @@ TEST_F(PanelsTest, theMemoryPlanFollowsTheDims) {
   ASSERT_NE(plan, nullptr);
   EXPECT_TRUE(plan->canvas()->blocks().empty()) << "compiled before anyone looks at the plan";
   window.showPanel("Memory");
-  settle(window);
+  waitIdle(window);
   ASSERT_FALSE(plan->canvas()->blocks().empty()) << plan->summary().toStdString();
   EXPECT_TRUE(plan->summary().contains("m=5, n=10")) << plan->summary().toStdString();
   const QString before = plan->summary();
   window.setDim("n", 1000);
   pause(300);  // changes that come quickly are asked for once
-  settle(window);
+  waitIdle(window);
   EXPECT_TRUE(plan->summary().contains("n=1000"));
   // No two blocks that live at the same time overlap.
   const auto& blocks = plan->canvas()->blocks();
@@ -141,7 +134,7 @@ TEST_F(PanelsTest, theTimelineNestsAndLeadsToTheGraph) {
   MainWindow window;
   open(window);
   window.run();
-  settle(window);
+  waitIdle(window);
   ASSERT_EQ(window.lastError().toStdString(), "");
   window.showPanel("Timeline");
   QApplication::processEvents();
@@ -179,7 +172,7 @@ TEST_F(PanelsTest, filesAndDimsAreRemembered) {
   }
   MainWindow window({}, settings);
   window.open(directory_.filePath("mlp.dyn"));
-  settle(window);
+  waitIdle(window);
   EXPECT_EQ(window.dimValues(), (std::map<std::string, int>{{"m", 5}, {"n", 10}}));
   EXPECT_EQ(WindowSettings(settings).recentFiles().value(0), directory_.filePath("mlp.dyn"));
   for (const char* broken :
@@ -194,14 +187,14 @@ TEST_F(PanelsTest, filesAndDimsAreRemembered) {
 TEST_F(PanelsTest, aScriptOfTheShellDrivesTheWindow) {
   MainWindow window;
   ASSERT_TRUE(window.submitLine(":load " + write("mlp.dyn", kMlp).toStdString()));
-  settle(window);
+  waitIdle(window);
   ASSERT_TRUE(window.submitLine(":graph fuse"));
-  settle(window);
+  waitIdle(window);
   EXPECT_EQ(window.canvas()->graph()->stepName, "fuse");
   EXPECT_FALSE(window.submitLine(":nonsense"));
   EXPECT_EQ(window.lastErrorCode(), 2);
   ASSERT_TRUE(window.submitLine(":run --dim n=2"));
-  settle(window);
+  waitIdle(window);
   EXPECT_EQ(window.lastErrorCode(), 1);
   EXPECT_TRUE(window.lastError().contains("m=N")) << window.lastError().toStdString();
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/vm_handles.h"
 #include "vm/include/dynvm.h"
 #include "vm/isa/assembler.h"
 #include "vm/isa/program_file.h"
@@ -74,18 +75,9 @@ struct TestHost {
   }
 };
 
-struct ModuleDelete {
-  void operator()(dyn_module* module) const { dyn_module_release(module); }
-};
-struct ContextDelete {
-  void operator()(dyn_context* context) const { dyn_context_release(context); }
-};
-struct ValueDelete {
-  void operator()(dyn_value* value) const { dyn_value_release(value); }
-};
-using ModulePointer = std::unique_ptr<dyn_module, ModuleDelete>;
-using ContextPointer = std::unique_ptr<dyn_context, ContextDelete>;
-using Value = std::unique_ptr<dyn_value, ValueDelete>;
+using dyn::test::ContextHandle;
+using dyn::test::ModuleHandle;
+using Value = dyn::test::ValueHandle;
 
 inline Program assemble(const std::string& text) {
   Program program;
@@ -151,8 +143,8 @@ class Machine {
 
  private:
   TestHost host_;
-  ModulePointer module_;
-  ContextPointer context_;
+  ModuleHandle module_;
+  ContextHandle context_;
 };
 
 template <typename T>
