@@ -336,6 +336,8 @@ Value* ScalarEmitter::cast(Value* a, Dtype from, Dtype to) {
     return round(wide, to);
   }
   const unsigned narrow = to == Dtype::i4 || to == Dtype::u4 ? 4 : to == Dtype::i2 || to == Dtype::u2 ? 2 : 0;
+  if (fromReal && type->isVectorTy() && target->getScalarSizeInBits() <= 32)
+    return wrapped(saturated(a, target, isSignedInteger(to) || narrow), narrow, isSignedInteger(to));
   if (fromReal) {
     const llvm::Intrinsic::ID id =
         isSignedInteger(to) || narrow ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
@@ -344,6 +346,24 @@ Value* ScalarEmitter::cast(Value* a, Dtype from, Dtype to) {
   const bool fromSigned = isSignedInteger(from);
   if (toReal) return round(fromSigned ? b_.CreateSIToFP(a, target) : b_.CreateUIToFP(a, target), to);
   return wrapped(b_.CreateIntCast(a, target, fromSigned), narrow, isSignedInteger(to));
+}
+
+// What the saturating intrinsics say, which become one conversion per lane: NaN is 0, other numbers are cut to the range of the target.
+Value* ScalarEmitter::saturated(Value* a, llvm::Type* target, bool isSigned) {
+  llvm::Type* type = a->getType();
+  const int bits = static_cast<int>(target->getScalarSizeInBits());
+  const double low = isSigned ? -std::ldexp(1.0, bits - 1) : 0,
+               beyond = std::ldexp(1.0, isSigned ? bits - 1 : bits);
+  Value* number = b_.CreateSelect(b_.CreateFCmpUNO(a, a), splat(type, 0), a);
+  Value* inside = b_.CreateSelect(b_.CreateFCmpOLT(number, splat(type, low)), splat(type, low), number);
+  // Bytes and words go by way of i32, which all vectors convert to.
+  llvm::Type* wide = bits == 32 ? target : withLanesOf(type, b_.getInt32Ty());
+  Value* whole = isSigned || bits < 32 ? b_.CreateFPToSI(inside, wide) : b_.CreateFPToUI(inside, wide);
+  // Where the number is too large the conversion gives anything.
+  const uint64_t highest = static_cast<uint64_t>(beyond) - 1;
+  Value* cut = b_.CreateSelect(b_.CreateFCmpOGE(inside, splat(type, beyond)),
+                               llvm::ConstantInt::get(wide, highest), whole);
+  return bits == 32 ? cut : b_.CreateTrunc(cut, target);
 }
 
 // The low `bits` of a byte, extended to the byte; 0: all of it.

@@ -12,6 +12,26 @@ int32_t byteAt(const Tensor* tensor, int64_t i) {
   return tensor->dtype == DataType::i8 ? tensor->as<int8_t>()[i] : tensor->as<uint8_t>()[i];
 }
 
+// Runs are a row of an image or less: too short for the library's calls.
+void copyRun(uint8_t* to, const uint8_t* from, int64_t count) {
+  typedef uint8_t Sixteen __attribute__((vector_size(16), aligned(1), may_alias));
+  if (count < 16) {
+    memcpy(to, from, static_cast<size_t>(count));
+    return;
+  }
+  auto copy = [&](int64_t at) {
+    *reinterpret_cast<Sixteen*>(to + at) = *reinterpret_cast<const Sixteen*>(from + at);
+  };
+  for (int64_t at = 0; at + 16 <= count; at += 16) copy(at);
+  copy(count - 16);
+}
+void fillRun(uint8_t* to, uint8_t value, int64_t count) {
+  if (count == 1)
+    *to = value;
+  else if (count > 0)
+    memset(to, value, static_cast<size_t>(count));
+}
+
 // What all ways to compute it share.
 struct ByteConvolution {
   BuiltinCall& call;
@@ -41,25 +61,27 @@ struct ByteConvolution {
     const int64_t tapD = tap / (c.kernel[1] * c.kernel[2]), tapH = tap / c.kernel[2] % c.kernel[1],
                   shift = tap % c.kernel[2] * c.dilation[2] - c.pad[2], width = c.output[2];
     const Places inside = placesInside(shift, c.stride[2], c.input[2]);
-    int64_t column = begin % width, row = begin / width;
+    int64_t column = begin % width, row = begin / width % c.output[1], slice = begin / width / c.output[1];
     for (int64_t at = begin; at < end; ++row) {
+      if (row == c.output[1]) {
+        row = 0;
+        ++slice;
+      }
       const int64_t count = std::min(width - column, end - at);
-      const int64_t d = row / c.output[1] * c.stride[0] + tapD * c.dilation[0] - c.pad[0],
-                    h = row % c.output[1] * c.stride[1] + tapH * c.dilation[1] - c.pad[1];
+      const int64_t d = slice * c.stride[0] + tapD * c.dilation[0] - c.pad[0],
+                    h = row * c.stride[1] + tapH * c.dilation[1] - c.pad[1];
       const bool none = d < 0 || d >= c.input[0] || h < 0 || h >= c.input[1];
       const Places here = none ? Places{column, column} : inside.within(column, column + count);
-      const auto before = static_cast<size_t>(here.low - column),
-                 within = static_cast<size_t>(here.high - here.low),
-                 after = static_cast<size_t>(count) - before - within;
-      memset(to, padding, before);
+      const int64_t before = here.low - column, within = here.high - here.low;
+      fillRun(to, padding, before);
       if (within > 0) {
         const uint8_t* from = channel + (d * c.input[1] + h) * c.input[2] + here.low * c.stride[2] + shift;
         if (c.stride[2] == 1)
-          memcpy(to + before, from, within);
+          copyRun(to + before, from, within);
         else
-          for (size_t i = 0; i < within; ++i) to[before + i] = from[static_cast<int64_t>(i) * c.stride[2]];
+          for (int64_t i = 0; i < within; ++i) to[before + i] = from[i * c.stride[2]];
       }
-      memset(to + before + within, padding, after);
+      fillRun(to + before + within, padding, count - before - within);
       to += count;
       at += count;
       column = 0;

@@ -130,6 +130,24 @@ TEST(Pipeline, castsUnderAByteWrap) {
                {{x}});
 }
 
+// Whole vectors of them, and a rest.
+TEST(Pipeline, castsOfRealsSaturate) {
+  const std::vector<double> values = {
+      0,     -0.5, 0.5,  127.9,      128,        -128.9,        -129, 255.9, 256,  -1,    3e4,  32768,
+      65535, 7e4,  -4e4, 2147483520, 2147483648, -2147483648.0, -3e9, 5e9,   1e30, -1e30, 12.7, std::nan("")};
+  for (Dtype from : {Dtype::f32, Dtype::f64, Dtype::f16})
+    for (const char* to : {"i8", "u8", "i16", "u16", "i32", "u32", "i64"}) {
+      SCOPED_TRACE(to);
+      HostTensor x = *HostTensor::create(from, {67});
+      for (int64_t i = 0; i < 67; ++i) x.setReal(i, values[static_cast<size_t>(i) % values.size()]);
+      x.setReal(66, std::numeric_limits<double>::infinity());
+      x.setReal(65, -std::numeric_limits<double>::infinity());
+      expectSame("fn @main(%x: Tensor[(n), " + std::string(toString(from)) +
+                     "]) { %y = cast(%x) {to = " + to + "} return %y }",
+                 {{x}});
+    }
+}
+
 // A module with most things the passes look at: shape arithmetic, constants, repeated and dead operations, a matmul with an epilogue, softmax.
 constexpr const char* kMixed = R"(fn @main(%x: Tensor[(batch, seq, 8), f32], %w: Tensor[(8, 6), f32]) {
   %two = constant() {value = f32[] 2}

@@ -116,6 +116,27 @@ TEST(Quantised, convolutions) {
   expectAgreement(text, sets);
 }
 
+TEST(Quantised, byTheRangeOfTheData) {
+  const std::string text =
+      R"(fn @main(%x: Tensor[(n, 3), f32], %q: Tensor[(3, 2), i8], %b: Tensor[(2), f32]) {
+    %r = relu(%x)
+    %a, %s, %z = dynamic_quantize_linear(%r)
+    %i = matmul_integer(%a, %q, %z)
+    %f = cast(%i) {to = f32}
+    %m = mul(%f, %s)
+    %y = add(%m, %b)
+    %c, %t, %u = dynamic_quantize_linear(%y)
+    return %a, %s, %z, %y, %t, %u
+  })";
+  std::vector<std::vector<HostTensor>> sets;
+  for (int64_t n : {0, 1, 2, 13, 64})
+    sets.push_back({test::randomTensor(Dtype::f32, {n, 3}, 1), bytes(Dtype::i8, {3, 2}, 2),
+                    test::randomTensor(Dtype::f32, {2}, 3)});
+  sets.push_back({HostTensor(*HostTensor::create(Dtype::f32, {4, 3})), bytes(Dtype::i8, {3, 2}, 2),
+                  test::randomTensor(Dtype::f32, {2}, 3)});
+  expectAgreement(text, sets);
+}
+
 // Scales along the summed axis, or numbers that are not of 8 bits, are no integer products.
 TEST(Quantised, othersStayReal) {
   EXPECT_EQ(
