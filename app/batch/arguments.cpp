@@ -36,7 +36,7 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_option("--threads", r.session.threadCount, "threads (default: physical cores)")
       ->check(CLI::Range(0, 4096));
   app->add_option("--device", texts.device, "cpu");
-  app->add_option("--math", texts.math, "fp32");
+  app->add_option("--math", texts.math, "fp32 or bf16");
   app->add_option("--cache-dir", texts.cacheDirectory, "folder of compiled objects, or none");
   app->add_option("--passes", r.session.passes, "pipeline; -fuse leaves a pass out");
   app->add_option("--seed", r.session.seed, "of random inputs");

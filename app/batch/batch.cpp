@@ -79,23 +79,28 @@ int dispatch(const BatchContext& context) {
 }
 
 // Names that mean something but are not there yet are unsupported; others are a fault of the command line.
-Status checkName(const std::string& option, const std::string& value, const std::string& here,
+Status checkName(const std::string& option, const std::string& value,
+                 std::initializer_list<std::string_view> here,
                  std::initializer_list<std::string_view> later) {
-  if (value == here) return {};
+  std::string list;
+  for (std::string_view name : here) {
+    if (value == name) return {};
+    list += (list.empty() ? "" : ", ") + std::string(name);
+  }
   for (std::string_view name : later)
     if (value == name)
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: " + option + " " + value)
-          .note("there is " + here);
+          .note("there is " + list);
   return makeError(DiagnosticId::usageError, option + " " + value + ": there is no such name")
-      .note("there is " + here);
+      .note("there is " + list);
 }
 
 Status checkSettings(const BatchRequest& request) {
   if (request.command == BatchCommand::notYet)
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: the command " + request.unsupportedCommand + " is not there yet");
-  DYN_CHECK(checkName("--math", request.session.math, "fp32", {"bf16", "fp16", "tf32", "int8"}));
-  return checkName("--device", request.session.device, "cpu", {"cuda", "sim"});
+  DYN_CHECK(checkName("--math", request.session.math, {"fp32", "bf16"}, {"fp16", "tf32", "int8"}));
+  return checkName("--device", request.session.device, {"cpu"}, {"cuda", "sim"});
 }
 
 }  // namespace

@@ -142,7 +142,8 @@ LineEditor::LineEditor(std::string historyFile, Completer completer, SignalWatch
   HistEvent event;
   history(impl_->history, &event, H_SETSIZE, kHistorySize);
   el_set(editor, EL_HIST, history, impl_->history);
-  el_set(editor, EL_ADDFN, "dyn-complete", "complete", &Impl::complete);
+  el_wset(editor, EL_ADDFN, L"dyn-complete", L"complete",
+          &Impl::complete);  // el_set would copy the texts and lose the copies
   el_set(editor, EL_BIND, "^I", "dyn-complete", nullptr);
   el_set(editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
   el_set(editor, EL_BIND, "\033[A", "ed-search-prev-history", nullptr);

@@ -72,7 +72,7 @@ const std::vector<SettingSpec>& settingTable() {
       {"threads", "threads for kernels and compilation; 0: one per core"},
       {"seed", "of random inputs"},
       {"passes", "the pipeline: a list (infer,fold,...), or edits of the standard one (-fuse)"},
-      {"math", "fp32"},
+      {"math", "fp32, or bf16: both sides of products with constant matrices are rounded to it"},
       {"device", "cpu"},
       {"cache-dir", "of compiled objects; none: off"},
       {"mem-limit", "most bytes a run may take; 0: no limit"},
@@ -121,9 +121,9 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
     (void)checked;
     o.passes = passes;
   } else if (name == "math") {
-    if (value != "fp32")
+    if (value != "fp32" && value != "bf16")
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: arithmetic " + value)
-          .note("fp32 is there");
+          .note("fp32 and bf16 are there");
     o.math = value;
   } else if (name == "device") {
     if (value != "cpu")

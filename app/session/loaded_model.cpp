@@ -303,6 +303,7 @@ void LoadedModel::describe() {
 CompileOptions LoadedModel::compileOptions() const {
   CompileOptions options;
   options.passes = options_.passes;
+  options.math = options_.math;
   options.machine = options_.machine;
   options.cacheDirectory = options_.cacheDirectory;
   options.threadCount = options_.threadCount;

@@ -10,6 +10,12 @@ using loop::BinaryOp;
 using loop::Expr;
 using loop::ExprKind;
 
+namespace {
+
+constexpr int64_t kLongestStride = 4;  // of loads that read what lies between, too, instead of gathering
+
+}  // namespace
+
 // --- where a value belongs
 
 size_t KernelEmitter::scopeOf(Expr root) {
@@ -194,6 +200,21 @@ Result<LaneValue> KernelEmitter::address(const loop::Buffer* buffer, std::span<c
   return value(linear);
 }
 
+// Every stride-th element: what lies between is left out by the mask of a load `stride` times as wide, so nothing beyond the last lane is read.
+Value* KernelEmitter::loadStrided(llvm::FixedVectorType* type, Value* pointer, llvm::Align align,
+                                  int64_t stride, Value* mask) {
+  const int lanes = static_cast<int>(lanes_), wide = lanes * static_cast<int>(stride);
+  auto* wideType = llvm::FixedVectorType::get(type->getElementType(), static_cast<unsigned>(wide));
+  if (!mask) mask = b_.CreateVectorSplat(lanes_, b_.getTrue());
+  std::vector<int> spread, chosen;
+  for (int i = 0; i < wide; ++i) spread.push_back(i % stride == 0 ? i / static_cast<int>(stride) : lanes);
+  for (int i = 0; i < lanes; ++i) chosen.push_back(i * static_cast<int>(stride));
+  Value* wanted = b_.CreateShuffleVector(mask, llvm::Constant::getNullValue(mask->getType()), spread);
+  Value* loaded =
+      b_.CreateMaskedLoad(wideType, pointer, align, wanted, llvm::Constant::getNullValue(wideType));
+  return b_.CreateShuffleVector(loaded, chosen);
+}
+
 Result<LaneValue> KernelEmitter::loadValue(Expr e) {
   const loop::Buffer* buffer = e.buffer();
   llvm::Type* element = memoryType(context_, buffer->dtype);
@@ -232,6 +253,12 @@ Result<LaneValue> KernelEmitter::loadValue(Expr e) {
                          : static_cast<Value*>(b_.CreateAlignedLoad(type, pointer, align));
     return LaneValue::varying(ops_.fromMemory(loaded, buffer->dtype));
   }
+  for (int64_t stride = 2; stride <= kLongestStride; ++stride)
+    if (at.hasStride(stride)) {
+      Value* pointer = b_.CreateGEP(element, base, at.value);
+      return LaneValue::varying(
+          ops_.fromMemory(loadStrided(type, pointer, align, stride, mask), buffer->dtype));
+    }
   Value* pointers = b_.CreateGEP(element, base, vector(at));
   Value* all = mask ? mask : b_.CreateVectorSplat(lanes_, b_.getTrue());
   return LaneValue::varying(ops_.fromMemory(

@@ -58,6 +58,8 @@ class KernelEmitter {
   Result<LaneValue> value(loop::Expr e);
   Result<LaneValue> compute(loop::Expr e);
   Result<LaneValue> loadValue(loop::Expr e);
+  llvm::Value* loadStrided(llvm::FixedVectorType* type, llvm::Value* pointer, llvm::Align align,
+                           int64_t stride, llvm::Value* mask);
   Result<LaneValue> selectValue(loop::Expr e);
   Result<LaneValue> binaryValue(loop::Expr e);
   Result<llvm::Value*> dimValue(Dim dim);

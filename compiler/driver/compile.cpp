@@ -21,6 +21,9 @@ int64_t nowNs() {
 
 Result<Module> runPasses(const Module& module, const CompileOptions& options, Trace& trace) {
   DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standardPipeline()));
+  if (options.math == "bf16")
+    for (PipelineItem& item : pipeline)
+      if (item.pass->name == "prepack") item.options["products"] = "bf16";
   PipelineRun run;
   run.cancelled = options.cancelled;
   if (options.verifyEach) run.afterEach = [](const Module& after, const PassDef&) { return verified(after); };
@@ -79,6 +82,10 @@ const DynGemmFamily* resolveGemmFamily(void* user) {
   return compiled.code ? gemmFamilyOf(*compiled.code) : nullptr;
 }
 
+void forgetConstant(void* user, int32_t index) {
+  static_cast<Host*>(user)->compiled->lowered.constants[static_cast<size_t>(index)].forget();
+}
+
 void releaseHost(void* user) { delete static_cast<Host*>(user); }
 
 }  // namespace
@@ -92,14 +99,13 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled) {
   host.resolve_constant = resolveConstant;
   host.resolve_gemm_family = resolveGemmFamily;
   host.release = releaseHost;
+  host.forget_constant = forgetConstant;
   dyn_module* module = nullptr;
   const dyn_status status = dyn_module_load_memory(bytes.data(), bytes.size(), &host, &module);
   owner.release();  // the VM calls release, also when loading fails
   if (status != DYN_OK)
     return makeError(DiagnosticId::internalError,
                      std::string("the VM refused the program: ") + dyn_last_message());
-  for (size_t i = 0; i < compiled->lowered.constants.size(); ++i)
-    if (compiled->lowered.onlyPacked[i]) compiled->lowered.constants[i].forget();
   return module;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/lower/shape_program.h"
+#include "compiler/ops/contraction.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
@@ -301,10 +302,13 @@ Status FunctionLowering::lowerOp(const Op& op, Body& body) {
       op.def == &ops::identityOp)
     return lowerView(op);
   if (op.def->lowering == LoweringKind::structural) return lowerStructure(op);
-  if (op.def == &ops::pack_bOp && constant(op.operands[0])) {
+  if (packsWeights(*op.def) && constant(op.operands[0])) {
     // Done once, when the module is loaded.
+    std::vector<int32_t> numbers;
+    const std::vector<Type> types = {types_.at(op.operands[0])};
+    DYN_CHECK(op.def->builtinArguments(op, types, &numbers, nullptr));
     code_.emit(Opcode::loadGlobal, define(op.results[0].id),
-               program_.packedGlobal(*constant(op.operands[0]), op.attributes.integer("transpose") != 0,
+               program_.packedGlobal(*constant(op.operands[0]), op.def->builtin, numbers,
                                      module_.context->valueName(op.operands[0])));
     return {};
   }
@@ -352,6 +356,11 @@ Status FunctionLowering::lowerAlloc(const Op& op, const Body& body) {
   const int32_t dtype = static_cast<int32_t>(result.type.dtype());
   if (op.operands.empty()) {
     code_.emit(Opcode::newTensor, define(result.id), dtype, 0, OperandList(shape));
+    return {};
+  }
+  if (op.attributes.integer("reuse") != 0) {
+    DYN_TRY(int32_t old, object(op.operands[0]));
+    code_.emit(Opcode::reuseTensor, define(result.id), old, dtype, 0, OperandList(shape));
     return {};
   }
   DYN_TRY(int32_t arena, object(op.operands[0]));

@@ -140,7 +140,7 @@ Status FunctionLowering::lowerContraction(const Op& into) {
   const ValueId given[] = {contraction.results[0].id};
   const std::string description = "epilogue, " + std::to_string(body.ops.size() - 1) + " operations";
   const Function* epilogueBody = &body;
-  if (contraction.def == &ops::convOp)
+  if (isConvolution(*contraction.def))
     epilogueBody = withFlatPositions(*module_.context, body, body.resultTypes.at(0).rank());
   if (!columns || !epilogueBody) {
     // The builtin sees a vector at the right as a matrix of one column, the epilogue does not: its rows are other rows.

@@ -75,9 +75,11 @@ int32_t ProgramBuilder::kernel(loop::Kernel kernel) {
   return it->second;
 }
 
-int32_t ProgramBuilder::packedGlobal(const HostTensor& matrix, bool transposed, const std::string& name) {
-  auto [it, fresh] = packed_.try_emplace({constantRow(matrix, name), transposed},
-                                         static_cast<int32_t>(out_.program.globalCount));
+int32_t ProgramBuilder::packedGlobal(const HostTensor& weights, std::string_view builtin,
+                                     std::vector<int32_t> numbers, const std::string& name) {
+  auto [it, fresh] =
+      packed_.try_emplace({constantRow(weights, name), std::string(builtin), std::move(numbers)},
+                          static_cast<int32_t>(out_.program.globalCount));
   if (fresh) ++out_.program.globalCount;
   return it->second;
 }
@@ -88,9 +90,10 @@ Status ProgramBuilder::finishInit() {
   using vm::OperandList;
   vm::CodeWriter code;
   for (const auto& [key, global] : packed_) {
-    code.emit(Opcode::loadConstant, 0, key.first);
-    code.emit(Opcode::callBuiltin, builtin("gemmpack"), OperandList{1}, OperandList{0}, OperandList(),
-              OperandList{key.second ? 1 : 0});
+    const auto& [weights, name, numbers] = key;
+    code.emit(Opcode::loadConstant, 0, weights);
+    code.emit(Opcode::callBuiltin, builtin(name), OperandList{1}, OperandList{0}, OperandList(),
+              OperandList(numbers));
     code.emit(Opcode::storeGlobal, 1, global);
   }
   code.emit(Opcode::ret, OperandList());

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 #include "compiler/lower/lowered_module.h"
@@ -20,8 +21,9 @@ class ProgramBuilder {
   int32_t builtin(std::string_view name);
   // The kernel's row; a kernel of the same text is shared (the same layer twice is one kernel).
   int32_t kernel(loop::Kernel kernel);
-  // The global that holds the packed form of a constant right matrix; @init fills it.
-  int32_t packedGlobal(const HostTensor& matrix, bool transposed, const std::string& name);
+  // The global that holds constant weights packed by this builtin; @init fills it.
+  int32_t packedGlobal(const HostTensor& weights, std::string_view builtin, std::vector<int32_t> numbers,
+                       const std::string& name);
   // Writes @init when anything needs it. Call once, last.
   Status finishInit();
   // The symbols of an epilogue's columns, [first, second): one pair for all, so that equal epilogues are one kernel.
@@ -38,7 +40,8 @@ class ProgramBuilder {
   std::unordered_map<const void*, int32_t> constants_;
   std::unordered_map<std::string, int> kernelNames_;
   std::optional<std::pair<Dim, Dim>> epilogueColumns_;
-  std::map<std::pair<int32_t, bool>, int32_t> packed_;  // constant, transposed → global
+  std::map<std::tuple<int32_t, std::string, std::vector<int32_t>>, int32_t>
+      packed_;  // constant, builtin, its numbers → global
 };
 
 }  // namespace dyn

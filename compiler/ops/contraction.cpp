@@ -6,8 +6,27 @@
 
 namespace dyn {
 
+namespace {
+
+bool multipliesBytes(const OpDef& def) {
+  return &def == &ops::matmul_integerOp || &def == &ops::matmul_integer_packedOp ||
+         &def == &ops::conv_integerOp;
+}
+
+}  // namespace
+
 bool takesEpilogue(const OpDef& def) {
-  return &def == &ops::matmulOp || &def == &ops::gemm_packedOp || &def == &ops::convOp;
+  return &def == &ops::matmulOp || &def == &ops::gemm_packedOp || isConvolution(def) || multipliesBytes(def);
+}
+
+Dtype epilogueReads(const OpDef& def) { return multipliesBytes(def) ? Dtype::i32 : Dtype::f32; }
+
+bool isConvolution(const OpDef& def) {
+  return &def == &ops::convOp || &def == &ops::conv_packedOp || &def == &ops::conv_integerOp;
+}
+
+bool packsWeights(const OpDef& def) {
+  return &def == &ops::pack_bOp || &def == &ops::pack_convOp || &def == &ops::pack_bytesOp;
 }
 
 bool takesEpilogue(const Op& op, std::span<const Type> operandTypes) {

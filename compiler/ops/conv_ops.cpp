@@ -1,6 +1,6 @@
 // Convolutions over any number of spatial axes.
+#include "compiler/ops/conv_rules.h"
 #include "compiler/ops/op_table.h"
-#include "compiler/ops/window_rules.h"
 
 namespace dyn {
 
@@ -10,33 +10,26 @@ using loop::ReduceOp;
 
 namespace {
 
-constexpr AttributeSpec kConvAttributes[] = {
+constexpr AttributeSpec kPackAttributes[] = {
+    {"strides", AttributeKind::integers, false, "of the convolution; default 1"},
+    {"dilations", AttributeKind::integers, false, "of the convolution; default 1"},
+    {"group", AttributeKind::integer, false, "of the convolution; default 1"},
+};
+constexpr AttributeSpec kPackedAttributes[] = {
     {"strides", AttributeKind::integers, false, "one per spatial axis; default 1"},
     {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1"},
     {"pads", AttributeKind::integers, false, "[begin..., end...]; default 0"},
     {"auto_pad", AttributeKind::string, false,
      "NOTSET (pads), VALID, SAME_UPPER or SAME_LOWER; default NOTSET"},
     {"group", AttributeKind::integer, false, "groups of channels; default 1"},
-    {"kernel_shape", AttributeKind::integers, false, "demanded of w when given"},
+    {"weights", AttributeKind::dims, true, "the shape of the weights before they were packed"},
 };
 
-// x and w checked: rank, dtype, groups, the kernel's shape.
+// x and w checked, which have one type of numbers.
 Status checkOperands(InferContext& c, TensorOperand* x, TensorOperand* w) {
-  DYN_TRY(*x, tensorOperand(c, 0));
-  if (x->rank() < 3)
-    return c.error(DiagnosticId::rankMismatch,
-                   "it needs [n, channels, spatial...], not " + x->type.toString());
-  DYN_TRY(*w, tensorOperand(c, 1, x->rank()));
+  DYN_CHECK(checkConvShapes(c, x, w));
   DYN_CHECK(requireClass(c, *x, {DtypeClass::real, DtypeClass::integer, DtypeClass::natural}, "the input"));
-  DYN_CHECK(requireSameDtype(c, *x, *w));
-  if (c.attributes().integer("group", 1) < 1)
-    return c.error(DiagnosticId::badAttribute, "group is at least 1");
-  if (c.attributes().has("kernel_shape")) {
-    DYN_TRY(std::vector<int64_t> kernel, kernelShape(c.op(), x->rank() - 2));
-    for (size_t k = 0; k < kernel.size(); ++k)
-      DYN_CHECK(c.requireEqual(w->dims[k + 2], constantDim(c, kernel[k]), "kernel_shape and the weights"));
-  }
-  return {};
+  return requireSameDtype(c, *x, *w);
 }
 
 Status checkBias(InferContext& c, const TensorOperand& x, Dim channels) {
@@ -49,94 +42,15 @@ Status checkBias(InferContext& c, const TensorOperand& x, Dim channels) {
 Status inferConv(InferContext& c) {
   TensorOperand x, w;
   DYN_CHECK(checkOperands(c, &x, &w));
-  const int64_t group = c.attributes().integer("group", 1);
-  DYN_CHECK(c.requireEqual(x.dims[1], w.dims[1] * group, "input channels of the convolution"));
-  if (group > 1)
-    DYN_CHECK(c.requireEqual(mod(w.dims[0], constantDim(c, group)), constantDim(c, 0),
-                             "output channels are a multiple of group"));
   DYN_CHECK(checkBias(c, x, w.dims[0]));
-  DYN_TRY(Window window, windowOf(c.op(), x.rank() - 2));
-  const std::vector<WindowAxis> axes = windowAxes(window, x.dims, Shape(w.dims.begin() + 2, w.dims.end()));
-  DYN_CHECK(requireWindowFits(c, window, axes));
-  Shape shape{x.dims[0], w.dims[0]};
-  for (const WindowAxis& a : axes) shape.push_back(a.output);
+  DYN_TRY(Shape shape, convShape(c, x, w.dims));
   setTensor(c, shape, x.dtype);
   return {};
 }
 
-// Sums in double, or in integers that wrap, from element offsets of both operands.
-class ProductSum {
- public:
-  ProductSum(const HostTensor& a, const HostTensor& b) : a_(a), b_(b), real_(isReal(a.dtype())) {}
-  void add(int64_t aAt, int64_t bAt) {
-    if (real_) {
-      sum_ += a_.realAt(aAt) * b_.realAt(bAt);
-    } else {
-      whole_ += static_cast<uint64_t>(a_.intAt(aAt)) * static_cast<uint64_t>(b_.intAt(bAt));
-    }
-  }
-  // Plus bias[channel] when there is a bias; starts again.
-  void store(HostTensor* to, int64_t at, const HostTensor* bias, int64_t channel) {
-    if (real_) {
-      to->setReal(at, sum_ + (bias ? bias->realAt(channel) : 0));
-    } else {
-      to->setInt(at, static_cast<int64_t>(whole_ + static_cast<uint64_t>(bias ? bias->intAt(channel) : 0)));
-    }
-    sum_ = 0;
-    whole_ = 0;
-  }
+const HostTensor* biasOf(const EvalContext& c) { return c.hasOperand(2) ? &c.operand(2) : nullptr; }
 
- private:
-  const HostTensor &a_, &b_;
-  bool real_;
-  double sum_ = 0;
-  uint64_t whole_ = 0;
-};
-
-Status evaluateConv(EvalContext& c) {
-  const HostTensor &x = c.operand(0), &w = c.operand(1);
-  const HostTensor* bias = c.hasOperand(2) ? &c.operand(2) : nullptr;
-  const int64_t group = c.attributes().integer("group", 1), inGroup = w.shape()[1];
-  if (x.shape()[1] != inGroup * group || w.shape()[0] % group != 0)
-    return c.error(DiagnosticId::shapeMismatch,
-                   shapeText(x.shape()) + " and weights " + shapeText(w.shape()));
-  DYN_TRY(Window window, windowOf(c.op(), x.rank() - 2));
-  const std::span<const int64_t> kernel = std::span(w.shape()).subspan(2);
-  DYN_TRY(std::vector<ConcreteAxis> axes, concreteWindow(c, window, x.shape(), kernel));
-  std::vector<int64_t> space, shape{x.shape()[0], w.shape()[0]};
-  for (const ConcreteAxis& a : axes) space.push_back(a.output);
-  shape.insert(shape.end(), space.begin(), space.end());
-  DYN_TRY(HostTensor result, newTensor(x.dtype(), shape));
-  const int64_t perSpace = sizeProduct(space, 0, static_cast<int>(space.size()));
-  const int64_t inputSpace = sizeProduct(x.shape(), 2, x.rank()), taps = sizeProduct(w.shape(), 2, w.rank());
-  const int64_t outGroup = w.shape()[0] / group;
-  ProductSum sum(x, w);
-  int64_t flat = 0;
-  for (int64_t n = 0; n < shape[0]; ++n) {
-    for (int64_t channel = 0; channel < shape[1]; ++channel) {
-      OffsetWalk output(space, {});
-      for (int64_t o = 0; o < perSpace; ++o, output.next()) {
-        OffsetWalk tap(std::vector<int64_t>(kernel.begin(), kernel.end()), {});
-        for (int64_t k = 0; k < taps; ++k, tap.next()) {
-          int64_t at = 0;
-          bool inside = true;
-          for (size_t i = 0; i < axes.size(); ++i) {
-            const int64_t place = axes[i].at(output.index()[i], tap.index()[i]);
-            inside = inside && place >= 0 && place < axes[i].input;
-            at = at * axes[i].input + place;
-          }
-          for (int64_t in = 0; inside && in < inGroup; ++in) {
-            const int64_t from = channel / outGroup * inGroup + in;
-            sum.add((n * x.shape()[1] + from) * inputSpace + at, (channel * inGroup + in) * taps + k);
-          }
-        }
-        sum.store(&result, flat++, bias, channel);
-      }
-    }
-  }
-  c.setResult(0, std::move(result));
-  return {};
-}
+Status evaluateConv(EvalContext& c) { return convolve(c, c.operand(0), c.operand(1), biasOf(c)); }
 
 // The product of two elements in the accumulation type, 0 outside of the input; the bias is added after the sum.
 Result<Expr> addBias(LowerContext& c, Expr sum, Expr channel) {
@@ -150,46 +64,81 @@ Result<Expr> addBias(LowerContext& c, Expr sum, Expr channel) {
 }
 
 Result<Expr> lowerConv(LowerContext& c, int, std::span<const Expr> index) {
-  const Shape &x = c.operandType(0).dims(), &w = c.operandType(1).dims();
-  const int64_t group = c.attributes().integer("group", 1);
   const Dtype computed = accumulationDtype(c.resultType(0).dtype());
-  DYN_TRY(Window window, windowOf(c.op(), static_cast<int>(x.size()) - 2));
-  const std::vector<WindowAxis> axes = windowAxes(window, x, Shape(w.begin() + 2, w.end()));
-  const Dim outGroup = floorDiv(w[0], w[0].context().constant(group));
-  const Expr firstChannel = group == 1 ? c.integer(0) : floorDiv(index[1], c.dim(outGroup)) * c.dim(w[1]);
-  const Shape extents(w.begin() + 1, w.end());
-  DYN_TRY(Expr sum, reduceOver(c, ReduceOp::sum, extents, [&](std::span<const Expr> k) -> Result<Expr> {
-            WindowPlace place = windowPlace(c, axes, index.subspan(2), k.subspan(1));
-            std::vector<Expr> xAt{index[0], firstChannel + k[0]}, wAt{index[1]};
-            xAt.insert(xAt.end(), place.at.begin(), place.at.end());
-            wAt.insert(wAt.end(), k.begin(), k.end());
-            DYN_TRY(Expr a, c.read(0, xAt));
-            DYN_TRY(Expr b, c.read(1, wAt));
-            return guarded(place.inside, castTo(a, computed), c.number(0, computed)) * castTo(b, computed);
-          }));
+  const ConvElement number = [&](Expr element) -> Result<Expr> { return castTo(element, computed); };
+  DYN_TRY(Expr sum, convSum(c, index, computed, number, number));
   return addBias(c, sum, index[1]);
-}
-
-Status convArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
-                     std::vector<Dim>* scalars) {
-  const Shape &x = operandTypes[0].dims(), &w = operandTypes[1].dims();
-  const int64_t group = op.attributes.integer("group", 1);
-  if (group > INT32_MAX) return makeError(DiagnosticId::badAttribute, "group is too large", op.place);
-  const int spatialRank = static_cast<int>(x.size()) - 2;
-  DYN_TRY(Window window, windowOf(op, spatialRank));
-  numbers->push_back(spatialRank);
-  numbers->push_back(static_cast<int32_t>(group));
-  for (int64_t stride : window.strides) numbers->push_back(static_cast<int32_t>(stride));
-  for (int64_t dilation : window.dilations) numbers->push_back(static_cast<int32_t>(dilation));
-  for (const WindowAxis& a : windowAxes(window, x, Shape(w.begin() + 2, w.end())))
-    scalars->push_back(a.padBegin);
-  return {};
 }
 
 bool builtinConvTakes(const Op&, std::span<const Type> operandTypes) {
   // The builtin's numbers are 4 to 9: at most 3 spatial axes.
   const Dtype dtype = operandTypes[0].dtype();
   return (dtype == Dtype::f32 || dtype == Dtype::f64) && operandTypes[0].rank() <= 5;
+}
+
+// --- packed
+
+Status inferPack(InferContext& c) {
+  DYN_TRY(TensorOperand w, tensorOperand(c, 0));
+  DYN_CHECK(requireDtype(c, w, Dtype::f32, "weights to be packed"));
+  if (w.rank() < 3 || w.rank() > 5)
+    return c.error(DiagnosticId::rankMismatch,
+                   "weights to be packed have 1 to 3 spatial axes, not " + w.type.toString());
+  setTensor(c, {c.fresh("how packed weights lie is the machine's affair")}, Dtype::f32);
+  return {};
+}
+
+// The reference's packing leaves the weights as they are.
+Status evaluatePack(EvalContext& c) {
+  c.setResult(0, c.operand(0).reshaped({c.operand(0).elementCount()}));
+  return {};
+}
+
+Status packArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
+                     std::vector<Dim>*) {
+  return windowNumbers(op, operandTypes[0].rank() - 2, numbers);
+}
+
+Status inferConvPacked(InferContext& c) {
+  DYN_TRY(TensorOperand x, tensorOperand(c, 0));
+  DYN_TRY(TensorOperand packed, tensorOperand(c, 1, 1));
+  DYN_CHECK(requireDtype(c, x, Dtype::f32, "the input"));
+  DYN_CHECK(requireDtype(c, packed, Dtype::f32, "the packed weights"));
+  const Shape w = c.attributes().dims("weights");
+  if (x.rank() < 3 || x.rank() > 5 || static_cast<int>(w.size()) != x.rank())
+    return c.error(DiagnosticId::rankMismatch,
+                   "input and weights have 1 to 3 spatial axes, not " + x.type.toString());
+  for (Dim d : w)
+    if (!d.isConstant())
+      return c.error(DiagnosticId::badAttribute, "the weights' sizes are constants, not " + d.toString());
+  DYN_CHECK(checkBias(c, x, w[0]));
+  DYN_TRY(Shape shape, convShape(c, x, w));
+  setTensor(c, shape, x.dtype);
+  return {};
+}
+
+Status evaluateConvPacked(EvalContext& c) {
+  std::vector<int64_t> shape;
+  for (Dim d : c.attributes().dims("weights")) {
+    DYN_TRY(int64_t size, c.dimValue(d));
+    shape.push_back(size);
+  }
+  if (c.operand(1).elementCount() != sizeProduct(shape, 0, static_cast<int>(shape.size())))
+    return c.error(DiagnosticId::shapeMismatch, "packed weights of " + shapeText(c.operand(1).shape()) +
+                                                    " are not those of " + shapeText(shape));
+  return convolve(c, c.operand(0), c.operand(1).reshaped(shape), biasOf(c));
+}
+
+Status convPackedArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
+                           std::vector<Dim>* scalars) {
+  const Shape &x = operandTypes[0].dims(), w = op.attributes.dims("weights");
+  DYN_CHECK(windowNumbers(op, static_cast<int>(x.size()) - 2, numbers));
+  for (Dim d : w) {
+    if (*d.constant() > INT32_MAX)
+      return makeError(DiagnosticId::badAttribute, "the weights are too large to be packed", op.place);
+    numbers->push_back(static_cast<int32_t>(*d.constant()));
+  }
+  return beginPads(op, x, w, scalars);
 }
 
 // --- conv_transpose
@@ -390,6 +339,46 @@ const OpDef convOp{
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32], %w: Tensor[(4, 3, 3, 3), f32]) "
         "{ %y = conv(%x, %w) {pads = [1, 1, 1, 1], strides = [2, 2]} return %y }",
+};
+
+const OpDef pack_convOp{
+    .name = "pack_conv",
+    .summary = "constant weights of a convolution as the running machine reads them",
+    .cls = OpClass::opaque,
+    .minOperands = 1,
+    .maxOperands = 1,
+    .attributes = kPackAttributes,
+    .infer = inferPack,
+    .evaluate = evaluatePack,
+    .lowering = LoweringKind::builtin,
+    .builtin = "conv_pack",
+    .builtinAllocates = true,
+    .builtinArguments = packArguments,
+    .doc =
+        "w [m, c/group, k...] f32 -> [?] f32, only good for a conv_packed with the same attributes on the "
+        "same "
+        "machine. Builtin: (w), numbers spatial rank, group, strides..., dilations...",
+    .example = "fn @main(%w: Tensor[(4, 3, 3, 3), f32]) { %p = pack_conv(%w) {strides = [2, 2]} return %p }",
+};
+
+const OpDef conv_packedOp{
+    .name = "conv_packed",
+    .summary = "the convolution with weights packed by pack_conv",
+    .cls = OpClass::contraction,
+    .minOperands = 2,
+    .maxOperands = 3,
+    .attributes = kPackedAttributes,
+    .infer = inferConvPacked,
+    .evaluate = evaluateConvPacked,
+    .lowering = LoweringKind::builtin,
+    .builtin = "conv_packed",
+    .builtinArguments = convPackedArguments,
+    .doc =
+        "x [n, c, s...] f32, packed [?] f32, bias [m] -> [n, m, o...] as conv. Builtin: (x, packed, bias), "
+        "numbers spatial rank, group, strides..., dilations..., weights..., scalars begin pads...",
+    .example =
+        "fn @main(%x: Tensor[(n, 3, h, w), f32], %w: Tensor[(4, 3, 3, 3), f32]) "
+        "{ %p = pack_conv(%w) %y = conv_packed(%x, %p) {weights = dims(4, 3, 3, 3)} return %y }",
 };
 
 const OpDef conv_transposeOp{

@@ -1,5 +1,6 @@
 // Values that inference evaluates itself: a small operation on constants, whose elements a later rule may need (paddings and sizes that
 // exporters compute from constants by slicing, reversing and reshaping).
+#include "compiler/ops/contraction.h"
 #include "compiler/ops/infer_driver.h"
 #include "compiler/ops/op_rules.h"
 #include "compiler/ops/op_table.h"
@@ -47,7 +48,7 @@ std::optional<HostTensor> InferDriver::knownTensor(ValueId id) const {
 
 void InferDriver::evaluateConstants(const Op& op) {
   if (!op.def->evaluate || op.def->hasEffects || op.operands.empty() || !op.regions.empty() ||
-      op.def == &ops::pack_bOp)
+      packsWeights(*op.def))
     return;
   bool wanted = false;
   for (const ValueDef& result : op.results) {

@@ -1,6 +1,7 @@
 #include "compiler/ops/matmul_rules.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace dyn {
 
@@ -71,6 +72,37 @@ Result<ConcreteProduct> concreteProduct(const EvalContext& c, std::span<const in
   p.batchStridesA = batchStrides(a, stepsA, left.batchRank());
   p.batchStridesB = batchStrides(b, stepsB, right.batchRank());
   return p;
+}
+
+namespace {
+
+Result<Dim> oneDim(const InferContext& c, std::string_view name) {
+  const Shape dims = c.attributes().dims(name);
+  if (dims.size() == 1) return dims[0];
+  return c.error(DiagnosticId::badAttribute, std::string(name) + " is one dim");
+}
+
+}  // namespace
+
+Result<Shape> packedProductShape(InferContext& c, const Shape& a) {
+  DYN_TRY(Dim n, oneDim(c, "n"));
+  DYN_TRY(Dim k, oneDim(c, "k"));
+  DYN_CHECK(c.requireEqual(a.back(), k, "inner dims of the product"));
+  Shape shape = a;
+  shape.back() = n;
+  return shape;
+}
+
+Result<HostTensor> onePanel(const HostTensor& b, bool transposed) {
+  if (!transposed) return b.reshaped({b.elementCount()});
+  const int64_t n = b.shape()[0], k = b.shape()[1];
+  DYN_TRY(HostTensor result, newTensor(b.dtype(), {n * k}));
+  const size_t bytes = static_cast<size_t>(storageBytes(b.dtype()));
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < k; ++j)
+      memcpy(result.mutableData() + static_cast<size_t>(j * n + i) * bytes,
+             b.data() + static_cast<size_t>(i * k + j) * bytes, bytes);
+  return result;
 }
 
 namespace {

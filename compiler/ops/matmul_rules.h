@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compiler/ops/reduce_rules.h"
+#include "compiler/ops/strided_walk.h"
 
 namespace dyn {
 
@@ -29,6 +30,27 @@ struct ConcreteProduct {
 };
 Result<ConcreteProduct> concreteProduct(const EvalContext& c, std::span<const int64_t> a,
                                         std::span<const int64_t> b, bool transposeA, bool transposeB);
+
+// store(flat, aOffset, bOffset) for each element (batch, row, column) of the product, the offsets being those of depth 0.
+template <typename Store>
+void forEachProduct(const ConcreteProduct& p, const Store& store) {
+  OffsetWalk walk(p.batch, {p.batchStridesA, p.batchStridesB});
+  const int64_t batches = sizeProduct(p.batch, 0, static_cast<int>(p.batch.size()));
+  int64_t flat = 0;
+  for (int64_t batch = 0; batch < batches; ++batch, walk.next()) {
+    for (int64_t i = 0; i < p.rows; ++i) {
+      for (int64_t j = 0; j < p.columns; ++j) {
+        store(flat++, walk.offset(0) + i * p.rowStepA, walk.offset(1) + j * p.columnStepB);
+      }
+    }
+  }
+}
+
+// Products with a right matrix packed at load, whose attributes n and k are its columns and rows.
+// [..., k] → [..., n]; the demand that a has k columns is made.
+Result<Shape> packedProductShape(InferContext& c, const Shape& a);
+// The reference's packing is one panel of all columns: b [k, n] (transposed: [n, k]) row-major in one axis.
+Result<HostTensor> onePanel(const HostTensor& b, bool transposed);
 
 // Sum over k of a[..., i, k] * b[..., k, j], where `product` is given the elements and their (batch..., i, k), (batch..., k, j) places.
 using ProductMap = std::function<Result<loop::Expr>(loop::Expr a, std::span<const loop::Expr> aAt,

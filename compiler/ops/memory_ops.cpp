@@ -41,6 +41,8 @@ constexpr AttributeSpec kIntoAttributes[] = {
 };
 constexpr AttributeSpec kAllocAttributes[] = {
     {"offset", AttributeKind::dims, false, "byte offset in the arena operand, one dim"},
+    {"reuse", AttributeKind::integer, false,
+     "1: the operand is a tensor, and its memory is taken when nothing else holds it; default 0"},
 };
 
 }  // namespace
@@ -83,7 +85,7 @@ const OpDef intoOp{
 
 const OpDef allocOp{
     .name = "alloc",
-    .summary = "memory for a tensor, from the pool or at an offset of an arena",
+    .summary = "memory for a tensor: from the pool, at an offset of an arena, or another tensor's",
     .cls = OpClass::structural,
     .minOperands = 0,
     .maxOperands = 1,
@@ -93,8 +95,8 @@ const OpDef allocOp{
     .infer = inferAnnotated,
     .lowering = LoweringKind::structural,
     .doc =
-        "() or (arena) -> the tensor, contents undefined until an `into` writes it. Made by the passes "
-        "`place` and `plan`.",
+        "() or (arena) or (tensor) -> the tensor, contents undefined until an `into` writes it. Made by the "
+        "passes `place` and `plan`.",
     .example =
         "fn @main(%x: Tensor[(n), f32]) {\n  %y = alloc() : Tensor[(n), f32]\n  kill(%y)\n  return %x\n}",
 };

@@ -56,6 +56,11 @@ Status requireDtype(const InferContext& c, const TensorOperand& operand, Dtype d
                                                   std::string(toString(operand.dtype)));
 }
 
+Status requireByte(const InferContext& c, const TensorOperand& operand, std::string_view what) {
+  if (operand.dtype == Dtype::i8 || operand.dtype == Dtype::u8) return {};
+  return c.error(DiagnosticId::dtypeMismatch, std::string(what) + " has element type i8 or u8");
+}
+
 Status requireSameDtype(const InferContext& c, const TensorOperand& a, const TensorOperand& b) {
   if (a.dtype == b.dtype) return {};
   return c.error(DiagnosticId::dtypeMismatch, "element types differ: " + std::string(toString(a.dtype)) +

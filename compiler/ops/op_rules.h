@@ -32,6 +32,8 @@ Result<TensorOperand> tensorOperand(const InferContext& c, int i, int rank);
 Status requireClass(const InferContext& c, const TensorOperand& operand,
                     std::initializer_list<DtypeClass> classes, std::string_view what);
 Status requireDtype(const InferContext& c, const TensorOperand& operand, Dtype dtype, std::string_view what);
+// i8 or u8.
+Status requireByte(const InferContext& c, const TensorOperand& operand, std::string_view what);
 // Both dtypes equal.
 Status requireSameDtype(const InferContext& c, const TensorOperand& a, const TensorOperand& b);
 

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "compiler/ir/walk.h"
+#include "compiler/ops/contraction.h"
 #include "compiler/ops/control_infer.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/reference_interpreter.h"
@@ -44,7 +45,7 @@ class Folder {
     if (op.def == &ops::constantOp || op.def->hasEffects || !op.def->evaluate || !op.regions.empty() ||
         op.operands.empty())
       return false;
-    if (op.def == &ops::pack_bOp) return false;  // the layout is the machine's, not the module's
+    if (packsWeights(*op.def)) return false;  // the layout is the machine's, not the module's
     int64_t operandBytes = 0;
     for (ValueId v : op.operands) {
       if (v == kNoValue) continue;
@@ -73,7 +74,8 @@ class Folder {
     if (op.def != &ops::transposeOp) return false;
     const std::span<const Use> uses = uses_.of(op.results[0].id);
     return std::all_of(uses.begin(), uses.end(), [](const Use& use) {
-      return use.op && use.op->def == &ops::matmulOp && use.index == 1;
+      return use.op && (use.op->def == &ops::matmulOp || use.op->def == &ops::matmul_integerOp) &&
+             use.index == 1;
     });
   }
 

@@ -195,8 +195,8 @@ class Fuser {
   // Every operation between the matmul and the root is elementwise and of the matmul's shape, and reads it in place.
   bool legalEpilogue(const Op& matmul, const Op& consumer, const Group& group) {
     const Type type = matmul.results[0].type;
-    if (group.contraction || group.severalResults || type.dtype() != Dtype::f32 ||
-        matmul.results[0].type.rank() < 2)
+    if (group.contraction || group.severalResults || type.dtype() != epilogueReads(*matmul.def) ||
+        type.rank() < 2)
       return false;
     if (consumer.def->cls != OpClass::elementwise || !sameShape(type, rootType(group))) return false;
     for (size_t member : group.members) {

@@ -49,6 +49,8 @@ Liveness computeLiveness(const Function& function) {
       live.root[op.results[0].id] = live.rootOf(op.operands[0]);
       continue;
     }
+    if (op.def == &ops::allocOp && op.attributes.integer("reuse") != 0)
+      use(op.operands[0], end);  // its memory goes on
     if (onlyReads(op)) continue;
     std::vector<std::unordered_set<ValueId>> escapes;
     for (const Function* region : op.regions) escapes.push_back(escapingParameters(*region));

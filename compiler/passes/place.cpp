@@ -3,6 +3,7 @@
 //   before  %y = relu(%x) : T                    after  %y = alloc() : T
 //           return %y                                   into(%x, %y) {kind = "loop", outputs = 1} body (%p: T) -> (T) {...}
 //                                                       kill(%x)      (not for parameters of main and of regions)
+// A builtin that can update its first operand takes that one's memory, where this is its last use: %y = alloc(%x) {reuse = 1}.
 // A value keeps its id: only where its memory comes from is new. Operations whose result size depends on values, and structural ones, stay as
 // they are: they make their own results.
 // Cost in IR size: about three operations per kernel.
@@ -25,9 +26,13 @@ bool byBuiltin(const Op& op, const std::vector<Type>& operandTypes) {
   return !op.def->builtinTakes || !op.def->lower || op.def->builtinTakes(op, operandTypes);
 }
 
+// Known contents are made into a tensor only where something reads its bytes: that is lowering's business.
+bool isKnown(const Op& op) {
+  return op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp;
+}
+
 bool becomesInto(const Op& op) {
-  // Known contents are made into a tensor only where something reads its bytes: that is lowering's business.
-  if (op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp) return false;
+  if (isKnown(op)) return false;
   if (op.def == &ops::fusedOp) return true;
   if (op.def->lowering == LoweringKind::loops) return true;
   return op.def->lowering == LoweringKind::builtin && !op.def->builtinAllocates;
@@ -54,6 +59,11 @@ const Function* bodyOf(const Op& op, const std::vector<Type>& operandTypes, IrCo
   return ir.own(std::move(body));
 }
 
+// Builtins whose result may be their first operand, updated in place.
+bool updatesInPlace(const OpDef& def) {
+  return &def == &ops::scatter_ndOp || &def == &ops::scatter_elementsOp;
+}
+
 const Op* makeOp(IrContext& ir, const OpDef& def, std::vector<ValueId> operands,
                  std::vector<ValueDef> results, Attributes attributes, SourcePlace place) {
   Op op;
@@ -70,16 +80,23 @@ class Placer {
   Placer(const Module& module, PassContext& context)
       : ir_(*module.context), module_(module), context_(context) {}
 
-  Result<const Function*> place(const Function& function) {
+  // `own`: parameters that no other value stands for, as those that a loop carries.
+  Result<const Function*> place(const Function& function, const std::unordered_set<ValueId>& own) {
     std::unordered_map<ValueId, Type> types;
+    const Liveness live = computeLiveness(function);
+    std::unordered_set<ValueId> others;  // whose memory is not this body's to write
+    for (const Parameter& p : function.parameters)
+      if (!own.count(p.id)) others.insert(p.id);
     for (const Parameter& p : function.parameters) types[p.id] = p.type;
     for (const Op* op : function.ops)
       for (const ValueDef& r : op->results) types[r.id] = r.type;
 
     Function placed = function;
     placed.ops.clear();
-    for (const Op* op : function.ops) {
+    for (size_t at = 0; at < function.ops.size(); ++at) {
+      const Op* op = function.ops[at];
       if (!becomesInto(*op)) {
+        if (isKnown(*op)) others.insert(op->results[0].id);
         placed.ops.push_back(op);
         continue;
       }
@@ -95,8 +112,12 @@ class Placer {
       std::string kind = group                          ? op->attributes.string("kind")
                          : byBuiltin(*op, operandTypes) ? "builtin"
                                                         : "loop";
+      const bool reuse = kind == "builtin" && updatesInPlace(*op->def) && !others.count(op->operands[0]) &&
+                         live.lastUse.at(op->operands[0]) == at;
       for (const ValueDef& result : op->results) {
-        placed.ops.push_back(makeOp(ir_, ops::allocOp, {}, {result}, {}, op->place));
+        placed.ops.push_back(
+            reuse ? makeOp(ir_, ops::allocOp, {op->operands[0]}, {result}, {{"reuse", int64_t{1}}}, op->place)
+                  : makeOp(ir_, ops::allocOp, {}, {result}, {}, op->place));
         operands.push_back(result.id);
       }
       Op into;
@@ -153,6 +174,7 @@ class Placer {
 Result<Module> runPlace(const Module& module, PassContext& context) {
   Placer placer(module, context);
   std::unordered_set<const Function*> kernelBodies;
+  std::unordered_map<const Function*, std::unordered_set<ValueId>> own;
   std::vector<const Function*> work(module.functions.begin(), module.functions.end());
   while (!work.empty()) {
     const Function* function = work.back();
@@ -163,11 +185,15 @@ Result<Module> runPlace(const Module& module, PassContext& context) {
           kernelBodies.insert(region);
         else
           work.push_back(region);
+        if (op->def != &ops::loopOp) continue;
+        const auto carried = static_cast<size_t>(op->attributes.integer("carried"));
+        for (size_t k = 1; k <= carried; ++k)
+          own[region].insert(region->parameters.at(k).id);  // after the counter
       }
   }
   auto place = [&](const Function& function) -> Result<const Function*> {
     if (kernelBodies.count(&function)) return &function;
-    return placer.place(function);
+    return placer.place(function, own[&function]);
   };
   DYN_TRY(Module placed, rewriteFunctions(module, place));
   placer.report();

@@ -2,8 +2,9 @@
 //   needs: destination-passing kernels.  establishes: tensors whose lifetimes end inside a function share one arena.
 //   before  %a = alloc() : Tensor[(n, 64), f32]        after  %m = arena() : Tensor[(256*n), u8]
 //           %b = alloc() : Tensor[(n, 64), f32]               %a = alloc(%m) {offset = dims(0)} : Tensor[(n, 64), f32]
-// A buffer is placed into a slot that is free for its whole lifetime and whose size is provably ≥ its own (or that may grow to it because the slot
-// is provably ≤); else it opens a new slot. The arena is the sum of the slots, so its size is an expression in the dims, evaluated once per call.
+// A buffer is placed into a slot that is free for its whole lifetime. Where the slot's size is not provably ≥ its own, the slot's size becomes the
+// maximum of both, which is never more than a new slot; which of the free slots is taken is decided by the sizes for sample dims. The arena is the sum
+// of the slots, so its size is an expression in the dims, evaluated once per call.
 // Only tensors whose dims are known when the function starts are planned; the others come from the pool when they are made.
 // Cost in IR size: one operation per function.
 #include <algorithm>
@@ -20,11 +21,14 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 constexpr size_t kMaxSlotsTried =
-    64;  // keeps planning linear: the newest free slots are the likeliest to fit
+    64;                              // keeps planning linear: the newest free slots are the likeliest to fit
+constexpr size_t kMaxSizes = 6;      // of which a slot's size is the maximum
+constexpr int64_t kSampleDim = 100;  // for every symbol, where the largest of free slots is asked for
 
 struct Slot {
-  Dim bytes;        // largest member
-  size_t freeFrom;  // index of the first operation at which it may be used again
+  std::vector<Dim> sizes;  // the slot is as large as the largest; none is provably at most another
+  int64_t sample;          // its size for the sample dims
+  size_t freeFrom;         // index of the first operation at which it may be used again
 };
 
 class Planner {
@@ -107,22 +111,42 @@ class Planner {
     return known->second;
   }
 
+  int64_t sampleOf(Dim bytes) {
+    for (SymbolId s : symbolsOf(bytes)) sampleDims_.set(s, kSampleDim);
+    const Result<int64_t> value = evaluate(bytes, sampleDims_);
+    return value.ok() ? *value : 0;
+  }
+
+  bool fits(Dim bytes, const Slot& slot) {
+    return std::any_of(slot.sizes.begin(), slot.sizes.end(), [&](Dim size) { return atMost(bytes, size); });
+  }
+
+  // The smallest free slot that holds the buffer, for the sample dims, or else the largest.
   size_t choose(std::vector<Slot>& slots, Dim bytes, size_t definedAt, size_t lastUse) {
-    size_t growable = SIZE_MAX, tried = 0;
+    const int64_t sample = sampleOf(bytes);
+    std::optional<size_t> best;
+    auto better = [&](int64_t a, int64_t b) {
+      if ((a >= sample) != (b >= sample)) return a >= sample;
+      return a >= sample ? a < b : a > b;
+    };
+    size_t tried = 0;
     for (size_t s = slots.size(); s-- > 0 && tried < kMaxSlotsTried; ++tried) {
-      if (slots[s].freeFrom > definedAt) continue;
-      if (atMost(bytes, slots[s].bytes)) {
-        slots[s].freeFrom = lastUse + 1;
-        return s;
-      }
-      if (growable == SIZE_MAX && atMost(slots[s].bytes, bytes)) growable = s;
+      const Slot& slot = slots[s];
+      if (slot.freeFrom > definedAt || (best && !better(slot.sample, slots[*best].sample))) continue;
+      if (slot.sizes.size() < kMaxSizes || fits(bytes, slot)) best = s;
     }
-    if (growable != SIZE_MAX) {
-      slots[growable] = {bytes, lastUse + 1};
-      return growable;
+    if (!best) {
+      slots.push_back({{bytes}, sample, lastUse + 1});
+      return slots.size() - 1;
     }
-    slots.push_back({bytes, lastUse + 1});
-    return slots.size() - 1;
+    Slot& slot = slots[*best];
+    slot.freeFrom = lastUse + 1;
+    if (!fits(bytes, slot)) {
+      std::erase_if(slot.sizes, [&](Dim size) { return atMost(size, bytes); });
+      slot.sizes.push_back(bytes);
+      slot.sample = std::max(slot.sample, sample);
+    }
+    return *best;
   }
 
   static Dim aligned(Dim bytes) {
@@ -137,7 +161,9 @@ class Planner {
     Dim total = ir.dims().constant(0);
     for (const Slot& slot : slots) {
       offsets.push_back(total);
-      total = total + aligned(slot.bytes);
+      Dim bytes = slot.sizes.front();
+      for (Dim size : slot.sizes) bytes = max(bytes, size);
+      total = total + aligned(bytes);
     }
     Op arena;
     arena.def = &ops::arenaOp;
@@ -174,6 +200,7 @@ class Planner {
   PassContext& context_;
   std::unordered_map<std::string, std::set<SymbolId>> availableAtEntry_;
   std::map<std::pair<uint32_t, uint32_t>, bool> atMost_;  // by ids of two dims
+  DimBinding sampleDims_;
   int64_t planned_ = 0, slots_ = 0;
 };
 

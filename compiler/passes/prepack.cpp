@@ -1,8 +1,13 @@
-// Packing of constant matrices.
-//   needs: types.  establishes: f32 matmuls with a constant right matrix read panels packed once at load.
-//   before  %y = matmul(%x, %w) with %w constant [k, n]        after  %p = pack_b(%w)  %y = gemm_packed(%x, %p) {k = dims(k), n = dims(n)}
-// A transpose of the constant between them is taken into the packing, so no transposed copy of the weight is made.
-// Cost in IR size: one operation per matmul; in memory: the panels (the unpacked weight is then not read any more).
+// Packing of constant weights.
+//   needs: types.  establishes: products of f32 or of bytes with a constant right matrix, and f32 convolutions with constant weights, read what is
+//   packed once at load.
+//   before  %y = matmul(%x, %w) with %w constant [k, n]        after  %p = pack_b(%w)     %y = gemm_packed(%x, %p) {k = dims(k), n = dims(n)}
+//   before  %y = conv(%x, %w) with %w constant [m, c, h, w]    after  %p = pack_conv(%w)  %y = conv_packed(%x, %p) {weights = dims(m, c, h, w)}
+// A transpose of the constant matrix between them is taken into the packing, so no transposed copy of the weight is made.
+// Cost in IR size: one operation per product; in memory: the packed weights (the unpacked ones are then not read any more).
+#include <map>
+#include <unordered_map>
+
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/shape_rules.h"
@@ -12,66 +17,145 @@ namespace dyn::passes {
 
 namespace {
 
-Result<Module> runPrepack(const Module& module, PassContext& context) {
-  IrContext& ir = *module.context;
-  int64_t packed = 0;
-  auto sweep = [&](const Function& function) -> Result<const Function*> {
-    std::unordered_map<ValueId, const Op*> definitions;
-    std::unordered_map<ValueId, Type> types;
-    std::unordered_map<ValueId, ValueId> packs[2];  // constant → packed, as it is and transposed
-    for (const Parameter& p : function.parameters) types[p.id] = p.type;
-    std::vector<const Op*> ops;
-    bool changed = false;
-    for (const Op* op : function.ops) {
+class Packer {
+ public:
+  // `products`: what f32 matrices are packed in.
+  Packer(IrContext& ir, const Function& function, Dtype products)
+      : ir_(ir), function_(function), products_(products) {
+    for (const Parameter& p : function.parameters) types_[p.id] = p.type;
+  }
+
+  const Function* run() {
+    for (const Op* op : function_.ops) {
       for (const ValueDef& r : op->results) {
-        definitions[r.id] = op;
-        types[r.id] = r.type;
+        definitions_[r.id] = op;
+        types_[r.id] = r.type;
       }
-      ops.push_back(op);
-      if (op->def != &ops::matmulOp || op->attributes.integer("transpose_a") != 0) continue;
-      bool transposed = op->attributes.integer("transpose_b") != 0;
-      ValueId weight = op->operands[1];
-      auto definition = definitions.find(weight);
-      if (definition != definitions.end() && definition->second->def == &ops::transposeOp) {
-        const Attributes& attributes = definition->second->attributes;
-        if (transposeOrder(attributes, types[weight].rank()) == std::vector<int64_t>{1, 0}) {
-          weight = definition->second->operands[0];
-          transposed = !transposed;
-          definition = definitions.find(weight);
-        }
-      }
-      if (definition == definitions.end() || definition->second->def != &ops::constantOp) continue;
-      const Type type = types[weight];
-      if (type.dtype() != Dtype::f32 || type.rank() != 2) continue;
-      ops.pop_back();
-      ValueId& panel = packs[transposed ? 1 : 0].try_emplace(weight, kNoValue).first->second;
-      if (panel == kNoValue) {
-        Op pack;
-        pack.def = &ops::pack_bOp;
-        pack.operands = {weight};
-        pack.attributes.set("transpose", int64_t{transposed ? 1 : 0});
-        panel = ir.newValue();
-        pack.results = {
-            {panel, ir.tensorType(Shape{ir.dims().any("the panels' layout is the machine's")}, Dtype::f32)}};
-        pack.place = op->place;
-        ops.push_back(ir.own(std::move(pack)));
-      }
-      Op gemm = *op;
-      gemm.def = &ops::gemm_packedOp;
-      gemm.operands = {op->operands[0], panel};
-      gemm.attributes = {{"k", Shape{type.dims()[transposed ? 1 : 0]}},
-                         {"n", Shape{type.dims()[transposed ? 0 : 1]}}};
-      ops.push_back(ir.own(std::move(gemm)));
-      ++packed;
-      changed = true;
+      if (op->def == &ops::matmulOp)
+        packMatmul(*op, Dtype::f32, ops::pack_bOp, ops::gemm_packedOp);
+      else if (op->def == &ops::matmul_integerOp && op->def->builtinTakes(*op, operandTypes(*op)))
+        packMatmul(*op, types_[op->operands[1]].dtype(), ops::pack_bytesOp, ops::matmul_integer_packedOp);
+      else if (op->def == &ops::convOp)
+        packConvolution(*op);
+      else
+        ops_.push_back(op);
     }
-    if (!changed) return &function;
-    Function result = function;
-    result.ops = std::move(ops);
-    return ir.own(std::move(result));
-  };
-  DYN_TRY(Module result, rewriteFunctions(module, sweep));
-  context.counters["packed_matmuls"] = packed;
+    if (packed() == 0) return &function_;
+    Function result = function_;
+    result.ops = std::move(ops_);
+    return ir_.own(std::move(result));
+  }
+  int64_t packed() const { return packed_; }
+
+ private:
+  const Op* definition(ValueId value, const OpDef& def) const {
+    auto it = definitions_.find(value);
+    return it != definitions_.end() && it->second->def == &def ? it->second : nullptr;
+  }
+
+  std::vector<Type> operandTypes(const Op& op) const {
+    std::vector<Type> types;
+    for (ValueId v : op.operands) types.push_back(v == kNoValue ? Type() : types_.at(v));
+    return types;
+  }
+
+  void packMatmul(const Op& op, Dtype dtype, const OpDef& packing, const OpDef& product) {
+    bool transposed = op.attributes.integer("transpose_b", 0) != 0;
+    ValueId weight = op.operands[1];
+    if (const Op* transpose = definition(weight, ops::transposeOp)) {
+      if (transposeOrder(transpose->attributes, types_[weight].rank()) == std::vector<int64_t>{1, 0}) {
+        weight = transpose->operands[0];
+        transposed = !transposed;
+      }
+    }
+    const Type type = types_[weight];
+    if (op.attributes.integer("transpose_a", 0) != 0 || !definition(weight, ops::constantOp) ||
+        type.dtype() != dtype || type.rank() != 2) {
+      ops_.push_back(&op);
+      return;
+    }
+    Op pack;
+    pack.def = &packing;
+    pack.operands = {weight};
+    pack.attributes.set("transpose", int64_t{transposed ? 1 : 0});
+    const bool rounded = dtype == Dtype::f32 && products_ != Dtype::f32;
+    if (rounded) pack.attributes.set("dtype", products_);
+    Op gemm = op;
+    gemm.def = &product;
+    gemm.operands[1] = add(std::move(pack), op, transposed ? "transposed" : "", rounded ? products_ : dtype);
+    gemm.attributes = {{"k", Shape{type.dims()[transposed ? 1 : 0]}},
+                       {"n", Shape{type.dims()[transposed ? 0 : 1]}}};
+    ops_.push_back(ir_.own(std::move(gemm)));
+  }
+
+  void packConvolution(const Op& op) {
+    const ValueId weight = op.operands[1];
+    const Type type = types_[weight];
+    if (!definition(weight, ops::constantOp) || type.dtype() != Dtype::f32 || type.rank() > 5) {
+      ops_.push_back(&op);
+      return;
+    }
+    Op pack;
+    pack.def = &ops::pack_convOp;
+    pack.operands = {weight};
+    std::string window;
+    for (const char* name : {"strides", "dilations"}) {
+      if (!op.attributes.has(name)) continue;
+      pack.attributes.set(name, op.attributes.integers(name));
+      window += name;
+      for (int64_t n : op.attributes.integers(name)) window += " " + std::to_string(n);
+    }
+    if (op.attributes.has("group")) {
+      pack.attributes.set("group", op.attributes.integer("group"));
+      window += " group " + std::to_string(op.attributes.integer("group"));
+    }
+    Op conv = op;
+    conv.def = &ops::conv_packedOp;
+    conv.operands[1] = add(std::move(pack), op, window, Dtype::f32);
+    conv.attributes.erase("kernel_shape");  // was compared with the weights
+    conv.attributes.set("weights", type.dims());
+    ops_.push_back(ir_.own(std::move(conv)));
+  }
+
+  // The packed weights; the same for all operations that want them packed alike.
+  ValueId add(Op pack, const Op& user, const std::string& how, Dtype dtype) {
+    ++packed_;
+    ValueId& panel = packs_.try_emplace({pack.operands[0], how}, kNoValue).first->second;
+    if (panel != kNoValue) return panel;
+    panel = ir_.newValue();
+    pack.results = {
+        {panel,
+         ir_.tensorType(Shape{ir_.dims().any("the layout of packed weights is the machine's")}, dtype)}};
+    pack.place = user.place;
+    ops_.push_back(ir_.own(std::move(pack)));
+    return panel;
+  }
+
+  IrContext& ir_;
+  const Function& function_;
+  const Dtype products_;
+  std::unordered_map<ValueId, const Op*> definitions_;
+  std::unordered_map<ValueId, Type> types_;
+  std::map<std::pair<ValueId, std::string>, ValueId> packs_;
+  std::vector<const Op*> ops_;
+  int64_t packed_ = 0;
+};
+
+Result<Module> runPrepack(const Module& module, PassContext& context) {
+  int64_t packed = 0;
+  Dtype products = Dtype::f32;
+  if (auto it = context.options.find("products"); it != context.options.end()) {
+    if (it->second != "f32" && it->second != "bf16")
+      return makeError(DiagnosticId::badAttribute, "prepack: products are f32 or bf16, not " + it->second);
+    if (it->second == "bf16") products = Dtype::bf16;
+  }
+  DYN_TRY(Module result, rewriteFunctions(module, [&](const Function& function) -> Result<const Function*> {
+            Packer packer(*module.context, function, products);
+            const Function* rewritten = packer.run();
+            packed += packer.packed();
+            return rewritten;
+          }));
+  context.counters["packed_products"] = packed;
   return result;
 }
 
@@ -79,10 +163,11 @@ Result<Module> runPrepack(const Module& module, PassContext& context) {
 
 PassDef prepackPass() {
   return {.name = "prepack",
-          .summary = "packs constant right matrices of f32 matmuls once, at load",
+          .summary = "packs constant weights of products and f32 convolutions once, at load",
           .needs = "types",
-          .establishes = "packed constant matrices",
-          .options = {},
+          .establishes = "packed constant weights",
+          .options = {{"products",
+                       "f32, or bf16: sides of f32 products with constants are rounded to it; default f32"}},
           .run = runPrepack};
 }
 

@@ -119,16 +119,9 @@ void mapQLinearConv(MapContext& c) {
               quantized(c, c.emit("conv", {x, w, bias}, convolutionAttributes(c)), c.input(6), c.input(7)));
 }
 
-// In f64, which holds every sum of products of bytes exactly.
 void mapConvInteger(MapContext& c) {
-  ValueId x = castTo(c, c.input(0), Dtype::f64), w = castTo(c, c.input(1), Dtype::f64);
-  if (c.hasInput(2)) x = c.emit("sub", {x, castTo(c, c.input(2), Dtype::f64)});
-  if (c.hasInput(3)) {
-    ValueId zero = castTo(c, c.input(3), Dtype::f64);
-    if (c.rankOf(c.input(3)) == 1) zero = c.emit("unsqueeze", {zero, axesFrom(c, w, 1)});
-    w = c.emit("sub", {w, zero});
-  }
-  c.setOutput(0, castTo(c, c.emit("conv", {x, w}, convolutionAttributes(c)), Dtype::i32));
+  const std::vector<ValueId> operands = {c.input(0), c.input(1), c.optionalInput(2), c.optionalInput(3)};
+  c.setOutput(0, c.emit("conv_integer", operands, convolutionAttributes(c)));
 }
 
 }  // namespace dyn::onnx

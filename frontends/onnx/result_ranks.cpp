@@ -27,6 +27,7 @@ constexpr std::string_view kKeepRank[] = {
     "group_norm",
     "conv",
     "conv_transpose",
+    "conv_integer",
     "max_pool",
     "average_pool",
     "resize",

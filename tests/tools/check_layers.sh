@@ -33,11 +33,12 @@ app/session        : compiler..driver    frontends/text frontends/onnx vm/includ
 app/repl           : app/session compiler/support
 app/batch          : app/session compiler/support
 app                : app/session app/repl app/batch compiler/support
-ui/models          : app/session ui/graph ui/views ui/shell
-ui/graph           : app/session ui/models ui/views ui/shell
-ui/views           : app/session ui/models ui/graph ui/shell
-ui/shell           : app/session ui/models ui/graph ui/views
-ui                 : app/session ui/models ui/graph ui/views ui/shell
+ui/support         :
+ui/models          : app/session ui/support ui/graph ui/views ui/shell
+ui/graph           : app/session ui/support ui/models ui/views ui/shell
+ui/views           : app/session ui/support ui/models ui/graph ui/shell
+ui/shell           : app/session ui/support ui/models ui/graph ui/views
+ui                 : app/session ui/support ui/models ui/graph ui/views ui/shell
 samples            : app/session vm/include
 tests              : *
 TABLE
@@ -50,7 +51,7 @@ levels="support dims ir loop ops pass passes kernel codegen lower driver"
 libraries() {
   cat <<'TABLE'
 ^(llvm|llvm-c|lld|clang)/                             : compiler/codegen : LLVM
-^Q([A-Z]|t[A-Z])                                      : ui ui/models ui/graph ui/views ui/shell : Qt
+^Q([A-Z]|t[A-Z])                                      : ui ui/support ui/models ui/graph ui/views ui/shell : Qt
 ^(cuda|cuda[A-Z_][A-Za-z_]*|cublas[A-Za-z_0-9]*|nvrtc|nvJitLink|cupti[a-z_]*)[.]h : vm/device : CUDA
 ^(graphviz/|gvc[.]h|cgraph[.]h)                       : ui/graph         : Graphviz
 ^google/protobuf/                                     : frontends/onnx   : protobuf

@@ -6,7 +6,6 @@
 #include <QPainter>
 #include <QSaveFile>
 #include <QSvgGenerator>
-#include <QThreadPool>
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
@@ -34,13 +33,9 @@ GraphCanvas::GraphCanvas(QWidget* parent) : QWidget(parent) {
   setMinimumSize(200, 150);
   options_.titleWidth = TextWidths(titleFont());
   options_.subtitleWidth = TextWidths(subtitleFont());
-  link_->canvas = this;
 }
 
-GraphCanvas::~GraphCanvas() {
-  const std::lock_guard<std::mutex> lock(link_->mutex);
-  link_->canvas = nullptr;
-}
+GraphCanvas::~GraphCanvas() = default;
 
 void GraphCanvas::setGraph(Shared<GraphView> view, bool sameModel) {
   if (!view) {
@@ -70,16 +65,13 @@ void GraphCanvas::arrange(Arrangement wish) {
   }
   settled_ = false;
   update();
-  QThreadPool::globalInstance()->start([link = link_, wish, options = options_, generation] {
+  if (!layouts_) layouts_ = std::make_unique<Worker>();
+  layouts_->post([this, wish, options = options_, generation] {
+    if (generation != generation_) return;  // a later one waits
     auto scene = std::make_shared<GraphScene>(buildScene(*wish.view, options));
-    const std::lock_guard<std::mutex> lock(link->mutex);
-    if (!link->canvas) return;
-    QMetaObject::invokeMethod(
-        link->canvas,
-        [canvas = link->canvas, wish, scene, generation] {
-          if (generation == canvas->generation_) canvas->adopt(wish, std::move(*scene));
-        },
-        Qt::QueuedConnection);
+    inbox_.post([this, wish, scene, generation] {
+      if (generation == generation_) adopt(wish, std::move(*scene));
+    });
   });
 }
 

@@ -5,11 +5,12 @@
 #pragma once
 
 #include <QWidget>
-#include <mutex>
+#include <atomic>
 #include <unordered_map>
 
 #include "ui/graph/graph_painter.h"
 #include "ui/graph/minimap.h"
+#include "ui/support/inbox.h"
 
 namespace dyn::ui {
 
@@ -66,12 +67,6 @@ class GraphCanvas : public QWidget {
     int centerNode = -1;  // comes to the middle
     bool fit = false, newModel = false;
   };
-  // Between the canvas and layouts on other threads: which may outlive it.
-  struct Link {
-    std::mutex mutex;
-    GraphCanvas* canvas = nullptr;
-  };
-
   void arrange(Arrangement wish);
   void adopt(const Arrangement& wish, GraphScene scene);
   void rebuild(int keepNode);
@@ -90,8 +85,7 @@ class GraphCanvas : public QWidget {
   Shared<GraphView> view_, wanted_;  // view_ is shown; wanted_ will be
   GraphScene scene_;
   SceneOptions options_;
-  std::shared_ptr<Link> link_ = std::make_shared<Link>();
-  uint64_t generation_ = 0;
+  std::atomic<uint64_t> generation_{0};  // the last layout that was wished for
   bool settled_ = true;
   std::vector<NodeTime> times_;
   std::unordered_map<int, int64_t> nodeTimes_;
@@ -104,6 +98,8 @@ class GraphCanvas : public QWidget {
   double scale_ = 1;
   QPointF offset_, pressed_;
   bool dragging_ = false, inMinimap_ = false, fitted_ = true;
+  Inbox inbox_;
+  std::unique_ptr<Worker> layouts_;  // made for the first large graph; ends before the inbox
 };
 
 }  // namespace dyn::ui

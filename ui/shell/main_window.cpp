@@ -49,10 +49,7 @@ MainWindow::MainWindow(SessionOptions options, const QString& settingsFile)
   makeDocks();
   makeActions();
   connectViews();
-  session_->setListener([this](const Event& event) {
-    QMetaObject::invokeMethod(
-        this, [this, event] { onEvent(event); }, Qt::QueuedConnection);
-  });
+  session_->setListener([this](const Event& event) { inbox_.post([this, event] { onEvent(event); }); });
   if (!settings_.geometry.isEmpty()) restoreGeometry(settings_.geometry);
   if (!settings_.docks.isEmpty()) restoreState(settings_.docks, kSettingsVersion);
   showRecent();

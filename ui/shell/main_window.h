@@ -11,6 +11,7 @@
 #include "app/session/session.h"
 #include "ui/graph/graph_canvas.h"
 #include "ui/shell/window_settings.h"
+#include "ui/support/inbox.h"
 #include "ui/views/dims_panel.h"
 #include "ui/views/ir_text.h"
 #include "ui/views/plan_panel.h"
@@ -92,6 +93,7 @@ class MainWindow : public QMainWindow {
   void updateBusy();
 
   WindowSettings settings_;
+  Inbox inbox_;  // of the session's events; outlives it
   std::unique_ptr<Session> session_;
   std::map<Ticket, CommandId> pending_;
   std::map<CommandId, Ticket> latest_;  // an answer older than this is stale

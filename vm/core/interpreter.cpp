@@ -468,7 +468,9 @@ Interpreter::Outcome Interpreter::loop() {
       case Opcode::allocTensor:
         DYN_CALL(allocateTensor(w));
       case Opcode::newTensor:
-        DYN_CALL(newTensorInstruction(w));
+        DYN_CALL(newTensorInstruction(w[0], w + 1));
+      case Opcode::reuseTensor:
+        DYN_CALL(reuseTensor(w));
       case Opcode::reshapeTensor:
         DYN_CALL(reshape(w));
       case Opcode::deviceCopy:
@@ -483,6 +485,7 @@ Interpreter::Outcome Interpreter::loop() {
         at += 2;
         break;
       case Opcode::loadConstant:
+        if (globals_) loadedConstants_.push_back(w[1]);
         setObject(w[0], module_.constants()[static_cast<size_t>(w[1])]);  // immortal
         at += 3;
         break;
@@ -503,6 +506,8 @@ Interpreter::Outcome Interpreter::loop() {
         retain(V[w[0]]);
         release(global);
         global = V[w[0]];
+        if (options_.globalStored) options_.globalStored(loadedConstants_);
+        loadedConstants_.clear();
         at += 3;
         break;
       }

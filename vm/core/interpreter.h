@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ struct InterpreterOptions {
   uint32_t depthLimit = 100'000;
   bool rehearsal =
       false;  // kernels do not run; a program that looks at what they would compute ends with DYN_UNSUPPORTED
+  std::function<void(std::span<const int32_t>)>
+      globalStored;  // init only: the constants that were loaded since the last store
 };
 
 // Memory of the caller for a result. The interpreter learns which newtensor made the result and uses the memory there next time.
@@ -100,7 +103,8 @@ class Interpreter {
   const int32_t* checkTensor(const int32_t* w);
   const int32_t* allocateStorage(const int32_t* w);
   const int32_t* allocateTensor(const int32_t* w);
-  const int32_t* newTensorInstruction(const int32_t* w);
+  const int32_t* newTensorInstruction(int32_t result, const int32_t* w);
+  const int32_t* reuseTensor(const int32_t* w);
   const int32_t* reshape(const int32_t* w);
   const int32_t* deviceCopy(const int32_t* w);
   const int32_t* makeTuple(const int32_t* w);
@@ -132,6 +136,7 @@ class Interpreter {
   const Program& program_;
   InterpreterOptions options_;
   std::vector<Object*>* globals_ = nullptr;
+  std::vector<int32_t> loadedConstants_;  // by init since it last stored a global
 
   // The running frame: base pointers into the stacks, its code, and the instruction that runs.
   std::vector<Frame> frames_;

@@ -20,7 +20,8 @@ constexpr int64_t kStepsPerPiece = int64_t{1} << 26;
 constexpr int64_t kMinimumStepsPerTask = int64_t{1} << 15;
 
 // In a rehearsal: builtins that take only scratch memory besides their results, and those that take none when they write into tensors.
-constexpr std::string_view kRehearsed[] = {"gemm", "conv", "conv_transpose"}, kMovers[] = {"copy", "concat"};
+constexpr std::string_view kRehearsed[] = {"gemm", "conv", "conv_packed", "conv_transpose"},
+                           kMovers[] = {"copy", "concat"};
 constexpr uint64_t kMostRehearsedBytes = uint64_t{1} << 16;
 
 const char* kernelFaultText(int32_t code) {
@@ -252,15 +253,16 @@ const int32_t* Interpreter::allocateTensor(const int32_t* w) {
   return next;
 }
 
-const int32_t* Interpreter::newTensorInstruction(const int32_t* w) {
-  const auto dtype = static_cast<DataType>(w[1]);
-  const int32_t* next = w + 3;
+// `w`: dtype, device, dims.
+const int32_t* Interpreter::newTensorInstruction(int32_t result, const int32_t* w) {
+  const auto dtype = static_cast<DataType>(w[0]);
+  const int32_t* next = w + 2;
   uint32_t rank;
   int64_t count;
   if (!readShape(next, rank, count)) return nullptr;
   const uint32_t function = frames_.back().function, position = positionOf(at_);
   dyn_status why = DYN_OK;
-  if (bindActive_ && w[2] == 0 && dtype != DataType::string) {
+  if (bindActive_ && w[1] == 0 && dtype != DataType::string) {
     for (BoundOutput& bound : bound_) {
       const uint64_t size = static_cast<uint64_t>(count) * sizeBytes(dtype);
       if (!bound.memory || bound.used || bound.originFunction != static_cast<int32_t>(function) ||
@@ -276,15 +278,31 @@ const int32_t* Interpreter::newTensorInstruction(const int32_t* w) {
       storage->originFunction = static_cast<int32_t>(function);
       storage->originPosition = position;
       bound.used = true;
-      setObject(w[0], tensor);
+      setObject(result, tensor);
       return next;
     }
   }
   Tensor* tensor =
-      newTensor(options_.pool, dtype, rank, shape_, static_cast<uint8_t>(w[2]), why, devicePool(w[2]));
+      newTensor(options_.pool, dtype, rank, shape_, static_cast<uint8_t>(w[1]), why, devicePool(w[1]));
   if (!tensor) return memoryFault(why, static_cast<uint64_t>(count) * sizeBytes(dtype));
   tensor->storage->originFunction = static_cast<int32_t>(function);
   tensor->storage->originPosition = position;
+  setObject(result, tensor);
+  return next;
+}
+
+const int32_t* Interpreter::reuseTensor(const int32_t* w) {
+  auto* tensor = static_cast<Tensor*>(V_[w[1]]);
+  const int32_t* next = w + 4;
+  uint32_t rank;
+  int64_t count;
+  if (!readShape(next, rank, count)) return nullptr;
+  const bool own = tensor && tensor->kind == ObjectKind::tensor && !tensor->shared() && !tensor->readOnly &&
+                   tensor->storage && !tensor->storage->shared() && tensor->storage->dataPool;
+  if (!own || tensor->dtype != static_cast<DataType>(w[2]) || tensor->storage->device != w[3] ||
+      tensor->rank != rank || !std::equal(shape_, shape_ + rank, tensor->shape()))
+    return newTensorInstruction(w[0], w + 2);
+  retain(tensor);
   setObject(w[0], tensor);
   return next;
 }

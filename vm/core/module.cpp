@@ -129,11 +129,28 @@ Status Module::loadConstants() {
   return okStatus();
 }
 
+std::vector<bool> Module::constantsOfInitOnly() const {
+  std::vector<bool> only(program_.constants.size(), true);
+  for (size_t f = 0; f < program_.functions.size(); ++f) {
+    if (static_cast<int32_t>(f) == program_.initFunction) continue;
+    InstructionReader reader(program_.functions[f].code);
+    while (!reader.atEnd() && reader.next())
+      if (reader.opcode() == Opcode::loadConstant)
+        only[static_cast<size_t>(reader.operand(1).words[0])] = false;
+  }
+  return only;
+}
+
 Status Module::runInit() {
   globals_.assign(program_.globalCount, nullptr);
   if (program_.initFunction < 0) return okStatus();
   InterpreterOptions options;
   options.pool = pool_;
+  if (options_.host.forget_constant)
+    options.globalStored = [this, onlyHere = constantsOfInitOnly()](std::span<const int32_t> constants) {
+      for (int32_t index : constants)
+        if (onlyHere[static_cast<size_t>(index)]) options_.host.forget_constant(options_.host.user, index);
+    };
   Interpreter interpreter(*this, options);
   Status status = interpreter.run(static_cast<uint32_t>(program_.initFunction), {}, &globals_);
   interpreter.clear();

@@ -65,6 +65,7 @@ class Module {
   Status checkBuiltinCalls() const;
   Status loadConstants();
   Status runInit();
+  std::vector<bool> constantsOfInitOnly() const;
 
   Program program_;
   Options options_;

@@ -23,13 +23,16 @@ class PackageResource : public ModuleResource {
  public:
   ~PackageResource() override {
     if (library) dlclose(library);
+    if (objectFile >= 0) close(objectFile);
     if (mapping) munmap(mapping, sizeBytes);
     if (host.release) host.release(host.user);
   }
   void* mapping = nullptr;
   uint64_t sizeBytes = 0;
   void* library = nullptr;
+  int objectFile = -1;  // open as long as the library: dlopen takes an equal path for the same library
   dyn_host host = {};
+  std::vector<std::pair<uint64_t, uint64_t>> constants;  // offset in the mapping, size
 };
 
 // The module's view of the host: object code first.
@@ -38,6 +41,15 @@ DynKernelFunction resolveKernel(void* user, const char* symbol) {
   if (resource.library)
     if (void* address = dlsym(resource.library, symbol)) return reinterpret_cast<DynKernelFunction>(address);
   return resource.host.resolve_kernel ? resource.host.resolve_kernel(resource.host.user, symbol) : nullptr;
+}
+
+// Whole pages only: the edges belong to others too.
+void forgetConstant(void* user, int32_t index) {
+  auto& resource = *static_cast<PackageResource*>(user);
+  const auto [offset, size] = resource.constants[static_cast<size_t>(index)];
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t first = (offset + page - 1) / page * page, last = (offset + size) / page * page;
+  if (last > first) madvise(static_cast<char*>(resource.mapping) + first, last - first, MADV_DONTNEED);
 }
 
 Status mapFile(const std::string& path, PackageResource& resource) {
@@ -99,10 +111,11 @@ int32_t fitness(std::string_view name) {
   return count;
 }
 
-Status linkObject(const PackageResource& resource, const PackageSection& section, void*& library) {
+Status linkObject(PackageResource& resource, const PackageSection& section) {
   const int file = memfd_create("dyn-object", MFD_CLOEXEC);
   if (file < 0)
     return failure(DYN_IO_ERROR, std::string("cannot make room for object code: ") + strerror(errno));
+  resource.objectFile = file;
   const auto* bytes = static_cast<const char*>(resource.mapping) + section.offset;
   uint64_t done = 0;
   while (done < section.sizeBytes) {
@@ -111,16 +124,12 @@ Status linkObject(const PackageResource& resource, const PackageSection& section
     if (written <= 0) break;
     done += static_cast<uint64_t>(written);
   }
-  Status status = okStatus();
-  if (done < section.sizeBytes) {
-    status = failure(DYN_IO_ERROR, std::string("cannot copy object code: ") + strerror(errno));
-  } else {
-    library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-      status = failure(DYN_BAD_PROGRAM, "object code " + section.name + " cannot be linked: " + dlerror());
-  }
-  close(file);
-  return status;
+  if (done < section.sizeBytes)
+    return failure(DYN_IO_ERROR, std::string("cannot copy object code: ") + strerror(errno));
+  resource.library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!resource.library)
+    return failure(DYN_BAD_PROGRAM, "object code " + section.name + " cannot be linked: " + dlerror());
+  return okStatus();
 }
 
 }  // namespace
@@ -143,6 +152,7 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
   options.host.resolve_kernel = resolveKernel;
   options.host.resolve_constant = nullptr;
   options.host.resolve_gemm_family = nullptr;
+  options.host.forget_constant = nullptr;
   const PackageSection* best = nullptr;
   bool hasProgram = false;
   for (const PackageSection& section : sections) {
@@ -163,11 +173,18 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
   }
   if (!hasProgram) return failure(DYN_BAD_PROGRAM, "the package has no program");
   if (best)
-    if (Status status = linkObject(*resource, *best, resource->library); !status.ok()) return status;
+    if (Status status = linkObject(*resource, *best); !status.ok()) return status;
   if (resource->library)
     options.gemmFamily = static_cast<const DynGemmFamily*>(dlsym(resource->library, "dyn_gemm_family"));
   if (!options.gemmFamily && host.resolve_gemm_family)
     options.gemmFamily = host.resolve_gemm_family(host.user);
+  if (options.constantSection) {
+    const auto section = static_cast<uint64_t>(static_cast<const char*>(options.constantSection) -
+                                               static_cast<const char*>(resource->mapping));
+    for (const ConstantRow& row : program.constants)
+      resource->constants.emplace_back(section + row.offset, row.sizeBytes);
+    options.host.forget_constant = forgetConstant;
+  }
   options.resource = std::move(resource);
   return Module::load(std::move(program), std::move(options), module);
 }

@@ -34,23 +34,10 @@ enum DynKernelFault {
 typedef void (*DynGemmMicroKernel)(int64_t depth, const float* a, int64_t leadingA, const float* b, float* c,
                                    int64_t leadingC, int64_t columns, int32_t accumulate);
 
-/* The same product with the rows of B anywhere in memory: row k is the panelWidth floats at b + offsets[k]. What a convolution reads
- * its input with. All panelWidth floats of each row are read, whatever `columns` says. */
-typedef void (*DynGemmIndirectKernel)(int64_t depth, const float* a, int64_t leadingA, const float* b,
-                                      const int64_t* offsets, float* c, int64_t leadingC, int64_t columns,
-                                      int32_t accumulate);
-
-/* One row of such a product, however long: c[i] = sum over k of a[k] * b[offsets[k] + i] for i < columns. Rows of B and C are read and written up to
- * the next multiple of panelWidth. What a depthwise convolution is made of. */
-typedef void (*DynRowKernel)(int64_t depth, const float* a, const float* b, const int64_t* offsets, float* c,
-                             int64_t columns);
-
 typedef struct DynGemmFamily {
   int32_t maxRows;
-  int32_t panelWidth;                           /* a multiple of 8 */
-  const DynGemmMicroKernel* microKernels;       /* maxRows entries */
-  const DynGemmIndirectKernel* indirectKernels; /* maxRows entries, or null: the runtime uses its own */
-  DynRowKernel rowKernel;                       /* null when indirectKernels is */
+  int32_t panelWidth;                     /* a multiple of 8 */
+  const DynGemmMicroKernel* microKernels; /* maxRows entries */
 } DynGemmFamily;
 
 #ifdef __cplusplus

@@ -35,7 +35,7 @@
 extern "C" {
 #endif
 
-#define DYN_ABI_VERSION 1
+#define DYN_ABI_VERSION 2
 
 typedef enum dyn_status {
   DYN_OK = 0,
@@ -90,6 +90,10 @@ typedef struct dyn_host {
       void* user, int32_t index); /* row `index` of the constants; 64-byte aligned preferred */
   const DynGemmFamily* (*resolve_gemm_family)(void* user); /* null: the runtime's own micro-kernels */
   void (*release)(void* user);                             /* the module is gone */
+  void (*forget_constant)(
+      void* user,
+      int32_t
+          index); /* load has read row `index` for the last time: only its packed form is used from now on */
 } dyn_host;
 
 /* Zero means the default, for every member. */

@@ -159,6 +159,10 @@ class FunctionVerifier {
         if (Status status = checkDevice(word(2)); !status.ok()) return status;
         return checkShape(reader.operand(3));
       }
+      case Opcode::reuseTensor: {
+        if (Status status = checkDevice(word(3)); !status.ok()) return status;
+        return checkShape(reader.operand(4));
+      }
       case Opcode::reshapeTensor:
         return checkShape(reader.operand(2));
       case Opcode::deviceCopy: {

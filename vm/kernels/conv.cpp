@@ -1,330 +1,47 @@
-// conv: 1, 2 or 3 spatial dims, groups, strides, dilations, any padding.
-//
-// f32 is a product without unfolding: weights are A [filters, channels x taps], and row (channel, tap) of B is the input itself, read at that
-// tap's offset. For that the rows of input that some output rows need are staged: padded, and with a stride parted by their position modulo the
-// stride, so that every tap finds its elements one after the other. An output position is its place in the staged rows; the few places between the
-// end of one output row and the start of the next are computed and thrown away. Many windows of 3x3 go by winograd.cpp. f64 goes straight over the taps.
-#include <algorithm>
-#include <array>
-#include <cstring>
-
+// conv, conv_packed and conv_pack: 1, 2 or 3 spatial dims, groups, strides, dilations, any padding. f32 goes one of the ways of convolution.h, f64
+// straight over the taps.
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/convolution.h"
-#include "vm/kernels/four.h"
-#include "vm/kernels/gemm.h"
+#include "vm/kernels/work.h"
 
 namespace dyn::vm::kernels {
 namespace {
 
-constexpr int64_t kDepthBlock = 768;           // k steps whose weights stay in L2
-constexpr int64_t kPositions = 1024;           // output positions of a chunk, about
-constexpr int64_t kDepthwisePositions = 8192;  // the same with one channel
-constexpr int64_t kStagedElements = 1 << 17;   // of input staged for a chunk, at most where one row allows it
-constexpr int64_t kTileElements = 1 << 15;     // of results kept until their rows are written
-
-// Rows are often short: these loops cost less than a call of memset or memcpy. fillZeros writes whole fours.
-void fillZeros(int64_t count, float* to) {
-  for (int64_t i = 0; i < count; i += 4) four(to + i) = Four{};
+Status convF32(const ConvolutionCall& work, Way way) {
+  switch (way) {
+    case Way::rows:
+      return convRows(work);
+    case Way::staged:
+      return convStaged(work);
+    case Way::direct:
+      return convDirect(work);
+    case Way::winograd:
+      return convWinograd(work);
+  }
+  return okStatus();
 }
 
-// to[i] = from[i * stride]
-void copyRun(const float* from, int64_t count, int64_t stride, float* to) {
-  int64_t i = 0;
-  if (stride == 1) {
-    for (; i + 8 <= count; i += 8) {
-      four(to + i) = four(from + i);
-      four(to + i + 4) = four(from + i + 4);
-    }
-  } else if (stride == 2) {
-    for (; i + 8 < count; i += 8) {  // reads one float behind the last it takes
-      const Four a = four(from + 2 * i), b = four(from + 2 * i + 4), c = four(from + 2 * i + 8),
-                 d = four(from + 2 * i + 12);
-      four(to + i) = __builtin_shufflevector(a, b, 0, 2, 4, 6);
-      four(to + i + 4) = __builtin_shufflevector(c, d, 0, 2, 4, 6);
-    }
-  }
-  for (; i < count; ++i) to[i] = from[i * stride];
+void packAll(BuiltinCall& call, const Convolution& c, Way way, const float* w, float* packed) {
+  const double elements = static_cast<double>(packedElementCount(c, way));
+  call.threads->split(packUnits(c, way), static_cast<uint32_t>(worthwhileTasks(call, elements)),
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t unit = begin; unit < end; ++unit) packUnit(c, way, w, unit, packed);
+                      });
 }
 
-// to[i] = from[i] + add
-void writeRow(const float* from, int64_t count, float add, float* to) {
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    four(to + i) = four(from + i) + add;
-    four(to + i + 4) = four(from + i + 4) + add;
-  }
-  for (; i < count; ++i) to[i] = from[i] + add;
-}
-
-// The size of the parts when `whole` is cut into as few nearly equal ones as parts of at most `most` allow.
-int64_t evenPart(int64_t whole, int64_t most) {
-  const int64_t parts = std::max<int64_t>(1, (whole + most - 1) / most);
-  return std::max<int64_t>(1, (whole + parts - 1) / parts);
-}
-
-// How the input of a chunk of output rows lies while it is worked on. Along axis i, output o and tap t meet at o * stride + t * dilation in the
-// padded input: in the plane of phase (t * dilation) % stride, at place o + (t * dilation) / stride.
-struct Staging {
-  std::array<int64_t, 3> reach{};              // largest place beyond o
-  std::array<std::vector<int64_t>, 3> phases;  // that occur
-  int64_t rows = 0;                            // output rows of a chunk
-  int64_t rowLength = 0, sliceSize = 0, planeSize = 0, channelStride = 0;
-  bool inPlace = false;          // the input itself has this layout
-  std::vector<int64_t> offsets;  // of each (channel, tap)
-
-  explicit Staging(const Convolution& c) {
-    std::array<std::vector<int64_t>, 3> phaseOf;
-    for (size_t i = 0; i < 3; ++i) {
-      reach[i] = std::max<int64_t>(c.kernel[i] - 1, 0) * c.dilation[i] / c.stride[i];
-      for (int64_t tap = 0; tap < c.kernel[i]; ++tap) {
-        const int64_t phase = tap * c.dilation[i] % c.stride[i];
-        auto it = std::find(phases[i].begin(), phases[i].end(), phase);
-        phaseOf[i].push_back(it - phases[i].begin());
-        if (it == phases[i].end()) phases[i].push_back(phase);
-      }
-    }
-    const int64_t planes = static_cast<int64_t>(phases[0].size() * phases[1].size() * phases[2].size());
-    rowLength = c.output[2] + reach[2];
-    const int64_t positions = c.channels == 1 && c.filters == 1 ? kDepthwisePositions : kPositions;
-    rows = std::clamp<int64_t>(positions / std::max<int64_t>(rowLength, 1), 1, c.output[1]);
-    auto stagedElements = [&] {
-      return c.channels * planes * (reach[0] + 1) * (rows + reach[1]) * rowLength;
-    };
-    while (rows > 1 && stagedElements() > kStagedElements) rows = (rows + 1) / 2;
-    rows = evenPart(c.output[1], rows);
-    const bool unpadded = c.pad == std::array<int64_t, 3>{} && c.input == c.output;
-    // Read in place, a tile takes a few lines from every channel: good from the L2 cache only, and not from a plane whose size is a power of two,
-    // which maps all channels to the same lines.
-    inPlace = unpadded && c.taps() == 1 && c.stride == std::array<int64_t, 3>{1, 1, 1} &&
-              c.channels * c.inputSize() <= kStagedElements && (c.inputSize() % 1024 != 0 || c.channels < 32);
-    if (inPlace) {
-      sliceSize = c.input[1] * c.input[2];
-      channelStride = c.inputSize();
-    } else {
-      sliceSize = (rows + reach[1]) * rowLength;
-      planeSize = sliceSize * (reach[0] + 1);
-      channelStride = oddLineStride(planes * planeSize);
-    }
-    for (int64_t channel = 0; channel < c.channels; ++channel)
-      for (size_t d = 0; d < static_cast<size_t>(c.kernel[0]); ++d)
-        for (size_t h = 0; h < static_cast<size_t>(c.kernel[1]); ++h)
-          for (size_t w = 0; w < static_cast<size_t>(c.kernel[2]); ++w) {
-            const int64_t plane = (phaseOf[0][d] * static_cast<int64_t>(phases[1].size()) + phaseOf[1][h]) *
-                                      static_cast<int64_t>(phases[2].size()) +
-                                  phaseOf[2][w];
-            auto place = [&](size_t axis, size_t tap) {
-              return static_cast<int64_t>(tap) * c.dilation[axis] / c.stride[axis];
-            };
-            offsets.push_back(channel * channelStride + plane * planeSize + place(0, d) * sliceSize +
-                              place(1, h) * rowLength + place(2, w));
-          }
-  }
-
-  int64_t elementCount(const Convolution& c) const { return inPlace ? 0 : c.channels * channelStride; }
-
-  // The input of output rows [first, first + count) of slice `slice`, for one group.
-  void fill(const Convolution& c, const float* x, int64_t slice, int64_t first, int64_t count,
-            float* staged) const {
-    std::vector<Span> spans;
-    for (const int64_t phase : phases[2]) spans.push_back(spanOf(c, phase));
-    for (int64_t channel = 0; channel < c.channels; ++channel) {
-      const float* from = x + channel * c.inputSize();
-      if (channel + 1 < c.channels) prefetchRows(c, from + c.inputSize(), slice, first, count);
-      float* plane = staged + channel * channelStride;
-      for (const int64_t phaseD : phases[0])
-        for (const int64_t phaseH : phases[1])
-          for (const Span& span : spans) {
-            for (int64_t qd = 0; qd <= reach[0]; ++qd)
-              for (int64_t qh = 0; qh < count + reach[1]; ++qh) {
-                const int64_t id = phaseD + (slice + qd) * c.stride[0] - c.pad[0],
-                              ih = phaseH + (first + qh) * c.stride[1] - c.pad[1];
-                float* to = plane + qd * sliceSize + qh * rowLength;
-                if (id < 0 || id >= c.input[0] || ih < 0 || ih >= c.input[1])
-                  fillZeros(rowLength, to);
-                else
-                  fillRow(span, from + (id * c.input[1] + ih) * c.input[2], c.stride[2], to);
-              }
-            plane += planeSize;
-          }
-    }
-  }
-
- private:
-  // The places [low, high) of a row that lie inside the input; the first is the input's element `from`.
-  struct Span {
-    int64_t low = 0, high = 0, from = 0;
-  };
-  // The rows of input behind `count` output rows of one channel lie one after the other.
-  void prefetchRows(const Convolution& c, const float* x, int64_t slice, int64_t first, int64_t count) const {
-    const int64_t id = std::clamp<int64_t>(slice * c.stride[0] - c.pad[0], 0, c.input[0] - 1);
-    auto row = [&](int64_t ih) { return std::clamp<int64_t>(ih, 0, c.input[1]); };
-    const float* begin = x + (id * c.input[1] + row(first * c.stride[1] - c.pad[1])) * c.input[2];
-    const float* end =
-        x + (id * c.input[1] + row((first + count + reach[1]) * c.stride[1] - c.pad[1])) * c.input[2];
-    constexpr int64_t kLine = 16;
-    for (; begin < end; begin += kLine) __builtin_prefetch(begin, 0, 3);
-  }
-  Span spanOf(const Convolution& c, int64_t phase) const {
-    const int64_t shift = phase - c.pad[2];
-    const auto [low, high] = placesInside(shift, c.stride[2], c.input[2]).within(0, rowLength);
-    return {low, high, low * c.stride[2] + shift};
-  }
-
-  // May write up to three floats beyond the row: rows are filled in ascending order, and behind the last there is room.
-  void fillRow(const Span& span, const float* row, int64_t stride, float* to) const {
-    fillZeros(span.low, to);
-    copyRun(row + span.from, span.high - span.low, stride, to + span.low);
-    fillZeros(rowLength - span.high, to + span.high);
-  }
-};
-
-// One chunk of output rows of one group: all its filters, or a part of them.
-struct ConvolutionTask {
-  const BuiltinCall& call;
-  const DynGemmFamily& family;
-  const Convolution& c;
-  const Staging& staging;
-  const float* weights;  // [groups * filters, depth]
-  const float* bias;     // or null
-  float* y;
-  const Epilogue& epilogue;
-
-  int64_t width() const { return family.panelWidth; }
-  int64_t tileCount() const {
-    return ((staging.rows - 1) * staging.rowLength + c.output[2] + width() - 1) / width();
-  }
-  int64_t rowBlock() const {
-    const int64_t tiles = std::max<int64_t>(1, kTileElements / (tileCount() * width() * family.maxRows));
-    return evenPart(c.filters, tiles * family.maxRows);
-  }
-  // Filter rows in the same lines of the L1 cache are copied apart.
-  bool copiesWeights() const { return c.depth() % 256 == 0 && c.filters > 4; }
-  int64_t depthBlock() const { return evenPart(c.depth(), kDepthBlock); }
-  bool straight() const { return staging.rowLength == c.output[2]; }  // no places between rows
-  int64_t weightElements() const { return copiesWeights() ? rowBlock() * oddLineStride(depthBlock()) : 0; }
-  int64_t tileElements() const { return straight() ? 0 : rowBlock() * tileCount() * width(); }
-  // The last floats that a tile reads may lie beyond the staged rows.
-  int64_t stagedElements() const {
-    return staging.inPlace ? depthBlock() * width() : staging.elementCount(c) + width();
-  }
-  int64_t scratchElements() const {
-    return oddLineStride(weightElements() + tileElements() + stagedElements());
-  }
-
-  int32_t run(const float* input, const float* inputEnd, int64_t image, int64_t group, int64_t slice,
-              int64_t first, int64_t rows, int64_t filterBegin, int64_t filterEnd, float* scratch) const {
-    float *copied = scratch, *tile = copied + weightElements(), *staged = tile + tileElements();
-    const float* b = input + slice * staging.sliceSize + first * staging.rowLength;
-    if (!staging.inPlace) {
-      staging.fill(c, input, slice, first, rows, staged);
-      b = staged;
-    }
-    const int64_t flat = (rows - 1) * staging.rowLength + c.output[2];
-    for (int64_t filter = filterBegin; filter < filterEnd; filter += rowBlock()) {
-      if (call.cancelled()) return DYN_KERNEL_OK;
-      const int64_t height = std::min(rowBlock(), filterEnd - filter);
-      const int64_t channel = (image * c.groups + group) * c.filters + filter;
-      float* out = y + channel * c.outputSize() + (slice * c.output[1] + first) * c.output[2];
-      const float* ownBias = bias ? bias + group * c.filters + filter : nullptr;
-      if (straight()) {
-        if (ownBias)
-          for (int64_t i = 0; i < height; ++i) std::fill_n(out + i * c.outputSize(), flat, ownBias[i]);
-        multiply(b, inputEnd, group * c.filters + filter, height, flat, out, c.outputSize(),
-                 ownBias != nullptr, copied, staged);
-      } else {
-        const int64_t leading = tileCount() * width();
-        multiply(b, inputEnd, group * c.filters + filter, height, flat, tile, leading, false, copied, staged);
-        for (int64_t i = 0; i < height; ++i)
-          for (int64_t row = 0; row < rows; ++row)
-            writeRow(tile + i * leading + row * staging.rowLength, c.output[2], ownBias ? ownBias[i] : 0.0f,
-                     out + i * c.outputSize() + row * c.output[2]);
-      }
-      if (!epilogue) continue;
-      // Its rows are the channels of the images, its columns all positions of one.
-      const int64_t begin = (slice * c.output[1] + first) * c.output[2];
-      if (const int32_t code = epilogue.run(channel, channel + height, begin, begin + rows * c.output[2]);
-          code != DYN_KERNEL_OK)
-        return code;
-    }
-    return DYN_KERNEL_OK;
-  }
-
- private:
-  // `height` filters from `filter` times `flat` positions.
-  void multiply(const float* b, const float* inputEnd, int64_t filter, int64_t height, int64_t flat,
-                float* out, int64_t leading, bool accumulate, float* copied, float* panel) const {
-    const int64_t depth = c.depth();
-    for (int64_t k = 0; k < std::max<int64_t>(depth, 1); k += depthBlock()) {
-      const int64_t now = std::min(depthBlock(), depth - k);
-      const float* a = weights + filter * depth + k;
-      int64_t leadingA = depth;
-      if (copiesWeights()) {
-        leadingA = oddLineStride(depthBlock());
-        for (int64_t i = 0; i < height; ++i) std::copy_n(a + i * depth, now, copied + i * leadingA);
-        a = copied;
-      }
-      const int64_t* offsets = staging.offsets.data() + k;
-      const int32_t add = k > 0 || accumulate ? 1 : 0;
-      if (c.filters == 1 && add == 0 && !staging.inPlace && !straight()) {
-        family.rowKernel(now, a, b, offsets, out, flat);
-        continue;
-      }
-      for (int64_t column = 0; column < flat; column += width()) {
-        const int64_t columns = std::min(width(), flat - column);
-        // What a tile at the end of the input would read beyond it is read from a panel.
-        const bool beyond = staging.inPlace && now > 0 && b + column + offsets[now - 1] + width() > inputEnd;
-        if (beyond) {
-          for (int64_t i = 0; i < now; ++i) {
-            std::copy_n(b + column + offsets[i], columns, panel + i * width());
-            std::fill(panel + i * width() + columns, panel + (i + 1) * width(), 0.0f);
-          }
-          runRowTiles(family, height, now, a, leadingA, panel, out + column, leading, columns, add != 0);
-          continue;
-        }
-        forEachRowTile(family, height, [&](int64_t row, int64_t count) {
-          family.indirectKernels[count - 1](now, a + row * leadingA, leadingA, b + column, offsets,
-                                            out + row * leading + column, leading, columns, add);
-        });
-      }
-    }
-  }
-};
-
-Status convF32(BuiltinCall& call, const Convolution& c, const Tensor* x, const Tensor* w, const float* bias,
-               Tensor* y, const Epilogue& epilogue) {
-  const DynGemmFamily& family = call.gemmFamily->indirectKernels ? *call.gemmFamily : *defaultGemmFamily();
-  const Staging staging(c);
-  const ConvolutionTask task{call, family, c, staging, w->as<float>(), bias, y->as<float>(), epilogue};
-  const int64_t chunks = (c.output[1] + staging.rows - 1) / staging.rows;
-  const int64_t tasks = worthwhileTasks(call, c.steps());
-  // Units are (image, group, slice, chunk of rows, part of the filters); filters are only parted when there are too few others for the threads.
-  const int64_t whole = c.batch * c.groups * c.output[0] * chunks;
-  const int64_t parts = whole >= 2 * tasks ? 1
-                                           : std::min((c.filters + family.maxRows - 1) / family.maxRows,
-                                                      (2 * tasks + whole - 1) / whole);
-  const int64_t own = task.scratchElements();
-  Scratch scratch(call.pool, 0, tasks, own);
-  if (!scratch || call.rehearsal) return scratch.status();
-  EpilogueFault fault;
-  const float* inputEnd = x->as<float>() + x->elementCount;
-  call.threads->split(whole * parts, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-    float* memory = scratch.next();
-    for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
-      const int64_t part = unit % parts, chunk = unit / parts % chunks,
-                    slice = unit / parts / chunks % c.output[0], plane = unit / parts / chunks / c.output[0];
-      const int64_t group = plane % c.groups, image = plane / c.groups, first = chunk * staging.rows;
-      const float* input = x->as<float>() + plane * c.channels * c.inputSize();
-      fault.note(task.run(input, inputEnd, image, group, slice, first,
-                          std::min(staging.rows, c.output[1] - first), c.filters * part / parts,
-                          c.filters * (part + 1) / parts, memory));
-    }
-  });
-  return fault.status();
+// The weights as they were given: ways that want them packed pack them for this call.
+Status convUnpacked(ConvolutionCall work, Way way) {
+  if (way == Way::rows || way == Way::staged) return convF32(work, way);
+  Scratch scratch(work.call.pool, packedElementCount(work.c, way), 0, 0);
+  if (!scratch) return scratch.status();
+  if (!work.call.rehearsal) packAll(work.call, work.c, way, work.weights, scratch.shared());
+  work.weights = scratch.shared();
+  return convF32(work, way);
 }
 
 template <typename T>
-void convDirect(BuiltinCall& call, const Convolution& c, const Tensor* x, const Tensor* w, const T* bias,
-                Tensor* y) {
+void overTaps(BuiltinCall& call, const Convolution& c, const Tensor* x, const Tensor* w, const T* bias,
+              Tensor* y) {
   const int64_t planes = c.batch * c.groups * c.filters;
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, c.steps()));
   // A unit is one output row.
@@ -360,34 +77,81 @@ void convDirect(BuiltinCall& call, const Convolution& c, const Tensor* x, const 
   });
 }
 
+// Bias and epilogue, which follow the weights in the arguments; the numbers before the epilogue's are `numbers`.
+Status readRest(const BuiltinCall& call, const char* name, const Convolution& c, const Tensor* x,
+                size_t numbers, const Tensor*& bias, Epilogue& epilogue) {
+  bias = call.argument(2);
+  if (bias && (bias->dtype != x->dtype || bias->elementCount != c.groups * c.filters))
+    return badArgument(name, 2, "one bias per output channel", call.arguments[2]);
+  return epilogue.bind(call, call.number(numbers, 0), 3, call.scalars.subspan(static_cast<size_t>(c.rank)));
+}
+
 }  // namespace
 
 Status conv(BuiltinCall& call) {
-  const Tensor *x = call.argument(0), *w = call.argument(1), *b = call.argument(2);
+  const Tensor *x = call.argument(0), *w = call.argument(1), *bias = nullptr;
   if (!x) return badArgument("conv", 0, "a tensor", call.arguments[0]);
-  if (!w) return badArgument("conv", 1, "a tensor", call.arguments[1]);
+  if (!w || w->dtype != x->dtype)
+    return badArgument("conv", 1, "a tensor of the input's dtype", call.arguments[1]);
   auto* y = static_cast<Tensor*>(call.results[0]);
   Convolution c;
-  if (Status status = describeConvolution(call, x, w, y, false, c); !status.ok()) return status;
-  if (b && (b->dtype != x->dtype || b->elementCount != c.groups * c.filters))
-    return badArgument("conv", 2, "one bias per output channel", call.arguments[2]);
-  const auto rank = static_cast<size_t>(call.number(0, 0));
   Epilogue epilogue;
-  if (Status status = epilogue.bind(call, call.number(2 + 2 * rank, 0), 3, call.scalars.subspan(rank));
+  if (Status status = describeWindow(call, {w->shape(), w->rank}, false, c); !status.ok()) return status;
+  if (Status status = describePositions(call, x, y, false, c); !status.ok()) return status;
+  if (Status status = readRest(call, "conv", c, x, 2 + 2 * static_cast<size_t>(c.rank), bias, epilogue);
       !status.ok())
     return status;
   if (y->elementCount == 0) return okStatus();
-  if (x->dtype == DataType::f32 && winogradPays(c))
-    return convWinograd(call, c, x, w, b ? b->as<float>() : nullptr, y, epilogue);
-  if (x->dtype == DataType::f32) return convF32(call, c, x, w, b ? b->as<float>() : nullptr, y, epilogue);
-  if (call.rehearsal) return okStatus();  // the other ways need no scratch memory
-  if (x->dtype == DataType::f64)
-    convDirect<double>(call, c, x, w, b ? b->as<double>() : nullptr, y);
-  else
-    return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
+  if (x->dtype == DataType::f32)
+    return convUnpacked({call, c, x->as<float>(), x->as<float>() + x->elementCount, w->as<float>(),
+                         bias ? bias->as<float>() : nullptr, y->as<float>(), epilogue},
+                        wayOf(c));
+  if (x->dtype != DataType::f64) return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
+  if (call.rehearsal) return okStatus();
+  overTaps<double>(call, c, x, w, bias ? bias->as<double>() : nullptr, y);
   EpilogueFault fault;
   if (epilogue) fault.note(epilogue.run(0, y->shape()[0] * y->shape()[1], 0, c.outputSize()));
   return fault.status();
+}
+
+Status convPack(BuiltinCall& call) {
+  const Tensor* w = call.argument(0);
+  if (!w || w->dtype != DataType::f32) return badArgument("conv_pack", 0, "f32", call.arguments[0]);
+  Convolution c;
+  if (Status status = describeWindow(call, {w->shape(), w->rank}, false, c); !status.ok()) return status;
+  const Way way = wayOf(c);
+  const int64_t count = w->elementCount == 0 ? 0 : packedElementCount(c, way);
+  Tensor* packed = nullptr;
+  if (Status status = call.result(0, DataType::f32, std::span(&count, 1), packed); !status.ok())
+    return status;
+  if (count > 0) packAll(call, c, way, w->as<float>(), packed->as<float>());
+  return okStatus();
+}
+
+Status convPacked(BuiltinCall& call) {
+  const Tensor *x = call.argument(0), *packed = call.argument(1), *bias = nullptr;
+  if (!x || x->dtype != DataType::f32) return badArgument("conv_packed", 0, "f32", call.arguments[0]);
+  if (!packed || packed->dtype != DataType::f32)
+    return badArgument("conv_packed", 1, "packed weights", call.arguments[1]);
+  auto* y = static_cast<Tensor*>(call.results[0]);
+  const auto rank = static_cast<size_t>(std::clamp<int64_t>(call.number(0, 0), 0, 3));
+  std::vector<int64_t> shape;
+  for (size_t i = 0; i < rank + 2; ++i) shape.push_back(call.number(2 + 2 * rank + i, -1));
+  Convolution c;
+  Epilogue epilogue;
+  if (*std::min_element(shape.begin(), shape.end()) < 0)
+    return failure(DYN_BAD_PROGRAM, "the weights' shape is missing");
+  if (Status status = describeWindow(call, shape, false, c); !status.ok()) return status;
+  if (Status status = describePositions(call, x, y, false, c); !status.ok()) return status;
+  if (Status status = readRest(call, "conv_packed", c, x, 4 + 3 * rank, bias, epilogue); !status.ok())
+    return status;
+  if (y->elementCount == 0) return okStatus();
+  const Way way = wayOf(c);
+  if (packed->elementCount != packedElementCount(c, way))
+    return failure(DYN_BAD_INPUT, "the weights are not packed for this convolution: " + describe(packed));
+  return convF32({call, c, x->as<float>(), x->as<float>() + x->elementCount, packed->as<float>(),
+                  bias ? bias->as<float>() : nullptr, y->as<float>(), epilogue},
+                 way);
 }
 
 }  // namespace dyn::vm::kernels

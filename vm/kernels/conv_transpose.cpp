@@ -88,8 +88,11 @@ Status convTranspose(BuiltinCall& call) {
   if (!w) return badArgument("conv_transpose", 1, "a tensor", call.arguments[1]);
   auto* y = static_cast<Tensor*>(call.results[0]);
   Convolution c;
-  if (Status status = describeConvolution(call, x, w, y, true, c); !status.ok()) return status;
-  if (x->dtype != DataType::f32) return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
+  if (x->dtype != DataType::f32 || w->dtype != DataType::f32)
+    return failure(DYN_UNSUPPORTED,
+                   "dtypes " + std::string(text(x->dtype)) + " and " + std::string(text(w->dtype)));
+  if (Status status = describeWindow(call, {w->shape(), w->rank}, true, c); !status.ok()) return status;
+  if (Status status = describePositions(call, x, y, true, c); !status.ok()) return status;
   if (b && (b->dtype != x->dtype || b->elementCount != c.groups * c.filters))
     return badArgument("conv_transpose", 2, "one bias per output channel", call.arguments[2]);
   if (y->elementCount == 0) return okStatus();

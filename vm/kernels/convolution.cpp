@@ -1,67 +1,177 @@
 #include "vm/kernels/convolution.h"
 
 #include "vm/base/checked.h"
+#include "vm/kernels/four.h"
 
 namespace dyn::vm::kernels {
+namespace {
+
+// Positions are sums of four numbers of this size.
+constexpr int64_t kFarthest = int64_t{1} << 60;
+// Of the lanes that the filters would take, so many must hold one; else filters stand in rows.
+constexpr double kLanesUsed = 0.8;
+constexpr int64_t kFewChannels = 16;  // for which Winograd's transforms cost more than they save
+
+}  // namespace
 
 double Convolution::steps() const {
   return static_cast<double>(batch * groups * filters) * static_cast<double>(outputSize()) *
          static_cast<double>(std::max<int64_t>(depth(), 1));
 }
 
-Status describeConvolution(const BuiltinCall& call, const Tensor* x, const Tensor* w, const Tensor* y,
-                           bool transposed, Convolution& c) {
-  const int64_t rank = call.number(0, 0);
-  if (rank < 1 || rank > 3) return failure(DYN_UNSUPPORTED, std::to_string(rank) + " spatial dims");
-  if (static_cast<int64_t>(call.numbers.size()) < 2 + 2 * rank ||
-      static_cast<int64_t>(call.scalars.size()) < rank)
-    return failure(DYN_BAD_PROGRAM, "strides, dilations or pads are missing");
-  auto wrong = [&] {
-    return failure(DYN_BAD_INPUT,
-                   "shapes do not fit: " + describe(x) + " * " + describe(w) + " -> " + describe(y));
-  };
-  if (x->rank != rank + 2 || w->rank != rank + 2 || y->rank != rank + 2 || x->dtype != w->dtype ||
-      x->dtype != y->dtype)
-    return wrong();
-  c.batch = x->shape()[0];
+Status describeWindow(const BuiltinCall& call, std::span<const int64_t> w, bool transposed, Convolution& c) {
+  c.rank = call.number(0, 0);
+  if (c.rank < 1 || c.rank > 3) return failure(DYN_UNSUPPORTED, std::to_string(c.rank) + " spatial dims");
+  const auto rank = static_cast<size_t>(c.rank);
+  if (call.numbers.size() < 2 + 2 * rank) return failure(DYN_BAD_PROGRAM, "strides or dilations are missing");
   c.groups = call.number(1, 1);
-  const int64_t own = w->shape()[1];  // per group: conv has its filters first, conv_transpose its channels
-  if (c.groups < 1 || w->shape()[0] % c.groups != 0 || y->shape()[0] != c.batch) return wrong();
-  const Tensor *all = transposed ? x : y, *grouped = transposed ? y : x;
-  if (all->shape()[1] != w->shape()[0] || grouped->shape()[1] % c.groups != 0 ||
-      grouped->shape()[1] / c.groups != own)
-    return wrong();
-  c.channels = transposed ? w->shape()[0] / c.groups : own;
-  c.filters = transposed ? own : w->shape()[0] / c.groups;
-  double staged = 1;
-  for (int64_t i = 0; i < rank; ++i) {
-    const auto to = static_cast<size_t>(3 - rank + i);
-    c.input[to] = x->shape()[2 + i];
-    c.kernel[to] = w->shape()[2 + i];
-    c.output[to] = y->shape()[2 + i];
-    c.stride[to] = call.number(static_cast<size_t>(2 + i), 1);
-    c.dilation[to] = call.number(static_cast<size_t>(2 + rank + i), 1);
-    c.pad[to] = call.scalars[static_cast<size_t>(i)];
-    // Positions are sums of these four: 2^60 each leaves room for all.
-    constexpr int64_t kFarthest = int64_t{1} << 60;
-    const int64_t stepped = transposed ? c.input[to] : c.output[to],
-                  other = transposed ? c.output[to] : c.input[to];
-    int64_t reach = 0, span = 0;
-    if (c.stride[to] < 1 || c.dilation[to] < 1 || c.pad[to] < -kFarthest || c.pad[to] > kFarthest ||
-        other > kFarthest || !checkedMul(stepped, c.stride[to], reach) || reach > kFarthest ||
-        !checkedMul(c.kernel[to], c.dilation[to], span) || span > kFarthest)
-      return failure(DYN_BAD_INPUT, "stride, dilation or pad out of range");
-    staged *= static_cast<double>(c.output[to]) +
-              static_cast<double>(c.kernel[to]) * static_cast<double>(c.dilation[to]);
+  if (w.size() != rank + 2 || c.groups < 1 || w[0] % c.groups != 0)
+    return failure(DYN_BAD_INPUT, "the weights' shape does not fit " + std::to_string(c.groups) +
+                                      " groups and " + std::to_string(rank) + " spatial dims");
+  c.channels = transposed ? w[0] / c.groups : w[1];
+  c.filters = transposed ? w[1] : w[0] / c.groups;
+  for (size_t i = 0; i < rank; ++i) {
+    const size_t to = 3 - rank + i;
+    c.kernel[to] = w[2 + i];
+    c.stride[to] = call.number(2 + i, 1);
+    c.dilation[to] = call.number(2 + rank + i, 1);
+    int64_t span = 0;
+    if (c.stride[to] < 1 || c.dilation[to] < 1 || !checkedMul(c.kernel[to], c.dilation[to], span) ||
+        span > kFarthest)
+      return failure(DYN_BAD_INPUT, "stride or dilation out of range");
   }
-  if (!transposed && staged * static_cast<double>(c.channels) > 0x1p50)
-    return failure(DYN_BAD_INPUT, "dilation out of range");
   // Where there are no channels no bytes stand behind the other dims.
   int64_t count = 0;
   if (!checkedElementCount(c.kernel.data(), 3, count) || !checkedMul(count, c.channels, count) ||
-      !checkedElementCount(c.input.data(), 3, count) || !checkedMul(count, c.channels, count))
-    return failure(DYN_BAD_INPUT, "the window or the input has too many elements");
+      !checkedMul(count, w[0], count) || count > kFarthest / 64)
+    return failure(DYN_BAD_INPUT, "the weights have too many elements");
   return okStatus();
+}
+
+Status describePositions(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
+                         Convolution& c) {
+  if (x->dtype != y->dtype)
+    return failure(DYN_BAD_INPUT, "element types differ: " + describe(x) + " -> " + describe(y));
+  return describeShapes(call, x, y, transposed, c);
+}
+
+Status describeShapes(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
+                      Convolution& c) {
+  const auto rank = static_cast<size_t>(c.rank);
+  if (call.scalars.size() < rank) return failure(DYN_BAD_PROGRAM, "pads are missing");
+  if (x->rank != rank + 2 || y->rank != rank + 2 || x->shape()[1] / c.groups != c.channels ||
+      x->shape()[1] % c.groups != 0 || y->shape()[1] / c.groups != c.filters ||
+      y->shape()[1] % c.groups != 0 || y->shape()[0] != x->shape()[0])
+    return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(x) + " with " + std::to_string(c.groups) +
+                                      " groups of " + std::to_string(c.channels) + " channels and " +
+                                      std::to_string(c.filters) + " filters -> " + describe(y));
+  c.batch = x->shape()[0];
+  double staged = 1;
+  for (size_t i = 0; i < rank; ++i) {
+    const size_t to = 3 - rank + i;
+    c.input[to] = x->shape()[2 + i];
+    c.output[to] = y->shape()[2 + i];
+    c.pad[to] = call.scalars[i];
+    const int64_t stepped = transposed ? c.input[to] : c.output[to],
+                  other = transposed ? c.output[to] : c.input[to];
+    int64_t reach = 0;
+    if (c.pad[to] < -kFarthest || c.pad[to] > kFarthest || other > kFarthest ||
+        !checkedMul(stepped, c.stride[to], reach) || reach > kFarthest)
+      return failure(DYN_BAD_INPUT, "stride or pad out of range");
+    staged *= static_cast<double>(c.output[to]) * static_cast<double>(c.stride[to]) +
+              static_cast<double>(c.kernel[to]) * static_cast<double>(c.dilation[to]);
+  }
+  if (!transposed && staged * static_cast<double>(c.channels) > 0x1p50)
+    return failure(DYN_BAD_INPUT, "stride or dilation out of range");
+  int64_t count = 0;
+  if (!checkedElementCount(c.input.data(), 3, count) || !checkedMul(count, c.channels, count))
+    return failure(DYN_BAD_INPUT, "the input has too many elements");
+  return okStatus();
+}
+
+Way wayOf(const Convolution& c) {
+  const std::array<int64_t, 3> ones{1, 1, 1};
+  const ConvolutionKernels& kernels = convolutionKernels();
+  if (c.channels == 1 && c.filters == 1 && c.groups > 1 && c.stride[2] == 1) return Way::rows;
+  if (c.rank == 2 && c.groups == 1 && c.kernel == std::array<int64_t, 3>{1, 3, 3} && c.stride == ones &&
+      c.dilation == ones && c.channels >= kFewChannels && c.filters >= kFewChannels)
+    return Way::winograd;
+  const double lanes =
+      static_cast<double>((c.filters + kernels.narrow - 1) / kernels.narrow * kernels.narrow);
+  return static_cast<double>(c.filters) >= kLanesUsed * lanes ? Way::direct : Way::staged;
+}
+
+int64_t packedElementCount(const Convolution& c, Way way) {
+  switch (way) {
+    case Way::rows:
+    case Way::staged:
+      return c.groups * c.filters * c.depth();
+    case Way::direct:
+      return c.groups * FilterPanels(c).lanes() * c.depth();
+    case Way::winograd:
+      return FilterPanels(c).lanes() * c.channels * 16;
+  }
+  return 0;
+}
+
+int64_t packUnits(const Convolution& c, Way way) {
+  switch (way) {
+    case Way::rows:
+    case Way::staged:
+      return c.groups * c.filters;
+    case Way::direct:
+      return c.groups * FilterPanels(c).count();
+    case Way::winograd:
+      return FilterPanels(c).count();
+  }
+  return 0;
+}
+
+void packUnit(const Convolution& c, Way way, const float* w, int64_t unit, float* packed) {
+  const int64_t depth = c.depth();
+  if (way == Way::rows || way == Way::staged) {
+    for (int64_t k = unit * depth; k < (unit + 1) * depth; ++k) packed[k] = floatAnywhere(w + k);
+    return;
+  }
+  if (way == Way::winograd) return packWinograd(c, w, unit, packed);
+  const FilterPanels panels(c);
+  const int64_t group = unit / panels.count(), panel = unit % panels.count(), width = panels.width(panel),
+                first = panels.first(panel);
+  float* to = packed + (group * panels.lanes() + first) * depth;
+  for (int64_t lane = 0; lane < width; ++lane) {
+    const float* from = w + (group * c.filters + first + lane) * depth;
+    for (int64_t k = 0; k < depth; ++k)
+      to[k * width + lane] = first + lane < c.filters ? floatAnywhere(from + k) : 0.0f;
+  }
+}
+
+void writeTransposed(const float* tile, int64_t leading, int64_t positions, int64_t filters,
+                     const float* bias, float* y, int64_t strideY) {
+  constexpr int64_t kAhead =
+      64;  // positions; the lines of many filters are no pattern that hardware foresees
+  constexpr int64_t kBlock = 16;  // positions of a block, whose part of the tile stays in the L1 cache
+  for (int64_t begin = 0; begin < positions; begin += kBlock) {
+    const int64_t end = std::min(begin + kBlock, positions);
+    int64_t filter = 0;
+    for (; filter + 4 <= filters; filter += 4) {
+      const Four add = bias ? four(bias + filter) : Four{};
+      float* to = y + filter * strideY;
+      for (int64_t i = 0; i < 4; ++i) __builtin_prefetch(to + i * strideY + begin + kAhead, 1);
+      int64_t at = begin;
+      for (; at + 4 <= end; at += 4) {
+        const float* from = tile + at * leading + filter;
+        Four rows[4];
+        for (int64_t i = 0; i < 4; ++i) rows[i] = four(from + i * leading) + add;
+        transpose(rows);
+        for (int64_t i = 0; i < 4; ++i) four(to + i * strideY + at) = rows[i];
+      }
+      for (; at < end; ++at)
+        for (int64_t i = 0; i < 4; ++i) to[i * strideY + at] = tile[at * leading + filter + i] + add[i];
+    }
+    for (; filter < filters; ++filter)
+      for (int64_t at = begin; at < end; ++at)
+        y[filter * strideY + at] = tile[at * leading + filter] + (bias ? bias[filter] : 0.0f);
+  }
 }
 
 }  // namespace dyn::vm::kernels

@@ -1,32 +1,45 @@
-// What a call of `conv` or `conv_transpose` asks for, its sizes checked: shared by the ways to do it.
+// What a call of `conv`, `conv_packed` or `conv_transpose` asks for, its sizes checked, and the ways to do it.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "vm/core/builtin.h"
+#include "vm/kernels/convolution_kernels.h"
 #include "vm/kernels/epilogue.h"
 
 namespace dyn::vm::kernels {
 
-// All shapes are seen with three spatial dims; missing leading ones are 1.
+// All shapes are seen with three spatial dims; missing leading ones are 1. In conv, output o and tap t meet at input o * stride + t * dilation - pad;
+// in conv_transpose input and output change places.
 struct Convolution {
-  int64_t batch = 0, groups = 1, channels = 0, filters = 0;  // channels and filters per group
-  std::array<int64_t, 3> input{1, 1, 1}, kernel{1, 1, 1}, output{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1},
-      pad{0, 0, 0};
+  // Known before there is an input.
+  int64_t rank = 0;                               // spatial dims
+  int64_t groups = 1, channels = 0, filters = 0;  // channels and filters per group
+  std::array<int64_t, 3> kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1};
+  // Of a call.
+  int64_t batch = 0;
+  std::array<int64_t, 3> input{1, 1, 1}, output{1, 1, 1}, pad{0, 0, 0};
+
   int64_t inputSize() const { return input[0] * input[1] * input[2]; }
   int64_t outputSize() const { return output[0] * output[1] * output[2]; }
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t depth() const { return channels * taps(); }
   double steps() const;  // multiply-adds of all images
+  // Input places that the taps reach beyond the first.
+  int64_t reach(size_t axis) const { return std::max<int64_t>(kernel[axis] - 1, 0) * dilation[axis]; }
 };
 
-// Reads the call, whose x, w and y are tensors. w is [groups * filters, channels, kernel...] in conv, where output o and tap t meet at input
-// o * stride + t * dilation - pad; it is [groups * channels, filters, kernel...] in conv_transpose, where input and output change places.
-// Every such position, and the element counts of the input and of the window, can be computed without overflow. Errors: unsupported rank, shapes that
-// do not fit, numbers out of range.
-Status describeConvolution(const BuiltinCall& call, const Tensor* x, const Tensor* w, const Tensor* y,
-                           bool transposed, Convolution& c);
+// Reads groups, strides and dilations of the call for weights of the shape `w`: [groups * filters, channels, kernel...], in conv_transpose
+// [groups * channels, filters, kernel...]. Every extent of the window can then be computed without overflow.
+Status describeWindow(const BuiltinCall& call, std::span<const int64_t> w, bool transposed, Convolution& c);
+// Then the rest, for these tensors of one element type: every position is below 2^62. Errors name the shapes.
+Status describePositions(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
+                         Convolution& c);
+// The same for tensors of any element types.
+Status describeShapes(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
+                      Convolution& c);
 
 // The places p >= 0 for which 0 <= p * stride + shift < size: [low, high).
 struct Places {
@@ -41,11 +54,71 @@ inline Places placesInside(int64_t shift, int64_t stride, int64_t size) {
           shift >= size ? 0 : (size - shift + stride - 1) / stride};
 }
 
-// 3x3 windows at stride 1 with 2.25 times fewer multiplications (winograd.cpp). `pays`: they are what the convolution has, with channels, filters and
-// positions enough to outweigh the transforms.
-bool winogradPays(const Convolution& c);
-// x, w, bias (or null) and y as in conv, f32.
-Status convWinograd(BuiltinCall& call, const Convolution& c, const Tensor* x, const Tensor* w,
-                    const float* bias, Tensor* y, const Epilogue& epilogue);
+// The size of the parts when `whole` is cut into as few nearly equal ones as parts of at most `most` allow.
+inline int64_t evenPart(int64_t whole, int64_t most) {
+  const int64_t parts = std::max<int64_t>(1, (whole + most - 1) / most);
+  return std::max<int64_t>(1, (whole + parts - 1) / parts);
+}
+
+// The ways of f32. Which one is taken follows from the window alone, so that weights can be packed for it before any input is there.
+enum class Way {
+  rows,      // depthwise, stride 1 along rows (conv_depthwise.cpp): weights as they are
+  staged,    // few filters, which stand in the rows of a tile (conv_staged.cpp): weights as they are
+  direct,    // filters stand in the lanes (conv_direct.cpp)
+  winograd,  // 3x3 windows at stride 1 (winograd.cpp)
+};
+Way wayOf(const Convolution& c);
+int64_t packedElementCount(const Convolution& c, Way way);
+// Packing is done unit by unit, in any order. The weights may lie at any address.
+int64_t packUnits(const Convolution& c, Way way);
+void packUnit(const Convolution& c, Way way, const float* w, int64_t unit, float* packed);
+void packWinograd(const Convolution& c, const float* w, int64_t panel, float* packed);
+
+// The filters of a group side by side in the lanes of vectors: panels of `wide` filters, the last perhaps of `narrow`; beyond the last filter, zeros.
+struct FilterPanels {
+  const ConvolutionKernels& kernels = convolutionKernels();
+  int64_t filters;
+
+  explicit FilterPanels(const Convolution& c) : filters(c.filters) {}
+  int64_t count() const { return (filters + kernels.wide - 1) / kernels.wide; }
+  int64_t width(int64_t panel) const {
+    return filters - panel * kernels.wide > kernels.narrow ? kernels.wide : kernels.narrow;
+  }
+  int64_t first(int64_t panel) const { return panel * kernels.wide; }  // its first filter
+  int64_t end(int64_t panel) const { return std::min(filters, first(panel) + width(panel)); }
+  int64_t lanes() const { return count() == 0 ? 0 : first(count() - 1) + width(count() - 1); }
+  const PositionKernel* tiles(int64_t panel) const {
+    return width(panel) == kernels.wide ? kernels.widePositions : kernels.narrowPositions;
+  }
+};
+
+// Cuts `rows` rows into tiles of nearly equal height that the kernels have: tile(first, height).
+template <typename Tile>
+inline void forEachTile(int64_t rows, const Tile& tile) {
+  const int64_t most = convolutionKernels().maxRows, tiles = (rows + most - 1) / most;
+  for (int64_t i = 0, first = 0; i < tiles; ++i) {
+    const int64_t height = rows / tiles + (i < rows % tiles ? 1 : 0);
+    tile(first, height);
+    first += height;
+  }
+}
+
+// y[filter * strideY + position] = tile[position * leading + filter] + bias[filter]; bias may be null.
+void writeTransposed(const float* tile, int64_t leading, int64_t positions, int64_t filters,
+                     const float* bias, float* y, int64_t strideY);
+
+struct ConvolutionCall {
+  BuiltinCall& call;
+  const Convolution& c;
+  const float *x, *inputEnd;
+  const float* weights;  // packed for the way
+  const float* bias;     // or null
+  float* y;
+  const Epilogue& epilogue;
+};
+Status convRows(const ConvolutionCall& call);
+Status convStaged(const ConvolutionCall& call);
+Status convDirect(const ConvolutionCall& call);
+Status convWinograd(const ConvolutionCall& call);
 
 }  // namespace dyn::vm::kernels

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "vm/kernels/bf16_gemm.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/four.h"
@@ -13,7 +14,7 @@ namespace dyn::vm::kernels {
 namespace {
 
 enum Flag : int64_t { kTransposeA = 1, kTransposeB = 2, kPackedB = 4, kPermuted = 8 };
-constexpr int64_t kDepthBlock = 768;  // k steps whose A block stays in L2
+constexpr int64_t kDepthBlock = 768;  // k steps whose A block stays in L2; even
 constexpr int64_t kRowTilesPerBlock = 12;
 
 struct Problem {
@@ -22,6 +23,7 @@ struct Problem {
   std::vector<int64_t> batchA, batchB, batchC;  // element offset per batch
   int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0, strideCM = 0;
   bool packed = false;
+  const Bf16Family* rounded = nullptr;  // B is packed in bf16, for this family
 };
 
 // Multiply-adds of one batch.
@@ -111,7 +113,8 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
     return failure(DYN_BAD_INPUT,
                    "shapes do not fit: " + shapesText(a, b, c) + (p.packed ? " (packed)" : ""));
   };
-  if (a->rank < 2 || c->rank < 2 || a->dtype != b->dtype || a->dtype != c->dtype ||
+  if (p.packed && b->dtype == DataType::bf16) p.rounded = bf16Families().front();
+  if (a->rank < 2 || c->rank < 2 || (a->dtype != b->dtype && !p.rounded) || a->dtype != c->dtype ||
       (p.packed ? b->rank != 1 : b->rank < 2))
     return wrong();
   std::array<std::vector<int32_t>, 3> orders;
@@ -135,9 +138,10 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
   p.batches = static_cast<int64_t>(p.batchA.size());
   bool oneB = true;
   if (p.packed) {
-    if (a->dtype != DataType::f32 ||
-        (c->elementCount > 0 && b->elementCount != packedElementCount(*call.gemmFamily, p.depth, p.columns)))
-      return wrong();
+    const int64_t elements = c->elementCount == 0 ? 0
+                             : p.rounded          ? bf16ElementCount(*p.rounded, p.depth, p.columns)
+                                                  : packedElementCount(*call.gemmFamily, p.depth, p.columns);
+    if (a->dtype != DataType::f32 || (c->elementCount > 0 && b->elementCount != elements)) return wrong();
     p.batchB.assign(static_cast<size_t>(p.batches), 0);
   } else {
     View right(b, orders[1]);
@@ -161,45 +165,58 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
 }
 
 // Rows [rowBegin, rowEnd) x panels [panelBegin, panelEnd) of one batch. `copy` holds one block of A when its rows are not used in
-// place: transposed, or with a stride that would map all rows to the same L1 lines.
+// place: transposed, with a stride that would map all rows to the same L1 lines, or rounded to bf16.
 struct BlockTask {
   const BuiltinCall& call;
   const DynGemmFamily& family;
   const Problem& problem;
   const Epilogue& epilogue;
 
-  static bool copiesA(const Problem& p) { return p.strideAK != 1 || (p.strideAM % 1024 == 0 && p.rows > 4); }
+  static int64_t width(const Problem& p, const DynGemmFamily& family) {
+    return p.rounded ? p.rounded->panelWidth : family.panelWidth;
+  }
+  static int64_t maxRows(const Problem& p, const DynGemmFamily& family) {
+    return p.rounded ? p.rounded->maxRows : family.maxRows;
+  }
+  static bool copiesA(const Problem& p) {
+    return p.rounded || p.strideAK != 1 || (p.strideAM % 1024 == 0 && p.rows > 4);
+  }
   static int64_t depthBlock(const Problem& p, const DynGemmFamily& family) {
-    return std::max<int64_t>(1, p.rows <= family.maxRows ? p.depth : std::min(p.depth, kDepthBlock));
+    return std::max<int64_t>(1, p.rows <= maxRows(p, family) ? p.depth : std::min(p.depth, kDepthBlock));
+  }
+  // From row to row of the copy.
+  static int64_t leadingCopy(const Problem& p, const DynGemmFamily& family) {
+    const int64_t block = depthBlock(p, family);
+    return oddLineStride(p.rounded ? bf16Words(block) : block);
   }
   static int64_t copyElements(const Problem& p, const DynGemmFamily& family) {
-    return copiesA(p)
-               ? std::min(p.rows, family.maxRows * kRowTilesPerBlock) * oddLineStride(depthBlock(p, family))
-               : 0;
+    return copiesA(p) ? std::min(p.rows, maxRows(p, family) * kRowTilesPerBlock) * leadingCopy(p, family) : 0;
   }
 
   int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, int64_t panelEnd, const float* a,
               const float* packed, float* c, int64_t firstRow, float* copy) const {
     const Problem& p = problem;
-    const int64_t width = family.panelWidth, block = depthBlock(p, family);
+    const int64_t width = BlockTask::width(p, family), block = depthBlock(p, family);
     for (int64_t row = rowBegin; row < rowEnd;) {
-      const int64_t rows = std::min<int64_t>(rowEnd - row, family.maxRows * kRowTilesPerBlock);
+      const int64_t rows = std::min<int64_t>(rowEnd - row, maxRows(p, family) * kRowTilesPerBlock);
       for (int64_t k = 0; k < std::max<int64_t>(p.depth, 1); k += block) {
         if (call.cancelled()) return DYN_KERNEL_OK;
         const int64_t depth = std::min(block, p.depth - k);
         const float* left = a + row * p.strideAM + k * p.strideAK;
         int64_t leading = p.strideAM;
         if (copy) {
-          leading = oddLineStride(depthBlock(p, family));
-          for (int64_t i = 0; i < rows; ++i)
+          leading = leadingCopy(p, family);
+          for (int64_t i = 0; i < rows && p.rounded; ++i)
+            roundToWords(*p.rounded, left + i * p.strideAM, depth, p.strideAK,
+                         reinterpret_cast<uint32_t*>(copy + i * leading));
+          for (int64_t i = 0; i < rows && !p.rounded; ++i)
             for (int64_t j = 0; j < depth; ++j) copy[i * leading + j] = left[i * p.strideAM + j * p.strideAK];
           left = copy;
         }
         const bool last = k + block >= p.depth;
         for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
           const int64_t column = panel * width, columns = std::min(width, p.columns - column);
-          runRowTiles(family, rows, depth, left, leading, packed + (panel * p.depth + k) * width,
-                      c + row * p.strideCM + column, p.strideCM, columns, k > 0);
+          multiply(rows, depth, left, leading, packed, panel, k, c + row * p.strideCM + column, columns);
           if (!last || !epilogue) continue;
           const int32_t fault = epilogue.run(firstRow + row, firstRow + row + rows, column, column + columns);
           if (fault != DYN_KERNEL_OK) return fault;
@@ -209,13 +226,32 @@ struct BlockTask {
     }
     return DYN_KERNEL_OK;
   }
+
+ private:
+  // The rows of a block times depths [k, k + depth) of one panel.
+  void multiply(int64_t rows, int64_t depth, const float* left, int64_t leading, const float* packed,
+                int64_t panel, int64_t k, float* c, int64_t columns) const {
+    const Problem& p = problem;
+    if (!p.rounded) {
+      runRowTiles(family, rows, depth, left, leading, packed + (panel * p.depth + k) * family.panelWidth, c,
+                  p.strideCM, columns, k > 0);
+      return;
+    }
+    const auto* words = reinterpret_cast<const uint32_t*>(left);
+    const auto* right = reinterpret_cast<const uint32_t*>(packed) +
+                        (panel * bf16Words(p.depth) + k / 2) * p.rounded->panelWidth;
+    forEachRowTile(p.rounded->maxRows, rows, [&](int64_t first, int64_t height) {
+      p.rounded->microKernels[height - 1](bf16Words(depth), words + first * leading, leading, right,
+                                          c + first * p.strideCM, p.strideCM, columns, k > 0 ? 1 : 0);
+    });
+  }
 };
 
 Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c,
                const Epilogue& epilogue) {
   const DynGemmFamily& family = *call.gemmFamily;
   if (p.rows == 0 || p.columns == 0 || p.batches == 0) return okStatus();
-  const int64_t panels = panelCount(family, p.columns);
+  const int64_t width = BlockTask::width(p, family), panels = (p.columns + width - 1) / width;
   const int64_t threads = call.threads->threadCount();
   const int64_t batchTasks =
       std::min(p.batches, worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
@@ -261,7 +297,7 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
         packed = pack;
       }
       // Split the side whose pieces come out more even; over panels each thread reads its own part of B.
-      const int64_t rowTiles = (p.rows + family.maxRows - 1) / family.maxRows;
+      const int64_t maxRows = BlockTask::maxRows(p, family), rowTiles = (p.rows + maxRows - 1) / maxRows;
       auto waste = [&](int64_t pieces) {
         return static_cast<double>((pieces + tasks - 1) / tasks * tasks) / static_cast<double>(pieces);
       };
@@ -363,17 +399,10 @@ void gemmPlain(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
 
 // to[k][i] = from[i][k] for a block of 4 x 4.
 void transposeFours(const float* from, int64_t fromStride, float* to, int64_t toStride) {
-  const Four a = fourAnywhere(from), b = fourAnywhere(from + fromStride),
-             c = fourAnywhere(from + 2 * fromStride), d = fourAnywhere(from + 3 * fromStride);
-  const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-             abHigh = __builtin_shufflevector(a, b, 2, 6, 3, 7),
-             cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
-             cdHigh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  auto store = [&](int64_t k, Four value) { four(to + k * toStride) = value; };
-  store(0, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
-  store(1, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
-  store(2, __builtin_shufflevector(abHigh, cdHigh, 0, 1, 4, 5));
-  store(3, __builtin_shufflevector(abHigh, cdHigh, 2, 3, 6, 7));
+  Four rows[4];
+  for (int64_t i = 0; i < 4; ++i) rows[i] = fourAnywhere(from + i * fromStride);
+  transpose(rows);
+  for (int64_t k = 0; k < 4; ++k) four(to + k * toStride) = rows[k];
 }
 
 }  // namespace
@@ -420,18 +449,28 @@ Status gemmpack(BuiltinCall& call) {
   const Tensor* b = call.argument(0);
   if (!b || b->dtype != DataType::f32 || b->rank != 2)
     return badArgument("gemmpack", 0, "f32 of rank 2", call.arguments[0]);
-  const bool transposed = (call.number(0, 0) & 1) != 0;
+  const bool transposed = (call.number(0, 0) & 1) != 0, rounded = (call.number(0, 0) & 2) != 0;
   const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
+  const DynGemmFamily& family = *call.gemmFamily;
+  const Bf16Family& halves = *bf16Families().front();
+  const int64_t width = rounded ? halves.panelWidth : family.panelWidth;
   const bool empty = b->elementCount == 0;  // then the other size may be any
-  const int64_t count = empty ? 0 : packedElementCount(*call.gemmFamily, depth, columns),
-                panels = empty ? 0 : panelCount(*call.gemmFamily, columns);
+  const int64_t count = empty     ? 0
+                        : rounded ? bf16ElementCount(halves, depth, columns)
+                                  : packedElementCount(family, depth, columns),
+                panels = empty ? 0 : (columns + width - 1) / width;
   Tensor* packed = nullptr;
-  if (Status status = call.result(0, DataType::f32, std::span(&count, 1), packed); !status.ok())
+  if (Status status = call.result(0, rounded ? DataType::bf16 : DataType::f32, std::span(&count, 1), packed);
+      !status.ok())
     return status;
+  const int64_t strideK = transposed ? 1 : columns, strideN = transposed ? depth : 1;
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, static_cast<double>(count)));
   call.threads->split(panels, tasks, [&](int64_t begin, int64_t end) {
-    packPanels(*call.gemmFamily, b->as<float>(), depth, columns, transposed ? 1 : columns,
-               transposed ? depth : 1, begin, end, packed->as<float>());
+    if (rounded)
+      packBf16Panels(halves, b->as<float>(), depth, columns, strideK, strideN, begin, end,
+                     reinterpret_cast<uint32_t*>(packed->data));
+    else
+      packPanels(family, b->as<float>(), depth, columns, strideK, strideN, begin, end, packed->as<float>());
   });
   return okStatus();
 }

@@ -21,9 +21,8 @@ void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int6
 
 // Cuts `rows` rows into tiles of nearly equal height, at most maxRows: tile(first, height).
 template <typename Tile>
-inline void forEachRowTile(const DynGemmFamily& family, int64_t rows, const Tile& tile) {
-  const int64_t tiles = (rows + family.maxRows - 1) / family.maxRows, height = rows / tiles,
-                more = rows % tiles;
+inline void forEachRowTile(int64_t maxRows, int64_t rows, const Tile& tile) {
+  const int64_t tiles = (rows + maxRows - 1) / maxRows, height = rows / tiles, more = rows % tiles;
   int64_t first = 0;
   for (int64_t i = 0; i < tiles; ++i) {
     const int64_t now = height + (i < more ? 1 : 0);
@@ -36,13 +35,10 @@ inline void forEachRowTile(const DynGemmFamily& family, int64_t rows, const Tile
 inline void runRowTiles(const DynGemmFamily& family, int64_t rows, int64_t depth, const float* a,
                         int64_t leadingA, const float* panel, float* c, int64_t leadingC, int64_t columns,
                         bool accumulate) {
-  forEachRowTile(family, rows, [&](int64_t first, int64_t height) {
+  forEachRowTile(family.maxRows, rows, [&](int64_t first, int64_t height) {
     family.microKernels[height - 1](depth, a + first * leadingA, leadingA, panel, c + first * leadingC,
                                     leadingC, columns, accumulate ? 1 : 0);
   });
 }
-
-// The stride of a block of A that is copied: an odd number of 64-byte lines, so that its rows lie in different sets of the L1 cache.
-inline int64_t oddLineStride(int64_t elements) { return ((elements + 15) / 16 | 1) * 16; }
 
 }  // namespace dyn::vm::kernels

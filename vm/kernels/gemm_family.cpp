@@ -1,17 +1,34 @@
 // Picks the runtime's own micro-kernels for the CPU it runs on.
 #include "vm/core/builtin.h"
+#include "vm/kernels/convolution_kernels.h"
 
 extern const DynGemmFamily dynGemmFamilyPortable, dynGemmFamilyAvx2, dynGemmFamilyAvx512;
+extern const dyn::vm::kernels::ConvolutionKernels dynConvolutionPortable, dynConvolutionAvx2,
+    dynConvolutionAvx512;
 
 namespace dyn::vm {
 
-const DynGemmFamily* defaultGemmFamily() {
 #if defined(__x86_64__)
+namespace {
+
+template <typename Table>
+const Table& pick(const Table& portable, const Table& avx2, const Table& avx512) {
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f")) return &dynGemmFamilyAvx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &dynGemmFamilyAvx2;
-#endif
-  return &dynGemmFamilyPortable;
+  if (__builtin_cpu_supports("avx512f")) return avx512;
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? avx2 : portable;
 }
+
+}  // namespace
+
+const DynGemmFamily* defaultGemmFamily() {
+  return &pick(dynGemmFamilyPortable, dynGemmFamilyAvx2, dynGemmFamilyAvx512);
+}
+const kernels::ConvolutionKernels& kernels::convolutionKernels() {
+  return pick(dynConvolutionPortable, dynConvolutionAvx2, dynConvolutionAvx512);
+}
+#else
+const DynGemmFamily* defaultGemmFamily() { return &dynGemmFamilyPortable; }
+const kernels::ConvolutionKernels& kernels::convolutionKernels() { return dynConvolutionPortable; }
+#endif
 
 }  // namespace dyn::vm

@@ -4,5 +4,6 @@
 #define DYN_VECTORS 2
 #define DYN_MAX_ROWS 6
 #define DYN_FAMILY dynGemmFamilyAvx2
+#define DYN_CONVOLUTION dynConvolutionAvx2
 #include "vm/kernels/micro_kernel.inc"
 #endif

@@ -4,5 +4,6 @@
 #define DYN_VECTORS 2
 #define DYN_MAX_ROWS 12
 #define DYN_FAMILY dynGemmFamilyAvx512
+#define DYN_CONVOLUTION dynConvolutionAvx512
 #include "vm/kernels/micro_kernel.inc"
 #endif

@@ -3,4 +3,5 @@
 #define DYN_VECTORS 2
 #define DYN_MAX_ROWS 4
 #define DYN_FAMILY dynGemmFamilyPortable
+#define DYN_CONVOLUTION dynConvolutionPortable
 #include "vm/kernels/micro_kernel.inc"

@@ -17,6 +17,9 @@ inline int64_t worthwhileTasks(const BuiltinCall& call, double steps) {
   return std::max<int64_t>(1, static_cast<int64_t>(std::min(most, steps / kStepsPerTask)));
 }
 
+// The stride between rows that are copied apart: an odd number of 64-byte lines, so that they lie in different sets of the L1 cache.
+inline int64_t oddLineStride(int64_t elements) { return ((elements + 15) / 16 | 1) * 16; }
+
 // Memory of the pool for the time of a call: `shared` elements for all, then `own` for each of the tasks.
 class Scratch {
  public:

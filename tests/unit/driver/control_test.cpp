@@ -154,6 +154,53 @@ TEST(Control, aLoopEndsByItsCondition) {
                HostTensor::scalar(Dtype::f32, 100)}});
 }
 
+// Updates work in place where nothing else holds the memory: what somebody else reads later must stay as it was.
+TEST(Control, updatesInPlaceAreSeenByNobodyElse) {
+  const HostTensor x = randomTensor(Dtype::f32, {5, 2}, 1), u = randomTensor(Dtype::f32, {1, 2}, 2);
+  // A loop carries the same tensor twice, its first value is read after the loop, all values are kept.
+  const char* loop = R"(fn @main(%t: Tensor[(), i64], %x: Tensor[(n, 2), f32], %u: Tensor[(1, 2), f32]) {
+    %x2 = add(%x, %x)
+    %p, %q, %all = loop(%t, _, %x2, %x2, %u) {carried = 2} body (%i: Tensor[(), i64], %a: Tensor[(n, 2), f32], %b: Tensor[(n, 2), f32], %v: Tensor[(1, 2), f32]) {
+      %go = constant() {value = bool[] true}
+      %ones = constant() {value = i64[2] [1, 1]}
+      %where = reshape(%i, %ones)
+      %a2 = scatter_nd(%a, %where, %v)
+      %b2 = scatter_nd(%b, %where, %v) {reduction = "add"}
+      return %go, %b2, %a2, %a2
+    }
+    %before = add(%x2, %x)
+    return %p, %q, %all, %before
+  })";
+  expectSame(loop, {{number(4), x, u}, {number(0), x, u}, {number(1), x, u}});
+  // The branch's parameter is the value around it, which is read afterwards.
+  const char* branch =
+      R"(fn @main(%c: Tensor[(), bool], %x: Tensor[(n, 2), f32], %i: Tensor[(1, 1), i64], %u: Tensor[(1, 2), f32]) {
+    %x2 = add(%x, %x)
+    %s = nonzero(%x2)
+    %r = if(%c, %x2, %i, %u) then (%a: Tensor[(n, 2), f32], %j: Tensor[(1, 1), i64], %v: Tensor[(1, 2), f32]) {
+      %y = scatter_nd(%a, %j, %v)
+      return %y
+    } else (%a: Tensor[(n, 2), f32], %j: Tensor[(1, 1), i64], %v: Tensor[(1, 2), f32]) {
+      return %a
+    }
+    %after = mul(%x2, %r)
+    return %after, %s
+  })";
+  const HostTensor where = HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{3}).reshaped({1, 1});
+  for (bool taken : {true, false})
+    expectSame(branch, {{HostTensor::scalarInt(Dtype::boolean, taken), x, where, u}});
+  // One after the other on memory of their own; the input and a view of the first stay.
+  const char* chain = R"(fn @main(%x: Tensor[(n, 2), f32], %i: Tensor[(1, 1), i64], %u: Tensor[(1, 2), f32]) {
+    %a = scatter_nd(%x, %i, %u)
+    %flat = constant() {value = i64[1] [-1]}
+    %seen = reshape(%a, %flat)
+    %b = scatter_nd(%a, %i, %u) {reduction = "mul"}
+    %c = scatter_nd(%b, %i, %u) {reduction = "add"}
+    return %c, %seen
+  })";
+  expectSame(chain, {{x, where, u}});
+}
+
 // The size of the result is known only when the values are.
 TEST(Control, valueDependentSizes) {
   expectSame(R"(fn @main(%x: Tensor[(n), f32]) {

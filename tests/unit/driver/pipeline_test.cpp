@@ -165,8 +165,8 @@ TEST_P(PassOff, resultsAgree) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pipeline, PassOff,
-                         testing::Values("", "-prepack", "-fold", "-simplify", "-cse", "-dce", "-fuse",
-                                         "-plan", "+fuse{max=2}", "infer,place"));
+                         testing::Values("", "-quantise", "-prepack", "-fold", "-simplify", "-cse", "-dce",
+                                         "-fuse", "-plan", "+fuse{max=2}", "infer,place"));
 
 // The axes of a mean over "all but the first two", as exporters write it: known, whichever of the two passes finds it out.
 TEST(Pipeline, axesFromTheRank) {
@@ -201,6 +201,65 @@ TEST(Pipeline, shapeArithmeticIsGone) {
     EXPECT_NE(op->def->name, "concat");
     EXPECT_NE(op->def->name, "exp");
     EXPECT_NE(op->def->name, "reciprocal");
+  }
+}
+
+// Both sides of a product rounded to bf16, with an epilogue: what the reference does, and close to the exact product.
+TEST(Pipeline, productsInBf16) {
+  const char* text = R"(
+    fn @main(%x: Tensor[(b, n, 67), f32], %w: Tensor[(67, 45), f32], %c: Tensor[(45), f32]) {
+      %p = pack_b(%w) {dtype = bf16}
+      %y = gemm_packed(%x, %p) {n = dims(45), k = dims(67)}
+      %s = add(%y, %c)
+      %r = relu(%s)
+      return %r
+    })";
+  const HostTensor w = randomTensor(Dtype::f32, {67, 45}, 1), c = randomTensor(Dtype::f32, {45}, 2);
+  std::vector<std::vector<HostTensor>> inputs;
+  for (auto [b, n] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {1, 13}, {3, 3}, {0, 5}, {2, 97}})
+    inputs.push_back({randomTensor(Dtype::f32, {b, n, 67}, 3), w, c});
+  expectSame(text, inputs);
+}
+
+// The pass packs so when it is asked to; every product with a constant then differs by no more than the rounding explains.
+TEST(Pipeline, mathInBf16IsCloseToF32) {
+  IrContext context;
+  Result<Module> parsed = test::parseText(
+      context, R"(
+    fn @main(%x: Tensor[(n, 64), f32]) {
+      %i = constant() {value = i64[64] [)" +
+                   [] {
+                     std::string all;
+                     for (int i = 0; i < 64; ++i) all += (i ? ", " : "") + std::to_string(i * 37 % 64);
+                     return all;
+                   }() +
+                   R"(]}
+      %f = cast(%i) {to = f32}
+      %k = constant() {value = f32[] 0.01171}
+      %v = mul(%f, %k)
+      %s = constant() {value = i64[2] [64, 1]}
+      %column = reshape(%v, %s)
+      %y = matmul(%x, %column)
+      return %y
+    })");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  const HostTensor x = randomTensor(Dtype::f32, {19, 64}, 1);
+  std::vector<HostTensor> results;
+  for (const char* math : {"fp32", "bf16"}) {
+    CompileOptions options;
+    options.math = math;
+    Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*parsed, options);
+    ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+    Result<std::vector<HostTensor>> y = (*compiled)->run({x});
+    ASSERT_TRUE(y.ok()) << y.error().toString();
+    results.push_back((*y)[0]);
+  }
+  EXPECT_FALSE(results[0].identical(results[1]));
+  for (int64_t i = 0; i < results[0].elementCount(); ++i) {
+    double sizes = 0;  // of the terms
+    for (int64_t k = 0; k < 64; ++k)
+      sizes += std::abs(x.realAt(i * 64 + k) * static_cast<double>(k * 37 % 64) * 0.01171);
+    EXPECT_NEAR(results[1].realAt(i), results[0].realAt(i), sizes / 128) << i;
   }
 }
 

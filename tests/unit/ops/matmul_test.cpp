@@ -62,6 +62,44 @@ TEST(MatmulInteger, ZeroPointsPerRowAndColumn) {
       ElementsAre(8));
 }
 
+TEST(MatmulInteger, PackedGivesTheSame) {
+  const Program p = inferText(
+      "fn @main(%a: Tensor[(b, n, 3), u8], %b: Tensor[(5, 3), i8], %z: Tensor[(), u8], %y: Tensor[(5), i8]) "
+      "{ %p = pack_bytes(%b) {transpose = 1} "
+      "%c = matmul_integer_packed(%a, %p, %z, %y) {n = dims(5), k = dims(3)} "
+      "%t = transpose(%b) {perm = [1, 0]} %d = matmul_integer(%a, %t, %z, %y) return %c, %d }");
+  const std::vector<Value> results =
+      run(p, {integers({2, 4, 3}, 0, 255, Dtype::u8), integers({5, 3}, -128, 127, Dtype::i8),
+              scalar(200, Dtype::u8), integers({5}, -128, 127, Dtype::i8, 2)});
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_TRUE(results[0].identical(results[1]));
+}
+
+TEST(ConvInteger, ZeroPointsAndPadding) {
+  const HostTensor x = vec({1, 2, 3, 4}, Dtype::u8).reshaped({1, 1, 2, 2}),
+                   w = vec({1, -1, 2, 3}, Dtype::i8).reshaped({1, 1, 2, 2});
+  EXPECT_THAT(elements(checkOp({"conv_integer", {x, w}})), ElementsAre(1 - 2 + 6 + 12));
+  // Outside lies the zero point: it adds nothing.
+  EXPECT_THAT(
+      elements(checkOp({"conv_integer", {x, w, scalar(1, Dtype::u8)}, {{"pads", Shapes{1, 1, 0, 0}}}})),
+      ElementsAre(0, 3, 6, 12));
+  for (int64_t group : {1, 2})
+    for (Dtype left : {Dtype::u8, Dtype::i8})
+      for (Dtype right : {Dtype::u8, Dtype::i8}) {
+        const HostTensor image = integers({2, 4, 7, 6}, left == Dtype::u8 ? 0 : -128, 127, left),
+                         filters =
+                             integers({6, 4 / group, 3, 2}, right == Dtype::u8 ? 0 : -128, 127, right, 2);
+        const Attributes attributes{
+            {"group", group}, {"pads", Shapes{1, 0, 2, 1}}, {"strides", Shapes{2, 1}}};
+        checkOp({"conv_integer", {image, filters}, attributes});
+        checkOp(
+            {"conv_integer", {image, filters, scalar(3, left), integers({6}, 0, 100, right, 3)}, attributes});
+      }
+  EXPECT_EQ(inferError({"conv_integer", {real({1, 1, 2, 2}), w}}).id, DiagnosticId::dtypeMismatch);
+  EXPECT_EQ(inferError({"conv_integer", {x, w, std::nullopt, integers({3}, 0, 1, Dtype::i8)}}).id,
+            DiagnosticId::shapeMismatch);
+}
+
 OpCase einsum(std::string equation, std::vector<std::optional<HostTensor>> operands) {
   return OpCase("einsum", std::move(operands), {{"equation", std::move(equation)}});
 }

@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <random>
 
-#include "tests/unit/vm/vm_harness.h"
-#include "vm/core/builtin.h"
+#include "tests/unit/vm/builtin_harness.h"
 #include "vm/kernels/gemm.h"
 
 namespace dyn::vm::test {
@@ -15,95 +13,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-struct Options {
-  std::vector<int64_t> scalars;
-  std::vector<int32_t> numbers;
-  size_t results = 1;
-  std::vector<DynKernelFunction> kernels;
-  std::vector<KernelRow> rows;
-};
-// Calls builtins directly, without a program.
-class BuiltinTest : public testing::Test {
- protected:
-  ~BuiltinTest() override {
-    release(nullptr);
-    owned_.clear();
-    pool_->releaseOwner();
-  }
-
-  template <typename T>
-  Tensor* tensor(DataType dtype, std::vector<int64_t> shape, const std::vector<T>& data) {
-    dyn_status why = DYN_OK;
-    Tensor* made = newTensor(pool_, dtype, static_cast<uint32_t>(shape.size()), shape.data(), 0, why);
-    EXPECT_EQ(static_cast<size_t>(made->elementCount), data.size());
-    std::copy(data.begin(), data.end(), made->template as<T>());
-    owned_.emplace_back(made);
-    return made;
-  }
-  Tensor* floats(std::vector<int64_t> shape) {
-    int64_t count = 1;
-    for (int64_t dim : shape) count *= dim;
-    std::vector<float> data(static_cast<size_t>(count));
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    for (float& x : data) x = uniform(random_);
-    return tensor(DataType::f32, shape, data);
-  }
-  Tensor* output(std::vector<int64_t> shape, DataType dtype = DataType::f32) {
-    dyn_status why = DYN_OK;
-    Tensor* made = newTensor(pool_, dtype, static_cast<uint32_t>(shape.size()), shape.data(), 0, why);
-    memset(made->data, 0xff, made->sizeBytes());  // NaN: whatever is not written shows
-    owned_.emplace_back(made);
-    return made;
-  }
-  List* list(const std::vector<Object*>& items) {
-    dyn_status why = DYN_OK;
-    List* made = newList(pool_, static_cast<int64_t>(items.size()), 0, items.data(), why);
-    owned_.emplace_back(made);
-    return made;
-  }
-
-  Status call(const char* name, std::vector<Object*> arguments, const Options& options = Options(),
-              std::vector<Object*> into = {}) {
-    const BuiltinRow* row = findBuiltin(name);
-    EXPECT_NE(row, nullptr) << name;
-    BuiltinCall call;
-    call.pool = pool_;
-    call.threads = threads_;
-    call.cancelFlag = &cancel_;
-    call.gemmFamily = family_;
-    call.kernels = options.kernels.data();
-    call.kernelRows = options.rows.data();
-    call.kernelCount = static_cast<uint32_t>(options.rows.size());
-    call.arguments = arguments;
-    call.into = !into.empty();
-    results_ = into.empty() ? std::vector<Object*>(options.results, nullptr) : into;
-    call.results = results_;
-    call.scalars = options.scalars;
-    call.numbers = options.numbers;
-    Status status = row->function(call);
-    if (into.empty())
-      for (Object* result : results_) owned_.emplace_back(result);
-    return status;
-  }
-  Tensor* result(size_t index = 0) { return static_cast<Tensor*>(results_[index]); }
-  template <typename T>
-  static std::vector<T> data(const Tensor* tensor) {
-    return std::vector<T>(tensor->as<T>(), tensor->as<T>() + tensor->elementCount);
-  }
-  static std::vector<int64_t> shape(const Tensor* tensor) {
-    return std::vector<int64_t>(tensor->shape(), tensor->shape() + tensor->rank);
-  }
-
-  MemoryPool* pool_ = MemoryPool::create({});
-  ThreadPool single_{1}, three_{3};
-  ThreadPool* threads_ = &single_;
-  const DynGemmFamily* family_ = defaultGemmFamily();
-  std::atomic<uint32_t> cancel_{0};
-  std::mt19937 random_{7};
-  std::vector<Object*> results_;
-  std::vector<Ref<Object>> owned_;
-};
 
 std::vector<double> productOf(const Tensor* a, const Tensor* b, int64_t rows, int64_t columns, int64_t depth,
                               bool transposeA, bool transposeB) {
@@ -287,89 +196,6 @@ TEST_F(BuiltinTest, gemmCallsTheEpilogueOncePerElement) {
   EXPECT_EQ(call("gemm", {a, a, a}, {.numbers = {0, 1}, .kernels = {biasRelu}, .rows = {row}}, {c}).code,
             DYN_BAD_PROGRAM);
   EXPECT_EQ(call("gemm", {a, a}, {.numbers = {0, 9}}, {c}).code, DYN_BAD_PROGRAM);
-}
-
-TEST_F(BuiltinTest, convEqualsTheNaiveSum) {
-  auto pick = [&](int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random_);
-  };
-  for (int round = 0; round < 120; ++round) {
-    const bool deep = round % 8 == 0, pointwise = round % 5 == 0, threes = round % 8 == 3;
-    const int64_t rank = threes ? 2 : pick(1, deep ? 2 : 3), groups = deep || threes ? 1 : pick(1, 3),
-                  channels = deep     ? pick(1, 2) * 256
-                             : threes ? pick(16, 20)
-                                      : pick(1, 3),
-                  filters = deep || threes ? pick(5, 30) : pick(1, 6), batch = pick(0, 2);
-    threads_ = round % 3 == 0 ? &three_ : &single_;
-    std::vector<int64_t> xs{batch, groups * channels}, ws{groups * filters, channels},
-        ys{batch, groups * filters}, pads;
-    std::vector<int32_t> numbers{static_cast<int32_t>(rank), static_cast<int32_t>(groups)};
-    std::vector<int64_t> stride(3, 1), dilation(3, 1), pad(3, 0), in(3, 1), kernel(3, 1), out(3, 1);
-    for (int64_t i = 3 - rank; i < 3; ++i) {
-      const auto d = static_cast<size_t>(i);
-      stride[d] = pointwise ? 1 : pick(1, 3);
-      dilation[d] = pick(1, 2);
-      pad[d] = pointwise ? 0 : pick(0, 2);
-      kernel[d] = pointwise ? 1 : pick(1, 3);
-      const int64_t after = pointwise ? 0 : pick(0, 2);
-      if (threes) {  // windows that Winograd's way takes
-        stride[d] = dilation[d] = 1;
-        kernel[d] = 3;
-      }
-      in[d] = std::max<int64_t>(threes ? pick(14, 37) : pick(1, rank == 1 ? 70 : 9),
-                                dilation[d] * (kernel[d] - 1) + 1);
-      out[d] = (in[d] + pad[d] + after - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1;
-      xs.push_back(in[d]);
-      ws.push_back(kernel[d]);
-      ys.push_back(out[d]);
-      pads.push_back(pad[d]);
-    }
-    for (int64_t i = 3 - rank; i < 3; ++i)
-      numbers.push_back(static_cast<int32_t>(stride[static_cast<size_t>(i)]));
-    for (int64_t i = 3 - rank; i < 3; ++i)
-      numbers.push_back(static_cast<int32_t>(dilation[static_cast<size_t>(i)]));
-    Tensor *x = floats(xs), *w = floats(ws), *bias = round % 2 ? floats({groups * filters}) : nullptr,
-           *y = output(ys);
-    const Status status = call("conv", {x, w, bias}, {.scalars = pads, .numbers = numbers}, {y});
-    ASSERT_TRUE(status.ok()) << status.toString();
-    int64_t at = 0;
-    for (int64_t n = 0; n < batch; ++n)
-      for (int64_t f = 0; f < groups * filters; ++f)
-        for (int64_t a = 0; a < out[0]; ++a)
-          for (int64_t b = 0; b < out[1]; ++b)
-            for (int64_t c = 0; c < out[2]; ++c) {
-              double sum = bias ? static_cast<double>(bias->as<float>()[f]) : 0;
-              for (int64_t ch = 0; ch < channels; ++ch)
-                for (int64_t i = 0; i < kernel[0]; ++i)
-                  for (int64_t j = 0; j < kernel[1]; ++j)
-                    for (int64_t k = 0; k < kernel[2]; ++k) {
-                      const int64_t p = a * stride[0] - pad[0] + i * dilation[0],
-                                    q = b * stride[1] - pad[1] + j * dilation[1],
-                                    r = c * stride[2] - pad[2] + k * dilation[2];
-                      if (p < 0 || q < 0 || r < 0 || p >= in[0] || q >= in[1] || r >= in[2]) continue;
-                      sum +=
-                          static_cast<double>(
-                              x->as<float>()[(((n * groups + f / filters) * channels + ch) * in[0] + p) *
-                                                 in[1] * in[2] +
-                                             q * in[2] + r]) *
-                          static_cast<double>(
-                              w->as<float>()[((f * channels + ch) * kernel[0] + i) * kernel[1] * kernel[2] +
-                                             j * kernel[2] + k]);
-                    }
-              ASSERT_NEAR(y->as<float>()[at++], sum, deep ? 1e-3 : 1e-4)
-                  << "round " << round << " rank " << rank << " filters " << filters;
-            }
-  }
-}
-
-TEST_F(BuiltinTest, convInDoubleAndWrongShapes) {
-  Tensor *x = tensor<double>(DataType::f64, {1, 1, 4}, {1, 2, 3, 4}),
-         *w = tensor<double>(DataType::f64, {1, 1, 2}, {1, 10}), *y = output({1, 1, 3}, DataType::f64);
-  ASSERT_TRUE(call("conv", {x, w}, {.scalars = {0}, .numbers = {1, 1, 1, 1}}, {y}).ok());
-  EXPECT_THAT(data<double>(y), ElementsAre(21, 32, 43));
-  EXPECT_EQ(call("conv", {x, w}, {.scalars = {0}, .numbers = {1, 2, 1, 1}}, {y}).code, DYN_BAD_INPUT);
-  EXPECT_EQ(call("conv", {x, w}, {.scalars = {0}, .numbers = {4, 1, 1, 1}}, {y}).code, DYN_UNSUPPORTED);
-  EXPECT_EQ(call("conv", {x, w}, {.scalars = {0}, .numbers = {1, 1, 0, 1}}, {y}).code, DYN_BAD_INPUT);
 }
 
 TEST_F(BuiltinTest, sortAndTopk) {

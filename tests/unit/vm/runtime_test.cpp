@@ -166,6 +166,35 @@ TEST(Objects, listsAppendInPlace) {
   EXPECT_THAT(dataOf<int64_t>(m.output()), ElementsAre(200000));
 }
 
+// Memory that nothing else holds is taken; memory that something holds, in whatever way, is not, nor memory of another size.
+TEST(Objects, reuseTakesWhatIsHeldOnce) {
+  struct Case {
+    const char* between;  // from v1, a new tensor of 3 elements that v0 is copied to, to v2, its successor
+    int64_t first;        // v1's first element after v2 was filled with 7
+  };
+  for (const Case& c : {Case{"reusetensor v2 v1 i64 0 [r0]\n", 7},
+                        Case{"moveobject v3 v1\n reusetensor v2 v1 i64 0 [r0]\n", 5},
+                        Case{"reshape v3 v1 [r0]\n reusetensor v2 v1 i64 0 [r0]\n", 5},
+                        Case{"reusetensor v2 v1 f64 0 [r0]\n", 5}, Case{"reusetensor v2 v1 i64 0 [r1]\n", 5},
+                        Case{"reusetensor v2 v1 i64 0 [r1 r0]\n", 5}}) {
+    Machine m(std::string(kKernelRows) +
+              "builtin \"copy\"\nfunction f parameters 1 results 1\n const r0 3\n const r1 1\n const r2 7\n "
+              "builtin b0 [v1] [v0] [] []\n " +
+              c.between + " launch k1 r1 r1 [v2] [r2]\n ret [v1]\n");
+    Value x = m.integers({5, 5, 5});
+    ASSERT_EQ(m.call("f", {x.get()}), DYN_OK) << m.message;
+    EXPECT_EQ(dataOf<int64_t>(m.output())[0], c.first) << c.between;
+  }
+  // An input is the caller's, a constant the module's.
+  Machine m(std::string(kKernelRows) +
+            "function f parameters 1 results 1\n const r0 3\n const r1 1\n const r2 7\n reusetensor v1 v0 "
+            "i64 0 [r0]\n "
+            "launch k1 r1 r1 [v1] [r2]\n ret [v0]\n");
+  Value x = m.integers({5, 5, 5});
+  ASSERT_EQ(m.call("f", {x.get()}), DYN_OK) << m.message;
+  EXPECT_EQ(dataOf<int64_t>(m.output())[0], 5);
+}
+
 TEST(Cancel, endsALoopFromAnotherThread) {
   for (const char* body :
        {"x: jump x\n", "x: addi r0 r0 1\n jumpif r0 x\n ret []\n", "invoke [] f1 []\nx: jump x\n"}) {

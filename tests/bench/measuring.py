@@ -1,0 +1,33 @@
+"""What the benchmarks beside each other share: shapes as text, the machine's name, the distance of results, a clock."""
+import platform
+import time
+
+import numpy as np
+
+
+def parse_shape(text):
+    return {name: int(value) for name, value in (part.split("=") for part in text.split(",") if part)}
+
+
+def cpu_name():
+    with open("/proc/cpuinfo") as info:
+        names = [line.split(":")[1].strip() for line in info if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def difference(ours, theirs):
+    """The largest error, in units of (1e-5 + 1e-4 |x|): at most 1 when they agree."""
+    worst = 0.0
+    for a, b in zip(ours, theirs, strict=True):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return float("inf")
+        if a.size:
+            a, b = a.astype(np.float64), b.astype(np.float64)
+            worst = max(worst, float(np.max(np.abs(a - b) / (1e-5 + 1e-4 * np.abs(b)))))
+    return worst
+
+
+def clock(call):
+    start = time.perf_counter_ns()
+    call()
+    return time.perf_counter_ns() - start

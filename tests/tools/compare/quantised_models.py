@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Models that onnxruntime's own quantizer has made of small f32 ones, run by dynrepl and by onnxruntime on the same inputs of several shapes.
+
+    quantised_models.py --dynrepl BIN [--keep FOLDER] [--passes=-quantise] [--verbose]
+
+A perceptron, an attention block and a convolutional net; quantised dynamically (MatMulInteger and what goes with it) and statically (DequantizeLinear and
+QuantizeLinear around the operators, or QLinear operators), with u8 and i8 activations, with scales for a whole weight and for each of its channels.
+Integer products are exact in both runtimes; between them f32 is rounded, and a number half way between two steps may go either way. So results agree
+when they are at most one step of the output's own quantisation apart (of a dynamically quantised model, whose output has none: a 255th of its range),
+and when at most one element in fifty is that far off.
+Exit: 0 all agree, 1 dynrepl did not run, 3 results differ. Needs numpy, onnx and onnxruntime.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
+
+MOST_APART = 0.02  # the share of elements that may be a step apart
+
+
+def reals(seed, *shape, scale=1.0):
+    return (np.random.default_rng(seed).standard_normal(shape) * scale).astype(np.float32)
+
+
+def built(name, nodes, dims, result, constants):
+    nodes = [helper.make_node(op, inputs.split(), outputs.split(), name=f"{op}_{i}", **attributes) for i, (op, inputs, outputs, attributes) in enumerate(nodes)]
+    graph = helper.make_graph(nodes, name, [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)], [helper.make_tensor_value_info("y", TensorProto.FLOAT, result)],
+                              [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def perceptron():
+    nodes = [("MatMul", "x w1", "a", {}), ("Add", "a b1", "b", {}), ("Relu", "b", "c", {}), ("Gemm", "c w2 b2", "y", {"transB": 1})]
+    constants = {"w1": reals(1, 64, 96, scale=0.2), "b1": reals(2, 96), "w2": reals(3, 33, 96, scale=0.2), "b2": reals(4, 33)}
+    return built("perceptron", nodes, ["n", 64], ["n", 33], constants), [(n, 64) for n in (1, 2, 3, 16, 17, 61)]
+
+
+def attention():
+    nodes, constants = [], {"heads": np.array([0, 0, 4, 8], np.int64), "joined": np.array([0, 0, 32], np.int64), "root": np.float32(8 ** -0.5)}
+    for name, perm in (("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3])):
+        constants |= {f"w{name}": reals(ord(name), 32, 32, scale=0.3), f"b{name}": reals(ord(name) + 1, 32, scale=0.1)}
+        nodes += [("MatMul", f"x w{name}", f"m{name}", {}), ("Add", f"m{name} b{name}", f"a{name}", {}), ("Reshape", f"a{name} heads", f"r{name}", {}),
+                  ("Transpose", f"r{name}", name, {"perm": perm})]
+    nodes += [("MatMul", "q k", "scores", {}), ("Mul", "scores root", "scaled", {}), ("Softmax", "scaled", "p", {"axis": -1}), ("MatMul", "p v", "mixed", {}),
+              ("Transpose", "mixed", "back", {"perm": [0, 2, 1, 3]}), ("Reshape", "back joined", "rows", {}), ("MatMul", "rows wo", "out", {}), ("Add", "out x", "y", {})]
+    constants["wo"] = reals(9, 32, 32, scale=0.3)
+    return built("attention", nodes, ["batch", "seq", 32], ["batch", "seq", 32], constants), [(b, s, 32) for b, s in ((1, 1), (1, 7), (2, 5), (3, 3), (2, 33))]
+
+
+def convolutional():
+    conv = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+    nodes = [("Conv", "x w1 b1", "a", conv | {"strides": [2, 2]}), ("Relu", "a", "b", {}), ("Conv", "b w2 b2", "c", conv | {"group": 8}), ("Relu", "c", "d", {}),
+             ("Conv", "d w3 b3", "e", {"kernel_shape": [1, 1]}), ("Relu", "e", "f", {}), ("Conv", "f w4", "g", conv), ("GlobalAveragePool", "g", "h", {}), ("Flatten", "h", "i", {}),
+             ("Gemm", "i w5 b5", "y", {"transB": 1})]
+    constants = {"w1": reals(1, 8, 3, 3, 3, scale=0.3), "b1": reals(2, 8), "w2": reals(3, 8, 1, 3, 3, scale=0.4), "b2": reals(4, 8), "w3": reals(5, 20, 8, 1, 1, scale=0.4), "b3": reals(6, 20),
+                 "w4": reals(7, 12, 20, 3, 3, scale=0.1), "w5": reals(8, 10, 12), "b5": reals(9, 10)}
+    return built("convolutional", nodes, ["n", 3, "h", "w"], ["n", 10], constants), [(n, 3, h, w) for n, h, w in ((1, 16, 16), (2, 7, 13), (3, 1, 1), (1, 33, 31))]
+
+
+class Calibration(CalibrationDataReader):
+    def __init__(self, shapes):
+        self.samples = iter([{"x": reals(100 + i, *shape)} for i, shape in enumerate(shapes)])
+
+    def get_next(self):
+        return next(self.samples, None)
+
+
+def quantised(name, model, shapes, folder):
+    """Yields the paths of all quantised forms."""
+    source = os.path.join(folder, f"{name}.onnx")
+    onnx.save(model, source)
+    for weights in (QuantType.QInt8, QuantType.QUInt8):
+        for per_channel in (False, True):
+            path = os.path.join(folder, f"{name}_dynamic_{weights}{'_channels' if per_channel else ''}.onnx")
+            quantize_dynamic(source, path, weight_type=weights, per_channel=per_channel)
+            yield path
+    for form in (QuantFormat.QDQ, QuantFormat.QOperator):
+        for activations in (QuantType.QUInt8, QuantType.QInt8):
+            for per_channel in (False, True):
+                path = os.path.join(folder, f"{name}_{form}_{activations}{'_channels' if per_channel else ''}.onnx")
+                quantize_static(source, path, Calibration(shapes), quant_format=form, activation_type=activations, weight_type=QuantType.QInt8, per_channel=per_channel)
+                yield path
+
+
+def output_step(path):
+    """The scale that the output is dequantised with; None where it is not."""
+    graph = onnx.load(path).graph
+    scales = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
+    for node in graph.node:
+        if "y" in node.output and node.op_type == "DequantizeLinear":
+            return float(scales[node.input[1]])
+    return None
+
+
+def run_dyn(options, path, inputs, folder):
+    os.makedirs(folder)
+    with open(os.path.join(folder, "cases.jsonl"), "w") as lines:
+        for i, x in enumerate(inputs):
+            np.save(os.path.join(folder, f"{i}.npy"), x)
+            lines.write(json.dumps({"inputs": {"x": "@" + os.path.join(folder, f"{i}.npy")}, "output_dir": os.path.join(folder, f"out{i}")}) + "\n")
+    command = [options.dynrepl, "--cache-dir", "none", "run", path, "--cases", os.path.join(folder, "cases.jsonl"), "--json", "--quiet"]
+    if options.passes:
+        command.append(f"--passes={options.passes}")
+    done = subprocess.run(command, capture_output=True, text=True)
+    document = json.loads(done.stdout) if done.stdout.startswith("{") else {}
+    bad = [c["error"]["message"] for c in document.get("cases", []) if "error" in c]
+    if len(document.get("cases", [])) != len(inputs) or bad:
+        sys.exit(f"{path}: dynrepl did not run: {(bad or [done.stderr.strip()[-300:] or done.stdout[-300:]])[0]}")
+    return [np.load(os.path.join(folder, case["outputs"][0]["file"])) for case in document["cases"]]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dynrepl", required=True)
+    parser.add_argument("--keep", help="folder for the models; else they are written to a temporary one")
+    parser.add_argument("--passes", default="")
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level, settings.intra_op_num_threads = 3, 1
+    differ, count = [], 0
+    with tempfile.TemporaryDirectory(prefix="dyn_quantised_") as temporary:
+        folder = options.keep or temporary
+        os.makedirs(folder, exist_ok=True)
+        for make in (perceptron, attention, convolutional):
+            model, shapes = make()
+            inputs = [reals(i, *shape) for i, shape in enumerate(shapes)]
+            # The calibration stacks what it has seen: one shape, and values that the inputs stay among.
+            for path in quantised(make.__name__, model, [max(shapes, key=np.prod)] * 4, folder):
+                session = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
+                step, worst, apart, elements = output_step(path), 0.0, 0, 0
+                for x, got in zip(inputs, run_dyn(options, path, inputs, os.path.join(temporary, f"run{count}"))):
+                    expected = session.run(None, {"x": x})[0]
+                    if got.shape != expected.shape or got.dtype != expected.dtype:
+                        sys.exit(f"{path}: {got.dtype}{got.shape}, expected {expected.dtype}{expected.shape}")
+                    allowed = step or float(np.ptp(expected)) / 255 + 1e-30
+                    steps = np.abs(got - expected) / allowed
+                    worst, apart, elements = max(worst, float(steps.max())), apart + int(np.count_nonzero(steps > 0.01)), elements + steps.size
+                good = worst <= 1.001 and apart <= max(1, MOST_APART * elements)
+                if not good:
+                    differ.append(path)
+                if not good or options.verbose:
+                    print(f"{os.path.basename(path)}: {apart} of {elements} elements apart, at most {worst:.3f} steps{'' if good else '  DIFFERS'}")
+                count += 1
+    print(f"{count} models, {len(differ)} differ")
+    return 3 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+// Work handed from thread to thread: to the window's thread, and to one beside it.
+#pragma once
+
+#include <QObject>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace dyn::ui {
+
+// What other threads want done on the thread the inbox belongs to, in order, from its event loop. Nothing is done any more once it is destroyed; who posts
+// must know that it lives.
+class Inbox : public QObject {
+  Q_OBJECT
+ public:
+  void post(std::function<void()> work);
+
+ private:
+  Q_INVOKABLE void drain();
+
+  std::mutex mutex_;
+  std::deque<std::function<void()>> waiting_;
+};
+
+// One thread that does what it is given, in order. Its end waits for what it is doing; the rest is dropped.
+class Worker {
+ public:
+  Worker();
+  ~Worker();
+  void post(std::function<void()> work);
+
+ private:
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> waiting_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace dyn::ui

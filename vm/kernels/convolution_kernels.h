@@ -1,0 +1,40 @@
+// The innermost loops of convolutions, for one vector width. Plain functions: the files that define them are compiled for one instruction set each,
+// and nothing inline of others may slip in there.
+//
+// All sum in ascending k, each element of the result in one chain of multiply-adds: any split of the work gives the same bits.
+#pragma once
+
+#include <cstdint>
+
+namespace dyn::vm::kernels {
+
+// Positions in the rows of a tile, filters in its lanes:
+//   c[row * leadingC + lane] (+)= sum over k of a[offsets[k] + row * strideA] * b[k * width + lane]
+// for the lanes of `width` floats that the kernel is made for. accumulate 0: c is overwritten.
+using PositionKernel = void (*)(int64_t depth, const float* a, int64_t strideA, const int64_t* offsets,
+                                const float* b, float* c, int64_t leadingC, int32_t accumulate);
+
+// Filters in the rows of a tile, positions in its lanes:
+//   c[row * leadingC + lane] (+)= sum over k of a[row * leadingA + k] * b[offsets[k] + lane],  lane < columns <= wide
+// Whole rows of b are read.
+using FilterKernel = void (*)(int64_t depth, const float* a, int64_t leadingA, const float* b,
+                              const int64_t* offsets, float* c, int64_t leadingC, int64_t columns,
+                              int32_t accumulate);
+
+// c[i] = start + sum over k of a[k] * b[offsets[k] + i] for i < columns.
+using RowKernel = void (*)(int64_t depth, const float* a, const float* b, const int64_t* offsets, float start,
+                           float* c, int64_t columns);
+
+struct ConvolutionKernels {
+  int32_t maxRows;
+  int32_t narrow, wide;                   // lanes: of one vector, and of several
+  const PositionKernel* narrowPositions;  // maxRows entries: [rows - 1]
+  const PositionKernel* widePositions;
+  const FilterKernel* filters;
+  RowKernel row;
+};
+
+// For the CPU it runs on.
+const ConvolutionKernels& convolutionKernels();
+
+}  // namespace dyn::vm::kernels
