@@ -201,6 +201,12 @@ void addProducts(std::vector<SweepRow>& rows) {
     rows.push_back({"matmul_integer", "", parameters, "matmul_integer(%a, %b, %z)"});
   rows.push_back({"matmul_integer", "", "%a u8[n, k], %b i8[k, m], %z u8[n], %w i8[m]",
                   "matmul_integer(%a, %b, %z, %w)"});
+  rows.push_back(
+      {"pack_bytes", "", "%a u8[n, 3], %b i8[3, 5], %z u8[]",
+       "%p = pack_bytes(%b) %y = matmul_integer_packed(%a, %p, %z) {n = dims(5), k = dims(3)} return %y"});
+  rows.push_back(
+      {"matmul_integer_packed", "", "%a u8[c, n, 7], %b i8[7, 21], %z u8[]",
+       "%p = pack_bytes(%b) %y = matmul_integer_packed(%a, %p, %z) {n = dims(21), k = dims(7)} return %y"});
   for (const auto& [parameters, equation] :
        std::map<std::string, std::string>{{"%a f32[i, j], %b f32[j, k]", "ij,jk->ik"},
                                           {"%a f32[i, j], %b f32[i, j]", "ij,ij->"},
@@ -277,6 +283,33 @@ void addWindows(std::vector<SweepRow>& rows) {
                   {},
                   {{"h", {3, 5}}, {"w", {3, 7}}, {"a", {1, 2, 3}}, {"b", {1, 3}}},
                   32});
+  for (const char* parameters :
+       {"%x u8[n, 2, h, w], %k i8[3, 2, 3, 3], %z u8[]", "%x u8[n, 2, h, w], %k u8[3, 2, 3, 3], %z u8[]"})
+    rows.push_back({"conv_integer",
+                    "",
+                    parameters,
+                    "conv_integer(%x, %k, %z) {A}",
+                    {"", "pads = [1, 1, 1, 1], strides = [2, 2]"},
+                    {},
+                    wide});
+  rows.push_back({"pack_conv",
+                  "",
+                  "%x f32[n, 3, h, w], %k f32[4, 3, 3, 3]",
+                  "%p = pack_conv(%k) {A} %y = conv_packed(%x, %p) {weights = dims(4, 3, 3, 3), A} return %y",
+                  {"strides = [1, 1]", "strides = [2, 2]"},
+                  {},
+                  wide,
+                  32});
+  rows.push_back(
+      {"conv_packed",
+       "",
+       "%x f32[n, 4, h, w], %k f32[4, 1, 3, 3], %b f32[4]",
+       "%p = pack_conv(%k) {group = 4} "
+       "%y = conv_packed(%x, %p, %b) {weights = dims(4, 1, 3, 3), group = 4, pads = [1, 1, 1, 1]} return %y",
+       {""},
+       {},
+       wide,
+       32});
   rows.push_back({"conv_transpose",
                   kNumbers,
                   "%x T[n, 2, h, w], %k T[2, 3, 3, 3]",
