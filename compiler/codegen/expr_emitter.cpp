@@ -30,12 +30,32 @@ size_t KernelEmitter::scopeOf(Expr root) {
   return scopeMemo_.at(root.id());
 }
 
+// Does its value come from tensors, not from dims and loop counters alone?
+bool KernelEmitter::isData(Expr root) {
+  if (auto it = dataMemo_.find(root.id()); it != dataMemo_.end()) return it->second;
+  for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1))) {
+    if (dataMemo_.count(e.id())) continue;
+    bool data = e.kind() == ExprKind::load || e.kind() == ExprKind::call;
+    for (const Expr& operand : e.operands()) data |= dataMemo_.at(operand.id());
+    dataMemo_[e.id()] = data;
+  }
+  return dataMemo_.at(root.id());
+}
+
+// Is it a division of integers by data?
+bool KernelEmitter::divides(Expr e) {
+  if (e.kind() != ExprKind::binary || !isInteger(e.operands()[0].dtype())) return false;
+  const BinaryOp op = e.binaryOp();
+  return (op == BinaryOp::div || op == BinaryOp::floorDiv || op == BinaryOp::mod || op == BinaryOp::rem) &&
+         isData(e.operands()[1]);
+}
+
 // Could evaluating it where it is not asked for fault? Loads may be out of range there, and divisions by data may be by zero.
 bool KernelEmitter::mayFault(Expr root) {
   if (auto it = faultMemo_.find(root.id()); it != faultMemo_.end()) return it->second;
   for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1))) {
     if (faultMemo_.count(e.id())) continue;
-    bool faults = e.kind() == ExprKind::load || e.kind() == ExprKind::call;
+    bool faults = e.kind() == ExprKind::load || e.kind() == ExprKind::call || divides(e);
     // sin and cos branch: their code has to stand at the end of an open block.
     if (e.kind() == ExprKind::unary)
       faults = e.unaryOp() == loop::UnaryOp::sin || e.unaryOp() == loop::UnaryOp::cos;
@@ -272,7 +292,7 @@ Result<LaneValue> KernelEmitter::guardDivisor(Expr division, LaneValue divisor) 
   Value* d = divisor.isUniform() ? divisor.value : vector(divisor);
   if (llvm::isa<llvm::ConstantInt>(d) && !llvm::cast<llvm::ConstantInt>(d)->isZero()) return divisor;
   Value* zero = b_.CreateICmpEQ(d, llvm::Constant::getNullValue(d->getType()));
-  if (mayFault(division.operands()[1])) {
+  if (isData(division.operands()[1])) {
     Value* fails = zero;
     if (mask_) {
       Value* mask = mask_;
@@ -311,7 +331,7 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
   x = uniform ? a.value : vector(a);
   y = uniform ? b.value : vector(b);
   Value* result;
-  const bool signedDivision = division && dtypeClass(dtype) == DtypeClass::integer && mayFault(right);
+  const bool signedDivision = division && dtypeClass(dtype) == DtypeClass::integer && isData(right);
   if (signedDivision) {
     // smallest / -1 traps on x86; division by -1 is negation, which wraps.
     llvm::Type* type = x->getType();

@@ -115,6 +115,7 @@ Status KernelEmitter::statement(const Stmt& stmt) {
       return storeStatement(stmt);
     case StmtKind::let: {
       DYN_TRY(LaneValue v, value(stmt.value));
+      dataMemo_[stmt.variable.id()] = isData(stmt.value);
       bindVariable(stmt.variable, v);
       return {};
     }
@@ -360,6 +361,7 @@ Status KernelEmitter::accumulateStatement(const Stmt& stmt) {
     }
     result = ops_.combine(stmt.reduceOp, b_.CreateExtractElement(lanes, b_.getInt64(0)), result, dtype);
   }
+  dataMemo_[stmt.variable.id()] = true;
   bindVariable(stmt.variable, lanes_ == 1 ? LaneValue::uniform(result) : LaneValue::varying(result));
   return {};
 }

@@ -69,6 +69,8 @@ class KernelEmitter {
   llvm::Value* vector(const LaneValue& v);
   Result<llvm::Value*> scalar(loop::Expr e);  // error internalError when it varies over lanes
   LaneValue linearBinary(loop::BinaryOp op, const LaneValue& a, const LaneValue& b);
+  bool isData(loop::Expr e);
+  bool divides(loop::Expr e);
   bool mayFault(loop::Expr e);
   size_t scopeOf(loop::Expr e);
   llvm::Value* allLanes(llvm::Value* condition);
@@ -96,7 +98,7 @@ class KernelEmitter {
   std::unordered_map<uint32_t, LaneValue> values_;      // by expression id
   std::unordered_map<uint32_t, size_t> variableScope_;  // by expression id of the variable
   std::unordered_map<uint32_t, size_t> scopeMemo_;
-  std::unordered_map<uint32_t, bool> faultMemo_;
+  std::unordered_map<uint32_t, bool> faultMemo_, dataMemo_;
   std::unordered_map<uint32_t, llvm::Value*> dimScalars_;  // Dim id → value
   std::unordered_map<const loop::Buffer*, llvm::Value*> buffers_;
 };

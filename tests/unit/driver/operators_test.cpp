@@ -97,6 +97,30 @@ TEST(Operators, determinants) {
              {{f32({2, 3, 3})}, {f32({3, 1, 1})}, {f32({1, 0, 0})}, {f32({0, 2, 2})}, {f32({2, 7, 7})}});
 }
 
+// Wherever the divisor stands: one for each element, one for each row, one for all.
+TEST(Operators, divisionsOfIntegersByZeroAreFaults) {
+  for (const char* op : {"div", "mod"})
+    for (const char* divisor : {"n, m", "n, 1", "1, m", ""}) {
+      IrContext context;
+      Result<Module> parsed =
+          test::parseText(context, "fn @main(%x: Tensor[(n, m), i32], %y: Tensor[(" + std::string(divisor) +
+                                       "), i32]) { %z = " + op + "(%x, %y) return %z }");
+      ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+      Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*parsed);
+      ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+      std::vector<int64_t> shape;
+      if (*divisor) shape = {divisor[0] == 'n' ? 3 : 1, divisor[3] == 'm' ? 37 : 1};
+      HostTensor y = *HostTensor::create(Dtype::i32, shape);
+      for (int64_t i = 0; i < y.elementCount(); ++i) y.setInt(i, -1 - i);
+      const HostTensor x = randomTensor(Dtype::i32, {3, 37}, 1);
+      EXPECT_TRUE((*compiled)->run({x, y}).ok()) << op << " " << divisor;
+      y.setInt(y.elementCount() - 1, 0);
+      Result<std::vector<HostTensor>> result = (*compiled)->run({x, y});
+      ASSERT_FALSE(result.ok()) << op << " " << divisor;
+      EXPECT_NE(result.error().message.find("division by zero"), std::string::npos) << result.error().message;
+    }
+}
+
 TEST(Operators, cachesWrittenAtTheirOwnPlaces) {
   for (const char* mode : {"linear", "circular"}) {
     const std::string text =
