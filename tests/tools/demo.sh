@@ -28,8 +28,8 @@ done
 "$BIN/dynrepl" run "$MODEL" --cases "$CASES" --json 2>/dev/null | grep -o '"kernels_compiled_after_load_count":[0-9]*' | sort | uniq -c |
   sed 's/^ *\([0-9]*\) "kernels_compiled_after_load_count":\(.*\)/kernels compiled after load: \2/'
 
-say "5. Where the time goes (batch 3, seq 59)"
-"$BIN/dynrepl" -e ":load $MODEL; :profile --dim batch=3 --dim seq=59" 2>/dev/null | sed -n '/^1 run/,$p' | cut -c1-118 | head -14
+say "5. Where the time goes (batch 3, seq 59, 50 runs)"
+"$BIN/dynrepl" -e ":load $MODEL; :profile --dim batch=3 --dim seq=59 --repeat 50" 2>/dev/null | sed -n '/^50 runs/,$p' | cut -c1-118 | head -14
 
 say "Next"
 echo "  the shell:   $BIN/dynrepl            then  :load $MODEL   and  :help"
