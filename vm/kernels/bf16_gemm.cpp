@@ -1,6 +1,5 @@
 #include "vm/kernels/bf16_gemm.h"
 
-#include <bit>
 #include <vector>
 
 #include "vm/kernels/four.h"
@@ -24,12 +23,6 @@ std::span<const Bf16Family* const> bf16Families() {
   return families;
 }
 
-uint16_t roundToBf16(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>(bits >> 16 | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 void roundToWords(const Bf16Family& family, const float* from, int64_t depth, int64_t stride, uint32_t* to) {
   if (stride == 1) return family.round(from, depth, to);
   std::fill_n(to, bf16Words(depth), 0u);
@@ -43,12 +36,25 @@ void packBf16Panels(const Bf16Family& family, const float* b, int64_t depth, int
   for (int64_t panel = first; panel < last; ++panel) {
     uint32_t* out = packed + panel * words * width;
     const int64_t count = std::min(width, columns - panel * width);
-    std::fill_n(out, words * width, 0u);
-    for (int64_t i = 0; i < count; ++i) {
-      const float* from = b + (panel * width + i) * strideN;
-      for (int64_t k = 0; k < depth; ++k)
-        out[k / 2 * width + i] |= static_cast<uint32_t>(roundToBf16(floatAnywhere(from + k * strideK)))
-                                  << (k % 2 * 16);
+    // Some words of all columns at a time: what is read down the columns and what is written across them both stay in the cache.
+    constexpr int64_t kBlock = 16;
+    for (int64_t begin = 0; begin < words; begin += kBlock) {
+      const int64_t end = std::min(begin + kBlock, words), whole = std::min(end, depth / 2);
+      auto packWord = [&](int64_t word, int64_t i) {
+        const float* from = b + (panel * width + i) * strideN + 2 * word * strideK;
+        const uint32_t low = roundToBf16(floatAnywhere(from)),
+                       high = word < whole ? roundToBf16(floatAnywhere(from + strideK)) : 0;
+        out[word * width + i] = low | high << 16;
+      };
+      if (strideN == 1) {
+        for (int64_t word = begin; word < end; ++word)
+          for (int64_t i = 0; i < count; ++i) packWord(word, i);
+      } else {
+        for (int64_t i = 0; i < count; ++i)
+          for (int64_t word = begin; word < end; ++word) packWord(word, i);
+      }
+      for (int64_t word = begin; word < end; ++word)
+        std::fill(out + word * width + count, out + (word + 1) * width, 0u);
     }
   }
 }

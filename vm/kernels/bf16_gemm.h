@@ -1,6 +1,7 @@
 // Products whose constant right side was packed in bf16 at load.
 #pragma once
 
+#include <bit>
 #include <span>
 
 #include "vm/kernels/bf16_kernel.h"
@@ -18,7 +19,11 @@ inline int64_t bf16ElementCount(const Bf16Family& family, int64_t depth, int64_t
 }
 
 // The nearest bf16, ties to even; NaN stays NaN.
-uint16_t roundToBf16(float value);
+inline uint16_t roundToBf16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  return static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? bits >> 16 | 0x40 : nearest);
+}
 // As Bf16Family::round, of from[k * stride].
 void roundToWords(const Bf16Family& family, const float* from, int64_t depth, int64_t stride, uint32_t* to);
 // Packs panels [first, last) of B: element (k, n) lies at b[k * strideK + n * strideN], at any address. Columns beyond N are zero.
