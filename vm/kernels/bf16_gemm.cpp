@@ -39,11 +39,11 @@ void packBf16Panels(const Bf16Family& family, const float* b, int64_t depth, int
     // Some words of all columns at a time: what is read down the columns and what is written across them both stay in the cache.
     constexpr int64_t kBlock = 16;
     for (int64_t begin = 0; begin < words; begin += kBlock) {
-      const int64_t end = std::min(begin + kBlock, words), whole = std::min(end, depth / 2);
+      const int64_t end = std::min(begin + kBlock, words);
       auto packWord = [&](int64_t word, int64_t i) {
         const float* from = b + (panel * width + i) * strideN + 2 * word * strideK;
         const uint32_t low = roundToBf16(floatAnywhere(from)),
-                       high = word < whole ? roundToBf16(floatAnywhere(from + strideK)) : 0;
+                       high = word < depth / 2 ? roundToBf16(floatAnywhere(from + strideK)) : 0;
         out[word * width + i] = low | high << 16;
       };
       if (strideN == 1) {

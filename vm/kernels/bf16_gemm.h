@@ -20,9 +20,7 @@ inline int64_t bf16ElementCount(const Bf16Family& family, int64_t depth, int64_t
 
 // The nearest bf16, ties to even; NaN stays NaN.
 inline uint16_t roundToBf16(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const uint32_t nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  return static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? bits >> 16 | 0x40 : nearest);
+  return static_cast<uint16_t>(roundedBits(std::bit_cast<uint32_t>(value)) >> 16);
 }
 // As Bf16Family::round, of from[k * stride].
 void roundToWords(const Bf16Family& family, const float* from, int64_t depth, int64_t stride, uint32_t* to);

@@ -1,5 +1,5 @@
-// Micro-kernels for products of f32 with both sides rounded to bf16, summed in f32. Nothing but types may be in this file: it is compiled for several
-// instruction sets.
+// Micro-kernels for products of f32 with both sides rounded to bf16, summed in f32. Nothing with external linkage may be in this file: it is compiled
+// for several instruction sets.
 //
 // Two successive depths make a word: the even one in the low half, the odd one in the high half, zero where the depth is odd.
 #pragma once
@@ -7,6 +7,12 @@
 #include <cstdint>
 
 namespace dyn::vm::kernels {
+
+// The bits of the nearest number that has only the upper half of an f32's, ties to even; NaN stays NaN.
+static inline uint32_t roundedBits(uint32_t bits) {
+  const uint32_t nearest = bits + 0x7fffu + (bits >> 16 & 1);
+  return ((bits & 0x7fffffffu) > 0x7f800000u ? bits | 0x400000u : nearest) & 0xffff0000u;
+}
 
 // c[row, j] (+)= the sum over `words` of both products of a[row * leadingA + word] and panel[word * panelWidth + j], for j < columns (1..panelWidth).
 // accumulate 0: c is overwritten.

@@ -8,10 +8,6 @@
 namespace dyn::vm::kernels {
 namespace {
 
-int32_t byteAt(const Tensor* tensor, int64_t i) {
-  return tensor->dtype == DataType::i8 ? tensor->as<int8_t>()[i] : tensor->as<uint8_t>()[i];
-}
-
 // Runs are a row of an image or less: too short for the library's calls.
 void copyRun(uint8_t* to, const uint8_t* from, int64_t count) {
   typedef uint8_t Sixteen __attribute__((vector_size(16), aligned(1), may_alias));
@@ -42,17 +38,9 @@ struct ByteConvolution {
   int32_t* y;
   const Epilogue& epilogue;
 
-  int32_t zeroOfX() const { return zeroX ? byteAt(zeroX, 0) : 0; }
-  int32_t zeroOfFilter(int64_t filter) const {
-    return zeroW ? byteAt(zeroW, zeroW->elementCount > 1 ? filter : 0) : 0;
-  }
+  int32_t zeroOfX() const { return zeroAt(zeroX, 0); }
   const uint8_t* inputOf(int64_t image, int64_t group) const {
     return x->as<uint8_t>() + (image * c.groups + group) * c.channels * c.inputSize();
-  }
-  bool isPointwise() const {
-    for (size_t i = 0; i < 3; ++i)
-      if (c.kernel[i] != 1 || c.stride[i] != 1 || c.pad[i] != 0 || c.input[i] != c.output[i]) return false;
-    return true;
   }
 
   // One tap of one channel for output positions [begin, end): the input's bytes, `padding` outside of it.
@@ -103,7 +91,7 @@ Status depthwise(const ByteConvolution& p) {
       const uint8_t* x = p.x->as<uint8_t>() + plane * c.inputSize();
       int32_t* y = p.y + plane * c.outputSize();
       std::fill_n(y, c.outputSize(), 0);
-      const int32_t zeroW = p.zeroOfFilter(filter);
+      const int32_t zeroW = zeroAt(p.zeroW, filter);
       for (int64_t row = 0; row < rows; ++row) {
         for (int64_t tap = 0; tap < c.taps(); ++tap) {
           const int64_t tapD = tap / (c.kernel[1] * c.kernel[2]), tapH = tap / c.kernel[2] % c.kernel[1];
@@ -137,11 +125,10 @@ Status byPanels(const ByteConvolution& p) {
   while (blockPanels > 1 && c.batch * c.groups * ((allPanels + blockPanels - 1) / blockPanels) < tasks)
     blockPanels = (blockPanels + 1) / 2;
   const int64_t blocks = (allPanels + blockPanels - 1) / blockPanels, block = blockPanels * width;
-  const bool pointwise = p.isPointwise();
-  auto lines = [](int64_t elements) { return (elements + 15) / 16 * 16; };
-  const int64_t wordElements = filters * leading, termElements = lines(2 * filters),
-                stageElements = pointwise ? 0 : lines((depth * block + 3) / 4),
-                packElements = lines(blockPanels * panelBytes(family, depth) / 4);
+  const bool pointwise = c.isPointwise();
+  const int64_t wordElements = filters * leading, termElements = wholeLines(2 * filters),
+                stageElements = pointwise ? 0 : wholeLines((depth * block + 3) / 4),
+                packElements = wholeLines(blockPanels * panelBytes(family, depth) / 4);
   Scratch scratch(p.call.pool, wordElements + termElements + width, tasks, stageElements + packElements);
   if (!scratch || p.call.rehearsal) return scratch.status();
   auto* words = reinterpret_cast<uint32_t*>(scratch.shared());
@@ -152,7 +139,7 @@ Status byPanels(const ByteConvolution& p) {
     for (int64_t filter = begin; filter < end; ++filter) {
       const int32_t sum = copyLeftRow(family, p.w->as<uint8_t>() + filter * depth, depth, 1,
                                       leftFlip(p.w->dtype), words + filter * leading);
-      setRowTerms(sum, depth, leftZero(p.w->dtype, p.zeroOfFilter(filter)), terms + 2 * filter);
+      setRowTerms(sum, depth, leftZero(p.w->dtype, zeroAt(p.zeroW, filter)), terms + 2 * filter);
     }
   });
 

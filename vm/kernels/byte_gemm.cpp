@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "vm/kernels/builtins.h"
+#include "vm/kernels/matrix_view.h"
 
 namespace dyn::vm::kernels {
 
@@ -14,16 +15,15 @@ int32_t ByteProduct::run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, i
   const int64_t most = std::max<int64_t>(1, kBlockBytes / (leading * 4) / family->maxRows) * family->maxRows;
   for (int64_t row = rowBegin; row < rowEnd; row += most) {
     const int64_t count = std::min(most, rowEnd - row);
-    const int64_t tiles = (count + family->maxRows - 1) / family->maxRows;
     for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
       const int64_t column = panel * width, now = std::min(width, columns - column);
       const int8_t* from = panels + panel * panelBytes(*family, depth);
-      for (int64_t tile = 0; tile < tiles; ++tile) {
-        const int64_t first = row + count * tile / tiles, last = row + count * (tile + 1) / tiles;
-        family->microKernels[last - first - 1](wordCount(*family, depth), words + first * leading, leading,
-                                               from, rowTerms + 2 * first, zeros + panel * zeroStep,
-                                               c + first * leadingC + column, leadingC, now);
-      }
+      forEachRowTile(family->maxRows, count, [&](int64_t tile, int64_t height) {
+        const int64_t first = row + tile;
+        family->microKernels[height - 1](wordCount(*family, depth), words + first * leading, leading, from,
+                                         rowTerms + 2 * first, zeros + panel * zeroStep,
+                                         c + first * leadingC + column, leadingC, now);
+      });
       if (!epilogue) continue;
       const int32_t fault = epilogue->run(firstRow + row, firstRow + row + count, firstColumn + column,
                                           firstColumn + column + now);
@@ -49,36 +49,6 @@ struct Problem {
   bool packed = false;
 };
 
-// Zero point i of a matrix that may have one for each row or column, or none.
-int32_t zeroAt(const Tensor* zeros, int64_t i) {
-  if (!zeros) return 0;
-  const int64_t at = zeros->elementCount > 1 ? i : 0;
-  return zeros->dtype == DataType::i8 ? zeros->as<int8_t>()[at] : zeros->as<uint8_t>()[at];
-}
-
-// Byte offsets of an operand's matrices, batch axes broadcast over those of C; false when they do not fit.
-bool batchOffsets(const Tensor* operand, const Tensor* c, std::vector<int64_t>& offsets) {
-  const int64_t rank = c->rank - 2, own = operand->rank - 2;
-  if (own > rank) return false;
-  std::vector<int64_t> strides(static_cast<size_t>(rank), 0);
-  int64_t stride = operand->shape()[own] * operand->shape()[own + 1], count = 1;
-  for (int64_t axis = rank; axis-- > 0;) {
-    const int64_t size = c->shape()[axis], at = axis - (rank - own);
-    count *= size;
-    if (at < 0 || operand->shape()[at] == 1) continue;
-    if (operand->shape()[at] != size) return false;
-    strides[static_cast<size_t>(axis)] = stride;
-    stride *= size;
-  }
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t rest = i, offset = 0;
-    for (int64_t axis = rank; axis-- > 0; rest /= c->shape()[axis])
-      offset += rest % c->shape()[axis] * strides[static_cast<size_t>(axis)];
-    offsets.push_back(offset);
-  }
-  return true;
-}
-
 Status describeProblem(const ByteGemmFamily& family, const Tensor* a, const Tensor* b, const Tensor* c,
                        Problem& p) {
   const Status wrong = failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(a) + " x " + describe(b) +
@@ -89,14 +59,16 @@ Status describeProblem(const ByteGemmFamily& family, const Tensor* a, const Tens
   p.rows = c->shape()[c->rank - 2];
   p.columns = c->shape()[c->rank - 1];
   p.depth = a->shape()[a->rank - 1];
-  if (a->shape()[a->rank - 2] != p.rows || !batchOffsets(a, c, p.batchA)) return wrong;
+  const MatrixView left(a), result(c);
+  if (left.rows() != p.rows || !batchOffsets(left, result, p.batchA)) return wrong;
   p.batches = static_cast<int64_t>(p.batchA.size());
   if (p.packed) {
     if (b->elementCount != panelCount(family, p.columns) * panelBytes(family, p.depth)) return wrong;
     p.batchB.assign(p.batchA.size(), 0);
-  } else if (b->shape()[b->rank - 2] != p.depth || b->shape()[b->rank - 1] != p.columns ||
-             !batchOffsets(b, c, p.batchB)) {
-    return wrong;
+  } else {
+    const MatrixView right(b);
+    if (right.rows() != p.depth || right.columns() != p.columns || !batchOffsets(right, result, p.batchB))
+      return wrong;
   }
   return okStatus();
 }
@@ -132,10 +104,9 @@ Status byteGemmBy(const ByteGemmFamily& family, BuiltinCall& call) {
                        static_cast<double>(std::max<int64_t>(p.depth, 1)) / family.group;
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps));
   // In elements of four bytes, each part beginning at a line.
-  auto lines = [](int64_t elements) { return (elements + 15) / 16 * 16; };
-  const int64_t wordElements = lines(allRows * leading), termElements = lines(2 * allRows),
-                zeroElements = lines(panels * width),
-                packElements = p.packed ? 0 : lines(panels * bytesPerPanel / 4) * rounds;
+  const int64_t wordElements = wholeLines(allRows * leading), termElements = wholeLines(2 * allRows),
+                zeroElements = wholeLines(panels * width),
+                packElements = p.packed ? 0 : wholeLines(panels * bytesPerPanel / 4) * rounds;
   Scratch scratch(call.pool, wordElements + termElements + zeroElements + packElements, 0, 0);
   if (!scratch || call.rehearsal) return scratch.status();
   auto* words = reinterpret_cast<uint32_t*>(scratch.shared());
@@ -161,7 +132,7 @@ Status byteGemmBy(const ByteGemmFamily& family, BuiltinCall& call) {
         const int64_t round = unit / panels, panel = unit % panels;
         packBytePanels(family, b->as<uint8_t>() + p.batchB[static_cast<size_t>(round)], p.depth, p.columns,
                        p.columns, 1, rightFlip(b->dtype), panel, panel + 1,
-                       pack + round * lines(panels * bytesPerPanel / 4) * 4);
+                       pack + round * wholeLines(panels * bytesPerPanel / 4) * 4);
       }
     });
   }
@@ -179,7 +150,7 @@ Status byteGemmBy(const ByteGemmFamily& family, BuiltinCall& call) {
     ByteProduct own = product;
     own.words = words + round * rowsPerRound * leading;
     own.rowTerms = terms + round * rowsPerRound * 2;
-    own.panels = packed + (p.packed ? 0 : round * lines(panels * bytesPerPanel / 4) * 4);
+    own.panels = packed + (p.packed ? 0 : round * wholeLines(panels * bytesPerPanel / 4) * 4);
     own.c = reinterpret_cast<int32_t*>(c->data) + round * rowsPerRound * p.columns;
     own.firstRow = round * rowsPerRound;
     return own;

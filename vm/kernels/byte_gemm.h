@@ -22,6 +22,14 @@ inline int32_t leftZero(DataType dtype, int32_t zero) { return dtype == DataType
 inline int32_t rightZero(DataType dtype, int32_t zero) { return dtype == DataType::u8 ? zero - 128 : zero; }
 
 inline bool isByte(DataType dtype) { return dtype == DataType::i8 || dtype == DataType::u8; }
+inline int32_t byteAt(const Tensor* bytes, int64_t i) {
+  return bytes->dtype == DataType::i8 ? bytes->as<int8_t>()[i] : bytes->as<uint8_t>()[i];
+}
+
+// Zero point i of those of a matrix: one for all, one for each, or none.
+inline int32_t zeroAt(const Tensor* zeros, int64_t i) {
+  return zeros ? byteAt(zeros, zeros->elementCount > 1 ? i : 0) : 0;
+}
 
 inline int64_t wordCount(const ByteGemmFamily& family, int64_t depth) {
   return (depth + family.group - 1) / family.group;

@@ -18,13 +18,9 @@ constexpr int64_t kCopiedElements =
     1 << 16;                           // of input copied for a chunk, at most where a few positions allow it
 constexpr int64_t kDepthBlock = 2048;  // k steps whose weights stay in the L2 cache
 
-// One whose windows are single places that do not move apart has one long row of positions.
+// A pointwise one has one long row of positions.
 Convolution straightened(Convolution c) {
-  const std::array<int64_t, 3> ones{1, 1, 1};
-  if (c.taps() == 1 && c.stride == ones && c.input == c.output && c.pad == std::array<int64_t, 3>{}) {
-    c.input = {1, 1, c.inputSize()};
-    c.output = c.input;
-  }
+  if (c.isPointwise()) c.input = c.output = {1, 1, c.inputSize()};
   return c;
 }
 
@@ -131,7 +127,7 @@ struct DirectTask {
     for (int64_t k = 0; k < std::max<int64_t>(depth, 1); k += block) {
       const int64_t now = std::min(block, depth - k);
       for (int64_t line = 0; line < across; ++line)
-        forEachTile(along, [&](int64_t first, int64_t height) {
+        forEachRowTile(panels.kernels.maxRows, along, [&](int64_t first, int64_t height) {
           kernels[height - 1](now, from + line * stepAcross + first * stepAlong, stepAlong,
                               offsets.data() + k, weights + k * width,
                               tile + line * tileAcross + first * tileAlong, tileAlong, k > 0 ? 1 : 0);
@@ -173,7 +169,7 @@ Status convDirect(const ConvolutionCall& work) {
   const int64_t tasks = worthwhileTasks(call, c.steps()), chunks = task.chunkCount();
   // Units are (image, group, chunk, part of the panels); panels are only parted when there are too few others for the threads.
   const int64_t whole = c.batch * c.groups * chunks, panels = task.panels.count();
-  const int64_t parts = whole >= 2 * tasks ? 1 : std::min(panels, (2 * tasks + whole - 1) / whole);
+  const int64_t parts = partsFor(tasks, whole, panels);
   Scratch scratch(call.pool, 0, tasks, task.scratchElements());
   if (!scratch || call.rehearsal) return scratch.status();
   EpilogueFault fault;

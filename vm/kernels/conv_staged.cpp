@@ -75,11 +75,10 @@ struct Staging {
     };
     while (rows > 1 && stagedElements() > kStagedElements) rows = (rows + 1) / 2;
     rows = evenPart(c.output[1], rows);
-    const bool unpadded = c.pad == std::array<int64_t, 3>{} && c.input == c.output;
     // Read in place, a tile takes a few lines from every channel: good from the L2 cache only, and not from a plane whose size is a power of two,
     // which maps all channels to the same lines.
-    inPlace = unpadded && c.taps() == 1 && c.stride == std::array<int64_t, 3>{1, 1, 1} &&
-              c.channels * c.inputSize() <= kStagedElements && (c.inputSize() % 1024 != 0 || c.channels < 32);
+    inPlace = c.isPointwise() && c.channels * c.inputSize() <= kStagedElements &&
+              (c.inputSize() % 1024 != 0 || c.channels < 32);
     if (inPlace) {
       sliceSize = c.input[1] * c.input[2];
       channelStride = c.inputSize();
@@ -270,7 +269,7 @@ struct StagedTask {
           from = panel;
           where = panelOffsets.data();
         }
-        forEachTile(height, [&](int64_t row, int64_t count) {
+        forEachRowTile(kernels.maxRows, height, [&](int64_t row, int64_t count) {
           kernels.filters[count - 1](now, a + row * leadingA, leadingA, from, where,
                                      out + row * leading + column, leading, columns, add);
         });
@@ -290,10 +289,7 @@ Status convStaged(const ConvolutionCall& work) {
   const int64_t tasks = worthwhileTasks(call, c.steps());
   // Units are (image, group, slice, chunk of rows, part of the filters); filters are only parted when there are too few others for the threads.
   const int64_t whole = c.batch * c.groups * c.output[0] * chunks;
-  const int64_t parts = whole >= 2 * tasks
-                            ? 1
-                            : std::min((c.filters + task.kernels.maxRows - 1) / task.kernels.maxRows,
-                                       (2 * tasks + whole - 1) / whole);
+  const int64_t parts = partsFor(tasks, whole, (c.filters + task.kernels.maxRows - 1) / task.kernels.maxRows);
   const int64_t own = task.scratchElements();
   Scratch scratch(call.pool, 0, tasks, own);
   if (!scratch || call.rehearsal) return scratch.status();

@@ -27,6 +27,11 @@ struct Convolution {
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t depth() const { return channels * taps(); }
   double steps() const;  // multiply-adds of all images
+  // Are windows single places, and the output's places the input's?
+  bool isPointwise() const {
+    const std::array<int64_t, 3> ones{1, 1, 1};
+    return kernel == ones && stride == ones && pad == std::array<int64_t, 3>{} && input == output;
+  }
   // Input places that the taps reach beyond the first.
   int64_t reach(size_t axis) const { return std::max<int64_t>(kernel[axis] - 1, 0) * dilation[axis]; }
 };
@@ -91,17 +96,6 @@ struct FilterPanels {
     return width(panel) == kernels.wide ? kernels.widePositions : kernels.narrowPositions;
   }
 };
-
-// Cuts `rows` rows into tiles of nearly equal height that the kernels have: tile(first, height).
-template <typename Tile>
-inline void forEachTile(int64_t rows, const Tile& tile) {
-  const int64_t most = convolutionKernels().maxRows, tiles = (rows + most - 1) / most;
-  for (int64_t i = 0, first = 0; i < tiles; ++i) {
-    const int64_t height = rows / tiles + (i < rows % tiles ? 1 : 0);
-    tile(first, height);
-    first += height;
-  }
-}
 
 // y[filter * strideY + position] = tile[position * leading + filter] + bias[filter]; bias may be null.
 void writeTransposed(const float* tile, int64_t leading, int64_t positions, int64_t filters,

@@ -9,6 +9,7 @@
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/four.h"
+#include "vm/kernels/matrix_view.h"
 
 namespace dyn::vm::kernels {
 namespace {
@@ -32,60 +33,8 @@ double steps(const Problem& p) {
          static_cast<double>(std::max<int64_t>(p.depth, 1));
 }
 
-// A tensor with its axes in another order: axis i of the view is axis order[i] of the tensor.
-struct View {
-  std::vector<int64_t> shape, strides;
-
-  View(const Tensor* tensor, std::span<const int32_t> order) {
-    const auto rank = static_cast<size_t>(tensor->rank);
-    std::vector<int64_t> own(rank, 1);
-    if (tensor->elementCount > 0)  // else sizes beside a 0 may be anything
-      for (size_t axis = rank; axis-- > 1;) own[axis - 1] = own[axis] * tensor->shape()[axis];
-    for (size_t axis = 0; axis < rank; ++axis) {
-      const size_t from = order.empty() ? axis : static_cast<size_t>(order[axis]);
-      shape.push_back(tensor->shape()[from]);
-      strides.push_back(own[from]);
-    }
-  }
-  void swapMatrix() {
-    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
-    std::swap(strides[strides.size() - 1], strides[strides.size() - 2]);
-  }
-  int64_t rows() const { return shape[shape.size() - 2]; }
-  int64_t columns() const { return shape.back(); }
-  int64_t rowStride() const { return strides[strides.size() - 2]; }
-  int64_t columnStride() const { return strides.back(); }
-};
-
 std::string shapesText(const Tensor* a, const Tensor* b, const Tensor* c) {
   return describe(a) + " x " + describe(b) + " -> " + describe(c);
-}
-
-// Offsets of the operand's matrix for each batch of C, with numpy broadcasting; false when the shapes do not fit.
-bool batchOffsets(const View& operand, const View& c, std::vector<int64_t>& offsets) {
-  const size_t batchRank = c.shape.size() - 2, operandBatchRank = operand.shape.size() - 2;
-  if (operandBatchRank > batchRank) return false;
-  // Where C has no elements no bytes stand behind the other sizes: nothing may be computed from them.
-  const bool empty = std::find(c.shape.begin(), c.shape.end(), 0) != c.shape.end();
-  int64_t count = empty ? 0 : 1;
-  std::vector<int64_t> strides(batchRank, 0);
-  for (size_t axis = 0; axis < batchRank; ++axis) {
-    if (!empty) count *= c.shape[axis];
-    if (axis < batchRank - operandBatchRank) continue;
-    const size_t own = axis - (batchRank - operandBatchRank);
-    if (operand.shape[own] != 1 && operand.shape[own] != c.shape[axis]) return false;
-    if (operand.shape[own] != 1) strides[axis] = operand.strides[own];
-  }
-  offsets.resize(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t rest = i, offset = 0;
-    for (size_t axis = batchRank; axis-- > 0;) {
-      offset += rest % c.shape[axis] * strides[axis];
-      rest /= c.shape[axis];
-    }
-    offsets[static_cast<size_t>(i)] = offset;
-  }
-  return true;
 }
 
 // The orders of A, B and C follow the first two numbers, each a permutation of the common rank.
@@ -122,7 +71,7 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
     if (p.packed || a->rank != c->rank || b->rank != c->rank) return wrong();
     if (Status status = readOrders(call, c->rank, orders); !status.ok()) return status;
   }
-  View left(a, orders[0]), result(c, orders[2]);
+  MatrixView left(a, orders[0]), result(c, orders[2]);
   if ((flags & kTransposeA) != 0) left.swapMatrix();
   p.rows = result.rows();
   p.columns = result.columns();
@@ -144,7 +93,7 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
     if (a->dtype != DataType::f32 || (c->elementCount > 0 && b->elementCount != elements)) return wrong();
     p.batchB.assign(static_cast<size_t>(p.batches), 0);
   } else {
-    View right(b, orders[1]);
+    MatrixView right(b, orders[1]);
     if ((flags & kTransposeB) != 0) right.swapMatrix();
     if (right.rows() != p.depth || right.columns() != p.columns || !batchOffsets(right, result, p.batchB))
       return wrong();
@@ -260,8 +209,8 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
 
   const int64_t copyElements = BlockTask::copyElements(p, family);
   const int64_t packElements = p.packed ? 0 : packedElementCount(family, p.depth, p.columns);
-  const int64_t perTask = (copyElements + (overBatches ? packElements : 0) + 15) / 16 * 16;
-  const int64_t shared = overBatches ? 0 : (packElements + 15) / 16 * 16;
+  const int64_t perTask = wholeLines(copyElements + (overBatches ? packElements : 0));
+  const int64_t shared = overBatches ? 0 : wholeLines(packElements);
   Scratch scratch(call.pool, shared, tasks, perTask);
   if (!scratch || call.rehearsal) return scratch.status();
   const BlockTask block{call, family, p, epilogue};

@@ -19,18 +19,6 @@ inline int64_t packedElementCount(const DynGemmFamily& family, int64_t depth, in
 void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int64_t columns, int64_t strideK,
                 int64_t strideN, int64_t firstPanel, int64_t lastPanel, float* packed);
 
-// Cuts `rows` rows into tiles of nearly equal height, at most maxRows: tile(first, height).
-template <typename Tile>
-inline void forEachRowTile(int64_t maxRows, int64_t rows, const Tile& tile) {
-  const int64_t tiles = (rows + maxRows - 1) / maxRows, height = rows / tiles, more = rows % tiles;
-  int64_t first = 0;
-  for (int64_t i = 0; i < tiles; ++i) {
-    const int64_t now = height + (i < more ? 1 : 0);
-    tile(first, now);
-    first += now;
-  }
-}
-
 // Micro-kernels for `rows` rows and one panel.
 inline void runRowTiles(const DynGemmFamily& family, int64_t rows, int64_t depth, const float* a,
                         int64_t leadingA, const float* panel, float* c, int64_t leadingC, int64_t columns,

@@ -24,7 +24,9 @@ const DynGemmFamily* defaultGemmFamily() {
   return &pick(dynGemmFamilyPortable, dynGemmFamilyAvx2, dynGemmFamilyAvx512);
 }
 const kernels::ConvolutionKernels& kernels::convolutionKernels() {
-  return pick(dynConvolutionPortable, dynConvolutionAvx2, dynConvolutionAvx512);
+  static const ConvolutionKernels& kernels =
+      pick(dynConvolutionPortable, dynConvolutionAvx2, dynConvolutionAvx512);
+  return kernels;
 }
 #else
 const DynGemmFamily* defaultGemmFamily() { return &dynGemmFamilyPortable; }

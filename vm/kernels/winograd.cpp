@@ -85,7 +85,7 @@ struct WinogradTask {
       const int64_t width = panels.width(panel);
       const float* u = work.weights + panels.first(panel) * kPlaces * c.channels;
       for (int64_t place = 0; place < kPlaces; ++place)
-        forEachTile(last - first, [&](int64_t block, int64_t height) {
+        forEachRowTile(panels.kernels.maxRows, last - first, [&](int64_t block, int64_t height) {
           panels.tiles(panel)[height - 1](c.channels, v + place * inputStep() + block, 1, offsets.data(),
                                           u + place * c.channels * width,
                                           m + place * productStep() + block * width, width, 0);
@@ -236,7 +236,7 @@ Status convWinograd(const ConvolutionCall& work) {
   const int64_t tasks = worthwhileTasks(call, c.steps());
   // Units are (image, chunk of blocks, part of the panels); panels are only parted when there are too few others for the threads.
   const int64_t whole = c.batch * chunks;
-  const int64_t parts = whole >= 2 * tasks ? 1 : std::min(panels, (2 * tasks + whole - 1) / whole);
+  const int64_t parts = partsFor(tasks, whole, panels);
   Scratch scratch(call.pool, 0, tasks, task.scratchElements());
   if (!scratch || call.rehearsal) return scratch.status();
   EpilogueFault fault;

@@ -20,6 +20,27 @@ inline int64_t worthwhileTasks(const BuiltinCall& call, double steps) {
 // The stride between rows that are copied apart: an odd number of 64-byte lines, so that they lie in different sets of the L1 cache.
 inline int64_t oddLineStride(int64_t elements) { return ((elements + 15) / 16 | 1) * 16; }
 
+// Elements of four bytes, filled up to whole 64-byte lines.
+inline int64_t wholeLines(int64_t elements) { return (elements + 15) / 16 * 16; }
+
+// Into how many parts each of `whole` pieces of work is cut so that there are two units for each task: one where there are enough pieces, and at most
+// `most`.
+inline int64_t partsFor(int64_t tasks, int64_t whole, int64_t most) {
+  return whole >= 2 * tasks ? 1 : std::min(most, (2 * tasks + whole - 1) / whole);
+}
+
+// Cuts `rows` rows into tiles of nearly equal height, at most maxRows: tile(first, height).
+template <typename Tile>
+inline void forEachRowTile(int64_t maxRows, int64_t rows, const Tile& tile) {
+  const int64_t tiles = (rows + maxRows - 1) / maxRows, height = rows / tiles, more = rows % tiles;
+  int64_t first = 0;
+  for (int64_t i = 0; i < tiles; ++i) {
+    const int64_t now = height + (i < more ? 1 : 0);
+    tile(first, now);
+    first += now;
+  }
+}
+
 // Memory of the pool for the time of a call: `shared` elements for all, then `own` for each of the tasks.
 class Scratch {
  public:
