@@ -30,16 +30,23 @@ size_t KernelEmitter::scopeOf(Expr root) {
   return scopeMemo_.at(root.id());
 }
 
+// Does `own` hold for some part of it? `memo` keeps the answers, also those given beforehand.
+template <typename Own>
+bool KernelEmitter::anyPart(Expr root, std::unordered_map<uint32_t, bool>& memo, const Own& own) {
+  if (auto it = memo.find(root.id()); it != memo.end()) return it->second;
+  for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1))) {
+    if (memo.count(e.id())) continue;
+    bool any = own(e);
+    for (const Expr& operand : e.operands()) any |= memo.at(operand.id());
+    memo[e.id()] = any;
+  }
+  return memo.at(root.id());
+}
+
 // Does its value come from tensors, not from dims and loop counters alone?
 bool KernelEmitter::isData(Expr root) {
-  if (auto it = dataMemo_.find(root.id()); it != dataMemo_.end()) return it->second;
-  for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1))) {
-    if (dataMemo_.count(e.id())) continue;
-    bool data = e.kind() == ExprKind::load || e.kind() == ExprKind::call;
-    for (const Expr& operand : e.operands()) data |= dataMemo_.at(operand.id());
-    dataMemo_[e.id()] = data;
-  }
-  return dataMemo_.at(root.id());
+  return anyPart(root, dataMemo_,
+                 [](Expr e) { return e.kind() == ExprKind::load || e.kind() == ExprKind::call; });
 }
 
 // Is it a division of integers by data?
@@ -52,17 +59,12 @@ bool KernelEmitter::divides(Expr e) {
 
 // Could evaluating it where it is not asked for fault? Loads may be out of range there, and divisions by data may be by zero.
 bool KernelEmitter::mayFault(Expr root) {
-  if (auto it = faultMemo_.find(root.id()); it != faultMemo_.end()) return it->second;
-  for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1))) {
-    if (faultMemo_.count(e.id())) continue;
-    bool faults = e.kind() == ExprKind::load || e.kind() == ExprKind::call || divides(e);
+  return anyPart(root, faultMemo_, [this](Expr e) {
     // sin and cos branch: their code has to stand at the end of an open block.
     if (e.kind() == ExprKind::unary)
-      faults = e.unaryOp() == loop::UnaryOp::sin || e.unaryOp() == loop::UnaryOp::cos;
-    for (const Expr& operand : e.operands()) faults |= faultMemo_.at(operand.id());
-    faultMemo_[e.id()] = faults;
-  }
-  return faultMemo_.at(root.id());
+      return e.unaryOp() == loop::UnaryOp::sin || e.unaryOp() == loop::UnaryOp::cos;
+    return e.kind() == ExprKind::load || e.kind() == ExprKind::call || divides(e);
+  });
 }
 
 Result<LaneValue> KernelEmitter::value(Expr e) {

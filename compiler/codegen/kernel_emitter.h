@@ -69,6 +69,8 @@ class KernelEmitter {
   llvm::Value* vector(const LaneValue& v);
   Result<llvm::Value*> scalar(loop::Expr e);  // error internalError when it varies over lanes
   LaneValue linearBinary(loop::BinaryOp op, const LaneValue& a, const LaneValue& b);
+  template <typename Own>
+  bool anyPart(loop::Expr root, std::unordered_map<uint32_t, bool>& memo, const Own& own);
   bool isData(loop::Expr e);
   bool divides(loop::Expr e);
   bool mayFault(loop::Expr e);
