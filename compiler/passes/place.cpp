@@ -8,6 +8,7 @@
 // they are: they make their own results.
 // Cost in IR size: about three operations per kernel.
 #include <algorithm>
+#include <optional>
 
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
@@ -83,7 +84,7 @@ class Placer {
   // `own`: parameters that no other value stands for, as those that a loop carries.
   Result<const Function*> place(const Function& function, const std::unordered_set<ValueId>& own) {
     std::unordered_map<ValueId, Type> types;
-    const Liveness live = computeLiveness(function);
+    std::optional<Liveness> live;        // where an update in place asks for it
     std::unordered_set<ValueId> others;  // whose memory is not this body's to write
     for (const Parameter& p : function.parameters)
       if (!own.count(p.id)) others.insert(p.id);
@@ -112,8 +113,11 @@ class Placer {
       std::string kind = group                          ? op->attributes.string("kind")
                          : byBuiltin(*op, operandTypes) ? "builtin"
                                                         : "loop";
-      const bool reuse = kind == "builtin" && updatesInPlace(*op->def) && !others.count(op->operands[0]) &&
-                         live.lastUse.at(op->operands[0]) == at;
+      bool reuse = kind == "builtin" && updatesInPlace(*op->def) && !others.count(op->operands[0]);
+      if (reuse) {
+        if (!live) live = computeLiveness(function);
+        reuse = live->lastUse.at(op->operands[0]) == at;
+      }
       for (const ValueDef& result : op->results) {
         placed.ops.push_back(
             reuse ? makeOp(ir_, ops::allocOp, {op->operands[0]}, {result}, {{"reuse", int64_t{1}}}, op->place)

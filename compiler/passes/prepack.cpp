@@ -5,7 +5,6 @@
 //   before  %y = conv(%x, %w) with %w constant [m, c, h, w]    after  %p = pack_conv(%w)  %y = conv_packed(%x, %p) {weights = dims(m, c, h, w)}
 // A transpose of the constant matrix between them is taken into the packing, so no transposed copy of the weight is made.
 // Cost in IR size: one operation per product; in memory: the packed weights (the unpacked ones are then not read any more).
-#include <map>
 #include <unordered_map>
 
 #include "compiler/ir/walk.h"
@@ -82,7 +81,7 @@ class Packer {
     if (rounded) pack.attributes.set("dtype", products_);
     Op gemm = op;
     gemm.def = &product;
-    gemm.operands[1] = add(std::move(pack), op, transposed ? "transposed" : "", rounded ? products_ : dtype);
+    gemm.operands[1] = add(std::move(pack), op, rounded ? products_ : dtype);
     gemm.attributes = {{"k", Shape{type.dims()[transposed ? 1 : 0]}},
                        {"n", Shape{type.dims()[transposed ? 0 : 1]}}};
     ops_.push_back(ir_.own(std::move(gemm)));
@@ -98,37 +97,28 @@ class Packer {
     Op pack;
     pack.def = &ops::pack_convOp;
     pack.operands = {weight};
-    std::string window;
-    for (const char* name : {"strides", "dilations"}) {
-      if (!op.attributes.has(name)) continue;
-      pack.attributes.set(name, op.attributes.integers(name));
-      window += name;
-      for (int64_t n : op.attributes.integers(name)) window += " " + std::to_string(n);
-    }
-    if (op.attributes.has("group")) {
-      pack.attributes.set("group", op.attributes.integer("group"));
-      window += " group " + std::to_string(op.attributes.integer("group"));
-    }
+    for (const char* name : {"strides", "dilations", "group"})
+      if (const AttributeValue* value = op.attributes.find(name)) pack.attributes.set(name, *value);
     Op conv = op;
     conv.def = &ops::conv_packedOp;
-    conv.operands[1] = add(std::move(pack), op, window, Dtype::f32);
+    conv.operands[1] = add(std::move(pack), op, Dtype::f32);
     conv.attributes.erase("kernel_shape");  // was compared with the weights
     conv.attributes.set("weights", type.dims());
     ops_.push_back(ir_.own(std::move(conv)));
   }
 
   // The packed weights; the same for all operations that want them packed alike.
-  ValueId add(Op pack, const Op& user, const std::string& how, Dtype dtype) {
+  ValueId add(Op pack, const Op& user, Dtype dtype) {
     ++packed_;
-    ValueId& panel = packs_.try_emplace({pack.operands[0], how}, kNoValue).first->second;
-    if (panel != kNoValue) return panel;
-    panel = ir_.newValue();
-    pack.results = {
-        {panel,
-         ir_.tensorType(Shape{ir_.dims().any("the layout of packed weights is the machine's")}, dtype)}};
+    std::vector<const Op*>& same = packings_[pack.operands[0]];
+    for (const Op* made : same)
+      if (made->def == pack.def && made->attributes == pack.attributes) return made->results[0].id;
+    const Dim length = ir_.dims().any("the layout of packed weights is the machine's");
+    pack.results = {{ir_.newValue(), ir_.tensorType(Shape{length}, dtype)}};
     pack.place = user.place;
-    ops_.push_back(ir_.own(std::move(pack)));
-    return panel;
+    same.push_back(ir_.own(std::move(pack)));
+    ops_.push_back(same.back());
+    return same.back()->results[0].id;
   }
 
   IrContext& ir_;
@@ -136,7 +126,7 @@ class Packer {
   const Dtype products_;
   std::unordered_map<ValueId, const Op*> definitions_;
   std::unordered_map<ValueId, Type> types_;
-  std::map<std::pair<ValueId, std::string>, ValueId> packs_;
+  std::unordered_map<ValueId, std::vector<const Op*>> packings_;  // by the weights
   std::vector<const Op*> ops_;
   int64_t packed_ = 0;
 };
