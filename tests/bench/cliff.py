@@ -10,10 +10,7 @@ Needs numpy.
 """
 import argparse
 import json
-import os
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 
@@ -60,11 +57,7 @@ def main():
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     shapes, size_of = shapes_of(arguments)
-    with tempfile.TemporaryDirectory() as folder:
-        package = os.path.join(folder, "model.dynpkg")
-        subprocess.run([f"{arguments.build}/bin/dynrepl", "compile", arguments.model, "-o", package, "--quiet"], check=True,
-                       stdout=subprocess.DEVNULL)
-        module = dynvm.Module(dynvm.Runtime(f"{arguments.build}/lib/libdynvm.so"), package, arguments.threads)
+    module = dynvm.load(arguments.build, arguments.model, arguments.threads)
     sizes = np.array([float(size_of(dims)) for dims in shapes])
     times, first_over_next = np.full(len(shapes), np.inf), []
     random = np.random.default_rng(0)

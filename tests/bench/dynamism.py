@@ -7,10 +7,7 @@ Printed: the medians of both, and the ratio (dynamic / static, so 1.00 is free) 
 """
 import argparse
 import json
-import os
-import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
@@ -47,28 +44,20 @@ def main():
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        runtime = dynvm.Runtime(f"{arguments.build}/lib/libdynvm.so")
-
-        def load(name, dims):
-            package = os.path.join(folder, name + ".dynpkg")
-            fixed = [part for dim, size in dims.items() for part in ("--dim", f"{dim}={size}")]
-            subprocess.run([f"{arguments.build}/bin/dynrepl", "compile", arguments.model, "-o", package, "--quiet", *fixed],
-                           check=True, stdout=subprocess.DEVNULL)
-            return dynvm.Module(runtime, package, arguments.threads)
-
-        dynamic = load("dynamic", {})
+    dynamic = dynvm.load(arguments.build, arguments.model, arguments.threads)
+    if not arguments.json:
+        print(f"{arguments.model}, {arguments.threads} thread(s), {measuring.cpu_name()}")
+        print(f"{'shape':32}{'dynamic us':>12}{'static us':>12}{'ratio':>8}   quartiles")
+    for text in arguments.shape:
+        dims = measuring.parse_shape(text)
+        fixed = [part for dim, size in dims.items() for part in ("--dim", f"{dim}={size}")]
+        static = dynvm.load(arguments.build, arguments.model, arguments.threads, fixed)
+        row = measure(dynamic, static, dims, arguments.seconds)
+        rows.append(row)
         if not arguments.json:
-            print(f"{arguments.model}, {arguments.threads} thread(s), {measuring.cpu_name()}")
-            print(f"{'shape':32}{'dynamic us':>12}{'static us':>12}{'ratio':>8}   quartiles")
-        for index, text in enumerate(arguments.shape):
-            dims = measuring.parse_shape(text)
-            row = measure(dynamic, load(f"static{index}", dims), dims, arguments.seconds)
-            rows.append(row)
-            if not arguments.json:
-                low, high = row["ratio_quartiles"]
-                print(f"{text:32}{row['dynamic_ns'] / 1000:>12.1f}{row['static_ns'] / 1000:>12.1f}{row['ratio']:>8.3f}"
-                      f"   {low:.3f}..{high:.3f}{'' if row['error'] <= 1 else '  DIFFERS'}", flush=True)
+            low, high = row["ratio_quartiles"]
+            print(f"{text:32}{row['dynamic_ns'] / 1000:>12.1f}{row['static_ns'] / 1000:>12.1f}{row['ratio']:>8.3f}"
+                  f"   {low:.3f}..{high:.3f}{'' if row['error'] <= 1 else '  DIFFERS'}", flush=True)
     if arguments.json:
         print(json.dumps({"schema": 1, "command": "bench dynamism", "model": arguments.model, "threads": arguments.threads,
                           "cpu": measuring.cpu_name(), "rows": rows}))

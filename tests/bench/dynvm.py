@@ -1,5 +1,8 @@
 """The runtime's C API for scripts that measure: load a package, set inputs, run, read outputs."""
 import ctypes as c
+import os
+import subprocess
+import tempfile
 
 import numpy as np
 
@@ -100,3 +103,15 @@ class Module:
         text = self.api.dyn_context_profile_text(self.context, b"csv").decode()
         self.runtime.check(self.api.dyn_context_profile(self.context, 0))
         return "\n".join(line[:160] for line in text.splitlines()[: rows + 1]) + "\n"
+
+
+def load(build, model, threads=1, options=()):
+    """A model, compiled with these options of dynrepl unless it is a package already, by the programs in `build`."""
+    runtime = Runtime(f"{build}/lib/libdynvm.so")
+    if model.endswith(".dynpkg"):
+        return Module(runtime, model, threads)
+    with tempfile.TemporaryDirectory() as folder:
+        package = os.path.join(folder, "model.dynpkg")
+        subprocess.run([f"{build}/bin/dynrepl", "compile", model, "-o", package, "--quiet", *options], check=True,
+                       stdout=subprocess.DEVNULL)
+        return Module(runtime, package, threads)

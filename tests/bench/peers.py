@@ -9,10 +9,7 @@ Needs numpy and onnxruntime.
 """
 import argparse
 import json
-import os
-import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
@@ -75,14 +72,7 @@ def main():
         import onnxruntime
     except ImportError:
         sys.exit("peers: skipped: onnxruntime is not installed (pip install onnxruntime)")
-    with tempfile.TemporaryDirectory() as folder:
-        package = arguments.model
-        if not package.endswith(".dynpkg"):
-            package = os.path.join(folder, "model.dynpkg")
-            subprocess.run([f"{arguments.build}/bin/dynrepl", "compile", arguments.model, "-o", package, "--quiet", "--math", arguments.math],
-                           check=True,
-                           stdout=subprocess.DEVNULL)
-        module = dynvm.Module(dynvm.Runtime(f"{arguments.build}/lib/libdynvm.so"), package, arguments.threads)
+    module = dynvm.load(arguments.build, arguments.model, arguments.threads, ("--math", arguments.math))
     session = peer_session(arguments.model, arguments.threads)
     rows = []
     if not arguments.json:
