@@ -378,7 +378,8 @@ class Verifier {
     const Type condition = body.resultTypes[0];
     if (condition && !(condition.isTensor() && condition.dtype() == Dtype::boolean))
       fault(DiagnosticId::typeMismatch,
-            "the condition that @" + body.name + " returns is " + condition.toString() + ", not boolean",
+            "the condition that @" + body.name + " returns is " + condition.toString() +
+                ", not Tensor[(), bool]",
             &op);
     for (size_t i = 0; i < carried; ++i) {
       fits(body.resultTypes[i + 1], op.results[i].type,
