@@ -143,6 +143,7 @@ ParsedArguments parseArguments(int argc, char** argv) {
   run->add_option("--warmup", r.warmup, "runs before them")->check(notNegative());
   run->add_option("--profile", r.profile, "writes a Chrome trace");
   verify->add_option("DIR", r.directories, "test cases, or folders of such")->required();
+  verify->add_option("--model", r.model, "run the cases with this form of the model, not their model.onnx");
   verify->add_option("--rtol", r.relativeTolerance, "relative tolerance")->check(notNegative());
   verify->add_option("--atol", r.absoluteTolerance, "absolute tolerance")->check(notNegative());
   verify->add_option("--jobs", r.jobs, "cases at a time (default: cores)")->check(CLI::Range(1, 1024));
