@@ -10,6 +10,7 @@ namespace {
 constexpr int64_t kFarthest = int64_t{1} << 60;
 // Of the lanes that the filters would take, so many must hold one; else filters stand in rows.
 constexpr double kLanesUsed = 0.8;
+constexpr int64_t kMostPhases = 4;    // of depthwise rows
 constexpr int64_t kFewChannels = 16;  // for which Winograd's transforms cost more than they save
 
 }  // namespace
@@ -92,7 +93,9 @@ Status describeShapes(const BuiltinCall& call, const Tensor* x, const Tensor* y,
 Way wayOf(const Convolution& c) {
   const std::array<int64_t, 3> ones{1, 1, 1};
   const ConvolutionKernels& kernels = convolutionKernels();
-  if (c.channels == 1 && c.filters == 1 && c.groups > 1 && c.stride[2] == 1) return Way::rows;
+  if (c.channels == 1 && c.filters == 1 && c.groups > 1 &&
+      (c.stride[2] == 1 || (c.rank < 3 && c.stride[2] <= kMostPhases)))
+    return Way::rows;
   if (c.rank == 2 && c.groups == 1 && c.kernel == std::array<int64_t, 3>{1, 3, 3} && c.stride == ones &&
       c.dilation == ones && c.channels >= kFewChannels && c.filters >= kFewChannels)
     return Way::winograd;

@@ -88,6 +88,11 @@ class Plane {
     std::fill_n(line, lineLength(p) + poolKernels().slack, neutral());
     for (int64_t place = 0; place < w.output[2] && p.mode != kMaximum; ++place)
       counts_.push_back(static_cast<float>(p.counted(2, place)));
+    for (size_t axis : {size_t{0}, size_t{1}})
+      for (int64_t place = 0; place < w.output[axis]; ++place) {
+        taps_[axis].push_back(p.taps(axis, place));
+        counted_[axis].push_back(p.mode == kMaximum ? 0 : p.counted(axis, place));
+      }
   }
 
   // Elements that the windows of a row span.
@@ -101,7 +106,7 @@ class Plane {
     const PoolKernels& kernels = poolKernels();
     const bool maximum = p_.mode == kMaximum;
     rows_.clear();
-    const Places slices = p_.taps(0, slice), rows = p_.taps(1, row);
+    const Places slices = taps_[0][static_cast<size_t>(slice)], rows = taps_[1][static_cast<size_t>(row)];
     for (int64_t d = slices.low; d < slices.high; ++d)
       for (int64_t h = rows.low; h < rows.high; ++h) {
         const int64_t from = slice * w.stride[0] + d * w.dilation[0] - w.pad[0],
@@ -116,8 +121,10 @@ class Plane {
     (maximum ? kernels.maximaOfColumns : kernels.sumsOfColumns)(w.kernel[2], w.stride[2], w.dilation[2],
                                                                 line_, w.output[2], y);
     if (maximum) return;
-    const auto count = static_cast<float>(p_.counted(0, slice) * p_.counted(1, row));
-    for (int64_t i = 0; i < w.output[2]; ++i) y[i] /= count * counts_[static_cast<size_t>(i)];
+    const auto count =
+        static_cast<float>(counted_[0][static_cast<size_t>(slice)] * counted_[1][static_cast<size_t>(row)]);
+    const float* counts = counts_.data();
+    for (int64_t i = 0; i < w.output[2]; ++i) y[i] /= count * counts[i];
   }
 
  private:
@@ -127,7 +134,9 @@ class Plane {
   float* line_;
   int64_t first_ = 0, count_ = 0;  // the part of the line that the input fills
   std::vector<const float*> rows_;
-  std::vector<float> counts_;
+  std::vector<float> counts_;  // of the columns
+  std::array<std::vector<Places>, 2> taps_;
+  std::array<std::vector<int64_t>, 2> counted_;
 };
 
 }  // namespace
