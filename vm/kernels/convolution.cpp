@@ -152,24 +152,15 @@ void writeTransposed(const float* tile, int64_t leading, int64_t positions, int6
                      const float* bias, float* y, int64_t strideY) {
   constexpr int64_t kAhead =
       64;  // positions; the lines of many filters are no pattern that hardware foresees
-  constexpr int64_t kBlock = 16;  // positions of a block, whose part of the tile stays in the L1 cache
-  for (int64_t begin = 0; begin < positions; begin += kBlock) {
-    const int64_t end = std::min(begin + kBlock, positions);
+  const ConvolutionKernels& kernels = convolutionKernels();
+  const int64_t lanes = kernels.narrow;
+  for (int64_t begin = 0; begin < positions; begin += lanes) {
+    const int64_t end = std::min(begin + lanes, positions);
     int64_t filter = 0;
-    for (; filter + 4 <= filters; filter += 4) {
-      const Four add = bias ? four(bias + filter) : Four{};
-      float* to = y + filter * strideY;
-      for (int64_t i = 0; i < 4; ++i) __builtin_prefetch(to + i * strideY + begin + kAhead, 1);
-      int64_t at = begin;
-      for (; at + 4 <= end; at += 4) {
-        const float* from = tile + at * leading + filter;
-        Four rows[4];
-        for (int64_t i = 0; i < 4; ++i) rows[i] = four(from + i * leading) + add;
-        transpose(rows);
-        for (int64_t i = 0; i < 4; ++i) four(to + i * strideY + at) = rows[i];
-      }
-      for (; at < end; ++at)
-        for (int64_t i = 0; i < 4; ++i) to[i * strideY + at] = tile[at * leading + filter + i] + add[i];
+    for (; end - begin == lanes && filter + lanes <= filters; filter += lanes) {
+      float* to = y + filter * strideY + begin;
+      for (int64_t i = 0; i < lanes; ++i) __builtin_prefetch(to + i * strideY + kAhead, 1);
+      kernels.turn(tile + begin * leading + filter, leading, bias ? bias + filter : nullptr, to, strideY);
     }
     for (; filter < filters; ++filter)
       for (int64_t at = begin; at < end; ++at)
