@@ -103,8 +103,9 @@ Status manyRows(const NbitsKernels& kernels, BuiltinCall& call, const NbitsMatri
   const DynGemmFamily& family = *call.gemmFamily;
   const int64_t width = family.panelWidth, panels = panelCount(family, m.columns);
   const int64_t chunk = std::min(m.paddedDepth(), std::max<int64_t>(1, kDepthBlock / m.block) * m.block);
+  const bool atOnce = kernels.expandPanel && width % 16 == 0 && m.block % 16 == 0;
   // From column to column: an odd number of lines.
-  const int64_t leading = oddLineStride(chunk);
+  const int64_t leading = atOnce ? 0 : oddLineStride(chunk);
   const double steps =
       static_cast<double>(rows) * static_cast<double>(m.columns) * static_cast<double>(m.depth);
   const int64_t tasks = worthwhileTasks(call, steps);
@@ -116,9 +117,14 @@ Status manyRows(const NbitsKernels& kernels, BuiltinCall& call, const NbitsMatri
       const int64_t column = panel * width, columns = std::min(width, m.columns - column);
       for (int64_t k = 0; k < m.depth && !call.cancelled(); k += chunk) {
         const int64_t depth = std::min(chunk, m.depth - k);
-        for (int64_t i = 0; i < columns; ++i)
-          kernels.expand(m, column + i, k, std::min(chunk, m.paddedDepth() - k), expanded + i * leading);
-        packPanels(family, expanded, depth, columns, 1, leading, 0, 1, packed);
+        const int64_t whole = std::min(chunk, m.paddedDepth() - k);
+        if (atOnce) {
+          kernels.expandPanel(m, column, columns, k, whole, width, packed);
+        } else {
+          for (int64_t i = 0; i < columns; ++i)
+            kernels.expand(m, column + i, k, whole, expanded + i * leading);
+          packPanels(family, expanded, depth, columns, 1, leading, 0, 1, packed);
+        }
         runRowTiles(family, rows, depth, a + k, m.depth, packed, c + column, m.columns, columns, k > 0);
       }
     }

@@ -40,10 +40,16 @@ using NbitsDots = void (*)(const NbitsMatrix&, int64_t column, int64_t count, co
 // to[j] = the weight at depth first + j of a column, for j < count; both are whole blocks.
 using NbitsExpansion = void (*)(const NbitsMatrix&, int64_t column, int64_t first, int64_t count, float* to);
 
+// to[j * width + i] = the weight at depth first + j of column + i, for j < count (whole blocks, which are whole sixteens), i < width (whole sixteens); 0
+// where i >= columns.
+using NbitsPanelExpansion = void (*)(const NbitsMatrix&, int64_t column, int64_t columns, int64_t first,
+                                     int64_t count, int64_t width, float* to);
+
 struct NbitsKernels {
   const char* name;
   NbitsDots dots;
   NbitsExpansion expand;
+  NbitsPanelExpansion expandPanel;  // null: column by column
 };
 
 }  // namespace dyn::vm::kernels

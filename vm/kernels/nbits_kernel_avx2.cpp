@@ -5,6 +5,7 @@
 #define DYN_LANES 8
 #define DYN_KERNELS nbitsAvx2
 #define DYN_NAME "avx2"
+#define DYN_EXPAND_PANEL nullptr
 #include "vm/kernels/nbits_arithmetic.inc"
 #include "vm/kernels/nbits_kernel.inc"
 #endif

@@ -4,5 +4,6 @@
 #define DYN_LANES 4
 #define DYN_KERNELS nbitsPortable
 #define DYN_NAME "portable"
+#define DYN_EXPAND_PANEL nullptr
 #include "vm/kernels/nbits_arithmetic.inc"
 #include "vm/kernels/nbits_kernel.inc"
