@@ -10,7 +10,7 @@
 namespace dyn {
 
 // notYet: a command of the contract that is not built yet.
-enum class BatchCommand : uint8_t { run, verify, inspect, compile, bench, script, lines, notYet };
+enum class BatchCommand : uint8_t { run, verify, inspect, compile, bench, bisect, script, lines, notYet };
 const char* toString(BatchCommand command);
 enum class ColorChoice : uint8_t { automatic, always, never };
 

@@ -1,4 +1,5 @@
-// run, run --cases, inspect, compile, bench.
+// run, run --cases, inspect, compile, bench, bisect.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -219,6 +220,27 @@ int runBench(const BatchContext& context) {
   Json fields = {{"model", request.model}};
   merge(fields, toJson(outcome->view));
   return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
+}
+
+int runBisect(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(request));
+  if (!loaded->ok()) return context.fail(*loaded);
+  if (!request.quiet) context.output.warnings(loaded->warnings);
+  Command bisect = Command::of(CommandId::bisect);
+  for (const std::string& dim : request.dims) bisect.add("dim", dim);
+  for (const std::string& input : request.inputs) bisect.add("input", input);
+  bisect.add("rtol", fmt::format("{}", request.relativeTolerance));
+  bisect.add("atol", fmt::format("{}", request.absoluteTolerance));
+  if (!request.output.empty()) bisect.add("o", request.output);
+  std::shared_ptr<const Outcome> outcome = context.execute(bisect);
+  if (!outcome->as<BisectView>()) return context.fail(*outcome);
+  Json fields = {{"model", request.model}};
+  merge(fields, toJson(outcome->view));
+  const std::string text = toText(outcome->view, context.output.textOptions());
+  if (outcome->ok()) return finish(context, std::move(fields), text);
+  if (!context.output.claim()) ::pause();
+  return context.output.failure(*outcome->error, std::move(fields), text);
 }
 
 }  // namespace dyn

@@ -72,6 +72,8 @@ class LoadedModel {
   // The inputs with their types; outputs too once the passes have run (before, what is known of them).
   const Signature& signature() const { return signature_; }
 
+  CompileOptions compileOptions() const;
+
   // The steps so far: the import first; a failed pass is the last.
   const Trace& trace() const { return trace_; }
   // Null before ensureCompiled().
@@ -92,7 +94,6 @@ class LoadedModel {
   void fixShapes();
   void finishImport(int64_t startNs);
   void describe();
-  CompileOptions compileOptions() const;
 
   SessionOptions options_;
   const std::atomic<bool>* cancelled_;

@@ -226,10 +226,9 @@ Value* ScalarEmitter::shift(BinaryOp op, Value* a, Value* b, Dtype dtype) {
 
 Value* ScalarEmitter::minMax(bool wantMin, Value* a, Value* b, Dtype dtype) {
   if (isReal(dtype)) {
-    // `a` unless `b` is strictly better or b is NaN; one vmaxps and a blend, NaN kept on either side.
-    Value* takeB = wantMin ? b_.CreateFCmpULT(b, a) : b_.CreateFCmpUGT(b, a);  // unordered: some NaN
-    Value* aIsNan = b_.CreateFCmpUNO(a, a);
-    return b_.CreateSelect(aIsNan, a, b_.CreateSelect(takeB, b, a));
+    // The select takes `b` when the two are equal or either is NaN, which is what vmaxps does by itself; a NaN in `a` is then put back.
+    Value* best = b_.CreateSelect(wantMin ? b_.CreateFCmpOLT(a, b) : b_.CreateFCmpOGT(a, b), a, b);
+    return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, best);
   }
   if (dtype == Dtype::boolean) return wantMin ? b_.CreateAnd(a, b) : b_.CreateOr(a, b);
   Value* less = isSignedInteger(dtype) ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);

@@ -47,6 +47,9 @@ struct CompiledModel {
   CompileStatistics statistics;
 };
 
+// The passes that runPasses runs.
+Result<Pipeline> pipelineOf(const CompileOptions& options);
+
 // Runs the pipeline only; the trace gets the steps even when one fails.
 Result<Module> runPasses(const Module& module, const CompileOptions& options, Trace& trace);
 

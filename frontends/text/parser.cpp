@@ -210,6 +210,28 @@ Result<DataType> Parser::dataType() {
   return type;
 }
 
+// weights "bert.onnx"
+Status Parser::weightsLine() {
+  ++at_;  // weights
+  const uint32_t offset = peek().offset;
+  if (peek().kind != TokenKind::string) return expected("the name of a file in quotes");
+  DYN_TRY(std::string file, unquoted(source_, peek()));
+  ++at_;
+  if (!options_.readWeights)
+    return error(DiagnosticId::unsupportedFeature, "unsupported: here no files of weights are read", offset);
+  Result<std::map<std::string, HostTensor>> read = options_.readWeights(file);
+  if (!read.ok()) {
+    Error wrong = error(read.error().id, read.error().message, offset);
+    for (const std::string& note : read.error().notes) wrong.diagnostic.notes.push_back(note);
+    return wrong;
+  }
+  for (auto& [name, tensor] : *read) {
+    if (!weights_.emplace(name, std::move(tensor)).second)
+      return error(DiagnosticId::textName, "two files have a weight \"" + name + "\"", offset);
+  }
+  return {};
+}
+
 Result<Module> Parser::module() {
   Module module;
   module.context = &context_;
@@ -235,8 +257,10 @@ Result<Module> Parser::module() {
       }
       knowConstructors(type);
       module.dataTypes.push_back(std::make_shared<const DataType>(std::move(type)));
+    } else if (isName("weights")) {
+      DYN_CHECK(weightsLine());
     } else {
-      return expected("'fn', 'type' or 'dim'");
+      return expected("'fn', 'type', 'dim' or 'weights'");
     }
   }
   DYN_CHECK(checkTypeNames(module));

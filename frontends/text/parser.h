@@ -10,6 +10,8 @@
 //   }
 //   y = @helper(x)                              # call {callee = "helper"}
 //   t = Node(Leaf(x), t)                        # construct {constructor = "Node", type = "Tree"}, for types declared above
+//   weights "bert.onnx"                         # beside functions: where the weights lie that are referred to below it
+//   h = x @ f32[768, 768] <weight "w">          # one of them
 // Types of results may be left out: they are null until type inference. `?` in a type is a fresh unknown dim, `?3` the same one
 // everywhere in the context. Bodies take what they use as parameters; nothing is captured silently.
 //
@@ -40,6 +42,8 @@ struct ParseOptions {
   std::string file = "<text>";            // for places
   // What `<weight "name">` stands for (weightsOf() of the printer). Null: such a reference is an error.
   const std::map<std::string, HostTensor>* weights = nullptr;
+  // Reads the file of a line `weights "FILE"`: its weights by name. Null: such a line is an error.
+  std::function<Result<std::map<std::string, HostTensor>>(const std::string& file)> readWeights;
 };
 
 // "main", when there is one, becomes the first function.

@@ -164,6 +164,7 @@ class Parser {
   // parser.cpp
   Status fact();
   Result<DataType> dataType();
+  Status weightsLine();
   Result<const Function*> function();
   void knowConstructors(const DataType& type);
   Status checkTypeNames(const Module& module);
@@ -180,6 +181,7 @@ class Parser {
   std::string topName_;                        // of the function being read
   const Environment* environment_ = nullptr;   // expressions only
   std::vector<std::string> usedNames_;         // of the environment
+  std::map<std::string, HostTensor> weights_;  // of the lines `weights`
   std::vector<Type> types_;                    // by value
   std::unordered_map<ValueId, Dtype> dtypes_;  // by value: known, or likely
   std::unordered_map<std::string, Dim> dims_;  // by text
