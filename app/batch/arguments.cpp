@@ -165,7 +165,9 @@ ParsedArguments parseArguments(int argc, char** argv) {
   inspect->add_flag("--kernels", r.showKernels, "the kernels");
   inspect->add_flag("--check", r.check, "all problems at once");
   compile->add_option("-o,--output", r.output, "the package to write");
-  compile->add_flag("--static", r.fixDims, "dims given as one value are fixed in the program");
+  for (CLI::App* sub : {run, inspect, compile, bench})
+    sub->add_flag("--static", r.requireStatic,
+                  "refuse a program with any size that is not known before it runs");
   bench->add_option("--seconds", r.seconds, "time for all shapes (default 1)")->check(positive());
   bench->add_option("--repeat", r.repeat, "least number of runs at each shape (default 5)")
       ->check(positive());

@@ -29,7 +29,7 @@ struct BatchRequest {
   int jobs = 0;
   double relativeTolerance = 1e-3, absoluteTolerance = 1e-6, seconds = 1, caseTimeLimitSeconds = 60;
   std::string level, pass, why;
-  bool showDims = false, showPlan = false, showKernels = false, check = false, fixDims = false;
+  bool showDims = false, showPlan = false, showKernels = false, check = false, requireStatic = false;
 };
 
 struct ParsedArguments {

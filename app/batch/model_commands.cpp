@@ -18,6 +18,16 @@ Command loadCommand(const BatchRequest& request) {
   return Command::of(CommandId::load).add("model", request.model);
 }
 
+// For a run or a measurement: what is to be static is made for the sizes given.
+Command loadToRun(const BatchRequest& request) {
+  Command load = loadCommand(request);
+  if (!request.requireStatic) return load;
+  load.add("static");
+  for (const std::string& dim : request.dims)
+    if (dim.find("..") == std::string::npos && dim.find('@') == std::string::npos) load.add("dim", dim);
+  return load;
+}
+
 Command runCommandOf(const BatchRequest& request) {
   Command command = Command::of(CommandId::run);
   for (const std::string& dim : request.dims) command.add("dim", dim);
@@ -41,7 +51,7 @@ int finish(const BatchContext& context, Json fields, const std::string& text) {
 }  // namespace
 
 int runRun(const BatchContext& context) {
-  std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(context.request));
+  std::shared_ptr<const Outcome> loaded = context.execute(loadToRun(context.request));
   if (!loaded->ok()) return context.fail(*loaded);
   if (!context.request.quiet) context.output.warnings(loaded->warnings);
   std::shared_ptr<const Outcome> outcome = context.execute(runCommandOf(context.request));
@@ -61,7 +71,7 @@ int runCases(const BatchContext& context) {
             .diagnostic);
   Result<std::vector<RunCase>> cases = readCases(context.request.casesFile);
   if (!cases.ok()) return context.fail(cases.error());
-  std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(context.request));
+  std::shared_ptr<const Outcome> loaded = context.execute(loadToRun(context.request));
   if (!loaded->ok()) return context.fail(*loaded);
   if (!context.request.quiet) context.output.warnings(loaded->warnings);
   Json results = Json::array();
@@ -135,6 +145,7 @@ int runInspect(const BatchContext& context) {
     return context.output.failure(*checked->error, std::move(fields), text);
   }
   Command load = loadCommand(request);
+  if (request.requireStatic) load.add("static");
   for (const std::string& dim : request.dims) load.add("dim", dim);
   std::shared_ptr<const Outcome> loaded = context.execute(load);
   if (!loaded->ok()) return context.fail(*loaded);
@@ -197,7 +208,7 @@ int runCompile(const BatchContext& context) {
   if (!request.quiet) context.output.warnings(loaded->warnings);
   Command compile = Command::of(CommandId::compile);
   for (const std::string& dim : request.dims) compile.add("dim", dim);
-  if (request.fixDims) compile.add("static");
+  if (request.requireStatic) compile.add("static");
   if (!request.output.empty()) compile.add("o", request.output);
   std::shared_ptr<const Outcome> outcome = context.execute(compile);
   if (!outcome->ok()) return context.fail(*outcome);
@@ -208,7 +219,7 @@ int runCompile(const BatchContext& context) {
 
 int runBench(const BatchContext& context) {
   const BatchRequest& request = context.request;
-  std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(request));
+  std::shared_ptr<const Outcome> loaded = context.execute(loadToRun(request));
   if (!loaded->ok()) return context.fail(*loaded);
   Command bench = Command::of(CommandId::bench).add("seconds", std::to_string(request.seconds));
   for (const std::string& dim : request.dims) bench.add("dim", dim);

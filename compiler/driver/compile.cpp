@@ -41,6 +41,7 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
   LowerOptions lower;
   lower.inputNames = options.inputNames;
   lower.outputNames = options.outputNames;
+  lower.fixedDims = options.fixedDims;
   DYN_TRY(compiled.lowered, lowerModule(placed, lower));
   compiled.statistics.lowerNs = nowNs() - start;
   compiled.statistics.kernelsCount = static_cast<int64_t>(compiled.lowered.kernels.size());

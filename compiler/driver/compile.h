@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -26,6 +27,7 @@ struct CompileOptions {
   int threadCount = 0;         // for compiling; 0: one per core
   bool verifyEach = false;     // verify the module after every pass
   std::vector<std::string> inputNames, outputNames;
+  std::map<std::string, int64_t> fixedDims;  // named dims that have a value in the module already
   const std::atomic<bool>* cancelled = nullptr;
 };
 
