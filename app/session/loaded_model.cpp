@@ -7,8 +7,8 @@
 #include <fstream>
 #include <set>
 
-#include "compiler/ir/printer.h"
 #include "app/session/static_check.h"
+#include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/support/mapped_file.h"
