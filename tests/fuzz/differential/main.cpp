@@ -34,7 +34,7 @@ struct Arguments {
   std::string output = "differential-failures";
 };
 
-constexpr int64_t kBlock = 50;  // programs in one process
+constexpr uint64_t kBlock = 50;  // programs in one process
 
 std::vector<std::string> passesFor(uint64_t seed, bool all) {
   if (all) return pipelines();
@@ -47,7 +47,6 @@ struct Progress {
   int64_t counts[8], faultsCount, runsCount;
   uint64_t failed[kBlock];
   int64_t failedCount;
-  char reason[200];  // of the last that was unsupported or rejected
 };
 
 // In a worker: the programs [from, to).
@@ -131,10 +130,10 @@ int run(const Arguments& arguments) {
   if (progress == MAP_FAILED) return 2;
   std::map<Verdict, int64_t> counts;
   int64_t faultsCount = 0, runsCount = 0;
-  std::vector<uint64_t> failed;
+  int64_t failedCount = 0;
   const uint64_t end = arguments.seed + static_cast<uint64_t>(arguments.count);
   for (uint64_t from = arguments.seed; from < end;) {
-    const uint64_t to = std::min(end, from + static_cast<uint64_t>(kBlock));
+    const uint64_t to = std::min(end, from + kBlock);
     *progress = Progress();
     std::fflush(stdout);
     const pid_t worker = ::fork();
@@ -148,26 +147,30 @@ int run(const Arguments& arguments) {
     for (size_t i = 0; i < 8; ++i) counts[static_cast<Verdict>(i)] += progress->counts[i];
     faultsCount += progress->faultsCount;
     runsCount += progress->runsCount;
-    failed.insert(failed.end(), progress->failed, progress->failed + progress->failedCount);
     from = to;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
-    // It died of the program in hand; the next worker goes on behind it.
-    const bool tooLong = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
-    ++counts[tooLong ? Verdict::tooLong : Verdict::crashed];
-    failed.push_back(progress->at);
-    from = progress->at + 1;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+      // It died of the program in hand; the next worker goes on behind it.
+      const bool tooLong = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+      ++counts[tooLong ? Verdict::tooLong : Verdict::crashed];
+      progress->failed[progress->failedCount++] = progress->at;
+      from = progress->at + 1;
+    }
+    failedCount += progress->failedCount;
+    for (int64_t i = 0; i < progress->failedCount; ++i) report(arguments, progress->failed[i]);
+    if ((from - arguments.seed) / 1000 != (from - arguments.seed - kBlock) / 1000)
+      std::fprintf(stderr, "%llu programs\n", static_cast<unsigned long long>(from - arguments.seed));
   }
-  for (uint64_t seed : failed) report(arguments, seed);
   std::printf("seeds %llu..%llu:", static_cast<unsigned long long>(arguments.seed),
               static_cast<unsigned long long>(end - 1));
   for (const auto& [verdict, count] : counts)
     if (count > 0) std::printf(" %lld %s,", static_cast<long long>(count), toString(verdict));
-  std::printf(" %zu mismatches; %lld runs, %lld of them end in the same error\n", failed.size(),
-              static_cast<long long>(runsCount), static_cast<long long>(faultsCount));
+  std::printf(" %lld mismatches; %lld runs, %lld of them end in the same error\n",
+              static_cast<long long>(failedCount), static_cast<long long>(runsCount),
+              static_cast<long long>(faultsCount));
   // Programs that say nothing would make a test that can not fail.
   const bool meaningful = counts[Verdict::agree] * 2 >= arguments.count && faultsCount * 3 <= runsCount;
   if (!meaningful) std::printf("too few programs run to their end\n");
-  return failed.empty() && meaningful ? 0 : 1;
+  return failedCount == 0 && meaningful ? 0 : 1;
 }
 
 int usage() {

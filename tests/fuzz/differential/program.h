@@ -52,7 +52,7 @@ struct Program {
   std::vector<std::string> declarations;  // types
   std::vector<Function> functions;
   std::deque<ValueInfo> values;  // references stay good as it grows
-  std::vector<int> inputs;  // parameters of @main
+  std::vector<int> inputs;       // parameters of @main
   Body main;
 };
 
