@@ -92,6 +92,8 @@ const char* toString(BatchCommand command) {
       return "compile";
     case BatchCommand::bench:
       return "bench";
+    case BatchCommand::bisect:
+      return "bisect";
     case BatchCommand::script:
       return "script";
     case BatchCommand::lines:
@@ -122,19 +124,22 @@ ParsedArguments parseArguments(int argc, char** argv) {
   CLI::App* inspect = app.add_subcommand("inspect", "look into a model");
   CLI::App* compile = app.add_subcommand("compile", "compile a model to a package");
   CLI::App* bench = app.add_subcommand("bench", "measure a model");
+  CLI::App* bisect =
+      app.add_subcommand("bisect", "find the first pass that changes a result; exit 3 when one does");
   CLI::App* script = app.add_subcommand("script", "run shell commands of a file");
-  for (CLI::App* sub : {run, verify, inspect, compile, bench, script}) addCommon(sub, r, texts);
-  for (CLI::App* sub : {run, inspect, compile, bench})
+  for (CLI::App* sub : {run, verify, inspect, compile, bench, bisect, script}) addCommon(sub, r, texts);
+  for (CLI::App* sub : {run, inspect, compile, bench, bisect})
     sub->add_option("MODEL", r.model, ".onnx, .dyn or .dynpkg; - reads a text module")->required();
-  for (CLI::App* sub : {run, inspect, compile, bench})
+  for (CLI::App* sub : {run, inspect, compile, bench, bisect})
     sub->add_option("--dim", r.dims, "NAME=N; for compile and inspect also NAME=1..512:8, NAME=@lengths.txt")
         ->take_all()
         ->expected(1);
-  for (CLI::App* sub : {run, bench}) {
+  for (CLI::App* sub : {run, bench, bisect})
     sub->add_option("--input", r.inputs,
                     "NAME=@file.npy, @file.pb, random[:SEED], zeros, ones, range or [1,2,3]")
         ->take_all()
         ->expected(1);
+  for (CLI::App* sub : {run, bench}) {
     sub->add_option("--cases", r.casesFile,
                     "JSON lines: {\"dims\": {}, \"inputs\": {}, \"output_dir\": \"\"}");
   }
@@ -144,8 +149,11 @@ ParsedArguments parseArguments(int argc, char** argv) {
   run->add_option("--profile", r.profile, "writes a Chrome trace");
   verify->add_option("DIR", r.directories, "test cases, or folders of such")->required();
   verify->add_option("--model", r.model, "run the cases with this form of the model, not their model.onnx");
-  verify->add_option("--rtol", r.relativeTolerance, "relative tolerance")->check(notNegative());
-  verify->add_option("--atol", r.absoluteTolerance, "absolute tolerance")->check(notNegative());
+  for (CLI::App* sub : {verify, bisect}) {
+    sub->add_option("--rtol", r.relativeTolerance, "relative tolerance")->check(notNegative());
+    sub->add_option("--atol", r.absoluteTolerance, "absolute tolerance")->check(notNegative());
+  }
+  bisect->add_option("-o,--output", r.output, "the reduced module (.dyn); its inputs are written beside it");
   verify->add_option("--jobs", r.jobs, "cases at a time (default: cores)")->check(CLI::Range(1, 1024));
   verify->add_option("--case-time-limit", r.caseTimeLimitSeconds, "seconds for one case (default 60)")
       ->check(positive());
@@ -157,14 +165,16 @@ ParsedArguments parseArguments(int argc, char** argv) {
   inspect->add_flag("--kernels", r.showKernels, "the kernels");
   inspect->add_flag("--check", r.check, "all problems at once");
   compile->add_option("-o,--output", r.output, "the package to write");
-  compile->add_flag("--static", r.fixDims, "dims given as one value are fixed in the program");
+  for (CLI::App* sub : {run, inspect, compile, bench})
+    sub->add_flag("--static", r.requireStatic,
+                  "refuse a program with any size that is not known before it runs");
   bench->add_option("--seconds", r.seconds, "time for all shapes (default 1)")->check(positive());
   bench->add_option("--repeat", r.repeat, "least number of runs at each shape (default 5)")
       ->check(positive());
   script->add_option("FILE", r.scriptFile, "the script; - reads standard input")->required();
   script->add_flag("--keep-going", r.keepGoing, "go on after an error");
 
-  for (const char* name : {"export", "tune", "bisect"}) {
+  for (const char* name : {"export", "tune"}) {
     CLI::App* later = app.add_subcommand(name, "not there yet");
     later->allow_extras();
     addCommon(later, r, texts);
@@ -206,6 +216,7 @@ ParsedArguments parseArguments(int argc, char** argv) {
               : sub == inspect ? BatchCommand::inspect
               : sub == compile ? BatchCommand::compile
               : sub == bench   ? BatchCommand::bench
+              : sub == bisect  ? BatchCommand::bisect
               : sub == script  ? BatchCommand::script
               : sub            ? BatchCommand::notYet
                                : BatchCommand::lines;

@@ -10,7 +10,7 @@
 namespace dyn {
 
 // notYet: a command of the contract that is not built yet.
-enum class BatchCommand : uint8_t { run, verify, inspect, compile, bench, script, lines, notYet };
+enum class BatchCommand : uint8_t { run, verify, inspect, compile, bench, bisect, script, lines, notYet };
 const char* toString(BatchCommand command);
 enum class ColorChoice : uint8_t { automatic, always, never };
 
@@ -29,7 +29,7 @@ struct BatchRequest {
   int jobs = 0;
   double relativeTolerance = 1e-3, absoluteTolerance = 1e-6, seconds = 1, caseTimeLimitSeconds = 60;
   std::string level, pass, why;
-  bool showDims = false, showPlan = false, showKernels = false, check = false, fixDims = false;
+  bool showDims = false, showPlan = false, showKernels = false, check = false, requireStatic = false;
 };
 
 struct ParsedArguments {

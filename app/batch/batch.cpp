@@ -68,6 +68,8 @@ int dispatch(const BatchContext& context) {
       return runCompile(context);
     case BatchCommand::bench:
       return runBench(context);
+    case BatchCommand::bisect:
+      return runBisect(context);
     case BatchCommand::script:
     case BatchCommand::lines:
       return runScript(context);

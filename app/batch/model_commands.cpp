@@ -1,4 +1,5 @@
-// run, run --cases, inspect, compile, bench.
+// run, run --cases, inspect, compile, bench, bisect.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -15,6 +16,16 @@ namespace {
 
 Command loadCommand(const BatchRequest& request) {
   return Command::of(CommandId::load).add("model", request.model);
+}
+
+// For a run or a measurement: what is to be static is made for the sizes given.
+Command loadToRun(const BatchRequest& request) {
+  Command load = loadCommand(request);
+  if (!request.requireStatic) return load;
+  load.add("static");
+  for (const std::string& dim : request.dims)
+    if (dim.find("..") == std::string::npos && dim.find('@') == std::string::npos) load.add("dim", dim);
+  return load;
 }
 
 Command runCommandOf(const BatchRequest& request) {
@@ -40,7 +51,7 @@ int finish(const BatchContext& context, Json fields, const std::string& text) {
 }  // namespace
 
 int runRun(const BatchContext& context) {
-  std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(context.request));
+  std::shared_ptr<const Outcome> loaded = context.execute(loadToRun(context.request));
   if (!loaded->ok()) return context.fail(*loaded);
   if (!context.request.quiet) context.output.warnings(loaded->warnings);
   std::shared_ptr<const Outcome> outcome = context.execute(runCommandOf(context.request));
@@ -60,7 +71,7 @@ int runCases(const BatchContext& context) {
             .diagnostic);
   Result<std::vector<RunCase>> cases = readCases(context.request.casesFile);
   if (!cases.ok()) return context.fail(cases.error());
-  std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(context.request));
+  std::shared_ptr<const Outcome> loaded = context.execute(loadToRun(context.request));
   if (!loaded->ok()) return context.fail(*loaded);
   if (!context.request.quiet) context.output.warnings(loaded->warnings);
   Json results = Json::array();
@@ -134,6 +145,7 @@ int runInspect(const BatchContext& context) {
     return context.output.failure(*checked->error, std::move(fields), text);
   }
   Command load = loadCommand(request);
+  if (request.requireStatic) load.add("static");
   for (const std::string& dim : request.dims) load.add("dim", dim);
   std::shared_ptr<const Outcome> loaded = context.execute(load);
   if (!loaded->ok()) return context.fail(*loaded);
@@ -196,7 +208,7 @@ int runCompile(const BatchContext& context) {
   if (!request.quiet) context.output.warnings(loaded->warnings);
   Command compile = Command::of(CommandId::compile);
   for (const std::string& dim : request.dims) compile.add("dim", dim);
-  if (request.fixDims) compile.add("static");
+  if (request.requireStatic) compile.add("static");
   if (!request.output.empty()) compile.add("o", request.output);
   std::shared_ptr<const Outcome> outcome = context.execute(compile);
   if (!outcome->ok()) return context.fail(*outcome);
@@ -207,7 +219,7 @@ int runCompile(const BatchContext& context) {
 
 int runBench(const BatchContext& context) {
   const BatchRequest& request = context.request;
-  std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(request));
+  std::shared_ptr<const Outcome> loaded = context.execute(loadToRun(request));
   if (!loaded->ok()) return context.fail(*loaded);
   Command bench = Command::of(CommandId::bench).add("seconds", std::to_string(request.seconds));
   for (const std::string& dim : request.dims) bench.add("dim", dim);
@@ -219,6 +231,27 @@ int runBench(const BatchContext& context) {
   Json fields = {{"model", request.model}};
   merge(fields, toJson(outcome->view));
   return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
+}
+
+int runBisect(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(request));
+  if (!loaded->ok()) return context.fail(*loaded);
+  if (!request.quiet) context.output.warnings(loaded->warnings);
+  Command bisect = Command::of(CommandId::bisect);
+  for (const std::string& dim : request.dims) bisect.add("dim", dim);
+  for (const std::string& input : request.inputs) bisect.add("input", input);
+  bisect.add("rtol", fmt::format("{}", request.relativeTolerance));
+  bisect.add("atol", fmt::format("{}", request.absoluteTolerance));
+  if (!request.output.empty()) bisect.add("o", request.output);
+  std::shared_ptr<const Outcome> outcome = context.execute(bisect);
+  if (!outcome->as<BisectView>()) return context.fail(*outcome);
+  Json fields = {{"model", request.model}};
+  merge(fields, toJson(outcome->view));
+  const std::string text = toText(outcome->view, context.output.textOptions());
+  if (outcome->ok()) return finish(context, std::move(fields), text);
+  if (!context.output.claim()) ::pause();
+  return context.output.failure(*outcome->error, std::move(fields), text);
 }
 
 }  // namespace dyn

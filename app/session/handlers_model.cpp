@@ -21,6 +21,7 @@ Status open(SessionState& state, LoadRequest request) {
   state.progress("reading " + request.path);
   DYN_TRY(std::unique_ptr<LoadedModel> model,
           LoadedModel::load(request, state.now.options, state.interruption.flag()));
+  if (request.requireStatic && model->hasModule()) DYN_CHECK(model->checkStatic());
   state.now.model = std::move(model);
   state.now.runner = nullptr;
   state.now.specialisations = nullptr;
@@ -101,6 +102,7 @@ Result<View> handle_load(SessionState& state, const Command& command, Outcome& o
   LoadRequest request;
   request.path = command.text("model");
   DYN_TRY(request.dims, parseDimSpecs(command.all("dim")));
+  request.requireStatic = command.has("static");
   DYN_CHECK(open(state, std::move(request)));
   outcome.warnings = state.now.model->info().warnings;
   return makeView(state.now.model->info());
@@ -173,19 +175,12 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
   DYN_TRY(LoadedModel * model, state.model());
   if (command.has("dim") || command.has("static")) {
     LoadRequest request = model->request();
-    DYN_TRY(request.dims, parseDimSpecs(command.all("dim")));
-    request.fixDims = command.has("static");
+    if (command.has("dim")) {
+      DYN_TRY(request.dims, parseDimSpecs(command.all("dim")));
+    }
+    request.requireStatic = command.has("static");
     if (request.path.empty())
       return makeError(DiagnosticId::usageError, "the model has no file to be loaded from anew");
-    if (request.fixDims) {
-      for (const std::string& symbol : model->info().symbols) {
-        const bool given = std::any_of(request.dims.begin(), request.dims.end(),
-                                       [&](const DimSpec& d) { return d.name == symbol && d.value; });
-        if (!given)
-          return makeError(DiagnosticId::usageError, "--static needs one value for the dim " + symbol)
-              .note("add --dim " + symbol + "=N");
-      }
-    }
     DYN_CHECK(open(state, std::move(request)));
     DYN_TRY(model, state.model());
   }

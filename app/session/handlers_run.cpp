@@ -52,16 +52,6 @@ Result<RunResult> runModel(SessionState& state, const Command& command, const Ru
   return result;
 }
 
-std::string fileNameOf(const std::string& name) {
-  std::string file;
-  for (char c : name) {
-    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                       c == '_' || c == '.' || c == '-';
-    file += plain ? c : '_';
-  }
-  return file;
-}
-
 Status makeDirectory(const std::string& path) {
   // Each level that is missing.
   for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 
+#include "app/session/static_check.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
@@ -256,27 +257,38 @@ void LoadedModel::fixShapes() {
   });
 }
 
+// A symbol by its name, or by an input and its axis: "seq", "x.1".
+Result<Dim> LoadedModel::declaredDim(const std::string& name) const {
+  if (ir_->dims().hasSymbol(name)) return ir_->dims().symbol(name);
+  std::vector<std::string> known;
+  const Function* main = imported_.main();
+  for (size_t i = 0; main && i < main->parameters.size(); ++i) {
+    const Parameter& p = main->parameters[i];
+    for (SymbolId s : symbolsOf(p.type)) known.push_back(ir_->dims().symbolName(s));
+    if (!p.type.isTensor()) continue;
+    const std::string input = i < inputNames_.size() ? inputNames_[i] : ir_->valueName(p.id);
+    for (size_t axis = 0; axis < p.type.dims().size(); ++axis)
+      if (name == input + "." + std::to_string(axis) && p.type.dims()[axis].isSymbol())
+        return p.type.dims()[axis];
+  }
+  std::vector<std::string_view> views(known.begin(), known.end());
+  const std::string near = suggestion(name, views);
+  Error error = makeError(DiagnosticId::usageError, "the model has no dim '" + name + "'");
+  if (!near.empty()) return std::move(error).note("did you mean " + near + "?");
+  return error;
+}
+
 // What the user says about dims holds for the whole program.
 Status LoadedModel::declareDims() {
   DimSolver& facts = ir_->facts();
   std::map<SymbolId, int64_t> fixed;
   for (const DimSpec& spec : request_.dims) {
-    std::vector<std::string> known;
-    if (const Function* main = imported_.main())
-      for (const Parameter& p : main->parameters)
-        for (SymbolId s : symbolsOf(p.type)) known.push_back(ir_->dims().symbolName(s));
-    if (!ir_->dims().hasSymbol(spec.name)) {
-      std::vector<std::string_view> views(known.begin(), known.end());
-      const std::string near = suggestion(spec.name, views);
-      Error error = makeError(DiagnosticId::usageError, "the model has no dim '" + spec.name + "'");
-      if (!near.empty()) return std::move(error).note("did you mean " + near + "?");
-      return error;
-    }
-    const Dim dim = ir_->dims().symbol(spec.name);
+    DYN_TRY(Dim dim, declaredDim(spec.name));
     const Reason reason{"user: --dim " + spec.text, {}};
     if (spec.value) {
       DYN_CHECK(facts.addRange(dim, *spec.value, *spec.value, reason));
-      if (request_.fixDims) fixed[dim.symbol()] = *spec.value;
+      fixed[dim.symbol()] = *spec.value;
+      fixedDims_[spec.name] = *spec.value;
     }
     if (spec.low || spec.high) DYN_CHECK(facts.addRange(dim, spec.low, spec.high, reason));
     if (spec.multiple > 1) DYN_CHECK(facts.addMultipleOf(dim, spec.multiple, reason));
@@ -305,8 +317,17 @@ void LoadedModel::finishImport(int64_t startNs) {
   trace_.steps.push_back(std::move(step));
 }
 
+void LoadedModel::describeSignature(const Module& module) {
+  signature_ = signatureOf(module, inputNames_, outputNames_);
+  signature_.fixedDims = fixedDims_;
+}
+
 void LoadedModel::describe() {
-  signature_ = vm_ ? signatureOf(vm_.get()) : signatureOf(imported_, inputNames_, outputNames_);
+  if (vm_) {
+    signature_ = signatureOf(vm_.get());
+  } else {
+    describeSignature(imported_);
+  }
   for (size_t i = 0; i < openInputs_.size(); ++i) signature_.inputs[openInputs_[i]] = openPorts_[i];
   for (const Port& port : signature_.inputs) info_.inputs.push_back(port.info);
   for (const Port& port : signature_.outputs) info_.outputs.push_back(port.info);
@@ -338,6 +359,7 @@ CompileOptions LoadedModel::compileOptions() const {
 #endif
   options.inputNames = inputNames_;
   options.outputNames = outputNames_;
+  options.fixedDims = fixedDims_;
   options.cancelled = cancelled_;
   return options;
 }
@@ -374,7 +396,7 @@ Status LoadedModel::ensurePasses() {
   if (outputWarnings_)
     for (Diagnostic& warning : outputWarnings_(typed())) info_.warnings.push_back(std::move(warning));
   // Inference made the outputs' types.
-  signature_ = signatureOf(typed(), inputNames_, outputNames_);
+  describeSignature(typed());
   info_.outputs.clear();
   for (const Port& port : signature_.outputs) info_.outputs.push_back(port.info);
   return {};
@@ -406,6 +428,32 @@ Result<dyn_module*> LoadedModel::program() {
   vm_.reset(module);
   readyNs_ += steadyNs() - start;
   return module;
+}
+
+Status LoadedModel::checkStatic() {
+  DYN_CHECK(ensurePasses());
+  // The last snapshot whose operations still have their names: what earlier passes took away does not count.
+  const Module* looked = &typed();
+  for (const TraceStep& step : trace_.steps) {
+    bool grouped = false;
+    forEachOp(step.after, [&](const Function&, const Op& op) {
+      grouped = grouped || op.def == &ops::fusedOp || op.def == &ops::intoOp;
+    });
+    if (grouped) break;
+    if (step.kind == StepKind::pass && step.diagnostics.empty()) looked = &step.after;
+  }
+  const std::vector<Diagnostic> found = dynamicParts(*looked, inputNames_);
+  if (found.empty()) return {};
+  constexpr size_t kMostNotes = 8;
+  Error first{found.front()};
+  for (size_t i = 1; i < found.size() && i <= kMostNotes; ++i) {
+    std::string text = "also: " + found[i].message;
+    for (const std::string& note : found[i].notes) text += "; " + note;
+    first.diagnostic.notes.push_back(std::move(text));
+  }
+  if (found.size() > kMostNotes + 1)
+    first.diagnostic.notes.push_back("and " + std::to_string(found.size() - kMostNotes - 1) + " more");
+  return first;
 }
 
 const Module& LoadedModel::typed() const {

@@ -33,8 +33,9 @@ struct FixedInput {
 
 struct LoadRequest {
   std::string path;
-  std::vector<DimSpec> dims;  // declared before compilation: ranges, multiples, likely values
-  bool fixDims = false;       // single values replace their symbols in the program
+  // Declared before compilation: ranges, multiples, likely values; single values replace their symbols in the program.
+  std::vector<DimSpec> dims;
+  bool requireStatic = false;  // a program with any size that is not a number is refused
   bool collectProblems = false;
   std::vector<FixedInput>
       fixedInputs;  // inputs whose contents are fixed are no inputs of the program any more
@@ -65,12 +66,17 @@ class LoadedModel {
   std::shared_ptr<IrContext> shareIr() const { return ir_; }
   const Module& imported() const { return imported_; }
 
+  // Error usageError or unsupportedFeature, naming operation, dim and cause of the first size left open; the others are its notes.
+  Status checkStatic();
+
   // Each of these does what is missing. They fail the same way when called again.
   Status ensurePasses();
   Status ensureCompiled();
   Result<dyn_module*> program();  // the VM's module; borrowed
   // The inputs with their types; outputs too once the passes have run (before, what is known of them).
   const Signature& signature() const { return signature_; }
+
+  CompileOptions compileOptions() const;
 
   // The steps so far: the import first; a failed pass is the last.
   const Trace& trace() const { return trace_; }
@@ -89,10 +95,11 @@ class LoadedModel {
   Status readText(std::string text);
   Status readPackage();
   Status declareDims();
+  Result<Dim> declaredDim(const std::string& name) const;
+  void describeSignature(const Module& module);
   void fixShapes();
   void finishImport(int64_t startNs);
   void describe();
-  CompileOptions compileOptions() const;
 
   SessionOptions options_;
   const std::atomic<bool>* cancelled_;
@@ -106,6 +113,7 @@ class LoadedModel {
   std::vector<Diagnostic> problems_;
   ModelInfo info_;
   Signature signature_;
+  DimValues fixedDims_;
   Trace trace_;
   std::optional<Error> passesFault_, compileFault_;
   bool passesDone_ = false;

@@ -136,6 +136,16 @@ Signature signatureOf(const dyn_module* module) {
     signature.inputs.push_back(portOf(module, i, true));
   for (int32_t i = 0; i < dyn_module_output_count(module); ++i)
     signature.outputs.push_back(portOf(module, i, false));
+  const char* fixed = dyn_module_metadata(module, "fixed_dims");
+  std::string_view rest = fixed ? fixed : "";
+  while (!rest.empty()) {
+    const std::string_view one = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    const size_t equals = one.rfind('=');
+    if (equals == std::string_view::npos) continue;
+    if (std::optional<int64_t> value = wholeNumber(one.substr(equals + 1)))
+      signature.fixedDims[std::string(one.substr(0, equals))] = *value;
+  }
   return signature;
 }
 
@@ -166,6 +176,14 @@ Status CallDims::bind(const std::string& name, int64_t value) {
   auto it = symbols_.find(name);
   if (it == symbols_.end() && context_->hasSymbol(name))
     it = symbols_.find(context_->symbol(name).toString());
+  const auto fixed = signature_.fixedDims.find(name);
+  if (it == symbols_.end() && fixed != signature_.fixedDims.end()) {
+    if (fixed->second == value) return {};
+    return makeError(DiagnosticId::usageError, "--dim " + name + "=" + std::to_string(value) +
+                                                   ": the program is made for " + name + " = " +
+                                                   std::to_string(fixed->second))
+        .note("load or compile the model without --dim " + name + "=" + std::to_string(fixed->second));
+  }
   if (it == symbols_.end()) {
     Error error = makeError(DiagnosticId::usageError, "the model has no dim '" + name + "'");
     std::vector<std::string_view> known(names_.begin(), names_.end());

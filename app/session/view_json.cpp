@@ -164,6 +164,29 @@ struct Writer {
             {"lines", lines}};
   }
 
+  Json operator()(const Shared<BisectView>& v) const {
+    auto rowJson = [](const BisectRow& row) {
+      return Json{{"index", row.step},
+                  {"name", row.name},
+                  {"by", row.by},
+                  {"verdict", row.verdict},
+                  {"difference", row.difference}};
+    };
+    Json steps = Json::array(), inputs = Json::array();
+    for (const BisectRow& row : v->rows) steps.push_back(rowJson(row));
+    for (const auto& [name, file] : v->reducedInputs) inputs.push_back({{"name", name}, {"file", file}});
+    Json json = {{"steps", steps}, {"first_wrong", v->first ? rowJson(*v->first) : Json(nullptr)}};
+    if (v->first) json["in_compilation"] = v->inCompilation;
+    if (!v->reduced.empty())
+      json["reduced"] = {{"ops_count", v->reducedOpsCount},
+                         {"of_ops_count", v->opsCount},
+                         {"file", v->reducedFile.empty() ? Json(nullptr) : Json(v->reducedFile)},
+                         {"inputs", inputs},
+                         {"again", v->again},
+                         {"text", v->reduced}};
+    return json;
+  }
+
   Json operator()(const Shared<DimsTable>& v) const {
     Json list = Json::array();
     for (const DimRow& row : v->rows)

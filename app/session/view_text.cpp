@@ -164,6 +164,25 @@ struct Writer {
     return text;
   }
 
+  std::string operator()(const Shared<BisectView>& v) const {
+    Rows rows;
+    for (const BisectRow& row : v->rows)
+      rows.push_back({std::to_string(row.step), row.name, row.by, row.verdict, row.difference});
+    std::string text = table({">#", "step", "evaluated by", "results", ""}, rows, options);
+    if (!v->first) return text + "no step changes a result\n";
+    const std::string what = v->inCompilation ? "the fault is in lowering or code generation"
+                                              : fmt::format("the first wrong pass is {} (step {})",
+                                                            v->first->name, v->first->step);
+    text += paint(what, "1", options) + "\n";
+    if (v->reduced.empty()) return text;
+    text += fmt::format("reduced to {} of {} operations{}\n", v->reducedOpsCount, v->opsCount,
+                        v->reducedFile.empty() ? "" : ", written to " + v->reducedFile);
+    if (v->reducedFile.empty()) text += v->reduced;
+    for (const auto& [name, file] : v->reducedInputs) text += "  %" + name + " in " + file + "\n";
+    if (!v->again.empty()) text += "to see it again: " + v->again + "\n";
+    return text;
+  }
+
   std::string operator()(const Shared<DimsTable>& v) const {
     if (v->rows.empty()) return "all shapes are fixed\n";
     Rows rows;

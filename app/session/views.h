@@ -156,6 +156,25 @@ struct DiffView {
   int64_t addedCount = 0, removedCount = 0, changedCount = 0, unchangedCount = 0;
 };
 
+struct BisectRow {
+  int step = 0;
+  std::string name;
+  std::string by;       // "reference", "program", "program without shared memory"
+  std::string verdict;  // "baseline", "unchanged", "same", "differs", "fails", "not run"
+  std::string difference;
+};
+
+struct BisectView {
+  std::vector<BisectRow> rows;
+  std::optional<BisectRow> first;  // the first that is wrong
+  bool inCompilation = false;      // lowering or code generation, not the pass
+  int64_t opsCount = 0, reducedOpsCount = 0;
+  std::string reduced;      // text of the reduced module; "" when there is none
+  std::string reducedFile;  // where it was written, or ""
+  std::vector<std::pair<std::string, std::string>> reducedInputs;  // parameter, file
+  std::string again;  // the command that shows the fault on the reduced module
+};
+
 // --- dims ---
 
 struct DimRow {
@@ -343,10 +362,11 @@ struct TextView {
 template <typename T>
 using Shared = std::shared_ptr<const T>;
 
-using View = std::variant<std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>,
-                          Shared<PassList>, Shared<DiffView>, Shared<DimsTable>, Shared<WhyView>,
-                          Shared<PlanView>, Shared<KernelTable>, Shared<RunResult>, Shared<BenchResult>,
-                          Shared<CompileResult>, Shared<VerifyResult>, Shared<EvalResult>, Shared<TypeView>,
-                          Shared<VariableTable>, Shared<SettingTable>, Shared<ProblemList>, Shared<TextView>>;
+using View =
+    std::variant<std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>, Shared<PassList>,
+                 Shared<DiffView>, Shared<BisectView>, Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>,
+                 Shared<KernelTable>, Shared<RunResult>, Shared<BenchResult>, Shared<CompileResult>,
+                 Shared<VerifyResult>, Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>,
+                 Shared<SettingTable>, Shared<ProblemList>, Shared<TextView>>;
 
 }  // namespace dyn

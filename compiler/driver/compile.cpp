@@ -19,11 +19,16 @@ int64_t nowNs() {
 
 }  // namespace
 
-Result<Module> runPasses(const Module& module, const CompileOptions& options, Trace& trace) {
+Result<Pipeline> pipelineOf(const CompileOptions& options) {
   DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standardPipeline()));
   if (options.math == "bf16")
     for (PipelineItem& item : pipeline)
       if (item.pass->name == "prepack") item.options["products"] = "bf16";
+  return pipeline;
+}
+
+Result<Module> runPasses(const Module& module, const CompileOptions& options, Trace& trace) {
+  DYN_TRY(Pipeline pipeline, pipelineOf(options));
   PipelineRun run;
   run.cancelled = options.cancelled;
   if (options.verifyEach) run.afterEach = [](const Module& after, const PassDef&) { return verified(after); };
@@ -36,6 +41,7 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
   LowerOptions lower;
   lower.inputNames = options.inputNames;
   lower.outputNames = options.outputNames;
+  lower.fixedDims = options.fixedDims;
   DYN_TRY(compiled.lowered, lowerModule(placed, lower));
   compiled.statistics.lowerNs = nowNs() - start;
   compiled.statistics.kernelsCount = static_cast<int64_t>(compiled.lowered.kernels.size());

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -26,6 +27,7 @@ struct CompileOptions {
   int threadCount = 0;         // for compiling; 0: one per core
   bool verifyEach = false;     // verify the module after every pass
   std::vector<std::string> inputNames, outputNames;
+  std::map<std::string, int64_t> fixedDims;  // named dims that have a value in the module already
   const std::atomic<bool>* cancelled = nullptr;
 };
 
@@ -46,6 +48,9 @@ struct CompiledModel {
   std::string machine;  // printed description of the machine it was compiled for
   CompileStatistics statistics;
 };
+
+// The passes that runPasses runs.
+Result<Pipeline> pipelineOf(const CompileOptions& options);
 
 // Runs the pipeline only; the trace gets the steps even when one fails.
 Result<Module> runPasses(const Module& module, const CompileOptions& options, Trace& trace);

@@ -487,6 +487,7 @@ Status FunctionLowering::lowerInto(const Op& op) {
   const std::string kind = op.attributes.string("kind");
   const Function& body = *op.regions[0];
   if (kind == "contraction") return lowerContraction(op);
+  if (kind == "attention") return lowerAttention(op);
   if (kind == "loop") return lowerKernel(op, body, inputs, results);
   // One builtin: its operands are the region's parameters, left-out ones stay left out.
   const Op& inner = *body.ops.at(0);

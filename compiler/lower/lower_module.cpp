@@ -85,7 +85,11 @@ Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& opti
   for (size_t i = 0; i < main->results.size(); ++i)
     program.outputs.push_back(
         {nameOf(options.outputNames, i, module, main->results[i]), contractOf(main->resultTypes[i])});
-  program.metadata = {{"producer", "dyn"}};
+  std::string fixed;
+  for (const auto& [name, value] : options.fixedDims)
+    fixed += (fixed.empty() ? "" : ",") + name + "=" + std::to_string(value);
+  if (!fixed.empty()) program.metadata.emplace_back("fixed_dims", fixed);
+  program.metadata.emplace_back("producer", "dyn");
   return lowered;
 }
 

@@ -1,6 +1,7 @@
 // LoweredModule: what lowering produces: bytecode, the kernels it launches, the constants it loads.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct LoweredModule {
 
 struct LowerOptions {
   std::vector<std::string> inputNames, outputNames;  // of main; empty: value names
+  std::map<std::string, int64_t>
+      fixedDims;  // named dims that were given a value; told by the program's metadata
 };
 
 // Lowers a placed module. Errors: unsupportedOp for an operator without a lowering (named with its place), internalError when a dim cannot be

@@ -8,6 +8,7 @@
 #include "vm/kernels/bf16_gemm.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
+#include "vm/kernels/few_rows.h"
 #include "vm/kernels/four.h"
 #include "vm/kernels/matrix_view.h"
 
@@ -266,58 +267,36 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
 }
 
 // A few rows times a B that is not packed: packing would cost more than the product, so B is read once, in place.
-// Accumulates in ascending k.
+FewRows fewRowsOf(const Problem& p, size_t batch, const Tensor* a, const Tensor* b, Tensor* c) {
+  return {.rows = p.rows,
+          .depth = p.depth,
+          .a = a->as<float>() + p.batchA[batch],
+          .strideAM = p.strideAM,
+          .strideAK = p.strideAK,
+          .b = b->as<float>() + p.batchB[batch],
+          .strideBK = p.strideBK,
+          .strideBN = p.strideBN,
+          .c = c->as<float>() + p.batchC[batch],
+          .strideCM = p.strideCM};
+}
+
 void fewRows(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps(p)));
   for (int64_t batch = 0; batch < p.batches; ++batch) {
-    const float* left = a->as<float>() + p.batchA[static_cast<size_t>(batch)];
-    const float* right = b->as<float>() + p.batchB[static_cast<size_t>(batch)];
-    float* out = c->as<float>() + p.batchC[static_cast<size_t>(batch)];
-    call.threads->split(p.columns, tasks, [&](int64_t begin, int64_t end) {
-      constexpr int64_t kColumns = 256;
-      for (int64_t row = 0; row < p.rows; ++row) {
-        for (int64_t column = begin; column < end; column += kColumns) {
-          float sum[kColumns] = {};
-          const int64_t count = std::min(kColumns, end - column);
-          for (int64_t k = 0; k < p.depth; ++k) {
-            const float factor = left[row * p.strideAM + k * p.strideAK];
-            const float* from = right + k * p.strideBK + column;
-            for (int64_t i = 0; i < count; ++i) sum[i] += factor * from[i];
-          }
-          std::copy_n(sum, count, out + row * p.strideCM + column);
-        }
-      }
-    });
+    const FewRows product = fewRowsOf(p, static_cast<size_t>(batch), a, b, c);
+    call.threads->split(p.columns, tasks, [&](int64_t begin, int64_t end) { product.byColumns(begin, end); });
   }
 }
 
-// The same where the columns of B are the runs of memory: four dot products at a time.
 void fewRowsOfDots(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
   constexpr int64_t kTogether = 4;
   const int64_t groups = (p.columns + kTogether - 1) / kTogether;
   call.threads->split(p.batches * groups, tasks, [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; ++unit) {
-      const auto batch = static_cast<size_t>(unit / groups);
-      const int64_t column = unit % groups * kTogether, count = std::min(kTogether, p.columns - column);
-      const float* right = b->as<float>() + p.batchB[batch] + column * p.strideBN;
-      for (int64_t row = 0; row < p.rows; ++row) {
-        const float* left = a->as<float>() + p.batchA[batch] + row * p.strideAM;
-        float* out = c->as<float>() + p.batchC[batch] + row * p.strideCM + column;
-        for (int64_t i = 0; i < count; ++i) {
-          const float* from = right + i * p.strideBN;
-          Four sums[2] = {};
-          int64_t k = 0;
-          for (; k + 8 <= p.depth; k += 8) {
-            sums[0] += four(left + k) * four(from + k);
-            sums[1] += four(left + k + 4) * four(from + k + 4);
-          }
-          sums[0] += sums[1];
-          float sum = (sums[0][0] + sums[0][1]) + (sums[0][2] + sums[0][3]);
-          for (; k < p.depth; ++k) sum += left[k] * from[k];
-          out[i] = sum;
-        }
-      }
+      const int64_t column = unit % groups * kTogether;
+      fewRowsOf(p, static_cast<size_t>(unit / groups), a, b, c)
+          .byDots(column, std::min(column + kTogether, p.columns));
     }
   });
 }
