@@ -430,6 +430,20 @@ Result<dyn_module*> LoadedModel::program() {
   return module;
 }
 
+void LoadedModel::observe(const DimValues& dims) {
+  constexpr size_t kMostSizes = 16;
+  if (!hasModule()) return;
+  for (const auto& [name, value] : dims) {
+    if (!ir_->dims().hasSymbol(name)) continue;
+    std::map<int64_t, int64_t>& counts = observed_[name];
+    if (++counts[value] > 1 || counts.size() > kMostSizes) continue;
+    std::vector<int64_t> sizes;
+    for (const auto& [size, runs] : counts) sizes.push_back(size);
+    std::stable_sort(sizes.begin(), sizes.end(), [&](int64_t a, int64_t b) { return counts[a] > counts[b]; });
+    ir_->facts().addLikely(ir_->dims().symbol(name), std::move(sizes), {std::string(kObservedReason), {}});
+  }
+}
+
 Status LoadedModel::checkStatic() {
   DYN_CHECK(ensurePasses());
   // The last snapshot whose operations still have their names: what earlier passes took away does not count.
