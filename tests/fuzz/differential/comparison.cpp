@@ -1,5 +1,6 @@
 #include "tests/fuzz/differential/comparison.h"
 
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@ namespace dyn::differential {
 
 namespace {
 
-constexpr unsigned kMostSeconds = 120;
+constexpr time_t kMostSeconds = 60;  // of the processor, on however busy a machine
 
 bool isUnsupported(const Diagnostic& d) { return diagnosticRow(d.id).kind == FaultKind::unsupported; }
 
@@ -154,13 +155,18 @@ Comparison compare(const Program& program, const std::vector<Sizes>& sizes, uint
   return result;
 }
 
+void limitTime() {
+  const itimerval limit{{0, 0}, {kMostSeconds, 0}};
+  ::setitimer(ITIMER_PROF, &limit, nullptr);
+}
+
 Comparison compareApart(const Program& program, const std::vector<Sizes>& sizes, uint64_t seed,
                         const std::vector<std::string>& withPasses) {
   int ends[2];
   if (::pipe(ends) != 0) return {Verdict::crashed, "no pipe"};
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(kMostSeconds);
+    limitTime();
     const Comparison found = compare(program, sizes, seed, withPasses);
     const std::string text = std::string(1, static_cast<char>(found.verdict)) + std::to_string(found.sizes) +
                              "\n" + std::to_string(found.faultsCount) + "\n" + found.passes + "\n" +
@@ -183,7 +189,7 @@ Comparison compareApart(const Program& program, const std::vector<Sizes>& sizes,
   Comparison found;
   found.sizes = sizes.size() - 1;
   if (WIFSIGNALED(status)) {
-    found.verdict = WTERMSIG(status) == SIGALRM ? Verdict::tooLong : Verdict::crashed;
+    found.verdict = WTERMSIG(status) == SIGPROF ? Verdict::tooLong : Verdict::crashed;
     found.what = ::strsignal(WTERMSIG(status));
     return found;
   }

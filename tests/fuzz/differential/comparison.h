@@ -37,6 +37,9 @@ std::vector<HostTensor> inputsFor(const Program& program, const Sizes& sizes, ui
 Comparison compare(const Program& program, const std::vector<Sizes>& sizes, uint64_t seed,
                    const std::vector<std::string>& withPasses);
 
+// This process ends by SIGPROF when it needs more than a minute of the processor from here on.
+void limitTime();
+
 // The same in a process of its own, which may crash or take forever.
 Comparison compareApart(const Program& program, const std::vector<Sizes>& sizes, uint64_t seed,
                         const std::vector<std::string>& withPasses);

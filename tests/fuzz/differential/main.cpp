@@ -53,7 +53,7 @@ struct Progress {
 void work(const Arguments& arguments, uint64_t from, uint64_t to, Progress* progress) {
   for (progress->at = from; progress->at < to; ++progress->at) {
     const uint64_t seed = progress->at;
-    ::alarm(120);
+    limitTime();
     const Program program = generate(seed);
     const std::vector<Sizes> sizes = sizesFor(program, seed);
     const std::vector<std::string> passes = passesFor(seed, arguments.allPasses);
@@ -150,7 +150,7 @@ int run(const Arguments& arguments) {
     from = to;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
       // It died of the program in hand; the next worker goes on behind it.
-      const bool tooLong = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+      const bool tooLong = WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF;
       ++counts[tooLong ? Verdict::tooLong : Verdict::crashed];
       progress->failed[progress->failedCount++] = progress->at;
       from = progress->at + 1;
