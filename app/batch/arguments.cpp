@@ -148,6 +148,7 @@ ParsedArguments parseArguments(int argc, char** argv) {
   run->add_option("--warmup", r.warmup, "runs before them")->check(notNegative());
   run->add_option("--profile", r.profile, "writes a Chrome trace");
   verify->add_option("DIR", r.directories, "test cases, or folders of such")->required();
+  verify->add_option("--model", r.model, "run the cases with this form of the model, not their model.onnx");
   for (CLI::App* sub : {verify, bisect}) {
     sub->add_option("--rtol", r.relativeTolerance, "relative tolerance")->check(notNegative());
     sub->add_option("--atol", r.absoluteTolerance, "absolute tolerance")->check(notNegative());

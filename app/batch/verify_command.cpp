@@ -94,6 +94,7 @@ std::string nameOf(std::string directory) {
   {
     Session session(options);
     Command command = Command::of(CommandId::verify).add("directory", directory);
+    if (!request.model.empty()) command.add("model", request.model);
     char number[40];
     std::snprintf(number, sizeof number, "%.17g", request.relativeTolerance);
     command.add("rtol", number);

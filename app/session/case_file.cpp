@@ -2,16 +2,24 @@
 
 #include <nlohmann/json.hpp>
 
-#include "compiler/support/mapped_file.h"
-
 namespace dyn {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int kMostNesting = 64;  // more than a tensor has axes; writing JSON as text recurses over them
+
 Result<RunCase> parseCase(std::string_view line, SourcePlace place) {
-  const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
+  bool tooDeep = false;
+  const auto keepShallow = [&](int depth, Json::parse_event_t, const Json&) {
+    tooDeep = tooDeep || depth > kMostNesting;
+    return !tooDeep;
+  };
+  const Json json = Json::parse(line.begin(), line.end(), keepShallow, false);
+  if (tooDeep)
+    return makeError(DiagnosticId::fileFormat,
+                     "the line is nested deeper than " + std::to_string(kMostNesting), place);
   if (json.is_discarded() || !json.is_object())
     return makeError(DiagnosticId::fileFormat, "the line is no JSON object", place);
   RunCase one;
@@ -20,7 +28,7 @@ Result<RunCase> parseCase(std::string_view line, SourcePlace place) {
       for (const auto& [name, size] : value.items()) {
         if (!size.is_number_integer())
           return makeError(DiagnosticId::fileFormat, "the dim " + name + " is no whole number", place);
-        one.dims.push_back(name + "=" + std::to_string(size.get<int64_t>()));
+        one.dims.push_back(name + "=" + size.dump());
       }
     } else if (key == "inputs" && value.is_object()) {
       for (const auto& [name, spec] : value.items())
@@ -61,6 +69,10 @@ void RunCase::addTo(Command& command) const {
 
 Result<std::vector<RunCase>> readCases(const std::string& path) {
   DYN_TRY(MappedFile file, MappedFile::open(path));
+  return parseCases(file);
+}
+
+Result<std::vector<RunCase>> parseCases(const MappedFile& file) {
   std::vector<RunCase> cases;
   std::string_view rest = file.bytes();
   for (uint32_t number = 1; !rest.empty(); ++number) {
@@ -68,10 +80,11 @@ Result<std::vector<RunCase>> readCases(const std::string& path) {
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    DYN_TRY(RunCase one, parseCase(line, {.file = path, .line = number}));
+    DYN_TRY(RunCase one, parseCase(line, {.file = file.name(), .line = number}));
     cases.push_back(std::move(one));
   }
-  if (cases.empty()) return makeError(DiagnosticId::fileFormat, "the file holds no case", {.file = path});
+  if (cases.empty())
+    return makeError(DiagnosticId::fileFormat, "the file holds no case", {.file = file.name()});
   return cases;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/session/command.h"
+#include "compiler/support/mapped_file.h"
 
 namespace dyn {
 
@@ -23,5 +24,6 @@ struct RunCase {
 
 // All cases, or the first fault with its line: of a file that is broken nothing is run.
 Result<std::vector<RunCase>> readCases(const std::string& path);
+Result<std::vector<RunCase>> parseCases(const MappedFile& file);
 
 }  // namespace dyn

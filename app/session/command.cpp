@@ -360,7 +360,10 @@ Status checkCommand(const Command& command) {
 
 std::string toLine(const Command& command) {
   const CommandSpec& spec = commandSpec(command.id);
-  if (command.id == CommandId::eval) return command.text("rest");
+  if (command.id == CommandId::eval) {
+    const std::string expression = command.text("rest");
+    return expression.empty() || expression[0] == ':' ? ":eval " + expression : expression;
+  }
   std::string line = ":" + std::string(spec.name);
   for (const ArgumentSpec& argument : spec.arguments) {
     for (const std::string& value : command.all(argument.name)) {

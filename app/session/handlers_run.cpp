@@ -241,7 +241,7 @@ Result<View> handle_verify(SessionState& state, const Command& command, Outcome&
     return makeView(result);
   };
   LoadRequest request;
-  request.path = result.directory + "/model.onnx";
+  request.path = command.text("model", result.directory + "/model.onnx");
   Result<std::unique_ptr<LoadedModel>> loaded =
       LoadedModel::load(request, state.now.options, state.interruption.flag());
   if (!loaded.ok()) return fail(loaded.error());

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "app/session/static_check.h"
+#include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/support/mapped_file.h"
@@ -144,6 +145,30 @@ std::unique_ptr<LoadedModel> LoadedModel::fromModule(std::shared_ptr<IrContext> 
   return model;
 }
 
+namespace {
+
+// A file named in a text module lies beside it, unless its name says where it is.
+std::string besides(const std::string& module, const std::string& file) {
+  const size_t slash = module.rfind('/');
+  return file.empty() || file[0] == '/' || slash == std::string::npos ? file
+                                                                      : module.substr(0, slash + 1) + file;
+}
+
+// All constants of an ONNX file, by name.
+Result<std::map<std::string, HostTensor>> weightsOfModel([[maybe_unused]] const std::string& path) {
+#ifdef DYN_HAVE_ONNX
+  IrContext context;
+  DYN_TRY(onnx::ImportResult result, onnx::importModel(context, path, {}));
+  PrintOptions all;
+  all.maxInlineElements = 0;
+  return weightsOf(result.module, all);
+#else
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build reads no ONNX files");
+#endif
+}
+
+}  // namespace
+
 Status LoadedModel::readOnnx() {
   info_.kind = ModelKind::onnx;
 #ifdef DYN_HAVE_ONNX
@@ -196,6 +221,7 @@ Status LoadedModel::readText(std::string text) {
   options.findOp = findOp;
   options.opNames = opNames();
   options.file = info_.path == "-" ? "<stdin>" : info_.path;
+  options.readWeights = [this](const std::string& file) { return weightsOfModel(besides(info_.path, file)); };
   DYN_TRY(imported_, text::parseModule(*ir_, text, options));
   return {};
 }

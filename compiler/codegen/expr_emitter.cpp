@@ -341,8 +341,9 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
     Value* safe = b_.CreateSelect(minusOne, ops_.splatInt(type, 1), y);
     result = ops_.binary(op, x, safe, dtype);
     const bool quotient = op == BinaryOp::div || op == BinaryOp::floorDiv;
-    result =
-        b_.CreateSelect(minusOne, quotient ? b_.CreateNeg(x) : llvm::Constant::getNullValue(type), result);
+    result = b_.CreateSelect(
+        minusOne, quotient ? ops_.unary(loop::UnaryOp::neg, x, dtype) : llvm::Constant::getNullValue(type),
+        result);
   } else {
     result = ops_.binary(op, x, y, dtype);
   }

@@ -68,6 +68,11 @@ llvm::Type* withLanesOf(llvm::Type* like, llvm::Type* scalar) {
 
 bool isSignedInteger(Dtype d) { return dtypeClass(d) == DtypeClass::integer; }
 
+// Types that take less than the byte they are held in; 0: others.
+unsigned narrowBits(Dtype d) {
+  return d == Dtype::i4 || d == Dtype::u4 ? 4 : d == Dtype::i2 || d == Dtype::u2 ? 2 : 0;
+}
+
 MathFunction mathFunctionOf(UnaryOp op) {
   switch (op) {
     case UnaryOp::exp:
@@ -157,14 +162,14 @@ Value* ScalarEmitter::unary(UnaryOp op, Value* a, Dtype dtype) {
   const bool real = isReal(dtype);
   switch (op) {
     case UnaryOp::neg:
-      return real ? b_.CreateFNeg(a) : b_.CreateNeg(a);
+      return real ? b_.CreateFNeg(a) : wrapped(b_.CreateNeg(a), dtype);
     case UnaryOp::abs:
       if (real) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
       if (!isSignedInteger(dtype)) return a;
-      return b_.CreateSelect(b_.CreateICmpSLT(a, splatInt(type, 0)), b_.CreateNeg(a), a);
+      return wrapped(b_.CreateSelect(b_.CreateICmpSLT(a, splatInt(type, 0)), b_.CreateNeg(a), a), dtype);
     case UnaryOp::logicalNot:
     case UnaryOp::bitNot:
-      return b_.CreateNot(a);
+      return wrapped(b_.CreateNot(a), dtype);
     case UnaryOp::sign: {
       if (real) {
         Value* positive =
@@ -208,11 +213,11 @@ Value* ScalarEmitter::floorDivide(Value* a, Value* b, Dtype dtype) {
 
 Value* ScalarEmitter::shift(BinaryOp op, Value* a, Value* b, Dtype dtype) {
   llvm::Type* type = a->getType();
-  const unsigned bits = type->getScalarSizeInBits();
+  const unsigned bits = narrowBits(dtype) ? narrowBits(dtype) : type->getScalarSizeInBits();
   Value* tooFar = b_.CreateICmpUGE(b, splatInt(type, bits));
   if (op == BinaryOp::shiftLeft) {
     Value* safe = b_.CreateSelect(tooFar, splatInt(type, 0), b);
-    return b_.CreateSelect(tooFar, splatInt(type, 0), b_.CreateShl(a, safe));
+    return b_.CreateSelect(tooFar, splatInt(type, 0), wrapped(b_.CreateShl(a, safe), dtype));
   }
   if (isSignedInteger(dtype)) return b_.CreateAShr(a, b_.CreateSelect(tooFar, splatInt(type, bits - 1), b));
   Value* safe = b_.CreateSelect(tooFar, splatInt(type, 0), b);
@@ -221,10 +226,9 @@ Value* ScalarEmitter::shift(BinaryOp op, Value* a, Value* b, Dtype dtype) {
 
 Value* ScalarEmitter::minMax(bool wantMin, Value* a, Value* b, Dtype dtype) {
   if (isReal(dtype)) {
-    // `a` unless `b` is strictly better or b is NaN; one vmaxps and a blend, NaN kept on either side.
-    Value* takeB = wantMin ? b_.CreateFCmpULT(b, a) : b_.CreateFCmpUGT(b, a);  // unordered: some NaN
-    Value* aIsNan = b_.CreateFCmpUNO(a, a);
-    return b_.CreateSelect(aIsNan, a, b_.CreateSelect(takeB, b, a));
+    // The select takes `b` when the two are equal or either is NaN, which is what vmaxps does by itself; a NaN in `a` is then put back.
+    Value* best = b_.CreateSelect(wantMin ? b_.CreateFCmpOLT(a, b) : b_.CreateFCmpOGT(a, b), a, b);
+    return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, best);
   }
   if (dtype == Dtype::boolean) return wantMin ? b_.CreateAnd(a, b) : b_.CreateOr(a, b);
   Value* less = isSignedInteger(dtype) ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
@@ -260,17 +264,17 @@ Value* ScalarEmitter::binary(BinaryOp op, Value* a, Value* b, Dtype dtype) {
   const bool real = isReal(dtype), isSigned = isSignedInteger(dtype);
   switch (op) {
     case BinaryOp::add:
-      return real ? round(b_.CreateFAdd(a, b), dtype) : b_.CreateAdd(a, b);
+      return real ? round(b_.CreateFAdd(a, b), dtype) : wrapped(b_.CreateAdd(a, b), dtype);
     case BinaryOp::sub:
-      return real ? round(b_.CreateFSub(a, b), dtype) : b_.CreateSub(a, b);
+      return real ? round(b_.CreateFSub(a, b), dtype) : wrapped(b_.CreateSub(a, b), dtype);
     case BinaryOp::mul:
-      return real ? round(b_.CreateFMul(a, b), dtype) : b_.CreateMul(a, b);
+      return real ? round(b_.CreateFMul(a, b), dtype) : wrapped(b_.CreateMul(a, b), dtype);
     case BinaryOp::div:
       if (real) return round(b_.CreateFDiv(a, b), dtype);
-      return isSigned ? b_.CreateSDiv(a, b) : b_.CreateUDiv(a, b);
+      return isSigned ? wrapped(b_.CreateSDiv(a, b), dtype) : b_.CreateUDiv(a, b);
     case BinaryOp::floorDiv:
       if (real) return round(b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, b_.CreateFDiv(a, b)), dtype);
-      return floorDivide(a, b, dtype);
+      return wrapped(floorDivide(a, b, dtype), dtype);
     case BinaryOp::mod: {
       if (!real) return b_.CreateSub(a, b_.CreateMul(floorDivide(a, b, dtype), b));
       Value* rest = emitMath(MathFunction::fmod, b_, a, b);
@@ -288,7 +292,8 @@ Value* ScalarEmitter::binary(BinaryOp op, Value* a, Value* b, Dtype dtype) {
     case BinaryOp::max:
       return minMax(false, a, b, dtype);
     case BinaryOp::pow:
-      return real ? round(emitMath(MathFunction::pow, b_, a, b), dtype) : integerPower(a, b, dtype);
+      return real ? round(emitMath(MathFunction::pow, b_, a, b), dtype)
+                  : wrapped(integerPower(a, b, dtype), dtype);
     case BinaryOp::equal:
       return real ? b_.CreateFCmpOEQ(a, b) : b_.CreateICmpEQ(a, b);
     case BinaryOp::notEqual:
@@ -335,17 +340,17 @@ Value* ScalarEmitter::cast(Value* a, Dtype from, Dtype to) {
     }
     return round(wide, to);
   }
-  const unsigned narrow = to == Dtype::i4 || to == Dtype::u4 ? 4 : to == Dtype::i2 || to == Dtype::u2 ? 2 : 0;
+  const unsigned narrow = narrowBits(to);
   if (fromReal && type->isVectorTy() && target->getScalarSizeInBits() <= 32)
-    return wrapped(saturated(a, target, isSignedInteger(to) || narrow), narrow, isSignedInteger(to));
+    return wrapped(saturated(a, target, isSignedInteger(to) || narrow), to);
   if (fromReal) {
     const llvm::Intrinsic::ID id =
         isSignedInteger(to) || narrow ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-    return wrapped(b_.CreateIntrinsic(id, {target, type}, {a}), narrow, isSignedInteger(to));
+    return wrapped(b_.CreateIntrinsic(id, {target, type}, {a}), to);
   }
   const bool fromSigned = isSignedInteger(from);
   if (toReal) return round(fromSigned ? b_.CreateSIToFP(a, target) : b_.CreateUIToFP(a, target), to);
-  return wrapped(b_.CreateIntCast(a, target, fromSigned), narrow, isSignedInteger(to));
+  return wrapped(b_.CreateIntCast(a, target, fromSigned), to);
 }
 
 // What the saturating intrinsics say, which become one conversion per lane: NaN is 0, other numbers are cut to the range of the target.
@@ -366,18 +371,18 @@ Value* ScalarEmitter::saturated(Value* a, llvm::Type* target, bool isSigned) {
   return bits == 32 ? cut : b_.CreateTrunc(cut, target);
 }
 
-// The low `bits` of a byte, extended to the byte; 0: all of it.
-Value* ScalarEmitter::wrapped(Value* byte, unsigned bits, bool isSigned) {
-  if (bits == 0) return byte;
-  llvm::Type* type = byte->getType();
-  Value* shift = splatInt(type, 8 - bits);
-  byte = b_.CreateShl(byte, shift);
-  return isSigned ? b_.CreateAShr(byte, shift) : b_.CreateLShr(byte, shift);
+// As the type's width holds it: of a narrow type the low bits of the byte, extended to the byte.
+Value* ScalarEmitter::wrapped(Value* value, Dtype dtype) {
+  const unsigned bits = narrowBits(dtype);
+  if (bits == 0) return value;
+  Value* shift = splatInt(value->getType(), 8 - bits);
+  value = b_.CreateShl(value, shift);
+  return isSignedInteger(dtype) ? b_.CreateAShr(value, shift) : b_.CreateLShr(value, shift);
 }
 
 Value* ScalarEmitter::neutral(ReduceOp op, llvm::Type* type, Dtype dtype) {
   const bool real = isReal(dtype);
-  const unsigned bits = type->getScalarSizeInBits();
+  const unsigned held = type->getScalarSizeInBits(), bits = narrowBits(dtype) ? narrowBits(dtype) : held;
   switch (op) {
     case ReduceOp::sum:
       return llvm::Constant::getNullValue(type);
@@ -389,12 +394,14 @@ Value* ScalarEmitter::neutral(ReduceOp op, llvm::Type* type, Dtype dtype) {
       return llvm::Constant::getNullValue(type);
     case ReduceOp::minimum:
       if (real) return llvm::ConstantFP::getInfinity(type);
-      return llvm::ConstantInt::get(type, isSignedInteger(dtype) ? llvm::APInt::getSignedMaxValue(bits)
-                                                                 : llvm::APInt::getMaxValue(bits));
+      return llvm::ConstantInt::get(type, isSignedInteger(dtype)
+                                              ? llvm::APInt::getSignedMaxValue(bits).sext(held)
+                                              : llvm::APInt::getMaxValue(bits).zext(held));
     case ReduceOp::maximum:
       if (real) return llvm::ConstantFP::getInfinity(type, true);
-      return llvm::ConstantInt::get(type, isSignedInteger(dtype) ? llvm::APInt::getSignedMinValue(bits)
-                                                                 : llvm::APInt::getMinValue(bits));
+      return llvm::ConstantInt::get(type, isSignedInteger(dtype)
+                                              ? llvm::APInt::getSignedMinValue(bits).sext(held)
+                                              : llvm::APInt::getMinValue(bits).zext(held));
   }
   return nullptr;
 }

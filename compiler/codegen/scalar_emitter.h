@@ -24,7 +24,7 @@ class ScalarEmitter {
   llvm::Value* binary(loop::BinaryOp op, llvm::Value* a, llvm::Value* b, Dtype dtype);
   llvm::Value* cast(llvm::Value* a, Dtype from, Dtype to);
   llvm::Value* saturated(llvm::Value* a, llvm::Type* target, bool isSigned);
-  llvm::Value* wrapped(llvm::Value* byte, unsigned bits, bool isSigned);
+  llvm::Value* wrapped(llvm::Value* value, Dtype dtype);
   // Rounds a float that stands for an f16 or bf16 to that dtype; others are returned as they are.
   llvm::Value* round(llvm::Value* value, Dtype dtype);
   // The constant, in every lane of `like`'s type.

@@ -17,7 +17,7 @@ Value* emitExp(MathParts& m, Value* x) {
   r = m.multiplyAdd(n.asFloat, m.number(x, -(0x1.62e42fefa39efp-1 - 0x1.62e4p-1)), r);
   Value* p = m.polynomial(r, {0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558f2p-5, 0x1.1239ep-7, 0x1.6a2436p-10});
   p = m.multiplyAdd(p, b.CreateFMul(r, r), r);
-  return m.scale(b.CreateFAdd(p, m.number(x, 1.0)), n.asInteger);
+  return m.scale(b.CreateFAdd(p, m.number(x, 1.0)), n);
 }
 
 // log(x) = e ln 2 + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2), log(1 + f) = f - f^2/2 + f^3 P(f).

@@ -4,8 +4,10 @@
 #include <initializer_list>
 
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/Function.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/IntrinsicsX86.h"
 
 namespace dyn {
 
@@ -67,11 +69,21 @@ class MathParts {
     V biased = b.CreateAdd(n, llvm::ConstantInt::getSigned(n->getType(), single ? 127 : 1023));
     return b.CreateBitCast(b.CreateShl(biased, llvm::ConstantInt::get(n->getType(), single ? 23 : 52)), type);
   }
-  // x * 2^n for any n the callers have: in two steps, so that results may be infinite or denormal, rounded once.
-  V scale(V x, V n) {
-    V half = b.CreateAShr(n, llvm::ConstantInt::get(n->getType(), 1));
+  // x * 2^n for any n the callers have, rounded once where the result is denormal: by AVX-512's own instruction, else in two steps.
+  V scale(V x, const Whole& n) {
+    if (hasScalingInstruction(x))
+      return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                               {x, n.asFloat, llvm::Constant::getNullValue(x->getType()), b.getInt16(0xffff),
+                                b.getInt32(4) /* rounding as set */});
+    V half = b.CreateAShr(n.asInteger, llvm::ConstantInt::get(n.asInteger->getType(), 1));
     V first = b.CreateFMul(x, powerOfTwo(half, x->getType()));
-    return b.CreateFMul(first, powerOfTwo(b.CreateSub(n, half), x->getType()));
+    return b.CreateFMul(first, powerOfTwo(b.CreateSub(n.asInteger, half), x->getType()));
+  }
+  bool hasScalingInstruction(V x) const {
+    auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+    if (!vector || vector->getNumElements() != 16 || !vector->getElementType()->isFloatTy()) return false;
+    const llvm::Function* function = b.GetInsertBlock()->getParent();
+    return function->getFnAttribute("target-features").getValueAsString().contains("+avx512f");
   }
   llvm::Type* withElement(V like, llvm::Type* element) {
     if (auto* vector = llvm::dyn_cast<llvm::VectorType>(like->getType()))

@@ -399,8 +399,10 @@ Dim DimBuilder::modByConstant(DimPoly numerator, int64_t divisor) {
   }
   DimPoly remainder;
   if (divisor > 1) {
-    const DimNode* atom = intern(DimKind::mod, {build(numerator), dim(constant(divisor))});
-    remainder.terms.push_back({common, atom});
+    // What is left without the common factor may open or fall away in its turn; it has none, so this ends.
+    const Dim rest = common > 1 ? modByConstant(std::move(numerator), divisor)
+                                : dim(intern(DimKind::mod, {build(numerator), dim(constant(divisor))}));
+    remainder = scale(poly(rest), common);
   }
   return build(add(remainder, poly(dim(constant(left))), 1));
 }

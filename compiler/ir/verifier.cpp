@@ -374,7 +374,13 @@ class Verifier {
     if (!body.parameters.empty())
       scalar(body.parameters[0].type, Dtype::i64, "the iteration number of @" + body.name, op);
     if (!resultCount(op, body, op.results.size() + 1)) return;
-    scalar(body.resultTypes[0], Dtype::boolean, "the condition that @" + body.name + " returns", op);
+    // One element, of any rank: the type rule sees to that.
+    const Type condition = body.resultTypes[0];
+    if (condition && !(condition.isTensor() && condition.dtype() == Dtype::boolean))
+      fault(DiagnosticId::typeMismatch,
+            "the condition that @" + body.name + " returns is " + condition.toString() +
+                ", not Tensor[(), bool]",
+            &op);
     for (size_t i = 0; i < carried; ++i) {
       fits(body.resultTypes[i + 1], op.results[i].type,
            "carried value " + std::to_string(i) + " of @" + body.name, &op);

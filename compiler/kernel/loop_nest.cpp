@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/kernel/kept_rows.h"
+
 namespace dyn {
 
 using loop::Buffer;
@@ -374,6 +376,7 @@ class NestBuilder {
                                 loop::block(std::move(scope.statements)));
       }
       unit.statements.push_back(std::move(nested));
+      if (unitAxes + 1 == rank && outputs_.size() == 1) keepRows(loops_, unit.statements);
     }
     kernel.unitCount = loops_.dim(units);
     kernel.body = loop::block(std::move(unit.statements));

@@ -1,4 +1,6 @@
 // if, loop and match as jumps in the function around them.
+#include <algorithm>
+
 #include "compiler/lower/function_lowering.h"
 #include "compiler/ops/op_table.h"
 
@@ -175,8 +177,10 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
     if (ended_) return makeError(DiagnosticId::internalError, "a tail call inside a loop");
     DYN_TRY(int32_t next, element(region.results[0], 0));
     code_.emit(Opcode::move, state->condition, next);
+    // The condition may be carried or stacked too.
+    const bool isMore = std::count(region.results.begin() + 1, region.results.end(), region.results[0]) > 0;
     if (auto it = objects_.find(region.results[0]);
-        it != objects_.end() && !borrowed_.count(region.results[0])) {
+        it != objects_.end() && !isMore && !borrowed_.count(region.results[0])) {
       code_.emit(Opcode::kill, it->second);
       freeObjects_.push_back(it->second);
       objects_.erase(it);
@@ -238,6 +242,14 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
 }
 
 Status FunctionLowering::lowerMatch(const Op& op, Body& body) {
+  // The bodies may stand in any order; a tag is the place of its constructor in the declaration.
+  std::vector<int64_t> tags;
+  const DataType* data = module_.findData(typeOf(op.operands[0]).dataName());
+  if (!data) return makeError(DiagnosticId::internalError, "a match of no declared data type");
+  for (const std::string& name : op.attributes.strings("constructors")) {
+    for (size_t i = 0; i < data->constructors.size(); ++i)
+      if (data->constructors[i].name == name) tags.push_back(static_cast<int64_t>(i));
+  }
   DYN_TRY(int32_t subject, object(op.operands[0]));
   const bool tail = isTail(op, body);
   std::vector<int32_t> results;
@@ -270,8 +282,9 @@ Status FunctionLowering::lowerMatch(const Op& op, Body& body) {
       return {};
     });
     pushRegion(region, tail, [this, results, &region] { return moveResults(region, results); });
-    tasks_.push_back([this, self, &region, r, tag, subject, next]() -> Status {
-      const int32_t expected = dims_.emitConstant(static_cast<int64_t>(r)), matches = dims_.newScalar();
+    const int64_t constructorTag = tags.at(r);
+    tasks_.push_back([this, self, &region, constructorTag, tag, subject, next]() -> Status {
+      const int32_t expected = dims_.emitConstant(constructorTag), matches = dims_.newScalar();
       code_.emit(Opcode::equal, matches, tag, expected);
       code_.emit(Opcode::jumpIfNot, matches, next);
       dims_.pushScope();

@@ -487,6 +487,7 @@ Status FunctionLowering::lowerInto(const Op& op) {
   const std::string kind = op.attributes.string("kind");
   const Function& body = *op.regions[0];
   if (kind == "contraction") return lowerContraction(op);
+  if (kind == "attention") return lowerAttention(op);
   if (kind == "loop") return lowerKernel(op, body, inputs, results);
   // One builtin: its operands are the region's parameters, left-out ones stay left out.
   const Op& inner = *body.ops.at(0);
@@ -565,6 +566,10 @@ Status FunctionLowering::lowerStructure(const Op& op) {
       code_.emit(Opcode::getTag, tag, from);
     }
     code_.emit(Opcode::fromScalar, define(op.results[0].id), static_cast<int32_t>(Dtype::boolean), tag);
+    return {};
+  }
+  if (name == "list_of") {
+    code_.emit(Opcode::makeList, define(op.results[0].id), OperandList());
     return {};
   }
   if (name == "list") {

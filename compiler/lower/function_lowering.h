@@ -69,6 +69,7 @@ class FunctionLowering {
   Status lowerKernel(const Op& into, const Function& kernelBody, std::span<const ValueId> inputs,
                      std::span<const ValueId> outputs);
   Status lowerContraction(const Op& into);
+  Status lowerAttention(const Op& into);
   // Builds the kernel of `body` and launches it. `outer` maps its parameters to values here; `given` values lie in the first destination.
   Status launchGroup(const Function& body, const std::unordered_map<ValueId, ValueId>& outer,
                      std::span<const ValueId> given, std::span<const int32_t> destinations,

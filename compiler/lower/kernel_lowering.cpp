@@ -1,6 +1,7 @@
 // `into` operations: kernels built from their bodies, and the instructions that run them.
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 
 #include "compiler/kernel/group_kernel.h"
 #include "compiler/lower/function_lowering.h"
@@ -150,6 +151,51 @@ Status FunctionLowering::lowerContraction(const Op& into) {
   DYN_TRY(KernelCall epilogue, makeKernel(*epilogueBody, outer, given, destinations, description, {0},
                                           program_.epilogueColumns(module_.context->dims())));
   return lowerBuiltin(contraction, operands, destinations, true, &epilogue);
+}
+
+// The builtin computes rows of scores into memory of its own; the kernel between the products works on them there, in place.
+Status FunctionLowering::lowerAttention(const Op& into) {
+  const Function& body = *into.regions[0];
+  const std::span<const ValueId> inputs =
+      std::span<const ValueId>(into.operands).first(into.operands.size() - 1);
+  const Op &scores = *body.ops.front(), &product = *body.ops.back();
+  std::unordered_map<ValueId, ValueId> outer;
+  for (size_t i = 0; i < body.parameters.size(); ++i) outer[body.parameters[i].id] = inputs[i];
+  Function rows = body;
+  rows.results = {product.operands[0]};
+  rows.resultTypes = {scores.results[0].type};
+  const Shape& dims = scores.results[0].type.dims();
+  const ValueId given[] = {scores.results[0].id};
+  const int32_t noObject = nextObject_++;  // never filled: stands for the scores
+  DYN_TRY(KernelCall kernel,
+          makeKernel(rows, outer, given, std::span(&noObject, 1),
+                     "rows of attention, " + std::to_string(rows.ops.size() - 2) + " operations", {0},
+                     std::nullopt));
+  std::vector<int32_t> numbers{kernel.kernel, static_cast<int32_t>(dims.size())};
+  const auto order = [&](const Op& op, const char* name, bool transposed) {
+    std::vector<int64_t> axes = op.attributes.integers(name);
+    if (op.def == &ops::matmulOp) {
+      axes.resize(dims.size());
+      std::iota(axes.begin(), axes.end(), int64_t{0});
+      if (transposed) std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
+    }
+    for (int64_t axis : axes) numbers.push_back(static_cast<int32_t>(axis));
+  };
+  order(scores, "order_a", scores.attributes.integer("transpose_a", 0) != 0);
+  order(scores, "order_b", scores.attributes.integer("transpose_b", 0) != 0);
+  order(product, "order_b", product.attributes.integer("transpose_b", 0) != 0);
+  order(product, "order_c", false);
+  std::vector<int32_t> arguments;
+  for (ValueId v : {scores.operands[0], scores.operands[1], product.operands[1]}) {
+    DYN_TRY(int32_t o, object(outer.at(v)));
+    arguments.push_back(o);
+  }
+  arguments.insert(arguments.end(), kernel.buffers.begin(),
+                   kernel.buffers.end() - 1);  // the last is the result
+  DYN_TRY(std::vector<int32_t> results, objectsOf(std::span<const ValueId>(into.operands).last(1)));
+  code_.emit(Opcode::callBuiltinInto, program_.builtin("attention"), OperandList(results),
+             OperandList(arguments), OperandList(kernel.scalars), OperandList(numbers));
+  return {};
 }
 
 }  // namespace dyn

@@ -239,6 +239,13 @@ Status inferLoop(InferContext& c) {
     return c.error(DiagnosticId::typeMismatch,
                    "the first result of its body must be a boolean scalar, it is " + results[0].toString());
   }
+  // As [1] too: exporters write it. No check at run time could come before the iteration that it is about.
+  for (Dim d : results[0].dims()) {
+    if (c.solver().equal(d, constantDim(c, 1)) == Answer::yes) continue;
+    return c.error(
+        DiagnosticId::shapeMismatch,
+        "the condition that its body returns must have one element, it is " + results[0].toString());
+  }
   for (size_t k = 0; k < carried; ++k) {
     c.setResult(static_cast<int>(k),
                 mapDims(c.ir(), rule.parameters[1 + k], [&](Dim d, const TypePath& path) {

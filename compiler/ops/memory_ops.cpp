@@ -33,10 +33,11 @@ Status inferAnnotated(InferContext& c) {
 }
 
 constexpr AttributeSpec kFusedAttributes[] = {
-    {"kind", AttributeKind::string, true, "loop: one loop nest; contraction: a matmul and what follows it"},
+    {"kind", AttributeKind::string, true,
+     "loop: one loop nest; contraction: a matmul and what follows it; attention: product, softmax, product"},
 };
 constexpr AttributeSpec kIntoAttributes[] = {
-    {"kind", AttributeKind::string, true, "loop, contraction or builtin"},
+    {"kind", AttributeKind::string, true, "loop, contraction, attention or builtin"},
     {"outputs", AttributeKind::integer, true, "how many of the last operands are written"},
 };
 constexpr AttributeSpec kAllocAttributes[] = {

@@ -249,6 +249,46 @@ Status inferNormPool(InferContext& c) {
   return inferPool(c, Pool::norm);
 }
 
+// The builtin: f32, up to three spatial axes, no places.
+bool builtinPoolTakes(const Op& op, std::span<const Type> types) {
+  return op.results.size() == 1 && types[0].isTensor() && types[0].dtype() == Dtype::f32 &&
+         types[0].rank() <= 5;
+}
+
+enum class PoolMode : int32_t { maximum, mean, meanWithPads };
+
+Status poolArguments(const Op& op, const Shape& x, PoolMode mode, std::vector<int32_t>* numbers,
+                     std::vector<Dim>* scalars) {
+  const int rank = static_cast<int>(x.size()) - 2;
+  DYN_TRY(Window window, windowOf(op, rank));
+  DYN_TRY(std::vector<int64_t> sizes, kernelShape(op, rank));
+  numbers->assign({rank, static_cast<int32_t>(mode)});
+  for (const std::vector<int64_t>* list : {&sizes, &window.strides, &window.dilations})
+    for (int64_t n : *list) {
+      if (n > INT32_MAX)
+        return makeError(DiagnosticId::badAttribute, "a window's size, stride or dilation is above 2^31",
+                         op.place);
+      numbers->push_back(static_cast<int32_t>(n));
+    }
+  Shape kernel;
+  for (int64_t size : sizes) kernel.push_back(x[0].context().constant(size));
+  const std::vector<WindowAxis> axes = windowAxes(window, x, kernel);
+  for (const WindowAxis& a : axes) scalars->push_back(a.padBegin);
+  for (const WindowAxis& a : axes) scalars->push_back(a.padEnd);
+  return {};
+}
+
+Status maxPoolArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>* numbers,
+                        std::vector<Dim>* scalars) {
+  return poolArguments(op, types[0].dims(), PoolMode::maximum, numbers, scalars);
+}
+
+Status averagePoolArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>* numbers,
+                            std::vector<Dim>* scalars) {
+  const bool pads = op.attributes.integer("count_include_pad", 0) != 0;
+  return poolArguments(op, types[0].dims(), pads ? PoolMode::meanWithPads : PoolMode::mean, numbers, scalars);
+}
+
 #define DYN_WINDOW_ATTRIBUTES                                                                       \
   {"kernel_shape", AttributeKind::integers, true, "size of the window per spatial axis"},           \
       {"strides", AttributeKind::integers, false, "one per spatial axis; default 1"},               \
@@ -290,6 +330,9 @@ const OpDef max_poolOp{
     .evaluate = [](EvalContext& c) { return evaluatePool(c, Pool::max); },
     .lowering = LoweringKind::loops,
     .lower = lowerMaxPool,
+    .builtin = "pool",
+    .builtinArguments = maxPoolArguments,
+    .builtinTakes = builtinPoolTakes,
     .doc =
         "[n, c, s...] -> [n, c, o...], o = floordiv(s + pads - (k-1)*dilation - 1, stride) + 1; indices i64 "
         "of the same shape",
@@ -309,6 +352,9 @@ const OpDef average_poolOp{
     .evaluate = [](EvalContext& c) { return evaluatePool(c, Pool::average); },
     .lowering = LoweringKind::loops,
     .lower = lowerAveragePool,
+    .builtin = "pool",
+    .builtinArguments = averagePoolArguments,
+    .builtinTakes = builtinPoolTakes,
     .doc = "[n, c, s...] -> [n, c, o...]",
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32]) { %y = average_pool(%x) {kernel_shape = [3, 3], pads = [1, "

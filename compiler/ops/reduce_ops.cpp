@@ -243,7 +243,11 @@ Result<Expr> lowerReduce(LowerContext& c, int, std::span<const Expr> index) {
             if (fold == Fold::logSumExp) return exponential(x - peak);
             return x;
           }));
-  if (fold == Fold::mean) value = value / castTo(foldedCount(c, folded), computed);
+  if (fold == Fold::mean) {
+    const Expr count = castTo(foldedCount(c, folded), computed);
+    // Of no integers the sum, 0; of no reals 0/0.
+    value = value / (isReal(computed) ? count : max(count, c.number(1, computed)));
+  }
   if (fold == Fold::l2) value = squareRoot(value);
   if (fold == Fold::logSum) value = logarithm(value);
   if (fold == Fold::logSumExp) value = logarithm(value) + peak;

@@ -117,7 +117,9 @@ Result<Expr> lowerAlong(LowerContext& c, int, std::span<const Expr> index) {
   DYN_TRY(Expr sum, foldRow(c, ReduceOp::sum, folded, index, [&](Expr e, std::span<const Expr>) {
             return exponential(castTo(e, computed) - peak);
           }));
-  const Expr result = kind == Along::softmax ? exponential(x - peak) / sum : x - peak - logarithm(sum);
+  // One division a row: the sum is at least 1, as the peak's own term is.
+  const Expr result = kind == Along::softmax ? exponential(x - peak) * (c.number(1, computed) / sum)
+                                             : x - peak - logarithm(sum);
   return castTo(result, type.dtype());
 }
 

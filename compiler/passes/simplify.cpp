@@ -3,8 +3,11 @@
 //   before  %s = shape(%x)  %b = gather(%s, 0)  %t = concat(%b, [-1])  %y = reshape(%x, %t)
 //   after   %t = dims_value {value = dims(batch, ...)}  %y = reshape(%x, %t)      (what computed %t is dead: dce removes it)
 // What a value's contents are is what type inference found; nothing is evaluated here. Also: identity and no-op casts, transposes, expands and
-// reshapes are replaced by their operand, reshapes of reshapes by one.
-// Cost in IR size: never grows.
+// reshapes are replaced by their operand, reshapes of reshapes by one. Where an elementwise operation has another operand of the result's shape,
+// an expanded operand is read unexpanded, and a tensor of one number as that number.
+// x / 2^k is x * 2^-k. Cost in IR size: a constant for each of these.
+#include <algorithm>
+#include <cmath>
 #include <unordered_set>
 
 #include "compiler/ir/walk.h"
@@ -46,6 +49,9 @@ class Simplifier {
         ++known_;
       } else if (op->def == &ops::reshapeOp) {
         op = reshapeOfView(op, definitions);
+      } else if (op->def->cls == OpClass::elementwise && op->operands.size() > 1) {
+        op = unexpanded(op, types, definitions, result.ops);
+        if (op->def == &ops::divOp) op = exactProduct(op, types, definitions, result.ops);
       }
       changed |= op != original;
       result.ops.push_back(op);
@@ -56,7 +62,7 @@ class Simplifier {
     return finished(ir_.own(std::move(result)));
   }
 
-  int64_t known_ = 0, removed_ = 0;
+  int64_t known_ = 0, removed_ = 0, unexpanded_ = 0;
 
  private:
   static ValueId target(ValueId v, const ValueMap& replaced) {
@@ -182,6 +188,81 @@ class Simplifier {
     return ir_.own(std::move(merged));
   }
 
+  // `op` with operands that only repeat something replaced by what they repeat; constants for that are appended to `before`.
+  const Op* unexpanded(const Op* op, std::unordered_map<ValueId, Type>& types,
+                       std::unordered_map<ValueId, const Op*>& definitions, std::vector<const Op*>& before) {
+    const Type result = op->results[0].type;
+    const auto hasResultShape = [&](ValueId v) {
+      auto type = types.find(v);
+      return type != types.end() && type->second.isTensor() &&
+             ir_.facts().equalShapes(type->second.dims(), result.dims()) == Answer::yes;
+    };
+    Op changed = *op;
+    bool any = false;
+    for (ValueId& v : changed.operands) {
+      auto made = definitions.find(v);
+      if (v == kNoValue || made == definitions.end() ||
+          (made->second->def != &ops::expandOp && made->second->def != &ops::constant_of_shapeOp))
+        continue;
+      if (std::none_of(changed.operands.begin(), changed.operands.end(), [&](ValueId other) {
+            return other != v && other != kNoValue && hasResultShape(other);
+          }))
+        continue;
+      any = true;
+      if (made->second->def == &ops::expandOp) {
+        v = made->second->operands[0];
+        continue;
+      }
+      const HostTensor* value = made->second->attributes.tensor("value");
+      v = numberBefore(value ? value->reshaped({}) : HostTensor::scalar(Dtype::f32, 0), made->second->place,
+                       types, definitions, before);
+    }
+    if (!any) return op;
+    ++unexpanded_;
+    return ir_.own(std::move(changed));
+  }
+
+  ValueId numberBefore(const HostTensor& number, const SourcePlace& place,
+                       std::unordered_map<ValueId, Type>& types,
+                       std::unordered_map<ValueId, const Op*>& definitions, std::vector<const Op*>& before) {
+    Op constant;
+    constant.def = &ops::constantOp;
+    constant.place = place;
+    constant.attributes.set("value", number);
+    Shape shape;
+    for (int64_t size : number.shape()) shape.push_back(ir_.dims().constant(size));
+    constant.results = {{ir_.newValue(), ir_.tensorType(shape, number.dtype())}};
+    const ValueId value = constant.results[0].id;
+    types[value] = constant.results[0].type;
+    before.push_back(ir_.own(std::move(constant)));
+    definitions[value] = before.back();
+    return value;
+  }
+
+  // x / 2^k = x * 2^-k, to the last bit.
+  const Op* exactProduct(const Op* op, std::unordered_map<ValueId, Type>& types,
+                         std::unordered_map<ValueId, const Op*>& definitions,
+                         std::vector<const Op*>& before) {
+    auto made = definitions.find(op->operands[1]);
+    if (made == definitions.end() || made->second->def != &ops::constantOp) return op;
+    const HostTensor* divisor = made->second->attributes.tensor("value");
+    if (!divisor || divisor->elementCount() != 1 ||
+        (divisor->dtype() != Dtype::f32 && divisor->dtype() != Dtype::f64))
+      return op;
+    int exponent = 0;
+    constexpr int kLargest = 126;  // the reciprocal is a normal number of either type
+    const double value = divisor->realAt(0);
+    if (!std::isfinite(value) || std::abs(std::frexp(value, &exponent)) != 0.5 ||
+        std::abs(exponent - 1) > kLargest)
+      return op;
+    HostTensor reciprocal = *HostTensor::create(divisor->dtype(), divisor->shape());
+    reciprocal.setReal(0, 1 / value);
+    Op product = *op;
+    product.def = &ops::mulOp;
+    product.operands[1] = numberBefore(reciprocal, made->second->place, types, definitions, before);
+    return ir_.own(std::move(product));
+  }
+
   IrContext& ir_;
   const std::unordered_map<ValueId, Contents>& contents_;
   std::unordered_map<SymbolId, size_t> namedAt_;
@@ -197,6 +278,7 @@ Result<Module> runSimplify(const Module& module, PassContext& context) {
           rewriteFunctions(inferred.module, [&](const Function& f) { return simplifier.run(f); }));
   context.counters["known_shapes"] = simplifier.known_;
   context.counters["removed_ops"] = simplifier.removed_;
+  context.counters["unexpanded_ops"] = simplifier.unexpanded_;
   return result;
 }
 

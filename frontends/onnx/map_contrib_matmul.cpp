@@ -89,6 +89,13 @@ void mapFusedConv(MapContext& c) {
   c.setOutput(0, activated(c, y, c.text("activation", ""), c.reals("activation_params")));
 }
 
+// The kernel takes f32, and zero points that are packed as the weights are; all else is spelt out.
+bool takesPackedWeights(MapContext& c, int64_t bits, int64_t block) {
+  const bool plainZero = !c.hasInput(3) || c.dtypeOr(c.input(3), Dtype::u8) == Dtype::u8;
+  return bits != 2 && block % 2 == 0 && plainZero && c.dtypeOr(c.input(0), Dtype::f32) == Dtype::f32 &&
+         c.dtypeOr(c.input(2), Dtype::f32) == Dtype::f32;
+}
+
 // a [.., k] times weights of 2, 4 or 8 bits in blocks along k: b [n, blocks, bytes], scales and zero points [n, blocks].
 void mapMatMulNBits(MapContext& c) {
   const int64_t bits = c.integer("bits", 4), block = c.requiredInteger("block_size");
@@ -101,6 +108,16 @@ void mapMatMulNBits(MapContext& c) {
   if (c.failed()) return;
   const int64_t blocks = (k + block - 1) / block, perByte = 8 / bits;
   const ValueId a = c.input(0);
+  if (takesPackedWeights(c, bits, block)) {
+    const int64_t zeroBytes = (blocks + perByte - 1) / perByte;
+    std::vector<ValueId> operands = {a,
+                                     reshaped(c, c.input(1), c.integersValue({n, blocks, block / perByte})),
+                                     reshaped(c, c.input(2), c.integersValue({n, blocks}))};
+    if (c.hasInput(3)) operands.push_back(reshaped(c, c.input(3), c.integersValue({n, zeroBytes})));
+    ValueId y = c.emit("matmul_nbits", std::move(operands), {{"bits", bits}, {"block", block}});
+    if (c.hasInput(5)) y = c.emit("add", {y, c.input(5)});
+    return c.setOutput(0, y);
+  }
   const Dtype dtype = c.dtypeOr(a, Dtype::f32);
   // [n, bytes] → [n, bytes * perByte], the low bits first.
   const auto unpacked = [&](ValueId packed, int64_t columns) {

@@ -166,15 +166,16 @@ Result<HostTensor> Parser::weight(Dtype dtype, const std::vector<int64_t>& shape
     ++at_;
   }
   DYN_CHECK(expectSymbol(">", "after the weight"));
-  if (options_.weights == nullptr) {
+  const std::map<std::string, HostTensor>& weights = options_.weights ? *options_.weights : weights_;
+  if (weights.empty()) {
     return error(DiagnosticId::textName,
                  "the weight \"" + name + "\" is not at hand: the text was given without weights",
                  nameOffset);
   }
-  const auto found = options_.weights->find(name);
-  if (found == options_.weights->end()) {
+  const auto found = weights.find(name);
+  if (found == weights.end()) {
     std::vector<std::string_view> known;
-    for (const auto& entry : *options_.weights) known.push_back(entry.first);
+    for (const auto& entry : weights) known.push_back(entry.first);
     return unknown("weight", name, std::move(known), nameOffset);
   }
   const HostTensor& tensor = found->second;

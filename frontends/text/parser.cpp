@@ -210,6 +210,28 @@ Result<DataType> Parser::dataType() {
   return type;
 }
 
+// weights "bert.onnx"
+Status Parser::weightsLine() {
+  ++at_;  // weights
+  const uint32_t offset = peek().offset;
+  if (peek().kind != TokenKind::string) return expected("the name of a file in quotes");
+  DYN_TRY(std::string file, unquoted(source_, peek()));
+  ++at_;
+  if (!options_.readWeights)
+    return error(DiagnosticId::unsupportedFeature, "unsupported: here no files of weights are read", offset);
+  Result<std::map<std::string, HostTensor>> read = options_.readWeights(file);
+  if (!read.ok()) {
+    Error wrong = error(read.error().id, read.error().message, offset);
+    for (const std::string& note : read.error().notes) wrong.diagnostic.notes.push_back(note);
+    return wrong;
+  }
+  for (auto& [name, tensor] : *read) {
+    if (!weights_.emplace(name, std::move(tensor)).second)
+      return error(DiagnosticId::textName, "two files have a weight \"" + name + "\"", offset);
+  }
+  return {};
+}
+
 Result<Module> Parser::module() {
   Module module;
   module.context = &context_;
@@ -225,6 +247,8 @@ Result<Module> Parser::module() {
       }
       const bool first = next->name == "main";
       module.functions.insert(first ? module.functions.begin() : module.functions.end(), next);
+      module.functions.insert(module.functions.end(), closures_.begin(), closures_.end());
+      closures_.clear();
     } else if (isName("dim")) {
       DYN_CHECK(fact());
     } else if (isName("type")) {
@@ -235,8 +259,10 @@ Result<Module> Parser::module() {
       }
       knowConstructors(type);
       module.dataTypes.push_back(std::make_shared<const DataType>(std::move(type)));
+    } else if (isName("weights")) {
+      DYN_CHECK(weightsLine());
     } else {
-      return expected("'fn', 'type' or 'dim'");
+      return expected("'fn', 'type', 'dim' or 'weights'");
     }
   }
   DYN_CHECK(checkTypeNames(module));
@@ -277,6 +303,7 @@ Result<ParsedExpression> Parser::expressionModule(const Environment& environment
   ParsedExpression result;
   result.module.context = &context_;
   result.module.functions.push_back(main);
+  result.module.functions.insert(result.module.functions.end(), closures_.begin(), closures_.end());
   if (environment.library) {
     for (const Function* f : environment.library->functions) {
       if (f->name != "main") result.module.functions.push_back(f);

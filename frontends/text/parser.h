@@ -10,8 +10,13 @@
 //   }
 //   y = @helper(x)                              # call {callee = "helper"}
 //   t = Node(Leaf(x), t)                        # construct {constructor = "Node", type = "Tree"}, for types declared above
+//   f = fn (y: Tensor[(n), f32]) { y * x }      # closure: a function value; what it uses of the function around it must have a type
+//   z = f(x)                                    # invoke;  @helper alone is the function as a value
+//   ys = map(f, xs)                             # for lists: a loop that appends f(item); fold(f, start, xs): f(so far, item)
+//   weights "bert.onnx"                         # beside functions: where the weights lie that are referred to below it
+//   h = x @ f32[768, 768] <weight "w">          # one of them
 // Types of results may be left out: they are null until type inference. `?` in a type is a fresh unknown dim, `?3` the same one
-// everywhere in the context. Bodies take what they use as parameters; nothing is captured silently.
+// everywhere in the context. Bodies of if, loop and match take what they use as parameters; nothing is captured silently.
 //
 // Errors: textSyntax, textName (unknown names, with "did you mean"), badAttribute, badOperands, or what the dims' facts contradict; always
 // with file, line and column, the source line, and a caret below it. Bodies nest without limit; expressions, types and lists up to 200 deep.
@@ -40,6 +45,8 @@ struct ParseOptions {
   std::string file = "<text>";            // for places
   // What `<weight "name">` stands for (weightsOf() of the printer). Null: such a reference is an error.
   const std::map<std::string, HostTensor>* weights = nullptr;
+  // Reads the file of a line `weights "FILE"`: its weights by name. Null: such a line is an error.
+  std::function<Result<std::map<std::string, HostTensor>>(const std::string& file)> readWeights;
 };
 
 // "main", when there is one, becomes the first function.

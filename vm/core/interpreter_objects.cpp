@@ -20,7 +20,8 @@ constexpr int64_t kStepsPerPiece = int64_t{1} << 26;
 constexpr int64_t kMinimumStepsPerTask = int64_t{1} << 15;
 
 // In a rehearsal: builtins that take only scratch memory besides their results, and those that take none when they write into tensors.
-constexpr std::string_view kRehearsed[] = {"gemm", "conv", "conv_packed", "conv_transpose"},
+constexpr std::string_view kRehearsed[] = {"attention",      "gemm", "conv",     "conv_packed",
+                                           "conv_transpose", "pool", "nbitsgemm"},
                            kMovers[] = {"copy", "concat"};
 constexpr uint64_t kMostRehearsedBytes = uint64_t{1} << 16;
 

@@ -2,6 +2,9 @@
 
 #include <new>
 #include <system_error>
+#if defined(__linux__)
+#include <sched.h>
+#endif
 
 #include "vm/base/clock.h"
 
@@ -9,12 +12,35 @@ namespace dyn::vm {
 namespace {
 
 constexpr uint64_t kSpinNs = 2'000'000;
+constexpr uint32_t kAwaitSpins = 8'000;  // about 0.2 ms
 
 inline void pause() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("yield");
+#endif
+}
+
+int currentCore() {
+#if defined(__linux__)
+  return sched_getcpu();
+#else
+  return -1;
+#endif
+}
+
+// To another core of those this thread may use. On a busy machine the system wakes a worker on the core of who wakes it, and leaves it there for some
+// milliseconds, in which one of the two waits for the other.
+void leaveCore([[maybe_unused]] int core) {
+#if defined(__linux__)
+  cpu_set_t allowed;
+  if (core < 0 || core >= CPU_SETSIZE || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  cpu_set_t others = allowed;
+  CPU_CLR(static_cast<size_t>(core), &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return;
+  sched_setaffinity(0, sizeof allowed,
+                    &allowed);  // it has moved; from here on it may go where the system wants
 #endif
 }
 
@@ -48,12 +74,32 @@ void ThreadPool::post(Worker& worker, TaskFunction function, void* argument, uin
   worker.argument = argument;
   worker.task = task;
   worker.stop = stop;
+  worker.core = currentCore();
   // seq_cst on both sides: either the worker sees the new sequence before it sleeps, or we see that it parks.
   worker.sequence.fetch_add(1, std::memory_order_seq_cst);
   if (worker.parked.load(std::memory_order_seq_cst)) {
     std::lock_guard lock(worker.mutex);
     worker.wake.notify_one();
   }
+}
+
+// One of worker and caller gets each task; a new one is posted only when the last has been run.
+bool ThreadPool::claim(Worker& worker, uint64_t sequence) {
+  uint64_t before = sequence - 1;
+  return worker.claimed.load(std::memory_order_relaxed) == before &&
+         worker.claimed.compare_exchange_strong(before, sequence, std::memory_order_acq_rel);
+}
+
+// A worker that takes long may wait for this very core: then it is left to it. Not by yielding, which would hand the core to any other process.
+void ThreadPool::await(Worker& worker, uint64_t sequence) {
+  for (uint32_t spins = 0; spins < kAwaitSpins; ++spins) {
+    if (worker.done.load(std::memory_order_acquire) == sequence) return;
+    pause();
+  }
+  std::unique_lock lock(worker.mutex);
+  worker.awaited.store(true, std::memory_order_seq_cst);
+  worker.finished.wait(lock, [&] { return worker.done.load(std::memory_order_seq_cst) == sequence; });
+  worker.awaited.store(false, std::memory_order_relaxed);
 }
 
 void ThreadPool::loop(Worker& worker) {
@@ -69,10 +115,16 @@ void ThreadPool::loop(Worker& worker) {
       worker.wake.wait(lock, [&] { return worker.sequence.load(std::memory_order_seq_cst) != seen; });
       worker.parked.store(false, std::memory_order_relaxed);
     }
-    ++seen;
+    seen = worker.sequence.load(std::memory_order_acquire);
+    if (!claim(worker, seen)) continue;  // the caller has it: nothing but `sequence` may be read here
     if (worker.stop) return;
+    if (const int core = worker.core; core >= 0 && core == currentCore()) leaveCore(core);
     worker.failed = !runsToItsEnd(worker.function, worker.argument, worker.task);
-    worker.done.store(seen, std::memory_order_release);
+    worker.done.store(seen, std::memory_order_seq_cst);
+    if (worker.awaited.load(std::memory_order_seq_cst)) {
+      std::lock_guard lock(worker.mutex);
+      worker.finished.notify_one();
+    }
   }
 }
 
@@ -96,10 +148,11 @@ void ThreadPool::run(uint32_t taskCount, TaskFunction function, void* argument) 
   for (uint32_t task = 1; task < taskCount; ++task) {
     Worker& worker = workers_[task - 1];
     const uint64_t wanted = worker.sequence.load(std::memory_order_relaxed);
-    for (uint32_t spins = 0; worker.done.load(std::memory_order_acquire) != wanted; ++spins) {
-      pause();
-      if (spins > 20'000) std::this_thread::yield();  // more threads than cores
+    if (claim(worker, wanted)) {
+      failed = !runsToItsEnd(function, argument, task) || failed;
+      continue;
     }
+    await(worker, wanted);
     failed = failed || worker.failed;
   }
   if (failed) throw std::bad_alloc();

@@ -1,5 +1,7 @@
 // ThreadPool: fork-join over a few threads. Each worker waits on one cache line that holds sequence number, function and argument, so
-// that starting it costs one line transfer (about 0.1 µs while it spins); after some milliseconds without work it parks.
+// that starting it costs one line transfer (about 0.1 µs while it spins); after some milliseconds without work it parks. A task that its worker has
+// not begun when the caller is done with its own runs on the caller: a worker without a core, or one that still wakes up, is not waited for. A worker
+// that finds itself on the caller's core goes to another.
 // One pool per context; with one thread there are no workers and nothing ever spins.
 #pragma once
 
@@ -56,20 +58,25 @@ class ThreadPool {
   struct alignas(64) Worker {
     // One line: what the worker polls and what it then reads.
     std::atomic<uint64_t> sequence{0};
+    std::atomic<uint64_t> claimed{0};  // the last task that somebody has begun: the worker or the caller
     TaskFunction function = nullptr;
     void* argument = nullptr;
     uint32_t task = 0;
+    int core = -1;  // where the caller runs, -1: not known
     bool stop = false;
     alignas(64) std::atomic<uint64_t> done{0};
-    bool failed = false;  // the task threw; read after `done`
-    alignas(64) std::atomic<bool> parked{false};
+    bool failed = false;                          // the task threw; read after `done`
+    alignas(64) std::atomic<bool> parked{false};  // the worker sleeps until `wake`
+    std::atomic<bool> awaited{false};             // the caller sleeps until `finished`
     std::mutex mutex;
-    std::condition_variable wake;
+    std::condition_variable wake, finished;
     std::thread thread;
   };
   bool start();
   static bool runsToItsEnd(TaskFunction function, void* argument, uint32_t task);
   void post(Worker& worker, TaskFunction function, void* argument, uint32_t task, bool stop);
+  static bool claim(Worker& worker, uint64_t sequence);
+  static void await(Worker& worker, uint64_t sequence);
   static void loop(Worker& worker);
 
   uint32_t threadCount_;

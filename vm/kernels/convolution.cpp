@@ -10,6 +10,7 @@ namespace {
 constexpr int64_t kFarthest = int64_t{1} << 60;
 // Of the lanes that the filters would take, so many must hold one; else filters stand in rows.
 constexpr double kLanesUsed = 0.8;
+constexpr int64_t kMostPhases = 4;    // of depthwise rows
 constexpr int64_t kFewChannels = 16;  // for which Winograd's transforms cost more than they save
 
 }  // namespace
@@ -92,7 +93,9 @@ Status describeShapes(const BuiltinCall& call, const Tensor* x, const Tensor* y,
 Way wayOf(const Convolution& c) {
   const std::array<int64_t, 3> ones{1, 1, 1};
   const ConvolutionKernels& kernels = convolutionKernels();
-  if (c.channels == 1 && c.filters == 1 && c.groups > 1 && c.stride[2] == 1) return Way::rows;
+  if (c.channels == 1 && c.filters == 1 && c.groups > 1 &&
+      (c.stride[2] == 1 || (c.rank < 3 && c.stride[2] <= kMostPhases)))
+    return Way::rows;
   if (c.rank == 2 && c.groups == 1 && c.kernel == std::array<int64_t, 3>{1, 3, 3} && c.stride == ones &&
       c.dilation == ones && c.channels >= kFewChannels && c.filters >= kFewChannels)
     return Way::winograd;
@@ -149,24 +152,15 @@ void writeTransposed(const float* tile, int64_t leading, int64_t positions, int6
                      const float* bias, float* y, int64_t strideY) {
   constexpr int64_t kAhead =
       64;  // positions; the lines of many filters are no pattern that hardware foresees
-  constexpr int64_t kBlock = 16;  // positions of a block, whose part of the tile stays in the L1 cache
-  for (int64_t begin = 0; begin < positions; begin += kBlock) {
-    const int64_t end = std::min(begin + kBlock, positions);
+  const ConvolutionKernels& kernels = convolutionKernels();
+  const int64_t lanes = kernels.narrow;
+  for (int64_t begin = 0; begin < positions; begin += lanes) {
+    const int64_t end = std::min(begin + lanes, positions);
     int64_t filter = 0;
-    for (; filter + 4 <= filters; filter += 4) {
-      const Four add = bias ? four(bias + filter) : Four{};
-      float* to = y + filter * strideY;
-      for (int64_t i = 0; i < 4; ++i) __builtin_prefetch(to + i * strideY + begin + kAhead, 1);
-      int64_t at = begin;
-      for (; at + 4 <= end; at += 4) {
-        const float* from = tile + at * leading + filter;
-        Four rows[4];
-        for (int64_t i = 0; i < 4; ++i) rows[i] = four(from + i * leading) + add;
-        transpose(rows);
-        for (int64_t i = 0; i < 4; ++i) four(to + i * strideY + at) = rows[i];
-      }
-      for (; at < end; ++at)
-        for (int64_t i = 0; i < 4; ++i) to[i * strideY + at] = tile[at * leading + filter + i] + add[i];
+    for (; end - begin == lanes && filter + lanes <= filters; filter += lanes) {
+      float* to = y + filter * strideY + begin;
+      for (int64_t i = 0; i < lanes; ++i) __builtin_prefetch(to + i * strideY + kAhead, 1);
+      kernels.turn(tile + begin * leading + filter, leading, bias ? bias + filter : nullptr, to, strideY);
     }
     for (; filter < filters; ++filter)
       for (int64_t at = begin; at < end; ++at)

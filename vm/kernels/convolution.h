@@ -67,7 +67,7 @@ inline int64_t evenPart(int64_t whole, int64_t most) {
 
 // The ways of f32. Which one is taken follows from the window alone, so that weights can be packed for it before any input is there.
 enum class Way {
-  rows,      // depthwise, stride 1 along rows (conv_depthwise.cpp): weights as they are
+  rows,      // depthwise, small strides along rows (conv_depthwise.cpp): weights as they are
   staged,    // few filters, which stand in the rows of a tile (conv_staged.cpp): weights as they are
   direct,    // filters stand in the lanes (conv_direct.cpp)
   winograd,  // 3x3 windows at stride 1 (winograd.cpp)

@@ -25,6 +25,10 @@ using FilterKernel = void (*)(int64_t depth, const float* a, int64_t leadingA, c
 using RowKernel = void (*)(int64_t depth, const float* a, const float* b, const int64_t* offsets, float start,
                            float* c, int64_t columns);
 
+// y[filter * strideY + position] = tile[position * leading + filter] + bias[filter], for as many filters and positions as a vector has lanes. bias may
+// be null.
+using TurnKernel = void (*)(const float* tile, int64_t leading, const float* bias, float* y, int64_t strideY);
+
 struct ConvolutionKernels {
   int32_t maxRows;
   int32_t narrow, wide;                   // lanes: of one vector, and of several
@@ -32,6 +36,7 @@ struct ConvolutionKernels {
   const PositionKernel* widePositions;
   const FilterKernel* filters;
   RowKernel row;
+  TurnKernel turn;
 };
 
 // For the CPU it runs on.

@@ -6,8 +6,6 @@
 
 namespace dyn::vm::kernels {
 
-constexpr size_t kMaximumScalars = 64;
-
 Status Epilogue::bind(const BuiltinCall& call, int64_t kernelPlusOne, size_t firstExtra,
                       std::span<const int64_t> scalars) {
   if (kernelPlusOne == 0) {
@@ -18,19 +16,21 @@ Status Epilogue::bind(const BuiltinCall& call, int64_t kernelPlusOne, size_t fir
   if (kernelPlusOne < 0 || kernelPlusOne > call.kernelCount)
     return failure(DYN_BAD_PROGRAM, "epilogue kernel " + std::to_string(kernelPlusOne - 1) + " is not there");
   const KernelRow& row = call.kernelRows[kernelPlusOne - 1];
+  if (call.arguments.size() + call.results.size() > kMostBuffers || scalars.size() + 2 > kMostScalars)
+    return failure(DYN_BAD_PROGRAM, "epilogue " + row.name + " has too many buffers or scalars");
   for (size_t i = firstExtra; i < call.arguments.size(); ++i) {
     const Tensor* tensor = call.argument(i);
     if (!tensor) return badArgument("epilogue", i, "a tensor", call.arguments[i]);
-    buffers_.push_back(tensor->data);
+    buffers_[bufferCount_++] = tensor->data;
   }
-  for (Object* result : call.results) buffers_.push_back(static_cast<Tensor*>(result)->data);
-  scalars_.assign(scalars.begin(), scalars.end());
-  if (row.bufferCount != buffers_.size() || row.scalarCount != scalars_.size() + 2 ||
-      row.scalarCount > kMaximumScalars)
+  for (Object* result : call.results) buffers_[bufferCount_++] = static_cast<Tensor*>(result)->data;
+  std::copy(scalars.begin(), scalars.end(), scalars_.begin());
+  scalarCount_ = scalars.size();
+  if (row.bufferCount != bufferCount_ || row.scalarCount != scalarCount_ + 2)
     return failure(DYN_BAD_PROGRAM, "epilogue " + row.name + " takes " + std::to_string(row.bufferCount) +
                                         " buffers and " + std::to_string(row.scalarCount) +
-                                        " scalars, the call gives " + std::to_string(buffers_.size()) +
-                                        " and " + std::to_string(scalars_.size()) + " + 2 for the columns");
+                                        " scalars, the call gives " + std::to_string(bufferCount_) + " and " +
+                                        std::to_string(scalarCount_) + " + 2 for the columns");
   if (row.scratchBytes != 0)
     return failure(DYN_UNSUPPORTED, "epilogue " + row.name + " wants scratch memory");
   function_ = call.kernels[kernelPlusOne - 1];
@@ -38,10 +38,10 @@ Status Epilogue::bind(const BuiltinCall& call, int64_t kernelPlusOne, size_t fir
 }
 
 int32_t Epilogue::run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd) const {
-  int64_t scalars[kMaximumScalars];
-  std::copy(scalars_.begin(), scalars_.end(), scalars);
-  scalars[scalars_.size()] = columnBegin;
-  scalars[scalars_.size() + 1] = columnEnd;
+  int64_t scalars[kMostScalars];
+  std::copy_n(scalars_.data(), scalarCount_, scalars);
+  scalars[scalarCount_] = columnBegin;
+  scalars[scalarCount_ + 1] = columnEnd;
   return function_(buffers_.data(), scalars, rowBegin, rowEnd, nullptr);
 }
 

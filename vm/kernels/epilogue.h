@@ -5,8 +5,8 @@
 // the first of which (C) it reads, and may overwrite.
 #pragma once
 
+#include <array>
 #include <atomic>
-#include <vector>
 
 #include "vm/core/builtin.h"
 
@@ -23,8 +23,10 @@ class Epilogue {
 
  private:
   DynKernelFunction function_ = nullptr;
-  std::vector<void*> buffers_;
-  std::vector<int64_t> scalars_;
+  static constexpr size_t kMostBuffers = 64, kMostScalars = 64;  // of any kernel that is used so
+  std::array<void*, kMostBuffers> buffers_;
+  std::array<int64_t, kMostScalars> scalars_;
+  size_t bufferCount_ = 0, scalarCount_ = 0;
 };
 
 // A fault among those that the tasks of a call note. Thread-safe.

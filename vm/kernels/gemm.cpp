@@ -8,6 +8,7 @@
 #include "vm/kernels/bf16_gemm.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
+#include "vm/kernels/few_rows.h"
 #include "vm/kernels/four.h"
 #include "vm/kernels/matrix_view.h"
 
@@ -21,11 +22,15 @@ constexpr int64_t kRowTilesPerBlock = 12;
 struct Problem {
   int64_t rows = 0, columns = 0, depth = 0;
   int64_t batches = 1;
-  std::vector<int64_t> batchA, batchB, batchC;  // element offset per batch
+  std::vector<int64_t> batchA, batchB, batchC;  // element offset per batch; empty: one batch, at 0
   int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0, strideCM = 0;
   bool packed = false;
   const Bf16Family* rounded = nullptr;  // B is packed in bf16, for this family
 };
+
+int64_t offsetOf(const std::vector<int64_t>& offsets, size_t batch) {
+  return offsets.empty() ? 0 : offsets[batch];
+}
 
 // Multiply-adds of one batch.
 double steps(const Problem& p) {
@@ -55,6 +60,27 @@ Status readOrders(const BuiltinCall& call, int64_t rank, std::array<std::vector<
   return okStatus();
 }
 
+// The plain case, without allocating anything: rows of A, as they lie, times a packed B, for rows of C. False: it is another, or wrong.
+bool describePackedRows(const BuiltinCall& call, const Tensor* a, const Tensor* b, const Tensor* c,
+                        int64_t flags, Problem& p) {
+  if (flags != kPackedB || a->rank < 2 || a->rank != c->rank || b->rank != 1 || a->dtype != DataType::f32 ||
+      c->dtype != DataType::f32 || c->elementCount == 0 || a->elementCount == 0)
+    return false;
+  const uint32_t last = a->rank - 1;
+  if (!std::equal(a->shape(), a->shape() + last, c->shape())) return false;
+  const int64_t depth = a->shape()[last], columns = c->shape()[last];
+  if (b->elementCount != (p.rounded ? bf16ElementCount(*p.rounded, depth, columns)
+                                    : packedElementCount(*call.gemmFamily, depth, columns)))
+    return false;
+  p.rows = c->elementCount / columns;
+  p.columns = columns;
+  p.depth = depth;
+  p.strideAM = depth;
+  p.strideAK = 1;
+  p.strideCM = columns;
+  return true;
+}
+
 Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b, const Tensor* c,
                        int64_t flags, Problem& p) {
   p.packed = (flags & kPackedB) != 0;
@@ -63,6 +89,7 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
                    "shapes do not fit: " + shapesText(a, b, c) + (p.packed ? " (packed)" : ""));
   };
   if (p.packed && b->dtype == DataType::bf16) p.rounded = bf16Families().front();
+  if (describePackedRows(call, a, b, c, flags, p)) return okStatus();
   if (a->rank < 2 || c->rank < 2 || (a->dtype != b->dtype && !p.rounded) || a->dtype != c->dtype ||
       (p.packed ? b->rank != 1 : b->rank < 2))
     return wrong();
@@ -224,12 +251,12 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
       float* pack = own + copyElements;
       int64_t packedOffset = -1;
       for (int64_t batch = begin; batch < end; ++batch) {
-        const int64_t offset = p.batchB[static_cast<size_t>(batch)];
+        const int64_t offset = offsetOf(p.batchB, static_cast<size_t>(batch));
         if (!p.packed && offset != packedOffset)
           packPanels(family, bData + offset, p.depth, p.columns, p.strideBK, p.strideBN, 0, panels, pack);
         packedOffset = offset;
-        fault.note(block.run(0, p.rows, 0, panels, aData + p.batchA[static_cast<size_t>(batch)],
-                             p.packed ? bData : pack, cData + p.batchC[static_cast<size_t>(batch)],
+        fault.note(block.run(0, p.rows, 0, panels, aData + offsetOf(p.batchA, static_cast<size_t>(batch)),
+                             p.packed ? bData : pack, cData + offsetOf(p.batchC, static_cast<size_t>(batch)),
                              batch * p.rows, copy));
       }
     });
@@ -240,8 +267,8 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
       const float* packed = bData;
       if (!p.packed) {
         call.threads->split(panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-          packPanels(family, bData + p.batchB[static_cast<size_t>(batch)], p.depth, p.columns, p.strideBK,
-                     p.strideBN, begin, end, pack);
+          packPanels(family, bData + offsetOf(p.batchB, static_cast<size_t>(batch)), p.depth, p.columns,
+                     p.strideBK, p.strideBN, begin, end, pack);
         });
         packed = pack;
       }
@@ -257,8 +284,8 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
         const int64_t rowBegin = overRows ? p.rows * begin / rowTiles : 0,
                       rowEnd = overRows ? p.rows * end / rowTiles : p.rows;
         fault.note(block.run(rowBegin, rowEnd, overRows ? 0 : begin, overRows ? panels : end,
-                             aData + p.batchA[static_cast<size_t>(batch)], packed,
-                             cData + p.batchC[static_cast<size_t>(batch)], batch * p.rows, copy));
+                             aData + offsetOf(p.batchA, static_cast<size_t>(batch)), packed,
+                             cData + offsetOf(p.batchC, static_cast<size_t>(batch)), batch * p.rows, copy));
       });
     }
   }
@@ -266,58 +293,36 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
 }
 
 // A few rows times a B that is not packed: packing would cost more than the product, so B is read once, in place.
-// Accumulates in ascending k.
+FewRows fewRowsOf(const Problem& p, size_t batch, const Tensor* a, const Tensor* b, Tensor* c) {
+  return {.rows = p.rows,
+          .depth = p.depth,
+          .a = a->as<float>() + offsetOf(p.batchA, batch),
+          .strideAM = p.strideAM,
+          .strideAK = p.strideAK,
+          .b = b->as<float>() + offsetOf(p.batchB, batch),
+          .strideBK = p.strideBK,
+          .strideBN = p.strideBN,
+          .c = c->as<float>() + offsetOf(p.batchC, batch),
+          .strideCM = p.strideCM};
+}
+
 void fewRows(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps(p)));
   for (int64_t batch = 0; batch < p.batches; ++batch) {
-    const float* left = a->as<float>() + p.batchA[static_cast<size_t>(batch)];
-    const float* right = b->as<float>() + p.batchB[static_cast<size_t>(batch)];
-    float* out = c->as<float>() + p.batchC[static_cast<size_t>(batch)];
-    call.threads->split(p.columns, tasks, [&](int64_t begin, int64_t end) {
-      constexpr int64_t kColumns = 256;
-      for (int64_t row = 0; row < p.rows; ++row) {
-        for (int64_t column = begin; column < end; column += kColumns) {
-          float sum[kColumns] = {};
-          const int64_t count = std::min(kColumns, end - column);
-          for (int64_t k = 0; k < p.depth; ++k) {
-            const float factor = left[row * p.strideAM + k * p.strideAK];
-            const float* from = right + k * p.strideBK + column;
-            for (int64_t i = 0; i < count; ++i) sum[i] += factor * from[i];
-          }
-          std::copy_n(sum, count, out + row * p.strideCM + column);
-        }
-      }
-    });
+    const FewRows product = fewRowsOf(p, static_cast<size_t>(batch), a, b, c);
+    call.threads->split(p.columns, tasks, [&](int64_t begin, int64_t end) { product.byColumns(begin, end); });
   }
 }
 
-// The same where the columns of B are the runs of memory: four dot products at a time.
 void fewRowsOfDots(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
   constexpr int64_t kTogether = 4;
   const int64_t groups = (p.columns + kTogether - 1) / kTogether;
   call.threads->split(p.batches * groups, tasks, [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; ++unit) {
-      const auto batch = static_cast<size_t>(unit / groups);
-      const int64_t column = unit % groups * kTogether, count = std::min(kTogether, p.columns - column);
-      const float* right = b->as<float>() + p.batchB[batch] + column * p.strideBN;
-      for (int64_t row = 0; row < p.rows; ++row) {
-        const float* left = a->as<float>() + p.batchA[batch] + row * p.strideAM;
-        float* out = c->as<float>() + p.batchC[batch] + row * p.strideCM + column;
-        for (int64_t i = 0; i < count; ++i) {
-          const float* from = right + i * p.strideBN;
-          Four sums[2] = {};
-          int64_t k = 0;
-          for (; k + 8 <= p.depth; k += 8) {
-            sums[0] += four(left + k) * four(from + k);
-            sums[1] += four(left + k + 4) * four(from + k + 4);
-          }
-          sums[0] += sums[1];
-          float sum = (sums[0][0] + sums[0][1]) + (sums[0][2] + sums[0][3]);
-          for (; k < p.depth; ++k) sum += left[k] * from[k];
-          out[i] = sum;
-        }
-      }
+      const int64_t column = unit % groups * kTogether;
+      fewRowsOf(p, static_cast<size_t>(unit / groups), a, b, c)
+          .byDots(column, std::min(column + kTogether, p.columns));
     }
   });
 }
@@ -330,9 +335,9 @@ void gemmPlain(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
   call.threads->split(all, tasks, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end && !call.cancelled(); ++row) {
       const auto batch = static_cast<size_t>(row / p.rows);
-      const T* left = a->as<T>() + p.batchA[batch] + row % p.rows * p.strideAM;
-      const T* right = b->as<T>() + p.batchB[batch];
-      T* out = c->as<T>() + p.batchC[batch] + row % p.rows * p.strideCM;
+      const T* left = a->as<T>() + offsetOf(p.batchA, batch) + row % p.rows * p.strideAM;
+      const T* right = b->as<T>() + offsetOf(p.batchB, batch);
+      T* out = c->as<T>() + offsetOf(p.batchC, batch) + row % p.rows * p.strideCM;
       std::fill_n(out, p.columns, T(0));
       for (int64_t k = 0; k < p.depth; ++k) {
         const T factor = left[k * p.strideAK];

@@ -1,10 +1,12 @@
 // Picks the runtime's own micro-kernels for the CPU it runs on.
 #include "vm/core/builtin.h"
 #include "vm/kernels/convolution_kernels.h"
+#include "vm/kernels/pool_kernels.h"
 
 extern const DynGemmFamily dynGemmFamilyPortable, dynGemmFamilyAvx2, dynGemmFamilyAvx512;
 extern const dyn::vm::kernels::ConvolutionKernels dynConvolutionPortable, dynConvolutionAvx2,
     dynConvolutionAvx512;
+extern const dyn::vm::kernels::PoolKernels dynPoolPortable, dynPoolAvx2, dynPoolAvx512;
 
 namespace dyn::vm {
 
@@ -28,9 +30,14 @@ const kernels::ConvolutionKernels& kernels::convolutionKernels() {
       pick(dynConvolutionPortable, dynConvolutionAvx2, dynConvolutionAvx512);
   return kernels;
 }
+const kernels::PoolKernels& kernels::poolKernels() {
+  static const PoolKernels& kernels = pick(dynPoolPortable, dynPoolAvx2, dynPoolAvx512);
+  return kernels;
+}
 #else
 const DynGemmFamily* defaultGemmFamily() { return &dynGemmFamilyPortable; }
 const kernels::ConvolutionKernels& kernels::convolutionKernels() { return dynConvolutionPortable; }
+const kernels::PoolKernels& kernels::poolKernels() { return dynPoolPortable; }
 #endif
 
 }  // namespace dyn::vm

@@ -5,5 +5,7 @@
 #define DYN_MAX_ROWS 6
 #define DYN_FAMILY dynGemmFamilyAvx2
 #define DYN_CONVOLUTION dynConvolutionAvx2
+#define DYN_POOL dynPoolAvx2
 #include "vm/kernels/micro_kernel.inc"
+#include "vm/kernels/pool_kernel.inc"
 #endif

@@ -5,5 +5,7 @@
 #define DYN_MAX_ROWS 12
 #define DYN_FAMILY dynGemmFamilyAvx512
 #define DYN_CONVOLUTION dynConvolutionAvx512
+#define DYN_POOL dynPoolAvx512
 #include "vm/kernels/micro_kernel.inc"
+#include "vm/kernels/pool_kernel.inc"
 #endif

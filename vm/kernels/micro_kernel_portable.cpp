@@ -4,4 +4,6 @@
 #define DYN_MAX_ROWS 4
 #define DYN_FAMILY dynGemmFamilyPortable
 #define DYN_CONVOLUTION dynConvolutionPortable
+#define DYN_POOL dynPoolPortable
 #include "vm/kernels/micro_kernel.inc"
+#include "vm/kernels/pool_kernel.inc"

@@ -1,14 +1,17 @@
 // Runs a fuzz target over the files of folders, over mutations of them, and over the empty input: libFuzzer's part in an ordinary build.
 //
-//   text_parser_fuzz [--mutations N] tests/fuzz/corpus/text_parser
+//   text_parser_fuzz [--mutations N] [--seconds S] tests/fuzz/corpus/text_parser
 //
-// Mutations are the same in every run. A fault is the target's crash or a sanitizer's report; the input that did it is then the file
-// <program>.last, which can be put into the corpus.
+// N mutations, or as many as S seconds allow; which they are follows from a seed: 1, or what DYN_FUZZ_SEED says. The seed is printed before
+// anything runs, and after mutation K of seed R comes mutation K+1 of it, however fast the machine is. A fault is the target's crash, a
+// sanitizer's report, or an input that takes longer than kLongestInput; the input that did it is then the file <program>.last, which can be
+// put into the corpus.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -28,6 +31,7 @@ namespace fs = std::filesystem;
 using Bytes = std::vector<uint8_t>;
 
 constexpr size_t kLargestInput = 1 << 16;
+constexpr unsigned kLongestInput = 60;  // seconds: sanitizers and busy machines are slow, a hang is for ever
 
 // The input in hand, in a file that a crash leaves behind: mapped, so that keeping it costs no call.
 class LastInput {
@@ -52,7 +56,9 @@ class LastInput {
       std::memset(memory_ + size, 0, std::max(size, lastSize_) - size);
       lastSize_ = size;
     }
+    ::alarm(kLongestInput);  // ends the program; the input stays behind
     LLVMFuzzerTestOneInput(input.data(), input.size());
+    ::alarm(0);
   }
 
  private:
@@ -122,31 +128,62 @@ Bytes mutated(const std::vector<Bytes>& corpus, std::mt19937& random) {
   return input;
 }
 
+struct Arguments {
+  std::vector<fs::path> inputs;  // the files of all folders, sorted
+  uint64_t mutationsCount = 0;
+  std::chrono::seconds time{3600};
+  uint32_t seed = 1;
+};
+
+Arguments readArguments(int argc, char** argv) {
+  Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--mutations" && i + 1 < argc) {
+      arguments.mutationsCount = std::strtoull(argv[++i], nullptr, 10);
+    } else if (word == "--seconds" && i + 1 < argc) {
+      arguments.time = std::chrono::seconds(std::strtoul(argv[++i], nullptr, 10));
+    } else if (fs::is_directory(word)) {
+      for (const auto& entry : fs::directory_iterator(word))
+        if (entry.is_regular_file()) arguments.inputs.push_back(entry.path());
+    } else {
+      std::fprintf(stderr, "%s is no folder\n", word.c_str());
+      std::exit(2);
+    }
+  }
+  std::sort(arguments.inputs.begin(), arguments.inputs.end());
+  if (const char* seed = std::getenv("DYN_FUZZ_SEED"))
+    arguments.seed = static_cast<uint32_t>(std::strtoul(seed, nullptr, 10));
+  return arguments;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<fs::path> paths;
-  long mutations = 0;
-  for (int i = 1; i < argc; ++i) {
-    if (std::string(argv[i]) == "--mutations" && i + 1 < argc) mutations = std::atol(argv[++i]);
-    if (!fs::is_directory(argv[i])) continue;  // no corpus yet
-    for (const auto& entry : fs::directory_iterator(argv[i]))
-      if (entry.is_regular_file()) paths.push_back(entry.path());
+  const Arguments arguments = readArguments(argc, argv);
+  if (arguments.inputs.empty()) {
+    std::fprintf(stderr, "there is no corpus\n");
+    return 2;
   }
-  std::sort(paths.begin(), paths.end());
   LastInput last(std::string(argv[0]) + ".last");
   last.run({});
   std::vector<Bytes> corpus;
-  for (const fs::path& path : paths) {
+  for (const fs::path& path : arguments.inputs) {
     std::printf("%s\n", path.c_str());
     std::fflush(stdout);
     std::ifstream file(path, std::ios::binary);
     corpus.emplace_back((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     last.run(corpus.back());
   }
-  std::mt19937 random(1);
-  for (long i = 0; i < mutations && !corpus.empty(); ++i) last.run(mutated(corpus, random));
-  std::printf("%zu inputs, the empty one and %ld mutations replayed\n", corpus.size(),
-              corpus.empty() ? 0 : mutations);
+  std::printf("mutations with DYN_FUZZ_SEED=%u; one that fails is left in %s.last\n", arguments.seed,
+              argv[0]);
+  std::fflush(stdout);
+  std::mt19937 random(arguments.seed);
+  const auto end = std::chrono::steady_clock::now() + arguments.time;
+  uint64_t count = 0;
+  for (; count < arguments.mutationsCount && std::chrono::steady_clock::now() < end; ++count)
+    last.run(mutated(corpus, random));
+  std::printf("%zu inputs, the empty one and %llu mutations replayed\n", corpus.size(),
+              static_cast<unsigned long long>(count));
   return 0;
 }

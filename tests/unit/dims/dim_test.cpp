@@ -85,6 +85,7 @@ TEST_F(DimTest, modRewrites) {
   EXPECT_EQ(mod(2 * n, C(4)), 2 * mod(n, C(2)));
   EXPECT_EQ(mod(mod(n, C(8)), C(4)), mod(n, C(4)));
   EXPECT_EQ(mod(mod(n, C(4)), C(8)), mod(n, C(4)));
+  EXPECT_EQ(mod(2 * mod(n, C(4)), C(30)), 2 * mod(n, C(4)));
   EXPECT_EQ(mod(n, C(1)), C(0));
   EXPECT_EQ(mod(C(5), C(-3)), C(-1));
   EXPECT_EQ(at(mod(n, C(-3)), 5), -1);

@@ -23,6 +23,55 @@ TEST(Control, closuresAreInvoked) {
              {{randomTensor(Dtype::f32, {3}, 1), randomTensor(Dtype::f32, {3}, 2)}});
 }
 
+// A function value takes along what it uses of the function around it; functions may be arguments and results.
+TEST(Control, functionValues) {
+  const char* text = R"(
+    fn @main(x: Tensor[(n), f32], y: Tensor[(m), f32], k: Tensor[(), i64]) {
+      scale = fn (v: Tensor[(a), f32]) { v * 2.0 + reduce_sum(x, keepdims = 0) }
+      shift = fn (v: Tensor[(a), f32]) { v - 1.0 }
+      both = @compose(scale, shift)
+      chosen = if(equal(k, 0), both, shift) then (f, g) { return f } else (f, g) { return g }
+      once = chosen(x)
+      return once, @twice(chosen, y), both(y)
+    }
+    fn @twice(f: fn(Tensor[(a), f32]) -> (Tensor[(a), f32]), x: Tensor[(b), f32]) -> (Tensor[(?), f32]) { return f(f(x)) }
+    fn @compose(f: fn(Tensor[(a), f32]) -> (Tensor[(a), f32]), g: fn(Tensor[(a), f32]) -> (Tensor[(a), f32])) {
+      h = fn (v: Tensor[(a), f32]) -> (Tensor[(?), f32]) { g(f(v)) }
+      return h
+    })";
+  std::vector<std::vector<HostTensor>> inputs;
+  for (int64_t n : {0, 1, 3, 7})
+    for (int64_t m : {1, 3})
+      for (int64_t k : {0, 1})
+        inputs.push_back({randomTensor(Dtype::f32, {n}, 1), randomTensor(Dtype::f32, {m}, 2), number(k)});
+  expectSame(text, inputs);
+}
+
+TEST(Control, mapAndFoldOverLists) {
+  const char* text = R"(
+    fn @main(x: Tensor[(n, 3), f32], w: Tensor[(3), f32], count: Tensor[(), i64]) {
+      none = list() : List[Tensor[(?, 3), f32]]
+      parts = loop(count, _, none, x) {carried = 1} body (i, made: List[Tensor[(?, 3), f32]], x: Tensor[(n, 3), f32]) {
+        more = list_append(made, slice(x, i64[1] [0], unsqueeze(i, i64[1] [0]), i64[1] [0]))
+        return true, more
+      }
+      weigh = fn (part: Tensor[(rows, 3), f32]) { matmul(part, w) }
+      sums = map(weigh, parts)
+      add = fn (so: Tensor[(), f32], v: Tensor[(rows), f32]) { so + reduce_sum(v, keepdims = 0) }
+      total = fold(add, 0.0, sums)
+      grow = fn (so: Tensor[(a), f32], v: Tensor[(rows), f32]) -> (Tensor[(?), f32]) { concat(so, v, axis = 0) }
+      all = fold(grow, w, sums)
+      return total, all, list_length(map(@negated, sums))
+    }
+    fn @negated(v: Tensor[(k), f32]) { return -v })";
+  std::vector<std::vector<HostTensor>> inputs;
+  for (int64_t n : {0, 1, 3, 5})
+    for (int64_t count : {0, 1, 4})
+      inputs.push_back(
+          {randomTensor(Dtype::f32, {n, 3}, 1), randomTensor(Dtype::f32, {3}, 2), number(count)});
+  expectSame(text, inputs);
+}
+
 TEST(Control, recursionOverATree) {
   expectSame(R"(
     type Tree { Leaf(Tensor[(2), f32]), Node(Tree, Tree) }
@@ -45,6 +94,99 @@ TEST(Control, recursionOverATree) {
       return %r
     })",
              {{randomTensor(Dtype::f32, {2}, 1)}});
+}
+
+// The bodies of a match stand in an order of their own.
+TEST(Control, casesInAnyOrder) {
+  const char* text = R"(
+    type Shape { Dot(Tensor[(), f32]), Box(Tensor[(), f32], Tensor[(), f32]), Nothing() }
+    fn @main(x: Tensor[(), f32], k: Tensor[(), i64]) {
+      shape = if(equal(k, 2), x, k) then (x, k) {
+        return Nothing()
+      } else (x, k) {
+        some = if(equal(k, 0), x) then (x) { return Dot(x) } else (x) { return Box(x, x + 1.0) }
+        return some
+      }
+      size = match(shape) case Box(a, b) { return a * b } case Nothing() { return 0.5 } case Dot(a) { return -a }
+      return size
+    })";
+  std::vector<std::vector<HostTensor>> inputs;
+  for (int64_t k : {0, 1, 2}) inputs.push_back({randomTensor(Dtype::f32, {}, 3), number(k)});
+  expectSame(text, inputs);
+}
+
+// Loops and tail calls, also over a chain of data and by two functions in turn, need no more memory for 100,000 turns than for ten.
+TEST(Control, manyTurnsInFlatMemory) {
+  const char* loop = R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) {
+    y = loop(n, _, x) {carried = 1} body (i, a) {
+      b = a * 0.5 + 1.0
+      return true, b
+    }
+    return y
+  })";
+  const char* calls = R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) { return @ping(n, x) }
+    fn @ping(n: Tensor[(), i64], x: Tensor[(k), f32]) -> (Tensor[(k), f32]) {
+      r = if(equal(n, 0), n, x) then (n, x) { return x } else (n, x) { return @pong(n - 1, x * 0.5) }
+      return r
+    }
+    fn @pong(n: Tensor[(), i64], x: Tensor[(k), f32]) -> (Tensor[(k), f32]) {
+      r = if(equal(n, 0), n, x) then (n, x) { return x } else (n, x) { return @ping(n - 1, x + 1.0) }
+      return r
+    })";
+  for (const char* text : {loop, calls}) {
+    IrContext context;
+    Result<Module> module = test::parseText(context, text);
+    ASSERT_TRUE(module.ok()) << module.error().toString();
+    Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module);
+    ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+    uint64_t peak = 0;
+    for (int64_t turns : {10, 100'000}) {
+      Result<std::vector<HostTensor>> result =
+          (*compiled)->run({number(turns), randomTensor(Dtype::f32, {5}, 1)});
+      ASSERT_TRUE(result.ok()) << result.error().toString();
+      dyn_statistics statistics{};
+      ASSERT_EQ(dyn_context_statistics((*compiled)->context.get(), &statistics), DYN_OK);
+      if (turns == 10) peak = statistics.peak_bytes;
+      EXPECT_EQ(statistics.peak_bytes, peak) << text;
+    }
+  }
+  expectSame(loop, {{number(1'000), randomTensor(Dtype::f32, {2}, 1)}});
+  expectSame(calls, {{number(1'000), randomTensor(Dtype::f32, {2}, 1)}});
+}
+
+// Walking a chain of 100,000 parts: by a last call as a jump, else with a frame for each; both end, or say that it is too deep.
+TEST(Control, longChains) {
+  const std::string build = R"(
+    type Chain { End(), Link(Tensor[(), f32], Chain) }
+    fn @main(n: Tensor[(), i64], x: Tensor[(), f32]) {
+      end = End()
+      chain = loop(n, _, end, x) {carried = 1} body (i, rest: Chain, x) {
+        longer = Link(x, rest)
+        return true, longer
+      }
+      return @sum(chain, f32[] 0.0)
+    })";
+  const std::string byJump = build + R"(
+    fn @sum(c: Chain, sum: Tensor[(), f32]) -> (Tensor[(), f32]) {
+      r = match(c, sum) case End(sum) { return sum } case Link(v, rest, sum) { return @sum(rest, sum + v) }
+      return r
+    })";
+  const std::string byFrames = build + R"(
+    fn @sum(c: Chain, sum: Tensor[(), f32]) -> (Tensor[(), f32]) {
+      r = match(c, sum) case End(sum) { return sum } case Link(v, rest, sum) { return @sum(rest, sum) + v }
+      return r
+    })";
+  const HostTensor x = randomTensor(Dtype::f32, {}, 4);
+  expectSame(byJump, {{number(0), x}, {number(1), x}, {number(110'000), x}});
+  expectSame(byFrames, {{number(0), x}, {number(1), x}, {number(50'000), x}});
+  IrContext context;
+  Result<Module> module = test::parseText(context, byFrames);
+  ASSERT_TRUE(module.ok()) << module.error().toString();
+  Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  Result<std::vector<HostTensor>> result = (*compiled)->run({number(300'000), x});
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.error().message.find("depth limit"), std::string::npos) << result.error().message;
 }
 
 TEST(Control, listsHoldDifferentSizes) {
@@ -137,6 +279,21 @@ TEST(Control, aLoopOfNoIterationsAfterALongerOne) {
   })";
   const HostTensor x = randomTensor(Dtype::f32, {4}, 1);
   expectSame(text, {{number(7), x}, {number(0), x}, {number(1), x}});
+}
+
+// The condition of a loop may be one of the values it carries or stacks.
+TEST(Control, aConditionThatIsStackedToo) {
+  expectSame(R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32], go: Tensor[(), bool]) {
+    last, flag, all = loop(n, _, x, go) {carried = 2} body (i, a, f) {
+      more = less(i, 2)
+      b = a + a
+      return more, b, more, more
+    }
+    return last, flag, all
+  })",
+             {{number(0), randomTensor(Dtype::f32, {3}, 1), HostTensor::scalarInt(Dtype::boolean, 1)},
+              {number(2), randomTensor(Dtype::f32, {3}, 1), HostTensor::scalarInt(Dtype::boolean, 1)},
+              {number(9), randomTensor(Dtype::f32, {1}, 1), HostTensor::scalarInt(Dtype::boolean, 0)}});
 }
 
 TEST(Control, aLoopEndsByItsCondition) {

@@ -19,7 +19,7 @@ inline constexpr const char* kIntegers = "i8 i16 i32 i64 u8 u16 u32 u64";
 inline constexpr const char* kNumbers = "f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64";
 inline constexpr const char* kAnything = "f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool";
 inline constexpr const char* kBoolean = "bool";
-// What moves elements is shown with packed types too. Arithmetic is not: no standard has it, and compiled it does not wrap.
+// What moves elements is shown with packed types too.
 inline constexpr const char* kMovable = "f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool i4 u4";
 
 // The elements of a parameter, low to high, both included: numbers or dims, "-n", "m-1".

@@ -184,7 +184,7 @@ TEST_P(PassOff, resultsAgree) {
 
 INSTANTIATE_TEST_SUITE_P(Pipeline, PassOff,
                          testing::Values("", "-quantise", "-prepack", "-fold", "-simplify", "-cse", "-dce",
-                                         "-fuse", "-plan", "+fuse{max=2}", "infer,place"));
+                                         "-fuse", "-attention", "-plan", "+fuse{max=2}", "infer,place"));
 
 // The axes of a mean over "all but the first two", as exporters write it: known, whichever of the two passes finds it out.
 TEST(Pipeline, axesFromTheRank) {
@@ -220,6 +220,36 @@ TEST(Pipeline, shapeArithmeticIsGone) {
     EXPECT_NE(op->def->name, "exp");
     EXPECT_NE(op->def->name, "reciprocal");
   }
+}
+
+// What only repeats a number or a row is read where it lies, and dividing by a power of two is multiplying.
+TEST(Pipeline, RepeatedOperandsAreNotMade) {
+  const std::string text = R"(fn @main(%x: Tensor[(a, b), f32], %row: Tensor[(b), f32]) {
+  %s = shape(%x)
+  %low = constant_of_shape(%s) {value = f32[1] [-7]}
+  %rows = expand(%row, %s)
+  %eight = constant() {value = f32[1] [8]}
+  %three = constant() {value = f32[] 3}
+  %d = div(%x, %eight)
+  %t = div(%d, %three)
+  %c = less(%d, %rows)
+  %y = where(%c, %low, %t)
+  return %y
+})";
+  IrContext context;
+  Result<Module> parsed = test::parseText(context, text);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  Result<CompiledModel> compiled = compileModel(*parsed, {});
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  std::map<std::string, int> count;
+  for (const Op* op : compiled->trace.find("dce")->after.main()->ops) ++count[std::string(op->def->name)];
+  EXPECT_EQ(count["expand"] + count["constant_of_shape"] + count["shape"], 0);
+  EXPECT_EQ(count["div"], 1);
+  EXPECT_EQ(count["mul"], 1);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [a, b] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {3, 1}, {5, 17}, {0, 3}, {2, 0}})
+    sets.push_back({randomTensor(Dtype::f32, {a, b}, 1), randomTensor(Dtype::f32, {b}, 2)});
+  expectSame(text, sets, {}, 1e-7);
 }
 
 // Both sides of a product rounded to bf16, with an epilogue: what the reference does, and close to the exact product.

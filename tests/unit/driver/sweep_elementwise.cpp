@@ -19,6 +19,31 @@ void addPair(std::vector<SweepRow>& rows, const std::string& op, const char* dty
   }
 }
 
+// Packed types are no class that an operator names: each row has one of them. The results wrap to four bits.
+void addPacked(std::vector<SweepRow>& rows) {
+  const auto add = [&](const std::string& op, const std::string& dtype, const std::string& attributes,
+                       const std::vector<Fill>& fills) {
+    rows.push_back(
+        {op, "", "%a " + dtype + "[n, m], %b " + dtype + "[m]", op + "(%a, %b) {A}", {attributes}, fills});
+  };
+  for (const std::string dtype : {"i4", "u4"}) {
+    const Fill whole{"a", dtype == "i4" ? "-8" : "0", dtype == "i4" ? "7" : "15"};
+    for (const char* op : {"add", "sub", "mul", "min", "max"})
+      add(op, dtype, "", {whole, {"b", whole.low, whole.high}});
+    add("div", dtype, "", {whole, {"b", "1", "5"}});
+    add("mod", dtype, "", {whole, {"b", "1", "5"}});
+    add("pow", dtype, "", {whole, {"b", "0", "3"}});
+    for (const char* op : {"abs", "sign"})
+      rows.push_back(
+          {op, "", "%x " + dtype + "[n, m]", std::string(op) + "(%x)", {""}, {{"x", whole.low, whole.high}}});
+  }
+  add("div", "i4", "", {{"a", "-8", "-8"}, {"b", "-1", "-1"}});  // 8, which is -8
+  for (const char* op : {"neg", "relu"})
+    rows.push_back({op, "", "%x i4[n, m]", std::string(op) + "(%x)", {""}, {{"x", "-8", "7"}}});
+  for (const char* attributes : {"direction = \"left\"", "direction = \"right\""})
+    add("bit_shift", "u4", attributes, {{"a", "0", "15"}, {"b", "0", "6"}});
+}
+
 }  // namespace
 
 std::vector<SweepRow> elementwiseRows() {
@@ -54,6 +79,7 @@ std::vector<SweepRow> elementwiseRows() {
       {"is_inf", kReals, "%x T[n, m]", "is_inf(%x) {A}", {"", "detect_negative = 0", "detect_positive = 0"}});
   for (const char* op : {"add", "sub", "mul"}) addPair(rows, op, kNumbers);
   addPair(rows, "div", kNumbers, {""}, {{"b", "1", "5"}});
+  addPacked(rows);
   rows.push_back({"div", "", "%a i32[n, m], %b i32[m]", "div(%a, %b)"});  // some by zero: a fault
   rows.push_back({"div", "", "%a f32[n, m], %b f32[m]", "div(%a, %b)"});
   addPair(rows, "mod", kIntegers, {""}, {{"b", "1", "5"}});

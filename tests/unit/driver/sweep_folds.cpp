@@ -161,6 +161,28 @@ void addProducts(std::vector<SweepRow>& rows) {
                                  "%a f32[b, n, k], %b f32[k, m]", "%a f32[b, n, k], %b f32[b, k, m]",
                                  "%a f32[b, 1, n, k], %b f32[c, k, m]", "%a f32[b, n, k], %b f32[c, k, m]"})
     rows.push_back({"matmul", "", parameters, "matmul(%a, %b)", {""}, {}, {{"c", {1, 2, 3}}}, 16});
+  // The entries of a matrix in compressed rows, a part of which are empty.
+  rows.push_back(
+      {"spmm",
+       kNumbers,
+       "%a T[r, k], %d T[k, n]",
+       "%p = max(%a, sub(%a, %a)) %z = nonzero(%p) %v = gather_nd(%p, transpose(%z) {perm = [1, 0]}) "
+       "%c = gather(%z, i64[] 1) %o = cast(cast(%p) {to = bool}) {to = i64} "
+       "%e = cumsum(reduce_sum(%o, i64[1] [1]) {keepdims = 0}, i64[] 0) "
+       "%s = concat(i64[1] [0], %e) {axis = 0} %y = spmm(%v, %c, %s, %d) return %y",
+       {""},
+       {},
+       {},
+       16});
+  // Columns and starts of any values: faults where they are out of range.
+  rows.push_back({"spmm",
+                  "",
+                  "%v f32[e], %c i32[e], %s i64[r], %d f32[k, n]",
+                  "spmm(%v, %c, %s, %d)",
+                  {""},
+                  {{"c", "0", "k-1"}, {"s", "0", "e"}},
+                  {{"r", {1, 2, 3}}},
+                  16});
   rows.push_back(
       {"matmul_permuted",
        "",
@@ -204,6 +226,23 @@ void addProducts(std::vector<SweepRow>& rows) {
   rows.push_back(
       {"pack_bytes", "", "%a u8[n, 3], %b i8[3, 5], %z u8[]",
        "%p = pack_bytes(%b) %y = matmul_integer_packed(%a, %p, %z) {n = dims(5), k = dims(3)} return %y"});
+  const std::vector<Fill> bytes = {{"b", "0", "255"}, {"z", "0", "255"}};
+  const auto addNbits = [&](const std::string& parameters, const std::string& attributes) {
+    const std::string zeros = parameters.find("%z") == std::string::npos ? "" : ", %z";
+    rows.push_back({"matmul_nbits",
+                    "",
+                    parameters,
+                    "matmul_nbits(%a, %b, %s" + zeros + ") {A}",
+                    {attributes},
+                    bytes,
+                    {},
+                    64});
+  };
+  addNbits("%a f32[n, 64], %b u8[m, 2, 16], %s f32[m, 2], %z u8[m, 1]", "bits = 4, block = 32");
+  addNbits("%a f32[2, n, 72], %b u8[m, 3, 16], %s f32[m, 3]", "bits = 4, block = 32");
+  addNbits("%a f32[n, 37], %b u8[m, 3, 8], %s f32[m, 3], %z u8[m, 2]", "bits = 4, block = 16");
+  addNbits("%a f32[n, 40], %b u8[m, 2, 32], %s f32[m, 2], %z u8[m, 2]", "bits = 8, block = 32");
+  addNbits("%a f32[1, k], %b u8[m, l, 64], %s f32[m, l]", "bits = 4, block = 128");
   rows.push_back(
       {"matmul_integer_packed", "", "%a u8[c, n, 7], %b i8[7, 21], %z u8[]",
        "%p = pack_bytes(%b) %y = matmul_integer_packed(%a, %p, %z) {n = dims(21), k = dims(7)} return %y"});

@@ -258,6 +258,33 @@ TEST(Parser, largeConstantsAreReferencesThatNeedTheWeights) {
   EXPECT_THAT(print(*module, full), HasSubstr("[[0, 1, 2, 3, 4], [5,"));
 }
 
+TEST(Parser, weightsLieInFilesThatTheTextNames) {
+  IrContext context;
+  ParseOptions reading = options();
+  std::vector<std::string> read;
+  reading.readWeights = [&](const std::string& file) -> Result<std::map<std::string, HostTensor>> {
+    read.push_back(file);
+    if (file == "lost.onnx") return makeError(DiagnosticId::fileError, "lost.onnx is not there");
+    const int64_t elements[] = {3, 4};
+    return std::map<std::string, HostTensor>{{"w", HostTensor::vectorInt(Dtype::i64, elements)}};
+  };
+  const std::string use = "fn @main() -> (_) {\n  %w = i64[2] <weight \"w\">\n  return %w\n}\n";
+  Result<Module> module = parseModule(context, "weights \"a.onnx\"\n" + use, reading);
+  ASSERT_TRUE(module.ok()) << module.error().toString();
+  EXPECT_EQ(read, std::vector<std::string>{"a.onnx"});
+  EXPECT_THAT(print(*module), HasSubstr("[3, 4]"));
+  for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
+           {"weights \"lost.onnx\"\n" + use, "test.dyn:1:9"},
+           {"weights \"a.onnx\" weights \"b.onnx\"\n" + use, "two files have a weight"},
+           {"weights a.onnx\n" + use, "in quotes"},
+           {use, "not at hand"}}) {
+    Result<Module> wrong = parseModule(context, text, reading);
+    ASSERT_FALSE(wrong.ok()) << text;
+    EXPECT_THAT(wrong.error().toString(), HasSubstr(message));
+  }
+  EXPECT_THAT(failure("weights \"a.onnx\"").what, HasSubstr("unsupported"));
+}
+
 TEST(Parser, errorsPointAtTheFault) {
   using F = Failure;
   EXPECT_EQ(failure("fn @main(%x) {\n  %h = rleu(%x)\n  return %h\n}"),
@@ -303,7 +330,7 @@ TEST(Parser, errorsPointAtTheFault) {
   EXPECT_EQ(failure("fn @main(%c) {\n  relu(if(c) then () {return 1})\n}").what,
             "2:8 textSyntax 'if' with bodies stands in a statement of its own: name its result first");
   EXPECT_EQ(failure("fun @main() {}"),
-            (F{"1:1 textSyntax 'fn', 'type' or 'dim' is expected, not 'fun'", "^"}));
+            (F{"1:1 textSyntax 'fn', 'type', 'dim' or 'weights' is expected, not 'fun'", "^"}));
   EXPECT_EQ(failure("fn @main(%x) -> (_, _) { return x }").what,
             "1:35 badOperands the function declares 2 results and returns 1");
 }

@@ -366,6 +366,21 @@ TEST(Infer, LoopStacksScans) {
   EXPECT_EQ(elements(results, 1), (std::vector<double>{1, 2, 2, 4, 4, 8, 8, 16}));
 }
 
+TEST(Infer, AConditionOfManyElementsIsNoCondition) {
+  for (const char* dims : {"n", "2", "?"}) {
+    const std::string text = "fn @main(%x: Tensor[(" + std::string(dims) + R"(), f32]) {
+      %y = loop(_, _, %x) {carried = 1} body (%i: Tensor[(), i64], %s: Tensor[()" +
+                             dims + R"(), f32]) {
+        %go = less(%s, 4.0)
+        %t = add(%s, %s)
+        return %go, %t
+      }
+      return %y
+    })";
+    EXPECT_EQ(inferTextError(text).id, DiagnosticId::shapeMismatch) << text;
+  }
+}
+
 TEST(Infer, WhileLoopStopsOnItsCondition) {
   Program p = inferText(R"(
     fn @main(%n: Tensor[(), i64], %limit: Tensor[(), i64]) {

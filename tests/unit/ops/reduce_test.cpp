@@ -63,6 +63,11 @@ TEST(Reduce, EmptyInputGivesNeutralElement) {
               ElementsAre(2147483647));
 }
 
+TEST(Reduce, TheMeanOfNoIntegersIsZero) {
+  const HostTensor none = *HostTensor::create(Dtype::i32, {2, 0});
+  EXPECT_THAT(elements(checkOp(reduce("reduce_mean", none, {1}))), ElementsAre(0, 0));
+}
+
 TEST(Reduce, IntegersWrapAndCompareBySign) {
   EXPECT_THAT(elements(checkOp(reduce("reduce_sum", vec({200, 100}, Dtype::u8), {0}))), ElementsAre(44));
   EXPECT_THAT(elements(checkOp(reduce("reduce_max", vec({-1, 1}, Dtype::i8), {0}))), ElementsAre(1));

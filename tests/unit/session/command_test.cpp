@@ -5,6 +5,9 @@
 
 #include <set>
 
+#include "app/session/case_file.h"
+#include "app/session/signature.h"
+
 namespace dyn {
 namespace {
 
@@ -35,6 +38,30 @@ TEST(CommandTable, EveryRowIsWhole) {
     ASSERT_TRUE(again.ok()) << toLine(*command) << ": " << again.error().message;
     EXPECT_EQ(*again, *command) << toLine(*command);
   }
+}
+
+TEST(Command, AnExpressionThatBeginsLikeACommandStaysAnExpression) {
+  Result<Command> command = parseCommand(":eval :info");
+  ASSERT_TRUE(command.ok()) << command.error().message;
+  Result<Command> again = parseCommand(toLine(*command));
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(*again, *command) << toLine(*command);
+}
+
+TEST(Cases, OneNestedWithoutEndIsRefused) {
+  std::string line = R"({"inputs": {"x": )";
+  line.append(1'000'000, '[').append(1'000'000, ']').append("}}");
+  Result<std::vector<RunCase>> cases = parseCases(MappedFile::fromBytes(line, "deep.jsonl"));
+  ASSERT_FALSE(cases.ok());
+  EXPECT_EQ(cases.error().id, DiagnosticId::fileFormat);
+}
+
+TEST(Cases, ADimPast63BitsIsNotTakenForAnotherNumber) {
+  Result<std::vector<RunCase>> cases =
+      parseCases(MappedFile::fromBytes(R"({"dims": {"n": 18446744073709551615}})", "large.jsonl"));
+  ASSERT_TRUE(cases.ok()) << cases.error().message;
+  EXPECT_EQ(cases->at(0).dims.at(0), "n=18446744073709551615");
+  EXPECT_FALSE(parseDimSpecs(cases->at(0).dims).ok());
 }
 
 TEST(Command, ParsesOptionsAndPositionals) {

@@ -1,0 +1,18 @@
+// What a row's reduction and its last loop both compute is computed once.
+//
+//   accumulate s = sum over k { exp(x[u, k] - m) }          for k { y[u, k] = exp(x[u, k] - m) }
+//   for i { y[u, i] = exp(x[u, i] - m) * (1 / s) }    →     accumulate s = sum over k { y[u, k] }
+//                                                           for i { y[u, i] = y[u, i] * (1 / s) }
+//
+// The row of the result holds the common part until the last loop overwrites it. It is done only where the part costs more than a store and a load
+// (a function like exp, or a division) and has the result's dtype, and where the last loop stores the whole row of one result.
+#pragma once
+
+#include "compiler/loop/kernel.h"
+
+namespace dyn {
+
+// `statements` are those of one unit, in order; the last is the loop over the row.
+void keepRows(loop::LoopContext& loops, std::vector<loop::StmtRef>& statements);
+
+}  // namespace dyn

@@ -1,0 +1,52 @@
+// libFuzzer: any bytes as a file of cases (JSON lines), whose dims and inputs are then given to a model of three inputs. Files that a case
+// names are not opened.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/session/case_file.h"
+#include "app/session/input_spec.h"
+#include "tests/support/text_module.h"
+
+namespace {
+
+using namespace dyn;
+
+constexpr int64_t kLargestDim = 64;
+
+bool namesFile(const std::string& text) { return text.find("=@") != std::string::npos; }
+
+void tryCase(const Signature& signature, const RunCase& one) {
+  std::vector<std::string> inputs;
+  for (const std::string& input : one.inputs)
+    if (!namesFile(input)) inputs.push_back(input);
+  std::vector<std::string> dims;
+  for (const std::string& dim : one.dims)
+    if (!namesFile(dim)) dims.push_back(dim);
+  Result<std::vector<DimSpec>> specs = parseDimSpecs(dims);
+  if (!specs.ok()) return;
+  for (DimSpec& spec : *specs)
+    if (spec.value.value_or(0) > kLargestDim)
+      spec.value = kLargestDim;  // a large input is slow, and no fault
+  (void)makeInputs(signature, *specs, inputs, 0, nullptr);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size > 1 << 16) return 0;
+  const Result<std::vector<RunCase>> cases =
+      parseCases(MappedFile::fromBytes(std::string(reinterpret_cast<const char*>(data), size), "fuzz.jsonl"));
+  if (!cases.ok()) return 0;
+  IrContext ir;
+  const Result<Module> module = test::parseText(ir, R"(
+fn @main(%x: Tensor[(n, 2*m), f32], %ids: Tensor[(n), i64], %on: Tensor[(), bool]) { return %x, %ids, %on })");
+  if (!module.ok()) return 0;
+  const Signature signature = signatureOf(*module, {"x", "ids", "on"}, {"a", "b", "c"});
+  for (const RunCase& one : *cases) {
+    Command command = Command::of(CommandId::run);
+    one.addTo(command);
+    tryCase(signature, one);
+  }
+  return 0;
+}

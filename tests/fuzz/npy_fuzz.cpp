@@ -1,0 +1,22 @@
+// libFuzzer: any bytes as a .npy file. An array that is read, written and read again is the same.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "compiler/support/npy.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace dyn;
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  const Result<NpyArray> array = parseNpy(MappedFile::fromBytes(std::move(bytes), "fuzz.npy"));
+  if (!array.ok()) return 0;
+  Result<std::string> file = npyHeader(array->kind, array->elementBytes, array->shape);
+  if (!file.ok()) std::abort();
+  if (!array->data.empty())
+    file->append(reinterpret_cast<const char*>(array->data.data()), array->data.size());
+  const Result<NpyArray> again = parseNpy(MappedFile::fromBytes(*file, "again.npy"));
+  if (!again.ok() || again->kind != array->kind || again->elementBytes != array->elementBytes ||
+      again->shape != array->shape || again->data != array->data)
+    std::abort();
+  return 0;
+}

@@ -1,0 +1,23 @@
+// The innermost loops of pools, for one vector width. Plain functions: the files that define them are compiled for one instruction set each.
+#pragma once
+
+#include <cstdint>
+
+namespace dyn::vm::kernels {
+
+// out[i] = rows[0][i] combined with rows[1][i] ..., i < columns.
+using PoolRowsKernel = void (*)(int64_t count, const float* const* rows, int64_t columns, float* out);
+// out[i] = row[i * stride] combined with row[i * stride + dilation] ..., `taps` of them, i < columns. May read 2 vectors beyond the last tap.
+using PoolColumnsKernel = void (*)(int64_t taps, int64_t stride, int64_t dilation, const float* row,
+                                   int64_t columns, float* out);
+
+struct PoolKernels {
+  int32_t slack;  // floats that PoolColumnsKernel may read beyond the last tap
+  PoolRowsKernel maximaOfRows, sumsOfRows;
+  PoolColumnsKernel maximaOfColumns, sumsOfColumns;
+};
+
+// For the CPU it runs on.
+const PoolKernels& poolKernels();
+
+}  // namespace dyn::vm::kernels
