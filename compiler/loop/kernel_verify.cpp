@@ -45,9 +45,7 @@ class KernelVerifier {
       for (const Buffer* b : *list) {
         if (!names.insert(b->name).second) return fail("two buffers are called `" + b->name + "`");
         if (!isNumeric(b->dtype))
-          return makeError(DiagnosticId::unsupportedDtype,
-                           "unsupported: elements of type " + std::string(toString(b->dtype)) +
-                               " in kernels: `" + b->name + "` of @" + k_.name);
+          return fail("`" + b->name + "` has an element type kernels do not compute with");
         if ((list == &k_.scratch) != (b->role == BufferRole::scratch))
           return fail("`" + b->name + "` stands in the list of another role");
         if (b->role == BufferRole::input && outputs)

@@ -88,16 +88,9 @@ Status readOrders(const BuiltinCall& call, int64_t rank, std::vector<std::vector
   if (rank < 2 || rank > 64 || static_cast<int64_t>(call.numbers.size()) != 2 + 4 * rank)
     return failure(DYN_BAD_PROGRAM,
                    "attention: four orders of " + std::to_string(rank) + " axes are missing");
-  for (size_t at = 2; at < call.numbers.size();) {
-    std::vector<bool> seen(static_cast<size_t>(rank), false);
+  for (size_t at = 2; at < call.numbers.size(); at += static_cast<size_t>(rank)) {
     orders.emplace_back();
-    for (int64_t axis = 0; axis < rank; ++axis) {
-      const int64_t from = call.number(at++, 0);
-      if (from < 0 || from >= rank || seen[static_cast<size_t>(from)])
-        return failure(DYN_BAD_PROGRAM, "attention: an order of axes is no permutation");
-      seen[static_cast<size_t>(from)] = true;
-      orders.back().push_back(static_cast<int32_t>(from));
-    }
+    if (Status status = readOrder(call, at, rank, orders.back()); !status.ok()) return status;
   }
   return okStatus();
 }

@@ -46,17 +46,9 @@ std::string shapesText(const Tensor* a, const Tensor* b, const Tensor* c) {
 Status readOrders(const BuiltinCall& call, int64_t rank, std::array<std::vector<int32_t>, 3>& orders) {
   if (static_cast<int64_t>(call.numbers.size()) != 2 + 3 * rank)
     return failure(DYN_BAD_PROGRAM, "three orders of " + std::to_string(rank) + " axes are missing");
-  size_t at = 2;
-  for (std::vector<int32_t>& order : orders) {
-    std::vector<bool> seen(static_cast<size_t>(rank), false);
-    for (int64_t axis = 0; axis < rank; ++axis) {
-      const int64_t from = call.number(at++, 0);
-      if (from < 0 || from >= rank || seen[static_cast<size_t>(from)])
-        return failure(DYN_BAD_PROGRAM, "an order of axes is no permutation");
-      seen[static_cast<size_t>(from)] = true;
-      order.push_back(static_cast<int32_t>(from));
-    }
-  }
+  for (size_t i = 0; i < orders.size(); ++i)
+    if (Status status = readOrder(call, 2 + i * static_cast<size_t>(rank), rank, orders[i]); !status.ok())
+      return status;
   return okStatus();
 }
 
