@@ -47,6 +47,23 @@ TEST(Control, functionValues) {
   expectSame(text, inputs);
 }
 
+// Its type becomes that of a parameter, which is written down before anything is inferred.
+TEST(Control, whatAFunctionValueTakesAlongHasAType) {
+  auto text = [](const std::string& type) {
+    return "fn @main(x: Tensor[(n), f32]) {\n  w = relu(x)" + type +
+           "\n  f = fn (v: Tensor[(a), f32]) { v + w }\n  return f(x)\n}";
+  };
+  IrContext context;
+  Result<Module> untyped = test::parseText(context, text(""));
+  ASSERT_FALSE(untyped.ok());
+  EXPECT_NE(untyped.error().toString().find("'w' is used in a function value: it needs a type"),
+            std::string::npos)
+      << untyped.error().toString();
+  EXPECT_EQ(untyped.error().place.line, 3u);
+  expectSame(text(" : Tensor[(n), f32]"),
+             {{randomTensor(Dtype::f32, {3}, 1)}, {randomTensor(Dtype::f32, {0}, 1)}});
+}
+
 TEST(Control, mapAndFoldOverLists) {
   const char* text = R"(
     fn @main(x: Tensor[(n, 3), f32], w: Tensor[(3), f32], count: Tensor[(), i64]) {
