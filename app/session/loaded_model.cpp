@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <set>
 
@@ -11,6 +10,7 @@
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/support/clock.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
 #include "frontends/text/parser.h"
@@ -63,12 +63,6 @@ std::string FixedInput::toString() const {
   std::vector<int64_t> elements;
   for (int64_t i = 0; i < contents.elementCount(); ++i) elements.push_back(contents.intAt(i));
   return name + " = " + (contents.rank() == 0 ? std::to_string(elements[0]) : listText(elements));
-}
-
-int64_t steadyNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 int physicalCoreCount() {

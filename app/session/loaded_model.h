@@ -128,7 +128,6 @@ class LoadedModel {
   int64_t readyNs_ = 0, importNs_ = 0;
 };
 
-int64_t steadyNs();
 // Cores without their second hardware threads, of those this process may use.
 int physicalCoreCount();
 
