@@ -6,7 +6,7 @@
 #include "app/session/session.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/support/session_fixture.h"
 #include "tests/unit/driver/run_both.h"
 
 namespace dyn::test {
@@ -60,16 +60,10 @@ inline HostTensor reals(std::vector<int64_t> shape, uint32_t seed = 1) {
   return randomTensor(Dtype::f32, std::move(shape), seed);
 }
 
-class ChecklistSession : public testing::Test {
+class ChecklistSession : public SessionFixture {
  protected:
-  std::shared_ptr<const Outcome> line(const std::string& text) {
-    Result<Command> command = parseCommand(text);
-    EXPECT_TRUE(command.ok()) << text;
-    return session_.execute(command.ok() ? *command : Command::of(CommandId::help));
-  }
-  bool canRun() { return line("1 + 2")->ok(); }
   void load(const std::string& text, const std::string& arguments = "") {
-    auto outcome = line(":load " + folder_.write("m.dyn", text) + " " + arguments);
+    auto outcome = loadText(text, arguments);
     ASSERT_TRUE(outcome->ok()) << outcome->error->message;
   }
   // The result of a run that works.
@@ -86,9 +80,6 @@ class ChecklistSession : public testing::Test {
     auto outcome = line(command);
     return outcome->as<IrText>() ? outcome->as<IrText>()->text : "";
   }
-
-  TemporaryFolder folder_;
-  Session session_{SessionOptions{.threadCount = 1}};
 };
 
 }  // namespace dyn::test

@@ -11,7 +11,7 @@
 #include "app/session/loaded_model.h"
 #include "compiler/ops/dim_matching.h"
 #include "compiler/ops/reference_interpreter.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/support/session_fixture.h"
 
 namespace dyn {
 namespace {
@@ -152,13 +152,8 @@ TEST(WhyChainTest, EveryDimOfEverySampleModelHasAnOrigin) {
   for (const std::string& path : paths) walkModel(path);
 }
 
-class WhyTest : public testing::Test {
+class WhyTest : public test::SessionFixture {
  protected:
-  std::shared_ptr<const Outcome> line(const std::string& text) {
-    Result<Command> command = parseCommand(text);
-    EXPECT_TRUE(command.ok()) << text;
-    return session_.execute(command.ok() ? *command : Command::of(CommandId::help));
-  }
   const WhyView& why(const std::string& arguments) {
     last_ = line(":why " + arguments);
     EXPECT_NE(last_->as<WhyView>(), nullptr) << (last_->error ? last_->error->message : "");
@@ -166,11 +161,9 @@ class WhyTest : public testing::Test {
     return last_->as<WhyView>() ? *last_->as<WhyView>() : kNone;
   }
   void load(const std::string& text, const std::string& arguments = "") {
-    auto outcome = line(":load " + folder_.write("m.dyn", text) + " " + arguments);
+    auto outcome = loadText(text, arguments);
     ASSERT_TRUE(outcome->ok()) << outcome->error->message;
   }
-  test::TemporaryFolder folder_;
-  Session session_{SessionOptions{.threadCount = 1}};
   std::shared_ptr<const Outcome> last_;
 };
 
