@@ -93,14 +93,15 @@ MemoryPool::Block* MemoryPool::findFree(uint64_t sizeBytes) {
   return nullptr;
 }
 
-void MemoryPool::mergeWaiting() {
-  if (!anyWaiting_) return;
+bool MemoryPool::mergeWaiting() {
+  if (!anyWaiting_) return false;
   anyWaiting_ = false;
   for (Block*& first : waiting_)
     while (Block* block = first) {
       first = block->nextFree;
       insertFree(merge(block));
     }
+  return true;
 }
 
 void MemoryPool::releaseFreeChunks(uint64_t keepBytes) {
@@ -198,10 +199,7 @@ void* MemoryPool::allocate(uint64_t sizeBytes, dyn_status& why, MemoryUse use) {
     waiting_[units - 1] = block->nextFree;
   } else {
     block = findFree(sizeBytes);
-    if (!block && anyWaiting_) {
-      mergeWaiting();
-      block = findFree(sizeBytes);
-    }
+    if (!block && mergeWaiting()) block = findFree(sizeBytes);
     if (!block) block = addChunk(sizeBytes, why);
     if (!block) return nullptr;
     removeFree(block);

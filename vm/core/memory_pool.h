@@ -65,7 +65,7 @@ class MemoryPool {
   void split(Block* block, uint64_t sizeBytes);
   Block* merge(Block* block);
   void releaseFreeChunks(uint64_t keepBytes);
-  void mergeWaiting();
+  bool mergeWaiting();  // false: none waited
 
   MemoryPoolOptions options_;
   mutable SpinLock lock_;  // held for some tens of nanoseconds, and hardly ever wanted by two
