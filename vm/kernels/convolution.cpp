@@ -12,6 +12,8 @@ constexpr int64_t kFarthest = int64_t{1} << 60;
 constexpr double kLanesUsed = 0.8;
 constexpr int64_t kMostPhases = 4;    // of depthwise rows
 constexpr int64_t kFewChannels = 16;  // for which Winograd's transforms cost more than they save
+// Channels times filters at stride 2: networks have small images where there are more, whose few blocks are not worth reading 25 weights for 9.
+constexpr int64_t kMostWeights = 1 << 15;
 
 }  // namespace
 
@@ -96,8 +98,10 @@ Way wayOf(const Convolution& c) {
   if (c.channels == 1 && c.filters == 1 && c.groups > 1 &&
       (c.stride[2] == 1 || (c.rank < 3 && c.stride[2] <= kMostPhases)))
     return Way::rows;
-  if (c.rank == 2 && c.groups == 1 && c.kernel == std::array<int64_t, 3>{1, 3, 3} && c.stride == ones &&
-      c.dilation == ones && c.channels >= kFewChannels && c.filters >= kFewChannels)
+  if (c.rank == 2 && c.groups == 1 && c.kernel == std::array<int64_t, 3>{1, 3, 3} && c.dilation == ones &&
+      c.channels >= kFewChannels && c.filters >= kFewChannels &&
+      (c.stride == ones ||
+       (c.stride == std::array<int64_t, 3>{1, 2, 2} && c.channels * c.filters <= kMostWeights)))
     return Way::winograd;
   const double lanes =
       static_cast<double>((c.filters + kernels.narrow - 1) / kernels.narrow * kernels.narrow);
@@ -112,7 +116,7 @@ int64_t packedElementCount(const Convolution& c, Way way) {
     case Way::direct:
       return c.groups * FilterPanels(c).lanes() * c.depth();
     case Way::winograd:
-      return FilterPanels(c).lanes() * c.channels * 16;
+      return FilterPanels(c).lanes() * c.channels * winogradWeights(c);
   }
   return 0;
 }

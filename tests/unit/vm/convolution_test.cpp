@@ -69,6 +69,7 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
                                                               : pick(1, 6);
     const int64_t batch = pick(0, 2), longest = kind == wide && rank == 1 ? 1200 : 70;
     const bool still = kind == pointwise;
+    const int64_t stepped = pick(1, 2);  // the stride of Winograd's way
     threads_ = round % 3 == 0 ? &three_ : &single_;
     std::vector<int64_t> xs{batch, groups * channels}, ws{groups * filters, channels},
         ys{batch, groups * filters}, pads;
@@ -82,7 +83,8 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
       kernel[d] = still ? 1 : pick(1, 3);
       const int64_t after = still ? 0 : pick(0, 2);
       if (kind == threes) {  // windows that Winograd's way takes
-        stride[d] = dilation[d] = 1;
+        stride[d] = stepped;
+        dilation[d] = 1;
         kernel[d] = 3;
       }
       in[d] = std::max<int64_t>(
