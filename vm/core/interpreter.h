@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "vm/core/gemm_schedule.h"
 #include "vm/core/module.h"
 #include "vm/core/profile.h"
 #include "vm/isa/isa.h"
@@ -135,6 +136,7 @@ class Interpreter {
   const Module& module_;
   const Program& program_;
   InterpreterOptions options_;
+  kernels::ScheduleCache schedules_;
   std::vector<Object*>* globals_ = nullptr;
   std::vector<int32_t> loadedConstants_;  // by init since it last stored a global
 

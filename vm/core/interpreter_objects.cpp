@@ -568,6 +568,7 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
   call.kernels = module_.kernels().data();
   call.kernelRows = program_.kernels.data();
   call.kernelCount = static_cast<uint32_t>(program_.kernels.size());
+  call.schedules = &schedules_;
   call.arguments = builtinArguments_;
   call.results = builtinResults_;
   call.into = into;

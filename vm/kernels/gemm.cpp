@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "vm/core/gemm_schedule.h"
 #include "vm/kernels/bf16_gemm.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
@@ -16,8 +17,7 @@ namespace dyn::vm::kernels {
 namespace {
 
 enum Flag : int64_t { kTransposeA = 1, kTransposeB = 2, kPackedB = 4, kPermuted = 8 };
-constexpr int64_t kDepthBlock = 768;  // k steps whose A block stays in L2; even
-constexpr int64_t kRowTilesPerBlock = 12;
+constexpr int64_t kScheduleUnit = 256;  // of the flags
 
 struct Problem {
   int64_t rows = 0, columns = 0, depth = 0;
@@ -26,6 +26,7 @@ struct Problem {
   int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0, strideCM = 0;
   bool packed = false;
   const Bf16Family* rounded = nullptr;  // B is packed in bf16, for this family
+  int64_t named = 0;                    // 1 + the schedule that the program names
 };
 
 // Multiply-adds of one batch.
@@ -59,6 +60,9 @@ Status readOrders(const BuiltinCall& call, int64_t rank, std::array<std::vector<
 Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b, const Tensor* c,
                        int64_t flags, Problem& p) {
   p.packed = (flags & kPackedB) != 0;
+  p.named = flags / kScheduleUnit;
+  if (flags < 0 || p.named > static_cast<int64_t>(contraction::kProductSchedules.size()))
+    return failure(DYN_BAD_PROGRAM, "there is no schedule " + std::to_string(p.named - 1));
   auto wrong = [&] {
     return failure(DYN_BAD_INPUT,
                    "shapes do not fit: " + shapesText(a, b, c) + (p.packed ? " (packed)" : ""));
@@ -121,6 +125,7 @@ struct BlockTask {
   const DynGemmFamily& family;
   const Problem& problem;
   const Epilogue& epilogue;
+  const ProductSchedule& schedule;
 
   static int64_t width(const Problem& p, const DynGemmFamily& family) {
     return p.rounded ? p.rounded->panelWidth : family.panelWidth;
@@ -131,31 +136,35 @@ struct BlockTask {
   static bool copiesA(const Problem& p) {
     return p.rounded || p.strideAK != 1 || (p.strideAM % 1024 == 0 && p.rows > 4);
   }
-  static int64_t depthBlock(const Problem& p, const DynGemmFamily& family) {
-    return std::max<int64_t>(1, p.rows <= maxRows(p, family) ? p.depth : std::min(p.depth, kDepthBlock));
+  static ProductShape shapeOf(const Problem& p, int64_t tasks) {
+    return {p.rows, p.columns, p.depth, tasks, copiesA(p)};
+  }
+  int64_t depthBlock() const {  // even where it is not the whole depth
+    return contraction::depthBlockOf(shapeOf(problem, 1), maxRows(problem, family), schedule);
   }
   // From row to row of the copy.
-  static int64_t leadingCopy(const Problem& p, const DynGemmFamily& family) {
-    const int64_t block = depthBlock(p, family);
-    return oddLineStride(p.rounded ? bf16Words(block) : block);
+  int64_t leadingCopy() const {
+    const int64_t block = depthBlock();
+    return oddLineStride(problem.rounded ? bf16Words(block) : block);
   }
-  static int64_t copyElements(const Problem& p, const DynGemmFamily& family) {
-    return copiesA(p) ? std::min(p.rows, maxRows(p, family) * kRowTilesPerBlock) * leadingCopy(p, family) : 0;
+  int64_t blockRows() const { return maxRows(problem, family) * schedule.rowTiles; }
+  int64_t copyElements() const {
+    return copiesA(problem) ? std::min(problem.rows, blockRows()) * leadingCopy() : 0;
   }
 
   int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, int64_t panelEnd, const float* a,
               const float* packed, float* c, int64_t firstRow, float* copy) const {
     const Problem& p = problem;
-    const int64_t width = BlockTask::width(p, family), block = depthBlock(p, family);
+    const int64_t width = BlockTask::width(p, family), block = depthBlock();
     for (int64_t row = rowBegin; row < rowEnd;) {
-      const int64_t rows = std::min<int64_t>(rowEnd - row, maxRows(p, family) * kRowTilesPerBlock);
+      const int64_t rows = std::min<int64_t>(rowEnd - row, blockRows());
       for (int64_t k = 0; k < std::max<int64_t>(p.depth, 1); k += block) {
         if (call.cancelled()) return DYN_KERNEL_OK;
         const int64_t depth = std::min(block, p.depth - k);
         const float* left = a + row * p.strideAM + k * p.strideAK;
         int64_t leading = p.strideAM;
         if (copy) {
-          leading = leadingCopy(p, family);
+          leading = leadingCopy();
           for (int64_t i = 0; i < rows && p.rounded; ++i)
             roundToWords(*p.rounded, left + i * p.strideAM, depth, p.strideAK,
                          reinterpret_cast<uint32_t*>(copy + i * leading));
@@ -197,6 +206,16 @@ struct BlockTask {
   }
 };
 
+// The product runs the same way whenever shape, threads and program are the same.
+size_t scheduleOf(const BuiltinCall& call, const Problem& p, int64_t tasks) {
+  if (p.named > 0) return static_cast<size_t>(p.named - 1);
+  const ProductShape shape = BlockTask::shapeOf(p, tasks);
+  const int64_t maxRows = BlockTask::maxRows(p, *call.gemmFamily),
+                width = BlockTask::width(p, *call.gemmFamily);
+  return call.schedules ? call.schedules->find(shape, maxRows, width)
+                        : contraction::cheapestSchedule(shape, productMachine(maxRows, width));
+}
+
 Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c,
                const Epilogue& epilogue) {
   const DynGemmFamily& family = *call.gemmFamily;
@@ -208,13 +227,15 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
   const bool overBatches = p.batches > 1 && (batchTasks == threads || p.batches >= threads);
   const int64_t tasks = overBatches ? batchTasks : worthwhileTasks(call, steps(p));
 
-  const int64_t copyElements = BlockTask::copyElements(p, family);
+  const ProductSchedule& schedule =
+      contraction::kProductSchedules[scheduleOf(call, p, overBatches ? 1 : tasks)];
+  const BlockTask block{call, family, p, epilogue, schedule};
+  const int64_t copyElements = block.copyElements();
   const int64_t packElements = p.packed ? 0 : packedElementCount(family, p.depth, p.columns);
   const int64_t perTask = wholeLines(copyElements + (overBatches ? packElements : 0));
   const int64_t shared = overBatches ? 0 : wholeLines(packElements);
   Scratch scratch(call.pool, shared, tasks, perTask);
   if (!scratch || call.rehearsal) return scratch.status();
-  const BlockTask block{call, family, p, epilogue};
   EpilogueFault fault;
   const float *aData = a->as<float>(), *bData = b->as<float>();
   float* cData = c->as<float>();
@@ -246,12 +267,8 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
         });
         packed = pack;
       }
-      // Split the side whose pieces come out more even; over panels each thread reads its own part of B.
       const int64_t maxRows = BlockTask::maxRows(p, family), rowTiles = (p.rows + maxRows - 1) / maxRows;
-      auto waste = [&](int64_t pieces) {
-        return static_cast<double>((pieces + tasks - 1) / tasks * tasks) / static_cast<double>(pieces);
-      };
-      const bool overRows = waste(rowTiles) < waste(panels);
+      const bool overRows = schedule.side == contraction::SplitSide::rows;
       const int64_t pieces = overRows ? rowTiles : panels;
       call.threads->split(pieces, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
         float* copy = copyElements > 0 ? scratch.next() : nullptr;
