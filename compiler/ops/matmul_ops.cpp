@@ -1,6 +1,7 @@
 // Products of matrices: matmul, and products with a matrix packed once at load. Products of bytes: byte_ops.cpp; einsum: einsum_ops.cpp.
 #include "compiler/ops/matmul_rules.h"
 #include "compiler/ops/op_table.h"
+#include "vm/include/dyn_contraction.h"
 
 namespace dyn {
 
@@ -99,6 +100,10 @@ constexpr AttributeSpec kPackAttributes[] = {
 };
 constexpr AttributeSpec kPackedAttributes[] = {
     {"n", AttributeKind::dims, true, "columns of the packed matrix, one dim"},
+    {"schedule", AttributeKind::string, false,
+     "k768r12-panels and the like: blocks of depth and of row tiles, and the side that threads share; "
+     "default: the "
+     "cheapest for the shape of the call"},
     {"k", AttributeKind::dims, true, "rows of the packed matrix, one dim"},
 };
 
@@ -169,10 +174,17 @@ Status evaluateGemmPacked(EvalContext& c) {
   return {};
 }
 
-Status gemmPackedArguments(const Op&, std::span<const Type>, std::vector<int32_t>* numbers,
+Status gemmPackedArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
                            std::vector<Dim>*) {
   numbers->push_back(kPackedB);
-  return {};
+  if (!op.attributes.has("schedule")) return {};
+  const std::string schedule = op.attributes.string("schedule");
+  for (size_t i = 0; i < contraction::kProductSchedules.size(); ++i) {
+    if (contraction::scheduleName(i) != schedule) continue;
+    numbers->back() += 256 * static_cast<int32_t>(i + 1);
+    return {};
+  }
+  return makeError(DiagnosticId::badAttribute, "a product has no schedule '" + schedule + "'", op.place);
 }
 
 }  // namespace
