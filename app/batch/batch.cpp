@@ -43,6 +43,9 @@ class EventPrinter {
       shown_ = terminal_;
     } else if (event.kind == EventKind::finished) {
       clearLine();
+      if (const ModelInfo* info = event.outcome ? event.outcome->as<ModelInfo>() : nullptr;
+          verbose_ && info && !info->tuning.empty())
+        writeStderr("versions from " + info->tuning + "\n");
       if (verbose_ && event.outcome)
         writeStderr(toLine(event.outcome->command) + ": " + durationText(event.outcome->timeNs) + "\n");
     }
@@ -70,6 +73,8 @@ int dispatch(const BatchContext& context) {
       return runBench(context);
     case BatchCommand::bisect:
       return runBisect(context);
+    case BatchCommand::tune:
+      return runTune(context);
     case BatchCommand::script:
     case BatchCommand::lines:
       return runScript(context);
@@ -149,7 +154,16 @@ int runBatch(int argc, char** argv) {
   if (!settings.ok()) return output.failure(settings.error());
   if (request.command == BatchCommand::verify) return runVerify(request, output);
   blockSignals();
-  Session session(request.session);
+  SessionOptions options = request.session;
+  for (const std::string& policy : request.policies) {
+    const size_t equals = policy.find('=');
+    if (equals == std::string::npos)
+      return output.failure(
+          makeError(DiagnosticId::usageError, "--policy " + policy + " is not of the form OPERATOR=VERSION")
+              .diagnostic);
+    options.policies[policy.substr(0, equals)] = policy.substr(equals + 1);
+  }
+  Session session(options);
   EventPrinter printer(request);
   if (request.command != BatchCommand::script && request.command != BatchCommand::lines)
     session.setListener([&printer](const Event& event) { printer(event); });

@@ -99,6 +99,7 @@ class LoadedModel {
   void describeSignature(const Module& module);
   void fixShapes();
   void finishImport(int64_t startNs);
+  void takeVersions();
   void describe();
 
   SessionOptions options_;
@@ -114,6 +115,7 @@ class LoadedModel {
   ModelInfo info_;
   Signature signature_;
   DimValues fixedDims_;
+  std::map<std::string, std::string> versions_;  // by policy and from records
   Trace trace_;
   std::optional<Error> passesFault_, compileFault_;
   bool passesDone_ = false;
