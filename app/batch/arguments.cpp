@@ -245,6 +245,12 @@ ParsedArguments parseArguments(int argc, char** argv) {
                         bytes.error().notes.empty() ? "" : bytes.error().notes[0]);
     r.memoryLimitBytes = r.session.memoryLimitBytes = static_cast<uint64_t>(*bytes);
   }
+  for (const std::string& policy : r.policies) {
+    const size_t equals = policy.find('=');
+    if (equals == std::string::npos)
+      return usageFault("--policy " + policy + " is not of the form OPERATOR=VERSION");
+    r.session.policies[policy.substr(0, equals)] = policy.substr(equals + 1);
+  }
   r.session.math = texts.math;
   r.session.device = texts.device;
   const char* fromEnvironment = std::getenv("DYN_CACHE_DIR");

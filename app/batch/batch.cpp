@@ -154,16 +154,7 @@ int runBatch(int argc, char** argv) {
   if (!settings.ok()) return output.failure(settings.error());
   if (request.command == BatchCommand::verify) return runVerify(request, output);
   blockSignals();
-  SessionOptions options = request.session;
-  for (const std::string& policy : request.policies) {
-    const size_t equals = policy.find('=');
-    if (equals == std::string::npos)
-      return output.failure(
-          makeError(DiagnosticId::usageError, "--policy " + policy + " is not of the form OPERATOR=VERSION")
-              .diagnostic);
-    options.policies[policy.substr(0, equals)] = policy.substr(equals + 1);
-  }
-  Session session(options);
+  Session session(request.session);
   EventPrinter printer(request);
   if (request.command != BatchCommand::script && request.command != BatchCommand::lines)
     session.setListener([&printer](const Event& event) { printer(event); });
