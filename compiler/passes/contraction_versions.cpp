@@ -28,7 +28,7 @@ std::optional<Contraction> contractionOf(const Op& op, Dtype packed) {
     c.depth = *k;
     c.columns = *n;
     c.key =
-        std::string("matmul ") + toString(packed) + " k=" + std::to_string(*k) + " n=" + std::to_string(*n);
+        "matmul " + std::string(toString(packed)) + " k=" + std::to_string(*k) + " n=" + std::to_string(*n);
     c.chosen = op.attributes.string("schedule", "auto");
     return c;
   }
