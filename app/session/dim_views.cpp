@@ -4,9 +4,13 @@
 #include <cctype>
 #include <set>
 
+#include "app/session/dim_guards.h"
+#include "app/session/dim_origins.h"
+#include "app/session/loaded_model.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
+#include "compiler/ops/infer.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/support/suggestion.h"
 
@@ -51,9 +55,16 @@ bool isNameChar(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '?';
 }
 
+using Ports = std::vector<std::pair<std::string, ValueId>>;
+
+// What a question names: a dim, and of a value's the place.
+struct Asked {
+  Dim dim;
+  std::optional<DimPlace> place;
+};
+
 // "value.1", "seq", "2*seq+1"
-Result<Dim> dimOf(const Module& module, const std::vector<std::pair<std::string, Type>>& ports,
-                  const std::string& text) {
+Result<Asked> asked(const Module& module, const Ports& ports, const std::string& text) {
   IrContext& ir = *module.context;
   const size_t dot = text.rfind('.');
   if (dot != std::string::npos && dot + 1 < text.size() &&
@@ -61,11 +72,10 @@ Result<Dim> dimOf(const Module& module, const std::vector<std::pair<std::string,
     std::string name = text.substr(0, dot);
     if (!name.empty() && name[0] == '%') name = name.substr(1);
     const size_t axis = std::stoul(text.substr(dot + 1, 6));
-    Type type;
-    for (const auto& [port, portType] : ports)
-      if (port == name) type = portType;
-    const ValueId value = ir.findValue(name);
-    if (!type && value != kNoValue) type = Uses(module).definition(value).type;
+    ValueId value = ir.findValue(name);
+    for (const auto& [port, id] : ports)
+      if (port == name) value = id;
+    const Type type = value == kNoValue ? Type() : Uses(module).definition(value).type;
     if (!type) {
       std::vector<std::string> names;
       for (const FunctionVisit& visit : functionsOf(module)) {
@@ -84,7 +94,7 @@ Result<Dim> dimOf(const Module& module, const std::vector<std::pair<std::string,
     if (axis >= static_cast<size_t>(type.rank()))
       return makeError(DiagnosticId::rankMismatch,
                        name + " has rank " + std::to_string(type.rank()) + ": " + type.toString());
-    return type.dims()[axis];
+    return Asked{type.dims()[axis], DimPlace{DimPlace::Kind::axis, value, static_cast<int64_t>(axis)}};
   }
   // Parsing makes the symbols it meets: names are looked up before.
   for (size_t at = 0; at < text.size();) {
@@ -97,7 +107,8 @@ Result<Dim> dimOf(const Module& module, const std::vector<std::pair<std::string,
       return makeError(DiagnosticId::textName, "there is no symbol '" + name + "'").note(":dims lists all");
     at = std::max(end, at + 1);
   }
-  return parseDim(ir.dims(), text);
+  DYN_TRY(Dim dim, parseDim(ir.dims(), text));
+  return Asked{dim, {}};
 }
 
 // Of a node its name is enough: the file is the model's.
@@ -143,24 +154,101 @@ void describe(const Module& module, const SymbolUses& uses, Dim dim, WhyView& vi
   }
 }
 
+struct Check {
+  std::string name;  // "check0"
+  const Op* op = nullptr;
+  const Op* demands = nullptr;  // the operation behind it; null at the end of a body
+  Dim lhs, rhs;
+
+  std::string toString() const {
+    const std::string relation = op->attributes.string("relation");
+    const char* sign = relation == "eq"   ? " must equal "
+                       : relation == "le" ? " must be at most "
+                                          : " must equal, or be 1 beside, ";
+    std::string text = name + ": " + lhs.toString() + sign + rhs.toString();
+    const std::string what = op->attributes.string("what");
+    if (!what.empty()) text += ": " + what;
+    if (op->place.known()) text += " at " + shortPlace(op->place);
+    return text;
+  }
+};
+
+// Numbered in the order of the module's text.
+std::vector<Check> checksOf(const Module& module) {
+  std::vector<Check> checks;
+  for (const FunctionVisit& visit : functionsOf(module))
+    for (size_t i = 0; i < visit.function->ops.size(); ++i) {
+      const Op* op = visit.function->ops[i];
+      if (op->def != &ops::checkOp) continue;
+      Check check{"check" + std::to_string(checks.size()), op, nullptr, op->attributes.dims("lhs").at(0),
+                  op->attributes.dims("rhs").at(0)};
+      for (size_t k = i + 1; k < visit.function->ops.size() && !check.demands; ++k)
+        if (visit.function->ops[k]->def != &ops::checkOp) check.demands = visit.function->ops[k];
+      checks.push_back(std::move(check));
+    }
+  return checks;
+}
+
 void describeChecks(const Module& module, const std::set<SymbolId>& symbols, WhyView& view) {
-  forEachOp(module, [&](const Function&, const Op& op) {
-    if (op.def != &ops::checkOp) return;
-    for (const char* side : {"lhs", "rhs"})
-      for (Dim d : op.attributes.dims(side))
-        for (SymbolId s : symbolsOf(d)) {
-          if (!symbols.count(s)) continue;
-          const std::string relation = op.attributes.string("relation");
-          const char* sign = relation == "eq"   ? " must equal "
-                             : relation == "le" ? " must be at most "
-                                                : " must equal, or be 1 beside, ";
-          std::string text = op.attributes.string("what");
-          text += (text.empty() ? "" : ": ") + op.attributes.dims("lhs").at(0).toString() + sign +
-                  op.attributes.dims("rhs").at(0).toString();
-          if (op.place.known()) text += " at " + shortPlace(op.place);
-          addOnce(view.checks, std::move(text));
-        }
+  for (const Check& check : checksOf(module))
+    for (Dim dim : {check.lhs, check.rhs})
+      for (SymbolId s : symbolsOf(dim))
+        if (symbols.count(s)) addOnce(view.checks, check.toString());
+}
+
+void addChain(DimOrigins& origins, const DimPlace& place, WhyView& view) {
+  constexpr size_t kMostSteps = 40;
+  const std::vector<const DimStep*> steps = origins.chain(place);
+  for (size_t i = 0; i < steps.size() && i < kMostSteps; ++i) {
+    addOnce(view.chain, origins.toString(*steps[i]));
+    for (const Fact& fact : steps[i]->facts) addOnce(view.chain, "  since " + factText(fact));
+  }
+  if (steps.size() > kMostSteps)
+    view.chain.push_back("... " + std::to_string(steps.size() - kMostSteps) + " more steps");
+}
+
+// Values of the symbols under which a and b differ, and the inputs' shapes then.
+void addCounterexample(const Module& module, const Ports& ports, const DimSolver& solver, Dim a, Dim b,
+                       WhyView& view) {
+  const auto example = solver.counterexampleEqual(a, b);
+  if (!example) return;
+  for (const auto& [symbol, value] : *example)
+    view.counterexample[module.context->dims().symbolName(symbol)] = value;
+  view.shapes = inputShapes(module, ports, solver, *example);
+}
+
+// A check by its name.
+WhyView whyCheck(const Module& module, const Ports& ports, const SymbolUses& uses, const Check& check) {
+  WhyView view;
+  view.question = "why " + check.name + "?";
+  view.answer = check.toString().substr(check.name.size() + 2);
+  // What the solver would know without it.
+  const std::string reason = std::string(kCheckReason) + check.op->attributes.string("what");
+  const std::unique_ptr<DimSolver> without = solverWithout(module.context->facts(), [&](const Fact& fact) {
+    return fact.reason.text == reason && fact.reason.place.toString() == check.op->place.toString();
   });
+  if (check.demands)
+    view.lines.push_back("demanded by " + std::string(check.demands->def->name) +
+                         (check.demands->results.empty()
+                              ? ""
+                              : ", which makes " + module.context->valueName(check.demands->results[0].id)));
+  view.lines.push_back("nothing known before proves it");
+  DimOrigins origins(module);
+  for (Dim side : {check.lhs, check.rhs}) {
+    if (!check.demands) continue;
+    for (ValueId operand : check.demands->operands) {
+      const Type type = operand == kNoValue ? Type() : Uses(module).definition(operand).type;
+      if (!type || !type.isTensor()) continue;
+      for (int axis = 0; axis < type.rank(); ++axis)
+        if (type.dims()[static_cast<size_t>(axis)] == side)
+          addChain(origins, {DimPlace::Kind::axis, operand, axis}, view);
+    }
+  }
+  addCounterexample(module, ports, *without, check.lhs, check.rhs, view);
+  for (const Fact& fact : module.context->facts().facts())
+    if (fact.reason.text == reason && !saysNothing(fact)) addOnce(view.known, factText(fact));
+  describe(module, uses, check.lhs + check.rhs, view);
+  return view;
 }
 
 }  // namespace
@@ -184,6 +272,9 @@ Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
     row.high = interval.high;
     for (const Fact& fact : facts) {
       if (saysNothing(fact)) continue;
+      const bool observed = fact.reason.text == kObservedReason;
+      if (observed && !row.facts.empty() && row.facts.back().find(kObservedReason) != std::string::npos)
+        row.facts.pop_back();
       row.facts.push_back(fact.toString());
       if (fact.kind == FactKind::multipleOf && fact.a == ir.dims().symbolById(id))
         row.multiple = fact.multiple;
@@ -195,6 +286,7 @@ Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
     }
     table.rows.push_back(std::move(row));
   }
+  for (const Check& check : checksOf(module)) table.checks.push_back(check.toString());
   if (!symbol.empty() && table.rows.empty()) {
     std::vector<std::string_view> views(names.begin(), names.end());
     const std::string near = suggestion(symbol, views);
@@ -204,42 +296,55 @@ Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
   return table;
 }
 
-Result<WhyView> whyDim(const Module& module, const std::vector<std::pair<std::string, Type>>& ports,
-                       const std::string& a, const std::string& b) {
-  WhyView view;
+Result<WhyView> whyDim(const Module& module, const Ports& ports, const std::string& a, const std::string& b) {
   IrContext& ir = *module.context;
+  const DimSolver& facts = ir.facts();
   const SymbolUses uses(module);
-  DYN_TRY(Dim left, dimOf(module, ports, a));
+  if (b.empty() && !ir.dims().hasSymbol(a))
+    for (const Check& check : checksOf(module))
+      if (check.name == a) return whyCheck(module, ports, uses, check);
+  WhyView view;
   std::set<SymbolId> symbols;
-  for (SymbolId s : symbolsOf(left)) symbols.insert(s);
+  DYN_TRY(Asked left, asked(module, ports, a));
+  for (SymbolId s : symbolsOf(left.dim)) symbols.insert(s);
+  DimOrigins origins(module);
+  if (left.place) addChain(origins, *left.place, view);
   if (b.empty()) {
     view.question = "what is " + a + "?";
-    view.answer = left.toString();
-    const Dim canonical = ir.facts().canonical(left);
-    if (canonical != left) {
+    view.answer = left.dim.toString();
+    const Dim canonical = facts.canonical(left.dim);
+    if (canonical != left.dim) {
       view.lines.push_back("which is provably " + canonical.toString());
-      for (const Fact& fact : ir.facts().explainEqual(left, canonical)) view.facts.push_back(factText(fact));
+      for (const Fact& fact : facts.explainEqual(left.dim, canonical)) view.facts.push_back(factText(fact));
     }
-    if (left.isConstant()) view.lines.push_back("a constant");
-    describe(module, uses, left, view);
-    const Interval interval = ir.facts().interval(left);
+    if (left.dim.isConstant()) view.lines.push_back("a constant");
+    describe(module, uses, left.dim, view);
+    const Interval interval = facts.interval(left.dim);
     view.lines.push_back("range: " + (interval.low ? std::to_string(*interval.low) : "-inf") + ".." +
                          (interval.high ? std::to_string(*interval.high) : ""));
   } else {
-    DYN_TRY(Dim right, dimOf(module, ports, b));
-    for (SymbolId s : symbolsOf(right)) symbols.insert(s);
+    DYN_TRY(Asked right, asked(module, ports, b));
+    if (right.place) addChain(origins, *right.place, view);
+    for (SymbolId s : symbolsOf(right.dim)) symbols.insert(s);
     view.question = "is " + a + " = " + b + "?";
-    const DimSolver& facts = ir.facts();
-    view.answer = toString(facts.equal(left, right));
-    view.lines.push_back(a + " is " + left.toString());
-    view.lines.push_back(b + " is " + right.toString());
-    if (left == right) view.lines.push_back("the same expression: nothing needs to be known");
-    for (const Fact& fact : facts.explainEqual(left, right)) view.facts.push_back(factText(fact));
-    if (view.answer != "yes")
-      if (auto example = facts.counterexampleEqual(left, right))
-        for (auto& [symbol, value] : *example) view.counterexample[ir.dims().symbolName(symbol)] = value;
-    describe(module, uses, left, view);
-    if (left != right) describe(module, uses, right, view);
+    const Answer answer = facts.equal(left.dim, right.dim);
+    view.answer = toString(answer);
+    view.lines.push_back(a + " is " + left.dim.toString());
+    view.lines.push_back(b + " is " + right.dim.toString());
+    if (left.dim == right.dim) view.lines.push_back("the same expression: nothing needs to be known");
+    for (const Fact& fact : facts.explainEqual(left.dim, right.dim)) view.facts.push_back(factText(fact));
+    if (answer != Answer::yes) {
+      addCounterexample(module, ports, facts, left.dim, right.dim, view);
+      if (answer == Answer::no) {
+        view.lines.push_back("no guard can make them equal: they differ for all sizes");
+      } else {
+        const Guards guards = guardsFor(facts, left.dim, right.dim);
+        view.guard = guards.cheapest;
+        if (guards.weakest != guards.cheapest) view.weakestGuard = guards.weakest;
+      }
+    }
+    describe(module, uses, left.dim, view);
+    if (left.dim != right.dim) describe(module, uses, right.dim, view);
   }
   describeChecks(module, symbols, view);
   return view;

@@ -304,7 +304,14 @@ Result<View> handle_dims(SessionState& state, const Command& command, Outcome&) 
 
 Result<View> handle_why(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.modelWithPasses());
-  DYN_TRY(WhyView view, whyDim(model->typed(), state.ports(), command.text("a"), command.text("b")));
+  std::vector<std::pair<std::string, ValueId>> ports;
+  const Signature& signature = model->signature();
+  const Function& main = *model->typed().main();
+  for (size_t i = 0; i < std::min(signature.inputs.size(), main.parameters.size()); ++i)
+    ports.emplace_back(signature.inputs[i].info.name, main.parameters[i].id);
+  for (size_t i = 0; i < std::min(signature.outputs.size(), main.results.size()); ++i)
+    ports.emplace_back(signature.outputs[i].info.name, main.results[i]);
+  DYN_TRY(WhyView view, whyDim(model->typed(), ports, command.text("a"), command.text("b")));
   return makeView(std::move(view));
 }
 

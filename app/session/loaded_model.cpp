@@ -5,7 +5,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <set>
 
@@ -13,6 +12,7 @@
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/support/clock.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
 #include "frontends/text/parser.h"
@@ -65,12 +65,6 @@ std::string FixedInput::toString() const {
   std::vector<int64_t> elements;
   for (int64_t i = 0; i < contents.elementCount(); ++i) elements.push_back(contents.intAt(i));
   return name + " = " + (contents.rank() == 0 ? std::to_string(elements[0]) : listText(elements));
-}
-
-int64_t steadyNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 int physicalCoreCount() {
@@ -454,6 +448,20 @@ Result<dyn_module*> LoadedModel::program() {
   vm_.reset(module);
   readyNs_ += steadyNs() - start;
   return module;
+}
+
+void LoadedModel::observe(const DimValues& dims) {
+  constexpr size_t kMostSizes = 16;
+  if (!hasModule()) return;
+  for (const auto& [name, value] : dims) {
+    if (!ir_->dims().hasSymbol(name)) continue;
+    std::map<int64_t, int64_t>& counts = observed_[name];
+    if (++counts[value] > 1 || counts.size() > kMostSizes) continue;
+    std::vector<int64_t> sizes;
+    for (const auto& [size, runs] : counts) sizes.push_back(size);
+    std::stable_sort(sizes.begin(), sizes.end(), [&](int64_t a, int64_t b) { return counts[a] > counts[b]; });
+    ir_->facts().addLikely(ir_->dims().symbol(name), std::move(sizes), {std::string(kObservedReason), {}});
+  }
 }
 
 Status LoadedModel::checkStatic() {

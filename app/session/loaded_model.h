@@ -31,6 +31,9 @@ struct FixedInput {
   std::string toString() const;  // "rank of x = 3", "shape of x = [2, 3]", "axes = [1]"
 };
 
+// The reason of the facts that LoadedModel::observe gives; of several about one dim the last counts.
+inline constexpr std::string_view kObservedReason = "observed: sizes of earlier runs";
+
 struct LoadRequest {
   std::string path;
   // Declared before compilation: ranges, multiples, likely values; single values replace their symbols in the program.
@@ -66,6 +69,8 @@ class LoadedModel {
   std::shared_ptr<IrContext> shareIr() const { return ir_; }
   const Module& imported() const { return imported_; }
 
+  // The dims of a run: sizes that were seen are likely ones.
+  void observe(const DimValues& dims);
   // Error usageError or unsupportedFeature, naming operation, dim and cause of the first size left open; the others are its notes.
   Status checkStatic();
 
@@ -115,6 +120,7 @@ class LoadedModel {
   ModelInfo info_;
   Signature signature_;
   DimValues fixedDims_;
+  std::map<std::string, std::map<int64_t, int64_t>> observed_;  // dim → size → runs
   std::map<std::string, std::string> versions_;  // by policy and from records
   Trace trace_;
   std::optional<Error> passesFault_, compileFault_;
@@ -124,7 +130,6 @@ class LoadedModel {
   int64_t readyNs_ = 0, importNs_ = 0;
 };
 
-int64_t steadyNs();
 // Cores without their second hardware threads, of those this process may use.
 int physicalCoreCount();
 

@@ -1,7 +1,6 @@
 #include "app/session/reduce_module.h"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <unordered_set>
 
@@ -11,16 +10,11 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/reference_interpreter.h"
 #include "compiler/passes/liveness.h"
+#include "compiler/support/clock.h"
 
 namespace dyn {
 
 namespace {
-
-int64_t nowNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 class Reducer {
  public:
@@ -51,7 +45,7 @@ class Reducer {
     if (!faulty_(whole_)) return whole_;
     best_ = whole_;
     kept_.assign(main_.ops.size(), 1);
-    startNs_ = nowNs();
+    startNs_ = steadyNs();
     for (size_t chunk = std::max<size_t>(1, main_.ops.size() / 2); chunk > 0 && !exhausted(); chunk /= 2)
       while (leaveOutChunks(chunk) && chunk == 1 && !exhausted()) {
       }
@@ -70,7 +64,7 @@ class Reducer {
   }
 
   bool exhausted() const {
-    return trials_ >= options_.mostTrials || nowNs() - startNs_ > options_.mostNs ||
+    return trials_ >= options_.mostTrials || steadyNs() - startNs_ > options_.mostNs ||
            (options_.cancelled && options_.cancelled->load(std::memory_order_relaxed));
   }
 

@@ -1,5 +1,7 @@
 #include "app/session/runner.h"
 
+#include "compiler/support/clock.h"
+
 #include <time.h>
 
 #include <algorithm>

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "app/session/session_state.h"
+#include "compiler/support/clock.h"
 #include "compiler/support/mapped_file.h"
 
 namespace dyn {

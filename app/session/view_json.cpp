@@ -199,7 +199,7 @@ struct Writer {
                       {"likely", row.likely},
                       {"uses_count", row.usesCount},
                       {"uses", row.uses}});
-    return {{"dims", list}};
+    return {{"dims", list}, {"checks", v->checks}};
   }
 
   Json operator()(const Shared<WhyView>& v) const {
@@ -207,10 +207,14 @@ struct Writer {
              {{"question", v->question},
               {"answer", v->answer},
               {"lines", v->lines},
+              {"chain", v->chain},
               {"facts", v->facts},
               {"known", v->known},
               {"checks", v->checks},
-              {"counterexample", mapJson(v->counterexample)}}}};
+              {"counterexample", mapJson(v->counterexample)},
+              {"shapes", v->shapes},
+              {"guard", v->guard.empty() ? Json(nullptr) : Json(v->guard)},
+              {"weakest_guard", v->weakestGuard.empty() ? Json(nullptr) : Json(v->weakestGuard)}}}};
   }
 
   Json operator()(const Shared<PlanView>& v) const {

@@ -197,15 +197,22 @@ struct Writer {
     for (const DimRow& row : v->rows)
       for (const std::string& fact : row.facts)
         if (shown.insert(fact).second) text += "  " + fact + "\n";
+    for (const std::string& check : v->checks) text += "  " + check + "\n";
     return text;
   }
 
   std::string operator()(const Shared<WhyView>& v) const {
     std::string text = v->question + " " + paint(v->answer, "1", options) + "\n";
     for (const std::string& line : v->lines) text += "  " + line + "\n";
+    for (const std::string& step : v->chain) text += "  " + step + "\n";
     for (const std::string& fact : v->facts) text += "  because " + fact + "\n";
     for (const std::string& fact : v->known) text += "  known: " + fact + "\n";
-    if (!v->counterexample.empty()) text += "  not for " + joined(v->counterexample) + "\n";
+    if (!v->counterexample.empty())
+      text += "  not for " + joined(v->counterexample) +
+              (v->shapes.empty() ? "" : ": inputs " + joined(v->shapes)) + "\n";
+    if (!v->guard.empty())
+      text += "  the cheapest guard that would make them equal: " + v->guard +
+              (v->weakestGuard.empty() ? "" : "; the weakest: " + v->weakestGuard) + "\n";
     for (const std::string& check : v->checks) text += "  checked at run time: " + check + "\n";
     return text;
   }

@@ -192,16 +192,22 @@ struct DimRow {
 
 struct DimsTable {
   std::vector<DimRow> rows;
+  std::vector<std::string> checks;  // "check0: k must equal m: ...": what :why check0 explains
 };
 
 struct WhyView {
   std::string question;  // "is y.1 = x.0?"
   std::string answer;    // "yes", "no", "unknown", or the dim itself
   std::vector<std::string> lines;
+  std::vector<std::string> chain;   // of a value's dim, step by step back to its origins
   std::vector<std::string> facts;   // the proof of a yes or no: none of them can be left out
   std::vector<std::string> known;   // what else is known of the symbols
   std::vector<std::string> checks;  // run-time checks that rest on it
   DimValues counterexample;
+  std::vector<std::string> shapes;  // of the inputs, for the counterexample: "x: [2, 3]"
+  std::string
+      guard;  // the cheapest test under which the two would be equal; "" when none is needed or none can
+  std::string weakestGuard;  // the one that holds exactly when they are equal, where that is another
 };
 
 // --- memory ---

@@ -1,23 +1,12 @@
 #include "compiler/driver/compile.h"
 
-#include <chrono>
-
 #include "compiler/driver/native_code.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/passes/pass_table.h"
+#include "compiler/support/clock.h"
 #include "vm/isa/program_file.h"
 
 namespace dyn {
-
-namespace {
-
-int64_t nowNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-}  // namespace
 
 Result<Pipeline> pipelineOf(const CompileOptions& options) {
   DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standardPipeline()));
@@ -39,13 +28,13 @@ Result<Module> runPasses(const Module& module, const CompileOptions& options, Tr
 
 Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& options) {
   CompiledModel compiled;
-  const int64_t start = nowNs();
+  const int64_t start = steadyNs();
   LowerOptions lower;
   lower.inputNames = options.inputNames;
   lower.outputNames = options.outputNames;
   lower.fixedDims = options.fixedDims;
   DYN_TRY(compiled.lowered, lowerModule(placed, lower));
-  compiled.statistics.lowerNs = nowNs() - start;
+  compiled.statistics.lowerNs = steadyNs() - start;
   compiled.statistics.kernelsCount = static_cast<int64_t>(compiled.lowered.kernels.size());
   DYN_CHECK(generateCode(compiled, options));
   return compiled;
@@ -53,9 +42,9 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
 
 Result<CompiledModel> compileModel(const Module& module, const CompileOptions& options, Trace* failedTrace) {
   Trace trace;
-  const int64_t start = nowNs();
+  const int64_t start = steadyNs();
   Result<Module> placed = runPasses(module, options, trace);
-  const int64_t passesNs = nowNs() - start;
+  const int64_t passesNs = steadyNs() - start;
   Result<CompiledModel> compiled =
       placed.ok() ? compilePlaced(*placed, options) : Result<CompiledModel>(placed.takeError());
   if (!compiled.ok()) {

@@ -131,7 +131,26 @@ Result<Expr> Composer::contents(ValueId value, int64_t k) {
 
 }  // namespace
 
+namespace {
+
+// Kernels compute with numbers.
+Status requireNumbers(const Function& body) {
+  const auto check = [](Type type, const SourcePlace& place, std::string_view name) -> Status {
+    if (!type.isTensor() || type.dtype() != Dtype::string) return {};
+    return makeError(DiagnosticId::unsupportedDtype,
+                     "unsupported: " + std::string(name) + " of strings in a kernel", place);
+  };
+  std::string_view name = body.ops.empty() ? "an operation" : body.ops.back()->def->name;
+  for (const Parameter& p : body.parameters) DYN_CHECK(check(p.type, body.place, name));
+  for (const Op* op : body.ops)
+    for (const ValueDef& r : op->results) DYN_CHECK(check(r.type, op->place, op->def->name));
+  return {};
+}
+
+}  // namespace
+
 Result<GroupKernel> buildGroupKernel(const GroupKernelRequest& request, DimContext& dims) {
+  DYN_CHECK(requireNumbers(*request.body));
   Composer composer(request, dims);
   const Function& body = *request.body;
   LoopNest nest;

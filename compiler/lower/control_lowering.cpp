@@ -1,4 +1,6 @@
 // if, loop and match as jumps in the function around them.
+#include <algorithm>
+
 #include "compiler/lower/function_lowering.h"
 #include "compiler/ops/op_table.h"
 
@@ -175,8 +177,10 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
     if (ended_) return makeError(DiagnosticId::internalError, "a tail call inside a loop");
     DYN_TRY(int32_t next, element(region.results[0], 0));
     code_.emit(Opcode::move, state->condition, next);
+    // The condition may be carried or stacked too.
+    const bool isMore = std::count(region.results.begin() + 1, region.results.end(), region.results[0]) > 0;
     if (auto it = objects_.find(region.results[0]);
-        it != objects_.end() && !borrowed_.count(region.results[0])) {
+        it != objects_.end() && !isMore && !borrowed_.count(region.results[0])) {
       code_.emit(Opcode::kill, it->second);
       freeObjects_.push_back(it->second);
       objects_.erase(it);

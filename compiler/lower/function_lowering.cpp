@@ -568,6 +568,10 @@ Status FunctionLowering::lowerStructure(const Op& op) {
     code_.emit(Opcode::fromScalar, define(op.results[0].id), static_cast<int32_t>(Dtype::boolean), tag);
     return {};
   }
+  if (name == "list_of") {
+    code_.emit(Opcode::makeList, define(op.results[0].id), OperandList());
+    return {};
+  }
   if (name == "list") {
     DYN_TRY(std::vector<int32_t> items, operandObjects());
     code_.emit(Opcode::makeList, define(op.results[0].id), OperandList(items));

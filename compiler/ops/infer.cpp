@@ -274,12 +274,17 @@ Result<Dim> InferDriver::meetDim(OpState& state, Dim inferred, Dim annotated, st
 Result<Type> InferDriver::meetAnnotation(OpState& state, Type inferred, Type annotation,
                                          std::string_view what, const SourcePlace& place) {
   if (!annotation || annotation == inferred) return inferred;
+  std::unordered_map<SymbolId, Dim> renamed;
   Result<Type> met =
       zipTypes(ir_, inferred, annotation, what, [&](Dim t, Dim a, const TypePath& path) -> Result<Dim> {
         if (path.nested) {
-          // Elements of a list have sizes of their own: a `?` keeps its number.
+          // Elements of a list, and functions, have sizes of their own: a `?` keeps its number, also where others are computed from it.
           const bool open = t.isSymbol() && a.isSymbol() && !inScope(t) && !inScope(a);
-          return open ? a : t;
+          if (open) return renamed.emplace(t.symbol(), a).first->second;
+          return substitute(t, [&](SymbolId symbol) {
+            const auto found = renamed.find(symbol);
+            return found == renamed.end() ? Dim() : found->second;
+          });
         }
         return meetDim(state, t, a, std::string(what) + " " + path.text, place);
       });

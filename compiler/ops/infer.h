@@ -25,6 +25,9 @@
 
 namespace dyn {
 
+// Facts that rest on a check operation begin with this: they hold only where the check stands.
+inline constexpr std::string_view kCheckReason = "run-time check: ";
+
 struct InferOptions {
   int64_t maxSteps = 0;  // operations inferred, counting repeats; 0: 10 million plus 100 per operation
   std::vector<Need>* needs = nullptr;  // where it fails: what it lacks

@@ -1,5 +1,6 @@
 // What the rule of an operator asks of inference: demands, fresh dims, contents, calls.
 #include <algorithm>
+#include <set>
 
 #include "compiler/ops/infer_driver.h"
 #include "compiler/ops/op_rules.h"
@@ -356,8 +357,21 @@ Result<std::vector<Type>> InferDriver::instantiate(const Signature& signature,
       return std::move(wrong).at(op_->place);
     }
   }
+  // What a call gives can be looked at: an unknown size that stands alone somewhere gets its value there, and others may be computed from it.
+  std::set<SymbolId> alone;
+  for (Type type : signature.results) {
+    (void)mapDims(ir_, type, [&](Dim d, const TypePath& path) {
+      if (d.isSymbol() && !path.nested) alone.insert(d.symbol());
+      return d;
+    });
+  }
   auto complete = [&](Type type) {
-    return mapDims(ir_, type, [&](Dim d, const TypePath&) {
+    return mapDims(ir_, type, [&](Dim d, const TypePath& path) {
+      const std::vector<SymbolId> symbols = symbolsOf(d);
+      const bool untold = std::any_of(symbols.begin(), symbols.end(),
+                                      [&](SymbolId s) { return isOpen(s) && alone.count(s) == 0; });
+      if (untold && !restParameters && !path.nested)
+        return fresh("a size that " + signature.name + " decides");
       for (SymbolId symbol : symbolsOf(d)) {
         if (isOpen(symbol)) map.emplace(symbol, fresh("a size that " + signature.name + " decides"));
       }

@@ -15,9 +15,6 @@
 
 namespace dyn {
 
-// Facts that rest on a check operation begin with this: they hold only where the check stands.
-inline constexpr std::string_view kCheckReason = "run-time check: ";
-
 class InferDriver final : public ControlInferContext, public NeedListener {
  public:
   InferDriver(const Module& module, IrContext& ir, int64_t maxSteps);

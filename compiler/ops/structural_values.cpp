@@ -55,6 +55,7 @@ Result<Value> evaluateStructural(const EvalContext& c, std::vector<Value> operan
   if (isSequenceOp(def)) return evaluateSequence(c, operands);
   if (def == &ops::tupleOp) return Value::tuple(std::move(operands));
   if (def == &ops::listOp) return Value::list(std::move(operands));
+  if (def == &ops::list_ofOp) return Value::list({});
   if (def == &ops::optional_someOp) return Value::some(std::move(operands[0]));
   if (def == &ops::optional_noneOp) return Value::nothing();
   if (def == &ops::constructOp) return Value::data(c.attributes().string("constructor"), std::move(operands));

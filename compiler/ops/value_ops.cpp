@@ -118,6 +118,18 @@ Status inferList(InferContext& c) {
   return {};
 }
 
+Status inferListOf(InferContext& c) {
+  const Type function = c.operandType(0);
+  if (function.kind() != TypeKind::function || function.results().size() != 1)
+    return c.error(DiagnosticId::typeMismatch,
+                   "it needs a function value of one result, not " + function.toString());
+  // Sizes that the function's parameters name are known only call by call.
+  c.setResult(0, c.ir().listType(mapDims(c.ir(), function.results()[0], [&](Dim d, const TypePath&) {
+    return control(c).inScope(d) ? d : c.fresh("the size of a list element");
+  })));
+  return {};
+}
+
 Status inferListInsert(InferContext& c) {
   DYN_TRY(Type list, listOperand(c));
   DYN_CHECK(requirePosition(c, 2));
@@ -299,6 +311,21 @@ const OpDef listOp{
     .lowering = LoweringKind::structural,
     .doc = "(values...) -> List; sizes that differ become `?`; an empty list needs its type as annotation",
     .example = "fn @main(%x: Tensor[(n), f32]) { %y = list(%x, %x) return %y }",
+};
+
+const OpDef list_ofOp{
+    .name = "list_of",
+    .summary = "an empty list for results of a function value",
+    .cls = OpClass::structural,
+    .minOperands = 1,
+    .maxOperands = 1,
+    .infer = inferListOf,
+    .lowering = LoweringKind::structural,
+    .doc = "(fn(...) -> (T)) -> List[T]; what map begins with",
+    .example =
+        "fn @main(%x: Tensor[(n), f32]) { %f = closure(%x) {callee = \"f\"} %l = list_of(%f) "
+        "%y = list_length(%l) return %y }\n"
+        "fn @f(%v: Tensor[(k), f32], %w: Tensor[(k), f32]) { %r = add(%v, %w) return %r }",
 };
 
 const OpDef list_appendOp{

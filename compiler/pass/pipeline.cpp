@@ -1,9 +1,9 @@
 #include "compiler/pass/pipeline.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "compiler/ir/walk.h"
+#include "compiler/support/clock.h"
 
 namespace dyn {
 
@@ -64,12 +64,6 @@ Result<PipelineItem> parseItem(std::string_view text, std::span<const PassDef> t
         equals == std::string_view::npos ? "true" : std::string(trim(option.substr(equals + 1)));
   }
   return item;
-}
-
-int64_t nowNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 }  // namespace
@@ -141,11 +135,11 @@ Result<Module> runPipeline(const Module& module, const Pipeline& pipeline, Trace
     step.name = item.pass->name;
     step.before = current;
     step.opsBefore = static_cast<int64_t>(countOps(current));
-    const int64_t start = nowNs();
+    const int64_t start = steadyNs();
     Result<Module> result = context.isCancelled()
                                 ? Result<Module>(makeError(DiagnosticId::cancelled, "interrupted"))
                                 : item.pass->run(current, context);
-    step.timeNs = nowNs() - start;
+    step.timeNs = steadyNs() - start;
     if (result.ok() && options.afterEach) {
       Status checked = options.afterEach(*result, *item.pass);
       if (!checked.ok())

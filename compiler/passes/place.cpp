@@ -176,6 +176,9 @@ class Placer {
 
 // Kernel bodies stay as they are; control-flow bodies are placed.
 Result<Module> runPlace(const Module& module, PassContext& context) {
+  bool done = false;
+  forEachOp(module, [&](const Function&, const Op& op) { done = done || op.def == &ops::intoOp; });
+  if (done) return module;
   Placer placer(module, context);
   std::unordered_set<const Function*> kernelBodies;
   std::unordered_map<const Function*, std::unordered_set<ValueId>> own;

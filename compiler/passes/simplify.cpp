@@ -180,7 +180,8 @@ class Simplifier {
     if (contents == contents_.end()) return op;
     for (size_t i = 0; i < contents->second.size(); ++i) {
       const Dim d = contents->second[i];
-      if (!d || !(d == op->results[0].type.dims()[i])) return op;
+      // -1 is what is left of the element count, which a view does not change.
+      if (!d || !(d.isConstant(-1) || d == op->results[0].type.dims()[i])) return op;
     }
     Op merged = *op;
     merged.operands[0] = inner->second->operands[0];

@@ -90,6 +90,7 @@ Status Parser::statement() {
   if (named) {
     DYN_TRY(names, namedResults());
   }
+  if (isName("fn") && isSymbol("(", 1)) return beginClosure(std::move(names), named);
   const bool literalParenthesis = isSymbol("(");
   const bool call = !literalParenthesis && !atTensor() && !isName("_") &&
                     (isSymbol("@") || (peek().kind == TokenKind::name && isSymbol("(", 1)));
@@ -293,6 +294,14 @@ Status Parser::endBody() {
   }
   done.function.ops.reserve(done.ops.size());
   for (Op& op : done.ops) done.function.ops.push_back(context_.own(std::move(op)));
+  if (done.captures) {
+    done.function.parameters.insert(done.function.parameters.begin(), done.captured.begin(),
+                                    done.captured.end());
+    frame().statement.attributes.set("callee", done.function.name);
+    frame().statement.operands = std::move(done.capturedFrom);
+    closures_.push_back(context_.own(std::move(done.function)));
+    return {};
+  }
   const Function* owned = context_.own(std::move(done.function));
   if (stack_.empty()) {
     finished_ = owned;

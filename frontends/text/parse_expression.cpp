@@ -72,6 +72,15 @@ Result<Operand> Parser::primary(int depth) {
     DYN_CHECK(expectSymbol(")", "to end the parenthesis"));
     return inner;
   }
+  if (isSymbol("@") && !isSymbol("(", 2)) {
+    ++at_;
+    Op function;
+    function.place = source_.place(result.offset);
+    DYN_TRY(std::string callee, expectName("the name of a function"));
+    DYN_TRY(function.def, findOp("closure", result.offset));
+    function.attributes.set("callee", std::move(callee));
+    return emit(std::move(function), result.offset, 1);
+  }
   if (isSymbol("@") || (peek().kind == TokenKind::name && isSymbol("(", 1))) return callExpression(depth);
   if (isName("_") || isName("return")) return expected("a value");
   if (peek().kind == TokenKind::value || peek().kind == TokenKind::name) {
@@ -119,6 +128,18 @@ Result<Op> Parser::callHead(int depth) {
   } else {
     const std::string_view name = text(peek());
     ++at_;
+    const bool isOp = options_.findOp && options_.findOp(name);
+    const bool overList = !isOp && (name == "map" || name == "fold");
+    const bool isValue =
+        !isOp && !overList && !typeOfConstructor_.count(std::string(name)) && isValueName(std::string(name));
+    if (isValue || overList) {
+      DYN_TRY(op.def, findOp("invoke", offset));
+      DYN_CHECK(arguments(&op, depth));
+      if (overList) return listLoop(name, std::move(op), offset);
+      DYN_TRY(ValueId function, valueNamed(std::string(name), offset));
+      op.operands.insert(op.operands.begin(), function);
+      return op;
+    }
     DYN_CHECK(operatorNamed(&op, name, offset));
   }
   DYN_CHECK(arguments(&op, depth));
@@ -263,19 +284,29 @@ void Parser::guessDtype(const Op& op) {
   for (const ValueDef& result : op.results) dtypes_.emplace(result.id, *guess);
 }
 
+// What the name stands for at the prompt, as a parameter of the expression.
+std::optional<ValueId> Parser::valueOfPrompt(const std::string& name, uint32_t offset) {
+  if (!environment_) return std::nullopt;
+  const auto bound = environment_->values.find(name);
+  if (bound == environment_->values.end()) return std::nullopt;
+  Frame& outermost = stack_.front();
+  const ValueId id = context_.newValue(name);
+  outermost.function.parameters.push_back({id, bound->second});
+  outermost.scope.emplace(name, std::pair{id, offset});
+  usedNames_.push_back(name);
+  setType(id, bound->second);
+  return id;
+}
+
 Result<ValueId> Parser::valueNamed(const std::string& name, uint32_t offset) {
   const auto found = frame().scope.find(name);
   if (found != frame().scope.end()) return found->second.first;
-  if (environment_ && stack_.size() == 1) {
-    const auto bound = environment_->values.find(name);
-    if (bound != environment_->values.end()) {
-      const ValueId id = context_.newValue(name);
-      frame().function.parameters.push_back({id, bound->second});
-      frame().scope.emplace(name, std::pair{id, offset});
-      usedNames_.push_back(name);
-      setType(id, bound->second);
-      return id;
-    }
+  if (stack_.size() == 1) {
+    if (const std::optional<ValueId> bound = valueOfPrompt(name, offset)) return *bound;
+  }
+  if (frame().captures) {
+    DYN_TRY(const std::optional<ValueId> inside, captured(name, offset));
+    if (inside) return *inside;
   }
   const size_t outerFrames = std::min<size_t>(stack_.size() - 1, 64);
   for (size_t i = 1; i <= outerFrames; ++i) {

@@ -247,6 +247,8 @@ Result<Module> Parser::module() {
       }
       const bool first = next->name == "main";
       module.functions.insert(first ? module.functions.begin() : module.functions.end(), next);
+      module.functions.insert(module.functions.end(), closures_.begin(), closures_.end());
+      closures_.clear();
     } else if (isName("dim")) {
       DYN_CHECK(fact());
     } else if (isName("type")) {
@@ -301,6 +303,7 @@ Result<ParsedExpression> Parser::expressionModule(const Environment& environment
   ParsedExpression result;
   result.module.context = &context_;
   result.module.functions.push_back(main);
+  result.module.functions.insert(result.module.functions.end(), closures_.begin(), closures_.end());
   if (environment.library) {
     for (const Function* f : environment.library->functions) {
       if (f->name != "main") result.module.functions.push_back(f);

@@ -10,10 +10,13 @@
 //   }
 //   y = @helper(x)                              # call {callee = "helper"}
 //   t = Node(Leaf(x), t)                        # construct {constructor = "Node", type = "Tree"}, for types declared above
+//   f = fn (y: Tensor[(n), f32]) { y * x }      # closure: a function value; what it uses of the function around it must have a type
+//   z = f(x)                                    # invoke;  @helper alone is the function as a value
+//   ys = map(f, xs)                             # for lists: a loop that appends f(item); fold(f, start, xs): f(so far, item)
 //   weights "bert.onnx"                         # beside functions: where the weights lie that are referred to below it
 //   h = x @ f32[768, 768] <weight "w">          # one of them
 // Types of results may be left out: they are null until type inference. `?` in a type is a fresh unknown dim, `?3` the same one
-// everywhere in the context. Bodies take what they use as parameters; nothing is captured silently.
+// everywhere in the context. Bodies of if, loop and match take what they use as parameters; nothing is captured silently.
 //
 // Errors: textSyntax, textName (unknown names, with "did you mean"), badAttribute, badOperands, or what the dims' facts contradict; always
 // with file, line and column, the source line, and a caret below it. Bodies nest without limit; expressions, types and lists up to 200 deep.

@@ -1,5 +1,5 @@
 // The parser's insides, one class over several files: parse_value.cpp (dims, types, tensors, attributes), parse_expression.cpp,
-// parse_body.cpp (statements and bodies), parser.cpp (modules and the public functions).
+// parse_body.cpp (statements and bodies), parse_closure.cpp (function values), parser.cpp (modules and the public functions).
 #pragma once
 
 #include <algorithm>
@@ -55,6 +55,10 @@ struct Frame {
   std::unordered_map<std::string, std::pair<ValueId, uint32_t>>
       scope;                  // name → value, offset of its definition
   bool typesWritten = false;  // `-> (...)` was there
+  // The body of a function value: what it uses of the frames around it becomes its first parameters.
+  bool captures = false;
+  std::vector<Parameter> captured;
+  std::vector<ValueId> capturedFrom;  // of the frame around
   // A statement whose bodies are being read.
   bool waiting = false;
   Op statement;
@@ -133,12 +137,20 @@ class Parser {
   Status operatorNamed(Op* op, std::string_view name, uint32_t offset);
   Result<const OpDef*> findOp(std::string_view name, uint32_t offset);
   Result<ValueId> valueNamed(const std::string& name, uint32_t offset);
+  std::optional<ValueId> valueOfPrompt(const std::string& name, uint32_t offset);
   Result<Operand> emit(Op op, uint32_t offset, size_t results);
   Status setOperands(Op* op, std::vector<Operand> operands);
   Result<ValueId> constantOf(const Literal& literal, std::optional<Dtype> wanted, uint32_t offset);
   Result<ValueId> addConstant(HostTensor tensor, uint32_t offset);
   Result<ValueId> valueOf(const Operand& operand);
   void guessDtype(const Op& op);
+
+  // parse_closure.cpp
+  Status beginClosure(std::vector<NamedResult> names, bool named);
+  bool isValueName(
+      const std::string& name) const;  // it stands for a value here, also for one that would be captured
+  Result<std::optional<ValueId>> captured(const std::string& name, uint32_t offset);
+  Result<Op> listLoop(std::string_view kind, Op arguments, uint32_t offset);
 
   // parse_body.cpp
   Result<const Function*> bodies(Frame root);
@@ -178,6 +190,7 @@ class Parser {
 
   std::vector<Frame> stack_;
   const Function* finished_ = nullptr;
+  std::vector<const Function*> closures_;      // bodies of function values, functions of the module
   std::string topName_;                        // of the function being read
   const Environment* environment_ = nullptr;   // expressions only
   std::vector<std::string> usedNames_;         // of the environment

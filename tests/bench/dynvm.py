@@ -1,5 +1,6 @@
 """The runtime's C API for scripts that measure: load a package, set inputs, run, read outputs."""
 import ctypes as c
+import json
 import os
 import subprocess
 import tempfile
@@ -17,6 +18,11 @@ class Options(c.Structure):
 
 class ContractDim(c.Structure):
     _fields_ = [("value", I64), ("text", c.c_char_p), ("low", I64), ("high", I64), ("multiple", I64)]
+
+
+class Statistics(c.Structure):
+    _fields_ = [(name, c.c_uint64) for name in ("peak_bytes", "held_bytes", "in_use_bytes", "allocations_count", "launches_count",
+                                                "instructions_count", "run_ns")]
 
 
 class Error(Exception):
@@ -95,13 +101,27 @@ class Module:
             self.api.dyn_value_release(value)
         return result
 
-    def profile(self, runs=5, rows=12):
-        """The head of the table per kernel (CSV) of a few runs."""
+    def statistics(self):
+        """Of the last run: {name: number}."""
+        numbers = Statistics()
+        self.runtime.check(self.api.dyn_context_statistics(self.context, c.byref(numbers)))
+        return {name: getattr(numbers, name) for name, _ in Statistics._fields_}
+
+    def _profiled(self, runs, form):
         self.runtime.check(self.api.dyn_context_profile(self.context, 1))
         for _ in range(runs):
             self.run()
-        text = self.api.dyn_context_profile_text(self.context, b"csv").decode()
+        text = self.api.dyn_context_profile_text(self.context, form).decode()
         self.runtime.check(self.api.dyn_context_profile(self.context, 0))
+        return text
+
+    def profile_table(self, runs):
+        """The rows of the profile: kind, name, count, total_ns, ..."""
+        return json.loads(self._profiled(runs, b"json"))["rows"]
+
+    def profile(self, runs=5, rows=12):
+        """The head of the table per kernel (CSV) of a few runs."""
+        text = self._profiled(runs, b"csv")
         return "\n".join(line[:160] for line in text.splitlines()[: rows + 1]) + "\n"
 
 

@@ -91,14 +91,17 @@ void DimsPanel::showWhy(const WhyView& why) {
     text += "</ul>";
   };
   list("", why.lines);
+  list("Step by step", why.chain);
   list("Because", why.facts);
   list("Known besides", why.known);
   if (!why.counterexample.empty()) {
     std::string example;
     for (const auto& [name, value] : why.counterexample)
       example += (example.empty() ? "" : ", ") + name + " = " + std::to_string(value);
+    for (size_t i = 0; i < why.shapes.size(); ++i) example += (i ? ", " : ": inputs ") + why.shapes[i];
     text += "<p><b>Not for</b> " + html(example) + "</p>";
   }
+  if (!why.guard.empty()) text += "<p><b>Guard that would make them equal</b> " + html(why.guard) + "</p>";
   list("Checked at run time", why.checks);
   answer_->setHtml(text);
 }

@@ -49,7 +49,9 @@ struct dyn_context {
 namespace {
 
 // The one piece of per-thread state of the runtime: the latest error message.
-thread_local char lastMessage[1024];
+// Aligned as the data behind it: the linker mold 1.10 lets the memory that is made read-only begin here, and with another alignment that may be a page too
+// early, which no program survives.
+alignas(64) thread_local char lastMessage[1024];
 
 dyn_status report(const Status& status) {
   if (status.ok()) return DYN_OK;

@@ -469,6 +469,7 @@ const int32_t* Interpreter::launch(const int32_t* w) {
     return fault(DYN_ARITHMETIC, "kernel " + kernel.name + ": extent " + std::to_string(extent));
   if (extent == 0) return next;
   int32_t device = -1;
+  bool wanted = kernel.outputCount == 0;  // an empty result is there already
   for (uint32_t i = 0; i < kernel.bufferCount; ++i) {
     Object* object = V_[bufferWords[i]];
     if (!object || object->kind != ObjectKind::tensor)
@@ -478,12 +479,14 @@ const int32_t* Interpreter::launch(const int32_t* w) {
     if (i + kernel.outputCount >= kernel.bufferCount && tensor->readOnly && tensor->elementCount > 0)
       return fault(DYN_CHECK_FAILED,
                    "kernel " + kernel.name + ": output buffer " + std::to_string(i) + " is read-only");
+    wanted |= i + kernel.outputCount >= kernel.bufferCount && tensor->elementCount > 0;
     const int32_t here = tensor->storage && tensor->elementCount > 0 ? tensor->storage->device : device;
     if (device >= 0 && here != device)
       return fault(DYN_CHECK_FAILED, "kernel " + kernel.name + ": buffers are on different devices");
     device = here;
     buffers_[i] = tensor->data;
   }
+  if (!wanted) return next;
   for (uint32_t i = 0; i < kernel.scalarCount; ++i) scalars_[i] = R_[scalarWords[i]];
   ++launches_;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <mutex>
 #include <new>
 
 namespace dyn::vm {
@@ -39,7 +40,7 @@ MemoryPool* MemoryPool::create(const MemoryPoolOptions& options) {
 void MemoryPool::releaseOwner() {
   bool last;
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_);
     ownerGone_ = true;
     releaseFreeChunks(0);
     last = statistics_.liveBlocks == 0;
@@ -92,7 +93,19 @@ MemoryPool::Block* MemoryPool::findFree(uint64_t sizeBytes) {
   return nullptr;
 }
 
+bool MemoryPool::mergeWaiting() {
+  if (!anyWaiting_) return false;
+  anyWaiting_ = false;
+  for (Block*& first : waiting_)
+    while (Block* block = first) {
+      first = block->nextFree;
+      insertFree(merge(block));
+    }
+  return true;
+}
+
 void MemoryPool::releaseFreeChunks(uint64_t keepBytes) {
+  mergeWaiting();
   for (Chunk* chunk = chunks_; chunk;) {
     if (statistics_.heldBytes - std::min(statistics_.heldBytes, statistics_.inUseBytes) <= keepBytes) return;
     Chunk* next = chunk->next;
@@ -179,12 +192,19 @@ void* MemoryPool::allocate(uint64_t sizeBytes, dyn_status& why, MemoryUse use) {
   sizeBytes = roundUp(std::max(sizeBytes, kUnit), kUnit);
   const uint64_t countedBytes = sizeBytes;
   if (options_.rehearsal && use == MemoryUse::data && sizeBytes > kLargestRehearsedBytes) sizeBytes = kUnit;
-  std::lock_guard lock(mutex_);
-  Block* block = findFree(sizeBytes);
-  if (!block) block = addChunk(sizeBytes, why);
-  if (!block) return nullptr;
-  removeFree(block);
-  split(block, sizeBytes);
+  std::lock_guard lock(lock_);
+  const uint64_t units = sizeBytes / kUnit;
+  Block* block = units <= kWaitingSizes ? waiting_[units - 1] : nullptr;
+  if (block) {
+    waiting_[units - 1] = block->nextFree;
+  } else {
+    block = findFree(sizeBytes);
+    if (!block && mergeWaiting()) block = findFree(sizeBytes);
+    if (!block) block = addChunk(sizeBytes, why);
+    if (!block) return nullptr;
+    removeFree(block);
+    split(block, sizeBytes);
+  }
   ++statistics_.liveBlocks;
   block->countedBytes = countedBytes;
   statistics_.inUseBytes += countedBytes;
@@ -196,11 +216,19 @@ void MemoryPool::deallocate(void* memory) {
   if (!memory) return;
   bool last;
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_);
     Block* block = static_cast<Block*>(memory) - 1;
     --statistics_.liveBlocks;
     statistics_.inUseBytes -= block->countedBytes;
-    insertFree(merge(block));
+    // A block is as large as was asked for, or too small a rest larger.
+    const uint64_t units = block->sizeBytes / kUnit;
+    if (units <= kWaitingSizes) {
+      block->nextFree = waiting_[units - 1];
+      waiting_[units - 1] = block;
+      anyWaiting_ = true;
+    } else {
+      insertFree(merge(block));
+    }
     last = ownerGone_ && statistics_.liveBlocks == 0;
     if (ownerGone_) releaseFreeChunks(0);
   }
@@ -208,24 +236,24 @@ void MemoryPool::deallocate(void* memory) {
 }
 
 void MemoryPool::beginRun() {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_);
   statistics_.peakBytes = statistics_.inUseBytes;
   statistics_.systemAllocations = 0;
 }
 
 void MemoryPool::endRun() {
   if (options_.capBytes == UINT64_MAX) return;
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_);
   releaseFreeChunks(options_.capBytes);
 }
 
 void MemoryPool::trim() {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_);
   releaseFreeChunks(0);
 }
 
 MemoryStatistics MemoryPool::statistics() const {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_);
   return statistics_;
 }
 

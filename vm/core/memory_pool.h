@@ -3,14 +3,15 @@
 //
 // Two-level segregated free lists (Masmano et al., TLSF, 2004): allocate and free are O(1). When a request does not fit, chunks that
 // are wholly free go back to the system first, so what is held stays near what is in use. The memory limit is checked before the
-// system is asked. Thread-safe. The pool outlives its owner until its last block is returned (values may outlive their context).
+// system is asked. Small blocks wait in lists of one size each, unmerged, until their size is asked for again (a loop asks for the same ones in each
+// turn) or something else finds no room. Thread-safe. The pool outlives its owner until its last block is returned (values may outlive their context).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
 #include "vm/base/allocator.h"
+#include "vm/base/spin_lock.h"
 #include "vm/include/dynvm.h"
 
 namespace dyn::vm {
@@ -64,10 +65,14 @@ class MemoryPool {
   void split(Block* block, uint64_t sizeBytes);
   Block* merge(Block* block);
   void releaseFreeChunks(uint64_t keepBytes);
+  bool mergeWaiting();  // false: none waited
 
   MemoryPoolOptions options_;
-  mutable std::mutex mutex_;
+  mutable SpinLock lock_;  // held for some tens of nanoseconds, and hardly ever wanted by two
   Block* free_[kClasses] = {};
+  static constexpr uint64_t kWaitingSizes = 64;  // units of 64 bytes: 64 .. 4096
+  Block* waiting_[kWaitingSizes] = {};
+  bool anyWaiting_ = false;
   uint64_t classBits_[(kClasses + 63) / 64] = {};
   Chunk* chunks_ = nullptr;
   MemoryStatistics statistics_;

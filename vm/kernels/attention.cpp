@@ -1,10 +1,10 @@
 // attention: Z = rows(Q K) V, a block of rows at a time. The scores of a block lie in scratch memory that fits the L2 cache, a generated kernel makes
 // probabilities of them in place, and the second product reads them there: the whole matrix of scores is never in memory.
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
-#include "vm/isa/program.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/epilogue.h"
 #include "vm/kernels/few_rows.h"
@@ -22,40 +22,25 @@ constexpr int64_t kPaddedColumns =
     512;  // from here rows of scores are padded, so that they start on different lines of the L1 cache
 
 // The kernel that makes probabilities of rows of scores, wherever these lie.
-class RowKernel {
+class RowKernel : public BoundKernel {
  public:
+  // An empty argument and the result are the scores: null.
   Status bind(const BuiltinCall& call, size_t firstExtra) {
-    const int64_t kernel = call.number(0, -1);
-    if (kernel < 0 || kernel >= call.kernelCount)
-      return failure(DYN_BAD_PROGRAM, "attention's kernel " + std::to_string(kernel) + " is not there");
-    const KernelRow& row = call.kernelRows[kernel];
-    for (size_t i = firstExtra; i < call.arguments.size(); ++i) {
-      const Tensor* tensor = call.argument(i);
-      if (!tensor && call.arguments[i]) return badArgument("attention", i, "a tensor", call.arguments[i]);
-      buffers_.push_back(tensor ? tensor->data : nullptr);
-    }
-    buffers_.push_back(nullptr);  // the result, which takes the place of the scores
-    scalars_ = call.scalars.data();
-    if (row.bufferCount != buffers_.size() || row.scalarCount != call.scalars.size())
-      return failure(DYN_BAD_PROGRAM, "attention's kernel " + row.name + " takes " +
-                                          std::to_string(row.bufferCount) + " buffers and " +
-                                          std::to_string(row.scalarCount) + " scalars");
-    if (row.scratchBytes != 0)
-      return failure(DYN_UNSUPPORTED, "attention's kernel " + row.name + " wants scratch memory");
-    function_ = call.kernels[kernel];
-    return okStatus();
+    void* const result = nullptr;
+    return bindKernel(call, "attention", call.number(0, -1), firstExtra, true, std::span(&result, 1),
+                      call.scalars, 0);
   }
 
   // Rows [first, first + count) of `columns` elements, `leading` from row to row at `scores`. Thread-safe.
   int32_t run(int64_t first, int64_t count, float* scores, int64_t columns, int64_t leading) const {
-    std::vector<void*> buffers = buffers_;
+    std::array<void*, kMostBuffers> buffers;
     // The kernel finds row r at r * columns of its buffer.
     const auto runAt = [&](int64_t row, int64_t rows, const float* at) {
       const auto address =
           reinterpret_cast<uintptr_t>(at) - static_cast<uintptr_t>(row * columns) * sizeof(float);
-      for (size_t i = 0; i < buffers.size(); ++i)
-        if (!buffers_[i]) buffers[i] = reinterpret_cast<void*>(address);
-      return function_(buffers.data(), scalars_, row, row + rows, nullptr);
+      for (size_t i = 0; i < bufferCount_; ++i)
+        buffers[i] = buffers_[i] ? buffers_[i] : reinterpret_cast<void*>(address);
+      return function_(buffers.data(), scalars_.data(), row, row + rows, nullptr);
     };
     if (leading == columns) return runAt(first, count, scores);
     for (int64_t i = 0; i < count; ++i)
@@ -63,11 +48,6 @@ class RowKernel {
         return fault;
     return DYN_KERNEL_OK;
   }
-
- private:
-  DynKernelFunction function_ = nullptr;
-  std::vector<void*> buffers_;  // null: the scores
-  const int64_t* scalars_ = nullptr;
 };
 
 struct Problem {
@@ -88,16 +68,9 @@ Status readOrders(const BuiltinCall& call, int64_t rank, std::vector<std::vector
   if (rank < 2 || rank > 64 || static_cast<int64_t>(call.numbers.size()) != 2 + 4 * rank)
     return failure(DYN_BAD_PROGRAM,
                    "attention: four orders of " + std::to_string(rank) + " axes are missing");
-  for (size_t at = 2; at < call.numbers.size();) {
-    std::vector<bool> seen(static_cast<size_t>(rank), false);
+  for (size_t at = 2; at < call.numbers.size(); at += static_cast<size_t>(rank)) {
     orders.emplace_back();
-    for (int64_t axis = 0; axis < rank; ++axis) {
-      const int64_t from = call.number(at++, 0);
-      if (from < 0 || from >= rank || seen[static_cast<size_t>(from)])
-        return failure(DYN_BAD_PROGRAM, "attention: an order of axes is no permutation");
-      seen[static_cast<size_t>(from)] = true;
-      orders.back().push_back(static_cast<int32_t>(from));
-    }
+    if (Status status = readOrder(call, at, rank, orders.back()); !status.ok()) return status;
   }
   return okStatus();
 }

@@ -6,7 +6,33 @@
 
 namespace dyn::vm::kernels {
 
-constexpr size_t kMaximumScalars = 64;
+Status BoundKernel::bindKernel(const BuiltinCall& call, const char* user, int64_t kernel, size_t firstExtra,
+                               bool mayBeEmpty, std::span<void* const> results,
+                               std::span<const int64_t> scalars, size_t added) {
+  const std::string name(user);
+  if (kernel < 0 || kernel >= call.kernelCount)
+    return failure(DYN_BAD_PROGRAM, name + " kernel " + std::to_string(kernel) + " is not there");
+  const KernelRow& row = call.kernelRows[kernel];
+  if (call.arguments.size() + results.size() > kMostBuffers || scalars.size() + added > kMostScalars)
+    return failure(DYN_BAD_PROGRAM, name + " " + row.name + " has too many buffers or scalars");
+  for (size_t i = firstExtra; i < call.arguments.size(); ++i) {
+    const Tensor* tensor = call.argument(i);
+    if (!tensor && !(mayBeEmpty && !call.arguments[i]))
+      return badArgument(user, i, "a tensor", call.arguments[i]);
+    buffers_[bufferCount_++] = tensor ? tensor->data : nullptr;
+  }
+  for (void* result : results) buffers_[bufferCount_++] = result;
+  std::copy(scalars.begin(), scalars.end(), scalars_.begin());
+  scalarCount_ = scalars.size();
+  if (row.bufferCount != bufferCount_ || row.scalarCount != scalarCount_ + added)
+    return failure(DYN_BAD_PROGRAM, name + " " + row.name + " takes " + std::to_string(row.bufferCount) +
+                                        " buffers and " + std::to_string(row.scalarCount) +
+                                        " scalars, the call gives " + std::to_string(bufferCount_) + " and " +
+                                        std::to_string(scalarCount_) + " + " + std::to_string(added));
+  if (row.scratchBytes != 0) return failure(DYN_UNSUPPORTED, name + " " + row.name + " wants scratch memory");
+  function_ = call.kernels[kernel];
+  return okStatus();
+}
 
 Status Epilogue::bind(const BuiltinCall& call, int64_t kernelPlusOne, size_t firstExtra,
                       std::span<const int64_t> scalars) {
@@ -15,33 +41,19 @@ Status Epilogue::bind(const BuiltinCall& call, int64_t kernelPlusOne, size_t fir
       return failure(DYN_BAD_INPUT, "epilogue buffers without an epilogue");
     return okStatus();
   }
-  if (kernelPlusOne < 0 || kernelPlusOne > call.kernelCount)
-    return failure(DYN_BAD_PROGRAM, "epilogue kernel " + std::to_string(kernelPlusOne - 1) + " is not there");
-  const KernelRow& row = call.kernelRows[kernelPlusOne - 1];
-  for (size_t i = firstExtra; i < call.arguments.size(); ++i) {
-    const Tensor* tensor = call.argument(i);
-    if (!tensor) return badArgument("epilogue", i, "a tensor", call.arguments[i]);
-    buffers_.push_back(tensor->data);
-  }
-  for (Object* result : call.results) buffers_.push_back(static_cast<Tensor*>(result)->data);
-  scalars_.assign(scalars.begin(), scalars.end());
-  if (row.bufferCount != buffers_.size() || row.scalarCount != scalars_.size() + 2 ||
-      row.scalarCount > kMaximumScalars)
-    return failure(DYN_BAD_PROGRAM, "epilogue " + row.name + " takes " + std::to_string(row.bufferCount) +
-                                        " buffers and " + std::to_string(row.scalarCount) +
-                                        " scalars, the call gives " + std::to_string(buffers_.size()) +
-                                        " and " + std::to_string(scalars_.size()) + " + 2 for the columns");
-  if (row.scratchBytes != 0)
-    return failure(DYN_UNSUPPORTED, "epilogue " + row.name + " wants scratch memory");
-  function_ = call.kernels[kernelPlusOne - 1];
-  return okStatus();
+  std::array<void*, kMostBuffers> results;
+  const size_t count = std::min(call.results.size(), kMostBuffers);
+  for (size_t i = 0; i < count; ++i) results[i] = static_cast<Tensor*>(call.results[i])->data;
+  constexpr size_t kColumns = 2;  // first and last
+  return bindKernel(call, "epilogue", kernelPlusOne - 1, firstExtra, false, std::span(results).first(count),
+                    scalars, kColumns);
 }
 
 int32_t Epilogue::run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd) const {
-  int64_t scalars[kMaximumScalars];
-  std::copy(scalars_.begin(), scalars_.end(), scalars);
-  scalars[scalars_.size()] = columnBegin;
-  scalars[scalars_.size() + 1] = columnEnd;
+  int64_t scalars[kMostScalars];
+  std::copy_n(scalars_.data(), scalarCount_, scalars);
+  scalars[scalarCount_] = columnBegin;
+  scalars[scalarCount_ + 1] = columnEnd;
   return function_(buffers_.data(), scalars, rowBegin, rowEnd, nullptr);
 }
 

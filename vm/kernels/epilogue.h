@@ -5,26 +5,41 @@
 // the first of which (C) it reads, and may overwrite.
 #pragma once
 
+#include <array>
 #include <atomic>
-#include <vector>
+#include <span>
 
 #include "vm/core/builtin.h"
 
 namespace dyn::vm::kernels {
 
-class Epilogue {
+// A generated kernel with the buffers and scalars that a builtin's call gives it.
+class BoundKernel {
+ public:
+  explicit operator bool() const { return function_ != nullptr; }
+
+ protected:
+  static constexpr size_t kMostBuffers = 64, kMostScalars = 64;  // of any kernel that is used so
+
+  // The call's arguments from `firstExtra` on, which are tensors (`mayBeEmpty`: or nothing, a null buffer), then `results`. The kernel takes `added` more
+  // scalars than these. Errors call it `user`.
+  Status bindKernel(const BuiltinCall& call, const char* user, int64_t kernel, size_t firstExtra,
+                    bool mayBeEmpty, std::span<void* const> results, std::span<const int64_t> scalars,
+                    size_t added);
+
+  DynKernelFunction function_ = nullptr;
+  std::array<void*, kMostBuffers> buffers_;
+  std::array<int64_t, kMostScalars> scalars_;
+  size_t bufferCount_ = 0, scalarCount_ = 0;
+};
+
+class Epilogue : public BoundKernel {
  public:
   // kernelPlusOne 0: none. `firstExtra` is the first argument that belongs to the epilogue, `scalars` are its own.
   Status bind(const BuiltinCall& call, int64_t kernelPlusOne, size_t firstExtra,
               std::span<const int64_t> scalars);
-  explicit operator bool() const { return function_ != nullptr; }
   // Returns the kernel's fault, 0 when there is none. Thread-safe.
   int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd) const;
-
- private:
-  DynKernelFunction function_ = nullptr;
-  std::vector<void*> buffers_;
-  std::vector<int64_t> scalars_;
 };
 
 // A fault among those that the tasks of a call note. Thread-safe.

@@ -22,12 +22,16 @@ constexpr int64_t kScheduleUnit = 256;  // of the flags
 struct Problem {
   int64_t rows = 0, columns = 0, depth = 0;
   int64_t batches = 1;
-  std::vector<int64_t> batchA, batchB, batchC;  // element offset per batch
+  std::vector<int64_t> batchA, batchB, batchC;  // element offset per batch; empty: one batch, at 0
   int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0, strideCM = 0;
   bool packed = false;
   const Bf16Family* rounded = nullptr;  // B is packed in bf16, for this family
   int64_t named = 0;                    // 1 + the schedule that the program names
 };
+
+int64_t offsetOf(const std::vector<int64_t>& offsets, size_t batch) {
+  return offsets.empty() ? 0 : offsets[batch];
+}
 
 // Multiply-adds of one batch.
 double steps(const Problem& p) {
@@ -43,18 +47,31 @@ std::string shapesText(const Tensor* a, const Tensor* b, const Tensor* c) {
 Status readOrders(const BuiltinCall& call, int64_t rank, std::array<std::vector<int32_t>, 3>& orders) {
   if (static_cast<int64_t>(call.numbers.size()) != 2 + 3 * rank)
     return failure(DYN_BAD_PROGRAM, "three orders of " + std::to_string(rank) + " axes are missing");
-  size_t at = 2;
-  for (std::vector<int32_t>& order : orders) {
-    std::vector<bool> seen(static_cast<size_t>(rank), false);
-    for (int64_t axis = 0; axis < rank; ++axis) {
-      const int64_t from = call.number(at++, 0);
-      if (from < 0 || from >= rank || seen[static_cast<size_t>(from)])
-        return failure(DYN_BAD_PROGRAM, "an order of axes is no permutation");
-      seen[static_cast<size_t>(from)] = true;
-      order.push_back(static_cast<int32_t>(from));
-    }
-  }
+  for (size_t i = 0; i < orders.size(); ++i)
+    if (Status status = readOrder(call, 2 + i * static_cast<size_t>(rank), rank, orders[i]); !status.ok())
+      return status;
   return okStatus();
+}
+
+// The plain case, without allocating anything: rows of A, as they lie, times a packed B, for rows of C. False: it is another, or wrong.
+bool describePackedRows(const BuiltinCall& call, const Tensor* a, const Tensor* b, const Tensor* c,
+                        int64_t flags, Problem& p) {
+  if (flags != kPackedB || a->rank < 2 || a->rank != c->rank || b->rank != 1 || a->dtype != DataType::f32 ||
+      c->dtype != DataType::f32 || c->elementCount == 0 || a->elementCount == 0)
+    return false;
+  const uint32_t last = a->rank - 1;
+  if (!std::equal(a->shape(), a->shape() + last, c->shape())) return false;
+  const int64_t depth = a->shape()[last], columns = c->shape()[last];
+  if (b->elementCount != (p.rounded ? bf16ElementCount(*p.rounded, depth, columns)
+                                    : packedElementCount(*call.gemmFamily, depth, columns)))
+    return false;
+  p.rows = c->elementCount / columns;
+  p.columns = columns;
+  p.depth = depth;
+  p.strideAM = depth;
+  p.strideAK = 1;
+  p.strideCM = columns;
+  return true;
 }
 
 Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b, const Tensor* c,
@@ -68,6 +85,7 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
                    "shapes do not fit: " + shapesText(a, b, c) + (p.packed ? " (packed)" : ""));
   };
   if (p.packed && b->dtype == DataType::bf16) p.rounded = bf16Families().front();
+  if (describePackedRows(call, a, b, c, flags, p)) return okStatus();
   if (a->rank < 2 || c->rank < 2 || (a->dtype != b->dtype && !p.rounded) || a->dtype != c->dtype ||
       (p.packed ? b->rank != 1 : b->rank < 2))
     return wrong();
@@ -246,12 +264,12 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
       float* pack = own + copyElements;
       int64_t packedOffset = -1;
       for (int64_t batch = begin; batch < end; ++batch) {
-        const int64_t offset = p.batchB[static_cast<size_t>(batch)];
+        const int64_t offset = offsetOf(p.batchB, static_cast<size_t>(batch));
         if (!p.packed && offset != packedOffset)
           packPanels(family, bData + offset, p.depth, p.columns, p.strideBK, p.strideBN, 0, panels, pack);
         packedOffset = offset;
-        fault.note(block.run(0, p.rows, 0, panels, aData + p.batchA[static_cast<size_t>(batch)],
-                             p.packed ? bData : pack, cData + p.batchC[static_cast<size_t>(batch)],
+        fault.note(block.run(0, p.rows, 0, panels, aData + offsetOf(p.batchA, static_cast<size_t>(batch)),
+                             p.packed ? bData : pack, cData + offsetOf(p.batchC, static_cast<size_t>(batch)),
                              batch * p.rows, copy));
       }
     });
@@ -262,8 +280,8 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
       const float* packed = bData;
       if (!p.packed) {
         call.threads->split(panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-          packPanels(family, bData + p.batchB[static_cast<size_t>(batch)], p.depth, p.columns, p.strideBK,
-                     p.strideBN, begin, end, pack);
+          packPanels(family, bData + offsetOf(p.batchB, static_cast<size_t>(batch)), p.depth, p.columns,
+                     p.strideBK, p.strideBN, begin, end, pack);
         });
         packed = pack;
       }
@@ -275,8 +293,8 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
         const int64_t rowBegin = overRows ? p.rows * begin / rowTiles : 0,
                       rowEnd = overRows ? p.rows * end / rowTiles : p.rows;
         fault.note(block.run(rowBegin, rowEnd, overRows ? 0 : begin, overRows ? panels : end,
-                             aData + p.batchA[static_cast<size_t>(batch)], packed,
-                             cData + p.batchC[static_cast<size_t>(batch)], batch * p.rows, copy));
+                             aData + offsetOf(p.batchA, static_cast<size_t>(batch)), packed,
+                             cData + offsetOf(p.batchC, static_cast<size_t>(batch)), batch * p.rows, copy));
       });
     }
   }
@@ -287,13 +305,13 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
 FewRows fewRowsOf(const Problem& p, size_t batch, const Tensor* a, const Tensor* b, Tensor* c) {
   return {.rows = p.rows,
           .depth = p.depth,
-          .a = a->as<float>() + p.batchA[batch],
+          .a = a->as<float>() + offsetOf(p.batchA, batch),
           .strideAM = p.strideAM,
           .strideAK = p.strideAK,
-          .b = b->as<float>() + p.batchB[batch],
+          .b = b->as<float>() + offsetOf(p.batchB, batch),
           .strideBK = p.strideBK,
           .strideBN = p.strideBN,
-          .c = c->as<float>() + p.batchC[batch],
+          .c = c->as<float>() + offsetOf(p.batchC, batch),
           .strideCM = p.strideCM};
 }
 
@@ -326,9 +344,9 @@ void gemmPlain(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
   call.threads->split(all, tasks, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end && !call.cancelled(); ++row) {
       const auto batch = static_cast<size_t>(row / p.rows);
-      const T* left = a->as<T>() + p.batchA[batch] + row % p.rows * p.strideAM;
-      const T* right = b->as<T>() + p.batchB[batch];
-      T* out = c->as<T>() + p.batchC[batch] + row % p.rows * p.strideCM;
+      const T* left = a->as<T>() + offsetOf(p.batchA, batch) + row % p.rows * p.strideAM;
+      const T* right = b->as<T>() + offsetOf(p.batchB, batch);
+      T* out = c->as<T>() + offsetOf(p.batchC, batch) + row % p.rows * p.strideCM;
       std::fill_n(out, p.columns, T(0));
       for (int64_t k = 0; k < p.depth; ++k) {
         const T factor = left[k * p.strideAK];

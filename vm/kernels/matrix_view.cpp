@@ -4,6 +4,18 @@
 
 namespace dyn::vm::kernels {
 
+Status readOrder(const BuiltinCall& call, size_t first, int64_t rank, std::vector<int32_t>& order) {
+  std::vector<bool> seen(static_cast<size_t>(rank), false);
+  for (size_t axis = 0; axis < static_cast<size_t>(rank); ++axis) {
+    const int64_t from = call.number(first + axis, -1);
+    if (from < 0 || from >= rank || seen[static_cast<size_t>(from)])
+      return failure(DYN_BAD_PROGRAM, "an order of axes is no permutation");
+    seen[static_cast<size_t>(from)] = true;
+    order.push_back(static_cast<int32_t>(from));
+  }
+  return okStatus();
+}
+
 bool batchOffsets(const MatrixView& operand, const MatrixView& c, std::vector<int64_t>& offsets) {
   const size_t batchRank = c.shape.size() - 2, operandBatchRank = operand.shape.size() - 2;
   if (operandBatchRank > batchRank) return false;

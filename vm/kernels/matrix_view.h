@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "vm/core/object.h"
+#include "vm/core/builtin.h"
 
 namespace dyn::vm::kernels {
 
@@ -32,6 +32,9 @@ struct MatrixView {
   int64_t rowStride() const { return strides[strides.size() - 2]; }
   int64_t columnStride() const { return strides.back(); }
 };
+
+// The order of `rank` axes that stands in the call's numbers from `first` on: a permutation.
+Status readOrder(const BuiltinCall& call, size_t first, int64_t rank, std::vector<int32_t>& order);
 
 // Offsets of the operand's matrix for each batch of C, with numpy broadcasting; false when the shapes do not fit.
 bool batchOffsets(const MatrixView& operand, const MatrixView& c, std::vector<int64_t>& offsets);

@@ -161,6 +161,28 @@ void addProducts(std::vector<SweepRow>& rows) {
                                  "%a f32[b, n, k], %b f32[k, m]", "%a f32[b, n, k], %b f32[b, k, m]",
                                  "%a f32[b, 1, n, k], %b f32[c, k, m]", "%a f32[b, n, k], %b f32[c, k, m]"})
     rows.push_back({"matmul", "", parameters, "matmul(%a, %b)", {""}, {}, {{"c", {1, 2, 3}}}, 16});
+  // The entries of a matrix in compressed rows, a part of which are empty.
+  rows.push_back(
+      {"spmm",
+       kNumbers,
+       "%a T[r, k], %d T[k, n]",
+       "%p = max(%a, sub(%a, %a)) %z = nonzero(%p) %v = gather_nd(%p, transpose(%z) {perm = [1, 0]}) "
+       "%c = gather(%z, i64[] 1) %o = cast(cast(%p) {to = bool}) {to = i64} "
+       "%e = cumsum(reduce_sum(%o, i64[1] [1]) {keepdims = 0}, i64[] 0) "
+       "%s = concat(i64[1] [0], %e) {axis = 0} %y = spmm(%v, %c, %s, %d) return %y",
+       {""},
+       {},
+       {},
+       16});
+  // Columns and starts of any values: faults where they are out of range.
+  rows.push_back({"spmm",
+                  "",
+                  "%v f32[e], %c i32[e], %s i64[r], %d f32[k, n]",
+                  "spmm(%v, %c, %s, %d)",
+                  {""},
+                  {{"c", "0", "k-1"}, {"s", "0", "e"}},
+                  {{"r", {1, 2, 3}}},
+                  16});
   rows.push_back(
       {"matmul_permuted",
        "",

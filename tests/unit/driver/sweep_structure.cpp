@@ -77,6 +77,11 @@ std::vector<SweepRow> structureRows() {
        "%l = list(%x, %z) %y = list_at(%l, %i) return %y",
        {""},
        {{"i", "-3", "2"}}},
+      {"list_of", "", "",
+       "fn @main(%x: Tensor[(n), f32]) { %f = closure(%x) {callee = \"f\"} %l = list_of(%f) "
+       "%a = invoke(%f, %x) %m = list_append(%l, %a) %k = list_length(%l) %z = constant() {value = i64[] 0} "
+       "%y = list_at(%m, %z) return %y, %k } "
+       "fn @f(%v: Tensor[(k), f32], %w: Tensor[(k), f32]) { %r = add(%v, %w) return %r }"},
       {"list_at",
        "",
        "%x string[n], %i i64[]",

@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "tests/support/sample_modules.h"
 #include "tests/unit/repl/terminal.h"
 
 namespace dyn {
@@ -17,19 +18,6 @@ class TerminalTest : public testing::Test {
     if (::access(shellProgram().c_str(), X_OK) != 0) GTEST_SKIP() << shellProgram() << " is not built";
   }
 };
-
-// Runs until it is interrupted, when n is large.
-constexpr const char* kEndless =
-    R"(fn @main(%n: Tensor[(), i64], %x: Tensor[(k), f32]) -> (Tensor[(k), f32]) {
-  %t = constant() {value = bool[] true}
-  %y = loop(%n, %t, %x) {carried = 1} body (%i: Tensor[(), i64], %a: Tensor[(k), f32]) -> (Tensor[(), bool], Tensor[(k), f32]) {
-    %c = constant() {value = bool[] true}
-    %b = sin(%a)
-    return %c, %b
-  }
-  return %y
-}
-)";
 
 TEST_F(TerminalTest, LinesBracketsAndTheWayOut) {
   Terminal shell;
@@ -51,7 +39,7 @@ TEST_F(TerminalTest, LinesBracketsAndTheWayOut) {
 
 TEST_F(TerminalTest, InterruptClearsALineAndEndsARun) {
   Terminal shell;
-  std::ofstream(shell.folder() + "/loop.dyn") << kEndless;
+  std::ofstream(shell.folder() + "/loop.dyn") << test::kSineLoop;
   ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
   shell.type("half a line");
   ASSERT_TRUE(shell.expect("half a line")) << shell.seen();
@@ -134,7 +122,7 @@ TEST_F(TerminalTest, SignalsToEndRestoreTheTerminal) {
 
 TEST_F(TerminalTest, SignalsToEndReachARun) {
   Terminal shell;
-  std::ofstream(shell.folder() + "/loop.dyn") << kEndless;
+  std::ofstream(shell.folder() + "/loop.dyn") << test::kSineLoop;
   ASSERT_TRUE(shell.expect("dyn> "));
   shell.type(":load loop.dyn\r");
   ASSERT_TRUE(shell.expect("dyn> "));
@@ -226,7 +214,7 @@ TEST_F(TerminalTest, PipedInputEndsWith130WhenInterrupted) {
   EXPECT_EQ(interruptPiped("x = [1]\n", "i64[1] [1]", SIGINT), 130) << "while it waits for a line";
   EXPECT_EQ(interruptPiped("x = [1]\n", "i64[1] [1]", SIGTERM), 130);
   const test::TemporaryFolder folder;
-  const std::string model = folder.write("endless.dyn", kEndless);
+  const std::string model = folder.write("endless.dyn", test::kSineLoop);
   EXPECT_EQ(interruptPiped(":load " + model + "\n:run --dim k=4 --input n=1000000000000\n", "random", SIGINT),
             130)
       << "while a model runs";

@@ -7,7 +7,8 @@
 #include <mutex>
 #include <thread>
 
-#include "tests/support/temporary_folder.h"
+#include "tests/support/sample_modules.h"
+#include "tests/support/session_fixture.h"
 
 namespace dyn {
 namespace {
@@ -22,31 +23,9 @@ constexpr const char* kMlp =
 }
 )";
 
-// Runs for as long as `n` says.
-constexpr const char* kLoop = R"(fn @main(%n: Tensor[(), i64], %x: Tensor[(k), f32]) -> (Tensor[(k), f32]) {
-  %t = constant() {value = bool[] true}
-  %y = loop(%n, %t, %x) {carried = 1} body (%i: Tensor[(), i64], %a: Tensor[(k), f32]) -> (Tensor[(), bool], Tensor[(k), f32]) {
-    %c = constant() {value = bool[] true}
-    %b = sin(%a)
-    return %c, %b
-  }
-  return %y
-}
-)";
-
-class SessionTest : public testing::Test {
+class SessionTest : public test::SessionFixture {
  protected:
   std::string file(const std::string& name, const std::string& text) { return folder_.write(name, text); }
-  std::shared_ptr<const Outcome> line(const std::string& text) {
-    Result<Command> command = parseCommand(text);
-    EXPECT_TRUE(command.ok()) << text;
-    return session_.execute(command.ok() ? *command : Command::of(CommandId::help));
-  }
-  // Skips where the build has no code generation.
-  bool canRun() { return line("1 + 2")->ok(); }
-
-  test::TemporaryFolder folder_;
-  Session session_{SessionOptions{.threadCount = 1}};
 };
 
 TEST_F(SessionTest, LoadsAndDescribes) {
@@ -150,7 +129,7 @@ TEST_F(SessionTest, UndoGoesBack) {
 
 TEST_F(SessionTest, InterruptEndsARunAndTheSessionGoesOn) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
-  ASSERT_TRUE(line(":load " + file("loop.dyn", kLoop))->ok());
+  ASSERT_TRUE(line(":load " + file("loop.dyn", test::kSineLoop))->ok());
   ASSERT_TRUE(line(":run --dim k=4 --input n=2")->ok());  // compiled: what is interrupted is the run
   Command run = Command::of(CommandId::run).add("dim", "k=4").add("input", "n=1000000000000");
   const Ticket ticket = session_.submit(run);

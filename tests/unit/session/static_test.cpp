@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/session/session.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/support/sample_modules.h"
+#include "tests/support/session_fixture.h"
 
 namespace dyn {
 namespace {
@@ -34,29 +34,9 @@ constexpr const char* kGrows =
   return %y
 }
 )";
-constexpr const char* kSteady =
-    R"(fn @main(%n: Tensor[(), i64], %x: Tensor[(k), f32]) -> (Tensor[(k), f32]) {
-  %t = constant() {value = bool[] true}
-  %y = loop(%n, %t, %x) {carried = 1} body (%i: Tensor[(), i64], %a: Tensor[(k), f32]) -> (Tensor[(), bool], Tensor[(k), f32]) {
-    %c = constant() {value = bool[] true}
-    %b = sin(%a)
-    return %c, %b
-  }
-  return %y
-}
-)";
 
-class StaticTest : public testing::Test {
+class StaticTest : public test::SessionFixture {
  protected:
-  std::shared_ptr<const Outcome> line(const std::string& text) {
-    Result<Command> command = parseCommand(text);
-    EXPECT_TRUE(command.ok()) << text;
-    return session_.execute(command.ok() ? *command : Command::of(CommandId::help));
-  }
-  std::shared_ptr<const Outcome> load(const char* text, const std::string& arguments) {
-    return line(":load " + folder_.write("m.dyn", text) + " " + arguments);
-  }
-  bool canRun() { return line("1 + 2")->ok(); }
   std::vector<double> output(const std::string& arguments) {
     auto outcome = line(":run " + arguments);
     EXPECT_TRUE(outcome->ok()) << (outcome->ok() ? "" : outcome->error->message);
@@ -66,13 +46,10 @@ class StaticTest : public testing::Test {
     for (int64_t i = 0; i < y.elementCount(); ++i) values.push_back(y.realAt(i));
     return values;
   }
-
-  test::TemporaryFolder folder_;
-  Session session_{SessionOptions{.threadCount = 1}};
 };
 
 TEST_F(StaticTest, AnUnfixedSymbolIsNamedWithOperationDimAndCause) {
-  auto outcome = load(kProduct, "--static --dim seq=16");
+  auto outcome = loadText(kProduct, "--static --dim seq=16");
   ASSERT_FALSE(outcome->ok());
   EXPECT_EQ(outcome->exitCode(), 2);
   EXPECT_THAT(outcome->error->message, AllOf(HasSubstr("matmul"), HasSubstr("dim 0"), HasSubstr("batch"),
@@ -83,7 +60,7 @@ TEST_F(StaticTest, AnUnfixedSymbolIsNamedWithOperationDimAndCause) {
 }
 
 TEST_F(StaticTest, EveryOpenSymbolIsTold) {
-  auto outcome = load(kProduct, "--static");
+  auto outcome = loadText(kProduct, "--static");
   ASSERT_FALSE(outcome->ok());
   std::string all = outcome->error->message;
   for (const std::string& note : outcome->error->notes) all += "\n" + note;
@@ -91,35 +68,35 @@ TEST_F(StaticTest, EveryOpenSymbolIsTold) {
 }
 
 TEST_F(StaticTest, AValueDependentSizeIsRefusedWhateverIsFixed) {
-  auto outcome = load(kCounts, "--static --dim n=3");
+  auto outcome = loadText(kCounts, "--static --dim n=3");
   ASSERT_FALSE(outcome->ok());
   EXPECT_EQ(outcome->exitCode(), 4);
   EXPECT_THAT(outcome->error->message,
               AllOf(HasSubstr("nonzero"), HasSubstr("dim 1"), HasSubstr("depends on values")));
-  EXPECT_TRUE(load(kCounts, "--dim n=3")->ok());
+  EXPECT_TRUE(loadText(kCounts, "--dim n=3")->ok());
 }
 
 TEST_F(StaticTest, ALoopThatGrowsATensorIsRefusedOneThatKeepsItIsNot) {
-  auto grows = load(kGrows, "--static");
+  auto grows = loadText(kGrows, "--static");
   ASSERT_FALSE(grows->ok());
   EXPECT_EQ(grows->exitCode(), 4);
   EXPECT_THAT(grows->error->message, AllOf(HasSubstr("loop"), HasSubstr("control flow changes a size")));
-  auto steady = load(kSteady, "--static --dim k=5");
+  auto steady = loadText(test::kSineLoop, "--static --dim k=5");
   EXPECT_TRUE(steady->ok()) << steady->error->message;
 }
 
 TEST_F(StaticTest, ARefusedModelIsNotLoaded) {
-  ASSERT_TRUE(load(kSteady, "--dim k=5")->ok());
-  ASSERT_FALSE(load(kGrows, "--static")->ok());
+  ASSERT_TRUE(loadText(test::kSineLoop, "--dim k=5")->ok());
+  ASSERT_FALSE(loadText(kGrows, "--static")->ok());
   auto info = line(":info");
   EXPECT_EQ(info->as<ModelInfo>()->inputs[1].shape, std::vector<std::string>{"5"});
 }
 
 TEST_F(StaticTest, AStaticBuildGivesTheSameResults) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
-  ASSERT_TRUE(load(kProduct, "")->ok());
+  ASSERT_TRUE(loadText(kProduct, "")->ok());
   const std::vector<double> expected = output("--dim batch=3 --dim seq=16");
-  auto loaded = load(kProduct, "--static --dim batch=3 --dim seq=16");
+  auto loaded = loadText(kProduct, "--static --dim batch=3 --dim seq=16");
   ASSERT_TRUE(loaded->ok()) << loaded->error->message;
   EXPECT_EQ(loaded->as<ModelInfo>()->inputs[0].shape, (std::vector<std::string>{"3", "16"}));
   const std::vector<double> actual =
@@ -134,7 +111,7 @@ TEST_F(StaticTest, AStaticBuildGivesTheSameResults) {
 }
 
 TEST_F(StaticTest, AnotherValueOfAFixedDimIsRefused) {
-  ASSERT_TRUE(load(kProduct, "--dim seq=16")->ok());
+  ASSERT_TRUE(loadText(kProduct, "--dim seq=16")->ok());
   auto outcome = line(":run --dim batch=2 --dim seq=24");
   ASSERT_FALSE(outcome->ok());
   EXPECT_THAT(outcome->error->message, HasSubstr("seq = 16"));
@@ -142,7 +119,7 @@ TEST_F(StaticTest, AnotherValueOfAFixedDimIsRefused) {
 
 TEST_F(StaticTest, FixedRangedAndFreeDimsTogether) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
-  ASSERT_TRUE(load(kProduct, "--dim batch=2 --dim seq=1..512:8")->ok());
+  ASSERT_TRUE(loadText(kProduct, "--dim batch=2 --dim seq=1..512:8")->ok());
   EXPECT_EQ(output("--dim seq=8").size(), 8u);
   EXPECT_EQ(output("--dim seq=512").size(), 8u);
   for (const auto& [arguments, why] : std::vector<std::pair<std::string, std::string>>{
@@ -164,7 +141,7 @@ TEST_F(StaticTest, FixedRangedAndFreeDimsTogether) {
 
 TEST_F(StaticTest, APackageKeepsItsFixedDims) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
-  ASSERT_TRUE(load(kProduct, "")->ok());
+  ASSERT_TRUE(loadText(kProduct, "")->ok());
   const std::vector<double> expected = output("--dim batch=3 --dim seq=16");
   const std::string package = folder_.write("m.dynpkg", "");
   auto compiled = line(":compile --static --dim batch=3 --dim seq=16 -o " + package);
@@ -183,10 +160,10 @@ TEST_F(StaticTest, AnAnonymousAxisIsFixedByInputAndAxis) {
   return %y
 }
 )";
-  auto refused = load(kUnnamed, "--static");
+  auto refused = loadText(kUnnamed, "--static");
   ASSERT_FALSE(refused->ok());
   EXPECT_THAT(refused->error->notes, testing::Contains(HasSubstr("--dim x.0=N")));
-  auto fixed = load(kUnnamed, "--static --dim x.0=7");
+  auto fixed = loadText(kUnnamed, "--static --dim x.0=7");
   ASSERT_TRUE(fixed->ok()) << fixed->error->message;
   EXPECT_EQ(fixed->as<ModelInfo>()->inputs[0].shape, (std::vector<std::string>{"7", "4"}));
 }

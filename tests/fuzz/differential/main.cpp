@@ -1,0 +1,216 @@
+// Random programs: compiled = reference, and each pass off = all on.
+//
+//   differential [--count N] [--seed S] [--passes all|some] [--output DIR] [--show]
+//
+// Seed S + i makes program i. Each is run at six sets of sizes from one compilation with all passes and one with a pass off, in turn
+// (--passes all: each pass off for each program). What differs is cut down and written to DIR: seed-N.dyn, its inputs as .npy, and
+// seed-N.dyns, which runs it in the shell. Ends with 1 when anything differed. --show prints the programs and runs nothing.
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "compiler/support/npy.h"
+#include "tests/fuzz/differential/comparison.h"
+#include "tests/fuzz/differential/generator.h"
+#include "tests/fuzz/differential/reducer.h"
+
+namespace dyn::differential {
+
+namespace {
+
+struct Arguments {
+  int64_t count = 300;
+  uint64_t seed = 1;
+  bool allPasses = false, show = false;
+  std::string output = "differential-failures";
+};
+
+constexpr uint64_t kBlock = 50;  // programs in one process
+
+std::vector<std::string> passesFor(uint64_t seed, bool all) {
+  if (all) return pipelines();
+  return {"", pipelines()[1 + seed % (pipelines().size() - 1)]};
+}
+
+// What a worker has done so far; it lies in memory that outlives it.
+struct Progress {
+  uint64_t at;  // the seed in hand
+  int64_t counts[8], faultsCount, runsCount;
+  uint64_t failed[kBlock];
+  int64_t failedCount;
+};
+
+// In a worker: the programs [from, to).
+void work(const Arguments& arguments, uint64_t from, uint64_t to, Progress* progress) {
+  for (progress->at = from; progress->at < to; ++progress->at) {
+    const uint64_t seed = progress->at;
+    limitTime();
+    const Program program = generate(seed);
+    const std::vector<Sizes> sizes = sizesFor(program, seed);
+    const std::vector<std::string> passes = passesFor(seed, arguments.allPasses);
+    const Comparison found = compare(program, sizes, seed, passes);
+    ++progress->counts[static_cast<size_t>(found.verdict)];
+    if (found.verdict == Verdict::agree) {
+      progress->faultsCount += found.faultsCount;
+      progress->runsCount += static_cast<int64_t>(sizes.size());
+    } else if (found.verdict == Verdict::differ || found.verdict == Verdict::invalid) {
+      progress->failed[progress->failedCount++] = seed;
+    } else {
+      std::printf("seed %llu %s: %s\n", static_cast<unsigned long long>(seed), toString(found.verdict),
+                  found.what.substr(0, found.what.find('\n')).c_str());
+    }
+  }
+  std::fflush(stdout);
+}
+
+Status writeInput(const std::string& path, const HostTensor& tensor) {
+  NpyArray array;
+  array.kind = tensor.dtype() == Dtype::boolean ? NpyKind::boolean
+               : dyn::isReal(tensor.dtype())    ? NpyKind::real
+                                                : NpyKind::integer;
+  array.shape = tensor.shape();
+  array.data.resize(static_cast<size_t>(tensor.sizeBytes()));
+  array.elementBytes = static_cast<unsigned>(storageBytes(tensor.dtype()));
+  if (!array.data.empty()) std::memcpy(array.data.data(), tensor.data(), array.data.size());
+  return writeNpy(path, array);
+}
+
+void report(const Arguments& arguments, uint64_t seed) {
+  const Program program = generate(seed);
+  const std::vector<Sizes> sizes = sizesFor(program, seed);
+  Comparison found = compareApart(program, sizes, seed, passesFor(seed, arguments.allPasses));
+  std::printf("seed %llu %s%s%s: %s\n", static_cast<unsigned long long>(seed), toString(found.verdict),
+              found.passes.empty() ? "" : " with ", found.passes.c_str(), found.what.c_str());
+  Failure failure{program, sizes[std::min(found.sizes, sizes.size() - 1)]};
+  const std::vector<std::string> passes = found.verdict == Verdict::crashed
+                                              ? passesFor(seed, arguments.allPasses)
+                                              : std::vector<std::string>{found.passes};
+  if (found.verdict != Verdict::invalid && found.verdict != Verdict::agree) {
+    failure = reduced(std::move(failure), [&](const Program& candidate, const Sizes& at) {
+      return compareApart(candidate, {at}, seed, passes).verdict == found.verdict;
+    });
+    found = compareApart(failure.program, {failure.sizes}, seed, passes);
+  }
+  ::mkdir(arguments.output.c_str(), 0777);
+  const std::string base = arguments.output + "/seed-" + std::to_string(seed);
+  const std::string text = toText(failure.program);
+  std::ofstream(base + ".dyn") << "# " << toString(found.verdict) << " " << found.passes << ": "
+                               << found.what.substr(0, found.what.find('\n')) << "\n"
+                               << text;
+  std::ofstream script(base + ".dyns");
+  if (!found.passes.empty()) script << ":set passes " << found.passes << "\n";
+  script << ":load " << base << ".dyn\n:run";
+  const std::vector<HostTensor> inputs = inputsFor(failure.program, failure.sizes, seed);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string name = "v" + std::to_string(failure.program.inputs[i]);
+    if (!writeInput(base + "." + name + ".npy", inputs[i]).ok())
+      std::printf("  %s can not be written\n", base.c_str());
+    script << " --input " << name << "=@" << base << "." << name << ".npy";
+  }
+  script << "\n";
+  std::printf("  reduced: %s\n  at", found.what.c_str());
+  for (const auto& [symbol, size] : failure.sizes)
+    std::printf(" %s=%lld", symbol.c_str(), static_cast<long long>(size));
+  std::printf(", in %s.dyn\n%s", base.c_str(), text.c_str());
+  std::fflush(stdout);
+}
+
+int run(const Arguments& arguments) {
+  auto* progress = static_cast<Progress*>(
+      ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  if (progress == MAP_FAILED) return 2;
+  std::map<Verdict, int64_t> counts;
+  int64_t faultsCount = 0, runsCount = 0;
+  int64_t failedCount = 0;
+  const uint64_t end = arguments.seed + static_cast<uint64_t>(arguments.count);
+  for (uint64_t from = arguments.seed; from < end;) {
+    const uint64_t to = std::min(end, from + kBlock);
+    *progress = Progress();
+    std::fflush(stdout);
+    const pid_t worker = ::fork();
+    if (worker < 0) return 2;
+    if (worker == 0) {
+      work(arguments, from, to, progress);
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(worker, &status, 0);
+    for (size_t i = 0; i < 8; ++i) counts[static_cast<Verdict>(i)] += progress->counts[i];
+    faultsCount += progress->faultsCount;
+    runsCount += progress->runsCount;
+    from = to;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+      // It died of the program in hand; the next worker goes on behind it.
+      const bool tooLong = WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF;
+      ++counts[tooLong ? Verdict::tooLong : Verdict::crashed];
+      progress->failed[progress->failedCount++] = progress->at;
+      from = progress->at + 1;
+    }
+    failedCount += progress->failedCount;
+    for (int64_t i = 0; i < progress->failedCount; ++i) report(arguments, progress->failed[i]);
+    if ((from - arguments.seed) / 1000 != (from - arguments.seed - kBlock) / 1000)
+      std::fprintf(stderr, "%llu programs\n", static_cast<unsigned long long>(from - arguments.seed));
+  }
+  std::printf("seeds %llu..%llu:", static_cast<unsigned long long>(arguments.seed),
+              static_cast<unsigned long long>(end - 1));
+  for (const auto& [verdict, count] : counts)
+    if (count > 0) std::printf(" %lld %s,", static_cast<long long>(count), toString(verdict));
+  std::printf(" %lld mismatches; %lld runs, %lld of them end in the same error\n",
+              static_cast<long long>(failedCount), static_cast<long long>(runsCount),
+              static_cast<long long>(faultsCount));
+  // Programs that say nothing would make a test that can not fail.
+  const bool meaningful = counts[Verdict::agree] * 2 >= arguments.count && faultsCount * 3 <= runsCount;
+  if (!meaningful) std::printf("too few programs run to their end\n");
+  return failedCount == 0 && meaningful ? 0 : 1;
+}
+
+int usage() {
+  std::fprintf(stderr,
+               "usage: differential [--count N] [--seed S] [--passes all|some] [--output DIR] [--show]\n");
+  return 2;
+}
+
+}  // namespace
+
+}  // namespace dyn::differential
+
+int main(int argumentCount, char** argumentTexts) {
+  using namespace dyn::differential;
+  Arguments arguments;
+  for (int i = 1; i < argumentCount; ++i) {
+    const std::string name = argumentTexts[i];
+    if (name == "--show") {
+      arguments.show = true;
+      continue;
+    }
+    if (i + 1 == argumentCount) return usage();
+    const std::string value = argumentTexts[++i];
+    if (name == "--count") {
+      arguments.count = std::atoll(value.c_str());
+    } else if (name == "--seed") {
+      arguments.seed = std::strtoull(value.c_str(), nullptr, 10);
+    } else if (name == "--passes" && (value == "all" || value == "some")) {
+      arguments.allPasses = value == "all";
+    } else if (name == "--output") {
+      arguments.output = value;
+    } else {
+      return usage();
+    }
+  }
+  if (arguments.count < 1) return usage();
+  if (!arguments.show) return run(arguments);
+  for (int64_t i = 0; i < arguments.count; ++i) {
+    const uint64_t seed = arguments.seed + static_cast<uint64_t>(i);
+    std::printf("# seed %llu\n%s", static_cast<unsigned long long>(seed), toText(generate(seed)).c_str());
+  }
+  return 0;
+}
