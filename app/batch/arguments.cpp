@@ -184,6 +184,9 @@ ParsedArguments parseArguments(int argc, char** argv) {
       ->check(positive());
   tune->add_option("--seconds", r.tuneSeconds, "time for what is not measured yet (default 30)")
       ->check(positive());
+  tune->add_option("--versions", r.versions,
+                   "most versions of one product, by the number of rows (default 2)")
+      ->check(CLI::Range(1, 8));
   tune->add_option("-o,--output", r.output,
                    "the records; those in it are kept (default: beside the object cache)");
   script->add_option("FILE", r.scriptFile, "the script; - reads standard input")->required();

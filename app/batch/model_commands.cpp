@@ -242,7 +242,9 @@ int runTune(const BatchContext& context) {
   const BatchRequest& request = context.request;
   std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(request));
   if (!loaded->ok()) return context.fail(*loaded);
-  Command tune = Command::of(CommandId::tune).add("seconds", std::to_string(request.tuneSeconds));
+  Command tune = Command::of(CommandId::tune)
+                     .add("seconds", std::to_string(request.tuneSeconds))
+                     .add("versions", std::to_string(request.versions));
   for (const std::string& dim : request.dims) tune.add("dim", dim);
   if (!request.output.empty()) tune.add("o", request.output);
   std::shared_ptr<const Outcome> outcome = context.execute(tune);

@@ -1,13 +1,15 @@
 #include "app/session/contraction_sites.h"
 
 #include <algorithm>
-#include <chrono>
+#include <cmath>
+#include <set>
 
 #include "app/session/tuning_records.h"
 #include "compiler/codegen/machine.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/conv_rules.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/support/clock.h"
 
 namespace dyn {
 
@@ -25,22 +27,22 @@ struct HostRates {
   int64_t lanes = 16;
 };
 
-// A chain of additions, each of which takes one cycle.
+// A chain of additions, each of which takes one cycle; long enough between the jumps for these not to count.
 double measuredGigahertz() {
   double best = 0;
-  for (int round = 0; round < 5; ++round) {
-    constexpr int64_t kSteps = 100000;
-    const auto start = std::chrono::steady_clock::now();
+  for (int round = 0; round < 10; ++round) {
+    constexpr int64_t kTurns = 10000, kLinks = 16;
+    const int64_t start = steadyNs();
     uint64_t chain = 1;
-    for (int64_t i = 0; i < kSteps; ++i) {
-      chain += 3;
+    for (int64_t i = 0; i < kTurns; ++i)
+      for (int64_t link = 0; link < kLinks; ++link) {
+        chain += 3;
 #if defined(__GNUC__)
-      __asm__ volatile("" : "+r"(chain));
+        __asm__ volatile("" : "+r"(chain));
 #endif
-    }
-    const double ns =
-        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
-    if (ns > 0) best = std::max(best, kSteps / ns);
+      }
+    const auto ns = static_cast<double>(steadyNs() - start);
+    if (ns > 0) best = std::max(best, static_cast<double>(kTurns * kLinks) / ns);
   }
   return best > 0 ? best : 1;
 }
@@ -63,10 +65,29 @@ contraction::ProductMachine productMachine() {
   const bool wide = host.machine.vectorBits >= 512;
   m.maxRows = wide ? 14 : 6;
   m.panelWidth = wide ? 32 : 16;
-  m.stepsPerCycle = host.stepsPerCycle;
   if (host.machine.l2Bytes > 0) m.l2Bytes = host.machine.l2Bytes;
   if (host.machine.l3Bytes > 0) m.l3Bytes = host.machine.l3Bytes;
   return m;
+}
+
+contraction::ProductShape shapeOf(const passes::Contraction& c, const std::vector<int64_t>& sizes,
+                                  int threads) {
+  return {sizes[0], c.columns, c.depth, threads, c.depth % 1024 == 0 && sizes[0] > 4};
+}
+
+size_t cheapest(const contraction::ProductShape& shape) {
+  return contraction::cheapestSchedule(shape, productMachine());
+}
+
+// Row of the table that a version takes for a shape.
+size_t scheduleAt(const std::string& version, const contraction::ProductShape& shape) {
+  const auto pieces = contraction::parseDispatch(version);
+  for (const contraction::DispatchPiece& piece : pieces ? *pieces : std::vector<contraction::DispatchPiece>())
+    if (shape.rows <= piece.mostRows && piece.schedule >= 0)
+      return static_cast<size_t>(piece.schedule);
+    else if (shape.rows <= piece.mostRows)
+      break;
+  return cheapest(shape);
 }
 
 double convolutionCycles(const ContractionSite& site, contraction::Way way, const std::vector<int64_t>& x) {
@@ -152,10 +173,38 @@ std::optional<std::vector<int64_t>> sizesOf(const LoadedModel& model, const Cont
   return std::vector<int64_t>{rows, sizes.back()};
 }
 
-std::string ruleOf(const passes::Contraction& contraction) {
-  if (contraction.kind == passes::ContractionKind::product) return "";
-  const contraction::Way way = contraction::wayByRule(contraction.window, hostRates().lanes);
+std::string usualOf(const passes::Contraction& c, const std::vector<int64_t>& sizes, int threads) {
+  if (c.kind == passes::ContractionKind::product)
+    return sizes.empty() ? "" : contraction::scheduleName(cheapest(shapeOf(c, sizes, threads)));
+  const contraction::Way way = contraction::wayByRule(c.window, hostRates().lanes);
   return std::string(contraction::kWayNames[static_cast<size_t>(way)]);
+}
+
+std::vector<std::string> distinctVersions(const passes::Contraction& c,
+                                          const std::vector<std::vector<int64_t>>& sizes, int threads) {
+  std::vector<std::string> names;
+  if (c.kind == passes::ContractionKind::convolution) {
+    for (std::string& name : passes::versionsOf(c))
+      if (name != "auto") names.push_back(std::move(name));
+    return names;
+  }
+  const contraction::ProductMachine machine = productMachine();
+  // For each size the block of depth, the rows of a block and the side that is shared.
+  std::set<std::vector<int64_t>> known;
+  const auto add = [&](size_t schedule) {
+    const contraction::ProductSchedule& s = contraction::kProductSchedules[schedule];
+    std::vector<int64_t> work;
+    for (const std::vector<int64_t>& size : sizes) {
+      const contraction::ProductShape shape = shapeOf(c, size, threads);
+      work.push_back(contraction::depthBlockOf(shape, machine.maxRows, s));
+      work.push_back(std::min(shape.rows, s.rowTiles * machine.maxRows));
+    }
+    work.push_back(threads > 1 ? static_cast<int64_t>(s.side) : 0);
+    if (known.insert(std::move(work)).second) names.push_back(contraction::scheduleName(schedule));
+  };
+  for (const std::vector<int64_t>& size : sizes) add(cheapest(shapeOf(c, size, threads)));
+  for (size_t i = 0; i < contraction::kProductSchedules.size(); ++i) add(i);
+  return names;
 }
 
 double predictedNs(const ContractionSite& site, const std::string& version, const std::vector<int64_t>& sizes,
@@ -163,17 +212,78 @@ double predictedNs(const ContractionSite& site, const std::string& version, cons
   const passes::Contraction& c = site.contraction;
   const HostRates& host = hostRates();
   if (c.kind == passes::ContractionKind::convolution) {
-    const std::optional<int> way = passes::wayNumber(version == "auto" ? ruleOf(c) : version);
+    const std::optional<int> way =
+        passes::wayNumber(version == "auto" ? usualOf(c, sizes, threads) : version);
     return convolutionCycles(site, static_cast<contraction::Way>(way.value_or(0)), sizes) /
            (host.gigahertz * threads);
   }
-  const contraction::ProductMachine machine = productMachine();
-  const contraction::ProductShape shape{sizes[0], c.columns, c.depth, threads, false};
-  const std::optional<int> named = passes::scheduleNumber(version);
-  const size_t schedule = named ? static_cast<size_t>(*named) : contraction::cheapestSchedule(shape, machine);
-  return contraction::productCycles(shape, machine, contraction::kProductSchedules[schedule]) /
+  contraction::ProductMachine machine = productMachine();
+  machine.stepsPerCycle = host.stepsPerCycle;
+  const contraction::ProductShape shape = shapeOf(c, sizes, threads);
+  return contraction::productCycles(shape, machine,
+                                    contraction::kProductSchedules[scheduleAt(version, shape)]) /
          host.gigahertz;
 }
+
+namespace {
+
+// By the number of elements.
+const TunedShape* nearestShape(const TunedOperation& tuned, const std::vector<int64_t>& sizes) {
+  const auto count = [](const std::vector<int64_t>& shape) {
+    double product = 1;
+    for (int64_t size : shape) product *= static_cast<double>(size);
+    return std::log(std::max(product, 1.0));
+  };
+  auto nearest =
+      std::min_element(tuned.shapes.begin(), tuned.shapes.end(), [&](const auto& a, const auto& b) {
+        return std::fabs(count(a.sizes) - count(sizes)) < std::fabs(count(b.sizes) - count(sizes));
+      });
+  return nearest == tuned.shapes.end() ? nullptr : &*nearest;
+}
+
+ContractionRow rowOf(const ContractionSite& site, const std::optional<std::vector<int64_t>>& sizes,
+                     const TunedOperation* tuned, bool policy, int threads) {
+  const passes::Contraction& c = site.contraction;
+  ContractionRow row;
+  row.values.push_back(site.value);
+  row.key = c.key;
+  if (sizes) row.sizes = *sizes;
+  const bool product = c.kind == passes::ContractionKind::product, automatic = c.chosen == "auto";
+  const std::string usual = product && !sizes ? "" : usualOf(c, row.sizes, threads);
+  row.by = automatic && !(tuned && tuned->chosen == "auto") ? (product ? "cost" : "rule")
+           : !automatic && policy                           ? "policy"
+                                                            : "measured";
+  row.dispatch = automatic ? "auto" : c.chosen;
+  if (product && sizes)
+    row.chosen = contraction::scheduleName(scheduleAt(c.chosen, shapeOf(c, *sizes, threads)));
+  else
+    row.chosen = automatic && !usual.empty() ? usual : c.chosen;
+  std::vector<std::string> versions = distinctVersions(
+      c, sizes ? std::vector<std::vector<int64_t>>{*sizes} : std::vector<std::vector<int64_t>>(), threads);
+  const auto add = [&](const std::string& version) {
+    if (std::find(versions.begin(), versions.end(), version) == versions.end()) versions.push_back(version);
+  };
+  const TunedShape* measuredAt = tuned && sizes ? nearestShape(*tuned, *sizes) : nullptr;
+  if (measuredAt) row.measuredSizes = measuredAt->sizes;
+  add(row.chosen);
+  for (const TunedCandidate& measured : tuned ? tuned->candidates : std::vector<TunedCandidate>())
+    if (measuredAt && measured.version != "auto") add(measured.version);
+  for (const std::string& version : versions) {
+    ContractionRow::Candidate candidate;
+    candidate.version = version;
+    if (sizes) candidate.predictedNs = predictedNs(site, version, *sizes, threads);
+    for (const TunedCandidate& measured : tuned ? tuned->candidates : std::vector<TunedCandidate>()) {
+      if (measured.version != version && !(measured.version == "auto" && version == usual)) continue;
+      candidate.measuredNs = measuredAt
+                                 ? measured.timesNs[static_cast<size_t>(measuredAt - tuned->shapes.data())]
+                                 : tuned->weightedNs(measured);
+    }
+    row.candidates.push_back(std::move(candidate));
+  }
+  return row;
+}
+
+}  // namespace
 
 Result<std::vector<ContractionRow>> contractionRows(const LoadedModel& model, const SessionOptions& options,
                                                     const DimValues& dims) {
@@ -184,32 +294,15 @@ Result<std::vector<ContractionRow>> contractionRows(const LoadedModel& model, co
   std::vector<ContractionRow> rows;
   for (const ContractionSite& site : contractionSites(model)) {
     const passes::Contraction& c = site.contraction;
-    const TunedOperation* tuned = records.find(c.key, threads);
-    const bool policy = options.policies.count(toString(c.kind)) > 0;
-    ContractionRow row;
-    row.value = site.value;
-    row.key = c.key;
-    const bool product = c.kind == passes::ContractionKind::product;
-    row.chosen = c.chosen != "auto" ? c.chosen : product ? "auto" : ruleOf(c);
-    row.by = c.chosen == "auto" ? (tuned && tuned->chosen == "auto" ? "measured"
-                                   : product                        ? "cost"
-                                                                    : "rule")
-             : policy           ? "policy"
-                                : "measured";
-    const std::optional<std::vector<int64_t>> sizes = sizesOf(model, site, dims);
-    if (sizes) row.sizes = *sizes;
-    for (const std::string& version : passes::versionsOf(c)) {
-      if (version == "auto" && !product) continue;
-      if (threads == 1 && version.size() > 5 && version.substr(version.size() - 5) == "-rows") continue;
-      ContractionRow::Candidate candidate;
-      candidate.version = version;
-      if (sizes) candidate.predictedNs = predictedNs(site, version, *sizes, threads);
-      for (const TunedCandidate& measured : tuned ? tuned->candidates : std::vector<TunedCandidate>())
-        if (measured.version == version || (measured.version == "auto" && version == ruleOf(c)))
-          candidate.measuredNs = measured.timeNs;
-      row.candidates.push_back(std::move(candidate));
-    }
-    rows.push_back(std::move(row));
+    ContractionRow row = rowOf(site, sizesOf(model, site, dims), records.find(c.key, threads),
+                               options.policies.count(toString(c.kind)) > 0, threads);
+    auto same = std::find_if(rows.begin(), rows.end(), [&](const ContractionRow& other) {
+      return other.key == row.key && other.sizes == row.sizes && other.dispatch == row.dispatch;
+    });
+    if (same == rows.end())
+      rows.push_back(std::move(row));
+    else
+      same->values.push_back(site.value);
   }
   return rows;
 }

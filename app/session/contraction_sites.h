@@ -24,13 +24,16 @@ std::vector<ContractionSite> contractionSites(const LoadedModel& model);
 // or on a dim that is not given.
 std::optional<std::vector<int64_t>> sizesOf(const LoadedModel& model, const ContractionSite& site,
                                             const DimValues& dims);
-// The runtime's own choice where nobody names one; "" for products, whose choice depends on the rows.
-std::string ruleOf(const passes::Contraction& contraction);
+// The runtime's own choice where nobody names one, for these sizes; "" for a product whose sizes are not known.
+std::string usualOf(const passes::Contraction& contraction, const std::vector<int64_t>& sizes, int threads);
+// Versions that differ in what they do at one of these sizes; the usual ones stand for those that do the same.
+std::vector<std::string> distinctVersions(const passes::Contraction& contraction,
+                                          const std::vector<std::vector<int64_t>>& sizes, int threads);
 // Expected time of a version at these sizes, from counts of steps and bytes; a rough guide for convolutions.
 double predictedNs(const ContractionSite& site, const std::string& version, const std::vector<int64_t>& sizes,
                    int threads);
 
-// One row for each site: versions with predicted and measured times, the chosen one, and who chose it.
+// One row for all sites that are alike: versions with predicted and measured times, the chosen one, and who chose it.
 Result<std::vector<ContractionRow>> contractionRows(const LoadedModel& model, const SessionOptions& options,
                                                     const DimValues& dims);
 

@@ -6,7 +6,9 @@
 #include "app/session/random_tensor.h"
 #include "app/session/session_state.h"
 #include "app/session/tuning_records.h"
+#include "app/session/version_cover.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/support/clock.h"
 
 namespace dyn {
 
@@ -15,7 +17,7 @@ namespace {
 constexpr size_t kMostValues = 6;           // of one dim that are measured
 constexpr size_t kMostShapes = 8;           // of one operation
 constexpr size_t kMostProductVersions = 6;  // the most promising by cost, besides "auto"
-constexpr double kWorthIt = 0.97;           // of the time of "auto": else nothing is named
+constexpr double kMostSeconds = 0.05;       // of one version at one shape, in each round
 
 struct Draw {
   DimValues dims;
@@ -100,12 +102,27 @@ void cutShapes(std::vector<TunedShape>& shapes) {
   for (TunedShape& shape : shapes) shape.weight /= sum;
 }
 
+std::vector<Task> tasksOf(const LoadedModel& model, const std::vector<Draw>& draws) {
+  std::vector<Task> tasks;
+  for (const ContractionSite& site : contractionSites(model)) {
+    auto task = std::find_if(tasks.begin(), tasks.end(),
+                             [&](const Task& t) { return t.site.contraction.key == site.contraction.key; });
+    if (task == tasks.end()) task = tasks.insert(tasks.end(), Task{site, {}, 0});
+    ++task->sitesCount;
+    for (const Draw& draw : draws) {
+      std::optional<std::vector<int64_t>> sizes = sizesOf(model, site, draw.dims);
+      if (sizes && std::find(sizes->begin(), sizes->end(), 0) == sizes->end())
+        addShape(task->shapes, *std::move(sizes), draw.weight);
+    }
+  }
+  return tasks;
+}
+
 // The operation alone, with constant weights, made with one version.
 struct Trial {
   std::string version;
   std::unique_ptr<LoadedModel> model;
   std::optional<Runner> runner;
-  std::vector<double> bestNs;  // of each shape
 };
 
 Result<Trial> makeTrial(const ContractionSite& site, const std::string& version, SessionOptions options,
@@ -153,77 +170,79 @@ Result<Trial> makeTrial(const ContractionSite& site, const std::string& version,
   return trial;
 }
 
-// Versions worth measuring: of products those that are cheapest by cost, of convolutions all that can do the window; "auto" first.
+// Versions worth measuring, "auto" first: of products those that are cheapest by cost among those that differ, of convolutions all that can do the
+// window. Only "auto": there is nothing to choose.
 std::vector<std::string> candidatesOf(const Task& task, int threads) {
   const passes::Contraction& c = task.site.contraction;
-  std::vector<std::string> names = passes::versionsOf(c);
-  if (c.kind == passes::ContractionKind::convolution) {
-    names.erase(std::remove(names.begin(), names.end(), ruleOf(c)), names.end());
-    return names;
-  }
+  const bool product = c.kind == passes::ContractionKind::product;
+  std::vector<std::vector<int64_t>> sizes;
+  for (const TunedShape& shape : task.shapes) sizes.push_back(shape.sizes);
   std::vector<std::pair<double, std::string>> ranked;
-  for (size_t i = 1; i < names.size(); ++i) {
-    const int number = passes::scheduleNumber(names[i]).value_or(0);
-    const contraction::ProductSchedule& schedule =
-        contraction::kProductSchedules[static_cast<size_t>(number)];
-    if (threads == 1 && schedule.side == contraction::SplitSide::rows) continue;
-    // Blocks of at least the depth are all the same: one of them is enough.
-    if (schedule.depthBlock >= c.depth && schedule.depthBlock > 384 && schedule.depthBlock / 2 >= c.depth)
+  for (const std::string& version : distinctVersions(c, sizes, threads)) {
+    if (std::all_of(sizes.begin(), sizes.end(),
+                    [&](const auto& size) { return usualOf(c, size, threads) == version; }))
       continue;
     double sum = 0;
     for (const TunedShape& shape : task.shapes)
-      sum += shape.weight * predictedNs(task.site, names[i], shape.sizes, threads);
-    ranked.emplace_back(sum, names[i]);
+      sum += shape.weight * predictedNs(task.site, version, shape.sizes, threads);
+    ranked.emplace_back(sum, version);
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  names.resize(1);
-  for (size_t i = 0; i < ranked.size() && i < kMostProductVersions; ++i) names.push_back(ranked[i].second);
+  std::vector<std::string> names{"auto"};
+  for (size_t i = 0; i < ranked.size() && (!product || i < kMostProductVersions); ++i)
+    names.push_back(ranked[i].second);
   return names;
 }
 
-Result<TunedOperation> measure(SessionState& state, const Task& task, int threads, double seconds) {
-  std::vector<Trial> trials;
-  for (const std::string& version : candidatesOf(task, threads)) {
-    DYN_TRY(Trial trial, makeTrial(task.site, version, state.now.options, state.interruption.flag()));
-    trial.bestNs.assign(task.shapes.size(), 0);
-    trials.push_back(std::move(trial));
-  }
-  // Version after version, several times over: what disturbs one disturbs its neighbours too.
+// Measures all trials at one shape, for about so long. Version after version, several times over: what disturbs one disturbs its neighbours too.
+Result<std::vector<double>> measure(SessionState& state, std::vector<Trial>& trials,
+                                    const std::vector<int64_t>& sizes, double seconds) {
   constexpr int kRounds = 3;
   RunRequest request;
   request.warmup = 1;
   request.repeat = 2;
-  request.seconds = seconds / (kRounds * static_cast<double>(trials.size() * task.shapes.size()));
-  for (size_t s = 0; s < task.shapes.size(); ++s) {
-    std::vector<int64_t> sizes = task.shapes[s].sizes;
-    DYN_TRY(HostTensor x, randomTensor(Dtype::f32, sizes, RandomSource(state.now.options.seed, "x"), 1));
-    CallInputs inputs;
-    inputs.values.emplace_back(std::move(x));
-    for (int round = 0; round < kRounds; ++round)
-      for (Trial& trial : trials) {
-        RunResult result;
-        DYN_CHECK(trial.runner->run(inputs, request, state.interruption, result));
-        const double least =
-            static_cast<double>(*std::min_element(result.runsNs.begin(), result.runsNs.end()));
-        trial.bestNs[s] = round == 0 ? least : std::min(trial.bestNs[s], least);
-      }
+  request.seconds = std::min(kMostSeconds, seconds / static_cast<double>(kRounds * trials.size()));
+  std::vector<int64_t> shape = sizes;
+  DYN_TRY(HostTensor x, randomTensor(Dtype::f32, shape, RandomSource(state.now.options.seed, "x"), 1));
+  CallInputs inputs;
+  inputs.values.emplace_back(std::move(x));
+  std::vector<double> best(trials.size(), 0);
+  for (int round = 0; round < kRounds; ++round)
+    for (size_t i = 0; i < trials.size(); ++i) {
+      RunResult result;
+      DYN_CHECK(trials[i].runner->run(inputs, request, state.interruption, result));
+      const auto least = static_cast<double>(*std::min_element(result.runsNs.begin(), result.runsNs.end()));
+      best[i] = round == 0 ? least : std::min(best[i], least);
+    }
+  return best;
+}
+
+// The likely shapes' weights, and what is chosen with them among what has been measured so far.
+void choose(TunedOperation& record, const Task& task, int mostVersions) {
+  double sum = 0;
+  for (TunedShape& shape : record.shapes) {
+    auto likely = std::find_if(task.shapes.begin(), task.shapes.end(),
+                               [&](const TunedShape& s) { return s.sizes == shape.sizes; });
+    shape.weight = likely == task.shapes.end() ? 0 : likely->weight;
+    sum += shape.weight;
   }
-  TunedOperation record;
-  record.key = task.site.contraction.key;
-  record.threads = threads;
-  record.shapes = task.shapes;
-  size_t best = 0;
-  for (size_t i = 0; i < trials.size(); ++i) {
-    double sum = 0;
-    for (size_t s = 0; s < task.shapes.size(); ++s) sum += task.shapes[s].weight * trials[i].bestNs[s];
-    record.candidates.push_back({trials[i].version, std::round(sum)});
-    if (sum < record.candidates[best].timeNs) best = i;
+  std::vector<MeasuredVersion> versions;
+  for (const TunedCandidate& c : record.candidates) versions.push_back({c.version, {}});
+  std::vector<int64_t> rows;
+  std::vector<double> weights;
+  for (size_t i = 0; i < record.shapes.size(); ++i) {
+    TunedShape& shape = record.shapes[i];
+    if (sum > 0) shape.weight /= sum;
+    if (shape.weight <= 0) continue;
+    rows.push_back(shape.sizes[0]);
+    weights.push_back(shape.weight);
+    for (size_t v = 0; v < versions.size(); ++v)
+      versions[v].timesNs.push_back(record.candidates[v].timesNs[i]);
   }
-  record.chosen = record.candidates[best].timeNs < kWorthIt * record.candidates[0].timeNs
-                      ? record.candidates[best].version
-                      : "auto";
-  return record;
+  // The weights of a convolution are packed for one way.
+  const bool product = task.site.contraction.kind == passes::ContractionKind::product;
+  if (!rows.empty()) record.chosen = coverVersions(versions, rows, weights, product ? mostVersions : 1).text;
 }
 
 std::string bar(double fraction) {
@@ -232,6 +251,148 @@ std::string bar(double fraction) {
   return "[" + std::string(static_cast<size_t>(done), '#') +
          std::string(static_cast<size_t>(kWidth - done), '.') + "] ";
 }
+
+struct Budget {
+  double startNs = static_cast<double>(steadyNs()), seconds = 0;
+  size_t shapesCount = 0, done = 0;  // that are not measured yet
+
+  double left() const { return seconds - (static_cast<double>(steadyNs()) - startNs) * 1e-9; }
+};
+
+class Tuner {
+ public:
+  Tuner(SessionState& state, TuneView& view, TuningRecords known, int mostVersions)
+      : state_(state), view_(view), known_(std::move(known)), mostVersions_(mostVersions) {
+    view_.threads = tuningThreads(state.now.options);
+  }
+
+  Status run(std::vector<Task>& tasks, double seconds, const std::string& missingDim) {
+    budget_.seconds = seconds;
+    std::vector<TunedOperation> records;
+    for (Task& task : tasks) {
+      cutShapes(task.shapes);
+      records.push_back(recordOf(task));
+      if (records.back().candidates.size() > 1)
+        for (const TunedShape& shape : task.shapes)
+          budget_.shapesCount += records.back().shapeOf(shape.sizes) == nullptr;
+    }
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      TuneRow row;
+      row.key = tasks[i].site.contraction.key;
+      row.sitesCount = tasks[i].sitesCount;
+      if (tasks[i].shapes.empty()) {
+        row.state = missingDim.empty() ? "its sizes depend on values" : "its sizes need --dim " + missingDim;
+        ++view_.skippedCount;
+      } else if (records[i].candidates.size() < 2) {
+        row.state = "there is one version";
+        row.shapesCount = static_cast<int64_t>(tasks[i].shapes.size());
+        ++view_.skippedCount;
+      } else {
+        DYN_CHECK(tune(tasks[i], records[i], row));
+      }
+      view_.rows.push_back(std::move(row));
+    }
+    return {};
+  }
+
+ private:
+  // What is known of the operation already, as far as it can still be used.
+  TunedOperation recordOf(const Task& task) const {
+    const passes::Contraction& c = task.site.contraction;
+    if (const TunedOperation* known = known_.find(c.key, view_.threads);
+        known && !known->candidates.empty() && known->candidates[0].version == "auto" &&
+        std::all_of(known->candidates.begin(), known->candidates.end(),
+                    [&](const TunedCandidate& old) { return passes::isVersionOf(c, old.version); }))
+      return *known;
+    TunedOperation record;
+    record.key = c.key;
+    record.threads = view_.threads;
+    if (!task.shapes.empty())
+      for (const std::string& version : candidatesOf(task, view_.threads))
+        record.candidates.push_back({version, {}});
+    return record;
+  }
+
+  // Each shape is kept as soon as it is measured.
+  Status tune(const Task& task, TunedOperation& record, TuneRow& row) {
+    const passes::Contraction& c = task.site.contraction;
+    std::vector<Trial> trials;
+    bool measured = false, left = false;
+    for (const TunedShape& shape : task.shapes) {
+      if (record.shapeOf(shape.sizes)) continue;
+      left = left || budget_.left() <= 0;
+      if (left) break;
+      const double fraction = static_cast<double>(budget_.done) / static_cast<double>(budget_.shapesCount);
+      std::string sizes;
+      for (int64_t size : shape.sizes) sizes += (sizes.empty() ? "" : "x") + std::to_string(size);
+      state_.progress(bar(fraction) + c.key + ", input " + sizes, fraction);
+      for (size_t i = trials.size(); i < record.candidates.size(); ++i) {
+        DYN_TRY(Trial trial, makeTrial(task.site, record.candidates[i].version, state_.now.options,
+                                       state_.interruption.flag()));
+        trials.push_back(std::move(trial));
+      }
+      const double share =
+          std::max(0.0, budget_.left()) / static_cast<double>(budget_.shapesCount - budget_.done);
+      DYN_TRY(std::vector<double> timesNs, measure(state_, trials, shape.sizes, share));
+      record.shapes.push_back(shape);
+      for (size_t i = 0; i < timesNs.size(); ++i) record.candidates[i].timesNs.push_back(timesNs[i]);
+      choose(record, task, mostVersions_);
+      DYN_CHECK(addTuning(view_.file, record));
+      ++budget_.done;
+      measured = true;
+    }
+    if (!measured && !record.shapes.empty()) {
+      // Other weights, or another number of versions, may mean another choice.
+      const TunedOperation before = record;
+      choose(record, task, mostVersions_);
+      if (!(before == record)) DYN_CHECK(addTuning(view_.file, record));
+    }
+    row.state = left       ? (record.shapes.empty() ? "left for another time" : "partly measured")
+                : measured ? "measured"
+                           : "kept";
+    ++(left ? view_.leftCount : measured ? view_.measuredCount : view_.keptCount);
+    describe(task, record, row);
+    return {};
+  }
+
+  void describe(const Task& task, const TunedOperation& record, TuneRow& row) const {
+    if (record.shapes.empty()) return;
+    const passes::Contraction& c = task.site.contraction;
+    row.chosen = record.chosen;
+    row.chosenNs = 0;
+    for (const TunedShape& shape : record.shapes) row.shapesCount += shape.weight > 0;
+    for (const TunedCandidate& candidate : record.candidates) {
+      double predicted = 0;
+      for (const TunedShape& shape : record.shapes)
+        if (shape.weight > 0)
+          predicted += shape.weight * predictedNs(task.site, candidate.version, shape.sizes, view_.threads);
+      const std::string usual =
+          c.kind == passes::ContractionKind::convolution ? usualOf(c, {}, view_.threads) : "";
+      row.candidates.push_back({candidate.version == "auto" && !usual.empty() ? usual : candidate.version,
+                                predicted, record.weightedNs(candidate)});
+      if (candidate.version == "auto" && record.chosen == "auto" && !usual.empty()) row.chosen = usual;
+    }
+    const auto pieces = contraction::parseDispatch(record.chosen);
+    for (size_t i = 0; i < record.shapes.size(); ++i) {
+      std::string version = record.chosen;
+      if (c.kind == passes::ContractionKind::product && pieces)
+        for (const contraction::DispatchPiece& piece : *pieces)
+          if (record.shapes[i].sizes[0] <= piece.mostRows) {
+            version =
+                piece.schedule < 0 ? "auto" : contraction::scheduleName(static_cast<size_t>(piece.schedule));
+            break;
+          }
+      for (const TunedCandidate& candidate : record.candidates)
+        if (candidate.version == version) *row.chosenNs += record.shapes[i].weight * candidate.timesNs[i];
+    }
+  }
+
+  SessionState& state_;
+  TuneView& view_;
+  const TuningRecords known_;
+  const int mostVersions_;
+  Budget budget_;
+};
 
 }  // namespace
 
@@ -243,18 +404,24 @@ Result<View> handle_tune(SessionState& state, const Command& command, Outcome&) 
   DYN_TRY(double seconds, command.number("seconds", 30.0));
   if (!(seconds > 0 && seconds < 1e6))
     return makeError(DiagnosticId::usageError, "--seconds is not a positive time");
+  DYN_TRY(int64_t mostVersions, command.integer("versions", 2));
+  if (mostVersions < 1 || mostVersions > static_cast<int64_t>(contraction::kMostPieces))
+    return makeError(DiagnosticId::usageError,
+                     "--versions is from 1 to " + std::to_string(contraction::kMostPieces));
   DYN_CHECK(model->ensurePasses());
   DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
   const std::vector<std::string>& symbols = model->info().symbols;
   for (const DimSpec& spec : specs)
     if (std::find(symbols.begin(), symbols.end(), spec.name) == symbols.end())
       return makeError(DiagnosticId::usageError, "the model has no dim '" + spec.name + "'");
-  std::vector<std::string> missing;
+  std::string missing;
   for (const std::string& symbol : symbols)
-    if (std::none_of(specs.begin(), specs.end(), [&](const DimSpec& s) { return s.name == symbol; }))
-      missing.push_back(symbol);
+    if (missing.empty() &&
+        std::none_of(specs.begin(), specs.end(), [&](const DimSpec& s) { return s.name == symbol; }))
+      missing = symbol;
   DYN_TRY(std::vector<Draw> draws, drawsOf(specs));
   TuneView view;
+  view.cpu = tuningCpu();
   view.file = command.has("o") ? command.text("o") : tuningFileOf(state.now.options);
   if (view.file.empty())
     return makeError(DiagnosticId::usageError, "there is no cache folder to keep records in")
@@ -262,66 +429,9 @@ Result<View> handle_tune(SessionState& state, const Command& command, Outcome&) 
   Result<TuningRecords> before = readTuning(view.file);
   if (!before.ok())
     return before.takeError().note("it is left as it is: name another file (-o FILE), or remove it");
-
-  const int threads = tuningThreads(state.now.options);
-  std::vector<Task> tasks;
-  for (const ContractionSite& site : contractionSites(*model)) {
-    auto task = std::find_if(tasks.begin(), tasks.end(),
-                             [&](const Task& t) { return t.site.contraction.key == site.contraction.key; });
-    if (task == tasks.end()) task = tasks.insert(tasks.end(), Task{site, {}, 0});
-    ++task->sitesCount;
-    for (const Draw& draw : draws) {
-      std::optional<std::vector<int64_t>> sizes = sizesOf(*model, site, draw.dims);
-      if (sizes && std::find(sizes->begin(), sizes->end(), 0) == sizes->end())
-        addShape(task->shapes, *std::move(sizes), draw.weight);
-    }
-  }
-  const double start = static_cast<double>(steadyNs());
-  auto elapsed = [&] { return (static_cast<double>(steadyNs()) - start) * 1e-9; };
-  size_t open = 0;
-  for (const Task& task : tasks)
-    if (!task.shapes.empty() && !before->find(task.site.contraction.key, threads)) ++open;
-  size_t done = 0;
-  for (Task& task : tasks) {
-    const std::string& key = task.site.contraction.key;
-    TuneRow row;
-    row.key = key;
-    row.sitesCount = task.sitesCount;
-    const TunedOperation* known = before->find(key, threads);
-    std::optional<TunedOperation> fresh;
-    if (!known && task.shapes.empty()) {
-      row.state = missing.empty() ? "its sizes depend on values" : "its sizes need --dim " + missing.front();
-      ++view.skippedCount;
-    } else if (!known && elapsed() >= seconds) {
-      row.state = "left for another time";
-      ++view.leftCount;
-    } else if (!known) {
-      const double fraction = static_cast<double>(done) / static_cast<double>(open);
-      state.progress(bar(fraction) + key, fraction);
-      cutShapes(task.shapes);
-      DYN_TRY(fresh, measure(state, task, threads, (seconds - elapsed()) / static_cast<double>(open - done)));
-      DYN_CHECK(addTuning(view.file, *fresh));
-      known = &*fresh;
-      row.state = "measured";
-      ++view.measuredCount;
-      ++done;
-    } else {
-      row.state = "kept";
-      ++view.keptCount;
-    }
-    if (known) {
-      row.chosen = known->chosen;
-      row.shapesCount = static_cast<int64_t>(known->shapes.size());
-      for (const TunedCandidate& c : known->candidates)
-        row.candidates.push_back({c.version == "auto" && !ruleOf(task.site.contraction).empty()
-                                      ? "auto (" + ruleOf(task.site.contraction) + ")"
-                                      : c.version,
-                                  std::nullopt, c.timeNs});
-    }
-    view.rows.push_back(std::move(row));
-  }
-  view.cpu = tuningCpu();
-  view.threads = threads;
+  std::vector<Task> tasks = tasksOf(*model, draws);
+  DYN_CHECK(
+      Tuner(state, view, *std::move(before), static_cast<int>(mostVersions)).run(tasks, seconds, missing));
   return makeView(std::move(view));
 }
 

@@ -34,9 +34,15 @@ bool readOperation(const Json& json, TunedOperation& record) {
   record.chosen = json["chosen"];
   for (const Json& item : json["candidates"]) {
     if (!item.is_object() || !item.contains("version") || !item["version"].is_string() ||
-        !item.contains("time_ns") || !item["time_ns"].is_number())
+        !item.contains("times_ns") || !item["times_ns"].is_array() ||
+        item["times_ns"].size() != json["shapes"].size())
       return false;
-    record.candidates.push_back({item["version"], item["time_ns"]});
+    TunedCandidate candidate{item["version"], {}};
+    for (const Json& time : item["times_ns"]) {
+      if (!time.is_number()) return false;
+      candidate.timesNs.push_back(time);
+    }
+    record.candidates.push_back(std::move(candidate));
   }
   for (const Json& item : json["shapes"]) {
     if (!item.is_object() || !item.contains("sizes") || !item["sizes"].is_array() ||
@@ -57,7 +63,7 @@ Json toJson(const TunedOperation& record) {
   Json shapes = Json::array(), candidates = Json::array();
   for (const TunedShape& s : record.shapes) shapes.push_back({{"sizes", s.sizes}, {"weight", s.weight}});
   for (const TunedCandidate& c : record.candidates)
-    candidates.push_back({{"version", c.version}, {"time_ns", c.timeNs}});
+    candidates.push_back({{"version", c.version}, {"times_ns", c.timesNs}});
   return {{"key", record.key},
           {"threads", record.threads},
           {"chosen", record.chosen},
@@ -66,6 +72,18 @@ Json toJson(const TunedOperation& record) {
 }
 
 }  // namespace
+
+double TunedOperation::weightedNs(const TunedCandidate& candidate) const {
+  double sum = 0;
+  for (size_t i = 0; i < shapes.size(); ++i) sum += shapes[i].weight * candidate.timesNs[i];
+  return sum;
+}
+
+const TunedShape* TunedOperation::shapeOf(const std::vector<int64_t>& sizes) const {
+  auto found =
+      std::find_if(shapes.begin(), shapes.end(), [&](const TunedShape& s) { return s.sizes == sizes; });
+  return found == shapes.end() ? nullptr : &*found;
+}
 
 const TunedOperation* TuningRecords::find(const std::string& key, int threads) const {
   for (const TunedOperation& record : operations)

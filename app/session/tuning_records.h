@@ -2,10 +2,10 @@
 //
 //   {"schema": 1, "cpu": "znver4 l2=1048576 l3=33554432", "operations": [
 //     {"key": "conv f32 w=64x3x7x7 s=2x2 d=1x1 g=1", "threads": 1, "chosen": "direct", "shapes": [{"sizes": [1, 3, 300, 300], "weight": 1}],
-//      "candidates": [{"version": "direct", "time_ns": 1200000}]}]}
+//      "candidates": [{"version": "auto", "times_ns": [1400000]}, {"version": "direct", "times_ns": [1200000]}]}]}
 //
-// A candidate's time is the sum over the shapes of weight * time, the weights summing to 1. Records are advice: whatever stands in the file, results
-// stay the same up to rounding.
+// Each candidate was measured at each shape. Weights sum to 1; shapes of earlier tunings that are not likely any more stay, with weight 0. Records are
+// advice: whatever stands in the file, results stay the same up to rounding.
 #pragma once
 
 #include <string>
@@ -19,17 +19,23 @@ namespace dyn {
 struct TunedShape {
   std::vector<int64_t> sizes;  // of the operand that is no weight
   double weight = 1;
+  bool operator==(const TunedShape&) const = default;
 };
 struct TunedCandidate {
   std::string version;
-  double timeNs = 0;
+  std::vector<double> timesNs;  // one for each shape
+  bool operator==(const TunedCandidate&) const = default;
 };
 struct TunedOperation {
   std::string key;  // compiler/passes/contraction_versions.h
   int threads = 1;
   std::string chosen;
   std::vector<TunedShape> shapes;
-  std::vector<TunedCandidate> candidates;
+  std::vector<TunedCandidate> candidates;  // "auto" first
+
+  bool operator==(const TunedOperation&) const = default;
+  double weightedNs(const TunedCandidate& candidate) const;
+  const TunedShape* shapeOf(const std::vector<int64_t>& sizes) const;  // null: not measured
 };
 struct TuningRecords {
   std::vector<TunedOperation> operations;

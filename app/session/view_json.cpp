@@ -273,11 +273,13 @@ struct Writer {
     if (v->profiled) return fields;
     Json contractions = Json::array();
     for (const ContractionRow& c : v->contractions)
-      contractions.push_back({{"value", c.value},
-                              {"key", c.key},
+      contractions.push_back({{"key", c.key},
+                              {"values", c.values},
+                              {"dispatch", c.dispatch},
                               {"chosen", c.chosen},
                               {"by", c.by},
                               {"sizes", c.sizes},
+                              {"measured_sizes", c.measuredSizes},
                               {"candidates", candidatesJson(c.candidates)}});
     fields["contractions"] = std::move(contractions);
     return fields;

@@ -262,9 +262,12 @@ struct ContractionRow {
     std::string version;
     std::optional<double> predictedNs, measuredNs;
   };
-  std::string value, key;      // of the result; of its records
-  std::string chosen, by;      // by: "rule", "cost", "policy" or "measured"
-  std::vector<int64_t> sizes;  // that predictions are for; empty where they are not known
+  std::string key;                  // of its records
+  std::vector<std::string> values;  // the results that are made this way
+  std::string dispatch;        // what the program names: "auto", a version, or several by the number of rows
+  std::string chosen, by;      // at these sizes; by "rule", "cost", "policy" or "measured"
+  std::vector<int64_t> sizes;  // of the operand that is no weight; empty where they are not known
+  std::vector<int64_t> measuredSizes;  // those measured that are nearest to it; empty: none
   std::vector<Candidate> candidates;
 };
 
@@ -277,6 +280,7 @@ struct KernelTable {
 struct TuneRow {
   std::string key, state, chosen;
   int64_t sitesCount = 0, shapesCount = 0;
+  std::optional<double> chosenNs;  // times: weighted means over the likely shapes
   std::vector<ContractionRow::Candidate> candidates;
 };
 struct TuneView {
@@ -294,7 +298,7 @@ struct NodeTime {
 
 // One event of a profiled run, for the timeline; times since the start of the run.
 struct TimelineEvent {
-  std::string name, kind, place, shapes, kernel;
+  std::string name, kind, place, shapes, kernel, version;
   int64_t beginNs = 0, durationNs = 0, bytes = 0;
 };
 

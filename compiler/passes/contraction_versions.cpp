@@ -78,22 +78,25 @@ std::optional<int> wayNumber(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<int> scheduleNumber(std::string_view name) {
-  for (size_t i = 0; i < contraction::kProductSchedules.size(); ++i)
-    if (contraction::scheduleName(i) == name) return static_cast<int>(i);
-  return std::nullopt;
+bool isVersionOf(const Contraction& c, std::string_view name) {
+  if (c.kind == ContractionKind::product) return contraction::parseDispatch(name).has_value();
+  const std::optional<int> way = wayNumber(name);
+  return name == "auto" || (way && contraction::canGo(static_cast<contraction::Way>(*way), c.window));
 }
 
 Status checkPolicy(const std::string& kind, const std::string& version) {
   if (kind != "conv" && kind != "matmul")
     return makeError(DiagnosticId::usageError, "there is no policy for '" + kind + "'")
         .note("there are conv and matmul");
-  if (version == "auto" || (kind == "conv" ? wayNumber(version) : scheduleNumber(version))) return {};
+  if (version == "auto" ||
+      (kind == "conv" ? wayNumber(version).has_value() : contraction::parseDispatch(version).has_value()))
+    return {};
   return makeError(DiagnosticId::usageError, kind + " has no version '" + version + "'")
       .note(kind == "conv"
                 ? "there are auto, rows, staged, direct, winograd"
-                : "there are auto and schedules such as " + contraction::scheduleName(0) + " and " +
-                      contraction::scheduleName(contraction::kProductSchedules.size() - 1));
+                : "there are auto, schedules such as " + contraction::scheduleName(0) + " and " +
+                      contraction::scheduleName(contraction::kProductSchedules.size() - 1) +
+                      ", and several by the number of rows: auto<=59," + contraction::scheduleName(10));
 }
 
 }  // namespace dyn::passes

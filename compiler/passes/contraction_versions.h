@@ -4,7 +4,6 @@
 //   conv f32 w=64x3x7x7 s=2x2 d=1x1 g=1        matmul f32 k=768 n=3072
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,15 +26,13 @@ struct Contraction {
 
 // `op` is conv_packed or gemm_packed, whose packed operand is of `packed`; nullopt for any other operation.
 std::optional<Contraction> contractionOf(const Op& op, Dtype packed);
-// What it can be made with, "auto" first.
+// What it can be made with, "auto" first. Products may also be made with several of them, by the number of rows (contraction::parseDispatch).
 std::vector<std::string> versionsOf(const Contraction& contraction);
-
-// Way or schedule of that name, as the attribute of the operation has it; nullopt for an unknown name.
+bool isVersionOf(const Contraction& contraction, std::string_view name);
+// The way of that name; nullopt for an unknown one.
 std::optional<int> wayNumber(std::string_view name);
-std::optional<int> scheduleNumber(std::string_view name);
 
-// Policies ("conv" or "matmul" = version) go before what was measured (key = version). Error usageError when `choices` names what there is not.
-using VersionChoices = std::map<std::string, std::string, std::less<>>;
+// Error usageError when there is no such version of "conv" or "matmul", or another operator is named.
 Status checkPolicy(const std::string& kind, const std::string& version);
 
 }  // namespace dyn::passes

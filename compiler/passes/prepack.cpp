@@ -5,7 +5,6 @@
 //   before  %y = conv(%x, %w) with %w constant [m, c, h, w]    after  %p = pack_conv(%w)  %y = conv_packed(%x, %p) {weights = dims(m, c, h, w)}
 // A transpose of the constant matrix between them is taken into the packing, so no transposed copy of the weight is made.
 // Cost in IR size: one operation per product; in memory: the packed weights (the unpacked ones are then not read any more).
-#include <algorithm>
 #include <unordered_map>
 
 #include "compiler/ir/walk.h"
@@ -123,12 +122,11 @@ class Packer {
   std::string choose(const Op& op, Dtype packed) {
     const std::optional<Contraction> contraction = contractionOf(op, packed);
     if (!contraction) return "auto";
-    const std::vector<std::string> able = versionsOf(*contraction);
     const std::string kind = toString(contraction->kind);
     auto policy = context_.options.find(kind);
     auto chosen = policy != context_.options.end() ? policy : context_.options.find(contraction->key);
     if (chosen == context_.options.end()) return "auto";
-    if (std::find(able.begin(), able.end(), chosen->second) != able.end()) {
+    if (isVersionOf(*contraction, chosen->second)) {
       if (chosen->second != "auto")
         ++context_.counters[chosen == policy ? "policy_" + kind : "measured_" + kind];
       return chosen->second;

@@ -27,6 +27,7 @@ struct BuiltinCall {
   const KernelRow* kernelRows = nullptr;
   uint32_t kernelCount = 0;
   kernels::ScheduleCache* schedules = nullptr;  // of the context; null: nothing is remembered
+  std::string* version = nullptr;  // where to say which version runs, and for which values; null: nobody asks
 
   std::span<Object* const> arguments;
   std::span<Object*> results;

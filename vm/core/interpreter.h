@@ -137,6 +137,7 @@ class Interpreter {
   const Program& program_;
   InterpreterOptions options_;
   kernels::ScheduleCache schedules_;
+  std::string version_;  // of the last builtin that was called while a profile is recorded
   std::vector<Object*>* globals_ = nullptr;
   std::vector<int32_t> loadedConstants_;  // by init since it last stored a global
 

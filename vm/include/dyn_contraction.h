@@ -7,8 +7,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dyn::contraction {
 
@@ -149,19 +151,80 @@ inline double productCycles(const ProductShape& p, const ProductMachine& m, cons
   return perPanel * visits + results + copy;
 }
 
-// The row of the table with the least cost.
+// The first row of the table, or its twin that shares rows where their pieces come out more even; over panels each thread reads its own part of the
+// right matrix.
+inline size_t usualSchedule(const ProductShape& p, const ProductMachine& m) {
+  const auto waste = [&](int64_t whole, int64_t part) {
+    const int64_t pieces = std::max<int64_t>(1, (whole + part - 1) / part);
+    return static_cast<double>((pieces + p.tasks - 1) / p.tasks * p.tasks) / static_cast<double>(pieces);
+  };
+  return p.tasks > 1 && waste(p.rows, m.maxRows) < waste(p.columns, m.panelWidth) ? 1 : 0;
+}
+
+// The row of the table with the least cost; the usual one unless another is expected to be clearly cheaper.
 inline size_t cheapestSchedule(const ProductShape& p, const ProductMachine& m) {
-  size_t best = 0;
-  double least = 0;
-  // Without threads to share there is one side only; within one block of depth all larger ones are the same.
+  constexpr double kWorthIt = 0.9;  // costs are not known closer than that
+  const size_t usual = usualSchedule(p, m);
+  size_t best = usual;
+  double least = kWorthIt * productCycles(p, m, kProductSchedules[usual]);
   for (size_t i = 0; i < kProductSchedules.size(); ++i) {
     if (p.tasks == 1 && kProductSchedules[i].side == SplitSide::rows) continue;
     const double cost = productCycles(p, m, kProductSchedules[i]);
-    if (i > 0 && cost >= least) continue;
+    if (cost >= least) continue;
     best = i;
     least = cost;
   }
   return best;
+}
+
+// --- dispatch by the number of rows, as a program names it
+
+// Up to so many rows this row of the table; -1: the cheapest by cost.
+struct DispatchPiece {
+  int32_t schedule = -1;
+  int64_t mostRows = INT32_MAX;
+  bool operator==(const DispatchPiece&) const = default;
+};
+inline constexpr size_t kMostPieces = 8;
+
+// "auto<=59,k384r24-panels": by cost up to 59 rows, one schedule above.
+inline std::string dispatchText(const std::vector<DispatchPiece>& pieces) {
+  std::string text;
+  for (const DispatchPiece& piece : pieces) {
+    text += (text.empty() ? "" : ",") +
+            (piece.schedule < 0 ? "auto" : scheduleName(static_cast<size_t>(piece.schedule)));
+    if (piece.mostRows != INT32_MAX) text += "<=" + std::to_string(piece.mostRows);
+  }
+  return text;
+}
+
+// nullopt: not of that form, an unknown schedule, or rows that do not rise.
+inline std::optional<std::vector<DispatchPiece>> parseDispatch(std::string_view text) {
+  std::vector<DispatchPiece> pieces;
+  for (bool more = true; more;) {
+    const size_t comma = text.find(',');
+    std::string_view part = text.substr(0, comma);
+    more = comma != std::string_view::npos;
+    if (more) text.remove_prefix(comma + 1);
+    DispatchPiece piece;
+    if (const size_t at = part.find("<="); at != std::string_view::npos) {
+      piece.mostRows = 0;
+      const std::string_view digits = part.substr(at + 2);
+      if (digits.empty() || digits.size() > 9) return std::nullopt;
+      for (char c : digits) {
+        if (c < '0' || c > '9') return std::nullopt;
+        piece.mostRows = 10 * piece.mostRows + (c - '0');
+      }
+      part = part.substr(0, at);
+    }
+    for (size_t i = 0; i < kProductSchedules.size(); ++i)
+      if (part == scheduleName(i)) piece.schedule = static_cast<int32_t>(i);
+    if ((piece.schedule < 0 && part != "auto") || more != (piece.mostRows != INT32_MAX) ||
+        (!pieces.empty() && pieces.back().mostRows >= piece.mostRows) || pieces.size() >= kMostPieces)
+      return std::nullopt;
+    pieces.push_back(piece);
+  }
+  return pieces;
 }
 
 }  // namespace dyn::contraction

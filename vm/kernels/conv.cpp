@@ -107,6 +107,7 @@ Status conv(BuiltinCall& call) {
   if (x->dtype == DataType::f32) {
     Way way{};
     if (Status status = wayOf(call, c, way); !status.ok()) return status;
+    nameVersion(call, c, way);
     return convUnpacked({call, c, x->as<float>(), x->as<float>() + x->elementCount, w->as<float>(),
                          bias ? bias->as<float>() : nullptr, y->as<float>(), epilogue},
                         way);
@@ -156,6 +157,7 @@ Status convPacked(BuiltinCall& call) {
   if (Status status = wayOf(call, c, way); !status.ok()) return status;
   if (packed->elementCount != packedElementCount(c, way))
     return failure(DYN_BAD_INPUT, "the weights are not packed for this convolution: " + describe(packed));
+  nameVersion(call, c, way);
   return convF32({call, c, x->as<float>(), x->as<float>() + x->elementCount, packed->as<float>(),
                   bias ? bias->as<float>() : nullptr, y->as<float>(), epilogue},
                  way);

@@ -102,6 +102,21 @@ Status wayOf(const BuiltinCall& call, const Convolution& c, Way& way) {
   return okStatus();
 }
 
+void nameVersion(const BuiltinCall& call, const Convolution& c, Way way) {
+  if (!call.version) return;
+  const auto joined = [&](const std::array<int64_t, 3>& sizes) {
+    std::string text;
+    for (auto i = static_cast<size_t>(3 - c.rank); i < 3; ++i)
+      text += (text.empty() ? "" : "x") + std::to_string(sizes[i]);
+    return text;
+  };
+  *call.version = std::string(contraction::kWayNames[static_cast<size_t>(way)]) +
+                  " for channels=" + std::to_string(c.channels) + " filters=" + std::to_string(c.filters) +
+                  " groups=" + std::to_string(c.groups) + " window=" + joined(c.kernel) +
+                  " stride=" + joined(c.stride) + " output=" + joined(c.output) +
+                  (call.number(0, 0) >> 3 == 0 ? ", by rule" : ", named");
+}
+
 int64_t packedElementCount(const Convolution& c, Way way) {
   switch (way) {
     case Way::rows:

@@ -64,6 +64,8 @@ inline int64_t evenPart(int64_t whole, int64_t most) {
 // Ways of f32: conv_depthwise.cpp, conv_staged.cpp, conv_direct.cpp, winograd.cpp. Which one is taken is known before any input is there, so that
 // weights can be packed for it: the one the call names, or the one the window suggests. Error DYN_BAD_PROGRAM for a way that does not go.
 Status wayOf(const BuiltinCall& call, const Convolution& c, Way& way);
+// For the trace: which way it goes, and the values that decided it.
+void nameVersion(const BuiltinCall& call, const Convolution& c, Way way);
 int64_t packedElementCount(const Convolution& c, Way way);
 // Packing is done unit by unit, in any order. The weights may lie at any address.
 int64_t packUnits(const Convolution& c, Way way);

@@ -16,8 +16,7 @@
 namespace dyn::vm::kernels {
 namespace {
 
-enum Flag : int64_t { kTransposeA = 1, kTransposeB = 2, kPackedB = 4, kPermuted = 8 };
-constexpr int64_t kScheduleUnit = 256;  // of the flags
+enum Flag : int64_t { kTransposeA = 1, kTransposeB = 2, kPackedB = 4, kPermuted = 8, kDispatched = 16 };
 
 struct Problem {
   int64_t rows = 0, columns = 0, depth = 0;
@@ -26,7 +25,7 @@ struct Problem {
   int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0, strideCM = 0;
   bool packed = false;
   const Bf16Family* rounded = nullptr;  // B is packed in bf16, for this family
-  int64_t named = 0;                    // 1 + the schedule that the program names
+  std::span<const int32_t> dispatch;    // the program's: pairs of 1 + schedule (0: by cost) and most rows
 };
 
 int64_t offsetOf(const std::vector<int64_t>& offsets, size_t batch) {
@@ -74,12 +73,24 @@ bool describePackedRows(const BuiltinCall& call, const Tensor* a, const Tensor* 
   return true;
 }
 
+// Pairs from n2 on; n1 says how many. `flags` are left without their bit.
+Status readDispatch(const BuiltinCall& call, int64_t& flags, Problem& p) {
+  if ((flags & kDispatched) == 0) return okStatus();
+  flags &= ~int64_t{kDispatched};
+  const int64_t pieces = call.number(1, 0);
+  if (pieces < 1 || pieces > static_cast<int64_t>(contraction::kMostPieces) || (flags & kPermuted) != 0 ||
+      static_cast<int64_t>(call.numbers.size()) < 2 + 2 * pieces)
+    return failure(DYN_BAD_PROGRAM, "the schedules are missing");
+  p.dispatch = call.numbers.subspan(2, 2 * static_cast<size_t>(pieces));
+  for (size_t i = 0; i < p.dispatch.size(); i += 2)
+    if (p.dispatch[i] < 0 || p.dispatch[i] > static_cast<int32_t>(contraction::kProductSchedules.size()))
+      return failure(DYN_BAD_PROGRAM, "there is no schedule " + std::to_string(p.dispatch[i] - 1));
+  return okStatus();
+}
+
 Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b, const Tensor* c,
                        int64_t flags, Problem& p) {
   p.packed = (flags & kPackedB) != 0;
-  p.named = flags / kScheduleUnit;
-  if (flags < 0 || p.named > static_cast<int64_t>(contraction::kProductSchedules.size()))
-    return failure(DYN_BAD_PROGRAM, "there is no schedule " + std::to_string(p.named - 1));
   auto wrong = [&] {
     return failure(DYN_BAD_INPUT,
                    "shapes do not fit: " + shapesText(a, b, c) + (p.packed ? " (packed)" : ""));
@@ -226,12 +237,23 @@ struct BlockTask {
 
 // The product runs the same way whenever shape, threads and program are the same.
 size_t scheduleOf(const BuiltinCall& call, const Problem& p, int64_t tasks) {
-  if (p.named > 0) return static_cast<size_t>(p.named - 1);
+  for (size_t i = 0; i < p.dispatch.size(); i += 2) {
+    if (p.rows > p.dispatch[i + 1]) continue;
+    if (p.dispatch[i] > 0) return static_cast<size_t>(p.dispatch[i] - 1);
+    break;
+  }
   const ProductShape shape = BlockTask::shapeOf(p, tasks);
   const int64_t maxRows = BlockTask::maxRows(p, *call.gemmFamily),
                 width = BlockTask::width(p, *call.gemmFamily);
   return call.schedules ? call.schedules->find(shape, maxRows, width)
                         : contraction::cheapestSchedule(shape, productMachine(maxRows, width));
+}
+
+// For the trace: what ran, and the values that decided it.
+std::string versionText(const std::string& name, const Problem& p, int64_t tasks) {
+  return name + " for rows=" + std::to_string(p.rows) + " columns=" + std::to_string(p.columns) +
+         " depth=" + std::to_string(p.depth) + " threads=" + std::to_string(tasks) +
+         (p.dispatch.empty() ? ", by cost" : ", named");
 }
 
 Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c,
@@ -245,8 +267,10 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
   const bool overBatches = p.batches > 1 && (batchTasks == threads || p.batches >= threads);
   const int64_t tasks = overBatches ? batchTasks : worthwhileTasks(call, steps(p));
 
-  const ProductSchedule& schedule =
-      contraction::kProductSchedules[scheduleOf(call, p, overBatches ? 1 : tasks)];
+  const size_t chosen = scheduleOf(call, p, overBatches ? 1 : tasks);
+  const ProductSchedule& schedule = contraction::kProductSchedules[chosen];
+  if (call.version)
+    *call.version = versionText(contraction::scheduleName(chosen), p, overBatches ? 1 : tasks);
   const BlockTask block{call, family, p, epilogue, schedule};
   const int64_t copyElements = block.copyElements();
   const int64_t packElements = p.packed ? 0 : packedElementCount(family, p.depth, p.columns);
@@ -443,16 +467,24 @@ Status gemm(BuiltinCall& call) {
   if (!a) return badArgument("gemm", 0, "a tensor", call.arguments[0]);
   if (!b) return badArgument("gemm", 1, "a tensor", call.arguments[1]);
   auto* c = static_cast<Tensor*>(call.results[0]);
-  const int64_t flags = call.number(0, 0);
+  int64_t flags = call.number(0, 0);
   Problem p;
   Epilogue epilogue;
+  if (Status status = readDispatch(call, flags, p); !status.ok()) return status;
   if (Status status = describeProblem(call, a, b, c, flags, p); !status.ok()) return status;
-  if (Status status = epilogue.bind(call, call.number(1, 0), 2, call.scalars); !status.ok()) return status;
+  const size_t epilogueAt = p.dispatch.empty() ? 1 : 2 + p.dispatch.size();
+  if (Status status = epilogue.bind(call, call.number(epilogueAt, 0), 2, call.scalars); !status.ok())
+    return status;
   if (c->elementCount == 0) return okStatus();
   const bool few = p.rows <= 3 && !p.packed;
   const bool direct = few && p.strideBN == 1, dots = few && p.strideBK == 1 && p.strideAK == 1;
   if (a->dtype == DataType::f32 && !direct && !dots) return gemmF32(call, p, a, b, c, epilogue);
   if (call.rehearsal) return okStatus();  // the other ways need no scratch memory
+  if (call.version)
+    *call.version = versionText(direct ? "few-rows"
+                                : dots ? "few-rows-dots"
+                                       : "plain",
+                                p, worthwhileTasks(call, steps(p)));
   switch (a->dtype) {
     case DataType::f32:
       if (direct)

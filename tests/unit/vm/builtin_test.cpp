@@ -92,12 +92,21 @@ TEST_F(BuiltinTest, gemmIsTheSameForEverySchedule) {
       threads_ = threads;
       for (int32_t schedule = 0; schedule < 24; ++schedule) {
         Tensor* c = output({131, 70});
-        const Status status = call("gemm", {a, b}, {.numbers = {flags + 256 * (schedule + 1)}}, {c});
+        const Status status =
+            call("gemm", {a, b}, {.numbers = {flags | 16, 1, schedule + 1, INT32_MAX}}, {c});
         ASSERT_TRUE(status.ok()) << status.toString();
         EXPECT_EQ(memcmp(c->data, expected->data, c->sizeBytes()), 0) << "schedule " << schedule;
       }
       Tensor* c = output({131, 70});
-      EXPECT_EQ(call("gemm", {a, b}, {.numbers = {flags + 256 * 25}}, {c}).code, DYN_BAD_PROGRAM);
+      // Up to 130 rows one schedule, by cost above.
+      ASSERT_TRUE(call("gemm", {a, b}, {.numbers = {flags | 16, 2, 11, 130, 0, INT32_MAX}}, {c}).ok());
+      EXPECT_EQ(memcmp(c->data, expected->data, c->sizeBytes()), 0);
+      for (const std::vector<int32_t>& wrong :
+           {std::vector<int32_t>{1, 25, INT32_MAX}, {1, -1, INT32_MAX}, {2, 1, INT32_MAX}, {0}, {9}, {}}) {
+        std::vector<int32_t> all{flags | 16};
+        all.insert(all.end(), wrong.begin(), wrong.end());
+        EXPECT_EQ(call("gemm", {a, b}, {.numbers = all}, {c}).code, DYN_BAD_PROGRAM);
+      }
     }
   }
 }
