@@ -121,7 +121,7 @@ class LoadedModel {
   Signature signature_;
   DimValues fixedDims_;
   std::map<std::string, std::map<int64_t, int64_t>> observed_;  // dim → size → runs
-  std::map<std::string, std::string> versions_;  // by policy and from records
+  std::map<std::string, std::string> versions_;                 // by policy and from records
   Trace trace_;
   std::optional<Error> passesFault_, compileFault_;
   bool passesDone_ = false;
