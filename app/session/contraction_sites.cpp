@@ -72,7 +72,11 @@ contraction::ProductMachine productMachine() {
 
 contraction::ProductShape shapeOf(const passes::Contraction& c, const std::vector<int64_t>& sizes,
                                   int threads) {
-  return {sizes[0], c.columns, c.depth, threads, c.depth % 1024 == 0 && sizes[0] > 4};
+  const double steps =
+      static_cast<double>(sizes[0]) * static_cast<double>(c.columns * std::max<int64_t>(c.depth, 1));
+  const auto tasks =
+      std::clamp<int64_t>(static_cast<int64_t>(steps / contraction::kStepsPerTask), 1, threads);
+  return {sizes[0], c.columns, c.depth, tasks, c.depth % 1024 == 0 && sizes[0] > 4};
 }
 
 size_t cheapest(const contraction::ProductShape& shape) {
@@ -125,10 +129,13 @@ double convolutionCycles(const ContractionSite& site, contraction::Way way, cons
     case contraction::Way::direct:
       return images * output * roundedTo(w.filters, host.lanes) * depth / (0.85 * host.stepsPerCycle) +
              0.3 * inputs + 0.5 * images * output * filters;
-    case contraction::Way::winograd:
-      // 16 products for each four results; the transforms of 16 inputs and of 16 products each.
-      return images * output * roundedTo(w.filters, host.lanes) * channels * 4 / (0.75 * host.stepsPerCycle) +
-             images * output / 4 * (channels * 12 + filters * 10);
+    case contraction::Way::winograd: {
+      // 16 products for 4 results at stride 1, 49 for 9 at stride 2; the transforms of as many inputs and of as many products.
+      const double products = w.stride[2] == 1 ? 16.0 / 4 : 49.0 / 9;
+      return images * output * roundedTo(w.filters, host.lanes) * channels * products /
+                 (0.75 * host.stepsPerCycle) +
+             images * output * products / 16 * (channels * 12 + filters * 10);
+    }
   }
   return 0;
 }
@@ -189,7 +196,7 @@ std::vector<std::string> distinctVersions(const passes::Contraction& c,
     return names;
   }
   const contraction::ProductMachine machine = productMachine();
-  // For each size the block of depth, the rows of a block and the side that is shared.
+  // For each size the block of depth, the rows of a block, and the side where threads share it.
   std::set<std::vector<int64_t>> known;
   const auto add = [&](size_t schedule) {
     const contraction::ProductSchedule& s = contraction::kProductSchedules[schedule];
@@ -198,8 +205,8 @@ std::vector<std::string> distinctVersions(const passes::Contraction& c,
       const contraction::ProductShape shape = shapeOf(c, size, threads);
       work.push_back(contraction::depthBlockOf(shape, machine.maxRows, s));
       work.push_back(std::min(shape.rows, s.rowTiles * machine.maxRows));
+      work.push_back(shape.tasks > 1 ? static_cast<int64_t>(s.side) : 0);
     }
-    work.push_back(threads > 1 ? static_cast<int64_t>(s.side) : 0);
     if (known.insert(std::move(work)).second) names.push_back(contraction::scheduleName(schedule));
   };
   for (const std::vector<int64_t>& size : sizes) add(cheapest(shapeOf(c, size, threads)));

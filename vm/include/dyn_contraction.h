@@ -30,7 +30,7 @@ enum class Way : int32_t {
   rows,      // depthwise, small strides along rows: weights as they are
   staged,    // few filters, which stand in the rows of a tile: weights as they are
   direct,    // filters stand in the lanes
-  winograd,  // 3x3 windows at stride 1
+  winograd,  // 3x3 windows at stride 1 or 2
 };
 inline constexpr std::array<std::string_view, 4> kWayNames{"rows", "staged", "direct", "winograd"};
 inline constexpr int64_t kMostPhases = 4;  // of depthwise rows
@@ -46,7 +46,7 @@ inline bool canGo(Way way, const ConvolutionWindow& w) {
       return true;
     case Way::winograd:
       return w.rank == 2 && w.groups == 1 && w.kernel == std::array<int64_t, 3>{1, 3, 3} &&
-             w.stride == ones && w.dilation == ones;
+             (w.stride == ones || w.stride == std::array<int64_t, 3>{1, 2, 2}) && w.dilation == ones;
   }
   return false;
 }
@@ -55,14 +55,20 @@ inline bool canGo(Way way, const ConvolutionWindow& w) {
 inline Way wayByRule(const ConvolutionWindow& w, int64_t lanes) {
   constexpr double kLanesUsed = 0.8;    // of the lanes that the filters would take, so many must hold one
   constexpr int64_t kFewChannels = 16;  // for which Winograd's transforms cost more than they save
+  // Channels times filters at stride 2: networks have small images where there are more, whose few blocks are not worth reading 25 weights for 9.
+  constexpr int64_t kMostWeights = 1 << 15;
   if (w.groups > 1 && canGo(Way::rows, w)) return Way::rows;
-  if (canGo(Way::winograd, w) && w.channels >= kFewChannels && w.filters >= kFewChannels)
+  if (canGo(Way::winograd, w) && w.channels >= kFewChannels && w.filters >= kFewChannels &&
+      (w.stride[2] == 1 || w.channels * w.filters <= kMostWeights))
     return Way::winograd;
   const auto taken = static_cast<double>((w.filters + lanes - 1) / lanes * lanes);
   return static_cast<double>(w.filters) >= kLanesUsed * taken ? Way::direct : Way::staged;
 }
 
 // --- matrix products on packed panels
+
+// Multiply-adds (or steps about as long) below which a task is not worth starting.
+inline constexpr int64_t kStepsPerTask = 1 << 16;
 
 enum class SplitSide : int32_t { panels, rows };
 

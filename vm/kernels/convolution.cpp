@@ -125,7 +125,7 @@ int64_t packedElementCount(const Convolution& c, Way way) {
     case Way::direct:
       return c.groups * FilterPanels(c).lanes() * c.depth();
     case Way::winograd:
-      return FilterPanels(c).lanes() * c.channels * 16;
+      return FilterPanels(c).lanes() * c.channels * winogradWeights(c);
   }
   return 0;
 }

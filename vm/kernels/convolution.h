@@ -70,6 +70,7 @@ int64_t packedElementCount(const Convolution& c, Way way);
 // Packing is done unit by unit, in any order. The weights may lie at any address.
 int64_t packUnits(const Convolution& c, Way way);
 void packUnit(const Convolution& c, Way way, const float* w, int64_t unit, float* packed);
+int64_t winogradWeights(const Convolution& c);  // of each 3x3 window
 void packWinograd(const Convolution& c, const float* w, int64_t panel, float* packed);
 
 // The filters of a group side by side in the lanes of vectors: panels of `wide` filters, the last perhaps of `narrow`; beyond the last filter, zeros.

@@ -58,7 +58,8 @@ TEST_F(ConvolutionTest, everyWayComputesTheSameConvolution) {
   const Window windows[] = {
       {{2, 3, 9, 11}, {5, 3, 3, 3}, {2, 5, 9, 11}, {1, 1, 1, 1, 1}, {false, true, true, true}},
       {{1, 20, 7, 5}, {37, 20, 3, 3}, {1, 37, 7, 5}, {1, 1, 1, 1, 1}, {false, true, true, true}},
-      {{1, 20, 7, 5}, {18, 20, 3, 3}, {1, 18, 4, 3}, {1, 2, 2, 1, 1}, {false, true, true, false}},
+      {{1, 20, 7, 5}, {18, 20, 3, 3}, {1, 18, 4, 3}, {1, 2, 2, 1, 1}, {false, true, true, true}},
+      {{1, 20, 7, 5}, {18, 20, 3, 3}, {1, 18, 4, 5}, {1, 2, 1, 1, 1}, {false, true, true, false}},
       {{1, 7, 13, 17}, {7, 1, 3, 3}, {1, 7, 7, 9}, {7, 2, 2, 1, 1}, {true, true, true, false}},
       {{1, 1, 6, 6}, {1, 1, 3, 3}, {1, 1, 6, 6}, {1, 1, 1, 1, 1}, {true, true, true, true}},
   };
@@ -116,6 +117,7 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
                                                               : pick(1, 6);
     const int64_t batch = pick(0, 2), longest = kind == wide && rank == 1 ? 1200 : 70;
     const bool still = kind == pointwise;
+    const int64_t stepped = pick(1, 2);  // the stride of Winograd's way
     threads_ = round % 3 == 0 ? &three_ : &single_;
     std::vector<int64_t> xs{batch, groups * channels}, ws{groups * filters, channels},
         ys{batch, groups * filters}, pads;
@@ -129,7 +131,8 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
       kernel[d] = still ? 1 : pick(1, 3);
       const int64_t after = still ? 0 : pick(0, 2);
       if (kind == threes) {  // windows that Winograd's way takes
-        stride[d] = dilation[d] = 1;
+        stride[d] = stepped;
+        dilation[d] = 1;
         kernel[d] = 3;
       }
       in[d] = std::max<int64_t>(
