@@ -210,6 +210,7 @@ void Runner::readProfile(RunResult& result) {
         item.place = textOf(*arguments, "place");
         item.shapes = textOf(*arguments, "shapes");
         item.kernel = textOf(*arguments, "kernel");
+        item.version = textOf(*arguments, "version");
         item.bytes = numberOf(*arguments, "bytes");
       }
       if (item.kind != "function" && !item.place.empty()) byPlace[item.place] += item.durationNs;

@@ -42,6 +42,7 @@ struct ModelInfo {
   int64_t weightsCount = 0, weightsBytes = 0;
   std::vector<std::string> symbols;  // named dims of the inputs
   std::vector<Diagnostic> warnings;
+  std::string tuning;  // "3 records of FILE": what compilation takes from measurements; "" without any
 };
 
 // --- graph ---
@@ -255,9 +256,38 @@ struct KernelRow {
   std::string place;  // first place it was launched at
 };
 
+// A contraction with constant weights: the version it is made with, and those it could be made with.
+struct ContractionRow {
+  struct Candidate {
+    std::string version;
+    std::optional<double> predictedNs, measuredNs;
+  };
+  std::string key;                  // of its records
+  std::vector<std::string> values;  // the results that are made this way
+  std::string dispatch;        // what the program names: "auto", a version, or several by the number of rows
+  std::string chosen, by;      // at these sizes; by "rule", "cost", "policy" or "measured"
+  std::vector<int64_t> sizes;  // of the operand that is no weight; empty where they are not known
+  std::vector<int64_t> measuredSizes;  // those measured that are nearest to it; empty: none
+  std::vector<Candidate> candidates;
+};
+
 struct KernelTable {
   bool profiled = false;
   std::vector<KernelRow> rows;
+  std::vector<ContractionRow> contractions;
+};
+
+struct TuneRow {
+  std::string key, state, chosen;
+  int64_t sitesCount = 0, shapesCount = 0;
+  std::optional<double> chosenNs;  // times: weighted means over the likely shapes
+  std::vector<ContractionRow::Candidate> candidates;
+};
+struct TuneView {
+  std::string file, cpu;
+  int threads = 1;
+  std::vector<TuneRow> rows;
+  int64_t measuredCount = 0, keptCount = 0, leftCount = 0, skippedCount = 0;
 };
 
 struct NodeTime {
@@ -268,7 +298,7 @@ struct NodeTime {
 
 // One event of a profiled run, for the timeline; times since the start of the run.
 struct TimelineEvent {
-  std::string name, kind, place, shapes, kernel;
+  std::string name, kind, place, shapes, kernel, version;
   int64_t beginNs = 0, durationNs = 0, bytes = 0;
 };
 
@@ -373,6 +403,6 @@ using View =
                  Shared<DiffView>, Shared<BisectView>, Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>,
                  Shared<KernelTable>, Shared<RunResult>, Shared<BenchResult>, Shared<CompileResult>,
                  Shared<VerifyResult>, Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>,
-                 Shared<SettingTable>, Shared<ProblemList>, Shared<TextView>>;
+                 Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>, Shared<TextView>>;
 
 }  // namespace dyn

@@ -14,6 +14,9 @@
 namespace dyn::vm {
 
 struct KernelRow;
+namespace kernels {
+class ScheduleCache;
+}
 
 // One call. Arguments are borrowed and may be null (absent optionals). `builtin` fills empty results; `builtininto` gives tensors.
 struct BuiltinCall {
@@ -24,6 +27,8 @@ struct BuiltinCall {
   const DynKernelFunction* kernels = nullptr;         // of the module, for epilogues
   const KernelRow* kernelRows = nullptr;
   uint32_t kernelCount = 0;
+  kernels::ScheduleCache* schedules = nullptr;  // of the context; null: nothing is remembered
+  std::string* version = nullptr;  // where to say which version runs, and for which values; null: nobody asks
 
   std::span<Object* const> arguments;
   std::span<Object*> results;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "vm/core/gemm_schedule.h"
 #include "vm/core/module.h"
 #include "vm/core/profile.h"
 #include "vm/isa/isa.h"
@@ -139,6 +140,8 @@ class Interpreter {
   const Module& module_;
   const Program& program_;
   InterpreterOptions options_;
+  kernels::ScheduleCache schedules_;
+  std::string version_;  // of the last builtin that was called while a profile is recorded
   std::vector<Object*>* globals_ = nullptr;
   std::vector<int32_t> loadedConstants_;  // by init since it last stored a global
 

@@ -602,6 +602,11 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
   call.kernels = module_.kernels().data();
   call.kernelRows = program_.kernels.data();
   call.kernelCount = static_cast<uint32_t>(program_.kernels.size());
+  call.schedules = &schedules_;
+  if (trapBits_.load(std::memory_order_relaxed) & kProfile) {
+    version_.clear();
+    call.version = &version_;
+  }
   call.arguments = builtinArguments_;
   call.results = builtinResults_;
   call.into = into;
@@ -699,6 +704,7 @@ void Interpreter::note(const int32_t* at, uint64_t beginNs) {
   profile_.record({kind, frames_.back().function, positionOf(at), index, beginNs - profile_.startNs(),
                    endNs - beginNs, bytes, 0, 0},
                   shapes);
+  if (kind == ProfileKind::builtin && !version_.empty()) profile_.nameVersion(version_);
 }
 
 }  // namespace dyn::vm

@@ -94,6 +94,7 @@ struct Profile::Row {
 void Profile::begin() {
   events_.clear();
   shapes_.clear();
+  versions_.clear();
   dropped_ = 0;
   startNs_ = nowNs();
 }
@@ -113,17 +114,27 @@ void Profile::record(ProfileEvent event, const std::string& shapes) {
   }
 }
 
+void Profile::nameVersion(const std::string& version) {
+  try {
+    if (!events_.empty() && dropped_ == 0) versions_[events_.size() - 1] = version;
+  } catch (const std::bad_alloc&) {  // then the trace does without it
+  }
+}
+
 std::string Profile::traceJson(const Module& module) const {
   std::string text =
       "{\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":"
       "\"vm\"}}";
-  for (const ProfileEvent& event : events_) {
+  for (size_t i = 0; i < events_.size(); ++i) {
+    const ProfileEvent& event = events_[i];
     text += ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"name\":" + quoted(nameOf(event, module)) + ",\"cat\":\"" +
             kindText(event.kind) + "\",\"ts\":" + microseconds(event.beginNs) +
             ",\"dur\":" + microseconds(event.durationNs) +
             ",\"args\":{\"position\":" + quoted(module.positionText(event.function, event.position)) +
             ",\"place\":" + quoted(module.placeOf(event.function, event.position)) +
             ",\"bytes\":" + std::to_string(event.bytes) + ",\"shapes\":" + quoted(shapesOf(event));
+    if (auto version = versions_.find(i); version != versions_.end())
+      text += ",\"version\":" + quoted(version->second);
     if (event.kind == ProfileKind::kernel)
       text += ",\"kernel\":" + quoted(module.program().kernels[static_cast<size_t>(event.index)].description);
     text += "}}";

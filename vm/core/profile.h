@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ class Profile {
   void begin();  // empties
   uint64_t startNs() const { return startNs_; }
   void record(ProfileEvent event, const std::string& shapes);
+  // Of the event recorded last: which of a builtin's versions ran, and the values that decided it.
+  void nameVersion(const std::string& version);
 
   const std::vector<ProfileEvent>& events() const { return events_; }
   std::string shapesOf(const ProfileEvent& event) const {
@@ -46,6 +49,7 @@ class Profile {
   std::vector<Row> table(const Module& module) const;
   std::vector<ProfileEvent> events_;
   std::string shapes_;
+  std::map<size_t, std::string> versions_;  // by event
   uint64_t startNs_ = 0, dropped_ = 0;
 };
 

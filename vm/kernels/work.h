@@ -5,11 +5,11 @@
 #include <atomic>
 
 #include "vm/core/builtin.h"
+#include "vm/include/dyn_contraction.h"
 
 namespace dyn::vm::kernels {
 
-// Multiply-adds (or steps about as long) below which a task is not worth starting.
-constexpr int64_t kStepsPerTask = 1 << 16;
+using contraction::kStepsPerTask;
 
 // How many tasks `steps` are worth: at least one, at most one a thread.
 inline int64_t worthwhileTasks(const BuiltinCall& call, double steps) {
