@@ -46,6 +46,13 @@ TEST(Compare, ToleratesWhatItShould) {
   EXPECT_NE(compareValues(reals({1, NAN}), reals({1.002, NAN}), tolerance), "");
   EXPECT_NE(compareValues(reals({INFINITY}), reals({-INFINITY}), tolerance), "");
   EXPECT_NE(compareValues(reals({NAN}), reals({1}), tolerance), "");
+  // Small beside the others of its tensor.
+  EXPECT_NE(compareValues(reals({100, 1}), reals({100, 1.05}), tolerance), "");
+  tolerance.ofTensor = true;
+  EXPECT_EQ(compareValues(reals({100, 1}), reals({100, 1.05}), tolerance), "");
+  EXPECT_NE(compareValues(reals({100, 1}), reals({100, 1.2}), tolerance), "");
+  EXPECT_NE(compareValues(reals({INFINITY, 1}), reals({INFINITY, 1.2}), tolerance), "");
+  tolerance.ofTensor = false;
   EXPECT_NE(
       compareValues(reals({1}), Value(HostTensor::vectorReal(Dtype::f64, std::vector<double>{1})), tolerance),
       "");
