@@ -40,7 +40,7 @@ TEST(TensorText, CountsWhatIsNoNumber) {
 }
 
 TEST(Compare, ToleratesWhatItShould) {
-  const Tolerance tolerance{1e-3, 1e-7};
+  Tolerance tolerance{1e-3, 1e-7};
   auto reals = [](std::vector<double> values) { return Value(HostTensor::vectorReal(Dtype::f32, values)); };
   EXPECT_EQ(compareValues(reals({1, NAN}), reals({1.0005, NAN}), tolerance), "");
   EXPECT_NE(compareValues(reals({1, NAN}), reals({1.002, NAN}), tolerance), "");
