@@ -609,8 +609,8 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
 
 // --- profile
 
-std::string Interpreter::shapesText(const int32_t* at, uint64_t& bytes) const {
-  std::string result;
+ProfileOperands Interpreter::operandsOf(const int32_t* at, uint64_t& bytes) const {
+  ProfileOperands result;
   const InstructionRow& instruction = row(static_cast<Opcode>(*at));
   const int32_t* w = at + 1;
   for (uint32_t i = 0; i < instruction.operandCount; ++i) {
@@ -619,9 +619,13 @@ std::string Interpreter::shapesText(const int32_t* at, uint64_t& bytes) const {
     const uint32_t count = operand.list                             ? static_cast<uint32_t>(*w++)
                            : operand.kind == OperandKind::immediate ? 2
                                                                     : 1;
+    if (i == 1) result.resultsCount = object ? count : 0;  // behind the builtin's own number
     for (uint32_t item = 0; item < count; ++item, ++w) {
+      if (operand.kind == OperandKind::scalarRead) result.scalars.push_back(R_[*w]);
+      if (operand.kind == OperandKind::number && result.numbers.size() < ProfileOperands::kMaximumNumbers)
+        result.numbers.push_back(*w);
       if (!object || !V_[*w]) continue;
-      result += (result.empty() ? "" : " ") + describe(V_[*w]);
+      result.shapes += (result.shapes.empty() ? "" : " ") + describe(V_[*w]);
       if (V_[*w]->kind == ObjectKind::tensor) bytes += static_cast<Tensor*>(V_[*w])->sizeBytes();
     }
   }
@@ -657,12 +661,12 @@ void Interpreter::note(const int32_t* at, uint64_t beginNs) {
   }
   const uint64_t endNs = nowNs();
   uint64_t bytes = 0;
-  const std::string shapes = shapesText(at, bytes);
+  const ProfileOperands operands = operandsOf(at, bytes);
   if (kind == ProfileKind::allocation && static_cast<Opcode>(*at) == Opcode::allocStorage)
     bytes = static_cast<Storage*>(V_[at[1]])->sizeBytes;
   profile_.record({kind, frames_.back().function, positionOf(at), index, beginNs - profile_.startNs(),
-                   endNs - beginNs, bytes, 0, 0},
-                  shapes);
+                   endNs - beginNs, bytes},
+                  operands);
 }
 
 }  // namespace dyn::vm
