@@ -28,8 +28,9 @@ struct BatchRequest {
   int64_t repeat = 1, warmup = 0;
   int jobs = 0;
   double relativeTolerance = 1e-3, absoluteTolerance = 1e-6, seconds = 1, caseTimeLimitSeconds = 60;
-  std::string level, pass, why;
+  std::string level, pass, why, limit;
   bool showDims = false, showPlan = false, showKernels = false, check = false, requireStatic = false;
+  bool explain = false, predict = false;
 };
 
 struct ParsedArguments {
