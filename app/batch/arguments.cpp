@@ -39,6 +39,12 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_option("--math", texts.math, "fp32 or bf16");
   app->add_option("--cache-dir", texts.cacheDirectory, "folder of compiled objects, or none");
   app->add_option("--passes", r.session.passes, "pipeline; -fuse leaves a pass out");
+  app->add_option("--policy", r.policies,
+                  "conv=auto|rows|staged|direct|winograd, or matmul=auto|SCHEDULE: the version to be taken")
+      ->take_all()
+      ->expected(1);
+  app->add_option("--tuning", r.session.tuningFile,
+                  "file of tuning records, or none (default: beside the object cache)");
   app->add_option("--seed", r.session.seed, "of random inputs");
   app->add_option("--color", texts.color, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
@@ -94,6 +100,8 @@ const char* toString(BatchCommand command) {
       return "bench";
     case BatchCommand::bisect:
       return "bisect";
+    case BatchCommand::tune:
+      return "tune";
     case BatchCommand::script:
       return "script";
     case BatchCommand::lines:
@@ -126,12 +134,15 @@ ParsedArguments parseArguments(int argc, char** argv) {
   CLI::App* bench = app.add_subcommand("bench", "measure a model");
   CLI::App* bisect =
       app.add_subcommand("bisect", "find the first pass that changes a result; exit 3 when one does");
+  CLI::App* tune =
+      app.add_subcommand("tune", "measure versions of convolutions and products for likely shapes");
   CLI::App* script = app.add_subcommand("script", "run shell commands of a file");
-  for (CLI::App* sub : {run, verify, inspect, compile, bench, bisect, script}) addCommon(sub, r, texts);
-  for (CLI::App* sub : {run, inspect, compile, bench, bisect})
+  for (CLI::App* sub : {run, verify, inspect, compile, bench, bisect, tune, script}) addCommon(sub, r, texts);
+  for (CLI::App* sub : {run, inspect, compile, bench, bisect, tune})
     sub->add_option("MODEL", r.model, ".onnx, .dyn or .dynpkg; - reads a text module")->required();
-  for (CLI::App* sub : {run, inspect, compile, bench, bisect})
-    sub->add_option("--dim", r.dims, "NAME=N; for compile and inspect also NAME=1..512:8, NAME=@lengths.txt")
+  for (CLI::App* sub : {run, inspect, compile, bench, bisect, tune})
+    sub->add_option("--dim", r.dims,
+                    "NAME=N; for compile, inspect and tune also NAME=1..512:8, NAME=@lengths.txt")
         ->take_all()
         ->expected(1);
   for (CLI::App* sub : {run, bench, bisect})
@@ -174,10 +185,17 @@ ParsedArguments parseArguments(int argc, char** argv) {
   bench->add_option("--seconds", r.seconds, "time for all shapes (default 1)")->check(positive());
   bench->add_option("--repeat", r.repeat, "least number of runs at each shape (default 5)")
       ->check(positive());
+  tune->add_option("--seconds", r.tuneSeconds, "time for what is not measured yet (default 30)")
+      ->check(positive());
+  tune->add_option("--versions", r.versions,
+                   "most versions of one product, by the number of rows (default 2)")
+      ->check(CLI::Range(1, 8));
+  tune->add_option("-o,--output", r.output,
+                   "the records; those in it are kept (default: beside the object cache)");
   script->add_option("FILE", r.scriptFile, "the script; - reads standard input")->required();
   script->add_flag("--keep-going", r.keepGoing, "go on after an error");
 
-  for (const char* name : {"export", "tune"}) {
+  for (const char* name : {"export"}) {
     CLI::App* later = app.add_subcommand(name, "not there yet");
     later->allow_extras();
     addCommon(later, r, texts);
@@ -220,6 +238,7 @@ ParsedArguments parseArguments(int argc, char** argv) {
               : sub == compile ? BatchCommand::compile
               : sub == bench   ? BatchCommand::bench
               : sub == bisect  ? BatchCommand::bisect
+              : sub == tune    ? BatchCommand::tune
               : sub == script  ? BatchCommand::script
               : sub            ? BatchCommand::notYet
                                : BatchCommand::lines;
@@ -231,6 +250,12 @@ ParsedArguments parseArguments(int argc, char** argv) {
       return usageFault("--mem-limit: " + bytes.error().message,
                         bytes.error().notes.empty() ? "" : bytes.error().notes[0]);
     r.memoryLimitBytes = r.session.memoryLimitBytes = static_cast<uint64_t>(*bytes);
+  }
+  for (const std::string& policy : r.policies) {
+    const size_t equals = policy.find('=');
+    if (equals == std::string::npos)
+      return usageFault("--policy " + policy + " is not of the form OPERATOR=VERSION");
+    r.session.policies[policy.substr(0, equals)] = policy.substr(equals + 1);
   }
   r.session.math = texts.math;
   r.session.device = texts.device;

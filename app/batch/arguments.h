@@ -10,7 +10,18 @@
 namespace dyn {
 
 // notYet: a command of the contract that is not built yet.
-enum class BatchCommand : uint8_t { run, verify, inspect, compile, bench, bisect, script, lines, notYet };
+enum class BatchCommand : uint8_t {
+  run,
+  verify,
+  inspect,
+  compile,
+  bench,
+  bisect,
+  tune,
+  script,
+  lines,
+  notYet
+};
 const char* toString(BatchCommand command);
 enum class ColorChoice : uint8_t { automatic, always, never };
 
@@ -24,10 +35,11 @@ struct BatchRequest {
   uint64_t memoryLimitBytes = 0;
   // of the commands
   std::string model, output, outputDirectory, profile, casesFile, scriptFile, unsupportedCommand;
-  std::vector<std::string> dims, inputs, directories, lines;
+  std::vector<std::string> dims, inputs, directories, lines, policies;
   int64_t repeat = 1, warmup = 0;
-  int jobs = 0;
-  double relativeTolerance = 1e-3, absoluteTolerance = 1e-6, seconds = 1, caseTimeLimitSeconds = 60;
+  int jobs = 0, versions = 2;
+  double relativeTolerance = 1e-3, absoluteTolerance = 1e-6, seconds = 1, tuneSeconds = 30,
+         caseTimeLimitSeconds = 60;
   std::string level, pass, why, limit;
   bool showDims = false, showPlan = false, showKernels = false, check = false, requireStatic = false;
   bool explain = false, predict = false;

@@ -43,6 +43,9 @@ class EventPrinter {
       shown_ = terminal_;
     } else if (event.kind == EventKind::finished) {
       clearLine();
+      if (const ModelInfo* info = event.outcome ? event.outcome->as<ModelInfo>() : nullptr;
+          verbose_ && info && !info->tuning.empty())
+        writeStderr("versions from " + info->tuning + "\n");
       if (verbose_ && event.outcome)
         writeStderr(toLine(event.outcome->command) + ": " + durationText(event.outcome->timeNs) + "\n");
     }
@@ -70,6 +73,8 @@ int dispatch(const BatchContext& context) {
       return runBench(context);
     case BatchCommand::bisect:
       return runBisect(context);
+    case BatchCommand::tune:
+      return runTune(context);
     case BatchCommand::script:
     case BatchCommand::lines:
       return runScript(context);

@@ -27,6 +27,7 @@ int runInspect(const BatchContext& context);
 int runCompile(const BatchContext& context);
 int runBench(const BatchContext& context);
 int runBisect(const BatchContext& context);
+int runTune(const BatchContext& context);
 int runScript(const BatchContext& context);
 // Starts its own processes: no thread may run in this one.
 int runVerify(const BatchRequest& request, BatchOutput& output);

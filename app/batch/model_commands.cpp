@@ -1,4 +1,4 @@
-// run, run --cases, inspect, compile, bench, bisect.
+// run, run --cases, inspect, compile, bench, bisect, tune.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -203,7 +203,8 @@ int runInspect(const BatchContext& context) {
   if (!request.limit.empty())
     add(withValues(Command::of(CommandId::limit).add("bytes", request.limit), request.dims), true);
   if (request.predict) add(withValues(Command::of(CommandId::predict), request.dims), true);
-  if (!package || request.showKernels) add(Command::of(CommandId::kernels), request.showKernels);
+  if (!package || request.showKernels)
+    add(withValues(Command::of(CommandId::kernels), request.dims), request.showKernels);
   if (!fault) return finish(context, std::move(fields), text);
   if (!context.output.claim()) ::pause();
   return context.output.failure(*fault, std::move(fields), text);
@@ -235,6 +236,22 @@ int runBench(const BatchContext& context) {
   if (!request.casesFile.empty()) bench.add("cases", request.casesFile);
   if (request.repeat > 1) bench.add("repeat", std::to_string(request.repeat));
   std::shared_ptr<const Outcome> outcome = context.execute(bench);
+  if (!outcome->ok()) return context.fail(*outcome);
+  Json fields = {{"model", request.model}};
+  merge(fields, toJson(outcome->view));
+  return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
+}
+
+int runTune(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(request));
+  if (!loaded->ok()) return context.fail(*loaded);
+  Command tune = Command::of(CommandId::tune)
+                     .add("seconds", std::to_string(request.tuneSeconds))
+                     .add("versions", std::to_string(request.versions));
+  for (const std::string& dim : request.dims) tune.add("dim", dim);
+  if (!request.output.empty()) tune.add("o", request.output);
+  std::shared_ptr<const Outcome> outcome = context.execute(tune);
   if (!outcome->ok()) return context.fail(*outcome);
   Json fields = {{"model", request.model}};
   merge(fields, toJson(outcome->view));

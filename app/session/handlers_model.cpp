@@ -1,6 +1,7 @@
 // Handlers: opening, compiling and inspecting the model.
 #include <algorithm>
 
+#include "app/session/contraction_sites.h"
 #include "app/session/dim_views.h"
 #include "app/session/input_spec.h"
 #include "app/session/session_state.h"
@@ -302,9 +303,16 @@ Result<View> handle_why(SessionState& state, const Command& command, Outcome&) {
   return makeView(std::move(view));
 }
 
-Result<View> handle_kernels(SessionState& state, const Command&, Outcome&) {
+Result<View> handle_kernels(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.model());
   KernelTable table;
+  DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
+  DimValues dims;
+  for (const DimSpec& spec : specs) {
+    if (!spec.value)
+      return makeError(DiagnosticId::usageError, "--dim " + spec.text + ": kernels wants a value");
+    dims[spec.name] = *spec.value;
+  }
   if (!model->hasModule())
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: the kernels of a package are listed in its :bytecode");
@@ -327,6 +335,7 @@ Result<View> handle_kernels(SessionState& state, const Command&, Outcome&) {
     row.description = "hand-written, part of the runtime";
     table.rows.push_back(std::move(row));
   }
+  DYN_TRY(table.contractions, contractionRows(*model, state.now.options, dims));
   return makeView(std::move(table));
 }
 

@@ -6,6 +6,7 @@
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/contraction_versions.h"
 #include "compiler/passes/pass_table.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
@@ -73,6 +74,8 @@ const std::vector<SettingSpec>& settingTable() {
       {"seed", "of random inputs"},
       {"passes", "the pipeline: a list (infer,fold,...), or edits of the standard one (-fuse)"},
       {"math", "fp32, or bf16: both sides of products with constant matrices are rounded to it"},
+      {"policy", "versions of operators: conv=direct,matmul=auto; compiled models only"},
+      {"tuning", "file of tuning records; cache: beside the object cache; none: off"},
       {"device", "cpu"},
       {"cache-dir", "of compiled objects; none: off"},
       {"mem-limit", "most bytes a run may take; 0: no limit"},
@@ -89,12 +92,34 @@ std::string settingValue(const SessionSnapshot& now, std::string_view name) {
   if (name == "seed") return std::to_string(o.seed);
   if (name == "passes") return o.passes.empty() ? "standard" : o.passes;
   if (name == "math") return o.math;
+  if (name == "tuning") return o.tuningFile.empty() ? "cache" : o.tuningFile;
+  if (name == "policy") {
+    std::string text;
+    for (const auto& [kind, version] : o.policies) text += (text.empty() ? "" : ",") + kind + "=" + version;
+    return text.empty() ? "auto" : text;
+  }
   if (name == "device") return o.device;
   if (name == "cache-dir") return o.cacheDirectory.empty() ? "none" : o.cacheDirectory;
   if (name == "mem-limit") return std::to_string(o.memoryLimitBytes);
   auto display = now.display.find(std::string(name));
   if (display != now.display.end()) return display->second;
   return name == "precision" ? "6" : name == "edge-items" ? "3" : "off";
+}
+
+Result<std::map<std::string, std::string>> parsePolicies(const std::string& text) {
+  std::map<std::string, std::string> policies;
+  for (size_t begin = 0; text != "auto" && begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string item = text.substr(begin, end - begin);
+    const size_t equals = item.find('=');
+    if (equals == std::string::npos)
+      return makeError(DiagnosticId::usageError, "policy '" + item + "' is not of the form OPERATOR=VERSION");
+    const std::string kind = item.substr(0, equals), version = item.substr(equals + 1);
+    DYN_CHECK(passes::checkPolicy(kind, version));
+    policies[kind] = version;
+    begin = end + 1;
+  }
+  return policies;
 }
 
 namespace {
@@ -125,6 +150,10 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: arithmetic " + value)
           .note("fp32 and bf16 are there");
     o.math = value;
+  } else if (name == "tuning") {
+    o.tuningFile = value == "cache" ? "" : value;
+  } else if (name == "policy") {
+    DYN_TRY(o.policies, parsePolicies(value));
   } else if (name == "device") {
     if (value != "cpu")
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: the device " + value)
@@ -172,6 +201,29 @@ SettingTable settings(const SessionState& state) {
 }
 
 }  // namespace
+
+Result<View> handle_policy(SessionState& state, const Command& command, Outcome&) {
+  if (command.has("operator")) {
+    std::map<std::string, std::string> policies = state.now.options.policies;
+    const std::string kind = command.text("operator");
+    if (!command.has("version"))
+      return makeError(DiagnosticId::usageError, "policy " + kind + ": which version?");
+    DYN_CHECK(passes::checkPolicy(kind, command.text("version")));
+    policies[kind] = command.text("version");
+    std::string text;
+    for (const auto& [name, version] : policies) text += (text.empty() ? "" : ",") + name + "=" + version;
+    DYN_CHECK(changeSetting(state, "policy", text));
+    state.settingSources["policy"] = "policy";
+  }
+  std::string text;
+  for (const char* kind : {"conv", "matmul"}) {
+    auto policy = state.now.options.policies.find(kind);
+    text += std::string(kind) + ": " +
+            (policy == state.now.options.policies.end() ? "by rule, cost and records" : policy->second) +
+            "\n";
+  }
+  return textView(text);
+}
 
 Result<View> handle_set(SessionState& state, const Command& command, Outcome&) {
   if (!command.has("name")) return makeView(settings(state));

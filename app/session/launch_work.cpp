@@ -323,7 +323,7 @@ class KernelCounter {
 
 // --- builtins
 
-constexpr int64_t kTransposedA = 1, kPackedB = 4, kOrders = 8;  // n0 of gemm (builtins.def)
+constexpr int64_t kTransposedA = 1, kPackedB = 4, kOrders = 8, kSchedules = 16;  // n0 of gemm (builtins.def)
 
 double wholePanels(double columns, double panelColumns) {
   return std::ceil(columns / panelColumns) * panelColumns;
@@ -368,11 +368,13 @@ void countGemm(const TimelineEvent& event, const LoweredModule& lowered, const s
   if (tensors.size() < results + 2 || event.numbers.empty()) return;
   const Tensor &c = tensors[0], &a = tensors[results], &b = tensors[results + 1];
   const int64_t flags = event.numbers[0];
+  const auto number = [&](size_t at) { return at < event.numbers.size() ? event.numbers[at] : int64_t{0}; };
+  const size_t epilogue = flags & kSchedules ? 2 + 2 * static_cast<size_t>(number(1)) : 1;
   const size_t rank = a.shape.size();
   if (rank == 0 || c.shape.empty()) return;
   double depth = a.shape.back();
   if (flags & kOrders)
-    depth = orderedSize(event, 2, 0, rank - 1, a);
+    depth = orderedSize(event, epilogue + 1, 0, rank - 1, a);
   else if ((flags & kTransposedA) && rank >= 2)
     depth = a.shape[rank - 2];
   const double columns = c.shape.back();
@@ -386,7 +388,7 @@ void countGemm(const TimelineEvent& event, const LoweredModule& lowered, const s
   }
   work.results = work.rows * made;
   work.products = 2 * work.results * depth;
-  countInner(event, lowered, event.numbers.size() > 1 ? event.numbers[1] - 1 : -1, work.rows, columns, work);
+  countInner(event, lowered, number(epilogue) - 1, work.rows, columns, work);
   work.dims = sizesText({work.rows, depth, columns});
 }
 
@@ -420,7 +422,7 @@ void countConvolution(const TimelineEvent& event, const std::vector<Tensor>& ten
   const Tensor& weights = tensors[results + 1];
   std::vector<double> window(weights.shape.begin(), weights.shape.end());
   if (packed) {
-    const auto rank = static_cast<size_t>(event.numbers[0]);
+    const auto rank = static_cast<size_t>(event.numbers[0] % 8);  // besides the way that is named
     window.clear();
     for (size_t i = 0; i < rank + 2 && 2 + 2 * rank + i < event.numbers.size(); ++i)
       window.push_back(static_cast<double>(event.numbers[2 + 2 * rank + i]));

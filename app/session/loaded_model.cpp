@@ -1,5 +1,7 @@
 #include "app/session/loaded_model.h"
 
+#include "app/session/tuning_records.h"
+
 #include <sched.h>
 
 #include <algorithm>
@@ -226,6 +228,8 @@ Status LoadedModel::readPackage() {
   const dyn_status status = dyn_module_load_file(info_.path.c_str(), nullptr, &module);
   if (status != DYN_OK) return vmError(status).at({.file = info_.path});
   vm_.reset(module);
+  if (!options_.policies.empty())
+    return makeError(DiagnosticId::usageError, "the versions of a package were chosen when it was compiled");
   if (const char* producer = dyn_module_metadata(module, "producer")) info_.producer = producer;
   if (!request_.dims.empty())
     return makeError(DiagnosticId::usageError, "the dims of a package were declared when it was compiled");
@@ -298,6 +302,7 @@ Status LoadedModel::declareDims() {
 
 void LoadedModel::finishImport(int64_t startNs) {
   describe();
+  if (hasModule()) takeVersions();
   importNs_ = readyNs_ = steadyNs() - startNs;
   if (!hasModule()) return;
   TraceStep step;
@@ -309,6 +314,26 @@ void LoadedModel::finishImport(int64_t startNs) {
   step.timeNs = importNs_;
   step.opsAfter = info_.opsCount;
   trace_.steps.push_back(std::move(step));
+}
+
+// Records are advice: what can't be read is said, and left.
+void LoadedModel::takeVersions() {
+  versions_ = options_.policies;
+  const std::string path = tuningFileOf(options_);
+  if (path.empty()) return;
+  Result<TuningRecords> records = readTuning(path);
+  if (!records.ok()) {
+    Diagnostic warning = records.error();
+    warning.severity = Severity::warning;
+    warning.notes.push_back("the records are left out of account");
+    info_.warnings.push_back(std::move(warning));
+    return;
+  }
+  const int threads = tuningThreads(options_);
+  size_t count = 0;
+  for (const TunedOperation& record : records->operations)
+    if (record.threads == threads) ++count, versions_.emplace(record.key, record.chosen);
+  if (count > 0) info_.tuning = std::to_string(count) + " records of " + path;
 }
 
 void LoadedModel::describeSignature(const Module& module) {
@@ -345,6 +370,7 @@ CompileOptions LoadedModel::compileOptions() const {
   CompileOptions options;
   options.passes = options_.passes;
   options.math = options_.math;
+  options.versions = versions_;
   options.machine = options_.machine;
   options.cacheDirectory = options_.cacheDirectory;
   options.threadCount = options_.threadCount;

@@ -104,6 +104,7 @@ class LoadedModel {
   void describeSignature(const Module& module);
   void fixShapes();
   void finishImport(int64_t startNs);
+  void takeVersions();
   void describe();
 
   SessionOptions options_;
@@ -120,6 +121,7 @@ class LoadedModel {
   Signature signature_;
   DimValues fixedDims_;
   std::map<std::string, std::map<int64_t, int64_t>> observed_;  // dim → size → runs
+  std::map<std::string, std::string> versions_;                 // by policy and from records
   Trace trace_;
   std::optional<Error> passesFault_, compileFault_;
   bool passesDone_ = false;

@@ -49,6 +49,7 @@ TimelineEvent timelineEvent(const nlohmann::json& event) {
     item.place = textOf(*arguments, "place");
     item.shapes = textOf(*arguments, "shapes");
     item.kernel = textOf(*arguments, "kernel");
+    item.version = textOf(*arguments, "version");
     item.bytes = numberOf(*arguments, "bytes");
     if (arguments->contains("index")) item.index = static_cast<int>(numberOf(*arguments, "index"));
     item.scalars = listOf(*arguments, "scalars");

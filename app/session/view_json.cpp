@@ -291,7 +291,51 @@ struct Writer {
       }
       list.push_back(std::move(item));
     }
-    return {{"kernels", list}};
+    Json fields = {{"kernels", list}};
+    if (v->profiled) return fields;
+    Json contractions = Json::array();
+    for (const ContractionRow& c : v->contractions)
+      contractions.push_back({{"key", c.key},
+                              {"values", c.values},
+                              {"dispatch", c.dispatch},
+                              {"chosen", c.chosen},
+                              {"by", c.by},
+                              {"sizes", c.sizes},
+                              {"measured_sizes", c.measuredSizes},
+                              {"candidates", candidatesJson(c.candidates)}});
+    fields["contractions"] = std::move(contractions);
+    return fields;
+  }
+
+  static Json candidatesJson(const std::vector<ContractionRow::Candidate>& all) {
+    Json list = Json::array();
+    auto orNothing = [](std::optional<double> ns) {
+      return ns ? Json(static_cast<int64_t>(*ns)) : Json(nullptr);
+    };
+    for (const ContractionRow::Candidate& c : all)
+      list.push_back({{"version", c.version},
+                      {"predicted_ns", orNothing(c.predictedNs)},
+                      {"measured_ns", orNothing(c.measuredNs)}});
+    return list;
+  }
+
+  Json operator()(const Shared<TuneView>& v) const {
+    Json rows = Json::array();
+    for (const TuneRow& row : v->rows)
+      rows.push_back({{"key", row.key},
+                      {"state", row.state},
+                      {"chosen", row.chosen},
+                      {"sites_count", row.sitesCount},
+                      {"shapes_count", row.shapesCount},
+                      {"candidates", candidatesJson(row.candidates)}});
+    return {{"file", v->file},
+            {"cpu", v->cpu},
+            {"threads", v->threads},
+            {"operations", rows},
+            {"measured_count", v->measuredCount},
+            {"kept_count", v->keptCount},
+            {"left_count", v->leftCount},
+            {"skipped_count", v->skippedCount}};
   }
 
   Json operator()(const Shared<RunResult>& v) const {

@@ -271,13 +271,97 @@ struct Writer {
            explained(v->kernels, "expected");
   }
 
+  // The chosen one first, the others by what they take; `mark` stands beside the chosen one.
+  static void addCandidates(Rows& rows, std::vector<std::string> head,
+                            std::vector<ContractionRow::Candidate> all, const std::string& chosen,
+                            const std::string& mark) {
+    auto time = [&](const ContractionRow::Candidate& c) {
+      return c.measuredNs ? *c.measuredNs : c.predictedNs ? *c.predictedNs : 0;
+    };
+    std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+      const bool first = a.version == chosen, second = b.version == chosen;
+      if (first != second) return first;
+      if (a.measuredNs.has_value() != b.measuredNs.has_value()) return a.measuredNs.has_value();
+      return time(a) < time(b);
+    });
+    const auto timeText = [](const std::optional<double>& ns) {
+      return ns ? durationText(static_cast<int64_t>(*ns)) : "-";
+    };
+    constexpr size_t kMostShown = 5;
+    for (size_t i = 0; i < all.size() && i < kMostShown; ++i) {
+      std::vector<std::string> row = head;
+      row.insert(row.end(), {all[i].version, timeText(all[i].predictedNs), timeText(all[i].measuredNs),
+                             all[i].version == chosen ? mark : ""});
+      rows.push_back(std::move(row));
+      for (std::string& cell : head) cell.clear();
+    }
+    if (all.size() <= kMostShown) return;
+    head.insert(head.end(), {fmt::format("{} more", all.size() - kMostShown), "", "", ""});
+    rows.push_back(std::move(head));
+  }
+
+  static std::string sizesText(const std::vector<int64_t>& sizes) {
+    std::string text;
+    for (int64_t size : sizes) text += (text.empty() ? "" : "x") + std::to_string(size);
+    return text.empty() ? "-" : text;
+  }
+
+  std::string contractionsText(const std::vector<ContractionRow>& all) const {
+    if (all.empty()) return "";
+    Rows rows;
+    for (const ContractionRow& c : all) {
+      std::string mark = "chosen by " + (c.by == "measured" ? "measurement" : c.by);
+      if (c.dispatch.find(',') != std::string::npos) mark += ": " + c.dispatch;
+      if (!c.measuredSizes.empty() && c.measuredSizes != c.sizes)
+        mark += " (measured at " + sizesText(c.measuredSizes) + ")";
+      addCandidates(rows, {c.key, std::to_string(c.values.size()), sizesText(c.sizes)}, c.candidates,
+                    c.chosen, mark);
+    }
+    return "\n" +
+           table({"contraction", ">uses", "input", "version", ">predicted", ">measured", ""}, rows, options);
+  }
+
+  std::string operator()(const Shared<TuneView>& v) const {
+    Rows rows;
+    for (const TuneRow& row : v->rows) {
+      std::vector<std::string> head = {row.key, std::to_string(row.sitesCount),
+                                       std::to_string(row.shapesCount), row.state};
+      if (row.candidates.empty()) {
+        head.insert(head.end(), {row.chosen, "", "", ""});
+        rows.push_back(std::move(head));
+        continue;
+      }
+      const bool several = row.chosen.find(',') != std::string::npos;
+      if (several) {
+        head.insert(head.end(),
+                    {row.chosen, "", row.chosenNs ? durationText(static_cast<int64_t>(*row.chosenNs)) : "-",
+                     "chosen"});
+        rows.push_back(head);
+        for (std::string& cell : head) cell.clear();
+        head.resize(4);
+      }
+      addCandidates(rows, head, row.candidates, row.chosen, "chosen");
+    }
+    std::string text =
+        rows.empty()
+            ? "no contractions with constant weights\n"
+            : table({"contraction", ">uses", ">shapes", "state", "version", ">predicted", ">measured", ""},
+                    rows, options);
+    text += fmt::format("{} measured, {} kept", v->measuredCount, v->keptCount);
+    if (v->leftCount > 0) text += fmt::format(", {} left for another time", v->leftCount);
+    if (v->skippedCount > 0) text += fmt::format(", {} with nothing to measure", v->skippedCount);
+    text += fmt::format("\nrecords: {}\nfor {} thread{} on {}\n", v->file, v->threads,
+                        v->threads == 1 ? "" : "s", v->cpu);
+    return text;
+  }
+
   std::string operator()(const Shared<KernelTable>& v) const {
     if (v->rows.empty()) return "no kernels\n";
     Rows rows;
     if (!v->profiled) {
       for (const KernelRow& k : v->rows)
         rows.push_back({k.index >= 0 ? std::to_string(k.index) : "", k.kind, k.name, k.description});
-      return table({">#", "kind", "name", "what"}, rows, options);
+      return table({">#", "kind", "name", "what"}, rows, options) + contractionsText(v->contractions);
     }
     if (v->explained) return explained(*v, "time");
     // Loading constants is a row each in the profile, and nothing to look at one by one.

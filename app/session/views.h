@@ -42,6 +42,7 @@ struct ModelInfo {
   int64_t weightsCount = 0, weightsBytes = 0;
   std::vector<std::string> symbols;  // named dims of the inputs
   std::vector<Diagnostic> warnings;
+  std::string tuning;  // "3 records of FILE": what compilation takes from measurements; "" without any
 };
 
 // --- graph ---
@@ -275,11 +276,40 @@ struct KernelRow {
   std::string dims;   // of the launch that takes longest
 };
 
+// A contraction with constant weights: the version it is made with, and those it could be made with.
+struct ContractionRow {
+  struct Candidate {
+    std::string version;
+    std::optional<double> predictedNs, measuredNs;
+  };
+  std::string key;                  // of its records
+  std::vector<std::string> values;  // the results that are made this way
+  std::string dispatch;        // what the program names: "auto", a version, or several by the number of rows
+  std::string chosen, by;      // at these sizes; by "rule", "cost", "policy" or "measured"
+  std::vector<int64_t> sizes;  // of the operand that is no weight; empty where they are not known
+  std::vector<int64_t> measuredSizes;  // those measured that are nearest to it; empty: none
+  std::vector<Candidate> candidates;
+};
+
 struct KernelTable {
   bool profiled = false;
   bool explained = false;
   std::string limits;  // the machine's, in one line, when explained
   std::vector<KernelRow> rows;
+  std::vector<ContractionRow> contractions;
+};
+
+struct TuneRow {
+  std::string key, state, chosen;
+  int64_t sitesCount = 0, shapesCount = 0;
+  std::optional<double> chosenNs;  // times: weighted means over the likely shapes
+  std::vector<ContractionRow::Candidate> candidates;
+};
+struct TuneView {
+  std::string file, cpu;
+  int threads = 1;
+  std::vector<TuneRow> rows;
+  int64_t measuredCount = 0, keptCount = 0, leftCount = 0, skippedCount = 0;
 };
 
 struct NodeTime {
@@ -290,7 +320,7 @@ struct NodeTime {
 
 // One event of a profiled run, for the timeline; times since the start of the run.
 struct TimelineEvent {
-  std::string name, kind, place, shapes, kernel;
+  std::string name, kind, place, shapes, kernel, version;
   int64_t beginNs = 0, durationNs = 0, bytes = 0;
   int index = -1;  // of kernels and builtins: their row in the program
   std::vector<int64_t> scalars,
@@ -408,6 +438,6 @@ using View = std::variant<std::monostate, Shared<ModelInfo>, Shared<GraphView>, 
                           Shared<WhyView>, Shared<PlanView>, Shared<LimitView>, Shared<KernelTable>,
                           Shared<RunResult>, Shared<PredictView>, Shared<BenchResult>, Shared<CompileResult>,
                           Shared<VerifyResult>, Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>,
-                          Shared<SettingTable>, Shared<ProblemList>, Shared<TextView>>;
+                          Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>, Shared<TextView>>;
 
 }  // namespace dyn

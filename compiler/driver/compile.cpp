@@ -13,6 +13,8 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
   if (options.math == "bf16")
     for (PipelineItem& item : pipeline)
       if (item.pass->name == "prepack") item.options["products"] = "bf16";
+  for (PipelineItem& item : pipeline)
+    if (item.pass->name == "prepack") item.options.insert(options.versions.begin(), options.versions.end());
   return pipeline;
 }
 

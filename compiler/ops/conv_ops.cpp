@@ -1,6 +1,7 @@
 // Convolutions over any number of spatial axes.
 #include "compiler/ops/conv_rules.h"
 #include "compiler/ops/op_table.h"
+#include "vm/include/dyn_contraction.h"
 
 namespace dyn {
 
@@ -14,6 +15,7 @@ constexpr AttributeSpec kPackAttributes[] = {
     {"strides", AttributeKind::integers, false, "of the convolution; default 1"},
     {"dilations", AttributeKind::integers, false, "of the convolution; default 1"},
     {"group", AttributeKind::integer, false, "of the convolution; default 1"},
+    {"way", AttributeKind::string, false, "of the convolution; default: what its window suggests"},
 };
 constexpr AttributeSpec kPackedAttributes[] = {
     {"strides", AttributeKind::integers, false, "one per spatial axis; default 1"},
@@ -23,6 +25,8 @@ constexpr AttributeSpec kPackedAttributes[] = {
      "NOTSET (pads), VALID, SAME_UPPER or SAME_LOWER; default NOTSET"},
     {"group", AttributeKind::integer, false, "groups of channels; default 1"},
     {"weights", AttributeKind::dims, true, "the shape of the weights before they were packed"},
+    {"way", AttributeKind::string, false,
+     "rows, staged, direct or winograd: how it is computed; default: what its window suggests"},
 };
 
 // x and w checked, which have one type of numbers.
@@ -78,6 +82,18 @@ bool builtinConvTakes(const Op&, std::span<const Type> operandTypes) {
 
 // --- packed
 
+// The way stands beside the rank, the first of the builtin's numbers.
+Status addWay(const Op& op, std::vector<int32_t>* numbers) {
+  if (!op.attributes.has("way")) return {};
+  const std::string way = op.attributes.string("way");
+  for (size_t i = 0; i < contraction::kWayNames.size(); ++i) {
+    if (contraction::kWayNames[i] != way) continue;
+    numbers->front() += 8 * static_cast<int32_t>(i + 1);
+    return {};
+  }
+  return makeError(DiagnosticId::badAttribute, "a convolution has no way '" + way + "'", op.place);
+}
+
 Status inferPack(InferContext& c) {
   DYN_TRY(TensorOperand w, tensorOperand(c, 0));
   DYN_CHECK(requireDtype(c, w, Dtype::f32, "weights to be packed"));
@@ -96,7 +112,8 @@ Status evaluatePack(EvalContext& c) {
 
 Status packArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
                      std::vector<Dim>*) {
-  return windowNumbers(op, operandTypes[0].rank() - 2, numbers);
+  DYN_CHECK(windowNumbers(op, operandTypes[0].rank() - 2, numbers));
+  return addWay(op, numbers);
 }
 
 Status inferConvPacked(InferContext& c) {
@@ -133,6 +150,7 @@ Status convPackedArguments(const Op& op, std::span<const Type> operandTypes, std
                            std::vector<Dim>* scalars) {
   const Shape &x = operandTypes[0].dims(), w = op.attributes.dims("weights");
   DYN_CHECK(windowNumbers(op, static_cast<int>(x.size()) - 2, numbers));
+  DYN_CHECK(addWay(op, numbers));
   for (Dim d : w) {
     if (*d.constant() > INT32_MAX)
       return makeError(DiagnosticId::badAttribute, "the weights are too large to be packed", op.place);

@@ -1,6 +1,7 @@
 // Products of matrices: matmul, and products with a matrix packed once at load. Products of bytes: byte_ops.cpp; einsum: einsum_ops.cpp.
 #include "compiler/ops/matmul_rules.h"
 #include "compiler/ops/op_table.h"
+#include "vm/include/dyn_contraction.h"
 
 namespace dyn {
 
@@ -67,7 +68,7 @@ Result<Expr> lowerMatmul(LowerContext& c, int, std::span<const Expr> index) {
 }
 
 // Bits of the first number of the builtin `gemm`.
-constexpr int32_t kTransposedA = 1, kTransposedB = 2, kPackedB = 4;
+constexpr int32_t kTransposedA = 1, kTransposedB = 2, kPackedB = 4, kDispatched = 16;
 
 Status matmulArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
                        std::vector<Dim>*) {
@@ -99,6 +100,9 @@ constexpr AttributeSpec kPackAttributes[] = {
 };
 constexpr AttributeSpec kPackedAttributes[] = {
     {"n", AttributeKind::dims, true, "columns of the packed matrix, one dim"},
+    {"schedule", AttributeKind::string, false,
+     "k768r12-panels (blocks of depth and of row tiles, the side that threads share), or several by rows: "
+     "auto<=59,k384r24-panels; default: auto, the cheapest for the shape of the call"},
     {"k", AttributeKind::dims, true, "rows of the packed matrix, one dim"},
 };
 
@@ -169,9 +173,20 @@ Status evaluateGemmPacked(EvalContext& c) {
   return {};
 }
 
-Status gemmPackedArguments(const Op&, std::span<const Type>, std::vector<int32_t>* numbers,
+Status gemmPackedArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
                            std::vector<Dim>*) {
   numbers->push_back(kPackedB);
+  if (!op.attributes.has("schedule")) return {};
+  const std::string schedule = op.attributes.string("schedule");
+  const auto pieces = contraction::parseDispatch(schedule);
+  if (!pieces)
+    return makeError(DiagnosticId::badAttribute, "a product has no schedule '" + schedule + "'", op.place);
+  numbers->back() |= kDispatched;
+  numbers->push_back(static_cast<int32_t>(pieces->size()));
+  for (const contraction::DispatchPiece& piece : *pieces) {
+    numbers->push_back(piece.schedule + 1);
+    numbers->push_back(static_cast<int32_t>(piece.mostRows));
+  }
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/shape_rules.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/contraction_versions.h"
 
 namespace dyn::passes {
 
@@ -19,8 +20,8 @@ namespace {
 class Packer {
  public:
   // `products`: what f32 matrices are packed in.
-  Packer(IrContext& ir, const Function& function, Dtype products)
-      : ir_(ir), function_(function), products_(products) {
+  Packer(IrContext& ir, const Function& function, Dtype products, PassContext& context)
+      : ir_(ir), function_(function), products_(products), context_(context) {
     for (const Parameter& p : function.parameters) types_[p.id] = p.type;
   }
 
@@ -84,6 +85,10 @@ class Packer {
     gemm.operands[1] = add(std::move(pack), op, rounded ? products_ : dtype);
     gemm.attributes = {{"k", Shape{type.dims()[transposed ? 1 : 0]}},
                        {"n", Shape{type.dims()[transposed ? 0 : 1]}}};
+    if (dtype == Dtype::f32) {
+      const std::string schedule = choose(gemm, rounded ? products_ : dtype);
+      if (schedule != "auto") gemm.attributes.set("schedule", schedule);
+    }
     ops_.push_back(ir_.own(std::move(gemm)));
   }
 
@@ -101,10 +106,34 @@ class Packer {
       if (const AttributeValue* value = op.attributes.find(name)) pack.attributes.set(name, *value);
     Op conv = op;
     conv.def = &ops::conv_packedOp;
-    conv.operands[1] = add(std::move(pack), op, Dtype::f32);
     conv.attributes.erase("kernel_shape");  // was compared with the weights
     conv.attributes.set("weights", type.dims());
+    const std::string way = choose(conv, Dtype::f32);
+    if (way != "auto") {
+      conv.attributes.set("way", way);
+      pack.attributes.set("way", way);
+    }
+    conv.operands[1] = add(std::move(pack), op, Dtype::f32);
     ops_.push_back(ir_.own(std::move(conv)));
+  }
+
+  // The version the user asks for, else the one that was measured to be best, else "auto". What an operation can not be made with is left, with a
+  // remark.
+  std::string choose(const Op& op, Dtype packed) {
+    const std::optional<Contraction> contraction = contractionOf(op, packed);
+    if (!contraction) return "auto";
+    const std::string kind = toString(contraction->kind);
+    auto policy = context_.options.find(kind);
+    auto chosen = policy != context_.options.end() ? policy : context_.options.find(contraction->key);
+    if (chosen == context_.options.end()) return "auto";
+    if (isVersionOf(*contraction, chosen->second)) {
+      if (chosen->second != "auto")
+        ++context_.counters[chosen == policy ? "policy_" + kind : "measured_" + kind];
+      return chosen->second;
+    }
+    ++context_.counters["refused_" + kind];
+    context_.remarks.push_back("not " + chosen->second + ": it can not do " + contraction->key);
+    return "auto";
   }
 
   // The packed weights; the same for all operations that want them packed alike.
@@ -124,6 +153,7 @@ class Packer {
   IrContext& ir_;
   const Function& function_;
   const Dtype products_;
+  PassContext& context_;
   std::unordered_map<ValueId, const Op*> definitions_;
   std::unordered_map<ValueId, Type> types_;
   std::unordered_map<ValueId, std::vector<const Op*>> packings_;  // by the weights
@@ -139,13 +169,23 @@ Result<Module> runPrepack(const Module& module, PassContext& context) {
       return makeError(DiagnosticId::badAttribute, "prepack: products are f32 or bf16, not " + it->second);
     if (it->second == "bf16") products = Dtype::bf16;
   }
+  for (const char* kind : {"conv", "matmul"})
+    if (auto it = context.options.find(kind); it != context.options.end())
+      DYN_CHECK(checkPolicy(kind, it->second));
   DYN_TRY(Module result, rewriteFunctions(module, [&](const Function& function) -> Result<const Function*> {
-            Packer packer(*module.context, function, products);
+            Packer packer(*module.context, function, products, context);
             const Function* rewritten = packer.run();
             packed += packer.packed();
             return rewritten;
           }));
   context.counters["packed_products"] = packed;
+  // A policy that fits nothing at all is a mistake, not a preference.
+  for (const std::string kind : {"conv", "matmul"})
+    if (context.counters.count("refused_" + kind) > 0 && context.options.count(kind) > 0 &&
+        context.counters.count("policy_" + kind) == 0)
+      return makeError(DiagnosticId::usageError,
+                       "the policy " + kind + "=" + context.options[kind] + " fits no operation of the model")
+          .note(context.remarks.empty() ? "" : context.remarks.back());
   return result;
 }
 
@@ -157,7 +197,10 @@ PassDef prepackPass() {
           .needs = "types",
           .establishes = "packed constant weights",
           .options = {{"products",
-                       "f32, or bf16: sides of f32 products with constants are rounded to it; default f32"}},
+                       "f32, or bf16: sides of f32 products with constants are rounded to it; default f32"},
+                      {"conv",
+                       "auto, rows, staged, direct or winograd: the way of f32 convolutions that can go it"},
+                      {"matmul", "auto, or a schedule (k768r12-panels): how f32 products run"}},
           .run = runPrepack};
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -13,6 +14,9 @@
 namespace dyn::vm {
 
 struct KernelRow;
+namespace kernels {
+class ScheduleCache;
+}
 
 // One call. Arguments are borrowed and may be null (absent optionals). `builtin` fills empty results; `builtininto` gives tensors.
 struct BuiltinCall {
@@ -23,10 +27,14 @@ struct BuiltinCall {
   const DynKernelFunction* kernels = nullptr;         // of the module, for epilogues
   const KernelRow* kernelRows = nullptr;
   uint32_t kernelCount = 0;
+  kernels::ScheduleCache* schedules = nullptr;  // of the context; null: nothing is remembered
+  std::string* version = nullptr;  // where to say which version runs, and for which values; null: nobody asks
 
   std::span<Object* const> arguments;
   std::span<Object*> results;
-  bool into = false;       // results hold tensors to be written
+  bool into = false;  // results hold tensors to be written
+  // A tensor for result 0 in memory that the caller of the run has bound for it, or null. May be empty.
+  std::function<Tensor*(DataType, std::span<const int64_t>, int64_t elementCount, dyn_status&)> bound;
   bool rehearsal = false;  // take the scratch memory the call needs, and return
   std::span<const int64_t> scalars;
   std::span<const int32_t> numbers;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "vm/core/gemm_schedule.h"
 #include "vm/core/module.h"
 #include "vm/core/profile.h"
 #include "vm/isa/isa.h"
@@ -117,7 +118,11 @@ class Interpreter {
   const int32_t* launch(const int32_t* w);
   const int32_t* callBuiltin(const int32_t* w, bool into);
 
-  Tensor* tensorAt(int32_t index);  // null after a fault
+  Tensor* tensorAt(int32_t index);                              // null after a fault
+  bool isDense(const Tensor* tensor, std::string_view reader);  // false after a fault
+  void noteOrigin(Tensor* tensor) const;
+  void noteOriginOf(Object* result) const;
+  Tensor* inBoundMemory(DataType dtype, std::span<const int64_t> shape, int64_t count, dyn_status& why);
   List* listObject(int32_t index);
   bool readShape(const int32_t*& w, uint32_t& rank, int64_t& count);  // into shape_
   void setObject(int32_t index, Object* owned);
@@ -135,6 +140,8 @@ class Interpreter {
   const Module& module_;
   const Program& program_;
   InterpreterOptions options_;
+  kernels::ScheduleCache schedules_;
+  std::string version_;  // of the last builtin that was called while a profile is recorded
   std::vector<Object*>* globals_ = nullptr;
   std::vector<int32_t> loadedConstants_;  // by init since it last stored a global
 

@@ -95,6 +95,7 @@ void Profile::begin() {
   events_.clear();
   shapes_.clear();
   values_.clear();
+  versions_.clear();
   dropped_ = 0;
   startNs_ = nowNs();
 }
@@ -127,11 +128,19 @@ std::string Profile::listText(uint32_t begin, uint32_t count) const {
   return text + "]";
 }
 
+void Profile::nameVersion(const std::string& version) {
+  try {
+    if (!events_.empty() && dropped_ == 0) versions_[events_.size() - 1] = version;
+  } catch (const std::bad_alloc&) {  // then the trace does without it
+  }
+}
+
 std::string Profile::traceJson(const Module& module) const {
   std::string text =
       "{\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":"
       "\"vm\"}}";
-  for (const ProfileEvent& event : events_) {
+  for (size_t i = 0; i < events_.size(); ++i) {
+    const ProfileEvent& event = events_[i];
     text += ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"name\":" + quoted(nameOf(event, module)) + ",\"cat\":\"" +
             kindText(event.kind) + "\",\"ts\":" + microseconds(event.beginNs) +
             ",\"dur\":" + microseconds(event.durationNs) +
@@ -144,6 +153,8 @@ std::string Profile::traceJson(const Module& module) const {
               ",\"numbers\":" + listText(event.valuesBegin + event.scalarsCount, event.numbersCount);
     if (event.kind == ProfileKind::builtin)
       text += ",\"results_count\":" + std::to_string(event.resultsCount);
+    if (auto version = versions_.find(i); version != versions_.end())
+      text += ",\"version\":" + quoted(version->second);
     if (event.kind == ProfileKind::kernel)
       text += ",\"kernel\":" + quoted(module.program().kernels[static_cast<size_t>(event.index)].description);
     text += "}}";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ class Profile {
   void begin();  // empties
   uint64_t startNs() const { return startNs_; }
   void record(ProfileEvent event, const ProfileOperands& operands);
+  // Of the event recorded last: which of a builtin's versions ran, and the values that decided it.
+  void nameVersion(const std::string& version);
 
   const std::vector<ProfileEvent>& events() const { return events_; }
   std::string shapesOf(const ProfileEvent& event) const {
@@ -60,6 +63,7 @@ class Profile {
   std::vector<ProfileEvent> events_;
   std::string shapes_;
   std::vector<int64_t> values_;
+  std::map<size_t, std::string> versions_;  // by event
   uint64_t startNs_ = 0, dropped_ = 0;
 };
 

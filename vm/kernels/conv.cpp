@@ -104,10 +104,14 @@ Status conv(BuiltinCall& call) {
       !status.ok())
     return status;
   if (y->elementCount == 0) return okStatus();
-  if (x->dtype == DataType::f32)
+  if (x->dtype == DataType::f32) {
+    Way way{};
+    if (Status status = wayOf(call, c, way); !status.ok()) return status;
+    nameVersion(call, c, way);
     return convUnpacked({call, c, x->as<float>(), x->as<float>() + x->elementCount, w->as<float>(),
                          bias ? bias->as<float>() : nullptr, y->as<float>(), epilogue},
-                        wayOf(c));
+                        way);
+  }
   if (x->dtype != DataType::f64) return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
   if (call.rehearsal) return okStatus();
   overTaps<double>(call, c, x, w, bias ? bias->as<double>() : nullptr, y);
@@ -121,7 +125,8 @@ Status convPack(BuiltinCall& call) {
   if (!w || w->dtype != DataType::f32) return badArgument("conv_pack", 0, "f32", call.arguments[0]);
   Convolution c;
   if (Status status = describeWindow(call, {w->shape(), w->rank}, false, c); !status.ok()) return status;
-  const Way way = wayOf(c);
+  Way way{};
+  if (Status status = wayOf(call, c, way); !status.ok()) return status;
   const int64_t count = w->elementCount == 0 ? 0 : packedElementCount(c, way);
   Tensor* packed = nullptr;
   if (Status status = call.result(0, DataType::f32, std::span(&count, 1), packed); !status.ok())
@@ -136,7 +141,7 @@ Status convPacked(BuiltinCall& call) {
   if (!packed || packed->dtype != DataType::f32)
     return badArgument("conv_packed", 1, "packed weights", call.arguments[1]);
   auto* y = static_cast<Tensor*>(call.results[0]);
-  const auto rank = static_cast<size_t>(std::clamp<int64_t>(call.number(0, 0), 0, 3));
+  const auto rank = static_cast<size_t>(std::clamp<int64_t>(call.number(0, 0) & 7, 0, 3));
   std::vector<int64_t> shape;
   for (size_t i = 0; i < rank + 2; ++i) shape.push_back(call.number(2 + 2 * rank + i, -1));
   Convolution c;
@@ -148,9 +153,11 @@ Status convPacked(BuiltinCall& call) {
   if (Status status = readRest(call, "conv_packed", c, x, 4 + 3 * rank, bias, epilogue); !status.ok())
     return status;
   if (y->elementCount == 0) return okStatus();
-  const Way way = wayOf(c);
+  Way way{};
+  if (Status status = wayOf(call, c, way); !status.ok()) return status;
   if (packed->elementCount != packedElementCount(c, way))
     return failure(DYN_BAD_INPUT, "the weights are not packed for this convolution: " + describe(packed));
+  nameVersion(call, c, way);
   return convF32({call, c, x->as<float>(), x->as<float>() + x->elementCount, packed->as<float>(),
                   bias ? bias->as<float>() : nullptr, y->as<float>(), epilogue},
                  way);

@@ -167,20 +167,21 @@ Status convDirect(const ConvolutionCall& work) {
   const DirectTask task(work);
   const Convolution& c = task.c;
   const int64_t tasks = worthwhileTasks(call, c.steps()), chunks = task.chunkCount();
-  // Units are (image, group, chunk, part of the panels); panels are only parted when there are too few others for the threads.
-  const int64_t whole = c.batch * c.groups * chunks, panels = task.panels.count();
-  const int64_t parts = partsFor(tasks, whole, panels);
+  // Units are (image, group, chunk, panel).
+  const int64_t panels = task.panels.count();
   Scratch scratch(call.pool, 0, tasks, task.scratchElements());
   if (!scratch || call.rehearsal) return scratch.status();
   EpilogueFault fault;
-  call.threads->split(whole * parts, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-    float* memory = scratch.next();
-    for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
-      const int64_t part = unit % parts, chunk = unit / parts % chunks, plane = unit / parts / chunks;
-      fault.note(task.run(plane / c.groups, plane % c.groups, task.chunk(chunk), panels * part / parts,
-                          panels * (part + 1) / parts, memory));
-    }
-  });
+  call.threads->split(
+      c.batch * c.groups * chunks * panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+        float* memory = scratch.next();
+        forEachWhole(begin, end, panels, [&](int64_t whole, int64_t panelBegin, int64_t panelEnd) {
+          const int64_t plane = whole / chunks;
+          if (!call.cancelled())
+            fault.note(task.run(plane / c.groups, plane % c.groups, task.chunk(whole % chunks), panelBegin,
+                                panelEnd, memory));
+        });
+      });
   return fault.status();
 }
 

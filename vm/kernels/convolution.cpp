@@ -8,10 +8,6 @@ namespace {
 
 // Positions are sums of four numbers of this size.
 constexpr int64_t kFarthest = int64_t{1} << 60;
-// Of the lanes that the filters would take, so many must hold one; else filters stand in rows.
-constexpr double kLanesUsed = 0.8;
-constexpr int64_t kMostPhases = 4;    // of depthwise rows
-constexpr int64_t kFewChannels = 16;  // for which Winograd's transforms cost more than they save
 
 }  // namespace
 
@@ -21,7 +17,7 @@ double Convolution::steps() const {
 }
 
 Status describeWindow(const BuiltinCall& call, std::span<const int64_t> w, bool transposed, Convolution& c) {
-  c.rank = call.number(0, 0);
+  c.rank = call.number(0, 0) & 7;
   if (c.rank < 1 || c.rank > 3) return failure(DYN_UNSUPPORTED, std::to_string(c.rank) + " spatial dims");
   const auto rank = static_cast<size_t>(c.rank);
   if (call.numbers.size() < 2 + 2 * rank) return failure(DYN_BAD_PROGRAM, "strides or dilations are missing");
@@ -90,18 +86,35 @@ Status describeShapes(const BuiltinCall& call, const Tensor* x, const Tensor* y,
   return okStatus();
 }
 
-Way wayOf(const Convolution& c) {
-  const std::array<int64_t, 3> ones{1, 1, 1};
-  const ConvolutionKernels& kernels = convolutionKernels();
-  if (c.channels == 1 && c.filters == 1 && c.groups > 1 &&
-      (c.stride[2] == 1 || (c.rank < 3 && c.stride[2] <= kMostPhases)))
-    return Way::rows;
-  if (c.rank == 2 && c.groups == 1 && c.kernel == std::array<int64_t, 3>{1, 3, 3} && c.stride == ones &&
-      c.dilation == ones && c.channels >= kFewChannels && c.filters >= kFewChannels)
-    return Way::winograd;
-  const double lanes =
-      static_cast<double>((c.filters + kernels.narrow - 1) / kernels.narrow * kernels.narrow);
-  return static_cast<double>(c.filters) >= kLanesUsed * lanes ? Way::direct : Way::staged;
+Status wayOf(const BuiltinCall& call, const Convolution& c, Way& way) {
+  const int64_t named = call.number(0, 0) >> 3;
+  if (named == 0) {
+    way = contraction::wayByRule(c, convolutionKernels().narrow);
+    return okStatus();
+  }
+  if (named < 0 || named > static_cast<int64_t>(contraction::kWayNames.size()))
+    return failure(DYN_BAD_PROGRAM, "there is no way " + std::to_string(named - 1));
+  way = static_cast<Way>(named - 1);
+  if (!contraction::canGo(way, c))
+    return failure(DYN_BAD_PROGRAM, "the way " +
+                                        std::string(contraction::kWayNames[static_cast<size_t>(way)]) +
+                                        " can not do this window");
+  return okStatus();
+}
+
+void nameVersion(const BuiltinCall& call, const Convolution& c, Way way) {
+  if (!call.version) return;
+  const auto joined = [&](const std::array<int64_t, 3>& sizes) {
+    std::string text;
+    for (auto i = static_cast<size_t>(3 - c.rank); i < 3; ++i)
+      text += (text.empty() ? "" : "x") + std::to_string(sizes[i]);
+    return text;
+  };
+  *call.version = std::string(contraction::kWayNames[static_cast<size_t>(way)]) +
+                  " for channels=" + std::to_string(c.channels) + " filters=" + std::to_string(c.filters) +
+                  " groups=" + std::to_string(c.groups) + " window=" + joined(c.kernel) +
+                  " stride=" + joined(c.stride) + " output=" + joined(c.output) +
+                  (call.number(0, 0) >> 3 == 0 ? ", by rule" : ", named");
 }
 
 int64_t packedElementCount(const Convolution& c, Way way) {
@@ -112,7 +125,7 @@ int64_t packedElementCount(const Convolution& c, Way way) {
     case Way::direct:
       return c.groups * FilterPanels(c).lanes() * c.depth();
     case Way::winograd:
-      return FilterPanels(c).lanes() * c.channels * 16;
+      return FilterPanels(c).lanes() * c.channels * winogradWeights(c);
   }
   return 0;
 }

@@ -6,26 +6,22 @@
 #include <span>
 
 #include "vm/core/builtin.h"
+#include "vm/include/dyn_contraction.h"
 #include "vm/kernels/convolution_kernels.h"
 #include "vm/kernels/epilogue.h"
 
 namespace dyn::vm::kernels {
 
-// All shapes are seen with three spatial dims; missing leading ones are 1. In conv, output o and tap t meet at input o * stride + t * dilation - pad;
-// in conv_transpose input and output change places.
-struct Convolution {
-  // Known before there is an input.
-  int64_t rank = 0;                               // spatial dims
-  int64_t groups = 1, channels = 0, filters = 0;  // channels and filters per group
-  std::array<int64_t, 3> kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1};
-  // Of a call.
+using contraction::Way;
+
+// The window is known before there is an input. In conv, output o and tap t meet at input o * stride + t * dilation - pad; in conv_transpose input and
+// output change places.
+struct Convolution : contraction::ConvolutionWindow {
   int64_t batch = 0;
   std::array<int64_t, 3> input{1, 1, 1}, output{1, 1, 1}, pad{0, 0, 0};
 
   int64_t inputSize() const { return input[0] * input[1] * input[2]; }
   int64_t outputSize() const { return output[0] * output[1] * output[2]; }
-  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-  int64_t depth() const { return channels * taps(); }
   double steps() const;  // multiply-adds of all images
   // Are windows single places, and the output's places the input's?
   bool isPointwise() const {
@@ -65,18 +61,16 @@ inline int64_t evenPart(int64_t whole, int64_t most) {
   return std::max<int64_t>(1, (whole + parts - 1) / parts);
 }
 
-// The ways of f32. Which one is taken follows from the window alone, so that weights can be packed for it before any input is there.
-enum class Way {
-  rows,      // depthwise, small strides along rows (conv_depthwise.cpp): weights as they are
-  staged,    // few filters, which stand in the rows of a tile (conv_staged.cpp): weights as they are
-  direct,    // filters stand in the lanes (conv_direct.cpp)
-  winograd,  // 3x3 windows at stride 1 (winograd.cpp)
-};
-Way wayOf(const Convolution& c);
+// Ways of f32: conv_depthwise.cpp, conv_staged.cpp, conv_direct.cpp, winograd.cpp. Which one is taken is known before any input is there, so that
+// weights can be packed for it: the one the call names, or the one the window suggests. Error DYN_BAD_PROGRAM for a way that does not go.
+Status wayOf(const BuiltinCall& call, const Convolution& c, Way& way);
+// For the trace: which way it goes, and the values that decided it.
+void nameVersion(const BuiltinCall& call, const Convolution& c, Way way);
 int64_t packedElementCount(const Convolution& c, Way way);
 // Packing is done unit by unit, in any order. The weights may lie at any address.
 int64_t packUnits(const Convolution& c, Way way);
 void packUnit(const Convolution& c, Way way, const float* w, int64_t unit, float* packed);
+int64_t winogradWeights(const Convolution& c);  // of each 3x3 window
 void packWinograd(const Convolution& c, const float* w, int64_t panel, float* packed);
 
 // The filters of a group side by side in the lanes of vectors: panels of `wide` filters, the last perhaps of `narrow`; beyond the last filter, zeros.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "vm/core/gemm_schedule.h"
 #include "vm/kernels/bf16_gemm.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
@@ -15,9 +16,7 @@
 namespace dyn::vm::kernels {
 namespace {
 
-enum Flag : int64_t { kTransposeA = 1, kTransposeB = 2, kPackedB = 4, kPermuted = 8 };
-constexpr int64_t kDepthBlock = 768;  // k steps whose A block stays in L2; even
-constexpr int64_t kRowTilesPerBlock = 12;
+enum Flag : int64_t { kTransposeA = 1, kTransposeB = 2, kPackedB = 4, kPermuted = 8, kDispatched = 16 };
 
 struct Problem {
   int64_t rows = 0, columns = 0, depth = 0;
@@ -26,6 +25,7 @@ struct Problem {
   int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0, strideCM = 0;
   bool packed = false;
   const Bf16Family* rounded = nullptr;  // B is packed in bf16, for this family
+  std::span<const int32_t> dispatch;    // the program's: pairs of 1 + schedule (0: by cost) and most rows
 };
 
 int64_t offsetOf(const std::vector<int64_t>& offsets, size_t batch) {
@@ -71,6 +71,21 @@ bool describePackedRows(const BuiltinCall& call, const Tensor* a, const Tensor* 
   p.strideAK = 1;
   p.strideCM = columns;
   return true;
+}
+
+// Pairs from n2 on; n1 says how many. `flags` are left without their bit.
+Status readDispatch(const BuiltinCall& call, int64_t& flags, Problem& p) {
+  if ((flags & kDispatched) == 0) return okStatus();
+  flags &= ~int64_t{kDispatched};
+  const int64_t pieces = call.number(1, 0);
+  if (pieces < 1 || pieces > static_cast<int64_t>(contraction::kMostPieces) || (flags & kPermuted) != 0 ||
+      static_cast<int64_t>(call.numbers.size()) < 2 + 2 * pieces)
+    return failure(DYN_BAD_PROGRAM, "the schedules are missing");
+  p.dispatch = call.numbers.subspan(2, 2 * static_cast<size_t>(pieces));
+  for (size_t i = 0; i < p.dispatch.size(); i += 2)
+    if (p.dispatch[i] < 0 || p.dispatch[i] > static_cast<int32_t>(contraction::kProductSchedules.size()))
+      return failure(DYN_BAD_PROGRAM, "there is no schedule " + std::to_string(p.dispatch[i] - 1));
+  return okStatus();
 }
 
 Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b, const Tensor* c,
@@ -139,6 +154,7 @@ struct BlockTask {
   const DynGemmFamily& family;
   const Problem& problem;
   const Epilogue& epilogue;
+  const ProductSchedule& schedule;
 
   static int64_t width(const Problem& p, const DynGemmFamily& family) {
     return p.rounded ? p.rounded->panelWidth : family.panelWidth;
@@ -149,31 +165,35 @@ struct BlockTask {
   static bool copiesA(const Problem& p) {
     return p.rounded || p.strideAK != 1 || (p.strideAM % 1024 == 0 && p.rows > 4);
   }
-  static int64_t depthBlock(const Problem& p, const DynGemmFamily& family) {
-    return std::max<int64_t>(1, p.rows <= maxRows(p, family) ? p.depth : std::min(p.depth, kDepthBlock));
+  static ProductShape shapeOf(const Problem& p, int64_t tasks) {
+    return {p.rows, p.columns, p.depth, tasks, copiesA(p)};
+  }
+  int64_t depthBlock() const {  // even where it is not the whole depth
+    return contraction::depthBlockOf(shapeOf(problem, 1), maxRows(problem, family), schedule);
   }
   // From row to row of the copy.
-  static int64_t leadingCopy(const Problem& p, const DynGemmFamily& family) {
-    const int64_t block = depthBlock(p, family);
-    return oddLineStride(p.rounded ? bf16Words(block) : block);
+  int64_t leadingCopy() const {
+    const int64_t block = depthBlock();
+    return oddLineStride(problem.rounded ? bf16Words(block) : block);
   }
-  static int64_t copyElements(const Problem& p, const DynGemmFamily& family) {
-    return copiesA(p) ? std::min(p.rows, maxRows(p, family) * kRowTilesPerBlock) * leadingCopy(p, family) : 0;
+  int64_t blockRows() const { return maxRows(problem, family) * schedule.rowTiles; }
+  int64_t copyElements() const {
+    return copiesA(problem) ? std::min(problem.rows, blockRows()) * leadingCopy() : 0;
   }
 
   int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, int64_t panelEnd, const float* a,
               const float* packed, float* c, int64_t firstRow, float* copy) const {
     const Problem& p = problem;
-    const int64_t width = BlockTask::width(p, family), block = depthBlock(p, family);
+    const int64_t width = BlockTask::width(p, family), block = depthBlock();
     for (int64_t row = rowBegin; row < rowEnd;) {
-      const int64_t rows = std::min<int64_t>(rowEnd - row, maxRows(p, family) * kRowTilesPerBlock);
+      const int64_t rows = std::min<int64_t>(rowEnd - row, blockRows());
       for (int64_t k = 0; k < std::max<int64_t>(p.depth, 1); k += block) {
         if (call.cancelled()) return DYN_KERNEL_OK;
         const int64_t depth = std::min(block, p.depth - k);
         const float* left = a + row * p.strideAM + k * p.strideAK;
         int64_t leading = p.strideAM;
         if (copy) {
-          leading = leadingCopy(p, family);
+          leading = leadingCopy();
           for (int64_t i = 0; i < rows && p.rounded; ++i)
             roundToWords(*p.rounded, left + i * p.strideAM, depth, p.strideAK,
                          reinterpret_cast<uint32_t*>(copy + i * leading));
@@ -215,6 +235,27 @@ struct BlockTask {
   }
 };
 
+// The product runs the same way whenever shape, threads and program are the same.
+size_t scheduleOf(const BuiltinCall& call, const Problem& p, int64_t tasks) {
+  for (size_t i = 0; i < p.dispatch.size(); i += 2) {
+    if (p.rows > p.dispatch[i + 1]) continue;
+    if (p.dispatch[i] > 0) return static_cast<size_t>(p.dispatch[i] - 1);
+    break;
+  }
+  const ProductShape shape = BlockTask::shapeOf(p, tasks);
+  const int64_t maxRows = BlockTask::maxRows(p, *call.gemmFamily),
+                width = BlockTask::width(p, *call.gemmFamily);
+  return call.schedules ? call.schedules->find(shape, maxRows, width)
+                        : contraction::cheapestSchedule(shape, productMachine(maxRows, width));
+}
+
+// For the trace: what ran, and the values that decided it.
+std::string versionText(const std::string& name, const Problem& p, int64_t tasks) {
+  return name + " for rows=" + std::to_string(p.rows) + " columns=" + std::to_string(p.columns) +
+         " depth=" + std::to_string(p.depth) + " threads=" + std::to_string(tasks) +
+         (p.dispatch.empty() ? ", by cost" : ", named");
+}
+
 Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c,
                const Epilogue& epilogue) {
   const DynGemmFamily& family = *call.gemmFamily;
@@ -226,13 +267,17 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
   const bool overBatches = p.batches > 1 && (batchTasks == threads || p.batches >= threads);
   const int64_t tasks = overBatches ? batchTasks : worthwhileTasks(call, steps(p));
 
-  const int64_t copyElements = BlockTask::copyElements(p, family);
+  const size_t chosen = scheduleOf(call, p, overBatches ? 1 : tasks);
+  const ProductSchedule& schedule = contraction::kProductSchedules[chosen];
+  if (call.version)
+    *call.version = versionText(contraction::scheduleName(chosen), p, overBatches ? 1 : tasks);
+  const BlockTask block{call, family, p, epilogue, schedule};
+  const int64_t copyElements = block.copyElements();
   const int64_t packElements = p.packed ? 0 : packedElementCount(family, p.depth, p.columns);
   const int64_t perTask = wholeLines(copyElements + (overBatches ? packElements : 0));
   const int64_t shared = overBatches ? 0 : wholeLines(packElements);
   Scratch scratch(call.pool, shared, tasks, perTask);
   if (!scratch || call.rehearsal) return scratch.status();
-  const BlockTask block{call, family, p, epilogue};
   EpilogueFault fault;
   const float *aData = a->as<float>(), *bData = b->as<float>();
   float* cData = c->as<float>();
@@ -264,12 +309,8 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
         });
         packed = pack;
       }
-      // Split the side whose pieces come out more even; over panels each thread reads its own part of B.
       const int64_t maxRows = BlockTask::maxRows(p, family), rowTiles = (p.rows + maxRows - 1) / maxRows;
-      auto waste = [&](int64_t pieces) {
-        return static_cast<double>((pieces + tasks - 1) / tasks * tasks) / static_cast<double>(pieces);
-      };
-      const bool overRows = waste(rowTiles) < waste(panels);
+      const bool overRows = schedule.side == contraction::SplitSide::rows;
       const int64_t pieces = overRows ? rowTiles : panels;
       call.threads->split(pieces, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
         float* copy = copyElements > 0 ? scratch.next() : nullptr;
@@ -426,16 +467,24 @@ Status gemm(BuiltinCall& call) {
   if (!a) return badArgument("gemm", 0, "a tensor", call.arguments[0]);
   if (!b) return badArgument("gemm", 1, "a tensor", call.arguments[1]);
   auto* c = static_cast<Tensor*>(call.results[0]);
-  const int64_t flags = call.number(0, 0);
+  int64_t flags = call.number(0, 0);
   Problem p;
   Epilogue epilogue;
+  if (Status status = readDispatch(call, flags, p); !status.ok()) return status;
   if (Status status = describeProblem(call, a, b, c, flags, p); !status.ok()) return status;
-  if (Status status = epilogue.bind(call, call.number(1, 0), 2, call.scalars); !status.ok()) return status;
+  const size_t epilogueAt = p.dispatch.empty() ? 1 : 2 + p.dispatch.size();
+  if (Status status = epilogue.bind(call, call.number(epilogueAt, 0), 2, call.scalars); !status.ok())
+    return status;
   if (c->elementCount == 0) return okStatus();
   const bool few = p.rows <= 3 && !p.packed;
   const bool direct = few && p.strideBN == 1, dots = few && p.strideBK == 1 && p.strideAK == 1;
   if (a->dtype == DataType::f32 && !direct && !dots) return gemmF32(call, p, a, b, c, epilogue);
   if (call.rehearsal) return okStatus();  // the other ways need no scratch memory
+  if (call.version)
+    *call.version = versionText(direct ? "few-rows"
+                                : dots ? "few-rows-dots"
+                                       : "plain",
+                                p, worthwhileTasks(call, steps(p)));
   switch (a->dtype) {
     case DataType::f32:
       if (direct)

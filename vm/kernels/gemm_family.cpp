@@ -2,11 +2,13 @@
 #include "vm/core/builtin.h"
 #include "vm/kernels/convolution_kernels.h"
 #include "vm/kernels/pool_kernels.h"
+#include "vm/kernels/winograd_kernels.h"
 
 extern const DynGemmFamily dynGemmFamilyPortable, dynGemmFamilyAvx2, dynGemmFamilyAvx512;
 extern const dyn::vm::kernels::ConvolutionKernels dynConvolutionPortable, dynConvolutionAvx2,
     dynConvolutionAvx512;
 extern const dyn::vm::kernels::PoolKernels dynPoolPortable, dynPoolAvx2, dynPoolAvx512;
+extern const dyn::vm::kernels::WinogradKernels dynWinogradPortable, dynWinogradAvx2, dynWinogradAvx512;
 
 namespace dyn::vm {
 
@@ -34,10 +36,15 @@ const kernels::PoolKernels& kernels::poolKernels() {
   static const PoolKernels& kernels = pick(dynPoolPortable, dynPoolAvx2, dynPoolAvx512);
   return kernels;
 }
+const kernels::WinogradKernels& kernels::winogradKernels() {
+  static const WinogradKernels& kernels = pick(dynWinogradPortable, dynWinogradAvx2, dynWinogradAvx512);
+  return kernels;
+}
 #else
 const DynGemmFamily* defaultGemmFamily() { return &dynGemmFamilyPortable; }
 const kernels::ConvolutionKernels& kernels::convolutionKernels() { return dynConvolutionPortable; }
 const kernels::PoolKernels& kernels::poolKernels() { return dynPoolPortable; }
+const kernels::WinogradKernels& kernels::winogradKernels() { return dynWinogradPortable; }
 #endif
 
 }  // namespace dyn::vm

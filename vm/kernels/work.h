@@ -5,11 +5,11 @@
 #include <atomic>
 
 #include "vm/core/builtin.h"
+#include "vm/include/dyn_contraction.h"
 
 namespace dyn::vm::kernels {
 
-// Multiply-adds (or steps about as long) below which a task is not worth starting.
-constexpr int64_t kStepsPerTask = 1 << 16;
+using contraction::kStepsPerTask;
 
 // How many tasks `steps` are worth: at least one, at most one a thread.
 inline int64_t worthwhileTasks(const BuiltinCall& call, double steps) {
@@ -27,6 +27,17 @@ inline int64_t wholeLines(int64_t elements) { return (elements + 15) / 16 * 16; 
 // `most`.
 inline int64_t partsFor(int64_t tasks, int64_t whole, int64_t most) {
   return whole >= 2 * tasks ? 1 : std::min(most, (2 * tasks + whole - 1) / whole);
+}
+
+// Units [begin, end) of pieces of `parts` units each, piece by piece: work(piece, partBegin, partEnd). So what belongs to a piece is made once by each task
+// that has a share of it.
+template <typename Work>
+inline void forEachWhole(int64_t begin, int64_t end, int64_t parts, const Work& work) {
+  while (begin < end) {
+    const int64_t piece = begin / parts, last = std::min(end, (piece + 1) * parts);
+    work(piece, begin - piece * parts, last - piece * parts);
+    begin = last;
+  }
 }
 
 // Cuts `rows` rows into tiles of nearly equal height, at most maxRows: tile(first, height).

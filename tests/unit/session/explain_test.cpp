@@ -91,6 +91,9 @@ TEST(Explain, ProductsAreCountedFromTheirShapes) {
   event.numbers = {4};
   EXPECT_EQ(workOf(event, LoweredModule()).weightBytes, 4.0 * 24);
   EXPECT_EQ(workOf(event, LoweredModule()).products, 2.0 * 2 * 5 * 3 * 8);
+  event.shapes = "f32[5,7] f32[3,5] f32[3,7]";  // A turned around by an order behind a schedule
+  event.numbers = {8 + 16, 1, 3, 100, 0, 1, 0, 0, 1, 0, 1};
+  EXPECT_EQ(workOf(event, LoweredModule()).dims, "5 x 3 x 7");
 }
 
 TEST(Explain, FewRowsTakeAsLongAsSomeMore) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tests/unit/vm/builtin_harness.h"
+#include "vm/core/gemm_schedule.h"
 #include "vm/kernels/gemm.h"
 
 namespace dyn::vm::test {
@@ -78,6 +79,47 @@ TEST_F(BuiltinTest, gemmIsTheSameForEveryThreadCountAndRowCount) {
     memcpy(tall->as<float>() + row * 70, c->data, c->sizeBytes());
   }
   EXPECT_EQ(memcmp(one->data, tall->data, one->sizeBytes()), 0);
+}
+
+// Blocks of depth add in the same order: a schedule that the program names changes no bit.
+TEST_F(BuiltinTest, gemmIsTheSameForEverySchedule) {
+  for (const bool transposed : {false, true}) {
+    Tensor *a = floats(transposed ? std::vector<int64_t>{1600, 131} : std::vector<int64_t>{131, 1600}),
+           *b = floats({1600, 70}), *expected = output({131, 70});
+    const int32_t flags = transposed ? 1 : 0;
+    ASSERT_TRUE(call("gemm", {a, b}, {.numbers = {flags}}, {expected}).ok());
+    for (ThreadPool* threads : {&single_, &three_}) {
+      threads_ = threads;
+      for (int32_t schedule = 0; schedule < 24; ++schedule) {
+        Tensor* c = output({131, 70});
+        const Status status =
+            call("gemm", {a, b}, {.numbers = {flags | 16, 1, schedule + 1, INT32_MAX}}, {c});
+        ASSERT_TRUE(status.ok()) << status.toString();
+        EXPECT_EQ(memcmp(c->data, expected->data, c->sizeBytes()), 0) << "schedule " << schedule;
+      }
+      Tensor* c = output({131, 70});
+      // Up to 130 rows one schedule, by cost above.
+      ASSERT_TRUE(call("gemm", {a, b}, {.numbers = {flags | 16, 2, 11, 130, 0, INT32_MAX}}, {c}).ok());
+      EXPECT_EQ(memcmp(c->data, expected->data, c->sizeBytes()), 0);
+      for (const std::vector<int32_t>& wrong :
+           {std::vector<int32_t>{1, 25, INT32_MAX}, {1, -1, INT32_MAX}, {2, 1, INT32_MAX}, {0}, {9}, {}}) {
+        std::vector<int32_t> all{flags | 16};
+        all.insert(all.end(), wrong.begin(), wrong.end());
+        EXPECT_EQ(call("gemm", {a, b}, {.numbers = all}, {c}).code, DYN_BAD_PROGRAM);
+      }
+    }
+  }
+}
+
+TEST(ScheduleCacheTest, remembersWhatTheCostsSay) {
+  kernels::ScheduleCache cache;
+  const contraction::ProductMachine machine = kernels::productMachine(14, 32);
+  for (int round = 0; round < 2; ++round)
+    for (int64_t rows : {1, 15, 1000})
+      for (int64_t tasks : {1, 2}) {
+        const contraction::ProductShape shape{rows, 768, 3072, tasks, rows == 15};
+        EXPECT_EQ(cache.find(shape, 14, 32), contraction::cheapestSchedule(shape, machine));
+      }
 }
 
 TEST_F(BuiltinTest, gemmBroadcastsBatches) {

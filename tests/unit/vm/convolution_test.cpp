@@ -48,6 +48,54 @@ class ConvolutionTest : public BuiltinTest {
   }
 };
 
+// Every way that can do a window gives what the way by rule gives, the same bits each time; one that can not is refused.
+TEST_F(ConvolutionTest, everyWayComputesTheSameConvolution) {
+  struct Window {
+    std::vector<int64_t> x, w, y;
+    std::vector<int32_t> rest;  // group, strides, dilations
+    std::vector<bool> able;     // rows, staged, direct, winograd
+  };
+  const Window windows[] = {
+      {{2, 3, 9, 11}, {5, 3, 3, 3}, {2, 5, 9, 11}, {1, 1, 1, 1, 1}, {false, true, true, true}},
+      {{1, 20, 7, 5}, {37, 20, 3, 3}, {1, 37, 7, 5}, {1, 1, 1, 1, 1}, {false, true, true, true}},
+      {{1, 20, 7, 5}, {18, 20, 3, 3}, {1, 18, 4, 3}, {1, 2, 2, 1, 1}, {false, true, true, true}},
+      {{1, 20, 7, 5}, {18, 20, 3, 3}, {1, 18, 4, 5}, {1, 2, 1, 1, 1}, {false, true, true, false}},
+      {{1, 7, 13, 17}, {7, 1, 3, 3}, {1, 7, 7, 9}, {7, 2, 2, 1, 1}, {true, true, true, false}},
+      {{1, 1, 6, 6}, {1, 1, 3, 3}, {1, 1, 6, 6}, {1, 1, 1, 1, 1}, {true, true, true, true}},
+  };
+  for (ThreadPool* threads : {&single_, &three_}) {
+    threads_ = threads;
+    for (const Window& window : windows) {
+      Tensor *x = floats(window.x), *w = floats(window.w), *expected = output(window.y);
+      auto numbers = [&](int32_t first) {
+        std::vector<int32_t> all{first};
+        all.insert(all.end(), window.rest.begin(), window.rest.end());
+        return all;
+      };
+      ASSERT_TRUE(call("conv", {x, w}, {.scalars = {1, 1}, .numbers = numbers(2)}, {expected}).ok());
+      for (int32_t way = 0; way < 4; ++way) {
+        const std::vector<int32_t> named = numbers(2 + 8 * (way + 1));
+        Status status = call("conv_pack", {w}, {.numbers = named});
+        ASSERT_EQ(status.ok(), window.able[static_cast<size_t>(way)]) << "way " << way;
+        if (!status.ok()) {
+          EXPECT_EQ(status.code, DYN_BAD_PROGRAM);
+          continue;
+        }
+        Tensor *packed = result(0), *y = output(window.y), *again = output(window.y);
+        std::vector<int32_t> all = named;
+        for (int64_t size : window.w) all.push_back(static_cast<int32_t>(size));
+        status = call("conv_packed", {x, packed}, {.scalars = {1, 1}, .numbers = all}, {y});
+        ASSERT_TRUE(status.ok()) << status.toString();
+        ASSERT_TRUE(call("conv_packed", {x, packed}, {.scalars = {1, 1}, .numbers = all}, {again}).ok());
+        EXPECT_EQ(memcmp(y->data, again->data, y->sizeBytes()), 0);
+        for (int64_t i = 0; i < y->elementCount; ++i)
+          ASSERT_NEAR(y->as<float>()[i], expected->as<float>()[i], 1e-4) << "way " << way << " at " << i;
+      }
+      EXPECT_EQ(call("conv_pack", {w}, {.numbers = numbers(2 + 8 * 5)}).code, DYN_BAD_PROGRAM);
+    }
+  }
+}
+
 TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
   auto pick = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random_);
@@ -69,6 +117,7 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
                                                               : pick(1, 6);
     const int64_t batch = pick(0, 2), longest = kind == wide && rank == 1 ? 1200 : 70;
     const bool still = kind == pointwise;
+    const int64_t stepped = pick(1, 2);  // the stride of Winograd's way
     threads_ = round % 3 == 0 ? &three_ : &single_;
     std::vector<int64_t> xs{batch, groups * channels}, ws{groups * filters, channels},
         ys{batch, groups * filters}, pads;
@@ -82,7 +131,8 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
       kernel[d] = still ? 1 : pick(1, 3);
       const int64_t after = still ? 0 : pick(0, 2);
       if (kind == threes) {  // windows that Winograd's way takes
-        stride[d] = dilation[d] = 1;
+        stride[d] = stepped;
+        dilation[d] = 1;
         kernel[d] = 3;
       }
       in[d] = std::max<int64_t>(

@@ -1,0 +1,26 @@
+// Which versions a product is made with, from what was measured at likely shapes: at most so many, each for a range of rows, such that together they
+// take the least weighted time. A version more must be worth its while.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dyn {
+
+struct MeasuredVersion {
+  std::string version;
+  std::vector<double> timesNs;  // one for each shape
+};
+
+struct VersionCover {
+  std::string text;       // as contraction::parseDispatch reads it: "auto<=59,k384r24-panels"
+  double timeNs = 0;      // weighted sum, with these versions
+  int versionsCount = 1;  // ranges
+};
+
+// `rows` and `weights`: one for each shape, in any order, at least one; `versions`: "auto" first, which is taken where nothing else is clearly better.
+VersionCover coverVersions(const std::vector<MeasuredVersion>& versions, const std::vector<int64_t>& rows,
+                           const std::vector<double>& weights, int mostVersions);
+
+}  // namespace dyn
