@@ -135,7 +135,7 @@ class Interpreter {
     return options_.devicePools[device] ? options_.devicePools[device] : options_.pool;
   }
   uint32_t positionOf(const int32_t* at) const { return static_cast<uint32_t>(at - code_); }
-  std::string shapesText(const int32_t* at, uint64_t& bytes) const;
+  ProfileOperands operandsOf(const int32_t* at, uint64_t& bytes) const;
 
   const Module& module_;
   const Program& program_;

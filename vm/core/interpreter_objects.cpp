@@ -19,10 +19,10 @@ constexpr int64_t kStepsPerPiece = int64_t{1} << 26;
 // Below this a task costs more to start than it saves.
 constexpr int64_t kMinimumStepsPerTask = int64_t{1} << 15;
 
-// In a rehearsal: builtins that take only scratch memory besides their results, and those that take none when they write into tensors.
-constexpr std::string_view kRehearsed[] = {"append",      "attention",      "gemm", "conv",
-                                           "conv_packed", "conv_transpose", "pool", "nbitsgemm"},
-                           kMovers[] = {"copy", "concat"};
+// Builtins that know in a rehearsal what to leave out: they look at no elements, and take the memory they would take.
+constexpr std::string_view kRehearsed[] = {"append",      "attention",      "gemm",        "conv",
+                                           "conv_packed", "conv_transpose", "pool",        "nbitsgemm",
+                                           "copy",        "concat",         "list_concat", "list_stack"};
 // Builtins that read growing tensors.
 constexpr std::string_view kReadsGrowing[] = {"append", "attention"};
 constexpr uint64_t kMostRehearsedBytes = uint64_t{1} << 16;
@@ -618,9 +618,6 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
       return inBoundMemory(dtype, shape, count, why);
     };
   ++launches_;
-  if (options_.rehearsal && into &&
-      std::find(std::begin(kMovers), std::end(kMovers), builtin.name) != std::end(kMovers))
-    return at;
   if (options_.rehearsal &&
       std::find(std::begin(kRehearsed), std::end(kRehearsed), builtin.name) == std::end(kRehearsed))
     return rehearsalEnds(std::string(builtin.name));
@@ -650,8 +647,8 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
 
 // --- profile
 
-std::string Interpreter::shapesText(const int32_t* at, uint64_t& bytes) const {
-  std::string result;
+ProfileOperands Interpreter::operandsOf(const int32_t* at, uint64_t& bytes) const {
+  ProfileOperands result;
   const InstructionRow& instruction = row(static_cast<Opcode>(*at));
   const int32_t* w = at + 1;
   for (uint32_t i = 0; i < instruction.operandCount; ++i) {
@@ -660,9 +657,13 @@ std::string Interpreter::shapesText(const int32_t* at, uint64_t& bytes) const {
     const uint32_t count = operand.list                             ? static_cast<uint32_t>(*w++)
                            : operand.kind == OperandKind::immediate ? 2
                                                                     : 1;
+    if (i == 1) result.resultsCount = object ? count : 0;  // behind the builtin's own number
     for (uint32_t item = 0; item < count; ++item, ++w) {
+      if (operand.kind == OperandKind::scalarRead) result.scalars.push_back(R_[*w]);
+      if (operand.kind == OperandKind::number && result.numbers.size() < ProfileOperands::kMaximumNumbers)
+        result.numbers.push_back(*w);
       if (!object || !V_[*w]) continue;
-      result += (result.empty() ? "" : " ") + describe(V_[*w]);
+      result.shapes += (result.shapes.empty() ? "" : " ") + describe(V_[*w]);
       if (V_[*w]->kind == ObjectKind::tensor) bytes += static_cast<Tensor*>(V_[*w])->sizeBytes();
     }
   }
@@ -698,12 +699,12 @@ void Interpreter::note(const int32_t* at, uint64_t beginNs) {
   }
   const uint64_t endNs = nowNs();
   uint64_t bytes = 0;
-  const std::string shapes = shapesText(at, bytes);
+  const ProfileOperands operands = operandsOf(at, bytes);
   if (kind == ProfileKind::allocation && static_cast<Opcode>(*at) == Opcode::allocStorage)
     bytes = static_cast<Storage*>(V_[at[1]])->sizeBytes;
   profile_.record({kind, frames_.back().function, positionOf(at), index, beginNs - profile_.startNs(),
-                   endNs - beginNs, bytes, 0, 0},
-                  shapes);
+                   endNs - beginNs, bytes},
+                  operands);
   if (kind == ProfileKind::builtin && !version_.empty()) profile_.nameVersion(version_);
 }
 

@@ -166,6 +166,7 @@ Status copy(BuiltinCall& call) {
   Tensor* y = nullptr;
   if (Status status = call.result(0, x->dtype, std::span(x->shape(), x->rank), y); !status.ok())
     return status;
+  if (call.rehearsal) return okStatus();
   if (x->dtype == DataType::string) {
     for (int64_t i = 0; i < x->elementCount; ++i) {
       const StringElement* element = x->as<const StringElement*>()[i];
