@@ -28,10 +28,12 @@ namespace {
 constexpr uint64_t kUnit = 64;
 constexpr uint64_t kSmallChunkBytes = uint64_t{1} << 20;
 constexpr uint64_t kLargestRequest = uint64_t{1} << 46;
-constexpr uint64_t kChunksOfLimit =
-    64;  // so that chunks for what is small leave a limit's room to what is large
+// So many small chunks make up a limit: what is small leaves it to what is large.
+constexpr uint64_t kChunksOfLimit = 64;
 constexpr uint64_t kLargestRehearsedBytes = uint64_t{1}
                                             << 16;  // small data, such as shapes, is there in a rehearsal too
+constexpr uint64_t kMostRehearsedBytes =
+    uint64_t{1} << 25;  // of memory that is there; a loop that collects without end takes more
 constexpr uint64_t roundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 }  // namespace
 
@@ -132,6 +134,10 @@ MemoryPool::Block* MemoryPool::addChunk(uint64_t sizeBytes, dyn_status& why) {
   const uint64_t least = sizeBytes + 2 * sizeof(Block);
   const uint64_t small = std::min(kSmallChunkBytes, options_.limitBytes / kChunksOfLimit);
   uint64_t wanted = least <= small / 4 ? small : roundUp(least, 4096);
+  if (options_.rehearsal && statistics_.heldBytes + wanted > kMostRehearsedBytes) {
+    why = DYN_UNSUPPORTED;
+    return nullptr;
+  }
   const uint64_t room = options_.limitBytes - std::min(options_.limitBytes, statistics_.heldBytes);
   if (wanted > room) wanted = least;
   if (wanted > room) {
