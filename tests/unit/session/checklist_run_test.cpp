@@ -388,5 +388,28 @@ TEST(Checklist, M25_NothingIsSpecialisedSilently) {
   EXPECT_EQ(m.placed.main()->parameters[0].type.toString(), "Tensor[(n), f32]");
 }
 
+// One packing serves all shapes: it is no part of a run.
+TEST(Checklist, M15_WeightsArePackedOnceForAllShapes) {
+  IrContext ir;
+  Result<Module> module = test::parseText(
+      ir,
+      "fn @main(%x: Tensor[(n, 3), f32]) {\n %w = constant() {value = f32[3, 2] [[1, 2], [3, 4], [5, 6]]}\n"
+      " %y = matmul(%x, %w)\n return %y\n}");
+  ASSERT_TRUE(module.ok()) << module.error().toString();
+  Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module);
+  if (!compiled.ok()) GTEST_SKIP() << "no code generation";
+  const std::string bytecode = dyn_module_disassembly((*compiled)->module.get());
+  EXPECT_THAT(bytecode, HasSubstr("gemmpack"));
+  ASSERT_EQ(dyn_context_profile((*compiled)->context.get(), 1), DYN_OK);
+  for (int64_t n : {1, 5, 0, 40}) {
+    Result<std::vector<HostTensor>> results = (*compiled)->run({reals({n, 3})});
+    ASSERT_TRUE(results.ok()) << results.error().toString();
+    EXPECT_EQ((*results)[0].shape(), (std::vector<int64_t>{n, 2}));
+  }
+  const std::string profile = dyn_context_profile_text((*compiled)->context.get(), "json");
+  EXPECT_THAT(profile, HasSubstr("\"gemm\""));
+  EXPECT_THAT(profile, testing::Not(HasSubstr("gemmpack")));
+}
+
 }  // namespace
 }  // namespace dyn
