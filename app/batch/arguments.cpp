@@ -158,6 +158,7 @@ ParsedArguments parseArguments(int argc, char** argv) {
   run->add_option("--repeat", r.repeat, "timed runs")->check(positive());
   run->add_option("--warmup", r.warmup, "runs before them")->check(notNegative());
   run->add_option("--profile", r.profile, "writes a Chrome trace");
+  run->add_flag("--explain", r.explain, "what bounds each kernel: memory, compute or overhead");
   verify->add_option("DIR", r.directories, "test cases, or folders of such")->required();
   verify->add_option("--model", r.model, "run the cases with this form of the model, not their model.onnx");
   for (CLI::App* sub : {verify, bisect}) {
@@ -173,6 +174,8 @@ ParsedArguments parseArguments(int argc, char** argv) {
   inspect->add_option("--why", r.why, "VALUE.DIM, or two of them with = between");
   inspect->add_flag("--dims", r.showDims, "the symbols and what is known of them");
   inspect->add_flag("--plan", r.showPlan, "the memory plan");
+  inspect->add_option("--limit", r.limit, "the largest value of each dim within so many bytes, as 512MB");
+  inspect->add_flag("--predict", r.predict, "the time and the memory a run with these dims would take");
   inspect->add_flag("--kernels", r.showKernels, "the kernels");
   inspect->add_flag("--check", r.check, "all problems at once");
   compile->add_option("-o,--output", r.output, "the package to write");

@@ -40,8 +40,9 @@ struct BatchRequest {
   int jobs = 0, versions = 2;
   double relativeTolerance = 1e-3, absoluteTolerance = 1e-6, seconds = 1, tuneSeconds = 30,
          caseTimeLimitSeconds = 60;
-  std::string level, pass, why;
+  std::string level, pass, why, limit;
   bool showDims = false, showPlan = false, showKernels = false, check = false, requireStatic = false;
+  bool explain = false, predict = false;
 };
 
 struct ParsedArguments {

@@ -36,6 +36,14 @@ Command runCommandOf(const BatchRequest& request) {
   command.add("warmup", std::to_string(request.warmup));
   if (!request.outputDirectory.empty()) command.add("output-dir", request.outputDirectory);
   if (!request.profile.empty()) command.add("profile", request.profile);
+  if (request.explain) command.add("explain");
+  return command;
+}
+
+// With those dims that have one value; ranges and lists are what loading declares.
+Command withValues(Command command, const std::vector<std::string>& dims) {
+  for (const std::string& dim : dims)
+    if (dim.find("..") == std::string::npos && dim.find('@') == std::string::npos) command.add("dim", dim);
   return command;
 }
 
@@ -171,8 +179,8 @@ int runInspect(const BatchContext& context) {
     if (outcome->error && (wanted || ended) && !fault) fault = outcome->error;
   };
   const bool ir = !request.level.empty() || !request.pass.empty();
-  const bool anything =
-      ir || request.showDims || request.showPlan || request.showKernels || !request.why.empty();
+  const bool anything = ir || request.showDims || request.showPlan || request.showKernels ||
+                        !request.why.empty() || !request.limit.empty() || request.predict;
   if (!anything) text += toText(info->view, options);
   if (ir) {
     Command command = Command::of(CommandId::ir);
@@ -190,17 +198,13 @@ int runInspect(const BatchContext& context) {
   if (!package || request.showDims) add(Command::of(CommandId::dims), request.showDims);
   if (!package) add(Command::of(CommandId::passes), !anything);
   if (!package || request.showPlan) {
-    Command plan = Command::of(CommandId::plan);
-    for (const std::string& dim : request.dims)
-      if (dim.find("..") == std::string::npos && dim.find('@') == std::string::npos) plan.add("dim", dim);
-    add(std::move(plan), request.showPlan);
+    add(withValues(Command::of(CommandId::plan), request.dims), request.showPlan);
   }
-  if (!package || request.showKernels) {
-    Command kernels = Command::of(CommandId::kernels);
-    for (const std::string& dim : request.dims)
-      if (dim.find("..") == std::string::npos && dim.find('@') == std::string::npos) kernels.add("dim", dim);
-    add(std::move(kernels), request.showKernels);
-  }
+  if (!request.limit.empty())
+    add(withValues(Command::of(CommandId::limit).add("bytes", request.limit), request.dims), true);
+  if (request.predict) add(withValues(Command::of(CommandId::predict), request.dims), true);
+  if (!package || request.showKernels)
+    add(withValues(Command::of(CommandId::kernels), request.dims), request.showKernels);
   if (!fault) return finish(context, std::move(fields), text);
   if (!context.output.claim()) ::pause();
   return context.output.failure(*fault, std::move(fields), text);

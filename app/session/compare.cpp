@@ -35,13 +35,28 @@ bool closeEnough(double a, double b, const Tolerance& tolerance) {
   return std::abs(a - b) <= tolerance.absolute + tolerance.relative * std::abs(b);
 }
 
-std::string compareTensors(const HostTensor& actual, const HostTensor& expected, const Tolerance& tolerance) {
+// Of the elements that are finite.
+double rootMeanSquare(const HostTensor& tensor) {
+  double sum = 0;
+  int64_t count = 0;
+  for (int64_t i = 0; i < tensor.elementCount(); ++i) {
+    const double x = tensor.realAt(i);
+    if (!std::isfinite(x)) continue;
+    sum += x * x;
+    ++count;
+  }
+  return count ? std::sqrt(sum / static_cast<double>(count)) : 0;
+}
+
+std::string compareTensors(const HostTensor& actual, const HostTensor& expected, Tolerance tolerance) {
   if (actual.dtype() != expected.dtype())
     return "element type " + std::string(toString(actual.dtype())) + " instead of " +
            std::string(toString(expected.dtype()));
   if (actual.shape() != expected.shape())
     return "shape " + shapeText(actual.shape()) + " instead of " + shapeText(expected.shape());
   const DtypeClass cls = dtypeClass(actual.dtype());
+  if (tolerance.ofTensor && cls == DtypeClass::real)
+    tolerance.absolute += tolerance.relative * rootMeanSquare(expected);
   int64_t wrong = 0, first = -1;
   const bool complex = cls == DtypeClass::complex;
   for (int64_t i = 0; i < actual.elementCount(); ++i) {

@@ -9,6 +9,8 @@ namespace dyn {
 
 struct Tolerance {
   double relative = 1e-3, absolute = 1e-6;
+  // Elements smaller than the root mean square of their tensor are measured by that: sums of large terms have errors of their terms' size.
+  bool ofTensor = false;
 };
 
 // "" when `actual` agrees with `expected`: structure, element types and shapes exactly, integers, booleans and strings exactly, reals within

@@ -40,7 +40,7 @@ Result<View> handle_bisect(SessionState& state, const Command& command, Outcome&
   if (!model->hasModule())
     return makeError(DiagnosticId::unsupportedFeature, "unsupported: a package holds no passes to look at")
         .note("bisect the model it was compiled from");
-  Tolerance tolerance;
+  Tolerance tolerance{.ofTensor = true};
   DYN_TRY(tolerance.relative, command.number("rtol", tolerance.relative));
   DYN_TRY(tolerance.absolute, command.number("atol", tolerance.absolute));
   DYN_TRY(CallInputs inputs, callInputs(state, *model, command));

@@ -4,7 +4,6 @@
 #include "app/session/contraction_sites.h"
 #include "app/session/dim_views.h"
 #include "app/session/input_spec.h"
-#include "app/session/plan_view.h"
 #include "app/session/session_state.h"
 #include "app/session/specialisation.h"
 #include "app/session/trace_views.h"
@@ -84,17 +83,6 @@ Result<View> loopText(SessionState& state) {
     if (text.text.back() != '\n') text.text += '\n';
   }
   return makeView(std::move(text));
-}
-
-Result<DimValues> dimValues(const LoadedModel& model, const Command& command) {
-  CallDims dims(model.signature());
-  DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
-  for (const DimSpec& spec : specs) {
-    if (!spec.value)
-      return makeError(DiagnosticId::usageError, "--dim " + spec.text + ": one value is wanted here");
-    DYN_CHECK(dims.bind(spec.name, *spec.value));
-  }
-  return dims.values();
 }
 
 }  // namespace
@@ -312,34 +300,6 @@ Result<View> handle_why(SessionState& state, const Command& command, Outcome&) {
   for (size_t i = 0; i < std::min(signature.outputs.size(), main.results.size()); ++i)
     ports.emplace_back(signature.outputs[i].info.name, main.results[i]);
   DYN_TRY(WhyView view, whyDim(model->typed(), ports, command.text("a"), command.text("b")));
-  return makeView(std::move(view));
-}
-
-Result<View> handle_plan(SessionState& state, const Command& command, Outcome&) {
-  DYN_TRY(LoadedModel * model, state.modelWithPasses());
-  DYN_TRY(DimValues dims, dimValues(*model, command));
-  PlanView view = planView(model->placed(), dims);
-  // The peak is that of the compiled program; of what can not be compiled yet the plan is there all the same.
-  Result<Runner> runner = makeRunner(*model, state.now.options);
-  if (!runner.ok() && runner.error().id == DiagnosticId::cancelled) return runner.takeError();
-  const PeakOfDims peakOf = [&](const DimValues& values) -> std::optional<int64_t> {
-    if (!runner.ok()) return std::nullopt;
-    CallDims call(model->signature());
-    for (const auto& [name, value] : values)
-      if (!call.bind(name, value).ok()) return std::nullopt;
-    std::vector<std::vector<int64_t>> shapes;
-    for (const Port& input : model->signature().inputs) {
-      Result<std::vector<int64_t>> shape = call.shapeOf(input);
-      if (!shape.ok()) return std::nullopt;
-      shapes.push_back(*std::move(shape));
-    }
-    return runner->predictPeak(shapes, Runner::Warmth::first);
-  };
-  view.predictedPeakBytes = peakOf(dims);
-  if (command.has("fit")) {
-    DYN_TRY(int64_t limit, parseBytes(command.text("fit")));
-    DYN_CHECK(fitPlan(model->placed(), limit, peakOf, view));
-  }
   return makeView(std::move(view));
 }
 

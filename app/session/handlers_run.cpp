@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "app/session/compare.h"
+#include "app/session/explain.h"
 #include "app/session/input_spec.h"
 #include "app/session/session_state.h"
 #include "compiler/support/atomic_write.h"
@@ -24,6 +25,39 @@ void fillCounters(LoadedModel& model, RunResult& result) {
   }
 }
 
+// A run that would need more than the limit is not begun. Where the need is not known before, the program itself keeps to the limit.
+Status checkMemory(SessionState& state, const PreparedRun& prepared) {
+  const uint64_t limit = state.now.options.memoryLimitBytes;
+  if (limit == 0) return {};
+  std::vector<std::vector<int64_t>> shapes;
+  for (const Value& value : prepared.inputs.values) {
+    if (!value.isTensor()) return {};
+    shapes.push_back(value.tensor().shape());
+  }
+  Result<int64_t> peak = prepared.runner->predictPeak(shapes, Runner::Warmth::first, state.interruption);
+  if (!peak.ok() || static_cast<uint64_t>(*peak) <= limit) return {};
+  std::string dims;
+  for (const auto& [name, value] : prepared.inputs.dims)
+    dims += (dims.empty() ? " with " : ", ") + name + " = " + std::to_string(value);
+  return makeError(DiagnosticId::memoryLimit, "the run would need " + std::to_string(*peak) + " bytes" +
+                                                  dims + ", the limit is " + std::to_string(limit))
+      .note(":limit " + std::to_string(limit) + " says what would fit, :plan what takes the room");
+}
+
+// What bounds each kernel of the profiled run.
+Status explain(SessionState& state, LoadedModel& model, RunResult& result) {
+  if (!model.hasModule())
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: a package does not hold what its kernels compute");
+  DYN_TRY(MachineLimits limits, machineLimits(state.now.options, state.interruption,
+                                              [&](const std::string& text) { state.log(text); }));
+  KernelTable table = *result.profile;
+  const LoweredModule& lowered = model.compiled()->lowered;
+  explainKernels(result.timeline, lowered, limits, footprintOf(lowered, result.peakBytes), table);
+  result.profile = std::make_shared<const KernelTable>(std::move(table));
+  return {};
+}
+
 // `trace`, when given, receives the Chrome trace of a profiled run.
 Result<RunResult> runModel(SessionState& state, const Command& command, const RunRequest& request,
                            std::string* trace = nullptr) {
@@ -36,6 +70,7 @@ Result<RunResult> runModel(SessionState& state, const Command& command, const Ru
   // What is wrong with the inputs is said before anything is compiled.
   DYN_TRY(CallInputs inputs, callInputs(state, *model, command));
   DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
+  DYN_CHECK(checkMemory(state, prepared));
   state.progress("running");
   RunResult result;
   std::vector<std::vector<int64_t>> shapes;
@@ -46,10 +81,18 @@ Result<RunResult> runModel(SessionState& state, const Command& command, const Ru
   fillCounters(*prepared.model, result);
   model->observe(result.dims);
   result.kernelsCompiledAfterLoadCount += prepared.kernelsCompiledCount;
-  if (shapes.size() == prepared.inputs.values.size())
-    result.predictedPeakBytes =
-        prepared.runner->predictPeak(shapes, repeated ? Runner::Warmth::repeated : Runner::Warmth::first);
+  if (shapes.size() == prepared.inputs.values.size()) {
+    Result<int64_t> peak = prepared.runner->predictPeak(
+        shapes, repeated ? Runner::Warmth::repeated : Runner::Warmth::first, state.interruption);
+    if (peak.ok())
+      result.predictedPeakBytes = *peak;
+    else
+      result.whyNoPrediction = peak.error().message;
+  } else {
+    result.whyNoPrediction = "the memory depends on what is in the lists";
+  }
   if (trace) *trace = prepared.runner->traceText();
+  if (command.has("explain")) DYN_CHECK(explain(state, *prepared.model, result));
   return result;
 }
 
@@ -114,7 +157,7 @@ Result<View> handle_run(SessionState& state, const Command& command, Outcome& ou
   RunRequest request;
   DYN_TRY(request.repeat, command.integer("repeat", 1));
   DYN_TRY(request.warmup, command.integer("warmup", 0));
-  if (command.has("profile")) request.profiling = Profiling::on;
+  if (command.has("profile") || command.has("explain")) request.profiling = Profiling::on;
   std::string trace;
   DYN_TRY(LoadedModel * model, state.model());
   const size_t known = model->info().warnings.size();

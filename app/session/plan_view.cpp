@@ -1,7 +1,6 @@
 #include "app/session/plan_view.h"
 
 #include <algorithm>
-#include <set>
 #include <unordered_set>
 
 #include "app/session/node_ids.h"
@@ -121,41 +120,6 @@ PlanView planView(const Module& placed, const DimValues& dims) {
   }
   view.peak = peak.empty() ? "0" : peak;
   return view;
-}
-
-Status fitPlan(const Module& placed, int64_t limitBytes, const PeakOfDims& peakOf, PlanView& view) {
-  std::set<std::string> open;
-  if (const Function* main = placed.main())
-    for (const Parameter& p : main->parameters)
-      for (SymbolId s : symbolsOf(p.type))
-        if (!view.dims.count(placed.context->dims().symbolName(s)))
-          open.insert(placed.context->dims().symbolName(s));
-  if (open.size() != 1)
-    return makeError(DiagnosticId::usageError,
-                     "--fit needs exactly one dim without a value, there are " + std::to_string(open.size()))
-        .note("give the others by --dim NAME=N");
-  view.fitDim = *open.begin();
-  DimValues dims = view.dims;
-  auto fits = [&](int64_t n) {
-    dims[view.fitDim] = n;
-    std::optional<int64_t> bytes = peakOf(dims);
-    return bytes && *bytes <= limitBytes;
-  };
-  dims[view.fitDim] = 1;
-  if (!peakOf(dims))
-    return makeError(DiagnosticId::unsupportedFeature,
-                     "the peak of this model depends on values, not only on dims");
-  int64_t low = 0, high = 1;
-  if (!fits(0))
-    return makeError(DiagnosticId::memoryLimit,
-                     "not even " + view.fitDim + " = 0 fits into " + std::to_string(limitBytes) + " bytes");
-  while (high < (int64_t{1} << 40) && fits(high)) high *= 2;
-  while (high - low > 1) {
-    const int64_t middle = low + (high - low) / 2;
-    (fits(middle) ? low : high) = middle;
-  }
-  view.largest = low;
-  return {};
 }
 
 }  // namespace dyn

@@ -6,6 +6,7 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
+#include "compiler/ops/contraction.h"
 #include "compiler/ops/dim_matching.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/reference_interpreter.h"
@@ -36,8 +37,10 @@ class Reducer {
     whole_.inputs = inputs;
     for (const Parameter& p : main_.parameters) define(p.id, p.type, -1);
     for (size_t i = 0; i < main_.ops.size(); ++i)
-      for (const ValueDef& result : main_.ops[i]->results)
+      for (const ValueDef& result : main_.ops[i]->results) {
         define(result.id, result.type, static_cast<int>(i));
+        if (packsWeights(*main_.ops[i]->def)) packed_.insert(result.id);
+      }
     return {};
   }
 
@@ -104,7 +107,7 @@ class Reducer {
       for (ValueId operand : op->operands) {
         if (operand == kNoValue || !defined.insert(operand).second) continue;
         auto value = values_.find(operand);
-        if (value == values_.end() || !types_[operand]) return std::nullopt;
+        if (value == values_.end() || !types_[operand] || packed_.count(operand)) return std::nullopt;
         main.parameters.push_back({operand, types_[operand]});
         sample.inputs.push_back(value->second);
       }
@@ -114,7 +117,7 @@ class Reducer {
     read.insert(main_.results.begin(), main_.results.end());
     for (const Op* op : main.ops)
       for (const ValueDef& result : op->results) {
-        if (!read.count(result.id)) continue;
+        if (!read.count(result.id) || packed_.count(result.id)) continue;
         main.results.push_back(result.id);
         main.resultTypes.push_back(result.type);
         sample.expected.push_back(values_[result.id]);
@@ -178,6 +181,7 @@ class Reducer {
   const ReduceOptions& options_;
   std::unordered_map<ValueId, Value> values_;
   std::unordered_map<ValueId, Type> types_;
+  std::unordered_set<ValueId> packed_;  // weights as the running machine reads them, which no other knows
   std::unordered_map<SymbolId, int> definer_;  // the operation that first mentions it; -1: a parameter
   DimScope scope_;
   std::vector<SymbolId> bound_;

@@ -14,6 +14,9 @@ namespace dyn {
 namespace {
 
 constexpr size_t kMaxTimelineEvents = 100'000;
+// Rehearsals that are timed, the median counts; long ones are not repeated.
+constexpr size_t kTimedRehearsals = 9;
+constexpr int64_t kLongRehearsalNs = 20'000'000;
 
 int64_t cpuNs() {
   timespec time{};
@@ -29,6 +32,31 @@ std::string textOf(const nlohmann::json& row, const char* key) {
 int64_t numberOf(const nlohmann::json& row, const char* key) {
   auto it = row.find(key);
   return it != row.end() && it->is_number() ? it->get<int64_t>() : 0;
+}
+
+std::vector<int64_t> listOf(const nlohmann::json& row, const char* key) {
+  auto it = row.find(key);
+  return it != row.end() && it->is_array() ? it->get<std::vector<int64_t>>() : std::vector<int64_t>();
+}
+
+TimelineEvent timelineEvent(const nlohmann::json& event) {
+  TimelineEvent item;
+  item.name = textOf(event, "name");
+  item.kind = textOf(event, "cat");
+  item.beginNs = static_cast<int64_t>(event.value("ts", 0.0) * 1000);
+  item.durationNs = static_cast<int64_t>(event.value("dur", 0.0) * 1000);
+  if (auto arguments = event.find("args"); arguments != event.end()) {
+    item.place = textOf(*arguments, "place");
+    item.shapes = textOf(*arguments, "shapes");
+    item.kernel = textOf(*arguments, "kernel");
+    item.version = textOf(*arguments, "version");
+    item.bytes = numberOf(*arguments, "bytes");
+    if (arguments->contains("index")) item.index = static_cast<int>(numberOf(*arguments, "index"));
+    item.scalars = listOf(*arguments, "scalars");
+    item.numbers = listOf(*arguments, "numbers");
+    item.resultsCount = numberOf(*arguments, "results_count");
+  }
+  return item;
 }
 
 std::string concreteType(const Value& value, const ValueInfo& info) {
@@ -80,33 +108,80 @@ Result<Runner> Runner::create(dyn_module* module, const Module* types, const Sig
   return runner;
 }
 
-std::optional<int64_t> Runner::predictPeak(const std::vector<std::vector<int64_t>>& shapes, Warmth warmth) {
+Status Runner::setRehearsal(const std::vector<std::vector<int64_t>>& shapes) {
   if (!rehearsal_) {
-    Result<VmContext> made = makeContext(module_, options_, Purpose::rehearsal);
-    if (!made.ok()) return std::nullopt;
-    rehearsal_ = std::move(made).value();
+    DYN_TRY(rehearsal_, makeContext(module_, options_, Purpose::rehearsal));
   }
   alignas(64) static const std::byte kUnread[64] = {};  // stands for elements nobody looks at
   for (size_t i = 0; i < shapes.size(); ++i) {
     const Port& port = signature_.inputs[i];
-    if (port.info.kind != "tensor" || dtypeClass(port.dtype) == DtypeClass::text) return std::nullopt;
+    if (port.info.kind != "tensor" || dtypeClass(port.dtype) == DtypeClass::text)
+      return makeError(DiagnosticId::unsupportedFeature,
+                       "the memory depends on what input " + port.info.name + " holds");
     int64_t bytes = storageBytes(port.dtype);
     for (int64_t size : shapes[i])
-      if (__builtin_mul_overflow(bytes, size, &bytes)) return std::nullopt;
+      if (__builtin_mul_overflow(bytes, size, &bytes))
+        return makeError(DiagnosticId::dimOverflow, "the size of input " + port.info.name + " overflows");
     dyn_value* raw = nullptr;
-    if (dyn_value_borrow(rehearsal_.get(), static_cast<int32_t>(port.dtype),
-                         static_cast<int32_t>(shapes[i].size()), shapes[i].data(), kUnread,
-                         static_cast<size_t>(bytes), nullptr, nullptr, &raw) != DYN_OK)
-      return std::nullopt;
+    const dyn_status borrowed = dyn_value_borrow(rehearsal_.get(), static_cast<int32_t>(port.dtype),
+                                                 static_cast<int32_t>(shapes[i].size()), shapes[i].data(),
+                                                 kUnread, static_cast<size_t>(bytes), nullptr, nullptr, &raw);
+    if (borrowed != DYN_OK) return vmError(borrowed);
     const VmValue value(raw);
-    if (dyn_context_set_input(rehearsal_.get(), static_cast<int32_t>(i), value.get()) != DYN_OK)
-      return std::nullopt;
+    const dyn_status set = dyn_context_set_input(rehearsal_.get(), static_cast<int32_t>(i), value.get());
+    if (set != DYN_OK) return vmError(set);
   }
-  for (int run = warmth == Warmth::repeated ? 2 : 1; run > 0; --run)
-    if (dyn_context_run(rehearsal_.get()) != DYN_OK) return std::nullopt;
+  return {};
+}
+
+Status Runner::rehearse(Interruption& interruption) {
+  if (interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
+  interruption.setRunning(rehearsal_.get());
+  const dyn_status status = dyn_context_run(rehearsal_.get());
+  interruption.setRunning(nullptr);
+  return status == DYN_OK ? Status() : Status(vmError(status));
+}
+
+Result<int64_t> Runner::predictPeak(const std::vector<std::vector<int64_t>>& shapes, Warmth warmth,
+                                    Interruption& interruption) {
+  DYN_CHECK(setRehearsal(shapes));
+  DYN_CHECK(rehearse(interruption));
+  if (warmth == Warmth::repeated) DYN_CHECK(rehearse(interruption));
   dyn_statistics statistics{};
   dyn_context_statistics(rehearsal_.get(), &statistics);
   return static_cast<int64_t>(statistics.peak_bytes);
+}
+
+Result<int64_t> Runner::predictPeak(const DimValues& dims, Warmth warmth, Interruption& interruption) {
+  DYN_TRY(std::vector<std::vector<int64_t>> shapes, shapesFor(signature_, dims));
+  return predictPeak(shapes, warmth, interruption);
+}
+
+Result<Runner::Rehearsal> Runner::rehearseEvents(const DimValues& dims, Interruption& interruption) {
+  DYN_TRY(std::vector<std::vector<int64_t>> shapes, shapesFor(signature_, dims));
+  Rehearsal rehearsal;
+  DYN_TRY(rehearsal.peakBytes, predictPeak(shapes, Warmth::first, interruption));  // it makes the context
+  std::vector<int64_t> times;
+  while (times.size() < kTimedRehearsals && (times.empty() || times.back() < kLongRehearsalNs)) {
+    const int64_t begin = steadyNs();
+    DYN_CHECK(rehearse(interruption));
+    times.push_back(steadyNs() - begin);
+  }
+  std::sort(times.begin(), times.end());
+  rehearsal.hostNs = times[times.size() / 2];
+  dyn_context_profile(rehearsal_.get(), 1);
+  Status status = rehearse(interruption);
+  const char* text = status.ok() ? dyn_context_profile_text(rehearsal_.get(), "trace") : nullptr;
+  const nlohmann::json trace = nlohmann::json::parse(text ? text : "", nullptr, false);
+  dyn_context_profile(rehearsal_.get(), 0);
+  if (!status.ok()) return status.takeError();
+  if (trace.is_object() && trace.contains("droppedEvents"))
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: a prediction of more than a million launches");
+  if (trace.is_object() && trace.contains("traceEvents"))
+    for (const nlohmann::json& event : trace["traceEvents"])
+      if (textOf(event, "ph") == "X") rehearsal.events.push_back(timelineEvent(event));
+  return rehearsal;
 }
 
 Status Runner::runOnce(Interruption& interruption, int64_t& timeNs) {
@@ -201,18 +276,7 @@ void Runner::readProfile(RunResult& result) {
   if (events.is_object() && events.contains("traceEvents")) {
     for (const nlohmann::json& event : events["traceEvents"]) {
       if (textOf(event, "ph") != "X") continue;
-      TimelineEvent item;
-      item.name = textOf(event, "name");
-      item.kind = textOf(event, "cat");
-      item.beginNs = static_cast<int64_t>(event.value("ts", 0.0) * 1000);
-      item.durationNs = static_cast<int64_t>(event.value("dur", 0.0) * 1000);
-      if (auto arguments = event.find("args"); arguments != event.end()) {
-        item.place = textOf(*arguments, "place");
-        item.shapes = textOf(*arguments, "shapes");
-        item.kernel = textOf(*arguments, "kernel");
-        item.version = textOf(*arguments, "version");
-        item.bytes = numberOf(*arguments, "bytes");
-      }
+      TimelineEvent item = timelineEvent(event);
       if (item.kind != "function" && !item.place.empty()) byPlace[item.place] += item.durationNs;
       if (result.timeline.size() < kMaxTimelineEvents) result.timeline.push_back(std::move(item));
     }

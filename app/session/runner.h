@@ -44,14 +44,25 @@ class Runner {
   Status run(const CallInputs& inputs, const RunRequest& request, Interruption& interruption,
              RunResult& result);
   // What `peakBytes` of a run with inputs of these shapes will be, found by a rehearsal: the program's own host code with its sizes, without
-  // kernels and without elements. nullopt where the memory depends on elements. `repeated`: after a run before it.
+  // kernels and without elements. `repeated`: after a run before it. Errors: unsupportedFeature where the memory depends on elements, and
+  // what a run with these shapes would end in.
   enum class Warmth : uint8_t { first, repeated };
-  std::optional<int64_t> predictPeak(const std::vector<std::vector<int64_t>>& shapes, Warmth warmth);
+  Result<int64_t> predictPeak(const std::vector<std::vector<int64_t>>& shapes, Warmth warmth,
+                              Interruption& interruption);
+  Result<int64_t> predictPeak(const DimValues& dims, Warmth warmth, Interruption& interruption);
+  // The launches of such a run, in order, with their sizes; their times mean nothing. All but the launches takes the time it takes in a run.
+  struct Rehearsal {
+    int64_t peakBytes = 0, hostNs = 0;
+    std::vector<TimelineEvent> events;
+  };
+  Result<Rehearsal> rehearseEvents(const DimValues& dims, Interruption& interruption);
   bool warm() const { return warm_; }  // it has run before
   // The Chrome trace of the last profiled run.
   const std::string& traceText() const { return trace_; }
 
  private:
+  Status setRehearsal(const std::vector<std::vector<int64_t>>& shapes);
+  Status rehearse(Interruption& interruption);
   Status runOnce(Interruption& interruption, int64_t& timeNs);
   void readProfile(RunResult& result);
 

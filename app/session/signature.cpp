@@ -296,4 +296,15 @@ Result<std::vector<DimSpec>> parseDimSpecs(const std::vector<std::string>& texts
   return specs;
 }
 
+Result<std::vector<std::vector<int64_t>>> shapesFor(const Signature& signature, const DimValues& dims) {
+  CallDims call(signature);
+  for (const auto& [name, value] : dims) DYN_CHECK(call.bind(name, value));
+  std::vector<std::vector<int64_t>> shapes;
+  for (const Port& input : signature.inputs) {
+    DYN_TRY(std::vector<int64_t> shape, call.shapeOf(input));
+    shapes.push_back(std::move(shape));
+  }
+  return shapes;
+}
+
 }  // namespace dyn

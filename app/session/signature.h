@@ -59,6 +59,9 @@ class CallDims {
   std::map<std::string, SymbolId, std::less<>> symbols_;
 };
 
+// The shapes of all inputs, by the dims.
+Result<std::vector<std::vector<int64_t>>> shapesFor(const Signature& signature, const DimValues& dims);
+
 // One `--dim NAME=...`.
 struct DimSpec {
   std::string name;

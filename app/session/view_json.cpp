@@ -3,6 +3,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "app/session/explain.h"
+
 namespace dyn {
 
 using Json = nlohmann::ordered_json;
@@ -245,8 +247,19 @@ struct Writer {
                  {"peak", dimJson(v->peak)},
                  {"predicted_peak_bytes", orNull(v->predictedPeakBytes)},
                  {"constants_bytes", v->constantsBytes}};
-    if (v->largest) plan["largest"] = {{v->fitDim, *v->largest}};
+    if (!v->whyNoPeak.empty()) plan["why_no_peak"] = v->whyNoPeak;
     return {{"plan", plan}};
+  }
+
+  Json operator()(const Shared<LimitView>& v) const {
+    Json rows = Json::array();
+    for (const LimitRow& row : v->rows)
+      rows.push_back({{"symbol", row.symbol},
+                      {"largest", orNull(row.largest)},
+                      {"peak_bytes", orNull(row.peakBytes)},
+                      {"others", mapJson(row.others)},
+                      {"end", row.end}});
+    return {{"limit", {{"limit_bytes", v->limitBytes}, {"dims", mapJson(v->dims)}, {"largest", rows}}}};
   }
 
   Json operator()(const Shared<KernelTable>& v) const {
@@ -266,6 +279,15 @@ struct Writer {
         item["max_ns"] = k.maxNs;
         item["bytes"] = k.bytes;
         item["share"] = k.share;
+      }
+      if (!k.bound.empty()) {
+        item["moved_bytes"] = k.movedBytes;
+        item["operations_count"] = k.operations;
+        item["calls_count"] = k.calls;
+        item["bound"] = k.bound;
+        item["bound_ns"] = k.boundNs;
+        item["bound_fraction"] = boundFraction(k);
+        item["dims"] = k.dims;
       }
       list.push_back(std::move(item));
     }
@@ -333,9 +355,29 @@ struct Writer {
                  {"predicted_peak_bytes", orNull(v->predictedPeakBytes)},
                  {"allocations_count", v->allocationsCount},
                  {"launches_count", v->launchesCount}};
+    if (!v->whyNoPrediction.empty()) json["why_no_prediction"] = v->whyNoPrediction;
     if (v->profile) json["kernels"] = (*this)(v->profile)["kernels"];
     if (!v->profileFile.empty()) json["profile_file"] = v->profileFile;
     return json;
+  }
+
+  Json operator()(const Shared<PredictView>& v) const {
+    Json kernels = Json::array();
+    for (const KernelRow& k : v->kernels.rows)
+      kernels.push_back({{"name", k.name},
+                         {"kind", k.kind},
+                         {"launches_count", k.launchesCount},
+                         {"expected_ns", k.totalNs},
+                         {"moved_bytes", k.movedBytes},
+                         {"operations_count", k.operations},
+                         {"bound", k.bound},
+                         {"dims", k.dims}});
+    return {{"prediction",
+             {{"dims", mapJson(v->dims)},
+              {"time_ns", v->timeNs},
+              {"peak_bytes", v->peakBytes},
+              {"limits", v->kernels.limits},
+              {"kernels", kernels}}}};
   }
 
   Json operator()(const Shared<BenchResult>& v) const {

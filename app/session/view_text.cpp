@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "app/session/explain.h"
+
 namespace dyn {
 
 namespace {
@@ -231,10 +233,42 @@ struct Writer {
     if (!v->dims.empty()) text += "with " + joined(v->dims) + ": ";
     if (v->predictedPeakBytes)
       text += fmt::format("peak {} ({} bytes)", bytesText(*v->predictedPeakBytes), *v->predictedPeakBytes);
-    if (!v->dims.empty() && !v->predictedPeakBytes) text += "the peak is not known from these dims alone";
+    if (!v->dims.empty() && !v->predictedPeakBytes)
+      text +=
+          "the peak is not known from these dims alone" + (v->whyNoPeak.empty() ? "" : ": " + v->whyNoPeak);
     if (v->predictedPeakBytes || !v->dims.empty()) text += "\n";
-    if (v->largest) text += fmt::format("largest {}: {}\n", v->fitDim, *v->largest);
     return text;
+  }
+
+  std::string operator()(const Shared<LimitView>& v) const {
+    Rows rows;
+    for (const LimitRow& row : v->rows)
+      rows.push_back({row.symbol, row.largest ? std::to_string(*row.largest) : "none",
+                      row.peakBytes ? std::to_string(*row.peakBytes) : "-", joined(row.others), row.end});
+    return fmt::format("within {} ({} bytes)\n", bytesText(v->limitBytes), v->limitBytes) +
+           table({"dim", ">largest", ">peak bytes", "with", "why not more"}, rows, options);
+  }
+
+  std::string explained(const KernelTable& v, const char* timeTitle) const {
+    Rows rows;
+    for (const KernelRow& k : v.rows)
+      if (!k.bound.empty())
+        rows.push_back({k.kind, shortened(k.name, 36), std::to_string(k.launchesCount),
+                        durationText(k.totalNs), fmt::format("{:.1f}%", k.share * 100),
+                        bytesText(static_cast<int64_t>(k.movedBytes)),
+                        fmt::format("{:.3g}", (k.operations + k.calls) * 1e-6), k.bound,
+                        fmt::format("{:.0f}%", boundFraction(k) * 100), k.dims});
+    return table({"kind", "name", ">launches", std::string(">") + timeTitle, ">share", ">moved", ">Mop",
+                  "bound by", ">of it", "sizes"},
+                 rows, options) +
+           v.limits + "\n";
+  }
+
+  std::string operator()(const Shared<PredictView>& v) const {
+    return fmt::format("{}expected: {}, peak {} ({} bytes)\n",
+                       v->dims.empty() ? "" : "with " + joined(v->dims) + " ", durationText(v->timeNs),
+                       bytesText(v->peakBytes), v->peakBytes) +
+           explained(v->kernels, "expected");
   }
 
   // The chosen one first, the others by what they take; `mark` stands beside the chosen one.
@@ -329,6 +363,7 @@ struct Writer {
         rows.push_back({k.index >= 0 ? std::to_string(k.index) : "", k.kind, k.name, k.description});
       return table({">#", "kind", "name", "what"}, rows, options) + contractionsText(v->contractions);
     }
+    if (v->explained) return explained(*v, "time");
     // Loading constants is a row each in the profile, and nothing to look at one by one.
     KernelRow constants;
     constants.kind = "constant";

@@ -239,8 +239,22 @@ struct PlanView {
   std::string peak;                           // expression: inputs aside, arena and planned buffers
   std::optional<int64_t> predictedPeakBytes;  // nullopt where value-dependent or dims are not given
   int64_t constantsBytes = 0;
-  std::optional<int64_t> largest;  // --fit: the largest value of the one free dim that fits
-  std::string fitDim;
+  std::string whyNoPeak;  // with dims, but without a predicted peak
+};
+
+// The largest value of a dim, the others as given or usual, for which the peak stays within the limit.
+struct LimitRow {
+  std::string symbol;
+  std::optional<int64_t> largest;  // nullopt: no size does
+  std::optional<int64_t> peakBytes;
+  DimValues others;
+  std::string end;  // why not more: "seq = 513 would take 1048832 bytes"
+};
+
+struct LimitView {
+  int64_t limitBytes = 0;
+  DimValues dims;  // as given
+  std::vector<LimitRow> rows;
 };
 
 // --- kernels and runs ---
@@ -254,6 +268,12 @@ struct KernelRow {
   int64_t totalNs = 0, minNs = 0, maxNs = 0, bytes = 0;
   double share = 0;   // of the time of all rows
   std::string place;  // first place it was launched at
+  // Of an explained or predicted run, over all launches:
+  double movedBytes = 0, operations = 0, calls = 0;  // elements read and written; arithmetic; exp and such
+  int64_t boundNs =
+      0;              // the least time the machine's limits allow; of a prediction the time that is expected
+  std::string bound;  // what decides it: "memory", "compute", "overhead"
+  std::string dims;   // of the launch that takes longest
 };
 
 // A contraction with constant weights: the version it is made with, and those it could be made with.
@@ -273,6 +293,8 @@ struct ContractionRow {
 
 struct KernelTable {
   bool profiled = false;
+  bool explained = false;
+  std::string limits;  // the machine's, in one line, when explained
   std::vector<KernelRow> rows;
   std::vector<ContractionRow> contractions;
 };
@@ -300,6 +322,10 @@ struct NodeTime {
 struct TimelineEvent {
   std::string name, kind, place, shapes, kernel, version;
   int64_t beginNs = 0, durationNs = 0, bytes = 0;
+  int index = -1;  // of kernels and builtins: their row in the program
+  std::vector<int64_t> scalars,
+      numbers;               // of a kernel units, steps and its scalars; of a builtin those it is given
+  int64_t resultsCount = 0;  // of a builtin: so many of `shapes`, at the front
 };
 
 struct NamedValue {
@@ -318,6 +344,7 @@ struct RunResult {
   int64_t kernelsCount = 0, kernelsCompiledCount = 0, kernelsCompiledAfterLoadCount = 0;
   int64_t peakBytes = 0;
   std::optional<int64_t> predictedPeakBytes;
+  std::string whyNoPrediction;
   int64_t allocationsCount = 0;  // system allocations in the last run
   int64_t launchesCount = 0;
   int64_t cpuNs = 0;
@@ -326,6 +353,14 @@ struct RunResult {
   std::vector<TimelineEvent> timeline;
   std::string profileFile;
   bool bench = false;  // show times, not values
+};
+
+// What a run will take, before it is run.
+struct PredictView {
+  DimValues dims;
+  int64_t timeNs = 0;
+  int64_t peakBytes = 0;
+  KernelTable kernels;  // boundNs is the expected time
 };
 
 struct BenchRow {
@@ -398,11 +433,11 @@ struct TextView {
 template <typename T>
 using Shared = std::shared_ptr<const T>;
 
-using View =
-    std::variant<std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>, Shared<PassList>,
-                 Shared<DiffView>, Shared<BisectView>, Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>,
-                 Shared<KernelTable>, Shared<RunResult>, Shared<BenchResult>, Shared<CompileResult>,
-                 Shared<VerifyResult>, Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>,
-                 Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>, Shared<TextView>>;
+using View = std::variant<std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>,
+                          Shared<PassList>, Shared<DiffView>, Shared<BisectView>, Shared<DimsTable>,
+                          Shared<WhyView>, Shared<PlanView>, Shared<LimitView>, Shared<KernelTable>,
+                          Shared<RunResult>, Shared<PredictView>, Shared<BenchResult>, Shared<CompileResult>,
+                          Shared<VerifyResult>, Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>,
+                          Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>, Shared<TextView>>;
 
 }  // namespace dyn

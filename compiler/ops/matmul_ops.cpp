@@ -35,18 +35,20 @@ Status evaluateMatmul(EvalContext& c) {
   DYN_TRY(ConcreteProduct p,
           concreteProduct(c, a.shape(), b.shape(), flag(c, "transpose_a"), flag(c, "transpose_b")));
   DYN_TRY(HostTensor result, newTensor(a.dtype(), p.shape));
-  const bool isF32 = a.dtype() == Dtype::f32;
-  const float *af = isF32 ? a.as<float>() : nullptr, *bf = isF32 ? b.as<float>() : nullptr;
+  if (isReal(a.dtype())) {
+    const std::vector<double> as = realsOf(a), bs = realsOf(b);
+    std::vector<double> sums(static_cast<size_t>(p.columns));
+    if (p.columns > 0)
+      forEachProduct(p, [&](int64_t flat, int64_t aAt, int64_t bAt) {
+        const int64_t column = flat % p.columns;
+        if (column == 0)
+          sumRow(p.depth, as.data() + aAt, p.depthStepA, bs.data() + bAt, p.depthStepB, p.columnStepB, sums);
+        result.setReal(flat, sums[static_cast<size_t>(column)]);
+      });
+    c.setResult(0, std::move(result));
+    return {};
+  }
   forEachProduct(p, [&](int64_t flat, int64_t aAt, int64_t bAt) {
-    if (isReal(a.dtype())) {
-      double sum = 0;
-      for (int64_t k = 0; k < p.depth; ++k, aAt += p.depthStepA, bAt += p.depthStepB) {
-        sum += isF32 ? static_cast<double>(af[aAt]) * static_cast<double>(bf[bAt])
-                     : a.realAt(aAt) * b.realAt(bAt);
-      }
-      result.setReal(flat, sum);
-      return;
-    }
     uint64_t sum = 0;
     for (int64_t k = 0; k < p.depth; ++k, aAt += p.depthStepA, bAt += p.depthStepB) {
       sum += static_cast<uint64_t>(a.intAt(aAt)) * static_cast<uint64_t>(b.intAt(bAt));
@@ -162,12 +164,11 @@ Status evaluateGemmPacked(EvalContext& c) {
   shape.back() = n;
   DYN_TRY(HostTensor result, newTensor(c.operand(0).dtype(), shape));
   const int64_t rows = sizeProduct(a.shape(), 0, a.rank() - 1);
+  const std::vector<double> as = realsOf(a), bs = realsOf(b);
+  std::vector<double> sums(static_cast<size_t>(n));
   for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < n; ++j) {
-      double sum = 0;
-      for (int64_t p = 0; p < k; ++p) sum += a.realAt(i * k + p) * b.realAt(p * n + j);
-      result.setReal(i * n + j, sum);
-    }
+    sumRow(k, as.data() + i * k, 1, bs.data(), n, 1, sums);
+    for (int64_t j = 0; j < n; ++j) result.setReal(i * n + j, sums[static_cast<size_t>(j)]);
   }
   c.setResult(0, std::move(result));
   return {};

@@ -93,6 +93,29 @@ Result<Shape> packedProductShape(InferContext& c, const Shape& a) {
   return shape;
 }
 
+std::vector<double> realsOf(const HostTensor& tensor) {
+  std::vector<double> reals(static_cast<size_t>(tensor.elementCount()));
+  if (tensor.dtype() == Dtype::f32)
+    std::copy_n(tensor.as<float>(), reals.size(), reals.begin());
+  else
+    for (size_t i = 0; i < reals.size(); ++i) reals[i] = tensor.realAt(static_cast<int64_t>(i));
+  return reals;
+}
+
+void sumRow(int64_t depth, const double* a, int64_t stepA, const double* b, int64_t depthStepB,
+            int64_t columnStepB, std::span<double> sums) {
+  std::fill(sums.begin(), sums.end(), 0.0);
+  // Through b as it lies in memory.
+  if (columnStepB == 1) {
+    for (int64_t k = 0; k < depth; ++k)
+      for (size_t j = 0; j < sums.size(); ++j)
+        sums[j] += a[k * stepA] * b[k * depthStepB + static_cast<int64_t>(j)];
+    return;
+  }
+  for (size_t j = 0; j < sums.size(); ++j, b += columnStepB)
+    for (int64_t k = 0; k < depth; ++k) sums[j] += a[k * stepA] * b[k * depthStepB];
+}
+
 Result<HostTensor> onePanel(const HostTensor& b, bool transposed) {
   if (!transposed) return b.reshaped({b.elementCount()});
   const int64_t n = b.shape()[0], k = b.shape()[1];

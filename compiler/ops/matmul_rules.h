@@ -46,6 +46,12 @@ void forEachProduct(const ConcreteProduct& p, const Store& store) {
   }
 }
 
+// All elements as f64.
+std::vector<double> realsOf(const HostTensor& tensor);
+// One row of a product: sums[j] = sum over k of a[k * stepA] * b[k * depthStepB + j * columnStepB], in ascending k.
+void sumRow(int64_t depth, const double* a, int64_t stepA, const double* b, int64_t depthStepB,
+            int64_t columnStepB, std::span<double> sums);
+
 // Products with a right matrix packed at load, whose attributes n and k are its columns and rows.
 // [..., k] → [..., n]; the demand that a has k columns is made.
 Result<Shape> packedProductShape(InferContext& c, const Shape& a);

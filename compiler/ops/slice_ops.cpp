@@ -400,6 +400,12 @@ Result<Expr> lowerSplit(LowerContext& c, int result, std::span<const Expr> index
   return c.read(0, source);
 }
 
+Status appendArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
+                       std::vector<Dim>*) {
+  numbers->push_back(static_cast<int32_t>(op.attributes.integer("axis")));
+  return {};
+}
+
 constexpr AttributeSpec kConcatAttributes[] = {
     {"axis", AttributeKind::integer, true, "from the end if negative"}};
 constexpr AttributeSpec kSplitAttributes[] = {
@@ -445,6 +451,25 @@ const OpDef concatOp{
     .example =
         "fn @main(%a: Tensor[(n, 2), f32], %b: Tensor[(m, 2), f32]) { %y = concat(%a, %b) {axis = 0} return "
         "%y }",
+};
+
+const OpDef appendOp{
+    .name = "append",
+    .summary = "a tensor with rows behind it along an axis, in its memory where that has room for them",
+    .cls = OpClass::opaque,
+    .minOperands = 2,
+    .maxOperands = 2,
+    .attributes = kConcatAttributes,
+    .infer = inferConcat,
+    .evaluate = evaluateConcat,
+    .lowering = LoweringKind::builtin,
+    .builtin = "append",
+    .builtinAllocates = true,
+    .builtinArguments = appendArguments,
+    .doc = "[.., a, ..], [.., b, ..] -> [.., a + b, ..], as concat. Builtin: (past, rows), number axis.",
+    .example =
+        "fn @main(%a: Tensor[(n, 2), f32], %b: Tensor[(m, 2), f32]) { %y = append(%a, %b) {axis = 0} "
+        "return %y }",
 };
 
 const OpDef splitOp{

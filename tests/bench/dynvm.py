@@ -84,22 +84,39 @@ class Module:
             self.runtime.check(self.api.dyn_context_set_input(self.context, index, value))
             self.api.dyn_value_release(value)
 
+    def set_growing(self, index, array, axis, room):
+        """An input that the program appends to along `axis`, with room for so many rows."""
+        array, value = np.ascontiguousarray(array), c.c_void_p()
+        shape = (I64 * array.ndim)(*array.shape)
+        self.runtime.check(self.api.dyn_value_growing(self.context, self.runtime.code_of[array.dtype], array.ndim, shape, axis, I64(room),
+                                                      array.ctypes.data_as(c.c_void_p), c.c_size_t(array.nbytes), c.byref(value)))
+        self.runtime.check(self.api.dyn_context_set_input(self.context, index, value))
+        self.api.dyn_value_release(value)
+
+    def hand_on(self, links):
+        """Outputs of the last run become inputs of the next: pairs of (input, output)."""
+        for to, index in links:
+            value = c.c_void_p()
+            self.runtime.check(self.api.dyn_context_get_output(self.context, index, c.byref(value)))
+            self.runtime.check(self.api.dyn_context_set_input(self.context, to, value))
+            self.api.dyn_value_release(value)
+
     def run(self):
         self.runtime.check(self.api.dyn_context_run(self.context))
 
+    def output(self, index):
+        value = c.c_void_p()
+        self.runtime.check(self.api.dyn_context_get_output(self.context, index, c.byref(value)))
+        rank = self.api.dyn_value_rank(value)
+        shape = tuple(self.api.dyn_value_shape(value)[axis] for axis in range(rank)) if rank > 0 else ()
+        dtype = np.dtype(self.runtime.numpy_of[self.api.dyn_value_dtype(value)])
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        text = c.string_at(self.api.dyn_value_data(value), size) if size else b""
+        self.api.dyn_value_release(value)
+        return np.frombuffer(text, dtype).reshape(shape).copy()
+
     def outputs(self):
-        result = []
-        for index in range(self.api.dyn_context_result_count(self.context)):
-            value = c.c_void_p()
-            self.runtime.check(self.api.dyn_context_get_output(self.context, index, c.byref(value)))
-            rank = self.api.dyn_value_rank(value)
-            shape = tuple(self.api.dyn_value_shape(value)[axis] for axis in range(rank)) if rank > 0 else ()
-            dtype = np.dtype(self.runtime.numpy_of[self.api.dyn_value_dtype(value)])
-            size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-            text = c.string_at(self.api.dyn_value_data(value), size) if size else b""
-            result.append(np.frombuffer(text, dtype).reshape(shape).copy())
-            self.api.dyn_value_release(value)
-        return result
+        return [self.output(index) for index in range(self.api.dyn_context_result_count(self.context))]
 
     def statistics(self):
         """Of the last run: {name: number}."""

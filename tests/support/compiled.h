@@ -69,7 +69,6 @@ class Compiled {
   ModuleHandle module;
   ContextHandle context;
 
- private:
   ValueHandle toVm(const HostTensor& tensor) {
     dyn_value* value = nullptr;
     if (tensor.dtype() == Dtype::string) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "vm/base/checked.h"
+
 namespace dyn::vm {
 
 float BuiltinCall::real(size_t index, float otherwise) const {
@@ -34,7 +36,12 @@ Status BuiltinCall::result(size_t index, DataType dtype, std::span<const int64_t
     return okStatus();
   }
   dyn_status why = DYN_OK;
-  tensor = newTensor(pool, dtype, static_cast<uint32_t>(shape.size()), shape.data(), 0, why);
+  tensor = nullptr;
+  int64_t count = 0;
+  if (bound && index == 0 && checkedElementCount(shape.data(), static_cast<uint32_t>(shape.size()), count))
+    tensor = bound(dtype, shape, count, why);
+  if (!tensor && why == DYN_OK)
+    tensor = newTensor(pool, dtype, static_cast<uint32_t>(shape.size()), shape.data(), 0, why);
   if (!tensor) return failure(why, "no room for result " + std::to_string(index));
   release(results[index]);
   results[index] = tensor;

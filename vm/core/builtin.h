@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -31,7 +32,9 @@ struct BuiltinCall {
 
   std::span<Object* const> arguments;
   std::span<Object*> results;
-  bool into = false;       // results hold tensors to be written
+  bool into = false;  // results hold tensors to be written
+  // A tensor for result 0 in memory that the caller of the run has bound for it, or null. May be empty.
+  std::function<Tensor*(DataType, std::span<const int64_t>, int64_t elementCount, dyn_status&)> bound;
   bool rehearsal = false;  // take the scratch memory the call needs, and return
   std::span<const int64_t> scalars;
   std::span<const int32_t> numbers;

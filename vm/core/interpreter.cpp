@@ -155,10 +155,9 @@ void Interpreter::releaseRegisters(const Frame& frame) {
   const uint32_t count = program_.functions[frame.function].objectCount;
   for (uint32_t i = 0; i < count; ++i) release(std::exchange(registers[i], nullptr));
   if (frame.enterNs != 0 && (trapBits_.load(std::memory_order_relaxed) & kProfile))
-    profile_.record(
-        {ProfileKind::function, frame.function, 0, -1,
-         frame.enterNs - std::min(frame.enterNs, profile_.startNs()), nowNs() - frame.enterNs, 0, 0, 0},
-        {});
+    profile_.record({ProfileKind::function, frame.function, 0, -1,
+                     frame.enterNs - std::min(frame.enterNs, profile_.startNs()), nowNs() - frame.enterNs, 0},
+                    {});
 }
 
 bool Interpreter::popFrame(WordList results) {

@@ -118,7 +118,11 @@ class Interpreter {
   const int32_t* launch(const int32_t* w);
   const int32_t* callBuiltin(const int32_t* w, bool into);
 
-  Tensor* tensorAt(int32_t index);  // null after a fault
+  Tensor* tensorAt(int32_t index);                              // null after a fault
+  bool isDense(const Tensor* tensor, std::string_view reader);  // false after a fault
+  void noteOrigin(Tensor* tensor) const;
+  void noteOriginOf(Object* result) const;
+  Tensor* inBoundMemory(DataType dtype, std::span<const int64_t> shape, int64_t count, dyn_status& why);
   List* listObject(int32_t index);
   bool readShape(const int32_t*& w, uint32_t& rank, int64_t& count);  // into shape_
   void setObject(int32_t index, Object* owned);
@@ -131,7 +135,7 @@ class Interpreter {
     return options_.devicePools[device] ? options_.devicePools[device] : options_.pool;
   }
   uint32_t positionOf(const int32_t* at) const { return static_cast<uint32_t>(at - code_); }
-  std::string shapesText(const int32_t* at, uint64_t& bytes) const;
+  ProfileOperands operandsOf(const int32_t* at, uint64_t& bytes) const;
 
   const Module& module_;
   const Program& program_;

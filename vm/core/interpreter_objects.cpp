@@ -19,10 +19,12 @@ constexpr int64_t kStepsPerPiece = int64_t{1} << 26;
 // Below this a task costs more to start than it saves.
 constexpr int64_t kMinimumStepsPerTask = int64_t{1} << 15;
 
-// In a rehearsal: builtins that take only scratch memory besides their results, and those that take none when they write into tensors.
-constexpr std::string_view kRehearsed[] = {"attention",      "gemm", "conv",     "conv_packed",
-                                           "conv_transpose", "pool", "nbitsgemm"},
-                           kMovers[] = {"copy", "concat"};
+// Builtins that know in a rehearsal what to leave out: they look at no elements, and take the memory they would take.
+constexpr std::string_view kRehearsed[] = {"append",      "attention",      "gemm",        "conv",
+                                           "conv_packed", "conv_transpose", "pool",        "nbitsgemm",
+                                           "copy",        "concat",         "list_concat", "list_stack"};
+// Builtins that read growing tensors.
+constexpr std::string_view kReadsGrowing[] = {"append", "attention"};
 constexpr uint64_t kMostRehearsedBytes = uint64_t{1} << 16;
 
 const char* kernelFaultText(int32_t code) {
@@ -102,6 +104,13 @@ const int32_t* Interpreter::rehearsalEnds(const std::string& what) {
   return fault(DYN_UNSUPPORTED, "a rehearsal ends here: the memory depends on what " + what + " holds");
 }
 
+bool Interpreter::isDense(const Tensor* tensor, std::string_view reader) {
+  if (tensor->room == 0) return true;
+  fault(DYN_UNSUPPORTED, std::string(reader) + " cannot read " + describe(tensor) +
+                             ": only what a program appends to and hands on may be growing");
+  return false;
+}
+
 Tensor* Interpreter::tensorAt(int32_t index) {
   Object* object = V_[index];
   if (object && object->kind == ObjectKind::tensor) return static_cast<Tensor*>(object);
@@ -131,6 +140,7 @@ bool Interpreter::readShape(const int32_t*& w, uint32_t& rank, int64_t& count) {
 const int32_t* Interpreter::item(const int32_t* w) {
   Tensor* tensor = tensorAt(w[1]);
   if (!tensor) return nullptr;
+  if (!isDense(tensor, "item")) return nullptr;
   const int64_t index = R_[w[2]];
   if (index < 0 || index >= tensor->elementCount)
     return fault(DYN_OUT_OF_RANGE, "element " + std::to_string(index) + " of " + describe(tensor));
@@ -261,35 +271,49 @@ const int32_t* Interpreter::newTensorInstruction(int32_t result, const int32_t* 
   uint32_t rank;
   int64_t count;
   if (!readShape(next, rank, count)) return nullptr;
-  const uint32_t function = frames_.back().function, position = positionOf(at_);
   dyn_status why = DYN_OK;
-  if (bindActive_ && w[1] == 0 && dtype != DataType::string) {
-    for (BoundOutput& bound : bound_) {
-      const uint64_t size = static_cast<uint64_t>(count) * sizeBytes(dtype);
-      if (!bound.memory || bound.used || bound.originFunction != static_cast<int32_t>(function) ||
-          bound.originPosition != position || size > bound.sizeBytes ||
-          static_cast<uint64_t>(count) > bound.sizeBytes)
-        continue;
-      Ref<Storage> storage(
-          borrowStorage(options_.pool, bound.memory, bound.sizeBytes, nullptr, nullptr, why));
-      Tensor* tensor =
-          storage ? newView(options_.pool, dtype, rank, shape_, count, storage.get(), bound.memory, why)
-                  : nullptr;
-      if (!tensor) return memoryFault(why, sizeof(Tensor));
-      storage->originFunction = static_cast<int32_t>(function);
-      storage->originPosition = position;
-      bound.used = true;
-      setObject(result, tensor);
-      return next;
-    }
-  }
-  Tensor* tensor =
-      newTensor(options_.pool, dtype, rank, shape_, static_cast<uint8_t>(w[1]), why, devicePool(w[1]));
+  Tensor* tensor = nullptr;
+  if (w[1] == 0) tensor = inBoundMemory(dtype, {shape_, rank}, count, why);
+  if (!tensor && why == DYN_OK)
+    tensor = newTensor(options_.pool, dtype, rank, shape_, static_cast<uint8_t>(w[1]), why, devicePool(w[1]));
   if (!tensor) return memoryFault(why, static_cast<uint64_t>(count) * sizeBytes(dtype));
-  tensor->storage->originFunction = static_cast<int32_t>(function);
-  tensor->storage->originPosition = position;
+  noteOrigin(tensor);
   setObject(result, tensor);
   return next;
+}
+
+// Of what a builtin has made: not of what it has passed on.
+void Interpreter::noteOriginOf(Object* result) const {
+  if (!result || result->kind != ObjectKind::tensor || result->shared()) return;
+  auto* tensor = static_cast<Tensor*>(result);
+  if (tensor->storage && !tensor->storage->shared() && tensor->room == 0) noteOrigin(tensor);
+}
+
+void Interpreter::noteOrigin(Tensor* tensor) const {
+  tensor->storage->originFunction = static_cast<int32_t>(frames_.back().function);
+  tensor->storage->originPosition = positionOf(at_);
+}
+
+// A tensor in memory that the caller has bound for the output which the instruction at at_ made in an earlier run; null: there is none, or, with `why` set,
+// no memory.
+Tensor* Interpreter::inBoundMemory(DataType dtype, std::span<const int64_t> shape, int64_t count,
+                                   dyn_status& why) {
+  if (!bindActive_ || dtype == DataType::string) return nullptr;
+  const auto function = static_cast<int32_t>(frames_.back().function);
+  const uint32_t position = positionOf(at_);
+  for (BoundOutput& bound : bound_) {
+    const uint64_t size = static_cast<uint64_t>(count) * sizeBytes(dtype);
+    if (!bound.memory || bound.used || bound.originFunction != function || bound.originPosition != position ||
+        size > bound.sizeBytes || static_cast<uint64_t>(count) > bound.sizeBytes)
+      continue;
+    Ref<Storage> storage(borrowStorage(options_.pool, bound.memory, bound.sizeBytes, nullptr, nullptr, why));
+    Tensor* tensor = storage ? newView(options_.pool, dtype, static_cast<uint32_t>(shape.size()),
+                                       shape.data(), count, storage.get(), bound.memory, why)
+                             : nullptr;
+    if (tensor) bound.used = true;
+    return tensor;
+  }
+  return nullptr;
 }
 
 const int32_t* Interpreter::reuseTensor(const int32_t* w) {
@@ -299,7 +323,8 @@ const int32_t* Interpreter::reuseTensor(const int32_t* w) {
   int64_t count;
   if (!readShape(next, rank, count)) return nullptr;
   const bool own = tensor && tensor->kind == ObjectKind::tensor && !tensor->shared() && !tensor->readOnly &&
-                   tensor->storage && !tensor->storage->shared() && tensor->storage->dataPool;
+                   tensor->storage && !tensor->storage->shared() && tensor->storage->dataPool &&
+                   tensor->room == 0;
   if (!own || tensor->dtype != static_cast<DataType>(w[2]) || tensor->storage->device != w[3] ||
       tensor->rank != rank || !std::equal(shape_, shape_ + rank, tensor->shape()))
     return newTensorInstruction(w[0], w + 2);
@@ -310,7 +335,7 @@ const int32_t* Interpreter::reuseTensor(const int32_t* w) {
 
 const int32_t* Interpreter::reshape(const int32_t* w) {
   Tensor* source = tensorAt(w[1]);
-  if (!source) return nullptr;
+  if (!source || !isDense(source, "reshape")) return nullptr;
   const int32_t* next = w + 2;
   uint32_t rank;
   int64_t count;
@@ -329,7 +354,7 @@ const int32_t* Interpreter::reshape(const int32_t* w) {
 
 const int32_t* Interpreter::deviceCopy(const int32_t* w) {
   Tensor* source = tensorAt(w[1]);
-  if (!source) return nullptr;
+  if (!source || !isDense(source, "a copy")) return nullptr;
   const uint8_t device = source->storage ? source->storage->device : 0;
   if (device != w[2] && source->elementCount > 0)
     return fault(DYN_CHECK_FAILED, "copy from device " + std::to_string(w[2]) +
@@ -476,6 +501,7 @@ const int32_t* Interpreter::launch(const int32_t* w) {
       return fault(DYN_CHECK_FAILED,
                    "kernel " + kernel.name + ": buffer " + std::to_string(i) + " is " + describe(object));
     auto* tensor = static_cast<Tensor*>(object);
+    if (tensor->room && !isDense(tensor, "kernel " + kernel.name)) return nullptr;
     if (i + kernel.outputCount >= kernel.bufferCount && tensor->readOnly && tensor->elementCount > 0)
       return fault(DYN_CHECK_FAILED,
                    "kernel " + kernel.name + ": output buffer " + std::to_string(i) + " is read-only");
@@ -543,6 +569,11 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
       if (tensor->storage && tensor->storage->device != 0)
         return fault(DYN_CHECK_FAILED,
                      std::string(builtin.name) + ": argument " + std::to_string(i) + " is not on the cpu");
+      if (tensor->room &&
+          std::find(std::begin(kReadsGrowing), std::end(kReadsGrowing), builtin.name) ==
+              std::end(kReadsGrowing) &&
+          !isDense(tensor, builtin.name))
+        return nullptr;
     }
     builtinArguments_.push_back(object);
   }
@@ -582,10 +613,11 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
   call.scalars = {scalars_.data(), scalars.count};
   call.numbers = {numbers.items, numbers.count};
   call.rehearsal = options_.rehearsal;
+  if (bindActive_ && !into)
+    call.bound = [this](DataType dtype, std::span<const int64_t> shape, int64_t count, dyn_status& why) {
+      return inBoundMemory(dtype, shape, count, why);
+    };
   ++launches_;
-  if (options_.rehearsal && into &&
-      std::find(std::begin(kMovers), std::end(kMovers), builtin.name) != std::end(kMovers))
-    return at;
   if (options_.rehearsal &&
       std::find(std::begin(kRehearsed), std::end(kRehearsed), builtin.name) == std::end(kRehearsed))
     return rehearsalEnds(std::string(builtin.name));
@@ -598,6 +630,7 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
   if (status.ok() && (trapBits_.load(std::memory_order_relaxed) & kCancel))
     status = failure(DYN_CANCELLED, "the run was cancelled");
   if (!into) {
+    if (status.ok() && !bound_.empty() && results.count == 1) noteOriginOf(builtinResults_[0]);
     for (uint32_t i = 0; i < results.count; ++i) {
       if (status.ok())
         setObject(results.items[i], builtinResults_[i]);
@@ -614,8 +647,8 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
 
 // --- profile
 
-std::string Interpreter::shapesText(const int32_t* at, uint64_t& bytes) const {
-  std::string result;
+ProfileOperands Interpreter::operandsOf(const int32_t* at, uint64_t& bytes) const {
+  ProfileOperands result;
   const InstructionRow& instruction = row(static_cast<Opcode>(*at));
   const int32_t* w = at + 1;
   for (uint32_t i = 0; i < instruction.operandCount; ++i) {
@@ -624,9 +657,13 @@ std::string Interpreter::shapesText(const int32_t* at, uint64_t& bytes) const {
     const uint32_t count = operand.list                             ? static_cast<uint32_t>(*w++)
                            : operand.kind == OperandKind::immediate ? 2
                                                                     : 1;
+    if (i == 1) result.resultsCount = object ? count : 0;  // behind the builtin's own number
     for (uint32_t item = 0; item < count; ++item, ++w) {
+      if (operand.kind == OperandKind::scalarRead) result.scalars.push_back(R_[*w]);
+      if (operand.kind == OperandKind::number && result.numbers.size() < ProfileOperands::kMaximumNumbers)
+        result.numbers.push_back(*w);
       if (!object || !V_[*w]) continue;
-      result += (result.empty() ? "" : " ") + describe(V_[*w]);
+      result.shapes += (result.shapes.empty() ? "" : " ") + describe(V_[*w]);
       if (V_[*w]->kind == ObjectKind::tensor) bytes += static_cast<Tensor*>(V_[*w])->sizeBytes();
     }
   }
@@ -662,12 +699,12 @@ void Interpreter::note(const int32_t* at, uint64_t beginNs) {
   }
   const uint64_t endNs = nowNs();
   uint64_t bytes = 0;
-  const std::string shapes = shapesText(at, bytes);
+  const ProfileOperands operands = operandsOf(at, bytes);
   if (kind == ProfileKind::allocation && static_cast<Opcode>(*at) == Opcode::allocStorage)
     bytes = static_cast<Storage*>(V_[at[1]])->sizeBytes;
   profile_.record({kind, frames_.back().function, positionOf(at), index, beginNs - profile_.startNs(),
-                   endNs - beginNs, bytes, 0, 0},
-                  shapes);
+                   endNs - beginNs, bytes},
+                  operands);
   if (kind == ProfileKind::builtin && !version_.empty()) profile_.nameVersion(version_);
 }
 

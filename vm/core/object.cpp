@@ -235,7 +235,11 @@ std::string describe(const Object* object) {
       result += "[";
       for (uint32_t axis = 0; axis < tensor->rank; ++axis)
         result += (axis ? "," : "") + std::to_string(tensor->shape()[axis]);
-      return result + "]";
+      result += "]";
+      if (tensor->room)
+        result += " (growing along axis " + std::to_string(tensor->grownAxis) + ", room for " +
+                  std::to_string(tensor->room) + ")";
+      return result;
     }
     case ObjectKind::tuple: {
       const auto* tuple = static_cast<const Tuple*>(object);

@@ -40,6 +40,7 @@ struct Storage : Object {
   void* user = nullptr;
   int32_t originFunction = -1;  // the instruction that made it, for outputs bound by the caller
   uint32_t originPosition = 0;
+  std::atomic<int64_t> filled{0};  // of growing tensors (growing.h): rows that some tensor has
   explicit Storage(MemoryPool* memory) : Object(ObjectKind::storage, memory) {}
 };
 
@@ -52,6 +53,9 @@ struct StringElement {
 struct Tensor : Object {
   DataType dtype;
   uint8_t rank;
+  uint8_t grownAxis = 0;
+  int64_t room =
+      0;  // a growing tensor (growing.h): rows that fit along grownAxis; 0: all elements lie side by side
   int64_t elementCount = 0;
   std::byte* data = nullptr;
   Storage* storage = nullptr;  // counted

@@ -94,24 +94,38 @@ struct Profile::Row {
 void Profile::begin() {
   events_.clear();
   shapes_.clear();
+  values_.clear();
   versions_.clear();
   dropped_ = 0;
   startNs_ = nowNs();
 }
 
-void Profile::record(ProfileEvent event, const std::string& shapes) {
-  if (events_.size() >= kMaximumEvents || shapes_.size() + shapes.size() > UINT32_MAX) {
+void Profile::record(ProfileEvent event, const ProfileOperands& operands) {
+  if (events_.size() >= kMaximumEvents || shapes_.size() + operands.shapes.size() > UINT32_MAX ||
+      values_.size() + operands.scalars.size() + operands.numbers.size() > UINT32_MAX) {
     ++dropped_;
     return;
   }
   event.shapesBegin = static_cast<uint32_t>(shapes_.size());
-  event.shapesSize = static_cast<uint32_t>(shapes.size());
+  event.shapesSize = static_cast<uint32_t>(operands.shapes.size());
+  event.valuesBegin = static_cast<uint32_t>(values_.size());
+  event.scalarsCount = static_cast<uint32_t>(operands.scalars.size());
+  event.numbersCount = static_cast<uint32_t>(operands.numbers.size());
+  event.resultsCount = operands.resultsCount;
   try {
-    shapes_ += shapes;
+    shapes_ += operands.shapes;
+    values_.insert(values_.end(), operands.scalars.begin(), operands.scalars.end());
+    values_.insert(values_.end(), operands.numbers.begin(), operands.numbers.end());
     events_.push_back(event);
   } catch (const std::bad_alloc&) {  // a program that runs must not end because somebody watches it
     ++dropped_;
   }
+}
+
+std::string Profile::listText(uint32_t begin, uint32_t count) const {
+  std::string text = "[";
+  for (uint32_t i = 0; i < count; ++i) text += (i ? "," : "") + std::to_string(values_[begin + i]);
+  return text + "]";
 }
 
 void Profile::nameVersion(const std::string& version) {
@@ -133,6 +147,12 @@ std::string Profile::traceJson(const Module& module) const {
             ",\"args\":{\"position\":" + quoted(module.positionText(event.function, event.position)) +
             ",\"place\":" + quoted(module.placeOf(event.function, event.position)) +
             ",\"bytes\":" + std::to_string(event.bytes) + ",\"shapes\":" + quoted(shapesOf(event));
+    if (event.kind == ProfileKind::kernel || event.kind == ProfileKind::builtin)
+      text += ",\"index\":" + std::to_string(event.index) +
+              ",\"scalars\":" + listText(event.valuesBegin, event.scalarsCount) +
+              ",\"numbers\":" + listText(event.valuesBegin + event.scalarsCount, event.numbersCount);
+    if (event.kind == ProfileKind::builtin)
+      text += ",\"results_count\":" + std::to_string(event.resultsCount);
     if (auto version = versions_.find(i); version != versions_.end())
       text += ",\"version\":" + quoted(version->second);
     if (event.kind == ProfileKind::kernel)

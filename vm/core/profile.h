@@ -14,11 +14,23 @@ enum class ProfileKind : uint8_t { function, kernel, builtin, allocation, copy, 
 
 struct ProfileEvent {
   ProfileKind kind;
-  uint32_t function, position;       // of the instruction; for ProfileKind::function the function entered
-  int32_t index;                     // kernel, builtin or constant row; -1
-  uint64_t beginNs, durationNs;      // since the profile began
-  uint64_t bytes;                    // of all tensors touched
-  uint32_t shapesBegin, shapesSize;  // in Profile::shapes
+  uint32_t function, position;   // of the instruction; for ProfileKind::function the function entered
+  int32_t index;                 // kernel, builtin or constant row; -1
+  uint64_t beginNs, durationNs;  // since the profile began
+  uint64_t bytes;                // of all tensors touched
+  uint32_t shapesBegin = 0, shapesSize = 0;  // in Profile::shapes
+  uint32_t valuesBegin = 0;                  // scalars, then numbers
+  uint32_t scalarsCount = 0, numbersCount = 0, resultsCount = 0;
+};
+
+// What an instruction was given besides the event's own fields.
+struct ProfileOperands {
+  std::string shapes;  // of the objects: "f32[2,3] f32[3]"
+  std::vector<int64_t>
+      scalars;  // values of the scalar registers it reads: of a launch its units and steps, then the kernel's scalars
+  std::vector<int64_t> numbers;  // of a builtin, the first kMaximumNumbers
+  uint32_t resultsCount = 0;     // of a builtin: so many of `shapes`, at the front
+  static constexpr size_t kMaximumNumbers = 32;
 };
 
 class Profile {
@@ -28,7 +40,7 @@ class Profile {
 
   void begin();  // empties
   uint64_t startNs() const { return startNs_; }
-  void record(ProfileEvent event, const std::string& shapes);
+  void record(ProfileEvent event, const ProfileOperands& operands);
   // Of the event recorded last: which of a builtin's versions ran, and the values that decided it.
   void nameVersion(const std::string& version);
 
@@ -47,8 +59,10 @@ class Profile {
  private:
   struct Row;
   std::vector<Row> table(const Module& module) const;
+  std::string listText(uint32_t begin, uint32_t count) const;  // of values_, as JSON
   std::vector<ProfileEvent> events_;
   std::string shapes_;
+  std::vector<int64_t> values_;
   std::map<size_t, std::string> versions_;  // by event
   uint64_t startNs_ = 0, dropped_ = 0;
 };

@@ -215,6 +215,17 @@ DYN_API dyn_status dyn_value_borrow(dyn_context* context, int32_t dtype, int32_t
                                     const void* data, size_t size_bytes,
                                     void (*release)(void* user, const void* data), void* user,
                                     dyn_value** value);
+/* A tensor with a copy of `data` and room for `room` rows along `axis` (room >= shape[axis]; no strings), for what a program appends to and hands on,
+ * as a cache of keys and values: given as an input that the program only joins with rows behind it along that axis, what comes out shares its memory
+ * and only the new rows are written; where the room ends, or another run has appended to the same value, it moves to twice the room. Values already
+ * handed out keep their rows. Given as any other input the run fails with DYN_UNSUPPORTED. */
+DYN_API dyn_status dyn_value_growing(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape,
+                                     int32_t axis, int64_t room, const void* data, size_t size_bytes,
+                                     dyn_value** value);
+/* Distances between neighbours along each axis, in elements; `rank` entries are written. */
+DYN_API dyn_status dyn_value_strides(const dyn_value* value, int64_t* strides);
+/* The first element, wherever the others are: see dyn_value_strides. */
+DYN_API const void* dyn_value_first(const dyn_value* value);
 /* kind DYN_KIND_TUPLE (with a tag: algebraic value) or DYN_KIND_LIST. Items are shared; a null item is an absent optional. */
 DYN_API dyn_status dyn_value_compound(dyn_context* context, dyn_kind kind, int32_t tag,
                                       dyn_value* const* items, int64_t item_count, dyn_value** value);
@@ -228,6 +239,7 @@ DYN_API int32_t dyn_value_dtype(const dyn_value* value); /* -1 unless a tensor *
 DYN_API int32_t dyn_value_rank(const dyn_value* value);  /* -1 unless a tensor */
 /* Borrowed, `rank` entries, as long as the value lives. */
 DYN_API const int64_t* dyn_value_shape(const dyn_value* value);
+/* All elements side by side, row-major; null for growing tensors, whose elements are not. */
 DYN_API const void* dyn_value_data(const dyn_value* value);
 DYN_API size_t dyn_value_size_bytes(const dyn_value* value);
 /* Element `index` of a string tensor, zero-terminated, borrowed; null when there is none. */

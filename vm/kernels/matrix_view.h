@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "vm/core/builtin.h"
+#include "vm/core/growing.h"
 
 namespace dyn::vm::kernels {
 
@@ -14,9 +15,8 @@ struct MatrixView {
 
   explicit MatrixView(const Tensor* tensor, std::span<const int32_t> order = {}) {
     const auto rank = static_cast<size_t>(tensor->rank);
-    std::vector<int64_t> own(rank, 1);
-    if (tensor->elementCount > 0)  // else sizes beside a 0 may be anything
-      for (size_t axis = rank; axis-- > 1;) own[axis - 1] = own[axis] * tensor->shape()[axis];
+    std::vector<int64_t> own(rank);
+    stridesOf(tensor, own);
     for (size_t axis = 0; axis < rank; ++axis) {
       const size_t from = order.empty() ? axis : static_cast<size_t>(order[axis]);
       shape.push_back(tensor->shape()[from]);

@@ -1,9 +1,11 @@
-// list_concat, list_stack, split_to_list, concat: tensors joined from lists and cut into them; copy: a tensor of its own.
+// list_concat, list_stack, split_to_list, concat, append: tensors joined from lists and cut into them; copy: a tensor of its own.
 #include <cstring>
 #include <vector>
 
+#include "vm/core/growing.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
+#include "vm/kernels/work.h"
 
 namespace dyn::vm::kernels {
 namespace {
@@ -41,16 +43,20 @@ Status join(BuiltinCall& call, std::span<Object* const> items, int64_t axis, boo
     shape[static_cast<size_t>(axis)] = total;
   Tensor* result = nullptr;
   if (Status status = call.result(0, first->dtype, shape, result); !status.ok()) return status;
-  if (result->elementCount == 0) return okStatus();
+  if (result->elementCount == 0 || call.rehearsal) return okStatus();
   const AxisView view = axisView(shape.data(), rank, axis);
-  std::byte* out = result->data;
-  for (int64_t outer = 0; outer < view.outer; ++outer) {
-    for (const Tensor* tensor : tensors) {
-      const size_t bytes = tensor->sizeBytes() / static_cast<size_t>(view.outer);
-      if (bytes > 0) memcpy(out, tensor->data + bytes * static_cast<size_t>(outer), bytes);
-      out += bytes;
+  const size_t block = result->sizeBytes() / static_cast<size_t>(view.outer);
+  const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, static_cast<double>(result->elementCount)));
+  call.threads->split(view.outer, tasks, [&](int64_t begin, int64_t end) {
+    std::byte* out = result->data + block * static_cast<size_t>(begin);
+    for (int64_t outer = begin; outer < end && !call.cancelled(); ++outer) {
+      for (const Tensor* tensor : tensors) {
+        const size_t bytes = tensor->sizeBytes() / static_cast<size_t>(view.outer);
+        if (bytes > 0) memcpy(out, tensor->data + bytes * static_cast<size_t>(outer), bytes);
+        out += bytes;
+      }
     }
-  }
+  });
   return okStatus();
 }
 
@@ -76,6 +82,28 @@ Status listStack(BuiltinCall& call) {
 }
 
 Status concat(BuiltinCall& call) { return join(call, call.arguments, call.scalars[0], false); }
+
+Status append(BuiltinCall& call) {
+  const Tensor *past = call.argument(0), *rows = call.argument(1);
+  int64_t axis = call.number(0, 0);
+  bool fits = past && rows && past->dtype == rows->dtype && past->rank == rows->rank &&
+              past->dtype != DataType::string && normalizeAxis(axis, past->rank);
+  for (int64_t i = 0; fits && i < past->rank; ++i) fits = i == axis || past->shape()[i] == rows->shape()[i];
+  if (!fits)
+    return failure(DYN_BAD_INPUT,
+                   "shapes do not fit: " + describe(past) + " and " + describe(rows) + " behind it");
+  if (past->room == 0 || past->grownAxis != axis) {
+    if (past->room) return failure(DYN_UNSUPPORTED, describe(past) + " along another axis");
+    return join(call, call.arguments, axis, false);
+  }
+  Tensor* result = nullptr;
+  if (Status status = appendRows(call.pool, past, rows, static_cast<size_t>(axis), call.rehearsal, result);
+      !status.ok())
+    return status;
+  release(call.results[0]);
+  call.results[0] = result;
+  return okStatus();
+}
 
 Status splitToList(BuiltinCall& call) {
   const Tensor *x = call.argument(0), *sizes = call.argument(1);
@@ -138,6 +166,7 @@ Status copy(BuiltinCall& call) {
   Tensor* y = nullptr;
   if (Status status = call.result(0, x->dtype, std::span(x->shape(), x->rank), y); !status.ok())
     return status;
+  if (call.rehearsal) return okStatus();
   if (x->dtype == DataType::string) {
     for (int64_t i = 0; i < x->elementCount; ++i) {
       const StringElement* element = x->as<const StringElement*>()[i];

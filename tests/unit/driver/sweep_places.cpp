@@ -68,6 +68,7 @@ std::vector<SweepRow> placeRows() {
        {{"t", "-2", "3"}}},
       {"concat", kMovable, "%a T[n, m], %b T[k, m]", "concat(%a, %b) {axis = 0}"},
       {"concat", "", "%a f32[n, m], %b f32[n, k], %c f32[n, 1]", "concat(%a, %b, %c) {axis = -1}"},
+      {"append", "f32", "%a T[n, m], %b T[k, m]", "append(%a, %b) {axis = 0}"},
       {"split", kMovable, "%x T[n, 6]", "%a, %b, %c = split(%x) {axis = 1} return %a, %b, %c"},
       {"split", "", "%x f32[n, 5]", "%a, %b = split(%x) {axis = 1, parts = 2} return %a, %b"},
       {"split",

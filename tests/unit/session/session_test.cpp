@@ -222,11 +222,11 @@ TEST_F(SessionTest, TextLinesLeadToNodes) {
 
 TEST_F(SessionTest, ThePlanIsAnExpressionAndANumber) {
   ASSERT_TRUE(line(":load " + file("mlp.dyn", kMlp))->ok());
-  auto open = line(":plan"), closed = line(":plan --dim n=100"), fitted = line(":plan --fit 1MB");
+  auto open = line(":plan"), closed = line(":plan --dim n=100"), fitted = line(":limit 1MB");
   ASSERT_TRUE(open->ok() && closed->ok() && fitted->ok());
   EXPECT_FALSE(open->as<PlanView>()->predictedPeakBytes.has_value());
   ASSERT_TRUE(closed->as<PlanView>()->predictedPeakBytes.has_value());
-  const int64_t largest = fitted->as<PlanView>()->largest.value_or(0);
+  const int64_t largest = fitted->as<LimitView>()->rows.at(0).largest.value_or(0);
   auto at = [&](int64_t n) {
     return line(":plan --dim n=" + std::to_string(n))->as<PlanView>()->predictedPeakBytes.value_or(-1);
   };

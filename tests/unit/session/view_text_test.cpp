@@ -40,12 +40,19 @@ TEST(TensorText, CountsWhatIsNoNumber) {
 }
 
 TEST(Compare, ToleratesWhatItShould) {
-  const Tolerance tolerance{1e-3, 1e-7};
+  Tolerance tolerance{1e-3, 1e-7};
   auto reals = [](std::vector<double> values) { return Value(HostTensor::vectorReal(Dtype::f32, values)); };
   EXPECT_EQ(compareValues(reals({1, NAN}), reals({1.0005, NAN}), tolerance), "");
   EXPECT_NE(compareValues(reals({1, NAN}), reals({1.002, NAN}), tolerance), "");
   EXPECT_NE(compareValues(reals({INFINITY}), reals({-INFINITY}), tolerance), "");
   EXPECT_NE(compareValues(reals({NAN}), reals({1}), tolerance), "");
+  // Small beside the others of its tensor.
+  EXPECT_NE(compareValues(reals({100, 1}), reals({100, 1.05}), tolerance), "");
+  tolerance.ofTensor = true;
+  EXPECT_EQ(compareValues(reals({100, 1}), reals({100, 1.05}), tolerance), "");
+  EXPECT_NE(compareValues(reals({100, 1}), reals({100, 1.2}), tolerance), "");
+  EXPECT_NE(compareValues(reals({INFINITY, 1}), reals({INFINITY, 1.2}), tolerance), "");
+  tolerance.ofTensor = false;
   EXPECT_NE(
       compareValues(reals({1}), Value(HostTensor::vectorReal(Dtype::f64, std::vector<double>{1})), tolerance),
       "");

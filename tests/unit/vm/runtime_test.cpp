@@ -297,6 +297,7 @@ TEST(Profile, recordsKernelsAndNests) {
   EXPECT_THAT(trace, HasSubstr("\"name\":\"fill\",\"cat\":\"kernel\""));
   EXPECT_THAT(trace, HasSubstr("\"shapes\":\"i64[7]\""));
   EXPECT_THAT(trace, HasSubstr("\"bytes\":56"));
+  EXPECT_THAT(trace, HasSubstr("\"scalars\":[7,7,7],\"numbers\":[]")) << "units, steps, the kernel's own";
   EXPECT_THAT(trace, HasSubstr("node \\\"quoted\\\" (Add)"));
   EXPECT_THAT(trace, HasSubstr("\"cat\":\"function\""));
   EXPECT_THAT(trace, HasSubstr("\"displayTimeUnit\":\"ms\""));

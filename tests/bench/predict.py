@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""How near is the time that was predicted to the time that is measured? Models at random shapes, each predicted by `:predict` and run.
+
+    ./dev bench predict MODEL.onnx --vary seq=1..128 [--vary ...] [--count 20] [--threads N] [--json]
+
+Printed: predicted / measured for each shape (measured: the median of runs), and the median of how far it is off, |log ratio| as a factor. A model whose memory or
+steps depend on values has no prediction; its reason is printed. Needs numpy.
+"""
+import argparse
+import json
+import subprocess
+import sys
+
+import numpy as np
+
+import dynvm
+import feeds
+import measuring
+
+RUNS = 15
+
+
+def predictions(build, model, shapes, threads):
+    """What `:predict` says of the model at each of the shapes; the model is not made for them."""
+    lines = [f":load {model}"] + [":predict " + " ".join(f"--dim {name}={size}" for name, size in dims.items()) for dims in shapes]
+    command = [f"{build}/bin/dynrepl", "script", "-", "--json", "--quiet", "--keep-going", "--threads", str(threads)]
+    done = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True, check=False)
+    return json.loads(done.stdout)["results"][1:]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--vary", action="append", required=True, metavar="NAME=LOW..HIGH")
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--build", default="build/release", help="folder of the build")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    ranges = {}
+    for text in arguments.vary:
+        name, _, bounds = text.partition("=")
+        low, _, high = bounds.partition("..")
+        ranges[name] = (int(low), int(high or low))
+    module = dynvm.load(arguments.build, arguments.model, arguments.threads)
+    random = np.random.default_rng(1)
+    shapes = [{name: int(random.integers(low, high + 1)) for name, (low, high) in ranges.items()} for _ in range(arguments.count)]
+    rows = []
+    for dims, answer in zip(shapes, predictions(arguments.build, arguments.model, shapes, arguments.threads), strict=True):
+        expected = answer.get("prediction")
+        if expected is None:
+            print(f"{arguments.model}: no prediction: {answer.get('error', {}).get('message', '')}")
+            return 0
+        module.set_inputs(feeds.feed(module.inputs, dims))
+        for _ in range(3):
+            module.run()
+        measured = float(np.median([measuring.clock(module.run) for _ in range(RUNS)]))
+        rows.append({"dims": dims, "predicted_ns": expected["time_ns"], "measured_ns": measured,
+                     "peak_bytes": expected["peak_bytes"], "measured_peak_bytes": module.statistics()["peak_bytes"]})
+    ratios = np.array([row["predicted_ns"] / row["measured_ns"] for row in rows])
+    off = float(np.median(np.maximum(ratios, 1 / ratios)) - 1)
+    result = {"schema": 1, "command": "bench predict", "model": arguments.model, "threads": arguments.threads,
+              "cpu": measuring.cpu_name(), "ratio_median": float(np.median(ratios)), "off_median": off, "rows": rows}
+    if arguments.json:
+        print(json.dumps(result))
+        return 0
+    for row, ratio in zip(rows, ratios, strict=True):
+        print(f"  {row['dims']}: predicted {row['predicted_ns'] / 1000:.1f} us, measured {row['measured_ns'] / 1000:.1f} us, {ratio:.2f}")
+    print(f"{arguments.model}: predicted / measured {np.median(ratios):.2f} (middle half {np.percentile(ratios, 25):.2f}..{np.percentile(ratios, 75):.2f}), "
+          f"off by {100 * off:.0f} % (median of {len(rows)})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

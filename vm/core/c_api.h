@@ -1,0 +1,73 @@
+// What the files of the C API share: its handles, and errors that never leave as exceptions.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "vm/core/interpreter.h"
+#include "vm/core/module.h"
+
+struct dyn_module {
+  std::shared_ptr<dyn::vm::Module> module;
+  std::mutex mutex;
+  std::string disassembly;
+};
+
+struct dyn_value {
+  std::atomic<uint32_t> references{1};
+  dyn::vm::Object* object;
+  std::shared_ptr<dyn::vm::Module> module;  // constants that the value shares live there
+};
+
+struct dyn_context {
+  std::shared_ptr<dyn::vm::Module> module;
+  dyn::vm::MemoryPool* pool = nullptr;
+  dyn::vm::MemoryPool* simPool = nullptr;
+  std::unique_ptr<dyn::vm::ThreadPool> threads;
+  std::unique_ptr<dyn::vm::Interpreter> interpreter;
+  std::vector<dyn::vm::Object*> inputs;
+  uint64_t runNs = 0;
+  std::string text;
+  ~dyn_context() {
+    for (dyn::vm::Object* input : inputs) dyn::vm::release(input);
+    interpreter.reset();
+    if (pool) pool->releaseOwner();
+    if (simPool) simPool->releaseOwner();
+  }
+};
+
+namespace dyn::vm::api {
+
+// What dyn_last_message shows; the status' code.
+dyn_status report(const Status& status);
+dyn_status reportText(dyn_status code, const char* text);
+void clearMessage();
+
+template <typename Body>
+dyn_status guarded(Body&& body) {
+  clearMessage();
+  try {
+    return report(body());
+  } catch (const std::bad_alloc&) {
+    return reportText(DYN_OUT_OF_MEMORY, "the system gives no memory");
+  } catch (const std::length_error&) {  // a table longer than any memory
+    return reportText(DYN_OUT_OF_MEMORY, "the system gives no memory");
+  } catch (...) {
+    return reportText(DYN_INTERNAL, "unexpected failure");
+  }
+}
+
+inline Status invalid(const char* what) { return failure(DYN_INVALID_ARGUMENT, what); }
+
+// Takes over the count of `object`, also on failure.
+Status wrap(const std::shared_ptr<Module>& module, Object* object, dyn_value** value);
+
+// The objects of the items, borrowed; null items stay null.
+Status copyObjects(dyn_value* const* items, int64_t count, std::vector<Object*>& objects);
+
+}  // namespace dyn::vm::api
