@@ -30,6 +30,8 @@ constexpr uint64_t kSmallChunkBytes = uint64_t{1} << 20;
 constexpr uint64_t kLargestRequest = uint64_t{1} << 46;
 constexpr uint64_t kLargestRehearsedBytes = uint64_t{1}
                                             << 16;  // small data, such as shapes, is there in a rehearsal too
+constexpr uint64_t kMostRehearsedBytes =
+    uint64_t{1} << 25;  // of memory that is there; a loop that collects without end takes more
 constexpr uint64_t roundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 }  // namespace
 
@@ -129,6 +131,10 @@ MemoryPool::Block* MemoryPool::addChunk(uint64_t sizeBytes, dyn_status& why) {
   releaseFreeChunks(0);
   const uint64_t least = sizeBytes + 2 * sizeof(Block);
   uint64_t wanted = least <= kSmallChunkBytes / 4 ? kSmallChunkBytes : roundUp(least, 4096);
+  if (options_.rehearsal && statistics_.heldBytes + wanted > kMostRehearsedBytes) {
+    why = DYN_UNSUPPORTED;
+    return nullptr;
+  }
   const uint64_t room = options_.limitBytes - std::min(options_.limitBytes, statistics_.heldBytes);
   if (wanted > room) wanted = least;
   if (wanted > room) {
