@@ -47,6 +47,16 @@ struct RowTask {
     const int64_t stride = c.stride[2], length = phaseLength();
     for (int64_t row = which.low; row < which.high; ++row) {
       const float* from = slice + row * c.input[2];
+      if (stride == 2) {
+        const int64_t pairs = c.input[2] / 2;
+        convolutionKernels().unzip(from, pairs, phases, phases + length);
+        if (pairs < length) {
+          phases[pairs] = from[2 * pairs];
+          phases[length + pairs] = 0.0f;
+        }
+        phases += 2 * length;
+        continue;
+      }
       for (int64_t phase = 0; phase < stride; ++phase, phases += length) {
         // In vectors as far as whole groups of `stride` elements reach: nothing beyond the row is read.
         const int64_t whole = std::max<int64_t>(0, (c.input[2] - phase) / stride);

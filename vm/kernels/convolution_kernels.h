@@ -29,6 +29,9 @@ using RowKernel = void (*)(int64_t depth, const float* a, const float* b, const 
 // be null.
 using TurnKernel = void (*)(const float* tile, int64_t leading, const float* bias, float* y, int64_t strideY);
 
+// even[i] = row[2 * i], odd[i] = row[2 * i + 1], i < columns.
+using PairKernel = void (*)(const float* row, int64_t columns, float* even, float* odd);
+
 struct ConvolutionKernels {
   int32_t maxRows;
   int32_t narrow, wide;                   // lanes: of one vector, and of several
@@ -37,6 +40,7 @@ struct ConvolutionKernels {
   const FilterKernel* filters;
   RowKernel row;
   TurnKernel turn;
+  PairKernel unzip;
 };
 
 // For the CPU it runs on.

@@ -25,7 +25,7 @@ struct Comparison {
   std::string what;         // the first difference, or why not
   std::string passes;       // the pipeline it was seen with
   size_t sizes = 0;         // the run it was seen with
-  int64_t faultsCount = 0;  // runs that end in the same error everywhere
+  int64_t faultsCount = 0;  // runs that end in an error by the reference
 };
 
 // "", then "-fold", "-fuse" and so on: what may be off.

@@ -164,7 +164,7 @@ int run(const Arguments& arguments) {
               static_cast<unsigned long long>(end - 1));
   for (const auto& [verdict, count] : counts)
     if (count > 0) std::printf(" %lld %s,", static_cast<long long>(count), toString(verdict));
-  std::printf(" %lld mismatches; %lld runs, %lld of them end in the same error\n",
+  std::printf(" %lld mismatches; %lld runs, %lld of them end in an error by the reference\n",
               static_cast<long long>(failedCount), static_cast<long long>(runsCount),
               static_cast<long long>(faultsCount));
   // Programs that say nothing would make a test that can not fail.
