@@ -45,7 +45,8 @@ Status FunctionLowering::launchGroup(const Function& body, const std::unordered_
       same->push_back(i);
   }
   for (const std::vector<size_t>& results : launches) {
-    DYN_TRY(KernelCall call, makeKernel(body, outer, given, destinations, description, results, std::nullopt));
+    DYN_TRY(KernelCall call,
+            makeKernel(body, outer, given, destinations, description, results, std::nullopt));
     DYN_CHECK(launch(std::move(call)));
   }
   return {};
