@@ -25,6 +25,7 @@ Status open(SessionState& state, LoadRequest request) {
   state.now.model = std::move(model);
   state.now.runner = nullptr;
   state.now.specialisations = nullptr;
+  state.now.small = nullptr;
   state.now.currentStep = 0;
   return {};
 }

@@ -8,6 +8,7 @@
 #include "app/session/compare.h"
 #include "app/session/explain.h"
 #include "app/session/input_spec.h"
+#include "app/session/memory_limit.h"
 #include "app/session/session_state.h"
 #include "compiler/support/atomic_write.h"
 
@@ -23,25 +24,6 @@ void fillCounters(LoadedModel& model, RunResult& result) {
     result.kernelsCompiledCount = compiled->statistics.kernelsCompiledCount;
     result.kernelsCompiledAfterLoadCount = kernelsCompiledAfterLoad(*compiled);
   }
-}
-
-// A run that would need more than the limit is not begun. Where the need is not known before, the program itself keeps to the limit.
-Status checkMemory(SessionState& state, const PreparedRun& prepared) {
-  const uint64_t limit = state.now.options.memoryLimitBytes;
-  if (limit == 0) return {};
-  std::vector<std::vector<int64_t>> shapes;
-  for (const Value& value : prepared.inputs.values) {
-    if (!value.isTensor()) return {};
-    shapes.push_back(value.tensor().shape());
-  }
-  Result<int64_t> peak = prepared.runner->predictPeak(shapes, Runner::Warmth::first, state.interruption);
-  if (!peak.ok() || static_cast<uint64_t>(*peak) <= limit) return {};
-  std::string dims;
-  for (const auto& [name, value] : prepared.inputs.dims)
-    dims += (dims.empty() ? " with " : ", ") + name + " = " + std::to_string(value);
-  return makeError(DiagnosticId::memoryLimit, "the run would need " + std::to_string(*peak) + " bytes" +
-                                                  dims + ", the limit is " + std::to_string(limit))
-      .note(":limit " + std::to_string(limit) + " says what would fit, :plan what takes the room");
 }
 
 // What bounds each kernel of the profiled run.
@@ -70,7 +52,7 @@ Result<RunResult> runModel(SessionState& state, const Command& command, const Ru
   // What is wrong with the inputs is said before anything is compiled.
   DYN_TRY(CallInputs inputs, callInputs(state, *model, command));
   DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
-  DYN_CHECK(checkMemory(state, prepared));
+  DYN_CHECK(keepWithinLimit(state, prepared));
   state.progress("running");
   RunResult result;
   std::vector<std::vector<int64_t>> shapes;
@@ -296,6 +278,8 @@ Result<View> handle_verify(SessionState& state, const Command& command, Outcome&
   state.now.runner = nullptr;
   std::shared_ptr<Specialisations> keptSpecialisations = std::move(state.now.specialisations);
   state.now.specialisations = nullptr;
+  std::shared_ptr<SmallProgram> keptSmall = std::move(state.now.small);
+  state.now.small = nullptr;
   Status status;
   const std::vector<std::string> sets = members(result.directory, "test_data_set_");
   if (sets.empty()) status = makeError(DiagnosticId::fileError, result.directory + " has no test_data_set_0");
@@ -306,6 +290,7 @@ Result<View> handle_verify(SessionState& state, const Command& command, Outcome&
   }
   state.now.runner = keptRunner;
   state.now.specialisations = keptSpecialisations;
+  state.now.small = keptSmall;
   state.now.model = keptModel;
   if (!status.ok()) {
     if (status.error().id == DiagnosticId::cancelled) return status.takeError();

@@ -78,7 +78,7 @@ const std::vector<SettingSpec>& settingTable() {
       {"tuning", "file of tuning records; cache: beside the object cache; none: off"},
       {"device", "cpu"},
       {"cache-dir", "of compiled objects; none: off"},
-      {"mem-limit", "most bytes a run may take; 0: no limit"},
+      {"mem-limit", "most bytes a run may take, if need be by making values again; 0: no limit"},
       {"precision", "digits of reals that are printed"},
       {"edge-items", "elements shown at each edge of a long axis"},
       {"full", "on: tensors are printed whole"},
@@ -160,6 +160,7 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
   }
   state.now.runner = nullptr;
   state.now.specialisations = nullptr;
+  state.now.small = nullptr;
   if (compilation && state.now.model && !state.now.model->request().path.empty() &&
       state.now.model->request().path != "-") {
     DYN_TRY(std::unique_ptr<LoadedModel> model,

@@ -382,6 +382,7 @@ CompileOptions LoadedModel::compileOptions() const {
   options.inputNames = inputNames_;
   options.outputNames = outputNames_;
   options.fixedDims = fixedDims_;
+  options.smallFor = request_.smallFor;
   options.cancelled = cancelled_;
   return options;
 }

@@ -40,6 +40,7 @@ struct LoadRequest {
   std::vector<DimSpec> dims;
   bool requireStatic = false;  // a program with any size that is not a number is refused
   bool collectProblems = false;
+  std::optional<DimValues> smallFor;  // as little memory as possible is to live at once for these dims
   std::vector<FixedInput>
       fixedInputs;  // inputs whose contents are fixed are no inputs of the program any more
 };

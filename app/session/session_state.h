@@ -20,12 +20,20 @@ struct BoundValue {
   std::string type;  // text; of tensors with their concrete shape
 };
 
+// The model compiled anew to take less memory for some dims.
+struct SmallProgram {
+  DimValues dims;
+  std::unique_ptr<LoadedModel> model;
+  std::unique_ptr<Runner> runner;  // null: nothing could be made smaller
+};
+
 // What :undo goes back to. Copies share everything large.
 struct SessionSnapshot {
   std::map<std::string, BoundValue> values;
   std::shared_ptr<LoadedModel> model;
   std::shared_ptr<Runner> runner;
   std::shared_ptr<Specialisations> specialisations;  // of the model; null before one is needed
+  std::shared_ptr<SmallProgram> small;               // of the model; null before a limit asks for it
   SessionOptions options;
   std::map<std::string, std::string> display;
   int currentStep = 0;

@@ -12,6 +12,7 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
+#include "vm/include/dyn_caches.h"
 
 namespace dyn {
 namespace {
@@ -117,10 +118,10 @@ Result<MachineDescription> detectHost() {
   machine.coreCount = usableCores();
 #ifdef _SC_LEVEL1_DCACHE_SIZE
   if (int64_t line = systemValue(_SC_LEVEL1_DCACHE_LINESIZE)) machine.lineBytes = line;
-  machine.l1Bytes = systemValue(_SC_LEVEL1_DCACHE_SIZE);
-  machine.l2Bytes = systemValue(_SC_LEVEL2_CACHE_SIZE);
-  machine.l3Bytes = systemValue(_SC_LEVEL3_CACHE_SIZE);
 #endif
+  machine.l1Bytes = cacheBytes(1);
+  machine.l2Bytes = cacheBytes(2);
+  machine.l3Bytes = cacheBytes(3);
   return machine;
 }
 

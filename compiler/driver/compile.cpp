@@ -15,6 +15,12 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
       if (item.pass->name == "prepack") item.options["products"] = "bf16";
   for (PipelineItem& item : pipeline)
     if (item.pass->name == "prepack") item.options.insert(options.versions.begin(), options.versions.end());
+  if (!options.smallFor) return pipeline;
+  std::string dims;
+  for (const auto& [name, value] : *options.smallFor)
+    dims += (dims.empty() ? "" : " ") + name + ":" + std::to_string(value);
+  for (PipelineItem& item : pipeline)
+    if (item.pass->name == "rematerialise" || item.pass->name == "plan") item.options["dims"] = dims;
   return pipeline;
 }
 

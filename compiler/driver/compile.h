@@ -11,6 +11,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "compiler/lower/lowered_module.h"
@@ -29,6 +30,8 @@ struct CompileOptions {
   std::string cacheDirectory;  // of compiled objects; empty: no cache
   int threadCount = 0;         // for compiling; 0: one per core
   bool verifyEach = false;     // verify the module after every pass
+  // Given: as little memory as possible is to live at once for these dims, at the price of time (passes `rematerialise` and `plan`).
+  std::optional<std::map<std::string, int64_t>> smallFor;
   std::vector<std::string> inputNames, outputNames;
   std::map<std::string, int64_t> fixedDims;  // named dims that have a value in the module already
   const std::atomic<bool>* cancelled = nullptr;

@@ -4,7 +4,8 @@
 //           %b = alloc() : Tensor[(n, 64), f32]               %a = alloc(%m) {offset = dims(0)} : Tensor[(n, 64), f32]
 // A buffer is placed into a slot that is free for its whole lifetime. Where the slot's size is not provably ≥ its own, the slot's size becomes the
 // maximum of both, which is never more than a new slot; which of the free slots is taken is decided by the sizes for sample dims. The arena is the sum
-// of the slots, so its size is an expression in the dims, evaluated once per call.
+// of the slots, so its size is an expression in the dims, evaluated once per call. Where memory is asked to be small for some dims, placing the largest
+// buffers first is tried too, and the arena that is smaller for these dims is taken.
 // Only tensors whose dims are known when the function starts are planned; the others come from the pool when they are made.
 // Cost in IR size: one operation per function.
 #include <algorithm>
@@ -13,7 +14,7 @@
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
-#include "compiler/passes/liveness.h"
+#include "compiler/passes/live_bytes.h"
 
 namespace dyn::passes {
 
@@ -29,11 +30,26 @@ struct Slot {
   std::vector<Dim> sizes;  // the slot is as large as the largest; none is provably at most another
   int64_t sample;          // its size for the sample dims
   size_t freeFrom;         // index of the first operation at which it may be used again
+  std::vector<std::pair<size_t, size_t>> taken;  // the same, of buffers placed in any order: from, to
+};
+
+// A buffer and the operations from which and to which it lives.
+struct Buffer {
+  size_t op;
+  Dim bytes;
+  size_t lastUse;
+};
+
+struct Placed {
+  std::vector<Slot> slots;
+  std::unordered_map<size_t, size_t> slotOf;  // op index → slot
 };
 
 class Planner {
  public:
-  Planner(const Module& module, PassContext& context) : module_(module), context_(context) {
+  // `smallFor`, when given: dims for which the arena is to be small.
+  Planner(const Module& module, PassContext& context, std::optional<std::map<std::string, int64_t>> smallFor)
+      : module_(module), context_(context), smallFor_(std::move(smallFor)) {
     findAvailable();
   }
 
@@ -48,18 +64,22 @@ class Planner {
       size_t& latest = lastUse[live.rootOf(value)];
       latest = std::max(latest, index);
     }
-    std::vector<Slot> slots;
-    std::unordered_map<size_t, size_t> slotOf;  // op index → slot
+    std::vector<Buffer> buffers;
     for (size_t i = 0; i < function.ops.size(); ++i) {
       const Op& op = *function.ops[i];
       if (op.def != &ops::allocOp || !op.operands.empty()) continue;
       const ValueDef& result = op.results[0];
       if (result.type.dtype() == Dtype::string || lastUse[result.id] >= function.ops.size()) continue;
       if (!dimsAvailable(result.type, available->second)) continue;
-      slotOf[i] = choose(slots, bytesOf(result.type), i, lastUse[result.id]);
+      buffers.push_back({i, bytesOf(result.type), lastUse[result.id]});
     }
-    if (slotOf.size() < 2) return &function;
-    return rebuild(function, slots, slotOf, ir);
+    if (buffers.size() < 2) return &function;
+    Placed placed = inOrder(buffers);
+    if (smallFor_) {
+      Placed other = largestFirst(buffers);
+      if (sampleOf(other) < sampleOf(placed)) placed = std::move(other);
+    }
+    return rebuild(function, placed.slots, placed.slotOf, ir);
   }
 
   void report() {
@@ -112,13 +132,57 @@ class Planner {
   }
 
   int64_t sampleOf(Dim bytes) {
-    for (SymbolId s : symbolsOf(bytes)) sampleDims_.set(s, kSampleDim);
+    for (SymbolId s : symbolsOf(bytes)) {
+      int64_t size = kSampleDim;
+      if (smallFor_)
+        if (auto given = smallFor_->find(module_.context->dims().symbolName(s)); given != smallFor_->end())
+          size = given->second;
+      sampleDims_.set(s, size);
+    }
     const Result<int64_t> value = evaluate(bytes, sampleDims_);
     return value.ok() ? *value : 0;
   }
 
   bool fits(Dim bytes, const Slot& slot) {
     return std::any_of(slot.sizes.begin(), slot.sizes.end(), [&](Dim size) { return atMost(bytes, size); });
+  }
+
+  static int64_t sampleOf(const Placed& placed) {
+    int64_t bytes = 0;
+    for (const Slot& slot : placed.slots) bytes += (slot.sample + kAlignment - 1) / kAlignment * kAlignment;
+    return bytes;
+  }
+
+  Placed inOrder(const std::vector<Buffer>& buffers) {
+    Placed placed;
+    for (const Buffer& buffer : buffers)
+      placed.slotOf[buffer.op] = choose(placed.slots, buffer.bytes, buffer.op, buffer.lastUse);
+    return placed;
+  }
+
+  // Each into the first slot that no buffer of those placed before takes while it lives.
+  Placed largestFirst(std::vector<Buffer> buffers) {
+    std::stable_sort(buffers.begin(), buffers.end(),
+                     [&](const Buffer& a, const Buffer& b) { return sampleOf(a.bytes) > sampleOf(b.bytes); });
+    Placed placed;
+    for (const Buffer& buffer : buffers) {
+      size_t s = 0;
+      const auto isFree = [&](const Slot& slot) {
+        return std::none_of(slot.taken.begin(), slot.taken.end(), [&](const auto& other) {
+          return buffer.op <= other.second && other.first <= buffer.lastUse;
+        });
+      };
+      while (s < placed.slots.size() &&
+             !(isFree(placed.slots[s]) &&
+               (placed.slots[s].sizes.size() < kMaxSizes || fits(buffer.bytes, placed.slots[s]))))
+        ++s;
+      if (s == placed.slots.size()) placed.slots.push_back({{buffer.bytes}, sampleOf(buffer.bytes), 0, {}});
+      Slot& slot = placed.slots[s];
+      if (!fits(buffer.bytes, slot)) slot.sizes.push_back(buffer.bytes);
+      slot.taken.push_back({buffer.op, buffer.lastUse});
+      placed.slotOf[buffer.op] = s;
+    }
+    return placed;
   }
 
   // The smallest free slot that holds the buffer, for the sample dims, or else the largest.
@@ -136,7 +200,7 @@ class Planner {
       if (slot.sizes.size() < kMaxSizes || fits(bytes, slot)) best = s;
     }
     if (!best) {
-      slots.push_back({{bytes}, sample, lastUse + 1});
+      slots.push_back({{bytes}, sample, lastUse + 1, {}});
       return slots.size() - 1;
     }
     Slot& slot = slots[*best];
@@ -200,16 +264,24 @@ class Planner {
   PassContext& context_;
   std::unordered_map<std::string, std::set<SymbolId>> availableAtEntry_;
   std::map<std::pair<uint32_t, uint32_t>, bool> atMost_;  // by ids of two dims
+  std::optional<std::map<std::string, int64_t>> smallFor_;
   DimBinding sampleDims_;
   int64_t planned_ = 0, slots_ = 0;
 };
 
 Result<Module> runPlan(const Module& module, PassContext& context) {
-  Planner planner(module, context);
+  std::optional<std::map<std::string, int64_t>> smallFor;
+  if (auto dims = context.options.find("dims"); dims != context.options.end()) {
+    DYN_TRY(smallFor, parseSampleDims(dims->second));
+  }
+  Planner planner(module, context, std::move(smallFor));
   DYN_TRY(Module planned, rewriteFunctions(module, [&](const Function& f) { return planner.plan(f); }));
   planner.report();
   return planned;
 }
+
+constexpr PassOptionSpec kOptions[] = {
+    {"dims", "NAME:N ..., the sizes for which the arena is to be small; without it 100 for each"}};
 
 }  // namespace
 
@@ -220,7 +292,7 @@ PassDef planPass() {
               "provably enough",
           .needs = "destination-passing kernels",
           .establishes = "arenas",
-          .options = {},
+          .options = {kOptions, kOptions + std::size(kOptions)},
           .run = runPlan};
 }
 

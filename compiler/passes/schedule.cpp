@@ -10,44 +10,41 @@
 // they are; what is between two of them is reordered.
 // Cost in IR size: none.
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
-#include "compiler/passes/liveness.h"
+#include "compiler/passes/live_bytes.h"
 
 namespace dyn::passes {
 
 namespace {
 
-constexpr int64_t kSampleDim = 100;      // for every symbol, where two orders are compared in numbers
-constexpr size_t kLeastOps = 4;          // fewer have nothing to gain
-constexpr size_t kMostOps = 2000;        // of a function: the sums of live bytes grow with it
-constexpr size_t kMostReadyTried = 64;   // keeps the choice linear
-constexpr size_t kMostSumsCompared = 8;  // largest sums of the written order that a new sum is compared with
+constexpr size_t kLeastOps = 4;         // fewer have nothing to gain
+constexpr size_t kMostOps = 2000;       // of a function: the sums of live bytes grow with it
+constexpr size_t kMostReadyTried = 64;  // keeps the choice linear
 constexpr int64_t kLeastGainPercent = 5;
 
 class Scheduler {
  public:
-  Scheduler(const Module& module, PassContext& context) : module_(module), context_(context) {}
+  Scheduler(const Module& module, PassContext& context) : module_(module), context_(context), live_(module) {}
 
   Result<const Function*> schedule(const Function& function) {
     if (function.ops.size() < kLeastOps || function.ops.size() > kMostOps || context_.isCancelled())
       return &function;
     describe(function);
-    const std::vector<Dim> written = liveSums(function.ops);
-    const int64_t writtenPeak = peakOf(written);
+    const std::vector<Dim> written = live_.sums(function.ops);
+    const int64_t writtenPeak = live_.peakOf(written);
     const Function* best = &function;
     int64_t bestPeak = writtenPeak;
     for (Order order : {Order::leastGrowth, Order::lateAsWanted}) {
       std::vector<const Op*> ops = reordered(order);
       if (ops == function.ops) continue;
-      const std::vector<Dim> sums = liveSums(ops);
-      const int64_t peak = peakOf(sums);
+      const std::vector<Dim> sums = live_.sums(ops);
+      const int64_t peak = live_.peakOf(sums);
       if (peak >= bestPeak || (writtenPeak - peak) * 100 < writtenPeak * kLeastGainPercent) continue;
-      if (!neverWorse(sums, written)) {
+      if (!live_.neverWorse(sums, written)) {
         context_.remarks.push_back("@" + function.name +
                                    ": an order with less memory for the sample dims is not proved to need no "
                                    "more for others");
@@ -75,14 +72,11 @@ class Scheduler {
     const Op* op;
     bool movable;
     std::vector<size_t> needs, wantedBy;  // operations by index
-    std::vector<ValueId> reads, makes;    // roots: values with bytes of their own
   };
 
   void describe(const Function& function) {
     nodes_.clear();
-    sizes_.clear();
-    live_ = computeLiveness(function);
-    kept_.clear();
+    live_.describe(function);
     std::set<SymbolId> known;
     for (const Parameter& p : function.parameters)
       if (p.type)
@@ -90,26 +84,14 @@ class Scheduler {
     std::unordered_map<ValueId, size_t> madeBy;
     for (size_t i = 0; i < function.ops.size(); ++i) {
       const Op& op = *function.ops[i];
-      Node node{&op, isMovable(op, known), {}, {}, {}, {}};
+      Node node{&op, isMovable(op, known), {}, {}};
       std::set<SymbolId> own;
       collectOwnSymbols(op, own);
       known.insert(own.begin(), own.end());
-      for (ValueId v : op.operands) {
-        if (v == kNoValue) continue;
-        const ValueId root = live_.rootOf(v);
-        if (sizes_.count(root)) addOnce(node.reads, root);
-        auto maker = madeBy.find(v);
-        if (maker != madeBy.end()) addOnce(node.needs, maker->second);
-      }
+      for (ValueId v : op.operands)
+        if (auto maker = madeBy.find(v); maker != madeBy.end()) addOnce(node.needs, maker->second);
       for (size_t maker : node.needs) nodes_[maker].wantedBy.push_back(i);
-      for (const ValueDef& r : op.results) {
-        madeBy[r.id] = i;
-        if (isView(op) || op.def == &ops::constantOp || !r.type || !r.type.isTensor()) continue;
-        if (r.type.dtype() == Dtype::string) continue;
-        sizes_[r.id] = elementCount(module_.context->dims(), r.type.dims()) * storageBytes(r.type.dtype());
-        node.makes.push_back(r.id);
-        if (live_.lastUse.at(r.id) >= function.ops.size()) kept_.insert(r.id);
-      }
+      for (const ValueDef& r : op.results) madeBy[r.id] = i;
       nodes_.push_back(std::move(node));
     }
   }
@@ -133,76 +115,11 @@ class Scheduler {
     if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
   }
 
-  int64_t sampleOf(Dim bytes) {
-    auto [known, fresh] = samples_.try_emplace(bytes.id(), 0);
-    if (!fresh) return known->second;
-    const Dim canonical = module_.context->facts().canonical(bytes);
-    for (SymbolId s : symbolsOf(canonical)) {
-      const Interval range = module_.context->facts().interval(module_.context->dims().symbolById(s));
-      sampleDims_.set(s, std::clamp(kSampleDim, range.low.value_or(0), range.high.value_or(INT64_MAX)));
-    }
-    const Result<int64_t> value = evaluate(canonical, sampleDims_);
-    return known->second = value.ok() ? *value : 0;
-  }
-
-  // Bytes alive while each operation runs: its results are there before its operands go.
-  std::vector<Dim> liveSums(const std::vector<const Op*>& ops) {
-    std::unordered_map<const Op*, size_t> indexOf;
-    for (size_t i = 0; i < nodes_.size(); ++i) indexOf[nodes_[i].op] = i;
-    std::unordered_map<ValueId, size_t> lastRead;
-    for (size_t at = 0; at < ops.size(); ++at) {
-      const Node& node = nodes_[indexOf[ops[at]]];
-      for (ValueId v : node.reads) lastRead[v] = at;
-      for (ValueId v : node.makes) lastRead.try_emplace(v, at);
-    }
-    std::vector<Dim> sums;
-    Dim live = module_.context->dims().constant(0);
-    for (size_t at = 0; at < ops.size(); ++at) {
-      const Node& node = nodes_[indexOf[ops[at]]];
-      for (ValueId v : node.makes) live = live + sizes_.at(v);
-      sums.push_back(live);
-      auto end = [&](ValueId v) {
-        if (lastRead[v] == at && !kept_.count(v)) live = live - sizes_.at(v);
-      };
-      for (ValueId v : node.reads) end(v);
-      for (ValueId v : node.makes)
-        if (std::find(node.reads.begin(), node.reads.end(), v) == node.reads.end()) end(v);
-    }
-    return sums;
-  }
-
-  int64_t peakOf(const std::vector<Dim>& sums) {
-    int64_t peak = 0;
-    for (Dim sum : sums) peak = std::max(peak, sampleOf(sum));
-    return peak;
-  }
-
-  bool atMost(Dim a, Dim b) {
-    auto [known, fresh] = atMost_.try_emplace({a.id(), b.id()}, a == b);
-    if (fresh && !known->second) known->second = module_.context->facts().lessEqual(a, b) == Answer::yes;
-    return known->second;
-  }
-
-  // Is every sum at most one that the written order reaches?
-  bool neverWorse(const std::vector<Dim>& sums, const std::vector<Dim>& written) {
-    std::vector<Dim> largest;
-    std::set<uint32_t> reached;
-    for (Dim sum : written)
-      if (reached.insert(sum.id()).second) largest.push_back(sum);
-    std::stable_sort(largest.begin(), largest.end(), [&](Dim a, Dim b) { return sampleOf(a) > sampleOf(b); });
-    return std::all_of(sums.begin(), sums.end(), [&](Dim sum) {
-      if (reached.count(sum.id())) return true;
-      const size_t most = std::min(largest.size(), kMostSumsCompared);
-      return std::any_of(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(most),
-                         [&](Dim other) { return atMost(sum, other); });
-    });
-  }
-
   std::vector<const Op*> reordered(Order order) {
     std::vector<const Op*> ops;
     std::unordered_map<ValueId, size_t> readsLeft;
     for (const Node& node : nodes_)
-      for (ValueId v : node.reads) ++readsLeft[v];
+      for (ValueId v : live_.of(node.op).reads) ++readsLeft[v];
     for (size_t begin = 0; begin < nodes_.size();) {
       if (!nodes_[begin].movable) {
         take(begin, readsLeft, ops);
@@ -222,14 +139,15 @@ class Scheduler {
 
   void take(size_t index, std::unordered_map<ValueId, size_t>& readsLeft, std::vector<const Op*>& ops) {
     ops.push_back(nodes_[index].op);
-    for (ValueId v : nodes_[index].reads) --readsLeft[v];
+    for (ValueId v : live_.of(nodes_[index].op).reads) --readsLeft[v];
   }
 
   int64_t growth(const Node& node, const std::unordered_map<ValueId, size_t>& readsLeft) {
     int64_t bytes = 0;
-    for (ValueId v : node.makes) bytes += sampleOf(sizes_.at(v));
-    for (ValueId v : node.reads)
-      if (readsLeft.at(v) == 1 && !kept_.count(v)) bytes -= sampleOf(sizes_.at(v));
+    const LiveBytes::Touched& touched = live_.of(node.op);
+    for (ValueId v : touched.makes) bytes += live_.sampleOf(live_.sizeOf(v));
+    for (ValueId v : touched.reads)
+      if (readsLeft.at(v) == 1 && !live_.outlives(v)) bytes -= live_.sampleOf(live_.sizeOf(v));
     return bytes;
   }
 
@@ -293,19 +211,14 @@ class Scheduler {
 
   int64_t bytesMade(size_t index) {
     int64_t bytes = 0;
-    for (ValueId v : nodes_[index].makes) bytes += sampleOf(sizes_.at(v));
+    for (ValueId v : live_.of(nodes_[index].op).makes) bytes += live_.sampleOf(live_.sizeOf(v));
     return bytes;
   }
 
   const Module& module_;
   PassContext& context_;
-  Liveness live_;
+  LiveBytes live_;
   std::vector<Node> nodes_;
-  std::unordered_map<ValueId, Dim> sizes_;  // of values with bytes of their own
-  std::unordered_set<ValueId> kept_;        // that outlive the function
-  std::map<uint32_t, int64_t> samples_;     // by id of a dim
-  std::map<std::pair<uint32_t, uint32_t>, bool> atMost_;
-  DimBinding sampleDims_;
   int64_t reorderedFunctions_ = 0;
 };
 

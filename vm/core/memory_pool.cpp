@@ -28,6 +28,8 @@ namespace {
 constexpr uint64_t kUnit = 64;
 constexpr uint64_t kSmallChunkBytes = uint64_t{1} << 20;
 constexpr uint64_t kLargestRequest = uint64_t{1} << 46;
+// So many small chunks make up a limit: what is small leaves it to what is large.
+constexpr uint64_t kChunksOfLimit = 64;
 constexpr uint64_t kLargestRehearsedBytes = uint64_t{1}
                                             << 16;  // small data, such as shapes, is there in a rehearsal too
 constexpr uint64_t kMostRehearsedBytes =
@@ -130,7 +132,8 @@ MemoryPool::Block* MemoryPool::addChunk(uint64_t sizeBytes, dyn_status& why) {
   static_assert(sizeof(Block) == 64 && sizeof(Chunk) <= sizeof(Block));
   releaseFreeChunks(0);
   const uint64_t least = sizeBytes + 2 * sizeof(Block);
-  uint64_t wanted = least <= kSmallChunkBytes / 4 ? kSmallChunkBytes : roundUp(least, 4096);
+  const uint64_t small = std::min(kSmallChunkBytes, options_.limitBytes / kChunksOfLimit);
+  uint64_t wanted = least <= small / 4 ? small : roundUp(least, 4096);
   if (options_.rehearsal && statistics_.heldBytes + wanted > kMostRehearsedBytes) {
     why = DYN_UNSUPPORTED;
     return nullptr;

@@ -64,7 +64,10 @@ const std::vector<std::string>& pipelines() {
     std::vector<std::string> all = {""};
     for (const PassDef& pass : passTable()) {
       const std::string name(pass.name);
-      if (name != "infer" && name != "place") all.push_back("-" + name);
+      if (name == "rematerialise")  // it does something only when it is asked to
+        all.push_back("+rematerialise{dims=},+plan{dims=}");
+      else if (name != "infer" && name != "place")
+        all.push_back("-" + name);
     }
     return all;
   }();

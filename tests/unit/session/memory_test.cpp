@@ -119,6 +119,39 @@ TEST_F(SampleSession, ARunThatNeedsMoreIsNotBegun) {
   EXPECT_TRUE(line(":run --dim batch=1 --dim seq=8")->ok()) << "the session goes on";
 }
 
+class MemoryLimit : public test::SessionFixture {};
+
+TEST_F(MemoryLimit, M22_TheModelIsCompiledAnewWhereMakingValuesAgainSuffices) {
+  if (!canRun()) GTEST_SKIP() << "this build generates no code";
+  const char text[] =
+      "fn @main(%x: Tensor[(1, m), f32], %w: Tensor[(8, n), f32], %p: Tensor[(n, 8), f32], %u: Tensor[(m, "
+      "n), "
+      "f32]) {\n %rows = shape(%w) {start = 1} %one = constant() {value = i64[1] [1]}\n"
+      " %to = concat(%rows, %one) {axis = 0} %e = expand(%x, %to)\n"
+      " %early = matmul(%w, %e) %middle = matmul(%p, %early) %less = matmul(%w, %middle)\n"
+      " %mixed = matmul(%less, %u) %late = matmul(%mixed, %e) return %late\n}";
+  ASSERT_TRUE(loadText(text)->ok());
+  auto run = [&](const std::string& dims) { return line(":run " + dims); };
+  const std::string large = "--dim n=1000 --dim m=500";
+  auto whole = run(large);
+  ASSERT_TRUE(whole->ok());
+  const int64_t peak = whole->as<RunResult>()->peakBytes;
+  ASSERT_TRUE(line(":set mem-limit " + std::to_string(peak * 3 / 4))->ok());
+  auto small = run(large);
+  ASSERT_TRUE(small->ok()) << small->error->toString();
+  EXPECT_LT(small->as<RunResult>()->peakBytes, peak * 3 / 4);
+  EXPECT_EQ(small->as<RunResult>()->predictedPeakBytes, small->as<RunResult>()->peakBytes);
+  EXPECT_TRUE(small->as<RunResult>()->outputs[0].value.identical(whole->as<RunResult>()->outputs[0].value));
+  EXPECT_TRUE(run("--dim n=10 --dim m=5")->ok()) << "as before, within the limit";
+  EXPECT_TRUE(run("--dim n=900 --dim m=500")->ok()) << "what was made for other dims";
+  auto refused = run("--dim n=4000 --dim m=2000");
+  ASSERT_FALSE(refused->ok());
+  EXPECT_EQ(refused->error->id, DiagnosticId::memoryLimit);
+  EXPECT_THAT(refused->error->toString(), HasSubstr("made again instead of kept it would need"));
+  ASSERT_TRUE(line(":set passes -rematerialise")->ok());
+  EXPECT_EQ(run(large)->error->id, DiagnosticId::memoryLimit);
+}
+
 // A peak that the test makes up.
 LimitSymbol symbolCalled(const std::string& name) { return {name, std::nullopt, std::nullopt, 1, {}}; }
 
