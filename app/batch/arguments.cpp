@@ -40,7 +40,8 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_option("--cache-dir", texts.cacheDirectory, "folder of compiled objects, or none");
   app->add_option("--passes", r.session.passes, "pipeline; -fuse leaves a pass out");
   app->add_option("--policy", r.policies,
-                  "conv=auto|rows|staged|direct|winograd, or matmul=auto|SCHEDULE: the version to be taken")
+                  "the version to be taken: conv=auto|rows|staged|direct|winograd, matmul=auto|SCHEDULE, "
+                  "loop=auto|generic|residuesN")
       ->take_all()
       ->expected(1);
   app->add_option("--tuning", r.session.tuningFile,

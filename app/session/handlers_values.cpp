@@ -2,11 +2,11 @@
 #include <algorithm>
 
 #include "app/session/expression.h"
+#include "app/session/policies.h"
 #include "app/session/session_state.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
-#include "compiler/passes/contraction_versions.h"
 #include "compiler/passes/pass_table.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
@@ -93,33 +93,13 @@ std::string settingValue(const SessionSnapshot& now, std::string_view name) {
   if (name == "passes") return o.passes.empty() ? "standard" : o.passes;
   if (name == "math") return o.math;
   if (name == "tuning") return o.tuningFile.empty() ? "cache" : o.tuningFile;
-  if (name == "policy") {
-    std::string text;
-    for (const auto& [kind, version] : o.policies) text += (text.empty() ? "" : ",") + kind + "=" + version;
-    return text.empty() ? "auto" : text;
-  }
+  if (name == "policy") return textOf(o.policies);
   if (name == "device") return o.device;
   if (name == "cache-dir") return o.cacheDirectory.empty() ? "none" : o.cacheDirectory;
   if (name == "mem-limit") return std::to_string(o.memoryLimitBytes);
   auto display = now.display.find(std::string(name));
   if (display != now.display.end()) return display->second;
   return name == "precision" ? "6" : name == "edge-items" ? "3" : "off";
-}
-
-Result<std::map<std::string, std::string>> parsePolicies(const std::string& text) {
-  std::map<std::string, std::string> policies;
-  for (size_t begin = 0; text != "auto" && begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string item = text.substr(begin, end - begin);
-    const size_t equals = item.find('=');
-    if (equals == std::string::npos)
-      return makeError(DiagnosticId::usageError, "policy '" + item + "' is not of the form OPERATOR=VERSION");
-    const std::string kind = item.substr(0, equals), version = item.substr(equals + 1);
-    DYN_CHECK(passes::checkPolicy(kind, version));
-    policies[kind] = version;
-    begin = end + 1;
-  }
-  return policies;
 }
 
 namespace {
@@ -205,23 +185,22 @@ SettingTable settings(const SessionState& state) {
 
 Result<View> handle_policy(SessionState& state, const Command& command, Outcome&) {
   if (command.has("operator")) {
-    std::map<std::string, std::string> policies = state.now.options.policies;
+    Policies policies = state.now.options.policies;
     const std::string kind = command.text("operator");
     if (!command.has("version"))
       return makeError(DiagnosticId::usageError, "policy " + kind + ": which version?");
-    DYN_CHECK(passes::checkPolicy(kind, command.text("version")));
     policies[kind] = command.text("version");
-    std::string text;
-    for (const auto& [name, version] : policies) text += (text.empty() ? "" : ",") + name + "=" + version;
-    DYN_CHECK(changeSetting(state, "policy", text));
+    DYN_CHECK(checkPolicies(policies));
+    DYN_CHECK(changeSetting(state, "policy", textOf(policies)));
     state.settingSources["policy"] = "policy";
   }
   std::string text;
-  for (const char* kind : {"conv", "matmul"}) {
+  for (const auto& [kind, otherwise] : {std::pair<const char*, const char*>{"conv", "by rule and records"},
+                                        {"matmul", "by cost and records"},
+                                        {"loop", "without broadcast where the shapes allow it"}}) {
     auto policy = state.now.options.policies.find(kind);
     text += std::string(kind) + ": " +
-            (policy == state.now.options.policies.end() ? "by rule, cost and records" : policy->second) +
-            "\n";
+            (policy == state.now.options.policies.end() ? otherwise : policy->second) + "\n";
   }
   return textView(text);
 }

@@ -1,5 +1,6 @@
 #include "app/session/loaded_model.h"
 
+#include "app/session/policies.h"
 #include "app/session/tuning_records.h"
 
 #include <sched.h>
@@ -90,6 +91,7 @@ int physicalCoreCount() {
 Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& request,
                                                        const SessionOptions& options,
                                                        const std::atomic<bool>* cancelled) {
+  DYN_CHECK(checkPolicies(options.policies));
   const int64_t start = steadyNs();
   std::unique_ptr<LoadedModel> model(new LoadedModel(options, cancelled));
   model->request_ = request;

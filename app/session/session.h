@@ -28,7 +28,7 @@ struct SessionOptions {
   std::string cacheDirectory = "none";  // of compiled objects; "none": off
   std::string passes;                   // pipeline text; "" is the standard one
   std::string math = "fp32";
-  std::map<std::string, std::string> policies;  // "conv" or "matmul": the version to be taken
+  std::map<std::string, std::string> policies;  // "conv", "matmul" or "loop": the version to be taken
   std::string tuningFile;                       // of records; "" is beside the object cache, "none" off
   std::string device = "cpu";
   std::string machine;            // text of a machine description; "" is this host

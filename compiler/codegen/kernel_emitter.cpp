@@ -165,17 +165,26 @@ Result<Value*> KernelEmitter::countedLoop(Expr variable, Value* start, Value* li
   return static_cast<Value*>(counter);
 }
 
-Status KernelEmitter::maskedTurn(Expr variable, Value* start, Value* limit, std::vector<Value*>& carried,
-                                 const std::function<Status()>& body) {
+std::optional<int64_t> KernelEmitter::leftAfterVectors(Expr extent) const {
+  if (extent.kind() == loop::ExprKind::intConstant) return extent.intValue() % fullLanes_;
+  if (extent.kind() != loop::ExprKind::dim) return std::nullopt;
+  DimContext& dims = kernel_.context->dims();
+  return mod(extent.dimValue(), dims.constant(fullLanes_)).constant();
+}
+
+Status KernelEmitter::maskedTurn(Expr variable, Value* start, Value* limit, std::optional<int64_t> left,
+                                 std::vector<Value*>& carried, const std::function<Status()>& body) {
+  if (left == 0) return {};
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* inside = newBlock("tail");
   llvm::BasicBlock* after = newBlock("tail.done");
-  Value* left = b_.CreateSub(limit, start);
-  llvm::Instruction* entry = b_.CreateCondBr(b_.CreateICmpSGT(left, b_.getInt64(0)), inside, after);
+  Value* rest = left ? b_.getInt64(static_cast<uint64_t>(*left)) : b_.CreateSub(limit, start);
+  llvm::Instruction* entry =
+      left ? b_.CreateBr(inside) : b_.CreateCondBr(b_.CreateICmpSGT(rest, b_.getInt64(0)), inside, after);
   b_.SetInsertPoint(inside);
   std::vector<llvm::Constant*> numbers;
   for (unsigned lane = 0; lane < fullLanes_; ++lane) numbers.push_back(b_.getInt32(lane));
-  Value* count = b_.CreateVectorSplat(fullLanes_, b_.CreateTrunc(left, b_.getInt32Ty()));
+  Value* count = b_.CreateVectorSplat(fullLanes_, b_.CreateTrunc(rest, b_.getInt32Ty()));
   mask_ = tailMask_ = b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), count);
   lanes_ = fullLanes_;
   const std::vector<Value*> initial = carried;
@@ -191,7 +200,7 @@ Status KernelEmitter::maskedTurn(Expr variable, Value* start, Value* limit, std:
   b_.SetInsertPoint(after);
   for (size_t i = 0; i < carried.size(); ++i) {
     llvm::PHINode* phi = b_.CreatePHI(carried[i]->getType(), 2);
-    phi->addIncoming(initial[i], before);
+    if (!left) phi->addIncoming(initial[i], before);
     phi->addIncoming(carried[i], end);
     carried[i] = phi;
   }
@@ -240,8 +249,10 @@ Status KernelEmitter::loopStatement(const Stmt& stmt) {
     lanes_ = 1;
     if (!reached.ok()) return reached.takeError();
     first = *reached;
+    const std::optional<int64_t> left = leftAfterVectors(stmt.extent);
+    if (left == 0) return {};
     if (masksTails())
-      return maskedTurn(stmt.variable, first, extent, nothing, [&] { return children(stmt); });
+      return maskedTurn(stmt.variable, first, extent, left, nothing, [&] { return children(stmt); });
   }
   Result<Value*> reached = countedLoop(stmt.variable, first, extent, 1, nothing, body);
   return reached.ok() ? Status() : Status(reached.takeError());
@@ -316,8 +327,10 @@ Status KernelEmitter::accumulateLevel(const Stmt& stmt, size_t level, bool vecto
     first = *reached;
   }
   lanes_ = 1;
+  const std::optional<int64_t> left = leftAfterVectors(stmt.extents[level]);
+  if (left == 0) return {};
   if (masksTails())
-    return maskedTurn(stmt.variables[level], first, extent, partial, [&]() -> Status {
+    return maskedTurn(stmt.variables[level], first, extent, left, partial, [&]() -> Status {
       Value* before = partial[0];
       DYN_CHECK(accumulateOnce(stmt, partial[0]));
       partial[0] = b_.CreateSelect(tailMask_, partial[0], before);

@@ -44,9 +44,12 @@ class KernelEmitter {
   Result<llvm::Value*> countedLoop(loop::Expr variable, llvm::Value* start, llvm::Value* limit, int64_t step,
                                    std::vector<llvm::Value*>& carried,
                                    const std::function<Status(llvm::Value* first)>& body);
-  // One more turn of a vector loop for start, ..., limit - 1, fewer than all lanes, under a mask. The body is told the mask.
-  Status maskedTurn(loop::Expr variable, llvm::Value* start, llvm::Value* limit,
+  // One more turn of a vector loop for start, ..., limit - 1, fewer than all lanes, under a mask. The body is told the mask. `left` is how many are
+  // left, where that is known: then nothing is tested.
+  Status maskedTurn(loop::Expr variable, llvm::Value* start, llvm::Value* limit, std::optional<int64_t> left,
                     std::vector<llvm::Value*>& carried, const std::function<Status()>& body);
+  // How many of `extent` iterations are left after the last full vector, when that is the same for all values of the dims.
+  std::optional<int64_t> leftAfterVectors(loop::Expr extent) const;
   bool masksTails() const;
   // The loops of an accumulation from `level` inwards; `partial` are the vector accumulators, then the scalar one.
   Status accumulateLevel(const loop::Stmt& stmt, size_t level, bool vectors,

@@ -39,6 +39,9 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
   lower.inputNames = options.inputNames;
   lower.outputNames = options.outputNames;
   lower.fixedDims = options.fixedDims;
+  if (auto loop = options.versions.find("loop"); loop != options.versions.end()) {
+    DYN_TRY(lower.versions, parseVersionPolicy(loop->second));
+  }
   DYN_TRY(compiled.lowered, lowerModule(placed, lower));
   compiled.statistics.lowerNs = steadyNs() - start;
   compiled.statistics.kernelsCount = static_cast<int64_t>(compiled.lowered.kernels.size());

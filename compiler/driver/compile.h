@@ -24,7 +24,7 @@ struct CompileOptions {
   std::string passes;         // pipeline text; empty: the standard pipeline
   std::string math = "fp32";  // or bf16: products of f32 with constant matrices have both sides rounded to it
   std::string machine;        // text of a machine description; empty: this host
-  // Versions of contractions (compiler/passes/contraction_versions.h): "conv" or "matmul" for all, or by the key of one operation. What is not
+  // Versions of contractions (compiler/passes/contraction_versions.h): "conv" or "matmul" for all, or by the key of one operation; "loop" of the generated kernels (compiler/kernel/versions.h). What is not
   // named is chosen by rule and cost.
   std::map<std::string, std::string> versions;
   std::string cacheDirectory;  // of compiled objects; empty: no cache

@@ -78,8 +78,11 @@ class FunctionLowering {
   struct KernelCall {
     int32_t kernel = 0;
     std::vector<int32_t> buffers, scalars;
-    int32_t units = 0, steps = 0;  // for a launch
+    int32_t units = 0, steps = 0;         // for a launch
+    std::vector<KernelVersion> versions;  // of a kernel that is launched, with the same buffers and scalars
   };
+  // The first version whose guard holds, else the kernel itself.
+  Status launch(KernelCall call);
   Result<KernelCall> makeKernel(const Function& body, const std::unordered_map<ValueId, ValueId>& outer,
                                 std::span<const ValueId> given, std::span<const int32_t> destinations,
                                 const std::string& description, const std::vector<size_t>& results,

@@ -10,6 +10,7 @@
 
 namespace dyn {
 
+using vm::Label;
 using vm::Opcode;
 using vm::OperandList;
 
@@ -43,11 +44,43 @@ Status FunctionLowering::launchGroup(const Function& body, const std::unordered_
     else
       same->push_back(i);
   }
-  for (const std::vector<size_t>& launch : launches) {
-    DYN_TRY(KernelCall call, makeKernel(body, outer, given, destinations, description, launch, std::nullopt));
-    code_.emit(Opcode::launch, call.kernel, call.units, call.steps, OperandList(call.buffers),
-               OperandList(call.scalars));
+  for (const std::vector<size_t>& results : launches) {
+    DYN_TRY(KernelCall call,
+            makeKernel(body, outer, given, destinations, description, results, std::nullopt));
+    DYN_CHECK(launch(std::move(call)));
   }
+  return {};
+}
+
+Status FunctionLowering::launch(KernelCall call) {
+  const auto emit = [&](int32_t kernel) {
+    code_.emit(Opcode::launch, kernel, call.units, call.steps, OperandList(call.buffers),
+               OperandList(call.scalars));
+  };
+  // Registers are filled ahead of the jumps, so that each way finds them.
+  std::vector<std::vector<std::pair<int32_t, int32_t>>> compared;
+  for (const KernelVersion& version : call.versions) {
+    compared.emplace_back();
+    for (const VersionGuard& guard : version.guards) {
+      DYN_TRY(int32_t dim, dims_.emit(guard.dim));
+      compared.back().emplace_back(dim, dims_.emitConstant(guard.value));
+    }
+  }
+  const Label done = code_.newLabel();
+  for (size_t v = 0; v < call.versions.size(); ++v) {
+    KernelVersion& version = call.versions[v];
+    const Label next = code_.newLabel();
+    for (size_t i = 0; i < version.guards.size(); ++i) {
+      const int32_t holds = dims_.newScalar();
+      code_.emit(Opcode::equal, holds, compared[v][i].first, compared[v][i].second);
+      code_.emit(version.guards[i].equal ? Opcode::jumpIfNot : Opcode::jumpIf, holds, next);
+    }
+    emit(program_.kernel(std::move(version.kernel)));
+    code_.emit(Opcode::jump, done);
+    code_.bind(next);
+  }
+  emit(call.kernel);
+  code_.bind(done);
   return {};
 }
 
@@ -99,6 +132,7 @@ Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
       DYN_TRY(call.units, dims_.emit(count.dimValue()));
     }
     DYN_TRY(call.steps, dims_.emit(group.kernel.stepsPerKernel));
+    call.versions = versionsOf(group.kernel, program_.versions());
   }
   call.kernel = program_.kernel(std::move(group.kernel));
   return call;

@@ -64,7 +64,7 @@ std::string nameOf(const std::vector<std::string>& names, size_t index, const Mo
 
 Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& options) {
   LoweredModule lowered;
-  ProgramBuilder builder(lowered);
+  ProgramBuilder builder(lowered, options.versions);
   const Function* main = module.main();
   if (!main) return makeError(DiagnosticId::invalidIr, "the module has no @main");
   for (const Function* f : module.functions) builder.declareFunction(f->name);

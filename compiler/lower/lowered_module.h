@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/ir/module.h"
+#include "compiler/kernel/versions.h"
 #include "compiler/loop/kernel.h"
 #include "vm/isa/program.h"
 
@@ -23,7 +24,8 @@ struct LoweredModule {
 struct LowerOptions {
   std::vector<std::string> inputNames, outputNames;  // of main; empty: value names
   std::map<std::string, int64_t>
-      fixedDims;  // named dims that were given a value; told by the program's metadata
+      fixedDims;           // named dims that were given a value; told by the program's metadata
+  VersionPolicy versions;  // of generated kernels
 };
 
 // Lowers a placed module. Errors: unsupportedOp for an operator without a lowering (named with its place), internalError when a dim cannot be

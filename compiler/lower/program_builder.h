@@ -14,7 +14,7 @@ namespace dyn {
 
 class ProgramBuilder {
  public:
-  explicit ProgramBuilder(LoweredModule& out) : out_(out) {}
+  ProgramBuilder(LoweredModule& out, const VersionPolicy& versions) : out_(out), versions_(versions) {}
 
   int32_t string(const std::string& text);
   int32_t constant(const HostTensor& tensor, const std::string& name);
@@ -31,11 +31,13 @@ class ProgramBuilder {
   int32_t functionIndex(const std::string& name) const;
   void declareFunction(const std::string& name);
   vm::Program& program() { return out_.program; }
+  const VersionPolicy& versions() const { return versions_; }
 
  private:
   int32_t constantRow(const HostTensor& tensor, const std::string& name);
 
   LoweredModule& out_;
+  const VersionPolicy versions_;
   std::unordered_map<std::string, int32_t> strings_, builtins_, kernels_, functions_;
   std::unordered_map<const void*, int32_t> constants_;
   std::unordered_map<std::string, int> kernelNames_;

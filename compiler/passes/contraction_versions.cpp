@@ -87,7 +87,7 @@ bool isVersionOf(const Contraction& c, std::string_view name) {
 Status checkPolicy(const std::string& kind, const std::string& version) {
   if (kind != "conv" && kind != "matmul")
     return makeError(DiagnosticId::usageError, "there is no policy for '" + kind + "'")
-        .note("there are conv and matmul");
+        .note("there are conv, matmul and loop");
   if (version == "auto" ||
       (kind == "conv" ? wayNumber(version).has_value() : contraction::parseDispatch(version).has_value()))
     return {};

@@ -248,7 +248,7 @@ TEST_F(TuneTest, policiesChooseVersionsAndAreRefusedWhereNothingFits) {
 }
 
 // Another weight of the same lengths, or another number of versions, chooses anew without measuring.
-TEST_F(TuneTest, productsAreChosenByRowsAndByWeights) {
+TEST_F(TuneTest, D_a_D_i_productsAreDispatchedByRowsAndByWeights) {
   std::string text = "fn @main(%x: Tensor[(rows, 800), f32]) -> Tensor[(rows, 24), f32] {\n";
   text += "  %m = constant() {value = f32[800, 24] " + numbers(800 * 24) + "}\n";
   text += "  %y = matmul(%x, %m)\n  return %y\n}\n";

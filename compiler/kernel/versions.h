@@ -1,0 +1,45 @@
+// Versions of a kernel, each for shapes that a guard tells apart at run time: the program launches the first whose guard holds, else the kernel itself.
+//
+//   kernel @add      y[u, i] = x0[u, select(m == 1, 0, i)] + x1[u, select(b == 1, 0, i)]
+//   kernel @add.no_broadcast      if m != 1 and b != 1:       y[u, i] = x0[u, i] + x1[u, i]
+//   kernel @exp.mod16_3           if m mod 16 == 3:           for i < 16*floordiv(m, 16) + 3 vector
+//
+// no_broadcast: nothing that the vector loop walks along is held fixed, so every load takes neighbours. mod16_r: what is left after the last full
+// vector is a constant number of elements: no test of the boundary is left, and none of the tail where it is nothing. Guards decide speed alone: the
+// kernel itself is right for all shapes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/loop/kernel.h"
+
+namespace dyn {
+
+struct VersionPolicy {
+  bool withoutBroadcast = true;
+  int residues = 0;  // so many of 0, ..., kVersionTile - 1 have a version of their own
+
+  bool operator==(const VersionPolicy&) const = default;
+};
+inline constexpr int64_t kVersionTile = 16;  // a multiple of the lanes of every machine
+
+// "auto" (no_broadcast), "generic" (none), "residues1" to "residues16" (besides no_broadcast). Error usageError for another text.
+Result<VersionPolicy> parseVersionPolicy(std::string_view text);
+
+struct VersionGuard {
+  Dim dim;
+  int64_t value = 0;
+  bool equal = true;  // else it must differ
+};
+
+struct KernelVersion {
+  loop::Kernel kernel;               // of the same parameters
+  std::vector<VersionGuard> guards;  // all must hold; their dims are computed from the kernel's scalars
+};
+
+// In the order in which they are tried.
+std::vector<KernelVersion> versionsOf(const loop::Kernel& kernel, const VersionPolicy& policy);
+
+}  // namespace dyn

@@ -1,0 +1,194 @@
+// Versions of generated kernels: what their loops hold, when they are taken, and that they compute the same.
+#include <fstream>
+#include <regex>
+
+#include "compiler/kernel/versions.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/unit/session/checklist.h"
+
+namespace dyn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kSoftmax = R"(fn @main(%x: Tensor[(n, m), f32]) {
+  %y = softmax(%x)
+  return %y
+}
+)";
+
+// Whether m and b, n and a are equal or 1 is known at run time alone.
+constexpr const char* kTwoShapes = R"(fn @main(%x: Tensor[(n, m), f32], %y: Tensor[(a, b), f32]) {
+  %s = add(%x, %y)
+  %r = exp(%s)
+  return %r
+}
+)";
+
+struct VersionsTest : testing::Test {
+  test::TemporaryFolder folder;
+
+  std::unique_ptr<Session> sessionOf(const char* text, const std::string& policy) {
+    std::ofstream(folder.path() + "/m.dyn") << text;
+    SessionOptions options;
+    options.threadCount = 1;
+    options.cacheDirectory = "none";
+    if (policy != "auto") options.policies["loop"] = policy;
+    auto session = std::make_unique<Session>(options);
+    std::shared_ptr<const Outcome> loaded =
+        session->execute(Command::of(CommandId::load).add("model", folder.path() + "/m.dyn"));
+    EXPECT_TRUE(loaded->ok()) << loaded->error->toString();
+    return session;
+  }
+  // The values, and the kernels that were launched.
+  struct Ran {
+    std::vector<double> values;
+    std::vector<std::string> kernels;
+  };
+  static Ran run(Session& session, const std::vector<std::string>& dims) {
+    Command command = Command::of(CommandId::run);
+    command.add("profile");
+    for (const std::string& dim : dims) command.add("dim", dim);
+    std::shared_ptr<const Outcome> outcome = session.execute(command);
+    Ran ran;
+    EXPECT_TRUE(outcome->ok()) << outcome->error->toString();
+    if (!outcome->ok()) return ran;
+    const HostTensor& y = outcome->as<RunResult>()->outputs.at(0).value.tensor();
+    for (int64_t i = 0; i < y.elementCount(); ++i) ran.values.push_back(y.realAt(i));
+    for (const TimelineEvent& event : outcome->as<RunResult>()->timeline)
+      if (event.kind == "kernel") ran.kernels.push_back(event.name);
+    return ran;
+  }
+  static std::string text(Session& session, Command command) {
+    std::shared_ptr<const Outcome> outcome = session.execute(command);
+    EXPECT_TRUE(outcome->ok()) << outcome->error->toString();
+    if (!outcome->ok()) return "";
+    const IrText* ir = outcome->as<IrText>();
+    return ir ? ir->text : outcome->as<TextView>()->text;
+  }
+  // The loops of this kernel.
+  static std::string loopsOf(const std::string& all, const std::string& kernel) {
+    const size_t begin = all.find("kernel @" + kernel + "(");
+    if (begin == std::string::npos) return "";
+    const size_t body = all.find('\n', begin);
+    return all.substr(body, all.find("\n}\n", begin) - body);
+  }
+  static int64_t count(const std::string& text, const std::string& pattern) {
+    const std::regex expression(pattern);
+    return std::distance(std::sregex_iterator(text.begin(), text.end(), expression), std::sregex_iterator());
+  }
+};
+
+TEST_F(VersionsTest, C29_residueKernelsHaveNoBoundaryInTheirLoops) {
+  std::unique_ptr<Session> session = sessionOf(kSoftmax, "residues16");
+  const std::string loops = text(*session, Command::of(CommandId::ir).add("level", "loop"));
+  for (int r = 0; r < 16; ++r) {
+    const std::string kernel = loopsOf(loops, "softmax.mod16_" + std::to_string(r));
+    ASSERT_NE(kernel, "") << r;
+    // Each loop's extent has one remainder for all m; nothing in the body asks where the end is.
+    const std::string extent =
+        "< dim\\(16\\*floordiv\\(m, 16\\)" + (r ? " \\+ " + std::to_string(r) : "") + "\\) vector";
+    EXPECT_EQ(count(kernel, " vector"), 4) << kernel;
+    EXPECT_EQ(count(kernel, extent), 4) << kernel;
+    EXPECT_EQ(count(kernel, "select|min\\(| if |check"), 0) << kernel;
+  }
+  // In the code a remainder of nothing leaves no tail at all, any other one that is not asked for: only the loops' own jumps are conditional.
+  const auto jumps = [&](const std::string& kernel) {
+    return count(text(*session, Command::of(CommandId::llvm).add("kernel", kernel)), "br i1 ");
+  };
+  const int64_t generic = jumps("softmax");
+  EXPECT_EQ(jumps("softmax.mod16_0"), jumps("softmax.mod16_5"));
+  EXPECT_EQ(generic - jumps("softmax.mod16_0"), 4) << "one test for each of the four loops";
+}
+
+TEST_F(VersionsTest, C29_fewerCopiesThanResiduesLeaveTheRestToTheKernelItself) {
+  std::unique_ptr<Session> generic = sessionOf(kSoftmax, "generic"), some = sessionOf(kSoftmax, "residues3"),
+                           all = sessionOf(kSoftmax, "residues16");
+  for (int m : {0, 1, 2, 3, 15, 16, 17, 18, 19, 31, 32, 64, 67, 257}) {
+    const std::vector<std::string> dims{"n=3", "m=" + std::to_string(m)};
+    const Ran expected = run(*generic, dims), few = run(*some, dims), every = run(*all, dims);
+    EXPECT_EQ(few.values, expected.values) << m;  // to the bit
+    EXPECT_EQ(every.values, expected.values) << m;
+    EXPECT_THAT(expected.kernels, ElementsAre("softmax"));
+    EXPECT_THAT(few.kernels,
+                ElementsAre(m % 16 < 3 ? "softmax.mod16_" + std::to_string(m % 16) : std::string("softmax")));
+    EXPECT_THAT(every.kernels, ElementsAre("softmax.mod16_" + std::to_string(m % 16)));
+  }
+}
+
+TEST_F(VersionsTest, M9_broadcastFreeVersionIsTakenIffTheShapesAllowIt) {
+  std::unique_ptr<Session> generic = sessionOf(kTwoShapes, "generic"),
+                           versions = sessionOf(kTwoShapes, "auto"),
+                           both = sessionOf(kTwoShapes, "residues2");
+  const std::string loops = text(*versions, Command::of(CommandId::ir).add("level", "loop"));
+  EXPECT_EQ(count(loopsOf(loops, "add_exp"), "select\\([mb] == 1"), 2) << loops;
+  const std::string fast = loopsOf(loops, "add_exp.no_broadcast");
+  EXPECT_EQ(count(fast, "select\\([mb] == 1"), 0) << fast;
+  EXPECT_THAT(fast, HasSubstr(", i_1] + x1["));
+  EXPECT_THAT(
+      loopsOf(text(*generic, Command::of(CommandId::ir).add("level", "loop")), "add_exp.no_broadcast"), "");
+  struct Shape {
+    int n, m, a, b;
+  };
+  for (const Shape& s : {Shape{3, 7, 3, 7},
+                         {3, 7, 1, 7},
+                         {1, 33, 5, 33},
+                         {3, 1, 3, 7},
+                         {3, 7, 3, 1},
+                         {1, 1, 1, 1},
+                         {4, 32, 4, 32},
+                         {0, 7, 0, 7},
+                         {2, 0, 2, 0},
+                         {2, 49, 1, 1}}) {
+    const std::vector<std::string> dims{"n=" + std::to_string(s.n), "m=" + std::to_string(s.m),
+                                        "a=" + std::to_string(s.a), "b=" + std::to_string(s.b)};
+    const std::string what = "m=" + std::to_string(s.m) + " b=" + std::to_string(s.b);
+    const Ran expected = run(*generic, dims), ran = run(*versions, dims), residues = run(*both, dims);
+    EXPECT_EQ(ran.values, expected.values) << what;
+    EXPECT_EQ(residues.values, expected.values) << what;
+    const bool free = s.m != 1 && s.b != 1;
+    EXPECT_THAT(ran.kernels, ElementsAre(free ? "add_exp.no_broadcast" : "add_exp")) << what;
+    const int size = s.m == 1 ? s.b : s.m;
+    EXPECT_THAT(residues.kernels, ElementsAre(std::string(free ? "add_exp.no_broadcast" : "add_exp") +
+                                              (size % 16 < 2 ? ".mod16_" + std::to_string(size % 16) : "")))
+        << what;
+  }
+}
+
+// The list of kernels says when each is taken.
+TEST_F(VersionsTest, M10_kernelsNameTheirGuards) {
+  std::unique_ptr<Session> session = sessionOf(kTwoShapes, "auto");
+  std::shared_ptr<const Outcome> kernels = session->execute(Command::of(CommandId::kernels));
+  ASSERT_TRUE(kernels->ok());
+  std::map<std::string, std::string> rows;
+  for (const KernelRow& row : kernels->as<KernelTable>()->rows) rows[row.name] = row.description;
+  EXPECT_EQ(rows["add_exp.no_broadcast"], "loop, 2 operations, if m != 1 and b != 1");
+  EXPECT_EQ(rows["add_exp"], "loop, 2 operations");
+}
+
+TEST_F(VersionsTest, whatIsKnownNeedsNoVersion) {
+  for (const char* text :
+       {"fn @main(%x: Tensor[(n, 48), f32]) { %y = softmax(%x) return %y }",
+        "fn @main(%x: Tensor[(n, m), f32], %b: Tensor[(m), f32]) { %y = add(%x, %b) return %y }",
+        "fn @main(%x: Tensor[(n, m), f32], %b: Tensor[(1, 1), f32]) { %y = add(%x, %b) return %y }"}) {
+    std::unique_ptr<Session> session = sessionOf(text, "auto");
+    EXPECT_THAT(this->text(*session, Command::of(CommandId::ir).add("level", "loop")),
+                Not(HasSubstr("no_broadcast")));
+  }
+  std::unique_ptr<Session> session =
+      sessionOf("fn @main(%x: Tensor[(n, 48), f32]) { %y = softmax(%x) return %y }", "residues16");
+  EXPECT_THAT(text(*session, Command::of(CommandId::ir).add("level", "loop")), Not(HasSubstr("mod16")));
+}
+
+TEST(VersionPolicyTest, textsAreRead) {
+  EXPECT_EQ(*parseVersionPolicy("auto"), VersionPolicy());
+  EXPECT_FALSE(parseVersionPolicy("generic")->withoutBroadcast);
+  EXPECT_EQ(parseVersionPolicy("residues16")->residues, 16);
+  for (const char* text : {"", "residues", "residues0", "residues17", "residues1x", "Auto"})
+    EXPECT_FALSE(parseVersionPolicy(text).ok()) << text;
+}
+
+}  // namespace
+}  // namespace dyn
