@@ -227,10 +227,7 @@ class NestBuilder {
       extents.push_back(apply(reduction.operands()[i], home));
       loops_.bound(fresh, extents.back());
     }
-    Expr body = loops_.substitute(reduction.operands()[count], [&](Expr e) {
-      auto it = renamed.find(e.id());
-      return it == renamed.end() ? Expr() : it->second;
-    });
+    Expr body = loops_.rename(reduction.operands()[count], renamed);
     body = lower(body, &inner);
     const Expr result = loops_.variable("r", reduction.dtype());
     depthOf_[result.id()] = home->depth;

@@ -213,13 +213,9 @@ Expr LoopContext::reduce(ReduceOp op, std::vector<Expr> variables, std::vector<E
     renamed.emplace(variables[k].id(), v);
     if (extents[k].kind() == ExprKind::dim) impl_->sizeDims.insert(extents[k].dimValue().id());
   }
-  const auto rename = [&](Expr e) {
-    auto found = renamed.find(e.id());
-    return found == renamed.end() ? Expr() : found->second;
-  };
-  body = substitute(body, rename);
+  body = rename(body, renamed);
   std::vector<Expr> operands = std::move(extents);
-  for (Expr& e : operands) e = substitute(e, rename);
+  for (Expr& e : operands) e = rename(e, renamed);
   operands.push_back(body);
   return intern({.kind = ExprKind::reduce,
                  .dtype = body.dtype(),
@@ -298,6 +294,18 @@ Expr LoopContext::substitute(Expr root, const std::function<Expr(Expr)>& replace
     done.emplace(e.id(), changed ? withOperands(e, operands) : e);
   }
   return done.at(root.id());
+}
+
+Expr LoopContext::rename(Expr root, const std::unordered_map<uint32_t, Expr>& names) {
+  return substitute(root, [&](Expr e) {
+    if (e.kind() == ExprKind::reduce) {
+      std::unordered_map<uint32_t, Expr> free = names;
+      for (Expr v : e.reduceVariables()) free.erase(v.id());
+      if (free.size() < names.size()) return free.empty() ? e : rename(e, free);
+    }
+    auto found = names.find(e.id());
+    return found == names.end() ? Expr() : found->second;
+  });
 }
 
 std::vector<Expr> postorder(std::span<const Expr> roots) {

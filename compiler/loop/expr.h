@@ -195,6 +195,8 @@ class LoopContext {
   // Rebuilds `root` with expressions replaced: `replacement` is asked once for each node, from the root down; what it returns takes
   // the node's place as it is, null keeps the node (and goes on to its operands). Iterative.
   Expr substitute(Expr root, const std::function<Expr(Expr)>& replacement);
+  // Free variables by id; those that a reduction inside binds anew are its own and stay.
+  Expr rename(Expr root, const std::unordered_map<uint32_t, Expr>& names);
 
  private:
   friend class Expr;

@@ -406,10 +406,7 @@ Status RegionEmitter::emitReduce(Region& region, Expr e) {
     c_.bound(variables.back(), extents[k]);
     renamed.emplace(e.reduceVariables()[k].id(), variables.back());
   }
-  Expr body = c_.substitute(e.operands().back(), [&](Expr x) {
-    auto found = renamed.find(x.id());
-    return found == renamed.end() ? Expr() : found->second;
-  });
+  Expr body = c_.rename(e.operands().back(), renamed);
   Expr guard;
   if (mayFault(body)) {
     const size_t mark = prover_.mark();

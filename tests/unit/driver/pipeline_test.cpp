@@ -208,6 +208,16 @@ TEST(Pipeline, axesFromTheRank) {
   }
 }
 
+// Reductions in reductions share the names of their variables: the inner ones' stay theirs.
+TEST(Pipeline, reductionsOfReductionsAlongOtherAxes) {
+  expectSame(
+      "fn @main(%x: Tensor[(a, c, b), f32]) { %s = softmax(%x) {axis = 1} %n = neg(%s) %y = softmax(%n) "
+      "{axis = 2} return %y }",
+      {{randomTensor(Dtype::f32, {1, 2, 2}, 1)},
+       {randomTensor(Dtype::f32, {3, 5, 7}, 2)},
+       {randomTensor(Dtype::f32, {2, 1, 3}, 3)}});
+}
+
 TEST(Pipeline, shapeArithmeticIsGone) {
   IrContext context;
   Result<Module> parsed = test::parseText(context, kMixed);
