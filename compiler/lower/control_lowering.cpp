@@ -351,13 +351,8 @@ Status FunctionLowering::lowerVariant(const Op& op) {
     DYN_TRY(int32_t a, dims_.emit(lhs[i]));
     DYN_TRY(int32_t b, dims_.emit(rhs.at(i)));
     const int32_t holds = dims_.newScalar();
-    // a <= b is not b < a
-    if (equal) {
-      code_.emit(Opcode::equal, holds, a, b);
-    } else {
-      code_.emit(Opcode::less, holds, b, a);
-    }
-    code_.emit(equal ? Opcode::jumpIfNot : Opcode::jumpIf, holds, otherwise);
+    code_.emit(equal ? Opcode::equal : Opcode::lessEqual, holds, a, b);
+    code_.emit(Opcode::jumpIfNot, holds, otherwise);
   }
   code_.emit(Opcode::tailInvoke, callee, OperandList(objects));
   code_.bind(otherwise);
