@@ -7,6 +7,7 @@
 // Order of summation: with SummationOrder::fastest, kernels of few rows keep several partial sums (a processor needs about
 // latency x FMAs per cycle independent chains), so a row's last bits depend on the height of the tile it is computed in. A
 // caller that wants the same bits for any number of threads derives the tiles from m alone and hands out whole tiles.
+// Kernels of more than half of maxRows rows have one sum, which begins with what C holds: so depth may be cut anywhere, too.
 // With sameForAllRows every kernel adds k = 0, 1, 2, ... in order, and bits do not depend on the tiling either.
 //
 //   DYN_TRY(GemmFamily family, loadGemmFamily(engine));

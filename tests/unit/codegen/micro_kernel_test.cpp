@@ -142,6 +142,30 @@ TEST_P(RunnableMachine, OrderedRowsDoNotDependOnTheTile) {
         << "row " << r;
 }
 
+TEST_P(RunnableMachine, TallKernelsGiveTheSameBitsWhereverDepthIsCut) {
+  auto engine = KernelEngine::create(machineNamed(GetParam()));
+  ASSERT_TRUE(engine.ok());
+  auto family = loadGemmFamily(*engine, SummationOrder::fastest);
+  ASSERT_TRUE(family.ok());
+  const DynGemmFamily& table = family->table();
+  const int64_t depth = 301, width = table.panelWidth;
+  std::minstd_rand random(5);
+  std::vector<float> a(static_cast<size_t>(table.maxRows * depth)), b(static_cast<size_t>(depth * width));
+  for (float& v : a) v = static_cast<float>(random()) * 1e-9f - 1.0f;
+  for (float& v : b) v = static_cast<float>(random()) * 1e-9f - 1.0f;
+  for (int64_t rows = (table.maxRows + 2) / 2; rows <= table.maxRows; ++rows)
+    for (int64_t columns : {int64_t{1}, width - 3, width})
+      for (int64_t cut : {1, 2, 150, 300}) {
+        std::vector<float> whole(static_cast<size_t>(rows * columns), kGuard), parts = whole;
+        const DynGemmMicroKernel kernel = table.microKernels[rows - 1];
+        kernel(depth, a.data(), depth, b.data(), whole.data(), columns, columns, 0);
+        kernel(cut, a.data(), depth, b.data(), parts.data(), columns, columns, 0);
+        kernel(depth - cut, a.data() + cut, depth, b.data() + cut * width, parts.data(), columns, columns, 1);
+        EXPECT_EQ(std::memcmp(whole.data(), parts.data(), whole.size() * sizeof(float)), 0)
+            << rows << " rows, " << columns << " columns, cut at " << cut;
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(MicroKernel, RunnableMachine, testing::ValuesIn(runnableNames()),
                          [](const auto& info) {
                            std::string name = info.param;
