@@ -160,7 +160,8 @@ inline double productCycles(const ProductShape& p, const ProductMachine& m, cons
       static_cast<double>(blockRows) * static_cast<double>(block * m.panelWidth) / m.stepsPerCycle;
   // Each panel comes once for a block, while the one before is multiplied; the block itself must stay near.
   const double leftRate = rate(leftBytes + 2 * panelBytes);
-  const double far = leftRate < m.l2Rate ? 0.5 * leftBytes / leftRate : 0;
+  constexpr double kWaitedFor = 0.2;  // of what comes from further away; the rest is fetched ahead
+  const double far = leftRate < m.l2Rate ? kWaitedFor * leftBytes / leftRate : 0;
   const double perPanel = std::max(arithmetic + far, panelBytes / rate(rightBytes)) +
                           20.0 * static_cast<double>(parts(blockRows, m.maxRows));
   const double visits = static_cast<double>(rowBlocks) * static_cast<double>(ownPanels) *
@@ -183,7 +184,7 @@ inline size_t usualSchedule(const ProductShape& p, const ProductMachine& m) {
 
 // The row of the table with the least cost; the usual one unless another is expected to be clearly cheaper.
 inline size_t cheapestSchedule(const ProductShape& p, const ProductMachine& m) {
-  constexpr double kWorthIt = 0.9;  // costs are not known closer than that
+  constexpr double kWorthIt = 0.95;  // less is not worth leaving what is known to be good
   const size_t usual = usualSchedule(p, m);
   size_t best = usual;
   double least = kWorthIt * productCycles(p, m, kProductSchedules[usual]);
