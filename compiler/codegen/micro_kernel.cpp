@@ -416,6 +416,12 @@ GemmTile gemmTileFor(const MachineDescription& machine) {
   return tile;
 }
 
+int32_t gemmRegisters(const MachineDescription& machine, int32_t rows, SummationOrder order) {
+  const auto height = static_cast<unsigned>(rows);
+  return static_cast<int32_t>(chainSplit(machine, height, order) * height * kVectorsPerRow) +
+         otherRegisters(machine);
+}
+
 std::string gemmSymbol(int32_t rows, SummationOrder order) {
   return std::string(order == SummationOrder::fastest ? "dyn_gemm_f32_r" : "dyn_gemm_f32_ordered_r") +
          std::to_string(rows);

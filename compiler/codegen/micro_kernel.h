@@ -31,6 +31,10 @@ struct GemmTile {
 };
 
 GemmTile gemmTileFor(const MachineDescription& machine);
+// Vector registers that the inner loop of the kernel for `rows` rows needs at once: its sums, what it reads of B, a broadcast, and what products take
+// where they are not fused.
+int32_t gemmRegisters(const MachineDescription& machine, int32_t rows,
+                      SummationOrder order = SummationOrder::fastest);
 
 // "dyn_gemm_f32_r6" (or "..._ordered_r6"): the symbol of the kernel for `rows` rows.
 std::string gemmSymbol(int32_t rows, SummationOrder order = SummationOrder::fastest);

@@ -175,6 +175,12 @@ Result<GroupKernel> buildGroupKernel(const GroupKernelRequest& request, DimConte
   GroupKernel group;
   group.kernel = std::move(built.kernel);
   for (size_t used : built.usedInputs) group.inputs.push_back(composer.bufferValues()[used]);
+  if (built.rowLength) {
+    nest.schedule = NestSchedule::rowsInLanes;
+    DYN_TRY(NestKernel rows, buildLoopNest(nest, *request.facts));
+    if (rows.usedInputs == built.usedInputs)
+      group.rowsInLanes = RowsInLanes{std::move(rows.kernel), built.rowLength};
+  }
   return group;
 }
 

@@ -6,6 +6,7 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/kernel/loop_nest.h"
+#include "compiler/kernel/versions.h"
 
 namespace dyn {
 
@@ -24,6 +25,7 @@ struct GroupKernelRequest {
 struct GroupKernel {
   loop::Kernel kernel;
   std::vector<ValueId> inputs;  // parameters (or given values) in the order of the kernel's input buffers
+  std::optional<RowsInLanes> rowsInLanes;  // where it has rows
 };
 
 // Errors: unsupportedOp when an operation has no definition in loops.

@@ -375,20 +375,22 @@ class NestBuilder {
   // The one extent of all reductions, and of the row where elements of a row share them.
   Dim oneRowLength(size_t vectorAxis) const {
     Dim common;
-    const auto same = [&](Expr extent) {
-      if (extent.kind() == ExprKind::intConstant) extent = loops_.dim(dims_.constant(extent.intValue()));
-      if (extent.kind() != ExprKind::dim ||
-          (common && facts_.equal(common, extent.dimValue()) != Answer::yes))
-        return false;
-      common = extent.dimValue();
+    const auto same = [&](Dim length) {
+      if (!length || (common && facts_.equal(common, length) != Answer::yes)) return false;
+      common = length;
       return true;
     };
     for (const Expr& e : loop::postorder(roots_)) {
       if (e.kind() != ExprKind::reduce) continue;
-      if (e.reduceVariables().size() != 1 || !same(e.operands()[0])) return {};
+      const Expr extent = e.operands()[0];
+      if (e.reduceVariables().size() != 1 ||
+          !same(extent.kind() == ExprKind::dim           ? extent.dimValue()
+                : extent.kind() == ExprKind::intConstant ? dims_.constant(extent.intValue())
+                                                         : Dim()))
+        return {};
     }
     for (size_t axis = vectorAxis + 1; axis < space_.size(); ++axis)
-      if (!space_[axis].isConstant(1) && !same(loops_.dim(space_[axis]))) return {};
+      if (!space_[axis].isConstant(1) && !same(space_[axis])) return {};
     return common;
   }
 

@@ -79,14 +79,16 @@ class FunctionLowering {
     int32_t kernel = 0;
     std::vector<int32_t> buffers, scalars;
     int32_t units = 0, steps = 0;         // for a launch
-    std::vector<KernelVersion> versions;  // of a kernel that is launched, with the same buffers and scalars
+    std::vector<KernelVersion> versions;  // of a kernel that is launched, with the same buffers
   };
+  enum class KernelUse : uint8_t { launched, byBuiltin };  // a builtin counts on the units
   // The first version whose guard holds, else the kernel itself.
   Status launch(KernelCall call);
+  Result<int32_t> unitsOf(const loop::Kernel& kernel);
   Result<KernelCall> makeKernel(const Function& body, const std::unordered_map<ValueId, ValueId>& outer,
                                 std::span<const ValueId> given, std::span<const int32_t> destinations,
                                 const std::string& description, const std::vector<size_t>& results,
-                                std::optional<std::pair<Dim, Dim>> columns);
+                                std::optional<std::pair<Dim, Dim>> columns, KernelUse use);
   Status lowerBuiltin(const Op& op, std::span<const ValueId> operands, std::span<const int32_t> destinations,
                       bool into, const KernelCall* epilogue = nullptr);
   Status viewVectorsAsMatrices(const Op& op, std::span<const Type> types, std::vector<int32_t>& arguments,

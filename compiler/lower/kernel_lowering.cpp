@@ -45,49 +45,70 @@ Status FunctionLowering::launchGroup(const Function& body, const std::unordered_
       same->push_back(i);
   }
   for (const std::vector<size_t>& results : launches) {
-    DYN_TRY(KernelCall call,
-            makeKernel(body, outer, given, destinations, description, results, std::nullopt));
+    DYN_TRY(KernelCall call, makeKernel(body, outer, given, destinations, description, results, std::nullopt,
+                                        KernelUse::launched));
     DYN_CHECK(launch(std::move(call)));
   }
   return {};
 }
 
 Status FunctionLowering::launch(KernelCall call) {
-  const auto emit = [&](int32_t kernel) {
-    code_.emit(Opcode::launch, kernel, call.units, call.steps, OperandList(call.buffers),
-               OperandList(call.scalars));
-  };
   // Registers are filled ahead of the jumps, so that each way finds them.
-  std::vector<std::vector<std::pair<int32_t, int32_t>>> compared;
+  struct Prepared {
+    std::vector<std::pair<int32_t, int32_t>> compared;
+    int32_t units = 0, steps = 0;
+    std::vector<int32_t> scalars;
+  };
+  std::vector<Prepared> prepared;
   for (const KernelVersion& version : call.versions) {
-    compared.emplace_back();
+    Prepared own;
     for (const VersionGuard& guard : version.guards) {
       DYN_TRY(int32_t dim, dims_.emit(guard.dim));
-      compared.back().emplace_back(dim, dims_.emitConstant(guard.value));
+      own.compared.emplace_back(dim, dims_.emitConstant(guard.value));
     }
+    DYN_TRY(own.units, unitsOf(version.kernel));
+    DYN_TRY(own.steps, dims_.emit(version.kernel.stepsPerKernel));
+    for (Dim d : version.kernel.scalars) {
+      DYN_TRY(int32_t s, dims_.emit(d));
+      own.scalars.push_back(s);
+    }
+    prepared.push_back(std::move(own));
   }
   const Label done = code_.newLabel();
   for (size_t v = 0; v < call.versions.size(); ++v) {
     KernelVersion& version = call.versions[v];
+    const Prepared& own = prepared[v];
     const Label next = code_.newLabel();
     for (size_t i = 0; i < version.guards.size(); ++i) {
+      const auto [dim, value] = own.compared[i];
       const int32_t holds = dims_.newScalar();
-      code_.emit(Opcode::equal, holds, compared[v][i].first, compared[v][i].second);
-      code_.emit(version.guards[i].equal ? Opcode::jumpIfNot : Opcode::jumpIf, holds, next);
+      const VersionGuard::Relation relation = version.guards[i].relation;
+      code_.emit(relation == VersionGuard::Relation::atMost ? Opcode::lessEqual : Opcode::equal, holds, dim,
+                 value);
+      code_.emit(relation == VersionGuard::Relation::differs ? Opcode::jumpIf : Opcode::jumpIfNot, holds,
+                 next);
     }
-    emit(program_.kernel(std::move(version.kernel)));
+    code_.emit(Opcode::launch, program_.kernel(std::move(version.kernel)), own.units, own.steps,
+               OperandList(call.buffers), OperandList(own.scalars));
     code_.emit(Opcode::jump, done);
     code_.bind(next);
   }
-  emit(call.kernel);
+  code_.emit(Opcode::launch, call.kernel, call.units, call.steps, OperandList(call.buffers),
+             OperandList(call.scalars));
   code_.bind(done);
   return {};
+}
+
+Result<int32_t> FunctionLowering::unitsOf(const loop::Kernel& kernel) {
+  const loop::Expr count = kernel.unitCount;
+  if (count.kind() == loop::ExprKind::intConstant) return dims_.emitConstant(count.intValue());
+  return dims_.emit(count.dimValue());
 }
 
 Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
     const Function& body, const std::unordered_map<ValueId, ValueId>& outer, std::span<const ValueId> given,
     std::span<const int32_t> destinations, const std::string& description, const std::vector<size_t>& results,
-    std::optional<std::pair<Dim, Dim>> columns) {
+    std::optional<std::pair<Dim, Dim>> columns, KernelUse use) {
   GroupKernelRequest request;
   request.body = &body;
   request.results = results;
@@ -107,6 +128,12 @@ Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
   };
   DYN_TRY(GroupKernel group, buildGroupKernel(request, module_.context->dims()));
   KernelCall call;
+  if (use == KernelUse::launched)
+    call.versions = versionsOf(group.kernel, group.rowsInLanes, program_.versions());
+  if (!call.versions.empty() && call.versions[0].guards.empty()) {  // always the one
+    group.kernel = std::move(call.versions[0].kernel);
+    call.versions.clear();
+  }
   for (ValueId v : group.inputs) {
     auto it = outer.find(v);
     if (it == outer.end()) {
@@ -125,14 +152,8 @@ Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
     call.scalars.push_back(s);
   }
   if (!columns) {
-    const loop::Expr count = group.kernel.unitCount;
-    if (count.kind() == loop::ExprKind::intConstant) {
-      call.units = dims_.emitConstant(count.intValue());
-    } else {
-      DYN_TRY(call.units, dims_.emit(count.dimValue()));
-    }
+    DYN_TRY(call.units, unitsOf(group.kernel));
     DYN_TRY(call.steps, dims_.emit(group.kernel.stepsPerKernel));
-    call.versions = versionsOf(group.kernel, program_.versions());
   }
   call.kernel = program_.kernel(std::move(group.kernel));
   return call;
@@ -182,8 +203,9 @@ Status FunctionLowering::lowerContraction(const Op& into) {
     DYN_CHECK(lowerBuiltin(contraction, operands, destinations, true));
     return launchGroup(body, outer, given, destinations, description);
   }
-  DYN_TRY(KernelCall epilogue, makeKernel(*epilogueBody, outer, given, destinations, description, {0},
-                                          program_.epilogueColumns(module_.context->dims())));
+  DYN_TRY(KernelCall epilogue,
+          makeKernel(*epilogueBody, outer, given, destinations, description, {0},
+                     program_.epilogueColumns(module_.context->dims()), KernelUse::byBuiltin));
   return lowerBuiltin(contraction, operands, destinations, true, &epilogue);
 }
 
@@ -204,7 +226,7 @@ Status FunctionLowering::lowerAttention(const Op& into) {
   DYN_TRY(KernelCall kernel,
           makeKernel(rows, outer, given, std::span(&noObject, 1),
                      "rows of attention, " + std::to_string(rows.ops.size() - 2) + " operations", {0},
-                     std::nullopt));
+                     std::nullopt, KernelUse::byBuiltin));
   std::vector<int32_t> numbers{kernel.kernel, static_cast<int32_t>(dims.size())};
   const auto order = [&](const Op& op, const char* name, bool transposed) {
     std::vector<int64_t> axes = op.attributes.integers(name);

@@ -196,6 +196,64 @@ void distanceFromExhaustiveSearch(benchmark::State& state) {
 }
 BENCHMARK(distanceFromExhaustiveSearch)->Iterations(1)->Unit(benchmark::kSecond);
 
+double rankCorrelation(const std::vector<double>& a, const std::vector<double>& b) {
+  const auto ranks = [](const std::vector<double>& values) {
+    std::vector<size_t> order(values.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(), [&](size_t l, size_t r) { return values[l] < values[r]; });
+    std::vector<double> rank(values.size());
+    for (size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<double>(i);
+    return rank;
+  };
+  const std::vector<double> x = ranks(a), y = ranks(b);
+  double squares = 0;
+  for (size_t i = 0; i < x.size(); ++i) squares += (x[i] - y[i]) * (x[i] - y[i]);
+  const auto n = static_cast<double>(x.size());
+  return 1 - 6 * squares / (n * (n * n - 1));
+}
+
+// Each schedule measured once, at the one length it fits best; foretold from that at lengths that nobody listed, and measured there.
+void rankOfUnlistedLengths(benchmark::State& state) {
+  constexpr int64_t kDepth = 1600, kColumns = 512;
+  constexpr int kTurns = 7;
+  const DynGemmFamily& family = *defaultGemmFamily();
+  const contraction::ProductMachine machine = kernels::productMachine(family.maxRows, family.panelWidth);
+  const int64_t fits = 10 * family.maxRows;
+  Products products;
+  std::vector<double> predicted, measured;
+  for (auto _ : state) {
+    Ref<Object> b = products.matrix(kDepth, kColumns);
+    Object* packed = nullptr;
+    products.run({b.get()}, packed, 0, "gemmpack", false);
+    Ref<Object> keep(packed);
+    const auto time = [&](int64_t rows, size_t schedule) {
+      Ref<Object> a = products.matrix(rows, kDepth), c = products.matrix(rows, kColumns);
+      Object* result = c.get();
+      double best = HUGE_VAL;
+      for (int turn = 0; turn < kTurns; ++turn)
+        best = std::min(best, products.run({a.get(), packed}, result,
+                                           4 + 256 * static_cast<int32_t>(schedule + 1), "gemm", true));
+      return best;
+    };
+    const auto cost = [&](int64_t rows, size_t schedule) {
+      return contraction::productCycles({rows, kColumns, kDepth, 1, false}, machine,
+                                        kProductSchedules[schedule]);
+    };
+    for (size_t schedule : distinctSchedules({fits, kColumns, kDepth, 1, false}, family.maxRows)) {
+      const double scale = time(fits, schedule) / cost(fits, schedule);
+      for (int64_t rows = 1; rows <= 128; rows += 3) {
+        predicted.push_back(scale * cost(rows, schedule));
+        measured.push_back(time(rows, schedule));
+      }
+    }
+    double off = 0;
+    for (size_t i = 0; i < predicted.size(); ++i) off += std::fabs(predicted[i] / measured[i] - 1);
+    state.counters["rank_correlation"] = rankCorrelation(predicted, measured);
+    state.counters["mean_error"] = off / static_cast<double>(predicted.size());
+  }
+}
+BENCHMARK(rankOfUnlistedLengths)->Iterations(1)->Unit(benchmark::kMillisecond);
+
 // range(0) rows covered by tiles of two heights, beside the best single height, which computes rows that nobody wants.
 void tilesOfTwoHeights(benchmark::State& state) {
   constexpr int64_t kDepth = 512, kPanels = 8;

@@ -262,6 +262,22 @@ std::string versionText(const std::string& name, const Problem& p, int64_t tasks
          (p.dispatch.empty() ? ", by cost" : ", named");
 }
 
+// The steps of a schedule at these sizes: "; tile rows 59 = 4*12 + 1*11, pad columns 70 to 96, block depth 1600 by 768".
+std::string stepsText(const Problem& p, const DynGemmFamily& family, const BlockTask& block) {
+  const contraction::RowTiles tiles = block.tiles();
+  const int64_t width = BlockTask::width(p, family), padded = (p.columns + width - 1) / width * width,
+                low = tiles.count - tiles.higherCount;
+  std::string text = "; tile rows " + std::to_string(p.rows) + " = ";
+  if (tiles.higherCount > 0)
+    text += std::to_string(tiles.higherCount) + "*" + std::to_string(tiles.low + 1) + " + ";
+  text += std::to_string(low) + "*" + std::to_string(tiles.low);
+  if (padded != p.columns)
+    text += ", pad columns " + std::to_string(p.columns) + " to " + std::to_string(padded);
+  if (block.depthBlock() < p.depth)
+    text += ", block depth " + std::to_string(p.depth) + " by " + std::to_string(block.depthBlock());
+  return text;
+}
+
 Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c,
                const Epilogue& epilogue) {
   const DynGemmFamily& family = *call.gemmFamily;
@@ -275,9 +291,10 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
 
   const size_t chosen = scheduleOf(call, p, overBatches ? 1 : tasks);
   const ProductSchedule& schedule = contraction::kProductSchedules[chosen];
-  if (call.version)
-    *call.version = versionText(contraction::scheduleName(chosen), p, overBatches ? 1 : tasks);
   const BlockTask block{call, family, p, epilogue, schedule};
+  if (call.version)
+    *call.version = versionText(contraction::scheduleName(chosen), p, overBatches ? 1 : tasks) +
+                    stepsText(p, family, block);
   const int64_t copyElements = block.copyElements();
   const int64_t packElements = p.packed ? 0 : packedElementCount(family, p.depth, p.columns);
   const int64_t perTask = wholeLines(copyElements + (overBatches ? packElements : 0));

@@ -30,10 +30,10 @@ constexpr const char* kTwoShapes = R"(fn @main(%x: Tensor[(n, m), f32], %y: Tens
 struct VersionsTest : testing::Test {
   test::TemporaryFolder folder;
 
-  std::unique_ptr<Session> sessionOf(const char* text, const std::string& policy) {
+  std::unique_ptr<Session> sessionOf(const char* text, const std::string& policy, int threads = 1) {
     std::ofstream(folder.path() + "/m.dyn") << text;
     SessionOptions options;
-    options.threadCount = 1;
+    options.threadCount = threads;
     options.cacheDirectory = "none";
     if (policy != "auto") options.policies["loop"] = policy;
     auto session = std::make_unique<Session>(options);
@@ -166,6 +166,86 @@ TEST_F(VersionsTest, M10_kernelsNameTheirGuards) {
   for (const KernelRow& row : kernels->as<KernelTable>()->rows) rows[row.name] = row.description;
   EXPECT_EQ(rows["add_exp.no_broadcast"], "loop, 2 operations, if m != 1 and b != 1");
   EXPECT_EQ(rows["add_exp"], "loop, 2 operations");
+}
+
+// Along memory: a row in a vector, or, where rows are short, a row in each lane. Either does the same for every number of threads, to the bit.
+TEST_F(VersionsTest, M10_rowReductionsPickTheirScheduleByColumns) {
+  const std::pair<const char*, const char*> programs[] = {
+      {"softmax", kSoftmax},
+      {"reduce_sum",
+       "fn @main(%x: Tensor[(n, m), f32]) { %i = constant() {value = i64[1] [1]} %y = reduce_sum(%x, %i) "
+       "return "
+       "%y }"}};
+  for (const auto& [name, program] : programs) {
+    std::unique_ptr<Session> generic = sessionOf(program, "generic"), one = sessionOf(program, "auto"),
+                             three = sessionOf(program, "auto", 3);
+    std::shared_ptr<const Outcome> kernels = one->execute(Command::of(CommandId::kernels));
+    ASSERT_TRUE(kernels->ok());
+    std::map<std::string, std::string> rows;
+    for (const KernelRow& row : kernels->as<KernelTable>()->rows) rows[row.name] = row.description;
+    const std::string shortRows = std::string(name) + ".rows_in_lanes";
+    EXPECT_EQ(rows[shortRows], "loop, 1 operation, if m <= 4");
+    EXPECT_THAT(loopsOf(text(*generic, Command::of(CommandId::ir).add("level", "loop")), shortRows), "");
+    for (int n : {0, 1, 2, 63, 64, 65, 200, 20000})
+      for (int m : {0, 1, 2, 3, 4, 5, 16, 59}) {
+        if (n == 20000 && m > 5) continue;
+        const std::vector<std::string> dims{"n=" + std::to_string(n), "m=" + std::to_string(m)};
+        const Ran expected = run(*generic, dims), ran = run(*one, dims), shared = run(*three, dims);
+        EXPECT_EQ(shared.values, ran.values) << name << " " << n << " x " << m;
+        ASSERT_EQ(ran.values.size(), expected.values.size());
+        for (size_t i = 0; i < ran.values.size(); ++i)
+          ASSERT_NEAR(ran.values[i], expected.values[i], 1e-6 * (1 + std::fabs(expected.values[i])))
+              << name << " " << n << " x " << m << " at " << i;
+        EXPECT_THAT(ran.kernels, ElementsAre(m <= 4 ? shortRows : std::string(name))) << n << " x " << m;
+      }
+  }
+}
+
+TEST_F(VersionsTest, M10_shortRowsOfAKnownLengthNeedNoGuard) {
+  std::unique_ptr<Session> boxes = sessionOf(
+                               "fn @main(%x: Tensor[(n, 4), f32]) { %y = softmax(%x) return %y }", "auto"),
+                           longer = sessionOf(
+                               "fn @main(%x: Tensor[(n, 5), f32]) { %y = softmax(%x) return %y }", "auto");
+  EXPECT_THAT(run(*boxes, {"n=70"}).kernels, ElementsAre("softmax.rows_in_lanes"));
+  EXPECT_THAT(run(*longer, {"n=70"}).kernels, ElementsAre("softmax"));
+  std::shared_ptr<const Outcome> kernels = boxes->execute(Command::of(CommandId::kernels));
+  EXPECT_EQ(kernels->as<KernelTable>()->rows.size(), 1u) << "the other one is not compiled";
+}
+
+// Across memory: neighbouring columns side by side, in blocks that threads share, and each column reduced once however many rows there are.
+TEST_F(VersionsTest, M10_columnReductionsAreSharedInBlocksAndDoneOnce) {
+  const std::pair<const char*, const char*> programs[] = {
+      {"softmax", "fn @main(%x: Tensor[(n, m, k), f32]) { %y = softmax(%x) {axis = 1} return %y }"},
+      {"softmax", "fn @main(%x: Tensor[(m, n, k), f32]) { %y = softmax(%x) {axis = 0} return %y }"},
+      {"reduce_sum",
+       "fn @main(%x: Tensor[(n, m, k), f32]) { %i = constant() {value = i64[1] [1]} %y = reduce_sum(%x, %i) "
+       "return %y }"}};
+  for (const auto& [name, program] : programs) {
+    std::unique_ptr<Session> one = sessionOf(program, "auto"), three = sessionOf(program, "auto", 3);
+    const std::string loops = loopsOf(text(*one, Command::of(CommandId::ir).add("level", "loop")), name);
+    // The loop over lanes is the outermost; within it reductions first, then what is stored for each element.
+    const size_t lanes = loops.find(" vector {"), reduction = loops.rfind("accumulate"),
+                 rows = loops.rfind("for ");
+    EXPECT_THAT(loops.substr(0, lanes), HasSubstr("min(64, ")) << loops;
+    EXPECT_LT(lanes, loops.find("accumulate")) << loops;
+    if (name == std::string("softmax")) {
+      EXPECT_LT(reduction, rows) << "a reduction stands in the loop over rows, once for each:\n" << loops;
+    }
+    std::vector<std::vector<HostTensor>> inputs;
+    for (std::vector<int64_t> shape : {std::vector<int64_t>{2, 3, 5},
+                                       {1, 1, 1},
+                                       {3, 7, 64},
+                                       {2, 33, 65},
+                                       {0, 3, 4},
+                                       {3, 4, 0},
+                                       {5, 2, 131}})
+      inputs.push_back({test::reals(shape, 3)});
+    test::expectSame(program, inputs);
+    for (const char* k : {"k=1", "k=64", "k=700"}) {
+      const std::vector<std::string> dims{"n=3", "m=200", k};
+      EXPECT_EQ(run(*one, dims).values, run(*three, dims).values) << name << " " << k;
+    }
+  }
 }
 
 TEST_F(VersionsTest, whatIsKnownNeedsNoVersion) {
