@@ -403,8 +403,9 @@ class NestBuilder {
     Scope unit;
     const size_t rank = index_.size();
     innerTurns_ = elementCount(dims_, space_);
-    const bool scalarAxis = rank > 0 && !nest_.columns && hasReductionOver(index_.back()) &&
-                            reductionsRunAlongMemory(index_.back());
+    const bool scalarAxis =
+        rank > 0 && !nest_.columns && hasReductionOver(index_.back()) &&
+        (nest_.schedule == NestSchedule::reductionsInLanes || reductionsRunAlongMemory(index_.back()));
     const size_t vectorAxis = nest_.columns ? rank : lastReductionAxis();
     const bool across = vectorAxis < rank && vectorAxis + 1 == rank && !scalarAxis;
     NestKernel result;
@@ -509,6 +510,10 @@ class NestBuilder {
       for (const Expr& extent : extents) {
         if (extent.kind() == ExprKind::dim) turns = turns * extent.dimValue();
         if (extent.kind() == ExprKind::intConstant) turns = turns * extent.intValue();
+        // At most so many: parts of something longer.
+        if (extent.kind() == ExprKind::binary && extent.binaryOp() == loop::BinaryOp::min)
+          for (const Expr& part : extent.operands())
+            if (part.kind() == ExprKind::intConstant) turns = turns * part.intValue();
       }
       total = total + turns * 2;
     }

@@ -31,8 +31,9 @@ struct OutputDefinition {
 };
 
 enum class NestSchedule : uint8_t {
-  automatic,    // as above
-  rowsInLanes,  // the rows of reductions along memory stand side by side
+  automatic,          // as above
+  rowsInLanes,        // the rows of reductions along memory stand side by side
+  reductionsInLanes,  // every element is a unit, its reductions are vector loops
 };
 
 struct LoopNest {

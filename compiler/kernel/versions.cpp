@@ -86,17 +86,6 @@ void addWithoutBroadcast(const loop::Kernel& kernel, std::vector<KernelVersion>&
   versions.push_back(std::move(version));
 }
 
-// "loop, 2 operations, if m != 1 and b != 1"
-void describe(const loop::Kernel& kernel, KernelVersion& version) {
-  std::string text = kernel.description;
-  for (size_t i = 0; i < version.guards.size(); ++i) {
-    const VersionGuard& guard = version.guards[i];
-    text += (i ? " and " : ", if ") + guard.dim.toString() + " " + toString(guard.relation) + " " +
-            std::to_string(guard.value);
-  }
-  version.kernel.description = text;
-}
-
 // The extent that all vector loops have; null when there are several, or it is no dim.
 Dim vectorExtent(const loop::Kernel& kernel) {
   Dim common;
@@ -139,7 +128,8 @@ void addResidues(const loop::Kernel& kernel, const std::vector<VersionGuard>& gu
 
 Result<VersionPolicy> parseVersionPolicy(std::string_view text) {
   if (text == "auto") return VersionPolicy{};
-  if (text == "generic") return VersionPolicy{.withoutBroadcast = false, .rowsInLanes = false};
+  if (text == "generic")
+    return VersionPolicy{.withoutBroadcast = false, .rowsInLanes = false, .splitReductions = false};
   for (int residues = 1; residues <= kVersionTile; ++residues)
     if (text == "residues" + std::to_string(residues))
       return VersionPolicy{.rowsInLanes = false, .residues = residues};
@@ -155,8 +145,18 @@ const char* toString(VersionGuard::Relation relation) {
       return "!=";
     case VersionGuard::Relation::atMost:
       return "<=";
+    case VersionGuard::Relation::above:
+      return ">";
   }
   return "";
+}
+
+std::string guardsText(const std::vector<VersionGuard>& guards) {
+  std::string text;
+  for (const VersionGuard& guard : guards)
+    text += (text.empty() ? ", if " : " and ") + guard.dim.toString() + " " + toString(guard.relation) + " " +
+            std::to_string(guard.value);
+  return text;
 }
 
 std::vector<KernelVersion> versionsOf(const loop::Kernel& kernel, const std::optional<RowsInLanes>& rows,
@@ -177,7 +177,8 @@ std::vector<KernelVersion> versionsOf(const loop::Kernel& kernel, const std::opt
     addResidues(version.kernel, version.guards, policy.residues, all);
   for (KernelVersion& version : moving) all.push_back(std::move(version));
   addResidues(kernel, {}, policy.residues, all);
-  for (KernelVersion& version : all) describe(kernel, version);
+  for (KernelVersion& version : all)
+    version.kernel.description = kernel.description + guardsText(version.guards);
   return all;
 }
 

@@ -6,6 +6,8 @@
 //
 //   kernel @softmax.rows_in_lanes if m <= 4:                  each lane has a row of its own
 //
+//   kernel @reduce_sum.parts, @reduce_sum.whole    if m > 32768 and n <= 64: compiler/kernel/split_reduction.h
+//
 // no_broadcast: nothing that the vector loop walks along is held fixed, so every load takes neighbours. mod16_r: what is left after the last full
 // vector is a constant number of elements: no test of the boundary is left, and none of the tail where it is nothing. Guards decide speed alone: the
 // kernel itself is right for all shapes. rows_in_lanes: rows too short to fill vectors are reduced side by side; it sums a row in order, the kernel itself in
@@ -24,6 +26,7 @@ namespace dyn {
 struct VersionPolicy {
   bool withoutBroadcast = true;
   bool rowsInLanes = true;
+  bool splitReductions = true;
   int residues = 0;  // so many of 0, ..., kVersionTile - 1 have a version of their own
 
   bool operator==(const VersionPolicy&) const = default;
@@ -36,12 +39,15 @@ inline constexpr int64_t kShortRow = 4;
 Result<VersionPolicy> parseVersionPolicy(std::string_view text);
 
 struct VersionGuard {
-  enum class Relation : uint8_t { equal, differs, atMost };
+  enum class Relation : uint8_t { equal, differs, atMost, above };
   Dim dim;
   Relation relation = Relation::equal;
   int64_t value = 0;
 };
-const char* toString(VersionGuard::Relation relation);  // "==", "!=", "<="
+const char* toString(VersionGuard::Relation relation);  // "==", "!=", "<=", ">"
+
+// ", if m <= 4 and n != 1"; "" without guards.
+std::string guardsText(const std::vector<VersionGuard>& guards);
 
 struct KernelVersion {
   loop::Kernel kernel;               // of the same buffers; units, steps and scalars are its own

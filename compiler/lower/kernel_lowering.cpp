@@ -52,44 +52,68 @@ Status FunctionLowering::launchGroup(const Function& body, const std::unordered_
   return {};
 }
 
+Result<FunctionLowering::Launch> FunctionLowering::prepare(const loop::Kernel& kernel,
+                                                           const std::vector<VersionGuard>& guards) {
+  Launch ready;
+  for (const VersionGuard& guard : guards) {
+    DYN_TRY(int32_t dim, dims_.emit(guard.dim));
+    ready.compared.emplace_back(dim, dims_.emitConstant(guard.value));
+  }
+  DYN_TRY(ready.units, unitsOf(kernel));
+  DYN_TRY(ready.steps, dims_.emit(kernel.stepsPerKernel));
+  for (Dim d : kernel.scalars) {
+    DYN_TRY(int32_t s, dims_.emit(d));
+    ready.scalars.push_back(s);
+  }
+  return ready;
+}
+
+void FunctionLowering::jumpUnless(const std::vector<VersionGuard>& guards, const Launch& ready, Label next) {
+  for (size_t i = 0; i < guards.size(); ++i) {
+    const auto [dim, value] = ready.compared[i];
+    const int32_t holds = dims_.newScalar();
+    const VersionGuard::Relation relation = guards[i].relation;
+    const bool ordered =
+        relation == VersionGuard::Relation::atMost || relation == VersionGuard::Relation::above;
+    const bool inverse =
+        relation == VersionGuard::Relation::differs || relation == VersionGuard::Relation::above;
+    code_.emit(ordered ? Opcode::lessEqual : Opcode::equal, holds, dim, value);
+    code_.emit(inverse ? Opcode::jumpIf : Opcode::jumpIfNot, holds, next);
+  }
+}
+
 Status FunctionLowering::launch(KernelCall call) {
   // Registers are filled ahead of the jumps, so that each way finds them.
-  struct Prepared {
-    std::vector<std::pair<int32_t, int32_t>> compared;
-    int32_t units = 0, steps = 0;
-    std::vector<int32_t> scalars;
-  };
-  std::vector<Prepared> prepared;
+  std::vector<Launch> prepared;
   for (const KernelVersion& version : call.versions) {
-    Prepared own;
-    for (const VersionGuard& guard : version.guards) {
-      DYN_TRY(int32_t dim, dims_.emit(guard.dim));
-      own.compared.emplace_back(dim, dims_.emitConstant(guard.value));
-    }
-    DYN_TRY(own.units, unitsOf(version.kernel));
-    DYN_TRY(own.steps, dims_.emit(version.kernel.stepsPerKernel));
-    for (Dim d : version.kernel.scalars) {
-      DYN_TRY(int32_t s, dims_.emit(d));
-      own.scalars.push_back(s);
-    }
-    prepared.push_back(std::move(own));
+    DYN_TRY(Launch ready, prepare(version.kernel, version.guards));
+    prepared.push_back(std::move(ready));
   }
   const Label done = code_.newLabel();
+  if (call.split) {
+    SplitKernels& split = call.split->kernels;
+    DYN_TRY(Launch parts, prepare(split.parts, split.guards));
+    DYN_TRY(Launch whole, prepare(split.whole, {}));
+    DYN_TRY(std::vector<int32_t> shape, shapeRegisters(split.partsShape));
+    const Label next = code_.newLabel();
+    jumpUnless(split.guards, parts, next);
+    code_.emit(Opcode::newTensor, call.split->parts, static_cast<int32_t>(split.partsDtype), 0,
+               OperandList(shape));
+    code_.emit(Opcode::launch, program_.kernel(std::move(split.parts)), parts.units, parts.steps,
+               OperandList(call.split->partsBuffers), OperandList(parts.scalars));
+    code_.emit(Opcode::launch, program_.kernel(std::move(split.whole)), whole.units, whole.steps,
+               OperandList(call.split->wholeBuffers), OperandList(whole.scalars));
+    code_.emit(Opcode::kill, call.split->parts);
+    code_.emit(Opcode::jump, done);
+    code_.bind(next);
+    freeObjects_.push_back(call.split->parts);
+  }
   for (size_t v = 0; v < call.versions.size(); ++v) {
     KernelVersion& version = call.versions[v];
-    const Prepared& own = prepared[v];
     const Label next = code_.newLabel();
-    for (size_t i = 0; i < version.guards.size(); ++i) {
-      const auto [dim, value] = own.compared[i];
-      const int32_t holds = dims_.newScalar();
-      const VersionGuard::Relation relation = version.guards[i].relation;
-      code_.emit(relation == VersionGuard::Relation::atMost ? Opcode::lessEqual : Opcode::equal, holds, dim,
-                 value);
-      code_.emit(relation == VersionGuard::Relation::differs ? Opcode::jumpIf : Opcode::jumpIfNot, holds,
-                 next);
-    }
-    code_.emit(Opcode::launch, program_.kernel(std::move(version.kernel)), own.units, own.steps,
-               OperandList(call.buffers), OperandList(own.scalars));
+    jumpUnless(version.guards, prepared[v], next);
+    code_.emit(Opcode::launch, program_.kernel(std::move(version.kernel)), prepared[v].units,
+               prepared[v].steps, OperandList(call.buffers), OperandList(prepared[v].scalars));
     code_.emit(Opcode::jump, done);
     code_.bind(next);
   }
@@ -134,15 +158,31 @@ Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
     group.kernel = std::move(call.versions[0].kernel);
     call.versions.clear();
   }
-  for (ValueId v : group.inputs) {
-    auto it = outer.find(v);
-    if (it == outer.end()) {
-      // A given value: it lies in the first destination, where the kernel works in place.
-      call.buffers.push_back(destinations[0]);
-      continue;
+  const auto buffersOf = [&](const std::vector<ValueId>& values,
+                             int32_t parts) -> Result<std::vector<int32_t>> {
+    std::vector<int32_t> buffers;
+    for (ValueId v : values) {
+      auto it = outer.find(v);
+      if (v == kNoValue) {
+        buffers.push_back(parts);
+      } else if (it == outer.end()) {
+        // A given value: it lies in the first destination, where the kernel works in place.
+        buffers.push_back(destinations[0]);
+      } else {
+        DYN_TRY(int32_t o, object(it->second));
+        buffers.push_back(o);
+      }
     }
-    DYN_TRY(int32_t o, object(it->second));
-    call.buffers.push_back(o);
+    return buffers;
+  };
+  DYN_TRY(call.buffers, buffersOf(group.inputs, -1));
+  if (use == KernelUse::launched && group.split && program_.versions().splitReductions) {
+    KernelCall::Split split{std::move(*group.split), newObject(), {}, {}};
+    DYN_TRY(split.partsBuffers, buffersOf(split.kernels.partsInputs, split.parts));
+    split.partsBuffers.push_back(split.parts);
+    DYN_TRY(split.wholeBuffers, buffersOf(split.kernels.wholeInputs, split.parts));
+    split.wholeBuffers.push_back(destinations[results[0]]);
+    call.split = std::move(split);
   }
   for (size_t i : results) call.buffers.push_back(destinations[i]);
   // The columns are given by whoever calls the kernel for a part of them.

@@ -1,4 +1,6 @@
 // Versions of generated kernels: what their loops hold, when they are taken, and that they compute the same.
+#include <cmath>
+#include <cstring>
 #include <fstream>
 #include <regex>
 
@@ -245,6 +247,54 @@ TEST_F(VersionsTest, M10_columnReductionsAreSharedInBlocksAndDoneOnce) {
       const std::vector<std::string> dims{"n=3", "m=200", k};
       EXPECT_EQ(run(*one, dims).values, run(*three, dims).values) << name << " " << k;
     }
+  }
+}
+
+// One long reduction of few elements goes in parts of a fixed length, which threads share: the parts decide the bits, not the threads.
+TEST_F(VersionsTest, M10_longReductionsGoInPartsThatThreadsShare) {
+  const std::tuple<const char*, const char*, const char*> programs[] = {{"reduce_sum", "(n, m)", "[1]"},
+                                                                        {"reduce_max", "(n, m)", "[1]"},
+                                                                        {"reduce_mean", "(m, n)", "[0]"},
+                                                                        {"reduce_sum", "(m)", "[0]"}};
+  for (const auto& [name, shape, axes] : programs) {
+    const bool flat = shape == std::string("(m)");
+    const std::string program = "fn @main(%x: Tensor[" + std::string(shape) +
+                                ", f32]) { %i = constant() {value = i64[1] " + axes + "} %y = " + name +
+                                "(%x, %i) {keepdims = " + (flat ? "0" : "1") + "} return %y }";
+    std::unique_ptr<Session> generic = sessionOf(program.c_str(), "generic"),
+                             one = sessionOf(program.c_str(), "auto"),
+                             three = sessionOf(program.c_str(), "auto", 3);
+    const std::string parts = std::string(name) + ".parts", whole = std::string(name) + ".whole";
+    std::shared_ptr<const Outcome> kernels = one->execute(Command::of(CommandId::kernels));
+    ASSERT_TRUE(kernels->ok());
+    std::map<std::string, std::string> rows;
+    for (const KernelRow& row : kernels->as<KernelTable>()->rows) rows[row.name] = row.description;
+    EXPECT_THAT(rows[parts], HasSubstr(flat ? ", if m > 32768" : ", if m > 32768 and n <= 64"));
+    EXPECT_THAT(rows[whole], HasSubstr(" of parts, if m > 32768"));
+    for (int n : {0, 1, 3, 64, 65})
+      for (int m : {0, 7, 16384, 32768, 32769, 49152, 50000}) {
+        if ((flat && n != 1) || (n > 3 && m > 0 && m < 32768)) continue;
+        std::vector<std::string> dims{"m=" + std::to_string(m)};
+        if (!flat) dims.push_back("n=" + std::to_string(n));
+        const std::string what =
+            std::string(name) + shape + " n=" + std::to_string(n) + " m=" + std::to_string(m);
+        const Ran expected = run(*generic, dims), ran = run(*one, dims), shared = run(*three, dims);
+        ASSERT_EQ(ran.values.size(), expected.values.size()) << what;
+        for (size_t i = 0; i < ran.values.size(); ++i) {
+          const bool same = ran.values[i] == expected.values[i] ||
+                            (std::isnan(ran.values[i]) && std::isnan(expected.values[i]));
+          if (!same) {
+            ASSERT_NEAR(ran.values[i], expected.values[i], 3e-8 * m + 1e-4 * std::fabs(expected.values[i]))
+                << what;
+          }
+          EXPECT_EQ(std::memcmp(&shared.values[i], &ran.values[i], sizeof(double)), 0) << what;
+        }
+        if (m > 32768 && n <= 64) {
+          EXPECT_THAT(ran.kernels, ElementsAre(parts, whole)) << what;
+        } else {
+          EXPECT_THAT(ran.kernels, testing::Each(testing::Not(testing::EndsWith("parts")))) << what;
+        }
+      }
   }
 }
 
