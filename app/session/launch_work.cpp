@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "compiler/loop/expr.h"
+#include "compiler/loop/scalar_math.h"
 
 namespace dyn {
 
@@ -282,25 +283,22 @@ class KernelCounter {
     return known[root.id()];
   }
 
+  // Of indexes, which are whole numbers. Comparisons and the like count as 1, a division by 0 as 0.
   static double binary(loop::BinaryOp op, double a, double b) {
     using loop::BinaryOp;
+    if (isDivision(op) && b == 0) return 0;
     switch (op) {
       case BinaryOp::add:
-        return a + b;
       case BinaryOp::sub:
-        return a - b;
       case BinaryOp::mul:
-        return a * b;
-      case BinaryOp::div:
       case BinaryOp::floorDiv:
-        return b != 0 ? std::floor(a / b) : 0;
       case BinaryOp::mod:
       case BinaryOp::rem:
-        return b != 0 ? std::fmod(a, b) : 0;
       case BinaryOp::min:
-        return std::min(a, b);
       case BinaryOp::max:
-        return std::max(a, b);
+        return loop::realBinary(op, a, b);
+      case BinaryOp::div:
+        return loop::realBinary(BinaryOp::floorDiv, a, b);
       default:
         return 1;
     }

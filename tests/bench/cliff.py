@@ -22,11 +22,7 @@ ROUNDS, RUNS, NEIGHBOURS = 5, 3, 8
 
 
 def shapes_of(arguments):
-    ranges = {}
-    for text in arguments.vary:
-        name, _, bounds = text.partition("=")
-        low, _, high = bounds.partition("..")
-        ranges[name] = (int(low), int(high))
+    ranges = measuring.parse_ranges(arguments.vary)
     fixed = measuring.parse_shape(arguments.shape)
     if len(ranges) == 1:
         (name, (low, high)), = ranges.items()

@@ -9,6 +9,16 @@ def parse_shape(text):
     return {name: int(value) for name, value in (part.split("=") for part in text.split(",") if part)}
 
 
+def parse_ranges(texts):
+    """NAME=LOW..HIGH or NAME=SIZE, each: the name's bounds, both included."""
+    ranges = {}
+    for text in texts:
+        name, _, bounds = text.partition("=")
+        low, _, high = bounds.partition("..")
+        ranges[name] = (int(low), int(high or low))
+    return ranges
+
+
 def cpu_name():
     with open("/proc/cpuinfo") as info:
         names = [line.split(":")[1].strip() for line in info if line.startswith("model name")]

@@ -37,11 +37,7 @@ def main():
     parser.add_argument("--build", default="build/release", help="folder of the build")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    ranges = {}
-    for text in arguments.vary:
-        name, _, bounds = text.partition("=")
-        low, _, high = bounds.partition("..")
-        ranges[name] = (int(low), int(high or low))
+    ranges = measuring.parse_ranges(arguments.vary)
     module = dynvm.load(arguments.build, arguments.model, arguments.threads)
     random = np.random.default_rng(1)
     shapes = [{name: int(random.integers(low, high + 1)) for name, (low, high) in ranges.items()} for _ in range(arguments.count)]

@@ -55,12 +55,19 @@ using BuiltinFunction = Status (*)(BuiltinCall& call);
 enum class BuiltinForm : uint8_t { makes, into, both };
 
 struct BuiltinRow {
+  static constexpr uint8_t kRehearsed =
+      1;  // looks at no elements in a rehearsal, and takes the memory it would take
+  static constexpr uint8_t kReadsGrowing = 2;  // reads growing tensors (growing.h)
+
   std::string_view name;
   BuiltinForm form;
+  uint8_t traits;
   uint8_t minResults, maxResults, minArguments, maxArguments, minScalars, maxScalars, minNumbers,
       maxNumbers;  // 255: any
   std::string_view meaning;
   BuiltinFunction function;
+
+  bool is(uint8_t trait) const { return (traits & trait) != 0; }
 };
 
 // The table is vm/kernels/builtins.def (functions live there; core only declares them).

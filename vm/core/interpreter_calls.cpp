@@ -17,13 +17,6 @@ constexpr int64_t kStepsPerPiece = int64_t{1} << 26;
 // Below this a task costs more to start than it saves.
 constexpr int64_t kMinimumStepsPerTask = int64_t{1} << 15;
 
-// Builtins that know in a rehearsal what to leave out: they look at no elements, and take the memory they would take.
-constexpr std::string_view kRehearsed[] = {"append",      "attention",      "gemm",        "conv",
-                                           "conv_packed", "conv_transpose", "pool",        "nbitsgemm",
-                                           "copy",        "concat",         "list_concat", "list_stack"};
-// Builtins that read growing tensors.
-constexpr std::string_view kReadsGrowing[] = {"append", "attention"};
-
 const char* kernelFaultText(int32_t code) {
   switch (code) {
     case DYN_KERNEL_INDEX_OUT_OF_RANGE:
@@ -154,10 +147,7 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
       if (tensor->storage && tensor->storage->device != 0)
         return fault(DYN_CHECK_FAILED,
                      std::string(builtin.name) + ": argument " + std::to_string(i) + " is not on the cpu");
-      if (tensor->room &&
-          std::find(std::begin(kReadsGrowing), std::end(kReadsGrowing), builtin.name) ==
-              std::end(kReadsGrowing) &&
-          !isDense(tensor, builtin.name))
+      if (tensor->room && !builtin.is(BuiltinRow::kReadsGrowing) && !isDense(tensor, builtin.name))
         return nullptr;
     }
     builtinArguments_.push_back(object);
@@ -203,8 +193,7 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
       return inBoundMemory(dtype, shape, count, why);
     };
   ++launches_;
-  if (options_.rehearsal &&
-      std::find(std::begin(kRehearsed), std::end(kRehearsed), builtin.name) == std::end(kRehearsed))
+  if (options_.rehearsal && !builtin.is(BuiltinRow::kRehearsed))
     return rehearsalEnds(std::string(builtin.name));
   Status status;
   try {

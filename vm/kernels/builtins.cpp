@@ -5,15 +5,15 @@ namespace dyn::vm {
 namespace {
 
 constexpr uint8_t ANY = 255;
+constexpr uint8_t PLAIN = 0, REHEARSED = BuiltinRow::kRehearsed, GROWING = BuiltinRow::kReadsGrowing;
 constexpr BuiltinRow kBuiltins[] = {
 #define RANGE(least, most) least, most
-#define DYN_BUILTIN(name, form, results, arguments, scalars, numbers, meaning, function) \
-  {name, BuiltinForm::form, results, arguments, scalars, numbers, meaning, kernels::function},
+#define DYN_BUILTIN(name, form, traits, results, arguments, scalars, numbers, meaning, function) \
+  {name, BuiltinForm::form, traits, results, arguments, scalars, numbers, meaning, kernels::function},
 #include "vm/kernels/builtins.def"
 #undef DYN_BUILTIN
 #undef RANGE
 };
-[[maybe_unused]] constexpr uint8_t kAny = ANY;
 
 }  // namespace
 

@@ -6,7 +6,7 @@
 namespace dyn::vm::kernels {
 
 #define RANGE(least, most) 0
-#define DYN_BUILTIN(name, form, results, arguments, scalars, numbers, meaning, function) \
+#define DYN_BUILTIN(name, form, traits, results, arguments, scalars, numbers, meaning, function) \
   Status function(BuiltinCall& call);
 #include "vm/kernels/builtins.def"
 #undef DYN_BUILTIN

@@ -2,7 +2,7 @@
 //
 //   differential [--count N] [--seed S] [--passes all|some] [--output DIR] [--show]
 //
-// Seed S + i makes program i. Each is run at six sets of sizes from one compilation with all passes and one with a pass off, in turn
+// Seed S + i makes program i. Each is run at six sets of sizes from one compilation with all passes, one with a variant or a bucket, and one with a pass off, in turn
 // (--passes all: each pass off for each program). What differs is cut down and written to DIR: seed-N.dyn, its inputs as .npy, and
 // seed-N.dyns, which runs it in the shell. Ends with 1 when anything differed. --show prints the programs and runs nothing.
 #include <sys/mman.h>
@@ -36,9 +36,13 @@ struct Arguments {
 
 constexpr uint64_t kBlock = 50;  // programs in one process
 
-std::vector<std::string> passesFor(uint64_t seed, bool all) {
-  if (all) return pipelines();
-  return {"", pipelines()[1 + seed % (pipelines().size() - 1)]};
+std::vector<std::string> passesFor(const Program& program, const std::vector<Sizes>& sizes, uint64_t seed,
+                                   bool all) {
+  std::vector<std::string> passes = pipelines();
+  if (!all) passes = {"", passes[1 + seed % (passes.size() - 1)]};
+  if (const std::string variants = variantsOf(program, sizes, seed); !variants.empty())
+    passes.push_back(variants);
+  return passes;
 }
 
 // What a worker has done so far; it lies in memory that outlives it.
@@ -56,7 +60,7 @@ void work(const Arguments& arguments, uint64_t from, uint64_t to, Progress* prog
     limitTime();
     const Program program = generate(seed);
     const std::vector<Sizes> sizes = sizesFor(program, seed);
-    const std::vector<std::string> passes = passesFor(seed, arguments.allPasses);
+    const std::vector<std::string> passes = passesFor(program, sizes, seed, arguments.allPasses);
     const Comparison found = compare(program, sizes, seed, passes);
     ++progress->counts[static_cast<size_t>(found.verdict)];
     if (found.verdict == Verdict::agree) {
@@ -87,12 +91,12 @@ Status writeInput(const std::string& path, const HostTensor& tensor) {
 void report(const Arguments& arguments, uint64_t seed) {
   const Program program = generate(seed);
   const std::vector<Sizes> sizes = sizesFor(program, seed);
-  Comparison found = compareApart(program, sizes, seed, passesFor(seed, arguments.allPasses));
+  Comparison found = compareApart(program, sizes, seed, passesFor(program, sizes, seed, arguments.allPasses));
   std::printf("seed %llu %s%s%s: %s\n", static_cast<unsigned long long>(seed), toString(found.verdict),
               found.passes.empty() ? "" : " with ", found.passes.c_str(), found.what.c_str());
   Failure failure{program, sizes[std::min(found.sizes, sizes.size() - 1)]};
   const std::vector<std::string> passes = found.verdict == Verdict::crashed
-                                              ? passesFor(seed, arguments.allPasses)
+                                              ? passesFor(program, sizes, seed, arguments.allPasses)
                                               : std::vector<std::string>{found.passes};
   if (found.verdict != Verdict::invalid && found.verdict != Verdict::agree) {
     failure = reduced(std::move(failure), [&](const Program& candidate, const Sizes& at) {

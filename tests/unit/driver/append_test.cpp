@@ -31,15 +31,7 @@ constexpr const char* kStep = R"(
 const std::string kCache = std::string(kParameters) + kStep + "return %z, %k, %v }";
 
 int64_t appendsIn(const std::string& text) {
-  IrContext context;
-  Result<Module> parsed = test::parseText(context, text);
-  EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
-  Result<CompiledModel> compiled = compileModel(*parsed, {});
-  EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
-  int64_t count = 0;
-  for (const Op* op : compiled->trace.find("append")->after.main()->ops)
-    count += op->def->name == "append" ? 1 : 0;
-  return count;
+  return test::opsAfter(text, "append", [](const Op& op) { return op.def->name == "append"; });
 }
 
 std::vector<HostTensor> inputs(int64_t batch, int64_t rows, int64_t past) {

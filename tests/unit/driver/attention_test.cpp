@@ -11,15 +11,9 @@ using test::expectSame;
 using test::randomTensor;
 
 int64_t attentionsIn(const std::string& text) {
-  IrContext context;
-  Result<Module> parsed = test::parseText(context, text);
-  EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
-  Result<CompiledModel> compiled = compileModel(*parsed, {});
-  EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
-  int64_t count = 0;
-  for (const Op* op : compiled->trace.find("attention")->after.main()->ops)
-    if (op->def->name == "fused" && op->attributes.string("kind") == "attention") ++count;
-  return count;
+  return test::opsAfter(text, "attention", [](const Op& op) {
+    return op.def->name == "fused" && op.attributes.string("kind") == "attention";
+  });
 }
 
 // Scale, mask and a guard against rows of nothing but masked keys, as exporters write them.
