@@ -198,6 +198,10 @@ ParsedArguments parseArguments(int argc, char** argv) {
   tune->add_option("--versions", r.versions,
                    "most versions of one product, by the number of rows (default 2)")
       ->check(CLI::Range(1, 8));
+  tune->add_option(
+          "--trials", r.trials,
+          "most measurements of one operation: what is not measured is expected from what is (default: all)")
+      ->check(CLI::Range(1, 100000));
   tune->add_option("-o,--output", r.output,
                    "the records; those in it are kept (default: beside the object cache)");
   script->add_option("FILE", r.scriptFile, "the script; - reads standard input")->required();

@@ -37,7 +37,7 @@ struct BatchRequest {
   std::string model, output, outputDirectory, profile, casesFile, scriptFile, unsupportedCommand;
   std::vector<std::string> dims, inputs, directories, lines, policies, variants, buckets;
   int64_t repeat = 1, warmup = 0;
-  int jobs = 0, versions = 2;
+  int jobs = 0, versions = 2, trials = 0;
   double relativeTolerance = 1e-3, absoluteTolerance = 1e-6, seconds = 1, tuneSeconds = 30,
          caseTimeLimitSeconds = 60;
   std::string level, pass, why, limit;

@@ -250,6 +250,7 @@ int runTune(const BatchContext& context) {
                      .add("seconds", std::to_string(request.tuneSeconds))
                      .add("versions", std::to_string(request.versions));
   for (const std::string& dim : request.dims) tune.add("dim", dim);
+  if (request.trials > 0) tune.add("trials", std::to_string(request.trials));
   if (!request.output.empty()) tune.add("o", request.output);
   std::shared_ptr<const Outcome> outcome = context.execute(tune);
   if (!outcome->ok()) return context.fail(*outcome);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "app/session/trial_plan.h"
 #include "app/session/tuning_records.h"
 #include "compiler/codegen/machine.h"
 #include "compiler/ir/walk.h"
@@ -230,6 +231,22 @@ double predictedNs(const ContractionSite& site, const std::string& version, cons
   return contraction::productCycles(shape, machine,
                                     contraction::kProductSchedules[scheduleAt(version, shape)]) /
          host.gigahertz;
+}
+
+double fitOf(const passes::Contraction& c, const std::string& version, const std::vector<int64_t>& sizes,
+             int threads) {
+  if (c.kind == passes::ContractionKind::convolution) {
+    const int64_t filters[] = {std::max<int64_t>(c.window.filters, 1)}, lanes[] = {hostRates().lanes};
+    return version == "direct" || version == "winograd" ? paddingFactor(filters, lanes) : 1;
+  }
+  const contraction::ProductMachine machine = productMachine();
+  const contraction::ProductShape shape = shapeOf(c, sizes, threads);
+  const int64_t extents[] = {std::max<int64_t>(shape.rows, 1), std::max<int64_t>(shape.columns, 1)},
+                tiles[] = {machine.maxRows, machine.panelWidth};
+  const contraction::ProductSchedule& schedule = contraction::kProductSchedules[scheduleAt(version, shape)];
+  const size_t side = schedule.side == contraction::SplitSide::rows ? 0 : 1;
+  return paddingFactor(extents, tiles) *
+         occupancyFactor((extents[side] + tiles[side] - 1) / tiles[side], shape.tasks);
 }
 
 namespace {

@@ -33,6 +33,10 @@ std::vector<std::string> distinctVersions(const passes::Contraction& contraction
 double predictedNs(const ContractionSite& site, const std::string& version, const std::vector<int64_t>& sizes,
                    int threads);
 
+// How much of a version's work is wanted at these sizes and how evenly it is shared, from 0 to 1: padding times occupancy (trial_plan.h).
+double fitOf(const passes::Contraction& contraction, const std::string& version,
+             const std::vector<int64_t>& sizes, int threads);
+
 // One row for all sites that are alike: versions with predicted and measured times, the chosen one, and who chose it.
 Result<std::vector<ContractionRow>> contractionRows(const LoadedModel& model, const SessionOptions& options,
                                                     const DimValues& dims);

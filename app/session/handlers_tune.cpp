@@ -5,6 +5,7 @@
 #include "app/session/contraction_sites.h"
 #include "app/session/random_tensor.h"
 #include "app/session/session_state.h"
+#include "app/session/trial_plan.h"
 #include "app/session/tuning_records.h"
 #include "app/session/version_cover.h"
 #include "compiler/ops/op_table.h"
@@ -14,30 +15,37 @@ namespace dyn {
 
 namespace {
 
-constexpr size_t kMostValues = 6;           // of one dim that are measured
-constexpr size_t kMostShapes = 8;           // of one operation
-constexpr size_t kMostProductVersions = 6;  // the most promising by cost, besides "auto"
-constexpr double kMostSeconds = 0.05;       // of one version at one shape, in each round
+constexpr size_t kMostValues = 6, kMostSparseValues = 16;  // of one dim that are measured
+constexpr size_t kMostShapes = 8;                          // of one operation
+constexpr size_t kMostSparseShapes = 16;                   // of one operation, most of which are not measured
+constexpr size_t kMostProductVersions = 6;                 // the most promising by cost, besides "auto"
+constexpr double kMostSeconds = 0.05;                      // of one version at one shape, in each round
 
 struct Draw {
   DimValues dims;
   double weight = 1;
 };
 
-// At most kMostValues values of a dim with their weights: by frequency where there is a list, evenly over the logarithm of a range.
-Result<std::vector<std::pair<int64_t, double>>> drawsOf(const DimSpec& spec) {
+// What is measured: every candidate at every shape, or few of these pairs.
+enum class Extent : uint8_t { all, sparse };
+
+// Values of a dim with their weights. By frequency where there is a list; over the logarithm of a range evenly: at most kMostValues, or, where few of them
+// are measured, all powers of two.
+Result<std::vector<std::pair<int64_t, double>>> drawsOf(const DimSpec& spec, Extent extent) {
   std::vector<std::pair<int64_t, double>> draws;
   if (spec.value) return std::vector<std::pair<int64_t, double>>{{*spec.value, 1.0}};
   if (!spec.sequence.empty()) {
     // Equal shares of the sorted lengths, each stood for by its middle.
     std::vector<int64_t> sorted = spec.sequence;
     std::sort(sorted.begin(), sorted.end());
-    for (size_t i = 0; i < kMostValues; ++i) {
-      const int64_t value = sorted[(2 * i + 1) * sorted.size() / (2 * kMostValues)];
+    const size_t most = extent == Extent::sparse ? std::min(kMostSparseValues, sorted.size()) : kMostValues;
+    for (size_t i = 0; i < most; ++i) {
+      const int64_t value = sorted[(2 * i + 1) * sorted.size() / (2 * most)];
+      const double share = 1.0 / static_cast<double>(most);
       if (!draws.empty() && draws.back().first == value)
-        draws.back().second += 1.0 / kMostValues;
+        draws.back().second += share;
       else
-        draws.emplace_back(value, 1.0 / kMostValues);
+        draws.emplace_back(value, share);
     }
     return draws;
   }
@@ -45,6 +53,14 @@ Result<std::vector<std::pair<int64_t, double>>> drawsOf(const DimSpec& spec) {
     return makeError(
         DiagnosticId::usageError,
         "--dim " + spec.text + ": tune wants a value, a range from 1 on with both ends, or @lengths.txt");
+  if (extent == Extent::sparse) {
+    for (int64_t value = 1; value <= *spec.high; value *= 2)
+      if (value >= *spec.low && value % spec.multiple == 0) draws.emplace_back(value, 1.0);
+    if (!draws.empty()) {
+      for (auto& draw : draws) draw.second /= static_cast<double>(draws.size());
+      return draws;
+    }
+  }
   for (size_t i = 0; i < 4; ++i) {
     const double at = std::log(static_cast<double>(*spec.low)) +
                       (std::log(static_cast<double>(*spec.high)) - std::log(static_cast<double>(*spec.low))) *
@@ -59,10 +75,10 @@ Result<std::vector<std::pair<int64_t, double>>> drawsOf(const DimSpec& spec) {
   return draws;
 }
 
-Result<std::vector<Draw>> drawsOf(const std::vector<DimSpec>& specs) {
+Result<std::vector<Draw>> drawsOf(const std::vector<DimSpec>& specs, Extent extent) {
   std::vector<Draw> all(1);
   for (const DimSpec& spec : specs) {
-    DYN_TRY(auto values, drawsOf(spec));
+    DYN_TRY(auto values, drawsOf(spec, extent));
     std::vector<Draw> next;
     for (const Draw& draw : all)
       for (const auto& [value, weight] : values) {
@@ -74,6 +90,12 @@ Result<std::vector<Draw>> drawsOf(const std::vector<DimSpec>& specs) {
     if (all.size() > 4096) return makeError(DiagnosticId::usageError, "too many dims to draw shapes from");
   }
   return all;
+}
+
+int64_t elementsOf(const std::vector<int64_t>& sizes) {
+  int64_t count = 1;
+  for (int64_t size : sizes) count *= size;
+  return count;
 }
 
 // All sites of one key, with the shapes they are met at.
@@ -92,11 +114,11 @@ void addShape(std::vector<TunedShape>& shapes, std::vector<int64_t> sizes, doubl
   shapes.push_back({std::move(sizes), weight});
 }
 
-// The weightiest kMostShapes, their weights summing to 1.
-void cutShapes(std::vector<TunedShape>& shapes) {
+// The weightiest, at most so many, their weights summing to 1.
+void cutShapes(std::vector<TunedShape>& shapes, size_t most) {
   std::stable_sort(shapes.begin(), shapes.end(),
                    [](const TunedShape& a, const TunedShape& b) { return a.weight > b.weight; });
-  if (shapes.size() > kMostShapes) shapes.resize(kMostShapes);
+  if (shapes.size() > most) shapes.resize(most);
   double sum = 0;
   for (const TunedShape& shape : shapes) sum += shape.weight;
   for (TunedShape& shape : shapes) shape.weight /= sum;
@@ -170,9 +192,9 @@ Result<Trial> makeTrial(const ContractionSite& site, const std::string& version,
   return trial;
 }
 
-// Versions worth measuring, "auto" first: of products those that are cheapest by cost among those that differ, of convolutions all that can do the
-// window. Only "auto": there is nothing to choose.
-std::vector<std::string> candidatesOf(const Task& task, int threads) {
+// Versions worth measuring, "auto" first: of products at most so many that are cheapest by cost among those that differ (over all shapes, or at the largest
+// where few pairs are measured), of convolutions all that can do the window. Only "auto": there is nothing to choose.
+std::vector<std::string> candidatesOf(const Task& task, int threads, Extent extent, size_t most) {
   const passes::Contraction& c = task.site.contraction;
   const bool product = c.kind == passes::ContractionKind::product;
   std::vector<std::vector<int64_t>> sizes;
@@ -185,18 +207,23 @@ std::vector<std::string> candidatesOf(const Task& task, int threads) {
     double sum = 0;
     for (const TunedShape& shape : task.shapes)
       sum += shape.weight * predictedNs(task.site, version, shape.sizes, threads);
+    if (extent == Extent::sparse) {
+      const auto& largest = *std::max_element(sizes.begin(), sizes.end(), [](const auto& a, const auto& b) {
+        return elementsOf(a) < elementsOf(b);
+      });
+      sum = predictedNs(task.site, version, largest, threads);
+    }
     ranked.emplace_back(sum, version);
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> names{"auto"};
-  for (size_t i = 0; i < ranked.size() && (!product || i < kMostProductVersions); ++i)
-    names.push_back(ranked[i].second);
+  for (size_t i = 0; i < ranked.size() && (!product || i < most); ++i) names.push_back(ranked[i].second);
   return names;
 }
 
 // Measures all trials at one shape, for about so long. Version after version, several times over: what disturbs one disturbs its neighbours too.
-Result<std::vector<double>> measure(SessionState& state, std::vector<Trial>& trials,
+Result<std::vector<double>> measure(SessionState& state, std::span<Trial> trials,
                                     const std::vector<int64_t>& sizes, double seconds) {
   constexpr int kRounds = 3;
   RunRequest request;
@@ -255,14 +282,16 @@ std::string bar(double fraction) {
 struct Budget {
   double startNs = static_cast<double>(steadyNs()), seconds = 0;
   size_t shapesCount = 0, done = 0;  // that are not measured yet
+  int64_t trialsLeft = 0;            // where they are counted
 
   double left() const { return seconds - (static_cast<double>(steadyNs()) - startNs) * 1e-9; }
 };
 
 class Tuner {
  public:
-  Tuner(SessionState& state, TuneView& view, TuningRecords known, int mostVersions)
-      : state_(state), view_(view), known_(std::move(known)), mostVersions_(mostVersions) {
+  // `trials`: most measurements of one operation; 0: each candidate at each shape.
+  Tuner(SessionState& state, TuneView& view, TuningRecords known, int mostVersions, int64_t trials)
+      : state_(state), view_(view), known_(std::move(known)), mostVersions_(mostVersions), trials_(trials) {
     view_.threads = tuningThreads(state.now.options);
   }
 
@@ -270,8 +299,9 @@ class Tuner {
     budget_.seconds = seconds;
     std::vector<TunedOperation> records;
     for (Task& task : tasks) {
-      cutShapes(task.shapes);
+      cutShapes(task.shapes, extent() == Extent::sparse ? kMostSparseShapes : kMostShapes);
       records.push_back(recordOf(task));
+      if (records.back().candidates.size() > 1) budget_.trialsLeft += trials_;
       if (records.back().candidates.size() > 1)
         for (const TunedShape& shape : task.shapes)
           budget_.shapesCount += records.back().shapeOf(shape.sizes) == nullptr;
@@ -288,7 +318,10 @@ class Tuner {
         row.shapesCount = static_cast<int64_t>(tasks[i].shapes.size());
         ++view_.skippedCount;
       } else {
-        DYN_CHECK(tune(tasks[i], records[i], row));
+        if (trials_ > 0)
+          DYN_CHECK(tuneWithFewTrials(tasks[i], records[i], row));
+        else
+          DYN_CHECK(tune(tasks[i], records[i], row));
       }
       view_.rows.push_back(std::move(row));
     }
@@ -308,8 +341,8 @@ class Tuner {
     record.key = c.key;
     record.threads = view_.threads;
     if (!task.shapes.empty())
-      for (const std::string& version : candidatesOf(task, view_.threads))
-        record.candidates.push_back({version, {}});
+      for (const std::string& version : candidatesOf(task, view_.threads, extent(), mostProductVersions()))
+        record.candidates.push_back({version, {}, {}});
     return record;
   }
 
@@ -335,7 +368,11 @@ class Tuner {
           std::max(0.0, budget_.left()) / static_cast<double>(budget_.shapesCount - budget_.done);
       DYN_TRY(std::vector<double> timesNs, measure(state_, trials, shape.sizes, share));
       record.shapes.push_back(shape);
-      for (size_t i = 0; i < timesNs.size(); ++i) record.candidates[i].timesNs.push_back(timesNs[i]);
+      view_.trialsCount += static_cast<int64_t>(timesNs.size());
+      for (size_t i = 0; i < timesNs.size(); ++i) {
+        record.candidates[i].timesNs.push_back(timesNs[i]);
+        if (!record.candidates[i].expected.empty()) record.candidates[i].expected.push_back(false);
+      }
       choose(record, task, mostVersions_);
       DYN_CHECK(addTuning(view_.file, record));
       ++budget_.done;
@@ -350,6 +387,89 @@ class Tuner {
     row.state = left       ? (record.shapes.empty() ? "left for another time" : "partly measured")
                 : measured ? "measured"
                            : "kept";
+    ++(left ? view_.leftCount : measured ? view_.measuredCount : view_.keptCount);
+    describe(task, record, row);
+    return {};
+  }
+
+  Extent extent() const { return trials_ > 0 ? Extent::sparse : Extent::all; }
+  // Half of few trials measure each candidate once, the other half compares those that lead.
+  size_t mostProductVersions() const {
+    return trials_ > 0 ? static_cast<size_t>(std::max<int64_t>(1, trials_ / 2 - 1)) : kMostProductVersions;
+  }
+
+  // All times of the record, with what is expected where nothing was measured.
+  static void fill(TunedOperation& record, const TrialPlan& plan) {
+    for (size_t v = 0; v < record.candidates.size(); ++v) {
+      TunedCandidate& candidate = record.candidates[v];
+      bool all = true;
+      candidate.expected.assign(candidate.timesNs.size(), false);
+      for (size_t s = 0; s < candidate.timesNs.size(); ++s) {
+        candidate.timesNs[s] = plan.timeNs(v, s);
+        candidate.expected[s] = !plan.isMeasured(v, s);
+        all = all && plan.isMeasured(v, s);
+      }
+      if (all) candidate.expected.clear();
+    }
+  }
+
+  // By a TrialPlan; what an earlier tuning measured counts as measured, and each measurement is kept at once.
+  Status tuneWithFewTrials(const Task& task, TunedOperation& record, TuneRow& row) {
+    const auto before = static_cast<int64_t>(record.shapes.size());
+    for (const TunedShape& shape : task.shapes)
+      if (!record.shapeOf(shape.sizes)) {
+        record.shapes.push_back(shape);
+        for (TunedCandidate& candidate : record.candidates) {
+          candidate.expected.resize(candidate.timesNs.size(), false);
+          candidate.timesNs.push_back(0);
+          candidate.expected.push_back(true);
+        }
+      }
+    const size_t versions = record.candidates.size();
+    std::vector<std::vector<double>> costs(versions), fits(versions);
+    std::vector<TrialPlan::Shape> shapes;
+    for (const TunedShape& shape : record.shapes) {
+      auto likely = std::find_if(task.shapes.begin(), task.shapes.end(),
+                                 [&](const TunedShape& s) { return s.sizes == shape.sizes; });
+      shapes.push_back({elementsOf(shape.sizes), likely == task.shapes.end() ? 0 : likely->weight});
+      for (size_t v = 0; v < versions; ++v) {
+        const std::string& version = record.candidates[v].version;
+        costs[v].push_back(predictedNs(task.site, version, shape.sizes, view_.threads));
+        fits[v].push_back(fitOf(task.site.contraction, version, shape.sizes, view_.threads));
+      }
+    }
+    TrialPlan plan(std::move(costs), fits, std::move(shapes), trials_);
+    for (size_t v = 0; v < versions; ++v)
+      for (size_t s = 0; s < record.shapes.size(); ++s)
+        if (record.candidates[v].isMeasured(s)) plan.note({v, s}, record.candidates[v].timesNs[s]);
+    const int64_t known = plan.trialsUsed();
+    std::vector<std::optional<Trial>> trials(versions);
+    while (std::optional<TrialPlan::Trial> next = plan.next()) {
+      if (budget_.left() <= 0) break;
+      TunedCandidate& candidate = record.candidates[next->version];
+      const TunedShape& shape = record.shapes[next->shape];
+      const double fraction =
+          static_cast<double>(plan.trialsUsed() - known) / static_cast<double>(trials_ - known);
+      state_.progress(bar(fraction) + task.site.contraction.key + ", " + candidate.version, fraction);
+      if (!trials[next->version]) {
+        DYN_TRY(trials[next->version],
+                makeTrial(task.site, candidate.version, state_.now.options, state_.interruption.flag()));
+      }
+      const double share =
+          std::max(0.0, budget_.left()) / static_cast<double>(std::max<int64_t>(1, budget_.trialsLeft--));
+      DYN_TRY(std::vector<double> timesNs,
+              measure(state_, std::span(&*trials[next->version], 1), shape.sizes, share));
+      plan.note(*next, timesNs[0]);
+      ++view_.trialsCount;
+      fill(record, plan);
+      choose(record, task, mostVersions_);
+      DYN_CHECK(addTuning(view_.file, record));
+    }
+    if (plan.trialsUsed() > 0) fill(record, plan);
+    const bool measured = plan.trialsUsed() > known;
+    const bool left = !measured && before == 0;  // no time for a single one
+    if (left) record.shapes.clear();
+    row.state = left ? "left for another time" : measured ? "measured" : "kept";
     ++(left ? view_.leftCount : measured ? view_.measuredCount : view_.keptCount);
     describe(task, record, row);
     return {};
@@ -391,6 +511,7 @@ class Tuner {
   TuneView& view_;
   const TuningRecords known_;
   const int mostVersions_;
+  const int64_t trials_;
   Budget budget_;
 };
 
@@ -408,6 +529,9 @@ Result<View> handle_tune(SessionState& state, const Command& command, Outcome&) 
   if (mostVersions < 1 || mostVersions > static_cast<int64_t>(contraction::kMostPieces))
     return makeError(DiagnosticId::usageError,
                      "--versions is from 1 to " + std::to_string(contraction::kMostPieces));
+  DYN_TRY(int64_t trials, command.integer("trials", 0));
+  if (command.has("trials") && (trials < 1 || trials > 100000))
+    return makeError(DiagnosticId::usageError, "--trials is from 1 to 100000");
   DYN_CHECK(model->ensurePasses());
   DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
   const std::vector<std::string>& symbols = model->info().symbols;
@@ -419,7 +543,7 @@ Result<View> handle_tune(SessionState& state, const Command& command, Outcome&) 
     if (missing.empty() &&
         std::none_of(specs.begin(), specs.end(), [&](const DimSpec& s) { return s.name == symbol; }))
       missing = symbol;
-  DYN_TRY(std::vector<Draw> draws, drawsOf(specs));
+  DYN_TRY(std::vector<Draw> draws, drawsOf(specs, trials > 0 ? Extent::sparse : Extent::all));
   TuneView view;
   view.cpu = tuningCpu();
   view.file = command.has("o") ? command.text("o") : tuningFileOf(state.now.options);
@@ -430,8 +554,8 @@ Result<View> handle_tune(SessionState& state, const Command& command, Outcome&) 
   if (!before.ok())
     return before.takeError().note("it is left as it is: name another file (-o FILE), or remove it");
   std::vector<Task> tasks = tasksOf(*model, draws);
-  DYN_CHECK(
-      Tuner(state, view, *std::move(before), static_cast<int>(mostVersions)).run(tasks, seconds, missing));
+  DYN_CHECK(Tuner(state, view, *std::move(before), static_cast<int>(mostVersions), trials)
+                .run(tasks, seconds, missing));
   return makeView(std::move(view));
 }
 

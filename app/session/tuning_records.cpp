@@ -37,10 +37,17 @@ bool readOperation(const Json& json, TunedOperation& record) {
         !item.contains("times_ns") || !item["times_ns"].is_array() ||
         item["times_ns"].size() != json["shapes"].size())
       return false;
-    TunedCandidate candidate{item["version"], {}};
+    TunedCandidate candidate{item["version"], {}, {}};
     for (const Json& time : item["times_ns"]) {
       if (!time.is_number()) return false;
       candidate.timesNs.push_back(time);
+    }
+    if (item.contains("expected")) {
+      if (!item["expected"].is_array() || item["expected"].size() != candidate.timesNs.size()) return false;
+      for (const Json& expected : item["expected"]) {
+        if (!expected.is_boolean()) return false;
+        candidate.expected.push_back(expected);
+      }
     }
     record.candidates.push_back(std::move(candidate));
   }
@@ -62,8 +69,10 @@ bool readOperation(const Json& json, TunedOperation& record) {
 Json toJson(const TunedOperation& record) {
   Json shapes = Json::array(), candidates = Json::array();
   for (const TunedShape& s : record.shapes) shapes.push_back({{"sizes", s.sizes}, {"weight", s.weight}});
-  for (const TunedCandidate& c : record.candidates)
+  for (const TunedCandidate& c : record.candidates) {
     candidates.push_back({{"version", c.version}, {"times_ns", c.timesNs}});
+    if (!c.expected.empty()) candidates.back()["expected"] = c.expected;
+  }
   return {{"key", record.key},
           {"threads", record.threads},
           {"chosen", record.chosen},

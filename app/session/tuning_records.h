@@ -4,7 +4,7 @@
 //     {"key": "conv f32 w=64x3x7x7 s=2x2 d=1x1 g=1", "threads": 1, "chosen": "direct", "shapes": [{"sizes": [1, 3, 300, 300], "weight": 1}],
 //      "candidates": [{"version": "auto", "times_ns": [1400000]}, {"version": "direct", "times_ns": [1200000]}]}]}
 //
-// Each candidate was measured at each shape. Weights sum to 1; shapes of earlier tunings that are not likely any more stay, with weight 0. Records are
+// Each candidate was measured at each shape, or its time is expected from where it was: then the candidate has "expected", a true for each such shape. Weights sum to 1; shapes of earlier tunings that are not likely any more stay, with weight 0. Records are
 // advice: whatever stands in the file, results stay the same up to rounding.
 #pragma once
 
@@ -24,6 +24,8 @@ struct TunedShape {
 struct TunedCandidate {
   std::string version;
   std::vector<double> timesNs;  // one for each shape
+  std::vector<bool> expected;   // not measured there, but expected from other shapes; empty: all are measured
+  bool isMeasured(size_t shape) const { return expected.empty() || !expected[shape]; }
   bool operator==(const TunedCandidate&) const = default;
 };
 struct TunedOperation {

@@ -335,7 +335,8 @@ struct Writer {
             {"measured_count", v->measuredCount},
             {"kept_count", v->keptCount},
             {"left_count", v->leftCount},
-            {"skipped_count", v->skippedCount}};
+            {"skipped_count", v->skippedCount},
+            {"trials_count", v->trialsCount}};
   }
 
   Json operator()(const Shared<RunResult>& v) const {

@@ -348,6 +348,7 @@ struct Writer {
             : table({"contraction", ">uses", ">shapes", "state", "version", ">predicted", ">measured", ""},
                     rows, options);
     text += fmt::format("{} measured, {} kept", v->measuredCount, v->keptCount);
+    if (v->trialsCount > 0) text += fmt::format(", {} trials", v->trialsCount);
     if (v->leftCount > 0) text += fmt::format(", {} left for another time", v->leftCount);
     if (v->skippedCount > 0) text += fmt::format(", {} with nothing to measure", v->skippedCount);
     text += fmt::format("\nrecords: {}\nfor {} thread{} on {}\n", v->file, v->threads,

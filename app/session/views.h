@@ -310,6 +310,7 @@ struct TuneView {
   int threads = 1;
   std::vector<TuneRow> rows;
   int64_t measuredCount = 0, keptCount = 0, leftCount = 0, skippedCount = 0;
+  int64_t trialsCount = 0;  // measurements made: of one version at one shape each
 };
 
 struct NodeTime {

@@ -1,9 +1,12 @@
 // How the code of one kernel is laid out:
 //
-//   entry:   pointers to every third row of A, made opaque; columns == panelWidth?
+//   entry:   pointers to every third row of A, made opaque; what C holds where it is added to: full tile, else the column tail,
+//            masked or through a buffer on the stack
 //   block:   K loop, unrolled: per k two vector loads of B, per row one broadcast of A and two FMAs into accumulators (phis)
 //   single:  the same for the remaining depth % unroll
-//   store:   full tile, plainly or added to C; else the column tail, masked or through a buffer on the stack
+//   store:   full tile, else the column tail as it was read
+//
+// Sums begin with what C holds, so blocks of depth one after the other give the bits of one pass over all of it.
 //
 // Three things keep the loop free of spills: rows are addressed as p, p + lda, p + 2 lda from few pointers the optimiser can
 // not see through (else it keeps an address per row and unrolled k); LLVM's own unroller is forbidden; and the tile
@@ -12,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "compiler/codegen/llvm_module.h"
 #include "llvm/IR/Intrinsics.h"
@@ -84,10 +88,19 @@ class MicroKernelEmitter {
   // A loop that runs while `left` >= count; leaves the builder in the block after it and returns the state there.
   State loop(const State& initial, unsigned count, const char* name);
   Accumulators joinSets(const Accumulators& sums);
+  // What the tile of C holds where it is added to, else zero. Leaves the builder in the block after.
+  Accumulators startTile();
   void storeTile(const Accumulators& sums);
-  void storeFull(const Accumulators& sums, bool add);
+  Accumulators loadMasked();
   void storeMasked(const Accumulators& sums);
+  Accumulators loadThroughBuffer();
   void storeThroughBuffer(const Accumulators& sums);
+  // The columns of vector `v` that C has.
+  Value* columnMask(unsigned v);
+  // A tile on the stack, and a loop over the elements that C has of it.
+  llvm::AllocaInst* tileBuffer();
+  Value* inBuffer(llvm::AllocaInst* buffer, unsigned row, unsigned vector);
+  void forEachElement(llvm::AllocaInst* buffer, const std::function<void(Value* inTile, Value* inC)>& body);
   void prefetchPanel(Value* panel);
   Value* floatAt(Value* base, Value* index) { return builder_.CreateInBoundsGEP(float_, base, index); }
   Value* cPointer(unsigned row, unsigned vector);
@@ -220,112 +233,149 @@ Value* MicroKernelEmitter::cPointer(unsigned row, unsigned vector) {
   return builder_.CreateConstInBoundsGEP1_64(float_, floatAt(c_, offset), uint64_t{vector} * lanes_);
 }
 
-void MicroKernelEmitter::storeFull(const Accumulators& sums, bool add) {
-  for (unsigned row = 0; row < rows_; ++row) {
-    for (unsigned v = 0; v < kVectorsPerRow; ++v) {
-      Value* pointer = cPointer(row, v);
-      Value* value = sums[row * kVectorsPerRow + v];
-      if (add) value = builder_.CreateFAdd(builder_.CreateAlignedLoad(vector_, pointer, kFloatAlign), value);
-      builder_.CreateAlignedStore(value, pointer, kFloatAlign);
-    }
-  }
-  builder_.CreateRetVoid();
-}
-
-// Overwriting is adding to zero: the load's mask is empty then, so C is not read.
-void MicroKernelEmitter::storeMasked(const Accumulators& sums) {
+Value* MicroKernelEmitter::columnMask(unsigned v) {
   std::vector<llvm::Constant*> numbers;
   for (unsigned lane = 0; lane < lanes_; ++lane) numbers.push_back(builder_.getInt32(lane));
-  llvm::Constant* lane = llvm::ConstantVector::get(numbers);
   Value* columns = builder_.CreateTrunc(columns_, builder_.getInt32Ty());
-  Value* adding =
-      builder_.CreateVectorSplat(lanes_, builder_.CreateICmpNE(accumulate_, builder_.getInt32(0)));
-  for (unsigned v = 0; v < kVectorsPerRow; ++v) {
-    Value* here = builder_.CreateSub(columns, builder_.getInt32(v * lanes_));
-    Value* mask = builder_.CreateICmpSLT(lane, builder_.CreateVectorSplat(lanes_, here));
-    Value* readMask = builder_.CreateAnd(mask, adding);
-    for (unsigned row = 0; row < rows_; ++row) {
-      Value* pointer = cPointer(row, v);
-      Value* old = builder_.CreateMaskedLoad(vector_, pointer, kFloatAlign, readMask,
-                                             llvm::Constant::getNullValue(vector_));
-      builder_.CreateMaskedStore(builder_.CreateFAdd(old, sums[row * kVectorsPerRow + v]), pointer,
-                                 kFloatAlign, mask);
-    }
-  }
-  builder_.CreateRetVoid();
+  Value* here = builder_.CreateSub(columns, builder_.getInt32(v * lanes_));
+  return builder_.CreateICmpSLT(llvm::ConstantVector::get(numbers), builder_.CreateVectorSplat(lanes_, here));
 }
 
-// Without masked stores the tile goes to the stack first and is copied column by column.
-void MicroKernelEmitter::storeThroughBuffer(const Accumulators& sums) {
-  const unsigned width = kVectorsPerRow * lanes_;
+MicroKernelEmitter::Accumulators MicroKernelEmitter::loadMasked() {
+  Accumulators loaded(rows_ * kVectorsPerRow);
+  for (unsigned v = 0; v < kVectorsPerRow; ++v) {
+    Value* mask = columnMask(v);
+    for (unsigned row = 0; row < rows_; ++row)
+      loaded[row * kVectorsPerRow + v] = builder_.CreateMaskedLoad(
+          vector_, cPointer(row, v), kFloatAlign, mask, llvm::Constant::getNullValue(vector_));
+  }
+  return loaded;
+}
+
+void MicroKernelEmitter::storeMasked(const Accumulators& sums) {
+  for (unsigned v = 0; v < kVectorsPerRow; ++v) {
+    Value* mask = columnMask(v);
+    for (unsigned row = 0; row < rows_; ++row)
+      builder_.CreateMaskedStore(sums[row * kVectorsPerRow + v], cPointer(row, v), kFloatAlign, mask);
+  }
+}
+
+llvm::AllocaInst* MicroKernelEmitter::tileBuffer() {
   BasicBlock* entry = &function_->getEntryBlock();
   llvm::IRBuilder<> top(entry, entry->begin());
-  llvm::AllocaInst* buffer = top.CreateAlloca(llvm::ArrayType::get(float_, rows_ * width));
+  llvm::AllocaInst* buffer = top.CreateAlloca(llvm::ArrayType::get(float_, rows_ * kVectorsPerRow * lanes_));
   buffer->setAlignment(llvm::Align(16));
-  for (unsigned row = 0; row < rows_; ++row)
-    for (unsigned v = 0; v < kVectorsPerRow; ++v)
-      builder_.CreateAlignedStore(
-          sums[row * kVectorsPerRow + v],
-          builder_.CreateConstInBoundsGEP1_64(float_, buffer, row * width + v * lanes_), llvm::Align(16));
+  return buffer;
+}
+
+Value* MicroKernelEmitter::inBuffer(llvm::AllocaInst* buffer, unsigned row, unsigned vector) {
+  return builder_.CreateConstInBoundsGEP1_64(float_, buffer,
+                                             (row * kVectorsPerRow + vector) * uint64_t{lanes_});
+}
+
+void MicroKernelEmitter::forEachElement(llvm::AllocaInst* buffer,
+                                        const std::function<void(Value* inTile, Value* inC)>& body) {
   BasicBlock* before = builder_.GetInsertBlock();
   BasicBlock* element = BasicBlock::Create(context_, "tail.element", function_);
-  BasicBlock* readOld = BasicBlock::Create(context_, "tail.read", function_);
-  BasicBlock* write = BasicBlock::Create(context_, "tail.write", function_);
   BasicBlock* done = BasicBlock::Create(context_, "tail.done", function_);
   Value* zero = builder_.getInt64(0);
   builder_.CreateBr(element);
-
   builder_.SetInsertPoint(element);
   PHINode* row = builder_.CreatePHI(builder_.getInt64Ty(), 2, "row");
   PHINode* column = builder_.CreatePHI(builder_.getInt64Ty(), 2, "column");
-  Value* source = floatAt(floatAt(buffer, builder_.CreateMul(row, builder_.getInt64(width))), column);
-  Value* target = floatAt(floatAt(c_, builder_.CreateMul(row, leadingC_)), column);
-  Value* sum = builder_.CreateAlignedLoad(float_, source, kFloatAlign);
-  builder_.CreateCondBr(builder_.CreateICmpNE(accumulate_, builder_.getInt32(0)), readOld, write);
-
-  builder_.SetInsertPoint(readOld);
-  Value* added = builder_.CreateFAdd(builder_.CreateAlignedLoad(float_, target, kFloatAlign), sum);
-  builder_.CreateBr(write);
-
-  builder_.SetInsertPoint(write);
-  PHINode* value = builder_.CreatePHI(float_, 2);
-  value->addIncoming(sum, element);
-  value->addIncoming(added, readOld);
-  builder_.CreateAlignedStore(value, target, kFloatAlign);
+  Value* width = builder_.getInt64(kVectorsPerRow * lanes_);
+  body(floatAt(floatAt(buffer, builder_.CreateMul(row, width)), column),
+       floatAt(floatAt(c_, builder_.CreateMul(row, leadingC_)), column));
   Value* nextColumn = builder_.CreateAdd(column, builder_.getInt64(1));
   Value* rowEnds = builder_.CreateICmpSGE(nextColumn, columns_);
   Value* nextRow = builder_.CreateSelect(rowEnds, builder_.CreateAdd(row, builder_.getInt64(1)), row);
   nextColumn = builder_.CreateSelect(rowEnds, zero, nextColumn);
   row->addIncoming(zero, before);
-  row->addIncoming(nextRow, write);
+  row->addIncoming(nextRow, element);
   column->addIncoming(zero, before);
-  column->addIncoming(nextColumn, write);
+  column->addIncoming(nextColumn, element);
   forbidUnrolling(
       builder_.CreateCondBr(builder_.CreateICmpSLT(nextRow, builder_.getInt64(rows_)), element, done));
-
   builder_.SetInsertPoint(done);
-  builder_.CreateRetVoid();
+}
+
+// Without masked loads and stores the tile goes over the stack and is copied element by element.
+MicroKernelEmitter::Accumulators MicroKernelEmitter::loadThroughBuffer() {
+  llvm::AllocaInst* buffer = tileBuffer();
+  Accumulators loaded(rows_ * kVectorsPerRow);
+  for (unsigned row = 0; row < rows_; ++row)
+    for (unsigned v = 0; v < kVectorsPerRow; ++v)
+      builder_.CreateAlignedStore(llvm::Constant::getNullValue(vector_), inBuffer(buffer, row, v),
+                                  llvm::Align(16));
+  forEachElement(buffer, [&](Value* inTile, Value* inC) {
+    builder_.CreateAlignedStore(builder_.CreateAlignedLoad(float_, inC, kFloatAlign), inTile, kFloatAlign);
+  });
+  for (unsigned row = 0; row < rows_; ++row)
+    for (unsigned v = 0; v < kVectorsPerRow; ++v)
+      loaded[row * kVectorsPerRow + v] =
+          builder_.CreateAlignedLoad(vector_, inBuffer(buffer, row, v), llvm::Align(16));
+  return loaded;
+}
+
+void MicroKernelEmitter::storeThroughBuffer(const Accumulators& sums) {
+  llvm::AllocaInst* buffer = tileBuffer();
+  for (unsigned row = 0; row < rows_; ++row)
+    for (unsigned v = 0; v < kVectorsPerRow; ++v)
+      builder_.CreateAlignedStore(sums[row * kVectorsPerRow + v], inBuffer(buffer, row, v), llvm::Align(16));
+  forEachElement(buffer, [&](Value* inTile, Value* inC) {
+    builder_.CreateAlignedStore(builder_.CreateAlignedLoad(float_, inTile, kFloatAlign), inC, kFloatAlign);
+  });
+}
+
+MicroKernelEmitter::Accumulators MicroKernelEmitter::startTile() {
+  BasicBlock* before = builder_.GetInsertBlock();
+  BasicBlock* add = BasicBlock::Create(context_, "add", function_);
+  BasicBlock* whole = BasicBlock::Create(context_, "add.full", function_);
+  BasicBlock* tail = BasicBlock::Create(context_, "add.tail", function_);
+  BasicBlock* start = BasicBlock::Create(context_, "start", function_);
+  builder_.CreateCondBr(builder_.CreateICmpNE(accumulate_, builder_.getInt32(0)), add, start);
+  builder_.SetInsertPoint(add);
+  builder_.CreateCondBr(builder_.CreateICmpSGE(columns_, builder_.getInt64(kVectorsPerRow * lanes_)), whole,
+                        tail);
+  builder_.SetInsertPoint(whole);
+  Accumulators full;
+  for (unsigned row = 0; row < rows_; ++row)
+    for (unsigned v = 0; v < kVectorsPerRow; ++v)
+      full.push_back(builder_.CreateAlignedLoad(vector_, cPointer(row, v), kFloatAlign));
+  builder_.CreateBr(start);
+  builder_.SetInsertPoint(tail);
+  const Accumulators part = module_.machine().maskedMemory ? loadMasked() : loadThroughBuffer();
+  BasicBlock* afterTail = builder_.GetInsertBlock();
+  builder_.CreateBr(start);
+  builder_.SetInsertPoint(start);
+  // Only the first of several partial sums begins with C.
+  Accumulators sums(accumulatorCount(), llvm::Constant::getNullValue(vector_));
+  for (size_t i = 0; i < full.size(); ++i) {
+    PHINode* phi = builder_.CreatePHI(vector_, 3);
+    phi->addIncoming(llvm::Constant::getNullValue(vector_), before);
+    phi->addIncoming(full[i], whole);
+    phi->addIncoming(part[i], afterTail);
+    sums[i] = phi;
+  }
+  return sums;
 }
 
 void MicroKernelEmitter::storeTile(const Accumulators& sums) {
   BasicBlock* whole = BasicBlock::Create(context_, "full", function_);
-  BasicBlock* add = BasicBlock::Create(context_, "full.add", function_);
-  BasicBlock* overwrite = BasicBlock::Create(context_, "full.overwrite", function_);
   BasicBlock* tail = BasicBlock::Create(context_, "tail", function_);
   builder_.CreateCondBr(builder_.CreateICmpSGE(columns_, builder_.getInt64(kVectorsPerRow * lanes_)), whole,
                         tail);
   builder_.SetInsertPoint(whole);
-  builder_.CreateCondBr(builder_.CreateICmpNE(accumulate_, builder_.getInt32(0)), add, overwrite);
-  builder_.SetInsertPoint(add);
-  storeFull(sums, true);
-  builder_.SetInsertPoint(overwrite);
-  storeFull(sums, false);
+  for (unsigned row = 0; row < rows_; ++row)
+    for (unsigned v = 0; v < kVectorsPerRow; ++v)
+      builder_.CreateAlignedStore(sums[row * kVectorsPerRow + v], cPointer(row, v), kFloatAlign);
+  builder_.CreateRetVoid();
   builder_.SetInsertPoint(tail);
-  if (module_.machine().maskedMemory) {
+  if (module_.machine().maskedMemory)
     storeMasked(sums);
-  } else {
+  else
     storeThroughBuffer(sums);
-  }
+  builder_.CreateRetVoid();
 }
 
 void MicroKernelEmitter::emit() {
@@ -338,7 +388,7 @@ void MicroKernelEmitter::emit() {
   }
   state.panel = b_;
   state.left = depth_;
-  state.sums.assign(accumulatorCount(), llvm::Constant::getNullValue(vector_));
+  state.sums = startTile();
   state = loop(state, kUnroll, "block");
   state = loop(state, 1, "single");
   storeTile(joinSets(state.sums));
@@ -346,7 +396,7 @@ void MicroKernelEmitter::emit() {
 
 std::string kernelKey(const GemmTile& tile, SummationOrder order, int32_t firstRows, int32_t lastRows,
                       const MachineDescription& machine) {
-  std::string key = "gemm f32 micro-kernels";
+  std::string key = "gemm f32 micro-kernels, sums begin with C";
   const int32_t order32 = static_cast<int32_t>(order);
   for (int64_t value :
        {int64_t{tile.maxRows}, int64_t{tile.panelWidth}, int64_t{order32}, int64_t{firstRows},
@@ -364,6 +414,12 @@ GemmTile gemmTileFor(const MachineDescription& machine) {
   tile.maxRows = (machine.vectorRegisters - otherRegisters(machine)) / static_cast<int32_t>(kVectorsPerRow);
   tile.maxRows = std::clamp(tile.maxRows, 1, kMostRows);
   return tile;
+}
+
+int32_t gemmRegisters(const MachineDescription& machine, int32_t rows, SummationOrder order) {
+  const auto height = static_cast<unsigned>(rows);
+  return static_cast<int32_t>(chainSplit(machine, height, order) * height * kVectorsPerRow) +
+         otherRegisters(machine);
 }
 
 std::string gemmSymbol(int32_t rows, SummationOrder order) {

@@ -7,6 +7,7 @@
 // Order of summation: with SummationOrder::fastest, kernels of few rows keep several partial sums (a processor needs about
 // latency x FMAs per cycle independent chains), so a row's last bits depend on the height of the tile it is computed in. A
 // caller that wants the same bits for any number of threads derives the tiles from m alone and hands out whole tiles.
+// Kernels of more than half of maxRows rows have one sum, which begins with what C holds: so depth may be cut anywhere, too.
 // With sameForAllRows every kernel adds k = 0, 1, 2, ... in order, and bits do not depend on the tiling either.
 //
 //   DYN_TRY(GemmFamily family, loadGemmFamily(engine));
@@ -30,6 +31,10 @@ struct GemmTile {
 };
 
 GemmTile gemmTileFor(const MachineDescription& machine);
+// Vector registers that the inner loop of the kernel for `rows` rows needs at once: its sums, what it reads of B, a broadcast, and what products take
+// where they are not fused.
+int32_t gemmRegisters(const MachineDescription& machine, int32_t rows,
+                      SummationOrder order = SummationOrder::fastest);
 
 // "dyn_gemm_f32_r6" (or "..._ordered_r6"): the symbol of the kernel for `rows` rows.
 std::string gemmSymbol(int32_t rows, SummationOrder order = SummationOrder::fastest);

@@ -3,6 +3,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "compiler/kernel/split_reduction.h"
 #include "compiler/loop/lower_context.h"
 
 namespace dyn {
@@ -149,6 +150,39 @@ Status requireNumbers(const Function& body) {
 
 }  // namespace
 
+namespace {
+
+Result<std::optional<SplitKernels>> splitKernels(const LoopNest& nest, const DimSolver& facts,
+                                                 const std::vector<ValueId>& values) {
+  std::optional<SplitReduction> split = splitReduction(nest);
+  if (!split) return std::optional<SplitKernels>();
+  SplitKernels kernels;
+  const auto guard = [&](Dim dim, VersionGuard::Relation relation, int64_t value) {
+    if (!dim.isConstant()) kernels.guards.push_back({dim, relation, value});
+  };
+  guard(split->length, VersionGuard::Relation::above, kLongReduction);
+  guard(split->elements, VersionGuard::Relation::atMost, kFewElements);
+  kernels.partsShape = split->partsShape;
+  kernels.partsDtype = split->partsDtype;
+  split->parts.description += guardsText(kernels.guards);
+  split->whole.description += " of parts" + guardsText(kernels.guards);
+  split->whole.name += ".whole";
+  const auto inputsOf = [&](const NestKernel& built) {
+    std::vector<ValueId> inputs;
+    for (size_t used : built.usedInputs) inputs.push_back(used < values.size() ? values[used] : kNoValue);
+    return inputs;
+  };
+  DYN_TRY(NestKernel parts, buildLoopNest(split->parts, facts));
+  DYN_TRY(NestKernel whole, buildLoopNest(split->whole, facts));
+  kernels.partsInputs = inputsOf(parts);
+  kernels.wholeInputs = inputsOf(whole);
+  kernels.parts = std::move(parts.kernel);
+  kernels.whole = std::move(whole.kernel);
+  return std::optional<SplitKernels>(std::move(kernels));
+}
+
+}  // namespace
+
 Result<GroupKernel> buildGroupKernel(const GroupKernelRequest& request, DimContext& dims) {
   DYN_CHECK(requireNumbers(*request.body));
   Composer composer(request, dims);
@@ -175,6 +209,13 @@ Result<GroupKernel> buildGroupKernel(const GroupKernelRequest& request, DimConte
   GroupKernel group;
   group.kernel = std::move(built.kernel);
   for (size_t used : built.usedInputs) group.inputs.push_back(composer.bufferValues()[used]);
+  DYN_TRY(group.split, splitKernels(nest, *request.facts, composer.bufferValues()));
+  if (built.rowLength) {
+    nest.schedule = NestSchedule::rowsInLanes;
+    DYN_TRY(NestKernel rows, buildLoopNest(nest, *request.facts));
+    if (rows.usedInputs == built.usedInputs)
+      group.rowsInLanes = RowsInLanes{std::move(rows.kernel), built.rowLength};
+  }
   return group;
 }
 

@@ -6,6 +6,7 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/kernel/loop_nest.h"
+#include "compiler/kernel/versions.h"
 
 namespace dyn {
 
@@ -21,9 +22,20 @@ struct GroupKernelRequest {
   std::function<std::optional<Contents>(ValueId)> contents;
 };
 
+// A long reduction in two launches: into parts, which are memory of their own, and from them.
+struct SplitKernels {
+  loop::Kernel parts, whole;
+  std::vector<ValueId> partsInputs, wholeInputs;  // kNoValue: the parts
+  std::vector<VersionGuard> guards;
+  Shape partsShape;
+  Dtype partsDtype = Dtype::f32;
+};
+
 struct GroupKernel {
   loop::Kernel kernel;
   std::vector<ValueId> inputs;  // parameters (or given values) in the order of the kernel's input buffers
+  std::optional<RowsInLanes> rowsInLanes;  // where it has rows
+  std::optional<SplitKernels> split;       // where it is one reduction that may be long
 };
 
 // Errors: unsupportedOp when an operation has no definition in loops.

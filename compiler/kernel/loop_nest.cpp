@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -21,6 +22,7 @@ namespace {
 
 constexpr int64_t kBlockElements =
     4096;  // a unit of a flat kernel: large enough to pay for handing it to a thread
+constexpr int64_t kBlockReductions = 64;  // side by side: a unit of reductions across memory
 
 class NestBuilder {
  public:
@@ -281,6 +283,117 @@ class NestBuilder {
     return false;
   }
 
+  // The last axis that some reduction depends on, where all reductions together leave axes free or end at the innermost; rank where there are none.
+  size_t lastReductionAxis() const {
+    for (size_t axis = index_.size(); axis-- > 0;)
+      if (hasReductionOver(index_[axis])) return axis;
+    return index_.size();
+  }
+
+  // Index variables of `axes` from the unit, the last one fastest; with one axis the unit is its variable.
+  std::unordered_map<uint32_t, Expr> indexFromUnit(Expr unit, const std::vector<size_t>& axes, Scope& scope) {
+    std::unordered_map<uint32_t, Expr> values;
+    Expr rest = unit;
+    for (size_t i = axes.size(); i-- > 0;) {
+      const Expr variable = index_[axes[i]], extent = loops_.dim(space_[axes[i]]);
+      if (axes.size() == 1) {
+        values[variable.id()] = unit;
+        break;
+      }
+      scope.statements.push_back(loop::let(variable, i == 0 ? rest : mod(rest, extent)));
+      if (i > 0) rest = floorDiv(rest, extent);
+    }
+    return values;
+  }
+
+  Expr renamed(Expr root, const std::unordered_map<uint32_t, Expr>& values) {
+    if (values.empty()) return root;
+    return loops_.substitute(root, [&](Expr e) {
+      auto it = values.find(e.id());
+      return it == values.end() ? Expr() : it->second;
+    });
+  }
+
+  // Reductions side by side: `vectorAxis` in blocks of lanes, what no reduction depends on inside.
+  Dim acrossMemory(loop::Kernel& kernel, Scope& unit, size_t vectorAxis) {
+    std::vector<size_t> outer, within;
+    Dim units = ceilDiv(space_[vectorAxis], dims_.constant(kBlockReductions)),
+        reductions = space_[vectorAxis];
+    const Dim blocks = units;
+    for (size_t axis = 0; axis < index_.size(); ++axis) {
+      if (axis == vectorAxis) continue;
+      const bool depends = hasReductionOver(index_[axis]);
+      (depends ? outer : within).push_back(axis);
+      if (!depends) continue;
+      units = units * space_[axis];
+      reductions = reductions * space_[axis];
+    }
+    innerTurns_ = reductions;
+    loops_.bound(kernel.unit, loops_.dim(units));
+    // The blocks are the fastest part of the unit.
+    Expr block = kernel.unit, rest = kernel.unit;
+    if (!outer.empty()) {
+      block = mod(kernel.unit, loops_.dim(blocks));
+      rest = floorDiv(kernel.unit, loops_.dim(blocks));
+    }
+    std::unordered_map<uint32_t, Expr> values;
+    if (outer.size() == 1) {
+      unit.statements.push_back(loop::let(index_[outer[0]], rest));
+    } else {
+      values = indexFromUnit(rest, outer, unit);
+    }
+    const Expr inside = loops_.variable("e"), start = block * kBlockReductions;
+    const Expr extent = min(loops_.integer(kBlockReductions), loops_.dim(space_[vectorAxis]) - start);
+    values[index_[vectorAxis].id()] = start + inside;
+    std::deque<Scope> scopes(1);
+    scopes.back().parent = &unit;
+    scopes.back().depth = 1;
+    depthOf_[inside.id()] = 1;
+    for (size_t axis : within) {
+      Scope* around = &scopes.back();
+      scopes.push_back({});
+      scopes.back().parent = around;
+      scopes.back().depth = around->depth + 1;
+      depthOf_[index_[axis].id()] = around->depth + 1;
+    }
+    std::vector<Expr> position;
+    for (const Expr& v : index_) position.push_back(renamed(v, values));
+    for (size_t i = 0; i < roots_.size(); ++i) {
+      const Expr value = lower(renamed(roots_[i], values), &scopes.back());
+      scopes.back().statements.push_back(loop::store(outputs_[i], position, value));
+    }
+    for (size_t i = within.size(); i-- > 0;) {
+      StmtRef nested = loop::loopOver(index_[within[i]], loops_.dim(space_[within[i]]), LoopKind::serial,
+                                      loop::block(std::move(scopes[i + 1].statements)));
+      scopes[i].statements.push_back(std::move(nested));
+    }
+    unit.statements.push_back(
+        loop::loopOver(inside, extent, LoopKind::vector, loop::block(std::move(scopes[0].statements))));
+    return units;
+  }
+
+  // The one extent of all reductions, and of the row where elements of a row share them.
+  Dim oneRowLength(size_t vectorAxis) const {
+    Dim common;
+    const auto same = [&](Dim length) {
+      if (!length || (common && facts_.equal(common, length) != Answer::yes)) return false;
+      common = length;
+      return true;
+    };
+    for (const Expr& e : loop::postorder(roots_)) {
+      if (e.kind() != ExprKind::reduce) continue;
+      const Expr extent = e.operands()[0];
+      if (e.reduceVariables().size() != 1 ||
+          !same(extent.kind() == ExprKind::dim           ? extent.dimValue()
+                : extent.kind() == ExprKind::intConstant ? dims_.constant(extent.intValue())
+                                                         : Dim()))
+        return {};
+    }
+    for (size_t axis = vectorAxis + 1; axis < space_.size(); ++axis)
+      if (!space_[axis].isConstant(1) && !same(space_[axis])) return {};
+    return common;
+  }
+
   Result<NestKernel> makeKernel() {
     loop::Kernel kernel;
     kernel.name = nest_.name;
@@ -289,33 +402,42 @@ class NestBuilder {
     kernel.unit = loops_.variable("u");
     Scope unit;
     const size_t rank = index_.size();
-    const bool scalarAxis = rank > 0 && !nest_.columns && hasReductionOver(index_.back()) &&
-                            reductionsRunAlongMemory(index_.back());
+    innerTurns_ = elementCount(dims_, space_);
+    const bool scalarAxis =
+        rank > 0 && !nest_.columns && hasReductionOver(index_.back()) &&
+        (nest_.schedule == NestSchedule::reductionsInLanes || reductionsRunAlongMemory(index_.back()));
+    const size_t vectorAxis = nest_.columns ? rank : lastReductionAxis();
+    const bool across = vectorAxis < rank && vectorAxis + 1 == rank && !scalarAxis;
+    NestKernel result;
+    if (vectorAxis < rank && !across && vectorAxis + 2 >= rank) result.rowLength = oneRowLength(vectorAxis);
+    Dim units;
+    if (across || (nest_.schedule == NestSchedule::rowsInLanes && result.rowLength)) {
+      units = acrossMemory(kernel, unit, vectorAxis);
+    } else {
+      units = alongMemory(kernel, unit, scalarAxis);
+    }
+    kernel.unitCount = loops_.dim(units);
+    kernel.body = loop::block(std::move(unit.statements));
+    kernel.stepsPerKernel = steps(units);
+    chooseBuffers(kernel, result.usedInputs);
+    result.kernel = std::move(kernel);
+    DYN_CHECK(loop::verify(result.kernel));
+    return result;
+  }
+
+  // The outer axes are the units, the innermost is the vector loop, or reductions are.
+  Dim alongMemory(loop::Kernel& kernel, Scope& unit, bool scalarAxis) {
+    const size_t rank = index_.size();
     const size_t reduced = scalarAxis || nest_.columns ? rank : fewestReductionAxes();
     const bool blocks = rank == 1 && !scalarAxis && !nest_.columns && reduced == rank;
     const size_t unitAxes = blocks || rank == 0 ? 0 : scalarAxis ? rank : std::min(rank - 1, reduced);
     Dim units = dims_.constant(1);
     for (size_t axis = 0; axis < unitAxes; ++axis) units = units * space_[axis];
 
-    // Index variables of the outer axes, from the unit.
-    std::unordered_map<uint32_t, Expr> values;
-    Expr rest = kernel.unit;
-    for (size_t axis = unitAxes; axis-- > 0;) {
-      const Expr extent = loops_.dim(space_[axis]);
-      const Expr value = axis == 0 ? rest : mod(rest, extent);
-      if (axis > 0) rest = floorDiv(rest, extent);
-      if (unitAxes == 1) {
-        values[index_[axis].id()] = kernel.unit;
-        continue;
-      }
-      unit.statements.push_back(loop::let(index_[axis], value));
-    }
-    const auto rename = [&](Expr root) {
-      return values.empty() ? root : loops_.substitute(root, [&](Expr e) {
-        auto it = values.find(e.id());
-        return it == values.end() ? Expr() : it->second;
-      });
-    };
+    std::vector<size_t> outer(unitAxes);
+    std::iota(outer.begin(), outer.end(), size_t{0});
+    std::unordered_map<uint32_t, Expr> values = indexFromUnit(kernel.unit, outer, unit);
+    const auto rename = [&](Expr root) { return renamed(root, values); };
     std::vector<Expr> position;
     for (const Expr& v : index_) position.push_back(rename(v));
 
@@ -375,14 +497,7 @@ class NestBuilder {
       unit.statements.push_back(std::move(nested));
       if (unitAxes + 1 == rank && outputs_.size() == 1) keepRows(loops_, unit.statements);
     }
-    kernel.unitCount = loops_.dim(units);
-    kernel.body = loop::block(std::move(unit.statements));
-    kernel.stepsPerKernel = steps(units);
-    NestKernel result;
-    chooseBuffers(kernel, result.usedInputs);
-    result.kernel = std::move(kernel);
-    DYN_CHECK(loop::verify(result.kernel));
-    return result;
+    return units;
   }
 
   // Elementary steps of a launch: nodes per element, and nodes per turn of each reduction, coarsely.
@@ -391,10 +506,14 @@ class NestBuilder {
     const Dim elements = elementCount(dims_, space_);
     Dim total = elements * std::max<int64_t>(1, nodes / 2);
     for (const auto& [depth, extents] : steps_) {
-      Dim turns = depth == 0 ? units : elements;
+      Dim turns = depth == 0 ? units : depth == 1 ? innerTurns_ : elements;
       for (const Expr& extent : extents) {
         if (extent.kind() == ExprKind::dim) turns = turns * extent.dimValue();
         if (extent.kind() == ExprKind::intConstant) turns = turns * extent.intValue();
+        // At most so many: parts of something longer.
+        if (extent.kind() == ExprKind::binary && extent.binaryOp() == loop::BinaryOp::min)
+          for (const Expr& part : extent.operands())
+            if (part.kind() == ExprKind::intConstant) turns = turns * part.intValue();
       }
       total = total + turns * 2;
     }
@@ -455,6 +574,7 @@ class NestBuilder {
   bool flat_ = false;
   std::unordered_map<uint32_t, size_t> depthOf_;  // variable → depth of the scope that binds it
   std::vector<std::pair<size_t, std::vector<Expr>>> steps_;
+  Dim innerTurns_;  // how often what stands in the loop in a unit is done
 };
 
 }  // namespace

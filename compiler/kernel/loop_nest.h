@@ -8,6 +8,10 @@
 //   one axis, in blocks.
 // - A reduction stands in the outermost loop that has all the variables it needs: row-wise softmax and layernorm are one kernel with both dims
 //   dynamic. Where a reduction runs along memory inside the innermost axis, that axis belongs to the units too and the reduction is the vector loop.
+// - Where reductions go across memory, their lanes stand side by side: the last axis that reductions depend on is the vector loop, in blocks, axes they do
+//   not depend on are plain loops inside, and each reduction is done once for all of these:
+//     y[i, j] = exp(x[i, j] - max(k) x[k, j])   becomes   units of 64 j { for j vector { accumulate m over k; for i { y[i, j] = exp(x[i, j] - m) } } }
+//   Short rows may be done that way too (NestSchedule::rowsInLanes): each lane has a row of its own.
 // - Loads that do not change in the inner loop are read before it.
 #pragma once
 
@@ -26,6 +30,12 @@ struct OutputDefinition {
   loop::Expr element;  // over the nest's index variables
 };
 
+enum class NestSchedule : uint8_t {
+  automatic,          // as above
+  rowsInLanes,        // the rows of reductions along memory stand side by side
+  reductionsInLanes,  // every element is a unit, its reductions are vector loops
+};
+
 struct LoopNest {
   std::string name, description;
   std::shared_ptr<loop::LoopContext> context;
@@ -36,11 +46,14 @@ struct LoopNest {
   // Only these columns of the innermost axis, [first, second): two symbols that become the kernel's last scalars, in this order. The units are then
   // the rows, all outer axes as one: what a matrix product wants of its epilogue.
   std::optional<std::pair<Dim, Dim>> columns;
+  NestSchedule schedule = NestSchedule::automatic;
 };
 
 struct NestKernel {
   loop::Kernel kernel;
   std::vector<size_t> usedInputs;  // positions in LoopNest::inputs, in the order of the kernel's buffers
+  // How long the rows are that reductions go along, where rows could stand in lanes instead; null where they could not.
+  Dim rowLength;
 };
 
 Result<NestKernel> buildLoopNest(const LoopNest& nest, const DimSolver& facts);

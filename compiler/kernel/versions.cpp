@@ -74,7 +74,7 @@ void addWithoutBroadcast(const loop::Kernel& kernel, std::vector<KernelVersion>&
     if (!dim) continue;
     if (std::none_of(version.guards.begin(), version.guards.end(),
                      [&](const VersionGuard& g) { return g.dim == dim; }))
-      version.guards.push_back({dim, 1, false});
+      version.guards.push_back({dim, VersionGuard::Relation::differs, 1});
   }
   if (version.guards.empty() || version.guards.size() > kMostGuards) return;
   std::function<Expr(Expr)> moving = [&](Expr root) {
@@ -84,17 +84,6 @@ void addWithoutBroadcast(const loop::Kernel& kernel, std::vector<KernelVersion>&
   version.kernel.name += ".no_broadcast";
   version.kernel.body = rebuilt(kernel.body, moving, [](Expr extent) { return extent; });
   versions.push_back(std::move(version));
-}
-
-// "loop, 2 operations, if m != 1 and b != 1"
-void describe(const loop::Kernel& kernel, KernelVersion& version) {
-  std::string text = kernel.description;
-  for (size_t i = 0; i < version.guards.size(); ++i) {
-    const VersionGuard& guard = version.guards[i];
-    text += (i ? " and " : ", if ") + guard.dim.toString() + (guard.equal ? " == " : " != ") +
-            std::to_string(guard.value);
-  }
-  version.kernel.description = text;
 }
 
 // The extent that all vector loops have; null when there are several, or it is no dim.
@@ -123,7 +112,7 @@ void addResidues(const loop::Kernel& kernel, const std::vector<VersionGuard>& gu
   if (residue.constant()) return;
   for (int r = 0; r < residues; ++r) {
     KernelVersion version{kernel, guards};
-    version.guards.push_back({residue, r, true});
+    version.guards.push_back({residue, VersionGuard::Relation::equal, r});
     version.kernel.name += ".mod" + std::to_string(kVersionTile) + "_" + std::to_string(r);
     const Dim known = floorDiv(extent, tile) * kVersionTile + r;
     version.kernel.body = rebuilt(
@@ -139,22 +128,57 @@ void addResidues(const loop::Kernel& kernel, const std::vector<VersionGuard>& gu
 
 Result<VersionPolicy> parseVersionPolicy(std::string_view text) {
   if (text == "auto") return VersionPolicy{};
-  if (text == "generic") return VersionPolicy{.withoutBroadcast = false};
+  if (text == "generic")
+    return VersionPolicy{.withoutBroadcast = false, .rowsInLanes = false, .splitReductions = false};
   for (int residues = 1; residues <= kVersionTile; ++residues)
-    if (text == "residues" + std::to_string(residues)) return VersionPolicy{.residues = residues};
+    if (text == "residues" + std::to_string(residues))
+      return VersionPolicy{.rowsInLanes = false, .residues = residues};
   return makeError(DiagnosticId::usageError, "loop has no version '" + std::string(text) + "'")
       .note("there are auto, generic and residues1 to residues" + std::to_string(kVersionTile));
 }
 
-std::vector<KernelVersion> versionsOf(const loop::Kernel& kernel, const VersionPolicy& policy) {
+const char* toString(VersionGuard::Relation relation) {
+  switch (relation) {
+    case VersionGuard::Relation::equal:
+      return "==";
+    case VersionGuard::Relation::differs:
+      return "!=";
+    case VersionGuard::Relation::atMost:
+      return "<=";
+    case VersionGuard::Relation::above:
+      return ">";
+  }
+  return "";
+}
+
+std::string guardsText(const std::vector<VersionGuard>& guards) {
+  std::string text;
+  for (const VersionGuard& guard : guards)
+    text += (text.empty() ? ", if " : " and ") + guard.dim.toString() + " " + toString(guard.relation) + " " +
+            std::to_string(guard.value);
+  return text;
+}
+
+std::vector<KernelVersion> versionsOf(const loop::Kernel& kernel, const std::optional<RowsInLanes>& rows,
+                                      const VersionPolicy& policy) {
   std::vector<KernelVersion> moving, all;
+  if (rows && policy.rowsInLanes) {
+    const std::optional<int64_t> length = rows->rowLength.constant();
+    if (!length || *length <= kShortRow) {
+      KernelVersion version{rows->kernel, {}};
+      version.kernel.name += ".rows_in_lanes";
+      if (!length) version.guards.push_back({rows->rowLength, VersionGuard::Relation::atMost, kShortRow});
+      all.push_back(std::move(version));
+    }
+  }
   if (policy.withoutBroadcast) addWithoutBroadcast(kernel, moving);
   // The residues of the version without broadcast come before it, those of the kernel itself behind.
   for (const KernelVersion& version : moving)
     addResidues(version.kernel, version.guards, policy.residues, all);
   for (KernelVersion& version : moving) all.push_back(std::move(version));
   addResidues(kernel, {}, policy.residues, all);
-  for (KernelVersion& version : all) describe(kernel, version);
+  for (KernelVersion& version : all)
+    version.kernel.description = kernel.description + guardsText(version.guards);
   return all;
 }
 

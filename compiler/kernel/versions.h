@@ -4,11 +4,17 @@
 //   kernel @add.no_broadcast      if m != 1 and b != 1:       y[u, i] = x0[u, i] + x1[u, i]
 //   kernel @exp.mod16_3           if m mod 16 == 3:           for i < 16*floordiv(m, 16) + 3 vector
 //
+//   kernel @softmax.rows_in_lanes if m <= 4:                  each lane has a row of its own
+//
+//   kernel @reduce_sum.parts, @reduce_sum.whole    if m > 32768 and n <= 64: compiler/kernel/split_reduction.h
+//
 // no_broadcast: nothing that the vector loop walks along is held fixed, so every load takes neighbours. mod16_r: what is left after the last full
 // vector is a constant number of elements: no test of the boundary is left, and none of the tail where it is nothing. Guards decide speed alone: the
-// kernel itself is right for all shapes.
+// kernel itself is right for all shapes. rows_in_lanes: rows too short to fill vectors are reduced side by side; it sums a row in order, the kernel itself in
+// lanes, so which is taken may only depend on how long the row is.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,27 +25,43 @@ namespace dyn {
 
 struct VersionPolicy {
   bool withoutBroadcast = true;
+  bool rowsInLanes = true;
+  bool splitReductions = true;
   int residues = 0;  // so many of 0, ..., kVersionTile - 1 have a version of their own
 
   bool operator==(const VersionPolicy&) const = default;
 };
 inline constexpr int64_t kVersionTile = 16;  // a multiple of the lanes of every machine
+// Elements, up to which rows stand in lanes. Each lane reads from its own row: slower than neighbours by far, so only where few lanes would be used.
+inline constexpr int64_t kShortRow = 4;
 
-// "auto" (no_broadcast), "generic" (none), "residues1" to "residues16" (besides no_broadcast). Error usageError for another text.
+// "auto" (no_broadcast, rows_in_lanes), "generic" (none), "residues1" to "residues16" (besides no_broadcast). Error usageError for another text.
 Result<VersionPolicy> parseVersionPolicy(std::string_view text);
 
 struct VersionGuard {
+  enum class Relation : uint8_t { equal, differs, atMost, above };
   Dim dim;
+  Relation relation = Relation::equal;
   int64_t value = 0;
-  bool equal = true;  // else it must differ
 };
+const char* toString(VersionGuard::Relation relation);  // "==", "!=", "<=", ">"
+
+// ", if m <= 4 and n != 1"; "" without guards.
+std::string guardsText(const std::vector<VersionGuard>& guards);
 
 struct KernelVersion {
-  loop::Kernel kernel;               // of the same parameters
+  loop::Kernel kernel;               // of the same buffers; units, steps and scalars are its own
   std::vector<VersionGuard> guards;  // all must hold; their dims are computed from the kernel's scalars
 };
 
+// The same kernel with its rows in lanes, and how long they are.
+struct RowsInLanes {
+  loop::Kernel kernel;
+  Dim rowLength;
+};
+
 // In the order in which they are tried.
-std::vector<KernelVersion> versionsOf(const loop::Kernel& kernel, const VersionPolicy& policy);
+std::vector<KernelVersion> versionsOf(const loop::Kernel& kernel, const std::optional<RowsInLanes>& rows,
+                                      const VersionPolicy& policy);
 
 }  // namespace dyn

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/kernel/group_kernel.h"
 #include "compiler/lower/dim_emitter.h"
 #include "compiler/lower/program_builder.h"
 
@@ -79,14 +80,30 @@ class FunctionLowering {
     int32_t kernel = 0;
     std::vector<int32_t> buffers, scalars;
     int32_t units = 0, steps = 0;         // for a launch
-    std::vector<KernelVersion> versions;  // of a kernel that is launched, with the same buffers and scalars
+    std::vector<KernelVersion> versions;  // of a kernel that is launched, with the same buffers
+    struct Split {
+      SplitKernels kernels;
+      int32_t parts = 0;  // the object that holds them
+      std::vector<int32_t> partsBuffers, wholeBuffers;
+    };
+    std::optional<Split> split;  // goes before the versions
   };
+  enum class KernelUse : uint8_t { launched, byBuiltin };  // a builtin counts on the units
   // The first version whose guard holds, else the kernel itself.
   Status launch(KernelCall call);
+  // The registers of one launch: what its guards compare, and what the kernel is called with.
+  struct Launch {
+    std::vector<std::pair<int32_t, int32_t>> compared;
+    int32_t units = 0, steps = 0;
+    std::vector<int32_t> scalars;
+  };
+  Result<Launch> prepare(const loop::Kernel& kernel, const std::vector<VersionGuard>& guards);
+  void jumpUnless(const std::vector<VersionGuard>& guards, const Launch& ready, vm::Label next);
+  Result<int32_t> unitsOf(const loop::Kernel& kernel);
   Result<KernelCall> makeKernel(const Function& body, const std::unordered_map<ValueId, ValueId>& outer,
                                 std::span<const ValueId> given, std::span<const int32_t> destinations,
                                 const std::string& description, const std::vector<size_t>& results,
-                                std::optional<std::pair<Dim, Dim>> columns);
+                                std::optional<std::pair<Dim, Dim>> columns, KernelUse use);
   Status lowerBuiltin(const Op& op, std::span<const ValueId> operands, std::span<const int32_t> destinations,
                       bool into, const KernelCall* epilogue = nullptr);
   Status viewVectorsAsMatrices(const Op& op, std::span<const Type> types, std::vector<int32_t>& arguments,

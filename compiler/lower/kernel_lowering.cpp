@@ -45,49 +45,94 @@ Status FunctionLowering::launchGroup(const Function& body, const std::unordered_
       same->push_back(i);
   }
   for (const std::vector<size_t>& results : launches) {
-    DYN_TRY(KernelCall call,
-            makeKernel(body, outer, given, destinations, description, results, std::nullopt));
+    DYN_TRY(KernelCall call, makeKernel(body, outer, given, destinations, description, results, std::nullopt,
+                                        KernelUse::launched));
     DYN_CHECK(launch(std::move(call)));
   }
   return {};
 }
 
+Result<FunctionLowering::Launch> FunctionLowering::prepare(const loop::Kernel& kernel,
+                                                           const std::vector<VersionGuard>& guards) {
+  Launch ready;
+  for (const VersionGuard& guard : guards) {
+    DYN_TRY(int32_t dim, dims_.emit(guard.dim));
+    ready.compared.emplace_back(dim, dims_.emitConstant(guard.value));
+  }
+  DYN_TRY(ready.units, unitsOf(kernel));
+  DYN_TRY(ready.steps, dims_.emit(kernel.stepsPerKernel));
+  for (Dim d : kernel.scalars) {
+    DYN_TRY(int32_t s, dims_.emit(d));
+    ready.scalars.push_back(s);
+  }
+  return ready;
+}
+
+void FunctionLowering::jumpUnless(const std::vector<VersionGuard>& guards, const Launch& ready, Label next) {
+  for (size_t i = 0; i < guards.size(); ++i) {
+    const auto [dim, value] = ready.compared[i];
+    const int32_t holds = dims_.newScalar();
+    const VersionGuard::Relation relation = guards[i].relation;
+    const bool ordered =
+        relation == VersionGuard::Relation::atMost || relation == VersionGuard::Relation::above;
+    const bool inverse =
+        relation == VersionGuard::Relation::differs || relation == VersionGuard::Relation::above;
+    code_.emit(ordered ? Opcode::lessEqual : Opcode::equal, holds, dim, value);
+    code_.emit(inverse ? Opcode::jumpIf : Opcode::jumpIfNot, holds, next);
+  }
+}
+
 Status FunctionLowering::launch(KernelCall call) {
-  const auto emit = [&](int32_t kernel) {
-    code_.emit(Opcode::launch, kernel, call.units, call.steps, OperandList(call.buffers),
-               OperandList(call.scalars));
-  };
   // Registers are filled ahead of the jumps, so that each way finds them.
-  std::vector<std::vector<std::pair<int32_t, int32_t>>> compared;
+  std::vector<Launch> prepared;
   for (const KernelVersion& version : call.versions) {
-    compared.emplace_back();
-    for (const VersionGuard& guard : version.guards) {
-      DYN_TRY(int32_t dim, dims_.emit(guard.dim));
-      compared.back().emplace_back(dim, dims_.emitConstant(guard.value));
-    }
+    DYN_TRY(Launch ready, prepare(version.kernel, version.guards));
+    prepared.push_back(std::move(ready));
   }
   const Label done = code_.newLabel();
+  if (call.split) {
+    SplitKernels& split = call.split->kernels;
+    DYN_TRY(Launch parts, prepare(split.parts, split.guards));
+    DYN_TRY(Launch whole, prepare(split.whole, {}));
+    DYN_TRY(std::vector<int32_t> shape, shapeRegisters(split.partsShape));
+    const Label next = code_.newLabel();
+    jumpUnless(split.guards, parts, next);
+    code_.emit(Opcode::newTensor, call.split->parts, static_cast<int32_t>(split.partsDtype), 0,
+               OperandList(shape));
+    code_.emit(Opcode::launch, program_.kernel(std::move(split.parts)), parts.units, parts.steps,
+               OperandList(call.split->partsBuffers), OperandList(parts.scalars));
+    code_.emit(Opcode::launch, program_.kernel(std::move(split.whole)), whole.units, whole.steps,
+               OperandList(call.split->wholeBuffers), OperandList(whole.scalars));
+    code_.emit(Opcode::kill, call.split->parts);
+    code_.emit(Opcode::jump, done);
+    code_.bind(next);
+    freeObjects_.push_back(call.split->parts);
+  }
   for (size_t v = 0; v < call.versions.size(); ++v) {
     KernelVersion& version = call.versions[v];
     const Label next = code_.newLabel();
-    for (size_t i = 0; i < version.guards.size(); ++i) {
-      const int32_t holds = dims_.newScalar();
-      code_.emit(Opcode::equal, holds, compared[v][i].first, compared[v][i].second);
-      code_.emit(version.guards[i].equal ? Opcode::jumpIfNot : Opcode::jumpIf, holds, next);
-    }
-    emit(program_.kernel(std::move(version.kernel)));
+    jumpUnless(version.guards, prepared[v], next);
+    code_.emit(Opcode::launch, program_.kernel(std::move(version.kernel)), prepared[v].units,
+               prepared[v].steps, OperandList(call.buffers), OperandList(prepared[v].scalars));
     code_.emit(Opcode::jump, done);
     code_.bind(next);
   }
-  emit(call.kernel);
+  code_.emit(Opcode::launch, call.kernel, call.units, call.steps, OperandList(call.buffers),
+             OperandList(call.scalars));
   code_.bind(done);
   return {};
+}
+
+Result<int32_t> FunctionLowering::unitsOf(const loop::Kernel& kernel) {
+  const loop::Expr count = kernel.unitCount;
+  if (count.kind() == loop::ExprKind::intConstant) return dims_.emitConstant(count.intValue());
+  return dims_.emit(count.dimValue());
 }
 
 Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
     const Function& body, const std::unordered_map<ValueId, ValueId>& outer, std::span<const ValueId> given,
     std::span<const int32_t> destinations, const std::string& description, const std::vector<size_t>& results,
-    std::optional<std::pair<Dim, Dim>> columns) {
+    std::optional<std::pair<Dim, Dim>> columns, KernelUse use) {
   GroupKernelRequest request;
   request.body = &body;
   request.results = results;
@@ -107,15 +152,37 @@ Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
   };
   DYN_TRY(GroupKernel group, buildGroupKernel(request, module_.context->dims()));
   KernelCall call;
-  for (ValueId v : group.inputs) {
-    auto it = outer.find(v);
-    if (it == outer.end()) {
-      // A given value: it lies in the first destination, where the kernel works in place.
-      call.buffers.push_back(destinations[0]);
-      continue;
+  if (use == KernelUse::launched)
+    call.versions = versionsOf(group.kernel, group.rowsInLanes, program_.versions());
+  if (!call.versions.empty() && call.versions[0].guards.empty()) {  // always the one
+    group.kernel = std::move(call.versions[0].kernel);
+    call.versions.clear();
+  }
+  const auto buffersOf = [&](const std::vector<ValueId>& values,
+                             int32_t parts) -> Result<std::vector<int32_t>> {
+    std::vector<int32_t> buffers;
+    for (ValueId v : values) {
+      auto it = outer.find(v);
+      if (v == kNoValue) {
+        buffers.push_back(parts);
+      } else if (it == outer.end()) {
+        // A given value: it lies in the first destination, where the kernel works in place.
+        buffers.push_back(destinations[0]);
+      } else {
+        DYN_TRY(int32_t o, object(it->second));
+        buffers.push_back(o);
+      }
     }
-    DYN_TRY(int32_t o, object(it->second));
-    call.buffers.push_back(o);
+    return buffers;
+  };
+  DYN_TRY(call.buffers, buffersOf(group.inputs, -1));
+  if (use == KernelUse::launched && group.split && program_.versions().splitReductions) {
+    KernelCall::Split split{std::move(*group.split), newObject(), {}, {}};
+    DYN_TRY(split.partsBuffers, buffersOf(split.kernels.partsInputs, split.parts));
+    split.partsBuffers.push_back(split.parts);
+    DYN_TRY(split.wholeBuffers, buffersOf(split.kernels.wholeInputs, split.parts));
+    split.wholeBuffers.push_back(destinations[results[0]]);
+    call.split = std::move(split);
   }
   for (size_t i : results) call.buffers.push_back(destinations[i]);
   // The columns are given by whoever calls the kernel for a part of them.
@@ -125,14 +192,8 @@ Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
     call.scalars.push_back(s);
   }
   if (!columns) {
-    const loop::Expr count = group.kernel.unitCount;
-    if (count.kind() == loop::ExprKind::intConstant) {
-      call.units = dims_.emitConstant(count.intValue());
-    } else {
-      DYN_TRY(call.units, dims_.emit(count.dimValue()));
-    }
+    DYN_TRY(call.units, unitsOf(group.kernel));
     DYN_TRY(call.steps, dims_.emit(group.kernel.stepsPerKernel));
-    call.versions = versionsOf(group.kernel, program_.versions());
   }
   call.kernel = program_.kernel(std::move(group.kernel));
   return call;
@@ -182,8 +243,9 @@ Status FunctionLowering::lowerContraction(const Op& into) {
     DYN_CHECK(lowerBuiltin(contraction, operands, destinations, true));
     return launchGroup(body, outer, given, destinations, description);
   }
-  DYN_TRY(KernelCall epilogue, makeKernel(*epilogueBody, outer, given, destinations, description, {0},
-                                          program_.epilogueColumns(module_.context->dims())));
+  DYN_TRY(KernelCall epilogue,
+          makeKernel(*epilogueBody, outer, given, destinations, description, {0},
+                     program_.epilogueColumns(module_.context->dims()), KernelUse::byBuiltin));
   return lowerBuiltin(contraction, operands, destinations, true, &epilogue);
 }
 
@@ -204,7 +266,7 @@ Status FunctionLowering::lowerAttention(const Op& into) {
   DYN_TRY(KernelCall kernel,
           makeKernel(rows, outer, given, std::span(&noObject, 1),
                      "rows of attention, " + std::to_string(rows.ops.size() - 2) + " operations", {0},
-                     std::nullopt));
+                     std::nullopt, KernelUse::byBuiltin));
   std::vector<int32_t> numbers{kernel.kernel, static_cast<int32_t>(dims.size())};
   const auto order = [&](const Op& op, const char* name, bool transposed) {
     std::vector<int64_t> axes = op.attributes.integers(name);

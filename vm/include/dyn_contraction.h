@@ -117,9 +117,23 @@ struct ProductMachine {
   double l2Rate = 32, l3Rate = 10, memoryRate = 6;  // bytes a cycle that one thread reads
 };
 
-// A few rows always see the whole depth at once: their sums have several chains, whose bits blocks would change.
+// Tiles of nearly equal height, the higher ones first: of the rows alone, so that no row's tile, which may decide the bits of its sums, depends on
+// threads or schedule.
+struct RowTiles {
+  int64_t count = 0, low = 0, higherCount = 0;  // tiles have `low` rows, the first of them one more
+
+  RowTiles(int64_t rows, int64_t maxRows)
+      : count((rows + maxRows - 1) / maxRows),
+        low(count ? rows / count : 0),
+        higherCount(count ? rows % count : 0) {}
+  int64_t begin(int64_t tile) const { return tile * low + std::min(tile, higherCount); }
+  int64_t height(int64_t tile) const { return low + (tile < higherCount ? 1 : 0); }
+};
+
+// Tiles of few rows always see the whole depth at once: their sums have several chains, whose bits blocks would change. All tiles of more rows than
+// this are higher than half of the highest.
 inline int64_t depthBlockOf(const ProductShape& p, int64_t maxRows, const ProductSchedule& s) {
-  return std::max<int64_t>(1, p.rows <= maxRows ? p.depth : std::min(p.depth, s.depthBlock));
+  return std::max<int64_t>(1, p.rows <= maxRows + 1 ? p.depth : std::min(p.depth, s.depthBlock));
 }
 
 // Cycles that the busiest thread is expected to take.
@@ -146,7 +160,8 @@ inline double productCycles(const ProductShape& p, const ProductMachine& m, cons
       static_cast<double>(blockRows) * static_cast<double>(block * m.panelWidth) / m.stepsPerCycle;
   // Each panel comes once for a block, while the one before is multiplied; the block itself must stay near.
   const double leftRate = rate(leftBytes + 2 * panelBytes);
-  const double far = leftRate < m.l2Rate ? 0.5 * leftBytes / leftRate : 0;
+  constexpr double kWaitedFor = 0.2;  // of what comes from further away; the rest is fetched ahead
+  const double far = leftRate < m.l2Rate ? kWaitedFor * leftBytes / leftRate : 0;
   const double perPanel = std::max(arithmetic + far, panelBytes / rate(rightBytes)) +
                           20.0 * static_cast<double>(parts(blockRows, m.maxRows));
   const double visits = static_cast<double>(rowBlocks) * static_cast<double>(ownPanels) *
@@ -169,7 +184,7 @@ inline size_t usualSchedule(const ProductShape& p, const ProductMachine& m) {
 
 // The row of the table with the least cost; the usual one unless another is expected to be clearly cheaper.
 inline size_t cheapestSchedule(const ProductShape& p, const ProductMachine& m) {
-  constexpr double kWorthIt = 0.9;  // costs are not known closer than that
+  constexpr double kWorthIt = 0.95;  // less is not worth leaving what is known to be good
   const size_t usual = usualSchedule(p, m);
   size_t best = usual;
   double least = kWorthIt * productCycles(p, m, kProductSchedules[usual]);

@@ -147,7 +147,7 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
   return okStatus();
 }
 
-// Rows [rowBegin, rowEnd) x panels [panelBegin, panelEnd) of one batch. `copy` holds one block of A when its rows are not used in
+// Row tiles [tileBegin, tileEnd) x panels [panelBegin, panelEnd) of one batch. `copy` holds one block of A when its rows are not used in
 // place: transposed, with a stride that would map all rows to the same L1 lines, or rounded to bf16.
 struct BlockTask {
   const BuiltinCall& call;
@@ -176,17 +176,23 @@ struct BlockTask {
     const int64_t block = depthBlock();
     return oddLineStride(problem.rounded ? bf16Words(block) : block);
   }
-  int64_t blockRows() const { return maxRows(problem, family) * schedule.rowTiles; }
+  contraction::RowTiles tiles() const { return {problem.rows, maxRows(problem, family)}; }
   int64_t copyElements() const {
-    return copiesA(problem) ? std::min(problem.rows, blockRows()) * leadingCopy() : 0;
+    return copiesA(problem)
+               ? std::min(problem.rows, maxRows(problem, family) * schedule.rowTiles) * leadingCopy()
+               : 0;
   }
 
-  int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, int64_t panelEnd, const float* a,
+  int32_t run(int64_t tileBegin, int64_t tileEnd, int64_t panelBegin, int64_t panelEnd, const float* a,
               const float* packed, float* c, int64_t firstRow, float* copy) const {
     const Problem& p = problem;
-    const int64_t width = BlockTask::width(p, family), block = depthBlock();
-    for (int64_t row = rowBegin; row < rowEnd;) {
-      const int64_t rows = std::min<int64_t>(rowEnd - row, blockRows());
+    const contraction::RowTiles all = tiles();
+    const int64_t width = BlockTask::width(p, family), block = depthBlock(), ownTiles = tileEnd - tileBegin,
+                  blocks = (ownTiles + schedule.rowTiles - 1) / schedule.rowTiles;
+    for (int64_t rowBlock = 0; rowBlock < blocks; ++rowBlock) {
+      const int64_t firstTile = tileBegin + ownTiles * rowBlock / blocks,
+                    lastTile = tileBegin + ownTiles * (rowBlock + 1) / blocks, row = all.begin(firstTile),
+                    rows = all.begin(lastTile) - row;
       for (int64_t k = 0; k < std::max<int64_t>(p.depth, 1); k += block) {
         if (call.cancelled()) return DYN_KERNEL_OK;
         const int64_t depth = std::min(block, p.depth - k);
@@ -204,34 +210,34 @@ struct BlockTask {
         const bool last = k + block >= p.depth;
         for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
           const int64_t column = panel * width, columns = std::min(width, p.columns - column);
-          multiply(rows, depth, left, leading, packed, panel, k, c + row * p.strideCM + column, columns);
+          int64_t first = 0;
+          for (int64_t tile = firstTile; tile < lastTile; first += all.height(tile++))
+            multiply(all.height(tile), depth, left + first * leading, leading, packed, panel, k,
+                     c + (row + first) * p.strideCM + column, columns);
           if (!last || !epilogue) continue;
           const int32_t fault = epilogue.run(firstRow + row, firstRow + row + rows, column, column + columns);
           if (fault != DYN_KERNEL_OK) return fault;
         }
       }
-      row += rows;
     }
     return DYN_KERNEL_OK;
   }
 
  private:
-  // The rows of a block times depths [k, k + depth) of one panel.
+  // The rows of a tile times depths [k, k + depth) of one panel. Of words where both sides are rounded: then `left` counts them.
   void multiply(int64_t rows, int64_t depth, const float* left, int64_t leading, const float* packed,
                 int64_t panel, int64_t k, float* c, int64_t columns) const {
     const Problem& p = problem;
+    const int32_t accumulate = k > 0 ? 1 : 0;
     if (!p.rounded) {
-      runRowTiles(family, rows, depth, left, leading, packed + (panel * p.depth + k) * family.panelWidth, c,
-                  p.strideCM, columns, k > 0);
+      family.microKernels[rows - 1](depth, left, leading, packed + (panel * p.depth + k) * family.panelWidth,
+                                    c, p.strideCM, columns, accumulate);
       return;
     }
-    const auto* words = reinterpret_cast<const uint32_t*>(left);
     const auto* right = reinterpret_cast<const uint32_t*>(packed) +
                         (panel * bf16Words(p.depth) + k / 2) * p.rounded->panelWidth;
-    forEachRowTile(p.rounded->maxRows, rows, [&](int64_t first, int64_t height) {
-      p.rounded->microKernels[height - 1](bf16Words(depth), words + first * leading, leading, right,
-                                          c + first * p.strideCM, p.strideCM, columns, k > 0 ? 1 : 0);
-    });
+    p.rounded->microKernels[rows - 1](bf16Words(depth), reinterpret_cast<const uint32_t*>(left), leading,
+                                      right, c, p.strideCM, columns, accumulate);
   }
 };
 
@@ -256,6 +262,22 @@ std::string versionText(const std::string& name, const Problem& p, int64_t tasks
          (p.dispatch.empty() ? ", by cost" : ", named");
 }
 
+// The steps of a schedule at these sizes: "; tile rows 59 = 4*12 + 1*11, pad columns 70 to 96, block depth 1600 by 768".
+std::string stepsText(const Problem& p, const DynGemmFamily& family, const BlockTask& block) {
+  const contraction::RowTiles tiles = block.tiles();
+  const int64_t width = BlockTask::width(p, family), padded = (p.columns + width - 1) / width * width,
+                low = tiles.count - tiles.higherCount;
+  std::string text = "; tile rows " + std::to_string(p.rows) + " = ";
+  if (tiles.higherCount > 0)
+    text += std::to_string(tiles.higherCount) + "*" + std::to_string(tiles.low + 1) + " + ";
+  text += std::to_string(low) + "*" + std::to_string(tiles.low);
+  if (padded != p.columns)
+    text += ", pad columns " + std::to_string(p.columns) + " to " + std::to_string(padded);
+  if (block.depthBlock() < p.depth)
+    text += ", block depth " + std::to_string(p.depth) + " by " + std::to_string(block.depthBlock());
+  return text;
+}
+
 Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c,
                const Epilogue& epilogue) {
   const DynGemmFamily& family = *call.gemmFamily;
@@ -269,9 +291,10 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
 
   const size_t chosen = scheduleOf(call, p, overBatches ? 1 : tasks);
   const ProductSchedule& schedule = contraction::kProductSchedules[chosen];
-  if (call.version)
-    *call.version = versionText(contraction::scheduleName(chosen), p, overBatches ? 1 : tasks);
   const BlockTask block{call, family, p, epilogue, schedule};
+  if (call.version)
+    *call.version = versionText(contraction::scheduleName(chosen), p, overBatches ? 1 : tasks) +
+                    stepsText(p, family, block);
   const int64_t copyElements = block.copyElements();
   const int64_t packElements = p.packed ? 0 : packedElementCount(family, p.depth, p.columns);
   const int64_t perTask = wholeLines(copyElements + (overBatches ? packElements : 0));
@@ -292,9 +315,9 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
         if (!p.packed && offset != packedOffset)
           packPanels(family, bData + offset, p.depth, p.columns, p.strideBK, p.strideBN, 0, panels, pack);
         packedOffset = offset;
-        fault.note(block.run(0, p.rows, 0, panels, aData + offsetOf(p.batchA, static_cast<size_t>(batch)),
-                             p.packed ? bData : pack, cData + offsetOf(p.batchC, static_cast<size_t>(batch)),
-                             batch * p.rows, copy));
+        fault.note(block.run(0, block.tiles().count, 0, panels,
+                             aData + offsetOf(p.batchA, static_cast<size_t>(batch)), p.packed ? bData : pack,
+                             cData + offsetOf(p.batchC, static_cast<size_t>(batch)), batch * p.rows, copy));
       }
     });
   } else {
@@ -309,16 +332,15 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
         });
         packed = pack;
       }
-      const int64_t maxRows = BlockTask::maxRows(p, family), rowTiles = (p.rows + maxRows - 1) / maxRows;
+      const int64_t rowTiles = block.tiles().count;
       const bool overRows = schedule.side == contraction::SplitSide::rows;
       const int64_t pieces = overRows ? rowTiles : panels;
       call.threads->split(pieces, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
         float* copy = copyElements > 0 ? scratch.next() : nullptr;
-        const int64_t rowBegin = overRows ? p.rows * begin / rowTiles : 0,
-                      rowEnd = overRows ? p.rows * end / rowTiles : p.rows;
-        fault.note(block.run(rowBegin, rowEnd, overRows ? 0 : begin, overRows ? panels : end,
-                             aData + offsetOf(p.batchA, static_cast<size_t>(batch)), packed,
-                             cData + offsetOf(p.batchC, static_cast<size_t>(batch)), batch * p.rows, copy));
+        fault.note(block.run(overRows ? begin : 0, overRows ? end : rowTiles, overRows ? 0 : begin,
+                             overRows ? panels : end, aData + offsetOf(p.batchA, static_cast<size_t>(batch)),
+                             packed, cData + offsetOf(p.batchC, static_cast<size_t>(batch)), batch * p.rows,
+                             copy));
       });
     }
   }

@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -142,6 +144,30 @@ TEST_P(RunnableMachine, OrderedRowsDoNotDependOnTheTile) {
         << "row " << r;
 }
 
+TEST_P(RunnableMachine, TallKernelsGiveTheSameBitsWhereverDepthIsCut) {
+  auto engine = KernelEngine::create(machineNamed(GetParam()));
+  ASSERT_TRUE(engine.ok());
+  auto family = loadGemmFamily(*engine, SummationOrder::fastest);
+  ASSERT_TRUE(family.ok());
+  const DynGemmFamily& table = family->table();
+  const int64_t depth = 301, width = table.panelWidth;
+  std::minstd_rand random(5);
+  std::vector<float> a(static_cast<size_t>(table.maxRows * depth)), b(static_cast<size_t>(depth * width));
+  for (float& v : a) v = static_cast<float>(random()) * 1e-9f - 1.0f;
+  for (float& v : b) v = static_cast<float>(random()) * 1e-9f - 1.0f;
+  for (int64_t rows = (table.maxRows + 2) / 2; rows <= table.maxRows; ++rows)
+    for (int64_t columns : {int64_t{1}, width - 3, width})
+      for (int64_t cut : {1, 2, 150, 300}) {
+        std::vector<float> whole(static_cast<size_t>(rows * columns), kGuard), parts = whole;
+        const DynGemmMicroKernel kernel = table.microKernels[rows - 1];
+        kernel(depth, a.data(), depth, b.data(), whole.data(), columns, columns, 0);
+        kernel(cut, a.data(), depth, b.data(), parts.data(), columns, columns, 0);
+        kernel(depth - cut, a.data() + cut, depth, b.data() + cut * width, parts.data(), columns, columns, 1);
+        EXPECT_EQ(std::memcmp(whole.data(), parts.data(), whole.size() * sizeof(float)), 0)
+            << rows << " rows, " << columns << " columns, cut at " << cut;
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(MicroKernel, RunnableMachine, testing::ValuesIn(runnableNames()),
                          [](const auto& info) {
                            std::string name = info.param;
@@ -185,7 +211,124 @@ TEST(MicroKernel, NoSpillsOnAvx2AndAvx512) {
   }
 }
 
-TEST(MicroKernel, CompilesForEveryPreset) {
+// The lines of each block of this name ("block", "block5", ...) in an LLVM module's text.
+std::vector<std::vector<std::string>> blocksNamed(const std::string& text, const std::string& name) {
+  std::vector<std::vector<std::string>> blocks;
+  std::istringstream lines(text);
+  bool inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    const size_t colon = line.find(':');
+    if (!line.empty() && line[0] != ' ' && colon != std::string::npos) {
+      const std::string label = line.substr(0, colon);
+      inside = label.rfind(name, 0) == 0 &&
+               std::all_of(label.begin() + static_cast<int64_t>(name.size()), label.end(),
+                           [](unsigned char c) { return std::isdigit(c) != 0; });
+      if (inside) blocks.emplace_back();
+    } else if (line.rfind("}", 0) == 0) {
+      inside = false;
+    } else if (inside) {
+      blocks.back().push_back(line);
+    }
+  }
+  return blocks;
+}
+
+// Whatever machine is asked for, no kernel of its family wants more registers than it has; and the code holds as many sums as is said.
+TEST(MicroKernel, D_c_noKernelWantsMoreRegistersThanThereAre) {
+  std::minstd_rand random(11);
+  for (int i = 0; i < 10000; ++i) {
+    MachineDescription machine = machineNamed("znver4");
+    machine.vectorBits = 128 << random() % 3;
+    machine.vectorRegisters = random() % 2 ? 32 : 16;
+    machine.fma = random() % 4 != 0;
+    machine.fmaPerCycle = static_cast<int32_t>(random() % 5);
+    machine.fmaLatency = static_cast<int32_t>(random() % 12);
+    const GemmTile tile = gemmTileFor(machine);
+    ASSERT_GE(tile.maxRows, 1);
+    const auto rows = 1 + static_cast<int32_t>(random() % static_cast<unsigned>(tile.maxRows));
+    for (SummationOrder order : {SummationOrder::fastest, SummationOrder::sameForAllRows})
+      ASSERT_LE(gemmRegisters(machine, rows, order), machine.vectorRegisters)
+          << rows << " rows of at most " << tile.maxRows << ", " << machine.fmaPerCycle << " FMAs a cycle of "
+          << machine.fmaLatency;
+  }
+  for (const std::string& name : machinePresetNames()) {
+    const MachineDescription machine = machineNamed(name);
+    int32_t rows = 0;
+    for (const KernelJob& job : gemmFamilyJobs(machine)) {
+      auto module = job.build();
+      ASSERT_TRUE(module.ok()) << module.error().toString();
+      for (const std::vector<std::string>& block : blocksNamed(module->irText(), "block")) {
+        const auto sums = std::count_if(block.begin(), block.end(), [](const std::string& line) {
+          return line.find(" = phi <") != std::string::npos;
+        });
+        const int32_t wanted = gemmRegisters(machine, ++rows), without = machine.fma ? 3 : 8;
+        EXPECT_EQ(sums + without, wanted) << name << ", " << rows << " rows";
+        EXPECT_LE(wanted, machine.vectorRegisters) << name << ", " << rows << " rows";
+      }
+    }
+    EXPECT_EQ(rows, gemmTileFor(machine).maxRows) << name;
+  }
+}
+
+// Edges are padded where panels are packed and cut off where results are written: the loop in between asks nothing but whether it is over.
+TEST(MicroKernel, D_f_theInnerLoopHoldsNoBranch) {
+  for (const std::string& name : machinePresetNames())
+    for (const KernelJob& job : gemmFamilyJobs(machineNamed(name))) {
+      auto module = job.build();
+      ASSERT_TRUE(module.ok()) << module.error().toString();
+      for (const char* loop : {"block", "single"}) {
+        const auto blocks = blocksNamed(module->irText(), loop);
+        EXPECT_FALSE(blocks.empty()) << name << ", " << job.name;
+        for (const std::vector<std::string>& block : blocks) {
+          int jumps = 0, selects = 0, products = 0;
+          for (const std::string& line : block) {
+            jumps += line.find("  br ") == 0 || line.find("  switch ") == 0;
+            selects += line.find(" select ") != std::string::npos || line.find("masked") != std::string::npos;
+            products += line.find("fmuladd") != std::string::npos;
+          }
+          EXPECT_EQ(jumps, 1) << name << ", " << job.name << ": only the loop's own";
+          EXPECT_EQ(selects, 0) << name << ", " << job.name;
+          EXPECT_GT(products, 0) << name << ", " << job.name;
+        }
+      }
+    }
+}
+
+// Whole tiles over padding, and tiles that are cut: the same whole numbers, exactly.
+TEST_P(RunnableMachine, D_f_paddedAndCutTilesAgreeOnIntegers) {
+  auto engine = KernelEngine::create(machineNamed(GetParam()));
+  ASSERT_TRUE(engine.ok());
+  auto family = loadGemmFamily(*engine);
+  ASSERT_TRUE(family.ok());
+  const DynGemmFamily& table = family->table();
+  const int64_t depth = 37, width = table.panelWidth;
+  std::minstd_rand random(9);
+  const auto whole = [&] { return static_cast<float>(static_cast<int>(random() % 41) - 20); };
+  for (int64_t rows = 1; rows <= table.maxRows; ++rows)
+    for (int64_t columns = 1; columns <= width; ++columns) {
+      std::vector<float> a(static_cast<size_t>(table.maxRows * depth), 0.0f),
+          b(static_cast<size_t>(depth * width), 0.0f);
+      for (int64_t i = 0; i < rows * depth; ++i) a[static_cast<size_t>(i)] = whole();
+      for (int64_t k = 0; k < depth; ++k)
+        for (int64_t j = 0; j < columns; ++j) b[static_cast<size_t>(k * width + j)] = whole();
+      std::vector<float> padded(static_cast<size_t>(table.maxRows * width), kGuard),
+          cut(static_cast<size_t>(rows * columns), kGuard);
+      table.microKernels[table.maxRows - 1](depth, a.data(), depth, b.data(), padded.data(), width, width, 0);
+      table.microKernels[rows - 1](depth, a.data(), depth, b.data(), cut.data(), columns, columns, 0);
+      for (int64_t r = 0; r < table.maxRows; ++r)
+        for (int64_t j = 0; j < width; ++j) {
+          int64_t exact = 0;
+          for (int64_t k = 0; k < depth; ++k)
+            exact += static_cast<int64_t>(a[static_cast<size_t>(r * depth + k)]) *
+                     static_cast<int64_t>(b[static_cast<size_t>(k * width + j)]);
+          ASSERT_EQ(padded[static_cast<size_t>(r * width + j)], static_cast<float>(exact));
+          if (r >= rows || j >= columns) continue;
+          ASSERT_EQ(cut[static_cast<size_t>(r * columns + j)], static_cast<float>(exact));
+        }
+    }
+}
+
+TEST(MicroKernel, M_c_CompilesForEveryPreset) {
   for (const std::string& name : machinePresetNames()) {
     const MachineDescription machine = machineNamed(name);
     auto engine = KernelEngine::create(machine);

@@ -1,4 +1,6 @@
 // Versions of generated kernels: what their loops hold, when they are taken, and that they compute the same.
+#include <cmath>
+#include <cstring>
 #include <fstream>
 #include <regex>
 
@@ -30,10 +32,10 @@ constexpr const char* kTwoShapes = R"(fn @main(%x: Tensor[(n, m), f32], %y: Tens
 struct VersionsTest : testing::Test {
   test::TemporaryFolder folder;
 
-  std::unique_ptr<Session> sessionOf(const char* text, const std::string& policy) {
+  std::unique_ptr<Session> sessionOf(const char* text, const std::string& policy, int threads = 1) {
     std::ofstream(folder.path() + "/m.dyn") << text;
     SessionOptions options;
-    options.threadCount = 1;
+    options.threadCount = threads;
     options.cacheDirectory = "none";
     if (policy != "auto") options.policies["loop"] = policy;
     auto session = std::make_unique<Session>(options);
@@ -166,6 +168,134 @@ TEST_F(VersionsTest, M10_kernelsNameTheirGuards) {
   for (const KernelRow& row : kernels->as<KernelTable>()->rows) rows[row.name] = row.description;
   EXPECT_EQ(rows["add_exp.no_broadcast"], "loop, 2 operations, if m != 1 and b != 1");
   EXPECT_EQ(rows["add_exp"], "loop, 2 operations");
+}
+
+// Along memory: a row in a vector, or, where rows are short, a row in each lane. Either does the same for every number of threads, to the bit.
+TEST_F(VersionsTest, M10_rowReductionsPickTheirScheduleByColumns) {
+  const std::pair<const char*, const char*> programs[] = {
+      {"softmax", kSoftmax},
+      {"reduce_sum",
+       "fn @main(%x: Tensor[(n, m), f32]) { %i = constant() {value = i64[1] [1]} %y = reduce_sum(%x, %i) "
+       "return "
+       "%y }"}};
+  for (const auto& [name, program] : programs) {
+    std::unique_ptr<Session> generic = sessionOf(program, "generic"), one = sessionOf(program, "auto"),
+                             three = sessionOf(program, "auto", 3);
+    std::shared_ptr<const Outcome> kernels = one->execute(Command::of(CommandId::kernels));
+    ASSERT_TRUE(kernels->ok());
+    std::map<std::string, std::string> rows;
+    for (const KernelRow& row : kernels->as<KernelTable>()->rows) rows[row.name] = row.description;
+    const std::string shortRows = std::string(name) + ".rows_in_lanes";
+    EXPECT_EQ(rows[shortRows], "loop, 1 operation, if m <= 4");
+    EXPECT_THAT(loopsOf(text(*generic, Command::of(CommandId::ir).add("level", "loop")), shortRows), "");
+    for (int n : {0, 1, 2, 63, 64, 65, 200, 20000})
+      for (int m : {0, 1, 2, 3, 4, 5, 16, 59}) {
+        if (n == 20000 && m > 5) continue;
+        const std::vector<std::string> dims{"n=" + std::to_string(n), "m=" + std::to_string(m)};
+        const Ran expected = run(*generic, dims), ran = run(*one, dims), shared = run(*three, dims);
+        EXPECT_EQ(shared.values, ran.values) << name << " " << n << " x " << m;
+        ASSERT_EQ(ran.values.size(), expected.values.size());
+        for (size_t i = 0; i < ran.values.size(); ++i)
+          ASSERT_NEAR(ran.values[i], expected.values[i], 1e-6 * (1 + std::fabs(expected.values[i])))
+              << name << " " << n << " x " << m << " at " << i;
+        EXPECT_THAT(ran.kernels, ElementsAre(m <= 4 ? shortRows : std::string(name))) << n << " x " << m;
+      }
+  }
+}
+
+TEST_F(VersionsTest, M10_shortRowsOfAKnownLengthNeedNoGuard) {
+  std::unique_ptr<Session> boxes = sessionOf(
+                               "fn @main(%x: Tensor[(n, 4), f32]) { %y = softmax(%x) return %y }", "auto"),
+                           longer = sessionOf(
+                               "fn @main(%x: Tensor[(n, 5), f32]) { %y = softmax(%x) return %y }", "auto");
+  EXPECT_THAT(run(*boxes, {"n=70"}).kernels, ElementsAre("softmax.rows_in_lanes"));
+  EXPECT_THAT(run(*longer, {"n=70"}).kernels, ElementsAre("softmax"));
+  std::shared_ptr<const Outcome> kernels = boxes->execute(Command::of(CommandId::kernels));
+  EXPECT_EQ(kernels->as<KernelTable>()->rows.size(), 1u) << "the other one is not compiled";
+}
+
+// Across memory: neighbouring columns side by side, in blocks that threads share, and each column reduced once however many rows there are.
+TEST_F(VersionsTest, M10_columnReductionsAreSharedInBlocksAndDoneOnce) {
+  const std::pair<const char*, const char*> programs[] = {
+      {"softmax", "fn @main(%x: Tensor[(n, m, k), f32]) { %y = softmax(%x) {axis = 1} return %y }"},
+      {"softmax", "fn @main(%x: Tensor[(m, n, k), f32]) { %y = softmax(%x) {axis = 0} return %y }"},
+      {"reduce_sum",
+       "fn @main(%x: Tensor[(n, m, k), f32]) { %i = constant() {value = i64[1] [1]} %y = reduce_sum(%x, %i) "
+       "return %y }"}};
+  for (const auto& [name, program] : programs) {
+    std::unique_ptr<Session> one = sessionOf(program, "auto"), three = sessionOf(program, "auto", 3);
+    const std::string loops = loopsOf(text(*one, Command::of(CommandId::ir).add("level", "loop")), name);
+    // The loop over lanes is the outermost; within it reductions first, then what is stored for each element.
+    const size_t lanes = loops.find(" vector {"), reduction = loops.rfind("accumulate"),
+                 rows = loops.rfind("for ");
+    EXPECT_THAT(loops.substr(0, lanes), HasSubstr("min(64, ")) << loops;
+    EXPECT_LT(lanes, loops.find("accumulate")) << loops;
+    if (name == std::string("softmax")) {
+      EXPECT_LT(reduction, rows) << "a reduction stands in the loop over rows, once for each:\n" << loops;
+    }
+    std::vector<std::vector<HostTensor>> inputs;
+    for (std::vector<int64_t> shape : {std::vector<int64_t>{2, 3, 5},
+                                       {1, 1, 1},
+                                       {3, 7, 64},
+                                       {2, 33, 65},
+                                       {0, 3, 4},
+                                       {3, 4, 0},
+                                       {5, 2, 131}})
+      inputs.push_back({test::reals(shape, 3)});
+    test::expectSame(program, inputs);
+    for (const char* k : {"k=1", "k=64", "k=700"}) {
+      const std::vector<std::string> dims{"n=3", "m=200", k};
+      EXPECT_EQ(run(*one, dims).values, run(*three, dims).values) << name << " " << k;
+    }
+  }
+}
+
+// One long reduction of few elements goes in parts of a fixed length, which threads share: the parts decide the bits, not the threads.
+TEST_F(VersionsTest, M10_longReductionsGoInPartsThatThreadsShare) {
+  const std::tuple<const char*, const char*, const char*> programs[] = {{"reduce_sum", "(n, m)", "[1]"},
+                                                                        {"reduce_max", "(n, m)", "[1]"},
+                                                                        {"reduce_mean", "(m, n)", "[0]"},
+                                                                        {"reduce_sum", "(m)", "[0]"}};
+  for (const auto& [name, shape, axes] : programs) {
+    const bool flat = shape == std::string("(m)");
+    const std::string program = "fn @main(%x: Tensor[" + std::string(shape) +
+                                ", f32]) { %i = constant() {value = i64[1] " + axes + "} %y = " + name +
+                                "(%x, %i) {keepdims = " + (flat ? "0" : "1") + "} return %y }";
+    std::unique_ptr<Session> generic = sessionOf(program.c_str(), "generic"),
+                             one = sessionOf(program.c_str(), "auto"),
+                             three = sessionOf(program.c_str(), "auto", 3);
+    const std::string parts = std::string(name) + ".parts", whole = std::string(name) + ".whole";
+    std::shared_ptr<const Outcome> kernels = one->execute(Command::of(CommandId::kernels));
+    ASSERT_TRUE(kernels->ok());
+    std::map<std::string, std::string> rows;
+    for (const KernelRow& row : kernels->as<KernelTable>()->rows) rows[row.name] = row.description;
+    EXPECT_THAT(rows[parts], HasSubstr(flat ? ", if m > 32768" : ", if m > 32768 and n <= 64"));
+    EXPECT_THAT(rows[whole], HasSubstr(" of parts, if m > 32768"));
+    for (int n : {0, 1, 3, 64, 65})
+      for (int m : {0, 7, 16384, 32768, 32769, 49152, 50000}) {
+        if ((flat && n != 1) || (n > 3 && m > 0 && m < 32768)) continue;
+        std::vector<std::string> dims{"m=" + std::to_string(m)};
+        if (!flat) dims.push_back("n=" + std::to_string(n));
+        const std::string what =
+            std::string(name) + shape + " n=" + std::to_string(n) + " m=" + std::to_string(m);
+        const Ran expected = run(*generic, dims), ran = run(*one, dims), shared = run(*three, dims);
+        ASSERT_EQ(ran.values.size(), expected.values.size()) << what;
+        for (size_t i = 0; i < ran.values.size(); ++i) {
+          const bool same = ran.values[i] == expected.values[i] ||
+                            (std::isnan(ran.values[i]) && std::isnan(expected.values[i]));
+          if (!same) {
+            ASSERT_NEAR(ran.values[i], expected.values[i], 3e-8 * m + 1e-4 * std::fabs(expected.values[i]))
+                << what;
+          }
+          EXPECT_EQ(std::memcmp(&shared.values[i], &ran.values[i], sizeof(double)), 0) << what;
+        }
+        if (m > 32768 && n <= 64) {
+          EXPECT_THAT(ran.kernels, ElementsAre(parts, whole)) << what;
+        } else {
+          EXPECT_THAT(ran.kernels, testing::Each(testing::Not(testing::EndsWith("parts")))) << what;
+        }
+      }
+  }
 }
 
 TEST_F(VersionsTest, whatIsKnownNeedsNoVersion) {

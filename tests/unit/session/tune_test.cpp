@@ -303,8 +303,8 @@ TEST_F(TuneTest, D_a_D_i_productsAreDispatchedByRowsAndByWeights) {
     std::vector<std::string> versions;
     for (const TimelineEvent& event : ran->as<RunResult>()->timeline)
       if (event.name == "gemm") versions.push_back(event.version);
-    EXPECT_THAT(versions, ElementsAre(version + " for rows=" + std::to_string(rows) +
-                                      " columns=24 depth=800 threads=1, named"));
+    EXPECT_THAT(versions, ElementsAre(testing::StartsWith(version + " for rows=" + std::to_string(rows) +
+                                                          " columns=24 depth=800 threads=1, named;")));
     std::shared_ptr<const Outcome> kernels =
         session.execute(Command::of(CommandId::kernels).add("dim", "rows=" + std::to_string(rows)));
     ASSERT_TRUE(kernels->ok());
@@ -312,6 +312,158 @@ TEST_F(TuneTest, D_a_D_i_productsAreDispatchedByRowsAndByWeights) {
     EXPECT_EQ(row.chosen, version);
     EXPECT_EQ(row.by, "measured");
     EXPECT_EQ(row.dispatch, few + "<=210," + many);
+  }
+}
+
+// A product whose schedules differ at eight lengths.
+class TuneTrialsTest : public TuneTest {
+ protected:
+  TuneTrialsTest() {
+    std::string text = "fn @main(%x: Tensor[(n, 1600), f32]) { %w = constant() {value = f32[1600, 32] [";
+    for (int row = 0; row < 1600; ++row) {
+      text += row ? ", [" : "[";
+      for (int column = 0; column < 32; ++column)
+        text += (column ? ", " : "") + std::to_string((row * 7 + column) % 5 - 2);
+      text += "]";
+    }
+    write(model_, text + "]} %y = matmul(%x, %w) return %y }");
+  }
+  std::shared_ptr<const Outcome> tune(const std::string& dim, const std::string& trials,
+                                      const std::string& file) {
+    SessionOptions o = options();
+    o.tuningFile = file;
+    Session session(o);
+    load(session);
+    Command command = Command::of(CommandId::tune).add("dim", dim).add("seconds", "0.5").add("o", file);
+    if (!trials.empty()) command.add("trials", trials);
+    return session.execute(command);
+  }
+};
+
+TEST_F(TuneTrialsTest, D_h_eightLengthsInOneCallNeedAQuarterOfTheTrials) {
+  const std::vector<int> lengths{90, 110, 130, 150, 170, 190, 210, 230};
+  int64_t separate = 0;
+  std::string list;
+  for (int length : lengths) {
+    const std::string file = folder_.path() + "/" + std::to_string(length) + ".json";
+    std::shared_ptr<const Outcome> tuned = tune("n=" + std::to_string(length), "", file);
+    ASSERT_TRUE(tuned->ok()) << tuned->error->toString();
+    separate += tuned->as<TuneView>()->trialsCount;
+    list += std::to_string(length) + "\n";
+  }
+  EXPECT_GE(separate, 8 * 5) << "each length has schedules to choose from";
+  write(folder_.path() + "/lengths.txt", list);
+  const std::string dim = "n=@" + folder_.path() + "/lengths.txt";
+  std::shared_ptr<const Outcome> together = tune(dim, std::to_string(separate / 4), file_);
+  ASSERT_TRUE(together->ok()) << together->error->toString();
+  EXPECT_EQ(together->as<TuneView>()->measuredCount, 1);
+  EXPECT_LE(together->as<TuneView>()->trialsCount * 4, separate);
+  // Each candidate was measured once at least, the leaders more often; what was not measured says so, and all times are there.
+  Result<TuningRecords> records = readTuning(file_);
+  ASSERT_TRUE(records.ok()) << records.error().toString();
+  ASSERT_EQ(records->operations.size(), 1u);
+  const TunedOperation& record = records->operations[0];
+  int64_t measured = 0;
+  for (const TunedCandidate& candidate : record.candidates) {
+    int64_t own = 0;
+    ASSERT_EQ(candidate.timesNs.size(), record.shapes.size());
+    for (size_t s = 0; s < record.shapes.size(); ++s) {
+      EXPECT_GT(candidate.timesNs[s], 0);
+      own += candidate.isMeasured(s);
+    }
+    EXPECT_GE(own, 1) << candidate.version;
+    measured += own;
+  }
+  EXPECT_EQ(measured, together->as<TuneView>()->trialsCount);
+  EXPECT_LT(measured, static_cast<int64_t>(record.shapes.size() * record.candidates.size()));
+  // More trials later go on where these ended.
+  std::shared_ptr<const Outcome> more = tune(dim, std::to_string(measured + 3), file_);
+  ASSERT_TRUE(more->ok());
+  EXPECT_EQ(more->as<TuneView>()->trialsCount, 3);
+  EXPECT_EQ(tune(dim, std::to_string(measured + 3), file_)->as<TuneView>()->keptCount, 1);
+}
+
+TEST_F(TuneTrialsTest, C30_aRangeIsComparedAtItsPowersOfTwo) {
+  std::shared_ptr<const Outcome> tuned = tune("n=1..256", "40", file_);
+  ASSERT_TRUE(tuned->ok()) << tuned->error->toString();
+  Result<TuningRecords> records = readTuning(file_);
+  ASSERT_TRUE(records.ok());
+  std::vector<int64_t> sizes;
+  for (const TunedShape& shape : records->operations.at(0).shapes) sizes.push_back(shape.sizes[0]);
+  std::sort(sizes.begin(), sizes.end());
+  EXPECT_THAT(sizes, ElementsAre(1, 2, 4, 8, 16, 32, 64, 128, 256));
+  EXPECT_LE(tuned->as<TuneView>()->trialsCount, 40);
+  EXPECT_FALSE(tune("n=1..256", "0", file_)->ok());
+}
+
+// What ran is printed step by step, padding among them, and naming it again runs the same steps to the same bits.
+TEST_F(TuneTrialsTest, D_g_thePrintedTraceShowsPaddingAndIsReplayed) {
+  std::string text = "fn @main(%x: Tensor[(n, 900), f32]) { %w = constant() {value = f32[900, 7] [";
+  for (int row = 0; row < 900; ++row) {
+    text += row ? ", [" : "[";
+    for (int column = 0; column < 7; ++column)
+      text += (column ? ", 0." : "0.") + std::to_string(1 + (row * 7 + column) % 9);
+    text += "]";
+  }
+  write(model_, text + "]} %y = matmul(%x, %w) return %y }");
+  struct Ran {
+    std::string trace;
+    std::vector<double> values;
+  };
+  const auto ran = [&](const std::string& policy) {
+    SessionOptions o = options();
+    o.tuningFile = "none";
+    if (!policy.empty()) o.policies["matmul"] = policy;
+    Session session(o);
+    load(session);
+    std::shared_ptr<const Outcome> outcome =
+        session.execute(Command::of(CommandId::run).add("dim", "n=59").add("profile"));
+    Ran result;
+    EXPECT_TRUE(outcome->ok()) << outcome->error->toString();
+    if (!outcome->ok()) return result;
+    for (const TimelineEvent& event : outcome->as<RunResult>()->timeline)
+      if (event.name == "gemm") result.trace = event.version;
+    const HostTensor& y = outcome->as<RunResult>()->outputs.at(0).value.tensor();
+    for (int64_t i = 0; i < y.elementCount(); ++i) result.values.push_back(y.realAt(i));
+    return result;
+  };
+  for (const char* policy : {"", "k384r6-panels", "kallr24-rows"}) {
+    const Ran first = ran(policy);
+    EXPECT_THAT(first.trace, HasSubstr("; tile rows 59 = "));
+    EXPECT_THAT(first.trace, HasSubstr("pad columns 7 to ")) << "a panel has 8 columns at least";
+    const std::string name = first.trace.substr(0, first.trace.find(' '));
+    if (*policy != 0) {
+      EXPECT_EQ(name, policy);
+    }
+    EXPECT_EQ(first.trace.find("block depth 900 by 384") != std::string::npos, name == "k384r6-panels");
+    const Ran again = ran(name);
+    EXPECT_EQ(again.values, first.values);
+    EXPECT_EQ(again.trace.substr(again.trace.find(';')), first.trace.substr(first.trace.find(';')));
+  }
+}
+
+// Nothing was measured, yet there is a choice and the program runs: the costs alone say which.
+TEST_F(TuneTrialsTest, M_c_theFirstChoiceNeedsNoMeasurement) {
+  SessionOptions o = options();
+  o.tuningFile = "none";
+  Session session(o);
+  load(session);
+  for (int rows : {1, 90, 700}) {
+    const std::string dim = "n=" + std::to_string(rows);
+    std::shared_ptr<const Outcome> kernels = session.execute(Command::of(CommandId::kernels).add("dim", dim));
+    ASSERT_TRUE(kernels->ok());
+    const ContractionRow& row = kernels->as<KernelTable>()->contractions.at(0);
+    EXPECT_EQ(row.by, "cost");
+    double least = HUGE_VAL, chosen = 0;
+    for (const ContractionRow::Candidate& candidate : row.candidates) {
+      ASSERT_TRUE(candidate.predictedNs.has_value());
+      EXPECT_FALSE(candidate.measuredNs.has_value()) << candidate.version;
+      least = std::min(least, *candidate.predictedNs);
+      if (candidate.version == row.chosen) chosen = *candidate.predictedNs;
+    }
+    EXPECT_GT(chosen, 0);
+    EXPECT_LE(chosen, least * 1.1);
+    EXPECT_TRUE(session.execute(Command::of(CommandId::run).add("dim", dim))->ok());
   }
 }
 
