@@ -26,7 +26,8 @@ class Search {
     for (int64_t scale = 1; scale <= kCoarsest; scale *= 2) {
       count(declared * scale);
       DYN_TRY(LimitRow row, search());
-      if (scale == 1 || row.largest.value_or(-1) >= best.largest.value_or(-1)) best = std::move(row);
+      const int64_t known = best.largest.value_or(-1), found = row.largest.value_or(-1);
+      if (scale == 1 || found > known || (found == known && !refused_)) best = std::move(row);
       if (best.largest && !refused_) break;  // memory ends it, nothing else
     }
     return best;

@@ -30,12 +30,13 @@ collected() {
   sed -n -E 's/.*Collected : ([0-9]+).*/\1/p' "$work/log"
 }
 
+runs=50  # so many that what differs between two starts of a process does not count
 fault=0 lines=("# model, dims, instructions of a run (instruction_counts.sh)" "# compiler: $compiler")
 while read -r model dims recorded; do
   collected 2 "$model" ${dims//,/ } >/dev/null  # compiles, and fills the cache
   few="$(collected 2 "$model" ${dims//,/ })"
-  many="$(collected 7 "$model" ${dims//,/ })"
-  now=$(((many - few) / 5))
+  many="$(collected $((2 + runs)) "$model" ${dims//,/ })"
+  now=$(((many - few) / runs))
   lines+=("$model $dims $now")
   verdict="as recorded"
   if ((recorded > 0 && now * 10 > recorded * 11)); then verdict="MORE than recorded" fault=1; fi
