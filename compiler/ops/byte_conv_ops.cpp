@@ -1,4 +1,6 @@
 // The convolution of 8-bit integers less their zero points, exact in i32. What quantised models compute with (pass `quantise`).
+#include <algorithm>
+
 #include "compiler/ops/conv_rules.h"
 #include "compiler/ops/op_table.h"
 
@@ -9,10 +11,21 @@ using loop::LowerContext;
 
 namespace {
 
+// Attribute channels_last: the weights are [m, k..., c/group], as the builtin reads them fastest.
+bool channelsLast(const Attributes& attributes) { return attributes.integer("channels_last", 0) != 0; }
+
+// [m, c/group, k...] of either order.
+template <typename Size>
+std::vector<Size> usualOrder(const Attributes& attributes, std::vector<Size> shape) {
+  if (channelsLast(attributes)) std::rotate(shape.begin() + 1, shape.end() - 1, shape.end());
+  return shape;
+}
+
 // One zero point for all of x; of w one, or one for each output channel.
 Status inferConvInteger(InferContext& c) {
   TensorOperand x, w;
   DYN_CHECK(checkConvShapes(c, &x, &w));
+  w.dims = usualOrder(c.attributes(), w.dims);
   DYN_CHECK(requireByte(c, x, "the input"));
   DYN_CHECK(requireByte(c, w, "the weights"));
   for (int i = 2; i <= 3; ++i) {
@@ -48,10 +61,20 @@ Status evaluateConvInteger(EvalContext& c) {
     return c.error(DiagnosticId::shapeMismatch, "zero points of " + shapeText(c.operand(3).shape()));
   DYN_TRY(HostTensor x, withoutZeros(c, 0, 2, 1));
   DYN_TRY(HostTensor w, withoutZeros(c, 1, 3, sizeProduct(filters, 1, static_cast<int>(filters.size()))));
-  return convolve(c, x, w, nullptr);
+  if (!channelsLast(c.attributes())) return convolve(c, x, w, nullptr);
+  const std::vector<int64_t> shape = usualOrder(c.attributes(), w.shape());
+  DYN_TRY(HostTensor usual, newTensor(Dtype::i32, shape));
+  const int64_t channels = shape[1], taps = sizeProduct(shape, 2, static_cast<int>(shape.size()));
+  for (int64_t i = 0; i < w.elementCount(); ++i) {
+    const int64_t filter = i / (taps * channels), tap = i / channels % taps, channel = i % channels;
+    usual.setInt((filter * channels + channel) * taps + tap, w.intAt(i));
+  }
+  return convolve(c, x, usual, nullptr);
 }
 
 Result<Expr> lowerConvInteger(LowerContext& c, int, std::span<const Expr> index) {
+  if (channelsLast(c.attributes()))
+    return c.error(DiagnosticId::unsupportedOp, "weights with channels last are for the builtin");
   const auto without = [&](int zeros) -> ConvElement {
     return [&c, zeros, index](Expr element) -> Result<Expr> {
       const Expr number = castTo(element, Dtype::i32);
@@ -65,6 +88,27 @@ Result<Expr> lowerConvInteger(LowerContext& c, int, std::span<const Expr> index)
   };
   return convSum(c, index, Dtype::i32, without(2), without(3));
 }
+
+Status convIntegerArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>* numbers,
+                            std::vector<Dim>* scalars) {
+  constexpr int32_t kChannelsLast = 8;
+  const Shape& x = types[0].dims();
+  DYN_CHECK(windowNumbers(op, static_cast<int>(x.size()) - 2, numbers));
+  if (channelsLast(op.attributes)) numbers->front() += kChannelsLast;
+  return beginPads(op, x, usualOrder(op.attributes, types[1].dims()), scalars);
+}
+
+constexpr AttributeSpec kConvIntegerAttributes[] = {
+    kConvAttributes[0],
+    kConvAttributes[1],
+    kConvAttributes[2],
+    kConvAttributes[3],
+    kConvAttributes[4],
+    kConvAttributes[5],
+    {"channels_last", AttributeKind::integer, false,
+     "1: w is [m, k..., c/group], c/group a multiple of 4; default 0"},
+};
+static_assert(std::size(kConvAttributes) == 6);
 
 bool builtinConvIntegerTakes(const Op&, std::span<const Type> operandTypes) {
   return operandTypes[0].rank() <= 5;
@@ -80,13 +124,13 @@ const OpDef conv_integerOp{
     .cls = OpClass::contraction,
     .minOperands = 2,
     .maxOperands = 4,
-    .attributes = kConvAttributes,
+    .attributes = kConvIntegerAttributes,
     .infer = inferConvInteger,
     .evaluate = evaluateConvInteger,
     .lowering = LoweringKind::builtin,
     .lower = lowerConvInteger,
     .builtin = "byteconv",
-    .builtinArguments = convArguments,
+    .builtinArguments = convIntegerArguments,
     .builtinTakes = builtinConvIntegerTakes,
     .doc =
         "x [n, c, s...], w [m, c/group, k...] of i8 or u8, x_zero [], w_zero [] or [m] -> [n, m, o...] i32, "

@@ -37,6 +37,8 @@ class Packer {
         packMatmul(*op, types_[op->operands[1]].dtype(), ops::pack_bytesOp, ops::matmul_integer_packedOp);
       else if (op->def == &ops::convOp)
         packConvolution(*op);
+      else if (op->def == &ops::conv_integerOp)
+        putChannelsLast(*op);
       else
         ops_.push_back(op);
     }
@@ -115,6 +117,42 @@ class Packer {
     }
     conv.operands[1] = add(std::move(pack), op, Dtype::f32);
     ops_.push_back(ir_.own(std::move(conv)));
+  }
+
+  // Constant weights of bytes in the order [m, k..., c/group], where the builtin reads several channels at once.
+  void putChannelsLast(const Op& op) {
+    constexpr int64_t kChannelsRead = 4;
+    const Op* constant = definition(op.operands[1], ops::constantOp);
+    const HostTensor* weights = constant ? constant->attributes.tensor("value") : nullptr;
+    if (!weights || weights->rank() < 3 || weights->rank() > 5 || weights->elementCount() == 0 ||
+        weights->shape()[1] % kChannelsRead != 0 || op.attributes.integer("channels_last", 0) != 0) {
+      ops_.push_back(&op);
+      return;
+    }
+    std::vector<int64_t> shape = weights->shape();
+    const int64_t channels = shape[1], perFilter = weights->elementCount() / shape[0],
+                  taps = perFilter / channels;
+    std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
+    Result<HostTensor> last = HostTensor::create(weights->dtype(), shape);
+    if (taps == 1 || !last.ok()) {  // the same order; no memory for another
+      ops_.push_back(&op);
+      return;
+    }
+    const auto* from = reinterpret_cast<const uint8_t*>(weights->data());
+    auto* to = reinterpret_cast<uint8_t*>(last->mutableData());
+    for (int64_t filter = 0; filter < shape[0]; ++filter, from += perFilter)
+      for (int64_t tap = 0; tap < taps; ++tap)
+        for (int64_t channel = 0; channel < channels; ++channel) *to++ = from[channel * taps + tap];
+    Op moved = *constant;
+    moved.attributes.set("value", *std::move(last));
+    moved.results = {{ir_.newValue(ir_.valueName(op.operands[1])), ir_.tensorType(shape, weights->dtype())}};
+    Op conv = op;
+    conv.operands[1] = moved.results[0].id;
+    conv.attributes.erase("kernel_shape");  // was compared with the weights
+    conv.attributes.set("channels_last", int64_t{1});
+    ops_.push_back(ir_.own(std::move(moved)));
+    ops_.push_back(ir_.own(std::move(conv)));
+    ++packed_;
   }
 
   // The version the user asks for, else the one that was measured to be best, else "auto". What an operation can not be made with is left, with a

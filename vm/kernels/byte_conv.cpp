@@ -1,5 +1,7 @@
 // byteconv: convolution of bytes as the product of the filters with panels of the window's elements.
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/byte_gemm.h"
@@ -37,15 +39,17 @@ struct ByteConvolution {
   const Tensor *zeroX, *zeroW;  // null: 0
   int32_t* y;
   const Epilogue& epilogue;
+  bool channelsLast;  // of the weights: [m, k..., c/group]
 
   int32_t zeroOfX() const { return zeroAt(zeroX, 0); }
   const uint8_t* inputOf(int64_t image, int64_t group) const {
     return x->as<uint8_t>() + (image * c.groups + group) * c.channels * c.inputSize();
   }
 
-  // One tap of one channel for output positions [begin, end): the input's bytes, `padding` outside of it.
-  void stage(const uint8_t* channel, int64_t tap, int64_t begin, int64_t end, uint8_t padding,
-             uint8_t* to) const {
+  // A tap's inputs for output positions [begin, end), row after row of the output: visit(begins, before, within, after, from): so many positions outside
+  // of the input, inside of it, and outside again, the first inside at `from` of a channel's elements.
+  template <typename Visit>
+  void forEachRun(int64_t tap, int64_t begin, int64_t end, const Visit& visit) const {
     const int64_t tapD = tap / (c.kernel[1] * c.kernel[2]), tapH = tap / c.kernel[2] % c.kernel[1],
                   shift = tap % c.kernel[2] * c.dilation[2] - c.pad[2], width = c.output[2];
     const Places inside = placesInside(shift, c.stride[2], c.input[2]);
@@ -61,18 +65,62 @@ struct ByteConvolution {
       const bool none = d < 0 || d >= c.input[0] || h < 0 || h >= c.input[1];
       const Places here = none ? Places{column, column} : inside.within(column, column + count);
       const int64_t before = here.low - column, within = here.high - here.low;
-      fillRun(to, padding, before);
-      if (within > 0) {
-        const uint8_t* from = channel + (d * c.input[1] + h) * c.input[2] + here.low * c.stride[2] + shift;
-        if (c.stride[2] == 1)
-          copyRun(to + before, from, within);
-        else
-          for (int64_t i = 0; i < within; ++i) to[before + i] = from[i * c.stride[2]];
-      }
-      fillRun(to + before + within, padding, count - before - within);
-      to += count;
+      visit(at - begin, before, within, count - before - within,
+            (d * c.input[1] + h) * c.input[2] + here.low * c.stride[2] + shift);
       at += count;
       column = 0;
+    }
+  }
+
+  // One tap of one channel for output positions [begin, end): the input's bytes, `padding` outside of it.
+  void stage(const uint8_t* channel, int64_t tap, int64_t begin, int64_t end, uint8_t padding,
+             uint8_t* to) const {
+    forEachRun(tap, begin, end, [&](int64_t at, int64_t before, int64_t within, int64_t after, int64_t from) {
+      fillRun(to + at, padding, before);
+      if (within > 0 && c.stride[2] == 1)
+        copyRun(to + at + before, channel + from, within);
+      else
+        for (int64_t i = 0; i < within; ++i) to[at + before + i] = channel[from + i * c.stride[2]];
+      fillRun(to + at + before + within, padding, after);
+    });
+  }
+
+  // Output positions [begin, end) as one panel, tap after tap, of an input whose channels stand side by side in words.
+  template <typename Word>
+  void fillPanel(const Word* mixed, Word padding, int64_t begin, int64_t end, Word* panel) const {
+    const int64_t perTap = c.channels / static_cast<int64_t>(sizeof(Word)), width = family.panelWidth,
+                  stride = c.stride[2];
+    if (end - begin < width) std::fill_n(panel, c.taps() * perTap * width, Word{0});
+    for (int64_t tap = 0; tap < c.taps(); ++tap, panel += perTap * width)
+      forEachRun(tap, begin, end,
+                 [&](int64_t at, int64_t before, int64_t within, int64_t after, int64_t from) {
+                   const Word* source = mixed + from;
+                   Word* to = panel + at;
+                   for (int64_t word = 0; word < perTap; ++word, source += c.inputSize(), to += width) {
+                     std::fill_n(to, before, padding);
+                     if (within > 0 && stride == 1)
+                       copyRun(reinterpret_cast<uint8_t*>(to + before),
+                               reinterpret_cast<const uint8_t*>(source), within * int64_t{sizeof(Word)});
+                     else
+                       for (int64_t i = 0; i < within; ++i) to[before + i] = source[i * stride];
+                     std::fill_n(to + before + within, after, padding);
+                   }
+                 });
+  }
+
+  // Panels of output positions [first, first + count) of an input of `plane`.
+  void fillPanels(const uint8_t* mixed, int64_t first, int64_t count, int8_t* panels) const {
+    const int64_t width = family.panelWidth, words = wordCount(family, c.depth());
+    const auto byte = static_cast<uint8_t>(zeroOfX() ^ rightFlip(x->dtype));
+    for (int64_t at = 0; at < count; at += width, panels += panelBytes(family, c.depth())) {
+      const int64_t begin = first + at, end = first + std::min(at + width, count);
+      if (family.group == 4)
+        fillPanel(reinterpret_cast<const uint32_t*>(mixed), byte * uint32_t{0x01010101}, begin, end,
+                  reinterpret_cast<uint32_t*>(panels));
+      else
+        fillPanel(reinterpret_cast<const uint16_t*>(mixed), static_cast<uint16_t>(byte * 0x0101), begin, end,
+                  reinterpret_cast<uint16_t*>(panels));
+      sumPanel(family, words, panels);
     }
   }
 };
@@ -125,11 +173,14 @@ Status byPanels(const ByteConvolution& p) {
   while (blockPanels > 1 && c.batch * c.groups * ((allPanels + blockPanels - 1) / blockPanels) < tasks)
     blockPanels = (blockPanels + 1) / 2;
   const int64_t blocks = (allPanels + blockPanels - 1) / blockPanels, block = blockPanels * width;
-  const bool pointwise = c.isPointwise();
+  const bool pointwise = c.isPointwise(), mixes = !pointwise && p.channelsLast;
+  const int64_t planeBytes = c.channels * c.inputSize();
   const int64_t wordElements = filters * leading, termElements = wholeLines(2 * filters),
-                stageElements = pointwise ? 0 : wholeLines((depth * block + 3) / 4),
+                mixedElements = mixes ? wholeLines(c.batch * c.groups * planeBytes / 4 + 1) : 0,
+                stageElements = pointwise || mixes ? 0 : wholeLines((depth * block + 3) / 4),
                 packElements = wholeLines(blockPanels * panelBytes(family, depth) / 4);
-  Scratch scratch(p.call.pool, wordElements + termElements + width, tasks, stageElements + packElements);
+  Scratch scratch(p.call.pool, wordElements + termElements + wholeLines(width) + mixedElements, tasks,
+                  stageElements + packElements);
   if (!scratch || p.call.rehearsal) return scratch.status();
   auto* words = reinterpret_cast<uint32_t*>(scratch.shared());
   auto* terms = reinterpret_cast<int32_t*>(words + wordElements);
@@ -143,8 +194,20 @@ Status byPanels(const ByteConvolution& p) {
     }
   });
 
+  auto* mixed = reinterpret_cast<uint8_t*>(zeros + wholeLines(width));
+  const uint8_t flip = rightFlip(p.x->dtype);
+  if (mixes) {
+    const int64_t rows = c.channels / family.group, rowBytes = family.group * c.inputSize();
+    p.call.threads->split(c.batch * c.groups * rows, static_cast<uint32_t>(tasks),
+                          [&](int64_t begin, int64_t end) {
+                            for (int64_t row = begin; row < end; ++row)
+                              mixChannels(family, p.x->as<uint8_t>() + row * rowBytes, c.inputSize(),
+                                          c.inputSize(), flip, mixed + row * rowBytes);
+                          });
+  }
+
   EpilogueFault fault;
-  const uint8_t flip = rightFlip(p.x->dtype), padding = static_cast<uint8_t>(p.zeroOfX());
+  const auto padding = static_cast<uint8_t>(p.zeroOfX());
   p.call.threads->split(
       c.batch * c.groups * blocks, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
         auto* staged = reinterpret_cast<uint8_t*>(scratch.next());
@@ -156,6 +219,8 @@ Status byPanels(const ByteConvolution& p) {
           const uint8_t* input = p.inputOf(image, group);
           if (pointwise) {
             packBytePanels(family, input + first, depth, count, c.inputSize(), 1, flip, 0, used, panels);
+          } else if (mixes) {
+            p.fillPanels(mixed + plane * planeBytes, first, count, panels);
           } else {
             for (int64_t k = 0; k < depth; ++k)
               p.stage(input + k / c.taps() * c.inputSize(), k % c.taps(), first, first + count, padding,
@@ -190,9 +255,14 @@ Status byteConvBy(const ByteGemmFamily& family, BuiltinCall& call) {
   if (!w || !isByte(w->dtype)) return badArgument("byteconv", 1, "u8 or i8", call.arguments[1]);
   auto* y = static_cast<Tensor*>(call.results[0]);
   Convolution c;
-  if (Status status = describeWindow(call, {w->shape(), w->rank}, false, c); !status.ok()) return status;
+  const bool channelsLast = (call.number(0, 0) & 8) != 0;
+  std::vector<int64_t> weights(w->shape(), w->shape() + w->rank);
+  if (channelsLast && w->rank > 2) std::rotate(weights.begin() + 1, weights.end() - 1, weights.end());
+  if (Status status = describeWindow(call, weights, false, c); !status.ok()) return status;
+  if (channelsLast && c.channels % 4 != 0)
+    return badArgument("byteconv", 1, "a multiple of four channels, as they stand last", call.arguments[1]);
   if (Status status = describeShapes(call, x, y, false, c); !status.ok()) return status;
-  const auto rank = static_cast<size_t>(call.number(0, 0));
+  const auto rank = static_cast<size_t>(c.rank);
   Epilogue epilogue;
   if (Status status = epilogue.bind(call, call.number(2 + 2 * rank, 0), 4, call.scalars.subspan(rank));
       !status.ok())
@@ -204,7 +274,8 @@ Status byteConvBy(const ByteGemmFamily& family, BuiltinCall& call) {
       (zeroW->dtype != w->dtype || (zeroW->elementCount != 1 && zeroW->elementCount != c.groups * c.filters)))
     return badArgument("byteconv", 3, "one zero point, or one for each output channel", call.arguments[3]);
   if (y->elementCount == 0) return okStatus();
-  const ByteConvolution p{call, family, c, x, w, zeroX, zeroW, reinterpret_cast<int32_t*>(y->data), epilogue};
+  const ByteConvolution p{call,     family,      c, x, w, zeroX, zeroW, reinterpret_cast<int32_t*>(y->data),
+                          epilogue, channelsLast};
   if (c.channels != 1 || c.filters != 1) return byPanels(p);
   return call.rehearsal ? okStatus() : depthwise(p);
 }

@@ -61,6 +61,12 @@ void packBytePanels(const ByteGemmFamily& family, const uint8_t* b, int64_t dept
                     int64_t strideK, int64_t strideN, uint8_t flip, int64_t firstPanel, int64_t lastPanel,
                     int8_t* packed);
 
+// `group` rows of `count` bytes, stride apart, side by side: to[i * group + g] = from[g * stride + i] ^ flip.
+void mixChannels(const ByteGemmFamily& family, const uint8_t* from, int64_t stride, int64_t count,
+                 uint8_t flip, uint8_t* to);
+// Writes the sums of the columns behind a panel's words.
+void sumPanel(const ByteGemmFamily& family, int64_t words, int8_t* panel);
+
 // --- the product
 
 // Copied rows times packed panels.

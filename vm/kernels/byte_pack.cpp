@@ -73,6 +73,23 @@ void sumColumns(const ByteGemmFamily& family, const int8_t* panel, int64_t words
 
 }  // namespace
 
+void mixChannels(const ByteGemmFamily& family, const uint8_t* from, int64_t stride, int64_t count,
+                 uint8_t flip, uint8_t* to) {
+  const int64_t whole = count / 16 * 16, rest = count - whole;
+  mixRows(from, stride, whole, family.group, flip, to);
+  if (rest == 0) return;
+  uint8_t edge[4 * 16] = {}, mixed[4 * 16];
+  for (int g = 0; g < family.group; ++g)
+    memcpy(edge + g * 16, from + g * stride + whole, static_cast<size_t>(rest));
+  mixRows(edge, 16, 16, family.group, flip, mixed);
+  memcpy(to + whole * family.group, mixed, static_cast<size_t>(rest * family.group));
+}
+
+void sumPanel(const ByteGemmFamily& family, int64_t words, int8_t* panel) {
+  sumColumns(family, panel, words,
+             reinterpret_cast<int32_t*>(panel + words * family.group * family.panelWidth));
+}
+
 int32_t copyLeftRow(const ByteGemmFamily& family, const uint8_t* a, int64_t depth, int64_t strideK,
                     uint8_t flip, uint32_t* words) {
   const int64_t filled = wordCount(family, depth) * family.group;
@@ -129,7 +146,7 @@ void packBytePanels(const ByteGemmFamily& family, const uint8_t* b, int64_t dept
           to[(k / group * width + i) * group + k % group] =
               static_cast<uint8_t>(from[k * strideK + i * strideN] ^ flip);
     }
-    sumColumns(family, out, words, reinterpret_cast<int32_t*>(out + words * group * width));
+    sumPanel(family, words, out);
   }
 }
 

@@ -116,6 +116,32 @@ TEST(Quantised, convolutions) {
   expectAgreement(text, sets);
 }
 
+// [from, from + 1, ...] of that shape as a literal, each in -7..7.
+std::string literal(std::span<const int64_t> shape, int64_t& next) {
+  if (shape.empty()) return std::to_string(next++ * 5 % 15 - 7);
+  std::string text;
+  for (int64_t i = 0; i < shape[0]; ++i)
+    text += (text.empty() ? "[" : ", ") + literal(shape.subspan(1), next);
+  return text + "]";
+}
+
+TEST(Quantised, constantWeightsStandWithTheirChannelsLast) {
+  int64_t next = 0;
+  const std::vector<int64_t> shape = {6, 4, 3, 2};
+  const std::string text =
+      "fn @main(%x: Tensor[(n, 8, h, w), u8], %z: Tensor[(), u8]) {\n  %k = constant() {value = i8[6, 4, 3, "
+      "2] " +
+      literal(shape, next) +
+      "}\n  %y = conv_integer(%x, %k, %z) {group = 2, pads = [1, 0, 1, 1], strides = [1, 2]}\n  return %y\n}";
+  EXPECT_EQ(test::opsAfter(text, "prepack",
+                           [](const Op& op) { return op.attributes.integer("channels_last", 0) == 1; }),
+            1);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}})
+    sets.push_back({bytes(Dtype::u8, {n, 8, h, w}, 1), bytes(Dtype::u8, {}, 2)});
+  test::expectSame(text, sets);
+}
+
 TEST(Quantised, byTheRangeOfTheData) {
   const std::string text =
       R"(fn @main(%x: Tensor[(n, 3), f32], %q: Tensor[(3, 2), i8], %b: Tensor[(2), f32]) {

@@ -331,6 +331,13 @@ void addWindows(std::vector<SweepRow>& rows) {
                     {"", "pads = [1, 1, 1, 1], strides = [2, 2]"},
                     {},
                     wide});
+  rows.push_back({"conv_integer",
+                  "",
+                  "%x u8[n, 8, h, w], %k i8[6, 3, 2, 4], %z u8[]",
+                  "conv_integer(%x, %k, %z) {channels_last = 1, group = 2, A}",
+                  {"pads = [1, 1, 1, 1]", "strides = [2, 1], dilations = [1, 2]"},
+                  {},
+                  wide});
   rows.push_back({"pack_conv",
                   "",
                   "%x f32[n, 3, h, w], %k f32[4, 3, 3, 3]",

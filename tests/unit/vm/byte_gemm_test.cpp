@@ -162,7 +162,8 @@ TEST_F(ByteGemmTest, convolutionsAreExact) {
       {1, 1, 5, 5, 1, 1, 3, 1, 1, 1},   {2, 3, 11, 13, 7, 1, 3, 1, 1, 1},   {1, 8, 7, 7, 5, 1, 1, 1, 1, 0},
       {2, 6, 9, 10, 4, 2, 3, 2, 1, 1},  {1, 16, 8, 35, 16, 16, 3, 1, 1, 1}, {2, 4, 9, 37, 4, 4, 3, 2, 1, 1},
       {1, 2, 12, 12, 3, 1, 3, 1, 2, 2}, {1, 3, 20, 21, 13, 1, 7, 2, 1, 3},  {1, 5, 4, 4, 2, 1, 3, 1, 1, 4},
-      {0, 3, 5, 5, 2, 1, 3, 1, 1, 1},   {1, 67, 6, 6, 33, 1, 1, 2, 1, 0},
+      {0, 3, 5, 5, 2, 1, 3, 1, 1, 1},   {1, 67, 6, 6, 33, 1, 1, 2, 1, 0},   {2, 12, 9, 21, 5, 1, 3, 2, 1, 1},
+      {1, 8, 17, 30, 6, 2, 3, 1, 2, 2},
   };
   for (const ByteGemmFamily* family : kernels::byteGemmFamilies())
     for (const ConvolutionCase& s : cases)
@@ -208,6 +209,23 @@ TEST_F(ByteGemmTest, convolutionsAreExact) {
                   }
             ASSERT_EQ(data<int32_t>(y), expected)
                 << family->name << " kernel " << s.kernel << " groups " << s.groups << " zeros " << zeros;
+            if (own % 4 != 0) continue;
+            // The same weights with the channels last.
+            const int64_t taps = s.kernel * s.kernel;
+            Tensor *moved = bytes(right, {s.filters, s.kernel, s.kernel, own}),
+                   *again = output({s.batch, s.filters, oh, ow}, DataType::i32);
+            for (int64_t i = 0; i < moved->elementCount; ++i)
+              reinterpret_cast<uint8_t*>(moved->data)[i] =
+                  w->as<uint8_t>()[(i / (taps * own) * own + i % own) * taps + i / own % taps];
+            const Status last =
+                call([&](BuiltinCall& call) { return kernels::byteConvBy(*family, call); },
+                     {x, moved, zeroX, zeroW},
+                     {.scalars = {s.pad, s.pad},
+                      .numbers = {2 + 8, static_cast<int32_t>(s.groups), stride, stride, dilation, dilation}},
+                     {again});
+            ASSERT_TRUE(last.ok()) << last.message;
+            ASSERT_EQ(data<int32_t>(again), expected) << family->name << " kernel " << s.kernel << " groups "
+                                                      << s.groups << " zeros " << zeros << ", channels last";
           }
 }
 
