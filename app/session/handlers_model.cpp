@@ -163,8 +163,10 @@ Result<View> handle_check(SessionState& state, const Command& command, Outcome& 
 
 Result<View> handle_compile(SessionState& state, const Command& command, Outcome& outcome) {
   DYN_TRY(LoadedModel * model, state.model());
-  if (command.has("dim") || command.has("static")) {
+  const bool forPackage = command.has("o") && model->recordsChoose(std::string(contraction::kOneDnn));
+  if (command.has("dim") || command.has("static") || forPackage) {
     LoadRequest request = model->request();
+    request.forPackage = forPackage;
     if (command.has("dim")) {
       DYN_TRY(request.dims, parseDimSpecs(command.all("dim")));
     }
@@ -333,7 +335,8 @@ Result<View> handle_kernels(SessionState& state, const Command& command, Outcome
     KernelRow row;
     row.kind = "builtin";
     row.name = builtin;
-    row.description = "hand-written, part of the runtime";
+    row.description =
+        builtin.rfind("onednn_", 0) == 0 ? "a call of oneDNN" : "hand-written, part of the runtime";
     table.rows.push_back(std::move(row));
   }
   DYN_TRY(table.contractions, contractionRows(*model, state.now.options, dims));

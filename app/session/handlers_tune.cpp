@@ -1,12 +1,15 @@
 // Handler: tune, which measures the versions of each contraction at shapes that are likely.
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "app/session/contraction_sites.h"
 #include "app/session/random_tensor.h"
 #include "app/session/session_state.h"
 #include "app/session/tuning_records.h"
 #include "app/session/version_cover.h"
+#include "compiler/driver/kernel_library.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/support/clock.h"
 
@@ -170,8 +173,12 @@ Result<Trial> makeTrial(const ContractionSite& site, const std::string& version,
   return trial;
 }
 
+bool libraryFits(const passes::Contraction& c) {
+  return c.fitsLibrary && libraryReady(contraction::kOneDnn).ok();
+}
+
 // Versions worth measuring, "auto" first: of products those that are cheapest by cost among those that differ, of convolutions all that can do the
-// window. Only "auto": there is nothing to choose.
+// window; and the library, where there is one. Only "auto": there is nothing to choose.
 std::vector<std::string> candidatesOf(const Task& task, int threads) {
   const passes::Contraction& c = task.site.contraction;
   const bool product = c.kind == passes::ContractionKind::product;
@@ -192,6 +199,7 @@ std::vector<std::string> candidatesOf(const Task& task, int threads) {
   std::vector<std::string> names{"auto"};
   for (size_t i = 0; i < ranked.size() && (!product || i < kMostProductVersions); ++i)
     names.push_back(ranked[i].second);
+  if (libraryFits(c)) names.emplace_back(contraction::kOneDnn);
   return names;
 }
 
@@ -240,9 +248,17 @@ void choose(TunedOperation& record, const Task& task, int mostVersions) {
     for (size_t v = 0; v < versions.size(); ++v)
       versions[v].timesNs.push_back(record.candidates[v].timesNs[i]);
   }
-  // The weights of a convolution are packed for one way.
+  if (rows.empty()) return;
+  // Weights are packed once, for the library or for Dyn's own kernels: one or the other does all rows.
+  double libraryNs = std::numeric_limits<double>::infinity();
+  if (versions.back().version == contraction::kOneDnn) {
+    libraryNs = std::inner_product(weights.begin(), weights.end(), versions.back().timesNs.begin(), 0.0);
+    versions.pop_back();
+  }
+  // Those of a convolution are packed for one way.
   const bool product = task.site.contraction.kind == passes::ContractionKind::product;
-  if (!rows.empty()) record.chosen = coverVersions(versions, rows, weights, product ? mostVersions : 1).text;
+  const VersionCover own = coverVersions(versions, rows, weights, product ? mostVersions : 1);
+  record.chosen = libraryNs < kWorthIt * own.timeNs ? std::string(contraction::kOneDnn) : own.text;
 }
 
 std::string bar(double fraction) {
@@ -296,11 +312,13 @@ class Tuner {
   }
 
  private:
-  // What is known of the operation already, as far as it can still be used.
+  // What is known of the operation already, as far as it can still be used: where there is a library it has been measured, and where there is none it has
+  // not.
   TunedOperation recordOf(const Task& task) const {
     const passes::Contraction& c = task.site.contraction;
     if (const TunedOperation* known = known_.find(c.key, view_.threads);
         known && !known->candidates.empty() && known->candidates[0].version == "auto" &&
+        (known->candidates.back().version == contraction::kOneDnn) == libraryFits(c) &&
         std::all_of(known->candidates.begin(), known->candidates.end(),
                     [&](const TunedCandidate& old) { return passes::isVersionOf(c, old.version); }))
       return *known;
