@@ -121,7 +121,8 @@ std::vector<Task> tasksOf(const LoadedModel& model, const std::vector<Draw>& dra
   return tasks;
 }
 
-// The operation alone, with constant weights, made with one version.
+// The operation with constant weights, made with one version, and something elementwise behind it, as nearly all have: Dyn's own kernels do that tile by
+// tile, a library must be done first.
 struct Trial {
   std::string version;
   std::unique_ptr<LoadedModel> model;
@@ -160,9 +161,13 @@ Result<Trial> makeTrial(const ContractionSite& site, const std::string& version,
   for (const char* name : {"weights", "way"}) op.attributes.erase(name);
   op.operands = {main.parameters[0].id, constant.results[0].id};
   op.results = {{ir->newValue("y"), Type()}};
-  main.results = {op.results[0].id};
+  Op after;
+  after.def = &ops::reluOp;
+  after.operands = {op.results[0].id};
+  after.results = {{ir->newValue("z"), Type()}};
+  main.results = {after.results[0].id};
   main.resultTypes = {Type()};
-  main.ops = {ir->own(std::move(constant)), ir->own(std::move(op))};
+  main.ops = {ir->own(std::move(constant)), ir->own(std::move(op)), ir->own(std::move(after))};
   Module module;
   module.context = ir.get();
   module.functions = {ir->own(std::move(main))};
