@@ -44,6 +44,13 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
                   "loop=auto|generic|residuesN")
       ->take_all()
       ->expected(1);
+  app->add_option("--variant", r.variants,
+                  "a program for these sizes beside the one for all: seq=128,batch=1")
+      ->take_all()
+      ->expected(1);
+  app->add_option("--bucket", r.buckets, "fewer rows are padded to the next of these sizes: batch=4,8,16")
+      ->take_all()
+      ->expected(1);
   app->add_option("--tuning", r.session.tuningFile,
                   "file of tuning records, or none (default: beside the object cache)");
   app->add_option("--seed", r.session.seed, "of random inputs");
@@ -258,6 +265,10 @@ ParsedArguments parseArguments(int argc, char** argv) {
       return usageFault("--policy " + policy + " is not of the form OPERATOR=VERSION");
     r.session.policies[policy.substr(0, equals)] = policy.substr(equals + 1);
   }
+  for (const std::string& variant : r.variants)
+    r.session.variants += (r.session.variants.empty() ? "" : ";") + variant;
+  for (const std::string& bucket : r.buckets)
+    r.session.buckets += (r.session.buckets.empty() ? "" : ";") + bucket;
   r.session.math = texts.math;
   r.session.device = texts.device;
   const char* fromEnvironment = std::getenv("DYN_CACHE_DIR");

@@ -66,6 +66,7 @@ struct Asked {
 // "value.1", "seq", "2*seq+1"
 Result<Asked> asked(const Module& module, const Ports& ports, const std::string& text) {
   IrContext& ir = *module.context;
+  if (ir.dims().hasSymbol(text)) return Asked{ir.dims().symbol(text), {}};  // its name may hold a dot
   const size_t dot = text.rfind('.');
   if (dot != std::string::npos && dot + 1 < text.size() &&
       text.find_first_not_of("0123456789", dot + 1) == std::string::npos) {

@@ -8,6 +8,7 @@
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/pass_table.h"
+#include "compiler/passes/variant_spec.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
 
@@ -75,6 +76,8 @@ const std::vector<SettingSpec>& settingTable() {
       {"passes", "the pipeline: a list (infer,fold,...), or edits of the standard one (-fuse)"},
       {"math", "fp32, or bf16: both sides of products with constant matrices are rounded to it"},
       {"policy", "versions of operators: conv=direct,matmul=auto; compiled models only"},
+      {"variants", "programs for some sizes beside the one for all: seq=128;seq=256,batch=1; none: off"},
+      {"buckets", "fewer rows are padded to the next of these: batch=4,8,16; none: off"},
       {"tuning", "file of tuning records; cache: beside the object cache; none: off"},
       {"device", "cpu"},
       {"cache-dir", "of compiled objects; none: off"},
@@ -94,6 +97,8 @@ std::string settingValue(const SessionSnapshot& now, std::string_view name) {
   if (name == "math") return o.math;
   if (name == "tuning") return o.tuningFile.empty() ? "cache" : o.tuningFile;
   if (name == "policy") return textOf(o.policies);
+  if (name == "variants") return o.variants.empty() ? "none" : o.variants;
+  if (name == "buckets") return o.buckets.empty() ? "none" : o.buckets;
   if (name == "device") return o.device;
   if (name == "cache-dir") return o.cacheDirectory.empty() ? "none" : o.cacheDirectory;
   if (name == "mem-limit") return std::to_string(o.memoryLimitBytes);
@@ -134,6 +139,14 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
     o.tuningFile = value == "cache" ? "" : value;
   } else if (name == "policy") {
     DYN_TRY(o.policies, parsePolicies(value));
+  } else if (name == "variants") {
+    const std::string text = value == "none" ? "" : value;
+    DYN_TRY([[maybe_unused]] auto checked, passes::parseVariants(text));
+    o.variants = text;
+  } else if (name == "buckets") {
+    const std::string text = value == "none" ? "" : value;
+    DYN_TRY([[maybe_unused]] auto checked, passes::parseBuckets(text));
+    o.buckets = text;
   } else if (name == "device") {
     if (value != "cpu")
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: the device " + value)

@@ -10,20 +10,40 @@ namespace {
 constexpr int64_t kLargestSearched = int64_t{1} << 40;
 constexpr std::chrono::seconds kSearchTime(10);  // a rehearsal of a loop takes as many steps as the loop
 
-// Sizes are counted in multiples: the k-th allowed size is k * multiple.
+// Sizes are counted in multiples: the k-th allowed size is k * multiple. A model may take fewer sizes than it says (an image's sides by 32s): where one
+// can not be run, only multiples of 2, 4, ... are looked at.
 class Search {
  public:
   Search(const LimitSymbol& symbol, DimValues dims, int64_t limitBytes, const PeakOfDims& peakOf)
       : symbol_(symbol), dims_(std::move(dims)), limitBytes_(limitBytes), peakOf_(peakOf) {
     multiple_ = std::max<int64_t>(symbol.multiple, 1);
-    least_ = (std::max<int64_t>(symbol.low.value_or(0), 0) + multiple_ - 1) / multiple_;
-    most_ = std::min(symbol.high.value_or(kLargestSearched), kLargestSearched) / multiple_;
   }
 
   Result<LimitRow> run() {
+    constexpr int64_t kCoarsest = 64;
+    LimitRow best;
+    const int64_t declared = multiple_;
+    for (int64_t scale = 1; scale <= kCoarsest; scale *= 2) {
+      count(declared * scale);
+      DYN_TRY(LimitRow row, search());
+      if (scale == 1 || row.largest.value_or(-1) >= best.largest.value_or(-1)) best = std::move(row);
+      if (best.largest && !refused_) break;  // memory ends it, nothing else
+    }
+    return best;
+  }
+
+ private:
+  void count(int64_t multiple) {
+    multiple_ = multiple;
+    least_ = (std::max<int64_t>(symbol_.low.value_or(0), 0) + multiple_ - 1) / multiple_;
+    most_ = std::min(symbol_.high.value_or(kLargestSearched), kLargestSearched) / multiple_;
+  }
+
+  Result<LimitRow> search() {
     LimitRow row;
     row.symbol = symbol_.name;
     row.others = dims_;
+    row.others.erase(symbol_.name);
     DYN_TRY(std::optional<int64_t> start, firstThatFits());
     if (!start) {
       row.end = why_;
@@ -56,15 +76,17 @@ class Search {
     } else {
       row.end = "no limit was found up to here";
     }
+    const bool refused = refused_;
     DYN_TRY(bool within, fits(low));
     if (within) row.peakBytes = peak_;
+    refused_ = refused;
     return row;
   }
 
- private:
   Result<bool> fits(int64_t index) {
     dims_[symbol_.name] = index * multiple_;
     Result<int64_t> bytes = peakOf_(dims_);
+    refused_ = !bytes.ok();
     if (bytes.ok()) {
       peak_ = *bytes;
       if (peak_ > limitBytes_)
@@ -94,6 +116,7 @@ class Search {
   const int64_t limitBytes_;
   const PeakOfDims& peakOf_;
   int64_t multiple_ = 1, least_ = 0, most_ = 0, peak_ = 0;
+  bool refused_ = false;  // the size looked at last can not be run
   std::string why_;
 };
 
@@ -104,6 +127,28 @@ int64_t usualValue(const LimitSymbol& symbol) {
   return (least + multiple - 1) / multiple * multiple;
 }
 
+// A size for each dim that is not given: the usual one, or, where the model does not take these, the first doubling of all that it takes.
+Result<DimValues> usualValues(const std::vector<LimitSymbol>& symbols, const DimValues& given,
+                              const PeakOfDims& peakOf) {
+  constexpr int64_t kMostScale = 1024;
+  DimValues usual = given;
+  for (const LimitSymbol& symbol : symbols)
+    if (!given.count(symbol.name)) usual[symbol.name] = usualValue(symbol);
+  for (int64_t scale = 1; scale <= kMostScale; scale *= 2) {
+    DimValues values = usual;
+    for (const LimitSymbol& symbol : symbols) {
+      if (given.count(symbol.name)) continue;
+      const int64_t multiple = std::max<int64_t>(symbol.multiple, 1), wanted = usual[symbol.name] * scale;
+      values[symbol.name] = symbol.high ? std::min(wanted, *symbol.high / multiple * multiple) : wanted;
+    }
+    const Result<int64_t> bytes = peakOf(values);
+    if (bytes.ok()) return values;
+    if (bytes.error().id == DiagnosticId::unsupportedFeature || bytes.error().id == DiagnosticId::cancelled)
+      return Result<DimValues>(Error{bytes.error()});
+  }
+  return usual;
+}
+
 }  // namespace
 
 Result<LimitView> limitView(const std::vector<LimitSymbol>& symbols, const DimValues& given,
@@ -111,11 +156,11 @@ Result<LimitView> limitView(const std::vector<LimitSymbol>& symbols, const DimVa
   LimitView view;
   view.limitBytes = limitBytes;
   view.dims = given;
+  DYN_TRY(DimValues usual, usualValues(symbols, given, peakOf));
   for (const LimitSymbol& symbol : symbols) {
     if (given.count(symbol.name)) continue;
-    DimValues others = given;
-    for (const LimitSymbol& other : symbols)
-      if (other.name != symbol.name && !given.count(other.name)) others[other.name] = usualValue(other);
+    DimValues others = usual;
+    others.erase(symbol.name);
     DYN_TRY(LimitRow row, Search(symbol, std::move(others), limitBytes, peakOf).run());
     view.rows.push_back(std::move(row));
   }

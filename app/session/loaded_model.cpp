@@ -14,6 +14,7 @@
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/variant_spec.h"
 #include "compiler/support/clock.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
@@ -94,6 +95,8 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
                                                        const SessionOptions& options,
                                                        const std::atomic<bool>* cancelled) {
   DYN_CHECK(checkPolicies(options.policies));
+  DYN_TRY([[maybe_unused]] auto variants, passes::parseVariants(options.variants));
+  DYN_TRY([[maybe_unused]] auto buckets, passes::parseBuckets(options.buckets));
   const int64_t start = steadyNs();
   std::unique_ptr<LoadedModel> model(new LoadedModel(options, cancelled));
   model->request_ = request;
@@ -234,8 +237,9 @@ Status LoadedModel::readPackage() {
   const dyn_status status = dyn_module_load_file(info_.path.c_str(), &host, &module);
   if (status != DYN_OK) return vmError(status).at({.file = info_.path});
   vm_.reset(module);
-  if (!options_.policies.empty())
-    return makeError(DiagnosticId::usageError, "the versions of a package were chosen when it was compiled");
+  if (!options_.policies.empty() || !options_.variants.empty() || !options_.buckets.empty())
+    return makeError(DiagnosticId::usageError,
+                     "the versions and variants of a package were chosen when it was compiled");
   if (const char* producer = dyn_module_metadata(module, "producer")) info_.producer = producer;
   if (!request_.dims.empty())
     return makeError(DiagnosticId::usageError, "the dims of a package were declared when it was compiled");
@@ -407,6 +411,8 @@ CompileOptions LoadedModel::compileOptions() const {
   options.passes = options_.passes;
   options.math = options_.math;
   options.versions = versions_;
+  options.variants = options_.variants;
+  options.buckets = options_.buckets;
   options.machine = options_.machine;
   options.cacheDirectory = options_.cacheDirectory;
   options.threadCount = options_.threadCount;

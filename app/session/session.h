@@ -29,7 +29,9 @@ struct SessionOptions {
   std::string passes;                   // pipeline text; "" is the standard one
   std::string math = "fp32";
   std::map<std::string, std::string> policies;  // "conv", "matmul" or "loop": the version to be taken
-  std::string tuningFile;                       // of records; "" is beside the object cache, "none" off
+  // Variants beside the program for all sizes, and buckets (compiler/passes/variant_spec.h); "" is none.
+  std::string variants, buckets;
+  std::string tuningFile;  // of records; "" is beside the object cache, "none" off
   std::string device = "cpu";
   std::string machine;            // text of a machine description; "" is this host
   uint64_t seed = 0;              // of random inputs

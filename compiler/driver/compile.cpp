@@ -18,6 +18,11 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
     if (item.pass->name == "prepack") item.options.insert(options.versions.begin(), options.versions.end());
   for (const PipelineItem& item : pipeline)
     for (const auto& [name, value] : item.options) DYN_CHECK(libraryReady(value));
+  for (PipelineItem& item : pipeline) {
+    if (item.pass->name != "variants") continue;
+    if (!options.variants.empty()) item.options["sizes"] = options.variants;
+    if (!options.buckets.empty()) item.options["buckets"] = options.buckets;
+  }
   if (!options.smallFor) return pipeline;
   std::string dims;
   for (const auto& [name, value] : *options.smallFor)

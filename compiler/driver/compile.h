@@ -27,6 +27,8 @@ struct CompileOptions {
   // Versions of contractions (compiler/passes/contraction_versions.h): "conv" or "matmul" for all, or by the key of one operation; "loop" of the generated kernels (compiler/kernel/versions.h). What is not
   // named is chosen by rule and cost.
   std::map<std::string, std::string> versions;
+  // Variants for some sizes and buckets (compiler/passes/variant_spec.h): "seq=128;seq=256,batch=1", "batch=4,8,16".
+  std::string variants, buckets;
   std::string cacheDirectory;  // of compiled objects; empty: no cache
   int threadCount = 0;         // for compiling; 0: one per core
   bool verifyEach = false;     // verify the module after every pass

@@ -287,6 +287,7 @@ class Verifier {
     if (name == "loop") return loopStructure(op);
     if (name == "match") return matchStructure(op);
     if (name == "call") return callStructure(op);
+    if (name == "variant") return variantStructure(op);
     if (name == "closure") return closureStructure(op);
     if (name == "fused") return fusedStructure(op);
     if (op.def->cls != OpClass::structural && !op.regions.empty()) {
@@ -464,6 +465,28 @@ class Verifier {
     if (target == nullptr || !noneLeftOut(op, 0)) return;
     passed(op, *target, 0, 0);
     branchResults(op, *target);
+  }
+
+  // The callee takes what the function takes and gives what it gives, for some of the shapes.
+  void variantStructure(const Op& op) {
+    const Function* target = callee(op);
+    if (target == nullptr || !noneLeftOut(op, 0)) return;
+    bool same = op.operands.size() == target->parameters.size() &&
+                function_->results.size() == target->results.size();
+    for (size_t i = 0; same && i < op.operands.size(); ++i)
+      same = alike(type(op.operands[i]), target->parameters[i].type);
+    for (size_t i = 0; same && i < std::min(function_->resultTypes.size(), target->resultTypes.size()); ++i)
+      same = alike(function_->resultTypes[i], target->resultTypes[i]);
+    if (!same)
+      fault(DiagnosticId::typeMismatch,
+            "@" + target->name + " takes or gives other types than @" + function_->name, &op);
+  }
+
+  // But for the dims.
+  static bool alike(Type a, Type b) {
+    if (!a || !b) return true;
+    if (a.kind() != b.kind()) return false;
+    return !a.isTensor() || (a.dtype() == b.dtype() && a.rank() == b.rank());
   }
 
   void closureStructure(const Op& op) {

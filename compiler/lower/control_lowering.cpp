@@ -1,4 +1,4 @@
-// if, loop and match as jumps in the function around them.
+// if, loop and match as jumps in the function around them; calls, variants and checks.
 #include <algorithm>
 
 #include "compiler/lower/function_lowering.h"
@@ -305,6 +305,83 @@ Status FunctionLowering::lowerMatch(const Op& op, Body& body) {
       }
       return {};
     });
+  }
+  return {};
+}
+
+Status FunctionLowering::lowerCall(const Op& op, Body& body) {
+  const bool direct = op.def == &ops::callOp;
+  std::span<const ValueId> arguments(op.operands);
+  int32_t closure = -1;
+  if (!direct) {
+    DYN_TRY(closure, object(op.operands[0]));
+    arguments = arguments.subspan(1);
+  }
+  DYN_TRY(std::vector<int32_t> objects, objectsOf(arguments));
+  if (direct) {
+    const int32_t callee = program_.functionIndex(op.attributes.string("callee"));
+    if (callee < 0)
+      return makeError(DiagnosticId::textName, "unknown function @" + op.attributes.string("callee"));
+    if (isTail(op, body)) {
+      code_.emit(Opcode::tailInvoke, callee, OperandList(objects));
+      ended_ = true;
+      return {};
+    }
+    std::vector<int32_t> results;
+    for (const ValueDef& r : op.results) results.push_back(define(r.id));
+    code_.emit(Opcode::invoke, OperandList(results), callee, OperandList(objects));
+  } else {
+    std::vector<int32_t> results;
+    for (const ValueDef& r : op.results) results.push_back(define(r.id));
+    code_.emit(Opcode::invokeClosure, OperandList(results), closure, OperandList(objects));
+  }
+  for (const ValueDef& r : op.results) DYN_CHECK(bindFromObject(r.type, objects_.at(r.id)));
+  return {};
+}
+
+Status FunctionLowering::lowerVariant(const Op& op) {
+  const Shape lhs = op.attributes.dims("lhs"), rhs = op.attributes.dims("rhs");
+  const bool equal = op.attributes.string("relation") == "eq";
+  const int32_t callee = program_.functionIndex(op.attributes.string("callee"));
+  if (callee < 0)
+    return makeError(DiagnosticId::textName, "unknown function @" + op.attributes.string("callee"));
+  DYN_TRY(std::vector<int32_t> objects, objectsOf(op.operands));
+  const Label otherwise = code_.newLabel();
+  for (size_t i = 0; i < lhs.size(); ++i) {
+    DYN_TRY(int32_t a, dims_.emit(lhs[i]));
+    DYN_TRY(int32_t b, dims_.emit(rhs.at(i)));
+    const int32_t holds = dims_.newScalar();
+    code_.emit(equal ? Opcode::equal : Opcode::lessEqual, holds, a, b);
+    code_.emit(Opcode::jumpIfNot, holds, otherwise);
+  }
+  code_.emit(Opcode::tailInvoke, callee, OperandList(objects));
+  code_.bind(otherwise);
+  return {};
+}
+
+Status FunctionLowering::lowerCheck(const Op& op) {
+  const Dim lhs = op.attributes.dims("lhs").at(0), rhs = op.attributes.dims("rhs").at(0);
+  const std::string relation = op.attributes.string("relation");
+  DYN_TRY(int32_t a, dims_.emit(lhs));
+  DYN_TRY(int32_t b, dims_.emit(rhs));
+  const std::string sign = relation == "eq"   ? " must equal "
+                           : relation == "le" ? " must be at most "
+                                              : " must equal, or be 1 beside, ";
+  const int32_t message =
+      program_.string(op.attributes.string("what") + ": " + lhs.toString() + sign + rhs.toString());
+  if (relation == "eq") {
+    code_.emit(Opcode::checkEqual, a, b, message);
+  } else if (relation == "le") {
+    code_.emit(Opcode::checkLessEqual, a, b, message);
+  } else {
+    const int32_t one = dims_.emitConstant(1), isOne = dims_.newScalar();
+    const Label fine = code_.newLabel();
+    for (const int32_t side : {a, b}) {
+      code_.emit(Opcode::equal, isOne, side, one);
+      code_.emit(Opcode::jumpIf, isOne, fine);
+    }
+    code_.emit(Opcode::checkEqual, a, b, message);
+    code_.bind(fine);
   }
   return {};
 }

@@ -294,6 +294,7 @@ Status FunctionLowering::lowerOp(const Op& op, Body& body) {
     }
     return {};
   }
+  if (op.def == &ops::variantOp) return lowerVariant(op);
   if (op.def == &ops::ifOp) return lowerIf(op, body);
   if (op.def == &ops::loopOp) return lowerLoop(op, body);
   if (op.def == &ops::matchOp) return lowerMatch(op, body);
@@ -379,33 +380,6 @@ Status FunctionLowering::lowerView(const Op& op) {
   }
   DYN_TRY(std::vector<int32_t> shape, shapeRegisters(type.dims()));
   code_.emit(Opcode::reshapeTensor, define(op.results[0].id), from, OperandList(shape));
-  return {};
-}
-
-Status FunctionLowering::lowerCheck(const Op& op) {
-  const Dim lhs = op.attributes.dims("lhs").at(0), rhs = op.attributes.dims("rhs").at(0);
-  const std::string relation = op.attributes.string("relation");
-  DYN_TRY(int32_t a, dims_.emit(lhs));
-  DYN_TRY(int32_t b, dims_.emit(rhs));
-  const std::string sign = relation == "eq"   ? " must equal "
-                           : relation == "le" ? " must be at most "
-                                              : " must equal, or be 1 beside, ";
-  const int32_t message =
-      program_.string(op.attributes.string("what") + ": " + lhs.toString() + sign + rhs.toString());
-  if (relation == "eq") {
-    code_.emit(Opcode::checkEqual, a, b, message);
-  } else if (relation == "le") {
-    code_.emit(Opcode::checkLessEqual, a, b, message);
-  } else {
-    const int32_t one = dims_.emitConstant(1), isOne = dims_.newScalar();
-    const Label fine = code_.newLabel();
-    for (const int32_t side : {a, b}) {
-      code_.emit(Opcode::equal, isOne, side, one);
-      code_.emit(Opcode::jumpIf, isOne, fine);
-    }
-    code_.emit(Opcode::checkEqual, a, b, message);
-    code_.bind(fine);
-  }
   return {};
 }
 
@@ -625,36 +599,6 @@ Status FunctionLowering::lowerStructure(const Op& op) {
   }
   return makeError(DiagnosticId::unsupportedOp,
                    "unsupported: no lowering for the structural operator '" + std::string(name) + "'");
-}
-
-Status FunctionLowering::lowerCall(const Op& op, Body& body) {
-  const bool direct = op.def == &ops::callOp;
-  std::span<const ValueId> arguments(op.operands);
-  int32_t closure = -1;
-  if (!direct) {
-    DYN_TRY(closure, object(op.operands[0]));
-    arguments = arguments.subspan(1);
-  }
-  DYN_TRY(std::vector<int32_t> objects, objectsOf(arguments));
-  if (direct) {
-    const int32_t callee = program_.functionIndex(op.attributes.string("callee"));
-    if (callee < 0)
-      return makeError(DiagnosticId::textName, "unknown function @" + op.attributes.string("callee"));
-    if (isTail(op, body)) {
-      code_.emit(Opcode::tailInvoke, callee, OperandList(objects));
-      ended_ = true;
-      return {};
-    }
-    std::vector<int32_t> results;
-    for (const ValueDef& r : op.results) results.push_back(define(r.id));
-    code_.emit(Opcode::invoke, OperandList(results), callee, OperandList(objects));
-  } else {
-    std::vector<int32_t> results;
-    for (const ValueDef& r : op.results) results.push_back(define(r.id));
-    code_.emit(Opcode::invokeClosure, OperandList(results), closure, OperandList(objects));
-  }
-  for (const ValueDef& r : op.results) DYN_CHECK(bindFromObject(r.type, objects_.at(r.id)));
-  return {};
 }
 
 }  // namespace dyn

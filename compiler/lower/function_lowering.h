@@ -93,6 +93,7 @@ class FunctionLowering {
                                std::vector<int32_t>& results, std::vector<int32_t>& views);
   Status lowerView(const Op& op);
   Status lowerCheck(const Op& op);
+  Status lowerVariant(const Op& op);
   Status lowerIf(const Op& op, Body& body);
   Status lowerLoop(const Op& op, Body& body);
   Status lowerMatch(const Op& op, Body& body);

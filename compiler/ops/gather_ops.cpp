@@ -59,6 +59,7 @@ Status evaluateGather(EvalContext& c) {
   const int64_t outer = sizeProduct(x.shape(), 0, axis), size = x.shape()[static_cast<size_t>(axis)],
                 inner = sizeProduct(x.shape(), axis + 1, x.rank());
   std::vector<int64_t> from = elementsOf(indices);
+  if (result.elementCount() == 0) from.clear();  // nothing is read
   for (int64_t& index : from) {
     DYN_TRY(index, wrapIndex(c, index, size));
   }
@@ -139,7 +140,7 @@ Status evaluateGatherNd(EvalContext& c) {
                 rows = sizeProduct(indices.shape(), batch, indices.rank() - 1),
                 slice = sizeProduct(x.shape(), tail, x.rank());
   int64_t to = 0;
-  for (int64_t row = 0; row < batches * rows; ++row) {
+  for (int64_t row = 0; slice > 0 && row < batches * rows; ++row) {
     int64_t from = row / rows;
     for (int64_t k = 0; k < depth; ++k) {
       const int64_t size = x.shape()[static_cast<size_t>(batch + k)];
@@ -247,7 +248,7 @@ const OpDef gatherOp{
     .lower = lowerGather,
     .doc =
         "x [...a, n, ...b], indices [...i] -> [...a, ...i, ...b]; an index counts from the end if negative, "
-        "outside [-n, n) it is a run-time error",
+        "outside [-n, n) it is a run-time error where the result has elements",
     .example =
         "fn @main(%table: Tensor[(1000, 8), f32], %ids: Tensor[(batch, seq), i64]) "
         "{ %y = gather(%table, %ids) {axis = 0} return %y }",

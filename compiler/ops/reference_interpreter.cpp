@@ -82,6 +82,7 @@ class Interpreter final : private EvalContext {
   Status finishLoop();
   Result<HostTensor> stacked(size_t scan, const std::vector<HostTensor>& slices);
   Status evaluateCheck();
+  Status takeVariant();
   Status bindDims();
   Status runInto();
   Status writeDestinations(std::vector<Value> results);
@@ -318,6 +319,7 @@ Status Interpreter::step() {
     return finishOp({Value::closure(callee, operandValues(0))});
   }
   if (def == &ops::checkOp) return evaluateCheck();
+  if (def == &ops::variantOp) return takeVariant();
   if (def == &ops::bind_dimsOp) return bindDims();
   if (def == &ops::fusedOp) return push(op_->regions.at(0), operandValues(0), true);
   if (def == &ops::intoOp) return runInto();
@@ -473,6 +475,24 @@ Status Interpreter::evaluateCheck() {
                                           : " must broadcast with ";
   return error(DiagnosticId::shapeCheckFailed,
                op_->attributes.string("what") + ": " + side(lhs, a) + wanted + side(rhs, b));
+}
+
+Status Interpreter::takeVariant() {
+  const Shape lhs = op_->attributes.dims("lhs"), rhs = op_->attributes.dims("rhs");
+  const bool equal = op_->attributes.string("relation") == "eq";
+  for (size_t i = 0; i < lhs.size() && i < rhs.size(); ++i) {
+    DYN_TRY(int64_t a, scope_.value(lhs[i]));
+    DYN_TRY(int64_t b, scope_.value(rhs[i]));
+    if (equal ? a != b : a > b) return finishOp({});
+  }
+  const Function* callee = module_.find(op_->attributes.string("callee"));
+  if (!callee)
+    return error(DiagnosticId::textName, "there is no function @" + op_->attributes.string("callee"));
+  if (stack_.back().isRegion) return error(DiagnosticId::invalidIr, "it stands in a body");
+  std::vector<Value> arguments = operandValues(0);
+  scope_ = std::move(stack_.back().callerScope);
+  stack_.pop_back();
+  return push(callee, std::move(arguments), false);
 }
 
 Status Interpreter::bindDims() {

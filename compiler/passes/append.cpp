@@ -32,7 +32,7 @@ class Append {
     for (const Parameter& p : function.parameters) inputs_.insert(p.id);
     for (const Op* op : function.ops)
       for (ValueId v : op->operands)
-        if (v != kNoValue) users_[v].push_back(op);
+        if (v != kNoValue && op->def != &ops::variantOp) users_[v].push_back(op);
     results_.insert(function.results.begin(), function.results.end());
   }
 

@@ -23,6 +23,9 @@ constexpr time_t kMostSeconds = 60;  // of the processor, on however busy a mach
 
 bool isUnsupported(const Diagnostic& d) { return diagnosticRow(d.id).kind == FaultKind::unsupported; }
 
+constexpr std::string_view kVariants = "+variants{";
+bool isOfVariants(const std::string& passes) { return passes.rfind(kVariants, 0) == 0; }
+
 // Empty when they agree.
 std::string difference(const HostTensor& actual, const HostTensor& expected, const ValueInfo& info) {
   if (actual.dtype() != expected.dtype()) return "another element type";
@@ -145,6 +148,10 @@ Comparison compare(const Program& program, const std::vector<Sizes>& sizes, uint
     options.threadCount = 1;
     Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module, options);
     if (!compiled.ok()) {
+      // A variant for sizes that the program has none of, or buckets of rows that do not stay apart.
+      if (isOfVariants(passes) && compiled.error().id != DiagnosticId::internalError &&
+          compiled.error().id != DiagnosticId::invalidIr)
+        continue;
       const bool unsupported = isUnsupported(compiled.error());
       return {unsupported ? Verdict::unsupported : Verdict::differ,
               "it does not compile: " + compiled.error().toString(), passes};
@@ -169,6 +176,16 @@ Comparison compare(const Program& program, const std::vector<Sizes>& sizes, uint
     }
   }
   return result;
+}
+
+std::string variantsOf(const Program& program, const std::vector<Sizes>& sizes, uint64_t seed) {
+  const std::vector<std::string> symbols = symbolsOfInputs(program);
+  if (symbols.empty()) return "";
+  const std::string& symbol = symbols[seed / 2 % symbols.size()];
+  int64_t size = 1;
+  for (const Sizes& one : sizes) size = std::max(size, one.at(symbol) - (seed % 3 == 0 ? 1 : 0));
+  return std::string(kVariants) + (seed % 2 == 0 ? "buckets=" : "sizes=") + symbol + "=" +
+         std::to_string(size) + "}";
 }
 
 void limitTime() {

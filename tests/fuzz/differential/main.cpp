@@ -1,8 +1,8 @@
 // Random programs: compiled = reference, and each pass off = all on.
 //
-//   differential [--count N] [--seed S] [--passes all|some] [--output DIR] [--show]
+//   differential [--count N] [--seed S] [--passes all|some] [--output DIR] [--show] [--suite DIR]
 //
-// Seed S + i makes program i. Each is run at six sets of sizes from one compilation with all passes and one with a pass off, in turn
+// Seed S + i makes program i. Each is run at six sets of sizes from one compilation with all passes, one with a variant or a bucket, and one with a pass off, in turn
 // (--passes all: each pass off for each program). What differs is cut down and written to DIR: seed-N.dyn, its inputs as .npy, and
 // seed-N.dyns, which runs it in the shell. Ends with 1 when anything differed. --show prints the programs and runs nothing.
 #include <sys/mman.h>
@@ -13,15 +13,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <map>
 #include <string>
 
-#include "compiler/support/npy.h"
 #include "tests/fuzz/differential/comparison.h"
 #include "tests/fuzz/differential/generator.h"
 #include "tests/fuzz/differential/reducer.h"
+#include "tests/fuzz/differential/suite.h"
 
 namespace dyn::differential {
 
@@ -31,14 +30,18 @@ struct Arguments {
   int64_t count = 300;
   uint64_t seed = 1;
   bool allPasses = false, show = false;
-  std::string output = "differential-failures";
+  std::string output = "differential-failures", suite;
 };
 
 constexpr uint64_t kBlock = 50;  // programs in one process
 
-std::vector<std::string> passesFor(uint64_t seed, bool all) {
-  if (all) return pipelines();
-  return {"", pipelines()[1 + seed % (pipelines().size() - 1)]};
+std::vector<std::string> passesFor(const Program& program, const std::vector<Sizes>& sizes, uint64_t seed,
+                                   bool all) {
+  std::vector<std::string> passes = pipelines();
+  if (!all) passes = {"", passes[1 + seed % (passes.size() - 1)]};
+  if (const std::string variants = variantsOf(program, sizes, seed); !variants.empty())
+    passes.push_back(variants);
+  return passes;
 }
 
 // What a worker has done so far; it lies in memory that outlives it.
@@ -56,7 +59,7 @@ void work(const Arguments& arguments, uint64_t from, uint64_t to, Progress* prog
     limitTime();
     const Program program = generate(seed);
     const std::vector<Sizes> sizes = sizesFor(program, seed);
-    const std::vector<std::string> passes = passesFor(seed, arguments.allPasses);
+    const std::vector<std::string> passes = passesFor(program, sizes, seed, arguments.allPasses);
     const Comparison found = compare(program, sizes, seed, passes);
     ++progress->counts[static_cast<size_t>(found.verdict)];
     if (found.verdict == Verdict::agree) {
@@ -72,27 +75,15 @@ void work(const Arguments& arguments, uint64_t from, uint64_t to, Progress* prog
   std::fflush(stdout);
 }
 
-Status writeInput(const std::string& path, const HostTensor& tensor) {
-  NpyArray array;
-  array.kind = tensor.dtype() == Dtype::boolean ? NpyKind::boolean
-               : dyn::isReal(tensor.dtype())    ? NpyKind::real
-                                                : NpyKind::integer;
-  array.shape = tensor.shape();
-  array.data.resize(static_cast<size_t>(tensor.sizeBytes()));
-  array.elementBytes = static_cast<unsigned>(storageBytes(tensor.dtype()));
-  if (!array.data.empty()) std::memcpy(array.data.data(), tensor.data(), array.data.size());
-  return writeNpy(path, array);
-}
-
 void report(const Arguments& arguments, uint64_t seed) {
   const Program program = generate(seed);
   const std::vector<Sizes> sizes = sizesFor(program, seed);
-  Comparison found = compareApart(program, sizes, seed, passesFor(seed, arguments.allPasses));
+  Comparison found = compareApart(program, sizes, seed, passesFor(program, sizes, seed, arguments.allPasses));
   std::printf("seed %llu %s%s%s: %s\n", static_cast<unsigned long long>(seed), toString(found.verdict),
               found.passes.empty() ? "" : " with ", found.passes.c_str(), found.what.c_str());
   Failure failure{program, sizes[std::min(found.sizes, sizes.size() - 1)]};
   const std::vector<std::string> passes = found.verdict == Verdict::crashed
-                                              ? passesFor(seed, arguments.allPasses)
+                                              ? passesFor(program, sizes, seed, arguments.allPasses)
                                               : std::vector<std::string>{found.passes};
   if (found.verdict != Verdict::invalid && found.verdict != Verdict::agree) {
     failure = reduced(std::move(failure), [&](const Program& candidate, const Sizes& at) {
@@ -112,7 +103,7 @@ void report(const Arguments& arguments, uint64_t seed) {
   const std::vector<HostTensor> inputs = inputsFor(failure.program, failure.sizes, seed);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = "v" + std::to_string(failure.program.inputs[i]);
-    if (!writeInput(base + "." + name + ".npy", inputs[i]).ok())
+    if (!writeTensor(base + "." + name + ".npy", inputs[i]).ok())
       std::printf("  %s can not be written\n", base.c_str());
     script << " --input " << name << "=@" << base << "." << name << ".npy";
   }
@@ -175,7 +166,8 @@ int run(const Arguments& arguments) {
 
 int usage() {
   std::fprintf(stderr,
-               "usage: differential [--count N] [--seed S] [--passes all|some] [--output DIR] [--show]\n");
+               "usage: differential [--count N] [--seed S] [--passes all|some] [--output DIR] [--show] "
+               "[--suite DIR]\n");
   return 2;
 }
 
@@ -200,6 +192,8 @@ int main(int argumentCount, char** argumentTexts) {
       arguments.seed = std::strtoull(value.c_str(), nullptr, 10);
     } else if (name == "--passes" && (value == "all" || value == "some")) {
       arguments.allPasses = value == "all";
+    } else if (name == "--suite") {
+      arguments.suite = value;
     } else if (name == "--output") {
       arguments.output = value;
     } else {
@@ -207,6 +201,15 @@ int main(int argumentCount, char** argumentTexts) {
     }
   }
   if (arguments.count < 1) return usage();
+  if (!arguments.suite.empty()) {
+    const dyn::Result<int64_t> count =
+        writeSuite(arguments.suite, arguments.seed, arguments.seed + static_cast<uint64_t>(arguments.count));
+    if (!count.ok()) std::fprintf(stderr, "%s\n", count.error().message.c_str());
+    if (count.ok())
+      std::printf("%lld of %lld programs\n", static_cast<long long>(*count),
+                  static_cast<long long>(arguments.count));
+    return count.ok() ? 0 : 1;
+  }
   if (!arguments.show) return run(arguments);
   for (int64_t i = 0; i < arguments.count; ++i) {
     const uint64_t seed = arguments.seed + static_cast<uint64_t>(i);

@@ -65,6 +65,13 @@ std::vector<SweepRow> structureRows() {
       {"check", "", "%x f32[n]",
        "check() {lhs = dims(n), rhs = dims(3), relation = \"le\", what = \"at most three\"} return %x"},
       {"check", "", "%x f32[n, m]", "check() {lhs = dims(n), rhs = dims(m), relation = \"eq\"} return %x"},
+      {"variant", "", "",
+       "fn @main(%x: Tensor[(n, m), f32]) { "
+       "variant(%x) {callee = \"g\", lhs = dims(n, m), rhs = dims(3, 3), relation = \"eq\"} "
+       "variant(%x) {callee = \"f\", lhs = dims(n), rhs = dims(m), relation = \"le\"} %y = exp(%x) return %y "
+       "} "
+       "fn @f(%v: Tensor[(k, l), f32]) { %r = neg(%v) return %r } "
+       "fn @g(%v: Tensor[(3, 3), f32]) { %r = abs(%v) return %r }"},
       {"bind_dims", "", "%k i64[2]",
        "bind_dims(%k) {dims = dims(rows), elements = [0]} %y = dim_value() {value = dims(rows + 1)} return "
        "%y"},

@@ -53,6 +53,14 @@ TEST(Gather, OutOfRangeIsAnErrorAndAFault) {
   }
 }
 
+TEST(Gather, WhereNothingIsReadNoIndexIsWrong) {
+  EXPECT_THAT(shapeOf(checkLowered(OpCase("gather", {counting({3, 0}), ints({2}, {9, -9})}))),
+              ElementsAre(2, 0));
+  OpCase slices("gather_nd", {counting({3, 0}), ints({2, 1}, {9, -9})});
+  slices.dynamic = false;
+  EXPECT_THAT(shapeOf(checkLowered(slices)), ElementsAre(2, 0));
+}
+
 TEST(Gather, DimTakenOutOfAShapeStaysADim) {
   Program program = inferText(
       "fn @main(%x: Tensor[(n, m), f32]) {\n"

@@ -1,5 +1,6 @@
 // Checklist: groups of operations, memory, and what a program launches.
 #include <set>
+#include <sstream>
 
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/pass_table.h"
@@ -66,6 +67,38 @@ TEST(Checklist, C16_AValueDependentOperationIsNotFusedBehindItsProducer) {
       forward = std::max<int64_t>(forward, static_cast<int64_t>(op.regions[0]->ops.size()));
   });
   EXPECT_EQ(forward, 3);  // what follows is one kernel
+}
+
+// The host reads the elements of the inputs that sizes are made of, each once, and of no others.
+TEST_F(ChecklistProgram, C17_OnlyInputsThatSizesNeedAreReadByTheHost) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  load(
+      R"(fn @main(%x: Tensor[(n, 6), f32], %count: Tensor[(), i64], %w: Tensor[(n, 6), i64], %to: Tensor[(2), i64]) {
+  %zero = constant() {value = i64[] 0}
+  %one = constant() {value = i64[] 1}
+  %steps = range(%zero, %count, %one)
+  %r = reshape(%x, %to)
+  %s = shape(%w)
+  %u = add(%w, %w)
+  %e = exp(%r)
+  return %steps, %e, %u, %s
+})");
+  const std::string program = text(":bytecode");
+  std::multiset<std::string> read;
+  std::istringstream lines(program);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    for (std::string word; words >> word;)
+      if (word == "item") {
+        std::string result, from;
+        words >> result >> from;
+        read.insert(from);
+      }
+  }
+  EXPECT_EQ(read, (std::multiset<std::string>{"v1", "v3", "v3"})) << program;
+  const auto ran = run("--dim n=4 --input count=5 --input to=[8,3]");
+  EXPECT_EQ(ran->outputs[0].value.tensor().shape(), std::vector<int64_t>{5});
+  EXPECT_EQ(ran->outputs[1].value.tensor().shape(), (std::vector<int64_t>{8, 3}));
 }
 
 TEST_F(ChecklistProgram, C18_EmptyResultsLaunchNothing) {

@@ -182,6 +182,21 @@ TEST(LimitView, TheOtherDimsHaveTheirLikeliestValue) {
   EXPECT_EQ(limitView({n, m}, {{"n", 1}, {"m", 1}}, 1000, product).error().id, DiagnosticId::usageError);
 }
 
+// A model that takes multiples of 32 alone, as networks that halve an image and put it together again, and says so only when it is run.
+TEST(LimitView, SizesThatCanNotBeRunAreSkipped) {
+  const PeakOfDims image = [](const DimValues& dims) -> Result<int64_t> {
+    for (const char* side : {"h", "w"})
+      if (dims.at(side) % 32 != 0 || dims.at(side) == 0)
+        return makeError(DiagnosticId::shapeCheckFailed, "the sides are multiples of 32");
+    return dims.at("h") * dims.at("w");
+  };
+  Result<LimitView> view = limitView({symbolCalled("h"), symbolCalled("w")}, {}, 10000, image);
+  ASSERT_TRUE(view.ok()) << view.error().toString();
+  EXPECT_EQ(view->rows[0].others, (DimValues{{"w", 32}}));
+  EXPECT_EQ(view->rows[0].largest, 288);
+  EXPECT_THAT(view->rows[0].end, HasSubstr("h = 320 would take 10240 bytes"));
+}
+
 TEST(LimitView, AMemoryThatDependsOnValuesIsSaidToDo) {
   const PeakOfDims unknown = [](const DimValues&) -> Result<int64_t> {
     return makeError(DiagnosticId::unsupportedFeature, "the memory depends on what x holds");

@@ -76,6 +76,24 @@ TEST_F(SpecialisationTest, AxesGivenAsAnInputAreCompiledForOnce) {
   EXPECT_EQ(shapeFor("--input x=zeros --input axes=[0] --dim a=1 --dim b=2 --dim c=2", false), (Shape{2, 2}));
 }
 
+// Compiled when it is first met, and kept: the sixteen used last.
+TEST_F(SpecialisationTest, M18_WhatAModelLeavesOpenIsCompiledForWhenItIsMetAndKeptInBounds) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  load(squeezeModel());
+  const std::string sizes = "--input x=zeros --dim a=1 --dim b=1 --dim c=1 --input axes=";
+  std::vector<std::string> axes;  // each way to name one axis or two of three
+  for (int i = -3; i < 3; ++i) {
+    axes.push_back("[" + std::to_string(i) + "]");
+    for (int j = i + 1; j < 3; ++j)
+      if ((i + 3) % 3 != (j + 3) % 3) axes.push_back("[" + std::to_string(i) + "," + std::to_string(j) + "]");
+  }
+  ASSERT_GT(axes.size(), 17u);
+  for (size_t i = 0; i < 17; ++i) shapeFor(sizes + axes[i], true);
+  shapeFor(sizes + axes[16], false);
+  shapeFor(sizes + axes[1], false);
+  shapeFor(sizes + axes[0], true);
+}
+
 TEST_F(SpecialisationTest, AnInputThatDecidesMustBeGiven) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   load(squeezeModel());

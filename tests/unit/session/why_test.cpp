@@ -314,5 +314,12 @@ TEST_F(WhyTest, TheCheapestGuardIsEnough) {
   EXPECT_EQ(why("3*n+n 3*n+n").answer, "yes");
 }
 
+TEST_F(WhyTest, ASymbolsNameMayLookLikeAnAxis) {
+  load("fn @main(%x: Tensor[(p.Dim.0, 3), f32]) {\n  return %x\n}\n");
+  why("p.Dim.0");
+  ASSERT_TRUE(last_->ok()) << last_->error->message;
+  EXPECT_FALSE(line(":why p.Dim.1")->ok());
+}
+
 }  // namespace
 }  // namespace dyn

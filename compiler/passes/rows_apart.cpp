@@ -1,0 +1,276 @@
+#include "compiler/passes/rows_apart.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "compiler/loop/lower_context.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/passes/liveness.h"
+
+namespace dyn::passes {
+
+namespace {
+
+using loop::Expr;
+using loop::ExprKind;
+
+bool mentions(Dim d, SymbolId symbol) {
+  const std::vector<SymbolId> symbols = symbolsOf(d);
+  return std::binary_search(symbols.begin(), symbols.end(), symbol);
+}
+
+// The one axis whose size depends on the rows; nullopt when there is none, or more than one (`several`).
+std::optional<RowAxis> axisOf(Type type, SymbolId rows, bool* several) {
+  std::optional<RowAxis> found;
+  for (int axis = 0; type.isTensor() && axis < type.rank(); ++axis) {
+    const Dim d = type.dims()[static_cast<size_t>(axis)];
+    if (!mentions(d, rows)) continue;
+    if (found) *several = true;
+    found = RowAxis{axis, d};
+  }
+  return found;
+}
+
+// An operation by itself: its operands lie in memory.
+class OperandLoads : public loop::LowerContext {
+ public:
+  OperandLoads(const Op& op, std::vector<Type> types, const InferredModule& inferred)
+      : op_(op), types_(std::move(types)), inferred_(inferred), loops_(inferred.module.context->dims()) {
+    for (size_t i = 0; i < types_.size(); ++i) {
+      std::vector<Expr> shape;
+      if (types_[i] && types_[i].isTensor())
+        for (Dim d : types_[i].dims()) shape.push_back(loops_.dim(d));
+      const Dtype dtype = types_[i] && types_[i].isTensor() ? types_[i].dtype() : Dtype::f32;
+      buffers_.push_back(loops_.buffer("x" + std::to_string(i), dtype, shape, loop::BufferRole::input));
+    }
+  }
+  const Op& op() const override { return op_; }
+  loop::LoopContext& loops() override { return loops_; }
+  const DimSolver& solver() const override { return inferred_.module.context->facts(); }
+  Type operandType(int i) const override { return types_[static_cast<size_t>(i)]; }
+  Result<Expr> read(int i, std::span<const Expr> index) override {
+    return loops_.load(buffers_[static_cast<size_t>(i)], {index.begin(), index.end()});
+  }
+  Result<Expr> contents(int i, int64_t k) override {
+    const auto known = inferred_.contents.find(op_.operands[static_cast<size_t>(i)]);
+    const auto at = static_cast<size_t>(k);
+    if (known != inferred_.contents.end() && at < known->second.size() && known->second[at])
+      return dim(known->second[at]);
+    const Expr index = integer(k);
+    DYN_TRY(Expr element, read(i, std::span(&index, operandType(i).rank() > 0 ? 1 : 0)));
+    return loops_.cast(element, Dtype::i64);
+  }
+  Expr checked(Expr condition, int32_t fault, Expr value) override {
+    return loops_.checked(condition, fault, value);
+  }
+  size_t operandOf(const loop::Buffer* buffer) const {
+    return static_cast<size_t>(std::find(buffers_.begin(), buffers_.end(), buffer) - buffers_.begin());
+  }
+
+ private:
+  const Op& op_;
+  std::vector<Type> types_;
+  const InferredModule& inferred_;
+  loop::LoopContext loops_;
+  std::vector<const loop::Buffer*> buffers_;
+};
+
+class RowAnalysis {
+ public:
+  RowAnalysis(const InferredModule& inferred, SymbolId rows)
+      : inferred_(inferred), ir_(*inferred.module.context), rows_(rows), row_(ir_.dims().symbolById(rows)) {}
+
+  RowsApart run() {
+    const Function& main = *inferred_.module.main();
+    for (const Parameter& p : main.parameters) {
+      types_[p.id] = p.type;
+      const std::string name = "the input " + ir_.valueName(p.id);
+      if (!takeAxis(p.id, p.type, name)) return std::move(apart_);
+      const auto axis = axisOfValue(p.id);
+      if (axis && axis->extent != row_) return mixed(name + " has " + axis->extent.toString() + " rows");
+      apart_.parameters.push_back(axis);
+    }
+    for (const Op* op : main.ops)
+      if (!visit(*op)) return std::move(apart_);
+    for (ValueId v : main.results) {
+      if (sizes_.count(v)) return mixed("the result " + ir_.valueName(v) + " depends on how many there are");
+      apart_.results.push_back(axisOfValue(v));
+    }
+    return std::move(apart_);
+  }
+
+ private:
+  RowsApart mixed(const std::string& why) {
+    apart_.whyNot = why;
+    return std::move(apart_);
+  }
+  bool mix(const std::string& why) {
+    apart_.whyNot = why;
+    return false;
+  }
+
+  std::optional<RowAxis> axisOfValue(ValueId v) const {
+    const auto found = axes_.find(v);
+    return found == axes_.end() ? std::nullopt : std::optional(found->second);
+  }
+  bool dependsOnRows(ValueId v) const { return axes_.count(v) != 0 || sizes_.count(v) != 0; }
+
+  bool takeAxis(ValueId id, Type type, const std::string& what) {
+    bool several = false;
+    const std::optional<RowAxis> axis = axisOf(type, rows_, &several);
+    if (several) return mix(what + " has several axes of " + row_.toString());
+    if (!type.isTensor())
+      return std::any_of(symbolsOf(type).begin(), symbolsOf(type).end(),
+                         [&](SymbolId s) { return s == rows_; })
+                 ? mix(what + " is no tensor")
+                 : true;
+    if (axis) axes_[id] = *axis;
+    return true;
+  }
+
+  std::string nameOf(const Op& op) const {
+    const std::string where = op.place.known() ? " (" + op.place.toString() + ")" : "";
+    return std::string(op.def->name) + (op.results.empty() ? "" : " %" + ir_.valueName(op.results[0].id)) +
+           where;
+  }
+
+  bool visit(const Op& op) {
+    for (const ValueDef& r : op.results) types_[r.id] = r.type;
+    for (const auto& [name, value] : op.attributes.all()) {
+      const Shape* dims = std::get_if<Shape>(&value);
+      const bool aboutRows =
+          dims && std::any_of(dims->begin(), dims->end(), [&](Dim d) { return d && mentions(d, rows_); });
+      if (!aboutRows || isUpperBound(op)) continue;
+      if (op.def != &ops::dims_valueOp && op.def != &ops::dim_valueOp)
+        return mix(nameOf(op) + " depends on how many there are");
+      sizes_.insert(op.results[0].id);
+      return true;
+    }
+    const bool none = std::none_of(op.operands.begin(), op.operands.end(),
+                                   [&](ValueId v) { return v != kNoValue && dependsOnRows(v); });
+    if (op.def == &ops::shapeOp || op.def == &ops::sizeOp) {
+      if (!none && !knownApartFromRows(op.results[0].id)) sizes_.insert(op.results[0].id);
+      return true;
+    }
+    if (!op.regions.empty() || op.def->cls == OpClass::structural)
+      return none ? true : mix(nameOf(op) + " is control flow or no operation on tensors");
+    for (size_t i = 0; i < op.results.size(); ++i)
+      if (!visitResult(op, i)) return false;
+    return true;
+  }
+
+  // "rows <= 100": with as many as a bucket holds it is decided when that is compiled, and fewer satisfy it then.
+  bool isUpperBound(const Op& op) const {
+    return op.def == &ops::checkOp && op.attributes.string("relation") == "le" &&
+           op.attributes.dims("lhs").at(0) == row_ && op.attributes.dims("rhs").at(0).isConstant();
+  }
+
+  bool visitResult(const Op& op, size_t i) {
+    const ValueDef& result = op.results[i];
+    if (!takeAxis(result.id, result.type, nameOf(op))) return false;
+    const bool rowsIn = std::any_of(op.operands.begin(), op.operands.end(),
+                                    [&](ValueId v) { return v != kNoValue && axes_.count(v) != 0; });
+    const auto axis = axisOfValue(result.id);
+    if (!axis && !rowsIn) {
+      const bool sized = std::any_of(op.operands.begin(), op.operands.end(),
+                                     [&](ValueId v) { return v != kNoValue && sizes_.count(v) != 0; });
+      if (sized && !knownApartFromRows(result.id)) sizes_.insert(result.id);
+      return true;
+    }
+    if (isView(op)) return visitView(op, axis);
+    if (!op.def->lower) return mix(nameOf(op) + " has no definition in loops");
+    return visitLoads(op, i, axis);
+  }
+
+  // All elements are known, and none of them is computed from the number of rows.
+  bool knownApartFromRows(ValueId v) const {
+    const auto known = inferred_.contents.find(v);
+    return known != inferred_.contents.end() && std::all_of(known->second.begin(), known->second.end(),
+                                                            [&](Dim d) { return d && !mentions(d, rows_); });
+  }
+
+  // The same elements in the same order: the rows are whole where as many elements stand before them.
+  bool visitView(const Op& op, const std::optional<RowAxis>& axis) {
+    const auto from = axisOfValue(op.operands[0]);
+    if (!from || !axis) return mix(nameOf(op) + " does not keep the rows along one axis");
+    const Dim before = product(types_.at(op.operands[0]), from->axis);
+    const Dim after = product(op.results[0].type, axis->axis);
+    const Dim perRow =
+        substitute(axis->extent, [&](SymbolId s) { return s == rows_ ? ir_.dims().constant(1) : Dim(); });
+    if (before != after || perRow * row_ != axis->extent)
+      return mix(nameOf(op) + " joins the rows with an axis before them");
+    return true;
+  }
+
+  Dim product(Type type, int axes) const {
+    Dim result = ir_.dims().constant(1);
+    for (int k = 0; k < axes; ++k) result = result * type.dims()[static_cast<size_t>(k)];
+    return result;
+  }
+
+  bool visitLoads(const Op& op, size_t i, const std::optional<RowAxis>& axis) {
+    std::vector<Type> types;
+    for (ValueId v : op.operands) types.push_back(v == kNoValue ? Type() : types_.at(v));
+    OperandLoads context(op, types, inferred_);
+    std::vector<Expr> index;
+    for (Dim d : op.results[i].type.dims()) {
+      index.push_back(context.loops().variable("i"));
+      context.loops().bound(index.back(), context.dim(d));
+    }
+    const Result<Expr> element = op.def->lower(context, static_cast<int>(i), index);
+    if (!element.ok()) return mix(nameOf(op) + ": " + element.error().message);
+    std::vector<Expr> pending{*element};
+    std::unordered_set<uint32_t> seen;
+    while (!pending.empty()) {
+      const Expr e = pending.back();
+      pending.pop_back();
+      if (!seen.insert(e.id()).second) continue;
+      if (e.kind() == ExprKind::dim && mentions(e.dimValue(), rows_))
+        return mix(nameOf(op) + " depends on how many there are");
+      if (e.kind() == ExprKind::load) {
+        const ValueId from = op.operands[context.operandOf(e.buffer())];
+        if (sizes_.count(from)) return mix(nameOf(op) + " depends on how many there are");
+        if (const auto rowsOf = axisOfValue(from)) {
+          const auto at = static_cast<size_t>(rowsOf->axis);
+          if (!axis || axis->extent != rowsOf->extent ||
+              !isRow(e.operands()[at], index[static_cast<size_t>(axis->axis)], rowsOf->extent))
+            return mix(nameOf(op) + " reads other rows than its own");
+          for (size_t k = 0; k < e.operands().size(); ++k)
+            if (k != at) pending.push_back(e.operands()[k]);
+          continue;
+        }
+      }
+      for (const Expr& operand : e.operands()) pending.push_back(operand);
+    }
+    return true;
+  }
+
+  // `row` itself, or as broadcasting writes it: select(extent == 1, 0, row), the same where row < extent.
+  static bool isRow(Expr e, Expr row, Dim extent) {
+    if (e.same(row)) return true;
+    if (e.kind() != ExprKind::select || !e.operands()[2].same(row)) return false;
+    const Expr one = e.operands()[0], zero = e.operands()[1];
+    return zero.kind() == ExprKind::intConstant && zero.intValue() == 0 && one.kind() == ExprKind::binary &&
+           one.binaryOp() == loop::BinaryOp::equal && one.operands()[0].kind() == ExprKind::dim &&
+           one.operands()[0].dimValue() == extent && one.operands()[1].kind() == ExprKind::intConstant &&
+           one.operands()[1].intValue() == 1;
+  }
+
+  const InferredModule& inferred_;
+  IrContext& ir_;
+  const SymbolId rows_;
+  const Dim row_;
+  RowsApart apart_;
+  std::unordered_map<ValueId, Type> types_;
+  std::unordered_map<ValueId, RowAxis> axes_;
+  std::unordered_set<ValueId> sizes_;  // computed from the number of rows
+};
+
+}  // namespace
+
+RowsApart rowsApart(const InferredModule& inferred, SymbolId rows) {
+  return RowAnalysis(inferred, rows).run();
+}
+
+}  // namespace dyn::passes

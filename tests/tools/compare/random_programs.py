@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Random programs in onnxruntime: does it make of them what our reference interpreter makes?
+
+    random_programs.py FOLDER [-v]        as `differential --suite FOLDER` has written it
+
+Outputs that are the same in every order of evaluation must be equal; others within 1e-3. Where onnxruntime gives something else or refuses a run, ONNX's own
+evaluator is asked: if it agrees with us, that is counted; onnxruntime gives sums over nothing another shape, for one. A program that onnxruntime can't load, for an element type
+one of its operators lacks, say, is counted as such, and so is one it crashes on. Exit 3 when a run is left that neither confirms. Needs numpy, onnx and onnxruntime.
+"""
+import collections
+import json
+import os
+import sys
+import warnings
+
+import numpy as np
+import onnx.reference
+import onnxruntime
+
+
+# A size of 0 that was computed: ONNX's Reshape takes it as "as before", unless it is told not to, and fails; we take it as written.
+COMPUTED_ZERO = "cannot be reshaped to the requested shape"
+
+
+def session(path):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    # As the graph says: what its optimiser makes of it is not the question.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def difference(theirs, ours, exact):
+    if theirs.shape != ours.shape:
+        return f"shape {theirs.shape} instead of {ours.shape}"
+    if theirs.dtype != ours.dtype:
+        return f"{theirs.dtype} instead of {ours.dtype}"
+    if exact or ours.dtype.kind != "f":
+        same = np.array_equal(theirs, ours, equal_nan=ours.dtype.kind == "f")
+    else:
+        same = np.allclose(theirs, ours, rtol=1e-3, atol=1e-3, equal_nan=True)
+    return "" if same else f"{theirs.ravel()[:6]} instead of {ours.ravel()[:6]}"
+
+
+def check(run, evaluate, folder):
+    """What is wrong with a run, as text; empty when the outputs are ours."""
+    place = os.path.join(folder, run["folder"])
+    feeds = {f"input_{i}": np.load(f"{place}/input_{i}.npy") for i in range(run["inputs"])}
+    try:
+        outputs = evaluate(feeds)
+    except Exception as fault:  # neither evaluator has a class of its own for what it refuses
+        return " ".join(str(fault).split())[:600] or type(fault).__name__
+    for i, (output, exact) in enumerate(zip(outputs, run["exact"], strict=True)):
+        found = difference(np.asarray(output), np.load(f"{place}/output_{i}.npy"), exact)
+        if found:
+            return f"output {i}: {found}"
+    return ""
+
+
+def compare(folder, model, runs):
+    """Of one program: counts, what neither confirms, and why it was not loaded."""
+    counts, unconfirmed = collections.Counter(), []
+    try:
+        peer = session(model)
+    except Exception as fault:
+        return {"not loaded": 1}, [], str(fault).splitlines()[0][-120:]
+    wanted = {i.name for i in peer.get_inputs()}
+    for run in runs:
+        found = check(run, lambda feeds: peer.run(None, {name: value for name, value in feeds.items() if name in wanted}), folder)
+        if COMPUTED_ZERO in found:
+            continue
+        counts["runs"] += 1
+        if not found:
+            continue
+        second = check(run, lambda feeds: onnx.reference.ReferenceEvaluator(model).run(None, feeds), folder)
+        counts["settled"] += not second
+        if second:
+            unconfirmed.append(f"{run['folder']}: onnxruntime: {found}\n    ONNX's evaluator: {second}")
+    return counts, unconfirmed, ""
+
+
+def apart(*arguments):
+    """compare() in a process of its own: onnxruntime crashes on some programs."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        with os.fdopen(writer, "w") as out:
+            json.dump(compare(*arguments), out)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        text = answer.read()
+    status = os.waitpid(child, 0)[1]
+    return json.loads(text) if status == 0 else ({"crashed": 1}, [], "")
+
+
+def main():
+    folder = sys.argv[1]
+    warnings.simplefilter("ignore")
+    programs = collections.defaultdict(list)
+    with open(f"{folder}/suite.jsonl") as lines:
+        for run in map(json.loads, lines):
+            programs[run["model"]].append(run)
+    counts, reasons = collections.Counter(programs=len(programs)), collections.Counter()
+    failed = 0
+    for model, runs in programs.items():
+        found, unconfirmed, reason = apart(folder, os.path.join(folder, model), runs)
+        counts.update(found)
+        failed += len(unconfirmed)
+        for text in unconfirmed:
+            print(text[:1000])
+        if reason:
+            reasons[reason] += 1
+    print(f"{counts['programs']} programs, {counts['runs']} runs: {counts['runs'] - counts['settled'] - failed} as in onnxruntime, {counts['settled']} only as in ONNX's "
+          f"evaluator, {failed} as in neither; onnxruntime does not load {counts['not loaded']} programs and crashes on {counts['crashed']}")
+    if "-v" in sys.argv:
+        for text, count in reasons.most_common():
+            print(f"  {count} {text}")
+    return 3 if failed or counts["runs"] == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
