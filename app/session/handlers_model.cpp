@@ -167,10 +167,13 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
   if (command.has("dim") || command.has("static") || forPackage) {
     LoadRequest request = model->request();
     request.forPackage = forPackage;
+    if (forPackage && request.path == "-")
+      return makeError(DiagnosticId::usageError, "tuning records choose onednn, which packages run without")
+          .note("--tuning none leaves the records out");
     if (command.has("dim")) {
       DYN_TRY(request.dims, parseDimSpecs(command.all("dim")));
     }
-    request.requireStatic = command.has("static");
+    request.requireStatic = command.has("static") || (forPackage && request.requireStatic);
     if (request.path.empty())
       return makeError(DiagnosticId::usageError, "the model has no file to be loaded from anew");
     DYN_CHECK(open(state, std::move(request)));
@@ -195,6 +198,11 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
   result.kernelsCompiledCount = compiled.statistics.kernelsCompiledCount;
   for (const HostTensor& tensor : compiled.lowered.constants) result.constantsBytes += tensor.sizeBytes();
   result.machine = compiled.machine;
+  if (forPackage) {  // what runs here may use the library again
+    LoadRequest request = model->request();
+    request.forPackage = false;
+    DYN_CHECK(open(state, std::move(request)));
+  }
   return makeView(std::move(result));
 }
 
