@@ -95,25 +95,39 @@ size_t scheduleAt(const std::string& version, const contraction::ProductShape& s
   return cheapest(shape);
 }
 
+double outputPlaces(const ContractionSite& site, const std::vector<int64_t>& x) {
+  const contraction::ConvolutionWindow& w = site.contraction.window;
+  double places = 1;
+  const size_t rank = x.size() - 2;
+  std::vector<int64_t> pads = site.op->attributes.integers("pads");
+  const std::string automatic = site.op->attributes.string("auto_pad", "NOTSET");
+  pads.resize(2 * rank, 0);
+  for (size_t i = 0; i < rank; ++i) {
+    const size_t at = 3 - rank + i;
+    const int64_t reach = (w.kernel[at] - 1) * w.dilation[at] + 1;
+    const int64_t size = automatic.rfind("SAME", 0) == 0
+                             ? (x[2 + i] + w.stride[at] - 1) / w.stride[at]
+                             : (x[2 + i] + pads[i] + pads[rank + i] - reach) / w.stride[at] + 1;
+    places *= static_cast<double>(std::max<int64_t>(size, 0));
+  }
+  return places;
+}
+
+// The library's arithmetic near the peak; images lie otherwise there, so most are reordered, and back.
+double oneDnnCycles(const ContractionSite& site, const std::vector<int64_t>& x) {
+  constexpr double kOfPeak = 0.9, kPerReordered = 0.8;
+  const contraction::ConvolutionWindow& w = site.contraction.window;
+  const double outputs = static_cast<double>(x[0] * w.groups * w.filters) * outputPlaces(site, x);
+  double inputs = 1;
+  for (int64_t size : x) inputs *= static_cast<double>(size);
+  return outputs * static_cast<double>(w.depth()) / (kOfPeak * hostRates().stepsPerCycle) +
+         (w.taps() == 1 ? 0 : kPerReordered * (inputs + outputs));
+}
+
 double convolutionCycles(const ContractionSite& site, contraction::Way way, const std::vector<int64_t>& x) {
   const contraction::ConvolutionWindow& w = site.contraction.window;
   const HostRates& host = hostRates();
-  const auto output = [&] {
-    double places = 1;
-    const size_t rank = x.size() - 2;
-    std::vector<int64_t> pads = site.op->attributes.integers("pads");
-    const std::string automatic = site.op->attributes.string("auto_pad", "NOTSET");
-    pads.resize(2 * rank, 0);
-    for (size_t i = 0; i < rank; ++i) {
-      const size_t at = 3 - rank + i;
-      const int64_t reach = (w.kernel[at] - 1) * w.dilation[at] + 1;
-      const int64_t size = automatic.rfind("SAME", 0) == 0
-                               ? (x[2 + i] + w.stride[at] - 1) / w.stride[at]
-                               : (x[2 + i] + pads[i] + pads[rank + i] - reach) / w.stride[at] + 1;
-      places *= static_cast<double>(std::max<int64_t>(size, 0));
-    }
-    return places;
-  }();
+  const double output = outputPlaces(site, x);
   const auto roundedTo = [](int64_t count, int64_t unit) {
     return static_cast<double>((count + unit - 1) / unit * unit);
   };
@@ -220,6 +234,7 @@ double predictedNs(const ContractionSite& site, const std::string& version, cons
   const passes::Contraction& c = site.contraction;
   const HostRates& host = hostRates();
   if (c.kind == passes::ContractionKind::convolution) {
+    if (version == contraction::kOneDnn) return oneDnnCycles(site, sizes) / (host.gigahertz * threads);
     const std::optional<int> way =
         passes::wayNumber(version == "auto" ? usualOf(c, sizes, threads) : version);
     return convolutionCycles(site, static_cast<contraction::Way>(way.value_or(0)), sizes) /
@@ -272,13 +287,14 @@ ContractionRow rowOf(const ContractionSite& site, const std::optional<std::vecto
   row.values.push_back(site.value);
   row.key = c.key;
   if (sizes) row.sizes = *sizes;
-  const bool product = c.kind == passes::ContractionKind::product, automatic = c.chosen == "auto";
+  const bool product = c.kind == passes::ContractionKind::product, automatic = c.chosen == "auto",
+             library = c.chosen == contraction::kOneDnn;
   const std::string usual = product && !sizes ? "" : usualOf(c, row.sizes, threads);
   row.by = automatic && !(tuned && tuned->chosen == "auto") ? (product ? "cost" : "rule")
            : !automatic && policy                           ? "policy"
                                                             : "measured";
   row.dispatch = automatic ? "auto" : c.chosen;
-  if (product && sizes)
+  if (product && sizes && !library)
     row.chosen = contraction::scheduleName(scheduleAt(c.chosen, shapeOf(c, *sizes, threads)));
   else
     row.chosen = automatic && !usual.empty() ? usual : c.chosen;

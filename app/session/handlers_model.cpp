@@ -163,12 +163,17 @@ Result<View> handle_check(SessionState& state, const Command& command, Outcome& 
 
 Result<View> handle_compile(SessionState& state, const Command& command, Outcome& outcome) {
   DYN_TRY(LoadedModel * model, state.model());
-  if (command.has("dim") || command.has("static")) {
+  const bool forPackage = command.has("o") && model->recordsChoose(std::string(contraction::kOneDnn));
+  if (command.has("dim") || command.has("static") || forPackage) {
     LoadRequest request = model->request();
+    request.forPackage = forPackage;
+    if (forPackage && request.path == "-")
+      return makeError(DiagnosticId::usageError, "tuning records choose onednn, which packages run without")
+          .note("--tuning none leaves the records out");
     if (command.has("dim")) {
       DYN_TRY(request.dims, parseDimSpecs(command.all("dim")));
     }
-    request.requireStatic = command.has("static");
+    request.requireStatic = command.has("static") || (forPackage && request.requireStatic);
     if (request.path.empty())
       return makeError(DiagnosticId::usageError, "the model has no file to be loaded from anew");
     DYN_CHECK(open(state, std::move(request)));
@@ -193,6 +198,11 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
   result.kernelsCompiledCount = compiled.statistics.kernelsCompiledCount;
   for (const HostTensor& tensor : compiled.lowered.constants) result.constantsBytes += tensor.sizeBytes();
   result.machine = compiled.machine;
+  if (forPackage) {  // what runs here may use the library again
+    LoadRequest request = model->request();
+    request.forPackage = false;
+    DYN_CHECK(open(state, std::move(request)));
+  }
   return makeView(std::move(result));
 }
 
@@ -333,7 +343,8 @@ Result<View> handle_kernels(SessionState& state, const Command& command, Outcome
     KernelRow row;
     row.kind = "builtin";
     row.name = builtin;
-    row.description = "hand-written, part of the runtime";
+    row.description =
+        builtin.rfind("onednn_", 0) == 0 ? "a call of oneDNN" : "hand-written, part of the runtime";
     table.rows.push_back(std::move(row));
   }
   DYN_TRY(table.contractions, contractionRows(*model, state.now.options, dims));

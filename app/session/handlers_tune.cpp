@@ -1,6 +1,8 @@
 // Handler: tune, which measures the versions of each contraction at shapes that are likely.
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "app/session/contraction_sites.h"
 #include "app/session/random_tensor.h"
@@ -8,6 +10,7 @@
 #include "app/session/trial_plan.h"
 #include "app/session/tuning_records.h"
 #include "app/session/version_cover.h"
+#include "compiler/driver/kernel_library.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/support/clock.h"
 
@@ -140,7 +143,8 @@ std::vector<Task> tasksOf(const LoadedModel& model, const std::vector<Draw>& dra
   return tasks;
 }
 
-// The operation alone, with constant weights, made with one version.
+// The operation with constant weights, made with one version, and something elementwise behind it, as nearly all have: Dyn's own kernels do that tile by
+// tile, a library must be done first.
 struct Trial {
   std::string version;
   std::unique_ptr<LoadedModel> model;
@@ -179,9 +183,13 @@ Result<Trial> makeTrial(const ContractionSite& site, const std::string& version,
   for (const char* name : {"weights", "way"}) op.attributes.erase(name);
   op.operands = {main.parameters[0].id, constant.results[0].id};
   op.results = {{ir->newValue("y"), Type()}};
-  main.results = {op.results[0].id};
+  Op after;
+  after.def = &ops::reluOp;
+  after.operands = {op.results[0].id};
+  after.results = {{ir->newValue("z"), Type()}};
+  main.results = {after.results[0].id};
   main.resultTypes = {Type()};
-  main.ops = {ir->own(std::move(constant)), ir->own(std::move(op))};
+  main.ops = {ir->own(std::move(constant)), ir->own(std::move(op)), ir->own(std::move(after))};
   Module module;
   module.context = ir.get();
   module.functions = {ir->own(std::move(main))};
@@ -192,8 +200,12 @@ Result<Trial> makeTrial(const ContractionSite& site, const std::string& version,
   return trial;
 }
 
+bool libraryFits(const passes::Contraction& c) {
+  return c.fitsLibrary && libraryReady(contraction::kOneDnn).ok();
+}
+
 // Versions worth measuring, "auto" first: of products at most so many that are cheapest by cost among those that differ (over all shapes, or at the largest
-// where few pairs are measured), of convolutions all that can do the window. Only "auto": there is nothing to choose.
+// where few pairs are measured), of convolutions all that can do the window; and the library, where there is one. Only "auto": there is nothing to choose.
 std::vector<std::string> candidatesOf(const Task& task, int threads, Extent extent, size_t most) {
   const passes::Contraction& c = task.site.contraction;
   const bool product = c.kind == passes::ContractionKind::product;
@@ -219,6 +231,7 @@ std::vector<std::string> candidatesOf(const Task& task, int threads, Extent exte
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> names{"auto"};
   for (size_t i = 0; i < ranked.size() && (!product || i < most); ++i) names.push_back(ranked[i].second);
+  if (libraryFits(c)) names.emplace_back(contraction::kOneDnn);
   return names;
 }
 
@@ -267,9 +280,17 @@ void choose(TunedOperation& record, const Task& task, int mostVersions) {
     for (size_t v = 0; v < versions.size(); ++v)
       versions[v].timesNs.push_back(record.candidates[v].timesNs[i]);
   }
-  // The weights of a convolution are packed for one way.
+  if (rows.empty()) return;
+  // Weights are packed once, for the library or for Dyn's own kernels: one or the other does all rows.
+  double libraryNs = std::numeric_limits<double>::infinity();
+  if (versions.back().version == contraction::kOneDnn) {
+    libraryNs = std::inner_product(weights.begin(), weights.end(), versions.back().timesNs.begin(), 0.0);
+    versions.pop_back();
+  }
+  // Those of a convolution are packed for one way.
   const bool product = task.site.contraction.kind == passes::ContractionKind::product;
-  if (!rows.empty()) record.chosen = coverVersions(versions, rows, weights, product ? mostVersions : 1).text;
+  const VersionCover own = coverVersions(versions, rows, weights, product ? mostVersions : 1);
+  record.chosen = libraryNs < kWorthIt * own.timeNs ? std::string(contraction::kOneDnn) : own.text;
 }
 
 std::string bar(double fraction) {
@@ -329,11 +350,13 @@ class Tuner {
   }
 
  private:
-  // What is known of the operation already, as far as it can still be used.
+  // What is known of the operation already, as far as it can still be used: where there is a library it has been measured, and where there is none it has
+  // not.
   TunedOperation recordOf(const Task& task) const {
     const passes::Contraction& c = task.site.contraction;
     if (const TunedOperation* known = known_.find(c.key, view_.threads);
         known && !known->candidates.empty() && known->candidates[0].version == "auto" &&
+        (known->candidates.back().version == contraction::kOneDnn) == libraryFits(c) &&
         std::all_of(known->candidates.begin(), known->candidates.end(),
                     [&](const TunedCandidate& old) { return passes::isVersionOf(c, old.version); }))
       return *known;

@@ -446,15 +446,15 @@ LaunchWork workOf(const TimelineEvent& event, const LoweredModule& lowered, doub
   const std::vector<Tensor> tensors = tensorsOf(event.shapes);
   work.bytes = static_cast<double>(event.bytes);
   if (!tensors.empty()) work.dims = sizesText(tensors[0].shape);
-  if (event.name == "gemm") {
+  if (event.name == "gemm" || event.name == "onednn_gemm") {
     work.kind = LaunchKind::gemm;
     countGemm(event, lowered, tensors, work);
   } else if (event.name == "attention") {
     work.kind = LaunchKind::attention;
     countAttention(event, lowered, tensors, panelColumns, work);
-  } else if (event.name == "conv" || event.name == "conv_packed") {
+  } else if (event.name == "conv" || event.name == "conv_packed" || event.name == "onednn_conv") {
     work.kind = LaunchKind::convolution;
-    countConvolution(event, tensors, event.name == "conv_packed", work);
+    countConvolution(event, tensors, event.name != "conv", work);
   }
   return work;
 }

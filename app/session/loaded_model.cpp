@@ -10,6 +10,7 @@
 #include <set>
 
 #include "app/session/static_check.h"
+#include "compiler/driver/kernel_library.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
@@ -18,6 +19,7 @@
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
 #include "frontends/text/parser.h"
+#include "vm/include/dyn_contraction.h"
 #ifdef DYN_HAVE_ONNX
 #include "frontends/onnx/importer.h"
 #endif
@@ -230,7 +232,9 @@ Status LoadedModel::readText(std::string text) {
 Status LoadedModel::readPackage() {
   info_.kind = ModelKind::package;
   dyn_module* module = nullptr;
-  const dyn_status status = dyn_module_load_file(info_.path.c_str(), nullptr, &module);
+  dyn_host host{};
+  host.resolve_builtin = libraryBuiltins();
+  const dyn_status status = dyn_module_load_file(info_.path.c_str(), &host, &module);
   if (status != DYN_OK) return vmError(status).at({.file = info_.path});
   vm_.reset(module);
   if (!options_.policies.empty() || !options_.variants.empty() || !options_.buckets.empty())
@@ -337,9 +341,39 @@ void LoadedModel::takeVersions() {
   }
   const int threads = tuningThreads(options_);
   size_t count = 0;
-  for (const TunedOperation& record : records->operations)
-    if (record.threads == threads) ++count, versions_.emplace(record.key, record.chosen);
+  for (const TunedOperation& record : records->operations) {
+    if (record.threads != threads) continue;
+    if (Status ready = libraryReady(record.chosen); !ready.ok()) {
+      leaveOut(record, ready.error().message);
+    } else if (request_.forPackage && record.chosen == contraction::kOneDnn) {
+      leaveOut(record, "a package runs without " + record.chosen);
+    } else {
+      ++count;
+      versions_.emplace(record.key, record.chosen);
+    }
+  }
   if (count > 0) info_.tuning = std::to_string(count) + " records of " + path;
+}
+
+// One warning for all records of one reason.
+void LoadedModel::leaveOut(const TunedOperation& record, const std::string& reason) {
+  const std::string message = "tuning records are left out of account: " + reason;
+  auto said = std::find_if(info_.warnings.begin(), info_.warnings.end(),
+                           [&](const Diagnostic& w) { return w.message == message; });
+  if (said == info_.warnings.end()) {
+    Diagnostic warning;
+    warning.id = DiagnosticId::unsupportedFeature;
+    warning.severity = Severity::warning;
+    warning.message = message;
+    said = info_.warnings.insert(said, std::move(warning));
+  }
+  said->notes.push_back(record.key);
+}
+
+bool LoadedModel::recordsChoose(const std::string& version) const {
+  return std::any_of(versions_.begin(), versions_.end(), [&](const auto& chosen) {
+    return chosen.second == version && options_.policies.count(chosen.first) == 0;
+  });
 }
 
 void LoadedModel::describeSignature(const Module& module) {

@@ -34,11 +34,14 @@ struct FixedInput {
 // The reason of the facts that LoadedModel::observe gives; of several about one dim the last counts.
 inline constexpr std::string_view kObservedReason = "observed: sizes of earlier runs";
 
+struct TunedOperation;
+
 struct LoadRequest {
   std::string path;
   // Declared before compilation: ranges, multiples, likely values; single values replace their symbols in the program.
   std::vector<DimSpec> dims;
   bool requireStatic = false;  // a program with any size that is not a number is refused
+  bool forPackage = false;     // records that choose a library are left out: a package runs without it
   bool collectProblems = false;
   std::optional<DimValues> smallFor;  // as little memory as possible is to live at once for these dims
   std::vector<FixedInput>
@@ -60,6 +63,8 @@ class LoadedModel {
                                                  const std::atomic<bool>* cancelled);
 
   const LoadRequest& request() const { return request_; }
+  // Does a tuning record, and no policy, choose this version for an operation?
+  bool recordsChoose(const std::string& version) const;
   ModelKind kind() const { return info_.kind; }
   const ModelInfo& info() const { return info_; }
   const std::vector<Diagnostic>& problems() const { return problems_; }
@@ -106,6 +111,7 @@ class LoadedModel {
   void fixShapes();
   void finishImport(int64_t startNs);
   void takeVersions();
+  void leaveOut(const TunedOperation& record, const std::string& reason);
   void describe();
 
   SessionOptions options_;

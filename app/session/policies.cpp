@@ -1,5 +1,6 @@
 #include "app/session/policies.h"
 
+#include "compiler/driver/kernel_library.h"
 #include "compiler/kernel/versions.h"
 #include "compiler/passes/contraction_versions.h"
 
@@ -11,6 +12,7 @@ Status checkPolicies(const Policies& policies) {
       DYN_TRY([[maybe_unused]] VersionPolicy policy, parseVersionPolicy(version));
     } else {
       DYN_CHECK(passes::checkPolicy(kind, version));
+      DYN_CHECK(libraryReady(version));
     }
   }
   return {};

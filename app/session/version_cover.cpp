@@ -8,8 +8,6 @@ namespace dyn {
 
 namespace {
 
-constexpr double kWorthIt = 0.97;  // of the time without: below it another version, or one more, is taken
-
 struct Range {
   size_t version = 0;
   double timeNs = std::numeric_limits<double>::infinity();  // "auto" counts a little less than it takes

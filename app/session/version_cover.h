@@ -13,6 +13,9 @@ struct MeasuredVersion {
   std::vector<double> timesNs;  // one for each shape
 };
 
+// Of the time without: below it another version, or one more, is taken.
+inline constexpr double kWorthIt = 0.97;
+
 struct VersionCover {
   std::string text;       // as contraction::parseDispatch reads it: "auto<=59,k384r24-panels"
   double timeNs = 0;      // weighted sum, with these versions

@@ -1,5 +1,6 @@
 #include "compiler/driver/compile.h"
 
+#include "compiler/driver/kernel_library.h"
 #include "compiler/driver/native_code.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/passes/pass_table.h"
@@ -15,6 +16,8 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
       if (item.pass->name == "prepack") item.options["products"] = "bf16";
   for (PipelineItem& item : pipeline)
     if (item.pass->name == "prepack") item.options.insert(options.versions.begin(), options.versions.end());
+  for (const PipelineItem& item : pipeline)
+    for (const auto& [name, value] : item.options) DYN_CHECK(libraryReady(value));
   for (PipelineItem& item : pipeline) {
     if (item.pass->name != "variants") continue;
     if (!options.variants.empty()) item.options["sizes"] = options.variants;
@@ -109,6 +112,7 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled) {
   host.resolve_kernel = resolveKernel;
   host.resolve_constant = resolveConstant;
   host.resolve_gemm_family = resolveGemmFamily;
+  host.resolve_builtin = libraryBuiltins();
   host.release = releaseHost;
   host.forget_constant = forgetConstant;
   dyn_module* module = nullptr;

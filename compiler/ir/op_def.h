@@ -121,6 +121,9 @@ struct OpDef {
   // Element `index` (one i64 expression per result axis) of result `result`.
   Result<loop::Expr> (*lower)(loop::LowerContext&, int result, std::span<const loop::Expr> index) = nullptr;
   std::string_view builtin;  // LoweringKind::builtin
+  // Another one that does the same for some attributes (a library's); null: always `builtin`.
+  std::string_view (*builtinFor)(const Op&) = nullptr;
+  std::string_view builtinOf(const Op& op) const { return builtinFor ? builtinFor(op) : builtin; }
   bool builtinAllocates =
       false;                 // the builtin makes its results itself: their size depends on values (nonzero)
   int builtinOperands = -1;  // only the first so many operands are handed over; -1: all

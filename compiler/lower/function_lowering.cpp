@@ -309,7 +309,7 @@ Status FunctionLowering::lowerOp(const Op& op, Body& body) {
     const std::vector<Type> types = {types_.at(op.operands[0])};
     DYN_CHECK(op.def->builtinArguments(op, types, &numbers, nullptr));
     code_.emit(Opcode::loadGlobal, define(op.results[0].id),
-               program_.packedGlobal(*constant(op.operands[0]), op.def->builtin, numbers,
+               program_.packedGlobal(*constant(op.operands[0]), op.def->builtinOf(op), numbers,
                                      module_.context->valueName(op.operands[0])));
     return {};
   }
@@ -418,7 +418,7 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
   }
   if (op.def == &ops::matmulOp || op.def == &ops::gemm_packedOp)
     DYN_CHECK(viewVectorsAsMatrices(op, operandTypes, arguments, results, views));
-  code_.emit(into ? Opcode::callBuiltinInto : Opcode::callBuiltin, program_.builtin(op.def->builtin),
+  code_.emit(into ? Opcode::callBuiltinInto : Opcode::callBuiltin, program_.builtin(op.def->builtinOf(op)),
              OperandList(results), OperandList(arguments), OperandList(scalars), OperandList(numbers));
   for (int32_t view : views) {
     code_.emit(Opcode::kill, view);

@@ -26,7 +26,7 @@ constexpr AttributeSpec kPackedAttributes[] = {
     {"group", AttributeKind::integer, false, "groups of channels; default 1"},
     {"weights", AttributeKind::dims, true, "the shape of the weights before they were packed"},
     {"way", AttributeKind::string, false,
-     "rows, staged, direct or winograd: how it is computed; default: what its window suggests"},
+     "rows, staged, direct, winograd or onednn: how it is computed; default: what its window suggests"},
 };
 
 // x and w checked, which have one type of numbers.
@@ -86,6 +86,7 @@ bool builtinConvTakes(const Op&, std::span<const Type> operandTypes) {
 Status addWay(const Op& op, std::vector<int32_t>* numbers) {
   if (!op.attributes.has("way")) return {};
   const std::string way = op.attributes.string("way");
+  if (way == contraction::kOneDnn) return {};
   for (size_t i = 0; i < contraction::kWayNames.size(); ++i) {
     if (contraction::kWayNames[i] != way) continue;
     numbers->front() += 8 * static_cast<int32_t>(i + 1);
@@ -93,6 +94,8 @@ Status addWay(const Op& op, std::vector<int32_t>* numbers) {
   }
   return makeError(DiagnosticId::badAttribute, "a convolution has no way '" + way + "'", op.place);
 }
+
+bool isOneDnn(const Op& op) { return op.attributes.string("way", "") == contraction::kOneDnn; }
 
 Status inferPack(InferContext& c) {
   DYN_TRY(TensorOperand w, tensorOperand(c, 0));
@@ -370,6 +373,9 @@ const OpDef pack_convOp{
     .evaluate = evaluatePack,
     .lowering = LoweringKind::builtin,
     .builtin = "conv_pack",
+    .builtinFor = [](const Op& op) -> std::string_view {
+      return isOneDnn(op) ? "onednn_conv_pack" : "conv_pack";
+    },
     .builtinAllocates = true,
     .builtinArguments = packArguments,
     .doc =
@@ -390,6 +396,9 @@ const OpDef conv_packedOp{
     .evaluate = evaluateConvPacked,
     .lowering = LoweringKind::builtin,
     .builtin = "conv_packed",
+    .builtinFor = [](const Op& op) -> std::string_view {
+      return isOneDnn(op) ? "onednn_conv" : "conv_packed";
+    },
     .builtinArguments = convPackedArguments,
     .doc =
         "x [n, c, s...] f32, packed [?] f32, bias [m] -> [n, m, o...] as conv. Builtin: (x, packed, bias), "

@@ -99,14 +99,17 @@ bool builtinGemmTakes(const Op&, std::span<const Type> operandTypes) {
 constexpr AttributeSpec kPackAttributes[] = {
     {"transpose", AttributeKind::integer, false, "1: b is [n, k]; default 0, b is [k, n]"},
     {"dtype", AttributeKind::dtype, false, "bf16: rounded to it; default f32"},
+    {"schedule", AttributeKind::string, false, "onednn: for products that are made with it; else left out"},
 };
 constexpr AttributeSpec kPackedAttributes[] = {
     {"n", AttributeKind::dims, true, "columns of the packed matrix, one dim"},
     {"schedule", AttributeKind::string, false,
      "k768r12-panels (blocks of depth and of row tiles, the side that threads share), or several by rows: "
-     "auto<=59,k384r24-panels; default: auto, the cheapest for the shape of the call"},
+     "auto<=59,k384r24-panels; or onednn; default: auto, the cheapest for the shape of the call"},
     {"k", AttributeKind::dims, true, "rows of the packed matrix, one dim"},
 };
+
+bool isOneDnn(const Op& op) { return op.attributes.string("schedule", "") == contraction::kOneDnn; }
 
 Result<HostTensor> roundedTo(Dtype dtype, const HostTensor& x) {
   if (dtype == x.dtype()) return x;
@@ -177,7 +180,7 @@ Status evaluateGemmPacked(EvalContext& c) {
 Status gemmPackedArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
                            std::vector<Dim>*) {
   numbers->push_back(kPackedB);
-  if (!op.attributes.has("schedule")) return {};
+  if (!op.attributes.has("schedule") || isOneDnn(op)) return {};
   const std::string schedule = op.attributes.string("schedule");
   const auto pieces = contraction::parseDispatch(schedule);
   if (!pieces)
@@ -227,6 +230,9 @@ const OpDef pack_bOp{
     .evaluate = evaluatePack,
     .lowering = LoweringKind::builtin,
     .builtin = "gemmpack",
+    .builtinFor = [](const Op& op) -> std::string_view {
+      return isOneDnn(op) ? "onednn_gemm_pack" : "gemmpack";
+    },
     .builtinAllocates = true,
     .builtinArguments = packArguments,
     .doc =
@@ -247,6 +253,7 @@ const OpDef gemm_packedOp{
     .evaluate = evaluateGemmPacked,
     .lowering = LoweringKind::builtin,
     .builtin = "gemm",
+    .builtinFor = [](const Op& op) -> std::string_view { return isOneDnn(op) ? "onednn_gemm" : "gemm"; },
     .builtinArguments = gemmPackedArguments,
     .doc =
         "[..., k] f32, packed [?] f32 -> [..., n]; a packed bf16 has the left side rounded to bf16, too, and "

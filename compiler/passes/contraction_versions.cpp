@@ -29,6 +29,7 @@ std::optional<Contraction> contractionOf(const Op& op, Dtype packed) {
     c.columns = *n;
     c.key =
         "matmul " + std::string(toString(packed)) + " k=" + std::to_string(*k) + " n=" + std::to_string(*n);
+    c.fitsLibrary = packed == Dtype::f32;
     c.chosen = op.attributes.string("schedule", "auto");
     return c;
   }
@@ -55,6 +56,7 @@ std::optional<Contraction> contractionOf(const Op& op, Dtype packed) {
   }
   c.key = "conv f32 w=" + joined(shape) + " s=" + joined(strides) + " d=" + joined(dilations) +
           " g=" + std::to_string(c.window.groups);
+  c.fitsLibrary = true;
   c.chosen = op.attributes.string("way", "auto");
   return c;
 }
@@ -79,6 +81,7 @@ std::optional<int> wayNumber(std::string_view name) {
 }
 
 bool isVersionOf(const Contraction& c, std::string_view name) {
+  if (name == contraction::kOneDnn) return c.fitsLibrary;
   if (c.kind == ContractionKind::product) return contraction::parseDispatch(name).has_value();
   const std::optional<int> way = wayNumber(name);
   return name == "auto" || (way && contraction::canGo(static_cast<contraction::Way>(*way), c.window));
@@ -88,13 +91,13 @@ Status checkPolicy(const std::string& kind, const std::string& version) {
   if (kind != "conv" && kind != "matmul")
     return makeError(DiagnosticId::usageError, "there is no policy for '" + kind + "'")
         .note("there are conv, matmul and loop");
-  if (version == "auto" ||
+  if (version == "auto" || version == contraction::kOneDnn ||
       (kind == "conv" ? wayNumber(version).has_value() : contraction::parseDispatch(version).has_value()))
     return {};
   return makeError(DiagnosticId::usageError, kind + " has no version '" + version + "'")
       .note(kind == "conv"
-                ? "there are auto, rows, staged, direct, winograd"
-                : "there are auto, schedules such as " + contraction::scheduleName(0) + " and " +
+                ? "there are auto, rows, staged, direct, winograd, onednn"
+                : "there are auto, onednn, schedules such as " + contraction::scheduleName(0) + " and " +
                       contraction::scheduleName(contraction::kProductSchedules.size() - 1) +
                       ", and several by the number of rows: auto<=59," + contraction::scheduleName(10));
 }

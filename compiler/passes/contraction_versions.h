@@ -21,12 +21,14 @@ struct Contraction {
   std::string key;
   contraction::ConvolutionWindow window;  // of convolutions
   int64_t depth = 0, columns = 0;         // of products
+  bool fitsLibrary = false;               // oneDNN can do it, where a build has it
   std::string chosen;                     // attribute way or schedule; "auto": the runtime's rule decides
 };
 
 // `op` is conv_packed or gemm_packed, whose packed operand is of `packed`; nullopt for any other operation.
 std::optional<Contraction> contractionOf(const Op& op, Dtype packed);
-// What it can be made with, "auto" first. Products may also be made with several of them, by the number of rows (contraction::parseDispatch).
+// What it can be made with by Dyn's own kernels, "auto" first. Products may also be made with several of them, by the number of rows
+// (contraction::parseDispatch), and what fits a library with that, for all rows.
 std::vector<std::string> versionsOf(const Contraction& contraction);
 bool isVersionOf(const Contraction& contraction, std::string_view name);
 // The way of that name; nullopt for an unknown one.

@@ -84,13 +84,14 @@ class Packer {
     if (rounded) pack.attributes.set("dtype", products_);
     Op gemm = op;
     gemm.def = &product;
-    gemm.operands[1] = add(std::move(pack), op, rounded ? products_ : dtype);
     gemm.attributes = {{"k", Shape{type.dims()[transposed ? 1 : 0]}},
                        {"n", Shape{type.dims()[transposed ? 0 : 1]}}};
     if (dtype == Dtype::f32) {
       const std::string schedule = choose(gemm, rounded ? products_ : dtype);
       if (schedule != "auto") gemm.attributes.set("schedule", schedule);
+      if (schedule == contraction::kOneDnn) pack.attributes.set("schedule", schedule);
     }
+    gemm.operands[1] = add(std::move(pack), op, rounded ? products_ : dtype);
     ops_.push_back(ir_.own(std::move(gemm)));
   }
 
@@ -230,16 +231,17 @@ Result<Module> runPrepack(const Module& module, PassContext& context) {
 }  // namespace
 
 PassDef prepackPass() {
-  return {.name = "prepack",
-          .summary = "packs constant weights of products and f32 convolutions once, at load",
-          .needs = "types",
-          .establishes = "packed constant weights",
-          .options = {{"products",
-                       "f32, or bf16: sides of f32 products with constants are rounded to it; default f32"},
-                      {"conv",
-                       "auto, rows, staged, direct or winograd: the way of f32 convolutions that can go it"},
-                      {"matmul", "auto, or a schedule (k768r12-panels): how f32 products run"}},
-          .run = runPrepack};
+  return {
+      .name = "prepack",
+      .summary = "packs constant weights of products and f32 convolutions once, at load",
+      .needs = "types",
+      .establishes = "packed constant weights",
+      .options =
+          {{"products", "f32, or bf16: sides of f32 products with constants are rounded to it; default f32"},
+           {"conv",
+            "auto, rows, staged, direct, winograd or onednn: the way of f32 convolutions that can go it"},
+           {"matmul", "auto, a schedule (k768r12-panels), or onednn: how f32 products run"}},
+      .run = runPrepack};
 }
 
 }  // namespace dyn::passes

@@ -15,6 +15,7 @@ vm/isa             : vm/include vm/base
 vm/device          : vm/include vm/base vm/isa vm/core vm/kernels
 vm/kernels         : vm/include vm/base vm/isa vm/core vm/device
 vm/core            : vm/include vm/base vm/isa vm/device vm/kernels
+vm/library         : vm/include vm/base vm/isa vm/core vm/kernels
 vm/tool            : vm/include vm/base vm/isa vm/device vm/core vm/kernels
 compiler/support   :
 compiler/dims      : compiler..support
@@ -53,6 +54,7 @@ libraries() {
 ^(llvm|llvm-c|lld|clang)/                             : compiler/codegen : LLVM
 ^Q([A-Z]|t[A-Z])                                      : ui ui/support ui/models ui/graph ui/views ui/shell : Qt
 ^(cuda|cuda[A-Z_][A-Za-z_]*|cublas[A-Za-z_0-9]*|nvrtc|nvJitLink|cupti[a-z_]*)[.]h : vm/device : CUDA
+^(oneapi/|dnnl)                                       : vm/library       : oneDNN
 ^(graphviz/|gvc[.]h|cgraph[.]h)                       : ui/graph         : Graphviz
 ^google/protobuf/                                     : frontends/onnx   : protobuf
 ^(histedit[.]h|editline/)                             : app/repl         : libedit

@@ -45,7 +45,11 @@ Status Module::resolve() {
   }
   for (const std::string& name : program_.builtins) {
     const BuiltinRow* builtin = findBuiltin(name);
-    if (!builtin) return failure(DYN_BAD_PROGRAM, "builtin " + name + " is unknown to this runtime");
+    if (!builtin && host.resolve_builtin)
+      builtin = reinterpret_cast<const BuiltinRow*>(host.resolve_builtin(host.user, name.c_str()));
+    if (!builtin)
+      return failure(DYN_BAD_PROGRAM,
+                     "builtin " + name + " is unknown to this runtime and to the libraries of its host");
     builtins_.push_back(builtin);
   }
   if (Status status = checkBuiltinCalls(); !status.ok()) return status;

@@ -43,6 +43,11 @@ DynKernelFunction resolveKernel(void* user, const char* symbol) {
   return resource.host.resolve_kernel ? resource.host.resolve_kernel(resource.host.user, symbol) : nullptr;
 }
 
+const dyn_builtin* resolveBuiltin(void* user, const char* name) {
+  const dyn_host& host = static_cast<PackageResource*>(user)->host;
+  return host.resolve_builtin ? host.resolve_builtin(host.user, name) : nullptr;
+}
+
 // Whole pages only: the edges belong to others too.
 void forgetConstant(void* user, int32_t index) {
   auto& resource = *static_cast<PackageResource*>(user);
@@ -150,6 +155,7 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
   options.host.release = nullptr;  // the resource calls it
   options.host.user = resource.get();
   options.host.resolve_kernel = resolveKernel;
+  options.host.resolve_builtin = resolveBuiltin;
   options.host.resolve_constant = nullptr;
   options.host.resolve_gemm_family = nullptr;
   options.host.forget_constant = nullptr;

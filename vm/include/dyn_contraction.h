@@ -14,6 +14,9 @@
 
 namespace dyn::contraction {
 
+// The version of products and convolutions that oneDNN computes, where a build has it. Its builtins are those of dyn_library.h.
+inline constexpr std::string_view kOneDnn = "onednn";
+
 // --- convolutions of f32
 
 // Seen with three spatial dims; missing leading ones are 1.

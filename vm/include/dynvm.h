@@ -35,7 +35,7 @@
 extern "C" {
 #endif
 
-#define DYN_ABI_VERSION 2
+#define DYN_ABI_VERSION 3
 
 typedef enum dyn_status {
   DYN_OK = 0,
@@ -80,6 +80,7 @@ typedef enum dyn_kind {
 typedef struct dyn_module dyn_module;
 typedef struct dyn_context dyn_context;
 typedef struct dyn_value dyn_value;
+typedef struct dyn_builtin dyn_builtin; /* of a library that a host brings: dyn_library.h */
 
 /* What a host supplies to a module. Every member may be null. Callbacks are called during load only, on the loading thread;
  * what they return must stay valid until the module is gone (release is then called once). */
@@ -94,6 +95,8 @@ typedef struct dyn_host {
       void* user,
       int32_t
           index); /* load has read row `index` for the last time: only its packed form is used from now on */
+  /* a builtin that the runtime has not; null: unknown */
+  const dyn_builtin* (*resolve_builtin)(void* user, const char* name);
 } dyn_host;
 
 /* Zero means the default, for every member. */

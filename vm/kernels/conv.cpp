@@ -135,23 +135,29 @@ Status convPack(BuiltinCall& call) {
   return okStatus();
 }
 
-Status convPacked(BuiltinCall& call) {
+Status describePacked(const BuiltinCall& call, const char* name, Convolution& c, Epilogue& epilogue) {
   const Tensor *x = call.argument(0), *packed = call.argument(1), *bias = nullptr;
-  if (!x || x->dtype != DataType::f32) return badArgument("conv_packed", 0, "f32", call.arguments[0]);
+  if (!x || x->dtype != DataType::f32) return badArgument(name, 0, "f32", call.arguments[0]);
   if (!packed || packed->dtype != DataType::f32)
-    return badArgument("conv_packed", 1, "packed weights", call.arguments[1]);
-  auto* y = static_cast<Tensor*>(call.results[0]);
+    return badArgument(name, 1, "packed weights", call.arguments[1]);
   const auto rank = static_cast<size_t>(std::clamp<int64_t>(call.number(0, 0) & 7, 0, 3));
   std::vector<int64_t> shape;
   for (size_t i = 0; i < rank + 2; ++i) shape.push_back(call.number(2 + 2 * rank + i, -1));
-  Convolution c;
-  Epilogue epilogue;
   if (*std::min_element(shape.begin(), shape.end()) < 0)
     return failure(DYN_BAD_PROGRAM, "the weights' shape is missing");
   if (Status status = describeWindow(call, shape, false, c); !status.ok()) return status;
-  if (Status status = describePositions(call, x, y, false, c); !status.ok()) return status;
-  if (Status status = readRest(call, "conv_packed", c, x, 4 + 3 * rank, bias, epilogue); !status.ok())
+  if (Status status = describePositions(call, x, static_cast<const Tensor*>(call.results[0]), false, c);
+      !status.ok())
     return status;
+  return readRest(call, name, c, x, 4 + 3 * rank, bias, epilogue);
+}
+
+Status convPacked(BuiltinCall& call) {
+  Convolution c;
+  Epilogue epilogue;
+  if (Status status = describePacked(call, "conv_packed", c, epilogue); !status.ok()) return status;
+  const Tensor *x = call.argument(0), *packed = call.argument(1), *bias = call.argument(2);
+  auto* y = static_cast<Tensor*>(call.results[0]);
   if (y->elementCount == 0) return okStatus();
   Way way{};
   if (Status status = wayOf(call, c, way); !status.ok()) return status;

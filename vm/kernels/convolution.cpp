@@ -102,7 +102,8 @@ Status wayOf(const BuiltinCall& call, const Convolution& c, Way& way) {
   return okStatus();
 }
 
-void nameVersion(const BuiltinCall& call, const Convolution& c, Way way) {
+void nameVersion(const BuiltinCall& call, const Convolution& c, std::string_view version,
+                 std::string_view chosen) {
   if (!call.version) return;
   const auto joined = [&](const std::array<int64_t, 3>& sizes) {
     std::string text;
@@ -110,11 +111,15 @@ void nameVersion(const BuiltinCall& call, const Convolution& c, Way way) {
       text += (text.empty() ? "" : "x") + std::to_string(sizes[i]);
     return text;
   };
-  *call.version = std::string(contraction::kWayNames[static_cast<size_t>(way)]) +
-                  " for channels=" + std::to_string(c.channels) + " filters=" + std::to_string(c.filters) +
-                  " groups=" + std::to_string(c.groups) + " window=" + joined(c.kernel) +
-                  " stride=" + joined(c.stride) + " output=" + joined(c.output) +
-                  (call.number(0, 0) >> 3 == 0 ? ", by rule" : ", named");
+  *call.version = std::string(version) + " for channels=" + std::to_string(c.channels) +
+                  " filters=" + std::to_string(c.filters) + " groups=" + std::to_string(c.groups) +
+                  " window=" + joined(c.kernel) + " stride=" + joined(c.stride) +
+                  " output=" + joined(c.output) + ", " + std::string(chosen);
+}
+
+void nameVersion(const BuiltinCall& call, const Convolution& c, Way way) {
+  nameVersion(call, c, contraction::kWayNames[static_cast<size_t>(way)],
+              call.number(0, 0) >> 3 == 0 ? "by rule" : "named");
 }
 
 int64_t packedElementCount(const Convolution& c, Way way) {

@@ -42,6 +42,9 @@ Status describePositions(const BuiltinCall& call, const Tensor* x, const Tensor*
 Status describeShapes(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
                       Convolution& c);
 
+// All of a call with packed weights, whose shape is behind the window in its numbers: bias and epilogue, too. Errors call it `name`.
+Status describePacked(const BuiltinCall& call, const char* name, Convolution& c, Epilogue& epilogue);
+
 // The places p >= 0 for which 0 <= p * stride + shift < size: [low, high).
 struct Places {
   int64_t low = 0, high = 0;
@@ -64,7 +67,9 @@ inline int64_t evenPart(int64_t whole, int64_t most) {
 // Ways of f32: conv_depthwise.cpp, conv_staged.cpp, conv_direct.cpp, winograd.cpp. Which one is taken is known before any input is there, so that
 // weights can be packed for it: the one the call names, or the one the window suggests. Error DYN_BAD_PROGRAM for a way that does not go.
 Status wayOf(const BuiltinCall& call, const Convolution& c, Way& way);
-// For the trace: which way it goes, and the values that decided it.
+// For the trace: which version runs, the values that decided it, and who chose it ("named").
+void nameVersion(const BuiltinCall& call, const Convolution& c, std::string_view version,
+                 std::string_view chosen);
 void nameVersion(const BuiltinCall& call, const Convolution& c, Way way);
 int64_t packedElementCount(const Convolution& c, Way way);
 // Packing is done unit by unit, in any order. The weights may lie at any address.

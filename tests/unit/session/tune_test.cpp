@@ -8,6 +8,7 @@
 
 #include "app/session/session.h"
 #include "app/session/tuning_records.h"
+#include "compiler/driver/kernel_library.h"
 #include "tests/support/temporary_folder.h"
 
 namespace dyn {
@@ -67,6 +68,8 @@ class TuneTest : public testing::Test {
     o.cacheDirectory = folder_.path();
     return o;
   }
+  // Of the model's three operations.
+  static int64_t tunedCount() { return libraryReady("onednn").ok() ? 3 : 2; }
   static Command tuning() {
     return Command::of(CommandId::tune)
         .add("dim", "n=1")
@@ -119,13 +122,14 @@ TEST_F(TuneTest, recordsAreReadBackKeptAndUsed) {
     EXPECT_EQ(tuning_, "");
     std::shared_ptr<const Outcome> tuned = session.execute(tuning());
     ASSERT_TRUE(tuned->ok()) << tuned->error->toString();
-    EXPECT_EQ(tuned->as<TuneView>()->measuredCount, 2);
-    EXPECT_EQ(tuned->as<TuneView>()->skippedCount, 1);  // so few rows run on one schedule only
+    // So few rows run on one schedule only: there is something to choose where there is a library.
+    EXPECT_EQ(tuned->as<TuneView>()->measuredCount, tunedCount());
+    EXPECT_EQ(tuned->as<TuneView>()->skippedCount, 3 - tunedCount());
     EXPECT_EQ(tuned->as<TuneView>()->file, file_);
   }
   Result<TuningRecords> records = readTuning(file_);
   ASSERT_TRUE(records.ok()) << records.error().toString();
-  ASSERT_EQ(records->operations.size(), 2u);
+  ASSERT_EQ(records->operations.size(), static_cast<size_t>(tunedCount()));
   for (const TunedOperation& record : records->operations) {
     EXPECT_GE(record.candidates.size(), 2u) << record.key;
     ASSERT_EQ(record.shapes.size(), 1u);
@@ -134,10 +138,10 @@ TEST_F(TuneTest, recordsAreReadBackKeptAndUsed) {
   const std::string before = contentsOf(file_);
   Session session(options());
   load(session);
-  EXPECT_EQ(tuning_, "2 records of " + file_);
+  EXPECT_EQ(tuning_, std::to_string(tunedCount()) + " records of " + file_);
   std::shared_ptr<const Outcome> again = session.execute(tuning());
   ASSERT_TRUE(again->ok());
-  EXPECT_EQ(again->as<TuneView>()->keptCount, 2);
+  EXPECT_EQ(again->as<TuneView>()->keptCount, tunedCount());
   EXPECT_EQ(again->as<TuneView>()->measuredCount, 0);
   EXPECT_EQ(contentsOf(file_), before);
   const std::vector<float> first = run(session), second = run(session);
@@ -167,7 +171,7 @@ TEST_F(TuneTest, whatIsMeasuredSurvivesAnEndBetweenTwoOperations) {
   std::shared_ptr<const Outcome> tuned = session.execute(tuning());
   ASSERT_TRUE(tuned->ok()) << tuned->error->toString();
   EXPECT_EQ(tuned->as<TuneView>()->keptCount, 1);
-  EXPECT_EQ(tuned->as<TuneView>()->measuredCount, 1);
+  EXPECT_EQ(tuned->as<TuneView>()->measuredCount, tunedCount() - 1);
   EXPECT_EQ(readTuning(file_)->operations[0].candidates[0].timesNs, kept);
 }
 

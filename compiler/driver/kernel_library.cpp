@@ -1,0 +1,31 @@
+#include "compiler/driver/kernel_library.h"
+
+#include "vm/include/dyn_contraction.h"
+#ifdef DYN_HAVE_ONEDNN
+#include "vm/include/dyn_library.h"
+#endif
+
+namespace dyn {
+
+Status libraryReady(std::string_view version) {
+  if (version != contraction::kOneDnn) return {};
+#ifdef DYN_HAVE_ONEDNN
+  const char* fault = dyn_onednn_fault();
+  if (!fault) return {};
+  return makeError(DiagnosticId::unsupportedFeature,
+                   std::string("unsupported: version onednn: oneDNN can not be used: ") + fault);
+#else
+  return makeError(DiagnosticId::unsupportedFeature,
+                   "unsupported: version onednn: Dyn was built without oneDNN");
+#endif
+}
+
+decltype(dyn_host::resolve_builtin) libraryBuiltins() {
+#ifdef DYN_HAVE_ONEDNN
+  return dyn_onednn_builtin;
+#else
+  return nullptr;
+#endif
+}
+
+}  // namespace dyn

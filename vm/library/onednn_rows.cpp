@@ -1,0 +1,190 @@
+// The builtins onednn_gemm_pack, onednn_gemm, onednn_conv_pack and onednn_conv: products and convolutions of f32 with weights packed at load, as
+// gemmpack, gemm, conv_pack and conv_packed. An epilogue runs over the finished result. Unlike Dyn's own their sums may differ in rounding with the
+// number of threads.
+#include <algorithm>
+#include <cstring>
+
+#include "vm/include/dyn_library.h"
+#include "vm/kernels/work.h"
+#include "vm/library/onednn_primitives.h"
+
+namespace dyn::vm::onednn {
+namespace {
+
+using kernels::Convolution;
+using kernels::Epilogue;
+using kernels::Scratch;
+using kernels::worthwhileTasks;
+
+constexpr int64_t kPackedB = 4;  // of the first number of gemm
+
+Status cannot(const std::string& what) { return failure(DYN_UNSUPPORTED, "oneDNN can not do " + what); }
+
+// Weights may lie at any address; the library reads floats.
+Status packInto(BuiltinCall& call, const Layout& given, const Tensor* weights, const Layout& packed,
+                Tensor* result) {
+  const bool aligned = reinterpret_cast<uintptr_t>(weights->data) % alignof(float) == 0;
+  Scratch copy(call.pool, aligned ? 0 : weights->elementCount, 0, 0);
+  if (!copy) return copy.status();
+  if (!aligned) memcpy(copy.shared(), weights->data, weights->sizeBytes());
+  return pack(given, aligned ? weights->as<float>() : copy.shared(), packed, result->as<float>(), call.pool,
+              call.threads->threadCount());
+}
+
+// Rows of the result share the threads.
+Status runEpilogue(BuiltinCall& call, const Epilogue& epilogue, int64_t rows, int64_t columns) {
+  if (!epilogue || call.rehearsal) return okStatus();
+  kernels::EpilogueFault fault;
+  const double steps = static_cast<double>(rows) * static_cast<double>(columns);
+  call.threads->split(rows, static_cast<uint32_t>(worthwhileTasks(call, steps)),
+                      [&](int64_t begin, int64_t end) { fault.note(epilogue.run(begin, end, 0, columns)); });
+  return fault.status();
+}
+
+Status runPrepared(BuiltinCall& call, const Prepared& made, int64_t threads) {
+  Scratch scratch(call.pool, made.scratchElements(), 0, 0);
+  if (!scratch || call.rehearsal) return scratch.status();
+  const Tensor *x = call.argument(0), *weights = call.argument(1), *bias = call.argument(2);
+  const ThreadLimit limit(threads);
+  return made.run(x->as<float>(), weights->as<float>(), bias ? bias->as<float>() : nullptr,
+                  static_cast<Tensor*>(call.results[0])->as<float>(), scratch.shared());
+}
+
+// --- products
+
+Status gemmPack(BuiltinCall& call) {
+  if (Status status = ready(); !status.ok()) return status;
+  const Tensor* b = call.argument(0);
+  if (!b || b->dtype != DataType::f32 || b->rank != 2)
+    return badArgument("onednn_gemm_pack", 0, "f32 of rank 2", call.arguments[0]);
+  const bool transposed = call.number(0, 0) != 0;
+  const Product product{1, b->shape()[transposed ? 1 : 0], b->shape()[transposed ? 0 : 1]};
+  const bool empty = b->elementCount == 0;
+  const Layout layout = empty ? Layout() : packedLayout(product);
+  if (!empty && !layout) return cannot("products with " + describe(b));
+  const int64_t count = elementCount(layout);
+  Tensor* packed = nullptr;
+  if (Status status = call.result(0, DataType::f32, std::span(&count, 1), packed); !status.ok())
+    return status;
+  return empty ? okStatus() : packInto(call, givenLayout(product, transposed), b, layout, packed);
+}
+
+Status gemm(BuiltinCall& call) {
+  if (Status status = ready(); !status.ok()) return status;
+  const Tensor *a = call.argument(0), *packed = call.argument(1);
+  auto* c = static_cast<Tensor*>(call.results[0]);
+  if (!a || a->dtype != DataType::f32 || a->rank < 2)
+    return badArgument("onednn_gemm", 0, "f32 of rank 2 or more", call.arguments[0]);
+  if (!packed || packed->dtype != DataType::f32)
+    return badArgument("onednn_gemm", 1, "packed weights", call.arguments[1]);
+  const auto wrong = [&] {
+    return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(a) + " x " + describe(packed) + " -> " +
+                                      describe(c) + " (packed)");
+  };
+  if (call.number(0, 0) != kPackedB) return failure(DYN_BAD_PROGRAM, "onednn_gemm takes packed weights only");
+  if (c->dtype != DataType::f32 || c->rank != a->rank ||
+      !std::equal(a->shape(), a->shape() + a->rank - 1, c->shape()))
+    return wrong();
+  Epilogue epilogue;
+  if (Status status = epilogue.bind(call, call.number(1, 0), 2, call.scalars); !status.ok()) return status;
+  if (c->elementCount == 0) return okStatus();
+  Product p{0, a->shape()[a->rank - 1], c->shape()[c->rank - 1]};
+  p.rows = c->elementCount / p.columns;
+  if (p.depth == 0) {
+    if (!call.rehearsal) memset(c->data, 0, c->sizeBytes());
+    return runEpilogue(call, epilogue, p.rows, p.columns);
+  }
+  const double steps =
+      static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(p.depth);
+  const int64_t threads = worthwhileTasks(call, steps);
+  const std::shared_ptr<const Prepared> made = prepared(p, threads);
+  if (!made) return cannot(describe(a) + " x weights -> " + describe(c));
+  if (packed->elementCount != made->packedElements()) return wrong();
+  if (call.version)
+    *call.version = "onednn " + made->implementation() + " for rows=" + std::to_string(p.rows) +
+                    " columns=" + std::to_string(p.columns) + " depth=" + std::to_string(p.depth) +
+                    " threads=" + std::to_string(threads) + ", named";
+  if (Status status = runPrepared(call, *made, threads); !status.ok()) return status;
+  return runEpilogue(call, epilogue, p.rows, p.columns);
+}
+
+// --- convolutions
+
+Status convPack(BuiltinCall& call) {
+  if (Status status = ready(); !status.ok()) return status;
+  const Tensor* w = call.argument(0);
+  if (!w || w->dtype != DataType::f32) return badArgument("onednn_conv_pack", 0, "f32", call.arguments[0]);
+  Convolution c;
+  if (Status status = kernels::describeWindow(call, {w->shape(), w->rank}, false, c); !status.ok())
+    return status;
+  const bool empty = w->elementCount == 0;
+  const Layout layout = empty ? Layout() : packedLayout(c);
+  if (!empty && !layout) return cannot("convolutions with " + describe(w));
+  const int64_t count = elementCount(layout);
+  Tensor* packed = nullptr;
+  if (Status status = call.result(0, DataType::f32, std::span(&count, 1), packed); !status.ok())
+    return status;
+  return empty ? okStatus() : packInto(call, givenLayout(c), w, layout, packed);
+}
+
+// Where no tap meets an element there is the bias alone.
+void fillWithBias(const Convolution& c, const Tensor* bias, float* y) {
+  const int64_t filters = c.groups * c.filters;
+  for (int64_t plane = 0; plane < c.batch * filters; ++plane)
+    std::fill_n(y + plane * c.outputSize(), c.outputSize(), bias ? bias->as<float>()[plane % filters] : 0.0f);
+}
+
+Status conv(BuiltinCall& call) {
+  if (Status status = ready(); !status.ok()) return status;
+  Convolution c;
+  Epilogue epilogue;
+  if (Status status = kernels::describePacked(call, "onednn_conv", c, epilogue); !status.ok()) return status;
+  const Tensor *x = call.argument(0), *packed = call.argument(1), *bias = call.argument(2);
+  auto* y = static_cast<Tensor*>(call.results[0]);
+  if (y->elementCount == 0) return okStatus();
+  const int64_t planes = c.batch * c.groups * c.filters;
+  if (x->elementCount == 0 || c.depth() == 0) {
+    if (!call.rehearsal) fillWithBias(c, bias, y->as<float>());
+    return runEpilogue(call, epilogue, planes, c.outputSize());
+  }
+  const int64_t threads = worthwhileTasks(call, c.steps());
+  const std::shared_ptr<const Prepared> made = prepared(c, bias != nullptr, threads);
+  if (!made) return cannot("this window on " + describe(x) + " -> " + describe(y));
+  if (packed->elementCount != made->packedElements())
+    return failure(DYN_BAD_INPUT, "the weights are not packed for this convolution: " + describe(packed));
+  kernels::nameVersion(call, c, "onednn " + made->implementation(), "named");
+  if (Status status = runPrepared(call, *made, threads); !status.ok()) return status;
+  return runEpilogue(call, epilogue, planes, c.outputSize());
+}
+
+constexpr uint8_t kAny = 255;
+constexpr BuiltinRow kRows[] = {
+    {"onednn_gemm_pack", BuiltinForm::makes, 0, 1, 1, 1, 1, 0, 0, 0, 1,
+     "B f32 [K, N] (n0 = 1: [N, K]) -> rank 1: as oneDNN reads it", gemmPack},
+    {"onednn_gemm", BuiltinForm::into, BuiltinRow::kRehearsed, 1, kAny, 2, kAny, 0, kAny, 1, 2,
+     "gemm by oneDNN: C[..., N] from A[..., K], B packed by onednn_gemm_pack; f32. n0: 4; n1: 1 + kernel of "
+     "the epilogue",
+     gemm},
+    {"onednn_conv_pack", BuiltinForm::makes, 0, 1, 1, 1, 1, 0, 0, 4, 8,
+     "W f32 [M, C/group, kernel...] -> rank 1: as oneDNN reads it. n: as conv_pack, without a way", convPack},
+    {"onednn_conv", BuiltinForm::into, BuiltinRow::kRehearsed, 1, kAny, 2, kAny, 1, kAny, 7, 14,
+     "conv_packed by oneDNN, W packed by onednn_conv_pack. n and s: as conv_packed, without a way", conv},
+};
+
+}  // namespace
+}  // namespace dyn::vm::onednn
+
+extern "C" {
+
+const dyn_builtin* dyn_onednn_builtin(void*, const char* name) {
+  for (const dyn::vm::BuiltinRow& row : dyn::vm::onednn::kRows)
+    if (row.name == name) return reinterpret_cast<const dyn_builtin*>(&row);
+  return nullptr;
+}
+
+const char* dyn_onednn_fault(void) {
+  const std::string& fault = dyn::vm::onednn::api().fault;
+  return fault.empty() ? nullptr : fault.c_str();
+}
+
+}  // extern "C"
