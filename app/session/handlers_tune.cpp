@@ -21,8 +21,10 @@ namespace {
 constexpr size_t kMostValues = 6, kMostSparseValues = 16;  // of one dim that are measured
 constexpr size_t kMostShapes = 8;                          // of one operation
 constexpr size_t kMostSparseShapes = 16;                   // of one operation, most of which are not measured
-constexpr size_t kMostProductVersions = 6;                 // the most promising by cost, besides "auto"
-constexpr double kMostSeconds = 0.05;                      // of one version at one shape, in each round
+// A library must win by so much: part of what it gains alone it loses to the memory around it in a whole model.
+constexpr double kLibraryWorthIt = 0.9;
+constexpr size_t kMostProductVersions = 6;  // the most promising by cost, besides "auto"
+constexpr double kMostSeconds = 0.05;       // of one version at one shape, in each round
 
 struct Draw {
   DimValues dims;
@@ -290,7 +292,7 @@ void choose(TunedOperation& record, const Task& task, int mostVersions) {
   // Those of a convolution are packed for one way.
   const bool product = task.site.contraction.kind == passes::ContractionKind::product;
   const VersionCover own = coverVersions(versions, rows, weights, product ? mostVersions : 1);
-  record.chosen = libraryNs < kWorthIt * own.timeNs ? std::string(contraction::kOneDnn) : own.text;
+  record.chosen = libraryNs < kLibraryWorthIt * own.timeNs ? std::string(contraction::kOneDnn) : own.text;
 }
 
 std::string bar(double fraction) {

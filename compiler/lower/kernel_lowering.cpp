@@ -24,6 +24,10 @@ std::string kernelName(const Function& body) {
   return name.empty() ? "kernel" : name;
 }
 
+std::string operations(size_t count) {
+  return std::to_string(count) + (count == 1 ? " operation" : " operations");
+}
+
 }  // namespace
 
 // One launch for the results of each shape: a kernel has one iteration space.
@@ -204,9 +208,7 @@ Status FunctionLowering::lowerKernel(const Op&, const Function& body, std::span<
   std::unordered_map<ValueId, ValueId> outer;
   for (size_t i = 0; i < body.parameters.size(); ++i) outer[body.parameters[i].id] = inputs[i];
   DYN_TRY(std::vector<int32_t> destinations, objectsOf(outputs));
-  return launchGroup(
-      body, outer, {}, destinations,
-      "loop, " + std::to_string(body.ops.size()) + (body.ops.size() == 1 ? " operation" : " operations"));
+  return launchGroup(body, outer, {}, destinations, "loop, " + operations(body.ops.size()));
 }
 
 // The epilogue works in place on each tile of the product while it is in the cache.
@@ -234,7 +236,7 @@ Status FunctionLowering::lowerContraction(const Op& into) {
   operands.resize(static_cast<size_t>(contraction.def->maxOperands), kNoValue);
   if (body.ops.size() == 1) return lowerBuiltin(contraction, operands, destinations, true);
   const ValueId given[] = {contraction.results[0].id};
-  const std::string description = "epilogue, " + std::to_string(body.ops.size() - 1) + " operations";
+  const std::string description = "epilogue, " + operations(body.ops.size() - 1);
   const Function* epilogueBody = &body;
   if (isConvolution(*contraction.def))
     epilogueBody = withFlatPositions(*module_.context, body, body.resultTypes.at(0).rank());
@@ -263,10 +265,9 @@ Status FunctionLowering::lowerAttention(const Op& into) {
   const Shape& dims = scores.results[0].type.dims();
   const ValueId given[] = {scores.results[0].id};
   const int32_t noObject = nextObject_++;  // never filled: stands for the scores
-  DYN_TRY(KernelCall kernel,
-          makeKernel(rows, outer, given, std::span(&noObject, 1),
-                     "rows of attention, " + std::to_string(rows.ops.size() - 2) + " operations", {0},
-                     std::nullopt, KernelUse::byBuiltin));
+  DYN_TRY(KernelCall kernel, makeKernel(rows, outer, given, std::span(&noObject, 1),
+                                        "rows of attention, " + operations(rows.ops.size() - 2), {0},
+                                        std::nullopt, KernelUse::byBuiltin));
   std::vector<int32_t> numbers{kernel.kernel, static_cast<int32_t>(dims.size())};
   const auto order = [&](const Op& op, const char* name, bool transposed) {
     std::vector<int64_t> axes = op.attributes.integers(name);
