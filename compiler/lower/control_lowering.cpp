@@ -346,10 +346,15 @@ Status FunctionLowering::lowerVariant(const Op& op) {
   if (callee < 0)
     return makeError(DiagnosticId::textName, "unknown function @" + op.attributes.string("callee"));
   DYN_TRY(std::vector<int32_t> objects, objectsOf(op.operands));
-  const Label otherwise = code_.newLabel();
+  // Registers are filled ahead of the jumps: what is behind them finds them, too.
+  std::vector<std::pair<int32_t, int32_t>> compared;
   for (size_t i = 0; i < lhs.size(); ++i) {
     DYN_TRY(int32_t a, dims_.emit(lhs[i]));
     DYN_TRY(int32_t b, dims_.emit(rhs.at(i)));
+    compared.emplace_back(a, b);
+  }
+  const Label otherwise = code_.newLabel();
+  for (const auto& [a, b] : compared) {
     const int32_t holds = dims_.newScalar();
     code_.emit(equal ? Opcode::equal : Opcode::lessEqual, holds, a, b);
     code_.emit(Opcode::jumpIfNot, holds, otherwise);

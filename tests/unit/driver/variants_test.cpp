@@ -90,6 +90,25 @@ TEST(Checklist, M16_AStaticVariantStandsBesideTheProgramForAllSizes) {
   }
 }
 
+// Constants that a guard compares with are used behind it, also where an earlier part of it did not hold.
+TEST(Variants, TheProgramBehindAGuardFindsItsSizes) {
+  const std::string text = R"(fn @main(%x: Tensor[(b, n), f32]) {
+  %s = dims_value() {value = dims(4, 6, b)}
+  %y = add(%x, %x)
+  return %s, %y
+})";
+  IrContext context;
+  auto varied = compiled(context, text, "n=6,b=4", "");
+  ASSERT_TRUE(varied.ok()) << varied.error().toString();
+  for (int64_t n : {3, 6})
+    for (int64_t b : {0, 1, 4, 5}) {
+      Result<std::vector<HostTensor>> results = (*varied)->run({randomTensor(Dtype::f32, {b, n}, 1)});
+      ASSERT_TRUE(results.ok()) << results.error().toString();
+      for (auto [i, size] : std::vector<std::pair<int64_t, int64_t>>{{0, 4}, {1, 6}, {2, b}})
+        EXPECT_EQ((*results)[0].intAt(i), size) << "b = " << b << ", n = " << n;
+    }
+}
+
 TEST(Variants, ShareWeightsAlsoPackedOnes) {
   const std::string text = R"(fn @main(%x: Tensor[(b, 32), f32]) {
   %i = constant() {value = f32[32, 2] [)" +
