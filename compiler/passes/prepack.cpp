@@ -3,8 +3,12 @@
 //   packed once at load.
 //   before  %y = matmul(%x, %w) with %w constant [k, n]        after  %p = pack_b(%w)     %y = gemm_packed(%x, %p) {k = dims(k), n = dims(n)}
 //   before  %y = conv(%x, %w) with %w constant [m, c, h, w]    after  %p = pack_conv(%w)  %y = conv_packed(%x, %p) {weights = dims(m, c, h, w)}
+//   before  %y = conv_integer(%x, %w) with %w constant [m, c, h, w]    after  %y = conv_integer(%x, %w2) {channels_last = 1} with %w2 constant [m, h, w, c]
 // A transpose of the constant matrix between them is taken into the packing, so no transposed copy of the weight is made.
 // Cost in IR size: one operation per product; in memory: the packed weights (the unpacked ones are then not read any more).
+#include <algorithm>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "compiler/ir/walk.h"
@@ -17,11 +21,14 @@ namespace dyn::passes {
 
 namespace {
 
+// Weights with their channels last by what they are made of, its bytes, type and shape: once for all functions.
+using Reordered = std::map<std::tuple<const std::byte*, Dtype, std::vector<int64_t>>, HostTensor>;
+
 class Packer {
  public:
   // `products`: what f32 matrices are packed in.
-  Packer(IrContext& ir, const Function& function, Dtype products, PassContext& context)
-      : ir_(ir), function_(function), products_(products), context_(context) {
+  Packer(IrContext& ir, const Function& function, Dtype products, Reordered& reordered, PassContext& context)
+      : ir_(ir), function_(function), products_(products), reordered_(reordered), context_(context) {
     for (const Parameter& p : function.parameters) types_[p.id] = p.type;
   }
 
@@ -120,33 +127,45 @@ class Packer {
     ops_.push_back(ir_.own(std::move(conv)));
   }
 
+  // [m, c/group, k...] as [m, k..., c/group]; null: there is no memory for it.
+  const HostTensor* channelsLast(const HostTensor& weights) {
+    const Reordered::key_type key{weights.bytes(), weights.dtype(), weights.shape()};
+    const auto known = reordered_.find(key);
+    if (known != reordered_.end()) return &known->second;
+    std::vector<int64_t> shape = weights.shape();
+    const int64_t channels = shape[1], perFilter = weights.elementCount() / shape[0],
+                  taps = perFilter / channels;
+    std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
+    Result<HostTensor> last = HostTensor::create(weights.dtype(), shape);
+    if (!last.ok()) return nullptr;
+    const auto* from = reinterpret_cast<const uint8_t*>(weights.data());
+    auto* to = reinterpret_cast<uint8_t*>(last->mutableData());
+    for (int64_t filter = 0; filter < shape[0]; ++filter, from += perFilter)
+      for (int64_t tap = 0; tap < taps; ++tap)
+        for (int64_t channel = 0; channel < channels; ++channel) *to++ = from[channel * taps + tap];
+    return &reordered_.emplace(key, *std::move(last)).first->second;
+  }
+
   // Constant weights of bytes in the order [m, k..., c/group], where the builtin reads several channels at once.
   void putChannelsLast(const Op& op) {
     constexpr int64_t kChannelsRead = 4;
     const Op* constant = definition(op.operands[1], ops::constantOp);
     const HostTensor* weights = constant ? constant->attributes.tensor("value") : nullptr;
     if (!weights || weights->rank() < 3 || weights->rank() > 5 || weights->elementCount() == 0 ||
-        weights->shape()[1] % kChannelsRead != 0 || op.attributes.integer("channels_last", 0) != 0) {
+        weights->shape()[1] % kChannelsRead != 0 || op.attributes.integer("channels_last", 0) != 0 ||
+        weights->elementCount() == weights->shape()[0] * weights->shape()[1]) {  // one tap: the same order
       ops_.push_back(&op);
       return;
     }
-    std::vector<int64_t> shape = weights->shape();
-    const int64_t channels = shape[1], perFilter = weights->elementCount() / shape[0],
-                  taps = perFilter / channels;
-    std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
-    Result<HostTensor> last = HostTensor::create(weights->dtype(), shape);
-    if (taps == 1 || !last.ok()) {  // the same order; no memory for another
+    const HostTensor* last = channelsLast(*weights);
+    if (!last) {
       ops_.push_back(&op);
       return;
     }
-    const auto* from = reinterpret_cast<const uint8_t*>(weights->data());
-    auto* to = reinterpret_cast<uint8_t*>(last->mutableData());
-    for (int64_t filter = 0; filter < shape[0]; ++filter, from += perFilter)
-      for (int64_t tap = 0; tap < taps; ++tap)
-        for (int64_t channel = 0; channel < channels; ++channel) *to++ = from[channel * taps + tap];
     Op moved = *constant;
-    moved.attributes.set("value", *std::move(last));
-    moved.results = {{ir_.newValue(ir_.valueName(op.operands[1])), ir_.tensorType(shape, weights->dtype())}};
+    moved.attributes.set("value", *last);
+    moved.results = {
+        {ir_.newValue(ir_.valueName(op.operands[1])), ir_.tensorType(last->shape(), last->dtype())}};
     Op conv = op;
     conv.operands[1] = moved.results[0].id;
     conv.attributes.erase("kernel_shape");  // was compared with the weights
@@ -192,6 +211,7 @@ class Packer {
   IrContext& ir_;
   const Function& function_;
   const Dtype products_;
+  Reordered& reordered_;
   PassContext& context_;
   std::unordered_map<ValueId, const Op*> definitions_;
   std::unordered_map<ValueId, Type> types_;
@@ -211,8 +231,9 @@ Result<Module> runPrepack(const Module& module, PassContext& context) {
   for (const char* kind : {"conv", "matmul"})
     if (auto it = context.options.find(kind); it != context.options.end())
       DYN_CHECK(checkPolicy(kind, it->second));
+  Reordered reordered;
   DYN_TRY(Module result, rewriteFunctions(module, [&](const Function& function) -> Result<const Function*> {
-            Packer packer(*module.context, function, products, context);
+            Packer packer(*module.context, function, products, reordered, context);
             const Function* rewritten = packer.run();
             packed += packer.packed();
             return rewritten;

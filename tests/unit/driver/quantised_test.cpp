@@ -140,6 +140,19 @@ TEST(Quantised, constantWeightsStandWithTheirChannelsLast) {
   for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}})
     sets.push_back({bytes(Dtype::u8, {n, 8, h, w}, 1), bytes(Dtype::u8, {}, 2)});
   test::expectSame(text, sets);
+  // A variant reads the same ones.
+  std::vector<size_t> constants;
+  for (const char* variants : {"", "h=5;w=7"}) {
+    IrContext context;
+    Result<Module> parsed = test::parseText(context, text);
+    ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+    CompileOptions options;
+    options.variants = variants;
+    Result<CompiledModel> compiled = compileModel(*parsed, options);
+    ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+    constants.push_back(compiled->lowered.constants.size());
+  }
+  EXPECT_EQ(constants[0], constants[1]);
 }
 
 TEST(Quantised, byTheRangeOfTheData) {
