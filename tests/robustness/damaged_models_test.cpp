@@ -9,6 +9,7 @@
 #include "tests/robustness/onnx_builder.h"
 #include "tests/robustness/shell.h"
 #include "tests/robustness/worker.h"
+#include "tests/support/paths.h"
 
 namespace dyn::robustness {
 namespace {
@@ -97,7 +98,7 @@ TEST(DamagedModels, everyByteOfSmallOnes) {
 TEST(DamagedModels, manyBytesOfTheSamples) {
   std::vector<std::string> models;
   for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(DYN_SOURCE_DIR) + "/samples/models")) {
+       std::filesystem::directory_iterator(dyn::test::sourceFolder() + "/samples/models")) {
     std::ifstream file(entry.path() / "model.onnx", std::ios::binary);
     models.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   }

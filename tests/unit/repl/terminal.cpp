@@ -10,9 +10,11 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "tests/support/paths.h"
+
 namespace dyn {
 
-std::string shellProgram() { return std::string(DYN_BINARY_DIR) + "/bin/dynrepl"; }
+std::string shellProgram() { return dyn::test::buildFolder() + "/bin/dynrepl"; }
 
 namespace {
 

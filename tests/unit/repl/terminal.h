@@ -37,7 +37,7 @@ class Terminal {
   std::string seen_;
 };
 
-// The program under test; DYN_BINARY_DIR/bin/dynrepl.
+// The program under test; bin/dynrepl of the build.
 std::string shellProgram();
 
 }  // namespace dyn

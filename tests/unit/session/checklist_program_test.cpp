@@ -4,6 +4,7 @@
 
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/pass_table.h"
+#include "tests/support/paths.h"
 #include "tests/unit/session/checklist.h"
 
 namespace dyn {
@@ -180,7 +181,7 @@ TEST_F(ChecklistProgram, C12_AStaticBuildRefusesAnyDynamicValueInside) {
 
 TEST_F(ChecklistProgram, C22_ThePlanSavesAllocationsAndCostsLittleOverAStaticOne) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
-  const std::string model = std::string(DYN_SOURCE_DIR) + "/samples/models/bert/model.onnx";
+  const std::string model = dyn::test::sourceFolder() + "/samples/models/bert/model.onnx";
   auto loaded = line(":load " + model);
   if (!loaded->ok() && loaded->exitCode() == 4) GTEST_SKIP() << loaded->error->message;
   ASSERT_TRUE(loaded->ok());

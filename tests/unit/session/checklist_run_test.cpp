@@ -2,6 +2,7 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/support/paths.h"
 #include "tests/unit/session/checklist.h"
 
 namespace dyn {
@@ -218,7 +219,7 @@ TEST_F(ChecklistRun, C43_OneProgramForAllLengths) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   for (const char* model : {"lstm", "treelstm", "bert"}) {
     SCOPED_TRACE(model);
-    const std::string folder = std::string(DYN_SOURCE_DIR) + "/samples/models/" + model;
+    const std::string folder = dyn::test::sourceFolder() + "/samples/models/" + model;
     auto loaded = line(":load " + folder + "/model.onnx");
     if (!loaded->ok() && loaded->exitCode() == 4) GTEST_SKIP() << loaded->error->message;
     auto verified = line(":verify " + folder);
@@ -226,7 +227,7 @@ TEST_F(ChecklistRun, C43_OneProgramForAllLengths) {
     EXPECT_EQ(verified->as<VerifyResult>()->status, CaseStatus::passed);
     EXPECT_GE(verified->as<VerifyResult>()->dataSetsCount, 5);
   }
-  ASSERT_TRUE(line(":load " + std::string(DYN_SOURCE_DIR) + "/samples/models/bert/model.onnx")->ok());
+  ASSERT_TRUE(line(":load " + dyn::test::sourceFolder() + "/samples/models/bert/model.onnx")->ok());
   for (int seq : {1, 2, 17, 128, 511, 512})
     EXPECT_EQ(run("--dim batch=1 --dim seq=" + std::to_string(seq))->kernelsCompiledAfterLoadCount, 0);
 }

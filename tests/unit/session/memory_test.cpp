@@ -5,6 +5,7 @@
 #include <random>
 
 #include "app/session/limit_view.h"
+#include "tests/support/paths.h"
 #include "tests/support/session_fixture.h"
 
 namespace dyn {
@@ -13,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 
 std::string sampleModel(const std::string& name) {
-  return std::string(DYN_SOURCE_DIR) + "/samples/models/" + name + "/model.onnx";
+  return dyn::test::sourceFolder() + "/samples/models/" + name + "/model.onnx";
 }
 
 struct SampleModel {

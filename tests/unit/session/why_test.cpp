@@ -11,6 +11,7 @@
 #include "app/session/loaded_model.h"
 #include "compiler/ops/dim_matching.h"
 #include "compiler/ops/reference_interpreter.h"
+#include "tests/support/paths.h"
 #include "tests/support/session_fixture.h"
 
 namespace dyn {
@@ -137,7 +138,7 @@ void walkModel(const std::string& path) {
 // The models of the samples; DYN_MODELS names another folder to walk, by hand.
 TEST(WhyChainTest, EveryDimOfEverySampleModelHasAnOrigin) {
   const char* other = std::getenv("DYN_MODELS");
-  const std::string folder = other ? other : std::string(DYN_SOURCE_DIR) + "/samples/models";
+  const std::string folder = other ? other : dyn::test::sourceFolder() + "/samples/models";
   std::vector<std::string> paths;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string path = entry.path().string() + "/model.onnx";
