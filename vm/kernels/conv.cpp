@@ -33,7 +33,7 @@ void packAll(BuiltinCall& call, const Convolution& c, Way way, const float* w, f
 
 // The weights as they were given: ways that want them packed pack them for this call.
 Status convUnpacked(ConvolutionCall work, Way way) {
-  if (way == Way::rows || way == Way::staged) return convF32(work, way);
+  if (way == Way::staged) return convF32(work, way);
   Scratch scratch(work.call.pool, packedElementCount(work.c, way), 0, 0);
   if (!scratch) return scratch.status();
   if (!work.call.rehearsal) packAll(work.call, work.c, way, work.weights, scratch.shared());
