@@ -370,6 +370,13 @@ Result<View> handle_ops(SessionState&, const Command& command, Outcome&) {
   return textView(std::move(text));
 }
 
+namespace {
+bool takes(const CommandSpec& spec, ArgumentKind kind) {
+  return std::any_of(spec.arguments.begin(), spec.arguments.end(),
+                     [kind](const ArgumentSpec& argument) { return argument.kind == kind; });
+}
+}  // namespace
+
 Result<View> handle_help(SessionState&, const Command& command, Outcome&) {
   std::string text;
   if (command.has("command")) {
@@ -379,12 +386,12 @@ Result<View> handle_help(SessionState&, const Command& command, Outcome&) {
     const CommandSpec& spec = commandSpec(id);
     text = spec.usage() + "\n  " + std::string(spec.help) +
            "\n  example: " + (id == CommandId::eval ? "" : ":") + std::string(spec.example) + "\n";
-    if (id == CommandId::run || id == CommandId::load || id == CommandId::compile)
+    if (takes(spec, ArgumentKind::input))
       text +=
-          "  NAME=SPEC of an input: @file.npy, @file.pb, random[:SEED], zeros, ones, range, a literal [1, "
-          "2], or a bound value\n"
-          "  NAME=N of a dim; to declare it before compilation also NAME=1..512, NAME=1..512:8, "
-          "NAME=@lengths.txt\n";
+          "  SPEC: @file.npy, @file.pb, random[:SEED], zeros, ones, range, a literal [1, 2], or a bound "
+          "value\n";
+    if (takes(spec, ArgumentKind::dim))
+      text += "  N: a number; declared before compilation also 1..512, 1..512:8, @lengths.txt\n";
     return textView(std::move(text));
   }
   text = "expressions: x = random(f32, [2, 3])   y = relu(x @ w) + 1.0   (`;` at the end shows nothing)\n";

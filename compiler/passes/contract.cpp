@@ -387,8 +387,8 @@ Result<Module> runContract(const Module& module, PassContext& context) {
 PassDef contractPass() {
   return {.name = "contract",
           .summary = "einsums become products of matrices",
-          .needs = "types",
-          .establishes = "sums of products as products of matrices",
+          .needs = Property::types,
+          .before = Property::destinations,
           .options = {},
           .run = runContract};
 }

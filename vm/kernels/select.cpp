@@ -120,6 +120,24 @@ void foldRunning(BuiltinCall& call, const Tensor* x, Tensor* y, const AxisView& 
   const T* in = x->as<T>();
   T* out = y->as<T>();
   const uint32_t tasks = x->elementCount > 65536 ? call.threads->threadCount() : 1;
+  const auto folded = [](Sum sum, Sum value) {
+    return static_cast<Sum>(isProduct ? static_cast<Wide>(sum) * value : sum + value);
+  };
+  if (view.inner == 1) {  // one sum, in a register
+    call.threads->split(view.outer, tasks, [&](int64_t begin, int64_t end) {
+      for (int64_t outer = begin; outer < end; ++outer) {
+        Sum sum = Sum(isProduct ? 1 : 0);
+        const int64_t step = reverse ? -1 : 1;
+        int64_t at = outer * view.size + (reverse ? view.size - 1 : 0);
+        for (int64_t i = 0; i < view.size; ++i, at += step) {
+          const Sum before = sum;
+          sum = folded(sum, static_cast<Sum>(in[at]));
+          out[at] = static_cast<T>(exclusive ? before : sum);
+        }
+      }
+    });
+    return;
+  }
   call.threads->split(view.outer, tasks, [&](int64_t begin, int64_t end) {
     std::vector<Sum> sums(static_cast<size_t>(view.inner));
     for (int64_t outer = begin; outer < end; ++outer) {
@@ -130,7 +148,7 @@ void foldRunning(BuiltinCall& call, const Tensor* x, Tensor* y, const AxisView& 
           Sum& sum = sums[static_cast<size_t>(i)];
           const Sum value = static_cast<Sum>(in[row + i]);
           if (exclusive) out[row + i] = static_cast<T>(sum);
-          sum = static_cast<Sum>(isProduct ? static_cast<Wide>(sum) * value : sum + value);
+          sum = folded(sum, value);
           if (!exclusive) out[row + i] = static_cast<T>(sum);
         }
       }
