@@ -19,11 +19,13 @@ namespace {
 constexpr int kLength = 1, kAxis = 2;
 
 constexpr AttributeSpec kDftAttributes[] = {
-    {"inverse", AttributeKind::integer, false, "1: the inverse transform, divided by the length; default 0"},
+    {"inverse", AttributeKind::integer, false, "1: the inverse transform, divided by the length; default 0",
+     Allowed::flag()},
     {"onesided", AttributeKind::integer, false,
      "1: the half of a spectrum that determines the other; with inverse it is the operand's and the result "
      "is real; "
-     "default 0"},
+     "default 0",
+     Allowed::flag()},
 };
 
 struct DftOptions {
@@ -213,6 +215,9 @@ Result<Expr> lowerDft(LowerContext& c, int, std::span<const Expr> index) {
   return castTo(sum, c.resultType(0).dtype());
 }
 
+constexpr OperandRule kDftRules[] = {{1, ElementsAre::byRule, "at least 1"},
+                                     {2, ElementsAre::byRule, "an axis of operand 0 but the last"}};
+
 }  // namespace
 
 namespace ops {
@@ -228,6 +233,7 @@ const OpDef dftOp{
     .evaluate = evaluateDft,
     .lowering = LoweringKind::loops,
     .lower = lowerDft,
+    .operandRules = kDftRules,
     .doc =
         "x [..., n, ..., 1 or 2] (real, or real and imaginary parts), length [] i64 (default n; x is cut or "
         "padded with "
