@@ -128,7 +128,6 @@ Result<View> handle_check(SessionState& state, const Command& command, Outcome& 
     } else {
       fresh = std::move(loaded).value();
       list.problems = fresh->problems();
-      list.warnings = fresh->info().warnings;
       model = fresh.get();
     }
   } else {
@@ -147,6 +146,7 @@ Result<View> handle_check(SessionState& state, const Command& command, Outcome& 
       }
     }
   }
+  if (model) list.warnings = model->info().warnings;  // inference has warnings, too
   for (const Diagnostic& problem : list.problems)
     if (diagnosticRow(problem.id).kind == FaultKind::unsupported && !problem.op.empty())
       ++list.unsupportedOps[problem.op];

@@ -365,7 +365,12 @@ Result<View> handle_ops(SessionState&, const Command& command, Outcome&) {
   if (!op->doc.empty()) text += "  " + std::string(op->doc) + "\n";
   for (const AttributeSpec& a : op->attributes)
     text += "  " + std::string(a.name) + ": " + toString(a.kind) + (a.required ? ", required" : "") +
-            (a.doc.empty() ? "" : "; " + std::string(a.doc)) + "\n";
+            (a.doc.empty() ? "" : "; " + std::string(a.doc)) +
+            (a.allowed.toString().empty() ? "" : " (" + a.allowed.toString() + ")") + "\n";
+  for (const OperandRule& rule : op->operandRules)
+    if (rule.operand >= 0)
+      text += "  elements of operand " + std::to_string(rule.operand) + ": " +
+              std::string(rule.demands.empty() ? toString(rule.elements) : rule.demands) + "\n";
   if (!op->example.empty()) text += "  example: " + std::string(op->example) + "\n";
   if (!op->lowerNote.empty()) text += "  compiled: " + std::string(op->lowerNote) + "\n";
   return textView(std::move(text));

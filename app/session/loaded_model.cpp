@@ -198,7 +198,7 @@ Status LoadedModel::readOnnx() {
     openInputs_.push_back(open.index);
     openPorts_.push_back(std::move(port));
   }
-  outputWarnings_ = [declared = std::move(result.declaredOutputs), this](const Module& typed) {
+  outputFaults_ = [declared = std::move(result.declaredOutputs), this](const Module& typed) {
     const Function* main = typed.main();
     return main ? onnx::wrongOutputs(declared, *main, ir_->facts()) : std::vector<Diagnostic>();
   };
@@ -456,8 +456,16 @@ Status LoadedModel::ensurePasses() {
     passesFault_ = placed.takeError();
     return *passesFault_;
   }
-  if (outputWarnings_)
-    for (Diagnostic& warning : outputWarnings_(typed())) info_.warnings.push_back(std::move(warning));
+  if (outputFaults_)
+    for (Diagnostic& fault : outputFaults_(typed())) {
+      if (fault.severity == Severity::warning) {
+        info_.warnings.push_back(std::move(fault));
+      } else if (!passesFault_) {
+        passesFault_.emplace();
+        passesFault_->diagnostic = std::move(fault);
+      }
+    }
+  if (passesFault_) return *passesFault_;
   // Inference made the outputs' types.
   describeSignature(typed());
   info_.outputs.clear();
