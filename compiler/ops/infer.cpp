@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/dims/solver_work.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/infer_driver.h"
 #include "compiler/ops/infer_functions.h"
@@ -152,6 +153,15 @@ Status InferDriver::inferFunction(const Function* function) {
   return {};
 }
 
+Status InferDriver::inferAsked(const Op& op) {
+  const SolverWorkScope work(ir_.dims(), [this, &op] {
+    std::string text(op.def->name);
+    if (!op.results.empty() && op.results[0].id != kNoValue) text += " %" + ir_.valueName(op.results[0].id);
+    return op.place.known() ? text + " (" + op.place.toString() + ")" : text;
+  });
+  return op.def->infer(*this);
+}
+
 Status InferDriver::step() {
   Frame& frame = stack_.back();
   if (!frame.renamed.empty()) renameSymbols(frame);
@@ -182,7 +192,7 @@ Status InferDriver::step() {
   if (const Function* branch = sureBranch(*source)) return inlineBranch(frame, *source, *branch);
   frame.state.restart();
   Status inferred = checkAttributeValues(*this);
-  if (inferred.ok()) inferred = source->def->infer(*this);
+  if (inferred.ok()) inferred = inferAsked(*source);
   if (frame.state.pending) {
     const RegionCall& pending = *frame.state.pending;
     if (pending.region < 0 || static_cast<size_t>(pending.region) >= source->regions.size()) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/dims/dim_compact.h"
 #include "compiler/ops/infer_driver.h"
 #include "compiler/ops/op_rules.h"
 #include "compiler/ops/op_table.h"
@@ -264,7 +265,11 @@ void InferDriver::learnContents(int operand, int64_t index, Dim value) {
   if (static_cast<size_t>(index) < known->second.size()) known->second[static_cast<size_t>(index)] = value;
 }
 
+// The sizes in few terms: each operation behind would carry the others on.
 void InferDriver::setResult(int i, Type type) {
+  if (type.isTensor() &&
+      std::any_of(type.dims().begin(), type.dims().end(), [](Dim d) { return d.kind() == DimKind::add; }))
+    type = mapDims(ir_, type, [](Dim d, const TypePath&) { return compact(d); });
   OpState& state = stack_.back().state;
   if (state.results.size() <= static_cast<size_t>(i)) state.results.resize(static_cast<size_t>(i) + 1);
   state.results[static_cast<size_t>(i)] = type;
