@@ -26,6 +26,16 @@ void GraphImporter::report(Diagnostic diagnostic, const SourcePlace& place, Text
   result_.problems.push_back(std::move(diagnostic));
 }
 
+void GraphImporter::warn(std::string message, const SourcePlace& place, Text op) {
+  Diagnostic warning;
+  warning.id = DiagnosticId::warning;
+  warning.severity = Severity::warning;
+  warning.message = std::move(message);
+  warning.place = place;
+  warning.op = op;
+  result_.warnings.push_back(std::move(warning));
+}
+
 void GraphImporter::report(DiagnosticId id, std::string message, const SourcePlace& place, Text op,
                            std::string advice) {
   Diagnostic diagnostic;
@@ -109,6 +119,13 @@ std::optional<ValueId> GraphImporter::resolve(Frame& frame, Text name, const Sou
         return std::nullopt;
       case Binding::Kind::leftOut:
         return kNoValue;
+      case Binding::Kind::absent:
+        report(DiagnosticId::unsupportedFeature,
+               "output " + std::to_string(binding->output) + " of " + std::string(binding->node->opType) +
+                   " is not supported",
+               placeOf(frame, *binding->node), binding->node->opType);
+        binding->kind = Binding::Kind::failed;
+        return std::nullopt;
       case Binding::Kind::weight:
         return weight(frame, *binding, name, place);
       case Binding::Kind::value:
