@@ -438,6 +438,8 @@ struct Writer {
   Json operator()(const Shared<ProblemList>& v) const {
     return {{"problems", diagnosticsJson(v->problems)},
             {"problems_count", v->problems.size()},
+            {"warnings", diagnosticsJson(v->warnings)},
+            {"warnings_count", v->warnings.size()},
             {"unsupported_ops", mapJson(v->unsupportedOps)}};
   }
 

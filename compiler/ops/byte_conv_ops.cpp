@@ -111,7 +111,7 @@ constexpr AttributeSpec kConvIntegerAttributes[] = {
     kConvAttributes[4],
     kConvAttributes[5],
     {"channels_last", AttributeKind::integer, false,
-     "1: w is [m, k..., c/group], c/group a multiple of 4; default 0"},
+     "1: w is [m, k..., c/group], c/group a multiple of 4; default 0", Allowed::flag()},
 };
 static_assert(std::size(kConvAttributes) == 6);
 
@@ -137,6 +137,7 @@ const OpDef conv_integerOp{
     .builtin = "byteconv",
     .builtinArguments = convIntegerArguments,
     .builtinTakes = builtinConvIntegerTakes,
+    .operandRules = kAnyElements,
     .doc =
         "x [n, c, s...], w [m, c/group, k...] of i8 or u8, x_zero [], w_zero [] or [m] -> [n, m, o...] i32, "
         "as conv; "

@@ -134,11 +134,11 @@ Status integerArguments(const Op& op, std::span<const Type>, std::vector<int32_t
 // --- packed
 
 constexpr AttributeSpec kPackAttributes[] = {
-    {"transpose", AttributeKind::integer, false, "1: b is [n, k]; default 0, b is [k, n]"},
+    {"transpose", AttributeKind::integer, false, "1: b is [n, k]; default 0, b is [k, n]", Allowed::flag()},
 };
 constexpr AttributeSpec kPackedAttributes[] = {
-    {"n", AttributeKind::dims, true, "columns of the packed matrix, one dim"},
-    {"k", AttributeKind::dims, true, "rows of the packed matrix, one dim"},
+    {"n", AttributeKind::dims, true, "columns of the packed matrix, one dim", Allowed::byRule("one dim")},
+    {"k", AttributeKind::dims, true, "rows of the packed matrix, one dim", Allowed::byRule("one dim")},
 };
 
 Status inferPack(InferContext& c) {
@@ -202,6 +202,7 @@ const OpDef matmul_integerOp{
     .builtin = "bytegemm",
     .builtinArguments = integerArguments,
     .builtinTakes = builtinTakesOperands,
+    .operandRules = kAnyElements,
     .doc =
         "a [..., m, k], b [..., k, n] of i8 or u8, a_zero [] or [m], b_zero [] or [n] -> [..., m, n] i32. "
         "Builtin: (a, b, a_zero, b_zero), number 0.",
@@ -223,6 +224,7 @@ const OpDef pack_bytesOp{
     .builtin = "bytepack",
     .builtinAllocates = true,
     .builtinArguments = packArguments,
+    .operandRules = kAnyElements,
     .doc =
         "[k, n] (or [n, k] with transpose) i8 or u8 -> [?] of its element type, only good for "
         "matmul_integer_packed on the same machine. Builtin: (b), number transpose.",
@@ -241,6 +243,7 @@ const OpDef matmul_integer_packedOp{
     .lowering = LoweringKind::builtin,
     .builtin = "bytegemm",
     .builtinArguments = integerArguments,
+    .operandRules = kAnyElements,
     .doc =
         "a [..., m, k] i8 or u8, packed [?], a_zero [] or [m], b_zero [] or [n] -> [..., m, n] i32. "
         "Builtin: (a, packed, a_zero, b_zero), number 1.",

@@ -7,6 +7,7 @@
 #include "compiler/ops/infer_functions.h"
 #include "compiler/ops/op_rules.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/precondition_rules.h"
 #include "compiler/ops/type_zip.h"
 
 namespace dyn {
@@ -180,7 +181,8 @@ Status InferDriver::step() {
   }
   if (const Function* branch = sureBranch(*source)) return inlineBranch(frame, *source, *branch);
   frame.state.restart();
-  Status inferred = source->def->infer(*this);
+  Status inferred = checkAttributeValues(*this);
+  if (inferred.ok()) inferred = source->def->infer(*this);
   if (frame.state.pending) {
     const RegionCall& pending = *frame.state.pending;
     if (pending.region < 0 || static_cast<size_t>(pending.region) >= source->regions.size()) {
@@ -304,6 +306,13 @@ Type InferDriver::canonicalType(Type type) {
 
 Status InferDriver::finishOp(Frame& frame, const Op* source) {
   OpState& state = frame.state;
+  if (state.leftOut) {
+    ++frame.next;
+    frame.changed = true;
+    frame.state = OpState();
+    return {};
+  }
+  DYN_CHECK(demandElements(*source));
   if (state.results.size() != source->results.size()) {
     return error(DiagnosticId::badOperands, "it gives " + std::to_string(state.results.size()) +
                                                 " results, not " + std::to_string(source->results.size()));

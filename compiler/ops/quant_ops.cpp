@@ -16,12 +16,16 @@ using loop::ReduceOp;
 namespace {
 
 constexpr AttributeSpec kQuantizeAttributes[] = {
-    {"axis", AttributeKind::integer, false, "the axis of a vector of scales; default 1"},
-    {"output_dtype", AttributeKind::dtype, false, "when there is no zero point; default u8"},
+    {"axis", AttributeKind::integer, false, "the axis of a vector of scales; default 1",
+     Allowed::byRule("an axis of operand 0, where the scale is a vector")},
+    {"output_dtype", AttributeKind::dtype, false, "when there is no zero point; default u8",
+     Allowed::byRule("an element type of results")},
 };
 constexpr AttributeSpec kDequantizeAttributes[] = {
-    {"axis", AttributeKind::integer, false, "the axis of a vector of scales; default 1"},
-    {"output_dtype", AttributeKind::dtype, false, "default: the scale's"},
+    {"axis", AttributeKind::integer, false, "the axis of a vector of scales; default 1",
+     Allowed::byRule("an axis of operand 0, where the scale is a vector")},
+    {"output_dtype", AttributeKind::dtype, false, "default: the scale's",
+     Allowed::byRule("an element type of results")},
 };
 
 bool isQuantized(Dtype dtype) {
@@ -251,6 +255,9 @@ Result<Expr> lowerDynamic(LowerContext& c, int result, std::span<const Expr> ind
   return quantizedExpr(c, x / scale, zero, Dtype::u8);
 }
 
+constexpr OperandRule kQuantizeLinearRules[] = {{1, ElementsAre::positive}};
+constexpr OperandRule kDequantizeLinearRules[] = {{1, ElementsAre::numbers}};
+
 }  // namespace
 
 namespace ops {
@@ -266,6 +273,7 @@ const OpDef quantize_linearOp{
     .evaluate = evaluateQuantize,
     .lowering = LoweringKind::loops,
     .lower = lowerQuantize,
+    .operandRules = kQuantizeLinearRules,
     .doc =
         "x [..., a, ...], scale [] or [a], zero [] or [a] -> [..., a, ...] of the zero point's element type. "
         "Rounds half to even.",
@@ -285,6 +293,7 @@ const OpDef dequantize_linearOp{
     .evaluate = evaluateDequantize,
     .lowering = LoweringKind::loops,
     .lower = lowerDequantize,
+    .operandRules = kDequantizeLinearRules,
     .doc = "x [..., a, ...], scale [] or [a], zero [] or [a] -> [..., a, ...] of the scale's element type",
     .example =
         "fn @main(%x: Tensor[(n, 3), i8], %s: Tensor[(3), f32], %z: Tensor[(3), i8]) "
@@ -302,6 +311,7 @@ const OpDef dynamic_quantize_linearOp{
     .evaluate = evaluateDynamic,
     .lowering = LoweringKind::loops,
     .lower = lowerDynamic,
+    .operandRules = kAnyElements,
     .doc = "[...] f32 -> [...] u8, scale [] f32, zero point [] u8",
     .example =
         "fn @main(%x: Tensor[(n, 3), f32]) { %y, %s, %z = dynamic_quantize_linear(%x) return %y, %s, %z }",

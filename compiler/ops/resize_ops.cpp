@@ -1,5 +1,6 @@
 // resize: a tensor sampled on another grid, by the nearest element, linearly or by cubics.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "compiler/ops/need.h"
@@ -481,26 +482,59 @@ Result<Expr> lowerResize(LowerContext& c, int, std::span<const Expr> index) {
   return inside ? select(inside, sum, castTo(f64(c, o.extrapolation), dtype)) : sum;
 }
 
+// The builtin makes tables of places and weights for each axis; regions, proportions and sums of bytes go by loops.
+bool builtinResizes(const Op& op, std::span<const Type> operandTypes) {
+  const Result<ResizeOptions> o = resizeOptions(op, operandTypes[0].rank());
+  if (!o.ok() || operandTypes[0].rank() == 0 || o->coordinates == Coordinates::cropAndResize ||
+      o->policy != AspectPolicy::stretch)
+    return false;
+  if (static_cast<int>(operandTypes.size()) > kScales && operandTypes[kScales].isTensor() &&
+      operandTypes[kScales].dtype() != Dtype::f32)
+    return false;
+  const Dtype dtype = operandTypes[0].dtype();
+  if (o->mode == ResizeMode::nearest) return dtype != Dtype::string && storageBytes(dtype) <= 8;
+  return dtype == Dtype::f32 || dtype == Dtype::f64;
+}
+
+Status resizeArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
+                       std::vector<Dim>*) {
+  DYN_TRY(ResizeOptions o, resizeOptions(op, operandTypes[0].rank()));
+  for (int number : {static_cast<int>(o.mode), static_cast<int>(o.coordinates), static_cast<int>(o.nearest),
+                     o.excludeOutside ? 1 : 0, o.antialias ? 1 : 0})
+    numbers->push_back(number);
+  numbers->push_back(std::bit_cast<int32_t>(static_cast<float>(o.cubicA)));
+  for (int axis : o.axes) numbers->push_back(axis);
+  return {};
+}
+
 constexpr AttributeSpec kResizeAttributes[] = {
-    {"mode", AttributeKind::string, false, "nearest, linear or cubic; default nearest"},
+    {"mode", AttributeKind::string, false, "nearest, linear or cubic; default nearest",
+     Allowed::oneOf("nearest linear cubic")},
     {"coordinate_transformation_mode", AttributeKind::string, false,
      "half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric, tf_crop_and_resize, "
-     "tf_half_pixel_for_nn; default half_pixel"},
+     "tf_half_pixel_for_nn; default half_pixel",
+     Allowed::oneOf("half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric "
+                    "tf_crop_and_resize tf_half_pixel_for_nn")},
     {"nearest_mode", AttributeKind::string, false,
      "round_prefer_floor, round_prefer_ceil, floor, ceil, by_scale (up along an axis that shrinks, down "
      "along "
-     "others); default round_prefer_floor"},
-    {"cubic_coeff_a", AttributeKind::real, false, "default -0.75"},
+     "others); default round_prefer_floor",
+     Allowed::oneOf("round_prefer_floor round_prefer_ceil floor ceil by_scale")},
+    {"cubic_coeff_a", AttributeKind::real, false, "default -0.75", Allowed::any()},
     {"exclude_outside", AttributeKind::integer, false,
-     "1: cubic weights outside of the input are 0; default 0"},
+     "1: cubic weights outside of the input are 0; default 0", Allowed::flag()},
     {"extrapolation_value", AttributeKind::real, false,
-     "outside of the region of tf_crop_and_resize; default 0"},
+     "outside of the region of tf_crop_and_resize; default 0", Allowed::any()},
     {"antialias", AttributeKind::integer, false,
-     "1: an axis that shrinks is sampled with its filter stretched over all elements between; default 0"},
-    {"axes", AttributeKind::integers, false, "the axes of roi, scales and sizes; default all"},
+     "1: an axis that shrinks is sampled with its filter stretched over all elements between; default 0",
+     Allowed::flag()},
+    {"axes", AttributeKind::integers, false, "the axes of roi, scales and sizes; default all",
+     Allowed::axes()},
     {"keep_aspect_ratio_policy", AttributeKind::string, false,
-     "stretch, not_larger, not_smaller; default stretch"},
+     "stretch, not_larger, not_smaller; default stretch", Allowed::oneOf("stretch not_larger not_smaller")},
 };
+
+constexpr OperandRule kResizeRules[] = {{2, ElementsAre::positive}, {3, ElementsAre::byRule, "at least 0"}};
 
 }  // namespace
 
@@ -517,6 +551,11 @@ const OpDef resizeOp{
     .evaluate = evaluateResize,
     .lowering = LoweringKind::loops,
     .lower = lowerResize,
+    .builtin = "resize",
+    .builtinOperands = 3,
+    .builtinArguments = resizeArguments,
+    .builtinTakes = builtinResizes,
+    .operandRules = kResizeRules,
     .doc =
         "x [...], roi [2*r] (tf_crop_and_resize only), scales [r] f32 constants or sizes [r] i64 -> sizes, "
         "or floor(input * scale). With both given the sizes are those of the result, and the scales (values "

@@ -208,17 +208,19 @@ Result<Expr> lowerGridSample(LowerContext& c, int, std::span<const Expr> index) 
 }
 
 constexpr AttributeSpec kGridSampleAttributes[] = {
-    {"mode", AttributeKind::string, false, "linear, nearest or cubic; default linear"},
+    {"mode", AttributeKind::string, false, "linear, nearest or cubic; default linear",
+     Allowed::oneOf("linear nearest cubic")},
     {"padding_mode", AttributeKind::string, false,
-     "outside of the operand lie zeros, its border, or its reflection; default zeros"},
+     "outside of the operand lie zeros, its border, or its reflection; default zeros",
+     Allowed::oneOf("zeros border reflection")},
     {"align_corners", AttributeKind::integer, false,
-     "1: -1 and 1 are the centres of the corner elements; 0: their outer edges; default 0"},
+     "1: -1 and 1 are the centres of the corner elements; 0: their outer edges; default 0", Allowed::flag()},
 };
 
 // --- affine_grid
 
 constexpr AttributeSpec kAffineGridAttributes[] = {
-    {"align_corners", AttributeKind::integer, false, "as of grid_sample; default 0"},
+    {"align_corners", AttributeKind::integer, false, "as of grid_sample; default 0", Allowed::flag()},
 };
 
 Status inferAffineGrid(InferContext& c) {
@@ -294,6 +296,9 @@ Result<Expr> lowerAffineGrid(LowerContext& c, int, std::span<const Expr> index) 
   return castTo(sum, type.dtype());
 }
 
+constexpr OperandRule kAffineGridRules[] = {
+    {1, ElementsAre::byRule, "sizes of at least 0, the first that of operand 0"}};
+
 }  // namespace
 
 namespace ops {
@@ -309,6 +314,7 @@ const OpDef grid_sampleOp{
     .evaluate = evaluateGridSample,
     .lowering = LoweringKind::loops,
     .lower = lowerGridSample,
+    .operandRules = kAnyElements,
     .doc =
         "x [n, c, s...], grid [n, o..., r], r the number of spatial axes -> [n, c, o...]; a coordinate of -1 "
         "is the "
@@ -329,6 +335,7 @@ const OpDef affine_gridOp{
     .evaluate = evaluateAffineGrid,
     .lowering = LoweringKind::loops,
     .lower = lowerAffineGrid,
+    .operandRules = kAffineGridRules,
     .doc =
         "theta [n, r, r+1], size [r+2] i64 = [n, c, s...] -> [n, s..., r], r = 2 or 3: places for "
         "grid_sample",

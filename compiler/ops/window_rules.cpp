@@ -1,5 +1,7 @@
 #include "compiler/ops/window_rules.h"
 
+#include <algorithm>
+
 namespace dyn {
 
 using loop::Expr;
@@ -44,7 +46,11 @@ Result<Window> windowOf(const Op& op, int spatialRank) {
   } else if (mode != "NOTSET") {
     return badWindow(op, "auto_pad is NOTSET, VALID, SAME_UPPER or SAME_LOWER, not " + mode);
   }
-  if (w.autoPad != AutoPad::none) pads.assign(pads.size(), 0);
+  // Zeros beside auto_pad say nothing; some exporters write them.
+  const bool hasPads = std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad != 0; });
+  if (w.autoPad != AutoPad::none && hasPads)
+    return badWindow(op,
+                     "auto_pad is " + mode + ", and pads are given too: one of them contradicts the other");
   w.padsBegin.assign(pads.begin(), pads.begin() + spatialRank);
   w.padsEnd.assign(pads.begin() + spatialRank, pads.end());
   w.ceilMode = op.attributes.integer("ceil_mode", 0) != 0;

@@ -255,8 +255,8 @@ PassDef prepackPass() {
   return {
       .name = "prepack",
       .summary = "packs constant weights of products and f32 convolutions once, at load",
-      .needs = "types",
-      .establishes = "packed constant weights",
+      .needs = Property::types,
+      .before = Property::destinations,
       .options =
           {{"products", "f32, or bf16: sides of f32 products with constants are rounded to it; default f32"},
            {"conv",

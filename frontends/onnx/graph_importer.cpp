@@ -1,6 +1,8 @@
 #include "frontends/onnx/graph_importer.h"
 
 #include "compiler/support/suggestion.h"
+#include "frontends/onnx/file_rules.h"
+#include "frontends/onnx/operator_schemas.h"
 
 namespace dyn::onnx {
 namespace {
@@ -55,6 +57,9 @@ ImportResult GraphImporter::run() {
   result_.irVersion = model_.irVersion;
   result_.producer = std::string(model_.producerName);
   if (!model_.producerVersion.empty()) result_.producer += " " + std::string(model_.producerVersion);
+  FileFaults faults = checkFile(model_);
+  for (Diagnostic& error : faults.errors) report(std::move(error), {}, {});
+  result_.warnings = std::move(faults.warnings);
   openMain();
   while (!frames_.empty() && !stopped_) {
     Frame& frame = frames_.back();
@@ -92,17 +97,11 @@ void GraphImporter::openMain() {
   const SourcePlace place = model_.place(model_.graph->bytes);
   for (const OperatorSetId& set : model_.opsetImports)
     environment->opsets[std::string(standardDomain(set.domain))] = set.version;
+  // Files of before operator sets had names use the first.
+  if (model_.opsetImports.empty()) environment->opsets[""] = kOldestOpset;
   if (const auto standard = environment->opsets.find(""); standard != environment->opsets.end())
     result_.opset = standard->second;
   frame.environment = environment;
-  if (model_.opsetImports.empty())
-    report(DiagnosticId::onnxInvalid, "the model names no operator set", place);
-  if (result_.opset != 0 && (result_.opset < kOldestOpset || result_.opset > kNewestOpset)) {
-    report(DiagnosticId::unsupportedFeature,
-           "operator set " + std::to_string(result_.opset) + " is not known: " +
-               std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset) + " are",
-           place, {}, "convert the model to one of these with the ONNX version converter");
-  }
 
   addInitializers(frame, *model_.graph);
   for (const ValueInfoProto& input : model_.graph->inputs)
@@ -221,6 +220,13 @@ std::optional<int64_t> GraphImporter::versionOf(Frame& frame, const NodeProto& n
   return std::nullopt;
 }
 
+bool GraphImporter::hasForm(Frame& frame, const NodeProto& node, std::optional<Diagnostic> fault) {
+  if (!fault) return true;
+  report(*std::move(fault), placeOf(frame, node), node.opType);
+  bindFailed(frame, node);
+  return false;
+}
+
 void GraphImporter::step(Frame& frame, const NodeProto& node) {
   if (isProbe_ && nodeCount_ + 1 == stopAt_) {
     stopped_ = true;
@@ -235,10 +241,16 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
     return;
   }
   ++result_.opCounts[opLabel(node)];
-  if (const FunctionProto* function = findFunction(node)) return openFunction(frame, node, *function);
+  if (!hasForm(frame, node, attributeNameFault(node))) return;
   const std::optional<int64_t> version = versionOf(frame, node);
   if (!version) return bindFailed(frame, node);
+  if (const FunctionProto* function = findFunction(node)) return openFunction(frame, node, *function);
   const Text domain = standardDomain(node.domain);
+  if (*version >= 1 && !hasForm(frame, node, formFault(node, domain, *version))) return;
+  if (isDeprecated(domain, node.opType, *version) &&
+      reportedOnce_.insert("deprecated " + opLabel(node)).second)
+    warn("operator " + opLabel(node) + " is out of use in operator set " + std::to_string(*version),
+         placeOf(frame, node));
   if (isControlOperator(domain, node.opType)) return openControl(frame, node);
   const MapRow* row = findMapRow(domain, node.opType);
   if (row != nullptr) return mapNode(frame, node, *row, *version);
@@ -269,7 +281,7 @@ void GraphImporter::mapNode(Frame& frame, const NodeProto& node, const MapRow& r
     report(c.failure(), place, node.opType);
     return bindFailed(frame, node);
   }
-  for (const std::string& message : c.warnings()) warn(message, place, node.opType);
+  for (const std::string& message : c.warnings()) warn(message, place);
   for (size_t i = 0; i != node.outputs.size(); ++i) {
     if (c.outputs()[i] != kNoValue || node.outputs[i].empty()) {
       bindOutput(frame, node, i, c.outputs()[i]);

@@ -104,6 +104,8 @@ class GraphImporter : private TypeProbe {
   void addDefault(Binding& binding, const ValueInfoProto& input, const SourcePlace& place);
   void orderFrame(Frame& frame);
   void step(Frame& frame, const NodeProto& node);
+  // False, and reported: the node has a fault.
+  bool hasForm(Frame& frame, const NodeProto& node, std::optional<Diagnostic> fault);
   void mapNode(Frame& frame, const NodeProto& node, const MapRow& row, int64_t version);
   void openFunction(Frame& frame, const NodeProto& node, const FunctionProto& function);
   void closeFunction();
@@ -124,10 +126,10 @@ class GraphImporter : private TypeProbe {
   std::optional<std::vector<ValueId>> resolveInputs(Frame& frame, const NodeProto& node);
   std::optional<ValueId> weight(Frame& frame, Binding& binding, Text name, const SourcePlace& place);
   SourcePlace placeOf(const Frame& frame, const NodeProto& node) const;
-  void warn(std::string message, const SourcePlace& place, Text op);
   void report(Diagnostic diagnostic, const SourcePlace& place, Text op);
   void report(DiagnosticId id, std::string message, const SourcePlace& place, Text op = {},
               std::string advice = "");
+  void warn(std::string message, const SourcePlace& place);
 
   // control_importer.cpp
   void openControl(Frame& frame, const NodeProto& node);
@@ -144,6 +146,8 @@ class GraphImporter : private TypeProbe {
   std::vector<ValueId> emitLoop(Frame& frame, ControlNode& control, ValueId trip, ValueId condition,
                                 const std::vector<ValueId>& carried, size_t stackedCount);
   void finishScan(Frame& frame, ControlNode& control);
+  ValueId scanLength(Frame& frame, const ControlNode& control, size_t k);
+  void requireSameLengths(Frame& frame, const ControlNode& control, ValueId trip);
   void finishMap(Frame& frame, ControlNode& control);
 
   // flex_importer.cpp

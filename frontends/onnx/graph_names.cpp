@@ -26,16 +26,6 @@ void GraphImporter::report(Diagnostic diagnostic, const SourcePlace& place, Text
   result_.problems.push_back(std::move(diagnostic));
 }
 
-void GraphImporter::warn(std::string message, const SourcePlace& place, Text op) {
-  Diagnostic warning;
-  warning.id = DiagnosticId::warning;
-  warning.severity = Severity::warning;
-  warning.message = std::move(message);
-  warning.place = place;
-  warning.op = op;
-  result_.warnings.push_back(std::move(warning));
-}
-
 void GraphImporter::report(DiagnosticId id, std::string message, const SourcePlace& place, Text op,
                            std::string advice) {
   Diagnostic diagnostic;
@@ -43,6 +33,15 @@ void GraphImporter::report(DiagnosticId id, std::string message, const SourcePla
   diagnostic.message = std::move(message);
   if (!advice.empty()) diagnostic.notes.push_back(std::move(advice));
   report(std::move(diagnostic), place, op);
+}
+
+void GraphImporter::warn(std::string message, const SourcePlace& place) {
+  Diagnostic warning;
+  warning.id = DiagnosticId::warning;
+  warning.severity = Severity::warning;
+  warning.message = std::move(message);
+  warning.place = place;
+  result_.warnings.push_back(std::move(warning));
 }
 
 bool GraphImporter::define(Frame& frame, Text name, Binding binding, const SourcePlace& place) {

@@ -24,6 +24,7 @@ void mapAttention(MapContext& c) {
     a.k = c.emit("concat", {a.past, a.k}, {{"axis", int64_t{2}}});
     a.v = c.emit("concat", {c.input(5), a.v}, {{"axis", int64_t{2}}});
   }
+  c.requireInRange(a.lengths, c.integerValue(0), dimAt(c, a.k, 2), "nonpad_kv_seqlen");
   if (c.wantsOutput(1)) c.setOutput(1, a.k);
   if (c.wantsOutput(2)) c.setOutput(2, a.v);
   a.scaleOperands();

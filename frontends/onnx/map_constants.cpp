@@ -60,6 +60,7 @@ void mapWindow(MapContext& c, double a0, double a1, double a2) {
   const Dtype dtype = c.dtype("output_datatype").value_or(Dtype::f32);
   const ValueId size = castTo(c, c.input(0), Dtype::i64);
   const ValueId scalar = scalarOf(c, size);
+  c.requireInRange(scalar, c.integerValue(0), kNoValue, "size");
   const ValueId index = counting(c, scalar);
   const Dtype wide = dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32;
   const ValueId period = periodic ? scalar : c.emit("sub", {scalar, c.integerValue(1)});

@@ -1,7 +1,5 @@
 #include "frontends/onnx/map_context.h"
 
-#include <set>
-
 #include "compiler/ops/op_table.h"
 #include "frontends/onnx/tensor_loader.h"
 
@@ -218,6 +216,27 @@ ValueId MapContext::emitAnnotated(std::string_view op, std::vector<ValueId> oper
   return builder_->emit(*def, std::move(operands), std::move(attributes), 1, place_, {}, type)[0];
 }
 
+void MapContext::requireInRange(ValueId value, ValueId least, ValueId most, std::string_view what) {
+  if (failed() || value == kNoValue) return;
+  if (dtypeOf(value) != Dtype::i64) value = emit("cast", {value}, {{"to", Dtype::i64}});
+  const std::string place = std::string(node_.opType) + ": " + std::string(what);
+  emitMany("check_values", {value, least, most}, {{"elements", std::string("in_range")}, {"what", place}}, 0);
+}
+
+void MapContext::requireAxis(ValueId x, int64_t axis, AxisEnd end) {
+  const int64_t beyond = end == AxisEnd::included ? 1 : 0;
+  if (const int rank = rankOf(x); rank >= 0) {
+    if (axis < -rank || axis >= rank + beyond)
+      fail(DiagnosticId::badAttribute, "axis " + std::to_string(axis) + " is outside [" +
+                                           std::to_string(-rank) + ", " + std::to_string(rank + beyond) +
+                                           ")");
+    return;
+  }
+  const ValueId rank = emit("size", {emit("shape", {x})});
+  requireInRange(integerValue(axis), emit("neg", {rank}), emit("add", {rank, integerValue(beyond - 1)}),
+                 "axis");
+}
+
 ValueId MapContext::constant(HostTensor tensor) {
   if (failed()) return kNoValue;
   if (!tensor.valid()) {
@@ -303,13 +322,6 @@ void MapContext::unsupported(std::string message, std::string advice) {
 }
 
 void MapContext::warn(std::string message) { warnings_.push_back(std::move(message)); }
-
-std::string MapContext::repeatedAttribute() const {
-  std::set<std::string_view> names;
-  for (const AttributeProto& a : node_.attributes)
-    if (!names.insert(a.name).second) return std::string(a.name);
-  return "";
-}
 
 std::vector<std::string> MapContext::unreadAttributes() const {
   std::vector<std::string> names;

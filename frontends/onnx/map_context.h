@@ -82,6 +82,12 @@ class MapContext {
                                 size_t resultCount);
   ValueId emitAnnotated(std::string_view op, std::vector<ValueId> operands, Attributes attributes, Type type);
   bool knowsOp(std::string_view op) const;
+  // Each element of the integers `value` is at least `least` and at most `most` ([] i64 each; kNoValue: no bound): decided when the
+  // sizes are known, else checked at run time. `what` begins the message: "sequence_lens".
+  void requireInRange(ValueId value, ValueId least, ValueId most, std::string_view what);
+  // -rank <= axis < rank of x; with AxisEnd::included also `rank` itself.
+  enum class AxisEnd : uint8_t { excluded, included };
+  void requireAxis(ValueId x, int64_t axis, AxisEnd end = AxisEnd::excluded);
   ValueId constant(HostTensor tensor);
   ValueId integersValue(std::vector<int64_t> values);  // [k] i64
   ValueId integerValue(int64_t value);                 // [] i64
@@ -110,8 +116,6 @@ class MapContext {
   const Diagnostic& failure() const { return *failure_; }
   // Attributes that no one has asked for.
   std::vector<std::string> unreadAttributes() const;
-  // A name that two attributes of the node have; "" when there is none.
-  std::string repeatedAttribute() const;
   void ignoreAttribute(std::string_view name) { read_.insert(std::string(name)); }
 
  private:

@@ -281,6 +281,7 @@ void mapGroupQueryAttention(MapContext& c) {
   }
   ValueId total = castTo(c, reshaped(c, c.input(6), c.integersValue({1})), Dtype::i64);
   const ValueId most = total;
+  c.requireInRange(counts, c.integerValue(0), total, "seqlens_k + 1");
   if (c.hasInput(3)) total = c.emit("max", {total, dimAt(c, c.input(3), 2)});
   a.k = appended(c, c.optionalInput(3), fresh, begins, total);
   a.v = appended(c, c.optionalInput(4), newValues, begins, total);

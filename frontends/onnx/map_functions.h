@@ -49,16 +49,11 @@ DYN_ONNX_MAPPING(Reduce);
 DYN_ONNX_MAPPING(Softmax);
 DYN_ONNX_MAPPING(GlobalPool);
 DYN_ONNX_MAPPING(GlobalLpPool);
-// map_ml.cpp
-DYN_ONNX_MAPPING(Binarizer);
-DYN_ONNX_MAPPING(ArrayFeatureExtractor);
 // map_nn.cpp
-DYN_ONNX_MAPPING(MaxUnpool);
 DYN_ONNX_MAPPING(Gemm);
 DYN_ONNX_MAPPING(BatchNormalization);
 DYN_ONNX_MAPPING(GroupNormalization);
 DYN_ONNX_MAPPING(Losses);
-// map_grid.cpp
 // map_quant.cpp
 DYN_ONNX_MAPPING(QuantizeLinear);
 DYN_ONNX_MAPPING(QLinearMatMul);
@@ -114,6 +109,7 @@ DYN_ONNX_MAPPING(RotaryEmbedding);
 // map_image.cpp
 DYN_ONNX_MAPPING(GridSample);
 DYN_ONNX_MAPPING(RoiAlign);
+DYN_ONNX_MAPPING(MaxUnpool);
 // map_spectral.cpp
 DYN_ONNX_MAPPING(Dft);
 DYN_ONNX_MAPPING(Stft);
@@ -122,6 +118,8 @@ DYN_ONNX_MAPPING(MelWeightMatrix);
 DYN_ONNX_MAPPING(StringNormalizer);
 DYN_ONNX_MAPPING(TfIdfVectorizer);
 DYN_ONNX_MAPPING(LabelEncoder);
+DYN_ONNX_MAPPING(Binarizer);
+DYN_ONNX_MAPPING(ArrayFeatureExtractor);
 // map_training.cpp
 DYN_ONNX_MAPPING(Momentum);
 DYN_ONNX_MAPPING(Adagrad);

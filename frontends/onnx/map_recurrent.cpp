@@ -147,7 +147,9 @@ void Recurrent::readCommon(const std::vector<std::string>& defaultActivations) {
   lengths = c.optionalInput(4);
   if (batchFirst) x = transposed(c, x, {1, 0, 2});
   steps = scalarOf(c, dimAt(c, x, 0));
-  if (lengths != kNoValue) lengths = castTo(c, lengths, Dtype::i64);
+  if (lengths == kNoValue) return;
+  lengths = castTo(c, lengths, Dtype::i64);
+  c.requireInRange(lengths, c.integerValue(0), steps, "sequence_lens");
 }
 
 ValueId Recurrent::dequantizedWeights(ValueId weights, int scaleInput) {

@@ -47,7 +47,11 @@ ValueId flattened(MapContext& c, ValueId x, int64_t axis) {
   return reshaped(c, x, joinedShape(c, {rows, columns}));
 }
 
-void mapFlatten(MapContext& c) { c.setOutput(0, flattened(c, c.input(0), c.integer("axis", 1))); }
+void mapFlatten(MapContext& c) {
+  const int64_t axis = c.integer("axis", 1);
+  c.requireAxis(c.input(0), axis, MapContext::AxisEnd::included);
+  c.setOutput(0, flattened(c, c.input(0), axis));
+}
 
 void mapSqueeze(MapContext& c) {
   c.setOutput(0, c.emit("squeeze", {c.input(0), integersOperand(c, "axes", 1, 13)}));

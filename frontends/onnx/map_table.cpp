@@ -323,8 +323,6 @@ void runMapRow(const MapRow& row, MapContext& c) {
   const bool isOld = row.domain.empty() && mapOldVersion(c);
   if (!isOld && row.map != nullptr) row.map(c);
   if (!isOld && row.map == nullptr) mapDirect(c, row.target);
-  if (const std::string name = c.repeatedAttribute(); !name.empty())
-    c.fail(DiagnosticId::badAttribute, "attribute " + quotedText(name) + " is there twice");
   for (const std::string& name : c.unreadAttributes()) {
     if (listed(row.ignored, name)) continue;
     c.fail(DiagnosticId::badAttribute, "attribute " + quotedText(name) + " is not known for this operator");
