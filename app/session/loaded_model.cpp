@@ -198,6 +198,13 @@ Status LoadedModel::readOnnx() {
     openInputs_.push_back(open.index);
     openPorts_.push_back(std::move(port));
   }
+  for (const onnx::ImportResult::DefaultedInput& input : result.defaultedInputs) {
+    Port port;
+    port.type = input.type;
+    port.info = valueInfo(input.name, input.type);
+    if (input.type.isTensor()) port.dtype = input.type.dtype();
+    defaultPorts_.push_back(std::move(port));
+  }
   outputFaults_ = [declared = std::move(result.declaredOutputs), this](const Module& typed) {
     const Function* main = typed.main();
     return main ? onnx::wrongOutputs(declared, *main, ir_->facts()) : std::vector<Diagnostic>();
@@ -388,6 +395,7 @@ void LoadedModel::describe() {
     describeSignature(imported_);
   }
   for (size_t i = 0; i < openInputs_.size(); ++i) signature_.inputs[openInputs_[i]] = openPorts_[i];
+  signature_.defaults = defaultPorts_;
   for (const Port& port : signature_.inputs) info_.inputs.push_back(port.info);
   for (const Port& port : signature_.outputs) info_.outputs.push_back(port.info);
   info_.symbols = CallDims(signature_).names();

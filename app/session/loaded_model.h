@@ -125,6 +125,7 @@ class LoadedModel {
   std::vector<std::string> inputNames_, outputNames_;
   std::vector<size_t> openInputs_;
   std::vector<Port> openPorts_;
+  std::vector<Port> defaultPorts_;
   std::function<std::vector<Diagnostic>(const Module& typed)> outputFaults_;  // of ONNX files
   std::vector<Diagnostic> problems_;
   ModelInfo info_;

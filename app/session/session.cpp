@@ -313,16 +313,17 @@ Result<LoadedModel*> SessionState::modelWithPasses() const {
 
 Result<PreparedRun> SessionState::prepare(CallInputs inputs) {
   DYN_TRY(LoadedModel * loaded, model());
+  const auto specialised = [&] {
+    if (!now.specialisations) now.specialisations = std::make_shared<Specialisations>(*loaded, now.options);
+    return now.specialisations->prepare(std::move(inputs), interruption.flag(),
+                                        [&](const std::string& text) { log(text); });
+  };
+  if (!inputs.overrides.empty()) return specialised();
   if (!now.runner) {
     progress("compiling " + loaded->info().path);
     if (loaded->hasModule()) {
       const Status passes = loaded->ensurePasses();
-      if (!passes.ok() && canSpecialise(*loaded, passes.error())) {
-        if (!now.specialisations)
-          now.specialisations = std::make_shared<Specialisations>(*loaded, now.options);
-        return now.specialisations->prepare(std::move(inputs), interruption.flag(),
-                                            [&](const std::string& text) { log(text); });
-      }
+      if (!passes.ok() && canSpecialise(*loaded, passes.error())) return specialised();
     }
     DYN_TRY(Runner made, makeRunner(*loaded, now.options));
     now.runner = std::make_shared<Runner>(std::move(made));
