@@ -1,6 +1,7 @@
 // Picks the runtime's own micro-kernels for the CPU it runs on.
 #include "vm/core/builtin.h"
 #include "vm/kernels/convolution_kernels.h"
+#include "vm/kernels/number_gemm.h"
 #include "vm/kernels/pool_kernels.h"
 #include "vm/kernels/winograd_kernels.h"
 
@@ -9,6 +10,8 @@ extern const dyn::vm::kernels::ConvolutionKernels dynConvolutionPortable, dynCon
     dynConvolutionAvx512;
 extern const dyn::vm::kernels::PoolKernels dynPoolPortable, dynPoolAvx2, dynPoolAvx512;
 extern const dyn::vm::kernels::WinogradKernels dynWinogradPortable, dynWinogradAvx2, dynWinogradAvx512;
+extern const dyn::vm::kernels::NumberFamilies numberFamiliesPortable, numberFamiliesAvx2,
+    numberFamiliesAvx512;
 
 namespace dyn::vm {
 
@@ -40,7 +43,13 @@ const kernels::WinogradKernels& kernels::winogradKernels() {
   static const WinogradKernels& kernels = pick(dynWinogradPortable, dynWinogradAvx2, dynWinogradAvx512);
   return kernels;
 }
+const kernels::NumberFamilies& kernels::numberFamilies() {
+  static const NumberFamilies& families =
+      pick(numberFamiliesPortable, numberFamiliesAvx2, numberFamiliesAvx512);
+  return families;
+}
 #else
+const kernels::NumberFamilies& kernels::numberFamilies() { return numberFamiliesPortable; }
 const DynGemmFamily* defaultGemmFamily() { return &dynGemmFamilyPortable; }
 const kernels::ConvolutionKernels& kernels::convolutionKernels() { return dynConvolutionPortable; }
 const kernels::PoolKernels& kernels::poolKernels() { return dynPoolPortable; }

@@ -117,22 +117,31 @@ void foldRunning(BuiltinCall& call, const Tensor* x, Tensor* y, const AxisView& 
                                  std::make_unsigned_t<std::conditional_t<std::is_integral_v<T>, T, int>>,
                                  Real>;                                    // wraps, never overflows
   using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, Real>;  // u16 * u16 would be an int
-  const T* in = x->as<T>();
-  T* out = y->as<T>();
+  const auto combined = [](Sum sum, Sum value) {
+    return static_cast<Sum>(isProduct ? static_cast<Wide>(sum) * value : sum + value);
+  };
+  // What a step writes and what it goes on with.
+  const auto step = [&](Sum& sum, const T& in, T& out) {
+    const Sum before = sum;
+    sum = combined(sum, static_cast<Sum>(in));
+    out = static_cast<T>(exclusive ? before : sum);
+  };
   const uint32_t tasks = x->elementCount > 65536 ? call.threads->threadCount() : 1;
   call.threads->split(view.outer, tasks, [&](int64_t begin, int64_t end) {
     std::vector<Sum> sums(static_cast<size_t>(view.inner));
     for (int64_t outer = begin; outer < end; ++outer) {
       std::fill(sums.begin(), sums.end(), Sum(isProduct ? 1 : 0));
-      for (int64_t step = 0; step < view.size; ++step) {
-        const int64_t row = (outer * view.size + (reverse ? view.size - 1 - step : step)) * view.inner;
-        for (int64_t i = 0; i < view.inner; ++i) {
-          Sum& sum = sums[static_cast<size_t>(i)];
-          const Sum value = static_cast<Sum>(in[row + i]);
-          if (exclusive) out[row + i] = static_cast<T>(sum);
-          sum = static_cast<Sum>(isProduct ? static_cast<Wide>(sum) * value : sum + value);
-          if (!exclusive) out[row + i] = static_cast<T>(sum);
-        }
+      Sum one(isProduct ? 1
+                        : 0);  // where the axis is the last: a sum in memory would be read back in each step
+      for (int64_t k = 0; k < view.size; ++k) {
+        const int64_t row = (outer * view.size + (reverse ? view.size - 1 - k : k)) * view.inner;
+        const T* __restrict in = x->as<T>() + row;
+        T* __restrict out = y->as<T>() + row;
+        Sum* __restrict running = sums.data();
+        if (view.inner == 1)
+          step(one, *in, *out);
+        else
+          for (int64_t i = 0; i < view.inner; ++i) step(running[i], in[i], out[i]);
       }
     }
   });
