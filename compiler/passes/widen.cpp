@@ -121,8 +121,8 @@ Result<Module> runWiden(const Module& module, PassContext& context) {
 PassDef widenPass() {
   return {.name = "widen",
           .summary = "products of f16 and bf16 are computed in f32, and rounded",
-          .needs = "types",
-          .establishes = "products of f32",
+          .needs = Property::types,
+          .before = Property::destinations,
           .options = {},
           .run = runWiden};
 }
