@@ -1,4 +1,4 @@
-// Element-by-element functions of one operand: result[i] = f(x[i]). Activations stand in activation_ops.cpp, casts in cast_ops.cpp.
+// Element-by-element functions of one operand: result[i] = f(x[i]). Activations stand in activation_ops.cpp, casts in elementwise_select.cpp.
 #include <cmath>
 
 #include "compiler/ops/elementwise_rules.h"
@@ -98,8 +98,10 @@ Status evaluateNeg(EvalContext& c) {
 }
 
 constexpr AttributeSpec kIsInfAttributes[] = {
-    {"detect_negative", AttributeKind::integer, false, "0: minus infinity does not count; default 1"},
-    {"detect_positive", AttributeKind::integer, false, "0: plus infinity does not count; default 1"}};
+    {"detect_negative", AttributeKind::integer, false, "0: minus infinity does not count; default 1",
+     Allowed::flag()},
+    {"detect_positive", AttributeKind::integer, false, "0: plus infinity does not count; default 1",
+     Allowed::flag()}};
 
 }  // namespace
 

@@ -221,12 +221,16 @@ Status evaluatePad(EvalContext& c) {
   return {};
 }
 
-// paddedPlace in loop IR.
-Expr paddedPlace(LowerContext& c, PadMode mode, Expr at, Expr size) {
-  const Expr zero = c.integer(0), one = c.integer(1);
-  if (mode == PadMode::edge) return max(min(at, size - one), zero);
-  if (mode == PadMode::wrap) return mod(at, size);
-  const Expr last = size - one, place = mod(at, max(last * 2, one));
+// paddedPlace in loop IR. `near`: right where no place is further outside than one length of the axis; no division is left then.
+Expr paddedPlace(LowerContext& c, PadMode mode, Expr at, Expr size, bool near) {
+  const Expr zero = c.integer(0), one = c.integer(1), last = size - one;
+  const auto outside = [&](Expr below, Expr above) {
+    return select(at < zero, below, select(last < at, above, at));
+  };
+  if (mode == PadMode::edge) return outside(zero, last);
+  if (mode == PadMode::wrap) return near ? outside(at + size, at - size) : mod(at, size);
+  if (near) return outside(zero - at, last * 2 - at);
+  const Expr place = mod(at, max(last * 2, one));
   return min(place, last * 2 - place);
 }
 
@@ -247,8 +251,8 @@ Result<Expr> lowerPad(LowerContext& c, int, std::span<const Expr> index) {
   }
   DYN_TRY(PadPlaces places, padPlaces(c, std::move(axes), x.rank()));
   const Expr zero = c.integer(0);
-  std::vector<Expr> from(index.begin(), index.end());
-  Expr isInside = c.loops().boolean(true);
+  std::vector<Expr> from(index.begin(), index.end()), nearby = from;
+  Expr isInside = c.loops().boolean(true), isNear = isInside;
   for (size_t i = 0; i < from.size(); ++i) {
     const auto [first, last] = places.byAxis[i];
     if (first < 0) continue;
@@ -263,10 +267,18 @@ Result<Expr> lowerPad(LowerContext& c, int, std::span<const Expr> index) {
       continue;
     }
     DYN_TRY(Expr end, c.contents(1, last));
-    const Expr kept = size + min(begin, zero) + min(end, zero);
-    from[i] = paddedPlace(c, mode, index[i] - max(begin, zero), kept) - min(begin, zero);
+    const Expr kept = size + min(begin, zero) + min(end, zero), at = index[i] - max(begin, zero);
+    from[i] = paddedPlace(c, mode, at, kept, false) - min(begin, zero);
+    nearby[i] = paddedPlace(c, mode, at, kept, true) - min(begin, zero);
+    const Expr most = mode == PadMode::reflect ? kept - 1 : kept;
+    isNear = isNear && begin <= most && end <= most;
   }
   DYN_TRY(Expr element, c.read(0, from));
+  if (mode == PadMode::reflect || mode == PadMode::wrap) {
+    // Pads that are not longer than the axis, which is what models have, are asked for once, not at each element.
+    DYN_TRY(Expr close, c.read(0, nearby));
+    return select(isNear, close, element);
+  }
   if (mode != PadMode::constant) return element;
   Expr filler = zeroOf(c, x.dtype());
   if (c.hasOperand(2)) {
@@ -277,7 +289,8 @@ Result<Expr> lowerPad(LowerContext& c, int, std::span<const Expr> index) {
 
 constexpr AttributeSpec kPadAttributes[] = {{"mode", AttributeKind::string, false,
                                              "what is put there: constant (the value), reflect (mirrored "
-                                             "without the edge), edge, wrap; default constant"}};
+                                             "without the edge), edge, wrap; default constant",
+                                             Allowed::oneOf("constant reflect edge wrap")}};
 
 // --- center_crop_pad
 
@@ -367,7 +380,12 @@ Result<Expr> lowerCenterCropPad(LowerContext& c, int, std::span<const Expr> inde
 }
 
 constexpr AttributeSpec kCenterCropPadAttributes[] = {
-    {"axes", AttributeKind::integers, false, "the axes that the shape is of; default all"}};
+    {"axes", AttributeKind::integers, false, "the axes that the shape is of; default all", Allowed::axes()}};
+
+constexpr OperandRule kTileRules[] = {{1, ElementsAre::byRule, "at least 0"}};
+constexpr OperandRule kPadRules[] = {{1, ElementsAre::byRule, "no cut of more elements than there are"},
+                                     {3, ElementsAre::byRule, "axes of operand 0, none twice"}};
+constexpr OperandRule kCenterCropPadRules[] = {{1, ElementsAre::byRule, "at least 0"}};
 
 }  // namespace
 
@@ -383,6 +401,7 @@ const OpDef tileOp{
     .evaluate = evaluateTile,
     .lowering = LoweringKind::loops,
     .lower = lowerTile,
+    .operandRules = kTileRules,
     .doc = "x [d0, d1, ...], repeats [r] -> [d0 * repeats[0], d1 * repeats[1], ...]",
     .example = "fn @main(%x: Tensor[(n, 3), f32], %r: Tensor[(2), i64]) { %y = tile(%x, %r) return %y }",
 };
@@ -398,6 +417,7 @@ const OpDef padOp{
     .evaluate = evaluatePad,
     .lowering = LoweringKind::loops,
     .lower = lowerPad,
+    .operandRules = kPadRules,
     .doc =
         "x [...d], pads [2k] = (begins, ends), value [] | none (0), axes [k] | none (all) -> "
         "[d + begin + end]; negative pads cut before anything is put there; axes are constant",
@@ -417,6 +437,7 @@ const OpDef center_crop_padOp{
     .evaluate = evaluateCenterCropPad,
     .lowering = LoweringKind::loops,
     .lower = lowerCenterCropPad,
+    .operandRules = kCenterCropPadRules,
     .doc =
         "x [...], shape [k], one size for each of the axes -> x with those sizes; of an odd difference the "
         "larger half is at the end",

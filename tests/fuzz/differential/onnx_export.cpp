@@ -209,7 +209,7 @@ class Exporter {
   }
 
   Status operation(const Op& op, Scope& scope, Msg& graph) {
-    if (op.def == &ops::checkOp || op.def == &ops::bind_dimsOp) return {};
+    if (op.def == &ops::checkOp || op.def == &ops::check_valuesOp || op.def == &ops::bind_dimsOp) return {};
     std::vector<std::string> inputs, outputs;
     for (ValueId v : op.operands) inputs.push_back(v == kNoValue ? "" : scope.names.at(v));
     for (const ValueDef& result : op.results) {
