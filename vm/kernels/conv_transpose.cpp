@@ -6,6 +6,7 @@
 // far apart as those of a phase. Output planes of different filters are different memory, so threads share nothing.
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/convolution.h"
@@ -14,7 +15,7 @@
 namespace dyn::vm::kernels {
 namespace {
 
-constexpr int64_t kWeightsPerBlock = 1 << 16;  // of the product: filters x taps x channels
+constexpr int64_t kWeightsPerBlock = 1 << 18;  // of the product: filters x taps x channels
 constexpr int64_t kFramePerBlock = 1 << 16;    // elements of the frames of a block of filters
 constexpr int64_t kLeastRows =
     48;  // of the product, where there are as many: each block packs the input anew
@@ -59,10 +60,7 @@ class TransposedTask {
     writeTransposed(w + first * c.taps(), c.filters * c.taps(), c.channels, rows, nullptr, a, leading);
     std::fill_n(frames, (last - first) * planeElements(), 0.0f);
     // Zeros between the rows give nothing to the places they are added to, unless a weight is infinite or no number.
-    bool addsGaps = true;
-    for (int64_t row = 0; gaps_ && row < rows; ++row)
-      for (int64_t channel = 0; channel < c.channels; ++channel)
-        addsGaps &= a[row * leading + channel] - a[row * leading + channel] == 0.0f;
+    const bool addsGaps = !gaps_ || areFinite(w + first * c.taps(), rows);
     const int64_t positions = ((c.input[0] - 1) * lines_[1] + c.input[1] - 1) * lines_[2] + c.input[2];
     for (int64_t position = 0; position < positions && !call_.cancelled(); position += width) {
       const int64_t count = std::min(width, positions - position);
@@ -89,6 +87,16 @@ class TransposedTask {
   int64_t panelElements() const { return c.channels * family_.panelWidth; }
   int64_t phaseElements() const { return lines_[0] * lines_[1] * lines_[2]; }
   int64_t planeElements() const { return c.stride[0] * c.stride[1] * c.stride[2] * phaseElements(); }
+
+  // `rows` weights of each channel.
+  bool areFinite(const float* w, int64_t rows) const {
+    uint32_t greatest = 0;
+    for (int64_t channel = 0; channel < c.channels; ++channel)
+      for (int64_t row = 0; row < rows; ++row)
+        greatest = std::max(greatest,
+                            std::bit_cast<uint32_t>(w[channel * c.filters * c.taps() + row]) & 0x7fffffffu);
+    return greatest < 0x7f800000u;
+  }
 
   // Where the place of each axis, counted in the frame, lies.
   int64_t placeOf(int64_t d, int64_t h, int64_t w) const {
