@@ -227,6 +227,8 @@ class Exporter {
       return {};
     }
     if (kSame.count(op.def->name) == 0) return notThere(op.def->name);
+    if (op.def->name == "one_hot" && scope.types.at(op.operands[0]).rank() == 0)
+      return notThere("one-hot of a number without axes");
     if (op.def == &ops::matmulOp) {
       attributes.clear();
       if (op.attributes.integer("transpose_a") != 0)
