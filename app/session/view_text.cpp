@@ -124,9 +124,10 @@ struct Writer {
                       : row.changed ? "changed"
                                     : "-",
                       durationText(row.timeNs), std::to_string(row.opsBefore), std::to_string(row.opsAfter),
-                      joined(counters)});
+                      std::to_string(row.solverSteps), joined(counters)});
     }
-    std::string text = table({"  #", "pass", "", ">time", ">ops", ">after", "counters"}, rows, options);
+    std::string text =
+        table({"  #", "pass", "", ">time", ">ops", ">after", ">solver", "counters"}, rows, options);
     for (const PassRow& row : v->rows)
       for (size_t i = 0; i < row.remarks.size(); ++i) {
         if (i == 5) {
@@ -473,9 +474,13 @@ struct Writer {
   }
 
   std::string operator()(const Shared<ProblemList>& v) const {
-    if (v->problems.empty()) return "no problems\n";
-    std::string text =
-        fmt::format("{} {}\n", v->problems.size(), v->problems.size() == 1 ? "problem" : "problems");
+    const auto counted = [](size_t count, const char* what) {
+      return fmt::format("{} {}{}", count == 0 ? "no" : std::to_string(count), what, count == 1 ? "" : "s");
+    };
+    std::string text = counted(v->problems.size(), "problem");
+    if (!v->warnings.empty()) text += ", " + counted(v->warnings.size(), "warning");
+    text += "\n";
+    for (const Diagnostic& warning : v->warnings) text += toText(warning, options);
     for (const auto& [op, count] : v->unsupportedOps)
       text += fmt::format("  not supported yet: {} ({} {})\n", op, count, count == 1 ? "node" : "nodes");
     return text;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "compiler/ir/module.h"
+#include "compiler/ir/preconditions.h"
 
 namespace dyn {
 
@@ -84,6 +85,7 @@ struct AttributeSpec {
   AttributeKind kind;
   bool required = false;
   std::string_view doc;  // with default: "axis counted from the end if negative; default -1"
+  Allowed allowed = {};
 };
 
 enum class OpClass : uint8_t {
@@ -133,6 +135,8 @@ struct OpDef {
   // False: the builtin does not take these ranks or element types, `lower` does. Null: it takes all.
   bool (*builtinTakes)(const Op&, std::span<const Type> operandTypes) = nullptr;
   std::string_view lowerNote;
+  // What the elements of operands must be beyond their type. Elementwise operators may leave it out: any elements will do.
+  std::span<const OperandRule> operandRules;
   std::string_view doc;      // shapes: "[m, k] x [k, n] -> [m, n]"
   std::string_view example;  // one line of text IR that type-checks (the table test parses and runs it)
 };

@@ -73,14 +73,18 @@ Status evaluateRelu(EvalContext& c) {
   return evaluateIntegerMap(c, [](int64_t x) { return x < 0 ? 0 : x; });
 }
 
-constexpr AttributeSpec kAlpha001[] = {{"alpha", AttributeKind::real, false, "slope below 0; default 0.01"}};
-constexpr AttributeSpec kAlpha1[] = {{"alpha", AttributeKind::real, false, "default 1"}};
-constexpr AttributeSpec kSelu[] = {{"alpha", AttributeKind::real, false, "default 1.67326319"},
-                                   {"gamma", AttributeKind::real, false, "default 1.05070102"}};
-constexpr AttributeSpec kHardSigmoid[] = {{"alpha", AttributeKind::real, false, "slope; default 0.2"},
-                                          {"beta", AttributeKind::real, false, "value at 0; default 0.5"}};
-constexpr AttributeSpec kGelu[] = {
-    {"approximate", AttributeKind::string, false, "\"none\" (erf) or \"tanh\"; default \"none\""}};
+constexpr AttributeSpec kAlpha001[] = {
+    {"alpha", AttributeKind::real, false, "slope below 0; default 0.01", Allowed::any()}};
+constexpr AttributeSpec kAlpha1[] = {{"alpha", AttributeKind::real, false, "default 1", Allowed::any()}};
+constexpr AttributeSpec kSelu[] = {
+    {"alpha", AttributeKind::real, false, "default 1.67326319", Allowed::any()},
+    {"gamma", AttributeKind::real, false, "default 1.05070102", Allowed::any()}};
+constexpr AttributeSpec kHardSigmoid[] = {
+    {"alpha", AttributeKind::real, false, "slope; default 0.2", Allowed::any()},
+    {"beta", AttributeKind::real, false, "value at 0; default 0.5", Allowed::any()}};
+constexpr AttributeSpec kGelu[] = {{"approximate", AttributeKind::string, false,
+                                    "\"none\" (erf) or \"tanh\"; default \"none\"",
+                                    Allowed::oneOf("none tanh")}};
 
 }  // namespace
 

@@ -15,10 +15,10 @@ namespace {
 enum class Extreme : uint8_t { largest, smallest };
 
 constexpr AttributeSpec kArgAttributes[] = {
-    {"axis", AttributeKind::integer, false, "default 0; from the end if negative"},
-    {"keepdims", AttributeKind::integer, false, "1: the axis stays with size 1; default 1"},
+    {"axis", AttributeKind::integer, false, "default 0; from the end if negative", Allowed::axis()},
+    {"keepdims", AttributeKind::integer, false, "1: the axis stays with size 1; default 1", Allowed::flag()},
     {"select_last_index", AttributeKind::integer, false,
-     "1: of equal elements the last; default 0, the first"},
+     "1: of equal elements the last; default 0, the first", Allowed::flag()},
 };
 
 template <typename Context>
@@ -102,6 +102,7 @@ constexpr OpDef argRow(std::string_view name, std::string_view summary, std::str
   row.evaluate = evaluateArg<extreme>;
   row.lowering = LoweringKind::loops;
   row.lower = lowerArg<extreme>;
+  row.operandRules = kAnyElements;
   row.doc =
       "[..., a, ...] -> [..., 1, ...] i64 (or without the axis). The axis has at least one element. NaN "
       "wins.";
@@ -114,8 +115,9 @@ constexpr OpDef argRow(std::string_view name, std::string_view summary, std::str
 enum class Running : uint8_t { sum, product };
 
 constexpr AttributeSpec kRunningAttributes[] = {
-    {"exclusive", AttributeKind::integer, false, "1: element i folds those before it; default 0"},
-    {"reverse", AttributeKind::integer, false, "1: from the end; default 0"},
+    {"exclusive", AttributeKind::integer, false, "1: element i folds those before it; default 0",
+     Allowed::flag()},
+    {"reverse", AttributeKind::integer, false, "1: from the end; default 0", Allowed::flag()},
 };
 
 Status inferRunning(InferContext& c) {
@@ -175,6 +177,8 @@ Status runningArguments(const Op& op, std::span<const Type>, std::vector<int32_t
   return {};
 }
 
+constexpr OperandRule kRunningRules[] = {{1, ElementsAre::byRule, "an axis of operand 0"}};
+
 template <Running running>
 constexpr OpDef runningRow(std::string_view name, std::string_view summary, std::string_view example) {
   OpDef row;
@@ -189,6 +193,7 @@ constexpr OpDef runningRow(std::string_view name, std::string_view summary, std:
   row.lowering = LoweringKind::builtin;
   row.builtin = "cumsum";
   row.builtinArguments = runningArguments<running>;
+  row.operandRules = kRunningRules;
   row.doc =
       "x [..., a, ...], axis [] or [1] integer -> [..., a, ...]. Builtin: (x, axis), numbers exclusive, "
       "reverse, product.";

@@ -9,7 +9,8 @@ namespace dyn {
 namespace {
 
 constexpr AttributeSpec kBitcastAttributes[] = {
-    {"to", AttributeKind::dtype, true, "the element type of the result, of the same size"},
+    {"to", AttributeKind::dtype, true, "the element type of the result, of the same size",
+     Allowed::byRule("of the size of the operand's elements")},
 };
 
 // Types under a byte are unpacked at run time, so that their bits are not those of the storage.
@@ -63,6 +64,7 @@ const OpDef bitcastOp{
     .evaluate = evaluateBitcast,
     .lowering = LoweringKind::builtin,
     .builtin = "bitcast",
+    .operandRules = kAnyElements,
     .doc = "[...] -> [...] of a type of the same size",
     .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = bitcast(%x) {to = i32} return %y }",
 };

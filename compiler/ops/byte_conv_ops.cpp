@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/ops/conv_rules.h"
+#include "compiler/ops/index_rules.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
@@ -33,9 +34,12 @@ Status inferConvInteger(InferContext& c) {
     DYN_TRY(TensorOperand zero, tensorOperand(c, i));
     DYN_CHECK(requireSameDtype(c, i == 2 ? x : w, zero));
     if (zero.rank() == 0 || (zero.rank() == 1 && zero.dims[0].isConstant(1))) continue;
-    if (i == 2 || zero.rank() > 1)
+    if (zero.rank() > 1)
       return c.error(DiagnosticId::shapeMismatch, "zero points of " + zero.type.toString());
-    DYN_CHECK(c.requireEqual(zero.dims[0], w.dims[0], "zero points, one per output channel"));
+    if (i == 2)
+      DYN_CHECK(c.requireEqual(zero.dims[0], constantDim(c, 1), "one zero point of the input"));
+    else
+      DYN_CHECK(requireStretches(c, zero.dims[0], w.dims[0], "zero points, one per output channel"));
   }
   DYN_TRY(Shape shape, convShape(c, x, w.dims));
   setTensor(c, shape, Dtype::i32);
@@ -81,7 +85,8 @@ Result<Expr> lowerConvInteger(LowerContext& c, int, std::span<const Expr> index)
       if (!c.hasOperand(zeros)) return number;
       std::vector<Expr> at;
       const Type type = c.operandType(zeros);
-      if (type.rank() == 1) at.push_back(type.dims()[0].isConstant(1) ? c.integer(0) : index[1]);
+      if (type.rank() == 1)
+        at.push_back(stretchedPlace(c, type.dims()[0], c.operandType(1).dims()[0], index[1]));
       DYN_TRY(Expr zero, c.read(zeros, at));
       return number - castTo(zero, Dtype::i32);
     };
@@ -106,7 +111,7 @@ constexpr AttributeSpec kConvIntegerAttributes[] = {
     kConvAttributes[4],
     kConvAttributes[5],
     {"channels_last", AttributeKind::integer, false,
-     "1: w is [m, k..., c/group], c/group a multiple of 4; default 0"},
+     "1: w is [m, k..., c/group], c/group a multiple of 4; default 0", Allowed::flag()},
 };
 static_assert(std::size(kConvAttributes) == 6);
 
@@ -132,6 +137,7 @@ const OpDef conv_integerOp{
     .builtin = "byteconv",
     .builtinArguments = convIntegerArguments,
     .builtinTakes = builtinConvIntegerTakes,
+    .operandRules = kAnyElements,
     .doc =
         "x [n, c, s...], w [m, c/group, k...] of i8 or u8, x_zero [], w_zero [] or [m] -> [n, m, o...] i32, "
         "as conv; "

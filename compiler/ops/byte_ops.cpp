@@ -1,4 +1,5 @@
 // Products and convolutions of 8-bit integers less their zero points, exact in i32. What quantised models compute with (pass `quantise`).
+#include "compiler/ops/index_rules.h"
 #include "compiler/ops/matmul_rules.h"
 #include "compiler/ops/op_table.h"
 
@@ -18,16 +19,15 @@ Status inferZeroPoint(InferContext& c, int operand, const TensorOperand& matrix,
   if (zero.rank() == 1) {
     if (zero.dims[0].isConstant(1)) return {};
     if (axis < 0) return c.error(DiagnosticId::shapeMismatch, "the zero point of a vector is one number");
-    return c.requireEqual(zero.dims[0], matrix.dims[static_cast<size_t>(axis)],
-                          "zero points, one per row or column");
+    return requireStretches(c, zero.dims[0], matrix.dims[static_cast<size_t>(axis)],
+                            "zero points, one per row or column");
   }
   // The matrix's rank, its summed axis 1.
   if (zero.rank() != matrix.rank())
     return c.error(DiagnosticId::rankMismatch, "the zero point does not go with " + matrix.type.toString());
   for (int k = 0; k < zero.rank(); ++k) {
-    const Dim d = zero.dims[static_cast<size_t>(k)];
-    if (!d.isConstant(1))
-      DYN_CHECK(c.requireEqual(d, matrix.dims[static_cast<size_t>(k)], "zero points, one per row or column"));
+    DYN_CHECK(requireStretches(c, zero.dims[static_cast<size_t>(k)], matrix.dims[static_cast<size_t>(k)],
+                               "zero points, one per row or column"));
   }
   return {};
 }
@@ -91,13 +91,16 @@ Status evaluateMatmulInteger(EvalContext& c) { return multiply(c, c.operand(1));
 Result<Expr> readZeroPoint(LowerContext& c, int operand, std::span<const Expr> at, int axis) {
   if (!c.hasOperand(operand)) return c.loops().integer(0, Dtype::i32);
   const Type type = c.operandType(operand);
+  const Shape matrix = c.operandType(operand - 2).dims();
+  const auto placeOf = [&](size_t own, size_t axis) {
+    return stretchedPlace(c, type.dims()[own], matrix[axis], at[axis]);
+  };
   std::vector<Expr> zeroAt;
   if (type.rank() == 1) {
-    zeroAt.push_back(axis < 0 || type.dims()[0].isConstant(1) ? c.integer(0) : at[static_cast<size_t>(axis)]);
+    zeroAt.push_back(axis < 0 ? c.integer(0) : placeOf(0, static_cast<size_t>(axis)));
   } else if (type.rank() > 1) {
     for (int k = 0; k < type.rank(); ++k) {
-      zeroAt.push_back(type.dims()[static_cast<size_t>(k)].isConstant(1) ? c.integer(0)
-                                                                         : at[static_cast<size_t>(k)]);
+      zeroAt.push_back(placeOf(static_cast<size_t>(k), static_cast<size_t>(k)));
     }
   }
   DYN_TRY(Expr zero, c.read(operand, zeroAt));
@@ -131,11 +134,11 @@ Status integerArguments(const Op& op, std::span<const Type>, std::vector<int32_t
 // --- packed
 
 constexpr AttributeSpec kPackAttributes[] = {
-    {"transpose", AttributeKind::integer, false, "1: b is [n, k]; default 0, b is [k, n]"},
+    {"transpose", AttributeKind::integer, false, "1: b is [n, k]; default 0, b is [k, n]", Allowed::flag()},
 };
 constexpr AttributeSpec kPackedAttributes[] = {
-    {"n", AttributeKind::dims, true, "columns of the packed matrix, one dim"},
-    {"k", AttributeKind::dims, true, "rows of the packed matrix, one dim"},
+    {"n", AttributeKind::dims, true, "columns of the packed matrix, one dim", Allowed::byRule("one dim")},
+    {"k", AttributeKind::dims, true, "rows of the packed matrix, one dim", Allowed::byRule("one dim")},
 };
 
 Status inferPack(InferContext& c) {
@@ -199,6 +202,7 @@ const OpDef matmul_integerOp{
     .builtin = "bytegemm",
     .builtinArguments = integerArguments,
     .builtinTakes = builtinTakesOperands,
+    .operandRules = kAnyElements,
     .doc =
         "a [..., m, k], b [..., k, n] of i8 or u8, a_zero [] or [m], b_zero [] or [n] -> [..., m, n] i32. "
         "Builtin: (a, b, a_zero, b_zero), number 0.",
@@ -220,6 +224,7 @@ const OpDef pack_bytesOp{
     .builtin = "bytepack",
     .builtinAllocates = true,
     .builtinArguments = packArguments,
+    .operandRules = kAnyElements,
     .doc =
         "[k, n] (or [n, k] with transpose) i8 or u8 -> [?] of its element type, only good for "
         "matmul_integer_packed on the same machine. Builtin: (b), number transpose.",
@@ -238,6 +243,7 @@ const OpDef matmul_integer_packedOp{
     .lowering = LoweringKind::builtin,
     .builtin = "bytegemm",
     .builtinArguments = integerArguments,
+    .operandRules = kAnyElements,
     .doc =
         "a [..., m, k] i8 or u8, packed [?], a_zero [] or [m], b_zero [] or [n] -> [..., m, n] i32. "
         "Builtin: (a, packed, a_zero, b_zero), number 1.",

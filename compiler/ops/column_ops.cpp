@@ -19,9 +19,10 @@ namespace {
 constexpr int kImage = 1, kBlock = 2;
 
 constexpr AttributeSpec kCol2imAttributes[] = {
-    {"strides", AttributeKind::integers, false, "one per spatial axis; default 1"},
-    {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1"},
-    {"pads", AttributeKind::integers, false, "[begin..., end...], cut from the image; default 0"},
+    {"strides", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)},
+    {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)},
+    {"pads", AttributeKind::integers, false, "[begin..., end...], cut from the image; default 0",
+     Allowed::byRule("begin of each spatial axis, then end of each")},
 };
 
 // --- col2im
@@ -117,12 +118,15 @@ Status col2imArguments(const Op& op, std::span<const Type> types, std::vector<in
 // --- deform_conv
 
 constexpr AttributeSpec kDeformAttributes[] = {
-    {"strides", AttributeKind::integers, false, "one per spatial axis; default 1"},
-    {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1"},
-    {"pads", AttributeKind::integers, false, "[begin..., end...]; default 0"},
-    {"group", AttributeKind::integer, false, "groups of channels; default 1"},
-    {"offset_group", AttributeKind::integer, false, "groups of channels that share their offsets; default 1"},
-    {"kernel_shape", AttributeKind::integers, false, "demanded of w when given"},
+    {"strides", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)},
+    {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)},
+    {"pads", AttributeKind::integers, false, "[begin..., end...]; default 0",
+     Allowed::byRule("begin of each spatial axis, then end of each")},
+    {"group", AttributeKind::integer, false, "groups of channels; default 1", Allowed::atLeast(1)},
+    {"offset_group", AttributeKind::integer, false, "groups of channels that share their offsets; default 1",
+     Allowed::atLeast(1)},
+    {"kernel_shape", AttributeKind::integers, false, "demanded of w when given",
+     Allowed::byRule("the window of w")},
 };
 
 constexpr int kWeights = 1, kOffset = 2, kBias = 3, kMask = 4;
@@ -292,6 +296,9 @@ Result<Expr> lowerDeformConv(LowerContext& c, int, std::span<const Expr> index) 
   return castTo(sum, dtype);
 }
 
+constexpr OperandRule kCol2imRules[] = {{1, ElementsAre::byRule, "sizes that the columns make up"},
+                                        {2, ElementsAre::byRule, "at least 1, and divides the channels"}};
+
 }  // namespace
 
 namespace ops {
@@ -308,6 +315,7 @@ const OpDef col2imOp{
     .lowering = LoweringKind::builtin,
     .builtin = "col2im",
     .builtinArguments = col2imArguments,
+    .operandRules = kCol2imRules,
     .doc =
         "x [n, c * product of k, places], image [r] i64, window k [r] i64 -> [n, c, image...]; places are "
         "those of a "
@@ -328,6 +336,7 @@ const OpDef deform_convOp{
     .evaluate = evaluateDeformConv,
     .lowering = LoweringKind::loops,
     .lower = lowerDeformConv,
+    .operandRules = kAnyElements,
     .doc =
         "x [n, c, s...], w [m, c/group, k...], offset [n, offset_group * product of k * r, o...], bias [m], "
         "mask "

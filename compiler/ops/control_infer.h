@@ -26,10 +26,15 @@ class ControlInferContext : public InferContext {
   virtual Status requireType(Type expected, Type actual, std::string_view what) = 0;
   // Result k of the region must have type expected[k] (null: anything); what can not be proved is checked at the end of the body.
   virtual void expectResults(int region, std::vector<Type> expected) = 0;
+  // Nothing is left to do at run time: the operation at hand is left out of the program.
+  virtual void leaveOut() = 0;
   // Values learnt from a check or binding operation.
   virtual void learnContents(int operand, int64_t index, Dim value) = 0;
   virtual Status learnRelation(std::string_view relation, Dim a, Dim b, std::string_view what) = 0;
 };
+
+// The context of an operation that is inferred as part of a module.
+inline ControlInferContext& control(InferContext& c) { return static_cast<ControlInferContext&>(c); }
 
 // How many operands at the end of an if, loop, match or fused group are captures: they are also the last parameters of each of its regions.
 int captureCount(const Op& op);

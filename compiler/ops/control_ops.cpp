@@ -24,8 +24,6 @@ int captureCount(const Op& op) {
 
 namespace {
 
-ControlInferContext& control(InferContext& c) { return static_cast<ControlInferContext&>(c); }
-
 // A scalar (or one-element tensor) of one of the classes.
 Status requireScalar(InferContext& c, int i, std::initializer_list<DtypeClass> classes,
                      std::string_view what) {
@@ -393,20 +391,25 @@ Status inferBindDims(InferContext& c) {
 
 constexpr AttributeSpec kLoopAttributes[] = {
     {"carried", AttributeKind::integer, true,
-     "how many of the operands are carried from iteration to iteration"}};
-constexpr AttributeSpec kMatchAttributes[] = {
-    {"constructors", AttributeKind::strings, true, "the constructor of each body; every one stands once"}};
-constexpr AttributeSpec kCalleeAttributes[] = {
-    {"callee", AttributeKind::string, true, "name of the function"}};
+     "how many of the operands are carried from iteration to iteration",
+     Allowed::byRule("0 to the number of operands behind the condition")}};
+constexpr AttributeSpec kMatchAttributes[] = {{"constructors", AttributeKind::strings, true,
+                                               "the constructor of each body; every one stands once",
+                                               Allowed::byRule("every constructor of the type once")}};
+constexpr AttributeSpec kCalleeAttributes[] = {{"callee", AttributeKind::string, true, "name of the function",
+                                                Allowed::byRule("a function of the module")}};
 constexpr AttributeSpec kCheckAttributes[] = {
-    {"lhs", AttributeKind::dims, true, "one dim"},
-    {"rhs", AttributeKind::dims, true, "one dim"},
+    {"lhs", AttributeKind::dims, true, "one dim", Allowed::byRule("one dim")},
+    {"rhs", AttributeKind::dims, true, "one dim", Allowed::byRule("one dim")},
     {"relation", AttributeKind::string, true,
-     "\"eq\", \"le\" (lhs <= rhs) or \"broadcast\" (equal, or one of them is 1)"},
-    {"what", AttributeKind::string, false, "what demands it, shown when the check fails; default \"\""}};
+     "\"eq\", \"le\" (lhs <= rhs) or \"broadcast\" (equal, or one of them is 1)",
+     Allowed::oneOf("eq le broadcast")},
+    {"what", AttributeKind::string, false, "what demands it, shown when the check fails; default \"\"",
+     Allowed::any()}};
 constexpr AttributeSpec kBindAttributes[] = {
-    {"dims", AttributeKind::dims, true, "the symbols that get values"},
-    {"elements", AttributeKind::integers, true, "the element of the operand that each symbol is"}};
+    {"dims", AttributeKind::dims, true, "the symbols that get values", Allowed::byRule("bare symbols")},
+    {"elements", AttributeKind::integers, true, "the element of the operand that each symbol is",
+     Allowed::atLeast(0)}};
 
 }  // namespace
 
@@ -421,6 +424,7 @@ const OpDef ifOp{
     .results = -1,
     .infer = inferIf,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "(condition [], captures...) -> results of the body taken; dims that differ become `?`",
     .example =
         "fn @main(%c: Tensor[(), bool], %x: Tensor[(n), f32]) {\n"
@@ -439,6 +443,7 @@ const OpDef loopOp{
     .attributes = kLoopAttributes,
     .infer = inferLoop,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc =
         "(tripCount [] | none, condition [] | none, carried..., captures...) -> carried..., stacked "
         "[iterations, ...]...",
@@ -459,6 +464,7 @@ const OpDef matchOp{
     .attributes = kMatchAttributes,
     .infer = inferMatch,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc =
         "(data value, captures...) -> results of the body; its parameters are the fields, then the captures",
     .example =
@@ -480,6 +486,7 @@ const OpDef callOp{
     .attributes = kCalleeAttributes,
     .infer = inferCall,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "(arguments...) -> results of the function, its dims replaced by those of the arguments",
     .example =
         "fn @main(%x: Tensor[(n), f32]) { %y = call(%x) {callee = \"f\"} return %y }\n"
@@ -495,6 +502,7 @@ const OpDef closureOp{
     .attributes = kCalleeAttributes,
     .infer = inferClosure,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "(captures...) -> fn(the other parameters) -> (results)",
     .example =
         "fn @main(%x: Tensor[(n), f32]) { %y = closure(%x) {callee = \"f\"} return %y }\n"
@@ -510,6 +518,7 @@ const OpDef invokeOp{
     .results = -1,
     .infer = inferInvoke,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "(function value, arguments...) -> results of the function",
     .example =
         "fn @main(%x: Tensor[(n), f32]) { %g = closure(%x) {callee = \"f\"} %y = invoke(%g, %x) return %y }\n"
@@ -527,6 +536,7 @@ const OpDef checkOp{
     .hasEffects = true,
     .infer = inferCheck,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "() -> ()",
     .example =
         "fn @main(%x: Tensor[(n), f32]) {\n"
@@ -545,6 +555,7 @@ const OpDef bind_dimsOp{
     .hasEffects = true,
     .infer = inferBindDims,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "[...] -> (); a symbol bound so may be negative",
     .example =
         "fn @main(%k: Tensor[(2), i64]) {\n  bind_dims(%k) {dims = dims(rows), elements = [0]}\n"

@@ -12,21 +12,26 @@ using loop::ReduceOp;
 namespace {
 
 constexpr AttributeSpec kPackAttributes[] = {
-    {"strides", AttributeKind::integers, false, "of the convolution; default 1"},
-    {"dilations", AttributeKind::integers, false, "of the convolution; default 1"},
-    {"group", AttributeKind::integer, false, "of the convolution; default 1"},
-    {"way", AttributeKind::string, false, "of the convolution; default: what its window suggests"},
+    {"strides", AttributeKind::integers, false, "of the convolution; default 1", Allowed::atLeast(1)},
+    {"dilations", AttributeKind::integers, false, "of the convolution; default 1", Allowed::atLeast(1)},
+    {"group", AttributeKind::integer, false, "of the convolution; default 1", Allowed::atLeast(1)},
+    {"way", AttributeKind::string, false, "of the convolution; default: what its window suggests",
+     Allowed::oneOf("rows staged direct winograd onednn")},
 };
 constexpr AttributeSpec kPackedAttributes[] = {
-    {"strides", AttributeKind::integers, false, "one per spatial axis; default 1"},
-    {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1"},
-    {"pads", AttributeKind::integers, false, "[begin..., end...]; default 0"},
+    {"strides", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)},
+    {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)},
+    {"pads", AttributeKind::integers, false, "[begin..., end...]; default 0",
+     Allowed::byRule("begin of each spatial axis, then end of each")},
     {"auto_pad", AttributeKind::string, false,
-     "NOTSET (pads), VALID, SAME_UPPER or SAME_LOWER; default NOTSET"},
-    {"group", AttributeKind::integer, false, "groups of channels; default 1"},
-    {"weights", AttributeKind::dims, true, "the shape of the weights before they were packed"},
+     "NOTSET (pads), VALID, SAME_UPPER or SAME_LOWER; default NOTSET",
+     Allowed::oneOf("NOTSET VALID SAME_UPPER SAME_LOWER")},
+    {"group", AttributeKind::integer, false, "groups of channels; default 1", Allowed::atLeast(1)},
+    {"weights", AttributeKind::dims, true, "the shape of the weights before they were packed",
+     Allowed::any()},
     {"way", AttributeKind::string, false,
-     "rows, staged, direct, winograd or onednn: how it is computed; default: what its window suggests"},
+     "rows, staged, direct, winograd or onednn: how it is computed; default: what its window suggests",
+     Allowed::oneOf("rows staged direct winograd onednn")},
 };
 
 // x and w checked, which have one type of numbers.
@@ -99,7 +104,8 @@ bool isOneDnn(const Op& op) { return op.attributes.string("way", "") == contract
 
 Status inferPack(InferContext& c) {
   DYN_TRY(TensorOperand w, tensorOperand(c, 0));
-  DYN_CHECK(requireDtype(c, w, Dtype::f32, "weights to be packed"));
+  if (w.dtype != Dtype::f16 && w.dtype != Dtype::bf16)
+    DYN_CHECK(requireDtype(c, w, Dtype::f32, "weights to be packed"));
   if (w.rank() < 3 || w.rank() > 5)
     return c.error(DiagnosticId::rankMismatch,
                    "weights to be packed have 1 to 3 spatial axes, not " + w.type.toString());
@@ -109,7 +115,14 @@ Status inferPack(InferContext& c) {
 
 // The reference's packing leaves the weights as they are.
 Status evaluatePack(EvalContext& c) {
-  c.setResult(0, c.operand(0).reshaped({c.operand(0).elementCount()}));
+  const HostTensor& w = c.operand(0);
+  if (w.dtype() == Dtype::f32) {
+    c.setResult(0, w.reshaped({w.elementCount()}));
+    return {};
+  }
+  DYN_TRY(HostTensor wide, newTensor(Dtype::f32, {w.elementCount()}));
+  for (int64_t i = 0; i < w.elementCount(); ++i) wide.setReal(i, w.realAt(i));
+  c.setResult(0, std::move(wide));
   return {};
 }
 
@@ -165,15 +178,20 @@ Status convPackedArguments(const Op& op, std::span<const Type> operandTypes, std
 // --- conv_transpose
 
 constexpr AttributeSpec kTransposeAttributes[] = {
-    {"strides", AttributeKind::integers, false, "one per spatial axis; default 1"},
-    {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1"},
-    {"pads", AttributeKind::integers, false, "[begin..., end...], cut from the result; default 0"},
+    {"strides", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)},
+    {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)},
+    {"pads", AttributeKind::integers, false, "[begin..., end...], cut from the result; default 0",
+     Allowed::byRule("begin of each spatial axis, then end of each")},
     {"auto_pad", AttributeKind::string, false,
-     "NOTSET (pads), VALID, SAME_UPPER or SAME_LOWER; default NOTSET"},
-    {"group", AttributeKind::integer, false, "groups of channels; default 1"},
-    {"output_padding", AttributeKind::integers, false, "added to each output size; default 0"},
-    {"output_shape", AttributeKind::integers, false, "output sizes; pads follow from them"},
-    {"kernel_shape", AttributeKind::integers, false, "demanded of w when given"},
+     "NOTSET (pads), VALID, SAME_UPPER or SAME_LOWER; default NOTSET",
+     Allowed::oneOf("NOTSET VALID SAME_UPPER SAME_LOWER")},
+    {"group", AttributeKind::integer, false, "groups of channels; default 1", Allowed::atLeast(1)},
+    {"output_padding", AttributeKind::integers, false, "added to each output size; default 0",
+     Allowed::byRule("at least 0, below the stride or the dilation")},
+    {"output_shape", AttributeKind::integers, false, "output sizes; pads follow from them",
+     Allowed::byRule("one size per spatial axis")},
+    {"kernel_shape", AttributeKind::integers, false, "demanded of w when given",
+     Allowed::byRule("the window of w")},
 };
 
 // One spatial axis: input i adds to output i * stride - padBegin + k * dilation.
@@ -353,6 +371,7 @@ const OpDef convOp{
     .builtin = "conv",
     .builtinArguments = convArguments,
     .builtinTakes = builtinConvTakes,
+    .operandRules = kAnyElements,
     .doc =
         "x [n, c, s...], w [m, c/group, k...], bias [m] -> [n, m, o...], o = floordiv(s + pads - "
         "(k-1)*dilation - 1, stride) + 1. "
@@ -378,8 +397,10 @@ const OpDef pack_convOp{
     },
     .builtinAllocates = true,
     .builtinArguments = packArguments,
+    .operandRules = kAnyElements,
     .doc =
-        "w [m, c/group, k...] f32 -> [?] f32, only good for a conv_packed with the same attributes on the "
+        "w [m, c/group, k...] f32, f16 or bf16 -> [?] f32, only good for a conv_packed with the same "
+        "attributes on the "
         "same "
         "machine. Builtin: (w), numbers spatial rank, group, strides..., dilations...",
     .example = "fn @main(%w: Tensor[(4, 3, 3, 3), f32]) { %p = pack_conv(%w) {strides = [2, 2]} return %p }",
@@ -400,6 +421,7 @@ const OpDef conv_packedOp{
       return isOneDnn(op) ? "onednn_conv" : "conv_packed";
     },
     .builtinArguments = convPackedArguments,
+    .operandRules = kAnyElements,
     .doc =
         "x [n, c, s...] f32, packed [?] f32, bias [m] -> [n, m, o...] as conv. Builtin: (x, packed, bias), "
         "numbers spatial rank, group, strides..., dilations..., weights..., scalars begin pads...",
@@ -422,6 +444,7 @@ const OpDef conv_transposeOp{
     .builtin = "conv_transpose",
     .builtinArguments = convTransposeArguments,
     .builtinTakes = builtinConvTransposeTakes,
+    .operandRules = kAnyElements,
     .doc =
         "x [n, c, s...], w [c, m/group, k...], bias [m] -> [n, m, o...], o = (s-1)*stride + output_padding + "
         "(k-1)*dilation + 1 - pads. Builtin: (x, w, bias), numbers spatial rank, group, strides..., "

@@ -8,13 +8,16 @@
 namespace dyn {
 
 inline constexpr AttributeSpec kConvAttributes[] = {
-    {"strides", AttributeKind::integers, false, "one per spatial axis; default 1"},
-    {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1"},
-    {"pads", AttributeKind::integers, false, "[begin..., end...]; default 0"},
+    {"strides", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)},
+    {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)},
+    {"pads", AttributeKind::integers, false, "[begin..., end...]; default 0",
+     Allowed::byRule("begin of each spatial axis, then end of each")},
     {"auto_pad", AttributeKind::string, false,
-     "NOTSET (pads), VALID, SAME_UPPER or SAME_LOWER; default NOTSET"},
-    {"group", AttributeKind::integer, false, "groups of channels; default 1"},
-    {"kernel_shape", AttributeKind::integers, false, "demanded of w when given"},
+     "NOTSET (pads), VALID, SAME_UPPER or SAME_LOWER; default NOTSET",
+     Allowed::oneOf("NOTSET VALID SAME_UPPER SAME_LOWER")},
+    {"group", AttributeKind::integer, false, "groups of channels; default 1", Allowed::atLeast(1)},
+    {"kernel_shape", AttributeKind::integers, false, "demanded of w when given",
+     Allowed::byRule("the window of w")},
 };
 
 // x [n, channels, spatial...] and w of the same rank checked: groups, the kernel's shape.

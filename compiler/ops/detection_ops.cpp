@@ -13,7 +13,8 @@ namespace {
 
 constexpr AttributeSpec kNmsAttributes[] = {
     {"center_point_box", AttributeKind::integer, false,
-     "0: boxes are two corners [y, x, y, x]; 1: [x, y, width, height] around the centre; default 0"},
+     "0: boxes are two corners [y, x, y, x]; 1: [x, y, width, height] around the centre; default 0",
+     Allowed::flag()},
 };
 
 Status requireOneNumber(InferContext& c, int i, Dtype dtype, std::string_view what) {
@@ -104,16 +105,19 @@ Status nmsArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* n
 // --- roi_align
 
 constexpr AttributeSpec kRoiAlignAttributes[] = {
-    {"output_height", AttributeKind::integer, false, "cells of a region; default 1"},
-    {"output_width", AttributeKind::integer, false, "default 1"},
+    {"output_height", AttributeKind::integer, false, "cells of a region; default 1", Allowed::atLeast(1)},
+    {"output_width", AttributeKind::integer, false, "default 1", Allowed::atLeast(1)},
     {"sampling_ratio", AttributeKind::integer, false,
-     "samples of a cell along each axis; 0: as many as it has elements; default 0"},
-    {"spatial_scale", AttributeKind::real, false, "of the operand's elements to the regions'; default 1"},
-    {"mode", AttributeKind::string, false, "avg or max of a cell's samples; default avg"},
+     "samples of a cell along each axis; 0: as many as it has elements; default 0", Allowed::atLeast(0)},
+    {"spatial_scale", AttributeKind::real, false, "of the operand's elements to the regions'; default 1",
+     Allowed::any()},
+    {"mode", AttributeKind::string, false, "avg or max of a cell's samples; default avg",
+     Allowed::oneOf("avg max")},
     {"coordinate_transformation_mode", AttributeKind::string, false,
      "half_pixel: the centre of an element lies at 0.5; output_half_pixel: at 0, and a region has at least "
      "one "
-     "element; default half_pixel"},
+     "element; default half_pixel",
+     Allowed::oneOf("half_pixel output_half_pixel")},
 };
 
 struct RoiOptions {
@@ -239,6 +243,9 @@ Status roiAlignArguments(const Op& op, std::span<const Type> types, std::vector<
   return {};
 }
 
+constexpr OperandRule kNonMaxSuppressionRules[] = {{3, ElementsAre::chances}};
+constexpr OperandRule kRoiAlignRules[] = {{2, ElementsAre::byKernel, "places of the batch of operand 0"}};
+
 }  // namespace
 
 namespace ops {
@@ -256,6 +263,7 @@ const OpDef non_max_suppressionOp{
     .builtin = "nms",
     .builtinAllocates = true,
     .builtinArguments = nmsArguments,
+    .operandRules = kNonMaxSuppressionRules,
     .doc =
         "boxes [b, n, 4], scores [b, c, n] f32, most per class i64 (left out: 0), overlap threshold f32 (0), "
         "score threshold f32 "
@@ -277,6 +285,7 @@ const OpDef roi_alignOp{
     .lowering = LoweringKind::builtin,
     .builtin = "roi_align",
     .builtinArguments = roiAlignArguments,
+    .operandRules = kRoiAlignRules,
     .doc =
         "x [n, c, h, w], regions [k, 4] (x1, y1, x2, y2), the batch of each [k] i64 -> [k, c, output_height, "
         "output_width]; between elements linear, more than one element outside 0",

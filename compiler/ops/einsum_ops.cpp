@@ -171,7 +171,8 @@ Result<Expr> lowerEinsum(LowerContext& c, int, std::span<const Expr> index) {
 }
 
 constexpr AttributeSpec kEinsumAttributes[] = {
-    {"equation", AttributeKind::string, true, "\"ij,jk->ik\"; `...` stands for axes that broadcast"},
+    {"equation", AttributeKind::string, true, "\"ij,jk->ik\"; `...` stands for axes that broadcast",
+     Allowed::byRule("terms of letters, one for each axis of an operand")},
 };
 
 }  // namespace
@@ -189,6 +190,7 @@ const OpDef einsumOp{
     .evaluate = evaluateEinsum,
     .lowering = LoweringKind::loops,
     .lower = lowerEinsum,
+    .operandRules = kAnyElements,
     .doc =
         "One term of letters per operand, one letter per axis -> the axes named after the arrow; other "
         "letters are summed. "

@@ -284,10 +284,11 @@ double maxReal(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN
 
 constexpr AttributeSpec kModAttributes[] = {
     {"fmod", AttributeKind::integer, false,
-     "1: the remainder has the sign of a (needed for reals); 0: of b; default 0"}};
+     "1: the remainder has the sign of a (needed for reals); 0: of b; default 0", Allowed::flag()}};
 constexpr AttributeSpec kShiftAttributes[] = {
-    {"direction", AttributeKind::string, true, "\"left\" or \"right\""}};
+    {"direction", AttributeKind::string, true, "\"left\" or \"right\"", Allowed::oneOf("left right")}};
 constexpr std::span<const AttributeSpec> kNone{};
+constexpr OperandRule kDivisorRules[] = {{1, ElementsAre::byKernel, "not 0, of integers"}};
 
 }  // namespace
 
@@ -336,8 +337,9 @@ DYN_PAIR_ROW(
       return evaluateArithmetic(
           c, [](double a, double b) { return a / b; }, divideSigned, divideNatural, true);
     },
-    lowerPair<BinaryOp::div>);
-DYN_PAIR_ROW(mod, "the remainder of a / b", "i64", kModAttributes, inferMod, evaluateMod, lowerMod);
+    lowerPair<BinaryOp::div>, .operandRules = kDivisorRules);
+DYN_PAIR_ROW(mod, "the remainder of a / b", "i64", kModAttributes, inferMod, evaluateMod, lowerMod,
+             .operandRules = kDivisorRules);
 DYN_PAIR_ROW(pow, "a to the power b; the exponent may have another element type", "f32", kNone, inferPow,
              evaluatePow, lowerPow);
 DYN_PAIR_ROW(

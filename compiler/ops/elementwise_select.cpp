@@ -290,9 +290,9 @@ Status castArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* 
 }
 
 constexpr AttributeSpec kCastAttributes[] = {
-    {"to", AttributeKind::dtype, true, "the element type of the result"},
+    {"to", AttributeKind::dtype, true, "the element type of the result", Allowed::any()},
     {"saturate", AttributeKind::integer, false,
-     "1: 8-bit reals end at their largest value; 0: infinity or NaN; default 1"}};
+     "1: 8-bit reals end at their largest value; 0: infinity or NaN; default 1", Allowed::flag()}};
 
 }  // namespace
 

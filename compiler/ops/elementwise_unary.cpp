@@ -98,8 +98,10 @@ Status evaluateNeg(EvalContext& c) {
 }
 
 constexpr AttributeSpec kIsInfAttributes[] = {
-    {"detect_negative", AttributeKind::integer, false, "0: minus infinity does not count; default 1"},
-    {"detect_positive", AttributeKind::integer, false, "0: plus infinity does not count; default 1"}};
+    {"detect_negative", AttributeKind::integer, false, "0: minus infinity does not count; default 1",
+     Allowed::flag()},
+    {"detect_positive", AttributeKind::integer, false, "0: plus infinity does not count; default 1",
+     Allowed::flag()}};
 
 }  // namespace
 

@@ -152,8 +152,9 @@ Result<Expr> lowerConstantOfShape(LowerContext& c, int, std::span<const Expr>) {
   return constantOf(c, value);
 }
 
-constexpr AttributeSpec kConstantOfShapeAttributes[] = {
-    {"value", AttributeKind::tensor, false, "one element of any dtype; default f32 0"}};
+constexpr AttributeSpec kConstantOfShapeAttributes[] = {{"value", AttributeKind::tensor, false,
+                                                         "one element of any dtype; default f32 0",
+                                                         Allowed::byRule("one element")}};
 
 // --- one_hot
 
@@ -214,7 +215,7 @@ Result<Expr> lowerOneHot(LowerContext& c, int, std::span<const Expr> index) {
 
 constexpr AttributeSpec kOneHotAttributes[] = {
     {"axis", AttributeKind::integer, false,
-     "the new axis in the result, from the end if negative; default -1"}};
+     "the new axis in the result, from the end if negative; default -1", Allowed::newAxis()}};
 
 // --- eye_like
 
@@ -251,8 +252,9 @@ Result<Expr> lowerEyeLike(LowerContext& c, int, std::span<const Expr> index) {
 }
 
 constexpr AttributeSpec kEyeLikeAttributes[] = {
-    {"k", AttributeKind::integer, false, "the diagonal of ones: above the main one if positive; default 0"},
-    {"dtype", AttributeKind::dtype, false, "element type of the result; default that of x"}};
+    {"k", AttributeKind::integer, false, "the diagonal of ones: above the main one if positive; default 0",
+     Allowed::any()},
+    {"dtype", AttributeKind::dtype, false, "element type of the result; default that of x", Allowed::any()}};
 
 // --- trilu
 
@@ -298,7 +300,12 @@ Result<Expr> lowerTrilu(LowerContext& c, int, std::span<const Expr> index) {
 
 constexpr AttributeSpec kTriluAttributes[] = {
     {"upper", AttributeKind::integer, false,
-     "1: what is on and above the diagonal stays, 0: on and below; default 1"}};
+     "1: what is on and above the diagonal stays, 0: on and below; default 1", Allowed::flag()}};
+
+constexpr OperandRule kRangeRules[] = {{2, ElementsAre::byKernel, "not 0"}};
+constexpr OperandRule kRangeRealRules[] = {{2, ElementsAre::byRule, "not 0"}};
+constexpr OperandRule kConstantOfShapeRules[] = {{0, ElementsAre::byRule, "at least 0"}};
+constexpr OperandRule kOneHotRules[] = {{1, ElementsAre::byRule, "at least 0"}};
 
 }  // namespace
 
@@ -314,6 +321,7 @@ const OpDef rangeOp{
     .evaluate = evaluateRange,
     .lowering = LoweringKind::loops,
     .lower = lowerRange,
+    .operandRules = kRangeRules,
     .doc = "start [], limit [], delta [] of one integer dtype -> [max(0, ceil((limit - start) / delta))]",
     .example =
         "fn @main(%a: Tensor[(), i64], %b: Tensor[(), i64], %d: Tensor[(), i64]) "
@@ -332,6 +340,7 @@ const OpDef range_realOp{
     .builtin = "range",
     .builtinAllocates = true,
     .builtinArguments = rangeRealArguments,
+    .operandRules = kRangeRealRules,
     .doc =
         "start [], limit [], delta [] of one real dtype -> [max(0, ceil((limit - start) / delta))]; a row of "
         "its own because the number of elements is no dim expression",
@@ -351,6 +360,7 @@ const OpDef constant_of_shapeOp{
     .evaluate = evaluateConstantOfShape,
     .lowering = LoweringKind::loops,
     .lower = lowerConstantOfShape,
+    .operandRules = kConstantOfShapeRules,
     .doc = "shape [r] integers -> [shape[0], ..., shape[r - 1]]",
     .example = "fn @main(%s: Tensor[(2), i64]) { %y = constant_of_shape(%s) return %y }",
 };
@@ -366,6 +376,7 @@ const OpDef one_hotOp{
     .evaluate = evaluateOneHot,
     .lowering = LoweringKind::loops,
     .lower = lowerOneHot,
+    .operandRules = kOneHotRules,
     .doc =
         "indices [...a, ...b], depth one integer, values [2] = (off, on) -> [...a, depth, ...b]; an index "
         "counts from the end if negative; outside [-depth, depth) all are off",
@@ -385,6 +396,7 @@ const OpDef eye_likeOp{
     .evaluate = evaluateEyeLike,
     .lowering = LoweringKind::loops,
     .lower = lowerEyeLike,
+    .operandRules = kAnyElements,
     .doc = "x [n, m] -> [n, m]; y[i, j] = 1 where j - i == k",
     .example = "fn @main(%x: Tensor[(n, m), f32]) { %y = eye_like(%x) {k = 1} return %y }",
 };
@@ -400,6 +412,7 @@ const OpDef triluOp{
     .evaluate = evaluateTrilu,
     .lowering = LoweringKind::loops,
     .lower = lowerTrilu,
+    .operandRules = kAnyElements,
     .doc = "x [..., n, m], k one integer | none (0) -> [..., n, m]; upper keeps j - i >= k, lower j - i <= k",
     .example =
         "fn @main(%x: Tensor[(b, n, n), f32], %k: Tensor[(), i64]) { %y = trilu(%x, %k) {upper = 0} return "

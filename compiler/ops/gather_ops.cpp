@@ -89,8 +89,9 @@ Result<Expr> lowerGather(LowerContext& c, int, std::span<const Expr> index) {
   return c.checked(inRange(c, at, size), DYN_KERNEL_INDEX_OUT_OF_RANGE, element);
 }
 
-constexpr AttributeSpec kGatherAttributes[] = {
-    {"axis", AttributeKind::integer, false, "the axis picked from, from the end if negative; default 0"}};
+constexpr AttributeSpec kGatherAttributes[] = {{"axis", AttributeKind::integer, false,
+                                                "the axis picked from, from the end if negative; default 0",
+                                                Allowed::axis()}};
 
 // --- gather_nd
 
@@ -177,8 +178,9 @@ Result<Expr> lowerGatherNd(LowerContext& c, int, std::span<const Expr> index) {
   return c.checked(allInRange, DYN_KERNEL_INDEX_OUT_OF_RANGE, element);
 }
 
-constexpr AttributeSpec kGatherNdAttributes[] = {
-    {"batch_dims", AttributeKind::integer, false, "leading axes that operand and indices share; default 0"}};
+constexpr AttributeSpec kGatherNdAttributes[] = {{"batch_dims", AttributeKind::integer, false,
+                                                  "leading axes that operand and indices share; default 0",
+                                                  Allowed::byRule("leading axes of both operands")}};
 
 // --- gather_elements
 
@@ -231,6 +233,13 @@ Result<Expr> lowerGatherElements(LowerContext& c, int, std::span<const Expr> ind
   return c.checked(inRange(c, at, size), DYN_KERNEL_INDEX_OUT_OF_RANGE, element);
 }
 
+constexpr OperandRule kGatherRules[] = {
+    {1, ElementsAre::byKernel, "places of the axis, from the end if negative"}};
+constexpr OperandRule kGatherNdRules[] = {
+    {1, ElementsAre::byKernel, "places of operand 0, from the end if negative"}};
+constexpr OperandRule kGatherElementsRules[] = {
+    {1, ElementsAre::byKernel, "places of the axis, from the end if negative"}};
+
 }  // namespace
 
 namespace ops {
@@ -246,6 +255,7 @@ const OpDef gatherOp{
     .evaluate = evaluateGather,
     .lowering = LoweringKind::loops,
     .lower = lowerGather,
+    .operandRules = kGatherRules,
     .doc =
         "x [...a, n, ...b], indices [...i] -> [...a, ...i, ...b]; an index counts from the end if negative, "
         "outside [-n, n) it is a run-time error where the result has elements",
@@ -265,6 +275,7 @@ const OpDef gather_ndOp{
     .evaluate = evaluateGatherNd,
     .lowering = LoweringKind::loops,
     .lower = lowerGatherNd,
+    .operandRules = kGatherNdRules,
     .doc =
         "x [...b, k sizes, ...c], indices [...b, ...i, k] -> [...b, ...i, ...c]; k is constant; coordinates "
         "count from the end if negative",
@@ -283,6 +294,7 @@ const OpDef gather_elementsOp{
     .evaluate = evaluateGatherElements,
     .lowering = LoweringKind::loops,
     .lower = lowerGatherElements,
+    .operandRules = kGatherElementsRules,
     .doc =
         "x [...], indices of the same rank, its other dims at most those of x -> the indices' shape; "
         "y[i, j] = x[indices[i, j], j] for axis 0",

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "compiler/dims/solver_work.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/infer_driver.h"
 #include "compiler/ops/infer_functions.h"
 #include "compiler/ops/op_rules.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/precondition_rules.h"
 #include "compiler/ops/type_zip.h"
 
 namespace dyn {
@@ -151,6 +153,15 @@ Status InferDriver::inferFunction(const Function* function) {
   return {};
 }
 
+Status InferDriver::inferAsked(const Op& op) {
+  const SolverWorkScope work(ir_.dims(), [this, &op] {
+    std::string text(op.def->name);
+    if (!op.results.empty() && op.results[0].id != kNoValue) text += " %" + ir_.valueName(op.results[0].id);
+    return op.place.known() ? text + " (" + op.place.toString() + ")" : text;
+  });
+  return op.def->infer(*this);
+}
+
 Status InferDriver::step() {
   Frame& frame = stack_.back();
   if (!frame.renamed.empty()) renameSymbols(frame);
@@ -180,7 +191,8 @@ Status InferDriver::step() {
   }
   if (const Function* branch = sureBranch(*source)) return inlineBranch(frame, *source, *branch);
   frame.state.restart();
-  Status inferred = source->def->infer(*this);
+  Status inferred = checkAttributeValues(*this);
+  if (inferred.ok()) inferred = inferAsked(*source);
   if (frame.state.pending) {
     const RegionCall& pending = *frame.state.pending;
     if (pending.region < 0 || static_cast<size_t>(pending.region) >= source->regions.size()) {
@@ -304,6 +316,13 @@ Type InferDriver::canonicalType(Type type) {
 
 Status InferDriver::finishOp(Frame& frame, const Op* source) {
   OpState& state = frame.state;
+  if (state.leftOut) {
+    ++frame.next;
+    frame.changed = true;
+    frame.state = OpState();
+    return {};
+  }
+  DYN_CHECK(demandElements(*source));
   if (state.results.size() != source->results.size()) {
     return error(DiagnosticId::badOperands, "it gives " + std::to_string(state.results.size()) +
                                                 " results, not " + std::to_string(source->results.size()));

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/dims/dim_compact.h"
 #include "compiler/ops/infer_driver.h"
 #include "compiler/ops/op_rules.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/precondition_rules.h"
 #include "compiler/ops/type_zip.h"
 
 namespace dyn {
@@ -125,6 +127,48 @@ static bool isCutOf(Dim cut, Dim whole) {
   return (a == whole && b.constant().value_or(0) >= 1) || (b == whole && a.constant().value_or(0) >= 1);
 }
 
+// Groups that passes made are of operations that were checked before.
+bool InferDriver::isInGroup() const {
+  for (size_t i = 0; i + 1 < stack_.size(); ++i) {
+    const Op& owner = *stack_[i].todo[stack_[i].next];
+    if (owner.def == &ops::fusedOp || owner.def == &ops::intoOp) return true;
+  }
+  return false;
+}
+
+Status InferDriver::demandElements(const Op& op) {
+  const auto isNew = [&](ValueId value, ElementsAre elements) {
+    const Demand demand{'v', value, static_cast<uint32_t>(elements)};
+    if (!demands_.insert(demand).second) return false;
+    demandLog_.push_back(demand);
+    return true;
+  };
+  if (op.def == &ops::check_valuesOp) {
+    const ElementsAre elements = elementsOfWord(op.attributes.string("elements"));
+    if (elements != ElementsAre::inRange) isNew(operandId(0), elements);
+    return {};
+  }
+  for (const OperandRule& rule : op.def->operandRules) {
+    if (rule.operand < 0 || !isCheckedByElements(rule.elements) || !hasOperand(rule.operand)) continue;
+    const std::string what = std::string(op.def->name) + ", operand " + std::to_string(rule.operand);
+    if (const HostTensor* known = operandConstant(rule.operand)) {
+      const std::string fault = elementsFault(*known, rule.elements);
+      if (!fault.empty()) return error(DiagnosticId::shapeCheckFailed, what + ": " + fault);
+      continue;
+    }
+    if (isInGroup() || !isNew(operandId(rule.operand), rule.elements)) continue;
+    Op check;
+    check.def = &ops::check_valuesOp;
+    check.operands = {operandId(rule.operand)};
+    check.attributes = Attributes{{"elements", std::string(wordOf(rule.elements))}, {"what", what}};
+    check.place = op.place;
+    stack_.back().ops.push_back(ir_.own(std::move(check)));
+    stack_.back().changed = true;
+    ++checksInserted_;
+  }
+  return {};
+}
+
 Result<Dim> InferDriver::broadcast(Dim a, Dim b, std::string_view what) {
   a = solver_.canonical(a);
   b = solver_.canonical(b);
@@ -221,7 +265,11 @@ void InferDriver::learnContents(int operand, int64_t index, Dim value) {
   if (static_cast<size_t>(index) < known->second.size()) known->second[static_cast<size_t>(index)] = value;
 }
 
+// The sizes in few terms: each operation behind would carry the others on.
 void InferDriver::setResult(int i, Type type) {
+  if (type.isTensor() &&
+      std::any_of(type.dims().begin(), type.dims().end(), [](Dim d) { return d.kind() == DimKind::add; }))
+    type = mapDims(ir_, type, [](Dim d, const TypePath&) { return compact(d); });
   OpState& state = stack_.back().state;
   if (state.results.size() <= static_cast<size_t>(i)) state.results.resize(static_cast<size_t>(i) + 1);
   state.results[static_cast<size_t>(i)] = type;

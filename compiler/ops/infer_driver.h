@@ -53,6 +53,7 @@ class InferDriver final : public ControlInferContext, public NeedListener {
   bool regionResultIs(int region, int k, int64_t constant) const override;
   Status requireType(Type expected, Type actual, std::string_view what) override;
   void expectResults(int region, std::vector<Type> expected) override;
+  void leaveOut() override { stack_.back().state.leftOut = true; }
   void learnContents(int operand, int64_t index, Dim value) override;
   Status learnRelation(std::string_view relation, Dim a, Dim b, std::string_view what) override;
 
@@ -78,7 +79,8 @@ class InferDriver final : public ControlInferContext, public NeedListener {
     std::vector<Type> results;
     std::vector<std::pair<int, Contents>> contents;
     std::vector<std::pair<SymbolId, Dim>> aliases;  // fresh symbol → the symbol of the annotation
-    std::vector<LateCheck> after;                   // checks of annotations that need the result
+    bool leftOut = false;
+    std::vector<LateCheck> after;  // checks of annotations that need the result
     void restart();
   };
   using Demand = std::tuple<char, uint32_t, uint32_t>;  // relation, ids of both dims
@@ -107,6 +109,8 @@ class InferDriver final : public ControlInferContext, public NeedListener {
                                         std::vector<Type>* restParameters);
   Status enter(const Function* function, std::span<const Type> parameterTypes, bool isRegion);
   Status step();
+  // The type rule of an operation; what it asks the solver is that operation's.
+  Status inferAsked(const Op& op);
   void renameSymbols(Frame& frame);
   // The branch that must run because its condition is known.
   const Function* sureBranch(const Op& op) const;
@@ -134,6 +138,9 @@ class InferDriver final : public ControlInferContext, public NeedListener {
   const Op* checkOp(std::string_view relation, Dim a, Dim b, std::string_view what, const SourcePlace& place);
   bool demanded(char relation, Dim a, Dim b) const { return demands_.count({relation, a.id(), b.id()}) > 0; }
   void remember(char relation, Dim a, Dim b);
+  // Elements that the row of the operation at hand demands: looked at, or a check before it.
+  Status demandElements(const Op& op);
+  bool isInGroup() const;
   ValueId operandId(int i) const { return op_->operands[static_cast<size_t>(i)]; }
   void setValue(ValueId id, Type type);
   Reason reasonHere(std::string_view what) const;

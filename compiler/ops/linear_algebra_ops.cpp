@@ -79,6 +79,7 @@ const OpDef detOp{
     .lowering = LoweringKind::builtin,
     .builtin = "det",
     .builtinArguments = detArguments,
+    .operandRules = kAnyElements,
     .doc = "[..., m, m] -> [...]; of an empty matrix 1",
     .example = "fn @main(%x: Tensor[(n, 3, 3), f32]) { %y = det(%x) return %y }",
 };

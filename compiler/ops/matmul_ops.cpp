@@ -11,8 +11,10 @@ using loop::LowerContext;
 namespace {
 
 constexpr AttributeSpec kMatmulAttributes[] = {
-    {"transpose_a", AttributeKind::integer, false, "1: the last two axes of a are exchanged; default 0"},
-    {"transpose_b", AttributeKind::integer, false, "1: the last two axes of b are exchanged; default 0"},
+    {"transpose_a", AttributeKind::integer, false, "1: the last two axes of a are exchanged; default 0",
+     Allowed::flag()},
+    {"transpose_b", AttributeKind::integer, false, "1: the last two axes of b are exchanged; default 0",
+     Allowed::flag()},
 };
 
 template <typename Context>
@@ -97,16 +99,19 @@ bool builtinGemmTakes(const Op&, std::span<const Type> operandTypes) {
 // --- packed
 
 constexpr AttributeSpec kPackAttributes[] = {
-    {"transpose", AttributeKind::integer, false, "1: b is [n, k]; default 0, b is [k, n]"},
-    {"dtype", AttributeKind::dtype, false, "bf16: rounded to it; default f32"},
-    {"schedule", AttributeKind::string, false, "onednn: for products that are made with it; else left out"},
+    {"transpose", AttributeKind::integer, false, "1: b is [n, k]; default 0, b is [k, n]", Allowed::flag()},
+    {"dtype", AttributeKind::dtype, false, "bf16: rounded to it; default f32",
+     Allowed::byRule("f32 or bf16")},
+    {"schedule", AttributeKind::string, false, "onednn: for products that are made with it; else left out",
+     Allowed::byRule("a schedule of products")},
 };
 constexpr AttributeSpec kPackedAttributes[] = {
-    {"n", AttributeKind::dims, true, "columns of the packed matrix, one dim"},
+    {"n", AttributeKind::dims, true, "columns of the packed matrix, one dim", Allowed::byRule("one dim")},
     {"schedule", AttributeKind::string, false,
      "k768r12-panels (blocks of depth and of row tiles, the side that threads share), or several by rows: "
-     "auto<=59,k384r24-panels; or onednn; default: auto, the cheapest for the shape of the call"},
-    {"k", AttributeKind::dims, true, "rows of the packed matrix, one dim"},
+     "auto<=59,k384r24-panels; or onednn; default: auto, the cheapest for the shape of the call",
+     Allowed::byRule("a schedule of products")},
+    {"k", AttributeKind::dims, true, "rows of the packed matrix, one dim", Allowed::byRule("one dim")},
 };
 
 bool isOneDnn(const Op& op) { return op.attributes.string("schedule", "") == contraction::kOneDnn; }
@@ -120,7 +125,8 @@ Result<HostTensor> roundedTo(Dtype dtype, const HostTensor& x) {
 
 Status inferPack(InferContext& c) {
   DYN_TRY(TensorOperand b, tensorOperand(c, 0, 2));
-  DYN_CHECK(requireDtype(c, b, Dtype::f32, "a matrix to be packed"));
+  if (b.dtype != Dtype::f16 && b.dtype != Dtype::bf16)
+    DYN_CHECK(requireDtype(c, b, Dtype::f32, "a matrix to be packed"));
   const Dtype dtype = c.attributes().dtype("dtype", Dtype::f32);
   if (dtype != Dtype::f32 && dtype != Dtype::bf16)
     return c.error(DiagnosticId::badAttribute,
@@ -212,6 +218,7 @@ const OpDef matmulOp{
     .builtin = "gemm",
     .builtinArguments = matmulArguments,
     .builtinTakes = builtinGemmTakes,
+    .operandRules = kAnyElements,
     .doc =
         "[..., m, k] x [..., k, n] -> [..., m, n], batch axes broadcast; [k] x ... -> without m; ... x [k] "
         "-> without n. "
@@ -235,8 +242,10 @@ const OpDef pack_bOp{
     },
     .builtinAllocates = true,
     .builtinArguments = packArguments,
+    .operandRules = kAnyElements,
     .doc =
-        "[k, n] (or [n, k] with transpose) f32 -> [?] f32 or bf16, only good for gemm_packed on the same "
+        "[k, n] (or [n, k] with transpose) f32, f16 or bf16 -> [?] f32 or bf16, only good for gemm_packed on "
+        "the same "
         "machine. "
         "Builtin: (b), number transpose + 2 for bf16.",
     .example = "fn @main(%b: Tensor[(3, m), f32]) { %p = pack_b(%b) return %p }",
@@ -255,6 +264,7 @@ const OpDef gemm_packedOp{
     .builtin = "gemm",
     .builtinFor = [](const Op& op) -> std::string_view { return isOneDnn(op) ? "onednn_gemm" : "gemm"; },
     .builtinArguments = gemmPackedArguments,
+    .operandRules = kAnyElements,
     .doc =
         "[..., k] f32, packed [?] f32 -> [..., n]; a packed bf16 has the left side rounded to bf16, too, and "
         "sums in "

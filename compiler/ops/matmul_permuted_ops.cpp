@@ -6,12 +6,13 @@ namespace dyn {
 namespace {
 
 constexpr AttributeSpec kAttributes[] = {
-    {"order_a", AttributeKind::integers, true,
-     "axis i of the left stack of matrices is axis order_a[i] of a"},
+    {"order_a", AttributeKind::integers, true, "axis i of the left stack of matrices is axis order_a[i] of a",
+     Allowed::permutation(0)},
     {"order_b", AttributeKind::integers, true,
-     "axis i of the right stack of matrices is axis order_b[i] of b"},
+     "axis i of the right stack of matrices is axis order_b[i] of b", Allowed::permutation(1)},
     {"order_c", AttributeKind::integers, true,
-     "axis i of the product is axis order_c[i] of the result; the last stays the last"},
+     "axis i of the product is axis order_c[i] of the result; the last stays the last",
+     Allowed::permutation(0)},
 };
 
 constexpr std::string_view kOrders[] = {"order_a", "order_b", "order_c"};
@@ -117,6 +118,7 @@ const OpDef matmul_permutedOp{
     .lowering = LoweringKind::builtin,
     .builtin = "gemm",
     .builtinArguments = permutedArguments,
+    .operandRules = kAnyElements,
     .doc =
         "a and b of one rank, f32: matmul(transpose(a, order_a), transpose(b, order_b)), its axis i at axis "
         "order_c[i] of the result. Builtin gemm: (a, b), numbers 8, 0, order_a..., order_b..., order_c...",

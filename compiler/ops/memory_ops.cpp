@@ -34,16 +34,21 @@ Status inferAnnotated(InferContext& c) {
 
 constexpr AttributeSpec kFusedAttributes[] = {
     {"kind", AttributeKind::string, true,
-     "loop: one loop nest; contraction: a matmul and what follows it; attention: product, softmax, product"},
+     "loop: one loop nest; contraction: a matmul and what follows it; attention: product, softmax, product",
+     Allowed::oneOf("loop contraction attention builtin")},
 };
 constexpr AttributeSpec kIntoAttributes[] = {
-    {"kind", AttributeKind::string, true, "loop, contraction, attention or builtin"},
-    {"outputs", AttributeKind::integer, true, "how many of the last operands are written"},
+    {"kind", AttributeKind::string, true, "loop, contraction, attention or builtin",
+     Allowed::oneOf("loop contraction attention builtin")},
+    {"outputs", AttributeKind::integer, true, "how many of the last operands are written",
+     Allowed::atLeast(1)},
 };
 constexpr AttributeSpec kAllocAttributes[] = {
-    {"offset", AttributeKind::dims, false, "byte offset in the arena operand, one dim"},
+    {"offset", AttributeKind::dims, false, "byte offset in the arena operand, one dim",
+     Allowed::byRule("one dim")},
     {"reuse", AttributeKind::integer, false,
-     "1: the operand is a tensor, and its memory is taken when nothing else holds it; default 0"},
+     "1: the operand is a tensor, and its memory is taken when nothing else holds it; default 0",
+     Allowed::flag()},
 };
 
 }  // namespace
@@ -58,6 +63,7 @@ const OpDef fusedOp{
     .attributes = kFusedAttributes,
     .infer = inferFused,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "The region's parameters are the operands, its results are the results. Made by the pass `fuse`.",
     .example =
         "fn @main(%x: Tensor[(n), f32]) {\n  %y = fused(%x) {kind = \"loop\"} region (%p: Tensor[(n), f32]) "
@@ -75,6 +81,7 @@ const OpDef intoOp{
     .hasEffects = true,
     .infer = inferAnnotated,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc =
         "Operands: inputs (the body's parameters), then `outputs` destinations made by `alloc`. Made by the "
         "pass `place`.",
@@ -95,6 +102,7 @@ const OpDef allocOp{
     .hasEffects = true,
     .infer = inferAnnotated,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc =
         "() or (arena) or (tensor) -> the tensor, contents undefined until an `into` writes it. Made by the "
         "passes `place` and `plan`.",
@@ -112,6 +120,7 @@ const OpDef arenaOp{
     .hasEffects = true,
     .infer = inferAnnotated,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "() -> Tensor[(bytes), u8]. Made by the pass `plan`.",
     .example =
         "fn @main(%x: Tensor[(n), f32]) {\n  %a = arena() : Tensor[(4*n), u8]\n"
@@ -128,6 +137,7 @@ const OpDef killOp{
     .hasEffects = true,
     .infer = inferAnnotated,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "(value) -> nothing. The value is not used after it. Made by the pass `place`.",
     .example = "fn @main(%x: Tensor[(n), f32]) {\n  %y = relu(%x)\n  kill(%y)\n  return %x\n}",
 };

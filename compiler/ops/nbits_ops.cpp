@@ -8,8 +8,9 @@ namespace dyn {
 namespace {
 
 constexpr AttributeSpec kAttributes[] = {
-    {"bits", AttributeKind::integer, true, "of one weight: 4 or 8"},
-    {"block", AttributeKind::integer, true, "weights along k that share a scale: an even number"},
+    {"bits", AttributeKind::integer, true, "of one weight: 4 or 8", Allowed::byRule("4 or 8")},
+    {"block", AttributeKind::integer, true, "weights along k that share a scale: an even number",
+     Allowed::byRule("an even number, at least 16")},
 };
 
 constexpr int64_t kLargestBlock = 1 << 20;
@@ -98,6 +99,7 @@ const OpDef matmul_nbitsOp{
     .lowering = LoweringKind::builtin,
     .builtin = "nbitsgemm",
     .builtinArguments = nbitsArguments,
+    .operandRules = kAnyElements,
     .doc =
         "a [..., k] f32, weights u8 [n, blocks, block * bits / 8], scales f32 [n, blocks], zeros u8 [n, "
         "bytes] "

@@ -26,7 +26,7 @@ Status requireFits(InferContext& c, int i, const Shape& dims, std::string_view w
     return c.error(DiagnosticId::rankMismatch, std::string(what) + " has more axes than what it scales");
   for (size_t k = 0; k < operand.dims.size(); ++k) {
     const Dim own = operand.dims[operand.dims.size() - 1 - k], full = dims[dims.size() - 1 - k];
-    if (!c.solver().canonical(own).isConstant(1)) DYN_CHECK(c.requireEqual(own, full, what));
+    DYN_CHECK(requireStretches(c, own, full, what));
   }
   return {};
 }
@@ -41,8 +41,9 @@ Status requireChannels(InferContext& c, int i, Dim channels, std::string_view wh
 // --- layer_norm, rms_norm
 
 constexpr AttributeSpec kLayerAttributes[] = {
-    {"axis", AttributeKind::integer, false, "the first of the axes normalised over; default -1"},
-    {"epsilon", AttributeKind::real, false, "added to the variance; default 1e-5"},
+    {"axis", AttributeKind::integer, false, "the first of the axes normalised over; default -1",
+     Allowed::axis()},
+    {"epsilon", AttributeKind::real, false, "added to the variance; default 1e-5", Allowed::any()},
 };
 
 Result<FoldedAxes> trailingAxes(int64_t axis, int rank) {
@@ -143,11 +144,12 @@ Result<Expr> lowerRmsNorm(LowerContext& c, int, std::span<const Expr> index) {
 // --- batch_norm, instance_norm, group_norm: [n, channels, spatial...], one scale and bias per channel
 
 constexpr AttributeSpec kEpsilonAttributes[] = {
-    {"epsilon", AttributeKind::real, false, "added to the variance; default 1e-5"},
+    {"epsilon", AttributeKind::real, false, "added to the variance; default 1e-5", Allowed::any()},
 };
 constexpr AttributeSpec kGroupAttributes[] = {
-    {"num_groups", AttributeKind::integer, true, "groups of channels; divides their number"},
-    {"epsilon", AttributeKind::real, false, "added to the variance; default 1e-5"},
+    {"num_groups", AttributeKind::integer, true, "groups of channels; divides their number",
+     Allowed::atLeast(1)},
+    {"epsilon", AttributeKind::real, false, "added to the variance; default 1e-5", Allowed::any()},
 };
 
 Result<TensorOperand> channelOperand(InferContext& c, int firstChannelOperand, int lastChannelOperand) {
@@ -277,10 +279,10 @@ Result<Expr> lowerGroupNorm(LowerContext& c, int, std::span<const Expr> index) {
 // --- lrn
 
 constexpr AttributeSpec kLrnAttributes[] = {
-    {"size", AttributeKind::integer, true, "channels summed over"},
-    {"alpha", AttributeKind::real, false, "default 1e-4"},
-    {"beta", AttributeKind::real, false, "default 0.75"},
-    {"bias", AttributeKind::real, false, "default 1"},
+    {"size", AttributeKind::integer, true, "channels summed over", Allowed::atLeast(1)},
+    {"alpha", AttributeKind::real, false, "default 1e-4", Allowed::any()},
+    {"beta", AttributeKind::real, false, "default 0.75", Allowed::any()},
+    {"bias", AttributeKind::real, false, "default 1", Allowed::any()},
 };
 
 Status inferLrn(InferContext& c) {
@@ -336,7 +338,7 @@ Result<Expr> lowerLrn(LowerContext& c, int, std::span<const Expr> index) {
 // --- mean_variance_normalization
 
 constexpr AttributeSpec kMvnAttributes[] = {
-    {"axes", AttributeKind::integers, false, "normalised over; default [0, 2, 3]"},
+    {"axes", AttributeKind::integers, false, "normalised over; default [0, 2, 3]", Allowed::axes()},
 };
 constexpr double kMvnEpsilon = 1e-9;  // added to the deviation, as ONNX's function body does
 
@@ -396,6 +398,7 @@ const OpDef layer_normOp{
     .evaluate = [](EvalContext& c) { return evaluateLayerNorm(c, true); },
     .lowering = LoweringKind::loops,
     .lower = lowerLayerNorm,
+    .operandRules = kAnyElements,
     .doc =
         "x [..., a, ...], scale and bias broadcast to x -> y as x; also mean and 1/deviation [..., 1, ...] "
         "f32 when asked",
@@ -415,6 +418,7 @@ const OpDef rms_normOp{
     .evaluate = [](EvalContext& c) { return evaluateLayerNorm(c, false); },
     .lowering = LoweringKind::loops,
     .lower = lowerRmsNorm,
+    .operandRules = kAnyElements,
     .doc = "x [..., a, ...], scale broadcast to x -> as x",
     .example = "fn @main(%x: Tensor[(n, 8), f32], %s: Tensor[(8), f32]) { %y = rms_norm(%x, %s) return %y }",
 };
@@ -448,6 +452,7 @@ const OpDef instance_normOp{
     .evaluate = [](EvalContext& c) { return evaluateGroups(c, c.operand(0).shape()[1]); },
     .lowering = LoweringKind::loops,
     .lower = lowerInstanceNorm,
+    .operandRules = kAnyElements,
     .doc = "x [n, c, ...], scale, bias [c] -> as x",
     .example =
         "fn @main(%x: Tensor[(n, 4, h, w), f32], %s: Tensor[(4), f32], %b: Tensor[(4), f32]) "
@@ -465,6 +470,7 @@ const OpDef group_normOp{
     .evaluate = [](EvalContext& c) { return evaluateGroups(c, c.attributes().integer("num_groups", 0)); },
     .lowering = LoweringKind::loops,
     .lower = lowerGroupNorm,
+    .operandRules = kAnyElements,
     .doc = "x [n, c, ...], scale, bias [c] -> as x; c is a multiple of num_groups",
     .example =
         "fn @main(%x: Tensor[(n, 4, h, w), f32], %s: Tensor[(4), f32], %b: Tensor[(4), f32]) "
@@ -483,6 +489,7 @@ const OpDef lrnOp{
     .evaluate = evaluateLrn,
     .lowering = LoweringKind::loops,
     .lower = lowerLrn,
+    .operandRules = kAnyElements,
     .doc = "[n, c, ...] -> as x",
     .example = "fn @main(%x: Tensor[(n, 4, h, w), f32]) { %y = lrn(%x) {size = 3} return %y }",
 };
@@ -498,6 +505,7 @@ const OpDef mean_variance_normalizationOp{
     .evaluate = evaluateMvn,
     .lowering = LoweringKind::loops,
     .lower = lowerMvn,
+    .operandRules = kAnyElements,
     .doc = "[...] -> [...]",
     .example = "fn @main(%x: Tensor[(n, 4, h, w), f32]) { %y = mean_variance_normalization(%x) return %y }",
 };

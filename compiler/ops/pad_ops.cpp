@@ -289,7 +289,8 @@ Result<Expr> lowerPad(LowerContext& c, int, std::span<const Expr> index) {
 
 constexpr AttributeSpec kPadAttributes[] = {{"mode", AttributeKind::string, false,
                                              "what is put there: constant (the value), reflect (mirrored "
-                                             "without the edge), edge, wrap; default constant"}};
+                                             "without the edge), edge, wrap; default constant",
+                                             Allowed::oneOf("constant reflect edge wrap")}};
 
 // --- center_crop_pad
 
@@ -379,7 +380,12 @@ Result<Expr> lowerCenterCropPad(LowerContext& c, int, std::span<const Expr> inde
 }
 
 constexpr AttributeSpec kCenterCropPadAttributes[] = {
-    {"axes", AttributeKind::integers, false, "the axes that the shape is of; default all"}};
+    {"axes", AttributeKind::integers, false, "the axes that the shape is of; default all", Allowed::axes()}};
+
+constexpr OperandRule kTileRules[] = {{1, ElementsAre::byRule, "at least 0"}};
+constexpr OperandRule kPadRules[] = {{1, ElementsAre::byRule, "no cut of more elements than there are"},
+                                     {3, ElementsAre::byRule, "axes of operand 0, none twice"}};
+constexpr OperandRule kCenterCropPadRules[] = {{1, ElementsAre::byRule, "at least 0"}};
 
 }  // namespace
 
@@ -395,6 +401,7 @@ const OpDef tileOp{
     .evaluate = evaluateTile,
     .lowering = LoweringKind::loops,
     .lower = lowerTile,
+    .operandRules = kTileRules,
     .doc = "x [d0, d1, ...], repeats [r] -> [d0 * repeats[0], d1 * repeats[1], ...]",
     .example = "fn @main(%x: Tensor[(n, 3), f32], %r: Tensor[(2), i64]) { %y = tile(%x, %r) return %y }",
 };
@@ -410,6 +417,7 @@ const OpDef padOp{
     .evaluate = evaluatePad,
     .lowering = LoweringKind::loops,
     .lower = lowerPad,
+    .operandRules = kPadRules,
     .doc =
         "x [...d], pads [2k] = (begins, ends), value [] | none (0), axes [k] | none (all) -> "
         "[d + begin + end]; negative pads cut before anything is put there; axes are constant",
@@ -429,6 +437,7 @@ const OpDef center_crop_padOp{
     .evaluate = evaluateCenterCropPad,
     .lowering = LoweringKind::loops,
     .lower = lowerCenterCropPad,
+    .operandRules = kCenterCropPadRules,
     .doc =
         "x [...], shape [k], one size for each of the axes -> x with those sizes; of an odd difference the "
         "larger half is at the end",

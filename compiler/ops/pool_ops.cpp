@@ -289,29 +289,34 @@ Status averagePoolArguments(const Op& op, std::span<const Type> types, std::vect
   return poolArguments(op, types[0].dims(), pads ? PoolMode::meanWithPads : PoolMode::mean, numbers, scalars);
 }
 
-#define DYN_WINDOW_ATTRIBUTES                                                                       \
-  {"kernel_shape", AttributeKind::integers, true, "size of the window per spatial axis"},           \
-      {"strides", AttributeKind::integers, false, "one per spatial axis; default 1"},               \
-      {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1"},             \
-      {"pads", AttributeKind::integers, false, "[begin..., end...]; default 0"},                    \
-      {"auto_pad", AttributeKind::string, false,                                                    \
-       "NOTSET (pads), VALID, SAME_UPPER or SAME_LOWER; default NOTSET"},                           \
-  {                                                                                                 \
-    "ceil_mode", AttributeKind::integer, false, "1: the number of windows is rounded up; default 0" \
+#define DYN_WINDOW_ATTRIBUTES                                                                                \
+  {"kernel_shape", AttributeKind::integers, true, "size of the window per spatial axis",                     \
+   Allowed::atLeast(1)},                                                                                     \
+      {"strides", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)},   \
+      {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)}, \
+      {"pads", AttributeKind::integers, false, "[begin..., end...]; default 0",                              \
+       Allowed::byRule("begin of each spatial axis, then end of each")},                                     \
+      {"auto_pad", AttributeKind::string, false,                                                             \
+       "NOTSET (pads), VALID, SAME_UPPER or SAME_LOWER; default NOTSET",                                     \
+       Allowed::oneOf("NOTSET VALID SAME_UPPER SAME_LOWER")},                                                \
+  {                                                                                                          \
+    "ceil_mode", AttributeKind::integer, false, "1: the number of windows is rounded up; default 0",         \
+        Allowed::flag()                                                                                      \
   }
 
 constexpr AttributeSpec kMaxAttributes[] = {
     DYN_WINDOW_ATTRIBUTES,
     {"storage_order", AttributeKind::integer, false,
-     "1: indices count spatial axes in column-major order; default 0"},
+     "1: indices count spatial axes in column-major order; default 0", Allowed::flag()},
 };
 constexpr AttributeSpec kAverageAttributes[] = {
     DYN_WINDOW_ATTRIBUTES,
-    {"count_include_pad", AttributeKind::integer, false, "1: padding counts in the mean; default 0"},
+    {"count_include_pad", AttributeKind::integer, false, "1: padding counts in the mean; default 0",
+     Allowed::flag()},
 };
 constexpr AttributeSpec kNormAttributes[] = {
     DYN_WINDOW_ATTRIBUTES,
-    {"p", AttributeKind::integer, false, "order of the norm; default 2"},
+    {"p", AttributeKind::integer, false, "order of the norm; default 2", Allowed::atLeast(1)},
 };
 
 }  // namespace
@@ -333,6 +338,7 @@ const OpDef max_poolOp{
     .builtin = "pool",
     .builtinArguments = maxPoolArguments,
     .builtinTakes = builtinPoolTakes,
+    .operandRules = kAnyElements,
     .doc =
         "[n, c, s...] -> [n, c, o...], o = floordiv(s + pads - (k-1)*dilation - 1, stride) + 1; indices i64 "
         "of the same shape",
@@ -355,6 +361,7 @@ const OpDef average_poolOp{
     .builtin = "pool",
     .builtinArguments = averagePoolArguments,
     .builtinTakes = builtinPoolTakes,
+    .operandRules = kAnyElements,
     .doc = "[n, c, s...] -> [n, c, o...]",
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32]) { %y = average_pool(%x) {kernel_shape = [3, 3], pads = [1, "
@@ -372,6 +379,7 @@ const OpDef lp_poolOp{
     .evaluate = [](EvalContext& c) { return evaluatePool(c, Pool::norm); },
     .lowering = LoweringKind::loops,
     .lower = lowerNormPool,
+    .operandRules = kAnyElements,
     .doc = "[n, c, s...] -> [n, c, o...]",
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32]) { %y = lp_pool(%x) {kernel_shape = [2, 2], p = 1} return %y "

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compiler/loop/scalar_math.h"
+#include "compiler/ops/index_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/reduce_rules.h"
 
@@ -15,12 +16,16 @@ using loop::ReduceOp;
 namespace {
 
 constexpr AttributeSpec kQuantizeAttributes[] = {
-    {"axis", AttributeKind::integer, false, "the axis of a vector of scales; default 1"},
-    {"output_dtype", AttributeKind::dtype, false, "when there is no zero point; default u8"},
+    {"axis", AttributeKind::integer, false, "the axis of a vector of scales; default 1",
+     Allowed::byRule("an axis of operand 0, where the scale is a vector")},
+    {"output_dtype", AttributeKind::dtype, false, "when there is no zero point; default u8",
+     Allowed::byRule("an element type of results")},
 };
 constexpr AttributeSpec kDequantizeAttributes[] = {
-    {"axis", AttributeKind::integer, false, "the axis of a vector of scales; default 1"},
-    {"output_dtype", AttributeKind::dtype, false, "default: the scale's"},
+    {"axis", AttributeKind::integer, false, "the axis of a vector of scales; default 1",
+     Allowed::byRule("an axis of operand 0, where the scale is a vector")},
+    {"output_dtype", AttributeKind::dtype, false, "default: the scale's",
+     Allowed::byRule("an element type of results")},
 };
 
 bool isQuantized(Dtype dtype) {
@@ -54,7 +59,7 @@ Status requireParameter(InferContext& c, int i, const TensorOperand& x, std::str
   }
   if (parameter.dims[0].isConstant(1)) return {};
   DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis", 1), x.rank()));
-  return c.requireEqual(parameter.dims[0], x.dims[static_cast<size_t>(axis)], what);
+  return requireStretches(c, parameter.dims[0], x.dims[static_cast<size_t>(axis)], what);
 }
 
 Status inferQuantize(InferContext& c) {
@@ -165,7 +170,11 @@ Result<Expr> readParameter(LowerContext& c, int operand, std::span<const Expr> i
   if (type.rank() == 1) {
     int64_t axis = c.attributes().integer("axis", 1);
     if (axis < 0) axis += static_cast<int64_t>(index.size());
-    at.push_back(type.dims()[0].isConstant(1) ? c.integer(0) : index[static_cast<size_t>(axis)]);
+    const size_t place = static_cast<size_t>(axis);
+    const Dim one = type.dims()[0].context().constant(1);
+    // A single number goes with a tensor of any rank.
+    const Dim full = place < index.size() ? c.operandType(0).dims()[place] : one;
+    at.push_back(place < index.size() ? stretchedPlace(c, type.dims()[0], full, index[place]) : c.integer(0));
   }
   DYN_TRY(Expr value, c.read(operand, at));
   return castTo(value, dtype);
@@ -246,6 +255,9 @@ Result<Expr> lowerDynamic(LowerContext& c, int result, std::span<const Expr> ind
   return quantizedExpr(c, x / scale, zero, Dtype::u8);
 }
 
+constexpr OperandRule kQuantizeLinearRules[] = {{1, ElementsAre::positive}};
+constexpr OperandRule kDequantizeLinearRules[] = {{1, ElementsAre::numbers}};
+
 }  // namespace
 
 namespace ops {
@@ -261,6 +273,7 @@ const OpDef quantize_linearOp{
     .evaluate = evaluateQuantize,
     .lowering = LoweringKind::loops,
     .lower = lowerQuantize,
+    .operandRules = kQuantizeLinearRules,
     .doc =
         "x [..., a, ...], scale [] or [a], zero [] or [a] -> [..., a, ...] of the zero point's element type. "
         "Rounds half to even.",
@@ -280,6 +293,7 @@ const OpDef dequantize_linearOp{
     .evaluate = evaluateDequantize,
     .lowering = LoweringKind::loops,
     .lower = lowerDequantize,
+    .operandRules = kDequantizeLinearRules,
     .doc = "x [..., a, ...], scale [] or [a], zero [] or [a] -> [..., a, ...] of the scale's element type",
     .example =
         "fn @main(%x: Tensor[(n, 3), i8], %s: Tensor[(3), f32], %z: Tensor[(3), i8]) "
@@ -297,6 +311,7 @@ const OpDef dynamic_quantize_linearOp{
     .evaluate = evaluateDynamic,
     .lowering = LoweringKind::loops,
     .lower = lowerDynamic,
+    .operandRules = kAnyElements,
     .doc = "[...] f32 -> [...] u8, scale [] f32, zero point [] u8",
     .example =
         "fn @main(%x: Tensor[(n, 3), f32]) { %y, %s, %z = dynamic_quantize_linear(%x) return %y, %s, %z }",

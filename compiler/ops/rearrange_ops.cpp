@@ -75,9 +75,9 @@ Result<Expr> lowerDepthToSpace(LowerContext& c, int, std::span<const Expr> index
 }
 
 constexpr AttributeSpec kDepthToSpaceAttributes[] = {
-    {"block", AttributeKind::integer, true, "the side of a block of pixels"},
+    {"block", AttributeKind::integer, true, "the side of a block of pixels", Allowed::between(1, 32768)},
     {"mode", AttributeKind::string, false,
-     "the order within the channels: dcr (block first) or crd; default dcr"}};
+     "the order within the channels: dcr (block first) or crd; default dcr", Allowed::oneOf("dcr crd")}};
 
 // --- space_to_depth
 
@@ -122,7 +122,7 @@ Result<Expr> lowerSpaceToDepth(LowerContext& c, int, std::span<const Expr> index
 }
 
 constexpr AttributeSpec kSpaceToDepthAttributes[] = {
-    {"block", AttributeKind::integer, true, "the side of a block of pixels"}};
+    {"block", AttributeKind::integer, true, "the side of a block of pixels", Allowed::between(1, 32768)}};
 
 // --- reverse_sequence
 
@@ -188,8 +188,13 @@ Result<Expr> lowerReverseSequence(LowerContext& c, int, std::span<const Expr> in
 }
 
 constexpr AttributeSpec kReverseSequenceAttributes[] = {
-    {"batch_axis", AttributeKind::integer, false, "the axis of the sequences; default 1"},
-    {"time_axis", AttributeKind::integer, false, "the axis reversed; default 0"}};
+    {"batch_axis", AttributeKind::integer, false, "the axis of the sequences; default 1",
+     Allowed::byRule("an axis of operand 0, from 0 on, other than time_axis")},
+    {"time_axis", AttributeKind::integer, false, "the axis reversed; default 0",
+     Allowed::byRule("an axis of operand 0, from 0 on, other than batch_axis")}};
+
+constexpr OperandRule kReverseSequenceRules[] = {
+    {1, ElementsAre::byKernel, "0 to the size of the time axis"}};
 
 }  // namespace
 
@@ -206,6 +211,7 @@ const OpDef depth_to_spaceOp{
     .evaluate = evaluateDepthToSpace,
     .lowering = LoweringKind::loops,
     .lower = lowerDepthToSpace,
+    .operandRules = kAnyElements,
     .doc = "x [n, c, h, w] -> [n, c / block^2, h * block, w * block]",
     .example = "fn @main(%x: Tensor[(n, 8, h, w), f32]) { %y = depth_to_space(%x) {block = 2} return %y }",
 };
@@ -221,6 +227,7 @@ const OpDef space_to_depthOp{
     .evaluate = evaluateSpaceToDepth,
     .lowering = LoweringKind::loops,
     .lower = lowerSpaceToDepth,
+    .operandRules = kAnyElements,
     .doc = "x [n, c, h, w] -> [n, c * block^2, h / block, w / block]",
     .example =
         "fn @main(%x: Tensor[(n, 3, 2*h, 2*w), f32]) { %y = space_to_depth(%x) {block = 2} return %y }",
@@ -237,6 +244,7 @@ const OpDef reverse_sequenceOp{
     .evaluate = evaluateReverseSequence,
     .lowering = LoweringKind::loops,
     .lower = lowerReverseSequence,
+    .operandRules = kReverseSequenceRules,
     .doc =
         "x [...] with axes of b sequences and t steps, lengths [b], each 0..t -> [...]; steps past the "
         "length stay",

@@ -20,9 +20,10 @@ constexpr bool isExtreme(Fold f) { return f == Fold::max || f == Fold::min; }
 constexpr bool isRealFold(Fold f) { return f == Fold::l2 || f == Fold::logSum || f == Fold::logSumExp; }
 
 constexpr AttributeSpec kReduceAttributes[] = {
-    {"keepdims", AttributeKind::integer, false, "1: folded axes stay with size 1; 0: they go; default 1"},
+    {"keepdims", AttributeKind::integer, false, "1: folded axes stay with size 1; 0: they go; default 1",
+     Allowed::flag()},
     {"noop_with_empty_axes", AttributeKind::integer, false,
-     "1: without axes nothing is folded; 0: without axes all are; default 0"},
+     "1: without axes nothing is folded; 0: without axes all are; default 0", Allowed::flag()},
 };
 
 // Contents of a folded shape vector: the product of dims is a dim.
@@ -254,6 +255,8 @@ Result<Expr> lowerReduce(LowerContext& c, int, std::span<const Expr> index) {
   return castTo(value, dtype);
 }
 
+constexpr OperandRule kReduceRules[] = {{1, ElementsAre::byRule, "axes of operand 0, none twice"}};
+
 template <Fold fold>
 constexpr OpDef reduceRow(std::string_view name, std::string_view summary, std::string_view example) {
   OpDef row;
@@ -267,6 +270,7 @@ constexpr OpDef reduceRow(std::string_view name, std::string_view summary, std::
   row.evaluate = evaluateReduce<fold>;
   row.lowering = LoweringKind::loops;
   row.lower = lowerReduce<fold>;
+  row.operandRules = kReduceRules;
   row.doc =
       "x [..., a, ...], axes [r] i64 -> [..., 1, ...], or without the folded axes when keepdims is 0 (the "
       "axes "

@@ -207,18 +207,36 @@ Result<Expr> lowerGridSample(LowerContext& c, int, std::span<const Expr> index) 
   return castTo(sum, dtype);
 }
 
+// The builtin: images of f32, linear between elements.
+bool builtinGridSampleTakes(const Op& op, std::span<const Type> types) {
+  const auto isImage = [](const Type& type) {
+    return type.isTensor() && type.dtype() == Dtype::f32 && type.rank() == 4;
+  };
+  return op.attributes.string("mode", "linear") == "linear" && isImage(types[0]) && isImage(types[1]);
+}
+
+Status gridSampleArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
+                           std::vector<Dim>*) {
+  const std::string border = op.attributes.string("padding_mode", "zeros");
+  numbers->push_back(border == "zeros" ? 0 : border == "border" ? 1 : 2);
+  numbers->push_back(op.attributes.integer("align_corners", 0) != 0 ? 1 : 0);
+  return {};
+}
+
 constexpr AttributeSpec kGridSampleAttributes[] = {
-    {"mode", AttributeKind::string, false, "linear, nearest or cubic; default linear"},
+    {"mode", AttributeKind::string, false, "linear, nearest or cubic; default linear",
+     Allowed::oneOf("linear nearest cubic")},
     {"padding_mode", AttributeKind::string, false,
-     "outside of the operand lie zeros, its border, or its reflection; default zeros"},
+     "outside of the operand lie zeros, its border, or its reflection; default zeros",
+     Allowed::oneOf("zeros border reflection")},
     {"align_corners", AttributeKind::integer, false,
-     "1: -1 and 1 are the centres of the corner elements; 0: their outer edges; default 0"},
+     "1: -1 and 1 are the centres of the corner elements; 0: their outer edges; default 0", Allowed::flag()},
 };
 
 // --- affine_grid
 
 constexpr AttributeSpec kAffineGridAttributes[] = {
-    {"align_corners", AttributeKind::integer, false, "as of grid_sample; default 0"},
+    {"align_corners", AttributeKind::integer, false, "as of grid_sample; default 0", Allowed::flag()},
 };
 
 Status inferAffineGrid(InferContext& c) {
@@ -294,6 +312,9 @@ Result<Expr> lowerAffineGrid(LowerContext& c, int, std::span<const Expr> index) 
   return castTo(sum, type.dtype());
 }
 
+constexpr OperandRule kAffineGridRules[] = {
+    {1, ElementsAre::byRule, "sizes of at least 0, the first that of operand 0"}};
+
 }  // namespace
 
 namespace ops {
@@ -309,6 +330,10 @@ const OpDef grid_sampleOp{
     .evaluate = evaluateGridSample,
     .lowering = LoweringKind::loops,
     .lower = lowerGridSample,
+    .builtin = "grid_sample",
+    .builtinArguments = gridSampleArguments,
+    .builtinTakes = builtinGridSampleTakes,
+    .operandRules = kAnyElements,
     .doc =
         "x [n, c, s...], grid [n, o..., r], r the number of spatial axes -> [n, c, o...]; a coordinate of -1 "
         "is the "
@@ -329,6 +354,7 @@ const OpDef affine_gridOp{
     .evaluate = evaluateAffineGrid,
     .lowering = LoweringKind::loops,
     .lower = lowerAffineGrid,
+    .operandRules = kAffineGridRules,
     .doc =
         "theta [n, r, r+1], size [r+2] i64 = [n, c, s...] -> [n, s..., r], r = 2 or 3: places for "
         "grid_sample",

@@ -327,17 +327,25 @@ Result<Expr> lowerTensorScatter(LowerContext& c, int, std::span<const Expr> inde
 }
 
 constexpr AttributeSpec kTensorScatterAttributes[] = {
-    {"axis", AttributeKind::integer, false, "the axis that is written along; default -2"},
+    {"axis", AttributeKind::integer, false, "the axis that is written along; default -2", Allowed::axis()},
     {"mode", AttributeKind::string, false,
-     "linear, or circular: past the end it goes on at 0; default linear"}};
+     "linear, or circular: past the end it goes on at 0; default linear", Allowed::oneOf("linear circular")}};
 
 constexpr std::string_view kReductionDoc =
     "what is written: none (the update), add, mul, max, min (with what is there); default none";
 constexpr AttributeSpec kScatterElementsAttributes[] = {
     {"axis", AttributeKind::integer, false,
-     "the axis the indices are of, from the end if negative; default 0"},
-    {"reduction", AttributeKind::string, false, kReductionDoc}};
-constexpr AttributeSpec kScatterNdAttributes[] = {{"reduction", AttributeKind::string, false, kReductionDoc}};
+     "the axis the indices are of, from the end if negative; default 0", Allowed::axis()},
+    {"reduction", AttributeKind::string, false, kReductionDoc, Allowed::oneOf("none add mul max min")}};
+constexpr AttributeSpec kScatterNdAttributes[] = {
+    {"reduction", AttributeKind::string, false, kReductionDoc, Allowed::oneOf("none add mul max min")}};
+
+constexpr OperandRule kScatterElementsRules[] = {
+    {1, ElementsAre::byKernel, "places of the axis, from the end if negative"}};
+constexpr OperandRule kScatterNdRules[] = {
+    {1, ElementsAre::byKernel, "places of operand 0, from the end if negative"}};
+constexpr OperandRule kTensorScatterRules[] = {
+    {2, ElementsAre::byKernel, "places of the axis, with room for what is written"}};
 
 }  // namespace
 
@@ -355,6 +363,7 @@ const OpDef scatter_elementsOp{
     .lowering = LoweringKind::builtin,
     .builtin = "scatter_elements",
     .builtinArguments = scatterElementsArguments,
+    .operandRules = kScatterElementsRules,
     .doc =
         "data [...], indices, updates: both of one shape, of the data's rank, its other dims at most the "
         "data's -> the data's shape; y[indices[i, j], j] = updates[i, j] for axis 0, in row-major order",
@@ -375,6 +384,7 @@ const OpDef scatter_ndOp{
     .lowering = LoweringKind::builtin,
     .builtin = "scatter_nd",
     .builtinArguments = scatterNdArguments,
+    .operandRules = kScatterNdRules,
     .doc =
         "data [k sizes, ...c], indices [...i, k], updates [...i, ...c] -> the data's shape; k is constant; "
         "in row-major order",
@@ -394,6 +404,7 @@ const OpDef tensor_scatterOp{
     .evaluate = evaluateTensorScatter,
     .lowering = LoweringKind::loops,
     .lower = lowerTensorScatter,
+    .operandRules = kTensorScatterRules,
     .doc =
         "past [b, ..., s, ...], update [b, ..., u, ...], places [b] i64 (default 0) -> the shape of past; "
         "update k of "

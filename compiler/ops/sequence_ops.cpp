@@ -169,14 +169,18 @@ Status joinArguments(const Op& op, std::span<const Type>, std::vector<int32_t>*,
 }
 
 constexpr AttributeSpec kSplitAttributes[] = {
-    {"axis", AttributeKind::integer, false, "default 0"},
-    {"keepdims", AttributeKind::integer, false, "0: without sizes, pieces lose the axis; default 1"},
+    {"axis", AttributeKind::integer, false, "default 0",
+     Allowed::byRule("an axis of the elements, or of the result")},
+    {"keepdims", AttributeKind::integer, false, "0: without sizes, pieces lose the axis; default 1",
+     Allowed::flag()},
 };
 constexpr AttributeSpec kConcatAttributes[] = {
-    {"axis", AttributeKind::integer, true, "the axis the tensors are joined along"},
+    {"axis", AttributeKind::integer, true, "the axis the tensors are joined along",
+     Allowed::byRule("an axis of the elements, or of the result")},
 };
 constexpr AttributeSpec kStackAttributes[] = {
-    {"axis", AttributeKind::integer, true, "the place of the new axis in the result"},
+    {"axis", AttributeKind::integer, true, "the place of the new axis in the result",
+     Allowed::byRule("an axis of the elements, or of the result")},
 };
 
 }  // namespace
@@ -190,6 +194,11 @@ Result<Value> evaluateSequence(const EvalContext& c, const std::vector<Value>& o
   if (c.op().def == &ops::split_to_sequenceOp) return evaluateSplit(c, operands);
   return evaluateJoin(c, operands, c.op().def == &ops::stack_from_sequenceOp);
 }
+
+namespace {
+constexpr OperandRule kSplitToSequenceRules[] = {
+    {1, ElementsAre::byKernel, "sizes of at least 0 that make up the axis; one number: at least 1"}};
+}  // namespace
 
 namespace ops {
 
@@ -205,6 +214,7 @@ const OpDef split_to_sequenceOp{
     .builtin = "split_to_list",
     .builtinAllocates = true,
     .builtinArguments = splitArguments,
+    .operandRules = kSplitToSequenceRules,
     .doc =
         "x [..., a, ...], sizes [m] (of each piece) or [] (of all but the last) -> List; without sizes "
         "pieces of 1",
@@ -223,6 +233,7 @@ const OpDef concat_from_sequenceOp{
     .builtin = "list_concat",
     .builtinAllocates = true,
     .builtinArguments = joinArguments,
+    .operandRules = kAnyElements,
     .doc = "List of [..., a, ...] -> [..., ?, ...]; an empty list is an error",
     .example =
         "fn @main(%x: Tensor[(n, 3), f32]) { %l = list(%x, %x) %y = concat_from_sequence(%l) {axis = 0} "
@@ -241,6 +252,7 @@ const OpDef stack_from_sequenceOp{
     .builtin = "list_stack",
     .builtinAllocates = true,
     .builtinArguments = joinArguments,
+    .operandRules = kAnyElements,
     .doc = "List of [...] -> [..., ?, ...] with one axis more; an empty list is an error",
     .example =
         "fn @main(%x: Tensor[(n, 3), f32]) { %l = list(%x, %x) %y = stack_from_sequence(%l) {axis = 0} "

@@ -410,13 +410,23 @@ Status evaluateExpand(EvalContext& c) {
 }
 
 constexpr AttributeSpec kShapeAttributes[] = {
-    {"start", AttributeKind::integer, false, "first dim, from the end if negative; default 0"},
-    {"end", AttributeKind::integer, false, "one past the last dim, from the end if negative; default: all"}};
+    {"start", AttributeKind::integer, false, "first dim, from the end if negative; default 0",
+     Allowed::any()},
+    {"end", AttributeKind::integer, false, "one past the last dim, from the end if negative; default: all",
+     Allowed::any()}};
 constexpr AttributeSpec kReshapeAttributes[] = {
     {"allowzero", AttributeKind::integer, false,
-     "1: a 0 in the shape is a size; 0: it copies the dim; default 0"}};
-constexpr AttributeSpec kTransposeAttributes[] = {
-    {"perm", AttributeKind::integers, false, "result axis i is operand axis perm[i]; default: reversed"}};
+     "1: a 0 in the shape is a size; 0: it copies the dim; default 0", Allowed::flag()}};
+constexpr AttributeSpec kTransposeAttributes[] = {{"perm", AttributeKind::integers, false,
+                                                   "result axis i is operand axis perm[i]; default: reversed",
+                                                   Allowed::permutation()}};
+
+constexpr OperandRule kReshapeRules[] = {
+    {1, ElementsAre::byRule, "at least -1, -1 once, for as many elements as there are"}};
+constexpr OperandRule kSqueezeRules[] = {{1, ElementsAre::byRule, "axes of size 1, none twice"}};
+constexpr OperandRule kUnsqueezeRules[] = {{1, ElementsAre::byRule, "axes of the result, none twice"}};
+constexpr OperandRule kExpandRules[] = {
+    {1, ElementsAre::byRule, "sizes that broadcast with those of operand 0"}};
 
 }  // namespace
 
@@ -433,6 +443,7 @@ const OpDef shapeOp{
     .evaluate = evaluateShape,
     .lowering = LoweringKind::structural,
     .lower = lowerShape,
+    .operandRules = kAnyElements,
     .doc = "[...] -> [rank] (or the dims start..end)",
     .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = shape(%x) return %y }",
 };
@@ -452,6 +463,7 @@ const OpDef sizeOp{
     .lower = [](LowerContext& c, int, std::span<const Expr>) -> Result<Expr> {
       return c.dim(elementCount(c.loops().dims(), c.operandType(0).dims()));
     },
+    .operandRules = kAnyElements,
     .doc = "[...] -> []",
     .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = size(%x) return %y }",
 };
@@ -467,6 +479,7 @@ const OpDef reshapeOp{
     .evaluate = evaluateReshape,
     .lowering = LoweringKind::structural,
     .lower = lowerSameOrder,
+    .operandRules = kReshapeRules,
     .doc =
         "x [...], shape [k] -> [shape]; -1: what the element count demands; a constant 0: the dim of x at "
         "that place",
@@ -485,6 +498,7 @@ const OpDef squeezeOp{
     .evaluate = evaluateSqueeze,
     .lowering = LoweringKind::structural,
     .lower = lowerSameOrder,
+    .operandRules = kSqueezeRules,
     .doc = "x [...], axes [k] | none -> [... without the axes]; without axes all of size 1",
     .example =
         "fn @main(%x: Tensor[(n, 1), f32]) { %a = constant() {value = i64[1] [1]} "
@@ -501,6 +515,7 @@ const OpDef unsqueezeOp{
     .evaluate = evaluateUnsqueeze,
     .lowering = LoweringKind::structural,
     .lower = lowerSameOrder,
+    .operandRules = kUnsqueezeRules,
     .doc = "x [...], axes [k] (places in the result) -> [... with 1 at the axes]",
     .example =
         "fn @main(%x: Tensor[(n), f32]) { %a = constant() {value = i64[1] [0]} "
@@ -518,6 +533,7 @@ const OpDef transposeOp{
     .evaluate = evaluateTranspose,
     .lowering = LoweringKind::loops,
     .lower = lowerTranspose,
+    .operandRules = kAnyElements,
     .doc = "[d0, d1, ...] -> [d perm[0], d perm[1], ...]",
     .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = transpose(%x) {perm = [1, 0]} return %y }",
 };
@@ -532,6 +548,7 @@ const OpDef expandOp{
     .evaluate = evaluateExpand,
     .lowering = LoweringKind::loops,
     .lower = [](LowerContext& c, int, std::span<const Expr> index) { return c.readBroadcast(0, index); },
+    .operandRules = kExpandRules,
     .doc = "x [...], shape [k] -> broadcast(x, shape)",
     .example =
         "fn @main(%x: Tensor[(n, 1), f32]) { %s = constant() {value = i64[2] [1, 3]} "

@@ -407,11 +407,15 @@ Status appendArguments(const Op& op, std::span<const Type>, std::vector<int32_t>
 }
 
 constexpr AttributeSpec kConcatAttributes[] = {
-    {"axis", AttributeKind::integer, true, "from the end if negative"}};
+    {"axis", AttributeKind::integer, true, "from the end if negative", Allowed::axis()}};
 constexpr AttributeSpec kSplitAttributes[] = {
-    {"axis", AttributeKind::integer, false, "from the end if negative; default 0"},
+    {"axis", AttributeKind::integer, false, "from the end if negative; default 0", Allowed::axis()},
     {"parts", AttributeKind::integer, false,
-     "number of equal parts when no sizes are given; default: number of results"}};
+     "number of equal parts when no sizes are given; default: number of results", Allowed::atLeast(1)}};
+
+constexpr OperandRule kSliceRules[] = {{3, ElementsAre::byRule, "axes of operand 0, none twice"},
+                                       {4, ElementsAre::byRule, "not 0"}};
+constexpr OperandRule kSplitRules[] = {{1, ElementsAre::byRule, "sizes of at least 0 that make up the axis"}};
 
 }  // namespace
 
@@ -427,6 +431,7 @@ const OpDef sliceOp{
     .evaluate = evaluateSlice,
     .lowering = LoweringKind::loops,
     .lower = lowerSlice,
+    .operandRules = kSliceRules,
     .doc =
         "x [...], starts [k], ends [k], axes [k] | none, steps [k] | none -> [...]; negative bounds count "
         "from the end, bounds "
@@ -447,6 +452,7 @@ const OpDef concatOp{
     .evaluate = evaluateConcat,
     .lowering = LoweringKind::loops,
     .lower = lowerConcat,
+    .operandRules = kAnyElements,
     .doc = "[.., a, ..], [.., b, ..], ... -> [.., a + b + ..., ..]; the other dims must be equal",
     .example =
         "fn @main(%a: Tensor[(n, 2), f32], %b: Tensor[(m, 2), f32]) { %y = concat(%a, %b) {axis = 0} return "
@@ -466,6 +472,7 @@ const OpDef appendOp{
     .builtin = "append",
     .builtinAllocates = true,
     .builtinArguments = appendArguments,
+    .operandRules = kAnyElements,
     .doc = "[.., a, ..], [.., b, ..] -> [.., a + b, ..], as concat. Builtin: (past, rows), number axis.",
     .example =
         "fn @main(%a: Tensor[(n, 2), f32], %b: Tensor[(m, 2), f32]) { %y = append(%a, %b) {axis = 0} "
@@ -484,6 +491,7 @@ const OpDef splitOp{
     .evaluate = evaluateSplit,
     .lowering = LoweringKind::loops,
     .lower = lowerSplit,
+    .operandRules = kSplitRules,
     .doc =
         "x [.., n, ..], sizes [parts] | none -> [.., size, ..] for each part; without sizes parts of ceil(n "
         "/ parts), the last smaller",

@@ -16,11 +16,11 @@ namespace {
 enum class Along : uint8_t { softmax, logSoftmax, hardmax, lpNorm };
 
 constexpr AttributeSpec kAxisAttributes[] = {
-    {"axis", AttributeKind::integer, false, "default -1, the last axis"},
+    {"axis", AttributeKind::integer, false, "default -1, the last axis", Allowed::axis()},
 };
 constexpr AttributeSpec kLpAttributes[] = {
-    {"axis", AttributeKind::integer, false, "default -1, the last axis"},
-    {"p", AttributeKind::integer, false, "1 or 2, the order of the norm; default 2"},
+    {"axis", AttributeKind::integer, false, "default -1, the last axis", Allowed::axis()},
+    {"p", AttributeKind::integer, false, "1 or 2, the order of the norm; default 2", Allowed::between(1, 2)},
 };
 
 template <Along kind>
@@ -137,6 +137,7 @@ constexpr OpDef alongRow(std::string_view name, std::string_view summary, std::s
   row.evaluate = evaluateAlong<kind>;
   row.lowering = LoweringKind::loops;
   row.lower = lowerAlong<kind>;
+  row.operandRules = kAnyElements;
   row.doc = "[..., a, ...] -> [..., a, ...], every line along the axis on its own";
   row.example = example;
   return row;

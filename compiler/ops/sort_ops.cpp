@@ -31,9 +31,10 @@ int compareElements(const HostTensor& x, int64_t a, int64_t b) {
 // --- topk
 
 constexpr AttributeSpec kTopkAttributes[] = {
-    {"axis", AttributeKind::integer, false, "default -1"},
-    {"largest", AttributeKind::integer, false, "1: the largest, 0: the smallest; default 1"},
-    {"sorted", AttributeKind::integer, false, "0: the order of the results is of no matter; default 1"},
+    {"axis", AttributeKind::integer, false, "default -1", Allowed::axis()},
+    {"largest", AttributeKind::integer, false, "1: the largest, 0: the smallest; default 1", Allowed::flag()},
+    {"sorted", AttributeKind::integer, false, "0: the order of the results is of no matter; default 1",
+     Allowed::flag()},
 };
 
 Status inferTopk(InferContext& c) {
@@ -108,8 +109,10 @@ Status topkArguments(const Op& op, std::span<const Type> types, std::vector<int3
 // --- unique
 
 constexpr AttributeSpec kUniqueAttributes[] = {
-    {"axis", AttributeKind::integer, false, "slices along this axis; left out: elements of x seen flat"},
-    {"sorted", AttributeKind::integer, false, "1: ascending; 0: by first appearance; default 1"},
+    {"axis", AttributeKind::integer, false, "slices along this axis; left out: elements of x seen flat",
+     Allowed::axis()},
+    {"sorted", AttributeKind::integer, false, "1: ascending; 0: by first appearance; default 1",
+     Allowed::flag()},
 };
 
 Status inferUnique(InferContext& c) {
@@ -232,7 +235,8 @@ Status evaluateNonzero(EvalContext& c) {
 // --- compress
 
 constexpr AttributeSpec kCompressAttributes[] = {
-    {"axis", AttributeKind::integer, false, "slices along this axis; left out: elements of x seen flat"},
+    {"axis", AttributeKind::integer, false, "slices along this axis; left out: elements of x seen flat",
+     Allowed::axis()},
 };
 
 Status inferCompress(InferContext& c) {
@@ -287,6 +291,8 @@ Status compressArguments(const Op& op, std::span<const Type>, std::vector<int32_
   return {};
 }
 
+constexpr OperandRule kTopkRules[] = {{1, ElementsAre::byRule, "0 to the size of the axis"}};
+
 }  // namespace
 
 namespace ops {
@@ -305,6 +311,7 @@ const OpDef topkOp{
     .builtin = "topk",
     .builtinOperands = 1,
     .builtinArguments = topkArguments,
+    .operandRules = kTopkRules,
     .doc =
         "x [..., a, ...], k [] or [1] i64 -> values [..., k, ...], places of the same shape, i64. Of equal "
         "elements the first "
@@ -327,6 +334,7 @@ const OpDef uniqueOp{
     .builtin = "unique",
     .builtinAllocates = true,
     .builtinArguments = uniqueArguments,
+    .operandRules = kAnyElements,
     .doc =
         "[...] -> values [?] (or [..., ?, ...] with an axis); on request the first place of each [?], for "
         "each source its value's "
@@ -345,6 +353,7 @@ const OpDef nonzeroOp{
     .lowering = LoweringKind::builtin,
     .builtin = "nonzero",
     .builtinAllocates = true,
+    .operandRules = kAnyElements,
     .doc = "[...] of rank r -> [r, ?] i64, one column per element, row-major order",
     .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = nonzero(%x) return %y }",
 };
@@ -362,6 +371,7 @@ const OpDef compressOp{
     .builtin = "compress",
     .builtinAllocates = true,
     .builtinArguments = compressArguments,
+    .operandRules = kAnyElements,
     .doc =
         "x [..., a, ...], condition [m] bool, m <= a -> [..., ?, ...]; without an axis x is seen flat and "
         "the result is [?]",

@@ -104,6 +104,9 @@ Result<Expr> lowerSpmm(LowerContext& c, int, std::span<const Expr> index) {
   return c.checked(inOrder, DYN_KERNEL_INDEX_OUT_OF_RANGE, c.loops().cast(sum, values.dtype()));
 }
 
+constexpr OperandRule kSpmmRules[] = {{1, ElementsAre::byKernel, "rows of operand 3"},
+                                      {2, ElementsAre::byKernel, "ascending places of operand 0"}};
+
 }  // namespace
 
 namespace ops {
@@ -118,6 +121,7 @@ const OpDef spmmOp{
     .evaluate = evaluateSpmm,
     .lowering = LoweringKind::loops,
     .lower = lowerSpmm,
+    .operandRules = kSpmmRules,
     .doc =
         "values [e], columns [e], starts [r + 1], dense [k, n] -> [r, n]; row i has the entries starts[i] to "
         "starts[i + 1], each in its column of 0..k-1; entries of one column add up. Starts or columns out of "

@@ -14,11 +14,13 @@ namespace {
 constexpr int kLength = 1, kAxis = 2;
 
 constexpr AttributeSpec kDftAttributes[] = {
-    {"inverse", AttributeKind::integer, false, "1: the inverse transform, divided by the length; default 0"},
+    {"inverse", AttributeKind::integer, false, "1: the inverse transform, divided by the length; default 0",
+     Allowed::flag()},
     {"onesided", AttributeKind::integer, false,
      "1: the half of a spectrum that determines the other; with inverse it is the operand's and the result "
      "is real; "
-     "default 0"},
+     "default 0",
+     Allowed::flag()},
 };
 
 struct DftOptions {
@@ -158,6 +160,9 @@ Status dftArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* n
   return {};
 }
 
+constexpr OperandRule kDftRules[] = {{1, ElementsAre::byRule, "at least 1"},
+                                     {2, ElementsAre::byRule, "an axis of operand 0 but the last"}};
+
 }  // namespace
 
 namespace ops {
@@ -174,6 +179,7 @@ const OpDef dftOp{
     .lowering = LoweringKind::builtin,
     .builtin = "dft",
     .builtinArguments = dftArguments,
+    .operandRules = kDftRules,
     .doc =
         "x [..., n, ..., 1 or 2] (real, or real and imaginary parts), length [] i64 (default n; x is cut or "
         "padded with "

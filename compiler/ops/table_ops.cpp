@@ -14,9 +14,11 @@ namespace {
 // --- lookup
 
 constexpr AttributeSpec kLookupAttributes[] = {
-    {"keys", AttributeKind::tensor, true, "[k] distinct, of the operand's element type"},
-    {"values", AttributeKind::tensor, true, "[k], one for each key"},
-    {"default", AttributeKind::tensor, true, "the value of what is no key, of one element"},
+    {"keys", AttributeKind::tensor, true, "[k] distinct, of the operand's element type",
+     Allowed::byRule("a vector of distinct elements")},
+    {"values", AttributeKind::tensor, true, "[k], one for each key", Allowed::byRule("one for each key")},
+    {"default", AttributeKind::tensor, true, "the value of what is no key, of one element",
+     Allowed::byRule("one element")},
 };
 
 Status inferLookup(InferContext& c) {
@@ -70,15 +72,22 @@ Status lookupArguments(const Op& op, std::span<const Type>, std::vector<int32_t>
 
 constexpr AttributeSpec kTfidfAttributes[] = {
     {"mode", AttributeKind::string, true,
-     "tf: counts; idf: the weight where there is one; tfidf: count by weight"},
-    {"min_gram_length", AttributeKind::integer, true, "elements of the shortest n-gram"},
-    {"max_gram_length", AttributeKind::integer, true, "elements of the longest"},
-    {"max_skip_count", AttributeKind::integer, true, "elements left out between two of an n-gram, at most"},
+     "tf: counts; idf: the weight where there is one; tfidf: count by weight",
+     Allowed::oneOf("tf idf tfidf")},
+    {"min_gram_length", AttributeKind::integer, true, "elements of the shortest n-gram", Allowed::atLeast(1)},
+    {"max_gram_length", AttributeKind::integer, true, "elements of the longest",
+     Allowed::byRule("at least min_gram_length")},
+    {"max_skip_count", AttributeKind::integer, true, "elements left out between two of an n-gram, at most",
+     Allowed::atLeast(0)},
     {"ngram_counts", AttributeKind::integers, true,
-     "where in the pool the n-grams of 1, 2, ... elements begin"},
-    {"ngram_indexes", AttributeKind::integers, true, "the place of each n-gram in the result"},
-    {"pool", AttributeKind::tensor, true, "the n-grams, one behind the other: strings or i64"},
-    {"weights", AttributeKind::reals, false, "of each place of the result; default 1"},
+     "where in the pool the n-grams of 1, 2, ... elements begin",
+     Allowed::byRule("ascending places of the pool")},
+    {"ngram_indexes", AttributeKind::integers, true, "the place of each n-gram in the result",
+     Allowed::atLeast(0)},
+    {"pool", AttributeKind::tensor, true, "the n-grams, one behind the other: strings or i64",
+     Allowed::byRule("a vector of the n-grams")},
+    {"weights", AttributeKind::reals, false, "of each place of the result; default 1",
+     Allowed::byRule("one for each n-gram")},
 };
 
 enum class TfidfMode : int32_t { counts, weights, weightedCounts };
@@ -213,6 +222,7 @@ const OpDef lookupOp{
     .builtin = "lookup",
     .builtinAllocates = true,
     .builtinArguments = lookupArguments,
+    .operandRules = kAnyElements,
     .doc = "[...] -> [...] of the values' type; a NaN finds a NaN",
     .example =
         "fn @main(%x: Tensor[(n), i64]) "
@@ -232,6 +242,7 @@ const OpDef tfidfOp{
     .lowering = LoweringKind::builtin,
     .builtin = "tfidf",
     .builtinArguments = tfidfArguments,
+    .operandRules = kAnyElements,
     .doc =
         "[m] or [b, m] of strings, i64 or i32 -> [s] or [b, s] f32, s one more than the largest of "
         "ngram_indexes",

@@ -47,9 +47,10 @@ Status evaluateStringConcat(EvalContext& c) {
 // --- string_split
 
 constexpr AttributeSpec kSplitAttributes[] = {
-    {"delimiter", AttributeKind::string, false,
-     "empty: runs of white space, also at the ends; default empty"},
-    {"maxsplit", AttributeKind::integer, false, "at most so many cuts, from the left; -1: all; default -1"},
+    {"delimiter", AttributeKind::string, false, "empty: runs of white space, also at the ends; default empty",
+     Allowed::any()},
+    {"maxsplit", AttributeKind::integer, false, "at most so many cuts, from the left; -1: all; default -1",
+     Allowed::byRule("at least 0, or -1 for all")},
 };
 
 Status inferStringSplit(InferContext& c) {
@@ -123,9 +124,11 @@ Status stringSplitArguments(const Op& op, std::span<const Type>, std::vector<int
 // --- string_normalize
 
 constexpr AttributeSpec kNormalizeAttributes[] = {
-    {"case", AttributeKind::string, false, "of the results: lower, upper or none (kept); default none"},
-    {"is_case_sensitive", AttributeKind::integer, false, "1: stop words match by case; default 0"},
-    {"stopwords", AttributeKind::strings, false, "elements that are left out"},
+    {"case", AttributeKind::string, false, "of the results: lower, upper or none (kept); default none",
+     Allowed::oneOf("lower upper none")},
+    {"is_case_sensitive", AttributeKind::integer, false, "1: stop words match by case; default 0",
+     Allowed::flag()},
+    {"stopwords", AttributeKind::strings, false, "elements that are left out", Allowed::any()},
 };
 
 enum class CaseChange : int32_t { none, lower, upper };
@@ -215,7 +218,8 @@ Status stringNormalizeArguments(const Op& op, std::span<const Type>, std::vector
 // --- regex_full_match
 
 constexpr AttributeSpec kRegexAttributes[] = {
-    {"pattern", AttributeKind::string, true, "a regular expression in the syntax of RE2"},
+    {"pattern", AttributeKind::string, true, "a regular expression in the syntax of RE2",
+     Allowed::byRule("an expression of RE2")},
 };
 
 Status inferRegexFullMatch(InferContext& c) {
@@ -259,6 +263,7 @@ const OpDef string_concatOp{
     .lowering = LoweringKind::builtin,
     .builtin = "string_concat",
     .builtinAllocates = true,
+    .operandRules = kAnyElements,
     .doc = "[...a], [...b] -> broadcast(a, b)",
     .example =
         "fn @main(%x: Tensor[(n), string], %y: Tensor[(1), string]) { %z = string_concat(%x, %y) return %z }",
@@ -278,6 +283,7 @@ const OpDef string_splitOp{
     .builtin = "string_split",
     .builtinAllocates = true,
     .builtinArguments = stringSplitArguments,
+    .operandRules = kAnyElements,
     .doc = "[...] -> pieces [..., ?], filled up with empty strings, and their number [...] i64",
     .example =
         "fn @main(%x: Tensor[(n), string]) { %p, %c = string_split(%x) {delimiter = \",\"} return %p, %c }",
@@ -296,6 +302,7 @@ const OpDef string_normalizeOp{
     .builtin = "string_normalize",
     .builtinAllocates = true,
     .builtinArguments = stringNormalizeArguments,
+    .operandRules = kAnyElements,
     .doc = "[m] or [1, m] -> [?] or [1, ?]; one empty string when all are stop words",
     .example = "fn @main(%x: Tensor[(n), string]) { %y = string_normalize(%x) {case = \"upper\"} return %y }",
 };
@@ -312,6 +319,7 @@ const OpDef regex_full_matchOp{
     .lowering = LoweringKind::builtin,
     .builtin = "regex_full_match",
     .builtinArguments = regexArguments,
+    .operandRules = kAnyElements,
     .doc = "[...] -> [...] bool",
     .example = "fn @main(%x: Tensor[(n), string]) { %y = regex_full_match(%x) {pattern = \"a+\"} return %y }",
 };

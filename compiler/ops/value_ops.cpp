@@ -15,8 +15,6 @@ using loop::LowerContext;
 
 namespace {
 
-ControlInferContext& control(InferContext& c) { return static_cast<ControlInferContext&>(c); }
-
 Status inferConstant(InferContext& c) {
   const HostTensor* value = c.attributes().tensor("value");
   if (!value || !value->valid()) return c.error(DiagnosticId::badAttribute, "it has no value");
@@ -206,16 +204,21 @@ Status inferConstruct(InferContext& c) {
   return {};
 }
 
-constexpr AttributeSpec kConstantAttributes[] = {{"value", AttributeKind::tensor, true, "the tensor"}};
-constexpr AttributeSpec kDimsAttributes[] = {{"value", AttributeKind::dims, true, "the dims"}};
-constexpr AttributeSpec kDimAttributes[] = {{"value", AttributeKind::dims, true, "one dim"}};
-constexpr AttributeSpec kIndexAttributes[] = {{"index", AttributeKind::integer, true, "the field, from 0"}};
+constexpr AttributeSpec kConstantAttributes[] = {
+    {"value", AttributeKind::tensor, true, "the tensor", Allowed::any()}};
+constexpr AttributeSpec kDimsAttributes[] = {
+    {"value", AttributeKind::dims, true, "the dims", Allowed::any()}};
+constexpr AttributeSpec kDimAttributes[] = {{"value", AttributeKind::dims, true, "one dim", Allowed::any()}};
+constexpr AttributeSpec kIndexAttributes[] = {
+    {"index", AttributeKind::integer, true, "the field, from 0", Allowed::byRule("a field of the tuple")}};
 constexpr AttributeSpec kNoneAttributes[] = {
     {"type", AttributeKind::type, false,
-     "type of the value that is not there; default: from the annotation of the result"}};
+     "type of the value that is not there; default: from the annotation of the result",
+     Allowed::byRule("a type")}};
 constexpr AttributeSpec kConstructAttributes[] = {
-    {"type", AttributeKind::string, true, "the data type"},
-    {"constructor", AttributeKind::string, true, "its constructor"}};
+    {"type", AttributeKind::string, true, "the data type", Allowed::byRule("a type")},
+    {"constructor", AttributeKind::string, true, "its constructor",
+     Allowed::byRule("a constructor of the type")}};
 
 Result<Expr> lowerDims(LowerContext& c, int, std::span<const Expr> index) {
   const Shape dims = c.attributes().dims("value");
@@ -227,6 +230,13 @@ Result<Expr> lowerDims(LowerContext& c, int, std::span<const Expr> index) {
   }
   return value;
 }
+
+constexpr OperandRule kListInsertRules[] = {
+    {2, ElementsAre::byKernel, "a place of the list or its end, from the end if negative"}};
+constexpr OperandRule kListAtRules[] = {
+    {1, ElementsAre::byKernel, "a place of the list, from the end if negative"}};
+constexpr OperandRule kListEraseRules[] = {
+    {1, ElementsAre::byKernel, "a place of the list, from the end if negative"}};
 
 }  // namespace
 
@@ -245,6 +255,7 @@ const OpDef constantOp{
       return {};
     },
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "() -> shape of the value",
     .example = "fn @main() { %y = constant() {value = f32[2] [1.0, 2.0]} return %y }",
 };
@@ -258,6 +269,7 @@ const OpDef dims_valueOp{
     .evaluate = [](EvalContext& c) { return evaluateDims(c, true); },
     .lowering = LoweringKind::loops,
     .lower = lowerDims,
+    .operandRules = kAnyElements,
     .doc = "() -> [number of dims]",
     .example = "fn @main(%x: Tensor[(n), f32]) { %y = dims_value() {value = dims(n, 2*n)} return %y }",
 };
@@ -271,6 +283,7 @@ const OpDef dim_valueOp{
     .evaluate = [](EvalContext& c) { return evaluateDims(c, false); },
     .lowering = LoweringKind::loops,
     .lower = lowerDims,
+    .operandRules = kAnyElements,
     .doc = "() -> []",
     .example = "fn @main(%x: Tensor[(n), f32]) { %y = dim_value() {value = dims(n + 1)} return %y }",
 };
@@ -283,6 +296,7 @@ const OpDef tupleOp{
     .maxOperands = -1,
     .infer = inferTuple,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "(values...) -> (values...)",
     .example = "fn @main(%x: Tensor[(n), f32]) { %y = tuple(%x, %x) return %y }",
 };
@@ -296,6 +310,7 @@ const OpDef tuple_getOp{
     .attributes = kIndexAttributes,
     .infer = inferTupleGet,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "(T0, T1, ...) -> Tindex",
     .example =
         "fn @main(%x: Tensor[(n), f32]) { %t = tuple(%x, %x) %y = tuple_get(%t) {index = 1} return %y }",
@@ -309,6 +324,7 @@ const OpDef listOp{
     .maxOperands = -1,
     .infer = inferList,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "(values...) -> List; sizes that differ become `?`; an empty list needs its type as annotation",
     .example = "fn @main(%x: Tensor[(n), f32]) { %y = list(%x, %x) return %y }",
 };
@@ -321,6 +337,7 @@ const OpDef list_ofOp{
     .maxOperands = 1,
     .infer = inferListOf,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "(fn(...) -> (T)) -> List[T]; what map begins with",
     .example =
         "fn @main(%x: Tensor[(n), f32]) { %f = closure(%x) {callee = \"f\"} %l = list_of(%f) "
@@ -336,6 +353,7 @@ const OpDef list_appendOp{
     .maxOperands = 2,
     .infer = inferListInsert,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "(List[T], T) -> List[T]",
     .example = "fn @main(%x: Tensor[(n), f32]) { %l = list(%x) %y = list_append(%l, %x) return %y }",
 };
@@ -348,6 +366,7 @@ const OpDef list_insertOp{
     .maxOperands = 3,
     .infer = inferListInsert,
     .lowering = LoweringKind::structural,
+    .operandRules = kListInsertRules,
     .doc = "(List[T], T, position []) -> List[T]; without a position at the end; negative: from the end",
     .example =
         "fn @main(%x: Tensor[(n), f32], %i: Tensor[(), i64]) { %l = list(%x) %y = list_insert(%l, %x, %i) "
@@ -362,6 +381,7 @@ const OpDef list_atOp{
     .maxOperands = 2,
     .infer = inferListAt,
     .lowering = LoweringKind::structural,
+    .operandRules = kListAtRules,
     .doc = "(List[T], position []) -> T; negative: from the end",
     .example =
         "fn @main(%x: Tensor[(n), f32]) { %l = list(%x) %i = dim_value() {value = dims(0)} %y = list_at(%l, "
@@ -376,6 +396,7 @@ const OpDef list_lengthOp{
     .maxOperands = 1,
     .infer = inferListLength,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "List[T] -> [] i64",
     .example = "fn @main(%x: Tensor[(n), f32]) { %l = list(%x) %y = list_length(%l) return %y }",
 };
@@ -388,6 +409,7 @@ const OpDef list_eraseOp{
     .maxOperands = 2,
     .infer = inferListErase,
     .lowering = LoweringKind::structural,
+    .operandRules = kListEraseRules,
     .doc = "(List[T], position []) -> List[T]; without a position the last; negative: from the end",
     .example = "fn @main(%x: Tensor[(n), f32]) { %l = list(%x, %x) %y = list_erase(%l) return %y }",
 };
@@ -403,6 +425,7 @@ const OpDef optional_someOp{
       return {};
     },
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "T -> Optional[T]",
     .example = "fn @main(%x: Tensor[(n), f32]) { %y = optional_some(%x) return %y }",
 };
@@ -414,6 +437,7 @@ const OpDef optional_noneOp{
     .attributes = kNoneAttributes,
     .infer = inferOptionalNone,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "() -> Optional[T]",
     .example = "fn @main() { %y = optional_none() {type = Tensor[(3), f32]} return %y }",
 };
@@ -426,6 +450,7 @@ const OpDef optional_getOp{
     .maxOperands = 1,
     .infer = inferOptionalGet,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "Optional[T] -> T; any other value is returned as it is",
     .example = "fn @main(%x: Tensor[(n), f32]) { %o = optional_some(%x) %y = optional_get(%o) return %y }",
 };
@@ -441,6 +466,7 @@ const OpDef optional_hasOp{
       return {};
     },
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "Optional[T] -> [] bool; true for any other value, false without operand",
     .example = "fn @main(%x: Tensor[(n), f32]) { %o = optional_some(%x) %y = optional_has(%o) return %y }",
 };
@@ -454,6 +480,7 @@ const OpDef constructOp{
     .attributes = kConstructAttributes,
     .infer = inferConstruct,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc = "(fields...) -> the data type",
     .example =
         "type Item { Dot(Tensor[(2), f32]) }\n"

@@ -21,10 +21,12 @@ Status inferVariant(InferContext& c) {
 }
 
 constexpr AttributeSpec kVariantAttributes[] = {
-    {"callee", AttributeKind::string, true, "name of the function"},
-    {"lhs", AttributeKind::dims, true, "dims"},
-    {"rhs", AttributeKind::dims, true, "as many dims"},
-    {"relation", AttributeKind::string, true, "\"eq\" or \"le\" (lhs <= rhs), demanded of each pair"}};
+    {"callee", AttributeKind::string, true, "name of the function",
+     Allowed::byRule("a function of the module")},
+    {"lhs", AttributeKind::dims, true, "dims", Allowed::any()},
+    {"rhs", AttributeKind::dims, true, "as many dims", Allowed::byRule("as many as lhs")},
+    {"relation", AttributeKind::string, true, "\"eq\" or \"le\" (lhs <= rhs), demanded of each pair",
+     Allowed::oneOf("eq le")}};
 
 }  // namespace
 
@@ -41,6 +43,7 @@ const OpDef variantOp{
     .hasEffects = true,
     .infer = inferVariant,
     .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
     .doc =
         "(all parameters of the function...) -> (); the callee's results take the place of the function's. "
         "Made by the pass `variants`.",

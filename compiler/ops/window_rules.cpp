@@ -1,5 +1,7 @@
 #include "compiler/ops/window_rules.h"
 
+#include <algorithm>
+
 namespace dyn {
 
 using loop::Expr;
@@ -44,7 +46,11 @@ Result<Window> windowOf(const Op& op, int spatialRank) {
   } else if (mode != "NOTSET") {
     return badWindow(op, "auto_pad is NOTSET, VALID, SAME_UPPER or SAME_LOWER, not " + mode);
   }
-  if (w.autoPad != AutoPad::none) pads.assign(pads.size(), 0);
+  // Zeros beside auto_pad say nothing; some exporters write them.
+  const bool hasPads = std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad != 0; });
+  if (w.autoPad != AutoPad::none && hasPads)
+    return badWindow(op,
+                     "auto_pad is " + mode + ", and pads are given too: one of them contradicts the other");
   w.padsBegin.assign(pads.begin(), pads.begin() + spatialRank);
   w.padsEnd.assign(pads.begin() + spatialRank, pads.end());
   w.ceilMode = op.attributes.integer("ceil_mode", 0) != 0;
@@ -91,10 +97,14 @@ std::vector<WindowAxis> windowAxes(const Window& window, const Shape& x, const S
   return axes;
 }
 
+// Rounded up, the last window may hang over the end by less than a stride; so may the first one.
+static int64_t slackOf(const Window& window, int64_t stride) { return window.ceilMode ? stride - 1 : 0; }
+
 Status requireWindowFits(InferContext& c, const Window& window, const std::vector<WindowAxis>& axes) {
   if (window.isSame()) return {};
   for (const WindowAxis& a : axes) {
-    DYN_CHECK(c.requireLessEqual((a.kernel - 1) * a.dilation + 1, a.input + a.padBegin + a.padEnd,
+    DYN_CHECK(c.requireLessEqual((a.kernel - 1) * a.dilation + 1,
+                                 a.input + a.padBegin + a.padEnd + slackOf(window, a.stride),
                                  "the window fits into the padded input"));
   }
   return {};
@@ -111,7 +121,8 @@ Result<std::vector<ConcreteAxis>> concreteWindow(const EvalContext& c, const Win
     const auto output = a.output.constant(), begin = a.padBegin.constant(), end = a.padEnd.constant();
     if (!output || !begin || !end)
       return c.error(DiagnosticId::dimOverflow, "a window's size does not fit in 64 bits");
-    if (*output < 0 || (!window.isSame() && (kernel[k] - 1) * a.dilation + 1 > x[k + 2] + *begin + *end)) {
+    if (*output < 0 || (!window.isSame() && (kernel[k] - 1) * a.dilation + 1 >
+                                                x[k + 2] + *begin + *end + slackOf(window, a.stride))) {
       return c.error(DiagnosticId::shapeCheckFailed, "the window of " + std::to_string(kernel[k]) +
                                                          " does not fit into an input of " +
                                                          std::to_string(x[k + 2]));

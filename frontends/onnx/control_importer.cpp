@@ -365,6 +365,24 @@ void GraphImporter::finishLoop(Frame& frame, ControlNode& control) {
   for (size_t i = 0; i != node.outputs.size(); ++i) bindOutput(frame, node, i, results[i]);
 }
 
+// Size of the axis that scan input k runs along.
+ValueId GraphImporter::scanLength(Frame& frame, const ControlNode& control, size_t k) {
+  const int64_t axis = control.inputAxes[k];
+  Attributes range;
+  range.set("start", axis);
+  if (axis != -1) range.set("end", axis + 1);
+  return emit(frame, "shape", {control.inputs[control.stateCount + k]}, range, control.place);
+}
+
+void GraphImporter::requireSameLengths(Frame& frame, const ControlNode& control, ValueId trip) {
+  for (size_t k = 1; k < control.inputAxes.size(); ++k) {
+    const Attributes demand = {{"elements", std::string("in_range")},
+                               {"what", "Scan: length of scan input " + std::to_string(k)}};
+    frame.builder->emit(ops::check_valuesOp, {scanLength(frame, control, k), trip, trip}, demand, 0,
+                        control.place);
+  }
+}
+
 void GraphImporter::finishScan(Frame& frame, ControlNode& control) {
   const NodeProto& node = *control.node;
   const size_t count = control.bodies[0].results.size();
@@ -378,11 +396,8 @@ void GraphImporter::finishScan(Frame& frame, ControlNode& control) {
   FunctionBuilder& body = *control.bodies[0].builder;
   control.bodies[0].results.insert(control.bodies[0].results.begin(),
                                    body.constant(HostTensor::scalarInt(Dtype::boolean, 1), control.place));
-  const int64_t axis = control.inputAxes[0];
-  Attributes range;
-  range.set("start", axis);
-  if (axis != -1) range.set("end", axis + 1);
-  const ValueId trip = emit(frame, "shape", {control.inputs[control.stateCount]}, range, control.place);
+  const ValueId trip = scanLength(frame, control, 0);
+  requireSameLengths(frame, control, trip);
   const std::vector<ValueId> initial(
       control.inputs.begin(), control.inputs.begin() + static_cast<std::ptrdiff_t>(control.stateCount));
   const GraphProto& graph = *control.graphs[0];

@@ -5,13 +5,15 @@
 namespace dyn::onnx {
 namespace {
 
-// What is wrong with it; "" when nothing is known to be.
-std::string fault(const DeclaredOutput& output, Type type, const DimSolver& facts) {
-  if (!output.dtype || !type.isTensor()) return "";
-  if (*output.dtype != type.dtype())
-    return "its elements are declared to be " + std::string(toString(*output.dtype)) + ", they are " +
-           std::string(toString(type.dtype()));
-  if (!output.hasShape) return "";
+// What is wrong with its elements, and with its shape; "" when nothing is known to be.
+std::string dtypeFault(const DeclaredOutput& output, Type type) {
+  if (!output.dtype || !type.isTensor() || *output.dtype == type.dtype()) return "";
+  return "its elements are declared to be " + std::string(toString(*output.dtype)) + ", they are " +
+         std::string(toString(type.dtype()));
+}
+
+std::string shapeFault(const DeclaredOutput& output, Type type, const DimSolver& facts) {
+  if (!output.hasShape || !type.isTensor()) return "";
   const Shape& dims = type.dims();
   if (output.dims.size() != dims.size())
     return "it is declared to have rank " + std::to_string(output.dims.size()) + ", it has rank " +
@@ -47,20 +49,26 @@ DeclaredOutput declaredOutput(const ValueInfoProto& output, SourcePlace place) {
 
 std::vector<Diagnostic> wrongOutputs(const std::vector<DeclaredOutput>& outputs, const Function& main,
                                      const DimSolver& facts) {
-  std::vector<Diagnostic> warnings;
+  std::vector<Diagnostic> faults;
+  const auto add = [&](DiagnosticId id, Severity severity, const DeclaredOutput& output,
+                       const std::string& wrong, std::string note) {
+    if (wrong.empty()) return;
+    Diagnostic& fault = faults.emplace_back();
+    fault.id = id;
+    fault.severity = severity;
+    fault.message = "output " + quotedText(output.name) + ": " + wrong;
+    fault.place = output.place;
+    fault.notes.push_back(std::move(note));
+  };
   for (size_t i = 0; i < outputs.size() && i < main.resultTypes.size(); ++i) {
-    if (!main.resultTypes[i]) continue;
-    const std::string wrong = fault(outputs[i], main.resultTypes[i], facts);
-    if (wrong.empty()) continue;
-    Diagnostic warning;
-    warning.id = DiagnosticId::warning;
-    warning.severity = Severity::warning;
-    warning.message = "output " + quotedText(outputs[i].name) + ": " + wrong;
-    warning.place = outputs[i].place;
-    warning.notes.push_back("the declaration is left out of account");
-    warnings.push_back(std::move(warning));
+    const Type type = main.resultTypes[i];
+    if (!type) continue;
+    add(DiagnosticId::onnxInvalid, Severity::error, outputs[i], dtypeFault(outputs[i], type),
+        "whoever reads the output would take its bytes for something else: correct the declaration");
+    add(DiagnosticId::warning, Severity::warning, outputs[i], shapeFault(outputs[i], type, facts),
+        "the declaration is left out of account");
   }
-  return warnings;
+  return faults;
 }
 
 }  // namespace dyn::onnx

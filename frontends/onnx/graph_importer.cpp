@@ -1,6 +1,8 @@
 #include "frontends/onnx/graph_importer.h"
 
 #include "compiler/support/suggestion.h"
+#include "frontends/onnx/file_rules.h"
+#include "frontends/onnx/operator_schemas.h"
 
 namespace dyn::onnx {
 namespace {
@@ -45,7 +47,8 @@ GraphImporter::GraphImporter(IrContext& ir, const Model& model, const ImportOpti
       tensors_(model),
       types_(ir),
       freeNames_(model),
-      main_(ir, values_, nullptr, nullptr) {
+      main_(ir, values_, nullptr, nullptr),
+      firstValue_(ir.valueCount()) {
   for (const FunctionProto& function : model.functions)
     functions_[functionKey(function.domain, function.name)].push_back(&function);
 }
@@ -54,6 +57,9 @@ ImportResult GraphImporter::run() {
   result_.irVersion = model_.irVersion;
   result_.producer = std::string(model_.producerName);
   if (!model_.producerVersion.empty()) result_.producer += " " + std::string(model_.producerVersion);
+  FileFaults faults = checkFile(model_);
+  for (Diagnostic& error : faults.errors) report(std::move(error), {}, {});
+  result_.warnings = std::move(faults.warnings);
   openMain();
   while (!frames_.empty() && !stopped_) {
     Frame& frame = frames_.back();
@@ -91,26 +97,23 @@ void GraphImporter::openMain() {
   const SourcePlace place = model_.place(model_.graph->bytes);
   for (const OperatorSetId& set : model_.opsetImports)
     environment->opsets[std::string(standardDomain(set.domain))] = set.version;
+  // Files of before operator sets had names use the first.
+  if (model_.opsetImports.empty()) environment->opsets[""] = kOldestOpset;
   if (const auto standard = environment->opsets.find(""); standard != environment->opsets.end())
     result_.opset = standard->second;
   frame.environment = environment;
-  if (model_.opsetImports.empty())
-    report(DiagnosticId::onnxInvalid, "the model names no operator set", place);
-  if (result_.opset != 0 && (result_.opset < kOldestOpset || result_.opset > kNewestOpset)) {
-    report(DiagnosticId::unsupportedFeature,
-           "operator set " + std::to_string(result_.opset) + " is not known: " +
-               std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset) + " are",
-           place, {}, "convert the model to one of these with the ONNX version converter");
-  }
 
   addInitializers(frame, *model_.graph);
   for (const ValueInfoProto& input : model_.graph->inputs)
     if (input.type != nullptr) types_.learnNames(*input.type);
   for (const ValueInfoProto& input : model_.graph->inputs) {
-    const auto known = frame.scope.names.find(input.name);
-    if (known != frame.scope.names.end() && known->second.kind == Binding::Kind::weight) continue;
     const SourcePlace at = model_.place(input.bytes);
     const std::string what = "input " + quotedText(input.name);
+    const auto known = frame.scope.names.find(input.name);
+    if (known != frame.scope.names.end() && known->second.kind == Binding::Kind::weight) {
+      addDefault(known->second, input, at);
+      continue;
+    }
     Binding binding;
     if (const auto fixed = options_.fixedInputs.find(std::string(input.name));
         fixed != options_.fixedInputs.end()) {
@@ -154,6 +157,19 @@ void GraphImporter::openMain() {
   if (!result_.problems.empty()) return;
   result_.module.context = &ir_;
   result_.module.functions.push_back(main_.finish("main", {}, place));
+}
+
+// An input whose initializer is its default: a constant, of another value where the options have one.
+void GraphImporter::addDefault(Binding& binding, const ValueInfoProto& input, const SourcePlace& place) {
+  const std::string name(input.name);
+  if (const auto given = options_.fixedInputs.find(name); given != options_.fixedInputs.end())
+    binding.tensor = given->second;
+  if (input.type == nullptr) return;
+  Result<Type> type = types_.import(*input.type, "input " + quotedText(input.name), std::nullopt);
+  if (type.ok())
+    result_.defaultedInputs.push_back({name, *type});
+  else
+    report(type.error(), place, {});
 }
 
 void GraphImporter::addInitializers(Frame& frame, const GraphProto& graph) {
@@ -204,7 +220,18 @@ std::optional<int64_t> GraphImporter::versionOf(Frame& frame, const NodeProto& n
   return std::nullopt;
 }
 
+bool GraphImporter::hasForm(Frame& frame, const NodeProto& node, std::optional<Diagnostic> fault) {
+  if (!fault) return true;
+  report(*std::move(fault), placeOf(frame, node), node.opType);
+  bindFailed(frame, node);
+  return false;
+}
+
 void GraphImporter::step(Frame& frame, const NodeProto& node) {
+  if (isProbe_ && nodeCount_ + 1 == stopAt_) {
+    stopped_ = true;
+    return;
+  }
   if (++nodeCount_ > options_.maxNodes) {
     report(
         DiagnosticId::memoryLimit,
@@ -214,10 +241,16 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
     return;
   }
   ++result_.opCounts[opLabel(node)];
-  if (const FunctionProto* function = findFunction(node)) return openFunction(frame, node, *function);
+  if (!hasForm(frame, node, attributeNameFault(node))) return;
   const std::optional<int64_t> version = versionOf(frame, node);
   if (!version) return bindFailed(frame, node);
+  if (const FunctionProto* function = findFunction(node)) return openFunction(frame, node, *function);
   const Text domain = standardDomain(node.domain);
+  if (*version >= 1 && !hasForm(frame, node, formFault(node, domain, *version))) return;
+  if (isDeprecated(domain, node.opType, *version) &&
+      reportedOnce_.insert("deprecated " + opLabel(node)).second)
+    warn("operator " + opLabel(node) + " is out of use in operator set " + std::to_string(*version),
+         placeOf(frame, node));
   if (isControlOperator(domain, node.opType)) return openControl(frame, node);
   const MapRow* row = findMapRow(domain, node.opType);
   if (row != nullptr) return mapNode(frame, node, *row, *version);
@@ -241,19 +274,26 @@ void GraphImporter::mapNode(Frame& frame, const NodeProto& node, const MapRow& r
   const SourcePlace place = placeOf(frame, node);
   for (ValueId& value : *inputs) value = frame.builder->localize(value);
   MapContext c(ir_, values_, *frame.builder, tensors_, node, version, place,
-               frame.environment->function ? &frame.environment->attributes : nullptr, std::move(*inputs));
+               frame.environment->function ? &frame.environment->attributes : nullptr, std::move(*inputs),
+               this);
   runMapRow(row, c);
-  if (!c.failed()) {
-    for (int i = 0; i < c.outputCount(); ++i) {
-      if (!c.wantsOutput(i) || c.outputs()[static_cast<size_t>(i)] != kNoValue) continue;
-      c.unsupported("output " + std::to_string(i) + " of " + std::string(node.opType) + " is not supported");
-    }
-  }
   if (c.failed()) {
     report(c.failure(), place, node.opType);
     return bindFailed(frame, node);
   }
-  for (size_t i = 0; i != node.outputs.size(); ++i) bindOutput(frame, node, i, c.outputs()[i]);
+  for (const std::string& message : c.warnings()) warn(message, place);
+  for (size_t i = 0; i != node.outputs.size(); ++i) {
+    if (c.outputs()[i] != kNoValue || node.outputs[i].empty()) {
+      bindOutput(frame, node, i, c.outputs()[i]);
+      continue;
+    }
+    // Optimisers name outputs that nobody reads: a fault for readers only.
+    Binding binding;
+    binding.kind = Binding::Kind::absent;
+    binding.node = &node;
+    binding.output = i;
+    define(frame, node.outputs[i], std::move(binding), place);
+  }
 }
 
 void GraphImporter::openFunction(Frame& frame, const NodeProto& node, const FunctionProto& function) {

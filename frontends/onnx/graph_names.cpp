@@ -35,6 +35,15 @@ void GraphImporter::report(DiagnosticId id, std::string message, const SourcePla
   report(std::move(diagnostic), place, op);
 }
 
+void GraphImporter::warn(std::string message, const SourcePlace& place) {
+  Diagnostic warning;
+  warning.id = DiagnosticId::warning;
+  warning.severity = Severity::warning;
+  warning.message = std::move(message);
+  warning.place = place;
+  result_.warnings.push_back(std::move(warning));
+}
+
 bool GraphImporter::define(Frame& frame, Text name, Binding binding, const SourcePlace& place) {
   const auto [found, fresh] = frame.scope.names.emplace(name, binding);
   if (fresh) return true;
@@ -109,6 +118,13 @@ std::optional<ValueId> GraphImporter::resolve(Frame& frame, Text name, const Sou
         return std::nullopt;
       case Binding::Kind::leftOut:
         return kNoValue;
+      case Binding::Kind::absent:
+        report(DiagnosticId::unsupportedFeature,
+               "output " + std::to_string(binding->output) + " of " + std::string(binding->node->opType) +
+                   " is not supported",
+               placeOf(frame, *binding->node), binding->node->opType);
+        binding->kind = Binding::Kind::failed;
+        return std::nullopt;
       case Binding::Kind::weight:
         return weight(frame, *binding, name, place);
       case Binding::Kind::value:

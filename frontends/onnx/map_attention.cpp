@@ -24,6 +24,7 @@ void mapAttention(MapContext& c) {
     a.k = c.emit("concat", {a.past, a.k}, {{"axis", int64_t{2}}});
     a.v = c.emit("concat", {c.input(5), a.v}, {{"axis", int64_t{2}}});
   }
+  c.requireInRange(a.lengths, c.integerValue(0), dimAt(c, a.k, 2), "nonpad_kv_seqlen");
   if (c.wantsOutput(1)) c.setOutput(1, a.k);
   if (c.wantsOutput(2)) c.setOutput(2, a.v);
   a.scaleOperands();
@@ -65,7 +66,7 @@ void mapRotaryEmbedding(MapContext& c) {
   const ValueId x = c.input(0);
   ValueId cosines = c.input(1), sines = c.input(2);
   const int64_t heads = c.integer("num_heads", 0);
-  const int rank = c.rankOf(x);
+  const int rank = c.inferredRank(x);
   const bool threeAxes = rank == 3 || (rank < 0 && heads != 0);
   const int64_t rotated = c.integer("rotary_embedding_dim", 0);
   const bool interleaved = c.integer("interleaved", 0) != 0;

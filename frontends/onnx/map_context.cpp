@@ -1,7 +1,5 @@
 #include "frontends/onnx/map_context.h"
 
-#include <set>
-
 #include "compiler/ops/op_table.h"
 #include "frontends/onnx/tensor_loader.h"
 
@@ -9,10 +7,11 @@ namespace dyn::onnx {
 
 MapContext::MapContext(IrContext& ir, ValueTable& values, FunctionBuilder& builder, TensorLoader& tensors,
                        const NodeProto& node, int64_t version, SourcePlace place,
-                       const AttributeEnvironment* environment, std::vector<ValueId> inputs)
+                       const AttributeEnvironment* environment, std::vector<ValueId> inputs, TypeProbe* probe)
     : ir_(ir),
       values_(values),
       builder_(&builder),
+      probe_(probe),
       tensors_(tensors),
       node_(node),
       version_(version),
@@ -105,7 +104,7 @@ std::vector<std::string> MapContext::texts(std::string_view name) {
 
 std::optional<Dtype> MapContext::dtype(std::string_view name) {
   const AttributeProto* found = typedAttribute(name, AttributeType::integer);
-  if (found == nullptr) return std::nullopt;
+  if (found == nullptr || found->i == 0) return std::nullopt;
   std::optional<Dtype> known;
   if (found->i > 0 && found->i < 1000) known = dtypeFromOnnx(static_cast<int32_t>(found->i));
   if (!known)
@@ -138,8 +137,23 @@ const TypeProto* MapContext::type(std::string_view name) {
   return found && !found->types().empty() ? &found->types()[0] : nullptr;
 }
 
+// The entry after inference has been asked; a body's parameter is what it stands for outside.
+const ValueTable::Entry& MapContext::learn(ValueId id) {
+  probe_->learn();
+  const ValueTable::Entry outer = values_.at(builder_->origin(id));
+  ValueTable::Entry& own = values_.at(id);
+  if (own.rank < 0) own.rank = outer.rank;
+  if (!own.dtype) own.dtype = outer.dtype;
+  return own;
+}
+
 std::optional<Dtype> MapContext::dtypeOf(ValueId id) const {
   return id == kNoValue ? std::nullopt : values_.at(id).dtype;
+}
+
+std::optional<Dtype> MapContext::inferredDtype(ValueId id) {
+  const std::optional<Dtype> known = dtypeOf(id);
+  return known || id == kNoValue || failed() ? known : learn(id).dtype;
 }
 
 const HostTensor* MapContext::constantOf(ValueId id) const {
@@ -156,6 +170,11 @@ std::optional<std::vector<int64_t>> MapContext::constantIntegers(ValueId id) con
 }
 
 int MapContext::rankOf(ValueId id) const { return id == kNoValue ? -1 : values_.at(id).rank; }
+
+int MapContext::inferredRank(ValueId id) {
+  const int known = rankOf(id);
+  return known >= 0 || id == kNoValue || failed() ? known : learn(id).rank;
+}
 
 int MapContext::lengthOf(ValueId id) const { return id == kNoValue ? -1 : values_.at(id).vectorLength; }
 
@@ -197,6 +216,27 @@ ValueId MapContext::emitAnnotated(std::string_view op, std::vector<ValueId> oper
   return builder_->emit(*def, std::move(operands), std::move(attributes), 1, place_, {}, type)[0];
 }
 
+void MapContext::requireInRange(ValueId value, ValueId least, ValueId most, std::string_view what) {
+  if (failed() || value == kNoValue) return;
+  if (dtypeOf(value) != Dtype::i64) value = emit("cast", {value}, {{"to", Dtype::i64}});
+  const std::string place = std::string(node_.opType) + ": " + std::string(what);
+  emitMany("check_values", {value, least, most}, {{"elements", std::string("in_range")}, {"what", place}}, 0);
+}
+
+void MapContext::requireAxis(ValueId x, int64_t axis, AxisEnd end) {
+  const int64_t beyond = end == AxisEnd::included ? 1 : 0;
+  if (const int rank = rankOf(x); rank >= 0) {
+    if (axis < -rank || axis >= rank + beyond)
+      fail(DiagnosticId::badAttribute, "axis " + std::to_string(axis) + " is outside [" +
+                                           std::to_string(-rank) + ", " + std::to_string(rank + beyond) +
+                                           ")");
+    return;
+  }
+  const ValueId rank = emit("size", {emit("shape", {x})});
+  requireInRange(integerValue(axis), emit("neg", {rank}), emit("add", {rank, integerValue(beyond - 1)}),
+                 "axis");
+}
+
 ValueId MapContext::constant(HostTensor tensor) {
   if (failed()) return kNoValue;
   if (!tensor.valid()) {
@@ -214,7 +254,7 @@ ValueId MapContext::integerValue(int64_t value) { return constant(HostTensor::sc
 
 ValueId MapContext::number(double value, ValueId like) {
   if (failed()) return kNoValue;
-  const std::optional<Dtype> dtype = dtypeOf(like);
+  const std::optional<Dtype> dtype = inferredDtype(like);
   if (!dtype) {
     unsupported("the element type of an input is not known before inference");
     return kNoValue;
@@ -222,7 +262,15 @@ ValueId MapContext::number(double value, ValueId like) {
   return numberOf(value, *dtype);
 }
 
-ValueId MapContext::numberOf(double value, Dtype dtype) { return constant(HostTensor::scalar(dtype, value)); }
+ValueId MapContext::numberOf(double value, Dtype dtype) {
+  HostTensor tensor = HostTensor::scalar(dtype, value);
+  if (isInteger(dtype) && tensor.valid() && static_cast<double>(tensor.intAt(0)) != value) {
+    fail(DiagnosticId::internalError, "the number " + std::to_string(value) + " is none of " +
+                                          std::string(toString(dtype)) + ", which are computed with here");
+    return kNoValue;
+  }
+  return constant(std::move(tensor));
+}
 
 std::vector<ValueId> MapContext::emitLoop(ValueId tripCount, std::vector<ValueId> carried,
                                           size_t stackedCount,
@@ -273,12 +321,7 @@ void MapContext::unsupported(std::string message, std::string advice) {
   fail(DiagnosticId::unsupportedFeature, std::move(message), std::move(advice));
 }
 
-std::string MapContext::repeatedAttribute() const {
-  std::set<std::string_view> names;
-  for (const AttributeProto& a : node_.attributes)
-    if (!names.insert(a.name).second) return std::string(a.name);
-  return "";
-}
+void MapContext::warn(std::string message) { warnings_.push_back(std::move(message)); }
 
 std::vector<std::string> MapContext::unreadAttributes() const {
   std::vector<std::string> names;

@@ -147,13 +147,15 @@ void Recurrent::readCommon(const std::vector<std::string>& defaultActivations) {
   lengths = c.optionalInput(4);
   if (batchFirst) x = transposed(c, x, {1, 0, 2});
   steps = scalarOf(c, dimAt(c, x, 0));
-  if (lengths != kNoValue) lengths = castTo(c, lengths, Dtype::i64);
+  if (lengths == kNoValue) return;
+  lengths = castTo(c, lengths, Dtype::i64);
+  c.requireInRange(lengths, c.integerValue(0), steps, "sequence_lens");
 }
 
 ValueId Recurrent::dequantizedWeights(ValueId weights, int scaleInput) {
   const auto spread = [&](ValueId parameter) {
-    if (c.rankOf(parameter) < 1) c.unsupported("weights whose scales have a rank that is not known");
-    const bool perRow = c.rankOf(parameter) == 2;
+    if (c.inferredRank(parameter) < 1) c.unsupported("weights whose scales have a rank that is not known");
+    const bool perRow = c.inferredRank(parameter) == 2;
     const std::vector<int64_t> axes = perRow ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 2};
     return unsqueezed(c, castTo(c, parameter, Dtype::f32), axes);
   };

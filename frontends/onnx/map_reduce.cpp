@@ -48,6 +48,7 @@ void mapSoftmax(MapContext& c) {
     c.setOutput(0, c.emit(op, {x}, {{"axis", axis}}));
     return;
   }
+  c.requireAxis(x, axis);
   const ValueId y = c.emit(op, {flattened(c, x, axis)}, {{"axis", int64_t{1}}});
   c.setOutput(0, reshaped(c, y, c.emit("shape", {x})));
 }

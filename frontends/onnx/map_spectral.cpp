@@ -26,6 +26,8 @@ void mapStft(MapContext& c) {
   ValueId length = size;
   if (c.hasInput(2)) length = sizeOf(c.input(2), 0);
   if (c.hasInput(3)) length = castTo(c, c.input(3), Dtype::i64);
+  c.requireInRange(step, c.integerValue(1), kNoValue, "frame_step");
+  c.requireInRange(length, c.integerValue(1), size, "frame_length");
   const ValueId hops = c.emit("div", {c.emit("sub", {size, length}), step});
   const ValueId frames = c.emit("add", {hops, c.integerValue(1)});
   const ValueId starts = c.emit("mul", {counting(c, frames), step});
@@ -46,6 +48,8 @@ void mapMelWeightMatrix(MapContext& c) {
     return ofReal("mul", c.emit("log", {ofReal("add", ofReal("div", f64(hertz), 700), 1)}), perDecade);
   };
   const ValueId length = castTo(c, c.input(1), Dtype::i64);
+  c.requireInRange(c.input(0), c.integerValue(0), kNoValue, "num_mel_bins");
+  c.requireInRange(length, c.integerValue(1), kNoValue, "dft_length");
   const ValueId edges = c.emit("add", {castTo(c, c.input(0), Dtype::i64), c.integerValue(2)});
   const ValueId low = mel(c.input(3)), high = mel(c.input(4));
   const ValueId step = c.emit("div", {c.emit("sub", {high, low}), f64(edges)});

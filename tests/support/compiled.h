@@ -26,6 +26,25 @@ inline HostTensor fromVm(const dyn_value* value) {
   return tensor;
 }
 
+// As the session says what the runtime refuses.
+inline DiagnosticId idOf(dyn_status status) {
+  switch (status) {
+    case DYN_CHECK_FAILED:
+      return DiagnosticId::shapeCheckFailed;
+    case DYN_ARITHMETIC:
+      return DiagnosticId::dimDomain;
+    case DYN_BAD_INPUT:
+      return DiagnosticId::inputMismatch;
+    case DYN_OUT_OF_MEMORY:
+    case DYN_MEMORY_LIMIT:
+      return DiagnosticId::memoryLimit;
+    case DYN_INTERNAL:
+      return DiagnosticId::internalError;
+    default:
+      return DiagnosticId::runtimeError;
+  }
+}
+
 // A compiled module and a context to run it in.
 class Compiled {
  public:
@@ -53,8 +72,8 @@ class Compiled {
       if (dyn_context_set_input(context.get(), static_cast<int32_t>(i), input.get()) != DYN_OK)
         return makeError(DiagnosticId::inputMismatch, dyn_last_message());
     }
-    if (dyn_context_run(context.get()) != DYN_OK)
-      return makeError(DiagnosticId::runtimeError, dyn_last_message());
+    if (const dyn_status status = dyn_context_run(context.get()); status != DYN_OK)
+      return makeError(idOf(status), dyn_last_message());
     std::vector<HostTensor> outputs;
     for (int32_t i = 0; i < dyn_context_result_count(context.get()); ++i) {
       dyn_value* value = nullptr;

@@ -19,8 +19,16 @@ namespace {
 
 // In the order of ResizeMode, Coordinates, NearestMode (compiler/ops/resize_rules.h).
 enum Mode : int64_t { kNearest, kLinear, kCubic };
-enum Grid : int64_t { kHalfPixel, kHalfPixelSymmetric, kPytorchHalfPixel, kAlignCorners, kAsymmetric };
-enum Rounding : int64_t { kPreferFloor, kPreferCeil, kFloor, kCeil };
+enum Grid : int64_t {
+  kHalfPixel,
+  kHalfPixelSymmetric,
+  kPytorchHalfPixel,
+  kAlignCorners,
+  kAsymmetric,
+  kRegion,  // not taken here
+  kHalfPixelForNearest
+};
+enum Rounding : int64_t { kPreferFloor, kPreferCeil, kFloor, kCeil, kByScale };
 
 struct Options {
   int64_t mode = kNearest, grid = kHalfPixel, rounding = kPreferFloor;
@@ -35,23 +43,36 @@ struct Axis {
   std::vector<double> weights;
 };
 
-double placeOf(const Options& o, double i, double in, double out, double scale) {
+// Real: f32 for the nearest element, f64 where there are weights.
+template <typename Real>
+Real placeOf(const Options& o, Real i, Real in, Real out, Real scale) {
+  const Real half = static_cast<Real>(0.5), one = 1;
   switch (o.grid) {
     case kHalfPixelSymmetric:
-      return in / 2 * (1 - out / (scale * in)) + (i + 0.5) / scale - 0.5;
+      return in / 2 * (one - out / (scale * in)) + (i + half) / scale - half;
     case kPytorchHalfPixel:
-      return out > 1 ? (i + 0.5) / scale - 0.5 : 0;
+      return out > one ? (i + half) / scale - half : 0;
     case kAlignCorners:
-      return out > 1 ? i * (in - 1) / (in * scale - 1) : 0;
+      return out > one ? i * (in - one) / (out - one) : 0;
     case kAsymmetric:
       return i / scale;
+    case kHalfPixelForNearest:
+      return (i + half) / scale;
     default:
-      return (i + 0.5) / scale - 0.5;
+      return (i + half) / scale - half;
   }
 }
 
-double nearestOf(int64_t rounding, double x) {
+// Is element i of an axis that keeps its size element i of the input?
+bool keepsPlaces(const Options& o) {
+  return o.grid != kHalfPixelForNearest ||
+         (o.mode == kNearest && (o.rounding == kFloor || o.rounding == kPreferFloor));
+}
+
+double nearestOf(int64_t rounding, double x, double scale) {
   switch (rounding) {
+    case kByScale:
+      return scale < 1 ? std::ceil(x) : std::floor(x);
     case kPreferFloor:
       return std::ceil(x - 0.5);
     case kPreferCeil:
@@ -92,12 +113,15 @@ void makeTaps(const Options& o, double scale, Axis& axis) {
               : o.mode == kCubic ? 4
                                  : 2;
   for (int64_t i = 0; i < axis.output; ++i) {
-    const double x = placeOf(o, static_cast<double>(i), in, out, scale);
     if (o.mode == kNearest) {
-      axis.places.push_back(static_cast<int64_t>(std::clamp(nearestOf(o.rounding, x), 0.0, in - 1)));
+      const double near = placeOf(o, static_cast<float>(i), static_cast<float>(in), static_cast<float>(out),
+                                  static_cast<float>(scale));
+      axis.places.push_back(
+          static_cast<int64_t>(std::clamp(nearestOf(o.rounding, near, scale), 0.0, in - 1)));
       axis.weights.push_back(1);
       continue;
     }
+    const double x = placeOf(o, static_cast<double>(i), in, out, scale);
     if (o.antialias) {
       const double first = std::ceil(x - reach);
       for (int64_t k = 0; k < axis.taps; ++k) {
@@ -379,7 +403,7 @@ Status resize(BuiltinCall& call) {
     Axis& axis = axes[static_cast<size_t>(at)];
     const double scale = given ? static_cast<double>(scales->as<float>()[k])
                                : static_cast<double>(axis.output) / static_cast<double>(axis.input);
-    if (axis.input == axis.output && scale == 1) continue;
+    if (axis.input == axis.output && scale == 1 && keepsPlaces(o)) continue;
     makeTaps(o, scale, axis);
   }
   for (size_t i = 0; i < rank; ++i)

@@ -3,7 +3,7 @@
 # Usage: random_programs_test.sh DIFFERENTIAL [COUNT [SEED]]
 set -euo pipefail
 HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-PYTHON="${DYN_PYTHON:-python3}"
+PYTHON="$("$HERE/../python.sh")"
 "$PYTHON" -c 'import numpy, onnx.reference, onnxruntime' 2>/dev/null || exit 77
 PLACE="$(mktemp -d)"
 trap 'rm -rf "$PLACE"' EXIT

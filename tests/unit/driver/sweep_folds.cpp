@@ -457,6 +457,17 @@ void addWindows(std::vector<SweepRow>& rows) {
                   {"kernel_shape = [2, 2]", "kernel_shape = [3, 3], pads = [1, 1, 1, 1], storage_order = 1"},
                   {},
                   wide});
+  // Images smaller than the window, rounded up.
+  std::map<std::string, std::vector<int64_t>> small = {{"h", {1, 2, 4, 5}}, {"w", {1, 2, 3, 5}}};
+  for (const char* op : {"max_pool", "average_pool", "lp_pool"})
+    rows.push_back({op,
+                    "",
+                    "%x f32[n, c, h, w]",
+                    std::string(op) + "(%x) {A}",
+                    {"kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1",
+                     "kernel_shape = [3, 2], strides = [3, 2], ceil_mode = 1, pads = [1, 0, 0, 1]"},
+                    {},
+                    small});
   rows.push_back({"max_pool", "", "%x f32[n, c, h]", "max_pool(%x) {kernel_shape = [2]}", {""}, {}, wide});
 }
 

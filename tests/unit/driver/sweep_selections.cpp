@@ -83,6 +83,8 @@ std::vector<SweepRow> selectionRows() {
         "mode = \"linear\", coordinate_transformation_mode = \"pytorch_half_pixel\"",
         "mode = \"linear\", coordinate_transformation_mode = \"half_pixel_symmetric\"",
         "mode = \"nearest\", nearest_mode = \"floor\"", "mode = \"nearest\", nearest_mode = \"ceil\"",
+        "mode = \"nearest\", nearest_mode = \"by_scale\", coordinate_transformation_mode = \"asymmetric\"",
+        "mode = \"nearest\", coordinate_transformation_mode = \"tf_half_pixel_for_nn\"",
         "mode = \"nearest\", nearest_mode = \"round_prefer_ceil\", coordinate_transformation_mode = "
         "\"asymmetric\"",
         "mode = \"linear\", antialias = 1", "mode = \"cubic\", antialias = 1"},
