@@ -24,14 +24,16 @@ def fetch(name, folder):
     package, version, path = MODELS[name]
     os.makedirs(folder, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
-        subprocess.run([sys.executable, "-m", "pip", "--quiet", "download", "--no-deps", "--only-binary=:all:", "-d", place, f"{package}=={version}"], check=True)
+        subprocess.run([sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download", "--no-deps", "--only-binary=:all:", "-d", place, f"{package}=={version}"], check=True)
         with zipfile.ZipFile(glob.glob(os.path.join(place, "*.whl"))[0]) as wheel:
-            with open(os.path.join(folder, name + ".onnx"), "wb") as model:
-                model.write(wheel.read(path))
             if name == "magika":
                 config = json.loads(wheel.read(os.path.join(os.path.dirname(path), "config.min.json")))
                 with open(os.path.join(folder, "labels.txt"), "w") as labels:
                     labels.writelines(label + "\n" for label in config["target_labels_space"])
+            whole = os.path.join(folder, name + ".onnx")
+            with open(whole + ".partial", "wb") as model:
+                model.write(wheel.read(path))
+            os.replace(whole + ".partial", whole)  # the last of all files, and whole
 
 
 if __name__ == "__main__":

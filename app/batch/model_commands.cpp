@@ -70,6 +70,65 @@ int runRun(const BatchContext& context) {
   return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
 }
 
+namespace {
+
+// What the cases of a file have in common, and what is said of all when they are done.
+struct CasesSummary {
+  Json head = Json::object();  // of loading, from the first case that ran
+  int64_t compiledAfterLoadCount = 0, failedCount = 0, count = 0;
+  std::optional<Diagnostic> worst;
+
+  void addResult(const Json& item) {
+    if (head.empty())
+      for (const char* key : {"load_ns", "compile_ns", "kernels_count", "kernels_compiled_count"})
+        head[key] = item[key];
+    compiledAfterLoadCount = item["kernels_compiled_after_load_count"];  // it only grows
+  }
+  void addError(const Diagnostic& error) {
+    ++failedCount;
+    if (!worst || (exitCode(worst->id) == 4 && exitCode(error.id) != 4)) worst = error;
+  }
+  Json fields() const {
+    Json fields = head;
+    fields["kernels_compiled_after_load_count"] = compiledAfterLoadCount;
+    fields["failed_count"] = failedCount;
+    return fields;
+  }
+};
+
+// Runs one case and writes what came of it. Nothing, or why no further case is to be run.
+std::optional<Diagnostic> runCase(const BatchContext& context, const BatchRequest& shared,
+                                  Result<RunCase> read, CasesSummary& summary) {
+  const std::string title = "case " + std::to_string(summary.count++) + "\n";
+  std::optional<Diagnostic> error;
+  std::shared_ptr<const Outcome> outcome;
+  if (read.ok()) {
+    read->addDefaults(context.request.dims, context.request.inputs);
+    Command command = runCommandOf(shared);
+    read->addTo(command);
+    if (!read->outputDirectory.empty()) command.add("output-dir", read->outputDirectory);
+    outcome = context.execute(std::move(command));
+    error = outcome->error;
+    if (error && !error->place.known()) error->place = read->place;
+  } else {
+    error = read.error();
+  }
+  if (!error) {
+    const Json item = toJson(outcome->view);
+    summary.addResult(item);
+    (void)context.output.add(item, title + toText(outcome->view, context.output.textOptions()));
+    return std::nullopt;
+  }
+  const FaultKind kind = diagnosticRow(error->id).kind;
+  if (kind == FaultKind::cancelled || kind == FaultKind::timeout) return error;
+  summary.addError(*error);
+  (void)context.output.add({{"error", toJson(*error)}}, "");
+  if (!context.request.quiet) writeStderr(toText(*error, context.output.textOptions()));
+  return std::nullopt;
+}
+
+}  // namespace
+
 int runCases(const BatchContext& context) {
   if (!context.request.outputDirectory.empty() || !context.request.profile.empty())
     return context.fail(
@@ -77,61 +136,36 @@ int runCases(const BatchContext& context) {
                   "--output-dir and --profile are of one run; with --cases each line may have "
                   "an \"output_dir\"")
             .diagnostic);
-  Result<std::vector<RunCase>> cases = readCases(context.request.casesFile);
+  Result<CaseFile> cases = CaseFile::open(context.request.casesFile);
   if (!cases.ok()) return context.fail(cases.error());
   std::shared_ptr<const Outcome> loaded = context.execute(loadToRun(context.request));
   if (!loaded->ok()) return context.fail(*loaded);
   if (!context.request.quiet) context.output.warnings(loaded->warnings);
-  Json results = Json::array();
-  Json fields = {{"model", context.request.model}};
-  std::string text;
-  std::optional<Diagnostic> worst;
-  int64_t failedCount = 0, compiledAfterLoadCount = 0;
-  bool haveHead = false;
-  BatchRequest all = context.request;  // what the cases share
-  all.dims.clear();
-  all.inputs.clear();
-  for (RunCase& one : *cases) {
-    one.addDefaults(context.request.dims, context.request.inputs);
-    Command command = runCommandOf(all);
-    one.addTo(command);
-    if (!one.outputDirectory.empty()) command.add("output-dir", one.outputDirectory);
-    std::shared_ptr<const Outcome> outcome = context.execute(command);
-    Json item = Json::object();
-    if (outcome->ok()) {
-      item = toJson(outcome->view);
-      compiledAfterLoadCount += item.value("kernels_compiled_after_load_count", int64_t{0});
-      if (!haveHead) {
-        for (const char* key : {"load_ns", "compile_ns", "kernels_count", "kernels_compiled_count"})
-          fields[key] = item[key];
-        haveHead = true;
-      }
-      compiledAfterLoadCount = item["kernels_compiled_after_load_count"];  // it only grows
-      text += "case " + std::to_string(results.size()) + "\n" +
-              toText(outcome->view, context.output.textOptions());
-    } else {
-      Diagnostic error = *outcome->error;
-      const FaultKind kind = diagnosticRow(error.id).kind;
-      if (kind == FaultKind::cancelled || kind == FaultKind::timeout) return context.fail(error);
-      if (!error.place.known()) error.place = one.place;
-      item["error"] = toJson(error);
-      ++failedCount;
-      if (!context.request.quiet) writeStderr(toText(error, context.output.textOptions()));
-      if (!worst || (exitCode(worst->id) == 4 && exitCode(error.id) != 4)) worst = error;
-    }
-    results.push_back(std::move(item));
+  context.output.openList("cases", {{"model", context.request.model}});
+  BatchRequest shared = context.request;  // what the cases have in common
+  shared.dims.clear();
+  shared.inputs.clear();
+  CasesSummary summary;
+  while (context.output.writable()) {
+    Result<std::optional<RunCase>> next = cases->next();
+    if (next.ok() && !*next) break;
+    Result<RunCase> one = next.ok() ? Result<RunCase>(**std::move(next)) : next.takeError();
+    if (std::optional<Diagnostic> ended = runCase(context, shared, std::move(one), summary))
+      return context.fail(*ended);
   }
-  fields["kernels_compiled_after_load_count"] = compiledAfterLoadCount;
-  fields["cases"] = std::move(results);
-  fields["failed_count"] = failedCount;
   if (!context.output.claim()) ::pause();
-  if (worst) {
-    Diagnostic summary = *worst;
-    summary.message = std::to_string(failedCount) + " of " + std::to_string(fields["cases"].size()) +
-                      " cases failed; the worst: " + summary.message;
-    return context.output.failure(summary, std::move(fields), text);
-  }
-  return context.output.result(std::move(fields), text);
+  if (!summary.worst) return context.output.result(summary.fields(), "");
+  summary.worst->message = std::to_string(summary.failedCount) + " of " + std::to_string(summary.count) +
+                           " cases failed; the worst: " + summary.worst->message;
+  return context.output.failure(*summary.worst, summary.fields(), "");
+}
+
+// With -v: for which operation each pass asked the solver most.
+static void tellDearest(const PassList& passes) {
+  for (const PassRow& row : passes.rows)
+    if (row.dearestSteps > 0)
+      writeStderr(row.name + ": " + std::to_string(row.dearestSteps) + " of " +
+                  std::to_string(row.solverSteps) + " solver steps for " + row.dearestOp + "\n");
 }
 
 int runInspect(const BatchContext& context) {
@@ -172,6 +206,8 @@ int runInspect(const BatchContext& context) {
     if (!std::holds_alternative<std::monostate>(outcome->view)) {
       merge(fields, toJson(outcome->view));
       if (wanted) text += toText(outcome->view, options);
+      if (const PassList* passes = outcome->as<PassList>(); passes && wanted && request.verbose)
+        tellDearest(*passes);
     }
     const bool ended = outcome->error && (diagnosticRow(outcome->error->id).kind == FaultKind::cancelled ||
                                           diagnosticRow(outcome->error->id).kind == FaultKind::timeout);

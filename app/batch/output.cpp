@@ -2,13 +2,26 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "app/session/view_json.h"
 #include "compiler/support/standard_streams.h"
 
 namespace dyn {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kPatience = std::chrono::milliseconds(30);
+
+Json headOf(const std::string& command) { return {{"schema", 1}, {"command", command}}; }
+
+}  // namespace
 
 // There is no one left to tell when this fails.
 void writeStderr(const std::string& text) { (void)writeStandard(2, text); }
@@ -27,14 +40,49 @@ bool wantsColor(ColorChoice choice, int descriptor) {
   return ::isatty(descriptor) && terminal && std::string(terminal) != "dumb";
 }
 
-void BatchOutput::print(nlohmann::ordered_json fields, const Diagnostic* error, const std::string& text) {
-  if (!json_) {
-    write(text);
-  } else {
-    nlohmann::ordered_json document = {{"schema", 1}, {"command", command_}};
-    for (auto& [key, value] : fields.items()) document[key] = std::move(value);
-    if (error) document["error"] = toJson(*error);
-    write(jsonText(document) + "\n");
+void BatchOutput::openList(const std::string& name, Json fields) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!json_ || ended_) return;
+  Json head = headOf(command_);
+  for (auto& [key, value] : fields.items()) head[key] = std::move(value);
+  std::string text = jsonText(head);
+  text.pop_back();  // the bracket that closes it
+  write(text + "," + jsonText(Json(name)) + ":[");
+  listIsOpen_ = true;
+}
+
+void BatchOutput::add(const Json& item, const std::string& text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (ended_) return;
+  write(json_ ? (listIsEmpty_ ? "" : ",") + jsonText(item) : text);
+  listIsEmpty_ = false;
+}
+
+bool BatchOutput::writable() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return written_.ok();
+}
+
+void BatchOutput::print(Json fields, const Diagnostic* error, const std::string& text) {
+  {
+    // Who holds the lock for long writes to someone who does not read: there is no use in writing more.
+    std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+    for (const auto begin = Clock::now(); !lock.owns_lock() && Clock::now() - begin < kPatience;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      (void)lock.try_lock();
+    }
+    if (lock.owns_lock()) {
+      ended_ = true;
+      Json document = listIsOpen_ ? Json::object() : headOf(command_);
+      for (auto& [key, value] : fields.items()) document[key] = std::move(value);
+      if (error) document["error"] = toJson(*error);
+      if (!json_)
+        write(text);
+      else if (!listIsOpen_)
+        write(jsonText(document) + "\n");
+      else
+        write("]" + (document.empty() ? "}" : "," + jsonText(document).substr(1)) + "\n");
+    }
   }
   if (error) showError(*error);
 }
@@ -45,19 +93,16 @@ void BatchOutput::showError(const Diagnostic& diagnostic) const {
   writeStderr(toText(diagnostic, options));
 }
 
-int BatchOutput::result(nlohmann::ordered_json fields, const std::string& text) {
+int BatchOutput::result(Json fields, const std::string& text) {
   print(std::move(fields), nullptr, text);
   if (written_.ok()) return 0;
   showError(written_.error());
   return exitCode(written_.error().id);
 }
 
-int BatchOutput::failure(const Diagnostic& diagnostic) {
-  return failure(diagnostic, nlohmann::ordered_json::object(), "");
-}
+int BatchOutput::failure(const Diagnostic& diagnostic) { return failure(diagnostic, Json::object(), ""); }
 
-int BatchOutput::failure(const Diagnostic& diagnostic, nlohmann::ordered_json fields,
-                         const std::string& text) {
+int BatchOutput::failure(const Diagnostic& diagnostic, Json fields, const std::string& text) {
   print(std::move(fields), &diagnostic, text);
   return exitCode(diagnostic.id);
 }

@@ -48,20 +48,17 @@ int runScript(const BatchContext& context) {
   Result<std::vector<ScriptLine>> lines = splitScript(text, name);
   if (!lines.ok()) return context.fail(lines.error());
   TextOptions options = context.output.textOptions();
-  Json results = Json::array();
+  context.output.openList("results", Json::object());
   std::mutex mutex;  // events come from the session's thread
   auto show = [&](const Outcome& outcome) {
     const std::lock_guard<std::mutex> lock(mutex);
     if (const SettingTable* settings = outcome.as<SettingTable>()) applySettings(*settings, options);
-    if (!request.json) {
-      context.output.write(toText(outcome.view, options));
-    } else {
-      Json item = {{"line", toLine(outcome.command)}};
-      Json view = toJson(outcome.view);
-      for (auto& [key, value] : view.items()) item[key] = std::move(value);
-      if (outcome.error) item["error"] = toJson(*outcome.error);
-      results.push_back(std::move(item));
-    }
+    if (!request.json) return context.output.add({}, toText(outcome.view, options));
+    Json item = {{"line", toLine(outcome.command)}};
+    Json view = toJson(outcome.view);
+    for (auto& [key, value] : view.items()) item[key] = std::move(value);
+    if (outcome.error) item["error"] = toJson(*outcome.error);
+    context.output.add(item, "");
   };
   context.session.setListener([&](const Event& event) {
     if (event.kind == EventKind::log && !request.quiet) writeStderr(event.text + "\n");
@@ -95,6 +92,7 @@ int runScript(const BatchContext& context) {
       }
     }
     show(*outcome);
+    if (!context.output.writable()) break;
     if (!error) continue;
     const FaultKind kind = diagnosticRow(error->id).kind;
     const bool ended = kind == FaultKind::cancelled || kind == FaultKind::timeout;
@@ -107,10 +105,9 @@ int runScript(const BatchContext& context) {
   }
   context.session.setListener({});
   if (!context.output.claim()) ::pause();
-  Json fields = {{"results", std::move(results)}};
-  if (!failed) return context.output.result(std::move(fields), "");
+  if (!failed) return context.output.result(Json::object(), "");
   if (request.keepGoing && !request.json) return exitCode(failed->id);  // it was shown where it happened
-  return context.output.failure(*failed, std::move(fields), "");
+  return context.output.failure(*failed, Json::object(), "");
 }
 
 }  // namespace dyn

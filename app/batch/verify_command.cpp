@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "app/batch/commands.h"
 #include "app/session/view_json.h"
@@ -28,7 +30,7 @@ constexpr int kMaxFolderDepth = 6;
 
 struct Case {
   std::string directory;
-  Json result;
+  Json result;  // until it is written
 };
 
 struct Worker {
@@ -119,9 +121,13 @@ std::string nameOf(std::string directory) {
 
 class VerifyRun {
  public:
-  VerifyRun(const BatchRequest& request, std::vector<Case>& cases) : request_(request), cases_(cases) {}
+  VerifyRun(const BatchRequest& request, std::vector<Case>& cases, BatchOutput& output)
+      : request_(request), cases_(cases), output_(output) {}
 
-  // The signal that ended it, 0, or -1 for the time limit.
+  // By status, of the cases that were written.
+  const std::map<std::string, int64_t>& counts() const { return counts_; }
+
+  // Writes each case when those before it are written. The signal that ended it, 0, or -1 for the time limit.
   int run() {
     sigset_t set;
     sigemptyset(&set);
@@ -152,6 +158,7 @@ class VerifyRun {
           ++i;
         }
       }
+      writeFinished();
       progress();
     }
     for (Worker& worker : workers_) {
@@ -235,6 +242,18 @@ class VerifyRun {
     ++done_;
   }
 
+  void writeFinished() {
+    for (; written_ < cases_.size() && !cases_[written_].result.is_null(); ++written_) {
+      const Json result = std::exchange(cases_[written_].result, Json());
+      const std::string status = result.value("status", "failed");
+      ++counts_[status];
+      const bool passed = status == "passed";
+      output_.add(
+          result,
+          passed ? "" : result.value("name", "") + ": " + status + ": " + result.value("reason", "") + "\n");
+    }
+  }
+
   void progress() {
     if (request_.quiet || !(::isatty(2) || request_.progress)) return;
     const auto now = Clock::now();
@@ -247,8 +266,10 @@ class VerifyRun {
 
   const BatchRequest& request_;
   std::vector<Case>& cases_;
+  BatchOutput& output_;
   std::vector<Worker> workers_;
-  size_t done_ = 0;
+  size_t done_ = 0, written_ = 0;
+  std::map<std::string, int64_t> counts_;
   bool shown_ = false;
   Clock::time_point lastShown_ = Clock::now();
 };
@@ -265,21 +286,15 @@ int runVerify(const BatchRequest& request, BatchOutput& output) {
                                       directory + " holds no folder with a model.onnx", {.file = directory})
                                 .diagnostic);
   }
-  const int ended = VerifyRun(request, cases).run();
+  output.openList("cases", Json::object());
+  VerifyRun run(request, cases, output);
+  const int ended = run.run();
   if (ended > 0) return output.failure(makeError(DiagnosticId::cancelled, "interrupted").diagnostic);
   if (ended < 0)
     return output.failure(makeError(DiagnosticId::timeLimit, "the time limit was reached").diagnostic);
-  std::map<std::string, int64_t> counts;
-  Json list = Json::array();
+  std::map<std::string, int64_t> counts = run.counts();
+  Json fields = Json::object();
   std::string text;
-  for (Case& one : cases) {
-    const std::string status = one.result.value("status", "failed");
-    ++counts[status];
-    if (status != "passed")
-      text += one.result.value("name", "") + ": " + status + ": " + one.result.value("reason", "") + "\n";
-    list.push_back(std::move(one.result));
-  }
-  Json fields = {{"cases", std::move(list)}};
   for (CaseStatus status : {CaseStatus::passed, CaseStatus::wrong, CaseStatus::crashed, CaseStatus::timeout,
                             CaseStatus::unsupported, CaseStatus::failed}) {
     fields[std::string(toString(status)) + "_count"] = counts[toString(status)];

@@ -9,10 +9,12 @@ namespace dyn {
 
 LineEnd PipedLines::next(std::string& line) {
   for (;;) {
-    const size_t end = buffer_.find('\n');
+    const size_t end = buffer_.find('\n', searched_);
+    searched_ = buffer_.size();
     if (end != std::string::npos || (ended_ && !buffer_.empty())) {
       line = buffer_.substr(0, end);
       buffer_.erase(0, end == std::string::npos ? end : end + 1);
+      searched_ = 0;
       while (!line.empty() && line.back() == '\r') line.pop_back();
       return LineEnd::line;
     }

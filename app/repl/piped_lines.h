@@ -16,6 +16,7 @@ class PipedLines {
  private:
   SignalWatch& signals_;
   std::string buffer_;
+  size_t searched_ = 0;  // bytes of it that hold no end of line
   bool ended_ = false;
 };
 

@@ -161,6 +161,7 @@ class Shell {
         historyPath(),
         [this](const std::string& line, size_t cursor) { return session_.complete(line, cursor); }, signals_);
     std::string pending;
+    OpenEnd openEnd;
     bool leaveWanted = false;  // Ctrl-C on an empty line, and nothing since
     for (;;) {
       std::string line;
@@ -172,6 +173,7 @@ class Shell {
         if (nothingTyped) write(1, "Ctrl-D or :quit leaves, Ctrl-C once more too\n");
         leaveWanted = nothingTyped;
         pending.clear();
+        openEnd = {};
         continue;
       }
       leaveWanted = false;
@@ -180,8 +182,10 @@ class Shell {
         return 0;
       }
       if (pending.empty() && blank(line)) continue;
-      pending += (pending.empty() ? "" : "\n") + line;
-      if (isOpenEnded(pending)) continue;
+      pending.append(pending.empty() ? "" : "\n").append(line);
+      openEnd.add(line);
+      if (openEnd.isOpen()) continue;
+      openEnd = {};
       editor.remember(pending);
       int code = 0;
       const bool goOn = handle(pending, code);
@@ -194,6 +198,7 @@ class Shell {
   int runPiped() {
     PipedLines lines(signals_);
     std::string pending, line;
+    OpenEnd openEnd;
     uint32_t number = 0, begin = 0;
     int code = 0;
     bool goOn = true;
@@ -204,8 +209,10 @@ class Shell {
       ++number;
       if (pending.empty() && blank(line)) continue;
       if (pending.empty()) begin = number;
-      pending += (pending.empty() ? "" : "\n") + line;
-      if (isOpenEnded(pending)) continue;
+      pending.append(pending.empty() ? "" : "\n").append(line);
+      openEnd.add(line);
+      if (openEnd.isOpen()) continue;
+      openEnd = {};
       goOn = handle(pending, code);
       if (code != 0) write(2, "<stdin>:" + std::to_string(begin) + ": stopped here\n");
       pending.clear();

@@ -8,6 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr size_t kBytesInMemory = size_t{1} << 20;
 constexpr int kMostNesting = 64;  // more than a tensor has axes; writing JSON as text recurses over them
 
 Result<RunCase> parseCase(std::string_view line, SourcePlace place) {
@@ -67,25 +68,51 @@ void RunCase::addTo(Command& command) const {
   for (const std::string& input : inputs) command.add("input", input);
 }
 
-Result<std::vector<RunCase>> readCases(const std::string& path) {
+Result<CaseFile> CaseFile::open(const std::string& path) {
   DYN_TRY(MappedFile file, MappedFile::open(path));
-  return parseCases(file);
+  return of(std::move(file));
 }
 
-Result<std::vector<RunCase>> parseCases(const MappedFile& file) {
-  std::vector<RunCase> cases;
-  std::string_view rest = file.bytes();
-  for (uint32_t number = 1; !rest.empty(); ++number) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    DYN_TRY(RunCase one, parseCase(line, {.file = file.name(), .line = number}));
-    cases.push_back(std::move(one));
+Result<CaseFile> CaseFile::of(MappedFile file) {
+  CaseFile cases(std::move(file));
+  int64_t count = 0;
+  for (;; ++count) {
+    DYN_TRY(std::optional<RunCase> one, cases.next());
+    if (!one) break;
   }
-  if (cases.empty())
-    return makeError(DiagnosticId::fileFormat, "the file holds no case", {.file = file.name()});
+  if (count == 0)
+    return makeError(DiagnosticId::fileFormat, "the file holds no case", {.file = cases.file_.name()});
+  cases.at_ = cases.forgotten_ = cases.line_ = 0;
+  cases.count_ = count;
   return cases;
+}
+
+Result<std::optional<RunCase>> CaseFile::next() {
+  const std::string_view bytes = file_.bytes();
+  if (at_ - forgotten_ > kBytesInMemory) {
+    file_.forget(bytes.substr(forgotten_, at_ - forgotten_));
+    forgotten_ = at_;
+  }
+  while (at_ < bytes.size()) {
+    const size_t end = std::min(bytes.find('\n', at_), bytes.size());
+    const std::string_view line = bytes.substr(at_, end - at_);
+    at_ = std::min(end + 1, bytes.size());
+    ++line_;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    DYN_TRY(RunCase one, parseCase(line, {.file = file_.name(), .line = line_}));
+    return std::optional<RunCase>(std::move(one));
+  }
+  return std::optional<RunCase>();
+}
+
+Result<std::vector<RunCase>> readCases(const std::string& path) {
+  DYN_TRY(CaseFile file, CaseFile::open(path));
+  std::vector<RunCase> cases;
+  for (;;) {
+    DYN_TRY(std::optional<RunCase> one, file.next());
+    if (!one) return cases;
+    cases.push_back(*std::move(one));
+  }
 }
 
 }  // namespace dyn

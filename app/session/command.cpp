@@ -379,41 +379,50 @@ std::string toLine(const Command& command) {
   return line;
 }
 
-bool isOpenEnded(std::string_view text) {
-  if (!trimmed(text).empty() && trimmed(text)[0] == ':') return false;
-  std::vector<char> open;
-  bool quoted = false, comment = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (comment) {
-      comment = c != '\n';
-    } else if (quoted) {
+void OpenEnd::add(std::string_view line) {
+  if (!begun_ && !trimmed(line).empty()) {
+    begun_ = true;
+    closed_ = trimmed(line)[0] == ':';
+  }
+  for (size_t i = 0; i < line.size() && !closed_; ++i) {
+    const char c = line[i];
+    if (quoted_) {
       if (c == '\\')
         ++i;
       else if (c == '"')
-        quoted = false;
+        quoted_ = false;
     } else if (c == '"') {
-      quoted = true;
+      quoted_ = true;
     } else if (c == '#') {
-      comment = true;
+      return;  // a comment
     } else if (c == '(' || c == '[' || c == '{') {
-      open.push_back(c);
+      brackets_.push_back(c);
     } else if (c == ')' || c == ']' || c == '}') {
-      if (open.empty()) return false;  // an error the parser names
-      open.pop_back();
+      closed_ = brackets_.empty();  // an error the parser names
+      if (!closed_) brackets_.pop_back();
     }
   }
-  return quoted || !open.empty();
+}
+
+bool isOpenEnded(std::string_view text) {
+  OpenEnd end;
+  while (!text.empty()) {
+    const size_t length = std::min(text.find('\n'), text.size());
+    end.add(text.substr(0, length));
+    text.remove_prefix(std::min(length + 1, text.size()));
+  }
+  return end.isOpen();
 }
 
 Result<std::vector<ScriptLine>> splitScript(std::string_view text, const std::string& file) {
   std::vector<ScriptLine> lines;
   ScriptLine current;
+  OpenEnd end;
   uint32_t number = 0;
   while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const size_t length = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, length);
+    text.remove_prefix(std::min(length + 1, text.size()));
     ++number;
     if (current.text.empty()) {
       const std::string_view content = trimmed(line);
@@ -422,11 +431,13 @@ Result<std::vector<ScriptLine>> splitScript(std::string_view text, const std::st
       current.place.line = number;
       current.text = std::string(line);
     } else {
-      current.text += "\n" + std::string(line);
+      current.text.append("\n").append(line);
     }
-    if (isOpenEnded(current.text)) continue;
+    end.add(line);
+    if (end.isOpen()) continue;
     lines.push_back(std::move(current));
     current = {};
+    end = {};
   }
   if (!current.text.empty())
     return makeError(DiagnosticId::textSyntax, "a bracket or quote is not closed", current.place);

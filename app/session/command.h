@@ -103,6 +103,17 @@ std::string toLine(const Command& command);
 
 // Does the text go on in the next line? (an open bracket, brace or quote)
 bool isOpenEnded(std::string_view text);
+// The same, asked after each line of a text that grows: a line costs its own length.
+class OpenEnd {
+ public:
+  void add(std::string_view line);  // without its newline
+  bool isOpen() const { return !closed_ && (quoted_ || !brackets_.empty()); }
+
+ private:
+  std::vector<char> brackets_;
+  bool begun_ = false, quoted_ = false;
+  bool closed_ = false;  // a command, or a bracket that nothing opened
+};
 // The commands of a script, each with its place; a command goes on while brackets are open. `#` begins a comment line, and a first
 // line `#!` is one too. `;` between commands is for `-e`. Errors: textSyntax for a bracket that is never closed.
 struct ScriptLine {

@@ -1,4 +1,5 @@
-// What Tab offers: commands, then arguments by their kind.
+#include "app/session/completion.h"
+
 #include <dirent.h>
 #include <sys/stat.h>
 
@@ -9,28 +10,6 @@
 #include "compiler/passes/pass_table.h"
 
 namespace dyn {
-
-CompletionWords completionWords(const SessionState& state) {
-  CompletionWords words;
-  for (const auto& [name, bound] : state.now.values) words.values.push_back(name);
-  for (const SettingSpec& spec : settingTable()) words.settings.emplace_back(spec.name);
-  for (const OpDef* op : opTable()) words.ops.emplace_back(op->name);
-  if (!state.now.model) return words;
-  LoadedModel& model = *state.now.model;
-  for (const TraceStep& step : model.trace().steps) words.passes.push_back(step.name);
-  if (words.passes.size() <= 1)
-    for (const PassDef& pass : passTable()) words.passes.emplace_back(pass.name);
-  words.symbols = model.info().symbols;
-  for (const Port& port : model.signature().inputs) words.inputs.push_back(port.info.name);
-  for (const std::vector<Port>* ports : {&model.signature().inputs, &model.signature().outputs})
-    for (const Port& port : *ports)
-      for (size_t axis = 0; axis < port.info.shape.size(); ++axis)
-        words.valueDims.push_back(port.info.name + "." + std::to_string(axis));
-  if (const CompiledModel* compiled = model.compiled())
-    for (const vm::KernelRow& kernel : compiled->lowered.program.kernels)
-      words.kernels.push_back(kernel.name);
-  return words;
-}
 
 namespace {
 
@@ -63,7 +42,7 @@ std::vector<std::string> wordsFor(const CompletionWords& words, ArgumentKind kin
     case ArgumentKind::level:
       return {"graph", "placed", "loop", "llvm", "asm", "bytecode"};
     case ArgumentKind::value:
-      return words.values;
+      return {words.values.begin(), words.values.end()};
     case ArgumentKind::valuedim: {
       std::vector<std::string> all = words.valueDims;
       all.insert(all.end(), words.symbols.begin(), words.symbols.end());
@@ -104,7 +83,7 @@ std::vector<std::string> wordsFor(const CompletionWords& words, ArgumentKind kin
     case ArgumentKind::op:
       return words.ops;
     case ArgumentKind::expression: {
-      std::vector<std::string> all = words.values;
+      std::vector<std::string> all(words.values.begin(), words.values.end());
       all.insert(all.end(), words.ops.begin(), words.ops.end());
       for (const char* name : {"random", "zeros", "ones", "range", "load"}) all.emplace_back(name);
       return all;
@@ -119,7 +98,26 @@ std::vector<std::string> wordsFor(const CompletionWords& words, ArgumentKind kin
   return {};
 }
 
-}  // namespace
+// All but the bound values.
+CompletionWords wordsOf(LoadedModel* model) {
+  CompletionWords words;
+  for (const SettingSpec& spec : settingTable()) words.settings.emplace_back(spec.name);
+  for (const OpDef* op : opTable()) words.ops.emplace_back(op->name);
+  if (!model) return words;
+  for (const TraceStep& step : model->trace().steps) words.passes.push_back(step.name);
+  if (words.passes.size() <= 1)
+    for (const PassDef& pass : passTable()) words.passes.emplace_back(pass.name);
+  words.symbols = model->info().symbols;
+  for (const Port& port : model->signature().inputs) words.inputs.push_back(port.info.name);
+  for (const std::vector<Port>* ports : {&model->signature().inputs, &model->signature().outputs})
+    for (const Port& port : *ports)
+      for (size_t axis = 0; axis < port.info.shape.size(); ++axis)
+        words.valueDims.push_back(port.info.name + "." + std::to_string(axis));
+  if (const CompiledModel* compiled = model->compiled())
+    for (const vm::KernelRow& kernel : compiled->lowered.program.kernels)
+      words.kernels.push_back(kernel.name);
+  return words;
+}
 
 Completion completeLine(const CompletionWords& words, std::string_view line, size_t cursor) {
   Completion completion;
@@ -187,6 +185,40 @@ Completion completeLine(const CompletionWords& words, std::string_view line, siz
   completion.candidates.erase(std::unique(completion.candidates.begin(), completion.candidates.end()),
                               completion.candidates.end());
   return completion;
+}
+
+}  // namespace
+
+void CompletionIndex::refresh(SessionState& state) {
+  const std::set<std::string> changed = state.values.takeChangedNames();
+  const std::shared_ptr<LoadedModel>& model = state.now.model;
+  const size_t stepsCount = model ? model->trace().steps.size() : 0;
+  const bool compiled = model && model->compiled();
+  const bool sameModel = !model_.owner_before(model) && !model.owner_before(model_);
+  std::optional<CompletionWords> words;
+  if (!fresh_ || !sameModel || stepsCount != stepsCount_ || compiled != compiled_) {
+    words = wordsOf(model.get());
+    model_ = model;
+    stepsCount_ = stepsCount;
+    compiled_ = compiled;
+    fresh_ = true;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (words) {
+    words->values = std::move(words_.values);
+    words_ = *std::move(words);
+  }
+  for (const std::string& name : changed) {
+    if (state.values.find(name))
+      words_.values.insert(name);
+    else
+      words_.values.erase(name);
+  }
+}
+
+Completion CompletionIndex::complete(std::string_view line, size_t cursor) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return completeLine(words_, line, cursor);
 }
 
 }  // namespace dyn

@@ -206,7 +206,7 @@ std::vector<std::string> distinctVersions(const passes::Contraction& c,
                                           const std::vector<std::vector<int64_t>>& sizes, int threads) {
   std::vector<std::string> names;
   if (c.kind == passes::ContractionKind::convolution) {
-    for (std::string& name : passes::versionsOf(c))
+    for (std::string& name : passes::versionNamesOf(c))
       if (name != "auto") names.push_back(std::move(name));
     return names;
   }

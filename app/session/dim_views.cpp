@@ -219,7 +219,8 @@ void addCounterexample(const Module& module, const Ports& ports, const DimSolver
 }
 
 // A check by its name.
-WhyView whyCheck(const Module& module, const Ports& ports, const SymbolUses& uses, const Check& check) {
+WhyView whyCheck(ScratchCopy& program, const Ports& ports, const SymbolUses& uses, const Check& check) {
+  const Module& module = program.module;
   WhyView view;
   view.question = "why " + check.name + "?";
   view.answer = check.toString().substr(check.name.size() + 2);
@@ -234,15 +235,15 @@ WhyView whyCheck(const Module& module, const Ports& ports, const SymbolUses& use
                               ? ""
                               : ", which makes " + module.context->valueName(check.demands->results[0].id)));
   view.lines.push_back("nothing known before proves it");
-  DimOrigins origins(module);
+  const Uses definitions(module);
   for (Dim side : {check.lhs, check.rhs}) {
     if (!check.demands) continue;
     for (ValueId operand : check.demands->operands) {
-      const Type type = operand == kNoValue ? Type() : Uses(module).definition(operand).type;
+      const Type type = operand == kNoValue ? Type() : definitions.definition(operand).type;
       if (!type || !type.isTensor()) continue;
       for (int axis = 0; axis < type.rank(); ++axis)
         if (type.dims()[static_cast<size_t>(axis)] == side)
-          addChain(origins, {DimPlace::Kind::axis, operand, axis}, view);
+          addChain(program.origins(), {DimPlace::Kind::axis, operand, axis}, view);
     }
   }
   addCounterexample(module, ports, *without, check.lhs, check.rhs, view);
@@ -297,19 +298,19 @@ Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
   return table;
 }
 
-Result<WhyView> whyDim(const Module& module, const Ports& ports, const std::string& a, const std::string& b) {
+Result<WhyView> whyDim(ScratchCopy& program, const Ports& ports, const std::string& a, const std::string& b) {
+  const Module& module = program.module;
   IrContext& ir = *module.context;
   const DimSolver& facts = ir.facts();
   const SymbolUses uses(module);
   if (b.empty() && !ir.dims().hasSymbol(a))
     for (const Check& check : checksOf(module))
-      if (check.name == a) return whyCheck(module, ports, uses, check);
+      if (check.name == a) return whyCheck(program, ports, uses, check);
   WhyView view;
   std::set<SymbolId> symbols;
   DYN_TRY(Asked left, asked(module, ports, a));
   for (SymbolId s : symbolsOf(left.dim)) symbols.insert(s);
-  DimOrigins origins(module);
-  if (left.place) addChain(origins, *left.place, view);
+  if (left.place) addChain(program.origins(), *left.place, view);
   if (b.empty()) {
     view.question = "what is " + a + "?";
     view.answer = left.dim.toString();
@@ -325,7 +326,7 @@ Result<WhyView> whyDim(const Module& module, const Ports& ports, const std::stri
                          (interval.high ? std::to_string(*interval.high) : ""));
   } else {
     DYN_TRY(Asked right, asked(module, ports, b));
-    if (right.place) addChain(origins, *right.place, view);
+    if (right.place) addChain(program.origins(), *right.place, view);
     for (SymbolId s : symbolsOf(right.dim)) symbols.insert(s);
     view.question = "is " + a + " = " + b + "?";
     const Answer answer = facts.equal(left.dim, right.dim);

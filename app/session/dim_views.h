@@ -1,8 +1,8 @@
 // Views of dims: the symbols with what is known, where a dim comes from, and why two are or are not equal.
 #pragma once
 
+#include "app/session/scratch_program.h"
 #include "app/session/views.h"
-#include "compiler/ir/module.h"
 
 namespace dyn {
 
@@ -10,7 +10,7 @@ namespace dyn {
 Result<DimsTable> dimsTable(const Module& module, const std::string& symbol);
 // `a`, `b`: "value.axis", a symbol, or an expression over symbols. b empty: where a comes from; then a may be a run-time check: "check0".
 // `ports`: names of the file → parameters and results of main.
-Result<WhyView> whyDim(const Module& module, const std::vector<std::pair<std::string, ValueId>>& ports,
+Result<WhyView> whyDim(ScratchCopy& program, const std::vector<std::pair<std::string, ValueId>>& ports,
                        const std::string& a, const std::string& b);
 
 }  // namespace dyn

@@ -220,33 +220,43 @@ Result<PreparedExpression> prepareExpression(const std::string& line, uint64_t s
 Result<EvaluatedExpression> evaluateExpression(SessionState& state, const PreparedExpression& expression,
                                                EvaluationGoal goal) {
   EvaluatedExpression result;
-  std::map<std::string, const BoundValue*, std::less<>> names;
-  for (const auto& [name, bound] : state.now.values) names[name] = &bound;
-  for (const auto& [name, bound] : expression.constants) names[name] = &bound;
+  const auto meaning = [&](const std::string& name) -> const BoundValue* {
+    const auto made = expression.constants.find(name);
+    return made == expression.constants.end() ? state.values.find(name) : &made->second;
+  };
   // A name on its own needs no program.
   std::string alone = trimmed(expression.text);
   if (!alone.empty() && alone[0] == '%') alone = alone.substr(1);
-  if (auto named = names.find(alone); named != names.end()) {
-    const Value& value = named->second->value;
-    result.types.push_back(value.isTensor() ? typeText(value) : named->second->type);
+  if (const BoundValue* named = meaning(alone)) {
+    const Value& value = named->value;
+    result.types.push_back(value.isTensor() ? typeText(value) : named->type);
     if (goal == EvaluationGoal::values) result.values.push_back(value);
     return result;
   }
-  // Functions and data types of the model live in its own context; all else gets a fresh one.
+  // Functions and data types of the model need a copy of it; all else gets a fresh context.
   const Module* library = nullptr;
   std::shared_ptr<IrContext> ir;
   if (state.now.model && state.now.model->hasModule() && expression.text.find('@') != std::string::npos) {
-    library = &state.now.model->imported();
-    ir = state.now.model->shareIr();
+    const ScratchCopy& copy = state.now.model->library().copy();
+    library = &copy.module;
+    ir = copy.ir;
   } else {
     ir = std::make_shared<IrContext>();
   }
   text::Environment environment;
   environment.library = library;
-  for (const auto& [name, bound] : names) {
-    Result<Type> type = typeOf(*ir, *bound, library);
-    if (type.ok()) environment.values[name] = *type;
-  }
+  environment.typeOf = [&](const std::string& name) {
+    const BoundValue* bound = meaning(name);
+    if (!bound) return Type();
+    const Result<Type> type = typeOf(*ir, *bound, library);
+    return type.ok() ? *type : Type();
+  };
+  environment.names = [&] {
+    std::vector<std::string> names;
+    for (const auto& [name, bound] : state.values) names.push_back(name);
+    for (const auto& [name, bound] : expression.constants) names.push_back(name);
+    return names;
+  };
   text::ParseOptions options;
   options.findOp = findOp;
   std::vector<std::string_view> ops;
@@ -267,7 +277,7 @@ Result<EvaluatedExpression> evaluateExpression(SessionState& state, const Prepar
   if (!program.ok()) return restored(program.takeError(), expression);
   DYN_TRY(Runner runner, Runner::create(*program, &model->imported(), model->signature(), state.now.options));
   CallInputs inputs;
-  for (const std::string& name : parsed->parameters) inputs.values.push_back(names.find(name)->second->value);
+  for (const std::string& name : parsed->parameters) inputs.values.push_back(meaning(name)->value);
   RunResult run;
   Status status = runner.run(inputs, RunRequest{}, state.interruption, run);
   if (!status.ok()) return restored(status.takeError(), expression);

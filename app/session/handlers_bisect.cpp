@@ -46,8 +46,8 @@ Result<View> handle_bisect(SessionState& state, const Command& command, Outcome&
   DYN_TRY(CallInputs inputs, callInputs(state, *model, command));
   // Where ranks depend on inputs, the model that was made for these is looked at.
   const Status passes = model->ensurePasses();
-  if (!passes.ok()) {
-    if (!canSpecialise(*model, passes.error())) return Error{passes.error()};
+  if (!passes.ok() || !inputs.overrides.empty()) {
+    if (!passes.ok() && !canSpecialise(*model, passes.error())) return Error{passes.error()};
     DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
     model = prepared.model;
     inputs = std::move(prepared.inputs);

@@ -310,7 +310,7 @@ Result<View> handle_why(SessionState& state, const Command& command, Outcome&) {
     ports.emplace_back(signature.inputs[i].info.name, main.parameters[i].id);
   for (size_t i = 0; i < std::min(signature.outputs.size(), main.results.size()); ++i)
     ports.emplace_back(signature.outputs[i].info.name, main.results[i]);
-  DYN_TRY(WhyView view, whyDim(model->typed(), ports, command.text("a"), command.text("b")));
+  DYN_TRY(WhyView view, whyDim(model->questions().copy(), ports, command.text("a"), command.text("b")));
   return makeView(std::move(view));
 }
 
@@ -371,8 +371,8 @@ Result<View> handle_llvm(SessionState& state, const Command& command, Outcome&) 
 
 Result<View> handle_save(SessionState& state, const Command& command, Outcome&) {
   const std::string file = command.text("file"), name = command.text("value");
-  auto value = state.now.values.find(name);
-  if (value == state.now.values.end()) {
+  const BoundValue* value = state.values.find(name);
+  if (!value) {
     if (name == "model" && state.now.model && state.now.model->hasModule()) {
       PrintOptions options;
       options.maxInlineElements = -1;
@@ -380,14 +380,14 @@ Result<View> handle_save(SessionState& state, const Command& command, Outcome&) 
       return textView("wrote " + file + "\n");
     }
     std::vector<std::string_view> names;
-    for (const auto& [known, bound] : state.now.values) names.push_back(known);
+    for (const auto& [known, bound] : state.values) names.push_back(known);
     const std::string near = suggestion(name, names);
     return makeError(DiagnosticId::textName, "there is no value '" + name + "'")
         .note(near.empty() ? ":vars lists the bound values" : "did you mean " + near + "?");
   }
-  if (!value->second.value.isTensor())
+  if (!value->value.isTensor())
     return makeError(DiagnosticId::unsupportedFeature, "unsupported: only tensors can be written");
-  DYN_CHECK(writeNpyTensor(file, value->second.value.tensor()));
+  DYN_CHECK(writeNpyTensor(file, value->value.tensor()));
   return textView("wrote " + file + "\n");
 }
 

@@ -118,8 +118,8 @@ Status writeOutputs(RunResult& result, const std::string& directory) {
 Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Command& command) {
   DYN_TRY(std::vector<DimSpec> dims, parseDimSpecs(command.all("dim")));
   ValueLookup bound = [&](const std::string& name) -> const Value* {
-    auto it = state.now.values.find(name);
-    return it == state.now.values.end() ? nullptr : &it->second.value;
+    const BoundValue* found = state.values.find(name);
+    return found ? &found->value : nullptr;
   };
   DYN_TRY(CallInputs inputs,
           makeInputs(model.signature(), dims, command.all("input"), state.now.options.seed, bound));
@@ -154,7 +154,7 @@ Result<View> handle_run(SessionState& state, const Command& command, Outcome& ou
   if (command.has("output-dir")) DYN_CHECK(writeOutputs(result, command.text("output-dir")));
   if (command.has("bind"))
     for (const NamedValue& output : result.outputs)
-      state.now.values[output.name] = {output.value, output.type};
+      state.values.bind(output.name, {output.value, output.type});
   return makeView(std::move(result));
 }
 

@@ -26,14 +26,14 @@ Result<View> handle_eval(SessionState& state, const Command& command, Outcome&) 
   for (size_t i = 0; i < evaluated.values.size(); ++i) {
     const std::string name = result.bound ? expression.targets[i] : "";
     result.values.push_back({name, evaluated.types[i], evaluated.values[i], ""});
-    if (result.bound) state.now.values[name] = {evaluated.values[i], evaluated.types[i]};
+    if (result.bound) state.values.bind(name, {evaluated.values[i], evaluated.types[i]});
   }
   return makeView(std::move(result));
 }
 
 Result<View> handle_type(SessionState& state, const Command& command, Outcome&) {
   const std::string text = command.text("rest");
-  if (!state.now.values.count(text) && state.now.model && state.now.model->hasModule()) {
+  if (!state.values.find(text) && state.now.model && state.now.model->hasModule()) {
     (void)state.now.model->ensurePasses();
     const std::string name = !text.empty() && text[0] == '%' ? text.substr(1) : text;
     for (const auto& [port, type] : state.ports())
@@ -52,7 +52,7 @@ Result<View> handle_type(SessionState& state, const Command& command, Outcome&) 
 
 Result<View> handle_vars(SessionState& state, const Command&, Outcome&) {
   VariableTable table;
-  for (const auto& [name, bound] : state.now.values) {
+  for (const auto& [name, bound] : state.values) {
     const bool tensor = bound.value.isTensor();
     table.rows.push_back(
         {name, tensor ? typeText(bound.value) : bound.type, tensor ? bound.value.tensor().sizeBytes() : 0});
@@ -61,7 +61,7 @@ Result<View> handle_vars(SessionState& state, const Command&, Outcome&) {
 }
 
 Result<View> handle_drop(SessionState& state, const Command& command, Outcome&) {
-  if (state.now.values.erase(command.text("value")) == 0)
+  if (!state.values.drop(command.text("value")))
     return makeError(DiagnosticId::textName, "there is no value '" + command.text("value") + "'")
         .note(":vars lists the bound values");
   return View();
@@ -240,17 +240,18 @@ Result<View> handle_set(SessionState& state, const Command& command, Outcome&) {
 
 Result<View> handle_undo(SessionState& state, const Command&, Outcome&) {
   if (state.undo.empty()) return makeError(DiagnosticId::usageError, "there is nothing to undo");
-  state.now = std::move(state.undo.back());
-  state.undo.pop_back();
+  UndoStep step = state.undo.pop();
+  state.now = std::move(step.before);
+  state.values.rollback(step.valuesMark);
   return View();
 }
 
 Result<View> handle_history(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(int64_t count, command.integer("count", 50));
   std::string text;
-  const size_t all = state.history.size();
-  const size_t begin = count > 0 && static_cast<size_t>(count) < all ? all - static_cast<size_t>(count) : 0;
-  for (size_t i = begin; i < all; ++i) text += std::to_string(i + 1) + "  " + state.history[i] + "\n";
+  const Journal::Part part = state.journal.last(count > 0 ? static_cast<size_t>(count) : 0);
+  for (size_t i = 0; i < part.lines.size(); ++i)
+    text += std::to_string(part.firstNumber + i) + "  " + part.lines[i] + "\n";
   return textView(std::move(text));
 }
 
@@ -375,6 +376,13 @@ Result<View> handle_ops(SessionState&, const Command& command, Outcome&) {
   return textView(std::move(text));
 }
 
+namespace {
+bool takes(const CommandSpec& spec, ArgumentKind kind) {
+  return std::any_of(spec.arguments.begin(), spec.arguments.end(),
+                     [kind](const ArgumentSpec& argument) { return argument.kind == kind; });
+}
+}  // namespace
+
 Result<View> handle_help(SessionState&, const Command& command, Outcome&) {
   std::string text;
   if (command.has("command")) {
@@ -384,12 +392,12 @@ Result<View> handle_help(SessionState&, const Command& command, Outcome&) {
     const CommandSpec& spec = commandSpec(id);
     text = spec.usage() + "\n  " + std::string(spec.help) +
            "\n  example: " + (id == CommandId::eval ? "" : ":") + std::string(spec.example) + "\n";
-    if (id == CommandId::run || id == CommandId::load || id == CommandId::compile)
+    if (takes(spec, ArgumentKind::input))
       text +=
-          "  NAME=SPEC of an input: @file.npy, @file.pb, random[:SEED], zeros, ones, range, a literal [1, "
-          "2], or a bound value\n"
-          "  NAME=N of a dim; to declare it before compilation also NAME=1..512, NAME=1..512:8, "
-          "NAME=@lengths.txt\n";
+          "  SPEC: @file.npy, @file.pb, random[:SEED], zeros, ones, range, a literal [1, 2], or a bound "
+          "value\n";
+    if (takes(spec, ArgumentKind::dim))
+      text += "  N: a number; declared before compilation also 1..512, 1..512:8, @lengths.txt\n";
     return textView(std::move(text));
   }
   text = "expressions: x = random(f32, [2, 3])   y = relu(x @ w) + 1.0   (`;` at the end shows nothing)\n";

@@ -221,6 +221,43 @@ bool takeAsScalar(const Port& port, Value* value) {
   return true;
 }
 
+namespace {
+
+// The value of an input that has a default.
+Result<HostTensor> overrideOf(const Port& port, const std::string& spec, const CallDims& known, uint64_t seed,
+                              const ValueLookup& bound) {
+  DYN_TRY(std::optional<Value> value, readSpec(port, spec, bound));
+  if (!value) {
+    DYN_TRY(std::vector<int64_t> shape, known.shapeOf(port));
+    DYN_TRY(value, fill(port, spec, std::move(shape), seed));
+  }
+  (void)takeAsScalar(port, &*value);
+  const Type type = port.type;
+  bool fits = value->isTensor() && type.isTensor() && value->tensor().dtype() == type.dtype() &&
+              value->tensor().rank() == type.rank();
+  for (int axis = 0; fits && axis < type.rank(); ++axis) {
+    const std::optional<int64_t> size = type.dims()[static_cast<size_t>(axis)].constant();
+    fits = !size || *size == value->tensor().shape()[static_cast<size_t>(axis)];
+  }
+  if (!fits)
+    return makeError(DiagnosticId::inputMismatch,
+                     "input " + port.info.name + " does not fit: the model takes " + port.info.type);
+  return value->tensor();
+}
+
+std::string listOf(const Signature& signature, std::vector<std::string_view>* names) {
+  std::string list;
+  for (const std::vector<Port>* ports : {&signature.inputs, &signature.defaults}) {
+    for (const Port& port : *ports) {
+      names->push_back(port.info.name);
+      list += (list.empty() ? "" : ", ") + port.info.name;
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
 Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimSpec>& dims,
                               const std::vector<std::string>& specs, uint64_t seed,
                               const ValueLookup& bound) {
@@ -239,13 +276,16 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
     const std::string name = text.substr(0, equals);
     size_t index = 0;
     while (index < signature.inputs.size() && signature.inputs[index].info.name != name) ++index;
+    const auto defaulted = std::find_if(signature.defaults.begin(), signature.defaults.end(),
+                                        [&](const Port& port) { return port.info.name == name; });
+    if (defaulted != signature.defaults.end()) {
+      DYN_TRY(HostTensor value, overrideOf(*defaulted, text.substr(equals + 1), known, seed, bound));
+      call.overrides.emplace_back(name, std::move(value));
+      continue;
+    }
     if (index == signature.inputs.size()) {
       std::vector<std::string_view> names;
-      std::string list;
-      for (const Port& port : signature.inputs) {
-        names.push_back(port.info.name);
-        list += (list.empty() ? "" : ", ") + port.info.name;
-      }
+      const std::string list = listOf(signature, &names);
       const std::string near = suggestion(name, names);
       return makeError(DiagnosticId::inputMissing, "the model has no input '" + name + "'")
           .note(near.empty() ? "its inputs: " + list : "did you mean " + near + "?");

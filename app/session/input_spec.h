@@ -14,8 +14,9 @@ namespace dyn {
 using ValueLookup = std::function<const Value*(const std::string&)>;
 
 struct CallInputs {
-  std::vector<Value> values;         // in the order of the signature
-  std::vector<std::string> random;   // those nobody gave
+  std::vector<Value> values;                                  // in the order of the signature
+  std::vector<std::pair<std::string, HostTensor>> overrides;  // of inputs with defaults, by name
+  std::vector<std::string> random;                            // those nobody gave
   std::vector<std::string> scalars;  // those given as [1] or [[1]] where the model takes a scalar
   DimValues dims;
 };

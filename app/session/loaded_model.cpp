@@ -198,6 +198,13 @@ Status LoadedModel::readOnnx() {
     openInputs_.push_back(open.index);
     openPorts_.push_back(std::move(port));
   }
+  for (const onnx::ImportResult::DefaultedInput& input : result.defaultedInputs) {
+    Port port;
+    port.type = input.type;
+    port.info = valueInfo(input.name, input.type);
+    if (input.type.isTensor()) port.dtype = input.type.dtype();
+    defaultPorts_.push_back(std::move(port));
+  }
   outputFaults_ = [declared = std::move(result.declaredOutputs), this](const Module& typed) {
     const Function* main = typed.main();
     return main ? onnx::wrongOutputs(declared, *main, ir_->facts()) : std::vector<Diagnostic>();
@@ -388,6 +395,7 @@ void LoadedModel::describe() {
     describeSignature(imported_);
   }
   for (size_t i = 0; i < openInputs_.size(); ++i) signature_.inputs[openInputs_[i]] = openPorts_[i];
+  signature_.defaults = defaultPorts_;
   for (const Port& port : signature_.inputs) info_.inputs.push_back(port.info);
   for (const Port& port : signature_.outputs) info_.outputs.push_back(port.info);
   info_.symbols = CallDims(signature_).names();
@@ -507,7 +515,10 @@ void LoadedModel::observe(const DimValues& dims) {
   for (const auto& [name, value] : dims) {
     if (!ir_->dims().hasSymbol(name)) continue;
     std::map<int64_t, int64_t>& counts = observed_[name];
-    if (++counts[value] > 1 || counts.size() > kMostSizes) continue;
+    const auto known = counts.find(value);
+    if (known != counts.end()) ++known->second;
+    if (known != counts.end() || counts.size() == kMostSizes) continue;
+    counts[value] = 1;
     std::vector<int64_t> sizes;
     for (const auto& [size, runs] : counts) sizes.push_back(size);
     std::stable_sort(sizes.begin(), sizes.end(), [&](int64_t a, int64_t b) { return counts[a] > counts[b]; });
@@ -539,6 +550,20 @@ Status LoadedModel::checkStatic() {
   if (found.size() > kMostNotes + 1)
     first.diagnostic.notes.push_back("and " + std::to_string(found.size() - kMostNotes - 1) + " more");
   return first;
+}
+
+ScratchProgram& LoadedModel::library() {
+  if (!library_) {
+    Module callable = imported_;
+    std::erase(callable.functions, imported_.main());
+    library_ = std::make_unique<ScratchProgram>(std::move(callable));
+  }
+  return *library_;
+}
+
+ScratchProgram& LoadedModel::questions() {
+  if (!questions_) questions_ = std::make_unique<ScratchProgram>(typed());
+  return *questions_;
 }
 
 const Module& LoadedModel::typed() const {

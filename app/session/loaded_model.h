@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "app/session/scratch_program.h"
 #include "app/session/session.h"
 #include "app/session/signature.h"
 #include "app/session/vm_value.h"
@@ -72,8 +73,10 @@ class LoadedModel {
   const std::vector<size_t>& openInputs() const { return openInputs_; }
   bool hasModule() const { return info_.kind == ModelKind::onnx || info_.kind == ModelKind::text; }
   IrContext& ir() { return *ir_; }
-  std::shared_ptr<IrContext> shareIr() const { return ir_; }
   const Module& imported() const { return imported_; }
+  // Copies for what adds to a program: expressions that use its functions, and after ensurePasses() questions about its dims.
+  ScratchProgram& library();
+  ScratchProgram& questions();
 
   // The dims of a run: sizes that were seen are likely ones.
   void observe(const DimValues& dims);
@@ -122,6 +125,7 @@ class LoadedModel {
   std::vector<std::string> inputNames_, outputNames_;
   std::vector<size_t> openInputs_;
   std::vector<Port> openPorts_;
+  std::vector<Port> defaultPorts_;
   std::function<std::vector<Diagnostic>(const Module& typed)> outputFaults_;  // of ONNX files
   std::vector<Diagnostic> problems_;
   ModelInfo info_;
@@ -134,6 +138,7 @@ class LoadedModel {
   bool passesDone_ = false;
   std::shared_ptr<CompiledModel> compiled_;
   VmModule vm_;
+  std::unique_ptr<ScratchProgram> library_, questions_;
   int64_t readyNs_ = 0, importNs_ = 0;
 };
 

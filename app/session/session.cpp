@@ -7,6 +7,7 @@
 #include <deque>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 #include <thread>
 
 #include "app/session/session_state.h"
@@ -28,14 +29,19 @@ std::string defaultCacheDirectory() {
 }
 
 struct Session::Impl {
-  SessionState state;  // of the worker
+  struct Waiting {
+    Ticket ticket = 0;
+    Command command;
+    Delivery delivery = Delivery::fetched;
+  };
+
+  SessionState state;  // of the worker, but for its journal
+  CompletionIndex completion;
 
   mutable std::mutex mutex;  // guards all below
   std::condition_variable wake, done, interrupted;
-  std::deque<std::pair<Ticket, Command>> queue;
+  std::deque<Waiting> queue;  // tickets ascending
   std::map<Ticket, std::shared_ptr<const Outcome>> outcomes;
-  std::vector<std::string> journal;
-  CompletionWords words;
   std::function<void(const Event&)> listener;
   Ticket next = 1, running = 0;
   bool stop = false, interrupting = false;
@@ -50,53 +56,55 @@ struct Session::Impl {
     if (call) call(event);
   }
 
-  void publish(Ticket ticket, std::shared_ptr<const Outcome> outcome) {
+  void publish(const Waiting& item, std::shared_ptr<const Outcome> outcome) {
     const CommandSpec& spec = commandSpec(outcome->command.id);
-    CompletionWords fresh = completionWords(state);
-    {
-      const std::lock_guard<std::mutex> lock(mutex);
-      words = std::move(fresh);
-    }
+    completion.refresh(state);
     if (outcome->ok() && spec.undoable == Undoable::yes) {
       const bool model = outcome->command.id == CommandId::load;
-      emit({model ? EventKind::model : EventKind::values, ticket, "", -1, nullptr});
+      emit({model ? EventKind::model : EventKind::values, item.ticket, "", -1, nullptr});
     }
-    emit({EventKind::finished, ticket, "", 1, outcome});
+    emit({EventKind::finished, item.ticket, "", 1, outcome});
     {
       const std::lock_guard<std::mutex> lock(mutex);
-      outcomes[ticket] = std::move(outcome);
+      if (item.delivery == Delivery::fetched) outcomes[item.ticket] = std::move(outcome);
       running = 0;
       interrupting = false;
-      // The window takes outcomes from events and never fetches them here.
-      while (outcomes.size() > 1000) outcomes.erase(outcomes.begin());
+      while (outcomes.size() > kMostKept) outcomes.erase(outcomes.begin());
     }
     done.notify_all();
   }
 
   void work() {
     for (;;) {
-      std::pair<Ticket, Command> item;
+      Waiting item;
       {
         std::unique_lock<std::mutex> lock(mutex);
         wake.wait(lock, [&] { return stop || !queue.empty(); });
         if (stop) return;
         item = std::move(queue.front());
         queue.pop_front();
-        running = item.first;
+        running = item.ticket;
         state.interruption.reset();
-        journal.push_back(toLine(item.second));
-        state.history = journal;
       }
-      const Ticket ticket = item.first;
+      const Ticket ticket = item.ticket;
+      const std::string line = toLine(item.command);
+      state.journal.add(line);
       state.emit = [this, ticket](EventKind kind, const std::string& text, double fraction) {
         emit({kind, ticket, text, fraction, nullptr});
       };
       state.emitOutcome = [this, ticket](std::shared_ptr<const Outcome> inner) {
         emit({EventKind::finished, ticket, "", -1, std::move(inner)});
       };
-      emit({EventKind::started, ticket, toLine(item.second), -1, nullptr});
-      publish(ticket, runCommand(state, item.second, ticket));
+      emit({EventKind::started, ticket, line, -1, nullptr});
+      publish(item, runCommand(state, item.command, ticket));
     }
+  }
+
+  // Is the command of this ticket still to be done? Under the lock.
+  bool waits(Ticket ticket) const {
+    if (outcomes.count(ticket)) return false;
+    return running == ticket ||
+           (!queue.empty() && queue.front().ticket <= ticket && ticket <= queue.back().ticket);
   }
 
   // A program that was just about to start when the wish to stop came would not notice it: it is told until it ends.
@@ -116,7 +124,7 @@ struct Session::Impl {
 
 Session::Session(SessionOptions options) : impl_(std::make_unique<Impl>()) {
   impl_->state.now.options = std::move(options);
-  impl_->words = completionWords(impl_->state);
+  impl_->completion.refresh(impl_->state);
   impl_->worker = std::thread([impl = impl_.get()] { impl->work(); });
   impl_->interrupter = std::thread([impl = impl_.get()] { impl->keepInterrupting(); });
 }
@@ -138,12 +146,12 @@ void Session::setListener(std::function<void(const Event&)> listener) {
   impl_->listener = std::move(listener);
 }
 
-Ticket Session::submit(Command command) {
+Ticket Session::submit(Command command, Delivery delivery) {
   Ticket ticket = 0;
   {
     const std::lock_guard<std::mutex> lock(impl_->mutex);
     ticket = impl_->next++;
-    impl_->queue.emplace_back(ticket, std::move(command));
+    impl_->queue.push_back({ticket, std::move(command), delivery});
   }
   impl_->wake.notify_all();
   return ticket;
@@ -151,21 +159,14 @@ Ticket Session::submit(Command command) {
 
 std::shared_ptr<const Outcome> Session::waitFor(Ticket ticket, std::chrono::milliseconds time) {
   std::unique_lock<std::mutex> lock(impl_->mutex);
-  auto waits = [&] {
-    if (impl_->outcomes.count(ticket)) return false;
-    if (impl_->running == ticket) return true;
-    for (const auto& item : impl_->queue)
-      if (item.first == ticket) return true;
-    return false;
-  };
-  impl_->done.wait_for(lock, time, [&] { return !waits(); });
+  impl_->done.wait_for(lock, time, [&] { return !impl_->waits(ticket); });
   auto found = impl_->outcomes.find(ticket);
   if (found != impl_->outcomes.end()) {
     std::shared_ptr<const Outcome> outcome = std::move(found->second);
     impl_->outcomes.erase(found);
     return outcome;
   }
-  if (waits()) return nullptr;
+  if (impl_->waits(ticket)) return nullptr;
   auto lost = std::make_shared<Outcome>();
   lost->ticket = ticket;
   lost->error =
@@ -180,18 +181,19 @@ std::shared_ptr<const Outcome> Session::wait(Ticket ticket) {
 }
 
 void Session::interrupt() {
-  std::deque<std::pair<Ticket, Command>> dropped;
+  std::deque<Impl::Waiting> dropped;
   {
     const std::lock_guard<std::mutex> lock(impl_->mutex);
     if (impl_->running != 0) impl_->interrupting = true;
     dropped = std::move(impl_->queue);
     impl_->queue.clear();
-    for (auto& [ticket, command] : dropped) {
+    for (Impl::Waiting& item : dropped) {
+      if (item.delivery != Delivery::fetched) continue;
       auto outcome = std::make_shared<Outcome>();
-      outcome->ticket = ticket;
-      outcome->command = command;
+      outcome->ticket = item.ticket;
+      outcome->command = std::move(item.command);
       outcome->error = makeError(DiagnosticId::cancelled, "interrupted before it began").diagnostic;
-      impl_->outcomes[ticket] = outcome;
+      impl_->outcomes[item.ticket] = std::move(outcome);
     }
   }
   impl_->interrupted.notify_all();
@@ -203,18 +205,10 @@ bool Session::busy() const {
   return impl_->running != 0 || !impl_->queue.empty();
 }
 
-std::vector<std::string> Session::journal() const {
-  const std::lock_guard<std::mutex> lock(impl_->mutex);
-  return impl_->journal;
-}
+std::vector<std::string> Session::journal() const { return impl_->state.journal.last(0).lines; }
 
 Completion Session::complete(std::string_view line, size_t cursor) const {
-  CompletionWords words;
-  {
-    const std::lock_guard<std::mutex> lock(impl_->mutex);
-    words = impl_->words;
-  }
-  return completeLine(words, line, cursor);
+  return impl_->completion.complete(line, cursor);
 }
 
 // --- one command ---
@@ -227,7 +221,6 @@ constexpr Handler kHandlers[] = {
 #include "app/session/commands.def"
 #undef DYN_COMMAND
 };
-constexpr size_t kMaxUndo = 100;
 
 // The line and a caret, where the place is a line of a text and the one who found the fault had no text at hand.
 void addExcerpt(Diagnostic& diagnostic, const Command& command) {
@@ -269,6 +262,8 @@ Result<View> callHandler(SessionState& state, const Command& command, Outcome& o
     return kHandlers[static_cast<size_t>(command.id)](state, command, outcome);
   } catch (const std::bad_alloc&) {
     return makeError(DiagnosticId::memoryLimit, "the system gave no more memory");
+  } catch (const std::length_error&) {  // of a container that was to hold more than any memory
+    return makeError(DiagnosticId::memoryLimit, "more memory would be needed than can be addressed");
   } catch (const std::exception& e) {
     return makeError(DiagnosticId::internalError, std::string("an exception escaped: ") + e.what());
   }
@@ -286,18 +281,18 @@ std::shared_ptr<const Outcome> runCommand(SessionState& state, const Command& co
     outcome->error = checked.error();
   } else {
     const CommandSpec& spec = commandSpec(command.id);
-    const SessionSnapshot before = state.now;
-    const size_t undoDepth = state.undo.size();
-    if (spec.undoable == Undoable::yes) state.undo.push_back(before);
+    const bool undoable = spec.undoable == Undoable::yes;
+    UndoStep step;
+    if (undoable) step = {state.now, state.values.mark()};
     Result<View> view = callHandler(state, command, *outcome);
     if (view.ok()) {
       outcome->view = *std::move(view);
-      if (state.undo.size() > kMaxUndo) state.undo.erase(state.undo.begin());
+      if (undoable) state.undo.push(std::move(step), state.values);
     } else {
       outcome->error = view.error();
-      if (spec.undoable == Undoable::yes) {
-        state.now = before;
-        state.undo.resize(undoDepth);
+      if (undoable) {
+        state.now = std::move(step.before);
+        state.values.rollback(step.valuesMark);
       }
       if (!outcome->error->place.known()) outcome->error->place = command.place;
     }
@@ -321,16 +316,17 @@ Result<LoadedModel*> SessionState::modelWithPasses() const {
 
 Result<PreparedRun> SessionState::prepare(CallInputs inputs) {
   DYN_TRY(LoadedModel * loaded, model());
+  const auto specialised = [&] {
+    if (!now.specialisations) now.specialisations = std::make_shared<Specialisations>(*loaded, now.options);
+    return now.specialisations->prepare(std::move(inputs), interruption.flag(),
+                                        [&](const std::string& text) { log(text); });
+  };
+  if (!inputs.overrides.empty()) return specialised();
   if (!now.runner) {
     progress("compiling " + loaded->info().path);
     if (loaded->hasModule()) {
       const Status passes = loaded->ensurePasses();
-      if (!passes.ok() && canSpecialise(*loaded, passes.error())) {
-        if (!now.specialisations)
-          now.specialisations = std::make_shared<Specialisations>(*loaded, now.options);
-        return now.specialisations->prepare(std::move(inputs), interruption.flag(),
-                                            [&](const std::string& text) { log(text); });
-      }
+      if (!passes.ok() && canSpecialise(*loaded, passes.error())) return specialised();
     }
     DYN_TRY(Runner made, makeRunner(*loaded, now.options));
     now.runner = std::make_shared<Runner>(std::move(made));

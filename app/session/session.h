@@ -43,6 +43,9 @@ std::string defaultCacheDirectory();
 
 using Ticket = uint64_t;
 
+// How the outcome of a command is taken: by wait(), or from the event `finished` alone.
+enum class Delivery : uint8_t { fetched, byEvent };
+
 struct Outcome {
   Ticket ticket = 0;
   Command command;
@@ -99,8 +102,11 @@ class Session {
   // Called on the session's thread, one event at a time; set it before the first submit.
   void setListener(std::function<void(const Event&)> listener);
 
-  Ticket submit(Command command);
-  // Blocks until the command is done. An outcome can be fetched once; of an unknown ticket the outcome is an internalError.
+  // What is delivered by event is kept no longer than its listener keeps it. Of the others the last kMostKept wait to be fetched.
+  static constexpr size_t kMostKept = 1000;
+  Ticket submit(Command command, Delivery delivery = Delivery::fetched);
+  // Blocks until the command is done. An outcome can be fetched once; of a ticket that is unknown, or delivered by event, the outcome is an
+  // internalError.
   std::shared_ptr<const Outcome> wait(Ticket ticket);
   // Null when it is not done after that time.
   std::shared_ptr<const Outcome> waitFor(Ticket ticket, std::chrono::milliseconds time);
@@ -110,7 +116,7 @@ class Session {
   void interrupt();
   bool busy() const;
 
-  // All commands so far, as lines that parse back.
+  // The last commands (journal.h says how many), as lines that parse back.
   std::vector<std::string> journal() const;
   // Completions of a shell line up to `cursor`; never waits for a command that runs.
   Completion complete(std::string_view line, size_t cursor) const;

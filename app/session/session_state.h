@@ -8,17 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "app/session/bound_values.h"
+#include "app/session/completion.h"
+#include "app/session/journal.h"
 #include "app/session/loaded_model.h"
 #include "app/session/runner.h"
 #include "app/session/session.h"
 #include "app/session/specialisation.h"
+#include "app/session/undo_stack.h"
 
 namespace dyn {
-
-struct BoundValue {
-  Value value;
-  std::string type;  // text; of tensors with their concrete shape
-};
 
 // The model compiled anew to take less memory for some dims.
 struct SmallProgram {
@@ -27,25 +26,14 @@ struct SmallProgram {
   std::unique_ptr<Runner> runner;  // null: nothing could be made smaller
 };
 
-// What :undo goes back to. Copies share everything large.
-struct SessionSnapshot {
-  std::map<std::string, BoundValue> values;
-  std::shared_ptr<LoadedModel> model;
-  std::shared_ptr<Runner> runner;
-  std::shared_ptr<Specialisations> specialisations;  // of the model; null before one is needed
-  std::shared_ptr<SmallProgram> small;               // of the model; null before a limit asks for it
-  SessionOptions options;
-  std::map<std::string, std::string> display;
-  int currentStep = 0;
-};
-
 struct SessionState {
   SessionSnapshot now;
-  std::vector<SessionSnapshot> undo;
+  BoundValues values;
+  UndoStack undo;
   std::map<std::string, std::string> settingSources;
   Interruption interruption;
   std::optional<Diagnostic> lastError;
-  std::vector<std::string> history;
+  Journal journal;
   int sourceDepth = 0;
   std::function<void(EventKind, const std::string& text, double fraction)> emit;
   std::function<void(std::shared_ptr<const Outcome>)> emitOutcome;  // of commands inside :source
@@ -80,13 +68,6 @@ View makeView(T view) {
   return Shared<T>(std::make_shared<const T>(std::move(view)));
 }
 inline View textView(std::string text) { return makeView(TextView{std::move(text)}); }
-
-// The names Tab offers, refreshed after each command.
-struct CompletionWords {
-  std::vector<std::string> values, passes, symbols, valueDims, kernels, settings, inputs, ops;
-};
-CompletionWords completionWords(const SessionState& state);
-Completion completeLine(const CompletionWords& words, std::string_view line, size_t cursor);
 
 // The settings :set knows; `apply` errors are usageError.
 struct SettingSpec {

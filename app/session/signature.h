@@ -28,6 +28,8 @@ struct Port {
 
 struct Signature {
   std::vector<Port> inputs, outputs;
+  std::vector<Port>
+      defaults;  // inputs with a value of the model's own: a call may give another one, for which the model is compiled
   DimValues fixedDims;  // dims that the program was made for; a call may name them with that value
 };
 

@@ -134,14 +134,25 @@ CallInputs without(CallInputs inputs, const Signature& signature, const std::vec
   return rest;
 }
 
+// A value given in place of a default.
+FixedInput overrideOf(const std::pair<std::string, HostTensor>& given) {
+  return FixedInput::of(given.first, FixedInput::Kind::contents, Value(given.second));
+}
+
 // What is fixed has these values in the call?
 bool fits(const std::vector<FixedInput>& fixed, const Signature& signature, const CallInputs& inputs) {
+  const auto isFixed = [&](const auto& given) {
+    return std::any_of(fixed.begin(), fixed.end(),
+                       [&](const FixedInput& one) { return one == overrideOf(given); });
+  };
+  if (!std::all_of(inputs.overrides.begin(), inputs.overrides.end(), isFixed)) return false;
   return std::all_of(fixed.begin(), fixed.end(), [&](const FixedInput& one) {
     for (size_t i = 0; i < signature.inputs.size(); ++i) {
       if (signature.inputs[i].info.name != one.name) continue;
       return one == FixedInput::of(one.name, one.kind, inputs.values[i]);
     }
-    return false;
+    return std::any_of(inputs.overrides.begin(), inputs.overrides.end(),
+                       [&](const auto& given) { return given.first == one.name; });
   });
 }
 
@@ -161,6 +172,15 @@ Result<Specialisations::Made> Specialisations::make(const CallInputs& inputs,
   const Signature& signature = model_.signature();
   Made made;
   LoadedModel* at = &model_;
+  const auto loadFixed = [&]() -> Status {
+    LoadRequest request = model_.request();
+    request.fixedInputs = made.fixed;
+    DYN_TRY(made.model, LoadedModel::load(request, options_, cancelled));
+    at = made.model.get();
+    return {};
+  };
+  for (const auto& given : inputs.overrides) made.fixed.push_back(overrideOf(given));
+  if (!made.fixed.empty()) DYN_CHECK(loadFixed());
   // One need may hide another: what is still missing shows when the passes run again.
   for (;;) {
     const Status passes = at->ensurePasses();
@@ -189,10 +209,7 @@ Result<Specialisations::Made> Specialisations::make(const CallInputs& inputs,
       more = true;
     }
     if (!more) return Error{passes.error()};
-    LoadRequest request = model_.request();
-    request.fixedInputs = made.fixed;
-    DYN_TRY(made.model, LoadedModel::load(request, options_, cancelled));
-    at = made.model.get();
+    DYN_CHECK(loadFixed());
   }
   DYN_TRY(Runner runner, makeRunner(*made.model, options_));
   made.runner = std::make_unique<Runner>(std::move(runner));
@@ -210,7 +227,10 @@ Result<PreparedRun> Specialisations::prepare(CallInputs inputs, const std::atomi
     std::string text;
     for (const FixedInput& fixed : made.fixed) text += (text.empty() ? "" : ", ") + fixed.toString();
     run.kernelsCompiledCount = made.model->compiled()->statistics.kernelsCompiledCount;
-    say("compiled for " + text + ": ranks or axes of the model depend on it");
+    const bool overrides = made.fixed.size() == inputs.overrides.size();
+    say("compiled for " + text + ": " +
+        (overrides ? "given in place of a default that is part of the program"
+                   : "ranks or axes of the model depend on it"));
     made_.push_front(std::move(made));
     if (made_.size() > kKeptCount) made_.pop_back();
   } else {

@@ -1,6 +1,7 @@
 #include "app/session/vm_value.h"
 
 #include <cstdlib>
+#include <cstring>
 
 namespace dyn {
 
@@ -58,6 +59,9 @@ Result<VmValue> tensorToVm(dyn_context* context, const HostTensor& tensor) {
   return VmValue(made);
 }
 
+// What is smaller is copied: a tensor that borrows keeps all memory of its run alive.
+constexpr size_t kCopiedBytes = 4096;
+
 Result<HostTensor> tensorFromVm(const dyn_value* value) {
   const int64_t* dims = dyn_value_shape(value);
   std::vector<int64_t> shape(dims, dims + dyn_value_rank(value));
@@ -72,12 +76,21 @@ Result<HostTensor> tensorFromVm(const dyn_value* value) {
     }
     return HostTensor::strings(std::move(shape), std::move(texts));
   }
+  const void* data = dyn_value_data(value);
+  const size_t bytes = dyn_value_size_bytes(value);
+  if (bytes <= kCopiedBytes) {
+    DYN_TRY(HostTensor copy, HostTensor::create(dtype, shape));
+    if (bytes > 0 && static_cast<size_t>(copy.sizeBytes()) == bytes) {
+      std::memcpy(copy.mutableData(), data, bytes);
+      return copy;
+    }
+  }
   dyn_value* shared = const_cast<dyn_value*>(value);  // counting is all that is done to it
   dyn_value_retain(shared);
   std::shared_ptr<const void> owner(static_cast<const void*>(shared), [](const void* v) {
     dyn_value_release(static_cast<dyn_value*>(const_cast<void*>(v)));
   });
-  HostTensor tensor = HostTensor::borrow(dtype, std::move(shape), dyn_value_data(value), std::move(owner));
+  HostTensor tensor = HostTensor::borrow(dtype, std::move(shape), data, std::move(owner));
   if (!tensor.valid()) return makeError(DiagnosticId::internalError, "the VM gave a tensor with a bad shape");
   return tensor;
 }

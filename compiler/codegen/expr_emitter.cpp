@@ -13,6 +13,16 @@ using loop::ExprKind;
 namespace {
 
 constexpr int64_t kLongestStride = 4;  // of loads that read what lies between, too, instead of gathering
+constexpr int64_t kLongestStep = 64;   // between the lanes of a value that wraps
+
+// A divisor that is positive wherever there is an element to compute.
+bool isSize(Expr e) {
+  if (e.kind() == ExprKind::dim) return true;
+  if (e.kind() == ExprKind::intConstant) return e.intValue() > 0;
+  if (e.kind() != ExprKind::binary || e.binaryOp() != BinaryOp::max) return false;
+  const auto positive = [](Expr part) { return part.kind() == ExprKind::intConstant && part.intValue() > 0; };
+  return positive(e.operands()[0]) || positive(e.operands()[1]);
+}
 
 }  // namespace
 
@@ -237,6 +247,23 @@ Value* KernelEmitter::loadStrided(llvm::FixedVectorType* type, Value* pointer, l
   return b_.CreateShuffleVector(loaded, chosen);
 }
 
+// Every stride-th element: what lies between is left as it is by the mask of a store `stride` times as wide.
+void KernelEmitter::storeStrided(Value* stored, Value* pointer, llvm::Align align, int64_t stride,
+                                 Value* mask) {
+  const int lanes = static_cast<int>(lanes_);
+  if (!mask) mask = b_.CreateVectorSplat(lanes_, b_.getTrue());
+  // Nothing behind the last lane is named, so that the store ends where its last element does.
+  std::vector<int> spread, wanted;
+  for (int i = 0; i < lanes * static_cast<int>(stride); ++i) {
+    const bool there = i % stride == 0;
+    spread.push_back(there ? i / static_cast<int>(stride) : 0);
+    wanted.push_back(there ? i / static_cast<int>(stride) : lanes);
+  }
+  Value* wide = b_.CreateShuffleVector(stored, spread);
+  Value* wideMask = b_.CreateShuffleVector(mask, llvm::Constant::getNullValue(mask->getType()), wanted);
+  b_.CreateMaskedStore(wide, pointer, align, wideMask);
+}
+
 Result<LaneValue> KernelEmitter::loadValue(Expr e) {
   const loop::Buffer* buffer = e.buffer();
   llvm::Type* element = memoryType(context_, buffer->dtype);
@@ -309,6 +336,34 @@ Result<LaneValue> KernelEmitter::guardDivisor(Expr division, LaneValue divisor) 
   return divisor.isUniform() ? LaneValue::uniform(safe) : LaneValue::varying(safe);
 }
 
+// One division for all lanes: those of the rest and the lanes' steps are of numbers so small that reals do them exactly.
+LaneValue KernelEmitter::wrapLinear(BinaryOp op, const LaneValue& a, Value* divisor) {
+  Value* quotient = ops_.binary(BinaryOp::floorDiv, a.value, divisor, Dtype::i64);
+  Value* rest = b_.CreateSub(a.value, b_.CreateMul(quotient, divisor));
+  const int64_t step = llvm::cast<llvm::ConstantInt>(a.stride)->getSExtValue();
+  std::vector<llvm::Constant*> steps;
+  for (unsigned lane = 0; lane < lanes_; ++lane) steps.push_back(b_.getInt64(lane * step));
+  Value* places = b_.CreateAdd(b_.CreateVectorSplat(lanes_, rest), llvm::ConstantVector::get(steps));
+  auto* whole = llvm::cast<llvm::FixedVectorType>(places->getType());
+  auto* constant = llvm::dyn_cast<llvm::ConstantInt>(divisor);
+  Value *more, *left;
+  if (constant && constant->getSExtValue() <= (1 << 20)) {
+    auto* narrow = llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_);
+    Value* small = b_.CreateTrunc(places, narrow);
+    Value* by = b_.CreateVectorSplat(lanes_, b_.getInt32(static_cast<uint32_t>(constant->getSExtValue())));
+    more = b_.CreateZExt(b_.CreateUDiv(small, by), whole);
+    left = b_.CreateZExt(b_.CreateURem(small, by), whole);
+  } else {
+    auto* reals = llvm::FixedVectorType::get(b_.getDoubleTy(), lanes_);
+    Value* by = b_.CreateVectorSplat(lanes_, b_.CreateSIToFP(divisor, b_.getDoubleTy()));
+    Value* real = b_.CreateSIToFP(places, reals);
+    more = b_.CreateFPToSI(b_.CreateFDiv(real, by), whole);
+    left = b_.CreateSub(places, b_.CreateMul(more, b_.CreateVectorSplat(lanes_, divisor)));
+  }
+  return LaneValue::varying(op == BinaryOp::mod ? left
+                                                : b_.CreateAdd(b_.CreateVectorSplat(lanes_, quotient), more));
+}
+
 Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
   const Expr left = e.operands()[0], right = e.operands()[1];
   const BinaryOp op = e.binaryOp();
@@ -328,6 +383,11 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
     if (!guarded.ok()) return guarded;
     b = *guarded;
   }
+  if (lanes_ > 1 && dtype == Dtype::i64 && (op == BinaryOp::floorDiv || op == BinaryOp::mod) &&
+      a.isLinear() && b.isUniform() && isSize(right))
+    if (auto* step = llvm::dyn_cast<llvm::ConstantInt>(a.stride);
+        step && step->getSExtValue() >= 0 && step->getSExtValue() <= kLongestStep)
+      return wrapLinear(op, a, b.value);
   Value *x, *y;
   const bool uniform = lanes_ == 1 || (a.isUniform() && b.isUniform());
   x = uniform ? a.value : vector(a);

@@ -91,10 +91,7 @@ Status KernelEmitter::emit() {
     buffers_[scratch] =
         b_.CreateAlloca(memoryType(context_, scratch->dtype), b_.getInt64(static_cast<uint64_t>(count)));
   }
-  std::vector<Value*> nothing;
-  Result<Value*> end = countedLoop(kernel_.unit, function_->getArg(2), function_->getArg(3), 1, nothing,
-                                   [&](Value*) { return statement(*kernel_.body); });
-  if (!end.ok()) return end.takeError();
+  DYN_CHECK(emitUnits());
   b_.CreateRet(b_.getInt32(0));
   return {};
 }
@@ -238,6 +235,7 @@ bool KernelEmitter::vectorizable(const Stmt& stmt, Expr variable) const {
 }
 
 Status KernelEmitter::loopStatement(const Stmt& stmt) {
+  if (stmt.loopKind == LoopKind::tile && lanes_ == 1) return tileStatement(stmt);
   DYN_TRY(Value * extent, scalar(stmt.extent));
   Value* first = b_.getInt64(0);
   std::vector<Value*> nothing;
@@ -281,6 +279,12 @@ Status KernelEmitter::storeStatement(const Stmt& stmt) {
       b_.CreateAlignedStore(stored, to, align);
     return {};
   }
+  constexpr int64_t kLongestStride = 4;
+  for (int64_t stride = 2; stride <= kLongestStride && masksTails(); ++stride)
+    if (at.hasStride(stride)) {
+      storeStrided(stored, b_.CreateGEP(element, base, at.value), align, stride, mask_);
+      return {};
+    }
   b_.CreateMaskedScatter(stored, b_.CreateGEP(element, base, vector(at)), align,
                          mask_ ? mask_ : b_.CreateVectorSplat(lanes_, b_.getTrue()));
   return {};

@@ -48,6 +48,20 @@ class KernelEmitter {
   // left, where that is known: then nothing is tested.
   Status maskedTurn(loop::Expr variable, llvm::Value* start, llvm::Value* limit, std::optional<int64_t> left,
                     std::vector<llvm::Value*>& carried, const std::function<Status()>& body);
+  // --- axes of units, counted (unit_counter.cpp)
+  struct UnitDigit {
+    loop::Expr variable, extent;  // extent null: the first, which is not bounded
+  };
+  // The lets at the head of the body that take the unit apart into indices, last one fastest; empty where they do not.
+  std::vector<UnitDigit> unitDigits() const;
+  Status emitUnits();
+  // --- squares (tile_emitter.cpp)
+  Status tileStatement(const loop::Stmt& stmt);
+  struct Tile;
+  std::optional<Tile> tileOf(const loop::Stmt& stmt);
+  Status tileRows(const Tile& tile, llvm::Value* rowsLeft);
+  Status tileSquare(const Tile& tile, llvm::Value* rowsLeft);
+  Result<std::vector<llvm::Value*>> loadSquare(const Tile& tile, loop::Expr load, llvm::Value* rowsLeft);
   // How many of `extent` iterations are left after the last full vector, when that is the same for all values of the dims.
   std::optional<int64_t> leftAfterVectors(loop::Expr extent) const;
   bool masksTails() const;
@@ -67,6 +81,10 @@ class KernelEmitter {
   Result<LaneValue> binaryValue(loop::Expr e);
   Result<llvm::Value*> dimValue(Dim dim);
   Result<LaneValue> address(const loop::Buffer* buffer, std::span<const loop::Expr> index);
+  // floorDiv or mod of a linear value by a uniform one, without a division for each lane.
+  LaneValue wrapLinear(loop::BinaryOp op, const LaneValue& a, llvm::Value* divisor);
+  void storeStrided(llvm::Value* stored, llvm::Value* pointer, llvm::Align align, int64_t stride,
+                    llvm::Value* mask);
   Result<LaneValue> guardDivisor(loop::Expr division, LaneValue divisor);
   // As one value per lane (a scalar when there is one lane).
   llvm::Value* vector(const LaneValue& v);

@@ -8,6 +8,9 @@
 #include <unordered_set>
 
 #include "compiler/kernel/kept_rows.h"
+#include "compiler/kernel/nest_axes.h"
+#include "compiler/kernel/nest_segments.h"
+#include "compiler/loop/access_pattern.h"
 
 namespace dyn {
 
@@ -16,6 +19,7 @@ using loop::BufferRole;
 using loop::Expr;
 using loop::ExprKind;
 using loop::LoopKind;
+using loop::mentions;
 using loop::StmtRef;
 
 namespace {
@@ -23,6 +27,11 @@ namespace {
 constexpr int64_t kBlockElements =
     4096;  // a unit of a flat kernel: large enough to pay for handing it to a thread
 constexpr int64_t kBlockReductions = 64;  // side by side: a unit of reductions across memory
+constexpr int64_t kBlockShortRows =
+    1024;  // rows of up to kShortStride elements: they stay in the cache while each element is gone over
+constexpr int64_t kBlockTile = 64;  // both sides of a unit of what is read across: a few lines of memory
+constexpr int64_t kShortStride =
+    4;  // elements between neighbours, up to which reading what lies between is better than a tile
 
 class NestBuilder {
  public:
@@ -30,11 +39,8 @@ class NestBuilder {
       : nest_(nest), facts_(facts), loops_(*nest.context), dims_(nest.context->dims()) {}
 
   Result<NestKernel> build() {
-    for (const OutputDefinition& output : nest_.outputs) roots_.push_back(output.element);
-    index_ = nest_.index;
-    space_ = nest_.space;
-    inputs_ = nest_.inputs;
-    if (!nest_.columns && isFlat()) flatten();
+    chooseAxes();
+    if (!nest_.columns) dropUnitAxes();
     for (size_t axis = 0; axis < index_.size(); ++axis) loops_.bound(index_[axis], loops_.dim(space_[axis]));
     for (const OutputDefinition& output : nest_.outputs) {
       std::vector<Expr> shape;
@@ -45,62 +51,30 @@ class NestBuilder {
   }
 
  private:
-  // --- flat kernels
-
-  // Does every load have exactly the output's index, in a buffer of the output's shape (or rank 0)?
-  bool isFlat() const {
-    if (index_.size() < 2) return false;
-    for (const Expr& e : loop::postorder(roots_)) {
-      if (e.kind() == ExprKind::reduce || e.kind() == ExprKind::call) return false;
-      if (e.kind() != ExprKind::load) continue;
-      const Buffer* buffer = e.buffer();
-      if (buffer->shape.empty()) continue;
-      if (e.operands().size() != index_.size()) return false;
-      for (size_t axis = 0; axis < index_.size(); ++axis) {
-        if (!e.operands()[axis].same(index_[axis])) return false;
-        if (!sameExtent(buffer->shape[axis], space_[axis])) return false;
-      }
+  void chooseAxes() {
+    NestAxes axes{nest_.space, nest_.index, {}, nest_.inputs};
+    for (const OutputDefinition& output : nest_.outputs) axes.roots.push_back(output.element);
+    if (!nest_.columns) {
+      splitWrappedAxes(axes, facts_, loops_);
+      mergeAxes(axes, facts_, loops_);
     }
-    return !usesIndexOutsideLoads();
+    roots_ = std::move(axes.roots);
+    index_ = std::move(axes.index);
+    space_ = std::move(axes.space);
+    inputs_ = std::move(axes.inputs);
   }
 
-  bool sameExtent(Expr extent, Dim dim) const {
-    if (extent.kind() == ExprKind::intConstant) return dim.isConstant(extent.intValue());
-    return extent.kind() == ExprKind::dim && facts_.equal(extent.dimValue(), dim) == Answer::yes;
-  }
-
-  bool usesIndexOutsideLoads() const {
-    std::unordered_set<uint32_t> variables;
-    for (const Expr& v : index_) variables.insert(v.id());
-    for (const Expr& root : roots_)
-      if (variables.count(root.id())) return true;
-    for (const Expr& e : loop::postorder(roots_)) {
-      if (e.kind() == ExprKind::load) continue;
-      for (const Expr& operand : e.operands())
-        if (variables.count(operand.id())) return true;
+  // Innermost axes of size 1 go, so that the vector loop has something to run over: [n, 1] is computed as [n].
+  void dropUnitAxes() {
+    for (const Expr& e : loop::postorder(roots_))
+      if (e.kind() == ExprKind::reduce) return;
+    while (space_.size() > 1 && space_.back().isConstant(1)) {
+      const Expr unit = index_.back();
+      for (Expr& root : roots_)
+        root = loops_.substitute(root, [&](Expr e) { return e.same(unit) ? loops_.integer(0) : Expr(); });
+      index_.pop_back();
+      space_.pop_back();
     }
-    return false;
-  }
-
-  void flatten() {
-    const Dim count = elementCount(dims_, space_);
-    const Expr position = loops_.variable("i");
-    std::unordered_map<const Buffer*, const Buffer*> flat;
-    for (const Buffer*& input : inputs_) {
-      if (input->shape.empty()) continue;
-      const Buffer* made =
-          loops_.buffer(input->name + "_flat", input->dtype, {loops_.dim(count)}, BufferRole::input);
-      flat[input] = made;
-      input = made;
-    }
-    for (Expr& root : roots_)
-      root = loops_.substitute(root, [&](Expr e) {
-        auto it = e.kind() == ExprKind::load ? flat.find(e.buffer()) : flat.end();
-        return it == flat.end() ? Expr() : loops_.load(it->second, {position});
-      });
-    index_ = {position};
-    space_ = {count};
-    flat_ = true;
   }
 
   // --- scopes: where statements go, by depth. 0 is the unit; an inner loop and reductions lie deeper.
@@ -258,12 +232,6 @@ class NestBuilder {
     return alongReduction > alongAxis;
   }
 
-  static bool mentions(Expr root, Expr variable) {
-    for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1)))
-      if (e.same(variable)) return true;
-    return false;
-  }
-
   // The least number of leading axes that some reduction's value depends on, `rank` when there is no reduction. With those alone as units the
   // reduction is done once: instance norm's mean for a channel, not again for each of its rows.
   size_t fewestReductionAxes() const {
@@ -290,12 +258,24 @@ class NestBuilder {
     return index_.size();
   }
 
-  // Index variables of `axes` from the unit, the last one fastest; with one axis the unit is its variable.
-  std::unordered_map<uint32_t, Expr> indexFromUnit(Expr unit, const std::vector<size_t>& axes, Scope& scope) {
+  struct UnitAxis {
+    Expr variable;
+    Dim extent;
+  };
+  std::vector<UnitAxis> unitAxes(const std::vector<size_t>& axes) const {
+    std::vector<UnitAxis> list;
+    for (size_t axis : axes) list.push_back({index_[axis], space_[axis]});
+    return list;
+  }
+
+  // Index variables of `axes` from the unit, the last one fastest; with one axis the unit is its variable. The emitter counts them
+  // (unit_counter.cpp), where they are the first statements.
+  std::unordered_map<uint32_t, Expr> indexFromUnit(Expr unit, const std::vector<UnitAxis>& axes,
+                                                   Scope& scope) {
     std::unordered_map<uint32_t, Expr> values;
     Expr rest = unit;
     for (size_t i = axes.size(); i-- > 0;) {
-      const Expr variable = index_[axes[i]], extent = loops_.dim(space_[axes[i]]);
+      const Expr variable = axes[i].variable, extent = loops_.dim(axes[i].extent);
       if (axes.size() == 1) {
         values[variable.id()] = unit;
         break;
@@ -340,7 +320,7 @@ class NestBuilder {
     if (outer.size() == 1) {
       unit.statements.push_back(loop::let(index_[outer[0]], rest));
     } else {
-      values = indexFromUnit(rest, outer, unit);
+      values = indexFromUnit(rest, unitAxes(outer), unit);
     }
     const Expr inside = loops_.variable("e"), start = block * kBlockReductions;
     const Expr extent = min(loops_.integer(kBlockReductions), loops_.dim(space_[vectorAxis]) - start);
@@ -425,23 +405,157 @@ class NestBuilder {
     return result;
   }
 
+  // The axis, other than the innermost, along which most of what is read lies in memory.
+  std::optional<size_t> axisReadAcross() const {
+    std::vector<int> reads(index_.size(), 0);
+    const Expr innermost = index_.back();
+    for (const Expr& root : roots_)
+      for (const Found& item : find(root)) {
+        const auto at = item.expr.operands();
+        if (item.expr.kind() != ExprKind::load || !item.always || at.size() < 2) continue;
+        for (size_t axis = 0; axis + 1 < index_.size(); ++axis)
+          if (loop::readsAcross(at, index_[axis], innermost)) ++reads[axis];
+      }
+    const auto most = std::max_element(reads.begin(), reads.end());
+    if (*most == 0) return std::nullopt;
+    const size_t axis = static_cast<size_t>(most - reads.begin());
+    const std::optional<int64_t> size = space_[axis].constant();
+    if (size && *size <= kShortStride) return std::nullopt;
+    return axis;
+  }
+
+  bool hasChecks() const {
+    const std::vector<Expr> nodes = loop::postorder(roots_);
+    return std::any_of(nodes.begin(), nodes.end(), [](Expr e) { return e.kind() == ExprKind::checked; });
+  }
+
+  // Units of a square each: rows of the result, whose elements something that is read has as columns.
+  Dim inTiles(loop::Kernel& kernel, Scope& unit, size_t across) {
+    std::vector<UnitAxis> axes;
+    for (size_t axis = 0; axis + 1 < index_.size(); ++axis)
+      if (axis != across) axes.push_back({index_[axis], space_[axis]});
+    std::unordered_map<uint32_t, Expr> values;
+    const auto blockOf = [&](size_t axis, Expr& inside) {
+      const Expr block = loops_.variable("b");
+      inside = loops_.variable("e");
+      axes.push_back({block, ceilDiv(space_[axis], dims_.constant(kBlockTile))});
+      loops_.bound(block, loops_.dim(axes.back().extent));
+      const Expr start = block * kBlockTile;
+      values[index_[axis].id()] = start + inside;
+      return min(loops_.integer(kBlockTile), loops_.dim(space_[axis]) - start);
+    };
+    Expr row, column;
+    const Expr rows = blockOf(across, row), columns = blockOf(index_.size() - 1, column);
+    Dim units = dims_.constant(1);
+    for (const UnitAxis& axis : axes) units = units * axis.extent;
+    loops_.bound(kernel.unit, loops_.dim(units));
+    indexFromUnit(kernel.unit, axes, unit);
+    Scope inner;
+    inner.parent = &unit;
+    inner.depth = unit.depth + 1;
+    depthOf_[row.id()] = inner.depth;
+    depthOf_[column.id()] = inner.depth;
+    std::vector<Expr> position;
+    for (const Expr& v : index_) position.push_back(renamed(v, values));
+    for (size_t i = 0; i < roots_.size(); ++i) {
+      const Expr value = lower(renamed(roots_[i], values), &inner);
+      inner.statements.push_back(loop::store(outputs_[i], position, value));
+    }
+    StmtRef nested =
+        loop::loopOver(column, columns, LoopKind::vector, loop::block(std::move(inner.statements)));
+    unit.statements.push_back(loop::loopOver(row, rows, LoopKind::tile, std::move(nested)));
+    return units;
+  }
+
+  // Rows of a few elements, whose number is known: the vector loop goes along an axis outside of them, once for each of their elements.
+  Dim inShortRows(loop::Kernel& kernel, Scope& unit, size_t along) {
+    const size_t last = index_.size() - 1;
+    const int64_t length = *space_[last].constant();
+    std::vector<UnitAxis> axes;
+    for (size_t axis = 0; axis < last; ++axis)
+      if (axis != along) axes.push_back({index_[axis], space_[axis]});
+    const Expr block = loops_.variable("b");
+    axes.push_back({block, ceilDiv(space_[along], dims_.constant(kBlockShortRows))});
+    loops_.bound(block, loops_.dim(axes.back().extent));
+    Dim units = dims_.constant(1);
+    for (const UnitAxis& axis : axes) units = units * axis.extent;
+    loops_.bound(kernel.unit, loops_.dim(units));
+    std::unordered_map<uint32_t, Expr> values = indexFromUnit(kernel.unit, axes, unit);
+    const Expr from = axes.size() == 1 ? kernel.unit : block, start = from * kBlockShortRows;
+    const Expr count = min(loops_.integer(kBlockShortRows), loops_.dim(space_[along]) - start);
+    for (int64_t k = 0; k < length; ++k) {
+      const Expr inside = loops_.variable("e");
+      values[index_[along].id()] = start + inside;
+      values[index_[last].id()] = loops_.integer(k);
+      Scope inner;
+      inner.parent = &unit;
+      inner.depth = unit.depth + 1;
+      depthOf_[inside.id()] = inner.depth;
+      std::vector<Expr> position;
+      for (const Expr& v : index_) position.push_back(renamed(v, values));
+      for (size_t i = 0; i < roots_.size(); ++i) {
+        const Expr value = lower(renamed(roots_[i], values), &inner);
+        inner.statements.push_back(loop::store(outputs_[i], position, value));
+      }
+      unit.statements.push_back(
+          loop::loopOver(inside, count, LoopKind::vector, loop::block(std::move(inner.statements))));
+    }
+    return units;
+  }
+
+  // The innermost axis as one loop for each segment; `first` and `count` are of the part of the axis that the unit has.
+  void inSegments(const std::vector<NestSegment>& segments, std::unordered_map<uint32_t, Expr> values,
+                  Expr first, Expr count, Scope& unit) {
+    const Expr index = index_.back();
+    const auto clipped = [&](Dim place) {
+      const Dim zero = dims_.constant(0), extent = space_.back();
+      if (facts_.lessEqual(zero, place) != Answer::yes) place = max(place, zero);
+      if (facts_.lessEqual(place, extent) != Answer::yes) place = min(place, extent);
+      const Expr at = loops_.dim(place);
+      return first.isNull() ? at : max(first, min(at, first + count));
+    };
+    for (const NestSegment& segment : segments) {
+      const Expr begin = clipped(segment.begin), inside = loops_.variable("e");
+      values[index.id()] = begin + inside;
+      // Nothing moves out of the loop: where there is no turn of it, what it reads need not be there.
+      Scope inner;
+      inner.depth = unit.depth + 1;
+      depthOf_[inside.id()] = inner.depth;
+      std::vector<Expr> position;
+      for (const Expr& v : index_) position.push_back(renamed(v, values));
+      for (size_t i = 0; i < segment.roots.size(); ++i) {
+        const Expr value = lower(renamed(segment.roots[i], values), &inner);
+        inner.statements.push_back(loop::store(outputs_[i], position, value));
+      }
+      unit.statements.push_back(loop::loopOver(inside, clipped(segment.end) - begin, LoopKind::vector,
+                                               loop::block(std::move(inner.statements))));
+    }
+  }
+
   // The outer axes are the units, the innermost is the vector loop, or reductions are.
   Dim alongMemory(loop::Kernel& kernel, Scope& unit, bool scalarAxis) {
     const size_t rank = index_.size();
     const size_t reduced = scalarAxis || nest_.columns ? rank : fewestReductionAxes();
     const bool blocks = rank == 1 && !scalarAxis && !nest_.columns && reduced == rank;
-    const size_t unitAxes = blocks || rank == 0 ? 0 : scalarAxis ? rank : std::min(rank - 1, reduced);
+    if (rank > 1 && !scalarAxis && !nest_.columns && reduced == rank) {
+      const std::optional<size_t> across = axisReadAcross();
+      const int64_t length = space_.back().constant().value_or(0);
+      if (length > 1 && length <= kShortStride && !hasChecks())
+        return inShortRows(kernel, unit, across.value_or(rank - 2));
+      if (across) return inTiles(kernel, unit, *across);
+    }
+    const size_t unitCount = blocks || rank == 0 ? 0 : scalarAxis ? rank : std::min(rank - 1, reduced);
     Dim units = dims_.constant(1);
-    for (size_t axis = 0; axis < unitAxes; ++axis) units = units * space_[axis];
+    for (size_t axis = 0; axis < unitCount; ++axis) units = units * space_[axis];
 
-    std::vector<size_t> outer(unitAxes);
+    std::vector<size_t> outer(unitCount);
     std::iota(outer.begin(), outer.end(), size_t{0});
-    std::unordered_map<uint32_t, Expr> values = indexFromUnit(kernel.unit, outer, unit);
+    std::unordered_map<uint32_t, Expr> values = indexFromUnit(kernel.unit, unitAxes(outer), unit);
     const auto rename = [&](Expr root) { return renamed(root, values); };
     std::vector<Expr> position;
     for (const Expr& v : index_) position.push_back(rename(v));
 
-    if (unitAxes == rank) {
+    if (unitCount == rank) {
       // Every element is a unit of its own (or there is just one).
       loops_.bound(kernel.unit, loops_.dim(units));
       for (size_t i = 0; i < roots_.size(); ++i) {
@@ -450,6 +564,22 @@ class NestBuilder {
       }
     } else {
       Expr innermost = index_.back(), extent = loops_.dim(space_.back()), inside = innermost;
+      if (reduced == rank && !nest_.columns) {
+        const std::vector<NestSegment> segments =
+            segmentsOf(roots_, innermost, space_.back(), facts_, loops_);
+        if (segments.size() > 1) {
+          Expr first, count;
+          if (blocks) {
+            units = ceilDiv(space_[0], dims_.constant(kBlockElements));
+            first = kernel.unit * kBlockElements;
+            count = min(loops_.integer(kBlockElements), extent - first);
+          }
+          loops_.bound(kernel.unit, loops_.dim(units));
+          inSegments(segments, values, first, count, unit);
+          return units;
+        }
+        roots_ = segments[0].roots;
+      }
       if (blocks) {
         units = ceilDiv(space_[0], dims_.constant(kBlockElements));
         loops_.bound(kernel.unit, loops_.dim(units));
@@ -471,7 +601,7 @@ class NestBuilder {
       // Axes that are neither the units nor the innermost are plain loops.
       std::deque<Scope> between;
       Scope* around = &unit;
-      for (size_t axis = unitAxes; axis + 1 < rank; ++axis) {
+      for (size_t axis = unitCount; axis + 1 < rank; ++axis) {
         between.push_back({});
         between.back().parent = around;
         between.back().depth = around->depth + 1;
@@ -488,14 +618,14 @@ class NestBuilder {
       }
       StmtRef nested =
           loop::loopOver(inside, extent, LoopKind::vector, loop::block(std::move(inner.statements)));
-      for (size_t axis = rank - 1; axis-- > unitAxes;) {
-        Scope& scope = between[axis - unitAxes];
+      for (size_t axis = rank - 1; axis-- > unitCount;) {
+        Scope& scope = between[axis - unitCount];
         scope.statements.push_back(std::move(nested));
         nested = loop::loopOver(index_[axis], loops_.dim(space_[axis]), LoopKind::serial,
                                 loop::block(std::move(scope.statements)));
       }
       unit.statements.push_back(std::move(nested));
-      if (unitAxes + 1 == rank && outputs_.size() == 1) keepRows(loops_, unit.statements);
+      if (unitCount + 1 == rank && outputs_.size() == 1) keepRows(loops_, unit.statements);
     }
     return units;
   }
@@ -571,7 +701,6 @@ class NestBuilder {
   std::vector<Expr> roots_, index_;
   Shape space_;
   std::vector<const Buffer*> inputs_, outputs_;
-  bool flat_ = false;
   std::unordered_map<uint32_t, size_t> depthOf_;  // variable → depth of the scope that binds it
   std::vector<std::pair<size_t, std::vector<Expr>>> steps_;
   Dim innerTurns_;  // how often what stands in the loop in a unit is done

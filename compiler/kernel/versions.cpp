@@ -159,8 +159,9 @@ std::string guardsText(const std::vector<VersionGuard>& guards) {
   return text;
 }
 
-std::vector<KernelVersion> versionsOf(const loop::Kernel& kernel, const std::optional<RowsInLanes>& rows,
-                                      const VersionPolicy& policy) {
+std::vector<KernelVersion> kernelVersionsOf(const loop::Kernel& kernel,
+                                            const std::optional<RowsInLanes>& rows,
+                                            const VersionPolicy& policy) {
   std::vector<KernelVersion> moving, all;
   if (rows && policy.rowsInLanes) {
     const std::optional<int64_t> length = rows->rowLength.constant();

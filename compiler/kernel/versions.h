@@ -61,7 +61,8 @@ struct RowsInLanes {
 };
 
 // In the order in which they are tried.
-std::vector<KernelVersion> versionsOf(const loop::Kernel& kernel, const std::optional<RowsInLanes>& rows,
-                                      const VersionPolicy& policy);
+std::vector<KernelVersion> kernelVersionsOf(const loop::Kernel& kernel,
+                                            const std::optional<RowsInLanes>& rows,
+                                            const VersionPolicy& policy);
 
 }  // namespace dyn

@@ -26,7 +26,9 @@
 
 namespace dyn::loop {
 
-enum class LoopKind : uint8_t { serial, vector, unroll };
+// tile: a serial loop whose body is a vector loop, where something read lies along the outer variable: code may go over both in squares, which it
+// reads along the one and writes along the other. Iterations of either are independent.
+enum class LoopKind : uint8_t { serial, vector, unroll, tile };
 enum class StmtKind : uint8_t { block, loop, store, let, accumulate, branch, check };
 
 struct Stmt;

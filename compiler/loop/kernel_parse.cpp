@@ -333,7 +333,10 @@ class KernelParser {
     return list;
   }
   LoopKind loopKind() {
-    return accept("vector") ? LoopKind::vector : accept("unroll") ? LoopKind::unroll : LoopKind::serial;
+    return accept("vector")   ? LoopKind::vector
+           : accept("unroll") ? LoopKind::unroll
+           : accept("tile")   ? LoopKind::tile
+                              : LoopKind::serial;
   }
 
   Result<StmtRef> parseBlock() {

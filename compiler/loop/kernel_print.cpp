@@ -15,6 +15,8 @@ const char* kindSuffix(LoopKind kind) {
       return " vector";
     case LoopKind::unroll:
       return " unroll";
+    case LoopKind::tile:
+      return " tile";
   }
   return "";
 }

@@ -1,5 +1,7 @@
 #include "compiler/ops/axis_choice.h"
 
+#include <algorithm>
+
 #include "compiler/ops/index_rules.h"
 
 namespace dyn {
@@ -28,8 +30,10 @@ Result<AxisChoice> axisChoice(InferContext& c, int operand, int rank) {
   for (size_t k = 0; k < known.size(); ++k) {
     const Dim axis = elementDim(c, operand, static_cast<int64_t>(k), "an axis given as a value");
     const std::string what = "axis " + std::to_string(k) + " of the operand is in its rank";
-    DYN_CHECK(c.requireLessEqual(constantDim(c, -rank), axis, what));
-    DYN_CHECK(c.requireLessEqual(axis, constantDim(c, rank - 1), what));
+    // A scalar is reduced along its one element.
+    const int64_t places = std::max(rank, 1);
+    DYN_CHECK(c.requireLessEqual(constantDim(c, -places), axis, what));
+    DYN_CHECK(c.requireLessEqual(axis, constantDim(c, places - 1), what));
     axes.push_back(axis);
   }
   for (int axis = 0; axis < rank; ++axis) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/ops/conv_rules.h"
+#include "compiler/ops/index_rules.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
@@ -33,9 +34,12 @@ Status inferConvInteger(InferContext& c) {
     DYN_TRY(TensorOperand zero, tensorOperand(c, i));
     DYN_CHECK(requireSameDtype(c, i == 2 ? x : w, zero));
     if (zero.rank() == 0 || (zero.rank() == 1 && zero.dims[0].isConstant(1))) continue;
-    if (i == 2 || zero.rank() > 1)
+    if (zero.rank() > 1)
       return c.error(DiagnosticId::shapeMismatch, "zero points of " + zero.type.toString());
-    DYN_CHECK(c.requireEqual(zero.dims[0], w.dims[0], "zero points, one per output channel"));
+    if (i == 2)
+      DYN_CHECK(c.requireEqual(zero.dims[0], constantDim(c, 1), "one zero point of the input"));
+    else
+      DYN_CHECK(requireStretches(c, zero.dims[0], w.dims[0], "zero points, one per output channel"));
   }
   DYN_TRY(Shape shape, convShape(c, x, w.dims));
   setTensor(c, shape, Dtype::i32);
@@ -81,7 +85,8 @@ Result<Expr> lowerConvInteger(LowerContext& c, int, std::span<const Expr> index)
       if (!c.hasOperand(zeros)) return number;
       std::vector<Expr> at;
       const Type type = c.operandType(zeros);
-      if (type.rank() == 1) at.push_back(type.dims()[0].isConstant(1) ? c.integer(0) : index[1]);
+      if (type.rank() == 1)
+        at.push_back(stretchedPlace(c, type.dims()[0], c.operandType(1).dims()[0], index[1]));
       DYN_TRY(Expr zero, c.read(zeros, at));
       return number - castTo(zero, Dtype::i32);
     };

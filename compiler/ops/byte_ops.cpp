@@ -1,4 +1,5 @@
 // Products and convolutions of 8-bit integers less their zero points, exact in i32. What quantised models compute with (pass `quantise`).
+#include "compiler/ops/index_rules.h"
 #include "compiler/ops/matmul_rules.h"
 #include "compiler/ops/op_table.h"
 
@@ -18,16 +19,15 @@ Status inferZeroPoint(InferContext& c, int operand, const TensorOperand& matrix,
   if (zero.rank() == 1) {
     if (zero.dims[0].isConstant(1)) return {};
     if (axis < 0) return c.error(DiagnosticId::shapeMismatch, "the zero point of a vector is one number");
-    return c.requireEqual(zero.dims[0], matrix.dims[static_cast<size_t>(axis)],
-                          "zero points, one per row or column");
+    return requireStretches(c, zero.dims[0], matrix.dims[static_cast<size_t>(axis)],
+                            "zero points, one per row or column");
   }
   // The matrix's rank, its summed axis 1.
   if (zero.rank() != matrix.rank())
     return c.error(DiagnosticId::rankMismatch, "the zero point does not go with " + matrix.type.toString());
   for (int k = 0; k < zero.rank(); ++k) {
-    const Dim d = zero.dims[static_cast<size_t>(k)];
-    if (!d.isConstant(1))
-      DYN_CHECK(c.requireEqual(d, matrix.dims[static_cast<size_t>(k)], "zero points, one per row or column"));
+    DYN_CHECK(requireStretches(c, zero.dims[static_cast<size_t>(k)], matrix.dims[static_cast<size_t>(k)],
+                               "zero points, one per row or column"));
   }
   return {};
 }
@@ -91,13 +91,16 @@ Status evaluateMatmulInteger(EvalContext& c) { return multiply(c, c.operand(1));
 Result<Expr> readZeroPoint(LowerContext& c, int operand, std::span<const Expr> at, int axis) {
   if (!c.hasOperand(operand)) return c.loops().integer(0, Dtype::i32);
   const Type type = c.operandType(operand);
+  const Shape matrix = c.operandType(operand - 2).dims();
+  const auto placeOf = [&](size_t own, size_t axis) {
+    return stretchedPlace(c, type.dims()[own], matrix[axis], at[axis]);
+  };
   std::vector<Expr> zeroAt;
   if (type.rank() == 1) {
-    zeroAt.push_back(axis < 0 || type.dims()[0].isConstant(1) ? c.integer(0) : at[static_cast<size_t>(axis)]);
+    zeroAt.push_back(axis < 0 ? c.integer(0) : placeOf(0, static_cast<size_t>(axis)));
   } else if (type.rank() > 1) {
     for (int k = 0; k < type.rank(); ++k) {
-      zeroAt.push_back(type.dims()[static_cast<size_t>(k)].isConstant(1) ? c.integer(0)
-                                                                         : at[static_cast<size_t>(k)]);
+      zeroAt.push_back(placeOf(static_cast<size_t>(k), static_cast<size_t>(k)));
     }
   }
   DYN_TRY(Expr zero, c.read(operand, zeroAt));

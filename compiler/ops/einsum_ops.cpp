@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/ops/einsum_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/reduce_rules.h"
 
@@ -12,97 +13,14 @@ using loop::LowerContext;
 
 namespace {
 
-// An equation with every axis labelled: letters by their code, the axes of `...` as -1, -2, ... counted from the right.
-struct Equation {
-  std::vector<std::vector<int>> operands;
-  std::vector<int> result;
-  std::vector<int> summed;  // labels that are not in the result, in order of first use
-};
-
-bool isLetter(char ch) { return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z'); }
-
-// "ij" → labels; a `...` stands for `stretch` axes (null: it may not stand here).
-const char* parseTerm(std::string_view term, int stretch, std::vector<int>* labels) {
-  bool seen = false;
-  for (size_t i = 0; i < term.size();) {
-    if (isLetter(term[i])) {
-      labels->push_back(term[i++]);
-    } else if (term.substr(i, 3) == "...") {
-      if (seen) return "`...` stands twice in a term";
-      seen = true;
-      for (int k = stretch; k > 0; --k) labels->push_back(-k);
-      i += 3;
-    } else {
-      return "a term has letters and one `...` only";
-    }
-  }
-  return nullptr;
-}
-
-int letterCount(std::string_view term) {
-  return static_cast<int>(std::count_if(term.begin(), term.end(), isLetter));
-}
+using Equation = EinsumEquation;
 
 template <typename Context>
 Result<Equation> parseEquation(const Context& c, const std::vector<int>& ranks) {
-  std::string text = c.attributes().string("equation");
-  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
-  auto bad = [&](const std::string& why) {
-    return c.error(DiagnosticId::badAttribute, "equation \"" + text + "\": " + why);
-  };
-  const size_t arrow = text.find("->");
-  const std::string left = text.substr(0, arrow);
-  std::vector<std::string> terms(1);
-  for (char ch : left) {
-    if (ch == ',') {
-      terms.emplace_back();
-    } else {
-      terms.back() += ch;
-    }
-  }
-  if (terms.size() != ranks.size())
-    return bad("it has " + std::to_string(terms.size()) + " terms for " + std::to_string(ranks.size()) +
-               " operands");
-  Equation equation;
-  int widest = 0;
-  std::map<int, int> uses;
-  for (size_t i = 0; i < terms.size(); ++i) {
-    const bool stretches = terms[i].find("...") != std::string::npos;
-    const int stretch = stretches ? ranks[i] - letterCount(terms[i]) : 0;
-    std::vector<int> labels;
-    if (stretch >= 0) {
-      if (const char* why = parseTerm(terms[i], stretch, &labels)) return bad(why);
-    }
-    if (static_cast<int>(labels.size()) != ranks[i])
-      return bad("\"" + terms[i] + "\" names other than " + std::to_string(ranks[i]) + " axes");
-    widest = std::max(widest, stretch);
-    for (int label : labels) ++uses[label];
-    equation.operands.push_back(std::move(labels));
-  }
-  if (arrow == std::string::npos) {
-    // Without an arrow: the stretched axes, then the letters that stand once, by alphabet.
-    for (int k = widest; k > 0; --k) equation.result.push_back(-k);
-    for (const auto& [label, count] : uses) {
-      if (label > 0 && count == 1) equation.result.push_back(label);
-    }
-  } else if (const char* why =
-                 parseTerm(std::string_view(text).substr(arrow + 2), widest, &equation.result)) {
-    return bad(why);
-  }
-  for (size_t i = 0; i < equation.result.size(); ++i) {
-    const int label = equation.result[i];
-    if (!uses.count(label)) return bad("the result has a letter that no term has");
-    if (std::count(equation.result.begin(), equation.result.end(), label) > 1)
-      return bad("the result has a letter twice");
-  }
-  for (const std::vector<int>& labels : equation.operands) {
-    for (int label : labels) {
-      const bool kept = std::count(equation.result.begin(), equation.result.end(), label) > 0;
-      if (!kept && !std::count(equation.summed.begin(), equation.summed.end(), label))
-        equation.summed.push_back(label);
-    }
-  }
-  return equation;
+  std::string why;
+  if (std::optional<Equation> equation = einsumEquation(c.attributes().string("equation"), ranks, &why))
+    return std::move(*equation);
+  return c.error(DiagnosticId::badAttribute, why);
 }
 
 std::string labelText(int label) {

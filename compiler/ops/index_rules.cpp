@@ -63,4 +63,11 @@ Expr zeroOf(LowerContext& c, Dtype dtype) {
   return dtype == Dtype::boolean ? c.loops().boolean(false) : c.number(0, dtype);
 }
 
+Expr stretchedPlace(LowerContext& c, Dim own, Dim full, Expr at) {
+  const Dim size = c.solver().canonical(own);
+  if (size.isConstant(1)) return c.integer(0);
+  if (size.isConstant() || c.solver().equal(size, full) == Answer::yes) return at;
+  return select(c.dim(size) == c.integer(1), c.integer(0), at);
+}
+
 }  // namespace dyn

@@ -38,4 +38,7 @@ loop::Expr inRange(loop::LowerContext& c, loop::Expr index, loop::Expr size);
 loop::Expr constantOf(loop::LowerContext& c, const HostTensor& tensor);
 loop::Expr zeroOf(loop::LowerContext& c, Dtype dtype);
 
+// Where an operand is read along an axis of size `own` for place `at` of an axis of size `full`: requireStretches.
+loop::Expr stretchedPlace(loop::LowerContext& c, Dim own, Dim full, loop::Expr at);
+
 }  // namespace dyn

@@ -26,7 +26,7 @@ Status requireFits(InferContext& c, int i, const Shape& dims, std::string_view w
     return c.error(DiagnosticId::rankMismatch, std::string(what) + " has more axes than what it scales");
   for (size_t k = 0; k < operand.dims.size(); ++k) {
     const Dim own = operand.dims[operand.dims.size() - 1 - k], full = dims[dims.size() - 1 - k];
-    if (!c.solver().canonical(own).isConstant(1)) DYN_CHECK(c.requireEqual(own, full, what));
+    DYN_CHECK(requireStretches(c, own, full, what));
   }
   return {};
 }

@@ -143,6 +143,11 @@ Result<Shape> broadcastShapes(InferContext& c, const Shape& a, const Shape& b) {
   return result;
 }
 
+Status requireStretches(InferContext& c, Dim own, Dim full, std::string_view what) {
+  DYN_TRY(Dim both, c.broadcast(full, own, what));
+  return c.requireEqual(both, full, what);
+}
+
 void setTensor(InferContext& c, Shape dims, Dtype dtype, int result) {
   c.setResult(result, c.ir().tensorType(std::move(dims), dtype));
 }

@@ -53,6 +53,9 @@ std::optional<int64_t> vectorLength(const InferContext& c, int i);
 // NumPy broadcast of two shapes aligned at the right, through InferContext::broadcast.
 Result<Shape> broadcastShapes(InferContext& c, const Shape& a, const Shape& b);
 
+// Demands that `own` is 1 or `full`; where neither is known it is decided when the program runs.
+Status requireStretches(InferContext& c, Dim own, Dim full, std::string_view what);
+
 // Result 0 gets this tensor type.
 void setTensor(InferContext& c, Shape dims, Dtype dtype, int result = 0);
 // Dims of integer constants.

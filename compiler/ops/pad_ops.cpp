@@ -221,12 +221,16 @@ Status evaluatePad(EvalContext& c) {
   return {};
 }
 
-// paddedPlace in loop IR.
-Expr paddedPlace(LowerContext& c, PadMode mode, Expr at, Expr size) {
-  const Expr zero = c.integer(0), one = c.integer(1);
-  if (mode == PadMode::edge) return max(min(at, size - one), zero);
-  if (mode == PadMode::wrap) return mod(at, size);
-  const Expr last = size - one, place = mod(at, max(last * 2, one));
+// paddedPlace in loop IR. `near`: right where no place is further outside than one length of the axis; no division is left then.
+Expr paddedPlace(LowerContext& c, PadMode mode, Expr at, Expr size, bool near) {
+  const Expr zero = c.integer(0), one = c.integer(1), last = size - one;
+  const auto outside = [&](Expr below, Expr above) {
+    return select(at < zero, below, select(last < at, above, at));
+  };
+  if (mode == PadMode::edge) return outside(zero, last);
+  if (mode == PadMode::wrap) return near ? outside(at + size, at - size) : mod(at, size);
+  if (near) return outside(zero - at, last * 2 - at);
+  const Expr place = mod(at, max(last * 2, one));
   return min(place, last * 2 - place);
 }
 
@@ -247,8 +251,8 @@ Result<Expr> lowerPad(LowerContext& c, int, std::span<const Expr> index) {
   }
   DYN_TRY(PadPlaces places, padPlaces(c, std::move(axes), x.rank()));
   const Expr zero = c.integer(0);
-  std::vector<Expr> from(index.begin(), index.end());
-  Expr isInside = c.loops().boolean(true);
+  std::vector<Expr> from(index.begin(), index.end()), nearby = from;
+  Expr isInside = c.loops().boolean(true), isNear = isInside;
   for (size_t i = 0; i < from.size(); ++i) {
     const auto [first, last] = places.byAxis[i];
     if (first < 0) continue;
@@ -263,10 +267,18 @@ Result<Expr> lowerPad(LowerContext& c, int, std::span<const Expr> index) {
       continue;
     }
     DYN_TRY(Expr end, c.contents(1, last));
-    const Expr kept = size + min(begin, zero) + min(end, zero);
-    from[i] = paddedPlace(c, mode, index[i] - max(begin, zero), kept) - min(begin, zero);
+    const Expr kept = size + min(begin, zero) + min(end, zero), at = index[i] - max(begin, zero);
+    from[i] = paddedPlace(c, mode, at, kept, false) - min(begin, zero);
+    nearby[i] = paddedPlace(c, mode, at, kept, true) - min(begin, zero);
+    const Expr most = mode == PadMode::reflect ? kept - 1 : kept;
+    isNear = isNear && begin <= most && end <= most;
   }
   DYN_TRY(Expr element, c.read(0, from));
+  if (mode == PadMode::reflect || mode == PadMode::wrap) {
+    // Pads that are not longer than the axis, which is what models have, are asked for once, not at each element.
+    DYN_TRY(Expr close, c.read(0, nearby));
+    return select(isNear, close, element);
+  }
   if (mode != PadMode::constant) return element;
   Expr filler = zeroOf(c, x.dtype());
   if (c.hasOperand(2)) {

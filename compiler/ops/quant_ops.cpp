@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compiler/loop/scalar_math.h"
+#include "compiler/ops/index_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/reduce_rules.h"
 
@@ -58,7 +59,7 @@ Status requireParameter(InferContext& c, int i, const TensorOperand& x, std::str
   }
   if (parameter.dims[0].isConstant(1)) return {};
   DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis", 1), x.rank()));
-  return c.requireEqual(parameter.dims[0], x.dims[static_cast<size_t>(axis)], what);
+  return requireStretches(c, parameter.dims[0], x.dims[static_cast<size_t>(axis)], what);
 }
 
 Status inferQuantize(InferContext& c) {
@@ -169,7 +170,11 @@ Result<Expr> readParameter(LowerContext& c, int operand, std::span<const Expr> i
   if (type.rank() == 1) {
     int64_t axis = c.attributes().integer("axis", 1);
     if (axis < 0) axis += static_cast<int64_t>(index.size());
-    at.push_back(type.dims()[0].isConstant(1) ? c.integer(0) : index[static_cast<size_t>(axis)]);
+    const size_t place = static_cast<size_t>(axis);
+    const Dim one = type.dims()[0].context().constant(1);
+    // A single number goes with a tensor of any rank.
+    const Dim full = place < index.size() ? c.operandType(0).dims()[place] : one;
+    at.push_back(place < index.size() ? stretchedPlace(c, type.dims()[0], full, index[place]) : c.integer(0));
   }
   DYN_TRY(Expr value, c.read(operand, at));
   return castTo(value, dtype);

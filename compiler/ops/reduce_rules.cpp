@@ -25,6 +25,7 @@ Result<FoldedAxes> foldedFrom(const Context& c, const std::vector<int64_t>* axes
     return folded;
   }
   for (int64_t axis : *axes) {
+    if (rank == 0 && (axis == 0 || axis == -1)) continue;  // a scalar along its one element, as NumPy has it
     if (axis < -rank || axis >= rank) {
       return c.error(DiagnosticId::badAttribute, "axis " + std::to_string(axis) + " is outside [" +
                                                      std::to_string(-rank) + ", " + std::to_string(rank) +
@@ -62,7 +63,7 @@ Result<FoldedAxes> foldedAxes(const InferContext& c) {
   std::optional<std::vector<int64_t>> axes = constantElements(c, 1);
   if (!axes && vectorLength(c, 1) == 0) axes.emplace();
   if (!axes) {
-    if (c.attributes().integer("keepdims", 1) != 0) {
+    if (c.attributes().integer("keepdims", 1) != 0 || x.rank() == 0) {
       DYN_TRY(Contents each, vectorContents(c, 1, "the axes"));
       return foldedByValues(x.rank());
     }

@@ -1,5 +1,6 @@
 // resize: a tensor sampled on another grid, by the nearest element, linearly or by cubics.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "compiler/ops/need.h"
@@ -17,6 +18,10 @@ using loop::UnaryOp;
 namespace {
 
 constexpr int kRoi = 1, kScales = 2, kSizes = 3;
+
+// The nearest element is looked for in f32, as ONNX Runtime and PyTorch do: a scale of 0.6 is an f32 already, and only with its rounding does
+// 3 / 0.6 fall on element 5. Weights want places in f64.
+Dtype placeDtype(const ResizeOptions& o) { return o.mode == ResizeMode::nearest ? Dtype::f32 : Dtype::f64; }
 
 // Left out, or given with no element (as ONNX writes it).
 bool isGiven(bool has, const std::function<Type()>& type) {
@@ -109,33 +114,41 @@ Status inferResize(InferContext& c) {
 
 struct SampledAxis {
   double scale = 1, begin = 0, end = 1;  // begin, end: the region
-  double length = 0;                     // of the result before it is cut to whole elements: input * scale
   int64_t input = 0, output = 0;
   bool resized = false;
 
-  double place(const ResizeOptions& o, int64_t index) const {
-    const double i = static_cast<double>(index), in = static_cast<double>(input),
-                 out = static_cast<double>(output);
+  // Real: the type that places are computed in, placeDtype().
+  template <typename Real>
+  Real placeIn(const ResizeOptions& o, int64_t index) const {
+    const Real i = static_cast<Real>(index), in = static_cast<Real>(input), out = static_cast<Real>(output),
+               half = static_cast<Real>(0.5), one = 1, by = static_cast<Real>(scale);
+    const Real from = static_cast<Real>(begin), to = static_cast<Real>(end);
     switch (o.coordinates) {
       case Coordinates::halfPixel:
-        return (i + 0.5) / scale - 0.5;
+        return (i + half) / by - half;
       case Coordinates::halfPixelSymmetric:
-        return in / 2 * (1 - out / (scale * in)) + (i + 0.5) / scale - 0.5;
+        return in / 2 * (one - out / (by * in)) + (i + half) / by - half;
       case Coordinates::pytorchHalfPixel:
-        return output > 1 ? (i + 0.5) / scale - 0.5 : 0;
+        return output > 1 ? (i + half) / by - half : 0;
       case Coordinates::alignCorners:
-        return output > 1 ? i * (in - 1) / (length - 1) : 0;
+        return output > 1 ? i * (in - one) / (out - one) : 0;
       case Coordinates::asymmetric:
-        return i / scale;
+        return i / by;
       case Coordinates::cropAndResize:
-        return output > 1 ? begin * (in - 1) + i * (end - begin) * (in - 1) / (out - 1)
-                          : 0.5 * (begin + end) * (in - 1);
+        return output > 1 ? from * (in - one) + i * (to - from) * (in - one) / (out - one)
+                          : half * (from + to) * (in - one);
+      case Coordinates::halfPixelForNearest:
+        return (i + half) / by;
     }
     return i;
   }
+  double place(const ResizeOptions& o, int64_t index) const {
+    return placeDtype(o) == Dtype::f32 ? static_cast<double>(placeIn<float>(o, index))
+                                       : placeIn<double>(o, index);
+  }
 };
 
-double nearestPlace(NearestMode mode, double x) {
+double nearestPlace(NearestMode mode, double x, double scale) {
   switch (mode) {
     case NearestMode::roundPreferFloor:
       return std::ceil(x - 0.5);
@@ -145,6 +158,8 @@ double nearestPlace(NearestMode mode, double x) {
       return std::floor(x);
     case NearestMode::ceil:
       return std::ceil(x);
+    case NearestMode::byScale:
+      return scale < 1 ? std::ceil(x) : std::floor(x);
   }
   return x;
 }
@@ -179,7 +194,7 @@ std::vector<Tap> tapsOf(const ResizeOptions& o, const SampledAxis& axis, double 
     return static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(axis.input - 1)));
   };
   if (o.antialias) return filterTaps(o, axis, x);
-  if (o.mode == ResizeMode::nearest) return {{clamped(nearestPlace(o.nearest, x)), 1}};
+  if (o.mode == ResizeMode::nearest) return {{clamped(nearestPlace(o.nearest, x, axis.scale)), 1}};
   const double base = std::floor(x), part = x - base;
   if (o.mode == ResizeMode::linear) return {{clamped(base), 1 - part}, {clamped(base + 1), part}};
   std::vector<Tap> taps;
@@ -228,7 +243,6 @@ Result<std::vector<SampledAxis>> sampledAxes(const EvalContext& c, const ResizeO
       a.scale = byScales ? c.operand(kScales).realAt(flat)
                          : static_cast<double>(a.output) / static_cast<double>(a.input);
     }
-    a.length = byScales ? static_cast<double>(a.input) * a.scale : static_cast<double>(a.output);
     if (a.output < 0 || (a.input == 0 && a.output > 0))
       return c.error(DiagnosticId::shapeCheckFailed,
                      "an axis of " + std::to_string(a.input) + " can not be resized");
@@ -274,18 +288,20 @@ Status evaluateResize(EvalContext& c) {
   return {};
 }
 
-// --- lowering: places in f64, so that ties fall as in the reference
+// --- lowering
 
 Expr f64(LowerContext& c, double value) { return c.number(value, Dtype::f64); }
-Expr f64Dim(LowerContext& c, Dim d) { return castTo(c.dim(d), Dtype::f64); }
+Expr realDim(LowerContext& c, Dim d, Dtype dtype) { return castTo(c.dim(d), dtype); }
 
 Result<Expr> scaleOf(LowerContext& c, const ResizeOptions& o, size_t k, Dim in, Dim out) {
+  const Dtype dtype = placeDtype(o);
   if (hasScales(c)) {
     const Expr at[] = {c.integer(static_cast<int64_t>(k))};
     DYN_TRY(Expr scale, c.read(kScales, at));
-    return castTo(scale, Dtype::f64);
+    return castTo(scale, dtype);
   }
-  if (o.policy == AspectPolicy::stretch) return f64Dim(c, out) / f64Dim(c, in);
+  if (o.policy == AspectPolicy::stretch)
+    return castTo(realDim(c, out, Dtype::f64) / realDim(c, in, Dtype::f64), dtype);
   std::vector<int64_t> sizes, inputs;
   for (size_t j = 0; j < o.axes.size(); ++j) {
     DYN_TRY(Expr size, c.contents(kSizes, static_cast<int64_t>(j)));
@@ -296,59 +312,74 @@ Result<Expr> scaleOf(LowerContext& c, const ResizeOptions& o, size_t k, Dim in, 
     sizes.push_back(size.intValue());
     inputs.push_back(*from.constant());
   }
-  return f64(c, *commonScale(o.policy, sizes, inputs));
+  return c.number(*commonScale(o.policy, sizes, inputs), dtype);
 }
 
 Result<Expr> lowerPlace(LowerContext& c, const ResizeOptions& o, size_t k, Dim in, Dim out, Expr index) {
-  const Expr i = castTo(index, Dtype::f64), half = f64(c, 0.5), one = f64(c, 1), none = f64(c, 0);
-  const Expr last = f64Dim(c, in) - one, many = c.dim(out) > c.integer(1);
-  if (o.coordinates == Coordinates::alignCorners) {
-    // Given scales, the corners are those of a result not yet cut to whole elements.
-    Expr length = f64Dim(c, out);
-    if (hasScales(c)) {
-      DYN_TRY(Expr scale, scaleOf(c, o, k, in, out));
-      length = f64Dim(c, in) * scale;
-    }
-    return select(many, i * last / (length - one), none);
-  }
+  const Dtype dtype = placeDtype(o);
+  const Expr i = castTo(index, dtype), half = c.number(0.5, dtype), one = c.number(1, dtype),
+             none = c.number(0, dtype), width = realDim(c, in, dtype);
+  const Expr last = width - one, many = c.dim(out) > c.integer(1);
+  if (o.coordinates == Coordinates::alignCorners)
+    return select(many, i * last / (realDim(c, out, dtype) - one), none);
   if (o.coordinates == Coordinates::cropAndResize) {
     const Expr beginAt[] = {c.integer(static_cast<int64_t>(k))},
                endAt[] = {c.integer(static_cast<int64_t>(k + o.axes.size()))};
     DYN_TRY(Expr begin, c.read(kRoi, beginAt));
     DYN_TRY(Expr end, c.read(kRoi, endAt));
-    begin = castTo(begin, Dtype::f64);
-    end = castTo(end, Dtype::f64);
-    return select(many, begin * last + i * (end - begin) * last / (f64Dim(c, out) - one),
+    begin = castTo(begin, dtype);
+    end = castTo(end, dtype);
+    return select(many, begin * last + i * (end - begin) * last / (realDim(c, out, dtype) - one),
                   half * (begin + end) * last);
   }
   DYN_TRY(Expr scale, scaleOf(c, o, k, in, out));
   if (o.coordinates == Coordinates::asymmetric) return i / scale;
+  if (o.coordinates == Coordinates::halfPixelForNearest) return (i + half) / scale;
   const Expr centred = (i + half) / scale - half;
   if (o.coordinates == Coordinates::pytorchHalfPixel) return select(many, centred, none);
   if (o.coordinates == Coordinates::halfPixel) return centred;
-  const Expr width = f64Dim(c, in);
-  return width / f64(c, 2) * (one - f64Dim(c, out) / (scale * width)) + (i + half) / scale - half;
+  return width / c.number(2, dtype) * (one - realDim(c, out, dtype) / (scale * width)) + (i + half) / scale -
+         half;
 }
 
-std::vector<LoweredTap> lowerTaps(LowerContext& c, const ResizeOptions& o, Dim in, Expr x) {
+// The element nearest to place x of axis o.axes[k].
+Result<Expr> lowerNearest(LowerContext& c, const ResizeOptions& o, size_t k, Dim in, Dim out, Expr x) {
+  const Expr down = unary(UnaryOp::floor, x), up = unary(UnaryOp::ceil, x), half = c.number(0.5, x.dtype()),
+             one = c.number(1, x.dtype());
+  switch (o.nearest) {
+    case NearestMode::roundPreferFloor:
+      return unary(UnaryOp::ceil, x - half);
+    case NearestMode::roundPreferCeil:
+      return select(x - down >= half, down + one, down);
+    case NearestMode::floor:
+      return down;
+    case NearestMode::ceil:
+      return up;
+    case NearestMode::byScale:
+      break;
+  }
+  DYN_TRY(Expr scale, scaleOf(c, o, k, in, out));
+  return select(scale < one, up, down);
+}
+
+// The taps of axis o.axes[k] around place x.
+Result<std::vector<LoweredTap>> lowerTaps(LowerContext& c, const ResizeOptions& o, size_t k, Dim in, Dim out,
+                                          Expr x) {
   const Expr highest = c.dim(in) - 1, none = c.integer(0);
   auto clamped = [&](Expr at) { return max(min(castTo(at, Dtype::i64), highest), none); };
-  const Expr half = f64(c, 0.5);
   if (o.mode == ResizeMode::nearest) {
-    Expr at = unary(UnaryOp::ceil, x);
-    if (o.nearest == NearestMode::roundPreferFloor) at = unary(UnaryOp::ceil, x - half);
-    if (o.nearest == NearestMode::roundPreferCeil) at = unary(UnaryOp::floor, x + half);
-    if (o.nearest == NearestMode::floor) at = unary(UnaryOp::floor, x);
-    return {{clamped(at), Expr(), Expr()}};
+    DYN_TRY(Expr at, lowerNearest(c, o, k, in, out, x));
+    return std::vector<LoweredTap>{{clamped(at), Expr(), Expr()}};
   }
   const Expr base = unary(UnaryOp::floor, x), part = x - base;
   if (o.mode == ResizeMode::linear)
-    return {{clamped(base), f64(c, 1) - part, Expr()}, {clamped(base + f64(c, 1)), part, Expr()}};
+    return std::vector<LoweredTap>{{clamped(base), f64(c, 1) - part, Expr()},
+                                   {clamped(base + f64(c, 1)), part, Expr()}};
   std::vector<LoweredTap> taps;
   Expr sum = f64(c, 0);
-  for (int k = -1; k <= 2; ++k) {
-    const Expr at = base + f64(c, k);
-    Expr weight = cubicWeight(c, o.cubicA, part - f64(c, k));
+  for (int tap = -1; tap <= 2; ++tap) {
+    const Expr at = base + f64(c, tap);
+    Expr weight = cubicWeight(c, o.cubicA, part - f64(c, tap));
     if (o.excludeOutside) {
       weight = select(at >= f64(c, 0) && at <= castTo(highest, Dtype::f64), weight, f64(c, 0));
       sum = sum + weight;
@@ -413,6 +444,15 @@ Result<Expr> lowerFiltered(LowerContext& c, const ResizeOptions& o, std::span<co
   return castTo(sum, dtype);
 }
 
+// Is element i of an axis of unchanged size element i of the operand?
+bool keepsPlaces(const ResizeOptions& o) {
+  if (o.coordinates == Coordinates::cropAndResize) return false;
+  if (o.coordinates != Coordinates::halfPixelForNearest) return true;
+  // Half an element further on, which these two round away.
+  return o.mode == ResizeMode::nearest &&
+         (o.nearest == NearestMode::floor || o.nearest == NearestMode::roundPreferFloor);
+}
+
 Result<Expr> lowerResize(LowerContext& c, int, std::span<const Expr> index) {
   const Type type = c.operandType(0);
   const Dtype dtype = type.dtype(), computed = isReal(dtype) ? accumulationDtype(dtype) : Dtype::f64;
@@ -428,30 +468,58 @@ Result<Expr> lowerResize(LowerContext& c, int, std::span<const Expr> index) {
     // An axis of the same size keeps its places (scales may differ from 1 a little and keep a constant size).
     const bool kept =
         c.solver().equal(in, out) == Answer::yes && (bySizes || !c.solver().canonical(in).isConstant());
-    if (kept && o.coordinates != Coordinates::cropAndResize && o.policy == AspectPolicy::stretch) continue;
+    if (kept && keepsPlaces(o) && o.policy == AspectPolicy::stretch) continue;
     DYN_TRY(Expr place, lowerPlace(c, o, k, in, out, index[axis]));
     if (o.coordinates == Coordinates::cropAndResize) {
-      const Expr here = place >= f64(c, 0) && place <= f64Dim(c, in) - f64(c, 1);
+      const Expr here = place >= c.number(0, place.dtype()) &&
+                        place <= realDim(c, in, place.dtype()) - c.number(1, place.dtype());
       inside = inside ? inside && here : here;
     }
-    along[axis] = lowerTaps(c, o, in, place);
+    DYN_TRY(along[axis], lowerTaps(c, o, k, in, out, place));
   }
   DYN_TRY(Expr sum, weightedSum(c, 0, along, computed));
   sum = castTo(sum, dtype);
   return inside ? select(inside, sum, castTo(f64(c, o.extrapolation), dtype)) : sum;
 }
 
+// The builtin makes tables of places and weights for each axis; regions, proportions and sums of bytes go by loops.
+bool builtinResizes(const Op& op, std::span<const Type> operandTypes) {
+  const Result<ResizeOptions> o = resizeOptions(op, operandTypes[0].rank());
+  if (!o.ok() || operandTypes[0].rank() == 0 || o->coordinates == Coordinates::cropAndResize ||
+      o->policy != AspectPolicy::stretch)
+    return false;
+  if (static_cast<int>(operandTypes.size()) > kScales && operandTypes[kScales].isTensor() &&
+      operandTypes[kScales].dtype() != Dtype::f32)
+    return false;
+  const Dtype dtype = operandTypes[0].dtype();
+  if (o->mode == ResizeMode::nearest) return dtype != Dtype::string && storageBytes(dtype) <= 8;
+  return dtype == Dtype::f32 || dtype == Dtype::f64;
+}
+
+Status resizeArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
+                       std::vector<Dim>*) {
+  DYN_TRY(ResizeOptions o, resizeOptions(op, operandTypes[0].rank()));
+  for (int number : {static_cast<int>(o.mode), static_cast<int>(o.coordinates), static_cast<int>(o.nearest),
+                     o.excludeOutside ? 1 : 0, o.antialias ? 1 : 0})
+    numbers->push_back(number);
+  numbers->push_back(std::bit_cast<int32_t>(static_cast<float>(o.cubicA)));
+  for (int axis : o.axes) numbers->push_back(axis);
+  return {};
+}
+
 constexpr AttributeSpec kResizeAttributes[] = {
     {"mode", AttributeKind::string, false, "nearest, linear or cubic; default nearest",
      Allowed::oneOf("nearest linear cubic")},
     {"coordinate_transformation_mode", AttributeKind::string, false,
-     "half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric, tf_crop_and_resize; "
-     "default half_pixel",
-     Allowed::oneOf(
-         "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric tf_crop_and_resize")},
+     "half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric, tf_crop_and_resize, "
+     "tf_half_pixel_for_nn; default half_pixel",
+     Allowed::oneOf("half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric "
+                    "tf_crop_and_resize tf_half_pixel_for_nn")},
     {"nearest_mode", AttributeKind::string, false,
-     "round_prefer_floor, round_prefer_ceil, floor, ceil; default round_prefer_floor",
-     Allowed::oneOf("round_prefer_floor round_prefer_ceil floor ceil")},
+     "round_prefer_floor, round_prefer_ceil, floor, ceil, by_scale (up along an axis that shrinks, down "
+     "along "
+     "others); default round_prefer_floor",
+     Allowed::oneOf("round_prefer_floor round_prefer_ceil floor ceil by_scale")},
     {"cubic_coeff_a", AttributeKind::real, false, "default -0.75", Allowed::any()},
     {"exclude_outside", AttributeKind::integer, false,
      "1: cubic weights outside of the input are 0; default 0", Allowed::flag()},
@@ -483,6 +551,10 @@ const OpDef resizeOp{
     .evaluate = evaluateResize,
     .lowering = LoweringKind::loops,
     .lower = lowerResize,
+    .builtin = "resize",
+    .builtinOperands = 3,
+    .builtinArguments = resizeArguments,
+    .builtinTakes = builtinResizes,
     .operandRules = kResizeRules,
     .doc =
         "x [...], roi [2*r] (tf_crop_and_resize only), scales [r] f32 constants or sizes [r] i64 -> sizes, "

@@ -27,10 +27,10 @@ Result<ResizeOptions> resizeOptions(const Op& op, int rank) {
   DYN_CHECK(choose(op, "mode", {"nearest", "linear", "cubic"}, &o.mode));
   DYN_CHECK(choose(op, "coordinate_transformation_mode",
                    {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-                    "tf_crop_and_resize"},
+                    "tf_crop_and_resize", "tf_half_pixel_for_nn"},
                    &o.coordinates));
-  DYN_CHECK(
-      choose(op, "nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, &o.nearest));
+  DYN_CHECK(choose(op, "nearest_mode",
+                   {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "by_scale"}, &o.nearest));
   DYN_CHECK(choose(op, "keep_aspect_ratio_policy", {"stretch", "not_larger", "not_smaller"}, &o.policy));
   o.antialias = op.attributes.integer("antialias", 0) != 0;
   if (o.antialias && o.mode == ResizeMode::nearest)

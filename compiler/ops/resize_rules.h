@@ -16,9 +16,11 @@ enum class Coordinates : uint8_t {
   pytorchHalfPixel,
   alignCorners,
   asymmetric,
-  cropAndResize
+  cropAndResize,
+  halfPixelForNearest
 };
-enum class NearestMode : uint8_t { roundPreferFloor, roundPreferCeil, floor, ceil };
+// byScale: rounded up along an axis that shrinks, down along others.
+enum class NearestMode : uint8_t { roundPreferFloor, roundPreferCeil, floor, ceil, byScale };
 enum class AspectPolicy : uint8_t { stretch, notLarger, notSmaller };
 
 struct ResizeOptions {

@@ -1,18 +1,13 @@
-// dft: the discrete Fourier transform along one axis, by its definition.
+// dft: the discrete Fourier transform along one axis. Compiled it takes n log n operations (vm/kernels/fourier.cpp); here it is evaluated by its definition.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "compiler/ops/index_rules.h"
 #include "compiler/ops/op_table.h"
-#include "compiler/ops/reduce_rules.h"
 
 namespace dyn {
-
-using loop::Expr;
-using loop::LowerContext;
-using loop::ReduceOp;
-using loop::UnaryOp;
 
 namespace {
 
@@ -77,12 +72,17 @@ Status inferDft(InferContext& c) {
                    "the operand is [..., 1] or [..., 2], it is " + x.type.toString());
   const DftOptions o = dftOptions(c.attributes());
   const std::optional<int64_t> parts = c.solver().canonical(x.dims.back()).constant();
-  if (!parts || (*parts != 1 && *parts != 2))
+  if (parts && *parts != 1 && *parts != 2)
     return c.error(
         DiagnosticId::shapeMismatch,
         "the last axis holds real parts or real and imaginary parts, it has " + x.dims.back().toString());
-  if (*parts == 2 && o.onesided && !o.inverse)
+  const bool takesReals = o.onesided && !o.inverse;
+  if (parts && *parts == 2 && takesReals)
     return c.error(DiagnosticId::badAttribute, "only the spectrum of reals has one side");
+  DYN_CHECK(c.requireLessEqual(constantDim(c, 1), x.dims.back(), "the last axis holds parts of numbers"));
+  DYN_CHECK(c.requireLessEqual(x.dims.back(), constantDim(c, takesReals ? 1 : 2),
+                               takesReals ? "only the spectrum of reals has one side"
+                                          : "the last axis holds real parts or real and imaginary parts"));
   Dim axis = constantDim(c, -2), length;
   if (c.hasOperand(kAxis)) {
     DYN_TRY(TensorOperand given, indexOperand(c, kAxis, "the axis"));
@@ -107,6 +107,9 @@ Status evaluateDft(EvalContext& c) {
   const HostTensor& x = c.operand(0);
   const DftOptions o = dftOptions(c.attributes());
   const int64_t parts = x.shape().back();
+  if (parts < 1 || parts > (o.onesided && !o.inverse ? 1 : 2))
+    return c.error(DiagnosticId::shapeCheckFailed,
+                   "the last axis holds real parts or real and imaginary parts");
   DYN_TRY(int axis, axisOf(c, c.hasOperand(kAxis) ? c.operand(kAxis).intAt(0) : -2, x.rank()));
   if (axis == x.rank() - 1)
     return c.error(DiagnosticId::shapeCheckFailed, "the axis is not that of the parts");
@@ -122,18 +125,23 @@ Status evaluateDft(EvalContext& c) {
   const int64_t step = sizeProduct(x.shape(), axis + 1, x.rank() - 1),
                 outputs = shape[static_cast<size_t>(axis)];
   const int64_t rows = sizeProduct(x.shape(), 0, axis), partsOut = shape.back();
+  std::vector<double> cosines, sines;
+  for (int64_t k = 0; k < length; ++k) {
+    const double angle = 2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(length);
+    cosines.push_back(std::cos(angle));
+    sines.push_back(o.inverse ? std::sin(angle) : -std::sin(angle));
+  }
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t k = 0; k < outputs; ++k) {
       for (int64_t inner = 0; inner < step; ++inner) {
         double real = 0, imaginary = 0;
         for (int64_t n = 0; n < terms; ++n) {
           const int64_t at = ((row * size + n) * step + inner) * parts;
-          const double turn = static_cast<double>(k * n % length) / static_cast<double>(length);
-          const double angle = 2 * std::numbers::pi * (o.inverse ? turn : -turn);
+          const auto turn = static_cast<size_t>(k * n % length);
           const double weight = o.makesReals() && n != 0 && 2 * n != length ? 2 : 1;
           const double a = x.realAt(at) * weight, b = parts == 2 ? x.realAt(at + 1) * weight : 0;
-          real += a * std::cos(angle) - b * std::sin(angle);
-          imaginary += a * std::sin(angle) + b * std::cos(angle);
+          real += a * cosines[turn] - b * sines[turn];
+          imaginary += a * sines[turn] + b * cosines[turn];
         }
         const double scale = o.inverse ? 1 / static_cast<double>(length) : 1;
         const int64_t to = ((row * outputs + k) * step + inner) * partsOut;
@@ -146,73 +154,10 @@ Status evaluateDft(EvalContext& c) {
   return {};
 }
 
-// In f64: bins that ought to be 0 are far below what f32 sums would leave there. An axis known only at run time is chosen by selects.
-Result<Expr> lowerDft(LowerContext& c, int, std::span<const Expr> index) {
-  const Shape& x = c.operandType(0).dims();
-  const DftOptions o = dftOptions(c.attributes());
-  const int64_t rank = static_cast<int64_t>(x.size());
-  Expr axis = c.integer(rank - 2), length;
-  if (c.hasOperand(kAxis)) {
-    DYN_TRY(axis, c.contents(kAxis, 0));
-    axis = wrapIndex(c, axis, c.integer(rank));
-  }
-  const bool isKnown = axis.kind() == loop::ExprKind::intConstant;
-  const auto along = [&](int64_t i, Expr chosen, Expr otherwise) {
-    if (isKnown) return axis.intValue() == i ? chosen : otherwise;
-    return select(axis == c.integer(i), chosen, otherwise);
-  };
-  Dim extent = x[0];
-  Expr size = c.dim(x[0]), k = index[0];
-  for (int64_t i = 1; i + 1 < rank; ++i) {
-    const Dim here = x[static_cast<size_t>(i)];
-    extent = !isKnown ? max(extent, here) : axis.intValue() == i ? here : extent;
-    size = along(i, c.dim(here), size);
-    k = along(i, index[static_cast<size_t>(i)], k);
-  }
-  length = o.makesReals() ? (size - 1) * 2 : size;
-  if (c.hasOperand(kLength)) {
-    DYN_TRY(length, c.contents(kLength, 0));
-  }
-  // The loop may run over more than is summed.
-  const Expr terms = min(size, o.makesReals() ? floorDiv(length, c.integer(2)) + 1 : length);
-  const bool isExact = isKnown && !c.hasOperand(kLength) && !o.makesReals();
-  const bool isComplex = c.solver().canonical(x.back()).isConstant(2);
-  const auto f64 = [&](double value) { return c.number(value, Dtype::f64); };
-  const Expr wholeTurn = castTo(length, Dtype::f64);
-  const Dim extents[] = {extent};
-  DYN_TRY(Expr sum, reduceOver(c, ReduceOp::sum, extents, [&](std::span<const Expr> n) -> Result<Expr> {
-            std::vector<Expr> at;
-            for (int64_t i = 0; i + 1 < rank; ++i) {
-              const Expr last = c.dim(x[static_cast<size_t>(i)]) - 1;
-              const Expr here = isKnown ? n[0] : max(min(n[0], last), c.integer(0));
-              at.push_back(along(i, here, index[static_cast<size_t>(i)]));
-            }
-            at.push_back(c.integer(0));
-            DYN_TRY(Expr a, c.read(0, at));
-            Expr b;
-            if (isComplex) {
-              at.back() = c.integer(1);
-              DYN_TRY(b, c.read(0, at));
-            }
-            const auto term = [&](Expr part) {
-              if (!isExact) part = select(n[0] < terms, part, c.number(0, part.dtype()));
-              return castTo(part, Dtype::f64);
-            };
-            a = term(a);
-            if (b) b = term(b);
-            const Expr turn = castTo(mod(k * n[0], length), Dtype::f64) / wholeTurn;
-            const Expr angle = turn * f64(o.inverse ? 2 * std::numbers::pi : -2 * std::numbers::pi);
-            const Expr cosine = unary(UnaryOp::cos, angle), sine = unary(UnaryOp::sin, angle);
-            const Expr real = b ? a * cosine - b * sine : a * cosine;
-            if (o.makesReals()) {
-              const Expr once = n[0] == c.integer(0) || n[0] * 2 == length;
-              return real * select(once, f64(1), f64(2));
-            }
-            const Expr imaginary = b ? a * sine + b * cosine : a * sine;
-            return select(index.back() == c.integer(0), real, imaginary);
-          }));
-  if (o.inverse) sum = sum / wholeTurn;
-  return castTo(sum, c.resultType(0).dtype());
+Status dftArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
+  const DftOptions o = dftOptions(op.attributes);
+  numbers->push_back((o.inverse ? 1 : 0) | (o.onesided ? 2 : 0));
+  return {};
 }
 
 constexpr OperandRule kDftRules[] = {{1, ElementsAre::byRule, "at least 1"},
@@ -225,14 +170,15 @@ namespace ops {
 const OpDef dftOp{
     .name = "dft",
     .summary = "the discrete Fourier transform along an axis",
-    .cls = OpClass::reduction,
+    .cls = OpClass::opaque,
     .minOperands = 1,
     .maxOperands = 3,
     .attributes = kDftAttributes,
     .infer = inferDft,
     .evaluate = evaluateDft,
-    .lowering = LoweringKind::loops,
-    .lower = lowerDft,
+    .lowering = LoweringKind::builtin,
+    .builtin = "dft",
+    .builtinArguments = dftArguments,
     .operandRules = kDftRules,
     .doc =
         "x [..., n, ..., 1 or 2] (real, or real and imaginary parts), length [] i64 (default n; x is cut or "

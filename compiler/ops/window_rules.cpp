@@ -97,10 +97,14 @@ std::vector<WindowAxis> windowAxes(const Window& window, const Shape& x, const S
   return axes;
 }
 
+// Rounded up, the last window may hang over the end by less than a stride; so may the first one.
+static int64_t slackOf(const Window& window, int64_t stride) { return window.ceilMode ? stride - 1 : 0; }
+
 Status requireWindowFits(InferContext& c, const Window& window, const std::vector<WindowAxis>& axes) {
   if (window.isSame()) return {};
   for (const WindowAxis& a : axes) {
-    DYN_CHECK(c.requireLessEqual((a.kernel - 1) * a.dilation + 1, a.input + a.padBegin + a.padEnd,
+    DYN_CHECK(c.requireLessEqual((a.kernel - 1) * a.dilation + 1,
+                                 a.input + a.padBegin + a.padEnd + slackOf(window, a.stride),
                                  "the window fits into the padded input"));
   }
   return {};
@@ -117,7 +121,8 @@ Result<std::vector<ConcreteAxis>> concreteWindow(const EvalContext& c, const Win
     const auto output = a.output.constant(), begin = a.padBegin.constant(), end = a.padEnd.constant();
     if (!output || !begin || !end)
       return c.error(DiagnosticId::dimOverflow, "a window's size does not fit in 64 bits");
-    if (*output < 0 || (!window.isSame() && (kernel[k] - 1) * a.dilation + 1 > x[k + 2] + *begin + *end)) {
+    if (*output < 0 || (!window.isSame() && (kernel[k] - 1) * a.dilation + 1 >
+                                                x[k + 2] + *begin + *end + slackOf(window, a.stride))) {
       return c.error(DiagnosticId::shapeCheckFailed, "the window of " + std::to_string(kernel[k]) +
                                                          " does not fit into an input of " +
                                                          std::to_string(x[k + 2]));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/ir/module.h"
+#include "compiler/pass/properties.h"
 #include "compiler/support/result.h"
 
 namespace dyn {
@@ -30,10 +31,11 @@ struct PassOptionSpec {
 };
 
 struct PassDef {
-  std::string_view name;         // "fold"
-  std::string_view summary;      // one line
-  std::string_view needs;        // "types"
-  std::string_view establishes;  // "operands that are constant are attributes"
+  std::string_view name;     // "fold"
+  std::string_view summary;  // one line
+  Properties needs;          // of the module it is given
+  Properties establishes;    // of the module it leaves
+  Properties before;         // what must not be there yet: it would not know what to do with it
   std::vector<PassOptionSpec> options;
   Result<Module> (*run)(const Module&, PassContext&);
   bool required = false;  // lowering to bytecode does not work without it (placement); cannot be switched off

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/dims/solver_work.h"
 #include "compiler/ir/walk.h"
 #include "compiler/support/clock.h"
 
@@ -66,7 +67,57 @@ Result<PipelineItem> parseItem(std::string_view text, std::span<const PassDef> t
   return item;
 }
 
+constexpr Property kProperties[kPropertiesCount] = {Property::types, Property::groups, Property::destinations,
+                                                    Property::arenas};
+
+Properties establishedBy(const Pipeline& pipeline) {
+  Properties all;
+  for (const PipelineItem& item : pipeline) all.add(item.pass->establishes);
+  return all;
+}
+
+bool needsAnyOf(const PassDef& pass, Properties given, Properties wanted) {
+  return std::any_of(std::begin(kProperties), std::end(kProperties), [&](Property property) {
+    return given.contains(property) && !wanted.contains(property) && pass.needs.contains(property);
+  });
+}
+
+// Passes that can do nothing once another is left out: without `fuse` there are no groups for `attention`.
+void leaveOutNeedy(Pipeline& pipeline, const Pipeline& standard) {
+  const Properties before = establishedBy(standard), now = establishedBy(pipeline);
+  pipeline.erase(
+      std::remove_if(pipeline.begin(), pipeline.end(),
+                     [&](const PipelineItem& item) { return needsAnyOf(*item.pass, before, now); }),
+      pipeline.end());
+}
+
+std::string passThatEstablishes(Property property, std::span<const PassDef> table) {
+  for (const PassDef& row : table)
+    if (row.establishes.contains(property)) return std::string(row.name);
+  return "";
+}
+
 }  // namespace
+
+Status checkOrder(const Pipeline& pipeline, std::span<const PassDef> table) {
+  Properties now;
+  for (const PipelineItem& item : pipeline) {
+    const std::string name = "pass '" + std::string(item.pass->name) + "'";
+    for (Property property : kProperties) {
+      const std::string other = passThatEstablishes(property, table);
+      if (item.pass->needs.contains(property) && !now.contains(property))
+        return makeError(DiagnosticId::usageError,
+                         name + " needs " + toString(property) + ", which no pass before it establishes")
+            .note("put " + other + " before it");
+      if (item.pass->before.contains(property) && now.contains(property))
+        return makeError(DiagnosticId::usageError, name + " comes too late: there are " + toString(property) +
+                                                       " already, since " + other)
+            .note("put it before " + other);
+    }
+    now.add(item.pass->establishes);
+  }
+  return {};
+}
 
 Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> table,
                                const Pipeline& standard) {
@@ -80,6 +131,7 @@ Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> t
       DYN_TRY(PipelineItem parsed, parseItem(item, table));
       list.push_back(std::move(parsed));
     }
+    DYN_CHECK(checkOrder(list, table));
     return list;
   }
   Pipeline result = standard;
@@ -103,6 +155,8 @@ Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> t
       if (sameName(other)) other.options = parsed.options, found = true;
     if (!found) result.push_back(std::move(parsed));
   }
+  leaveOutNeedy(result, standard);
+  DYN_CHECK(checkOrder(result, table));
   return result;
 }
 
@@ -135,11 +189,18 @@ Result<Module> runPipeline(const Module& module, const Pipeline& pipeline, Trace
     step.name = item.pass->name;
     step.before = current;
     step.opsBefore = static_cast<int64_t>(countOps(current));
+    DimContext& dims = current.context->dims();
+    const uint64_t stepsBefore = solverSteps(dims);
+    takeDearest(dims);
     const int64_t start = steadyNs();
     Result<Module> result = context.isCancelled()
                                 ? Result<Module>(makeError(DiagnosticId::cancelled, "interrupted"))
                                 : item.pass->run(current, context);
     step.timeNs = steadyNs() - start;
+    step.solverSteps = solverSteps(dims) - stepsBefore;
+    DearestWork dearest = takeDearest(dims);
+    step.dearestOp = std::move(dearest.asker);
+    step.dearestSteps = dearest.steps;
     if (result.ok() && options.afterEach) {
       Status checked = options.afterEach(*result, *item.pass);
       if (!checked.ok())

@@ -19,9 +19,13 @@ struct PipelineItem {
 using Pipeline = std::vector<PipelineItem>;
 
 // Text to pipeline. `text` is either a whole list (`fold,dce`), or edits of `standard`: `-fuse` leaves a pass out, `fuse{max=4}` after a leading
-// `+` sets options (`+fuse{max=4}`); edits are separated by commas. Errors: textName for an unknown pass, usageError for leaving out a required one.
+// `+` sets options (`+fuse{max=4}`); edits are separated by commas. A pass that needs what a pass left out would have established is left out with
+// it. Errors: usageError for an unknown pass, for leaving out a required one, and what checkOrder finds.
 Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> table,
                                const Pipeline& standard);
+// Each pass finds the properties it needs, and none it must come before. Error usageError, with a sentence: "pass 'attention' needs groups, which no
+// pass before it establishes".
+Status checkOrder(const Pipeline& pipeline, std::span<const PassDef> table);
 std::string toString(const Pipeline& pipeline);
 
 struct PipelineRun {

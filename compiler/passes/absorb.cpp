@@ -133,8 +133,8 @@ Result<Module> runAbsorb(const Module& module, PassContext& context) {
 PassDef absorbPass() {
   return {.name = "absorb",
           .summary = "transposes around matrix products become the order they read and write in",
-          .needs = "types",
-          .establishes = "products without transposes around them",
+          .needs = Property::types,
+          .before = Property::destinations,
           .options = {},
           .run = runAbsorb};
 }

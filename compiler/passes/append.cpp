@@ -179,8 +179,8 @@ Result<Module> runAppend(const Module& module, PassContext& context) {
 PassDef appendPass() {
   return {.name = "append",
           .summary = "appends to inputs that are handed on from run to run, in place where they have room",
-          .needs = "groups",
-          .establishes = "",
+          .needs = Property::groups,
+          .before = Property::destinations,
           .options = {},
           .run = runAppend};
 }

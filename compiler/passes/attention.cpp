@@ -245,8 +245,8 @@ Result<Module> runAttention(const Module& module, PassContext& context) {
 PassDef attentionPass() {
   return {.name = "attention",
           .summary = "makes product, softmax and product one kernel that keeps a few rows of scores",
-          .needs = "groups",
-          .establishes = "",
+          .needs = Property::groups,
+          .before = Property::destinations,
           .options = {},
           .run = runAttention};
 }

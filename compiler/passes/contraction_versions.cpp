@@ -61,7 +61,7 @@ std::optional<Contraction> contractionOf(const Op& op, Dtype packed) {
   return c;
 }
 
-std::vector<std::string> versionsOf(const Contraction& c) {
+std::vector<std::string> versionNamesOf(const Contraction& c) {
   std::vector<std::string> names{"auto"};
   if (c.kind == ContractionKind::product) {
     for (size_t i = 0; i < contraction::kProductSchedules.size(); ++i)

@@ -29,7 +29,7 @@ struct Contraction {
 std::optional<Contraction> contractionOf(const Op& op, Dtype packed);
 // What it can be made with by Dyn's own kernels, "auto" first. Products may also be made with several of them, by the number of rows
 // (contraction::parseDispatch), and what fits a library with that, for all rows.
-std::vector<std::string> versionsOf(const Contraction& contraction);
+std::vector<std::string> versionNamesOf(const Contraction& contraction);
 bool isVersionOf(const Contraction& contraction, std::string_view name);
 // The way of that name; nullopt for an unknown one.
 std::optional<int> wayNumber(std::string_view name);

@@ -120,8 +120,8 @@ Result<Module> runCse(const Module& module, PassContext& context) {
 PassDef csePass() {
   return {.name = "cse",
           .summary = "merges operations that compute the same",
-          .needs = "types",
-          .establishes = "no repeated operations",
+          .needs = Property::types,
+          .before = Property::destinations,
           .options = {},
           .run = runCse};
 }

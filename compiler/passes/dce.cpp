@@ -93,8 +93,7 @@ Result<Module> runDce(const Module& module, PassContext& context) {
 PassDef dcePass() {
   return {.name = "dce",
           .summary = "removes operations whose results and dims nothing uses",
-          .needs = "",
-          .establishes = "no dead operations",
+          .before = Property::destinations,
           .options = {},
           .run = runDce};
 }

@@ -179,8 +179,8 @@ Result<Module> runFold(const Module& module, PassContext& context) { return Fold
 PassDef foldPass() {
   return {.name = "fold",
           .summary = "evaluates operations whose operands are constants",
-          .needs = "types",
-          .establishes = "constants where values are known",
+          .needs = Property::types,
+          .before = Property::destinations,
           .options = {},
           .run = runFold};
 }

@@ -366,8 +366,9 @@ Result<Module> runFuse(const Module& module, PassContext& context) {
 PassDef fusePass() {
   return {.name = "fuse",
           .summary = "groups operations into kernels where the dim solver proves it legal",
-          .needs = "types",
-          .establishes = "groups",
+          .needs = Property::types,
+          .establishes = Property::groups,
+          .before = Property::destinations,
           .options = {{"max", "largest number of operations in a kernel; default 64"}},
           .run = runFuse};
 }

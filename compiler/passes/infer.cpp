@@ -23,8 +23,8 @@ Result<Module> runInfer(const Module& module, PassContext& context) {
 PassDef inferPass() {
   return {.name = "infer",
           .summary = "types every value; puts a run-time check where a demand on dims cannot be proved",
-          .needs = "",
-          .establishes = "types",
+          .establishes = Property::types,
+          .before = Property::destinations,
           .options = {},
           .run = runInfer,
           .required = true};

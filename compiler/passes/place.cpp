@@ -212,8 +212,9 @@ Result<Module> runPlace(const Module& module, PassContext& context) {
 PassDef placePass() {
   return {.name = "place",
           .summary = "makes memory explicit: alloc, destination-passing kernels, kill",
-          .needs = "types",
-          .establishes = "destination-passing kernels",
+          .needs = Property::types,
+          .establishes = Property::destinations,
+          .before = Property::destinations,
           .options = {},
           .run = runPlace,
           .required = true};

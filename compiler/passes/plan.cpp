@@ -290,8 +290,9 @@ PassDef planPass() {
           .summary =
               "places tensors of known dims into one arena per function, reusing memory where sizes are "
               "provably enough",
-          .needs = "destination-passing kernels",
-          .establishes = "arenas",
+          .needs = Property::destinations,
+          .establishes = Property::arenas,
+          .before = Property::arenas,
           .options = {kOptions, kOptions + std::size(kOptions)},
           .run = runPlan};
 }

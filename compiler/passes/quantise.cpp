@@ -247,8 +247,8 @@ Result<Module> runQuantise(const Module& module, PassContext& context) {
 PassDef quantisePass() {
   return {.name = "quantise",
           .summary = "products of dequantised bytes become integer products",
-          .needs = "types",
-          .establishes = "integer products of quantised operands",
+          .needs = Property::types,
+          .before = Property::destinations,
           .options = {},
           .run = runQuantise};
 }

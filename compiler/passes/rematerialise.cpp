@@ -236,8 +236,8 @@ PassDef rematerialisePass() {
           .summary =
               "makes cheap values again beside late uses where less memory then lives at once, when that is "
               "asked for",
-          .needs = "types",
-          .establishes = "less memory alive, for the dims given",
+          .needs = Property::types,
+          .before = Property::destinations,
           .options = {kOptions, kOptions + std::size(kOptions)},
           .run = runRematerialise};
 }

@@ -6,7 +6,7 @@
 //           %q = matmul(%b, %x) : T[(n, k)]                 %q = matmul(%b, %x) : T[(n, k)]
 // Two orders are tried: the operation that adds least to what lives comes next, and each value right before it is wanted. One is taken only where
 // it is proved to be no worse for any dims (each sum of live bytes is at most one that the written order reaches) and better for the sample dims.
-// Facts count: for dims with a given value the proof is arithmetic. Operations with effects, those that make sizes known, and control flow stay where
+// Properties count: for dims with a given value the proof is arithmetic. Operations with effects, those that make sizes known, and control flow stay where
 // they are; what is between two of them is reordered.
 // Cost in IR size: none.
 #include <algorithm>
@@ -244,8 +244,8 @@ PassDef schedulePass() {
           .summary =
               "reorders independent kernels where provably no more, and for sample dims less, memory lives "
               "at once",
-          .needs = "types",
-          .establishes = "an order with less memory alive",
+          .needs = Property::types,
+          .before = Property::destinations,
           .options = {},
           .run = runSchedule};
 }

@@ -287,8 +287,8 @@ Result<Module> runSimplify(const Module& module, PassContext& context) {
 PassDef simplifyPass() {
   return {.name = "simplify",
           .summary = "turns shape arithmetic into dims and drops operations that change nothing",
-          .needs = "types",
-          .establishes = "known shapes as dims",
+          .needs = Property::types,
+          .before = Property::destinations,
           .options = {},
           .run = runSimplify};
 }

@@ -223,8 +223,8 @@ PassDef variantsPass() {
   return {
       .name = "variants",
       .summary = "adds programs for some sizes, or for up to some numbers of rows, beside the one for all",
-      .needs = "types",
-      .establishes = "",
+      .needs = Property::types,
+      .before = Property::destinations,
       .options = {{"sizes", "\"seq=128;seq=256,batch=1\": a variant for each; default none"},
                   {"buckets", "\"batch=4,8,16\": fewer rows are padded to the next; default none"}},
       .run = runVariants};

@@ -24,7 +24,7 @@ void GraphImporter::advanceFlex(Frame& frame, ControlNode& control, FlexStage to
   const NodeProto& node = *control.node;
   MapContext c(ir_, values_, *frame.builder, tensors_, node, versionOf(frame, node).value_or(1),
                control.place, frame.environment->function ? &frame.environment->attributes : nullptr,
-               control.inputs);
+               control.inputs, this);
   AttentionMap a{c};
   a.q = c.input(0);
   a.k = c.input(1);

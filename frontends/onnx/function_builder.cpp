@@ -57,6 +57,14 @@ ValueId FunctionBuilder::makeAgain(const Op& constant, ValueId like) {
                         ir_.hasName(like) ? ir_.valueName(like) : "");
 }
 
+ValueId FunctionBuilder::origin(ValueId id) const {
+  for (const FunctionBuilder* at = this; at != nullptr; at = at->parent_) {
+    for (const auto& [place, inner] : at->captureParameters_)
+      if (inner == id) id = at->captures_->outer[place];
+  }
+  return id;
+}
+
 ValueId FunctionBuilder::addParameter(std::string_view name, std::optional<Dtype> dtype, int rank,
                                       Type type) {
   const ValueId id = ir_.newValue(name);

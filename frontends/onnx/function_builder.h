@@ -62,6 +62,8 @@ class FunctionBuilder {
 
   // The finished body; parameters: the added ones, then all captures of the list (also those only other bodies use).
   const Function* finish(std::string name, std::vector<ValueId> results, SourcePlace place);
+  // What a capture stands for where it was defined; other values stand for themselves.
+  ValueId origin(ValueId id) const;
   ValueId parameter(size_t i) const { return parameters_[i].id; }
   uint32_t serial() const { return serial_; }
 

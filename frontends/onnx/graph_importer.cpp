@@ -47,7 +47,8 @@ GraphImporter::GraphImporter(IrContext& ir, const Model& model, const ImportOpti
       tensors_(model),
       types_(ir),
       freeNames_(model),
-      main_(ir, values_, nullptr, nullptr) {
+      main_(ir, values_, nullptr, nullptr),
+      firstValue_(ir.valueCount()) {
   for (const FunctionProto& function : model.functions)
     functions_[functionKey(function.domain, function.name)].push_back(&function);
 }
@@ -106,10 +107,13 @@ void GraphImporter::openMain() {
   for (const ValueInfoProto& input : model_.graph->inputs)
     if (input.type != nullptr) types_.learnNames(*input.type);
   for (const ValueInfoProto& input : model_.graph->inputs) {
-    const auto known = frame.scope.names.find(input.name);
-    if (known != frame.scope.names.end() && known->second.kind == Binding::Kind::weight) continue;
     const SourcePlace at = model_.place(input.bytes);
     const std::string what = "input " + quotedText(input.name);
+    const auto known = frame.scope.names.find(input.name);
+    if (known != frame.scope.names.end() && known->second.kind == Binding::Kind::weight) {
+      addDefault(known->second, input, at);
+      continue;
+    }
     Binding binding;
     if (const auto fixed = options_.fixedInputs.find(std::string(input.name));
         fixed != options_.fixedInputs.end()) {
@@ -153,6 +157,19 @@ void GraphImporter::openMain() {
   if (!result_.problems.empty()) return;
   result_.module.context = &ir_;
   result_.module.functions.push_back(main_.finish("main", {}, place));
+}
+
+// An input whose initializer is its default: a constant, of another value where the options have one.
+void GraphImporter::addDefault(Binding& binding, const ValueInfoProto& input, const SourcePlace& place) {
+  const std::string name(input.name);
+  if (const auto given = options_.fixedInputs.find(name); given != options_.fixedInputs.end())
+    binding.tensor = given->second;
+  if (input.type == nullptr) return;
+  Result<Type> type = types_.import(*input.type, "input " + quotedText(input.name), std::nullopt);
+  if (type.ok())
+    result_.defaultedInputs.push_back({name, *type});
+  else
+    report(type.error(), place, {});
 }
 
 void GraphImporter::addInitializers(Frame& frame, const GraphProto& graph) {
@@ -211,6 +228,10 @@ bool GraphImporter::hasForm(Frame& frame, const NodeProto& node, std::optional<D
 }
 
 void GraphImporter::step(Frame& frame, const NodeProto& node) {
+  if (isProbe_ && nodeCount_ + 1 == stopAt_) {
+    stopped_ = true;
+    return;
+  }
   if (++nodeCount_ > options_.maxNodes) {
     report(
         DiagnosticId::memoryLimit,
@@ -253,19 +274,26 @@ void GraphImporter::mapNode(Frame& frame, const NodeProto& node, const MapRow& r
   const SourcePlace place = placeOf(frame, node);
   for (ValueId& value : *inputs) value = frame.builder->localize(value);
   MapContext c(ir_, values_, *frame.builder, tensors_, node, version, place,
-               frame.environment->function ? &frame.environment->attributes : nullptr, std::move(*inputs));
+               frame.environment->function ? &frame.environment->attributes : nullptr, std::move(*inputs),
+               this);
   runMapRow(row, c);
-  if (!c.failed()) {
-    for (int i = 0; i < c.outputCount(); ++i) {
-      if (!c.wantsOutput(i) || c.outputs()[static_cast<size_t>(i)] != kNoValue) continue;
-      c.unsupported("output " + std::to_string(i) + " of " + std::string(node.opType) + " is not supported");
-    }
-  }
   if (c.failed()) {
     report(c.failure(), place, node.opType);
     return bindFailed(frame, node);
   }
-  for (size_t i = 0; i != node.outputs.size(); ++i) bindOutput(frame, node, i, c.outputs()[i]);
+  for (const std::string& message : c.warnings()) warn(message, place);
+  for (size_t i = 0; i != node.outputs.size(); ++i) {
+    if (c.outputs()[i] != kNoValue || node.outputs[i].empty()) {
+      bindOutput(frame, node, i, c.outputs()[i]);
+      continue;
+    }
+    // Optimisers name outputs that nobody reads: a fault for readers only.
+    Binding binding;
+    binding.kind = Binding::Kind::absent;
+    binding.node = &node;
+    binding.output = i;
+    define(frame, node.outputs[i], std::move(binding), place);
+  }
 }
 
 void GraphImporter::openFunction(Frame& frame, const NodeProto& node, const FunctionProto& function) {

@@ -15,12 +15,14 @@
 #include "frontends/onnx/map_table.h"
 #include "frontends/onnx/tensor_loader.h"
 #include "frontends/onnx/type_importer.h"
+#include "frontends/onnx/type_probe.h"
 
 namespace dyn::onnx {
 
 // What a name of the file stands for.
 struct Binding {
-  enum class Kind : uint8_t { value, weight, leftOut, failed };
+  // absent: an output that its operator does not give, which is a fault once it is read.
+  enum class Kind : uint8_t { value, weight, leftOut, absent, failed };
   Kind kind = Kind::value;
   ValueId value = kNoValue;
   // Of a weight: where it is, the tensor once loaded, and its constant in each function that uses it.
@@ -28,6 +30,9 @@ struct Binding {
   const SparseTensorProto* sparse = nullptr;
   std::optional<HostTensor> tensor;
   std::vector<std::pair<uint32_t, ValueId>> constants;
+  // Of an absent output: whose it is.
+  const NodeProto* node = nullptr;
+  size_t output = 0;
 };
 
 struct NameScope {
@@ -87,7 +92,7 @@ struct Frame {
   std::unique_ptr<ControlNode> control;
 };
 
-class GraphImporter {
+class GraphImporter : private TypeProbe {
  public:
   GraphImporter(IrContext& ir, const Model& model, const ImportOptions& options);
   ImportResult run();
@@ -96,6 +101,7 @@ class GraphImporter {
   // graph_importer.cpp
   void openMain();
   void addInitializers(Frame& frame, const GraphProto& graph);
+  void addDefault(Binding& binding, const ValueInfoProto& input, const SourcePlace& place);
   void orderFrame(Frame& frame);
   void step(Frame& frame, const NodeProto& node);
   // False, and reported: the node has a fault.
@@ -106,6 +112,9 @@ class GraphImporter {
   void closeMain();
   const FunctionProto* findFunction(const NodeProto& node) const;
   std::optional<int64_t> versionOf(Frame& frame, const NodeProto& node);
+
+  // type_probe.cpp
+  void learn() override;
 
   // graph_names.cpp
   bool define(Frame& frame, Text name, Binding binding, const SourcePlace& place);
@@ -164,6 +173,13 @@ class GraphImporter {
   size_t hiddenProblems_ = 0;
   uint64_t nodeCount_ = 0;
   bool stopped_ = false;
+  // type_probe.cpp: what is known of the values from firstValue_ on, and the node at which that was asked.
+  uint32_t firstValue_ = 0;
+  std::vector<KnownType> known_;
+  uint64_t learntAt_ = 0;
+  int probesLeft_ = kMaxTypeProbes;
+  bool isProbe_ = false;
+  uint64_t stopAt_ = 0;  // of a probe: the node before which it stops
 };
 
 }  // namespace dyn::onnx

@@ -118,6 +118,13 @@ std::optional<ValueId> GraphImporter::resolve(Frame& frame, Text name, const Sou
         return std::nullopt;
       case Binding::Kind::leftOut:
         return kNoValue;
+      case Binding::Kind::absent:
+        report(DiagnosticId::unsupportedFeature,
+               "output " + std::to_string(binding->output) + " of " + std::string(binding->node->opType) +
+                   " is not supported",
+               placeOf(frame, *binding->node), binding->node->opType);
+        binding->kind = Binding::Kind::failed;
+        return std::nullopt;
       case Binding::Kind::weight:
         return weight(frame, *binding, name, place);
       case Binding::Kind::value:

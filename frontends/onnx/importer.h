@@ -31,7 +31,7 @@
 namespace dyn::onnx {
 
 inline constexpr int64_t kOldestOpset = 1;
-inline constexpr int64_t kNewestOpset = 27;
+inline constexpr int64_t kNewestOpset = 28;
 
 struct ImportOptions {
   ReadOptions read;
@@ -55,6 +55,12 @@ struct ImportResult {
     TypeKind kind = TypeKind::tensor;  // list, optional: of such tensors
   };
   std::vector<OpenInput> openInputs;
+  // Inputs that an initializer gives a value: no parameters of @main. ImportOptions::fixedInputs may hold another one for them.
+  struct DefaultedInput {
+    std::string name;
+    Type type;
+  };
+  std::vector<DefaultedInput> defaultedInputs;
   std::vector<DeclaredOutput> declaredOutputs;
   std::vector<Diagnostic> problems;
   std::vector<Diagnostic> warnings;

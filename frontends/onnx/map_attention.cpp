@@ -66,7 +66,7 @@ void mapRotaryEmbedding(MapContext& c) {
   const ValueId x = c.input(0);
   ValueId cosines = c.input(1), sines = c.input(2);
   const int64_t heads = c.integer("num_heads", 0);
-  const int rank = c.rankOf(x);
+  const int rank = c.inferredRank(x);
   const bool threeAxes = rank == 3 || (rank < 0 && heads != 0);
   const int64_t rotated = c.integer("rotary_embedding_dim", 0);
   const bool interleaved = c.integer("interleaved", 0) != 0;

@@ -34,12 +34,12 @@ void mapConstantOfShape(MapContext& c) {
 }
 
 void mapRange(MapContext& c) {
-  const std::vector<ValueId> inputs = {scalarOf(c, c.input(0)), scalarOf(c, c.input(1)),
-                                       scalarOf(c, c.input(2))};
+  for (int i = 0; i < 3; ++i) (void)c.input(i);
+  const std::vector<ValueId> inputs = {scalarInput(c, 0), scalarInput(c, 1), scalarInput(c, 2)};
   c.ignoreAttribute("stash_type");
   std::optional<Dtype> dtype;
   for (ValueId value : inputs)
-    if (!dtype) dtype = c.dtypeOf(value);
+    if (!dtype) dtype = c.inferredDtype(value);
   if (!dtype) c.unsupported("the element type of the range is not known before inference");
   c.setOutput(0, c.emit(dtype && isReal(*dtype) ? "range_real" : "range", inputs));
 }

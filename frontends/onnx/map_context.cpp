@@ -7,10 +7,11 @@ namespace dyn::onnx {
 
 MapContext::MapContext(IrContext& ir, ValueTable& values, FunctionBuilder& builder, TensorLoader& tensors,
                        const NodeProto& node, int64_t version, SourcePlace place,
-                       const AttributeEnvironment* environment, std::vector<ValueId> inputs)
+                       const AttributeEnvironment* environment, std::vector<ValueId> inputs, TypeProbe* probe)
     : ir_(ir),
       values_(values),
       builder_(&builder),
+      probe_(probe),
       tensors_(tensors),
       node_(node),
       version_(version),
@@ -103,7 +104,7 @@ std::vector<std::string> MapContext::texts(std::string_view name) {
 
 std::optional<Dtype> MapContext::dtype(std::string_view name) {
   const AttributeProto* found = typedAttribute(name, AttributeType::integer);
-  if (found == nullptr) return std::nullopt;
+  if (found == nullptr || found->i == 0) return std::nullopt;
   std::optional<Dtype> known;
   if (found->i > 0 && found->i < 1000) known = dtypeFromOnnx(static_cast<int32_t>(found->i));
   if (!known)
@@ -136,8 +137,23 @@ const TypeProto* MapContext::type(std::string_view name) {
   return found && !found->types().empty() ? &found->types()[0] : nullptr;
 }
 
+// The entry after inference has been asked; a body's parameter is what it stands for outside.
+const ValueTable::Entry& MapContext::learn(ValueId id) {
+  probe_->learn();
+  const ValueTable::Entry outer = values_.at(builder_->origin(id));
+  ValueTable::Entry& own = values_.at(id);
+  if (own.rank < 0) own.rank = outer.rank;
+  if (!own.dtype) own.dtype = outer.dtype;
+  return own;
+}
+
 std::optional<Dtype> MapContext::dtypeOf(ValueId id) const {
   return id == kNoValue ? std::nullopt : values_.at(id).dtype;
+}
+
+std::optional<Dtype> MapContext::inferredDtype(ValueId id) {
+  const std::optional<Dtype> known = dtypeOf(id);
+  return known || id == kNoValue || failed() ? known : learn(id).dtype;
 }
 
 const HostTensor* MapContext::constantOf(ValueId id) const {
@@ -154,6 +170,11 @@ std::optional<std::vector<int64_t>> MapContext::constantIntegers(ValueId id) con
 }
 
 int MapContext::rankOf(ValueId id) const { return id == kNoValue ? -1 : values_.at(id).rank; }
+
+int MapContext::inferredRank(ValueId id) {
+  const int known = rankOf(id);
+  return known >= 0 || id == kNoValue || failed() ? known : learn(id).rank;
+}
 
 int MapContext::lengthOf(ValueId id) const { return id == kNoValue ? -1 : values_.at(id).vectorLength; }
 
@@ -233,7 +254,7 @@ ValueId MapContext::integerValue(int64_t value) { return constant(HostTensor::sc
 
 ValueId MapContext::number(double value, ValueId like) {
   if (failed()) return kNoValue;
-  const std::optional<Dtype> dtype = dtypeOf(like);
+  const std::optional<Dtype> dtype = inferredDtype(like);
   if (!dtype) {
     unsupported("the element type of an input is not known before inference");
     return kNoValue;
@@ -241,7 +262,15 @@ ValueId MapContext::number(double value, ValueId like) {
   return numberOf(value, *dtype);
 }
 
-ValueId MapContext::numberOf(double value, Dtype dtype) { return constant(HostTensor::scalar(dtype, value)); }
+ValueId MapContext::numberOf(double value, Dtype dtype) {
+  HostTensor tensor = HostTensor::scalar(dtype, value);
+  if (isInteger(dtype) && tensor.valid() && static_cast<double>(tensor.intAt(0)) != value) {
+    fail(DiagnosticId::internalError, "the number " + std::to_string(value) + " is none of " +
+                                          std::string(toString(dtype)) + ", which are computed with here");
+    return kNoValue;
+  }
+  return constant(std::move(tensor));
+}
 
 std::vector<ValueId> MapContext::emitLoop(ValueId tripCount, std::vector<ValueId> carried,
                                           size_t stackedCount,
@@ -291,6 +320,8 @@ void MapContext::fail(DiagnosticId id, std::string message, std::string advice) 
 void MapContext::unsupported(std::string message, std::string advice) {
   fail(DiagnosticId::unsupportedFeature, std::move(message), std::move(advice));
 }
+
+void MapContext::warn(std::string message) { warnings_.push_back(std::move(message)); }
 
 std::vector<std::string> MapContext::unreadAttributes() const {
   std::vector<std::string> names;

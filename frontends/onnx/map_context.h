@@ -21,6 +21,7 @@
 
 #include "frontends/onnx/function_builder.h"
 #include "frontends/onnx/onnx_model.h"
+#include "frontends/onnx/type_probe.h"
 
 namespace dyn::onnx {
 
@@ -33,7 +34,7 @@ class MapContext {
  public:
   MapContext(IrContext& ir, ValueTable& values, FunctionBuilder& builder, TensorLoader& tensors,
              const NodeProto& node, int64_t version, SourcePlace place,
-             const AttributeEnvironment* environment, std::vector<ValueId> inputs);
+             const AttributeEnvironment* environment, std::vector<ValueId> inputs, TypeProbe* probe);
 
   IrContext& ir() { return ir_; }
   const NodeProto& node() const { return node_; }
@@ -57,19 +58,22 @@ class MapContext {
   std::vector<int64_t> integers(std::string_view name);
   std::vector<double> reals(std::string_view name);
   std::vector<std::string> texts(std::string_view name);
-  std::optional<Dtype> dtype(
-      std::string_view name);  // an INT with a TensorProto.DataType; nullopt: not given
+  // An INT with a TensorProto.DataType; nullopt: not given, or given as 0, which the standard calls undefined.
+  std::optional<Dtype> dtype(std::string_view name);
   std::optional<HostTensor> tensor(std::string_view name);  // TENSOR or SPARSE_TENSOR
   const TypeProto* type(std::string_view name);
   const AttributeProto* attribute(std::string_view name);  // references resolved
 
-  // What is known without inference.
+  // What simple rules know of a value.
   std::optional<Dtype> dtypeOf(ValueId id) const;
   Dtype dtypeOr(ValueId id, Dtype fallback) const { return dtypeOf(id).value_or(fallback); }
+  // Where they do not say, inference is asked: for mappings that can not go on without.
+  std::optional<Dtype> inferredDtype(ValueId id);
   const HostTensor* constantOf(ValueId id) const;
   // All elements of a constant integer value.
   std::optional<std::vector<int64_t>> constantIntegers(ValueId id) const;
   int rankOf(ValueId id) const;    // -1: unknown
+  int inferredRank(ValueId id);    // inference is asked, too
   int lengthOf(ValueId id) const;  // of a vector; -1: unknown
 
   // The operator of that name in ops.def; a failure (unsupportedOp) when there is none or an operand is missing.
@@ -87,8 +91,10 @@ class MapContext {
   ValueId constant(HostTensor tensor);
   ValueId integersValue(std::vector<int64_t> values);  // [k] i64
   ValueId integerValue(int64_t value);                 // [] i64
-  ValueId number(double value, ValueId like);          // [] of the element type of `like`
-  ValueId numberOf(double value, Dtype dtype);         // [] of that type
+  // [] of the element type of `like`, or of `dtype`; a failure (internalError) where integers of that type do not have the number: arithmetic
+  // of a real attribute with them goes by way of asReal().
+  ValueId number(double value, ValueId like);
+  ValueId numberOf(double value, Dtype dtype);
 
   // A `loop` whose body `make` emits: it gets the iteration and the carried values and returns carried values, then stacked ones.
   // Values from outside may be used in it. Results: final carried values, stacked values.
@@ -104,6 +110,8 @@ class MapContext {
 
   void fail(DiagnosticId id, std::string message, std::string advice = "");
   void unsupported(std::string message, std::string advice = "");  // unsupportedFeature
+  void warn(std::string message);  // what is harmless though the standard says otherwise
+  const std::vector<std::string>& warnings() const { return warnings_; }
   bool failed() const { return failure_.has_value(); }
   const Diagnostic& failure() const { return *failure_; }
   // Attributes that no one has asked for.
@@ -112,10 +120,12 @@ class MapContext {
 
  private:
   const AttributeProto* typedAttribute(std::string_view name, AttributeType type);
+  const ValueTable::Entry& learn(ValueId id);
 
   IrContext& ir_;
   ValueTable& values_;
   FunctionBuilder* builder_;
+  TypeProbe* probe_;
   TensorLoader& tensors_;
   const NodeProto& node_;
   int64_t version_;
@@ -124,6 +134,7 @@ class MapContext {
   std::vector<ValueId> inputs_, outputs_;
   std::set<std::string, std::less<>> read_;
   std::optional<Diagnostic> failure_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace dyn::onnx

@@ -24,7 +24,7 @@ ValueId filterOf(MapContext& c, ValueId mask, ValueId like) {
 void addPaddingMask(AttentionMap& a, ValueId mask) {
   MapContext& c = a.c;
   const ValueId total = dimAt(c, a.k, 2);
-  switch (c.rankOf(mask)) {
+  switch (c.inferredRank(mask)) {
     case 1: {
       // Other vectors (2 or 3 numbers per row) do not fit this shape and are refused when it runs.
       const ValueId counts = reshaped(c, mask, joinedShape(c, {dimAt(c, a.q, 0), c.integersValue({1})}));
@@ -169,7 +169,7 @@ void mapMultiHeadAttention(MapContext& c) {
   if (heads < 1) c.fail(DiagnosticId::badAttribute, "num_heads must be positive");
   if (c.failed()) return;
   ValueId query = c.input(0), key = c.optionalInput(1), value = c.optionalInput(2);
-  const int queryRank = c.rankOf(query), keyRank = c.rankOf(key);
+  const int queryRank = c.inferredRank(query), keyRank = c.inferredRank(key);
   if (queryRank < 0 || (key != kNoValue && keyRank < 0)) c.unsupported("operands whose rank is not known");
   const bool packed = queryRank == 5, packedKeys = keyRank == 5, projected = keyRank == 4;
   std::vector<ValueId> biases(3, kNoValue);
@@ -318,7 +318,7 @@ void mapContribRotaryEmbedding(MapContext& c) {
   if (c.integer("is_packed_batching", 0) != 0) c.unsupported("batches packed into one row");
   if (c.real("scale", 1) != 1) c.unsupported("a scale of the rotation");
   const ValueId x = c.input(0), positions = c.input(1);
-  const int rank = c.rankOf(x), positionRank = c.rankOf(positions);
+  const int rank = c.inferredRank(x), positionRank = c.inferredRank(positions);
   if (rank < 0 || positionRank < 0) c.unsupported("operands whose rank is not known");
   const Rotation rotation{c.input(2), c.input(3), c.integer("interleaved", 0) != 0};
   const int64_t heads = c.integer("num_heads", 0), turned = c.integer("rotary_embedding_dim", 0);

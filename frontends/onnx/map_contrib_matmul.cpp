@@ -13,7 +13,7 @@ std::string lowered(std::string text) {
 
 // Batch axes that come after the first of the matrix: [m, b..., k] → [b..., m, k].
 ValueId batchFirst(MapContext& c, ValueId x) {
-  const int rank = c.rankOf(x);
+  const int rank = c.inferredRank(x);
   if (rank < 2) {
     c.unsupported("a batch that is transposed, where the rank is not known");
     return kNoValue;
@@ -62,8 +62,8 @@ void mapFusedMatMul(MapContext& c) {
   if (c.integer("transBatchB", 0) != 0) b = batchFirst(c, b);
   Attributes attributes;
   // A vector has nothing to transpose.
-  if (c.integer("transA", 0) != 0 && c.rankOf(a) != 1) attributes.set("transpose_a", int64_t{1});
-  if (c.integer("transB", 0) != 0 && c.rankOf(b) != 1) attributes.set("transpose_b", int64_t{1});
+  if (c.integer("transA", 0) != 0 && c.inferredRank(a) != 1) attributes.set("transpose_a", int64_t{1});
+  if (c.integer("transB", 0) != 0 && c.inferredRank(b) != 1) attributes.set("transpose_b", int64_t{1});
   ValueId y = c.emit("matmul", {a, b}, std::move(attributes));
   const double alpha = c.real("alpha", 1);
   if (alpha != 1) y = c.emit("mul", {y, c.number(alpha, y)});

@@ -31,7 +31,7 @@ void mapMean(MapContext& c) {
 
 void mapClip(MapContext& c) {
   const ValueId x = c.input(0);
-  ValueId low = c.optionalInput(1), high = c.optionalInput(2);
+  ValueId low = scalarInput(c, 1), high = scalarInput(c, 2);
   if (c.version() < 11) {
     if (c.hasAttribute("min")) low = c.number(c.real("min", 0), x);
     if (c.hasAttribute("max")) high = c.number(c.real("max", 0), x);
@@ -62,7 +62,7 @@ void mapCast(MapContext& c) {
 }
 
 void mapCastLike(MapContext& c) {
-  const std::optional<Dtype> to = c.dtypeOf(c.input(1));
+  const std::optional<Dtype> to = c.inferredDtype(c.input(1));
   if (!to) c.unsupported("the element type of target_type is not known before inference");
   setCast(c, c.input(0), to.value_or(Dtype::f32));
 }
@@ -75,16 +75,33 @@ void mapBitShift(MapContext& c) {
                         {{"direction", std::string(direction == "LEFT" ? "left" : "right")}}));
 }
 
-// y = x < -lambd ? x + bias : x > lambd ? x - bias : 0
+// Before operator set 28 reals had the sign of the dividend only (fmod = 1).
+void mapMod(MapContext& c) {
+  const ValueId a = c.input(0), b = c.input(1);
+  const int64_t fmod = c.integer("fmod", 0);
+  const std::optional<Dtype> dtype = c.dtypeOf(a);
+  if (fmod != 0 || c.version() < 28 || !dtype || !isReal(*dtype))
+    return c.setOutput(0, c.emit("mod", {a, b}, {{"fmod", fmod}}));
+  const ValueId rest = c.emit("mod", {a, b}, {{"fmod", int64_t{1}}}), zero = c.number(0, a);
+  const ValueId isBelow = c.emit("less", {b, zero});
+  const ValueId differs = c.emit("logical_xor", {c.emit("less", {rest, zero}), isBelow});
+  const ValueId moved = c.emit("where", {differs, c.emit("add", {rest, b}), rest});
+  const ValueId none = c.emit("where", {isBelow, c.number(-0.0, a), zero});
+  c.setOutput(0, c.emit("where", {c.emit("equal", {rest, zero}), none, moved}));
+}
+
+// y = x < -lambd ? x + bias : x > lambd ? x - bias : 0, in real numbers also where the elements are integers.
 void mapShrink(MapContext& c) {
-  const ValueId x = c.input(0);
+  const ValueId given = c.input(0), x = asReal(c, given);
   const double limit = c.real("lambd", 0.5), bias = c.real("bias", 0);
   const ValueId below = c.emit("less", {x, c.number(-limit, x)});
   const ValueId above = c.emit("greater", {x, c.number(limit, x)});
-  const ValueId lifted = c.emit("add", {x, c.number(bias, x)});
-  const ValueId lowered = c.emit("sub", {x, c.number(bias, x)});
-  const ValueId inner = c.emit("where", {above, lowered, c.number(0, x)});
-  c.setOutput(0, c.emit("where", {below, lifted, inner}));
+  const auto moved = [&](double by) {
+    if (by == 0) return given;
+    return castTo(c, c.emit("add", {x, c.number(by, x)}), c.inferredDtype(given).value_or(Dtype::f32));
+  };
+  const ValueId inner = c.emit("where", {above, moved(-bias), c.number(0, given)});
+  c.setOutput(0, c.emit("where", {below, moved(bias), inner}));
 }
 
 void mapSwish(MapContext& c) { c.setOutput(0, swish(c, c.input(0), c.real("alpha", 1))); }

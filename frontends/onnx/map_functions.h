@@ -17,6 +17,7 @@ DYN_ONNX_MAPPING(Clip);
 DYN_ONNX_MAPPING(Cast);
 DYN_ONNX_MAPPING(CastLike);
 DYN_ONNX_MAPPING(BitShift);
+DYN_ONNX_MAPPING(Mod);
 DYN_ONNX_MAPPING(Shrink);
 DYN_ONNX_MAPPING(Swish);
 DYN_ONNX_MAPPING(Dropout);
@@ -48,16 +49,11 @@ DYN_ONNX_MAPPING(Reduce);
 DYN_ONNX_MAPPING(Softmax);
 DYN_ONNX_MAPPING(GlobalPool);
 DYN_ONNX_MAPPING(GlobalLpPool);
-// map_ml.cpp
-DYN_ONNX_MAPPING(Binarizer);
-DYN_ONNX_MAPPING(ArrayFeatureExtractor);
 // map_nn.cpp
-DYN_ONNX_MAPPING(MaxUnpool);
 DYN_ONNX_MAPPING(Gemm);
 DYN_ONNX_MAPPING(BatchNormalization);
 DYN_ONNX_MAPPING(GroupNormalization);
 DYN_ONNX_MAPPING(Losses);
-// map_grid.cpp
 // map_quant.cpp
 DYN_ONNX_MAPPING(QuantizeLinear);
 DYN_ONNX_MAPPING(QLinearMatMul);
@@ -113,6 +109,7 @@ DYN_ONNX_MAPPING(RotaryEmbedding);
 // map_image.cpp
 DYN_ONNX_MAPPING(GridSample);
 DYN_ONNX_MAPPING(RoiAlign);
+DYN_ONNX_MAPPING(MaxUnpool);
 // map_spectral.cpp
 DYN_ONNX_MAPPING(Dft);
 DYN_ONNX_MAPPING(Stft);
@@ -121,6 +118,8 @@ DYN_ONNX_MAPPING(MelWeightMatrix);
 DYN_ONNX_MAPPING(StringNormalizer);
 DYN_ONNX_MAPPING(TfIdfVectorizer);
 DYN_ONNX_MAPPING(LabelEncoder);
+DYN_ONNX_MAPPING(Binarizer);
+DYN_ONNX_MAPPING(ArrayFeatureExtractor);
 // map_training.cpp
 DYN_ONNX_MAPPING(Momentum);
 DYN_ONNX_MAPPING(Adagrad);
@@ -132,6 +131,8 @@ DYN_ONNX_MAPPING(Adam);
 ValueId flattened(MapContext& c, ValueId x, int64_t axis);
 // x cast to that type, or x itself when it has it.
 ValueId castTo(MapContext& c, ValueId x, Dtype dtype);
+// x in f64 where its elements are integers, for arithmetic with real attributes; x itself where they are real.
+ValueId asReal(MapContext& c, ValueId x);
 // x with axes of size 1 behind it, so that its first axis falls on axis `axis` of `like` when both are aligned at the right.
 ValueId alignedAt(MapContext& c, ValueId x, ValueId like, int64_t axis);
 // The axes `first`..rank-1 as a vector: works for any rank.
@@ -139,8 +140,10 @@ ValueId axesFrom(MapContext& c, ValueId x, int64_t first);
 // The size of one axis, as a vector of one element; -1 is the last axis.
 ValueId dimAt(MapContext& c, ValueId x, int64_t axis);
 ValueId joinedShape(MapContext& c, const std::vector<ValueId>& pieces);
-// A value of one element as a scalar; files write [1] where the standard says [].
+// A value of one element as a scalar.
 ValueId scalarOf(MapContext& c, ValueId x);
+// Input i as a scalar, with a warning where it is [1]: the standard says [], files and ONNX Runtime take both. kNoValue when left out.
+ValueId scalarInput(MapContext& c, int i);
 ValueId reshaped(MapContext& c, ValueId x, ValueId shape);
 ValueId transposed(MapContext& c, ValueId x, std::vector<int64_t> perm);
 // x with axes of size 1 at these places of the result.

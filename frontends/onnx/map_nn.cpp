@@ -1,4 +1,6 @@
 // Gemm, normalisations and losses.
+#include <cmath>
+
 #include "frontends/onnx/map_functions.h"
 #include "frontends/onnx/map_table.h"
 
@@ -17,20 +19,37 @@ void mapGemm(MapContext& c) {
   if (c.integer("transB", 0) != 0) attributes.set("transpose_b", int64_t{1});
   ValueId y = c.emit("matmul", {c.input(0), c.input(1)}, std::move(attributes));
   const double alpha = c.real("alpha", 1), beta = c.real("beta", 1);
+  const bool adds = c.hasInput(2) && beta != 0;
+  ValueId bias = adds ? c.input(2) : kNoValue;
+  // Integers times a fraction: real numbers up to the sum.
+  const bool isFraction = alpha != std::trunc(alpha) || (adds && beta != std::trunc(beta));
+  const std::optional<Dtype> dtype = isFraction ? c.inferredDtype(y) : std::nullopt;
+  if (isFraction) y = asReal(c, y);
+  if (isFraction && adds) bias = asReal(c, bias);
   if (alpha != 1) y = c.emit("mul", {y, c.number(alpha, y)});
-  if (c.hasInput(2) && beta != 0) {
-    ValueId bias = c.input(2);
-    if (beta != 1) bias = c.emit("mul", {bias, c.number(beta, bias)});
-    y = c.emit("add", {y, bias});
-  }
-  c.setOutput(0, y);
+  if (adds && beta != 1) bias = c.emit("mul", {bias, c.number(beta, bias)});
+  if (adds) y = c.emit("add", {y, bias});
+  c.setOutput(0, dtype ? castTo(c, y, *dtype) : y);
 }
+
+namespace {
+
+// BatchNormalization of operator sets 1 to 8 with spatial = 0: a mean, variance, scale and bias for each element of a row [channels, ...].
+void mapElementwiseNormalization(MapContext& c, double epsilon) {
+  const ValueId x = c.input(0), variance = c.input(4);
+  const ValueId apart = c.emit("sub", {x, c.input(3)});
+  const ValueId deviation = c.emit("sqrt", {c.emit("add", {variance, c.number(epsilon, variance)})});
+  const ValueId scaled = c.emit("mul", {c.emit("div", {apart, deviation}), c.input(1)});
+  c.setOutput(0, c.emit("add", {scaled, c.input(2)}));
+}
+
+}  // namespace
 
 void mapBatchNormalization(MapContext& c) {
   const ValueId x = c.input(0), scale = c.input(1), bias = c.input(2);
   ValueId mean = c.input(3), variance = c.input(4);
   const Attributes epsilon = {{"epsilon", c.real("epsilon", 1e-5)}};
-  if (c.integer("spatial", 1) == 0) c.unsupported("spatial = 0 of BatchNormalization");
+  if (c.integer("spatial", 1) == 0) return mapElementwiseNormalization(c, c.real("epsilon", 1e-5));
   if (c.integer("training_mode", 0) != 0) {
     const ValueId axes = joinedShape(c, {c.integersValue({0}), axesFrom(c, x, 2)});
     const ValueId centre = c.emit("reduce_mean", {x, axes}, {{"keepdims", int64_t{1}}});

@@ -88,8 +88,11 @@ void mapQuantizeLinear(MapContext& c) {
   const int64_t block = c.integer("block_size", 0);
   if (block < 0) c.fail(DiagnosticId::badAttribute, "block_size is negative");
   if (c.integer("precision", 0) > 1) c.unsupported("a precision other than FLOAT for the division");
-  std::optional<Dtype> narrow = c.dtypeOf(c.input(0));
-  if (makes) narrow = c.hasInput(2) ? c.dtypeOf(c.input(2)) : c.dtype("output_dtype").value_or(Dtype::u8);
+  std::optional<Dtype> narrow;
+  if (!makes)
+    narrow = c.inferredDtype(c.input(0));
+  else
+    narrow = c.hasInput(2) ? c.inferredDtype(c.input(2)) : c.dtype("output_dtype").value_or(Dtype::u8);
   if (block != 0 && !narrow) c.unsupported("the quantised element type is not known before inference");
   if (!narrow || (block == 0 && !isNarrowReal(*narrow))) {
     if (c.integer("saturate", 1) == 0) c.unsupported("quantisation to 8-bit reals without saturation");

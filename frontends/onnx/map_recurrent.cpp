@@ -154,8 +154,8 @@ void Recurrent::readCommon(const std::vector<std::string>& defaultActivations) {
 
 ValueId Recurrent::dequantizedWeights(ValueId weights, int scaleInput) {
   const auto spread = [&](ValueId parameter) {
-    if (c.rankOf(parameter) < 1) c.unsupported("weights whose scales have a rank that is not known");
-    const bool perRow = c.rankOf(parameter) == 2;
+    if (c.inferredRank(parameter) < 1) c.unsupported("weights whose scales have a rank that is not known");
+    const bool perRow = c.inferredRank(parameter) == 2;
     const std::vector<int64_t> axes = perRow ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 2};
     return unsqueezed(c, castTo(c, parameter, Dtype::f32), axes);
   };

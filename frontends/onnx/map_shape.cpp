@@ -128,7 +128,7 @@ void mapPad(MapContext& c) {
       pads = joinedShape(c, {forAllAxes(c, none, axes, halves[0]), forAllAxes(c, none, axes, halves[1])});
       axes = kNoValue;
     }
-    c.setOutput(0, c.emit("pad", {x, pads, scalarOf(c, c.optionalInput(2)), axes}, std::move(attributes)));
+    c.setOutput(0, c.emit("pad", {x, pads, scalarInput(c, 2), axes}, std::move(attributes)));
     return;
   }
   if (!c.hasAttribute("pads")) c.fail(DiagnosticId::badAttribute, "attribute \"pads\" is missing");
@@ -148,6 +148,7 @@ ValueId scaledSizes(MapContext& c, ValueId sizes, ValueId scales) {
 
 }  // namespace
 
+// Upsample, and Resize of operator set 10, which rounds up along an axis that shrinks (what an Upsample may not do).
 void mapUpsample(MapContext& c) {
   ValueId scales = c.optionalInput(1);
   if (c.version() < 9) {
@@ -161,7 +162,7 @@ void mapUpsample(MapContext& c) {
   c.setOutput(0, c.emit("resize", {c.input(0), kNoValue, scales, sizes},
                         {{"mode", std::string(mode == "bilinear" ? "linear" : mode)},
                          {"coordinate_transformation_mode", std::string("asymmetric")},
-                         {"nearest_mode", std::string("floor")}}));
+                         {"nearest_mode", std::string("by_scale")}}));
 }
 
 void mapResize(MapContext& c) {
@@ -213,7 +214,19 @@ void mapDepthToSpace(MapContext& c) {
 }
 
 void mapSpaceToDepth(MapContext& c) {
-  c.setOutput(0, c.emit("space_to_depth", {c.input(0)}, {{"block", c.requiredInteger("blocksize")}}));
+  const int64_t block = c.requiredInteger("blocksize");
+  const std::string mode = c.text("mode", "DCR");
+  ValueId y = c.emit("space_to_depth", {c.input(0)}, {{"block", block}});
+  if (mode == "CRD") {
+    // The pixels of a block stand within a channel: [n, block * block, c, h, w] the other way round.
+    const ValueId parts = c.emit("shape", {c.input(0)}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
+    const ValueId apart = joinedShape(c, {dimAt(c, y, 0), c.integersValue({block * block}), parts,
+                                          c.emit("shape", {y}, {{"start", int64_t{2}}})});
+    y = reshaped(c, transposed(c, reshaped(c, y, apart), {0, 2, 1, 3, 4}), c.emit("shape", {y}));
+  } else if (mode != "DCR") {
+    c.fail(DiagnosticId::badAttribute, "mode is " + quotedText(mode) + ", not DCR or CRD");
+  }
+  c.setOutput(0, y);
 }
 
 void mapTopK(MapContext& c) {

@@ -114,7 +114,7 @@ constexpr MapRow kRows[] = {
     {"MelWeightMatrix", "", mapMelWeightMatrix},
     {"Min", "", mapMin},
     {"Mish", "mish"},
-    {"Mod", "mod"},
+    {"Mod", "", mapMod},
     {"Mul", "mul"},
     {"Neg", "neg"},
     {"NegativeLogLikelihoodLoss", "", mapLosses},
@@ -261,7 +261,8 @@ bool listed(std::string_view words, std::string_view word) {
   return false;
 }
 
-AttributeValue attributeAs(MapContext& c, const AttributeSpec& spec) {
+// nullopt: it says that it is not given.
+std::optional<AttributeValue> attributeAs(MapContext& c, const AttributeSpec& spec) {
   switch (spec.kind) {
     case AttributeKind::integer:
       return c.integer(spec.name, 0);
@@ -276,7 +277,8 @@ AttributeValue attributeAs(MapContext& c, const AttributeSpec& spec) {
     case AttributeKind::strings:
       return c.texts(spec.name);
     case AttributeKind::dtype:
-      return c.dtype(spec.name).value_or(Dtype::f32);
+      if (const std::optional<Dtype> dtype = c.dtype(spec.name)) return *dtype;
+      return std::nullopt;
     case AttributeKind::tensor:
       return c.tensor(spec.name).value_or(HostTensor());
     case AttributeKind::dims:
@@ -306,19 +308,15 @@ void mapDirect(MapContext& c, std::string_view target) {
   const OpDef* def = findOp(target);
   if (def != nullptr) {
     for (const AttributeSpec& spec : def->attributes)
-      if (c.hasAttribute(spec.name)) attributes.set(std::string(spec.name), attributeAs(c, spec));
+      if (std::optional<AttributeValue> value; c.hasAttribute(spec.name) && (value = attributeAs(c, spec)))
+        attributes.set(std::string(spec.name), std::move(*value));
   }
   int outputs = c.outputCount();
   while (outputs > 1 && !c.wantsOutput(outputs - 1)) --outputs;
-  int results = def == nullptr || def->results < 0 ? outputs : def->results;
-  if (results < outputs) {
-    c.unsupported("output " + std::to_string(results) + " of " + std::string(c.node().opType) +
-                  " is not supported");
-    return;
-  }
+  const int results = def == nullptr || def->results < 0 ? outputs : def->results;
   const std::vector<ValueId> values =
       c.emitMany(target, std::move(operands), std::move(attributes), static_cast<size_t>(results));
-  for (int i = 0; i < outputs; ++i) c.setOutput(i, values[static_cast<size_t>(i)]);
+  for (int i = 0; i < std::min(outputs, results); ++i) c.setOutput(i, values[static_cast<size_t>(i)]);
 }
 
 void runMapRow(const MapRow& row, MapContext& c) {

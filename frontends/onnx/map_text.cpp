@@ -70,16 +70,17 @@ void mapLabelEncoder(MapContext& c) {
 // 1 above the threshold, else 0, in the operand's type.
 void mapBinarizer(MapContext& c) {
   const ValueId x = c.input(0);
-  const std::optional<Dtype> dtype = c.dtypeOf(x);
+  const std::optional<Dtype> dtype = c.inferredDtype(x);
   if (!dtype) c.unsupported("the element type of the operand is not known before inference");
-  const ValueId above = c.emit("greater", {x, c.number(c.real("threshold", 0), x)});
+  const ValueId compared = asReal(c, x);
+  const ValueId above = c.emit("greater", {compared, c.number(c.real("threshold", 0), compared)});
   c.setOutput(0, castTo(c, above, dtype.value_or(Dtype::f32)));
 }
 
 // Columns of x [..., n] picked by indices; a vector is a matrix of one row.
 void mapArrayFeatureExtractor(MapContext& c) {
   ValueId x = c.input(0);
-  if (c.rankOf(x) == 1) x = unsqueezed(c, x, {0});
+  if (c.inferredRank(x) == 1) x = unsqueezed(c, x, {0});
   const ValueId columns = reshaped(c, c.input(1), c.integersValue({-1}));
   c.setOutput(0, c.emit("gather", {x, columns}, {{"axis", int64_t{-1}}}));
 }

@@ -19,6 +19,18 @@ ValueId scalarOf(MapContext& c, ValueId x) {
   return reshaped(c, x, c.integersValue({}));
 }
 
+ValueId scalarInput(MapContext& c, int i) {
+  const ValueId x = c.optionalInput(i);
+  if (c.rankOf(x) == 1)
+    c.warn("input " + std::to_string(i) + " is a vector of one element where the standard has a scalar");
+  return scalarOf(c, x);
+}
+
+ValueId asReal(MapContext& c, ValueId x) {
+  const std::optional<Dtype> dtype = c.inferredDtype(x);
+  return dtype && isInteger(*dtype) ? castTo(c, x, Dtype::f64) : x;
+}
+
 ValueId reshaped(MapContext& c, ValueId x, ValueId shape) {
   return c.emit("reshape", {x, shape}, {{"allowzero", int64_t{1}}});
 }

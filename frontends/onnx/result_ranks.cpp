@@ -69,8 +69,9 @@ class RankRule {
     }
     if (name == "matmul" || name == "matmul_integer") return ofProduct();
     if (name == "where") return widest(3);
-    if (op_.def->cls == OpClass::reduction && (name.substr(0, 6) == "reduce" || name.substr(0, 3) == "arg"))
-      return op_.attributes.integer("keepdims", 1) != 0 ? rank(0) : -1;
+    if (op_.def->cls == OpClass::reduction && name.substr(0, 6) == "reduce") return ofReduction();
+    if (op_.def->cls == OpClass::reduction && name.substr(0, 3) == "arg")
+      return op_.attributes.integer("keepdims", 1) != 0 || rank(0) < 1 ? rank(0) : rank(0) - 1;
     if (isIn(kKeepRank, name)) return index == 0 || name == "split" || name == "topk" ? rank(0) : -1;
     if (op_.def->cls == OpClass::elementwise) return widest(op_.operands.size());
     return -1;
@@ -89,6 +90,15 @@ class RankRule {
       most = std::max(most, rank(i));
     }
     return most;
+  }
+
+  int ofReduction() {
+    if (op_.attributes.integer("keepdims", 1) != 0 || rank(0) < 0) return rank(0);
+    const bool given = op_.operands.size() > 1 && op_.operands[1] != kNoValue;
+    const int count = given ? vectorLength(1) : 0;
+    if (count < 0) return -1;
+    if (count == 0) return op_.attributes.integer("noop_with_empty_axes", 0) != 0 ? rank(0) : 0;
+    return std::max(rank(0) - count, 0);
   }
 
   int ofProduct() {

@@ -28,8 +28,7 @@ Status Parser::beginClosure(std::vector<NamedResult> names, bool named) {
 bool Parser::isValueName(const std::string& name) const {
   size_t from = stack_.size() - 1;
   while (from > 0 && stack_[from].captures && !stack_[from].scope.count(name)) --from;
-  return stack_[from].scope.count(name) > 0 ||
-         (from == 0 && environment_ && environment_->values.count(name) > 0);
+  return stack_[from].scope.count(name) > 0 || (from == 0 && environment_ && environment_->typeOf(name));
 }
 
 // The value of that name of a frame around this one, handed in through every function value between them; none when no such frame has it.

@@ -287,14 +287,14 @@ void Parser::guessDtype(const Op& op) {
 // What the name stands for at the prompt, as a parameter of the expression.
 std::optional<ValueId> Parser::valueOfPrompt(const std::string& name, uint32_t offset) {
   if (!environment_) return std::nullopt;
-  const auto bound = environment_->values.find(name);
-  if (bound == environment_->values.end()) return std::nullopt;
+  const Type type = environment_->typeOf(name);
+  if (!type) return std::nullopt;
   Frame& outermost = stack_.front();
   const ValueId id = context_.newValue(name);
-  outermost.function.parameters.push_back({id, bound->second});
+  outermost.function.parameters.push_back({id, type});
   outermost.scope.emplace(name, std::pair{id, offset});
   usedNames_.push_back(name);
-  setType(id, bound->second);
+  setType(id, type);
   return id;
 }
 
@@ -319,9 +319,9 @@ Result<ValueId> Parser::valueNamed(const std::string& name, uint32_t offset) {
   }
   std::vector<std::string_view> known;
   for (const auto& entry : frame().scope) known.push_back(entry.first);
-  if (environment_ && stack_.size() == 1) {
-    for (const auto& entry : environment_->values) known.push_back(entry.first);
-  }
+  std::vector<std::string> ofPrompt;
+  if (environment_ && stack_.size() == 1) ofPrompt = environment_->names();
+  known.insert(known.end(), ofPrompt.begin(), ofPrompt.end());
   std::sort(known.begin(), known.end());
   return unknown("value", name, std::move(known), offset);
 }

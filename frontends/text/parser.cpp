@@ -342,6 +342,21 @@ Result<Module> parseModule(IrContext& context, std::string_view text, const Pars
   return parser.module();
 }
 
+Environment Environment::of(std::map<std::string, Type> values) {
+  Environment environment;
+  const auto shared = std::make_shared<const std::map<std::string, Type>>(std::move(values));
+  environment.typeOf = [shared](const std::string& name) {
+    const auto found = shared->find(name);
+    return found == shared->end() ? Type() : found->second;
+  };
+  environment.names = [shared] {
+    std::vector<std::string> names;
+    for (const auto& [name, type] : *shared) names.push_back(name);
+    return names;
+  };
+  return environment;
+}
+
 Result<ParsedExpression> parseExpression(IrContext& context, std::string_view text,
                                          const Environment& environment, const ParseOptions& options) {
   Parser parser(context, text, options);

@@ -52,9 +52,11 @@ struct ParseOptions {
 // "main", when there is one, becomes the first function.
 Result<Module> parseModule(IrContext& context, std::string_view text, const ParseOptions& options);
 
-// What names mean at the prompt.
+// What names mean at the prompt. Only those that an expression uses are asked for, however many there are.
 struct Environment {
-  std::map<std::string, Type, std::less<>> values;
+  std::function<Type(const std::string& name)> typeOf;  // null: the name means nothing
+  std::function<std::vector<std::string>()> names;      // all, for "did you mean"
+  static Environment of(std::map<std::string, Type> values);
   const Module* library = nullptr;  // functions and data types that may be used; of the same context
 };
 

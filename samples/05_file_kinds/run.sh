@@ -4,4 +4,4 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../pretrained.sh"
 prepare file_kinds magika
-exec "$PROGRAM" "$PACKAGE" "$PLACE/labels.txt" "${1:-$ROOT/samples/models/bert}"
+exec "$PROGRAM" "$PACKAGE" "$MODELS/labels.txt" "${1:-$ROOT/samples/models/bert}"

@@ -74,15 +74,16 @@ class Module:
 
     def set_inputs(self, feed):
         """The arrays are borrowed: they must live until other ones are set."""
-        self.held = {name: np.ascontiguousarray(feed[name]) for name, _, _ in self.inputs}
+        self.held = {name: np.asarray(feed[name], order="C") for name, _, _ in self.inputs}  # keeps rank 0
         for index, (name, _, _) in enumerate(self.inputs):
             array, value = self.held[name], c.c_void_p()
             shape = (I64 * array.ndim)(*array.shape)
             code = self.runtime.code_of[array.dtype]
             self.runtime.check(self.api.dyn_value_borrow(self.context, code, array.ndim, shape, array.ctypes.data_as(c.c_void_p),
                                                          c.c_size_t(array.nbytes), None, None, c.byref(value)))
-            self.runtime.check(self.api.dyn_context_set_input(self.context, index, value))
+            status = self.api.dyn_context_set_input(self.context, index, value)
             self.api.dyn_value_release(value)
+            self.runtime.check(status)
 
     def set_growing(self, index, array, axis, room):
         """An input that the program appends to along `axis`, with room for so many rows."""

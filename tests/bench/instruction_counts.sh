@@ -2,7 +2,8 @@
 # instruction_counts.sh BUILD COMPILER: instructions that one run of a few models takes, start and compilation not counted, against instruction_counts.txt.
 #
 # Counted by callgrind, on the CPU that valgrind shows to programs (AVX2), so that machines agree where clocks do not; compilers don't, so the list names
-# the one it is of. A run that takes a tenth more than was recorded fails; one that takes a tenth less asks to be recorded anew: DYN_UPDATE=1 writes the
+# the one it is of. Models are those of samples/models, and those of one node in tests/bench/counted, whose rows (counted/rows.txt) need not be in the list
+# yet: the next update records them. A run that takes a tenth more than was recorded fails; one that takes a tenth less asks to be recorded anew: DYN_UPDATE=1 writes the
 # list. Exit: 0 as recorded, 1 not, 77 without valgrind, AVX2 or that compiler.
 set -euo pipefail
 build="$(realpath -m "${1:-build/release}")"
@@ -21,13 +22,24 @@ trap 'rm -rf "$work"' EXIT
 
 # collected REPEATS MODEL DIM...: instructions of a whole process.
 collected() {
-  local repeats="$1" model="$2" dim arguments=()
+  local repeats="$1" model="$2" dim arguments=() path
   shift 2
+  path="$root/tests/bench/counted/$model.onnx"
+  [[ -f $path ]] || path="$root/samples/models/$model/model.onnx"
   for dim in "$@"; do arguments+=(--dim "$dim"); done
-  valgrind --tool=callgrind --callgrind-out-file=/dev/null "$build/bin/dynrepl" run "$root/samples/models/$model/model.onnx" \
-    "${arguments[@]}" --threads 1 --quiet --seed 1 --cache-dir "$work" --repeat "$repeats" 2>"$work/log" >/dev/null ||
+  valgrind --tool=callgrind --callgrind-out-file=/dev/null "$build/bin/dynrepl" run "$path" "${arguments[@]}" \
+    --threads 1 --quiet --seed 1 --cache-dir "$work" --repeat "$repeats" 2>"$work/log" >/dev/null ||
     { cat "$work/log" >&2; return 1; }
   sed -n -E 's/.*Collected : ([0-9]+).*/\1/p' "$work/log"
+}
+
+# rows: those of the list; for an update also those of counted models that it does not have yet.
+rows() {
+  grep -v '^#' "$list"
+  [[ -n "${DYN_UPDATE:-}" ]] || return 0
+  while read -r model dims; do
+    grep -q "^$model $dims " "$list" || echo "$model $dims 0"
+  done <"$root/tests/bench/counted/rows.txt"
 }
 
 runs=50  # so many that what differs between two starts of a process does not count
@@ -42,7 +54,7 @@ while read -r model dims recorded; do
   if ((recorded > 0 && now * 10 > recorded * 11)); then verdict="MORE than recorded" fault=1; fi
   if ((now * 10 < recorded * 9)); then verdict="less than recorded: record it with DYN_UPDATE=1"; fi
   printf '%-12s %-24s %12d instructions, %d recorded: %s\n' "$model" "$dims" "$now" "$recorded" "$verdict"
-done < <(grep -v '^#' "$list")
+done < <(rows)
 if [[ -n "${DYN_UPDATE:-}" ]]; then
   printf '%s\n' "${lines[@]}" >"$list"
   echo "instruction counts: recorded"

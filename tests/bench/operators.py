@@ -2,6 +2,11 @@
 """Single operators beside oneDNN (by PyTorch, its weights packed beforehand), PyTorch's own choice, and OpenBLAS (by NumPy).
 
     ./dev bench operators [GROUP...] [--threads N] [--seconds S]
+    ./dev bench operators --all [--only REGEX] [--sizes small,cache,memory] [--threads N] [--seconds S] [--json]
+
+--all: every row of the operator table at three sizes beside onnxruntime (operator_sweep.py; its rows are operator_rows.py): the ratio of the medians
+(onnxruntime's time / ours) for each, those below 0.8 and 0.5, the geometric mean, operators that no row shows. Needs numpy, onnx and onnxruntime.
+Exit 1: an operator has no row; 3: results differ.
 
 Groups: gemm, gemv, conv, softmax, layer_norm. Each operator is a model of one node with constant weights, compiled for all sizes; ours and the peers run in
 turn on the same input, results are compared first. Printed: medians, and the ratios peer / ours; GFLOP/s of convolutions count the direct sum. Needs numpy,
@@ -108,9 +113,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("groups", nargs="*", choices=[*GROUPS, []], default=[])
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--seconds", type=float, help="of each measurement: 0.5; with --all 0.03")
     parser.add_argument("--build", default="build/release", help="folder of the build")
+    parser.add_argument("--all", action="store_true", help="every row of the operator table beside onnxruntime")
+    parser.add_argument("--only", metavar="REGEX", help="with --all: rows whose title matches")
+    parser.add_argument("--sizes", type=lambda text: text.split(","), help="with --all: some of small, cache, memory")
+    parser.add_argument("--json", action="store_true", help="with --all")
     arguments = parser.parse_args()
+    arguments.seconds = arguments.seconds or (0.03 if arguments.all else 0.5)
+    if arguments.all:
+        try:
+            import operator_sweep
+            return operator_sweep.main(arguments)
+        except ImportError as missing:
+            sys.exit(f"operators: skipped: {missing} (pip install onnx onnxruntime)")
     try:
         import onnx  # noqa: F401
         import torch

@@ -20,6 +20,8 @@ import zlib
 
 import sweep_rows
 
+# Of the opsets that Dyn reads, the newest that onnxruntime reads too.
+NEWEST_OPSET = 26
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -84,7 +86,7 @@ class Maker:
         results = [helper.make_empty_tensor_value_info(o) for o in outputs]
         graph = helper.make_graph([node], row["op"], given, results, weights)
         opsets = [helper.make_opsetid("", row["opset"])] + ([helper.make_opsetid(domain, 4 if domain == "ai.onnx.ml" else 1)] if domain else [])
-        return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+        return helper.make_model(graph, opset_imports=opsets, ir_version=8 if row["opset"] < 20 else 10)
 
     def bound(self, text, sizes):
         negative = text.startswith("-") and not text[1:].isdigit()
@@ -125,11 +127,33 @@ class Maker:
 
     def write_rows(self, folder, rows):
         for index, row in rows:
-            plan = [(dtype, row["attributes"][0], "") for dtype in row["dtypes"] or [""]]
-            plan += [((row["dtypes"] or [""])[0], attributes, f"_{k}") for k, attributes in enumerate(row["attributes"][1:], 1)]
-            for dtype, attributes, suffix in plan:
-                self.write(folder / str(tolerance(row, dtype)), row, dtype, attributes, f"{row['op']}_{index}_{dtype}{suffix}")
+            plan = [(row, dtype, row["attributes"][0], "") for dtype in row["dtypes"] or [""]]
+            first = (row["dtypes"] or [""])[0]
+            plan += [(row, first, attributes, f"_{k}") for k, attributes in enumerate(row["attributes"][1:], 1)]
+            for version in self.versions(row):
+                plan += [(dict(row, opset=version), first, attributes, f"_v{version}_{k}") for k, attributes in enumerate(row["attributes"])
+                         if self.has_form(row, version, attributes)]
+            if vectors(row["inputs"]) != row["inputs"]:
+                plan.append((dict(row, inputs=vectors(row["inputs"])), first, row["attributes"][0], "_vectors"))
+            for other, dtype, attributes, suffix in plan:
+                self.write(folder / str(tolerance(row, dtype)), other, dtype, attributes, f"{row['op']}_{index}_{dtype}{suffix}")
         return {"refused": self.refused, "runs": self.runs}
+
+    def versions(self, row):
+        """The other versions of the operator that Dyn and onnxruntime know."""
+        if row["domain"] or not row["everyVersion"]:
+            return []
+        known = [s.since_version for s in self.onnx.defs.get_all_schemas_with_history()
+                 if s.domain == "" and s.name == row["op"] and not s.deprecated and s.since_version <= NEWEST_OPSET]
+        at = max((v for v in known if v <= row["opset"]), default=0)
+        return sorted(v for v in known if v != at)
+
+    def has_form(self, row, version, attributes):
+        """Is the row's form that of this version, too? Where inputs were attributes before, older versions have rows of their own."""
+        schema = self.onnx.defs.get_schema(row["op"], version, "")
+        count = len(row["inputs"].split())
+        return (schema.min_input <= count <= schema.max_input and row["outputs"] <= schema.max_output
+                and all(name in schema.attributes for name in attributes))
 
     def write(self, folder, row, dtype, attributes, title):
         inputs = list(self.parse(row, dtype))
@@ -168,6 +192,12 @@ class Maker:
             for i, result in enumerate(results):
                 array = self.np.asarray(result)
                 (data / f"output_{i}.pb").write_bytes(self.onnx.numpy_helper.from_array(array, f"out{i}").SerializeToString())
+
+
+def vectors(inputs):
+    """The inputs with scalars as vectors of one element, as many writers of files have them."""
+    inputs = re.sub(r"(?<=:\w\w\w)\[\](?= |$)|(?<=:T)\[\](?= |$)", "[1]", inputs)
+    return re.sub(r"=((?:\w+:)?)(-?[\d.]+)(?= |$)", r"=\1[\2]", inputs)
 
 
 def apart(works, folder, jobs=2):

@@ -5,6 +5,9 @@
 A node of that operator over input x of element type T and dims n, m, for each type, then with `axis = 0` for the first of them. Inputs are parted by
 spaces, `-` is one left out; "c=[1,-1]" is a constant i64 vector, "c=3" a constant i64 scalar, "c=f32:[1,1.5]" one of another type. `fills` has the range
 of an input's elements ("-n", "n-1" are dims), `dims` the sizes of a dim, `outputs` their number, `rtol` what may be lost.
+
+Every row runs in the other versions of its operator as well, where they have the same form (those that have not: old(...)), and once more with its scalars
+as vectors of one element, which onnxruntime takes in many places.
 """
 REALS = "f32 f64 f16"
 INTS = "i32 i64 i8 u8"
@@ -19,9 +22,15 @@ def some(names):
 
 
 
-def row(op, inputs, dtypes="", attributes=None, *, fills=None, dims=None, outputs=1, rtol=1e-4, opset=21, domain=""):
+def row(op, inputs, dtypes="", attributes=None, *, fills=None, dims=None, outputs=1, rtol=1e-4, opset=21, domain="", everyVersion=True):
     TABLE.append({"op": op, "inputs": inputs, "dtypes": dtypes.split(), "attributes": attributes or [{}], "fills": fills or {}, "dims": dims or {},
-                  "outputs": outputs, "rtol": rtol, "opset": opset, "domain": domain})
+                  "outputs": outputs, "rtol": rtol, "opset": opset, "domain": domain, "everyVersion": everyVersion})
+
+
+def old(op, inputs, dtypes, attributes, opsets, **more):
+    """The form that an operator had in older operator sets."""
+    for opset in opsets:
+        row(op, inputs, dtypes, attributes, opset=opset, everyVersion=False, **more)
 
 
 # Operators without a row, and why.
@@ -285,3 +294,64 @@ row("TfIdfVectorizer", "x:T[n]", "i32 i64", [
 row("LabelEncoder", "x:i64[n,m]", "", [{"keys_int64s": [1, 2, 4], "values_floats": [0.5, 1.5, -1.0], "default_float": 9.0}], domain="ai.onnx.ml")
 row("Binarizer", "x:f32[n,m]", "", [{"threshold": 0.2}], domain="ai.onnx.ml")
 row("ArrayFeatureExtractor", "x:T[n,m] i:i64[k]", "f32 i64", fills={"i": "0 0"}, domain="ai.onnx.ml")
+
+# Operators in the form they had. onnxruntime knows versions from 7 on.
+old("Clip", "x:f32[n,m]", "", [{}, {"min": -0.5}, {"max": 0.5}, {"min": -0.5, "max": 0.7}], (6, 10))
+for op in "ReduceSum ReduceProd ReduceMean ReduceMax ReduceMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare".split():
+    old(op, "x:T[n,m,k]", "f32 f64 i32" if op not in ("ReduceProd", "ReduceLogSumExp") else "f32 f64", [{}, {"axes": [1]}, {"axes": [0, 2], "keepdims": 0}],
+        (7, 11, 12), fills={"x": "1 3"}, dims=some("nmk"))
+    old(op, "x:f32[n,m]", "", [{"axes": [-1]}], (11, 12 if op == "ReduceSum" else 17), fills={"x": "1 3"}, dims=some("nm"))
+old("Slice", "x:T[n,m]", "f32 i32", [{"starts": [1], "ends": [-1]}, {"starts": [0, -3], "ends": [100, 100], "axes": [0, 1]},
+                                     {"starts": [-2], "ends": [2147483647], "axes": [1]}], (7, 9))
+old("Split", "x:T[n,6]", "f32 i32", [{"axis": 1}, {"axis": 1, "split": [1, 2, 3]}], (7, 11), outputs=3)
+old("Split", "x:f32[n,6]", "", [{"axis": -1}], (11,), outputs=3)
+old("Pad", "x:f32[n,m]", "", [{"pads": [1, 0, 2, 1]}, {"pads": [1, 0, 2, 1], "value": 1.5}, {"pads": [1, 0, 1, 1], "mode": "edge"},
+                              {"pads": [1, 0, 1, 1], "mode": "reflect"}, {"pads": [-1, 0, 1, -1]}], (7, 10), dims={"n": [3, 4, 5], "m": [3, 5]})
+old("TopK", "x:f32[n,m]", "", [{"k": 2}, {"k": 1, "axis": 0}], (7, 9), outputs=2, dims={"n": [3, 5], "m": [3, 7]})
+old("Squeeze", "x:T[n,1,m]", "f32 i32", [{"axes": [1]}], (7, 11))
+old("Unsqueeze", "x:T[n,m]", "f32 i32", [{"axes": [0, 2]}], (7, 11))
+old("DFT", "x:T[b,n,1]", "f32 f64", [{}, {"axis": 1}, {"onesided": 1}, {"axis": 0}], (17,), dims={"b": [3, 5], "n": [1, 2, 3, 5, 8]})
+old("GridSample", "x:f32[n,c,h,w] g:f32[n,a,b,2]", "", [{"mode": "bicubic"}, {"mode": "bilinear"}], (16,), rtol=1e-3, dims=IMAGE)
+old("GroupNormalization", "x:f32[n,4,h,w] s:f32[2] b:f32[2]", "", [{"num_groups": 2}], (18,), rtol=1e-3, dims={"h": [2, 3]})
+old("BatchNormalization", "x:f32[n,2,3] s:f32[2,3] b:f32[2,3] m:f32[2,3] v:f32[2,3]", "", [{"spatial": 0}], (7,), fills={"v": "1 3"})
+old("Scatter", "x:T[n,m] i:i64[k,m] u:T[k,m]", "f32 i32", [{}], (9, 10), fills={"i": "0 n-1"}, dims={"k": [1]})
+for name, dtypes in (("i64", "f32 f64 i32 i64"), ("f32", "f64 i32 i64"), ("i32", "f32 i64")):
+    old("Pow", f"a:T[n,m] b:{name}[m]", dtypes, [{}], (12, 13, 15), fills={"a": "1 9", "b": "0 3"})
+SMALLER = {"h": [2, 3, 5, 7, 8], "w": [3, 4, 7, 9]}
+for scales in ("1,1,0.5,0.5", "1,1,0.6,0.6", "1,1,0.7,1.7", "1,1,2,3", "1,1,0.3,1", "1,1,1.3,0.9"):
+    old("Resize", f"x:T[1,2,h,w] s=f32:[{scales}]", "f32 u8 i32", [{}], (10,), dims=SMALLER)
+    old("Resize", f"x:f32[1,2,h,w] s=f32:[{scales}]", "", [{"mode": "linear"}], (10,), dims=SMALLER)
+    for mode in ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn"):
+        old("Resize", f"x:T[1,2,h,w] r=f32:[] s=f32:[{scales}]", "f32 u8",
+            [{"coordinate_transformation_mode": mode, "nearest_mode": n} for n in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")],
+            (11, 12), dims=SMALLER)
+        old("Resize", f"x:f32[1,2,h,w] r=f32:[] s=f32:[{scales}]", "", [{"mode": m, "coordinate_transformation_mode": mode} for m in ("linear", "cubic")],
+            (11, 13), dims=SMALLER, rtol=1e-3)
+for sizes in ("1,2,4,5", "1,2,1,1", "1,2,3,9"):
+    for mode in ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn"):
+        old("Resize", f"x:f32[1,2,h,w] r=f32:[] s=f32:[] z=[{sizes}]", "",
+            [{"mode": m, "coordinate_transformation_mode": mode} for m in ("nearest", "linear", "cubic")], (11,), dims=SMALLER, rtol=1e-3)
+old("Upsample", "x:T[1,2,h,w] s=f32:[1,1,2,1.5]", "f32 u8", [{}], (9,), dims=IMAGE)
+old("Upsample", "x:f32[1,2,h,w] s=f32:[1,1,2,1.5]", "", [{"mode": "linear"}], (9,), dims=IMAGE)
+old("Upsample", "x:f32[1,2,h,w]", "", [{"scales": [1.0, 1.0, 2.0, 3.0]}, {"scales": [1.0, 1.0, 2.0, 1.5], "mode": "linear"}, {"scales": [1.0, 1.0, 1.5, 1.5]}],
+    (7, 8), dims=SMALLER)
+
+# Attributes are real, tensors need not be.
+row("Shrink", "x:T[n,m]", "i32 i64 i8 i16", [{"lambd": 1.5, "bias": 1.5}, {"lambd": 0.5, "bias": 0.25}, {"lambd": 1.0}], fills={"x": "-7 7"})
+row("Binarizer", "x:T[n,m]", "i32 i64", [{"threshold": 0.5}, {"threshold": -0.5}], domain="ai.onnx.ml")
+# Images smaller than the window.
+SMALL = {"n": [1, 2], "c": [1, 3], "h": [1, 2, 3, 4, 5], "w": [1, 2, 3, 5]}
+for op in "MaxPool AveragePool LpPool".split():
+    row(op, "x:f32[n,c,h,w]", "", [{"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}, {"kernel_shape": [3, 3], "strides": [3, 3], "ceil_mode": 1},
+                                   {"kernel_shape": [3, 2], "strides": [3, 2], "ceil_mode": 1, "pads": [1, 0, 0, 1]}], dims=SMALL, opset=19)
+# Scalars along their one element.
+for op in "ReduceSum ReduceMax ReduceL2 ReduceMean".split():
+    row(op, "x:f32[] a=[0]", "", [{}, {"keepdims": 0}], opset=18)
+    row(op, "x:f32[] a=[-1]", "", [{}, {"keepdims": 0}], opset=18)
+    row(op, "x:f32[] a:i64[1]", "", [{}, {"keepdims": 0}], fills={"a": "-1 0"}, opset=18)
+# One number or one for each place of the axis: the size says which.
+EITHER = {"m": [3], "k": [1, 3]}
+row("QuantizeLinear", "x:f32[n,m] s:f32[k] z:T[k]", "u8 i8", fills={"s": "1 3", "z": "0 3"}, dims=EITHER)
+row("DequantizeLinear", "x:T[n,m] s:f32[k] z:T[k]", "u8 i8", fills={"s": "1 3", "z": "0 3"}, dims=EITHER)
+row("QuantizeLinear", "x:f32[n,m] s:f32[]", "", [{"output_dtype": 0}, {"output_dtype": 3}], fills={"s": "1 3"})
+row("MatMulInteger", "a:u8[n,k] b:i8[k,m] z:u8[] w:i8[l]", dims={"k": [1, 2, 5], "m": [3], "l": [1, 3]})

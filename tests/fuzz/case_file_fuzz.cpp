@@ -1,6 +1,7 @@
 // libFuzzer: any bytes as a file of cases (JSON lines), whose dims and inputs are then given to a model of three inputs. Files that a case
 // names are not opened.
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -35,18 +36,20 @@ void tryCase(const Signature& signature, const RunCase& one) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > 1 << 16) return 0;
-  const Result<std::vector<RunCase>> cases =
-      parseCases(MappedFile::fromBytes(std::string(reinterpret_cast<const char*>(data), size), "fuzz.jsonl"));
+  Result<CaseFile> cases = CaseFile::of(
+      MappedFile::fromBytes(std::string(reinterpret_cast<const char*>(data), size), "fuzz.jsonl"));
   if (!cases.ok()) return 0;
   IrContext ir;
   const Result<Module> module = test::parseText(ir, R"(
 fn @main(%x: Tensor[(n, 2*m), f32], %ids: Tensor[(n), i64], %on: Tensor[(), bool]) { return %x, %ids, %on })");
   if (!module.ok()) return 0;
   const Signature signature = signatureOf(*module, {"x", "ids", "on"}, {"a", "b", "c"});
-  for (const RunCase& one : *cases) {
+  for (int64_t i = 0; i < cases->count(); ++i) {
+    const Result<std::optional<RunCase>> one = cases->next();
+    if (!one.ok() || !*one) abort();  // it was looked through before
     Command command = Command::of(CommandId::run);
-    one.addTo(command);
-    tryCase(signature, one);
+    (*one)->addTo(command);
+    tryCase(signature, **one);
   }
   return 0;
 }

@@ -15,8 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.opNames = dyn::testing::smallOpNames();
   {
     IrContext context;
-    text::Environment environment;
-    environment.values.emplace("x", context.tensorType(Shape{context.dims().symbol("n")}, Dtype::f32));
+    const text::Environment environment =
+        text::Environment::of({{"x", context.tensorType(Shape{context.dims().symbol("n")}, Dtype::f32)}});
     (void)text::parseExpression(context, text, environment, options);
   }
   IrContext context;

@@ -1,5 +1,7 @@
 #include "tests/robustness/allocation_hook.h"
 
+#include <malloc.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -11,7 +13,8 @@ namespace {
 thread_local AllocationCount counted;
 thread_local int64_t countdown = -1;  // below zero: nothing fails
 thread_local bool repeats = false, failed = false;
-std::atomic<int64_t> live{0};
+std::atomic<int64_t> live{0}, liveSize{0};
+std::atomic<uint64_t> allCount{0}, allBytes{0};
 
 bool mustFail() {
   if (countdown < 0) return false;
@@ -33,7 +36,10 @@ void* allocate(std::size_t size, std::size_t alignment) noexcept {
   if (!memory) return nullptr;
   ++counted.count;
   counted.bytes += size;
+  allCount.fetch_add(1, std::memory_order_relaxed);
+  allBytes.fetch_add(size, std::memory_order_relaxed);
   live.fetch_add(1, std::memory_order_relaxed);
+  liveSize.fetch_add(static_cast<int64_t>(malloc_usable_size(memory)), std::memory_order_relaxed);
   return memory;
 }
 
@@ -46,6 +52,7 @@ void* allocateOrThrow(std::size_t size, std::size_t alignment) {
 void deallocate(void* memory) noexcept {
   if (!memory) return;
   live.fetch_sub(1, std::memory_order_relaxed);
+  liveSize.fetch_sub(static_cast<int64_t>(malloc_usable_size(memory)), std::memory_order_relaxed);
   std::free(memory);
 }
 
@@ -64,7 +71,12 @@ bool stopFailing() {
   return failed;
 }
 
+AllocationCount allocationsOfAllThreads() {
+  return {allCount.load(std::memory_order_relaxed), allBytes.load(std::memory_order_relaxed)};
+}
+
 int64_t liveAllocations() { return live.load(std::memory_order_relaxed); }
+int64_t liveBytes() { return liveSize.load(std::memory_order_relaxed); }
 
 }  // namespace dyn::robustness
 

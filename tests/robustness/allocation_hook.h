@@ -18,7 +18,11 @@ void failAllocation(int64_t k, Failing how);
 // Ends it; true when an allocation failed.
 bool stopFailing();
 
-// Blocks that are live in the whole process: allocated by operator new and not yet deleted.
+// What all threads have allocated so far.
+AllocationCount allocationsOfAllThreads();
+
+// Blocks that are live in the whole process, allocated by operator new and not yet deleted, and their bytes.
 int64_t liveAllocations();
+int64_t liveBytes();
 
 }  // namespace dyn::robustness

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Runs a lesson with a pretrained model whose model was fetched (by its run.sh, once); skipped otherwise: tests fetch nothing.
+# Runs a lesson with a pretrained model whose model was fetched (by ./dev setup test, or its run.sh, once); skipped otherwise: tests fetch nothing.
 # Usage: pretrained_lesson.sh file_kinds|speech BUILD
 set -euo pipefail
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 export DYN_BUILD="$2"
 PLACE="$DYN_BUILD/samples/$1"
-compgen -G "$PLACE/*.onnx" >/dev/null || exit 77
+declare -A models=([file_kinds]=magika [speech]=silero)
+[[ -f "$ROOT/build/pretrained/${models[$1]}.onnx" ]] || exit 77
 rm -f "$PLACE"/*.dynpkg  # of an older compiler, perhaps
 case "$1" in
   file_kinds)

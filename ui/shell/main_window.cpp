@@ -86,7 +86,7 @@ void MainWindow::keepDims() {
 
 void MainWindow::submit(Command command) {
   const CommandId id = command.id;
-  const Ticket ticket = session_->submit(std::move(command));
+  const Ticket ticket = session_->submit(std::move(command), Delivery::byEvent);
   pending_[ticket] = id;
   latest_[id] = ticket;
   updateBusy();

@@ -13,6 +13,7 @@
 
 namespace dyn::vm {
 
+class PlanCache;
 struct KernelRow;
 namespace kernels {
 class ScheduleCache;
@@ -28,6 +29,7 @@ struct BuiltinCall {
   const KernelRow* kernelRows = nullptr;
   uint32_t kernelCount = 0;
   kernels::ScheduleCache* schedules = nullptr;  // of the context; null: nothing is remembered
+  PlanCache* plans = nullptr;                   // of the context; null: nothing is kept
   std::string* version = nullptr;  // where to say which version runs, and for which values; null: nobody asks
 
   std::span<Object* const> arguments;

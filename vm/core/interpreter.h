@@ -13,6 +13,7 @@
 
 #include "vm/core/gemm_schedule.h"
 #include "vm/core/module.h"
+#include "vm/core/plan_cache.h"
 #include "vm/core/profile.h"
 #include "vm/isa/isa.h"
 
@@ -141,6 +142,7 @@ class Interpreter {
   const Program& program_;
   InterpreterOptions options_;
   kernels::ScheduleCache schedules_;
+  PlanCache plans_;
   std::string version_;  // of the last builtin that was called while a profile is recorded
   std::vector<Object*>* globals_ = nullptr;
   std::vector<int32_t> loadedConstants_;  // by init since it last stored a global

@@ -178,6 +178,7 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
   call.kernelRows = program_.kernels.data();
   call.kernelCount = static_cast<uint32_t>(program_.kernels.size());
   call.schedules = &schedules_;
+  call.plans = &plans_;
   if (trapBits_.load(std::memory_order_relaxed) & kProfile) {
     version_.clear();
     call.version = &version_;

@@ -24,6 +24,18 @@ std::pair<int64_t, int64_t> insidePlaces(const WindowAxis& axis, int64_t tap) {
   return {std::min(first, end), end};
 }
 
+// Steps of one and two are constants, so that they become vectors.
+template <typename T>
+void addRow(const T* row, int64_t count, int64_t stride, T* image) {
+  const auto add = [&](int64_t i, int64_t at) { image[at] = static_cast<T>(image[at] + row[i]); };
+  if (stride == 1)
+    for (int64_t i = 0; i < count; ++i) add(i, i);
+  else if (stride == 2)
+    for (int64_t i = 0; i < count; ++i) add(i, 2 * i);
+  else
+    for (int64_t i = 0; i < count; ++i) add(i, i * stride);
+}
+
 // Adds one channel's columns [taps][places] to its image. Walks taps outside, places inside; the last axis is a plain loop.
 template <typename T>
 void addColumns(const std::vector<WindowAxis>& axes, int64_t taps, int64_t places, const T* columns,
@@ -46,11 +58,7 @@ void addColumns(const std::vector<WindowAxis>& axes, int64_t taps, int64_t place
         to = to * axis.image + place[i] * axis.stride - axis.pad + tap[i] * axis.dilation;
       }
       const int64_t count = bounds[last].second - bounds[last].first;
-      const T* row = columns + k * places + from;
-      for (int64_t i = 0; i < count; ++i) {
-        T& sum = image[to + i * axes[last].stride];
-        sum = static_cast<T>(sum + row[i]);
-      }
+      addRow(columns + k * places + from, count, axes[last].stride, image + to);
       any = false;
       for (size_t i = last; i-- > 0 && !any;) {
         any = ++place[i] < bounds[i].second;

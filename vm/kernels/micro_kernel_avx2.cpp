@@ -6,8 +6,10 @@
 #define DYN_FAMILY dynGemmFamilyAvx2
 #define DYN_CONVOLUTION dynConvolutionAvx2
 #define DYN_POOL dynPoolAvx2
+#define DYN_RESIZE dynResizeAvx2
 #define DYN_WINOGRAD dynWinogradAvx2
 #include "vm/kernels/micro_kernel.inc"
 #include "vm/kernels/pool_kernel.inc"
+#include "vm/kernels/resize_kernel.inc"
 #include "vm/kernels/winograd_kernel.inc"
 #endif

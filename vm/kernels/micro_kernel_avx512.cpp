@@ -6,8 +6,10 @@
 #define DYN_FAMILY dynGemmFamilyAvx512
 #define DYN_CONVOLUTION dynConvolutionAvx512
 #define DYN_POOL dynPoolAvx512
+#define DYN_RESIZE dynResizeAvx512
 #define DYN_WINOGRAD dynWinogradAvx512
 #include "vm/kernels/micro_kernel.inc"
 #include "vm/kernels/pool_kernel.inc"
+#include "vm/kernels/resize_kernel.inc"
 #include "vm/kernels/winograd_kernel.inc"
 #endif

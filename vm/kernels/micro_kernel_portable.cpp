@@ -5,7 +5,9 @@
 #define DYN_FAMILY dynGemmFamilyPortable
 #define DYN_CONVOLUTION dynConvolutionPortable
 #define DYN_POOL dynPoolPortable
+#define DYN_RESIZE dynResizePortable
 #define DYN_WINOGRAD dynWinogradPortable
 #include "vm/kernels/micro_kernel.inc"
 #include "vm/kernels/pool_kernel.inc"
+#include "vm/kernels/resize_kernel.inc"
 #include "vm/kernels/winograd_kernel.inc"

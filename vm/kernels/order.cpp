@@ -1,48 +1,18 @@
 // sort, topk, unique. Order of reals: ascending with NaN last, as numpy does; descending is its exact reverse, so NaN comes first.
 // Equal elements keep their order (lowest index first), in both directions.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <vector>
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
+#include "vm/kernels/ranks.h"
 
 namespace dyn::vm::kernels {
 namespace {
 
 constexpr int64_t kLargest = 1, kSorted = 2;
-
-// Any number dtype as one that has < : halves become floats.
-template <typename Visitor>
-bool visitOrdered(DataType dtype, Visitor&& visit) {
-  if (visitNumbers(dtype, [&]<typename T>() {
-        visit([](const std::byte* data, int64_t i) { return reinterpret_cast<const T*>(data)[i]; });
-      }))
-    return true;
-  if (dtype == DataType::f16) {
-    visit([](const std::byte* data, int64_t i) {
-      return halfToFloat(reinterpret_cast<const uint16_t*>(data)[i]);
-    });
-    return true;
-  }
-  if (dtype == DataType::bf16) {
-    visit([](const std::byte* data, int64_t i) {
-      return bfloatToFloat(reinterpret_cast<const uint16_t*>(data)[i]);
-    });
-    return true;
-  }
-  return false;
-}
-
-template <typename T>
-bool before(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>)
-    return a < b || (std::isnan(b) && !std::isnan(a));
-  else
-    return a < b;
-}
 
 Status unsupported(const Tensor* x) {
   return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
@@ -54,42 +24,24 @@ void copyElement(const Tensor* from, int64_t source, Tensor* to, int64_t target)
          size);
 }
 
-// The first `count` of each row along the axis, in order; values and (if wanted) i64 indexes.
-template <typename Read>
+// The first `count` of each row along the axis, in order; values and (if wanted) i64 indexes. Unsorted results come in order, too: it is one of the
+// allowed orders, and the same every time.
+template <typename T, typename Item>
 void selectRows(BuiltinCall& call, const Tensor* x, Tensor* values, Tensor* indexes, const AxisView& view,
-                int64_t count, int64_t flags, Read read) {
-  using T = decltype(read(x->data, 0));
-  struct Item {
-    T key;
-    int64_t index;
-  };
-  const bool largest = (flags & kLargest) != 0;
-  const auto precedes = [largest](const Item& a, const Item& b) {
-    if (largest ? before(b.key, a.key) : before(a.key, b.key)) return true;
-    if (largest ? before(a.key, b.key) : before(b.key, a.key)) return false;
-    return a.index < b.index;
-  };
+                int64_t count, bool largest) {
   const int64_t rows = view.outer * view.inner;
   const uint32_t tasks = x->elementCount > 32768 ? call.threads->threadCount() : 1;
   call.threads->split(rows, tasks, [&](int64_t begin, int64_t end) {
-    std::vector<Item> items(static_cast<size_t>(view.size));
+    RowOrder<T, Item> order(largest);
     for (int64_t row = begin; row < end && !call.cancelled(); ++row) {
       const int64_t inner = row % view.inner, outer = row / view.inner;
-      for (int64_t i = 0; i < view.size; ++i)
-        items[static_cast<size_t>(i)] = {read(x->data, (outer * view.size + i) * view.inner + inner), i};
-      const auto middle = items.begin() + count;
-      // Unsorted results come in order, too: it is one of the allowed orders, and the same every time.
-      if (count < view.size / 8)
-        std::partial_sort(items.begin(), middle, items.end(), precedes);
-      else {
-        if (count < view.size) std::nth_element(items.begin(), middle, items.end(), precedes);
-        std::sort(items.begin(), middle, precedes);
-      }
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t target = (outer * count + i) * view.inner + inner,
-                      source = items[static_cast<size_t>(i)].index;
-        if (values) copyElement(x, (outer * view.size + source) * view.inner + inner, values, target);
-        if (indexes) indexes->as<int64_t>()[target] = source;
+      const T* from = x->as<T>() + outer * view.size * view.inner + inner;
+      int64_t target = outer * count * view.inner + inner;
+      for (const Item& item : order.first(from, view.size, view.inner, count)) {
+        const int64_t index = ItemOf<Item>::index(item);
+        if (values) values->as<T>()[target] = from[index * view.inner];
+        if (indexes) indexes->as<int64_t>()[target] = index;
+        target += view.inner;
       }
     }
   });
@@ -98,7 +50,7 @@ void selectRows(BuiltinCall& call, const Tensor* x, Tensor* values, Tensor* inde
 Status select(BuiltinCall& call, int64_t axis, int64_t count, bool all, int64_t flags) {
   const Tensor* x = call.argument(0);
   if (!x) return badArgument("sort", 0, "a tensor", call.arguments[0]);
-  if (!visitOrdered(x->dtype, [](auto) {})) return unsupported(x);
+  if (!visitNumbersAndHalves(x->dtype, []<typename T>() {})) return unsupported(x);
   if (x->rank == 0 && all) {  // one number is sorted as it is
     Tensor *values = nullptr, *indexes = nullptr;
     if (Status status = call.result(0, x->dtype, {}, values); !status.ok()) return status;
@@ -120,7 +72,11 @@ Status select(BuiltinCall& call, int64_t axis, int64_t count, bool all, int64_t 
   if (Status status = call.result(0, x->dtype, shape, values); !status.ok()) return status;
   if (call.results.size() > 1)
     if (Status status = call.result(1, DataType::i64, shape, indexes); !status.ok()) return status;
-  visitOrdered(x->dtype, [&](auto read) { selectRows(call, x, values, indexes, view, count, flags, read); });
+  visitNumbersAndHalves(x->dtype, [&]<typename T>() {
+    visitItems<T>(view.size, [&]<typename Item>() {
+      selectRows<T, Item>(call, x, values, indexes, view, count, (flags & kLargest) != 0);
+    });
+  });
   return okStatus();
 }
 
@@ -134,22 +90,39 @@ struct Slices {
   int64_t sizeOfSlice() const { return view.outer * view.inner; }
 };
 
-template <typename Read>
-Status uniqueOf(BuiltinCall& call, const Slices& slices, std::vector<int64_t> shape, size_t axis, bool sorted,
-                Read read) {
-  const std::byte* data = slices.x->data;
+// The slices in ascending order, equal ones in order of appearance.
+template <typename T, typename Compare>
+std::vector<int64_t> sortedSlices(const Slices& slices, const Compare& compare) {
+  const int64_t count = slices.view.size;
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  if (slices.sizeOfSlice() == 1) {
+    visitItems<T>(count, [&]<typename Item>() {
+      RowOrder<T, Item> row(false);
+      size_t to = 0;
+      for (const Item& item : row.first(slices.x->as<T>(), count, 1, count))
+        order[to++] = ItemOf<Item>::index(item);
+    });
+    return order;
+  }
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
+  return order;
+}
+
+template <typename T>
+Status uniqueOf(BuiltinCall& call, const Slices& slices, std::vector<int64_t> shape, size_t axis,
+                bool sorted) {
+  const T* data = slices.x->as<T>();
   const int64_t count = slices.view.size, length = slices.sizeOfSlice();
   auto compare = [&](int64_t a, int64_t b) {
     for (int64_t i = 0; i < length; ++i) {
-      const auto left = read(data, slices.elementAt(a, i)), right = read(data, slices.elementAt(b, i));
-      if (before(left, right)) return -1;
-      if (before(right, left)) return 1;
+      const auto left = RankOf<T>::of(data[slices.elementAt(a, i)]),
+                 right = RankOf<T>::of(data[slices.elementAt(b, i)]);
+      if (left != right) return left < right ? -1 : 1;
     }
     return 0;
   };
-  std::vector<int64_t> order(static_cast<size_t>(count));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
+  const std::vector<int64_t> order = sortedSlices<T>(slices, compare);
   // Groups of equal slices; the first of each is the one that came first. NaNs are one group, as in numpy.
   struct Group {
     int64_t first, count;
@@ -183,8 +156,8 @@ Status uniqueOf(BuiltinCall& call, const Slices& slices, std::vector<int64_t> sh
   for (int64_t i = 0; i < found; ++i) {
     const Group& group = groups[static_cast<size_t>(rank[static_cast<size_t>(i)])];
     for (int64_t j = 0; j < length; ++j)
-      copyElement(slices.x, slices.elementAt(group.first, j), values,
-                  (j / view.inner * found + i) * view.inner + j % view.inner);
+      values->as<T>()[(j / view.inner * found + i) * view.inner + j % view.inner] =
+          data[slices.elementAt(group.first, j)];
     if (first) first->as<int64_t>()[i] = group.first;
     if (counts) counts->as<int64_t>()[i] = group.count;
   }
@@ -228,8 +201,8 @@ Status unique(BuiltinCall& call) {
   std::vector<int64_t> shape =
       flat ? std::vector<int64_t>{0} : std::vector<int64_t>(x->shape(), x->shape() + x->rank);
   Status status = failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
-  visitOrdered(x->dtype, [&](auto read) {
-    status = uniqueOf(call, slices, std::move(shape), flat ? 0 : static_cast<size_t>(axis), sorted, read);
+  visitNumbersAndHalves(x->dtype, [&]<typename T>() {
+    status = uniqueOf<T>(call, slices, std::move(shape), flat ? 0 : static_cast<size_t>(axis), sorted);
   });
   return status;
 }

@@ -43,34 +43,41 @@ T reduce(T old, T update, int64_t reduction) {
 }
 
 // Applies one run of `count` updates to consecutive elements.
-using Apply = void (*)(std::byte* to, const std::byte* update, int64_t count, int64_t reduction);
+using Apply = void (*)(std::byte* to, const std::byte* update, int64_t count);
+
+template <typename T, int64_t kHow>
+void applyRun(std::byte* to, const std::byte* update, int64_t count) {
+  auto* out = reinterpret_cast<T*>(to);
+  const auto* in = reinterpret_cast<const T*>(update);
+  for (int64_t i = 0; i < count; ++i) out[i] = reduce(out[i], in[i], kHow);
+}
+
+// Of truth values a sum is whether any holds, a product whether both do.
+int64_t reductionOf(DataType dtype, int64_t reduction) {
+  if (dtype != DataType::boolean || reduction == kNone) return reduction;
+  return reduction == kAdd || reduction == kMaximum ? kMaximum : kMinimum;
+}
 
 Apply applierOf(DataType dtype, int64_t reduction) {
   Apply result = nullptr;
   if (reduction == kNone) {
     visitSizes(dtype, [&]<typename T>() {
-      result = [](std::byte* to, const std::byte* update, int64_t count, int64_t) {
+      result = [](std::byte* to, const std::byte* update, int64_t count) {
         memcpy(to, update, static_cast<size_t>(count) * sizeof(T));
       };
     });
     if (dtype == DataType::c128)
-      result = [](std::byte* to, const std::byte* update, int64_t count, int64_t) {
+      result = [](std::byte* to, const std::byte* update, int64_t count) {
         memcpy(to, update, static_cast<size_t>(count) * 16);
       };
     return result;
   }
-  if (dtype == DataType::boolean) {
-    return [](std::byte* to, const std::byte* update, int64_t count, int64_t how) {
-      for (int64_t i = 0; i < count; ++i)
-        to[i] = how == kAdd || how == kMaximum ? (to[i] | update[i]) : (to[i] & update[i]);
-    };
-  }
+  reduction = reductionOf(dtype, reduction);
   visitNumbersAndHalves(dtype, [&]<typename T>() {
-    result = [](std::byte* to, const std::byte* update, int64_t count, int64_t how) {
-      auto* out = reinterpret_cast<T*>(to);
-      const auto* in = reinterpret_cast<const T*>(update);
-      for (int64_t i = 0; i < count; ++i) out[i] = reduce(out[i], in[i], how);
-    };
+    result = reduction == kAdd        ? applyRun<T, kAdd>
+             : reduction == kMultiply ? applyRun<T, kMultiply>
+             : reduction == kMinimum  ? applyRun<T, kMinimum>
+                                      : applyRun<T, kMaximum>;
   });
   return result;
 }
@@ -113,6 +120,58 @@ Status outOfRange(int64_t index, int64_t size) {
                  "index " + std::to_string(index) + " on an axis of " + std::to_string(size));
 }
 
+// Updates along the last axis of the indexes: update j goes to out[index * axisStride + j * step]. How many were applied: all, or those before an index that is
+// out of range.
+struct RowPlaces {
+  int64_t count, step, axisStride, axisSize;
+};
+using ApplyRow = int64_t (*)(std::byte* out, const std::byte* indexes, const std::byte* updates,
+                             const RowPlaces& places);
+
+template <typename T, typename Index, int64_t kHow>
+int64_t applyRow(std::byte* out, const std::byte* indexes, const std::byte* updates,
+                 const RowPlaces& places) {
+  auto* to = reinterpret_cast<T*>(out);
+  const auto* from = reinterpret_cast<const T*>(updates);
+  const auto* at = reinterpret_cast<const Index*>(indexes);
+  for (int64_t j = 0; j < places.count; ++j) {
+    int64_t index = at[j];
+    if (index < 0) index += places.axisSize;
+    if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(places.axisSize)) return j;
+    T& element = to[index * places.axisStride + j * places.step];
+    if constexpr (kHow == kNone)
+      element = from[j];
+    else
+      element = reduce(element, from[j], kHow);
+  }
+  return places.count;
+}
+
+template <typename T, int64_t kHow>
+ApplyRow rowApplier(DataType index) {
+  return index == DataType::i64 ? applyRow<T, int64_t, kHow> : applyRow<T, int32_t, kHow>;
+}
+
+ApplyRow rowApplierOf(DataType dtype, DataType index, int64_t reduction) {
+  struct Wide {
+    uint64_t parts[2];
+  };
+  ApplyRow result = nullptr;
+  if (reduction == kNone) {
+    if (dtype == DataType::c128) return rowApplier<Wide, kNone>(index);
+    visitSizes(dtype, [&]<typename T>() { result = rowApplier<T, kNone>(index); });
+    return result;
+  }
+  reduction = reductionOf(dtype, reduction);
+  visitNumbersAndHalves(dtype, [&]<typename T>() {
+    result = reduction == kAdd        ? rowApplier<T, kAdd>(index)
+             : reduction == kMultiply ? rowApplier<T, kMultiply>(index)
+             : reduction == kMinimum  ? rowApplier<T, kMinimum>(index)
+                                      : rowApplier<T, kMaximum>(index);
+  });
+  return result;
+}
+
 }  // namespace
 
 Status scatterElements(BuiltinCall& call) {
@@ -131,22 +190,25 @@ Status scatterElements(BuiltinCall& call) {
         s.indexes->elementCount > 0)
       return failure(DYN_BAD_INPUT,
                      "indexes " + describe(s.indexes) + " reach beyond the data " + describe(s.data));
-  const size_t size = sizeBytes(s.data->dtype);
+  const ApplyRow apply = rowApplierOf(s.data->dtype, s.indexes->dtype, s.reduction);
+  if (!apply) return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(s.data->dtype)));
+  if (s.indexes->elementCount == 0) return okStatus();
+  const size_t size = sizeBytes(s.data->dtype), indexSize = sizeBytes(s.indexes->dtype);
   std::vector<int64_t> position(rank, 0), strides(rank, 1);
   for (int64_t i = static_cast<int64_t>(rank) - 2; i >= 0; --i)
     strides[static_cast<size_t>(i)] = strides[static_cast<size_t>(i) + 1] * s.data->shape()[i + 1];
-  const int64_t axisSize = s.data->shape()[axis];
-  for (int64_t i = 0; i < s.indexes->elementCount; ++i) {
-    int64_t index = s.indexAt(i);
-    if (index < -axisSize || index >= axisSize) return outOfRange(index, axisSize);
-    if (index < 0) index += axisSize;
-    int64_t target = 0;
-    for (uint32_t d = 0; d < rank; ++d)
-      target += (static_cast<int64_t>(d) == axis ? index : position[d]) * strides[d];
-    s.apply(s.out->data + static_cast<size_t>(target) * size, s.updates->data + static_cast<size_t>(i) * size,
-            1, s.reduction);
-    for (int64_t d = static_cast<int64_t>(rank) - 1;
-         d >= 0 && ++position[static_cast<size_t>(d)] == s.indexes->shape()[d]; --d)
+  const int64_t last = static_cast<int64_t>(rank) - 1, axisSize = s.data->shape()[axis];
+  const RowPlaces places{s.indexes->shape()[last], axis == last ? 0 : 1, strides[static_cast<size_t>(axis)],
+                         axisSize};
+  for (int64_t i = 0; i < s.indexes->elementCount; i += places.count) {
+    int64_t base = 0;
+    for (int64_t d = 0; d < last; ++d)
+      if (d != axis) base += position[static_cast<size_t>(d)] * strides[static_cast<size_t>(d)];
+    const auto at = static_cast<size_t>(i);
+    const int64_t applied = apply(s.out->data + static_cast<size_t>(base) * size,
+                                  s.indexes->data + at * indexSize, s.updates->data + at * size, places);
+    if (applied < places.count) return outOfRange(s.indexAt(i + applied), axisSize);
+    for (int64_t d = last - 1; d >= 0 && ++position[static_cast<size_t>(d)] == s.indexes->shape()[d]; --d)
       position[static_cast<size_t>(d)] = 0;
   }
   return okStatus();
@@ -179,7 +241,7 @@ Status scatterNd(BuiltinCall& call) {
       target = target * axisSize + index;
     }
     s.apply(s.out->data + static_cast<size_t>(target * slice) * size,
-            s.updates->data + static_cast<size_t>(i * slice) * size, slice, s.reduction);
+            s.updates->data + static_cast<size_t>(i * slice) * size, slice);
   }
   return okStatus();
 }

@@ -120,18 +120,52 @@ void foldRunning(BuiltinCall& call, const Tensor* x, Tensor* y, const AxisView& 
   const T* in = x->as<T>();
   T* out = y->as<T>();
   const uint32_t tasks = x->elementCount > 65536 ? call.threads->threadCount() : 1;
+  const auto folded = [](Sum sum, Sum value) {
+    return static_cast<Sum>(isProduct ? static_cast<Wide>(sum) * value : sum + value);
+  };
+  if (view.inner == 1) {  // one sum, in a register
+    call.threads->split(view.outer, tasks, [&](int64_t begin, int64_t end) {
+      for (int64_t outer = begin; outer < end; ++outer) {
+        Sum sum = Sum(isProduct ? 1 : 0);
+        const int64_t step = reverse ? -1 : 1;
+        int64_t at = outer * view.size + (reverse ? view.size - 1 : 0), i = 0;
+        // Integers may be summed in any order: one addition waits for another twice in four elements.
+        for (; std::is_integral_v<T> && !isProduct && i + 4 <= view.size; i += 4, at += 4 * step) {
+          const Sum v[] = {static_cast<Sum>(in[at]), static_cast<Sum>(in[at + step]),
+                           static_cast<Sum>(in[at + 2 * step]), static_cast<Sum>(in[at + 3 * step])};
+          const Sum two = folded(sum, folded(v[0], v[1])), four = folded(two, folded(v[2], v[3]));
+          const Sum all[] = {sum, folded(sum, v[0]), two, folded(two, v[2]), four};
+          for (int64_t k = 0; k < 4; ++k) out[at + k * step] = static_cast<T>(all[exclusive ? k : k + 1]);
+          sum = four;
+        }
+        for (; i < view.size; ++i, at += step) {
+          const Sum before = sum;
+          sum = folded(sum, static_cast<Sum>(in[at]));
+          out[at] = static_cast<T>(exclusive ? before : sum);
+        }
+      }
+    });
+    return;
+  }
   call.threads->split(view.outer, tasks, [&](int64_t begin, int64_t end) {
     std::vector<Sum> sums(static_cast<size_t>(view.inner));
     for (int64_t outer = begin; outer < end; ++outer) {
       std::fill(sums.begin(), sums.end(), Sum(isProduct ? 1 : 0));
       for (int64_t step = 0; step < view.size; ++step) {
         const int64_t row = (outer * view.size + (reverse ? view.size - 1 - step : step)) * view.inner;
-        for (int64_t i = 0; i < view.inner; ++i) {
-          Sum& sum = sums[static_cast<size_t>(i)];
-          const Sum value = static_cast<Sum>(in[row + i]);
-          if (exclusive) out[row + i] = static_cast<T>(sum);
-          sum = static_cast<Sum>(isProduct ? static_cast<Wide>(sum) * value : sum + value);
-          if (!exclusive) out[row + i] = static_cast<T>(sum);
+        Sum* __restrict sum = sums.data();
+        const T* __restrict from = in + row;
+        T* __restrict to = out + row;
+        if (exclusive) {
+          for (int64_t i = 0, count = view.inner; i < count; ++i) {
+            to[i] = static_cast<T>(sum[i]);
+            sum[i] = folded(sum[i], static_cast<Sum>(from[i]));
+          }
+        } else {
+          for (int64_t i = 0, count = view.inner; i < count; ++i) {
+            sum[i] = folded(sum[i], static_cast<Sum>(from[i]));
+            to[i] = static_cast<T>(sum[i]);
+          }
         }
       }
     }

@@ -3,7 +3,7 @@
 # Usage: compare_test.sh DYNREPL
 set -euo pipefail
 HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-PYTHON="${DYN_PYTHON:-python3}"
+PYTHON="$("$HERE/../python.sh")"
 "$PYTHON" -c 'import numpy, onnx, onnxruntime' 2>/dev/null || exit 77
 PLACE="$(mktemp -d)"
 trap 'rm -rf "$PLACE"' EXIT

@@ -3,6 +3,6 @@
 # Usage: quantised_models_test.sh DYNREPL
 set -euo pipefail
 HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-PYTHON="${DYN_PYTHON:-python3}"
+PYTHON="$("$HERE/../python.sh")"
 "$PYTHON" -c 'import numpy, onnx, onnxruntime.quantization' 2>/dev/null || exit 77
 "$PYTHON" "$HERE/quantised_models.py" --dynrepl "$1"

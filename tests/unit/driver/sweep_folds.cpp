@@ -253,7 +253,15 @@ void addProducts(std::vector<SweepRow>& rows) {
                                           {"%a f32[b, i, j], %b f32[b, k, j]", "bij,bkj->bik"},
                                           {"%a f32[i, i], %b f32[i]", "ii,i->i"},
                                           {"%a f32[b, c, i, j], %b f32[j, k]", "...ij,jk->...ik"},
-                                          {"%a f32[i, j, k], %b f32[k, l]", "ijk,kl->jil"}})
+                                          {"%a f32[i, j, k], %b f32[k, l]", "ijk,kl->jil"},
+                                          {"%a f32[b, i, h, d], %b f32[b, j, h, d]", "bihd,bjhd->bhij"},
+                                          {"%a f32[b, h, i, j], %b f32[b, j, h, d]", "bhij,bjhd->bihd"},
+                                          {"%a f32[b, s, h, d], %b f32[h, d, m]", "bshd,hdm->bsm"},
+                                          {"%a f32[b, s, m], %b f32[m, h, d]", "bsm,mhd->bshd"},
+                                          {"%a f32[i, k, l], %b f32[l, j, k]", "ikl,ljk->ji"},
+                                          {"%a f32[i, i, j, c], %b f32[k, j]", "iijc,kj->ki"},
+                                          {"%a f32[b, h, s, d], %b f32[s, k, d]", "bhsd,skd->bhsk"},
+                                          {"%a f32[j, i], %b f32[k, j]", "ji,kj"}})
     rows.push_back(
         {"einsum", "", parameters, "einsum(%a, %b) {equation = \"" + equation + "\"}", {""}, {}, {}, 16});
   rows.push_back({"einsum",
@@ -272,6 +280,22 @@ void addProducts(std::vector<SweepRow>& rows) {
                   {},
                   {},
                   32});
+  rows.push_back({"einsum",
+                  kNumbers,
+                  "%a T[i, b, j], %b T[j, k, b]",
+                  "einsum(%a, %b) {A}",
+                  {"equation = \"ibj,jkb->bki\"", "equation = \"ibj,jkb->kib\""},
+                  {},
+                  {},
+                  16});
+  rows.push_back({"einsum",
+                  "f32 f64",
+                  "%a T[b, i], %b T[b, j], %c T[i, j], %d T[j, k]",
+                  "einsum(%a, %b, %c, %d) {A}",
+                  {"equation = \"bi,bj,ij,jk->bk\"", "equation = \"bi,bj,ij,jk->k\""},
+                  {},
+                  {},
+                  64});
   rows.push_back({"det", kReals, "%x T[n, k, k]", "det(%x)", {""}, {}, {}, 64, "f16 bf16"});
 }
 
@@ -433,6 +457,17 @@ void addWindows(std::vector<SweepRow>& rows) {
                   {"kernel_shape = [2, 2]", "kernel_shape = [3, 3], pads = [1, 1, 1, 1], storage_order = 1"},
                   {},
                   wide});
+  // Images smaller than the window, rounded up.
+  std::map<std::string, std::vector<int64_t>> small = {{"h", {1, 2, 4, 5}}, {"w", {1, 2, 3, 5}}};
+  for (const char* op : {"max_pool", "average_pool", "lp_pool"})
+    rows.push_back({op,
+                    "",
+                    "%x f32[n, c, h, w]",
+                    std::string(op) + "(%x) {A}",
+                    {"kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1",
+                     "kernel_shape = [3, 2], strides = [3, 2], ceil_mode = 1, pads = [1, 0, 0, 1]"},
+                    {},
+                    small});
   rows.push_back({"max_pool", "", "%x f32[n, c, h]", "max_pool(%x) {kernel_shape = [2]}", {""}, {}, wide});
 }
 

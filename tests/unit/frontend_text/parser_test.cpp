@@ -415,10 +415,9 @@ TEST(Parser, hundredThousandOperations) {
 
 TEST(Expression, usedNamesBecomeParameters) {
   IrContext context;
-  Environment environment;
-  environment.values.emplace("w", *parseType(context, "Tensor[(4, 2), f32]"));
-  environment.values.emplace("x", *parseType(context, "Tensor[(n, 4), f32]"));
-  environment.values.emplace("unused", *parseType(context, "Tensor[(), f32]"));
+  const Environment environment = Environment::of({{"w", *parseType(context, "Tensor[(4, 2), f32]")},
+                                                   {"x", *parseType(context, "Tensor[(n, 4), f32]")},
+                                                   {"unused", *parseType(context, "Tensor[(), f32]")}});
   Result<ParsedExpression> parsed = parseExpression(context, "relu(x @ w) + 1", environment, options());
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   EXPECT_EQ(parsed->parameters, (std::vector<std::string>{"x", "w"}));
@@ -434,8 +433,7 @@ TEST(Expression, usedNamesBecomeParameters) {
 
 TEST(Expression, severalValuesStatementsAndBodies) {
   IrContext context;
-  Environment environment;
-  environment.values.emplace("x", *parseType(context, "Tensor[(n), f32]"));
+  const Environment environment = Environment::of({{"x", *parseType(context, "Tensor[(n), f32]")}});
   EXPECT_THAT(expressionText("x, 2, x", environment, context), HasSubstr("return %x, %1, %x"));
   EXPECT_THAT(expressionText("h = relu(x)\n h * h", environment, context), HasSubstr("mul(%h, %h)"));
   EXPECT_THAT(expressionText("minmax(x)", environment, context), HasSubstr("= minmax("));

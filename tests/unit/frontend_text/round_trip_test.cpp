@@ -1,6 +1,7 @@
 // Properties over random modules and random damage of their text.
 #include <gtest/gtest.h>
 
+#include "compiler/ir/fork.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/ir/walk.h"
@@ -83,6 +84,16 @@ TEST(RoundTrip, clonesVerifyAndLeaveTheOriginal) {
 }
 
 // Whatever stands in the text: a module or an error with a place in it, never a crash. What is read can be verified and printed.
+TEST(RoundTrip, copiesInAContextOfTheirOwnPrintTheSame) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    IrContext context, other;
+    const Module module = randomModule(context, seed);
+    const Module copy = IrFork(context, other).module(module);
+    ASSERT_EQ(firstDifference(print(copy), print(module)), "") << "seed " << seed;
+    ASSERT_TRUE(verify(copy).empty()) << "seed " << seed;
+  }
+}
+
 TEST(RoundTrip, damagedTextNeverCrashes) {
   static const std::string kPieces[] = {"(",
                                         ")",

@@ -51,17 +51,42 @@ TEST(Command, AnExpressionThatBeginsLikeACommandStaysAnExpression) {
 TEST(Cases, OneNestedWithoutEndIsRefused) {
   std::string line = R"({"inputs": {"x": )";
   line.append(1'000'000, '[').append(1'000'000, ']').append("}}");
-  Result<std::vector<RunCase>> cases = parseCases(MappedFile::fromBytes(line, "deep.jsonl"));
+  Result<CaseFile> cases = CaseFile::of(MappedFile::fromBytes(line, "deep.jsonl"));
   ASSERT_FALSE(cases.ok());
   EXPECT_EQ(cases.error().id, DiagnosticId::fileFormat);
 }
 
 TEST(Cases, ADimPast63BitsIsNotTakenForAnotherNumber) {
-  Result<std::vector<RunCase>> cases =
-      parseCases(MappedFile::fromBytes(R"({"dims": {"n": 18446744073709551615}})", "large.jsonl"));
+  Result<CaseFile> cases =
+      CaseFile::of(MappedFile::fromBytes(R"({"dims": {"n": 18446744073709551615}})", "large.jsonl"));
   ASSERT_TRUE(cases.ok()) << cases.error().message;
-  EXPECT_EQ(cases->at(0).dims.at(0), "n=18446744073709551615");
-  EXPECT_FALSE(parseDimSpecs(cases->at(0).dims).ok());
+  const Result<std::optional<RunCase>> one = cases->next();
+  ASSERT_TRUE(one.ok() && *one);
+  EXPECT_EQ((*one)->dims.at(0), "n=18446744073709551615");
+  EXPECT_FALSE(parseDimSpecs((*one)->dims).ok());
+}
+
+TEST(Cases, AreReadOneByOneAndAFaultAnywhereRefusesTheFile) {
+  Result<CaseFile> cases = CaseFile::of(
+      MappedFile::fromBytes("\n{\"dims\": {\"n\": 1}}\r\n  \n{\"output_dir\": \"out\"}", "two.jsonl"));
+  ASSERT_TRUE(cases.ok()) << cases.error().message;
+  EXPECT_EQ(cases->count(), 2);
+  Result<std::optional<RunCase>> one = cases->next();
+  ASSERT_TRUE(one.ok() && *one);
+  EXPECT_EQ((*one)->dims, std::vector<std::string>{"n=1"});
+  EXPECT_EQ((*one)->place.line, 2u);
+  one = cases->next();
+  ASSERT_TRUE(one.ok() && *one);
+  EXPECT_EQ((*one)->outputDirectory, "out");
+  EXPECT_EQ((*one)->place.line, 4u);
+  one = cases->next();
+  ASSERT_TRUE(one.ok());
+  EXPECT_FALSE(*one);
+
+  const Result<CaseFile> broken = CaseFile::of(MappedFile::fromBytes("{}\n{}\n{\n", "broken.jsonl"));
+  ASSERT_FALSE(broken.ok());
+  EXPECT_EQ(broken.error().place.line, 3u);
+  EXPECT_FALSE(CaseFile::of(MappedFile::fromBytes("\n\n", "empty.jsonl")).ok());
 }
 
 TEST(Command, ParsesOptionsAndPositionals) {

@@ -94,6 +94,34 @@ TEST_F(SpecialisationTest, M18_WhatAModelLeavesOpenIsCompiledForWhenItIsMetAndKe
   shapeFor(sizes + axes[0], true);
 }
 
+// An input whose initializer is its default need not be given; another value makes a program for it, which is kept.
+TEST_F(SpecialisationTest, DefaultsMayBeOverridden) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  const Msg factor = Msg().num(1, 1).num(2, kFloat).packedFixed<float>(4, {3}).sub(8, "w");
+  load(Msg()
+           .sub(1, node("Mul", {"x", "w"}, {"y"}))
+           .sub(5, factor)
+           .sub(11, valueInfo("x", tensorType(kFloat, {"n"})))
+           .sub(11, valueInfo("w", tensorType(kFloat, {"1"}))));
+  const auto second = [&](const std::string& inputs) {
+    auto outcome = line(":run --input x=[1,2] " + inputs);
+    EXPECT_TRUE(outcome->ok()) << (outcome->ok() ? "" : outcome->error->message);
+    return outcome->ok() ? outcome->as<RunResult>()->outputs[0].value.tensor().realAt(1) : 0;
+  };
+  EXPECT_EQ(second(""), 6);
+  EXPECT_EQ(second("--input w=[5]"), 10);
+  EXPECT_THAT(said_, HasSubstr("compiled for w = [5]: given in place of a default"));
+  EXPECT_EQ(second("--input w=[7]"), 14);
+  EXPECT_EQ(second(""), 6);
+  said_.clear();
+  EXPECT_EQ(second("--input w=[5]"), 10);
+  EXPECT_EQ(said_, "");
+  for (const char* wrong : {"w=[1,2]", "w=[true]", "v=[1]"}) {
+    auto outcome = line(":run --input x=[1,2] --input " + std::string(wrong));
+    EXPECT_FALSE(outcome->ok()) << wrong;
+  }
+}
+
 TEST_F(SpecialisationTest, AnInputThatDecidesMustBeGiven) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   load(squeezeModel());

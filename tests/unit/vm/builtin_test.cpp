@@ -7,6 +7,7 @@
 
 #include "tests/unit/vm/builtin_harness.h"
 #include "vm/core/gemm_schedule.h"
+#include "vm/kernels/dispatch.h"
 #include "vm/kernels/gemm.h"
 
 namespace dyn::vm::test {
@@ -276,6 +277,68 @@ TEST_F(BuiltinTest, topkEqualsAFullSort) {
         }
       }
     }
+}
+
+// All element types, rows and columns: the places are those of a stable sort, with NaN above all numbers and -0 equal to +0.
+TEST_F(BuiltinTest, selectionOfEveryType) {
+  const auto checkOf = [&]<typename T>(DataType dtype, const std::vector<T>& values, auto valueOf) {
+    const auto size = static_cast<int64_t>(values.size()) / 3;
+    for (bool isColumn : {false, true})
+      for (int64_t k : {int64_t{1}, int64_t{10}, size / 4, size})
+        for (int32_t largest : {0, 1}) {
+          Tensor* x =
+              tensor(dtype, isColumn ? std::vector<int64_t>{size, 3} : std::vector<int64_t>{3, size}, values);
+          ASSERT_TRUE(
+              call("topk", {x}, {.scalars = {k}, .numbers = {isColumn ? 0 : 1, largest}, .results = 2}).ok());
+          for (int64_t row = 0; row < 3; ++row) {
+            const auto at = [&](int64_t i, int64_t count) {
+              return static_cast<size_t>(isColumn ? i * 3 + row : row * count + i);
+            };
+            std::vector<int64_t> order(static_cast<size_t>(size));
+            std::iota(order.begin(), order.end(), 0);
+            std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+              const auto u = valueOf(values[at(a, size)]), v = valueOf(values[at(b, size)]);
+              return largest ? (u > v || (u != u && v == v)) : (u < v || (v != v && u == u));
+            });
+            for (int64_t i = 0; i < k; ++i)
+              ASSERT_EQ(result(1)->as<int64_t>()[at(i, k)], order[static_cast<size_t>(i)])
+                  << text(dtype) << " k " << k << " largest " << largest << " column " << isColumn;
+          }
+        }
+  };
+  const auto same = [](auto value) { return value; };
+  const auto integers = [&]<typename T>(DataType dtype) {
+    std::vector<T> values(3 * 1200);
+    for (T& value : values) value = static_cast<T>(random_());
+    values[7] = std::numeric_limits<T>::min();
+    values[8] = std::numeric_limits<T>::max();
+    checkOf(dtype, values, same);
+  };
+  integers.operator()<int8_t>(DataType::i8);
+  integers.operator()<uint8_t>(DataType::u8);
+  integers.operator()<int16_t>(DataType::i16);
+  integers.operator()<uint16_t>(DataType::u16);
+  integers.operator()<int32_t>(DataType::i32);
+  integers.operator()<uint32_t>(DataType::u32);
+  integers.operator()<int64_t>(DataType::i64);
+  integers.operator()<uint64_t>(DataType::u64);
+  const auto reals = [&]<typename T>(DataType dtype) {
+    std::vector<T> values(3 * 1200);
+    for (T& value : values) value = static_cast<T>(static_cast<double>(random_() % 2001) / 100 - 10);
+    values[5] = values[17] = std::numeric_limits<T>::quiet_NaN();
+    values[18] = -std::numeric_limits<T>::quiet_NaN();
+    values[6] = -std::numeric_limits<T>::infinity();
+    values[16] = std::numeric_limits<T>::infinity();
+    values[3] = T(-0.0);
+    values[4] = T(0.0);
+    checkOf(dtype, values, same);
+  };
+  reals.operator()<float>(DataType::f32);
+  reals.operator()<double>(DataType::f64);
+  std::vector<uint16_t> halves(3 * 1200);
+  for (uint16_t& half : halves) half = static_cast<uint16_t>(random_());
+  checkOf(DataType::f16, halves, [](uint16_t bits) { return kernels::halfToFloat(bits); });
+  checkOf(DataType::bf16, halves, [](uint16_t bits) { return kernels::bfloatToFloat(bits); });
 }
 
 TEST_F(BuiltinTest, unique) {

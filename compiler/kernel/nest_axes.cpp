@@ -1,0 +1,134 @@
+#include "compiler/kernel/nest_axes.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "compiler/loop/axis_fusion.h"
+
+namespace dyn {
+
+using loop::BinaryOp;
+using loop::Buffer;
+using loop::Expr;
+using loop::ExprKind;
+using loop::LoopContext;
+
+namespace {
+
+// An innermost axis of fewer elements fills no vector: a division by the constant is better.
+constexpr int64_t kShortestInnermost = 16;
+
+bool isWrap(Expr e, Expr variable) {
+  return e.kind() == ExprKind::binary && e.dtype() == Dtype::i64 &&
+         (e.binaryOp() == BinaryOp::mod || e.binaryOp() == BinaryOp::floorDiv) &&
+         e.operands()[0].same(variable);
+}
+
+// The one divisor of all wraps of the variable; null where there is none, or several.
+Expr commonDivisor(const std::vector<Expr>& roots, Expr variable) {
+  Expr divisor;
+  for (const Expr& e : loop::postorder(roots)) {
+    if (!isWrap(e, variable)) continue;
+    const Expr own = e.operands()[1];
+    if (!divisor.isNull() && !divisor.same(own)) return {};
+    divisor = own;
+  }
+  return divisor;
+}
+
+Dim dimOf(Expr e, DimContext& dims) {
+  if (e.kind() == ExprKind::dim) return e.dimValue();
+  if (e.kind() == ExprKind::intConstant) return dims.constant(e.intValue());
+  return {};
+}
+
+// Factors of a product, the coefficient apart.
+struct Factors {
+  int64_t coefficient = 1;
+  std::vector<Dim> atoms;
+
+  explicit Factors(Dim d) {
+    if (d.kind() != DimKind::mul) {
+      add(d);
+      return;
+    }
+    for (Dim part : d.operands()) add(part);
+  }
+  void add(Dim d) {
+    if (std::optional<int64_t> value = d.constant())
+      coefficient *= *value;
+    else
+      atoms.push_back(d);
+  }
+};
+
+// size / divisor where the divisor is made of factors of the size, so that it is whole whatever the symbols are (also 0); null otherwise.
+Dim quotientOf(Dim size, Dim divisor, DimContext& dims) {
+  Factors whole(size);
+  const Factors part(divisor);
+  if (part.coefficient <= 0 || whole.coefficient % part.coefficient != 0) return {};
+  for (Dim atom : part.atoms) {
+    const auto found = std::find(whole.atoms.begin(), whole.atoms.end(), atom);
+    if (found == whole.atoms.end()) return {};
+    whole.atoms.erase(found);
+  }
+  Dim quotient = dims.constant(whole.coefficient / part.coefficient);
+  for (Dim atom : whole.atoms) quotient = quotient * atom;
+  return quotient;
+}
+
+}  // namespace
+
+void splitWrappedAxes(NestAxes& axes, const DimSolver& facts, LoopContext& loops) {
+  DimContext& dims = loops.dims();
+  for (size_t axis = 0; axis < axes.index.size(); ++axis) {
+    const Expr variable = axes.index[axis], divisor = commonDivisor(axes.roots, variable);
+    if (divisor.isNull()) continue;
+    const Dim inner = dimOf(divisor, dims);
+    if (!inner) continue;
+    const bool innermost = axis + 1 == axes.index.size();
+    if (innermost && inner.isConstant() && *inner.constant() < kShortestInnermost) continue;
+    const Dim outer = quotientOf(facts.canonical(axes.space[axis]), facts.canonical(inner), dims);
+    if (!outer || outer.isConstant(1)) continue;
+    const Expr q = loops.variable("i"), e = loops.variable("i");
+    loops.bound(q, loops.dim(outer));
+    loops.bound(e, loops.dim(inner));
+    for (Expr& root : axes.roots)
+      root = loops.substitute(root, [&](Expr part) {
+        if (isWrap(part, variable)) return part.binaryOp() == BinaryOp::mod ? e : q;
+        return part.same(variable) ? q * loops.dim(inner) + e : Expr();
+      });
+    axes.space[axis] = inner;
+    axes.index[axis] = e;
+    axes.space.insert(axes.space.begin() + static_cast<std::ptrdiff_t>(axis), outer);
+    axes.index.insert(axes.index.begin() + static_cast<std::ptrdiff_t>(axis), q);
+    ++axis;
+  }
+}
+
+void mergeAxes(NestAxes& axes, const DimSolver& facts, LoopContext& loops) {
+  if (axes.index.size() < 2) return;
+  std::vector<Expr> shape;
+  for (Dim d : axes.space) shape.push_back(loops.dim(d));
+  // Stands for the outputs, which are made when their axes are known.
+  const Buffer* all = loops.buffer("all", Dtype::boolean, shape, loop::BufferRole::output);
+  std::vector<loop::Axis> list;
+  for (size_t i = 0; i < axes.index.size(); ++i) list.push_back({axes.index[i], axes.space[i]});
+  std::vector<loop::PendingStore> stores;
+  for (const Expr& root : axes.roots) stores.push_back({all, axes.index, root});
+  std::vector<const Buffer*> buffers = axes.inputs;
+  buffers.push_back(all);
+  loop::fuseAxes(loops, facts, &list, &stores, &buffers);
+  if (list.size() == axes.index.size()) return;
+  buffers.pop_back();
+  axes.inputs = std::move(buffers);
+  axes.index.clear();
+  axes.space.clear();
+  for (const loop::Axis& axis : list) {
+    axes.index.push_back(axis.variable);
+    axes.space.push_back(axis.extent);
+  }
+  for (size_t i = 0; i < stores.size(); ++i) axes.roots[i] = stores[i].value;
+}
+
+}  // namespace dyn

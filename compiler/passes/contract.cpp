@@ -1,0 +1,396 @@
+// Einsum becomes products of matrices.
+//   needs: types.  establishes: no einsum of several operands has a sum that a (batched) product of two matrices could be.
+//   before  %y = einsum(%a, %b) {equation = "bihd,bjhd->bhij"}
+//   after   %l = transpose(%a) {perm = [0, 2, 1, 3]}  %r = transpose(%b) {perm = [0, 2, 1, 3]}  %y = matmul(%l, %r) {transpose_b = 1}
+// Of two operands, letters that both have and the result, too, number the products; those that only the operands have are summed by them; the others are
+// rows and columns. What only one operand has is summed before, and a letter twice in a term taken as its diagonal: an einsum of one operand, which stays.
+// Letters that stand side by side everywhere go together, so that most equations need no axis moved. Several operands are multiplied pair by pair, the
+// cheapest first (sizes that are not known count as 64). An einsum without rows or without columns is a sum of products along memory and stays; so does one
+// where a size could be 1 beside another, as it would repeat then.
+// The passes behind it make transposes the order in which a product reads (absorb), and pack weights (prepack).
+// Cost in IR size: up to eight operations for each pair.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "compiler/ir/walk.h"
+#include "compiler/ops/einsum_rules.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/pass/pass.h"
+
+namespace dyn::passes {
+
+namespace {
+
+using Labels = std::vector<int>;
+
+constexpr double kUnknownSize = 64;
+
+bool has(const Labels& labels, int label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
+
+// A tensor and the labels of its axes.
+struct Term {
+  ValueId value = kNoValue;
+  Labels labels;
+};
+
+// What the letters of two operands are for.
+struct Roles {
+  Labels batch, rows, columns, summed;
+};
+
+Roles rolesOf(const Labels& a, const Labels& b, const Labels& result) {
+  Roles roles;
+  for (int label : result) {
+    if (has(a, label) && has(b, label))
+      roles.batch.push_back(label);
+    else if (has(a, label))
+      roles.rows.push_back(label);
+    else
+      roles.columns.push_back(label);
+  }
+  for (int label : a)
+    if (has(b, label) && !has(result, label)) roles.summed.push_back(label);
+  return roles;
+}
+
+// The operations that take the place of one einsum.
+class Contraction {
+ public:
+  Contraction(const Op& einsum, IrContext& ir, const std::unordered_map<ValueId, Type>& types,
+              std::vector<const Op*>& ops)
+      : einsum_(einsum), ir_(ir), outer_(types), ops_(ops), dtype_(einsum.results[0].type.dtype()) {}
+
+  // False, and nothing done, where it is to stay.
+  bool run() {
+    std::vector<int> ranks;
+    for (ValueId v : einsum_.operands) ranks.push_back(outer_.at(v).rank());
+    std::string why;
+    const auto equation = einsumEquation(einsum_.attributes.string("equation"), ranks, &why);
+    if (!equation || !sizesAgree(*equation)) return false;
+    if (ranks.size() == 1) return move(equation->operands[0], equation->result);
+    // Each product of several is rounded to the element type, which is too much for a narrow one.
+    if (ranks.size() > 2 && isReal(dtype_) && storageBytes(dtype_) < 4) return false;
+    std::vector<Term> terms;
+    for (size_t i = 0; i < ranks.size(); ++i) terms.push_back({einsum_.operands[i], equation->operands[i]});
+    if (terms.size() == 2 && !isProduct(terms[0].labels, terms[1].labels, equation->result)) return false;
+    while (terms.size() > 2) joinCheapest(terms, equation->result);
+    multiply(terms[0], terms[1], equation->result, einsum_.results[0].id);
+    return true;
+  }
+
+ private:
+  // An einsum that only moves axes.
+  bool move(const Labels& from, const Labels& to) {
+    if (once(from) != from || from.size() != to.size()) return false;
+    transposed(einsum_.operands[0], from, to, sizes_, einsum_.results[0].id);
+    return true;
+  }
+
+  // Has every label one size, wherever it stands? Known of each then in sizes_.
+  bool sizesAgree(const EinsumEquation& equation) {
+    for (size_t i = 0; i < equation.operands.size(); ++i)
+      for (size_t k = 0; k < equation.operands[i].size(); ++k) {
+        const Dim here = outer_.at(einsum_.operands[i]).dims()[k];
+        auto [known, fresh] = sizes_.try_emplace(equation.operands[i][k], here);
+        if (!fresh && ir_.facts().equal(known->second, here) != Answer::yes) return false;
+      }
+    return true;
+  }
+
+  static Labels once(const Labels& labels) {
+    Labels distinct;
+    for (int label : labels)
+      if (!has(distinct, label)) distinct.push_back(label);
+    return distinct;
+  }
+
+  static bool isProduct(const Labels& a, const Labels& b, const Labels& result) {
+    const Roles roles = rolesOf(a, b, result);
+    return !roles.summed.empty() && !roles.rows.empty() && !roles.columns.empty();
+  }
+
+  double size(const Labels& labels) const {
+    double product = 1;
+    for (int label : labels)
+      product *= static_cast<double>(ir_.facts().canonical(sizes_.at(label)).constant().value_or(0));
+    return product > 0 ? product : sizeWithGuesses(labels);
+  }
+  double sizeWithGuesses(const Labels& labels) const {
+    double product = 1;
+    for (int label : labels) {
+      const std::optional<int64_t> known = ir_.facts().canonical(sizes_.at(label)).constant();
+      product *= known && *known > 0 ? static_cast<double>(*known) : kUnknownSize;
+    }
+    return product;
+  }
+
+  // Labels of the product of terms i and j: those that another term or the result still asks for.
+  static Labels wantedOf(const std::vector<Term>& terms, size_t i, size_t j, const Labels& result) {
+    const auto asked = [&](int label) {
+      if (has(result, label)) return true;
+      for (size_t k = 0; k < terms.size(); ++k)
+        if (k != i && k != j && has(terms[k].labels, label)) return true;
+      return false;
+    };
+    Labels both = terms[i].labels;
+    both.insert(both.end(), terms[j].labels.begin(), terms[j].labels.end());
+    both = once(both);
+    std::stable_partition(both.begin(), both.end(), [&](int label) {
+      return has(terms[i].labels, label) && has(terms[j].labels, label);
+    });
+    std::erase_if(both, [&](int label) { return !asked(label); });
+    return both;
+  }
+
+  void joinCheapest(std::vector<Term>& terms, const Labels& result) {
+    size_t left = 0, right = 1;
+    double least = -1;
+    for (size_t i = 0; i < terms.size(); ++i)
+      for (size_t j = i + 1; j < terms.size(); ++j) {
+        Labels all = terms[i].labels;
+        all.insert(all.end(), terms[j].labels.begin(), terms[j].labels.end());
+        // Multiplications, and what is left for others to read.
+        const double cost = size(once(all)) + size(wantedOf(terms, i, j, result));
+        if (least >= 0 && cost >= least) continue;
+        least = cost;
+        left = i;
+        right = j;
+      }
+    const Labels wanted = wantedOf(terms, left, right, result);
+    const ValueId value = ir_.newValue();
+    multiply(terms[left], terms[right], wanted, value);
+    terms[left] = {value, wanted};
+    terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(right));
+  }
+
+  // --- two operands
+
+  void multiply(Term a, Term b, const Labels& result, ValueId into) {
+    a = reduced(a, b.labels, result);
+    b = reduced(b, a.labels, result);
+    if (!isProduct(a.labels, b.labels, result)) {
+      stays({a, b}, result, into);
+      return;
+    }
+    // The last axis of the result comes from the right operand.
+    if (has(a.labels, result.back()) && !has(b.labels, result.back())) std::swap(a, b);
+    const std::vector<Labels> runs = runsOf(a.labels, b.labels, result);
+    // Runs are named by their first letter from here on.
+    std::map<int, Dim> sizes;
+    Labels named;
+    for (const Labels& run : runs) sizes[run[0]] = sizeOf(run);
+    const auto shortened = [&](const Labels& labels) {
+      Labels names;
+      for (int label : labels)
+        if (sizes.count(label)) names.push_back(label);
+      return names;
+    };
+    Term left{a.value, shortened(a.labels)}, right{b.value, shortened(b.labels)};
+    const Labels wanted = shortened(result);
+    left.value = reshaped(left.value, a.labels.size(), left.labels, sizes);
+    right.value = reshaped(right.value, b.labels.size(), right.labels, sizes);
+    const Roles roles = rolesOf(left.labels, right.labels, wanted);
+    // Letters of one role, which stand apart, are brought together in the order of the result.
+    const bool transposeA = matrixOf(left, roles.batch, roles.rows, roles.summed, sizes);
+    const bool transposeB = matrixOf(right, roles.batch, roles.summed, roles.columns, sizes);
+    Attributes flags;
+    if (transposeA) flags.set("transpose_a", int64_t{1});
+    if (transposeB) flags.set("transpose_b", int64_t{1});
+    Shape shape;
+    for (int label : roles.batch) shape.push_back(sizes.at(label));
+    shape.push_back(product(roles.rows, sizes));
+    shape.push_back(product(roles.columns, sizes));
+    Labels order = roles.batch;
+    order.insert(order.end(), roles.rows.begin(), roles.rows.end());
+    order.insert(order.end(), roles.columns.begin(), roles.columns.end());
+    // What follows the product ends in `into`.
+    const bool apart = roles.rows.size() > 1 || roles.columns.size() > 1, moved = order != wanted,
+               long_ = wanted.size() != result.size();
+    const bool last = !moved && !long_ && !apart;
+    ValueId value =
+        emit(&ops::matmulOp, {left.value, right.value}, std::move(flags), shape, last ? into : kNoValue);
+    if (apart && (moved || !long_))
+      value = reshape(value, shapeOf(order, sizes), !moved && !long_ ? into : kNoValue);
+    if (moved) value = transposed(value, order, wanted, sizes, long_ ? kNoValue : into);
+    if (long_) reshape(value, shapeOf(result, sizes_), into);
+  }
+
+  // Without its diagonals and the letters that nobody else asks for.
+  Term reduced(const Term& term, const Labels& other, const Labels& result) {
+    Labels kept = once(term.labels);
+    std::erase_if(kept, [&](int label) { return !has(other, label) && !has(result, label); });
+    if (kept == term.labels) return term;
+    const ValueId value = ir_.newValue();
+    stays({term}, kept, value);
+    return {value, kept};
+  }
+
+  void stays(const std::vector<Term>& terms, const Labels& result, ValueId into) {
+    EinsumEquation equation;
+    std::vector<ValueId> operands;
+    for (const Term& term : terms) {
+      equation.operands.push_back(term.labels);
+      operands.push_back(term.value);
+    }
+    equation.result = result;
+    Attributes attributes;
+    attributes.set("equation", einsumText(equation));
+    emit(&ops::einsumOp, std::move(operands), std::move(attributes), shapeOf(result, sizes_), into);
+  }
+
+  // Letters in runs that stand side by side, in this order, in every list that has one of them.
+  static std::vector<Labels> runsOf(const Labels& a, const Labels& b, const Labels& result) {
+    const auto follows = [](const Labels& labels, int first, int second) {
+      const auto at = std::find(labels.begin(), labels.end(), first);
+      if (at == labels.end()) return !has(labels, second);
+      return at + 1 != labels.end() && at[1] == second;
+    };
+    std::vector<Labels> runs;
+    Labels all = a;
+    all.insert(all.end(), b.begin(), b.end());
+    for (int label : once(all)) {
+      const bool starts = runs.empty() || !follows(a, runs.back().back(), label) ||
+                          !follows(b, runs.back().back(), label) ||
+                          !follows(result, runs.back().back(), label);
+      if (starts) runs.emplace_back();
+      runs.back().push_back(label);
+    }
+    return runs;
+  }
+
+  // Makes `term` [batch..., first, second], or [batch..., second, first] where it lies so: true then.
+  bool matrixOf(Term& term, const Labels& batch, const Labels& first, const Labels& second,
+                const std::map<int, Dim>& sizes) {
+    Labels order = batch, swapped = batch;
+    order.insert(order.end(), first.begin(), first.end());
+    order.insert(order.end(), second.begin(), second.end());
+    swapped.insert(swapped.end(), second.begin(), second.end());
+    swapped.insert(swapped.end(), first.begin(), first.end());
+    // Where axes move anyway, the last one stays, so that whole rows move.
+    const bool transposes =
+        term.labels == swapped || (term.labels != order && term.labels.back() == swapped.back());
+    const Labels& wanted = transposes ? swapped : order;
+    if (term.labels != wanted) term.value = transposed(term.value, term.labels, wanted, sizes, kNoValue);
+    if (first.size() != 1 || second.size() != 1) {
+      Shape shape;
+      for (int label : batch) shape.push_back(sizes.at(label));
+      shape.push_back(product(transposes ? second : first, sizes));
+      shape.push_back(product(transposes ? first : second, sizes));
+      term.value = reshape(term.value, std::move(shape), kNoValue);
+    }
+    return transposes;
+  }
+
+  // --- operations
+
+  Dim product(const Labels& labels, const std::map<int, Dim>& sizes) const {
+    Dim size = ir_.dims().constant(1);
+    for (int label : labels) size = size * sizes.at(label);
+    return size;
+  }
+  Dim sizeOf(const Labels& run) const { return product(run, sizes_); }
+  static Shape shapeOf(const Labels& labels, const std::map<int, Dim>& sizes) {
+    Shape shape;
+    for (int label : labels) shape.push_back(sizes.at(label));
+    return shape;
+  }
+
+  ValueId emit(const OpDef* def, std::vector<ValueId> operands, Attributes attributes, const Shape& shape,
+               ValueId into, Dtype dtype) {
+    Op op;
+    op.def = def;
+    op.place = einsum_.place;
+    op.operands = std::move(operands);
+    op.attributes = std::move(attributes);
+    op.results = {{into == kNoValue ? ir_.newValue() : into, ir_.tensorType(shape, dtype)}};
+    ops_.push_back(ir_.own(std::move(op)));
+    return ops_.back()->results[0].id;
+  }
+  ValueId emit(const OpDef* def, std::vector<ValueId> operands, Attributes attributes, const Shape& shape,
+               ValueId into) {
+    return emit(def, std::move(operands), std::move(attributes), shape, into, dtype_);
+  }
+
+  ValueId reshape(ValueId value, Shape shape, ValueId into) {
+    Attributes sizes;
+    const bool constant = std::all_of(shape.begin(), shape.end(), [](Dim d) { return d.isConstant(); });
+    const Shape length{ir_.dims().constant(static_cast<int64_t>(shape.size()))};
+    const OpDef* def = &ops::dims_valueOp;
+    if (constant) {
+      std::vector<int64_t> numbers;
+      for (Dim d : shape) numbers.push_back(*d.constant());
+      sizes.set("value", HostTensor::vectorInt(Dtype::i64, numbers));
+      def = &ops::constantOp;
+    } else {
+      sizes.set("value", shape);
+    }
+    const ValueId target = emit(def, {}, std::move(sizes), length, kNoValue, Dtype::i64);
+    Attributes exact;
+    exact.set("allowzero", int64_t{1});
+    return emit(&ops::reshapeOp, {value, target}, std::move(exact), shape, into);
+  }
+
+  ValueId reshaped(ValueId value, size_t rank, const Labels& labels, const std::map<int, Dim>& sizes) {
+    return labels.size() == rank ? value : reshape(value, shapeOf(labels, sizes), kNoValue);
+  }
+
+  ValueId transposed(ValueId value, const Labels& from, const Labels& to, const std::map<int, Dim>& sizes,
+                     ValueId into) {
+    std::vector<int64_t> perm;
+    for (int label : to) perm.push_back(std::find(from.begin(), from.end(), label) - from.begin());
+    Attributes attributes;
+    attributes.set("perm", std::move(perm));
+    return emit(&ops::transposeOp, {value}, std::move(attributes), shapeOf(to, sizes), into);
+  }
+
+  const Op& einsum_;
+  IrContext& ir_;
+  const std::unordered_map<ValueId, Type>& outer_;
+  std::vector<const Op*>& ops_;
+  Dtype dtype_;
+  std::map<int, Dim> sizes_;
+};
+
+Result<Module> runContract(const Module& module, PassContext& context) {
+  int64_t contracted = 0;
+  auto sweep = [&](const Function& function) -> Result<const Function*> {
+    if (std::none_of(function.ops.begin(), function.ops.end(),
+                     [](const Op* op) { return op->def == &ops::einsumOp; }))
+      return &function;
+    std::unordered_map<ValueId, Type> types;
+    for (const Parameter& p : function.parameters) types[p.id] = p.type;
+    Function result = function;
+    result.ops.clear();
+    const int64_t before = contracted;
+    for (const Op* op : function.ops) {
+      for (const ValueDef& r : op->results) types[r.id] = r.type;
+      if (op->def == &ops::einsumOp && Contraction(*op, *module.context, types, result.ops).run())
+        ++contracted;
+      else
+        result.ops.push_back(op);
+    }
+    if (contracted == before) return &function;
+    return module.context->own(std::move(result));
+  };
+  DYN_TRY(Module result, rewriteFunctions(module, sweep));
+  context.counters["contracted_einsums"] = contracted;
+  return result;
+}
+
+}  // namespace
+
+PassDef contractPass() {
+  return {.name = "contract",
+          .summary = "einsums become products of matrices",
+          .needs = Property::types,
+          .before = Property::destinations,
+          .options = {},
+          .run = runContract};
+}
+
+}  // namespace dyn::passes

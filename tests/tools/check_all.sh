@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# All that can be checked, one after the other, whatever fails before: the tests of each preset and the differential fuzzer in the same build; at the end
+# one line for each. What they said is in build/check. Not for CI: it takes a night, and the sanitizers' builds an hour or two.
+# Usage: check_all.sh [--quick] [--seconds N] [PRESET]...      PRESET: release, asan and tsan; --seconds (3600): of the fuzzer, in each; --quick: 60
+set -uo pipefail
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+LOGS="$ROOT/build/check"
+PROGRAMS=200  # of the fuzzer between two looks at the clock
+SECONDS_OF_FUZZING=3600
+PRESETS=()
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    --quick) SECONDS_OF_FUZZING=60 ;;
+    --seconds) SECONDS_OF_FUZZING="${2:?--seconds needs a number}"; shift ;;
+    -*) echo "check: there is no option $1 (--quick, --seconds N, presets)" >&2; exit 2 ;;
+    *) PRESETS+=("$1") ;;
+  esac
+  shift
+done
+[[ ${#PRESETS[@]} -gt 0 ]] || PRESETS=(release asan tsan)
+
+SUMMARY=()
+FAILED=no
+
+# step NAME COMMAND...: its output goes to NAME.log.
+step() {
+  local name="$1" log="$LOGS/$1.log" begin=$SECONDS verdict=passed
+  shift
+  echo "check: $name" >&2
+  if ! "$@" >"$log" 2>&1; then verdict=FAILED FAILED=yes; fi
+  SUMMARY+=("$(printf '%-8s %-24s %6d s  %s' "$verdict" "$name" $((SECONDS - begin)) "$(said "$log")")")
+  echo "${SUMMARY[-1]}" >&2
+  if [[ $verdict == FAILED ]]; then SUMMARY+=("         $log"); fi
+}
+
+# What a log comes to: of tests the line that counts them and the names of those that failed, else its last line.
+said() {
+  if grep -q 'tests passed' "$1"; then
+    grep 'tests passed' "$1" | tail -1
+    sed -n '/^The following tests FAILED:/,/^$/p' "$1" | grep -E '^[[:space:]]*[0-9]+ - ' | sed 's/^[[:space:]]*/           /'
+  else
+    tail -1 "$1"
+  fi
+}
+
+# New programs until the time is over, or one fails.
+fuzz() {
+  local preset="$1" begin=$SECONDS seed="${DYN_FUZZ_SEED:-1}"
+  while ((SECONDS - begin < SECONDS_OF_FUZZING)); do
+    DYN_PRESET="$preset" "$ROOT/dev" fuzz differential --count $PROGRAMS --seed "$seed" || return 1
+    seed=$((seed + PROGRAMS))
+  done
+  echo "$((seed - ${DYN_FUZZ_SEED:-1})) programs, no mismatch"
+}
+
+mkdir -p "$LOGS"
+for preset in "${PRESETS[@]}"; do
+  step "tests.$preset" "$ROOT/dev" test --preset "$preset"
+  step "differential.$preset" fuzz "$preset"
+done
+printf '\n'
+printf '%s\n' "${SUMMARY[@]}"
+[[ $FAILED == no ]]

@@ -1,0 +1,65 @@
+// Lists of passes: what a wrong order is told, and what goes with a pass that is left out.
+#include <gmock/gmock.h>
+
+#include "compiler/pass/pipeline.h"
+#include "compiler/passes/pass_table.h"
+
+namespace dyn {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string refusal(std::string_view passes) {
+  Result<Pipeline> pipeline = parsePipeline(passes, passTable(), standardPipeline());
+  return pipeline.ok() ? "" : pipeline.error().toString();
+}
+
+TEST(PipelineOrder, theStandardOneIsInOrder) {
+  EXPECT_TRUE(checkOrder(standardPipeline(), passTable()).ok());
+}
+
+TEST(PipelineOrder, aPassFindsWhatItNeeds) {
+  EXPECT_THAT(refusal("fuse,place"),
+              HasSubstr("pass 'fuse' needs types, which no pass before it establishes"));
+  EXPECT_THAT(refusal("fuse,place"), HasSubstr("put infer before it"));
+  EXPECT_THAT(refusal("infer,attention,fuse"), HasSubstr("pass 'attention' needs groups"));
+  EXPECT_THAT(refusal("infer,plan,place"), HasSubstr("pass 'plan' needs destinations"));
+}
+
+TEST(PipelineOrder, aPassDoesNotComeTooLate) {
+  EXPECT_THAT(refusal("infer,place,fold"),
+              HasSubstr("pass 'fold' comes too late: there are destinations already"));
+  EXPECT_THAT(refusal("infer,place,place"), HasSubstr("put it before place"));
+  EXPECT_THAT(refusal("infer,place,plan,plan"), HasSubstr("there are arenas already"));
+}
+
+// Each pass of the table at each place of the standard pipeline: no pass can stand anywhere, and a refusal is a sentence about a pass.
+TEST(PipelineOrder, everyPassSaysWhereItCanStand) {
+  for (const PassDef& pass : passTable()) {
+    Pipeline others = standardPipeline();
+    std::erase_if(others, [&](const PipelineItem& item) { return item.pass->name == pass.name; });
+    size_t taken = 0;
+    for (size_t place = 0; place <= others.size(); ++place) {
+      Pipeline pipeline = others;
+      pipeline.insert(pipeline.begin() + static_cast<std::ptrdiff_t>(place), PipelineItem{&pass, {}});
+      Status order = checkOrder(pipeline, passTable());
+      if (order.ok())
+        ++taken;
+      else
+        EXPECT_THAT(order.error().toString(), HasSubstr("pass '"));
+    }
+    EXPECT_GT(taken, 0u) << pass.name;
+    EXPECT_LE(taken, others.size()) << pass.name << " could stand anywhere: it says too little";
+  }
+}
+
+TEST(PipelineOrder, whatNeedsALeftOutPassGoesWithIt) {
+  Result<Pipeline> pipeline = parsePipeline("-fuse", passTable(), standardPipeline());
+  ASSERT_TRUE(pipeline.ok());
+  EXPECT_THAT(toString(*pipeline), Not(HasSubstr("attention")));
+  EXPECT_THAT(toString(*pipeline), HasSubstr("schedule"));
+}
+
+}  // namespace
+}  // namespace dyn

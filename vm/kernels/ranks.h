@@ -1,0 +1,211 @@
+// Ranks: unsigned numbers in the order of the elements they stand for, so that one comparison serves every element type. Ascending with NaN last and
+// -0 equal to +0; descending is the exact reverse, so NaN comes first.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "vm/kernels/dispatch.h"
+
+namespace dyn::vm::kernels {
+
+template <size_t kBytes>
+using UnsignedOf = std::conditional_t<
+    kBytes == 1, uint8_t,
+    std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>>;
+
+// From the bits of an IEEE-like real whose infinity is `infinity`.
+template <typename Rank>
+inline Rank rankOfReal(Rank bits, Rank infinity) {
+  constexpr Rank kSign = static_cast<Rank>(Rank{1} << (8 * sizeof(Rank) - 1));
+  const Rank magnitude = bits & static_cast<Rank>(~kSign);
+  const Rank negative = static_cast<Rank>(kSign - magnitude), positive = static_cast<Rank>(kSign + magnitude);
+  const Rank ordered = (bits & kSign) != 0 ? negative : positive;
+  return magnitude > infinity ? static_cast<Rank>(~Rank{0}) : ordered;
+}
+
+template <typename T>
+struct RankOf {
+  using Rank = UnsignedOf<sizeof(T)>;
+  static Rank of(T value) {
+    Rank bits;
+    memcpy(&bits, &value, sizeof bits);
+    if constexpr (std::is_same_v<T, float>)
+      return rankOfReal<Rank>(bits, 0x7f800000u);
+    else if constexpr (std::is_same_v<T, double>)
+      return rankOfReal<Rank>(bits, uint64_t{0x7ff} << 52);
+    else if constexpr (std::is_signed_v<T>)
+      return static_cast<Rank>(bits ^ static_cast<Rank>(Rank{1} << (8 * sizeof(Rank) - 1)));
+    else
+      return bits;
+  }
+};
+template <DataType dtype>
+struct RankOf<HalfElement<dtype>> {
+  using Rank = uint16_t;
+  static Rank of(HalfElement<dtype> value) {
+    return rankOfReal<Rank>(value.bits, dtype == DataType::f16 ? 0x7c00 : 0x7f80);
+  }
+};
+
+// A rank and the place of its element, ordered by both: of equal elements the first comes first.
+template <typename Rank>
+struct RankedPlace {
+  Rank rank;
+  int64_t index;
+  bool operator<(const RankedPlace& other) const {
+    return rank < other.rank || (rank == other.rank && index < other.index);
+  }
+};
+// In one word where both fit.
+struct PackedPlace {
+  uint64_t word;
+  bool operator<(const PackedPlace& other) const { return word < other.word; }
+};
+template <typename Item>
+struct ItemOf;
+template <>
+struct ItemOf<PackedPlace> {
+  static PackedPlace make(uint64_t rank, int64_t index) {
+    return {rank << 32 | static_cast<uint64_t>(index)};
+  }
+  static uint64_t rank(PackedPlace item) { return item.word >> 32; }
+  static int64_t index(PackedPlace item) { return static_cast<int64_t>(item.word & 0xffffffffu); }
+};
+template <typename Rank>
+struct ItemOf<RankedPlace<Rank>> {
+  static RankedPlace<Rank> make(uint64_t rank, int64_t index) { return {static_cast<Rank>(rank), index}; }
+  static uint64_t rank(const RankedPlace<Rank>& item) { return item.rank; }
+  static int64_t index(const RankedPlace<Rank>& item) { return item.index; }
+};
+// What RowOrder<T> of rows of `size` elements works with.
+template <typename T, typename Visitor>
+void visitItems(int64_t size, Visitor&& visit) {
+  using Rank = typename RankOf<T>::Rank;
+  if (sizeof(Rank) <= 4 && size <= int64_t{UINT32_MAX})
+    visit.template operator()<PackedPlace>();
+  else
+    visit.template operator()<RankedPlace<Rank>>();
+}
+
+// Finds the places of the first elements of rows, in order. One of each task: it keeps its memory.
+template <typename T, typename Item>
+class RowOrder {
+ public:
+  using Rank = typename RankOf<T>::Rank;
+
+  explicit RowOrder(bool descending) : flip_(descending ? static_cast<Rank>(~Rank{0}) : Rank{0}) {}
+
+  // The first `count` of `size` elements from[i * stride]. Valid until the next call.
+  const std::vector<Item>& first(const T* from, int64_t size, int64_t stride, int64_t count) {
+    items_.clear();
+    if (count == 0) return items_;
+    if (count > size / 8) {
+      for (int64_t i = 0; i < size; ++i) items_.push_back(ItemOf<Item>::make(rankAt(from[i * stride]), i));
+      keepFirst(count);
+    } else {
+      collect(from, size, stride, count);
+    }
+    sort(count == size);
+    return items_;
+  }
+
+ private:
+  Rank rankAt(T value) const { return static_cast<Rank>(RankOf<T>::of(value) ^ flip_); }
+
+  void keepFirst(int64_t count) {
+    if (count >= static_cast<int64_t>(items_.size())) return;
+    std::nth_element(items_.begin(), items_.begin() + (count - 1), items_.end());
+    items_.resize(static_cast<size_t>(count));
+  }
+
+  // Whether a block holds something that may come before `bound`; a NaN says it may.
+  static constexpr int64_t kBlock = 16;
+  bool mayPrecede(const T* block, T bound) const {
+    int64_t found = 0;
+    if constexpr (std::is_class_v<T>) {
+      const Rank limit = rankAt(bound);
+      for (int64_t i = 0; i < kBlock; ++i) found += rankAt(block[i]) < limit ? 1 : 0;
+    } else if (flip_ != 0) {
+      for (int64_t i = 0; i < kBlock; ++i) found += block[i] <= bound ? 0 : 1;
+    } else {
+      for (int64_t i = 0; i < kBlock; ++i) found += block[i] >= bound ? 0 : 1;
+    }
+    return found != 0;
+  }
+
+  // Keeps what comes before the last one that would be taken so far, passing by blocks that hold nothing of that. Few are kept in order, so that the last
+  // one is always known; of many some more are gathered, and thinned out now and then.
+  void collect(const T* from, int64_t size, int64_t stride, int64_t count) {
+    constexpr int64_t kFew = 32;
+    const bool keepsOrder = count <= kFew;
+    const auto wanted = static_cast<size_t>(count), full = keepsOrder ? wanted : 2 * wanted;
+    T last{}, copies[kBlock];  // the last one that would be taken, once there are enough
+    Rank limit = 0;
+    bool isLimited = false;
+    for (int64_t begin = 0; begin < size && !(isLimited && limit == 0); begin += kBlock) {
+      const int64_t here = std::min(kBlock, size - begin);
+      const T* block = from + begin * stride;
+      if (stride != 1) {
+        for (int64_t i = 0; i < here; ++i) copies[i] = block[i * stride];
+        block = copies;
+      }
+      if (isLimited && here == kBlock && !mayPrecede(block, last)) continue;
+      for (int64_t i = 0; i < here; ++i) {
+        const Rank rank = rankAt(block[i]);
+        if (isLimited && rank >= limit) continue;
+        if (keepsOrder)
+          insert(ItemOf<Item>::make(rank, begin + i), wanted);
+        else
+          items_.push_back(ItemOf<Item>::make(rank, begin + i));
+        if (items_.size() < full) continue;
+        keepFirst(count);
+        limit = static_cast<Rank>(ItemOf<Item>::rank(items_.back()));
+        last = from[ItemOf<Item>::index(items_.back()) * stride];
+        isLimited = true;
+      }
+    }
+    keepFirst(count);
+  }
+
+  // Puts one into the items in order, of which the last goes when there are more than `wanted`.
+  void insert(Item item, size_t wanted) {
+    if (items_.size() < wanted)
+      items_.push_back(item);
+    else
+      items_.back() = item;
+    for (size_t i = items_.size() - 1; i > 0 && item < items_[i - 1]; --i)
+      std::swap(items_[i], items_[i - 1]);
+  }
+
+  // Few by comparison; many that stand in the order of their places digit by digit, the last first, leaving out digits that are the same everywhere.
+  void sort(bool isInOrderOfPlaces) {
+    constexpr size_t kFew = 512, kDigits = 256;
+    if (!isInOrderOfPlaces || items_.size() < kFew) return std::sort(items_.begin(), items_.end());
+    const auto digitOf = [](const Item& item, size_t digit) {
+      return static_cast<size_t>(ItemOf<Item>::rank(item) >> 8 * digit & (kDigits - 1));
+    };
+    std::array<std::array<size_t, kDigits>, sizeof(Rank)> counts{};
+    for (const Item& item : items_)
+      for (size_t d = 0; d < sizeof(Rank); ++d) ++counts[d][digitOf(item, d)];
+    other_.resize(items_.size());
+    for (size_t d = 0; d < sizeof(Rank); ++d) {
+      if (counts[d][digitOf(items_[0], d)] == items_.size()) continue;
+      size_t next = 0;
+      for (size_t& count : counts[d]) count = std::exchange(next, next + count);
+      for (const Item& item : items_) other_[counts[d][digitOf(item, d)]++] = item;
+      items_.swap(other_);
+    }
+  }
+
+  const Rank flip_;
+  std::vector<Item> items_, other_;
+};
+
+}  // namespace dyn::vm::kernels
