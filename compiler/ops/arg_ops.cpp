@@ -1,6 +1,7 @@
 // argmax, argmin and cumulative sums: operators along one axis.
 #include <cmath>
 
+#include "compiler/ops/index_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/reduce_rules.h"
 
@@ -128,7 +129,13 @@ Status inferRunning(InferContext& c) {
   if (axis.rank() > 1) return c.error(DiagnosticId::rankMismatch, "the axis is a scalar");
   if (axis.rank() == 1) DYN_CHECK(c.requireEqual(axis.dims[0], constantDim(c, 1), "there is one axis"));
   std::optional<std::vector<int64_t>> known = constantElements(c, 1);
-  if (known && known->size() == 1) DYN_CHECK(axisOf(c, (*known)[0], x.rank()));
+  if (known && known->size() == 1) {
+    DYN_CHECK(axisOf(c, (*known)[0], x.rank()));
+  } else {
+    const Dim given = elementDim(c, 1, 0, "an axis given as a value");
+    DYN_CHECK(c.requireLessEqual(constantDim(c, -x.rank()), given, "the axis is in the rank"));
+    DYN_CHECK(c.requireLessEqual(given, constantDim(c, x.rank() - 1), "the axis is in the rank"));
+  }
   c.setResult(0, x.type);
   return {};
 }

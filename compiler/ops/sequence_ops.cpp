@@ -88,7 +88,7 @@ Result<Value> evaluateSplit(const EvalContext& c, const std::vector<Value>& oper
     sizes = elementsOf(operands[1].tensor());
   } else {
     const int64_t step = given ? operands[1].tensor().intAt(0) : 1;
-    if (step < 1) return c.error(DiagnosticId::runtimeError, "pieces of size " + std::to_string(step));
+    if (step < 1) return c.error(DiagnosticId::shapeCheckFailed, "pieces of size " + std::to_string(step));
     for (int64_t at = 0; at < length; at += std::min(step, length - at))
       sizes.push_back(std::min(step, length - at));
   }

@@ -125,16 +125,16 @@ Status splitToList(BuiltinCall& call) {
     for (int64_t i = 0; i < sizes->elementCount; ++i) {
       const int64_t piece = sizeAt(i);
       if (piece < 0 || piece > view.size - sum)
-        return failure(DYN_BAD_INPUT, "the pieces do not add up to " + std::to_string(view.size));
+        return failure(DYN_CHECK_FAILED, "the pieces do not add up to " + std::to_string(view.size));
       pieces.push_back(piece);
       sum += piece;
     }
     if (sum != view.size)
-      return failure(DYN_BAD_INPUT, "the pieces add up to " + std::to_string(sum) + ", the axis has " +
-                                        std::to_string(view.size));
+      return failure(DYN_CHECK_FAILED, "the pieces add up to " + std::to_string(sum) + ", the axis has " +
+                                           std::to_string(view.size));
   } else {
     const int64_t piece = sizes ? sizeAt(0) : 1;
-    if (piece <= 0) return failure(DYN_BAD_INPUT, "pieces of " + std::to_string(piece));
+    if (piece <= 0) return failure(DYN_CHECK_FAILED, "pieces of " + std::to_string(piece));
     for (int64_t at = 0; at < view.size; at += piece) pieces.push_back(std::min(piece, view.size - at));
   }
   const bool drop = !keepAxis && !sizes;

@@ -133,7 +133,7 @@ void addSizes(std::vector<ElementRow>& rows) {
        kConstant},
       {"center_crop_pad", 1, "%x f32[n, m], %a i64[2]", "center_crop_pad(%x, %a)", {2, 5}, {{-1, 2}}},
       {"reshape", 1, "%x f32[n, m], %a i64[2]", "reshape(%x, %a)", {2, -1}, {{-2, 6}, {5, 5}, {-1, -1}}},
-      {"squeeze", 1, "%x f32[n, 1], %a i64[1]", "squeeze(%x, %a)", {-1}, {{0}, {2}, {-3}}, {}, kConstant},
+      {"squeeze", 1, "%x f32[3, 1], %a i64[1]", "squeeze(%x, %a)", {-1}, {{0}, {2}, {-3}}, {}, kConstant},
       {"squeeze", 1, "%x f32[1, 1], %a i64[2]", "squeeze(%x, %a)", {0, 1}, {{0, 0}, {1, -1}}, {}, kConstant},
       {"unsqueeze",
        1,
