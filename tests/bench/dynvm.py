@@ -74,7 +74,8 @@ class Module:
 
     def set_inputs(self, feed):
         """The arrays are borrowed: they must live until other ones are set."""
-        self.held = {name: np.ascontiguousarray(feed[name]) for name, _, _ in self.inputs}
+        # ascontiguousarray would make a row of a scalar.
+        self.held = {name: np.asarray(feed[name], order="C") for name, _, _ in self.inputs}
         for index, (name, _, _) in enumerate(self.inputs):
             array, value = self.held[name], c.c_void_p()
             shape = (I64 * array.ndim)(*array.shape)
