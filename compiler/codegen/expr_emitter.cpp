@@ -67,13 +67,21 @@ bool KernelEmitter::divides(Expr e) {
          isData(e.operands()[1]);
 }
 
+// Does its code branch: into libm for large arguments (math_functions.def), by the value of an exponent?
+bool KernelEmitter::branches(Expr e) {
+  if (e.kind() == ExprKind::unary)
+    return e.unaryOp() == loop::UnaryOp::sin || e.unaryOp() == loop::UnaryOp::cos ||
+           e.unaryOp() == loop::UnaryOp::tan;
+  if (e.kind() != ExprKind::binary) return false;
+  const BinaryOp op = e.binaryOp();
+  return op == BinaryOp::pow || (isReal(e.dtype()) && (op == BinaryOp::mod || op == BinaryOp::rem));
+}
+
 // Could evaluating it where it is not asked for fault? Loads may be out of range there, and divisions by data may be by zero.
 bool KernelEmitter::mayFault(Expr root) {
   return anyPart(root, faultMemo_, [this](Expr e) {
-    // sin and cos branch: their code has to stand at the end of an open block.
-    if (e.kind() == ExprKind::unary)
-      return e.unaryOp() == loop::UnaryOp::sin || e.unaryOp() == loop::UnaryOp::cos;
-    return e.kind() == ExprKind::load || e.kind() == ExprKind::call || divides(e);
+    // What branches has to stand at the end of an open block.
+    return e.kind() == ExprKind::load || e.kind() == ExprKind::call || divides(e) || branches(e);
   });
 }
 
@@ -404,6 +412,8 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
     result = b_.CreateSelect(
         minusOne, quotient ? ops_.unary(loop::UnaryOp::neg, x, dtype) : llvm::Constant::getNullValue(type),
         result);
+  } else if (op == BinaryOp::pow && isReal(dtype) && b.isUniform()) {
+    result = ops_.powerOfUniform(x, b.value, dtype);
   } else {
     result = ops_.binary(op, x, y, dtype);
   }

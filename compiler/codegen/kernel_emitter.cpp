@@ -11,6 +11,7 @@ namespace dyn {
 using llvm::Value;
 using loop::Expr;
 using loop::LoopKind;
+using loop::ReduceOp;
 using loop::Stmt;
 using loop::StmtKind;
 
@@ -309,9 +310,12 @@ Status KernelEmitter::accumulateLevel(const Stmt& stmt, size_t level, bool vecto
     });
     return done.ok() ? Status() : Status(done.takeError());
   }
-  // Several vectors at a time, then one, then single elements.
+  // Four vectors at a time, then two, then one, then the elements that are left: short rows of an outer loop, too, end in accumulators of their own and
+  // do not wait for each other.
+  static_assert(kPartialAccumulators == 4);
   lanes_ = fullLanes_;
-  for (unsigned unroll : {kPartialAccumulators, 1u}) {
+  for (unsigned unroll : {4u, 2u, 1u}) {
+    const unsigned own = unroll == 1 ? 2 : 0;
     Result<Value*> reached = countedLoop(
         stmt.variables[level], first, extent, static_cast<int64_t>(fullLanes_) * unroll, partial,
         [&](Value* counter) -> Status {
@@ -319,7 +323,7 @@ Status KernelEmitter::accumulateLevel(const Stmt& stmt, size_t level, bool vecto
             pushScope(nullptr);
             Value* base = b_.CreateAdd(counter, b_.getInt64(static_cast<uint64_t>(fullLanes_) * k));
             bindVariable(stmt.variables[level], LaneValue::linear(base, b_.getInt64(1)));
-            DYN_CHECK(accumulateOnce(stmt, partial[k]));
+            DYN_CHECK(accumulateOnce(stmt, partial[own + k]));
             popScope();
           }
           return {};
@@ -335,9 +339,10 @@ Status KernelEmitter::accumulateLevel(const Stmt& stmt, size_t level, bool vecto
   if (left == 0) return {};
   if (masksTails())
     return maskedTurn(stmt.variables[level], first, extent, left, partial, [&]() -> Status {
-      Value* before = partial[0];
-      DYN_CHECK(accumulateOnce(stmt, partial[0]));
-      partial[0] = b_.CreateSelect(tailMask_, partial[0], before);
+      Value*& rest = partial[3];
+      Value* before = rest;
+      DYN_CHECK(accumulateOnce(stmt, rest));
+      rest = b_.CreateSelect(tailMask_, rest, before);
       return {};
     });
   Result<Value*> done = countedLoop(stmt.variables[level], first, extent, 1, partial,
@@ -361,26 +366,41 @@ Status KernelEmitter::accumulateStatement(const Stmt& stmt) {
   partial.push_back(ops_.neutral(stmt.reduceOp, own, dtype));
   DYN_CHECK(accumulateLevel(stmt, 0, vectors, partial));
   Value* result = partial.back();
-  if (vectors) {
-    // Pairs of vectors, then halves of the one left: the same tree whatever the extent.
-    for (unsigned width = kPartialAccumulators / 2; width > 0; width /= 2)
-      for (unsigned k = 0; k < width; ++k)
-        partial[k] = ops_.combine(stmt.reduceOp, partial[k], partial[k + width], dtype);
-    Value* lanes = partial[0];
-    for (unsigned width = fullLanes_ / 2; width > 0; width /= 2) {
-      std::vector<int> low, high;
-      for (unsigned k = 0; k < width; ++k) {
-        low.push_back(static_cast<int>(k));
-        high.push_back(static_cast<int>(k + width));
-      }
-      lanes = ops_.combine(stmt.reduceOp, b_.CreateShuffleVector(lanes, low),
-                           b_.CreateShuffleVector(lanes, high), dtype);
-    }
-    result = ops_.combine(stmt.reduceOp, b_.CreateExtractElement(lanes, b_.getInt64(0)), result, dtype);
-  }
+  if (vectors) result = ops_.combine(stmt.reduceOp, combinedLanes(stmt, partial), result, dtype);
   dataMemo_[stmt.variable.id()] = true;
   bindVariable(stmt.variable, lanes_ == 1 ? LaneValue::uniform(result) : LaneValue::varying(result));
   return {};
+}
+
+// Pairs of vectors, then halves of the one left: the same tree whatever the extent. In a short row that is most of the work, so minima and maxima of reals
+// look for NaN once, before it, not in each step.
+Value* KernelEmitter::combinedLanes(const Stmt& stmt, std::vector<Value*> partial) {
+  const Dtype dtype = stmt.variable.dtype();
+  const bool isExtreme = stmt.reduceOp == ReduceOp::minimum || stmt.reduceOp == ReduceOp::maximum;
+  const bool apart = isReal(dtype) && isExtreme;
+  Value* isNan = nullptr;
+  for (unsigned k = 0; k < kPartialAccumulators && apart; ++k) {
+    Value* own = b_.CreateFCmpUNO(partial[k], partial[k]);
+    isNan = isNan ? b_.CreateOr(isNan, own) : own;
+  }
+  auto combine = [&](Value* a, Value* b) {
+    return apart ? ops_.extremeOfNumbers(stmt.reduceOp, a, b) : ops_.combine(stmt.reduceOp, a, b, dtype);
+  };
+  for (unsigned width = kPartialAccumulators / 2; width > 0; width /= 2)
+    for (unsigned k = 0; k < width; ++k) partial[k] = combine(partial[k], partial[k + width]);
+  Value* lanes = partial[0];
+  for (unsigned width = fullLanes_ / 2; width > 0; width /= 2) {
+    std::vector<int> low, high;
+    for (unsigned k = 0; k < width; ++k) {
+      low.push_back(static_cast<int>(k));
+      high.push_back(static_cast<int>(k + width));
+    }
+    lanes = combine(b_.CreateShuffleVector(lanes, low), b_.CreateShuffleVector(lanes, high));
+  }
+  Value* result = b_.CreateExtractElement(lanes, b_.getInt64(0));
+  return apart
+             ? b_.CreateSelect(b_.CreateOrReduce(isNan), llvm::ConstantFP::getNaN(result->getType()), result)
+             : result;
 }
 
 Status KernelEmitter::branchStatement(const Stmt& stmt) {

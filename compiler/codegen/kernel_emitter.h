@@ -68,6 +68,7 @@ class KernelEmitter {
   // The loops of an accumulation from `level` inwards; `partial` are the vector accumulators, then the scalar one.
   Status accumulateLevel(const loop::Stmt& stmt, size_t level, bool vectors,
                          std::vector<llvm::Value*>& partial);
+  llvm::Value* combinedLanes(const loop::Stmt& stmt, std::vector<llvm::Value*> partial);
   Status accumulateOnce(const loop::Stmt& stmt, llvm::Value*& accumulator);
   bool vectorizable(const loop::Stmt& stmt, loop::Expr variable) const;
 
@@ -94,6 +95,7 @@ class KernelEmitter {
   bool anyPart(loop::Expr root, std::unordered_map<uint32_t, bool>& memo, const Own& own);
   bool isData(loop::Expr e);
   bool divides(loop::Expr e);
+  static bool branches(loop::Expr e);
   bool mayFault(loop::Expr e);
   size_t scopeOf(loop::Expr e);
   llvm::Value* allLanes(llvm::Value* condition);

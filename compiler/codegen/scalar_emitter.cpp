@@ -103,6 +103,10 @@ MathFunction mathFunctionOf(UnaryOp op) {
       return MathFunction::acosh;
     case UnaryOp::atanh:
       return MathFunction::atanh;
+    case UnaryOp::expm1:
+      return MathFunction::expm1;
+    case UnaryOp::log1p:
+      return MathFunction::log1p;
     default:
       return MathFunction::erf;
   }
@@ -201,10 +205,27 @@ Value* ScalarEmitter::unary(UnaryOp op, Value* a, Dtype dtype) {
   }
 }
 
-Value* ScalarEmitter::floorDivide(Value* a, Value* b, Dtype dtype) {
-  if (!isSignedInteger(dtype)) return b_.CreateUDiv(a, b);
+// No machine here divides vectors of integers. Up to 32 bits a quotient of doubles (16: of floats) has bits enough: a / b lies further below a whole
+// number than rounding reaches. Divisors that are constants become multiplications in LLVM.
+Value* ScalarEmitter::divide(Value* a, Value* b, Dtype dtype) {
+  const bool isSigned = isSignedInteger(dtype);
   llvm::Type* type = a->getType();
-  Value* quotient = b_.CreateSDiv(a, b);
+  const unsigned bits = type->getScalarSizeInBits();
+  if (!type->isVectorTy() || bits > 32 || llvm::isa<llvm::Constant>(b))
+    return isSigned ? b_.CreateSDiv(a, b) : b_.CreateUDiv(a, b);
+  llvm::Type* real = withLanesOf(type, bits == 32 ? b_.getDoubleTy() : b_.getFloatTy());
+  auto widened = [&](Value* v) { return isSigned ? b_.CreateSIToFP(v, real) : b_.CreateUIToFP(v, real); };
+  Value* quotient = b_.CreateFDiv(widened(a), widened(b));
+  // -2^31 / -1 alone does not fit, and the caller sees to it.
+  llvm::Type* i32 = withLanesOf(type, b_.getInt32Ty());
+  Value* whole = isSigned || bits < 32 ? b_.CreateFPToSI(quotient, i32) : b_.CreateFPToUI(quotient, i32);
+  return bits == 32 ? whole : b_.CreateTrunc(whole, type);
+}
+
+Value* ScalarEmitter::floorDivide(Value* a, Value* b, Dtype dtype) {
+  Value* quotient = divide(a, b, dtype);
+  if (!isSignedInteger(dtype)) return quotient;
+  llvm::Type* type = a->getType();
   Value* rest = b_.CreateSub(a, b_.CreateMul(quotient, b));
   Value* inexact = b_.CreateICmpNE(rest, splatInt(type, 0));
   Value* opposite = b_.CreateICmpSLT(b_.CreateXor(rest, b), splatInt(type, 0));
@@ -235,19 +256,32 @@ Value* ScalarEmitter::minMax(bool wantMin, Value* a, Value* b, Dtype dtype) {
   return wantMin ? b_.CreateSelect(less, a, b) : b_.CreateSelect(less, b, a);
 }
 
-// By squaring, all 64 steps written as a loop would be slow and a loop needs blocks: a chain of at most bits(exponent) selects. Negative exponents
-// give 0 but for bases 1 and -1.
+// By squaring, until no lane has a bit of its exponent left. Negative exponents give 0 but for bases 1 and -1.
 Value* ScalarEmitter::integerPower(Value* base, Value* exponent, Dtype dtype) {
   llvm::Type* type = base->getType();
-  Value* result = splatInt(type, 1);
-  Value* power = base;
-  Value* rest = exponent;
-  for (unsigned bit = 0; bit < type->getScalarSizeInBits() && bit < 64; ++bit) {
-    Value* odd = b_.CreateICmpNE(b_.CreateAnd(rest, splatInt(type, 1)), splatInt(type, 0));
-    result = b_.CreateSelect(odd, b_.CreateMul(result, power), result);
-    power = b_.CreateMul(power, power);
-    rest = b_.CreateLShr(rest, splatInt(type, 1));
-  }
+  Value *zero = splatInt(type, 0), *one = splatInt(type, 1);
+  llvm::Function* function = b_.GetInsertBlock()->getParent();
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  auto* turn = llvm::BasicBlock::Create(b_.getContext(), "power.turn", function);
+  auto* done = llvm::BasicBlock::Create(b_.getContext(), "power.done", function);
+  Value* first = exponent;
+  if (isSignedInteger(dtype)) first = b_.CreateSelect(b_.CreateICmpSLT(exponent, zero), zero, exponent);
+  b_.CreateBr(turn);
+  b_.SetInsertPoint(turn);
+  llvm::PHINode *sum = b_.CreatePHI(type, 2), *power = b_.CreatePHI(type, 2), *rest = b_.CreatePHI(type, 2);
+  sum->addIncoming(one, before);
+  power->addIncoming(base, before);
+  rest->addIncoming(first, before);
+  Value* odd = b_.CreateICmpNE(b_.CreateAnd(rest, one), zero);
+  Value* result = b_.CreateSelect(odd, b_.CreateMul(sum, power), sum);
+  Value* left = b_.CreateLShr(rest, one);
+  sum->addIncoming(result, turn);
+  power->addIncoming(b_.CreateMul(power, power), turn);
+  rest->addIncoming(left, turn);
+  Value* goesOn = b_.CreateICmpNE(left, zero);
+  if (type->isVectorTy()) goesOn = b_.CreateOrReduce(goesOn);
+  b_.CreateCondBr(goesOn, turn, done);
+  b_.SetInsertPoint(done);
   if (!isSignedInteger(dtype)) return result;
   Value* negative = b_.CreateICmpSLT(exponent, splatInt(type, 0));
   Value* isOne = b_.CreateICmpEQ(base, splatInt(type, 1));
@@ -258,6 +292,63 @@ Value* ScalarEmitter::integerPower(Value* base, Value* exponent, Dtype dtype) {
       b_.CreateSelect(isMinusOne, b_.CreateSelect(even, splatInt(type, 1), splatInt(type, -1)),
                       splatInt(type, 0)));
   return b_.CreateSelect(negative, unit, result);
+}
+
+namespace {
+constexpr double kEasyExponents[] = {2, 3, 4, 0.5, -0.5, -1, -2};
+}
+
+// Exact results stay exact; the others are within 1.5 units of the last place.
+Value* ScalarEmitter::easyPower(Value* a, double exponent) {
+  llvm::Type* type = a->getType();
+  Value* one = splat(type, 1);
+  if (exponent == -1) return b_.CreateFDiv(one, a);
+  if (exponent == -2) {
+    Value* inverse = b_.CreateFDiv(one, a);  // its square overflows where the result does
+    return b_.CreateFMul(inverse, inverse);
+  }
+  if (std::fabs(exponent) == 0.5) {
+    // -0 gives 0, and -infinity gives infinity, which roots do not.
+    Value* root = b_.CreateFAdd(b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a), splat(type, 0));
+    Value* lowest = b_.CreateFCmpOEQ(a, llvm::ConstantFP::getInfinity(type, true));
+    root = b_.CreateSelect(lowest, llvm::ConstantFP::getInfinity(type), root);
+    return exponent > 0 ? root : b_.CreateFDiv(one, root);
+  }
+  Value* square = b_.CreateFMul(a, a);
+  return exponent == 2 ? square : b_.CreateFMul(square, exponent == 3 ? a : square);
+}
+
+Value* ScalarEmitter::powerOfUniform(Value* a, Value* exponent, Dtype dtype) {
+  auto general = [&] {
+    auto* vector = llvm::dyn_cast<llvm::VectorType>(a->getType());
+    return emitMath(MathFunction::pow, b_, a,
+                    vector ? b_.CreateVectorSplat(vector->getElementCount(), exponent) : exponent);
+  };
+  if (auto* constant = llvm::dyn_cast<llvm::ConstantFP>(exponent)) {
+    for (double easy : kEasyExponents)
+      if (constant->isExactlyValue(easy)) return round(easyPower(a, easy), dtype);
+    return round(general(), dtype);
+  }
+  llvm::Function* function = b_.GetInsertBlock()->getParent();
+  auto* join = llvm::BasicBlock::Create(b_.getContext(), "power.join", function);
+  std::vector<std::pair<Value*, llvm::BasicBlock*>> results;
+  auto end = [&](Value* result) {
+    results.emplace_back(result, b_.GetInsertBlock());
+    b_.CreateBr(join);
+  };
+  for (double easy : kEasyExponents) {
+    auto* own = llvm::BasicBlock::Create(b_.getContext(), "power.easy", function);
+    auto* other = llvm::BasicBlock::Create(b_.getContext(), "power.other", function);
+    b_.CreateCondBr(b_.CreateFCmpOEQ(exponent, splat(exponent->getType(), easy)), own, other);
+    b_.SetInsertPoint(own);
+    end(easyPower(a, easy));
+    b_.SetInsertPoint(other);
+  }
+  end(general());
+  b_.SetInsertPoint(join);
+  llvm::PHINode* result = b_.CreatePHI(a->getType(), static_cast<unsigned>(results.size()));
+  for (const auto& [value, block] : results) result->addIncoming(value, block);
+  return round(result, dtype);
 }
 
 Value* ScalarEmitter::binary(BinaryOp op, Value* a, Value* b, Dtype dtype) {
@@ -271,7 +362,7 @@ Value* ScalarEmitter::binary(BinaryOp op, Value* a, Value* b, Dtype dtype) {
       return real ? round(b_.CreateFMul(a, b), dtype) : wrapped(b_.CreateMul(a, b), dtype);
     case BinaryOp::div:
       if (real) return round(b_.CreateFDiv(a, b), dtype);
-      return isSigned ? wrapped(b_.CreateSDiv(a, b), dtype) : b_.CreateUDiv(a, b);
+      return wrapped(divide(a, b, dtype), dtype);
     case BinaryOp::floorDiv:
       if (real) return round(b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, b_.CreateFDiv(a, b)), dtype);
       return wrapped(floorDivide(a, b, dtype), dtype);
@@ -286,7 +377,7 @@ Value* ScalarEmitter::binary(BinaryOp op, Value* a, Value* b, Dtype dtype) {
     }
     case BinaryOp::rem:
       if (real) return round(emitMath(MathFunction::fmod, b_, a, b), dtype);
-      return isSigned ? b_.CreateSRem(a, b) : b_.CreateURem(a, b);
+      return b_.CreateSub(a, b_.CreateMul(divide(a, b, dtype), b));
     case BinaryOp::min:
       return minMax(true, a, b, dtype);
     case BinaryOp::max:
@@ -332,17 +423,12 @@ Value* ScalarEmitter::cast(Value* a, Dtype from, Dtype to) {
   if (fromReal && toReal) {
     Value* wide = a;
     if (type->getScalarSizeInBits() < target->getScalarSizeInBits()) wide = b_.CreateFPExt(a, target);
-    if (type->getScalarSizeInBits() > target->getScalarSizeInBits()) {
-      // double → f16 in one rounding, through half itself.
-      if (to == Dtype::f16)
-        return b_.CreateFPExt(b_.CreateFPTrunc(a, withLanesOf(type, b_.getHalfTy())), target);
-      wide = b_.CreateFPTrunc(a, target);
-    }
+    if (type->getScalarSizeInBits() > target->getScalarSizeInBits())
+      wide = to == Dtype::f32 ? b_.CreateFPTrunc(a, target) : roundedToOdd(a, target);
     return round(wide, to);
   }
   const unsigned narrow = narrowBits(to);
-  if (fromReal && type->isVectorTy() && target->getScalarSizeInBits() <= 32)
-    return wrapped(saturated(a, target, isSignedInteger(to) || narrow), to);
+  if (fromReal && type->isVectorTy()) return wrapped(saturated(a, target, isSignedInteger(to) || narrow), to);
   if (fromReal) {
     const llvm::Intrinsic::ID id =
         isSignedInteger(to) || narrow ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
@@ -351,6 +437,19 @@ Value* ScalarEmitter::cast(Value* a, Dtype from, Dtype to) {
   const bool fromSigned = isSignedInteger(from);
   if (toReal) return round(fromSigned ? b_.CreateSIToFP(a, target) : b_.CreateUIToFP(a, target), to);
   return wrapped(b_.CreateIntCast(a, target, fromSigned), to);
+}
+
+// double → float cut off, with the last bit set where that lost anything: rounded once more, to a type of fewer digits, it gives what one rounding does.
+Value* ScalarEmitter::roundedToOdd(Value* a, llvm::Type* target) {
+  llvm::Type* ints = withLanesOf(target, b_.getInt32Ty());
+  Value* nearest = b_.CreateFPTrunc(a, target);
+  Value* back = b_.CreateFPExt(nearest, a->getType());
+  auto size = [&](Value* v) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v); };
+  Value* bits = b_.CreateBitCast(nearest, ints);
+  bits = b_.CreateSub(bits,
+                      b_.CreateZExt(b_.CreateFCmpOGT(size(back), size(a)), ints));  // away from 0: one back
+  bits = b_.CreateOr(bits, b_.CreateZExt(b_.CreateFCmpONE(back, a), ints));
+  return b_.CreateBitCast(bits, target);
 }
 
 // What the saturating intrinsics say, which become one conversion per lane: NaN is 0, other numbers are cut to the range of the target.
@@ -362,13 +461,13 @@ Value* ScalarEmitter::saturated(Value* a, llvm::Type* target, bool isSigned) {
   Value* number = b_.CreateSelect(b_.CreateFCmpUNO(a, a), splat(type, 0), a);
   Value* inside = b_.CreateSelect(b_.CreateFCmpOLT(number, splat(type, low)), splat(type, low), number);
   // Bytes and words go by way of i32, which all vectors convert to.
-  llvm::Type* wide = bits == 32 ? target : withLanesOf(type, b_.getInt32Ty());
+  llvm::Type* wide = bits >= 32 ? target : withLanesOf(type, b_.getInt32Ty());
   Value* whole = isSigned || bits < 32 ? b_.CreateFPToSI(inside, wide) : b_.CreateFPToUI(inside, wide);
   // Where the number is too large the conversion gives anything.
-  const uint64_t highest = static_cast<uint64_t>(beyond) - 1;
+  const uint64_t highest = ~uint64_t{0} >> (64 - bits + (isSigned ? 1 : 0));
   Value* cut = b_.CreateSelect(b_.CreateFCmpOGE(inside, splat(type, beyond)),
                                llvm::ConstantInt::get(wide, highest), whole);
-  return bits == 32 ? cut : b_.CreateTrunc(cut, target);
+  return bits >= 32 ? cut : b_.CreateTrunc(cut, target);
 }
 
 // As the type's width holds it: of a narrow type the low bits of the byte, extended to the byte.
@@ -406,16 +505,21 @@ Value* ScalarEmitter::neutral(ReduceOp op, llvm::Type* type, Dtype dtype) {
   return nullptr;
 }
 
+Value* ScalarEmitter::extremeOfNumbers(ReduceOp op, Value* a, Value* b) {
+  return b_.CreateSelect(op == ReduceOp::minimum ? b_.CreateFCmpOLT(a, b) : b_.CreateFCmpOGT(a, b), a, b);
+}
+
 Value* ScalarEmitter::combine(ReduceOp op, Value* accumulator, Value* value, Dtype dtype) {
   switch (op) {
     case ReduceOp::sum:
       return binary(BinaryOp::add, accumulator, value, dtype);
     case ReduceOp::product:
       return binary(BinaryOp::mul, accumulator, value, dtype);
+    // In this order the next value waits for the comparison alone: whether `value` is NaN is known before.
     case ReduceOp::minimum:
-      return minMax(true, accumulator, value, dtype);
+      return minMax(true, value, accumulator, dtype);
     case ReduceOp::maximum:
-      return minMax(false, accumulator, value, dtype);
+      return minMax(false, value, accumulator, dtype);
     case ReduceOp::logicalAnd:
       return b_.CreateAnd(accumulator, value);
     case ReduceOp::logicalOr:

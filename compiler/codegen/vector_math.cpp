@@ -9,8 +9,8 @@ namespace dyn {
 
 const std::vector<MathFunctionRow>& mathFunctionTable() {
   static const std::vector<MathFunctionRow> rows = {
-#define DYN_MATH_FUNCTION(name, arity, floatLibm, doubleLibm, form) \
-  {MathFunction::name, #name, arity, floatLibm, doubleLibm, MathForm::form},
+#define DYN_MATH_FUNCTION(name, arity, floatLibm, doubleLibm, floatUlp, doubleUlp, form) \
+  {MathFunction::name, #name, arity, floatLibm, doubleLibm, floatUlp, doubleUlp, MathForm::form},
 #include "compiler/codegen/math_functions.def"
 #undef DYN_MATH_FUNCTION
   };
@@ -45,39 +45,76 @@ llvm::Value* emitLibraryCall(std::string_view libmName, llvm::IRBuilderBase& bui
   return result;
 }
 
+llvm::Value* emitRareLanes(MathParts& m, MathFunction function, llvm::Value* rare, llvm::Value* usual,
+                           const std::vector<llvm::Value*>& arguments) {
+  llvm::IRBuilderBase& b = m.b;
+  const MathFunctionRow& row = mathFunctionRow(function);
+  llvm::Value* any = rare->getType()->isVectorTy() ? b.CreateOrReduce(rare) : rare;
+  llvm::Function* kernel = b.GetInsertBlock()->getParent();
+  llvm::BasicBlock* before = b.GetInsertBlock();
+  llvm::BasicBlock* library = llvm::BasicBlock::Create(b.getContext(), "rare.library", kernel);
+  llvm::BasicBlock* after = llvm::BasicBlock::Create(b.getContext(), "rare.after", kernel);
+  b.CreateCondBr(any, library, after);
+
+  // Only the rare lanes take libm's answer: the bits of a lane never depend on its neighbours.
+  b.SetInsertPoint(library);
+  llvm::Value* called = emitLibraryCall(m.isSingle(usual) ? row.floatLibm : row.doubleLibm, b, arguments);
+  llvm::Value* mixed = b.CreateSelect(rare, called, usual);
+  llvm::BasicBlock* libraryEnd = b.GetInsertBlock();
+  b.CreateBr(after);
+
+  b.SetInsertPoint(after);
+  llvm::PHINode* result = b.CreatePHI(usual->getType(), 2);
+  result->addIncoming(usual, before);
+  result->addIncoming(mixed, libraryEnd);
+  return result;
+}
+
 llvm::Value* emitMath(MathFunction function, llvm::IRBuilderBase& builder, llvm::Value* x, llvm::Value* y) {
   MathParts parts(builder);
-  const MathFunctionRow& row = mathFunctionRow(function);
-  const bool single = x->getType()->getScalarType()->isFloatTy();
-  if (single && row.form == MathForm::polynomial) {
-    switch (function) {
-      case MathFunction::exp:
-        return emitExp(parts, x);
-      case MathFunction::log:
-        return emitLog(parts, x);
-      case MathFunction::tanh:
-        return emitTanh(parts, x);
-      case MathFunction::erf:
-        return emitErf(parts, x);
-      case MathFunction::sigmoid:
-        return emitSigmoid(parts, x);
-      case MathFunction::sin:
-        return emitCircular(parts, x, Circular::sine);
-      case MathFunction::cos:
-        return emitCircular(parts, x, Circular::cosine);
-      case MathFunction::pow:
-        return emitPow(parts, x, y);
-      default:
-        break;  // the table has no other row of this form; a test walks it
-    }
+  switch (function) {
+    case MathFunction::exp:
+      return emitExp(parts, x);
+    case MathFunction::log:
+      return emitLog(parts, x);
+    case MathFunction::tanh:
+      return emitTanh(parts, x);
+    case MathFunction::erf:
+      return emitErf(parts, x);
+    case MathFunction::sigmoid:
+      return emitSigmoid(parts, x);
+    case MathFunction::sin:
+      return emitCircular(parts, x, Circular::sine);
+    case MathFunction::cos:
+      return emitCircular(parts, x, Circular::cosine);
+    case MathFunction::pow:
+      return emitPow(parts, x, y);
+    case MathFunction::expm1:
+      return emitExpMinusOne(parts, x);
+    case MathFunction::log1p:
+      return emitLogOnePlus(parts, x);
+    case MathFunction::tan:
+      return emitCircular(parts, x, Circular::tangent);
+    case MathFunction::asin:
+      return emitArcSine(parts, x);
+    case MathFunction::acos:
+      return emitArcCosine(parts, x);
+    case MathFunction::atan:
+      return emitArcTangent(parts, x);
+    case MathFunction::sinh:
+      return emitHyperbolic(parts, x, Hyperbolic::sine);
+    case MathFunction::cosh:
+      return emitHyperbolic(parts, x, Hyperbolic::cosine);
+    case MathFunction::asinh:
+      return emitArea(parts, x, Area::sine);
+    case MathFunction::acosh:
+      return emitArea(parts, x, Area::cosine);
+    case MathFunction::atanh:
+      return emitArea(parts, x, Area::tangent);
+    case MathFunction::fmod:
+      return emitRemainder(parts, x, y);
   }
-  if (function == MathFunction::sigmoid) {  // libm has none: 1 / (1 + exp(-x))
-    llvm::Value* e = emitLibraryCall("exp", builder, {builder.CreateFNeg(x)});
-    return builder.CreateFDiv(parts.number(x, 1.0), builder.CreateFAdd(parts.number(x, 1.0), e));
-  }
-  std::vector<llvm::Value*> arguments = {x};
-  if (row.arity == 2) arguments.push_back(y);
-  return emitLibraryCall(single ? row.floatLibm : row.doubleLibm, builder, arguments);
+  return nullptr;
 }
 
 }  // namespace dyn

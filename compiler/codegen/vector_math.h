@@ -1,15 +1,11 @@
 // Internal to codegen: element-wise functions as code, on float, double, <n x float> or <n x double>.
 //
-// On float, rows of form `polynomial` (math_functions.def) become straight vector code that calls nothing:
+// Every row of math_functions.def is vector code of its own, whose error the row states (largest errors against references of higher precision, with and
+// without FMA, denormal arguments and results included). Infinities, NaN and signed zeros follow C's Annex F. A lane's bits
+// depend on its own arguments only, and are the same in vectors of any length and in scalars. Lanes that a function of form
+// `rareLanes` does not reach (|x| > 1e6 of sin, cos, tan; large quotients of fmod) are one libm call each.
 //
-//   exp 1.1 ulp | log 1.5 ulp | tanh 6 ulp | erf 6 ulp | sigmoid 4 ulp | sin, cos 1.6 ulp | pow 1 ulp
-//
-// largest errors against a double-precision reference, with and without FMA, denormal arguments and results included;
-// infinities, NaN and signed zeros follow C's Annex F. sin and cos of lanes with |x| > 1e6 are
-// libm's. A lane's bits depend on its own arguments only, and are the same in vectors of any length and in scalars.
-// Rows of form `library`, and every function on double, are one libm call per lane.
-//
-// The builder stands at the end of a block that has no terminator yet. It may be in ANOTHER block afterwards (sin and cos branch):
+// The builder stands at the end of a block that has no terminator yet. It may be in ANOTHER block afterwards (rows of form rareLanes branch):
 // take builder.GetInsertBlock() after the call for phis. The builder must not carry fast-math flags.
 //
 // Polynomials were fitted for this project: minimax by iteratively reweighted least squares on Chebyshev points, the
@@ -27,12 +23,12 @@ class Value;
 namespace dyn {
 
 enum class MathFunction {
-#define DYN_MATH_FUNCTION(name, arity, floatLibm, doubleLibm, form) name,
+#define DYN_MATH_FUNCTION(name, arity, floatLibm, doubleLibm, floatUlp, doubleUlp, form) name,
 #include "compiler/codegen/math_functions.def"
 #undef DYN_MATH_FUNCTION
 };
 
-enum class MathForm { polynomial, library };
+enum class MathForm { straight, rareLanes };
 
 struct MathFunctionRow {
   MathFunction function;
@@ -40,6 +36,7 @@ struct MathFunctionRow {
   int arity;                    // 1 or 2
   std::string_view floatLibm;   // "expf"; empty where libm has no such function
   std::string_view doubleLibm;  // "exp"
+  double floatUlp, doubleUlp;   // largest errors
   MathForm form;
 };
 

@@ -54,7 +54,7 @@ enum class ExprKind : uint8_t {
 #define DYN_LOOP_UNARY(X)                                                                                  \
   X(neg) X(abs) X(logicalNot) X(bitNot) X(sign) X(floor) X(ceil) X(round) /* half to even */ X(trunc)      \
   X(sqrt) X(exp) X(log) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh)      \
-  X(acosh) X(atanh) X(erf) X(isNan) X(isInf)
+  X(acosh) X(atanh) X(erf) X(expm1) X(log1p) X(isNan) X(isInf)
 #define DYN_LOOP_BINARY(X)                                                                                 \
   X(add) X(sub) X(mul) X(div) X(floorDiv) X(mod) X(rem) X(min) X(max) X(pow) X(equal) X(notEqual) X(less)  \
   X(lessEqual) X(logicalAnd) X(logicalOr) X(logicalXor) X(bitAnd) X(bitOr) X(bitXor) X(shiftLeft)          \

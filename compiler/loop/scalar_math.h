@@ -110,6 +110,10 @@ inline double realUnary(UnaryOp op, double a) {
       return std::atanh(a);
     case UnaryOp::erf:
       return std::erf(a);
+    case UnaryOp::expm1:
+      return std::expm1(a);
+    case UnaryOp::log1p:
+      return std::log1p(a);
     case UnaryOp::isNan:
       return std::isnan(a);
     case UnaryOp::isInf:

@@ -21,12 +21,23 @@ struct Builder {
     return number(c.attributes().real(name, fallback));
   }
   Expr exp(Expr x) const { return c.loops().unary(UnaryOp::exp, x); }
-  Expr log(Expr x) const { return c.loops().unary(UnaryOp::log, x); }
+  Expr expMinusOne(Expr x) const { return c.loops().unary(UnaryOp::expm1, x); }
+  Expr logOnePlus(Expr x) const { return c.loops().unary(UnaryOp::log1p, x); }
   Expr abs(Expr x) const { return c.loops().unary(UnaryOp::abs, x); }
   Expr tanh(Expr x) const { return c.loops().unary(UnaryOp::tanh, x); }
   Expr erf(Expr x) const { return c.loops().unary(UnaryOp::erf, x); }
   // log(1 + exp(x)) without overflow.
-  Expr softplus(Expr x) const { return max(x, number(0)) + log(number(1) + exp(number(0) - abs(x))); }
+  Expr softplus(Expr x) const { return max(x, number(0)) + logOnePlus(exp(number(0) - abs(x))); }
+  // Nothing overflows on the way, so that results far below 1 are there.
+  Expr sigmoid(Expr x) const {
+    const Expr t = exp(number(0) - abs(x));
+    return c.loops().select(x < number(0), t, number(1)) / (number(1) + t);
+  }
+  // x tanh(log(1 + w)) = x ((1 + w)^2 - 1) / ((1 + w)^2 + 1) with w = exp(x); from 20 on the quotient is 1.
+  Expr mish(Expr x) const {
+    const Expr w = exp(min(x, number(20))), top = w * (w + number(2));
+    return x * (top / (top + number(2)));
+  }
 };
 
 Result<Expr> lowerActivation(LowerContext& c, std::span<const Expr> index,
@@ -126,24 +137,22 @@ const OpDef reluOp{
 
 constexpr std::span<const AttributeSpec> kNone{};
 
-DYN_ACTIVATION_ROW(sigmoid, "1 / (1 + exp(-x))", kNone, 1 / (1 + std::exp(-x)),
-                   b.number(1) / (b.number(1) + b.exp(b.number(0) - x)));
+DYN_ACTIVATION_ROW(sigmoid, "1 / (1 + exp(-x))", kNone, 1 / (1 + std::exp(-x)), b.sigmoid(x));
 DYN_ACTIVATION_ROW(softplus, "log(1 + exp(x))", kNone, dyn::softplus(x), b.softplus(x));
 DYN_ACTIVATION_ROW(softsign, "x / (1 + |x|)", kNone, x / (1 + std::fabs(x)), x / (b.number(1) + b.abs(x)));
 DYN_ACTIVATION_ROW(leaky_relu, "x, below 0 alpha * x", kAlpha001, x < 0 ? a.real("alpha", 0.01) * x : x,
                    select(x < b.number(0), b.attribute("alpha", 0.01) * x, x));
 DYN_ACTIVATION_ROW(elu, "x, below 0 alpha * (exp(x) - 1)", kAlpha1,
                    x < 0 ? a.real("alpha", 1) * std::expm1(x) : x,
-                   select(x < b.number(0), b.attribute("alpha", 1) * (b.exp(x) - b.number(1)), x));
+                   select(x < b.number(0), b.attribute("alpha", 1) * b.expMinusOne(x), x));
 DYN_ACTIVATION_ROW(selu, "gamma * x, below 0 gamma * alpha * (exp(x) - 1)", kSelu,
                    a.real("gamma", kSeluGamma) * (x > 0 ? x : a.real("alpha", kSeluAlpha) * std::expm1(x)),
                    b.attribute("gamma", kSeluGamma) *
-                       select(x > b.number(0), x,
-                              b.attribute("alpha", kSeluAlpha) * (b.exp(x) - b.number(1))));
+                       select(x > b.number(0), x, b.attribute("alpha", kSeluAlpha) * b.expMinusOne(x)));
 DYN_ACTIVATION_ROW(celu, "max(0, x) + min(0, alpha * (exp(x / alpha) - 1))", kAlpha1,
                    x > 0 ? x : a.real("alpha", 1) * std::expm1(x / a.real("alpha", 1)),
                    select(x > b.number(0), x,
-                          b.attribute("alpha", 1) * (b.exp(x / b.attribute("alpha", 1)) - b.number(1))));
+                          b.attribute("alpha", 1) * b.expMinusOne(x / b.attribute("alpha", 1))));
 DYN_ACTIVATION_ROW(hard_sigmoid, "max(0, min(1, alpha * x + beta))", kHardSigmoid,
                    std::isnan(x) ? x
                                  : std::fmax(0, std::fmin(1, a.real("alpha", 0.2) * x + a.real("beta", 0.5))),
@@ -152,8 +161,7 @@ DYN_ACTIVATION_ROW(hard_sigmoid, "max(0, min(1, alpha * x + beta))", kHardSigmoi
 DYN_ACTIVATION_ROW(hard_swish, "x * max(0, min(1, x / 6 + 0.5))", kNone,
                    std::isnan(x) ? x : x* std::fmax(0, std::fmin(1, x / 6 + 0.5)),
                    x* max(b.number(0), min(b.number(1), x* b.number(1.0 / 6) + b.number(0.5))));
-DYN_ACTIVATION_ROW(mish, "x * tanh(softplus(x))", kNone, x* std::tanh(dyn::softplus(x)),
-                   x* b.tanh(b.softplus(x)));
+DYN_ACTIVATION_ROW(mish, "x * tanh(softplus(x))", kNone, x* std::tanh(dyn::softplus(x)), b.mish(x));
 DYN_ACTIVATION_ROW(thresholded_relu, "x above alpha, else 0", kAlpha1, x > a.real("alpha", 1) ? x : 0,
                    select(x > b.attribute("alpha", 1), x, b.number(0)));
 

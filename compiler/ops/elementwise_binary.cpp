@@ -195,8 +195,9 @@ Result<Expr> lowerPow(LowerContext& c, int, std::span<const Expr> index) {
   DYN_TRY(Expr b, c.readBroadcast(1, index));
   if (a.dtype() == b.dtype()) return c.loops().binary(BinaryOp::pow, a, b);
   if (isReal(a.dtype())) return c.loops().binary(BinaryOp::pow, a, c.loops().cast(b, a.dtype()));
-  const Expr power =
-      c.loops().binary(BinaryOp::pow, c.loops().cast(a, Dtype::f64), c.loops().cast(b, Dtype::f64));
+  // What wraps at 64 bits wraps at fewer, too.
+  const Dtype common = isReal(b.dtype()) ? Dtype::f64 : Dtype::i64;
+  const Expr power = c.loops().binary(BinaryOp::pow, c.loops().cast(a, common), c.loops().cast(b, common));
   return c.loops().cast(power, a.dtype());
 }
 

@@ -44,6 +44,23 @@ void addPacked(std::vector<SweepRow>& rows) {
     add("bit_shift", "u4", attributes, {{"a", "0", "15"}, {"b", "0", "6"}});
 }
 
+// One exponent for all elements: those that multiply or take a root, and others; read from a scalar, and constant.
+void addPowers(std::vector<SweepRow>& rows) {
+  for (const std::string value : {"2", "3", "4", "0.5", "-0.5", "-1", "-2", "0", "1", "1.7", "-3"})
+    for (const std::string type : {"f16", "bf16", "f32", "f64"}) {
+      const std::string base = "%a " + type + "[n, m]", literal = value + (value.size() < 3 ? ".0" : "");
+      if (literal != value)  // fills are whole numbers
+        rows.push_back(
+            {"pow", "", base + ", %b " + type + "[]", "pow(%a, %b)", {""}, {{"b", value, value}}, {}, 3});
+      const std::string constant = "%b = constant() {value = " + type + "[] " + literal + "} ";
+      rows.push_back({"pow", "", base, constant + "%y = pow(%a, %b) return %y", {""}, {}, {}, 3});
+    }
+  for (const std::string value : {"-1", "0", "2", "5"})
+    for (const std::string type : {"i8", "i32", "i64", "u16", "u64"})
+      rows.push_back(
+          {"pow", "", "%a " + type + "[n, m], %b i64[]", "pow(%a, %b)", {""}, {{"b", value, value}}});
+}
+
 }  // namespace
 
 std::vector<SweepRow> elementwiseRows() {
@@ -92,6 +109,7 @@ std::vector<SweepRow> elementwiseRows() {
   for (const char* op : {"logical_and", "logical_or", "logical_xor"}) addPair(rows, op, kBoolean);
   for (const char* op : {"bit_and", "bit_or", "bit_xor"}) addPair(rows, op, kIntegers);
   addPair(rows, "bit_shift", kIntegers, {"direction = \"left\"", "direction = \"right\""}, {{"b", "0", "9"}});
+  addPowers(rows);
   rows.push_back({"pow", "", "%a f32[n, m], %b i64[m]", "pow(%a, %b)"});
   rows.push_back({"pow", "", "%a i32[n, m], %b f32[m]", "pow(%a, %b)", {""}, {{"b", "0", "3"}}});
   rows.push_back({"equal", "", "%a string[n, m], %b string[m]", "equal(%a, %b)"});
