@@ -160,6 +160,14 @@ int runCases(const BatchContext& context) {
   return context.output.failure(*summary.worst, summary.fields(), "");
 }
 
+// With -v: for which operation each pass asked the solver most.
+static void tellDearest(const PassList& passes) {
+  for (const PassRow& row : passes.rows)
+    if (row.dearestSteps > 0)
+      writeStderr(row.name + ": " + std::to_string(row.dearestSteps) + " of " +
+                  std::to_string(row.solverSteps) + " solver steps for " + row.dearestOp + "\n");
+}
+
 int runInspect(const BatchContext& context) {
   const BatchRequest& request = context.request;
   Json fields = {{"model", request.model}};
@@ -198,6 +206,8 @@ int runInspect(const BatchContext& context) {
     if (!std::holds_alternative<std::monostate>(outcome->view)) {
       merge(fields, toJson(outcome->view));
       if (wanted) text += toText(outcome->view, options);
+      if (const PassList* passes = outcome->as<PassList>(); passes && wanted && request.verbose)
+        tellDearest(*passes);
     }
     const bool ended = outcome->error && (diagnosticRow(outcome->error->id).kind == FaultKind::cancelled ||
                                           diagnosticRow(outcome->error->id).kind == FaultKind::timeout);

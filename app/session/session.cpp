@@ -7,6 +7,7 @@
 #include <deque>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 #include <thread>
 
 #include "app/session/session_state.h"
@@ -261,6 +262,8 @@ Result<View> callHandler(SessionState& state, const Command& command, Outcome& o
     return kHandlers[static_cast<size_t>(command.id)](state, command, outcome);
   } catch (const std::bad_alloc&) {
     return makeError(DiagnosticId::memoryLimit, "the system gave no more memory");
+  } catch (const std::length_error&) {  // of a container that was to hold more than any memory
+    return makeError(DiagnosticId::memoryLimit, "more memory would be needed than can be addressed");
   } catch (const std::exception& e) {
     return makeError(DiagnosticId::internalError, std::string("an exception escaped: ") + e.what());
   }

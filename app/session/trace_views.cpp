@@ -92,6 +92,9 @@ PassList passList(const Trace& trace, int current) {
     row.failed = !step.diagnostics.empty();
     row.opsBefore = step.opsBefore;
     row.opsAfter = step.opsAfter;
+    row.solverSteps = step.solverSteps;
+    row.dearestOp = step.dearestOp;
+    row.dearestSteps = step.dearestSteps;
     row.counters = step.counters;
     row.remarks = step.remarks;
     row.diagnostics = step.diagnostics;

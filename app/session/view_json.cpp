@@ -141,8 +141,11 @@ struct Writer {
                    {"changed", row.changed},
                    {"ops_count", row.opsAfter},
                    {"ops_before_count", row.opsBefore},
+                   {"solver_steps", row.solverSteps},
                    {"counters", mapJson(row.counters)},
                    {"remarks", row.remarks}};
+      if (row.dearestSteps > 0)
+        item["most_solver_steps"] = {{"op", row.dearestOp}, {"solver_steps", row.dearestSteps}};
       if (row.failed) item["problems"] = diagnosticsJson(row.diagnostics);
       list.push_back(std::move(item));
     }

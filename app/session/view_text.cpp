@@ -124,9 +124,10 @@ struct Writer {
                       : row.changed ? "changed"
                                     : "-",
                       durationText(row.timeNs), std::to_string(row.opsBefore), std::to_string(row.opsAfter),
-                      joined(counters)});
+                      std::to_string(row.solverSteps), joined(counters)});
     }
-    std::string text = table({"  #", "pass", "", ">time", ">ops", ">after", "counters"}, rows, options);
+    std::string text =
+        table({"  #", "pass", "", ">time", ">ops", ">after", ">solver", "counters"}, rows, options);
     for (const PassRow& row : v->rows)
       for (size_t i = 0; i < row.remarks.size(); ++i) {
         if (i == 5) {

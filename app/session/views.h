@@ -129,6 +129,8 @@ struct PassRow {
   bool changed = false;
   bool failed = false;
   int64_t opsBefore = 0, opsAfter = 0;
+  uint64_t solverSteps = 0, dearestSteps = 0;  // of all; of dearestOp, which asked for most
+  std::string dearestOp;
   std::map<std::string, int64_t> counters;
   std::vector<std::string> remarks;
   std::vector<Diagnostic> diagnostics;

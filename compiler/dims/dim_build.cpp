@@ -1,5 +1,6 @@
 // Canonical sums and products; the rewrites of floorDiv, ceilDiv, mod, min and max. Each holds for all integers.
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "compiler/dims/dim_node.h"
@@ -79,6 +80,7 @@ SymbolId DimBuilder::addSymbol(std::string name, bool anonymous, uint64_t number
   node.symbol = id;
   node.monomial = &node;
   node.context = &context_;
+  node.symbolSet = symbolSet({id});
   impl_.byName.emplace(name, id);
   impl_.symbols.push_back({std::move(name), std::move(reason), &node, anonymous, number});
   return id;
@@ -90,6 +92,34 @@ Dim DimBuilder::anonymous(uint64_t number) {
   SymbolId id =
       known != impl_.byName.end() ? known->second : addSymbol(name, true, number, "written as " + name);
   return dim(impl_.symbols[id].node);
+}
+
+uint32_t DimBuilder::symbolSet(std::vector<SymbolId> symbols) {
+  if (symbols.size() > kMaxSymbols) return kManySymbols;
+  auto [at, fresh] =
+      impl_.symbolSetNumbers.try_emplace(std::move(symbols), static_cast<uint32_t>(impl_.symbolSets.size()));
+  if (fresh) impl_.symbolSets.push_back(at->first);
+  return at->second;
+}
+
+uint32_t DimBuilder::symbolSetOf(const std::vector<Dim>& operands) {
+  uint32_t set = 0;
+  for (Dim d : operands) {
+    const uint32_t other = node(d)->symbolSet;
+    if (other == set || other == 0) continue;
+    if (other == kManySymbols) return other;
+    if (set == 0) {
+      set = other;
+      continue;
+    }
+    const auto &a = impl_.symbolSets[set], &b = impl_.symbolSets[other];
+    std::vector<SymbolId> both;
+    both.reserve(a.size() + b.size());
+    std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+    set = symbolSet(std::move(both));
+    if (set == kManySymbols) return set;
+  }
+  return set;
 }
 
 // `operands` must be canonical for `kind` already.
@@ -109,6 +139,7 @@ const DimNode* DimBuilder::intern(DimKind kind, std::vector<Dim> operands) {
   if (kind == DimKind::mul)
     for (Dim d : probe.operands) probe.grouped = probe.grouped || d.kind() == DimKind::add;
   probe.context = &context_;
+  probe.symbolSet = symbolSetOf(probe.operands);
   impl_.nodes.push_back(std::move(probe));
   DimNode* made = &impl_.nodes.back();
   made->monomial = made;
@@ -266,10 +297,35 @@ Dim DimBuilder::floorDiv(Dim a, Dim b) {
   return floorDivByConstant(poly(a), *divisor);
 }
 
+// A remainder inside of a quotient that its multiple divides: floor((x + c*(a mod m))/k) = floor((x + c*a)/k) - (c*m/k)*floor(a/m) where k divides
+// c*m. Only where x and c*a share what cancels: floor((n + (-n mod 7))/7). The quotient is told in `whole`.
+std::optional<DimPoly> DimBuilder::withoutRemainder(const DimPoly& numerator, int64_t divisor,
+                                                    DimPoly& whole) {
+  constexpr uint32_t kMaxDepth = 64;  // of what is divided anew: no recursion over deep dims
+  for (const DimTerm& t : numerator.terms) {
+    if (t.monomial->kind != DimKind::mod || t.monomial->depth > kMaxDepth) continue;
+    auto modulus = t.monomial->operands[1].constant();
+    auto span = modulus && *modulus > 0 ? checkedMul(t.coefficient, *modulus) : std::nullopt;
+    if (!span || *span % divisor != 0) continue;
+    DimPoly opened =
+        add(add(numerator, {{t}, false}, -1), scale(poly(t.monomial->operands[0]), t.coefficient), 1);
+    if (opened.bad) continue;
+    const auto left = std::count_if(opened.terms.begin(), opened.terms.end(),
+                                    [&](const DimTerm& u) { return u.coefficient % divisor != 0; });
+    if (left >= static_cast<std::ptrdiff_t>(numerator.terms.size())) continue;
+    const Dim inner = floorDivByConstant(poly(t.monomial->operands[0]), *modulus);
+    whole = scale(poly(inner), -(*span / divisor));
+    if (whole.bad) continue;
+    return opened;
+  }
+  return std::nullopt;
+}
+
 // floor((k*q + r)/k) = q + floor(r/k);  floor((g*x + c)/(g*k)) = floor((x + floor(c/g))/k);
-// floor((floor(a/b) + d)/k) = floor((a + b*d)/(b*k)) for b > 0.
+// floor((floor(a/b) + d)/k) = floor((a + b*d)/(b*k)) for b > 0;  floor(-x/k) = -floor((x + k-1)/k).
 Dim DimBuilder::floorDivByConstant(DimPoly numerator, int64_t divisor) {
   DimPoly whole;
+  int64_t sign = 1;  // of what is still to be divided
   for (;;) {
     if (numerator.bad) return dim(invalid());
     DimPoly rest;
@@ -278,7 +334,7 @@ Dim DimBuilder::floorDivByConstant(DimPoly numerator, int64_t divisor) {
       bool isConstant = t.monomial == impl_.one;
       int64_t q = isConstant ? *checkedFloorDiv(t.coefficient, divisor) : t.coefficient / divisor;
       int64_t r = t.coefficient - q * divisor;
-      if (q) whole = add(whole, {{{q, t.monomial}}, false}, 1);
+      if (q) whole = add(whole, {{{q, t.monomial}}, false}, sign);
       if (r) rest.terms.push_back({r, t.monomial});
       if (r && !isConstant) common = std::gcd(common, r);
     }
@@ -292,7 +348,18 @@ Dim DimBuilder::floorDivByConstant(DimPoly numerator, int64_t divisor) {
       }
       rest.terms = std::move(reduced);
     }
-    if (rest.terms.empty() || divisor == 1) return build(add(whole, rest, 1));
+    if (rest.terms.empty() || divisor == 1) return build(add(whole, rest, sign));
+    if (rest.terms[0].coefficient < 0 && rest.terms[0].monomial != impl_.one) {
+      numerator = add(scale(rest, -1), poly(dim(constant(divisor - 1))), 1);
+      sign = -sign;
+      continue;
+    }
+    DimPoly quotientOfRemainder;
+    if (auto opened = withoutRemainder(rest, divisor, quotientOfRemainder)) {
+      whole = add(whole, quotientOfRemainder, sign);
+      numerator = std::move(*opened);
+      continue;
+    }
     const DimTerm& first = rest.terms[0];
     bool alone = rest.terms.size() == 1 || (rest.terms.size() == 2 && rest.terms[1].monomial == impl_.one);
     int64_t offset = rest.terms.size() == 2 ? rest.terms[1].coefficient : 0;
@@ -316,7 +383,7 @@ Dim DimBuilder::floorDivByConstant(DimPoly numerator, int64_t divisor) {
       }
     }
     Dim quotient = dim(intern(DimKind::floorDiv, {build(rest), dim(constant(divisor))}));
-    return build(add(whole, poly(quotient), 1));
+    return build(add(whole, poly(quotient), sign));
   }
 }
 

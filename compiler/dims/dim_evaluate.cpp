@@ -173,7 +173,8 @@ Dim substitute(Dim dim, const std::function<Dim(SymbolId)>& replacement) {
 
 std::vector<SymbolId> symbolsOf(Dim dim) {
   if (dim.isConstant()) return {};
-  if (dim.isSymbol()) return {dim.symbol()};
+  const uint32_t set = DimBuilder::node(dim)->symbolSet;
+  if (set != kManySymbols) return DimBuilder::impl(dim.context()).symbolSets[set];
   std::vector<SymbolId> symbols;
   auto visit = [&](const DimNode* n) {
     if (n->kind == DimKind::symbol) symbols.push_back(n->symbol);

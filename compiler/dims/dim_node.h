@@ -8,12 +8,14 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "compiler/dims/dim.h"
+#include "compiler/dims/solver_work.h"
 
 namespace dyn {
 
@@ -26,9 +28,12 @@ struct DimNode {
   int64_t value = 1;    // constant: its value; mul: the coefficient; others 1
   SymbolId symbol = 0;
   const DimNode* monomial = nullptr;  // this without its coefficient; the constant 1 for constants
+  uint32_t symbolSet = 0;             // in Impl::symbolSets; kManySymbols: too many to be kept, walk for them
   DimContext* context = nullptr;
   std::vector<Dim> operands;
 };
+
+constexpr uint32_t kManySymbols = UINT32_MAX;
 
 struct DimTerm {
   int64_t coefficient;
@@ -62,6 +67,11 @@ struct DimContext::Impl {
   std::unordered_map<std::string, SymbolId> byName;   // cleaned names, and "?3"
   std::unordered_map<std::string, SymbolId> byAlias;  // names that cleaning changed, as written
   uint64_t nextNumber = 0;
+  // Sets of symbols of nodes, ascending, each once; 0 is the empty set. A node has the set of its operands more often than its own.
+  std::deque<std::vector<SymbolId>> symbolSets{{}};
+  std::map<std::vector<SymbolId>, uint32_t> symbolSetNumbers{{{}, 0}};
+  uint64_t solverSteps = 0;  // of all solvers over this context
+  DearestWork dearest;
   const DimNode* one = nullptr;
   const DimNode* invalid = nullptr;
 };
@@ -71,6 +81,7 @@ struct DimBuilder {
   static constexpr size_t kMaxTerms = 256;   // of a sum, and of an expanded product
   static constexpr size_t kMaxDegree = 64;   // atoms of a monomial; past it the Dim is invalid
   static constexpr size_t kMaxChoices = 64;  // operands of a flattened min or max
+  static constexpr size_t kMaxSymbols = 16;  // of a set that is kept
 
   explicit DimBuilder(DimContext& context) : context_(context), impl_(*context.impl_) {}
   static DimContext::Impl& impl(DimContext& context) { return *context.impl_; }
@@ -100,11 +111,15 @@ struct DimBuilder {
   Dim rebuild(const DimNode* n, const std::vector<Dim>& operands);
 
   const DimNode* intern(DimKind kind, std::vector<Dim> operands);
+  // The number of that set, or kManySymbols.
+  uint32_t symbolSet(std::vector<SymbolId> symbols);
   const DimNode* scaled(int64_t coefficient, const DimNode* monomial);
   const DimNode* monomialProduct(const DimNode* a, const DimNode* b);
 
  private:
+  uint32_t symbolSetOf(const std::vector<Dim>& operands);
   DimPoly single(const DimPoly& p);
+  std::optional<DimPoly> withoutRemainder(const DimPoly& numerator, int64_t divisor, DimPoly& whole);
   Dim floorDivByConstant(DimPoly numerator, int64_t divisor);
   Dim modByConstant(DimPoly numerator, int64_t divisor);
 

@@ -193,7 +193,7 @@ Interval DimProver::interval(Dim d) {
     }
     const DimNode* done = n;
     stack.pop_back();
-    spend(1 + done->operands.size());
+    if (!spend(1 + done->operands.size())) return {};  // unbounded: nothing is known
     Interval value = nodeInterval(done);
     if (trace_) {
       traced_[done] = value;

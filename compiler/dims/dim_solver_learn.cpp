@@ -37,7 +37,7 @@ bool DimLearner::run() {
   // Each definition passes on what was known of its symbol; the cap only bounds hostile input (dropping is sound).
   for (size_t done = 0; done < queue_.size() && done < 100000; ++done) {
     PendingConstraint c = queue_[done];
-    ++impl_.steps;
+    impl_.count(1);
     if (!learn(c)) return false;
   }
   return true;
@@ -57,16 +57,18 @@ bool DimLearner::learnZero(Dim d, std::vector<ProofId> proof) {
   DimBuilder builder(*impl_.context);
   DimPoly p = DimBuilder::poly(d);
   if (p.bad || p.terms.empty()) return true;
-  size_t before = proof.size();
-  DimProver prover(impl_, &proof);
-  if (prover.isZero(d) == Answer::no) return fail(std::move(proof));
-  proof.resize(before);
+  // Proofs are traced where there is something to explain: what is answered without is remembered.
+  if (DimProver(impl_).isZero(d) == Answer::no) {
+    DimProver(impl_, &proof).isZero(d);
+    return fail(std::move(proof));
+  }
 
   // A factor of every term that can't be 0 is divided out.
   if (p.terms.back().monomial->degree > 0 && p.terms.size() > 1) {
     const DimNode* first = p.terms[0].monomial;
     std::vector<Dim> atoms =
         first->kind == DimKind::mul ? first->operands : std::vector<Dim>{DimBuilder::dim(first)};
+    DimProver prover(impl_, &proof);
     for (Dim atom : atoms) {
       Interval i = prover.interval(atom);
       if (!((i.low && *i.low > 0) || (i.high && *i.high < 0))) continue;
@@ -136,10 +138,14 @@ bool DimLearner::define(SymbolId s, Dim value, ProofId proof) {
   ProofId multipleProof = k.multipleProof;
   k.definition = k.shortcut = value;
   k.proof = k.shortcutProof = proof;
+  ++impl_.definitionCount;
+  ++impl_.definitionGeneration;
   impl_.undo.push_back([s](Impl& impl) {
     SymbolKnowledge& known = impl.known(s);
     known.definition = known.shortcut = Dim();
     known.proof = known.shortcutProof = 0;
+    --impl.definitionCount;
+    ++impl.definitionGeneration;
   });
   ++impl_.generation;
   // What was known of the symbol now holds for its value, unless that is plain to see.
@@ -206,12 +212,12 @@ bool DimLearner::learnRange(Dim d, Interval range, bool lowersDefault, std::vect
   if (range.low && range.high && *range.low > *range.high) return fail(std::move(proof));
   bool mayLower = lowersDefault && d.isSymbol() && !impl_.known(d.symbol()).lowGiven;
   if (!mayLower) {
-    size_t before = proof.size();
-    Interval now = DimProver(impl_, &proof).interval(d);
+    Interval now = DimProver(impl_).interval(d);
     if ((now.low && range.high && *now.low > *range.high) ||
-        (now.high && range.low && *now.high < *range.low))
+        (now.high && range.low && *now.high < *range.low)) {
+      DimProver(impl_, &proof).interval(d);
       return fail(std::move(proof));
-    proof.resize(before);
+    }
   }
   NormalSum normal = Impl::normalSum(*impl_.context, d);
   if (!normal.sum) return true;
@@ -287,10 +293,11 @@ bool DimLearner::tightenSymbol(SymbolId s, Interval range, bool lowersDefault, P
 }
 
 bool DimLearner::learnMultiple(Dim d, int64_t multiple, std::vector<ProofId> proof) {
-  size_t before = proof.size();
-  Answer now = DimProver(impl_, &proof).divides(multiple, d);
-  if (now == Answer::no) return fail(std::move(proof));
-  proof.resize(before);
+  Answer now = DimProver(impl_).divides(multiple, d);
+  if (now == Answer::no) {
+    DimProver(impl_, &proof).divides(multiple, d);
+    return fail(std::move(proof));
+  }
   if (now == Answer::yes || d.isConstant()) return true;
   NormalSum normal = Impl::normalSum(*impl_.context, d);
   if (!normal.sum || normal.factor == INT64_MIN) return true;

@@ -22,13 +22,30 @@ Dim replaced(Dim d, const DimTerm& t, Dim value) {
 
 }  // namespace
 
+// Cheap tests first: the interval, what was found before, an assignment that refutes it. Only then the search.
 bool DimProver::nonNegative(Dim d, int depth) {
   if (d.isInvalid() || !spend(1)) return false;
   if (auto value = d.constant()) return *value >= 0;
   Interval i = interval(d);
   if (i.low && *i.low >= 0) return true;
   if (i.high && *i.high < 0) return false;
-  if (depth >= kMaxDepth) return false;
+  if (depth >= kMaxDepth || exhausted()) return false;
+  const uint32_t id = d.id();
+  SearchMemory known;
+  if (const SearchMemory* memory = impl_.remembered(impl_.searched, id)) known = *memory;
+  // A proof that is traced has to be walked again; a failure needs no facts.
+  if (known.proven && !trace_) return true;
+  if (depth >= known.failedFrom || impl_.sampledSigns(d).negative) return false;
+  const bool proven = searchNonNegative(d, depth);
+  if (proven)
+    known.proven = true;
+  else if (!exhausted())
+    known.failedFrom = static_cast<uint8_t>(depth);
+  impl_.remember(impl_.searched, id, known);
+  return proven;
+}
+
+bool DimProver::searchNonNegative(Dim d, int depth) {
   DimPoly p = DimBuilder::poly(d);
   if (!spend(p.terms.size())) return false;
   bool decided = false;
@@ -38,18 +55,27 @@ bool DimProver::nonNegative(Dim d, int depth) {
          nonNegativeByZeroSplit(d);
 }
 
-// min and max: the value is one of the two. Where the larger value helps, either choice is a proof; where it hurts, both are needed.
+// min and max: the value is one of their operands. Where the larger value helps, one operand that is enough is a proof; where it hurts, each must
+// be. The latter come first: which operand helps may differ between them. A chain of choices is one choice of many.
 bool DimProver::nonNegativeByChoice(const DimPoly& p, Dim d, int depth, bool& decided) {
-  for (const DimTerm& t : p.terms) {
-    if (t.monomial->kind != DimKind::min && t.monomial->kind != DimKind::max) continue;
-    Dim first = replaced(d, t, t.monomial->operands[0]), second = replaced(d, t, t.monomial->operands[1]);
-    bool either = (t.monomial->kind == DimKind::max) == (t.coefficient > 0);
-    if (!either) {
-      decided = true;
-      return nonNegative(first, depth + 1) && nonNegative(second, depth + 1);
+  auto helps = [](const DimTerm& t) { return (t.monomial->kind == DimKind::max) == (t.coefficient > 0); };
+  for (bool either : {false, true})
+    for (const DimTerm& t : p.terms) {
+      const DimKind kind = t.monomial->kind;
+      if ((kind != DimKind::min && kind != DimKind::max) || helps(t) != either) continue;
+      bool all = true;
+      for (Dim choice : flattenChoice(kind, plain(t.monomial))) {
+        if (!spend(p.terms.size())) return false;
+        const bool holds = nonNegative(replaced(d, t, choice), depth + 1);
+        if (either && holds) return true;
+        all = all && holds;
+        if (!either && !holds) break;
+      }
+      if (!either) {
+        decided = true;
+        return all;
+      }
     }
-    if (nonNegative(first, depth + 1) || nonNegative(second, depth + 1)) return true;
-  }
   return false;
 }
 
@@ -58,16 +84,26 @@ bool DimProver::allTermsPositive(Dim d) {
   std::vector<SymbolId> inside;
   DimPoly before = DimBuilder::poly(d);
   for (const DimTerm& t : before.terms)
-    for (Dim atom : atomsOf(t.monomial))
-      if (!atom.isSymbol())
-        for (SymbolId s : symbolsOf(atom)) inside.push_back(s);
+    for (Dim atom : atomsOf(t.monomial)) {
+      if (atom.isSymbol()) continue;
+      if (DimBuilder::node(atom)->symbolSet == kManySymbols) return false;
+      for (SymbolId s : symbolsOf(atom)) inside.push_back(s);
+    }
   std::sort(inside.begin(), inside.end());
   auto isInside = [&](SymbolId s) { return std::binary_search(inside.begin(), inside.end(), s); };
-  Dim shifted = substitute(d, [&](SymbolId s) {
+  auto fromBound = [&](SymbolId s) {
     if (isInside(s)) return Dim();
     Interval i = symbolInterval(s);
     return i.low && *i.low != 0 ? impl_.context->symbolById(s) + *i.low : Dim();
-  });
+  };
+  const std::vector<SymbolId> symbols = symbolsOf(d);
+  if (!spend(1 + symbols.size())) return false;
+  Dim shifted = d;
+  if (std::any_of(symbols.begin(), symbols.end(),
+                  [&](SymbolId s) { return static_cast<bool>(fromBound(s)); })) {
+    if (!spend(4 * before.terms.size())) return false;
+    shifted = substitute(d, fromBound);
+  }
   if (shifted.isInvalid()) return false;
   for (const DimTerm& t : DimBuilder::poly(shifted).terms) {
     spend(1);
@@ -160,28 +196,34 @@ bool DimProver::nonNegativeByQuotients(const DimPoly& p, int depth) {
   return false;
 }
 
-// n*n - n: at n = 0, and counted from 1.
+// n*n - n: at n = 0, and counted from 1. Only the sign test after the shift: what is known of the symbol does not hold for the shifted one, so it
+// must not stand inside an atom.
 bool DimProver::nonNegativeByZeroSplit(Dim d) {
   DimPoly p = DimBuilder::poly(d);
-  for (const DimTerm& t : p.terms) {
-    if (t.monomial->degree < 2) continue;
+  std::vector<SymbolId> outside, inside;
+  for (const DimTerm& t : p.terms)
     for (Dim atom : atomsOf(t.monomial)) {
-      if (!atom.isSymbol()) continue;
-      Interval i = symbolInterval(atom.symbol());
-      if (!i.low || *i.low != 0) continue;
-      if (!spend(10)) return false;
-      auto with = [&](Dim value) {
-        return substitute(d, [&](SymbolId s) { return s == atom.symbol() ? value : Dim(); });
-      };
-      // Only the sign test after the shift: what is known of the symbol does not hold for the shifted one.
-      bool insideAtom = false;
-      for (const DimTerm& u : p.terms)
-        for (Dim other : atomsOf(u.monomial))
-          if (!other.isSymbol())
-            for (SymbolId s : symbolsOf(other)) insideAtom = insideAtom || s == atom.symbol();
-      if (insideAtom) continue;
-      if (allTermsPositive(with(impl_.context->constant(0))) && allTermsPositive(with(atom + 1))) return true;
+      if (DimBuilder::node(atom)->symbolSet == kManySymbols) return false;
+      if (!atom.isSymbol())
+        for (SymbolId s : symbolsOf(atom)) inside.push_back(s);
+      else if (t.monomial->degree >= 2)
+        outside.push_back(atom.symbol());
     }
+  for (std::vector<SymbolId>* list : {&outside, &inside}) {
+    std::sort(list->begin(), list->end());
+    list->erase(std::unique(list->begin(), list->end()), list->end());
+  }
+  for (SymbolId symbol : outside) {
+    if (std::binary_search(inside.begin(), inside.end(), symbol)) continue;
+    Interval i = symbolInterval(symbol);
+    if (!i.low || *i.low != 0) continue;
+    if (!spend(10 + 4 * p.terms.size())) return false;
+    auto with = [&](Dim value) {
+      return substitute(d, [&](SymbolId s) { return s == symbol ? value : Dim(); });
+    };
+    if (allTermsPositive(with(impl_.context->constant(0))) &&
+        allTermsPositive(with(impl_.context->symbolById(symbol) + 1)))
+      return true;
   }
   return false;
 }
@@ -192,6 +234,8 @@ Answer DimProver::isNonNegative(Dim d) {
   if (nonNegative(d)) return Answer::yes;
   if (nonNegative(below)) return Answer::no;
   if (d.isConstant()) return Answer::unknown;
+  const SampledSigns signs = impl_.sampledSigns(d);
+  if (signs.negative && (signs.zero || signs.positive)) return Answer::unknown;
   Dim simple = simplify(d);
   if (simple == d) return Answer::unknown;
   if (nonNegative(simple)) return Answer::yes;
@@ -233,7 +277,7 @@ bool DimProver::zeroBySubstitution(Dim d) {
       }
       if (next != d) break;
     }
-    if (next == d || !spend(20)) return false;
+    if (next == d || !spend(20 + p.terms.size())) return false;
     d = next;
   }
   return d.isConstant(0);
@@ -242,6 +286,14 @@ bool DimProver::zeroBySubstitution(Dim d) {
 Answer DimProver::isZero(Dim d) {
   if (d.isInvalid()) return Answer::unknown;
   if (auto value = d.constant()) return *value == 0 ? Answer::yes : Answer::no;
+  if (!trace_)
+    if (const Answer* known = impl_.remembered(impl_.zeros, d.id())) return *known;
+  const Answer answer = searchZero(d);
+  if (!trace_) impl_.remember(impl_.zeros, d.id(), answer);
+  return answer;
+}
+
+Answer DimProver::searchZero(Dim d) {
   auto quick = [&](Dim x) {
     if (auto value = x.constant()) return *value == 0 ? Answer::yes : Answer::no;
     Interval i = interval(x);
@@ -250,14 +302,18 @@ Answer DimProver::isZero(Dim d) {
     return differsByDivisibility(DimBuilder::poly(x)) ? Answer::no : Answer::unknown;
   };
   if (Answer a = quick(d); a != Answer::unknown) return a;
+  const SampledSigns signs = impl_.sampledSigns(d);
+  const bool mayBeYes = !signs.negative && !signs.positive, mayBeNo = !signs.zero;
+  if (!mayBeYes && !mayBeNo) return Answer::unknown;
   Dim simple = simplify(d);
   if (simple.isInvalid()) simple = d;
   if (simple != d)
     if (Answer a = quick(simple); a != Answer::unknown) return a;
   Dim opposite = simple * -1;
-  if (nonNegative(simple - 1) || nonNegative(opposite - 1)) return Answer::no;
-  if (nonNegative(simple) && nonNegative(opposite)) return Answer::yes;
-  if (zeroBySubstitution(simple)) return Answer::yes;
+  if (mayBeNo && (nonNegative(simple - 1) || nonNegative(opposite - 1))) return Answer::no;
+  if (mayBeYes && nonNegative(simple) && nonNegative(opposite)) return Answer::yes;
+  if (mayBeYes && zeroBySubstitution(simple)) return Answer::yes;
+  if (!mayBeNo) return Answer::unknown;
   NormalSum normal = DimSolver::Impl::normalSum(*impl_.context, simple);
   const SumKnowledge* known = normal.sum ? impl_.sumKnowledge(normal.sum) : nullptr;
   if (known && known->modulus > 1 && normal.factor == 1) {
@@ -268,18 +324,30 @@ Answer DimProver::isZero(Dim d) {
   return Answer::unknown;
 }
 
+// Operands first, each node once as long as nothing new is learnt. Out of budget the dim stays as it is; what was done is kept for the next question.
 Dim DimProver::simplify(Dim d) {
   if (d.isConstant() || d.isSymbol() || d.isInvalid()) return d;
-  if (!trace_ && d.id() < impl_.simplified.size() && impl_.simplified[d.id()].generation == impl_.generation)
-    return impl_.simplified[d.id()].value;
   DimBuilder builder(*impl_.context);
-  std::unordered_map<const DimNode*, Dim> made;
+  std::unordered_map<const DimNode*, Dim> traced;
+  auto known = [&](const DimNode* n) -> std::optional<Dim> {
+    if (n->operands.empty()) return plain(n);
+    if (trace_) {
+      auto found = traced.find(n);
+      return found == traced.end() ? std::nullopt : std::optional<Dim>(found->second);
+    }
+    const Dim* kept = impl_.remembered(impl_.simplified, n->id);
+    return kept ? std::optional<Dim>(*kept) : std::nullopt;
+  };
   std::vector<std::pair<const DimNode*, size_t>> stack{{DimBuilder::node(d), 0}};
   while (!stack.empty()) {
     auto& [n, next] = stack.back();
+    if (next == 0 && known(n)) {
+      stack.pop_back();
+      continue;
+    }
     if (next < n->operands.size()) {
       const DimNode* operand = DimBuilder::node(n->operands[next++]);
-      if (!operand->operands.empty() && !made.count(operand)) stack.push_back({operand, 0});
+      if (!known(operand)) stack.push_back({operand, 0});
       continue;
     }
     const DimNode* done = n;
@@ -287,19 +355,18 @@ Dim DimProver::simplify(Dim d) {
     std::vector<Dim> operands;
     bool changed = false;
     for (Dim o : done->operands) {
-      auto found = made.find(DimBuilder::node(o));
-      operands.push_back(found == made.end() ? o : found->second);
+      operands.push_back(*known(DimBuilder::node(o)));
       changed = changed || operands.back() != o;
     }
-    Dim result = changed ? builder.rebuild(done, operands) : plain(done);
-    if (spend(2)) result = simplifyAtom(result);
-    made[done] = result;
+    if (!spend(1 + operands.size())) return d;
+    Dim result = simplifyAtom(changed ? builder.rebuild(done, operands) : plain(done));
+    if (exhausted()) return d;
+    if (trace_)
+      traced[done] = result;
+    else
+      impl_.remember(impl_.simplified, done->id, result);
   }
-  Dim result = made.at(DimBuilder::node(d));
-  if (trace_) return result;
-  if (d.id() >= impl_.simplified.size()) impl_.simplified.resize(d.id() + d.id() / 2 + 16);
-  impl_.simplified[d.id()] = {impl_.generation, result};
-  return result;
+  return *known(DimBuilder::node(d));
 }
 
 Dim DimProver::simplifyAtom(Dim atom) {

@@ -1,5 +1,6 @@
 // Counterexamples: small values that every fact allows and that tell two dims apart.
 #include <algorithm>
+#include <unordered_set>
 
 #include "compiler/dims/dim_solver_state.h"
 
@@ -8,7 +9,21 @@ namespace {
 
 constexpr size_t kMaxFree = 24;       // symbols chosen
 constexpr size_t kMaxTries = 4000;    // assignments
+constexpr size_t kMaxWork = 400'000;  // nodes evaluated in all of them: deep dims are tried less often
 constexpr size_t kMaxChecked = 4000;  // facts evaluated for an assignment
+
+// Nodes that an evaluation of both visits, up to `most`.
+size_t nodesOf(Dim a, Dim b, size_t most) {
+  std::vector<const DimNode*> stack{DimBuilder::node(a), DimBuilder::node(b)};
+  std::unordered_set<const DimNode*> seen;
+  while (!stack.empty() && seen.size() < most) {
+    const DimNode* n = stack.back();
+    stack.pop_back();
+    if (seen.insert(n).second)
+      for (Dim o : n->operands) stack.push_back(DimBuilder::node(o));
+  }
+  return seen.size();
+}
 
 class Search {
  public:
@@ -20,14 +35,15 @@ class Search {
 
   std::optional<std::vector<std::pair<SymbolId, int64_t>>> run() {
     if (a_.isInvalid() || b_.isInvalid() || a_ == b_ || !collect()) return std::nullopt;
+    const size_t tries = std::min(kMaxTries, kMaxWork / nodesOf(a_, b_, kMaxWork / 100));
     size_t combinations = 1;
     for (const auto& values : candidates_) {
       if (values.empty()) return std::nullopt;
-      combinations = std::min(kMaxTries + 1, combinations * values.size());
+      combinations = std::min(tries + 1, combinations * values.size());
     }
-    bool all = combinations <= kMaxTries;
+    bool all = combinations <= tries;
     uint64_t state = 88172645463325252ull;
-    for (size_t attempt = 0; attempt < (all ? combinations : kMaxTries); ++attempt) {
+    for (size_t attempt = 0; attempt < (all ? combinations : tries); ++attempt) {
       size_t rest = attempt;
       DimBinding binding;
       for (size_t i = 0; i < free_.size(); ++i) {
@@ -107,7 +123,7 @@ class Search {
   }
 
   std::optional<int64_t> value(Dim d, const DimBinding& binding) {
-    ++impl_.steps;
+    impl_.count(1);
     auto r = evaluate(impl_.canonical(d), binding);
     return r.ok() ? std::optional<int64_t>(*r) : std::nullopt;
   }

@@ -38,13 +38,13 @@ const DimSolver::Impl::Resolved& DimSolver::Impl::resolve(SymbolId symbol) {
   std::vector<SymbolId> stack{symbol};
   while (!stack.empty()) {
     SymbolId s = stack.back();
-    ++steps;
-    if (resolved[s].generation == generation) {
+    count(1);
+    if (resolved[s].generation == definitionGeneration) {
       stack.pop_back();
       continue;
     }
     if (!defined(s)) {
-      resolved[s] = {generation, {context->symbolById(s), 0}};
+      resolved[s] = {definitionGeneration, {context->symbolById(s), 0}};
       stack.pop_back();
       continue;
     }
@@ -54,7 +54,7 @@ const DimSolver::Impl::Resolved& DimSolver::Impl::resolve(SymbolId symbol) {
     for (SymbolId t : symbolsOf(value)) {
       if (!defined(t)) continue;
       changed = true;
-      if (resolved[t].generation == generation) {
+      if (resolved[t].generation == definitionGeneration) {
         proof.push_back(resolved[t].value.proof);
       } else {
         ready = false;
@@ -69,39 +69,53 @@ const DimSolver::Impl::Resolved& DimSolver::Impl::resolve(SymbolId symbol) {
       undo.push_back([s, before = k.shortcut, proofBefore = k.shortcutProof](Impl& impl) {
         impl.known(s).shortcut = before;
         impl.known(s).shortcutProof = proofBefore;
+        ++impl.definitionGeneration;
       });
       k.shortcut = value = next;
       k.shortcutProof = prove(kNoFact, std::move(proof));
     }
-    resolved[s] = {generation, {value, known(s).shortcutProof}};
+    resolved[s] = {definitionGeneration, {value, known(s).shortcutProof}};
   }
   return resolved[symbol].value;
 }
 
+// Operands first, each node once between two definitions.
 Dim DimSolver::Impl::canonical(Dim d, std::vector<ProofId>* proof) {
-  if (d.isConstant() || d.isInvalid()) return d;
-  ++steps;
-  if (d.isSymbol()) {
-    const Resolved& r = resolve(d.symbol());
-    if (proof && r.proof) proof->push_back(r.proof);
-    return r.dim;
+  if (definitionCount == 0 || d.isConstant() || d.isInvalid()) return d;
+  if (proof)
+    for (SymbolId s : symbolsOf(d))
+      if (const Resolved& r = resolve(s); r.proof) proof->push_back(r.proof);
+  DimBuilder builder(*context);
+  auto known = [&](const DimNode* n) -> std::optional<Dim> {
+    if (n->symbolSet == 0) return DimBuilder::dim(n);
+    if (n->kind == DimKind::symbol) return resolve(n->symbol).dim;
+    if (n->id >= canonicals.size() || canonicals[n->id].generation != definitionGeneration)
+      return std::nullopt;
+    return canonicals[n->id].value;
+  };
+  std::vector<std::pair<const DimNode*, size_t>> stack;
+  if (!known(DimBuilder::node(d))) stack.push_back({DimBuilder::node(d), 0});
+  while (!stack.empty()) {
+    auto& [n, next] = stack.back();
+    if (next < n->operands.size()) {
+      const DimNode* operand = DimBuilder::node(n->operands[next++]);
+      if (!known(operand)) stack.push_back({operand, 0});
+      continue;
+    }
+    const DimNode* done = n;
+    stack.pop_back();
+    count(1 + done->operands.size());
+    std::vector<Dim> operands;
+    bool changed = false;
+    for (Dim o : done->operands) {
+      operands.push_back(*known(DimBuilder::node(o)));
+      changed = changed || operands.back() != o;
+    }
+    if (done->id >= canonicals.size()) canonicals.resize(done->id + done->id / 2 + 16);
+    canonicals[done->id] = {definitionGeneration,
+                            changed ? builder.rebuild(done, operands) : DimBuilder::dim(done)};
   }
-  uint32_t id = d.id();
-  if (!proof && id < canonicals.size() && canonicals[id].generation == generation)
-    return canonicals[id].value;
-  bool changed = false;
-  for (SymbolId s : symbolsOf(d)) {
-    ++steps;
-    if (!defined(s)) continue;
-    changed = true;
-    const Resolved& r = resolve(s);
-    if (proof && r.proof) proof->push_back(r.proof);
-  }
-  Dim result =
-      changed ? substitute(d, [&](SymbolId s) { return defined(s) ? resolved[s].value.dim : Dim(); }) : d;
-  if (id >= canonicals.size()) canonicals.resize(id + id / 2 + 16);
-  canonicals[id] = {generation, result};
-  return result;
+  return *known(DimBuilder::node(d));
 }
 
 void DimSolver::Impl::rollback(size_t mark) {

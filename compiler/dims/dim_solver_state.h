@@ -6,6 +6,7 @@
 // Each thing learnt points to a node of the proof graph; its leaves are facts. Every change is in the undo log.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <unordered_map>
 #include <vector>
@@ -64,6 +65,24 @@ struct PendingConstraint {
   bool lowersDefault = false;  // written by addRange about a symbol: may replace the default low of 0
 };
 
+// The values of a dim at a few assignments of its symbols (dim_samples.cpp).
+struct SampledValues {
+  static constexpr size_t kCount = 8;
+  std::array<int64_t, kCount> at{};
+  uint8_t defined = 0;  // bit k: there is a value at assignment k; of a symbol: an allowed one
+};
+
+// The signs of a dim at those of the assignments that everything known allows.
+struct SampledSigns {
+  bool negative = false, zero = false, positive = false;
+};
+
+// What searches for dim >= 0 ended in. A search from depth k goes less far than one from before k.
+struct SearchMemory {
+  bool proven = false;
+  uint8_t failedFrom = UINT8_MAX;  // no proof is found from this depth on
+};
+
 struct DimSolver::Impl {
   explicit Impl(DimContext& c) : context(&c) {}
 
@@ -88,12 +107,37 @@ struct DimSolver::Impl {
     Dim dim;
     ProofId proof = 0;
   };
-  uint64_t generation = 1;                      // grows with every change, rollback included
-  std::vector<Remembered<Resolved>> resolved;   // by symbol
-  std::vector<Remembered<Dim>> canonicals;      // by node
-  std::vector<Remembered<Interval>> intervals;  // by node
-  std::vector<Remembered<Dim>> simplified;      // by node
+  uint64_t generation = 1;  // grows with every change, rollback included
+  // What depends on definitions alone; an entry counts while its generation is this one, which grows with each definition made or taken back.
+  uint64_t definitionGeneration = 1;
+  size_t definitionCount = 0;
+  std::vector<Remembered<Resolved>> resolved;      // by symbol
+  std::vector<Remembered<Dim>> canonicals;         // by node
+  std::vector<Remembered<Interval>> intervals;     // by node
+  std::vector<Remembered<Dim>> simplified;         // by node
+  std::vector<Remembered<SearchMemory>> searched;  // by node
+  std::vector<Remembered<Answer>> zeros;           // by node: is it always zero?
+  std::vector<Remembered<uint8_t>> allowedAt;      // by symbol: a mask of assignments
+  std::vector<Remembered<SampledValues>> sampledSymbols;
+  uint64_t sampleEpoch = 1;         // grows when the values of a symbol move
+  std::vector<uint32_t> sampledAt;  // by node: where its values are; 0: nowhere
+  std::vector<Remembered<SampledValues>> sampledNodes{
+      {}};  // an entry counts while its generation is the epoch
   uint64_t steps = 0;
+  void count(size_t work) {
+    steps += work;
+    DimBuilder::impl(*context).solverSteps += work;
+  }
+  template <typename T>
+  T* remembered(std::vector<Remembered<T>>& memory, uint32_t id) const {
+    return id < memory.size() && memory[id].generation == generation ? &memory[id].value : nullptr;
+  }
+  template <typename T>
+  T& remember(std::vector<Remembered<T>>& memory, uint32_t id, T value) const {
+    if (id >= memory.size()) memory.resize(id + id / 2 + 16);
+    memory[id] = {generation, std::move(value)};
+    return memory[id].value;
+  }
   bool explains = true;  // false in the scratch solvers that look for needless facts
 
   SymbolKnowledge& known(SymbolId s) {
@@ -117,6 +161,11 @@ struct DimSolver::Impl {
   // A scratch solver with just these facts; null when they contradict.
   std::unique_ptr<DimSolver> replay(const std::vector<uint32_t>& chosen) const;
   static Status add(DimSolver& solver, const Fact& fact);
+
+  const SampledValues& sampledSymbol(SymbolId s);
+  SampledValues sampled(Dim d);
+  uint8_t allowedSamples(SymbolId s);
+  SampledSigns sampledSigns(Dim d);
 
   static NormalSum normalSum(DimContext& context, Dim d);
   const SumKnowledge* sumKnowledge(Dim sum) const;
@@ -147,6 +196,9 @@ class DimLearner {
   std::vector<ProofId> conflict_;
 };
 
+// Steps of one question: a term looked at, an atom rewritten. A question that is answered takes tens of them.
+constexpr int64_t kQuestionSteps = 4000;
+
 // Answers questions about canonical dims within a budget of steps. With a trace, it records the proofs of what it looked at.
 struct DimProver {
   explicit DimProver(DimSolver::Impl& impl, std::vector<ProofId>* trace = nullptr)
@@ -163,11 +215,15 @@ struct DimProver {
   Dim simplify(Dim d);
 
  private:
+  // False when the budget is used up.
   bool spend(size_t steps) {
-    impl_.steps += steps;
+    impl_.count(steps);
     budget_ -= static_cast<int64_t>(steps);
     return budget_ > 0;
   }
+  bool exhausted() const { return budget_ <= 0; }
+  bool searchNonNegative(Dim d, int depth);
+  Answer searchZero(Dim d);
   void note(ProofId proof) {
     if (trace_ && proof) trace_->push_back(proof);
   }
@@ -187,7 +243,7 @@ struct DimProver {
 
   DimSolver::Impl& impl_;
   std::vector<ProofId>* trace_;
-  int64_t budget_ = 20000;
+  int64_t budget_ = kQuestionSteps;
   std::unordered_map<const DimNode*, Interval> traced_;
 };
 

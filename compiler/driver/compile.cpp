@@ -118,6 +118,10 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled) {
   dyn_module* module = nullptr;
   const dyn_status status = dyn_module_load_memory(bytes.data(), bytes.size(), &host, &module);
   owner.release();  // the VM calls release, also when loading fails
+  if (status == DYN_OUT_OF_MEMORY || status == DYN_MEMORY_LIMIT)
+    return makeError(DiagnosticId::memoryLimit, std::string("loading the program: ") + dyn_last_message());
+  if (status == DYN_UNSUPPORTED)
+    return makeError(DiagnosticId::unsupportedFeature, std::string("unsupported: ") + dyn_last_message());
   if (status != DYN_OK)
     return makeError(DiagnosticId::internalError,
                      std::string("the VM refused the program: ") + dyn_last_message());

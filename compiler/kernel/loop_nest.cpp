@@ -40,6 +40,7 @@ class NestBuilder {
 
   Result<NestKernel> build() {
     chooseAxes();
+    if (!nest_.columns) dropUnitAxes();
     for (size_t axis = 0; axis < index_.size(); ++axis) loops_.bound(index_[axis], loops_.dim(space_[axis]));
     for (const OutputDefinition& output : nest_.outputs) {
       std::vector<Expr> shape;
@@ -61,6 +62,19 @@ class NestBuilder {
     index_ = std::move(axes.index);
     space_ = std::move(axes.space);
     inputs_ = std::move(axes.inputs);
+  }
+
+  // Innermost axes of size 1 go, so that the vector loop has something to run over: [n, 1] is computed as [n].
+  void dropUnitAxes() {
+    for (const Expr& e : loop::postorder(roots_))
+      if (e.kind() == ExprKind::reduce) return;
+    while (space_.size() > 1 && space_.back().isConstant(1)) {
+      const Expr unit = index_.back();
+      for (Expr& root : roots_)
+        root = loops_.substitute(root, [&](Expr e) { return e.same(unit) ? loops_.integer(0) : Expr(); });
+      index_.pop_back();
+      space_.pop_back();
+    }
   }
 
   // --- scopes: where statements go, by depth. 0 is the unit; an inner loop and reductions lie deeper.

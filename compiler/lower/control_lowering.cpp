@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/lower/function_lowering.h"
+#include "compiler/ops/infer.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
@@ -26,13 +27,16 @@ struct LoopState {
 Status FunctionLowering::moveResults(const Function& region, std::span<const int32_t> to) {
   if (ended_) return {};
   for (size_t i = 0; i < to.size(); ++i) {
-    const ValueId value = region.results[i];
-    DYN_TRY(int32_t from, object(value));
+    DYN_TRY(int32_t from, object(region.results[i]));
     code_.emit(Opcode::moveObject, to[i], from);
-    if (!objects_.count(value) || borrowed_.count(value)) continue;
-    code_.emit(Opcode::kill, from);
-    freeObjects_.push_back(from);
-    objects_.erase(value);
+  }
+  // One value may be several results: it goes when all of them have it.
+  for (ValueId value : region.results) {
+    auto it = objects_.find(value);
+    if (it == objects_.end() || borrowed_.count(value)) continue;
+    code_.emit(Opcode::kill, it->second);
+    freeObjects_.push_back(it->second);
+    objects_.erase(it);
   }
   return {};
 }
@@ -69,7 +73,7 @@ Status FunctionLowering::lowerIf(const Op& op, Body& body) {
     return {};
   });
   auto enter = [this, self](const Function& region) -> Status {
-    dims_.pushScope();
+    openScope();
     for (size_t i = 0; i < region.parameters.size(); ++i) {
       const Parameter& p = region.parameters[i];
       types_[p.id] = p.type;
@@ -222,7 +226,7 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
     code_.emit(Opcode::jumpIfNot, inside, state->end);
   }
   code_.emit(Opcode::jumpIfNot, state->condition, state->end);
-  dims_.pushScope();
+  openScope();
   for (size_t i = 0; i < region.parameters.size(); ++i) {
     const Parameter& p = region.parameters[i];
     types_[p.id] = p.type;
@@ -287,7 +291,7 @@ Status FunctionLowering::lowerMatch(const Op& op, Body& body) {
       const int32_t expected = dims_.emitConstant(constructorTag), matches = dims_.newScalar();
       code_.emit(Opcode::equal, matches, tag, expected);
       code_.emit(Opcode::jumpIfNot, matches, next);
-      dims_.pushScope();
+      openScope();
       const size_t captures = self->operands.size() - 1;
       const size_t fields = region.parameters.size() - captures;
       for (size_t i = 0; i < region.parameters.size(); ++i) {
@@ -388,6 +392,7 @@ Status FunctionLowering::lowerCheck(const Op& op) {
     code_.emit(Opcode::checkEqual, a, b, message);
     code_.bind(fine);
   }
+  (void)learnCheck(op, &facts_);  // what contradicts the rest is not learnt: the check fails
   return {};
 }
 

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "compiler/ir/walk.h"
 #include "compiler/lower/shape_program.h"
 #include "compiler/ops/contraction.h"
+#include "compiler/ops/infer.h"
+#include "compiler/ops/infer_functions.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
@@ -200,10 +203,38 @@ Status FunctionLowering::bindParameters(const Function& function, Entry entry) {
   return {};
 }
 
+// Facts that rest on checks are learnt when the code has them behind it.
+Status FunctionLowering::learnFacts(const Function& function) {
+  const bool alone = module_.functions.size() == 1;
+  std::unordered_set<SymbolId> own;
+  const auto add = [&](Type type) {
+    if (!type) return;
+    for (SymbolId s : symbolsOf(type)) own.insert(s);
+  };
+  for (const FunctionVisit& visit : alone ? std::vector<FunctionVisit>() : functionsOf(function)) {
+    for (const Parameter& p : visit.function->parameters) add(p.type);
+    for (const Op* op : visit.function->ops) {
+      for (const ValueDef& r : op->results) add(r.type);
+      for (Dim d : op->attributes.dims("dims"))
+        for (SymbolId s : symbolsOf(d)) own.insert(s);
+    }
+  }
+  const auto isOwn = [&](Dim d) {
+    if (alone || !d) return true;
+    const std::vector<SymbolId> symbols = symbolsOf(d);
+    return std::all_of(symbols.begin(), symbols.end(), [&](SymbolId s) { return own.count(s) != 0; });
+  };
+  for (const Fact& fact : module_.context->facts().facts())
+    if (fact.reason.text.rfind(kCheckReason, 0) != 0 && isOwn(fact.a) && isOwn(fact.b))
+      (void)addFact(&facts_, fact);
+  return {};
+}
+
 // --- the walk
 
 Status FunctionLowering::lower(const Function& function, Entry entry) {
   nextObject_ = static_cast<int32_t>(function.parameters.size());
+  DYN_CHECK(learnFacts(function));
   DYN_CHECK(bindParameters(function, entry));
   Body body{&function, 0, true};
   tasks_.push_back([this, &function]() -> Status {
@@ -249,10 +280,21 @@ Status FunctionLowering::run(Body body) {
 void FunctionLowering::pushRegion(const Function& region, bool tail, Task finish) {
   tasks_.push_back([this, finish = std::move(finish)]() -> Status {
     DYN_CHECK(finish());
-    dims_.popScope();
+    closeScope();
     return {};
   });
   tasks_.push_back([this, &region, tail] { return run(Body{&region, 0, tail}); });
+}
+
+void FunctionLowering::openScope() {
+  dims_.pushScope();
+  factMarks_.push_back(facts_.mark());
+}
+
+void FunctionLowering::closeScope() {
+  dims_.popScope();
+  facts_.rollback(factMarks_.back());
+  factMarks_.pop_back();
 }
 
 bool FunctionLowering::isTail(const Op& op, const Body& body) const {

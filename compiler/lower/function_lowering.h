@@ -21,7 +21,7 @@ namespace dyn {
 class FunctionLowering {
  public:
   FunctionLowering(const Module& module, ProgramBuilder& program)
-      : module_(module), program_(program), dims_(code_) {}
+      : module_(module), program_(program), dims_(code_), facts_(module.context->dims()) {}
 
   enum class Entry : uint8_t { main, internal };
   // Fills the program's function of that name.
@@ -30,6 +30,9 @@ class FunctionLowering {
   // --- used by the shape program and by the parts that lower one kind of operation
   vm::CodeWriter& code() { return code_; }
   DimEmitter& dims() { return dims_; }
+  // What holds where the code stands. A check says nothing about what runs before it: there its sizes may be any, and code that relied on it would
+  // reach beyond a tensor before the check could fail.
+  DimSolver& facts() { return facts_; }
   const Module& module() const { return module_; }
   ProgramBuilder& program() { return program_; }
   Type typeOf(ValueId value) const { return types_.at(value); }
@@ -55,6 +58,7 @@ class FunctionLowering {
     bool tail = false;
   };
 
+  Status learnFacts(const Function& function);
   Status bindParameters(const Function& function, Entry entry);
   // Binds the still unbound symbols of a type to the dims of the tensor in `object`.
   Status bindFromObject(Type type, int32_t object);
@@ -118,6 +122,9 @@ class FunctionLowering {
   Status lowerStructure(const Op& op);
   // Pushes the tasks of one region: its parameters stand for `arguments`; `finish` runs after its last operation.
   void pushRegion(const Function& region, bool tail, Task finish);
+  // Dims bound and facts learnt in a body are forgotten behind it.
+  void openScope();
+  void closeScope();
   bool isTail(const Op& op, const Body& body) const;
   Status moveResults(const Function& region, std::span<const int32_t> to);
   Status bindCapture(const Parameter& parameter, ValueId captured);
@@ -133,7 +140,9 @@ class FunctionLowering {
   ProgramBuilder& program_;
   vm::CodeWriter code_;
   DimEmitter dims_;
-  std::vector<Task> tasks_;  // a stack
+  DimSolver facts_;
+  std::vector<size_t> factMarks_;  // of the open scopes
+  std::vector<Task> tasks_;        // a stack
   int32_t nextObject_ = 0;
   std::vector<int32_t> freeObjects_;
   std::unordered_map<ValueId, int32_t> objects_;

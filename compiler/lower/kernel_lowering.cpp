@@ -40,8 +40,7 @@ Status FunctionLowering::launchGroup(const Function& body, const std::unordered_
   for (size_t i = 0; i < body.results.size(); ++i) {
     const Shape& shape = types_.at(body.results[i]).dims();
     auto same = std::find_if(launches.begin(), launches.end(), [&](const std::vector<size_t>& launch) {
-      return module_.context->facts().equalShapes(types_.at(body.results[launch[0]]).dims(), shape) ==
-             Answer::yes;
+      return facts_.equalShapes(types_.at(body.results[launch[0]]).dims(), shape) == Answer::yes;
     });
     if (same == launches.end())
       launches.push_back({i});
@@ -141,7 +140,7 @@ Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
   request.body = &body;
   request.results = results;
   request.given = given;
-  request.facts = &module_.context->facts();
+  request.facts = &facts_;
   request.name = kernelName(body);
   request.description = description;
   request.columns = columns;

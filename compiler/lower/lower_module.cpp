@@ -1,5 +1,7 @@
 #include "compiler/ir/walk.h"
 #include "compiler/lower/function_lowering.h"
+#include "compiler/lower/homes.h"
+#include "compiler/lower/limits.h"
 
 namespace dyn {
 
@@ -67,6 +69,8 @@ Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& opti
   ProgramBuilder builder(lowered, options.versions);
   const Function* main = module.main();
   if (!main) return makeError(DiagnosticId::invalidIr, "the module has no @main");
+  DYN_CHECK(withinLimits(module));
+  DYN_CHECK(everythingHasAHome(module));
   for (const Function* f : module.functions) builder.declareFunction(f->name);
   for (const Function* f : module.functions) {
     FunctionLowering lowering(module, builder);
@@ -75,6 +79,7 @@ Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& opti
   }
   DYN_CHECK(builder.finishInit());
   vm::Program& program = lowered.program;
+  DYN_CHECK(withinLimits(program));
   program.mainFunction = builder.functionIndex("main");
   for (size_t i = 0; i < main->parameters.size(); ++i) {
     const Parameter& p = main->parameters[i];

@@ -21,7 +21,7 @@ class ShapeProgram : public InferContext {
   const Op& op() const override { return op_; }
   IrContext& ir() const override { return *lowering_.module().context; }
   const Module& module() const override { return lowering_.module(); }
-  DimSolver& solver() const override { return ir().facts(); }
+  DimSolver& solver() const override { return lowering_.facts(); }
 
   Type operandType(int i) const override { return lowering_.typeOf(value(i)); }
 

@@ -104,7 +104,8 @@ bool isOneDnn(const Op& op) { return op.attributes.string("way", "") == contract
 
 Status inferPack(InferContext& c) {
   DYN_TRY(TensorOperand w, tensorOperand(c, 0));
-  DYN_CHECK(requireDtype(c, w, Dtype::f32, "weights to be packed"));
+  if (w.dtype != Dtype::f16 && w.dtype != Dtype::bf16)
+    DYN_CHECK(requireDtype(c, w, Dtype::f32, "weights to be packed"));
   if (w.rank() < 3 || w.rank() > 5)
     return c.error(DiagnosticId::rankMismatch,
                    "weights to be packed have 1 to 3 spatial axes, not " + w.type.toString());
@@ -114,7 +115,14 @@ Status inferPack(InferContext& c) {
 
 // The reference's packing leaves the weights as they are.
 Status evaluatePack(EvalContext& c) {
-  c.setResult(0, c.operand(0).reshaped({c.operand(0).elementCount()}));
+  const HostTensor& w = c.operand(0);
+  if (w.dtype() == Dtype::f32) {
+    c.setResult(0, w.reshaped({w.elementCount()}));
+    return {};
+  }
+  DYN_TRY(HostTensor wide, newTensor(Dtype::f32, {w.elementCount()}));
+  for (int64_t i = 0; i < w.elementCount(); ++i) wide.setReal(i, w.realAt(i));
+  c.setResult(0, std::move(wide));
   return {};
 }
 
@@ -391,7 +399,8 @@ const OpDef pack_convOp{
     .builtinArguments = packArguments,
     .operandRules = kAnyElements,
     .doc =
-        "w [m, c/group, k...] f32 -> [?] f32, only good for a conv_packed with the same attributes on the "
+        "w [m, c/group, k...] f32, f16 or bf16 -> [?] f32, only good for a conv_packed with the same "
+        "attributes on the "
         "same "
         "machine. Builtin: (w), numbers spatial rank, group, strides..., dilations...",
     .example = "fn @main(%w: Tensor[(4, 3, 3, 3), f32]) { %p = pack_conv(%w) {strides = [2, 2]} return %p }",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/dims/solver_work.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/infer_driver.h"
 #include "compiler/ops/infer_functions.h"
@@ -12,12 +13,30 @@
 
 namespace dyn {
 
+namespace {
+
+// Does the fact hold before anything has run? What an earlier inference learnt from a check is learnt anew from the check itself: the module at hand
+// may not have it. So is what makes sizes of the inside equal: a representative found too early is a dim without a value.
+bool holdsFromTheStart(const Fact& fact, const std::unordered_set<SymbolId>& entrySymbols) {
+  if (fact.reason.text.rfind(kCheckReason, 0) == 0) return false;
+  if (fact.kind != FactKind::equal && fact.kind != FactKind::equalProduct) return true;
+  for (Dim side : {fact.a, fact.b})
+    for (SymbolId symbol : symbolsOf(side))
+      if (!entrySymbols.count(symbol)) return false;
+  return true;
+}
+
+}  // namespace
+
 InferDriver::InferDriver(const Module& module, IrContext& ir, int64_t maxSteps)
     : module_(module), ir_(ir), solver_(ir.dims()), stepsLeft_(maxSteps), types_(ir.valueCount()) {
-  // What rests on a check of an earlier inference is learnt anew from the check itself: the module at hand may not have it.
-  for (const Fact& fact : ir.facts().facts()) {
-    if (fact.reason.text.rfind(kCheckReason, 0) != 0) (void)addFact(&solver_, fact);
-  }
+  std::unordered_set<SymbolId> entrySymbols;
+  for (const Function* function : module.functions)
+    for (const Parameter& parameter : function->parameters)
+      if (parameter.type)
+        for (SymbolId symbol : symbolsOf(parameter.type)) entrySymbols.insert(symbol);
+  for (const Fact& fact : ir.facts().facts())
+    if (holdsFromTheStart(fact, entrySymbols)) (void)addFact(&solver_, fact);
   baseFacts_ = solver_.facts().size();
 }
 
@@ -152,6 +171,15 @@ Status InferDriver::inferFunction(const Function* function) {
   return {};
 }
 
+Status InferDriver::inferAsked(const Op& op) {
+  const SolverWorkScope work(ir_.dims(), [this, &op] {
+    std::string text(op.def->name);
+    if (!op.results.empty() && op.results[0].id != kNoValue) text += " %" + ir_.valueName(op.results[0].id);
+    return op.place.known() ? text + " (" + op.place.toString() + ")" : text;
+  });
+  return op.def->infer(*this);
+}
+
 Status InferDriver::step() {
   Frame& frame = stack_.back();
   if (!frame.renamed.empty()) renameSymbols(frame);
@@ -182,7 +210,7 @@ Status InferDriver::step() {
   if (const Function* branch = sureBranch(*source)) return inlineBranch(frame, *source, *branch);
   frame.state.restart();
   Status inferred = checkAttributeValues(*this);
-  if (inferred.ok()) inferred = source->def->infer(*this);
+  if (inferred.ok()) inferred = inferAsked(*source);
   if (frame.state.pending) {
     const RegionCall& pending = *frame.state.pending;
     if (pending.region < 0 || static_cast<size_t>(pending.region) >= source->regions.size()) {
@@ -467,16 +495,10 @@ Result<InferredModule> inferTypes(const Module& module, const InferOptions& opti
   return driver.takeResult();
 }
 
-Status learnChecks(const Function& function, DimSolver* solver) {
-  for (const Op* op : function.ops) {
-    if (op->def != &ops::checkOp) continue;
-    const Dim a = op->attributes.dims("lhs").at(0), b = op->attributes.dims("rhs").at(0);
-    const Reason reason{std::string(kCheckReason) + op->attributes.string("what"), op->place};
-    const std::string relation = op->attributes.string("relation");
-    if (relation == "eq") DYN_CHECK(solver->addEqual(a, b, reason));
-    if (relation == "le") DYN_CHECK(solver->addRange(b - a, 0, std::nullopt, reason));
-  }
-  return {};
+Status learnCheck(const Op& check, DimSolver* solver) {
+  const Reason reason{std::string(kCheckReason) + check.attributes.string("what"), check.place};
+  return learnFromCheck(solver, check.attributes.string("relation"), check.attributes.dims("lhs").at(0),
+                        check.attributes.dims("rhs").at(0), reason);
 }
 
 }  // namespace dyn

@@ -10,7 +10,7 @@
 // - Typing is gradual: an annotation `?` accepts anything, a more precise annotation costs a check, or is an error when provably wrong.
 // - Symbols of a function's parameters are its own: where two functions use one name, the later gets `function.name`.
 // - A dim read from the elements of an integer tensor is bound by an explicit `bind_dims` before its first use.
-// - Facts of the main path go to IrContext::facts(); those of a branch or loop body hold only there (learnChecks gives them back).
+// - Facts of the main path go to IrContext::facts(); those of a branch or loop body hold only there (learnCheck gives them back).
 // - An `if` whose condition is known (a test of static sizes) is replaced by the branch that runs. One whose branches have different ranks
 //   takes what follows into both (infer_alternatives.cpp).
 // - Small operations on constants are evaluated, for the rules of those behind them.
@@ -43,7 +43,7 @@ struct InferredModule {
 
 Result<InferredModule> inferTypes(const Module& module, const InferOptions& options = {});
 
-// The facts that the `check` operations of one function (not of its bodies) establish, told to the solver.
-Status learnChecks(const Function& function, DimSolver* solver);
+// What a `check` operation says of its dims behind it, told to the solver.
+Status learnCheck(const Op& check, DimSolver* solver);
 
 }  // namespace dyn

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/dims/dim_compact.h"
 #include "compiler/ops/infer_driver.h"
+#include "compiler/ops/infer_functions.h"
 #include "compiler/ops/op_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/precondition_rules.h"
@@ -190,24 +192,11 @@ Result<Dim> InferDriver::broadcast(Dim a, Dim b, std::string_view what) {
 }
 
 Status InferDriver::learnRelation(std::string_view relation, Dim a, Dim b, std::string_view what) {
-  Status learnt;
-  if (relation == "eq") {
-    learnt = solver_.addEqual(a, b, reasonHere(what));
-    remember('=', a, b);
-  } else if (relation == "le") {
-    learnt = solver_.addRange(b - a, 0, std::nullopt, reasonHere(what));
-    remember('<', a, b);
-  } else if (relation == "broadcast") {
-    // Beside a constant the other side is 1 or that constant.
-    if (b.isConstant() && *b.constant() > 1) {
-      learnt = solver_.addRange(a, 1, b.constant(), reasonHere(what));
-    } else if (a.isConstant() && *a.constant() > 1) {
-      learnt = solver_.addRange(b, 1, a.constant(), reasonHere(what));
-    }
-    remember('b', a, b);
-  } else {
+  const char kind = relation == "eq" ? '=' : relation == "le" ? '<' : relation == "broadcast" ? 'b' : '?';
+  if (kind == '?')
     return error(DiagnosticId::badAttribute, "unknown relation \"" + std::string(relation) + "\"");
-  }
+  Status learnt = learnFromCheck(&solver_, relation, a, b, reasonHere(what));
+  remember(kind, a, b);
   if (learnt.ok()) return {};
   Error wrong = learnt.takeError();
   if (wrong.diagnostic.op.empty()) wrong.diagnostic.op = op_->def->name;
@@ -264,7 +253,11 @@ void InferDriver::learnContents(int operand, int64_t index, Dim value) {
   if (static_cast<size_t>(index) < known->second.size()) known->second[static_cast<size_t>(index)] = value;
 }
 
+// The sizes in few terms: each operation behind would carry the others on.
 void InferDriver::setResult(int i, Type type) {
+  if (type.isTensor() &&
+      std::any_of(type.dims().begin(), type.dims().end(), [](Dim d) { return d.kind() == DimKind::add; }))
+    type = mapDims(ir_, type, [](Dim d, const TypePath&) { return compact(d); });
   OpState& state = stack_.back().state;
   if (state.results.size() <= static_cast<size_t>(i)) state.results.resize(static_cast<size_t>(i) + 1);
   state.results[static_cast<size_t>(i)] = type;

@@ -109,6 +109,8 @@ class InferDriver final : public ControlInferContext, public NeedListener {
                                         std::vector<Type>* restParameters);
   Status enter(const Function* function, std::span<const Type> parameterTypes, bool isRegion);
   Status step();
+  // The type rule of an operation; what it asks the solver is that operation's.
+  Status inferAsked(const Op& op);
   void renameSymbols(Frame& frame);
   // The branch that must run because its condition is known.
   const Function* sureBranch(const Op& op) const;

@@ -23,6 +23,16 @@ int64_t operationCount(const Module& module) {
   return count;
 }
 
+Status learnFromCheck(DimSolver* solver, std::string_view relation, Dim a, Dim b, const Reason& reason) {
+  if (relation == "eq") return solver->addEqual(a, b, reason);
+  if (relation == "le") return solver->addRange(b - a, 0, std::nullopt, reason);
+  if (relation != "broadcast") return {};
+  // Beside a constant the other side is 1 or that constant.
+  if (b.constant().value_or(0) > 1) return solver->addRange(a, 1, b.constant(), reason);
+  if (a.constant().value_or(0) > 1) return solver->addRange(b, 1, a.constant(), reason);
+  return {};
+}
+
 Status addFact(DimSolver* solver, const Fact& fact) {
   switch (fact.kind) {
     case FactKind::equal:
@@ -133,25 +143,46 @@ class Renamer {
   const Renaming& renaming_;
 };
 
+// What a function and its bodies mention, parameters first, each in the order of the text.
+template <typename Visit>
+void eachSymbol(const Function* function, const Visit& visit) {
+  const auto ofType = [&](Type type) {
+    if (!type) return;
+    for (SymbolId symbol : symbolsOf(type)) visit(symbol);
+  };
+  for (const Function* body : bodiesOf(function)) {
+    for (const Parameter& parameter : body->parameters) ofType(parameter.type);
+    for (const Op* op : body->ops) {
+      for (const ValueDef& result : op->results) ofType(result.type);
+      for (const auto& [name, value] : op->attributes.all()) {
+        if (const Shape* dims = std::get_if<Shape>(&value))
+          for (Dim d : *dims)
+            for (SymbolId symbol : symbolsOf(d)) visit(symbol);
+        if (const Type* type = std::get_if<Type>(&value)) ofType(*type);
+      }
+    }
+    for (Type type : body->resultTypes) ofType(type);
+  }
+}
+
 }  // namespace
 
 Result<Module> separateSymbols(const Module& module) {
+  if (module.functions.size() < 2) return module;
   IrContext& ir = *module.context;
   Module separated = module;
   std::unordered_map<SymbolId, const Function*> owner;
   for (const Function*& function : separated.functions) {
     Renaming renaming;
-    for (const Parameter& parameter : function->parameters) {
-      for (SymbolId symbol : symbolsOf(parameter.type)) {
-        auto [found, isNew] = owner.emplace(symbol, function);
-        if (isNew || found->second == function || renaming.count(symbol)) continue;
-        const Dim own = ir.dims().isAnonymous(symbol)
-                            ? ir.dims().any(ir.dims().symbolReason(symbol))
-                            : ir.dims().symbol(function->name + "." + ir.dims().symbolName(symbol));
-        renaming.emplace(symbol, own);
-        owner.emplace(own.symbol(), function);
-      }
-    }
+    eachSymbol(function, [&](SymbolId symbol) {
+      auto [found, isNew] = owner.emplace(symbol, function);
+      if (isNew || found->second == function || renaming.count(symbol)) return;
+      const Dim own = ir.dims().isAnonymous(symbol)
+                          ? ir.dims().any(ir.dims().symbolReason(symbol))
+                          : ir.dims().symbol(function->name + "." + ir.dims().symbolName(symbol));
+      renaming.emplace(symbol, own);
+      owner.emplace(own.symbol(), function);
+    });
     if (renaming.empty()) continue;
     const Renamer renamer(ir, renaming);
     std::vector<const Function*> bodies = bodiesOf(function);

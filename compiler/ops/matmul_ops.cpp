@@ -125,7 +125,8 @@ Result<HostTensor> roundedTo(Dtype dtype, const HostTensor& x) {
 
 Status inferPack(InferContext& c) {
   DYN_TRY(TensorOperand b, tensorOperand(c, 0, 2));
-  DYN_CHECK(requireDtype(c, b, Dtype::f32, "a matrix to be packed"));
+  if (b.dtype != Dtype::f16 && b.dtype != Dtype::bf16)
+    DYN_CHECK(requireDtype(c, b, Dtype::f32, "a matrix to be packed"));
   const Dtype dtype = c.attributes().dtype("dtype", Dtype::f32);
   if (dtype != Dtype::f32 && dtype != Dtype::bf16)
     return c.error(DiagnosticId::badAttribute,
@@ -243,7 +244,8 @@ const OpDef pack_bOp{
     .builtinArguments = packArguments,
     .operandRules = kAnyElements,
     .doc =
-        "[k, n] (or [n, k] with transpose) f32 -> [?] f32 or bf16, only good for gemm_packed on the same "
+        "[k, n] (or [n, k] with transpose) f32, f16 or bf16 -> [?] f32 or bf16, only good for gemm_packed on "
+        "the same "
         "machine. "
         "Builtin: (b), number transpose + 2 for bf16.",
     .example = "fn @main(%b: Tensor[(3, m), f32]) { %p = pack_b(%b) return %p }",

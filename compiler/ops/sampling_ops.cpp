@@ -207,6 +207,22 @@ Result<Expr> lowerGridSample(LowerContext& c, int, std::span<const Expr> index) 
   return castTo(sum, dtype);
 }
 
+// The builtin: images of f32, linear between elements.
+bool builtinGridSampleTakes(const Op& op, std::span<const Type> types) {
+  const auto isImage = [](const Type& type) {
+    return type.isTensor() && type.dtype() == Dtype::f32 && type.rank() == 4;
+  };
+  return op.attributes.string("mode", "linear") == "linear" && isImage(types[0]) && isImage(types[1]);
+}
+
+Status gridSampleArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
+                           std::vector<Dim>*) {
+  const std::string border = op.attributes.string("padding_mode", "zeros");
+  numbers->push_back(border == "zeros" ? 0 : border == "border" ? 1 : 2);
+  numbers->push_back(op.attributes.integer("align_corners", 0) != 0 ? 1 : 0);
+  return {};
+}
+
 constexpr AttributeSpec kGridSampleAttributes[] = {
     {"mode", AttributeKind::string, false, "linear, nearest or cubic; default linear",
      Allowed::oneOf("linear nearest cubic")},
@@ -314,6 +330,9 @@ const OpDef grid_sampleOp{
     .evaluate = evaluateGridSample,
     .lowering = LoweringKind::loops,
     .lower = lowerGridSample,
+    .builtin = "grid_sample",
+    .builtinArguments = gridSampleArguments,
+    .builtinTakes = builtinGridSampleTakes,
     .operandRules = kAnyElements,
     .doc =
         "x [n, c, s...], grid [n, o..., r], r the number of spatial axes -> [n, c, o...]; a coordinate of -1 "

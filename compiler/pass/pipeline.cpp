@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/dims/solver_work.h"
 #include "compiler/ir/walk.h"
 #include "compiler/support/clock.h"
 
@@ -188,11 +189,18 @@ Result<Module> runPipeline(const Module& module, const Pipeline& pipeline, Trace
     step.name = item.pass->name;
     step.before = current;
     step.opsBefore = static_cast<int64_t>(countOps(current));
+    DimContext& dims = current.context->dims();
+    const uint64_t stepsBefore = solverSteps(dims);
+    takeDearest(dims);
     const int64_t start = steadyNs();
     Result<Module> result = context.isCancelled()
                                 ? Result<Module>(makeError(DiagnosticId::cancelled, "interrupted"))
                                 : item.pass->run(current, context);
     step.timeNs = steadyNs() - start;
+    step.solverSteps = solverSteps(dims) - stepsBefore;
+    DearestWork dearest = takeDearest(dims);
+    step.dearestOp = std::move(dearest.asker);
+    step.dearestSteps = dearest.steps;
     if (result.ok() && options.afterEach) {
       Status checked = options.afterEach(*result, *item.pass);
       if (!checked.ok())

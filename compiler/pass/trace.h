@@ -23,6 +23,10 @@ struct TraceStep {
   bool changed = false;  // after != before
   int64_t timeNs = 0;
   int64_t opsBefore = 0, opsAfter = 0;  // operations incl. those in bodies
+  uint64_t solverSteps = 0;             // of questions and facts about dims
+  // The operation that most of them were for, and how many; empty where none asked.
+  std::string dearestOp;
+  uint64_t dearestSteps = 0;
   std::map<std::string, int64_t> counters;
   std::vector<std::string> remarks;
   std::vector<Diagnostic> diagnostics;  // non-empty when the step failed

@@ -4,6 +4,7 @@
 //   before  %y = matmul(%x, %w) with %w constant [k, n]        after  %p = pack_b(%w)     %y = gemm_packed(%x, %p) {k = dims(k), n = dims(n)}
 //   before  %y = conv(%x, %w) with %w constant [m, c, h, w]    after  %p = pack_conv(%w)  %y = conv_packed(%x, %p) {weights = dims(m, c, h, w)}
 //   before  %y = conv_integer(%x, %w) with %w constant [m, c, h, w]    after  %y = conv_integer(%x, %w2) {channels_last = 1} with %w2 constant [m, h, w, c]
+// Constants of f16 and bf16 behind a cast to f32 are packed as they are: packing widens.
 // A transpose of the constant matrix between them is taken into the packing, so no transposed copy of the weight is made.
 // Cost in IR size: one operation per product; in memory: the packed weights (the unpacked ones are then not read any more).
 #include <algorithm>
@@ -68,6 +69,16 @@ class Packer {
     return types;
   }
 
+  static bool isHalf(Dtype dtype) { return dtype == Dtype::f16 || dtype == Dtype::bf16; }
+
+  // A constant of f16 or bf16 whose cast to f32 this is, else the value itself: packing widens.
+  ValueId unwidened(ValueId weight) const {
+    const Op* cast = definition(weight, ops::castOp);
+    if (!cast || cast->results[0].type.dtype() != Dtype::f32) return weight;
+    const Op* constant = definition(cast->operands[0], ops::constantOp);
+    return constant && isHalf(constant->results[0].type.dtype()) ? cast->operands[0] : weight;
+  }
+
   void packMatmul(const Op& op, Dtype dtype, const OpDef& packing, const OpDef& product) {
     bool transposed = op.attributes.integer("transpose_b", 0) != 0;
     ValueId weight = op.operands[1];
@@ -77,9 +88,11 @@ class Packer {
         transposed = !transposed;
       }
     }
+    weight = unwidened(weight);
     const Type type = types_[weight];
+    const bool fits = type.dtype() == dtype || (dtype == Dtype::f32 && isHalf(type.dtype()));
     if (op.attributes.integer("transpose_a", 0) != 0 || !definition(weight, ops::constantOp) ||
-        type.dtype() != dtype || type.rank() != 2) {
+        types_[op.operands[1]].dtype() != dtype || !fits || type.rank() != 2) {
       ops_.push_back(&op);
       return;
     }
@@ -94,7 +107,8 @@ class Packer {
     gemm.attributes = {{"k", Shape{type.dims()[transposed ? 1 : 0]}},
                        {"n", Shape{type.dims()[transposed ? 0 : 1]}}};
     if (dtype == Dtype::f32) {
-      const std::string schedule = choose(gemm, rounded ? products_ : dtype);
+      std::string schedule = choose(gemm, rounded ? products_ : dtype);
+      if (isHalf(type.dtype()) && schedule == contraction::kOneDnn) schedule = "auto";  // packs f32 alone
       if (schedule != "auto") gemm.attributes.set("schedule", schedule);
       if (schedule == contraction::kOneDnn) pack.attributes.set("schedule", schedule);
     }
@@ -103,9 +117,10 @@ class Packer {
   }
 
   void packConvolution(const Op& op) {
-    const ValueId weight = op.operands[1];
+    const ValueId weight = unwidened(op.operands[1]);
     const Type type = types_[weight];
-    if (!definition(weight, ops::constantOp) || type.dtype() != Dtype::f32 || type.rank() > 5) {
+    if (!definition(weight, ops::constantOp) || types_[op.operands[1]].dtype() != Dtype::f32 ||
+        type.rank() > 5) {
       ops_.push_back(&op);
       return;
     }
@@ -118,7 +133,8 @@ class Packer {
     conv.def = &ops::conv_packedOp;
     conv.attributes.erase("kernel_shape");  // was compared with the weights
     conv.attributes.set("weights", type.dims());
-    const std::string way = choose(conv, Dtype::f32);
+    std::string way = choose(conv, Dtype::f32);
+    if (isHalf(type.dtype()) && way == contraction::kOneDnn) way = "auto";  // packs f32 alone
     if (way != "auto") {
       conv.attributes.set("way", way);
       pack.attributes.set("way", way);

@@ -81,8 +81,9 @@ class Module:
             code = self.runtime.code_of[array.dtype]
             self.runtime.check(self.api.dyn_value_borrow(self.context, code, array.ndim, shape, array.ctypes.data_as(c.c_void_p),
                                                          c.c_size_t(array.nbytes), None, None, c.byref(value)))
-            self.runtime.check(self.api.dyn_context_set_input(self.context, index, value))
+            status = self.api.dyn_context_set_input(self.context, index, value)
             self.api.dyn_value_release(value)
+            self.runtime.check(status)
 
     def set_growing(self, index, array, axis, room):
         """An input that the program appends to along `axis`, with room for so many rows."""

@@ -43,7 +43,7 @@ def snake(name):
 
 # Operators of compiler/ops/ops.def without a row, and why.
 WITHOUT = {name: why for names, why in {
-    "if loop match call closure invoke check bind_dims variant": "control: what they cost is what is inside (./dev bench vm)",
+    "if loop match call closure invoke check check_values bind_dims variant": "control: what they cost is what is inside (./dev bench vm)",
     "constant dims_value dim_value tuple tuple_get construct": "no work at run time",
     "list list_of list_append list_insert list_at list_length list_erase optional_some optional_none optional_get optional_has": "hand values on",
     "pack_b pack_conv pack_bytes": "done once for weights, when a program is loaded",
@@ -61,12 +61,14 @@ WITHOUT = {name: why for names, why in {
 # Rows that stay below 0.8, each with its reason: a pattern of the title that is printed.
 REASONS = {
     r"^Tile \w+ \(x:T\[n,3\]": "rows of three numbers: each turn of the vector loop is mostly masked out; copying what is copied already would be a loop of its own",
+    r"^Resize .* mode=nearest .*nearest_mode=floor .*\[1,1,2,2\]": "onnxruntime has a loop of its own for twice the size; ours copies the row it made, too",
     r"^Resize u8 mode=linear": "bytes are summed in f64, so that what is cut to a byte is what the standard's evaluator cuts",
     r"^Transpose f32 perm=\[3, 2, 1, 0\] .* cache": "the innermost axis is the batch, of one element here: no vector is filled along it",
-    r"^Trilu .* memory|^EyeLike .* memory": "memory's rate, with stores that go through the cache; onnxruntime copies whole rows by memcpy, which goes past it",
+    r"^Trilu .* memory|^EyeLike .* memory|^Split .* memory": "memory's rate with stores that go through the cache, as a plain memcpy of that size does not",
+    r"^(Concat axis=2 .a:f32.n,m,1|Transpose .*\(x:T\[n,3,h,w).* (cache|memory)": "every second or third number is stored by a mask: lines are read before they are written",
     r"^Split axis=2": "every third number, which is gathered",
     r"^SpaceToDepth f32 blocksize=4": "every fourth number: three in four of what is read is for another turn",
-    r"^Scatter(Elements|ND) .*(reduction|axis=1)": "element by element by index, with a test of each index that onnxruntime makes once before",
+    r"^Scatter(Elements|ND) .*(reduction|axis=1)": "one element or short row after the other, by index, each tested: as onnxruntime does, at about its rate",
 }
 
 ELEMENTWISE = {"Not": "logical_not", "BitwiseNot": "bit_not", "IsNaN": "is_nan", "IsInf": "is_inf", "And": "logical_and", "Or": "logical_or",

@@ -12,6 +12,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+import large_models
+
 node, info = helper.make_node, helper.make_tensor_value_info
 FLOAT, INT64, INT32, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL
 MODELS = {}
@@ -139,6 +141,15 @@ def state_of_another_batch():
                 {"w": reals(1, 1, 16, 3), "r": reals(2, 1, 16, 4), "b": reals(3, 1, 32)})
     for steps, batch in ((1, 1), (7, 1), (5, 3), (2, 2)):
         yield {"x": reals(steps, steps, batch, 3), "h": reals(8, 1, batch, 4), "c": reals(9, 1, batch, 4)}
+
+
+@model
+def swin_open_size():
+    """A Swin transformer of open height and width: padded to windows of 7 by mod, shifted by slices and concats, masks made from sizes, halved by strided slices. The sizes nest
+    min, max, mod and floordiv, which once took minutes to type."""
+    yield large_models.swin([2, 2, 2], 4, 2)
+    for batch, height, width in ((1, 29, 31), (2, 4, 4), (1, 60, 33), (3, 28, 28), (2, 5, 37)):
+        yield {"image": reals(height, batch, 3, height, width)}
 
 
 def write(name):

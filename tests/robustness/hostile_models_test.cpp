@@ -512,6 +512,55 @@ std::vector<Row> structures() {
   };
 }
 
+// What has no room in the VM is unsupported, with the limit; what has is right, however odd.
+std::vector<Row> limits() {
+  auto unsqueezed = [](int64_t count) {
+    std::vector<int64_t> axes;
+    for (int64_t axis = 1; axis <= count; ++axis) axes.push_back(axis);
+    return over({"n"}).ints("a", axes);
+  };
+  OnnxModel manyAxes = unsqueezed(1000);
+  manyAxes.node("Unsqueeze", {"x", "a"}, {"u"}).node("Unsqueeze", {"u", "a"}, {"y"});
+  OnnxModel product = OnnxModel().input("p", kInt64, {}).output("y").ints("one", {1});
+  product.node("Mul", {"p", "p"}, {"n"})
+      .node("Reshape", {"n", "one"}, {"s"})
+      .node("ConstantOfShape", {"s"}, {"x"})
+      .node("Reshape", {"p", "one"}, {"q"})
+      .node("Concat", {"q", "q"}, {"t"}, {attribute("axis", int64_t{0})})
+      .node("Reshape", {"x", "t"}, {"y"});
+  auto branch = [](const char* op, const char* a, const char* b) {
+    return Msg()
+        .sub(1, onnx::test::node(op, {"x"}, {a}))
+        .sub(1, onnx::test::node(op, {"x"}, {b}))
+        .sub(2, "b")
+        .sub(12, onnx::test::valueInfo(a, Msg()))
+        .sub(12, onnx::test::valueInfo(b, Msg()));
+  };
+  OnnxModel twice = over({"n"}).input("c", kBool, {}).output("z");
+  twice.node("If", {"c"}, {"y", "z"},
+             {graphAttribute("then_branch", branch("Neg", "t", "u")),
+              graphAttribute("else_branch", branch("Abs", "v", "w"))});
+  const std::vector<int64_t> far(4, int64_t{1} << 20);
+  OnnxModel dilated =
+      over({"1", "3", "n", "5"}).weight(floatTensor("w", {3, 1, 3, 3}, std::vector<float>(27, 1.0f)));
+  dilated.node("Conv", {"x", "w"}, {"y"},
+               {attribute("group", int64_t{3}), attribute("dilations", {far[0], far[0]}),
+                attribute("pads", {far[0], far[0], far[0], far[0]})});
+  return {
+      {"40 axes", unsqueezed(39).node("Unsqueeze", {"x", "a"}, {"y"}).bytes(), "E0502"},
+      {"2001 axes", manyAxes.bytes(), "E0502"},
+      {"a weight of 33 axes",
+       over()
+           .weight(floatTensor("w", std::vector<int64_t>(33, 1), {2.0f}))
+           .node("Add", {"x", "w"}, {"y"})
+           .bytes(),
+       "E0502"},
+      {"a size that is a product of values", product.bytes(), "", ":run --input p=3"},
+      {"two results that are one expression", twice.bytes(), "", ":run --dim n=3 --input c=true"},
+      {"a depthwise window that reaches into padding only", dilated.bytes(), ""},
+  };
+}
+
 std::string loadAndRun(const Row& row) {
   Shell shell;
   const auto loaded = shell.load("m.onnx", row.bytes);
@@ -546,6 +595,7 @@ void check(const std::vector<Row>& rows) {
 TEST(HostileModels, sizes) { check(sizes()); }
 TEST(HostileModels, attributes) { check(attributes()); }
 TEST(HostileModels, structures) { check(structures()); }
+TEST(HostileModels, limits) { check(limits()); }
 
 }  // namespace
 }  // namespace dyn::robustness

@@ -30,7 +30,7 @@ struct ConvolutionWindow {
 };
 
 enum class Way : int32_t {
-  rows,      // depthwise, small strides along rows: weights as they are
+  rows,      // depthwise, small strides along rows: channels stand in the lanes
   staged,    // few filters, which stand in the rows of a tile: weights as they are
   direct,    // filters stand in the lanes
   winograd,  // 3x3 windows at stride 1 or 2

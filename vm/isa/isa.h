@@ -102,6 +102,7 @@ inline constexpr uint32_t kMaximumListLength = 1u << 20;
 inline constexpr uint32_t kMaximumKernelOperands = 1u << 16;         // buffers and scalars each
 inline constexpr uint64_t kMaximumScratchBytes = uint64_t{1} << 46;  // of a kernel, per task
 inline constexpr uint32_t kMaximumRank = 32;
-inline constexpr uint32_t kDeviceCount = 2;  // rows of vm/device: 0 cpu, 1 sim
+inline constexpr uint32_t kMaximumContractDepth = 32;  // nesting of the type of an input or output
+inline constexpr uint32_t kDeviceCount = 2;            // rows of vm/device: 0 cpu, 1 sim
 
 }  // namespace dyn::vm

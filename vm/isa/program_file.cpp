@@ -4,13 +4,13 @@
 #include <cstring>
 
 #include "vm/base/dtype.h"
+#include "vm/isa/isa.h"
 
 namespace dyn::vm {
 namespace {
 
 constexpr char kMagic[8] = {'D', 'Y', 'N', 'B', 'Y', 'T', 'E', 'S'};
 constexpr size_t kHeaderBytes = 32;
-constexpr uint32_t kMaximumContractDepth = 32;
 
 class Writer {
  public:

@@ -4,6 +4,7 @@
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/convolution.h"
+#include "vm/kernels/halves.h"
 #include "vm/kernels/work.h"
 
 namespace dyn::vm::kernels {
@@ -33,7 +34,7 @@ void packAll(BuiltinCall& call, const Convolution& c, Way way, const float* w, f
 
 // The weights as they were given: ways that want them packed pack them for this call.
 Status convUnpacked(ConvolutionCall work, Way way) {
-  if (way == Way::rows || way == Way::staged) return convF32(work, way);
+  if (way == Way::staged) return convF32(work, way);
   Scratch scratch(work.call.pool, packedElementCount(work.c, way), 0, 0);
   if (!scratch) return scratch.status();
   if (!work.call.rehearsal) packAll(work.call, work.c, way, work.weights, scratch.shared());
@@ -122,7 +123,8 @@ Status conv(BuiltinCall& call) {
 
 Status convPack(BuiltinCall& call) {
   const Tensor* w = call.argument(0);
-  if (!w || w->dtype != DataType::f32) return badArgument("conv_pack", 0, "f32", call.arguments[0]);
+  if (!w || (w->dtype != DataType::f32 && !isHalf(w)))
+    return badArgument("conv_pack", 0, "f32, f16 or bf16", call.arguments[0]);
   Convolution c;
   if (Status status = describeWindow(call, {w->shape(), w->rank}, false, c); !status.ok()) return status;
   Way way{};
@@ -131,8 +133,10 @@ Status convPack(BuiltinCall& call) {
   Tensor* packed = nullptr;
   if (Status status = call.result(0, DataType::f32, std::span(&count, 1), packed); !status.ok())
     return status;
-  if (count > 0) packAll(call, c, way, w->as<float>(), packed->as<float>());
-  return okStatus();
+  if (count == 0) return okStatus();
+  const FloatElements elements(call, w);
+  if (elements && !call.rehearsal) packAll(call, c, way, elements.data(), packed->as<float>());
+  return elements.status();
 }
 
 Status describePacked(const BuiltinCall& call, const char* name, Convolution& c, Epilogue& epilogue) {

@@ -1,9 +1,12 @@
 // conv_transpose: 1, 2 or 3 spatial dims, groups, strides, dilations, any padding; f32.
 //
 // For some filters at a time, a product of their weights [filters x taps, channels] with a panel of input positions gives what each position adds to
-// the output at each tap; those are added where they belong. Output planes of different filters are different memory, so threads share nothing.
+// the output at each tap. It is added in a frame of phases: phase (p, q) holds the output rows p, p + stride, ... and of these the columns q, q + stride,
+// ..., before anything is cut off. There a tap only shifts: what the positions of a panel give to it lies side by side, if the rows of the input are as
+// far apart as those of a phase. Output planes of different filters are different memory, so threads share nothing.
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/convolution.h"
@@ -12,72 +15,170 @@
 namespace dyn::vm::kernels {
 namespace {
 
-constexpr int64_t kRowsPerBlock = 144;  // of the product: filters x taps
+constexpr int64_t kWeightsPerBlock = 1 << 18;  // of the product: filters x taps x channels
+constexpr int64_t kFramePerBlock = 1 << 16;    // elements of the frames of a block of filters
+constexpr int64_t kLeastRows =
+    48;  // of the product, where there are as many: each block packs the input anew
 
-// Adds from[i] to to[i * stride].
-void addStrided(const float* from, int64_t count, int64_t stride, float* to) {
-  if (stride == 1) {
-    for (int64_t i = 0; i < count; ++i) to[i] += from[i];
-  } else {
-    for (int64_t i = 0; i < count; ++i) to[i * stride] += from[i];
+class TransposedTask {
+ public:
+  TransposedTask(const BuiltinCall& call, const Convolution& convolution)
+      : call_(call), family_(*call.gemmFamily), c(convolution) {
+    for (size_t axis = 0; axis < 3; ++axis) lines_[axis] = c.input[axis] + c.reach(axis) / c.stride[axis];
+    const int64_t taps = c.taps(),
+                  most = std::min(kWeightsPerBlock / std::max<int64_t>(c.channels * taps, 1),
+                                  static_cast<int64_t>(static_cast<double>(kFramePerBlock) / planeSize())),
+                  least = (kLeastRows + taps - 1) / taps;
+    // Each thread gets some.
+    const int64_t share = (c.filters * c.batch * c.groups + call.threads->threadCount() - 1) /
+                          static_cast<int64_t>(call.threads->threadCount());
+    filtersPerBlock_ = std::clamp<int64_t>(std::min(std::max(most, least), share), 1, c.filters);
+    gaps_ = lines_[2] != c.input[2] || (c.input[0] > 1 && lines_[1] != c.input[1]);
   }
-}
 
-struct TransposedTask {
-  const BuiltinCall& call;
-  const DynGemmFamily& family;
-  const Convolution& c;
-
-  int64_t filtersPerBlock() const { return std::clamp<int64_t>(kRowsPerBlock / c.taps(), 1, c.filters); }
-  int64_t blocks() const { return (c.filters + filtersPerBlock() - 1) / filtersPerBlock(); }
-  int64_t weightElements() const { return filtersPerBlock() * c.taps() * oddLineStride(c.channels); }
-  int64_t panelElements() const { return c.channels * family.panelWidth; }
+  int64_t filtersPerBlock() const { return filtersPerBlock_; }
+  int64_t blocks() const { return (c.filters + filtersPerBlock_ - 1) / filtersPerBlock_; }
+  // Elements of a frame, for the question whether it fits into memory.
+  double planeSize() const {
+    double size = 1;
+    for (size_t axis = 0; axis < 3; ++axis)
+      size *= static_cast<double>(c.stride[axis]) * static_cast<double>(lines_[axis]);
+    return size;
+  }
   int64_t scratchElements() const {
     return oddLineStride(weightElements() + panelElements() +
-                         filtersPerBlock() * c.taps() * family.panelWidth);
+                         filtersPerBlock_ * (c.taps() * family_.panelWidth + planeElements()));
   }
 
   // Filters [first, last) of one group of one image; y is the plane of `first`.
   void run(const float* x, const float* w, int64_t first, int64_t last, const float* bias, float* y,
            float* scratch) const {
     const int64_t rows = (last - first) * c.taps(), leading = oddLineStride(c.channels),
-                  width = family.panelWidth;
-    float *a = scratch, *panel = a + weightElements(), *tile = panel + panelElements();
-    for (int64_t channel = 0; channel < c.channels; ++channel)
-      for (int64_t row = 0; row < rows; ++row)
-        a[row * leading + channel] = w[(channel * c.filters + first) * c.taps() + row];
-    for (int64_t filter = first; filter < last; ++filter)
-      std::fill_n(y + (filter - first) * c.outputSize(), c.outputSize(), bias ? bias[filter] : 0.0f);
-    for (int64_t position = 0; position < c.inputSize() && !call.cancelled(); position += width) {
-      const int64_t count = std::min(width, c.inputSize() - position);
-      packPanels(family, x + position, c.channels, count, c.inputSize(), 1, 0, 1, panel);
-      runRowTiles(family, rows, c.channels, a, leading, panel, tile, width, count, false);
-      for (int64_t row = 0; row < rows; ++row)
-        addRow(tile + row * width, position, count, row % c.taps(), y + row / c.taps() * c.outputSize());
+                  width = family_.panelWidth;
+    float *a = scratch, *panel = a + weightElements(), *tile = panel + panelElements(),
+          *frames = tile + filtersPerBlock_ * c.taps() * width;
+    writeTransposed(w + first * c.taps(), c.filters * c.taps(), c.channels, rows, nullptr, a, leading);
+    std::fill_n(frames, (last - first) * planeElements(), 0.0f);
+    // Zeros between the rows give nothing to the places they are added to, unless a weight is infinite or no number.
+    const bool addsGaps = !gaps_ || areFinite(w + first * c.taps(), rows);
+    const int64_t positions = ((c.input[0] - 1) * lines_[1] + c.input[1] - 1) * lines_[2] + c.input[2];
+    for (int64_t position = 0; position < positions && !call_.cancelled(); position += width) {
+      const int64_t count = std::min(width, positions - position);
+      pack(x, position, count, panel);
+      runRowTiles(family_, rows, c.channels, a, leading, panel, tile, width, count, false);
+      for (int64_t row = 0; row < rows; ++row) {
+        float* to = frames + row / c.taps() * planeElements() + offsetOf(row % c.taps()) + position;
+        const float* from = tile + row * width;
+        if (addsGaps)
+          for (int64_t i = 0; i < count; ++i) to[i] += from[i];
+        else
+          eachRun(x, position, count, [&](const float*, int64_t at, int64_t held) {
+            for (int64_t i = at; i < at + held; ++i) to[i] += from[i];
+          });
+      }
     }
+    for (int64_t filter = first; filter < last; ++filter)
+      write(frames + (filter - first) * planeElements(), bias ? bias[filter] : 0.0f,
+            y + (filter - first) * c.outputSize());
   }
 
  private:
-  // What `count` input positions give to one output plane at one tap.
-  void addRow(const float* from, int64_t position, int64_t count, int64_t tap, float* plane) const {
-    const int64_t td = tap / (c.kernel[1] * c.kernel[2]), th = tap / c.kernel[2] % c.kernel[1],
-                  tw = tap % c.kernel[2];
+  int64_t weightElements() const { return filtersPerBlock_ * c.taps() * oddLineStride(c.channels); }
+  int64_t panelElements() const { return c.channels * family_.panelWidth; }
+  int64_t phaseElements() const { return lines_[0] * lines_[1] * lines_[2]; }
+  int64_t planeElements() const { return c.stride[0] * c.stride[1] * c.stride[2] * phaseElements(); }
+
+  // `rows` weights of each channel.
+  bool areFinite(const float* w, int64_t rows) const {
+    uint32_t greatest = 0;
+    for (int64_t channel = 0; channel < c.channels; ++channel)
+      for (int64_t row = 0; row < rows; ++row)
+        greatest = std::max(greatest,
+                            std::bit_cast<uint32_t>(w[channel * c.filters * c.taps() + row]) & 0x7fffffffu);
+    return greatest < 0x7f800000u;
+  }
+
+  // Where the place of each axis, counted in the frame, lies.
+  int64_t placeOf(int64_t d, int64_t h, int64_t w) const {
+    const int64_t phase = (d % c.stride[0] * c.stride[1] + h % c.stride[1]) * c.stride[2] + w % c.stride[2];
+    return phase * phaseElements() + (d / c.stride[0] * lines_[1] + h / c.stride[1]) * lines_[2] +
+           w / c.stride[2];
+  }
+  int64_t offsetOf(int64_t tap) const {
+    return placeOf(tap / (c.kernel[1] * c.kernel[2]) * c.dilation[0],
+                   tap / c.kernel[2] % c.kernel[1] * c.dilation[1], tap % c.kernel[2] * c.dilation[2]);
+  }
+
+  // Input positions, as far apart as in a phase: zeros between the rows.
+  void pack(const float* x, int64_t position, int64_t count, float* panel) const {
+    const int64_t width = family_.panelWidth;
+    if (!gaps_) return packPanels(family_, x + position, c.channels, count, c.inputSize(), 1, 0, 1, panel);
+    std::fill_n(panel, panelElements(), 0.0f);
+    eachRun(x, position, count, [&](const float* from, int64_t at, int64_t held) {
+      for (int64_t channel = 0; channel < c.channels; ++channel)
+        std::copy_n(from + channel * c.inputSize(), held, panel + channel * width + at);
+    });
+  }
+
+  // The parts of `count` positions that are input: visit(input, first of them, how many).
+  template <typename Visit>
+  void eachRun(const float* x, int64_t position, int64_t count, const Visit& visit) const {
     for (int64_t at = 0; at < count;) {
-      const int64_t iw = (position + at) % c.input[2], run = std::min(count - at, c.input[2] - iw);
-      const int64_t ih = (position + at) / c.input[2] % c.input[1],
-                    id = (position + at) / (c.input[1] * c.input[2]);
-      const int64_t od = id * c.stride[0] + td * c.dilation[0] - c.pad[0],
-                    oh = ih * c.stride[1] + th * c.dilation[1] - c.pad[1];
-      if (od >= 0 && od < c.output[0] && oh >= 0 && oh < c.output[1]) {
-        // Elements low <= i < high of the run fall into the row.
-        const int64_t ow = iw * c.stride[2] + tw * c.dilation[2] - c.pad[2];
-        const auto [low, high] = placesInside(ow, c.stride[2], c.output[2]).within(0, run);
-        float* row = plane + (od * c.output[1] + oh) * c.output[2];
-        if (high > low) addStrided(from + at + low, high - low, c.stride[2], row + ow + low * c.stride[2]);
-      }
+      const int64_t column = (position + at) % lines_[2], row = (position + at) / lines_[2] % lines_[1],
+                    slice = (position + at) / (lines_[2] * lines_[1]),
+                    run = std::min(lines_[2] - column, count - at),
+                    held = row < c.input[1] ? std::min(run, c.input[2] - column) : 0;
+      if (held > 0) visit(x + (slice * c.input[1] + row) * c.input[2] + column, at, held);
       at += run;
     }
   }
+
+  // The output plane of a frame: padding is cut off, the phases are put together again.
+  void write(const float* frame, float bias, float* plane) const {
+    const auto inFrame = [&](size_t axis, int64_t place) {
+      return place >= 0 && place < c.stride[axis] * lines_[axis];
+    };
+    const Places inside = Places{-c.pad[2], c.stride[2] * lines_[2] - c.pad[2]}.within(0, c.output[2]);
+    for (int64_t od = 0; od < c.output[0]; ++od)
+      for (int64_t oh = 0; oh < c.output[1]; ++oh) {
+        float* row = plane + (od * c.output[1] + oh) * c.output[2];
+        const int64_t d = od + c.pad[0], h = oh + c.pad[1];
+        if (!inFrame(0, d) || !inFrame(1, h) || inside.high == inside.low) {
+          std::fill_n(row, c.output[2], bias);
+          continue;
+        }
+        std::fill_n(row, inside.low, bias);
+        std::fill(row + inside.high, row + c.output[2], bias);
+        writeRow(frame, d, h, inside, bias, row);
+      }
+  }
+  void writeRow(const float* frame, int64_t d, int64_t h, Places inside, float bias, float* row) const {
+    const int64_t stride = c.stride[2], count = inside.high - inside.low, start = inside.low + c.pad[2];
+    float* to = row + inside.low;
+    if (stride == 2) {
+      const float *even = frame + placeOf(d, h, start), *odd = frame + placeOf(d, h, start + 1);
+      for (int64_t i = 0; i < count / 2; ++i) {
+        to[2 * i] = even[i] + bias;
+        to[2 * i + 1] = odd[i] + bias;
+      }
+      if (count % 2 != 0) to[count - 1] = even[count / 2] + bias;
+      return;
+    }
+    for (int64_t q = 0; q < std::min(stride, count); ++q) {
+      const float* from = frame + placeOf(d, h, start + q);
+      if (stride == 1)
+        for (int64_t i = 0; i < count; ++i) to[i] = from[i] + bias;
+      else
+        for (int64_t i = 0; q + i * stride < count; ++i) to[q + i * stride] = from[i] + bias;
+    }
+  }
+
+  const BuiltinCall& call_;
+  const DynGemmFamily& family_;
+  const Convolution& c;
+  std::array<int64_t, 3> lines_{1, 1, 1};  // places of a phase along each axis
+  int64_t filtersPerBlock_ = 1;
+  bool gaps_ = false;  // rows of a phase are longer than those of the input
 };
 
 }  // namespace
@@ -103,7 +204,8 @@ Status convTranspose(BuiltinCall& call) {
                   bias ? bias[plane % (c.groups * c.filters)] : 0.0f);
     return okStatus();
   }
-  const TransposedTask task{call, *call.gemmFamily, c};
+  const TransposedTask task(call, c);
+  if (task.planeSize() > 0x1p40) return failure(DYN_OUT_OF_MEMORY, "windows reach too far beyond the output");
   const int64_t blocks = task.blocks(), units = c.batch * c.groups * blocks, own = task.scratchElements();
   const int64_t tasks = std::min<int64_t>(call.threads->threadCount(), units);
   Scratch scratch(call.pool, 0, tasks, own);

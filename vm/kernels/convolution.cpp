@@ -122,9 +122,26 @@ void nameVersion(const BuiltinCall& call, const Convolution& c, Way way) {
               call.number(0, 0) >> 3 == 0 ? "by rule" : "named");
 }
 
+// Depthwise weights lie [group of as many channels as a vector has lanes, taps, lanes]; beyond the last channel, zeros.
+static int64_t channelGroups(const Convolution& c) {
+  const int64_t lanes = convolutionKernels().narrow;
+  return (c.groups + lanes - 1) / lanes;
+}
+
+static void packChannels(const Convolution& c, const float* w, int64_t group, float* packed) {
+  const int64_t lanes = convolutionKernels().narrow, depth = c.depth();
+  float* to = packed + group * lanes * depth;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    const int64_t channel = group * lanes + lane;
+    for (int64_t k = 0; k < depth; ++k)
+      to[k * lanes + lane] = channel < c.groups ? floatAnywhere(w + channel * depth + k) : 0.0f;
+  }
+}
+
 int64_t packedElementCount(const Convolution& c, Way way) {
   switch (way) {
     case Way::rows:
+      return channelGroups(c) * convolutionKernels().narrow * c.depth();
     case Way::staged:
       return c.groups * c.filters * c.depth();
     case Way::direct:
@@ -138,6 +155,7 @@ int64_t packedElementCount(const Convolution& c, Way way) {
 int64_t packUnits(const Convolution& c, Way way) {
   switch (way) {
     case Way::rows:
+      return channelGroups(c);
     case Way::staged:
       return c.groups * c.filters;
     case Way::direct:
@@ -150,7 +168,8 @@ int64_t packUnits(const Convolution& c, Way way) {
 
 void packUnit(const Convolution& c, Way way, const float* w, int64_t unit, float* packed) {
   const int64_t depth = c.depth();
-  if (way == Way::rows || way == Way::staged) {
+  if (way == Way::rows) return packChannels(c, w, unit, packed);
+  if (way == Way::staged) {
     for (int64_t k = unit * depth; k < (unit + 1) * depth; ++k) packed[k] = floatAnywhere(w + k);
     return;
   }

@@ -25,6 +25,12 @@ using FilterKernel = void (*)(int64_t depth, const float* a, int64_t leadingA, c
 using RowKernel = void (*)(int64_t depth, const float* a, const float* b, const int64_t* offsets, float start,
                            float* c, int64_t columns);
 
+// Channels in the lanes, as many as a vector has:
+//   c[i * lanes + lane] = start[lane] + sum over k of a[offsets[k] + i * strideA + lane] * b[k * lanes + lane],  i < positions
+// start may be null: 0.
+using LaneKernel = void (*)(int64_t depth, const float* a, int64_t strideA, const int64_t* offsets,
+                            const float* b, const float* start, float* c, int64_t positions);
+
 // y[filter * strideY + position] = tile[position * leading + filter] + bias[filter], for as many filters and positions as a vector has lanes. bias may
 // be null.
 using TurnKernel = void (*)(const float* tile, int64_t leading, const float* bias, float* y, int64_t strideY);
@@ -39,6 +45,7 @@ struct ConvolutionKernels {
   const PositionKernel* widePositions;
   const FilterKernel* filters;
   RowKernel row;
+  LaneKernel lanes;  // `narrow` of them
   TurnKernel turn;
   PairKernel unzip;
 };

@@ -1,10 +1,10 @@
-// A few rows of f32 times a matrix that is read in place, once: C[m, n] = sum over k of A[m, k] B[k, n], strides in elements.
+// Up to three rows of f32 times a matrix that is read in place, once: C[m, n] = sum over k of A[m, k] B[k, n], strides in elements.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "vm/kernels/four.h"
+#include "vm/kernels/number_gemm.h"
 
 namespace dyn::vm::kernels {
 
@@ -19,19 +19,8 @@ struct FewRows {
 
   // Columns [begin, end) where the rows of B are runs of memory (strideBN 1). Accumulates in ascending k.
   void byColumns(int64_t begin, int64_t end) const {
-    constexpr int64_t kColumns = 256;
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int64_t column = begin; column < end; column += kColumns) {
-        float sum[kColumns] = {};
-        const int64_t count = std::min(kColumns, end - column);
-        for (int64_t k = 0; k < depth; ++k) {
-          const float factor = a[row * strideAM + k * strideAK];
-          const float* from = b + k * strideBK + column;
-          for (int64_t i = 0; i < count; ++i) sum[i] += factor * from[i];
-        }
-        std::copy_n(sum, count, c + row * strideCM + column);
-      }
-    }
+    numberFamilies().rowsOfF32(rows, depth, a, strideAM, strideAK, b + begin, strideBK, c + begin, strideCM,
+                               end - begin);
   }
 
   // Columns [begin, end) where the columns of B are the runs, and the rows of A (strideBK 1, strideAK 1): dot products.

@@ -1,4 +1,4 @@
-// gemm and gemmpack. f32 runs on packed panels and micro-kernels; other types on plain loops.
+// gemm and gemmpack: packed panels and micro-kernels for all types; f32 by schedules (vm/core/gemm_schedule.h), with panels packed beforehand too.
 #include "vm/kernels/gemm.h"
 
 #include <algorithm>
@@ -11,7 +11,9 @@
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/few_rows.h"
 #include "vm/kernels/four.h"
+#include "vm/kernels/halves.h"
 #include "vm/kernels/matrix_view.h"
+#include "vm/kernels/number_gemm.h"
 
 namespace dyn::vm::kernels {
 namespace {
@@ -361,14 +363,6 @@ FewRows fewRowsOf(const Problem& p, size_t batch, const Tensor* a, const Tensor*
           .strideCM = p.strideCM};
 }
 
-void fewRows(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
-  const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps(p)));
-  for (int64_t batch = 0; batch < p.batches; ++batch) {
-    const FewRows product = fewRowsOf(p, static_cast<size_t>(batch), a, b, c);
-    call.threads->split(p.columns, tasks, [&](int64_t begin, int64_t end) { product.byColumns(begin, end); });
-  }
-}
-
 void fewRowsOfDots(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
   constexpr int64_t kTogether = 4;
@@ -382,28 +376,61 @@ void fewRowsOfDots(BuiltinCall& call, const Problem& p, const Tensor* a, const T
   });
 }
 
-// Integers wrap as unsigned ones do.
+// A few rows times rows of B that are runs of memory: read in place.
 template <typename T>
-void gemmPlain(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
-  const int64_t all = p.rows * p.batches;
-  const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
-  call.threads->split(all, tasks, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end && !call.cancelled(); ++row) {
-      const auto batch = static_cast<size_t>(row / p.rows);
-      const T* left = a->as<T>() + offsetOf(p.batchA, batch) + row % p.rows * p.strideAM;
-      const T* right = b->as<T>() + offsetOf(p.batchB, batch);
-      T* out = c->as<T>() + offsetOf(p.batchC, batch) + row % p.rows * p.strideCM;
-      std::fill_n(out, p.columns, T(0));
-      for (int64_t k = 0; k < p.depth; ++k) {
-        const T factor = left[k * p.strideAK];
-        const T* from = right + k * p.strideBK;
-        if (p.strideBN == 1)
-          for (int64_t i = 0; i < p.columns; ++i) out[i] += factor * from[i];
-        else
-          for (int64_t i = 0; i < p.columns; ++i) out[i] += factor * from[i * p.strideBN];
-      }
-    }
-  });
+void rowsInPlace(BuiltinCall& call, RowsInPlace<T> kernel, const NumberProduct<T>& p) {
+  const double steps =
+      static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(p.depth);
+  call.threads->split(p.columns, static_cast<uint32_t>(worthwhileTasks(call, steps)),
+                      [&](int64_t begin, int64_t end) {
+                        kernel(p.rows, p.depth, p.a, p.strideAM, p.strideAK, p.b + begin, p.strideBK,
+                               p.c + begin, p.strideCM, end - begin);
+                      });
+}
+
+template <typename T>
+NumberProduct<T> productOf(const Problem& p, int64_t batch, const Tensor* a, const Tensor* b, Tensor* c) {
+  const auto at = static_cast<size_t>(batch);
+  return {.rows = p.rows,
+          .columns = p.columns,
+          .depth = p.depth,
+          .a = a->as<T>() + offsetOf(p.batchA, at),
+          .strideAM = p.strideAM,
+          .strideAK = p.strideAK,
+          .b = b->as<T>() + offsetOf(p.batchB, at),
+          .strideBK = p.strideBK,
+          .strideBN = p.strideBN,
+          .c = c->as<T>() + offsetOf(p.batchC, at),
+          .strideCM = p.strideCM};
+}
+
+template <typename T>
+Status gemmNumbers(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
+  auto product = [&](int64_t batch) { return productOf<T>(p, batch, a, b, c); };
+  const bool inPlace = p.rows <= 3 && p.strideBN == 1;
+  const double all = steps(p) * static_cast<double>(p.batches);
+  if (call.version)
+    *call.version = versionText(inPlace ? "few-rows" : "panels", p, worthwhileTasks(call, all));
+  if (!inPlace) return runNumberProducts<T>(call, p.batches, all, product);
+  for (int64_t batch = 0; batch < p.batches && !call.rehearsal; ++batch)
+    rowsInPlace<T>(call, numberFamily<T>().rowsInPlace, product(batch));
+  return okStatus();
+}
+
+// By dtype, other than f32.
+Status gemmOthers(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
+  switch (a->dtype) {
+    case DataType::f64:
+      return gemmNumbers<double>(call, p, a, b, c);
+    case DataType::i32:
+    case DataType::u32:
+      return gemmNumbers<uint32_t>(call, p, a, b, c);
+    case DataType::i64:
+    case DataType::u64:
+      return gemmNumbers<uint64_t>(call, p, a, b, c);
+    default:
+      return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(a->dtype)));
+  }
 }
 
 // to[k][i] = from[i][k] for a block of 4 x 4.
@@ -456,8 +483,8 @@ void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int6
 
 Status gemmpack(BuiltinCall& call) {
   const Tensor* b = call.argument(0);
-  if (!b || b->dtype != DataType::f32 || b->rank != 2)
-    return badArgument("gemmpack", 0, "f32 of rank 2", call.arguments[0]);
+  if (!b || (b->dtype != DataType::f32 && !isHalf(b)) || b->rank != 2)
+    return badArgument("gemmpack", 0, "f32, f16 or bf16 of rank 2", call.arguments[0]);
   const bool transposed = (call.number(0, 0) & 1) != 0, rounded = (call.number(0, 0) & 2) != 0;
   const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
   const DynGemmFamily& family = *call.gemmFamily;
@@ -472,14 +499,16 @@ Status gemmpack(BuiltinCall& call) {
   if (Status status = call.result(0, rounded ? DataType::bf16 : DataType::f32, std::span(&count, 1), packed);
       !status.ok())
     return status;
+  const FloatElements elements(call, b);
+  if (!elements) return elements.status();
   const int64_t strideK = transposed ? 1 : columns, strideN = transposed ? depth : 1;
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, static_cast<double>(count)));
   call.threads->split(panels, tasks, [&](int64_t begin, int64_t end) {
     if (rounded)
-      packBf16Panels(halves, b->as<float>(), depth, columns, strideK, strideN, begin, end,
+      packBf16Panels(halves, elements.data(), depth, columns, strideK, strideN, begin, end,
                      reinterpret_cast<uint32_t*>(packed->data));
     else
-      packPanels(family, b->as<float>(), depth, columns, strideK, strideN, begin, end, packed->as<float>());
+      packPanels(family, elements.data(), depth, columns, strideK, strideN, begin, end, packed->as<float>());
   });
   return okStatus();
 }
@@ -501,32 +530,17 @@ Status gemm(BuiltinCall& call) {
   const bool few = p.rows <= 3 && !p.packed;
   const bool direct = few && p.strideBN == 1, dots = few && p.strideBK == 1 && p.strideAK == 1;
   if (a->dtype == DataType::f32 && !direct && !dots) return gemmF32(call, p, a, b, c, epilogue);
-  if (call.rehearsal) return okStatus();  // the other ways need no scratch memory
-  if (call.version)
-    *call.version = versionText(direct ? "few-rows"
-                                : dots ? "few-rows-dots"
-                                       : "plain",
-                                p, worthwhileTasks(call, steps(p)));
-  switch (a->dtype) {
-    case DataType::f32:
-      if (direct)
-        fewRows(call, p, a, b, c);
-      else
-        fewRowsOfDots(call, p, a, b, c);
-      break;
-    case DataType::f64:
-      gemmPlain<double>(call, p, a, b, c);
-      break;
-    case DataType::i32:
-    case DataType::u32:
-      gemmPlain<uint32_t>(call, p, a, b, c);
-      break;
-    case DataType::i64:
-    case DataType::u64:
-      gemmPlain<uint64_t>(call, p, a, b, c);
-      break;
-    default:
-      return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(a->dtype)));
+  if (a->dtype != DataType::f32) {
+    if (Status status = gemmOthers(call, p, a, b, c); !status.ok() || call.rehearsal) return status;
+  } else {
+    if (call.rehearsal) return okStatus();  // the other ways need no scratch memory
+    if (call.version)
+      *call.version = versionText(direct ? "few-rows" : "few-rows-dots", p, worthwhileTasks(call, steps(p)));
+    if (direct)
+      for (int64_t batch = 0; batch < p.batches; ++batch)
+        rowsInPlace<float>(call, numberFamilies().rowsOfF32, productOf<float>(p, batch, a, b, c));
+    else
+      fewRowsOfDots(call, p, a, b, c);
   }
   EpilogueFault fault;
   if (epilogue) fault.note(epilogue.run(0, p.rows * p.batches, 0, p.columns));

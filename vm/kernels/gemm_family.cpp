@@ -2,6 +2,7 @@
 #include "vm/core/builtin.h"
 #include "vm/kernels/convolution_kernels.h"
 #include "vm/kernels/fourier_kernels.h"
+#include "vm/kernels/number_gemm.h"
 #include "vm/kernels/pool_kernels.h"
 #include "vm/kernels/resize_kernels.h"
 #include "vm/kernels/winograd_kernels.h"
@@ -16,6 +17,8 @@ extern const dyn::vm::kernels::FourierKernels<float> dynFourierFloatPortable, dy
     dynFourierFloatAvx512;
 extern const dyn::vm::kernels::FourierKernels<double> dynFourierDoublePortable, dynFourierDoubleAvx2,
     dynFourierDoubleAvx512;
+extern const dyn::vm::kernels::NumberFamilies numberFamiliesPortable, numberFamiliesAvx2,
+    numberFamiliesAvx512;
 
 namespace dyn::vm {
 
@@ -63,7 +66,13 @@ const kernels::FourierKernels<double>& kernels::fourierKernels<double>() {
       pick(dynFourierDoublePortable, dynFourierDoubleAvx2, dynFourierDoubleAvx512);
   return kernels;
 }
+const kernels::NumberFamilies& kernels::numberFamilies() {
+  static const NumberFamilies& families =
+      pick(numberFamiliesPortable, numberFamiliesAvx2, numberFamiliesAvx512);
+  return families;
+}
 #else
+const kernels::NumberFamilies& kernels::numberFamilies() { return numberFamiliesPortable; }
 const DynGemmFamily* defaultGemmFamily() { return &dynGemmFamilyPortable; }
 const kernels::ConvolutionKernels& kernels::convolutionKernels() { return dynConvolutionPortable; }
 const kernels::PoolKernels& kernels::poolKernels() { return dynPoolPortable; }

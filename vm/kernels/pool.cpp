@@ -1,10 +1,12 @@
-// pool: the largest element or the mean of each window. Rows of a window are combined first, whole and in vectors; then what lies side by side.
+// pool: the largest element or the mean of each window. Rows of a window are combined first, whole and in vectors; then what lies side by side. Small
+// images are turned, so that as many planes as a vector has lanes lie side by side (lane_frame.h).
 #include <array>
 #include <limits>
 #include <vector>
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/convolution.h"
+#include "vm/kernels/lane_frame.h"
 #include "vm/kernels/pool_kernels.h"
 #include "vm/kernels/work.h"
 
@@ -77,6 +79,59 @@ Status describePool(const BuiltinCall& call, const Tensor* x, const Tensor* y, P
   return okStatus();
 }
 
+float neutralOf(Mode mode) { return mode == kMaximum ? -std::numeric_limits<float>::infinity() : 0.0f; }
+
+// As many planes as a vector has lanes.
+class LanePool {
+ public:
+  explicit LanePool(const Pool& p) : p_(p), frame_(p.window, neutralOf(p.mode)) {}
+
+  int64_t lanes() const { return frame_.lanes(); }
+  int64_t rows() const { return frame_.rows(); }
+  int64_t chunkCount() const { return (p_.window.output[1] + rows() - 1) / rows(); }
+  // Whole groups of planes that go this way, from the first on.
+  int64_t groupCount() const { return frame_.suits() ? p_.planes / lanes() : 0; }
+  int64_t scratchElements() const {
+    return wholeLines(frame_.frameElements() + frame_.tileElements() + frame_.columns() * lanes());
+  }
+
+  void run(const float* input, int64_t chunk, float* output, float* scratch) const {
+    const Convolution& w = p_.window;
+    const int64_t begin = chunk * rows(), end = std::min(begin + rows(), w.output[1]);
+    const LaneRows held = frame_.fill(input, begin, end, scratch);
+    float *tile = scratch + frame_.frameElements(), *line = tile + frame_.tileElements();
+    const int64_t down = frame_.down().count(), right = frame_.right().count();
+    std::vector<int64_t> below, beside;
+    for (int64_t h = 0; h < down; ++h) below.push_back(h * w.dilation[1] * held.pitch * lanes());
+    for (int64_t k = 0; k < right; ++k) beside.push_back(k * w.dilation[2] * lanes());
+    const auto combine = p_.mode == kMaximum ? poolKernels().maximaOfLanes : poolKernels().sumsOfLanes;
+    for (int64_t row = 0; row < end - begin; ++row) {
+      float* to = tile + row * w.output[2] * lanes();
+      if (down == 0 || right == 0) {
+        std::fill_n(to, w.output[2] * lanes(), neutralOf(p_.mode));
+      } else {
+        combine(down, held.at + row * w.stride[1] * held.pitch * lanes(), lanes(), below.data(),
+                frame_.columns(), line);
+        combine(right, line, w.stride[2] * lanes(), beside.data(), w.output[2], to);
+      }
+      if (p_.mode != kMaximum) divide(to, begin + row);
+    }
+    frame_.write(tile, begin, end, output);
+  }
+
+ private:
+  void divide(float* to, int64_t row) const {
+    const auto count = static_cast<float>(p_.counted(0, 0) * p_.counted(1, row));
+    for (int64_t column = 0; column < p_.window.output[2]; ++column) {
+      const float all = count * static_cast<float>(p_.counted(2, column));
+      for (int64_t lane = 0; lane < lanes(); ++lane) to[column * lanes() + lane] /= all;
+    }
+  }
+
+  const Pool& p_;
+  const LaneFrame frame_;
+};
+
 // The rows of one plane. `line` is the combined rows as the windows see them: padded, and long enough for the last window.
 class Plane {
  public:
@@ -128,7 +183,7 @@ class Plane {
   }
 
  private:
-  float neutral() const { return p_.mode == kMaximum ? -std::numeric_limits<float>::infinity() : 0.0f; }
+  float neutral() const { return neutralOf(p_.mode); }
 
   const Pool& p_;
   float* line_;
@@ -149,19 +204,35 @@ Status pool(BuiltinCall& call) {
   if (Status status = describePool(call, x, y, p); !status.ok()) return status;
   if (y->elementCount == 0) return okStatus();
   const Convolution& w = p.window;
-  const int64_t rows = p.planes * w.output[0] * w.output[1];
+  const LanePool groups(p);
+  const int64_t chunks = groups.chunkCount(), groupUnits = groups.groupCount() * chunks,
+                turned = groups.groupCount() * groups.lanes(), rowsOfPlane = w.output[0] * w.output[1],
+                units = groupUnits + (p.planes - turned) * rowsOfPlane;
   const double steps =
-      static_cast<double>(rows) *
+      static_cast<double>(p.planes * rowsOfPlane) *
       static_cast<double>(w.kernel[0] * w.kernel[1] * w.input[2] + w.kernel[2] * w.output[2]) / 4;
   const int64_t tasks = worthwhileTasks(call, steps);
-  Scratch scratch(call.pool, 0, tasks, Plane::scratchElements(p));
+  const int64_t own =
+      std::max(turned > 0 ? groups.scratchElements() : 0, turned < p.planes ? Plane::scratchElements(p) : 0);
+  Scratch scratch(call.pool, 0, tasks, own);
   if (!scratch || call.rehearsal) return scratch.status();
-  call.threads->split(rows, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-    Plane plane(p, scratch.next());
-    for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
-      const int64_t row = unit % w.output[1], slice = unit / w.output[1] % w.output[0],
-                    at = unit / w.output[1] / w.output[0];
-      plane.run(x->as<float>() + at * w.inputSize(), y->as<float>() + unit * w.output[2], slice, row);
+  const float* from = x->as<float>();
+  float* to = y->as<float>();
+  // First groups of planes, chunk by chunk, then the other planes, row by row.
+  call.threads->split(units, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+    float* memory = scratch.next();
+    int64_t unit = begin;
+    for (; unit < std::min(end, groupUnits) && !call.cancelled(); ++unit) {
+      const int64_t plane = unit / chunks * groups.lanes();
+      groups.run(from + plane * w.inputSize(), unit % chunks, to + plane * w.outputSize(), memory);
+    }
+    if (unit >= end || call.cancelled()) return;
+    Plane plane(p, memory);
+    for (; unit < end && !call.cancelled(); ++unit) {
+      const int64_t rest = unit - groupUnits, row = rest % w.output[1],
+                    slice = rest / w.output[1] % w.output[0], at = turned + rest / rowsOfPlane;
+      plane.run(from + at * w.inputSize(), to + (at * rowsOfPlane + rest % rowsOfPlane) * w.output[2], slice,
+                row);
     }
   });
   return okStatus();

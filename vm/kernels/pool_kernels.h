@@ -11,10 +11,16 @@ using PoolRowsKernel = void (*)(int64_t count, const float* const* rows, int64_t
 using PoolColumnsKernel = void (*)(int64_t taps, int64_t stride, int64_t dilation, const float* row,
                                    int64_t columns, float* out);
 
+// Planes in the lanes, as many as a vector has: out[i * lanes + lane] = a[offsets[0] + i * strideA + lane] combined with a[offsets[1] + ...] ..., `taps`
+// of them, at least one; i < positions.
+using PoolLanesKernel = void (*)(int64_t taps, const float* a, int64_t strideA, const int64_t* offsets,
+                                 int64_t positions, float* out);
+
 struct PoolKernels {
   int32_t slack;  // floats that PoolColumnsKernel may read beyond the last tap
   PoolRowsKernel maximaOfRows, sumsOfRows;
   PoolColumnsKernel maximaOfColumns, sumsOfColumns;
+  PoolLanesKernel maximaOfLanes, sumsOfLanes;
 };
 
 // For the CPU it runs on.

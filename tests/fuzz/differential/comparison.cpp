@@ -107,9 +107,13 @@ Comparison compare(const Program& program, const std::vector<Sizes>& sizes, uint
   CompileOptions inferOnly;
   inferOnly.passes = "infer";
   Result<Module> typed = runPasses(*parsed, inferOnly, trace);
-  if (!typed.ok())
-    return {isUnsupported(typed.error()) ? Verdict::unsupported : Verdict::rejected,
+  if (!typed.ok()) {
+    const bool ours = typed.error().id == DiagnosticId::internalError;
+    return {ours                           ? Verdict::differ
+            : isUnsupported(typed.error()) ? Verdict::unsupported
+                                           : Verdict::rejected,
             typed.error().toString()};
+  }
 
   // What nobody reads may go, and its error with it: a program that ends in an error may also give what is left of it gives.
   CompileOptions pruning;

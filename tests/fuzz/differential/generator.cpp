@@ -12,6 +12,7 @@ Program Generator::make() {
   const int64_t count = random_.number(4, 16);
   for (int64_t i = 0; i < count; ++i) step(main);
   chooseResults(main);
+  if (aimsAtHomes_) addOddResults(main);
   return withoutDeadCode(std::move(program_));
 }
 
@@ -89,33 +90,60 @@ bool Generator::step(Place& place) {
     int weight;
     Maker maker;
     bool control;
+    bool ofHomes = false;
   };
-  static const std::vector<Row> kRows = {
-      {8, &Generator::unary, false},         {12, &Generator::binary, false},
-      {4, &Generator::comparison, false},    {3, &Generator::selection, false},
-      {5, &Generator::conversion, false},    {8, &Generator::reduction, false},
-      {2, &Generator::argument, false},      {2, &Generator::running, false},
-      {3, &Generator::softmax, false},       {5, &Generator::transposed, false},
-      {6, &Generator::reshaped, false},      {4, &Generator::joined, false},
-      {5, &Generator::sliced, false},        {2, &Generator::divided, false},
-      {4, &Generator::gathered, false},      {2, &Generator::repeated, false},
-      {2, &Generator::padded, false},        {2, &Generator::triangle, false},
-      {6, &Generator::product, false},       {2, &Generator::sparseProduct, false},
-      {2, &Generator::sizesAsValues, false}, {2, &Generator::counting, false},
-      {2, &Generator::nonzero, false},       {2, &Generator::compressed, false},
-      {2, &Generator::distinct, false},      {2, &Generator::largest, false},
-      {2, &Generator::filled, false},        {2, &Generator::oneHot, false},
-      {2, &Generator::scattered, false},     {5, &Generator::branch, true},
-      {5, &Generator::loop, true},           {3, &Generator::callOfHelper, true},
-      {3, &Generator::recursion, true},      {3, &Generator::chain, true},
-      {2, &Generator::tree, true},           {3, &Generator::listOfParts, true}};
+  static const std::vector<Row> kRows = {{8, &Generator::unary, false},
+                                         {12, &Generator::binary, false},
+                                         {4, &Generator::comparison, false},
+                                         {3, &Generator::selection, false},
+                                         {5, &Generator::conversion, false},
+                                         {8, &Generator::reduction, false},
+                                         {2, &Generator::argument, false},
+                                         {2, &Generator::running, false},
+                                         {3, &Generator::softmax, false},
+                                         {5, &Generator::transposed, false},
+                                         {6, &Generator::reshaped, false},
+                                         {4, &Generator::joined, false},
+                                         {5, &Generator::sliced, false},
+                                         {2, &Generator::divided, false},
+                                         {4, &Generator::gathered, false},
+                                         {2, &Generator::repeated, false},
+                                         {2, &Generator::padded, false},
+                                         {2, &Generator::triangle, false},
+                                         {6, &Generator::product, false},
+                                         {2, &Generator::sparseProduct, false},
+                                         {2, &Generator::sizesAsValues, false},
+                                         {2, &Generator::counting, false},
+                                         {2, &Generator::nonzero, false},
+                                         {2, &Generator::compressed, false},
+                                         {2, &Generator::distinct, false},
+                                         {2, &Generator::largest, false},
+                                         {2, &Generator::filled, false},
+                                         {2, &Generator::oneHot, false},
+                                         {2, &Generator::scattered, false},
+                                         {5, &Generator::branch, true},
+                                         {5, &Generator::loop, true},
+                                         {3, &Generator::callOfHelper, true},
+                                         {3, &Generator::recursion, true},
+                                         {3, &Generator::chain, true},
+                                         {2, &Generator::tree, true},
+                                         {3, &Generator::listOfParts, true},
+                                         {2, &Generator::valueSized, false, true},
+                                         {2, &Generator::manyResults, true, true},
+                                         {2, &Generator::manyCarried, true, true},
+                                         {1, &Generator::passedThrough, true, true},
+                                         {2, &Generator::sizeFromControl, true, true},
+                                         {1, &Generator::sameInLists, true, true}};
+  const auto weightOf = [&](const Row& row) {
+    if (row.control && place.depth >= 2) return 0;
+    return row.ofHomes && aimsAtHomes_ ? 8 * row.weight : row.weight;
+  };
   int total = 0;
-  for (const Row& row : kRows) total += row.control && place.depth >= 2 ? 0 : row.weight;
+  for (const Row& row : kRows) total += weightOf(row);
   for (int attempt = 0; attempt < 20; ++attempt) {
     int64_t chosen = random_.number(0, total - 1);
     for (const Row& row : kRows) {
-      if (row.control && place.depth >= 2) continue;
-      chosen -= row.weight;
+      chosen -= weightOf(row);
       if (chosen >= 0) continue;
       if ((this->*row.maker)(place)) return true;
       break;

@@ -1,5 +1,6 @@
 // The generator's insides, one class over several files: generator.cpp (the frame), generate_values.cpp (elementwise, folds),
-// generate_shapes.cpp (movement, sizes that values decide), generate_control.cpp (branches, loops), generate_functions.cpp (recursion, data).
+// generate_shapes.cpp (movement, sizes that values decide), generate_control.cpp (branches, loops), generate_functions.cpp (recursion, data),
+// generate_homes.cpp (what parts a value or a size from its home).
 #pragma once
 
 #include <functional>
@@ -26,7 +27,8 @@ struct Place {
 
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed) {}
+  // Every third program is mostly made of what parts values and sizes from their homes.
+  explicit Generator(uint64_t seed) : random_(seed), aimsAtHomes_(seed % 3 == 0) {}
   Program make();
 
  private:
@@ -140,7 +142,23 @@ class Generator {
   // Parts of different sizes in a list, changed one by one, and joined or folded.
   bool listOfParts(Place& place);
 
+  // --- homes of values and sizes
+  // least..4, as a value.
+  int smallSize(Place& place, int64_t least);
+  bool valueSized(Place& place);
+  bool cutByValues(Place& place, int64_t kind, int p, int q);
+  int someResult(Place& inner, const ValueInfo& wanted, SizesOf sizes, int fallback, int before);
+  bool manyResults(Place& place);
+  std::vector<int> carriedOn(Place& inner, const std::vector<int>& states, int outside, SizesOf sizes);
+  bool manyCarried(Place& place);
+  bool passedThrough(Place& place);
+  bool sizeFromControl(Place& place);
+  int listFromBranch(Place& place, int k, int parts, int x);
+  bool sameInLists(Place& place);
+  void addOddResults(Place& place);
+
   RandomSource random_;
+  const bool aimsAtHomes_;
   Program program_;
   int unknowns_ = 0;
 };

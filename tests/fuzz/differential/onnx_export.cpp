@@ -209,7 +209,7 @@ class Exporter {
   }
 
   Status operation(const Op& op, Scope& scope, Msg& graph) {
-    if (op.def == &ops::checkOp || op.def == &ops::bind_dimsOp) return {};
+    if (op.def == &ops::checkOp || op.def == &ops::check_valuesOp || op.def == &ops::bind_dimsOp) return {};
     std::vector<std::string> inputs, outputs;
     for (ValueId v : op.operands) inputs.push_back(v == kNoValue ? "" : scope.names.at(v));
     for (const ValueDef& result : op.results) {
@@ -227,6 +227,8 @@ class Exporter {
       return {};
     }
     if (kSame.count(op.def->name) == 0) return notThere(op.def->name);
+    if (op.def->name == "one_hot" && scope.types.at(op.operands[0]).rank() == 0)
+      return notThere("one-hot of a number without axes");
     if (op.def == &ops::matmulOp) {
       attributes.clear();
       if (op.attributes.integer("transpose_a") != 0)

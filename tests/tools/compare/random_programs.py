@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Random programs in onnxruntime: does it make of them what our reference interpreter makes?
 
-    random_programs.py FOLDER [-v]        as `differential --suite FOLDER` has written it
+    random_programs.py FOLDER [-v] [--dynrepl PROGRAM]        as `differential --suite FOLDER` has written it
 
 Outputs that are the same in every order of evaluation must be equal; others within 1e-3. Where onnxruntime gives something else or refuses a run, ONNX's own
 evaluator is asked: if it agrees with us, that is counted; onnxruntime gives sums over nothing another shape, for one. A program that onnxruntime can't load, for an element type
-one of its operators lacks, say, is counted as such, and so is one it crashes on. Exit 3 when a run is left that neither confirms. Needs numpy, onnx and onnxruntime.
+one of its operators lacks, say, is counted as such, and so is one it crashes on. With --dynrepl the ONNX files are compiled and run, too, and must give what the programs
+gave as text. Exit 3 when a run is left that neither confirms, or that we give another result. Needs numpy, onnx and onnxruntime.
 """
 import collections
 import json
 import os
+import subprocess
 import sys
+import tempfile
 import warnings
 
 import numpy as np
@@ -19,7 +22,7 @@ import onnxruntime
 
 
 # A size of 0 that was computed: ONNX's Reshape takes it as "as before", unless it is told not to, and fails; we take it as written.
-COMPUTED_ZERO = "cannot be reshaped to the requested shape"
+COMPUTED_ZERO = ("cannot be reshaped to the requested shape", "The dimension with value zero exceeds the dimension size")
 
 
 def session(path):
@@ -68,7 +71,7 @@ def compare(folder, model, runs):
     wanted = {i.name for i in peer.get_inputs()}
     for run in runs:
         found = check(run, lambda feeds: peer.run(None, {name: value for name, value in feeds.items() if name in wanted}), folder)
-        if COMPUTED_ZERO in found:
+        if any(text in found for text in COMPUTED_ZERO):
             continue
         counts["runs"] += 1
         if not found:
@@ -96,8 +99,30 @@ def apart(*arguments):
     return json.loads(text) if status == 0 else ({"crashed": 1}, [], "")
 
 
+def compiled(dynrepl, folder, model, runs):
+    """What the compiler makes of the ONNX file: what is wrong with its runs, each from one artefact."""
+    with tempfile.TemporaryDirectory() as place:
+        cases = os.path.join(place, "cases.jsonl")
+        with open(cases, "w") as lines:
+            for k, run in enumerate(runs):
+                inputs = {f"input_{i}": f"@{folder}/{run['folder']}/input_{i}.npy" for i in range(run["inputs"])}
+                lines.write(json.dumps({"inputs": inputs, "output_dir": f"{place}/{k}"}) + "\n")
+        process = subprocess.run([dynrepl, "--cache-dir", "none", "run", model, "--cases", cases], capture_output=True, text=True, errors="replace")
+        if process.returncode != 0:
+            return [f"{model}: dynrepl ends with {process.returncode}: {process.stderr[-600:]}"]
+        wrong = []
+        for k, run in enumerate(runs):
+            for i, exact in enumerate(run["exact"]):
+                found = difference(np.load(f"{place}/{k}/output_{i}.npy"), np.load(f"{folder}/{run['folder']}/output_{i}.npy"), exact)
+                if found:
+                    wrong.append(f"{run['folder']}: output {i} of the compiled file: {found}")
+                    break
+        return wrong
+
+
 def main():
     folder = sys.argv[1]
+    dynrepl = sys.argv[sys.argv.index("--dynrepl") + 1] if "--dynrepl" in sys.argv else ""
     warnings.simplefilter("ignore")
     programs = collections.defaultdict(list)
     with open(f"{folder}/suite.jsonl") as lines:
@@ -106,6 +131,10 @@ def main():
     counts, reasons = collections.Counter(programs=len(programs)), collections.Counter()
     failed = 0
     for model, runs in programs.items():
+        wrong = compiled(dynrepl, folder, os.path.join(folder, model), runs) if dynrepl else []
+        counts["wrong"] += len(wrong)
+        for text in wrong:
+            print(text)
         found, unconfirmed, reason = apart(folder, os.path.join(folder, model), runs)
         counts.update(found)
         failed += len(unconfirmed)
@@ -118,7 +147,9 @@ def main():
     if "-v" in sys.argv:
         for text, count in reasons.most_common():
             print(f"  {count} {text}")
-    return 3 if failed or counts["runs"] == 0 else 0
+    if dynrepl:
+        print(f"  {counts['wrong']} runs of the compiled files give something else")
+    return 3 if failed or counts["wrong"] or counts["runs"] == 0 else 0
 
 
 if __name__ == "__main__":

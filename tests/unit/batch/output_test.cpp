@@ -96,13 +96,16 @@ TEST(BatchOutput, AReaderWhoDoesNotReadHoldsNobodyUp) {
   char byte = 0;
   EXPECT_EQ(::read(ends[0], &byte, 1), 1);  // it has begun to write
   EXPECT_EQ(output.failure(fault()), exitCode(DiagnosticId::cancelled));
-  ::dup2(kept, 1);
-  ::close(kept);
   ::close(ends[1]);
-  std::string rest(1 << 16, '\0');
-  while (::read(ends[0], rest.data(), rest.size()) > 0) {
-  }
+  std::thread reader([&] {
+    std::string rest(1 << 16, '\0');
+    while (::read(ends[0], rest.data(), rest.size()) > 0) {
+    }
+  });
   command.join();
+  ::dup2(kept, 1);  // the last that could write into the pipe
+  ::close(kept);
+  reader.join();
   ::close(ends[0]);
 }
 

@@ -31,6 +31,29 @@ TEST(Pool, WideRows) {
   }
 }
 
+// So many planes of small images that they stand side by side in vectors, and some more.
+TEST(Pool, ManySmallPlanes) {
+  const std::string windows[] = {
+      "kernel_shape = [3, 3], pads = [1, 1, 1, 1]",
+      "kernel_shape = [3, 3], pads = [1, 1, 0, 2], strides = [2, 2], ceil_mode = 1",
+      "kernel_shape = [7, 7], pads = [3, 3, 3, 3]",
+      "kernel_shape = [2, 3], pads = [1, 2, 1, 2], dilations = [2, 2]",
+  };
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, c, h, w] : std::vector<std::array<int64_t, 4>>{
+           {1, 35, 7, 7}, {2, 16, 14, 14}, {1, 40, 5, 1}, {3, 7, 6, 9}, {1, 17, 60, 33}, {1, 32, 13, 63}}) {
+    HostTensor x = test::randomTensor(Dtype::f32, {n, c, h, w}, 1);
+    x.setReal(3, std::numeric_limits<double>::quiet_NaN());
+    sets.push_back({x});
+  }
+  for (const std::string& window : windows)
+    for (const char* name : {"max_pool", "average_pool"}) {
+      const std::string text = "fn @main(%x: Tensor[(n, c, h, w), f32]) { %y = " + std::string(name) +
+                               "(%x) {" + window + "} return %y }";
+      test::expectSame(text, sets);
+    }
+}
+
 TEST(Pool, KeepsWhatIsNoNumber) {
   HostTensor x = test::randomTensor(Dtype::f32, {1, 2, 8, 48}, 1);
   for (int64_t at : {0, 47, 100, 333, 767}) x.setReal(at, std::numeric_limits<double>::quiet_NaN());

@@ -55,5 +55,53 @@ TEST(ProductBits, doNotDependOnThreadsOrSchedules) {
   }
 }
 
+// f64 and integers: panels of their own, rows in place, batches with threads over them and within them.
+TEST(ProductBits, ofOtherTypesDoNotDependOnThreads) {
+  struct Case {
+    const char* parameters;  // with T for the type
+    const char* attributes;
+    std::vector<int64_t> a, b;
+  };
+  const std::vector<Case> cases = {
+      {"%a: Tensor[(n, k), T], %b: Tensor[(k, m), T]", "", {2, 300}, {300, 41}},
+      {"%a: Tensor[(n, k), T], %b: Tensor[(k, m), T]", "", {97, 523}, {523, 67}},
+      {"%a: Tensor[(n, k), T], %b: Tensor[(k, m), T]", "", {230, 17}, {17, 131}},
+      {"%a: Tensor[(k, n), T], %b: Tensor[(m, k), T]",
+       " {transpose_a = 1, transpose_b = 1}",
+       {301, 53},
+       {37, 301}},
+      {"%a: Tensor[(b, n, k), T], %b: Tensor[(b, k, m), T]", "", {2, 64, 65}, {2, 65, 33}},
+      {"%a: Tensor[(b, n, k), T], %b: Tensor[(b, m, k), T]",
+       " {transpose_b = 1}",
+       {7, 31, 129},
+       {7, 47, 129}},
+      {"%a: Tensor[(b, n, k), T], %b: Tensor[(k, m), T]", "", {5, 3, 257}, {257, 19}}};
+  for (const char* dtype : {"f64", "i32", "u64"}) {
+    for (const Case& c : cases) {
+      std::string text =
+          std::string("fn @main(") + c.parameters + ") { %y = matmul(%a, %b)" + c.attributes + " return %y }";
+      for (size_t at; (at = text.find(", T]")) != std::string::npos;)
+        text.replace(at, 4, std::string(", ") + dtype + "]");
+      IrContext context;
+      Result<Module> parsed = test::parseText(context, text);
+      ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+      const Dtype type = *parseDtype(dtype);
+      const std::vector<HostTensor> inputs = {test::randomTensor(type, c.a, 3),
+                                              test::randomTensor(type, c.b, 4)};
+      test::expectSame(text, {inputs}, {}, 1e-12);
+      std::optional<HostTensor> first;
+      for (int threads : {1, 2, 3, 4}) {
+        auto compiled = test::Compiled::make(*parsed, {}, threads);
+        ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+        Result<std::vector<HostTensor>> y = (*compiled)->run(inputs);
+        ASSERT_TRUE(y.ok()) << y.error().toString();
+        if (!first) first = (*y)[0];
+        EXPECT_EQ(std::memcmp(first->data(), (*y)[0].data(), static_cast<size_t>(first->sizeBytes())), 0)
+            << text << ", threads " << threads;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dyn

@@ -57,6 +57,17 @@ INSTANTIATE_TEST_SUITE_P(
     Kernels, RoundTrip,
     ::testing::Values(
         kSoftmax,
+        R"(kernel @turned(in x: f32[n, m], out y: f32[m, n]) scalars (n; m) units u < dim(floordiv(m + 63, 64)) {
+  for i < min(64, m - u * 64) tile {
+    for j < n vector {
+      y[u * 64 + i, j] = x[j, u * 64 + i]
+    }
+  }
+  for k < 3 unroll {
+    y[k, k] = 0.0
+  }
+}
+)",
         R"(kernel @ints(in a: u8[n], in b: i4[n], out c: u64[n], out d: bool[n], out e: bf16[]) scalars (n) units u < n {
   let w: u8 = bitAnd(a[u], 255:u8)
   c[u] = shiftLeft(u64(w), 3:u64) + 18446744073709551615:u64

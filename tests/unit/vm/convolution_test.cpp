@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "tests/unit/vm/builtin_harness.h"
 
@@ -106,7 +107,9 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
     const auto kind = static_cast<Kind>(round % 6);
     const int64_t rank =
         kind == threes || kind == depthwise ? 2 : pick(1, kind == any || kind == pointwise ? 3 : 2);
-    const int64_t groups = kind == depthwise ? pick(2, 9) : kind == deep || kind == threes ? 1 : pick(1, 3);
+    const int64_t groups = kind == depthwise                ? pick(2, round % 4 == 1 ? 40 : 9)
+                           : kind == deep || kind == threes ? 1
+                                                            : pick(1, 3);
     const int64_t channels = kind == depthwise ? 1
                              : kind == deep    ? pick(1, 2) * 256
                              : kind == threes  ? pick(16, 20)
@@ -126,18 +129,19 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
     for (int64_t i = 3 - rank; i < 3; ++i) {
       const auto d = static_cast<size_t>(i);
       stride[d] = still ? 1 : pick(1, 3);
-      dilation[d] = pick(1, 2);
-      pad[d] = still ? 0 : pick(0, 2);
-      kernel[d] = still ? 1 : pick(1, 3);
+      dilation[d] = pick(1, kind == depthwise ? 4 : 2);
+      pad[d] = still ? 0 : pick(0, kind == depthwise ? 9 : 2);
+      kernel[d] = still ? 1 : pick(1, kind == depthwise ? 5 : 3);
       const int64_t after = still ? 0 : pick(0, 2);
       if (kind == threes) {  // windows that Winograd's way takes
         stride[d] = stepped;
         dilation[d] = 1;
         kernel[d] = 3;
       }
-      in[d] = std::max<int64_t>(
-          kind == threes || kind == depthwise ? pick(1, 37) : pick(1, rank == 1 ? longest : 9),
-          dilation[d] * (kernel[d] - 1) + 1);
+      in[d] = std::max<int64_t>(kind == threes      ? pick(1, 37)
+                                : kind == depthwise ? pick(1, round % 4 == 1 ? 20 : 90)
+                                                    : pick(1, rank == 1 ? longest : 9),
+                                dilation[d] * (kernel[d] - 1) + 1 - (kind == depthwise ? pad[d] : 0));
       out[d] = (in[d] + pad[d] + after - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1;
       xs.push_back(in[d]);
       ws.push_back(kernel[d]);
@@ -181,6 +185,75 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
                   << "round " << round << " rank " << rank << " filters " << filters;
             }
   }
+}
+
+// Transposed: each input element times the window is added where the window stands.
+TEST_F(ConvolutionTest, convTransposeEqualsTheNaiveSum) {
+  auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random_);
+  };
+  for (int round = 0; round < 160; ++round) {
+    threads_ = round % 3 == 0 ? &three_ : &single_;
+    const int64_t rank = pick(1, 3), groups = pick(1, 3), channels = pick(1, round % 4 == 0 ? 40 : 5),
+                  filters = pick(1, round % 4 == 1 ? 40 : 5), batch = pick(0, 2);
+    std::vector<int64_t> stride(3, 1), dilation(3, 1), pad(3, 0), in(3, 1), kernel(3, 1), out(3, 1);
+    std::vector<int64_t> xs{batch, groups * channels}, ws{groups * channels, filters},
+        ys{batch, groups * filters}, pads;
+    for (auto d = static_cast<size_t>(3 - rank); d < 3; ++d) {
+      stride[d] = pick(1, 4), dilation[d] = pick(1, 3), kernel[d] = pick(1, 4), pad[d] = pick(0, 3);
+      in[d] = pick(1, rank == 1 ? 90 : rank == 2 ? 17 : 6);
+      out[d] = std::max<int64_t>(
+          1, (in[d] - 1) * stride[d] + dilation[d] * (kernel[d] - 1) + 1 - pad[d] + pick(-3, 3));
+      xs.push_back(in[d]), ws.push_back(kernel[d]), ys.push_back(out[d]), pads.push_back(pad[d]);
+    }
+    std::vector<int32_t> numbers{static_cast<int32_t>(rank), static_cast<int32_t>(groups)};
+    for (const std::vector<int64_t>* list : {&stride, &dilation})
+      for (auto d = static_cast<size_t>(3 - rank); d < 3; ++d)
+        numbers.push_back(static_cast<int32_t>((*list)[d]));
+    Tensor *x = floats(xs), *w = floats(ws), *bias = round % 2 ? floats({groups * filters}) : nullptr,
+           *y = output(ys);
+    const Status status = call("conv_transpose", {x, w, bias}, {.scalars = pads, .numbers = numbers}, {y});
+    ASSERT_TRUE(status.ok()) << status.toString();
+    const int64_t plane = out[0] * out[1] * out[2], image = in[0] * in[1] * in[2],
+                  taps = kernel[0] * kernel[1] * kernel[2];
+    for (int64_t n = 0; n < batch; ++n)
+      for (int64_t f = 0; f < groups * filters; ++f) {
+        std::vector<double> sums(static_cast<size_t>(plane),
+                                 bias ? static_cast<double>(bias->as<float>()[f]) : 0);
+        for (int64_t ch = 0; ch < channels; ++ch)
+          for (int64_t at = 0; at < image; ++at)
+            for (int64_t tap = 0; tap < taps; ++tap) {
+              const int64_t from[] = {at / (in[1] * in[2]), at / in[2] % in[1], at % in[2]},
+                            k[] = {tap / (kernel[1] * kernel[2]), tap / kernel[2] % kernel[1],
+                                   tap % kernel[2]};
+              int64_t to = 0;
+              bool inside = true;
+              for (size_t d = 0; d < 3; ++d) {
+                const int64_t place = from[d] * stride[d] + k[d] * dilation[d] - pad[d];
+                inside = inside && place >= 0 && place < out[d];
+                to = to * out[d] + place;
+              }
+              const int64_t channel = f / filters * channels + ch;
+              if (inside)
+                sums[static_cast<size_t>(to)] +=
+                    static_cast<double>(x->as<float>()[(n * groups * channels + channel) * image + at]) *
+                    static_cast<double>(w->as<float>()[(channel * filters + f % filters) * taps + tap]);
+            }
+        for (int64_t at = 0; at < plane; ++at)
+          ASSERT_NEAR(y->as<float>()[(n * groups * filters + f) * plane + at], sums[static_cast<size_t>(at)],
+                      1e-4)
+              << "round " << round << " rank " << rank;
+      }
+  }
+}
+
+// A weight that is no finite number is met by input only.
+TEST_F(ConvolutionTest, infiniteWeightsStayWhereTheyAre) {
+  const float inf = std::numeric_limits<float>::infinity();
+  Tensor *x = tensor<float>(DataType::f32, {1, 1, 2, 2}, {1, 2, 3, 4}),
+         *w = tensor<float>(DataType::f32, {1, 1, 1, 2}, {1, inf}), *y = output({1, 1, 2, 3});
+  ASSERT_TRUE(call("conv_transpose", {x, w}, {.scalars = {0, 0}, .numbers = {2, 1, 1, 1, 1, 1}}, {y}).ok());
+  EXPECT_THAT(data<float>(y), ElementsAre(1, inf, inf, 3, inf, inf));
 }
 
 TEST_F(ConvolutionTest, convInDoubleAndWrongShapes) {

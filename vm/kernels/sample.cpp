@@ -1,0 +1,130 @@
+// grid_sample between the elements of images: the elements around a place and their weights are found once for all channels.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "vm/kernels/builtins.h"
+#include "vm/kernels/work.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+enum Border : int64_t { kZeros = 0, kEdge = 1, kReflection = 2 };
+
+// `x` mirrored at `low` and `high` until it lies between them.
+double reflected(double x, double low, double high) {
+  const double range = high - low;
+  if (range <= 0) return low;
+  if (x >= low && x <= high) return x;
+  const double away = x < low ? low - x : x - high, turns = std::floor(away / range),
+               rest = away - turns * range;
+  const bool even = std::fmod(turns, 2) == 0;
+  return (x < low) == even ? low + rest : high - rest;
+}
+
+// The two elements of an axis around a coordinate in [-1, 1].
+struct Around {
+  std::array<int64_t, 2> at;
+  std::array<double, 2> weight;
+  std::array<bool, 2> inside;
+};
+
+struct Axis {
+  int64_t size;
+  Border border;
+  bool alignCorners;
+
+  Around around(float coordinate) const {
+    const auto length = static_cast<float>(size);
+    const double last = static_cast<double>(size) - 1;
+    double x = alignCorners ? (coordinate + 1) / 2 * (length - 1) : ((coordinate + 1) * length - 1) / 2;
+    const double low = alignCorners ? 0 : -0.5, high = alignCorners ? last : last + 0.5;
+    if (border == kEdge && (x < low || x > high)) x = std::clamp(x, 0.0, last);
+    if (border == kReflection) x = reflected(x, low, high);
+    const double base = std::floor(x);
+    Around a{{}, {1 - (x - base), x - base}, {}};
+    for (size_t k = 0; k < 2; ++k) {
+      double at = base + static_cast<double>(k);
+      if (border == kReflection) at = std::trunc(reflected(at, low, high));
+      const bool isInside = at >= 0 && at <= last;
+      a.at[k] = at >= 0 ? static_cast<int64_t>(std::min(at, last)) : 0;
+      a.inside[k] = isInside || border != kZeros;
+    }
+    return a;
+  }
+};
+
+// Places of the grid that are looked up together, as columns of a table.
+struct Block {
+  static constexpr int64_t kPlaces = 512;
+  int64_t at[4][kPlaces];
+  double weight[4][kPlaces];
+  bool inside[4][kPlaces];
+  std::vector<int64_t> partial;  // those with a neighbour outside, which counts as 0 whatever its weight
+
+  void find(const Axis& rows, const Axis& columns, const float* grid, int64_t count) {
+    partial.clear();
+    for (int64_t p = 0; p < count; ++p) {
+      const Around v = rows.around(grid[2 * p + 1]), h = columns.around(grid[2 * p]);
+      bool whole = true;
+      for (size_t k = 0; k < 4; ++k) {
+        at[k][p] = v.at[k / 2] * columns.size + h.at[k % 2];
+        weight[k][p] = v.weight[k / 2] * h.weight[k % 2];
+        inside[k][p] = v.inside[k / 2] && h.inside[k % 2];
+        whole = whole && inside[k][p];
+      }
+      if (!whole) partial.push_back(p);
+    }
+  }
+  void look(const float* x, int64_t count, float* y) const {
+    for (int64_t p = 0; p < count; ++p)
+      y[p] = static_cast<float>(weight[0][p] * x[at[0][p]] + weight[1][p] * x[at[1][p]] +
+                                weight[2][p] * x[at[2][p]] + weight[3][p] * x[at[3][p]]);
+    for (int64_t p : partial) {
+      double sum = 0;
+      for (size_t k = 0; k < 4; ++k)
+        if (inside[k][p]) sum += weight[k][p] * x[at[k][p]];
+      y[p] = static_cast<float>(sum);
+    }
+  }
+};
+
+}  // namespace
+
+Status gridSample(BuiltinCall& call) {
+  const Tensor *x = call.argument(0), *grid = call.argument(1);
+  auto* y = static_cast<Tensor*>(call.results[0]);
+  const auto isImage = [](const Tensor* t) { return t && t->dtype == DataType::f32 && t->rank == 4; };
+  if (!isImage(x)) return badArgument("grid_sample", 0, "f32 of rank 4", call.arguments[0]);
+  if (!isImage(grid)) return badArgument("grid_sample", 1, "f32 of rank 4", call.arguments[1]);
+  const int64_t *from = x->shape(), *to = y->shape(), *places = grid->shape();
+  if (!isImage(y) || places[0] != from[0] || places[3] != 2 || to[0] != from[0] || to[1] != from[1] ||
+      to[2] != places[1] || to[3] != places[2] || call.number(0, 0) < kZeros ||
+      call.number(0, 0) > kReflection)
+    return failure(DYN_BAD_INPUT, "grid_sample: shapes do not fit: " + describe(x) + ", " + describe(grid) +
+                                      " -> " + describe(y));
+  if (y->elementCount == 0) return okStatus();
+  const auto border = static_cast<Border>(call.number(0, 0));
+  const bool alignCorners = call.number(1, 0) != 0;
+  const Axis rows{from[2], border, alignCorners}, columns{from[3], border, alignCorners};
+  if (rows.size < 1 || columns.size < 1) return failure(DYN_BAD_INPUT, "grid_sample: nothing to sample");
+  if (call.rehearsal) return okStatus();
+  const int64_t channels = from[1], count = to[2] * to[3], plane = rows.size * columns.size;
+  const int64_t tasks = worthwhileTasks(call, 2.0 * static_cast<double>(y->elementCount));
+  call.threads->split(from[0] * channels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+    const auto block = std::make_unique<Block>();
+    forEachWhole(begin, end, channels, [&](int64_t batch, int64_t first, int64_t last) {
+      for (int64_t place = 0; place < count && !call.cancelled(); place += Block::kPlaces) {
+        const int64_t here = std::min(Block::kPlaces, count - place);
+        block->find(rows, columns, grid->as<float>() + (batch * count + place) * 2, here);
+        for (int64_t unit = batch * channels + first; unit < batch * channels + last; ++unit)
+          block->look(x->as<float>() + unit * plane, here, y->as<float>() + unit * count + place);
+      }
+    });
+  });
+  return okStatus();
+}
+
+}  // namespace dyn::vm::kernels
