@@ -66,7 +66,7 @@ const Violation kViolations[] = {
     {"opset-missing", "no operator set", [](FileParts& f) { f.opsets = Msg(); }},
     {"opset-below-1", "operator set 0", [](FileParts& f) { f.opsets = Msg().sub(8, Msg().num(2, 0)); }},
     {"opset-below-1", "operator set -3", [](FileParts& f) { f.opsets = Msg().sub(8, Msg().num(2, -3)); }},
-    {"opset-newer", "operator set 28", [](FileParts& f) { f.opsets = Msg().sub(8, Msg().num(2, 28)); }},
+    {"opset-newer", "operator set 29", [](FileParts& f) { f.opsets = Msg().sub(8, Msg().num(2, 29)); }},
     {"opset-twice", "in version 17 and in version 11",
      [](FileParts& f) { f.opsets.sub(8, Msg().sub(1, "ai.onnx").num(2, 11)); }},
     {"opset-repeated", "imported twice", [](FileParts& f) { f.opsets.sub(8, Msg().num(2, 17)); }},
