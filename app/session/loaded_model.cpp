@@ -386,6 +386,7 @@ bool LoadedModel::recordsChoose(const std::string& version) const {
 void LoadedModel::describeSignature(const Module& module) {
   signature_ = signatureOf(module, inputNames_, outputNames_);
   signature_.fixedDims = fixedDims_;
+  signature_.defaults = defaultPorts_;
 }
 
 void LoadedModel::describe() {
@@ -395,7 +396,6 @@ void LoadedModel::describe() {
     describeSignature(imported_);
   }
   for (size_t i = 0; i < openInputs_.size(); ++i) signature_.inputs[openInputs_[i]] = openPorts_[i];
-  signature_.defaults = defaultPorts_;
   for (const Port& port : signature_.inputs) info_.inputs.push_back(port.info);
   for (const Port& port : signature_.outputs) info_.outputs.push_back(port.info);
   info_.symbols = CallDims(signature_).names();

@@ -1,5 +1,7 @@
 #include "compiler/dims/solver_work.h"
 
+#include <new>
+
 #include <utility>
 
 #include "compiler/dims/dim_node.h"
@@ -20,7 +22,12 @@ SolverWorkScope::SolverWorkScope(DimContext& context, std::function<std::string(
 SolverWorkScope::~SolverWorkScope() {
   const uint64_t steps = solverSteps(context_) - before_;
   DearestWork& dearest = DimBuilder::impl(context_).dearest;
-  if (steps > dearest.steps) dearest = {steps, asker_()};
+  if (steps <= dearest.steps) return;
+  try {
+    dearest = {steps, asker_()};
+  } catch (const std::bad_alloc&) {
+    dearest.steps = steps;  // without a name: a statistic must not end the work it counts
+  }
 }
 
 }  // namespace dyn

@@ -26,7 +26,7 @@ struct Allowed {
     axis,         // -rank <= value < rank of operand `operand`
     newAxis,      // -rank - 1 <= value <= rank: an axis of a result with one more
     axes,         // as axis, and no axis twice
-    permutation,  // every axis of operand `operand` once
+    permutation,  // every axis of operand `operand` once; negative ones count from the end
     byRule,       // the type rule demands what `words` says
   };
   Kind kind = Kind::unstated;

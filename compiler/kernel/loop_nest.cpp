@@ -578,7 +578,7 @@ class NestBuilder {
           inSegments(segments, values, first, count, unit);
           return units;
         }
-        roots_ = segments[0].roots;
+        if (!segments.empty()) roots_ = segments[0].roots;  // none: an axis without elements
       }
       if (blocks) {
         units = ceilDiv(space_[0], dims_.constant(kBlockElements));

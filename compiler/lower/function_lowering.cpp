@@ -170,10 +170,6 @@ Status FunctionLowering::bindParameters(const Function& function, Entry entry) {
     for (int axis = 0; axis < p.type.rank(); ++axis) {
       const Dim d = p.type.dims()[axis];
       if (d.isSymbol() && seen.insert(d.symbol()).second) continue;
-      if (!dims_.computable(d))
-        return makeError(DiagnosticId::unsupportedFeature,
-                         "the dim " + d.toString() + " of input '" + module_.context->valueName(p.id) +
-                             "' is an expression of a symbol that is no dim of any input by itself");
       const int32_t actual = dims_.newScalar();
       code_.emit(Opcode::dim, actual, static_cast<int32_t>(i), axis);
       DYN_TRY(int32_t expected, dims_.emit(d));

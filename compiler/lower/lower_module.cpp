@@ -1,3 +1,5 @@
+#include <unordered_set>
+
 #include "compiler/ir/walk.h"
 #include "compiler/lower/function_lowering.h"
 #include "compiler/lower/homes.h"
@@ -62,6 +64,25 @@ std::string nameOf(const std::vector<std::string>& names, size_t index, const Mo
   return index < names.size() ? names[index] : module.context->valueName(value);
 }
 
+// Each symbol in a dim of an input is a dim of some input by itself: a program reads sizes, it does not solve equations.
+Status inputsGiveTheirSymbols(const Module& module, const Function& main) {
+  std::unordered_set<SymbolId> given;
+  for (const Parameter& p : main.parameters)
+    if (p.type.isTensor())
+      for (Dim d : p.type.dims())
+        if (d.isSymbol()) given.insert(d.symbol());
+  for (const Parameter& p : main.parameters) {
+    if (!p.type.isTensor()) continue;
+    for (Dim d : p.type.dims())
+      for (SymbolId symbol : symbolsOf(d))
+        if (given.count(symbol) == 0)
+          return makeError(DiagnosticId::unsupportedFeature,
+                           "the dim " + d.toString() + " of input '" + module.context->valueName(p.id) +
+                               "' is an expression of a symbol that is no dim of any input by itself");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& options) {
@@ -70,6 +91,7 @@ Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& opti
   const Function* main = module.main();
   if (!main) return makeError(DiagnosticId::invalidIr, "the module has no @main");
   DYN_CHECK(withinLimits(module));
+  DYN_CHECK(inputsGiveTheirSymbols(module, *main));
   DYN_CHECK(everythingHasAHome(module));
   for (const Function* f : module.functions) builder.declareFunction(f->name);
   for (const Function* f : module.functions) {

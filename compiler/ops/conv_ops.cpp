@@ -205,6 +205,8 @@ Result<std::vector<TransposedAxis>> transposedAxes(const Op& op, const Shape& x,
   DYN_TRY(Window window, windowOf(op, rank));
   std::vector<int64_t> extra = op.attributes.integers("output_padding"),
                        sizes = op.attributes.integers("output_shape");
+  if (!extra.empty() && static_cast<int>(extra.size()) != rank)
+    return makeError(DiagnosticId::badAttribute, "output_padding has one number per spatial axis", op.place);
   extra.resize(static_cast<size_t>(rank), 0);
   if (!sizes.empty() && static_cast<int>(sizes.size()) != rank)
     return makeError(DiagnosticId::badAttribute, "output_shape has one size per spatial axis", op.place);
@@ -215,6 +217,11 @@ Result<std::vector<TransposedAxis>> transposedAxes(const Op& op, const Shape& x,
     a.kernel = w[k + 2];
     a.stride = window.strides[k];
     a.dilation = window.dilations[k];
+    if (extra[k] < 0 || extra[k] >= std::max(a.stride, a.dilation))
+      return makeError(DiagnosticId::badAttribute,
+                       "output_padding " + std::to_string(extra[k]) + " of spatial axis " +
+                           std::to_string(k) + " must be at least 0 and below the stride or the dilation",
+                       op.place);
     DimContext& dims = a.input.context();
     const Dim full = (a.input - 1) * a.stride + extra[k] + (a.kernel - 1) * a.dilation + 1;
     if (sizes.empty() && !window.isSame()) {

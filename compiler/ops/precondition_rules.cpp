@@ -50,7 +50,7 @@ Status checkIntegers(const InferContext& c, const AttributeSpec& spec, const std
   const bool isOrder = allowed.kind == Allowed::Kind::permutation;
   std::set<int64_t> seen;
   for (int64_t value : values) {
-    const bool inRange = value < rank && value >= (isOrder ? 0 : -rank);
+    const bool inRange = value < rank && value >= -rank;
     const bool isNew = seen.insert(value < 0 ? value + rank : value).second;
     const bool mayRepeat = allowed.kind == Allowed::Kind::axis || allowed.kind == Allowed::Kind::newAxis;
     if (!inRange || (!isNew && !mayRepeat))

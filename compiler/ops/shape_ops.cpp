@@ -211,7 +211,7 @@ Status evaluateReshape(EvalContext& c) {
   std::optional<size_t> inferred;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == -1) {
-      if (inferred) return c.error(DiagnosticId::runtimeError, "-1 stands twice in the shape");
+      if (inferred) return c.error(DiagnosticId::shapeCheckFailed, "-1 stands twice in the shape");
       inferred = i;
       continue;
     }

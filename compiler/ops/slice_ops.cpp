@@ -1,6 +1,7 @@
 // Taking parts of tensors and putting tensors together: slice, concat, split.
 #include <algorithm>
 
+#include "compiler/dims/dim_compact.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/shape_rules.h"
 
@@ -230,17 +231,18 @@ Status inferConcat(InferContext& c) {
   DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis"), first.rank()));
   Shape dims = first.dims;
   Contents contents;
+  std::vector<Dim> lengths;
   bool known = first.rank() == 1;
   for (int i = 0; i < c.operandCount(); ++i) {
     DYN_TRY(TensorOperand x, tensorOperand(c, i, first.rank()));
     DYN_CHECK(requireSameDtype(c, first, x));
+    lengths.push_back(x.dims[axis]);
     for (int k = 0; i > 0 && k < x.rank(); ++k) {
       if (k == axis) continue;
       DYN_CHECK(c.requireEqual(dims[k], x.dims[k],
                                "dim " + std::to_string(k) + " of operands 0 and " + std::to_string(i)));
       dims[k] = c.solver().canonical(dims[k]);
     }
-    if (i > 0) dims[axis] = dims[axis] + x.dims[axis];
     if (!known) continue;
     std::optional<int64_t> length = c.solver().canonical(x.dims[0]).constant();
     known = length && *length <= kMaxContents;
@@ -251,7 +253,9 @@ Status inferConcat(InferContext& c) {
     } else {
       contents.resize(contents.size() + static_cast<size_t>(*length));
     }
+    known = static_cast<int64_t>(contents.size()) <= kMaxContents;
   }
+  dims[axis] = sumOf(lengths);
   setTensor(c, dims, first.dtype);
   if (known && (isInteger(first.dtype) || first.dtype == Dtype::boolean))
     c.setResultContents(0, std::move(contents));
@@ -305,6 +309,17 @@ Result<Expr> lowerConcat(LowerContext& c, int, std::span<const Expr> index) {
     for (size_t i = 0; i + width < parts.size(); i += 2 * width)
       parts[i] = select(index[axis] < c.dim(begins[i + width]), parts[i], parts[i + width]);
   return parts[0];
+}
+
+// A kernel reads every operand in one expression, which grows with them, and the machine code of it faster than that: many are copied one by one.
+constexpr size_t kMostInKernel = 64;
+
+bool builtinConcatTakes(const Op& op, std::span<const Type>) { return op.operands.size() > kMostInKernel; }
+
+Status concatArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>*,
+                       std::vector<Dim>* scalars) {
+  if (scalars) scalars->push_back(types[0].dims()[0].context().constant(op.attributes.integer("axis")));
+  return {};
 }
 
 // ---- split ----
@@ -452,8 +467,13 @@ const OpDef concatOp{
     .evaluate = evaluateConcat,
     .lowering = LoweringKind::loops,
     .lower = lowerConcat,
+    .builtin = "concat",
+    .builtinArguments = concatArguments,
+    .builtinTakes = builtinConcatTakes,
     .operandRules = kAnyElements,
-    .doc = "[.., a, ..], [.., b, ..], ... -> [.., a + b + ..., ..]; the other dims must be equal",
+    .doc =
+        "[.., a, ..], [.., b, ..], ... -> [.., a + b + ..., ..]; the other dims must be equal. More than 64 "
+        "operands: builtin (operands), scalar axis.",
     .example =
         "fn @main(%a: Tensor[(n, 2), f32], %b: Tensor[(m, 2), f32]) { %y = concat(%a, %b) {axis = 0} return "
         "%y }",

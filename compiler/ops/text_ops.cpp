@@ -50,7 +50,7 @@ constexpr AttributeSpec kSplitAttributes[] = {
     {"delimiter", AttributeKind::string, false, "empty: runs of white space, also at the ends; default empty",
      Allowed::any()},
     {"maxsplit", AttributeKind::integer, false, "at most so many cuts, from the left; -1: all; default -1",
-     Allowed::byRule("at least 0, or -1 for all")},
+     Allowed::atLeast(-1)},
 };
 
 Status inferStringSplit(InferContext& c) {

@@ -38,6 +38,13 @@ size_t hashOf(const std::vector<T>& values) {
   return seed;
 }
 
+// Checks have no operands: they differ in their dims alone.
+size_t hashOf(const Shape& dims) {
+  size_t seed = dims.size();
+  for (Dim d : dims) seed = mix(seed, d ? d.id() + 1 : 0);
+  return seed;
+}
+
 // Kinds that few operations differ in are left to same().
 size_t hashOf(const AttributeValue& value) {
   if (const auto* integer = std::get_if<int64_t>(&value)) return static_cast<size_t>(*integer);
@@ -46,6 +53,8 @@ size_t hashOf(const AttributeValue& value) {
   if (const auto* integers = std::get_if<std::vector<int64_t>>(&value)) return hashOf(*integers);
   if (const auto* reals = std::get_if<std::vector<double>>(&value)) return hashOf(*reals);
   if (const auto* tensor = std::get_if<HostTensor>(&value)) return hashOf(*tensor);
+  if (const auto* dims = std::get_if<Shape>(&value)) return hashOf(*dims);
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) return hashOf(*texts);
   return 0;
 }
 

@@ -417,9 +417,19 @@ std::vector<Row> attributes() {
            .bytes(),
        "E"},
       {"quantization by 0",
-       over().weight(floatTensor("k", {}, {0})).node("QuantizeLinear", {"x", "k"}, {"y"}).bytes(), "",
+       over().weight(floatTensor("k", {}, {0})).node("QuantizeLinear", {"x", "k"}, {"y"}).bytes(), "E0302",
        ":run --dim n=3"},
   };
+}
+
+// One operation on so many operands.
+std::string joined(std::string_view op, int count) {
+  OnnxModel wide = over({"n", "2"});
+  Msg join = Msg().sub(4, op).sub(2, "y");
+  if (op == "Concat") join.sub(5, attribute("axis", int64_t{1}));
+  for (int i = 0; i < count; ++i) join.sub(1, "x");
+  wide.graph.sub(1, join);
+  return wide.bytes();
 }
 
 std::vector<Row> structures() {
@@ -446,12 +456,11 @@ std::vector<Row> structures() {
   OnnxModel calls = over();
   calls.graph.sub(1, onnx::test::node("F", {"x"}, {"y"}).sub(7, "own"));
   recursive.sub(7, calls.graph).sub(25, infinite);
-  OnnxModel wide = over({"n", "2"});
-  Msg join = Msg().sub(4, "Concat").sub(2, "y").sub(5, attribute("axis", int64_t{1}));
-  for (int i = 0; i < 200; ++i) join.sub(1, "x");
-  wide.graph.sub(1, join);
   return {
-      {"a concatenation of 200", wide.bytes(), ""},
+      {"a concatenation of 200", joined("Concat", 200), ""},
+      {"a concatenation of 100,000", joined("Concat", 100'000), ""},
+      {"a sum of 10,000", joined("Sum", 10'000), ""},
+      {"a maximum of 10,000", joined("Max", 10'000), ""},
       {"no graph", noGraph.bytes, "E"},
       {"an empty graph", OnnxModel().bytes(), "?"},
       {"an empty file", "", "?"},

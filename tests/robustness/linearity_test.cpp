@@ -48,6 +48,26 @@ std::string symbolsText(int count) {
   return text + "  return %v" + std::to_string(count) + "\n}\n";
 }
 
+// Windows of two: a check for each, which differ in nothing but their dims.
+std::string windowsText(int count) {
+  std::string text = "fn @main(%v0: Tensor[(1, 2, n), f32]) {\n";
+  for (int i = 0; i < count; ++i)
+    text +=
+        "  %v" + std::to_string(i + 1) + " = max_pool(%v" + std::to_string(i) + ") {kernel_shape = [3]}\n";
+  return text + "  return %v" + std::to_string(count) + "\n}\n";
+}
+
+// Operands of sizes that have nothing to do with each other.
+std::string strangersText(int count) {
+  std::string parameters, all;
+  for (int i = 0; i < count; ++i) {
+    const std::string at = std::to_string(i);
+    parameters += (i ? ", %x" : "%x") + at + ": Tensor[(d" + at + "), f32]";
+    all += (i ? ", %x" : "%x") + at;
+  }
+  return "fn @main(" + parameters + ") {\n  %y = concat(" + all + ") {axis = 0}\n  return %y\n}\n";
+}
+
 std::string chainOnnx(int count) {
   OnnxModel model;
   model.input("v0", kFloat, {"n", "4"}).output("v" + std::to_string(count));
@@ -163,6 +183,8 @@ void expectLinear(const std::function<std::string(int)>& make, bool isText, cons
 TEST(Linearity, aChainOfText) { expectLinear(chainText, true); }
 TEST(Linearity, aChainOfTextWithoutFusion) { expectLinear(chainText, true, "-fuse"); }
 TEST(Linearity, aFanOfText) { expectLinear(fanText, true, "", 500); }
+TEST(Linearity, manyChecksOfText) { expectLinear(windowsText, true, "", 300); }
+TEST(Linearity, aJoinOfStrangersOfText) { expectLinear(strangersText, true, "", 300); }
 TEST(Linearity, manySymbolsOfText) { expectLinear(symbolsText, true, "", 300); }
 TEST(Linearity, nestedBodiesOfText) { expectLinear(nestedText, true, "", 500); }
 TEST(Linearity, aChainOfOnnx) { expectLinear(chainOnnx, false); }

@@ -105,13 +105,20 @@ void normalize(Axis& axis) {
   for (size_t k = first; k < axis.weights.size(); ++k) axis.weights[k] /= sum;
 }
 
+double reachOf(const Options& o, double scale) {
+  return (o.mode == kLinear ? 1.0 : 2.0) / std::min(scale, 1.0);
+}
+
+int64_t tapsOf(const Options& o, double scale) {
+  return o.mode == kNearest ? 1
+         : o.antialias      ? static_cast<int64_t>(std::floor(2 * reachOf(o, scale))) + 1
+         : o.mode == kCubic ? 4
+                            : 2;
+}
+
 void makeTaps(const Options& o, double scale, Axis& axis) {
   const double in = static_cast<double>(axis.input), out = static_cast<double>(axis.output);
-  const double narrow = std::min(scale, 1.0), reach = (o.mode == kLinear ? 1.0 : 2.0) / narrow;
-  axis.taps = o.mode == kNearest ? 1
-              : o.antialias      ? static_cast<int64_t>(std::floor(2 * reach)) + 1
-              : o.mode == kCubic ? 4
-                                 : 2;
+  const double narrow = std::min(scale, 1.0), reach = reachOf(o, scale);
   for (int64_t i = 0; i < axis.output; ++i) {
     if (o.mode == kNearest) {
       const double near = placeOf(o, static_cast<float>(i), static_cast<float>(in), static_cast<float>(out),
@@ -180,10 +187,12 @@ struct Columns {
   std::vector<int32_t> places;
   std::vector<T> weights;
 
+  // Sizes only where the axis has no tables.
   void make(const Axis& axis, int64_t inner) {
     input = axis.input * inner;
     output = axis.output * inner;
     taps = axis.taps;
+    if (axis.places.empty()) return;
     for (int64_t t = 0; t < taps; ++t)
       for (int64_t i = 0; i < axis.output; ++i)
         for (int64_t k = 0; k < inner; ++k) {
@@ -404,7 +413,8 @@ Status resize(BuiltinCall& call) {
     const double scale = given ? static_cast<double>(scales->as<float>()[k])
                                : static_cast<double>(axis.output) / static_cast<double>(axis.input);
     if (axis.input == axis.output && scale == 1 && keepsPlaces(o)) continue;
-    makeTaps(o, scale, axis);
+    axis.taps = tapsOf(o, scale);
+    if (!call.rehearsal) makeTaps(o, scale, axis);  // as long as the axis: a rehearsal may be of any size
   }
   for (size_t i = 0; i < rank; ++i)
     if (axes[i].taps == 0 && axes[i].input != axes[i].output)

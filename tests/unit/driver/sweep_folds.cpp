@@ -289,7 +289,7 @@ void addProducts(std::vector<SweepRow>& rows) {
                   {},
                   16});
   rows.push_back({"einsum",
-                  "f32 f64",
+                  kNumbers,
                   "%a T[b, i], %b T[b, j], %c T[i, j], %d T[j, k]",
                   "einsum(%a, %b, %c, %d) {A}",
                   {"equation = \"bi,bj,ij,jk->bk\"", "equation = \"bi,bj,ij,jk->k\""},

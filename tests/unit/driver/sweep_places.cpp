@@ -47,7 +47,7 @@ std::vector<SweepRow> placeRows() {
        {},
        {{"a", {2, 1, 3, 0}}, {"b", {70, 17, 64, 1}}, {"c", {33, 130, 16, 5}}}},
       {"transpose",
-       kReals,
+       kNumbers,
        "%x T[a, b], %z T[b, a], %w T[a]",
        "%t = transpose(%x) %s = mul(%t, %z) %y = add(%s, %w) return %y",
        {""},

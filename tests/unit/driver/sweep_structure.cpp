@@ -59,12 +59,17 @@ std::vector<SweepRow> structureRows() {
        "return %y } "
        "fn @f(%v: Tensor[(k), f32], %w: Tensor[(k), f32]) { %r = add(%v, %w) return %r } "
        "fn @h(%v: Tensor[(k), f32], %w: Tensor[(k), f32]) { %r = mul(%v, %w) return %r }"},
+      {"closure", "", "",
+       "fn @main(%x: Tensor[(n), f32]) { %g = closure(%x) {callee = \"f\"} %y = invoke(%g, %x) return %y } "
+       "fn @f(%v: Tensor[(k), f32], %w: Tensor[(k), f32]) { %r = mul(%v, %w) return %r }"},
       {"invoke", "", "",
        "fn @main(%x: Tensor[(n), f32]) { %g = closure(%x) {callee = \"f\"} %y = invoke(%g, %x) return %y } "
        "fn @f(%v: Tensor[(k), f32], %w: Tensor[(k), f32]) { %r = sub(%v, %w) return %r }"},
       {"check", "", "%x f32[n]",
        "check() {lhs = dims(n), rhs = dims(3), relation = \"le\", what = \"at most three\"} return %x"},
       {"check", "", "%x f32[n, m]", "check() {lhs = dims(n), rhs = dims(m), relation = \"eq\"} return %x"},
+      {"check_values", "", "%x f32[n]",
+       "check_values(%x) {elements = \"numbers\", what = \"a test\"} return %x"},
       {"variant", "", "",
        "fn @main(%x: Tensor[(n, m), f32]) { "
        "variant(%x) {callee = \"g\", lhs = dims(n, m), rhs = dims(3, 3), relation = \"eq\"} "
