@@ -137,8 +137,8 @@ struct SampledAxis {
       case Coordinates::cropAndResize:
         return output > 1 ? from * (in - one) + i * (to - from) * (in - one) / (out - one)
                           : half * (from + to) * (in - one);
-      case Coordinates::halfPixelForNearest:
-        return (i + half) / by;
+      case Coordinates::halfPixelForNearest:  // an axis that keeps its scale keeps its elements
+        return by == one ? i : (i + half) / by;
     }
     return i;
   }
@@ -334,7 +334,8 @@ Result<Expr> lowerPlace(LowerContext& c, const ResizeOptions& o, size_t k, Dim i
   }
   DYN_TRY(Expr scale, scaleOf(c, o, k, in, out));
   if (o.coordinates == Coordinates::asymmetric) return i / scale;
-  if (o.coordinates == Coordinates::halfPixelForNearest) return (i + half) / scale;
+  if (o.coordinates == Coordinates::halfPixelForNearest)
+    return select(scale == one, i, (i + half) / scale);  // an axis that keeps its scale keeps its elements
   const Expr centred = (i + half) / scale - half;
   if (o.coordinates == Coordinates::pytorchHalfPixel) return select(many, centred, none);
   if (o.coordinates == Coordinates::halfPixel) return centred;
@@ -445,13 +446,7 @@ Result<Expr> lowerFiltered(LowerContext& c, const ResizeOptions& o, std::span<co
 }
 
 // Is element i of an axis of unchanged size element i of the operand?
-bool keepsPlaces(const ResizeOptions& o) {
-  if (o.coordinates == Coordinates::cropAndResize) return false;
-  if (o.coordinates != Coordinates::halfPixelForNearest) return true;
-  // Half an element further on, which these two round away.
-  return o.mode == ResizeMode::nearest &&
-         (o.nearest == NearestMode::floor || o.nearest == NearestMode::roundPreferFloor);
-}
+bool keepsPlaces(const ResizeOptions& o) { return o.coordinates != Coordinates::cropAndResize; }
 
 Result<Expr> lowerResize(LowerContext& c, int, std::span<const Expr> index) {
   const Type type = c.operandType(0);

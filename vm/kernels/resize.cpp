@@ -57,16 +57,10 @@ Real placeOf(const Options& o, Real i, Real in, Real out, Real scale) {
     case kAsymmetric:
       return i / scale;
     case kHalfPixelForNearest:
-      return (i + half) / scale;
+      return scale == one ? i : (i + half) / scale;
     default:
       return (i + half) / scale - half;
   }
-}
-
-// Is element i of an axis that keeps its size element i of the input?
-bool keepsPlaces(const Options& o) {
-  return o.grid != kHalfPixelForNearest ||
-         (o.mode == kNearest && (o.rounding == kFloor || o.rounding == kPreferFloor));
 }
 
 double nearestOf(int64_t rounding, double x, double scale) {
@@ -412,7 +406,7 @@ Status resize(BuiltinCall& call) {
     Axis& axis = axes[static_cast<size_t>(at)];
     const double scale = given ? static_cast<double>(scales->as<float>()[k])
                                : static_cast<double>(axis.output) / static_cast<double>(axis.input);
-    if (axis.input == axis.output && scale == 1 && keepsPlaces(o)) continue;
+    if (axis.input == axis.output && scale == 1) continue;
     axis.taps = tapsOf(o, scale);
     if (!call.rehearsal) makeTaps(o, scale, axis);  // as long as the axis: a rehearsal may be of any size
   }

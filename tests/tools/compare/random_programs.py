@@ -23,6 +23,8 @@ import onnxruntime
 
 # A size of 0 that was computed: ONNX's Reshape takes it as "as before", unless it is told not to, and fails; we take it as written.
 COMPUTED_ZERO = ("cannot be reshaped to the requested shape", "The dimension with value zero exceeds the dimension size")
+# ONNX's evaluator cannot stack what a loop without turns gives.
+NO_TURNS = "need at least one array to concatenate"
 
 
 def session(path):
@@ -46,6 +48,13 @@ def difference(theirs, ours, exact):
     return "" if same else f"{theirs.ravel()[:6]} instead of {ours.ravel()[:6]}"
 
 
+def is_mean_of_nothing(theirs, ours):
+    """Do they differ only where onnxruntime gives 0 and we NaN? 0 / 0 is what the standard and NumPy make of a mean of no elements."""
+    if theirs.shape != ours.shape or ours.dtype.kind != "f":
+        return np.array_equal(theirs, ours)
+    return bool(np.all(np.isclose(theirs, ours, rtol=1e-3, atol=1e-3, equal_nan=True) | ((theirs == 0) & np.isnan(ours))))
+
+
 def check(run, evaluate, folder):
     """What is wrong with a run, as text; empty when the outputs are ours."""
     place = os.path.join(folder, run["folder"])
@@ -59,6 +68,14 @@ def check(run, evaluate, folder):
         if found:
             return f"output {i}: {found}"
     return ""
+
+
+def check_each(run, peer, wanted, folder, holds):
+    """Does `holds` hold of each of onnxruntime's outputs and ours?"""
+    place = os.path.join(folder, run["folder"])
+    feeds = {f"input_{i}": np.load(f"{place}/input_{i}.npy") for i in range(run["inputs"])}
+    outputs = peer.run(None, {name: value for name, value in feeds.items() if name in wanted})
+    return all(holds(np.asarray(output), np.load(f"{place}/output_{i}.npy")) for i, output in enumerate(outputs))
 
 
 def compare(folder, model, runs):
@@ -77,6 +94,8 @@ def compare(folder, model, runs):
         if not found:
             continue
         second = check(run, lambda feeds: onnx.reference.ReferenceEvaluator(model).run(None, feeds), folder)
+        if NO_TURNS in second and check_each(run, peer, wanted, folder, is_mean_of_nothing):
+            second = ""
         counts["settled"] += not second
         if second:
             unconfirmed.append(f"{run['folder']}: onnxruntime: {found}\n    ONNX's evaluator: {second}")

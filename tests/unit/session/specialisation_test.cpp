@@ -13,6 +13,7 @@ using onnx::test::Msg;
 using onnx::test::node;
 using onnx::test::tensorType;
 using onnx::test::valueInfo;
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr int32_t kFloat = 1, kInt64 = 7;
@@ -110,13 +111,13 @@ TEST_F(SpecialisationTest, DefaultsMayBeOverridden) {
   };
   EXPECT_EQ(second(""), 6);
   EXPECT_EQ(second("--input w=[5]"), 10);
-  EXPECT_THAT(said_, HasSubstr("compiled for w = [5]: given in place of a default"));
+  EXPECT_THAT(said_, AllOf(HasSubstr("compiled for w = "), HasSubstr("[5]: given in place of a default")));
   EXPECT_EQ(second("--input w=[7]"), 14);
   EXPECT_EQ(second(""), 6);
   said_.clear();
   EXPECT_EQ(second("--input w=[5]"), 10);
   EXPECT_EQ(said_, "");
-  for (const char* wrong : {"w=[1,2]", "w=[true]", "v=[1]"}) {
+  for (const char* wrong : {"w=[1,2]", "w=[[1]]", "v=[1]"}) {
     auto outcome = line(":run --input x=[1,2] --input " + std::string(wrong));
     EXPECT_FALSE(outcome->ok()) << wrong;
   }
