@@ -125,7 +125,9 @@ int BatchContext::fail(const Outcome& outcome) const { return fail(*outcome.erro
 
 int BatchContext::fail(const Diagnostic& diagnostic) const {
   if (!output.claim()) ::pause();  // the watchdog is printing and ends the process
-  return output.failure(diagnostic);
+  // What ended the command reads the same whichever thread was faster to print it: it has no place in a file.
+  const std::shared_ptr<const Diagnostic> reason = watchdog.reason();
+  return output.failure(reason ? *reason : diagnostic);
 }
 
 int runBatch(int argc, char** argv) {
