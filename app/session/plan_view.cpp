@@ -38,8 +38,8 @@ std::optional<int64_t> valueOf(const Module& module, Dim dim, const DimBinding& 
 
 // Does the operation make a tensor of its own that neither an arena nor another operation accounts for?
 bool makesTensor(const Op& op, const std::unordered_set<ValueId>& constants) {
-  if (!op.def || isView(op) || op.def == &ops::constantOp || op.def == &ops::arenaOp) return false;
-  if (packsWeights(*op.def) && constants.count(op.operands[0])) return false;  // once, at load
+  if (!op.def || op.def->traits.view || op.def == &ops::constantOp || op.def == &ops::arenaOp) return false;
+  if (op.def->traits.packsWeights && constants.count(op.operands[0])) return false;  // once, at load
   if (op.def == &ops::allocOp) return op.operands.empty() || op.attributes.integer("reuse") != 0;
   if (op.def == &ops::ifOp || op.def == &ops::loopOp || op.def == &ops::matchOp || op.def == &ops::callOp ||
       op.def == &ops::invokeOp)

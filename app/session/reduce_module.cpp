@@ -39,7 +39,7 @@ class Reducer {
     for (size_t i = 0; i < main_.ops.size(); ++i)
       for (const ValueDef& result : main_.ops[i]->results) {
         define(result.id, result.type, static_cast<int>(i));
-        if (packsWeights(*main_.ops[i]->def)) packed_.insert(result.id);
+        if (main_.ops[i]->def->traits.packsWeights) packed_.insert(result.id);
       }
     return {};
   }

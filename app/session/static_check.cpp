@@ -33,7 +33,7 @@ class StaticCheck {
       }
     forEachOp(module_, [&](const Function&, const Op& op) {
       // Packed weights are made once, before any input is there; how large they are is the machine's business.
-      if (packsWeights(*op.def)) return;
+      if (op.def->traits.packsWeights) return;
       for (const ValueDef& result : op.results) look(op, result);
     });
     // Inputs that no operation has in its type are dynamic all the same.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "compiler/ir/module.h"
+#include "compiler/ir/op_traits.h"
 #include "compiler/ir/preconditions.h"
 
 namespace dyn {
@@ -112,6 +113,7 @@ struct OpDef {
   std::string_view name;     // "reduce_sum"
   std::string_view summary;  // one line
   OpClass cls = OpClass::opaque;
+  OpTraits traits = {};
   int minOperands = 0;
   int maxOperands = 0;  // -1: any number
   int results = 1;      // -1: given by the operation

@@ -343,7 +343,7 @@ Status FunctionLowering::lowerCall(const Op& op, Body& body) {
   return {};
 }
 
-Status FunctionLowering::lowerVariant(const Op& op) {
+Status FunctionLowering::lowerVariant(const Op& op, Body&) {
   const Shape lhs = op.attributes.dims("lhs"), rhs = op.attributes.dims("rhs");
   const bool equal = op.attributes.string("relation") == "eq";
   const int32_t callee = program_.functionIndex(op.attributes.string("callee"));
@@ -368,7 +368,7 @@ Status FunctionLowering::lowerVariant(const Op& op) {
   return {};
 }
 
-Status FunctionLowering::lowerCheck(const Op& op) {
+Status FunctionLowering::lowerCheck(const Op& op, Body&) {
   const Dim lhs = op.attributes.dims("lhs").at(0), rhs = op.attributes.dims("rhs").at(0);
   const std::string relation = op.attributes.string("relation");
   DYN_TRY(int32_t a, dims_.emit(lhs));

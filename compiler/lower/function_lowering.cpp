@@ -7,6 +7,7 @@
 #include "compiler/ops/contraction.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/infer_functions.h"
+#include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
@@ -302,55 +303,12 @@ bool FunctionLowering::isTail(const Op& op, const Body& body) const {
 }
 
 Status FunctionLowering::lowerOp(const Op& op, Body& body) {
-  if (op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp) {
+  if (op.def->traits.contentsKnown) {
     lazy_[op.results[0].id] = Lazy{&op, -1};
     return {};
   }
-  if (op.def == &ops::allocOp) return lowerAlloc(op, body);
-  if (op.def == &ops::arenaOp) {
-    DYN_TRY(int32_t bytes, dims_.emit(op.results[0].type.dims()[0]));
-    code_.emit(Opcode::allocStorage, define(op.results[0].id), bytes, 0);
-    return {};
-  }
-  if (op.def == &ops::killOp) {
-    auto it = objects_.find(op.operands[0]);
-    if (it == objects_.end() || borrowed_.count(op.operands[0])) return {};
-    code_.emit(Opcode::kill, it->second);
-    freeObjects_.push_back(it->second);
-    objects_.erase(it);
-    return {};
-  }
-  if (op.def == &ops::intoOp) return lowerInto(op);
-  if (op.def == &ops::checkOp) return lowerCheck(op);
-  if (op.def == &ops::bind_dimsOp) {
-    const Shape symbols = op.attributes.dims("dims");
-    const std::vector<int64_t> elements = op.attributes.integers("elements");
-    for (size_t i = 0; i < symbols.size(); ++i) {
-      if (!symbols[i].isSymbol() || dims_.bound(symbols[i].symbol())) continue;
-      DYN_TRY(int32_t scalar, element(op.operands[0], elements.at(i)));
-      dims_.bind(symbols[i].symbol(), scalar);
-    }
-    return {};
-  }
-  if (op.def == &ops::variantOp) return lowerVariant(op);
-  if (op.def == &ops::ifOp) return lowerIf(op, body);
-  if (op.def == &ops::loopOp) return lowerLoop(op, body);
-  if (op.def == &ops::matchOp) return lowerMatch(op, body);
-  if (op.def == &ops::callOp || op.def == &ops::invokeOp) return lowerCall(op, body);
-  if (op.def == &ops::reshapeOp || op.def == &ops::squeezeOp || op.def == &ops::unsqueezeOp ||
-      op.def == &ops::identityOp)
-    return lowerView(op);
-  if (op.def->lowering == LoweringKind::structural) return lowerStructure(op);
-  if (packsWeights(*op.def) && constant(op.operands[0])) {
-    // Done once, when the module is loaded.
-    std::vector<int32_t> numbers;
-    const std::vector<Type> types = {types_.at(op.operands[0])};
-    DYN_CHECK(op.def->builtinArguments(op, types, &numbers, nullptr));
-    code_.emit(Opcode::loadGlobal, define(op.results[0].id),
-               program_.packedGlobal(*constant(op.operands[0]), op.def->builtinOf(op), numbers,
-                                     module_.context->valueName(op.operands[0])));
-    return {};
-  }
+  if (const HostLowering lowering = hostLoweringOf(*op.def)) return (this->*lowering)(op, body);
+  if (op.def->traits.packsWeights && constant(op.operands[0])) return lowerPacking(op);
   if (op.def->lowering == LoweringKind::builtin) {
     std::vector<int32_t> destinations;
     for (const ValueDef& r : op.results) destinations.push_back(define(r.id));
@@ -361,6 +319,17 @@ Status FunctionLowering::lowerOp(const Op& op, Body& body) {
   }
   return makeError(DiagnosticId::unsupportedOp, "unsupported: " + std::string(op.def->name) +
                                                     " has no lowering: " + std::string(op.def->lowerNote));
+}
+
+// Done once, when the module is loaded.
+Status FunctionLowering::lowerPacking(const Op& op) {
+  std::vector<int32_t> numbers;
+  const std::vector<Type> types = {types_.at(op.operands[0])};
+  DYN_CHECK(op.def->builtinArguments(op, types, &numbers, nullptr));
+  code_.emit(Opcode::loadGlobal, define(op.results[0].id),
+             program_.packedGlobal(*constant(op.operands[0]), op.def->builtinOf(op), numbers,
+                                   module_.context->valueName(op.operands[0])));
+  return {};
 }
 
 // --- memory and kernels
@@ -375,7 +344,7 @@ const Op* FunctionLowering::writerOf(const Body& body, ValueId destination) cons
   return nullptr;
 }
 
-Status FunctionLowering::lowerAlloc(const Op& op, const Body& body) {
+Status FunctionLowering::lowerAlloc(const Op& op, Body& body) {
   const ValueDef& result = op.results[0];
   bool bound = true;
   for (SymbolId s : symbolsOf(result.type)) bound &= dims_.bound(s);
@@ -405,19 +374,6 @@ Status FunctionLowering::lowerAlloc(const Op& op, const Body& body) {
   DYN_TRY(int32_t arena, object(op.operands[0]));
   DYN_TRY(int32_t offset, dims_.emit(op.attributes.dims("offset").at(0)));
   code_.emit(Opcode::allocTensor, define(result.id), arena, offset, dtype, OperandList(shape));
-  return {};
-}
-
-Status FunctionLowering::lowerView(const Op& op) {
-  DYN_CHECK(ensureBound(op));
-  DYN_TRY(int32_t from, object(op.operands[0]));
-  const Type type = op.results[0].type;
-  if (!type.isTensor()) {
-    code_.emit(Opcode::moveObject, define(op.results[0].id), from);
-    return {};
-  }
-  DYN_TRY(std::vector<int32_t> shape, shapeRegisters(type.dims()));
-  code_.emit(Opcode::reshapeTensor, define(op.results[0].id), from, OperandList(shape));
   return {};
 }
 
@@ -454,7 +410,7 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
                      epilogue->buffers.end() - 1);  // the last is the result
     scalars.insert(scalars.end(), epilogue->scalars.begin(), epilogue->scalars.end());
   }
-  if (op.def == &ops::matmulOp || op.def == &ops::gemm_packedOp)
+  if (op.def->traits.matrixOperands > 0)
     DYN_CHECK(viewVectorsAsMatrices(op, operandTypes, arguments, results, views));
   code_.emit(into ? Opcode::callBuiltinInto : Opcode::callBuiltin, program_.builtin(op.def->builtinOf(op)),
              OperandList(results), OperandList(arguments), OperandList(scalars), OperandList(numbers));
@@ -470,7 +426,7 @@ Status FunctionLowering::viewVectorsAsMatrices(const Op& op, std::span<const Typ
                                                std::vector<int32_t>& arguments, std::vector<int32_t>& results,
                                                std::vector<int32_t>& views) {
   const bool leftVector = types[0].rank() == 1,
-             rightVector = op.def == &ops::matmulOp && types[1].rank() == 1;
+             rightVector = op.def->traits.matrixOperands > 1 && types[1].rank() == 1;
   if (!leftVector && !rightVector) return {};
   const Dim one = module_.context->dims().constant(1);
   auto view = [&](int32_t& object, const Shape& shape) -> Status {
@@ -492,15 +448,21 @@ Status FunctionLowering::viewVectorsAsMatrices(const Op& op, std::span<const Typ
   return view(results[0], result);
 }
 
-Status FunctionLowering::lowerInto(const Op& op) {
+Status FunctionLowering::lowerInto(const Op& op, Body&) {
   const size_t outputs = static_cast<size_t>(op.attributes.integer("outputs"));
   const std::span<const ValueId> all(op.operands);
   const std::span<const ValueId> inputs = all.first(all.size() - outputs), results = all.last(outputs);
-  const std::string kind = op.attributes.string("kind");
   const Function& body = *op.regions[0];
-  if (kind == "contraction") return lowerContraction(op);
-  if (kind == "attention") return lowerAttention(op);
-  if (kind == "loop") return lowerKernel(op, body, inputs, results);
+  switch (kernelKindOf(op)) {
+    case KernelKind::contraction:
+      return lowerContraction(op);
+    case KernelKind::attention:
+      return lowerAttention(op);
+    case KernelKind::loop:
+      return lowerKernel(op, body, inputs, results);
+    case KernelKind::builtin:
+      break;
+  }
   // One builtin: its operands are the region's parameters, left-out ones stay left out.
   const Op& inner = *body.ops.at(0);
   std::unordered_map<ValueId, ValueId> outer;
@@ -509,134 +471,6 @@ Status FunctionLowering::lowerInto(const Op& op) {
   for (ValueId v : inner.operands) operands.push_back(v == kNoValue ? kNoValue : outer.at(v));
   DYN_TRY(std::vector<int32_t> destinations, objectsOf(results));
   return lowerBuiltin(inner, operands, destinations, true);
-}
-
-// --- structures and calls
-
-Status FunctionLowering::lowerStructure(const Op& op) {
-  const std::string_view name = op.def->name;
-  const auto operandObjects = [&]() { return objectsOf(op.operands); };
-  if (name == "shape" || name == "size") {
-    const Type type = op.results[0].type;
-    Shape dims;
-    const Shape& from = typeOf(op.operands[0]).dims();
-    const int64_t rank = static_cast<int64_t>(from.size());
-    if (name == "size") {
-      dims = {elementCount(module_.context->dims(), from)};
-    } else {
-      auto clamp = [&](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + rank : v, 0, rank); };
-      const int64_t start = clamp(op.attributes.integer("start", 0));
-      const int64_t end = op.attributes.has("end") ? clamp(op.attributes.integer("end")) : rank;
-      for (int64_t i = start; i < end; ++i) dims.push_back(from[static_cast<size_t>(i)]);
-    }
-    DYN_TRY(std::vector<int32_t> scalars, shapeRegisters(dims));
-    const int32_t result = define(op.results[0].id);
-    if (type.rank() == 0)
-      code_.emit(Opcode::fromScalar, result, static_cast<int32_t>(type.dtype()), scalars.at(0));
-    else
-      code_.emit(Opcode::fromScalars, result, static_cast<int32_t>(type.dtype()), OperandList(scalars));
-    return {};
-  }
-  if (name == "tuple" || name == "construct") {
-    DYN_TRY(std::vector<int32_t> fields, operandObjects());
-    int32_t tag = 0;
-    if (name == "construct") {
-      const DataType* data = module_.findData(op.results[0].type.dataName());
-      if (!data) return makeError(DiagnosticId::internalError, "undeclared data type");
-      const std::string constructor = op.attributes.string("constructor");
-      for (size_t i = 0; i < data->constructors.size(); ++i)
-        if (data->constructors[i].name == constructor) tag = static_cast<int32_t>(i);
-    }
-    code_.emit(Opcode::makeTuple, define(op.results[0].id), tag, OperandList(fields));
-    return {};
-  }
-  if (name == "optional_some" || name == "optional_none") {
-    DYN_TRY(std::vector<int32_t> fields, operandObjects());
-    code_.emit(Opcode::makeTuple, define(op.results[0].id), name == "optional_some" ? 1 : 0,
-               OperandList(fields));
-    return {};
-  }
-  if (name == "tuple_get" || name == "optional_get") {
-    DYN_TRY(int32_t from, object(op.operands[0]));
-    const int32_t result = define(op.results[0].id);
-    if (name == "optional_get" && typeOf(op.operands[0]).kind() != TypeKind::optional) {
-      code_.emit(Opcode::moveObject, result, from);
-      return bindFromObject(op.results[0].type, result);
-    }
-    code_.emit(Opcode::getField, result, from,
-               static_cast<int32_t>(name == "tuple_get" ? op.attributes.integer("index") : 0));
-    return bindFromObject(op.results[0].type, result);
-  }
-  if (name == "optional_has") {
-    const Type type = op.operands.empty() || op.operands[0] == kNoValue ? Type() : typeOf(op.operands[0]);
-    int32_t tag;
-    if (!type || type.kind() != TypeKind::optional) {
-      tag = dims_.emitConstant(type ? 1 : 0);  // left out, or a value as such
-    } else {
-      DYN_TRY(int32_t from, object(op.operands[0]));
-      tag = dims_.newScalar();
-      code_.emit(Opcode::getTag, tag, from);
-    }
-    code_.emit(Opcode::fromScalar, define(op.results[0].id), static_cast<int32_t>(Dtype::boolean), tag);
-    return {};
-  }
-  if (name == "list_of") {
-    code_.emit(Opcode::makeList, define(op.results[0].id), OperandList());
-    return {};
-  }
-  if (name == "list") {
-    DYN_TRY(std::vector<int32_t> items, operandObjects());
-    code_.emit(Opcode::makeList, define(op.results[0].id), OperandList(items));
-    return {};
-  }
-  if (name == "list_length") {
-    DYN_TRY(int32_t from, object(op.operands[0]));
-    const int32_t length = dims_.newScalar();
-    code_.emit(Opcode::listLength, length, from);
-    code_.emit(Opcode::fromScalar, define(op.results[0].id), static_cast<int32_t>(Dtype::i64), length);
-    return {};
-  }
-  if (name == "list_at" || name == "list_erase") {
-    DYN_TRY(int32_t from, object(op.operands[0]));
-    int32_t position;
-    if (op.operands.size() > 1 && op.operands[1] != kNoValue) {
-      DYN_TRY(position, element(op.operands[1], 0));
-    } else {
-      position = dims_.emitConstant(-1);
-    }
-    const int32_t result = define(op.results[0].id);
-    code_.emit(name == "list_at" ? Opcode::listAt : Opcode::listErase, result, from, position);
-    return bindFromObject(op.results[0].type, result);
-  }
-  if (name == "list_insert" || name == "list_append") {
-    DYN_TRY(int32_t from, object(op.operands[0]));
-    DYN_TRY(int32_t item, object(op.operands[1]));
-    const int32_t length = dims_.newScalar();
-    code_.emit(Opcode::listLength, length, from);
-    int32_t position = length;
-    if (op.operands.size() > 2 && op.operands[2] != kNoValue) {
-      DYN_TRY(int32_t wanted, element(op.operands[2], 0));
-      // Negative positions count from the end.
-      position = dims_.newScalar();
-      const int32_t negative = dims_.newScalar(), zero = dims_.emitConstant(0);
-      code_.emit(Opcode::move, position, wanted);
-      code_.emit(Opcode::less, negative, wanted, zero);
-      const Label positive = code_.newLabel();
-      code_.emit(Opcode::jumpIfNot, negative, positive);
-      code_.emit(Opcode::add, position, wanted, length);
-      code_.bind(positive);
-    }
-    code_.emit(Opcode::listInsert, define(op.results[0].id), from, item, position);
-    return {};
-  }
-  if (name == "closure") {
-    DYN_TRY(std::vector<int32_t> captures, operandObjects());
-    const int32_t callee = program_.functionIndex(op.attributes.string("callee"));
-    code_.emit(Opcode::makeClosure, define(op.results[0].id), callee, OperandList(captures));
-    return {};
-  }
-  return makeError(DiagnosticId::unsupportedOp,
-                   "unsupported: no lowering for the structural operator '" + std::string(name) + "'");
 }
 
 }  // namespace dyn

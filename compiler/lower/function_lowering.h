@@ -69,8 +69,15 @@ class FunctionLowering {
 
   Status run(Body body);
   Status lowerOp(const Op& op, Body& body);
-  Status lowerAlloc(const Op& op, const Body& body);
-  Status lowerInto(const Op& op);
+  // How the host program does an operation of this row; null: it does not. The table is in host_lowering.cpp.
+  using HostLowering = Status (FunctionLowering::*)(const Op& op, Body& body);
+  static HostLowering hostLoweringOf(const OpDef& def);
+  Status lowerPacking(const Op& op);
+  Status lowerAlloc(const Op& op, Body& body);
+  Status lowerArena(const Op& op, Body& body);
+  Status lowerKill(const Op& op, Body& body);
+  Status lowerInto(const Op& op, Body& body);
+  Status lowerView(const Op& op, Body& body);
   Status lowerKernel(const Op& into, const Function& kernelBody, std::span<const ValueId> inputs,
                      std::span<const ValueId> outputs);
   Status lowerContraction(const Op& into);
@@ -112,14 +119,25 @@ class FunctionLowering {
                       bool into, const KernelCall* epilogue = nullptr);
   Status viewVectorsAsMatrices(const Op& op, std::span<const Type> types, std::vector<int32_t>& arguments,
                                std::vector<int32_t>& results, std::vector<int32_t>& views);
-  Status lowerView(const Op& op);
-  Status lowerCheck(const Op& op);
-  Status lowerVariant(const Op& op);
+  Status lowerCheck(const Op& op, Body& body);
+  Status lowerBindDims(const Op& op, Body& body);
+  Status lowerShape(const Op& op, Body& body);
+  Status lowerVariant(const Op& op, Body& body);
   Status lowerIf(const Op& op, Body& body);
   Status lowerLoop(const Op& op, Body& body);
   Status lowerMatch(const Op& op, Body& body);
   Status lowerCall(const Op& op, Body& body);
-  Status lowerStructure(const Op& op);
+  Status lowerClosure(const Op& op, Body& body);
+  Status makeTuple(const Op& op, int32_t tag);
+  Status lowerTuple(const Op& op, Body& body);
+  Status lowerGet(const Op& op, Body& body);
+  Status lowerConstruct(const Op& op, Body& body);
+  Status lowerOptional(const Op& op, Body& body);
+  Status lowerHas(const Op& op, Body& body);
+  Status lowerList(const Op& op, Body& body);
+  Status lowerListLength(const Op& op, Body& body);
+  Status lowerListAt(const Op& op, Body& body);
+  Status lowerListInsert(const Op& op, Body& body);
   // Pushes the tasks of one region: its parameters stand for `arguments`; `finish` runs after its last operation.
   void pushRegion(const Function& region, bool tail, Task finish);
   // Dims bound and facts learnt in a body are forgotten behind it.

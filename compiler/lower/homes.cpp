@@ -7,6 +7,7 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/control_infer.h"
+#include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
@@ -111,7 +112,7 @@ class HomeFinder {
   }
 
   Status operation(const Op& op) {
-    if (op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp) {
+    if (op.def->traits.contentsKnown) {
       define(op.results[0].id, op.results[0].type, &op);
       return {};
     }
@@ -124,13 +125,13 @@ class HomeFinder {
       DYN_CHECK(needAll(op.attributes.dims("rhs"), "where it is checked"));
     }
     // Conditions, trip counts and shapes may be known without their bytes.
-    const bool onlyFirst = isView(op);
+    const bool onlyFirst = op.def->traits.view;
     for (size_t i = 0; i < op.operands.size(); ++i)
       DYN_CHECK(onlyFirst && i > 0 ? there(op.operands[i], &op) : read(op.operands[i], &op));
     if (op.def == &ops::bind_dimsOp)
       for (Dim d : op.attributes.dims("dims"))
         if (d.isSymbol()) bind(d.symbol());
-    if (op.def->name == "shape" || op.def->name == "size")
+    if (op.def == &ops::shapeOp || op.def == &ops::sizeOp)
       DYN_CHECK(needAll(known_.at(op.operands[0]).type.dims(), "where its shape is read"));
     if (!op.regions.empty()) return {};  // the results come behind the bodies
     for (const ValueDef& result : op.results) {
@@ -139,11 +140,6 @@ class HomeFinder {
       if (op.def != &ops::arenaOp) bindShape(result.type);
     }
     return {};
-  }
-
-  static bool isView(const Op& op) {
-    return op.def == &ops::reshapeOp || op.def == &ops::squeezeOp || op.def == &ops::unsqueezeOp ||
-           op.def == &ops::identityOp;
   }
 
   // The operation that writes there computes the size where it is not known by now.
@@ -185,7 +181,7 @@ class HomeFinder {
   Status into(const Op& op) {
     const Function& body = *op.regions[0];
     for (ValueId v : op.operands) DYN_CHECK(read(v, &op));
-    if (op.attributes.string("kind") != "loop") return {};
+    if (kernelKindOf(op) != KernelKind::loop) return {};
     for (Type type : body.resultTypes)
       if (type.isTensor()) DYN_CHECK(needAll(type.dims(), "where " + where(&op) + " writes"));
     return {};

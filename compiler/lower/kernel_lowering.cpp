@@ -219,8 +219,8 @@ Status FunctionLowering::lowerContraction(const Op& into) {
   std::unordered_map<ValueId, ValueId> outer;
   for (size_t i = 0; i < body.parameters.size(); ++i) outer[body.parameters[i].id] = inputs[i];
   DYN_TRY(std::vector<int32_t> destinations, objectsOf(results));
-  const auto product =
-      std::find_if(body.ops.begin(), body.ops.end(), [](const Op* op) { return takesEpilogue(*op->def); });
+  const auto product = std::find_if(body.ops.begin(), body.ops.end(),
+                                    [](const Op* op) { return op->def->traits.epilogue.has_value(); });
   if (product == body.ops.end() || destinations.size() != 1)
     return makeError(DiagnosticId::internalError,
                      "a contraction group without a product, or with several results");
@@ -230,14 +230,14 @@ Status FunctionLowering::lowerContraction(const Op& into) {
   for (ValueId v : contraction.operands) {
     operands.push_back(v == kNoValue ? kNoValue : outer.at(v));
   }
-  if (contraction.def == &ops::matmulOp) columns = types_.at(operands[1]).rank() >= 2;
+  if (contraction.def->traits.matrixOperands > 1) columns = types_.at(operands[1]).rank() >= 2;
   // The epilogue's buffers come after all operands, also those left out.
   operands.resize(static_cast<size_t>(contraction.def->maxOperands), kNoValue);
   if (body.ops.size() == 1) return lowerBuiltin(contraction, operands, destinations, true);
   const ValueId given[] = {contraction.results[0].id};
   const std::string description = "epilogue, " + operations(body.ops.size() - 1);
   const Function* epilogueBody = &body;
-  if (isConvolution(*contraction.def))
+  if (contraction.def->traits.flatPositions)
     epilogueBody = withFlatPositions(*module_.context, body, body.resultTypes.at(0).rank());
   if (!columns || !epilogueBody) {
     // The builtin sees a vector at the right as a matrix of one column, the epilogue does not: its rows are other rows.

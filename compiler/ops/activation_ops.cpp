@@ -119,56 +119,60 @@ const OpDef reluOp{
 };
 
 // One row per function: its value in double (a: attributes), and the same built as an expression (b: constants and functions).
-#define DYN_ACTIVATION_ROW(operation, text, specs, evaluated, lowered)                                    \
-  const OpDef operation##Op {                                                                             \
-    .name = #operation, .summary = text, .cls = OpClass::elementwise, .minOperands = 1, .maxOperands = 1, \
-    .attributes = specs, .infer = inferSameReal,                                                          \
-    .evaluate = [](EvalContext& c) -> Status {                                                            \
-      [[maybe_unused]] const Attributes& a = c.attributes();                                              \
-      return evaluateRealMap(c, [&](double x) -> double { return evaluated; });                           \
-    },                                                                                                    \
-    .lowering = LoweringKind::loops,                                                                      \
-    .lower = [](LowerContext& c, int, std::span<const Expr> index) -> Result<Expr> {                      \
-      return lowerActivation(c, index, [](const Builder& b, Expr x) -> Expr { return lowered; });         \
-    },                                                                                                    \
-    .doc = "[...] -> [...]",                                                                              \
-    .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = " #operation "(%x) return %y }"                  \
+#define DYN_ACTIVATION_ROW(operation, text, elementCost, specs, evaluated, lowered)                        \
+  const OpDef operation##Op {                                                                              \
+    .name = #operation, .summary = text, .cls = OpClass::elementwise,                                      \
+    .traits = {.cost = ElementCost::elementCost}, .minOperands = 1, .maxOperands = 1, .attributes = specs, \
+    .infer = inferSameReal,                                                                                \
+    .evaluate = [](EvalContext& c) -> Status {                                                             \
+      [[maybe_unused]] const Attributes& a = c.attributes();                                               \
+      return evaluateRealMap(c, [&](double x) -> double { return evaluated; });                            \
+    },                                                                                                     \
+    .lowering = LoweringKind::loops,                                                                       \
+    .lower = [](LowerContext& c, int, std::span<const Expr> index) -> Result<Expr> {                       \
+      return lowerActivation(c, index, [](const Builder& b, Expr x) -> Expr { return lowered; });          \
+    },                                                                                                     \
+    .doc = "[...] -> [...]",                                                                               \
+    .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = " #operation "(%x) return %y }"                   \
   }
 
 constexpr std::span<const AttributeSpec> kNone{};
 
-DYN_ACTIVATION_ROW(sigmoid, "1 / (1 + exp(-x))", kNone, 1 / (1 + std::exp(-x)), b.sigmoid(x));
-DYN_ACTIVATION_ROW(softplus, "log(1 + exp(x))", kNone, dyn::softplus(x), b.softplus(x));
-DYN_ACTIVATION_ROW(softsign, "x / (1 + |x|)", kNone, x / (1 + std::fabs(x)), x / (b.number(1) + b.abs(x)));
-DYN_ACTIVATION_ROW(leaky_relu, "x, below 0 alpha * x", kAlpha001, x < 0 ? a.real("alpha", 0.01) * x : x,
+DYN_ACTIVATION_ROW(sigmoid, "1 / (1 + exp(-x))", function, kNone, 1 / (1 + std::exp(-x)), b.sigmoid(x));
+DYN_ACTIVATION_ROW(softplus, "log(1 + exp(x))", function, kNone, dyn::softplus(x), b.softplus(x));
+DYN_ACTIVATION_ROW(softsign, "x / (1 + |x|)", arithmetic, kNone, x / (1 + std::fabs(x)),
+                   x / (b.number(1) + b.abs(x)));
+DYN_ACTIVATION_ROW(leaky_relu, "x, below 0 alpha * x", arithmetic, kAlpha001,
+                   x < 0 ? a.real("alpha", 0.01) * x : x,
                    select(x < b.number(0), b.attribute("alpha", 0.01) * x, x));
-DYN_ACTIVATION_ROW(elu, "x, below 0 alpha * (exp(x) - 1)", kAlpha1,
+DYN_ACTIVATION_ROW(elu, "x, below 0 alpha * (exp(x) - 1)", function, kAlpha1,
                    x < 0 ? a.real("alpha", 1) * std::expm1(x) : x,
                    select(x < b.number(0), b.attribute("alpha", 1) * b.expMinusOne(x), x));
-DYN_ACTIVATION_ROW(selu, "gamma * x, below 0 gamma * alpha * (exp(x) - 1)", kSelu,
+DYN_ACTIVATION_ROW(selu, "gamma * x, below 0 gamma * alpha * (exp(x) - 1)", function, kSelu,
                    a.real("gamma", kSeluGamma) * (x > 0 ? x : a.real("alpha", kSeluAlpha) * std::expm1(x)),
                    b.attribute("gamma", kSeluGamma) *
                        select(x > b.number(0), x, b.attribute("alpha", kSeluAlpha) * b.expMinusOne(x)));
-DYN_ACTIVATION_ROW(celu, "max(0, x) + min(0, alpha * (exp(x / alpha) - 1))", kAlpha1,
+DYN_ACTIVATION_ROW(celu, "max(0, x) + min(0, alpha * (exp(x / alpha) - 1))", function, kAlpha1,
                    x > 0 ? x : a.real("alpha", 1) * std::expm1(x / a.real("alpha", 1)),
                    select(x > b.number(0), x,
                           b.attribute("alpha", 1) * b.expMinusOne(x / b.attribute("alpha", 1))));
-DYN_ACTIVATION_ROW(hard_sigmoid, "max(0, min(1, alpha * x + beta))", kHardSigmoid,
+DYN_ACTIVATION_ROW(hard_sigmoid, "max(0, min(1, alpha * x + beta))", arithmetic, kHardSigmoid,
                    std::isnan(x) ? x
                                  : std::fmax(0, std::fmin(1, a.real("alpha", 0.2) * x + a.real("beta", 0.5))),
                    max(b.number(0),
                        min(b.number(1), b.attribute("alpha", 0.2) * x + b.attribute("beta", 0.5))));
-DYN_ACTIVATION_ROW(hard_swish, "x * max(0, min(1, x / 6 + 0.5))", kNone,
+DYN_ACTIVATION_ROW(hard_swish, "x * max(0, min(1, x / 6 + 0.5))", arithmetic, kNone,
                    std::isnan(x) ? x : x* std::fmax(0, std::fmin(1, x / 6 + 0.5)),
                    x* max(b.number(0), min(b.number(1), x* b.number(1.0 / 6) + b.number(0.5))));
-DYN_ACTIVATION_ROW(mish, "x * tanh(softplus(x))", kNone, x* std::tanh(dyn::softplus(x)), b.mish(x));
-DYN_ACTIVATION_ROW(thresholded_relu, "x above alpha, else 0", kAlpha1, x > a.real("alpha", 1) ? x : 0,
-                   select(x > b.attribute("alpha", 1), x, b.number(0)));
+DYN_ACTIVATION_ROW(mish, "x * tanh(softplus(x))", function, kNone, x* std::tanh(dyn::softplus(x)), b.mish(x));
+DYN_ACTIVATION_ROW(thresholded_relu, "x above alpha, else 0", arithmetic, kAlpha1,
+                   x > a.real("alpha", 1) ? x : 0, select(x > b.attribute("alpha", 1), x, b.number(0)));
 
 const OpDef geluOp{
     .name = "gelu",
     .summary = "x times the normal distribution's probability of less than x",
     .cls = OpClass::elementwise,
+    .traits = {.cost = ElementCost::function},
     .minOperands = 1,
     .maxOperands = 1,
     .attributes = kGelu,

@@ -2,35 +2,12 @@
 
 #include <unordered_set>
 
-#include "compiler/ops/op_table.h"
+#include "compiler/ir/op_def.h"
 
 namespace dyn {
 
-namespace {
-
-bool multipliesBytes(const OpDef& def) {
-  return &def == &ops::matmul_integerOp || &def == &ops::matmul_integer_packedOp ||
-         &def == &ops::conv_integerOp;
-}
-
-}  // namespace
-
-bool takesEpilogue(const OpDef& def) {
-  return &def == &ops::matmulOp || &def == &ops::gemm_packedOp || isConvolution(def) || multipliesBytes(def);
-}
-
-Dtype epilogueReads(const OpDef& def) { return multipliesBytes(def) ? Dtype::i32 : Dtype::f32; }
-
-bool isConvolution(const OpDef& def) {
-  return &def == &ops::convOp || &def == &ops::conv_packedOp || &def == &ops::conv_integerOp;
-}
-
-bool packsWeights(const OpDef& def) {
-  return &def == &ops::pack_bOp || &def == &ops::pack_convOp || &def == &ops::pack_bytesOp;
-}
-
 bool takesEpilogue(const Op& op, std::span<const Type> operandTypes) {
-  return takesEpilogue(*op.def) && (!op.def->builtinTakes || op.def->builtinTakes(op, operandTypes));
+  return op.def->traits.epilogue && (!op.def->builtinTakes || op.def->builtinTakes(op, operandTypes));
 }
 
 namespace {
@@ -75,7 +52,7 @@ const Function* withFlatPositions(IrContext& ir, const Function& body, int rank)
   // Only what the elementwise operations read: the convolution's own operands keep their types.
   std::unordered_set<ValueId> read;
   for (const Op* op : body.ops)
-    if (!takesEpilogue(*op->def)) read.insert(op->operands.begin(), op->operands.end());
+    if (!op->def->traits.epilogue) read.insert(op->operands.begin(), op->operands.end());
   for (Parameter& p : flat.parameters) {
     if (!read.count(p.id)) continue;
     p.type = flatPositions(ir, p.type, space);

@@ -296,11 +296,12 @@ constexpr OperandRule kDivisorRules[] = {{1, ElementsAre::byKernel, "not 0, of i
 namespace ops {
 
 // More fields may follow: DYN_PAIR_ROW(..., lowerRule, .builtin = "...").
-#define DYN_PAIR_ROW(operation, text, element, specs, inferRule, evaluateRule, ...)                         \
+#define DYN_PAIR_ROW(operation, text, element, elementCost, specs, inferRule, evaluateRule, ...)            \
   const OpDef operation##Op {                                                                               \
-    .name = #operation, .summary = text, .cls = OpClass::elementwise, .minOperands = 2, .maxOperands = 2,   \
-    .attributes = specs, .infer = inferRule, .evaluate = evaluateRule, .lowering = LoweringKind::loops,     \
-    .lower = __VA_ARGS__, .doc = "[...a], [...b] -> broadcast(a, b)",                                       \
+    .name = #operation, .summary = text, .cls = OpClass::elementwise,                                       \
+    .traits = {.cost = ElementCost::elementCost}, .minOperands = 2, .maxOperands = 2, .attributes = specs,  \
+    .infer = inferRule, .evaluate = evaluateRule, .lowering = LoweringKind::loops, .lower = __VA_ARGS__,    \
+    .doc = "[...a], [...b] -> broadcast(a, b)",                                                             \
     .example = "fn @main(%a: Tensor[(n, 3), " element "], %b: Tensor[(3), " element "]) { %y = " #operation \
                "(%a, %b) return %y }"                                                                       \
   }
@@ -309,7 +310,7 @@ namespace ops {
 #define DYN_CONTENTS(expression) [](const InferContext&, Dim a, Dim b) -> Dim { return expression; }
 
 DYN_PAIR_ROW(
-    add, "a + b", "f32", kNone, DYN_INFER(kNumbers, false, DYN_CONTENTS(a + b)),
+    add, "a + b", "f32", arithmetic, kNone, DYN_INFER(kNumbers, false, DYN_CONTENTS(a + b)),
     [](EvalContext& c) {
       return evaluateArithmetic(
           c, [](double a, double b) { return a + b; },
@@ -317,7 +318,7 @@ DYN_PAIR_ROW(
     },
     lowerPair<BinaryOp::add>);
 DYN_PAIR_ROW(
-    sub, "a - b", "f32", kNone, DYN_INFER(kNumbers, false, DYN_CONTENTS(a - b)),
+    sub, "a - b", "f32", arithmetic, kNone, DYN_INFER(kNumbers, false, DYN_CONTENTS(a - b)),
     [](EvalContext& c) {
       return evaluateArithmetic(
           c, [](double a, double b) { return a - b; },
@@ -325,7 +326,7 @@ DYN_PAIR_ROW(
     },
     lowerPair<BinaryOp::sub>);
 DYN_PAIR_ROW(
-    mul, "a * b", "f32", kNone, DYN_INFER(kNumbers, false, DYN_CONTENTS(a* b)),
+    mul, "a * b", "f32", arithmetic, kNone, DYN_INFER(kNumbers, false, DYN_CONTENTS(a* b)),
     [](EvalContext& c) {
       return evaluateArithmetic(
           c, [](double a, double b) { return a * b; },
@@ -333,18 +334,19 @@ DYN_PAIR_ROW(
     },
     lowerPair<BinaryOp::mul>);
 DYN_PAIR_ROW(
-    div, "a / b; integers truncate toward zero", "f32", kNone, DYN_INFER(kNumbers, false, contentsDiv),
+    div, "a / b; integers truncate toward zero", "f32", arithmetic, kNone,
+    DYN_INFER(kNumbers, false, contentsDiv),
     [](EvalContext& c) {
       return evaluateArithmetic(
           c, [](double a, double b) { return a / b; }, divideSigned, divideNatural, true);
     },
     lowerPair<BinaryOp::div>, .operandRules = kDivisorRules);
-DYN_PAIR_ROW(mod, "the remainder of a / b", "i64", kModAttributes, inferMod, evaluateMod, lowerMod,
-             .operandRules = kDivisorRules);
-DYN_PAIR_ROW(pow, "a to the power b; the exponent may have another element type", "f32", kNone, inferPow,
-             evaluatePow, lowerPow);
+DYN_PAIR_ROW(mod, "the remainder of a / b", "i64", arithmetic, kModAttributes, inferMod, evaluateMod,
+             lowerMod, .operandRules = kDivisorRules);
+DYN_PAIR_ROW(pow, "a to the power b; the exponent may have another element type", "f32", function, kNone,
+             inferPow, evaluatePow, lowerPow);
 DYN_PAIR_ROW(
-    min, "the smaller of a and b; NaN if either is", "f32", kNone,
+    min, "the smaller of a and b; NaN if either is", "f32", arithmetic, kNone,
     DYN_INFER(kNumbers, false, DYN_CONTENTS(dyn::min(a, b))),
     [](EvalContext& c) {
       return evaluateArithmetic(
@@ -353,7 +355,7 @@ DYN_PAIR_ROW(
     },
     lowerPair<BinaryOp::min>);
 DYN_PAIR_ROW(
-    max, "the larger of a and b; NaN if either is", "f32", kNone,
+    max, "the larger of a and b; NaN if either is", "f32", arithmetic, kNone,
     DYN_INFER(kNumbers, false, DYN_CONTENTS(dyn::max(a, b))),
     [](EvalContext& c) {
       return evaluateArithmetic(
@@ -368,17 +370,18 @@ DYN_PAIR_ROW(
         c, [](double a, double b) { return a sign b; }, [](int64_t a, int64_t b) { return a sign b; }, \
         [](uint64_t a, uint64_t b) { return a sign b; });                                              \
   }
-DYN_PAIR_ROW(equal, "a == b", "f32", kNone, DYN_INFER(kEqualable, true, contentsEqual), DYN_COMPARE(==),
-             lowerPair<BinaryOp::equal>, .builtin = "string_equal", .builtinTakes = holdStrings);
-DYN_PAIR_ROW(less, "a < b", "f32", kNone, DYN_INFER(kComparable, true, contentsLess), DYN_COMPARE(<),
-             lowerPair<BinaryOp::less>);
-DYN_PAIR_ROW(less_equal, "a <= b", "f32", kNone, DYN_INFER(kComparable, true, contentsLessEqual),
+DYN_PAIR_ROW(equal, "a == b", "f32", arithmetic, kNone, DYN_INFER(kEqualable, true, contentsEqual),
+             DYN_COMPARE(==), lowerPair<BinaryOp::equal>, .builtin = "string_equal",
+             .builtinTakes = holdStrings);
+DYN_PAIR_ROW(less, "a < b", "f32", arithmetic, kNone, DYN_INFER(kComparable, true, contentsLess),
+             DYN_COMPARE(<), lowerPair<BinaryOp::less>);
+DYN_PAIR_ROW(less_equal, "a <= b", "f32", arithmetic, kNone, DYN_INFER(kComparable, true, contentsLessEqual),
              DYN_COMPARE(<=), lowerPair<BinaryOp::lessEqual>);
-DYN_PAIR_ROW(greater, "a > b", "f32", kNone,
+DYN_PAIR_ROW(greater, "a > b", "f32", arithmetic, kNone,
              DYN_INFER(kComparable, true,
                        [](const InferContext& c, Dim a, Dim b) { return contentsLess(c, b, a); }),
              DYN_COMPARE(>), lowerSwapped<BinaryOp::less>);
-DYN_PAIR_ROW(greater_equal, "a >= b", "f32", kNone,
+DYN_PAIR_ROW(greater_equal, "a >= b", "f32", arithmetic, kNone,
              DYN_INFER(kComparable, true,
                        [](const InferContext& c, Dim a, Dim b) { return contentsLessEqual(c, b, a); }),
              DYN_COMPARE(>=), lowerSwapped<BinaryOp::lessEqual>);
@@ -387,18 +390,19 @@ DYN_PAIR_ROW(greater_equal, "a >= b", "f32", kNone,
   [](EvalContext& c) {                                                                                 \
     return evaluateArithmetic(c, nullptr, [](int64_t a, int64_t b) -> int64_t { return expression; }); \
   }
-DYN_PAIR_ROW(logical_and, "a and b", "bool", kNone, DYN_INFER(kBooleans, false, contentsLogical<0>),
-             DYN_INTEGERS(a&& b), lowerPair<BinaryOp::logicalAnd>);
-DYN_PAIR_ROW(logical_or, "a or b", "bool", kNone, DYN_INFER(kBooleans, false, contentsLogical<1>),
+DYN_PAIR_ROW(logical_and, "a and b", "bool", arithmetic, kNone,
+             DYN_INFER(kBooleans, false, contentsLogical<0>), DYN_INTEGERS(a&& b),
+             lowerPair<BinaryOp::logicalAnd>);
+DYN_PAIR_ROW(logical_or, "a or b", "bool", arithmetic, kNone, DYN_INFER(kBooleans, false, contentsLogical<1>),
              DYN_INTEGERS(a || b), lowerPair<BinaryOp::logicalOr>);
-DYN_PAIR_ROW(logical_xor, "one of a and b, not both", "bool", kNone,
+DYN_PAIR_ROW(logical_xor, "one of a and b, not both", "bool", arithmetic, kNone,
              DYN_INFER(kBooleans, false, contentsLogical<2>), DYN_INTEGERS((a != 0) != (b != 0)),
              lowerPair<BinaryOp::logicalXor>);
-DYN_PAIR_ROW(bit_and, "bits set in both", "u8", kNone, DYN_INFER(kIntegers, false, nullptr),
+DYN_PAIR_ROW(bit_and, "bits set in both", "u8", arithmetic, kNone, DYN_INFER(kIntegers, false, nullptr),
              DYN_INTEGERS(a& b), lowerPair<BinaryOp::bitAnd>);
-DYN_PAIR_ROW(bit_or, "bits set in either", "u8", kNone, DYN_INFER(kIntegers, false, nullptr),
+DYN_PAIR_ROW(bit_or, "bits set in either", "u8", arithmetic, kNone, DYN_INFER(kIntegers, false, nullptr),
              DYN_INTEGERS(a | b), lowerPair<BinaryOp::bitOr>);
-DYN_PAIR_ROW(bit_xor, "bits set in one", "u8", kNone, DYN_INFER(kIntegers, false, nullptr),
+DYN_PAIR_ROW(bit_xor, "bits set in one", "u8", arithmetic, kNone, DYN_INFER(kIntegers, false, nullptr),
              DYN_INTEGERS(a ^ b), lowerPair<BinaryOp::bitXor>);
 
 const OpDef bit_shiftOp{

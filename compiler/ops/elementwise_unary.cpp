@@ -108,42 +108,49 @@ constexpr AttributeSpec kIsInfAttributes[] = {
 namespace ops {
 
 // One row per function; `evaluate` is the C library's function in double, `lower` the loop IR's operation.
-#define DYN_UNARY_ROW(operation, text, inferRule, evaluateRule, loopOperation)                            \
-  const OpDef operation##Op {                                                                             \
-    .name = #operation, .summary = text, .cls = OpClass::elementwise, .minOperands = 1, .maxOperands = 1, \
-    .infer = inferRule, .evaluate = evaluateRule, .lowering = LoweringKind::loops,                        \
-    .lower = lowerUnary<UnaryOp::loopOperation>, .doc = "[...] -> [...]",                                 \
-    .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = " #operation "(%x) return %y }"                  \
+#define DYN_UNARY_ROW(operation, text, elementCost, inferRule, evaluateRule, loopOperation)                 \
+  const OpDef operation##Op {                                                                               \
+    .name = #operation, .summary = text, .cls = OpClass::elementwise,                                       \
+    .traits = {.cost = ElementCost::elementCost}, .minOperands = 1, .maxOperands = 1, .infer = inferRule,   \
+    .evaluate = evaluateRule, .lowering = LoweringKind::loops, .lower = lowerUnary<UnaryOp::loopOperation>, \
+    .doc = "[...] -> [...]",                                                                                \
+    .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = " #operation "(%x) return %y }"                    \
   }
 
-DYN_UNARY_ROW(neg, "-x", inferNeg, evaluateNeg, neg);
-DYN_UNARY_ROW(abs, "|x|", inferSameNumber, evaluateAbs, abs);
-DYN_UNARY_ROW(sign, "-1, 0 or 1", inferSameNumber, evaluateSign, sign);
-DYN_UNARY_ROW(floor, "the largest integer <= x", inferSameReal, evaluateFunction<std::floor>, floor);
-DYN_UNARY_ROW(ceil, "the smallest integer >= x", inferSameReal, evaluateFunction<std::ceil>, ceil);
-DYN_UNARY_ROW(round, "the nearest integer, halves to even", inferSameReal, evaluateFunction<std::nearbyint>,
-              round);
-DYN_UNARY_ROW(sqrt, "the square root; NaN below 0", inferSameReal, evaluateFunction<std::sqrt>, sqrt);
-DYN_UNARY_ROW(exp, "e to the power x", inferSameReal, evaluateFunction<std::exp>, exp);
-DYN_UNARY_ROW(log, "the natural logarithm", inferSameReal, evaluateFunction<std::log>, log);
-DYN_UNARY_ROW(sin, "sine", inferSameReal, evaluateFunction<std::sin>, sin);
-DYN_UNARY_ROW(cos, "cosine", inferSameReal, evaluateFunction<std::cos>, cos);
-DYN_UNARY_ROW(tan, "tangent", inferSameReal, evaluateFunction<std::tan>, tan);
-DYN_UNARY_ROW(asin, "arc sine", inferSameReal, evaluateFunction<std::asin>, asin);
-DYN_UNARY_ROW(acos, "arc cosine", inferSameReal, evaluateFunction<std::acos>, acos);
-DYN_UNARY_ROW(atan, "arc tangent", inferSameReal, evaluateFunction<std::atan>, atan);
-DYN_UNARY_ROW(sinh, "hyperbolic sine", inferSameReal, evaluateFunction<std::sinh>, sinh);
-DYN_UNARY_ROW(cosh, "hyperbolic cosine", inferSameReal, evaluateFunction<std::cosh>, cosh);
-DYN_UNARY_ROW(tanh, "hyperbolic tangent", inferSameReal, evaluateFunction<std::tanh>, tanh);
-DYN_UNARY_ROW(asinh, "inverse hyperbolic sine", inferSameReal, evaluateFunction<std::asinh>, asinh);
-DYN_UNARY_ROW(acosh, "inverse hyperbolic cosine", inferSameReal, evaluateFunction<std::acosh>, acosh);
-DYN_UNARY_ROW(atanh, "inverse hyperbolic tangent", inferSameReal, evaluateFunction<std::atanh>, atanh);
-DYN_UNARY_ROW(erf, "the error function", inferSameReal, evaluateFunction<std::erf>, erf);
+DYN_UNARY_ROW(neg, "-x", arithmetic, inferNeg, evaluateNeg, neg);
+DYN_UNARY_ROW(abs, "|x|", arithmetic, inferSameNumber, evaluateAbs, abs);
+DYN_UNARY_ROW(sign, "-1, 0 or 1", arithmetic, inferSameNumber, evaluateSign, sign);
+DYN_UNARY_ROW(floor, "the largest integer <= x", arithmetic, inferSameReal, evaluateFunction<std::floor>,
+              floor);
+DYN_UNARY_ROW(ceil, "the smallest integer >= x", arithmetic, inferSameReal, evaluateFunction<std::ceil>,
+              ceil);
+DYN_UNARY_ROW(round, "the nearest integer, halves to even", arithmetic, inferSameReal,
+              evaluateFunction<std::nearbyint>, round);
+DYN_UNARY_ROW(sqrt, "the square root; NaN below 0", function, inferSameReal, evaluateFunction<std::sqrt>,
+              sqrt);
+DYN_UNARY_ROW(exp, "e to the power x", function, inferSameReal, evaluateFunction<std::exp>, exp);
+DYN_UNARY_ROW(log, "the natural logarithm", function, inferSameReal, evaluateFunction<std::log>, log);
+DYN_UNARY_ROW(sin, "sine", function, inferSameReal, evaluateFunction<std::sin>, sin);
+DYN_UNARY_ROW(cos, "cosine", function, inferSameReal, evaluateFunction<std::cos>, cos);
+DYN_UNARY_ROW(tan, "tangent", function, inferSameReal, evaluateFunction<std::tan>, tan);
+DYN_UNARY_ROW(asin, "arc sine", function, inferSameReal, evaluateFunction<std::asin>, asin);
+DYN_UNARY_ROW(acos, "arc cosine", function, inferSameReal, evaluateFunction<std::acos>, acos);
+DYN_UNARY_ROW(atan, "arc tangent", function, inferSameReal, evaluateFunction<std::atan>, atan);
+DYN_UNARY_ROW(sinh, "hyperbolic sine", function, inferSameReal, evaluateFunction<std::sinh>, sinh);
+DYN_UNARY_ROW(cosh, "hyperbolic cosine", function, inferSameReal, evaluateFunction<std::cosh>, cosh);
+DYN_UNARY_ROW(tanh, "hyperbolic tangent", function, inferSameReal, evaluateFunction<std::tanh>, tanh);
+DYN_UNARY_ROW(asinh, "inverse hyperbolic sine", function, inferSameReal, evaluateFunction<std::asinh>, asinh);
+DYN_UNARY_ROW(acosh, "inverse hyperbolic cosine", function, inferSameReal, evaluateFunction<std::acosh>,
+              acosh);
+DYN_UNARY_ROW(atanh, "inverse hyperbolic tangent", function, inferSameReal, evaluateFunction<std::atanh>,
+              atanh);
+DYN_UNARY_ROW(erf, "the error function", function, inferSameReal, evaluateFunction<std::erf>, erf);
 
 const OpDef identityOp{
     .name = "identity",
     .summary = "the operand itself",
     .cls = OpClass::elementwise,
+    .traits = {.view = true},
     .minOperands = 1,
     .maxOperands = 1,
     .infer = [](InferContext& c) -> Status {

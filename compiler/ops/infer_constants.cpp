@@ -48,7 +48,7 @@ std::optional<HostTensor> InferDriver::knownTensor(ValueId id) const {
 
 void InferDriver::evaluateConstants(const Op& op) {
   if (!op.def->evaluate || op.def->hasEffects || op.operands.empty() || !op.regions.empty() ||
-      packsWeights(*op.def))
+      op.def->traits.packsWeights)
     return;
   bool wanted = false;
   for (const ValueDef& result : op.results) {

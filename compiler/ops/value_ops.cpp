@@ -246,6 +246,7 @@ const OpDef constantOp{
     .name = "constant",
     .summary = "a tensor of the program",
     .cls = OpClass::structural,
+    .traits = {.contentsKnown = true},
     .attributes = kConstantAttributes,
     .infer = inferConstant,
     .evaluate = [](EvalContext& c) -> Status {
@@ -264,6 +265,7 @@ const OpDef dims_valueOp{
     .name = "dims_value",
     .summary = "dims as an i64 vector",
     .cls = OpClass::structural,
+    .traits = {.contentsKnown = true},
     .attributes = kDimsAttributes,
     .infer = [](InferContext& c) { return inferDims(c, true); },
     .evaluate = [](EvalContext& c) { return evaluateDims(c, true); },
@@ -278,6 +280,7 @@ const OpDef dim_valueOp{
     .name = "dim_value",
     .summary = "a dim as an i64 scalar",
     .cls = OpClass::structural,
+    .traits = {.contentsKnown = true},
     .attributes = kDimAttributes,
     .infer = [](InferContext& c) { return inferDims(c, false); },
     .evaluate = [](EvalContext& c) { return evaluateDims(c, false); },

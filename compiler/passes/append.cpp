@@ -13,6 +13,7 @@
 #include <unordered_set>
 
 #include "compiler/ir/walk.h"
+#include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 
@@ -22,9 +23,7 @@ namespace {
 
 bool isJoin(const Op& op) { return op.def == &ops::concatOp && op.operands.size() == 2; }
 
-bool isGroup(const Op& op, std::string_view kind) {
-  return op.def == &ops::fusedOp && op.attributes.string("kind") == kind;
-}
+bool isGroup(const Op& op, KernelKind kind) { return op.def == &ops::fusedOp && kernelKindOf(op) == kind; }
 
 class Append {
  public:
@@ -59,7 +58,7 @@ class Append {
   // The join that makes the result of `op`: the operation itself, or the last of a group.
   static const Op* joinIn(const Op& op) {
     if (isJoin(op)) return &op;
-    if (!isGroup(op, "loop") || op.results.size() != 1) return nullptr;
+    if (!isGroup(op, KernelKind::loop) || op.results.size() != 1) return nullptr;
     const Function& body = *op.regions[0];
     for (const Op* inner : body.ops)
       if (isJoin(*inner) && inner->results[0].id == body.results[0]) return inner;
@@ -98,7 +97,7 @@ class Append {
 
   // Is `value` the right matrix of both products, or of one, and nothing else?
   static bool isFactorOfAttention(const Op& op, ValueId value) {
-    if (!isGroup(op, "attention")) return false;
+    if (!isGroup(op, KernelKind::attention)) return false;
     const Function& body = *op.regions[0];
     for (size_t i = 0; i < op.operands.size(); ++i) {
       if (op.operands[i] != value) continue;

@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "compiler/ir/walk.h"
+#include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 
@@ -123,7 +124,7 @@ class Attention {
   // The value whose rows `rows` makes into probabilities; kNoValue when it is no such operation.
   ValueId scoresOf(const Op& rows) const {
     if (rows.def == &ops::softmaxOp) return alongLast(rows) ? rows.operands[0] : kNoValue;
-    if (rows.def != &ops::fusedOp || rows.attributes.string("kind") != "loop") return kNoValue;
+    if (rows.def != &ops::fusedOp || kernelKindOf(rows) != KernelKind::loop) return kNoValue;
     const Function& body = *rows.regions[0];
     const Op* softmax = nullptr;
     for (const Op* op : body.ops) {
@@ -180,7 +181,7 @@ class Attention {
     Op op;
     op.def = &ops::fusedOp;
     op.place = rows.place;
-    op.attributes.set("kind", std::string("attention"));
+    setKernelKind(op, KernelKind::attention);
     std::unordered_map<ValueId, ValueId> renamed;
     const auto inside = [&](ValueId v) {
       if (v == kNoValue) return v;

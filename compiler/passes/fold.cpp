@@ -45,7 +45,7 @@ class Folder {
     if (op.def == &ops::constantOp || op.def->hasEffects || !op.def->evaluate || !op.regions.empty() ||
         op.operands.empty())
       return false;
-    if (packsWeights(*op.def)) return false;  // the layout is the machine's, not the module's
+    if (op.def->traits.packsWeights) return false;  // the layout is the machine's, not the module's
     int64_t operandBytes = 0;
     for (ValueId v : op.operands) {
       if (v == kNoValue) continue;

@@ -13,6 +13,7 @@
 
 #include "compiler/ir/walk.h"
 #include "compiler/ops/contraction.h"
+#include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/liveness.h"
@@ -31,9 +32,9 @@ struct Group {
   bool severalResults = false;  // an inner value is wanted outside too
 };
 
-bool loopLowered(const Op& op) {
-  if (op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp) return false;
-  if (op.def->lowering != LoweringKind::loops || op.def->hasEffects || !op.regions.empty()) return false;
+// What a loop nest may hold together with others.
+bool fitsLoops(const Op& op) {
+  if (op.def->hasEffects || !op.regions.empty()) return false;
   for (const ValueDef& r : op.results)
     if (!r.type.isTensor() || r.type.dtype() == Dtype::string) return false;
   return true;
@@ -49,13 +50,14 @@ class Fuser {
     groupOf_.assign(function_.ops.size(), kNoGroup);
     for (size_t i = function_.ops.size(); i-- > 0;) {
       const Op& op = *function_.ops[i];
-      if (byBuiltin(op) || (!loopLowered(op) && !isContraction(op))) continue;
+      const bool loop = chooseLowering(op, operandTypes(op)) == KernelKind::loop && fitsLoops(op);
+      if (!loop && !isContraction(op)) continue;
       const size_t group = joinable(i);
       if (group != kNoGroup) {
         groups_[group].members.push_back(i);
         if (isContraction(op)) groups_[group].contraction = true;
         groupOf_[i] = group;
-      } else if (loopLowered(op)) {
+      } else if (loop) {
         groups_.push_back({i, {i}, false, 0, false});
         groupOf_[i] = groups_.size() - 1;
       }
@@ -72,12 +74,7 @@ class Fuser {
     return types;
   }
   bool isContraction(const Op& op) const {
-    return takesEpilogue(*op.def) && takesEpilogue(op, operandTypes(op));
-  }
-  // Made of loops as a rule, but not for these element types.
-  bool byBuiltin(const Op& op) const {
-    return op.def->lowering == LoweringKind::loops && op.def->builtinTakes &&
-           op.def->builtinTakes(op, operandTypes(op));
+    return op.def->traits.epilogue && takesEpilogue(op, operandTypes(op));
   }
 
   void indexUses() {
@@ -122,7 +119,7 @@ class Fuser {
     for (size_t user : uses->second)
       if (groupOf_[user] == group && !legalEdge(op, *function_.ops[user], target)) return kNoGroup;
     if (target.operandCount + op.operands.size() > kMaxOperands) return kNoGroup;
-    if (isGather(op) && choosesOperands(target)) return kNoGroup;
+    if (op.def->traits.gathers && choosesOperands(target)) return kNoGroup;
     if (op.def->cls == OpClass::reduction && reductionsIn(target) >= kMaxReductions) return kNoGroup;
     groups_[group].operandCount += op.operands.size();
     groups_[group].severalResults = target.severalResults || outside;
@@ -149,13 +146,11 @@ class Fuser {
     });
   }
 
-  static bool isGather(const Op& op) { return op.def->name.substr(0, 6) == "gather"; }
-
   // Does the group hold an operation that reads an operand only for some elements (concat, pad)? A gather's range check has no place under that.
   bool choosesOperands(const Group& group) const {
     return std::any_of(group.members.begin(), group.members.end(), [&](size_t member) {
       const Op& op = *function_.ops[member];
-      return op.def->cls == OpClass::injective && !isGather(op);
+      return op.def->cls == OpClass::injective && !op.def->traits.gathers;
     });
   }
 
@@ -195,7 +190,7 @@ class Fuser {
   // Every operation between the matmul and the root is elementwise and of the matmul's shape, and reads it in place.
   bool legalEpilogue(const Op& matmul, const Op& consumer, const Group& group) {
     const Type type = matmul.results[0].type;
-    if (group.contraction || group.severalResults || type.dtype() != epilogueReads(*matmul.def) ||
+    if (group.contraction || group.severalResults || type.dtype() != matmul.def->traits.epilogue ||
         type.rank() < 2)
       return false;
     if (consumer.def->cls != OpClass::elementwise || !sameShape(type, rootType(group))) return false;
@@ -224,13 +219,7 @@ class Fuser {
     return true;
   }
 
-  static bool cheap(const Op& op) {
-    static const std::set<std::string_view> expensive = {
-        "exp",      "log",  "sin",  "cos",  "tan",  "asin",  "acos",    "atan",
-        "sinh",     "cosh", "tanh", "erf",  "pow",  "sqrt",  "sigmoid", "gelu",
-        "softplus", "mish", "elu",  "selu", "celu", "asinh", "acosh",   "atanh"};
-    return !expensive.count(op.def->name);
-  }
+  static bool cheap(const Op& op) { return op.def->traits.cost == ElementCost::arithmetic; }
 
   // `small` equals `large` but for trailing axes where it has size 1: a row's value spread over the row.
   bool broadcastInnermost(Type small, Type large) const {
@@ -284,7 +273,7 @@ class Fuser {
     Op op;
     op.def = &ops::fusedOp;
     op.place = root.place;
-    op.attributes.set("kind", std::string(group.contraction ? "contraction" : "loop"));
+    setKernelKind(op, group.contraction ? KernelKind::contraction : KernelKind::loop);
     std::unordered_map<ValueId, ValueId> renamed;
     for (size_t index : group.members) {
       Op inner = *function_.ops[index];

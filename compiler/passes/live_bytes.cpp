@@ -29,7 +29,7 @@ void LiveBytes::describe(const Function& function) {
     for (ValueId v : op->operands)
       if (v != kNoValue && sizes_.count(live_.rootOf(v))) addOnce(touched.reads, live_.rootOf(v));
     // Sizes as a tensor are a few bytes, and mostly nobody reads them.
-    if (isView(*op) || op->def == &ops::constantOp || op->def == &ops::dims_valueOp) continue;
+    if (op->def->traits.view || op->def->traits.contentsKnown) continue;
     for (const ValueDef& r : op->results) {
       if (!r.type || !r.type.isTensor() || r.type.dtype() == Dtype::string) continue;
       sizes_[r.id] = elementCount(module_.context->dims(), r.type.dims()) * storageBytes(r.type.dtype());

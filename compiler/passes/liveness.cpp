@@ -4,19 +4,12 @@
 
 namespace dyn {
 
-bool isView(const Op& op) {
-  return op.def == &ops::reshapeOp || op.def == &ops::squeezeOp || op.def == &ops::unsqueezeOp ||
-         op.def == &ops::identityOp;
-}
-
 namespace {
 
 // Operations that read the bytes of their operands and keep no reference to them.
 bool onlyReads(const Op& op) {
-  return op.def == &ops::intoOp || op.def == &ops::killOp || op.def == &ops::allocOp ||
-         op.def == &ops::fusedOp || op.def->lowering == LoweringKind::loops ||
-         op.def->lowering == LoweringKind::builtin || op.def == &ops::shapeOp || op.def == &ops::sizeOp ||
-         op.def == &ops::checkOp || op.def == &ops::bind_dimsOp;
+  return op.def->traits.onlyReads || op.def->lowering == LoweringKind::loops ||
+         op.def->lowering == LoweringKind::builtin;
 }
 
 // Parameters of a region whose bytes may outlive the region: used by anything but plain readers.
@@ -45,7 +38,7 @@ Liveness computeLiveness(const Function& function) {
     const Op& op = *function.ops[i];
     for (ValueId v : op.operands) use(v, i);
     for (const ValueDef& result : op.results) live.lastUse.try_emplace(result.id, i);
-    if (isView(op) && !op.operands.empty()) {
+    if (op.def->traits.view && !op.operands.empty()) {
       live.root[op.results[0].id] = live.rootOf(op.operands[0]);
       continue;
     }

@@ -10,9 +10,6 @@
 
 namespace dyn {
 
-// Does the operation only show its first operand's elements in another shape (same bytes)?
-bool isView(const Op& op);
-
 struct Liveness {
   // Index of the last operation that uses the value, following views; ops.size() for values that outlive the function body (results, and values
   // that flow into structures, calls or results of regions).

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "compiler/ir/walk.h"
+#include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/liveness.h"
@@ -18,26 +19,6 @@
 namespace dyn::passes {
 
 namespace {
-
-// Operators with a builtin may still be made of loops, for types the builtin does not take, and the other way round.
-bool byBuiltin(const Op& op, const std::vector<Type>& operandTypes) {
-  if (op.def->lowering == LoweringKind::loops)
-    return op.def->builtinTakes && op.def->builtinTakes(op, operandTypes);
-  if (op.def->lowering != LoweringKind::builtin) return false;
-  return !op.def->builtinTakes || !op.def->lower || op.def->builtinTakes(op, operandTypes);
-}
-
-// Known contents are made into a tensor only where something reads its bytes: that is lowering's business.
-bool isKnown(const Op& op) {
-  return op.def == &ops::constantOp || op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp;
-}
-
-bool becomesInto(const Op& op) {
-  if (isKnown(op)) return false;
-  if (op.def == &ops::fusedOp) return true;
-  if (op.def->lowering == LoweringKind::loops) return true;
-  return op.def->lowering == LoweringKind::builtin && !op.def->builtinAllocates;
-}
 
 // A region that holds `op` alone, over fresh values.
 const Function* bodyOf(const Op& op, const std::vector<Type>& operandTypes, IrContext& ir) {
@@ -58,11 +39,6 @@ const Function* bodyOf(const Op& op, const std::vector<Type>& operandTypes, IrCo
   }
   body.ops.push_back(ir.own(std::move(inner)));
   return ir.own(std::move(body));
-}
-
-// Builtins whose result may be their first operand, updated in place.
-bool updatesInPlace(const OpDef& def) {
-  return &def == &ops::scatter_ndOp || &def == &ops::scatter_elementsOp;
 }
 
 const Op* makeOp(IrContext& ir, const OpDef& def, std::vector<ValueId> operands,
@@ -96,12 +72,6 @@ class Placer {
     placed.ops.clear();
     for (size_t at = 0; at < function.ops.size(); ++at) {
       const Op* op = function.ops[at];
-      if (!becomesInto(*op)) {
-        if (isKnown(*op)) others.insert(op->results[0].id);
-        placed.ops.push_back(op);
-        continue;
-      }
-      ++kernels_;
       std::vector<ValueId> operands;
       std::vector<Type> operandTypes;
       for (ValueId v : op->operands) {
@@ -109,11 +79,16 @@ class Placer {
         if (v != kNoValue) operands.push_back(v);
       }
       const bool group = op->def == &ops::fusedOp;
+      const std::optional<KernelKind> kind = group ? kernelKindOf(*op) : chooseLowering(*op, operandTypes);
+      if (!kind) {
+        if (op->def->traits.contentsKnown) others.insert(op->results[0].id);
+        placed.ops.push_back(op);
+        continue;
+      }
+      ++kernels_;
       const Function* body = group ? op->regions[0] : bodyOf(*op, operandTypes, ir_);
-      std::string kind = group                          ? op->attributes.string("kind")
-                         : byBuiltin(*op, operandTypes) ? "builtin"
-                                                        : "loop";
-      bool reuse = kind == "builtin" && updatesInPlace(*op->def) && !others.count(op->operands[0]);
+      bool reuse =
+          kind == KernelKind::builtin && op->def->traits.updatesFirst && !others.count(op->operands[0]);
       if (reuse) {
         if (!live) live = computeLiveness(function);
         reuse = live->lastUse.at(op->operands[0]) == at;
@@ -127,7 +102,8 @@ class Placer {
       Op into;
       into.def = &ops::intoOp;
       into.operands = std::move(operands);
-      into.attributes = {{"kind", std::move(kind)}, {"outputs", static_cast<int64_t>(op->results.size())}};
+      into.attributes = {{"outputs", static_cast<int64_t>(op->results.size())}};
+      setKernelKind(into, *kind);
       into.regions = {body};
       into.place = op->place;
       placed.ops.push_back(ir_.own(std::move(into)));

@@ -36,7 +36,7 @@ bool isCheap(const Op& op) {
   if (op.def != &ops::fusedOp) return isCheap(*op.def) && op.regions.empty();
   const Function& body = *op.regions[0];
   return std::all_of(body.ops.begin(), body.ops.end(), [](const Op* inner) {
-    return inner->def == &ops::constantOp || isView(*inner) || isCheap(*inner->def);
+    return inner->def == &ops::constantOp || inner->def->traits.view || isCheap(*inner->def);
   });
 }
 
@@ -122,7 +122,7 @@ class Rematerialiser {
       // What finds out a size is not done twice.
       const bool sizesKnown = std::includes(known.begin(), known.end(), own.begin(), own.end());
       known.insert(own.begin(), own.end());
-      if (!sizesKnown || isView(op) || !isCheap(op)) continue;
+      if (!sizesKnown || op.def->traits.view || !isCheap(op)) continue;
       const ValueId value = op.results[0].id;
       if (live_.of(&op).makes.empty() || live_.outlives(value)) continue;
       const std::optional<size_t> wanted = wantedAfter(function, value, peak);
@@ -140,7 +140,7 @@ class Rematerialiser {
       const std::vector<ValueId>& reads = live_.of(&op).reads;
       if (std::find(reads.begin(), reads.end(), value) == reads.end()) continue;
       if (at == peak || (!op.regions.empty() && op.def != &ops::fusedOp)) return std::nullopt;
-      if (isView(op)) continue;  // it is shown again where it is wanted
+      if (op.def->traits.view) continue;  // it is shown again where it is wanted
       if (!first) first = at;
       last = at;
     }
@@ -170,7 +170,7 @@ class Rematerialiser {
     // Views of it, as they were written.
     for (size_t at = candidate.madeAt + 1; at < candidate.wantedAt; ++at) {
       const Op& op = *function.ops[at];
-      if (!isView(op) || !again.count(op.operands[0])) continue;
+      if (!op.def->traits.view || !again.count(op.operands[0])) continue;
       Op view = op;
       view.operands[0] = again.at(op.operands[0]);
       const Op* shown = copied(*ir_.own(std::move(view)));
@@ -198,7 +198,7 @@ class Rematerialiser {
     std::unordered_set<ValueId> read(function.results.begin(), function.results.end());
     for (size_t at = function.ops.size(); at-- > 0;) {
       const Op& op = *function.ops[at];
-      if (isView(op) && again.count(op.results[0].id) && !read.count(op.results[0].id))
+      if (op.def->traits.view && again.count(op.results[0].id) && !read.count(op.results[0].id))
         function.ops.erase(function.ops.begin() + static_cast<std::ptrdiff_t>(at));
       else
         read.insert(op.operands.begin(), op.operands.end());

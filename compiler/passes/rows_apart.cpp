@@ -142,8 +142,7 @@ class RowAnalysis {
       const bool aboutRows =
           dims && std::any_of(dims->begin(), dims->end(), [&](Dim d) { return d && mentions(d, rows_); });
       if (!aboutRows || isUpperBound(op)) continue;
-      if (op.def != &ops::dims_valueOp && op.def != &ops::dim_valueOp)
-        return mix(nameOf(op) + " depends on how many there are");
+      if (!op.def->traits.contentsKnown) return mix(nameOf(op) + " depends on how many there are");
       sizes_.insert(op.results[0].id);
       return true;
     }
@@ -178,7 +177,7 @@ class RowAnalysis {
       if (sized && !knownApartFromRows(result.id)) sizes_.insert(result.id);
       return true;
     }
-    if (isView(op)) return visitView(op, axis);
+    if (op.def->traits.view) return visitView(op, axis);
     if (!op.def->lower) return mix(nameOf(op) + " has no definition in loops");
     return visitLoads(op, i, axis);
   }

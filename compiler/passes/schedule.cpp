@@ -100,8 +100,8 @@ class Scheduler {
   static bool isMovable(const Op& op, const std::set<SymbolId>& known) {
     if (op.def->hasEffects || op.def->cls == OpClass::check) return false;
     // They may take their operand's memory, where they are its last use in the written order.
-    if (op.def == &ops::scatter_ndOp || op.def == &ops::scatter_elementsOp) return false;
-    const bool plain = op.def == &ops::fusedOp || op.def == &ops::constantOp || isView(op) ||
+    if (op.def->traits.updatesFirst) return false;
+    const bool plain = op.def == &ops::fusedOp || op.def == &ops::constantOp || op.def->traits.view ||
                        op.def->lowering == LoweringKind::loops ||
                        (op.def->lowering == LoweringKind::builtin && !op.def->builtinAllocates);
     if (!plain) return false;

@@ -25,9 +25,9 @@ compiler/ops       : compiler..loop      vm/include vm/isa
 compiler/pass      : compiler..ops       vm/include vm/isa
 compiler/passes    : compiler..pass      vm/include vm/isa
 compiler/kernel    : compiler..passes    vm/include vm/isa
-compiler/codegen   : compiler..kernel    vm/include vm/isa
-compiler/lower     : compiler..codegen   vm/include vm/isa
-compiler/driver    : compiler..lower     vm/include vm/isa
+compiler/lower     : compiler..kernel    vm/include vm/isa
+compiler/codegen   : compiler..loop      vm/include
+compiler/driver    : compiler..codegen   vm/include vm/isa
 frontends/text     : compiler..ops       vm/include
 frontends/onnx     : compiler..ops       vm/include
 app/session        : compiler..driver    frontends/text frontends/onnx vm/include
@@ -46,7 +46,7 @@ TABLE
 }
 
 # Compiler levels, lowest first.
-levels="support dims ir loop ops pass passes kernel codegen lower driver"
+levels="support dims ir loop ops pass passes kernel lower codegen driver"
 
 # first part of <...> as a pattern : folders that may include it (tests may include anything) : what it is
 libraries() {

@@ -1,0 +1,27 @@
+// How operations run as kernels: the attribute `kind` of `fused` and `into`, and the one place that decides between a builtin and loops.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "compiler/ir/module.h"
+
+namespace dyn {
+
+enum class KernelKind : uint8_t {
+  loop,         // one loop nest that is generated
+  contraction,  // a builtin's product or convolution, and the elementwise operations behind it as its epilogue
+  attention,    // a product, what is made of its rows, and a second product
+  builtin,      // one hand-written operator
+};
+const char* toString(KernelKind kind);
+
+// Of a `fused` or `into` operation.
+KernelKind kernelKindOf(const Op& op);
+void setKernelKind(Op& op, KernelKind kind);
+
+// How `op` alone runs on operands of these types (an invalid type: left out): loop or builtin. nullopt: no kernel, as the host program does it, its
+// builtin makes its results itself, or its contents are known.
+std::optional<KernelKind> chooseLowering(const Op& op, std::span<const Type> operandTypes);
+
+}  // namespace dyn
