@@ -164,7 +164,6 @@ std::vector<ContractionSite> contractionSites(const LoadedModel& model) {
   const Uses uses(*module);
   forEachOp(*module, [&](const Function&, const Op& op) {
     if (op.operands.size() < 2 || op.results.empty()) return;
-    if (op.def != &ops::conv_packedOp && op.def != &ops::gemm_packedOp) return;
     const Type packed = uses.definition(op.operands[1]).type, input = uses.definition(op.operands[0]).type;
     if (!packed.isTensor() || !input.isTensor()) return;
     std::optional<passes::Contraction> found = passes::contractionOf(op, packed.dtype());

@@ -30,7 +30,7 @@ std::optional<double> flopsOf(const Module& module, const DimValues& dims) {
     return value.ok() ? static_cast<double>(*value) : 0.0;
   };
   forEachOp(module, [&](const Function& function, const Op& op) {
-    const bool product = op.def == &ops::matmulOp, convolution = op.def == &ops::convOp;
+    const bool product = op.def->traits.matrixOperands > 0, convolution = op.def->traits.flatPositions;
     if ((!product && !convolution) || op.results.empty() || op.operands.size() < 2) return;
     const Type result = op.results[0].type, first = uses.definition(op.operands[0]).type,
                second = uses.definition(op.operands[1]).type;

@@ -8,6 +8,7 @@
 
 #include "compiler/loop/expr.h"
 #include "compiler/loop/scalar_math.h"
+#include "vm/include/dyn_builtin_numbers.h"
 
 namespace dyn {
 
@@ -321,8 +322,6 @@ class KernelCounter {
 
 // --- builtins
 
-constexpr int64_t kTransposedA = 1, kPackedB = 4, kOrders = 8, kSchedules = 16;  // n0 of gemm (builtins.def)
-
 double wholePanels(double columns, double panelColumns) {
   return std::ceil(columns / panelColumns) * panelColumns;
 }
@@ -367,18 +366,18 @@ void countGemm(const TimelineEvent& event, const LoweredModule& lowered, const s
   const Tensor &c = tensors[0], &a = tensors[results], &b = tensors[results + 1];
   const int64_t flags = event.numbers[0];
   const auto number = [&](size_t at) { return at < event.numbers.size() ? event.numbers[at] : int64_t{0}; };
-  const size_t epilogue = flags & kSchedules ? 2 + 2 * static_cast<size_t>(number(1)) : 1;
+  const size_t epilogue = flags & DYN_GEMM_DISPATCHED ? 2 + 2 * static_cast<size_t>(number(1)) : 1;
   const size_t rank = a.shape.size();
   if (rank == 0 || c.shape.empty()) return;
   double depth = a.shape.back();
-  if (flags & kOrders)
+  if (flags & DYN_GEMM_ORDERED)
     depth = orderedSize(event, epilogue + 1, 0, rank - 1, a);
-  else if ((flags & kTransposedA) && rank >= 2)
+  else if ((flags & DYN_GEMM_TRANSPOSED_A) && rank >= 2)
     depth = a.shape[rank - 2];
   const double columns = c.shape.back();
   work.rows = columns > 0 ? c.elements / columns : 0;
   double made = columns;  // with what fills up the last panel
-  if (flags & kPackedB) {
+  if (flags & DYN_GEMM_PACKED_B) {
     work.weightBytes = b.bytes;
     if (depth > 0) made = std::max(made, b.elements / depth);
   } else {

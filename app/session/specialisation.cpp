@@ -16,29 +16,6 @@ constexpr size_t kKeptCount = 16;
 // Larger inputs do not decide ranks: they are data.
 constexpr int64_t kMaxDecidingElements = 1024;
 
-// Operators whose result's shape is given by elements of operands: from this one on.
-struct ShapeRow {
-  std::string_view op;
-  size_t first;
-};
-constexpr ShapeRow kShapeOperands[] = {
-    {"reshape", 1},
-    {"expand", 1},
-    {"slice", 1},
-    {"tile", 1},
-    {"pad", 1},
-    {"topk", 1},
-    {"resize", 1},
-    {"squeeze", 1},
-    {"unsqueeze", 1},
-    {"split", 1},
-    {"one_hot", 1},
-    {"range", 0},
-    {"range_real", 0},
-    {"constant_of_shape", 0},
-    {"center_crop_pad", 1},
-};
-
 // How what is needed follows from the parameters of @main, backwards through the operations that make it.
 class NeedTrace {
  public:
@@ -67,13 +44,11 @@ class NeedTrace {
     const Definition& from = uses_.definition(need.value);
     if (from.op == nullptr) return visitParameter(need, from);
     if (from.op->def == &ops::constantOp) return;
-    const bool ofShape = from.op->def == &ops::shapeOp || from.op->def == &ops::sizeOp;
-    size_t firstSize = SIZE_MAX;
-    for (const ShapeRow& row : kShapeOperands)
-      if (row.op == from.op->def->name) firstSize = row.first;
-    for (size_t i = 0; i < from.op->operands.size(); ++i) {
-      const bool contents = need.kind == Need::Kind::contents ? !ofShape : i >= firstSize;
-      push(contents ? Need::Kind::contents : Need::Kind::shape, from.op->operands[i]);
+    const OpTraits& traits = from.op->def->traits;
+    for (int i = 0; i < static_cast<int>(from.op->operands.size()); ++i) {
+      const bool contents = need.kind == Need::Kind::contents ? !traits.readsShape
+                                                              : traits.firstSizes && i >= *traits.firstSizes;
+      push(contents ? Need::Kind::contents : Need::Kind::shape, from.op->operands[static_cast<size_t>(i)]);
     }
     for (const Function* body : from.op->regions)
       for (ValueId result : body->results) push(need.kind, result);

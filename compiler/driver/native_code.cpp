@@ -41,13 +41,6 @@ KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescr
   return job;
 }
 
-bool usesGemm(const vm::Program& program) {
-  for (const std::string& name : program.builtins)
-    if (name == "gemm" || name == "gemmpack" || name == "attention" || name == "conv_transpose" || name == "nbitsgemm")
-      return true;
-  return false;
-}
-
 }  // namespace
 
 Status generateCode(CompiledModel& compiled, const CompileOptions& options) {
@@ -76,7 +69,7 @@ Status generateCode(CompiledModel& compiled, const CompileOptions& options) {
     }
   }
   compiled.statistics.kernelsCompiledCount = code->engine->statistics().compiled;
-  if (usesGemm(compiled.lowered.program)) {
+  if (compiled.lowered.usesGemmFamily) {
     // Heights of tiles may differ with the number of threads; results may not.
     DYN_TRY(code->gemm, loadGemmFamily(*code->engine, SummationOrder::fastest));
   }

@@ -21,6 +21,7 @@ struct OpTraits {
   bool contentsKnown =
       false;  // its contents stand in its attributes: made into a tensor only where bytes are read
   bool onlyReads = false;  // structural, and keeps no reference to its operands (loops and builtins never do)
+  bool readsShape = false;    // of its operand only the sizes
   bool updatesFirst = false;  // its builtin may leave the result in the first operand's memory
   bool packsWeights =
       false;  // lays constant weights out for the machine, once at load: no constant of the module
@@ -30,8 +31,11 @@ struct OpTraits {
   bool flatPositions = false;  // a convolution: its builtin sees [n, m, positions], the spatial axes as one
   int matrixOperands =
       0;  // its builtin knows matrices only: of so many first operands one of one axis is shown to it with two
+  bool gemmFamily = false;  // its builtin runs on the machine's matrix kernels (DynGemmFamily)
   // Its builtin runs a kernel, the epilogue, in place over each finished tile of the result, which holds such elements.
   std::optional<Dtype> epilogue = {};
+  // Elements of the operands from this one on are sizes of results, or places they follow from.
+  std::optional<int> firstSizes = {};
 };
 
 }  // namespace dyn

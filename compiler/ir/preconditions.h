@@ -14,6 +14,8 @@
 #include <string>
 #include <string_view>
 
+#include "vm/include/dyn_builtin_numbers.h"
+
 namespace dyn {
 
 // Values of an attribute; of a list, each element.
@@ -53,10 +55,10 @@ struct Allowed {
 
 // What all elements of an operand are.
 enum class ElementsAre : uint8_t {
-  positive,  // above 0, and finite
-  numbers,   // no NaN
-  chances,   // between 0 and 1
-  inRange,   // between operands of the check: check_values only
+  positive = DYN_ELEMENTS_POSITIVE,  // above 0, and finite
+  numbers = DYN_ELEMENTS_NUMBERS,    // no NaN
+  chances = DYN_ELEMENTS_CHANCES,    // between 0 and 1
+  inRange = DYN_ELEMENTS_IN_RANGE,   // between operands of the check: check_values only
   byRule,    // the type rule demands what `demands` says, by dims where the elements are not known
   byKernel,  // the kernel looks at each element as it uses it
 };

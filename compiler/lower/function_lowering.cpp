@@ -323,6 +323,7 @@ Status FunctionLowering::lowerOp(const Op& op, Body& body) {
 
 // Done once, when the module is loaded.
 Status FunctionLowering::lowerPacking(const Op& op) {
+  if (op.def->traits.gemmFamily) program_.needGemmFamily();
   std::vector<int32_t> numbers;
   const std::vector<Type> types = {types_.at(op.operands[0])};
   DYN_CHECK(op.def->builtinArguments(op, types, &numbers, nullptr));
@@ -380,6 +381,7 @@ Status FunctionLowering::lowerAlloc(const Op& op, Body& body) {
 Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> operands,
                                       std::span<const int32_t> destinations, bool into,
                                       const KernelCall* epilogue) {
+  if (op.def->traits.gemmFamily) program_.needGemmFamily();
   std::vector<int32_t> numbers;
   std::vector<Dim> scalarDims;
   std::vector<Type> operandTypes;

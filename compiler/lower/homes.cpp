@@ -131,7 +131,7 @@ class HomeFinder {
     if (op.def == &ops::bind_dimsOp)
       for (Dim d : op.attributes.dims("dims"))
         if (d.isSymbol()) bind(d.symbol());
-    if (op.def == &ops::shapeOp || op.def == &ops::sizeOp)
+    if (op.def->traits.readsShape)
       DYN_CHECK(needAll(known_.at(op.operands[0]).type.dims(), "where its shape is read"));
     if (!op.regions.empty()) return {};  // the results come behind the bodies
     for (const ValueDef& result : op.results) {

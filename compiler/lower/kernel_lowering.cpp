@@ -270,7 +270,7 @@ Status FunctionLowering::lowerAttention(const Op& into) {
   std::vector<int32_t> numbers{kernel.kernel, static_cast<int32_t>(dims.size())};
   const auto order = [&](const Op& op, const char* name, bool transposed) {
     std::vector<int64_t> axes = op.attributes.integers(name);
-    if (op.def == &ops::matmulOp) {
+    if (axes.empty()) {  // of a plain product: as they stand
       axes.resize(dims.size());
       std::iota(axes.begin(), axes.end(), int64_t{0});
       if (transposed) std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
@@ -289,6 +289,7 @@ Status FunctionLowering::lowerAttention(const Op& into) {
   arguments.insert(arguments.end(), kernel.buffers.begin(),
                    kernel.buffers.end() - 1);  // the last is the result
   DYN_TRY(std::vector<int32_t> results, objectsOf(std::span<const ValueId>(into.operands).last(1)));
+  program_.needGemmFamily();
   code_.emit(Opcode::callBuiltinInto, program_.builtin("attention"), OperandList(results),
              OperandList(arguments), OperandList(kernel.scalars), OperandList(numbers));
   return {};

@@ -19,6 +19,7 @@ struct LoweredModule {
   std::vector<HostTensor> constants;  // program.constants[i] describes constants[i]
   // Constants that only @init reads, to pack them: at any address, and not needed afterwards.
   std::vector<bool> onlyPacked;
+  bool usesGemmFamily = false;  // a builtin of the program runs on the machine's matrix kernels
 };
 
 struct LowerOptions {

@@ -19,6 +19,8 @@ class ProgramBuilder {
   int32_t string(const std::string& text);
   int32_t constant(const HostTensor& tensor, const std::string& name);
   int32_t builtin(std::string_view name);
+  // A builtin of the program runs on the machine's matrix kernels.
+  void needGemmFamily() { out_.usesGemmFamily = true; }
   // The kernel's row; a kernel of the same text is shared (the same layer twice is one kernel).
   int32_t kernel(loop::Kernel kernel);
   // The global that holds constant weights packed by this builtin; @init fills it.

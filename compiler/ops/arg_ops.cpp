@@ -4,6 +4,7 @@
 #include "compiler/ops/index_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/reduce_rules.h"
+#include "vm/include/dyn_builtin_numbers.h"
 
 namespace dyn {
 
@@ -180,7 +181,8 @@ Status runningArguments(const Op& op, std::span<const Type>, std::vector<int32_t
                         std::vector<Dim>*) {
   const bool exclusive = op.attributes.integer("exclusive", 0) != 0,
              reverse = op.attributes.integer("reverse", 0) != 0;
-  numbers->push_back((exclusive ? 1 : 0) | (reverse ? 2 : 0) | (running == Running::product ? 4 : 0));
+  numbers->push_back((exclusive ? DYN_RUNNING_EXCLUSIVE : 0) | (reverse ? DYN_RUNNING_REVERSE : 0) |
+                     (running == Running::product ? DYN_RUNNING_PRODUCT : 0));
   return {};
 }
 

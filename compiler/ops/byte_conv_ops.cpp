@@ -4,6 +4,7 @@
 #include "compiler/ops/conv_rules.h"
 #include "compiler/ops/index_rules.h"
 #include "compiler/ops/op_table.h"
+#include "vm/include/dyn_builtin_numbers.h"
 
 namespace dyn {
 
@@ -96,10 +97,9 @@ Result<Expr> lowerConvInteger(LowerContext& c, int, std::span<const Expr> index)
 
 Status convIntegerArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>* numbers,
                             std::vector<Dim>* scalars) {
-  constexpr int32_t kChannelsLast = 8;
   const Shape& x = types[0].dims();
   DYN_CHECK(windowNumbers(op, static_cast<int>(x.size()) - 2, numbers));
-  if (channelsLast(op.attributes)) numbers->front() += kChannelsLast;
+  if (channelsLast(op.attributes)) numbers->front() += DYN_CONV_CHANNELS_LAST;
   return beginPads(op, x, usualOrder(op.attributes, types[1].dims()), scalars);
 }
 

@@ -2,6 +2,7 @@
 #include "compiler/ops/index_rules.h"
 #include "compiler/ops/matmul_rules.h"
 #include "compiler/ops/op_table.h"
+#include "vm/include/dyn_builtin_numbers.h"
 
 namespace dyn {
 
@@ -127,7 +128,7 @@ bool builtinTakesOperands(const Op& op, std::span<const Type> types) {
 
 Status integerArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
                         std::vector<Dim>*) {
-  numbers->push_back(op.def == &ops::matmul_integer_packedOp ? 1 : 0);
+  numbers->push_back(op.def == &ops::matmul_integer_packedOp ? DYN_BYTEGEMM_PACKED_B : 0);
   return {};
 }
 
@@ -155,7 +156,7 @@ Status evaluatePack(EvalContext& c) {
 }
 
 Status packArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
-  numbers->push_back(op.attributes.integer("transpose", 0) != 0);
+  numbers->push_back(op.attributes.integer("transpose", 0) != 0 ? DYN_PACK_TRANSPOSED : 0);
   return {};
 }
 

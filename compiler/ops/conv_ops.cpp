@@ -1,6 +1,7 @@
 // Convolutions over any number of spatial axes.
 #include "compiler/ops/conv_rules.h"
 #include "compiler/ops/op_table.h"
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/include/dyn_contraction.h"
 
 namespace dyn {
@@ -94,7 +95,7 @@ Status addWay(const Op& op, std::vector<int32_t>* numbers) {
   if (way == contraction::kOneDnn) return {};
   for (size_t i = 0; i < contraction::kWayNames.size(); ++i) {
     if (contraction::kWayNames[i] != way) continue;
-    numbers->front() += 8 * static_cast<int32_t>(i + 1);
+    numbers->front() += static_cast<int32_t>(i + 1) << DYN_CONV_WAY_SHIFT;
     return {};
   }
   return makeError(DiagnosticId::badAttribute, "a convolution has no way '" + way + "'", op.place);
@@ -444,6 +445,7 @@ const OpDef conv_transposeOp{
     .name = "conv_transpose",
     .summary = "transposed convolution over any number of spatial axes",
     .cls = OpClass::contraction,
+    .traits = {.gemmFamily = true},
     .minOperands = 2,
     .maxOperands = 3,
     .attributes = kTransposeAttributes,

@@ -6,6 +6,7 @@
 #include "compiler/ops/op_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/strided_walk.h"
+#include "vm/include/dyn_builtin_numbers.h"
 
 namespace dyn {
 
@@ -237,7 +238,7 @@ Status roiAlignArguments(const Op& op, std::span<const Type> types, std::vector<
         "unsupported: roi_align of " + std::string(toString(types[0].dtype())) + " is not compiled",
         op.place);
   DYN_TRY(RoiOptions o, roiOptions(op));
-  numbers->push_back((o.isMax ? 1 : 0) | (o.halfPixel ? 2 : 0));
+  numbers->push_back((o.isMax ? DYN_ROI_LARGEST : 0) | (o.halfPixel ? DYN_ROI_HALF_PIXEL : 0));
   numbers->push_back(static_cast<int32_t>(o.samples));
   numbers->push_back(std::bit_cast<int32_t>(o.scale));
   return {};

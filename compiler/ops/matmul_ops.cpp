@@ -1,6 +1,7 @@
 // Products of matrices: matmul, and products with a matrix packed once at load. Products of bytes: byte_ops.cpp; einsum: einsum_ops.cpp.
 #include "compiler/ops/matmul_rules.h"
 #include "compiler/ops/op_table.h"
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/include/dyn_contraction.h"
 
 namespace dyn {
@@ -71,13 +72,10 @@ Result<Expr> lowerMatmul(LowerContext& c, int, std::span<const Expr> index) {
   return castTo(sum, dtype);
 }
 
-// Bits of the first number of the builtin `gemm`.
-constexpr int32_t kTransposedA = 1, kTransposedB = 2, kPackedB = 4, kDispatched = 16;
-
 Status matmulArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
                        std::vector<Dim>*) {
-  numbers->push_back((op.attributes.integer("transpose_a", 0) != 0 ? kTransposedA : 0) |
-                     (op.attributes.integer("transpose_b", 0) != 0 ? kTransposedB : 0));
+  numbers->push_back((op.attributes.integer("transpose_a", 0) != 0 ? DYN_GEMM_TRANSPOSED_A : 0) |
+                     (op.attributes.integer("transpose_b", 0) != 0 ? DYN_GEMM_TRANSPOSED_B : 0));
   return {};
 }
 
@@ -144,8 +142,8 @@ Status evaluatePack(EvalContext& c) {
 }
 
 Status packArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
-  numbers->push_back((op.attributes.integer("transpose", 0) != 0 ? 1 : 0) |
-                     (op.attributes.dtype("dtype", Dtype::f32) == Dtype::bf16 ? 2 : 0));
+  numbers->push_back((op.attributes.integer("transpose", 0) != 0 ? DYN_PACK_TRANSPOSED : 0) |
+                     (op.attributes.dtype("dtype", Dtype::f32) == Dtype::bf16 ? DYN_PACK_ROUNDED : 0));
   return {};
 }
 
@@ -185,13 +183,13 @@ Status evaluateGemmPacked(EvalContext& c) {
 
 Status gemmPackedArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
                            std::vector<Dim>*) {
-  numbers->push_back(kPackedB);
+  numbers->push_back(DYN_GEMM_PACKED_B);
   if (!op.attributes.has("schedule") || isOneDnn(op)) return {};
   const std::string schedule = op.attributes.string("schedule");
   const auto pieces = contraction::parseDispatch(schedule);
   if (!pieces)
     return makeError(DiagnosticId::badAttribute, "a product has no schedule '" + schedule + "'", op.place);
-  numbers->back() |= kDispatched;
+  numbers->back() |= DYN_GEMM_DISPATCHED;
   numbers->push_back(static_cast<int32_t>(pieces->size()));
   for (const contraction::DispatchPiece& piece : *pieces) {
     numbers->push_back(piece.schedule + 1);
@@ -208,7 +206,7 @@ const OpDef matmulOp{
     .name = "matmul",
     .summary = "the product of matrices, stacks of matrices and vectors, as NumPy's matmul",
     .cls = OpClass::contraction,
-    .traits = {.matrixOperands = 2, .epilogue = Dtype::f32},
+    .traits = {.matrixOperands = 2, .gemmFamily = true, .epilogue = Dtype::f32},
     .minOperands = 2,
     .maxOperands = 2,
     .attributes = kMatmulAttributes,
@@ -231,7 +229,7 @@ const OpDef pack_bOp{
     .name = "pack_b",
     .summary = "a constant right matrix in the panels that the micro-kernels read",
     .cls = OpClass::opaque,
-    .traits = {.packsWeights = true},
+    .traits = {.packsWeights = true, .gemmFamily = true},
     .minOperands = 1,
     .maxOperands = 1,
     .attributes = kPackAttributes,
@@ -257,7 +255,7 @@ const OpDef gemm_packedOp{
     .name = "gemm_packed",
     .summary = "the product with a right matrix packed by pack_b",
     .cls = OpClass::contraction,
-    .traits = {.matrixOperands = 1, .epilogue = Dtype::f32},
+    .traits = {.matrixOperands = 1, .gemmFamily = true, .epilogue = Dtype::f32},
     .minOperands = 2,
     .maxOperands = 2,
     .attributes = kPackedAttributes,

@@ -1,6 +1,7 @@
 // The product of stacks of matrices that are read and written with their axes in any order: what attention's transposes become (pass `absorb`).
 #include "compiler/ops/matmul_rules.h"
 #include "compiler/ops/op_table.h"
+#include "vm/include/dyn_builtin_numbers.h"
 
 namespace dyn {
 namespace {
@@ -95,8 +96,8 @@ Status evaluatePermuted(EvalContext& c) {
 
 Status permutedArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
                          std::vector<Dim>*) {
-  constexpr int32_t kPermuted = 8, kNoEpilogue = 0;
-  numbers->assign({kPermuted, kNoEpilogue});
+  constexpr int32_t kNoEpilogue = 0;
+  numbers->assign({DYN_GEMM_ORDERED, kNoEpilogue});
   for (std::string_view name : kOrders)
     for (int64_t axis : op.attributes.integers(name)) numbers->push_back(static_cast<int32_t>(axis));
   return {};
@@ -110,6 +111,7 @@ const OpDef matmul_permutedOp{
     .name = "matmul_permuted",
     .summary = "the product of stacks of matrices read and written with their axes in any order",
     .cls = OpClass::opaque,
+    .traits = {.gemmFamily = true},
     .minOperands = 2,
     .maxOperands = 2,
     .attributes = kAttributes,

@@ -5,6 +5,7 @@
 #include "compiler/loop/scalar_math.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/window_rules.h"
+#include "vm/include/dyn_builtin_numbers.h"
 
 namespace dyn {
 
@@ -255,7 +256,11 @@ bool builtinPoolTakes(const Op& op, std::span<const Type> types) {
          types[0].rank() <= 5;
 }
 
-enum class PoolMode : int32_t { maximum, mean, meanWithPads };
+enum class PoolMode : int32_t {
+  maximum = DYN_POOL_LARGEST,
+  mean = DYN_POOL_MEAN,
+  meanWithPads = DYN_POOL_MEAN_WITH_PADS
+};
 
 Status poolArguments(const Op& op, const Shape& x, PoolMode mode, std::vector<int32_t>* numbers,
                      std::vector<Dim>* scalars) {

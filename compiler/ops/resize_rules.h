@@ -6,21 +6,32 @@
 #include <vector>
 
 #include "compiler/ops/reduce_rules.h"
+#include "vm/include/dyn_builtin_numbers.h"
 
 namespace dyn {
 
-enum class ResizeMode : uint8_t { nearest, linear, cubic };
+enum class ResizeMode : uint8_t {
+  nearest = DYN_RESIZE_NEAREST,
+  linear = DYN_RESIZE_LINEAR,
+  cubic = DYN_RESIZE_CUBIC
+};
 enum class Coordinates : uint8_t {
-  halfPixel,
-  halfPixelSymmetric,
-  pytorchHalfPixel,
-  alignCorners,
-  asymmetric,
-  cropAndResize,
-  halfPixelForNearest
+  halfPixel = DYN_GRID_HALF_PIXEL,
+  halfPixelSymmetric = DYN_GRID_HALF_PIXEL_SYMMETRIC,
+  pytorchHalfPixel = DYN_GRID_PYTORCH_HALF_PIXEL,
+  alignCorners = DYN_GRID_ALIGN_CORNERS,
+  asymmetric = DYN_GRID_ASYMMETRIC,
+  cropAndResize = DYN_GRID_REGION,
+  halfPixelForNearest = DYN_GRID_HALF_PIXEL_FOR_NEAREST
 };
 // byScale: rounded up along an axis that shrinks, down along others.
-enum class NearestMode : uint8_t { roundPreferFloor, roundPreferCeil, floor, ceil, byScale };
+enum class NearestMode : uint8_t {
+  roundPreferFloor = DYN_NEAREST_PREFER_FLOOR,
+  roundPreferCeil = DYN_NEAREST_PREFER_CEIL,
+  floor = DYN_NEAREST_FLOOR,
+  ceil = DYN_NEAREST_CEIL,
+  byScale = DYN_NEAREST_BY_SCALE
+};
 enum class AspectPolicy : uint8_t { stretch, notLarger, notSmaller };
 
 struct ResizeOptions {

@@ -6,6 +6,7 @@
 
 #include "compiler/ops/index_rules.h"
 #include "compiler/ops/op_table.h"
+#include "vm/include/dyn_builtin_numbers.h"
 
 namespace dyn {
 
@@ -218,7 +219,9 @@ bool builtinGridSampleTakes(const Op& op, std::span<const Type> types) {
 Status gridSampleArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
                            std::vector<Dim>*) {
   const std::string border = op.attributes.string("padding_mode", "zeros");
-  numbers->push_back(border == "zeros" ? 0 : border == "border" ? 1 : 2);
+  numbers->push_back(border == "zeros"    ? DYN_SAMPLE_ZEROS
+                     : border == "border" ? DYN_SAMPLE_BORDER
+                                          : DYN_SAMPLE_REFLECTION);
   numbers->push_back(op.attributes.integer("align_corners", 0) != 0 ? 1 : 0);
   return {};
 }
@@ -347,6 +350,7 @@ const OpDef affine_gridOp{
     .name = "affine_grid",
     .summary = "the grid of places that affine transformations of a regular grid give",
     .cls = OpClass::injective,
+    .traits = {.firstSizes = 1},
     .minOperands = 2,
     .maxOperands = 2,
     .attributes = kAffineGridAttributes,

@@ -7,6 +7,7 @@
 #include "compiler/ops/index_rules.h"
 #include "compiler/ops/need.h"
 #include "compiler/ops/op_table.h"
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/include/dyn_kernel.h"
 
 namespace dyn {
@@ -16,8 +17,13 @@ using loop::LowerContext;
 
 namespace {
 
-// The numbers are those of the builtins (vm/kernels/builtins.def).
-enum class ScatterReduction : int32_t { none, add, mul, min, max };
+enum class ScatterReduction : int32_t {
+  none = DYN_SCATTER_SET,
+  add = DYN_SCATTER_ADD,
+  mul = DYN_SCATTER_MULTIPLY,
+  min = DYN_SCATTER_MINIMUM,
+  max = DYN_SCATTER_MAXIMUM
+};
 constexpr std::string_view kReductionNames[] = {"none", "add", "mul", "min", "max"};
 
 std::optional<ScatterReduction> reductionOf(const Attributes& attributes) {

@@ -6,13 +6,14 @@
 #include "compiler/ops/op_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/strided_walk.h"
+#include "vm/include/dyn_builtin_numbers.h"
 
 namespace dyn {
 
 namespace {
 
 // What builtins take for "no axis: flat elements".
-constexpr int32_t kFlat = -128;
+constexpr int32_t kFlat = DYN_AXIS_FLAT;
 
 // -1, 0, 1; NaN is above all numbers and equal to itself.
 int compareElements(const HostTensor& x, int64_t a, int64_t b) {
@@ -99,8 +100,8 @@ Status topkArguments(const Op& op, std::span<const Type> types, std::vector<int3
                      std::vector<Dim>* scalars) {
   const int64_t axis = op.attributes.integer("axis", -1);
   numbers->push_back(static_cast<int32_t>(axis));
-  numbers->push_back((op.attributes.integer("largest", 1) != 0 ? 1 : 0) |
-                     (op.attributes.integer("sorted", 1) != 0 ? 2 : 0));
+  numbers->push_back((op.attributes.integer("largest", 1) != 0 ? DYN_TOPK_LARGEST : 0) |
+                     (op.attributes.integer("sorted", 1) != 0 ? DYN_TOPK_SORTED : 0));
   const Shape& dims = op.results[0].type.dims();
   scalars->push_back(dims[static_cast<size_t>(axis < 0 ? axis + types[0].rank() : axis)]);
   return {};
@@ -301,6 +302,7 @@ const OpDef topkOp{
     .name = "topk",
     .summary = "the k largest (smallest) elements along an axis and their places",
     .cls = OpClass::opaque,
+    .traits = {.firstSizes = 1},
     .minOperands = 2,
     .maxOperands = 2,
     .results = 2,

@@ -6,6 +6,7 @@
 
 #include "compiler/ops/index_rules.h"
 #include "compiler/ops/op_table.h"
+#include "vm/include/dyn_builtin_numbers.h"
 
 namespace dyn {
 
@@ -156,7 +157,7 @@ Status evaluateDft(EvalContext& c) {
 
 Status dftArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
   const DftOptions o = dftOptions(op.attributes);
-  numbers->push_back((o.inverse ? 1 : 0) | (o.onesided ? 2 : 0));
+  numbers->push_back((o.inverse ? DYN_DFT_INVERSE : 0) | (o.onesided ? DYN_DFT_ONE_SIDED : 0));
   return {};
 }
 

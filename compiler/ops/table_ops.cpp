@@ -6,6 +6,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/packed_numbers.h"
 #include "compiler/ops/strided_walk.h"
+#include "vm/include/dyn_builtin_numbers.h"
 
 namespace dyn {
 
@@ -90,7 +91,11 @@ constexpr AttributeSpec kTfidfAttributes[] = {
      Allowed::byRule("one for each n-gram")},
 };
 
-enum class TfidfMode : int32_t { counts, weights, weightedCounts };
+enum class TfidfMode : int32_t {
+  counts = DYN_TFIDF_COUNTS,
+  weights = DYN_TFIDF_WEIGHTS,
+  weightedCounts = DYN_TFIDF_WEIGHTED_COUNTS
+};
 
 // One n-gram of the pool.
 struct Gram {

@@ -6,6 +6,7 @@
 #include "compiler/ops/index_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/packed_numbers.h"
+#include "vm/include/dyn_builtin_numbers.h"
 
 namespace dyn {
 
@@ -131,7 +132,7 @@ constexpr AttributeSpec kNormalizeAttributes[] = {
     {"stopwords", AttributeKind::strings, false, "elements that are left out", Allowed::any()},
 };
 
-enum class CaseChange : int32_t { none, lower, upper };
+enum class CaseChange : int32_t { none = DYN_CASE_NONE, lower = DYN_CASE_LOWER, upper = DYN_CASE_UPPER };
 
 std::optional<CaseChange> caseOf(const Attributes& attributes) {
   const std::string name = attributes.string("case", "none");

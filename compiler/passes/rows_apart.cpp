@@ -148,7 +148,7 @@ class RowAnalysis {
     }
     const bool none = std::none_of(op.operands.begin(), op.operands.end(),
                                    [&](ValueId v) { return v != kNoValue && dependsOnRows(v); });
-    if (op.def == &ops::shapeOp || op.def == &ops::sizeOp) {
+    if (op.def->traits.readsShape) {
       if (!none && !knownApartFromRows(op.results[0].id)) sizes_.insert(op.results[0].id);
       return true;
     }

@@ -24,7 +24,7 @@ struct BuiltinCall {
   MemoryPool* pool = nullptr;
   ThreadPool* threads = nullptr;
   const std::atomic<uint32_t>* cancelFlag = nullptr;  // bit 0
-  const DynGemmFamily* gemmFamily = nullptr;          // never null
+  const DynGemmFamily* gemmFamily = nullptr;          // never null for rows with kGemmFamily, else null
   const DynKernelFunction* kernels = nullptr;         // of the module, for epilogues
   const KernelRow* kernelRows = nullptr;
   uint32_t kernelCount = 0;
@@ -60,6 +60,7 @@ struct BuiltinRow {
   static constexpr uint8_t kRehearsed =
       1;  // looks at no elements in a rehearsal, and takes the memory it would take
   static constexpr uint8_t kReadsGrowing = 2;  // reads growing tensors (growing.h)
+  static constexpr uint8_t kGemmFamily = 4;    // runs on the module's matrix kernels
 
   std::string_view name;
   BuiltinForm form;

@@ -173,7 +173,7 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
   call.pool = options_.pool;
   call.threads = options_.threads ? options_.threads : &single;
   call.cancelFlag = &trapBits_;
-  call.gemmFamily = module_.gemmFamily();
+  if (builtin.is(BuiltinRow::kGemmFamily)) call.gemmFamily = module_.gemmFamily();
   call.kernels = module_.kernels().data();
   call.kernelRows = program_.kernels.data();
   call.kernelCount = static_cast<uint32_t>(program_.kernels.size());

@@ -5,7 +5,8 @@ namespace dyn::vm {
 namespace {
 
 constexpr uint8_t ANY = 255;
-constexpr uint8_t PLAIN = 0, REHEARSED = BuiltinRow::kRehearsed, GROWING = BuiltinRow::kReadsGrowing;
+constexpr uint8_t PLAIN = 0, REHEARSED = BuiltinRow::kRehearsed, GROWING = BuiltinRow::kReadsGrowing,
+                  GEMM = BuiltinRow::kGemmFamily;
 constexpr BuiltinRow kBuiltins[] = {
 #define RANGE(least, most) least, most
 #define DYN_BUILTIN(name, form, traits, results, arguments, scalars, numbers, meaning, function) \

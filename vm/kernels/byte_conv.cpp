@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/byte_gemm.h"
 #include "vm/kernels/convolution.h"
@@ -255,7 +256,7 @@ Status byteConvBy(const ByteGemmFamily& family, BuiltinCall& call) {
   if (!w || !isByte(w->dtype)) return badArgument("byteconv", 1, "u8 or i8", call.arguments[1]);
   auto* y = static_cast<Tensor*>(call.results[0]);
   Convolution c;
-  const bool channelsLast = (call.number(0, 0) & 8) != 0;
+  const bool channelsLast = (call.number(0, 0) & DYN_CONV_CHANNELS_LAST) != 0;
   std::vector<int64_t> weights(w->shape(), w->shape() + w->rank);
   if (channelsLast && w->rank > 2) std::rotate(weights.begin() + 1, weights.end() - 1, weights.end());
   if (Status status = describeWindow(call, weights, false, c); !status.ok()) return status;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/matrix_view.h"
 
@@ -40,8 +41,6 @@ Status checkByteResult(const Tensor* c) {
 }
 
 namespace {
-
-constexpr int64_t kPackedFlag = 1;
 
 struct Problem {
   int64_t rows = 0, columns = 0, depth = 0, batches = 1;
@@ -82,7 +81,7 @@ Status byteGemmBy(const ByteGemmFamily& family, BuiltinCall& call) {
   if (!b) return badArgument("bytegemm", 1, "a tensor", call.arguments[1]);
   auto* c = static_cast<Tensor*>(call.results[0]);
   Problem p;
-  p.packed = (call.number(0, 0) & kPackedFlag) != 0;
+  p.packed = (call.number(0, 0) & DYN_BYTEGEMM_PACKED_B) != 0;
   Epilogue epilogue;
   if (Status status = epilogue.bind(call, call.number(1, 0), 4, call.scalars); !status.ok()) return status;
   if (Status status = describeProblem(family, a, b, c, p); !status.ok()) return status;
@@ -181,7 +180,7 @@ Status bytePackBy(const ByteGemmFamily& family, BuiltinCall& call) {
   const Tensor* b = call.argument(0);
   if (!b || !isByte(b->dtype) || b->rank != 2)
     return badArgument("bytepack", 0, "u8 or i8 of rank 2", call.arguments[0]);
-  const bool transposed = (call.number(0, 0) & 1) != 0;
+  const bool transposed = (call.number(0, 0) & DYN_PACK_TRANSPOSED) != 0;
   const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
   // Without columns there are no panels; without rows they hold the sums only. The other size may then be any.
   const bool empty = b->elementCount == 0;

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/include/dyn_narrow_real.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
@@ -12,8 +13,13 @@
 namespace dyn::vm::kernels {
 namespace {
 
-// In the order of compiler/ir/preconditions.h, ElementsAre.
-enum Demand : int32_t { kPositive, kNumbers, kChances, kInRange, kDemandCount };
+enum Demand : int32_t {
+  kPositive = DYN_ELEMENTS_POSITIVE,
+  kNumbers = DYN_ELEMENTS_NUMBERS,
+  kChances = DYN_ELEMENTS_CHANCES,
+  kInRange = DYN_ELEMENTS_IN_RANGE,
+  kDemandCount
+};
 
 // `fails(i, value)` is told of the first element that does not satisfy `holds`. False: a type without numbers.
 template <typename Holds, typename Fails>

@@ -2,6 +2,7 @@
 // straight over the taps.
 #include <vector>
 
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/convolution.h"
 #include "vm/kernels/halves.h"
@@ -144,7 +145,7 @@ Status describePacked(const BuiltinCall& call, const char* name, Convolution& c,
   if (!x || x->dtype != DataType::f32) return badArgument(name, 0, "f32", call.arguments[0]);
   if (!packed || packed->dtype != DataType::f32)
     return badArgument(name, 1, "packed weights", call.arguments[1]);
-  const auto rank = static_cast<size_t>(std::clamp<int64_t>(call.number(0, 0) & 7, 0, 3));
+  const auto rank = static_cast<size_t>(std::clamp<int64_t>(call.number(0, 0) & DYN_CONV_AXES, 0, 3));
   std::vector<int64_t> shape;
   for (size_t i = 0; i < rank + 2; ++i) shape.push_back(call.number(2 + 2 * rank + i, -1));
   if (*std::min_element(shape.begin(), shape.end()) < 0)

@@ -1,6 +1,7 @@
 #include "vm/kernels/convolution.h"
 
 #include "vm/base/checked.h"
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/four.h"
 
 namespace dyn::vm::kernels {
@@ -17,7 +18,7 @@ double Convolution::steps() const {
 }
 
 Status describeWindow(const BuiltinCall& call, std::span<const int64_t> w, bool transposed, Convolution& c) {
-  c.rank = call.number(0, 0) & 7;
+  c.rank = call.number(0, 0) & DYN_CONV_AXES;
   if (c.rank < 1 || c.rank > 3) return failure(DYN_UNSUPPORTED, std::to_string(c.rank) + " spatial dims");
   const auto rank = static_cast<size_t>(c.rank);
   if (call.numbers.size() < 2 + 2 * rank) return failure(DYN_BAD_PROGRAM, "strides or dilations are missing");
@@ -87,7 +88,7 @@ Status describeShapes(const BuiltinCall& call, const Tensor* x, const Tensor* y,
 }
 
 Status wayOf(const BuiltinCall& call, const Convolution& c, Way& way) {
-  const int64_t named = call.number(0, 0) >> 3;
+  const int64_t named = call.number(0, 0) >> DYN_CONV_WAY_SHIFT;
   if (named == 0) {
     way = contraction::wayByRule(c, convolutionKernels().narrow);
     return okStatus();
@@ -119,7 +120,7 @@ void nameVersion(const BuiltinCall& call, const Convolution& c, std::string_view
 
 void nameVersion(const BuiltinCall& call, const Convolution& c, Way way) {
   nameVersion(call, c, contraction::kWayNames[static_cast<size_t>(way)],
-              call.number(0, 0) >> 3 == 0 ? "by rule" : "named");
+              call.number(0, 0) >> DYN_CONV_WAY_SHIFT == 0 ? "by rule" : "named");
 }
 
 // Depthwise weights lie [group of as many channels as a vector has lanes, taps, lanes]; beyond the last channel, zeros.

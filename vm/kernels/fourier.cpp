@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "vm/core/plan_cache.h"
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/fourier_plan.h"
@@ -15,8 +16,6 @@
 
 namespace dyn::vm::kernels {
 namespace {
-
-constexpr int64_t kInverse = 1, kOneSided = 2;
 
 // What transforms of reals of an even length 2h go through: those of h complex numbers, of which the even reals are the real parts.
 enum class Way : uint8_t { whole, halfForward, halfBack };
@@ -53,8 +52,8 @@ Status integerArgument(const BuiltinCall& call, size_t index, int64_t& value) {
 
 Status describeTransform(const BuiltinCall& call, const Tensor* x, const Tensor* y, Transform& t) {
   const int64_t flags = call.number(0, 0);
-  t.isInverse = (flags & kInverse) != 0;
-  t.makesReals = t.isInverse && (flags & kOneSided) != 0;
+  t.isInverse = (flags & DYN_DFT_INVERSE) != 0;
+  t.makesReals = t.isInverse && (flags & DYN_DFT_ONE_SIDED) != 0;
   if (x->rank < 2) return failure(DYN_BAD_INPUT, "dft: parts have an axis of their own: " + describe(x));
   int64_t axis = -2;
   if (Status status = integerArgument(call, 2, axis); !status.ok()) return status;
@@ -65,7 +64,7 @@ Status describeTransform(const BuiltinCall& call, const Tensor* x, const Tensor*
   if (Status status = integerArgument(call, 1, t.length); !status.ok()) return status;
   t.parts = x->shape()[x->rank - 1];
   t.partsOut = t.makesReals ? 1 : 2;
-  const bool isOneSided = (flags & kOneSided) != 0 && !t.isInverse;
+  const bool isOneSided = (flags & DYN_DFT_ONE_SIDED) != 0 && !t.isInverse;
   if (t.length < 1 || t.length > INT64_MAX / 64) return failure(DYN_BAD_INPUT, "dft: length out of range");
   t.outputs = isOneSided ? t.half() + 1 : t.length;
   bool fits = x->rank == y->rank && y->dtype == x->dtype && t.parts >= 1 && t.parts <= (isOneSided ? 1 : 2) &&

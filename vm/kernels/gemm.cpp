@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "vm/core/gemm_schedule.h"
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/bf16_gemm.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
@@ -18,7 +19,13 @@
 namespace dyn::vm::kernels {
 namespace {
 
-enum Flag : int64_t { kTransposeA = 1, kTransposeB = 2, kPackedB = 4, kPermuted = 8, kDispatched = 16 };
+enum Flag : int64_t {
+  kTransposeA = DYN_GEMM_TRANSPOSED_A,
+  kTransposeB = DYN_GEMM_TRANSPOSED_B,
+  kPackedB = DYN_GEMM_PACKED_B,
+  kPermuted = DYN_GEMM_ORDERED,
+  kDispatched = DYN_GEMM_DISPATCHED
+};
 
 struct Problem {
   int64_t rows = 0, columns = 0, depth = 0;
@@ -485,7 +492,8 @@ Status gemmpack(BuiltinCall& call) {
   const Tensor* b = call.argument(0);
   if (!b || (b->dtype != DataType::f32 && !isHalf(b)) || b->rank != 2)
     return badArgument("gemmpack", 0, "f32, f16 or bf16 of rank 2", call.arguments[0]);
-  const bool transposed = (call.number(0, 0) & 1) != 0, rounded = (call.number(0, 0) & 2) != 0;
+  const bool transposed = (call.number(0, 0) & DYN_PACK_TRANSPOSED) != 0,
+             rounded = (call.number(0, 0) & DYN_PACK_ROUNDED) != 0;
   const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
   const DynGemmFamily& family = *call.gemmFamily;
   const Bf16Family& halves = *bf16Families().front();

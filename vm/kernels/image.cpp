@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "vm/base/checked.h"
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 
@@ -194,7 +195,8 @@ template <typename T>
 Status alignRegions(BuiltinCall& call, const Tensor* x, const Tensor* regions, const int64_t* batches,
                     Tensor* y) {
   const int64_t *in = x->shape(), *out = y->shape();
-  const bool isMax = (call.number(0, 0) & 1) != 0, halfPixel = (call.number(0, 0) & 2) != 0;
+  const bool isMax = (call.number(0, 0) & DYN_ROI_LARGEST) != 0,
+             halfPixel = (call.number(0, 0) & DYN_ROI_HALF_PIXEL) != 0;
   const double scale = static_cast<double>(call.real(2, 1)), shift = halfPixel ? 0.5 : 0;
   RegionAxis rows, columns;
   T* to = y->as<T>();

@@ -5,14 +5,13 @@
 #include <numeric>
 #include <vector>
 
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/ranks.h"
 
 namespace dyn::vm::kernels {
 namespace {
-
-constexpr int64_t kLargest = 1, kSorted = 2;
 
 Status unsupported(const Tensor* x) {
   return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
@@ -74,7 +73,7 @@ Status select(BuiltinCall& call, int64_t axis, int64_t count, bool all, int64_t 
     if (Status status = call.result(1, DataType::i64, shape, indexes); !status.ok()) return status;
   visitNumbersAndHalves(x->dtype, [&]<typename T>() {
     visitItems<T>(view.size, [&]<typename Item>() {
-      selectRows<T, Item>(call, x, values, indexes, view, count, (flags & kLargest) != 0);
+      selectRows<T, Item>(call, x, values, indexes, view, count, (flags & DYN_TOPK_LARGEST) != 0);
     });
   });
   return okStatus();
@@ -183,18 +182,19 @@ float halfToFloat(uint16_t bits) {
 }
 
 Status sort(BuiltinCall& call) {
-  return select(call, call.number(0, -1), 0, true, call.number(1, 0) & kLargest);
+  return select(call, call.number(0, -1), 0, true, call.number(1, 0) & DYN_TOPK_LARGEST);
 }
 
 Status topk(BuiltinCall& call) {
-  return select(call, call.number(0, -1), call.scalars[0], false, call.number(1, kLargest | kSorted));
+  return select(call, call.number(0, -1), call.scalars[0], false,
+                call.number(1, DYN_TOPK_LARGEST | DYN_TOPK_SORTED));
 }
 
 Status unique(BuiltinCall& call) {
   const Tensor* x = call.argument(0);
   if (!x) return badArgument("unique", 0, "a tensor", call.arguments[0]);
-  int64_t axis = call.number(0, -128);
-  const bool flat = axis == -128, sorted = call.number(1, 1) != 0;
+  int64_t axis = call.number(0, DYN_AXIS_FLAT);
+  const bool flat = axis == DYN_AXIS_FLAT, sorted = call.number(1, 1) != 0;
   if (!flat && !normalizeAxis(axis, x->rank))
     return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
   const Slices slices{x, flat ? AxisView{1, x->elementCount, 1} : axisView(x->shape(), x->rank, axis)};

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/convolution.h"
 #include "vm/kernels/lane_frame.h"
@@ -13,7 +14,11 @@
 namespace dyn::vm::kernels {
 namespace {
 
-enum Mode : int64_t { kMaximum = 0, kMean = 1, kMeanWithPads = 2 };
+enum Mode : int64_t {
+  kMaximum = DYN_POOL_LARGEST,
+  kMean = DYN_POOL_MEAN,
+  kMeanWithPads = DYN_POOL_MEAN_WITH_PADS
+};
 
 struct Pool {
   Convolution window;  // one channel and one filter; no weights

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/resize_kernels.h"
@@ -17,18 +18,23 @@
 namespace dyn::vm::kernels {
 namespace {
 
-// In the order of ResizeMode, Coordinates, NearestMode (compiler/ops/resize_rules.h).
-enum Mode : int64_t { kNearest, kLinear, kCubic };
+enum Mode : int64_t { kNearest = DYN_RESIZE_NEAREST, kLinear = DYN_RESIZE_LINEAR, kCubic = DYN_RESIZE_CUBIC };
 enum Grid : int64_t {
-  kHalfPixel,
-  kHalfPixelSymmetric,
-  kPytorchHalfPixel,
-  kAlignCorners,
-  kAsymmetric,
-  kRegion,  // not taken here
-  kHalfPixelForNearest
+  kHalfPixel = DYN_GRID_HALF_PIXEL,
+  kHalfPixelSymmetric = DYN_GRID_HALF_PIXEL_SYMMETRIC,
+  kPytorchHalfPixel = DYN_GRID_PYTORCH_HALF_PIXEL,
+  kAlignCorners = DYN_GRID_ALIGN_CORNERS,
+  kAsymmetric = DYN_GRID_ASYMMETRIC,
+  kRegion = DYN_GRID_REGION,  // not taken here
+  kHalfPixelForNearest = DYN_GRID_HALF_PIXEL_FOR_NEAREST
 };
-enum Rounding : int64_t { kPreferFloor, kPreferCeil, kFloor, kCeil, kByScale };
+enum Rounding : int64_t {
+  kPreferFloor = DYN_NEAREST_PREFER_FLOOR,
+  kPreferCeil = DYN_NEAREST_PREFER_CEIL,
+  kFloor = DYN_NEAREST_FLOOR,
+  kCeil = DYN_NEAREST_CEIL,
+  kByScale = DYN_NEAREST_BY_SCALE
+};
 
 struct Options {
   int64_t mode = kNearest, grid = kHalfPixel, rounding = kPreferFloor;

@@ -5,13 +5,18 @@
 #include <memory>
 #include <vector>
 
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/work.h"
 
 namespace dyn::vm::kernels {
 namespace {
 
-enum Border : int64_t { kZeros = 0, kEdge = 1, kReflection = 2 };
+enum Border : int64_t {
+  kZeros = DYN_SAMPLE_ZEROS,
+  kEdge = DYN_SAMPLE_BORDER,
+  kReflection = DYN_SAMPLE_REFLECTION
+};
 
 // `x` mirrored at `low` and `high` until it lies between them.
 double reflected(double x, double low, double high) {

@@ -4,13 +4,20 @@
 #include <cstring>
 #include <vector>
 
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 
 namespace dyn::vm::kernels {
 namespace {
 
-enum Reduction : int64_t { kNone = 0, kAdd = 1, kMultiply = 2, kMinimum = 3, kMaximum = 4 };
+enum Reduction : int64_t {
+  kNone = DYN_SCATTER_SET,
+  kAdd = DYN_SCATTER_ADD,
+  kMultiply = DYN_SCATTER_MULTIPLY,
+  kMinimum = DYN_SCATTER_MINIMUM,
+  kMaximum = DYN_SCATTER_MAXIMUM
+};
 
 template <typename T>
 T reduce(T old, T update, int64_t reduction) {

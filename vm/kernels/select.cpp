@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "vm/base/checked.h"
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 
@@ -47,8 +48,8 @@ Status compress(BuiltinCall& call) {
     return badArgument("compress", 0, "a tensor of numbers", call.arguments[0]);
   if (!condition || condition->dtype != DataType::boolean || condition->rank != 1)
     return badArgument("compress", 1, "bool of rank 1", call.arguments[1]);
-  int64_t axis = call.number(0, -128);
-  const bool flat = axis == -128;
+  int64_t axis = call.number(0, DYN_AXIS_FLAT);
+  const bool flat = axis == DYN_AXIS_FLAT;
   if (!flat && !normalizeAxis(axis, x->rank))
     return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
   const AxisView view = flat ? AxisView{1, x->elementCount, 1} : axisView(x->shape(), x->rank, axis);
@@ -217,8 +218,8 @@ Status cumsum(BuiltinCall& call) {
   const int64_t flags = call.number(0, 0);
   const bool known = visitNumbersAndHalves(x->dtype, [&]<typename T>() {
     const AxisView view = axisView(x->shape(), x->rank, axis);
-    const auto fold = (flags & 4) != 0 ? foldRunning<T, true> : foldRunning<T, false>;
-    fold(call, x, y, view, (flags & 1) != 0, (flags & 2) != 0);
+    const auto fold = (flags & DYN_RUNNING_PRODUCT) != 0 ? foldRunning<T, true> : foldRunning<T, false>;
+    fold(call, x, y, view, (flags & DYN_RUNNING_EXCLUSIVE) != 0, (flags & DYN_RUNNING_REVERSE) != 0);
   });
   return known ? okStatus() : failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
 }

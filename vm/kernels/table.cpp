@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/packed_numbers.h"
@@ -157,7 +158,7 @@ Status tfidf(BuiltinCall& call) {
   const Tensor* x = call.argument(0);
   const int64_t mode = call.number(0, 0), least = call.number(1, 1), most = call.number(2, 1),
                 skips = call.number(3, 0);
-  if (mode < 0 || mode > 2 || least < 1 || most < least || skips < 0)
+  if (mode < DYN_TFIDF_COUNTS || mode > DYN_TFIDF_WEIGHTED_COUNTS || least < 1 || most < least || skips < 0)
     return failure(DYN_BAD_INPUT, "tfidf: its numbers are out of range");
   PackedNumbers packed(call.numbers, 4);
   GramTable table;
@@ -198,9 +199,10 @@ Status tfidf(BuiltinCall& call) {
     }
     for (int64_t place = 0; place < table.size(); ++place) {
       const auto count = static_cast<float>(counts[static_cast<size_t>(place)]);
-      result->as<float>()[row * table.size() + place] = mode == 0   ? count
-                                                        : mode == 1 ? (count > 0 ? table.weight(place) : 0)
-                                                                    : count * table.weight(place);
+      result->as<float>()[row * table.size() + place] = mode == DYN_TFIDF_COUNTS ? count
+                                                        : mode == DYN_TFIDF_WEIGHTS
+                                                            ? (count > 0 ? table.weight(place) : 0)
+                                                            : count * table.weight(place);
     }
   }
   return okStatus();

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/packed_numbers.h"
 #include "vm/kernels/regular_expression.h"
@@ -192,7 +193,7 @@ Status stringNormalize(BuiltinCall& call) {
   for (int64_t i = 0; i < x->elementCount; ++i) {
     const std::string_view text = stringAt(x, i);
     if (stops.count(comparable(text)) != 0) continue;
-    kept.push_back(change == 0 ? std::string(text) : withCase(text, change == 2));
+    kept.push_back(change == DYN_CASE_NONE ? std::string(text) : withCase(text, change == DYN_CASE_UPPER));
   }
   if (kept.empty()) kept.emplace_back();
   std::vector<int64_t> shape(x->shape(), x->shape() + x->rank);

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""No operator is named outside its family, where a trait of its row would do.  check_operator_names.py ROOT
+
+What passes, lowering and views need to know of an operator stands in its row (compiler/ir/op_traits.h). Named are only:
+1. the words of the IR itself (WORDS), anywhere in the compiler and the session;
+2. what a rewriting pass matches as a pattern or makes: the files of REWRITES, with the operators of each;
+3. anything, where the operators are defined, imported and tested (HOMES).
+A list that got shorter is an error too: what is allowed is what is there."""
+import pathlib
+import re
+import sys
+
+HOMES = ("compiler/ops/", "compiler/infer/", "compiler/reference/", "frontends/", "tests/")
+WORDS = set("""constant dims_value dim_value fused into alloc arena kill check bind_dims
+               if loop match call invoke closure variant""".split())
+REWRITES = {
+    "app/session/handlers_tune.cpp": "conv matmul relu",  # makes the models it measures
+    "compiler/lower/host_lowering.cpp": "*",  # the table of what the host program does
+    "compiler/passes/absorb.cpp": "matmul matmul_permuted transpose",
+    "compiler/passes/append.cpp": "append concat matmul matmul_permuted",
+    "compiler/passes/attention.cpp": "matmul matmul_permuted softmax",
+    "compiler/passes/contract.cpp": "einsum matmul reshape transpose",
+    "compiler/passes/contraction_versions.cpp": "conv_packed gemm_packed",
+    "compiler/passes/fold.cpp": "matmul matmul_integer size transpose",
+    "compiler/passes/prepack.cpp": "cast conv conv_integer conv_packed gemm_packed matmul matmul_integer "
+                                   "matmul_integer_packed pack_b pack_bytes pack_conv transpose",
+    "compiler/passes/quantise.cpp": "add cast conv conv_integer dequantize_linear div dynamic_quantize_linear equal "
+                                    "matmul matmul_integer max min mul quantize_linear reduce_max reduce_min round "
+                                    "sub transpose unsqueeze where",
+    "compiler/passes/simplify.cpp": "cast constant_of_shape div expand identity mul reshape squeeze transpose unsqueeze",
+    "compiler/passes/variants.cpp": "pad slice",
+    "compiler/passes/widen.cpp": "cast conv conv_transpose matmul transpose",
+}
+NAMED = re.compile(r"\bops::(\w+?)Op\b")
+COMPARED = re.compile(r"def(?:->|\.)name\s*(?:[!=]=|\.(?:substr|find|compare|starts_with))|(?:count|find|contains)\([^()]*def(?:->|\.)name\)")
+# Below the table of operators there are only names: the words of the IR.
+NAMES_ONLY = {"compiler/ir/printer.cpp"}
+
+
+def main(root):
+    faults, used = [], {path: set() for path in REWRITES}
+    for folder in ("app", "compiler", "ui", "vm"):
+        for path in sorted((root / folder).rglob("*")):
+            name = str(path.relative_to(root))
+            if path.suffix not in (".cpp", ".h", ".inc") or name.startswith(HOMES):
+                continue
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                code = line.split("//")[0]
+                if COMPARED.search(code) and name not in NAMES_ONLY:
+                    faults.append(f"{name}:{number}: an operator is known by its name: give its row a trait (compiler/ir/op_traits.h)")
+                for op in NAMED.findall(code):
+                    allowed = REWRITES.get(name, "")
+                    if op in WORDS or allowed == "*":
+                        continue
+                    if op in allowed.split():
+                        used[name].add(op)
+                    else:
+                        faults.append(f"{name}:{number}: names the operator {op}: ask for a trait of its row "
+                                      "(compiler/ir/op_traits.h), or add it to REWRITES where a pass matches or makes it")
+    for path, allowed in REWRITES.items():
+        if not (root / path).exists():
+            faults.append(f"{path}: is in REWRITES and not there")
+        elif allowed != "*":
+            for op in sorted(set(allowed.split()) - used[path]):
+                faults.append(f"{path}: does not name {op} any more: take it from REWRITES")
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1])))
