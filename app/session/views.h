@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/ops/value.h"
+#include "compiler/reference/value.h"
 #include "compiler/support/diagnostic.h"
 
 namespace dyn {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/infer/infer.h"
 #include "compiler/ir/printer.h"
-#include "compiler/ops/infer.h"
 #include "tests/unit/driver/run_both.h"
 #include "tests/unit/driver/sweep_program.h"
 

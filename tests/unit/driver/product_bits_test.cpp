@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "tests/unit/driver/run_both.h"
-#include "vm/include/dyn_contraction.h"
+#include "vm/shared/dyn_contraction.h"
 
 namespace dyn {
 namespace {

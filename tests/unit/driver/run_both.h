@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/ops/reference_interpreter.h"
+#include "compiler/reference/reference_interpreter.h"
 #include "tests/support/compiled.h"
 #include "tests/support/text_module.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/ops/infer.h"
+#include "compiler/infer/infer.h"
 #include "tests/unit/driver/operator_sweep.h"
 
 namespace dyn::test {

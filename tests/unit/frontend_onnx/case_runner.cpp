@@ -3,10 +3,10 @@
 #include <cmath>
 #include <filesystem>
 
-#include "compiler/ops/infer.h"
-#include "compiler/ops/reference_interpreter.h"
-#include "frontends/onnx/importer.h"
-#include "frontends/onnx/tensor_loader.h"
+#include "compiler/infer/infer.h"
+#include "compiler/reference/reference_interpreter.h"
+#include "frontends/onnx/emit/tensor_loader.h"
+#include "frontends/onnx/import/importer.h"
 
 namespace dyn::onnx::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/ops/value.h"
+#include "compiler/reference/value.h"
 #include "compiler/support/result.h"
 
 namespace dyn::onnx::test {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <set>
 
-#include "frontends/onnx/onnx_tensor.h"
+#include "frontends/onnx/read/onnx_tensor.h"
 #include "tests/unit/frontend_onnx/proto_builder.h"
 
 namespace dyn::onnx {

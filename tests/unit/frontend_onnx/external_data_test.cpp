@@ -1,10 +1,10 @@
-#include "frontends/onnx/external_data.h"
+#include "frontends/onnx/read/external_data.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "frontends/onnx/onnx_tensor.h"
+#include "frontends/onnx/read/onnx_tensor.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/unit/frontend_onnx/proto_builder.h"
 

@@ -1,5 +1,5 @@
 // Every rule of file_rules.h has a file here that breaks it, made from one that breaks none.
-#include "frontends/onnx/file_rules.h"
+#include "frontends/onnx/import/file_rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,10 +7,10 @@
 #include <map>
 #include <set>
 
-#include "compiler/ops/infer.h"
-#include "frontends/onnx/importer.h"
-#include "frontends/onnx/map_table.h"
-#include "frontends/onnx/operator_schemas.h"
+#include "compiler/infer/infer.h"
+#include "frontends/onnx/import/importer.h"
+#include "frontends/onnx/import/operator_schemas.h"
+#include "frontends/onnx/map/map_table.h"
 #include "tests/unit/frontend_onnx/proto_builder.h"
 
 namespace dyn::onnx::test {

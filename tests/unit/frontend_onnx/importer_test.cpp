@@ -1,17 +1,17 @@
-#include "frontends/onnx/importer.h"
+#include "frontends/onnx/import/importer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
+#include "compiler/infer/infer.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/ir/walk.h"
-#include "compiler/ops/infer.h"
 #include "compiler/ops/op_table.h"
-#include "compiler/ops/reference_interpreter.h"
-#include "frontends/onnx/map_table.h"
+#include "compiler/reference/reference_interpreter.h"
+#include "frontends/onnx/map/map_table.h"
 #include "tests/unit/frontend_onnx/proto_builder.h"
 
 namespace dyn::onnx::test {

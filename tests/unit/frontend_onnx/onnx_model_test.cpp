@@ -1,4 +1,4 @@
-#include "frontends/onnx/onnx_model.h"
+#include "frontends/onnx/read/onnx_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "frontends/onnx/onnx_tensor.h"
+#include "frontends/onnx/read/onnx_tensor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compiler/ops/infer.h"
-#include "compiler/ops/reference_interpreter.h"
-#include "frontends/onnx/importer.h"
+#include "compiler/infer/infer.h"
+#include "compiler/reference/reference_interpreter.h"
+#include "frontends/onnx/import/importer.h"
 #include "tests/unit/frontend_onnx/proto_builder.h"
 
 namespace dyn::onnx::test {

@@ -1,5 +1,5 @@
 // Type inference: broadcast table, checks, annotations, contents, control flow, calls.
-#include "compiler/ops/infer.h"
+#include "compiler/infer/infer.h"
 
 #include "tests/unit/ops/op_test.h"
 

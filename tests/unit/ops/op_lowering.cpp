@@ -4,7 +4,7 @@
 #include "compiler/loop/kernel_builder.h"
 #include "compiler/loop/kernel_interpreter.h"
 #include "compiler/loop/lower_context.h"
-#include "compiler/ops/dim_matching.h"
+#include "compiler/reference/dim_matching.h"
 #include "tests/unit/ops/op_test.h"
 
 namespace dyn::test {

@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "compiler/infer/infer.h"
 #include "compiler/ir/module.h"
-#include "compiler/ops/infer.h"
 #include "compiler/ops/op_table.h"
-#include "compiler/ops/reference_interpreter.h"
+#include "compiler/reference/reference_interpreter.h"
 
 namespace dyn::test {
 

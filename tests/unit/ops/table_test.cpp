@@ -3,7 +3,7 @@
 
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
-#include "compiler/ops/sequence_ops.h"
+#include "compiler/reference/sequence_values.h"
 #include "tests/support/text_module.h"
 #include "tests/unit/ops/op_test.h"
 

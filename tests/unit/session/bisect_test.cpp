@@ -1,5 +1,5 @@
 // Bisection finds faults that tests plant: passes of the table with something wrong behind them, registered nowhere but here.
-#include "app/session/bisect.h"
+#include "app/session/explain/bisect.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

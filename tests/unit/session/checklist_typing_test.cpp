@@ -1,5 +1,5 @@
 // Checklist: types with unknown dims, facts about dims, and what is refused when a model is compiled.
-#include "compiler/ops/infer.h"
+#include "compiler/infer/infer.h"
 #include "tests/unit/session/checklist.h"
 
 namespace dyn {

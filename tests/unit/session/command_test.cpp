@@ -6,7 +6,7 @@
 #include <set>
 
 #include "app/session/case_file.h"
-#include "app/session/signature.h"
+#include "app/session/model/signature.h"
 
 namespace dyn {
 namespace {

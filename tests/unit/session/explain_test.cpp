@@ -1,5 +1,5 @@
 // What bounds a launch, what a run would take, and the file the machine's limits are kept in.
-#include "app/session/explain.h"
+#include "app/session/explain/explain.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

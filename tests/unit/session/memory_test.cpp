@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "app/session/limit_view.h"
+#include "app/session/views/limit_view.h"
 #include "tests/support/paths.h"
 #include "tests/support/session_fixture.h"
 

@@ -1,5 +1,5 @@
 // The formulas of tiles and workers, and how few measurements a tuning needs: on times that are made up, so that nothing depends on a clock.
-#include "app/session/trial_plan.h"
+#include "compiler/tune/trial_plan.h"
 
 #include <gtest/gtest.h>
 

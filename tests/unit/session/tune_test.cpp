@@ -6,8 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "app/session/model/tuning_records.h"
 #include "app/session/session.h"
-#include "app/session/tuning_records.h"
 #include "compiler/driver/kernel_library.h"
 #include "tests/support/temporary_folder.h"
 

@@ -1,5 +1,5 @@
 // Which versions cover the likely shapes: compared with trying everything.
-#include "app/session/version_cover.h"
+#include "compiler/tune/version_cover.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-#include "vm/include/dyn_contraction.h"
+#include "vm/shared/dyn_contraction.h"
 
 namespace dyn {
 namespace {

@@ -1,4 +1,4 @@
-#include "app/session/view_text.h"
+#include "app/session/views/view_text.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "app/session/compare.h"
-#include "app/session/random_tensor.h"
-#include "app/session/view_json.h"
+#include "app/session/explain/compare.h"
+#include "app/session/model/random_tensor.h"
+#include "app/session/views/view_json.h"
 
 namespace dyn {
 namespace {

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <random>
 
-#include "app/session/dim_origins.h"
-#include "app/session/input_spec.h"
-#include "app/session/loaded_model.h"
-#include "compiler/ops/dim_matching.h"
-#include "compiler/ops/reference_interpreter.h"
+#include "app/session/model/dim_origins.h"
+#include "app/session/model/input_spec.h"
+#include "app/session/model/loaded_model.h"
+#include "compiler/reference/dim_matching.h"
+#include "compiler/reference/reference_interpreter.h"
 #include "tests/support/paths.h"
 #include "tests/support/session_fixture.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tests/unit/vm/builtin_harness.h"
-#include "vm/kernels/bf16_gemm.h"
+#include "vm/kernels/gemm/bf16_gemm.h"
 
 namespace dyn::vm::test {
 namespace {

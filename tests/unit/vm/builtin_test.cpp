@@ -8,7 +8,7 @@
 #include "tests/unit/vm/builtin_harness.h"
 #include "vm/core/gemm_schedule.h"
 #include "vm/kernels/dispatch.h"
-#include "vm/kernels/gemm.h"
+#include "vm/kernels/gemm/gemm.h"
 
 namespace dyn::vm::test {
 namespace {

@@ -1,5 +1,5 @@
 // Products of bytes against sums in 64 bits, by every family of micro-kernels that this CPU can run.
-#include "vm/kernels/byte_gemm.h"
+#include "vm/kernels/byte/byte_gemm.h"
 #include "tests/unit/vm/builtin_harness.h"
 
 namespace dyn::vm::test {

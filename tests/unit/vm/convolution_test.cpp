@@ -101,7 +101,7 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
   auto pick = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random_);
   };
-  // One row for each way the operator may go (vm/kernels/convolution.h); `longest` is the largest size of an axis when there is one axis.
+  // One row for each way the operator may go (vm/kernels/conv/convolution.h); `longest` is the largest size of an axis when there is one axis.
   enum Kind { any, pointwise, deep, threes, wide, depthwise };
   for (int round = 0; round < 240; ++round) {
     const auto kind = static_cast<Kind>(round % 6);

@@ -9,7 +9,7 @@
 #include "tests/unit/vm/builtin_harness.h"
 #include "vm/core/plan_cache.h"
 #include "vm/kernels/builtins.h"
-#include "vm/kernels/fourier_plan.h"
+#include "vm/kernels/fourier/fourier_plan.h"
 
 extern const dyn::vm::kernels::FourierKernels<float> dynFourierFloatPortable, dynFourierFloatAvx2,
     dynFourierFloatAvx512;

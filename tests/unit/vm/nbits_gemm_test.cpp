@@ -1,5 +1,5 @@
 // Products with weights of few bits against sums in double, by every set of kernels that this CPU can run.
-#include "vm/kernels/nbits_gemm.h"
+#include "vm/kernels/nbits/nbits_gemm.h"
 
 #include <cmath>
 

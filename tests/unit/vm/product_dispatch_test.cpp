@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "vm/include/dyn_contraction.h"
+#include "vm/shared/dyn_contraction.h"
 
 namespace dyn::contraction {
 namespace {

@@ -1,5 +1,5 @@
 // The matcher of regex_full_match.
-#include "vm/kernels/regular_expression.h"
+#include "vm/kernels/text/regular_expression.h"
 
 #include <gtest/gtest.h>
 
