@@ -74,8 +74,6 @@ struct SettingSpec {
   std::string_view name, help;
 };
 const std::vector<SettingSpec>& settingTable();
-// "conv=direct,matmul=auto"; "auto" is none. Errors: usageError.
-Result<std::map<std::string, std::string>> parsePolicies(const std::string& text);
 std::string settingValue(const SessionSnapshot& now, std::string_view name);
 
 }  // namespace dyn

@@ -4,9 +4,9 @@
 #include <cctype>
 
 #include "app/session/model/input_spec.h"
-#include "app/session/model/random_tensor.h"
 #include "compiler/infer/infer.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/reference/random_tensor.h"
 #include "frontends/text/parser.h"
 
 namespace dyn {

@@ -1,10 +1,10 @@
 // Handlers: opening, compiling and inspecting the model.
 #include <algorithm>
 
-#include "app/session/model/contraction_sites.h"
 #include "app/session/model/input_spec.h"
 #include "app/session/model/specialisation.h"
 #include "app/session/session_state.h"
+#include "app/session/views/contraction_rows.h"
 #include "app/session/views/dim_views.h"
 #include "app/session/views/trace_views.h"
 #include "compiler/driver/package.h"
@@ -12,6 +12,7 @@
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
+#include "vm/shared/dyn_contraction.h"
 
 namespace dyn {
 

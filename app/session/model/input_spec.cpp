@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "app/session/model/random_tensor.h"
+#include "compiler/reference/random_tensor.h"
 #include "compiler/support/npy.h"
 #include "compiler/support/suggestion.h"
 #include "frontends/onnx/read/onnx_tensor.h"

@@ -1,6 +1,6 @@
 #include "app/session/model/loaded_model.h"
 
-#include "app/session/model/tuning_records.h"
+#include "app/session/model/tuning_file.h"
 #include "compiler/tune/policies.h"
 
 #include <sched.h>

@@ -310,12 +310,12 @@ struct Writer {
     return fields;
   }
 
-  static Json candidatesJson(const std::vector<ContractionRow::Candidate>& all) {
+  static Json candidatesJson(const std::vector<VersionTimes>& all) {
     Json list = Json::array();
     auto orNothing = [](std::optional<double> ns) {
       return ns ? Json(static_cast<int64_t>(*ns)) : Json(nullptr);
     };
-    for (const ContractionRow::Candidate& c : all)
+    for (const VersionTimes& c : all)
       list.push_back({{"version", c.version},
                       {"predicted_ns", orNothing(c.predictedNs)},
                       {"measured_ns", orNothing(c.measuredNs)}});

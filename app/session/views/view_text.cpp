@@ -273,10 +273,9 @@ struct Writer {
   }
 
   // The chosen one first, the others by what they take; `mark` stands beside the chosen one.
-  static void addCandidates(Rows& rows, std::vector<std::string> head,
-                            std::vector<ContractionRow::Candidate> all, const std::string& chosen,
-                            const std::string& mark) {
-    auto time = [&](const ContractionRow::Candidate& c) {
+  static void addCandidates(Rows& rows, std::vector<std::string> head, std::vector<VersionTimes> all,
+                            const std::string& chosen, const std::string& mark) {
+    auto time = [&](const VersionTimes& c) {
       return c.measuredNs ? *c.measuredNs : c.predictedNs ? *c.predictedNs : 0;
     };
     std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "app/session/model/tuning_records.h"
+#include "app/session/model/tuning_file.h"
 #include "app/session/session.h"
 #include "compiler/driver/kernel_library.h"
 #include "tests/support/temporary_folder.h"
@@ -232,7 +232,7 @@ TEST_F(TuneTest, policiesChooseVersionsAndAreRefusedWhereNothingFits) {
     EXPECT_EQ(rows[0].chosen, way);
     EXPECT_EQ(rows[0].by, "policy");
     EXPECT_EQ(rows[0].values, std::vector<std::string>{"%a"});
-    for (const ContractionRow::Candidate& candidate : rows[0].candidates)
+    for (const VersionTimes& candidate : rows[0].candidates)
       EXPECT_GT(candidate.predictedNs.value_or(0), 0) << candidate.version;
     // Winograd's way can not do single places: that convolution stays with its rule.
     EXPECT_EQ(rows[1].by, std::string(way) == "winograd" ? "rule" : "policy");
@@ -463,7 +463,7 @@ TEST_F(TuneTrialsTest, M_c_theFirstChoiceNeedsNoMeasurement) {
     const ContractionRow& row = kernels->as<KernelTable>()->contractions.at(0);
     EXPECT_EQ(row.by, "cost");
     double least = HUGE_VAL, chosen = 0;
-    for (const ContractionRow::Candidate& candidate : row.candidates) {
+    for (const VersionTimes& candidate : row.candidates) {
       ASSERT_TRUE(candidate.predictedNs.has_value());
       EXPECT_FALSE(candidate.measuredNs.has_value()) << candidate.version;
       least = std::min(least, *candidate.predictedNs);

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "app/session/model/tuning_records.h"
+#include "app/session/model/tuning_file.h"
 #include "compiler/driver/kernel_library.h"
 #include "tests/unit/app/session/checklist.h"
 

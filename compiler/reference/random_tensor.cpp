@@ -1,4 +1,4 @@
-#include "app/session/model/random_tensor.h"
+#include "compiler/reference/random_tensor.h"
 
 namespace dyn {
 

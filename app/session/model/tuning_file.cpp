@@ -1,4 +1,4 @@
-#include "app/session/model/tuning_records.h"
+#include "app/session/model/tuning_file.h"
 
 #include <sys/stat.h>
 
@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/session/model/loaded_model.h"
-#include "compiler/codegen/machine.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
 
@@ -81,31 +80,6 @@ Json toJson(const TunedOperation& record) {
 }
 
 }  // namespace
-
-double TunedOperation::weightedNs(const TunedCandidate& candidate) const {
-  double sum = 0;
-  for (size_t i = 0; i < shapes.size(); ++i) sum += shapes[i].weight * candidate.timesNs[i];
-  return sum;
-}
-
-const TunedShape* TunedOperation::shapeOf(const std::vector<int64_t>& sizes) const {
-  auto found =
-      std::find_if(shapes.begin(), shapes.end(), [&](const TunedShape& s) { return s.sizes == sizes; });
-  return found == shapes.end() ? nullptr : &*found;
-}
-
-const TunedOperation* TuningRecords::find(const std::string& key, int threads) const {
-  for (const TunedOperation& record : operations)
-    if (record.key == key && record.threads == threads) return &record;
-  return nullptr;
-}
-
-std::string tuningCpu() {
-  Result<MachineDescription> host = detectHost();
-  if (!host.ok()) return "unknown";
-  return host->cpu + " " + std::to_string(host->vectorBits) + " l2=" + std::to_string(host->l2Bytes) +
-         " l3=" + std::to_string(host->l3Bytes);
-}
 
 std::string tuningFileOf(const SessionOptions& options) {
   if (options.tuningFile == "none") return "";

@@ -1,10 +1,9 @@
-#include "app/session/model/contraction_sites.h"
+#include "compiler/tune/contraction_sites.h"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
-#include "app/session/model/tuning_records.h"
 #include "compiler/codegen/machine.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/contraction/conv_rules.h"
@@ -16,8 +15,8 @@ namespace dyn {
 
 namespace {
 
-const Module* prepacked(const LoadedModel& model) {
-  const TraceStep* step = model.trace().find("prepack");
+const Module* prepacked(const Trace& trace) {
+  const TraceStep* step = trace.find("prepack");
   return step && step->diagnostics.empty() ? &step->after : nullptr;
 }
 
@@ -157,9 +156,9 @@ double convolutionCycles(const ContractionSite& site, contraction::Way way, cons
 
 }  // namespace
 
-std::vector<ContractionSite> contractionSites(const LoadedModel& model) {
+std::vector<ContractionSite> contractionSites(const Trace& trace) {
   std::vector<ContractionSite> sites;
-  const Module* module = prepacked(model);
+  const Module* module = prepacked(trace);
   if (!module) return sites;
   const Uses uses(*module);
   forEachOp(*module, [&](const Function&, const Op& op) {
@@ -174,9 +173,9 @@ std::vector<ContractionSite> contractionSites(const LoadedModel& model) {
   return sites;
 }
 
-std::optional<std::vector<int64_t>> sizesOf(const LoadedModel& model, const ContractionSite& site,
-                                            const DimValues& dims) {
-  const Module* module = prepacked(model);
+std::optional<std::vector<int64_t>> sizesOf(const Trace& trace, const ContractionSite& site,
+                                            const std::map<std::string, int64_t>& dims) {
+  const Module* module = prepacked(trace);
   if (!module) return std::nullopt;
   DimBinding binding;
   DimContext& context = module->context->dims();
@@ -200,6 +199,11 @@ std::string usualOf(const passes::Contraction& c, const std::vector<int64_t>& si
     return sizes.empty() ? "" : contraction::scheduleName(cheapest(shapeOf(c, sizes, threads)));
   const contraction::Way way = contraction::wayByRule(c.window, hostRates().lanes);
   return std::string(contraction::kWayNames[static_cast<size_t>(way)]);
+}
+
+std::string scheduleAt(const passes::Contraction& product, const std::string& version,
+                       const std::vector<int64_t>& sizes, int threads) {
+  return contraction::scheduleName(scheduleAt(version, shapeOf(product, sizes, threads)));
 }
 
 std::vector<std::string> distinctVersions(const passes::Contraction& c,
@@ -262,89 +266,6 @@ double fitOf(const passes::Contraction& c, const std::string& version, const std
   const size_t side = schedule.side == contraction::SplitSide::rows ? 0 : 1;
   return paddingFactor(extents, tiles) *
          occupancyFactor((extents[side] + tiles[side] - 1) / tiles[side], shape.tasks);
-}
-
-namespace {
-
-// By the number of elements.
-const TunedShape* nearestShape(const TunedOperation& tuned, const std::vector<int64_t>& sizes) {
-  const auto count = [](const std::vector<int64_t>& shape) {
-    double product = 1;
-    for (int64_t size : shape) product *= static_cast<double>(size);
-    return std::log(std::max(product, 1.0));
-  };
-  auto nearest =
-      std::min_element(tuned.shapes.begin(), tuned.shapes.end(), [&](const auto& a, const auto& b) {
-        return std::fabs(count(a.sizes) - count(sizes)) < std::fabs(count(b.sizes) - count(sizes));
-      });
-  return nearest == tuned.shapes.end() ? nullptr : &*nearest;
-}
-
-ContractionRow rowOf(const ContractionSite& site, const std::optional<std::vector<int64_t>>& sizes,
-                     const TunedOperation* tuned, bool policy, int threads) {
-  const passes::Contraction& c = site.contraction;
-  ContractionRow row;
-  row.values.push_back(site.value);
-  row.key = c.key;
-  if (sizes) row.sizes = *sizes;
-  const bool product = c.kind == passes::ContractionKind::product, automatic = c.chosen == "auto",
-             library = c.chosen == contraction::kOneDnn;
-  const std::string usual = product && !sizes ? "" : usualOf(c, row.sizes, threads);
-  row.by = automatic && !(tuned && tuned->chosen == "auto") ? (product ? "cost" : "rule")
-           : !automatic && policy                           ? "policy"
-                                                            : "measured";
-  row.dispatch = automatic ? "auto" : c.chosen;
-  if (product && sizes && !library)
-    row.chosen = contraction::scheduleName(scheduleAt(c.chosen, shapeOf(c, *sizes, threads)));
-  else
-    row.chosen = automatic && !usual.empty() ? usual : c.chosen;
-  std::vector<std::string> versions = distinctVersions(
-      c, sizes ? std::vector<std::vector<int64_t>>{*sizes} : std::vector<std::vector<int64_t>>(), threads);
-  const auto add = [&](const std::string& version) {
-    if (std::find(versions.begin(), versions.end(), version) == versions.end()) versions.push_back(version);
-  };
-  const TunedShape* measuredAt = tuned && sizes ? nearestShape(*tuned, *sizes) : nullptr;
-  if (measuredAt) row.measuredSizes = measuredAt->sizes;
-  add(row.chosen);
-  for (const TunedCandidate& measured : tuned ? tuned->candidates : std::vector<TunedCandidate>())
-    if (measuredAt && measured.version != "auto") add(measured.version);
-  for (const std::string& version : versions) {
-    ContractionRow::Candidate candidate;
-    candidate.version = version;
-    if (sizes) candidate.predictedNs = predictedNs(site, version, *sizes, threads);
-    for (const TunedCandidate& measured : tuned ? tuned->candidates : std::vector<TunedCandidate>()) {
-      if (measured.version != version && !(measured.version == "auto" && version == usual)) continue;
-      candidate.measuredNs = measuredAt
-                                 ? measured.timesNs[static_cast<size_t>(measuredAt - tuned->shapes.data())]
-                                 : tuned->weightedNs(measured);
-    }
-    row.candidates.push_back(std::move(candidate));
-  }
-  return row;
-}
-
-}  // namespace
-
-Result<std::vector<ContractionRow>> contractionRows(const LoadedModel& model, const SessionOptions& options,
-                                                    const DimValues& dims) {
-  const int threads = tuningThreads(options);
-  TuningRecords records;
-  if (const std::string path = tuningFileOf(options); !path.empty())
-    if (Result<TuningRecords> read = readTuning(path); read.ok()) records = *std::move(read);
-  std::vector<ContractionRow> rows;
-  for (const ContractionSite& site : contractionSites(model)) {
-    const passes::Contraction& c = site.contraction;
-    ContractionRow row = rowOf(site, sizesOf(model, site, dims), records.find(c.key, threads),
-                               options.policies.count(toString(c.kind)) > 0, threads);
-    auto same = std::find_if(rows.begin(), rows.end(), [&](const ContractionRow& other) {
-      return other.key == row.key && other.sizes == row.sizes && other.dispatch == row.dispatch;
-    });
-    if (same == rows.end())
-      rows.push_back(std::move(row));
-    else
-      same->values.push_back(site.value);
-  }
-  return rows;
 }
 
 }  // namespace dyn
