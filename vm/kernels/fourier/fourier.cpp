@@ -19,22 +19,22 @@ namespace {
 constexpr int64_t kInverse = 1, kOneSided = 2;
 
 // What transforms of reals of an even length 2h go through: those of h complex numbers, of which the even reals are the real parts.
-enum class Way : uint8_t { whole, halfForward, halfBack };
+enum class Form : uint8_t { whole, halfForward, halfBack };
 
 struct Transform {
   int64_t length = 1;                     // of the transform, in elements of the longer side
   int64_t rows = 0, inner = 1, size = 0;  // of the operand: [rows / inner, size, inner, parts]
   int64_t outputs = 0, parts = 1, partsOut = 2;
   bool isInverse = false, makesReals = false;
-  Way way = Way::whole;
+  Form form = Form::whole;
 
   int64_t half() const { return length / 2; }
-  int64_t complexLength() const { return way == Way::whole ? length : half(); }
+  int64_t complexLength() const { return form == Form::whole ? length : half(); }
   // Complex numbers of a row as it is read and as it is written.
-  int64_t rowsIn() const { return way == Way::halfBack ? half() + 1 : complexLength(); }
-  int64_t rowsOut() const { return way == Way::halfForward ? half() + 1 : complexLength(); }
+  int64_t rowsIn() const { return form == Form::halfBack ? half() + 1 : complexLength(); }
+  int64_t rowsOut() const { return form == Form::halfForward ? half() + 1 : complexLength(); }
   // The inverse is the transform with real and imaginary parts exchanged on both sides; of reals it is the conjugate.
-  bool isExchanged() const { return isInverse && way != Way::halfForward; }
+  bool isExchanged() const { return isInverse && form != Form::halfForward; }
 };
 
 Status integerArgument(const BuiltinCall& call, size_t index, int64_t& value) {
@@ -75,8 +75,8 @@ Status describeTransform(const BuiltinCall& call, const Tensor* x, const Tensor*
   if (!fits) return failure(DYN_BAD_INPUT, "dft: shapes do not fit: " + describe(x) + " -> " + describe(y));
   t.inner = axisView(y->shape(), y->rank, axis).inner / t.partsOut;
   t.rows = y->elementCount / (t.outputs * t.partsOut);
-  if (t.length % 2 == 0 && t.makesReals) t.way = Way::halfBack;
-  if (t.length % 2 == 0 && t.parts == 1 && !t.makesReals) t.way = Way::halfForward;
+  if (t.length % 2 == 0 && t.makesReals) t.form = Form::halfBack;
+  if (t.length % 2 == 0 && t.parts == 1 && !t.makesReals) t.form = Form::halfForward;
   return okStatus();
 }
 
@@ -116,7 +116,7 @@ struct Rows {
     const E* from = rowOf(row);
     const int64_t step = t.inner * t.parts, wanted = t.rowsIn();
     int64_t have = 0;
-    if (t.way == Way::halfForward) {
+    if (t.form == Form::halfForward) {
       const int64_t terms = std::min(t.size, t.length);
       have = terms / 2;
       readPairs(from, have, real, imaginary);
@@ -130,7 +130,7 @@ struct Rows {
     }
     std::fill(real + have, real + wanted, T(0));
     std::fill(imaginary + have, imaginary + wanted, T(0));
-    if (!t.makesReals || t.way == Way::halfBack) return;
+    if (!t.makesReals || t.form == Form::halfBack) return;
     imaginary[0] = 0;
     for (int64_t k = 1; k < have; ++k) {
       real[t.length - k] = real[k];
@@ -148,7 +148,7 @@ struct Rows {
     }
   }
   void writeReals(E* to, const T* real, const T* imaginary, T scale) const {
-    if (t.way == Way::whole) {
+    if (t.form == Form::whole) {
       for (int64_t i = 0; i < t.length; ++i) to[i * t.inner] = static_cast<E>(real[i] * scale);
       return;
     }
@@ -188,12 +188,12 @@ struct Tables {
   const T* turns = nullptr;
 };
 
-int64_t turnElements(const Transform& t) { return t.way == Way::whole ? 0 : 2 * (t.half() + 1); }
+int64_t turnElements(const Transform& t) { return t.form == Form::whole ? 0 : 2 * (t.half() + 1); }
 
 template <typename T>
 std::unique_ptr<const FourierPlan<T>> makePlan(const Transform& t, FourierShape shape, T* tables,
                                                T* scratch) {
-  if (t.way != Way::whole) {
+  if (t.form != Form::whole) {
     const FourierRoots roots(t.length);
     for (int64_t k = 0; k <= t.half(); ++k) {
       *tables++ = static_cast<T>(roots(k).cosine);
@@ -235,7 +235,7 @@ class Runner {
     T *real = scratch, *imaginary = real + longest_, *otherReal = imaginary + longest_,
       *otherImaginary = otherReal + longest_, *work = otherImaginary + longest_;
     rows_.read(row, real, imaginary);
-    if (t_.way == Way::halfBack) {
+    if (t_.form == Form::halfBack) {
       kernels_.tangle(t_.half(), 1, tables.turns, real, imaginary, otherReal, otherImaginary);
       std::swap(real, otherReal);
       std::swap(imaginary, otherImaginary);
@@ -244,7 +244,7 @@ class Runner {
       tables.plan->row(imaginary, real, work);
     else
       tables.plan->row(real, imaginary, work);
-    if (t_.way == Way::halfForward) {
+    if (t_.form == Form::halfForward) {
       kernels_.untangle(t_.half(), 1, tables.turns, real, imaginary, otherReal, otherImaginary);
       std::swap(real, otherReal);
       std::swap(imaginary, otherImaginary);
@@ -263,7 +263,7 @@ class Runner {
     const auto partsOf = [&](T* at, int64_t size) {
       return t_.isExchanged() ? std::pair(at + size, at) : std::pair(at, at + size);
     };
-    const bool goesBack = t_.way == Way::halfBack;
+    const bool goesBack = t_.form == Form::halfBack;
     auto [real, imaginary] = goesBack ? std::pair(b, b + in * width) : partsOf(a, part);
     kernels_.transpose(count, in, rowsReal, longest_, real, width);
     kernels_.transpose(count, in, rowsImaginary, longest_, imaginary, width);
@@ -273,7 +273,7 @@ class Runner {
     }
     T* done = tables.plan->columns(width, a, b);
     std::tie(real, imaginary) = partsOf(done, part);
-    if (t_.way == Way::halfForward) {
+    if (t_.form == Form::halfForward) {
       T* whole = done == a ? b : a;
       kernels_.untangle(t_.half(), width, tables.turns, real, imaginary, whole, whole + out * width);
       real = whole;
@@ -319,7 +319,7 @@ Status transform(BuiltinCall& call, const Transform& t, const Tensor* x, Tensor*
     own = makePlan<T>(t, shape, memory, help);
     tables = {own.get(), memory};
   } else {
-    const PlanCache::Key key{(t.way == Way::whole ? 0 : 1) + (kFloats == 2 ? 2 : 0), t.length};
+    const PlanCache::Key key{(t.form == Form::whole ? 0 : 1) + (kFloats == 2 ? 2 : 0), t.length};
     const CachedPlan* found = call.plans->find(key);
     if (!found) {
       auto made = std::make_unique<KeptPlan<T>>();
