@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "compiler/infer/infer.h"
 #include "compiler/lower/function_lowering.h"
-#include "compiler/ops/infer.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
