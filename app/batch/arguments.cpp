@@ -36,6 +36,8 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_option("--threads", r.session.threadCount, "threads (default: physical cores)")
       ->check(CLI::Range(0, 4096));
   app->add_option("--device", texts.device, "cpu");
+  app->add_option("--target", r.session.target,
+                  "where the program runs: host, a processor such as znver4 or cortex-a72, or a file");
   app->add_option("--math", texts.math, "fp32 or bf16");
   app->add_option("--cache-dir", texts.cacheDirectory, "folder of compiled objects, or none");
   app->add_option("--passes", r.session.passes, "pipeline; -fuse leaves a pass out");
@@ -177,7 +179,7 @@ ParsedArguments parseArguments(int argc, char** argv) {
   verify->add_option("--jobs", r.jobs, "cases at a time (default: cores)")->check(CLI::Range(1, 1024));
   verify->add_option("--case-time-limit", r.caseTimeLimitSeconds, "seconds for one case (default 60)")
       ->check(positive());
-  inspect->add_option("--ir", r.level, "graph, placed, loop, llvm, asm or bytecode");
+  inspect->add_option("--ir", r.level, "graph, placed, loop, llvm, asm, bytecode or target");
   inspect->add_option("--pass", r.pass, "the graph after this pass (name or number)");
   inspect->add_option("--why", r.why, "VALUE.DIM, or two of them with = between");
   inspect->add_flag("--dims", r.showDims, "the symbols and what is known of them");

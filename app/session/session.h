@@ -33,7 +33,8 @@ struct SessionOptions {
   std::string variants, buckets;
   std::string tuningFile;  // of records; "" is beside the object cache, "none" off
   std::string device = "cpu";
-  std::string machine;            // text of a machine description; "" is this host
+  std::string
+      target;  // where programs run: a name or a file (compiler/driver/target_choice.h); "" is this host
   uint64_t seed = 0;              // of random inputs
   uint64_t memoryLimitBytes = 0;  // 0: none
 };

@@ -56,6 +56,8 @@ const char* toString(IrLevel level) {
       return "asm";
     case IrLevel::bytecode:
       return "bytecode";
+    case IrLevel::target:
+      return "target";
   }
   return "?";
 }

@@ -107,7 +107,7 @@ struct GraphView {
 
 // --- text and steps ---
 
-enum class IrLevel : uint8_t { graph, placed, loop, llvm, assembly, bytecode };
+enum class IrLevel : uint8_t { graph, placed, loop, llvm, assembly, bytecode, target };
 const char* toString(IrLevel level);
 
 struct IrLine {

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <thread>
 
+#include "compiler/codegen/machine_catalog.h"
 #include "llvm/Config/llvm-config.h"
 
 // Set by the build: a digest of codegen's sources, so that objects made by other versions of the emitters are not reused.

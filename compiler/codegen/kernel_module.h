@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "compiler/codegen/machine.h"
 #include "compiler/support/result.h"
+#include "compiler/target/machine.h"
 
 namespace dyn {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "compiler/codegen/machine.h"
+#include "compiler/target/machine.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/CodeGen.h"
 #include "llvm/Target/TargetMachine.h"

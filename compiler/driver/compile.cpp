@@ -2,12 +2,22 @@
 
 #include "compiler/driver/kernel_library.h"
 #include "compiler/driver/native_code.h"
+#include "compiler/driver/target_choice.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/passes/pass_table.h"
 #include "compiler/support/clock.h"
 #include "vm/isa/program_file.h"
 
 namespace dyn {
+
+namespace {
+
+Result<Target> targetOf(const CompileOptions& options) {
+  if (options.target) return *options.target;
+  return hostTarget();
+}
+
+}  // namespace
 
 Result<Pipeline> pipelineOf(const CompileOptions& options) {
   DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standardPipeline()));
@@ -35,6 +45,7 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
 Result<Module> runPasses(const Module& module, const CompileOptions& options, Trace& trace) {
   DYN_TRY(Pipeline pipeline, pipelineOf(options));
   PipelineRun run;
+  DYN_TRY(run.target, targetOf(options));
   run.cancelled = options.cancelled;
   if (options.verifyEach) run.afterEach = [](const Module& after, const PassDef&) { return verified(after); };
   return runPipeline(module, pipeline, trace, run);
@@ -53,7 +64,9 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
   DYN_TRY(compiled.lowered, lowerModule(placed, lower));
   compiled.statistics.lowerNs = steadyNs() - start;
   compiled.statistics.kernelsCount = static_cast<int64_t>(compiled.lowered.kernels.size());
-  DYN_CHECK(generateCode(compiled, options));
+  DYN_TRY(compiled.target, targetOf(options));
+  DYN_CHECK(emitObjects(compiled, options));
+  if (runsHere(compiled.target)) DYN_CHECK(loadCode(compiled));
   return compiled;
 }
 
@@ -105,6 +118,11 @@ void releaseHost(void* user) { delete static_cast<Host*>(user); }
 }  // namespace
 
 Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled) {
+  if (!runsHere(compiled->target))
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: the program is compiled for " + compiled->target.machine.name + " (" +
+                         compiled->target.machine.triple + "), which this machine can not run")
+        .note("inspect shows its code, and compile writes it as a package");
   const std::vector<uint8_t> bytes = vm::serializeProgram(compiled->lowered.program);
   auto owner = std::make_unique<Host>(Host{compiled});
   dyn_host host{};

@@ -16,6 +16,7 @@
 
 #include "compiler/lower/lowered_module.h"
 #include "compiler/pass/pipeline.h"
+#include "compiler/target/target.h"
 #include "vm/include/dynvm.h"
 
 namespace dyn {
@@ -23,7 +24,7 @@ namespace dyn {
 struct CompileOptions {
   std::string passes;         // pipeline text; empty: the standard pipeline
   std::string math = "fp32";  // or bf16: products of f32 with constant matrices have both sides rounded to it
-  std::string machine;        // text of a machine description; empty: this host
+  std::optional<Target> target;  // where the program will run; none: this host
   // Versions of contractions (compiler/passes/contraction_versions.h): "conv" or "matmul" for all, or by the key of one operation; "loop" of the generated kernels (compiler/kernel/versions.h). What is not
   // named is chosen by rule and cost.
   std::map<std::string, std::string> versions;
@@ -53,7 +54,7 @@ struct CompiledModel {
   Trace trace;
   LoweredModule lowered;
   std::shared_ptr<NativeCode> code;
-  std::string machine;  // printed description of the machine it was compiled for
+  Target target;  // what it was compiled for
   CompileStatistics statistics;
 };
 
@@ -66,7 +67,8 @@ Result<Module> runPasses(const Module& module, const CompileOptions& options, Tr
 Result<CompiledModel> compileModel(const Module& module, const CompileOptions& options,
                                    Trace* failedTrace = nullptr);
 
-// The second half of it: lowering and code generation of a module that the passes have placed already. Its trace is empty.
+// The second half of it: lowering and code generation of a module that the passes have placed already. Its trace is empty. For a target that is not this
+// host nothing is loaded: the program can be printed and written, instantiate() refuses it.
 Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& options);
 
 // What the model's engine compiled since the model was ready, as the engine counts it.

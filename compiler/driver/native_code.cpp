@@ -1,7 +1,6 @@
 #include "compiler/driver/native_code.h"
 
 #ifdef DYN_HAVE_LLVM
-#include <chrono>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -9,6 +8,7 @@
 #include "compiler/codegen/engine.h"
 #include "compiler/codegen/loop_codegen.h"
 #include "compiler/codegen/micro_kernel.h"
+#include "compiler/support/clock.h"
 
 namespace dyn {
 
@@ -17,14 +17,11 @@ struct NativeCode {
   std::optional<KernelSet> kernels;
   std::optional<GemmFamily> gemm;
   std::unordered_map<std::string, DynKernelFunction> functions;
-  int64_t compiledWhenReady = 0;  // by the engine, micro-kernels included
+  std::vector<ObjectCode> objects;  // until they are loaded
+  int64_t compiledWhenReady = 0;    // by the engine, micro-kernels included
 };
 
 namespace {
-
-Result<MachineDescription> machineOf(const std::string& text) {
-  return text.empty() ? detectHost() : parseMachine(text, "--machine");
-}
 
 // Kernels share the module's dims, which are one thread's at a time: emitting is serial, compiling is not.
 KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescription& machine,
@@ -43,44 +40,48 @@ KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescr
 
 }  // namespace
 
-Status generateCode(CompiledModel& compiled, const CompileOptions& options) {
-  DYN_TRY(MachineDescription machine, machineOf(options.machine));
-  compiled.machine = printMachine(machine);
+Status emitObjects(CompiledModel& compiled, const CompileOptions& options) {
+  const MachineDescription& machine = compiled.target.machine;
   auto code = std::make_shared<NativeCode>();
   EngineSettings settings;
   settings.cache.directory = options.cacheDirectory;
   settings.threadCount = options.threadCount;
   DYN_TRY(code->engine, KernelEngine::create(machine, settings));
 
-  const auto start = std::chrono::steady_clock::now();
+  const int64_t start = steadyNs();
   std::mutex emitting;
   std::vector<KernelJob> jobs;
-  std::vector<std::string> symbols;
-  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i) {
+  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i)
     jobs.push_back(jobFor(compiled, i, machine, emitting));
-    symbols.push_back(compiled.lowered.program.kernels[i].symbol);
-  }
   if (!jobs.empty()) {
-    DYN_TRY(std::vector<ObjectCode> objects, code->engine->compileAll(jobs));
-    DYN_TRY(code->kernels, code->engine->load(objects, symbols));
-    for (const std::string& symbol : symbols) {
-      DYN_TRY(DynKernelFunction function, code->kernels->function<DynKernelFunction>(symbol));
-      code->functions[symbol] = function;
-    }
+    DYN_TRY(code->objects, code->engine->compileAll(jobs));
   }
   compiled.statistics.kernelsCompiledCount = code->engine->statistics().compiled;
+  code->compiledWhenReady = code->engine->statistics().compiled;
+  compiled.statistics.compileNs = code->compiledWhenReady == 0 ? 0 : steadyNs() - start;
+  compiled.code = std::move(code);
+  return {};
+}
+
+Status loadCode(CompiledModel& compiled) {
+  NativeCode& code = *compiled.code;
+  const int64_t start = steadyNs();
+  std::vector<std::string> symbols;
+  for (const vm::KernelRow& row : compiled.lowered.program.kernels) symbols.push_back(row.symbol);
+  if (!symbols.empty()) {
+    DYN_TRY(code.kernels, code.engine->load(code.objects, symbols));
+    code.objects.clear();
+    for (const std::string& symbol : symbols) {
+      DYN_TRY(DynKernelFunction function, code.kernels->function<DynKernelFunction>(symbol));
+      code.functions[symbol] = function;
+    }
+  }
   if (compiled.lowered.usesGemmFamily) {
     // Heights of tiles may differ with the number of threads; results may not.
-    DYN_TRY(code->gemm, loadGemmFamily(*code->engine, SummationOrder::fastest));
+    DYN_TRY(code.gemm, loadGemmFamily(*code.engine, SummationOrder::fastest));
   }
-  const bool allCached = code->engine->statistics().compiled == 0;
-  compiled.statistics.compileNs =
-      allCached
-          ? 0
-          : std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
-                .count();
-  code->compiledWhenReady = code->engine->statistics().compiled;
-  compiled.code = std::move(code);
+  code.compiledWhenReady = code.engine->statistics().compiled;
+  if (code.compiledWhenReady > 0) compiled.statistics.compileNs += steadyNs() - start;
   return {};
 }
 
@@ -99,7 +100,7 @@ const DynGemmFamily* gemmFamilyOf(const NativeCode& code) {
 
 Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled,
                                                const std::string& cacheDirectory) {
-  DYN_TRY(MachineDescription machine, parseMachine(compiled.machine));
+  const MachineDescription& machine = compiled.target.machine;
   EngineSettings settings;
   settings.cache.directory = cacheDirectory;
   DYN_TRY(KernelEngine engine, KernelEngine::create(machine, settings));
@@ -114,17 +115,16 @@ Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled,
 }
 
 std::string packageTarget(const CompiledModel& compiled) {
-  Result<MachineDescription> machine = parseMachine(compiled.machine);
-  if (!machine.ok()) return "unknown";
-  std::string target = machine->triple.substr(0, machine->triple.find('-'));
+  const MachineDescription& machine = compiled.target.machine;
+  std::string target = machine.triple.substr(0, machine.triple.find('-'));
   std::string features;
   auto need = [&](bool needed, const char* name) {
     if (needed) features += (features.empty() ? ":" : "+") + std::string(name);
   };
   if (target == "x86_64") {
-    need(machine->vectorBits >= 256, "avx2");
-    need(machine->fma, "fma");
-    for (const char* name : {"avx512f", "avx512bw", "avx512vl", "avx512dq"}) need(machine->avx512, name);
+    need(machine.vectorBits >= 256, "avx2");
+    need(machine.fma, "fma");
+    for (const char* name : {"avx512f", "avx512bw", "avx512vl", "avx512dq"}) need(machine.avx512, name);
   }
   return target + features;
 }
@@ -132,7 +132,7 @@ std::string packageTarget(const CompiledModel& compiled) {
 Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, KernelText form) {
   if (kernel >= compiled.lowered.kernels.size())
     return makeError(DiagnosticId::textName, "there is no kernel " + std::to_string(kernel));
-  DYN_TRY(MachineDescription machine, parseMachine(compiled.machine));
+  const MachineDescription& machine = compiled.target.machine;
   if (form == KernelText::llvm) {
     DYN_TRY(KernelModule module, emitLoopKernel(compiled.lowered.kernels[kernel],
                                                 compiled.lowered.program.kernels[kernel].symbol, machine));
@@ -151,11 +151,12 @@ namespace dyn {
 
 struct NativeCode {};
 
-Status generateCode(CompiledModel& compiled, const CompileOptions&) {
+Status emitObjects(CompiledModel& compiled, const CompileOptions&) {
   if (compiled.lowered.kernels.empty()) return {};
   return makeError(DiagnosticId::unsupportedFeature,
                    "unsupported: this build has no code generation (LLVM was not found when it was built)");
 }
+Status loadCode(CompiledModel&) { return {}; }
 DynKernelFunction findKernel(const NativeCode&, const char*) { return nullptr; }
 const DynGemmFamily* gemmFamilyOf(const NativeCode&) { return nullptr; }
 int64_t kernelsCompiledAfterLoad(const CompiledModel&) { return 0; }

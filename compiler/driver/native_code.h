@@ -8,9 +8,11 @@
 
 namespace dyn {
 
-// Compiles all kernels of `compiled.lowered` (in parallel, through the object cache) and loads them. Without LLVM: error unsupportedFeature
-// when there is any kernel.
-Status generateCode(CompiledModel& compiled, const CompileOptions& options);
+// Compiles all kernels of `compiled.lowered` for its target (in parallel, through the object cache) and keeps the objects. Without LLVM: error
+// unsupportedFeature when there is any kernel.
+Status emitObjects(CompiledModel& compiled, const CompileOptions& options);
+// Takes the objects into this process, with the machine's matrix kernels where the program wants them. The target must run here.
+Status loadCode(CompiledModel& compiled);
 
 // Null when there is no such kernel.
 DynKernelFunction findKernel(const NativeCode& code, const char* symbol);

@@ -24,15 +24,21 @@ KernelKind kernelKindOf(const Op& op) {
 
 void setKernelKind(Op& op, KernelKind kind) { op.attributes.set("kind", std::string(toString(kind))); }
 
-std::optional<KernelKind> chooseLowering(const Op& op, std::span<const Type> operandTypes) {
+Result<std::optional<KernelKind>> chooseLowering(const Op& op, std::span<const Type> operandTypes,
+                                                 const Target& target) {
+  using Choice = std::optional<KernelKind>;
   const OpDef& def = *op.def;
-  if (def.traits.contentsKnown) return std::nullopt;
   const bool loops = def.lowering == LoweringKind::loops, builtin = def.lowering == LoweringKind::builtin;
-  if (!loops && (!builtin || def.builtinAllocates)) return std::nullopt;
+  if (builtin && def.builtinAllocates && !target.hasHeap)
+    return makeError(DiagnosticId::unsupportedOp,
+                     "unsupported: " + std::string(def.name) +
+                         " makes results whose size depends on values, and the target has no heap",
+                     op.place);
+  if (def.traits.contentsKnown || (!loops && (!builtin || def.builtinAllocates))) return Choice();
   // A row may have both: then its builtin says which ranks and element types it takes.
   const bool taken = def.builtinTakes && def.builtinTakes(op, operandTypes);
-  if (loops) return taken ? KernelKind::builtin : KernelKind::loop;
-  return taken || !def.builtinTakes || !def.lower ? KernelKind::builtin : KernelKind::loop;
+  const bool byBuiltin = loops ? taken : taken || !def.builtinTakes || !def.lower;
+  return Choice(byBuiltin ? KernelKind::builtin : KernelKind::loop);
 }
 
 }  // namespace dyn

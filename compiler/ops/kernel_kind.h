@@ -5,6 +5,7 @@
 #include <span>
 
 #include "compiler/ir/module.h"
+#include "compiler/target/target.h"
 
 namespace dyn {
 
@@ -20,8 +21,9 @@ const char* toString(KernelKind kind);
 KernelKind kernelKindOf(const Op& op);
 void setKernelKind(Op& op, KernelKind kind);
 
-// How `op` alone runs on operands of these types (an invalid type: left out): loop or builtin. nullopt: no kernel, as the host program does it, its
-// builtin makes its results itself, or its contents are known.
-std::optional<KernelKind> chooseLowering(const Op& op, std::span<const Type> operandTypes);
+// How `op` alone runs on `target` on operands of these types (an invalid type: left out): loop or builtin. nullopt: no kernel, as the host program does it,
+// its builtin makes its results itself, or its contents are known. Error unsupportedOp: its builtin needs what the target does not have.
+Result<std::optional<KernelKind>> chooseLowering(const Op& op, std::span<const Type> operandTypes,
+                                                 const Target& target);
 
 }  // namespace dyn

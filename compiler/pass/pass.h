@@ -11,6 +11,7 @@
 #include "compiler/ir/module.h"
 #include "compiler/pass/properties.h"
 #include "compiler/support/result.h"
+#include "compiler/target/target.h"
 
 namespace dyn {
 
@@ -20,6 +21,7 @@ using PassOptions = std::map<std::string, std::string, std::less<>>;
 // What a pass is told and may tell.
 struct PassContext {
   PassOptions options;
+  Target target;                                 // where the program will run
   const std::atomic<bool>* cancelled = nullptr;  // polled by long passes
   std::map<std::string, int64_t> counters;       // "folded_ops": 12
   std::vector<std::string> remarks;  // decisions worth showing: "not fused: n and m not provably equal"

@@ -183,6 +183,7 @@ Result<Module> runPipeline(const Module& module, const Pipeline& pipeline, Trace
   for (const PipelineItem& item : pipeline) {
     PassContext context;
     context.options = item.options;
+    context.target = options.target;
     context.cancelled = options.cancelled;
     TraceStep step;
     step.index = static_cast<int>(trace.steps.size());

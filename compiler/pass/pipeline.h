@@ -29,6 +29,7 @@ Status checkOrder(const Pipeline& pipeline, std::span<const PassDef> table);
 std::string toString(const Pipeline& pipeline);
 
 struct PipelineRun {
+  Target target;  // where the program will run
   const std::atomic<bool>* cancelled = nullptr;
   // Called after each pass; an error stops the pipeline (the verifier in debug and test builds).
   std::function<Status(const Module&, const PassDef&)> afterEach;

@@ -45,12 +45,13 @@ class Fuser {
   Fuser(const Function& function, IrContext& ir, PassContext& context, int64_t maxOps)
       : function_(function), ir_(ir), context_(context), maxOps_(static_cast<size_t>(maxOps)) {}
 
-  const Function* run() {
+  Result<const Function*> run() {
     indexUses();
     groupOf_.assign(function_.ops.size(), kNoGroup);
     for (size_t i = function_.ops.size(); i-- > 0;) {
       const Op& op = *function_.ops[i];
-      const bool loop = chooseLowering(op, operandTypes(op)) == KernelKind::loop && fitsLoops(op);
+      DYN_TRY(const std::optional<KernelKind> kind, chooseLowering(op, operandTypes(op), context_.target));
+      const bool loop = kind == KernelKind::loop && fitsLoops(op);
       if (!loop && !isContraction(op)) continue;
       const size_t group = joinable(i);
       if (group != kNoGroup) {
@@ -341,7 +342,7 @@ Result<Module> runFuse(const Module& module, PassContext& context) {
     maxOps = std::max(1, std::atoi(it->second.c_str()));
   auto sweep = [&](const Function& function) -> Result<const Function*> {
     Fuser fuser(function, *module.context, context, maxOps);
-    const Function* result = fuser.run();
+    DYN_TRY(const Function* result, fuser.run());
     fused += fuser.fusedOps();
     return result;
   };

@@ -79,7 +79,12 @@ class Placer {
         if (v != kNoValue) operands.push_back(v);
       }
       const bool group = op->def == &ops::fusedOp;
-      const std::optional<KernelKind> kind = group ? kernelKindOf(*op) : chooseLowering(*op, operandTypes);
+      std::optional<KernelKind> kind;
+      if (group) {
+        kind = kernelKindOf(*op);
+      } else {
+        DYN_TRY(kind, chooseLowering(*op, operandTypes, context_.target));
+      }
       if (!kind) {
         if (op->def->traits.contentsKnown) others.insert(op->results[0].id);
         placed.ops.push_back(op);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/machine.h"
+#include "compiler/codegen/machine_catalog.h"
 
 namespace dyn {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/codegen/engine.h"
+#include "compiler/codegen/machine_catalog.h"
 #include "compiler/codegen/math_kernel.h"
 #include "tests/support/math_reference.h"
 #include "vm/include/dyn_kernel.h"

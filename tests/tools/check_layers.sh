@@ -23,6 +23,7 @@ vm/kernels         : vm/include vm/shared vm/base vm/isa vm/core
 vm/library         : vm/include vm/shared vm/base vm/isa vm/core vm/kernels
 vm/tool            : vm/include vm/base vm/isa vm/device vm/core vm/kernels
 compiler/support   :
+compiler/target    : compiler..support
 compiler/dims      : compiler..support
 compiler/ir        : compiler..dims      vm/include vm/shared vm/isa
 compiler/loop      : compiler..ir        vm/include vm/shared vm/isa
@@ -53,7 +54,7 @@ TABLE
 }
 
 # Compiler levels, lowest first.
-levels="support dims ir loop ops reference infer pass passes kernel lower codegen driver tune"
+levels="support target dims ir loop ops reference infer pass passes kernel lower codegen driver tune"
 
 # first part of <...> as a pattern : folders that may include it (tests may include anything) : what it is
 libraries() {

@@ -369,7 +369,7 @@ Result<MachineLimits> machineLimits(const SessionOptions& options, Interruption&
   say("measuring what this machine can do");
   SessionOptions own = options;  // the standard passes, whatever is set for the model
   own.passes.clear();
-  own.machine.clear();
+  own.target.clear();
   own.math = "fp32";
   own.memoryLimitBytes = 0;  // it holds for the model
   own.threadCount = threads;

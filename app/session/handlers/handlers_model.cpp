@@ -8,6 +8,7 @@
 #include "app/session/views/dim_views.h"
 #include "app/session/views/trace_views.h"
 #include "compiler/driver/package.h"
+#include "compiler/driver/target_choice.h"
 #include "compiler/ir/printer.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
@@ -71,6 +72,16 @@ Result<View> kernelTexts(SessionState& state, const Command& command, KernelText
                  compiled.lowered.program.kernels[index].name + "\n" + one;
     if (!text.text.empty() && text.text.back() != '\n') text.text += '\n';
   }
+  return makeView(std::move(text));
+}
+
+// What the model is compiled for, in the form that --target reads.
+Result<View> targetText(SessionState& state) {
+  DYN_TRY(Target target, chooseTarget(state.now.options.target));
+  IrText text;
+  text.level = IrLevel::target;
+  text.title = target.machine.name;
+  text.text = printTarget(target);
   return makeView(std::move(text));
 }
 
@@ -198,7 +209,7 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
   result.kernelsCount = compiled.statistics.kernelsCount;
   result.kernelsCompiledCount = compiled.statistics.kernelsCompiledCount;
   for (const HostTensor& tensor : compiled.lowered.constants) result.constantsBytes += tensor.sizeBytes();
-  result.machine = compiled.machine;
+  result.machine = printTarget(compiled.target);
   if (forPackage) {  // what runs here may use the library again
     LoadRequest request = model->request();
     request.forPackage = false;
@@ -213,11 +224,12 @@ Result<View> handle_ir(SessionState& state, const Command& command, Outcome& out
   if (level == "llvm") return kernelTexts(state, Command::of(CommandId::llvm), KernelText::llvm);
   if (level == "asm") return kernelTexts(state, Command::of(CommandId::asm_), KernelText::assembly);
   if (level == "bytecode") return handle_bytecode(state, command, outcome);
+  if (level == "target") return targetText(state);
   if (level != "graph" && level != "placed") {
-    const std::string_view levels[] = {"graph", "placed", "loop", "llvm", "asm", "bytecode"};
+    const std::string_view levels[] = {"graph", "placed", "loop", "llvm", "asm", "bytecode", "target"};
     const std::string near = suggestion(level, levels);
     return makeError(DiagnosticId::usageError, "there is no level '" + level + "'")
-        .note(near.empty() ? "the levels: graph, placed, loop, llvm, asm, bytecode"
+        .note(near.empty() ? "the levels: graph, placed, loop, llvm, asm, bytecode, target"
                            : "did you mean " + near + "?");
   }
   DYN_TRY(LoadedModel * model, state.model());

@@ -3,6 +3,7 @@
 
 #include "app/session/handlers/expression.h"
 #include "app/session/session_state.h"
+#include "compiler/driver/target_choice.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
@@ -80,6 +81,7 @@ const std::vector<SettingSpec>& settingTable() {
       {"buckets", "fewer rows are padded to the next of these: batch=4,8,16; none: off"},
       {"tuning", "file of tuning records; cache: beside the object cache; none: off"},
       {"device", "cpu"},
+      {"target", "where programs run: host, a processor such as znver4 or cortex-a72, or a file"},
       {"cache-dir", "of compiled objects; none: off"},
       {"mem-limit", "most bytes a run may take, if need be by making values again; 0: no limit"},
       {"precision", "digits of reals that are printed"},
@@ -100,6 +102,7 @@ std::string settingValue(const SessionSnapshot& now, std::string_view name) {
   if (name == "variants") return o.variants.empty() ? "none" : o.variants;
   if (name == "buckets") return o.buckets.empty() ? "none" : o.buckets;
   if (name == "device") return o.device;
+  if (name == "target") return o.target.empty() ? "host" : o.target;
   if (name == "cache-dir") return o.cacheDirectory.empty() ? "none" : o.cacheDirectory;
   if (name == "mem-limit") return std::to_string(o.memoryLimitBytes);
   auto display = now.display.find(std::string(name));
@@ -152,6 +155,9 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: the device " + value)
           .note("cpu is there");
     o.device = value;
+  } else if (name == "target") {
+    DYN_TRY([[maybe_unused]] Target checked, chooseTarget(value));
+    o.target = value == "host" ? "" : value;
   } else if (name == "cache-dir") {
     o.cacheDirectory = value;
   } else if (name == "mem-limit") {

@@ -21,6 +21,7 @@
 #include "frontends/text/parser.h"
 #include "vm/shared/dyn_contraction.h"
 #ifdef DYN_HAVE_ONNX
+#include "compiler/driver/target_choice.h"
 #include "frontends/onnx/import/importer.h"
 #endif
 
@@ -99,6 +100,9 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   DYN_TRY([[maybe_unused]] auto buckets, passes::parseBuckets(options.buckets));
   const int64_t start = steadyNs();
   std::unique_ptr<LoadedModel> model(new LoadedModel(options, cancelled));
+  if (!options.target.empty()) {
+    DYN_TRY(model->target_, chooseTarget(options.target));
+  }
   model->request_ = request;
   model->info_.path = request.path;
   if (request.path == "-" || endsWith(request.path, ".dyn")) {
@@ -421,7 +425,7 @@ CompileOptions LoadedModel::compileOptions() const {
   options.versions = versions_;
   options.variants = options_.variants;
   options.buckets = options_.buckets;
-  options.machine = options_.machine;
+  options.target = target_;
   options.cacheDirectory = options_.cacheDirectory;
   options.threadCount = options_.threadCount;
 #ifdef DYN_VERIFY_EACH

@@ -119,6 +119,7 @@ class LoadedModel {
 
   SessionOptions options_;
   const std::atomic<bool>* cancelled_;
+  std::optional<Target> target_;  // none: this host
   LoadRequest request_;
   std::shared_ptr<IrContext> ir_;  // first: all below points into it
   Module imported_;

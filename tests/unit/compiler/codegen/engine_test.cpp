@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "compiler/codegen/faulty_module.h"
+#include "compiler/codegen/machine_catalog.h"
 #include "compiler/codegen/math_kernel.h"
 #include "compiler/codegen/micro_kernel.h"
 #include "tests/support/temporary_folder.h"

@@ -1,5 +1,6 @@
 // The GEMM family: numbers on every machine this host can run, assembly for those it can not.
 #include "compiler/codegen/micro_kernel.h"
+#include "compiler/codegen/machine_catalog.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "compiler/codegen/engine.h"
+#include "compiler/codegen/machine_catalog.h"
 #include "compiler/codegen/math_kernel.h"
 #include "tests/support/math_reference.h"
 #include "tests/support/paths.h"

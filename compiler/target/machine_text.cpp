@@ -7,7 +7,7 @@
 #include <iterator>
 #include <variant>
 
-#include "compiler/codegen/machine.h"
+#include "compiler/target/machine.h"
 
 namespace dyn {
 namespace {

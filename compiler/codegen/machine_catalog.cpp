@@ -1,4 +1,4 @@
-#include "compiler/codegen/machine.h"
+#include "compiler/codegen/machine_catalog.h"
 
 #include <sched.h>
 #include <unistd.h>

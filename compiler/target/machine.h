@@ -1,10 +1,10 @@
 // The machine that code is generated for: instruction sets, registers, caches, cores, as one plain value.
 //
-// It comes from the processor this process runs on (detectHost), from a preset, or from a text file, so tests can pin it,
+// It comes from the processor this process runs on, from a preset (compiler/codegen/machine_catalog.h), or from a text file, so tests can pin it,
 // packages can embed it, and code can be compiled for a machine nobody has at hand. Tile shapes, blocking and costs are
 // functions of this value, never constants of one processor.
 //
-//   DYN_TRY(MachineDescription machine, detectHost());
+//   DYN_TRY(MachineDescription machine, machinePreset("znver4"));
 //   machine.l2Bytes;                                   // 1048576
 //   DYN_TRY(auto same, parseMachine(printMachine(machine)));
 #pragma once
@@ -54,20 +54,9 @@ struct MachineDescription {
   bool operator==(const MachineDescription&) const = default;
 };
 
-// The processor this process runs on. Cache sizes and core count are 0 and 1 where the system does not tell.
-Result<MachineDescription> detectHost();
-
-// Names accepted by machinePreset, sorted.
-std::vector<std::string> machinePresetNames();
-// "x86-64", "haswell", "skylake-avx512", "znver4", "sapphirerapids", "cortex-a72", "rv64gcv": typical sizes, one core.
-Result<MachineDescription> machinePreset(std::string_view name);
-
 // Lines "key = value" after a first line "dyn-machine 1". Printing and parsing round-trip exactly.
 std::string printMachine(const MachineDescription& machine);
 // Absent keys keep their defaults (triple and cpu are required); unknown keys and bad values are errors naming the line.
 Result<MachineDescription> parseMachine(std::string_view text, std::string_view fileName = "");
-
-// Whether code for `machine` may be executed by this process: same architecture, and no instruction set that is missing.
-bool runsOnThisHost(const MachineDescription& machine);
 
 }  // namespace dyn

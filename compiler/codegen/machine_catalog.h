@@ -1,0 +1,23 @@
+// Machines that are known: the one this process runs on, and presets by name.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/target/machine.h"
+
+namespace dyn {
+
+// The processor this process runs on. Cache sizes and core count are 0 and 1 where the system does not tell.
+Result<MachineDescription> detectHost();
+
+// Names accepted by machinePreset, sorted.
+std::vector<std::string> machinePresetNames();
+// "x86-64", "haswell", "skylake-avx512", "znver4", "sapphirerapids", "cortex-a72", "rv64gcv": typical sizes, one core.
+Result<MachineDescription> machinePreset(std::string_view name);
+
+// Whether code for `machine` may be executed by this process: same architecture, and no instruction set that is missing.
+bool runsOnThisHost(const MachineDescription& machine);
+
+}  // namespace dyn
