@@ -64,8 +64,10 @@ Result<Target> chooseTarget(const std::string& nameOrFile) {
   }
   std::string known = "there are host";
   for (const std::string& name : names) known += ", " + name;
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const std::string near = suggestion(nameOrFile, views);
   return makeError(DiagnosticId::usageError, "there is no target '" + nameOrFile + "'")
-      .note(known + ", and files (./board.target)");
+      .note(near.empty() ? known + ", and files (./board.target)" : "did you mean " + near + "?");
 }
 
 }  // namespace dyn

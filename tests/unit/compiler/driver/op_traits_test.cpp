@@ -34,10 +34,18 @@ TEST(OpTraits, fitTheWayTheOperatorRuns) {
     if (traits.updatesFirst || traits.packsWeights || traits.gemmFamily || traits.matrixOperands > 0) {
       EXPECT_FALSE(def->builtin.empty()) << def->name << " has no builtin";
     }
-    if (traits.view) EXPECT_GE(def->minOperands, 1) << def->name;
-    if (traits.contentsKnown) EXPECT_EQ(def->maxOperands, 0) << def->name;
-    if (traits.cost != ElementCost::arithmetic) EXPECT_EQ(def->cls, OpClass::elementwise) << def->name;
-    if (traits.flatPositions) EXPECT_TRUE(traits.epilogue) << def->name;
+    if (traits.view) {
+      EXPECT_GE(def->minOperands, 1) << def->name;
+    }
+    if (traits.contentsKnown) {
+      EXPECT_EQ(def->maxOperands, 0) << def->name;
+    }
+    if (traits.cost != ElementCost::arithmetic) {
+      EXPECT_EQ(def->cls, OpClass::elementwise) << def->name;
+    }
+    if (traits.flatPositions) {
+      EXPECT_TRUE(traits.epilogue) << def->name;
+    }
     if (traits.onlyReads) {
       EXPECT_TRUE(def->cls == OpClass::structural || def->cls == OpClass::check ||
                   def->lowering == LoweringKind::structural)
