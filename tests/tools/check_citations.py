@@ -2,7 +2,8 @@
 """Files that our sources speak of are there, and hold what is said of them.  check_citations.py ROOT
 
 1. A comment that cites a file of ours cites one that exists.
-2. Below a comment that is a file's name (`// pool_ops.cpp`), each row `DYN_X(name)` of a table is something that file, beside or below the table, has."""
+2. A link of a page (*.md), and a path that it writes as `vm/core/interpreter.cpp`, leads somewhere.
+3. Below a comment that is a file's name (`// pool_ops.cpp`), each row `DYN_X(name)` of a table is something that file, beside or below the table, has."""
 import pathlib
 import re
 import subprocess
@@ -12,6 +13,8 @@ CITED = re.compile(r"(?<![\w./*{$-])([a-z][\w/]*\.(?:cpp|h|def|inc|sh|py|md))\b(
 COMMENT = re.compile(r"(?://|^\s*\*|/\*)(.*)")
 SECTION = re.compile(r"// (\w+\.cpp)(?:: .*)?$")
 ROW = re.compile(r"DYN_\w+\((\w+)\)")
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+PATH = re.compile(r"`((?:app|cmake|compiler|docs|frontends|samples|tests|ui|vm)/[\w/.]+)`")
 OTHERS = {"a.cpp", "a.h", "b.h", "x.h", "unistd.h"}  # of examples, and of the system
 
 
@@ -29,7 +32,21 @@ def known_files(root):
     return {"/".join(file.split("/")[k:]) for file in files for k in range(file.count("/") + 1)}
 
 
+def pages(root):
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=root, capture_output=True, text=True)
+    return [page for page in listed.stdout.split() if (root / page).is_file()]
+
+
+def lost_ways(root):
+    for page in pages(root):
+        for number, line in enumerate((root / page).read_text().splitlines(), 1):
+            for place in [(root / page).parent / link for link in LINK.findall(line)] + [root / path for path in PATH.findall(line)]:
+                if not place.exists():
+                    yield "%s:%d leads to %s, which is not there" % (page, number, place.relative_to(root))
+
+
 def problems(root):
+    yield from lost_ways(root)
     known = known_files(root)
     for source in sources(root):
         section = None

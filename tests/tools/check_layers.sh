@@ -84,6 +84,17 @@ files() {
   find "${tops[@]}" -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.c' -o -name '*.def' -o -name '*.inc' \) | LC_ALL=C sort
 }
 
+# tests/unit mirrors the tree: the tests of compiler/dims stand in tests/unit/compiler/dims.
+if [[ -d tests/unit ]]; then
+  strangers="$(find tests/unit -mindepth 1 -type d | LC_ALL=C sort | while IFS= read -r folder; do
+    if [[ ! -d ${folder#tests/unit/} ]]; then echo "$folder:1: there is no folder ${folder#tests/unit/} whose tests it could hold"; fi
+  done)"
+  if [[ -n $strangers ]]; then
+    echo "$strangers"
+    exit 1
+  fi
+fi
+
 list="$(files)"
 awk -v levels="$levels" -v folder_table="$(folders)" -v library_table="$(libraries)" '
   function trim(s) { gsub(/^[ \t]+|[ \t]+$/, "", s); return s }

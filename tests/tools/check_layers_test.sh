@@ -21,7 +21,7 @@ clean_tree() {
   plant compiler/passes/common_subexpressions.cpp '#include "compiler/ops/op.h"'
   plant vm/include/dyn_kernel.h '#include <stddef.h>' '#include "dyn_dtype.def"'
   plant ui/views/dock.cpp '#include <QDockWidget>' '#include "app/session/session.h"'
-  plant tests/unit/ir/op_test.cpp '#include <gtest/gtest.h>' '#include "compiler/ir/op.h"'
+  plant tests/unit/compiler/ir/op_test.cpp '#include <gtest/gtest.h>' '#include "compiler/ir/op.h"'
 }
 
 failures=0
@@ -54,6 +54,7 @@ finds 'nobody includes tests' app/session/x.cpp '#include "tests/tools/x.h"'
 finds 'include from the root' compiler/ir/x.cpp '  #  include "op.h"'
 finds 'is in no folder of the table' compiler/ir/x.cpp '#include "compiler/nowhere/op.h"'
 finds 'has no row in the table' compiler/nowhere/x.cpp '// nothing'
+finds 'there is no folder compiler/gone' tests/unit/compiler/gone/x_test.cpp '// nothing'
 finds 'must not include <llvm/IR/Module.h>: LLVM' compiler/driver/x.cpp '#include <llvm/IR/Module.h>'
 finds 'must not include <llvm/IR/Type.h>: LLVM' compiler/loop/x.cpp '#include "llvm/IR/Type.h"'
 finds 'must not include <QString>: Qt' app/session/x.cpp '#include <QString>'

@@ -154,7 +154,7 @@ TEST_F(LibraryTest, C31_recordsDecideBetweenTheLibraryAndOwnKernels) {
       EXPECT_EQ(row.by, "measured");
       EXPECT_EQ(row.chosen == "onednn", library) << row.chosen;
       bool listed = false;
-      for (const ContractionRow::Candidate& candidate : row.candidates) {
+      for (const VersionTimes& candidate : row.candidates) {
         if (candidate.version != "onednn") continue;
         listed = true;
         EXPECT_EQ(candidate.measuredNs.value_or(0), library ? 1000 : 9000);

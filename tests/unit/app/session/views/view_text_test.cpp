@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/session/explain/compare.h"
-#include "app/session/model/random_tensor.h"
 #include "app/session/views/view_json.h"
+#include "compiler/reference/random_tensor.h"
 
 namespace dyn {
 namespace {
