@@ -19,6 +19,14 @@ namespace {
 
 // Independent vector accumulators of a reduction: enough to cover the latency of an addition on every processor of today.
 constexpr unsigned kPartialAccumulators = 4;
+// Accumulations in one loop: their accumulators stay in registers.
+constexpr size_t kMostTogether = 3;
+
+bool holdsStatements(const Stmt& stmt) {
+  for (const loop::StmtRef& child : stmt.children)
+    if (child->kind != StmtKind::block || holdsStatements(*child)) return true;
+  return false;
+}
 
 bool mentions(Expr root, const std::unordered_set<uint32_t>& variables) {
   for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1)))
@@ -97,8 +105,20 @@ Status KernelEmitter::emit() {
   return {};
 }
 
-Status KernelEmitter::children(const Stmt& stmt) {
-  for (const loop::StmtRef& child : stmt.children) DYN_CHECK(statement(*child));
+Status KernelEmitter::children(const Stmt& stmt) { return statements(stmt.children); }
+
+Status KernelEmitter::statements(std::span<const loop::StmtRef> list) {
+  while (!list.empty()) {
+    size_t done = 1;
+    if (list[0]->kind == StmtKind::accumulate) {
+      const std::vector<const Stmt*> together = accumulatedTogether(list);
+      DYN_CHECK(accumulateStatements(together));
+      done = together.size();
+    } else {
+      DYN_CHECK(statement(*list[0]));
+    }
+    list = list.subspan(done);
+  }
   return {};
 }
 
@@ -117,8 +137,10 @@ Status KernelEmitter::statement(const Stmt& stmt) {
       bindVariable(stmt.variable, v);
       return {};
     }
-    case StmtKind::accumulate:
-      return accumulateStatement(stmt);
+    case StmtKind::accumulate: {
+      const Stmt* alone = &stmt;
+      return accumulateStatements(std::span(&alone, 1));
+    }
     case StmtKind::branch:
       return branchStatement(stmt);
     case StmtKind::check:
@@ -243,11 +265,14 @@ Status KernelEmitter::loopStatement(const Stmt& stmt) {
   const auto body = [&](Value*) { return children(stmt); };
   if (stmt.loopKind == LoopKind::vector && lanes_ == 1 && fullLanes_ > 1 &&
       vectorizable(stmt, stmt.variable)) {
-    lanes_ = fullLanes_;
-    Result<Value*> reached = countedLoop(stmt.variable, first, extent, fullLanes_, nothing, body);
-    lanes_ = 1;
-    if (!reached.ok()) return reached.takeError();
-    first = *reached;
+    if (const unsigned row = wholeRowLanes(stmt)) return wholeRow(stmt, row);
+    for (unsigned vectors = reductionsAtOnce(stmt); vectors > 0; vectors = vectors > 1 ? 1 : 0) {
+      lanes_ = fullLanes_ * vectors;
+      Result<Value*> reached = countedLoop(stmt.variable, first, extent, lanes_, nothing, body);
+      lanes_ = 1;
+      if (!reached.ok()) return reached.takeError();
+      first = *reached;
+    }
     const std::optional<int64_t> left = leftAfterVectors(stmt.extent);
     if (left == 0) return {};
     if (masksTails())
@@ -298,15 +323,27 @@ Status KernelEmitter::accumulateOnce(const Stmt& stmt, Value*& accumulator) {
   return {};
 }
 
-Status KernelEmitter::accumulateLevel(const Stmt& stmt, size_t level, bool vectors,
+// `partial`: of each accumulation the vector accumulators, then the scalar one.
+Status KernelEmitter::accumulateLevel(std::span<const Stmt* const> together, size_t level, bool vectors,
                                       std::vector<Value*>& partial) {
-  if (level == stmt.variables.size()) return accumulateOnce(stmt, partial.back());
+  const Stmt& stmt = *together[0];
+  const size_t own = partial.size() / together.size();
+  const auto accumulateInto = [&](size_t place) -> Status {
+    for (size_t i = 0; i < together.size(); ++i)
+      DYN_CHECK(accumulateOnce(*together[i], partial[i * own + place]));
+    return {};
+  };
+  if (level == stmt.variables.size()) return accumulateInto(own - 1);
+  const auto bind = [&](LaneValue v) {
+    for (const Stmt* s : together) bindVariable(s->variables[level], v);
+  };
   DYN_TRY(Value * extent, scalar(stmt.extents[level]));
   const bool last = level + 1 == stmt.variables.size();
   Value* first = b_.getInt64(0);
   if (!last || !vectors) {
-    Result<Value*> done = countedLoop(stmt.variables[level], first, extent, 1, partial, [&](Value*) {
-      return accumulateLevel(stmt, level + 1, vectors, partial);
+    Result<Value*> done = countedLoop(stmt.variables[level], first, extent, 1, partial, [&](Value* counter) {
+      bind(LaneValue::uniform(counter));
+      return accumulateLevel(together, level + 1, vectors, partial);
     });
     return done.ok() ? Status() : Status(done.takeError());
   }
@@ -315,15 +352,15 @@ Status KernelEmitter::accumulateLevel(const Stmt& stmt, size_t level, bool vecto
   static_assert(kPartialAccumulators == 4);
   lanes_ = fullLanes_;
   for (unsigned unroll : {4u, 2u, 1u}) {
-    const unsigned own = unroll == 1 ? 2 : 0;
+    const unsigned place = unroll == 1 ? 2 : 0;
     Result<Value*> reached = countedLoop(
         stmt.variables[level], first, extent, static_cast<int64_t>(fullLanes_) * unroll, partial,
         [&](Value* counter) -> Status {
           for (unsigned k = 0; k < unroll; ++k) {
             pushScope(nullptr);
             Value* base = b_.CreateAdd(counter, b_.getInt64(static_cast<uint64_t>(fullLanes_) * k));
-            bindVariable(stmt.variables[level], LaneValue::linear(base, b_.getInt64(1)));
-            DYN_CHECK(accumulateOnce(stmt, partial[own + k]));
+            bind(LaneValue::linear(base, b_.getInt64(1)));
+            DYN_CHECK(accumulateInto(place + k));
             popScope();
           }
           return {};
@@ -339,36 +376,66 @@ Status KernelEmitter::accumulateLevel(const Stmt& stmt, size_t level, bool vecto
   if (left == 0) return {};
   if (masksTails())
     return maskedTurn(stmt.variables[level], first, extent, left, partial, [&]() -> Status {
-      Value*& rest = partial[3];
-      Value* before = rest;
-      DYN_CHECK(accumulateOnce(stmt, rest));
-      rest = b_.CreateSelect(tailMask_, rest, before);
+      bind(LaneValue::linear(first, b_.getInt64(1)));
+      const std::vector<Value*> before = partial;
+      DYN_CHECK(accumulateInto(3));
+      for (size_t i = 3; i < partial.size(); i += own)
+        partial[i] = b_.CreateSelect(tailMask_, partial[i], before[i]);
       return {};
     });
-  Result<Value*> done = countedLoop(stmt.variables[level], first, extent, 1, partial,
-                                    [&](Value*) { return accumulateOnce(stmt, partial.back()); });
+  Result<Value*> done = countedLoop(stmt.variables[level], first, extent, 1, partial, [&](Value* counter) {
+    bind(LaneValue::uniform(counter));
+    return accumulateInto(own - 1);
+  });
   return done.ok() ? Status() : Status(done.takeError());
 }
 
-Status KernelEmitter::accumulateStatement(const Stmt& stmt) {
-  const Dtype dtype = stmt.variable.dtype();
-  llvm::Type* type = valueType(context_, dtype);
-  if (!type)
-    return unsupported(DiagnosticId::unsupportedDtype, "reductions over " + std::string(toString(dtype)));
+// Accumulations over the same extents, none of which needs another's result, are one loop: what they read is read once.
+std::vector<const Stmt*> KernelEmitter::accumulatedTogether(std::span<const loop::StmtRef> statements) const {
+  std::vector<const Stmt*> together{statements[0].get()};
+  const Stmt& first = *together[0];
+  std::unordered_set<uint32_t> results{first.variable.id()};
+  for (size_t i = 1; i < statements.size() && together.size() < kMostTogether; ++i) {
+    const Stmt& next = *statements[i];
+    if (next.kind != StmtKind::accumulate || next.loopKind != first.loopKind || holdsStatements(first) ||
+        holdsStatements(next) || next.extents.size() != first.extents.size() || mentions(next.value, results))
+      break;
+    bool same = true;
+    for (size_t k = 0; k < next.extents.size(); ++k) same &= next.extents[k].same(first.extents[k]);
+    if (!same) break;
+    together.push_back(&next);
+    results.insert(next.variable.id());
+  }
+  return together;
+}
+
+Status KernelEmitter::accumulateStatements(std::span<const Stmt* const> together) {
+  const Stmt& first = *together[0];
   bool vectors =
-      stmt.loopKind == LoopKind::vector && lanes_ == 1 && fullLanes_ > 1 && !stmt.variables.empty();
-  if (vectors) vectors = vectorizable(stmt, stmt.variables.back());
+      first.loopKind == LoopKind::vector && lanes_ == 1 && fullLanes_ > 1 && !first.variables.empty();
+  for (const Stmt* s : together) vectors = vectors && vectorizable(*s, s->variables.back());
   std::vector<Value*> partial;
-  if (vectors)
-    for (unsigned k = 0; k < kPartialAccumulators; ++k)
-      partial.push_back(ops_.neutral(stmt.reduceOp, llvm::FixedVectorType::get(type, fullLanes_), dtype));
-  llvm::Type* own = lanes_ == 1 ? type : llvm::FixedVectorType::get(type, lanes_);
-  partial.push_back(ops_.neutral(stmt.reduceOp, own, dtype));
-  DYN_CHECK(accumulateLevel(stmt, 0, vectors, partial));
-  Value* result = partial.back();
-  if (vectors) result = ops_.combine(stmt.reduceOp, combinedLanes(stmt, partial), result, dtype);
-  dataMemo_[stmt.variable.id()] = true;
-  bindVariable(stmt.variable, lanes_ == 1 ? LaneValue::uniform(result) : LaneValue::varying(result));
+  for (const Stmt* s : together) {
+    const Dtype dtype = s->variable.dtype();
+    llvm::Type* type = valueType(context_, dtype);
+    if (!type)
+      return unsupported(DiagnosticId::unsupportedDtype, "reductions over " + std::string(toString(dtype)));
+    for (unsigned k = 0; k < kPartialAccumulators && vectors; ++k)
+      partial.push_back(ops_.neutral(s->reduceOp, llvm::FixedVectorType::get(type, fullLanes_), dtype));
+    llvm::Type* own = lanes_ == 1 ? type : llvm::FixedVectorType::get(type, lanes_);
+    partial.push_back(ops_.neutral(s->reduceOp, own, dtype));
+  }
+  DYN_CHECK(accumulateLevel(together, 0, vectors, partial));
+  const size_t own = partial.size() / together.size();
+  for (size_t i = 0; i < together.size(); ++i) {
+    const Stmt& s = *together[i];
+    const auto begin = partial.begin() + static_cast<std::ptrdiff_t>(i * own);
+    const std::vector<Value*> mine(begin, begin + static_cast<std::ptrdiff_t>(own));
+    Value* result = mine.back();
+    if (vectors) result = ops_.combine(s.reduceOp, combinedLanes(s, mine), result, s.variable.dtype());
+    dataMemo_[s.variable.id()] = true;
+    bindVariable(s.variable, lanes_ == 1 ? LaneValue::uniform(result) : LaneValue::varying(result));
+  }
   return {};
 }
 

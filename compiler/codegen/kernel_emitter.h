@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -36,7 +37,10 @@ class KernelEmitter {
   Status children(const loop::Stmt& stmt);
   Status loopStatement(const loop::Stmt& stmt);
   Status storeStatement(const loop::Stmt& stmt);
-  Status accumulateStatement(const loop::Stmt& stmt);
+  Status statements(std::span<const loop::StmtRef> list);
+  Status accumulateStatements(std::span<const loop::Stmt* const> together);
+  // The accumulations at the head of `statements` that one loop does, at least the first.
+  std::vector<const loop::Stmt*> accumulatedTogether(std::span<const loop::StmtRef> statements) const;
   Status branchStatement(const loop::Stmt& stmt);
   Status checkStatement(const loop::Stmt& stmt);
   // The loop `variable` = start, start + step, ... while variable + step <= limit. Returns the first value that was not reached.
@@ -62,11 +66,19 @@ class KernelEmitter {
   Status tileRows(const Tile& tile, llvm::Value* rowsLeft);
   Status tileSquare(const Tile& tile, llvm::Value* rowsLeft);
   Result<std::vector<llvm::Value*>> loadSquare(const Tile& tile, loop::Expr load, llvm::Value* rowsLeft);
+  // --- other widths of vector loops (whole_rows.cpp)
+  static constexpr unsigned kReductionsAtOnce = 4;       // vectors
+  unsigned wholeRowLanes(const loop::Stmt& stmt) const;  // of a copy that is done at once; 0: it is not
+  Status wholeRow(const loop::Stmt& stmt, unsigned lanes);
+  unsigned reductionsAtOnce(const loop::Stmt& stmt)
+      const;  // vectors of the loop that are done side by side: 1, or more where it reduces
+  Result<std::optional<LaneValue>> loadKnownPlaces(loop::Expr e);
+  llvm::Value* loadRow(llvm::Type* element, unsigned count, llvm::Value* pointer);
   // How many of `extent` iterations are left after the last full vector, when that is the same for all values of the dims.
   std::optional<int64_t> leftAfterVectors(loop::Expr extent) const;
   bool masksTails() const;
-  // The loops of an accumulation from `level` inwards; `partial` are the vector accumulators, then the scalar one.
-  Status accumulateLevel(const loop::Stmt& stmt, size_t level, bool vectors,
+  // The loops of accumulations from `level` inwards; `partial` are the vector accumulators of each, then its scalar one.
+  Status accumulateLevel(std::span<const loop::Stmt* const> together, size_t level, bool vectors,
                          std::vector<llvm::Value*>& partial);
   llvm::Value* combinedLanes(const loop::Stmt& stmt, std::vector<llvm::Value*> partial);
   Status accumulateOnce(const loop::Stmt& stmt, llvm::Value*& accumulator);

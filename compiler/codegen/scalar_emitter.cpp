@@ -458,9 +458,18 @@ Value* ScalarEmitter::saturated(Value* a, llvm::Type* target, bool isSigned) {
   const int bits = static_cast<int>(target->getScalarSizeInBits());
   const double low = isSigned ? -std::ldexp(1.0, bits - 1) : 0,
                beyond = std::ldexp(1.0, isSigned ? bits - 1 : bits);
+  if (bits < 32 && type->getScalarSizeInBits() >= 32) {
+    // Both ends are numbers of the type: cut first, as the machine's minima and maxima do, and bytes and words come by way of i32, which all vectors
+    // convert to. A NaN is less than nothing, so that it ends as the low end, which is 0 for what has no sign.
+    Value* cut = b_.CreateSelect(b_.CreateFCmpOGT(a, splat(type, low)), a, splat(type, low));
+    cut = b_.CreateSelect(b_.CreateFCmpOLT(cut, splat(type, beyond - 1)), cut, splat(type, beyond - 1));
+    llvm::Type* wide = withLanesOf(type, b_.getInt32Ty());
+    Value* whole = b_.CreateFPToSI(cut, wide);
+    if (isSigned) whole = b_.CreateSelect(b_.CreateFCmpUNO(a, a), splatInt(wide, 0), whole);
+    return b_.CreateTrunc(whole, target);
+  }
   Value* number = b_.CreateSelect(b_.CreateFCmpUNO(a, a), splat(type, 0), a);
   Value* inside = b_.CreateSelect(b_.CreateFCmpOLT(number, splat(type, low)), splat(type, low), number);
-  // Bytes and words go by way of i32, which all vectors convert to.
   llvm::Type* wide = bits >= 32 ? target : withLanesOf(type, b_.getInt32Ty());
   Value* whole = isSigned || bits < 32 ? b_.CreateFPToSI(inside, wide) : b_.CreateFPToUI(inside, wide);
   // Where the number is too large the conversion gives anything.

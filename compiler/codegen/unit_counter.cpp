@@ -54,8 +54,7 @@ Status KernelEmitter::emitUnits() {
     if (digits.empty()) return statement(*kernel_.body);
     const std::vector<Value*> now = counters;
     for (size_t i = 0; i < digits.size(); ++i) bindVariable(digits[i].variable, LaneValue::uniform(now[i]));
-    const auto& children = kernel_.body->children;
-    for (size_t i = digits.size(); i < children.size(); ++i) DYN_CHECK(statement(*children[i]));
+    DYN_CHECK(statements(std::span(kernel_.body->children).subspan(digits.size())));
     Value* carry = b_.getTrue();
     for (size_t i = 0; i < digits.size(); ++i) {
       Value* next = b_.CreateAdd(now[i], b_.CreateZExt(carry, b_.getInt64Ty()));

@@ -216,6 +216,12 @@ Result<GroupKernel> buildGroupKernel(const GroupKernelRequest& request, DimConte
     if (rows.usedInputs == built.usedInputs)
       group.rowsInLanes = RowsInLanes{std::move(rows.kernel), built.rowLength};
   }
+  if (built.innermostAcross) {
+    nest.schedule = NestSchedule::unitInnermost;
+    DYN_TRY(NestKernel unit, buildLoopNest(nest, *request.facts));
+    if (unit.usedInputs == built.usedInputs)
+      group.unitInnermost = UnitInnermost{std::move(unit.kernel), built.innermostAcross};
+  }
   return group;
 }
 

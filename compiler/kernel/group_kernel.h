@@ -34,8 +34,9 @@ struct SplitKernels {
 struct GroupKernel {
   loop::Kernel kernel;
   std::vector<ValueId> inputs;  // parameters (or given values) in the order of the kernel's input buffers
-  std::optional<RowsInLanes> rowsInLanes;  // where it has rows
-  std::optional<SplitKernels> split;       // where it is one reduction that may be long
+  std::optional<RowsInLanes> rowsInLanes;      // where it has rows
+  std::optional<UnitInnermost> unitInnermost;  // where its innermost axis may have one element
+  std::optional<SplitKernels> split;           // where it is one reduction that may be long
 };
 
 // Errors: unsupportedOp when an operation has no definition in loops.

@@ -54,6 +54,7 @@ class NestBuilder {
   void chooseAxes() {
     NestAxes axes{nest_.space, nest_.index, {}, nest_.inputs};
     for (const OutputDefinition& output : nest_.outputs) axes.roots.push_back(output.element);
+    if (nest_.schedule == NestSchedule::unitInnermost) dropInnermost(axes);
     if (!nest_.columns) {
       splitWrappedAxes(axes, facts_, loops_);
       mergeAxes(axes, facts_, loops_);
@@ -62,6 +63,14 @@ class NestBuilder {
     index_ = std::move(axes.index);
     space_ = std::move(axes.space);
     inputs_ = std::move(axes.inputs);
+  }
+
+  void dropInnermost(NestAxes& axes) {
+    const Expr unit = axes.index.back();
+    for (Expr& root : axes.roots)
+      root = loops_.substitute(root, [&](Expr e) { return e.same(unit) ? loops_.integer(0) : Expr(); });
+    axes.index.pop_back();
+    axes.space.pop_back();
   }
 
   // Innermost axes of size 1 go, so that the vector loop has something to run over: [n, 1] is computed as [n].
@@ -245,6 +254,23 @@ class NestBuilder {
     return fewest;
   }
 
+  // The axes that all reductions depend on, where that is the same for all and the innermost is none of them: means of channels over images and
+  // positions. With those as units each reduction is done once, wherever they stand.
+  std::optional<std::vector<size_t>> axesOfReductions() const {
+    std::optional<std::vector<size_t>> common;
+    for (const Expr& e : loop::postorder(roots_)) {
+      if (e.kind() != ExprKind::reduce) continue;
+      std::vector<size_t> axes;
+      for (size_t axis = 0; axis < index_.size(); ++axis)
+        if (mentions(e, index_[axis])) axes.push_back(axis);
+      if (common && *common != axes) return std::nullopt;
+      common = std::move(axes);
+    }
+    if (!common || index_.empty() || (!common->empty() && common->back() + 1 == index_.size()))
+      return std::nullopt;
+    return common;
+  }
+
   bool hasReductionOver(Expr variable) const {
     for (const Expr& e : loop::postorder(roots_))
       if (e.kind() == ExprKind::reduce && mentions(e, variable)) return true;
@@ -391,6 +417,9 @@ class NestBuilder {
     NestKernel result;
     if (vectorAxis < rank && !across && vectorAxis + 2 >= rank) result.rowLength = oneRowLength(vectorAxis);
     Dim units;
+    if (rank > 1 && !nest_.columns && vectorAxis == rank && axisReadAcross() &&
+        space_.back() == nest_.space.back() && !space_.back().isConstant())
+      result.innermostAcross = space_.back();
     if (across || (nest_.schedule == NestSchedule::rowsInLanes && result.rowLength)) {
       units = acrossMemory(kernel, unit, vectorAxis);
     } else {
@@ -544,12 +573,18 @@ class NestBuilder {
         return inShortRows(kernel, unit, across.value_or(rank - 2));
       if (across) return inTiles(kernel, unit, *across);
     }
-    const size_t unitCount = blocks || rank == 0 ? 0 : scalarAxis ? rank : std::min(rank - 1, reduced);
-    Dim units = dims_.constant(1);
-    for (size_t axis = 0; axis < unitCount; ++axis) units = units * space_[axis];
-
-    std::vector<size_t> outer(unitCount);
+    size_t unitCount = blocks || rank == 0 ? 0 : scalarAxis ? rank : std::min(rank - 1, reduced);
+    std::vector<size_t> outer(unitCount), between;
     std::iota(outer.begin(), outer.end(), size_t{0});
+    if (std::optional<std::vector<size_t>> own = axesOfReductions(); own && reduced < rank) {
+      outer = std::move(*own);
+      unitCount = outer.size();
+    }
+    for (size_t axis = 0; axis + 1 < rank; ++axis)
+      if (std::find(outer.begin(), outer.end(), axis) == outer.end()) between.push_back(axis);
+    Dim units = dims_.constant(1);
+    for (size_t axis : outer) units = units * space_[axis];
+
     std::unordered_map<uint32_t, Expr> values = indexFromUnit(kernel.unit, unitAxes(outer), unit);
     const auto rename = [&](Expr root) { return renamed(root, values); };
     std::vector<Expr> position;
@@ -599,13 +634,13 @@ class NestBuilder {
         }
       }
       // Axes that are neither the units nor the innermost are plain loops.
-      std::deque<Scope> between;
+      std::deque<Scope> scopes;
       Scope* around = &unit;
-      for (size_t axis = unitCount; axis + 1 < rank; ++axis) {
-        between.push_back({});
-        between.back().parent = around;
-        between.back().depth = around->depth + 1;
-        around = &between.back();
+      for (size_t axis : between) {
+        scopes.push_back({});
+        scopes.back().parent = around;
+        scopes.back().depth = around->depth + 1;
+        around = &scopes.back();
         depthOf_[index_[axis].id()] = around->depth;
       }
       Scope inner;
@@ -618,11 +653,10 @@ class NestBuilder {
       }
       StmtRef nested =
           loop::loopOver(inside, extent, LoopKind::vector, loop::block(std::move(inner.statements)));
-      for (size_t axis = rank - 1; axis-- > unitCount;) {
-        Scope& scope = between[axis - unitCount];
-        scope.statements.push_back(std::move(nested));
-        nested = loop::loopOver(index_[axis], loops_.dim(space_[axis]), LoopKind::serial,
-                                loop::block(std::move(scope.statements)));
+      for (size_t i = between.size(); i-- > 0;) {
+        scopes[i].statements.push_back(std::move(nested));
+        nested = loop::loopOver(index_[between[i]], loops_.dim(space_[between[i]]), LoopKind::serial,
+                                loop::block(std::move(scopes[i].statements)));
       }
       unit.statements.push_back(std::move(nested));
       if (unitCount + 1 == rank && outputs_.size() == 1) keepRows(loops_, unit.statements);

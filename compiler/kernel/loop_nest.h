@@ -34,6 +34,7 @@ enum class NestSchedule : uint8_t {
   automatic,          // as above
   rowsInLanes,        // the rows of reductions along memory stand side by side
   reductionsInLanes,  // every element is a unit, its reductions are vector loops
+  unitInnermost,      // as automatic, for an innermost axis of one element, which is left out
 };
 
 struct LoopNest {
@@ -54,6 +55,8 @@ struct NestKernel {
   std::vector<size_t> usedInputs;  // positions in LoopNest::inputs, in the order of the kernel's buffers
   // How long the rows are that reductions go along, where rows could stand in lanes instead; null where they could not.
   Dim rowLength;
+  // The size of the innermost axis where it is walked across memory and may have one element, which fills no vector; null elsewhere.
+  Dim innermostAcross;
 };
 
 Result<NestKernel> buildLoopNest(const LoopNest& nest, const DimSolver& facts);

@@ -62,8 +62,13 @@ struct Factors {
   }
 };
 
-// size / divisor where the divisor is made of factors of the size, so that it is whole whatever the symbols are (also 0); null otherwise.
-Dim quotientOf(Dim size, Dim divisor, DimContext& dims) {
+// size / divisor where the divisor is made of factors of the size, so that it is whole whatever the symbols are (also 0); null otherwise. Of a divisor
+// floordiv(size, k) it is k, where k is known to divide the size: channels in groups.
+Dim quotientOf(Dim size, Dim divisor, const DimSolver& facts, DimContext& dims) {
+  if (divisor.kind() == DimKind::floorDiv && divisor.operands()[1].isConstant() &&
+      facts.equal(divisor.operands()[0], size) == Answer::yes &&
+      facts.equal(mod(size, divisor.operands()[1]), dims.constant(0)) == Answer::yes)
+    return divisor.operands()[1];
   Factors whole(size);
   const Factors part(divisor);
   if (part.coefficient <= 0 || whole.coefficient % part.coefficient != 0) return {};
@@ -88,7 +93,7 @@ void splitWrappedAxes(NestAxes& axes, const DimSolver& facts, LoopContext& loops
     if (!inner) continue;
     const bool innermost = axis + 1 == axes.index.size();
     if (innermost && inner.isConstant() && *inner.constant() < kShortestInnermost) continue;
-    const Dim outer = quotientOf(facts.canonical(axes.space[axis]), facts.canonical(inner), dims);
+    const Dim outer = quotientOf(facts.canonical(axes.space[axis]), facts.canonical(inner), facts, dims);
     if (!outer || outer.isConstant(1)) continue;
     const Expr q = loops.variable("i"), e = loops.variable("i");
     loops.bound(q, loops.dim(outer));

@@ -129,10 +129,11 @@ void addResidues(const loop::Kernel& kernel, const std::vector<VersionGuard>& gu
 Result<VersionPolicy> parseVersionPolicy(std::string_view text) {
   if (text == "auto") return VersionPolicy{};
   if (text == "generic")
-    return VersionPolicy{.withoutBroadcast = false, .rowsInLanes = false, .splitReductions = false};
+    return VersionPolicy{
+        .withoutBroadcast = false, .rowsInLanes = false, .splitReductions = false, .unitInnermost = false};
   for (int residues = 1; residues <= kVersionTile; ++residues)
     if (text == "residues" + std::to_string(residues))
-      return VersionPolicy{.rowsInLanes = false, .residues = residues};
+      return VersionPolicy{.rowsInLanes = false, .unitInnermost = false, .residues = residues};
   return makeError(DiagnosticId::usageError, "loop has no version '" + std::string(text) + "'")
       .note("there are auto, generic and residues1 to residues" + std::to_string(kVersionTile));
 }
@@ -161,6 +162,7 @@ std::string guardsText(const std::vector<VersionGuard>& guards) {
 
 std::vector<KernelVersion> kernelVersionsOf(const loop::Kernel& kernel,
                                             const std::optional<RowsInLanes>& rows,
+                                            const std::optional<UnitInnermost>& unit,
                                             const VersionPolicy& policy) {
   std::vector<KernelVersion> moving, all;
   if (rows && policy.rowsInLanes) {
@@ -171,6 +173,11 @@ std::vector<KernelVersion> kernelVersionsOf(const loop::Kernel& kernel,
       if (!length) version.guards.push_back({rows->rowLength, VersionGuard::Relation::atMost, kShortRow});
       all.push_back(std::move(version));
     }
+  }
+  if (unit && policy.unitInnermost) {
+    KernelVersion version{unit->kernel, {{unit->size, VersionGuard::Relation::equal, 1}}};
+    version.kernel.name += ".unit";
+    all.push_back(std::move(version));
   }
   if (policy.withoutBroadcast) addWithoutBroadcast(kernel, moving);
   // The residues of the version without broadcast come before it, those of the kernel itself behind.

@@ -6,6 +6,8 @@
 //
 //   kernel @softmax.rows_in_lanes if m <= 4:                  each lane has a row of its own
 //
+//   kernel @transpose.unit        if n == 1:                  y[w, c] = x[0, c, w], where the kernel itself is y[w, c, n] = x[n, c, w]
+//
 //   kernel @reduce_sum.parts, @reduce_sum.whole    if m > 32768 and n <= 64: compiler/kernel/split_reduction.h
 //
 // no_broadcast: nothing that the vector loop walks along is held fixed, so every load takes neighbours. mod16_r: what is left after the last full
@@ -27,6 +29,7 @@ struct VersionPolicy {
   bool withoutBroadcast = true;
   bool rowsInLanes = true;
   bool splitReductions = true;
+  bool unitInnermost = true;
   int residues = 0;  // so many of 0, ..., kVersionTile - 1 have a version of their own
 
   bool operator==(const VersionPolicy&) const = default;
@@ -60,9 +63,16 @@ struct RowsInLanes {
   Dim rowLength;
 };
 
+// The same kernel for an innermost axis of one element, and the size of that axis.
+struct UnitInnermost {
+  loop::Kernel kernel;
+  Dim size;
+};
+
 // In the order in which they are tried.
 std::vector<KernelVersion> kernelVersionsOf(const loop::Kernel& kernel,
                                             const std::optional<RowsInLanes>& rows,
+                                            const std::optional<UnitInnermost>& unit,
                                             const VersionPolicy& policy);
 
 }  // namespace dyn

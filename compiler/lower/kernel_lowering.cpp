@@ -156,7 +156,8 @@ Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
   DYN_TRY(GroupKernel group, buildGroupKernel(request, module_.context->dims()));
   KernelCall call;
   if (use == KernelUse::launched)
-    call.versions = kernelVersionsOf(group.kernel, group.rowsInLanes, program_.versions());
+    call.versions =
+        kernelVersionsOf(group.kernel, group.rowsInLanes, group.unitInnermost, program_.versions());
   if (!call.versions.empty() && call.versions[0].guards.empty()) {  // always the one
     group.kernel = std::move(call.versions[0].kernel);
     call.versions.clear();

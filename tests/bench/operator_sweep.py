@@ -48,7 +48,7 @@ def elements(maker, row, name, kind, shape, sizes, random):
     base = min(count, 65_537)
     fill = row["fills"].get(name)
     if fill:
-        low, high = (maker.bound(text, sizes) for text in fill.split())
+        low, high = (float(text) if "." in text else maker.bound(text, sizes) for text in fill.split())
         values = random.uniform(low, high, base) if dtype.kind == "f" else random.integers(low, high + 1, base)
     elif dtype.kind == "f":
         values = random.standard_normal(base)
@@ -57,9 +57,11 @@ def elements(maker, row, name, kind, shape, sizes, random):
     return np.resize(values.astype(dtype), count).reshape(shape)
 
 
-def difference(ours, theirs, dtype):
-    """As measuring.difference, but for what a type can hold; bytes may be one apart (rounding)."""
+def difference(ours, theirs, dtype, unordered):
+    """As measuring.difference, but for what a type can hold; bytes may be one apart (rounding). `unordered`: values of the first result in any order."""
     worst = 0.0
+    if unordered is not None:
+        ours, theirs = ([np.sort(results[0], unordered)] for results in (ours, theirs))
     for a, b in zip(ours, theirs, strict=True):
         if a.shape != b.shape or a.dtype != b.dtype:
             return float("inf")
@@ -121,9 +123,14 @@ class Sweep:
                 running.append(start(index))
         return failures
 
-    def run(self):
+    def chosen(self):
+        """Cases that --only names, and of those the ones of --part: neighbours are of one operator, so each part takes every Nth."""
         only = re.compile(self.arguments.only) if self.arguments.only else None
-        chosen = [case for case in cases() if only is None or only.search(case[0])]
+        part, parts = self.arguments.part
+        return [case for case in cases() if only is None or only.search(case[0])][part - 1::parts]
+
+    def run(self):
+        chosen = self.chosen()
         with tempfile.TemporaryDirectory() as folder:
             plans = {}
             for index, (title, row, dtype, attributes) in enumerate(chosen):
@@ -135,17 +142,17 @@ class Sweep:
                 except Exception as error:  # classes that onnxruntime does not export
                     self.refused.append(f"{title}: onnxruntime: {str(error).splitlines()[0][:120]}")
                     continue
-                plans[index] = (title, row, dtype, inputs, session)
+                plans[index] = (title, row, dtype, attributes, inputs, session)
             failures = self.compile(folder, list(plans))
-            for index, (title, row, dtype, inputs, session) in plans.items():
+            for index, (title, row, dtype, attributes, inputs, session) in plans.items():
                 if index in failures:
                     self.wrong.append(f"{title}: {failures[index]}")
                     continue
-                self.measure(title, row, dtype, inputs, session, f"{folder}/{index}.dynpkg")
+                self.measure(title, row, dtype, attributes, inputs, session, f"{folder}/{index}.dynpkg")
                 os.unlink(f"{folder}/{index}.dynpkg")
                 plans[index] = None  # its memory
 
-    def measure(self, title, row, dtype, inputs, session, package):
+    def measure(self, title, row, dtype, attributes, inputs, session, package):
         module = dynvm.Module(self.runtime, package, self.arguments.threads)
         given = [(name, kind, dims) for name, kind, dims in inputs if kind]
         for number, sizes in enumerate(row["sizes"]):
@@ -163,7 +170,7 @@ class Sweep:
             try:
                 module.set_inputs(feed)
                 module.run()
-                error = difference(module.outputs(), wanted, dtype)
+                error = difference(module.outputs(), wanted, dtype, attributes.get("axis", -1) if attributes.get("sorted") == 0 and row["op"] == "TopK" else None)
                 del wanted
                 ours, theirs = time_one(module, session, feed, self.arguments.seconds, self.arguments.threads)
             except dynvm.Error as error:
@@ -185,6 +192,30 @@ def mean(results):
     return float(np.exp(np.mean([np.log(r["ratio"]) for r in results]))) if results else 0.0
 
 
+class Kept:
+    """Results of earlier runs in a JSON file, which those of a later run replace by name, so that parts add up to the whole."""
+
+    def __init__(self, path):
+        self.results, self.refused, self.wrong = [], [], []
+        if path and os.path.exists(path):
+            with open(path) as text:
+                held = json.load(text)
+            self.results, self.refused, self.wrong = held["rows"], held["refused"], held["wrong"]
+
+    def add(self, sweep, titles):
+        ours = lambda text: any(text.startswith((title + " ", title + ":")) for title in titles)
+        measured = {r["name"] for r in sweep.results}
+        self.results = [r for r in self.results if r["name"] not in measured] + sweep.results
+        self.refused = [line for line in self.refused if not ours(line)] + sweep.refused
+        self.wrong = [line for line in self.wrong if not ours(line)] + sweep.wrong
+
+
+def as_json(arguments, kept, missing, stale):
+    rows = [r | {"reason": reason(r["name"])} for r in kept.results]
+    return json.dumps({"schema": 1, "command": "bench operators --all", "threads": arguments.threads, "cpu": measuring.cpu_name(), "geometric_mean": mean(rows),
+                       "rows": rows, "refused": kept.refused, "wrong": kept.wrong, "missing": missing, "stale": stale})
+
+
 def report(sweep, missing, stale):
     results = sweep.results
     bad = sorted((r for r in results if r["ratio"] < BAD), key=lambda r: r["ratio"])
@@ -202,22 +233,26 @@ def report(sweep, missing, stale):
     for size in operator_rows.SIZE_NAMES:
         rows = [r for r in results if r["size"] == size]
         print(f"geometric mean, {size}: {mean(rows):.2f} of {len(rows)}")
-    unexplained = sum(1 for r in low if not reason(r["name"]))
-    print(f"geometric mean: {mean(results):.2f} of {len(results)}; {len(bad)} below {BAD}, {len(low)} below {LOW} ({unexplained} without a reason)")
+    unexplained = sum(1 for r in low + bad if not reason(r["name"]))
+    planned = sum(len(row["sizes"]) for _, row, _, _ in cases())
+    print(f"geometric mean: {mean(results):.2f} of {len(results)} ({planned} in the table); {len(bad)} below {BAD}, {len(low)} below {LOW} ({unexplained} without a reason)")
 
 
 def main(arguments):
     missing, stale = operator_rows.walk(ROOT / "compiler/ops/ops.def")
-    sweep = Sweep(arguments)
-    if not arguments.json:
-        import onnxruntime
-        print(f"{arguments.threads} thread(s), {measuring.cpu_name()}, onnxruntime {onnxruntime.__version__}\n  ratio           ours           theirs")
-    sweep.run()
+    kept = Kept(arguments.append)
+    if not arguments.report:
+        sweep = Sweep(arguments)
+        if not arguments.json:
+            import onnxruntime
+            print(f"{arguments.threads} thread(s), {measuring.cpu_name()}, onnxruntime {onnxruntime.__version__}\n  ratio           ours           theirs")
+        sweep.run()
+        kept.add(sweep, [case[0] for case in sweep.chosen()])
+        if arguments.append:
+            with open(arguments.append, "w") as text:
+                text.write(as_json(arguments, kept, missing, stale))
     if arguments.json:
-        for r in sweep.results:
-            r["reason"] = reason(r["name"])
-        print(json.dumps({"schema": 1, "command": "bench operators --all", "threads": arguments.threads, "cpu": measuring.cpu_name(), "geometric_mean": mean(sweep.results),
-                          "rows": sweep.results, "refused": sweep.refused, "wrong": sweep.wrong, "missing": missing, "stale": stale}))
+        print(as_json(arguments, kept, missing, stale))
     else:
-        report(sweep, missing, stale)
-    return 3 if sweep.wrong else 1 if missing or stale or not sweep.results else 0
+        report(kept, missing, stale)
+    return 3 if kept.wrong else 1 if missing or stale or not kept.results else 0

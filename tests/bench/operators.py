@@ -3,9 +3,11 @@
 
     ./dev bench operators [GROUP...] [--threads N] [--seconds S]
     ./dev bench operators --all [--only REGEX] [--sizes small,cache,memory] [--threads N] [--seconds S] [--json]
+                          [--part K/N] [--append FILE] [--report]
 
 --all: every row of the operator table at three sizes beside onnxruntime (operator_sweep.py; its rows are operator_rows.py): the ratio of the medians
-(onnxruntime's time / ours) for each, those below 0.8 and 0.5, the geometric mean, operators that no row shows. Needs numpy, onnx and onnxruntime.
+(onnxruntime's time / ours) for each, those below 0.8 and 0.5, the geometric mean, operators that no row shows. The whole takes 5 to 10 minutes; --part K/N runs every Nth row from the Kth, --append keeps results in a
+JSON file where those of later runs are added or replace earlier ones by name, --report only says what FILE holds. Needs numpy, onnx and onnxruntime.
 Exit 1: an operator has no row; 3: results differ.
 
 Groups: gemm, gemv, conv, softmax, layer_norm. Each operator is a model of one node with constant weights, compiled for all sizes; ours and the peers run in
@@ -109,6 +111,13 @@ def measure(arguments, torch, make, sizes, random):
     return {name: float(np.median(t[1:])) for name, t in times.items()}, operations, error
 
 
+def part(text):
+    k, _, n = text.partition("/")
+    if not 1 <= int(k) <= int(n):
+        raise ValueError(text)
+    return int(k), int(n)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("groups", nargs="*", choices=[*GROUPS, []], default=[])
@@ -119,6 +128,9 @@ def main():
     parser.add_argument("--only", metavar="REGEX", help="with --all: rows whose title matches")
     parser.add_argument("--sizes", type=lambda text: text.split(","), help="with --all: some of small, cache, memory")
     parser.add_argument("--json", action="store_true", help="with --all")
+    parser.add_argument("--part", type=part, default=(1, 1), metavar="K/N", help="with --all: every Nth row from the Kth")
+    parser.add_argument("--append", metavar="FILE", help="with --all: keep results here, beside those of earlier runs")
+    parser.add_argument("--report", action="store_true", help="with --all and --append: measure nothing, say what FILE holds")
     arguments = parser.parse_args()
     arguments.seconds = arguments.seconds or (0.03 if arguments.all else 0.5)
     if arguments.all:

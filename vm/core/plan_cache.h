@@ -16,9 +16,11 @@ struct CachedPlan {
 // At most kPlans plans and kBytes bytes, those used last.
 class PlanCache {
  public:
+  // Kinds below are the Fourier transforms', by way and element type.
+  static constexpr int32_t kTableOfKeys = 4;
   struct Key {
     int32_t kind;  // which builtin, and its element type
-    int64_t size;
+    int64_t size;  // or another number that tells one plan from the next: where a table lies in the program
     bool operator==(const Key&) const = default;
   };
   static constexpr size_t kPlans = 16, kBytes = size_t{4} << 20;

@@ -54,15 +54,20 @@ inline bool canGo(Way way, const ConvolutionWindow& w) {
   return false;
 }
 
-// The way by the window alone, for vectors of `lanes` floats: what is taken where nobody has measured.
-inline Way wayByRule(const ConvolutionWindow& w, int64_t lanes) {
+// Output positions that Winograd's transform of weights is worth where it is done for one call: it is some 150 to 300 steps for a window of nine weights, one
+// after the other, and saves about half of nine steps for each position, which are done in vectors.
+inline constexpr int64_t kTransformPositions = 1024;
+
+// The way by the window alone, for vectors of `lanes` floats: what is taken where nobody has measured. `positions`: of the output, where weights are
+// packed for this one call.
+inline Way wayByRule(const ConvolutionWindow& w, int64_t lanes, int64_t positions = kTransformPositions) {
   constexpr double kLanesUsed = 0.8;    // of the lanes that the filters would take, so many must hold one
   constexpr int64_t kFewChannels = 16;  // for which Winograd's transforms cost more than they save
   // Channels times filters at stride 2: networks have small images where there are more, whose few blocks are not worth reading 25 weights for 9.
   constexpr int64_t kMostWeights = 1 << 15;
   if (w.groups > 1 && canGo(Way::rows, w)) return Way::rows;
-  if (canGo(Way::winograd, w) && w.channels >= kFewChannels && w.filters >= kFewChannels &&
-      (w.stride[2] == 1 || w.channels * w.filters <= kMostWeights))
+  if (canGo(Way::winograd, w) && positions >= kTransformPositions && w.channels >= kFewChannels &&
+      w.filters >= kFewChannels && (w.stride[2] == 1 || w.channels * w.filters <= kMostWeights))
     return Way::winograd;
   const auto taken = static_cast<double>((w.filters + lanes - 1) / lanes * lanes);
   return static_cast<double>(w.filters) >= kLanesUsed * taken ? Way::direct : Way::staged;

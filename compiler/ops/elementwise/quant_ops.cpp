@@ -182,9 +182,12 @@ Result<Expr> readParameter(LowerContext& c, int operand, std::span<const Expr> i
 
 Expr quantizedExpr(LowerContext& c, Expr ratio, Expr zero, Dtype dtype) {
   if (isReal(dtype)) return castTo(ratio, dtype);
+  const Expr moved = unary(loop::UnaryOp::round, ratio) + zero;
+  // A cast of reals cuts to the range of the type by itself, but for types narrower than a byte, which wrap.
+  if (loop::integerHighest(dtype) >= INT8_MAX) return castTo(moved, dtype);
   const Expr low = c.number(static_cast<double>(loop::integerLowest(dtype)), Dtype::f32);
   const Expr high = c.number(static_cast<double>(loop::integerHighest(dtype)), Dtype::f32);
-  return castTo(min(max(unary(loop::UnaryOp::round, ratio) + zero, low), high), dtype);
+  return castTo(min(max(moved, low), high), dtype);
 }
 
 Result<Expr> lowerQuantize(LowerContext& c, int, std::span<const Expr> index) {

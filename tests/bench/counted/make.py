@@ -19,6 +19,18 @@ MODELS = {
     "einsum_scores": ("Einsum", "a:f32[b,h,s,d] c:f32[b,h,s,d]", {"equation": "bhid,bhjd->bhij"}, "b=1,h=4,s=32,d=32"),
     "resize_linear": ("Resize", "x:f32[n,c,h,w] - s=f32:[1,1,2,2]", {"mode": "linear"}, "n=1,c=4,h=28,w=28"),
     "resize_nearest": ("Resize", "x:f32[n,c,h,w] - s=f32:[1,1,2,2]", {"mode": "nearest"}, "n=1,c=4,h=28,w=28"),
+    "tile_short": ("Tile", "x:f32[n,3] r=[5,7]", {}, "n=300"),
+    "transpose_unit": ("Transpose", "x:f32[n,c,h,w]", {"perm": [3, 2, 1, 0]}, "n=1,c=16,h=20,w=20"),
+    "reduce_columns": ("ReduceSum", "x:f32[n,m] a=[0]", {"keepdims": 0}, "n=100,m=200"),
+    "mean_variance": ("MeanVarianceNormalization", "x:f32[n,c,h,w]", {}, "n=4,c=8,h=10,w=10"),
+    "quantize": ("QuantizeLinear", "x:f32[n,m] s=f32:0.1 z=i8:3", {}, "n=50,m=100"),
+    "dynamic_quantize": ("DynamicQuantizeLinear", "x:f32[n,m]", {}, "n=50,m=100"),
+    "vector_by_rows": ("Gemm", "a:f32[n,k] b:f32[m,k]", {"transB": 1}, "n=1,k=128,m=200"),
+    "transposed_small": ("ConvTranspose", "x:f32[n,32,h,w] k:f32[32,16,3,3]", {"strides": [2, 2]}, "n=1,h=5,w=5"),
+    "transposed_step_one": ("ConvTranspose", "x:f32[n,16,h,w] k:f32[16,8,3,3]", {}, "n=1,h=20,w=20"),
+    "col2im_strided": ("Col2Im", "x:f32[n,72,m] i=[21,21] k=[3,3]", {"strides": [2, 2]}, "n=1,m=100"),
+    "max_pool_small": ("MaxPool", "x:f32[n,c,h,w]", {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}, "n=1,c=8,h=14,w=14"),
+    "strided_conv_small": ("Conv", "x:f32[n,32,h,w] k:f32[32,32,3,3]", {"strides": [2, 2], "pads": [1, 1, 1, 1]}, "n=1,h=10,w=10"),
 }
 
 
@@ -30,7 +42,7 @@ def main():
     spec.loader.exec_module(sweep)
     maker = sweep.Maker()
     for name, (op, inputs, attributes, _) in MODELS.items():
-        row = {"op": op, "outputs": 1, "domain": "", "opset": 21}
+        row = {"op": op, "outputs": 3 if op == "DynamicQuantizeLinear" else 1, "domain": "", "opset": 21}
         model = maker.model(row, list(maker.parse(row | {"inputs": inputs}, "f32")), attributes)
         (HERE / f"{name}.onnx").write_bytes(model.SerializeToString())
     (HERE / "rows.txt").write_text("".join(f"{name} {dims}\n" for name, (*_, dims) in MODELS.items()))

@@ -33,16 +33,6 @@ void packAll(BuiltinCall& call, const Convolution& c, Way way, const float* w, f
                       });
 }
 
-// The weights as they were given: ways that want them packed pack them for this call.
-Status convUnpacked(ConvolutionCall work, Way way) {
-  if (way == Way::staged) return convF32(work, way);
-  Scratch scratch(work.call.pool, packedElementCount(work.c, way), 0, 0);
-  if (!scratch) return scratch.status();
-  if (!work.call.rehearsal) packAll(work.call, work.c, way, work.weights, scratch.shared());
-  work.weights = scratch.shared();
-  return convF32(work, way);
-}
-
 template <typename T>
 void overTaps(BuiltinCall& call, const Convolution& c, const Tensor* x, const Tensor* w, const T* bias,
               Tensor* y) {
@@ -92,6 +82,15 @@ Status readRest(const BuiltinCall& call, const char* name, const Convolution& c,
 
 }  // namespace
 
+Status convUnpacked(ConvolutionCall work, Way way) {
+  if (way == Way::staged) return convF32(work, way);
+  Scratch scratch(work.call.pool, packedElementCount(work.c, way), 0, 0);
+  if (!scratch) return scratch.status();
+  if (!work.call.rehearsal) packAll(work.call, work.c, way, work.weights, scratch.shared());
+  work.weights = scratch.shared();
+  return convF32(work, way);
+}
+
 Status conv(BuiltinCall& call) {
   const Tensor *x = call.argument(0), *w = call.argument(1), *bias = nullptr;
   if (!x) return badArgument("conv", 0, "a tensor", call.arguments[0]);
@@ -109,6 +108,8 @@ Status conv(BuiltinCall& call) {
   if (x->dtype == DataType::f32) {
     Way way{};
     if (Status status = wayOf(call, c, way); !status.ok()) return status;
+    if (call.number(0, 0) >> 3 == 0)
+      way = contraction::wayByRule(c, convolutionKernels().narrow, c.batch * c.outputSize());
     nameVersion(call, c, way);
     return convUnpacked({call, c, x->as<float>(), x->as<float>() + x->elementCount, w->as<float>(),
                          bias ? bias->as<float>() : nullptr, y->as<float>(), epilogue},

@@ -4,9 +4,13 @@
 // the output at each tap. It is added in a frame of phases: phase (p, q) holds the output rows p, p + stride, ... and of these the columns q, q + stride,
 // ..., before anything is cut off. There a tap only shifts: what the positions of a panel give to it lies side by side, if the rows of the input are as
 // far apart as those of a phase. Output planes of different filters are different memory, so threads share nothing.
+//
+// Where there are more weights than positions the product is turned: weights stand in the lanes as they lie in memory, positions in the rows, so that of
+// many weights each is read once and none is turned over, and it is the few results that are.
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <vector>
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/conv/convolution.h"
@@ -34,6 +38,31 @@ class TransposedTask {
                           static_cast<int64_t>(call.threads->threadCount());
     filtersPerBlock_ = std::clamp<int64_t>(std::min(std::max(most, least), share), 1, c.filters);
     gaps_ = lines_[2] != c.input[2] || (c.input[0] > 1 && lines_[1] != c.input[1]);
+    if (!weightsInLanes()) return;
+    // Nothing is packed for each block of filters: they are as many as frames in the cache allow.
+    filtersPerBlock_ = std::clamp<int64_t>(
+        std::min(static_cast<int64_t>(static_cast<double>(kFramePerBlock) / planeSize()), share), 1,
+        c.filters);
+    const int64_t lanes = lanes_.wide, panels = kPanelsPerBlock / std::max<int64_t>(c.channels * lanes, 1);
+    panelLanes_ = std::clamp<int64_t>(panels, 1, kMostPanels) * lanes;
+    for (int64_t channel = 0; channel < c.channels; ++channel) {
+      inPlace_.push_back(channel * c.filters * taps);
+      inPanel_.push_back(channel * panelLanes_);
+    }
+  }
+
+  bool weightsInLanes() const { return c.filters * c.taps() > positions(); }
+  // Of one group of one image, positions in the rows: [positions, channels].
+  int64_t turnedInputElements() const {
+    return weightsInLanes() ? positions() * oddLineStride(c.channels) : 0;
+  }
+  void turnInput(const float* x, float* turned) const {
+    const int64_t leading = oddLineStride(c.channels);
+    if (!gaps_) return writeTransposed(x, c.inputSize(), c.channels, c.inputSize(), nullptr, turned, leading);
+    std::fill_n(turned, turnedInputElements(), 0.0f);
+    eachRun(x, 0, positions(), [&](const float* from, int64_t at, int64_t held) {
+      writeTransposed(from, c.inputSize(), c.channels, held, nullptr, turned + at * leading, leading);
+    });
   }
 
   int64_t filtersPerBlock() const { return filtersPerBlock_; }
@@ -46,6 +75,9 @@ class TransposedTask {
     return size;
   }
   int64_t scratchElements() const {
+    if (weightsInLanes())
+      return oddLineStride(c.channels * panelLanes_ + 2 * kRowsAtOnce * lanes_.wide +
+                           filtersPerBlock_ * planeElements());
     return oddLineStride(weightElements() + panelElements() +
                          filtersPerBlock_ * (c.taps() * family_.panelWidth + planeElements()));
   }
@@ -61,20 +93,51 @@ class TransposedTask {
     std::fill_n(frames, (last - first) * planeElements(), 0.0f);
     // Zeros between the rows give nothing to the places they are added to, unless a weight is infinite or no number.
     const bool addsGaps = !gaps_ || areFinite(w + first * c.taps(), rows);
-    const int64_t positions = ((c.input[0] - 1) * lines_[1] + c.input[1] - 1) * lines_[2] + c.input[2];
-    for (int64_t position = 0; position < positions && !call_.cancelled(); position += width) {
-      const int64_t count = std::min(width, positions - position);
+    const int64_t end = positions();
+    for (int64_t position = 0; position < end && !call_.cancelled(); position += width) {
+      const int64_t count = std::min(width, end - position);
       pack(x, position, count, panel);
       runRowTiles(family_, rows, c.channels, a, leading, panel, tile, width, count, false);
-      for (int64_t row = 0; row < rows; ++row) {
-        float* to = frames + row / c.taps() * planeElements() + offsetOf(row % c.taps()) + position;
-        const float* from = tile + row * width;
-        if (addsGaps)
-          for (int64_t i = 0; i < count; ++i) to[i] += from[i];
-        else
-          eachRun(x, position, count, [&](const float*, int64_t at, int64_t held) {
-            for (int64_t i = at; i < at + held; ++i) to[i] += from[i];
-          });
+      for (int64_t row = 0; row < rows; ++row)
+        addRow(tile + row * width, row, position, count, addsGaps, frames);
+    }
+    for (int64_t filter = first; filter < last; ++filter)
+      write(frames + (filter - first) * planeElements(), bias ? bias[filter] : 0.0f,
+            y + (filter - first) * c.outputSize());
+  }
+
+  // The same with weights in the lanes; `input` is what turnInput made.
+  void runTurned(const float* input, const float* w, int64_t first, int64_t last, const float* bias, float* y,
+                 float* scratch) const {
+    const int64_t rows = (last - first) * c.taps(), wide = lanes_.wide, end = positions();
+    float *panel = scratch, *tile = panel + c.channels * panelLanes_, *turned = tile + kRowsAtOnce * wide,
+          *frames = turned + kRowsAtOnce * wide;
+    std::fill_n(frames, (last - first) * planeElements(), 0.0f);
+    std::fill_n(tile, kRowsAtOnce * wide, 0.0f);
+    w += first * c.taps();
+    for (int64_t row = 0; row < rows && !call_.cancelled(); row += wide) {
+      const int64_t columns = std::min(wide, rows - row), inPanel = row % panelLanes_;
+      const bool copies =
+          end > lanes_.maxRows || columns < wide;  // read more than once, or beyond the last weight
+      if (copies && (inPanel == 0 || end <= lanes_.maxRows))
+        copyPanel(w + row, std::min(panelLanes_ - inPanel, rows - row), panel + inPanel);
+      for (int64_t position = 0; position < end; position += kRowsAtOnce) {
+        const int64_t count = std::min(kRowsAtOnce, end - position);
+        forEachRowTile(lanes_.maxRows, count, [&](int64_t begin, int64_t height) {
+          const int64_t leading = oddLineStride(c.channels);
+          lanes_.filters[height - 1](
+              c.channels, input + (position + begin) * leading, leading, copies ? panel + inPanel : w + row,
+              (copies ? inPanel_ : inPlace_).data(), tile + begin * wide, wide, columns, 0);
+        });
+        // Whole vectors: what lies beyond the last position and the last weight is turned, too, and not looked at.
+        const auto whole = [&](int64_t n) { return (n + lanes_.narrow - 1) / lanes_.narrow * lanes_.narrow; };
+        writeTransposed(tile, wide, whole(count), whole(columns), nullptr, turned, kRowsAtOnce);
+        // A place between the rows is the sum of nothing: 0, unless a weight is infinite or no number.
+        const int64_t gap = firstGap(position, count);
+        for (int64_t lane = 0; lane < columns; ++lane) {
+          const float* from = turned + lane * kRowsAtOnce;
+          addRow(from, row + lane, position, count, gap == count || from[gap] == 0, frames);
+        }
       }
     }
     for (int64_t filter = first; filter < last; ++filter)
@@ -83,6 +146,43 @@ class TransposedTask {
   }
 
  private:
+  static constexpr int64_t kRowsAtOnce = 64;  // positions of a product with weights in the lanes
+  static constexpr int64_t kPanelsPerBlock =
+      1 << 16;  // weights that are copied at once: part of the second cache
+  static constexpr int64_t kMostPanels = 8;
+
+  // Input positions, those between the rows counted.
+  int64_t positions() const {
+    return ((c.input[0] - 1) * lines_[1] + c.input[1] - 1) * lines_[2] + c.input[2];
+  }
+
+  // The first of `count` positions that lies between the rows; `count`: none.
+  int64_t firstGap(int64_t position, int64_t count) const {
+    int64_t next = 0;
+    eachRun(nullptr, position, count, [&](const float*, int64_t at, int64_t held) {
+      if (at == next) next = at + held;
+    });
+    return next;
+  }
+
+  // Adds to its plane what `count` positions give to one tap of one filter.
+  void addRow(const float* from, int64_t row, int64_t position, int64_t count, bool addsGaps,
+              float* frames) const {
+    float* to = frames + row / c.taps() * planeElements() + offsetOf(row % c.taps()) + position;
+    if (addsGaps) return lanes_.add(from, count, to);
+    eachRun(nullptr, position, count,
+            [&](const float*, int64_t at, int64_t held) { lanes_.add(from + at, held, to + at); });
+  }
+
+  // `columns` neighbouring weights of each channel, zeros behind them up to a whole tile.
+  void copyPanel(const float* w, int64_t columns, float* panel) const {
+    const int64_t whole = (columns + lanes_.wide - 1) / lanes_.wide * lanes_.wide;
+    for (int64_t channel = 0; channel < c.channels; ++channel) {
+      float* to = panel + inPanel_[static_cast<size_t>(channel)];
+      std::copy_n(w + inPlace_[static_cast<size_t>(channel)], columns, to);
+      std::fill(to + columns, to + whole, 0.0f);
+    }
+  }
   int64_t weightElements() const { return filtersPerBlock_ * c.taps() * oddLineStride(c.channels); }
   int64_t panelElements() const { return c.channels * family_.panelWidth; }
   int64_t phaseElements() const { return lines_[0] * lines_[1] * lines_[2]; }
@@ -128,7 +228,7 @@ class TransposedTask {
                     slice = (position + at) / (lines_[2] * lines_[1]),
                     run = std::min(lines_[2] - column, count - at),
                     held = row < c.input[1] ? std::min(run, c.input[2] - column) : 0;
-      if (held > 0) visit(x + (slice * c.input[1] + row) * c.input[2] + column, at, held);
+      if (held > 0) visit(x ? x + (slice * c.input[1] + row) * c.input[2] + column : nullptr, at, held);
       at += run;
     }
   }
@@ -178,8 +278,45 @@ class TransposedTask {
   const Convolution& c;
   std::array<int64_t, 3> lines_{1, 1, 1};  // places of a phase along each axis
   int64_t filtersPerBlock_ = 1;
-  bool gaps_ = false;  // rows of a phase are longer than those of the input
+  // With weights in the lanes.
+  const ConvolutionKernels& lanes_ = convolutionKernels();
+  int64_t panelLanes_ = 0;                  // weights of a channel that are copied at once
+  std::vector<int64_t> inPlace_, inPanel_;  // where each channel's weights begin: in memory, and in a copy
+  bool gaps_ = false;                       // rows of a phase are longer than those of the input
 };
+
+bool areFinite(const Tensor* w) {
+  uint32_t greatest = 0;
+  for (int64_t i = 0; i < w->elementCount; ++i)
+    greatest = std::max(greatest, w->as<uint32_t>()[i] & 0x7fffffffu);
+  return greatest < 0x7f800000u;
+}
+
+// With steps of one it is a convolution, of the weights from the last to the first, whose padding is what the windows reach beyond what is cut off.
+bool isConvolution(const Convolution& c) {
+  for (size_t axis = 0; axis < 3; ++axis)
+    if (c.stride[axis] != 1 || c.reach(axis) > c.input[axis]) return false;
+  return true;
+}
+Status asConvolution(BuiltinCall& call, Convolution c, const Tensor* x, const float* w, const float* bias,
+                     Tensor* y) {
+  for (size_t axis = 0; axis < 3; ++axis) c.pad[axis] = c.reach(axis) - c.pad[axis];
+  const int64_t taps = c.taps();
+  Scratch weights(call.pool, wholeLines(c.groups * c.filters * c.channels * taps), 0, 0);
+  if (!weights) return weights.status();
+  float* to = weights.shared();
+  for (int64_t filter = 0; filter < c.groups * c.filters && !call.rehearsal; ++filter)
+    for (int64_t channel = 0; channel < c.channels; ++channel, to += taps) {
+      const float* from =
+          w + ((filter / c.filters * c.channels + channel) * c.filters + filter % c.filters) * taps;
+      std::reverse_copy(from, from + taps, to);
+    }
+  const Epilogue none{};
+  const Way way = contraction::wayByRule(c, convolutionKernels().narrow, c.batch * c.outputSize());
+  return convUnpacked({call, c, x->as<float>(), x->as<float>() + x->elementCount, weights.shared(), bias,
+                       y->as<float>(), none},
+                      way);
+}
 
 }  // namespace
 
@@ -206,20 +343,39 @@ Status convTranspose(BuiltinCall& call) {
   }
   const TransposedTask task(call, c);
   if (task.planeSize() > 0x1p40) return failure(DYN_OUT_OF_MEMORY, "windows reach too far beyond the output");
+  if (!task.weightsInLanes() && isConvolution(c)) {
+    // A weight that is no finite number is met by input only, not by padding: then, and for the memory of that case, the other way.
+    const bool finite = !call.rehearsal && areFinite(w);
+    if (finite || call.rehearsal)
+      if (Status status = asConvolution(call, c, x, w->as<float>(), bias, y); finite || !status.ok())
+        return status;
+  }
   const int64_t blocks = task.blocks(), units = c.batch * c.groups * blocks, own = task.scratchElements();
   const int64_t tasks = std::min<int64_t>(call.threads->threadCount(), units);
-  Scratch scratch(call.pool, 0, tasks, own);
+  const int64_t planes = c.batch * c.groups, turned = task.turnedInputElements();
+  Scratch scratch(call.pool, planes * turned, tasks, own);
   if (!scratch || call.rehearsal) return scratch.status();
+  if (turned > 0)
+    call.threads->split(planes, static_cast<uint32_t>(std::min(tasks, planes)),
+                        [&](int64_t begin, int64_t end) {
+                          for (int64_t plane = begin; plane < end; ++plane)
+                            task.turnInput(x->as<float>() + plane * c.channels * c.inputSize(),
+                                           scratch.shared() + plane * turned);
+                        });
   call.threads->split(units, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
     float* memory = scratch.next();
     for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
       const int64_t plane = unit / blocks, group = plane % c.groups;
       const int64_t first = unit % blocks * task.filtersPerBlock(),
                     last = std::min(first + task.filtersPerBlock(), c.filters);
-      task.run(x->as<float>() + plane * c.channels * c.inputSize(),
-               w->as<float>() + group * c.channels * c.filters * c.taps(), first, last,
-               bias ? bias + group * c.filters : nullptr,
-               y->as<float>() + (plane * c.filters + first) * c.outputSize(), memory);
+      const float* weights = w->as<float>() + group * c.channels * c.filters * c.taps();
+      const float* ownBias = bias ? bias + group * c.filters : nullptr;
+      float* to = y->as<float>() + (plane * c.filters + first) * c.outputSize();
+      if (turned > 0)
+        task.runTurned(scratch.shared() + plane * turned, weights, first, last, ownBias, to, memory);
+      else
+        task.run(x->as<float>() + plane * c.channels * c.inputSize(), weights, first, last, ownBias, to,
+                 memory);
     }
   });
   return okStatus();

@@ -109,6 +109,8 @@ struct ConvolutionCall {
   float* y;
   const Epilogue& epilogue;
 };
+// `weights` as they were given: ways that want them packed pack them for this call.
+Status convUnpacked(ConvolutionCall work, Way way);
 Status convRows(const ConvolutionCall& call);
 Status convStaged(const ConvolutionCall& call);
 Status convDirect(const ConvolutionCall& call);

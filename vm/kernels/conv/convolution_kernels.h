@@ -38,6 +38,9 @@ using TurnKernel = void (*)(const float* tile, int64_t leading, const float* bia
 // even[i] = row[2 * i], odd[i] = row[2 * i + 1], i < columns.
 using PairKernel = void (*)(const float* row, int64_t columns, float* even, float* odd);
 
+// to[i] += from[i], i < count.
+using AddKernel = void (*)(const float* from, int64_t count, float* to);
+
 struct ConvolutionKernels {
   int32_t maxRows;
   int32_t narrow, wide;                   // lanes: of one vector, and of several
@@ -48,6 +51,7 @@ struct ConvolutionKernels {
   LaneKernel lanes;  // `narrow` of them
   TurnKernel turn;
   PairKernel unzip;
+  AddKernel add;
 };
 
 // For the CPU it runs on.

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "vm/kernels/four.h"
 #include "vm/kernels/gemm/number_gemm.h"
 
 namespace dyn::vm::kernels {
@@ -25,22 +24,8 @@ struct FewRows {
 
   // Columns [begin, end) where the columns of B are the runs, and the rows of A (strideBK 1, strideAK 1): dot products.
   void byDots(int64_t begin, int64_t end) const {
-    for (int64_t row = 0; row < rows; ++row) {
-      const float* left = a + row * strideAM;
-      for (int64_t column = begin; column < end; ++column) {
-        const float* from = b + column * strideBN;
-        Four sums[2] = {};
-        int64_t k = 0;
-        for (; k + 8 <= depth; k += 8) {
-          sums[0] += four(left + k) * four(from + k);
-          sums[1] += four(left + k + 4) * four(from + k + 4);
-        }
-        sums[0] += sums[1];
-        float sum = (sums[0][0] + sums[0][1]) + (sums[0][2] + sums[0][3]);
-        for (; k < depth; ++k) sum += left[k] * from[k];
-        c[row * strideCM + column] = sum;
-      }
-    }
+    numberFamilies().dotsOfF32(rows, depth, a, strideAM, b + begin * strideBN, strideBN, c + begin, strideCM,
+                               end - begin);
   }
 };
 

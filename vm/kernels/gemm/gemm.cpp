@@ -372,7 +372,7 @@ FewRows fewRowsOf(const Problem& p, size_t batch, const Tensor* a, const Tensor*
 
 void fewRowsOfDots(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
-  constexpr int64_t kTogether = 4;
+  constexpr int64_t kTogether = 64;  // columns of a unit
   const int64_t groups = (p.columns + kTogether - 1) / kTogether;
   call.threads->split(p.batches * groups, tasks, [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; ++unit) {

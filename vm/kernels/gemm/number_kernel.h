@@ -15,6 +15,11 @@ template <typename T>
 using RowsInPlace = void (*)(int64_t rows, int64_t depth, const T* a, int64_t strideAM, int64_t strideAK,
                              const T* b, int64_t strideBK, T* c, int64_t strideCM, int64_t columns);
 
+// The same where the columns of B are the runs, and the rows of A: sums of a vector's lanes, so that their order is the machine's.
+template <typename T>
+using DotsInPlace = void (*)(int64_t rows, int64_t depth, const T* a, int64_t strideAM, const T* b,
+                             int64_t strideBN, T* c, int64_t strideCM, int64_t columns);
+
 template <typename T>
 struct NumberFamily {
   int64_t maxRows, panelWidth;
@@ -25,6 +30,7 @@ struct NumberFamily {
 // Signed integers are computed as unsigned ones.
 struct NumberFamilies {
   RowsInPlace<float> rowsOfF32;  // its tiles are those of a DynGemmFamily
+  DotsInPlace<float> dotsOfF32;
   NumberFamily<double> f64;
   NumberFamily<uint32_t> i32;
   NumberFamily<uint64_t> i64;

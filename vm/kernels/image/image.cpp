@@ -7,6 +7,7 @@
 #include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
+#include "vm/kernels/work.h"
 
 namespace dyn::vm::kernels {
 namespace {
@@ -25,23 +26,40 @@ std::pair<int64_t, int64_t> insidePlaces(const WindowAxis& axis, int64_t tap) {
   return {std::min(first, end), end};
 }
 
-// Steps of one and two are constants, so that they become vectors.
-template <typename T>
-void addRow(const T* row, int64_t count, int64_t stride, T* image) {
-  const auto add = [&](int64_t i, int64_t at) { image[at] = static_cast<T>(image[at] + row[i]); };
-  if (stride == 1)
-    for (int64_t i = 0; i < count; ++i) add(i, i);
-  else if (stride == 2)
-    for (int64_t i = 0; i < count; ++i) add(i, 2 * i);
-  else
-    for (int64_t i = 0; i < count; ++i) add(i, i * stride);
-}
+// Where the elements of a channel are added up: rows of the image, or with a step along them rows of as many phases, each of which holds every step-th
+// element, so that what one element of the window gives to a row always lies side by side.
+struct ImageRows {
+  int64_t step = 1, columns = 0, phaseColumns = 0;
 
-// Adds one channel's columns [taps][places] to its image. Walks taps outside, places inside; the last axis is a plain loop.
+  explicit ImageRows(const WindowAxis& axis)
+      : step(axis.stride), columns(axis.image), phaseColumns((axis.image + axis.stride - 1) / axis.stride) {}
+  int64_t length() const { return std::min(step, columns) * phaseColumns; }
+  int64_t placeOf(int64_t column) const { return column % step * phaseColumns + column / step; }
+
+  template <typename T>
+  void write(const T* from, int64_t rows, T* image) const {
+    for (int64_t row = 0; row < rows; ++row, from += length(), image += columns) {
+      if (step == 2) {
+        const T* odd = from + phaseColumns;
+        for (int64_t i = 0; i < columns / 2; ++i) {
+          image[2 * i] = from[i];
+          image[2 * i + 1] = odd[i];
+        }
+        if (columns % 2 != 0) image[columns - 1] = from[columns / 2];
+        continue;
+      }
+      for (int64_t phase = 0; phase < std::min(step, columns); ++phase)
+        for (int64_t i = 0; phase + i * step < columns; ++i)
+          image[phase + i * step] = from[phase * phaseColumns + i];
+    }
+  }
+};
+
+// Adds one channel's columns [taps][places] to its rows, of at least two axes. Walks taps outside, places inside; the last two axes are plain loops.
 template <typename T>
-void addColumns(const std::vector<WindowAxis>& axes, int64_t taps, int64_t places, const T* columns,
-                T* image) {
-  const size_t rank = axes.size(), last = rank - 1;
+void addColumns(const std::vector<WindowAxis>& axes, const ImageRows& rows, int64_t taps, int64_t places,
+                const T* columns, T* image) {
+  const size_t rank = axes.size(), last = rank - 1, down = rank - 2;
   std::vector<int64_t> tap(rank, 0), place(rank, 0);
   std::vector<std::pair<int64_t, int64_t>> bounds(rank);
   for (int64_t k = 0; k < taps; ++k) {
@@ -52,16 +70,23 @@ void addColumns(const std::vector<WindowAxis>& axes, int64_t taps, int64_t place
       any = any && bounds[i].first < bounds[i].second;
     }
     while (any) {
+      const auto inImage = [&](size_t i) {
+        return place[i] * axes[i].stride - axes[i].pad + tap[i] * axes[i].dilation;
+      };
       int64_t from = 0, to = 0;
-      for (size_t i = 0; i < rank; ++i) {
-        const WindowAxis& axis = axes[i];
-        from = from * axis.places + place[i];
-        to = to * axis.image + place[i] * axis.stride - axis.pad + tap[i] * axis.dilation;
+      for (size_t i = 0; i < last; ++i) {
+        from = from * axes[i].places + place[i];
+        to = to * axes[i].image + inImage(i);
       }
-      const int64_t count = bounds[last].second - bounds[last].first;
-      addRow(columns + k * places + from, count, axes[last].stride, image + to);
+      const T* row = columns + k * places + from * axes[last].places + place[last];
+      T* sums = image + to * rows.length() + rows.placeOf(inImage(last));
+      const int64_t count = bounds[last].second - bounds[last].first,
+                    next = axes[down].stride * rows.length();
+      for (int64_t r = bounds[down].first; r < bounds[down].second;
+           ++r, row += axes[last].places, sums += next)
+        for (int64_t i = 0; i < count; ++i) sums[i] = static_cast<T>(sums[i] + row[i]);
       any = false;
-      for (size_t i = last; i-- > 0 && !any;) {
+      for (size_t i = down; i-- > 0 && !any;) {
         any = ++place[i] < bounds[i].second;
         if (!any) place[i] = bounds[i].first;
       }
@@ -117,12 +142,19 @@ Status col2im(BuiltinCall& call) {
   if (Status status = call.result(0, x->dtype, shape, y); !status.ok()) return status;
   const int64_t planes = x->shape()[0] * channels, space = planes == 0 ? 0 : y->elementCount / planes;
   const uint32_t tasks = x->elementCount > 65536 ? call.threads->threadCount() : 1;
+  while (axes.size() < 2) axes.insert(axes.begin(), WindowAxis{.image = 1, .window = 1, .places = 1});
+  const ImageRows rows(axes.back());
+  const int64_t rowCount = rows.columns == 0 ? 0 : space / rows.columns, sums = rowCount * rows.length();
+  Scratch scratch(call.pool, 0, tasks, wholeLines(rows.step == 1 ? 1 : 2 * sums));
+  if (!scratch) return scratch.status();
   const bool known = visitNumbers(x->dtype, [&]<typename T>() {
     call.threads->split(planes, tasks, [&](int64_t begin, int64_t end) {
+      T* own = reinterpret_cast<T*>(scratch.next());
       for (int64_t plane = begin; plane < end; ++plane) {
-        T* to = y->as<T>() + plane * space;
-        std::fill(to, to + space, T(0));
-        addColumns(axes, taps, places, x->as<T>() + plane * taps * places, to);
+        T *image = y->as<T>() + plane * space, *to = rows.step == 1 ? image : own;
+        std::fill_n(to, sums, T(0));
+        addColumns(axes, rows, taps, places, x->as<T>() + plane * taps * places, to);
+        if (rows.step != 1) rows.write(to, rowCount, image);
       }
     });
   });

@@ -1,7 +1,8 @@
 // lookup, tfidf: tables among the numbers.
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -10,35 +11,99 @@
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/packed_numbers.h"
+#include "vm/kernels/text/key_table.h"
 #include "vm/kernels/text/string_elements.h"
 
 namespace dyn::vm::kernels {
 namespace {
 
-constexpr size_t kNoPlace = SIZE_MAX;
+// Places of strings, which are borrowed from the program.
+class TextTable : public CachedPlan {
+ public:
+  explicit TextTable(const std::vector<std::string_view>& keys) : count_(static_cast<uint32_t>(keys.size())) {
+    for (uint32_t k = 0; k < count_; ++k) places_.try_emplace(keys[k], k);
+  }
+  uint32_t place(std::string_view key) const {
+    const auto found = places_.find(key);
+    return found == places_.end() ? count_ : found->second;
+  }
+  size_t bytes() const { return count_ * (sizeof(std::string_view) + 4 * sizeof(void*)); }
 
-// The place of each element of `x` among the keys, kNoPlace for the others. The first of equal keys wins.
-template <typename Key, typename Element, typename KeyAt>
-std::vector<size_t> placesOf(const Tensor* x, size_t keyCount, Element&& element, KeyAt&& keyAt) {
-  std::unordered_map<Key, size_t> table;
-  size_t ofNan = kNoPlace;
-  const auto isNan = [](const Key& key) {
-    if constexpr (std::is_floating_point_v<Key>) return std::isnan(key);
-    return false;
+ private:
+  uint32_t count_;
+  std::unordered_map<std::string_view, uint32_t> places_;
+};
+
+// The table of this call's keys: kept by the context, as the program's numbers stay where they are, or made now and held by `own`.
+template <typename Table, typename Make>
+const Table& tableOf(BuiltinCall& call, std::unique_ptr<const Table>& own, const Make& make) {
+  const PlanCache::Key key{PlanCache::kTableOfKeys,
+                           static_cast<int64_t>(std::bit_cast<intptr_t>(call.numbers.data()))};
+  if (call.plans)
+    if (const CachedPlan* found = call.plans->find(key)) return static_cast<const Table&>(*found);
+  std::unique_ptr<const Table> made = make();
+  if (call.plans) {
+    const size_t bytes = made->bytes();
+    return static_cast<const Table&>(*call.plans->keep(key, std::move(made), bytes));
+  }
+  own = std::move(made);
+  return *own;
+}
+
+// The value of each element's key, or the one behind them all.
+struct LookedUp {
+  const PackedNumbers::Table &values, &otherwise;
+  Tensor* result;
+
+  template <typename PlaceOf>
+  Status write(const PlaceOf& placeOf) const {
+    switch (values.dtype == DataType::string ? 0 : sizeBytes(values.dtype)) {
+      case 0:
+        return writeTexts(placeOf);
+      case 1:
+        return writeNumbers<uint8_t>(placeOf);
+      case 2:
+        return writeNumbers<uint16_t>(placeOf);
+      case 4:
+        return writeNumbers<uint32_t>(placeOf);
+      case 8:
+        return writeNumbers<uint64_t>(placeOf);
+      default:
+        return failure(DYN_UNSUPPORTED, "values of " + std::string(text(values.dtype)));
+    }
+  }
+
+ private:
+  template <typename PlaceOf>
+  Status writeTexts(const PlaceOf& placeOf) const {
+    for (int64_t i = 0; i < result->elementCount; ++i) {
+      const uint32_t place = placeOf(i);
+      if (!setString(result, i, place < values.count ? values.texts[place] : otherwise.texts[0]))
+        return outOfStrings();
+    }
+    return okStatus();
+  }
+  template <typename Bits, typename PlaceOf>
+  Status writeNumbers(const PlaceOf& placeOf) const {
+    const Bits other = otherwise.at<Bits>(0);
+    Bits* to = result->as<Bits>();
+    for (int64_t i = 0; i < result->elementCount; ++i) {
+      const uint32_t place = placeOf(i);
+      to[i] = place < values.count ? values.at<Bits>(place) : other;
+    }
+    return okStatus();
+  }
+};
+
+template <typename Key>
+Status lookUp(BuiltinCall& call, const Tensor* x, const PackedNumbers::Table& keys, const LookedUp& out) {
+  std::unique_ptr<const KeyTable<Key>> own;
+  const auto make = [&] {
+    return std::make_unique<const KeyTable<Key>>(keys.count, [&](size_t k) { return keys.at<Key>(k); });
   };
-  for (size_t k = 0; k < keyCount; ++k) {
-    const Key key = keyAt(k);
-    if (!isNan(key)) table.try_emplace(key, k);
-    if (isNan(key) && ofNan == kNoPlace) ofNan = k;
-  }
-  std::vector<size_t> places;
-  places.reserve(static_cast<size_t>(x->elementCount));
-  for (int64_t i = 0; i < x->elementCount; ++i) {
-    const Key key = element(i);
-    const auto found = table.find(key);
-    places.push_back(isNan(key) ? ofNan : found == table.end() ? kNoPlace : found->second);
-  }
-  return places;
+  const KeyTable<Key>& table = tableOf<KeyTable<Key>>(call, own, make);
+  const Key* from = x->as<Key>();
+  return out.write([&](int64_t i) { return table.place(from[i]); });
 }
 
 }  // namespace
@@ -51,36 +116,22 @@ Status lookup(BuiltinCall& call) {
     return failure(DYN_BAD_INPUT, "lookup: its packed table is malformed");
   if (!x || x->dtype != keys.dtype)
     return badArgument("lookup", 0, "a tensor of " + std::string(text(keys.dtype)), call.arguments[0]);
-  std::vector<size_t> places;
-  bool known = true;
-  if (x->dtype == DataType::string) {
-    places = placesOf<std::string_view>(
-        x, keys.count, [&](int64_t i) { return stringAt(x, i); }, [&](size_t k) { return keys.texts[k]; });
-  } else if (x->dtype == DataType::f16 || x->dtype == DataType::bf16) {  // equal numbers have equal bits here
-    places = placesOf<uint16_t>(
-        x, keys.count, [&](int64_t i) { return x->as<uint16_t>()[i]; },
-        [&](size_t k) { return keys.at<uint16_t>(k); });
-  } else {
-    known = visitNumbers(x->dtype, [&]<typename T>() {
-      places = placesOf<T>(
-          x, keys.count, [&](int64_t i) { return x->as<T>()[i]; }, [&](size_t k) { return keys.at<T>(k); });
-    });
-  }
-  if (!known) return failure(DYN_UNSUPPORTED, "keys of " + std::string(text(x->dtype)));
   Tensor* result = nullptr;
   if (Status status = call.result(0, values.dtype, std::span(x->shape(), x->rank), result); !status.ok())
     return status;
-  const size_t bytes = sizeBytes(values.dtype);
-  for (size_t i = 0; i < places.size(); ++i) {
-    const PackedNumbers::Table& from = places[i] == kNoPlace ? otherwise : values;
-    const size_t place = places[i] == kNoPlace ? 0 : places[i];
-    if (values.dtype == DataType::string) {
-      if (!setString(result, static_cast<int64_t>(i), from.texts[place])) return outOfStrings();
-    } else {
-      memcpy(result->data + i * bytes, from.bytes.data() + place * bytes, bytes);
-    }
+  const LookedUp out{values, otherwise, result};
+  if (x->dtype == DataType::string) {
+    std::unique_ptr<const TextTable> own;
+    const TextTable& table =
+        tableOf<TextTable>(call, own, [&] { return std::make_unique<const TextTable>(keys.texts); });
+    return out.write([&](int64_t i) { return table.place(stringAt(x, i)); });
   }
-  return okStatus();
+  if (x->dtype == DataType::f16 || x->dtype == DataType::bf16)  // equal numbers have equal bits here
+    return lookUp<uint16_t>(call, x, keys, out);
+  Status status = okStatus();
+  if (!visitNumbers(x->dtype, [&]<typename T>() { status = lookUp<T>(call, x, keys, out); }))
+    return failure(DYN_UNSUPPORTED, "keys of " + std::string(text(x->dtype)));
+  return status;
 }
 
 namespace {

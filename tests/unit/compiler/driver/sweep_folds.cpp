@@ -43,6 +43,17 @@ void addReductions(std::vector<SweepRow>& rows) {
                     {},
                     8});
   };
+  // Several vectors of reductions side by side (whole_rows.cpp), one, and fewer.
+  for (const char* op : {"reduce_sum", "reduce_l1", "reduce_sum_square", "reduce_max"})
+    rows.push_back(
+        {op,
+         std::string(op) == "reduce_max" ? kAnything : kNumbers,
+         "%x T[n, m]",
+         std::string("%a = constant() {value = i64[1] [0]} %y = ") + op + "(%x, %a) {keepdims = 0} return %y",
+         {""},
+         {},
+         {{"n", {1, 0, 3, 37}}, {"m", {63, 64, 17, 150}}},
+         8});
   for (const char* op : {"reduce_sum", "reduce_prod", "reduce_mean", "reduce_l1", "reduce_l2",
                          "reduce_log_sum", "reduce_log_sum_exp", "reduce_sum_square"})
     add(op, kNumbers);
@@ -416,6 +427,25 @@ void addWindows(std::vector<SweepRow>& rows) {
                   {},
                   {{"m", {0, 4, 8, 12}}},
                   8});
+  // Steps along rows.
+  const auto image = [&](const char* dtypes, const char* columns, const std::string& size,
+                         const std::string& window, const std::string& attributes) {
+    rows.push_back({"col2im",
+                    dtypes,
+                    columns,
+                    "%i = constant() {value = i64" + size + "} %k = constant() {value = i64" + window +
+                        "} %y = col2im(%x, %i, %k) {" + attributes + "} return %y",
+                    {""},
+                    {},
+                    {},
+                    8,
+                    "f16 bf16"});
+  };
+  image(kNumbers, "%x T[n, 8, 9]", "[2] [4, 5]", "[2] [2, 2]", "strides = [1, 2], pads = [0, 0, 0, 1]");
+  image(kNumbers, "%x T[n, 6, 2]", "[1] [7]", "[1] [3]", "strides = [3]");
+  image("", "%x f32[n, 4, 1]", "[1] [1]", "[1] [2]", "strides = [9], pads = [1, 1]");
+  image("", "%x f32[n, 8, 12]", "[3] [3, 3, 6]", "[3] [2, 2, 2]",
+        "strides = [2, 1, 2], pads = [1, 0, 0, 0, 0, 1]");
   rows.push_back({"deform_conv",
                   kReals,
                   "%x T[n, 2, h, w], %k T[3, 2, 2, 2], %o T[n, 8, h - 1, w - 1]",

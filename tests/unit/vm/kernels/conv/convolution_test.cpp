@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tests/unit/vm/kernels/builtin_harness.h"
+#include "vm/kernels/conv/convolution.h"
 
 namespace dyn::vm::test {
 namespace {
@@ -28,6 +29,15 @@ class ConvolutionTest : public BuiltinTest {
   void expectPackedTheSame(Tensor* x, Tensor* w, Tensor* bias, std::vector<int64_t> pads,
                            std::vector<int32_t> numbers, Tensor* expected) {
     const KernelRow row{"double_and_mark", "double_and_mark", 2, 2, 3, 0, ""};
+    // Weights that are packed for one call may go another way: both go the packed one's.
+    BuiltinCall window;
+    window.numbers = numbers;
+    kernels::Convolution c;
+    kernels::Way way{};
+    ASSERT_TRUE(kernels::describeWindow(window, {w->shape(), w->rank}, false, c).ok() &&
+                kernels::wayOf(window, c, way).ok());
+    numbers[0] |= (static_cast<int32_t>(way) + 1) << 3;
+    ASSERT_TRUE(call("conv", {x, w, bias}, {.scalars = pads, .numbers = numbers}, {expected}).ok());
     ASSERT_TRUE(call("conv_pack", {w}, {.numbers = numbers}).ok());
     Tensor* packed = result(0);
     const std::vector<int64_t> shape(expected->shape(), expected->shape() + expected->rank);
@@ -156,7 +166,6 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
            *y = output(ys);
     const Status status = call("conv", {x, w, bias}, {.scalars = pads, .numbers = numbers}, {y});
     ASSERT_TRUE(status.ok()) << status.toString();
-    expectPackedTheSame(x, w, bias, pads, numbers, y);
     int64_t at = 0;
     for (int64_t n = 0; n < batch; ++n)
       for (int64_t f = 0; f < groups * filters; ++f)
@@ -184,6 +193,7 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
               ASSERT_NEAR(y->as<float>()[at++], sum, kind == deep ? 1e-3 : 1e-4)
                   << "round " << round << " rank " << rank << " filters " << filters;
             }
+    expectPackedTheSame(x, w, bias, pads, numbers, y);
   }
 }
 
@@ -254,6 +264,16 @@ TEST_F(ConvolutionTest, infiniteWeightsStayWhereTheyAre) {
          *w = tensor<float>(DataType::f32, {1, 1, 1, 2}, {1, inf}), *y = output({1, 1, 2, 3});
   ASSERT_TRUE(call("conv_transpose", {x, w}, {.scalars = {0, 0}, .numbers = {2, 1, 1, 1, 1, 1}}, {y}).ok());
   EXPECT_THAT(data<float>(y), ElementsAre(1, inf, inf, 3, inf, inf));
+  // More weights than positions: they stand in the lanes.
+  std::vector<float> weights(16, 1);
+  weights[1] = weights[14] = inf;
+  Tensor *many = tensor<float>(DataType::f32, {1, 8, 1, 2}, weights), *planes = output({1, 8, 2, 3});
+  ASSERT_TRUE(
+      call("conv_transpose", {x, many}, {.scalars = {0, 0}, .numbers = {2, 1, 1, 1, 1, 1}}, {planes}).ok());
+  const std::vector<float> all = data<float>(planes);
+  EXPECT_EQ(std::vector<float>(all.begin(), all.begin() + 12),
+            (std::vector<float>{1, inf, inf, 3, inf, inf, 1, 3, 2, 3, 7, 4}));
+  EXPECT_EQ(std::vector<float>(all.end() - 6, all.end()), (std::vector<float>{inf, inf, 2, inf, inf, 4}));
 }
 
 TEST_F(ConvolutionTest, convInDoubleAndWrongShapes) {
