@@ -16,6 +16,8 @@ enum class ElementCost : uint8_t {
 };
 
 struct OpTraits {
+  bool keepsRank =
+      false;  // the first result has the rank of the first operand (elementwise operators and reductions have rules of their own)
   // Memory.
   bool view = false;  // its result is the first operand's memory under another shape; nothing is copied
   bool contentsKnown =

@@ -127,7 +127,7 @@ const OpDef conv_integerOp{
     .name = "conv_integer",
     .summary = "convolution of 8-bit integers less their zero points, in i32",
     .cls = OpClass::contraction,
-    .traits = {.flatPositions = true, .epilogue = Dtype::i32},
+    .traits = {.keepsRank = true, .flatPositions = true, .epilogue = Dtype::i32},
     .minOperands = 2,
     .maxOperands = 4,
     .attributes = kConvIntegerAttributes,

@@ -539,7 +539,7 @@ const OpDef resizeOp{
     .name = "resize",
     .summary = "a tensor sampled on a grid of another size",
     .cls = OpClass::injective,
-    .traits = {.firstSizes = 1},
+    .traits = {.keepsRank = true, .firstSizes = 1},
     .minOperands = 1,
     .maxOperands = 4,
     .attributes = kResizeAttributes,

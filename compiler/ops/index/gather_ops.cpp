@@ -289,7 +289,7 @@ const OpDef gather_elementsOp{
     .name = "gather_elements",
     .summary = "elements of x along an axis, picked one by one",
     .cls = OpClass::injective,
-    .traits = {.gathers = true},
+    .traits = {.keepsRank = true, .gathers = true},
     .minOperands = 2,
     .maxOperands = 2,
     .attributes = kGatherAttributes,

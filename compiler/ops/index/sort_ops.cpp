@@ -302,7 +302,7 @@ const OpDef topkOp{
     .name = "topk",
     .summary = "the k largest (smallest) elements along an axis and their places",
     .cls = OpClass::opaque,
-    .traits = {.firstSizes = 1},
+    .traits = {.keepsRank = true, .firstSizes = 1},
     .minOperands = 2,
     .maxOperands = 2,
     .results = 2,

@@ -194,6 +194,7 @@ constexpr OpDef runningRow(std::string_view name, std::string_view summary, std:
   row.name = name;
   row.summary = summary;
   row.cls = OpClass::opaque;
+  row.traits.keepsRank = true;
   row.minOperands = 2;
   row.maxOperands = 2;
   row.attributes = kRunningAttributes;

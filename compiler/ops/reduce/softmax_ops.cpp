@@ -129,6 +129,7 @@ constexpr OpDef alongRow(std::string_view name, std::string_view summary, std::s
   row.name = name;
   row.summary = summary;
   row.cls = OpClass::reduction;
+  row.traits.keepsRank = true;
   row.minOperands = 1;
   row.maxOperands = 1;
   row.attributes = kAxisAttributes;

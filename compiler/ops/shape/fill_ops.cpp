@@ -409,6 +409,7 @@ const OpDef triluOp{
     .name = "trilu",
     .summary = "the upper or lower triangle of matrices, zero elsewhere",
     .cls = OpClass::injective,
+    .traits = {.keepsRank = true},
     .minOperands = 1,
     .maxOperands = 2,
     .attributes = kTriluAttributes,

@@ -531,6 +531,7 @@ const OpDef transposeOp{
     .name = "transpose",
     .summary = "permutes the axes",
     .cls = OpClass::view,
+    .traits = {.keepsRank = true},
     .minOperands = 1,
     .maxOperands = 1,
     .attributes = kTransposeAttributes,

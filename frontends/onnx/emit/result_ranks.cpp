@@ -8,49 +8,6 @@
 namespace dyn::onnx {
 namespace {
 
-// Operators whose first result has the rank of an operand, though they are neither elementwise nor a normalisation.
-constexpr std::string_view kKeepRank[] = {
-    "transpose",
-    "slice",
-    "concat",
-    "split",
-    "pad",
-    "tile",
-    "cumsum",
-    "softmax",
-    "log_softmax",
-    "hardmax",
-    "layer_norm",
-    "rms_norm",
-    "batch_norm",
-    "instance_norm",
-    "group_norm",
-    "conv",
-    "conv_transpose",
-    "conv_integer",
-    "max_pool",
-    "average_pool",
-    "resize",
-    "topk",
-    "gather_elements",
-    "scatter_elements",
-    "scatter_nd",
-    "depth_to_space",
-    "space_to_depth",
-    "reverse_sequence",
-    "quantize_linear",
-    "dequantize_linear",
-    "trilu",
-    "clip",
-    "prelu",
-    "cast",
-    "lp_normalization",
-};
-
-bool isIn(std::span<const std::string_view> names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 class RankRule {
  public:
   RankRule(const Op& op, ValueTable& values) : op_(op), values_(values) {}
@@ -72,7 +29,7 @@ class RankRule {
     if (op_.def->cls == OpClass::reduction && name.substr(0, 6) == "reduce") return ofReduction();
     if (op_.def->cls == OpClass::reduction && name.substr(0, 3) == "arg")
       return op_.attributes.integer("keepdims", 1) != 0 || rank(0) < 1 ? rank(0) : rank(0) - 1;
-    if (isIn(kKeepRank, name)) return index == 0 || name == "split" || name == "topk" ? rank(0) : -1;
+    if (op_.def->traits.keepsRank) return index == 0 || name == "split" || name == "topk" ? rank(0) : -1;
     if (op_.def->cls == OpClass::elementwise) return widest(op_.operands.size());
     return -1;
   }

@@ -3,6 +3,7 @@
 
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
+#include "compiler/ir/walk.h"
 #include "compiler/reference/sequence_values.h"
 #include "tests/support/text_module.h"
 #include "tests/unit/compiler/ops/op_test.h"
@@ -63,6 +64,25 @@ std::vector<Value> inputsFor(const Function& function) {
     }
   }
   return inputs;
+}
+
+// What a row says of ranks without inference is what inference finds.
+TEST(OpTable, WhatKeepsTheRankDoes) {
+  for (const OpDef* row : opTable()) {
+    if (!row->traits.keepsRank) continue;
+    SCOPED_TRACE(std::string(row->name));
+    IrContext ir;
+    Result<Module> module = parseText(ir, row->example);
+    ASSERT_TRUE(module.ok());
+    Result<InferredModule> inferred = inferTypes(*module);
+    ASSERT_TRUE(inferred.ok());
+    const Uses uses(inferred->module);
+    forEachOp(inferred->module, [&](const Function&, const Op& op) {
+      if (op.def == row) {
+        EXPECT_EQ(op.results[0].type.rank(), uses.definition(op.operands[0]).type.rank());
+      }
+    });
+  }
 }
 
 TEST(OpTable, ExamplesParseTypeCheckAndRun) {
