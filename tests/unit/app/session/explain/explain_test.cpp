@@ -117,7 +117,9 @@ LaunchWork workOfKernel(const std::string& text, int64_t n) {
   Trace trace;
   Result<Module> placed = runPasses(*module, CompileOptions(), trace);
   EXPECT_TRUE(placed.ok());
-  Result<LoweredModule> lowered = lowerModule(*placed, LowerOptions());
+  LowerOptions options;
+  options.versions = *parseVersionPolicy("generic");
+  Result<LoweredModule> lowered = lowerModule(*placed, options);
   EXPECT_TRUE(lowered.ok() && lowered->kernels.size() == 1);
   const loop::Kernel& kernel = lowered->kernels[0];
   DimBinding binding;
