@@ -174,7 +174,7 @@ Status byPanels(const ByteConvolution& p) {
   while (blockPanels > 1 && c.batch * c.groups * ((allPanels + blockPanels - 1) / blockPanels) < tasks)
     blockPanels = (blockPanels + 1) / 2;
   const int64_t blocks = (allPanels + blockPanels - 1) / blockPanels, block = blockPanels * width;
-  const bool pointwise = c.isPointwise(), mixes = !pointwise && p.channelsLast;
+  const bool pointwise = c.isPointwise(), mixes = !pointwise && c.channels > 0 && c.channels % 4 == 0;
   const int64_t planeBytes = c.channels * c.inputSize();
   const int64_t wordElements = filters * leading, termElements = wholeLines(2 * filters),
                 mixedElements = mixes ? wholeLines(c.batch * c.groups * planeBytes / 4 + 1) : 0,
@@ -188,9 +188,17 @@ Status byPanels(const ByteConvolution& p) {
   int32_t* zeros = terms + termElements;
   std::fill_n(zeros, width, rightZero(p.x->dtype, p.zeroOfX()));
   p.call.threads->split(filters, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+    // Channels stand last in what they are multiplied with.
+    std::vector<uint8_t> turned(mixes && !p.channelsLast ? static_cast<size_t>(depth) : 0);
     for (int64_t filter = begin; filter < end; ++filter) {
-      const int32_t sum = copyLeftRow(family, p.w->as<uint8_t>() + filter * depth, depth, 1,
-                                      leftFlip(p.w->dtype), words + filter * leading);
+      const uint8_t* row = p.w->as<uint8_t>() + filter * depth;
+      if (!turned.empty()) {
+        for (int64_t channel = 0; channel < c.channels; ++channel)
+          for (int64_t tap = 0; tap < c.taps(); ++tap)
+            turned[static_cast<size_t>(tap * c.channels + channel)] = row[channel * c.taps() + tap];
+        row = turned.data();
+      }
+      const int32_t sum = copyLeftRow(family, row, depth, 1, leftFlip(p.w->dtype), words + filter * leading);
       setRowTerms(sum, depth, leftZero(p.w->dtype, zeroAt(p.zeroW, filter)), terms + 2 * filter);
     }
   });

@@ -38,6 +38,8 @@ class TransposedTask {
                           static_cast<int64_t>(call.threads->threadCount());
     filtersPerBlock_ = std::clamp<int64_t>(std::min(std::max(most, least), share), 1, c.filters);
     gaps_ = lines_[2] != c.input[2] || (c.input[0] > 1 && lines_[1] != c.input[1]);
+    if (!fits()) return;
+    for (int64_t tap = 0; tap < taps; ++tap) tapOffsets_.push_back(offsetOf(tap));
     if (!weightsInLanes()) return;
     // Nothing is packed for each block of filters: they are as many as frames in the cache allow.
     filtersPerBlock_ = std::clamp<int64_t>(
@@ -65,6 +67,8 @@ class TransposedTask {
     });
   }
 
+  // Is a frame of a size that there could be memory for? Otherwise nothing else may be asked.
+  bool fits() const { return planeSize() <= 0x1p40; }
   int64_t filtersPerBlock() const { return filtersPerBlock_; }
   int64_t blocks() const { return (c.filters + filtersPerBlock_ - 1) / filtersPerBlock_; }
   // Elements of a frame, for the question whether it fits into memory.
@@ -98,8 +102,7 @@ class TransposedTask {
       const int64_t count = std::min(width, end - position);
       pack(x, position, count, panel);
       runRowTiles(family_, rows, c.channels, a, leading, panel, tile, width, count, false);
-      for (int64_t row = 0; row < rows; ++row)
-        addRow(tile + row * width, row, position, count, addsGaps, frames);
+      addRows(tile, width, 0, rows, position, count, addsGaps ? count : kNeverWhole, frames);
     }
     for (int64_t filter = first; filter < last; ++filter)
       write(frames + (filter - first) * planeElements(), bias ? bias[filter] : 0.0f,
@@ -134,10 +137,7 @@ class TransposedTask {
         writeTransposed(tile, wide, whole(count), whole(columns), nullptr, turned, kRowsAtOnce);
         // A place between the rows is the sum of nothing: 0, unless a weight is infinite or no number.
         const int64_t gap = firstGap(position, count);
-        for (int64_t lane = 0; lane < columns; ++lane) {
-          const float* from = turned + lane * kRowsAtOnce;
-          addRow(from, row + lane, position, count, gap == count || from[gap] == 0, frames);
-        }
+        addRows(turned, kRowsAtOnce, row, columns, position, count, gap, frames);
       }
     }
     for (int64_t filter = first; filter < last; ++filter)
@@ -165,13 +165,25 @@ class TransposedTask {
     return next;
   }
 
-  // Adds to its plane what `count` positions give to one tap of one filter.
-  void addRow(const float* from, int64_t row, int64_t position, int64_t count, bool addsGaps,
-              float* frames) const {
-    float* to = frames + row / c.taps() * planeElements() + offsetOf(row % c.taps()) + position;
-    if (addsGaps) return lanes_.add(from, count, to);
-    eachRun(nullptr, position, count,
-            [&](const float*, int64_t at, int64_t held) { lanes_.add(from + at, held, to + at); });
+  // Adds to its plane what `count` positions give to each of `rows` taps of filters, the first of them `row`. A row whose element `gap` is 0 is added as a
+  // whole, also what it gives to the places between the rows; so is every row where `gap` is `count`.
+  static constexpr int64_t kNeverWhole = -1;
+  void addRows(const float* from, int64_t leading, int64_t row, int64_t rows, int64_t position, int64_t count,
+               int64_t gap, float* frames) const {
+    const int64_t taps = c.taps(), plane = planeElements();
+    int64_t tap = row % taps;
+    float* frame = frames + row / taps * plane + position;
+    for (int64_t i = 0; i < rows; ++i, from += leading) {
+      float* to = frame + tapOffsets_[static_cast<size_t>(tap)];
+      if (gap == count || (gap != kNeverWhole && from[gap] == 0))
+        lanes_.add(from, count, to);
+      else
+        eachRun(nullptr, position, count,
+                [&](const float*, int64_t at, int64_t held) { lanes_.add(from + at, held, to + at); });
+      if (++tap < taps) continue;
+      tap = 0;
+      frame += plane;
+    }
   }
 
   // `columns` neighbouring weights of each channel, zeros behind them up to a whole tile.
@@ -276,6 +288,7 @@ class TransposedTask {
   const BuiltinCall& call_;
   const DynGemmFamily& family_;
   const Convolution& c;
+  std::vector<int64_t> tapOffsets_;        // of each tap of the window, in a frame
   std::array<int64_t, 3> lines_{1, 1, 1};  // places of a phase along each axis
   int64_t filtersPerBlock_ = 1;
   // With weights in the lanes.
@@ -342,7 +355,7 @@ Status convTranspose(BuiltinCall& call) {
     return okStatus();
   }
   const TransposedTask task(call, c);
-  if (task.planeSize() > 0x1p40) return failure(DYN_OUT_OF_MEMORY, "windows reach too far beyond the output");
+  if (!task.fits()) return failure(DYN_OUT_OF_MEMORY, "windows reach too far beyond the output");
   if (!task.weightsInLanes() && isConvolution(c)) {
     // A weight that is no finite number is met by input only, not by padding: then, and for the memory of that case, the other way.
     const bool finite = !call.rehearsal && areFinite(w);
