@@ -1,6 +1,7 @@
-// What batch mode prints: exactly one result, by exactly one thread. A list in it that may be long is written as it grows, so that it takes no memory:
+// What batch mode prints: exactly one result, by exactly one thread. A list in it that may be long is written
+// as it grows, so that it takes no memory:
 //
-//   output.openList("cases", {{"model", file}});          // {"schema": 1, "command": "run", "model": ..., "cases": [
+//   output.openList("cases", {{"model", file}});  // {"schema": 1, "command": "run", "model": ..., "cases": [
 //   for (...) output.add(item, text);                     // with --json the item, else the text
 //   return output.result({{"failed_count", 0}}, "");      // ], "failed_count": 0}; or failure(), by whoever ends the process
 #pragma once
@@ -20,10 +21,12 @@ class BatchOutput {
   BatchOutput(bool json, std::string command, TextOptions text)
       : json_(json), command_(std::move(command)), text_(text) {}
 
-  // True for the one caller who may print the result and end the process: the command's thread, or the watchdog.
+  // True for the one caller who may print the result and end the process: the command's thread, or the
+  // watchdog.
   bool claim() { return !claimed_.exchange(true); }
 
-  // Each prints the whole result (one JSON document, or text with diagnostics on stderr) and returns the exit code.
+  // Each prints the whole result (one JSON document, or text with diagnostics on stderr) and returns the exit
+  // code.
   int result(nlohmann::ordered_json fields, const std::string& text);
   int failure(const Diagnostic& diagnostic);
   int failure(const Diagnostic& diagnostic, nlohmann::ordered_json fields, const std::string& text);

@@ -87,7 +87,8 @@ void Watchdog::end(Diagnostic diagnostic) {
   ::_exit(code);
 }
 
-// Files are written under a temporary name, `NAME.tmp-PID-K` or `NAME.partialPID`, and renamed when they are whole.
+// Files are written under a temporary name, `NAME.tmp-PID-K` or `NAME.partialPID`, and renamed when they are
+// whole.
 void Watchdog::removeHalfFiles() const {
   const std::string mark = ".tmp-" + std::to_string(::getpid()) + "-",
                     packageMark = ".partial" + std::to_string(::getpid());

@@ -1,7 +1,8 @@
 // Watchdog: ends a batch command in time: Ctrl-C and SIGTERM, --time-limit, --mem-limit.
 //
-// The session is asked first; what does not end within kPatience (a kernel that is being compiled) is left, its result is printed by the
-// watchdog and the process ends. Files of the command that are half written are removed.
+// The session is asked first; what does not end within kPatience (a kernel that is being compiled) is left,
+// its result is printed by the watchdog and the process ends. Files of the command that are half written are
+// removed.
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,8 @@
 
 namespace dyn {
 
-// Blocks the signals the watchdog waits for, in this thread and those it starts: call before any thread is there.
+// Blocks the signals the watchdog waits for, in this thread and those it starts: call before any thread is
+// there.
 void blockSignals();
 
 class Watchdog {

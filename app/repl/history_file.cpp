@@ -79,7 +79,8 @@ std::string historyPath() {
   return makeFolders(base + "/dyn") + "/history";
 }
 
-// The file with an exclusive lock; -1 without one. Who waited for the lock may hold a file that was replaced meanwhile: it is opened anew.
+// The file with an exclusive lock; -1 without one. Who waited for the lock may hold a file that was replaced
+// meanwhile: it is opened anew.
 int HistoryFile::openLocked() const {
   for (int attempt = 0; attempt < 10 && !path_.empty(); ++attempt) {
     const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

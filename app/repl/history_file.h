@@ -1,7 +1,8 @@
 // HistoryFile: the entries of the shell's history, one a line, the newest last.
 //
-// Shells that run side by side append to one file. It is trimmed to the newest `limit` entries when it is read, and again whenever it has grown
-// by a fifth: written whole under another name and renamed, so that a crash leaves the old file or the new one.
+// Shells that run side by side append to one file. It is trimmed to the newest `limit` entries when it is
+// read, and again whenever it has grown by a fifth: written whole under another name and renamed, so that a
+// crash leaves the old file or the new one.
 #pragma once
 
 #include <string>

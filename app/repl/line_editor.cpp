@@ -54,7 +54,8 @@ struct LineEditor::Impl {
         el_resize(editor);
         continue;
       }
-      // Stopped by Ctrl-Z, or by someone else and set going again: whoever had the terminal in between changed its mode.
+      // Stopped by Ctrl-Z, or by someone else and set going again: whoever had the terminal in between
+      // changed its mode.
       el_set(editor, EL_PREP_TERM, 0);
       if (signal == SIGTSTP) signals.suspend();
       el_set(editor, EL_PREP_TERM, 1);
@@ -168,7 +169,8 @@ LineEnd LineEditor::read(const std::string& prompt, std::string& line) {
   impl_->prompt = prompt;
   impl_->end = LineEnd::line;
   int count = 0;
-  // Before the prompt is seen: a key typed at once must not be the terminal's own to echo, or to take as the end of input.
+  // Before the prompt is seen: a key typed at once must not be the terminal's own to echo, or to take as the
+  // end of input.
   el_set(impl_->editor, EL_PREP_TERM, 1);
   const char* text = el_gets(impl_->editor, &count);
   if (impl_->end != LineEnd::line) {

@@ -17,8 +17,9 @@ enum class LineEnd : uint8_t { line, interrupted, endOfFile, terminated };
 class LineEditor {
  public:
   using Completer = std::function<Completion(const std::string& line, size_t cursor)>;
-  // historyFile "": none is kept. Signals are taken from `signals` while a line is read; Ctrl-Z stops the process with the terminal as it was
-  // before, and the line is drawn again when it goes on. `signals` must outlive the editor.
+  // historyFile "": none is kept. Signals are taken from `signals` while a line is read; Ctrl-Z stops the
+  // process with the terminal as it was before, and the line is drawn again when it goes on. `signals` must
+  // outlive the editor.
   LineEditor(std::string historyFile, Completer completer, SignalWatch& signals);
   ~LineEditor();
   LineEditor(const LineEditor&) = delete;

@@ -25,7 +25,8 @@ constexpr int kInterruptedCode = 130;
 // What does not listen within this time after a signal is left behind.
 constexpr auto kPatience = std::chrono::milliseconds(80);
 
-// stdout and stderr come from two threads (results, and notes of a run): one at a time, and never after the reader went away.
+// stdout and stderr come from two threads (results, and notes of a run): one at a time, and never after the
+// reader went away.
 void write(int descriptor, const std::string& text) { (void)writeStandard(descriptor, text); }
 
 bool colorWanted(int descriptor) {
@@ -102,8 +103,8 @@ class Shell {
     write(2, toText(diagnostic, options));
   }
 
-  // Waits for the command. On a terminal Ctrl-C ends it, and twice within two seconds the shell; a signal to end, or Ctrl-C on piped input,
-  // ends both.
+  // Waits for the command. On a terminal Ctrl-C ends it, and twice within two seconds the shell; a signal to
+  // end, or Ctrl-C on piped input, ends both.
   std::shared_ptr<const Outcome> execute(Command command) {
     using Clock = std::chrono::steady_clock;
     const Ticket ticket = session_.submit(std::move(command));

@@ -1,7 +1,8 @@
 // The shell: expressions of the text IR are values, `:commands` look into the model.
 //
-// On a terminal: line editing, history, Tab, `... ` while brackets are open, Ctrl-C clears the line or ends the run, Ctrl-D leaves. On piped
-// input: the same commands without prompt, banner, colour and history; it stops at the first error with that error's exit code.
+// On a terminal: line editing, history, Tab, `... ` while brackets are open, Ctrl-C clears the line or ends
+// the run, Ctrl-D leaves. On piped input: the same commands without prompt, banner, colour and history; it
+// stops at the first error with that error's exit code.
 #pragma once
 
 namespace dyn {

@@ -14,7 +14,8 @@ SignalWatch::SignalWatch() {
     sigaddset(&watched, signal);
   pthread_sigmask(SIG_BLOCK, &watched, &before_);
   descriptor_ = ::signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
-  // Without a descriptor the signals keep their defaults: Ctrl-C then ends the shell, which is better than not being heard.
+  // Without a descriptor the signals keep their defaults: Ctrl-C then ends the shell, which is better than
+  // not being heard.
   if (descriptor_ < 0) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 

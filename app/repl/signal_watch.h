@@ -1,8 +1,8 @@
 // SignalWatch: the signals a shell answers itself, as a descriptor to poll beside the keyboard.
 //
-// While one lives, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT and SIGWINCH are blocked in this thread and in those it starts, and are
-// taken by take(). So none gets lost between a check and a read that blocks, and none ends the process while the terminal is in raw mode.
-// Make it before any other thread is there.
+// While one lives, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT and SIGWINCH are blocked in this thread
+// and in those it starts, and are taken by take(). So none gets lost between a check and a read that blocks,
+// and none ends the process while the terminal is in raw mode. Make it before any other thread is there.
 #pragma once
 
 #include <signal.h>

@@ -1,5 +1,5 @@
-// BoundValues: the names a session knows, with their values. What was there before a change is remembered as long as it may be undone, so that a
-// command costs what it changes and not what is bound.
+// BoundValues: the names a session knows, with their values. What was there before a change is remembered as
+// long as it may be undone, so that a command costs what it changes and not what is bound.
 //
 //   const uint64_t mark = values.mark();
 //   values.bind("x", {value, type});

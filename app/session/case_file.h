@@ -23,8 +23,8 @@ struct RunCase {
   void addTo(Command& command) const;
 };
 
-// Looked through once before its first case is given: of a file that is broken nothing is run. The cases are read one by one, so that a file may
-// have any number of them.
+// Looked through once before its first case is given: of a file that is broken nothing is run. The cases are
+// read one by one, so that a file may have any number of them.
 class CaseFile {
  public:
   // Errors: the first fault with its line; a file without a case.

@@ -1,5 +1,6 @@
-// CompletionIndex: the words that Tab and menus offer. The session's thread keeps it up to date after each command, at the cost of what the command
-// changed; any thread may ask, and never waits for a command that runs.
+// CompletionIndex: the words that Tab and menus offer. The session's thread keeps it up to date after each
+// command, at the cost of what the command changed; any thread may ask, and never waits for a command that
+// runs.
 #pragma once
 
 #include <memory>
@@ -27,7 +28,8 @@ class CompletionIndex {
   Completion complete(std::string_view line, size_t cursor) const;
 
  private:
-  // What the words of the model were made of, of the session's thread: they are made anew when one of these is another.
+  // What the words of the model were made of, of the session's thread: they are made anew when one of these
+  // is another.
   std::weak_ptr<LoadedModel> model_;
   size_t stepsCount_ = 0;
   bool compiled_ = false, fresh_ = false;

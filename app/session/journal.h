@@ -1,4 +1,5 @@
-// Journal: the lines of the commands so far, numbered from 1. It keeps the last ones only, as a session may live long.
+// Journal: the lines of the commands so far, numbered from 1. It keeps the last ones only, as a session may
+// live long.
 #pragma once
 
 #include <cstdint>

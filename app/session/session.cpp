@@ -107,7 +107,8 @@ struct Session::Impl {
            (!queue.empty() && queue.front().ticket <= ticket && ticket <= queue.back().ticket);
   }
 
-  // A program that was just about to start when the wish to stop came would not notice it: it is told until it ends.
+  // A program that was just about to start when the wish to stop came would not notice it: it is told until
+  // it ends.
   void keepInterrupting() {
     std::unique_lock<std::mutex> lock(mutex);
     for (;;) {
@@ -222,7 +223,8 @@ constexpr Handler kHandlers[] = {
 #undef DYN_COMMAND
 };
 
-// The line and a caret, where the place is a line of a text and the one who found the fault had no text at hand.
+// The line and a caret, where the place is a line of a text and the one who found the fault had no text at
+// hand.
 void addExcerpt(Diagnostic& diagnostic, const Command& command) {
   if (diagnostic.place.line == 0 || diagnostic.place.column == 0) return;
   const bool prompt = diagnostic.place.file == "<prompt>" && command.has("rest");

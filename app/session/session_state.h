@@ -1,4 +1,5 @@
-// SessionState: all that a session holds between commands, and the table of handlers. Touched by the session's thread only.
+// SessionState: all that a session holds between commands, and the table of handlers. Touched by the
+// session's thread only.
 #pragma once
 
 #include <functional>
@@ -47,7 +48,8 @@ struct SessionState {
   // The loaded model, or an error that says how to load one.
   Result<LoadedModel*> model() const;
   Result<LoadedModel*> modelWithPasses() const;
-  // The program for these inputs, ready to run and kept warm: of the loaded model, or of a specialisation made now or before.
+  // The program for these inputs, ready to run and kept warm: of the loaded model, or of a specialisation
+  // made now or before.
   Result<PreparedRun> prepare(CallInputs inputs);
   std::vector<std::pair<std::string, Type>> ports() const;
 };
@@ -55,7 +57,8 @@ struct SessionState {
 // The inputs of a call of the model by the arguments --dim and --input of a command; says which are random.
 Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Command& command);
 
-// Runs one command: checks it, keeps a snapshot for undo, times it, turns a failure into an error of the outcome.
+// Runs one command: checks it, keeps a snapshot for undo, times it, turns a failure into an error of the
+// outcome.
 std::shared_ptr<const Outcome> runCommand(SessionState& state, const Command& command, Ticket ticket);
 
 #define DYN_COMMAND(id, name, arguments, cancellable, undoable, help, example) \

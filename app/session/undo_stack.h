@@ -1,4 +1,5 @@
-// UndoStack: what :undo goes back to. It holds the last changes only: fewer where they keep models, programs or large values alive.
+// UndoStack: what :undo goes back to. It holds the last changes only: fewer where they keep models, programs
+// or large values alive.
 #pragma once
 
 #include <cstdint>

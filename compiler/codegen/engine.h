@@ -1,9 +1,10 @@
-// KernelEngine: from emitters to callable functions, for one machine, with an object cache and several threads.
+// KernelEngine: from emitters to callable functions, for one machine, with an object cache and several
+// threads.
 //
 //   DYN_TRY(KernelEngine engine, KernelEngine::create(machine, {.cache = {.directory = dir}}));
 //   std::vector<KernelJob> jobs = {{.name = "softmax", .key = loopText, .build = [&] { return emitSoftmax(machine); }}};
 //   DYN_TRY(std::vector<ObjectCode> objects, engine.compileAll(jobs));        // in the order of the jobs
-//   DYN_TRY(KernelSet set, engine.load(objects, {"dyn_softmax"}));            // keep the set while its code is used
+//   DYN_TRY(KernelSet set, engine.load(objects, {"dyn_softmax"}));  // keep the set while its code is used
 //   DYN_TRY(auto kernel, set.function<DynKernelFunction>("dyn_softmax"));
 #pragma once
 
@@ -27,11 +28,12 @@ struct EngineSettings {
 
 struct KernelJob {
   std::string name;  // for messages
-  // What the code is a function of, apart from the machine: two jobs with equal keys must make equal code. The engine adds
-  // machine, passes, LLVM's version and a fingerprint of codegen's own sources. Empty: the module's IR text is the key
-  // (always right, but the module must be built to find it).
+  // What the code is a function of, apart from the machine: two jobs with equal keys must make equal code.
+  // The engine adds machine, passes, LLVM's version and a fingerprint of codegen's own sources. Empty: the
+  // module's IR text is the key (always right, but the module must be built to find it).
   std::string key;
-  // Called on the thread that compiles, not at all on a cache hit of a job with a key. Must be safe to call beside others.
+  // Called on the thread that compiles, not at all on a cache hit of a job with a key. Must be safe to call
+  // beside others.
   std::function<Result<KernelModule>()> build;
   IrPasses passes = IrPasses::none;
 };

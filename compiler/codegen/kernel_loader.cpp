@@ -69,7 +69,8 @@ Result<KernelLoader> KernelLoader::create() {
   llvm::Expected<std::unique_ptr<orc::LLJIT>> jit = builder.create();
   if (!jit) return fromLlvm(jit.takeError(), "starting the loader");
   state->jit = std::move(*jit);
-  // The session ends inside ~LLJIT, while `reported` still lives (declared after it, so destroyed before): hold it weakly.
+  // The session ends inside ~LLJIT, while `reported` still lives (declared after it, so destroyed before):
+  // hold it weakly.
   std::weak_ptr<State> weak = state;
   state->jit->getExecutionSession().setErrorReporter([weak](llvm::Error error) {
     std::string text = llvm::toString(std::move(error));
@@ -96,7 +97,8 @@ Result<KernelSet> KernelLoader::load(const std::vector<ObjectCode>& objects,
       return withReport(fromLlvm(std::move(error), "adding object " + std::to_string(i)),
                         state_->takeReport());
   }
-  // Linking happens at the first look-up; do it here so that a missing symbol is found now and not in the middle of a run.
+  // Linking happens at the first look-up; do it here so that a missing symbol is found now and not in the
+  // middle of a run.
   for (const std::string& symbol : symbols) DYN_CHECK(loaded.find(symbol));
   return loaded;
 }

@@ -1,7 +1,8 @@
 // Puts object files into this process and finds the functions in them.
 //
-// A KernelSet owns the memory of its code: function pointers are valid as long as the set lives, and destroying the set
-// unloads it. Sets do not see each other's symbols; all see the process (memcpy, expf, ...). Safe to use from many threads.
+// A KernelSet owns the memory of its code: function pointers are valid as long as the set lives, and
+// destroying the set unloads it. Sets do not see each other's symbols; all see the process (memcpy, expf,
+// ...). Safe to use from many threads.
 #pragma once
 
 #include <memory>
@@ -41,9 +42,9 @@ class KernelLoader {
   KernelLoader& operator=(KernelLoader&&) noexcept;
   ~KernelLoader();
 
-  // Links the objects together into one set. The names of their exported functions must differ, and everything they call must
-  // be among them or in the process; else an error that names the symbols. The objects are copied.
-  // The set may outlive the loader.
+  // Links the objects together into one set. The names of their exported functions must differ, and
+  // everything they call must be among them or in the process; else an error that names the symbols. The
+  // objects are copied. The set may outlive the loader.
   Result<KernelSet> load(const std::vector<ObjectCode>& objects, const std::vector<std::string>& symbols);
 
  private:

@@ -21,7 +21,8 @@ struct FatalLlvmError : std::exception {
   std::string reason;
 };
 
-// Only inside guardLlvm may the handler throw; elsewhere LLVM's own behaviour stays (another user of LLVM in this process).
+// Only inside guardLlvm may the handler throw; elsewhere LLVM's own behaviour stays (another user of LLVM in
+// this process).
 thread_local int guardDepth = 0;
 
 void onFatalError(void*, const char* reason, bool) {

@@ -5,7 +5,8 @@
 //   llvm::IRBuilder<> b(llvm::BasicBlock::Create(module.contents().context(), "entry", f));
 //   b.CreateRet(b.getInt32(0));
 //
-// Functions get the machine's target attributes, so each is compiled for the right processor whatever the target machine says.
+// Functions get the machine's target attributes, so each is compiled for the right processor whatever the
+// target machine says.
 #pragma once
 
 #include <memory>
@@ -33,11 +34,13 @@ struct KernelModule::Contents {
 
 Result<KernelModule> makeKernelModule(const std::string& name, const MachineDescription& machine);
 
-// An exported function with the machine's target attributes, nounwind; arguments of pointer type are left without noalias.
+// An exported function with the machine's target attributes, nounwind; arguments of pointer type are left
+// without noalias.
 llvm::Function* addFunction(KernelModule& module, const std::string& name, llvm::FunctionType* type);
 // The same, private to the module, for shared out-of-line pieces.
 llvm::Function* addPrivateFunction(KernelModule& module, const std::string& name, llvm::FunctionType* type);
-// An exported function with the signature of DynKernelFunction; arguments named buffers, scalars, begin, end, scratch.
+// An exported function with the signature of DynKernelFunction; arguments named buffers, scalars, begin, end,
+// scratch.
 llvm::Function* addKernelFunction(KernelModule& module, const std::string& name);
 
 // Floats in one vector register of the machine.

@@ -6,11 +6,12 @@
 //   single:  the same for the remaining depth % unroll
 //   store:   full tile, else the column tail as it was read
 //
-// Sums begin with what C holds, so blocks of depth one after the other give the bits of one pass over all of it.
+// Sums begin with what C holds, so blocks of depth one after the other give the bits of one pass over all of
+// it.
 //
-// Three things keep the loop free of spills: rows are addressed as p, p + lda, p + 2 lda from few pointers the optimiser can
-// not see through (else it keeps an address per row and unrolled k); LLVM's own unroller is forbidden; and the tile
-// leaves registers for B and the broadcast.
+// Three things keep the loop free of spills: rows are addressed as p, p + lda, p + 2 lda from few pointers
+// the optimiser can not see through (else it keeps an address per row and unrolled k); LLVM's own unroller is
+// forbidden; and the tile leaves registers for B and the broadcast.
 #include "compiler/codegen/micro_kernel.h"
 
 #include <algorithm>
@@ -38,8 +39,8 @@ constexpr unsigned kFewestRowsToPrefetch =
     4;  // below, the kernel is bound by reading and prefetching costs more than it brings
 constexpr llvm::Align kFloatAlign = llvm::Align::Constant<4>();  // rows start anywhere
 
-// Registers besides the accumulators: two vectors of B and a broadcast. Without FMA the products need more, and SSE overwrites an
-// operand with each.
+// Registers besides the accumulators: two vectors of B and a broadcast. Without FMA the products need more,
+// and SSE overwrites an operand with each.
 int32_t otherRegisters(const MachineDescription& machine) { return machine.fma ? 3 : 8; }
 
 // Partial sums per accumulator: 1, 2 or 4.
@@ -85,7 +86,8 @@ class MicroKernelEmitter {
   void declare();
   // `count` steps of k from `state`; the sums of step i go to set i % split.
   State steps(const State& state, unsigned count);
-  // A loop that runs while `left` >= count; leaves the builder in the block after it and returns the state there.
+  // A loop that runs while `left` >= count; leaves the builder in the block after it and returns the state
+  // there.
   State loop(const State& initial, unsigned count, const char* name);
   Accumulators joinSets(const Accumulators& sums);
   // What the tile of C holds where it is added to, else zero. Leaves the builder in the block after.

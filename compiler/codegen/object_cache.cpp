@@ -141,7 +141,8 @@ bool ObjectCache::State::write(const ObjectKey& key, const ObjectCode& object) {
   return good;
 }
 
-// Removes the files used longest ago until three quarters of the limit are left, so that this is not done at each store.
+// Removes the files used longest ago until three quarters of the limit are left, so that this is not done at
+// each store.
 void ObjectCache::State::keepWithinSize(int64_t addedBytes) {
   std::lock_guard<std::mutex> hold(sizeLock);
   if (knownBytes >= 0) knownBytes += addedBytes;

@@ -8,7 +8,8 @@
 
 namespace dyn {
 
-// Emitters write SSA directly, so most modules gain nothing from IR passes (measured: same speed, half the compile time).
+// Emitters write SSA directly, so most modules gain nothing from IR passes (measured: same speed, half the
+// compile time).
 enum class IrPasses { none, o2 };
 enum class VerifyModules { no, yes };
 
@@ -29,8 +30,8 @@ class ObjectCompiler {
   ObjectCompiler& operator=(ObjectCompiler&&) noexcept;
   ~ObjectCompiler();
 
-  // The module's code is rewritten on the way, so a module is compiled once. Fails with internalError when the emitter made
-  // something the target can not do; the compiler object must be thrown away then.
+  // The module's code is rewritten on the way, so a module is compiled once. Fails with internalError when
+  // the emitter made something the target can not do; the compiler object must be thrown away then.
   Result<ObjectCode> compile(KernelModule& module, const CompileSettings& settings);
   Result<std::string> assembly(KernelModule& module, const CompileSettings& settings);
 

@@ -1,6 +1,8 @@
-// Internal to codegen: one operation of the loop IR on values that are already computed, scalars or vectors alike.
+// Internal to codegen: one operation of the loop IR on values that are already computed, scalars or vectors
+// alike.
 //
-// Values are held as: boolean i1; integers iN; f32 float; f64 double; f16 and bf16 as float, rounded to their dtype after every operation.
+// Values are held as: boolean i1; integers iN; f32 float; f64 double; f16 and bf16 as float, rounded to their
+// dtype after every operation.
 #pragma once
 
 #include "compiler/codegen/llvm_module.h"
@@ -22,8 +24,8 @@ class ScalarEmitter {
   llvm::Value* unary(loop::UnaryOp op, llvm::Value* a, Dtype dtype);
   // Divisors of integer divisions must be non-zero (the caller guards them).
   llvm::Value* binary(loop::BinaryOp op, llvm::Value* a, llvm::Value* b, Dtype dtype);
-  // Reals: all lanes of `a` to one exponent, a scalar. The few that most models have multiply or take a root; which it is decides a branch, where
-  // the exponent is not a constant.
+  // Reals: all lanes of `a` to one exponent, a scalar. The few that most models have multiply or take a root;
+  // which it is decides a branch, where the exponent is not a constant.
   llvm::Value* powerOfUniform(llvm::Value* a, llvm::Value* exponent, Dtype dtype);
   llvm::Value* cast(llvm::Value* a, Dtype from, Dtype to);
   llvm::Value* saturated(llvm::Value* a, llvm::Type* target, bool isSigned);

@@ -1,9 +1,11 @@
-// Loops of kind `tile`: squares of lanes x lanes elements. What lies along the outer loop's variable is read so, a vector for each column of the square,
-// and turned over in registers; the body then has it as a vector along the inner loop, as anything else.
+// Loops of kind `tile`: squares of lanes x lanes elements. What lies along the outer loop's variable is read
+// so, a vector for each column of the square, and turned over in registers; the body then has it as a vector
+// along the inner loop, as anything else.
 //
 //   for i < n tile { for j < m vector { y[i, j] = x[j, i] } }     reads x[j .. j+15, i .. i+15], writes y[i .. i+15, j .. j+15]
 //
-// At the edges the same is done under masks. Machines that can not mask memory take the loops as they stand, with gathers.
+// At the edges the same is done under masks. Machines that can not mask memory take the loops as they stand,
+// with gathers.
 #include <algorithm>
 
 #include "compiler/codegen/kernel_emitter.h"

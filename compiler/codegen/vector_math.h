@@ -1,15 +1,17 @@
 // Internal to codegen: element-wise functions as code, on float, double, <n x float> or <n x double>.
 //
-// Every row of math_functions.def is vector code of its own, whose error the row states (largest errors against references of higher precision, with and
-// without FMA, denormal arguments and results included). Infinities, NaN and signed zeros follow C's Annex F. A lane's bits
-// depend on its own arguments only, and are the same in vectors of any length and in scalars. Lanes that a function of form
-// `rareLanes` does not reach (|x| > 1e6 of sin, cos, tan; large quotients of fmod) are one libm call each.
+// Every row of math_functions.def is vector code of its own, whose error the row states (largest errors
+// against references of higher precision, with and without FMA, denormal arguments and results included).
+// Infinities, NaN and signed zeros follow C's Annex F. A lane's bits depend on its own arguments only, and
+// are the same in vectors of any length and in scalars. Lanes that a function of form `rareLanes` does not
+// reach (|x| > 1e6 of sin, cos, tan; large quotients of fmod) are one libm call each.
 //
-// The builder stands at the end of a block that has no terminator yet. It may be in ANOTHER block afterwards (rows of form rareLanes branch):
+// The builder stands at the end of a block that has no terminator yet. It may be in ANOTHER block afterwards
+// (rows of form rareLanes branch):
 // take builder.GetInsertBlock() after the call for phis. The builder must not carry fast-math flags.
 //
-// Polynomials were fitted for this project: minimax by iteratively reweighted least squares on Chebyshev points, the
-// coefficients then rounded to float; the tests measure what that cost.
+// Polynomials were fitted for this project: minimax by iteratively reweighted least squares on Chebyshev
+// points, the coefficients then rounded to float; the tests measure what that cost.
 #pragma once
 
 #include <string_view>

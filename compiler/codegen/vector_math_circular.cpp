@@ -1,4 +1,5 @@
-// sin, cos and tan. The argument is reduced to x - n pi/2; lanes with |x| > 1e6 (rare: no activation or position code reaches it) go to libm.
+// sin, cos and tan. The argument is reduced to x - n pi/2; lanes with |x| > 1e6 (rare: no activation or
+// position code reaches it) go to libm.
 #include "compiler/codegen/vector_math.h"
 #include "compiler/codegen/vector_math_parts.h"
 

@@ -7,8 +7,9 @@ using llvm::Value;
 
 namespace {
 
-// e^x = 2^n (1 + p), n = nearest(x / ln 2), p = expm1(r), |r| <= ln 2 / 2. ln 2 stands in two parts, the first with zero bits at its end, so
-// that n times it is exact without FMA as well. x is at most a little beyond where the results end.
+// e^x = 2^n (1 + p), n = nearest(x / ln 2), p = expm1(r), |r| <= ln 2 / 2. ln 2 stands in two parts, the
+// first with zero bits at its end, so that n times it is exact without FMA as well. x is at most a little
+// beyond where the results end.
 struct Reduced {
   MathParts::Whole n;
   Value* p;
@@ -87,7 +88,8 @@ Value* emitExpMinusOne(MathParts& m, Value* x) {
   return m.choose(isTiny(m, x), x, b.CreateFMul(quarterOfExpMinusOne(m, e), m.number(x, 4.0)));
 }
 
-// With t = exp(-|x|): 1 / (1 + t) for x >= 0, else t / (1 + t). Nothing overflows, and small results keep their digits.
+// With t = exp(-|x|): 1 / (1 + t) for x >= 0, else t / (1 + t). Nothing overflows, and small results keep
+// their digits.
 Value* emitSigmoid(MathParts& m, Value* x) {
   llvm::IRBuilderBase& b = m.b;
   Value* t = emitExp(m, b.CreateFNeg(m.absolute(x)));
@@ -96,7 +98,8 @@ Value* emitSigmoid(MathParts& m, Value* x) {
   return b.CreateSelect(b.CreateFCmpUNO(x, x), x, result);
 }
 
-// sinh = (E + E / (E + 1)) / 2 with E = expm1 |x|, which keeps the digits of small results; cosh = (e^|x| + e^-|x|) / 2.
+// sinh = (E + E / (E + 1)) / 2 with E = expm1 |x|, which keeps the digits of small results; cosh = (e^|x| +
+// e^-|x|) / 2.
 Value* emitHyperbolic(MathParts& m, Value* x, Hyperbolic which) {
   llvm::IRBuilderBase& b = m.b;
   const Reduced e = reduced(m, m.atMost(m.absolute(x), m.isSingle(x) ? 89.5 : 710.5));
@@ -124,7 +127,8 @@ Value* tanhOfDouble(MathParts& m, Value* x) {
   return m.choose(isTiny(m, x), x, m.withSignOf(result, x));
 }
 
-// Of double lanes: x P(x^2) up to 0.9; from there on 1 - e^(-x^2) Q(t), t = (|x| - 2) / (|x| + 2), which maps what is left to a short range.
+// Of double lanes: x P(x^2) up to 0.9; from there on 1 - e^(-x^2) Q(t), t = (|x| - 2) / (|x| + 2), which maps
+// what is left to a short range.
 Value* erfOfDouble(MathParts& m, Value* x) {
   llvm::IRBuilderBase& b = m.b;
   Value* size = m.atMost(m.absolute(x), 6.0);  // from there on it rounds to 1
@@ -147,8 +151,8 @@ Value* erfOfDouble(MathParts& m, Value* x) {
   return m.withSignOf(result, x);
 }
 
-// Of float lanes: odd rational functions x P(x^2) / Q(x^2) on the range where results differ from 1. `limit`: from here on the result rounds to 1.
-// Clamping x keeps NaN; the last min repairs a result rounded above 1.
+// Of float lanes: odd rational functions x P(x^2) / Q(x^2) on the range where results differ from 1. `limit`:
+// from here on the result rounds to 1. Clamping x keeps NaN; the last min repairs a result rounded above 1.
 Value* oddRational(MathParts& m, Value* x, double limit, std::initializer_list<double> top,
                    std::initializer_list<double> bottom) {
   llvm::IRBuilderBase& b = m.b;

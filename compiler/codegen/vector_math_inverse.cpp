@@ -19,7 +19,8 @@ Pair halfPi(MathParts& m, Value* x) {
   return {high, kHalfPi - high};
 }
 
-// asin(s) = s + s z P(z), z = s^2 <= 1/4. For |x| > 1/2: asin|x| = pi/2 - 2 asin(sqrt((1 - |x|) / 2)), where z is exact.
+// asin(s) = s + s z P(z), z = s^2 <= 1/4. For |x| > 1/2: asin|x| = pi/2 - 2 asin(sqrt((1 - |x|) / 2)), where
+// z is exact.
 struct HalfAngle {
   Value *isBig, *angle;  // of s, which is >= 0
 };
@@ -68,7 +69,8 @@ Value* emitArcCosine(MathParts& m, Value* x) {
   return m.choose(h.isBig, big, b.CreateFSub(m.number(x, quarterTurn.high), offset));
 }
 
-// atan|x| = base + atan(t), |t| <= tan(pi/8): t = x, (x - 1) / (x + 1) or -1 / x by where |x| lies; one division serves all.
+// atan|x| = base + atan(t), |t| <= tan(pi/8): t = x, (x - 1) / (x + 1) or -1 / x by where |x| lies; one
+// division serves all.
 Value* emitArcTangent(MathParts& m, Value* x) {
   llvm::IRBuilderBase& b = m.b;
   const Pair quarterTurn = halfPi(m, x);

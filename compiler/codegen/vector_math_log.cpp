@@ -66,7 +66,8 @@ Value* emitLog(MathParts& m, Value* x) {
   return b.CreateSelect(b.CreateFCmpUNO(x, x), x, result);
 }
 
-// With u = 1 + x rounded: log(u) + (x - (u - 1)) / u, where the second term is what rounding took, to first order.
+// With u = 1 + x rounded: log(u) + (x - (u - 1)) / u, where the second term is what rounding took, to first
+// order.
 Value* emitLogOnePlus(MathParts& m, Value* x) {
   llvm::IRBuilderBase& b = m.b;
   Value* one = m.number(x, 1.0);
@@ -80,8 +81,8 @@ Value* emitLogOnePlus(MathParts& m, Value* x) {
   return m.choose(isTiny, x, result);
 }
 
-// asinh|x| = log1p(|x| + x^2 / (1 + sqrt(x^2 + 1))); acosh(1 + t) = log1p(t + sqrt(t^2 + 2t)); atanh|x| = log1p(2|x| / (1 - |x|)) / 2.
-// Of float lanes in double, so that one rounding is left.
+// asinh|x| = log1p(|x| + x^2 / (1 + sqrt(x^2 + 1))); acosh(1 + t) = log1p(t + sqrt(t^2 + 2t)); atanh|x| =
+// log1p(2|x| / (1 - |x|)) / 2. Of float lanes in double, so that one rounding is left.
 Value* emitArea(MathParts& m, Value* x, Area which) {
   llvm::IRBuilderBase& b = m.b;
   const bool single = m.isSingle(x);

@@ -1,4 +1,5 @@
-// Internal to codegen (LLVM types): the pieces the vector math functions are written with. All work lane by lane.
+// Internal to codegen (LLVM types): the pieces the vector math functions are written with. All work lane by
+// lane.
 #pragma once
 
 #include <initializer_list>
@@ -32,7 +33,8 @@ class MathParts {
   V integer(V like, int64_t value) { return llvm::ConstantInt::getSigned(integerType(like), value); }
   V bits(V x) { return b.CreateBitCast(x, integerType(x)); }
 
-  // a * b + c: fused where the machine has it, else rounded twice. Written so that both are within the stated errors.
+  // a * b + c: fused where the machine has it, else rounded twice. Written so that both are within the stated
+  // errors.
   V multiplyAdd(V a, V x, V c) {
     return b.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, x, c});
   }
@@ -57,8 +59,9 @@ class MathParts {
     return b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude, sign);
   }
 
-  // The nearest whole number of x, |x| < 2^22 (float) or 2^51 (double), as float and as integer of the same width. Adding 1.5 * 2^23
-  // leaves it in the low bits of the sum: no rounding instruction is needed, which SSE2 lacks.
+  // The nearest whole number of x, |x| < 2^22 (float) or 2^51 (double), as float and as integer of the same
+  // width. Adding 1.5 * 2^23 leaves it in the low bits of the sum: no rounding instruction is needed, which
+  // SSE2 lacks.
   struct Whole {
     V asFloat, asInteger;
   };
@@ -84,7 +87,8 @@ class MathParts {
     // Subtracting the bits of sqrt(1/2) first makes the exponent change at sqrt(1/2), not at 1.
     const int64_t sqrtHalfBits = single ? 0x3f3504f3 : 0x3fe6a09e667f3bcd;
     V offset = b.CreateSub(bits(normal), integer(x, sqrtHalfBits));
-    // The exponent of a double fits in the upper half: 64-bit arithmetic shifts and conversions are slow before AVX-512.
+    // The exponent of a double fits in the upper half: 64-bit arithmetic shifts and conversions are slow
+    // before AVX-512.
     llvm::Type* narrow = withElement(x, b.getInt32Ty());
     V upper = single ? offset : b.CreateTrunc(b.CreateLShr(offset, integer(x, 32)), narrow);
     V exponent = b.CreateAShr(upper, llvm::ConstantInt::get(narrow, single ? 23 : 20));
@@ -94,7 +98,8 @@ class MathParts {
     V mantissa = b.CreateBitCast(b.CreateAdd(digits, integer(x, sqrtHalfBits)), x->getType());
     return {e, b.CreateFSub(mantissa, number(x, 1.0))};
   }
-  // x * 2^n for any n the callers have, rounded once where the result is denormal: by AVX-512's own instruction, else in two steps.
+  // x * 2^n for any n the callers have, rounded once where the result is denormal: by AVX-512's own
+  // instruction, else in two steps.
   V scale(V x, const Whole& n) {
     if (hasScalingInstruction(x)) {
       V all = isSingle(x) ? b.getInt16(0xffff) : b.getInt8(0xff);

@@ -12,7 +12,8 @@ Value* emitWideLog2(MathParts& m, Value* wide) {
   llvm::IRBuilderBase& b = m.b;
   constexpr int64_t kSqrtHalfBits = 0x3fe6a09e667f3bcd;
   Value* offset = b.CreateSub(m.bits(wide), m.integer(wide, kSqrtHalfBits));
-  // The exponent fits in the upper half: shift logically and cut, as 64-bit arithmetic shifts and conversions are slow before AVX-512.
+  // The exponent fits in the upper half: shift logically and cut, as 64-bit arithmetic shifts and conversions
+  // are slow before AVX-512.
   llvm::Type* narrow = m.withElement(wide, b.getInt32Ty());
   Value* upper = b.CreateTrunc(b.CreateLShr(offset, m.integer(wide, 32)), narrow);
   Value* e = b.CreateSIToFP(b.CreateAShr(upper, llvm::ConstantInt::get(narrow, 20)), wide->getType());
@@ -110,7 +111,8 @@ Value* powerOfDouble(MathParts& m, Value* x, Value* y) {
   // e times the first part of ln 2 is exact.
   Sum logarithm = sumOf(m, b.CreateFMul(parts.e, m.number(x, 0x1.62e42feep-1)), near.high);
   Value* small = m.multiplyAdd(parts.e, m.number(x, 0x1.a39ef35793c76p-33), near.low);
-  // What ln 2 has after its first part is not small: into the sum's own first part, so that all later low parts are.
+  // What ln 2 has after its first part is not small: into the sum's own first part, so that all later low
+  // parts are.
   logarithm = sumOf(m, logarithm.high, b.CreateFAdd(logarithm.low, small));
   const Sum product = productOf(m, y, logarithm.high);
   Value* low = b.CreateFAdd(product.low, b.CreateFMul(y, logarithm.low));
@@ -137,7 +139,8 @@ Value* emitPow(MathParts& m, Value* x, Value* y) {
   Value* special = b.CreateSelect(extreme, zero, m.number(x, infinity));
   result = b.CreateSelect(finite, result, special);
 
-  // Sign: y odd. A float of 2^24 and more (a double of 2^53) is even; below that, half of an odd y has a fraction.
+  // Sign: y odd. A float of 2^24 and more (a double of 2^53) is even; below that, half of an odd y has a
+  // fraction.
   auto truncated = [&](Value* v) {
     return b.CreateSIToFP(b.CreateFPToSI(v, m.integerType(v)), v->getType());
   };

@@ -8,7 +8,8 @@ using llvm::Value;
 
 namespace {
 
-// Of floats, in double: a quotient below 2^28 can not round up to a whole number, and its product with y is exact.
+// Of floats, in double: a quotient below 2^28 can not round up to a whole number, and its product with y is
+// exact.
 Value* ofFloat(MathParts& m, Value* x, Value* y, Value*& rare) {
   llvm::IRBuilderBase& b = m.b;
   Value *wideX = m.toDouble(x), *wideY = m.toDouble(y);
@@ -22,8 +23,8 @@ Value* ofFloat(MathParts& m, Value* x, Value* y, Value*& rare) {
   return m.toFloat(b.CreateFSub(wideX, b.CreateFMul(whole, wideY)));
 }
 
-// Of doubles: |x| / |y| below 2^26 rounds up to a whole number q at times; then |x| - q |y|, made exact by splitting y, is negative and one |y| is
-// given back.
+// Of doubles: |x| / |y| below 2^26 rounds up to a whole number q at times; then |x| - q |y|, made exact by
+// splitting y, is negative and one |y| is given back.
 Value* ofDouble(MathParts& m, Value* x, Value* y, Value*& rare) {
   llvm::IRBuilderBase& b = m.b;
   Value *sizeX = m.absolute(x), *sizeY = m.absolute(y);

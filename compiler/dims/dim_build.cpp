@@ -1,4 +1,5 @@
-// Canonical sums and products; the rewrites of floorDiv, ceilDiv, mod, min and max. Each holds for all integers.
+// Canonical sums and products; the rewrites of floorDiv, ceilDiv, mod, min and max. Each holds for all
+// integers.
 #include <algorithm>
 #include <iterator>
 #include <numeric>
@@ -297,8 +298,9 @@ Dim DimBuilder::floorDiv(Dim a, Dim b) {
   return floorDivByConstant(poly(a), *divisor);
 }
 
-// A remainder inside of a quotient that its multiple divides: floor((x + c*(a mod m))/k) = floor((x + c*a)/k) - (c*m/k)*floor(a/m) where k divides
-// c*m. Only where x and c*a share what cancels: floor((n + (-n mod 7))/7). The quotient is told in `whole`.
+// A remainder inside of a quotient that its multiple divides: floor((x + c*(a mod m))/k) = floor((x + c*a)/k)
+// - (c*m/k)*floor(a/m) where k divides c*m. Only where x and c*a share what cancels: floor((n + (-n mod
+//   7))/7). The quotient is told in `whole`.
 std::optional<DimPoly> DimBuilder::withoutRemainder(const DimPoly& numerator, int64_t divisor,
                                                     DimPoly& whole) {
   constexpr uint32_t kMaxDepth = 64;  // of what is divided anew: no recursion over deep dims

@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kMaxCompacted = 64;  // terms; longer sums stay as they are
 
-// k when max(right) is max(left) + k operand by operand: then min(left) + max(right) is the sum of left plus k.
+// k when max(right) is max(left) + k operand by operand: then min(left) + max(right) is the sum of left plus
+// k.
 std::optional<int64_t> offsetOf(const DimNode* left, const DimNode* right) {
   auto distance = [](Dim from, Dim to) { return (to - from).constant(); };
   for (bool crossed : {false, true}) {

@@ -1,10 +1,11 @@
-// Fewer terms for the same value, where parts that were taken from one dim come together again: what slices and paddings leave behind
-// when their results are joined.
+// Fewer terms for the same value, where parts that were taken from one dim come together again: what slices
+// and paddings leave behind when their results are joined.
 //
 //   min(3, n) + max(0, n - 3)  → n                        (a roll: two slices and a concat)
 //   n + mod(-n, 7)             → 7*floordiv(n + 6, 7)     (padded to whole windows)
 //
-// Equal for all integers. It is no part of the canonical form, for there such rewrites would depend on the order in which a sum was made.
+// Equal for all integers. It is no part of the canonical form, for there such rewrites would depend on the
+// order in which a sum was made.
 #pragma once
 
 #include <span>

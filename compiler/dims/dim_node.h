@@ -1,10 +1,12 @@
 // Inside of Dim: the interned node and the polynomials it is built from. Only compiler/dims includes this.
 //
-// Canonical form: a Dim is a sum of terms, a term is coefficient × monomial, a monomial is a sorted product of atoms. Atoms are symbols and
-// floorDiv / ceilDiv / mod / min / max nodes. A sum or product that would grow past the limits below is not expanded:
-// its parts become atoms themselves (an `add` node as operand of an add or mul), printed `group(...)`. Nothing is lost but the merging
-// of like terms across that border.
-// The order of terms and atoms is structural (names, not creation order), so the text of a Dim is the same in every context.
+// Canonical form: a Dim is a sum of terms, a term is coefficient × monomial, a monomial is a sorted product
+// of atoms. Atoms are symbols and floorDiv / ceilDiv / mod / min / max nodes. A sum or product that would
+// grow past the limits below is not expanded:
+// its parts become atoms themselves (an `add` node as operand of an add or mul), printed `group(...)`.
+// Nothing is lost but the merging of like terms across that border.
+// The order of terms and atoms is structural (names, not creation order), so the text of a Dim is the same in
+// every context.
 #pragma once
 
 #include <deque>
@@ -67,7 +69,8 @@ struct DimContext::Impl {
   std::unordered_map<std::string, SymbolId> byName;   // cleaned names, and "?3"
   std::unordered_map<std::string, SymbolId> byAlias;  // names that cleaning changed, as written
   uint64_t nextNumber = 0;
-  // Sets of symbols of nodes, ascending, each once; 0 is the empty set. A node has the set of its operands more often than its own.
+  // Sets of symbols of nodes, ascending, each once; 0 is the empty set. A node has the set of its operands
+  // more often than its own.
   std::deque<std::vector<SymbolId>> symbolSets{{}};
   std::map<std::vector<SymbolId>, uint32_t> symbolSetNumbers{{{}, 0}};
   uint64_t solverSteps = 0;  // of all solvers over this context

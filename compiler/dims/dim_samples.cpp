@@ -1,9 +1,11 @@
-// Values of dims at a few assignments that everything known allows: what one of them refutes needs no search for a proof.
+// Values of dims at a few assignments that everything known allows: what one of them refutes needs no search
+// for a proof.
 //
 //   n - 3 at n = 0, 1, 12, ...: negative at the first, so no search for n - 3 >= 0; 9 at the third, so none for n - 3 < 0
 //
-// Samples only end a search early; they never prove anything. An assignment that what is known forbids is left out by a mask; a proof that needs
-// facts which the mask does not look at (chains of more than kMaxSums sums) is not cut short, for then no assignment counts.
+// Samples only end a search early; they never prove anything. An assignment that what is known forbids is
+// left out by a mask; a proof that needs facts which the mask does not look at (chains of more than kMaxSums
+// sums) is not cut short, for then no assignment counts.
 #include <algorithm>
 #include <bit>
 
@@ -91,7 +93,8 @@ SampledValues combined(const DimNode* n, const std::vector<SampledValues>& opera
 
 }  // namespace
 
-// Values of symbols stay as they are while most of them are allowed, so that what was worked out from them stays, too.
+// Values of symbols stay as they are while most of them are allowed, so that what was worked out from them
+// stays, too.
 const SampledValues& DimSolver::Impl::sampledSymbol(SymbolId s) {
   if (s >= sampledSymbols.size()) sampledSymbols.resize(context->symbolCount());
   Remembered<SampledValues>& kept = sampledSymbols[s];

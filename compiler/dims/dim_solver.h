@@ -1,4 +1,5 @@
-// DimSolver: facts about symbols, each with its reason, and the questions that typing, fusion and planning ask.
+// DimSolver: facts about symbols, each with its reason, and the questions that typing, fusion and planning
+// ask.
 //
 //   DimSolver s(context);
 //   s.addEqual(n, m, {"Add at node X demands equal dims"});
@@ -6,11 +7,12 @@
 //   s.lessEqual(n, n + 1)        → Answer::yes
 //   s.equal(n, k)                → Answer::unknown: costs a run-time guard, never correctness
 //
-// Every symbol is a dim, so it is ≥ 0 unless addRange says otherwise (addRange may also lower the bound: slice offsets; do so before
-// other facts about that symbol). An answer speaks of all values for which both dims are defined (no division by 0, no overflow).
-// `no` is only answered when NO assignment allowed by the facts makes the statement true; counterexample() gives values for `unknown`
-// and `no`. The solver is sound, not complete: linear arithmetic over canonical sums, congruence by union-find, intervals,
-// divisibility, and equal products. Time of a question is bounded (a budget of steps; past it: unknown).
+// Every symbol is a dim, so it is ≥ 0 unless addRange says otherwise (addRange may also lower the bound:
+// slice offsets; do so before other facts about that symbol). An answer speaks of all values for which both
+// dims are defined (no division by 0, no overflow). `no` is only answered when NO assignment allowed by the
+// facts makes the statement true; counterexample() gives values for `unknown` and `no`. The solver is sound,
+// not complete: linear arithmetic over canonical sums, congruence by union-find, intervals, divisibility, and
+// equal products. Time of a question is bounded (a budget of steps; past it: unknown).
 #pragma once
 
 #include <memory>
@@ -55,8 +57,8 @@ class DimSolver {
       const DimSolver& other);  // a copy learns on its own: a specialised clone never leaks its facts back
   DimSolver& operator=(const DimSolver&) = delete;
 
-  // Each returns an error (shapeMismatch, naming both reasons) when the new fact contradicts what is known; the solver then keeps
-  // its old state.
+  // Each returns an error (shapeMismatch, naming both reasons) when the new fact contradicts what is known;
+  // the solver then keeps its old state.
   Status addEqual(Dim a, Dim b, Reason reason);
   Status addRange(Dim a, std::optional<int64_t> low, std::optional<int64_t> high, Reason reason);
   Status addMultipleOf(Dim a, int64_t multiple, Reason reason);
@@ -69,18 +71,22 @@ class DimSolver {
   Answer equalShapes(const Shape& a, const Shape& b) const;  // rank and each dim
   Answer equalElementCount(const Shape& a, const Shape& b) const;
   Interval interval(Dim a) const;
-  // The representative form: every symbol replaced by its class's representative (a constant where known, else a named symbol
-  // before an anonymous one, else the oldest). Two dims are provably equal if their canonical forms are the same object.
+  // The representative form: every symbol replaced by its class's representative (a constant where known,
+  // else a named symbol before an anonymous one, else the oldest). Two dims are provably equal if their
+  // canonical forms are the same object.
   Dim canonical(Dim a) const;
 
-  // The facts that prove the `yes` or `no` of that question, none of them needless (up to 400 facts; beyond, a superset); between
-  // two symbols they form a chain from a to b. Empty when the answer is unknown or needs no fact.
+  // The facts that prove the `yes` or `no` of that question, none of them needless (up to 400 facts; beyond,
+  // a superset); between two symbols they form a chain from a to b. Empty when the answer is unknown or needs
+  // no fact.
   std::vector<Fact> explainEqual(Dim a, Dim b) const;
   std::vector<Fact> explainLessEqual(Dim a, Dim b) const;
-  // Values of the symbols, allowed by all facts, for which a != b (small search); nullopt when none was found.
+  // Values of the symbols, allowed by all facts, for which a != b (small search); nullopt when none was
+  // found.
   std::optional<std::vector<std::pair<SymbolId, int64_t>>> counterexampleEqual(Dim a, Dim b) const;
 
-  // Facts learnt inside a branch hold only there: mark() before it, rollback() after it. Marks nest like brackets.
+  // Facts learnt inside a branch hold only there: mark() before it, rollback() after it. Marks nest like
+  // brackets.
   size_t mark() const;
   void rollback(size_t mark);
 

@@ -15,7 +15,8 @@ std::optional<int64_t> negate(int64_t v) {
   return -v;
 }
 
-// The interval of x when factor*x + offset is in `r`. Bounds that do not fit are dropped: that only loses knowledge.
+// The interval of x when factor*x + offset is in `r`. Bounds that do not fit are dropped: that only loses
+// knowledge.
 Interval solveInterval(Interval r, int64_t factor, int64_t offset) {
   auto minus = negate(offset);
   if (!minus) return {};
@@ -34,7 +35,8 @@ bool DimLearner::fail(std::vector<ProofId> proof) {
 }
 
 bool DimLearner::run() {
-  // Each definition passes on what was known of its symbol; the cap only bounds hostile input (dropping is sound).
+  // Each definition passes on what was known of its symbol; the cap only bounds hostile input (dropping is
+  // sound).
   for (size_t done = 0; done < queue_.size() && done < 100000; ++done) {
     PendingConstraint c = queue_[done];
     impl_.count(1);

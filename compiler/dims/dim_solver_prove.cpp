@@ -22,7 +22,8 @@ Dim replaced(Dim d, const DimTerm& t, Dim value) {
 
 }  // namespace
 
-// Cheap tests first: the interval, what was found before, an assignment that refutes it. Only then the search.
+// Cheap tests first: the interval, what was found before, an assignment that refutes it. Only then the
+// search.
 bool DimProver::nonNegative(Dim d, int depth) {
   if (d.isInvalid() || !spend(1)) return false;
   if (auto value = d.constant()) return *value >= 0;
@@ -55,8 +56,9 @@ bool DimProver::searchNonNegative(Dim d, int depth) {
          nonNegativeByZeroSplit(d);
 }
 
-// min and max: the value is one of their operands. Where the larger value helps, one operand that is enough is a proof; where it hurts, each must
-// be. The latter come first: which operand helps may differ between them. A chain of choices is one choice of many.
+// min and max: the value is one of their operands. Where the larger value helps, one operand that is enough
+// is a proof; where it hurts, each must be. The latter come first: which operand helps may differ between
+// them. A chain of choices is one choice of many.
 bool DimProver::nonNegativeByChoice(const DimPoly& p, Dim d, int depth, bool& decided) {
   auto helps = [](const DimTerm& t) { return (t.monomial->kind == DimKind::max) == (t.coefficient > 0); };
   for (bool either : {false, true})
@@ -79,7 +81,8 @@ bool DimProver::nonNegativeByChoice(const DimPoly& p, Dim d, int depth, bool& de
   return false;
 }
 
-// Each symbol outside of atoms is counted from its lower bound: n*m - n with m >= 1 is n*m'. Then no term may be negative.
+// Each symbol outside of atoms is counted from its lower bound: n*m - n with m >= 1 is n*m'. Then no term may
+// be negative.
 bool DimProver::allTermsPositive(Dim d) {
   std::vector<SymbolId> inside;
   DimPoly before = DimBuilder::poly(d);
@@ -122,7 +125,8 @@ bool DimProver::allTermsPositive(Dim d) {
   return true;
 }
 
-// What is known of sums: d = q*(sum - low) + rest or q*(high - sum) + rest, q > 0, and rest must not be negative.
+// What is known of sums: d = q*(sum - low) + rest or q*(high - sum) + rest, q > 0, and rest must not be
+// negative.
 bool DimProver::nonNegativeBySums(const DimPoly& p, Dim d, int depth) {
   if (impl_.sums.empty() || depth >= 3) return false;
   size_t tried = 0;
@@ -196,8 +200,8 @@ bool DimProver::nonNegativeByQuotients(const DimPoly& p, int depth) {
   return false;
 }
 
-// n*n - n: at n = 0, and counted from 1. Only the sign test after the shift: what is known of the symbol does not hold for the shifted one, so it
-// must not stand inside an atom.
+// n*n - n: at n = 0, and counted from 1. Only the sign test after the shift: what is known of the symbol does
+// not hold for the shifted one, so it must not stand inside an atom.
 bool DimProver::nonNegativeByZeroSplit(Dim d) {
   DimPoly p = DimBuilder::poly(d);
   std::vector<SymbolId> outside, inside;
@@ -324,7 +328,8 @@ Answer DimProver::searchZero(Dim d) {
   return Answer::unknown;
 }
 
-// Operands first, each node once as long as nothing new is learnt. Out of budget the dim stays as it is; what was done is kept for the next question.
+// Operands first, each node once as long as nothing new is learnt. Out of budget the dim stays as it is; what
+// was done is kept for the next question.
 Dim DimProver::simplify(Dim d) {
   if (d.isConstant() || d.isSymbol() || d.isInvalid()) return d;
   DimBuilder builder(*impl_.context);
@@ -391,7 +396,8 @@ Dim DimProver::simplifyAtom(Dim atom) {
   return simplifyQuotient(atom);
 }
 
-// x = b*q + r: x/b = q + r/b and x mod b = r mod b, for b known not to be 0. With 0 <= r < b the rest is plain.
+// x = b*q + r: x/b = q + r/b and x mod b = r mod b, for b known not to be 0. With 0 <= r < b the rest is
+// plain.
 Dim DimProver::simplifyQuotient(Dim atom) {
   DimBuilder builder(*impl_.context);
   Dim x = atom.operands()[0], b = atom.operands()[1];

@@ -1,9 +1,10 @@
 // Inside of DimSolver. Only compiler/dims includes this.
 //
-// Equalities are solved for a symbol where one has coefficient ±1, and kept as definitions `symbol := dim` in triangular form (a
-// definition never leads back to its symbol); canonical() substitutes them until none is left. What can't be solved stays as a
-// range [v, v] over a sum. Ranges and residues are kept per symbol and per sum, always over undefined symbols.
-// Each thing learnt points to a node of the proof graph; its leaves are facts. Every change is in the undo log.
+// Equalities are solved for a symbol where one has coefficient ±1, and kept as definitions `symbol := dim` in
+// triangular form (a definition never leads back to its symbol); canonical() substitutes them until none is
+// left. What can't be solved stays as a range [v, v] over a sum. Ranges and residues are kept per symbol and
+// per sum, always over undefined symbols. Each thing learnt points to a node of the proof graph; its leaves
+// are facts. Every change is in the undo log.
 #pragma once
 
 #include <array>
@@ -108,7 +109,8 @@ struct DimSolver::Impl {
     ProofId proof = 0;
   };
   uint64_t generation = 1;  // grows with every change, rollback included
-  // What depends on definitions alone; an entry counts while its generation is this one, which grows with each definition made or taken back.
+  // What depends on definitions alone; an entry counts while its generation is this one, which grows with
+  // each definition made or taken back.
   uint64_t definitionGeneration = 1;
   size_t definitionCount = 0;
   std::vector<Remembered<Resolved>> resolved;      // by symbol
@@ -199,7 +201,8 @@ class DimLearner {
 // Steps of one question: a term looked at, an atom rewritten. A question that is answered takes tens of them.
 constexpr int64_t kQuestionSteps = 4000;
 
-// Answers questions about canonical dims within a budget of steps. With a trace, it records the proofs of what it looked at.
+// Answers questions about canonical dims within a budget of steps. With a trace, it records the proofs of
+// what it looked at.
 struct DimProver {
   explicit DimProver(DimSolver::Impl& impl, std::vector<ProofId>* trace = nullptr)
       : impl_(impl), trace_(trace) {}

@@ -1,4 +1,5 @@
-// What the solvers over a context have done, in steps, and for whom: a pass tells it, and which operation asked for most.
+// What the solvers over a context have done, in steps, and for whom: a pass tells it, and which operation
+// asked for most.
 #pragma once
 
 #include <cstdint>

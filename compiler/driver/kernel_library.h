@@ -8,8 +8,8 @@
 
 namespace dyn {
 
-// Can programs be made with this version here? Error unsupportedFeature for a library's that this build, or this machine, has not; other names pass.
-// Opens the library.
+// Can programs be made with this version here? Error unsupportedFeature for a library's that this build, or
+// this machine, has not; other names pass. Opens the library.
 Status libraryReady(std::string_view version);
 
 // dyn_host.resolve_builtin of modules that may call it; null where there is none.

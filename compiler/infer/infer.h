@@ -1,5 +1,5 @@
-// Type inference: runs the rule of every operator over a module, fills in result types, and puts one explicit run-time check before the
-// operation that demanded what could not be proved.
+// Type inference: runs the rule of every operator over a module, fills in result types, and puts one explicit
+// run-time check before the operation that demanded what could not be proved.
 //
 //   fn @main(%a: Tensor[(n), f32], %b: Tensor[(m), f32], %w: Tensor[(n, 4), f32]) {
 //     %y = matmul(%b, %w)
@@ -7,15 +7,21 @@
 //     check() {lhs = dims(m), relation = "eq", rhs = dims(n), what = "inner dims of matmul"}
 //     %y = matmul(%b, %w) : Tensor[(4), f32]
 //
-// - Typing is gradual: an annotation `?` accepts anything, a more precise annotation costs a check, or is an error when provably wrong.
-// - Symbols of a function's parameters are its own: where two functions use one name, the later gets `function.name`.
-// - A dim read from the elements of an integer tensor is bound by an explicit `bind_dims` before its first use.
-// - Facts of the main path go to IrContext::facts(); those of a branch or loop body hold only there (learnCheck gives them back).
-// - An `if` whose condition is known (a test of static sizes) is replaced by the branch that runs. One whose branches have different ranks
-//   takes what follows into both (infer_alternatives.cpp).
+// - Typing is gradual: an annotation `?` accepts anything, a more precise annotation costs a check, or is an
+//   error when provably wrong.
+// - Symbols of a function's parameters are its own: where two functions use one name, the later gets
+//   `function.name`.
+// - A dim read from the elements of an integer tensor is bound by an explicit `bind_dims` before its first
+//   use.
+// - Facts of the main path go to IrContext::facts(); those of a branch or loop body hold only there
+//   (learnCheck gives them back).
+// - An `if` whose condition is known (a test of static sizes) is replaced by the branch that runs. One whose
+//   branches have different ranks takes what follows into both (infer_alternatives.cpp).
 // - Small operations on constants are evaluated, for the rules of those behind them.
-// - Inferring twice changes nothing: operations and functions that stay the same are shared with the module given.
-// Time is linear in the number of operations; loop bodies run until their carried types settle (each carried dim is widened at most once).
+// - Inferring twice changes nothing: operations and functions that stay the same are shared with the module
+//   given.
+// Time is linear in the number of operations; loop bodies run until their carried types settle (each carried
+// dim is widened at most once).
 #pragma once
 
 #include <unordered_map>

@@ -1,10 +1,12 @@
-// Branches of different rank. A rank is part of a type, so what such an `if` gives has none; but what follows it has, once for each branch:
+// Branches of different rank. A rank is part of a type, so what such an `if` gives has none; but what follows
+// it has, once for each branch:
 //
 //   %y = if(%c, %x) then { %s = squeeze(%x) return %s } else { return %x }        %z = f(%y)  return %z
 //   →  %r = if(%c, %x) then { %s = squeeze(%x) %z = f(%s) return %z } else { %z = f(%x) return %z }        return %r
 //
-// Most often f fits one rank only (exporters write "squeeze where the size is 1" this way): then the other branch can not go on, and the
-// operation becomes that branch behind a run-time check of the condition. What both fit stays an `if` of two continuations.
+// Most often f fits one rank only (exporters write "squeeze where the size is 1" this way): then the other
+// branch can not go on, and the operation becomes that branch behind a run-time check of the condition. What
+// both fit stays an `if` of two continuations.
 #include <algorithm>
 #include <unordered_set>
 
@@ -16,7 +18,8 @@ namespace dyn {
 
 namespace {
 
-// A continuation is copied for each of two branches: this many in one module are more than any exporter writes.
+// A continuation is copied for each of two branches: this many in one module are more than any exporter
+// writes.
 constexpr size_t kMaxAlternatives = 64;
 
 // The operations of a branch, and its results under the names of the `if`.

@@ -121,7 +121,8 @@ Status InferDriver::requireLessEqual(Dim a, Dim b, std::string_view what) {
   return learnRelation("le", a, b, demand);
 }
 
-// Is `cut` min(k, whole) with k >= 1 (a slice of a table)? Where both go together, it is 1 or all of `whole`: the result is `whole`.
+// Is `cut` min(k, whole) with k >= 1 (a slice of a table)? Where both go together, it is 1 or all of `whole`:
+// the result is `whole`.
 static bool isCutOf(Dim cut, Dim whole) {
   if (cut.kind() != DimKind::min) return false;
   const Dim a = cut.operands()[0], b = cut.operands()[1];
@@ -393,7 +394,8 @@ Result<std::vector<Type>> InferDriver::instantiate(const Signature& signature,
       return std::move(wrong).at(op_->place);
     }
   }
-  // What a call gives can be looked at: an unknown size that stands alone somewhere gets its value there, and others may be computed from it.
+  // What a call gives can be looked at: an unknown size that stands alone somewhere gets its value there, and
+  // others may be computed from it.
   std::set<SymbolId> alone;
   for (Type type : signature.results) {
     (void)mapDims(ir_, type, [&](Dim d, const TypePath& path) {

@@ -15,7 +15,8 @@
 namespace dyn {
 
 // int64 · double · string · lists of them · dtype · symbolic dims · a constant tensor · a type.
-// Text: 3 · 0.5 · "text" · [1, 2] · [0.5] · ["a"] · f32 · dims(2*n, 3) · tensor literal or constant reference · type
+// Text: 3 · 0.5 · "text" · [1, 2] · [0.5] · ["a"] · f32 · dims(2*n, 3) · tensor literal or constant reference
+// · type
 using AttributeValue = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
                                     std::vector<std::string>, Dtype, Shape, HostTensor, Type>;
 
@@ -47,7 +48,8 @@ class Attributes {
   }
   void erase(std::string_view name);
   const AttributeValue* find(std::string_view name) const;
-  // The value, or the fallback when absent or of another kind (the verifier has checked kinds against the operator's row).
+  // The value, or the fallback when absent or of another kind (the verifier has checked kinds against the
+  // operator's row).
   int64_t integer(std::string_view name, int64_t fallback = 0) const;
   double real(std::string_view name, double fallback = 0) const;
   std::string string(std::string_view name, std::string fallback = "") const;

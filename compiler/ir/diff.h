@@ -1,7 +1,7 @@
 // What a pass did: the difference of two modules of one context, by pointers and value ids.
 //
-// An operation is known by its first result (its value keeps its id through the passes), one without results by its pointer.
-// Linear time; nothing is compared in depth but the pairs whose pointers differ.
+// An operation is known by its first result (its value keeps its id through the passes), one without results
+// by its pointer. Linear time; nothing is compared in depth but the pairs whose pointers differ.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// Element types, generated from the table the VM shares (vm/include/dyn_dtype.def); numeric values are those of files.
+// Element types, generated from the table the VM shares (vm/include/dyn_dtype.def); numeric values are those
+// of files.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +30,13 @@ inline bool isInteger(Dtype d) {
 inline bool isSigned(Dtype d) { return dtypeClass(d) == DtypeClass::integer; }
 int dtypeCount();
 
-// Conversions of one storage element between the narrow real types and double (round to nearest even; saturation as ONNX
-// Cast with saturate=1 when `saturate`).
+// Conversions of one storage element between the narrow real types and double (round to nearest even;
+// saturation as ONNX Cast with saturate=1 when `saturate`).
 double decodeReal(Dtype dtype, uint64_t bits);
 uint64_t encodeReal(Dtype dtype, double value, bool saturate = true);
 
-// f8e8m0 holds powers of two, so Cast names a rounding (its round_mode): up = away from zero (encodeReal's), down = toward zero, nearest =
-// ties up. The sign is dropped; zero and what is too small become 2^-127.
+// f8e8m0 holds powers of two, so Cast names a rounding (its round_mode): up = away from zero (encodeReal's),
+// down = toward zero, nearest = ties up. The sign is dropped; zero and what is too small become 2^-127.
 enum class ScaleRounding : uint8_t { up, down, nearest };
 uint64_t encodeScale(double value, ScaleRounding rounding, bool saturate = true);
 

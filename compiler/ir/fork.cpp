@@ -23,7 +23,8 @@ IrFork::IrFork(const IrContext& from, IrContext& fresh) : fresh_(fresh) {
     (void)fresh.newValue(from.hasName(id) ? from.valueName(id) : "");
 }
 
-// Parts before wholes, with a stack of its own: expressions and types may be nested as deep as a program makes them.
+// Parts before wholes, with a stack of its own: expressions and types may be nested as deep as a program
+// makes them.
 Dim IrFork::dim(Dim root) {
   if (!root) return root;
   std::vector<Dim> stack{root};

@@ -1,11 +1,13 @@
-// IrFork: copies programs into a context of their own, where they may be asked about and added to without a trace in the first.
+// IrFork: copies programs into a context of their own, where they may be asked about and added to without a
+// trace in the first.
 //
 //   auto scratch = std::make_unique<IrContext>();
 //   IrFork fork(*module.context, *scratch);
 //   Module copy = fork.module(module);          // prints like `module`
 //
-// Symbols and values keep their ids and names; tensors are shared. Facts are not copied: DimSolver::addEqual and its like take dims of the copy.
-// Cost: what the first context holds of symbols and names, and the module.
+// Symbols and values keep their ids and names; tensors are shared. Facts are not copied: DimSolver::addEqual
+// and its like take dims of the copy. Cost: what the first context holds of symbols and names, and the
+// module.
 #pragma once
 
 #include <unordered_map>

@@ -102,7 +102,8 @@ struct IrContext::Impl {
   std::string freeName(std::string_view wanted, ValueId by) {
     std::string name(wanted);
     if (!nameTaken(name, by)) return name;
-    // The copy of a copy counts on from the original: "x_2" again is "x_3". Else names in bodies nested n deep would hold n numbers.
+    // The copy of a copy counts on from the original: "x_2" again is "x_3". Else names in bodies nested n
+    // deep would hold n numbers.
     const size_t end = name.find_last_of('_');
     if (end != std::string::npos && asNumber(std::string_view(name).substr(end + 1)) &&
         lastSuffix.count(name.substr(0, end)))

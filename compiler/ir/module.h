@@ -7,14 +7,18 @@
 //   }
 //
 // Invariants (verifier.h checks them):
-// - A ValueId is defined once in its module, by a parameter or as a result of an operation, and keeps its id through all passes that
-//   keep the value. Ids are dense per IrContext. The value's type stands at its definition.
-// - Operations, functions and modules never change after they are made. A pass builds a new list and shares what it did not touch:
+// - A ValueId is defined once in its module, by a parameter or as a result of an operation, and keeps its id
+//   through all passes that keep the value. Ids are dense per IrContext. The value's type stands at its
+//   definition.
+// - Operations, functions and modules never change after they are made. A pass builds a new list and shares
+//   what it did not touch:
 //   "unchanged" is pointer equality, a snapshot is a pointer.
-// - A function's body is a list in execution order; operands are defined before use, in the same function (bodies of if/loop/match and
-//   closures are functions of their own that get everything they use as parameters: captures are explicit).
+// - A function's body is a list in execution order; operands are defined before use, in the same function
+//   (bodies of if/loop/match and closures are functions of their own that get everything they use as
+//   parameters: captures are explicit).
 // - Nothing here recurses over the length or nesting of a program: walks use explicit stacks (walk.h).
-// Ownership: the IrContext owns every node in arenas and outlives them. One context per compilation, one thread at a time.
+// Ownership: the IrContext owns every node in arenas and outlives them. One context per compilation, one
+// thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -138,7 +142,8 @@ class IrContext {
   const Function* own(Function function);
   // CRC-32 of a tensor held by an owned operation; large ones are read once and remembered by address.
   uint32_t checksum(const HostTensor& tensor) const;
-  // `base` and the first number that gives a name no function of this context has (or was promised): "main.loop" → "main.loop1".
+  // `base` and the first number that gives a name no function of this context has (or was promised):
+  // "main.loop" → "main.loop1".
   std::string uniqueFunctionName(std::string_view base);
 
  private:

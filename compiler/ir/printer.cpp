@@ -72,7 +72,8 @@ bool isReference(const HostTensor& tensor, const PrintOptions& options) {
          tensor.elementCount() > options.maxInlineElements;
 }
 
-// A weight is named after the value its operation makes; further tensors of the operation add the attribute's name.
+// A weight is named after the value its operation makes; further tensors of the operation add the attribute's
+// name.
 std::string weightName(const IrContext& context, const Op& op, std::string_view attribute) {
   std::string name = op.results.empty() ? "" : context.valueName(op.results[0].id);
   if (attribute != "value") name += "." + std::string(attribute);

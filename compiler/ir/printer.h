@@ -1,4 +1,5 @@
-// The text of a module: what frontends/text reads back (print → parse → print is identical), what dumps and views show.
+// The text of a module: what frontends/text reads back (print → parse → print is identical), what dumps and
+// views show.
 //
 //   dim seq in 1..512 multiple 8 because "user: --dim seq"
 //   type Tree { Leaf(Tensor[(300), f32]), Node(Tree, Tree) }
@@ -13,8 +14,8 @@
 //     return %y
 //   }
 //
-// A type not known yet is left out after a result and a parameter, and written `_` in a list. Deterministic; works on broken modules too
-// (dumps of a failed verification).
+// A type not known yet is left out after a result and a parameter, and written `_` in a list. Deterministic;
+// works on broken modules too (dumps of a failed verification).
 #pragma once
 
 #include <map>
@@ -52,10 +53,12 @@ std::string print(const IrContext& context, const Function& function, const Prin
 std::string print(const IrContext& context, const Op& op, const PrintOptions& options = {});
 std::string print(const IrContext& context, const AttributeValue& value, const PrintOptions& options = {});
 
-// The constants that print() writes as references, by the names it gives them: hand them to the parser to read the text back.
+// The constants that print() writes as references, by the names it gives them: hand them to the parser to
+// read the text back.
 std::map<std::string, HostTensor> weightsOf(const Module& module, const PrintOptions& options = {});
 
-// The word before body `region` of an operation: "then", "else", "case Leaf"; else "body", or "region" when there are several.
+// The word before body `region` of an operation: "then", "else", "case Leaf"; else "body", or "region" when
+// there are several.
 std::string regionLabel(const Op& op, size_t region);
 
 }  // namespace dyn

@@ -41,7 +41,8 @@ struct Buffer {
   std::byte* data = nullptr;
 };
 
-// Large tensors lie in huge pages where the system has them: a page fault for each 4 KB costs more than the bytes.
+// Large tensors lie in huge pages where the system has them: a page fault for each 4 KB costs more than the
+// bytes.
 #if defined(__linux__)
 constexpr size_t kHugePageBytes = size_t{2} << 20;
 

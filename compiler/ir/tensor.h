@@ -1,7 +1,9 @@
-// HostTensor: a dense row-major tensor in host memory with concrete shape: constants, reference evaluation, test inputs.
+// HostTensor: a dense row-major tensor in host memory with concrete shape: constants, reference evaluation,
+// test inputs.
 //
-// Value semantics with shared bytes: copying a HostTensor shares its buffer; mutableData() copies first when shared. Large weights
-// borrow a mapped file through `owner`, where they may lie at any address. Strings are held apart.
+// Value semantics with shared bytes: copying a HostTensor shares its buffer; mutableData() copies first when
+// shared. Large weights borrow a mapped file through `owner`, where they may lie at any address. Strings are
+// held apart.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +24,8 @@ class HostTensor {
   HostTensor() = default;
   // Zero-filled. Error dimOverflow when the size does not fit, memoryLimit when it cannot be allocated.
   static Result<HostTensor> create(Dtype dtype, std::vector<int64_t> shape);
-  // Borrows `data` (storage form of dyn_dtype.def) at any address, kept alive by `owner`. `forget`, when given, drops the memory behind a part of the
-  // bytes, which come back from a file when they are read again.
+  // Borrows `data` (storage form of dyn_dtype.def) at any address, kept alive by `owner`. `forget`, when
+  // given, drops the memory behind a part of the bytes, which come back from a file when they are read again.
   // Not valid() when the shape is negative or too large, or for strings.
   using Forget = std::function<void(std::string_view)>;
   static HostTensor borrow(Dtype dtype, std::vector<int64_t> shape, const void* data,
@@ -41,13 +43,15 @@ class HostTensor {
   int rank() const { return static_cast<int>(shape_.size()); }
   int64_t elementCount() const { return count_; }
   int64_t sizeBytes() const { return count_ * storageBytes(dtype_); }
-  // Aligned for the element type: bytes borrowed at an odd address are copied at the first call (std::bad_alloc when they can not be).
+  // Aligned for the element type: bytes borrowed at an odd address are copied at the first call
+  // (std::bad_alloc when they can not be).
   const std::byte* data() const { return borrowed_ ? alignedData() : data_; }
   // The same where they lie, at any address.
   const std::byte* bytes() const { return data_; }
   // Borrowed bytes will not be read for a while.
   void forget() const;
-  // Copies first when the bytes are borrowed or shared; null when that copy can not be allocated, or for strings.
+  // Copies first when the bytes are borrowed or shared; null when that copy can not be allocated, or for
+  // strings.
   std::byte* mutableData();
   template <typename T>
   const T* as() const {
@@ -60,12 +64,13 @@ class HostTensor {
   const std::vector<std::string>& stringValues() const { return *strings_; }
   std::vector<std::string>& mutableStringValues();
 
-  // Element `flat` converted; integers and booleans exactly by intAt (u64 wraps, reals go toward zero), everything numeric by realAt
-  // (complex: the real part).
+  // Element `flat` converted; integers and booleans exactly by intAt (u64 wraps, reals go toward zero),
+  // everything numeric by realAt (complex: the real part).
   int64_t intAt(int64_t flat) const;
   double realAt(int64_t flat) const;
   void setInt(int64_t flat, int64_t value);  // wraps to the type
-  // Rounds to nearest even for reals; integers take the part toward zero and wrap (NaN: 0); complex gets imaginary part 0.
+  // Rounds to nearest even for reals; integers take the part toward zero and wrap (NaN: 0); complex gets
+  // imaginary part 0.
   void setReal(int64_t flat, double value);
   // The same elements seen with another shape of equal element count (shared bytes).
   HostTensor reshaped(std::vector<int64_t> shape) const;

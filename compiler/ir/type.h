@@ -1,6 +1,8 @@
-// Types: tensors of static rank with symbolic dims, tuples, lists, optionals, functions, algebraic data types.
+// Types: tensors of static rank with symbolic dims, tuples, lists, optionals, functions, algebraic data
+// types.
 //
-// A Type is a handle to an interned, immutable node: equal types are the same pointer (dims compare by canonical Dim).
+// A Type is a handle to an interned, immutable node: equal types are the same pointer (dims compare by
+// canonical Dim).
 //   Tensor[(batch, seq, 768), f32]   Tensor[(), i64]   (Tensor[(n), f32], Tensor[(n), i64])   List[Tensor[(?1), f32]]
 //   Optional[T]   fn(T1, T2) -> (T3)   Tree
 #pragma once

@@ -1,4 +1,5 @@
-// Walks, uses and rewrites over modules with an explicit stack: the nesting of a program never becomes nesting of calls.
+// Walks, uses and rewrites over modules with an explicit stack: the nesting of a program never becomes
+// nesting of calls.
 //
 //   forEachOp(module, [&](const Function& function, const Op& op) { ++count; });
 //
@@ -16,7 +17,8 @@
 
 namespace dyn {
 
-// A function and where it hangs: as body `region` of `owner` in `outer`, or at the top of the module (owner null).
+// A function and where it hangs: as body `region` of `owner` in `outer`, or at the top of the module (owner
+// null).
 struct FunctionVisit {
   const Function* function = nullptr;
   const Op* owner = nullptr;
@@ -25,7 +27,8 @@ struct FunctionVisit {
   uint32_t depth = 0;  // 0 at the top
 };
 
-// All functions, outer before inner, bodies in the order of their text; read backwards: inner before outer. Each function appears once.
+// All functions, outer before inner, bodies in the order of their text; read backwards: inner before outer.
+// Each function appears once.
 std::vector<FunctionVisit> functionsOf(const Module& module);
 std::vector<FunctionVisit> functionsOf(const Function& function);
 
@@ -69,24 +72,26 @@ class Uses {
   std::vector<Use> uses_;
 };
 
-// Calls `change` for each function, inner before outer; it sees the function with its bodies already changed and returns the same pointer
-// for "keep", or an owned new function. Operations and functions around a change are remade, all else is shared; when nothing changed the
-// result equals the module. Stops at the first error.
+// Calls `change` for each function, inner before outer; it sees the function with its bodies already changed
+// and returns the same pointer for "keep", or an owned new function. Operations and functions around a change
+// are remade, all else is shared; when nothing changed the result equals the module. Stops at the first
+// error.
 using FunctionChange = std::function<Result<const Function*>(const Function&)>;
 Result<Module> rewriteFunctions(const Module& module, const FunctionChange& change);
 
-// `function` with operands and results replaced by `replacement` (values not in it are kept; chains a → b → c are followed).
-// The same pointer when nothing changed.
+// `function` with operands and results replaced by `replacement` (values not in it are kept; chains a → b → c
+// are followed). The same pointer when nothing changed.
 using ValueMap = std::unordered_map<ValueId, ValueId>;
 const Function* replaceValues(IrContext& context, const Function& function, const ValueMap& replacement);
 
-// A copy of `function` and all its bodies with fresh value ids and function names: what inlining and specialisation need.
-// `renamed`, when given, receives old id → new id.
+// A copy of `function` and all its bodies with fresh value ids and function names: what inlining and
+// specialisation need. `renamed`, when given, receives old id → new id.
 const Function* cloneWithNewIds(IrContext& context, const Function& function, std::string_view newName,
                                 ValueMap* renamed = nullptr);
 
-// Symbols replaced in every type and every attribute of kind dims or type; `replacement` returns null for "keep".
-// Bodies are reached by the module form only. Parts without a replaced symbol are shared (the same pointer).
+// Symbols replaced in every type and every attribute of kind dims or type; `replacement` returns null for
+// "keep". Bodies are reached by the module form only. Parts without a replaced symbol are shared (the same
+// pointer).
 using DimReplacement = std::function<Dim(SymbolId)>;
 Type substituteDims(IrContext& context, Type type, const DimReplacement& replacement);
 const Op* substituteDims(IrContext& context, const Op& op, const DimReplacement& replacement);

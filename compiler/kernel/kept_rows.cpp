@@ -37,7 +37,8 @@ bool holds(Expr root, Expr part) {
   return false;
 }
 
-// The one store of a loop over a row, whose last index is the loop's variable and whose other indices are not.
+// The one store of a loop over a row, whose last index is the loop's variable and whose other indices are
+// not.
 const Stmt* storeOfRow(const Stmt& loopOfRow) {
   if (loopOfRow.kind != StmtKind::loop || loopOfRow.loopKind != LoopKind::vector) return nullptr;
   const Stmt* body = loopOfRow.children.at(0).get();
@@ -56,8 +57,8 @@ Expr replaced(loop::LoopContext& loops, Expr root, Expr part, Expr by) {
   return loops.substitute(root, [&](Expr e) { return e.same(part) ? by : Expr(); });
 }
 
-// The largest part of `reduced` that depends on `variable`, is worth keeping, and stands in `stored` too once `variable` is called `other`.
-// Parts come operands first, so the last that fits is a largest one.
+// The largest part of `reduced` that depends on `variable`, is worth keeping, and stands in `stored` too once
+// `variable` is called `other`. Parts come operands first, so the last that fits is a largest one.
 Expr commonPart(loop::LoopContext& loops, Expr reduced, Expr variable, Expr stored, Expr other, Dtype dtype) {
   std::unordered_set<uint32_t> inStored;
   for (const Expr& e : loop::postorder(std::span<const Expr>(&stored, 1))) inStored.insert(e.id());

@@ -4,8 +4,9 @@
 //   for i { y[u, i] = exp(x[u, i] - m) * (1 / s) }    →     accumulate s = sum over k { y[u, k] }
 //                                                           for i { y[u, i] = y[u, i] * (1 / s) }
 //
-// The row of the result holds the common part until the last loop overwrites it. It is done only where the part costs more than a store and a load
-// (a function like exp, or a division) and has the result's dtype, and where the last loop stores the whole row of one result.
+// The row of the result holds the common part until the last loop overwrites it. It is done only where the
+// part costs more than a store and a load (a function like exp, or a division) and has the result's dtype,
+// and where the last loop stores the whole row of one result.
 #pragma once
 
 #include "compiler/loop/kernel.h"

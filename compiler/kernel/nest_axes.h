@@ -4,7 +4,8 @@
 //   y[i, j, k] = x[j, i, k]  over n, m, c  stays;    y[i, j, k] = x[i, 2, j, k]     over j and k as one axis (merged)
 //   y[i, j] = exp(x[i, j])                 becomes   y[i] = exp(x[i])               over all elements        (flat)
 //
-// A division per element costs more than the copy of it, and what an iteration of an outer loop costs is paid by each of a short inner one's elements.
+// A division per element costs more than the copy of it, and what an iteration of an outer loop costs is paid
+// by each of a short inner one's elements.
 #pragma once
 
 #include <vector>
@@ -22,7 +23,8 @@ struct NestAxes {
   std::vector<const loop::Buffer*> inputs;  // views of the same memory take the place of what was there
 };
 
-// Every axis of which all wraps (mod and floorDiv of it) are by one divisor of its size becomes two, the divisor's the inner one.
+// Every axis of which all wraps (mod and floorDiv of it) are by one divisor of its size becomes two, the
+// divisor's the inner one.
 void splitWrappedAxes(NestAxes& axes, const DimSolver& facts, loop::LoopContext& loops);
 
 // Neighbouring axes that every access walks side by side, with provably equal inner sizes, become one.

@@ -64,7 +64,8 @@ std::optional<Comparison> comparisonOf(Expr e, Expr index, DimContext& dims) {
   if (below == mentions(right, index)) return std::nullopt;
   const Dim shift = shiftOf(below ? left : right, index, dims), bound = dimOf(below ? right : left, dims);
   if (!shift || !bound) return std::nullopt;
-  // i + s < b: below b - s.  i + s <= b: below b - s + 1.  b < i + s: from b - s + 1 on.  b <= i + s: from b - s on.
+  // i + s < b: below b - s.  i + s <= b: below b - s + 1.  b < i + s: from b - s + 1 on.  b <= i + s: from b
+  // - s on.
   const bool next = below == (e.binaryOp() == BinaryOp::lessEqual);
   const Dim point = bound - shift + (next ? 1 : 0);
   if (point.isInvalid()) return std::nullopt;

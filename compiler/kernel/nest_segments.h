@@ -18,8 +18,9 @@ struct NestSegment {
   std::vector<loop::Expr> roots;  // with what is known there put in
 };
 
-// In order, the first from 0 and the last to `extent`; one segment where nothing compares the index, or the places where answers change are too many or
-// not in a known order; none where the axis is known to have no elements.
+// In order, the first from 0 and the last to `extent`; one segment where nothing compares the index, or the
+// places where answers change are too many or not in a known order; none where the axis is known to have no
+// elements.
 std::vector<NestSegment> segmentsOf(const std::vector<loop::Expr>& roots, loop::Expr index, Dim extent,
                                     const DimSolver& facts, loop::LoopContext& loops);
 

@@ -326,7 +326,8 @@ bool AccessProver::symbolNonNegative(uint32_t id) const {
   return atoms_[id].kind == AtomKind::symbol && symbolLow(id) >= 0;
 }
 
-// Over symbols only: with each symbol written as its lower bound plus something not negative, no coefficient is negative.
+// Over symbols only: with each symbol written as its lower bound plus something not negative, no coefficient
+// is negative.
 bool AccessProver::simplySigned(const Polynomial& p) {
   Polynomial shifted;
   for (const auto& [m, c] : p) {
@@ -541,7 +542,8 @@ bool AccessProver::eliminate(const Polynomial& p, uint32_t id, int depth) {
       const bool one = c.size() == 1 && c.begin()->first.empty() && std::abs(c.begin()->second) == 1;
       auto scaled = multiply(b, r);
       if (!scaled) return false;
-      // q <= a / k and q >= (a - k + 1) / k; with coefficient 1 or -1 exactly: k*r + a >= 0, k*r + k - 1 - a >= 0.
+      // q <= a / k and q >= (a - k + 1) / k; with coefficient 1 or -1 exactly: k*r + a >= 0, k*r + k - 1 - a
+      // >= 0.
       const Polynomial low = sum(sum(a, b, -1), constant(1), 1);
       auto term = multiply(c, up && !one ? low : a);
       if (!term || !add(*scaled, *term, 1)) return false;

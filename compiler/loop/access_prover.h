@@ -1,17 +1,20 @@
-// AccessProver: proves inequalities between index expressions, for memory safety of kernels and for moving loads out of loops.
+// AccessProver: proves inequalities between index expressions, for memory safety of kernels and for moving
+// loads out of loops.
 //
 //   AccessProver p(context, &solver);
 //   p.addVariable(i, n);  p.addVariable(j, m);
 //   p.inRange(i * m + j, n * m)      → true
 //
-// Expressions become polynomials over atoms (loop variables, symbols of dims, floordiv, min, max, select, values of functions, loads).
-// Atoms are eliminated one after the other, innermost variable first, each by a bound that makes the polynomial smallest:
+// Expressions become polynomials over atoms (loop variables, symbols of dims, floordiv, min, max, select,
+// values of functions, loads). Atoms are eliminated one after the other, innermost variable first, each by a
+// bound that makes the polynomial smallest:
 //   variable v < e           v := 0 or v := e - 1, by the sign of its coefficient
 //   floordiv(a, k), k >= 1   multiplied out: r - q >= 0 iff k*r + k - 1 - a >= 0
 //   min, max, select         each alternative (one suffices where any of them is a bound)
 //   f(x)                     its range; f(x) + g(x) = f(x + 1) for prefix sums; f(x) <= f(y) for x <= y when monotone
 // and what is left over dims goes to the solver. Guards are constraints that may be subtracted.
-// Sound while no index computation wraps at 64 bits (sizes are checked before a kernel runs); bounded by a budget of steps.
+// Sound while no index computation wraps at 64 bits (sizes are checked before a kernel runs); bounded by a
+// budget of steps.
 #pragma once
 
 #include <map>

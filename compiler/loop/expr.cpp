@@ -188,8 +188,9 @@ const UninterpretedFunction* LoopContext::function(UninterpretedFunction functio
   return &impl_->functions.back();
 }
 
-// Canonical variables: level 0 for a body without reductions, one more than the deepest canonical variable met in the body otherwise,
-// so neither a free variable of an enclosing reduction nor a bound one of an inner reduction is captured.
+// Canonical variables: level 0 for a body without reductions, one more than the deepest canonical variable
+// met in the body otherwise, so neither a free variable of an enclosing reduction nor a bound one of an inner
+// reduction is captured.
 Expr LoopContext::reduce(ReduceOp op, std::vector<Expr> variables, std::vector<Expr> extents, Expr body) {
   assert(variables.size() == extents.size() && "a reduction has one extent per variable");
   std::unordered_set<uint32_t> own;

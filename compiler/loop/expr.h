@@ -1,19 +1,23 @@
 // Loop IR expressions: typed scalars over loop variables, dims, buffer elements and uninterpreted functions.
 //
-// An Expr is a handle to an interned, immutable node of a LoopContext; structural equality is pointer equality. Index arithmetic is i64
-// and simplified on building (constants, x+0, x*1, x*0, floordiv/mod by 1); real arithmetic is never reassociated.
+// An Expr is a handle to an interned, immutable node of a LoopContext; structural equality is pointer
+// equality. Index arithmetic is i64 and simplified on building (constants, x+0, x*1, x*0, floordiv/mod by 1);
+// real arithmetic is never reassociated.
 //
 //   Expr i = c.variable("i"), x = c.load(a, {i, j});
 //   Expr y = select(x > c.real(0, Dtype::f32), x, c.real(0, Dtype::f32));      → "select(a[i, j] > 0, a[i, j], 0)"
 //
 // Semantics, once for all back ends and the interpreter:
-// - Every node has a dtype. Binary operands have the same dtype (no implicit conversion); comparisons give boolean.
-// - Integers wrap at their width; floorDiv and mod round toward minus infinity (mod has the divisor's sign); div truncates; rem has the dividend's
-//   sign. Integer division by zero in a kernel is a fault DYN_KERNEL_DIVISION_BY_ZERO. Shifts by >= width give 0 (shr of a negative: -1).
+// - Every node has a dtype. Binary operands have the same dtype (no implicit conversion); comparisons give
+//   boolean.
+// - Integers wrap at their width; floorDiv and mod round toward minus infinity (mod has the divisor's sign);
+//   div truncates; rem has the dividend's sign. Integer division by zero in a kernel is a fault
+//   DYN_KERNEL_DIVISION_BY_ZERO. Shifts by >= width give 0 (shr of a negative: -1).
 // - f16, bf16 and f8 values: each operation computes in f32 (f64 stays f64) and rounds to its dtype.
-// - min/max propagate NaN. select evaluates only what it needs where a load could be out of range: loads under a select are guarded.
-// - Reductions combine in index order, but an implementation may use several partial accumulators for real sums, fixed by the loop's
-//   extent alone (never by threads), so the same shape gives the same bits.
+// - min/max propagate NaN. select evaluates only what it needs where a load could be out of range: loads
+//   under a select are guarded.
+// - Reductions combine in index order, but an implementation may use several partial accumulators for real
+//   sums, fixed by the loop's extent alone (never by threads), so the same shape gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -91,8 +95,9 @@ class Expr {
   ExprKind kind() const;
   Dtype dtype() const;
   uint32_t id() const;  // dense within the context
-  std::span<const Expr> operands()
-      const;  // load: indices; call: arguments; reduce: extents of its variables, then the body; checked: condition, value
+  // load: indices; call: arguments; reduce: extents of its variables, then the body; checked: condition,
+  // value
+  std::span<const Expr> operands() const;
   int64_t intValue() const;                       // intConstant
   double realValue() const;                       // realConstant
   Dim dimValue() const;                           // dim
@@ -113,7 +118,8 @@ class Expr {
   const ExprNode* node_ = nullptr;
 };
 
-// Facts an uninterpreted function carries; the prover uses them, nothing else knows what the function computes.
+// Facts an uninterpreted function carries; the prover uses them, nothing else knows what the function
+// computes.
 struct FunctionFacts {
   Expr low, high;         // value range, inclusive; null = unknown
   bool monotone = false;  // non-decreasing in its (single) argument
@@ -129,7 +135,8 @@ enum class FunctionBacking : uint8_t {
   pointerArray
 };
 
-// A bound or index that is data of the run: a ragged extent s(b), the rows of tree level t, CSR column indexes.
+// A bound or index that is data of the run: a ragged extent s(b), the rows of tree level t, CSR column
+// indexes.
 struct UninterpretedFunction {
   std::string name;
   int arity = 0;
@@ -172,8 +179,9 @@ class LoopContext {
   Expr select(Expr condition, Expr ifTrue, Expr ifFalse);
   Expr cast(Expr a,
             Dtype dtype);  // integers wrap; real → integer truncates, saturates, NaN → 0; to boolean: != 0
-  // Combines body over all values 0 <= variables[k] < extents[k]; empty: the operation's neutral element (min: +inf or the largest integer).
-  // The variables are renamed to canonical ones, so that two reductions which differ in the names of their variables only are one node.
+  // Combines body over all values 0 <= variables[k] < extents[k]; empty: the operation's neutral element
+  // (min: +inf or the largest integer). The variables are renamed to canonical ones, so that two reductions
+  // which differ in the names of their variables only are one node.
   Expr reduce(ReduceOp op, std::vector<Expr> variables, std::vector<Expr> extents, Expr body);
   // `value`, whose evaluation needs `condition` to hold; otherwise the kernel stops with `fault`.
   Expr checked(Expr condition, int32_t fault, Expr value);
@@ -183,7 +191,8 @@ class LoopContext {
   Expr extentOf(Expr variable) const;  // null when not stated
 
   const Buffer* buffer(std::string name, Dtype dtype, std::vector<Expr> shape, BufferRole role);
-  // The same memory with another shape of equal element count; it has the buffer's name and takes its place in a kernel.
+  // The same memory with another shape of equal element count; it has the buffer's name and takes its place
+  // in a kernel.
   const Buffer* view(const Buffer* buffer, std::vector<Expr> shape);
   // The parser's: a shape may mention functions that are declared after the buffer.
   void setShape(const Buffer* buffer, size_t axis, Expr extent);
@@ -192,8 +201,9 @@ class LoopContext {
 
   // The same operation on other operands (simplified again).
   Expr withOperands(Expr e, std::span<const Expr> operands);
-  // Rebuilds `root` with expressions replaced: `replacement` is asked once for each node, from the root down; what it returns takes
-  // the node's place as it is, null keeps the node (and goes on to its operands). Iterative.
+  // Rebuilds `root` with expressions replaced: `replacement` is asked once for each node, from the root down;
+  // what it returns takes the node's place as it is, null keeps the node (and goes on to its operands).
+  // Iterative.
   Expr substitute(Expr root, const std::function<Expr(Expr)>& replacement);
   // Free variables by id; those that a reduction inside binds anew are its own and stay.
   Expr rename(Expr root, const std::unordered_map<uint32_t, Expr>& names);
@@ -206,7 +216,8 @@ class LoopContext {
   std::unique_ptr<Impl> impl_;
 };
 
-// Nodes reachable from `roots`, each once, operands before users, in a deterministic order. Bodies of reductions are included.
+// Nodes reachable from `roots`, each once, operands before users, in a deterministic order. Bodies of
+// reductions are included.
 std::vector<Expr> postorder(std::span<const Expr> roots);
 
 Expr operator+(Expr a, Expr b);

@@ -1,5 +1,6 @@
-// Building of operations, with the simplifications that the header of expr.h promises. Index arithmetic (i64) is kept as sums with the
-// constant at the right; floorDiv and mod take out exact multiples of the divisor; arithmetic between dims becomes one dim.
+// Building of operations, with the simplifications that the header of expr.h promises. Index arithmetic (i64)
+// is kept as sums with the constant at the right; floorDiv and mod take out exact multiples of the divisor;
+// arithmetic between dims becomes one dim.
 #include <cassert>
 
 #include "compiler/loop/expr_node.h"
@@ -23,7 +24,8 @@ Dim asDim(Expr e) {
   return {};
 }
 
-// D / K when K's factors are among D's, else null. Never divides by something that could be zero at run time unless K was there already.
+// D / K when K's factors are among D's, else null. Never divides by something that could be zero at run time
+// unless K was there already.
 Dim dimQuotient(Dim d, Dim k) {
   const auto factorsOf = [](Dim x) {
     return x.kind() == DimKind::mul ? std::vector<Dim>(x.operands().begin(), x.operands().end())

@@ -1,7 +1,8 @@
 // Under which conditions each node of an expression graph is needed.
 //
-// A path is a conjunction of conditions, from the root down: the arms of `select` add the condition or its negation, the value of a
-// `checked` node adds its condition. A node used in several places has several paths; {kAlways} means unconditionally.
+// A path is a conjunction of conditions, from the root down: the arms of `select` add the condition or its
+// negation, the value of a `checked` node adds its condition. A node used in several places has several
+// paths; {kAlways} means unconditionally.
 #pragma once
 
 #include <unordered_map>

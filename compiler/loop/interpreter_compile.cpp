@@ -195,7 +195,8 @@ class ProgramBuilder {
     return false;
   }
 
-  // May the variable be spread over lanes in this body? All inner extents must be uniform, and iterations independent.
+  // May the variable be spread over lanes in this body? All inner extents must be uniform, and iterations
+  // independent.
   bool laneable(Expr variable, const std::vector<StmtRef>& children, bool independent) const {
     std::unordered_set<uint32_t> varying{variable.id()};
     std::vector<const Stmt*> stack;

@@ -1,8 +1,8 @@
 // The linear register program behind KernelInterpreter. Private to compiler/loop.
 //
-// A register is a row of cells: kLanes of them when its value varies over the lane variable (the innermost vector loop, or the last
-// variable of an accumulate), else one. An instruction runs over all active lanes before the next one starts, so decoding is paid
-// once for kLanes elements.
+// A register is a row of cells: kLanes of them when its value varies over the lane variable (the innermost
+// vector loop, or the last variable of an accumulate), else one. An instruction runs over all active lanes
+// before the next one starts, so decoding is paid once for kLanes elements.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,8 @@
 // Execution of an InterpreterProgram.
 //
-// Poison: a load out of range or a division by zero marks its lanes with its fault site instead of stopping, the mark travels along with
-// the value, `select` drops the mark of the arm it does not choose, and the first statement that demands a marked value reports it.
+// Poison: a load out of range or a division by zero marks its lanes with its fault site instead of stopping,
+// the mark travels along with the value, `select` drops the mark of the arm it does not choose, and the first
+// statement that demands a marked value reports it.
 #include <cstring>
 #include <memory>
 
@@ -72,7 +73,8 @@ class Machine {
     return cells_[p_.unitCount.cell].i;
   }
 
-  // Views of the buffers; the prologue (array-backed functions in shapes) reads them, so data pointers come first.
+  // Views of the buffers; the prologue (array-backed functions in shapes) reads them, so data pointers come
+  // first.
   Status attach(std::span<void* const> buffers) {
     if (buffers.size() != p_.parameterCount)
       return makeError(DiagnosticId::internalError,
@@ -84,7 +86,8 @@ class Machine {
 
   Status measure() {
     views_.resize(p_.buffers.size());
-    // Shapes of arrays behind functions must be known before the prologue loads from them: constants and dims are in place already.
+    // Shapes of arrays behind functions must be known before the prologue loads from them: constants and dims
+    // are in place already.
     for (int round = 0; round < 2; ++round) {
       for (size_t i = 0; i < views_.size(); ++i) {
         View& v = views_[i];

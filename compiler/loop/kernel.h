@@ -12,9 +12,10 @@
 //     }
 //   }
 //
-// Constants carry their dtype (3:i32, 0.5:f64) unless i64 or f32; `dim(2*n + 1)` is a dim that is not a plain symbol; `f32(e)` is a cast.
-// Names may be used once in a kernel: no variable shadows another. Expressions and statements nested past 100 levels are not read back.
-// A kernel computes units [begin, end) of its unit count; units are independent, so the VM may split them over threads.
+// Constants carry their dtype (3:i32, 0.5:f64) unless i64 or f32; `dim(2*n + 1)` is a dim that is not a plain
+// symbol; `f32(e)` is a cast. Names may be used once in a kernel: no variable shadows another. Expressions
+// and statements nested past 100 levels are not read back. A kernel computes units [begin, end) of its unit
+// count; units are independent, so the VM may split them over threads.
 #pragma once
 
 #include <memory>
@@ -26,8 +27,9 @@
 
 namespace dyn::loop {
 
-// tile: a serial loop whose body is a vector loop, where something read lies along the outer variable: code may go over both in squares, which it
-// reads along the one and writes along the other. Iterations of either are independent.
+// tile: a serial loop whose body is a vector loop, where something read lies along the outer variable: code
+// may go over both in squares, which it reads along the one and writes along the other. Iterations of either
+// are independent.
 enum class LoopKind : uint8_t { serial, vector, unroll, tile };
 enum class StmtKind : uint8_t { block, loop, store, let, accumulate, branch, check };
 
@@ -86,11 +88,11 @@ struct Kernel {
 // Text form; parse(print(k)) prints the same.
 std::string print(const Kernel& kernel);
 Result<Kernel> parseKernel(DimContext& dims, std::string_view text);
-// Buffers used with their rank, variables defined before use, dtypes agree, stores only to outputs and scratch, no reduce expressions left,
-// every dim used is computable from `scalars`.
+// Buffers used with their rank, variables defined before use, dtypes agree, stores only to outputs and
+// scratch, no reduce expressions left, every dim used is computable from `scalars`.
 Status verify(const Kernel& kernel);
-// Proves that every load and store lies inside its buffer (uses facts of dims, functions, guards and checks); returns the accesses it
-// cannot prove. Sound, not complete; `solver` adds what is known about the dims.
+// Proves that every load and store lies inside its buffer (uses facts of dims, functions, guards and checks);
+// returns the accesses it cannot prove. Sound, not complete; `solver` adds what is known about the dims.
 std::vector<std::string> unprovenAccesses(const Kernel& kernel, const DimSolver* solver = nullptr);
 
 }  // namespace dyn::loop

@@ -62,7 +62,8 @@ class Builder {
         return makeError(DiagnosticId::unsupportedFeature,
                          "output `" + out.name + "` of shape " + dyn::toString(out.shape) +
                              " does not fit the iteration space " + dyn::toString(d_.iterationSpace));
-      // Another shape of the same element count is the same memory: it is stored in the shape of the iteration space.
+      // Another shape of the same element count is the same memory: it is stored in the shape of the
+      // iteration space.
       const Buffer* buffer =
           c_.buffer(out.name, out.dtype, shapeExprs(c_, solver_, space), BufferRole::output);
       kernel_.buffers.push_back(buffer);
@@ -119,7 +120,8 @@ class Builder {
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return count(a) > count(b); });
     std::vector<Axis> sorted;
     for (size_t a : order) sorted.push_back(axes_[a]);
-    // Position of the innermost axis each reduction depends on; reductions over all of them are made per element.
+    // Position of the innermost axis each reduction depends on; reductions over all of them are made per
+    // element.
     const int last = static_cast<int>(axes_.size()) - 1;
     unitAxes_ = last < 0 ? 0 : last;
     for (const auto& r : reductions) {

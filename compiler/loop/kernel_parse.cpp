@@ -1,5 +1,5 @@
-// Reads the text form of kernels. Recursive descent with a limit on nesting; an expression ends with its line unless a bracket is open
-// or the line ends in an operator.
+// Reads the text form of kernels. Recursive descent with a limit on nesting; an expression ends with its line
+// unless a bracket is open or the line ends in an operator.
 #include <charconv>
 #include <cstdlib>
 #include <limits>

@@ -217,19 +217,22 @@ class KernelVerifier {
         const bool logical = s.reduceOp == ReduceOp::logicalAnd || s.reduceOp == ReduceOp::logicalOr;
         if (s.variable.isNull() || (logical && s.variable.dtype() != Dtype::boolean))
           return fail("a logical reduction takes booleans");
-        // Undone in this order: walk the body, check the value, drop the own variables, then define the result.
+        // Undone in this order: walk the body, check the value, drop the own variables, then define the
+        // result.
         const size_t outer = defined_.size();
         if (s.variable.kind() != ExprKind::variable) return fail("a definition needs a variable");
         if (!everDefined_.insert(s.variable.id()).second)
           return fail("variable `" + s.variable.name() + "` is defined twice");
-        // The result joins the enclosing scope below the inner ones, so that leaving them keeps it; its own body may not read it.
+        // The result joins the enclosing scope below the inner ones, so that leaving them keeps it; its own
+        // body may not read it.
         defined_.push_back(s.variable.id());
         events_.push_back({nullptr, outer + 1, event.depth, false, nullptr});
         for (Expr v : s.variables) {
           DYN_CHECK(define(v));
           if (v.dtype() != Dtype::i64) return fail("variable `" + v.name() + "` of an accumulate is not i64");
         }
-        // Lets of the body stay visible to the value: a block of the accumulate opens no scope of its own here.
+        // Lets of the body stay visible to the value: a block of the accumulate opens no scope of its own
+        // here.
         events_.push_back({nullptr, 0, event.depth, true, &s});
         for (size_t i = s.children.size(); i-- > 0;) {
           const Stmt& child = *s.children[i];

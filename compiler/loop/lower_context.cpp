@@ -15,7 +15,8 @@ Result<Expr> LowerContext::readBroadcast(int i, std::span<const Expr> index) {
   for (size_t axis = 0; axis < operand.size(); ++axis) {
     const Expr at = index[skipped + axis];
     const Dim size = operand[axis];
-    // The result's axis this one lines up with, at the right; an index of another rank than the result's says nothing of sizes.
+    // The result's axis this one lines up with, at the right; an index of another rank than the result's says
+    // nothing of sizes.
     const Dim full = index.size() == result.size() ? result[skipped + axis] : Dim();
     if (solver().equal(size, size.context().constant(1)) == Answer::yes)
       own.push_back(integer(0));

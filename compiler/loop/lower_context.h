@@ -1,4 +1,5 @@
-// LowerContext: what an operator's lowering sees. The lowering defines the element of a result at an index by the elements of its operands;
+// LowerContext: what an operator's lowering sees. The lowering defines the element of a result at an index by
+// the elements of its operands;
 // when the operator is fused, `read` composes with the producer's definition instead of loading from memory.
 //
 //   // y = a + b with NumPy broadcast
@@ -30,11 +31,14 @@ class LowerContext {
   Type resultType(int i) const { return op().results[i].type; }
   const Attributes& attributes() const { return op().attributes; }
 
-  // Element of operand i. Precondition: one i64 expression per axis, in range whenever the result's element is needed.
+  // Element of operand i. Precondition: one i64 expression per axis, in range whenever the result's element
+  // is needed.
   virtual Result<Expr> read(int i, std::span<const Expr> index) = 0;
-  // The same for an operand of lower or equal rank whose axes align at the right with `index`, size-1 axes being broadcast.
+  // The same for an operand of lower or equal rank whose axes align at the right with `index`, size-1 axes
+  // being broadcast.
   Result<Expr> readBroadcast(int i, std::span<const Expr> index);
-  // Known contents of a small integer operand (shapes, axes, slice bounds): element k as an i64 expression, from the dims when known, else a load.
+  // Known contents of a small integer operand (shapes, axes, slice bounds): element k as an i64 expression,
+  // from the dims when known, else a load.
   virtual Result<Expr> contents(int i, int64_t k) = 0;
 
   Expr dim(Dim d) { return loops().dim(d); }
@@ -43,8 +47,8 @@ class LowerContext {
   // sum/min/... of body(k...) over 0 <= k < extent.
   Expr reduce(ReduceOp op, std::span<const Dim> extents,
               const std::function<Expr(std::span<const Expr>)>& body);
-  // The kernel returns fault `code` unless the condition holds for every element computed (gather index in range).
-  // Returns `value` for chaining, evaluated after the check.
+  // The kernel returns fault `code` unless the condition holds for every element computed (gather index in
+  // range). Returns `value` for chaining, evaluated after the check.
   virtual Expr checked(Expr condition, int32_t fault, Expr value) = 0;
   Error error(DiagnosticId id, std::string message) const;
 };

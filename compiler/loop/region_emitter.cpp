@@ -100,8 +100,8 @@ StmtRef RegionEmitter::closeScope() {
   return body;
 }
 
-// Level: the position in the chain of the innermost scope whose variables the expression uses. Kept for every node: the level of a
-// variable is settled before an expression over it is asked about.
+// Level: the position in the chain of the innermost scope whose variables the expression uses. Kept for every
+// node: the level of a variable is settled before an expression over it is asked about.
 int RegionEmitter::levelOf(Expr root) {
   std::vector<std::pair<Expr, size_t>> stack{{root, 0}};
   while (!stack.empty()) {
@@ -155,7 +155,8 @@ bool RegionEmitter::isSafeAt(Expr root, int level) {
   AccessProver::Facts away = prover_.takeSince(keep);
   const GuardPaths guards(std::span(&root, 1), true);
   bool safe = guards.complete();
-  // Variables of inner reductions; the same canonical one may run over different extents, then nothing is proved.
+  // Variables of inner reductions; the same canonical one may run over different extents, then nothing is
+  // proved.
   std::unordered_map<uint32_t, Expr> ranges;
   for (Expr e : guards.order()) {
     if (e.kind() != ExprKind::reduce) continue;
@@ -212,7 +213,8 @@ RegionEmitter::UseGuard RegionEmitter::useGuard(Region& region, Expr node) {
   return guard;
 }
 
-// Do the loops between `level` and the innermost scope run? Null: surely. `known` is false when that depends on their own variables.
+// Do the loops between `level` and the innermost scope run? Null: surely. `known` is false when that depends
+// on their own variables.
 Expr RegionEmitter::runsGuard(int level, bool* known) {
   Expr all;
   const size_t keep = chain_.size() > static_cast<size_t>(level) + 1
@@ -243,7 +245,8 @@ Expr RegionEmitter::letIn(Expr value, int level) {
   return v;
 }
 
-// `value` (the rewritten form of `original`) as something computed once per round of the scope at `level`, if that is safe.
+// `value` (the rewritten form of `original`) as something computed once per round of the scope at `level`, if
+// that is safe.
 Expr RegionEmitter::hoist(Region& region, Expr original, Expr value, int level) {
   if (isLeaf(value)) return value;
   if (!mayFault(value) || isSafeAt(value, level)) return letIn(value, level);
@@ -439,7 +442,8 @@ Status RegionEmitter::emitReduce(Region& region, Expr e) {
   }
   if (!guard.isNull()) body = select(guard, body, neutral(c_, e.reduceOp(), e.dtype()));
 
-  // The body is a region of its own in a scope below `home`; what holds only in the loops between does not hold there.
+  // The body is a region of its own in a scope below `home`; what holds only in the loops between does not
+  // hold there.
   const size_t keep = level < top() ? chain_[static_cast<size_t>(level) + 1]->mark : prover_.mark();
   AccessProver::Facts away = prover_.takeSince(keep);
   std::vector<Scope*> between(chain_.begin() + level + 1, chain_.end());

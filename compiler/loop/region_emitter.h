@@ -2,12 +2,14 @@
 //
 // Needs: expressions with `reduce` and `checked` nodes over variables bound by the open scopes.
 // Establishes: statements in those scopes and expressions without such nodes, where
-//  - each reduction is an `accumulate` in the outermost scope that binds everything it depends on, made once per scope;
+//  - each reduction is an `accumulate` in the outermost scope that binds everything it depends on, made once
+//    per scope;
 //  - what an inner loop would compute again and again is a `let` in the outermost scope that binds it;
 //  - what is used more than once and is worth it is a `let`;
-//  - each `checked` node is a `check` in the outermost scope that binds its condition, before its value is computed;
-//  - nothing that could read out of range moves to a place where it is evaluated though the original would not be: such a value moves
-//    under a `select` with the conditions of its use, or not at all.
+//  - each `checked` node is a `check` in the outermost scope that binds its condition, before its value is
+//    computed;
+//  - nothing that could read out of range moves to a place where it is evaluated though the original would
+//    not be: such a value moves under a `select` with the conditions of its use, or not at all.
 #pragma once
 
 #include <map>

@@ -1,7 +1,8 @@
 // What each operation computes on one scalar: the one place that constant folding and the interpreter share.
 //
-// Reals travel as double and are rounded to their dtype after each operation (f32 arithmetic through double and back is exact for
-// + - * / sqrt); integers travel as int64_t, sign- or zero-extended from their width, u64 as its bits.
+// Reals travel as double and are rounded to their dtype after each operation (f32 arithmetic through double
+// and back is exact for + - * / sqrt); integers travel as int64_t, sign- or zero-extended from their width,
+// u64 as its bits.
 #pragma once
 
 #include <bit>
@@ -278,7 +279,8 @@ inline int64_t integerHighest(Dtype dtype) {
   return static_cast<int64_t>(bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1);
 }
 
-// Truncates, saturates, NaN → 0. Types narrower than a byte wrap, after the byte that holds them has saturated.
+// Truncates, saturates, NaN → 0. Types narrower than a byte wrap, after the byte that holds them has
+// saturated.
 inline int64_t realToInteger(Dtype dtype, double value) {
   if (std::isnan(value)) return 0;
   if (integerBits(dtype) < 8) return wrapInteger(dtype, realToInteger(Dtype::i8, value));

@@ -1,4 +1,5 @@
-// DimEmitter: symbolic dims to scalar registers. Each dim is computed once per scope: what was computed inside a branch is forgotten after it.
+// DimEmitter: symbolic dims to scalar registers. Each dim is computed once per scope: what was computed
+// inside a branch is forgotten after it.
 #pragma once
 
 #include <unordered_map>

@@ -1,5 +1,6 @@
-// What a program may have at most. The numbers are the VM's, stated once in vm/isa/isa.h; beyond them the answer is "unsupported: ...", with the
-// number and the operation, where the VM could only refuse the whole program.
+// What a program may have at most. The numbers are the VM's, stated once in vm/isa/isa.h; beyond them the
+// answer is "unsupported: ...", with the number and the operation, where the VM could only refuse the whole
+// program.
 #pragma once
 
 #include "compiler/ir/module.h"

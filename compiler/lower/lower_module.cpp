@@ -64,7 +64,8 @@ std::string nameOf(const std::vector<std::string>& names, size_t index, const Mo
   return index < names.size() ? names[index] : module.context->valueName(value);
 }
 
-// Each symbol in a dim of an input is a dim of some input by itself: a program reads sizes, it does not solve equations.
+// Each symbol in a dim of an input is a dim of some input by itself: a program reads sizes, it does not solve
+// equations.
 Status inputsGiveTheirSymbols(const Module& module, const Function& main) {
   std::unordered_set<SymbolId> given;
   for (const Parameter& p : main.parameters)

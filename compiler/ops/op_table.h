@@ -1,4 +1,5 @@
-// The table of all operators. ops.def lists them, one line each; the rows stand in the files of the families, in the folders beside.
+// The table of all operators. ops.def lists them, one line each; the rows stand in the files of the families,
+// in the folders beside.
 //
 //   const OpDef* add = findOp("add");          // or: &ops::addOp
 //   for (const OpDef* row : opTable()) ...     // in the order of ops.def

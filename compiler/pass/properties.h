@@ -2,8 +2,8 @@
 //
 //   Properties needs = Property::types;  needs.contains(Property::groups)  → false
 //
-// A pass says which properties it needs, which it establishes, and which must not be there yet; a list of passes in a wrong order is refused
-// with a sentence before anything runs (checkOrder in pipeline.h).
+// A pass says which properties it needs, which it establishes, and which must not be there yet; a list of
+// passes in a wrong order is refused with a sentence before anything runs (checkOrder in pipeline.h).
 #pragma once
 
 #include <cstdint>

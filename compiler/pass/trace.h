@@ -1,4 +1,5 @@
-// Trace: the append-only record of what the compiler did. Stepping, diffing, printing after a pass, timing and bisection all read it;
+// Trace: the append-only record of what the compiler did. Stepping, diffing, printing after a pass, timing
+// and bisection all read it;
 // no view parses dumps.
 #pragma once
 

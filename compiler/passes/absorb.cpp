@@ -1,8 +1,8 @@
 // Transposes around a matrix product become the order in which it reads and writes.
 //   needs: types.  establishes: no f32 product of stacks of matrices has a transposed operand, or a transposed result whose last axis stays the last.
 //   before  %k = transpose(%x) {perm = [0, 2, 3, 1]}  %s = matmul(%q, %k)        after  %s = matmul_permuted(%q, %x) {order_b = [0, 2, 3, 1], ...}
-// The transposes that nothing else reads are dead afterwards: dce removes them. Products with packed matrices read their left side row by row and are
-// left alone.
+// The transposes that nothing else reads are dead afterwards: dce removes them. Products with packed matrices
+// read their left side row by row and are left alone.
 // Cost in IR size: none.
 #include <algorithm>
 #include <numeric>
@@ -116,7 +116,8 @@ class Absorber {
 Result<Module> runAbsorb(const Module& module, PassContext& context) {
   const Uses uses(module);
   int64_t absorbed = 0;
-  // Values do not cross functions, and only operations with bodies are remade on the way: what `uses` says of a product and its transpose still holds.
+  // Values do not cross functions, and only operations with bodies are remade on the way: what `uses` says of
+  // a product and its transpose still holds.
   auto sweep = [&](const Function& function) -> Result<const Function*> {
     Absorber absorber(function, *module.context, uses);
     const Function* result = absorber.run();

@@ -1,5 +1,6 @@
-// The versions of contractions with constant weights that a program may be made with: what prepack chooses among, what tuning measures and what the
-// user may name. An operation is known by a key that says all a measurement depends on, bar the sizes of the other operand:
+// The versions of contractions with constant weights that a program may be made with: what prepack chooses
+// among, what tuning measures and what the user may name. An operation is known by a key that says all a
+// measurement depends on, bar the sizes of the other operand:
 //
 //   conv f32 w=64x3x7x7 s=2x2 d=1x1 g=1        matmul f32 k=768 n=3072
 #pragma once
@@ -27,8 +28,8 @@ struct Contraction {
 
 // `op` is conv_packed or gemm_packed, whose packed operand is of `packed`; nullopt for any other operation.
 std::optional<Contraction> contractionOf(const Op& op, Dtype packed);
-// What it can be made with by Dyn's own kernels, "auto" first. Products may also be made with several of them, by the number of rows
-// (contraction::parseDispatch), and what fits a library with that, for all rows.
+// What it can be made with by Dyn's own kernels, "auto" first. Products may also be made with several of
+// them, by the number of rows (contraction::parseDispatch), and what fits a library with that, for all rows.
 std::vector<std::string> versionNamesOf(const Contraction& contraction);
 bool isVersionOf(const Contraction& contraction, std::string_view name);
 // The way of that name; nullopt for an unknown one.

@@ -1,9 +1,9 @@
 // Common subexpression elimination.
 //   needs: types.  establishes: no two equal operations without effects in one function.
 //   before  %a = relu(%x) : T  %b = relu(%x) : T  %c = add(%a, %b)      after  %a = relu(%x) : T  %c = add(%a, %a)
-// Two operations are merged when row, operands, attributes and result types are the same; a result with a dim of its own (`?7`: NonZero) differs by
-// its type and stays. Equal residual checks are merged too: a check that passed once passes again.
-// Cost: one forward sweep per function with a hash table.
+// Two operations are merged when row, operands, attributes and result types are the same; a result with a dim
+// of its own (`?7`: NonZero) differs by its type and stays. Equal residual checks are merged too: a check
+// that passed once passes again. Cost: one forward sweep per function with a hash table.
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"

@@ -14,7 +14,8 @@ namespace dyn::passes {
 
 namespace {
 
-// Do the regions hold anything with effects? Answered for functions already rewritten, so nesting is looked at once per level.
+// Do the regions hold anything with effects? Answered for functions already rewritten, so nesting is looked
+// at once per level.
 bool hasEffects(const Op& op, const std::unordered_map<const Function*, bool>& effectful) {
   if (op.def->hasEffects) return true;
   return std::any_of(op.regions.begin(), op.regions.end(), [&](const Function* region) {
@@ -26,7 +27,8 @@ bool hasEffects(const Op& op, const std::unordered_map<const Function*, bool>& e
 Result<Module> runDce(const Module& module, PassContext& context) {
   int64_t removed = 0;
   std::unordered_map<const Function*, bool> effectful;
-  // The symbols of functions already rewritten, taken over by the operation around each: nesting costs nothing more.
+  // The symbols of functions already rewritten, taken over by the operation around each: nesting costs
+  // nothing more.
   std::unordered_map<const Function*, std::set<SymbolId>> mentionedIn;
   auto sweep = [&](const Function& function) -> Result<const Function*> {
     // The operation that first mentions a symbol defines it.
@@ -79,7 +81,8 @@ Result<Module> runDce(const Module& module, PassContext& context) {
       result = module.context->own(std::move(smaller));
     }
     effectful[result] = anyEffects;
-    // A region mentions what its operations do; its parameters and result types count with the operation around it.
+    // A region mentions what its operations do; its parameters and result types count with the operation
+    // around it.
     mentionedIn[result] = std::move(mentioned);
     return result;
   };

@@ -5,8 +5,9 @@
 //   before  %y = conv(%x, %w) with %w constant [m, c, h, w]    after  %p = pack_conv(%w)  %y = conv_packed(%x, %p) {weights = dims(m, c, h, w)}
 //   before  %y = conv_integer(%x, %w) with %w constant [m, c, h, w]    after  %y = conv_integer(%x, %w2) {channels_last = 1} with %w2 constant [m, h, w, c]
 // Constants of f16 and bf16 behind a cast to f32 are packed as they are: packing widens.
-// A transpose of the constant matrix between them is taken into the packing, so no transposed copy of the weight is made.
-// Cost in IR size: one operation per product; in memory: the packed weights (the unpacked ones are then not read any more).
+// A transpose of the constant matrix between them is taken into the packing, so no transposed copy of the
+// weight is made. Cost in IR size: one operation per product; in memory: the packed weights (the unpacked
+// ones are then not read any more).
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -22,7 +23,8 @@ namespace dyn::passes {
 
 namespace {
 
-// Weights with their channels last by what they are made of, its bytes, type and shape: once for all functions.
+// Weights with their channels last by what they are made of, its bytes, type and shape: once for all
+// functions.
 using Reordered = std::map<std::tuple<const std::byte*, Dtype, std::vector<int64_t>>, HostTensor>;
 
 class Packer {
@@ -162,7 +164,8 @@ class Packer {
     return &reordered_.emplace(key, *std::move(last)).first->second;
   }
 
-  // Constant weights of bytes in the order [m, k..., c/group], where the builtin reads several channels at once.
+  // Constant weights of bytes in the order [m, k..., c/group], where the builtin reads several channels at
+  // once.
   void putChannelsLast(const Op& op) {
     constexpr int64_t kChannelsRead = 4;
     const Op* constant = definition(op.operands[1], ops::constantOp);
@@ -191,8 +194,8 @@ class Packer {
     ++packed_;
   }
 
-  // The version the user asks for, else the one that was measured to be best, else "auto". What an operation can not be made with is left, with a
-  // remark.
+  // The version the user asks for, else the one that was measured to be best, else "auto". What an operation
+  // can not be made with is left, with a remark.
   std::string choose(const Op& op, Dtype packed) {
     const std::optional<Contraction> contraction = contractionOf(op, packed);
     if (!contraction) return "auto";

@@ -2,13 +2,15 @@
 //   needs: types.  establishes: no f32 matmul or convolution has two sides that are dequantised from 8 bits with scales of whole rows and columns.
 //   before  %a = dequantize_linear(%p, %sa, %za)  %b = dequantize_linear(%q, %sb, %zb)  %y = matmul(%a, %b)
 //   after   %i = matmul_integer(%p, %q, %za, %zb)  %s = mul(%sa, %sb)  %f = cast(%i) {to = f32}  %y = mul(%f, %s)
-// The integer product is exact, so what is left of rounding is that of one multiplication by both scales: results differ from the product of the
-// dequantised numbers by less than its own rounding. A scale of b may be one for each column, of a convolution's weights one for each output channel;
-// transposes between are taken over to the bytes. It runs before `fold`, which would make f32 of quantised weights.
-// The dequantised values that nothing else reads are dead afterwards: dce removes them.
-// A dynamic_quantize_linear becomes its steps, the range and what follows from it: whatever computes its operand then runs once, in the epilogue of
-// the product before it, and not once for the range and again for the result.
-// Cost in IR size: three to eight operations per product, of which all but the product are fused; 14 per dynamic_quantize_linear, in two kernels.
+// The integer product is exact, so what is left of rounding is that of one multiplication by both scales:
+// results differ from the product of the dequantised numbers by less than its own rounding. A scale of b may
+// be one for each column, of a convolution's weights one for each output channel;
+// transposes between are taken over to the bytes. It runs before `fold`, which would make f32 of quantised
+// weights. The dequantised values that nothing else reads are dead afterwards: dce removes them.
+// A dynamic_quantize_linear becomes its steps, the range and what follows from it: whatever computes its
+// operand then runs once, in the epilogue of the product before it, and not once for the range and again for
+// the result. Cost in IR size: three to eight operations per product, of which all but the product are fused;
+// 14 per dynamic_quantize_linear, in two kernels.
 #include <numeric>
 #include <optional>
 
@@ -78,7 +80,8 @@ class Quantiser {
     return type.isTensor() && (type.rank() == 0 || (type.rank() == 1 && type.dims()[0].isConstant(1)));
   }
 
-  // The operand's bytes if it has the one scale, or scales along `axis` of the operand; `swapped`: its last two axes are read the other way round.
+  // The operand's bytes if it has the one scale, or scales along `axis` of the operand; `swapped`: its last
+  // two axes are read the other way round.
   std::optional<Side> sideOf(ValueId v, bool swapped, std::optional<int64_t> axis) const {
     const int rank = types_.at(v).rank();
     Side side;

@@ -5,12 +5,13 @@
 //             variant(%x) {callee = "main.seq_128", lhs = dims(seq), rhs = dims(128), relation = "eq"}
 //             ... }
 //           fn @main.seq_128(%x: Tensor[(main.seq_128.batch, 128), f32]) { ... }
-// A bucket is such a variant with a way to it for fewer rows: copies of the last row are put behind each input, and cut off the results.
+// A bucket is such a variant with a way to it for fewer rows: copies of the last row are put behind each
+// input, and cut off the results.
 //           fn @main.up_to_batch_8(%x: Tensor[(batch, seq), f32]) {
 //             %more = pad(%x, ...) {mode = "edge"}  %y = call(%more) {callee = "main.batch_8"}  %z = slice(%y, ...)  return %z }
-// That is right where rows stay apart (rows_apart.h); where they do not, it is an error that names what mixes them.
-// Nothing learnt of a variant holds for the program: its dims are its own. Weights are shared, packed ones, too.
-// Cost in IR size: a copy of @main for each.
+// That is right where rows stay apart (rows_apart.h); where they do not, it is an error that names what mixes
+// them. Nothing learnt of a variant holds for the program: its dims are its own. Weights are shared, packed
+// ones, too. Cost in IR size: a copy of @main for each.
 #include <algorithm>
 
 #include "compiler/ir/walk.h"

@@ -2,10 +2,11 @@
 //   needs: types.  establishes: no matmul, convolution or transposed convolution is of f16 or bf16.
 //   before  %y = matmul(%a, %b)                      with %a, %b f16
 //   after   %p = cast(%a) {to = f32}  %q = cast(%b) {to = f32}  %r = matmul(%p, %q)  %y = cast(%r) {to = f16}
-// That is what such a product means here (sums in f32, rounded once), so no bit of a result depends on it but by the order of sums. Casts are fused with
-// what makes their operands; `prepack` takes those of constants into the packing, which widens once, at load. Those of transposes go before them, where
-// `absorb` finds the transposes. It runs after `fold`, which would keep constants in f32.
-// Cost in IR size: three operations per product.
+// That is what such a product means here (sums in f32, rounded once), so no bit of a result depends on it but
+// by the order of sums. Casts are fused with what makes their operands; `prepack` takes those of constants
+// into the packing, which widens once, at load. Those of transposes go before them, where `absorb` finds the
+// transposes. It runs after `fold`, which would keep constants in f32. Cost in IR size: three operations per
+// product.
 #include <unordered_map>
 
 #include "compiler/ir/walk.h"

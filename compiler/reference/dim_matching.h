@@ -25,7 +25,8 @@ class DimScope {
   std::vector<char> bound_;
 };
 
-// The only symbol of `dim` without a value, solved from dim == value; nullopt when there is not exactly one or no integer fits.
+// The only symbol of `dim` without a value, solved from dim == value; nullopt when there is not exactly one
+// or no integer fits.
 std::optional<std::pair<SymbolId, int64_t>> solveForOne(Dim dim, int64_t value, const DimScope& scope);
 
 struct DimMismatch {
@@ -33,8 +34,9 @@ struct DimMismatch {
   std::string expected, actual;
 };
 
-// Binds the symbols of `type` that have no value yet from the shapes in `value` (each one bound is added to `log`), then compares everything
-// else; the first disagreement is returned. Sizes inside lists, data and functions are not looked at.
+// Binds the symbols of `type` that have no value yet from the shapes in `value` (each one bound is added to
+// `log`), then compares everything else; the first disagreement is returned. Sizes inside lists, data and
+// functions are not looked at.
 std::optional<DimMismatch> matchValue(Type type, const Value& value, DimScope* scope,
                                       std::vector<SymbolId>* log);
 

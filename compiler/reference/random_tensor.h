@@ -1,4 +1,5 @@
-// Tensors of reproducible random content: the same seed, name, element type and shape give the same bits on every machine.
+// Tensors of reproducible random content: the same seed, name, element type and shape give the same bits on
+// every machine.
 #pragma once
 
 #include <cstdint>

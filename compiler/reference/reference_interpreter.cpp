@@ -405,7 +405,8 @@ Status Interpreter::finishLoop() {
   return finishOp(std::move(results));
 }
 
-// Slices of equal shape as one tensor with a new leading axis; without slices the shape comes from the type (unknown sizes: 0).
+// Slices of equal shape as one tensor with a new leading axis; without slices the shape comes from the type
+// (unknown sizes: 0).
 Result<HostTensor> Interpreter::stacked(size_t index, const std::vector<HostTensor>& slices) {
   std::vector<int64_t> shape{static_cast<int64_t>(slices.size())};
   if (slices.empty()) {

@@ -1,10 +1,13 @@
-// The reference interpreter: evaluates a module on concrete values, operation by operation, with the operators' reference evaluation.
-// Simple, slow, independent of code generation: the oracle for tests and for `bisect`.
+// The reference interpreter: evaluates a module on concrete values, operation by operation, with the
+// operators' reference evaluation. Simple, slow, independent of code generation: the oracle for tests and for
+// `bisect`.
 //
 //   DYN_TRY(std::vector<Value> results, interpret(module, {Value(x)}));
 //
-// - Symbols of the parameters are bound from the inputs; a `?` of a result is bound from the value computed; `check` operations are evaluated.
-// - Calls and bodies use frames of its own, not the C++ stack; a call in tail position (also at the end of a branch) replaces its frame.
+// - Symbols of the parameters are bound from the inputs; a `?` of a result is bound from the value computed;
+//   `check` operations are evaluated.
+// - Calls and bodies use frames of its own, not the C++ stack; a call in tail position (also at the end of a
+//   branch) replaces its frame.
 // - Values are dropped after their last use.
 #pragma once
 

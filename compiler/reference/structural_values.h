@@ -6,7 +6,8 @@
 
 namespace dyn {
 
-// The one result of a structural operator; left-out operands are none. Error unsupportedOp for any other operator.
+// The one result of a structural operator; left-out operands are none. Error unsupportedOp for any other
+// operator.
 Result<Value> evaluateStructural(const EvalContext& c, std::vector<Value> operands);
 
 }  // namespace dyn

@@ -1,6 +1,8 @@
-// Value: what the reference interpreter computes with: a tensor, tuple, list, optional, data value or function value.
+// Value: what the reference interpreter computes with: a tensor, tuple, list, optional, data value or
+// function value.
 //
-// Cheap to copy (parts are shared and never change). Destroying or printing a value a million deep needs no deep C++ stack.
+// Cheap to copy (parts are shared and never change). Destroying or printing a value a million deep needs no
+// deep C++ stack.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
-// Writes a whole file or nothing: the bytes go to a temporary file of the same folder, which then replaces the target
-// by rename. A reader never sees half a file; after a failure the old file, if there was one, is still there.
+// Writes a whole file or nothing: the bytes go to a temporary file of the same folder, which then replaces
+// the target by rename. A reader never sees half a file; after a failure the old file, if there was one, is
+// still there.
 #pragma once
 
 #include <string>

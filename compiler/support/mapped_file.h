@@ -3,9 +3,9 @@
 //   DYN_TRY(MappedFile file, MappedFile::open("model.onnx"));
 //   std::string_view bytes = file.bytes();
 //
-// The view lives as long as the object (moving keeps the addresses). Another process that truncates the file while it
-// is mapped makes reads of the lost pages fault: the files must not be changed in place while they are in use
-// (replacing them by rename, as atomic_write.h does, is fine).
+// The view lives as long as the object (moving keeps the addresses). Another process that truncates the file
+// while it is mapped makes reads of the lost pages fault: the files must not be changed in place while they
+// are in use (replacing them by rename, as atomic_write.h does, is fine).
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,8 @@ class MappedFile {
   std::string_view bytes() const { return {data_, size_}; }
   uint64_t size() const { return size_; }
   const std::string& name() const { return name_; }
-  // The caller has copied this part of bytes(): its pages need not stay in memory (they are read again when someone looks after all).
+  // The caller has copied this part of bytes(): its pages need not stay in memory (they are read again when
+  // someone looks after all).
   void forget(std::string_view part) const;
 
  private:

@@ -239,7 +239,8 @@ Result<std::string> npyHeader(NpyKind kind, unsigned elementBytes, const std::ve
                      std::to_string(elementBytes) + "', 'fortran_order': False, 'shape': (";
   for (size_t i = 0; i != shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
   text += shape.size() == 1 ? ",), }" : "), }";
-  // Magic, version, length and text end in a newline at a multiple of 64; NumPy moves to version 2 for long texts.
+  // Magic, version, length and text end in a newline at a multiple of 64; NumPy moves to version 2 for long
+  // texts.
   auto padded = [&](size_t fixedBytes) { return (fixedBytes + text.size() + 1 + 63) / 64 * 64 - fixedBytes; };
   const bool large = padded(10) > UINT16_MAX;
   const uint32_t length = static_cast<uint32_t>(padded(large ? 12 : 10));

@@ -3,10 +3,11 @@
 //   DYN_TRY(NpyArray array, readNpy("x.npy"));        // versions 1, 2 and 3
 //   DYN_CHECK(writeNpy("y.npy", array));              // whole or not at all
 //
-// Contract: bool, signed and unsigned integers of 1 to 8 bytes, floats of 2, 4, 8 bytes, complex of 8 and 16 bytes;
-// data in memory are row-major and little-endian (a file in Fortran or big-endian order is converted). Other element
-// types are unsupportedDtype; a damaged file is fileFormat. Memory is never more than the file's size justifies.
-// Reference: numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
+// Contract: bool, signed and unsigned integers of 1 to 8 bytes, floats of 2, 4, 8 bytes, complex of 8 and 16
+// bytes;
+// data in memory are row-major and little-endian (a file in Fortran or big-endian order is converted). Other
+// element types are unsupportedDtype; a damaged file is fileFormat. Memory is never more than the file's size
+// justifies. Reference: numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Result<T>: a value or a Diagnostic. The only way a library of Dyn reports a failure; nothing throws or exits.
+// Result<T>: a value or a Diagnostic. The only way a library of Dyn reports a failure; nothing throws or
+// exits.
 //
 //   Result<int> half(int n) {
 //     if (n % 2) return makeError(DiagnosticId::dimDomain, fmt("{} is odd", n));

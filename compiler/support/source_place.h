@@ -1,7 +1,7 @@
 // Where something came from: a line of a text module, a node of an ONNX file, a prompt.
 //
-// A place travels with every operation through all rewrites, so that a run-time error of a fused kernel can still
-// name the ONNX nodes it was made of.
+// A place travels with every operation through all rewrites, so that a run-time error of a fused kernel can
+// still name the ONNX nodes it was made of.
 #pragma once
 
 #include <cstdint>

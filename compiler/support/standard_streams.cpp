@@ -10,7 +10,8 @@ namespace dyn {
 
 void holdStandardStreams() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor) {
-    // The lowest free number is the one that is missing; 1 and 2 open for reading only refuse what is written.
+    // The lowest free number is the one that is missing; 1 and 2 open for reading only refuse what is
+    // written.
     if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) (void)::open("/dev/null", O_RDONLY);
   }
 }

@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t kMostValues = 6, kMostSparseValues = 16;  // of one dim that are measured
 
-// Values of a dim with their weights. By frequency where there is a list; over the logarithm of a range evenly: at most kMostValues, or, where few of them
-// are measured, all powers of two.
+// Values of a dim with their weights. By frequency where there is a list; over the logarithm of a range
+// evenly: at most kMostValues, or, where few of them are measured, all powers of two.
 Result<std::vector<std::pair<int64_t, double>>> drawsOf(const LikelyDim& dim, Extent extent) {
   std::vector<std::pair<int64_t, double>> draws;
   if (dim.value) return std::vector<std::pair<int64_t, double>>{{*dim.value, 1.0}};

@@ -28,7 +28,8 @@ struct Draw {
   double weight = 1;  // of all draws together 1
 };
 
-// Error usageError: a dim has neither value, lengths nor a range from 1 on with both ends, or there are too many dims.
+// Error usageError: a dim has neither value, lengths nor a range from 1 on with both ends, or there are too
+// many dims.
 Result<std::vector<Draw>> drawsOf(const std::vector<LikelyDim>& dims, Extent extent);
 
 }  // namespace dyn

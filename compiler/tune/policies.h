@@ -1,4 +1,5 @@
-// Policies: which version of an operator is to be taken, as the user says it: "conv=direct,matmul=auto<=59,k384r24-panels,loop=residues4".
+// Policies: which version of an operator is to be taken, as the user says it:
+// "conv=direct,matmul=auto<=59,k384r24-panels,loop=residues4".
 #pragma once
 
 #include <map>

@@ -5,8 +5,9 @@
 
 namespace dyn {
 
-// fn @main(%x) of the operation with random constant weights, and something elementwise behind it, as nearly all have: Dyn's own kernels do
-// that tile by tile, a library must be done first. The sizes of %x are symbols, so that one program serves all shapes.
+// fn @main(%x) of the operation with random constant weights, and something elementwise behind it, as nearly
+// all have: Dyn's own kernels do that tile by tile, a library must be done first. The sizes of %x are
+// symbols, so that one program serves all shapes.
 Result<Module> trialModule(IrContext& ir, const ContractionSite& site, uint64_t seed);
 
 }  // namespace dyn

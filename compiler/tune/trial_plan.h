@@ -1,7 +1,8 @@
 // Which measurements a tuning with few trials makes, and what is expected where none is made.
 //
-// Each version is measured once, at the shape that it fits best; elsewhere it is expected to take what its costs say, scaled by that measurement. The
-// trials that are left go to the versions that lead by the weighted average over all shapes, each at the weightiest shape where it is not measured yet.
+// Each version is measured once, at the shape that it fits best; elsewhere it is expected to take what its
+// costs say, scaled by that measurement. The trials that are left go to the versions that lead by the
+// weighted average over all shapes, each at the weightiest shape where it is not measured yet.
 //
 //   TrialPlan plan(costs, fits, shapes, trials);
 //   while (std::optional<TrialPlan::Trial> trial = plan.next()) plan.note(*trial, measuredNs(trial->version, trial->shape));
@@ -15,11 +16,12 @@
 
 namespace dyn {
 
-// Of work done in whole tiles the part that somebody wants: the product over the axes of extent / (extent rounded up to the tile). Extents and tiles
-// are at least 1, and there are as many of one as of the other.
+// Of work done in whole tiles the part that somebody wants: the product over the axes of extent / (extent
+// rounded up to the tile). Extents and tiles are at least 1, and there are as many of one as of the other.
 double paddingFactor(std::span<const int64_t> extents, std::span<const int64_t> tiles);
-// Of the time of `workers` the part they work when they share `tasks` of one length: k * tasks / ((k - 1) * tasks + tasks rounded up to the workers).
-// k above 1: a round in which some have nothing to do costs less than a full one.
+// Of the time of `workers` the part they work when they share `tasks` of one length: k * tasks / ((k - 1) *
+// tasks + tasks rounded up to the workers). k above 1: a round in which some have nothing to do costs less
+// than a full one.
 double occupancyFactor(int64_t tasks, int64_t workers, double k = 1);
 
 class TrialPlan {
@@ -34,7 +36,8 @@ class TrialPlan {
   };
   static constexpr size_t kMostLeaders = 100;  // versions that are compared at the other shapes
 
-  // costs[version][shape]: expected times, in any unit; fits[version][shape]: from 0 to 1. At least one version and one shape.
+  // costs[version][shape]: expected times, in any unit; fits[version][shape]: from 0 to 1. At least one
+  // version and one shape.
   TrialPlan(std::vector<std::vector<double>> costs, const std::vector<std::vector<double>>& fits,
             std::vector<Shape> shapes, int64_t trials);
 

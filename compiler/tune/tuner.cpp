@@ -17,7 +17,8 @@ namespace {
 
 constexpr size_t kMostShapes = 8;         // of one operation
 constexpr size_t kMostSparseShapes = 16;  // of one operation, most of which are not measured
-// A library must win by so much: part of what it gains alone it loses to the memory around it in a whole model.
+// A library must win by so much: part of what it gains alone it loses to the memory around it in a whole
+// model.
 constexpr double kLibraryWorthIt = 0.9;
 constexpr size_t kMostProductVersions = 6;  // the most promising by cost, besides "auto"
 constexpr double kMostSeconds = 0.05;       // of one version at one shape, in each round
@@ -53,8 +54,9 @@ bool libraryFits(const passes::Contraction& c) {
   return c.fitsLibrary && libraryReady(contraction::kOneDnn).ok();
 }
 
-// Versions worth measuring, "auto" first: of products at most so many that are cheapest by cost among those that differ (over all shapes, or at the largest
-// where few pairs are measured), of convolutions all that can do the window; and the library, where there is one. Only "auto": there is nothing to choose.
+// Versions worth measuring, "auto" first: of products at most so many that are cheapest by cost among those
+// that differ (over all shapes, or at the largest where few pairs are measured), of convolutions all that can
+// do the window; and the library, where there is one. Only "auto": there is nothing to choose.
 std::vector<std::string> candidatesOf(const TuneTask& task, int threads, Extent extent, size_t most) {
   const passes::Contraction& c = task.site.contraction;
   const bool product = c.kind == passes::ContractionKind::product;
@@ -175,7 +177,8 @@ class Tuner {
     return host_.make(std::move(ir), std::move(module), site.contraction.kind, version);
   }
 
-  // All trials at one shape, for about so long. Version after version, several times over: what disturbs one disturbs its neighbours too.
+  // All trials at one shape, for about so long. Version after version, several times over: what disturbs one
+  // disturbs its neighbours too.
   Result<std::vector<double>> measure(std::span<Trial> trials, const std::vector<int64_t>& sizes,
                                       double seconds) {
     constexpr int kRounds = 3;
@@ -190,8 +193,8 @@ class Tuner {
     return best;
   }
 
-  // What is known of the operation already, as far as it can still be used: where there is a library it has been measured, and where there is none it has
-  // not.
+  // What is known of the operation already, as far as it can still be used: where there is a library it has
+  // been measured, and where there is none it has not.
   TunedOperation recordOf(const TuneTask& task) const {
     const passes::Contraction& c = task.site.contraction;
     if (const TunedOperation* known = request_.known.find(c.key, report_.threads);

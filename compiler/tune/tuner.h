@@ -1,4 +1,5 @@
-// Tuning: measures the versions of each contraction of a model at shapes that are likely, and keeps what was measured as records.
+// Tuning: measures the versions of each contraction of a model at shapes that are likely, and keeps what was
+// measured as records.
 //
 //   DYN_TRY(std::vector<Draw> draws, drawsOf(dims, Extent::all));
 //   DYN_TRY(TuneReport report, tune(tuneTasks(trace, draws), request, host));
@@ -28,7 +29,8 @@ class TrialProgram {
 class TunerHost {
  public:
   virtual ~TunerHost() = default;
-  // Compiles a module of one input (trial_module.h) such that contractions of that kind are made with that version.
+  // Compiles a module of one input (trial_module.h) such that contractions of that kind are made with that
+  // version.
   virtual Result<std::unique_ptr<TrialProgram>> make(std::shared_ptr<IrContext> ir, Module module,
                                                      passes::ContractionKind kind,
                                                      const std::string& version) = 0;

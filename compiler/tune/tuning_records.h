@@ -1,7 +1,8 @@
 // What was measured of contractions on this CPU.
 //
-// Each candidate was measured at each shape, or its time is expected from where it was. Weights sum to 1; shapes of earlier tunings that are
-// not likely any more stay, with weight 0. Records are advice: whatever they say, results stay the same up to rounding.
+// Each candidate was measured at each shape, or its time is expected from where it was. Weights sum to 1;
+// shapes of earlier tunings that are not likely any more stay, with weight 0. Records are advice: whatever
+// they say, results stay the same up to rounding.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Which versions a product is made with, from what was measured at likely shapes: at most so many, each for a range of rows, such that together they
-// take the least weighted time. A version more must be worth its while.
+// Which versions a product is made with, from what was measured at likely shapes: at most so many, each for a
+// range of rows, such that together they take the least weighted time. A version more must be worth its
+// while.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ struct VersionCover {
   int versionsCount = 1;  // ranges
 };
 
-// `rows` and `weights`: one for each shape, in any order, at least one; `versions`: "auto" first, which is taken where nothing else is clearly better.
+// `rows` and `weights`: one for each shape, in any order, at least one; `versions`: "auto" first, which is
+// taken where nothing else is clearly better.
 VersionCover coverVersions(const std::vector<MeasuredVersion>& versions, const std::vector<int64_t>& rows,
                            const std::vector<double>& weights, int mostVersions);
 

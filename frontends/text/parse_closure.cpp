@@ -31,7 +31,8 @@ bool Parser::isValueName(const std::string& name) const {
   return stack_[from].scope.count(name) > 0 || (from == 0 && environment_ && environment_->typeOf(name));
 }
 
-// The value of that name of a frame around this one, handed in through every function value between them; none when no such frame has it.
+// The value of that name of a frame around this one, handed in through every function value between them;
+// none when no such frame has it.
 Result<std::optional<ValueId>> Parser::captured(const std::string& name, uint32_t offset) {
   size_t from = stack_.size() - 1;
   while (from > 0 && stack_[from].captures && !stack_[from].scope.count(name)) --from;

@@ -1,4 +1,5 @@
-// Expressions: infix operators, calls, names and literals. Each call becomes an operation of the current body.
+// Expressions: infix operators, calls, names and literals. Each call becomes an operation of the current
+// body.
 #include "frontends/text/parser_state.h"
 
 namespace dyn::text {
@@ -105,7 +106,8 @@ Result<const OpDef*> Parser::findOp(std::string_view name, uint32_t offset) {
   return def;
 }
 
-// An operator, or a constructor declared above: Leaf(x) is construct(x) {constructor = "Leaf", type = "Tree"}.
+// An operator, or a constructor declared above: Leaf(x) is construct(x) {constructor = "Leaf", type =
+// "Tree"}.
 Status Parser::operatorNamed(Op* op, std::string_view name, uint32_t offset) {
   const auto constructor = typeOfConstructor_.find(std::string(name));
   const bool constructs = constructor != typeOfConstructor_.end() && !constructor->second.empty() &&
@@ -213,7 +215,8 @@ Result<Operand> Parser::emit(Op op, uint32_t offset, size_t results) {
   return made;
 }
 
-// Literals take the dtype of their neighbours where the operator mixes its operands element by element; indices and sizes stay i64.
+// Literals take the dtype of their neighbours where the operator mixes its operands element by element;
+// indices and sizes stay i64.
 Status Parser::setOperands(Op* op, std::vector<Operand> operands) {
   const bool mixes = op->def->cls == OpClass::elementwise || op->def->cls == OpClass::contraction;
   std::optional<Dtype> numeric, real;

@@ -206,7 +206,8 @@ bool Parser::atLiteral() const {
   return (peek(i).kind == TokenKind::number || isName("nan", i) || isName("inf", i)) && isSymbol(",", i + 1);
 }
 
-// A bare element, or nested brackets with the same number of items at each level. Reads without recursion: lists may be long and deep.
+// A bare element, or nested brackets with the same number of items at each level. Reads without recursion:
+// lists may be long and deep.
 Result<Literal> Parser::literal() {
   Literal result;
   if (!isSymbol("[")) {
@@ -463,7 +464,8 @@ Result<double> Parser::realOf(uint32_t token, bool negative, Dtype dtype,
     return 0.0;
   } else {
     std::from_chars_result parsed{};
-    // f32: rounded once, from the decimal. f8e8m0 rounds up: the short decimal of a power of two must first be that power again.
+    // f32: rounded once, from the decimal. f8e8m0 rounds up: the short decimal of a power of two must first
+    // be that power again.
     if (dtype == Dtype::f32 || dtype == Dtype::f8e8m0) {
       float single = 0;
       parsed = std::from_chars(written.data(), end, single);

@@ -1,4 +1,5 @@
-// The text form of modules (compiler/ir/printer.h shows it), read into graph IR, and the expressions of the prompt.
+// The text form of modules (compiler/ir/printer.h shows it), read into graph IR, and the expressions of the
+// prompt.
 //
 //   text::ParseOptions options{.findOp = findOp};
 //   DYN_TRY(Module module, text::parseModule(context, text, options));
@@ -15,11 +16,13 @@
 //   ys = map(f, xs)                             # for lists: a loop that appends f(item); fold(f, start, xs): f(so far, item)
 //   weights "bert.onnx"                         # beside functions: where the weights lie that are referred to below it
 //   h = x @ f32[768, 768] <weight "w">          # one of them
-// Types of results may be left out: they are null until type inference. `?` in a type is a fresh unknown dim, `?3` the same one
-// everywhere in the context. Bodies of if, loop and match take what they use as parameters; nothing is captured silently.
+// Types of results may be left out: they are null until type inference. `?` in a type is a fresh unknown dim,
+// `?3` the same one everywhere in the context. Bodies of if, loop and match take what they use as parameters;
+// nothing is captured silently.
 //
-// Errors: textSyntax, textName (unknown names, with "did you mean"), badAttribute, badOperands, or what the dims' facts contradict; always
-// with file, line and column, the source line, and a caret below it. Bodies nest without limit; expressions, types and lists up to 200 deep.
+// Errors: textSyntax, textName (unknown names, with "did you mean"), badAttribute, badOperands, or what the
+// dims' facts contradict; always with file, line and column, the source line, and a caret below it. Bodies
+// nest without limit; expressions, types and lists up to 200 deep.
 #pragma once
 
 #include <functional>

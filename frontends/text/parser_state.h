@@ -1,5 +1,6 @@
-// The parser's insides, one class over several files: parse_value.cpp (dims, types, tensors, attributes), parse_expression.cpp,
-// parse_body.cpp (statements and bodies), parse_closure.cpp (function values), parser.cpp (modules and the public functions).
+// The parser's insides, one class over several files: parse_value.cpp (dims, types, tensors, attributes),
+// parse_expression.cpp, parse_body.cpp (statements and bodies), parse_closure.cpp (function values),
+// parser.cpp (modules and the public functions).
 #pragma once
 
 #include <algorithm>
@@ -33,7 +34,8 @@ struct Literal {
   enum class Kind : uint8_t { integer, real, boolean, string, complex } kind = Kind::integer;
 };
 
-// A value of an expression: defined already, or a literal that becomes a constant once its neighbours are known.
+// A value of an expression: defined already, or a literal that becomes a constant once its neighbours are
+// known.
 struct Operand {
   ValueId id = kNoValue;
   std::shared_ptr<const Literal> literal;

@@ -1,6 +1,7 @@
 /* Says what kind of content the files of a folder have:   file_kinds magika.dynpkg labels.txt FOLDER
  *
- * All files of the folder are one batch: its size is known only when the folder has been read, and the compiled model does not care. */
+ * All files of the folder are one batch: its size is known only when the folder has been read, and the
+ * compiled model does not care. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@ static void require(dyn_status status, const char* what) {
 
 static int isBlank(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* The model's input for a file: the first 1024 bytes and the last, without white space around, padded with 256. */
+/* The model's input for a file: the first 1024 bytes and the last, without white space around, padded with
+ * 256. */
 static int readFeatures(const char* path, int32_t* row) {
   unsigned char head[kBlock], tail[kBlock];
   FILE* file = fopen(path, "rb");

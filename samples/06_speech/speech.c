@@ -1,6 +1,8 @@
-/* Says where in a recording somebody speaks:   speech silero.dynpkg RECORDING.wav      (16 kHz, one channel, 16 bits)
+/* Says where in a recording somebody speaks:   speech silero.dynpkg RECORDING.wav      (16 kHz, one channel,
+ * 16 bits)
  *
- * The recording is cut into frames of 32 ms, each behind the last 4 ms of the one before, and all of them are one call: as long as it is. */
+ * The recording is cut into frames of 32 ms, each behind the last 4 ms of the one before, and all of them are
+ * one call: as long as it is. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +85,8 @@ int main(int argumentCount, char** arguments) {
   dyn_value* output;
   require(dyn_context_get_output(context, 0, &output), "output");
 
-  /* Speech begins where the model is surer than one half, and ends where it has doubted that for a tenth of a second. */
+  /* Speech begins where the model is surer than one half, and ends where it has doubted that for a tenth of a
+   * second. */
   const float* probability = dyn_value_data(output);
   const int64_t patience = kRate / kFrame / 10;
   int64_t begin = -1, quiet = 0;

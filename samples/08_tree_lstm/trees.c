@@ -1,7 +1,9 @@
-/* Runs a Tree-LSTM over a file of trees, in two forms, and compares them:   trees RECURSION.dynpkg LOOP.dynpkg TREES.txt
+/* Runs a Tree-LSTM over a file of trees, in two forms, and compares them:   trees RECURSION.dynpkg
+ * LOOP.dynpkg TREES.txt
  *
- * A line of the file is a tree: for each node, in post-order, the number of the node above it, -1 for the root; `#` starts a comment. The words
- * at the leaves are made up, the same for every run. Each package is loaded once: no tree compiles anything. */
+ * A line of the file is a tree: for each node, in post-order, the number of the node above it, -1 for the
+ * root; `#` starts a comment. The words at the leaves are made up, the same for every run. Each package is
+ * loaded once: no tree compiles anything. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

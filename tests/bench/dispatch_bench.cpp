@@ -1,5 +1,6 @@
-// What it costs to choose the schedule of a matrix product, uncached and cached, and how much slower the chosen one is than the best of all: an
-// exhaustive search over 200 random shapes. Times of products are thread CPU time, the least of several turns.
+// What it costs to choose the schedule of a matrix product, uncached and cached, and how much slower the
+// chosen one is than the best of all: an exhaustive search over 200 random shapes. Times of products are
+// thread CPU time, the least of several turns.
 #include <benchmark/benchmark.h>
 #include <time.h>
 
@@ -100,7 +101,8 @@ struct Products {
   }
 };
 
-// Rows of the table that do different work for this shape on one thread; each stands for those that do the same.
+// Rows of the table that do different work for this shape on one thread; each stands for those that do the
+// same.
 std::vector<size_t> distinctSchedules(const contraction::ProductShape& shape, int64_t maxRows) {
   std::vector<size_t> distinct;
   std::vector<std::pair<int64_t, int64_t>> works;
@@ -116,7 +118,8 @@ std::vector<size_t> distinctSchedules(const contraction::ProductShape& shape, in
   return distinct;
 }
 
-// Every schedule is measured in turn; the best ones and the chosen one then measured anew, so that what merely had a lucky turn does not count as best.
+// Every schedule is measured in turn; the best ones and the chosen one then measured anew, so that what
+// merely had a lucky turn does not count as best.
 void distanceFromExhaustiveSearch(benchmark::State& state) {
   constexpr int kTurns = 5, kFreshTurns = 25;
   constexpr size_t kContenders = 3;
@@ -212,7 +215,8 @@ double rankCorrelation(const std::vector<double>& a, const std::vector<double>& 
   return 1 - 6 * squares / (n * (n * n - 1));
 }
 
-// Each schedule measured once, at the one length it fits best; foretold from that at lengths that nobody listed, and measured there.
+// Each schedule measured once, at the one length it fits best; foretold from that at lengths that nobody
+// listed, and measured there.
 void rankOfUnlistedLengths(benchmark::State& state) {
   constexpr int64_t kDepth = 1600, kColumns = 512;
   constexpr int kTurns = 7;
@@ -254,7 +258,8 @@ void rankOfUnlistedLengths(benchmark::State& state) {
 }
 BENCHMARK(rankOfUnlistedLengths)->Iterations(1)->Unit(benchmark::kMillisecond);
 
-// range(0) rows covered by tiles of two heights, beside the best single height, which computes rows that nobody wants.
+// range(0) rows covered by tiles of two heights, beside the best single height, which computes rows that
+// nobody wants.
 void tilesOfTwoHeights(benchmark::State& state) {
   constexpr int64_t kDepth = 512, kPanels = 8;
   constexpr int kTurns = 200;

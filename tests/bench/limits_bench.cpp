@@ -1,5 +1,6 @@
-// What the machine can do, in the terms the other benchmarks are compared with: multiply-adds of the micro-kernel with everything in the L1 cache
-// (FLOP/s), the rate at which one row times a matrix reads that matrix from each level of memory (bytes/s), and what a fork-join of the pool costs.
+// What the machine can do, in the terms the other benchmarks are compared with: multiply-adds of the
+// micro-kernel with everything in the L1 cache (FLOP/s), the rate at which one row times a matrix reads that
+// matrix from each level of memory (bytes/s), and what a fork-join of the pool costs.
 #include <benchmark/benchmark.h>
 
 #include <vector>

@@ -1,5 +1,5 @@
-// What the interpreter costs: nanoseconds for an instruction on scalars, and for launching a kernel that does nothing (items_per_second counts
-// instructions of the loop's body).
+// What the interpreter costs: nanoseconds for an instruction on scalars, and for launching a kernel that does
+// nothing (items_per_second counts instructions of the loop's body).
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -23,7 +23,8 @@ void orDie(bool ok) {
   abort();
 }
 
-// Runs `body` kTurns times in one call of main; `instructions` is the number in the body, with the three of the loop.
+// Runs `body` kTurns times in one call of main; `instructions` is the number in the body, with the three of
+// the loop.
 void runBody(benchmark::State& state, const std::string& body, int64_t instructions) {
   Program program;
   const Status status = parseProgramText(

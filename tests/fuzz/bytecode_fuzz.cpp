@@ -1,8 +1,10 @@
-// libFuzzer: any bytes as a serialized program (past its checksum), as a package, or as assembly text. What the verifier accepts runs,
-// instruction by instruction with limits: it may fault, but must not read or write out of bounds, whatever registers, shapes and lists
-// it makes up. Text that is accepted prints to text that reads back the same.
+// libFuzzer: any bytes as a serialized program (past its checksum), as a package, or as assembly text. What
+// the verifier accepts runs, instruction by instruction with limits: it may fault, but must not read or write
+// out of bounds, whatever registers, shapes and lists it makes up. Text that is accepted prints to text that
+// reads back the same.
 //
-// Kernels are native code, which no verifier can see through: here they do nothing. Builtins are the real ones.
+// Kernels are native code, which no verifier can see through: here they do nothing. Builtins are the real
+// ones.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -87,7 +89,8 @@ void runAll(const Module& module) {
   }
 }
 
-// The data of constants: as many bytes as the largest small one needs. Strings are pointers, which bytes cannot make up.
+// The data of constants: as many bytes as the largest small one needs. Strings are pointers, which bytes
+// cannot make up.
 struct Host {
   const Program* program;
   std::vector<std::byte> bytes = std::vector<std::byte>(1 << 16, std::byte{1});

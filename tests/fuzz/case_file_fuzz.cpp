@@ -1,5 +1,5 @@
-// libFuzzer: any bytes as a file of cases (JSON lines), whose dims and inputs are then given to a model of three inputs. Files that a case
-// names are not opened.
+// libFuzzer: any bytes as a file of cases (JSON lines), whose dims and inputs are then given to a model of
+// three inputs. Files that a case names are not opened.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

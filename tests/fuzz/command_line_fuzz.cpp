@@ -1,5 +1,5 @@
-// libFuzzer: any bytes as a script of shell commands. Nothing is executed. A line that is a command is written back to a line that is the
-// same command.
+// libFuzzer: any bytes as a script of shell commands. Nothing is executed. A line that is a command is
+// written back to a line that is the same command.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -1,6 +1,6 @@
-// libFuzzer: any bytes as an ONNX model, or, when they begin with `fn`, `dim` or `type`, as a text module of all operators; what is read
-// goes through the standard pipeline and the lowering, each pass's module through the verifier. Machine code is not made of it.
-// Errors are expected, but none that says Dyn itself is wrong.
+// libFuzzer: any bytes as an ONNX model, or, when they begin with `fn`, `dim` or `type`, as a text module of
+// all operators; what is read goes through the standard pipeline and the lowering, each pass's module through
+// the verifier. Machine code is not made of it. Errors are expected, but none that says Dyn itself is wrong.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -51,7 +51,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PipelineRun run;
   run.afterEach = [](const Module& after, const PassDef& pass) -> Status {
     Status status = verified(after);
-    // Inference leaves some of what is wrong with a module to the verifier, and sizes may overflow wherever they are computed.
+    // Inference leaves some of what is wrong with a module to the verifier, and sizes may overflow wherever
+    // they are computed.
     const bool expected =
         status.ok() || pass.name == "infer" || status.error().id == DiagnosticId::dimOverflow;
     if (!expected) {

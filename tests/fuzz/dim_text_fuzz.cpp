@@ -1,5 +1,5 @@
-// libFuzzer: any bytes as the text of a dim. What is read prints to text that reads back to the same text in another context, is worth the
-// same with the same symbols, and takes replacement of its symbols.
+// libFuzzer: any bytes as the text of a dim. What is read prints to text that reads back to the same text in
+// another context, is worth the same with the same symbols, and takes replacement of its symbols.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

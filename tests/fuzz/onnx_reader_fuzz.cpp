@@ -1,4 +1,5 @@
-// libFuzzer: any bytes as a model and as test data. Nothing may crash, hang or read out of bounds; errors are expected.
+// libFuzzer: any bytes as a model and as test data. Nothing may crash, hang or read out of bounds; errors are
+// expected.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,5 @@
-// libFuzzer target: any bytes are a module, an expression, or an error; what is read prints to text that reads back the same.
+// libFuzzer target: any bytes are a module, an expression, or an error; what is read prints to text that
+// reads back the same.
 #include <cstdlib>
 
 #include "compiler/ir/printer.h"

@@ -1,5 +1,6 @@
-// Memory that gives out: allocation number k fails, for every k until all succeed, in reading, compiling, loading and running. Each
-// failure is an error (std::bad_alloc, which a session turns into one, or a status of the VM), loses nothing, and the next try is right.
+// Memory that gives out: allocation number k fails, for every k until all succeed, in reading, compiling,
+// loading and running. Each failure is an error (std::bad_alloc, which a session turns into one, or a status
+// of the VM), loses nothing, and the next try is right.
 //
 // Code generation is let be: an allocation that fails inside LLVM ends in LLVM's own hands.
 #include <gtest/gtest.h>
@@ -68,10 +69,12 @@ std::string onnxModel() {
       .bytes();
 }
 
-// Of a stage with many allocations not every one is tried: all of the first, then ever wider apart, so that it ends in seconds.
+// Of a stage with many allocations not every one is tried: all of the first, then ever wider apart, so that
+// it ends in seconds.
 int64_t nextOf(int64_t k) { return k < 2000 ? k + 1 : k + 1 + k / 100; }
 
-// Runs `stage` with its k-th allocation failing, for each k, until none fails. `stage` says whether it worked; what it makes it drops.
+// Runs `stage` with its k-th allocation failing, for each k, until none fails. `stage` says whether it
+// worked; what it makes it drops.
 void failEach(const std::string& name, const std::function<bool()>& stage, Failing how) {
   SCOPED_TRACE(name);
   ASSERT_TRUE(stage()) << "it works when nothing fails";

@@ -1,4 +1,5 @@
-// operator new of this program counts, and fails when it is told to: what a thread allocates, and what happens when memory gives out.
+// operator new of this program counts, and fails when it is told to: what a thread allocates, and what
+// happens when memory gives out.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@ struct AllocationCount {
 // What this thread has allocated so far.
 AllocationCount allocationsOfThisThread();
 
-// From now on this thread's allocation number `k` (0 is the next) throws std::bad_alloc; with `repeated` so do all after it.
-// Other threads are left alone.
+// From now on this thread's allocation number `k` (0 is the next) throws std::bad_alloc; with `repeated` so
+// do all after it. Other threads are left alone.
 enum class Failing : uint8_t { once, repeated };
 void failAllocation(int64_t k, Failing how);
 // Ends it; true when an allocation failed.

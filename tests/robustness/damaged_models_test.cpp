@@ -1,5 +1,5 @@
-// Models cut off and changed byte by byte: whatever is left is loaded, compiled as far as the graph goes, or refused with a typed error.
-// Nothing crashes, hangs or takes memory that the file's size does not justify.
+// Models cut off and changed byte by byte: whatever is left is loaded, compiled as far as the graph goes, or
+// refused with a typed error. Nothing crashes, hangs or takes memory that the file's size does not justify.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -20,7 +20,8 @@ Msg branch(const char* op, const char* result) {
   return Msg().sub(1, onnx::test::node(op, {"h"}, {result})).sub(12, onnx::test::valueInfo(result, Msg()));
 }
 
-// Small, so that every byte can be tried; together they have control flow, windows, sizes from values, weights and text attributes.
+// Small, so that every byte can be tried; together they have control flow, windows, sizes from values,
+// weights and text attributes.
 std::vector<std::string> smallModels() {
   OnnxModel window, control, sizes;
   window.input("x", kFloat, {"n", "1", "h", "w"})

@@ -1,5 +1,5 @@
-// Programs that legally take for ever end when they are told to, and the session goes on; what needs more memory than it may have is
-// refused before it is taken.
+// Programs that legally take for ever end when they are told to, and the session goes on; what needs more
+// memory than it may have is refused before it is taken.
 #include <gtest/gtest.h>
 
 #include <thread>

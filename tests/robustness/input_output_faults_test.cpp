@@ -1,6 +1,6 @@
-// Disks that are full and files that come in crumbs: what can not be written is a typed error and leaves nothing half done, a cache that can
-// not be written is none, and how many bytes one read gives does not matter. A limit on file sizes stands for the full disk: the kernel
-// refuses the write, whoever makes it.
+// Disks that are full and files that come in crumbs: what can not be written is a typed error and leaves
+// nothing half done, a cache that can not be written is none, and how many bytes one read gives does not
+// matter. A limit on file sizes stands for the full disk: the kernel refuses the write, whoever makes it.
 #include <gtest/gtest.h>
 
 #include <errno.h>
@@ -21,7 +21,8 @@
 #include "tests/robustness/worker.h"
 
 namespace {
-// Reads of files give at most so many bytes, and every second one is interrupted by a signal first; 0: as the kernel does.
+// Reads of files give at most so many bytes, and every second one is interrupted by a signal first; 0: as the
+// kernel does.
 std::atomic<size_t> crumbBytes{0};
 std::atomic<int> readsCut{0};
 }  // namespace
@@ -51,7 +52,8 @@ constexpr const char* kModel = R"(fn @main(%x: Tensor[(n, 24), f32], %w: Tensor[
 }
 )";
 
-// The size that a file may have at most, while the object lives. The worker's own: a limit once lowered is raised again.
+// The size that a file may have at most, while the object lives. The worker's own: a limit once lowered is
+// raised again.
 class DiskIsFull {
  public:
   explicit DiskIsFull(rlim_t mostBytes) {
@@ -75,7 +77,8 @@ bool isFileError(const std::string& text) {
   return text.rfind(std::string(diagnosticRow(DiagnosticId::fileError).code), 0) == 0;
 }
 
-// Does `line` into `target` while the disk holds 0, 1, 64, ... bytes, until it is enough; "" or what went wrong.
+// Does `line` into `target` while the disk holds 0, 1, 64, ... bytes, until it is enough; "" or what went
+// wrong.
 std::string withGrowingDisk(Shell& shell, const std::string& line, const std::filesystem::path& target) {
   int refused = 0;
   for (rlim_t bytes = 0; bytes <= (rlim_t{1} << 26); bytes = bytes == 0 ? 1 : bytes * 8) {

@@ -1,5 +1,6 @@
-// A session lives long: after thousands of commands the next one allocates what the first did, and leaves as little behind. Counted in allocations
-// and live bytes, which depend neither on the machine nor on who else uses it.
+// A session lives long: after thousands of commands the next one allocates what the first did, and leaves as
+// little behind. Counted in allocations and live bytes, which depend neither on the machine nor on who else
+// uses it.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,4 +1,5 @@
-// A model names the files its weights lie in: none outside its own folder is opened, whatever the name is. The kernel watches.
+// A model names the files its weights lie in: none outside its own folder is opened, whatever the name is.
+// The kernel watches.
 #include <gtest/gtest.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
-// Run for a long time: memory stays where it was, and the same question gets the same bits, on whatever thread it is asked.
+// Run for a long time: memory stays where it was, and the same question gets the same bits, on whatever
+// thread it is asked.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Cases run in worker processes: one that crashes, hangs or takes the machine's memory is told by its number, and the others still run.
+// Cases run in worker processes: one that crashes, hangs or takes the machine's memory is told by its number,
+// and the others still run.
 //
 //   std::vector<CaseOutcome> outcomes = runApart(models.size(), [&](size_t i) { return load(models[i]); });
 #pragma once

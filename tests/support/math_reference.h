@@ -1,4 +1,5 @@
-// The C library's functions as references for those of generated code (math_functions.def), and the distance to them.
+// The C library's functions as references for those of generated code (math_functions.def), and the distance
+// to them.
 #pragma once
 
 #include <algorithm>

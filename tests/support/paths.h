@@ -1,5 +1,5 @@
-// Where tests find the repository and the build. The paths stand in one translation unit (paths.cpp), so that a compiler
-// cache serves the tests of every checkout.
+// Where tests find the repository and the build. The paths stand in one translation unit (paths.cpp), so that
+// a compiler cache serves the tests of every checkout.
 #pragma once
 
 #include <string>

@@ -55,7 +55,8 @@ void GraphCanvas::setGraph(Shared<GraphView> view, bool sameModel) {
   arrange(wish);
 }
 
-// Lays the wanted graph out: at once, or on another thread while the old picture stays. A later wish takes the place of an earlier one.
+// Lays the wanted graph out: at once, or on another thread while the old picture stays. A later wish takes
+// the place of an earlier one.
 void GraphCanvas::arrange(Arrangement wish) {
   const uint64_t generation = ++generation_;
   wish.view = wanted_;

@@ -1,7 +1,9 @@
-// GraphCanvas: one widget that paints a graph view: pan by dragging, zoom at the cursor, groups that open and close, search, heat of a run.
+// GraphCanvas: one widget that paints a graph view: pan by dragging, zoom at the cursor, groups that open and
+// close, search, heat of a run.
 //
-// Large graphs are laid out on another thread while the picture before stays; sceneReady() says when the new one is there. A small map in the
-// corner shows the whole when only a part is in sight. The same painter writes pictures (exportTo).
+// Large graphs are laid out on another thread while the picture before stays; sceneReady() says when the new
+// one is there. A small map in the corner shows the whole when only a part is in sight. The same painter
+// writes pictures (exportTo).
 #pragma once
 
 #include <QWidget>

@@ -15,8 +15,8 @@ QString quoted(QString text) {
 }  // namespace
 
 QByteArray graphDot(const GraphScene& scene, const GraphView& view) {
-  // What stands in each open group; -1: top. Frames come before what is in them, so a list without recursion is enough: each cluster is
-  // written when its turn comes and closed after its last member.
+  // What stands in each open group; -1: top. Frames come before what is in them, so a list without recursion
+  // is enough: each cluster is written when its turn comes and closed after its last member.
   std::map<int, std::vector<size_t>> members;
   std::map<int, size_t> frameOfGroup;
   for (size_t i = 0; i < scene.boxes.size(); ++i) {

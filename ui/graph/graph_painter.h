@@ -1,4 +1,5 @@
-// GraphPainter: paints a scene: frames, edges, boxes with their heat. Screen, pictures and tests use the same one.
+// GraphPainter: paints a scene: frames, edges, boxes with their heat. Screen, pictures and tests use the same
+// one.
 //
 // Only what is in sight is painted, and less of it when far away.
 #pragma once

@@ -1,8 +1,10 @@
-// GraphScene: what is on the canvas for a graph view: boxes for operations and closed groups, frames for open groups, routed edges.
+// GraphScene: what is on the canvas for a graph view: boxes for operations and closed groups, frames for open
+// groups, routed edges.
 //
-// Groups start closed; each open group is laid out by itself, from the innermost out, and stands as one box in its parent. The body of an
-// operation (fused, if, loop) is shown by its operation until it is opened; then it is a frame of its own under it.
-// Values only; built on any thread, so widths are measured by tables and not by fonts.
+// Groups start closed; each open group is laid out by itself, from the innermost out, and stands as one box
+// in its parent. The body of an operation (fused, if, loop) is shown by its operation until it is opened;
+// then it is a frame of its own under it. Values only; built on any thread, so widths are measured by tables
+// and not by fonts.
 #pragma once
 
 #include <QPointF>

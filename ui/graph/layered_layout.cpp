@@ -224,7 +224,8 @@ class Layout {
            (both ? 4 : input_.nodeGap);
   }
 
-  // The centres of a row nearest to what is wished (weighted squares) that keep order and distance: pool adjacent violators.
+  // The centres of a row nearest to what is wished (weighted squares) that keep order and distance: pool
+  // adjacent violators.
   void settle(const std::vector<int>& row, const std::vector<double>& wish,
               const std::vector<double>& weight) {
     struct Block {

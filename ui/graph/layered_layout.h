@@ -1,12 +1,14 @@
-// Layered layout: places the boxes of a directed graph in rows from top to bottom, so that edges point down and few of them cross.
+// Layered layout: places the boxes of a directed graph in rows from top to bottom, so that edges point down
+// and few of them cross.
 //
 //   LayoutInput in; in.nodes = {{80, 30}, {80, 30}}; in.edges = {{0, 1}};
 //   LayoutResult out = layeredLayout(in);       // out.nodes[i]: top left corner and row; out.edges[i].points: from bottom to top
 //
-// Rows are longest paths (edges that close a cycle are turned round), rows are ordered by barycentre sweeps, x is found by sweeps that pull each
-// box to the mean of its neighbours while keeping the order: each row is one isotonic regression, so boxes never overlap.
-// An edge over more than `tunnelRows` rows takes no part and is marked: draw it as a port beside its consumer.
-// Deterministic. Time is linear in boxes and rows crossed, but for the sorting of rows.
+// Rows are longest paths (edges that close a cycle are turned round), rows are ordered by barycentre sweeps,
+// x is found by sweeps that pull each box to the mean of its neighbours while keeping the order: each row is
+// one isotonic regression, so boxes never overlap. An edge over more than `tunnelRows` rows takes no part and
+// is marked: draw it as a port beside its consumer. Deterministic. Time is linear in boxes and rows crossed,
+// but for the sorting of rows.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// TextWidths: how wide a text is in one font, from a table made beforehand: a font may only be asked on the window's thread.
+// TextWidths: how wide a text is in one font, from a table made beforehand: a font may only be asked on the
+// window's thread.
 #pragma once
 
 #include <QFontMetricsF>

@@ -1,7 +1,9 @@
-// MainWindow: the model as a graph, its passes, their text and differences, its dims, its memory plan, and runs of it.
+// MainWindow: the model as a graph, its passes, their text and differences, its dims, its memory plan, and
+// runs of it.
 //
-// Graph, text, plan, timeline and kernel table share one selection: an operation chosen in one is shown in all.
-// Owns a session. Work is submitted as commands and comes back as events posted to this thread, so the window never waits.
+// Graph, text, plan, timeline and kernel table share one selection: an operation chosen in one is shown in
+// all. Owns a session. Work is submitted as commands and comes back as events posted to this thread, so the
+// window never waits.
 #pragma once
 
 #include <QMainWindow>

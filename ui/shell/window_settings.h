@@ -1,4 +1,5 @@
-// WindowSettings: what the window remembers from one start to the next: the models opened last, the sizes of their dims, and where its parts stand.
+// WindowSettings: what the window remembers from one start to the next: the models opened last, the sizes of
+// their dims, and where its parts stand.
 //
 // One file of text. A file that is broken, or of another version, counts as none.
 #pragma once

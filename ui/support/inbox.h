@@ -10,8 +10,8 @@
 
 namespace dyn::ui {
 
-// What other threads want done on the thread the inbox belongs to, in order, from its event loop. Nothing is done any more once it is destroyed; who posts
-// must know that it lives.
+// What other threads want done on the thread the inbox belongs to, in order, from its event loop. Nothing is
+// done any more once it is destroyed; who posts must know that it lives.
 class Inbox : public QObject {
   Q_OBJECT
  public:

@@ -1,6 +1,7 @@
 // DimsPanel: the symbols of the model, and why a dim is what it is.
 //
-// A question is "seq", "y.1" (a dim of a value) or "y.1 = x.0" (are they equal, and why). The panel asks by signal and is given the answer.
+// A question is "seq", "y.1" (a dim of a value) or "y.1 = x.0" (are they equal, and why). The panel asks by
+// signal and is given the answer.
 #pragma once
 
 #include <QWidget>

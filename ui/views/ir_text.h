@@ -1,5 +1,5 @@
-// IrTextView: the text IR, highlighted; and the differences between two steps, coloured. A line that is clicked, or reached by the keyboard, is an
-// operation: nodeChosen() says which.
+// IrTextView: the text IR, highlighted; and the differences between two steps, coloured. A line that is
+// clicked, or reached by the keyboard, is an operation: nodeChosen() says which.
 #pragma once
 
 #include <QPlainTextEdit>

@@ -67,7 +67,8 @@ void PlanCanvas::setPlan(Shared<PlanView> plan, const QString& function) {
     block.high = block.low + size;
     blocks_.push_back(block);
   }
-  // Pooled buffers have no address: each goes to the lowest place above the arena that is free during its life.
+  // Pooled buffers have no address: each goes to the lowest place above the arena that is free during its
+  // life.
   const size_t first = blocks_.size();
   for (Block& block : pooled) {
     std::vector<std::pair<double, double>> taken;

@@ -1,7 +1,9 @@
-// PlanCanvas: the memory plan of one function as a picture: operations from left to right, addresses from bottom to top, a rectangle for each buffer.
+// PlanCanvas: the memory plan of one function as a picture: operations from left to right, addresses from
+// bottom to top, a rectangle for each buffer.
 //
-// Buffers of the arena lie at their offset; those that come from the pool when they are made are stacked above it. Hover shows a buffer, a click
-// chooses its operation. Sizes must have values: the plan of a model is asked for with its dims.
+// Buffers of the arena lie at their offset; those that come from the pool when they are made are stacked
+// above it. Hover shows a buffer, a click chooses its operation. Sizes must have values: the plan of a model
+// is asked for with its dims.
 #pragma once
 
 #include <QWidget>

@@ -1,6 +1,8 @@
-// TimelineCanvas: what a profiled run did, along time: a bar for each kernel, copy and allocation, functions above what they called.
+// TimelineCanvas: what a profiled run did, along time: a bar for each kernel, copy and allocation, functions
+// above what they called.
 //
-// Wheel zooms at the cursor, dragging pans, W S A D do both by keys, F shows all. Hover says what a bar is, a click chooses its place in the graph.
+// Wheel zooms at the cursor, dragging pans, W S A D do both by keys, F shows all. Hover says what a bar is, a
+// click chooses its place in the graph.
 #pragma once
 
 #include <QWidget>

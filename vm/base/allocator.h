@@ -16,7 +16,8 @@ struct AllocatorHooks {
 void* allocateAligned(const AllocatorHooks& hooks, size_t sizeBytes, size_t alignment);
 void deallocateAligned(const AllocatorHooks& hooks, void* memory, size_t sizeBytes);
 
-// Of the machine; UINT64_MAX when unknown. The default memory limit: what cannot fit is refused instead of waking the OOM killer.
+// Of the machine; UINT64_MAX when unknown. The default memory limit: what cannot fit is refused instead of
+// waking the OOM killer.
 uint64_t physicalMemoryBytes();
 
 }  // namespace dyn::vm

@@ -46,7 +46,8 @@ inline bool checkedMod(int64_t a, int64_t b, int64_t& result) {
   return true;
 }
 
-// Number of elements of a shape; false on overflow or a negative dim. A zero anywhere gives zero, whatever the rest.
+// Number of elements of a shape; false on overflow or a negative dim. A zero anywhere gives zero, whatever
+// the rest.
 inline bool checkedElementCount(const int64_t* shape, uint32_t rank, int64_t& count) {
   int64_t product = 1;
   bool empty = false, overflow = false;

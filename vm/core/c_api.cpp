@@ -1,4 +1,5 @@
-// The C API over Module, MemoryPool and Interpreter. Nothing throws past it: std::bad_alloc becomes DYN_OUT_OF_MEMORY.
+// The C API over Module, MemoryPool and Interpreter. Nothing throws past it: std::bad_alloc becomes
+// DYN_OUT_OF_MEMORY.
 #include <algorithm>
 #include <cstring>
 
@@ -18,8 +19,8 @@ using namespace dyn::vm::api;
 namespace {
 
 // The one piece of per-thread state of the runtime: the latest error message.
-// Aligned as the data behind it: the linker mold 1.10 lets the memory that is made read-only begin here, and with another alignment that may be a page too
-// early, which no program survives.
+// Aligned as the data behind it: the linker mold 1.10 lets the memory that is made read-only begin here, and
+// with another alignment that may be a page too early, which no program survives.
 alignas(64) thread_local char lastMessage[1024];
 
 }  // namespace
@@ -343,7 +344,8 @@ dyn_status dyn_context_bind_output(dyn_context* context, int32_t index, void* me
     std::vector<BoundOutput>& bound = context->interpreter->boundOutputs();
     if (bound.size() <= static_cast<size_t>(index)) bound.resize(static_cast<size_t>(index) + 1);
     BoundOutput& row = bound[static_cast<size_t>(index)];
-    // What was learned about the output's origin stays true for other memory. 64-byte alignment is what kernels may assume.
+    // What was learned about the output's origin stays true for other memory. 64-byte alignment is what
+    // kernels may assume.
     row.memory = memory;
     row.sizeBytes = size_bytes;
     if (reinterpret_cast<uintptr_t>(memory) % 64 != 0) row.originFunction = -1;

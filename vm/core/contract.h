@@ -1,4 +1,5 @@
-// The contract at the border: do values fit what a program declares to take? Errors name the input and what was expected.
+// The contract at the border: do values fit what a program declares to take? Errors name the input and what
+// was expected.
 #pragma once
 
 #include <span>

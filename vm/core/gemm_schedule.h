@@ -1,4 +1,5 @@
-// Which schedule a product runs on: the one the program names, else the cheapest by cost, remembered for shapes that come again.
+// Which schedule a product runs on: the one the program names, else the cheapest by cost, remembered for
+// shapes that come again.
 #pragma once
 
 #include <array>

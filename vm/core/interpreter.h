@@ -1,8 +1,9 @@
-// Interpreter: runs functions of a module. One switch over the words of verified code; calls push frames on an explicit stack, so
-// program recursion never uses the C++ stack. One per context, one thread at a time; requestCancel() from any thread.
+// Interpreter: runs functions of a module. One switch over the words of verified code; calls push frames on
+// an explicit stack, so program recursion never uses the C++ stack. One per context, one thread at a time;
+// requestCancel() from any thread.
 //
-// Traps: jumps, calls and launches look at one word. While it is zero that is all; otherwise the traced loop takes over, which looks
-// before every instruction (stepping, breakpoints, cancellation, profiling).
+// Traps: jumps, calls and launches look at one word. While it is zero that is all; otherwise the traced loop
+// takes over, which looks before every instruction (stepping, breakpoints, cancellation, profiling).
 #pragma once
 
 #include <atomic>
@@ -30,7 +31,8 @@ struct InterpreterOptions {
       globalStored;  // init only: the constants that were loaded since the last store
 };
 
-// Memory of the caller for a result. The interpreter learns which newtensor made the result and uses the memory there next time.
+// Memory of the caller for a result. The interpreter learns which newtensor made the result and uses the
+// memory there next time.
 struct BoundOutput {
   void* memory = nullptr;
   uint64_t sizeBytes = 0;
@@ -45,8 +47,9 @@ class Interpreter {
   ~Interpreter();
   Interpreter(const Interpreter&) = delete;
 
-  // Runs to the end of `function`; arguments are shared. On success results() holds the results until the next run or clear().
-  // `globals` is given for the init function only. On failure the status has the place, and nothing is left behind.
+  // Runs to the end of `function`; arguments are shared. On success results() holds the results until the
+  // next run or clear(). `globals` is given for the init function only. On failure the status has the place,
+  // and nothing is left behind.
   Status run(uint32_t function, std::span<Object* const> arguments, std::vector<Object*>* globals = nullptr);
   const std::vector<Object*>& results() const { return results_; }
   void replaceResult(size_t index, Object* owned);

@@ -22,8 +22,8 @@ void Interpreter::setObject(int32_t index, Object* owned) {
   release(old);
 }
 
-// Where memory is short the message may find no room either: then the code alone is told. Nothing throws from here, as callers
-// hold what they must let go.
+// Where memory is short the message may find no room either: then the code alone is told. Nothing throws from
+// here, as callers hold what they must let go.
 const int32_t* Interpreter::memoryFault(dyn_status why, uint64_t sizeBytes) noexcept {
   try {
     return memoryFaultText(why, sizeBytes);
@@ -238,8 +238,8 @@ void Interpreter::noteOrigin(Tensor* tensor) const {
   tensor->storage->originPosition = positionOf(at_);
 }
 
-// A tensor in memory that the caller has bound for the output which the instruction at at_ made in an earlier run; null: there is none, or, with `why` set,
-// no memory.
+// A tensor in memory that the caller has bound for the output which the instruction at at_ made in an earlier
+// run; null: there is none, or, with `why` set, no memory.
 Tensor* Interpreter::inBoundMemory(DataType dtype, std::span<const int64_t> shape, int64_t count,
                                    dyn_status& why) {
   if (!bindActive_ || dtype == DataType::string) return nullptr;

@@ -82,7 +82,8 @@ void MemoryPool::removeFree(Block* block) {
 }
 
 MemoryPool::Block* MemoryPool::findFree(uint64_t sizeBytes) {
-  // A block of the request's own class may be too small; look at a few, since equal sizes recur from run to run.
+  // A block of the request's own class may be too small; look at a few, since equal sizes recur from run to
+  // run.
   const uint32_t own = classOf(sizeBytes);
   Block* best = nullptr;
   int looks = 0;

@@ -1,10 +1,13 @@
-// MemoryPool: where tensors, objects and call stacks of one context live. A coalescing pool over big chunks from the system: blocks
-// go back to the pool, so a second run with the same shapes asks the system for nothing.
+// MemoryPool: where tensors, objects and call stacks of one context live. A coalescing pool over big chunks
+// from the system: blocks go back to the pool, so a second run with the same shapes asks the system for
+// nothing.
 //
-// Two-level segregated free lists (Masmano et al., TLSF, 2004): allocate and free are O(1). When a request does not fit, chunks that
-// are wholly free go back to the system first, so what is held stays near what is in use. The memory limit is checked before the
-// system is asked. Small blocks wait in lists of one size each, unmerged, until their size is asked for again (a loop asks for the same ones in each
-// turn) or something else finds no room. Thread-safe. The pool outlives its owner until its last block is returned (values may outlive their context).
+// Two-level segregated free lists (Masmano et al., TLSF, 2004): allocate and free are O(1). When a request
+// does not fit, chunks that are wholly free go back to the system first, so what is held stays near what is
+// in use. The memory limit is checked before the system is asked. Small blocks wait in lists of one size
+// each, unmerged, until their size is asked for again (a loop asks for the same ones in each turn) or
+// something else finds no room. Thread-safe. The pool outlives its owner until its last block is returned
+// (values may outlive their context).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +19,8 @@
 
 namespace dyn::vm {
 
-// What a block is for. Tensor data and scratch memory of kernels are `data`; in a rehearsal they are counted, not made.
+// What a block is for. Tensor data and scratch memory of kernels are `data`; in a rehearsal they are counted,
+// not made.
 enum class MemoryUse : uint8_t { bookkeeping, data };
 
 struct MemoryPoolOptions {
@@ -39,7 +43,8 @@ class MemoryPool {
   // The owner lets go: the pool frees itself once no block is live.
   void releaseOwner();
 
-  // 64-byte aligned; null and `why` = DYN_OUT_OF_MEMORY or DYN_MEMORY_LIMIT on failure. sizeBytes 0 is served as 64.
+  // 64-byte aligned; null and `why` = DYN_OUT_OF_MEMORY or DYN_MEMORY_LIMIT on failure. sizeBytes 0 is served
+  // as 64.
   void* allocate(uint64_t sizeBytes, dyn_status& why, MemoryUse use = MemoryUse::bookkeeping);
   void deallocate(void* memory);
 

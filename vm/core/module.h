@@ -1,5 +1,5 @@
-// Module: a loaded program. Verified, kernels and builtins resolved, constants wrapped, globals filled once by init. Immutable after
-// load, so any number of threads may share it.
+// Module: a loaded program. Verified, kernels and builtins resolved, constants wrapped, globals filled once
+// by init. Immutable after load, so any number of threads may share it.
 #pragma once
 
 #include <memory>

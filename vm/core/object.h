@@ -1,8 +1,10 @@
-// Objects: what an object register holds. Reference-counted (atomically: values cross threads); freed without recursion, so a list
-// nested a million deep dies without touching the stack. All memory comes from a MemoryPool.
+// Objects: what an object register holds. Reference-counted (atomically: values cross threads); freed without
+// recursion, so a list nested a million deep dies without touching the stack. All memory comes from a
+// MemoryPool.
 //
-// A tensor is a view: dtype, shape, data pointer, and the storage that keeps the data alive. Objects of a loaded module (constants,
-// globals) are immortal: never counted, freed with the module, so that threads sharing a module do not fight over their counts.
+// A tensor is a view: dtype, shape, data pointer, and the storage that keeps the data alive. Objects of a
+// loaded module (constants, globals) are immortal: never counted, freed with the module, so that threads
+// sharing a module do not fight over their counts.
 #pragma once
 
 #include <atomic>
@@ -160,7 +162,8 @@ Closure* newClosure(MemoryPool* pool, uint32_t function, uint32_t count, Object*
                     dyn_status& why);
 bool reserveList(List* list, int64_t capacity, dyn_status& why);
 
-// The object and all it holds are never counted again; collected into `immortals` for freeImmortals. No recursion.
+// The object and all it holds are never counted again; collected into `immortals` for freeImmortals. No
+// recursion.
 void makeImmortal(Object* object, Object*& immortals);
 void freeImmortals(Object* immortals);
 

@@ -1,4 +1,5 @@
-// Profile: what a profiled run did, event by event, and its two printed forms: Chrome trace JSON and a table per name.
+// Profile: what a profiled run did, event by event, and its two printed forms: Chrome trace JSON and a table
+// per name.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ struct ProfileEvent {
 // What an instruction was given besides the event's own fields.
 struct ProfileOperands {
   std::string shapes;  // of the objects: "f32[2,3] f32[3]"
-  std::vector<int64_t>
-      scalars;  // values of the scalar registers it reads: of a launch its units and steps, then the kernel's scalars
+  // Values of the scalar registers it reads: of a launch its units and steps, then the kernel's scalars.
+  std::vector<int64_t> scalars;
   std::vector<int64_t> numbers;  // of a builtin, the first kMaximumNumbers
   uint32_t resultsCount = 0;     // of a builtin: so many of `shapes`, at the front
   static constexpr size_t kMaximumNumbers = 32;

@@ -30,8 +30,8 @@ int currentCore() {
 #endif
 }
 
-// To another core of those this thread may use. On a busy machine the system wakes a worker on the core of who wakes it, and leaves it there for some
-// milliseconds, in which one of the two waits for the other.
+// To another core of those this thread may use. On a busy machine the system wakes a worker on the core of
+// who wakes it, and leaves it there for some milliseconds, in which one of the two waits for the other.
 void leaveCore([[maybe_unused]] int core) {
 #if defined(__linux__)
   cpu_set_t allowed;
@@ -90,7 +90,8 @@ bool ThreadPool::claim(Worker& worker, uint64_t sequence) {
          worker.claimed.compare_exchange_strong(before, sequence, std::memory_order_acq_rel);
 }
 
-// A worker that takes long may wait for this very core: then it is left to it. Not by yielding, which would hand the core to any other process.
+// A worker that takes long may wait for this very core: then it is left to it. Not by yielding, which would
+// hand the core to any other process.
 void ThreadPool::await(Worker& worker, uint64_t sequence) {
   for (uint32_t spins = 0; spins < kAwaitSpins; ++spins) {
     if (worker.done.load(std::memory_order_acquire) == sequence) return;

@@ -1,8 +1,9 @@
-// ThreadPool: fork-join over a few threads. Each worker waits on one cache line that holds sequence number, function and argument, so
-// that starting it costs one line transfer (about 0.1 µs while it spins); after some milliseconds without work it parks. A task that its worker has
-// not begun when the caller is done with its own runs on the caller: a worker without a core, or one that still wakes up, is not waited for. A worker
-// that finds itself on the caller's core goes to another.
-// One pool per context; with one thread there are no workers and nothing ever spins.
+// ThreadPool: fork-join over a few threads. Each worker waits on one cache line that holds sequence number,
+// function and argument, so that starting it costs one line transfer (about 0.1 µs while it spins); after
+// some milliseconds without work it parks. A task that its worker has not begun when the caller is done with
+// its own runs on the caller: a worker without a core, or one that still wakes up, is not waited for. A
+// worker that finds itself on the caller's core goes to another. One pool per context; with one thread there
+// are no workers and nothing ever spins.
 #pragma once
 
 #include <atomic>
@@ -24,9 +25,9 @@ class ThreadPool {
   uint32_t threadCount() const { return threadCount_; }
 
   using TaskFunction = void (*)(void* argument, uint32_t task);
-  // Runs task 0 .. taskCount-1, taskCount ≤ threadCount(), task 0 on the calling thread; returns when all are done. When workers
-  // cannot be started the tasks run here one after the other. A task that throws (std::bad_alloc of its own memory) ends alone; when
-  // all are done std::bad_alloc is thrown here.
+  // Runs task 0 .. taskCount-1, taskCount ≤ threadCount(), task 0 on the calling thread; returns when all are
+  // done. When workers cannot be started the tasks run here one after the other. A task that throws
+  // (std::bad_alloc of its own memory) ends alone; when all are done std::bad_alloc is thrown here.
   void run(uint32_t taskCount, TaskFunction function, void* argument);
 
   // body(begin, end) over a static split of [0, extent) into at most `tasks` nearly equal pieces.

@@ -15,8 +15,8 @@ Status copyBytes(void* target, const void* source, uint64_t sizeBytes) {
   return okStatus();
 }
 
-// The sim device knows which addresses are its own and refuses copies that confuse the two spaces. The registry is the simulated
-// hardware: one per process, as a real device would be.
+// The sim device knows which addresses are its own and refuses copies that confuse the two spaces. The
+// registry is the simulated hardware: one per process, as a real device would be.
 struct SimMemory {
   std::mutex mutex;
   std::map<uintptr_t, size_t> blocks;  // begin → size

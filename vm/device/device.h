@@ -1,5 +1,5 @@
-// The device table: memory of each device and copies between them. Rows: 0 cpu, 1 sim (a second address space on the CPU, so that
-// placement, copies and planning are tested without other hardware).
+// The device table: memory of each device and copies between them. Rows: 0 cpu, 1 sim (a second address space
+// on the CPU, so that placement, copies and planning are tested without other hardware).
 #pragma once
 
 #include <cstddef>

@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* A generated kernel computes the units [begin, end) of its parallel extent; the VM splits the extent over threads, and any
- * split gives the same bits.
+/* A generated kernel computes the units [begin, end) of its parallel extent; the VM splits the extent over
+ * threads, and any split gives the same bits.
  *   buffers  data pointers in the order of the kernel's row: inputs, then outputs; never null for a non-empty tensor
  *   scalars  dims and scalar values in the order of the kernel's row
  *   scratch  scratchBytes of this call, 64-byte aligned, private to the calling thread (null when scratchBytes is 0)

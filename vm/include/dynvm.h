@@ -9,14 +9,15 @@
  *   if (dyn_context_run(context) != DYN_OK) fprintf(stderr, "%s\n", dyn_last_message());
  *   dyn_value* out;  dyn_context_get_output(context, 0, &out);
  *
- * Threads: a module is immutable and may be shared by any number of threads; a context and the calls that take it belong to one
- * thread at a time, except dyn_context_cancel, which any thread may call while the context exists. A value may be passed between
- * threads and released on any; it must not be written while another thread reads it.
- * Ownership: every handle that a call gives out is the caller's, who releases it with the matching *_release; a handle stays
- * valid after the handles it came from are released (they are counted inside).
- * Errors: every call that can fail returns a dyn_status; dyn_last_message() then holds one line (this thread's latest) that names
- * the place. A failed call leaves its outputs null and everything else usable. Nothing aborts, prints or throws.
- * Memory: sizes in bytes; tensor data is dense, row-major and 64-byte aligned when the runtime allocated it. */
+ * Threads: a module is immutable and may be shared by any number of threads; a context and the calls that
+ * take it belong to one thread at a time, except dyn_context_cancel, which any thread may call while the
+ * context exists. A value may be passed between threads and released on any; it must not be written while
+ * another thread reads it. Ownership: every handle that a call gives out is the caller's, who releases it
+ * with the matching *_release; a handle stays valid after the handles it came from are released (they are
+ * counted inside). Errors: every call that can fail returns a dyn_status; dyn_last_message() then holds one
+ * line (this thread's latest) that names the place. A failed call leaves its outputs null and everything else
+ * usable. Nothing aborts, prints or throws. Memory: sizes in bytes; tensor data is dense, row-major and
+ * 64-byte aligned when the runtime allocated it. */
 #ifndef DYNVM_H
 #define DYNVM_H
 
@@ -82,7 +83,8 @@ typedef struct dyn_context dyn_context;
 typedef struct dyn_value dyn_value;
 typedef struct dyn_builtin dyn_builtin; /* of a library that a host brings: dyn_library.h */
 
-/* What a host supplies to a module. Every member may be null. Callbacks are called during load only, on the loading thread;
+/* What a host supplies to a module. Every member may be null. Callbacks are called during load only, on the
+ * loading thread;
  * what they return must stay valid until the module is gone (release is then called once). */
 typedef struct dyn_host {
   void* user;
@@ -110,13 +112,14 @@ typedef struct dyn_options {
   void* (*allocate)(void* user, size_t size_bytes,
                     size_t alignment); /* default: the system; null result: out of memory */
   void (*deallocate)(void* user, void* memory, size_t size_bytes);
-  int32_t
-      rehearsal; /* nonzero: runs only count memory. Kernels do not run, inputs are not read, outputs have no elements; peak_bytes is that
-                        of a real run. Where memory depends on elements the run ends with DYN_UNSUPPORTED */
+  /* Nonzero: runs only count memory. Kernels do not run, inputs are not read, outputs have no elements;
+   * peak_bytes is that of a real run. Where memory depends on elements the run ends with DYN_UNSUPPORTED. */
+  int32_t rehearsal;
 } dyn_options;
 
 typedef enum dyn_trap_action { DYN_TRAP_CONTINUE, DYN_TRAP_STEP, DYN_TRAP_STOP } dyn_trap_action;
-/* Where the run stands when the trap callback is called, before the instruction at `position` runs. Strings are borrowed. */
+/* Where the run stands when the trap callback is called, before the instruction at `position` runs. Strings
+ * are borrowed. */
 typedef struct dyn_trap {
   int32_t function_index;
   uint32_t position; /* word position in the function's code */
@@ -152,15 +155,18 @@ DYN_API const char* dyn_dtype_text(int32_t dtype); /* "f32"; null when out of ra
 DYN_API size_t dyn_dtype_size_bytes(int32_t dtype);
 
 /* --- modules --- */
-/* Loads a package (.dynpkg): constants are mapped, object code is linked. `host` may be null or add kernels the package lacks. */
+/* Loads a package (.dynpkg): constants are mapped, object code is linked. `host` may be null or add kernels
+ * the package lacks. */
 DYN_API dyn_status dyn_module_load_file(const char* path, const dyn_host* host, dyn_module** module);
-/* Loads a serialized program (program_file.h); the bytes are copied. Constants and kernels come from the host. */
+/* Loads a serialized program (program_file.h); the bytes are copied. Constants and kernels come from the
+ * host. */
 DYN_API dyn_status dyn_module_load_memory(const void* bytes, size_t size_bytes, const dyn_host* host,
                                           dyn_module** module);
 DYN_API void dyn_module_release(dyn_module* module);
 DYN_API int32_t dyn_module_input_count(const dyn_module* module);
 DYN_API int32_t dyn_module_output_count(const dyn_module* module);
-/* Name, kind ("tensor", "tuple", ...), dtype and rank of an input or output; strings are borrowed from the module. */
+/* Name, kind ("tensor", "tuple", ...), dtype and rank of an input or output; strings are borrowed from the
+ * module. */
 DYN_API dyn_status dyn_module_input(const dyn_module* module, int32_t index, const char** name,
                                     const char** kind, int32_t* dtype, int32_t* rank);
 DYN_API dyn_status dyn_module_output(const dyn_module* module, int32_t index, const char** name,
@@ -180,21 +186,24 @@ DYN_API void dyn_context_release(dyn_context* context);
 /* An input stays set until it is set again; null clears it. The context shares the value. */
 DYN_API dyn_status dyn_context_set_input(dyn_context* context, int32_t index, dyn_value* value);
 DYN_API dyn_status dyn_context_set_input_name(dyn_context* context, const char* name, dyn_value* value);
-/* Output `index` is to be left in `memory` (the caller's, valid until the next bind or release; null unbinds). When it does not
- * fit the run fails with DYN_BAD_INPUT and the sizes. From the second run on the tensor is made there when the program allows;
+/* Output `index` is to be left in `memory` (the caller's, valid until the next bind or release; null
+ * unbinds). When it does not fit the run fails with DYN_BAD_INPUT and the sizes. From the second run on the
+ * tensor is made there when the program allows;
  * else it is copied once. */
 DYN_API dyn_status dyn_context_bind_output(dyn_context* context, int32_t index, void* memory,
                                            size_t size_bytes);
 DYN_API dyn_status dyn_context_run(dyn_context* context);
-/* Runs any function of the module by name with the given arguments; results are read with dyn_context_get_output. */
+/* Runs any function of the module by name with the given arguments; results are read with
+ * dyn_context_get_output. */
 DYN_API dyn_status dyn_context_run_function(dyn_context* context, const char* name,
                                             dyn_value* const* arguments, int32_t argument_count);
 DYN_API int32_t dyn_context_result_count(const dyn_context* context); /* of the last run */
 DYN_API dyn_status dyn_context_get_output(dyn_context* context, int32_t index, dyn_value** value);
-/* Ends the run in progress with DYN_CANCELLED as soon as the next jump, call or kernel is reached. Any thread. Without a run in
- * progress it does nothing. */
+/* Ends the run in progress with DYN_CANCELLED as soon as the next jump, call or kernel is reached. Any
+ * thread. Without a run in progress it does nothing. */
 DYN_API void dyn_context_cancel(dyn_context* context);
-/* `callback` is called at breakpoints and after DYN_TRAP_STEP; null takes it away. stepping != 0: stop before the first instruction. */
+/* `callback` is called at breakpoints and after DYN_TRAP_STEP; null takes it away. stepping != 0: stop before
+ * the first instruction. */
 DYN_API dyn_status dyn_context_set_trap(dyn_context* context, dyn_trap_callback callback, void* user,
                                         int32_t stepping);
 /* enabled != 0 sets, 0 clears; function_index < 0 clears all. Positions are those of the disassembly. */
@@ -202,7 +211,8 @@ DYN_API dyn_status dyn_context_breakpoint(dyn_context* context, int32_t function
                                           int32_t enabled);
 /* Starts (and empties) or ends the recording of the following runs. */
 DYN_API dyn_status dyn_context_profile(dyn_context* context, int32_t enabled);
-/* format: "trace" (Chrome trace JSON), "json" or "csv" (table per kernel). Borrowed until the context's next call. */
+/* format: "trace" (Chrome trace JSON), "json" or "csv" (table per kernel). Borrowed until the context's next
+ * call. */
 DYN_API const char* dyn_context_profile_text(dyn_context* context, const char* format);
 DYN_API dyn_status dyn_context_statistics(const dyn_context* context, dyn_statistics* statistics);
 /* Gives idle memory back to the system. */
@@ -212,16 +222,17 @@ DYN_API void dyn_context_trim(dyn_context* context);
 /* A tensor with a copy of `data` (may be null: zero-filled). size_bytes must match the shape. */
 DYN_API dyn_status dyn_value_tensor(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape,
                                     const void* data, size_t size_bytes, dyn_value** value);
-/* A tensor over the caller's memory, never written by programs; `release(user, data)` is called when the last holder lets go
- * (on any thread; may be null: the memory then outlives every holder). */
+/* A tensor over the caller's memory, never written by programs; `release(user, data)` is called when the last
+ * holder lets go (on any thread; may be null: the memory then outlives every holder). */
 DYN_API dyn_status dyn_value_borrow(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape,
                                     const void* data, size_t size_bytes,
                                     void (*release)(void* user, const void* data), void* user,
                                     dyn_value** value);
-/* A tensor with a copy of `data` and room for `room` rows along `axis` (room >= shape[axis]; no strings), for what a program appends to and hands on,
- * as a cache of keys and values: given as an input that the program only joins with rows behind it along that axis, what comes out shares its memory
- * and only the new rows are written; where the room ends, or another run has appended to the same value, it moves to twice the room. Values already
- * handed out keep their rows. Given as any other input the run fails with DYN_UNSUPPORTED. */
+/* A tensor with a copy of `data` and room for `room` rows along `axis` (room >= shape[axis]; no strings), for
+ * what a program appends to and hands on, as a cache of keys and values: given as an input that the program
+ * only joins with rows behind it along that axis, what comes out shares its memory and only the new rows are
+ * written; where the room ends, or another run has appended to the same value, it moves to twice the room.
+ * Values already handed out keep their rows. Given as any other input the run fails with DYN_UNSUPPORTED. */
 DYN_API dyn_status dyn_value_growing(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape,
                                      int32_t axis, int64_t room, const void* data, size_t size_bytes,
                                      dyn_value** value);
@@ -229,7 +240,8 @@ DYN_API dyn_status dyn_value_growing(dyn_context* context, int32_t dtype, int32_
 DYN_API dyn_status dyn_value_strides(const dyn_value* value, int64_t* strides);
 /* The first element, wherever the others are: see dyn_value_strides. */
 DYN_API const void* dyn_value_first(const dyn_value* value);
-/* kind DYN_KIND_TUPLE (with a tag: algebraic value) or DYN_KIND_LIST. Items are shared; a null item is an absent optional. */
+/* kind DYN_KIND_TUPLE (with a tag: algebraic value) or DYN_KIND_LIST. Items are shared; a null item is an
+ * absent optional. */
 DYN_API dyn_status dyn_value_compound(dyn_context* context, dyn_kind kind, int32_t tag,
                                       dyn_value* const* items, int64_t item_count, dyn_value** value);
 /* A tensor of strings; each text is copied. */
@@ -247,7 +259,8 @@ DYN_API const void* dyn_value_data(const dyn_value* value);
 DYN_API size_t dyn_value_size_bytes(const dyn_value* value);
 /* Element `index` of a string tensor, zero-terminated, borrowed; null when there is none. */
 DYN_API const char* dyn_value_text(const dyn_value* value, int64_t index);
-/* Items of a tuple or list (else -1), its tag, and item `index` as a value of its own (null when the field is empty). */
+/* Items of a tuple or list (else -1), its tag, and item `index` as a value of its own (null when the field is
+ * empty). */
 DYN_API int64_t dyn_value_item_count(const dyn_value* value);
 DYN_API int32_t dyn_value_tag(const dyn_value* value);
 DYN_API dyn_status dyn_value_item(const dyn_value* value, int64_t index, dyn_value** item);

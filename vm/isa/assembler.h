@@ -18,9 +18,10 @@
 //     ret [v2]
 //   main main                                            ; and "init NAME"
 //
-// r: scalar register, v: object register, f/k/b/c/g/m: indexes into the tables, L: labels; numbers and immediates are plain; a
-// dtype is its text. ';' starts a comment. Registers may be left out of the function header (then they are counted).
-// Labels are printed as L<word position>. Tables come before the functions ("builtin" is both a row and an instruction).
+// r: scalar register, v: object register, f/k/b/c/g/m: indexes into the tables, L: labels; numbers and
+// immediates are plain; a dtype is its text. ';' starts a comment. Registers may be left out of the function
+// header (then they are counted). Labels are printed as L<word position>. Tables come before the functions
+// ("builtin" is both a row and an instruction).
 #pragma once
 
 #include <string>
@@ -31,7 +32,8 @@
 
 namespace dyn::vm {
 
-// The program must be readable by InstructionReader (any verified program is); otherwise the rest of a function is printed as words.
+// The program must be readable by InstructionReader (any verified program is); otherwise the rest of a
+// function is printed as words.
 std::string printProgram(const Program& program);
 // One instruction: "add r0 r1 r2"; with names of functions, kernels and strings as a comment.
 std::string printInstruction(const Program& program, uint32_t function, uint32_t position);

@@ -9,8 +9,9 @@
 //   code.emit(Opcode::ret, OperandList{1});                              // return V[1]
 //   Status status = code.finish(function);
 //
-// Operands are given in the order of isa.def: a plain int32_t for a register, index or small number, DataType for d, Immediate for i,
-// Label for l, OperandList for a list. A wrong kind or count is reported by finish(), with the instruction. Registers are the caller's.
+// Operands are given in the order of isa.def: a plain int32_t for a register, index or small number, DataType
+// for d, Immediate for i, Label for l, OperandList for a list. A wrong kind or count is reported by finish(),
+// with the instruction. Registers are the caller's.
 #pragma once
 
 #include <initializer_list>

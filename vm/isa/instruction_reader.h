@@ -1,5 +1,5 @@
-// InstructionReader: walks code word by word into decoded instructions, with every length checked. Used by the verifier, the
-// printer and tests; the interpreter reads verified words directly.
+// InstructionReader: walks code word by word into decoded instructions, with every length checked. Used by
+// the verifier, the printer and tests; the interpreter reads verified words directly.
 #pragma once
 
 #include <string>

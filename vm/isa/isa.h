@@ -52,7 +52,8 @@ struct InstructionRow {
   uint32_t operandCount = 0;
 };
 
-// "S s* n" → kinds. A letter outside OperandKind, or too many operands, fails to compile when called in a constant expression.
+// "S s* n" → kinds. A letter outside OperandKind, or too many operands, fails to compile when called in a
+// constant expression.
 constexpr InstructionRow makeInstructionRow(std::string_view name, std::string_view text,
                                             std::string_view operands, std::string_view meaning) {
   InstructionRow row{name, text, meaning, {}, 0};

@@ -1,8 +1,10 @@
-// Packages (.dynpkg): one file with the serialized program, the constants (page-aligned, meant to be mapped) and object code.
+// Packages (.dynpkg): one file with the serialized program, the constants (page-aligned, meant to be mapped)
+// and object code.
 //
-// Layout, little endian: 64-byte header (magic "DYNPACK1", u32 version, u32 section count, u64 file bytes, u64 checksum of the
-// section table), the table (128 bytes a row), then the sections, each at a multiple of 4096.
-// Object sections hold ELF shared objects and are named after what they need: "x86_64", "x86_64:avx2+fma", "aarch64".
+// Layout, little endian: 64-byte header (magic "DYNPACK1", u32 version, u32 section count, u64 file bytes,
+// u64 checksum of the section table), the table (128 bytes a row), then the sections, each at a multiple of
+// 4096. Object sections hold ELF shared objects and are named after what they need: "x86_64",
+//       "x86_64:avx2+fma", "aarch64".
 #pragma once
 
 #include <cstdint>
@@ -29,10 +31,12 @@ struct ObjectSection {
   std::string_view bytes;
 };
 
-// Sets the offset of each constant so that it starts at a multiple of 64; returns the size of the constant section.
+// Sets the offset of each constant so that it starts at a multiple of 64; returns the size of the constant
+// section.
 uint64_t layOutConstants(Program& program);
 
-// Writes to a temporary name, then renames: a package is whole or not there. constantData[i] is the data of constant i;
+// Writes to a temporary name, then renames: a package is whole or not there. constantData[i] is the data of
+// constant i;
 // the program's offsets must come from layOutConstants. Equal input gives equal bytes.
 Status writePackage(const std::string& path, const Program& program,
                     std::span<const void* const> constantData, std::span<const ObjectSection> objects);

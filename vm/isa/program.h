@@ -1,8 +1,9 @@
 // Program: a module of bytecode in memory, as the compiler builds it and the loader reads it.
 //
-// Code of a function is a flat array of 32-bit words: opcode, then operands as isa.def lists them. A register, index, label, dtype or
-// small number is one word; an immediate is two (low, high); a list is its length, then its words. A label is the word position of an
-// instruction in the same function. CodeWriter (code_writer.h) writes it; nothing else should count words.
+// Code of a function is a flat array of 32-bit words: opcode, then operands as isa.def lists them. A
+// register, index, label, dtype or small number is one word; an immediate is two (low, high); a list is its
+// length, then its words. A label is the word position of an instruction in the same function. CodeWriter
+// (code_writer.h) writes it; nothing else should count words.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace dyn::vm {
 
-// One dim of the contract at the border: a constant, or an expression over named symbols kept as text ("seq", "2*seq + 1", "?3").
+// One dim of the contract at the border: a constant, or an expression over named symbols kept as text ("seq",
+// "2*seq + 1", "?3").
 struct ContractDim {
   int64_t value = -1;                               // ≥ 0: constant
   std::string text;                                 // else the expression

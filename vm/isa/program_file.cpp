@@ -77,7 +77,8 @@ class Reader {
   bool failed_ = false;
 };
 
-// Contract types nest at most kMaximumContractDepth deep (the reader refuses more), so this recursion is bounded.
+// Contract types nest at most kMaximumContractDepth deep (the reader refuses more), so this recursion is
+// bounded.
 void writeType(Writer& writer, const ContractType& type, uint32_t depth = 0) {
   writer.u8(static_cast<uint8_t>(type.kind));
   writer.u8(type.dtype);

@@ -1,7 +1,9 @@
-// Serialized programs: Program ↔ bytes. The constants' data is not part of it (ConstantRow says where it lies).
+// Serialized programs: Program ↔ bytes. The constants' data is not part of it (ConstantRow says where it
+// lies).
 //
-// Layout, little endian: magic "DYNBYTES", u32 format version, u32 zero, u64 payload bytes, u64 checksum of the payload, payload.
-// Reading trusts nothing: every length is compared with the bytes that are left before anything is allocated.
+// Layout, little endian: magic "DYNBYTES", u32 format version, u32 zero, u64 payload bytes, u64 checksum of
+// the payload, payload. Reading trusts nothing: every length is compared with the bytes that are left before
+// anything is allocated.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +20,8 @@ inline constexpr uint32_t kProgramFormatVersion = 1;
 // Equal programs give equal bytes.
 std::vector<uint8_t> serializeProgram(const Program& program);
 
-// DYN_BAD_PROGRAM names what is wrong: magic, version, size, checksum, or the table with a bad length. The result is parsed, not
-// verified (verifier.h).
+// DYN_BAD_PROGRAM names what is wrong: magic, version, size, checksum, or the table with a bad length. The
+// result is parsed, not verified (verifier.h).
 Status parseProgram(const void* bytes, size_t sizeBytes, Program& program);
 
 // 64-bit checksum used by programs and packages (FNV-1a over 8-byte words, then bytes, with a final mix).

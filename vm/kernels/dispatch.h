@@ -8,7 +8,8 @@
 
 namespace dyn::vm::kernels {
 
-// bool counts as uint8_t. False for dtypes that C++ has no arithmetic for (f16, bf16, 8-bit floats, complex, string).
+// bool counts as uint8_t. False for dtypes that C++ has no arithmetic for (f16, bf16, 8-bit floats, complex,
+// string).
 template <typename Visitor>
 bool visitNumbers(DataType dtype, Visitor&& visit) {
   switch (dtype) {
@@ -73,7 +74,8 @@ bool visitNumbersAndHalves(DataType dtype, Visitor&& visit) {
   return true;
 }
 
-// The same for the dtypes that only have to be moved: an unsigned integer of the element's size. False for c128 and strings.
+// The same for the dtypes that only have to be moved: an unsigned integer of the element's size. False for
+// c128 and strings.
 template <typename Visitor>
 bool visitSizes(DataType dtype, Visitor&& visit) {
   if (dtype == DataType::string) return false;
@@ -103,8 +105,8 @@ inline float bfloatToFloat(uint16_t bits) {
   return value;
 }
 
-// Shape seen as [outer, axis, inner]. Where another axis is 0 the rest may be of any size (nothing is there to hold), so that their
-// product may not fit: such a shape is seen as [0, axis, 1].
+// Shape seen as [outer, axis, inner]. Where another axis is 0 the rest may be of any size (nothing is there
+// to hold), so that their product may not fit: such a shape is seen as [0, axis, 1].
 struct AxisView {
   int64_t outer = 1, size = 1, inner = 1;
 };

@@ -1,8 +1,9 @@
 // Epilogue: a generated kernel that gemm and conv call on each finished tile while it is still in cache.
 //
-// The kernel's units are rows of the result (all leading dims flattened); the last two of its scalars are columnBegin and columnEnd:
-// it computes rows [begin, end) x columns [columnBegin, columnEnd). Its buffers are the call's extra arguments, then all its results,
-// the first of which (C) it reads, and may overwrite.
+// The kernel's units are rows of the result (all leading dims flattened); the last two of its scalars are
+// columnBegin and columnEnd:
+// it computes rows [begin, end) x columns [columnBegin, columnEnd). Its buffers are the call's extra
+// arguments, then all its results, the first of which (C) it reads, and may overwrite.
 #pragma once
 
 #include <array>
@@ -21,8 +22,8 @@ class BoundKernel {
  protected:
   static constexpr size_t kMostBuffers = 64, kMostScalars = 64;  // of any kernel that is used so
 
-  // The call's arguments from `firstExtra` on, which are tensors (`mayBeEmpty`: or nothing, a null buffer), then `results`. The kernel takes `added` more
-  // scalars than these. Errors call it `user`.
+  // The call's arguments from `firstExtra` on, which are tensors (`mayBeEmpty`: or nothing, a null buffer),
+  // then `results`. The kernel takes `added` more scalars than these. Errors call it `user`.
   Status bindKernel(const BuiltinCall& call, const char* user, int64_t kernel, size_t firstExtra,
                     bool mayBeEmpty, std::span<void* const> results, std::span<const int64_t> scalars,
                     size_t added);
@@ -35,7 +36,8 @@ class BoundKernel {
 
 class Epilogue : public BoundKernel {
  public:
-  // kernelPlusOne 0: none. `firstExtra` is the first argument that belongs to the epilogue, `scalars` are its own.
+  // kernelPlusOne 0: none. `firstExtra` is the first argument that belongs to the epilogue, `scalars` are its
+  // own.
   Status bind(const BuiltinCall& call, int64_t kernelPlusOne, size_t firstExtra,
               std::span<const int64_t> scalars);
   // Returns the kernel's fault, 0 when there is none. Thread-safe.

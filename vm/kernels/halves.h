@@ -16,8 +16,8 @@ inline void widenHalves(DataType dtype, const uint16_t* from, int64_t count, flo
     }
     return;
   }
-  // Exponent and digits of an f16 moved to their places are a float 2^112 times too small, denormals included; infinities and NaN lack an exponent of
-  // all ones.
+  // Exponent and digits of an f16 moved to their places are a float 2^112 times too small, denormals
+  // included; infinities and NaN lack an exponent of all ones.
   for (int64_t i = 0; i < count; ++i) {
     const uint32_t half = from[i], magnitude = (half & 0x7fff) << 13, sign = (half & 0x8000) << 16;
     float value;

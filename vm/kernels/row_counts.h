@@ -1,5 +1,6 @@
-// The numbers 1 to n as template arguments, for tables with a micro-kernel for each number of rows: Table<RowCountsUpTo<n>> with a specialisation for
-// RowCounts<kRows...>. Types only: micro-kernels are compiled for several instruction sets.
+// The numbers 1 to n as template arguments, for tables with a micro-kernel for each number of rows:
+// Table<RowCountsUpTo<n>> with a specialisation for RowCounts<kRows...>. Types only: micro-kernels are
+// compiled for several instruction sets.
 #pragma once
 
 namespace dyn::vm::kernels {

@@ -17,20 +17,21 @@ inline int64_t worthwhileTasks(const BuiltinCall& call, double steps) {
   return std::max<int64_t>(1, static_cast<int64_t>(std::min(most, steps / kStepsPerTask)));
 }
 
-// The stride between rows that are copied apart: an odd number of 64-byte lines, so that they lie in different sets of the L1 cache.
+// The stride between rows that are copied apart: an odd number of 64-byte lines, so that they lie in
+// different sets of the L1 cache.
 inline int64_t oddLineStride(int64_t elements) { return ((elements + 15) / 16 | 1) * 16; }
 
 // Elements of four bytes, filled up to whole 64-byte lines.
 inline int64_t wholeLines(int64_t elements) { return (elements + 15) / 16 * 16; }
 
-// Into how many parts each of `whole` pieces of work is cut so that there are two units for each task: one where there are enough pieces, and at most
-// `most`.
+// Into how many parts each of `whole` pieces of work is cut so that there are two units for each task: one
+// where there are enough pieces, and at most `most`.
 inline int64_t partsFor(int64_t tasks, int64_t whole, int64_t most) {
   return whole >= 2 * tasks ? 1 : std::min(most, (2 * tasks + whole - 1) / whole);
 }
 
-// Units [begin, end) of pieces of `parts` units each, piece by piece: work(piece, partBegin, partEnd). So what belongs to a piece is made once by each task
-// that has a share of it.
+// Units [begin, end) of pieces of `parts` units each, piece by piece: work(piece, partBegin, partEnd). So
+// what belongs to a piece is made once by each task that has a share of it.
 template <typename Work>
 inline void forEachWhole(int64_t begin, int64_t end, int64_t parts, const Work& work) {
   while (begin < end) {

@@ -1,7 +1,8 @@
-// oneDNN's C functions, of its versions 2 and 3, and what of them Dyn uses: layouts of f32 tensors, products, convolutions and reorders.
+// oneDNN's C functions, of its versions 2 and 3, and what of them Dyn uses: layouts of f32 tensors, products,
+// convolutions and reorders.
 //
-// The library is opened when it is first wanted, so that a program that does not use it pays nothing for it. The versions differ in how layouts and
-// primitives are described; the difference ends in onednn_api.cpp.
+// The library is opened when it is first wanted, so that a program that does not use it pays nothing for it.
+// The versions differ in how layouts and primitives are described; the difference ends in onednn_api.cpp.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.h>

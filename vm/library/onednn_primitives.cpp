@@ -33,7 +33,8 @@ std::vector<int64_t> weightsShape(const Convolution& c) {
                        : withAxes({c.groups, c.filters, c.channels}, c, c.kernel);
 }
 
-// Windows for which multiplying matrices on rows as they lie is worth more than the better kernels, which want x and y reordered.
+// Windows for which multiplying matrices on rows as they lie is worth more than the better kernels, which
+// want x and y reordered.
 bool isRowMajor(const Convolution& c) {
   constexpr int64_t kFewProducts = 32;
   return c.taps() == 1 || (c.groups == 1 && c.depth() <= kFewProducts);
@@ -225,8 +226,8 @@ class Kept {
   uint64_t clock_ = 0;
 };
 
-// Code for shapes, which belongs to no module: like the library's own cache it lives until the process ends, and is never destroyed, as the library
-// may be gone by then.
+// Code for shapes, which belongs to no module: like the library's own cache it lives until the process ends,
+// and is never destroyed, as the library may be gone by then.
 Kept& kept() {
   static Kept* const all = new Kept();
   return *all;

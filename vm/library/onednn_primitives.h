@@ -1,8 +1,10 @@
-// Products and convolutions as oneDNN does them, each made ready once for a shape and a number of threads and then kept for the whole process.
+// Products and convolutions as oneDNN does them, each made ready once for a shape and a number of threads and
+// then kept for the whole process.
 //
-// Activations lie row-major in Dyn. Where the library wants them otherwise they are reordered into scratch memory of the call and back. Weights are
-// packed once, at load, before any shape is known: in the layout that the library chooses for a shape of middle size. A shape for which it has
-// nothing good on that layout has the weights reordered at each call.
+// Activations lie row-major in Dyn. Where the library wants them otherwise they are reordered into scratch
+// memory of the call and back. Weights are packed once, at load, before any shape is known: in the layout
+// that the library chooses for a shape of middle size. A shape for which it has nothing good on that layout
+// has the weights reordered at each call.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +24,8 @@ struct Product {
 // Where the packed weights lie. api() is there; no size is 0. Of no tensor: the library can not do it.
 Layout packedLayout(const Product& product);                   // whatever its rows
 Layout packedLayout(const kernels::Convolution& convolution);  // whatever its positions
-// How [depth, columns] weights lie (transposed: [columns, depth]), and [groups * filters, channels, kernel...].
+// How [depth, columns] weights lie (transposed: [columns, depth]), and [groups * filters, channels,
+// kernel...].
 Layout givenLayout(const Product& product, bool transposed);
 Layout givenLayout(const kernels::Convolution& convolution);
 
@@ -35,8 +38,8 @@ class Prepared {
   struct Sides {
     Layout x, weights, bias, y;  // as they are given; bias may be of no tensor
   };
-  // x and y as the primitive is to see them; `anyWeights`: of the weights' shape, the primitive's choice. `describe` makes a description of x, weights
-  // and y. Null: it can not be done.
+  // x and y as the primitive is to see them; `anyWeights`: of the weights' shape, the primitive's choice.
+  // `describe` makes a description of x, weights and y. Null: it can not be done.
   template <typename Describe>
   static std::shared_ptr<const Prepared> make(Sides given, const Layout& x, const Layout& anyWeights,
                                               const Layout& y, const Describe& describe);
@@ -67,7 +70,8 @@ std::shared_ptr<const Prepared> prepared(const Product& product, int64_t threads
 std::shared_ptr<const Prepared> prepared(const kernels::Convolution& convolution, bool biased,
                                          int64_t threads);
 
-// Reorders weights for good: from `given` to `packed`, with so many threads. Error DYN_UNSUPPORTED: the library can not.
+// Reorders weights for good: from `given` to `packed`, with so many threads. Error DYN_UNSUPPORTED: the
+// library can not.
 Status pack(const Layout& given, const float* from, const Layout& packed, float* to, MemoryPool* pool,
             int64_t threads);
 

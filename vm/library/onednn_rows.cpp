@@ -1,6 +1,6 @@
-// The builtins onednn_gemm_pack, onednn_gemm, onednn_conv_pack and onednn_conv: products and convolutions of f32 with weights packed at load, as
-// gemmpack, gemm, conv_pack and conv_packed. An epilogue runs over the finished result. Unlike Dyn's own their sums may differ in rounding with the
-// number of threads.
+// The builtins onednn_gemm_pack, onednn_gemm, onednn_conv_pack and onednn_conv: products and convolutions of
+// f32 with weights packed at load, as gemmpack, gemm, conv_pack and conv_packed. An epilogue runs over the
+// finished result. Unlike Dyn's own their sums may differ in rounding with the number of threads.
 #include <algorithm>
 #include <cstring>
 

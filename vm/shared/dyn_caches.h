@@ -1,4 +1,5 @@
-/* Sizes of the data caches that one core reads through. For compiler and runtime alike (C++20, header only). */
+/* Sizes of the data caches that one core reads through. For compiler and runtime alike (C++20, header only).
+ * */
 #ifndef DYN_CACHES_H
 #define DYN_CACHES_H
 
@@ -10,8 +11,8 @@
 
 namespace dyn {
 
-/* Bytes of the cache at `level` (1 to 3); 0: there is none, or the system does not tell. Linux names each cache by itself; sysconf tells the sum over all
- * groups of cores that share one, which is no core's. */
+/* Bytes of the cache at `level` (1 to 3); 0: there is none, or the system does not tell. Linux names each
+ * cache by itself; sysconf tells the sum over all groups of cores that share one, which is no core's. */
 inline int64_t cacheBytes(int level) {
   for (int index = 0; index < 8; ++index) {
     const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";

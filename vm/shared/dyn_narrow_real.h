@@ -1,5 +1,6 @@
-/* Conversions between the narrow real types and double, for compiler and runtime alike (C++20, header only). The enumerations of element
- * types on both sides come from dyn_dtype.def and name their values alike, so that the functions take either. */
+/* Conversions between the narrow real types and double, for compiler and runtime alike (C++20, header only).
+ * The enumerations of element types on both sides come from dyn_dtype.def and name their values alike, so
+ * that the functions take either. */
 #ifndef DYN_NARROW_REAL_H
 #define DYN_NARROW_REAL_H
 
@@ -10,7 +11,8 @@
 
 namespace dyn::narrow {
 
-// A narrow binary format: sign · exponent · mantissa. Codes above `largest` (without the sign) are NaN or infinity.
+// A narrow binary format: sign · exponent · mantissa. Codes above `largest` (without the sign) are NaN or
+// infinity.
 struct NarrowFormat {
   int exponentBits;
   int mantissaBits;
@@ -88,7 +90,8 @@ inline uint64_t encodeNarrow(const NarrowFormat& f, double value, bool saturate)
     const int lowest = 1 - f.bias;
     exponent = exponent - 1 < lowest ? lowest : exponent - 1;
     if (exponent <= lowest + (1 << f.exponentBits)) {
-      // The code of a normal number is its rounded significand plus the exponent's offset: a carry moves into the exponent.
+      // The code of a normal number is its rounded significand plus the exponent's offset: a carry moves into
+      // the exponent.
       const double scaled = std::ldexp(std::fabs(value), f.mantissaBits - exponent);
       magnitude = static_cast<uint64_t>(std::nearbyint(scaled)) +
                   (static_cast<uint64_t>(exponent - lowest) << f.mantissaBits);
@@ -111,8 +114,8 @@ inline double decodeScale(uint64_t bits) {
   return std::ldexp(1.0, static_cast<int>(bits & 0xff) - kScaleBias);
 }
 
-// f8e8m0 holds powers of two: up = away from zero, down = toward zero, nearest = ties up. The sign is dropped; zero and what is too small
-// become 2^-127.
+// f8e8m0 holds powers of two: up = away from zero, down = toward zero, nearest = ties up. The sign is
+// dropped; zero and what is too small become 2^-127.
 enum class ScaleRounding : uint8_t { up, down, nearest };
 
 inline uint64_t encodeScale(double value, ScaleRounding rounding, bool saturate) {

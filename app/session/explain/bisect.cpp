@@ -56,7 +56,8 @@ class Bisection {
     return "";
   }
 
-  // The imported module is the truth; one that can not be run before it has types gives way to the first that can.
+  // The imported module is the truth; one that can not be run before it has types gives way to the first that
+  // can.
   Status findBaseline() {
     std::optional<Error> first;
     for (size_t i = 0; i < request_.trace.steps.size(); ++i) {

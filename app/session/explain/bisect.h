@@ -3,9 +3,10 @@
 //   steps of the trace:  import  infer  ...  fuse  place  plan | program
 //   evaluated by         the reference interpreter             | the VM
 //
-// The reference knows nothing of memory: sharing of memory shows only when a snapshot is compiled and run. So where the program differs and no
-// snapshot does by the reference, the placed snapshots are compiled and run one by one, also with all sharing of memory taken out: the first that
-// differs with sharing, and agrees without, is the pass at fault; one that differs without too is a fault of lowering or code generation.
+// The reference knows nothing of memory: sharing of memory shows only when a snapshot is compiled and run. So
+// where the program differs and no snapshot does by the reference, the placed snapshots are compiled and run
+// one by one, also with all sharing of memory taken out: the first that differs with sharing, and agrees
+// without, is the pass at fault; one that differs without too is a fault of lowering or code generation.
 #pragma once
 
 #include <functional>

@@ -21,7 +21,8 @@ Guards guardsFor(const DimSolver& solver, Dim a, Dim b);
 std::unique_ptr<DimSolver> solverWithout(const DimSolver& solver,
                                          const std::function<bool(const Fact&)>& leftOut);
 
-// "x: [2, 3]" for each tensor input of @main, when the symbols have these values; the other symbols take the least value that the facts allow.
+// "x: [2, 3]" for each tensor input of @main, when the symbols have these values; the other symbols take the
+// least value that the facts allow.
 std::vector<std::string> inputShapes(const Module& module,
                                      const std::vector<std::pair<std::string, ValueId>>& ports,
                                      const DimSolver& solver,

@@ -1,7 +1,8 @@
 // Why launches take the time they take: what each has to do against what the machine can do.
 //
-// A launch is bound by memory, by compute or by overhead, whichever alone would take longest; it is expected to take its overhead and the longer of
-// the other two. Data is where the whole of it fits: activations by the size of the arena, packed weights by the size of all constants.
+// A launch is bound by memory, by compute or by overhead, whichever alone would take longest; it is expected
+// to take its overhead and the longer of the other two. Data is where the whole of it fits: activations by
+// the size of the arena, packed weights by the size of all constants.
 #pragma once
 
 #include "app/session/explain/launch_work.h"
@@ -29,7 +30,8 @@ double boundFraction(const KernelRow& row);
 // Fills what explains each row of a profiled run.
 void explainKernels(const std::vector<TimelineEvent>& events, const LoweredModule& lowered,
                     const MachineLimits& limits, const Footprint& footprint, KernelTable& table);
-// The rows of a run that was only rehearsed, longest first; their times are those expected. The host program has one.
+// The rows of a run that was only rehearsed, longest first; their times are those expected. The host program
+// has one.
 KernelTable predictKernels(const Runner::Rehearsal& rehearsal, const LoweredModule& lowered,
                            const MachineLimits& limits);
 

@@ -1,6 +1,7 @@
-// What the machine this process runs on can do, in the terms a prediction needs: rates and overheads of launches, measured by running a few small
-// programs of our own. Measured once for a number of threads and kept beside the object cache with the processor's name; a file that is missing, damaged,
-// or of another processor is measured anew.
+// What the machine this process runs on can do, in the terms a prediction needs: rates and overheads of
+// launches, measured by running a few small programs of our own. Measured once for a number of threads and
+// kept beside the object cache with the processor's name; a file that is missing, damaged, or of another
+// processor is measured anew.
 //
 //   dyn-limits 1
 //   cpu = AMD EPYC 9654
@@ -19,7 +20,8 @@ namespace dyn {
 struct MachineLimits {
   std::string cpu;
   int threads = 1;
-  // A launch of each kind with next to nothing to do; besides what it takes in a rehearsal, which is the host program's.
+  // A launch of each kind with next to nothing to do; besides what it takes in a rehearsal, which is the host
+  // program's.
   double launchNs = 0, gemmLaunchNs = 0, attentionLaunchNs = 0, convolutionLaunchNs = 0, otherLaunchNs = 0;
   // Per nanosecond, of launches with much to do whose data is near. See LaunchWork.
   double gemmOperations = 0, attentionOperations = 0, convolutionOperations = 0, convolutionFewOperations = 0,
@@ -46,7 +48,8 @@ std::string printLimits(const MachineLimits& limits);
 // Errors: fileFormat, naming the line, for anything but what printLimits writes.
 Result<MachineLimits> parseLimits(std::string_view text);
 
-// From the file, or measured now and written there (cacheDirectory "none": measured). Errors: those of compiling and running the programs.
+// From the file, or measured now and written there (cacheDirectory "none": measured). Errors: those of
+// compiling and running the programs.
 Result<MachineLimits> machineLimits(const SessionOptions& options, Interruption& interruption,
                                     const std::function<void(const std::string&)>& say);
 // The name of this machine's processor, "" where the system does not tell.

@@ -3,8 +3,9 @@
 //   main: 290 operations, inputs                → main: the 2 operations without which the fault is gone; what they read from others are
 //   faulty(module, inputs, expected) holds        parameters, with the values they had; what others read of them are the results
 //
-// Operations of @main are left out in chunks, halves first, for as long as `faulty` stays true. Bodies of operations are kept whole. A symbol that
-// nothing defines any more takes the size it had. Linear in memory: each value of one run of the reference is kept.
+// Operations of @main are left out in chunks, halves first, for as long as `faulty` stays true. Bodies of
+// operations are kept whole. A symbol that nothing defines any more takes the size it had. Linear in memory:
+// each value of one run of the reference is kept.
 #pragma once
 
 #include <functional>
@@ -27,7 +28,8 @@ struct ReduceOptions {
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-// `typed`: with types. Where the fault does not show in the module itself, that is the answer. Errors: those of the reference.
+// `typed`: with types. Where the fault does not show in the module itself, that is the answer. Errors: those
+// of the reference.
 Result<Sample> reduceModule(const Module& typed, const std::vector<Value>& inputs,
                             const std::function<bool(const Sample&)>& faulty,
                             const ReduceOptions& options = {});

@@ -14,8 +14,8 @@ struct PreparedExpression {
   std::map<std::string, std::string> written;  // name as it stands in `text` (padded) → what the user wrote
 };
 
-// Splits the assignment off and evaluates zeros(f32, [2, 3]), ones(...), random(f32, [2, 3], SEED), range(5), range(f32, [2, 3]) and
-// load("x.npy"), where they are not operators of the text IR.
+// Splits the assignment off and evaluates zeros(f32, [2, 3]), ones(...), random(f32, [2, 3], SEED), range(5),
+// range(f32, [2, 3]) and load("x.npy"), where they are not operators of the text IR.
 Result<PreparedExpression> prepareExpression(const std::string& line, uint64_t seed);
 
 struct EvaluatedExpression {

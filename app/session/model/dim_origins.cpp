@@ -11,7 +11,8 @@ namespace {
 
 using Kind = DimPlace::Kind;
 
-// How much of the operands gets symbols of its own. `everything`: constant dims too, for results of constant size.
+// How much of the operands gets symbols of its own. `everything`: constant dims too, for results of constant
+// size.
 enum Attempt : int { everything, symbolic, sharedSymbolic, attemptCount };
 
 size_t carriedCount(const Op& op) { return static_cast<size_t>(op.attributes.integer("carried")); }
@@ -184,7 +185,8 @@ void DimOrigins::ofParameter(const Definition& at, DimStep& step) {
   }
   const Op& op = *owner->second;
   step.op = &op;
-  // loop: (iteration, carried..., captures...) from (count, condition, carried..., captures...); if: captures behind the condition.
+  // loop: (iteration, carried..., captures...) from (count, condition, carried..., captures...); if: captures
+  // behind the condition.
   std::optional<size_t> operand;
   if (op.def == &ops::loopOp && at.index > 0) operand = at.index + 1;
   if (op.def == &ops::ifOp) operand = at.index + 1;
@@ -289,7 +291,8 @@ bool DimOrigins::ofRule(const Op& op, uint32_t result, DimStep& step) {
         }
       onlyPlaces = onlyPlaces && place;
     }
-    // A symbol that the rule made is a size that depends on values, and the type has another of its kind: nothing to compare.
+    // A symbol that the rule made is a size that depends on values, and the type has another of its kind:
+    // nothing to compare.
     if (onlyPlaces && !step.sources.empty() && fits(step)) return true;
     const bool ends = onlyPlaces && step.sources.empty() && constant && said == step.dim;
     step.sources.clear();
@@ -300,7 +303,8 @@ bool DimOrigins::ofRule(const Op& op, uint32_t result, DimStep& step) {
   return false;
 }
 
-// The operation alone, between parameters with placeholders for dims and values with placeholders for elements.
+// The operation alone, between parameters with placeholders for dims and values with placeholders for
+// elements.
 const DimOrigins::Rule& DimOrigins::ruleOf(const Op& op, int attempt) {
   std::unique_ptr<Rule>& made = rules_[{&op, attempt}];
   if (made) return *made;

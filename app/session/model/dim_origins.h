@@ -1,14 +1,14 @@
-// Where dims come from: each dim of a value as an expression over dims and elements of the values it was made from, back to inputs, constants and
-// operations whose sizes depend on values.
+// Where dims come from: each dim of a value as an expression over dims and elements of the values it was made
+// from, back to inputs, constants and operations whose sizes depend on values.
 //
 //   %p = concat(%x, %x) {axis = 1}  %y = matmul(%p, %w)
 //   y.0 = p.0      rule of matmul
 //   p.0 = x.0      rule of concat
 //   x.0            axis 0 of input x
 //
-// A step is not guessed from names: the operator's own rule is asked again, with a symbol of its own for every dim and every known element of the
-// operands; what it answers is the step. Only where the rule can not be asked that way (bodies, calls) are the operands looked through for the
-// same dim.
+// A step is not guessed from names: the operator's own rule is asked again, with a symbol of its own for
+// every dim and every known element of the operands; what it answers is the step. Only where the rule can not
+// be asked that way (bodies, calls) are the operands looked through for the same dim.
 #pragma once
 
 #include <map>

@@ -1,5 +1,6 @@
-// What `--input NAME=SPEC` stands for: @file.npy, @file.pb (TensorProto, SequenceProto, OptionalProto), random[:SEED], zeros, ones, range, a literal
-// such as [[1, 2], [3, 4]], 0.5 or true, or the name of a bound value.
+// What `--input NAME=SPEC` stands for: @file.npy, @file.pb (TensorProto, SequenceProto, OptionalProto),
+// random[:SEED], zeros, ones, range, a literal such as [[1, 2], [3, 4]], 0.5 or true, or the name of a bound
+// value.
 #pragma once
 
 #include <functional>
@@ -21,13 +22,15 @@ struct CallInputs {
   DimValues dims;
 };
 
-// The values of a call. `specs` are NAME=SPEC. Errors: inputMissing, inputMismatch, usageError, and those of the files.
+// The values of a call. `specs` are NAME=SPEC. Errors: inputMissing, inputMismatch, usageError, and those of
+// the files.
 Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimSpec>& dims,
                               const std::vector<std::string>& specs, uint64_t seed, const ValueLookup& bound);
 
 // A test data file for a value of that type (ONNX backend tests).
 Result<Value> readTestValue(const std::string& path, const Port& port);
-// One element in brackets, for an input that is a scalar: writers of files seldom make anything else of a scalar. True when it was so.
+// One element in brackets, for an input that is a scalar: writers of files seldom make anything else of a
+// scalar. True when it was so.
 bool takeAsScalar(const Port& port, Value* value);
 Result<HostTensor> readNpyTensor(const std::string& path);
 Status writeNpyTensor(const std::string& path, const HostTensor& tensor);

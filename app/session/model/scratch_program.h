@@ -1,5 +1,6 @@
-// ScratchProgram: a copy of a model's program for questions and expressions. What they make (symbols, values, types, facts) stays in the copy, and the
-// copy is made anew when much has gathered there: the model itself is the same after a million of them.
+// ScratchProgram: a copy of a model's program for questions and expressions. What they make (symbols, values,
+// types, facts) stays in the copy, and the copy is made anew when much has gathered there: the model itself
+// is the same after a million of them.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,8 @@ class ScratchProgram {
  public:
   // `original` and its context outlive this.
   explicit ScratchProgram(Module original) : original_(std::move(original)) {}
-  // The copy for one more question, with all facts that the original has by now. Valid until the next call; `ir` as long as someone shares it.
+  // The copy for one more question, with all facts that the original has by now. Valid until the next call;
+  // `ir` as long as someone shares it.
   ScratchCopy& copy();
 
  private:

@@ -28,8 +28,8 @@ struct Port {
 
 struct Signature {
   std::vector<Port> inputs, outputs;
-  std::vector<Port>
-      defaults;  // inputs with a value of the model's own: a call may give another one, for which the model is compiled
+  // Inputs with a value of the model's own: a call may give another one, for which the model is compiled.
+  std::vector<Port> defaults;
   DimValues fixedDims;  // dims that the program was made for; a call may name them with that value
 };
 
@@ -44,7 +44,8 @@ class CallDims {
   explicit CallDims(const Signature& signature);
   // Named symbols of the inputs, in order of appearance; "?3" and "x.1" (axis 1 of input x) are names too.
   const std::vector<std::string>& names() const { return names_; }
-  // Errors: usageError for an unknown name (with "did you mean"), a negative value, or another value than the one fixed.
+  // Errors: usageError for an unknown name (with "did you mean"), a negative value, or another value than the
+  // one fixed.
   Status bind(const std::string& name, int64_t value);
   // Binds the symbols of an input by the shape of its value; inputMismatch when it can not have that shape.
   Status learn(const Port& port, const std::vector<int64_t>& shape);

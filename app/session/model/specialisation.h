@@ -1,9 +1,9 @@
-// Specialisation: what a model leaves open until it is run. Where a rank or an axis depends on an input (the axes of a Squeeze given as an
-// input, an input without declared shape), the program is compiled again with that rank, shape or value fixed: one artefact for each that
-// occurs, kept while the session lasts.
+// Specialisation: what a model leaves open until it is run. Where a rank or an axis depends on an input (the
+// axes of a Squeeze given as an input, an input without declared shape), the program is compiled again with
+// that rank, shape or value fixed: one artefact for each that occurs, kept while the session lasts.
 //
 //   Specialisations made(model, options);
-//   DYN_TRY(PreparedRun run, made.prepare(inputs, cancelled, say));     // say("compiled for axes = [1]: ...")
+//   DYN_TRY(PreparedRun run, made.prepare(inputs, cancelled, say));  // say("compiled for axes = [1]: ...")
 //   DYN_CHECK(run.runner->run(run.inputs, request, interruption, result));
 //
 // One thread, as LoadedModel.

@@ -11,9 +11,10 @@
 
 namespace dyn {
 
-// One diagnostic for each symbol that is left, usageError where --dim would fix it, else unsupportedFeature, these first: the operation that has it first, which of its dims, and the cause: an input whose size is
-// not fixed, an operation whose result's size depends on values, a loop or branch that changes a size, a function written for any size.
-// Empty: static. `inputNames`: of @main's parameters, as the user knows them.
+// One diagnostic for each symbol that is left, usageError where --dim would fix it, else unsupportedFeature,
+// these first: the operation that has it first, which of its dims, and the cause: an input whose size is not
+// fixed, an operation whose result's size depends on values, a loop or branch that changes a size, a function
+// written for any size. Empty: static. `inputNames`: of @main's parameters, as the user knows them.
 std::vector<Diagnostic> dynamicParts(const Module& typed, const std::vector<std::string>& inputNames);
 
 }  // namespace dyn

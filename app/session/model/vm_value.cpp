@@ -150,7 +150,8 @@ SourcePlace placeOfText(std::string text) {
 Error vmError(dyn_status status) {
   const char* raw = dyn_last_message();
   std::string message = raw && *raw ? raw : dyn_status_text(status);
-  // "MESSAGE (at FUNCTION@POSITION, PLACE)": the place is where people look, the rest is for those who debug the program.
+  // "MESSAGE (at FUNCTION@POSITION, PLACE)": the place is where people look, the rest is for those who debug
+  // the program.
   const size_t at = message.rfind(" (at ");
   if (at == std::string::npos || message.back() != ')') return makeError(idOf(status), message);
   const std::string inside = message.substr(at + 5, message.size() - at - 6);

@@ -26,9 +26,11 @@ using VmModule = std::unique_ptr<dyn_module, VmModuleRelease>;
 // A failed call as an error: limits, cancellation and the user's faults keep their exit code.
 Error vmError(dyn_status status);
 
-// Tensors are shared, not copied. An optional is a tuple with tag 1 and one item, or tag 0 and none. Closures are unsupportedFeature.
+// Tensors are shared, not copied. An optional is a tuple with tag 1 and one item, or tag 0 and none. Closures
+// are unsupportedFeature.
 Result<VmValue> toVm(dyn_context* context, const Value& value);
-// `type` (may be null) tells optionals and data values from tuples; `module` (may be null) declares the data types.
+// `type` (may be null) tells optionals and data values from tuples; `module` (may be null) declares the data
+// types.
 Result<Value> fromVm(const dyn_value* value, Type type, const Module* module);
 
 }  // namespace dyn

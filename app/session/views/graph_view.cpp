@@ -43,7 +43,8 @@ class GraphBuilder {
     return it->second;
   }
 
-  // The function's own group: none for main, one for each body inside the group of its operation, one for other functions.
+  // The function's own group: none for main, one for each body inside the group of its operation, one for
+  // other functions.
   int groupOfFunction(const FunctionVisit& visit) {
     if (!visit.owner) {
       if (visit.function->name == "main") return -1;
@@ -57,7 +58,8 @@ class GraphBuilder {
     return groupOf("@" + visit.function->name, label, GroupKind::region, parentGroup, owner);
   }
 
-  // Scopes of the node's name inside the function's group: "/encoder/layer.0/MatMul" stands in encoder, then layer.0.
+  // Scopes of the node's name inside the function's group: "/encoder/layer.0/MatMul" stands in encoder, then
+  // layer.0.
   int scopeOf(const Op& op, int functionGroup) {
     const std::string name = sourceName(op.place);
     if (name.find('/') == std::string::npos) return functionGroup;

@@ -10,8 +10,8 @@ namespace {
 constexpr int64_t kLargestSearched = int64_t{1} << 40;
 constexpr std::chrono::seconds kSearchTime(10);  // a rehearsal of a loop takes as many steps as the loop
 
-// Sizes are counted in multiples: the k-th allowed size is k * multiple. A model may take fewer sizes than it says (an image's sides by 32s): where one
-// can not be run, only multiples of 2, 4, ... are looked at.
+// Sizes are counted in multiples: the k-th allowed size is k * multiple. A model may take fewer sizes than it
+// says (an image's sides by 32s): where one can not be run, only multiples of 2, 4, ... are looked at.
 class Search {
  public:
   Search(const LimitSymbol& symbol, DimValues dims, int64_t limitBytes, const PeakOfDims& peakOf)
@@ -128,7 +128,8 @@ int64_t usualValue(const LimitSymbol& symbol) {
   return (least + multiple - 1) / multiple * multiple;
 }
 
-// A size for each dim that is not given: the usual one, or, where the model does not take these, the first doubling of all that it takes.
+// A size for each dim that is not given: the usual one, or, where the model does not take these, the first
+// doubling of all that it takes.
 Result<DimValues> usualValues(const std::vector<LimitSymbol>& symbols, const DimValues& given,
                               const PeakOfDims& peakOf) {
   constexpr int64_t kMostScale = 1024;

@@ -2,8 +2,9 @@
 //
 //   limitView(symbols, {{"batch", 1}}, 512 << 20, peakOf)   →  seq: 8063, peak 536 868 160 bytes, with batch = 1
 //
-// The peak at a size is that of a rehearsal, so it counts all that a run takes: arena, results, scratch memory of kernels. It is taken to grow
-// with the size; the answer n is exact in that n stays within the limit and the next allowed size does not.
+// The peak at a size is that of a rehearsal, so it counts all that a run takes: arena, results, scratch
+// memory of kernels. It is taken to grow with the size; the answer n is exact in that n stays within the
+// limit and the next allowed size does not.
 #pragma once
 
 #include <functional>
@@ -21,11 +22,13 @@ struct LimitSymbol {
   std::vector<int64_t> likely;  // most frequent first
 };
 
-// The peak of a run with these dims; errors: unsupportedFeature where it depends on elements, cancelled, or what the run would end in.
+// The peak of a run with these dims; errors: unsupportedFeature where it depends on elements, cancelled, or
+// what the run would end in.
 using PeakOfDims = std::function<Result<int64_t>(const DimValues&)>;
 
-// One row for each symbol that is not given, the others at their likely value. Errors: usageError when all are given, unsupportedFeature when
-// the peak is not a matter of the dims, memoryLimit when not even the least sizes stay within the limit.
+// One row for each symbol that is not given, the others at their likely value. Errors: usageError when all
+// are given, unsupportedFeature when the peak is not a matter of the dims, memoryLimit when not even the
+// least sizes stay within the limit.
 Result<LimitView> limitView(const std::vector<LimitSymbol>& symbols, const DimValues& given,
                             int64_t limitBytes, const PeakOfDims& peakOf);
 

@@ -6,8 +6,9 @@
 
 namespace dyn {
 
-// An operation is its first result: values keep their ids. Placement splits `%y = fused(...)` into memory and the work: `into` stays the node it was,
-// `alloc` is new. Others without results are their operator, their last operand and the how-manieth such they are.
+// An operation is its first result: values keep their ids. Placement splits `%y = fused(...)` into memory and
+// the work: `into` stays the node it was, `alloc` is new. Others without results are their operator, their
+// last operand and the how-manieth such they are.
 NodeIds::NodeIds(const Module& module) {
   std::map<std::pair<std::string_view, ValueId>, uint32_t> seen;
   forEachOp(module, [&](const Function&, const Op& op) {

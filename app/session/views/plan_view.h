@@ -6,7 +6,8 @@
 
 namespace dyn {
 
-// Dims that are not given leave the numbers empty; the expressions are always there. The peak in bytes is the program's: see Runner.
+// Dims that are not given leave the numbers empty; the expressions are always there. The peak in bytes is the
+// program's: see Runner.
 PlanView planView(const Module& placed, const DimValues& dims);
 
 }  // namespace dyn

@@ -1,4 +1,5 @@
-// Tensors for people: element type and shape first, then the elements as NumPy lays them out, long axes cut to their edges.
+// Tensors for people: element type and shape first, then the elements as NumPy lays them out, long axes cut
+// to their edges.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -6,7 +6,8 @@
 
 namespace dyn {
 
-// The step of that name or number; "" and "placed": the last one that did not fail. Errors: textName with the names there are.
+// The step of that name or number; "" and "placed": the last one that did not fail. Errors: textName with the
+// names there are.
 Result<const TraceStep*> findStep(const Trace& trace, const std::string& nameOrIndex);
 GraphView graphView(const TraceStep& step);
 enum class Places : uint8_t { leaveOut, show };

@@ -62,7 +62,8 @@ std::string shortened(const std::string& text, size_t most) {
   return text.substr(0, head) + "..." + text.substr(text.size() - (most - 3 - head));
 }
 
-// "/models/bert.onnx: byte 17: node /layer/MatMul (MatMul, opset 17)" → "/layer/MatMul"; other places as they are.
+// "/models/bert.onnx: byte 17: node /layer/MatMul (MatMul, opset 17)" → "/layer/MatMul"; other places as they
+// are.
 std::string nodeOf(const std::string& place) {
   const size_t node = place.rfind("node ");
   if (node == std::string::npos) return place;

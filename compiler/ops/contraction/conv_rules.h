@@ -1,4 +1,5 @@
-// What convolutions of all element types share: shapes, reference evaluation, the sum in loops, the builtins' numbers.
+// What convolutions of all element types share: shapes, reference evaluation, the sum in loops, the builtins'
+// numbers.
 #pragma once
 
 #include <functional>
@@ -57,8 +58,8 @@ class ProductSum {
 // Result 0: the convolution of x and w, plus the bias (null: none), all of one element type.
 Status convolve(EvalContext& c, const HostTensor& x, const HostTensor& w, const HostTensor* bias);
 
-// The sum over the window at `index` of the products of elements of operands 0 and 1; `left` and `right` make of an element the number that is
-// multiplied. Outside of the input there is 0.
+// The sum over the window at `index` of the products of elements of operands 0 and 1; `left` and `right` make
+// of an element the number that is multiplied. Outside of the input there is 0.
 using ConvElement = std::function<Result<loop::Expr>(loop::Expr element)>;
 Result<loop::Expr> convSum(loop::LowerContext& c, std::span<const loop::Expr> index, Dtype computed,
                            const ConvElement& left, const ConvElement& right);

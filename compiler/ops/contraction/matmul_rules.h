@@ -1,4 +1,5 @@
-// How the operands of a product of matrices go together: NumPy's rules for vectors and stacks of matrices, and transposed operands.
+// How the operands of a product of matrices go together: NumPy's rules for vectors and stacks of matrices,
+// and transposed operands.
 #pragma once
 
 #include <vector>
@@ -8,7 +9,8 @@
 
 namespace dyn {
 
-// Axes of one operand of matmul, seen as [batch..., rows, columns] after its transposition; -1: a vector has no such axis.
+// Axes of one operand of matmul, seen as [batch..., rows, columns] after its transposition; -1: a vector has
+// no such axis.
 struct MatrixView {
   int rank = 0;
   int rowAxis = -1, columnAxis = -1;
@@ -31,7 +33,8 @@ struct ConcreteProduct {
 Result<ConcreteProduct> concreteProduct(const EvalContext& c, std::span<const int64_t> a,
                                         std::span<const int64_t> b, bool transposeA, bool transposeB);
 
-// store(flat, aOffset, bOffset) for each element (batch, row, column) of the product, the offsets being those of depth 0.
+// store(flat, aOffset, bOffset) for each element (batch, row, column) of the product, the offsets being those
+// of depth 0.
 template <typename Store>
 void forEachProduct(const ConcreteProduct& p, const Store& store) {
   OffsetWalk walk(p.batch, {p.batchStridesA, p.batchStridesB});
@@ -48,7 +51,8 @@ void forEachProduct(const ConcreteProduct& p, const Store& store) {
 
 // All elements as f64.
 std::vector<double> realsOf(const HostTensor& tensor);
-// One row of a product: sums[j] = sum over k of a[k * stepA] * b[k * depthStepB + j * columnStepB], in ascending k.
+// One row of a product: sums[j] = sum over k of a[k * stepA] * b[k * depthStepB + j * columnStepB], in
+// ascending k.
 void sumRow(int64_t depth, const double* a, int64_t stepA, const double* b, int64_t depthStepB,
             int64_t columnStepB, std::span<double> sums);
 
@@ -58,7 +62,8 @@ Result<Shape> packedProductShape(InferContext& c, const Shape& a);
 // The reference's packing is one panel of all columns: b [k, n] (transposed: [n, k]) row-major in one axis.
 Result<HostTensor> onePanel(const HostTensor& b, bool transposed);
 
-// Sum over k of a[..., i, k] * b[..., k, j], where `product` is given the elements and their (batch..., i, k), (batch..., k, j) places.
+// Sum over k of a[..., i, k] * b[..., k, j], where `product` is given the elements and their (batch..., i,
+// k), (batch..., k, j) places.
 using ProductMap = std::function<Result<loop::Expr>(loop::Expr a, std::span<const loop::Expr> aAt,
                                                     loop::Expr b, std::span<const loop::Expr> bAt)>;
 Result<loop::Expr> lowerProduct(loop::LowerContext& c, std::span<const loop::Expr> index, bool transposeA,

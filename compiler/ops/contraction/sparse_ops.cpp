@@ -1,8 +1,10 @@
-// Products with sparse matrices in compressed rows (CSR): the entries of a row are a dim whose size depends on the row.
+// Products with sparse matrices in compressed rows (CSR): the entries of a row are a dim whose size depends
+// on the row.
 //
 //   row i of a [rows, k] matrix has the entries starts[i] <= p < starts[i + 1]: values[p] in column columns[p]
 //
-// One loop nest does it all: the extent of the inner loop is read from `starts`, the row of the dense side from `columns`.
+// One loop nest does it all: the extent of the inner loop is read from `starts`, the row of the dense side
+// from `columns`.
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/index_rules.h"
 #include "compiler/ops/rules/reduce_rules.h"

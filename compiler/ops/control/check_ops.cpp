@@ -1,5 +1,6 @@
-// A check of elements at run time: check_values. Inference puts it before operations whose rows state what elements must be
-// (compiler/ir/preconditions.h); the ONNX reader writes it where an operator is made of several.
+// A check of elements at run time: check_values. Inference puts it before operations whose rows state what
+// elements must be (compiler/ir/preconditions.h); the ONNX reader writes it where an operator is made of
+// several.
 #include "compiler/ops/control_infer.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/op_rules.h"
@@ -23,7 +24,8 @@ std::string messageOf(const Op& op, const std::string& fault) {
   return what + (what.empty() ? "" : ": ") + fault;
 }
 
-// Dims that are known for all elements become demands: the solver learns from them, and no element is looked at.
+// Dims that are known for all elements become demands: the solver learns from them, and no element is looked
+// at.
 Result<bool> demandedAsDims(InferContext& c) {
   constexpr size_t kMostDims = 16;
   if (elementsOf(c.op()) != ElementsAre::inRange) return false;

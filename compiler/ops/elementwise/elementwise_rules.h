@@ -1,5 +1,5 @@
-// Rules shared by the element-by-element operators: one function per kind of rule, given to the rows of elementwise_unary.cpp and
-// elementwise_binary.cpp.
+// Rules shared by the element-by-element operators: one function per kind of rule, given to the rows of
+// elementwise_unary.cpp and elementwise_binary.cpp.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,8 @@ Status inferSameReal(InferContext& c);
 Status inferSameSigned(InferContext& c);
 Status inferSameNumber(InferContext& c);
 
-// Result 0 = function(operand 0), element by element: reals as double, integers as int64 (u64: its bits), booleans as 0 and 1.
+// Result 0 = function(operand 0), element by element: reals as double, integers as int64 (u64: its bits),
+// booleans as 0 and 1.
 Status evaluateRealMap(EvalContext& c, const std::function<double(double)>& function);
 Status evaluateIntegerMap(EvalContext& c, const std::function<int64_t(int64_t)>& function);
 
@@ -28,7 +29,8 @@ Result<Shape> inferBroadcastPair(InferContext& c, TensorOperand* a, TensorOperan
 // The element of operand 0 at this index.
 Result<loop::Expr> readSame(loop::LowerContext& c, std::span<const loop::Expr> index);
 
-// Contents of a broadcast pair, element by element of the result; nullopt when either is unknown or the result is too large.
+// Contents of a broadcast pair, element by element of the result; nullopt when either is unknown or the
+// result is too large.
 struct ContentPair {
   Contents a, b;
 };

@@ -1,4 +1,5 @@
-// Convolutions whose windows are taken apart: col2im adds windows up to an image, deform_conv moves each element of a window.
+// Convolutions whose windows are taken apart: col2im adds windows up to an image, deform_conv moves each
+// element of a window.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,5 @@
-// Values between the elements of a grid: the elements around a place (taps) with their weights, for each axis, and their weighted sum.
+// Values between the elements of a grid: the elements around a place (taps) with their weights, for each
+// axis, and their weighted sum.
 //
 //   std::vector<std::vector<LoweredTap>> along = ...;               // one list for each axis of operand 0
 //   DYN_TRY(Expr sum, weightedSum(c, 0, along, Dtype::f32));        // over all combinations
@@ -16,7 +17,8 @@ struct Tap {
   double weight = 1;
   bool outside = false;
 };
-// All combinations of the taps of each axis, the last axis fastest; `at` is the row-major offset for these strides.
+// All combinations of the taps of each axis, the last axis fastest; `at` is the row-major offset for these
+// strides.
 std::vector<Tap> combined(const std::vector<std::vector<Tap>>& along, std::span<const int64_t> strides);
 
 struct LoweredTap {

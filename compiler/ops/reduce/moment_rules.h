@@ -1,4 +1,5 @@
-// Means and variances, which all normalisations are made of: in reference evaluation and as two reductions of loop IR.
+// Means and variances, which all normalisations are made of: in reference evaluation and as two reductions of
+// loop IR.
 #pragma once
 
 #include "compiler/ops/rules/reduce_rules.h"

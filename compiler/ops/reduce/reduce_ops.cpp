@@ -1,4 +1,5 @@
-// Operators that fold axes into one element: sums, products, extremes, norms. argmax and argmin stand in arg_ops.cpp.
+// Operators that fold axes into one element: sums, products, extremes, norms. argmax and argmin stand in
+// arg_ops.cpp.
 #include <cmath>
 #include <limits>
 

@@ -1,4 +1,5 @@
-// Axes that are values: which axis of a tensor each of them names is a dim of 0 or 1, so that sizes which depend on it are dims as well.
+// Axes that are values: which axis of a tensor each of them names is a dim of 0 or 1, so that sizes which
+// depend on it are dims as well.
 //
 //   DYN_TRY(AxisChoice choice, axisChoice(c, 1, x.rank()));      // operand 1: axes [k], negative ones count from the end
 //   const Dim folded = choice.any(axis);                         // 1 where one of them is this axis
@@ -16,8 +17,8 @@ struct AxisChoice {
   Dim any(int axis) const;
 };
 
-// Demands (by run-time checks where nothing is known) that each axis is in [-rank, rank) and none is given twice.
-// Error operandNeeded when the number of axes is not known.
+// Demands (by run-time checks where nothing is known) that each axis is in [-rank, rank) and none is given
+// twice. Error operandNeeded when the number of axes is not known.
 Result<AxisChoice> axisChoice(InferContext& c, int operand, int rank);
 
 }  // namespace dyn

@@ -14,7 +14,8 @@
 
 namespace dyn {
 
-// Element k of integer operand i as a dim: its known content, else a symbol bound to the element's value at run time.
+// Element k of integer operand i as a dim: its known content, else a symbol bound to the element's value at
+// run time.
 Dim elementDim(InferContext& c, int i, int64_t k, std::string_view reason);
 // The same, demanded to be at least 0.
 Result<Dim> sizeDim(InferContext& c, int i, int64_t k, std::string_view what);
@@ -38,7 +39,8 @@ loop::Expr inRange(loop::LowerContext& c, loop::Expr index, loop::Expr size);
 loop::Expr constantOf(loop::LowerContext& c, const HostTensor& tensor);
 loop::Expr zeroOf(loop::LowerContext& c, Dtype dtype);
 
-// Where an operand is read along an axis of size `own` for place `at` of an axis of size `full`: requireStretches.
+// Where an operand is read along an axis of size `own` for place `at` of an axis of size `full`:
+// requireStretches.
 loop::Expr stretchedPlace(loop::LowerContext& c, Dim own, Dim full, loop::Expr at);
 
 }  // namespace dyn

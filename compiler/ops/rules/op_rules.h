@@ -28,7 +28,8 @@ Result<TensorOperand> tensorOperand(const InferContext& c, int i);
 // The same, of exactly this rank (error rankMismatch).
 Result<TensorOperand> tensorOperand(const InferContext& c, int i, int rank);
 
-// Error dtypeMismatch unless the operand's dtype is of one of the classes; `what` names the operand: "condition".
+// Error dtypeMismatch unless the operand's dtype is of one of the classes; `what` names the operand:
+// "condition".
 Status requireClass(const InferContext& c, const TensorOperand& operand,
                     std::initializer_list<DtypeClass> classes, std::string_view what);
 Status requireDtype(const InferContext& c, const TensorOperand& operand, Dtype dtype, std::string_view what);
@@ -37,7 +38,8 @@ Status requireByte(const InferContext& c, const TensorOperand& operand, std::str
 // Both dtypes equal.
 Status requireSameDtype(const InferContext& c, const TensorOperand& a, const TensorOperand& b);
 
-// axis + rank when negative; error badAttribute unless it is in [-rank, rank). `rank` may be that of the result (unsqueeze).
+// axis + rank when negative; error badAttribute unless it is in [-rank, rank). `rank` may be that of the
+// result (unsqueeze).
 Result<int> axisOf(const InferContext& c, int64_t axis, int rank);
 Result<int> axisOf(const EvalContext& c, int64_t axis, int rank);
 // The axes normalised, ascending; error badAttribute on repeats.
@@ -45,7 +47,8 @@ Result<std::vector<int>> axesOf(const InferContext& c, std::span<const int64_t> 
 
 // All elements of operand i as known constants; nullopt when any is unknown.
 std::optional<std::vector<int64_t>> constantElements(const InferContext& c, int i);
-// The elements of an operand of rank 0 or 1 as dims where known (null Dim: unknown element); error when even their number is unknown.
+// The elements of an operand of rank 0 or 1 as dims where known (null Dim: unknown element); error when even
+// their number is unknown.
 Result<Contents> vectorContents(const InferContext& c, int i, std::string_view what);
 // How many elements rank-1 operand i holds; nullopt when not constant.
 std::optional<int64_t> vectorLength(const InferContext& c, int i);
@@ -64,7 +67,8 @@ Dim constantDim(const InferContext& c, int64_t value);
 std::optional<int64_t> constantElementCount(const Shape& dims);
 inline constexpr int64_t kMaxContents = 1024;
 
-// A real as an integer element, as kernels store it: truncated, at the ends of the type's range (types under a byte wrap), NaN as 0.
+// A real as an integer element, as kernels store it: truncated, at the ends of the type's range (types under
+// a byte wrap), NaN as 0.
 void setTruncated(HostTensor& result, int64_t i, double value);
 
 }  // namespace dyn

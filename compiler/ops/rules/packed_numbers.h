@@ -1,4 +1,5 @@
-// Texts and tables among the numbers of a builtin, as vm/kernels/packed_numbers.h reads them: a count, then the bytes, four in a number.
+// Texts and tables among the numbers of a builtin, as vm/kernels/packed_numbers.h reads them: a count, then
+// the bytes, four in a number.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,7 @@
-// Rules shared by the operators that fold axes: which axes, what stays, and reductions in loop IR that may fail while their body is built.
+// Rules shared by the operators that fold axes: which axes, what stays, and reductions in loop IR that may
+// fail while their body is built.
 //
-//   DYN_TRY(FoldedAxes folded, foldedAxes(c));                       // attributes keepdims, noop_with_empty_axes; operand 1: axes
+//   DYN_TRY(FoldedAxes folded, foldedAxes(c));  // attributes keepdims, noop_with_empty_axes; operand 1: axes
 //   DYN_TRY(Expr sum, foldAxes(c, ReduceOp::sum, folded, index, [](Expr x) { return x; }));
 #pragma once
 
@@ -25,7 +26,8 @@ struct FoldedAxes {
 };
 
 // From operand 1 (axes; left out or empty: all axes, or none with noop_with_empty_axes) and keepdims.
-// Axes that are not known when it is compiled must keep their dims (error unsupportedFeature): which are left would not be known.
+// Axes that are not known when it is compiled must keep their dims (error unsupportedFeature): which are left
+// would not be known.
 Result<FoldedAxes> foldedAxes(const InferContext& c);
 Result<FoldedAxes> foldedAxes(const EvalContext& c);
 Result<FoldedAxes> foldedAxes(loop::LowerContext& c);

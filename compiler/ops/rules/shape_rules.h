@@ -1,4 +1,5 @@
-// Pieces shared by the operators on shapes: sizes from operands, min and max with what the solver knows, copying by index map.
+// Pieces shared by the operators on shapes: sizes from operands, min and max with what the solver knows,
+// copying by index map.
 #pragma once
 
 #include <functional>
@@ -22,14 +23,16 @@ Result<Shape> sizesOf(InferContext& c, int i, std::string_view what);
 Result<std::vector<int64_t>> constantAxes(const InferContext& c, int i, std::string_view what);
 Dim productOf(const InferContext& c, const Shape& dims);
 
-// Result 0 = the operand's elements at source(index), element by element; a source of -1 takes `otherwise` (or zero when null).
+// Result 0 = the operand's elements at source(index), element by element; a source of -1 takes `otherwise`
+// (or zero when null).
 using SourceOf = std::function<Result<int64_t>(std::span<const int64_t> index)>;
 Status evaluateCopy(EvalContext& c, const HostTensor& from, std::vector<int64_t> shape,
                     const SourceOf& source, const HostTensor* otherwise = nullptr, int result = 0);
 // Row-major position.
 int64_t flatIndex(std::span<const int64_t> index, std::span<const int64_t> strides);
 
-// Result axis i of a transpose that type-checks is operand axis order[i]: `perm` with its negative axes counted, reversed when it is left out.
+// Result axis i of a transpose that type-checks is operand axis order[i]: `perm` with its negative axes
+// counted, reversed when it is left out.
 std::vector<int64_t> transposeOrder(const Attributes& attributes, int rank);
 
 // Contents that stay the same because only the shape changes.

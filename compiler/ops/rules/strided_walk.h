@@ -1,4 +1,5 @@
-// Walking concrete index spaces in reference evaluation: row-major order, broadcast operands, raw element copies.
+// Walking concrete index spaces in reference evaluation: row-major order, broadcast operands, raw element
+// copies.
 //
 //   OffsetWalk walk(resultShape, {broadcastStrides(a.shape(), resultShape), broadcastStrides(b.shape(), resultShape)});
 //   for (int64_t i = 0; i < result.elementCount(); ++i, walk.next())
@@ -40,7 +41,8 @@ class OffsetWalk {
   std::vector<std::vector<int64_t>> strides_;
 };
 
-// Copies single elements between tensors of one dtype, strings too. Both tensors must outlive it and not be copied meanwhile.
+// Copies single elements between tensors of one dtype, strings too. Both tensors must outlive it and not be
+// copied meanwhile.
 class ElementCopier {
  public:
   ElementCopier(HostTensor& to, const HostTensor& from);

@@ -1,4 +1,5 @@
-// Sliding windows: strides, pads and dilations of convolutions and pools over any number of spatial axes, with symbolic sizes.
+// Sliding windows: strides, pads and dilations of convolutions and pools over any number of spatial axes,
+// with symbolic sizes.
 //
 // The arithmetic stands here once, over dims; reference evaluation asks it with constant dims.
 #pragma once
@@ -11,7 +12,8 @@ namespace dyn {
 
 enum class AutoPad : uint8_t { none, valid, sameUpper, sameLower };
 
-// The attributes strides, dilations, pads ([begin..., end...]), auto_pad and ceil_mode, with defaults filled in.
+// The attributes strides, dilations, pads ([begin..., end...]), auto_pad and ceil_mode, with defaults filled
+// in.
 struct Window {
   std::vector<int64_t> strides, dilations, padsBegin, padsEnd;
   AutoPad autoPad = AutoPad::none;
@@ -43,7 +45,8 @@ struct ConcreteAxis {
 Result<std::vector<ConcreteAxis>> concreteWindow(const EvalContext& c, const Window& window,
                                                  std::span<const int64_t> x, std::span<const int64_t> kernel);
 
-// The input's spatial index for output index `o` and kernel index `k`, and the condition that it lies inside (null: it always does).
+// The input's spatial index for output index `o` and kernel index `k`, and the condition that it lies inside
+// (null: it always does).
 struct WindowPlace {
   std::vector<loop::Expr> at;
   loop::Expr inside;

@@ -1,9 +1,11 @@
-// Building functions of the graph IR whose bodies use values of the functions around them: captures appear by themselves.
+// Building functions of the graph IR whose bodies use values of the functions around them: captures appear by
+// themselves.
 //
 //   FunctionBuilder body(parent, captures, state);   // captures: shared by all bodies of one control operation
-//   body.emit(...)                                    // an operand that `parent` defines becomes a parameter of the body
+//   body.emit(...)  // an operand that `parent` defines becomes a parameter of the body
 //
-// A constant of an outer function is not captured but made again (its bytes are shared), so that type rules and packing see it.
+// A constant of an outer function is not captured but made again (its bytes are shared), so that type rules
+// and packing see it.
 #pragma once
 
 #include <optional>
@@ -60,7 +62,8 @@ class FunctionBuilder {
                             Type annotation = {});
   ValueId constant(HostTensor tensor, SourcePlace place, std::string_view name = "");
 
-  // The finished body; parameters: the added ones, then all captures of the list (also those only other bodies use).
+  // The finished body; parameters: the added ones, then all captures of the list (also those only other
+  // bodies use).
   const Function* finish(std::string name, std::vector<ValueId> results, SourcePlace place);
   // What a capture stands for where it was defined; other values stand for themselves.
   ValueId origin(ValueId id) const;

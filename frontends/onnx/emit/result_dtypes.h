@@ -1,4 +1,5 @@
-// Element types of results, without inference: mappings need them for constants beside a value ("alpha * x" in x's type).
+// Element types of results, without inference: mappings need them for constants beside a value ("alpha * x"
+// in x's type).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// Ranks of results as far as they follow from the operands' without inference: mappings whose form depends on them ask for these.
+// Ranks of results as far as they follow from the operands' without inference: mappings whose form depends on
+// them ask for these.
 #pragma once
 
 #include "frontends/onnx/emit/function_builder.h"

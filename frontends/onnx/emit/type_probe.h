@@ -1,6 +1,7 @@
-// What mappings ask when simple rules (result_ranks.h, result_dtypes.h) do not give a rank or an element type: the compiler's own inference, over
-// what has been imported so far. It runs on a second import of the same nodes in a context of its own, as facts that a half of a program
-// establishes must not count for the whole.
+// What mappings ask when simple rules (result_ranks.h, result_dtypes.h) do not give a rank or an element
+// type: the compiler's own inference, over what has been imported so far. It runs on a second import of the
+// same nodes in a context of its own, as facts that a half of a program establishes must not count for the
+// whole.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// Operators with bodies: If becomes `if`; Loop, Scan and SequenceMap become `loop`; those of FlexAttention are expanded in place.
+// Operators with bodies: If becomes `if`; Loop, Scan and SequenceMap become `loop`; those of FlexAttention
+// are expanded in place.
 #include "compiler/ops/op_table.h"
 #include "frontends/onnx/import/graph_importer.h"
 

@@ -1,5 +1,6 @@
-// What the file says of the types of its outputs, against what inference finds. Another element type is an error: a reader would take
-// the bytes for something else. A wrong shape is a warning: files with one are common and run everywhere.
+// What the file says of the types of its outputs, against what inference finds. Another element type is an
+// error: a reader would take the bytes for something else. A wrong shape is a warning: files with one are
+// common and run everywhere.
 //
 //   for (Diagnostic& warning : wrongOutputs(result.declaredOutputs, *typed.main(), ir.facts())) show(warning);
 #pragma once
@@ -24,7 +25,8 @@ struct DeclaredOutput {
 
 DeclaredOutput declaredOutput(const ValueInfoProto& output, SourcePlace place);
 
-// One error or warning for each output whose declaration is wrong. `main` has result types; outputs are its results, in order.
+// One error or warning for each output whose declaration is wrong. `main` has result types; outputs are its
+// results, in order.
 std::vector<Diagnostic> wrongOutputs(const std::vector<DeclaredOutput>& outputs, const Function& main,
                                      const DimSolver& facts);
 

@@ -1,10 +1,10 @@
-// What a file as a whole may not be, whatever its operators mean: one table of rules, each with what it forbids and whether that is an
-// error or, where such files are harmless and there are many, a warning.
+// What a file as a whole may not be, whatever its operators mean: one table of rules, each with what it
+// forbids and whether that is an error or, where such files are harmless and there are many, a warning.
 //
 //   FileFaults faults = checkFile(model);        // errors and warnings, each with its place and a note that names its rule
 //
-// Linear in the size of the file. What needs the names in scope is found while importing; those rules stand in the table too, without
-// a function. Forms of single nodes: operator_schemas.h.
+// Linear in the size of the file. What needs the names in scope is found while importing; those rules stand
+// in the table too, without a function. Forms of single nodes: operator_schemas.h.
 #pragma once
 
 #include <cstdint>

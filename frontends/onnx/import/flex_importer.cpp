@@ -1,4 +1,5 @@
-// FlexAttention: attention whose scores and probabilities are changed by bodies of the node, which are expanded where they apply.
+// FlexAttention: attention whose scores and probabilities are changed by bodies of the node, which are
+// expanded where they apply.
 #include "frontends/onnx/import/graph_importer.h"
 #include "frontends/onnx/map/attention_map.h"
 

@@ -42,7 +42,8 @@ struct NameScope {
       around;  // names of outer scopes that were looked up from here or further in
 };
 
-// What holds for the nodes of one function of the file (or of the model's graph) and all graphs inside of them.
+// What holds for the nodes of one function of the file (or of the model's graph) and all graphs inside of
+// them.
 struct FunctionEnvironment {
   const FunctionProto* function = nullptr;
   std::shared_ptr<const FunctionEnvironment> caller;

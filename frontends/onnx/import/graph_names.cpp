@@ -95,7 +95,8 @@ std::optional<ValueId> GraphImporter::weight(Frame& frame, Binding& binding, Tex
 }
 
 Binding* GraphImporter::find(Frame& frame, Text name) {
-  // Each scope passed remembers what was found, so a name used at every level of deep nesting is not searched from the top each time.
+  // Each scope passed remembers what was found, so a name used at every level of deep nesting is not searched
+  // from the top each time.
   Binding* found = nullptr;
   NameScope* end = nullptr;
   for (NameScope* scope = &frame.scope; scope != nullptr && found == nullptr; scope = scope->outer) {

@@ -1,4 +1,5 @@
-// com.microsoft: the attention operators that ONNX Runtime's optimiser and its exporters of language models write.
+// com.microsoft: the attention operators that ONNX Runtime's optimiser and its exporters of language models
+// write.
 #include "frontends/onnx/map/attention_map.h"
 
 namespace dyn::onnx {
@@ -141,7 +142,8 @@ ValueId rotated(MapContext& c, ValueId x, ValueId positions, const Rotation& rot
 
 }  // namespace
 
-// x [b, s, n], weights [n, 3 * heads * d], bias, mask, past [2, b, heads, past, d], what is added to the scores
+// x [b, s, n], weights [n, 3 * heads * d], bias, mask, past [2, b, heads, past, d], what is added to the
+// scores
 void mapContribAttention(MapContext& c) {
   if (c.hasInput(6)) c.unsupported("a past that shares its buffer (past_sequence_length)");
   c.ignoreAttribute("rotary_embedding_dim");
@@ -160,8 +162,8 @@ void mapQAttention(MapContext& c) {
   attend(c, qkv, {}, c.optionalInput(5), c.optionalInput(8), kNoValue);
 }
 
-// Projected already: query [b, s, heads * d] or packed [b, s, heads, 3, d]; key, value [b, l, heads * d], [b, heads, l, d] or packed
-// [b, l, heads, 2, d]; bias; mask; what is added to the scores; past keys and values.
+// Projected already: query [b, s, heads * d] or packed [b, s, heads, 3, d]; key, value [b, l, heads * d], [b,
+// heads, l, d] or packed [b, l, heads, 2, d]; bias; mask; what is added to the scores; past keys and values.
 void mapMultiHeadAttention(MapContext& c) {
   if (c.hasInput(8) || c.hasInput(9)) c.unsupported("a past that shares its buffer");
   AttentionMap a{c};
@@ -204,7 +206,8 @@ void mapMultiHeadAttention(MapContext& c) {
 
 namespace {
 
-// Keys or values of a buffer that may be longer than what is in it: rows from `begins` [b] on are those of `fresh` [b, kh, s, d].
+// Keys or values of a buffer that may be longer than what is in it: rows from `begins` [b] on are those of
+// `fresh` [b, kh, s, d].
 ValueId appended(MapContext& c, ValueId past, ValueId fresh, ValueId begins, ValueId total) {
   const ValueId place = c.emit("sub", {counting(c, total), unsqueezed(c, begins, {1})});  // [b, total]
   const ValueId steps = dimAt(c, fresh, 2), zero = c.integerValue(0);
@@ -237,8 +240,9 @@ ValueId softmaxWithSink(MapContext& c, ValueId scores, ValueId sink) {
 
 }  // namespace
 
-// query [b, s, heads * d] (or all three packed), key, value [b, s, kh * d], past keys and values [b, kh, past, d], seqlens_k [b] (keys of
-// each row less one), the largest number of keys, rotary tables, positions, what is added to the scores, a sink for each head.
+// query [b, s, heads * d] (or all three packed), key, value [b, s, kh * d], past keys and values [b, kh,
+// past, d], seqlens_k [b] (keys of each row less one), the largest number of keys, rotary tables, positions,
+// what is added to the scores, a sink for each head.
 void mapGroupQueryAttention(MapContext& c) {
   for (const char* name : {"k_quant_type", "v_quant_type"})
     if (c.text(name, "NONE") != "NONE") c.unsupported("quantised keys and values");

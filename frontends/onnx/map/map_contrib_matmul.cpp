@@ -96,7 +96,8 @@ bool takesPackedWeights(MapContext& c, int64_t bits, int64_t block) {
          c.dtypeOr(c.input(2), Dtype::f32) == Dtype::f32;
 }
 
-// a [.., k] times weights of 2, 4 or 8 bits in blocks along k: b [n, blocks, bytes], scales and zero points [n, blocks].
+// a [.., k] times weights of 2, 4 or 8 bits in blocks along k: b [n, blocks, bytes], scales and zero points
+// [n, blocks].
 void mapMatMulNBits(MapContext& c) {
   const int64_t bits = c.integer("bits", 4), block = c.requiredInteger("block_size");
   const int64_t k = c.requiredInteger("K"), n = c.requiredInteger("N");

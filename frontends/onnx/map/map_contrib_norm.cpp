@@ -1,4 +1,5 @@
-// com.microsoft: normalisations and activations that ONNX Runtime's optimiser makes of several nodes, taken apart again.
+// com.microsoft: normalisations and activations that ONNX Runtime's optimiser makes of several nodes, taken
+// apart again.
 #include "frontends/onnx/map/map_functions.h"
 
 namespace dyn::onnx {

@@ -41,7 +41,8 @@ void mapClip(MapContext& c) {
 
 namespace {
 
-// Reals become 2- and 4-bit integers by way of i32: the standard's reference keeps the low bits, where the IR's cast saturates.
+// Reals become 2- and 4-bit integers by way of i32: the standard's reference keeps the low bits, where the
+// IR's cast saturates.
 void setCast(MapContext& c, ValueId x, Dtype to) {
   const std::string rounding = c.text("round_mode", "up");
   if (rounding != "up" && to == Dtype::f8e8m0) c.unsupported("round_mode " + quotedText(rounding));

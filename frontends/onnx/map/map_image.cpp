@@ -26,7 +26,8 @@ void mapRoiAlign(MapContext& c) {
                          {"spatial_scale", c.real("spatial_scale", 1)}}));
 }
 
-// The indices are those of the pool's flat operand, whose sizes follow from the window; a larger output gets zeros behind them.
+// The indices are those of the pool's flat operand, whose sizes follow from the window; a larger output gets
+// zeros behind them.
 void mapMaxUnpool(MapContext& c) {
   const ValueId x = c.input(0);
   const std::vector<int64_t> kernel = c.integers("kernel_shape");

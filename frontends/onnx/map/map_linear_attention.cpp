@@ -1,4 +1,5 @@
-// Attention as a recurrence, and what stands around it in such models: a convolution and a cache with a state.
+// Attention as a recurrence, and what stands around it in such models: a convolution and a cache with a
+// state.
 #include "frontends/onnx/map/map_functions.h"
 
 namespace dyn::onnx {
@@ -25,7 +26,8 @@ std::optional<Rule> ruleOf(const std::string& name) {
 
 }  // namespace
 
-// A state [b, heads, dk, dv] to which every step adds key x value, after decay and less what the key finds there already.
+// A state [b, heads, dk, dv] to which every step adds key x value, after decay and less what the key finds
+// there already.
 void mapLinearAttention(MapContext& c) {
   const int64_t heads = c.requiredInteger("kv_num_heads"), queryHeads = c.requiredInteger("q_num_heads");
   const std::string name = c.text("update_rule", "gated_delta");
@@ -94,7 +96,8 @@ void mapLinearAttention(MapContext& c) {
   c.setOutput(1, castTo(c, results[0], stateDtype));
 }
 
-// Each channel with its own kernel over its past: x [b, c, l], weights [c, 1, k], bias [c], state [b, c, k - 1].
+// Each channel with its own kernel over its past: x [b, c, l], weights [c, 1, k], bias [c], state [b, c, k -
+// 1].
 void mapCausalConvWithState(MapContext& c) {
   const ValueId x = c.input(0), weights = c.input(1);
   const std::string activation = c.text("activation", "none");

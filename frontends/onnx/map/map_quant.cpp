@@ -28,8 +28,8 @@ namespace {
 
 bool isNarrowReal(Dtype dtype) { return isReal(dtype) && storageBytes(dtype) == 1; }
 
-// A scale or zero point with one element for each element of x that it goes with: it has one for all, one for each place of the axis, or
-// one for each block of places.
+// A scale or zero point with one element for each element of x that it goes with: it has one for all, one for
+// each place of the axis, or one for each block of places.
 ValueId spreadOver(MapContext& c, ValueId parameter, ValueId x, int64_t axis, int64_t block) {
   if (block == 0) return alignedAt(c, parameter, x, axis);
   const ValueId places = counting(c, dimAt(c, x, axis));

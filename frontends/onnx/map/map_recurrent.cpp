@@ -1,10 +1,11 @@
-// LSTM, GRU, RNN: the product with the inputs is made for the whole sequence at once, the rest in a `loop` over time.
+// LSTM, GRU, RNN: the product with the inputs is made for the whole sequence at once, the rest in a `loop`
+// over time.
 //
 //   gates = x w' + wb + rb                      [steps, batch, k * hidden]
 //   loop t: g = gates[t] + h r';  h, c = cell(g, h, c)
 //
-// Sequences shorter than the longest keep their state when they have ended; their outputs past the end are 0. The reverse direction
-// runs the same loop from the last step.
+// Sequences shorter than the longest keep their state when they have ended; their outputs past the end are 0.
+// The reverse direction runs the same loop from the last step.
 #include <cmath>
 
 #include "frontends/onnx/map/map_functions.h"
@@ -87,7 +88,8 @@ struct Recurrent {
 
   void readActivations(const std::vector<std::string>& defaults);
   void readCommon(const std::vector<std::string>& defaultActivations);
-  // Weights [directions, columns, rows] of few bits with inputs for scale and zero point, as the operators without them have them.
+  // Weights [directions, columns, rows] of few bits with inputs for scale and zero point, as the operators
+  // without them have them.
   ValueId dequantizedWeights(ValueId weights, int scaleInput);
   ValueId initialState(int input, int64_t direction);
   ValueId flipped(ValueId value);

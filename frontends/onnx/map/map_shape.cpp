@@ -65,7 +65,8 @@ void mapUnsqueeze(MapContext& c) {
 
 namespace {
 
-// Values for axes that are known at run time only, as one for every axis of x: `others` [rank] where none is given.
+// Values for axes that are known at run time only, as one for every axis of x: `others` [rank] where none is
+// given.
 ValueId forAllAxes(MapContext& c, ValueId others, ValueId axes, ValueId values) {
   return c.emit("scatter_elements", {others, castTo(c, axes, Dtype::i64), castTo(c, values, Dtype::i64)},
                 {{"axis", int64_t{0}}});
@@ -148,7 +149,8 @@ ValueId scaledSizes(MapContext& c, ValueId sizes, ValueId scales) {
 
 }  // namespace
 
-// Upsample, and Resize of operator set 10, which rounds up along an axis that shrinks (what an Upsample may not do).
+// Upsample, and Resize of operator set 10, which rounds up along an axis that shrinks (what an Upsample may
+// not do).
 void mapUpsample(MapContext& c) {
   ValueId scales = c.optionalInput(1);
   if (c.version() < 9) {

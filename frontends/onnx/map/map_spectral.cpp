@@ -18,7 +18,8 @@ void mapDft(MapContext& c) {
   c.setOutput(0, c.emit("dft", {c.input(0), c.optionalInput(1), axis}, sides(c, 0)));
 }
 
-// The frames, each weighted by the window, then a transform of each: signal [b, n, 1 or 2] → [b, frames, length or its half, 2].
+// The frames, each weighted by the window, then a transform of each: signal [b, n, 1 or 2] → [b, frames,
+// length or its half, 2].
 void mapStft(MapContext& c) {
   const ValueId signal = c.input(0), step = castTo(c, c.input(1), Dtype::i64);
   const auto sizeOf = [&](ValueId value, int64_t axis) { return scalarOf(c, dimAt(c, value, axis)); };
@@ -37,7 +38,8 @@ void mapStft(MapContext& c) {
   c.setOutput(0, c.emit("dft", {framed, kNoValue, c.integerValue(2)}, sides(c, 1)));
 }
 
-// Triangles over the bins of a spectrum, equally far apart on the mel scale, 2595 log10(1 + hertz / 700); in f64, as bins are rounded down.
+// Triangles over the bins of a spectrum, equally far apart on the mel scale, 2595 log10(1 + hertz / 700); in
+// f64, as bins are rounded down.
 void mapMelWeightMatrix(MapContext& c) {
   const auto real = [&](double value) { return c.numberOf(value, Dtype::f64); };
   const auto ofReal = [&](std::string_view op, ValueId a, double b) { return c.emit(op, {a, real(b)}); };

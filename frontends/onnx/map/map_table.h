@@ -1,7 +1,8 @@
 // The mapping table: one row per ONNX operator, for all its versions.
 //
-// A row either names the operator of ops.def that means the same (operands in order, attributes under the same names and with the same
-// defaults), or has a function. A new operator: one row, at most one function in a map_*.cpp, one test.
+// A row either names the operator of ops.def that means the same (operands in order, attributes under the
+// same names and with the same defaults), or has a function. A new operator: one row, at most one function in
+// a map_*.cpp, one test.
 #pragma once
 
 #include <span>

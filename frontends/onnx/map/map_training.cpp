@@ -1,4 +1,5 @@
-// Steps of training as plain arithmetic: rate, step count, then for each tensor its value, gradient and state, kind by kind.
+// Steps of training as plain arithmetic: rate, step count, then for each tensor its value, gradient and
+// state, kind by kind.
 #include <cmath>
 
 #include "frontends/onnx/map/map_functions.h"

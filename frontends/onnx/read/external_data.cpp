@@ -120,7 +120,8 @@ Result<std::shared_ptr<const MappedFile>> ExternalData::mapFile(std::string_view
   const std::string path = joined(components);
   if (auto known = files_.find(path); known != files_.end()) return known->second;
 
-  // First only a name for the file, which has no effect on pipes and devices; then, if it is a regular one, its content.
+  // First only a name for the file, which has no effect on pipes and devices; then, if it is a regular one,
+  // its content.
   FileHandle name(openBeneath(components, O_PATH));
   if (!name.valid()) return refused(place, shown + openFault(errno));
   struct stat named;

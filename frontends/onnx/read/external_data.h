@@ -3,16 +3,17 @@
 //   DYN_TRY(ExternalData external, ExternalData::atFolder(model.folder));
 //   DYN_TRY(ExternalSlice slice, external.resolve(tensor.externalData, expectedBytes, place));
 //
-// A model is foreign input; it must not make us read what its author could not. So a location is refused (diagnostic
-// onnxExternalData) when it is absolute, has a ".." component, passes a symbolic link in any component, ends in a file
-// that is no regular one or has a second hard link, or when offset and length leave the file. Nothing outside the
-// folder is opened, and no pipe or device is: the kernel resolves the path with openat2(RESOLVE_BENEATH |
-// RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS); where that call is missing the path is walked one component at a time
-// from the folder's descriptor with O_NOFOLLOW. (CVE-2022-25882, CVE-2024-27318, CVE-2024-27319, CVE-2026-27489,
-// CVE-2026-34445, CVE-2026-34446, CVE-2026-34447 are the known holes of others.)
+// A model is foreign input; it must not make us read what its author could not. So a location is refused
+// (diagnostic onnxExternalData) when it is absolute, has a ".." component, passes a symbolic link in any
+// component, ends in a file that is no regular one or has a second hard link, or when offset and length leave
+// the file. Nothing outside the folder is opened, and no pipe or device is: the kernel resolves the path with
+// openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS); where that call is missing the path
+// is walked one component at a time from the folder's descriptor with O_NOFOLLOW. (CVE-2022-25882,
+// CVE-2024-27318, CVE-2024-27319, CVE-2026-27489, CVE-2026-34445, CVE-2026-34446, CVE-2026-34447 are the
+// known holes of others.)
 //
-// A file is mapped once and shared by all its slices. The "checksum" entry is not verified; unknown entries are ignored.
-// Not thread-safe.
+// A file is mapped once and shared by all its slices. The "checksum" entry is not verified; unknown entries
+// are ignored. Not thread-safe.
 #pragma once
 
 #include <cstdint>

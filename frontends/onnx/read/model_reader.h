@@ -1,5 +1,7 @@
-// From bytes to the structs of onnx_model.h: one function per message, each in two passes over the message's fields:
-// count the lists (and take the single fields), allocate, fill. So no list is ever larger than the bytes justify.
+// From bytes to the structs of onnx_model.h: one function per message, each in two passes over the message's
+// fields:
+// count the lists (and take the single fields), allocate, fill. So no list is ever larger than the bytes
+// justify.
 #pragma once
 
 #include <vector>

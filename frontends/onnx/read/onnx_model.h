@@ -1,16 +1,18 @@
-// An ONNX file as plain structs: what onnx.proto3 says up to IR version 14, nothing judged yet (the importer does that).
+// An ONNX file as plain structs: what onnx.proto3 says up to IR version 14, nothing judged yet (the importer
+// does that).
 //
 //   DYN_TRY(onnx::Model model, onnx::openModel("model.onnx"));
 //   for (const onnx::NodeProto& node : model.graph->nodes) ... node.opType, node.inputs, node.attribute("axis")
 //
 // Contract:
-//  - All text and bulk data are views into the mapped file, all lists are spans into the model's arena. They live as
-//    long as the Model (moving it keeps them valid); the structs are trivially destructible.
-//  - Read without recursion: graphs in attributes are parsed from a work list. At most kMaxGraphDepth graphs lie in
-//    each other. Memory is at most a small multiple of the file's size, and limited by ReadOptions.
-//  - Unknown fields are ignored; lengths, tags, wire types, doubled sub-messages and contradicting attributes are errors
-//    (onnxMalformed, onnxInvalid) that name file, byte offset and node.
-//  - Fields that few readers want (documentation, metadata of nodes ...) are read on demand from `bytes`, the message.
+//  - All text and bulk data are views into the mapped file, all lists are spans into the model's arena. They
+//    live as long as the Model (moving it keeps them valid); the structs are trivially destructible.
+//  - Read without recursion: graphs in attributes are parsed from a work list. At most kMaxGraphDepth graphs
+//    lie in each other. Memory is at most a small multiple of the file's size, and limited by ReadOptions.
+//  - Unknown fields are ignored; lengths, tags, wire types, doubled sub-messages and contradicting attributes
+//    are errors (onnxMalformed, onnxInvalid) that name file, byte offset and node.
+//  - Fields that few readers want (documentation, metadata of nodes ...) are read on demand from `bytes`, the
+//    message.
 //  - Not thread-safe while it is read; afterwards immutable, any number of threads may look.
 #pragma once
 
@@ -54,7 +56,8 @@ struct Dimension {
   Text denotation;
 };
 
-// A type is one leaf inside zero or more wrappers: optional(sequence(tensor)) has wrappers {optional, sequence}.
+// A type is one leaf inside zero or more wrappers: optional(sequence(tensor)) has wrappers {optional,
+// sequence}.
 struct TypeWrapper {
   enum class Kind { sequence, optional, map };
   Kind kind = Kind::sequence;
@@ -247,7 +250,8 @@ Result<Model> readModel(MappedFile file, const ReadOptions& options = {});
 // The same for a path; sets Model::folder.
 Result<Model> openModel(const std::string& path, const ReadOptions& options = {});
 
-// Messages that also occur on their own (test data, caches). The result lives in the arena and in the source's bytes.
+// Messages that also occur on their own (test data, caches). The result lives in the arena and in the
+// source's bytes.
 Result<const TensorProto*> readTensorProto(Text bytes, const WireSource& source, SpanArena& arena);
 
 }  // namespace dyn::onnx

@@ -2,11 +2,12 @@
 //
 //   DYN_TRY(DecodedTensor weights, decodeTensor(initializer, model.source, &external));
 //
-// Contract: dims are >= 0 and their product and the size in bytes fit in 63 bits; there is exactly the data that dims
-// and element type need, in exactly one of the fields the standard allows for the type. Anything else is a diagnostic
-// (onnxInvalid, dimOverflow, onnxExternalData) that names file, byte offset and tensor.
-// The bytes are in the run-time storage of vm/include/dyn_dtype.def: row-major, little-endian; int4, uint4, int2, uint2
-// and float4 one element per byte (signed ones sign-extended); float16, bfloat16 and float8 as their bits; bool 0 or 1.
+// Contract: dims are >= 0 and their product and the size in bytes fit in 63 bits; there is exactly the data
+// that dims and element type need, in exactly one of the fields the standard allows for the type. Anything
+// else is a diagnostic (onnxInvalid, dimOverflow, onnxExternalData) that names file, byte offset and tensor.
+// The bytes are in the run-time storage of vm/include/dyn_dtype.def: row-major, little-endian; int4, uint4,
+// int2, uint2 and float4 one element per byte (signed ones sign-extended); float16, bfloat16 and float8 as
+// their bits; bool 0 or 1.
 #pragma once
 
 #include <cstddef>
@@ -61,8 +62,8 @@ struct DecodedTensor {
   int32_t onnxType = 0;
   std::vector<int64_t> dims;
   int64_t elementCount = 1;
-  // Owned or borrowed, kept alive by keepAlive either way. Owned data are aligned to 64 bytes; borrowed data lie in the
-  // mapped file at any address: copy them where alignment matters. Null for strings.
+  // Owned or borrowed, kept alive by keepAlive either way. Owned data are aligned to 64 bytes; borrowed data
+  // lie in the mapped file at any address: copy them where alignment matters. Null for strings.
   const std::byte* data = nullptr;
   uint64_t sizeBytes = 0;
   std::shared_ptr<const void> keepAlive;
@@ -75,7 +76,8 @@ struct DecodedTensor {
 Result<DecodedTensor> decodeTensor(const TensorProto& tensor, const WireSource& source,
                                    ExternalData* external = nullptr);
 
-// One value of a test data file. The file does not say which message it holds: the model's type tells (dataKindOf).
+// One value of a test data file. The file does not say which message it holds: the model's type tells
+// (dataKindOf).
 enum class DataKind { tensor, sequence, optional, map };
 DataKind dataKindOf(const TypeProto& type);
 inline constexpr size_t kMaxDataDepth = 100;

@@ -1,6 +1,7 @@
 // Memory for the many small lists of a model: blocks that are freed together, with a limit.
 //
-// Items are trivially destructible, so a model of any depth or length is freed in no time and without recursion.
+// Items are trivially destructible, so a model of any depth or length is freed in no time and without
+// recursion.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Test data files: SequenceProto, OptionalProto and MapProto around tensors (onnx-data.proto), reading and writing.
+// Test data files: SequenceProto, OptionalProto and MapProto around tensors (onnx-data.proto), reading and
+// writing.
 #include "frontends/onnx/read/onnx_tensor.h"
 #include "frontends/onnx/read/wire_writer.h"
 
@@ -124,7 +125,8 @@ class DataReader {
     return {};
   }
 
-  // MapProto: 3 integer keys, 4 string keys, 5 the sequence of values, which becomes the map's one element at first.
+  // MapProto: 3 integer keys, 4 string keys, 5 the sequence of values, which becomes the map's one element at
+  // first.
   Status readMap(const Pending& at) {
     WireField values;
     WireReader reader(at.bytes, source_);
@@ -176,7 +178,8 @@ std::string packed(const DecodedTensor& tensor, unsigned bits) {
   return out;
 }
 
-// The number of SequenceProto.DataType and OptionalProto.DataType, and the field that holds values of the kind.
+// The number of SequenceProto.DataType and OptionalProto.DataType, and the field that holds values of the
+// kind.
 struct KindCode {
   uint32_t code, field;
 };

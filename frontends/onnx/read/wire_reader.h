@@ -1,8 +1,10 @@
 // A cursor over the fields of one protobuf message that lies in memory.
 //
-// Contract: no copy, no recursion, no allocation but for the diagnostic of an error. Lengths are checked against the
-// message that holds the field, so a view handed out always lies inside it. Unknown fields are the caller's to ignore;
-// groups (wire types 3 and 4) and malformed tags are errors. The first error sticks: next() returns false from then on.
+// Contract: no copy, no recursion, no allocation but for the diagnostic of an error. Lengths are checked
+// against the message that holds the field, so a view handed out always lies inside it. Unknown fields are
+// the caller's to ignore;
+// groups (wire types 3 and 4) and malformed tags are errors. The first error sticks: next() returns false
+// from then on.
 //
 //   WireReader reader(message, source);
 //   for (WireField field; reader.next(field);) switch (field.number) {
@@ -46,7 +48,8 @@ struct WireSource {
   Error error(const char* byte, DiagnosticId id, std::string message) const;
 };
 
-// A user's text for a diagnostic: in quotes, control characters and broken bytes escaped, at most about 80 characters.
+// A user's text for a diagnostic: in quotes, control characters and broken bytes escaped, at most about 80
+// characters.
 std::string quotedText(std::string_view text);
 
 // Reads one varint of at most 10 bytes; false when it is cut off or too long.
@@ -64,14 +67,16 @@ class WireReader {
   // Records an error at the field, unless one is recorded already.
   void fail(const WireField& field, std::string message);
 
-  // Each checks the wire type, converts, and records an error when that is not possible. `name` is "Message.field".
+  // Each checks the wire type, converts, and records an error when that is not possible. `name` is
+  // "Message.field".
   bool expect(const WireField& field, WireType type, std::string_view name);
   void readText(const WireField& field, std::string_view name, std::string_view& out);
   void readInt64(const WireField& field, std::string_view name, int64_t& out);
   void readInt32(const WireField& field, std::string_view name, int32_t& out);
   void readFloat(const WireField& field, std::string_view name, float& out);
 
-  // Repeated numbers, packed (one length-delimited field) or not (a field each). How many values this field holds:
+  // Repeated numbers, packed (one length-delimited field) or not (a field each). How many values this field
+  // holds:
   uint64_t countVarints(const WireField& field, std::string_view name);
   uint64_t countFixed(const WireField& field, WireType element, std::string_view name);
   // Calls visit(value) for each; fixed32 and fixed64 values come as their bits.

@@ -115,7 +115,8 @@ Comparison compare(const Program& program, const std::vector<Sizes>& sizes, uint
             typed.error().toString()};
   }
 
-  // What nobody reads may go, and its error with it: a program that ends in an error may also give what is left of it gives.
+  // What nobody reads may go, and its error with it: a program that ends in an error may also give what is
+  // left of it gives.
   CompileOptions pruning;
   pruning.passes = "infer,fold,simplify,cse,dce";
   Trace pruningTrace;

@@ -1,4 +1,5 @@
-// A program run by the reference interpreter and compiled, with all passes and with one of them off: all must agree.
+// A program run by the reference interpreter and compiled, with all passes and with one of them off: all must
+// agree.
 #pragma once
 
 #include <string>
@@ -31,7 +32,8 @@ struct Comparison {
 // "", then "-fold", "-fuse" and so on: what may be off.
 const std::vector<std::string>& pipelines();
 
-// A pipeline with a variant for one size of a dim, or a bucket: the largest it is run at, or one less. "" when the program has no dims.
+// A pipeline with a variant for one size of a dim, or a bucket: the largest it is run at, or one less. ""
+// when the program has no dims.
 std::string variantsOf(const Program& program, const std::vector<Sizes>& sizes, uint64_t seed);
 
 // The same inputs for the same seed and sizes: small multiples of one half, so that sums have no rounding.

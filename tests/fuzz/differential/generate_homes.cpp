@@ -1,5 +1,6 @@
-// What parts a value or a size from its home: equal expressions as several results, one value twice wherever values stand, values of the code around
-// and constants as results, loops of no turn, and sizes that are made of values, by products, quotients, branches and loops.
+// What parts a value or a size from its home: equal expressions as several results, one value twice wherever
+// values stand, values of the code around and constants as results, loops of no turn, and sizes that are made
+// of values, by products, quotients, branches and loops.
 #include <algorithm>
 
 #include "tests/fuzz/differential/generator_state.h"
@@ -114,7 +115,8 @@ bool Generator::cutByValues(Place& place, int64_t kind, int p, int q) {
   return true;
 }
 
-// One more result of a body, of the kind of `wanted`: computed, handed through, the result before, or an equal expression.
+// One more result of a body, of the kind of `wanted`: computed, handed through, the result before, or an
+// equal expression.
 int Generator::someResult(Place& inner, const ValueInfo& wanted, SizesOf sizes, int fallback, int before) {
   const bool again =
       before >= 0 && sameKind(info(before), wanted) && info(before).shape == info(fallback).shape;
@@ -183,7 +185,8 @@ bool Generator::manyResults(Place& place) {
   return true;
 }
 
-// What a body hands to its next turn: states in other places, a value twice, one from outside, or something new.
+// What a body hands to its next turn: states in other places, a value twice, one from outside, or something
+// new.
 std::vector<int> Generator::carriedOn(Place& inner, const std::vector<int>& states, int outside,
                                       SizesOf sizes) {
   std::vector<int> results = {-1};

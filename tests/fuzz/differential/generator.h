@@ -1,5 +1,6 @@
-// Random valid programs: elementwise operators, reductions, products, movement of data, sizes that values decide, branches, loops,
-// functions and recursion over lists and trees. The same seed gives the same program everywhere.
+// Random valid programs: elementwise operators, reductions, products, movement of data, sizes that values
+// decide, branches, loops, functions and recursion over lists and trees. The same seed gives the same program
+// everywhere.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
-// The generator's insides, one class over several files: generator.cpp (the frame), generate_values.cpp (elementwise, folds),
-// generate_shapes.cpp (movement, sizes that values decide), generate_control.cpp (branches, loops), generate_functions.cpp (recursion, data),
-// generate_homes.cpp (what parts a value or a size from its home).
+// The generator's insides, one class over several files: generator.cpp (the frame), generate_values.cpp
+// (elementwise, folds), generate_shapes.cpp (movement, sizes that values decide), generate_control.cpp
+// (branches, loops), generate_functions.cpp (recursion, data), generate_homes.cpp (what parts a value or a
+// size from its home).
 #pragma once
 
 #include <functional>
@@ -63,7 +64,8 @@ class Generator {
   bool unary(Place& place);
   // The shape of x and y broadcast, or nothing where sizes differ that need not.
   std::optional<std::vector<Size>> broadcast(const std::vector<Size>& x, const std::vector<Size>& y);
-  // A partner for x that broadcasts with it; sometimes one that does so only for some sizes: then both must say so.
+  // A partner for x that broadcasts with it; sometimes one that does so only for some sizes: then both must
+  // say so.
   int partner(const Place& place, int x, const Filter& also, std::vector<Size>* shape);
   bool binary(Place& place);
   bool comparison(Place& place);
@@ -85,8 +87,8 @@ class Generator {
   bool joined(Place& place);
   bool sliced(Place& place);
   bool divided(Place& place);
-  // Each index is inside of its axis: of one that is not, and by which nothing is read, compiled code need not know. An axis that may be
-  // empty gets an element more.
+  // Each index is inside of its axis: of one that is not, and by which nothing is read, compiled code need
+  // not know. An axis that may be empty gets an element more.
   bool gathered(Place& place);
   bool repeated(Place& place);
   bool padded(Place& place);
@@ -116,7 +118,8 @@ class Generator {
   // What is carried from turn to turn stays small and, when it is exact, exact.
   static ValueInfo carriedOf(ValueInfo i);
   int normalised(Place& place, int x);
-  // A few statements over `values`, then something of the kind of `wanted`: of its dtype and, unless sizes may change, its shape.
+  // A few statements over `values`, then something of the kind of `wanted`: of its dtype and, unless sizes
+  // may change, its shape.
   enum class SizesOf : uint8_t { same, any };
   int bodyResult(Place& place, const ValueInfo& wanted, SizesOf sizes, int fallback);
   // Values handed into a body: parameters of their own, which look like them.

@@ -1,4 +1,5 @@
-// A program of the text IR as data: what the generator makes, the reducer cuts down and the comparison reads as text.
+// A program of the text IR as data: what the generator makes, the reducer cuts down and the comparison reads
+// as text.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,15 @@
 
 namespace dyn::differential {
 
-// A size by its text: "3", a symbol of the inputs "a", or "?7", which only a run can tell. Equal texts are equal sizes.
+// A size by its text: "3", a symbol of the inputs "a", or "?7", which only a run can tell. Equal texts are
+// equal sizes.
 using Size = std::string;
 
 struct ValueInfo {
   Dtype dtype = Dtype::f32;
   std::vector<Size> shape;
-  // Reals: computed without rounding, so that its comparisons and truncations are the same in every order of evaluation; below
-  // 2^wholeBits, multiples of 2^-fractionBits.
+  // Reals: computed without rounding, so that its comparisons and truncations are the same in every order of
+  // evaluation; below 2^wholeBits, multiples of 2^-fractionBits.
   bool exact = true;
   int wholeBits = 2, fractionBits = 1;
   std::string type;  // of values that are no tensors
@@ -57,7 +59,8 @@ struct Program {
 };
 
 std::string toText(const Program& program);
-// Without statements whose results nothing uses and functions that nothing calls: what they would fault with, a compiler need not find.
+// Without statements whose results nothing uses and functions that nothing calls: what they would fault with,
+// a compiler need not find.
 Program withoutDeadCode(Program program);
 
 // What the symbols of the inputs are.

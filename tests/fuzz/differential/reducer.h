@@ -1,4 +1,5 @@
-// Makes a failing program small: fewer results, statements and runs, smaller sizes, as long as it fails in the same way.
+// Makes a failing program small: fewer results, statements and runs, smaller sizes, as long as it fails in
+// the same way.
 #pragma once
 
 #include <functional>

@@ -1,11 +1,13 @@
-// Runs a fuzz target over the files of folders, over mutations of them, and over the empty input: libFuzzer's part in an ordinary build.
+// Runs a fuzz target over the files of folders, over mutations of them, and over the empty input: libFuzzer's
+// part in an ordinary build.
 //
 //   text_parser_fuzz [--mutations N] [--seconds S] tests/fuzz/corpus/text_parser
 //
-// N mutations, or as many as S seconds allow; which they are follows from a seed: 1, or what DYN_FUZZ_SEED says. The seed is printed before
-// anything runs, and after mutation K of seed R comes mutation K+1 of it, however fast the machine is. A fault is the target's crash, a
-// sanitizer's report, or an input that takes longer than kLongestInput; the input that did it is then the file <program>.last, which can be
-// put into the corpus.
+// N mutations, or as many as S seconds allow; which they are follows from a seed: 1, or what DYN_FUZZ_SEED
+// says. The seed is printed before anything runs, and after mutation K of seed R comes mutation K+1 of it,
+// however fast the machine is. A fault is the target's crash, a sanitizer's report, or an input that takes
+// longer than kLongestInput; the input that did it is then the file <program>.last, which can be put into the
+// corpus.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-// What the VM tests share: a program in assembly text, run through the C API. Kernels of the tests are plain functions by symbol.
+// What the VM tests share: a program in assembly text, run through the C API. Kernels of the tests are plain
+// functions by symbol.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -159,7 +160,8 @@ inline std::vector<int64_t> shapeOf(const Value& value) {
                               dyn_value_shape(value.get()) + dyn_value_rank(value.get()));
 }
 
-// Runs the body of a function without parameters that leaves scalars in a list; returns them ("fromscalars" is added).
+// Runs the body of a function without parameters that leaves scalars in a list; returns them ("fromscalars"
+// is added).
 inline std::vector<int64_t> runScalars(const std::string& body, const std::string& registers,
                                        std::string* message = nullptr) {
   Machine machine(std::string(kKernelRows) + "string \"the check\"\nfunction f results 1\n" + body +

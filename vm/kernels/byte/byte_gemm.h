@@ -15,7 +15,8 @@ std::span<const ByteGemmFamily* const> byteGemmFamilies();
 
 // --- A
 
-// What a byte is exclusive-ored with to become unsigned (A) or signed (B); its value, and its zero point, are then 128 more or less.
+// What a byte is exclusive-ored with to become unsigned (A) or signed (B); its value, and its zero point, are
+// then 128 more or less.
 inline uint8_t leftFlip(DataType dtype) { return dtype == DataType::i8 ? 0x80 : 0; }
 inline uint8_t rightFlip(DataType dtype) { return dtype == DataType::u8 ? 0x80 : 0; }
 inline int32_t leftZero(DataType dtype, int32_t zero) { return dtype == DataType::i8 ? zero + 128 : zero; }
@@ -56,7 +57,8 @@ inline int64_t panelCount(const ByteGemmFamily& family, int64_t columns) {
 inline int64_t panelBytes(const ByteGemmFamily& family, int64_t depth) {
   return family.panelWidth * (wordCount(family, depth) * family.group + int64_t{sizeof(int32_t)});
 }
-// Packs panels [firstPanel, lastPanel) of B, element (k, n) at b[k * strideK + n * strideN], with the sums of their columns.
+// Packs panels [firstPanel, lastPanel) of B, element (k, n) at b[k * strideK + n * strideN], with the sums of
+// their columns.
 void packBytePanels(const ByteGemmFamily& family, const uint8_t* b, int64_t depth, int64_t columns,
                     int64_t strideK, int64_t strideN, uint8_t flip, int64_t firstPanel, int64_t lastPanel,
                     int8_t* packed);

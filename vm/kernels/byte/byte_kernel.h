@@ -1,16 +1,19 @@
-// Micro-kernels for exact products of bytes. Nothing but types may be in this file: it is compiled for several instruction sets.
+// Micro-kernels for exact products of bytes. Nothing but types may be in this file: it is compiled for
+// several instruction sets.
 //
-// A is unsigned and B signed, whatever the operands were: a byte of the other kind has its top bit flipped when it is copied, which moves
-// its value, and its zero point, by 128. A row of A is kept as words of 32 bits, each `group` successive depths (u8 each where group is
-// 4, i16 where it is 2); a panel of B is [words][panelWidth][group] i8, followed by the sums of its columns [panelWidth] i32. What the
-// depth lacks of a whole word is zero on both sides.
+// A is unsigned and B signed, whatever the operands were: a byte of the other kind has its top bit flipped
+// when it is copied, which moves its value, and its zero point, by 128. A row of A is kept as words of 32
+// bits, each `group` successive depths (u8 each where group is 4, i16 where it is 2); a panel of B is
+// [words][panelWidth][group] i8, followed by the sums of its columns [panelWidth] i32. What the depth lacks
+// of a whole word is zero on both sides.
 #pragma once
 
 #include <cstdint>
 
 namespace dyn::vm::kernels {
 
-// c[r, j] = sum over k of (a[r, k] - zeroA[r]) * (b[k, j] - zeroB[j]), in i32 that wraps, for j < columns (1..panelWidth):
+// c[r, j] = sum over k of (a[r, k] - zeroA[r]) * (b[k, j] - zeroB[j]), in i32 that wraps, for j < columns
+// (1..panelWidth):
 //   a         leadingA words from row to row
 //   rowTerms  two for each row: the sum of its elements less depth * zeroA, then zeroA
 //   zeros     zeroB, panelWidth of them
@@ -18,7 +21,8 @@ using ByteMicroKernel = void (*)(int64_t words, const uint32_t* a, int64_t leadi
                                  const int32_t* rowTerms, const int32_t* zeros, int32_t* c, int64_t leadingC,
                                  int64_t columns);
 
-// sums[i] += factor * (x[i * stride] ^ flip, less zero), for i < count: one tap of a window over one row of one channel.
+// sums[i] += factor * (x[i * stride] ^ flip, less zero), for i < count: one tap of a window over one row of
+// one channel.
 using ByteTapKernel = void (*)(const uint8_t* x, int64_t stride, uint8_t flip, int32_t zero, int32_t factor,
                                int32_t* sums, int64_t count);
 

@@ -1,5 +1,5 @@
-// 6x16 tiles, two products a lane and instruction, in 16 bits that cannot saturate. Compiled for AVX2; nothing else may be in this file
-// (vm/CMakeLists.txt).
+// 6x16 tiles, two products a lane and instruction, in 16 bits that cannot saturate. Compiled for AVX2;
+// nothing else may be in this file (vm/CMakeLists.txt).
 #if defined(__AVX2__)
 #include <immintrin.h>
 

@@ -1,4 +1,5 @@
-// 12x32 tiles, four products a lane and instruction. Compiled for AVX-512 with VNNI; nothing else may be in this file (vm/CMakeLists.txt).
+// 12x32 tiles, four products a lane and instruction. Compiled for AVX-512 with VNNI; nothing else may be in
+// this file (vm/CMakeLists.txt).
 #if defined(__AVX512VNNI__)
 #include <immintrin.h>
 

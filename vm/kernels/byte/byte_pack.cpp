@@ -26,7 +26,8 @@ Sixteen highPairs(Sixteen a, Sixteen b) {
 }
 void put(uint8_t* to, Sixteen value) { *reinterpret_cast<Sixteen*>(to) = value; }
 
-// `group` rows of `width` columns that run through, stride apart: to[i * group + g] = from[g * stride + i] ^ flip.
+// `group` rows of `width` columns that run through, stride apart: to[i * group + g] = from[g * stride + i] ^
+// flip.
 void mixRows(const uint8_t* from, int64_t stride, int64_t width, int group, uint8_t flip, uint8_t* to) {
   const Sixteen flips = Sixteen{} + flip;
   for (int64_t i = 0; i < width; i += 16, from += 16, to += 16 * group) {

@@ -1,11 +1,14 @@
 // Depthwise convolutions: each output row is a sum of input rows, shifted and scaled.
 //
-// What a chunk of output rows reads is first copied into a frame that has the padding around it. Where windows move by more than one, the frame is cut
-// into phases: phase (p, q) holds the rows p, p + stride, ... and of these the columns q, q + stride, .... There windows move by one and each tap has an
-// element, so one list of offsets serves all places, and the rows of a frame follow one another like one long row: short rows fill vectors as well.
+// What a chunk of output rows reads is first copied into a frame that has the padding around it. Where
+// windows move by more than one, the frame is cut into phases: phase (p, q) holds the rows p, p + stride, ...
+// and of these the columns q, q + stride, .... There windows move by one and each tap has an element, so one
+// list of offsets serves all places, and the rows of a frame follow one another like one long row: short rows
+// fill vectors as well.
 //
 //
-// Small images of many channels go the other way: the channels stand in the lanes (lane_frame.h), and are summed place by place.
+// Small images of many channels go the other way: the channels stand in the lanes (lane_frame.h), and are
+// summed place by place.
 #include <algorithm>
 #include <vector>
 
@@ -56,7 +59,8 @@ class RowTask {
     std::vector<int64_t> offsets;
   };
 
-  // A chunk of slice `slice` of one plane, whose weights are `lanes` apart. `taps` and `scratch` are memory to be used again.
+  // A chunk of slice `slice` of one plane, whose weights are `lanes` apart. `taps` and `scratch` are memory
+  // to be used again.
   void run(const float* input, const float* weights, int64_t lanes, float bias, int64_t slice,
            const Chunk& chunk, float* plane, Taps& taps, float* scratch) const {
     taps.factors.clear();
@@ -102,7 +106,8 @@ class RowTask {
     }
   }
 
-  // `before` places of padding, then `held` elements, then padding. Column j of phase q is place j * stride + q.
+  // `before` places of padding, then `held` elements, then padding. Column j of phase q is place j * stride +
+  // q.
   void fillPhases(const float* elements, int64_t before, int64_t held, float* to) const {
     const int64_t stride = c.stride[2];
     for (int64_t q = 0; q < stride; ++q) {

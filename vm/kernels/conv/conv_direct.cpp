@@ -1,8 +1,10 @@
 // Convolutions whose filters fill the lanes of vectors: positions stand in the rows of a tile.
 //
-// Each step of a tile multiplies the weights of one (channel, tap), packed filter beside filter, with the input elements that the tile's positions read
-// there. These lie a stride apart wherever the window moves, so the input is read as it is; only where windows reach beyond it, the rows behind a chunk
-// of output rows are copied with their padding. Tiles have their positions in rows, the result in columns: they are turned when they are written.
+// Each step of a tile multiplies the weights of one (channel, tap), packed filter beside filter, with the
+// input elements that the tile's positions read there. These lie a stride apart wherever the window moves, so
+// the input is read as it is; only where windows reach beyond it, the rows behind a chunk of output rows are
+// copied with their padding. Tiles have their positions in rows, the result in columns: they are turned when
+// they are written.
 #include <array>
 #include <vector>
 

@@ -1,9 +1,10 @@
 // Convolutions with few filters: filters stand in the rows of a tile, positions in its lanes.
 //
-// A product without unfolding: weights are A [filters, channels x taps], and row (channel, tap) of B is the input itself, read at that
-// tap's offset. For that the rows of input that some output rows need are staged: padded, and with a stride parted by their position modulo the
-// stride, so that every tap finds its elements one after the other. An output position is its place in the staged rows; the few places between the
-// end of one output row and the start of the next are computed and thrown away.
+// A product without unfolding: weights are A [filters, channels x taps], and row (channel, tap) of B is the
+// input itself, read at that tap's offset. For that the rows of input that some output rows need are staged:
+// padded, and with a stride parted by their position modulo the stride, so that every tap finds its elements
+// one after the other. An output position is its place in the staged rows; the few places between the end of
+// one output row and the start of the next are computed and thrown away.
 #include <array>
 #include <vector>
 
@@ -45,8 +46,9 @@ void writeRow(const float* from, int64_t count, float add, float* to) {
   for (; i < count; ++i) to[i] = from[i] + add;
 }
 
-// How the input of a chunk of output rows lies while it is worked on. Along axis i, output o and tap t meet at o * stride + t * dilation in the
-// padded input: in the plane of phase (t * dilation) % stride, at place o + (t * dilation) / stride.
+// How the input of a chunk of output rows lies while it is worked on. Along axis i, output o and tap t meet
+// at o * stride + t * dilation in the padded input: in the plane of phase (t * dilation) % stride, at place o
+// + (t * dilation) / stride.
 struct Staging {
   std::array<int64_t, 3> reach{};              // largest place beyond o
   std::array<std::vector<int64_t>, 3> phases;  // that occur
@@ -75,8 +77,8 @@ struct Staging {
     };
     while (rows > 1 && stagedElements() > kStagedElements) rows = (rows + 1) / 2;
     rows = evenPart(c.output[1], rows);
-    // Read in place, a tile takes a few lines from every channel: good from the L2 cache only, and not from a plane whose size is a power of two,
-    // which maps all channels to the same lines.
+    // Read in place, a tile takes a few lines from every channel: good from the L2 cache only, and not from a
+    // plane whose size is a power of two, which maps all channels to the same lines.
     inPlace = c.isPointwise() && c.channels * c.inputSize() <= kStagedElements &&
               (c.inputSize() % 1024 != 0 || c.channels < 32);
     if (inPlace) {
@@ -152,7 +154,8 @@ struct Staging {
     return {low, high, low * c.stride[2] + shift};
   }
 
-  // May write up to three floats beyond the row: rows are filled in ascending order, and behind the last there is room.
+  // May write up to three floats beyond the row: rows are filled in ascending order, and behind the last
+  // there is room.
   void fillRow(const Span& span, const float* row, int64_t stride, float* to) const {
     zeroShort(span.low, to);
     copyRun(row + span.from, span.high - span.low, stride, to + span.low);
@@ -287,7 +290,8 @@ Status convStaged(const ConvolutionCall& work) {
   const StagedTask task(work, staging);
   const int64_t chunks = (c.output[1] + staging.rows - 1) / staging.rows;
   const int64_t tasks = worthwhileTasks(call, c.steps());
-  // Units are (image, group, slice, chunk of rows, part of the filters); filters are only parted when there are too few others for the threads.
+  // Units are (image, group, slice, chunk of rows, part of the filters); filters are only parted when there
+  // are too few others for the threads.
   const int64_t whole = c.batch * c.groups * c.output[0] * chunks;
   const int64_t parts = partsFor(tasks, whole, (c.filters + task.kernels.maxRows - 1) / task.kernels.maxRows);
   const int64_t own = task.scratchElements();

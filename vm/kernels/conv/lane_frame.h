@@ -1,5 +1,6 @@
-// LaneFrame: some rows of as many planes as a vector has lanes, turned so that the planes lie side by side in the lanes, with what lies outside of the
-// input around them: for windows over images too small to fill vectors with positions.
+// LaneFrame: some rows of as many planes as a vector has lanes, turned so that the planes lie side by side in
+// the lanes, with what lies outside of the input around them: for windows over images too small to fill
+// vectors with positions.
 //
 //   LaneFrame frame(c, 0.0f);
 //   const LaneRows rows = frame.fill(x, begin, end, scratch);     // for output rows [begin, end)

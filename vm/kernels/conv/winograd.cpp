@@ -1,5 +1,5 @@
-// Convolutions of 3x3 windows at stride 1 and 2 with fewer products than the direct sum has. (Lavin, Gray: Fast Algorithms for Convolutional Neural
-// Networks, 2015.)
+// Convolutions of 3x3 windows at stride 1 and 2 with fewer products than the direct sum has. (Lavin, Gray:
+// Fast Algorithms for Convolutional Neural Networks, 2015.)
 //
 //   stride 1, F(2x2, 3x3): 2x2 outputs of 16 products, where the direct sum has 36.
 //   stride 2: along each axis the even inputs meet two taps, F(3, 2): 4 products for 3 outputs; the odd ones meet the middle tap: 3 more. 3x3 outputs of
@@ -7,8 +7,9 @@
 //
 //   U = G g G^T for each filter and channel;  V = B^T d B for each channel and block;  M = U V summed over channels: products of matrices;  Y = A^T M A
 //
-// Places of equal weights (the odd inputs') make one product: a class. U is made when the weights are packed, filter beside filter. A chunk of blocks at
-// a time is turned so that channels stand in lanes, transformed, multiplied panel by panel, and turned into output rows while it is in the cache.
+// Places of equal weights (the odd inputs') make one product: a class. U is made when the weights are packed,
+// filter beside filter. A chunk of blocks at a time is turned so that channels stand in lanes, transformed,
+// multiplied panel by panel, and turned into output rows while it is in the cache.
 #include "vm/kernels/conv/winograd_kernels.h"
 
 #include <array>
@@ -99,8 +100,9 @@ struct WinogradTask {
   int64_t blockColumns() const { return (c.output[2] + axis.outputs - 1) / axis.outputs; }
   int64_t blocks() const { return blockRows() * blockColumns(); }
   int64_t chunks() const { return (blocks() + most - 1) / most; }
-  // Rows of V and M: of one class after the other, in it of one block after the other, in it place by place. Rows, and the places of a block, lie an odd
-  // number of lines apart: those that are written and read together would else share a set of the L1 cache.
+  // Rows of V and M: of one class after the other, in it of one block after the other, in it place by place.
+  // Rows, and the places of a block, lie an odd number of lines apart: those that are written and read
+  // together would else share a set of the L1 cache.
   int64_t inputRow() const { return oddLineStride(c.channels); }
   int64_t productRow() const { return panels.kernels.wide; }
   // Of a matrix with rows of so many elements for `count` blocks.
@@ -184,7 +186,8 @@ struct WinogradTask {
       });
   }
 
-  // The input of a run: patch[row * patchLeading() + column * lanes + channel]. What stands in lanes beyond `count` nobody reads.
+  // The input of a run: patch[row * patchLeading() + column * lanes + channel]. What stands in lanes beyond
+  // `count` nobody reads.
   void copyTurned(const float* planes, int64_t count, const Run& run, float* patch) const {
     const int64_t wanted = run.count * axis.step + axis.inputs - axis.step;
     const int64_t left = run.column * axis.step - c.pad[2];
@@ -200,7 +203,8 @@ struct WinogradTask {
     }
   }
 
-  // Columns [low, high) of a row. Where they are not whole vectors, the last ones overlap, or more columns are read and written than wanted.
+  // Columns [low, high) of a row. Where they are not whole vectors, the last ones overlap, or more columns
+  // are read and written than wanted.
   void turnRow(const float* from, int64_t count, Places columns, float* to) const {
     for (int64_t at = columns.low; at < columns.high;) {
       int64_t begin = at;

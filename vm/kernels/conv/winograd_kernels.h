@@ -1,7 +1,9 @@
-// The transforms of Winograd's convolutions for one vector width. Plain functions: the files that define them are compiled for one instruction set each.
+// The transforms of Winograd's convolutions for one vector width. Plain functions: the files that define them
+// are compiled for one instruction set each.
 //
-// A block is a square of outputs and the square of inputs its windows read. One is seen through `places`: sums and differences of inputs of which each
-// is multiplied with its own sum of weights. Along one axis, for windows of three:
+// A block is a square of outputs and the square of inputs its windows read. One is seen through `places`:
+// sums and differences of inputs of which each is multiplied with its own sum of weights. Along one axis, for
+// windows of three:
 //   stride 1: 4 inputs, 2 outputs, 4 places; weights u0..u3
 //   stride 2: 7 inputs, 3 outputs, 7 places: 4 of the even inputs, weights u0..u3, and the 3 odd inputs themselves, all of weight u4
 // In two axes place (i, j) has the number i * places + j.
@@ -16,10 +18,12 @@ struct WinogradPlace {
   int64_t begin, step;
 };
 
-// Reads blocks side by side from patch[row * leading + column * lanes], one channel in each of `lanes` lanes, and writes their places to v.
+// Reads blocks side by side from patch[row * leading + column * lanes], one channel in each of `lanes` lanes,
+// and writes their places to v.
 using WinogradInput = void (*)(const float* patch, int64_t leading, int64_t blocks, float* v,
                                const WinogradPlace* places);
-// Reads the products of blocks side by side, `vectors` vectors of filters each, and writes outputs[row * leading + (column * vectors) * lanes].
+// Reads the products of blocks side by side, `vectors` vectors of filters each, and writes outputs[row *
+// leading + (column * vectors) * lanes].
 using WinogradOutput = void (*)(const float* m, const WinogradPlace* places, int64_t blocks, int64_t vectors,
                                 float* outputs, int64_t leading);
 

@@ -1,4 +1,5 @@
-// 6x16 tiles: 12 of 16 ymm registers hold sums. Compiled for AVX2 and FMA; nothing else may be in this file (vm/CMakeLists.txt).
+// 6x16 tiles: 12 of 16 ymm registers hold sums. Compiled for AVX2 and FMA; nothing else may be in this file
+// (vm/CMakeLists.txt).
 #if defined(__AVX2__) && defined(__FMA__)
 #define DYN_LANES 8
 #define DYN_VECTORS 2

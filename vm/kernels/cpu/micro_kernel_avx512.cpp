@@ -1,4 +1,5 @@
-// 12x32 tiles: 24 of 32 zmm registers hold sums. Compiled for AVX-512F; nothing else may be in this file (vm/CMakeLists.txt).
+// 12x32 tiles: 24 of 32 zmm registers hold sums. Compiled for AVX-512F; nothing else may be in this file
+// (vm/CMakeLists.txt).
 #if defined(__AVX512F__)
 #define DYN_LANES 16
 #define DYN_VECTORS 2

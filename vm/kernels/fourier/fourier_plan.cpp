@@ -15,7 +15,8 @@ constexpr int64_t kBlockBytes = 64 * 1024;
 
 int64_t padded(int64_t count, int64_t lanes) { return (count + lanes - 1) / lanes * lanes; }
 
-// The radices of a length; empty where a prime is too large. Twos go by threes, as a radix of 8 saves passes over the memory.
+// The radices of a length; empty where a prime is too large. Twos go by threes, as a radix of 8 saves passes
+// over the memory.
 std::vector<int64_t> radicesOf(int64_t length) {
   int64_t twos = 0;
   for (; length % 2 == 0; length /= 2) ++twos;
@@ -38,7 +39,8 @@ bool isSmoothLength(int64_t length) {
   return length == 1;
 }
 
-// About how many operations an element goes through in transforms of this length; long ones wait for memory at every stage.
+// About how many operations an element goes through in transforms of this length; long ones wait for memory
+// at every stage.
 double stepsOf(int64_t length) {
   const double steps = 1 + std::log2(static_cast<double>(length));
   return length <= FourierShape::kMostColumnRows ? steps : 3 * steps;
@@ -206,7 +208,8 @@ void FourierPlan<T>::makeTurns(T*& tables) {
   sines_ = sines;
 }
 
-// j k = (j^2 + k^2 - (k - j)^2) / 2: with c[j] = exp(-pi i j^2 / n) the transform is c[k] times the convolution of c[j] x[j] with 1 / c.
+// j k = (j^2 + k^2 - (k - j)^2) / 2: with c[j] = exp(-pi i j^2 / n) the transform is c[k] times the
+// convolution of c[j] x[j] with 1 / c.
 template <typename T>
 void FourierPlan<T>::makeChirp(T*& tables, T* scratch) {
   const int64_t n = shape_.length, size = shape_.convolution, width = padded(n, kernels_.lanes);

@@ -1,4 +1,5 @@
-// How the complex transform of one length is done, with its tables: sums of x[j] exp(-2 pi i j k / n) in n log n operations for every n.
+// How the complex transform of one length is done, with its tables: sums of x[j] exp(-2 pi i j k / n) in n
+// log n operations for every n.
 //
 //   columns       the stages of Stockham's scheme over a block [n, width]: transforms side by side. For lengths whose primes are at most 31.
 //   a row         n = first * second: transforms of the columns of [first, second], a turn of each element, then transforms of the columns of the

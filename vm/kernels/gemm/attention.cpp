@@ -1,5 +1,6 @@
-// attention: Z = rows(Q K) V, a block of rows at a time. The scores of a block lie in scratch memory that fits the L2 cache, a generated kernel makes
-// probabilities of them in place, and the second product reads them there: the whole matrix of scores is never in memory.
+// attention: Z = rows(Q K) V, a block of rows at a time. The scores of a block lie in scratch memory that
+// fits the L2 cache, a generated kernel makes probabilities of them in place, and the second product reads
+// them there: the whole matrix of scores is never in memory.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -60,7 +61,8 @@ struct Problem {
            static_cast<double>(std::max<int64_t>(1, depth + width));
   }
   int64_t leadingScores() const { return keys < kPaddedColumns ? keys : oddLineStride(keys); }
-  // Rows of Q that would map to the same lines of the L1 cache, or that do not run through memory, are copied.
+  // Rows of Q that would map to the same lines of the L1 cache, or that do not run through memory, are
+  // copied.
   bool copiesQ() const { return strideQD != 1 || (strideQM % 1024 == 0 && rows > 4); }
 };
 
@@ -222,7 +224,8 @@ Status attention(BuiltinCall& call) {
   const Task task(call, p, kernel, z->as<float>());
   const int64_t tasks = worthwhileTasks(call, p.steps() * static_cast<double>(p.batches));
   EpilogueFault fault;
-  // Each task packs for itself where there are enough batches; else all pack one batch together and share its rows.
+  // Each task packs for itself where there are enough batches; else all pack one batch together and share its
+  // rows.
   const bool inPlace = task.inPlace(), overBatches = inPlace || tasks == 1 || p.batches >= 2 * tasks;
   const int64_t packs = inPlace ? 0 : task.packedK() + task.packedV();
   Scratch scratch(call.pool, overBatches ? 0 : packs, tasks,

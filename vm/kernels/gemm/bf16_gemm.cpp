@@ -36,7 +36,8 @@ void packBf16Panels(const Bf16Family& family, const float* b, int64_t depth, int
   for (int64_t panel = first; panel < last; ++panel) {
     uint32_t* out = packed + panel * words * width;
     const int64_t count = std::min(width, columns - panel * width);
-    // Some words of all columns at a time: what is read down the columns and what is written across them both stay in the cache.
+    // Some words of all columns at a time: what is read down the columns and what is written across them both
+    // stay in the cache.
     constexpr int64_t kBlock = 16;
     for (int64_t begin = 0; begin < words; begin += kBlock) {
       const int64_t end = std::min(begin + kBlock, words);

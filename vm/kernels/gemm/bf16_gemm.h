@@ -24,7 +24,8 @@ inline uint16_t roundToBf16(float value) {
 }
 // As Bf16Family::round, of from[k * stride].
 void roundToWords(const Bf16Family& family, const float* from, int64_t depth, int64_t stride, uint32_t* to);
-// Packs panels [first, last) of B: element (k, n) lies at b[k * strideK + n * strideN], at any address. Columns beyond N are zero.
+// Packs panels [first, last) of B: element (k, n) lies at b[k * strideK + n * strideN], at any address.
+// Columns beyond N are zero.
 void packBf16Panels(const Bf16Family& family, const float* b, int64_t depth, int64_t columns, int64_t strideK,
                     int64_t strideN, int64_t first, int64_t last, uint32_t* packed);
 

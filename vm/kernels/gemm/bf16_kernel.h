@@ -1,7 +1,8 @@
-// Micro-kernels for products of f32 with both sides rounded to bf16, summed in f32. Nothing with external linkage may be in this file: it is compiled
-// for several instruction sets.
+// Micro-kernels for products of f32 with both sides rounded to bf16, summed in f32. Nothing with external
+// linkage may be in this file: it is compiled for several instruction sets.
 //
-// Two successive depths make a word: the even one in the low half, the odd one in the high half, zero where the depth is odd.
+// Two successive depths make a word: the even one in the low half, the odd one in the high half, zero where
+// the depth is odd.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ static inline uint32_t roundedBits(uint32_t bits) {
   return ((bits & 0x7fffffffu) > 0x7f800000u ? bits | 0x400000u : nearest) & 0xffff0000u;
 }
 
-// c[row, j] (+)= the sum over `words` of both products of a[row * leadingA + word] and panel[word * panelWidth + j], for j < columns (1..panelWidth).
-// accumulate 0: c is overwritten.
+// c[row, j] (+)= the sum over `words` of both products of a[row * leadingA + word] and panel[word *
+// panelWidth + j], for j < columns (1..panelWidth). accumulate 0: c is overwritten.
 using Bf16MicroKernel = void (*)(int64_t words, const uint32_t* a, int64_t leadingA, const uint32_t* panel,
                                  float* c, int64_t leadingC, int64_t columns, int32_t accumulate);
 

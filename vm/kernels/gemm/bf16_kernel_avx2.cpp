@@ -1,4 +1,5 @@
-// 4x16 tiles of bf16 widened to f32. Compiled for AVX2 and FMA; nothing else may be in this file (vm/CMakeLists.txt).
+// 4x16 tiles of bf16 widened to f32. Compiled for AVX2 and FMA; nothing else may be in this file
+// (vm/CMakeLists.txt).
 #if defined(__AVX2__) && defined(__FMA__)
 #include "vm/kernels/gemm/bf16_kernel.h"
 

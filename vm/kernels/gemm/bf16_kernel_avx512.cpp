@@ -1,4 +1,5 @@
-// 12x32 tiles, two products a lane and instruction. Compiled for AVX-512 with BF16; nothing else may be in this file (vm/CMakeLists.txt).
+// 12x32 tiles, two products a lane and instruction. Compiled for AVX-512 with BF16; nothing else may be in
+// this file (vm/CMakeLists.txt).
 #if defined(__AVX512BF16__)
 #include <immintrin.h>
 

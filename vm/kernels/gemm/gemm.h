@@ -14,8 +14,8 @@ inline int64_t packedElementCount(const DynGemmFamily& family, int64_t depth, in
   return panelCount(family, columns) * depth * family.panelWidth;
 }
 
-// Packs panels [firstPanel, lastPanel) of B: element (k, n) lies at b[k * strideK + n * strideN]. Columns beyond N are zero. b may lie
-// at any address.
+// Packs panels [firstPanel, lastPanel) of B: element (k, n) lies at b[k * strideK + n * strideN]. Columns
+// beyond N are zero. b may lie at any address.
 void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int64_t columns, int64_t strideK,
                 int64_t strideN, int64_t firstPanel, int64_t lastPanel, float* packed);
 

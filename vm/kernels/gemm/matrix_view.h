@@ -9,7 +9,8 @@
 
 namespace dyn::vm::kernels {
 
-// A tensor of rank 2 and more as matrices, perhaps with its axes in another order: axis i of the view is axis order[i] of the tensor.
+// A tensor of rank 2 and more as matrices, perhaps with its axes in another order: axis i of the view is axis
+// order[i] of the tensor.
 struct MatrixView {
   std::vector<int64_t> shape, strides;
 
@@ -36,7 +37,8 @@ struct MatrixView {
 // The order of `rank` axes that stands in the call's numbers from `first` on: a permutation.
 Status readOrder(const BuiltinCall& call, size_t first, int64_t rank, std::vector<int32_t>& order);
 
-// Offsets of the operand's matrix for each batch of C, with numpy broadcasting; false when the shapes do not fit.
+// Offsets of the operand's matrix for each batch of C, with numpy broadcasting; false when the shapes do not
+// fit.
 bool batchOffsets(const MatrixView& operand, const MatrixView& c, std::vector<int64_t>& offsets);
 
 }  // namespace dyn::vm::kernels

@@ -1,6 +1,8 @@
-// Products of f64 and integers on packed panels, as the f32 ones: micro-kernels for tiles of rows times one panel of B.
+// Products of f64 and integers on packed panels, as the f32 ones: micro-kernels for tiles of rows times one
+// panel of B.
 //
-// Each element of C is one chain of multiply-adds in ascending k, whatever the tile, the blocks and the threads: the same bits. Integers wrap.
+// Each element of C is one chain of multiply-adds in ascending k, whatever the tile, the blocks and the
+// threads: the same bits. Integers wrap.
 #pragma once
 
 #include <algorithm>
@@ -109,8 +111,8 @@ class NumberDriver {
   const NumberFamily<T>& f_;
 };
 
-// `count` products of the same sizes; product(i) is the i-th. `steps`: multiply-adds of them all. Allocates scratch memory of the call's pool, also when
-// the call is a rehearsal, which computes nothing.
+// `count` products of the same sizes; product(i) is the i-th. `steps`: multiply-adds of them all. Allocates
+// scratch memory of the call's pool, also when the call is a rehearsal, which computes nothing.
 template <typename T, typename Product>
 Status runNumberProducts(BuiltinCall& call, int64_t count, double steps, const Product& product) {
   const NumberFamily<T>& family = numberFamily<T>();

@@ -1,4 +1,5 @@
-// Tiles of 6 rows and two vectors of 32 bytes. Compiled for AVX2 and FMA; nothing else may be in this file (vm/CMakeLists.txt).
+// Tiles of 6 rows and two vectors of 32 bytes. Compiled for AVX2 and FMA; nothing else may be in this file
+// (vm/CMakeLists.txt).
 #if defined(__AVX2__) && defined(__FMA__)
 #define DYN_BYTES 32
 #define DYN_VECTORS 2

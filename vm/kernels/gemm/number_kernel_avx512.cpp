@@ -1,4 +1,5 @@
-// Tiles of 12 rows and two vectors of 64 bytes. Compiled for AVX-512F; nothing else may be in this file (vm/CMakeLists.txt).
+// Tiles of 12 rows and two vectors of 64 bytes. Compiled for AVX-512F; nothing else may be in this file
+// (vm/CMakeLists.txt).
 #if defined(__AVX512F__)
 #define DYN_BYTES 64
 #define DYN_VECTORS 2

@@ -1,5 +1,6 @@
-// nms: ONNX NonMaxSuppression. For each class the boxes come by falling score, the best few sorted at a time (mostly few are asked for), and are kept
-// unless one kept before overlaps them; those lie in columns, four looked at together.
+// nms: ONNX NonMaxSuppression. For each class the boxes come by falling score, the best few sorted at a time
+// (mostly few are asked for), and are kept unless one kept before overlaps them; those lie in columns, four
+// looked at together.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -111,7 +112,8 @@ class Candidates {
   }
   static size_t bucketOf(uint64_t key) { return static_cast<size_t>(key >> (64 - kBucketBits)); }
 
-  // Brings about the next `chunk_` best to the front of what is not sorted, found by counting leading bits, and sorts them.
+  // Brings about the next `chunk_` best to the front of what is not sorted, found by counting leading bits,
+  // and sorts them.
   void sortSome() {
     const size_t left = keys_.size() - sorted_;
     auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(sorted_), end = keys_.end();

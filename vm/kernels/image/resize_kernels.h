@@ -1,4 +1,5 @@
-// The innermost loops of resize, for one vector width. Plain functions: the files that define them are compiled for one instruction set each.
+// The innermost loops of resize, for one vector width. Plain functions: the files that define them are
+// compiled for one instruction set each.
 #pragma once
 
 #include <cstdint>

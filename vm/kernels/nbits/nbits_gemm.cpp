@@ -1,5 +1,5 @@
-// nbitsgemm. A few rows read the weights once, as they lie; for more rows a panel of them at a time becomes f32, which the micro-kernels of gemm
-// multiply.
+// nbitsgemm. A few rows read the weights once, as they lie; for more rows a panel of them at a time becomes
+// f32, which the micro-kernels of gemm multiply.
 #include "vm/kernels/nbits/nbits_gemm.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Weights of few bits, eight at a time. Compiled for AVX2 and FMA; nothing else may be in this file (vm/CMakeLists.txt).
+// Weights of few bits, eight at a time. Compiled for AVX2 and FMA; nothing else may be in this file
+// (vm/CMakeLists.txt).
 #if defined(__AVX2__) && defined(__FMA__)
 #include "vm/kernels/nbits/nbits_kernel.h"
 

@@ -1,5 +1,5 @@
-// Weights of few bits, sixteen at a time: a block's sixteen weights are a table in one register. Compiled for AVX-512; nothing else may be in this
-// file (vm/CMakeLists.txt).
+// Weights of few bits, sixteen at a time: a block's sixteen weights are a table in one register. Compiled for
+// AVX-512; nothing else may be in this file (vm/CMakeLists.txt).
 #if defined(__AVX512F__)
 #include <immintrin.h>
 
@@ -67,7 +67,8 @@ inline void transposeSixteen(__m512 (&rows)[16]) {
   }
 }
 
-// Sixteen weights of 4 bits, in the order 0, 8, 1, 9, ...: lanes of even number shift the first eight, those of odd number the second.
+// Sixteen weights of 4 bits, in the order 0, 8, 1, 9, ...: lanes of even number shift the first eight, those
+// of odd number the second.
 inline __m512 sixteenHalves(const uint8_t* bytes, const Levels& levels) {
   const __m512i shifts = _mm512_set_epi32(28, 28, 24, 24, 20, 20, 16, 16, 12, 12, 8, 8, 4, 4, 0, 0);
   int64_t all;

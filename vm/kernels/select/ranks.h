@@ -1,5 +1,6 @@
-// Ranks: unsigned numbers in the order of the elements they stand for, so that one comparison serves every element type. Ascending with NaN last and
-// -0 equal to +0; descending is the exact reverse, so NaN comes first.
+// Ranks: unsigned numbers in the order of the elements they stand for, so that one comparison serves every
+// element type. Ascending with NaN last and -0 equal to +0; descending is the exact reverse, so NaN comes
+// first.
 #pragma once
 
 #include <algorithm>
@@ -140,8 +141,9 @@ class RowOrder {
     return found != 0;
   }
 
-  // Keeps what comes before the last one that would be taken so far, passing by blocks that hold nothing of that. Few are kept in order, so that the last
-  // one is always known; of many some more are gathered, and thinned out now and then.
+  // Keeps what comes before the last one that would be taken so far, passing by blocks that hold nothing of
+  // that. Few are kept in order, so that the last one is always known; of many some more are gathered, and
+  // thinned out now and then.
   void collect(const T* from, int64_t size, int64_t stride, int64_t count) {
     constexpr int64_t kFew = 32;
     const bool keepsOrder = count <= kFew;
@@ -184,7 +186,8 @@ class RowOrder {
       std::swap(items_[i], items_[i - 1]);
   }
 
-  // Few by comparison; many that stand in the order of their places digit by digit, the last first, leaving out digits that are the same everywhere.
+  // Few by comparison; many that stand in the order of their places digit by digit, the last first, leaving
+  // out digits that are the same everywhere.
   void sort(bool isInOrderOfPlaces) {
     constexpr size_t kFew = 512, kDigits = 256;
     if (!isInOrderOfPlaces || items_.size() < kFew) return std::sort(items_.begin(), items_.end());

@@ -1,12 +1,13 @@
-// RegularExpression: does a whole text match a pattern in the syntax of RE2? Time is at most pattern times text: all ways through the
-// pattern are followed side by side, none is tried again.
+// RegularExpression: does a whole text match a pattern in the syntax of RE2? Time is at most pattern times
+// text: all ways through the pattern are followed side by side, none is tried again.
 //
 //   RegularExpression expression;
 //   Status status = RegularExpression::parse("[a-z]+@(yahoo|gmail)\\.com", expression);
 //   expression.matches("me@gmail.com");      // true
 //
-// Known: literals, . [..] [^..] with ranges and [:classes:], groups, |, * + ? {n} {n,} {n,m} (lazy ones too), ^ $ \A \z \b \B,
-// \d \s \w \D \S \W and the escapes of single characters. Flags, named groups and \p are an error DYN_UNSUPPORTED. Texts are UTF-8.
+// Known: literals, . [..] [^..] with ranges and [:classes:], groups, |, * + ? {n} {n,} {n,m} (lazy ones too),
+// ^ $ \A \z \b \B, \d \s \w \D \S \W and the escapes of single characters. Flags, named groups and \p are an
+// error DYN_UNSUPPORTED. Texts are UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,8 @@ struct CharacterSet {
 
 class RegularExpression {
  public:
-  // DYN_BAD_INPUT for what is no pattern, DYN_UNSUPPORTED for what this does not know or would become too large.
+  // DYN_BAD_INPUT for what is no pattern, DYN_UNSUPPORTED for what this does not know or would become too
+  // large.
   static Status parse(std::string_view pattern, RegularExpression& expression);
   bool matches(std::string_view text) const;
 

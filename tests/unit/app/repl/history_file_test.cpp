@@ -54,7 +54,8 @@ TEST_F(HistoryFileTest, isTrimmedToTheNewestWhenReadAndWhileItGrows) {
 }
 
 TEST_F(HistoryFileTest, shellsSideBySideLoseNothing) {
-  // Each trims while the others append: of 4 x 300 entries the limit of 2000 keeps all, that of 150 the newest.
+  // Each trims while the others append: of 4 x 300 entries the limit of 2000 keeps all, that of 150 the
+  // newest.
   for (size_t limit : {2000u, 150u}) {
     std::filesystem::remove(path_);
     std::vector<std::thread> shells;

@@ -12,8 +12,9 @@ namespace dyn {
 
 class Terminal {
  public:
-  // Starts dynrepl in an empty folder that is also its home. With a job leader the program runs in a process group of its own, as under an
-  // interactive shell: Ctrl-Z stops it, the leader prints "[stopped]", and the next line typed lets it go on.
+  // Starts dynrepl in an empty folder that is also its home. With a job leader the program runs in a process
+  // group of its own, as under an interactive shell: Ctrl-Z stops it, the leader prints "[stopped]", and the
+  // next line typed lets it go on.
   enum class Leader : uint8_t { none, job };
   explicit Terminal(Leader leader = Leader::none, const std::string& history = "");
   ~Terminal();

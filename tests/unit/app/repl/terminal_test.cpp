@@ -74,7 +74,8 @@ TEST_F(TerminalTest, HistoryIsKept) {
 }
 
 TEST_F(TerminalTest, InterruptIsSeenWithoutAnotherKey) {
-  // A signal between the check for one and a read that blocks would wait for the next key: many tries, each answered at once.
+  // A signal between the check for one and a read that blocks would wait for the next key: many tries, each
+  // answered at once.
   Terminal shell;
   ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
   for (int i = 0; i < 50; ++i) {

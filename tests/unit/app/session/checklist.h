@@ -1,4 +1,5 @@
-// What the checklist tests share. Each is named after the line of the checklist that it shows to hold: C17_..., M14_....
+// What the checklist tests share. Each is named after the line of the checklist that it shows to hold:
+// C17_..., M14_....
 #pragma once
 
 #include <gmock/gmock.h>

@@ -96,7 +96,8 @@ TEST_F(VersionsTest, C29_residueKernelsHaveNoBoundaryInTheirLoops) {
     EXPECT_EQ(count(kernel, extent), 4) << kernel;
     EXPECT_EQ(count(kernel, "select|min\\(| if |check"), 0) << kernel;
   }
-  // In the code a remainder of nothing leaves no tail at all, any other one that is not asked for: only the loops' own jumps are conditional.
+  // In the code a remainder of nothing leaves no tail at all, any other one that is not asked for: only the
+  // loops' own jumps are conditional.
   const auto jumps = [&](const std::string& kernel) {
     return count(text(*session, Command::of(CommandId::llvm).add("kernel", kernel)), "br i1 ");
   };
@@ -170,7 +171,8 @@ TEST_F(VersionsTest, M10_kernelsNameTheirGuards) {
   EXPECT_EQ(rows["add_exp"], "loop, 2 operations");
 }
 
-// Along memory: a row in a vector, or, where rows are short, a row in each lane. Either does the same for every number of threads, to the bit.
+// Along memory: a row in a vector, or, where rows are short, a row in each lane. Either does the same for
+// every number of threads, to the bit.
 TEST_F(VersionsTest, M10_rowReductionsPickTheirScheduleByColumns) {
   const std::pair<const char*, const char*> programs[] = {
       {"softmax", kSoftmax},
@@ -214,7 +216,8 @@ TEST_F(VersionsTest, M10_shortRowsOfAKnownLengthNeedNoGuard) {
   EXPECT_EQ(kernels->as<KernelTable>()->rows.size(), 1u) << "the other one is not compiled";
 }
 
-// Across memory: neighbouring columns side by side, in blocks that threads share, and each column reduced once however many rows there are.
+// Across memory: neighbouring columns side by side, in blocks that threads share, and each column reduced
+// once however many rows there are.
 TEST_F(VersionsTest, M10_columnReductionsAreSharedInBlocksAndDoneOnce) {
   const std::pair<const char*, const char*> programs[] = {
       {"softmax", "fn @main(%x: Tensor[(n, m, k), f32]) { %y = softmax(%x) {axis = 1} return %y }"},
@@ -250,7 +253,8 @@ TEST_F(VersionsTest, M10_columnReductionsAreSharedInBlocksAndDoneOnce) {
   }
 }
 
-// One long reduction of few elements goes in parts of a fixed length, which threads share: the parts decide the bits, not the threads.
+// One long reduction of few elements goes in parts of a fixed length, which threads share: the parts decide
+// the bits, not the threads.
 TEST_F(VersionsTest, M10_longReductionsGoInPartsThatThreadsShare) {
   const std::tuple<const char*, const char*, const char*> programs[] = {{"reduce_sum", "(n, m)", "[1]"},
                                                                         {"reduce_max", "(n, m)", "[1]"},

@@ -1,5 +1,5 @@
-// Shape arithmetic as models write it, and any at random, nested to depth 12: what the solver says is right, and no question takes long. Work is
-// counted in the solver's steps, which are the same on every machine.
+// Shape arithmetic as models write it, and any at random, nested to depth 12: what the solver says is right,
+// and no question takes long. Work is counted in the solver's steps, which are the same on every machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,8 @@ constexpr int kQuestions = 1000;
 constexpr uint64_t kMostSteps =
     16000;  // of one question: a few times the solver's budget, as answers are remembered beside it
 
-// Sizes through a network: padded to a multiple, rolled, halved, cut, joined. Each step is written in one of two ways that give the same value.
+// Sizes through a network: padded to a multiple, rolled, halved, cut, joined. Each step is written in one of
+// two ways that give the same value.
 class ModelSizes {
  public:
   ModelSizes(std::vector<Dim> symbols, RandomDims& random) : symbols_(std::move(symbols)), random_(random) {}

@@ -1,5 +1,5 @@
-// Caches that a caller hands on from run to run (pass `append`, builtin `append`, growing values of the C API): the same bits as dense ones, in place, and
-// never a change of what somebody still holds.
+// Caches that a caller hands on from run to run (pass `append`, builtin `append`, growing values of the C
+// API): the same bits as dense ones, in place, and never a change of what somebody still holds.
 #include <gmock/gmock.h>
 
 #include "tests/unit/compiler/driver/run_both.h"

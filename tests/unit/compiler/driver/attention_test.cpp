@@ -1,4 +1,5 @@
-// Product, softmax and product as one kernel (pass `attention`, builtin `attention`): against the reference, and where it must not be done.
+// Product, softmax and product as one kernel (pass `attention`, builtin `attention`): against the reference,
+// and where it must not be done.
 #include <array>
 #include <limits>
 
@@ -105,7 +106,8 @@ TEST(Attention, SameBits) {
                              static_cast<size_t>(results[0][0].sizeBytes())));
 }
 
-// Scores or probabilities that are wanted elsewhere, a softmax along another axis, scores that are read again after the softmax.
+// Scores or probabilities that are wanted elsewhere, a softmax along another axis, scores that are read again
+// after the softmax.
 TEST(Attention, NotWhereTheScoresAreWanted) {
   const std::string head =
       "fn @main(%q: Tensor[(b, 2, n, n), f32], %k: Tensor[(b, 2, n, n), f32], %v: Tensor[(b, 2, n, n), f32]) "

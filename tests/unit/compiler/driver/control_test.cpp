@@ -23,7 +23,8 @@ TEST(Control, closuresAreInvoked) {
              {{randomTensor(Dtype::f32, {3}, 1), randomTensor(Dtype::f32, {3}, 2)}});
 }
 
-// A function value takes along what it uses of the function around it; functions may be arguments and results.
+// A function value takes along what it uses of the function around it; functions may be arguments and
+// results.
 TEST(Control, functionValues) {
   const char* text = R"(
     fn @main(x: Tensor[(n), f32], y: Tensor[(m), f32], k: Tensor[(), i64]) {
@@ -132,7 +133,8 @@ TEST(Control, casesInAnyOrder) {
   expectSame(text, inputs);
 }
 
-// Loops and tail calls, also over a chain of data and by two functions in turn, need no more memory for 100,000 turns than for ten.
+// Loops and tail calls, also over a chain of data and by two functions in turn, need no more memory for
+// 100,000 turns than for ten.
 TEST(Control, manyTurnsInFlatMemory) {
   const char* loop = R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) {
     y = loop(n, _, x) {carried = 1} body (i, a) {
@@ -171,7 +173,8 @@ TEST(Control, manyTurnsInFlatMemory) {
   expectSame(calls, {{number(1'000), randomTensor(Dtype::f32, {2}, 1)}});
 }
 
-// Walking a chain of 100,000 parts: by a last call as a jump, else with a frame for each; both end, or say that it is too deep.
+// Walking a chain of 100,000 parts: by a last call as a jump, else with a frame for each; both end, or say
+// that it is too deep.
 TEST(Control, longChains) {
   const std::string build = R"(
     type Chain { End(), Link(Tensor[(), f32], Chain) }
@@ -219,7 +222,8 @@ TEST(Control, listsHoldDifferentSizes) {
               {randomTensor(Dtype::f32, {3}, 1), randomTensor(Dtype::f32, {0}, 2), number(0)}});
 }
 
-// What follows an `if` whose branches have different ranks is compiled for each of them; here also inside of a loop, and twice in a row.
+// What follows an `if` whose branches have different ranks is compiled for each of them; here also inside of
+// a loop, and twice in a row.
 TEST(Control, branchesOfDifferentRank) {
   const char* text = R"(
     fn @main(%trip: Tensor[(), i64], %x: Tensor[(n, 3), f32], %flag: Tensor[(), bool]) {
@@ -328,7 +332,8 @@ TEST(Control, aLoopEndsByItsCondition) {
                HostTensor::scalar(Dtype::f32, 100)}});
 }
 
-// Updates work in place where nothing else holds the memory: what somebody else reads later must stay as it was.
+// Updates work in place where nothing else holds the memory: what somebody else reads later must stay as it
+// was.
 TEST(Control, updatesInPlaceAreSeenByNobodyElse) {
   const HostTensor x = randomTensor(Dtype::f32, {5, 2}, 1), u = randomTensor(Dtype::f32, {1, 2}, 2);
   // A loop carries the same tensor twice, its first value is read after the loop, all values are kept.

@@ -1,4 +1,5 @@
-// For every rule about the elements of an operand (compiler/ir/preconditions.h) a program, elements that satisfy it and some that break it.
+// For every rule about the elements of an operand (compiler/ir/preconditions.h) a program, elements that
+// satisfy it and some that break it.
 #pragma once
 
 #include <limits>
@@ -8,7 +9,8 @@
 
 namespace dyn::test {
 
-// The operand under test is the parameter %a; n is 3, m is 4. Other parameters hold ones, or what `given` says.
+// The operand under test is the parameter %a; n is 3, m is 4. Other parameters hold ones, or what `given`
+// says.
 struct ElementRow {
   std::string op;
   int operand = 0;

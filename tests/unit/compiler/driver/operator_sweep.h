@@ -1,8 +1,10 @@
-// The table of the sweep: for every operator programs that show all it can do, run at many shapes by operator_sweep_test.cpp.
+// The table of the sweep: for every operator programs that show all it can do, run at many shapes by
+// operator_sweep_test.cpp.
 //
 //   {"softmax", kReals, "%x T[n, m]", "softmax(%x) {A}", {"", "axis = 0"}}
 //
-// stands for @main(%x: Tensor[(n, m), T]) -> softmax(%x), for every element type T named, then with `axis = 0` for the first of them.
+// stands for @main(%x: Tensor[(n, m), T]) -> softmax(%x), for every element type T named, then with `axis =
+// 0` for the first of them.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
-// Every operator, compiled and interpreted: one artefact per program, run with all dims 0, 1 and 3, with primes, with zeros among them and
-// at random. Equal errors count as agreement, but some runs of each program must succeed. A row of the operator table that the sweep's
-// table does not have fails here.
+// Every operator, compiled and interpreted: one artefact per program, run with all dims 0, 1 and 3, with
+// primes, with zeros among them and at random. Equal errors count as agreement, but some runs of each program
+// must succeed. A row of the operator table that the sweep's table does not have fails here.
 #include "tests/unit/compiler/driver/operator_sweep.h"
 
 #include <algorithm>
@@ -85,7 +85,8 @@ class OperatorSweep : public testing::TestWithParam<std::string> {
       Result<std::vector<Value>> expected =
           interpret(typed->module, std::vector<Value>(inputs.begin(), inputs.end()));
       Result<std::vector<HostTensor>> actual = (*compiled)->run(inputs);
-      // The reference looks at every index, a kernel at those it needs: none where the result has no elements.
+      // The reference looks at every index, a kernel at those it needs: none where the result has no
+      // elements.
       if (!expected.ok() && actual.ok() && withoutElements(*actual)) continue;
       ASSERT_EQ(expected.ok(), actual.ok())
           << what << (expected.ok() ? actual.error().toString() : expected.error().toString());

@@ -1,4 +1,5 @@
-// Operators that come with a builtin or a lowering of their own, compiled and interpreted: one artefact, many shapes.
+// Operators that come with a builtin or a lowering of their own, compiled and interpreted: one artefact, many
+// shapes.
 #include "tests/unit/compiler/driver/run_both.h"
 
 namespace dyn {

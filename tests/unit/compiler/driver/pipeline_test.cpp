@@ -148,7 +148,8 @@ TEST(Pipeline, castsOfRealsSaturate) {
     }
 }
 
-// A module with most things the passes look at: shape arithmetic, constants, repeated and dead operations, a matmul with an epilogue, softmax.
+// A module with most things the passes look at: shape arithmetic, constants, repeated and dead operations, a
+// matmul with an epilogue, softmax.
 constexpr const char* kMixed = R"(fn @main(%x: Tensor[(batch, seq, 8), f32], %w: Tensor[(8, 6), f32]) {
   %two = constant() {value = f32[] 2}
   %half = reciprocal(%two)
@@ -187,7 +188,8 @@ INSTANTIATE_TEST_SUITE_P(Pipeline, PassOff,
                                          "-fuse", "-attention", "-schedule", "-plan", "+fuse{max=2}",
                                          "infer,place"));
 
-// The axes of a mean over "all but the first two", as exporters write it: known, whichever of the two passes finds it out.
+// The axes of a mean over "all but the first two", as exporters write it: known, whichever of the two passes
+// finds it out.
 TEST(Pipeline, axesFromTheRank) {
   const char* text = R"(
     fn @main(%x: Tensor[(n, 2, h, w), f32]) {
@@ -263,7 +265,8 @@ TEST(Pipeline, RepeatedOperandsAreNotMade) {
   expectSame(text, sets, {}, 1e-7);
 }
 
-// Both sides of a product rounded to bf16, with an epilogue: what the reference does, and close to the exact product.
+// Both sides of a product rounded to bf16, with an epilogue: what the reference does, and close to the exact
+// product.
 TEST(Pipeline, productsInBf16) {
   const char* text = R"(
     fn @main(%x: Tensor[(b, n, 67), f32], %w: Tensor[(67, 45), f32], %c: Tensor[(45), f32]) {
@@ -280,7 +283,8 @@ TEST(Pipeline, productsInBf16) {
   expectSame(text, inputs);
 }
 
-// The pass packs so when it is asked to; every product with a constant then differs by no more than the rounding explains.
+// The pass packs so when it is asked to; every product with a constant then differs by no more than the
+// rounding explains.
 TEST(Pipeline, mathInBf16IsCloseToF32) {
   IrContext context;
   Result<Module> parsed = test::parseText(

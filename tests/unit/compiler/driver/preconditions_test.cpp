@@ -1,6 +1,6 @@
-// What operations demand of the values of their attributes and operands (compiler/ir/preconditions.h): each demand is broken here, and
-// interpreted and compiled programs must refuse with the same diagnostic. A demand in the table of operators that nothing here breaks
-// fails the walks.
+// What operations demand of the values of their attributes and operands (compiler/ir/preconditions.h): each
+// demand is broken here, and interpreted and compiled programs must refuse with the same diagnostic. A demand
+// in the table of operators that nothing here breaks fails the walks.
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -16,7 +16,8 @@ namespace {
 
 using namespace test;
 
-// Written by passes, never read from a file: their attributes are right by construction, and the verifier looks at their form.
+// Written by passes, never read from a file: their attributes are right by construction, and the verifier
+// looks at their form.
 const std::set<std::string_view> kMadeByPasses = {
     "fused",     "into",        "alloc",          "arena",      "kill",
     "variant",   "pack_b",      "gemm_packed",    "pack_bytes", "matmul_integer_packed",
@@ -451,8 +452,8 @@ TEST(ElementRulesTable, EveryRuleOfEveryOperatorIsBroken) {
   }
 }
 
-// One element of an operand that a rule is about becomes any number: both ways of running it come to results, or both refuse it as a
-// fault of the user.
+// One element of an operand that a rule is about becomes any number: both ways of running it come to results,
+// or both refuse it as a fault of the user.
 TEST(ElementRulesTable, AnyElementEndsAlikeInBoth) {
   std::mt19937 random(11);
   constexpr double kReals[] = {0, -1, kNotANumber, kInfinity, 0.5, 2, -0.0, 1e30};

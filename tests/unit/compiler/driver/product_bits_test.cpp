@@ -1,4 +1,5 @@
-// Products have the same bits for every number of threads and every schedule: both decide how the work is cut, never how an element is summed.
+// Products have the same bits for every number of threads and every schedule: both decide how the work is
+// cut, never how an element is summed.
 #include <cstring>
 
 #include "tests/unit/compiler/driver/run_both.h"

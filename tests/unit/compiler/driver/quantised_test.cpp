@@ -1,4 +1,5 @@
-// Products of dequantised bytes: integer products where the pass `quantise` is on, and the same numbers where it is off.
+// Products of dequantised bytes: integer products where the pass `quantise` is on, and the same numbers where
+// it is off.
 #include "compiler/ir/walk.h"
 #include "tests/unit/compiler/driver/run_both.h"
 

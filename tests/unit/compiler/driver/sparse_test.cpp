@@ -18,7 +18,8 @@ constexpr const char* kBoth = R"(fn @main(a: Tensor[(rows, k), f32], d: Tensor[(
   return spmm(values, columns, starts, d), matmul(s, d), relu(spmm(values, columns, starts, d * 2.0) + 1.0)
 })";
 
-// Every size gives the right answer from one compilation: no rows, empty rows, one column, primes, equal sizes for different symbols.
+// Every size gives the right answer from one compilation: no rows, empty rows, one column, primes, equal
+// sizes for different symbols.
 TEST(Sparse, Db_spmmEqualsTheDenseProductAtAllSizes) {
   IrContext context;
   Result<Module> module = test::parseText(context, kBoth);

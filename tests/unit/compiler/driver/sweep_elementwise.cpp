@@ -4,7 +4,8 @@
 namespace dyn::test {
 namespace {
 
-// Both operands whole; one a vector, a scalar, a column against a row; dims that broadcast or not only a run tells.
+// Both operands whole; one a vector, a scalar, a column against a row; dims that broadcast or not only a run
+// tells.
 void addPair(std::vector<SweepRow>& rows, const std::string& op, const char* dtypes,
              const std::vector<std::string>& attributes = {""}, std::vector<Fill> fills = {}) {
   const std::string call = op + "(%a, %b) {A}";
@@ -44,7 +45,8 @@ void addPacked(std::vector<SweepRow>& rows) {
     add("bit_shift", "u4", attributes, {{"a", "0", "15"}, {"b", "0", "6"}});
 }
 
-// One exponent for all elements: those that multiply or take a root, and others; read from a scalar, and constant.
+// One exponent for all elements: those that multiply or take a root, and others; read from a scalar, and
+// constant.
 void addPowers(std::vector<SweepRow>& rows) {
   for (const std::string value : {"2", "3", "4", "0.5", "-0.5", "-1", "-2", "0", "1", "1.7", "-3"})
     for (const std::string type : {"f16", "bf16", "f32", "f64"}) {

@@ -1,5 +1,5 @@
-// Programs for some sizes beside the one for all (pass `variants`): the same results, and taken where their guard holds; rows are padded only where they
-// stay apart.
+// Programs for some sizes beside the one for all (pass `variants`): the same results, and taken where their
+// guard holds; rows are padded only where they stay apart.
 #include <gmock/gmock.h>
 
 #include "compiler/ir/walk.h"

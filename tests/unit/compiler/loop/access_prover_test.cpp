@@ -172,7 +172,8 @@ TEST(UnprovenAccesses, messagesNameTheAccess) {
   EXPECT_THAT(list[0], HasSubstr("below n"));
 }
 
-// Whatever the prover says is in range is in range: random index expressions against all values of small loops.
+// Whatever the prover says is in range is in range: random index expressions against all values of small
+// loops.
 TEST(AccessProver, soundOnRandomExpressions) {
   std::mt19937 random(11);
   const auto pick = [&](int count) { return static_cast<int>(random() % static_cast<unsigned>(count)); };

@@ -189,8 +189,8 @@ TEST(KernelInterpreter, unboundDimsAndWrongCountsAreErrors) {
   EXPECT_NE(run("kernel @k(out y: f32[]) scalars (n) units u < 1 { y[] = 1.0 }", {&y, &y}, {1}).error, "");
 }
 
-// Simplification while building must not change values: random integer expressions, built with the loop's ranges known, against a
-// plain evaluation of the same choices.
+// Simplification while building must not change values: random integer expressions, built with the loop's
+// ranges known, against a plain evaluation of the same choices.
 TEST(KernelInterpreter, simplifiedExpressionsHaveTheValuesOfTheUnsimplified) {
   std::mt19937 random(5);
   const auto pick = [&](size_t count) { return static_cast<size_t>(random() % count); };

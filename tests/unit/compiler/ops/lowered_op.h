@@ -1,4 +1,5 @@
-// Runs an operator's definition in loops: the kernel of a single operation, one element after the other, in the kernel interpreter.
+// Runs an operator's definition in loops: the kernel of a single operation, one element after the other, in
+// the kernel interpreter.
 //
 //   checkLowered(OpCase("gather", {table, ids}));       // static and symbolic dims; every element as in the reference
 //   EXPECT_EQ(loweredFault(OpCase("gather", {table, badIds})), DYN_KERNEL_INDEX_OUT_OF_RANGE);

@@ -3,9 +3,9 @@
 //   OpCase add("add", {real({2, 3}), real({3})});
 //   std::vector<Value> results = checkOp(add);
 //
-// checkOp builds the one-operation program twice, with static dims and with every dim a symbol of its own, infers its types, verifies it,
-// runs it in the reference interpreter with shape assertions on, and compares both. Where the operator lowers to loops, the kernel built
-// from `lower` must give the same elements.
+// checkOp builds the one-operation program twice, with static dims and with every dim a symbol of its own,
+// infers its types, verifies it, runs it in the reference interpreter with shape assertions on, and compares
+// both. Where the operator lowers to loops, the kernel built from `lower` must give the same elements.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -42,8 +42,9 @@ enum class DimStyle { fixed, symbolic };
 Module moduleOf(IrContext& ir, const OpCase& test, DimStyle style);
 // Runs all the checks above; the results of the reference. Empty after a failure.
 std::vector<Value> checkOp(const OpCase& test);
-// The results of operation `op` of @main through its definition in loop IR, the kernel builder and the kernel interpreter. `operands` has
-// a tensor for each operand (an invalid one where left out), `expected` the shapes of the results.
+// The results of operation `op` of @main through its definition in loop IR, the kernel builder and the kernel
+// interpreter. `operands` has a tensor for each operand (an invalid one where left out), `expected` the
+// shapes of the results.
 Result<std::vector<HostTensor>> runLowered(const InferredModule& inferred, const Op& op,
                                            std::span<const HostTensor> operands,
                                            std::span<const Value> expected);

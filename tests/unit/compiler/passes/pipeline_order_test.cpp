@@ -34,7 +34,8 @@ TEST(PipelineOrder, aPassDoesNotComeTooLate) {
   EXPECT_THAT(refusal("infer,place,plan,plan"), HasSubstr("there are arenas already"));
 }
 
-// Each pass of the table at each place of the standard pipeline: no pass can stand anywhere, and a refusal is a sentence about a pass.
+// Each pass of the table at each place of the standard pipeline: no pass can stand anywhere, and a refusal is
+// a sentence about a pass.
 TEST(PipelineOrder, everyPassSaysWhereItCanStand) {
   for (const PassDef& pass : passTable()) {
     Pipeline others = standardPipeline();

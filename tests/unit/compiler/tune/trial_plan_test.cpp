@@ -1,4 +1,5 @@
-// The formulas of tiles and workers, and how few measurements a tuning needs: on times that are made up, so that nothing depends on a clock.
+// The formulas of tiles and workers, and how few measurements a tuning needs: on times that are made up, so
+// that nothing depends on a clock.
 #include "compiler/tune/trial_plan.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +47,8 @@ TEST(TrialPlan, D_d_occupancyIsThePartOfTheWorkersThatIsBusy) {
     }
 }
 
-// True times, and what is expected of them: right up to a factor of each version's own and a little noise of each pair.
+// True times, and what is expected of them: right up to a factor of each version's own and a little noise of
+// each pair.
 struct World {
   std::vector<std::vector<double>> times, costs, fits;
   std::vector<TrialPlan::Shape> shapes;

@@ -35,7 +35,8 @@ TEST(VersionCover, smallGainsChooseNothing) {
   EXPECT_EQ(coverVersions(named({{100, 100}, {90, 90}, {90, 89}}), {1, 2}, {0.5, 0.5}, 4).versionsCount, 1);
 }
 
-// Up to 12 versions and 8 shapes: no choice of ranges and versions is better by more than what a version more must be worth.
+// Up to 12 versions and 8 shapes: no choice of ranges and versions is better by more than what a version more
+// must be worth.
 TEST(VersionCover, D_e_withinItsBoundOfTryingEverything) {
   std::mt19937 random(5);
   for (int trial = 0; trial < 60; ++trial) {

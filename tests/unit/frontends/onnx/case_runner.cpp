@@ -81,7 +81,8 @@ std::string difference(const Value& expected, const Value& actual, const Toleran
 
 namespace {
 
-// Fixed inputs: of each data set the small vectors and scalars (axes, scales, sizes) become constants of the program.
+// Fixed inputs: of each data set the small vectors and scalars (axes, scales, sizes) become constants of the
+// program.
 CaseResult runSets(const std::string& folder, const Tolerance& tolerance, const Model& model, bool fixes) {
   const auto kindOf = [&](std::span<const ValueInfoProto> infos, const std::string& name) {
     for (const ValueInfoProto& info : infos)

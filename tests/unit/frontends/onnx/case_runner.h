@@ -1,5 +1,5 @@
-// Runs a test case in the layout of the ONNX backend suite (model.onnx, test_data_set_K/input_i.pb, output_i.pb) in the reference
-// interpreter: import, infer, evaluate, compare.
+// Runs a test case in the layout of the ONNX backend suite (model.onnx, test_data_set_K/input_i.pb,
+// output_i.pb) in the reference interpreter: import, infer, evaluate, compare.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Random valid modules over any table of operators: what printers, parsers, verifiers and passes must survive.
+// Random valid modules over any table of operators: what printers, parsers, verifiers and passes must
+// survive.
 #pragma once
 
 #include <cmath>
@@ -12,8 +13,9 @@
 
 namespace dyn::testing {
 
-// Makes modules that verify() accepts, without regard to type rules: every operator of `plain` gets as many operands as its row allows and
-// random attributes of the kinds it lists; `if` and `loop` (null: none) nest bodies.
+// Makes modules that verify() accepts, without regard to type rules: every operator of `plain` gets as many
+// operands as its row allows and random attributes of the kinds it lists; `if` and `loop` (null: none) nest
+// bodies.
 class RandomModule {
  public:
   RandomModule(IrContext& context, std::vector<const OpDef*> plain, const OpDef* ifOp, const OpDef* loopOp,

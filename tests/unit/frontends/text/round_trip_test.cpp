@@ -83,7 +83,8 @@ TEST(RoundTrip, clonesVerifyAndLeaveTheOriginal) {
   }
 }
 
-// Whatever stands in the text: a module or an error with a place in it, never a crash. What is read can be verified and printed.
+// Whatever stands in the text: a module or an error with a place in it, never a crash. What is read can be
+// verified and printed.
 TEST(RoundTrip, copiesInAContextOfTheirOwnPrintTheSame) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     IrContext context, other;

@@ -1,4 +1,5 @@
-// The panels round the graph: dims, memory, timeline, text; what the window remembers; layouts on another thread.
+// The panels round the graph: dims, memory, timeline, text; what the window remembers; layouts on another
+// thread.
 #include <gtest/gtest.h>
 
 #include <QApplication>

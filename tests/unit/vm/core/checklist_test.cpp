@@ -1,4 +1,5 @@
-// Checklist: what a program leaves to its loader. Each test is named after the line of the checklist that it shows to hold.
+// Checklist: what a program leaves to its loader. Each test is named after the line of the checklist that it
+// shows to hold.
 #include <gmock/gmock.h>
 
 #include "tests/unit/vm/vm_harness.h"

@@ -9,7 +9,8 @@
 namespace dyn::vm::test {
 namespace {
 
-// The body of @f, which is given %v0 = i64 [3] {5, 6, 7} and returns what it leaves in r0 and r1; or the text its fault holds.
+// The body of @f, which is given %v0 = i64 [3] {5, 6, 7} and returns what it leaves in r0 and r1; or the text
+// its fault holds.
 struct ShownRow {
   const char* name;
   const char* body;

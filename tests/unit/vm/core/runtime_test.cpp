@@ -1,4 +1,5 @@
-// What holds over many runs and threads: memory, limits, cancelling, stepping, profiles, the contract at the border.
+// What holds over many runs and threads: memory, limits, cancelling, stepping, profiles, the contract at the
+// border.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -166,7 +167,8 @@ TEST(Objects, listsAppendInPlace) {
   EXPECT_THAT(dataOf<int64_t>(m.output()), ElementsAre(200000));
 }
 
-// Memory that nothing else holds is taken; memory that something holds, in whatever way, is not, nor memory of another size.
+// Memory that nothing else holds is taken; memory that something holds, in whatever way, is not, nor memory
+// of another size.
 TEST(Objects, reuseTakesWhatIsHeldOnce) {
   struct Case {
     const char* between;  // from v1, a new tensor of 3 elements that v0 is copied to, to v2, its successor

@@ -334,7 +334,8 @@ TEST(ProgramFile, mutatedAndResealedProgramsNeverHarm) {
       "function set\n const r0 1\n fromscalar v0 i64 r0\n storeglobal v0 g0\n ret []\ninit set\n";
   const std::vector<uint8_t> good = bytesOf(assemble(text));
   static const int64_t w[2] = {3, 0};
-  // Buffers a kernel writes are as large as the extent it is given only in the compiler's programs, so no launch takes place here.
+  // Buffers a kernel writes are as large as the extent it is given only in the compiler's programs, so no
+  // launch takes place here.
   TestHost host;
   host.constants = {w};
   for (auto& [name, kernel] : host.kernels)

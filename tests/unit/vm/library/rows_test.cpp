@@ -1,4 +1,5 @@
-// oneDNN's rows against the same sums in f64: products and convolutions of many shapes, with epilogues; packing, memory, threads and refusals.
+// oneDNN's rows against the same sums in f64: products and convolutions of many shapes, with epilogues;
+// packing, memory, threads and refusals.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -11,7 +12,8 @@
 namespace dyn::vm::test {
 namespace {
 
-// result = max(result + rest, 0), counted in marks. Rows of scalars[0] elements; the last two scalars are the columns to be done.
+// result = max(result + rest, 0), counted in marks. Rows of scalars[0] elements; the last two scalars are the
+// columns to be done.
 int32_t addRestAndClamp(void* const* buffers, const int64_t* scalars, int64_t begin, int64_t end, void*) {
   const auto* rest = static_cast<const float*>(buffers[0]);
   auto *y = static_cast<float*>(buffers[1]), *marks = static_cast<float*>(buffers[2]);
@@ -139,7 +141,8 @@ TEST_F(OneDnnTest, C31_convolutionsOfManyWindows) {
   }
 }
 
-// The layout of weights is that for images of middle size; on others the library may have nothing for it but its slow reference.
+// The layout of weights is that for images of middle size; on others the library may have nothing for it but
+// its slow reference.
 TEST_F(OneDnnTest, shapesThatWantOtherLayoutsHaveWeightsReorderedNotTheReference) {
   for (int64_t size : {1, 2, 3, 5, 7, 14, 38, 75}) {
     for (int64_t kernel : {1, 3}) {
@@ -170,7 +173,8 @@ int64_t threadsOfProcess() {
   return count;
 }
 
-// What a context allows is what is used, also by several contexts at once, and the caller's own setting comes back.
+// What a context allows is what is used, also by several contexts at once, and the caller's own setting comes
+// back.
 TEST_F(OneDnnTest, oneThreadMeansOneThread) {
   Tensor *a = floats({300, 400}), *b = floats({400, 500});
   ASSERT_TRUE(call(row("onednn_gemm_pack"), {b}, {.numbers = {0}}).ok());

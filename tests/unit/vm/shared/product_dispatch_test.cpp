@@ -49,7 +49,8 @@ TEST(ProductDispatch, theCheapestIsTheUsualOneUnlessAnotherIsClearlyCheaper) {
   EXPECT_NE(cheapestSchedule(large, machine), usualSchedule(large, machine));
 }
 
-// Within a twentieth of the cheapest of all, on every kind of machine: by the costs themselves. How well these foretell times is for the bench to say.
+// Within a twentieth of the cheapest of all, on every kind of machine: by the costs themselves. How well
+// these foretell times is for the bench to say.
 TEST(ProductDispatch, M_b_theChoiceIsWithinFivePercentOfTheCheapest) {
   struct Kind {
     const char* name;
@@ -80,8 +81,8 @@ TEST(ProductDispatch, M_b_theChoiceIsWithinFivePercentOfTheCheapest) {
   }
 }
 
-// Tiles of two heights compute each row once, all but a lone one at least half as high as the highest; one height alone computes rows that nobody wants
-// wherever it does not divide them.
+// Tiles of two heights compute each row once, all but a lone one at least half as high as the highest; one
+// height alone computes rows that nobody wants wherever it does not divide them.
 TEST(ProductDispatch, M_a_tilesOfTwoHeightsCoverTheRowsOnce) {
   for (int64_t most : {1, 6, 12, 14})
     for (int64_t rows = 0; rows < 400; ++rows) {
@@ -99,7 +100,8 @@ TEST(ProductDispatch, M_a_tilesOfTwoHeightsCoverTheRowsOnce) {
       if (tiles.count < 2) continue;
       EXPECT_GE(2 * lowest, most) << rows << " rows in tiles of at most " << most;
       EXPECT_LE(highest - lowest, 1);
-      // The constructed shape, one row more than a tile has: two tiles of any one height compute a row or more that nobody wants.
+      // The constructed shape, one row more than a tile has: two tiles of any one height compute a row or
+      // more that nobody wants.
       if (rows != most + 1 || most % 2 != 0) continue;
       EXPECT_EQ(lowest + 1, highest);
       for (int64_t height = lowest; height <= most; ++height)

@@ -1,4 +1,5 @@
-// Bisection finds faults that tests plant: passes of the table with something wrong behind them, registered nowhere but here.
+// Bisection finds faults that tests plant: passes of the table with something wrong behind them, registered
+// nowhere but here.
 #include "app/session/explain/bisect.h"
 
 #include <gmock/gmock.h>
@@ -187,7 +188,8 @@ TEST_F(BisectTest, FindsAWrongPlan) {
   EXPECT_EQ(answer->finding->at.name, "plan");
   EXPECT_EQ(answer->finding->at.by, Evaluation::program);
   EXPECT_FALSE(answer->finding->inCompilation);
-  // The reference does not see memory; the snapshot before the plan runs right, and so does the plan's with nothing shared.
+  // The reference does not see memory; the snapshot before the plan runs right, and so does the plan's with
+  // nothing shared.
   bool placeRan = false, unsharedRan = false;
   for (const BisectStep& step : answer->steps) {
     EXPECT_FALSE(step.by == Evaluation::reference && step.verdict == Verdict::differs) << step.name;
@@ -202,7 +204,8 @@ TEST_F(BisectTest, FindsAWrongPlan) {
   expectParses(*answer->finding->reduced);
 }
 
-// A rounding that the user asked for is the one real "fault" a command can show: found, reduced, written, and seen again from the file.
+// A rounding that the user asked for is the one real "fault" a command can show: found, reduced, written, and
+// seen again from the file.
 TEST(BisectCommandTest, WritesTheReducedModuleAndItsInputs) {
   test::TemporaryFolder folder;
   const std::string model =

@@ -1,4 +1,5 @@
-// Tuning: records are written one by one, read back by later compilations, kept when tuning goes on, and never change what a model computes.
+// Tuning: records are written one by one, read back by later compilations, kept when tuning goes on, and
+// never change what a model computes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -338,7 +339,8 @@ class TuneTrialsTest : public TuneTest {
     o.tuningFile = file;
     Session session(o);
     load(session);
-    // One length is measured whatever time is left; of few trials none may be left out, on however busy a machine.
+    // One length is measured whatever time is left; of few trials none may be left out, on however busy a
+    // machine.
     Command command = Command::of(CommandId::tune)
                           .add("dim", dim)
                           .add("seconds", trials.empty() ? "0.5" : "100")
@@ -366,7 +368,8 @@ TEST_F(TuneTrialsTest, D_h_eightLengthsInOneCallNeedAQuarterOfTheTrials) {
   ASSERT_TRUE(together->ok()) << together->error->toString();
   EXPECT_EQ(together->as<TuneView>()->measuredCount, 1);
   EXPECT_LE(together->as<TuneView>()->trialsCount * 4, separate);
-  // Each candidate was measured once at least, the leaders more often; what was not measured says so, and all times are there.
+  // Each candidate was measured once at least, the leaders more often; what was not measured says so, and all
+  // times are there.
   Result<TuningRecords> records = readTuning(file_);
   ASSERT_TRUE(records.ok()) << records.error().toString();
   ASSERT_EQ(records->operations.size(), 1u);
@@ -404,7 +407,8 @@ TEST_F(TuneTrialsTest, C30_aRangeIsComparedAtItsPowersOfTwo) {
   EXPECT_FALSE(tune("n=1..256", "0", file_)->ok());
 }
 
-// What ran is printed step by step, padding among them, and naming it again runs the same steps to the same bits.
+// What ran is printed step by step, padding among them, and naming it again runs the same steps to the same
+// bits.
 TEST_F(TuneTrialsTest, D_g_thePrintedTraceShowsPaddingAndIsReplayed) {
   std::string text = "fn @main(%x: Tensor[(n, 900), f32]) { %w = constant() {value = f32[900, 7] [";
   for (int row = 0; row < 900; ++row) {

@@ -1,4 +1,5 @@
-// Models whose ranks or axes are decided by their inputs: compiled when these are known, once for each value that occurs.
+// Models whose ranks or axes are decided by their inputs: compiled when these are known, once for each value
+// that occurs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,7 +96,8 @@ TEST_F(SpecialisationTest, M18_WhatAModelLeavesOpenIsCompiledForWhenItIsMetAndKe
   shapeFor(sizes + axes[0], true);
 }
 
-// An input whose initializer is its default need not be given; another value makes a program for it, which is kept.
+// An input whose initializer is its default need not be given; another value makes a program for it, which is
+// kept.
 TEST_F(SpecialisationTest, DefaultsMayBeOverridden) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   const Msg factor = Msg().num(1, 1).num(2, kFloat).packedFixed<float>(4, {3}).sub(8, "w");

@@ -1,4 +1,5 @@
-// --static refuses what is dynamic and says why; dims given a value, a range or a multiple hold in the program and are checked when it runs.
+// --static refuses what is dynamic and says why; dims given a value, a range or a multiple hold in the
+// program and are checked when it runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

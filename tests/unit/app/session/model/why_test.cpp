@@ -1,4 +1,5 @@
-// Why-chains: every dim of every sample model leads back to an origin, and each step of its chain is true of real runs.
+// Why-chains: every dim of every sample model leads back to an origin, and each step of its chain is true of
+// real runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -277,7 +278,8 @@ TEST_F(WhyTest, UnequalDimsGetShapesAndTheCheapestGuard) {
   EXPECT_THAT(never.lines, Contains(HasSubstr("no guard can")));
 }
 
-// All five sources of facts, each with its reason: operators, the model's names, the user, run-time checks, sizes seen.
+// All five sources of facts, each with its reason: operators, the model's names, the user, run-time checks,
+// sizes seen.
 TEST_F(WhyTest, FactsComeFromFiveSources) {
   load(R"(fn @main(%x: Tensor[(n, k), f32], %w: Tensor[(m, 4), f32]) {
   %y = matmul(%x, %w)

@@ -1,4 +1,5 @@
-// What a run takes, told before it runs: the peak of every sample model at many shapes, and the sizes that stay within a limit.
+// What a run takes, told before it runs: the peak of every sample model at many shapes, and the sizes that
+// stay within a limit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +24,8 @@ struct SampleModel {
   const char* whyUnknown = nullptr;                  // what the memory depends on besides the dims
 };
 
-// early_exit stops when its values say so, ssd keeps the boxes whose scores say so, switch sends tokens where its gate says.
+// early_exit stops when its values say so, ssd keeps the boxes whose scores say so, switch sends tokens where
+// its gate says.
 const SampleModel kSampleModels[] = {
     {"bert", {{"batch", 5}, {"seq", 97}}},
     {"bert_new", {{"batch", 5}, {"seq", 97}}},
@@ -183,7 +185,8 @@ TEST(LimitView, TheOtherDimsHaveTheirLikeliestValue) {
   EXPECT_EQ(limitView({n, m}, {{"n", 1}, {"m", 1}}, 1000, product).error().id, DiagnosticId::usageError);
 }
 
-// A model that takes multiples of 32 alone, as networks that halve an image and put it together again, and says so only when it is run.
+// A model that takes multiples of 32 alone, as networks that halve an image and put it together again, and
+// says so only when it is run.
 TEST(LimitView, SizesThatCanNotBeRunAreSkipped) {
   const PeakOfDims image = [](const DimValues& dims) -> Result<int64_t> {
     for (const char* side : {"h", "w"})

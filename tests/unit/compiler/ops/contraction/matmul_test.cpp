@@ -1,4 +1,5 @@
-// Products of matrices, einsum, convolutions and pools: values by hand, then sweeps, reference against kernel.
+// Products of matrices, einsum, convolutions and pools: values by hand, then sweeps, reference against
+// kernel.
 #include "tests/unit/compiler/ops/op_test.h"
 
 namespace dyn::test {

@@ -1,4 +1,5 @@
-// Element-by-element operators over random shapes (0, 1, primes, broadcasting) and element types, and their values at the edges.
+// Element-by-element operators over random shapes (0, 1, primes, broadcasting) and element types, and their
+// values at the edges.
 #include <cmath>
 
 #include "tests/unit/compiler/ops/op_test.h"

@@ -1,4 +1,5 @@
-// grid_sample, affine_grid, dft, deform_conv, col2im, roi_align, det, tensor_scatter, running products, bitcast.
+// grid_sample, affine_grid, dft, deform_conv, col2im, roi_align, det, tensor_scatter, running products,
+// bitcast.
 #include <cmath>
 
 #include "tests/unit/compiler/ops/lowered_op.h"

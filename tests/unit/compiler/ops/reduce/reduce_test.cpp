@@ -1,4 +1,5 @@
-// Reductions, argmax and softmax: values by hand, then sweeps over sizes 0, 1 and primes, reference against kernel.
+// Reductions, argmax and softmax: values by hand, then sweeps over sizes 0, 1 and primes, reference against
+// kernel.
 #include <cmath>
 
 #include "tests/unit/compiler/ops/op_test.h"

@@ -1,4 +1,5 @@
-// range, constant_of_shape, one_hot, eye_like, trilu, tile, pad, center_crop_pad, depth_to_space, space_to_depth, reverse_sequence.
+// range, constant_of_shape, one_hot, eye_like, trilu, tile, pad, center_crop_pad, depth_to_space,
+// space_to_depth, reverse_sequence.
 #include "tests/unit/compiler/ops/lowered_op.h"
 #include "vm/include/dyn_kernel.h"
 

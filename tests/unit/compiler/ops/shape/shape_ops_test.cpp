@@ -1,4 +1,5 @@
-// Operators on shapes: exact sizes for 0, 1, primes, negative bounds and steps; sizes given as run-time values.
+// Operators on shapes: exact sizes for 0, 1, primes, negative bounds and steps; sizes given as run-time
+// values.
 #include "tests/unit/compiler/ops/lowered_op.h"
 
 namespace dyn::test {

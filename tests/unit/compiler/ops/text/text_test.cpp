@@ -1,4 +1,5 @@
-// Strings, lookup, tfidf: the reference; the runtime's builtins are tested in tests/unit/vm/kernels and by the ONNX suite.
+// Strings, lookup, tfidf: the reference; the runtime's builtins are tested in tests/unit/vm/kernels and by
+// the ONNX suite.
 #include "tests/unit/compiler/ops/op_test.h"
 
 namespace dyn::test {

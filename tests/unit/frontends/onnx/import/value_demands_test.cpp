@@ -1,5 +1,6 @@
-// Demands on values of operators that are made of several: sequence lengths, window and frame sizes, axes, lengths of scan inputs. Each is
-// broken here with a value that is known when the model is read, and with one that is an input.
+// Demands on values of operators that are made of several: sequence lengths, window and frame sizes, axes,
+// lengths of scan inputs. Each is broken here with a value that is known when the model is read, and with one
+// that is an input.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

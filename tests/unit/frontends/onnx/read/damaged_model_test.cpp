@@ -1,5 +1,5 @@
-// Small models cut at every byte and with every byte changed: each is read or refused with a typed diagnostic.
-// The sanitizer build makes any read out of bounds a failure.
+// Small models cut at every byte and with every byte changed: each is read or refused with a typed
+// diagnostic. The sanitizer build makes any read out of bounds a failure.
 #include <gtest/gtest.h>
 
 #include <filesystem>

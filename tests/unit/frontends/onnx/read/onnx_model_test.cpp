@@ -145,8 +145,8 @@ TEST(OnnxModel, wireFaultsAreRefused) {
   EXPECT_EQ(attempt("hello, this is no model"), DiagnosticId::onnxMalformed);
 }
 
-// An If in an If ...: what lies before the inner graph is made from the inside out, as it holds the inner lengths, and put
-// together from the outside in.
+// An If in an If ...: what lies before the inner graph is made from the inside out, as it holds the inner
+// lengths, and put together from the outside in.
 Msg nestedIf(size_t depth) {
   const std::string innermost = Msg().sub(1, test::node("Identity", {"x"}, {"y"})).bytes;
   const std::string attributeStart = Msg().sub(1, "then_branch").num(20, 5).bytes;

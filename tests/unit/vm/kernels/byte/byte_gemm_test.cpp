@@ -97,7 +97,8 @@ TEST_F(ByteGemmTest, productsAreExact) {
             }
 }
 
-// 16-bit sums of two such products would saturate, and so would anything that is added up before it is widened.
+// 16-bit sums of two such products would saturate, and so would anything that is added up before it is
+// widened.
 TEST_F(ByteGemmTest, extremesDoNotSaturate) {
   const int64_t rows = 13, columns = 35;
   for (const ByteGemmFamily* family : kernels::byteGemmFamilies())

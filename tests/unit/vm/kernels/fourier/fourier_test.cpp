@@ -1,4 +1,5 @@
-// dft: against sums by definition in f64, for every length up to 150, primes, both directions, one side, cut and filled, along every axis; bits and threads;
+// dft: against sums by definition in f64, for every length up to 150, primes, both directions, one side, cut
+// and filled, along every axis; bits and threads;
 // hostile lengths; the plans that a context keeps.
 #include <gmock/gmock.h>
 
