@@ -4,7 +4,8 @@
 //   dynstudio --screenshot out.png [--dim n=4]... MODEL      // opens, runs when dims are given, writes a picture of the window
 //   dynstudio --headless --export graph.svg|png|dot MODEL    // the graph alone
 //   dynstudio --headless --state out.json [--script FILE] [MODEL]
-// A script has commands of the shell; their answers are shown where they belong. Exit codes are those of dynrepl.
+// A script has commands of the shell; their answers are shown where they belong. Exit codes are those of
+// dynrepl.
 #include <QApplication>
 #include <QCommandLineParser>
 #include <QEventLoop>
@@ -102,7 +103,8 @@ int writeState(MainWindow& window, const QString& name) {
   return 0;
 }
 
-// Without a screen Qt's remarks about what the platform lacks are noise on standard error; what is wrong still comes through.
+// Without a screen Qt's remarks about what the platform lacks are noise on standard error; what is wrong
+// still comes through.
 void passFaults(QtMsgType type, const QMessageLogContext&, const QString& text) {
   if (type == QtCriticalMsg || type == QtFatalMsg) QTextStream(stderr) << text << "\n";
 }

@@ -1,9 +1,9 @@
-// Command: what a session is asked to do, as data. One table (commands.def) lists all; shell lines, script lines, batch flags and window
-// actions are spellings of the same struct.
+// Command: what a session is asked to do, as data. One table (commands.def) lists all; shell lines, script
+// lines, batch flags and window actions are spellings of the same struct.
 //
 //   Command run = Command::of(CommandId::run).add("dim", "seq=59");        // the window
 //   DYN_TRY(Command same, parseCommand(":run --dim seq=59"));              // the shell
-//   toLine(run)  → ":run --dim seq=59"                                     // the journal; parses back to the same
+//   toLine(run)  → ":run --dim seq=59"  // the journal; parses back to the same
 #pragma once
 
 #include <map>
@@ -95,9 +95,11 @@ struct Command {
 
 // The command of that name or unique prefix. Errors: usageError, with the candidates or "did you mean".
 Result<CommandId> findCommand(std::string_view nameOrPrefix);
-// A line of the shell: ":name arguments", or an expression (command eval). Quotes "..." and '...' keep blanks.
+// A line of the shell: ":name arguments", or an expression (command eval). Quotes "..." and '...' keep
+// blanks.
 Result<Command> parseCommand(std::string_view line);
-// Wrong names, missing or surplus arguments, values that are no numbers: usageError with the usage as its note.
+// Wrong names, missing or surplus arguments, values that are no numbers: usageError with the usage as its
+// note.
 Status checkCommand(const Command& command);
 std::string toLine(const Command& command);
 
@@ -114,8 +116,9 @@ class OpenEnd {
   bool begun_ = false, quoted_ = false;
   bool closed_ = false;  // a command, or a bracket that nothing opened
 };
-// The commands of a script, each with its place; a command goes on while brackets are open. `#` begins a comment line, and a first
-// line `#!` is one too. `;` between commands is for `-e`. Errors: textSyntax for a bracket that is never closed.
+// The commands of a script, each with its place; a command goes on while brackets are open. `#` begins a
+// comment line, and a first line `#!` is one too. `;` between commands is for `-e`. Errors: textSyntax for a
+// bracket that is never closed.
 struct ScriptLine {
   std::string text;
   SourcePlace place;

@@ -1,13 +1,15 @@
-// Session: one model and the values at hand, on a thread of its own. Commands go in, views and events come out.
+// Session: one model and the values at hand, on a thread of its own. Commands go in, views and events come
+// out.
 //
 //   Session session({.cacheDirectory = defaultCacheDirectory()});
 //   session.setListener([](const Event& e) { post(e); });              // called on the session's thread
 //   Ticket t = session.submit(Command::of(CommandId::load).add("model", "bert.onnx"));
-//   std::shared_ptr<const Outcome> outcome = session.wait(t);          // or take it from the event `finished`
+//   std::shared_ptr<const Outcome> outcome = session.wait(t);  // or take it from the event `finished`
 //   if (auto* info = outcome->as<ModelInfo>()) show(*info);
 //
-// Threads: every method may be called from any thread. Commands run one after the other in the order of submit.
-// Errors: a command that fails leaves the session as it was and says so in Outcome::error; nothing throws.
+// Threads: every method may be called from any thread. Commands run one after the other in the order of
+// submit. Errors: a command that fails leaves the session as it was and says so in Outcome::error; nothing
+// throws.
 #pragma once
 
 #include <chrono>
@@ -103,17 +105,19 @@ class Session {
   // Called on the session's thread, one event at a time; set it before the first submit.
   void setListener(std::function<void(const Event&)> listener);
 
-  // What is delivered by event is kept no longer than its listener keeps it. Of the others the last kMostKept wait to be fetched.
+  // What is delivered by event is kept no longer than its listener keeps it. Of the others the last kMostKept
+  // wait to be fetched.
   static constexpr size_t kMostKept = 1000;
   Ticket submit(Command command, Delivery delivery = Delivery::fetched);
-  // Blocks until the command is done. An outcome can be fetched once; of a ticket that is unknown, or delivered by event, the outcome is an
-  // internalError.
+  // Blocks until the command is done. An outcome can be fetched once; of a ticket that is unknown, or
+  // delivered by event, the outcome is an internalError.
   std::shared_ptr<const Outcome> wait(Ticket ticket);
   // Null when it is not done after that time.
   std::shared_ptr<const Outcome> waitFor(Ticket ticket, std::chrono::milliseconds time);
   std::shared_ptr<const Outcome> execute(Command command) { return wait(submit(std::move(command))); }
 
-  // Ends the command that runs with `cancelled` (compilation at the next pass, runs at the next kernel), and those that wait.
+  // Ends the command that runs with `cancelled` (compilation at the next pass, runs at the next kernel), and
+  // those that wait.
   void interrupt();
   bool busy() const;
 

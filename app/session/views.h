@@ -1,5 +1,5 @@
-// Views: what a session answers, as plain immutable values. Windows, shell, batch and tests read the same structs; nothing here points into
-// the compiler's data, so they may be kept and passed between threads.
+// Views: what a session answers, as plain immutable values. Windows, shell, batch and tests read the same
+// structs; nothing here points into the compiler's data, so they may be kept and passed between threads.
 //
 // Shapes are lists of texts: "59", "seq", "2*seq + 1", "?3". Sizes and times carry their unit in the name.
 #pragma once

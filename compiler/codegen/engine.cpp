@@ -11,7 +11,8 @@
 #include "compiler/codegen/machine_catalog.h"
 #include "llvm/Config/llvm-config.h"
 
-// Set by the build: a digest of codegen's sources, so that objects made by other versions of the emitters are not reused.
+// Set by the build: a digest of codegen's sources, so that objects made by other versions of the emitters are
+// not reused.
 #ifndef DYN_CODEGEN_FINGERPRINT
 #error "the build must define DYN_CODEGEN_FINGERPRINT"
 #endif
@@ -72,7 +73,8 @@ void KernelEngine::State::giveBack(ObjectCompiler compiler) {
 }
 
 ObjectKey KernelEngine::State::keyOf(const KernelJob& job, const std::string& text) const {
-  // Not the whole machine: cache sizes and the like act through the code, so they are part of `text` where they matter.
+  // Not the whole machine: cache sizes and the like act through the code, so they are part of `text` where
+  // they matter.
   const std::string shape =
       std::to_string(machine.vectorBits) + " " + std::to_string(static_cast<int>(job.passes));
   return makeObjectKey({job.key.empty() ? "ir" : "key", text, machine.triple, machine.cpu, machine.features,

@@ -77,7 +77,8 @@ bool KernelEmitter::branches(Expr e) {
   return op == BinaryOp::pow || (isReal(e.dtype()) && (op == BinaryOp::mod || op == BinaryOp::rem));
 }
 
-// Could evaluating it where it is not asked for fault? Loads may be out of range there, and divisions by data may be by zero.
+// Could evaluating it where it is not asked for fault? Loads may be out of range there, and divisions by data
+// may be by zero.
 bool KernelEmitter::mayFault(Expr root) {
   return anyPart(root, faultMemo_, [this](Expr e) {
     // What branches has to stand at the end of an open block.
@@ -92,7 +93,8 @@ Result<LaneValue> KernelEmitter::value(Expr e) {
                      "variable " + e.name() + " of kernel " + kernel_.name + " is used outside its loop");
   const size_t own = scopes_.size() - 1;
   size_t scope = std::min(scopeOf(e), own);
-  // Values that may fault do not move out of a scope whose code might not run; loops over nothing are such scopes too.
+  // Values that may fault do not move out of a scope whose code might not run; loops over nothing are such
+  // scopes too.
   if (mayFault(e)) scope = own;
   if (scope == own || !scopes_[scope + 1].hoistPoint) {
     // A scope without a hoist point (a branch) keeps its values at its own place.
@@ -102,7 +104,8 @@ Result<LaneValue> KernelEmitter::value(Expr e) {
     scopes_[scope].values.push_back(e.id());
     return v;
   }
-  // Before the loop that opens the next scope: its preheader runs once per turn of the scope the value belongs to.
+  // Before the loop that opens the next scope: its preheader runs once per turn of the scope the value
+  // belongs to.
   llvm::Instruction* before = scopes_[scope + 1].hoistPoint;
   llvm::IRBuilder<>::InsertPointGuard guard(b_);
   const unsigned lanes = lanes_;
@@ -229,7 +232,8 @@ Result<Value*> KernelEmitter::dimValue(Dim root) {
 // --- memory
 
 Result<LaneValue> KernelEmitter::address(const loop::Buffer* buffer, std::span<const Expr> index) {
-  // Row-major: ((i0 * n1 + i1) * n2 + i2)...; shapes are kernel expressions, so the products are shared and hoisted like any other.
+  // Row-major: ((i0 * n1 + i1) * n2 + i2)...; shapes are kernel expressions, so the products are shared and
+  // hoisted like any other.
   loop::LoopContext& loops = *kernel_.context;
   Expr linear = loops.integer(0);
   Expr stride = loops.integer(1);
@@ -240,7 +244,8 @@ Result<LaneValue> KernelEmitter::address(const loop::Buffer* buffer, std::span<c
   return value(linear);
 }
 
-// Every stride-th element: what lies between is left out by the mask of a load `stride` times as wide, so nothing beyond the last lane is read.
+// Every stride-th element: what lies between is left out by the mask of a load `stride` times as wide, so
+// nothing beyond the last lane is read.
 Value* KernelEmitter::loadStrided(llvm::FixedVectorType* type, Value* pointer, llvm::Align align,
                                   int64_t stride, Value* mask) {
   const int lanes = static_cast<int>(lanes_), wide = lanes * static_cast<int>(stride);
@@ -326,7 +331,8 @@ Result<LaneValue> KernelEmitter::loadValue(Expr e) {
 
 // --- operations
 
-// Integer divisors: never zero, never -1 below the smallest integer. Divisors made of dims and constants are only replaced; data must not be zero.
+// Integer divisors: never zero, never -1 below the smallest integer. Divisors made of dims and constants are
+// only replaced; data must not be zero.
 Result<LaneValue> KernelEmitter::guardDivisor(Expr division, LaneValue divisor) {
   Value* d = divisor.isUniform() ? divisor.value : vector(divisor);
   if (llvm::isa<llvm::ConstantInt>(d) && !llvm::cast<llvm::ConstantInt>(d)->isZero()) return divisor;
@@ -346,7 +352,8 @@ Result<LaneValue> KernelEmitter::guardDivisor(Expr division, LaneValue divisor) 
   return divisor.isUniform() ? LaneValue::uniform(safe) : LaneValue::varying(safe);
 }
 
-// One division for all lanes: those of the rest and the lanes' steps are of numbers so small that reals do them exactly.
+// One division for all lanes: those of the rest and the lanes' steps are of numbers so small that reals do
+// them exactly.
 LaneValue KernelEmitter::wrapLinear(BinaryOp op, const LaneValue& a, Value* divisor) {
   Value* quotient = ops_.binary(BinaryOp::floorDiv, a.value, divisor, Dtype::i64);
   Value* rest = b_.CreateSub(a.value, b_.CreateMul(quotient, divisor));
@@ -422,7 +429,8 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
   return uniform ? LaneValue::uniform(result) : LaneValue::varying(result);
 }
 
-// Arms that may fault are evaluated only where they are wanted: by a branch when the condition is one for all lanes, under a mask otherwise.
+// Arms that may fault are evaluated only where they are wanted: by a branch when the condition is one for all
+// lanes, under a mask otherwise.
 Result<LaneValue> KernelEmitter::selectValue(Expr e) {
   const Expr condition = e.operands()[0], ifTrue = e.operands()[1], ifFalse = e.operands()[2];
   DYN_TRY(LaneValue c, value(condition));

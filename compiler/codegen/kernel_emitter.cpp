@@ -17,7 +17,8 @@ using loop::StmtKind;
 
 namespace {
 
-// Independent vector accumulators of a reduction: enough to cover the latency of an addition on every processor of today.
+// Independent vector accumulators of a reduction: enough to cover the latency of an addition on every
+// processor of today.
 constexpr unsigned kPartialAccumulators = 4;
 // Accumulations in one loop: their accumulators stay in registers.
 constexpr size_t kMostTogether = 3;
@@ -235,7 +236,8 @@ bool KernelEmitter::masksTails() const {
                      [](const loop::Buffer* buffer) { return storageBytes(buffer->dtype) >= 4; });
 }
 
-// May the iterations of `variable` run side by side? Not when something inside branches or loops by a value that differs between them.
+// May the iterations of `variable` run side by side? Not when something inside branches or loops by a value
+// that differs between them.
 bool KernelEmitter::vectorizable(const Stmt& stmt, Expr variable) const {
   std::unordered_set<uint32_t> varying{variable.id()};
   std::vector<const Stmt*> work;
@@ -347,8 +349,8 @@ Status KernelEmitter::accumulateLevel(std::span<const Stmt* const> together, siz
     });
     return done.ok() ? Status() : Status(done.takeError());
   }
-  // Four vectors at a time, then two, then one, then the elements that are left: short rows of an outer loop, too, end in accumulators of their own and
-  // do not wait for each other.
+  // Four vectors at a time, then two, then one, then the elements that are left: short rows of an outer loop,
+  // too, end in accumulators of their own and do not wait for each other.
   static_assert(kPartialAccumulators == 4);
   lanes_ = fullLanes_;
   for (unsigned unroll : {4u, 2u, 1u}) {
@@ -390,7 +392,8 @@ Status KernelEmitter::accumulateLevel(std::span<const Stmt* const> together, siz
   return done.ok() ? Status() : Status(done.takeError());
 }
 
-// Accumulations over the same extents, none of which needs another's result, are one loop: what they read is read once.
+// Accumulations over the same extents, none of which needs another's result, are one loop: what they read is
+// read once.
 std::vector<const Stmt*> KernelEmitter::accumulatedTogether(std::span<const loop::StmtRef> statements) const {
   std::vector<const Stmt*> together{statements[0].get()};
   const Stmt& first = *together[0];
@@ -439,8 +442,8 @@ Status KernelEmitter::accumulateStatements(std::span<const Stmt* const> together
   return {};
 }
 
-// Pairs of vectors, then halves of the one left: the same tree whatever the extent. In a short row that is most of the work, so minima and maxima of reals
-// look for NaN once, before it, not in each step.
+// Pairs of vectors, then halves of the one left: the same tree whatever the extent. In a short row that is
+// most of the work, so minima and maxima of reals look for NaN once, before it, not in each step.
 Value* KernelEmitter::combinedLanes(const Stmt& stmt, std::vector<Value*> partial) {
   const Dtype dtype = stmt.variable.dtype();
   const bool isExtreme = stmt.reduceOp == ReduceOp::minimum || stmt.reduceOp == ReduceOp::maximum;

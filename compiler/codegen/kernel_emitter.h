@@ -1,11 +1,14 @@
 // Internal to codegen: emits the body of one loop kernel.
 //
-// Scopes. Every loop opens a scope with a preheader block; an expression is emitted at the end of the preheader of the innermost scope that binds one of
-// its variables, so it runs as seldom as it can, and is remembered for as long as that scope is open. Blocks that may be skipped (branches, guarded
-// selects) are scopes of their own. Expressions that could fault (loads under a select, divisions by data) stay where they are.
+// Scopes. Every loop opens a scope with a preheader block; an expression is emitted at the end of the
+// preheader of the innermost scope that binds one of its variables, so it runs as seldom as it can, and is
+// remembered for as long as that scope is open. Blocks that may be skipped (branches, guarded selects) are
+// scopes of their own. Expressions that could fault (loads under a select, divisions by data) stay where they
+// are.
 //
-// Lanes. Inside a `vector` loop values are LaneValues: uniform, linear or varying. What is left after the last full vector is the same code once
-// more under a mask, or with one lane at a time where the machine has no masked loads and stores for the kernel's element types.
+// Lanes. Inside a `vector` loop values are LaneValues: uniform, linear or varying. What is left after the
+// last full vector is the same code once more under a mask, or with one lane at a time where the machine has
+// no masked loads and stores for the kernel's element types.
 #pragma once
 
 #include <functional>
@@ -43,20 +46,22 @@ class KernelEmitter {
   std::vector<const loop::Stmt*> accumulatedTogether(std::span<const loop::StmtRef> statements) const;
   Status branchStatement(const loop::Stmt& stmt);
   Status checkStatement(const loop::Stmt& stmt);
-  // The loop `variable` = start, start + step, ... while variable + step <= limit. Returns the first value that was not reached.
-  // `carried` are values that the body replaces in each turn: initial values in, final values out.
+  // The loop `variable` = start, start + step, ... while variable + step <= limit. Returns the first value
+  // that was not reached. `carried` are values that the body replaces in each turn: initial values in, final
+  // values out.
   Result<llvm::Value*> countedLoop(loop::Expr variable, llvm::Value* start, llvm::Value* limit, int64_t step,
                                    std::vector<llvm::Value*>& carried,
                                    const std::function<Status(llvm::Value* first)>& body);
-  // One more turn of a vector loop for start, ..., limit - 1, fewer than all lanes, under a mask. The body is told the mask. `left` is how many are
-  // left, where that is known: then nothing is tested.
+  // One more turn of a vector loop for start, ..., limit - 1, fewer than all lanes, under a mask. The body is
+  // told the mask. `left` is how many are left, where that is known: then nothing is tested.
   Status maskedTurn(loop::Expr variable, llvm::Value* start, llvm::Value* limit, std::optional<int64_t> left,
                     std::vector<llvm::Value*>& carried, const std::function<Status()>& body);
   // --- axes of units, counted (unit_counter.cpp)
   struct UnitDigit {
     loop::Expr variable, extent;  // extent null: the first, which is not bounded
   };
-  // The lets at the head of the body that take the unit apart into indices, last one fastest; empty where they do not.
+  // The lets at the head of the body that take the unit apart into indices, last one fastest; empty where
+  // they do not.
   std::vector<UnitDigit> unitDigits() const;
   Status emitUnits();
   // --- squares (tile_emitter.cpp)
@@ -74,10 +79,12 @@ class KernelEmitter {
       const;  // vectors of the loop that are done side by side: 1, or more where it reduces
   Result<std::optional<LaneValue>> loadKnownPlaces(loop::Expr e);
   llvm::Value* loadRow(llvm::Type* element, unsigned count, llvm::Value* pointer);
-  // How many of `extent` iterations are left after the last full vector, when that is the same for all values of the dims.
+  // How many of `extent` iterations are left after the last full vector, when that is the same for all values
+  // of the dims.
   std::optional<int64_t> leftAfterVectors(loop::Expr extent) const;
   bool masksTails() const;
-  // The loops of accumulations from `level` inwards; `partial` are the vector accumulators of each, then its scalar one.
+  // The loops of accumulations from `level` inwards; `partial` are the vector accumulators of each, then its
+  // scalar one.
   Status accumulateLevel(std::span<const loop::Stmt* const> together, size_t level, bool vectors,
                          std::vector<llvm::Value*>& partial);
   llvm::Value* combinedLanes(const loop::Stmt& stmt, std::vector<llvm::Value*> partial);

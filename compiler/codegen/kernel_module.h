@@ -1,7 +1,8 @@
-// KernelModule: generated code before it is compiled. Opaque here; emitters inside codegen fill it through llvm_module.h.
+// KernelModule: generated code before it is compiled. Opaque here; emitters inside codegen fill it through
+// llvm_module.h.
 //
-// Movable, not copyable. It carries its own LLVM context, so different modules may be built and compiled on different
-// threads; one module belongs to one thread at a time.
+// Movable, not copyable. It carries its own LLVM context, so different modules may be built and compiled on
+// different threads; one module belongs to one thread at a time.
 #pragma once
 
 #include <memory>

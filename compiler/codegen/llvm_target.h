@@ -16,8 +16,8 @@ void initializeLlvm();
 
 Result<const llvm::Target*> lookupTarget(const MachineDescription& machine);
 
-// A new target machine; not thread-safe, so each thread makes its own. Checks the cpu and feature names first: LLVM would
-// only print a warning about them.
+// A new target machine; not thread-safe, so each thread makes its own. Checks the cpu and feature names
+// first: LLVM would only print a warning about them.
 Result<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const MachineDescription& machine);
 
 }  // namespace dyn

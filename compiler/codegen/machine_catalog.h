@@ -14,10 +14,12 @@ Result<MachineDescription> detectHost();
 
 // Names accepted by machinePreset, sorted.
 std::vector<std::string> machinePresetNames();
-// "x86-64", "haswell", "skylake-avx512", "znver4", "sapphirerapids", "cortex-a72", "rv64gcv": typical sizes, one core.
+// "x86-64", "haswell", "skylake-avx512", "znver4", "sapphirerapids", "cortex-a72", "rv64gcv": typical sizes,
+// one core.
 Result<MachineDescription> machinePreset(std::string_view name);
 
-// Whether code for `machine` may be executed by this process: same architecture, and no instruction set that is missing.
+// Whether code for `machine` may be executed by this process: same architecture, and no instruction set that
+// is missing.
 bool runsOnThisHost(const MachineDescription& machine);
 
 }  // namespace dyn

@@ -1,4 +1,5 @@
-// The loop over the units of a kernel, whose indices are counted like the digits of a number instead of divided out for each unit:
+// The loop over the units of a kernel, whose indices are counted like the digits of a number instead of
+// divided out for each unit:
 // a row of a few elements is copied in less time than one division takes.
 #include <algorithm>
 

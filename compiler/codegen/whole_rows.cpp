@@ -3,7 +3,8 @@
 // - Copies of short rows whose length is known and whose source wraps, all at once:
 //     for i < 21 vector { y[u, i] = x[u, mod(i, 3)] }     reads x[u, 0..2], puts each in its seven places, writes y[u, 0..20]
 //   What lies where is known here, so that the machine's shuffles do it, and no lane is read by an address of its own.
-// - Reductions side by side, several vectors of them at once, so that each step reads whole lines that lie together:
+// - Reductions side by side, several vectors of them at once, so that each step reads whole lines that lie
+//   together:
 //     for e < 64 vector { accumulate s = sum over k { x[k, e] } }
 #include <algorithm>
 
@@ -121,7 +122,8 @@ Status KernelEmitter::wholeRow(const Stmt& stmt, unsigned lanes) {
   return done;
 }
 
-// `count` neighbours. A few bytes are read as one number: as a vector of no machine's length they would be taken apart, and put together again one by one.
+// `count` neighbours. A few bytes are read as one number: as a vector of no machine's length they would be
+// taken apart, and put together again one by one.
 Value* KernelEmitter::loadRow(llvm::Type* element, unsigned count, Value* pointer) {
   const unsigned bits = element->getPrimitiveSizeInBits(), all = bits * count;
   const llvm::Align align(std::max(1u, bits / 8));
@@ -132,7 +134,8 @@ Value* KernelEmitter::loadRow(llvm::Type* element, unsigned count, Value* pointe
   return b_.CreateBitCast(number, llvm::FixedVectorType::get(element, whole / bits));
 }
 
-// Elements at places of a row that are known here: what lies between the first and the last is read at once, and put where it belongs.
+// Elements at places of a row that are known here: what lies between the first and the last is read at once,
+// and put where it belongs.
 Result<std::optional<LaneValue>> KernelEmitter::loadKnownPlaces(Expr e) {
   const std::optional<LaneValue> none;
   if (lanes_ == 1 || mask_ || e.operands().empty()) return none;

@@ -1,4 +1,5 @@
-// Checked arithmetic, evaluation, substitution. Everything walks with its own stack and visits shared parts once.
+// Checked arithmetic, evaluation, substitution. Everything walks with its own stack and visits shared parts
+// once.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>

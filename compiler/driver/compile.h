@@ -2,10 +2,10 @@
 //
 //   CompileOptions options;
 //   DYN_TRY(CompiledModel compiled, compileModel(module, options));   // passes, lowering, machine code
-//   DYN_TRY(dyn_module* vm, instantiate(compiled));                   // the VM's module; keeps what it needs alive
+//   DYN_TRY(dyn_module* vm, instantiate(compiled));  // the VM's module; keeps what it needs alive
 //
-// After this no shape ever compiles anything: compiled.statistics.kernelsCompiledCount counts all there will be, and
-// kernelsCompiledAfterLoad() is there to see that.
+// After this no shape ever compiles anything: compiled.statistics.kernelsCompiledCount counts all there will
+// be, and kernelsCompiledAfterLoad() is there to see that.
 #pragma once
 
 #include <atomic>
@@ -25,15 +25,18 @@ struct CompileOptions {
   std::string passes;         // pipeline text; empty: the standard pipeline
   std::string math = "fp32";  // or bf16: products of f32 with constant matrices have both sides rounded to it
   std::optional<Target> target;  // where the program will run; none: this host
-  // Versions of contractions (compiler/passes/contraction_versions.h): "conv" or "matmul" for all, or by the key of one operation; "loop" of the generated kernels (compiler/kernel/versions.h). What is not
-  // named is chosen by rule and cost.
+  // Versions of contractions (compiler/passes/contraction_versions.h): "conv" or "matmul" for all, or by the
+  // key of one operation; "loop" of the generated kernels (compiler/kernel/versions.h). What is not named is
+  // chosen by rule and cost.
   std::map<std::string, std::string> versions;
-  // Variants for some sizes and buckets (compiler/passes/variant_spec.h): "seq=128;seq=256,batch=1", "batch=4,8,16".
+  // Variants for some sizes and buckets (compiler/passes/variant_spec.h): "seq=128;seq=256,batch=1",
+  // "batch=4,8,16".
   std::string variants, buckets;
   std::string cacheDirectory;  // of compiled objects; empty: no cache
   int threadCount = 0;         // for compiling; 0: one per core
   bool verifyEach = false;     // verify the module after every pass
-  // Given: as little memory as possible is to live at once for these dims, at the price of time (passes `rematerialise` and `plan`).
+  // Given: as little memory as possible is to live at once for these dims, at the price of time (passes
+  // `rematerialise` and `plan`).
   std::optional<std::map<std::string, int64_t>> smallFor;
   std::vector<std::string> inputNames, outputNames;
   std::map<std::string, int64_t> fixedDims;  // named dims that have a value in the module already
@@ -67,8 +70,9 @@ Result<Module> runPasses(const Module& module, const CompileOptions& options, Tr
 Result<CompiledModel> compileModel(const Module& module, const CompileOptions& options,
                                    Trace* failedTrace = nullptr);
 
-// The second half of it: lowering and code generation of a module that the passes have placed already. Its trace is empty. For a target that is not this
-// host nothing is loaded: the program can be printed and written, instantiate() refuses it.
+// The second half of it: lowering and code generation of a module that the passes have placed already. Its
+// trace is empty. For a target that is not this host nothing is loaded: the program can be printed and
+// written, instantiate() refuses it.
 Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& options);
 
 // What the model's engine compiled since the model was ready, as the engine counts it.
@@ -77,7 +81,8 @@ int64_t kernelsCompiledAfterLoad(const CompiledModel& compiled);
 // A VM module over the compiled code, which it keeps alive until dyn_module_release.
 Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled);
 
-// Text of one kernel: its LLVM IR or the machine's assembly. Error unsupportedFeature when built without LLVM.
+// Text of one kernel: its LLVM IR or the machine's assembly. Error unsupportedFeature when built without
+// LLVM.
 enum class KernelText : uint8_t { llvm, assembly };
 Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, KernelText form);
 

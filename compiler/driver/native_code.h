@@ -1,4 +1,5 @@
-// The machine code of a compiled model: where code generation is called, and the one place that knows whether LLVM is there.
+// The machine code of a compiled model: where code generation is called, and the one place that knows whether
+// LLVM is there.
 #pragma once
 
 #include <string>
@@ -8,10 +9,11 @@
 
 namespace dyn {
 
-// Compiles all kernels of `compiled.lowered` for its target (in parallel, through the object cache) and keeps the objects. Without LLVM: error
-// unsupportedFeature when there is any kernel.
+// Compiles all kernels of `compiled.lowered` for its target (in parallel, through the object cache) and keeps
+// the objects. Without LLVM: error unsupportedFeature when there is any kernel.
 Status emitObjects(CompiledModel& compiled, const CompileOptions& options);
-// Takes the objects into this process, with the machine's matrix kernels where the program wants them. The target must run here.
+// Takes the objects into this process, with the machine's matrix kernels where the program wants them. The
+// target must run here.
 Status loadCode(CompiledModel& compiled);
 
 // Null when there is no such kernel.

@@ -8,12 +8,13 @@
 
 namespace dyn {
 
-// This machine; asked of the system once. Without LLVM: a target without a name for its processor, for which no code can be made.
+// This machine; asked of the system once. Without LLVM: a target without a name for its processor, for which
+// no code can be made.
 Result<Target> hostTarget();
 // Names that chooseTarget() knows besides "host".
 std::vector<std::string> targetNames();
-// "host" or "", one of targetNames(), or the path of a file (anything with a '/' or a '.', printTarget()'s or printMachine()'s text). Errors: usageError for
-// an unknown name, fileError, fileFormat.
+// "host" or "", one of targetNames(), or the path of a file (anything with a '/' or a '.', printTarget()'s or
+// printMachine()'s text). Errors: usageError for an unknown name, fileError, fileFormat.
 Result<Target> chooseTarget(const std::string& nameOrFile);
 // May the target's code run in this process?
 bool runsHere(const Target& target);

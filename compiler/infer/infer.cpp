@@ -15,8 +15,9 @@ namespace dyn {
 
 namespace {
 
-// Does the fact hold before anything has run? What an earlier inference learnt from a check is learnt anew from the check itself: the module at hand
-// may not have it. So is what makes sizes of the inside equal: a representative found too early is a dim without a value.
+// Does the fact hold before anything has run? What an earlier inference learnt from a check is learnt anew
+// from the check itself: the module at hand may not have it. So is what makes sizes of the inside equal: a
+// representative found too early is a dim without a value.
 bool holdsFromTheStart(const Fact& fact, const std::unordered_set<SymbolId>& entrySymbols) {
   if (fact.reason.text.rfind(kCheckReason, 0) == 0) return false;
   if (fact.kind != FactKind::equal && fact.kind != FactKind::equalProduct) return true;
@@ -308,7 +309,8 @@ Result<Type> InferDriver::meetAnnotation(OpState& state, Type inferred, Type ann
   Result<Type> met =
       zipTypes(ir_, inferred, annotation, what, [&](Dim t, Dim a, const TypePath& path) -> Result<Dim> {
         if (path.nested) {
-          // Elements of a list, and functions, have sizes of their own: a `?` keeps its number, also where others are computed from it.
+          // Elements of a list, and functions, have sizes of their own: a `?` keeps its number, also where
+          // others are computed from it.
           const bool open = t.isSymbol() && a.isSymbol() && !inScope(t) && !inScope(a);
           if (open) return renamed.emplace(t.symbol(), a).first->second;
           return substitute(t, [&](SymbolId symbol) {

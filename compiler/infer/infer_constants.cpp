@@ -1,5 +1,5 @@
-// Values that inference evaluates itself: a small operation on constants, whose elements a later rule may need (paddings and sizes that
-// exporters compute from constants by slicing, reversing and reshaping).
+// Values that inference evaluates itself: a small operation on constants, whose elements a later rule may
+// need (paddings and sizes that exporters compute from constants by slicing, reversing and reshaping).
 #include "compiler/infer/infer_driver.h"
 #include "compiler/ops/contraction/contraction.h"
 #include "compiler/ops/op_table.h"

@@ -1,4 +1,5 @@
-// The inference driver: an explicit stack of function bodies, and the InferContext of the operation at hand. Internal to infer*.cpp.
+// The inference driver: an explicit stack of function bodies, and the InferContext of the operation at hand.
+// Internal to infer*.cpp.
 #pragma once
 
 #include <deque>
@@ -95,7 +96,8 @@ class InferDriver final : public ControlInferContext, public NeedListener {
     bool isRegion = false;
     bool changed = false;
     size_t solverMark = 0, scopeMark = 0, demandMark = 0;
-    // Symbols of the parameters' annotations that have no value here: a body inferred before says `?9` where the size is known by now.
+    // Symbols of the parameters' annotations that have no value here: a body inferred before says `?9` where
+    // the size is known by now.
     std::unordered_map<SymbolId, Dim> renamed;
     OpState state;
   };
@@ -119,7 +121,8 @@ class InferDriver final : public ControlInferContext, public NeedListener {
   // infer_alternatives.cpp: an `if` whose branches have different ranks takes the rest of its body into both.
   bool canSplit(const Op& op) const;
   Status splitContinuation(Frame& frame, const Op& op);
-  // After a fault inside such a body: the other one stands in, behind a check of the condition. False: there is no such body.
+  // After a fault inside such a body: the other one stands in, behind a check of the condition. False: there
+  // is no such body.
   bool takeOther(const Error& fault);
   // infer_constants.cpp
   std::optional<HostTensor> knownTensor(ValueId id) const;

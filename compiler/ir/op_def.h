@@ -1,9 +1,12 @@
-// OpDef: the row of one operator. Everything about an operator stands here and in its family file (compiler/ops).
+// OpDef: the row of one operator. Everything about an operator stands here and in its family file
+// (compiler/ops).
 //
 // The shape rule is written ONCE, as `infer`, over symbolic dims, and read three ways:
 //  - type inference calls it with symbolic dims and known contents;
-//  - the run-time shape program evaluates the dims it produced (fresh `?` symbols are read off the computed value or its operands);
-//  - every `require` that the solver cannot prove becomes one explicit run-time check with the operator's place and the reason.
+//  - the run-time shape program evaluates the dims it produced (fresh `?` symbols are read off the computed
+//    value or its operands);
+//  - every `require` that the solver cannot prove becomes one explicit run-time check with the operator's
+//    place and the reason.
 #pragma once
 
 #include <functional>
@@ -24,8 +27,8 @@ class LowerContext;  // compiler/loop/lower_context.h
 class Expr;
 }  // namespace loop
 
-// Known contents of a small integer (or bool) tensor as symbolic dims, row-major: what makes Shape → Gather → Concat → Reshape a dim
-// expression. Null Dim = this element is not known.
+// Known contents of a small integer (or bool) tensor as symbolic dims, row-major: what makes Shape → Gather →
+// Concat → Reshape a dim expression. Null Dim = this element is not known.
 using Contents = std::vector<Dim>;
 
 class InferContext {
@@ -39,26 +42,30 @@ class InferContext {
   int operandCount() const { return static_cast<int>(op().operands.size()); }
   bool hasOperand(int i) const { return i < operandCount() && op().operands[i] != kNoValue; }
   virtual Type operandType(int i) const = 0;  // precondition: hasOperand(i)
-  // Contents of operand i when (partly) known; nullopt when nothing is known or it is no small integer tensor (≤ 1024 elements).
+  // Contents of operand i when (partly) known; nullopt when nothing is known or it is no small integer tensor
+  // (≤ 1024 elements).
   virtual std::optional<Contents> operandContents(int i) const = 0;
   // The constant behind operand i, if it is one.
   virtual const HostTensor* operandConstant(int i) const = 0;
   const Attributes& attributes() const { return op().attributes; }
 
-  // Demands a == b (a <= b). Provably wrong: an error shapeMismatch naming both. Provable: nothing. Else: one run-time check, and the
-  // solver learns the fact. `what` names the demand: "inner dims of matmul".
+  // Demands a == b (a <= b). Provably wrong: an error shapeMismatch naming both. Provable: nothing. Else: one
+  // run-time check, and the solver learns the fact. `what` names the demand: "inner dims of matmul".
   virtual Status requireEqual(Dim a, Dim b, std::string_view what) = 0;
   virtual Status requireLessEqual(Dim a, Dim b, std::string_view what) = 0;
-  // The broadcast of two dims (NumPy): equal → that; one is 1 → the other; unknown → the provable part with a residual check.
+  // The broadcast of two dims (NumPy): equal → that; one is 1 → the other; unknown → the provable part with a
+  // residual check.
   virtual Result<Dim> broadcast(Dim a, Dim b, std::string_view what) = 0;
-  // A fresh `?` for a size that depends on values; `reason` is shown to the user ("NonZero counts the non-zero elements").
+  // A fresh `?` for a size that depends on values; `reason` is shown to the user ("NonZero counts the
+  // non-zero elements").
   virtual Dim fresh(std::string_view reason) = 0;
   // A fresh `?` that is the value of element `index` of the integer operand i (read at run time when needed).
   virtual Dim freshFromOperand(int i, int64_t index, std::string_view reason) = 0;
 
   virtual void setResult(int i, Type type) = 0;
   virtual void setResultContents(int i, Contents contents) = 0;
-  // Type of result j of region r (regions are inferred by the driver before the op that holds them, given parameter types).
+  // Type of result j of region r (regions are inferred by the driver before the op that holds them, given
+  // parameter types).
   virtual Status inferRegion(int region, std::span<const Type> parameters, std::vector<Type>* results) = 0;
 
   Error error(DiagnosticId id, std::string message) const;  // with the operation's place and name
@@ -131,13 +138,15 @@ struct OpDef {
   bool builtinAllocates =
       false;                 // the builtin makes its results itself: their size depends on values (nonzero)
   int builtinOperands = -1;  // only the first so many operands are handed over; -1: all
-  // LoweringKind::builtin: 32-bit numbers and scalar dims handed to the builtin after its operands, from attributes and types (null: left out).
+  // LoweringKind::builtin: 32-bit numbers and scalar dims handed to the builtin after its operands, from
+  // attributes and types (null: left out).
   Status (*builtinArguments)(const Op&, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
                              std::vector<Dim>* scalars) = nullptr;
   // False: the builtin does not take these ranks or element types, `lower` does. Null: it takes all.
   bool (*builtinTakes)(const Op&, std::span<const Type> operandTypes) = nullptr;
   std::string_view lowerNote;
-  // What the elements of operands must be beyond their type. Elementwise operators may leave it out: any elements will do.
+  // What the elements of operands must be beyond their type. Elementwise operators may leave it out: any
+  // elements will do.
   std::span<const OperandRule> operandRules;
   std::string_view doc;      // shapes: "[m, k] x [k, n] -> [m, n]"
   std::string_view example;  // one line of text IR that type-checks (the table test parses and runs it)

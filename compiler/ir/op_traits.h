@@ -1,5 +1,5 @@
-// OpTraits: what passes, lowering and views ask of an operator besides its class. They stand in its row, so that no pass names an operator that it
-// neither matches as a pattern nor makes.
+// OpTraits: what passes, lowering and views ask of an operator besides its class. They stand in its row, so
+// that no pass names an operator that it neither matches as a pattern nor makes.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,9 @@ enum class ElementCost : uint8_t {
 };
 
 struct OpTraits {
-  bool keepsRank =
-      false;  // the first result has the rank of the first operand (elementwise operators and reductions have rules of their own)
+  // The first result has the rank of the first operand. Elementwise operators and reductions have rules of
+  // their own.
+  bool keepsRank = false;
   // Memory.
   bool view = false;  // its result is the first operand's memory under another shape; nothing is copied
   bool contentsKnown =
@@ -31,10 +32,11 @@ struct OpTraits {
   ElementCost cost = ElementCost::arithmetic;
   bool gathers = false;  // reads at positions that an operand holds; they are checked where they are read
   bool flatPositions = false;  // a convolution: its builtin sees [n, m, positions], the spatial axes as one
-  int matrixOperands =
-      0;  // its builtin knows matrices only: of so many first operands one of one axis is shown to it with two
+  // Its builtin knows matrices only: of so many first operands one of one axis is shown to it with two.
+  int matrixOperands = 0;
   bool gemmFamily = false;  // its builtin runs on the machine's matrix kernels (DynGemmFamily)
-  // Its builtin runs a kernel, the epilogue, in place over each finished tile of the result, which holds such elements.
+  // Its builtin runs a kernel, the epilogue, in place over each finished tile of the result, which holds such
+  // elements.
   std::optional<Dtype> epilogue = {};
   // Elements of the operands from this one on are sizes of results, or places they follow from.
   std::optional<int> firstSizes = {};

@@ -1,5 +1,6 @@
-// What an operation demands of the values of its attributes and operands, as data in the operator's row: from it follow the check
-// before inference, the check at run time, what `:ops NAME` shows, and the tests that break each of them.
+// What an operation demands of the values of its attributes and operands, as data in the operator's row: from
+// it follow the check before inference, the check at run time, what `:ops NAME` shows, and the tests that
+// break each of them.
 //
 //   constexpr AttributeSpec kAttributes[] = {
 //       {"block", AttributeKind::integer, true, "the side of a block of pixels", Allowed::between(1, 32768)},
@@ -63,7 +64,8 @@ enum class ElementsAre : uint8_t {
   byKernel,  // the kernel looks at each element as it uses it
 };
 std::string_view toString(ElementsAre kind);
-// As an attribute of check_values: "positive", "in_range". The other way round: byRule for a word that is none.
+// As an attribute of check_values: "positive", "in_range". The other way round: byRule for a word that is
+// none.
 std::string_view wordOf(ElementsAre kind);
 ElementsAre elementsOfWord(std::string_view word);
 // By looking at each element, whatever the operation: a constant's at once, others' by check_values.

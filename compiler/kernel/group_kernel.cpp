@@ -14,8 +14,8 @@ using loop::LoopContext;
 
 namespace {
 
-// Definitions of the values of one group, composed on demand. A definition reads its operands' definitions, so the depth of calls is the depth of the
-// group, which fusion bounds.
+// Definitions of the values of one group, composed on demand. A definition reads its operands' definitions,
+// so the depth of calls is the depth of the group, which fusion bounds.
 class Composer {
  public:
   Composer(const GroupKernelRequest& request, DimContext& dims)

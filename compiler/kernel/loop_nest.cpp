@@ -73,7 +73,8 @@ class NestBuilder {
     axes.space.pop_back();
   }
 
-  // Innermost axes of size 1 go, so that the vector loop has something to run over: [n, 1] is computed as [n].
+  // Innermost axes of size 1 go, so that the vector loop has something to run over: [n, 1] is computed as
+  // [n].
   void dropUnitAxes() {
     for (const Expr& e : loop::postorder(roots_))
       if (e.kind() == ExprKind::reduce) return;
@@ -108,8 +109,9 @@ class NestBuilder {
     return home;
   }
 
-  // Reductions, checks and loads of `root` that are not inside another reduction, operands first; and whether each is always evaluated.
-  // A check comes twice: as `check` before anything inside the value it protects, and as itself after that.
+  // Reductions, checks and loads of `root` that are not inside another reduction, operands first; and whether
+  // each is always evaluated. A check comes twice: as `check` before anything inside the value it protects,
+  // and as itself after that.
   struct Found {
     Expr expr;
     bool always = false;
@@ -226,7 +228,8 @@ class NestBuilder {
 
   // --- the nest
 
-  // Does a reduction over the innermost axis' elements run along memory itself? Then the reduction is the vector loop.
+  // Does a reduction over the innermost axis' elements run along memory itself? Then the reduction is the
+  // vector loop.
   bool reductionsRunAlongMemory(Expr innermost) const {
     int64_t alongReduction = 0, alongAxis = 0;
     for (const Expr& e : loop::postorder(roots_)) {
@@ -241,8 +244,9 @@ class NestBuilder {
     return alongReduction > alongAxis;
   }
 
-  // The least number of leading axes that some reduction's value depends on, `rank` when there is no reduction. With those alone as units the
-  // reduction is done once: instance norm's mean for a channel, not again for each of its rows.
+  // The least number of leading axes that some reduction's value depends on, `rank` when there is no
+  // reduction. With those alone as units the reduction is done once: instance norm's mean for a channel, not
+  // again for each of its rows.
   size_t fewestReductionAxes() const {
     size_t fewest = index_.size();
     for (const Expr& e : loop::postorder(roots_)) {
@@ -254,8 +258,9 @@ class NestBuilder {
     return fewest;
   }
 
-  // The axes that all reductions depend on, where that is the same for all and the innermost is none of them: means of channels over images and
-  // positions. With those as units each reduction is done once, wherever they stand.
+  // The axes that all reductions depend on, where that is the same for all and the innermost is none of them:
+  // means of channels over images and positions. With those as units each reduction is done once, wherever
+  // they stand.
   std::optional<std::vector<size_t>> axesOfReductions() const {
     std::optional<std::vector<size_t>> common;
     for (const Expr& e : loop::postorder(roots_)) {
@@ -277,7 +282,8 @@ class NestBuilder {
     return false;
   }
 
-  // The last axis that some reduction depends on, where all reductions together leave axes free or end at the innermost; rank where there are none.
+  // The last axis that some reduction depends on, where all reductions together leave axes free or end at the
+  // innermost; rank where there are none.
   size_t lastReductionAxis() const {
     for (size_t axis = index_.size(); axis-- > 0;)
       if (hasReductionOver(index_[axis])) return axis;
@@ -294,8 +300,8 @@ class NestBuilder {
     return list;
   }
 
-  // Index variables of `axes` from the unit, the last one fastest; with one axis the unit is its variable. The emitter counts them
-  // (unit_counter.cpp), where they are the first statements.
+  // Index variables of `axes` from the unit, the last one fastest; with one axis the unit is its variable.
+  // The emitter counts them (unit_counter.cpp), where they are the first statements.
   std::unordered_map<uint32_t, Expr> indexFromUnit(Expr unit, const std::vector<UnitAxis>& axes,
                                                    Scope& scope) {
     std::unordered_map<uint32_t, Expr> values;
@@ -496,7 +502,8 @@ class NestBuilder {
     return units;
   }
 
-  // Rows of a few elements, whose number is known: the vector loop goes along an axis outside of them, once for each of their elements.
+  // Rows of a few elements, whose number is known: the vector loop goes along an axis outside of them, once
+  // for each of their elements.
   Dim inShortRows(loop::Kernel& kernel, Scope& unit, size_t along) {
     const size_t last = index_.size() - 1;
     const int64_t length = *space_[last].constant();
@@ -532,7 +539,8 @@ class NestBuilder {
     return units;
   }
 
-  // The innermost axis as one loop for each segment; `first` and `count` are of the part of the axis that the unit has.
+  // The innermost axis as one loop for each segment; `first` and `count` are of the part of the axis that the
+  // unit has.
   void inSegments(const std::vector<NestSegment>& segments, std::unordered_map<uint32_t, Expr> values,
                   Expr first, Expr count, Scope& unit) {
     const Expr index = index_.back();

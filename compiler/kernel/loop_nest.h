@@ -4,12 +4,14 @@
 // becomes
 //   units i { accumulate m = max over k vector; accumulate s = sum over k vector; for j vector { y[i, j] = exp(x[i, j] - m) / s } }
 //
-// - The outer axes are the units, the innermost is a vector loop. A kernel whose every access has the element's own index runs over the elements as
-//   one axis, in blocks.
-// - A reduction stands in the outermost loop that has all the variables it needs: row-wise softmax and layernorm are one kernel with both dims
-//   dynamic. Where a reduction runs along memory inside the innermost axis, that axis belongs to the units too and the reduction is the vector loop.
-// - Where reductions go across memory, their lanes stand side by side: the last axis that reductions depend on is the vector loop, in blocks, axes they do
-//   not depend on are plain loops inside, and each reduction is done once for all of these:
+// - The outer axes are the units, the innermost is a vector loop. A kernel whose every access has the
+//   element's own index runs over the elements as one axis, in blocks.
+// - A reduction stands in the outermost loop that has all the variables it needs: row-wise softmax and
+//   layernorm are one kernel with both dims dynamic. Where a reduction runs along memory inside the innermost
+//   axis, that axis belongs to the units too and the reduction is the vector loop.
+// - Where reductions go across memory, their lanes stand side by side: the last axis that reductions depend
+//   on is the vector loop, in blocks, axes they do not depend on are plain loops inside, and each reduction
+//   is done once for all of these:
 //     y[i, j] = exp(x[i, j] - max(k) x[k, j])   becomes   units of 64 j { for j vector { accumulate m over k; for i { y[i, j] = exp(x[i, j] - m) } } }
 //   Short rows may be done that way too (NestSchedule::rowsInLanes): each lane has a row of its own.
 // - Loads that do not change in the inner loop are read before it.
@@ -44,8 +46,9 @@ struct LoopNest {
   Shape space;                              // iteration space: the outputs' shape
   std::vector<loop::Expr> index;            // one variable per axis of `space`
   std::vector<OutputDefinition> outputs;
-  // Only these columns of the innermost axis, [first, second): two symbols that become the kernel's last scalars, in this order. The units are then
-  // the rows, all outer axes as one: what a matrix product wants of its epilogue.
+  // Only these columns of the innermost axis, [first, second): two symbols that become the kernel's last
+  // scalars, in this order. The units are then the rows, all outer axes as one: what a matrix product wants
+  // of its epilogue.
   std::optional<std::pair<Dim, Dim>> columns;
   NestSchedule schedule = NestSchedule::automatic;
 };
@@ -53,9 +56,11 @@ struct LoopNest {
 struct NestKernel {
   loop::Kernel kernel;
   std::vector<size_t> usedInputs;  // positions in LoopNest::inputs, in the order of the kernel's buffers
-  // How long the rows are that reductions go along, where rows could stand in lanes instead; null where they could not.
+  // How long the rows are that reductions go along, where rows could stand in lanes instead; null where they
+  // could not.
   Dim rowLength;
-  // The size of the innermost axis where it is walked across memory and may have one element, which fills no vector; null elsewhere.
+  // The size of the innermost axis where it is walked across memory and may have one element, which fills no
+  // vector; null elsewhere.
   Dim innermostAcross;
 };
 

@@ -62,8 +62,9 @@ struct Factors {
   }
 };
 
-// size / divisor where the divisor is made of factors of the size, so that it is whole whatever the symbols are (also 0); null otherwise. Of a divisor
-// floordiv(size, k) it is k, where k is known to divide the size: channels in groups.
+// size / divisor where the divisor is made of factors of the size, so that it is whole whatever the symbols
+// are (also 0); null otherwise. Of a divisor floordiv(size, k) it is k, where k is known to divide the size:
+// channels in groups.
 Dim quotientOf(Dim size, Dim divisor, const DimSolver& facts, DimContext& dims) {
   if (divisor.kind() == DimKind::floorDiv && divisor.operands()[1].isConstant() &&
       facts.equal(divisor.operands()[0], size) == Answer::yes &&

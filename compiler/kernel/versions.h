@@ -1,4 +1,5 @@
-// Versions of a kernel, each for shapes that a guard tells apart at run time: the program launches the first whose guard holds, else the kernel itself.
+// Versions of a kernel, each for shapes that a guard tells apart at run time: the program launches the first
+// whose guard holds, else the kernel itself.
 //
 //   kernel @add      y[u, i] = x0[u, select(m == 1, 0, i)] + x1[u, select(b == 1, 0, i)]
 //   kernel @add.no_broadcast      if m != 1 and b != 1:       y[u, i] = x0[u, i] + x1[u, i]
@@ -10,10 +11,11 @@
 //
 //   kernel @reduce_sum.parts, @reduce_sum.whole    if m > 32768 and n <= 64: compiler/kernel/split_reduction.h
 //
-// no_broadcast: nothing that the vector loop walks along is held fixed, so every load takes neighbours. mod16_r: what is left after the last full
-// vector is a constant number of elements: no test of the boundary is left, and none of the tail where it is nothing. Guards decide speed alone: the
-// kernel itself is right for all shapes. rows_in_lanes: rows too short to fill vectors are reduced side by side; it sums a row in order, the kernel itself in
-// lanes, so which is taken may only depend on how long the row is.
+// no_broadcast: nothing that the vector loop walks along is held fixed, so every load takes neighbours.
+// mod16_r: what is left after the last full vector is a constant number of elements: no test of the boundary
+// is left, and none of the tail where it is nothing. Guards decide speed alone: the kernel itself is right
+// for all shapes. rows_in_lanes: rows too short to fill vectors are reduced side by side; it sums a row in
+// order, the kernel itself in lanes, so which is taken may only depend on how long the row is.
 #pragma once
 
 #include <optional>
@@ -35,10 +37,12 @@ struct VersionPolicy {
   bool operator==(const VersionPolicy&) const = default;
 };
 inline constexpr int64_t kVersionTile = 16;  // a multiple of the lanes of every machine
-// Elements, up to which rows stand in lanes. Each lane reads from its own row: slower than neighbours by far, so only where few lanes would be used.
+// Elements, up to which rows stand in lanes. Each lane reads from its own row: slower than neighbours by far,
+// so only where few lanes would be used.
 inline constexpr int64_t kShortRow = 4;
 
-// "auto" (no_broadcast, rows_in_lanes), "generic" (none), "residues1" to "residues16" (besides no_broadcast). Error usageError for another text.
+// "auto" (no_broadcast, rows_in_lanes), "generic" (none), "residues1" to "residues16" (besides no_broadcast).
+// Error usageError for another text.
 Result<VersionPolicy> parseVersionPolicy(std::string_view text);
 
 struct VersionGuard {

@@ -23,7 +23,8 @@ struct LoopState {
 
 }  // namespace
 
-// Moves a region's results to the registers where the code around expects them; values of the region's own give their registers back.
+// Moves a region's results to the registers where the code around expects them; values of the region's own
+// give their registers back.
 Status FunctionLowering::moveResults(const Function& region, std::span<const int32_t> to) {
   if (ended_) return {};
   for (size_t i = 0; i < to.size(); ++i) {

@@ -350,7 +350,8 @@ Status FunctionLowering::lowerAlloc(const Op& op, Body& body) {
   bool bound = true;
   for (SymbolId s : symbolsOf(result.type)) bound &= dims_.bound(s);
   if (!bound) {
-    // The size depends on values: the rule of the operation that will write here computes it from its operands.
+    // The size depends on values: the rule of the operation that will write here computes it from its
+    // operands.
     const Op* into = writerOf(body, result.id);
     if (!into) return makeError(DiagnosticId::internalError, "an alloc that nothing writes");
     std::unordered_map<ValueId, ValueId> outer;
@@ -423,7 +424,8 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
   return {};
 }
 
-// The builtin knows matrices only: [k] x ... is [1, k] x ..., and ... x [k] is ... x [k, 1], with the same axis in the result.
+// The builtin knows matrices only: [k] x ... is [1, k] x ..., and ... x [k] is ... x [k, 1], with the same
+// axis in the result.
 Status FunctionLowering::viewVectorsAsMatrices(const Op& op, std::span<const Type> types,
                                                std::vector<int32_t>& arguments, std::vector<int32_t>& results,
                                                std::vector<int32_t>& views) {

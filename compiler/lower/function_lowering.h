@@ -1,8 +1,9 @@
 // FunctionLowering: one function of the placed graph IR to bytecode.
 //
-// Bodies of if, loop and match are lowered in place, as jumps, so they share the function's registers. Nesting is worked off with an explicit stack of
-// tasks, never by recursion. Dims live in scalar registers (DimEmitter); tensors whose contents are known (constants, shapes) are made only where
-// something reads their bytes.
+// Bodies of if, loop and match are lowered in place, as jumps, so they share the function's registers.
+// Nesting is worked off with an explicit stack of tasks, never by recursion. Dims live in scalar registers
+// (DimEmitter); tensors whose contents are known (constants, shapes) are made only where something reads
+// their bytes.
 #pragma once
 
 #include <functional>
@@ -30,15 +31,16 @@ class FunctionLowering {
   // --- used by the shape program and by the parts that lower one kind of operation
   vm::CodeWriter& code() { return code_; }
   DimEmitter& dims() { return dims_; }
-  // What holds where the code stands. A check says nothing about what runs before it: there its sizes may be any, and code that relied on it would
-  // reach beyond a tensor before the check could fail.
+  // What holds where the code stands. A check says nothing about what runs before it: there its sizes may be
+  // any, and code that relied on it would reach beyond a tensor before the check could fail.
   DimSolver& facts() { return facts_; }
   const Module& module() const { return module_; }
   ProgramBuilder& program() { return program_; }
   Type typeOf(ValueId value) const { return types_.at(value); }
   // The object register of a value; makes the tensor first when only its contents are known.
   Result<int32_t> object(ValueId value);
-  // A scalar register with element `index` of an integer or bool value: from its contents when known, else read from memory.
+  // A scalar register with element `index` of an integer or bool value: from its contents when known, else
+  // read from memory.
   Result<int32_t> element(ValueId value, int64_t index);
   // Contents of a value when known (constants, dims_value).
   std::optional<Contents> contents(ValueId value) const;
@@ -82,11 +84,13 @@ class FunctionLowering {
                      std::span<const ValueId> outputs);
   Status lowerContraction(const Op& into);
   Status lowerAttention(const Op& into);
-  // Builds the kernel of `body` and launches it. `outer` maps its parameters to values here; `given` values lie in the first destination.
+  // Builds the kernel of `body` and launches it. `outer` maps its parameters to values here; `given` values
+  // lie in the first destination.
   Status launchGroup(const Function& body, const std::unordered_map<ValueId, ValueId>& outer,
                      std::span<const ValueId> given, std::span<const int32_t> destinations,
                      const std::string& description);
-  // A kernel with the registers it is called with: launched by itself, or handed to a builtin as its epilogue.
+  // A kernel with the registers it is called with: launched by itself, or handed to a builtin as its
+  // epilogue.
   struct KernelCall {
     int32_t kernel = 0;
     std::vector<int32_t> buffers, scalars;
@@ -138,7 +142,8 @@ class FunctionLowering {
   Status lowerListLength(const Op& op, Body& body);
   Status lowerListAt(const Op& op, Body& body);
   Status lowerListInsert(const Op& op, Body& body);
-  // Pushes the tasks of one region: its parameters stand for `arguments`; `finish` runs after its last operation.
+  // Pushes the tasks of one region: its parameters stand for `arguments`; `finish` runs after its last
+  // operation.
   void pushRegion(const Function& region, bool tail, Task finish);
   // Dims bound and facts learnt in a body are forgotten behind it.
   void openScope();

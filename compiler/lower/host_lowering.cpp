@@ -1,4 +1,5 @@
-// What the host program does itself, one function an operator: shapes, dims, memory, tuples, lists, control flow, calls.
+// What the host program does itself, one function an operator: shapes, dims, memory, tuples, lists, control
+// flow, calls.
 #include <algorithm>
 #include <unordered_map>
 

@@ -16,7 +16,8 @@ using vm::OperandList;
 
 namespace {
 
-// "add_gelu": what the profile shows; bodies are named by the pass that made them, with a number behind a dot or at the end.
+// "add_gelu": what the profile shows; bodies are named by the pass that made them, with a number behind a dot
+// or at the end.
 std::string kernelName(const Function& body) {
   std::string name = body.name;
   while (!name.empty() && (std::isdigit(static_cast<unsigned char>(name.back())) || name.back() == '.'))
@@ -241,7 +242,8 @@ Status FunctionLowering::lowerContraction(const Op& into) {
   if (contraction.def->traits.flatPositions)
     epilogueBody = withFlatPositions(*module_.context, body, body.resultTypes.at(0).rank());
   if (!columns || !epilogueBody) {
-    // The builtin sees a vector at the right as a matrix of one column, the epilogue does not: its rows are other rows.
+    // The builtin sees a vector at the right as a matrix of one column, the epilogue does not: its rows are
+    // other rows.
     DYN_CHECK(lowerBuiltin(contraction, operands, destinations, true));
     return launchGroup(body, outer, given, destinations, description);
   }
@@ -251,7 +253,8 @@ Status FunctionLowering::lowerContraction(const Op& into) {
   return lowerBuiltin(contraction, operands, destinations, true, &epilogue);
 }
 
-// The builtin computes rows of scores into memory of its own; the kernel between the products works on them there, in place.
+// The builtin computes rows of scores into memory of its own; the kernel between the products works on them
+// there, in place.
 Status FunctionLowering::lowerAttention(const Op& into) {
   const Function& body = *into.regions[0];
   const std::span<const ValueId> inputs =

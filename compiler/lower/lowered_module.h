@@ -29,8 +29,8 @@ struct LowerOptions {
   VersionPolicy versions;  // of generated kernels
 };
 
-// Lowers a placed module. Errors: unsupportedOp for an operator without a lowering (named with its place), internalError when a dim cannot be
-// computed where it is needed.
+// Lowers a placed module. Errors: unsupportedOp for an operator without a lowering (named with its place),
+// internalError when a dim cannot be computed where it is needed.
 Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& options);
 
 }  // namespace dyn

@@ -1,4 +1,5 @@
-// ProgramBuilder: the tables of a program being built: strings, constants, kernels, builtins, globals; each entry once.
+// ProgramBuilder: the tables of a program being built: strings, constants, kernels, builtins, globals; each
+// entry once.
 #pragma once
 
 #include <map>
@@ -28,7 +29,8 @@ class ProgramBuilder {
                        const std::string& name);
   // Writes @init when anything needs it. Call once, last.
   Status finishInit();
-  // The symbols of an epilogue's columns, [first, second): one pair for all, so that equal epilogues are one kernel.
+  // The symbols of an epilogue's columns, [first, second): one pair for all, so that equal epilogues are one
+  // kernel.
   std::pair<Dim, Dim> epilogueColumns(DimContext& dims);
   int32_t functionIndex(const std::string& name) const;
   void declareFunction(const std::string& name);

@@ -1,4 +1,5 @@
-// A pass: a function from module to module, listed in one table (passes/passes.def) with what it needs and establishes.
+// A pass: a function from module to module, listed in one table (passes/passes.def) with what it needs and
+// establishes.
 #pragma once
 
 #include <atomic>

@@ -18,13 +18,14 @@ struct PipelineItem {
 };
 using Pipeline = std::vector<PipelineItem>;
 
-// Text to pipeline. `text` is either a whole list (`fold,dce`), or edits of `standard`: `-fuse` leaves a pass out, `fuse{max=4}` after a leading
-// `+` sets options (`+fuse{max=4}`); edits are separated by commas. A pass that needs what a pass left out would have established is left out with
-// it. Errors: usageError for an unknown pass, for leaving out a required one, and what checkOrder finds.
+// Text to pipeline. `text` is either a whole list (`fold,dce`), or edits of `standard`: `-fuse` leaves a pass
+// out, `fuse{max=4}` after a leading `+` sets options (`+fuse{max=4}`); edits are separated by commas. A pass
+// that needs what a pass left out would have established is left out with it. Errors: usageError for an
+// unknown pass, for leaving out a required one, and what checkOrder finds.
 Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> table,
                                const Pipeline& standard);
-// Each pass finds the properties it needs, and none it must come before. Error usageError, with a sentence: "pass 'attention' needs groups, which no
-// pass before it establishes".
+// Each pass finds the properties it needs, and none it must come before. Error usageError, with a sentence:
+// "pass 'attention' needs groups, which no pass before it establishes".
 Status checkOrder(const Pipeline& pipeline, std::span<const PassDef> table);
 std::string toString(const Pipeline& pipeline);
 
@@ -35,8 +36,8 @@ struct PipelineRun {
   std::function<Status(const Module&, const PassDef&)> afterEach;
 };
 
-// Runs the passes in order and appends a step each to `trace`. On failure the failed step stands in the trace with its diagnostics, and `module` keeps
-// the last good snapshot in trace.steps.
+// Runs the passes in order and appends a step each to `trace`. On failure the failed step stands in the trace
+// with its diagnostics, and `module` keeps the last good snapshot in trace.steps.
 Result<Module> runPipeline(const Module& module, const Pipeline& pipeline, Trace& trace,
                            const PipelineRun& options = {});
 

@@ -1,12 +1,13 @@
-// Caches that grow: what joins an input with rows behind it becomes an append, which writes only the rows where the caller hands a growing tensor on.
+// Caches that grow: what joins an input with rows behind it becomes an append, which writes only the rows
+// where the caller hands a growing tensor on.
 //   needs: groups.  establishes: nothing that others rely on.
 //   before  %present = fused(%x, %past) {kind = "loop"} body { ... %new = transpose(...)  %y = concat(%past, %new) {axis = 2} }
 //           %z = fused(%q, %present, ...) {kind = "attention"} ...      return %z, %present
 //   after   %new = fused(%x) {kind = "loop"} body { ... %new = transpose(...) }
 //           %present = append(%past, %new) {axis = 2}
 //           %z = fused(%q, %present, ...) {kind = "attention"} ...      return %z, %present
-// Only where the input has no other use, and its successor none but being a result and a factor of attention: these know tensors with room.
-// Cost: one sweep over @main.
+// Only where the input has no other use, and its successor none but being a result and a factor of attention:
+// these know tensors with room. Cost: one sweep over @main.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>

@@ -1,10 +1,10 @@
 // Constant folding.
 //   needs: types.  establishes: no operation without effects has constant operands only (within a size limit).
 //   before  %w = constant {...}  %t = transpose(%w) {perm = [1, 0]}        after  %t = constant {...}
-// A constant that the body of an if or a loop captures becomes one of the body's own, so that what the body makes of it folds too.
-// Evaluation is the operators' reference evaluation. A result much larger than its operands stays an operation (a small file must not become a large
-// model), and so does one whose evaluation fails: the error belongs to the run.
-// Cost: time of one evaluation per folded operation.
+// A constant that the body of an if or a loop captures becomes one of the body's own, so that what the body
+// makes of it folds too. Evaluation is the operators' reference evaluation. A result much larger than its
+// operands stays an operation (a small file must not become a large model), and so does one whose evaluation
+// fails: the error belongs to the run. Cost: time of one evaluation per folded operation.
 #include <algorithm>
 #include <unordered_set>
 
@@ -69,7 +69,8 @@ class Folder {
     return true;
   }
 
-  // Packing takes the transpose of a product's right matrix for itself: a transposed copy would be work for nothing.
+  // Packing takes the transpose of a product's right matrix for itself: a transposed copy would be work for
+  // nothing.
   bool isTransposedForProducts(const Op& op) const {
     if (op.def != &ops::transposeOp) return false;
     const std::span<const Use> uses = uses_.of(op.results[0].id);
@@ -95,7 +96,8 @@ class Folder {
     return {};
   }
 
-  // The number of elements may be known where the elements are not: exporters take the rank of a value as size(shape(x)).
+  // The number of elements may be known where the elements are not: exporters take the rank of a value as
+  // size(shape(x)).
   void foldSize(const Op& op) {
     const Type type = uses_.definition(op.operands[0]).type;
     if (folded_.count(&op) || !type.isTensor()) return;

@@ -1,4 +1,5 @@
-// Bytes of the tensors alive while each operation of a function runs, as dims: what passes for memory compare.
+// Bytes of the tensors alive while each operation of a function runs, as dims: what passes for memory
+// compare.
 #pragma once
 
 #include <map>
@@ -19,7 +20,8 @@ class LiveBytes {
     std::vector<ValueId> reads, makes;
   };
 
-  // `sample`: sizes for which sums are compared in numbers; other symbols have a usual one, within their range.
+  // `sample`: sizes for which sums are compared in numbers; other symbols have a usual one, within their
+  // range.
   explicit LiveBytes(const Module& module, std::map<std::string, int64_t> sample = {})
       : module_(module), sample_(std::move(sample)) {}
 

@@ -50,7 +50,8 @@ Liveness computeLiveness(const Function& function) {
     const bool captures = op.def == &ops::ifOp || op.def == &ops::loopOp;
     for (size_t k = 0; k < op.operands.size(); ++k) {
       bool outlives = !captures;
-      // `if` passes operand k to parameter k-1; `loop` passes operand k >= 2 to parameter k-1, carried values always escape.
+      // `if` passes operand k to parameter k-1; `loop` passes operand k >= 2 to parameter k-1, carried values
+      // always escape.
       if (captures && k >= 1) {
         const size_t parameter = k - 1;
         const size_t carried =

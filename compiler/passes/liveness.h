@@ -11,8 +11,8 @@
 namespace dyn {
 
 struct Liveness {
-  // Index of the last operation that uses the value, following views; ops.size() for values that outlive the function body (results, and values
-  // that flow into structures, calls or results of regions).
+  // Index of the last operation that uses the value, following views; ops.size() for values that outlive the
+  // function body (results, and values that flow into structures, calls or results of regions).
   std::unordered_map<ValueId, size_t> lastUse;
   // The value whose bytes a view shows, itself otherwise.
   std::unordered_map<ValueId, ValueId> root;
@@ -22,7 +22,8 @@ struct Liveness {
   }
 };
 
-// Liveness of the values defined in `function`, in one sweep. Captures of regions are used where the region's operation stands.
+// Liveness of the values defined in `function`, in one sweep. Captures of regions are used where the region's
+// operation stands.
 Liveness computeLiveness(const Function& function);
 
 // Symbols mentioned by the types and dim attributes of the operation and the parameters of its regions.

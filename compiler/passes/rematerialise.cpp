@@ -1,15 +1,17 @@
-// Rematerialisation: a value that is cheap to make is made again beside a late use instead of being kept until then.
+// Rematerialisation: a value that is cheap to make is made again beside a late use instead of being kept
+// until then.
 //   needs: types.  establishes: nothing that others rely on.
 //   before  %e = expand(%x, %s) : T[(n, m)]        after  %e = expand(%x, %s) : T[(n, m)]
 //           %a = matmul(%e, %w)                           %a = matmul(%e, %w)
 //           ... with %e alive, the most memory            ...
 //           %b = matmul(%e, %v)                           %f = expand(%x, %s) : T[(n, m)]
 //                                                         %b = matmul(%f, %v)
-// Only where memory is asked to be small: with dims given, for which the sums of live bytes are compared in numbers. Each step takes the value that lets
-// the largest sum fall, and only where it is proved that no sum is above what was reached before, whatever the dims: what the value is made from must
-// live longer then. Cheap is what has one result, no effects, and elements that each follow from elements at one place: no reduction, no contraction. Elements
-// are computed by the same operations, so they are the same to the last bit.
-// Cost in IR size: an operation, and its views, for each value that is made again.
+// Only where memory is asked to be small: with dims given, for which the sums of live bytes are compared in
+// numbers. Each step takes the value that lets the largest sum fall, and only where it is proved that no sum
+// is above what was reached before, whatever the dims: what the value is made from must live longer then.
+// Cheap is what has one result, no effects, and elements that each follow from elements at one place: no
+// reduction, no contraction. Elements are computed by the same operations, so they are the same to the last
+// bit. Cost in IR size: an operation, and its views, for each value that is made again.
 #include <algorithm>
 #include <set>
 
@@ -131,7 +133,8 @@ class Rematerialiser {
     return candidates;
   }
 
-  // The first operation after `peak` that reads the value; nullopt where `peak` does, or a body of another operation may.
+  // The first operation after `peak` that reads the value; nullopt where `peak` does, or a body of another
+  // operation may.
   std::optional<size_t> wantedAfter(const Function& function, ValueId value, size_t peak) const {
     std::optional<size_t> first;
     size_t last = 0;

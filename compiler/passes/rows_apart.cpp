@@ -159,7 +159,8 @@ class RowAnalysis {
     return true;
   }
 
-  // "rows <= 100": with as many as a bucket holds it is decided when that is compiled, and fewer satisfy it then.
+  // "rows <= 100": with as many as a bucket holds it is decided when that is compiled, and fewer satisfy it
+  // then.
   bool isUpperBound(const Op& op) const {
     return op.def == &ops::checkOp && op.attributes.string("relation") == "le" &&
            op.attributes.dims("lhs").at(0) == row_ && op.attributes.dims("rhs").at(0).isConstant();

@@ -4,11 +4,11 @@
 //           %b = matmul(%x, %z) : T[(n, n)]                 %p = matmul(%a, %x) : T[(n, k)]
 //           %p = matmul(%a, %x) : T[(n, k)]                 %b = matmul(%x, %z) : T[(n, n)]
 //           %q = matmul(%b, %x) : T[(n, k)]                 %q = matmul(%b, %x) : T[(n, k)]
-// Two orders are tried: the operation that adds least to what lives comes next, and each value right before it is wanted. One is taken only where
-// it is proved to be no worse for any dims (each sum of live bytes is at most one that the written order reaches) and better for the sample dims.
-// Properties count: for dims with a given value the proof is arithmetic. Operations with effects, those that make sizes known, and control flow stay where
-// they are; what is between two of them is reordered.
-// Cost in IR size: none.
+// Two orders are tried: the operation that adds least to what lives comes next, and each value right before
+// it is wanted. One is taken only where it is proved to be no worse for any dims (each sum of live bytes is
+// at most one that the written order reaches) and better for the sample dims. Properties count: for dims with
+// a given value the proof is arithmetic. Operations with effects, those that make sizes known, and control
+// flow stay where they are; what is between two of them is reordered. Cost in IR size: none.
 #include <algorithm>
 #include <set>
 
@@ -177,7 +177,8 @@ class Scheduler {
     }
   }
 
-  // From the operations nobody in the run waits for, in their order: operands first, those with more bytes before those with fewer.
+  // From the operations nobody in the run waits for, in their order: operands first, those with more bytes
+  // before those with fewer.
   void lateAsWanted(size_t begin, size_t end, std::unordered_map<ValueId, size_t>& readsLeft,
                     std::vector<const Op*>& ops) {
     std::vector<bool> taken(end - begin, false), opened(end - begin, false);

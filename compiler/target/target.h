@@ -1,5 +1,6 @@
-// Target: where a program will run. Every decision that depends on it takes it as an argument: which operations are builtins, what is packed and how,
-// which instructions. The host is one target among others; a program for another one is compiled, printed and written, but not run here.
+// Target: where a program will run. Every decision that depends on it takes it as an argument: which
+// operations are builtins, what is packed and how, which instructions. The host is one target among others; a
+// program for another one is compiled, printed and written, but not run here.
 //
 //   DYN_TRY(Target target, parseTarget(text, "board.target"));
 //   target.machine.vectorBits;             // 256
@@ -30,8 +31,8 @@ struct Target {
 
 // Lines "key = value" after a first line "dyn-target 1"; those of the machine begin with "machine.".
 std::string printTarget(const Target& target);
-// Absent keys keep their defaults; "machine.triple" and "machine.cpu" are required. A machine description (machine.h) by itself is a target, too: with
-// heap, threads and files. Errors fileFormat, naming the line.
+// Absent keys keep their defaults; "machine.triple" and "machine.cpu" are required. A machine description
+// (machine.h) by itself is a target, too: with heap, threads and files. Errors fileFormat, naming the line.
 Result<Target> parseTarget(std::string_view text, std::string_view fileName = "");
 
 }  // namespace dyn

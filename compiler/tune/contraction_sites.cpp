@@ -144,7 +144,8 @@ double convolutionCycles(const ContractionSite& site, contraction::Way way, cons
       return images * output * roundedTo(w.filters, host.lanes) * depth / (0.85 * host.stepsPerCycle) +
              0.3 * inputs + 0.5 * images * output * filters;
     case contraction::Way::winograd: {
-      // 16 products for 4 results at stride 1, 49 for 9 at stride 2; the transforms of as many inputs and of as many products.
+      // 16 products for 4 results at stride 1, 49 for 9 at stride 2; the transforms of as many inputs and of
+      // as many products.
       const double products = w.stride[2] == 1 ? 16.0 / 4 : 49.0 / 9;
       return images * output * roundedTo(w.filters, host.lanes) * channels * products /
                  (0.75 * host.stepsPerCycle) +

@@ -1,4 +1,5 @@
-// Element-wise functions of generated code: the largest error over all 2^32 floats (each function takes a minute or two), and what an element costs.
+// Element-wise functions of generated code: the largest error over all 2^32 floats (each function takes a
+// minute or two), and what an element costs.
 //
 //   ./dev bench functions                     all
 //   build/release/bin/functions_bench --benchmark_filter=cost     costs only

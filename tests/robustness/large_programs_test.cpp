@@ -1,5 +1,6 @@
-// Programs of a size that nobody writes by hand: a million nodes, bodies nested ten thousand deep, calls ninety thousand deep. Each is
-// loaded, compiled and run to its right result, in time and memory that its size justifies.
+// Programs of a size that nobody writes by hand: a million nodes, bodies nested ten thousand deep, calls
+// ninety thousand deep. Each is loaded, compiled and run to its right result, in time and memory that its
+// size justifies.
 #include <gtest/gtest.h>
 
 #include <cmath>

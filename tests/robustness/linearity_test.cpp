@@ -1,6 +1,7 @@
-// Ten times the nodes are at most twelve times the work, in every stage from the file to the program. The work is counted in
-// allocations and their bytes, which do not depend on the machine or on who else uses it. The CPU time of the thread stands beside
-// them with much room: a pass that compares everything with everything takes a hundred times as long.
+// Ten times the nodes are at most twelve times the work, in every stage from the file to the program. The
+// work is counted in allocations and their bytes, which do not depend on the machine or on who else uses it.
+// The CPU time of the thread stands beside them with much room: a pass that compares everything with
+// everything takes a hundred times as long.
 #include <gtest/gtest.h>
 
 #include <time.h>
@@ -121,7 +122,8 @@ int64_t threadCpuNs() {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-// All stages up to the program, each with what it allocated. Code generation is left out: it is a call of LLVM for each kernel.
+// All stages up to the program, each with what it allocated. Code generation is left out: it is a call of
+// LLVM for each kernel.
 std::vector<Work> stagesOf(const std::string& source, bool isText, const std::string& passes) {
   std::vector<Work> work;
   AllocationCount before;

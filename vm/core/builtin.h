@@ -19,7 +19,8 @@ namespace kernels {
 class ScheduleCache;
 }
 
-// One call. Arguments are borrowed and may be null (absent optionals). `builtin` fills empty results; `builtininto` gives tensors.
+// One call. Arguments are borrowed and may be null (absent optionals). `builtin` fills empty results;
+// `builtininto` gives tensors.
 struct BuiltinCall {
   MemoryPool* pool = nullptr;
   ThreadPool* threads = nullptr;
@@ -48,7 +49,8 @@ struct BuiltinCall {
   float real(size_t index, float otherwise) const;  // a number whose bits are an f32
   Tensor* argument(
       size_t index) const;  // null: absent (or not a tensor: the interpreter has checked tensor arguments)
-  // Result `index` as a tensor of this dtype and shape: made by the pool, or, when writing into tensors, checked against it.
+  // Result `index` as a tensor of this dtype and shape: made by the pool, or, when writing into tensors,
+  // checked against it.
   Status result(size_t index, DataType dtype, std::span<const int64_t> shape, Tensor*& tensor);
 };
 

@@ -12,7 +12,8 @@
 namespace dyn::vm {
 namespace {
 
-// A launch is cut into pieces of about this many elementary steps, so that cancelling does not wait for a long kernel.
+// A launch is cut into pieces of about this many elementary steps, so that cancelling does not wait for a
+// long kernel.
 constexpr int64_t kStepsPerPiece = int64_t{1} << 26;
 // Below this a task costs more to start than it saves.
 constexpr int64_t kMinimumStepsPerTask = int64_t{1} << 15;

@@ -1,4 +1,5 @@
-// Tables that a builtin has made for a size and uses again when the size comes again. Of one context: its calls come one after the other.
+// Tables that a builtin has made for a size and uses again when the size comes again. Of one context: its
+// calls come one after the other.
 #pragma once
 
 #include <algorithm>

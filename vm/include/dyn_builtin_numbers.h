@@ -1,5 +1,6 @@
-/* The codes among the numbers that hand-written kernels are called with: what the compiler writes into a program and the kernel reads. vm/kernels'
- * builtins.def says which number holds which. They are part of the package format: a value is never given another meaning. */
+/* The codes among the numbers that hand-written kernels are called with: what the compiler writes into a
+ * program and the kernel reads. vm/kernels' builtins.def says which number holds which. They are part of the
+ * package format: a value is never given another meaning. */
 #ifndef DYN_BUILTIN_NUMBERS_H
 #define DYN_BUILTIN_NUMBERS_H
 
@@ -16,8 +17,8 @@ enum {
 enum { DYN_PACK_TRANSPOSED = 1, DYN_PACK_ROUNDED = 2 };
 enum { DYN_BYTEGEMM_PACKED_B = 1 };
 
-/* conv, conv_pack, conv_packed, byteconv, number 0: the number of spatial axes and, above it, 1 + a way of f32 convolutions (conv, conv_pack,
- * conv_packed) or DYN_CONV_CHANNELS_LAST (byteconv). */
+/* conv, conv_pack, conv_packed, byteconv, number 0: the number of spatial axes and, above it, 1 + a way of
+ * f32 convolutions (conv, conv_pack, conv_packed) or DYN_CONV_CHANNELS_LAST (byteconv). */
 enum { DYN_CONV_AXES = 7, DYN_CONV_CHANNELS_LAST = 8, DYN_CONV_WAY_SHIFT = 3 };
 
 /* pool, number 1. */

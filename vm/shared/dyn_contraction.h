@@ -1,5 +1,6 @@
-/* The versions of convolutions and of matrix products: which there are, what each can do, and what it is expected to cost. For compiler and runtime
- * alike (C++20, header only). Choosing is a matter of speed alone: every version that can do a window or a product does it right. */
+/* The versions of convolutions and of matrix products: which there are, what each can do, and what it is
+ * expected to cost. For compiler and runtime alike (C++20, header only). Choosing is a matter of speed alone:
+ * every version that can do a window or a product does it right. */
 #ifndef DYN_CONTRACTION_H
 #define DYN_CONTRACTION_H
 
@@ -14,7 +15,8 @@
 
 namespace dyn::contraction {
 
-// The version of products and convolutions that oneDNN computes, where a build has it. Its builtins are those of dyn_library.h.
+// The version of products and convolutions that oneDNN computes, where a build has it. Its builtins are those
+// of dyn_library.h.
 inline constexpr std::string_view kOneDnn = "onednn";
 
 // --- convolutions of f32
@@ -54,16 +56,18 @@ inline bool canGo(Way way, const ConvolutionWindow& w) {
   return false;
 }
 
-// Output positions that Winograd's transform of weights is worth where it is done for one call: it is some 150 to 300 steps for a window of nine weights, one
-// after the other, and saves about half of nine steps for each position, which are done in vectors.
+// Output positions that Winograd's transform of weights is worth where it is done for one call: it is some
+// 150 to 300 steps for a window of nine weights, one after the other, and saves about half of nine steps for
+// each position, which are done in vectors.
 inline constexpr int64_t kTransformPositions = 1024;
 
-// The way by the window alone, for vectors of `lanes` floats: what is taken where nobody has measured. `positions`: of the output, where weights are
-// packed for this one call.
+// The way by the window alone, for vectors of `lanes` floats: what is taken where nobody has measured.
+// `positions`: of the output, where weights are packed for this one call.
 inline Way wayByRule(const ConvolutionWindow& w, int64_t lanes, int64_t positions = kTransformPositions) {
   constexpr double kLanesUsed = 0.8;    // of the lanes that the filters would take, so many must hold one
   constexpr int64_t kFewChannels = 16;  // for which Winograd's transforms cost more than they save
-  // Channels times filters at stride 2: networks have small images where there are more, whose few blocks are not worth reading 25 weights for 9.
+  // Channels times filters at stride 2: networks have small images where there are more, whose few blocks are
+  // not worth reading 25 weights for 9.
   constexpr int64_t kMostWeights = 1 << 15;
   if (w.groups > 1 && canGo(Way::rows, w)) return Way::rows;
   if (canGo(Way::winograd, w) && positions >= kTransformPositions && w.channels >= kFewChannels &&
@@ -125,8 +129,8 @@ struct ProductMachine {
   double l2Rate = 32, l3Rate = 10, memoryRate = 6;  // bytes a cycle that one thread reads
 };
 
-// Tiles of nearly equal height, the higher ones first: of the rows alone, so that no row's tile, which may decide the bits of its sums, depends on
-// threads or schedule.
+// Tiles of nearly equal height, the higher ones first: of the rows alone, so that no row's tile, which may
+// decide the bits of its sums, depends on threads or schedule.
 struct RowTiles {
   int64_t count = 0, low = 0, higherCount = 0;  // tiles have `low` rows, the first of them one more
 
@@ -138,8 +142,8 @@ struct RowTiles {
   int64_t height(int64_t tile) const { return low + (tile < higherCount ? 1 : 0); }
 };
 
-// Tiles of few rows always see the whole depth at once: their sums have several chains, whose bits blocks would change. All tiles of more rows than
-// this are higher than half of the highest.
+// Tiles of few rows always see the whole depth at once: their sums have several chains, whose bits blocks
+// would change. All tiles of more rows than this are higher than half of the highest.
 inline int64_t depthBlockOf(const ProductShape& p, int64_t maxRows, const ProductSchedule& s) {
   return std::max<int64_t>(1, p.rows <= maxRows + 1 ? p.depth : std::min(p.depth, s.depthBlock));
 }
@@ -180,8 +184,8 @@ inline double productCycles(const ProductShape& p, const ProductMachine& m, cons
   return perPanel * visits + results + copy;
 }
 
-// The first row of the table, or its twin that shares rows where their pieces come out more even; over panels each thread reads its own part of the
-// right matrix.
+// The first row of the table, or its twin that shares rows where their pieces come out more even; over panels
+// each thread reads its own part of the right matrix.
 inline size_t usualSchedule(const ProductShape& p, const ProductMachine& m) {
   const auto waste = [&](int64_t whole, int64_t part) {
     const int64_t pieces = std::max<int64_t>(1, (whole + part - 1) / part);

@@ -83,7 +83,8 @@ class KernelCounter {
     bool vector = false;  // inside of such a loop
   };
 
-  // Something to do: a statement and how often it runs, or, without one, a variable that has a value from here on.
+  // Something to do: a statement and how often it runs, or, without one, a variable that has a value from
+  // here on.
   struct Visit {
     const loop::Stmt* stmt = nullptr;
     double times = 0;
@@ -153,8 +154,8 @@ class KernelCounter {
       stack.push_back({*child, times, vector});
   }
 
-  // The last step by itself, for it may be a part of one; the others as so many at the middle of them. That is exact for what is
-  // linear in the variable and for what is cut into pieces.
+  // The last step by itself, for it may be a part of one; the others as so many at the middle of them. That
+  // is exact for what is linear in the variable and for what is cut into pieces.
   static void pushLoop(std::vector<Visit>& stack, loop::Expr variable, double extent, double times,
                        bool vector, bool already, std::span<const loop::Stmt* const> children) {
     if (!(extent > 0)) return;
@@ -341,8 +342,8 @@ double orderedSize(const TimelineEvent& event, size_t first, size_t index, size_
   return axis < rank ? tensor.shape[axis] : 1;
 }
 
-// What a kernel inside of a builtin does to `rows` rows of `columns` elements. It gets the call's scalars and, when it works on
-// a part of a row at a time, its two ends.
+// What a kernel inside of a builtin does to `rows` rows of `columns` elements. It gets the call's scalars
+// and, when it works on a part of a row at a time, its two ends.
 void countInner(const TimelineEvent& event, const LoweredModule& lowered, int64_t index, double rows,
                 double columns, LaunchWork& work) {
   if (index < 0 || static_cast<size_t>(index) >= lowered.kernels.size()) return;

@@ -71,7 +71,8 @@ class Reducer {
            (options_.cancelled && options_.cancelled->load(std::memory_order_relaxed));
   }
 
-  // One sweep, last operations first: what comes after the fault goes soonest. True when something was left out.
+  // One sweep, last operations first: what comes after the fault goes soonest. True when something was left
+  // out.
   bool leaveOutChunks(size_t chunk) {
     bool any = false;
     std::vector<size_t> order;

@@ -11,8 +11,8 @@ namespace dyn {
 
 namespace {
 
-// 2 * multiply-adds of the products and convolutions; nullopt where a size depends on values, or where they stand in a function that is
-// called or repeated who knows how often.
+// 2 * multiply-adds of the products and convolutions; nullopt where a size depends on values, or where they
+// stand in a function that is called or repeated who knows how often.
 std::optional<double> flopsOf(const Module& module, const DimValues& dims) {
   DimBinding binding;
   DimContext& context = module.context->dims();
@@ -156,7 +156,8 @@ Result<BenchRow> benchCase(SessionState& state, const RunCase& one, const BenchP
   return row;
 }
 
-// Over all cases: percentiles of all runs, and the work of one run of each case over the sum of their medians.
+// Over all cases: percentiles of all runs, and the work of one run of each case over the sum of their
+// medians.
 void fillOverall(std::vector<int64_t> all, const std::vector<Work>& works, BenchResult& bench) {
   fillTimes(std::move(all), bench.overall);
   double flops = 0, bytes = 0, ns = 0;

@@ -1,7 +1,8 @@
 // LoadedModel: one model from its file to the runnable program, each stage made when it is first asked for.
 //
 //   imported module → passes (the trace) → lowered and compiled → module of the VM
-// One thread. A change of passes or of declared dims means loading anew: the IR context keeps facts and names of what was done before.
+// One thread. A change of passes or of declared dims means loading anew: the IR context keeps facts and names
+// of what was done before.
 #pragma once
 
 #include <atomic>
@@ -26,7 +27,8 @@ struct FixedInput {
   Kind kind = Kind::rank;
   std::vector<int64_t> shape;
   HostTensor contents;  // of Kind::contents
-  // `value`: a tensor, or a list or optional of which the first tensor counts. Null contents and no name: it holds none.
+  // `value`: a tensor, or a list or optional of which the first tensor counts. Null contents and no name: it
+  // holds none.
   static FixedInput of(std::string name, Kind kind, const Value& value);
   bool operator==(const FixedInput& other) const;
   std::string toString() const;  // "rank of x = 3", "shape of x = [2, 3]", "axes = [1]"
@@ -39,7 +41,8 @@ struct TunedOperation;
 
 struct LoadRequest {
   std::string path;
-  // Declared before compilation: ranges, multiples, likely values; single values replace their symbols in the program.
+  // Declared before compilation: ranges, multiples, likely values; single values replace their symbols in the
+  // program.
   std::vector<DimSpec> dims;
   bool requireStatic = false;  // a program with any size that is not a number is refused
   bool forPackage = false;     // records that choose a library are left out: a package runs without it
@@ -69,18 +72,21 @@ class LoadedModel {
   ModelKind kind() const { return info_.kind; }
   const ModelInfo& info() const { return info_; }
   const std::vector<Diagnostic>& problems() const { return problems_; }
-  // Inputs of whose rank the file says nothing: with any, there is nothing to compile before the ranks are fixed.
+  // Inputs of whose rank the file says nothing: with any, there is nothing to compile before the ranks are
+  // fixed.
   const std::vector<size_t>& openInputs() const { return openInputs_; }
   bool hasModule() const { return info_.kind == ModelKind::onnx || info_.kind == ModelKind::text; }
   IrContext& ir() { return *ir_; }
   const Module& imported() const { return imported_; }
-  // Copies for what adds to a program: expressions that use its functions, and after ensurePasses() questions about its dims.
+  // Copies for what adds to a program: expressions that use its functions, and after ensurePasses() questions
+  // about its dims.
   ScratchProgram& library();
   ScratchProgram& questions();
 
   // The dims of a run: sizes that were seen are likely ones.
   void observe(const DimValues& dims);
-  // Error usageError or unsupportedFeature, naming operation, dim and cause of the first size left open; the others are its notes.
+  // Error usageError or unsupportedFeature, naming operation, dim and cause of the first size left open; the
+  // others are its notes.
   Status checkStatic();
 
   // Each of these does what is missing. They fail the same way when called again.

@@ -10,8 +10,8 @@
 
 namespace dyn {
 
-// The switch by which other threads end what a session does. `cancelled` is looked at by passes and between runs; a program that
-// runs is told directly.
+// The switch by which other threads end what a session does. `cancelled` is looked at by passes and between
+// runs; a program that runs is told directly.
 class Interruption {
  public:
   const std::atomic<bool>* flag() const { return &cancelled_; }
@@ -43,14 +43,16 @@ class Runner {
   // Fills outputs, runsNs, memory and profile. The warm context is kept from call to call.
   Status run(const CallInputs& inputs, const RunRequest& request, Interruption& interruption,
              RunResult& result);
-  // What `peakBytes` of a run with inputs of these shapes will be, found by a rehearsal: the program's own host code with its sizes, without
-  // kernels and without elements. `repeated`: after a run before it. Errors: unsupportedFeature where the memory depends on elements, and
-  // what a run with these shapes would end in.
+  // What `peakBytes` of a run with inputs of these shapes will be, found by a rehearsal: the program's own
+  // host code with its sizes, without kernels and without elements. `repeated`: after a run before it.
+  // Errors: unsupportedFeature where the memory depends on elements, and what a run with these shapes would
+  // end in.
   enum class Warmth : uint8_t { first, repeated };
   Result<int64_t> predictPeak(const std::vector<std::vector<int64_t>>& shapes, Warmth warmth,
                               Interruption& interruption);
   Result<int64_t> predictPeak(const DimValues& dims, Warmth warmth, Interruption& interruption);
-  // The launches of such a run, in order, with their sizes; their times mean nothing. All but the launches takes the time it takes in a run.
+  // The launches of such a run, in order, with their sizes; their times mean nothing. All but the launches
+  // takes the time it takes in a run.
   struct Rehearsal {
     int64_t peakBytes = 0, hostNs = 0;
     std::vector<TimelineEvent> events;

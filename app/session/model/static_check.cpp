@@ -32,7 +32,8 @@ class StaticCheck {
         for (const Parameter& p : visit.function->parameters) carried(p);
       }
     forEachOp(module_, [&](const Function&, const Op& op) {
-      // Packed weights are made once, before any input is there; how large they are is the machine's business.
+      // Packed weights are made once, before any input is there; how large they are is the machine's
+      // business.
       if (op.def->traits.packsWeights) return;
       for (const ValueDef& result : op.results) look(op, result);
     });
@@ -72,7 +73,8 @@ class StaticCheck {
                                       "write the size into the function's type"});
   }
 
-  // Of what a loop carries a symbol is either known from outside, or the size changes from one iteration to the next.
+  // Of what a loop carries a symbol is either known from outside, or the size changes from one iteration to
+  // the next.
   void carried(const Parameter& p) {
     if (!p.type) return;
     for (SymbolId symbol : symbolsOf(p.type))

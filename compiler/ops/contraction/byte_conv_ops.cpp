@@ -1,4 +1,5 @@
-// The convolution of 8-bit integers less their zero points, exact in i32. What quantised models compute with (pass `quantise`).
+// The convolution of 8-bit integers less their zero points, exact in i32. What quantised models compute with
+// (pass `quantise`).
 #include <algorithm>
 
 #include "compiler/ops/contraction/conv_rules.h"

@@ -1,4 +1,5 @@
-// Products and convolutions of 8-bit integers less their zero points, exact in i32. What quantised models compute with (pass `quantise`).
+// Products and convolutions of 8-bit integers less their zero points, exact in i32. What quantised models
+// compute with (pass `quantise`).
 #include "compiler/ops/contraction/matmul_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/index_rules.h"
@@ -11,7 +12,8 @@ using loop::LowerContext;
 
 namespace {
 
-// A zero point is a scalar, a vector of one, or one number per row of a (column of b), with or without the matrix's other axes.
+// A zero point is a scalar, a vector of one, or one number per row of a (column of b), with or without the
+// matrix's other axes.
 Status inferZeroPoint(InferContext& c, int operand, const TensorOperand& matrix, int axis) {
   if (!c.hasOperand(operand)) return {};
   DYN_TRY(TensorOperand zero, tensorOperand(c, operand));

@@ -62,7 +62,8 @@ const HostTensor* biasOf(const EvalContext& c) { return c.hasOperand(2) ? &c.ope
 
 Status evaluateConv(EvalContext& c) { return convolve(c, c.operand(0), c.operand(1), biasOf(c)); }
 
-// The product of two elements in the accumulation type, 0 outside of the input; the bias is added after the sum.
+// The product of two elements in the accumulation type, 0 outside of the input; the bias is added after the
+// sum.
 Result<Expr> addBias(LowerContext& c, Expr sum, Expr channel) {
   const Dtype dtype = c.resultType(0).dtype();
   if (c.hasOperand(2)) {
@@ -330,7 +331,8 @@ bool builtinConvTransposeTakes(const Op&, std::span<const Type> operandTypes) {
   return operandTypes[0].dtype() == Dtype::f32 && operandTypes[0].rank() <= 5;
 }
 
-// Pulled: output o gets input (o + padBegin - k * dilation) / stride for each k where that is a whole place of the input.
+// Pulled: output o gets input (o + padBegin - k * dilation) / stride for each k where that is a whole place
+// of the input.
 Result<Expr> lowerConvTranspose(LowerContext& c, int, std::span<const Expr> index) {
   const Shape &x = c.operandType(0).dims(), &w = c.operandType(1).dims();
   const int64_t group = c.attributes().integer("group", 1);

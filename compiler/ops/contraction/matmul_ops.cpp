@@ -1,4 +1,5 @@
-// Products of matrices: matmul, and products with a matrix packed once at load. Products of bytes: byte_ops.cpp; einsum: einsum_ops.cpp.
+// Products of matrices: matmul, and products with a matrix packed once at load. Products of bytes:
+// byte_ops.cpp; einsum: einsum_ops.cpp.
 #include "compiler/ops/contraction/matmul_rules.h"
 #include "compiler/ops/op_table.h"
 #include "vm/include/dyn_builtin_numbers.h"

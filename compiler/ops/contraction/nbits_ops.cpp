@@ -1,4 +1,5 @@
-// The product with weights of a few bits in blocks, each with a scale and a zero point: they stay packed in memory.
+// The product with weights of a few bits in blocks, each with a scale and a zero point: they stay packed in
+// memory.
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/op_rules.h"
 #include "compiler/ops/rules/strided_walk.h"

@@ -1,4 +1,5 @@
-// dft: the discrete Fourier transform along one axis. Compiled it takes n log n operations (vm/kernels/fourier/fourier.cpp); here it is evaluated by its definition.
+// dft: the discrete Fourier transform along one axis. Compiled it takes n log n operations
+// (vm/kernels/fourier/fourier.cpp); here it is evaluated by its definition.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -33,7 +34,8 @@ DftOptions dftOptions(const Attributes& attributes) {
   return {attributes.integer("inverse", 0) != 0, attributes.integer("onesided", 0) != 0};
 }
 
-// The sizes of a transform whose axis is a dim too: what does not depend on the axis is said by expressions that do.
+// The sizes of a transform whose axis is a dim too: what does not depend on the axis is said by expressions
+// that do.
 struct DftPlan {
   std::vector<Dim> isAxis;  // 1 for the axis, 0 for the others
   Dim length;               // of the transform

@@ -1,4 +1,5 @@
-// Control flow and calls. Their evaluation is the interpreter's (reference_interpreter.cpp); here stand their type rules.
+// Control flow and calls. Their evaluation is the interpreter's (reference_interpreter.cpp); here stand their
+// type rules.
 #include <algorithm>
 #include <set>
 
@@ -51,7 +52,8 @@ Result<Type> joinTypes(InferContext& c, Type a, Type b, std::string_view what, s
   });
 }
 
-// Symbols that nothing defines here (sizes of list elements, of data fields) become `?` of this operation's result.
+// Symbols that nothing defines here (sizes of list elements, of data fields) become `?` of this operation's
+// result.
 Type opened(InferContext& c, Type type, std::string_view reason) {
   return mapDims(c.ir(), type,
                  [&](Dim d, const TypePath&) { return control(c).inScope(d) ? d : c.fresh(reason); });
@@ -109,7 +111,8 @@ struct LoopRule {
     return false;
   }
 
-  // Symbols that operations of the body name (checks, sizes as values): they must keep standing for what they did when it was inferred.
+  // Symbols that operations of the body name (checks, sizes as values): they must keep standing for what they
+  // did when it was inferred.
   std::set<SymbolId> namedSymbols() const {
     std::set<SymbolId> named;
     for (const FunctionVisit& visit : functionsOf(body)) {

@@ -1,4 +1,5 @@
-// Constants, dims as values, tuples, lists, optionals and data constructors. Their evaluation is the interpreter's, constants aside.
+// Constants, dims as values, tuples, lists, optionals and data constructors. Their evaluation is the
+// interpreter's, constants aside.
 #include <algorithm>
 
 #include "compiler/loop/lower_context.h"

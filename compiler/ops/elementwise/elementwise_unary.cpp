@@ -1,4 +1,5 @@
-// Element-by-element functions of one operand: result[i] = f(x[i]). Activations stand in activation_ops.cpp, casts in elementwise_select.cpp.
+// Element-by-element functions of one operand: result[i] = f(x[i]). Activations stand in activation_ops.cpp,
+// casts in elementwise_select.cpp.
 #include <cmath>
 
 #include "compiler/ops/elementwise/elementwise_rules.h"

@@ -44,7 +44,8 @@ Status inferPool(InferContext& c, Pool pool) {
   return {};
 }
 
-// Strides of the places that `indices` counts: row-major over the whole tensor, or spatial axes in column-major order.
+// Strides of the places that `indices` counts: row-major over the whole tensor, or spatial axes in
+// column-major order.
 template <typename Size>
 std::vector<Size> placeStrides(const std::vector<Size>& shape, Size one, bool columnMajor) {
   std::vector<Size> strides(shape.size(), one);
@@ -175,8 +176,8 @@ Result<Expr> lowerMaxPool(LowerContext& c, int result, std::span<const Expr> ind
   DYN_TRY(Expr best, pool.fold(c, ReduceOp::maximum, index, lowest(c, pool.computed),
                                [](Expr x, std::span<const Expr>) { return x; }));
   if (result == 0) return castTo(best, type.dtype());
-  // The first place, by row-major order of the window, that holds the largest element: places of column-major storage do not
-  // grow with it, so the window's order is found first.
+  // The first place, by row-major order of the window, that holds the largest element: places of column-major
+  // storage do not grow with it, so the window's order is found first.
   std::vector<Expr> shape;
   for (Dim d : type.dims()) shape.push_back(c.dim(d));
   const std::vector<Expr> rowSteps = placeStrides<Expr>(shape, c.integer(1), false);

@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kRoi = 1, kScales = 2, kSizes = 3;
 
-// The nearest element is looked for in f32, as ONNX Runtime and PyTorch do: a scale of 0.6 is an f32 already, and only with its rounding does
-// 3 / 0.6 fall on element 5. Weights want places in f64.
+// The nearest element is looked for in f32, as ONNX Runtime and PyTorch do: a scale of 0.6 is an f32 already,
+// and only with its rounding does 3 / 0.6 fall on element 5. Weights want places in f64.
 Dtype placeDtype(const ResizeOptions& o) { return o.mode == ResizeMode::nearest ? Dtype::f32 : Dtype::f64; }
 
 // Left out, or given with no element (as ONNX writes it).
@@ -393,7 +393,8 @@ Result<std::vector<LoweredTap>> lowerTaps(LowerContext& c, const ResizeOptions& 
   return taps;
 }
 
-// As filterTaps: a loop over the filter's window along each resized axis, whose length follows from both sizes.
+// As filterTaps: a loop over the filter's window along each resized axis, whose length follows from both
+// sizes.
 Result<Expr> lowerFiltered(LowerContext& c, const ResizeOptions& o, std::span<const Expr> index) {
   struct Axis {
     size_t axis;
@@ -477,7 +478,8 @@ Result<Expr> lowerResize(LowerContext& c, int, std::span<const Expr> index) {
   return inside ? select(inside, sum, castTo(f64(c, o.extrapolation), dtype)) : sum;
 }
 
-// The builtin makes tables of places and weights for each axis; regions, proportions and sums of bytes go by loops.
+// The builtin makes tables of places and weights for each axis; regions, proportions and sums of bytes go by
+// loops.
 bool builtinResizes(const Op& op, std::span<const Type> operandTypes) {
   const Result<ResizeOptions> o = resizeOptions(op, operandTypes[0].rank());
   if (!o.ok() || operandTypes[0].rank() == 0 || o->coordinates == Coordinates::cropAndResize ||

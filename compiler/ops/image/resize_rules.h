@@ -1,4 +1,5 @@
-// The parts of resize: attributes, output sizes with symbolic inputs, and where each output element looks in the input.
+// The parts of resize: attributes, output sizes with symbolic inputs, and where each output element looks in
+// the input.
 #pragma once
 
 #include <optional>
@@ -41,8 +42,8 @@ struct ResizeOptions {
   AspectPolicy policy = AspectPolicy::stretch;
   double cubicA = -0.75, extrapolation = 0;
   bool excludeOutside = false;
-  bool antialias =
-      false;  // an axis that shrinks is sampled with its filter stretched over all elements between two results
+  // An axis that shrinks is sampled with its filter stretched over all elements between two results.
+  bool antialias = false;
   std::vector<int> axes;  // the axis of each number of scales, sizes and roi
 };
 // Errors badAttribute, unsupportedFeature (antialias of a region), with the operation's place.

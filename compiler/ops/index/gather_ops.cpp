@@ -13,7 +13,8 @@ namespace {
 
 // --- gather
 
-// Known elements picked by constant indices: how a dim is taken out of a shape. Out of range: left to the run.
+// Known elements picked by constant indices: how a dim is taken out of a shape. Out of range: left to the
+// run.
 std::optional<Contents> gatheredContents(const InferContext& c, const Shape& dims, int axis) {
   std::optional<Contents> from = c.operandContents(0), indices = c.operandContents(1);
   if (!from || !indices) return std::nullopt;

@@ -1,4 +1,5 @@
-// Elements written at indices: scatter_elements, scatter_nd, tensor_scatter. Updates are applied in row-major order; without a reduction the last one wins.
+// Elements written at indices: scatter_elements, scatter_nd, tensor_scatter. Updates are applied in row-major
+// order; without a reduction the last one wins.
 #include <algorithm>
 #include <cmath>
 #include <iterator>

@@ -1,4 +1,5 @@
-// Operators whose results hang on an order of values or on how many elements satisfy something: topk, unique, nonzero, compress.
+// Operators whose results hang on an order of values or on how many elements satisfy something: topk, unique,
+// nonzero, compress.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -74,7 +74,8 @@ Status evaluateArg(EvalContext& c) {
   return {};
 }
 
-// Two reductions: the extreme, then the first (last) place that holds it. A NaN makes the extreme NaN; then its place is looked for.
+// Two reductions: the extreme, then the first (last) place that holds it. A NaN makes the extreme NaN; then
+// its place is looked for.
 template <Extreme extreme>
 Result<Expr> lowerArg(LowerContext& c, int, std::span<const Expr> index) {
   const Type type = c.operandType(0);

@@ -221,7 +221,8 @@ Status evaluatePad(EvalContext& c) {
   return {};
 }
 
-// paddedPlace in loop IR. `near`: right where no place is further outside than one length of the axis; no division is left then.
+// paddedPlace in loop IR. `near`: right where no place is further outside than one length of the axis; no
+// division is left then.
 Expr paddedPlace(LowerContext& c, PadMode mode, Expr at, Expr size, bool near) {
   const Expr zero = c.integer(0), one = c.integer(1), last = size - one;
   const auto outside = [&](Expr below, Expr above) {
@@ -275,7 +276,8 @@ Result<Expr> lowerPad(LowerContext& c, int, std::span<const Expr> index) {
   }
   DYN_TRY(Expr element, c.read(0, from));
   if (mode == PadMode::reflect || mode == PadMode::wrap) {
-    // Pads that are not longer than the axis, which is what models have, are asked for once, not at each element.
+    // Pads that are not longer than the axis, which is what models have, are asked for once, not at each
+    // element.
     DYN_TRY(Expr close, c.read(0, nearby));
     return select(isNear, close, element);
   }

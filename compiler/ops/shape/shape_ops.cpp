@@ -120,7 +120,8 @@ bool isSizeLike(const InferContext& c, Dim d) {
   return true;
 }
 
-// Sizes of which only the run knows whether they are -1, 0 or plain: where the elements have names, as expressions of these; else new symbols.
+// Sizes of which only the run knows whether they are -1, 0 or plain: where the elements have names, as
+// expressions of these; else new symbols.
 Status openSizes(InferContext& c, const Shape& x, const Contents& target, const std::vector<size_t>& open,
                  bool allowZero, Shape& dims) {
   const bool named = std::all_of(open.begin(), open.end(), [&](size_t i) { return bool(target[i]); });

@@ -47,8 +47,9 @@ struct ByteConvolution {
     return x->as<uint8_t>() + (image * c.groups + group) * c.channels * c.inputSize();
   }
 
-  // A tap's inputs for output positions [begin, end), row after row of the output: visit(begins, before, within, after, from): so many positions outside
-  // of the input, inside of it, and outside again, the first inside at `from` of a channel's elements.
+  // A tap's inputs for output positions [begin, end), row after row of the output: visit(begins, before,
+  // within, after, from): so many positions outside of the input, inside of it, and outside again, the first
+  // inside at `from` of a channel's elements.
   template <typename Visit>
   void forEachRun(int64_t tap, int64_t begin, int64_t end, const Visit& visit) const {
     const int64_t tapD = tap / (c.kernel[1] * c.kernel[2]), tapH = tap / c.kernel[2] % c.kernel[1],
@@ -86,7 +87,8 @@ struct ByteConvolution {
     });
   }
 
-  // Output positions [begin, end) as one panel, tap after tap, of an input whose channels stand side by side in words.
+  // Output positions [begin, end) as one panel, tap after tap, of an input whose channels stand side by side
+  // in words.
   template <typename Word>
   void fillPanel(const Word* mixed, Word padding, int64_t begin, int64_t end, Word* panel) const {
     const int64_t perTap = c.channels / static_cast<int64_t>(sizeof(Word)), width = family.panelWidth,
@@ -161,7 +163,8 @@ Status depthwise(const ByteConvolution& p) {
   return fault.status();
 }
 
-// Units are (image, group, block of output positions): the block's windows become panels, all filters are multiplied with them.
+// Units are (image, group, block of output positions): the block's windows become panels, all filters are
+// multiplied with them.
 Status byPanels(const ByteConvolution& p) {
   const Convolution& c = p.c;
   const ByteGemmFamily& family = p.family;

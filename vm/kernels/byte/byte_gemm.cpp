@@ -182,7 +182,8 @@ Status bytePackBy(const ByteGemmFamily& family, BuiltinCall& call) {
     return badArgument("bytepack", 0, "u8 or i8 of rank 2", call.arguments[0]);
   const bool transposed = (call.number(0, 0) & DYN_PACK_TRANSPOSED) != 0;
   const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
-  // Without columns there are no panels; without rows they hold the sums only. The other size may then be any.
+  // Without columns there are no panels; without rows they hold the sums only. The other size may then be
+  // any.
   const bool empty = b->elementCount == 0;
   if (empty && columns > (int64_t{1} << 40)) return failure(DYN_BAD_INPUT, "too many columns to be packed");
   const int64_t panels = panelCount(family, columns),

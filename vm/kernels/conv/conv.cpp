@@ -1,5 +1,5 @@
-// conv, conv_packed and conv_pack: 1, 2 or 3 spatial dims, groups, strides, dilations, any padding. f32 goes one of the ways of convolution.h, f64
-// straight over the taps.
+// conv, conv_packed and conv_pack: 1, 2 or 3 spatial dims, groups, strides, dilations, any padding. f32 goes
+// one of the ways of convolution.h, f64 straight over the taps.
 #include <vector>
 
 #include "vm/include/dyn_builtin_numbers.h"
@@ -71,7 +71,8 @@ void overTaps(BuiltinCall& call, const Convolution& c, const Tensor* x, const Te
   });
 }
 
-// Bias and epilogue, which follow the weights in the arguments; the numbers before the epilogue's are `numbers`.
+// Bias and epilogue, which follow the weights in the arguments; the numbers before the epilogue's are
+// `numbers`.
 Status readRest(const BuiltinCall& call, const char* name, const Convolution& c, const Tensor* x,
                 size_t numbers, const Tensor*& bias, Epilogue& epilogue) {
   bias = call.argument(2);

@@ -1,12 +1,15 @@
 // conv_transpose: 1, 2 or 3 spatial dims, groups, strides, dilations, any padding; f32.
 //
-// For some filters at a time, a product of their weights [filters x taps, channels] with a panel of input positions gives what each position adds to
-// the output at each tap. It is added in a frame of phases: phase (p, q) holds the output rows p, p + stride, ... and of these the columns q, q + stride,
-// ..., before anything is cut off. There a tap only shifts: what the positions of a panel give to it lies side by side, if the rows of the input are as
-// far apart as those of a phase. Output planes of different filters are different memory, so threads share nothing.
+// For some filters at a time, a product of their weights [filters x taps, channels] with a panel of input
+// positions gives what each position adds to the output at each tap. It is added in a frame of phases: phase
+// (p, q) holds the output rows p, p + stride, ... and of these the columns q, q + stride, ..., before
+// anything is cut off. There a tap only shifts: what the positions of a panel give to it lies side by side,
+// if the rows of the input are as far apart as those of a phase. Output planes of different filters are
+// different memory, so threads share nothing.
 //
-// Where there are more weights than positions the product is turned: weights stand in the lanes as they lie in memory, positions in the rows, so that of
-// many weights each is read once and none is turned over, and it is the few results that are.
+// Where there are more weights than positions the product is turned: weights stand in the lanes as they lie
+// in memory, positions in the rows, so that of many weights each is read once and none is turned over, and it
+// is the few results that are.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -95,7 +98,8 @@ class TransposedTask {
           *frames = tile + filtersPerBlock_ * c.taps() * width;
     writeTransposed(w + first * c.taps(), c.filters * c.taps(), c.channels, rows, nullptr, a, leading);
     std::fill_n(frames, (last - first) * planeElements(), 0.0f);
-    // Zeros between the rows give nothing to the places they are added to, unless a weight is infinite or no number.
+    // Zeros between the rows give nothing to the places they are added to, unless a weight is infinite or no
+    // number.
     const bool addsGaps = !gaps_ || areFinite(w + first * c.taps(), rows);
     const int64_t end = positions();
     for (int64_t position = 0; position < end && !call_.cancelled(); position += width) {
@@ -132,7 +136,8 @@ class TransposedTask {
               c.channels, input + (position + begin) * leading, leading, copies ? panel + inPanel : w + row,
               (copies ? inPanel_ : inPlace_).data(), tile + begin * wide, wide, columns, 0);
         });
-        // Whole vectors: what lies beyond the last position and the last weight is turned, too, and not looked at.
+        // Whole vectors: what lies beyond the last position and the last weight is turned, too, and not
+        // looked at.
         const auto whole = [&](int64_t n) { return (n + lanes_.narrow - 1) / lanes_.narrow * lanes_.narrow; };
         writeTransposed(tile, wide, whole(count), whole(columns), nullptr, turned, kRowsAtOnce);
         // A place between the rows is the sum of nothing: 0, unless a weight is infinite or no number.
@@ -165,8 +170,9 @@ class TransposedTask {
     return next;
   }
 
-  // Adds to its plane what `count` positions give to each of `rows` taps of filters, the first of them `row`. A row whose element `gap` is 0 is added as a
-  // whole, also what it gives to the places between the rows; so is every row where `gap` is `count`.
+  // Adds to its plane what `count` positions give to each of `rows` taps of filters, the first of them `row`.
+  // A row whose element `gap` is 0 is added as a whole, also what it gives to the places between the rows; so
+  // is every row where `gap` is `count`.
   static constexpr int64_t kNeverWhole = -1;
   void addRows(const float* from, int64_t leading, int64_t row, int64_t rows, int64_t position, int64_t count,
                int64_t gap, float* frames) const {
@@ -305,7 +311,8 @@ bool areFinite(const Tensor* w) {
   return greatest < 0x7f800000u;
 }
 
-// With steps of one it is a convolution, of the weights from the last to the first, whose padding is what the windows reach beyond what is cut off.
+// With steps of one it is a convolution, of the weights from the last to the first, whose padding is what the
+// windows reach beyond what is cut off.
 bool isConvolution(const Convolution& c) {
   for (size_t axis = 0; axis < 3; ++axis)
     if (c.stride[axis] != 1 || c.reach(axis) > c.input[axis]) return false;
@@ -357,7 +364,8 @@ Status convTranspose(BuiltinCall& call) {
   const TransposedTask task(call, c);
   if (!task.fits()) return failure(DYN_OUT_OF_MEMORY, "windows reach too far beyond the output");
   if (!task.weightsInLanes() && isConvolution(c)) {
-    // A weight that is no finite number is met by input only, not by padding: then, and for the memory of that case, the other way.
+    // A weight that is no finite number is met by input only, not by padding: then, and for the memory of
+    // that case, the other way.
     const bool finite = !call.rehearsal && areFinite(w);
     if (finite || call.rehearsal)
       if (Status status = asConvolution(call, c, x, w->as<float>(), bias, y); finite || !status.ok())

@@ -123,7 +123,8 @@ void nameVersion(const BuiltinCall& call, const Convolution& c, Way way) {
               call.number(0, 0) >> DYN_CONV_WAY_SHIFT == 0 ? "by rule" : "named");
 }
 
-// Depthwise weights lie [group of as many channels as a vector has lanes, taps, lanes]; beyond the last channel, zeros.
+// Depthwise weights lie [group of as many channels as a vector has lanes, taps, lanes]; beyond the last
+// channel, zeros.
 static int64_t channelGroups(const Convolution& c) {
   const int64_t lanes = convolutionKernels().narrow;
   return (c.groups + lanes - 1) / lanes;

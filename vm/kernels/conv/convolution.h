@@ -1,4 +1,5 @@
-// What a call of `conv`, `conv_packed` or `conv_transpose` asks for, its sizes checked, and the ways to do it.
+// What a call of `conv`, `conv_packed` or `conv_transpose` asks for, its sizes checked, and the ways to do
+// it.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +15,8 @@ namespace dyn::vm::kernels {
 
 using contraction::Way;
 
-// The window is known before there is an input. In conv, output o and tap t meet at input o * stride + t * dilation - pad; in conv_transpose input and
-// output change places.
+// The window is known before there is an input. In conv, output o and tap t meet at input o * stride + t *
+// dilation - pad; in conv_transpose input and output change places.
 struct Convolution : contraction::ConvolutionWindow {
   int64_t batch = 0;
   std::array<int64_t, 3> input{1, 1, 1}, output{1, 1, 1}, pad{0, 0, 0};
@@ -32,8 +33,9 @@ struct Convolution : contraction::ConvolutionWindow {
   int64_t reach(size_t axis) const { return std::max<int64_t>(kernel[axis] - 1, 0) * dilation[axis]; }
 };
 
-// Reads groups, strides and dilations of the call for weights of the shape `w`: [groups * filters, channels, kernel...], in conv_transpose
-// [groups * channels, filters, kernel...]. Every extent of the window can then be computed without overflow.
+// Reads groups, strides and dilations of the call for weights of the shape `w`: [groups * filters, channels,
+// kernel...], in conv_transpose [groups * channels, filters, kernel...]. Every extent of the window can then
+// be computed without overflow.
 Status describeWindow(const BuiltinCall& call, std::span<const int64_t> w, bool transposed, Convolution& c);
 // Then the rest, for these tensors of one element type: every position is below 2^62. Errors name the shapes.
 Status describePositions(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
@@ -42,7 +44,8 @@ Status describePositions(const BuiltinCall& call, const Tensor* x, const Tensor*
 Status describeShapes(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
                       Convolution& c);
 
-// All of a call with packed weights, whose shape is behind the window in its numbers: bias and epilogue, too. Errors call it `name`.
+// All of a call with packed weights, whose shape is behind the window in its numbers: bias and epilogue, too.
+// Errors call it `name`.
 Status describePacked(const BuiltinCall& call, const char* name, Convolution& c, Epilogue& epilogue);
 
 // The places p >= 0 for which 0 <= p * stride + shift < size: [low, high).
@@ -64,8 +67,9 @@ inline int64_t evenPart(int64_t whole, int64_t most) {
   return std::max<int64_t>(1, (whole + parts - 1) / parts);
 }
 
-// Ways of f32: conv_depthwise.cpp, conv_staged.cpp, conv_direct.cpp, winograd.cpp. Which one is taken is known before any input is there, so that
-// weights can be packed for it: the one the call names, or the one the window suggests. Error DYN_BAD_PROGRAM for a way that does not go.
+// Ways of f32: conv_depthwise.cpp, conv_staged.cpp, conv_direct.cpp, winograd.cpp. Which one is taken is
+// known before any input is there, so that weights can be packed for it: the one the call names, or the one
+// the window suggests. Error DYN_BAD_PROGRAM for a way that does not go.
 Status wayOf(const BuiltinCall& call, const Convolution& c, Way& way);
 // For the trace: which version runs, the values that decided it, and who chose it ("named").
 void nameVersion(const BuiltinCall& call, const Convolution& c, std::string_view version,
@@ -78,7 +82,8 @@ void packUnit(const Convolution& c, Way way, const float* w, int64_t unit, float
 int64_t winogradWeights(const Convolution& c);  // of each 3x3 window
 void packWinograd(const Convolution& c, const float* w, int64_t panel, float* packed);
 
-// The filters of a group side by side in the lanes of vectors: panels of `wide` filters, the last perhaps of `narrow`; beyond the last filter, zeros.
+// The filters of a group side by side in the lanes of vectors: panels of `wide` filters, the last perhaps of
+// `narrow`; beyond the last filter, zeros.
 struct FilterPanels {
   const ConvolutionKernels& kernels = convolutionKernels();
   int64_t filters;

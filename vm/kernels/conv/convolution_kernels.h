@@ -1,7 +1,8 @@
-// The innermost loops of convolutions, for one vector width. Plain functions: the files that define them are compiled for one instruction set each,
-// and nothing inline of others may slip in there.
+// The innermost loops of convolutions, for one vector width. Plain functions: the files that define them are
+// compiled for one instruction set each, and nothing inline of others may slip in there.
 //
-// All sum in ascending k, each element of the result in one chain of multiply-adds: any split of the work gives the same bits.
+// All sum in ascending k, each element of the result in one chain of multiply-adds: any split of the work
+// gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,8 @@ using RowKernel = void (*)(int64_t depth, const float* a, const float* b, const 
 using LaneKernel = void (*)(int64_t depth, const float* a, int64_t strideA, const int64_t* offsets,
                             const float* b, const float* start, float* c, int64_t positions);
 
-// y[filter * strideY + position] = tile[position * leading + filter] + bias[filter], for as many filters and positions as a vector has lanes. bias may
-// be null.
+// y[filter * strideY + position] = tile[position * leading + filter] + bias[filter], for as many filters and
+// positions as a vector has lanes. bias may be null.
 using TurnKernel = void (*)(const float* tile, int64_t leading, const float* bias, float* y, int64_t strideY);
 
 // even[i] = row[2 * i], odd[i] = row[2 * i + 1], i < columns.

@@ -1,5 +1,6 @@
-// dft: discrete Fourier transforms along one axis, by the plans of fourier_plan.h; of reals at half the cost where the length is even. In f64 for f64, else in
-// f32. Rows are transformed side by side in the lanes of vectors where there are enough of them, else one by one.
+// dft: discrete Fourier transforms along one axis, by the plans of fourier_plan.h; of reals at half the cost
+// where the length is even. In f64 for f64, else in f32. Rows are transformed side by side in the lanes of
+// vectors where there are enough of them, else one by one.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -17,7 +18,8 @@
 namespace dyn::vm::kernels {
 namespace {
 
-// What transforms of reals of an even length 2h go through: those of h complex numbers, of which the even reals are the real parts.
+// What transforms of reals of an even length 2h go through: those of h complex numbers, of which the even
+// reals are the real parts.
 enum class Form : uint8_t { whole, halfForward, halfBack };
 
 struct Transform {
@@ -32,7 +34,8 @@ struct Transform {
   // Complex numbers of a row as it is read and as it is written.
   int64_t rowsIn() const { return form == Form::halfBack ? half() + 1 : complexLength(); }
   int64_t rowsOut() const { return form == Form::halfForward ? half() + 1 : complexLength(); }
-  // The inverse is the transform with real and imaginary parts exchanged on both sides; of reals it is the conjugate.
+  // The inverse is the transform with real and imaginary parts exchanged on both sides; of reals it is the
+  // conjugate.
   bool isExchanged() const { return isInverse && form != Form::halfForward; }
 };
 

@@ -1,4 +1,5 @@
-// Up to three rows of f32 times a matrix that is read in place, once: C[m, n] = sum over k of A[m, k] B[k, n], strides in elements.
+// Up to three rows of f32 times a matrix that is read in place, once: C[m, n] = sum over k of A[m, k] B[k,
+// n], strides in elements.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ struct FewRows {
                                end - begin);
   }
 
-  // Columns [begin, end) where the columns of B are the runs, and the rows of A (strideBK 1, strideAK 1): dot products.
+  // Columns [begin, end) where the columns of B are the runs, and the rows of A (strideBK 1, strideAK 1): dot
+  // products.
   void byDots(int64_t begin, int64_t end) const {
     numberFamilies().dotsOfF32(rows, depth, a, strideAM, b + begin * strideBN, strideBN, c + begin, strideCM,
                                end - begin);

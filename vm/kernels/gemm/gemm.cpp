@@ -1,4 +1,5 @@
-// gemm and gemmpack: packed panels and micro-kernels for all types; f32 by schedules (vm/core/gemm_schedule.h), with panels packed beforehand too.
+// gemm and gemmpack: packed panels and micro-kernels for all types; f32 by schedules
+// (vm/core/gemm_schedule.h), with panels packed beforehand too.
 #include "vm/kernels/gemm/gemm.h"
 
 #include <algorithm>
@@ -61,7 +62,8 @@ Status readOrders(const BuiltinCall& call, int64_t rank, std::array<std::vector<
   return okStatus();
 }
 
-// The plain case, without allocating anything: rows of A, as they lie, times a packed B, for rows of C. False: it is another, or wrong.
+// The plain case, without allocating anything: rows of A, as they lie, times a packed B, for rows of C.
+// False: it is another, or wrong.
 bool describePackedRows(const BuiltinCall& call, const Tensor* a, const Tensor* b, const Tensor* c,
                         int64_t flags, Problem& p) {
   if (flags != kPackedB || a->rank < 2 || a->rank != c->rank || b->rank != 1 || a->dtype != DataType::f32 ||
@@ -156,8 +158,9 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
   return okStatus();
 }
 
-// Row tiles [tileBegin, tileEnd) x panels [panelBegin, panelEnd) of one batch. `copy` holds one block of A when its rows are not used in
-// place: transposed, with a stride that would map all rows to the same L1 lines, or rounded to bf16.
+// Row tiles [tileBegin, tileEnd) x panels [panelBegin, panelEnd) of one batch. `copy` holds one block of A
+// when its rows are not used in place: transposed, with a stride that would map all rows to the same L1
+// lines, or rounded to bf16.
 struct BlockTask {
   const BuiltinCall& call;
   const DynGemmFamily& family;
@@ -233,7 +236,8 @@ struct BlockTask {
   }
 
  private:
-  // The rows of a tile times depths [k, k + depth) of one panel. Of words where both sides are rounded: then `left` counts them.
+  // The rows of a tile times depths [k, k + depth) of one panel. Of words where both sides are rounded: then
+  // `left` counts them.
   void multiply(int64_t rows, int64_t depth, const float* left, int64_t leading, const float* packed,
                 int64_t panel, int64_t k, float* c, int64_t columns) const {
     const Problem& p = problem;
@@ -271,7 +275,8 @@ std::string versionText(const std::string& name, const Problem& p, int64_t tasks
          (p.dispatch.empty() ? ", by cost" : ", named");
 }
 
-// The steps of a schedule at these sizes: "; tile rows 59 = 4*12 + 1*11, pad columns 70 to 96, block depth 1600 by 768".
+// The steps of a schedule at these sizes: "; tile rows 59 = 4*12 + 1*11, pad columns 70 to 96, block depth
+// 1600 by 768".
 std::string stepsText(const Problem& p, const DynGemmFamily& family, const BlockTask& block) {
   const contraction::RowTiles tiles = block.tiles();
   const int64_t width = BlockTask::width(p, family), padded = (p.columns + width - 1) / width * width,
@@ -356,7 +361,8 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
   return fault.status();
 }
 
-// A few rows times a B that is not packed: packing would cost more than the product, so B is read once, in place.
+// A few rows times a B that is not packed: packing would cost more than the product, so B is read once, in
+// place.
 FewRows fewRowsOf(const Problem& p, size_t batch, const Tensor* a, const Tensor* b, Tensor* c) {
   return {.rows = p.rows,
           .depth = p.depth,

@@ -1,4 +1,5 @@
-// The micro-kernels of products of f64 and integers, and of a few rows of f32. Types only: they are compiled for several instruction sets.
+// The micro-kernels of products of f64 and integers, and of a few rows of f32. Types only: they are compiled
+// for several instruction sets.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +11,14 @@ template <typename T>
 using NumberKernel = void (*)(int64_t depth, const T* a, int64_t leadingA, const T* b, T* c, int64_t leadingC,
                               int64_t columns, int32_t accumulate);
 
-// C[rows, columns] = A[rows, depth] * B[depth, columns] for one to three rows, B read in place: its rows are runs of memory.
+// C[rows, columns] = A[rows, depth] * B[depth, columns] for one to three rows, B read in place: its rows are
+// runs of memory.
 template <typename T>
 using RowsInPlace = void (*)(int64_t rows, int64_t depth, const T* a, int64_t strideAM, int64_t strideAK,
                              const T* b, int64_t strideBK, T* c, int64_t strideCM, int64_t columns);
 
-// The same where the columns of B are the runs, and the rows of A: sums of a vector's lanes, so that their order is the machine's.
+// The same where the columns of B are the runs, and the rows of A: sums of a vector's lanes, so that their
+// order is the machine's.
 template <typename T>
 using DotsInPlace = void (*)(int64_t rows, int64_t depth, const T* a, int64_t strideAM, const T* b,
                              int64_t strideBN, T* c, int64_t strideCM, int64_t columns);

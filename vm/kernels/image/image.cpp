@@ -12,7 +12,8 @@
 namespace dyn::vm::kernels {
 namespace {
 
-// One spatial axis: element `tap` of the window at place `o` lies at o * stride - pad + tap * dilation of the image.
+// One spatial axis: element `tap` of the window at place `o` lies at o * stride - pad + tap * dilation of the
+// image.
 struct WindowAxis {
   int64_t image = 0, window = 0, places = 0, stride = 1, dilation = 1, pad = 0;
 };
@@ -26,8 +27,9 @@ std::pair<int64_t, int64_t> insidePlaces(const WindowAxis& axis, int64_t tap) {
   return {std::min(first, end), end};
 }
 
-// Where the elements of a channel are added up: rows of the image, or with a step along them rows of as many phases, each of which holds every step-th
-// element, so that what one element of the window gives to a row always lies side by side.
+// Where the elements of a channel are added up: rows of the image, or with a step along them rows of as many
+// phases, each of which holds every step-th element, so that what one element of the window gives to a row
+// always lies side by side.
 struct ImageRows {
   int64_t step = 1, columns = 0, phaseColumns = 0;
 
@@ -55,7 +57,8 @@ struct ImageRows {
   }
 };
 
-// Adds one channel's columns [taps][places] to its rows, of at least two axes. Walks taps outside, places inside; the last two axes are plain loops.
+// Adds one channel's columns [taps][places] to its rows, of at least two axes. Walks taps outside, places
+// inside; the last two axes are plain loops.
 template <typename T>
 void addColumns(const std::vector<WindowAxis>& axes, const ImageRows& rows, int64_t taps, int64_t places,
                 const T* columns, T* image) {

@@ -1,5 +1,6 @@
-// pool: the largest element or the mean of each window. Rows of a window are combined first, whole and in vectors; then what lies side by side. Small
-// images are turned, so that as many planes as a vector has lanes lie side by side (lane_frame.h).
+// pool: the largest element or the mean of each window. Rows of a window are combined first, whole and in
+// vectors; then what lies side by side. Small images are turned, so that as many planes as a vector has lanes
+// lie side by side (lane_frame.h).
 #include <array>
 #include <limits>
 #include <vector>
@@ -137,7 +138,8 @@ class LanePool {
   const LaneFrame frame_;
 };
 
-// The rows of one plane. `line` is the combined rows as the windows see them: padded, and long enough for the last window.
+// The rows of one plane. `line` is the combined rows as the windows see them: padded, and long enough for the
+// last window.
 class Plane {
  public:
   Plane(const Pool& p, float* line) : p_(p), line_(line) {

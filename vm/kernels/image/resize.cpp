@@ -1,8 +1,10 @@
-// resize: a tensor sampled on another grid, one axis after the other, by tables of places and weights that are made once for an axis.
+// resize: a tensor sampled on another grid, one axis after the other, by tables of places and weights that
+// are made once for an axis.
 //
-// The tensor is seen as planes of [rows, columns] where columns are the last axis that changes with all behind it, rows the one before: a row is sampled
-// along the columns when it is first wanted and kept while its neighbours are blended, so each is sampled once. More axes that change go before, each as
-// rows of what lies behind it.
+// The tensor is seen as planes of [rows, columns] where columns are the last axis that changes with all
+// behind it, rows the one before: a row is sampled along the columns when it is first wanted and kept while
+// its neighbours are blended, so each is sampled once. More axes that change go before, each as rows of what
+// lies behind it.
 #include <algorithm>
 #include <bit>
 #include <cmath>

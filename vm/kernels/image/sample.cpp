@@ -1,4 +1,5 @@
-// grid_sample between the elements of images: the elements around a place and their weights are found once for all channels.
+// grid_sample between the elements of images: the elements around a place and their weights are found once
+// for all channels.
 #include <algorithm>
 #include <array>
 #include <cmath>

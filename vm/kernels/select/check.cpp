@@ -21,7 +21,8 @@ enum Demand : int32_t {
   kDemandCount
 };
 
-// `fails(i, value)` is told of the first element that does not satisfy `holds`. False: a type without numbers.
+// `fails(i, value)` is told of the first element that does not satisfy `holds`. False: a type without
+// numbers.
 template <typename Holds, typename Fails>
 bool visitElements(const Tensor* x, Holds&& holds, Fails&& fails) {
   const auto visit = [&](auto read) {

@@ -1,5 +1,5 @@
-// sort, topk, unique. Order of reals: ascending with NaN last, as numpy does; descending is its exact reverse, so NaN comes first.
-// Equal elements keep their order (lowest index first), in both directions.
+// sort, topk, unique. Order of reals: ascending with NaN last, as numpy does; descending is its exact
+// reverse, so NaN comes first. Equal elements keep their order (lowest index first), in both directions.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -23,8 +23,8 @@ void copyElement(const Tensor* from, int64_t source, Tensor* to, int64_t target)
          size);
 }
 
-// The first `count` of each row along the axis, in order; values and (if wanted) i64 indexes. Unsorted results come in order, too: it is one of the
-// allowed orders, and the same every time.
+// The first `count` of each row along the axis, in order; values and (if wanted) i64 indexes. Unsorted
+// results come in order, too: it is one of the allowed orders, and the same every time.
 template <typename T, typename Item>
 void selectRows(BuiltinCall& call, const Tensor* x, Tensor* values, Tensor* indexes, const AxisView& view,
                 int64_t count, bool largest) {

@@ -1,4 +1,5 @@
-// scatter_elements and scatter_nd. Updates are applied in order, so repeated indexes give the same bits every time.
+// scatter_elements and scatter_nd. Updates are applied in order, so repeated indexes give the same bits every
+// time.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -127,8 +128,8 @@ Status outOfRange(int64_t index, int64_t size) {
                  "index " + std::to_string(index) + " on an axis of " + std::to_string(size));
 }
 
-// Updates along the last axis of the indexes: update j goes to out[index * axisStride + j * step]. How many were applied: all, or those before an index that is
-// out of range.
+// Updates along the last axis of the indexes: update j goes to out[index * axisStride + j * step]. How many
+// were applied: all, or those before an index that is out of range.
 struct RowPlaces {
   int64_t count, step, axisStride, axisSize;
 };

@@ -1,7 +1,9 @@
-// KeyTable: the place of a key among the distinct keys of a table, made once for a program's table and kept by the context.
+// KeyTable: the place of a key among the distinct keys of a table, made once for a program's table and kept
+// by the context.
 //
-// Whole numbers that lie close together have their places in an array; others, and the bits of real numbers, in a table of open addresses that is half
-// empty. The first of equal keys wins; all NaN are equal, and so are 0 and -0.
+// Whole numbers that lie close together have their places in an array; others, and the bits of real numbers,
+// in a table of open addresses that is half empty. The first of equal keys wins; all NaN are equal, and so
+// are 0 and -0.
 #pragma once
 
 #include <algorithm>

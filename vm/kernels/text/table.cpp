@@ -34,7 +34,8 @@ class TextTable : public CachedPlan {
   std::unordered_map<std::string_view, uint32_t> places_;
 };
 
-// The table of this call's keys: kept by the context, as the program's numbers stay where they are, or made now and held by `own`.
+// The table of this call's keys: kept by the context, as the program's numbers stay where they are, or made
+// now and held by `own`.
 template <typename Table, typename Make>
 const Table& tableOf(BuiltinCall& call, std::unique_ptr<const Table>& own, const Make& make) {
   const PlanCache::Key key{PlanCache::kTableOfKeys,

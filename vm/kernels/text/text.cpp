@@ -1,4 +1,5 @@
-// string_concat, string_equal, string_split, string_normalize, regex_full_match. Texts are bytes, taken as UTF-8 where letters matter.
+// string_concat, string_equal, string_split, string_normalize, regex_full_match. Texts are bytes, taken as
+// UTF-8 where letters matter.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -84,7 +85,8 @@ std::vector<std::string_view> split(std::string_view text, std::string_view deli
   return pieces;
 }
 
-// The letters that have another case: ASCII, and the two-byte ranges of UTF-8 where it lies a fixed distance away.
+// The letters that have another case: ASCII, and the two-byte ranges of UTF-8 where it lies a fixed distance
+// away.
 struct LetterRange {
   uint32_t firstLower, lastLower, distance;
 };

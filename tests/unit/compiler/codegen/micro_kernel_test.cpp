@@ -185,8 +185,8 @@ TEST(MicroKernel, TilesFollowTheRegisters) {
   EXPECT_EQ(gemmTileFor(machineNamed("cortex-a72")).panelWidth, 8);
 }
 
-// No vector register may be saved to the stack: such a kernel runs at a third of the speed. And the FMAs must be there, in
-// registers as wide as the machine's.
+// No vector register may be saved to the stack: such a kernel runs at a third of the speed. And the FMAs must
+// be there, in registers as wide as the machine's.
 TEST(MicroKernel, NoSpillsOnAvx2AndAvx512) {
   for (const char* name : {"haswell", "skylake-avx512", "znver4", "sapphirerapids"}) {
     const MachineDescription machine = machineNamed(name);
@@ -234,7 +234,8 @@ std::vector<std::vector<std::string>> blocksNamed(const std::string& text, const
   return blocks;
 }
 
-// Whatever machine is asked for, no kernel of its family wants more registers than it has; and the code holds as many sums as is said.
+// Whatever machine is asked for, no kernel of its family wants more registers than it has; and the code holds
+// as many sums as is said.
 TEST(MicroKernel, D_c_noKernelWantsMoreRegistersThanThereAre) {
   std::minstd_rand random(11);
   for (int i = 0; i < 10000; ++i) {
@@ -271,7 +272,8 @@ TEST(MicroKernel, D_c_noKernelWantsMoreRegistersThanThereAre) {
   }
 }
 
-// Edges are padded where panels are packed and cut off where results are written: the loop in between asks nothing but whether it is over.
+// Edges are padded where panels are packed and cut off where results are written: the loop in between asks
+// nothing but whether it is over.
 TEST(MicroKernel, D_f_theInnerLoopHoldsNoBranch) {
   for (const std::string& name : machinePresetNames())
     for (const KernelJob& job : gemmFamilyJobs(machineNamed(name))) {

@@ -67,8 +67,8 @@ To bitCast(From from) {
 uint32_t bitsOf(float x) { return bitCast<uint32_t>(x); }
 uint64_t bitsOf(double x) { return bitCast<uint64_t>(x); }
 
-// All signs, exponents, denormals, infinities, NaN: every 4099th float (a prime, so all mantissas are met), as many doubles; and densely where functions
-// bend.
+// All signs, exponents, denormals, infinities, NaN: every 4099th float (a prime, so all mantissas are met),
+// as many doubles; and densely where functions bend.
 template <typename Number>
 std::vector<Number> sweep() {
   constexpr Number kInf = std::numeric_limits<Number>::infinity(),

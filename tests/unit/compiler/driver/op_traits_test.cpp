@@ -19,7 +19,8 @@ TEST(OpTraits, builtinsAreInTheTable) {
     EXPECT_NE(vm::findBuiltin(def->builtin), nullptr) << def->name << ": " << def->builtin;
 }
 
-// A program without the machine's matrix kernels would run on the portable ones, many times slower, and say nothing.
+// A program without the machine's matrix kernels would run on the portable ones, many times slower, and say
+// nothing.
 TEST(OpTraits, matrixKernelsAreAskedForWhereTheyRun) {
   for (const OpDef* def : withBuiltin()) {
     const vm::BuiltinRow* builtin = vm::findBuiltin(def->builtin);

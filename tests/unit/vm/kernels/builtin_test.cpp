@@ -145,7 +145,8 @@ TEST_F(BuiltinTest, gemmBroadcastsBatches) {
   for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(c->as<float>()[i], expected[i], 1e-5);
 }
 
-// Attention's products: q [b, s, h, d] and k [b, t, h, d] to scores [b, h, s, t]; scores and v [b, t, h, d] to [b, s, h, d].
+// Attention's products: q [b, s, h, d] and k [b, t, h, d] to scores [b, h, s, t]; scores and v [b, t, h, d]
+// to [b, s, h, d].
 TEST_F(BuiltinTest, gemmReadsAndWritesAxesInAnyOrder) {
   const int64_t sizes[] = {0, 1, 2, 3, 5, 37, 70};
   std::uniform_int_distribution<size_t> pick(0, std::size(sizes) - 1);
@@ -279,7 +280,8 @@ TEST_F(BuiltinTest, topkEqualsAFullSort) {
     }
 }
 
-// All element types, rows and columns: the places are those of a stable sort, with NaN above all numbers and -0 equal to +0.
+// All element types, rows and columns: the places are those of a stable sort, with NaN above all numbers and
+// -0 equal to +0.
 TEST_F(BuiltinTest, selectionOfEveryType) {
   const auto checkOf = [&]<typename T>(DataType dtype, const std::vector<T>& values, auto valueOf) {
     const auto size = static_cast<int64_t>(values.size()) / 3;
@@ -420,7 +422,8 @@ TEST_F(BuiltinTest, nms) {
   EXPECT_THAT(data<int64_t>(result()), ElementsAre(0, 0, 1));
 }
 
-// Many boxes, so that they come in several sorted parts; equal scores, scores that are no number, boxes without area.
+// Many boxes, so that they come in several sorted parts; equal scores, scores that are no number, boxes
+// without area.
 TEST_F(BuiltinTest, nmsKeepsWhatTheSimpleAlgorithmKeeps) {
   for (int64_t count : {1, 15, 17, 300, 3000}) {
     Tensor *boxes = floats({1, count, 4}), *scores = floats({1, 1, count});

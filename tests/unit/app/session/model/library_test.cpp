@@ -1,5 +1,5 @@
-// oneDNN as one more version: taken where records or the user say so, never by itself, logged, and with the same results. In a build without it, how it
-// is refused.
+// oneDNN as one more version: taken where records or the user say so, never by itself, logged, and with the
+// same results. In a build without it, how it is refused.
 #include <cmath>
 #include <fstream>
 
@@ -102,7 +102,8 @@ class LibraryTest : public testing::Test {
       expectClose(*run(*library, dims), *got, "again");
     }
   }
-  // Records of the one contraction of this model, at these dims, with these times for "auto" and for the library.
+  // Records of the one contraction of this model, at these dims, with these times for "auto" and for the
+  // library.
   void writeRecords(const std::string& text, const std::vector<std::string>& dims, double ownNs,
                     double libraryNs) {
     std::unique_ptr<Session> session = sessionOf(text, options());
@@ -248,7 +249,8 @@ TEST_F(LibraryTest, memoryIsKnownBeforehand) {
               0.01 * static_cast<double>(reordered));
 }
 
-// Records are advice to runs in this process; a package is made for the runtime alone, unless the user's policy says otherwise.
+// Records are advice to runs in this process; a package is made for the runtime alone, unless the user's
+// policy says otherwise.
 TEST_F(LibraryTest, packagesAreMadeWithoutTheLibraryUnlessAsked) {
   NEEDS_ONEDNN;
   ASSERT_NO_FATAL_FAILURE(writeRecords(kProduct, {"n=17"}, 9000, 1000));

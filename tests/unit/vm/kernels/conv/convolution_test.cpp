@@ -12,7 +12,8 @@ namespace {
 
 using testing::ElementsAre;
 
-// Doubles each element, counted in `marks`. Rows are channels of images, columns positions: scalars[0] of them.
+// Doubles each element, counted in `marks`. Rows are channels of images, columns positions: scalars[0] of
+// them.
 int32_t doubleAndMark(void* const* buffers, const int64_t* scalars, int64_t begin, int64_t end, void*) {
   auto *y = static_cast<float*>(buffers[0]), *marks = static_cast<float*>(buffers[1]);
   for (int64_t row = begin; row < end; ++row)
@@ -59,7 +60,8 @@ class ConvolutionTest : public BuiltinTest {
   }
 };
 
-// Every way that can do a window gives what the way by rule gives, the same bits each time; one that can not is refused.
+// Every way that can do a window gives what the way by rule gives, the same bits each time; one that can not
+// is refused.
 TEST_F(ConvolutionTest, everyWayComputesTheSameConvolution) {
   struct Window {
     std::vector<int64_t> x, w, y;
@@ -111,7 +113,8 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
   auto pick = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random_);
   };
-  // One row for each way the operator may go (vm/kernels/conv/convolution.h); `longest` is the largest size of an axis when there is one axis.
+  // One row for each way the operator may go (vm/kernels/conv/convolution.h); `longest` is the largest size
+  // of an axis when there is one axis.
   enum Kind { any, pointwise, deep, threes, wide, depthwise };
   for (int round = 0; round < 240; ++round) {
     const auto kind = static_cast<Kind>(round % 6);
