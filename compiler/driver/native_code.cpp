@@ -9,6 +9,7 @@
 #include "compiler/codegen/engine.h"
 #include "compiler/codegen/loop_codegen.h"
 #include "compiler/codegen/micro_kernel.h"
+#include "compiler/loop/kernel_key.h"
 
 namespace dyn {
 
@@ -33,7 +34,7 @@ KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescr
   const std::string& symbol = compiled.lowered.program.kernels[index].symbol;
   KernelJob job;
   job.name = kernel.name;
-  job.key = symbol + "\n" + loop::print(kernel);
+  job.key = symbol + "\n" + loop::structuralKey(kernel);
   job.build = [&kernel, &symbol, &machine, &emitting] {
     const std::lock_guard<std::mutex> lock(emitting);
     return emitLoopKernel(kernel, symbol, machine);
@@ -43,7 +44,8 @@ KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescr
 
 bool usesGemm(const vm::Program& program) {
   for (const std::string& name : program.builtins)
-    if (name == "gemm" || name == "gemmpack" || name == "attention" || name == "conv_transpose" || name == "nbitsgemm")
+    if (name == "gemm" || name == "gemmpack" || name == "attention" || name == "conv_transpose" ||
+        name == "nbitsgemm")
       return true;
   return false;
 }
