@@ -8,6 +8,7 @@
 #include "compiler/codegen/engine.h"
 #include "compiler/codegen/loop_codegen.h"
 #include "compiler/codegen/micro_kernel.h"
+#include "compiler/loop/kernel_key.h"
 #include "compiler/support/clock.h"
 
 namespace dyn {
@@ -30,7 +31,7 @@ KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescr
   const std::string& symbol = compiled.lowered.program.kernels[index].symbol;
   KernelJob job;
   job.name = kernel.name;
-  job.key = symbol + "\n" + loop::print(kernel);
+  job.key = symbol + "\n" + loop::structuralKey(kernel);
   job.build = [&kernel, &symbol, &machine, &emitting] {
     const std::lock_guard<std::mutex> lock(emitting);
     return emitLoopKernel(kernel, symbol, machine);

@@ -1,5 +1,6 @@
 #include "compiler/lower/program_builder.h"
 
+#include "compiler/loop/kernel_key.h"
 #include "vm/isa/code_writer.h"
 
 namespace dyn {
@@ -57,8 +58,8 @@ std::pair<Dim, Dim> ProgramBuilder::epilogueColumns(DimContext& dims) {
 
 int32_t ProgramBuilder::kernel(loop::Kernel kernel) {
   const std::string base = kernel.name;
-  kernel.name = "kernel";
-  auto [it, fresh] = kernels_.try_emplace(loop::print(kernel), static_cast<int32_t>(out_.kernels.size()));
+  auto [it, fresh] =
+      kernels_.try_emplace(loop::structuralKey(kernel), static_cast<int32_t>(out_.kernels.size()));
   if (!fresh) return it->second;
   const int repeat = kernelNames_[base]++;
   kernel.name = repeat == 0 ? base : base + "." + std::to_string(repeat);

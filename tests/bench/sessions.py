@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a command costs after many others: its time and the memory that stays behind, for the shell, for `run --cases` and the C API, and in the window.
+"""What a command costs after many others: its time and the memory that stays behind, for the shell, for `run --cases`, a script and the C API, and in the window.
 
     ./dev bench sessions [--commands 100000] [--only cases,run,why,...] [--json]
 
@@ -27,6 +27,13 @@ fn @main(%x: Tensor[(n, 4), f32], %w: Tensor[(4, m), f32]) {
   return %s, %k
 }
 """
+WEIGHTS = """fn @main(%x: Tensor[(n, 4), f32]) {
+  %w = constant() {value = f32[4, 4] [1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7]}
+  %h = matmul(%x, %w)
+  %y = relu(%h)
+  return %y
+}
+"""
 RUN = ":run --dim n={size} --dim m=3"
 # name: the line of command i, what its answer has exactly once, how many of the commands (they compile), what says that it failed instead
 SHELL = {
@@ -39,6 +46,8 @@ SHELL = {
     "function": ("@squared([1.0, {i}.0])", b"f32[2]", 0.1, False),
     "type": (":type @squared([1.0, {i}.0])", b"Tensor[(2)", 1, False),
     "set": (":set seed {i}", b"seed", 1, False),
+    "bench": (":bench --dim n={size} --dim m=3 --seconds 0.0001", b"GFLOP/s", 0.1, False),
+    "tune": (":tune --dim n={size} --seconds 0.0001", b"records: ", 0.01, False),
     "error": ("y{i}", b"error[", 1, True),
 }
 
@@ -90,14 +99,25 @@ def shell(build, folder, name, count):
     count = max(PARTS * 8, int(count * share))
     script = os.path.join(folder, "commands.dyns")
     with open(script, "w", encoding="utf-8") as file:
-        file.write(f":load {folder}/model.dyn\n")
+        file.write(f":load {folder}/{'weights' if name == 'tune' else 'model'}.dyn\n")
         for i in range(count + 1):  # one more: the last answer may meet a process that is gone
             file.write(line.format(i=i + 2, size=i % 40 + 1, axis=i % 2) + "\n")
     program = f"{build}/bin/dynrepl"
+    options = {"env": os.environ | {"XDG_CACHE_HOME": folder}}  # what tuning finds is not for others
     if fails:
-        return watch([program, "script", script, "--keep-going"], mark, count, of_errors=True)
+        return watch([program, "script", script, "--keep-going"], mark, count, of_errors=True, **options)
     with open(script, "rb") as lines:
-        return watch([program], mark, count, stdin=lines)
+        return watch([program], mark, count, stdin=lines, **options)
+
+
+def script(build, folder, count):
+    """A script of as many lines, each read when its turn comes."""
+    path = os.path.join(folder, "long.dyns")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f":load {folder}/model.dyn\n")
+        for i in range(count + 1):
+            file.write(f":why s.{i % 2}\n")
+    return watch([f"{build}/bin/dynrepl", "script", path], b"what is ", count)
 
 
 def cases(build, folder, count, form):
@@ -159,11 +179,11 @@ def main():
     arguments = parser.parse_args()
     build, count = os.path.abspath(arguments.build), arguments.commands
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in (("model", MODEL), ("main", MODEL[MODEL.index("fn @main"):])):
+        for name, text in (("model", MODEL), ("weights", WEIGHTS), ("main", MODEL[MODEL.index("fn @main"):])):
             with open(os.path.join(folder, name + ".dyn"), "w", encoding="utf-8") as file:
                 file.write(text)
         tasks = {"cases, JSON": lambda: cases(build, folder, count, ["--json"]), "cases, text": lambda: cases(build, folder, count, []),
-                 "C API": lambda: c_api(build, folder, count), "window": lambda: window(build, folder, count // 25)}
+                 "C API": lambda: c_api(build, folder, count), "script": lambda: script(build, folder, count), "window": lambda: window(build, folder, count // 25)}
         for name in SHELL:
             tasks[name] = lambda name=name: shell(build, folder, name, count)
         wanted = [name.strip() for name in arguments.only.split(",")] if arguments.only else []

@@ -119,8 +119,17 @@ Result<Contents> vectorContents(const InferContext& c, int i, std::string_view w
   }
   std::optional<Contents> contents = c.operandContents(i);
   if (contents && static_cast<int64_t>(contents->size()) == *length) return std::move(*contents);
+  // Contents are kept of short vectors only; a rule that asks for a long one reads it here.
+  const HostTensor* constant = c.operandConstant(i);
+  if (constant && constant->elementCount() == *length && constant->dtype() != Dtype::u64) {
+    Contents elements;
+    for (int64_t k = 0; k < *length; ++k) elements.push_back(constantDim(c, constant->intAt(k)));
+    return elements;
+  }
   if (*length > kMaxContents) {
-    return c.error(DiagnosticId::rankMismatch, std::string(what) + " has too many elements");
+    return c.error(DiagnosticId::rankMismatch, std::string(what) + " has " + std::to_string(*length) +
+                                                   " elements that are not known, at most " +
+                                                   std::to_string(kMaxContents) + " can be");
   }
   return Contents(static_cast<size_t>(*length));
 }

@@ -311,14 +311,15 @@ Result<Expr> lowerConcat(LowerContext& c, int, std::span<const Expr> index) {
   return parts[0];
 }
 
-// A kernel reads every operand in one expression, which grows with them, and the machine code of it faster than that: many are copied one by one.
+// A kernel reads every operand in one expression and writes every result, which grows with them, and the machine code of it faster than that: many are
+// copied one by one.
 constexpr size_t kMostInKernel = 64;
 
 bool builtinConcatTakes(const Op& op, std::span<const Type>) { return op.operands.size() > kMostInKernel; }
 
-Status concatArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>*,
-                       std::vector<Dim>* scalars) {
-  if (scalars) scalars->push_back(types[0].dims()[0].context().constant(op.attributes.integer("axis")));
+Status axisArgument(const Op& op, std::span<const Type>, std::vector<int32_t>*, std::vector<Dim>* scalars) {
+  if (scalars)
+    scalars->push_back(op.results[0].type.dims()[0].context().constant(op.attributes.integer("axis")));
   return {};
 }
 
@@ -415,6 +416,10 @@ Result<Expr> lowerSplit(LowerContext& c, int result, std::span<const Expr> index
   return c.read(0, source);
 }
 
+bool builtinSplitTakes(const Op& op, std::span<const Type> types) {
+  return op.results.size() > kMostInKernel && types[0].dtype() != Dtype::string;
+}
+
 Status appendArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
                        std::vector<Dim>*) {
   numbers->push_back(static_cast<int32_t>(op.attributes.integer("axis")));
@@ -470,7 +475,7 @@ const OpDef concatOp{
     .lowering = LoweringKind::loops,
     .lower = lowerConcat,
     .builtin = "concat",
-    .builtinArguments = concatArguments,
+    .builtinArguments = axisArgument,
     .builtinTakes = builtinConcatTakes,
     .operandRules = kAnyElements,
     .doc =
@@ -514,10 +519,14 @@ const OpDef splitOp{
     .evaluate = evaluateSplit,
     .lowering = LoweringKind::loops,
     .lower = lowerSplit,
+    .builtin = "split",
+    .builtinOperands = 1,
+    .builtinArguments = axisArgument,
+    .builtinTakes = builtinSplitTakes,
     .operandRules = kSplitRules,
     .doc =
         "x [.., n, ..], sizes [parts] | none -> [.., size, ..] for each part; without sizes parts of ceil(n "
-        "/ parts), the last smaller",
+        "/ parts), the last smaller. More than 64 results: builtin (x), scalar axis.",
     .example = "fn @main(%x: Tensor[(n, 6), f32]) { %a, %b = split(%x) {axis = 1} return %a, %b }",
 };
 

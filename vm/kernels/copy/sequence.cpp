@@ -1,4 +1,4 @@
-// list_concat, list_stack, split_to_list, concat, append: tensors joined from lists and cut into them; copy: a tensor of its own.
+// list_concat, list_stack, split_to_list, concat, split, append: tensors joined from lists and cut into them; copy: a tensor of its own.
 #include <cstring>
 #include <vector>
 
@@ -82,6 +82,39 @@ Status listStack(BuiltinCall& call) {
 }
 
 Status concat(BuiltinCall& call) { return join(call, call.arguments, call.scalars[0], false); }
+
+// The sizes along the axis are those of the results, which are there already.
+Status split(BuiltinCall& call) {
+  const Tensor* x = call.argument(0);
+  if (!x || x->dtype == DataType::string)
+    return badArgument("split", 0, "a tensor of numbers", call.arguments[0]);
+  int64_t axis = call.scalars[0];
+  if (!normalizeAxis(axis, x->rank)) return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
+  const AxisView view = axisView(x->shape(), x->rank, axis);
+  const size_t element = sizeBytes(x->dtype);
+  std::vector<int64_t> shape(x->shape(), x->shape() + x->rank);
+  int64_t offset = 0;
+  for (size_t i = 0; i < call.results.size() && !call.cancelled(); ++i) {
+    const Object* given = call.results[i];
+    if (!given || given->kind != ObjectKind::tensor || static_cast<const Tensor*>(given)->rank != x->rank)
+      return failure(DYN_BAD_INPUT, "part " + std::to_string(i) + " has no place of as many axes");
+    const int64_t size = static_cast<const Tensor*>(given)->shape()[axis];
+    if (size > view.size - offset)
+      return failure(DYN_CHECK_FAILED, "the parts do not add up to " + std::to_string(view.size));
+    shape[static_cast<size_t>(axis)] = size;
+    Tensor* part = nullptr;
+    if (Status status = call.result(i, x->dtype, shape, part); !status.ok()) return status;
+    const size_t bytes = static_cast<size_t>(size * view.inner) * element;
+    for (int64_t outer = 0; outer < view.outer && bytes > 0 && !call.rehearsal; ++outer)
+      memcpy(part->data + static_cast<size_t>(outer) * bytes,
+             x->data + static_cast<size_t>((outer * view.size + offset) * view.inner) * element, bytes);
+    offset += size;
+  }
+  if (offset != view.size && !call.cancelled())
+    return failure(DYN_CHECK_FAILED, "the parts add up to " + std::to_string(offset) + ", the axis has " +
+                                         std::to_string(view.size));
+  return okStatus();
+}
 
 Status append(BuiltinCall& call) {
   const Tensor *past = call.argument(0), *rows = call.argument(1);

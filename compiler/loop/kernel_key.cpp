@@ -1,0 +1,219 @@
+#include "compiler/loop/kernel_key.h"
+
+#include <bit>
+#include <unordered_map>
+
+#include "compiler/loop/expr_node.h"
+
+namespace dyn::loop {
+
+namespace {
+
+class KeyWriter {
+ public:
+  explicit KeyWriter(const Kernel& kernel) : kernel_(kernel) {}
+
+  std::string write() {
+    for (size_t i = 0; i < kernel_.scalars.size(); ++i) dims_.try_emplace(kernel_.scalars[i].id(), i);
+    nextDim_ = kernel_.scalars.size();
+    out_ = kernel_.description;
+    number(kernel_.description.size());
+    number(kernel_.scalars.size());
+    for (const std::vector<const Buffer*>* list : {&kernel_.buffers, &kernel_.scratch}) {
+      number(list->size());
+      for (const Buffer* b : *list) number(buffer(b));
+    }
+    number(kernel_.functions.size());
+    for (const UninterpretedFunction* f : kernel_.functions) number(function(f));
+    number(expression(kernel_.unit));
+    number(expression(kernel_.unitCount));
+    body();
+    return std::move(out_);
+  }
+
+ private:
+  // What a byte stands for is known from those before it, so that two keys are equal only if all they say is.
+  void number(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) out_ += static_cast<char>(value | 0x80);
+    out_ += static_cast<char>(value);
+  }
+  void tag(char what) { out_ += what; }
+
+  // The place of a name among those seen.
+  uint64_t named(const std::string& name) { return names_.try_emplace(name, names_.size()).first->second; }
+
+  uint64_t dim(Dim root) {
+    if (!root) return 0;
+    std::vector<Dim> work{root};
+    while (!work.empty()) {
+      const Dim d = work.back();
+      if (dims_.count(d.id())) {
+        work.pop_back();
+        continue;
+      }
+      bool ready = true;
+      for (Dim operand : d.operands())
+        if (!dims_.count(operand.id())) {
+          ready = false;
+          work.push_back(operand);
+        }
+      if (!ready) continue;
+      work.pop_back();
+      tag('d');
+      number(static_cast<uint64_t>(d.kind()));
+      if (const std::optional<int64_t> constant = d.constant()) number(static_cast<uint64_t>(*constant));
+      number(d.operands().size());
+      for (Dim operand : d.operands()) number(dims_.at(operand.id()));
+      dims_.emplace(d.id(), nextDim_++);
+    }
+    return dims_.at(root.id()) + 1;
+  }
+
+  // Views of one buffer have its name.
+  uint64_t buffer(const Buffer* b) {
+    if (!b) return 0;
+    if (auto it = buffers_.find(b); it != buffers_.end()) return it->second + 1;
+    std::vector<uint64_t> shape;
+    for (Expr extent : b->shape) shape.push_back(expression(extent));
+    tag('b');
+    number(named(b->name));
+    number(static_cast<uint64_t>(b->dtype));
+    number(static_cast<uint64_t>(b->role));
+    number(shape.size());
+    for (uint64_t extent : shape) number(extent);
+    return buffers_.emplace(b, buffers_.size()).first->second + 1;
+  }
+
+  uint64_t function(const UninterpretedFunction* f) {
+    if (!f) return 0;
+    if (auto it = functions_.find(f); it != functions_.end()) return it->second + 1;
+    const uint64_t place = functions_.emplace(f, functions_.size()).first->second;  // facts may name it again
+    const uint64_t size = dim(f->dim), array = buffer(f->array), low = expression(f->facts.low),
+                   high = expression(f->facts.high);
+    tag('f');
+    number(static_cast<uint64_t>(f->arity));
+    number(static_cast<uint64_t>(f->backing));
+    for (uint64_t part : {size, array, low, high}) number(part);
+    number((f->facts.monotone ? 1 : 0) + (f->facts.injective ? 2 : 0));
+    number(static_cast<uint64_t>(f->facts.multipleOf));
+    const uint64_t inverse = f->facts.inverseOf ? named(f->facts.inverseOf->name) + 1 : 0,
+                   prefix = f->facts.prefixSumOf ? named(f->facts.prefixSumOf->name) + 1 : 0;
+    number(named(f->name));
+    number(inverse);
+    number(prefix);
+    return place + 1;
+  }
+
+  uint64_t expression(Expr root) {
+    if (root.isNull()) return 0;
+    std::vector<Expr> work{root};
+    while (!work.empty()) {
+      const Expr e = work.back();
+      const size_t before = work.size();
+      if (!expressions_.count(e.id()))
+        for (Expr operand : e.operands())
+          if (!expressions_.count(operand.id())) work.push_back(operand);
+      if (work.size() > before) continue;
+      work.pop_back();
+      if (!expressions_.count(e.id())) node(e);
+    }
+    return expressions_.at(root.id()) + 1;
+  }
+
+  void node(Expr e) {
+    uint64_t reference = 0;
+    switch (e.kind()) {
+      case ExprKind::intConstant:
+        reference = static_cast<uint64_t>(e.intValue());
+        break;
+      case ExprKind::realConstant:
+        reference = std::bit_cast<uint64_t>(e.realValue());
+        break;
+      case ExprKind::dim:
+        reference = dim(e.dimValue());
+        break;
+      case ExprKind::load:
+        reference = buffer(e.buffer());
+        break;
+      case ExprKind::call:
+        reference = function(e.function());
+        break;
+      case ExprKind::unary:
+        reference = static_cast<uint64_t>(e.unaryOp());
+        break;
+      case ExprKind::binary:
+        reference = static_cast<uint64_t>(e.binaryOp());
+        break;
+      case ExprKind::reduce:
+        reference = static_cast<uint64_t>(e.reduceOp());
+        break;
+      case ExprKind::checked:
+        reference = static_cast<uint64_t>(e.fault());
+        break;
+      case ExprKind::variable:  // known by its number
+      case ExprKind::select:
+      case ExprKind::cast:
+        break;
+    }
+    if (expressions_.count(e.id())) return;  // the shape of its own buffer named it
+    std::vector<uint64_t> variables;
+    if (e.kind() == ExprKind::reduce)
+      for (Expr variable : e.reduceVariables()) variables.push_back(expression(variable));
+    tag('e');
+    number(static_cast<uint64_t>(e.kind()));
+    number(static_cast<uint64_t>(e.dtype()));
+    number(reference);
+    number(variables.size());
+    for (uint64_t variable : variables) number(variable);
+    number(e.operands().size());
+    for (Expr operand : e.operands()) number(expressions_.at(operand.id()));
+    expressions_.emplace(e.id(), expressions_.size());
+  }
+
+  // Statements in the order in which they stand; 'z' ends a list of children.
+  void body() {
+    std::vector<const Stmt*> stack{kernel_.body.get()};
+    while (!stack.empty()) {
+      const Stmt* s = stack.back();
+      stack.pop_back();
+      if (!s) {
+        tag('z');
+        continue;
+      }
+      statement(*s);
+      stack.push_back(nullptr);
+      for (size_t i = s->children.size(); i-- > 0;)
+        if (s->children[i]) stack.push_back(s->children[i].get());
+    }
+  }
+
+  void statement(const Stmt& s) {
+    std::vector<uint64_t> parts;
+    for (Expr e : {s.variable, s.extent, s.value, s.condition}) parts.push_back(expression(e));
+    parts.push_back(buffer(s.buffer));
+    for (const std::vector<Expr>* list : {&s.index, &s.variables, &s.extents}) {
+      parts.push_back(list->size());
+      for (Expr e : *list) parts.push_back(expression(e));
+    }
+    tag('s');
+    number(static_cast<uint64_t>(s.kind));
+    number(static_cast<uint64_t>(s.loopKind));
+    number(static_cast<uint64_t>(s.reduceOp));
+    number(static_cast<uint64_t>(static_cast<int64_t>(s.fault)));
+    for (uint64_t part : parts) number(part);
+  }
+
+  const Kernel& kernel_;
+  std::string out_;
+  uint64_t nextDim_ = 0;
+  std::unordered_map<uint32_t, uint64_t> dims_, expressions_;
+  std::unordered_map<const Buffer*, uint64_t> buffers_;
+  std::unordered_map<const UninterpretedFunction*, uint64_t> functions_;
+  std::unordered_map<std::string, uint64_t> names_;
+};
+
+}  // namespace
+
+std::string structuralKey(const Kernel& kernel) { return KeyWriter(kernel).write(); }
+
+}  // namespace dyn::loop
