@@ -64,7 +64,7 @@ if(DYN_MOLD)
 endif()
 find_package(Threads REQUIRED)
 
-# dyn_library(NAME DEPS...): all .cpp files of the current folder as the static library NAME.
+# dyn_library(NAME DEPS...): all .cpp files of the current folder and of those in it as the static library NAME.
 # A new file is picked up by the next build; no list of files is kept by hand. A library of ours that this build
 # leaves out (dyn_frontend_onnx with DYN_WITH_ONNX=OFF) is left out of DEPS, so libraries are defined lowest first.
 function(dyn_library name)
@@ -74,7 +74,7 @@ function(dyn_library name)
       list(APPEND dependencies ${dependency})
     endif()
   endforeach()
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(sources)
     add_library(${name} STATIC ${sources})
     target_link_libraries(${name} PUBLIC dyn_settings ${dependencies})

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/batch/commands.h"
-#include "app/session/view_json.h"
+#include "app/session/views/view_json.h"
 #include "compiler/support/standard_streams.h"
 
 namespace dyn {

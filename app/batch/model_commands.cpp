@@ -6,7 +6,7 @@
 
 #include "app/batch/commands.h"
 #include "app/session/case_file.h"
-#include "app/session/view_json.h"
+#include "app/session/views/view_json.h"
 
 namespace dyn {
 

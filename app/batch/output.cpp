@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "app/session/view_json.h"
+#include "app/session/views/view_json.h"
 #include "compiler/support/standard_streams.h"
 
 namespace dyn {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "app/batch/arguments.h"
-#include "app/session/view_text.h"
+#include "app/session/views/view_text.h"
 
 namespace dyn {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/batch/commands.h"
-#include "app/session/view_json.h"
+#include "app/session/views/view_json.h"
 #include "compiler/support/mapped_file.h"
 
 namespace dyn {

@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "app/batch/commands.h"
-#include "app/session/view_json.h"
+#include "app/session/views/view_json.h"
 
 namespace dyn {
 

@@ -12,7 +12,7 @@
 #include "app/repl/line_editor.h"
 #include "app/repl/piped_lines.h"
 #include "app/repl/signal_watch.h"
-#include "app/session/view_text.h"
+#include "app/session/views/view_text.h"
 #include "compiler/support/standard_streams.h"
 
 namespace dyn {

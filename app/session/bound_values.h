@@ -13,7 +13,7 @@
 #include <set>
 #include <string>
 
-#include "compiler/ops/value.h"
+#include "compiler/reference/value.h"
 
 namespace dyn {
 

@@ -11,10 +11,10 @@
 #include "app/session/bound_values.h"
 #include "app/session/completion.h"
 #include "app/session/journal.h"
-#include "app/session/loaded_model.h"
-#include "app/session/runner.h"
+#include "app/session/model/loaded_model.h"
+#include "app/session/model/runner.h"
+#include "app/session/model/specialisation.h"
 #include "app/session/session.h"
-#include "app/session/specialisation.h"
 #include "app/session/undo_stack.h"
 
 namespace dyn {
@@ -74,8 +74,6 @@ struct SettingSpec {
   std::string_view name, help;
 };
 const std::vector<SettingSpec>& settingTable();
-// "conv=direct,matmul=auto"; "auto" is none. Errors: usageError.
-Result<std::map<std::string, std::string>> parsePolicies(const std::string& text);
 std::string settingValue(const SessionSnapshot& now, std::string_view name);
 
 }  // namespace dyn

@@ -12,8 +12,9 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/ops/value.h"
+#include "compiler/reference/value.h"
 #include "compiler/support/diagnostic.h"
+#include "compiler/tune/tune_report.h"
 
 namespace dyn {
 
@@ -280,17 +281,13 @@ struct KernelRow {
 
 // A contraction with constant weights: the version it is made with, and those it could be made with.
 struct ContractionRow {
-  struct Candidate {
-    std::string version;
-    std::optional<double> predictedNs, measuredNs;
-  };
   std::string key;                  // of its records
   std::vector<std::string> values;  // the results that are made this way
   std::string dispatch;        // what the program names: "auto", a version, or several by the number of rows
   std::string chosen, by;      // at these sizes; by "rule", "cost", "policy" or "measured"
   std::vector<int64_t> sizes;  // of the operand that is no weight; empty where they are not known
   std::vector<int64_t> measuredSizes;  // those measured that are nearest to it; empty: none
-  std::vector<Candidate> candidates;
+  std::vector<VersionTimes> candidates;
 };
 
 struct KernelTable {
@@ -301,18 +298,8 @@ struct KernelTable {
   std::vector<ContractionRow> contractions;
 };
 
-struct TuneRow {
-  std::string key, state, chosen;
-  int64_t sitesCount = 0, shapesCount = 0;
-  std::optional<double> chosenNs;  // times: weighted means over the likely shapes
-  std::vector<ContractionRow::Candidate> candidates;
-};
-struct TuneView {
+struct TuneView : TuneReport {
   std::string file, cpu;
-  int threads = 1;
-  std::vector<TuneRow> rows;
-  int64_t measuredCount = 0, keptCount = 0, leftCount = 0, skippedCount = 0;
-  int64_t trialsCount = 0;  // measurements made: of one version at one shape each
 };
 
 struct NodeTime {

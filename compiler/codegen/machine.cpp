@@ -12,7 +12,7 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
-#include "vm/include/dyn_caches.h"
+#include "vm/shared/dyn_caches.h"
 
 namespace dyn {
 namespace {

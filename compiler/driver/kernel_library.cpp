@@ -1,6 +1,6 @@
 #include "compiler/driver/kernel_library.h"
 
-#include "vm/include/dyn_contraction.h"
+#include "vm/shared/dyn_contraction.h"
 #ifdef DYN_HAVE_ONEDNN
 #include "vm/include/dyn_library.h"
 #endif

@@ -43,7 +43,7 @@ KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescr
 
 bool usesGemm(const vm::Program& program) {
   for (const std::string& name : program.builtins)
-    if (name == "gemm" || name == "gemmpack" || name == "attention" || name == "conv" || name == "nbitsgemm")
+    if (name == "gemm" || name == "gemmpack" || name == "attention" || name == "conv_transpose" || name == "nbitsgemm")
       return true;
   return false;
 }

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "vm/include/dyn_narrow_real.h"
+#include "vm/shared/dyn_narrow_real.h"
 
 namespace dyn {
 namespace {

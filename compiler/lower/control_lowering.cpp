@@ -1,8 +1,8 @@
 // if, loop and match as jumps in the function around them; calls, variants and checks.
 #include <algorithm>
 
+#include "compiler/infer/infer.h"
 #include "compiler/lower/function_lowering.h"
-#include "compiler/ops/infer.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {

@@ -5,7 +5,7 @@
 
 #include "compiler/kernel/group_kernel.h"
 #include "compiler/lower/function_lowering.h"
-#include "compiler/ops/contraction.h"
+#include "compiler/ops/contraction/contraction.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {

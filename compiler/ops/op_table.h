@@ -1,4 +1,4 @@
-// The table of all operators. ops.def lists them, one line each; the rows stand in the family files of this folder.
+// The table of all operators. ops.def lists them, one line each; the rows stand in the files of the families, in the folders beside.
 //
 //   const OpDef* add = findOp("add");          // or: &ops::addOp
 //   for (const OpDef* row : opTable()) ...     // in the order of ops.def

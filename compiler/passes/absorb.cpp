@@ -11,7 +11,7 @@
 
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
-#include "compiler/ops/shape_rules.h"
+#include "compiler/ops/rules/shape_rules.h"
 #include "compiler/pass/pass.h"
 
 namespace dyn::passes {

@@ -16,7 +16,7 @@
 #include <optional>
 
 #include "compiler/ir/walk.h"
-#include "compiler/ops/einsum_rules.h"
+#include "compiler/ops/contraction/einsum_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/path_facts.h"

@@ -1,6 +1,6 @@
 #include "compiler/passes/contraction_versions.h"
 
-#include "compiler/ops/conv_rules.h"
+#include "compiler/ops/contraction/conv_rules.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn::passes {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compiler/ir/module.h"
-#include "vm/include/dyn_contraction.h"
+#include "vm/shared/dyn_contraction.h"
 
 namespace dyn::passes {
 

@@ -9,11 +9,11 @@
 #include <unordered_set>
 
 #include "compiler/ir/walk.h"
-#include "compiler/ops/contraction.h"
+#include "compiler/ops/contraction/contraction.h"
 #include "compiler/ops/control_infer.h"
 #include "compiler/ops/op_table.h"
-#include "compiler/ops/reference_interpreter.h"
 #include "compiler/pass/pass.h"
+#include "compiler/reference/reference_interpreter.h"
 
 namespace dyn::passes {
 

@@ -12,7 +12,7 @@
 #include <algorithm>
 
 #include "compiler/ir/walk.h"
-#include "compiler/ops/contraction.h"
+#include "compiler/ops/contraction/contraction.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/liveness.h"

@@ -2,8 +2,8 @@
 //   needs: nothing.  establishes: types.
 //   before  %y = matmul(%b, %w)          after  check() {lhs = dims(m), rhs = dims(n), relation = "eq", what = "inner dims of matmul"}
 //                                               %y = matmul(%b, %w) : Tensor[(4), f32]
-// See ops/infer.h. Cost in IR size: one check per demand that cannot be proved.
-#include "compiler/ops/infer.h"
+// See infer/infer.h. Cost in IR size: one check per demand that cannot be proved.
+#include "compiler/infer/infer.h"
 
 #include "compiler/pass/pass.h"
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "compiler/infer/infer.h"
+#include "compiler/infer/infer_functions.h"
 #include "compiler/ir/walk.h"
-#include "compiler/ops/infer.h"
-#include "compiler/ops/infer_functions.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/ops/infer.h"
+#include "compiler/infer/infer.h"
 
 namespace dyn::passes {
 

@@ -10,8 +10,8 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "compiler/infer/infer.h"
 #include "compiler/ir/walk.h"
-#include "compiler/ops/infer.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/path_facts.h"

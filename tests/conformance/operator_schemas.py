@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of ONNX's operators (frontends/onnx/operator_schemas.def) beside the standard's own list.
+"""The table of ONNX's operators (frontends/onnx/import/operator_schemas.def) beside the standard's own list.
 
     operator_schemas.py check --table FILE      exit 1 where they differ, 77 without the package onnx
     operator_schemas.py rows  --newest 27       the rows, for a new operator set

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/session/case_file.h"
-#include "app/session/input_spec.h"
+#include "app/session/model/input_spec.h"
 #include "tests/support/text_module.h"
 
 namespace {

@@ -10,7 +10,7 @@
 #include "compiler/ir/verifier.h"
 #include "compiler/lower/lowered_module.h"
 #include "compiler/passes/pass_table.h"
-#include "frontends/onnx/importer.h"
+#include "frontends/onnx/import/importer.h"
 #include "tests/support/text_module.h"
 
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "frontends/onnx/onnx_tensor.h"
+#include "frontends/onnx/read/onnx_tensor.h"
 
 namespace {
 

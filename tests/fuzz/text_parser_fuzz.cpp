@@ -4,7 +4,7 @@
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
 #include "frontends/text/parser.h"
-#include "tests/unit/ir/small_ops.h"
+#include "tests/unit/compiler/ir/small_ops.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace dyn;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compiler/driver/compile.h"
-#include "frontends/onnx/importer.h"
+#include "frontends/onnx/import/importer.h"
 #include "tests/support/text_module.h"
 #include "tests/support/vm_handles.h"
 

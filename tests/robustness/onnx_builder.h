@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/unit/frontend_onnx/proto_builder.h"
+#include "tests/unit/frontends/onnx/proto_builder.h"
 
 namespace dyn::robustness {
 

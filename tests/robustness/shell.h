@@ -7,7 +7,7 @@
 
 #include "app/session/session.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/unit/frontend_onnx/proto_builder.h"
+#include "tests/unit/frontends/onnx/proto_builder.h"
 
 namespace dyn::robustness {
 

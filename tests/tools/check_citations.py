@@ -2,7 +2,7 @@
 """Files that our sources speak of are there, and hold what is said of them.  check_citations.py ROOT
 
 1. A comment that cites a file of ours cites one that exists.
-2. Below a comment that is a file's name (`// pool_ops.cpp`), each row `DYN_X(name)` of a table is something that file has."""
+2. Below a comment that is a file's name (`// pool_ops.cpp`), each row `DYN_X(name)` of a table is something that file, beside or below the table, has."""
 import pathlib
 import re
 import subprocess
@@ -40,8 +40,9 @@ def problems(root):
                 if cited not in known and cited not in OTHERS:
                     yield "%s cites %s, which is not there" % (place, cited)
             heading, row = SECTION.match(line), ROW.match(line)
-            if heading and (root / source).with_name(heading[1]).is_file():
-                section = (root / source).with_name(heading[1])
+            below = sorted((root / source).parent.rglob(heading[1])) if heading else []
+            if below:
+                section = below[0]
             elif row and section and not re.search(r"\b(?:map)?%s(?:Op)?\b" % row[1], section.read_text()):
                 yield "%s: %s stands below %s, which does not have it" % (place, row[1], section.name)
 

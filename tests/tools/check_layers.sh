@@ -3,6 +3,10 @@
 #
 # The tables below are the rule. Each violation is printed as "file:line: why"; exit 1 if there is any. It reads text
 # only (#include lines), so it also sees what a build with parts switched off doesn't compile.
+#
+# Folders inside of one of the table's (compiler/ops/shape, vm/kernels/conv) need no row: they may include each other in one direction,
+# without circles. What lies directly in the table's folder is what they share and what shows them outside; they may include it, and it them.
+# vm/include is what a C program includes: it holds nothing of C++.
 set -euo pipefail
 cd "${1:?usage: check_layers.sh ROOT}"
 
@@ -10,56 +14,59 @@ cd "${1:?usage: check_layers.sh ROOT}"
 folders() {
   cat <<'TABLE'
 vm/include         :
-vm/base            : vm/include
-vm/isa             : vm/include vm/base
-vm/device          : vm/include vm/base vm/isa vm/core vm/kernels
-vm/kernels         : vm/include vm/base vm/isa vm/core vm/device
-vm/core            : vm/include vm/base vm/isa vm/device vm/kernels
-vm/library         : vm/include vm/base vm/isa vm/core vm/kernels
+vm/shared          : vm/include
+vm/base            : vm/include vm/shared
+vm/isa             : vm/include vm/shared vm/base
+vm/device          : vm/include vm/shared vm/base vm/isa
+vm/core            : vm/include vm/shared vm/base vm/isa vm/device
+vm/kernels         : vm/include vm/shared vm/base vm/isa vm/core
+vm/library         : vm/include vm/shared vm/base vm/isa vm/core vm/kernels
 vm/tool            : vm/include vm/base vm/isa vm/device vm/core vm/kernels
 compiler/support   :
 compiler/dims      : compiler..support
-compiler/ir        : compiler..dims      vm/include vm/isa
-compiler/loop      : compiler..ir        vm/include vm/isa
-compiler/ops       : compiler..loop      vm/include vm/isa
-compiler/pass      : compiler..ops       vm/include vm/isa
-compiler/passes    : compiler..pass      vm/include vm/isa
-compiler/kernel    : compiler..passes    vm/include vm/isa
-compiler/codegen   : compiler..kernel    vm/include vm/isa
-compiler/lower     : compiler..codegen   vm/include vm/isa
-compiler/driver    : compiler..lower     vm/include vm/isa
-frontends/text     : compiler..ops       vm/include
-frontends/onnx     : compiler..ops       vm/include
-app/session        : compiler..driver    frontends/text frontends/onnx vm/include
+compiler/ir        : compiler..dims      vm/include vm/shared vm/isa
+compiler/loop      : compiler..ir        vm/include vm/shared vm/isa
+compiler/ops       : compiler..loop      vm/include vm/shared vm/isa
+compiler/reference : compiler..ops       vm/include vm/shared vm/isa
+compiler/infer     : compiler..reference vm/include vm/shared vm/isa
+compiler/pass      : compiler..infer     vm/include vm/shared vm/isa
+compiler/passes    : compiler..pass      vm/include vm/shared vm/isa
+compiler/kernel    : compiler..passes    vm/include vm/shared vm/isa
+compiler/codegen   : compiler..kernel    vm/include vm/shared vm/isa
+compiler/lower     : compiler..codegen   vm/include vm/shared vm/isa
+compiler/driver    : compiler..lower     vm/include vm/shared vm/isa
+compiler/tune      : compiler..driver    vm/include vm/shared vm/isa
+frontends/text     : compiler..infer     vm/include
+frontends/onnx     : compiler..infer     vm/include
+app/session        : compiler..tune      frontends/text frontends/onnx vm/include vm/shared
 app/repl           : app/session compiler/support
 app/batch          : app/session compiler/support
 app                : app/session app/repl app/batch compiler/support
 ui/support         :
-ui/models          : app/session ui/support ui/graph ui/views ui/shell
-ui/graph           : app/session ui/support ui/models ui/views ui/shell
-ui/views           : app/session ui/support ui/models ui/graph ui/shell
-ui/shell           : app/session ui/support ui/models ui/graph ui/views
-ui                 : app/session ui/support ui/models ui/graph ui/views ui/shell
+ui/graph           : app/session ui/support
+ui/views           : app/session ui/support ui/graph
+ui/shell           : app/session ui/support ui/graph ui/views
+ui                 : app/session ui/support ui/graph ui/views ui/shell
 samples            : app/session vm/include
 tests              : *
 TABLE
 }
 
 # Compiler levels, lowest first.
-levels="support dims ir loop ops pass passes kernel codegen lower driver"
+levels="support dims ir loop ops reference infer pass passes kernel codegen lower driver tune"
 
 # first part of <...> as a pattern : folders that may include it (tests may include anything) : what it is
 libraries() {
   cat <<'TABLE'
 ^(llvm|llvm-c|lld|clang)/                             : compiler/codegen : LLVM
-^Q([A-Z]|t[A-Z])                                      : ui ui/support ui/models ui/graph ui/views ui/shell : Qt
+^Q([A-Z]|t[A-Z])                                      : ui ui/support ui/graph ui/views ui/shell : Qt
 ^(cuda|cuda[A-Z_][A-Za-z_]*|cublas[A-Za-z_0-9]*|nvrtc|nvJitLink|cupti[a-z_]*)[.]h : vm/device : CUDA
 ^(oneapi/|dnnl)                                       : vm/library       : oneDNN
 ^(graphviz/|gvc[.]h|cgraph[.]h)                       : ui/graph         : Graphviz
 ^google/protobuf/                                     : frontends/onnx   : protobuf
 ^(histedit[.]h|editline/)                             : app/repl         : libedit
 ^CLI/                                                 : app app/batch app/repl : CLI11
-^(fmt|nlohmann)/                                      : app app/session app/batch app/repl ui ui/models ui/graph ui/views ui/shell : an application library
+^(fmt|nlohmann)/                                      : app app/session app/batch app/repl ui ui/graph ui/views ui/shell : an application library
 ^(gtest|gmock|benchmark)/                             :                  : a test library
 TABLE
 }
@@ -86,6 +93,11 @@ awk -v levels="$levels" -v folder_table="$(folders)" -v library_table="$(librari
     n = split(path, part, "/")
     if (part[1] == "tests" || part[1] == "samples") return part[1]
     return n > 2 ? part[1] "/" part[2] : part[1]
+  }
+  # The folder inside of a folder of the table: vm/kernels/conv/winograd.cpp -> vm/kernels/conv; "" where it lies directly in that.
+  function innerFolderOf(path,    part, n) {
+    n = split(path, part, "/")
+    return n > 3 && part[1] != "tests" && part[1] != "samples" ? part[1] "/" part[2] "/" part[3] : ""
   }
   function expand(text,    word, n, i, j, last, out) {  # "compiler..ops" -> all levels up to ops
     n = split(text, word, " ")
@@ -118,14 +130,20 @@ awk -v levels="$levels" -v folder_table="$(folders)" -v library_table="$(librari
     if (name ~ /\// && name !~ /^(vm|compiler|frontends|app|ui|samples|tests)\//) { checkLibrary(name); return }
     if (name !~ /\//) { complain(FNR, "include from the root of the repository: \"" name "\""); return }
     target = folderOf(name)
-    if (target == folder) return
+    if (target == folder) {
+      target = innerFolderOf(name)
+      if (target != "" && innerFolder != "" && target != innerFolder && !((innerFolder, target) in innerEdge)) {
+        innerEdge[innerFolder, target] = FILENAME ":" FNR
+        innerNode[target] = innerNode[innerFolder] = 1
+      }
+      return
+    }
     if (target == "tests") { complain(FNR, "nobody includes tests"); return }
     if (!(target in allowed)) { complain(FNR, "\"" name "\" is in no folder of the table in check_layers.sh"); return }
     if (allowed[folder] != " * " && index(allowed[folder], " " target " ") == 0) {
       complain(FNR, folder " must not include " target)
       return
     }
-    if (!((folder, target) in edge)) edge[folder, target] = FILENAME ":" FNR
   }
 
   BEGIN {
@@ -135,6 +153,12 @@ awk -v levels="$levels" -v folder_table="$(folders)" -v library_table="$(librari
       split(row[i], column, ":")
       allowed[trim(column[1])] = expand(trim(column[2]))
     }
+    for (upper in allowed)
+      for (lower in allowed)
+        if (upper < lower && index(allowed[upper], " " lower " ") && index(allowed[lower], " " upper " ")) {
+          printf "check_layers.sh: by its table %s and %s may include each other\n", upper, lower
+          violations++
+        }
     n = split(library_table, row, "\n")
     for (i = 1; i <= n; i++) {
       split(row[i], column, " : ")
@@ -154,10 +178,14 @@ awk -v levels="$levels" -v folder_table="$(folders)" -v library_table="$(librari
     previous = FILENAME
     firstLine = $0
     folder = folderOf(FILENAME)
+    innerFolder = innerFolderOf(FILENAME)
     checkName(FILENAME)
     if (!(folder in allowed)) complain(1, "folder " folder " has no row in the table in check_layers.sh")
   }
   { lines = FNR }
+  folder == "vm/include" && /^[ \t]*(namespace|template|using|class|constexpr|inline constexpr)[ \t]/ {
+    complain(FNR, "vm/include is what C programs include: C++ belongs to vm/shared")
+  }
   /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
     name = $0
     quoted = name ~ /include[ \t]*"/
@@ -167,10 +195,22 @@ awk -v levels="$levels" -v folder_table="$(folders)" -v library_table="$(librari
   }
   END {
     if (NR > 0) endFile()
-    for (pair in edge) {
+    # Inner folders without an edge to one that is left are taken away; what stays is part of a circle, or leads to one.
+    do {
+      taken = 0
+      for (node in innerNode) {
+        held = 0
+        for (pair in innerEdge) {
+          split(pair, end, SUBSEP)
+          if (end[1] == node && end[2] in innerNode) held = 1
+        }
+        if (!held) { delete innerNode[node]; taken = 1; break }
+      }
+    } while (taken)
+    for (pair in innerEdge) {
       split(pair, end, SUBSEP)
-      if (end[1] < end[2] && (end[2], end[1]) in edge) {
-        printf "%s: %s and %s include each other (the other way: %s)\n", edge[pair], end[1], end[2], edge[end[2], end[1]]
+      if (end[1] in innerNode && end[2] in innerNode) {
+        printf "%s: %s includes %s in a circle of folders\n", innerEdge[pair], end[1], end[2]
         violations++
       }
     }

@@ -60,6 +60,9 @@ finds 'must not include <QString>: Qt' app/session/x.cpp '#include <QString>'
 finds 'must not include <cuda.h>: CUDA' compiler/codegen/x.cpp '#include <cuda.h>'
 finds 'must not include <fmt/format.h>' compiler/ir/x.cpp '#include <fmt/format.h>'
 finds 'must not include <gtest/gtest.h>' compiler/ir/x.cpp '#include <gtest/gtest.h>'
+finds 'ui/graph must not include ui/views' ui/graph/x.cpp '#include "ui/views/dock.h"'
+finds 'vm/device must not include vm/kernels' vm/device/x.cpp '#include "vm/kernels/work.h"'
+finds 'C++ belongs to vm/shared' vm/include/x.h 'namespace dyn {'
 finds 'the name "utils.h" says nothing' compiler/ir/utils.h '// nothing'
 finds 'the name "memory_manager.cpp" says nothing' compiler/lower/memory_manager.cpp '// nothing'
 finds '1001 lines' compiler/ir/long.cpp "$(yes '// line' | head -1001)"
@@ -68,12 +71,23 @@ clean_tree
 plant compiler/common/x.h '// nothing'
 out="$("$checker" "$tree" 2>/dev/null || true)"
 [[ $out == *'the name "common"'* ]] || fail 'a folder called common was accepted'
-# Two folders that include each other, each of which may include the other.
+# Inner folders: one way with what they share, then in a circle of three.
 clean_tree
-plant ui/graph/a.cpp '#include "ui/views/dock.h"'
-plant ui/views/b.cpp '#include "ui/graph/a.h"'
+plant vm/kernels/conv/a.h '#include "vm/kernels/gemm/b.h"'
+plant vm/kernels/gemm/b.h '#include "vm/kernels/work.h"'
+plant vm/kernels/work.h '#include "vm/kernels/conv/a.h"'
+"$checker" "$tree" >/dev/null 2>&1 || fail 'inner folders that lean on each other one way were refused'
+plant vm/kernels/gemm/b.h '#include "vm/kernels/byte/c.h"'
+plant vm/kernels/byte/c.h '#include "vm/kernels/conv/a.h"'
 out="$("$checker" "$tree" 2>/dev/null || true)"
-[[ $out == *'ui/graph and ui/views include each other'* ]] || fail 'a cycle of two folders was accepted'
+[[ $out == *'vm/kernels/byte includes vm/kernels/conv in a circle of folders'* && "$(wc -l <<<"$out")" -eq 3 ]] ||
+  fail "a circle of three inner folders gave '$out'"
+# A table by which two folders may include each other is itself refused.
+clean_tree
+mkdir -p "$tree/tool"
+sed 's#^ui/graph           : app/session ui/support$#& ui/views#' "$checker" >"$tree/tool/check_layers.sh"
+out="$(bash "$tree/tool/check_layers.sh" "$tree" 2>/dev/null || true)"
+[[ $out == *'ui/graph and ui/views may include each other'* ]] || fail 'a table with a circle was accepted'
 # A long file that says why.
 clean_tree
 plant compiler/ir/long.cpp '// Above 1,000 lines: a table.' "$(yes '// line' | head -1001)"

@@ -15,7 +15,7 @@
 #include <QToolButton>
 #include <QUrl>
 
-#include "app/session/view_text.h"
+#include "app/session/views/view_text.h"
 #include "ui/views/node_details.h"
 #include "ui/views/table.h"
 

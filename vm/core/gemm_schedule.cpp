@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "vm/include/dyn_caches.h"
+#include "vm/shared/dyn_caches.h"
 
 namespace dyn::vm::kernels {
 

@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "vm/include/dyn_contraction.h"
 #include "vm/include/dyn_kernel.h"
+#include "vm/shared/dyn_contraction.h"
 
 namespace dyn::vm::kernels {
 

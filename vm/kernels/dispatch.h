@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "vm/base/dtype.h"
-#include "vm/include/dyn_narrow_real.h"
+#include "vm/shared/dyn_narrow_real.h"
 
 namespace dyn::vm::kernels {
 

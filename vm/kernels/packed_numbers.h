@@ -1,5 +1,5 @@
 // Texts and tables among the numbers of a builtin: a count, then the bytes, four in a number. The compiler packs them
-// (compiler/ops/packed_numbers.h); a program may hold anything, so that every read is checked.
+// (compiler/ops/rules/packed_numbers.h); a program may hold anything, so that every read is checked.
 #pragma once
 
 #include <cstring>

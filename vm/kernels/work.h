@@ -5,7 +5,7 @@
 #include <atomic>
 
 #include "vm/core/builtin.h"
-#include "vm/include/dyn_contraction.h"
+#include "vm/shared/dyn_contraction.h"
 
 namespace dyn::vm::kernels {
 

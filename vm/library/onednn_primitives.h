@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "vm/kernels/convolution.h"
+#include "vm/kernels/conv/convolution.h"
 #include "vm/library/onednn_api.h"
 
 namespace dyn::vm::onednn {

@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "compiler/driver/compile.h"
-#include "compiler/ops/reference_interpreter.h"
 #include "compiler/passes/pass_table.h"
+#include "compiler/reference/reference_interpreter.h"
 #include "tests/fuzz/differential/random_source.h"
 #include "tests/support/compiled.h"
 #include "tests/support/text_module.h"

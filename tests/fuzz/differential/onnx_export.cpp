@@ -7,7 +7,7 @@
 #include <set>
 
 #include "compiler/ops/op_table.h"
-#include "tests/unit/frontend_onnx/proto_builder.h"
+#include "tests/unit/frontends/onnx/proto_builder.h"
 
 namespace dyn::differential {
 

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "compiler/driver/compile.h"
-#include "compiler/ops/reference_interpreter.h"
+#include "compiler/reference/reference_interpreter.h"
 #include "compiler/support/npy.h"
 #include "tests/fuzz/differential/comparison.h"
 #include "tests/fuzz/differential/generator.h"

@@ -1,0 +1,180 @@
+#include "app/session/explain/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace dyn {
+
+namespace {
+
+bool isLaunch(const TimelineEvent& event) { return event.kind == "kernel" || event.kind == "builtin"; }
+
+// What the launches of one row add up to.
+struct RowTimes {
+  LaunchTime sum;
+  LaunchWork work;
+  double boundNs = 0, expectedNs = 0, longestNs = -1;
+  int64_t count = 0;
+  std::string dims, place, description;
+  int index = -1;
+
+  void add(const TimelineEvent& event, const LaunchWork& launch, const LaunchTime& time) {
+    sum.memoryNs += time.memoryNs;
+    sum.computeNs += time.computeNs;
+    sum.overheadNs += time.overheadNs;
+    boundNs += time.boundNs();
+    expectedNs += time.expectedNs();
+    work.bytes += launch.bytes;
+    work.operations += launch.products + launch.operations;
+    work.calls += launch.calls;
+    if (time.expectedNs() > longestNs) {
+      longestNs = time.expectedNs();
+      dims = launch.dims;
+    }
+    if (count++ == 0) {
+      place = event.place;
+      description = event.kernel;
+      index = event.index;
+    }
+  }
+};
+
+using RowKey = std::pair<std::string, std::string>;  // kind and name, as in the profile's table
+
+std::map<RowKey, RowTimes> timesByRow(const std::vector<TimelineEvent>& events, const LoweredModule& lowered,
+                                      const MachineLimits& limits, const Footprint& footprint) {
+  std::map<RowKey, RowTimes> rows;
+  for (const TimelineEvent& event : events) {
+    if (!isLaunch(event)) continue;
+    const LaunchWork work = workOf(event, lowered, limits.panelColumns);
+    rows[{event.kind, event.name}].add(event, work, timeOf(work, limits, footprint));
+  }
+  return rows;
+}
+
+void fill(const RowTimes& times, KernelRow& row) {
+  row.movedBytes = times.work.bytes;
+  row.operations = times.work.operations;
+  row.calls = times.work.calls;
+  row.boundNs = static_cast<int64_t>(times.boundNs);
+  row.bound = times.sum.bound();
+  row.dims = times.dims;
+}
+
+std::string limitsLine(const MachineLimits& limits) {
+  return fmt::format(
+      "{}, {} thread{}: {:.0f} GFLOP/s in products, {:.0f}/{:.0f}/{:.0f}/{:.0f} GB/s over 16 KiB, 512 KiB, 8 "
+      "MiB, 64 MiB, {:.0f} ns a launch",
+      limits.cpu.empty() ? "this machine" : limits.cpu, limits.threads, limits.threads == 1 ? "" : "s",
+      limits.gemmOperations, limits.bytesSmall, limits.bytesMiddle, limits.bytesLarge, limits.bytesHuge,
+      limits.launchNs);
+}
+
+}  // namespace
+
+double LaunchTime::boundNs() const { return std::max({memoryNs, computeNs, overheadNs}); }
+double LaunchTime::expectedNs() const { return overheadNs + std::max(memoryNs, computeNs); }
+const char* LaunchTime::bound() const {
+  if (overheadNs >= std::max(memoryNs, computeNs)) return "overhead";
+  return memoryNs >= computeNs ? "memory" : "compute";
+}
+
+Footprint footprintOf(const LoweredModule& lowered, int64_t peakBytes) {
+  Footprint footprint;
+  footprint.arenaBytes = static_cast<double>(peakBytes);
+  for (const HostTensor& constant : lowered.constants)
+    footprint.weightsBytes += static_cast<double>(constant.sizeBytes());
+  return footprint;
+}
+
+namespace {
+
+// Few rows take as long as some more, and all elements some time besides that of the depth.
+double productsNs(const LaunchWork& work, double perNs, const MachineLimits& limits) {
+  const double rows = work.rows > 0 ? std::max(1.0, limits.fewRows / work.rows) : 1;
+  return (work.products + 2 * work.results * limits.moreDepth) * rows / perNs;
+}
+
+}  // namespace
+
+LaunchTime timeOf(const LaunchWork& work, const MachineLimits& limits, const Footprint& footprint) {
+  LaunchTime time;
+  const double others = std::max(0.0, work.bytes - work.weightBytes);
+  time.memoryNs = others / limits.bytesPerNs(std::max(footprint.arenaBytes, work.bytes)) +
+                  work.weightBytes / limits.weightsPerNs(std::max(footprint.weightsBytes, work.weightBytes));
+  time.computeNs = work.operations / limits.loopOperations + work.calls / limits.loopCalls +
+                   work.scattered / limits.scattered + work.visits / limits.visits +
+                   work.packed / limits.packed;
+  switch (work.kind) {
+    case LaunchKind::loop:
+      time.overheadNs = limits.launchNs;
+      break;
+    case LaunchKind::gemm:
+      time.overheadNs = limits.gemmLaunchNs;
+      time.computeNs += productsNs(work, limits.gemmOperations, limits);
+      break;
+    case LaunchKind::attention:
+      time.overheadNs = limits.attentionLaunchNs;
+      time.computeNs += productsNs(work, limits.attentionOperations, limits);
+      break;
+    case LaunchKind::convolution:
+      time.overheadNs = limits.convolutionLaunchNs;
+      time.computeNs += work.products / limits.convolutionPerNs(work.filters);
+      break;
+    case LaunchKind::other:
+      time.overheadNs = limits.otherLaunchNs;
+      break;
+  }
+  return time;
+}
+
+double boundFraction(const KernelRow& row) {
+  return row.totalNs > 0 ? static_cast<double>(row.boundNs) / static_cast<double>(row.totalNs) : 0;
+}
+
+void explainKernels(const std::vector<TimelineEvent>& events, const LoweredModule& lowered,
+                    const MachineLimits& limits, const Footprint& footprint, KernelTable& table) {
+  table.explained = true;
+  table.limits = limitsLine(limits);
+  const std::map<RowKey, RowTimes> times = timesByRow(events, lowered, limits, footprint);
+  for (KernelRow& row : table.rows) {
+    auto found = times.find({row.kind, row.name});
+    if (found != times.end()) fill(found->second, row);
+  }
+}
+
+KernelTable predictKernels(const Runner::Rehearsal& rehearsal, const LoweredModule& lowered,
+                           const MachineLimits& limits) {
+  KernelTable table;
+  table.profiled = table.explained = true;
+  table.limits = limitsLine(limits);
+  KernelRow host;
+  host.kind = host.bound = "host";
+  host.name = "the host program";
+  host.launchesCount = 1;
+  host.totalNs = host.boundNs = rehearsal.hostNs;
+  auto total = static_cast<double>(rehearsal.hostNs);
+  table.rows.push_back(std::move(host));
+  const Footprint footprint = footprintOf(lowered, rehearsal.peakBytes);
+  for (const auto& [key, times] : timesByRow(rehearsal.events, lowered, limits, footprint)) {
+    KernelRow row;
+    row.kind = key.first;
+    row.name = key.second;
+    row.index = key.first == "kernel" ? times.index : -1;
+    row.place = times.place;
+    row.description = times.description;
+    row.launchesCount = times.count;
+    fill(times, row);
+    row.totalNs = static_cast<int64_t>(times.expectedNs);
+    total += times.expectedNs;
+    table.rows.push_back(std::move(row));
+  }
+  std::stable_sort(table.rows.begin(), table.rows.end(),
+                   [](const KernelRow& a, const KernelRow& b) { return a.totalNs > b.totalNs; });
+  for (KernelRow& row : table.rows) row.share = total > 0 ? static_cast<double>(row.totalNs) / total : 0;
+  return table;
+}
+
+}  // namespace dyn

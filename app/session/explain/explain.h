@@ -1,0 +1,36 @@
+// Why launches take the time they take: what each has to do against what the machine can do.
+//
+// A launch is bound by memory, by compute or by overhead, whichever alone would take longest; it is expected to take its overhead and the longer of
+// the other two. Data is where the whole of it fits: activations by the size of the arena, packed weights by the size of all constants.
+#pragma once
+
+#include "app/session/explain/launch_work.h"
+#include "app/session/explain/machine_limits.h"
+
+namespace dyn {
+
+struct LaunchTime {
+  double memoryNs = 0, computeNs = 0, overheadNs = 0;
+  double boundNs() const;
+  double expectedNs() const;
+  const char* bound() const;  // "memory", "compute", "overhead"
+};
+
+struct Footprint {
+  double arenaBytes = 0, weightsBytes = 0;
+};
+
+Footprint footprintOf(const LoweredModule& lowered, int64_t peakBytes);
+LaunchTime timeOf(const LaunchWork& work, const MachineLimits& limits, const Footprint& footprint);
+
+// The least time over the one it took.
+double boundFraction(const KernelRow& row);
+
+// Fills what explains each row of a profiled run.
+void explainKernels(const std::vector<TimelineEvent>& events, const LoweredModule& lowered,
+                    const MachineLimits& limits, const Footprint& footprint, KernelTable& table);
+// The rows of a run that was only rehearsed, longest first; their times are those expected. The host program has one.
+KernelTable predictKernels(const Runner::Rehearsal& rehearsal, const LoweredModule& lowered,
+                           const MachineLimits& limits);
+
+}  // namespace dyn

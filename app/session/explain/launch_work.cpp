@@ -1,0 +1,462 @@
+#include "app/session/explain/launch_work.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <span>
+#include <unordered_map>
+
+#include "compiler/loop/expr.h"
+#include "compiler/loop/scalar_math.h"
+
+namespace dyn {
+
+namespace {
+
+struct Tensor {
+  std::vector<double> shape;
+  double elements = 1, bytes = 0;
+};
+
+// "f32[2,3] f32[3]" as the profile writes them; what is no tensor has no bytes.
+std::vector<Tensor> tensorsOf(const std::string& shapes) {
+  std::vector<Tensor> tensors;
+  for (size_t at = 0; at < shapes.size();) {
+    const size_t open = shapes.find('[', at);
+    const size_t close = open == std::string::npos ? open : shapes.find(']', open);
+    if (close == std::string::npos) break;
+    Tensor tensor;
+    const std::string dtype = shapes.substr(shapes.rfind(' ', open) + 1, open - shapes.rfind(' ', open) - 1);
+    for (size_t digit = open + 1; digit < close;) {
+      const size_t end = std::min(close, shapes.find(',', digit));
+      tensor.shape.push_back(std::strtod(shapes.c_str() + digit, nullptr));
+      tensor.elements *= tensor.shape.back();
+      digit = end + 1;
+    }
+    const std::optional<Dtype> type = parseDtype(dtype);
+    tensor.bytes = tensor.elements * (type ? static_cast<double>(storageBytes(*type)) : 0.0);
+    tensors.push_back(std::move(tensor));
+    at = close + 1;
+  }
+  return tensors;
+}
+
+std::string sizesText(const std::vector<double>& sizes) {
+  std::string text;
+  for (double size : sizes) text += (text.empty() ? "" : " x ") + std::to_string(static_cast<int64_t>(size));
+  return text;
+}
+
+// --- loop kernels
+
+class KernelCounter {
+ public:
+  KernelCounter(const loop::Kernel& kernel, const std::vector<int64_t>& scalars) : kernel_(kernel) {
+    for (size_t i = 0; i < kernel.scalars.size() && i < scalars.size(); ++i) {
+      values_[kernel.scalars[i].id()] = scalars[i];
+      if (kernel.scalars[i].isSymbol()) binding_.set(kernel.scalars[i].symbol(), scalars[i]);
+    }
+  }
+
+  LaunchWork count(double units) {
+    if (kernel_.body) walk(units);
+    LaunchWork work = work_;
+    work.kind = LaunchKind::loop;
+    for (const auto& [buffer, touched] : touched_) {
+      if (buffer->role == loop::BufferRole::scratch) continue;
+      double elements = 1;
+      for (loop::Expr extent : buffer->shape) elements *= extentOf(extent);
+      work.bytes += std::min(touched, elements) * static_cast<double>(storageBytes(buffer->dtype));
+    }
+    for (size_t i = 0; i < kernel_.scalars.size(); ++i)
+      if (kernel_.scalars[i].isSymbol() && values_.count(kernel_.scalars[i].id()))
+        work.dims += (work.dims.empty() ? "" : ", ") + kernel_.scalars[i].toString() + " = " +
+                     std::to_string(values_.at(kernel_.scalars[i].id()));
+    return work;
+  }
+
+ private:
+  // Values of variables, by id: at a step of the innermost vector loop, and at the next one.
+  struct Place {
+    std::unordered_map<uint32_t, double> here, next;
+    bool vector = false;  // inside of such a loop
+  };
+
+  // Something to do: a statement and how often it runs, or, without one, a variable that has a value from here on.
+  struct Visit {
+    const loop::Stmt* stmt = nullptr;
+    double times = 0;
+    bool vector = false;
+    uint32_t variable = 0;
+    double value = 0, next = 0;
+  };
+
+  // An explicit stack.
+  void walk(double units) {
+    std::vector<Visit> stack;
+    const loop::Stmt* body[] = {kernel_.body.get()};
+    pushLoop(stack, kernel_.unit, units, 1, false, false, body);
+    while (!stack.empty()) {
+      const Visit visit = stack.back();
+      stack.pop_back();
+      if (!visit.stmt) {
+        place_.here[visit.variable] = visit.value;
+        place_.next[visit.variable] = visit.next;
+        continue;
+      }
+      const loop::Stmt& stmt = *visit.stmt;
+      place_.vector = visit.vector;
+      std::vector<const loop::Stmt*> children;
+      for (const auto& child : stmt.children) children.push_back(child.get());
+      if (!visit.vector && (stmt.kind == loop::StmtKind::loop || stmt.kind == loop::StmtKind::accumulate ||
+                            stmt.kind == loop::StmtKind::store))
+        work_.visits += visit.times;
+      if (stmt.kind == loop::StmtKind::loop) {
+        pushLoop(stack, stmt.variable, extentOf(stmt.extent), visit.times,
+                 visit.vector || stmt.loopKind == loop::LoopKind::vector, visit.vector, children);
+        continue;
+      }
+      double inner = visit.times;
+      if (stmt.kind == loop::StmtKind::accumulate) {
+        inner = enter(stmt, visit.times);
+        work_.operations += inner;
+      }
+      if (!stmt.value.isNull()) countExpr(stmt.value, inner);
+      if (!stmt.condition.isNull()) countExpr(stmt.condition, visit.times);
+      if (stmt.kind == loop::StmtKind::let) {
+        place_.here[stmt.variable.id()] = valueOf(stmt.value, place_.here);
+        place_.next[stmt.variable.id()] = valueOf(stmt.value, place_.next);
+      }
+      if (stmt.kind == loop::StmtKind::store) touch(stmt.buffer, stmt.index, visit.times, false);
+      push(stack, children, inner, place_.vector);
+    }
+  }
+
+  // Into the nest of an accumulation; how often its value is computed.
+  double enter(const loop::Stmt& stmt, double times) {
+    for (size_t k = 0; k < stmt.variables.size(); ++k) {
+      const double extent = extentOf(stmt.extents[k]), middle = std::floor(std::max(0.0, (extent - 1) / 2));
+      const bool innermost = k + 1 == stmt.variables.size() && stmt.loopKind == loop::LoopKind::vector;
+      if (!innermost && !place_.vector) work_.visits += times * extent;
+      place_.here[stmt.variables[k].id()] = middle;
+      place_.next[stmt.variables[k].id()] = middle + (innermost ? 1 : 0);
+      place_.vector |= innermost;
+      times *= extent;
+    }
+    return times;
+  }
+
+  static void push(std::vector<Visit>& stack, std::span<const loop::Stmt* const> children, double times,
+                   bool vector) {
+    for (auto child = children.rbegin(); child != children.rend(); ++child)
+      stack.push_back({*child, times, vector});
+  }
+
+  // The last step by itself, for it may be a part of one; the others as so many at the middle of them. That is exact for what is
+  // linear in the variable and for what is cut into pieces.
+  static void pushLoop(std::vector<Visit>& stack, loop::Expr variable, double extent, double times,
+                       bool vector, bool already, std::span<const loop::Stmt* const> children) {
+    if (!(extent > 0)) return;
+    const double step = vector && !already ? 1 : 0;
+    if (step > 0) {  // what is inside a vector loop does not depend on where it is
+      push(stack, children, times * extent, vector);
+      const double middle = std::floor((extent - 1) / 2);
+      stack.push_back({nullptr, 0, vector, variable.id(), middle, middle + 1});
+      return;
+    }
+    push(stack, children, times, vector);
+    stack.push_back({nullptr, 0, vector, variable.id(), extent - 1, extent - 1});
+    if (!(extent > 1)) return;
+    push(stack, children, times * (extent - 1), vector);
+    stack.push_back({nullptr, 0, vector, variable.id(), (extent - 2) / 2, (extent - 2) / 2});
+  }
+
+  double extentOf(loop::Expr extent) { return std::max(0.0, valueOf(extent, place_.here)); }
+
+  void touch(const loop::Buffer* buffer, std::span<const loop::Expr> index, double times, bool maybe) {
+    touched_[buffer] += times;
+    if (!place_.vector) return;
+    bool together = !maybe;
+    for (size_t axis = 0; axis < index.size() && together; ++axis) {
+      const double step = valueOf(index[axis], place_.next) - valueOf(index[axis], place_.here);
+      bool loads = false;
+      for (loop::Expr e : loop::postorder({&index[axis], 1})) loads |= e.kind() == loop::ExprKind::load;
+      together = !loads && (step == 0 || (step == 1 && axis + 1 == index.size()));
+    }
+    if (!together) work_.scattered += maybe ? times / 2 : times;
+  }
+
+  // Loads in the arms of a select are made one by one, those of one arm: the other's may lie outside.
+  void countExpr(loop::Expr root, double times) {
+    std::unordered_map<uint32_t, bool> inArm;
+    const std::vector<loop::Expr> order = loop::postorder({&root, 1});
+    for (auto e = order.rbegin(); e != order.rend(); ++e) {
+      const bool arm = inArm[e->id()];
+      for (size_t i = 0; i < e->operands().size(); ++i)
+        inArm[e->operands()[i].id()] |= arm || (e->kind() == loop::ExprKind::select && i > 0);
+    }
+    for (loop::Expr e : order) {
+      switch (e.kind()) {
+        case loop::ExprKind::load:
+          touch(e.buffer(), e.operands(), times, inArm[e.id()] && !e.operands().empty());
+          break;
+        case loop::ExprKind::unary:
+          (isCall(e.unaryOp()) ? work_.calls : work_.operations) += times;
+          break;
+        case loop::ExprKind::binary:  // arithmetic of indexes goes along with the loops
+          if (e.binaryOp() == loop::BinaryOp::pow)
+            work_.calls += times;
+          else if (e.dtype() != Dtype::i64)
+            work_.operations += times;
+          else if (place_.vector && isDivision(e.binaryOp()))  // no machine divides vectors of integers
+            work_.scattered += times;
+          break;
+        case loop::ExprKind::select:
+        case loop::ExprKind::cast:
+          work_.operations += times;
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  static bool isDivision(loop::BinaryOp op) {
+    using loop::BinaryOp;
+    return op == BinaryOp::div || op == BinaryOp::floorDiv || op == BinaryOp::mod || op == BinaryOp::rem;
+  }
+
+  static bool isCall(loop::UnaryOp op) {
+    using loop::UnaryOp;
+    switch (op) {
+      case UnaryOp::neg:
+      case UnaryOp::abs:
+      case UnaryOp::logicalNot:
+      case UnaryOp::bitNot:
+      case UnaryOp::sign:
+      case UnaryOp::floor:
+      case UnaryOp::ceil:
+      case UnaryOp::round:
+      case UnaryOp::trunc:
+      case UnaryOp::sqrt:
+      case UnaryOp::isNan:
+      case UnaryOp::isInf:
+        return false;
+      default:
+        return true;
+    }
+  }
+
+  // What only the elements say counts as 1.
+  double valueOf(loop::Expr root, const std::unordered_map<uint32_t, double>& variables) {
+    std::unordered_map<uint32_t, double> known;
+    for (loop::Expr e : loop::postorder({&root, 1})) {
+      double value = 1;
+      const auto at = [&](size_t i) { return known[e.operands()[i].id()]; };
+      switch (e.kind()) {
+        case loop::ExprKind::intConstant:
+          value = static_cast<double>(e.intValue());
+          break;
+        case loop::ExprKind::dim:
+          value = dimOf(e.dimValue());
+          break;
+        case loop::ExprKind::variable:
+          if (auto known = variables.find(e.id()); known != variables.end()) value = known->second;
+          break;
+        case loop::ExprKind::call:
+          if (e.function()->backing == loop::FunctionBacking::dimExpression) value = dimOf(e.function()->dim);
+          break;
+        case loop::ExprKind::cast:
+          value = at(0);
+          break;
+        case loop::ExprKind::select:
+          value = std::max(at(1), at(2));
+          break;
+        case loop::ExprKind::binary:
+          value = binary(e.binaryOp(), at(0), at(1));
+          break;
+        default:
+          break;
+      }
+      known[e.id()] = value;
+    }
+    return known[root.id()];
+  }
+
+  // Of indexes, which are whole numbers. Comparisons and the like count as 1, a division by 0 as 0.
+  static double binary(loop::BinaryOp op, double a, double b) {
+    using loop::BinaryOp;
+    if (isDivision(op) && b == 0) return 0;
+    switch (op) {
+      case BinaryOp::add:
+      case BinaryOp::sub:
+      case BinaryOp::mul:
+      case BinaryOp::floorDiv:
+      case BinaryOp::mod:
+      case BinaryOp::rem:
+      case BinaryOp::min:
+      case BinaryOp::max:
+        return loop::realBinary(op, a, b);
+      case BinaryOp::div:
+        return loop::realBinary(BinaryOp::floorDiv, a, b);
+      default:
+        return 1;
+    }
+  }
+
+  double dimOf(Dim dim) {
+    auto given = values_.find(dim.id());
+    if (given != values_.end()) return static_cast<double>(given->second);
+    const Result<int64_t> value = evaluate(dim, binding_);
+    return value.ok() ? static_cast<double>(*value) : 1;
+  }
+
+  const loop::Kernel& kernel_;
+  DimBinding binding_;
+  std::map<uint32_t, int64_t> values_;  // of the kernel's scalars, by id of the dim
+  Place place_;
+  std::map<const loop::Buffer*, double> touched_;  // elements, some of them again
+  LaunchWork work_;
+};
+
+// --- builtins
+
+constexpr int64_t kTransposedA = 1, kPackedB = 4, kOrders = 8, kSchedules = 16;  // n0 of gemm (builtins.def)
+
+double wholePanels(double columns, double panelColumns) {
+  return std::ceil(columns / panelColumns) * panelColumns;
+}
+
+// The axis that order `index` of the orders behind numbers[first] puts at `place`.
+double orderedAxis(const TimelineEvent& event, size_t first, size_t index, size_t place, size_t rank) {
+  const size_t at = first + index * rank + place;
+  return at < event.numbers.size() ? static_cast<double>(event.numbers[at]) : 0;
+}
+
+// Size of the axis that order `index` of the orders behind numbers[first] puts at `place`.
+double orderedSize(const TimelineEvent& event, size_t first, size_t index, size_t place,
+                   const Tensor& tensor) {
+  const size_t rank = tensor.shape.size(), at = first + index * rank + place;
+  if (at >= event.numbers.size()) return 1;
+  const auto axis = static_cast<size_t>(event.numbers[at]);
+  return axis < rank ? tensor.shape[axis] : 1;
+}
+
+// What a kernel inside of a builtin does to `rows` rows of `columns` elements. It gets the call's scalars and, when it works on
+// a part of a row at a time, its two ends.
+void countInner(const TimelineEvent& event, const LoweredModule& lowered, int64_t index, double rows,
+                double columns, LaunchWork& work) {
+  if (index < 0 || static_cast<size_t>(index) >= lowered.kernels.size()) return;
+  const loop::Kernel& kernel = lowered.kernels[static_cast<size_t>(index)];
+  std::vector<int64_t> scalars = event.scalars;
+  if (kernel.scalars.size() == scalars.size() + 2) {
+    scalars.push_back(0);
+    scalars.push_back(static_cast<int64_t>(columns));
+  }
+  const LaunchWork inner = KernelCounter(kernel, scalars).count(rows);
+  work.operations += inner.operations;
+  work.calls += inner.calls;
+  work.scattered += inner.scattered;
+  work.visits += inner.visits;
+}
+
+void countGemm(const TimelineEvent& event, const LoweredModule& lowered, const std::vector<Tensor>& tensors,
+               LaunchWork& work) {
+  const auto results = static_cast<size_t>(event.resultsCount);
+  if (tensors.size() < results + 2 || event.numbers.empty()) return;
+  const Tensor &c = tensors[0], &a = tensors[results], &b = tensors[results + 1];
+  const int64_t flags = event.numbers[0];
+  const auto number = [&](size_t at) { return at < event.numbers.size() ? event.numbers[at] : int64_t{0}; };
+  const size_t epilogue = flags & kSchedules ? 2 + 2 * static_cast<size_t>(number(1)) : 1;
+  const size_t rank = a.shape.size();
+  if (rank == 0 || c.shape.empty()) return;
+  double depth = a.shape.back();
+  if (flags & kOrders)
+    depth = orderedSize(event, epilogue + 1, 0, rank - 1, a);
+  else if ((flags & kTransposedA) && rank >= 2)
+    depth = a.shape[rank - 2];
+  const double columns = c.shape.back();
+  work.rows = columns > 0 ? c.elements / columns : 0;
+  double made = columns;  // with what fills up the last panel
+  if (flags & kPackedB) {
+    work.weightBytes = b.bytes;
+    if (depth > 0) made = std::max(made, b.elements / depth);
+  } else {
+    work.packed = b.elements;
+  }
+  work.results = work.rows * made;
+  work.products = 2 * work.results * depth;
+  countInner(event, lowered, number(epilogue) - 1, work.rows, columns, work);
+  work.dims = sizesText({work.rows, depth, columns});
+}
+
+void countAttention(const TimelineEvent& event, const LoweredModule& lowered,
+                    const std::vector<Tensor>& tensors, double panelColumns, LaunchWork& work) {
+  if (tensors.size() < 4) return;
+  const Tensor &z = tensors[0], &q = tensors[1], &k = tensors[2];
+  const size_t rank = q.shape.size();
+  if (rank < 2) return;
+  const double depth = orderedSize(event, 2, 0, rank - 1, q), rows = orderedSize(event, 2, 0, rank - 2, q),
+               columns = orderedSize(event, 2, 1, rank - 1, k);
+  const double scores = depth > 0 ? q.elements / depth * columns : 0;
+  work.rows = columns > 0 ? scores / columns : 0;
+  const double width = work.rows > 0 ? z.elements / work.rows : 0;
+  const double scoresMade = wholePanels(columns, panelColumns), widthMade = wholePanels(width, panelColumns);
+  work.results = work.rows * (scoresMade + widthMade);
+  work.products = 2 * work.rows * (depth * scoresMade + columns * widthMade);
+  const double keys = rows > 0 ? work.rows / rows * columns : 0;  // of all batches
+  const bool transposed = orderedAxis(event, 2, 1, rank - 1, rank) != static_cast<double>(rank - 1);
+  (transposed ? work.scattered : work.packed) += keys * depth;
+  work.packed += keys * width;
+  if (!event.numbers.empty()) countInner(event, lowered, event.numbers[0], work.rows, columns, work);
+  const double batch = rows > 0 && depth > 0 ? q.elements / depth / rows : 0;
+  work.dims = sizesText({batch, rows, columns, depth});
+}
+
+void countConvolution(const TimelineEvent& event, const std::vector<Tensor>& tensors, bool packed,
+                      LaunchWork& work) {
+  const auto results = static_cast<size_t>(event.resultsCount);
+  if (tensors.size() < results + 2 || event.numbers.size() < 2) return;
+  const Tensor& weights = tensors[results + 1];
+  std::vector<double> window(weights.shape.begin(), weights.shape.end());
+  if (packed) {
+    const auto rank = static_cast<size_t>(event.numbers[0] % 8);  // besides the way that is named
+    window.clear();
+    for (size_t i = 0; i < rank + 2 && 2 + 2 * rank + i < event.numbers.size(); ++i)
+      window.push_back(static_cast<double>(event.numbers[2 + 2 * rank + i]));
+    work.weightBytes = weights.bytes;
+  }
+  double steps = 1;
+  for (size_t i = 1; i < window.size(); ++i) steps *= window[i];
+  work.products = 2 * tensors[0].elements * steps;
+  work.filters = window.empty() ? 0 : window[0];
+  work.dims = sizesText(tensors[0].shape) + " by " + sizesText(window);
+}
+
+}  // namespace
+
+LaunchWork workOf(const TimelineEvent& event, const LoweredModule& lowered, double panelColumns) {
+  if (event.kind == "kernel" && event.index >= 0 &&
+      static_cast<size_t>(event.index) < lowered.kernels.size() && event.scalars.size() >= 2) {
+    const std::vector<int64_t> own(event.scalars.begin() + 2, event.scalars.end());  // after units and steps
+    return KernelCounter(lowered.kernels[static_cast<size_t>(event.index)], own)
+        .count(static_cast<double>(event.scalars[0]));
+  }
+  LaunchWork work;
+  const std::vector<Tensor> tensors = tensorsOf(event.shapes);
+  work.bytes = static_cast<double>(event.bytes);
+  if (!tensors.empty()) work.dims = sizesText(tensors[0].shape);
+  if (event.name == "gemm" || event.name == "onednn_gemm") {
+    work.kind = LaunchKind::gemm;
+    countGemm(event, lowered, tensors, work);
+  } else if (event.name == "attention") {
+    work.kind = LaunchKind::attention;
+    countAttention(event, lowered, tensors, panelColumns, work);
+  } else if (event.name == "conv" || event.name == "conv_packed" || event.name == "onednn_conv") {
+    work.kind = LaunchKind::convolution;
+    countConvolution(event, tensors, event.name != "conv", work);
+  }
+  return work;
+}
+
+}  // namespace dyn

@@ -1,0 +1,386 @@
+#include "app/session/explain/machine_limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <span>
+
+#include "app/session/explain/explain.h"
+#include "app/session/explain/launch_work.h"
+#include "app/session/model/loaded_model.h"
+#include "app/session/model/specialisation.h"
+#include "compiler/support/atomic_write.h"
+#include "compiler/support/mapped_file.h"
+
+namespace dyn {
+
+namespace {
+
+constexpr std::string_view kHead = "dyn-limits 1";
+
+struct Field {
+  std::string_view key;
+  double MachineLimits::*member;
+};
+
+constexpr Field kFields[] = {{"launchNs", &MachineLimits::launchNs},
+                             {"gemmLaunchNs", &MachineLimits::gemmLaunchNs},
+                             {"attentionLaunchNs", &MachineLimits::attentionLaunchNs},
+                             {"convolutionLaunchNs", &MachineLimits::convolutionLaunchNs},
+                             {"otherLaunchNs", &MachineLimits::otherLaunchNs},
+                             {"gemmOperations", &MachineLimits::gemmOperations},
+                             {"attentionOperations", &MachineLimits::attentionOperations},
+                             {"convolutionOperations", &MachineLimits::convolutionOperations},
+                             {"convolutionFewOperations", &MachineLimits::convolutionFewOperations},
+                             {"loopOperations", &MachineLimits::loopOperations},
+                             {"loopCalls", &MachineLimits::loopCalls},
+                             {"scattered", &MachineLimits::scattered},
+                             {"visits", &MachineLimits::visits},
+                             {"packed", &MachineLimits::packed},
+                             {"fewRows", &MachineLimits::fewRows},
+                             {"moreDepth", &MachineLimits::moreDepth},
+                             {"panelColumns", &MachineLimits::panelColumns},
+                             {"bytesSmall", &MachineLimits::bytesSmall},
+                             {"bytesMiddle", &MachineLimits::bytesMiddle},
+                             {"bytesLarge", &MachineLimits::bytesLarge},
+                             {"bytesHuge", &MachineLimits::bytesHuge},
+                             {"weightsMiddle", &MachineLimits::weightsMiddle},
+                             {"weightsLarge", &MachineLimits::weightsLarge},
+                             {"weightsHuge", &MachineLimits::weightsHuge}};
+
+// One small program, and what its runs take.
+class Probe {
+ public:
+  static Result<Probe> make(const std::string& text, const SessionOptions& options) {
+    Probe probe;
+    DYN_TRY(probe.model_, LoadedModel::fromText(text, "<measuring>", options, nullptr));
+    DYN_TRY(Runner runner, makeRunner(*probe.model_, options));
+    probe.runner_ = std::make_unique<Runner>(std::move(runner));
+    return probe;
+  }
+
+  struct Times {
+    double launchNs = 0;  // of a run without its host program, for each launch
+    LaunchWork work;      // of the first launch
+  };
+
+  Result<Times> measure(const DimValues& dims, Interruption& interruption, double panelColumns) {
+    std::vector<std::string> ones;
+    for (const Port& port : model_->signature().inputs) ones.push_back(port.info.name + "=ones");
+    std::vector<DimSpec> specs;
+    for (const auto& [name, value] : dims) specs.push_back({.name = name, .value = value});
+    DYN_TRY(CallInputs inputs, makeInputs(model_->signature(), specs, ones, 0, nullptr));
+    RunRequest request;
+    request.warmup = 3;
+    request.repeat = kRuns;
+    RunResult result;
+    DYN_CHECK(runner_->run(inputs, request, interruption, result));
+    DYN_TRY(Runner::Rehearsal rehearsal, runner_->rehearseEvents(dims, interruption));
+    Times times;
+    int64_t launchesCount = 0;
+    for (const TimelineEvent& event : rehearsal.events)
+      if ((event.kind == "kernel" || event.kind == "builtin") && launchesCount++ == 0)
+        times.work = workOf(event, model_->compiled()->lowered, panelColumns);
+    std::sort(result.runsNs.begin(), result.runsNs.end());
+    const int64_t runNs = result.runsNs[result.runsNs.size() / 2];
+    times.launchNs = static_cast<double>(std::max<int64_t>(0, runNs - rehearsal.hostNs)) /
+                     static_cast<double>(std::max<int64_t>(1, launchesCount));
+    return times;
+  }
+
+ private:
+  static constexpr int64_t kRuns = 25;
+  std::unique_ptr<LoadedModel> model_;
+  std::unique_ptr<Runner> runner_;
+};
+
+// Products with a constant matrix of ones, one behind the other.
+std::string constantProducts(int depth, int columns, int count) {
+  std::string text = fmt::format(
+      "fn @main(%a: Tensor[(n, {}), f32]) {{ %w = constant() {{value = f32[{}, {}] [", depth, depth, columns);
+  for (int row = 0; row < depth; ++row) {
+    text += row ? ", [" : "[";
+    for (int column = 0; column < columns; ++column) text += column ? ", 1" : "1";
+    text += "]";
+  }
+  text += "]} return a";
+  for (int i = 0; i < count; ++i) text += " @ w";
+  return text + " }";
+}
+
+const char kProduct[] = "fn @main(%a: Tensor[(n, k), f32], %b: Tensor[(k, k), f32]) { a @ b }";
+const char kAttention[] =
+    "fn @main(%q: Tensor[(h, n, 64), f32], %k: Tensor[(h, n, 64), f32], %v: Tensor[(h, n, 64), f32]) "
+    "{ %t = transpose(%k) {perm = [0, 2, 1]} return softmax(q @ t, axis = -1) @ v }";
+const char kConvolution[] =
+    "fn @main(%x: Tensor[(1, c, s, s), f32], %w: Tensor[(c, c, 3, 3), f32]) "
+    "{ %y = conv(%x, %w) {pads = [1, 1, 1, 1]} return %y }";
+const char kTransposed[] = "fn @main(%x: Tensor[(n, n), f32]) { %y = transpose(%x) return %y }";
+const char kJoin[] =
+    "fn @main(%a: Tensor[(n, 2), f32], %b: Tensor[(m, 2), f32]) { %y = concat(%a, %b) {axis = 0} return %y }";
+const char kSum[] =
+    "fn @main(%x: Tensor[(n), f32]) { %i = constant() {value = i64[1] [0]} %y = reduce_sum(%x, %i) return %y "
+    "}";
+const char kAdd[] = "fn @main(%x: Tensor[(n), f32]) { x + 1.0 }";
+const char kExp[] = "fn @main(%x: Tensor[(n), f32]) { exp(x) }";
+const char kArithmetic[] =
+    "fn @main(%x: Tensor[(n), f32]) { ((((((((x * x + 1.0) * x + 2.0) * x + 3.0) * x + 4.0) * x + 5.0) "
+    "* x + 6.0) * x + 7.0) * x + 8.0) }";
+// Loops that wait for each other, over rows of no even length, as most are.
+const char kRows[] = "fn @main(%x: Tensor[(n, 27), f32]) { softmax(x, axis = -1) }";
+
+// Work per nanosecond of what is left of the time.
+double rate(double work, double timeNs, double otherNs) { return work / std::max(timeNs - otherNs, 1.0); }
+
+// Measures one thing after the other; each uses those before it, so the order matters.
+class Measuring {
+ public:
+  Measuring(const SessionOptions& options, Interruption& interruption)
+      : options_(options), interruption_(interruption) {}
+
+  Result<MachineLimits> run() {
+    // What is not measured yet takes no time.
+    constexpr double kNothing = 1e11;
+    for (double MachineLimits::*member :
+         {&MachineLimits::gemmOperations, &MachineLimits::attentionOperations,
+          &MachineLimits::convolutionOperations, &MachineLimits::convolutionFewOperations,
+          &MachineLimits::loopOperations, &MachineLimits::loopCalls, &MachineLimits::scattered,
+          &MachineLimits::visits, &MachineLimits::packed, &MachineLimits::bytesSmall,
+          &MachineLimits::bytesMiddle, &MachineLimits::bytesLarge, &MachineLimits::bytesHuge,
+          &MachineLimits::weightsMiddle, &MachineLimits::weightsLarge, &MachineLimits::weightsHuge})
+      limits_.*member = kNothing;
+    DYN_CHECK(loops());
+    DYN_CHECK(products());
+    DYN_CHECK(others());
+    return limits_;
+  }
+
+ private:
+  using Times = Probe::Times;
+
+  Result<Times> timesOf(Probe& probe, const DimValues& dims) {
+    return probe.measure(dims, interruption_, limits_.panelColumns);
+  }
+  Result<Times> timesOf(const std::string& text, const DimValues& dims) {
+    DYN_TRY(Probe probe, Probe::make(text, options_));
+    return timesOf(probe, dims);
+  }
+  // The rate of one part of the work: what the launch took less what all else is known to take.
+  double rateOf(const Times& times, double LaunchWork::*part) {
+    LaunchWork others = times.work;
+    others.*part = 0;
+    others.bytes = others.weightBytes = 0;  // the data is near
+    const LaunchTime known = timeOf(others, limits_, {});
+    return rate(times.work.*part, times.launchNs, known.computeNs + known.overheadNs);
+  }
+
+  Status loops() {
+    DYN_TRY(Probe add, Probe::make(kAdd, options_));
+    DYN_TRY(Times tiny, timesOf(add, {{"n", 1}}));
+    limits_.launchNs = tiny.launchNs;
+    constexpr int64_t kNear = 2048;  // elements that stay in the nearest cache
+    DYN_TRY(Times arithmetic, timesOf(kArithmetic, {{"n", kNear}}));
+    limits_.loopOperations = rateOf(arithmetic, &LaunchWork::operations);
+    DYN_TRY(Times exp, timesOf(kExp, {{"n", kNear}}));
+    limits_.loopCalls = rateOf(exp, &LaunchWork::calls);
+    DYN_TRY(Times rows, timesOf(kRows, {{"n", 512}}));
+    limits_.visits = rateOf(rows, &LaunchWork::visits);
+    DYN_TRY(Times transposed, timesOf(kTransposed, {{"n", 48}}));
+    limits_.scattered = rateOf(transposed, &LaunchWork::scattered);
+    DYN_CHECK(bytes(add, 8,  // an element is read and written
+                    {{MachineLimits::kSmallBytes, &MachineLimits::bytesSmall},
+                     {MachineLimits::kMiddleBytes, &MachineLimits::bytesMiddle},
+                     {MachineLimits::kLargeBytes, &MachineLimits::bytesLarge},
+                     {MachineLimits::kHugeBytes, &MachineLimits::bytesHuge}}));
+    DYN_TRY(Probe sum, Probe::make(kSum, options_));
+    return bytes(sum, 4,
+                 {{MachineLimits::kMiddleBytes, &MachineLimits::weightsMiddle},
+                  {MachineLimits::kLargeBytes, &MachineLimits::weightsLarge},
+                  {MachineLimits::kWeightsHugeBytes, &MachineLimits::weightsHuge}});
+  }
+
+  Status bytes(Probe& probe, double elementBytes,
+               std::initializer_list<std::pair<double, double MachineLimits::*>> footprints) {
+    for (const auto& [bytes, member] : footprints) {
+      DYN_TRY(Times times, timesOf(probe, {{"n", static_cast<int64_t>(bytes / elementBytes)}}));
+      limits_.*member = rate(bytes, times.launchNs, limits_.launchNs);
+    }
+    return {};
+  }
+
+  Status products() {
+    DYN_TRY(Times tiny, timesOf(constantProducts(8, 8, 9), {{"n", 1}}));
+    limits_.gemmLaunchNs = tiny.launchNs;
+    limits_.panelColumns = std::max(1.0, tiny.work.results);
+    constexpr int kDeep = 256, kFlat = 16;
+    constexpr int64_t kManyRows = 240;
+    DYN_TRY(Probe square, Probe::make(constantProducts(kDeep, kDeep, 1), options_));
+    DYN_TRY(Times many, timesOf(square, {{"n", kManyRows}}));
+    DYN_TRY(Times flat, timesOf(constantProducts(kFlat, 64, 1), {{"n", kManyRows}}));
+    // Of an element of the result: (its depth + moreDepth) / rate.
+    const double deepNs = (many.launchNs - limits_.gemmLaunchNs) / many.work.results;
+    const double flatNs = (flat.launchNs - limits_.gemmLaunchNs) / flat.work.results;
+    limits_.gemmOperations = 2 * (kDeep - kFlat) / std::max(deepNs - flatNs, 1e-3);
+    limits_.moreDepth = std::max(0.0, flatNs * limits_.gemmOperations / 2 - kFlat);
+    DYN_TRY(Times one, timesOf(square, {{"n", 1}}));
+    limits_.fewRows = std::max(1.0, (one.launchNs - limits_.gemmLaunchNs) / (deepNs * one.work.results));
+    DYN_TRY(Times unpacked, timesOf(kProduct, {{"n", 16}, {"k", kDeep}}));
+    limits_.packed = rateOf(unpacked, &LaunchWork::packed);
+    return {};
+  }
+
+  Status others() {
+    DYN_TRY(Probe attention, Probe::make(kAttention, options_));
+    DYN_TRY(Times shortest, timesOf(attention, {{"h", 1}, {"n", 1}}));
+    limits_.attentionLaunchNs = shortest.launchNs;
+    DYN_TRY(Times longer, timesOf(attention, {{"h", 4}, {"n", 128}}));
+    limits_.attentionOperations = rateOf(longer, &LaunchWork::products);
+    DYN_TRY(Probe convolution, Probe::make(kConvolution, options_));
+    DYN_TRY(Times smallest, timesOf(convolution, {{"c", 1}, {"s", 2}}));
+    limits_.convolutionLaunchNs = smallest.launchNs;
+    const std::pair<double, double MachineLimits::*> filters[] = {
+        {MachineLimits::kFewFilters, &MachineLimits::convolutionFewOperations},
+        {MachineLimits::kManyFilters, &MachineLimits::convolutionOperations}};
+    for (const auto& [count, member] : filters) {
+      DYN_TRY(Times times, timesOf(convolution, {{"c", static_cast<int64_t>(count)}, {"s", 56}}));
+      limits_.*member = rateOf(times, &LaunchWork::products);
+    }
+    DYN_TRY(Times join, timesOf(kJoin, {{"n", 1}, {"m", 1}}));
+    limits_.otherLaunchNs = join.launchNs;
+    return {};
+  }
+
+  const SessionOptions& options_;
+  Interruption& interruption_;
+  MachineLimits limits_;
+};
+
+}  // namespace
+
+namespace {
+
+// Between the measured rates, by the logarithm of the size; outside of them the nearest.
+double between(std::span<const std::pair<double, double>> known, double bytes) {
+  if (bytes <= known.front().first) return known.front().second;
+  for (size_t i = 1; i < known.size(); ++i) {
+    if (bytes > known[i].first) continue;
+    const double part = std::log(bytes / known[i - 1].first) / std::log(known[i].first / known[i - 1].first);
+    return known[i - 1].second + part * (known[i].second - known[i - 1].second);
+  }
+  return known.back().second;
+}
+
+}  // namespace
+
+double MachineLimits::bytesPerNs(double footprintBytes) const {
+  const std::pair<double, double> known[] = {{kSmallBytes, bytesSmall},
+                                             {kMiddleBytes, bytesMiddle},
+                                             {kLargeBytes, bytesLarge},
+                                             {kHugeBytes, bytesHuge}};
+  return between(known, footprintBytes);
+}
+
+double MachineLimits::weightsPerNs(double footprintBytes) const {
+  const std::pair<double, double> known[] = {
+      {kMiddleBytes, weightsMiddle}, {kLargeBytes, weightsLarge}, {kWeightsHugeBytes, weightsHuge}};
+  return between(known, footprintBytes);
+}
+
+double MachineLimits::convolutionPerNs(double filters) const {
+  const std::pair<double, double> known[] = {{kFewFilters, convolutionFewOperations},
+                                             {kManyFilters, convolutionOperations}};
+  return between(known, filters);
+}
+
+std::string printLimits(const MachineLimits& limits) {
+  std::string text =
+      std::string(kHead) + "\ncpu = " + limits.cpu + "\nthreads = " + std::to_string(limits.threads) + "\n";
+  for (const Field& field : kFields) text += fmt::format("{} = {}\n", field.key, limits.*field.member);
+  return text;
+}
+
+Result<MachineLimits> parseLimits(std::string_view text) {
+  MachineLimits limits;
+  uint32_t number = 0;
+  auto fault = [&](const std::string& message) {
+    return makeError(DiagnosticId::fileFormat, message, {.file = "machine limits", .line = number});
+  };
+  size_t at = 0;
+  auto line = [&]() -> std::string_view {
+    ++number;
+    const size_t end = text.find('\n', at);
+    if (end == std::string_view::npos) return "";  // cut off
+    const std::string_view found = text.substr(at, end - at);
+    at = end + 1;
+    return found;
+  };
+  auto value = [&](std::string_view key) -> Result<std::string_view> {
+    const std::string_view found = line();
+    const std::string head = std::string(key) + " = ";
+    if (found.substr(0, head.size()) != head) return fault("'" + std::string(key) + " = ' is wanted here");
+    return found.substr(head.size());
+  };
+  if (line() != kHead) return fault("it does not begin with '" + std::string(kHead) + "'");
+  DYN_TRY(std::string_view cpu, value("cpu"));
+  limits.cpu = cpu;
+  DYN_TRY(std::string_view threads, value("threads"));
+  if (std::from_chars(threads.data(), threads.data() + threads.size(), limits.threads).ptr !=
+          threads.data() + threads.size() ||
+      limits.threads < 1)
+    return fault("'" + std::string(threads) + "' is no number of threads");
+  for (const Field& field : kFields) {
+    DYN_TRY(std::string_view digits, value(field.key));
+    double& target = limits.*field.member;
+    if (std::from_chars(digits.data(), digits.data() + digits.size(), target).ptr !=
+            digits.data() + digits.size() ||
+        digits.empty() || !(target >= 0 && target < 1e12))
+      return fault("'" + std::string(digits) + "' is no number that can be measured");
+    const bool mayBeNothing = field.key.ends_with("Ns") || field.member == &MachineLimits::moreDepth;
+    if (!mayBeNothing && target == 0) return fault("a rate of 0");
+  }
+  return limits;
+}
+
+std::string processorName() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "";
+}
+
+Result<MachineLimits> machineLimits(const SessionOptions& options, Interruption& interruption,
+                                    const std::function<void(const std::string&)>& say) {
+  const int threads = options.threadCount > 0 ? options.threadCount : physicalCoreCount();
+  const std::string cpu = processorName();
+  const bool kept = !options.cacheDirectory.empty() && options.cacheDirectory != "none";
+  const std::string file = options.cacheDirectory + "/machine-limits-" + std::to_string(threads) + ".txt";
+  if (kept) {
+    Result<MappedFile> read = MappedFile::open(file);
+    if (read.ok()) {
+      Result<MachineLimits> known = parseLimits(std::string_view(read->bytes()));
+      if (known.ok() && known->cpu == cpu && known->threads == threads) return known;
+    }
+  }
+  say("measuring what this machine can do");
+  SessionOptions own = options;  // the standard passes, whatever is set for the model
+  own.passes.clear();
+  own.machine.clear();
+  own.math = "fp32";
+  own.memoryLimitBytes = 0;  // it holds for the model
+  own.threadCount = threads;
+  DYN_TRY(MachineLimits limits, Measuring(own, interruption).run());
+  limits.cpu = cpu;
+  limits.threads = threads;
+  if (kept) {
+    const std::string text = printLimits(limits);
+    (void)writeFileAtomically(file, {text});  // without it the next one measures, too
+  }
+  return limits;
+}
+
+}  // namespace dyn

@@ -1,0 +1,55 @@
+// What the machine this process runs on can do, in the terms a prediction needs: rates and overheads of launches, measured by running a few small
+// programs of our own. Measured once for a number of threads and kept beside the object cache with the processor's name; a file that is missing, damaged,
+// or of another processor is measured anew.
+//
+//   dyn-limits 1
+//   cpu = AMD EPYC 9654
+//   threads = 1
+//   launchNs = 48.1
+//   ...
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "app/session/model/runner.h"
+
+namespace dyn {
+
+struct MachineLimits {
+  std::string cpu;
+  int threads = 1;
+  // A launch of each kind with next to nothing to do; besides what it takes in a rehearsal, which is the host program's.
+  double launchNs = 0, gemmLaunchNs = 0, attentionLaunchNs = 0, convolutionLaunchNs = 0, otherLaunchNs = 0;
+  // Per nanosecond, of launches with much to do whose data is near. See LaunchWork.
+  double gemmOperations = 0, attentionOperations = 0, convolutionOperations = 0, convolutionFewOperations = 0,
+         loopOperations = 0, loopCalls = 0, scattered = 0, visits = 0, packed = 0;
+  double fewRows = 0;       // a product of one row takes as long as of so many among many
+  double moreDepth = 0;     // the products of an element take as long as if there were so many more of them
+  double panelColumns = 1;  // that a product makes at a time
+  // Bytes read and written per nanosecond, by how much data is gone over again and again.
+  double bytesSmall = 0, bytesMiddle = 0, bytesLarge = 0, bytesHuge = 0;
+  // Bytes of weights, which are only read.
+  double weightsMiddle = 0, weightsLarge = 0, weightsHuge = 0;
+
+  static constexpr double kSmallBytes = 16 << 10, kMiddleBytes = 512 << 10, kLargeBytes = 8 << 20,
+                          kHugeBytes = 64 << 20, kWeightsHugeBytes = 128 << 20;
+  static constexpr double kFewFilters = 8, kManyFilters = 64;
+  // The rates for that much data, between the measured ones.
+  double bytesPerNs(double footprintBytes) const;
+  double weightsPerNs(double footprintBytes) const;
+  double convolutionPerNs(double filters) const;
+  bool operator==(const MachineLimits&) const = default;
+};
+
+std::string printLimits(const MachineLimits& limits);
+// Errors: fileFormat, naming the line, for anything but what printLimits writes.
+Result<MachineLimits> parseLimits(std::string_view text);
+
+// From the file, or measured now and written there (cacheDirectory "none": measured). Errors: those of compiling and running the programs.
+Result<MachineLimits> machineLimits(const SessionOptions& options, Interruption& interruption,
+                                    const std::function<void(const std::string&)>& say);
+// The name of this machine's processor, "" where the system does not tell.
+std::string processorName();
+
+}  // namespace dyn

@@ -1,0 +1,395 @@
+// Handlers: opening, compiling and inspecting the model.
+#include <algorithm>
+
+#include "app/session/model/input_spec.h"
+#include "app/session/model/specialisation.h"
+#include "app/session/session_state.h"
+#include "app/session/views/contraction_rows.h"
+#include "app/session/views/dim_views.h"
+#include "app/session/views/trace_views.h"
+#include "compiler/driver/package.h"
+#include "compiler/ir/printer.h"
+#include "compiler/support/atomic_write.h"
+#include "compiler/support/mapped_file.h"
+#include "compiler/support/suggestion.h"
+#include "vm/shared/dyn_contraction.h"
+
+namespace dyn {
+
+namespace {
+
+Status open(SessionState& state, LoadRequest request) {
+  state.progress("reading " + request.path);
+  DYN_TRY(std::unique_ptr<LoadedModel> model,
+          LoadedModel::load(request, state.now.options, state.interruption.flag()));
+  if (request.requireStatic && model->hasModule()) DYN_CHECK(model->checkStatic());
+  state.now.model = std::move(model);
+  state.now.runner = nullptr;
+  state.now.specialisations = nullptr;
+  state.now.small = nullptr;
+  state.now.currentStep = 0;
+  return {};
+}
+
+Result<size_t> kernelIndex(const CompiledModel& compiled, const std::string& text) {
+  const auto& rows = compiled.lowered.program.kernels;
+  if (!text.empty() && text.find_first_not_of("0123456789") == std::string::npos) {
+    const size_t index = std::stoul(text.substr(0, 9));
+    if (index < rows.size()) return index;
+    return makeError(DiagnosticId::textName,
+                     "there is no kernel " + text + ", there are " + std::to_string(rows.size()));
+  }
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].name == text || rows[i].symbol == text) return i;
+    names.push_back(rows[i].name);
+  }
+  const std::string near = suggestion(text, names);
+  return makeError(DiagnosticId::textName, "there is no kernel '" + text + "'")
+      .note(near.empty() ? ":kernels lists all" : "did you mean " + near + "?");
+}
+
+Result<View> kernelTexts(SessionState& state, const Command& command, KernelText form) {
+  DYN_TRY(LoadedModel * model, state.model());
+  DYN_CHECK(model->ensureCompiled());
+  const CompiledModel& compiled = *model->compiled();
+  IrText text;
+  text.level = form == KernelText::llvm ? IrLevel::llvm : IrLevel::assembly;
+  std::vector<size_t> wanted;
+  if (command.has("kernel")) {
+    DYN_TRY(size_t index, kernelIndex(compiled, command.text("kernel")));
+    wanted.push_back(index);
+  } else {
+    for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i) wanted.push_back(i);
+  }
+  text.title = std::to_string(wanted.size()) + (wanted.size() == 1 ? " kernel" : " kernels");
+  for (size_t index : wanted) {
+    if (state.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
+    DYN_TRY(std::string one, kernelText(compiled, index, form));
+    const char* comment = form == KernelText::llvm ? "; " : "# ";
+    text.text += comment + std::string("kernel ") + std::to_string(index) + ": " +
+                 compiled.lowered.program.kernels[index].name + "\n" + one;
+    if (!text.text.empty() && text.text.back() != '\n') text.text += '\n';
+  }
+  return makeView(std::move(text));
+}
+
+Result<View> loopText(SessionState& state) {
+  DYN_TRY(LoadedModel * model, state.model());
+  DYN_CHECK(model->ensureCompiled());
+  IrText text;
+  text.level = IrLevel::loop;
+  text.title = std::to_string(model->compiled()->lowered.kernels.size()) + " kernels";
+  for (const loop::Kernel& kernel : model->compiled()->lowered.kernels) {
+    text.text += loop::print(kernel);
+    if (text.text.back() != '\n') text.text += '\n';
+  }
+  return makeView(std::move(text));
+}
+
+}  // namespace
+
+Result<View> handle_load(SessionState& state, const Command& command, Outcome& outcome) {
+  LoadRequest request;
+  request.path = command.text("model");
+  DYN_TRY(request.dims, parseDimSpecs(command.all("dim")));
+  request.requireStatic = command.has("static");
+  DYN_CHECK(open(state, std::move(request)));
+  outcome.warnings = state.now.model->info().warnings;
+  return makeView(state.now.model->info());
+}
+
+Result<View> handle_reload(SessionState& state, const Command&, Outcome& outcome) {
+  DYN_TRY(LoadedModel * model, state.model());
+  DYN_CHECK(open(state, LoadRequest(model->request())));
+  outcome.warnings = state.now.model->info().warnings;
+  return makeView(state.now.model->info());
+}
+
+Result<View> handle_info(SessionState& state, const Command&, Outcome&) {
+  DYN_TRY(LoadedModel * model, state.model());
+  if (model->hasModule())
+    (void)model
+        ->ensurePasses();  // the outputs' types; a model that does not type-check has its inputs at least
+  return makeView(model->info());
+}
+
+Result<View> handle_check(SessionState& state, const Command& command, Outcome& outcome) {
+  ProblemList list;
+  std::unique_ptr<LoadedModel> fresh;
+  LoadedModel* model = nullptr;
+  if (command.has("model") || (state.now.model && state.now.model->kind() == ModelKind::onnx)) {
+    LoadRequest request;
+    request.path = command.has("model") ? command.text("model") : state.now.model->request().path;
+    request.collectProblems = true;
+    Result<std::unique_ptr<LoadedModel>> loaded =
+        LoadedModel::load(request, state.now.options, state.interruption.flag());
+    if (!loaded.ok()) {
+      list.problems.push_back(loaded.error());
+    } else {
+      fresh = std::move(loaded).value();
+      list.problems = fresh->problems();
+      model = fresh.get();
+    }
+  } else {
+    DYN_TRY(model, state.model());
+  }
+  if (list.problems.empty() && model && model->hasModule()) {
+    Status typed = model->ensurePasses();
+    if (!typed.ok()) {
+      if (typed.error().id == DiagnosticId::cancelled) return typed.takeError();
+      list.problems.push_back(typed.error());
+    } else {
+      Status compiled = model->ensureCompiled();
+      if (!compiled.ok()) {
+        if (compiled.error().id == DiagnosticId::cancelled) return compiled.takeError();
+        list.problems.push_back(compiled.error());
+      }
+    }
+  }
+  if (model) list.warnings = model->info().warnings;  // inference has warnings, too
+  for (const Diagnostic& problem : list.problems)
+    if (diagnosticRow(problem.id).kind == FaultKind::unsupported && !problem.op.empty())
+      ++list.unsupportedOps[problem.op];
+  outcome.warnings = list.warnings;
+  if (!list.problems.empty()) {
+    // What is wrong weighs more than what is only not supported yet.
+    auto worst = std::find_if(list.problems.begin(), list.problems.end(),
+                              [](const Diagnostic& d) { return exitCode(d.id) != 4; });
+    outcome.error = worst == list.problems.end() ? list.problems.front() : *worst;
+    outcome.more = list.problems;
+  }
+  return makeView(std::move(list));
+}
+
+Result<View> handle_compile(SessionState& state, const Command& command, Outcome& outcome) {
+  DYN_TRY(LoadedModel * model, state.model());
+  const bool forPackage = command.has("o") && model->recordsChoose(std::string(contraction::kOneDnn));
+  if (command.has("dim") || command.has("static") || forPackage) {
+    LoadRequest request = model->request();
+    request.forPackage = forPackage;
+    if (forPackage && request.path == "-")
+      return makeError(DiagnosticId::usageError, "tuning records choose onednn, which packages run without")
+          .note("--tuning none leaves the records out");
+    if (command.has("dim")) {
+      DYN_TRY(request.dims, parseDimSpecs(command.all("dim")));
+    }
+    request.requireStatic = command.has("static") || (forPackage && request.requireStatic);
+    if (request.path.empty())
+      return makeError(DiagnosticId::usageError, "the model has no file to be loaded from anew");
+    DYN_CHECK(open(state, std::move(request)));
+    DYN_TRY(model, state.model());
+  }
+  if (!model->hasModule()) return makeError(DiagnosticId::usageError, "a package is compiled already");
+  outcome.warnings = model->info().warnings;
+  state.progress("compiling " + model->info().path);
+  DYN_CHECK(model->ensureCompiled());
+  const CompiledModel& compiled = *model->compiled();
+  CompileResult result;
+  if (command.has("o")) {
+    result.file = command.text("o");
+    DYN_CHECK(writePackageFile(compiled, result.file, state.now.options.cacheDirectory));
+    DYN_TRY(MappedFile written, MappedFile::open(result.file));
+    result.fileBytes = static_cast<int64_t>(written.size());
+  }
+  result.passesNs = compiled.statistics.passesNs;
+  result.lowerNs = compiled.statistics.lowerNs;
+  result.compileNs = compiled.statistics.compileNs;
+  result.kernelsCount = compiled.statistics.kernelsCount;
+  result.kernelsCompiledCount = compiled.statistics.kernelsCompiledCount;
+  for (const HostTensor& tensor : compiled.lowered.constants) result.constantsBytes += tensor.sizeBytes();
+  result.machine = compiled.machine;
+  if (forPackage) {  // what runs here may use the library again
+    LoadRequest request = model->request();
+    request.forPackage = false;
+    DYN_CHECK(open(state, std::move(request)));
+  }
+  return makeView(std::move(result));
+}
+
+Result<View> handle_ir(SessionState& state, const Command& command, Outcome& outcome) {
+  const std::string level = command.text("level", "graph");
+  if (level == "loop") return loopText(state);
+  if (level == "llvm") return kernelTexts(state, Command::of(CommandId::llvm), KernelText::llvm);
+  if (level == "asm") return kernelTexts(state, Command::of(CommandId::asm_), KernelText::assembly);
+  if (level == "bytecode") return handle_bytecode(state, command, outcome);
+  if (level != "graph" && level != "placed") {
+    const std::string_view levels[] = {"graph", "placed", "loop", "llvm", "asm", "bytecode"};
+    const std::string near = suggestion(level, levels);
+    return makeError(DiagnosticId::usageError, "there is no level '" + level + "'")
+        .note(near.empty() ? "the levels: graph, placed, loop, llvm, asm, bytecode"
+                           : "did you mean " + near + "?");
+  }
+  DYN_TRY(LoadedModel * model, state.model());
+  Status passes = model->ensurePasses();
+  const Places places = command.has("places") ? Places::show : Places::leaveOut;
+  // The snapshots up to a failed pass are there to be looked at.
+  if (!passes.ok() && !(command.has("pass") && model->trace().find(command.text("pass"))))
+    return passes.takeError();
+  const TraceStep* step = nullptr;
+  if (command.has("pass") || level == "placed") {
+    DYN_TRY(step, findStep(model->trace(), command.text("pass")));
+  } else {
+    // Without a pass: the typed graph, the one people think in.
+    step = model->trace().find("infer");
+    if (!step) {
+      DYN_TRY(step, findStep(model->trace(), "import"));
+    }
+  }
+  IrText text = irText(*step, places);
+  if (level == "placed") text.level = IrLevel::placed;
+  return makeView(std::move(text));
+}
+
+Result<View> handle_graph(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(LoadedModel * model, state.model());
+  Status passes = model->ensurePasses();
+  if (!passes.ok() && !(command.has("pass") && model->trace().find(command.text("pass"))))
+    return passes.takeError();
+  const TraceStep* step = model->trace().find("infer");
+  if (command.has("pass") || !step) {
+    DYN_TRY(step, findStep(model->trace(), command.text("pass", "import")));
+  }
+  return makeView(graphView(*step));
+}
+
+Result<View> handle_passes(SessionState& state, const Command&, Outcome& outcome) {
+  DYN_TRY(LoadedModel * model, state.model());
+  Status passes = model->ensurePasses();
+  if (!passes.ok() && (!model->hasModule() || passes.error().id == DiagnosticId::cancelled))
+    return passes.takeError();
+  if (!passes.ok()) outcome.error = passes.error();  // with the view: the failed pass stands in the list
+  return makeView(passList(model->trace(), state.now.currentStep));
+}
+
+namespace {
+
+Result<View> moveStep(SessionState& state, int64_t by) {
+  DYN_TRY(LoadedModel * model, state.modelWithPasses());
+  const int64_t last = static_cast<int64_t>(model->trace().steps.size()) - 1;
+  const int64_t target = state.now.currentStep + by;
+  if (target < 0 || target > last)
+    return makeError(DiagnosticId::usageError,
+                     target < 0 ? "this is the first step" : "this is the last step")
+        .note("the steps are 0.." + std::to_string(last) + ", :passes lists them");
+  state.now.currentStep = static_cast<int>(target);
+  return makeView(diffView(model->trace().steps[static_cast<size_t>(target)]));
+}
+
+}  // namespace
+
+Result<View> handle_step(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(int64_t count, command.integer("count", 1));
+  return moveStep(state, count);
+}
+
+Result<View> handle_back(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(int64_t count, command.integer("count", 1));
+  return moveStep(state, -count);
+}
+
+Result<View> handle_diff(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(LoadedModel * model, state.modelWithPasses());
+  DYN_TRY(const TraceStep* from, findStep(model->trace(), command.text("from")));
+  if (!command.has("to")) return makeView(diffView(*from));
+  DYN_TRY(const TraceStep* to, findStep(model->trace(), command.text("to")));
+  return makeView(diffView(*from, *to));
+}
+
+Result<View> handle_dims(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(LoadedModel * model, state.modelWithPasses());
+  DYN_TRY(DimsTable table, dimsTable(model->typed(), command.text("symbol")));
+  return makeView(std::move(table));
+}
+
+Result<View> handle_why(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(LoadedModel * model, state.modelWithPasses());
+  std::vector<std::pair<std::string, ValueId>> ports;
+  const Signature& signature = model->signature();
+  const Function& main = *model->typed().main();
+  for (size_t i = 0; i < std::min(signature.inputs.size(), main.parameters.size()); ++i)
+    ports.emplace_back(signature.inputs[i].info.name, main.parameters[i].id);
+  for (size_t i = 0; i < std::min(signature.outputs.size(), main.results.size()); ++i)
+    ports.emplace_back(signature.outputs[i].info.name, main.results[i]);
+  DYN_TRY(WhyView view, whyDim(model->questions().copy(), ports, command.text("a"), command.text("b")));
+  return makeView(std::move(view));
+}
+
+Result<View> handle_kernels(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(LoadedModel * model, state.model());
+  KernelTable table;
+  DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
+  DimValues dims;
+  for (const DimSpec& spec : specs) {
+    if (!spec.value)
+      return makeError(DiagnosticId::usageError, "--dim " + spec.text + ": kernels wants a value");
+    dims[spec.name] = *spec.value;
+  }
+  if (!model->hasModule())
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: the kernels of a package are listed in its :bytecode");
+  DYN_CHECK(model->ensureCompiled());
+  for (const vm::KernelRow& kernel : model->compiled()->lowered.program.kernels) {
+    KernelRow row;
+    row.index = static_cast<int>(table.rows.size());
+    row.kind = "kernel";
+    row.name = kernel.name;
+    row.symbol = kernel.symbol;
+    row.description = kernel.description;
+    row.buffersCount = kernel.bufferCount;
+    row.scalarsCount = kernel.scalarCount;
+    table.rows.push_back(std::move(row));
+  }
+  for (const std::string& builtin : model->compiled()->lowered.program.builtins) {
+    KernelRow row;
+    row.kind = "builtin";
+    row.name = builtin;
+    row.description =
+        builtin.rfind("onednn_", 0) == 0 ? "a call of oneDNN" : "hand-written, part of the runtime";
+    table.rows.push_back(std::move(row));
+  }
+  DYN_TRY(table.contractions, contractionRows(*model, state.now.options, dims));
+  return makeView(std::move(table));
+}
+
+Result<View> handle_bytecode(SessionState& state, const Command&, Outcome&) {
+  DYN_TRY(LoadedModel * model, state.model());
+  DYN_TRY(dyn_module * program, model->program());
+  IrText text;
+  text.level = IrLevel::bytecode;
+  text.title = "host program";
+  const char* listing = dyn_module_disassembly(program);
+  text.text = listing ? listing : "";
+  return makeView(std::move(text));
+}
+
+Result<View> handle_asm_(SessionState& state, const Command& command, Outcome&) {
+  return kernelTexts(state, command, KernelText::assembly);
+}
+Result<View> handle_llvm(SessionState& state, const Command& command, Outcome&) {
+  return kernelTexts(state, command, KernelText::llvm);
+}
+
+Result<View> handle_save(SessionState& state, const Command& command, Outcome&) {
+  const std::string file = command.text("file"), name = command.text("value");
+  const BoundValue* value = state.values.find(name);
+  if (!value) {
+    if (name == "model" && state.now.model && state.now.model->hasModule()) {
+      PrintOptions options;
+      options.maxInlineElements = -1;
+      DYN_CHECK(writeFileAtomically(file, {print(state.now.model->imported(), options)}));
+      return textView("wrote " + file + "\n");
+    }
+    std::vector<std::string_view> names;
+    for (const auto& [known, bound] : state.values) names.push_back(known);
+    const std::string near = suggestion(name, names);
+    return makeError(DiagnosticId::textName, "there is no value '" + name + "'")
+        .note(near.empty() ? ":vars lists the bound values" : "did you mean " + near + "?");
+  }
+  if (!value->value.isTensor())
+    return makeError(DiagnosticId::unsupportedFeature, "unsupported: only tensors can be written");
+  DYN_CHECK(writeNpyTensor(file, value->value.tensor()));
+  return textView("wrote " + file + "\n");
+}
+
+}  // namespace dyn

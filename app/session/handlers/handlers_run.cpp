@@ -1,0 +1,303 @@
+// Handlers: running, timing, profiling, verifying.
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "app/session/explain/compare.h"
+#include "app/session/explain/explain.h"
+#include "app/session/handlers/memory_limit.h"
+#include "app/session/model/input_spec.h"
+#include "app/session/session_state.h"
+#include "compiler/support/atomic_write.h"
+
+namespace dyn {
+
+namespace {
+
+void fillCounters(LoadedModel& model, RunResult& result) {
+  result.loadNs = model.readyNs();
+  if (const CompiledModel* compiled = model.compiled()) {
+    result.compileNs = compiled->statistics.compileNs;
+    result.kernelsCount = compiled->statistics.kernelsCount;
+    result.kernelsCompiledCount = compiled->statistics.kernelsCompiledCount;
+    result.kernelsCompiledAfterLoadCount = kernelsCompiledAfterLoad(*compiled);
+  }
+}
+
+// What bounds each kernel of the profiled run.
+Status explain(SessionState& state, LoadedModel& model, RunResult& result) {
+  if (!model.hasModule())
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: a package does not hold what its kernels compute");
+  DYN_TRY(MachineLimits limits, machineLimits(state.now.options, state.interruption,
+                                              [&](const std::string& text) { state.log(text); }));
+  KernelTable table = *result.profile;
+  const LoweredModule& lowered = model.compiled()->lowered;
+  explainKernels(result.timeline, lowered, limits, footprintOf(lowered, result.peakBytes), table);
+  result.profile = std::make_shared<const KernelTable>(std::move(table));
+  return {};
+}
+
+// `trace`, when given, receives the Chrome trace of a profiled run.
+Result<RunResult> runModel(SessionState& state, const Command& command, const RunRequest& request,
+                           std::string* trace = nullptr) {
+  if (request.repeat < 1)
+    return makeError(DiagnosticId::usageError,
+                     "at least one run is needed, not " + std::to_string(request.repeat));
+  if (request.warmup < 0)
+    return makeError(DiagnosticId::usageError, "the number of warm-up runs is negative");
+  DYN_TRY(LoadedModel * model, state.model());
+  // What is wrong with the inputs is said before anything is compiled.
+  DYN_TRY(CallInputs inputs, callInputs(state, *model, command));
+  DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
+  DYN_CHECK(keepWithinLimit(state, prepared));
+  state.progress("running");
+  RunResult result;
+  std::vector<std::vector<int64_t>> shapes;
+  for (const Value& value : prepared.inputs.values)
+    if (value.isTensor()) shapes.push_back(value.tensor().shape());
+  const bool repeated = prepared.runner->warm() || request.repeat + request.warmup > 1;
+  DYN_CHECK(prepared.runner->run(prepared.inputs, request, state.interruption, result));
+  fillCounters(*prepared.model, result);
+  model->observe(result.dims);
+  result.kernelsCompiledAfterLoadCount += prepared.kernelsCompiledCount;
+  if (shapes.size() == prepared.inputs.values.size()) {
+    Result<int64_t> peak = prepared.runner->predictPeak(
+        shapes, repeated ? Runner::Warmth::repeated : Runner::Warmth::first, state.interruption);
+    if (peak.ok())
+      result.predictedPeakBytes = *peak;
+    else
+      result.whyNoPrediction = peak.error().message;
+  } else {
+    result.whyNoPrediction = "the memory depends on what is in the lists";
+  }
+  if (trace) *trace = prepared.runner->traceText();
+  if (command.has("explain")) DYN_CHECK(explain(state, *prepared.model, result));
+  return result;
+}
+
+Status makeDirectory(const std::string& path) {
+  // Each level that is missing.
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string part = path.substr(0, slash);
+    if (::mkdir(part.c_str(), 0777) != 0 && errno != EEXIST)
+      return makeError(DiagnosticId::fileError, "the folder " + part + " can not be made", {.file = part});
+    if (slash == std::string::npos) break;
+  }
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+    return makeError(DiagnosticId::fileError, path + " is no folder", {.file = path});
+  return {};
+}
+
+Status writeOutputs(RunResult& result, const std::string& directory) {
+  DYN_CHECK(makeDirectory(directory));
+  for (NamedValue& output : result.outputs) {
+    if (!output.value.isTensor()) {
+      for (size_t i = 0; i < output.value.parts().size(); ++i) {
+        const Value& part = output.value.parts()[i];
+        if (!part.isTensor())
+          return makeError(
+              DiagnosticId::unsupportedFeature,
+              "unsupported: output " + output.name + " is a nested value and can not be written as .npy");
+        DYN_CHECK(writeNpyTensor(directory + "/" + fileNameOf(output.name) + "." + std::to_string(i) + ".npy",
+                                 part.tensor()));
+      }
+      continue;
+    }
+    output.file = directory + "/" + fileNameOf(output.name) + ".npy";
+    DYN_CHECK(writeNpyTensor(output.file, output.value.tensor()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Command& command) {
+  DYN_TRY(std::vector<DimSpec> dims, parseDimSpecs(command.all("dim")));
+  ValueLookup bound = [&](const std::string& name) -> const Value* {
+    const BoundValue* found = state.values.find(name);
+    return found ? &found->value : nullptr;
+  };
+  DYN_TRY(CallInputs inputs,
+          makeInputs(model.signature(), dims, command.all("input"), state.now.options.seed, bound));
+  if (!inputs.random.empty()) {
+    std::string list;
+    for (const std::string& name : inputs.random) list += (list.empty() ? "" : ", ") + name;
+    state.log((inputs.random.size() == 1 ? "input " : "inputs ") + list +
+              (inputs.random.size() == 1 ? " is" : " are") + " random (seed " +
+              std::to_string(state.now.options.seed) + ")");
+  }
+  for (const std::string& name : inputs.scalars)
+    state.log("input " + name + " is a scalar; the one element given is taken for it");
+  return inputs;
+}
+
+Result<View> handle_run(SessionState& state, const Command& command, Outcome& outcome) {
+  RunRequest request;
+  DYN_TRY(request.repeat, command.integer("repeat", 1));
+  DYN_TRY(request.warmup, command.integer("warmup", 0));
+  if (command.has("profile") || command.has("explain")) request.profiling = Profiling::on;
+  std::string trace;
+  DYN_TRY(LoadedModel * model, state.model());
+  const size_t known = model->info().warnings.size();
+  DYN_TRY(RunResult result, runModel(state, command, request, &trace));
+  // Those that compiling has found; the others were told on loading.
+  const std::vector<Diagnostic>& warnings = model->info().warnings;
+  outcome.warnings.assign(warnings.begin() + static_cast<std::ptrdiff_t>(known), warnings.end());
+  if (command.has("profile") && !command.text("profile").empty()) {
+    result.profileFile = command.text("profile");
+    DYN_CHECK(writeFileAtomically(result.profileFile, {trace}));
+  }
+  if (command.has("output-dir")) DYN_CHECK(writeOutputs(result, command.text("output-dir")));
+  if (command.has("bind"))
+    for (const NamedValue& output : result.outputs)
+      state.values.bind(output.name, {output.value, output.type});
+  return makeView(std::move(result));
+}
+
+Result<View> handle_time(SessionState& state, const Command& command, Outcome&) {
+  RunRequest request;
+  DYN_TRY(request.repeat, command.integer("count", 20));
+  DYN_TRY(request.warmup, command.integer("warmup", 2));
+  DYN_TRY(RunResult result, runModel(state, command, request));
+  result.bench = true;
+  return makeView(std::move(result));
+}
+
+Result<View> handle_profile(SessionState& state, const Command& command, Outcome&) {
+  RunRequest request;
+  DYN_TRY(request.repeat, command.integer("repeat", 1));
+  request.warmup = 1;
+  request.profiling = Profiling::on;
+  std::string trace;
+  DYN_TRY(RunResult result, runModel(state, command, request, &trace));
+  result.bench = true;
+  if (command.has("file")) {
+    result.profileFile = command.text("file");
+    DYN_CHECK(writeFileAtomically(result.profileFile, {trace}));
+  }
+  return makeView(std::move(result));
+}
+
+namespace {
+
+// Members of a folder whose name begins with `prefix`, those with numbers in the order of the numbers.
+std::vector<std::string> members(const std::string& directory, const std::string& prefix) {
+  std::vector<std::string> names;
+  if (DIR* handle = ::opendir(directory.c_str())) {
+    while (const dirent* entry = ::readdir(handle)) {
+      const std::string name = entry->d_name;
+      if (name.compare(0, prefix.size(), prefix) == 0 && name != "." && name != "..") names.push_back(name);
+    }
+    ::closedir(handle);
+  }
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
+  return names;
+}
+
+CaseStatus statusOf(const Diagnostic& diagnostic) {
+  switch (diagnosticRow(diagnostic.id).kind) {
+    case FaultKind::unsupported:
+      return CaseStatus::unsupported;
+    case FaultKind::timeout:
+      return CaseStatus::timeout;
+    default:
+      return CaseStatus::failed;
+  }
+}
+
+Status runDataSet(SessionState& state, LoadedModel& model, const std::string& directory,
+                  const Tolerance& tolerance, VerifyResult& result) {
+  const Signature signature = model.signature();
+  CallInputs inputs;
+  inputs.values.resize(signature.inputs.size());
+  for (size_t i = 0; i < signature.inputs.size(); ++i) {
+    const std::string path = directory + "/input_" + std::to_string(i) + ".pb";
+    Result<Value> value = readTestValue(path, signature.inputs[i]);
+    if (!value.ok() && signature.inputs[i].info.kind == "optional" && ::access(path.c_str(), F_OK) != 0) {
+      inputs.values[i] = Value::nothing();
+      continue;
+    }
+    if (!value.ok()) return value.takeError();
+    inputs.values[i] = *std::move(value);
+    (void)takeAsScalar(signature.inputs[i], &inputs.values[i]);
+  }
+  DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
+  RunResult run;
+  DYN_CHECK(prepared.runner->run(prepared.inputs, RunRequest{}, state.interruption, run));
+  const std::vector<std::string> expected = members(directory, "output_");
+  if (expected.size() > run.outputs.size())
+    return makeError(DiagnosticId::resultsDiffer, std::to_string(expected.size()) +
+                                                      " outputs are expected, the model has " +
+                                                      std::to_string(run.outputs.size()));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    DYN_TRY(Value wanted, readTestValue(directory + "/output_" + std::to_string(i) + ".pb",
+                                        prepared.model->signature().outputs[i]));
+    const std::string difference = compareValues(run.outputs[i].value, wanted, tolerance);
+    if (difference.empty()) continue;
+    result.status = CaseStatus::wrong;
+    return makeError(DiagnosticId::resultsDiffer, run.outputs[i].name + ": " + difference);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<View> handle_verify(SessionState& state, const Command& command, Outcome& outcome) {
+  Tolerance tolerance;
+  DYN_TRY(tolerance.relative, command.number("rtol", tolerance.relative));
+  DYN_TRY(tolerance.absolute, command.number("atol", tolerance.absolute));
+  VerifyResult result;
+  result.directory = command.text("directory");
+  while (result.directory.size() > 1 && result.directory.back() == '/') result.directory.pop_back();
+  result.name = result.directory.substr(result.directory.rfind('/') + 1);
+  auto fail = [&](const Diagnostic& diagnostic) {
+    result.status = result.status == CaseStatus::wrong ? result.status : statusOf(diagnostic);
+    result.reason =
+        diagnostic.message + (diagnostic.place.known() ? " at " + diagnostic.place.toString() : "");
+    result.op = diagnostic.op;
+    result.code = std::string(diagnosticRow(diagnostic.id).code);
+    outcome.error = diagnostic;
+    return makeView(result);
+  };
+  LoadRequest request;
+  request.path = command.text("model", result.directory + "/model.onnx");
+  Result<std::unique_ptr<LoadedModel>> loaded =
+      LoadedModel::load(request, state.now.options, state.interruption.flag());
+  if (!loaded.ok()) return fail(loaded.error());
+  // The session's own model stays.
+  std::shared_ptr<LoadedModel> model = std::move(loaded).value();
+  std::shared_ptr<LoadedModel> keptModel = state.now.model;
+  std::shared_ptr<Runner> keptRunner = state.now.runner;
+  state.now.model = model;
+  state.now.runner = nullptr;
+  std::shared_ptr<Specialisations> keptSpecialisations = std::move(state.now.specialisations);
+  state.now.specialisations = nullptr;
+  std::shared_ptr<SmallProgram> keptSmall = std::move(state.now.small);
+  state.now.small = nullptr;
+  Status status;
+  const std::vector<std::string> sets = members(result.directory, "test_data_set_");
+  if (sets.empty()) status = makeError(DiagnosticId::fileError, result.directory + " has no test_data_set_0");
+  for (size_t i = 0; i < sets.size() && status.ok(); ++i) {
+    status = runDataSet(state, *model, result.directory + "/" + sets[i], tolerance, result);
+    ++result.dataSetsCount;
+    if (!status.ok() && sets.size() > 1) status = Status(status.takeError().note("in " + sets[i]));
+  }
+  state.now.runner = keptRunner;
+  state.now.specialisations = keptSpecialisations;
+  state.now.small = keptSmall;
+  state.now.model = keptModel;
+  if (!status.ok()) {
+    if (status.error().id == DiagnosticId::cancelled) return status.takeError();
+    return fail(status.error());
+  }
+  result.status = CaseStatus::passed;
+  return makeView(result);
+}
+
+}  // namespace dyn

@@ -1,0 +1,415 @@
+// Handlers: expressions, bound values, settings, scripts, help.
+#include <algorithm>
+
+#include "app/session/handlers/expression.h"
+#include "app/session/session_state.h"
+#include "compiler/ir/op_def.h"
+#include "compiler/ir/walk.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/passes/pass_table.h"
+#include "compiler/passes/variant_spec.h"
+#include "compiler/support/mapped_file.h"
+#include "compiler/support/suggestion.h"
+#include "compiler/tune/policies.h"
+
+namespace dyn {
+
+Result<View> handle_eval(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(PreparedExpression expression, prepareExpression(command.text("rest"), state.now.options.seed));
+  DYN_TRY(EvaluatedExpression evaluated, evaluateExpression(state, expression, EvaluationGoal::values));
+  EvalResult result;
+  result.quiet = expression.quiet;
+  result.bound = !expression.targets.empty();
+  if (result.bound && expression.targets.size() != evaluated.values.size())
+    return makeError(DiagnosticId::textSyntax, std::to_string(expression.targets.size()) + " names for " +
+                                                   std::to_string(evaluated.values.size()) + " values");
+  for (size_t i = 0; i < evaluated.values.size(); ++i) {
+    const std::string name = result.bound ? expression.targets[i] : "";
+    result.values.push_back({name, evaluated.types[i], evaluated.values[i], ""});
+    if (result.bound) state.values.bind(name, {evaluated.values[i], evaluated.types[i]});
+  }
+  return makeView(std::move(result));
+}
+
+Result<View> handle_type(SessionState& state, const Command& command, Outcome&) {
+  const std::string text = command.text("rest");
+  if (!state.values.find(text) && state.now.model && state.now.model->hasModule()) {
+    (void)state.now.model->ensurePasses();
+    const std::string name = !text.empty() && text[0] == '%' ? text.substr(1) : text;
+    for (const auto& [port, type] : state.ports())
+      if (port == name && type) return makeView(TypeView{text, type.toString()});
+    const ValueId value = state.now.model->ir().findValue(name);
+    if (value != kNoValue)
+      if (Type type = Uses(state.now.model->typed()).definition(value).type)
+        return makeView(TypeView{text, type.toString()});
+  }
+  DYN_TRY(PreparedExpression expression, prepareExpression(text, state.now.options.seed));
+  DYN_TRY(EvaluatedExpression evaluated, evaluateExpression(state, expression, EvaluationGoal::types));
+  std::string types;
+  for (const std::string& type : evaluated.types) types += (types.empty() ? "" : ", ") + type;
+  return makeView(TypeView{text, types});
+}
+
+Result<View> handle_vars(SessionState& state, const Command&, Outcome&) {
+  VariableTable table;
+  for (const auto& [name, bound] : state.values) {
+    const bool tensor = bound.value.isTensor();
+    table.rows.push_back(
+        {name, tensor ? typeText(bound.value) : bound.type, tensor ? bound.value.tensor().sizeBytes() : 0});
+  }
+  return makeView(std::move(table));
+}
+
+Result<View> handle_drop(SessionState& state, const Command& command, Outcome&) {
+  if (!state.values.drop(command.text("value")))
+    return makeError(DiagnosticId::textName, "there is no value '" + command.text("value") + "'")
+        .note(":vars lists the bound values");
+  return View();
+}
+
+// --- settings ---
+
+const std::vector<SettingSpec>& settingTable() {
+  static const std::vector<SettingSpec> table = {
+      {"threads", "threads for kernels and compilation; 0: one per core"},
+      {"seed", "of random inputs"},
+      {"passes", "the pipeline: a list (infer,fold,...), or edits of the standard one (-fuse)"},
+      {"math", "fp32, or bf16: both sides of products with constant matrices are rounded to it"},
+      {"policy", "versions of operators: conv=direct,matmul=auto; compiled models only"},
+      {"variants", "programs for some sizes beside the one for all: seq=128;seq=256,batch=1; none: off"},
+      {"buckets", "fewer rows are padded to the next of these: batch=4,8,16; none: off"},
+      {"tuning", "file of tuning records; cache: beside the object cache; none: off"},
+      {"device", "cpu"},
+      {"cache-dir", "of compiled objects; none: off"},
+      {"mem-limit", "most bytes a run may take, if need be by making values again; 0: no limit"},
+      {"precision", "digits of reals that are printed"},
+      {"edge-items", "elements shown at each edge of a long axis"},
+      {"full", "on: tensors are printed whole"},
+  };
+  return table;
+}
+
+std::string settingValue(const SessionSnapshot& now, std::string_view name) {
+  const SessionOptions& o = now.options;
+  if (name == "threads") return std::to_string(o.threadCount);
+  if (name == "seed") return std::to_string(o.seed);
+  if (name == "passes") return o.passes.empty() ? "standard" : o.passes;
+  if (name == "math") return o.math;
+  if (name == "tuning") return o.tuningFile.empty() ? "cache" : o.tuningFile;
+  if (name == "policy") return textOf(o.policies);
+  if (name == "variants") return o.variants.empty() ? "none" : o.variants;
+  if (name == "buckets") return o.buckets.empty() ? "none" : o.buckets;
+  if (name == "device") return o.device;
+  if (name == "cache-dir") return o.cacheDirectory.empty() ? "none" : o.cacheDirectory;
+  if (name == "mem-limit") return std::to_string(o.memoryLimitBytes);
+  auto display = now.display.find(std::string(name));
+  if (display != now.display.end()) return display->second;
+  return name == "precision" ? "6" : name == "edge-items" ? "3" : "off";
+}
+
+namespace {
+
+Result<int64_t> natural(const std::string& name, const std::string& text) {
+  if (!text.empty() && text.size() < 16 && text.find_first_not_of("0123456789") == std::string::npos)
+    return std::stoll(text);
+  return makeError(DiagnosticId::usageError, name + ": '" + text + "' is not a whole number of at least 0");
+}
+
+Status changeSetting(SessionState& state, const std::string& name, const std::string& value) {
+  SessionOptions& o = state.now.options;
+  bool compilation = true;  // the model must be compiled anew
+  if (name == "threads") {
+    DYN_TRY(int64_t count, natural(name, value));
+    o.threadCount = static_cast<int>(std::min<int64_t>(count, 4096));
+  } else if (name == "seed") {
+    DYN_TRY(int64_t seed, natural(name, value));
+    o.seed = static_cast<uint64_t>(seed);
+    compilation = false;
+  } else if (name == "passes") {
+    const std::string passes = value == "standard" ? "" : value;
+    DYN_TRY(Pipeline checked, parsePipeline(passes, passTable(), standardPipeline()));
+    (void)checked;
+    o.passes = passes;
+  } else if (name == "math") {
+    if (value != "fp32" && value != "bf16")
+      return makeError(DiagnosticId::unsupportedFeature, "unsupported: arithmetic " + value)
+          .note("fp32 and bf16 are there");
+    o.math = value;
+  } else if (name == "tuning") {
+    o.tuningFile = value == "cache" ? "" : value;
+  } else if (name == "policy") {
+    DYN_TRY(o.policies, parsePolicies(value));
+  } else if (name == "variants") {
+    const std::string text = value == "none" ? "" : value;
+    DYN_TRY([[maybe_unused]] auto checked, passes::parseVariants(text));
+    o.variants = text;
+  } else if (name == "buckets") {
+    const std::string text = value == "none" ? "" : value;
+    DYN_TRY([[maybe_unused]] auto checked, passes::parseBuckets(text));
+    o.buckets = text;
+  } else if (name == "device") {
+    if (value != "cpu")
+      return makeError(DiagnosticId::unsupportedFeature, "unsupported: the device " + value)
+          .note("cpu is there");
+    o.device = value;
+  } else if (name == "cache-dir") {
+    o.cacheDirectory = value;
+  } else if (name == "mem-limit") {
+    int64_t bytes = 0;
+    if (value != "0") {
+      DYN_TRY(bytes, parseBytes(value));
+    }
+    o.memoryLimitBytes = static_cast<uint64_t>(bytes);
+  } else if (name == "full") {
+    if (value != "on" && value != "off") return makeError(DiagnosticId::usageError, "full is on or off");
+    state.now.display[name] = value;
+    return {};
+  } else {
+    DYN_TRY(int64_t number, natural(name, value));
+    if (number > 1000 || (name == "precision" && number > 17))
+      return makeError(DiagnosticId::usageError, name + ": " + value + " is too large");
+    state.now.display[name] = value;
+    return {};
+  }
+  state.now.runner = nullptr;
+  state.now.specialisations = nullptr;
+  state.now.small = nullptr;
+  if (compilation && state.now.model && !state.now.model->request().path.empty() &&
+      state.now.model->request().path != "-") {
+    DYN_TRY(std::unique_ptr<LoadedModel> model,
+            LoadedModel::load(state.now.model->request(), o, state.interruption.flag()));
+    state.now.model = std::move(model);
+    state.now.currentStep = 0;
+  }
+  return {};
+}
+
+SettingTable settings(const SessionState& state) {
+  SettingTable table;
+  for (const SettingSpec& spec : settingTable()) {
+    auto source = state.settingSources.find(std::string(spec.name));
+    table.rows.push_back({std::string(spec.name), settingValue(state.now, spec.name), std::string(spec.help),
+                          source == state.settingSources.end() ? "default" : source->second});
+  }
+  return table;
+}
+
+}  // namespace
+
+Result<View> handle_policy(SessionState& state, const Command& command, Outcome&) {
+  if (command.has("operator")) {
+    Policies policies = state.now.options.policies;
+    const std::string kind = command.text("operator");
+    if (!command.has("version"))
+      return makeError(DiagnosticId::usageError, "policy " + kind + ": which version?");
+    policies[kind] = command.text("version");
+    DYN_CHECK(checkPolicies(policies));
+    DYN_CHECK(changeSetting(state, "policy", textOf(policies)));
+    state.settingSources["policy"] = "policy";
+  }
+  std::string text;
+  for (const auto& [kind, otherwise] : {std::pair<const char*, const char*>{"conv", "by rule and records"},
+                                        {"matmul", "by cost and records"},
+                                        {"loop", "without broadcast where the shapes allow it"}}) {
+    auto policy = state.now.options.policies.find(kind);
+    text += std::string(kind) + ": " +
+            (policy == state.now.options.policies.end() ? otherwise : policy->second) + "\n";
+  }
+  return textView(text);
+}
+
+Result<View> handle_set(SessionState& state, const Command& command, Outcome&) {
+  if (!command.has("name")) return makeView(settings(state));
+  const std::string name = command.text("name");
+  std::vector<std::string_view> names;
+  for (const SettingSpec& spec : settingTable()) names.push_back(spec.name);
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    const std::string near = suggestion(name, names);
+    return makeError(DiagnosticId::usageError, "there is no setting '" + name + "'")
+        .note(near.empty() ? ":set lists all" : "did you mean " + near + "?");
+  }
+  if (command.has("value")) {
+    DYN_CHECK(changeSetting(state, name, command.text("value")));
+    state.settingSources[name] = "set";
+  }
+  SettingTable all = settings(state), one;
+  for (SettingTable::Row& row : all.rows)
+    if (row.name == name) one.rows.push_back(row);
+  return makeView(std::move(one));
+}
+
+Result<View> handle_undo(SessionState& state, const Command&, Outcome&) {
+  if (state.undo.empty()) return makeError(DiagnosticId::usageError, "there is nothing to undo");
+  UndoStep step = state.undo.pop();
+  state.now = std::move(step.before);
+  state.values.rollback(step.valuesMark);
+  return View();
+}
+
+Result<View> handle_history(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(int64_t count, command.integer("count", 50));
+  std::string text;
+  const Journal::Part part = state.journal.last(count > 0 ? static_cast<size_t>(count) : 0);
+  for (size_t i = 0; i < part.lines.size(); ++i)
+    text += std::to_string(part.firstNumber + i) + "  " + part.lines[i] + "\n";
+  return textView(std::move(text));
+}
+
+// --- scripts ---
+
+Result<View> handle_source(SessionState& state, const Command& command, Outcome&) {
+  constexpr int kMaxSourceDepth = 16;
+  const std::string path = command.text("file");
+  if (state.sourceDepth >= kMaxSourceDepth)
+    return makeError(DiagnosticId::usageError,
+                     "scripts call each other more than " + std::to_string(kMaxSourceDepth) + " deep");
+  DYN_TRY(MappedFile file, MappedFile::open(path));
+  DYN_TRY(std::vector<ScriptLine> lines, splitScript(file.bytes(), path));
+  ++state.sourceDepth;
+  Status failed;
+  for (const ScriptLine& line : lines) {
+    if (state.interruption.requested()) {
+      failed = makeError(DiagnosticId::cancelled, "interrupted", line.place);
+      break;
+    }
+    Result<Command> parsed = parseCommand(line.text);
+    if (parsed.ok() && parsed->id == CommandId::quit) break;
+    std::shared_ptr<const Outcome> outcome;
+    if (parsed.ok()) {
+      parsed->place = line.place;
+      outcome = runCommand(state, *parsed, 0);
+    } else {
+      auto made = std::make_shared<Outcome>();
+      made->command = Command::of(CommandId::eval).add("rest", line.text);
+      made->error = parsed.takeError().at(line.place).diagnostic;
+      outcome = made;
+    }
+    if (outcome->ok()) {
+      if (state.emitOutcome) state.emitOutcome(outcome);
+      continue;
+    }
+    Error error{*outcome->error};
+    // The script's line is where to look; what the expression's own place says stays as a note.
+    if (error.diagnostic.place.file == "<prompt>") {
+      error.diagnostic.place.file = path;
+      error.diagnostic.place.line += line.place.line - 1;
+    } else if (error.diagnostic.place.file != path) {
+      error = std::move(error).note("in " + line.place.toString());
+    }
+    if (!command.has("keep-going") || outcome->error->id == DiagnosticId::cancelled) {
+      failed = error;
+      break;
+    }
+    auto shown = std::make_shared<Outcome>(*outcome);
+    shown->error = error.diagnostic;
+    if (state.emitOutcome) state.emitOutcome(shown);
+    if (failed.ok()) failed = std::move(error);
+  }
+  --state.sourceDepth;
+  if (!failed.ok()) return failed.takeError();
+  return View();
+}
+
+// --- help ---
+
+Result<View> handle_explain(SessionState& state, const Command& command, Outcome&) {
+  std::string code = command.text("code");
+  std::string text;
+  if (code.empty()) {
+    if (!state.lastError)
+      return makeError(DiagnosticId::usageError, "there was no error yet")
+          .note(":explain E0203 explains a code");
+    code = std::string(diagnosticRow(state.lastError->id).code);
+    text = state.lastError->toString() + "\n\n";
+  }
+  for (const DiagnosticRow& row : diagnosticTable()) {
+    if (row.code != code && row.name != code) continue;
+    static constexpr std::string_view kFaults[] = {"a fault of the input or the model",
+                                                   "not supported yet",
+                                                   "a fault of the command",
+                                                   "a limit",
+                                                   "an interruption",
+                                                   "a time limit",
+                                                   "a defect of Dyn"};
+    text += std::string(row.code) + " " + std::string(row.name) + ": " + std::string(row.summary) +
+            "\n  kind: " + std::string(kFaults[static_cast<size_t>(row.kind)]) +
+            "; exit code in batch: " + std::to_string(exitCode(row.id)) + "\n";
+    return textView(std::move(text));
+  }
+  std::vector<std::string_view> codes;
+  for (const DiagnosticRow& row : diagnosticTable()) codes.push_back(row.code);
+  const std::string near = suggestion(code, codes);
+  return makeError(DiagnosticId::usageError, "there is no code '" + code + "'")
+      .note(near.empty() ? "codes are like E0203" : "did you mean " + near + "?");
+}
+
+Result<View> handle_ops(SessionState&, const Command& command, Outcome&) {
+  std::string text;
+  if (!command.has("name")) {
+    for (const OpDef* op : opTable()) {
+      std::string name(op->name);
+      name.resize(std::max<size_t>(name.size() + 1, 24), ' ');
+      text += name + std::string(op->summary) + "\n";
+    }
+    return textView(std::move(text));
+  }
+  const OpDef* op = findOp(command.text("name"));
+  if (!op) {
+    std::vector<std::string_view> names;
+    for (const OpDef* row : opTable()) names.push_back(row->name);
+    const std::string near = suggestion(command.text("name"), names);
+    return makeError(DiagnosticId::textName, "there is no operator '" + command.text("name") + "'")
+        .note(near.empty() ? ":ops lists all" : "did you mean " + near + "?");
+  }
+  text = std::string(op->name) + ": " + std::string(op->summary) + "\n";
+  if (!op->doc.empty()) text += "  " + std::string(op->doc) + "\n";
+  for (const AttributeSpec& a : op->attributes)
+    text += "  " + std::string(a.name) + ": " + toString(a.kind) + (a.required ? ", required" : "") +
+            (a.doc.empty() ? "" : "; " + std::string(a.doc)) +
+            (a.allowed.toString().empty() ? "" : " (" + a.allowed.toString() + ")") + "\n";
+  for (const OperandRule& rule : op->operandRules)
+    if (rule.operand >= 0)
+      text += "  elements of operand " + std::to_string(rule.operand) + ": " +
+              std::string(rule.demands.empty() ? toString(rule.elements) : rule.demands) + "\n";
+  if (!op->example.empty()) text += "  example: " + std::string(op->example) + "\n";
+  if (!op->lowerNote.empty()) text += "  compiled: " + std::string(op->lowerNote) + "\n";
+  return textView(std::move(text));
+}
+
+namespace {
+bool takes(const CommandSpec& spec, ArgumentKind kind) {
+  return std::any_of(spec.arguments.begin(), spec.arguments.end(),
+                     [kind](const ArgumentSpec& argument) { return argument.kind == kind; });
+}
+}  // namespace
+
+Result<View> handle_help(SessionState&, const Command& command, Outcome&) {
+  std::string text;
+  if (command.has("command")) {
+    std::string name = command.text("command");
+    if (!name.empty() && name[0] == ':') name = name.substr(1);
+    DYN_TRY(CommandId id, findCommand(name));
+    const CommandSpec& spec = commandSpec(id);
+    text = spec.usage() + "\n  " + std::string(spec.help) +
+           "\n  example: " + (id == CommandId::eval ? "" : ":") + std::string(spec.example) + "\n";
+    if (takes(spec, ArgumentKind::input))
+      text +=
+          "  SPEC: @file.npy, @file.pb, random[:SEED], zeros, ones, range, a literal [1, 2], or a bound "
+          "value\n";
+    if (takes(spec, ArgumentKind::dim))
+      text += "  N: a number; declared before compilation also 1..512, 1..512:8, @lengths.txt\n";
+    return textView(std::move(text));
+  }
+  text = "expressions: x = random(f32, [2, 3])   y = relu(x @ w) + 1.0   (`;` at the end shows nothing)\n";
+  for (const CommandSpec& spec : commandTable()) {
+    std::string name = ":" + std::string(spec.name);
+    name.resize(12, ' ');
+    text += name + std::string(spec.help) + "\n";
+  }
+  text += ":help COMMAND shows its arguments and an example; unique beginnings of names are enough\n";
+  return textView(std::move(text));
+}
+
+Result<View> handle_quit(SessionState&, const Command&, Outcome&) { return View(); }
+
+}  // namespace dyn

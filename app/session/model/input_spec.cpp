@@ -1,0 +1,330 @@
+#include "app/session/model/input_spec.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "compiler/reference/random_tensor.h"
+#include "compiler/support/npy.h"
+#include "compiler/support/suggestion.h"
+#include "frontends/onnx/read/onnx_tensor.h"
+#include "frontends/text/parser.h"
+
+namespace dyn {
+
+namespace {
+
+constexpr uint64_t kSmallIntegers =
+    2;  // 0 and 1 are valid as mask, token, type, index and trip count of almost any model
+
+std::optional<Dtype> dtypeOf(NpyKind kind, unsigned bytes) {
+  switch (kind) {
+    case NpyKind::boolean:
+      return Dtype::boolean;
+    case NpyKind::integer:
+      return parseDtype("i" + std::to_string(bytes * 8));
+    case NpyKind::natural:
+      return parseDtype("u" + std::to_string(bytes * 8));
+    case NpyKind::real:
+      return parseDtype("f" + std::to_string(bytes * 8));
+    case NpyKind::complex:
+      return parseDtype("c" + std::to_string(bytes * 8));
+  }
+  return std::nullopt;
+}
+
+Result<HostTensor> convertTensor(const onnx::DecodedTensor& decoded) {
+  if (!decoded.strings.empty() || decoded.onnxType == onnx::kString)
+    return HostTensor::strings(decoded.dims, decoded.strings);
+  std::optional<Dtype> dtype = dtypeFromOnnx(decoded.onnxType);
+  if (!dtype)
+    return makeError(DiagnosticId::unsupportedDtype,
+                     "unsupported element type " + onnx::elementTypeName(decoded.onnxType));
+  DYN_TRY(HostTensor tensor,
+          HostTensor::create(*dtype, decoded.dims));  // copied: a file's data lie at any address
+  if (tensor.sizeBytes() > 0)
+    std::memcpy(tensor.mutableData(), decoded.data, static_cast<size_t>(tensor.sizeBytes()));
+  return tensor;
+}
+
+onnx::DataKind dataKindOf(const std::string& kind) {
+  if (kind == "list") return onnx::DataKind::sequence;
+  if (kind == "optional") return onnx::DataKind::optional;
+  return onnx::DataKind::tensor;
+}
+
+Result<Value> convertData(const onnx::DataValue& data, int depth) {
+  if (depth > static_cast<int>(onnx::kMaxDataDepth))
+    return makeError(DiagnosticId::onnxInvalid, "values are nested too deeply");
+  if (data.kind == onnx::DataKind::tensor) {
+    DYN_TRY(HostTensor tensor, convertTensor(data.tensor));
+    return Value(std::move(tensor));
+  }
+  std::vector<Value> parts;
+  for (const onnx::DataValue& element : data.elements) {
+    DYN_TRY(Value part, convertData(element, depth + 1));
+    parts.push_back(std::move(part));
+  }
+  if (data.kind == onnx::DataKind::sequence) return Value::list(std::move(parts));
+  if (data.kind == onnx::DataKind::optional)
+    return parts.empty() ? Value::nothing() : Value::some(std::move(parts[0]));
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: map values");
+}
+
+// Literals are i64, f32 or bool; integers also stand for reals and the reverse where nothing is lost.
+Result<HostTensor> convertLiteral(const HostTensor& literal, Dtype dtype, const std::string& name) {
+  if (literal.dtype() == dtype || dtypeClass(literal.dtype()) == DtypeClass::text) return literal;
+  const bool realLiteral = isReal(literal.dtype());
+  if (realLiteral && !isReal(dtype))
+    return makeError(DiagnosticId::inputMismatch,
+                     "input " + name + " is " + std::string(toString(dtype)) + ", the literal has reals");
+  DYN_TRY(HostTensor tensor, HostTensor::create(dtype, literal.shape()));
+  for (int64_t i = 0; i < tensor.elementCount(); ++i) {
+    if (isInteger(dtype) || dtypeClass(dtype) == DtypeClass::boolean) {
+      tensor.setInt(i, literal.intAt(i));
+      if (tensor.intAt(i) != literal.intAt(i))
+        return makeError(DiagnosticId::inputMismatch, "input " + name + ": " +
+                                                          std::to_string(literal.intAt(i)) +
+                                                          " does not fit in " + std::string(toString(dtype)));
+    } else {
+      tensor.setReal(i, literal.realAt(i));
+    }
+  }
+  return tensor;
+}
+
+// Null: a kind of filling, which needs the shape first.
+Result<std::optional<Value>> readSpec(const Port& port, const std::string& spec, const ValueLookup& bound) {
+  if (!spec.empty() && spec[0] == '@') {
+    const std::string path = spec.substr(1);
+    const bool npy = path.size() >= 4 && path.substr(path.size() - 4) == ".npy";
+    if (!npy) {
+      DYN_TRY(Value value, readTestValue(path, port));
+      return std::optional<Value>(std::move(value));
+    }
+    DYN_TRY(HostTensor tensor, readNpyTensor(path));
+    return std::optional<Value>(Value(std::move(tensor)));
+  }
+  const std::string word = spec.substr(0, spec.find(':'));
+  if (word == "random" || spec == "zeros" || spec == "ones" || spec == "range") {
+    if (port.info.kind != "tensor")
+      return makeError(DiagnosticId::inputMismatch, "input " + port.info.name + " is a " + port.info.kind +
+                                                        ": it must be given as @file.pb");
+    return std::optional<Value>();
+  }
+  if (bound)
+    if (const Value* value = bound(spec)) return std::optional<Value>(*value);
+  Result<HostTensor> literal = text::parseTensor(spec);
+  if (!literal.ok()) {
+    const std::string_view known[] = {"random", "zeros", "ones", "range"};
+    const std::string near = suggestion(spec, known);
+    return makeError(DiagnosticId::usageError, "--input " + port.info.name + "=" + spec + " is not a value")
+        .note(near.empty()
+                  ? "write @file.npy, @file.pb, random[:SEED], zeros, ones, range or a literal [1, 2, 3]"
+                  : "did you mean " + near + "?");
+  }
+  DYN_TRY(HostTensor converted, convertLiteral(*literal, port.dtype, port.info.name));
+  return std::optional<Value>(Value(std::move(converted)));
+}
+
+Result<Value> fill(const Port& port, const std::string& spec, std::vector<int64_t> shape, uint64_t seed) {
+  Result<HostTensor> made = HostTensor();
+  if (spec == "zeros") {
+    made = filledTensor(port.dtype, std::move(shape), 0);
+  } else if (spec == "ones") {
+    made = filledTensor(port.dtype, std::move(shape), 1);
+  } else if (spec == "range") {
+    made = rangeTensor(port.dtype, std::move(shape));
+  } else {
+    const size_t colon = spec.find(':');
+    if (colon != std::string::npos) {
+      const std::string_view digits = std::string_view(spec).substr(colon + 1);
+      auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
+      if (error != std::errc() || end != digits.data() + digits.size())
+        return makeError(DiagnosticId::usageError,
+                         "--input " + port.info.name + "=" + spec + ": the seed is not a number");
+    }
+    made = randomTensor(port.dtype, std::move(shape), RandomSource(seed, port.info.name), kSmallIntegers);
+  }
+  if (!made.ok()) return made.takeError();
+  return Value(*std::move(made));
+}
+
+}  // namespace
+
+Result<HostTensor> readNpyTensor(const std::string& path) {
+  DYN_TRY(NpyArray array, readNpy(path));
+  std::optional<Dtype> dtype = dtypeOf(array.kind, array.elementBytes);
+  if (!dtype) return makeError(DiagnosticId::unsupportedDtype, path + ": the element type is not supported");
+  DYN_TRY(HostTensor tensor, HostTensor::create(*dtype, array.shape));
+  if (!array.data.empty()) std::memcpy(tensor.mutableData(), array.data.data(), array.data.size());
+  return tensor;
+}
+
+std::string fileNameOf(const std::string& name) {
+  std::string file;
+  for (char c : name) {
+    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '.' || c == '-';
+    file += plain ? c : '_';
+  }
+  return file;
+}
+
+Status writeNpyTensor(const std::string& path, const HostTensor& tensor) {
+  NpyArray array;
+  array.shape = tensor.shape();
+  HostTensor plain = tensor;
+  switch (dtypeClass(tensor.dtype())) {
+    case DtypeClass::boolean:
+      array.kind = NpyKind::boolean;
+      break;
+    case DtypeClass::integer:
+      array.kind = NpyKind::integer;
+      break;
+    case DtypeClass::natural:
+      array.kind = NpyKind::natural;
+      break;
+    case DtypeClass::complex:
+      array.kind = NpyKind::complex;
+      break;
+    case DtypeClass::text:
+      return makeError(DiagnosticId::unsupportedDtype, "unsupported: strings can not be written as .npy");
+    case DtypeClass::real: {
+      array.kind = NpyKind::real;
+      // NumPy has no bfloat16 and no 8-bit floats: they are written as f32, which holds them exactly.
+      const bool known =
+          tensor.dtype() == Dtype::f16 || tensor.dtype() == Dtype::f32 || tensor.dtype() == Dtype::f64;
+      if (!known) {
+        DYN_TRY(plain, HostTensor::create(Dtype::f32, tensor.shape()));
+        for (int64_t i = 0; i < tensor.elementCount(); ++i) plain.setReal(i, tensor.realAt(i));
+      }
+      break;
+    }
+  }
+  array.elementBytes = static_cast<unsigned>(storageBytes(plain.dtype()));
+  array.data.assign(plain.data(), plain.data() + plain.sizeBytes());
+  return writeNpy(path, array);
+}
+
+Result<Value> readTestValue(const std::string& path, const Port& port) {
+  DYN_TRY(onnx::DataValue data, onnx::openData(path, dataKindOf(port.info.kind)));
+  return convertData(data, 0);
+}
+
+bool takeAsScalar(const Port& port, Value* value) {
+  if (port.info.kind != "tensor" || port.rankIsOpen || !port.info.shape.empty() || !value->isTensor())
+    return false;
+  const HostTensor& tensor = value->tensor();
+  if (tensor.rank() == 0 || tensor.elementCount() != 1) return false;
+  *value = Value(tensor.reshaped({}));
+  return true;
+}
+
+namespace {
+
+// The value of an input that has a default.
+Result<HostTensor> overrideOf(const Port& port, const std::string& spec, const CallDims& known, uint64_t seed,
+                              const ValueLookup& bound) {
+  DYN_TRY(std::optional<Value> value, readSpec(port, spec, bound));
+  if (!value) {
+    DYN_TRY(std::vector<int64_t> shape, known.shapeOf(port));
+    DYN_TRY(value, fill(port, spec, std::move(shape), seed));
+  }
+  (void)takeAsScalar(port, &*value);
+  const Type type = port.type;
+  bool fits = value->isTensor() && type.isTensor() && value->tensor().dtype() == type.dtype() &&
+              value->tensor().rank() == type.rank();
+  for (int axis = 0; fits && axis < type.rank(); ++axis) {
+    const std::optional<int64_t> size = type.dims()[static_cast<size_t>(axis)].constant();
+    fits = !size || *size == value->tensor().shape()[static_cast<size_t>(axis)];
+  }
+  if (!fits)
+    return makeError(DiagnosticId::inputMismatch,
+                     "input " + port.info.name + " does not fit: the model takes " + port.info.type);
+  return value->tensor();
+}
+
+std::string listOf(const Signature& signature, std::vector<std::string_view>* names) {
+  std::string list;
+  for (const std::vector<Port>* ports : {&signature.inputs, &signature.defaults}) {
+    for (const Port& port : *ports) {
+      names->push_back(port.info.name);
+      list += (list.empty() ? "" : ", ") + port.info.name;
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
+Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimSpec>& dims,
+                              const std::vector<std::string>& specs, uint64_t seed,
+                              const ValueLookup& bound) {
+  CallInputs call;
+  CallDims known(signature);
+  for (const DimSpec& spec : dims) {
+    if (!spec.value)
+      return makeError(DiagnosticId::usageError,
+                       "--dim " + spec.text + ": a run needs one value, not a range");
+    DYN_CHECK(known.bind(spec.name, *spec.value));
+  }
+  std::vector<std::string> fills(signature.inputs.size(), "");
+  std::vector<std::optional<Value>> given(signature.inputs.size());
+  for (const std::string& text : specs) {
+    const size_t equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    size_t index = 0;
+    while (index < signature.inputs.size() && signature.inputs[index].info.name != name) ++index;
+    const auto defaulted = std::find_if(signature.defaults.begin(), signature.defaults.end(),
+                                        [&](const Port& port) { return port.info.name == name; });
+    if (defaulted != signature.defaults.end()) {
+      DYN_TRY(HostTensor value, overrideOf(*defaulted, text.substr(equals + 1), known, seed, bound));
+      call.overrides.emplace_back(name, std::move(value));
+      continue;
+    }
+    if (index == signature.inputs.size()) {
+      std::vector<std::string_view> names;
+      const std::string list = listOf(signature, &names);
+      const std::string near = suggestion(name, names);
+      return makeError(DiagnosticId::inputMissing, "the model has no input '" + name + "'")
+          .note(near.empty() ? "its inputs: " + list : "did you mean " + near + "?");
+    }
+    const Port& port = signature.inputs[index];
+    fills[index] = text.substr(equals + 1);
+    DYN_TRY(given[index], readSpec(port, fills[index], bound));
+    if (given[index] && takeAsScalar(port, &*given[index])) call.scalars.push_back(name);
+    if (given[index] && given[index]->isTensor() && port.info.kind == "tensor") {
+      const HostTensor& tensor = given[index]->tensor();
+      if (tensor.dtype() != port.dtype)
+        return makeError(DiagnosticId::inputMismatch, "input " + name + " is " +
+                                                          std::string(toString(tensor.dtype())) +
+                                                          ", the model takes " + port.info.type);
+      DYN_CHECK(known.learn(port, tensor.shape()));
+    }
+  }
+  for (size_t i = 0; i < signature.inputs.size(); ++i) {
+    const Port& port = signature.inputs[i];
+    if (!given[i]) {
+      if (fills[i].empty()) {
+        if (port.info.kind == "optional") {
+          given[i] = Value::nothing();
+          call.values.push_back(*given[i]);
+          continue;
+        }
+        if (port.info.kind != "tensor")
+          return makeError(DiagnosticId::inputMissing,
+                           "input " + port.info.name + " is a " + port.info.kind + " and must be given");
+        fills[i] = "random";
+        call.random.push_back(port.info.name);
+      }
+      DYN_TRY(std::vector<int64_t> shape, known.shapeOf(port));
+      DYN_TRY(given[i], fill(port, fills[i], std::move(shape), seed));
+    }
+    call.values.push_back(*given[i]);
+  }
+  call.dims = known.values();
+  return call;
+}
+
+}  // namespace dyn

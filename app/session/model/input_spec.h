@@ -1,0 +1,37 @@
+// What `--input NAME=SPEC` stands for: @file.npy, @file.pb (TensorProto, SequenceProto, OptionalProto), random[:SEED], zeros, ones, range, a literal
+// such as [[1, 2], [3, 4]], 0.5 or true, or the name of a bound value.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/session/model/signature.h"
+#include "compiler/reference/value.h"
+
+namespace dyn {
+
+using ValueLookup = std::function<const Value*(const std::string&)>;
+
+struct CallInputs {
+  std::vector<Value> values;                                  // in the order of the signature
+  std::vector<std::pair<std::string, HostTensor>> overrides;  // of inputs with defaults, by name
+  std::vector<std::string> random;                            // those nobody gave
+  std::vector<std::string> scalars;  // those given as [1] or [[1]] where the model takes a scalar
+  DimValues dims;
+};
+
+// The values of a call. `specs` are NAME=SPEC. Errors: inputMissing, inputMismatch, usageError, and those of the files.
+Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimSpec>& dims,
+                              const std::vector<std::string>& specs, uint64_t seed, const ValueLookup& bound);
+
+// A test data file for a value of that type (ONNX backend tests).
+Result<Value> readTestValue(const std::string& path, const Port& port);
+// One element in brackets, for an input that is a scalar: writers of files seldom make anything else of a scalar. True when it was so.
+bool takeAsScalar(const Port& port, Value* value);
+Result<HostTensor> readNpyTensor(const std::string& path);
+Status writeNpyTensor(const std::string& path, const HostTensor& tensor);
+// A value's name as part of a file's: what is not in [A-Za-z0-9_.-] becomes `_`.
+std::string fileNameOf(const std::string& name);
+
+}  // namespace dyn

@@ -1,0 +1,295 @@
+#include "app/session/model/runner.h"
+
+#include "compiler/support/clock.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "app/session/model/loaded_model.h"
+
+namespace dyn {
+
+namespace {
+
+constexpr size_t kMaxTimelineEvents = 100'000;
+// Rehearsals that are timed, the median counts; long ones are not repeated.
+constexpr size_t kTimedRehearsals = 9;
+constexpr int64_t kLongRehearsalNs = 20'000'000;
+
+int64_t cpuNs() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+std::string textOf(const nlohmann::json& row, const char* key) {
+  auto it = row.find(key);
+  return it != row.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+int64_t numberOf(const nlohmann::json& row, const char* key) {
+  auto it = row.find(key);
+  return it != row.end() && it->is_number() ? it->get<int64_t>() : 0;
+}
+
+std::vector<int64_t> listOf(const nlohmann::json& row, const char* key) {
+  auto it = row.find(key);
+  return it != row.end() && it->is_array() ? it->get<std::vector<int64_t>>() : std::vector<int64_t>();
+}
+
+TimelineEvent timelineEvent(const nlohmann::json& event) {
+  TimelineEvent item;
+  item.name = textOf(event, "name");
+  item.kind = textOf(event, "cat");
+  item.beginNs = static_cast<int64_t>(event.value("ts", 0.0) * 1000);
+  item.durationNs = static_cast<int64_t>(event.value("dur", 0.0) * 1000);
+  if (auto arguments = event.find("args"); arguments != event.end()) {
+    item.place = textOf(*arguments, "place");
+    item.shapes = textOf(*arguments, "shapes");
+    item.kernel = textOf(*arguments, "kernel");
+    item.version = textOf(*arguments, "version");
+    item.bytes = numberOf(*arguments, "bytes");
+    if (arguments->contains("index")) item.index = static_cast<int>(numberOf(*arguments, "index"));
+    item.scalars = listOf(*arguments, "scalars");
+    item.numbers = listOf(*arguments, "numbers");
+    item.resultsCount = numberOf(*arguments, "results_count");
+  }
+  return item;
+}
+
+std::string concreteType(const Value& value, const ValueInfo& info) {
+  if (!value.isTensor()) return info.type;
+  std::string text = "Tensor[(";
+  const std::vector<int64_t>& shape = value.tensor().shape();
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "), " + std::string(toString(value.tensor().dtype())) + "]";
+}
+
+}  // namespace
+
+void Interruption::request() {
+  cancelled_ = true;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (running_) dyn_context_cancel(running_);
+}
+
+void Interruption::setRunning(dyn_context* context) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  running_ = context;
+}
+
+namespace {
+
+enum class Purpose : uint8_t { running, rehearsal };
+
+Result<VmContext> makeContext(dyn_module* module, const SessionOptions& options, Purpose purpose) {
+  dyn_options settings{};
+  settings.thread_count = options.threadCount > 0 ? options.threadCount : physicalCoreCount();
+  settings.memory_limit_bytes = purpose == Purpose::running ? options.memoryLimitBytes : UINT64_MAX;
+  settings.rehearsal = purpose == Purpose::rehearsal;
+  dyn_context* context = nullptr;
+  const dyn_status status = dyn_context_create(module, &settings, &context);
+  if (status != DYN_OK) return vmError(status);
+  return VmContext(context);
+}
+
+}  // namespace
+
+Result<Runner> Runner::create(dyn_module* module, const Module* types, const Signature& signature,
+                              const SessionOptions& options) {
+  Runner runner;
+  runner.module_ = module;
+  runner.types_ = types;
+  runner.signature_ = signature;
+  runner.options_ = options;
+  DYN_TRY(runner.context_, makeContext(module, options, Purpose::running));
+  return runner;
+}
+
+Status Runner::setRehearsal(const std::vector<std::vector<int64_t>>& shapes) {
+  if (!rehearsal_) {
+    DYN_TRY(rehearsal_, makeContext(module_, options_, Purpose::rehearsal));
+  }
+  alignas(64) static const std::byte kUnread[64] = {};  // stands for elements nobody looks at
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const Port& port = signature_.inputs[i];
+    if (port.info.kind != "tensor" || dtypeClass(port.dtype) == DtypeClass::text)
+      return makeError(DiagnosticId::unsupportedFeature,
+                       "the memory depends on what input " + port.info.name + " holds");
+    int64_t bytes = storageBytes(port.dtype);
+    for (int64_t size : shapes[i])
+      if (__builtin_mul_overflow(bytes, size, &bytes))
+        return makeError(DiagnosticId::dimOverflow, "the size of input " + port.info.name + " overflows");
+    dyn_value* raw = nullptr;
+    const dyn_status borrowed = dyn_value_borrow(rehearsal_.get(), static_cast<int32_t>(port.dtype),
+                                                 static_cast<int32_t>(shapes[i].size()), shapes[i].data(),
+                                                 kUnread, static_cast<size_t>(bytes), nullptr, nullptr, &raw);
+    if (borrowed != DYN_OK) return vmError(borrowed);
+    const VmValue value(raw);
+    const dyn_status set = dyn_context_set_input(rehearsal_.get(), static_cast<int32_t>(i), value.get());
+    if (set != DYN_OK) return vmError(set);
+  }
+  return {};
+}
+
+Status Runner::rehearse(Interruption& interruption) {
+  if (interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
+  interruption.setRunning(rehearsal_.get());
+  const dyn_status status = dyn_context_run(rehearsal_.get());
+  interruption.setRunning(nullptr);
+  return status == DYN_OK ? Status() : Status(vmError(status));
+}
+
+Result<int64_t> Runner::predictPeak(const std::vector<std::vector<int64_t>>& shapes, Warmth warmth,
+                                    Interruption& interruption) {
+  DYN_CHECK(setRehearsal(shapes));
+  DYN_CHECK(rehearse(interruption));
+  if (warmth == Warmth::repeated) DYN_CHECK(rehearse(interruption));
+  dyn_statistics statistics{};
+  dyn_context_statistics(rehearsal_.get(), &statistics);
+  return static_cast<int64_t>(statistics.peak_bytes);
+}
+
+Result<int64_t> Runner::predictPeak(const DimValues& dims, Warmth warmth, Interruption& interruption) {
+  DYN_TRY(std::vector<std::vector<int64_t>> shapes, shapesFor(signature_, dims));
+  return predictPeak(shapes, warmth, interruption);
+}
+
+Result<Runner::Rehearsal> Runner::rehearseEvents(const DimValues& dims, Interruption& interruption) {
+  DYN_TRY(std::vector<std::vector<int64_t>> shapes, shapesFor(signature_, dims));
+  Rehearsal rehearsal;
+  DYN_TRY(rehearsal.peakBytes, predictPeak(shapes, Warmth::first, interruption));  // it makes the context
+  std::vector<int64_t> times;
+  while (times.size() < kTimedRehearsals && (times.empty() || times.back() < kLongRehearsalNs)) {
+    const int64_t begin = steadyNs();
+    DYN_CHECK(rehearse(interruption));
+    times.push_back(steadyNs() - begin);
+  }
+  std::sort(times.begin(), times.end());
+  rehearsal.hostNs = times[times.size() / 2];
+  dyn_context_profile(rehearsal_.get(), 1);
+  Status status = rehearse(interruption);
+  const char* text = status.ok() ? dyn_context_profile_text(rehearsal_.get(), "trace") : nullptr;
+  const nlohmann::json trace = nlohmann::json::parse(text ? text : "", nullptr, false);
+  dyn_context_profile(rehearsal_.get(), 0);
+  if (!status.ok()) return status.takeError();
+  if (trace.is_object() && trace.contains("droppedEvents"))
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: a prediction of more than a million launches");
+  if (trace.is_object() && trace.contains("traceEvents"))
+    for (const nlohmann::json& event : trace["traceEvents"])
+      if (textOf(event, "ph") == "X") rehearsal.events.push_back(timelineEvent(event));
+  return rehearsal;
+}
+
+Status Runner::runOnce(Interruption& interruption, int64_t& timeNs) {
+  if (interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
+  interruption.setRunning(context_.get());
+  const int64_t start = steadyNs();
+  const dyn_status status = dyn_context_run(context_.get());
+  timeNs = steadyNs() - start;
+  interruption.setRunning(nullptr);
+  warm_ = true;
+  if (status != DYN_OK) return vmError(status);
+  return {};
+}
+
+Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interruption& interruption,
+                   RunResult& result) {
+  result.dims = inputs.dims;
+  result.randomInputs = inputs.random;
+  for (size_t i = 0; i < inputs.values.size(); ++i) {
+    const Value& value = inputs.values[i];
+    DYN_TRY(VmValue handle, toVm(context_.get(), value));
+    const dyn_status status = dyn_context_set_input(context_.get(), static_cast<int32_t>(i), handle.get());
+    if (status != DYN_OK) return vmError(status);
+    const ValueInfo& info = signature_.inputs[i].info;
+    result.inputs.push_back({info.name, concreteType(value, info), value, ""});
+  }
+  int64_t timeNs = 0;
+  for (int64_t i = 0; i < request.warmup; ++i) DYN_CHECK(runOnce(interruption, timeNs));
+  if (request.profiling == Profiling::on) dyn_context_profile(context_.get(), 1);
+  const int64_t cpuStart = cpuNs(), start = steadyNs();
+  for (int64_t i = 0; i < request.repeat || static_cast<double>(steadyNs() - start) < request.seconds * 1e9;
+       ++i) {
+    Status status = runOnce(interruption, timeNs);
+    if (!status.ok()) {
+      if (request.profiling == Profiling::on) dyn_context_profile(context_.get(), 0);
+      return status;
+    }
+    result.runsNs.push_back(timeNs);
+  }
+  result.cpuNs = cpuNs() - cpuStart;
+  dyn_statistics statistics{};
+  dyn_context_statistics(context_.get(), &statistics);
+  result.peakBytes = static_cast<int64_t>(statistics.peak_bytes);
+  result.allocationsCount = static_cast<int64_t>(statistics.allocations_count);
+  result.launchesCount = static_cast<int64_t>(statistics.launches_count);
+  if (request.profiling == Profiling::on) readProfile(result);
+
+  const int32_t count = dyn_context_result_count(context_.get());
+  for (int32_t i = 0; i < count; ++i) {
+    dyn_value* raw = nullptr;
+    const dyn_status status = dyn_context_get_output(context_.get(), i, &raw);
+    if (status != DYN_OK) return vmError(status);
+    VmValue handle(raw);
+    const bool known = static_cast<size_t>(i) < signature_.outputs.size();
+    const Port port = known ? signature_.outputs[static_cast<size_t>(i)] : Port{};
+    DYN_TRY(Value value, fromVm(handle.get(), port.type, types_));
+    result.outputs.push_back(
+        {known ? port.info.name : std::to_string(i), concreteType(value, port.info), std::move(value), ""});
+  }
+  return {};
+}
+
+void Runner::readProfile(RunResult& result) {
+  const char* trace = dyn_context_profile_text(context_.get(), "trace");
+  trace_ = trace ? trace : "";
+  const char* table = dyn_context_profile_text(context_.get(), "json");
+  const nlohmann::json rows = nlohmann::json::parse(table ? table : "", nullptr, false);
+  const nlohmann::json events = nlohmann::json::parse(trace_, nullptr, false);
+  dyn_context_profile(context_.get(), 0);
+  auto profile = std::make_shared<KernelTable>();
+  profile->profiled = true;
+  int64_t total = 0;
+  if (rows.is_object() && rows.contains("rows")) {
+    for (const nlohmann::json& row : rows["rows"]) {
+      KernelRow kernel;
+      kernel.kind = textOf(row, "kind");
+      if (kernel.kind == "function") continue;  // the time of all others once more
+      kernel.name = textOf(row, "name");
+      kernel.place = textOf(row, "place");
+      kernel.launchesCount = numberOf(row, "count");
+      kernel.totalNs = numberOf(row, "total_ns");
+      kernel.minNs = numberOf(row, "min_ns");
+      kernel.maxNs = numberOf(row, "max_ns");
+      kernel.bytes = numberOf(row, "bytes");
+      total += kernel.totalNs;
+      profile->rows.push_back(std::move(kernel));
+    }
+  }
+  for (KernelRow& row : profile->rows)
+    row.share = total ? static_cast<double>(row.totalNs) / static_cast<double>(total) : 0;
+  std::map<std::string, int64_t> byPlace;
+  if (events.is_object() && events.contains("traceEvents")) {
+    for (const nlohmann::json& event : events["traceEvents"]) {
+      if (textOf(event, "ph") != "X") continue;
+      TimelineEvent item = timelineEvent(event);
+      if (item.kind != "function" && !item.place.empty()) byPlace[item.place] += item.durationNs;
+      if (result.timeline.size() < kMaxTimelineEvents) result.timeline.push_back(std::move(item));
+    }
+  }
+  // The recording began before the run.
+  int64_t startNs = INT64_MAX;
+  for (const TimelineEvent& event : result.timeline) startNs = std::min(startNs, event.beginNs);
+  for (TimelineEvent& event : result.timeline) event.beginNs -= startNs;
+  for (KernelRow& row : profile->rows)
+    for (const TimelineEvent& event : result.timeline)
+      if (row.description.empty() && event.name == row.name) row.description = event.kernel;
+  for (auto& [place, timeNs] : byPlace) result.nodeTimes.push_back({kNoNode, place, timeNs});
+  result.profile = std::move(profile);
+}
+
+}  // namespace dyn

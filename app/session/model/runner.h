@@ -1,0 +1,78 @@
+// Runner: runs a program of the VM on values of the session, and reads off times, memory and profile.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "app/session/model/input_spec.h"
+#include "app/session/model/vm_value.h"
+#include "app/session/session.h"
+
+namespace dyn {
+
+// The switch by which other threads end what a session does. `cancelled` is looked at by passes and between runs; a program that
+// runs is told directly.
+class Interruption {
+ public:
+  const std::atomic<bool>* flag() const { return &cancelled_; }
+  bool requested() const { return cancelled_.load(std::memory_order_relaxed); }
+  void request();  // any thread; again and again until the command ends, as the VM forgets it between runs
+  void reset() { cancelled_ = false; }
+
+ private:
+  friend class Runner;
+  void setRunning(dyn_context* context);
+  std::atomic<bool> cancelled_{false};
+  std::mutex mutex_;  // guards running_
+  dyn_context* running_ = nullptr;
+};
+
+enum class Profiling : uint8_t { off, on };
+
+struct RunRequest {
+  int64_t repeat = 1, warmup = 0;
+  Profiling profiling = Profiling::off;
+  double seconds = 0;  // go on repeating until this time is over
+};
+
+class Runner {
+ public:
+  // The module and its data types must outlive the runner; `types` may be null.
+  static Result<Runner> create(dyn_module* module, const Module* types, const Signature& signature,
+                               const SessionOptions& options);
+  // Fills outputs, runsNs, memory and profile. The warm context is kept from call to call.
+  Status run(const CallInputs& inputs, const RunRequest& request, Interruption& interruption,
+             RunResult& result);
+  // What `peakBytes` of a run with inputs of these shapes will be, found by a rehearsal: the program's own host code with its sizes, without
+  // kernels and without elements. `repeated`: after a run before it. Errors: unsupportedFeature where the memory depends on elements, and
+  // what a run with these shapes would end in.
+  enum class Warmth : uint8_t { first, repeated };
+  Result<int64_t> predictPeak(const std::vector<std::vector<int64_t>>& shapes, Warmth warmth,
+                              Interruption& interruption);
+  Result<int64_t> predictPeak(const DimValues& dims, Warmth warmth, Interruption& interruption);
+  // The launches of such a run, in order, with their sizes; their times mean nothing. All but the launches takes the time it takes in a run.
+  struct Rehearsal {
+    int64_t peakBytes = 0, hostNs = 0;
+    std::vector<TimelineEvent> events;
+  };
+  Result<Rehearsal> rehearseEvents(const DimValues& dims, Interruption& interruption);
+  bool warm() const { return warm_; }  // it has run before
+  // The Chrome trace of the last profiled run.
+  const std::string& traceText() const { return trace_; }
+
+ private:
+  Status setRehearsal(const std::vector<std::vector<int64_t>>& shapes);
+  Status rehearse(Interruption& interruption);
+  Status runOnce(Interruption& interruption, int64_t& timeNs);
+  void readProfile(RunResult& result);
+
+  dyn_module* module_ = nullptr;
+  const Module* types_ = nullptr;
+  Signature signature_;
+  SessionOptions options_;
+  VmContext context_, rehearsal_;  // rehearsal_ is made when it is first asked for
+  bool warm_ = false;
+  std::string trace_;
+};
+
+}  // namespace dyn

@@ -1,0 +1,470 @@
+#include "app/session/views/view_json.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "app/session/explain/explain.h"
+
+namespace dyn {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// "59" → 59; "2*seq + 1" stays text.
+Json dimJson(const std::string& text) {
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && !text.empty()) return value;
+  return text;
+}
+
+Json shapeJson(const std::vector<std::string>& shape) {
+  Json list = Json::array();
+  for (const std::string& dim : shape) list.push_back(dimJson(dim));
+  return list;
+}
+
+Json orNull(std::optional<int64_t> value) { return value ? Json(*value) : Json(nullptr); }
+
+Json portsJson(const std::vector<ValueInfo>& ports) {
+  Json list = Json::array();
+  for (const ValueInfo& port : ports) {
+    Json item = {{"name", port.name}};
+    if (port.kind != "tensor" && !port.kind.empty()) item["kind"] = port.kind;
+    item["dtype"] = port.dtype;
+    item["shape"] = shapeJson(port.shape);
+    if (port.kind != "tensor") item["type"] = port.type;
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+template <typename Map>
+Json mapJson(const Map& map) {
+  Json object = Json::object();
+  for (const auto& [name, value] : map) object[name] = value;
+  return object;
+}
+
+Json valueJson(const NamedValue& value) {
+  Json item = {{"name", value.name}};
+  if (value.value.isTensor()) {
+    item["dtype"] = std::string(toString(value.value.tensor().dtype()));
+    item["shape"] = value.value.tensor().shape();
+  } else {
+    item["kind"] = toString(value.value.kind());
+    item["type"] = value.type;
+    item["items_count"] = value.value.parts().size();
+  }
+  item["file"] = value.file.empty() ? Json(nullptr) : Json(value.file);
+  return item;
+}
+
+Json diagnosticsJson(const std::vector<Diagnostic>& diagnostics) {
+  Json list = Json::array();
+  for (const Diagnostic& d : diagnostics) list.push_back(toJson(d));
+  return list;
+}
+
+Json benchRow(const BenchRow& row) {
+  Json item = {{"dims", mapJson(row.dims)}, {"runs_count", row.runsCount}, {"min_ns", row.minNs},
+               {"p50_ns", row.p50Ns},       {"p90_ns", row.p90Ns},         {"p99_ns", row.p99Ns},
+               {"mean_ns", row.meanNs}};
+  item["gflops"] = row.gflops ? Json(*row.gflops) : Json(nullptr);
+  item["gigabytes_per_second"] = row.gigabytesPerSecond ? Json(*row.gigabytesPerSecond) : Json(nullptr);
+  return item;
+}
+
+struct Writer {
+  Json operator()(std::monostate) const { return Json::object(); }
+
+  Json operator()(const Shared<ModelInfo>& v) const {
+    Json json = {{"kind", toString(v->kind)}, {"path", v->path}};
+    if (!v->producer.empty()) json["producer"] = v->producer;
+    if (v->kind == ModelKind::onnx) {
+      json["ir_version"] = v->irVersion;
+      json["opset"] = v->opset;
+    }
+    json["inputs"] = portsJson(v->inputs);
+    json["outputs"] = portsJson(v->outputs);
+    json["ops"] = mapJson(v->ops);
+    json["ops_count"] = v->opsCount;
+    json["functions_count"] = v->functionsCount;
+    json["weights_count"] = v->weightsCount;
+    json["weights_bytes"] = v->weightsBytes;
+    json["warnings"] = diagnosticsJson(v->warnings);
+    return json;
+  }
+
+  Json operator()(const Shared<GraphView>& v) const {
+    Json nodes = Json::array(), edges = Json::array(), groups = Json::array();
+    for (const GraphNode& n : v->nodes) {
+      Json outputs = Json::array();
+      for (const GraphPort& p : n.outputs) outputs.push_back({{"name", p.name}, {"type", p.type}});
+      nodes.push_back({{"id", n.id},
+                       {"kind", toString(n.kind)},
+                       {"op", n.op},
+                       {"label", n.label},
+                       {"name", n.name},
+                       {"place", n.place},
+                       {"group", n.group},
+                       {"outputs", outputs}});
+    }
+    for (const GraphEdge& e : v->edges)
+      edges.push_back({{"from", e.from},
+                       {"from_port", e.fromPort},
+                       {"to", e.to},
+                       {"to_port", e.toPort},
+                       {"name", e.name},
+                       {"type", e.type}});
+    for (const GraphGroup& g : v->groups)
+      groups.push_back(
+          {{"path", g.path}, {"label", g.label}, {"kind", toString(g.kind)}, {"parent", g.parent}});
+    return {{"step", v->step},
+            {"step_name", v->stepName},
+            {"nodes", nodes},
+            {"edges", edges},
+            {"groups", groups}};
+  }
+
+  Json operator()(const Shared<IrText>& v) const {
+    return {{"ir", {{"level", toString(v->level)}, {"title", v->title}, {"text", v->text}}}};
+  }
+
+  Json operator()(const Shared<PassList>& v) const {
+    Json list = Json::array();
+    for (const PassRow& row : v->rows) {
+      Json item = {{"name", row.name},
+                   {"kind", row.kind},
+                   {"time_ns", row.timeNs},
+                   {"changed", row.changed},
+                   {"ops_count", row.opsAfter},
+                   {"ops_before_count", row.opsBefore},
+                   {"solver_steps", row.solverSteps},
+                   {"counters", mapJson(row.counters)},
+                   {"remarks", row.remarks}};
+      if (row.dearestSteps > 0)
+        item["most_solver_steps"] = {{"op", row.dearestOp}, {"solver_steps", row.dearestSteps}};
+      if (row.failed) item["problems"] = diagnosticsJson(row.diagnostics);
+      list.push_back(std::move(item));
+    }
+    return {{"passes", list}};
+  }
+
+  Json operator()(const Shared<DiffView>& v) const {
+    Json lines = Json::array();
+    for (const DiffLine& line : v->lines)
+      lines.push_back({{"kind", toString(line.kind)},
+                       {"before", line.before},
+                       {"after", line.after},
+                       {"what", line.what},
+                       {"function", line.function}});
+    return {{"from", v->fromName},
+            {"to", v->toName},
+            {"added_count", v->addedCount},
+            {"removed_count", v->removedCount},
+            {"changed_count", v->changedCount},
+            {"unchanged_count", v->unchangedCount},
+            {"lines", lines}};
+  }
+
+  Json operator()(const Shared<BisectView>& v) const {
+    auto rowJson = [](const BisectRow& row) {
+      return Json{{"index", row.step},
+                  {"name", row.name},
+                  {"by", row.by},
+                  {"verdict", row.verdict},
+                  {"difference", row.difference}};
+    };
+    Json steps = Json::array(), inputs = Json::array();
+    for (const BisectRow& row : v->rows) steps.push_back(rowJson(row));
+    for (const auto& [name, file] : v->reducedInputs) inputs.push_back({{"name", name}, {"file", file}});
+    Json json = {{"steps", steps}, {"first_wrong", v->first ? rowJson(*v->first) : Json(nullptr)}};
+    if (v->first) json["in_compilation"] = v->inCompilation;
+    if (!v->reduced.empty())
+      json["reduced"] = {{"ops_count", v->reducedOpsCount},
+                         {"of_ops_count", v->opsCount},
+                         {"file", v->reducedFile.empty() ? Json(nullptr) : Json(v->reducedFile)},
+                         {"inputs", inputs},
+                         {"again", v->again},
+                         {"text", v->reduced}};
+    return json;
+  }
+
+  Json operator()(const Shared<DimsTable>& v) const {
+    Json list = Json::array();
+    for (const DimRow& row : v->rows)
+      list.push_back({{"symbol", row.symbol},
+                      {"origin", row.origin},
+                      {"facts", row.facts},
+                      {"low", orNull(row.low)},
+                      {"high", orNull(row.high)},
+                      {"multiple", row.multiple},
+                      {"likely", row.likely},
+                      {"uses_count", row.usesCount},
+                      {"uses", row.uses}});
+    return {{"dims", list}, {"checks", v->checks}};
+  }
+
+  Json operator()(const Shared<WhyView>& v) const {
+    return {{"why",
+             {{"question", v->question},
+              {"answer", v->answer},
+              {"lines", v->lines},
+              {"chain", v->chain},
+              {"facts", v->facts},
+              {"known", v->known},
+              {"checks", v->checks},
+              {"counterexample", mapJson(v->counterexample)},
+              {"shapes", v->shapes},
+              {"guard", v->guard.empty() ? Json(nullptr) : Json(v->guard)},
+              {"weakest_guard", v->weakestGuard.empty() ? Json(nullptr) : Json(v->weakestGuard)}}}};
+  }
+
+  Json operator()(const Shared<PlanView>& v) const {
+    Json arenas = Json::array(), buffers = Json::array();
+    for (const PlanArena& a : v->arenas)
+      arenas.push_back({{"function", a.function},
+                        {"size", a.bytes},
+                        {"size_bytes", orNull(a.sizeBytes)},
+                        {"slots_count", a.slotsCount}});
+    for (const PlanBuffer& b : v->buffers) {
+      Json item = {{"name", b.name},
+                   {"function", b.function},
+                   {"dtype", b.dtype},
+                   {"shape", shapeJson(b.shape)},
+                   {"pooled", b.pooled}};
+      item["offset"] = b.pooled ? Json(nullptr) : dimJson(b.offset);
+      item["offset_bytes"] = orNull(b.offsetBytes);
+      item["size"] = dimJson(b.bytes);
+      item["size_bytes"] = orNull(b.sizeBytes);
+      item["slot"] = b.slot;
+      item["begin"] = b.begin;
+      item["end"] = b.end;
+      buffers.push_back(std::move(item));
+    }
+    Json plan = {{"dims", mapJson(v->dims)},
+                 {"arenas", arenas},
+                 {"buffers", buffers},
+                 {"peak", dimJson(v->peak)},
+                 {"predicted_peak_bytes", orNull(v->predictedPeakBytes)},
+                 {"constants_bytes", v->constantsBytes}};
+    if (!v->whyNoPeak.empty()) plan["why_no_peak"] = v->whyNoPeak;
+    return {{"plan", plan}};
+  }
+
+  Json operator()(const Shared<LimitView>& v) const {
+    Json rows = Json::array();
+    for (const LimitRow& row : v->rows)
+      rows.push_back({{"symbol", row.symbol},
+                      {"largest", orNull(row.largest)},
+                      {"peak_bytes", orNull(row.peakBytes)},
+                      {"others", mapJson(row.others)},
+                      {"end", row.end}});
+    return {{"limit", {{"limit_bytes", v->limitBytes}, {"dims", mapJson(v->dims)}, {"largest", rows}}}};
+  }
+
+  Json operator()(const Shared<KernelTable>& v) const {
+    Json list = Json::array();
+    for (const KernelRow& k : v->rows) {
+      Json item = {{"name", k.name}, {"kind", k.kind}};
+      if (!v->profiled) {
+        item["symbol"] = k.symbol;
+        item["description"] = k.description;
+        item["buffers_count"] = k.buffersCount;
+      } else {
+        item["description"] = k.description;
+        item["place"] = k.place;
+        item["launches_count"] = k.launchesCount;
+        item["total_ns"] = k.totalNs;
+        item["min_ns"] = k.minNs;
+        item["max_ns"] = k.maxNs;
+        item["bytes"] = k.bytes;
+        item["share"] = k.share;
+      }
+      if (!k.bound.empty()) {
+        item["moved_bytes"] = k.movedBytes;
+        item["operations_count"] = k.operations;
+        item["calls_count"] = k.calls;
+        item["bound"] = k.bound;
+        item["bound_ns"] = k.boundNs;
+        item["bound_fraction"] = boundFraction(k);
+        item["dims"] = k.dims;
+      }
+      list.push_back(std::move(item));
+    }
+    Json fields = {{"kernels", list}};
+    if (v->profiled) return fields;
+    Json contractions = Json::array();
+    for (const ContractionRow& c : v->contractions)
+      contractions.push_back({{"key", c.key},
+                              {"values", c.values},
+                              {"dispatch", c.dispatch},
+                              {"chosen", c.chosen},
+                              {"by", c.by},
+                              {"sizes", c.sizes},
+                              {"measured_sizes", c.measuredSizes},
+                              {"candidates", candidatesJson(c.candidates)}});
+    fields["contractions"] = std::move(contractions);
+    return fields;
+  }
+
+  static Json candidatesJson(const std::vector<VersionTimes>& all) {
+    Json list = Json::array();
+    auto orNothing = [](std::optional<double> ns) {
+      return ns ? Json(static_cast<int64_t>(*ns)) : Json(nullptr);
+    };
+    for (const VersionTimes& c : all)
+      list.push_back({{"version", c.version},
+                      {"predicted_ns", orNothing(c.predictedNs)},
+                      {"measured_ns", orNothing(c.measuredNs)}});
+    return list;
+  }
+
+  Json operator()(const Shared<TuneView>& v) const {
+    Json rows = Json::array();
+    for (const TuneRow& row : v->rows)
+      rows.push_back({{"key", row.key},
+                      {"state", row.state},
+                      {"chosen", row.chosen},
+                      {"sites_count", row.sitesCount},
+                      {"shapes_count", row.shapesCount},
+                      {"candidates", candidatesJson(row.candidates)}});
+    return {{"file", v->file},
+            {"cpu", v->cpu},
+            {"threads", v->threads},
+            {"operations", rows},
+            {"measured_count", v->measuredCount},
+            {"kept_count", v->keptCount},
+            {"left_count", v->leftCount},
+            {"skipped_count", v->skippedCount},
+            {"trials_count", v->trialsCount}};
+  }
+
+  Json operator()(const Shared<RunResult>& v) const {
+    Json outputs = Json::array(), runs = Json::array();
+    for (const NamedValue& output : v->outputs) outputs.push_back(valueJson(output));
+    for (int64_t ns : v->runsNs) runs.push_back({{"ns", ns}});
+    Json json = {{"dims", mapJson(v->dims)},
+                 {"outputs", outputs},
+                 {"random_inputs", v->randomInputs},
+                 {"load_ns", v->loadNs},
+                 {"compile_ns", v->compileNs},
+                 {"kernels_count", v->kernelsCount},
+                 {"kernels_compiled_count", v->kernelsCompiledCount},
+                 {"kernels_compiled_after_load_count", v->kernelsCompiledAfterLoadCount},
+                 {"runs", runs},
+                 {"peak_bytes", v->peakBytes},
+                 {"predicted_peak_bytes", orNull(v->predictedPeakBytes)},
+                 {"allocations_count", v->allocationsCount},
+                 {"launches_count", v->launchesCount}};
+    if (!v->whyNoPrediction.empty()) json["why_no_prediction"] = v->whyNoPrediction;
+    if (v->profile) json["kernels"] = (*this)(v->profile)["kernels"];
+    if (!v->profileFile.empty()) json["profile_file"] = v->profileFile;
+    return json;
+  }
+
+  Json operator()(const Shared<PredictView>& v) const {
+    Json kernels = Json::array();
+    for (const KernelRow& k : v->kernels.rows)
+      kernels.push_back({{"name", k.name},
+                         {"kind", k.kind},
+                         {"launches_count", k.launchesCount},
+                         {"expected_ns", k.totalNs},
+                         {"moved_bytes", k.movedBytes},
+                         {"operations_count", k.operations},
+                         {"bound", k.bound},
+                         {"dims", k.dims}});
+    return {{"prediction",
+             {{"dims", mapJson(v->dims)},
+              {"time_ns", v->timeNs},
+              {"peak_bytes", v->peakBytes},
+              {"limits", v->kernels.limits},
+              {"kernels", kernels}}}};
+  }
+
+  Json operator()(const Shared<BenchResult>& v) const {
+    Json shapes = Json::array();
+    for (const BenchRow& row : v->rows) shapes.push_back(benchRow(row));
+    return {{"shapes", shapes},
+            {"overall", benchRow(v->overall)},
+            {"load_ns", v->loadNs},
+            {"compile_ns", v->compileNs},
+            {"kernels_compiled_count", v->kernelsCompiledCount}};
+  }
+
+  Json operator()(const Shared<CompileResult>& v) const {
+    return {{"file", v->file.empty() ? Json(nullptr) : Json(v->file)},
+            {"file_bytes", v->fileBytes},
+            {"passes_ns", v->passesNs},
+            {"lower_ns", v->lowerNs},
+            {"compile_ns", v->compileNs},
+            {"kernels_count", v->kernelsCount},
+            {"kernels_compiled_count", v->kernelsCompiledCount},
+            {"constants_bytes", v->constantsBytes}};
+  }
+
+  Json operator()(const Shared<VerifyResult>& v) const {
+    return {{"name", v->name}, {"status", toString(v->status)},      {"reason", v->reason}, {"op", v->op},
+            {"id", v->code},   {"data_sets_count", v->dataSetsCount}};
+  }
+
+  Json operator()(const Shared<EvalResult>& v) const {
+    Json values = Json::array();
+    for (const NamedValue& value : v->values) {
+      Json item = valueJson(value);
+      item["text"] = value.value.toString(64);
+      values.push_back(std::move(item));
+    }
+    return {{"values", values}};
+  }
+
+  Json operator()(const Shared<TypeView>& v) const {
+    return {{"expression", v->expression}, {"type", v->type}};
+  }
+
+  Json operator()(const Shared<VariableTable>& v) const {
+    Json list = Json::array();
+    for (const auto& row : v->rows)
+      list.push_back({{"name", row.name}, {"type", row.type}, {"size_bytes", row.sizeBytes}});
+    return {{"values", list}};
+  }
+
+  Json operator()(const Shared<SettingTable>& v) const {
+    Json list = Json::array();
+    for (const auto& row : v->rows)
+      list.push_back({{"name", row.name}, {"value", row.value}, {"from", row.from}});
+    return {{"settings", list}};
+  }
+
+  Json operator()(const Shared<ProblemList>& v) const {
+    return {{"problems", diagnosticsJson(v->problems)},
+            {"problems_count", v->problems.size()},
+            {"warnings", diagnosticsJson(v->warnings)},
+            {"warnings_count", v->warnings.size()},
+            {"unsupported_ops", mapJson(v->unsupportedOps)}};
+  }
+
+  Json operator()(const Shared<TextView>& v) const { return {{"text", v->text}}; }
+};
+
+}  // namespace
+
+Json toJson(const View& view) { return std::visit(Writer{}, view); }
+
+Json toJson(const Diagnostic& diagnostic) {
+  Json json = {{"id", std::string(diagnosticRow(diagnostic.id).code)},
+               {"name", std::string(diagnosticRow(diagnostic.id).name)},
+               {"message", diagnostic.message},
+               {"place", diagnostic.place.toString()},
+               {"notes", diagnostic.notes}};
+  if (!diagnostic.op.empty()) json["op"] = diagnostic.op;
+  return json;
+}
+
+std::string jsonText(const Json& document) {
+  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace dyn

@@ -1,0 +1,542 @@
+#include "app/session/views/view_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "app/session/explain/explain.h"
+
+namespace dyn {
+
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// Columns two blanks apart; those that begin with '>' in the head are right-aligned.
+std::string table(std::vector<std::string> head, const Rows& rows, const TextOptions& options) {
+  std::vector<bool> right;
+  std::vector<size_t> widths;
+  for (std::string& title : head) {
+    right.push_back(!title.empty() && title[0] == '>');
+    if (right.back()) title.erase(0, 1);
+    widths.push_back(title.size());
+  }
+  for (const auto& row : rows)
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  auto line = [&](const std::vector<std::string>& cells) {
+    std::string text;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const std::string gap(widths[i] - cells[i].size(), ' ');
+      text += (i ? "  " : "") + (right[i] ? gap + cells[i] : cells[i] + gap);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text + "\n";
+  };
+  std::string text = options.color ? "\033[1m" + line(head) + "\033[0m" : line(head);
+  for (const auto& row : rows) text += line(row);
+  return text;
+}
+
+std::string paint(const std::string& text, const char* code, const TextOptions& options) {
+  return options.color ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
+}
+
+std::string joined(const std::vector<std::string>& parts, const char* separator = ", ") {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
+  return text;
+}
+
+std::string joined(const DimValues& dims) {
+  std::string text;
+  for (const auto& [name, value] : dims)
+    text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
+  return text;
+}
+
+// The middle of a long name is left out.
+std::string shortened(const std::string& text, size_t most) {
+  if (text.size() <= most) return text;
+  const size_t head = (most - 3) / 2;
+  return text.substr(0, head) + "..." + text.substr(text.size() - (most - 3 - head));
+}
+
+// "/models/bert.onnx: byte 17: node /layer/MatMul (MatMul, opset 17)" → "/layer/MatMul"; other places as they are.
+std::string nodeOf(const std::string& place) {
+  const size_t node = place.rfind("node ");
+  if (node == std::string::npos) return place;
+  const std::string name = place.substr(node + 5);
+  return name.substr(0, name.find(" ("));
+}
+
+std::string bytesOrDash(std::optional<int64_t> bytes) { return bytes ? bytesText(*bytes) : "-"; }
+
+struct Writer {
+  const TextOptions& options;
+
+  std::string operator()(std::monostate) const { return ""; }
+
+  std::string operator()(const Shared<ModelInfo>& v) const {
+    std::string text = v->path;
+    if (v->kind == ModelKind::onnx)
+      text += fmt::format("  ONNX, IR version {}, opset {}", v->irVersion, v->opset);
+    if (v->kind == ModelKind::text) text += "  text module";
+    if (v->kind == ModelKind::package) text += "  package";
+    if (!v->producer.empty()) text += ", by " + v->producer;
+    text += "\n";
+    for (const ValueInfo& input : v->inputs) text += "  input   " + input.name + ": " + input.type + "\n";
+    for (const ValueInfo& output : v->outputs)
+      text += "  output  " + output.name + (output.type.empty() ? "" : ": " + output.type) + "\n";
+    if (!v->symbols.empty()) text += "  dims    " + joined(v->symbols) + "\n";
+    if (v->kind != ModelKind::package)
+      text += fmt::format("  {} operations in {} {}, {} constants of {}\n", v->opsCount, v->functionsCount,
+                          v->functionsCount == 1 ? "function" : "functions", v->weightsCount,
+                          bytesText(v->weightsBytes));
+    std::vector<std::pair<int64_t, std::string>> ops;
+    for (const auto& [name, count] : v->ops) ops.emplace_back(-count, name);
+    std::sort(ops.begin(), ops.end());
+    std::string list;
+    for (const auto& [count, name] : ops)
+      list += (list.empty() ? "" : ", ") + name + (count == -1 ? "" : " x" + std::to_string(-count));
+    if (!list.empty()) text += "  " + list + "\n";
+    return text;
+  }
+
+  std::string operator()(const Shared<GraphView>& v) const {
+    return fmt::format("step {} ({}): {} nodes, {} edges, {} groups\n", v->step, v->stepName, v->nodes.size(),
+                       v->edges.size(), v->groups.size());
+  }
+
+  std::string operator()(const Shared<IrText>& v) const {
+    std::string text = v->text;
+    if (!text.empty() && text.back() != '\n') text += '\n';
+    return text;
+  }
+
+  std::string operator()(const Shared<PassList>& v) const {
+    Rows rows;
+    for (const PassRow& row : v->rows) {
+      std::vector<std::string> counters;
+      for (const auto& [name, value] : row.counters) counters.push_back(name + "=" + std::to_string(value));
+      rows.push_back({(v->current == row.index ? "> " : "  ") + std::to_string(row.index), row.name,
+                      row.failed    ? "failed"
+                      : row.changed ? "changed"
+                                    : "-",
+                      durationText(row.timeNs), std::to_string(row.opsBefore), std::to_string(row.opsAfter),
+                      std::to_string(row.solverSteps), joined(counters)});
+    }
+    std::string text =
+        table({"  #", "pass", "", ">time", ">ops", ">after", ">solver", "counters"}, rows, options);
+    for (const PassRow& row : v->rows)
+      for (size_t i = 0; i < row.remarks.size(); ++i) {
+        if (i == 5) {
+          text += fmt::format("  {}: ... {} more\n", row.name, row.remarks.size() - i);
+          break;
+        }
+        text += "  " + row.name + ": " + row.remarks[i] + "\n";
+      }
+    return text;
+  }
+
+  std::string operator()(const Shared<DiffView>& v) const {
+    std::string text =
+        paint(fmt::format("{} -> {}: {} added, {} removed, {} changed, {} the same\n", v->fromName, v->toName,
+                          v->addedCount, v->removedCount, v->changedCount, v->unchangedCount),
+              "1", options);
+    std::string function;
+    int lines = 0;
+    for (size_t i = 0; i < v->lines.size(); ++i) {
+      const DiffLine& line = v->lines[i];
+      if (options.mostLines > 0 && !options.full && lines >= options.mostLines) {
+        text += fmt::format("... {} more; :set full on shows all\n", v->lines.size() - i);
+        break;
+      }
+      if (line.function != function && !line.function.empty()) {
+        function = line.function;
+        text += "@" + function + "\n";
+      }
+      // Of an operation that only got types the new line says it all.
+      const bool typesOnly = line.what == std::vector<std::string>{"types"};
+      if (!line.before.empty() && !typesOnly)
+        text += paint("- " + line.before, "31", options) + "\n", ++lines;
+      if (!line.after.empty())
+        text += paint((typesOnly ? "~ " : "+ ") + line.after, typesOnly ? "33" : "32", options) + "\n",
+            ++lines;
+    }
+    return text;
+  }
+
+  std::string operator()(const Shared<BisectView>& v) const {
+    Rows rows;
+    for (const BisectRow& row : v->rows)
+      rows.push_back({std::to_string(row.step), row.name, row.by, row.verdict, row.difference});
+    std::string text = table({">#", "step", "evaluated by", "results", ""}, rows, options);
+    if (!v->first) return text + "no step changes a result\n";
+    const std::string what = v->inCompilation ? "the fault is in lowering or code generation"
+                                              : fmt::format("the first wrong pass is {} (step {})",
+                                                            v->first->name, v->first->step);
+    text += paint(what, "1", options) + "\n";
+    if (v->reduced.empty()) return text;
+    text += fmt::format("reduced to {} of {} operations{}\n", v->reducedOpsCount, v->opsCount,
+                        v->reducedFile.empty() ? "" : ", written to " + v->reducedFile);
+    if (v->reducedFile.empty()) text += v->reduced;
+    for (const auto& [name, file] : v->reducedInputs) text += "  %" + name + " in " + file + "\n";
+    if (!v->again.empty()) text += "to see it again: " + v->again + "\n";
+    return text;
+  }
+
+  std::string operator()(const Shared<DimsTable>& v) const {
+    if (v->rows.empty()) return "all shapes are fixed\n";
+    Rows rows;
+    for (const DimRow& row : v->rows) {
+      std::string range =
+          (row.low ? std::to_string(*row.low) : "") + ".." + (row.high ? std::to_string(*row.high) : "");
+      if (row.multiple > 1) range += " x" + std::to_string(row.multiple);
+      rows.push_back({row.symbol, range, std::to_string(row.usesCount), row.origin});
+    }
+    std::string text = table({"dim", "range", ">uses", "where it comes from"}, rows, options);
+    std::set<std::string> shown;  // a fact about two symbols stands at both
+    for (const DimRow& row : v->rows)
+      for (const std::string& fact : row.facts)
+        if (shown.insert(fact).second) text += "  " + fact + "\n";
+    for (const std::string& check : v->checks) text += "  " + check + "\n";
+    return text;
+  }
+
+  std::string operator()(const Shared<WhyView>& v) const {
+    std::string text = v->question + " " + paint(v->answer, "1", options) + "\n";
+    for (const std::string& line : v->lines) text += "  " + line + "\n";
+    for (const std::string& step : v->chain) text += "  " + step + "\n";
+    for (const std::string& fact : v->facts) text += "  because " + fact + "\n";
+    for (const std::string& fact : v->known) text += "  known: " + fact + "\n";
+    if (!v->counterexample.empty())
+      text += "  not for " + joined(v->counterexample) +
+              (v->shapes.empty() ? "" : ": inputs " + joined(v->shapes)) + "\n";
+    if (!v->guard.empty())
+      text += "  the cheapest guard that would make them equal: " + v->guard +
+              (v->weakestGuard.empty() ? "" : "; the weakest: " + v->weakestGuard) + "\n";
+    for (const std::string& check : v->checks) text += "  checked at run time: " + check + "\n";
+    return text;
+  }
+
+  std::string operator()(const Shared<PlanView>& v) const {
+    std::string text;
+    for (const PlanArena& arena : v->arenas)
+      text += fmt::format("arena of @{}: {} bytes{}, {} slots\n", arena.function, arena.bytes,
+                          arena.sizeBytes ? " = " + bytesText(*arena.sizeBytes) : "", arena.slotsCount);
+    Rows rows;
+    for (const PlanBuffer& b : v->buffers)
+      rows.push_back({b.name, "@" + b.function, b.pooled ? "pool" : b.offset, b.bytes,
+                      bytesOrDash(b.sizeBytes), fmt::format("{}..{}", b.begin, b.end)});
+    if (!rows.empty()) text += table({"buffer", "in", "offset", "bytes", ">size", "life"}, rows, options);
+    text += "at most " + v->peak + " bytes, constants " + bytesText(v->constantsBytes) + "\n";
+    if (!v->dims.empty()) text += "with " + joined(v->dims) + ": ";
+    if (v->predictedPeakBytes)
+      text += fmt::format("peak {} ({} bytes)", bytesText(*v->predictedPeakBytes), *v->predictedPeakBytes);
+    if (!v->dims.empty() && !v->predictedPeakBytes)
+      text +=
+          "the peak is not known from these dims alone" + (v->whyNoPeak.empty() ? "" : ": " + v->whyNoPeak);
+    if (v->predictedPeakBytes || !v->dims.empty()) text += "\n";
+    return text;
+  }
+
+  std::string operator()(const Shared<LimitView>& v) const {
+    Rows rows;
+    for (const LimitRow& row : v->rows)
+      rows.push_back({row.symbol, row.largest ? std::to_string(*row.largest) : "none",
+                      row.peakBytes ? std::to_string(*row.peakBytes) : "-", joined(row.others), row.end});
+    return fmt::format("within {} ({} bytes)\n", bytesText(v->limitBytes), v->limitBytes) +
+           table({"dim", ">largest", ">peak bytes", "with", "why not more"}, rows, options);
+  }
+
+  std::string explained(const KernelTable& v, const char* timeTitle) const {
+    Rows rows;
+    for (const KernelRow& k : v.rows)
+      if (!k.bound.empty())
+        rows.push_back({k.kind, shortened(k.name, 36), std::to_string(k.launchesCount),
+                        durationText(k.totalNs), fmt::format("{:.1f}%", k.share * 100),
+                        bytesText(static_cast<int64_t>(k.movedBytes)),
+                        fmt::format("{:.3g}", (k.operations + k.calls) * 1e-6), k.bound,
+                        fmt::format("{:.0f}%", boundFraction(k) * 100), k.dims});
+    return table({"kind", "name", ">launches", std::string(">") + timeTitle, ">share", ">moved", ">Mop",
+                  "bound by", ">of it", "sizes"},
+                 rows, options) +
+           v.limits + "\n";
+  }
+
+  std::string operator()(const Shared<PredictView>& v) const {
+    return fmt::format("{}expected: {}, peak {} ({} bytes)\n",
+                       v->dims.empty() ? "" : "with " + joined(v->dims) + " ", durationText(v->timeNs),
+                       bytesText(v->peakBytes), v->peakBytes) +
+           explained(v->kernels, "expected");
+  }
+
+  // The chosen one first, the others by what they take; `mark` stands beside the chosen one.
+  static void addCandidates(Rows& rows, std::vector<std::string> head, std::vector<VersionTimes> all,
+                            const std::string& chosen, const std::string& mark) {
+    auto time = [&](const VersionTimes& c) {
+      return c.measuredNs ? *c.measuredNs : c.predictedNs ? *c.predictedNs : 0;
+    };
+    std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+      const bool first = a.version == chosen, second = b.version == chosen;
+      if (first != second) return first;
+      if (a.measuredNs.has_value() != b.measuredNs.has_value()) return a.measuredNs.has_value();
+      return time(a) < time(b);
+    });
+    const auto timeText = [](const std::optional<double>& ns) {
+      return ns ? durationText(static_cast<int64_t>(*ns)) : "-";
+    };
+    constexpr size_t kMostShown = 5;
+    for (size_t i = 0; i < all.size() && i < kMostShown; ++i) {
+      std::vector<std::string> row = head;
+      row.insert(row.end(), {all[i].version, timeText(all[i].predictedNs), timeText(all[i].measuredNs),
+                             all[i].version == chosen ? mark : ""});
+      rows.push_back(std::move(row));
+      for (std::string& cell : head) cell.clear();
+    }
+    if (all.size() <= kMostShown) return;
+    head.insert(head.end(), {fmt::format("{} more", all.size() - kMostShown), "", "", ""});
+    rows.push_back(std::move(head));
+  }
+
+  static std::string sizesText(const std::vector<int64_t>& sizes) {
+    std::string text;
+    for (int64_t size : sizes) text += (text.empty() ? "" : "x") + std::to_string(size);
+    return text.empty() ? "-" : text;
+  }
+
+  std::string contractionsText(const std::vector<ContractionRow>& all) const {
+    if (all.empty()) return "";
+    Rows rows;
+    for (const ContractionRow& c : all) {
+      std::string mark = "chosen by " + (c.by == "measured" ? "measurement" : c.by);
+      if (c.dispatch.find(',') != std::string::npos) mark += ": " + c.dispatch;
+      if (!c.measuredSizes.empty() && c.measuredSizes != c.sizes)
+        mark += " (measured at " + sizesText(c.measuredSizes) + ")";
+      addCandidates(rows, {c.key, std::to_string(c.values.size()), sizesText(c.sizes)}, c.candidates,
+                    c.chosen, mark);
+    }
+    return "\n" +
+           table({"contraction", ">uses", "input", "version", ">predicted", ">measured", ""}, rows, options);
+  }
+
+  std::string operator()(const Shared<TuneView>& v) const {
+    Rows rows;
+    for (const TuneRow& row : v->rows) {
+      std::vector<std::string> head = {row.key, std::to_string(row.sitesCount),
+                                       std::to_string(row.shapesCount), row.state};
+      if (row.candidates.empty()) {
+        head.insert(head.end(), {row.chosen, "", "", ""});
+        rows.push_back(std::move(head));
+        continue;
+      }
+      const bool several = row.chosen.find(',') != std::string::npos;
+      if (several) {
+        head.insert(head.end(),
+                    {row.chosen, "", row.chosenNs ? durationText(static_cast<int64_t>(*row.chosenNs)) : "-",
+                     "chosen"});
+        rows.push_back(head);
+        for (std::string& cell : head) cell.clear();
+        head.resize(4);
+      }
+      addCandidates(rows, head, row.candidates, row.chosen, "chosen");
+    }
+    std::string text =
+        rows.empty()
+            ? "no contractions with constant weights\n"
+            : table({"contraction", ">uses", ">shapes", "state", "version", ">predicted", ">measured", ""},
+                    rows, options);
+    text += fmt::format("{} measured, {} kept", v->measuredCount, v->keptCount);
+    if (v->trialsCount > 0) text += fmt::format(", {} trials", v->trialsCount);
+    if (v->leftCount > 0) text += fmt::format(", {} left for another time", v->leftCount);
+    if (v->skippedCount > 0) text += fmt::format(", {} with nothing to measure", v->skippedCount);
+    text += fmt::format("\nrecords: {}\nfor {} thread{} on {}\n", v->file, v->threads,
+                        v->threads == 1 ? "" : "s", v->cpu);
+    return text;
+  }
+
+  std::string operator()(const Shared<KernelTable>& v) const {
+    if (v->rows.empty()) return "no kernels\n";
+    Rows rows;
+    if (!v->profiled) {
+      for (const KernelRow& k : v->rows)
+        rows.push_back({k.index >= 0 ? std::to_string(k.index) : "", k.kind, k.name, k.description});
+      return table({">#", "kind", "name", "what"}, rows, options) + contractionsText(v->contractions);
+    }
+    if (v->explained) return explained(*v, "time");
+    // Loading constants is a row each in the profile, and nothing to look at one by one.
+    KernelRow constants;
+    constants.kind = "constant";
+    size_t constantsCount = 0;
+    auto add = [&](const KernelRow& k) {
+      const bool moves = k.kind == "kernel" || k.kind == "builtin" || k.kind == "copy";
+      rows.push_back(
+          {k.kind, shortened(k.name, 44), std::to_string(k.launchesCount), durationText(k.totalNs),
+           fmt::format("{:.1f}%", k.share * 100),
+           moves && k.bytes && k.totalNs
+               ? fmt::format("{:.1f}", static_cast<double>(k.bytes) / static_cast<double>(k.totalNs))
+               : "",
+           nodeOf(k.place)});
+    };
+    for (const KernelRow& k : v->rows) {
+      if (k.kind != "constant") {
+        add(k);
+        continue;
+      }
+      ++constantsCount;
+      constants.launchesCount += k.launchesCount;
+      constants.totalNs += k.totalNs;
+      constants.share += k.share;
+    }
+    constants.name = fmt::format("{} constants", constantsCount);
+    if (constantsCount > 0) add(constants);
+    return table({"kind", "name", ">launches", ">time", ">share", ">GB/s", "first at"}, rows, options);
+  }
+
+  std::string operator()(const Shared<RunResult>& v) const {
+    std::string text;
+    if (!v->bench)
+      for (const NamedValue& output : v->outputs) {
+        text += paint(output.name, "1", options) + " = " + toText(output.value, output.type, options) + "\n";
+        if (!output.file.empty()) text += "  written to " + output.file + "\n";
+      }
+    std::vector<int64_t> times = v->runsNs;
+    std::sort(times.begin(), times.end());
+    if (v->bench || times.size() > 1) {
+      auto at = [&](double part) {
+        return times[std::min(times.size() - 1,
+                              static_cast<size_t>(part * static_cast<double>(times.size())))];
+      };
+      if (times.size() == 1)
+        text += "1 run: " + durationText(times.front());
+      else
+        text += fmt::format("{} runs: min {}, median {}, p95 {}", times.size(), durationText(times.front()),
+                            durationText(at(0.5)), durationText(at(0.95)));
+      text += fmt::format("; CPU {} a run\n", durationText(v->cpuNs / static_cast<int64_t>(times.size())));
+      text += fmt::format("peak {}, {} kernel launches, {} system allocations in the last run\n",
+                          bytesText(v->peakBytes), v->launchesCount, v->allocationsCount);
+    }
+    if (v->profile) text += (*this)(v->profile);
+    if (!v->profileFile.empty()) text += "trace written to " + v->profileFile + "\n";
+    return text;
+  }
+
+  std::string operator()(const Shared<BenchResult>& v) const {
+    Rows rows;
+    auto add = [&](const BenchRow& row, const std::string& name) {
+      rows.push_back({name, std::to_string(row.runsCount), durationText(row.minNs), durationText(row.p50Ns),
+                      durationText(row.p90Ns), durationText(row.p99Ns),
+                      row.gflops ? fmt::format("{:.2f}", *row.gflops) : "-",
+                      row.gigabytesPerSecond ? fmt::format("{:.2f}", *row.gigabytesPerSecond) : "-"});
+    };
+    for (const BenchRow& row : v->rows) add(row, row.dims.empty() ? "(fixed)" : joined(row.dims));
+    if (v->rows.size() > 1) add(v->overall, "all");
+    return table({"shape", ">runs", ">min", ">p50", ">p90", ">p99", ">GFLOP/s", ">GB/s"}, rows, options);
+  }
+
+  std::string operator()(const Shared<CompileResult>& v) const {
+    std::string text = fmt::format("{} kernels, {} compiled now; passes {}, lowering {}, code {}\n",
+                                   v->kernelsCount, v->kernelsCompiledCount, durationText(v->passesNs),
+                                   durationText(v->lowerNs), durationText(v->compileNs));
+    if (!v->file.empty()) text += fmt::format("wrote {} ({})\n", v->file, bytesText(v->fileBytes));
+    return text;
+  }
+
+  std::string operator()(const Shared<VerifyResult>& v) const {
+    return v->name + ": " + toString(v->status) + (v->reason.empty() ? "" : ": " + v->reason) + "\n";
+  }
+
+  std::string operator()(const Shared<EvalResult>& v) const {
+    if (v->quiet) return "";
+    std::string text;
+    for (const NamedValue& value : v->values)
+      text += (value.name.empty() ? "" : paint(value.name, "1", options) + " = ") +
+              toText(value.value, value.type, options) + "\n";
+    return text;
+  }
+
+  std::string operator()(const Shared<TypeView>& v) const { return v->type + "\n"; }
+
+  std::string operator()(const Shared<VariableTable>& v) const {
+    if (v->rows.empty()) return "nothing is bound; x = random(f32, [2, 3]) binds x\n";
+    Rows rows;
+    for (const auto& row : v->rows)
+      rows.push_back({row.name, row.type, row.sizeBytes ? bytesText(row.sizeBytes) : ""});
+    return table({"name", "type", ">size"}, rows, options);
+  }
+
+  std::string operator()(const Shared<SettingTable>& v) const {
+    Rows rows;
+    for (const auto& row : v->rows) rows.push_back({row.name, row.value, row.from, row.help});
+    return table({"setting", "value", "from", ""}, rows, options);
+  }
+
+  std::string operator()(const Shared<ProblemList>& v) const {
+    const auto counted = [](size_t count, const char* what) {
+      return fmt::format("{} {}{}", count == 0 ? "no" : std::to_string(count), what, count == 1 ? "" : "s");
+    };
+    std::string text = counted(v->problems.size(), "problem");
+    if (!v->warnings.empty()) text += ", " + counted(v->warnings.size(), "warning");
+    text += "\n";
+    for (const Diagnostic& warning : v->warnings) text += toText(warning, options);
+    for (const auto& [op, count] : v->unsupportedOps)
+      text += fmt::format("  not supported yet: {} ({} {})\n", op, count, count == 1 ? "node" : "nodes");
+    return text;
+  }
+
+  std::string operator()(const Shared<TextView>& v) const { return v->text; }
+};
+
+}  // namespace
+
+std::string toText(const View& view, const TextOptions& options) { return std::visit(Writer{options}, view); }
+
+std::string toText(const Diagnostic& diagnostic, const TextOptions& options) {
+  const char* kind = diagnostic.severity == Severity::error     ? "error"
+                     : diagnostic.severity == Severity::warning ? "warning"
+                                                                : "note";
+  std::string text;
+  const std::string place = diagnostic.place.toString();
+  // Messages about a file begin with its name already.
+  const bool named = diagnostic.message.compare(0, place.size() + 2, place + ": ") == 0;
+  if (!place.empty() && !named) text += paint(place + ": ", "1", options);
+  text += paint(fmt::format("{}[{}]", kind, diagnosticRow(diagnostic.id).code),
+                diagnostic.severity == Severity::error ? "1;31" : "1;35", options);
+  text += ": " + diagnostic.message + "\n";
+  for (const std::string& note : diagnostic.notes) {
+    // The parser's source line and caret stand for themselves.
+    const bool excerpt = note.find('\n') != std::string::npos || (!note.empty() && note[0] == ' ');
+    std::string body = excerpt ? note : "note: " + note;
+    text += "  ";
+    for (char c : body) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string durationText(int64_t timeNs) {
+  const double t = static_cast<double>(timeNs);
+  if (timeNs < 1000) return fmt::format("{} ns", timeNs);
+  if (timeNs < 1000'000) return fmt::format("{:.1f} us", t / 1e3);
+  if (timeNs < 1000'000'000) return fmt::format("{:.2f} ms", t / 1e6);
+  return fmt::format("{:.2f} s", t / 1e9);
+}
+
+std::string bytesText(int64_t bytes) {
+  const double b = static_cast<double>(bytes);
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  if (bytes < 1024 * 1024) return fmt::format("{:.1f} KiB", b / 1024);
+  if (bytes < int64_t{1024} * 1024 * 1024) return fmt::format("{:.1f} MiB", b / (1024 * 1024));
+  return fmt::format("{:.2f} GiB", b / (1024.0 * 1024 * 1024));
+}
+
+void applySettings(const SettingTable& table, TextOptions& options) {
+  for (const SettingTable::Row& row : table.rows) {
+    if (row.name == "precision") options.precision = std::atoi(row.value.c_str());
+    if (row.name == "edge-items") options.edgeItems = std::atoi(row.value.c_str());
+    if (row.name == "full") options.full = row.value == "on";
+  }
+}
+
+}  // namespace dyn

@@ -1,0 +1,152 @@
+// The convolution of 8-bit integers less their zero points, exact in i32. What quantised models compute with (pass `quantise`).
+#include <algorithm>
+
+#include "compiler/ops/contraction/conv_rules.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/ops/rules/index_rules.h"
+
+namespace dyn {
+
+using loop::Expr;
+using loop::LowerContext;
+
+namespace {
+
+// Attribute channels_last: the weights are [m, k..., c/group], as the builtin reads them fastest.
+bool channelsLast(const Attributes& attributes) { return attributes.integer("channels_last", 0) != 0; }
+
+// [m, c/group, k...] of either order.
+template <typename Size>
+std::vector<Size> usualOrder(const Attributes& attributes, std::vector<Size> shape) {
+  if (channelsLast(attributes)) std::rotate(shape.begin() + 1, shape.end() - 1, shape.end());
+  return shape;
+}
+
+// One zero point for all of x; of w one, or one for each output channel.
+Status inferConvInteger(InferContext& c) {
+  TensorOperand x, w;
+  DYN_CHECK(checkConvShapes(c, &x, &w));
+  w.dims = usualOrder(c.attributes(), w.dims);
+  DYN_CHECK(requireByte(c, x, "the input"));
+  DYN_CHECK(requireByte(c, w, "the weights"));
+  for (int i = 2; i <= 3; ++i) {
+    if (!c.hasOperand(i)) continue;
+    DYN_TRY(TensorOperand zero, tensorOperand(c, i));
+    DYN_CHECK(requireSameDtype(c, i == 2 ? x : w, zero));
+    if (zero.rank() == 0 || (zero.rank() == 1 && zero.dims[0].isConstant(1))) continue;
+    if (zero.rank() > 1)
+      return c.error(DiagnosticId::shapeMismatch, "zero points of " + zero.type.toString());
+    if (i == 2)
+      DYN_CHECK(c.requireEqual(zero.dims[0], constantDim(c, 1), "one zero point of the input"));
+    else
+      DYN_CHECK(requireStretches(c, zero.dims[0], w.dims[0], "zero points, one per output channel"));
+  }
+  DYN_TRY(Shape shape, convShape(c, x, w.dims));
+  setTensor(c, shape, Dtype::i32);
+  return {};
+}
+
+// In i32, less the zero points: one for each of `inner` elements that follow one another.
+Result<HostTensor> withoutZeros(const EvalContext& c, int operand, int zeros, int64_t inner) {
+  const HostTensor& x = c.operand(operand);
+  DYN_TRY(HostTensor result, newTensor(Dtype::i32, x.shape()));
+  for (int64_t i = 0; i < x.elementCount(); ++i) {
+    int64_t zero = 0;
+    if (c.hasOperand(zeros))
+      zero = c.operand(zeros).intAt(c.operand(zeros).elementCount() == 1 ? 0 : i / inner);
+    result.setInt(i, x.intAt(i) - zero);
+  }
+  return result;
+}
+
+Status evaluateConvInteger(EvalContext& c) {
+  const std::vector<int64_t>& filters = c.operand(1).shape();
+  if (c.hasOperand(3) && c.operand(3).elementCount() != 1 && c.operand(3).elementCount() != filters[0])
+    return c.error(DiagnosticId::shapeMismatch, "zero points of " + shapeText(c.operand(3).shape()));
+  DYN_TRY(HostTensor x, withoutZeros(c, 0, 2, 1));
+  DYN_TRY(HostTensor w, withoutZeros(c, 1, 3, sizeProduct(filters, 1, static_cast<int>(filters.size()))));
+  if (!channelsLast(c.attributes())) return convolve(c, x, w, nullptr);
+  const std::vector<int64_t> shape = usualOrder(c.attributes(), w.shape());
+  DYN_TRY(HostTensor usual, newTensor(Dtype::i32, shape));
+  const int64_t channels = shape[1], taps = sizeProduct(shape, 2, static_cast<int>(shape.size()));
+  for (int64_t i = 0; i < w.elementCount(); ++i) {
+    const int64_t filter = i / (taps * channels), tap = i / channels % taps, channel = i % channels;
+    usual.setInt((filter * channels + channel) * taps + tap, w.intAt(i));
+  }
+  return convolve(c, x, usual, nullptr);
+}
+
+Result<Expr> lowerConvInteger(LowerContext& c, int, std::span<const Expr> index) {
+  if (channelsLast(c.attributes()))
+    return c.error(DiagnosticId::unsupportedOp, "weights with channels last are for the builtin");
+  const auto without = [&](int zeros) -> ConvElement {
+    return [&c, zeros, index](Expr element) -> Result<Expr> {
+      const Expr number = castTo(element, Dtype::i32);
+      if (!c.hasOperand(zeros)) return number;
+      std::vector<Expr> at;
+      const Type type = c.operandType(zeros);
+      if (type.rank() == 1)
+        at.push_back(stretchedPlace(c, type.dims()[0], c.operandType(1).dims()[0], index[1]));
+      DYN_TRY(Expr zero, c.read(zeros, at));
+      return number - castTo(zero, Dtype::i32);
+    };
+  };
+  return convSum(c, index, Dtype::i32, without(2), without(3));
+}
+
+Status convIntegerArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>* numbers,
+                            std::vector<Dim>* scalars) {
+  constexpr int32_t kChannelsLast = 8;
+  const Shape& x = types[0].dims();
+  DYN_CHECK(windowNumbers(op, static_cast<int>(x.size()) - 2, numbers));
+  if (channelsLast(op.attributes)) numbers->front() += kChannelsLast;
+  return beginPads(op, x, usualOrder(op.attributes, types[1].dims()), scalars);
+}
+
+constexpr AttributeSpec kConvIntegerAttributes[] = {
+    kConvAttributes[0],
+    kConvAttributes[1],
+    kConvAttributes[2],
+    kConvAttributes[3],
+    kConvAttributes[4],
+    kConvAttributes[5],
+    {"channels_last", AttributeKind::integer, false,
+     "1: w is [m, k..., c/group], c/group a multiple of 4; default 0", Allowed::flag()},
+};
+static_assert(std::size(kConvAttributes) == 6);
+
+bool builtinConvIntegerTakes(const Op&, std::span<const Type> operandTypes) {
+  return operandTypes[0].rank() <= 5;
+}
+
+}  // namespace
+
+namespace ops {
+
+const OpDef conv_integerOp{
+    .name = "conv_integer",
+    .summary = "convolution of 8-bit integers less their zero points, in i32",
+    .cls = OpClass::contraction,
+    .minOperands = 2,
+    .maxOperands = 4,
+    .attributes = kConvIntegerAttributes,
+    .infer = inferConvInteger,
+    .evaluate = evaluateConvInteger,
+    .lowering = LoweringKind::builtin,
+    .lower = lowerConvInteger,
+    .builtin = "byteconv",
+    .builtinArguments = convIntegerArguments,
+    .builtinTakes = builtinConvIntegerTakes,
+    .operandRules = kAnyElements,
+    .doc =
+        "x [n, c, s...], w [m, c/group, k...] of i8 or u8, x_zero [], w_zero [] or [m] -> [n, m, o...] i32, "
+        "as conv; "
+        "outside of x there is its zero point. Builtin: (x, w, x_zero, w_zero), numbers and scalars as for "
+        "conv.",
+    .example =
+        "fn @main(%x: Tensor[(n, 3, h, w), u8], %w: Tensor[(4, 3, 3, 3), i8], %z: Tensor[(), u8]) "
+        "{ %y = conv_integer(%x, %w, %z) {pads = [1, 1, 1, 1], strides = [2, 2]} return %y }",
+};
+
+}  // namespace ops
+}  // namespace dyn

@@ -1,0 +1,47 @@
+#include "compiler/tune/policies.h"
+
+#include "compiler/driver/kernel_library.h"
+#include "compiler/kernel/versions.h"
+#include "compiler/passes/contraction_versions.h"
+
+namespace dyn {
+
+Status checkPolicies(const Policies& policies) {
+  for (const auto& [kind, version] : policies) {
+    if (kind == "loop") {
+      DYN_TRY([[maybe_unused]] VersionPolicy policy, parseVersionPolicy(version));
+    } else {
+      DYN_CHECK(passes::checkPolicy(kind, version));
+      DYN_CHECK(libraryReady(version));
+    }
+  }
+  return {};
+}
+
+Result<Policies> parsePolicies(const std::string& text) {
+  Policies policies;
+  std::string* last = nullptr;
+  for (size_t begin = 0; text != "auto" && begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string item = text.substr(begin, end - begin);
+    const size_t equals = item.find('=');
+    const bool named = equals != std::string::npos && equals > 0 && item[equals - 1] != '<';
+    if (!named && !last)
+      return makeError(DiagnosticId::usageError, "policy '" + item + "' is not of the form OPERATOR=VERSION");
+    if (named)
+      *(last = &policies[item.substr(0, equals)]) = item.substr(equals + 1);
+    else
+      *last += "," + item;
+    begin = end + 1;
+  }
+  DYN_CHECK(checkPolicies(policies));
+  return policies;
+}
+
+std::string textOf(const Policies& policies) {
+  std::string text;
+  for (const auto& [kind, version] : policies) text += (text.empty() ? "" : ",") + kind + "=" + version;
+  return text.empty() ? "auto" : text;
+}
+
+}  // namespace dyn

@@ -1,0 +1,34 @@
+#include "compiler/tune/tuning_records.h"
+
+#include <algorithm>
+
+#include "compiler/codegen/machine.h"
+
+namespace dyn {
+
+double TunedOperation::weightedNs(const TunedCandidate& candidate) const {
+  double sum = 0;
+  for (size_t i = 0; i < shapes.size(); ++i) sum += shapes[i].weight * candidate.timesNs[i];
+  return sum;
+}
+
+const TunedShape* TunedOperation::shapeOf(const std::vector<int64_t>& sizes) const {
+  auto found =
+      std::find_if(shapes.begin(), shapes.end(), [&](const TunedShape& s) { return s.sizes == sizes; });
+  return found == shapes.end() ? nullptr : &*found;
+}
+
+const TunedOperation* TuningRecords::find(const std::string& key, int threads) const {
+  for (const TunedOperation& record : operations)
+    if (record.key == key && record.threads == threads) return &record;
+  return nullptr;
+}
+
+std::string tuningCpu() {
+  Result<MachineDescription> host = detectHost();
+  if (!host.ok()) return "unknown";
+  return host->cpu + " " + std::to_string(host->vectorBits) + " l2=" + std::to_string(host->l2Bytes) +
+         " l3=" + std::to_string(host->l3Bytes);
+}
+
+}  // namespace dyn

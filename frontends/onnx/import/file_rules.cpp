@@ -1,0 +1,400 @@
+#include "frontends/onnx/import/file_rules.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "frontends/onnx/import/importer.h"
+#include "frontends/onnx/read/onnx_tensor.h"
+#include "frontends/onnx/read/wire_reader.h"
+
+namespace dyn::onnx {
+
+// What one rule finds.
+class FaultList {
+ public:
+  FaultList(const Model& model, const FileRule& rule, FileFaults& faults)
+      : model_(model), rule_(rule), faults_(faults) {}
+
+  void add(std::string message, Text bytes) { add(std::move(message), model_.place(bytes)); }
+  void add(std::string message, const SourcePlace& place) {
+    if (++count_ > kMost) return;
+    Diagnostic fault;
+    fault.id = rule_.kind;
+    fault.message = std::move(message);
+    fault.place = place;
+    const bool warns = rule_.kind == DiagnosticId::warning;
+    if (warns) fault.severity = Severity::warning;
+    fault.notes.push_back("rule " + std::string(rule_.id) + ": " + std::string(rule_.forbids));
+    (warns ? faults_.warnings : faults_.errors).push_back(std::move(fault));
+  }
+  void sayHowMany() {
+    if (count_ <= kMost) return;
+    std::vector<Diagnostic>& list = rule_.kind == DiagnosticId::warning ? faults_.warnings : faults_.errors;
+    list.back().notes.push_back("and " + std::to_string(count_ - kMost) + " more of this kind");
+  }
+
+ private:
+  static constexpr size_t kMost = 5;
+  const Model& model_;
+  const FileRule& rule_;
+  FileFaults& faults_;
+  size_t count_ = 0;
+};
+
+namespace {
+
+Text standardDomain(Text domain) { return domain == "ai.onnx" ? Text() : domain; }
+
+std::string domainText(Text domain) {
+  return standardDomain(domain).empty() ? "the standard's operator set" : "domain " + quotedText(domain);
+}
+
+// `check(imports, place)` for the model and for each function.
+template <typename Check>
+void forEachImports(const FileGraphs& file, Check check) {
+  check(file.model.opsetImports, file.model.graph->bytes);
+  for (const FunctionProto& function : file.model.functions) check(function.opsetImports, function.bytes);
+}
+
+// --- versions
+
+void findMissingIrVersion(const FileGraphs& file, FaultList& faults) {
+  if (file.model.irVersion < 1) faults.add("the file has no IR version", file.model.graph->bytes);
+}
+
+void findNewerIrVersion(const FileGraphs& file, FaultList& faults) {
+  if (file.model.irVersion > kNewestIrVersion)
+    faults.add("IR version " + std::to_string(file.model.irVersion) +
+                   " is not known: " + std::to_string(kNewestIrVersion) + " is the newest that is",
+               file.model.graph->bytes);
+}
+
+void findMissingOpsets(const FileGraphs& file, FaultList& faults) {
+  if (file.model.opsetImports.empty() && (file.model.irVersion < 1 || file.model.irVersion >= 3))
+    faults.add("the model names no operator set", file.model.graph->bytes);
+}
+
+void findOpsetsTooEarly(const FileGraphs& file, FaultList& faults) {
+  if (!file.model.opsetImports.empty() && (file.model.irVersion == 1 || file.model.irVersion == 2))
+    faults.add("IR version " + std::to_string(file.model.irVersion) + " has no operator sets",
+               file.model.graph->bytes);
+}
+
+void findOpsetBelowOne(const FileGraphs& file, FaultList& faults) {
+  forEachImports(file, [&](std::span<const OperatorSetId> sets, Text bytes) {
+    for (const OperatorSetId& set : sets)
+      if (standardDomain(set.domain).empty() && set.version < kOldestOpset)
+        faults.add("operator set " + std::to_string(set.version) + " is imported", bytes);
+  });
+}
+
+void findForeignOpsetBelowOne(const FileGraphs& file, FaultList& faults) {
+  forEachImports(file, [&](std::span<const OperatorSetId> sets, Text bytes) {
+    for (const OperatorSetId& set : sets)
+      if (!standardDomain(set.domain).empty() && set.version < 1)
+        faults.add(domainText(set.domain) + " is imported in version " + std::to_string(set.version), bytes);
+  });
+}
+
+void findNewerOpset(const FileGraphs& file, FaultList& faults) {
+  forEachImports(file, [&](std::span<const OperatorSetId> sets, Text bytes) {
+    for (const OperatorSetId& set : sets)
+      if (standardDomain(set.domain).empty() && set.version > kNewestOpset)
+        faults.add("operator set " + std::to_string(set.version) +
+                       " is not known: " + std::to_string(kOldestOpset) + " to " +
+                       std::to_string(kNewestOpset) + " are; the ONNX version converter makes one of these",
+                   bytes);
+  });
+}
+
+enum class Repetition : uint8_t { same, other };
+void findOpsetsTwice(const FileGraphs& file, FaultList& faults, Repetition wanted) {
+  forEachImports(file, [&](std::span<const OperatorSetId> sets, Text bytes) {
+    std::map<Text, int64_t> known;
+    for (const OperatorSetId& set : sets) {
+      const auto [first, fresh] = known.try_emplace(standardDomain(set.domain), set.version);
+      if (fresh || (first->second == set.version) != (wanted == Repetition::same)) continue;
+      faults.add(domainText(set.domain) + " is imported twice, in version " + std::to_string(first->second) +
+                     " and in version " + std::to_string(set.version),
+                 bytes);
+    }
+  });
+}
+void findOpsetTwice(const FileGraphs& file, FaultList& faults) {
+  findOpsetsTwice(file, faults, Repetition::other);
+}
+void findOpsetRepeated(const FileGraphs& file, FaultList& faults) {
+  findOpsetsTwice(file, faults, Repetition::same);
+}
+
+// --- names and types of values
+
+void findUnnamedGraph(const FileGraphs& file, FaultList& faults) {
+  for (const GraphProto* graph : file.graphs)
+    if (graph->name.empty()) faults.add("a graph has no name", graph->bytes);
+}
+
+void findUnnamedInputs(const FileGraphs& file, FaultList& faults) {
+  for (const GraphProto* graph : file.graphs)
+    for (const ValueInfoProto& input : graph->inputs)
+      if (input.name.empty()) faults.add("an input has no name", input.bytes);
+}
+
+template <typename IsFault>
+void findDims(const FileGraphs& file, FaultList& faults, IsFault isFault) {
+  for (const ValueInfoProto& input : file.model.graph->inputs) {
+    if (input.type == nullptr) continue;
+    for (size_t axis = 0; axis < input.type->shape.size(); ++axis) {
+      const Dimension& dim = input.type->shape[axis];
+      if (dim.kind == Dimension::Kind::value && isFault(dim.value))
+        faults.add("input " + quotedText(input.name) + ": dim " + std::to_string(axis) + " is declared as " +
+                       std::to_string(dim.value),
+                   input.bytes);
+    }
+  }
+}
+void findNegativeDims(const FileGraphs& file, FaultList& faults) {
+  findDims(file, faults, [](int64_t size) { return size < -1; });
+}
+void findMinusOne(const FileGraphs& file, FaultList& faults) {
+  findDims(file, faults, [](int64_t size) { return size == -1; });
+}
+
+// --- initializers
+
+template <typename Check>
+void forEachInitializer(const FileGraphs& file, Check check) {
+  for (const GraphProto* graph : file.graphs) {
+    for (const TensorProto& tensor : graph->initializers) check(tensor.name, tensor.dims, tensor.bytes);
+    for (const SparseTensorProto& tensor : graph->sparseInitializers)
+      if (tensor.values != nullptr) check(tensor.values->name, tensor.dims, tensor.bytes);
+  }
+}
+
+void findUnnamedInitializers(const FileGraphs& file, FaultList& faults) {
+  forEachInitializer(file, [&](Text name, std::span<const int64_t>, Text bytes) {
+    if (name.empty()) faults.add("an initializer has no name", bytes);
+  });
+}
+
+void findNegativeInitializers(const FileGraphs& file, FaultList& faults) {
+  forEachInitializer(file, [&](Text name, std::span<const int64_t> dims, Text bytes) {
+    for (int64_t size : dims)
+      if (size < 0) {
+        faults.add("initializer " + quotedText(name) + " has a dim of " + std::to_string(size), bytes);
+        break;
+      }
+  });
+}
+
+// Bytes of raw data that these dims need; nullopt: not to be told here.
+std::optional<uint64_t> rawBytes(const TensorProto& tensor) {
+  uint64_t bits = fileBits(tensor.dataType);
+  if (bits == 0) return std::nullopt;
+  for (int64_t size : tensor.dims) {
+    if (size < 0 || (size > 0 && bits > (uint64_t{1} << 62) / static_cast<uint64_t>(size)))
+      return std::nullopt;
+    bits *= static_cast<uint64_t>(size);
+  }
+  return (bits + 7) / 8;
+}
+
+// Those that something reads are looked at in full while importing.
+void findWrongSizes(const FileGraphs& file, FaultList& faults) {
+  for (const GraphProto* graph : file.graphs)
+    for (const TensorProto& tensor : graph->initializers) {
+      if ((tensor.present & TensorProto::kRawData) == 0) continue;
+      const std::optional<uint64_t> wanted = rawBytes(tensor);
+      if (wanted && *wanted != tensor.rawData.size())
+        faults.add("initializer " + quotedText(tensor.name) + " has " +
+                       std::to_string(tensor.rawData.size()) + " bytes of data, its dims need " +
+                       std::to_string(*wanted),
+                   tensor.bytes);
+    }
+}
+
+void findInitializersWithoutInput(const FileGraphs& file, FaultList& faults) {
+  if (file.model.irVersion < 1 || file.model.irVersion > 3) return;
+  std::unordered_set<Text> inputs;
+  for (const ValueInfoProto& input : file.model.graph->inputs) inputs.insert(input.name);
+  for (const TensorProto& tensor : file.model.graph->initializers)
+    if (inputs.count(tensor.name) == 0)
+      faults.add("initializer " + quotedText(tensor.name) + " is no input of the graph", tensor.bytes);
+}
+
+// --- nodes
+
+void findUnsortedIn(std::span<const NodeProto> nodes, const FileGraphs& file, FaultList& faults) {
+  std::unordered_map<Text, size_t> makers;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    for (Text name : nodes[i].outputs)
+      if (!name.empty()) makers.try_emplace(name, i);
+  for (size_t i = 0; i < nodes.size(); ++i)
+    for (Text name : nodes[i].inputs)
+      if (const auto maker = makers.find(name); maker != makers.end() && maker->second > i) {
+        faults.add("value " + quotedText(name) + " is used before the node that makes it",
+                   file.model.place(nodes[i]));
+        break;
+      }
+}
+void findUnsorted(const FileGraphs& file, FaultList& faults) {
+  for (const GraphProto* graph : file.graphs) findUnsortedIn(graph->nodes, file, faults);
+  for (const FunctionProto& function : file.model.functions) findUnsortedIn(function.nodes, file, faults);
+}
+
+// Each once.
+std::vector<Text> namesMadeIn(const GraphProto& graph) {
+  std::vector<Text> names;
+  std::unordered_set<Text> known{Text()};
+  const auto add = [&](Text name) {
+    if (known.insert(name).second) names.push_back(name);
+  };
+  for (const ValueInfoProto& input : graph.inputs) add(input.name);
+  for (const TensorProto& tensor : graph.initializers) add(tensor.name);
+  for (const NodeProto& node : graph.nodes)
+    for (Text name : node.outputs) add(name);
+  return names;
+}
+
+// A walk from the outside in that knows the names of all graphs around.
+void findShadowed(const FileGraphs& file, FaultList& faults) {
+  struct Step {
+    const GraphProto* graph;
+    bool leaves;
+  };
+  std::vector<Step> steps{{file.model.graph, false}};
+  std::unordered_map<Text, int> around;
+  while (!steps.empty()) {
+    const Step step = steps.back();
+    steps.pop_back();
+    for (Text name : namesMadeIn(*step.graph)) {
+      int& count = around[name];
+      if (!step.leaves && count > 0)
+        faults.add("value " + quotedText(name) + " of a body has the name of one around it",
+                   step.graph->bytes);
+      count += step.leaves ? -1 : 1;
+    }
+    if (step.leaves) continue;
+    steps.push_back({step.graph, true});
+    for (const NodeProto& node : step.graph->nodes)
+      for (const AttributeProto& attribute : node.attributes)
+        for (const GraphProto& body : attribute.graphs()) steps.push_back({&body, false});
+  }
+}
+
+// --- functions and metadata
+
+std::string functionName(const FunctionProto& function) {
+  return std::string(function.domain) + "::" + std::string(function.name) +
+         (function.overload.empty() ? "" : ":" + std::string(function.overload));
+}
+
+void findUnnamedFunctions(const FileGraphs& file, FaultList& faults) {
+  for (const FunctionProto& function : file.model.functions)
+    if (function.name.empty()) faults.add("a function has no name", function.bytes);
+}
+
+void findFunctionsTwice(const FileGraphs& file, FaultList& faults) {
+  std::unordered_set<std::string> known;
+  for (const FunctionProto& function : file.model.functions)
+    if (!known.insert(functionName(function)).second)
+      faults.add("function " + functionName(function) + " is there twice", function.bytes);
+}
+
+void findRepeatedNames(const FileGraphs& file, FaultList& faults) {
+  for (const FunctionProto& function : file.model.functions)
+    for (std::span<const Text> list : {function.inputs, function.outputs, function.attributes}) {
+      std::unordered_set<Text> known;
+      for (Text name : list)
+        if (!known.insert(name).second)
+          faults.add("function " + functionName(function) + " lists " + quotedText(name) + " twice",
+                     function.bytes);
+    }
+}
+
+void findRepeatedMetadata(const FileGraphs& file, FaultList& faults) {
+  std::unordered_set<Text> known;
+  for (const StringPair& property : file.model.metadata)
+    if (!known.insert(property.key).second)
+      faults.add("metadata has the key " + quotedText(property.key) + " twice", file.model.graph->bytes);
+}
+
+constexpr DiagnosticId kError = DiagnosticId::onnxInvalid, kUnsupported = DiagnosticId::unsupportedFeature,
+                       kWarning = DiagnosticId::warning;
+
+constexpr FileRule kRules[] = {
+    {"ir-version-missing", "a file without IR version", kWarning, findMissingIrVersion},
+    {"ir-version-newer", "an IR version that is not known yet", kUnsupported, findNewerIrVersion},
+    {"opset-missing", "a model that imports no operator set (from IR version 3 on)", kError,
+     findMissingOpsets},
+    {"opset-too-early", "operator sets in a file of an IR version that has none", kWarning,
+     findOpsetsTooEarly},
+    {"opset-below-1", "an operator set of the standard below 1", kError, findOpsetBelowOne},
+    {"opset-newer", "an operator set that is not known yet", kUnsupported, findNewerOpset},
+    {"opset-twice", "one domain in two versions", kError, findOpsetTwice},
+    {"opset-repeated", "one domain imported twice in the same version", kWarning, findOpsetRepeated},
+    {"domain-below-1", "a version below 1 of another domain", kWarning, findForeignOpsetBelowOne},
+    {"domain-not-imported", "an operator of a domain that is not imported", kError},
+    {"contrib-not-imported", "an operator of com.microsoft where that is not imported", kWarning},
+    {"graph-unnamed", "a graph without name", kWarning, findUnnamedGraph},
+    {"input-unnamed", "an input without name", kError, findUnnamedInputs},
+    {"output-unnamed", "an output without name, or one that is listed twice", kError},
+    {"dim-negative", "an input with a dim below -1", kError, findNegativeDims},
+    {"dim-minus-one", "a dim of -1 where an unknown one is meant", kWarning, findMinusOne},
+    {"initializer-unnamed", "an initializer without name", kError, findUnnamedInitializers},
+    {"initializer-negative", "an initializer with a negative dim", kError, findNegativeInitializers},
+    {"initializer-size", "an initializer whose data are not those of its dims", kError, findWrongSizes},
+    {"sparse-places", "a sparse initializer with two values at one place, or places of another form", kError},
+    {"initializer-no-input", "an initializer that is no input, before IR version 4", kWarning,
+     findInitializersWithoutInput},
+    {"value-twice", "two values of one name in a graph", kError},
+    {"value-shadowed", "a value in a body with the name of one around it", kWarning, findShadowed},
+    {"value-undefined", "a name that nothing defines", kError},
+    {"nodes-unsorted", "a node before those whose results it uses", kWarning, findUnsorted},
+    {"nodes-cyclic", "nodes that wait for each other", kError},
+    {"operator-newer", "an operator that is newer than the imported operator set", kError},
+    {"operator-early", "an operator that is newer than the operator set, but not for onnxruntime", kWarning},
+    {"operator-old", "an operator that is out of use in the imported operator set", kWarning},
+    {"function-unnamed", "a function without name", kError, findUnnamedFunctions},
+    {"function-twice", "two functions of one domain, name and overload", kError, findFunctionsTwice},
+    {"function-names", "an input, output or attribute that a function lists twice", kError,
+     findRepeatedNames},
+    {"function-recursive", "a function that calls itself", kError},
+    {"metadata-twice", "a metadata key that is there twice", kWarning, findRepeatedMetadata},
+    {"output-dtype", "an output declared with another element type than it has", kError},
+    {"output-shape", "an output declared with another rank or dim than it has", kWarning},
+};
+
+// Bodies inside of nodes, without recursion: they may be nested deep.
+std::vector<const GraphProto*> graphsOf(const Model& model) {
+  std::vector<const GraphProto*> graphs{model.graph};
+  const auto addBodies = [&](std::span<const NodeProto> nodes) {
+    for (const NodeProto& node : nodes)
+      for (const AttributeProto& attribute : node.attributes)
+        for (const GraphProto& body : attribute.graphs()) graphs.push_back(&body);
+  };
+  for (const FunctionProto& function : model.functions) addBodies(function.nodes);
+  for (size_t i = 0; i < graphs.size(); ++i) addBodies(graphs[i]->nodes);
+  return graphs;
+}
+
+}  // namespace
+
+std::span<const FileRule> fileRules() { return kRules; }
+
+FileFaults checkFile(const Model& model) {
+  const FileGraphs file{model, graphsOf(model)};
+  FileFaults faults;
+  for (const FileRule& rule : kRules) {
+    if (rule.check == nullptr) continue;
+    FaultList list(model, rule, faults);
+    rule.check(file, list);
+    list.sayHowMany();
+  }
+  return faults;
+}
+
+}  // namespace dyn::onnx

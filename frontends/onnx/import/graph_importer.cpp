@@ -1,0 +1,418 @@
+#include "frontends/onnx/import/graph_importer.h"
+
+#include "compiler/support/suggestion.h"
+#include "frontends/onnx/import/file_rules.h"
+#include "frontends/onnx/import/operator_schemas.h"
+
+namespace dyn::onnx {
+namespace {
+
+Text standardDomain(Text domain) { return domain == "ai.onnx" ? Text() : domain; }
+
+std::string opLabel(const NodeProto& node) {
+  const Text domain = standardDomain(node.domain);
+  return domain.empty() ? std::string(node.opType) : std::string(domain) + "::" + std::string(node.opType);
+}
+
+std::string functionKey(Text domain, Text name) {
+  return std::string(standardDomain(domain)) + ":" + std::string(name);
+}
+
+std::string nearestOperator(Text name) {
+  std::vector<std::string_view> names;
+  for (const MapRow& row : mapTable()) names.push_back(row.name);
+  return suggestion(name, names);
+}
+
+// A tensor (or list or optional of such) of a known element type and no shape at all.
+bool isOpen(const ValueInfoProto& input) {
+  if (input.type == nullptr || input.type->kind != TypeProto::Kind::tensor || input.type->hasShape)
+    return false;
+  for (const TypeWrapper& wrapper : input.type->wrappers)
+    if (wrapper.kind == TypeWrapper::Kind::map) return false;
+  return dtypeFromOnnx(input.type->elementType).has_value();
+}
+
+TypeKind kindOf(const TypeProto& type) {
+  if (type.wrappers.empty()) return TypeKind::tensor;
+  return type.wrappers[0].kind == TypeWrapper::Kind::sequence ? TypeKind::list : TypeKind::optional;
+}
+
+}  // namespace
+
+GraphImporter::GraphImporter(IrContext& ir, const Model& model, const ImportOptions& options)
+    : ir_(ir),
+      model_(model),
+      options_(options),
+      tensors_(model),
+      types_(ir),
+      freeNames_(model),
+      main_(ir, values_, nullptr, nullptr),
+      firstValue_(ir.valueCount()) {
+  for (const FunctionProto& function : model.functions)
+    functions_[functionKey(function.domain, function.name)].push_back(&function);
+}
+
+ImportResult GraphImporter::run() {
+  result_.irVersion = model_.irVersion;
+  result_.producer = std::string(model_.producerName);
+  if (!model_.producerVersion.empty()) result_.producer += " " + std::string(model_.producerVersion);
+  FileFaults faults = checkFile(model_);
+  for (Diagnostic& error : faults.errors) report(std::move(error), {}, {});
+  result_.warnings = std::move(faults.warnings);
+  openMain();
+  while (!frames_.empty() && !stopped_) {
+    Frame& frame = frames_.back();
+    if (frame.control) {
+      if (frame.control->next < frame.control->graphs.size()) {
+        openBody(frame);
+      } else {
+        closeControl(frame);
+      }
+    } else if (frame.next < frame.order.size()) {
+      const NodeProto& node = frame.nodes[frame.order[frame.next++]];
+      step(frame, node);
+    } else if (frame.kind == Frame::Kind::body) {
+      closeBody();
+    } else if (frame.kind == Frame::Kind::function) {
+      closeFunction();
+    } else {
+      closeMain();
+    }
+  }
+  if (hiddenProblems_ != 0 && !result_.problems.empty()) {
+    result_.problems.back().notes.push_back("and " + std::to_string(hiddenProblems_) +
+                                            " more problems that are not listed");
+  }
+  return std::move(result_);
+}
+
+void GraphImporter::openMain() {
+  frames_.emplace_back();
+  Frame& frame = frames_.back();
+  frame.builder = &main_;
+  frame.graph = model_.graph;
+  frame.nodes = model_.graph->nodes;
+  auto environment = std::make_shared<FunctionEnvironment>();
+  const SourcePlace place = model_.place(model_.graph->bytes);
+  for (const OperatorSetId& set : model_.opsetImports)
+    environment->opsets[std::string(standardDomain(set.domain))] = set.version;
+  // Files of before operator sets had names use the first.
+  if (model_.opsetImports.empty()) environment->opsets[""] = kOldestOpset;
+  if (const auto standard = environment->opsets.find(""); standard != environment->opsets.end())
+    result_.opset = standard->second;
+  frame.environment = environment;
+
+  addInitializers(frame, *model_.graph);
+  for (const ValueInfoProto& input : model_.graph->inputs)
+    if (input.type != nullptr) types_.learnNames(*input.type);
+  for (const ValueInfoProto& input : model_.graph->inputs) {
+    const SourcePlace at = model_.place(input.bytes);
+    const std::string what = "input " + quotedText(input.name);
+    const auto known = frame.scope.names.find(input.name);
+    if (known != frame.scope.names.end() && known->second.kind == Binding::Kind::weight) {
+      addDefault(known->second, input, at);
+      continue;
+    }
+    Binding binding;
+    if (const auto fixed = options_.fixedInputs.find(std::string(input.name));
+        fixed != options_.fixedInputs.end()) {
+      binding.kind = Binding::Kind::weight;
+      binding.tensor = fixed->second;
+      define(frame, input.name, binding, at);
+      continue;
+    }
+    std::optional<int> rank;
+    if (const auto given = options_.inputRanks.find(std::string(input.name));
+        given != options_.inputRanks.end())
+      rank = given->second;
+    if (isOpen(input) && !rank) {
+      const std::optional<Dtype> dtype = dtypeFromOnnx(input.type->elementType);
+      binding.value = main_.addParameter(input.name, dtype);
+      if (define(frame, input.name, binding, at)) {
+        result_.openInputs.push_back({result_.inputNames.size(), *dtype, kindOf(*input.type)});
+        result_.inputNames.emplace_back(input.name);
+      }
+      continue;
+    }
+    Result<Type> type = input.type == nullptr
+                            ? Result<Type>(makeError(DiagnosticId::onnxInvalid, what + " has no type"))
+                            : types_.import(*input.type, what, rank);
+    if (!type.ok()) {
+      report(type.error(), at, {});
+      binding.kind = Binding::Kind::failed;
+    } else {
+      Type element = *type;
+      while (element.kind() == TypeKind::list || element.kind() == TypeKind::optional)
+        element = element.element();
+      binding.value =
+          main_.addParameter(input.name, element.dtype(), type->isTensor() ? type->rank() : -1, *type);
+    }
+    if (define(frame, input.name, binding, at)) result_.inputNames.emplace_back(input.name);
+  }
+  if (result_.openInputs.empty()) return orderFrame(frame);
+  // What the operations mean depends on ranks: the body waits for them.
+  for (const ValueInfoProto& output : model_.graph->outputs) result_.outputNames.emplace_back(output.name);
+  frames_.pop_back();
+  if (!result_.problems.empty()) return;
+  result_.module.context = &ir_;
+  result_.module.functions.push_back(main_.finish("main", {}, place));
+}
+
+// An input whose initializer is its default: a constant, of another value where the options have one.
+void GraphImporter::addDefault(Binding& binding, const ValueInfoProto& input, const SourcePlace& place) {
+  const std::string name(input.name);
+  if (const auto given = options_.fixedInputs.find(name); given != options_.fixedInputs.end())
+    binding.tensor = given->second;
+  if (input.type == nullptr) return;
+  Result<Type> type = types_.import(*input.type, "input " + quotedText(input.name), std::nullopt);
+  if (type.ok())
+    result_.defaultedInputs.push_back({name, *type});
+  else
+    report(type.error(), place, {});
+}
+
+void GraphImporter::addInitializers(Frame& frame, const GraphProto& graph) {
+  Binding binding;
+  binding.kind = Binding::Kind::weight;
+  for (const TensorProto& tensor : graph.initializers) {
+    binding.dense = &tensor;
+    define(frame, tensor.name, binding, model_.place(tensor.bytes));
+  }
+  binding.dense = nullptr;
+  for (const SparseTensorProto& tensor : graph.sparseInitializers) {
+    if (tensor.values == nullptr) continue;
+    binding.sparse = &tensor;
+    define(frame, tensor.values->name, binding, model_.place(tensor.bytes));
+  }
+}
+
+void GraphImporter::orderFrame(Frame& frame) {
+  NodeOrder order = orderNodes(frame.nodes, freeNames_);
+  frame.order = std::move(order.order);
+  if (order.cyclic.empty()) return;
+  const NodeProto& first = frame.nodes[order.cyclic[0]];
+  report(DiagnosticId::onnxInvalid,
+         std::to_string(order.cyclic.size()) + " nodes wait for each other's values: the graph has a cycle",
+         placeOf(frame, first), first.opType, "graphs are acyclic; use Loop for repetition");
+  for (uint32_t i : order.cyclic) bindFailed(frame, frame.nodes[i]);
+}
+
+const FunctionProto* GraphImporter::findFunction(const NodeProto& node) const {
+  const auto found = functions_.find(functionKey(node.domain, node.opType));
+  if (found == functions_.end()) return nullptr;
+  for (const FunctionProto* function : found->second)
+    if (function->overload == node.overload) return function;
+  return nullptr;
+}
+
+// Optimisers of onnxruntime wrote its own operators without importing their domain.
+constexpr std::string_view kContribDomain = "com.microsoft";
+
+std::optional<int64_t> GraphImporter::versionOf(Frame& frame, const NodeProto& node) {
+  const std::string domain(standardDomain(node.domain));
+  const auto found = frame.environment->opsets.find(domain);
+  if (found != frame.environment->opsets.end()) return found->second;
+  if (domain == kContribDomain) {
+    if (reportedOnce_.insert("domain " + domain).second)
+      warn("operator domain " + quotedText(domain) + " is used but not imported: taken in version 1",
+           placeOf(frame, node));
+    return 1;
+  }
+  if (reportedOnce_.insert("domain " + domain).second) {
+    report(DiagnosticId::onnxInvalid,
+           domain.empty()
+               ? std::string("operators of the standard are used, but its operator set is not imported")
+               : "operator domain " + quotedText(domain) + " is used but not imported",
+           placeOf(frame, node), node.opType, "add the domain to the model's opset_import");
+  }
+  return std::nullopt;
+}
+
+bool GraphImporter::hasForm(Frame& frame, const NodeProto& node, std::optional<Diagnostic> fault) {
+  if (!fault) return true;
+  report(*std::move(fault), placeOf(frame, node), node.opType);
+  bindFailed(frame, node);
+  return false;
+}
+
+void GraphImporter::step(Frame& frame, const NodeProto& node) {
+  if (isProbe_ && nodeCount_ + 1 == stopAt_) {
+    stopped_ = true;
+    return;
+  }
+  if (++nodeCount_ > options_.maxNodes) {
+    report(
+        DiagnosticId::memoryLimit,
+        "the model has more than " + std::to_string(options_.maxNodes) + " nodes with its functions expanded",
+        placeOf(frame, node), node.opType);
+    stopped_ = true;
+    return;
+  }
+  ++result_.opCounts[opLabel(node)];
+  if (!hasForm(frame, node, attributeNameFault(node))) return;
+  std::optional<int64_t> version = versionOf(frame, node);
+  if (!version) return bindFailed(frame, node);
+  if (const FunctionProto* function = findFunction(node)) return openFunction(frame, node, *function);
+  const Text domain = standardDomain(node.domain);
+  if (*version >= 1 && !hasForm(frame, node, formFault(node, domain, *version))) return;
+  if (const std::optional<int64_t> later = takenEarlyAs(domain, node.opType, *version)) {
+    if (reportedOnce_.insert("early " + opLabel(node)).second)
+      warn("operator " + opLabel(node) + " is newer than the operator set " + std::to_string(*version) +
+               ": taken as that of " + std::to_string(*later),
+           placeOf(frame, node));
+    version = later;
+  }
+  if (isDeprecated(domain, node.opType, *version) &&
+      reportedOnce_.insert("deprecated " + opLabel(node)).second)
+    warn("operator " + opLabel(node) + " is out of use in operator set " + std::to_string(*version),
+         placeOf(frame, node));
+  if (isControlOperator(domain, node.opType)) return openControl(frame, node);
+  const MapRow* row = findMapRow(domain, node.opType);
+  if (row != nullptr) return mapNode(frame, node, *row, *version);
+  std::string advice =
+      domain.empty() ? "" : "operators of this domain are not part of the standard: export without it";
+  if (const std::string near = domain.empty() ? nearestOperator(node.opType) : ""; !near.empty())
+    advice = "did you mean " + near + "?";
+  if (advice.empty()) advice = "express the operator by others, or as a function of the model";
+  if (node.opType.empty()) {
+    report(DiagnosticId::onnxInvalid, "a node has no operator", placeOf(frame, node));
+  } else {
+    report(DiagnosticId::unsupportedOp, "operator " + opLabel(node) + " is not supported",
+           placeOf(frame, node), node.opType, advice);
+  }
+  bindFailed(frame, node);
+}
+
+void GraphImporter::mapNode(Frame& frame, const NodeProto& node, const MapRow& row, int64_t version) {
+  std::optional<std::vector<ValueId>> inputs = resolveInputs(frame, node);
+  if (!inputs) return bindFailed(frame, node);
+  const SourcePlace place = placeOf(frame, node);
+  for (ValueId& value : *inputs) value = frame.builder->localize(value);
+  MapContext c(ir_, values_, *frame.builder, tensors_, node, version, place,
+               frame.environment->function ? &frame.environment->attributes : nullptr, std::move(*inputs),
+               this);
+  runMapRow(row, c);
+  if (c.failed()) {
+    report(c.failure(), place, node.opType);
+    return bindFailed(frame, node);
+  }
+  for (const std::string& message : c.warnings()) warn(message, place);
+  for (size_t i = 0; i != node.outputs.size(); ++i) {
+    if (c.outputs()[i] != kNoValue || node.outputs[i].empty()) {
+      bindOutput(frame, node, i, c.outputs()[i]);
+      continue;
+    }
+    // Optimisers name outputs that nobody reads: a fault for readers only.
+    Binding binding;
+    binding.kind = Binding::Kind::absent;
+    binding.node = &node;
+    binding.output = i;
+    define(frame, node.outputs[i], std::move(binding), place);
+  }
+}
+
+void GraphImporter::openFunction(Frame& frame, const NodeProto& node, const FunctionProto& function) {
+  const SourcePlace place = placeOf(frame, node);
+  for (const FunctionEnvironment* at = frame.environment.get(); at != nullptr; at = at->caller.get()) {
+    if (at->function != &function) continue;
+    report(DiagnosticId::onnxInvalid, "function " + opLabel(node) + " calls itself", place, node.opType,
+           "functions of a model may not be recursive");
+    return bindFailed(frame, node);
+  }
+  std::optional<std::vector<ValueId>> inputs = resolveInputs(frame, node);
+  if (!inputs) return bindFailed(frame, node);
+  if (inputs->size() > function.inputs.size()) {
+    report(DiagnosticId::badOperands,
+           std::to_string(inputs->size()) + " inputs for function " + opLabel(node) + ", which has " +
+               std::to_string(function.inputs.size()),
+           place, node.opType);
+    return bindFailed(frame, node);
+  }
+  auto environment = std::make_shared<FunctionEnvironment>();
+  environment->function = &function;
+  environment->caller = frame.environment;
+  environment->path = frame.environment->path +
+                      (node.name.empty() ? std::string(node.opType) : std::string(node.name)) + " / ";
+  for (const OperatorSetId& set : function.opsetImports)
+    environment->opsets[std::string(standardDomain(set.domain))] = set.version;
+  for (const AttributeProto& fallback : function.attributeDefaults)
+    environment->attributes[std::string(fallback.name)] = &fallback;
+  for (const AttributeProto& given : node.attributes) {
+    const AttributeProto* value = &given;
+    if (!given.refName.empty()) {
+      const auto outer = frame.environment->attributes.find(given.refName);
+      if (outer == frame.environment->attributes.end()) continue;
+      value = outer->second;
+    }
+    environment->attributes[std::string(given.name)] = value;
+  }
+
+  FunctionBuilder* builder = frame.builder;
+  frames_.emplace_back();
+  Frame& inner = frames_.back();
+  inner.kind = Frame::Kind::function;
+  inner.builder = builder;
+  inner.environment = std::move(environment);
+  inner.nodes = function.nodes;
+  inner.callNode = &node;
+  for (size_t i = 0; i != function.inputs.size(); ++i) {
+    Binding binding;
+    binding.value = i < inputs->size() ? (*inputs)[i] : kNoValue;
+    if (binding.value == kNoValue) binding.kind = Binding::Kind::leftOut;
+    define(inner, function.inputs[i], binding, place);
+  }
+  orderFrame(inner);
+}
+
+void GraphImporter::closeFunction() {
+  Frame& inner = frames_.back();
+  const NodeProto& node = *inner.callNode;
+  const FunctionProto& function = *inner.environment->function;
+  Frame& frame = frames_[frames_.size() - 2];
+  const SourcePlace place = placeOf(frame, node);
+  for (size_t i = 0; i != node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    std::optional<ValueId> value;
+    if (i < function.outputs.size()) {
+      value = resolve(inner, function.outputs[i], place, node.opType);
+    } else {
+      report(DiagnosticId::badOperands, "function " + opLabel(node) + " has no output " + std::to_string(i),
+             place, node.opType);
+    }
+    if (value) {
+      bindOutput(frame, node, i, *value);
+    } else {
+      Binding failed;
+      failed.kind = Binding::Kind::failed;
+      frame.scope.names.emplace(node.outputs[i], failed);
+    }
+  }
+  frames_.pop_back();
+}
+
+void GraphImporter::closeMain() {
+  Frame& frame = frames_.back();
+  std::vector<ValueId> results;
+  std::unordered_set<Text> seen;
+  for (const ValueInfoProto& output : model_.graph->outputs) {
+    const SourcePlace place = model_.place(output.bytes);
+    if (output.name.empty() || !seen.insert(output.name).second) {
+      report(DiagnosticId::onnxInvalid,
+             "output " + quotedText(output.name) + " is listed twice or has no name", place);
+      continue;
+    }
+    const std::optional<ValueId> value = resolve(frame, output.name, place, {});
+    if (value) results.push_back(main_.localize(*value));
+    result_.outputNames.emplace_back(output.name);
+    result_.declaredOutputs.push_back(declaredOutput(output, place));
+  }
+  SourcePlace place = model_.place(model_.graph->bytes);
+  if (model_.graph->outputs.empty()) report(DiagnosticId::onnxInvalid, "the model has no outputs", place);
+  frames_.pop_back();
+  if (!result_.problems.empty()) return;
+  result_.module.context = &ir_;
+  result_.module.functions.push_back(main_.finish("main", std::move(results), place));
+}
+
+}  // namespace dyn::onnx

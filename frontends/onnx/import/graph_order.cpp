@@ -1,0 +1,90 @@
+#include "frontends/onnx/import/graph_order.h"
+
+#include <queue>
+#include <unordered_set>
+
+namespace dyn::onnx {
+
+FreeNames::FreeNames(const Model& model) {
+  std::vector<const GraphProto*> graphs;  // outer before inner
+  const auto addBodies = [&graphs](std::span<const NodeProto> nodes) {
+    for (const NodeProto& node : nodes)
+      for (const AttributeProto& attribute : node.attributes)
+        for (const GraphProto& body : attribute.graphs()) graphs.push_back(&body);
+  };
+  addBodies(model.graph->nodes);
+  for (const FunctionProto& function : model.functions) addBodies(function.nodes);
+  for (size_t i = 0; i != graphs.size(); ++i) addBodies(graphs[i]->nodes);
+
+  for (size_t i = graphs.size(); i-- > 0;) {
+    const GraphProto& graph = *graphs[i];
+    std::unordered_set<Text> known;  // defined here, or listed already
+    for (const ValueInfoProto& input : graph.inputs) known.insert(input.name);
+    for (const TensorProto& initializer : graph.initializers) known.insert(initializer.name);
+    for (const SparseTensorProto& sparse : graph.sparseInitializers)
+      if (sparse.values != nullptr) known.insert(sparse.values->name);
+    for (const NodeProto& node : graph.nodes) known.insert(node.outputs.begin(), node.outputs.end());
+    std::vector<Text>& names = names_[&graph];
+    const auto use = [&](Text name) {
+      if (!name.empty() && known.insert(name).second) names.push_back(name);
+    };
+    for (const NodeProto& node : graph.nodes) {
+      for (Text name : node.inputs) use(name);
+      for (const AttributeProto& attribute : node.attributes)
+        for (const GraphProto& body : attribute.graphs())
+          for (Text name : of(body)) use(name);
+    }
+    for (const ValueInfoProto& output : graph.outputs) use(output.name);
+  }
+}
+
+std::span<const Text> FreeNames::of(const GraphProto& graph) const {
+  const auto found = names_.find(&graph);
+  return found == names_.end() ? std::span<const Text>() : std::span<const Text>(found->second);
+}
+
+NodeOrder orderNodes(std::span<const NodeProto> nodes, const FreeNames& freeNames) {
+  const auto count = static_cast<uint32_t>(nodes.size());
+  std::unordered_map<Text, uint32_t> producers;
+  for (uint32_t i = 0; i != count; ++i)
+    for (Text name : nodes[i].outputs)
+      if (!name.empty()) producers.emplace(name, i);
+
+  std::vector<std::vector<uint32_t>> users(count);
+  std::vector<uint32_t> waiting(count, 0);
+  bool sorted = true;
+  for (uint32_t i = 0; i != count; ++i) {
+    const auto need = [&](Text name) {
+      const auto found = producers.find(name);
+      if (name.empty() || found == producers.end()) return;
+      users[found->second].push_back(i);
+      ++waiting[i];
+      sorted = sorted && found->second < i;
+    };
+    for (Text name : nodes[i].inputs) need(name);
+    for (const AttributeProto& attribute : nodes[i].attributes)
+      for (const GraphProto& body : attribute.graphs())
+        for (Text name : freeNames.of(body)) need(name);
+  }
+  NodeOrder result;
+  result.order.reserve(count);
+  if (sorted) {
+    for (uint32_t i = 0; i != count; ++i) result.order.push_back(i);
+    return result;
+  }
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+  for (uint32_t i = 0; i != count; ++i)
+    if (waiting[i] == 0) ready.push(i);
+  while (!ready.empty()) {
+    const uint32_t node = ready.top();
+    ready.pop();
+    result.order.push_back(node);
+    for (uint32_t user : users[node])
+      if (--waiting[user] == 0) ready.push(user);
+  }
+  for (uint32_t i = 0; i != count; ++i)
+    if (waiting[i] != 0) result.cyclic.push_back(i);
+  return result;
+}
+
+}  // namespace dyn::onnx

@@ -1,0 +1,85 @@
+// Operators that make tensors.
+#include <cmath>
+
+#include "frontends/onnx/map/map_functions.h"
+
+namespace dyn::onnx {
+
+void mapConstant(MapContext& c) {
+  std::optional<HostTensor> value = c.tensor("value");
+  if (!value) value = c.tensor("sparse_value");
+  if (!value && c.hasAttribute("value_float"))
+    value = HostTensor::scalar(Dtype::f32, c.real("value_float", 0));
+  if (!value && c.hasAttribute("value_int"))
+    value = HostTensor::scalarInt(Dtype::i64, c.integer("value_int", 0));
+  if (!value && c.hasAttribute("value_floats"))
+    value = HostTensor::vectorReal(Dtype::f32, c.reals("value_floats"));
+  if (!value && c.hasAttribute("value_ints"))
+    value = HostTensor::vectorInt(Dtype::i64, c.integers("value_ints"));
+  if (!value && c.hasAttribute("value_string")) value = HostTensor::strings({}, {c.text("value_string", "")});
+  if (!value && c.hasAttribute("value_strings")) {
+    std::vector<std::string> texts = c.texts("value_strings");
+    const auto count = static_cast<int64_t>(texts.size());
+    value = HostTensor::strings({count}, std::move(texts));
+  }
+  if (!value) return c.fail(DiagnosticId::badAttribute, "it has no value");
+  c.setOutput(0, c.constant(*value));
+}
+
+void mapConstantOfShape(MapContext& c) {
+  std::optional<HostTensor> value = c.tensor("value");
+  Attributes attributes;
+  if (value) attributes.set("value", value->rank() == 1 ? *value : value->reshaped({value->elementCount()}));
+  c.setOutput(0, c.emit("constant_of_shape", {c.input(0)}, std::move(attributes)));
+}
+
+void mapRange(MapContext& c) {
+  for (int i = 0; i < 3; ++i) (void)c.input(i);
+  const std::vector<ValueId> inputs = {scalarInput(c, 0), scalarInput(c, 1), scalarInput(c, 2)};
+  c.ignoreAttribute("stash_type");
+  std::optional<Dtype> dtype;
+  for (ValueId value : inputs)
+    if (!dtype) dtype = c.inferredDtype(value);
+  if (!dtype) c.unsupported("the element type of the range is not known before inference");
+  c.setOutput(0, c.emit(dtype && isReal(*dtype) ? "range_real" : "range", inputs));
+}
+
+void mapOneHot(MapContext& c) {
+  ValueId indices = c.input(0), depth = c.input(1);
+  const std::optional<Dtype> indexDtype = c.dtypeOf(indices), depthDtype = c.dtypeOf(depth);
+  if (indexDtype && !isInteger(*indexDtype)) indices = castTo(c, indices, Dtype::i64);
+  if (depthDtype && depthDtype != Dtype::i64) depth = castTo(c, depth, Dtype::i64);
+  c.setOutput(0, c.emit("one_hot", {indices, depth, c.input(2)}, {{"axis", c.integer("axis", -1)}}));
+}
+
+namespace {
+
+// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n), n = size, or size - 1 when not periodic.
+void mapWindow(MapContext& c, double a0, double a1, double a2) {
+  const bool periodic = c.integer("periodic", 1) != 0;
+  const Dtype dtype = c.dtype("output_datatype").value_or(Dtype::f32);
+  const ValueId size = castTo(c, c.input(0), Dtype::i64);
+  const ValueId scalar = scalarOf(c, size);
+  c.requireInRange(scalar, c.integerValue(0), kNoValue, "size");
+  const ValueId index = counting(c, scalar);
+  const Dtype wide = dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32;
+  const ValueId period = periodic ? scalar : c.emit("sub", {scalar, c.integerValue(1)});
+  const double pi = std::acos(-1.0);
+  const ValueId turn = c.emit(
+      "div", {c.emit("mul", {castTo(c, index, wide), c.numberOf(2 * pi, wide)}), castTo(c, period, wide)});
+  const ValueId first = c.emit("mul", {c.emit("cos", {turn}), c.numberOf(a1, wide)});
+  ValueId y = c.emit("sub", {c.numberOf(a0, wide), first});
+  if (a2 != 0) {
+    const ValueId twice = c.emit("cos", {c.emit("mul", {turn, c.numberOf(2, wide)})});
+    y = c.emit("add", {y, c.emit("mul", {twice, c.numberOf(a2, wide)})});
+  }
+  c.setOutput(0, castTo(c, y, dtype));
+}
+
+}  // namespace
+
+void mapHannWindow(MapContext& c) { mapWindow(c, 0.5, 0.5, 0); }
+void mapHammingWindow(MapContext& c) { mapWindow(c, 25.0 / 46.0, 1 - 25.0 / 46.0, 0); }
+void mapBlackmanWindow(MapContext& c) { mapWindow(c, 0.42, 0.5, 0.08); }
+
+}  // namespace dyn::onnx

@@ -1,0 +1,332 @@
+#include "frontends/onnx/map/map_table.h"
+
+#include <algorithm>
+
+#include "compiler/ops/op_table.h"
+#include "frontends/onnx/map/map_functions.h"
+
+namespace dyn::onnx {
+namespace {
+
+// Operators of ONNX Runtime.
+constexpr std::string_view kContrib = "com.microsoft";
+
+constexpr MapRow kRows[] = {
+    {"Abs", "abs"},
+    {"Acos", "acos"},
+    {"Acosh", "acosh"},
+    {"Add", "add"},
+    {"AffineGrid", "affine_grid"},
+    {"And", "logical_and"},
+    {"ArgMax", "argmax"},
+    {"ArgMin", "argmin"},
+    {"Asin", "asin"},
+    {"Asinh", "asinh"},
+    {"Atan", "atan"},
+    {"Atanh", "atanh"},
+    {"Attention", "", mapAttention},
+    {"AveragePool", "average_pool"},
+    {"BatchNormalization", "", mapBatchNormalization, "momentum spatial"},
+    {"BitCast", "bitcast"},
+    {"BitShift", "", mapBitShift},
+    {"BitwiseAnd", "bit_and"},
+    {"BitwiseNot", "bit_not"},
+    {"BitwiseOr", "bit_or"},
+    {"BitwiseXor", "bit_xor"},
+    {"BlackmanWindow", "", mapBlackmanWindow},
+    {"Cast", "", mapCast},
+    {"CastLike", "", mapCastLike},
+    {"CausalConvWithState", "", mapCausalConvWithState},
+    {"Ceil", "ceil"},
+    {"Celu", "celu"},
+    {"CenterCropPad", "center_crop_pad"},
+    {"Clip", "", mapClip},
+    {"Col2Im", "col2im"},
+    {"Compress", "compress"},
+    {"Concat", "", mapConcat},
+    {"ConcatFromSequence", "", mapConcatFromSequence},
+    {"Constant", "", mapConstant},
+    {"ConstantOfShape", "", mapConstantOfShape},
+    {"Conv", "conv"},
+    {"ConvInteger", "", mapConvInteger},
+    {"ConvTranspose", "conv_transpose"},
+    {"Cos", "cos"},
+    {"Cosh", "cosh"},
+    {"CumProd", "cumprod"},
+    {"CumSum", "cumsum"},
+    {"DFT", "", mapDft},
+    {"DeformConv", "deform_conv"},
+    {"DepthToSpace", "", mapDepthToSpace},
+    {"DequantizeLinear", "", mapQuantizeLinear},
+    {"Det", "det"},
+    {"Div", "div"},
+    {"Dropout", "", mapDropout, "seed ratio is_test"},
+    {"DynamicQuantizeLinear", "dynamic_quantize_linear"},
+    {"Einsum", "einsum"},
+    {"Elu", "elu"},
+    {"Equal", "equal"},
+    {"Erf", "erf"},
+    {"Exp", "exp"},
+    {"Expand", "expand"},
+    {"EyeLike", "eye_like"},
+    {"Flatten", "", mapFlatten},
+    {"Floor", "floor"},
+    {"GRU", "", mapGru},
+    {"Gather", "gather"},
+    {"GatherElements", "gather_elements"},
+    {"GatherND", "gather_nd"},
+    {"Gelu", "gelu"},
+    {"Gemm", "", mapGemm},
+    {"GlobalAveragePool", "", mapGlobalPool},
+    {"GlobalLpPool", "", mapGlobalLpPool},
+    {"GlobalMaxPool", "", mapGlobalPool},
+    {"Greater", "greater"},
+    {"GreaterOrEqual", "greater_equal"},
+    {"GridSample", "", mapGridSample},
+    {"GroupNormalization", "", mapGroupNormalization, "stash_type"},
+    {"HammingWindow", "", mapHammingWindow},
+    {"HannWindow", "", mapHannWindow},
+    {"HardSigmoid", "hard_sigmoid"},
+    {"HardSwish", "hard_swish"},
+    {"Hardmax", "", mapSoftmax},
+    {"Identity", "", mapIdentity},
+    {"InstanceNormalization", "instance_norm"},
+    {"IsInf", "is_inf"},
+    {"IsNaN", "is_nan"},
+    {"LRN", "lrn"},
+    {"LSTM", "", mapLstm},
+    {"LayerNormalization", "layer_norm", nullptr, "stash_type"},
+    {"LeakyRelu", "leaky_relu"},
+    {"Less", "less"},
+    {"LessOrEqual", "less_equal"},
+    {"LinearAttention", "", mapLinearAttention, "chunk_size"},
+    {"Log", "log"},
+    {"LogSoftmax", "", mapSoftmax},
+    {"LpNormalization", "lp_normalization"},
+    {"LpPool", "lp_pool"},
+    {"MatMul", "matmul"},
+    {"MatMulInteger", "matmul_integer"},
+    {"Max", "", mapMax},
+    {"MaxPool", "max_pool"},
+    {"MaxUnpool", "", mapMaxUnpool},
+    {"Mean", "", mapMean},
+    {"MeanVarianceNormalization", "mean_variance_normalization"},
+    {"MelWeightMatrix", "", mapMelWeightMatrix},
+    {"Min", "", mapMin},
+    {"Mish", "mish"},
+    {"Mod", "", mapMod},
+    {"Mul", "mul"},
+    {"Neg", "neg"},
+    {"NegativeLogLikelihoodLoss", "", mapLosses},
+    {"NonMaxSuppression", "non_max_suppression"},
+    {"NonZero", "nonzero"},
+    {"Not", "logical_not"},
+    {"OneHot", "", mapOneHot},
+    {"Optional", "", mapOptional},
+    {"OptionalGetElement", "optional_get"},
+    {"OptionalHasElement", "optional_has"},
+    {"Or", "logical_or"},
+    {"PRelu", "prelu"},
+    {"Pad", "", mapPad},
+    {"Pow", "pow"},
+    {"QLinearConv", "", mapQLinearConv},
+    {"QLinearMatMul", "", mapQLinearMatMul},
+    {"QuantizeLinear", "", mapQuantizeLinear},
+    {"RMSNormalization", "rms_norm", nullptr, "stash_type"},
+    {"RNN", "", mapRnn},
+    {"Range", "", mapRange},
+    {"Reciprocal", "reciprocal"},
+    {"ReduceL1", "", mapReduce},
+    {"ReduceL2", "", mapReduce},
+    {"ReduceLogSum", "", mapReduce},
+    {"ReduceLogSumExp", "", mapReduce},
+    {"ReduceMax", "", mapReduce},
+    {"ReduceMean", "", mapReduce},
+    {"ReduceMin", "", mapReduce},
+    {"ReduceProd", "", mapReduce},
+    {"ReduceSum", "", mapReduce},
+    {"ReduceSumSquare", "", mapReduce},
+    {"RegexFullMatch", "regex_full_match"},
+    {"Relu", "relu"},
+    {"Reshape", "reshape"},
+    {"Resize", "", mapResize},
+    {"ReverseSequence", "reverse_sequence"},
+    {"RoiAlign", "", mapRoiAlign},
+    {"RotaryEmbedding", "", mapRotaryEmbedding},
+    {"Round", "round"},
+    {"STFT", "", mapStft},
+    {"Scatter", "", mapScatter},
+    {"ScatterElements", "", mapScatter},
+    {"ScatterND", "", mapScatter},
+    {"Selu", "selu"},
+    {"SequenceAt", "list_at"},
+    {"SequenceConstruct", "", mapSequenceConstruct},
+    {"SequenceEmpty", "", mapSequenceEmpty},
+    {"SequenceErase", "list_erase"},
+    {"SequenceInsert", "list_insert"},
+    {"SequenceLength", "list_length"},
+    {"Shape", "shape"},
+    {"Shrink", "", mapShrink},
+    {"Sigmoid", "sigmoid"},
+    {"Sign", "sign"},
+    {"SimplifiedLayerNormalization", "", mapSimplifiedNormalization},
+    {"Sin", "sin"},
+    {"Sinh", "sinh"},
+    {"Size", "size"},
+    {"Slice", "", mapSlice},
+    {"Softmax", "", mapSoftmax},
+    {"SoftmaxCrossEntropyLoss", "", mapLosses},
+    {"Softplus", "softplus"},
+    {"Softsign", "softsign"},
+    {"SpaceToDepth", "", mapSpaceToDepth},
+    {"Split", "", mapSplit},
+    {"SplitToSequence", "", mapSplitToSequence},
+    {"Sqrt", "sqrt"},
+    {"Squeeze", "", mapSqueeze},
+    {"StringConcat", "string_concat"},
+    {"StringNormalizer", "", mapStringNormalizer, "locale"},
+    {"StringSplit", "string_split"},
+    {"Sub", "sub"},
+    {"Sum", "", mapSum},
+    {"SwiGLU", "", mapSwiGlu},
+    {"Swish", "", mapSwish},
+    {"Tan", "tan"},
+    {"Tanh", "tanh"},
+    {"TensorScatter", "tensor_scatter"},
+    {"TfIdfVectorizer", "", mapTfIdfVectorizer},
+    {"ThresholdedRelu", "thresholded_relu"},
+    {"Tile", "tile"},
+    {"TopK", "", mapTopK},
+    {"Transpose", "transpose"},
+    {"Trilu", "trilu"},
+    {"Unique", "unique"},
+    {"Unsqueeze", "", mapUnsqueeze},
+    {"Upsample", "", mapUpsample},
+    {"Where", "where"},
+    {"Xor", "logical_xor"},
+    {"ArrayFeatureExtractor", "", mapArrayFeatureExtractor, "", "ai.onnx.ml"},
+    {"Binarizer", "", mapBinarizer, "", "ai.onnx.ml"},
+    {"LabelEncoder", "", mapLabelEncoder, "", "ai.onnx.ml"},
+    {"Adagrad", "", mapAdagrad, "", "ai.onnx.preview.training"},
+    {"Adam", "", mapAdam, "", "ai.onnx.preview.training"},
+    {"Momentum", "", mapMomentum, "", "ai.onnx.preview.training"},
+    {"Attention", "", mapContribAttention, "", kContrib},
+    {"BiasAdd", "", mapBiasAdd, "", kContrib},
+    {"BiasGelu", "", mapBiasGelu, "", kContrib},
+    {"BiasSplitGelu", "", mapBiasSplitGelu, "", kContrib},
+    {"DequantizeLinear", "", mapQuantizeLinear, "", kContrib},
+    {"DynamicQuantizeLSTM", "", mapLstm, "", kContrib},
+    {"DynamicQuantizeMatMul", "", mapDynamicQuantizeMatMul, "", kContrib},
+    {"EmbedLayerNormalization", "", mapEmbedLayerNormalization, "", kContrib},
+    {"FastGelu", "", mapBiasGelu, "", kContrib},
+    {"FusedConv", "", mapFusedConv, "", kContrib},
+    {"FusedGemm", "", mapFusedGemm, "", kContrib},
+    {"FusedMatMul", "", mapFusedMatMul, "", kContrib},
+    {"FusedMatMulActivation", "", mapFusedMatMul, "activation_axis activation_gamma", kContrib},
+    {"Gelu", "gelu", nullptr, "", kContrib},
+    {"GroupQueryAttention", "", mapGroupQueryAttention, "", kContrib},
+    {"LayerNormalization", "layer_norm", nullptr, "stash_type", kContrib},
+    {"MatMulIntegerToFloat", "", mapMatMulIntegerToFloat, "", kContrib},
+    {"MatMulNBits", "", mapMatMulNBits, "", kContrib},
+    {"MultiHeadAttention", "", mapMultiHeadAttention, "", kContrib},
+    {"QAttention", "", mapQAttention, "", kContrib},
+    {"QGemm", "", mapQGemm, "", kContrib},
+    {"QLinearAdd", "", mapQLinearBinary, "", kContrib},
+    {"QLinearAveragePool", "", mapQLinearPool, "", kContrib},
+    {"QLinearConcat", "", mapQLinearConcat, "", kContrib},
+    {"QLinearConv", "", mapQLinearConv, "", kContrib},
+    {"QLinearGlobalAveragePool", "", mapQLinearPool, "", kContrib},
+    {"QLinearLeakyRelu", "", mapQLinearUnary, "", kContrib},
+    {"QLinearMul", "", mapQLinearBinary, "", kContrib},
+    {"QLinearReduceMean", "", mapQLinearReduceMean, "", kContrib},
+    {"QLinearSigmoid", "", mapQLinearUnary, "", kContrib},
+    {"QLinearSoftmax", "", mapQLinearSoftmax, "", kContrib},
+    {"QLinearWhere", "", mapQLinearWhere, "", kContrib},
+    {"QuantizeLinear", "", mapQuantizeLinear, "", kContrib},
+    {"QuickGelu", "", mapQuickGelu, "", kContrib},
+    {"RotaryEmbedding", "", mapContribRotaryEmbedding, "", kContrib},
+    {"SimplifiedLayerNormalization", "", mapSimplifiedNormalization, "", kContrib},
+    {"SkipLayerNormalization", "", mapSkipNormalization, "", kContrib},
+    {"SkipSimplifiedLayerNormalization", "", mapSkipNormalization, "", kContrib},
+    {"TransposeMatMul", "", mapFusedMatMul, "", kContrib},
+    {"Trilu", "trilu", nullptr, "", kContrib},
+};
+
+bool listed(std::string_view words, std::string_view word) {
+  while (!words.empty()) {
+    const size_t end = std::min(words.find(' '), words.size());
+    if (words.substr(0, end) == word) return true;
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return false;
+}
+
+// nullopt: it says that it is not given.
+std::optional<AttributeValue> attributeAs(MapContext& c, const AttributeSpec& spec) {
+  switch (spec.kind) {
+    case AttributeKind::integer:
+      return c.integer(spec.name, 0);
+    case AttributeKind::real:
+      return c.real(spec.name, 0);
+    case AttributeKind::string:
+      return c.text(spec.name, "");
+    case AttributeKind::integers:
+      return c.integers(spec.name);
+    case AttributeKind::reals:
+      return c.reals(spec.name);
+    case AttributeKind::strings:
+      return c.texts(spec.name);
+    case AttributeKind::dtype:
+      if (const std::optional<Dtype> dtype = c.dtype(spec.name)) return *dtype;
+      return std::nullopt;
+    case AttributeKind::tensor:
+      return c.tensor(spec.name).value_or(HostTensor());
+    case AttributeKind::dims:
+    case AttributeKind::type:
+      break;
+  }
+  c.fail(DiagnosticId::internalError, "attribute " + std::string(spec.name) + " can not come from a file");
+  return int64_t{0};
+}
+
+}  // namespace
+
+std::span<const MapRow> mapTable() { return kRows; }
+
+const MapRow* findMapRow(std::string_view domain, std::string_view name) {
+  const auto key = [](const MapRow& row) { return std::pair(row.domain, row.name); };
+  const auto found =
+      std::lower_bound(std::begin(kRows), std::end(kRows), std::pair(domain, name),
+                       [&](const MapRow& row, const auto& wanted) { return key(row) < wanted; });
+  return found != std::end(kRows) && key(*found) == std::pair(domain, name) ? found : nullptr;
+}
+
+void mapDirect(MapContext& c, std::string_view target) {
+  std::vector<ValueId> operands;
+  for (int i = 0; i < c.inputCount(); ++i) operands.push_back(c.optionalInput(i));
+  Attributes attributes;
+  const OpDef* def = findOp(target);
+  if (def != nullptr) {
+    for (const AttributeSpec& spec : def->attributes)
+      if (std::optional<AttributeValue> value; c.hasAttribute(spec.name) && (value = attributeAs(c, spec)))
+        attributes.set(std::string(spec.name), std::move(*value));
+  }
+  int outputs = c.outputCount();
+  while (outputs > 1 && !c.wantsOutput(outputs - 1)) --outputs;
+  const int results = def == nullptr || def->results < 0 ? outputs : def->results;
+  const std::vector<ValueId> values =
+      c.emitMany(target, std::move(operands), std::move(attributes), static_cast<size_t>(results));
+  for (int i = 0; i < std::min(outputs, results); ++i) c.setOutput(i, values[static_cast<size_t>(i)]);
+}
+
+void runMapRow(const MapRow& row, MapContext& c) {
+  const bool isOld = row.domain.empty() && mapOldVersion(c);
+  if (!isOld && row.map != nullptr) row.map(c);
+  if (!isOld && row.map == nullptr) mapDirect(c, row.target);
+  for (const std::string& name : c.unreadAttributes()) {
+    if (listed(row.ignored, name)) continue;
+    c.fail(DiagnosticId::badAttribute, "attribute " + quotedText(name) + " is not known for this operator");
+  }
+}
+
+}  // namespace dyn::onnx

@@ -1,0 +1,88 @@
+// Strings, tables and features.
+#include <algorithm>
+
+#include "frontends/onnx/map/map_functions.h"
+
+namespace dyn::onnx {
+namespace {
+
+std::string lowerCase(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char ch) { return ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch - 'A' + 'a') : ch; });
+  return text;
+}
+
+HostTensor textVector(std::vector<std::string> texts) {
+  const auto count = static_cast<int64_t>(texts.size());
+  return HostTensor::strings({count}, std::move(texts));
+}
+
+// The first that is given of PREFIXtensor, PREFIXstrings, PREFIXint64s, PREFIXfloats.
+std::optional<HostTensor> listOf(MapContext& c, const std::string& prefix) {
+  std::optional<HostTensor> found = c.tensor(prefix + "tensor");
+  const std::vector<std::string> texts = c.texts(prefix + "strings");
+  const std::vector<int64_t> integers = c.integers(prefix + "int64s");
+  const std::vector<double> reals = c.reals(prefix + "floats");
+  if (!found && !texts.empty()) found = textVector(texts);
+  if (!found && !integers.empty()) found = HostTensor::vectorInt(Dtype::i64, integers);
+  if (!found && !reals.empty()) found = HostTensor::vectorReal(Dtype::f32, reals);
+  return found;
+}
+
+}  // namespace
+
+void mapStringNormalizer(MapContext& c) {
+  Attributes attributes = {{"case", lowerCase(c.text("case_change_action", "NONE"))},
+                           {"is_case_sensitive", c.integer("is_case_sensitive", 0)}};
+  if (c.hasAttribute("stopwords")) attributes.set("stopwords", c.texts("stopwords"));
+  c.setOutput(0, c.emit("string_normalize", {c.input(0)}, std::move(attributes)));
+}
+
+void mapTfIdfVectorizer(MapContext& c) {
+  Attributes attributes = {{"mode", lowerCase(c.text("mode", ""))},
+                           {"min_gram_length", c.requiredInteger("min_gram_length")},
+                           {"max_gram_length", c.requiredInteger("max_gram_length")},
+                           {"max_skip_count", c.requiredInteger("max_skip_count")},
+                           {"ngram_counts", c.integers("ngram_counts")},
+                           {"ngram_indexes", c.integers("ngram_indexes")}};
+  const std::vector<std::string> texts = c.texts("pool_strings");
+  const std::vector<int64_t> integers = c.integers("pool_int64s");
+  attributes.set("pool", texts.empty() ? HostTensor::vectorInt(Dtype::i64, integers) : textVector(texts));
+  if (c.hasAttribute("weights")) attributes.set("weights", c.reals("weights"));
+  c.setOutput(0, c.emit("tfidf", {c.input(0)}, std::move(attributes)));
+}
+
+void mapLabelEncoder(MapContext& c) {
+  if (c.version() < 2) c.unsupported("LabelEncoder of version 1 (classes_strings)");
+  const std::optional<HostTensor> keys = listOf(c, "keys_"), values = listOf(c, "values_");
+  std::optional<HostTensor> otherwise = c.tensor("default_tensor");
+  const std::string text = c.text("default_string", "_Unused");
+  const int64_t integer = c.integer("default_int64", -1);
+  const double real = c.real("default_float", -0.0);
+  if (!keys || !values) return c.fail(DiagnosticId::badAttribute, "it has no keys or no values");
+  if (!otherwise && values->dtype() == Dtype::string) otherwise = HostTensor::strings({}, {text});
+  if (!otherwise && isReal(values->dtype())) otherwise = HostTensor::scalar(values->dtype(), real);
+  if (!otherwise) otherwise = HostTensor::scalarInt(values->dtype(), integer);
+  c.setOutput(
+      0, c.emit("lookup", {c.input(0)}, {{"keys", *keys}, {"values", *values}, {"default", *otherwise}}));
+}
+
+// 1 above the threshold, else 0, in the operand's type.
+void mapBinarizer(MapContext& c) {
+  const ValueId x = c.input(0);
+  const std::optional<Dtype> dtype = c.inferredDtype(x);
+  if (!dtype) c.unsupported("the element type of the operand is not known before inference");
+  const ValueId compared = asReal(c, x);
+  const ValueId above = c.emit("greater", {compared, c.number(c.real("threshold", 0), compared)});
+  c.setOutput(0, castTo(c, above, dtype.value_or(Dtype::f32)));
+}
+
+// Columns of x [..., n] picked by indices; a vector is a matrix of one row.
+void mapArrayFeatureExtractor(MapContext& c) {
+  ValueId x = c.input(0);
+  if (c.inferredRank(x) == 1) x = unsqueezed(c, x, {0});
+  const ValueId columns = reshaped(c, c.input(1), c.integersValue({-1}));
+  c.setOutput(0, c.emit("gather", {x, columns}, {{"axis", int64_t{-1}}}));
+}
+
+}  // namespace dyn::onnx

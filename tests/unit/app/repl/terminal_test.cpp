@@ -1,0 +1,224 @@
+// The shell on a terminal: a pseudo terminal, the real program, real keys.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "tests/support/sample_modules.h"
+#include "tests/unit/app/repl/terminal.h"
+
+namespace dyn {
+namespace {
+
+class TerminalTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::access(shellProgram().c_str(), X_OK) != 0) GTEST_SKIP() << shellProgram() << " is not built";
+  }
+};
+
+TEST_F(TerminalTest, LinesBracketsAndTheWayOut) {
+  Terminal shell;
+  ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+  shell.type("x = [1.0,\r");
+  ASSERT_TRUE(shell.expect("...  ")) << shell.seen();
+  shell.type("2.0]\r");
+  ASSERT_TRUE(shell.expect("f32[2] [1., 2.]")) << shell.seen();
+  shell.type(":vasr\r");
+  ASSERT_TRUE(shell.expect("did you mean :vars?")) << shell.seen();
+  shell.type(":expl\t");
+  ASSERT_TRUE(shell.expect("ain ")) << shell.seen();
+  shell.type("E0203\r");
+  ASSERT_TRUE(shell.expect("shapeMismatch")) << shell.seen();
+  ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+  shell.type("\x04");
+  EXPECT_EQ(shell.wait(), 0);
+}
+
+TEST_F(TerminalTest, InterruptClearsALineAndEndsARun) {
+  Terminal shell;
+  std::ofstream(shell.folder() + "/loop.dyn") << test::kSineLoop;
+  ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+  shell.type("half a line");
+  ASSERT_TRUE(shell.expect("half a line")) << shell.seen();
+  shell.type("\x03");
+  ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+  shell.type(":load loop.dyn\r");
+  ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+  shell.type(":run --dim k=4 --input n=1000000000000\r");
+  ASSERT_TRUE(shell.expect("random")) << shell.seen();
+  ::usleep(300'000);
+  shell.type("\x03");
+  ASSERT_TRUE(shell.expect("error[E0002]") || shell.seen().find("E0502") != std::string::npos)
+      << shell.seen();
+  ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+  shell.type("x = [7]\r");
+  ASSERT_TRUE(shell.expect("i64[1] [7]")) << "the session goes on: " << shell.seen();
+  shell.type(":quit\r");
+  EXPECT_EQ(shell.wait(), 0);
+}
+
+TEST_F(TerminalTest, HistoryIsKept) {
+  Terminal shell;
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type("x = [41]\r");
+  ASSERT_TRUE(shell.expect("i64[1]"));
+  shell.type(":quit\r");
+  EXPECT_EQ(shell.wait(), 0);
+  std::ifstream history(shell.folder() + "/.local/state/dyn/history");
+  std::string line;
+  ASSERT_TRUE(std::getline(history, line));
+  EXPECT_EQ(line, "x = [41]");
+}
+
+TEST_F(TerminalTest, InterruptIsSeenWithoutAnotherKey) {
+  // A signal between the check for one and a read that blocks would wait for the next key: many tries, each answered at once.
+  Terminal shell;
+  ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+  for (int i = 0; i < 50; ++i) {
+    shell.type("x");  // apart: a terminal that sends the signal drops what was not read yet
+    ASSERT_TRUE(shell.expect("x")) << "try " << i << ": " << shell.seen();
+    shell.type("\x03");
+    ASSERT_TRUE(shell.expect("^C")) << "try " << i << ": " << shell.seen();
+    ASSERT_TRUE(shell.expect("dyn> ")) << "try " << i << ": " << shell.seen();
+  }
+  shell.type("\x04");
+  EXPECT_EQ(shell.wait(), 0);
+}
+
+TEST_F(TerminalTest, InterruptOnAnEmptyLineSaysHowToLeaveAndASecondLeaves) {
+  Terminal shell;
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type("\x03");
+  ASSERT_TRUE(shell.expect("Ctrl-D or :quit leaves")) << shell.seen();
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type("x = [1]\r");  // in between: the count begins anew
+  ASSERT_TRUE(shell.expect("i64[1]"));
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type("\x03");
+  ASSERT_TRUE(shell.expect("Ctrl-D or :quit leaves")) << shell.seen();
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type("\x03");
+  EXPECT_EQ(shell.wait(), 130);
+  EXPECT_FALSE(shell.rawMode());
+}
+
+TEST_F(TerminalTest, SignalsToEndRestoreTheTerminal) {
+  for (int number : {SIGTERM, SIGHUP, SIGQUIT}) {
+    Terminal shell;
+    ASSERT_TRUE(shell.expect("dyn> "));
+    shell.type("half");
+    ASSERT_TRUE(shell.expect("half"));
+    for (int i = 0; i < 6000 && !shell.rawMode(); ++i)
+      ::usleep(10'000);  // the echo may have been the terminal's own
+    EXPECT_TRUE(shell.rawMode()) << "the test looks at the wrong terminal";
+    shell.signal(number);
+    EXPECT_EQ(shell.wait(), 130) << "signal " << number;
+    EXPECT_FALSE(shell.rawMode()) << "signal " << number;
+  }
+}
+
+TEST_F(TerminalTest, SignalsToEndReachARun) {
+  Terminal shell;
+  std::ofstream(shell.folder() + "/loop.dyn") << test::kSineLoop;
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type(":load loop.dyn\r");
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type(":run --dim k=4 --input n=1000000000000\r");
+  ASSERT_TRUE(shell.expect("random"));
+  ::usleep(300'000);
+  shell.signal(SIGTERM);
+  EXPECT_EQ(shell.wait(), 130);
+  EXPECT_FALSE(shell.rawMode());
+}
+
+TEST_F(TerminalTest, TheShellEndsWithItsTerminal) {
+  Terminal shell;
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.hangUp();
+  EXPECT_NE(shell.wait(), -1) << "the shell lives on without a terminal";
+}
+
+TEST_F(TerminalTest, StoppedAndContinuedWithTheTerminalInOrder) {
+  Terminal shell(Terminal::Leader::job);
+  ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+  shell.type("y = [5");
+  ASSERT_TRUE(shell.expect("y = [5")) << shell.seen();
+  EXPECT_TRUE(shell.rawMode());
+  shell.type("\x1a");
+  ASSERT_TRUE(shell.expect("[stopped]")) << shell.seen();
+  EXPECT_FALSE(shell.rawMode()) << "stopped with the terminal in raw mode";
+  shell.type("go on\n");
+  ASSERT_TRUE(shell.expect("y = [5")) << "the line is not drawn again: " << shell.seen();
+  EXPECT_TRUE(shell.rawMode());
+  shell.type("3]\r");
+  ASSERT_TRUE(shell.expect("i64[1] [53]")) << shell.seen();
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type("\x04");
+  EXPECT_EQ(shell.wait(), 0);
+  EXPECT_FALSE(shell.rawMode());
+}
+
+TEST_F(TerminalTest, ALongHistoryIsTrimmed) {
+  std::string entries;
+  for (int i = 0; i < 6000; ++i) entries += "x = [" + std::to_string(i) + "]\n";
+  Terminal shell(Terminal::Leader::none, entries);
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type("y = [7]\r");
+  ASSERT_TRUE(shell.expect("i64[1] [7]"));
+  shell.type(":quit\r");
+  EXPECT_EQ(shell.wait(), 0);
+  std::ifstream history(shell.folder() + "/.local/state/dyn/history");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(history, line);) lines.push_back(line);
+  ASSERT_EQ(lines.size(), 5002u);
+  EXPECT_EQ(lines[0], "x = [1000]");
+  EXPECT_EQ(lines[5000], "y = [7]");
+}
+
+// Piped input: exit code after SIGINT, sent when `ready` was printed.
+int interruptPiped(const std::string& input, const std::string& ready, int number) {
+  int in[2], out[2];
+  EXPECT_EQ(::pipe(in), 0);
+  EXPECT_EQ(::pipe(out), 0);
+  const pid_t process = ::fork();
+  if (process == 0) {
+    ::dup2(in[0], 0);
+    ::dup2(out[1], 1);
+    ::dup2(out[1], 2);
+    for (int end : {in[0], in[1], out[0], out[1]}) ::close(end);
+    ::execl(shellProgram().c_str(), "dynrepl", nullptr);
+    ::_exit(127);
+  }
+  ::close(in[0]);
+  ::close(out[1]);
+  EXPECT_EQ(::write(in[1], input.data(), input.size()), static_cast<ssize_t>(input.size()));
+  std::string seen;
+  char buffer[4096];
+  ssize_t count = 0;
+  while (seen.find(ready) == std::string::npos && (count = ::read(out[0], buffer, sizeof buffer)) > 0)
+    seen.append(buffer, static_cast<size_t>(count));
+  EXPECT_NE(seen.find(ready), std::string::npos) << seen;
+  ::usleep(100'000);
+  ::kill(process, number);
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  ::close(in[1]);
+  ::close(out[0]);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+TEST_F(TerminalTest, PipedInputEndsWith130WhenInterrupted) {
+  EXPECT_EQ(interruptPiped("x = [1]\n", "i64[1] [1]", SIGINT), 130) << "while it waits for a line";
+  EXPECT_EQ(interruptPiped("x = [1]\n", "i64[1] [1]", SIGTERM), 130);
+  const test::TemporaryFolder folder;
+  const std::string model = folder.write("endless.dyn", test::kSineLoop);
+  EXPECT_EQ(interruptPiped(":load " + model + "\n:run --dim k=4 --input n=1000000000000\n", "random", SIGINT),
+            130)
+      << "while a model runs";
+}
+
+}  // namespace
+}  // namespace dyn

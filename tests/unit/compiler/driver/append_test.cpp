@@ -1,0 +1,211 @@
+// Caches that a caller hands on from run to run (pass `append`, builtin `append`, growing values of the C API): the same bits as dense ones, in place, and
+// never a change of what somebody still holds.
+#include <gmock/gmock.h>
+
+#include "tests/unit/compiler/driver/run_both.h"
+
+namespace dyn {
+namespace {
+
+using test::Compiled;
+using test::expectSame;
+using test::randomTensor;
+using test::ValueHandle;
+using testing::HasSubstr;
+
+constexpr const char* kParameters =
+    "fn @main(%q: Tensor[(b, m, 2, 4), f32], %x: Tensor[(b, m, 2, 4), f32], %past_k: Tensor[(b, 2, p, 4), "
+    "f32], "
+    "%past_v: Tensor[(b, 2, p, 4), f32]) {\n";
+constexpr const char* kStep = R"(
+  %order = transpose(%x) {perm = [0, 2, 1, 3]}
+  %k = concat(%past_k, %order) {axis = 2}
+  %twice = add(%order, %order)
+  %v = concat(%past_v, %twice) {axis = 2}
+  %qt = transpose(%q) {perm = [0, 2, 1, 3]}
+  %kt = transpose(%k) {perm = [0, 1, 3, 2]}
+  %scores = matmul(%qt, %kt)
+  %p = softmax(%scores) {axis = -1}
+  %z = matmul(%p, %v)
+)";
+const std::string kCache = std::string(kParameters) + kStep + "return %z, %k, %v }";
+
+int64_t appendsIn(const std::string& text) {
+  return test::opsAfter(text, "append", [](const Op& op) { return op.def->name == "append"; });
+}
+
+std::vector<HostTensor> inputs(int64_t batch, int64_t rows, int64_t past) {
+  return {randomTensor(Dtype::f32, {batch, rows, 2, 4}, 1), randomTensor(Dtype::f32, {batch, rows, 2, 4}, 2),
+          randomTensor(Dtype::f32, {batch, 2, past, 4}, 3), randomTensor(Dtype::f32, {batch, 2, past, 4}, 4)};
+}
+
+TEST(Append, OnlyWhatIsHandedOn) {
+  EXPECT_EQ(appendsIn(kCache), 2);
+  const std::string head = std::string(kParameters) + kStep;
+  EXPECT_EQ(appendsIn(head + "return %z }"), 0) << "nobody is given the cache";
+  EXPECT_EQ(appendsIn(head + "return %z, %k }"), 1);
+  EXPECT_EQ(appendsIn(head + "%r = relu(%k) return %z, %k, %v, %r }"), 1) << "keys are read as they lie";
+  EXPECT_EQ(appendsIn(head + "%r = relu(%past_k) return %z, %k, %v, %r }"), 1) << "the past is read, too";
+  EXPECT_EQ(appendsIn(head + "return %z, %k, %v, %past_v }"), 1);
+}
+
+TEST(Append, DenseAnyShape) {
+  expectSame(kCache, {inputs(1, 1, 7), inputs(2, 3, 5), inputs(3, 1, 0), inputs(2, 0, 4), inputs(0, 2, 3),
+                      inputs(1, 13, 113)});
+}
+
+// The cache of a compiled kCache, and what stays of it from step to step.
+class GrowingCache : public testing::Test {
+ protected:
+  void SetUp() override {
+    IrContext context;
+    Result<Module> parsed = test::parseText(context, kCache);
+    ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+    for (std::unique_ptr<Compiled>* each : {&growing_, &dense_}) {
+      Result<std::unique_ptr<Compiled>> made = Compiled::make(*parsed, {}, 2);
+      ASSERT_TRUE(made.ok()) << made.error().toString();
+      *each = std::move(*made);
+    }
+  }
+
+  ValueHandle grow(const HostTensor& tensor, int64_t room) {
+    dyn_value* value = nullptr;
+    EXPECT_EQ(dyn_value_growing(growing_->context.get(), DYN_F32, 4, tensor.shape().data(), 2, room,
+                                tensor.bytes(), static_cast<size_t>(tensor.sizeBytes()), &value),
+              DYN_OK)
+        << dyn_last_message();
+    return ValueHandle(value);
+  }
+
+  // Runs with these; the outputs.
+  std::vector<ValueHandle> step(const HostTensor& q, const HostTensor& x, dyn_value* k, dyn_value* v) {
+    dyn_context* context = growing_->context.get();
+    const ValueHandle values[] = {growing_->toVm(q), growing_->toVm(x)};
+    dyn_value* given[] = {values[0].get(), values[1].get(), k, v};
+    for (int32_t i = 0; i < 4; ++i) EXPECT_EQ(dyn_context_set_input(context, i, given[i]), DYN_OK);
+    EXPECT_EQ(dyn_context_run(context), DYN_OK) << dyn_last_message();
+    std::vector<ValueHandle> outputs;
+    for (int32_t i = 0; i < dyn_context_result_count(context); ++i) {
+      dyn_value* value = nullptr;
+      EXPECT_EQ(dyn_context_get_output(context, i, &value), DYN_OK);
+      outputs.emplace_back(value);
+    }
+    return outputs;
+  }
+
+  // Read where the strides say.
+  static HostTensor read(const dyn_value* value) {
+    const int64_t* shape = dyn_value_shape(value);
+    HostTensor tensor = *HostTensor::create(Dtype::f32, {shape, shape + dyn_value_rank(value)});
+    int64_t strides[4];
+    EXPECT_EQ(dyn_value_strides(value, strides), DYN_OK);
+    const auto* data = static_cast<const float*>(dyn_value_first(value));
+    for (int64_t i = 0; i < tensor.elementCount(); ++i) {
+      int64_t rest = i, at = 0;
+      for (size_t axis = 4; axis-- > 0; rest /= shape[axis]) at += rest % shape[axis] * strides[axis];
+      tensor.setReal(i, static_cast<double>(data[at]));
+    }
+    return tensor;
+  }
+
+  static void expectBits(const HostTensor& actual, const HostTensor& expected) {
+    ASSERT_EQ(actual.shape(), expected.shape());
+    ASSERT_EQ(memcmp(actual.bytes(), expected.bytes(), static_cast<size_t>(expected.sizeBytes())), 0);
+  }
+
+  std::unique_ptr<Compiled> growing_, dense_;
+};
+
+TEST_F(GrowingCache, StepsAreTheSameBitsInPlaceUntilTheRoomEnds) {
+  std::vector<HostTensor> now = inputs(2, 1, 3);
+  ValueHandle k = grow(now[2], 8), v = grow(now[3], 8);
+  EXPECT_EQ(dyn_value_data(k.get()), nullptr);
+  int moves = 0;
+  for (uint32_t i = 0; i < 20; ++i) {
+    now[0] = randomTensor(Dtype::f32, {2, 1 + i % 2, 2, 4}, 10 + i);
+    now[1] = randomTensor(Dtype::f32, {2, 1 + i % 2, 2, 4}, 50 + i);
+    std::vector<ValueHandle> outputs = step(now[0], now[1], k.get(), v.get());
+    Result<std::vector<HostTensor>> expected = dense_->run(now);
+    ASSERT_TRUE(expected.ok()) << expected.error().toString();
+    expectBits(read(outputs[0].get()), (*expected)[0]);
+    expectBits(read(outputs[1].get()), (*expected)[1]);
+    expectBits(read(outputs[2].get()), (*expected)[2]);
+    moves += dyn_value_first(outputs[1].get()) != dyn_value_first(k.get()) ? 1 : 0;
+    k = std::move(outputs[1]);
+    v = std::move(outputs[2]);
+    now[2] = (*expected)[1];
+    now[3] = (*expected)[2];
+  }
+  EXPECT_EQ(moves, 2) << "from 8 rows to 18, from 18 to 38";
+}
+
+TEST_F(GrowingCache, NobodySeesWhatOthersAppend) {
+  std::vector<HostTensor> now = inputs(1, 1, 3);
+  const ValueHandle k = grow(now[2], 8), v = grow(now[3], 8);
+  const HostTensor other = randomTensor(Dtype::f32, {1, 1, 2, 4}, 9);
+  const std::vector<ValueHandle> first = step(now[0], now[1], k.get(), v.get());
+  const HostTensor before = read(first[1].get());
+  const std::vector<ValueHandle> second = step(now[0], other, k.get(), v.get());
+  EXPECT_EQ(dyn_value_first(first[1].get()), dyn_value_first(k.get()));
+  EXPECT_NE(dyn_value_first(second[1].get()), dyn_value_first(k.get()));
+  expectBits(read(first[1].get()), before);
+  expectBits(read(k.get()), now[2]);
+  now[1] = other;
+  expectBits(read(second[1].get()), (*dense_->run(now))[1]);
+}
+
+TEST_F(GrowingCache, SteadyStepsAllocateNothing) {
+  std::vector<HostTensor> now = inputs(1, 1, 30);
+  ValueHandle k = grow(now[2], 64), v = grow(now[3], 64);
+  dyn_statistics statistics{};
+  for (int i = 0; i < 20; ++i) {
+    std::vector<ValueHandle> outputs = step(now[0], now[1], k.get(), v.get());
+    k = std::move(outputs[1]);
+    v = std::move(outputs[2]);
+    ASSERT_EQ(dyn_context_statistics(growing_->context.get(), &statistics), DYN_OK);
+    EXPECT_TRUE(i <= 2 || statistics.allocations_count == 0) << "step " << i;
+  }
+}
+
+TEST_F(GrowingCache, BoundOutputsAreDense) {
+  std::vector<HostTensor> now = inputs(2, 1, 3);
+  const ValueHandle k = grow(now[2], 8), v = grow(now[3], 8);
+  alignas(64) float memory[2 * 2 * 4 * 4] = {};
+  ASSERT_EQ(dyn_context_bind_output(growing_->context.get(), 1, memory, sizeof memory), DYN_OK);
+  const HostTensor expected = (*dense_->run(now))[1];
+  for (int round = 0; round < 2; ++round) {
+    memset(memory, 0, sizeof memory);
+    step(now[0], now[1], k.get(), v.get());
+    EXPECT_EQ(memcmp(memory, expected.bytes(), sizeof memory), 0);
+  }
+  // A dense past is joined there from the second run on.
+  const ValueHandle denseK = growing_->toVm(now[2]), denseV = growing_->toVm(now[3]);
+  for (int round = 0; round < 3; ++round) {
+    memset(memory, 0, sizeof memory);
+    const std::vector<ValueHandle> outputs = step(now[0], now[1], denseK.get(), denseV.get());
+    EXPECT_EQ(dyn_value_data(outputs[1].get()), memory);
+    EXPECT_EQ(memcmp(memory, expected.bytes(), sizeof memory), 0);
+  }
+}
+
+TEST_F(GrowingCache, WrongUsesAreErrors) {
+  const HostTensor x = randomTensor(Dtype::f32, {1, 2, 2, 4}, 1);
+  const ValueHandle value = grow(x, 8);
+  dyn_context* context = growing_->context.get();
+  for (int32_t i = 0; i < 4; ++i) ASSERT_EQ(dyn_context_set_input(context, i, value.get()), DYN_OK);
+  EXPECT_EQ(dyn_context_run(context), DYN_UNSUPPORTED);
+  EXPECT_THAT(dyn_last_message(), HasSubstr("growing along axis 2, room for 8"));
+  dyn_value* made = nullptr;
+  const int64_t shape[] = {2, 3};
+  EXPECT_EQ(dyn_value_growing(context, DYN_F32, 2, shape, 2, 8, nullptr, 0, &made), DYN_INVALID_ARGUMENT);
+  EXPECT_EQ(dyn_value_growing(context, DYN_F32, 2, shape, 1, 2, nullptr, 0, &made), DYN_INVALID_ARGUMENT);
+  EXPECT_EQ(
+      dyn_value_growing(context, static_cast<int32_t>(Dtype::string), 2, shape, 1, 8, nullptr, 0, &made),
+      DYN_INVALID_ARGUMENT);
+  EXPECT_EQ(dyn_value_growing(context, DYN_F32, 2, shape, 0, INT64_MAX / 4, nullptr, 0, &made),
+            DYN_ARITHMETIC);
+  EXPECT_EQ(made, nullptr);
+}
+
+}  // namespace
+}  // namespace dyn

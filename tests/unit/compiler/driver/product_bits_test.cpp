@@ -1,0 +1,107 @@
+// Products have the same bits for every number of threads and every schedule: both decide how the work is cut, never how an element is summed.
+#include <cstring>
+
+#include "tests/unit/compiler/driver/run_both.h"
+#include "vm/shared/dyn_contraction.h"
+
+namespace dyn {
+namespace {
+
+// A product with constant weights, on these schedules ("auto": by cost).
+std::unique_ptr<test::Compiled> productOf(const HostTensor& weights, const std::string& version,
+                                          int threads) {
+  const int64_t depth = weights.shape()[0], columns = weights.shape()[1];
+  std::string text = "fn @main(%x: Tensor[(n, " + std::to_string(depth) +
+                     "), f32]) { %w = constant() {value = f32[" + std::to_string(depth) + ", " +
+                     std::to_string(columns) + "] [";
+  for (int64_t k = 0; k < depth; ++k) {
+    text += k ? ", [" : "[";
+    for (int64_t j = 0; j < columns; ++j)
+      text += (j ? ", " : "") + std::to_string(weights.realAt(k * columns + j));
+    text += "]";
+  }
+  IrContext context;
+  Result<Module> parsed = test::parseText(context, text + "]} %y = matmul(%x, %w) return %y }");
+  EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
+  CompileOptions options;
+  options.versions["matmul"] = version;
+  Result<std::unique_ptr<test::Compiled>> made = test::Compiled::make(*parsed, options, threads);
+  EXPECT_TRUE(made.ok()) << made.error().toString();
+  return made.ok() ? std::move(*made) : nullptr;
+}
+
+TEST(ProductBits, doNotDependOnThreadsOrSchedules) {
+  for (const auto& [depth, columns] : {std::pair<int64_t, int64_t>{1000, 32}, {1601, 70}}) {
+    const HostTensor weights = test::randomTensor(Dtype::f32, {depth, columns}, 7);
+    std::vector<std::pair<std::string, std::unique_ptr<test::Compiled>>> all;
+    for (int threads : {1, 2, 3, 4})
+      all.emplace_back("auto, threads " + std::to_string(threads), productOf(weights, "auto", threads));
+    for (const char* version :
+         {"k384r6-panels", "k384r24-rows", "k768r6-rows", "k1536r24-panels", "kallr12-rows"})
+      for (int threads : {1, 3})
+        all.emplace_back(version + (", threads " + std::to_string(threads)),
+                         productOf(weights, version, threads));
+    for (int64_t rows : {1, 3, 7, 13, 15, 29, 85, 86, 169, 170, 171, 338, 347}) {
+      const HostTensor x = test::randomTensor(Dtype::f32, {rows, depth}, static_cast<uint32_t>(rows));
+      std::optional<HostTensor> first;
+      for (const auto& [name, compiled] : all) {
+        Result<std::vector<HostTensor>> y = compiled->run({x});
+        ASSERT_TRUE(y.ok()) << y.error().toString();
+        if (!first) first = (*y)[0];
+        EXPECT_EQ(std::memcmp(first->data(), (*y)[0].data(), static_cast<size_t>(first->sizeBytes())), 0)
+            << rows << " x " << depth << " x " << columns << ": " << name;
+      }
+    }
+  }
+}
+
+// f64 and integers: panels of their own, rows in place, batches with threads over them and within them.
+TEST(ProductBits, ofOtherTypesDoNotDependOnThreads) {
+  struct Case {
+    const char* parameters;  // with T for the type
+    const char* attributes;
+    std::vector<int64_t> a, b;
+  };
+  const std::vector<Case> cases = {
+      {"%a: Tensor[(n, k), T], %b: Tensor[(k, m), T]", "", {2, 300}, {300, 41}},
+      {"%a: Tensor[(n, k), T], %b: Tensor[(k, m), T]", "", {97, 523}, {523, 67}},
+      {"%a: Tensor[(n, k), T], %b: Tensor[(k, m), T]", "", {230, 17}, {17, 131}},
+      {"%a: Tensor[(k, n), T], %b: Tensor[(m, k), T]",
+       " {transpose_a = 1, transpose_b = 1}",
+       {301, 53},
+       {37, 301}},
+      {"%a: Tensor[(b, n, k), T], %b: Tensor[(b, k, m), T]", "", {2, 64, 65}, {2, 65, 33}},
+      {"%a: Tensor[(b, n, k), T], %b: Tensor[(b, m, k), T]",
+       " {transpose_b = 1}",
+       {7, 31, 129},
+       {7, 47, 129}},
+      {"%a: Tensor[(b, n, k), T], %b: Tensor[(k, m), T]", "", {5, 3, 257}, {257, 19}}};
+  for (const char* dtype : {"f64", "i32", "u64"}) {
+    for (const Case& c : cases) {
+      std::string text =
+          std::string("fn @main(") + c.parameters + ") { %y = matmul(%a, %b)" + c.attributes + " return %y }";
+      for (size_t at; (at = text.find(", T]")) != std::string::npos;)
+        text.replace(at, 4, std::string(", ") + dtype + "]");
+      IrContext context;
+      Result<Module> parsed = test::parseText(context, text);
+      ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+      const Dtype type = *parseDtype(dtype);
+      const std::vector<HostTensor> inputs = {test::randomTensor(type, c.a, 3),
+                                              test::randomTensor(type, c.b, 4)};
+      test::expectSame(text, {inputs}, {}, 1e-12);
+      std::optional<HostTensor> first;
+      for (int threads : {1, 2, 3, 4}) {
+        auto compiled = test::Compiled::make(*parsed, {}, threads);
+        ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+        Result<std::vector<HostTensor>> y = (*compiled)->run(inputs);
+        ASSERT_TRUE(y.ok()) << y.error().toString();
+        if (!first) first = (*y)[0];
+        EXPECT_EQ(std::memcmp(first->data(), (*y)[0].data(), static_cast<size_t>(first->sizeBytes())), 0)
+            << text << ", threads " << threads;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dyn

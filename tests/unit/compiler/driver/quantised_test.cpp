@@ -1,0 +1,208 @@
+// Products of dequantised bytes: integer products where the pass `quantise` is on, and the same numbers where it is off.
+#include "compiler/ir/walk.h"
+#include "tests/unit/compiler/driver/run_both.h"
+
+namespace dyn {
+namespace {
+
+using test::expectSame;
+
+// Any bytes, the least and the greatest among them.
+HostTensor bytes(Dtype dtype, std::vector<int64_t> shape, uint32_t seed) {
+  HostTensor tensor = *HostTensor::create(dtype, std::move(shape));
+  std::mt19937 random(seed);
+  for (int64_t i = 0; i < tensor.elementCount(); ++i)
+    tensor.setInt(i, static_cast<int64_t>(random() % 256) - (dtype == Dtype::i8 ? 128 : 0));
+  return tensor;
+}
+
+int64_t integerProducts(const std::string& text) {
+  IrContext context;
+  Result<Module> parsed = test::parseText(context, text);
+  EXPECT_TRUE(parsed.ok());
+  Trace trace;
+  CompileOptions options;
+  options.passes = "infer,quantise";
+  Result<Module> changed = runPasses(*parsed, options, trace);
+  EXPECT_TRUE(changed.ok());
+  int64_t count = 0;
+  forEachOp(*changed, [&](const Function&, const Op& op) {
+    count += op.def == &ops::matmul_integerOp || op.def == &ops::conv_integerOp;
+  });
+  return count;
+}
+
+// Scales are powers of two, so both ways compute the same numbers, ties of the rounding included.
+void expectAgreement(const std::string& text, const std::vector<std::vector<HostTensor>>& inputs) {
+  for (const char* passes : {"", "-quantise", "-prepack", "-fuse", "-fold"}) {
+    SCOPED_TRACE(passes);
+    CompileOptions options;
+    options.passes = passes;
+    expectSame(text, inputs, options);
+  }
+}
+
+constexpr const char* kLayer = R"(fn @main(%x: Tensor[(n, 3), TYPE], %b: Tensor[(2), f32]) {
+  %s = constant() {value = f32[] 0.0625}
+  %z = constant() {value = TYPE[] 7}
+  %a = dequantize_linear(%x, %s, %z)
+  %q = constant() {value = i8[3, 2] [[-128, 127], [5, -6], [100, 1]]}
+  %sw = constant() {value = f32[2] [0.5, 0.25]}
+  %zw = constant() {value = i8[2] [0, 3]}
+  %w = dequantize_linear(%q, %sw, %zw) {axis = 1}
+  %m = matmul(%a, %w)
+  %h = add(%m, %b)
+  %r = relu(%h)
+  %y = quantize_linear(%r, %s, %z)
+  return %r, %y
+})";
+
+std::string withType(std::string text, const std::string& type) {
+  for (size_t at = text.find("TYPE"); at != std::string::npos; at = text.find("TYPE"))
+    text.replace(at, 4, type);
+  return text;
+}
+
+TEST(Quantised, layersOfBytes) {
+  for (auto [name, dtype] : {std::pair{"u8", Dtype::u8}, std::pair{"i8", Dtype::i8}}) {
+    const std::string text = withType(kLayer, name);
+    EXPECT_EQ(integerProducts(text), 1);
+    std::vector<std::vector<HostTensor>> sets;
+    for (int64_t n : {0, 1, 2, 13, 64})
+      sets.push_back({bytes(dtype, {n, 3}, 1), test::randomTensor(Dtype::f32, {2}, 2)});
+    expectAgreement(text, sets);
+  }
+}
+
+TEST(Quantised, bothSidesAreInputsAndTransposed) {
+  const std::string text =
+      R"(fn @main(%x: Tensor[(b, n, k), u8], %v: Tensor[(b, m, k), u8], %z: Tensor[(), u8]) {
+    %s = constant() {value = f32[1] [0.125]}
+    %a = dequantize_linear(%x, %s, %z)
+    %c = dequantize_linear(%v, %s)
+    %t = transpose(%c) {perm = [0, 2, 1]}
+    %y = matmul(%a, %t)
+    %u = matmul(%a, %c) {transpose_b = 1}
+    return %y, %u
+  })";
+  EXPECT_EQ(integerProducts(text), 2);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [b, n, k, m] :
+       {std::array<int64_t, 4>{2, 3, 5, 7}, {1, 1, 1, 1}, {3, 17, 33, 40}, {2, 4, 0, 3}, {0, 2, 2, 2}})
+    sets.push_back(
+        {bytes(Dtype::u8, {b, n, k}, 1), bytes(Dtype::u8, {b, m, k}, 2), HostTensor::scalar(Dtype::u8, 255)});
+  expectAgreement(text, sets);
+}
+
+TEST(Quantised, convolutions) {
+  const std::string text = withType(
+      R"(fn @main(%x: Tensor[(n, 2, h, w), TYPE], %q: Tensor[(4, 2, 3, 3), i8], %b: Tensor[(4), f32]) {
+    %s = constant() {value = f32[] 0.0625}
+    %z = constant() {value = TYPE[] 9}
+    %a = dequantize_linear(%x, %s, %z)
+    %sw = constant() {value = f32[4] [0.5, 0.25, 0.125, 1]}
+    %f = dequantize_linear(%q, %sw) {axis = 0}
+    %c = conv(%a, %f, %b) {pads = [1, 1, 1, 1], strides = [1, 2]}
+    %r = relu(%c)
+    %y = quantize_linear(%r, %s, %z)
+    return %y, %r
+  })",
+      "u8");
+  EXPECT_EQ(integerProducts(text), 1);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}})
+    sets.push_back({bytes(Dtype::u8, {n, 2, h, w}, 1), bytes(Dtype::i8, {4, 2, 3, 3}, 2),
+                    test::randomTensor(Dtype::f32, {4}, 3)});
+  expectAgreement(text, sets);
+}
+
+// [from, from + 1, ...] of that shape as a literal, each in -7..7.
+std::string literal(std::span<const int64_t> shape, int64_t& next) {
+  if (shape.empty()) return std::to_string(next++ * 5 % 15 - 7);
+  std::string text;
+  for (int64_t i = 0; i < shape[0]; ++i)
+    text += (text.empty() ? "[" : ", ") + literal(shape.subspan(1), next);
+  return text + "]";
+}
+
+TEST(Quantised, constantWeightsStandWithTheirChannelsLast) {
+  int64_t next = 0;
+  const std::vector<int64_t> shape = {6, 4, 3, 2};
+  const std::string text =
+      "fn @main(%x: Tensor[(n, 8, h, w), u8], %z: Tensor[(), u8]) {\n  %k = constant() {value = i8[6, 4, 3, "
+      "2] " +
+      literal(shape, next) +
+      "}\n  %y = conv_integer(%x, %k, %z) {group = 2, pads = [1, 0, 1, 1], strides = [1, 2]}\n  return %y\n}";
+  EXPECT_EQ(test::opsAfter(text, "prepack",
+                           [](const Op& op) { return op.attributes.integer("channels_last", 0) == 1; }),
+            1);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}})
+    sets.push_back({bytes(Dtype::u8, {n, 8, h, w}, 1), bytes(Dtype::u8, {}, 2)});
+  test::expectSame(text, sets);
+  // A variant reads the same ones.
+  std::vector<size_t> constants;
+  for (const char* variants : {"", "h=5;w=7"}) {
+    IrContext context;
+    Result<Module> parsed = test::parseText(context, text);
+    ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+    CompileOptions options;
+    options.variants = variants;
+    Result<CompiledModel> compiled = compileModel(*parsed, options);
+    ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+    constants.push_back(compiled->lowered.constants.size());
+  }
+  EXPECT_EQ(constants[0], constants[1]);
+}
+
+TEST(Quantised, byTheRangeOfTheData) {
+  const std::string text =
+      R"(fn @main(%x: Tensor[(n, 3), f32], %q: Tensor[(3, 2), i8], %b: Tensor[(2), f32]) {
+    %r = relu(%x)
+    %a, %s, %z = dynamic_quantize_linear(%r)
+    %i = matmul_integer(%a, %q, %z)
+    %f = cast(%i) {to = f32}
+    %m = mul(%f, %s)
+    %y = add(%m, %b)
+    %c, %t, %u = dynamic_quantize_linear(%y)
+    return %a, %s, %z, %y, %t, %u
+  })";
+  std::vector<std::vector<HostTensor>> sets;
+  for (int64_t n : {0, 1, 2, 13, 64})
+    sets.push_back({test::randomTensor(Dtype::f32, {n, 3}, 1), bytes(Dtype::i8, {3, 2}, 2),
+                    test::randomTensor(Dtype::f32, {2}, 3)});
+  sets.push_back({HostTensor(*HostTensor::create(Dtype::f32, {4, 3})), bytes(Dtype::i8, {3, 2}, 2),
+                  test::randomTensor(Dtype::f32, {2}, 3)});
+  expectAgreement(text, sets);
+}
+
+// Scales along the summed axis, or numbers that are not of 8 bits, are no integer products.
+TEST(Quantised, othersStayReal) {
+  EXPECT_EQ(
+      integerProducts(
+          R"(fn @main(%x: Tensor[(n, 3), u8], %q: Tensor[(3, 2), i8], %s: Tensor[(3), f32], %t: Tensor[(), f32]) {
+    %a = dequantize_linear(%x, %t)
+    %w = dequantize_linear(%q, %s) {axis = 0}
+    %y = matmul(%a, %w)
+    return %y
+  })"),
+      0);
+  EXPECT_EQ(
+      integerProducts(R"(fn @main(%x: Tensor[(n, 3), u8], %q: Tensor[(3, 2), i16], %t: Tensor[(), f32]) {
+    %a = dequantize_linear(%x, %t)
+    %w = dequantize_linear(%q, %t)
+    %y = matmul(%a, %w)
+    return %y
+  })"),
+      0);
+  EXPECT_EQ(
+      integerProducts(R"(fn @main(%x: Tensor[(n, 3), f32], %q: Tensor[(3, 2), i8], %t: Tensor[(), f32]) {
+    %w = dequantize_linear(%q, %t)
+    %y = matmul(%x, %w)
+    return %y
+  })"),
+      0);
+}
+
+}  // namespace
+}  // namespace dyn

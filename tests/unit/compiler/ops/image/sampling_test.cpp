@@ -1,0 +1,167 @@
+// grid_sample, affine_grid, dft, deform_conv, col2im, roi_align, det, tensor_scatter, running products, bitcast.
+#include <cmath>
+
+#include "tests/unit/compiler/ops/lowered_op.h"
+#include "vm/include/dyn_kernel.h"
+
+namespace dyn::test {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+
+TEST(GridSample, CornersAndCentre) {
+  const HostTensor x = reals({1, 1, 2, 2}, {1, 2, 3, 4});
+  const HostTensor grid = reals({1, 1, 3, 2}, {-1, -1, 0, 0, 1, 1});
+  OpCase aligned("grid_sample", {x, grid}, {{"align_corners", int64_t{1}}});
+  EXPECT_THAT(elements(checkOp(aligned)), ElementsAre(1, 2.5, 4));
+  // The outer edges lie half an element outside, where zeros are.
+  OpCase edges("grid_sample", {x, grid});
+  EXPECT_THAT(elements(checkOp(edges)), ElementsAre(0.25, 2.5, 1));
+}
+
+TEST(GridSample, ModesBordersAndRanksAgreeWithTheKernel) {
+  for (const char* mode : {"linear", "nearest", "cubic"}) {
+    for (const char* border : {"zeros", "border", "reflection"}) {
+      for (int64_t aligned : {0, 1}) {
+        const Attributes attributes = {
+            {"mode", std::string(mode)}, {"padding_mode", std::string(border)}, {"align_corners", aligned}};
+        checkOp(OpCase("grid_sample", {real({2, 3, 5, 7}), real({2, 3, 2, 2}, Dtype::f32, 2)}, attributes));
+        checkOp(OpCase("grid_sample", {real({1, 1, 1, 1}), real({1, 2, 1, 2}, Dtype::f32, 3)}, attributes));
+        checkOp(OpCase("grid_sample", {real({2, 1, 6}), real({2, 5, 1}, Dtype::f32, 4)}, attributes));
+      }
+    }
+  }
+  checkOp(OpCase("grid_sample", {real({1, 2, 3, 2, 4}), real({1, 2, 1, 3, 3}, Dtype::f32, 5)}));
+  checkOp(OpCase("grid_sample", {real({0, 2, 3, 3}), real({0, 2, 2, 2})}));
+}
+
+TEST(GridSample, NothingToSample) {
+  OpCase test("grid_sample", {real({1, 1, 0, 2}), real({1, 1, 1, 2})});
+  EXPECT_THAT(inferError(test).message, HasSubstr("something to sample"));
+}
+
+TEST(AffineGrid, IdentityGivesTheRegularGrid) {
+  const HostTensor identity = reals({1, 2, 3}, {1, 0, 0, 0, 1, 0});
+  OpCase corners("affine_grid", {identity, vec({1, 1, 2, 3})}, {{"align_corners", int64_t{1}}});
+  EXPECT_THAT(elements(checkOp(corners)), ElementsAre(-1, -1, 0, -1, 1, -1, -1, 1, 0, 1, 1, 1));
+  OpCase edges("affine_grid", {identity, vec({1, 1, 2, 1})});
+  EXPECT_THAT(elements(checkOp(edges)), ElementsAre(0, -0.5, 0, 0.5));
+  checkOp(OpCase("affine_grid", {real({2, 3, 4}), vec({2, 1, 2, 3, 1})}));
+  EXPECT_THAT(inferError(OpCase("affine_grid", {real({1, 2, 3}), vec({1, 2, 3})})).message,
+              HasSubstr("the size"));
+}
+
+// Whether the last axis holds real or complex numbers must be known.
+std::vector<Value> checkDft(OpCase test) {
+  test.dynamic = false;
+  return checkOp(test);
+}
+
+TEST(Dft, OfAnImpulseAndBack) {
+  OpCase forward("dft", {reals({1, 4, 1}, {0, 1, 0, 0})});
+  EXPECT_THAT(elements(checkDft(forward)), Pointwise(DoubleNear(1e-6), {1., 0., 0., -1., -1., 0., 0., 1.}));
+  OpCase back("dft", {reals({1, 4, 2}, {1, 0, 0, -1, -1, 0, 0, 1})}, {{"inverse", int64_t{1}}});
+  EXPECT_THAT(elements(checkDft(back)), Pointwise(DoubleNear(1e-6), {0., 0., 1., 0., 0., 0., 0., 0.}));
+}
+
+TEST(Dft, OneSideGoesThereAndBack) {
+  const HostTensor x = real({2, 7, 1});
+  auto spectrum = checkDft(OpCase("dft", {x}, {{"onesided", int64_t{1}}}));
+  ASSERT_THAT(shapeOf(spectrum), ElementsAre(2, 4, 2));
+  OpCase back("dft", {spectrum[0].tensor(), scalar(7)}, {{"onesided", int64_t{1}}, {"inverse", int64_t{1}}});
+  auto again = checkDft(back);
+  ASSERT_THAT(shapeOf(again), ElementsAre(2, 7, 1));
+  EXPECT_EQ(difference(x, again[0].tensor(), 1e-5), "");
+}
+
+TEST(Dft, AxesAndLengths) {
+  for (int64_t axis : {0, 1, -2, -3}) {
+    checkDft(OpCase("dft", {real({3, 4, 2}), std::nullopt, scalar(axis)}));
+    checkDft(OpCase("dft", {real({3, 4, 1}), scalar(5), scalar(axis)}, {{"onesided", int64_t{1}}}));
+  }
+  checkDft(OpCase("dft", {real({1, 6, 2}), scalar(3)}));
+  checkDft(OpCase("dft", {real({0, 6, 1})}));
+  OpCase ofTheParts("dft", {real({3, 4, 1}), std::nullopt, scalar(-1)});
+  ofTheParts.constants = {2};
+  EXPECT_THAT(inferError(ofTheParts).message, HasSubstr("not that of the parts"));
+}
+
+TEST(DeformConv, WithoutOffsetsItIsAConvolution) {
+  const HostTensor x = real({2, 4, 5, 4}), w = real({6, 2, 2, 3}, Dtype::f32, 2);
+  const Attributes shared = {{"group", int64_t{2}}, {"pads", std::vector<int64_t>{1, 0, 0, 1}}};
+  auto plain = checkOp(OpCase("conv", {x, w}, shared));
+  HostTensor none = *HostTensor::create(Dtype::f32, {2, 12, 5, 3});
+  auto same = checkOp(OpCase("deform_conv", {x, w, none}, shared));
+  EXPECT_EQ(difference(plain[0].tensor(), same[0].tensor(), 1e-5), "");
+}
+
+TEST(DeformConv, OffsetsMaskAndBiasAgreeWithTheKernel) {
+  const Attributes attributes = {{"offset_group", int64_t{2}},
+                                 {"strides", std::vector<int64_t>{2, 1}},
+                                 {"dilations", std::vector<int64_t>{1, 2}}};
+  checkOp(OpCase("deform_conv",
+                 {real({1, 4, 5, 5}), real({3, 4, 2, 2}, Dtype::f32, 2), real({1, 16, 2, 3}, Dtype::f32, 3),
+                  real({3}, Dtype::f32, 4), real({1, 8, 2, 3}, Dtype::f32, 5)},
+                 attributes));
+}
+
+TEST(Col2im, AddsOverlappingWindows) {
+  const HostTensor ones = reals({1, 4, 4}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+  auto image = checkOp(OpCase("col2im", {ones, vec({3, 3}), vec({2, 2})}));
+  EXPECT_THAT(shapeOf(image), ElementsAre(1, 1, 3, 3));
+  EXPECT_THAT(elements(image), ElementsAre(1, 2, 1, 2, 4, 2, 1, 2, 1));
+  OpCase wrong("col2im", {ones, vec({4, 3}), vec({2, 2})});
+  EXPECT_THAT(runError(wrong).message, HasSubstr("places"));
+  wrong.constants = {1, 2};
+  EXPECT_THAT(inferError(wrong).message, HasSubstr("places"));
+}
+
+TEST(RoiAlign, MeanOfAWholePlane) {
+  const HostTensor x = reals({1, 1, 2, 2}, {1, 2, 3, 4});
+  const Attributes attributes = {{"coordinate_transformation_mode", std::string("output_half_pixel")},
+                                 {"sampling_ratio", int64_t{1}}};
+  auto cells = checkOp(OpCase("roi_align", {x, reals({1, 4}, {0, 0, 1, 1}), vec({0})}, attributes));
+  EXPECT_THAT(elements(cells), ElementsAre(2.5));
+  OpCase wrong("roi_align", {x, reals({1, 4}, {0, 0, 1, 1}), vec({3})}, attributes);
+  EXPECT_THAT(runError(wrong).message, HasSubstr("out of range"));
+}
+
+TEST(Det, SmallMatrices) {
+  EXPECT_THAT(elements(checkOp(OpCase("det", {reals({2, 2, 2}, {1, 2, 3, 4, 0, 1, 1, 0})}))),
+              ElementsAre(-2, -1));
+  EXPECT_THAT(elements(checkOp(OpCase("det", {reals({1, 0, 0}, {})}))), ElementsAre(1));
+  EXPECT_THAT(elements(checkOp(OpCase("det", {reals({3, 3}, {0, 0, 2, 0, 3, 0, 4, 0, 0})}))),
+              ElementsAre(-24));
+}
+
+TEST(TensorScatter, EachBatchAtItsOwnPlace) {
+  const HostTensor past = reals({2, 3, 1}, {1, 2, 3, 4, 5, 6}), update = reals({2, 2, 1}, {-1, -2, -3, -4});
+  EXPECT_THAT(elements(checkLowered(OpCase("tensor_scatter", {past, update, vec({1, 0})}))),
+              ElementsAre(1, -1, -2, -3, -4, 6));
+  OpCase circular("tensor_scatter", {past, update, vec({2, 0})}, {{"mode", std::string("circular")}});
+  EXPECT_THAT(elements(checkLowered(circular)), ElementsAre(-2, 2, -1, -3, -4, 6));
+  OpCase outside("tensor_scatter", {past, update, vec({2, 0})});
+  EXPECT_THAT(runError(outside).message, HasSubstr("out of range"));
+  EXPECT_EQ(loweredFault(outside), DYN_KERNEL_INDEX_OUT_OF_RANGE);
+}
+
+TEST(Cumprod, ExclusiveAndReverse) {
+  const HostTensor x = reals({4}, {1, 2, 3, 4});
+  EXPECT_THAT(elements(checkOp(OpCase("cumprod", {x, scalar(0)}))), ElementsAre(1, 2, 6, 24));
+  EXPECT_THAT(elements(checkOp(
+                  OpCase("cumprod", {x, scalar(0)}, {{"exclusive", int64_t{1}}, {"reverse", int64_t{1}}}))),
+              ElementsAre(24, 12, 4, 1));
+}
+
+TEST(Bitcast, BitsStay) {
+  EXPECT_THAT(elements(checkOp(OpCase("bitcast", {reals({2}, {1, -2})}, {{"to", Dtype::u32}}))),
+              ElementsAre(0x3f800000, 0xc0000000));
+  EXPECT_THAT(inferError(OpCase("bitcast", {reals({1}, {1})}, {{"to", Dtype::i64}})).message,
+              HasSubstr("differ in size"));
+}
+
+}  // namespace
+}  // namespace dyn::test

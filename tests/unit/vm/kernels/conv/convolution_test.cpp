@@ -1,0 +1,280 @@
+// Convolutions by each of their ways against the naive sum, on random shapes that include 0, 1 and primes.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "tests/unit/vm/kernels/builtin_harness.h"
+
+namespace dyn::vm::test {
+namespace {
+
+using testing::ElementsAre;
+
+// Doubles each element, counted in `marks`. Rows are channels of images, columns positions: scalars[0] of them.
+int32_t doubleAndMark(void* const* buffers, const int64_t* scalars, int64_t begin, int64_t end, void*) {
+  auto *y = static_cast<float*>(buffers[0]), *marks = static_cast<float*>(buffers[1]);
+  for (int64_t row = begin; row < end; ++row)
+    for (int64_t at = row * scalars[0] + scalars[1]; at < row * scalars[0] + scalars[2]; ++at) {
+      y[at] *= 2;
+      marks[at] += 1;
+    }
+  return DYN_KERNEL_OK;
+}
+
+class ConvolutionTest : public BuiltinTest {
+ protected:
+  // conv_packed with an epilogue gives twice what conv gave, each element done once.
+  void expectPackedTheSame(Tensor* x, Tensor* w, Tensor* bias, std::vector<int64_t> pads,
+                           std::vector<int32_t> numbers, Tensor* expected) {
+    const KernelRow row{"double_and_mark", "double_and_mark", 2, 2, 3, 0, ""};
+    ASSERT_TRUE(call("conv_pack", {w}, {.numbers = numbers}).ok());
+    Tensor* packed = result(0);
+    const std::vector<int64_t> shape(expected->shape(), expected->shape() + expected->rank);
+    Tensor *y = output(shape), *marks = output(shape);
+    std::fill_n(marks->as<float>(), marks->elementCount, 0.0f);
+    for (uint32_t i = 0; i < w->rank; ++i) numbers.push_back(static_cast<int32_t>(w->shape()[i]));
+    numbers.push_back(1);
+    int64_t positions = 1;
+    for (size_t i = 2; i < shape.size(); ++i) positions *= shape[i];
+    pads.push_back(positions);
+    const Status status =
+        call("conv_packed", {x, packed, bias},
+             {.scalars = pads, .numbers = numbers, .kernels = {doubleAndMark}, .rows = {row}}, {y, marks});
+    ASSERT_TRUE(status.ok()) << status.toString();
+    for (int64_t i = 0; i < expected->elementCount; ++i) {
+      ASSERT_EQ(y->as<float>()[i], 2 * expected->as<float>()[i]);
+      ASSERT_EQ(marks->as<float>()[i], 1.0f);
+    }
+  }
+};
+
+// Every way that can do a window gives what the way by rule gives, the same bits each time; one that can not is refused.
+TEST_F(ConvolutionTest, everyWayComputesTheSameConvolution) {
+  struct Window {
+    std::vector<int64_t> x, w, y;
+    std::vector<int32_t> rest;  // group, strides, dilations
+    std::vector<bool> able;     // rows, staged, direct, winograd
+  };
+  const Window windows[] = {
+      {{2, 3, 9, 11}, {5, 3, 3, 3}, {2, 5, 9, 11}, {1, 1, 1, 1, 1}, {false, true, true, true}},
+      {{1, 20, 7, 5}, {37, 20, 3, 3}, {1, 37, 7, 5}, {1, 1, 1, 1, 1}, {false, true, true, true}},
+      {{1, 20, 7, 5}, {18, 20, 3, 3}, {1, 18, 4, 3}, {1, 2, 2, 1, 1}, {false, true, true, true}},
+      {{1, 20, 7, 5}, {18, 20, 3, 3}, {1, 18, 4, 5}, {1, 2, 1, 1, 1}, {false, true, true, false}},
+      {{1, 7, 13, 17}, {7, 1, 3, 3}, {1, 7, 7, 9}, {7, 2, 2, 1, 1}, {true, true, true, false}},
+      {{1, 1, 6, 6}, {1, 1, 3, 3}, {1, 1, 6, 6}, {1, 1, 1, 1, 1}, {true, true, true, true}},
+  };
+  for (ThreadPool* threads : {&single_, &three_}) {
+    threads_ = threads;
+    for (const Window& window : windows) {
+      Tensor *x = floats(window.x), *w = floats(window.w), *expected = output(window.y);
+      auto numbers = [&](int32_t first) {
+        std::vector<int32_t> all{first};
+        all.insert(all.end(), window.rest.begin(), window.rest.end());
+        return all;
+      };
+      ASSERT_TRUE(call("conv", {x, w}, {.scalars = {1, 1}, .numbers = numbers(2)}, {expected}).ok());
+      for (int32_t way = 0; way < 4; ++way) {
+        const std::vector<int32_t> named = numbers(2 + 8 * (way + 1));
+        Status status = call("conv_pack", {w}, {.numbers = named});
+        ASSERT_EQ(status.ok(), window.able[static_cast<size_t>(way)]) << "way " << way;
+        if (!status.ok()) {
+          EXPECT_EQ(status.code, DYN_BAD_PROGRAM);
+          continue;
+        }
+        Tensor *packed = result(0), *y = output(window.y), *again = output(window.y);
+        std::vector<int32_t> all = named;
+        for (int64_t size : window.w) all.push_back(static_cast<int32_t>(size));
+        status = call("conv_packed", {x, packed}, {.scalars = {1, 1}, .numbers = all}, {y});
+        ASSERT_TRUE(status.ok()) << status.toString();
+        ASSERT_TRUE(call("conv_packed", {x, packed}, {.scalars = {1, 1}, .numbers = all}, {again}).ok());
+        EXPECT_EQ(memcmp(y->data, again->data, y->sizeBytes()), 0);
+        for (int64_t i = 0; i < y->elementCount; ++i)
+          ASSERT_NEAR(y->as<float>()[i], expected->as<float>()[i], 1e-4) << "way " << way << " at " << i;
+      }
+      EXPECT_EQ(call("conv_pack", {w}, {.numbers = numbers(2 + 8 * 5)}).code, DYN_BAD_PROGRAM);
+    }
+  }
+}
+
+TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
+  auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random_);
+  };
+  // One row for each way the operator may go (vm/kernels/conv/convolution.h); `longest` is the largest size of an axis when there is one axis.
+  enum Kind { any, pointwise, deep, threes, wide, depthwise };
+  for (int round = 0; round < 240; ++round) {
+    const auto kind = static_cast<Kind>(round % 6);
+    const int64_t rank =
+        kind == threes || kind == depthwise ? 2 : pick(1, kind == any || kind == pointwise ? 3 : 2);
+    const int64_t groups = kind == depthwise                ? pick(2, round % 4 == 1 ? 40 : 9)
+                           : kind == deep || kind == threes ? 1
+                                                            : pick(1, 3);
+    const int64_t channels = kind == depthwise ? 1
+                             : kind == deep    ? pick(1, 2) * 256
+                             : kind == threes  ? pick(16, 20)
+                                               : pick(1, 3);
+    const int64_t filters = kind == depthwise                 ? 1
+                            : kind == deep || kind == threes  ? pick(5, 40)
+                            : kind == wide || round % 12 == 1 ? pick(13, 70)
+                                                              : pick(1, 6);
+    const int64_t batch = pick(0, 2), longest = kind == wide && rank == 1 ? 1200 : 70;
+    const bool still = kind == pointwise;
+    const int64_t stepped = pick(1, 2);  // the stride of Winograd's way
+    threads_ = round % 3 == 0 ? &three_ : &single_;
+    std::vector<int64_t> xs{batch, groups * channels}, ws{groups * filters, channels},
+        ys{batch, groups * filters}, pads;
+    std::vector<int32_t> numbers{static_cast<int32_t>(rank), static_cast<int32_t>(groups)};
+    std::vector<int64_t> stride(3, 1), dilation(3, 1), pad(3, 0), in(3, 1), kernel(3, 1), out(3, 1);
+    for (int64_t i = 3 - rank; i < 3; ++i) {
+      const auto d = static_cast<size_t>(i);
+      stride[d] = still ? 1 : pick(1, 3);
+      dilation[d] = pick(1, kind == depthwise ? 4 : 2);
+      pad[d] = still ? 0 : pick(0, kind == depthwise ? 9 : 2);
+      kernel[d] = still ? 1 : pick(1, kind == depthwise ? 5 : 3);
+      const int64_t after = still ? 0 : pick(0, 2);
+      if (kind == threes) {  // windows that Winograd's way takes
+        stride[d] = stepped;
+        dilation[d] = 1;
+        kernel[d] = 3;
+      }
+      in[d] = std::max<int64_t>(kind == threes      ? pick(1, 37)
+                                : kind == depthwise ? pick(1, round % 4 == 1 ? 20 : 90)
+                                                    : pick(1, rank == 1 ? longest : 9),
+                                dilation[d] * (kernel[d] - 1) + 1 - (kind == depthwise ? pad[d] : 0));
+      out[d] = (in[d] + pad[d] + after - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1;
+      xs.push_back(in[d]);
+      ws.push_back(kernel[d]);
+      ys.push_back(out[d]);
+      pads.push_back(pad[d]);
+    }
+    for (int64_t i = 3 - rank; i < 3; ++i)
+      numbers.push_back(static_cast<int32_t>(stride[static_cast<size_t>(i)]));
+    for (int64_t i = 3 - rank; i < 3; ++i)
+      numbers.push_back(static_cast<int32_t>(dilation[static_cast<size_t>(i)]));
+    Tensor *x = floats(xs), *w = floats(ws), *bias = round % 2 ? floats({groups * filters}) : nullptr,
+           *y = output(ys);
+    const Status status = call("conv", {x, w, bias}, {.scalars = pads, .numbers = numbers}, {y});
+    ASSERT_TRUE(status.ok()) << status.toString();
+    expectPackedTheSame(x, w, bias, pads, numbers, y);
+    int64_t at = 0;
+    for (int64_t n = 0; n < batch; ++n)
+      for (int64_t f = 0; f < groups * filters; ++f)
+        for (int64_t a = 0; a < out[0]; ++a)
+          for (int64_t b = 0; b < out[1]; ++b)
+            for (int64_t c = 0; c < out[2]; ++c) {
+              double sum = bias ? static_cast<double>(bias->as<float>()[f]) : 0;
+              for (int64_t ch = 0; ch < channels; ++ch)
+                for (int64_t i = 0; i < kernel[0]; ++i)
+                  for (int64_t j = 0; j < kernel[1]; ++j)
+                    for (int64_t k = 0; k < kernel[2]; ++k) {
+                      const int64_t p = a * stride[0] - pad[0] + i * dilation[0],
+                                    q = b * stride[1] - pad[1] + j * dilation[1],
+                                    r = c * stride[2] - pad[2] + k * dilation[2];
+                      if (p < 0 || q < 0 || r < 0 || p >= in[0] || q >= in[1] || r >= in[2]) continue;
+                      sum +=
+                          static_cast<double>(
+                              x->as<float>()[(((n * groups + f / filters) * channels + ch) * in[0] + p) *
+                                                 in[1] * in[2] +
+                                             q * in[2] + r]) *
+                          static_cast<double>(
+                              w->as<float>()[((f * channels + ch) * kernel[0] + i) * kernel[1] * kernel[2] +
+                                             j * kernel[2] + k]);
+                    }
+              ASSERT_NEAR(y->as<float>()[at++], sum, kind == deep ? 1e-3 : 1e-4)
+                  << "round " << round << " rank " << rank << " filters " << filters;
+            }
+  }
+}
+
+// Transposed: each input element times the window is added where the window stands.
+TEST_F(ConvolutionTest, convTransposeEqualsTheNaiveSum) {
+  auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random_);
+  };
+  for (int round = 0; round < 160; ++round) {
+    threads_ = round % 3 == 0 ? &three_ : &single_;
+    const int64_t rank = pick(1, 3), groups = pick(1, 3), channels = pick(1, round % 4 == 0 ? 40 : 5),
+                  filters = pick(1, round % 4 == 1 ? 40 : 5), batch = pick(0, 2);
+    std::vector<int64_t> stride(3, 1), dilation(3, 1), pad(3, 0), in(3, 1), kernel(3, 1), out(3, 1);
+    std::vector<int64_t> xs{batch, groups * channels}, ws{groups * channels, filters},
+        ys{batch, groups * filters}, pads;
+    for (auto d = static_cast<size_t>(3 - rank); d < 3; ++d) {
+      stride[d] = pick(1, 4), dilation[d] = pick(1, 3), kernel[d] = pick(1, 4), pad[d] = pick(0, 3);
+      in[d] = pick(1, rank == 1 ? 90 : rank == 2 ? 17 : 6);
+      out[d] = std::max<int64_t>(
+          1, (in[d] - 1) * stride[d] + dilation[d] * (kernel[d] - 1) + 1 - pad[d] + pick(-3, 3));
+      xs.push_back(in[d]), ws.push_back(kernel[d]), ys.push_back(out[d]), pads.push_back(pad[d]);
+    }
+    std::vector<int32_t> numbers{static_cast<int32_t>(rank), static_cast<int32_t>(groups)};
+    for (const std::vector<int64_t>* list : {&stride, &dilation})
+      for (auto d = static_cast<size_t>(3 - rank); d < 3; ++d)
+        numbers.push_back(static_cast<int32_t>((*list)[d]));
+    Tensor *x = floats(xs), *w = floats(ws), *bias = round % 2 ? floats({groups * filters}) : nullptr,
+           *y = output(ys);
+    const Status status = call("conv_transpose", {x, w, bias}, {.scalars = pads, .numbers = numbers}, {y});
+    ASSERT_TRUE(status.ok()) << status.toString();
+    const int64_t plane = out[0] * out[1] * out[2], image = in[0] * in[1] * in[2],
+                  taps = kernel[0] * kernel[1] * kernel[2];
+    for (int64_t n = 0; n < batch; ++n)
+      for (int64_t f = 0; f < groups * filters; ++f) {
+        std::vector<double> sums(static_cast<size_t>(plane),
+                                 bias ? static_cast<double>(bias->as<float>()[f]) : 0);
+        for (int64_t ch = 0; ch < channels; ++ch)
+          for (int64_t at = 0; at < image; ++at)
+            for (int64_t tap = 0; tap < taps; ++tap) {
+              const int64_t from[] = {at / (in[1] * in[2]), at / in[2] % in[1], at % in[2]},
+                            k[] = {tap / (kernel[1] * kernel[2]), tap / kernel[2] % kernel[1],
+                                   tap % kernel[2]};
+              int64_t to = 0;
+              bool inside = true;
+              for (size_t d = 0; d < 3; ++d) {
+                const int64_t place = from[d] * stride[d] + k[d] * dilation[d] - pad[d];
+                inside = inside && place >= 0 && place < out[d];
+                to = to * out[d] + place;
+              }
+              const int64_t channel = f / filters * channels + ch;
+              if (inside)
+                sums[static_cast<size_t>(to)] +=
+                    static_cast<double>(x->as<float>()[(n * groups * channels + channel) * image + at]) *
+                    static_cast<double>(w->as<float>()[(channel * filters + f % filters) * taps + tap]);
+            }
+        for (int64_t at = 0; at < plane; ++at)
+          ASSERT_NEAR(y->as<float>()[(n * groups * filters + f) * plane + at], sums[static_cast<size_t>(at)],
+                      1e-4)
+              << "round " << round << " rank " << rank;
+      }
+  }
+}
+
+// A weight that is no finite number is met by input only.
+TEST_F(ConvolutionTest, infiniteWeightsStayWhereTheyAre) {
+  const float inf = std::numeric_limits<float>::infinity();
+  Tensor *x = tensor<float>(DataType::f32, {1, 1, 2, 2}, {1, 2, 3, 4}),
+         *w = tensor<float>(DataType::f32, {1, 1, 1, 2}, {1, inf}), *y = output({1, 1, 2, 3});
+  ASSERT_TRUE(call("conv_transpose", {x, w}, {.scalars = {0, 0}, .numbers = {2, 1, 1, 1, 1, 1}}, {y}).ok());
+  EXPECT_THAT(data<float>(y), ElementsAre(1, inf, inf, 3, inf, inf));
+}
+
+TEST_F(ConvolutionTest, convInDoubleAndWrongShapes) {
+  Tensor *x = tensor<double>(DataType::f64, {1, 1, 4}, {1, 2, 3, 4}),
+         *w = tensor<double>(DataType::f64, {1, 1, 2}, {1, 10}), *y = output({1, 1, 3}, DataType::f64);
+  ASSERT_TRUE(call("conv", {x, w}, {.scalars = {0}, .numbers = {1, 1, 1, 1}}, {y}).ok());
+  EXPECT_THAT(data<double>(y), ElementsAre(21, 32, 43));
+  EXPECT_EQ(call("conv", {x, w}, {.scalars = {0}, .numbers = {1, 2, 1, 1}}, {y}).code, DYN_BAD_INPUT);
+  EXPECT_EQ(call("conv", {x, w}, {.scalars = {0}, .numbers = {4, 1, 1, 1}}, {y}).code, DYN_UNSUPPORTED);
+  EXPECT_EQ(call("conv", {x, w}, {.scalars = {0}, .numbers = {1, 1, 0, 1}}, {y}).code, DYN_BAD_INPUT);
+  Tensor *f = floats({1, 1, 4}), *wrong = floats({3}), *to = output({1, 1, 3});
+  EXPECT_EQ(call("conv_packed", {f, wrong}, {.scalars = {0}, .numbers = {1, 1, 1, 1, 1, 1, 2}}, {to}).code,
+            DYN_BAD_INPUT);
+  EXPECT_EQ(call("conv_packed", {f, wrong}, {.scalars = {0}, .numbers = {1, 1, 1, 1, 1, 1, -2}}, {to}).code,
+            DYN_BAD_PROGRAM);
+  constexpr int32_t kLarge = INT32_MAX;
+  EXPECT_EQ(
+      call("conv_packed", {f, wrong}, {.scalars = {0}, .numbers = {1, 1, 1, 1, kLarge, kLarge, kLarge}}, {to})
+          .code,
+      DYN_BAD_INPUT);
+}
+
+}  // namespace
+}  // namespace dyn::vm::test

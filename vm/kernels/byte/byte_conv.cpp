@@ -1,0 +1,285 @@
+// byteconv: convolution of bytes as the product of the filters with panels of the window's elements.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "vm/kernels/builtins.h"
+#include "vm/kernels/byte/byte_gemm.h"
+#include "vm/kernels/conv/convolution.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+// Runs are a row of an image or less: too short for the library's calls.
+void copyRun(uint8_t* to, const uint8_t* from, int64_t count) {
+  typedef uint8_t Sixteen __attribute__((vector_size(16), aligned(1), may_alias));
+  if (count < 16) {
+    memcpy(to, from, static_cast<size_t>(count));
+    return;
+  }
+  auto copy = [&](int64_t at) {
+    *reinterpret_cast<Sixteen*>(to + at) = *reinterpret_cast<const Sixteen*>(from + at);
+  };
+  for (int64_t at = 0; at + 16 <= count; at += 16) copy(at);
+  copy(count - 16);
+}
+void fillRun(uint8_t* to, uint8_t value, int64_t count) {
+  if (count == 1)
+    *to = value;
+  else if (count > 0)
+    memset(to, value, static_cast<size_t>(count));
+}
+
+// What all ways to compute it share.
+struct ByteConvolution {
+  BuiltinCall& call;
+  const ByteGemmFamily& family;
+  const Convolution& c;
+  const Tensor *x, *w;
+  const Tensor *zeroX, *zeroW;  // null: 0
+  int32_t* y;
+  const Epilogue& epilogue;
+  bool channelsLast;  // of the weights: [m, k..., c/group]
+
+  int32_t zeroOfX() const { return zeroAt(zeroX, 0); }
+  const uint8_t* inputOf(int64_t image, int64_t group) const {
+    return x->as<uint8_t>() + (image * c.groups + group) * c.channels * c.inputSize();
+  }
+
+  // A tap's inputs for output positions [begin, end), row after row of the output: visit(begins, before, within, after, from): so many positions outside
+  // of the input, inside of it, and outside again, the first inside at `from` of a channel's elements.
+  template <typename Visit>
+  void forEachRun(int64_t tap, int64_t begin, int64_t end, const Visit& visit) const {
+    const int64_t tapD = tap / (c.kernel[1] * c.kernel[2]), tapH = tap / c.kernel[2] % c.kernel[1],
+                  shift = tap % c.kernel[2] * c.dilation[2] - c.pad[2], width = c.output[2];
+    const Places inside = placesInside(shift, c.stride[2], c.input[2]);
+    int64_t column = begin % width, row = begin / width % c.output[1], slice = begin / width / c.output[1];
+    for (int64_t at = begin; at < end; ++row) {
+      if (row == c.output[1]) {
+        row = 0;
+        ++slice;
+      }
+      const int64_t count = std::min(width - column, end - at);
+      const int64_t d = slice * c.stride[0] + tapD * c.dilation[0] - c.pad[0],
+                    h = row * c.stride[1] + tapH * c.dilation[1] - c.pad[1];
+      const bool none = d < 0 || d >= c.input[0] || h < 0 || h >= c.input[1];
+      const Places here = none ? Places{column, column} : inside.within(column, column + count);
+      const int64_t before = here.low - column, within = here.high - here.low;
+      visit(at - begin, before, within, count - before - within,
+            (d * c.input[1] + h) * c.input[2] + here.low * c.stride[2] + shift);
+      at += count;
+      column = 0;
+    }
+  }
+
+  // One tap of one channel for output positions [begin, end): the input's bytes, `padding` outside of it.
+  void stage(const uint8_t* channel, int64_t tap, int64_t begin, int64_t end, uint8_t padding,
+             uint8_t* to) const {
+    forEachRun(tap, begin, end, [&](int64_t at, int64_t before, int64_t within, int64_t after, int64_t from) {
+      fillRun(to + at, padding, before);
+      if (within > 0 && c.stride[2] == 1)
+        copyRun(to + at + before, channel + from, within);
+      else
+        for (int64_t i = 0; i < within; ++i) to[at + before + i] = channel[from + i * c.stride[2]];
+      fillRun(to + at + before + within, padding, after);
+    });
+  }
+
+  // Output positions [begin, end) as one panel, tap after tap, of an input whose channels stand side by side in words.
+  template <typename Word>
+  void fillPanel(const Word* mixed, Word padding, int64_t begin, int64_t end, Word* panel) const {
+    const int64_t perTap = c.channels / static_cast<int64_t>(sizeof(Word)), width = family.panelWidth,
+                  stride = c.stride[2];
+    if (end - begin < width) std::fill_n(panel, c.taps() * perTap * width, Word{0});
+    for (int64_t tap = 0; tap < c.taps(); ++tap, panel += perTap * width)
+      forEachRun(tap, begin, end,
+                 [&](int64_t at, int64_t before, int64_t within, int64_t after, int64_t from) {
+                   const Word* source = mixed + from;
+                   Word* to = panel + at;
+                   for (int64_t word = 0; word < perTap; ++word, source += c.inputSize(), to += width) {
+                     std::fill_n(to, before, padding);
+                     if (within > 0 && stride == 1)
+                       copyRun(reinterpret_cast<uint8_t*>(to + before),
+                               reinterpret_cast<const uint8_t*>(source), within * int64_t{sizeof(Word)});
+                     else
+                       for (int64_t i = 0; i < within; ++i) to[before + i] = source[i * stride];
+                     std::fill_n(to + before + within, after, padding);
+                   }
+                 });
+  }
+
+  // Panels of output positions [first, first + count) of an input of `plane`.
+  void fillPanels(const uint8_t* mixed, int64_t first, int64_t count, int8_t* panels) const {
+    const int64_t width = family.panelWidth, words = wordCount(family, c.depth());
+    const auto byte = static_cast<uint8_t>(zeroOfX() ^ rightFlip(x->dtype));
+    for (int64_t at = 0; at < count; at += width, panels += panelBytes(family, c.depth())) {
+      const int64_t begin = first + at, end = first + std::min(at + width, count);
+      if (family.group == 4)
+        fillPanel(reinterpret_cast<const uint32_t*>(mixed), byte * uint32_t{0x01010101}, begin, end,
+                  reinterpret_cast<uint32_t*>(panels));
+      else
+        fillPanel(reinterpret_cast<const uint16_t*>(mixed), static_cast<uint16_t>(byte * 0x0101), begin, end,
+                  reinterpret_cast<uint16_t*>(panels));
+      sumPanel(family, words, panels);
+    }
+  }
+};
+
+// One filter and one channel a group: sums over the taps, a row of the output at a time.
+Status depthwise(const ByteConvolution& p) {
+  const Convolution& c = p.c;
+  const uint8_t flip = leftFlip(p.x->dtype);
+  const int32_t zero = leftZero(p.x->dtype, p.zeroOfX());
+  const int64_t rows = c.output[0] * c.output[1], width = c.output[2];
+  EpilogueFault fault;
+  const auto tasks = static_cast<uint32_t>(worthwhileTasks(p.call, c.steps()));
+  p.call.threads->split(c.batch * c.groups, tasks, [&](int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end && !p.call.cancelled(); ++plane) {
+      const int64_t filter = plane % c.groups;
+      const uint8_t* x = p.x->as<uint8_t>() + plane * c.inputSize();
+      int32_t* y = p.y + plane * c.outputSize();
+      std::fill_n(y, c.outputSize(), 0);
+      const int32_t zeroW = zeroAt(p.zeroW, filter);
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t tap = 0; tap < c.taps(); ++tap) {
+          const int64_t tapD = tap / (c.kernel[1] * c.kernel[2]), tapH = tap / c.kernel[2] % c.kernel[1];
+          const int64_t d = row / c.output[1] * c.stride[0] + tapD * c.dilation[0] - c.pad[0],
+                        h = row % c.output[1] * c.stride[1] + tapH * c.dilation[1] - c.pad[1];
+          if (d < 0 || d >= c.input[0] || h < 0 || h >= c.input[1]) continue;
+          const int64_t shift = tap % c.kernel[2] * c.dilation[2] - c.pad[2];
+          const Places here = placesInside(shift, c.stride[2], c.input[2]).within(0, width);
+          if (here.low == here.high) continue;
+          p.family.tapKernel(x + (d * c.input[1] + h) * c.input[2] + here.low * c.stride[2] + shift,
+                             c.stride[2], flip, zero, byteAt(p.w, filter * c.taps() + tap) - zeroW,
+                             y + row * width + here.low, here.high - here.low);
+        }
+      }
+      if (p.epilogue) fault.note(p.epilogue.run(plane, plane + 1, 0, c.outputSize()));
+    }
+  });
+  return fault.status();
+}
+
+// Units are (image, group, block of output positions): the block's windows become panels, all filters are multiplied with them.
+Status byPanels(const ByteConvolution& p) {
+  const Convolution& c = p.c;
+  const ByteGemmFamily& family = p.family;
+  const int64_t depth = c.depth(), width = family.panelWidth, leading = leadingWords(family, depth),
+                filters = c.groups * c.filters;
+  constexpr int64_t kBlockBytes = 1 << 18;
+  const int64_t tasks = worthwhileTasks(p.call, c.steps() / family.group);
+  const int64_t allPanels = panelCount(family, c.outputSize());
+  int64_t blockPanels = std::clamp<int64_t>(kBlockBytes / panelBytes(family, depth), 1, allPanels);
+  while (blockPanels > 1 && c.batch * c.groups * ((allPanels + blockPanels - 1) / blockPanels) < tasks)
+    blockPanels = (blockPanels + 1) / 2;
+  const int64_t blocks = (allPanels + blockPanels - 1) / blockPanels, block = blockPanels * width;
+  const bool pointwise = c.isPointwise(), mixes = !pointwise && p.channelsLast;
+  const int64_t planeBytes = c.channels * c.inputSize();
+  const int64_t wordElements = filters * leading, termElements = wholeLines(2 * filters),
+                mixedElements = mixes ? wholeLines(c.batch * c.groups * planeBytes / 4 + 1) : 0,
+                stageElements = pointwise || mixes ? 0 : wholeLines((depth * block + 3) / 4),
+                packElements = wholeLines(blockPanels * panelBytes(family, depth) / 4);
+  Scratch scratch(p.call.pool, wordElements + termElements + wholeLines(width) + mixedElements, tasks,
+                  stageElements + packElements);
+  if (!scratch || p.call.rehearsal) return scratch.status();
+  auto* words = reinterpret_cast<uint32_t*>(scratch.shared());
+  auto* terms = reinterpret_cast<int32_t*>(words + wordElements);
+  int32_t* zeros = terms + termElements;
+  std::fill_n(zeros, width, rightZero(p.x->dtype, p.zeroOfX()));
+  p.call.threads->split(filters, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+    for (int64_t filter = begin; filter < end; ++filter) {
+      const int32_t sum = copyLeftRow(family, p.w->as<uint8_t>() + filter * depth, depth, 1,
+                                      leftFlip(p.w->dtype), words + filter * leading);
+      setRowTerms(sum, depth, leftZero(p.w->dtype, zeroAt(p.zeroW, filter)), terms + 2 * filter);
+    }
+  });
+
+  auto* mixed = reinterpret_cast<uint8_t*>(zeros + wholeLines(width));
+  const uint8_t flip = rightFlip(p.x->dtype);
+  if (mixes) {
+    const int64_t rows = c.channels / family.group, rowBytes = family.group * c.inputSize();
+    p.call.threads->split(c.batch * c.groups * rows, static_cast<uint32_t>(tasks),
+                          [&](int64_t begin, int64_t end) {
+                            for (int64_t row = begin; row < end; ++row)
+                              mixChannels(family, p.x->as<uint8_t>() + row * rowBytes, c.inputSize(),
+                                          c.inputSize(), flip, mixed + row * rowBytes);
+                          });
+  }
+
+  EpilogueFault fault;
+  const auto padding = static_cast<uint8_t>(p.zeroOfX());
+  p.call.threads->split(
+      c.batch * c.groups * blocks, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+        auto* staged = reinterpret_cast<uint8_t*>(scratch.next());
+        auto* panels = reinterpret_cast<int8_t*>(staged + stageElements * 4);
+        for (int64_t unit = begin; unit < end && !p.call.cancelled(); ++unit) {
+          const int64_t plane = unit / blocks, first = unit % blocks * block,
+                        count = std::min(block, c.outputSize() - first), group = plane % c.groups,
+                        image = plane / c.groups, used = panelCount(family, count);
+          const uint8_t* input = p.inputOf(image, group);
+          if (pointwise) {
+            packBytePanels(family, input + first, depth, count, c.inputSize(), 1, flip, 0, used, panels);
+          } else if (mixes) {
+            p.fillPanels(mixed + plane * planeBytes, first, count, panels);
+          } else {
+            for (int64_t k = 0; k < depth; ++k)
+              p.stage(input + k / c.taps() * c.inputSize(), k % c.taps(), first, first + count, padding,
+                      staged + k * block);
+            packBytePanels(family, staged, depth, count, block, 1, flip, 0, used, panels);
+          }
+          ByteProduct product;
+          product.family = &family;
+          product.columns = count;
+          product.depth = depth;
+          product.words = words + group * c.filters * leading;
+          product.rowTerms = terms + group * c.filters * 2;
+          product.panels = panels;
+          product.zeros = zeros;
+          product.c = p.y + plane * c.filters * c.outputSize() + first;
+          product.leadingC = c.outputSize();
+          product.firstRow = plane * c.filters;
+          product.firstColumn = first;
+          if (p.epilogue) product.epilogue = &p.epilogue;
+          fault.note(product.run(0, c.filters, 0, used));
+        }
+      });
+  return fault.status();
+}
+
+}  // namespace
+
+Status byteConvBy(const ByteGemmFamily& family, BuiltinCall& call) {
+  const Tensor *x = call.argument(0), *w = call.argument(1), *zeroX = call.argument(2),
+               *zeroW = call.argument(3);
+  if (!x || !isByte(x->dtype)) return badArgument("byteconv", 0, "u8 or i8", call.arguments[0]);
+  if (!w || !isByte(w->dtype)) return badArgument("byteconv", 1, "u8 or i8", call.arguments[1]);
+  auto* y = static_cast<Tensor*>(call.results[0]);
+  Convolution c;
+  const bool channelsLast = (call.number(0, 0) & 8) != 0;
+  std::vector<int64_t> weights(w->shape(), w->shape() + w->rank);
+  if (channelsLast && w->rank > 2) std::rotate(weights.begin() + 1, weights.end() - 1, weights.end());
+  if (Status status = describeWindow(call, weights, false, c); !status.ok()) return status;
+  if (channelsLast && c.channels % 4 != 0)
+    return badArgument("byteconv", 1, "a multiple of four channels, as they stand last", call.arguments[1]);
+  if (Status status = describeShapes(call, x, y, false, c); !status.ok()) return status;
+  const auto rank = static_cast<size_t>(c.rank);
+  Epilogue epilogue;
+  if (Status status = epilogue.bind(call, call.number(2 + 2 * rank, 0), 4, call.scalars.subspan(rank));
+      !status.ok())
+    return status;
+  if (Status status = checkByteResult(y); !status.ok()) return status;
+  if (zeroX && (zeroX->dtype != x->dtype || zeroX->elementCount != 1))
+    return badArgument("byteconv", 2, "one zero point of the input's element type", call.arguments[2]);
+  if (zeroW &&
+      (zeroW->dtype != w->dtype || (zeroW->elementCount != 1 && zeroW->elementCount != c.groups * c.filters)))
+    return badArgument("byteconv", 3, "one zero point, or one for each output channel", call.arguments[3]);
+  if (y->elementCount == 0) return okStatus();
+  const ByteConvolution p{call,     family,      c, x, w, zeroX, zeroW, reinterpret_cast<int32_t*>(y->data),
+                          epilogue, channelsLast};
+  if (c.channels != 1 || c.filters != 1) return byPanels(p);
+  return call.rehearsal ? okStatus() : depthwise(p);
+}
+
+Status byteconv(BuiltinCall& call) { return byteConvBy(*byteGemmFamilies().front(), call); }
+
+}  // namespace dyn::vm::kernels

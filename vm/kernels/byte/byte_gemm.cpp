@@ -1,0 +1,204 @@
+// bytegemm and bytepack.
+#include "vm/kernels/byte/byte_gemm.h"
+
+#include <algorithm>
+
+#include "vm/kernels/builtins.h"
+#include "vm/kernels/gemm/matrix_view.h"
+
+namespace dyn::vm::kernels {
+
+int32_t ByteProduct::run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, int64_t panelEnd) const {
+  const int64_t width = family->panelWidth, leading = leadingWords(*family, depth);
+  // Rows whose words stay in the L2 cache while the panels go by.
+  constexpr int64_t kBlockBytes = 1 << 18;
+  const int64_t most = std::max<int64_t>(1, kBlockBytes / (leading * 4) / family->maxRows) * family->maxRows;
+  for (int64_t row = rowBegin; row < rowEnd; row += most) {
+    const int64_t count = std::min(most, rowEnd - row);
+    for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
+      const int64_t column = panel * width, now = std::min(width, columns - column);
+      const int8_t* from = panels + panel * panelBytes(*family, depth);
+      forEachRowTile(family->maxRows, count, [&](int64_t tile, int64_t height) {
+        const int64_t first = row + tile;
+        family->microKernels[height - 1](wordCount(*family, depth), words + first * leading, leading, from,
+                                         rowTerms + 2 * first, zeros + panel * zeroStep,
+                                         c + first * leadingC + column, leadingC, now);
+      });
+      if (!epilogue) continue;
+      const int32_t fault = epilogue->run(firstRow + row, firstRow + row + count, firstColumn + column,
+                                          firstColumn + column + now);
+      if (fault != DYN_KERNEL_OK) return fault;
+    }
+  }
+  return DYN_KERNEL_OK;
+}
+
+Status checkByteResult(const Tensor* c) {
+  if (sizeBytes(c->dtype) == sizeof(int32_t)) return okStatus();
+  return failure(DYN_BAD_INPUT,
+                 "the result of a product of bytes has elements of four bytes, not " + describe(c));
+}
+
+namespace {
+
+constexpr int64_t kPackedFlag = 1;
+
+struct Problem {
+  int64_t rows = 0, columns = 0, depth = 0, batches = 1;
+  std::vector<int64_t> batchA, batchB;  // byte offset per batch
+  bool packed = false;
+};
+
+Status describeProblem(const ByteGemmFamily& family, const Tensor* a, const Tensor* b, const Tensor* c,
+                       Problem& p) {
+  const Status wrong = failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(a) + " x " + describe(b) +
+                                                  " -> " + describe(c) + (p.packed ? " (packed)" : ""));
+  if (a->rank < 2 || c->rank < 2 || (p.packed ? b->rank != 1 : b->rank < 2) || !isByte(a->dtype) ||
+      !isByte(b->dtype) || c->elementCount == 0)
+    return c->elementCount == 0 ? okStatus() : wrong;
+  p.rows = c->shape()[c->rank - 2];
+  p.columns = c->shape()[c->rank - 1];
+  p.depth = a->shape()[a->rank - 1];
+  const MatrixView left(a), result(c);
+  if (left.rows() != p.rows || !batchOffsets(left, result, p.batchA)) return wrong;
+  p.batches = static_cast<int64_t>(p.batchA.size());
+  if (p.packed) {
+    if (b->elementCount != panelCount(family, p.columns) * panelBytes(family, p.depth)) return wrong;
+    p.batchB.assign(p.batchA.size(), 0);
+  } else {
+    const MatrixView right(b);
+    if (right.rows() != p.depth || right.columns() != p.columns || !batchOffsets(right, result, p.batchB))
+      return wrong;
+  }
+  return okStatus();
+}
+
+}  // namespace
+
+Status byteGemmBy(const ByteGemmFamily& family, BuiltinCall& call) {
+  const Tensor *a = call.argument(0), *b = call.argument(1), *zeroA = call.argument(2),
+               *zeroB = call.argument(3);
+  if (!a) return badArgument("bytegemm", 0, "a tensor", call.arguments[0]);
+  if (!b) return badArgument("bytegemm", 1, "a tensor", call.arguments[1]);
+  auto* c = static_cast<Tensor*>(call.results[0]);
+  Problem p;
+  p.packed = (call.number(0, 0) & kPackedFlag) != 0;
+  Epilogue epilogue;
+  if (Status status = epilogue.bind(call, call.number(1, 0), 4, call.scalars); !status.ok()) return status;
+  if (Status status = describeProblem(family, a, b, c, p); !status.ok()) return status;
+  if (Status status = checkByteResult(c); !status.ok()) return status;
+  if ((zeroA && zeroA->dtype != a->dtype) || (zeroB && zeroB->dtype != b->dtype))
+    return failure(DYN_BAD_INPUT, "a zero point has the element type of its matrix");
+  if (c->elementCount == 0) return okStatus();
+  if ((zeroA && zeroA->elementCount != 1 && zeroA->elementCount != p.rows) ||
+      (zeroB && zeroB->elementCount != 1 && zeroB->elementCount != p.columns))
+    return failure(DYN_BAD_INPUT, "there is one zero point, or one for each row of A and column of B");
+
+  // One B for all: the batches are one tall matrix.
+  const bool oneB = std::all_of(p.batchB.begin(), p.batchB.end(), [](int64_t offset) { return offset == 0; });
+  const int64_t allRows = p.rows * p.batches, rounds = oneB ? 1 : p.batches,
+                rowsPerRound = oneB ? allRows : p.rows;
+  const int64_t leading = leadingWords(family, p.depth), panels = panelCount(family, p.columns),
+                bytesPerPanel = panelBytes(family, p.depth), width = family.panelWidth;
+  const double steps = static_cast<double>(allRows) * static_cast<double>(p.columns) *
+                       static_cast<double>(std::max<int64_t>(p.depth, 1)) / family.group;
+  const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps));
+  // In elements of four bytes, each part beginning at a line.
+  const int64_t wordElements = wholeLines(allRows * leading), termElements = wholeLines(2 * allRows),
+                zeroElements = wholeLines(panels * width),
+                packElements = p.packed ? 0 : wholeLines(panels * bytesPerPanel / 4) * rounds;
+  Scratch scratch(call.pool, wordElements + termElements + zeroElements + packElements, 0, 0);
+  if (!scratch || call.rehearsal) return scratch.status();
+  auto* words = reinterpret_cast<uint32_t*>(scratch.shared());
+  auto* terms = reinterpret_cast<int32_t*>(words + wordElements);
+  int32_t* zeros = terms + termElements;
+  auto* pack = reinterpret_cast<int8_t*>(zeros + zeroElements);
+
+  for (int64_t i = 0; i < p.columns; ++i) zeros[i] = rightZero(b->dtype, zeroAt(zeroB, i));
+  std::fill(zeros + p.columns, zeros + zeroElements, 0);
+  auto* left = a->as<uint8_t>();
+  const uint8_t flip = leftFlip(a->dtype);
+  call.threads->split(allRows, tasks, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const uint8_t* from = left + p.batchA[static_cast<size_t>(row / p.rows)] + row % p.rows * p.depth;
+      const int32_t sum = copyLeftRow(family, from, p.depth, 1, flip, words + row * leading);
+      setRowTerms(sum, p.depth, leftZero(a->dtype, zeroAt(zeroA, row % p.rows)), terms + 2 * row);
+    }
+  });
+  const int8_t* packed = p.packed ? b->as<int8_t>() : pack;
+  if (!p.packed) {
+    call.threads->split(rounds * panels, tasks, [&](int64_t begin, int64_t end) {
+      for (int64_t unit = begin; unit < end; ++unit) {
+        const int64_t round = unit / panels, panel = unit % panels;
+        packBytePanels(family, b->as<uint8_t>() + p.batchB[static_cast<size_t>(round)], p.depth, p.columns,
+                       p.columns, 1, rightFlip(b->dtype), panel, panel + 1,
+                       pack + round * wholeLines(panels * bytesPerPanel / 4) * 4);
+      }
+    });
+  }
+
+  EpilogueFault fault;
+  ByteProduct product;
+  product.family = &family;
+  product.columns = p.columns;
+  product.depth = p.depth;
+  product.zeros = zeros;
+  product.zeroStep = width;
+  product.leadingC = p.columns;
+  if (epilogue) product.epilogue = &epilogue;
+  auto roundOf = [&](int64_t round) {
+    ByteProduct own = product;
+    own.words = words + round * rowsPerRound * leading;
+    own.rowTerms = terms + round * rowsPerRound * 2;
+    own.panels = packed + (p.packed ? 0 : round * wholeLines(panels * bytesPerPanel / 4) * 4);
+    own.c = reinterpret_cast<int32_t*>(c->data) + round * rowsPerRound * p.columns;
+    own.firstRow = round * rowsPerRound;
+    return own;
+  };
+  const int64_t rowTiles = (rowsPerRound + family.maxRows - 1) / family.maxRows;
+  // Over the rounds, or one after the other over the side whose pieces come out more even.
+  const bool overRounds = rounds >= tasks;
+  const bool overRows = !overRounds && tasks > 1 && rowTiles >= 4 * int64_t{tasks};
+  const int64_t pieces = overRounds ? rounds : overRows ? rowTiles : panels;
+  for (int64_t round = 0; round < (overRounds ? 1 : rounds); ++round) {
+    call.threads->split(pieces, tasks, [&](int64_t begin, int64_t end) {
+      if (overRounds) {
+        for (int64_t i = begin; i < end && !call.cancelled(); ++i)
+          fault.note(roundOf(i).run(0, rowsPerRound, 0, panels));
+      } else if (overRows) {
+        fault.note(
+            roundOf(round).run(rowsPerRound * begin / rowTiles, rowsPerRound * end / rowTiles, 0, panels));
+      } else {
+        fault.note(roundOf(round).run(0, rowsPerRound, begin, end));
+      }
+    });
+    if (call.cancelled()) break;
+  }
+  return fault.status();
+}
+
+Status bytePackBy(const ByteGemmFamily& family, BuiltinCall& call) {
+  const Tensor* b = call.argument(0);
+  if (!b || !isByte(b->dtype) || b->rank != 2)
+    return badArgument("bytepack", 0, "u8 or i8 of rank 2", call.arguments[0]);
+  const bool transposed = (call.number(0, 0) & 1) != 0;
+  const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
+  // Without columns there are no panels; without rows they hold the sums only. The other size may then be any.
+  const bool empty = b->elementCount == 0;
+  if (empty && columns > (int64_t{1} << 40)) return failure(DYN_BAD_INPUT, "too many columns to be packed");
+  const int64_t panels = panelCount(family, columns),
+                count = panels == 0 ? 0 : panels * panelBytes(family, depth);
+  Tensor* packed = nullptr;
+  if (Status status = call.result(0, b->dtype, std::span(&count, 1), packed); !status.ok()) return status;
+  const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, static_cast<double>(count)));
+  call.threads->split(panels, tasks, [&](int64_t begin, int64_t end) {
+    packBytePanels(family, b->as<uint8_t>(), depth, columns, transposed ? 1 : columns, transposed ? depth : 1,
+                   rightFlip(b->dtype), begin, end, packed->as<int8_t>());
+  });
+  return okStatus();
+}
+
+Status bytegemm(BuiltinCall& call) { return byteGemmBy(*byteGemmFamilies().front(), call); }
+Status bytepack(BuiltinCall& call) { return bytePackBy(*byteGemmFamilies().front(), call); }
+
+}  // namespace dyn::vm::kernels

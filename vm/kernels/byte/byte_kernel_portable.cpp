@@ -1,0 +1,32 @@
+// 2x16 tiles: any CPU.
+#include "vm/kernels/byte/byte_kernel.h"
+
+namespace {
+
+typedef uint32_t Sums __attribute__((vector_size(16), aligned(4), may_alias));
+struct Words {
+  Sums low, high;  // the two elements of each lane's group
+};
+constexpr int kGroup = 2;
+
+inline Words everyLane(uint32_t word) {
+  return {Sums{} + (word & 0xffff), Sums{} + (word >> 16)};  // A is not negative
+}
+inline Words lanes(const int8_t* from) {
+  Words b;
+  for (int i = 0; i < 4; ++i) {
+    b.low[i] = static_cast<uint32_t>(from[2 * i]);
+    b.high[i] = static_cast<uint32_t>(from[2 * i + 1]);
+  }
+  return b;
+}
+inline Sums multiplyAdd(Sums sums, Words a, Words b) { return sums + a.low * b.low + a.high * b.high; }
+
+}  // namespace
+
+#define DYN_LANES 4
+#define DYN_VECTORS 4
+#define DYN_MAX_ROWS 2
+#define DYN_FAMILY byteGemmPortable
+#define DYN_NAME "portable"
+#include "vm/kernels/byte/byte_kernel.inc"

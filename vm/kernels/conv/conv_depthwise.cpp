@@ -1,0 +1,265 @@
+// Depthwise convolutions: each output row is a sum of input rows, shifted and scaled.
+//
+// What a chunk of output rows reads is first copied into a frame that has the padding around it. Where windows move by more than one, the frame is cut
+// into phases: phase (p, q) holds the rows p, p + stride, ... and of these the columns q, q + stride, .... There windows move by one and each tap has an
+// element, so one list of offsets serves all places, and the rows of a frame follow one another like one long row: short rows fill vectors as well.
+//
+//
+// Small images of many channels go the other way: the channels stand in the lanes (lane_frame.h), and are summed place by place.
+#include <algorithm>
+#include <vector>
+
+#include "vm/kernels/conv/convolution.h"
+#include "vm/kernels/conv/lane_frame.h"
+#include "vm/kernels/work.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+constexpr int64_t kFrameElements = 8192;  // of a chunk, about: half of the L1 cache
+constexpr int64_t kLongRow =
+    64;  // such rows are written where they belong, shorter ones beside one another first
+constexpr int64_t kPiece = 4096;  // columns: longer rows are made in pieces
+
+int64_t partsOf(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
+
+// Output rows and columns of one slice: whole rows, or a piece of one.
+struct Chunk {
+  int64_t rowBegin = 0, rowEnd = 0, columnBegin = 0, columnEnd = 0;
+  int64_t rows() const { return rowEnd - rowBegin; }
+  int64_t columns() const { return columnEnd - columnBegin; }
+};
+
+class RowTask {
+ public:
+  explicit RowTask(const Convolution& convolution)
+      : c(convolution), rowWindow_(tapWindow(c, 1)), columnWindow_(tapWindow(c, 2)) {
+    columns_ = evenPart(c.output[2], kPiece);
+    length_ = partsOf((columns_ - 1) * c.stride[2] + columnWindow_.reach + 1, c.stride[2]);
+    const int64_t more = partsOf(rowWindow_.reach, c.stride[1]);  // rows of a phase beyond those of the chunk
+    const int64_t most = kFrameElements / (length_ * c.stride[1] * c.stride[2]) - more;
+    rows_ = columns_ < c.output[2] ? 1 : evenPart(c.output[1], std::max<int64_t>(most, 1));
+    lines_ = rows_ + more;
+  }
+
+  int64_t chunkCount() const { return partsOf(c.output[1], rows_) * partsOf(c.output[2], columns_); }
+  Chunk chunk(int64_t index) const {
+    const int64_t pieces = partsOf(c.output[2], columns_), row = index / pieces * rows_,
+                  column = index % pieces * columns_;
+    return {row, std::min(row + rows_, c.output[1]), column, std::min(column + columns_, c.output[2])};
+  }
+  int64_t scratchElements() const { return wholeLines(frameElements() + wideElements()); }
+
+  // The taps that meet input anywhere in a chunk.
+  struct Taps {
+    std::vector<float> factors;
+    std::vector<int64_t> offsets;
+  };
+
+  // A chunk of slice `slice` of one plane, whose weights are `lanes` apart. `taps` and `scratch` are memory to be used again.
+  void run(const float* input, const float* weights, int64_t lanes, float bias, int64_t slice,
+           const Chunk& chunk, float* plane, Taps& taps, float* scratch) const {
+    taps.factors.clear();
+    taps.offsets.clear();
+    for (int64_t d = 0; d < c.kernel[0]; ++d) {
+      const int64_t from = slice * c.stride[0] + d * c.dilation[0] - c.pad[0];
+      if (from < 0 || from >= c.input[0]) continue;
+      const int64_t base = d * sliceElements();
+      fillFrame(input + from * c.input[1] * c.input[2], chunk, scratch + base);
+      findTaps(weights + d * c.kernel[1] * c.kernel[2] * lanes, lanes, chunk, base, taps);
+    }
+    sum(taps, bias, chunk, scratch, scratch + frameElements(),
+        plane + (slice * c.output[1] + chunk.rowBegin) * c.output[2] + chunk.columnBegin);
+  }
+
+ private:
+  int64_t phaseElements() const { return lines_ * length_; }
+  int64_t sliceElements() const { return c.stride[1] * c.stride[2] * phaseElements(); }
+  int64_t frameElements() const { return c.kernel[0] * sliceElements(); }
+  int64_t wideElements() const { return columns_ < kLongRow ? rows_ * length_ : 0; }
+
+  void fillFrame(const float* slice, const Chunk& chunk, float* frame) const {
+    const int64_t first = chunk.rowBegin * c.stride[1] - rowWindow_.pad,
+                  used = (chunk.rows() - 1) * c.stride[1] + rowWindow_.reach + 1,
+                  start = chunk.columnBegin * c.stride[2] - columnWindow_.pad,
+                  before = std::max<int64_t>(-start, 0), behind = std::clamp<int64_t>(start, 0, c.input[2]),
+                  held = std::min(c.input[2] - behind, std::max<int64_t>(length_ * c.stride[2] - before, 0));
+    for (int64_t row = 0; row < used; ++row) {
+      float* to = frame + row % c.stride[1] * c.stride[2] * phaseElements() + row / c.stride[1] * length_;
+      const int64_t from = first + row;
+      if (from < 0 || from >= c.input[1] || held == 0) {
+        for (int64_t q = 0; q < c.stride[2]; ++q) std::fill_n(to + q * phaseElements(), length_, 0.0f);
+        continue;
+      }
+      const float* elements = slice + from * c.input[2] + behind;
+      if (c.stride[2] > 1) {
+        fillPhases(elements, before, held, to);
+        continue;
+      }
+      std::fill_n(to, before, 0.0f);
+      std::copy_n(elements, held, to + before);
+      std::fill(to + before + held, to + length_, 0.0f);
+    }
+  }
+
+  // `before` places of padding, then `held` elements, then padding. Column j of phase q is place j * stride + q.
+  void fillPhases(const float* elements, int64_t before, int64_t held, float* to) const {
+    const int64_t stride = c.stride[2];
+    for (int64_t q = 0; q < stride; ++q) {
+      const Places inside = placesInside(q - before, stride, held).within(0, length_);
+      float* phase = to + q * phaseElements();
+      std::fill_n(phase, inside.low, 0.0f);
+      std::fill(phase + inside.high, phase + length_, 0.0f);
+      if (stride == 2) continue;
+      for (int64_t j = inside.low; j < inside.high; ++j) phase[j] = elements[j * stride + q - before];
+    }
+    if (stride != 2) return;
+    const int64_t odd = before % 2, pairs = held / 2;
+    float* evens = to + odd * phaseElements() + before / 2;
+    float* odds = to + (1 - odd) * phaseElements() + (before + 1) / 2;
+    convolutionKernels().unzip(elements, pairs, evens, odds);
+    if (held % 2 != 0) evens[pairs] = elements[held - 1];
+  }
+
+  void findTaps(const float* weights, int64_t lanes, const Chunk& chunk, int64_t base, Taps& taps) const {
+    const auto meets = [&](size_t axis, int64_t begin, int64_t end, int64_t shift) {
+      return (end - 1) * c.stride[axis] + shift >= 0 && begin * c.stride[axis] + shift < c.input[axis];
+    };
+    for (int64_t h = rowWindow_.taps.low; h < rowWindow_.taps.high; ++h) {
+      const int64_t row = (h - rowWindow_.taps.low) * c.dilation[1];
+      if (!meets(1, chunk.rowBegin, chunk.rowEnd, row - rowWindow_.pad)) continue;
+      for (int64_t w = columnWindow_.taps.low; w < columnWindow_.taps.high; ++w) {
+        const int64_t column = (w - columnWindow_.taps.low) * c.dilation[2];
+        if (!meets(2, chunk.columnBegin, chunk.columnEnd, column - columnWindow_.pad)) continue;
+        const int64_t phase = row % c.stride[1] * c.stride[2] + column % c.stride[2];
+        taps.factors.push_back(weights[(h * c.kernel[2] + w) * lanes]);
+        taps.offsets.push_back(base + phase * phaseElements() + row / c.stride[1] * length_ +
+                               column / c.stride[2]);
+      }
+    }
+  }
+
+  void sum(const Taps& taps, float bias, const Chunk& chunk, const float* frame, float* wide,
+           float* to) const {
+    const auto kernel = convolutionKernels().row;
+    const auto count = static_cast<int64_t>(taps.factors.size());
+    const auto make = [&](const float* from, float* row, int64_t columns) {
+      kernel(count, taps.factors.data(), from, taps.offsets.data(), bias, row, columns);
+    };
+    if (columns_ >= kLongRow) {
+      for (int64_t row = 0; row < chunk.rows(); ++row)
+        make(frame + row * length_, to + row * c.output[2], chunk.columns());
+      return;
+    }
+    // Here rows are whole.
+    const bool inPlace = length_ == c.output[2];
+    make(frame, inPlace ? to : wide, (chunk.rows() - 1) * length_ + c.output[2]);
+    for (int64_t row = 0; !inPlace && row < chunk.rows(); ++row)
+      std::copy_n(wide + row * length_, c.output[2], to + row * c.output[2]);
+  }
+
+  const Convolution& c;
+  const TapWindow rowWindow_, columnWindow_;
+  int64_t columns_ = 0;  // of the output, in a chunk
+  int64_t rows_ = 0;     // of the output, in a chunk
+  int64_t length_ = 0;   // of a row of a phase
+  int64_t lines_ = 0;    // rows of a phase
+};
+
+// As many channels as a vector has lanes.
+class LaneTask {
+ public:
+  explicit LaneTask(const Convolution& convolution) : c(convolution), frame_(c, 0.0f) {}
+
+  int64_t lanes() const { return frame_.lanes(); }
+  int64_t rows() const { return frame_.rows(); }
+  // Whole groups of channels that go this way, from the first on.
+  int64_t groupCount() const { return frame_.suits() ? c.groups / lanes() : 0; }
+  int64_t scratchElements() const { return frame_.frameElements() + frame_.tileElements(); }
+
+  struct Taps {
+    std::vector<float> factors;
+    std::vector<int64_t> offsets;
+  };
+  // Output rows [begin, end) of a group of planes. `weights`: its own, [taps, lanes]; `bias`: lanes, or null.
+  void run(const float* input, const float* weights, const float* bias, int64_t begin, int64_t end,
+           float* output, Taps& taps, float* scratch) const {
+    const LaneRows held = frame_.fill(input, begin, end, scratch);
+    float* tile = scratch + frame_.frameElements();
+    const TapWindow &down = frame_.down(), &right = frame_.right();
+    taps.factors.clear();
+    taps.offsets.clear();
+    for (int64_t h = 0; h < down.count(); ++h)
+      for (int64_t w = 0; w < right.count(); ++w) {
+        taps.offsets.push_back((h * c.dilation[1] * held.pitch + w * c.dilation[2]) * lanes());
+        const float* own = weights + ((down.taps.low + h) * c.kernel[2] + right.taps.low + w) * lanes();
+        taps.factors.insert(taps.factors.end(), own, own + lanes());
+      }
+    for (int64_t row = 0; row < end - begin; ++row)
+      convolutionKernels().lanes(static_cast<int64_t>(taps.offsets.size()),
+                                 held.at + row * c.stride[1] * held.pitch * lanes(), c.stride[2] * lanes(),
+                                 taps.offsets.data(), taps.factors.data(), bias,
+                                 tile + row * c.output[2] * lanes(), c.output[2]);
+    frame_.write(tile, begin, end, output);
+  }
+
+ private:
+  const Convolution& c;
+  const LaneFrame frame_;
+};
+
+}  // namespace
+
+Status convRows(const ConvolutionCall& work) {
+  BuiltinCall& call = work.call;
+  const Convolution& c = work.c;
+  const RowTask planes(c);
+  const LaneTask groups(c);
+  const int64_t lanes = groups.lanes(), turned = groups.groupCount() * lanes, others = c.groups - turned;
+  const int64_t tasks = worthwhileTasks(call, c.steps());
+  Scratch scratch(call.pool, 0, tasks,
+                  wholeLines(std::max(turned > 0 ? groups.scratchElements() : 0,
+                                      others > 0 ? planes.scratchElements() : 0)));
+  if (!scratch || call.rehearsal) return scratch.status();
+  // Units of an image are (group of channels, chunk of rows), then (channel, slice, chunk).
+  const int64_t groupChunks = partsOf(c.output[1], groups.rows()), planeChunks = planes.chunkCount(),
+                groupUnits = turned / lanes * groupChunks,
+                units = groupUnits + others * c.output[0] * planeChunks;
+  EpilogueFault fault;
+  const auto finish = [&](int64_t plane, int64_t count, int64_t first, int64_t positions) {
+    if (work.epilogue) fault.note(work.epilogue.run(plane, plane + count, first, first + positions));
+  };
+  const auto runGroup = [&](int64_t image, int64_t unit, LaneTask::Taps& taps, float* own) {
+    const int64_t first = unit / groupChunks * lanes, begin = unit % groupChunks * groups.rows(),
+                  end = std::min(begin + groups.rows(), c.output[1]), plane = image * c.groups + first;
+    groups.run(work.x + plane * c.inputSize(), work.weights + first * c.taps(),
+               work.bias ? work.bias + first : nullptr, begin, end, work.y + plane * c.outputSize(), taps,
+               own);
+    finish(plane, lanes, begin * c.output[2], (end - begin) * c.output[2]);
+  };
+  const auto runPlane = [&](int64_t image, int64_t unit, RowTask::Taps& taps, float* own) {
+    const int64_t slice = unit / planeChunks % c.output[0], group = turned + unit / planeChunks / c.output[0],
+                  plane = image * c.groups + group;
+    const Chunk chunk = planes.chunk(unit % planeChunks);
+    planes.run(work.x + plane * c.inputSize(),
+               work.weights + group / lanes * lanes * c.taps() + group % lanes, lanes,
+               work.bias ? work.bias[group] : 0.0f, slice, chunk, work.y + plane * c.outputSize(), taps, own);
+    finish(plane, 1, (slice * c.output[1] + chunk.rowBegin) * c.output[2] + chunk.columnBegin,
+           chunk.rows() == 1 ? chunk.columns() : chunk.rows() * c.output[2]);
+  };
+  call.threads->split(c.batch * units, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+    LaneTask::Taps groupTaps;
+    RowTask::Taps planeTaps;
+    float* own = scratch.next();
+    for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
+      const int64_t image = unit / units, inside = unit % units;
+      if (inside < groupUnits)
+        runGroup(image, inside, groupTaps, own);
+      else
+        runPlane(image, inside - groupUnits, planeTaps, own);
+    }
+  });
+  return fault.status();
+}
+
+}  // namespace dyn::vm::kernels

@@ -1,0 +1,188 @@
+// Convolutions whose filters fill the lanes of vectors: positions stand in the rows of a tile.
+//
+// Each step of a tile multiplies the weights of one (channel, tap), packed filter beside filter, with the input elements that the tile's positions read
+// there. These lie a stride apart wherever the window moves, so the input is read as it is; only where windows reach beyond it, the rows behind a chunk
+// of output rows are copied with their padding. Tiles have their positions in rows, the result in columns: they are turned when they are written.
+#include <array>
+#include <vector>
+
+#include "vm/kernels/conv/convolution.h"
+#include "vm/kernels/four.h"
+#include "vm/kernels/work.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+constexpr int64_t kPositions = 512;  // of a chunk, about
+constexpr int64_t kCopiedElements =
+    1 << 16;                           // of input copied for a chunk, at most where a few positions allow it
+constexpr int64_t kDepthBlock = 2048;  // k steps whose weights stay in the L2 cache
+
+// A pointwise one has one long row of positions.
+Convolution straightened(Convolution c) {
+  if (c.isPointwise()) c.input = c.output = {1, 1, c.inputSize()};
+  return c;
+}
+
+// Output positions of a chunk: rows [row, row + rows) x columns [column, column + columns) of a slice.
+struct Chunk {
+  int64_t slice = 0, row = 0, column = 0, rows = 0, columns = 0;
+};
+
+struct DirectTask {
+  const ConvolutionCall& work;
+  const Convolution c;
+  FilterPanels panels;
+  bool inPlace = true;
+  int64_t rows = 0, columns = 0;                            // of a chunk
+  int64_t rowLength = 0, sliceSize = 0, channelStride = 0;  // of the input as the kernels read it
+  std::vector<int64_t> offsets;                             // of each (channel, tap)
+
+  explicit DirectTask(const ConvolutionCall& convolution)
+      : work(convolution), c(straightened(convolution.c)), panels(c) {
+    for (size_t i = 0; i < 3; ++i)
+      inPlace &= c.pad[i] <= 0 && (c.output[i] - 1) * c.stride[i] - c.pad[i] + c.reach(i) < c.input[i];
+    columns = evenPart(c.output[2], kPositions);
+    rows = columns < c.output[2] ? 1 : evenPart(c.output[1], std::max<int64_t>(1, kPositions / columns));
+    while (!inPlace && rows > 1 && copiedElements() > kCopiedElements) rows = evenPart(c.output[1], rows / 2);
+    while (!inPlace && columns > panels.kernels.maxRows && copiedElements() > kCopiedElements)
+      columns = evenPart(c.output[2], columns / 2);
+    rowLength = inPlace ? c.input[2] : copiedColumns();
+    sliceSize = rowLength * (inPlace ? c.input[1] : copiedRows());
+    channelStride = inPlace ? c.inputSize() : oddLineStride(sliceSize * (c.reach(0) + 1));
+    for (int64_t channel = 0; channel < c.channels; ++channel)
+      for (int64_t d = 0; d < c.kernel[0]; ++d)
+        for (int64_t h = 0; h < c.kernel[1]; ++h)
+          for (int64_t w = 0; w < c.kernel[2]; ++w)
+            offsets.push_back(channel * channelStride + d * c.dilation[0] * sliceSize +
+                              h * c.dilation[1] * rowLength + w * c.dilation[2]);
+  }
+
+  int64_t copiedRows() const { return (rows - 1) * c.stride[1] + c.reach(1) + 1; }
+  int64_t copiedColumns() const { return (columns - 1) * c.stride[2] + c.reach(2) + 1; }
+  int64_t copiedElements() const {
+    return c.channels * oddLineStride((c.reach(0) + 1) * copiedRows() * copiedColumns());
+  }
+  int64_t tileElements() const { return rows * columns * panels.kernels.wide; }
+  // The last zeros of a copied row may be written beyond it.
+  int64_t scratchElements() const {
+    return oddLineStride(tileElements() + (inPlace ? 0 : copiedElements() + 4));
+  }
+  int64_t rowChunks() const { return (c.output[1] + rows - 1) / rows; }
+  int64_t columnChunks() const { return (c.output[2] + columns - 1) / columns; }
+  int64_t chunkCount() const { return c.output[0] * rowChunks() * columnChunks(); }
+
+  Chunk chunk(int64_t index) const {
+    Chunk chunk;
+    chunk.column = index % columnChunks() * columns;
+    chunk.row = index / columnChunks() % rowChunks() * rows;
+    chunk.slice = index / columnChunks() / rowChunks();
+    chunk.rows = std::min(rows, c.output[1] - chunk.row);
+    chunk.columns = std::min(columns, c.output[2] - chunk.column);
+    return chunk;
+  }
+
+  // Panels [panelBegin, panelEnd) of one chunk of one group of one image.
+  int32_t run(int64_t image, int64_t group, const Chunk& chunk, int64_t panelBegin, int64_t panelEnd,
+              float* scratch) const {
+    const float* input = work.x + (image * c.groups + group) * c.channels * c.inputSize();
+    const float* from = scratch + tileElements();
+    if (inPlace)
+      from = input + (chunk.slice * c.stride[0] - c.pad[0]) * sliceSize +
+             (chunk.row * c.stride[1] - c.pad[1]) * rowLength + chunk.column * c.stride[2] - c.pad[2];
+    else
+      copyPadded(input, chunk, scratch + tileElements());
+    const int64_t position = (chunk.slice * c.output[1] + chunk.row) * c.output[2] + chunk.column;
+    for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
+      if (work.call.cancelled()) return DYN_KERNEL_OK;
+      multiply(from, chunk, group, panel, scratch);
+      const int64_t first = group * c.filters + panels.first(panel),
+                    count = panels.end(panel) - panels.first(panel),
+                    channel = image * c.groups * c.filters + first;
+      writeTransposed(scratch, panels.width(panel), chunk.rows * chunk.columns, count,
+                      work.bias ? work.bias + first : nullptr, work.y + channel * c.outputSize() + position,
+                      c.outputSize());
+      if (!work.epilogue) continue;
+      // Its rows are the channels of the images, its columns all positions of one.
+      const int32_t code =
+          work.epilogue.run(channel, channel + count, position, position + chunk.rows * chunk.columns);
+      if (code != DYN_KERNEL_OK) return code;
+    }
+    return DYN_KERNEL_OK;
+  }
+
+ private:
+  void multiply(const float* from, const Chunk& chunk, int64_t group, int64_t panel, float* tile) const {
+    const int64_t depth = c.depth(), width = panels.width(panel);
+    const float* weights = work.weights + (group * panels.lanes() + panels.first(panel)) * depth;
+    const PositionKernel* kernels = panels.tiles(panel);
+    const int64_t stepDown = c.stride[1] * rowLength, stepRight = c.stride[2];
+    // Tiles run along the longer side.
+    const bool down = chunk.rows > chunk.columns;
+    const int64_t along = down ? chunk.rows : chunk.columns, across = down ? chunk.columns : chunk.rows;
+    const int64_t stepAlong = down ? stepDown : stepRight, stepAcross = down ? stepRight : stepDown;
+    const int64_t tileAlong = (down ? chunk.columns : 1) * width,
+                  tileAcross = (down ? 1 : chunk.columns) * width;
+    const int64_t block = evenPart(depth, kDepthBlock);
+    for (int64_t k = 0; k < std::max<int64_t>(depth, 1); k += block) {
+      const int64_t now = std::min(block, depth - k);
+      for (int64_t line = 0; line < across; ++line)
+        forEachRowTile(panels.kernels.maxRows, along, [&](int64_t first, int64_t height) {
+          kernels[height - 1](now, from + line * stepAcross + first * stepAlong, stepAlong,
+                              offsets.data() + k, weights + k * width,
+                              tile + line * tileAcross + first * tileAlong, tileAlong, k > 0 ? 1 : 0);
+        });
+    }
+  }
+
+  void copyPadded(const float* input, const Chunk& chunk, float* to) const {
+    const int64_t left = chunk.column * c.stride[2] - c.pad[2];
+    const Places inside = placesInside(left, 1, c.input[2]).within(0, rowLength);
+    const int64_t wanted = (chunk.rows - 1) * c.stride[1] + c.reach(1) + 1;
+    for (int64_t channel = 0; channel < c.channels; ++channel) {
+      const float* from = input + channel * c.inputSize();
+      for (int64_t d = 0; d <= c.reach(0); ++d) {
+        float* row = to + channel * channelStride + d * sliceSize;
+        const int64_t id = chunk.slice * c.stride[0] - c.pad[0] + d;
+        for (int64_t h = 0; h < wanted; ++h, row += rowLength) {
+          const int64_t ih = chunk.row * c.stride[1] - c.pad[1] + h;
+          if (id < 0 || id >= c.input[0] || ih < 0 || ih >= c.input[1]) {
+            zeroShort(rowLength, row);
+            continue;
+          }
+          zeroShort(inside.low, row);
+          copyShort(from + (id * c.input[1] + ih) * c.input[2] + left + inside.low, inside.high - inside.low,
+                    row + inside.low);
+          zeroShort(rowLength - inside.high, row + inside.high);
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+Status convDirect(const ConvolutionCall& work) {
+  BuiltinCall& call = work.call;
+  const DirectTask task(work);
+  const Convolution& c = task.c;
+  const int64_t tasks = worthwhileTasks(call, c.steps()), chunks = task.chunkCount();
+  // Units are (image, group, chunk, panel).
+  const int64_t panels = task.panels.count();
+  Scratch scratch(call.pool, 0, tasks, task.scratchElements());
+  if (!scratch || call.rehearsal) return scratch.status();
+  EpilogueFault fault;
+  call.threads->split(
+      c.batch * c.groups * chunks * panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+        float* memory = scratch.next();
+        forEachWhole(begin, end, panels, [&](int64_t whole, int64_t panelBegin, int64_t panelEnd) {
+          const int64_t plane = whole / chunks;
+          if (!call.cancelled())
+            fault.note(task.run(plane / c.groups, plane % c.groups, task.chunk(whole % chunks), panelBegin,
+                                panelEnd, memory));
+        });
+      });
+  return fault.status();
+}
+
+}  // namespace dyn::vm::kernels

@@ -1,0 +1,208 @@
+#include "vm/kernels/conv/convolution.h"
+
+#include "vm/base/checked.h"
+#include "vm/kernels/four.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+// Positions are sums of four numbers of this size.
+constexpr int64_t kFarthest = int64_t{1} << 60;
+
+}  // namespace
+
+double Convolution::steps() const {
+  return static_cast<double>(batch * groups * filters) * static_cast<double>(outputSize()) *
+         static_cast<double>(std::max<int64_t>(depth(), 1));
+}
+
+Status describeWindow(const BuiltinCall& call, std::span<const int64_t> w, bool transposed, Convolution& c) {
+  c.rank = call.number(0, 0) & 7;
+  if (c.rank < 1 || c.rank > 3) return failure(DYN_UNSUPPORTED, std::to_string(c.rank) + " spatial dims");
+  const auto rank = static_cast<size_t>(c.rank);
+  if (call.numbers.size() < 2 + 2 * rank) return failure(DYN_BAD_PROGRAM, "strides or dilations are missing");
+  c.groups = call.number(1, 1);
+  if (w.size() != rank + 2 || c.groups < 1 || w[0] % c.groups != 0)
+    return failure(DYN_BAD_INPUT, "the weights' shape does not fit " + std::to_string(c.groups) +
+                                      " groups and " + std::to_string(rank) + " spatial dims");
+  c.channels = transposed ? w[0] / c.groups : w[1];
+  c.filters = transposed ? w[1] : w[0] / c.groups;
+  for (size_t i = 0; i < rank; ++i) {
+    const size_t to = 3 - rank + i;
+    c.kernel[to] = w[2 + i];
+    c.stride[to] = call.number(2 + i, 1);
+    c.dilation[to] = call.number(2 + rank + i, 1);
+    int64_t span = 0;
+    if (c.stride[to] < 1 || c.dilation[to] < 1 || !checkedMul(c.kernel[to], c.dilation[to], span) ||
+        span > kFarthest)
+      return failure(DYN_BAD_INPUT, "stride or dilation out of range");
+  }
+  // Where there are no channels no bytes stand behind the other dims.
+  int64_t count = 0;
+  if (!checkedElementCount(c.kernel.data(), 3, count) || !checkedMul(count, c.channels, count) ||
+      !checkedMul(count, w[0], count) || count > kFarthest / 64)
+    return failure(DYN_BAD_INPUT, "the weights have too many elements");
+  return okStatus();
+}
+
+Status describePositions(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
+                         Convolution& c) {
+  if (x->dtype != y->dtype)
+    return failure(DYN_BAD_INPUT, "element types differ: " + describe(x) + " -> " + describe(y));
+  return describeShapes(call, x, y, transposed, c);
+}
+
+Status describeShapes(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
+                      Convolution& c) {
+  const auto rank = static_cast<size_t>(c.rank);
+  if (call.scalars.size() < rank) return failure(DYN_BAD_PROGRAM, "pads are missing");
+  if (x->rank != rank + 2 || y->rank != rank + 2 || x->shape()[1] / c.groups != c.channels ||
+      x->shape()[1] % c.groups != 0 || y->shape()[1] / c.groups != c.filters ||
+      y->shape()[1] % c.groups != 0 || y->shape()[0] != x->shape()[0])
+    return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(x) + " with " + std::to_string(c.groups) +
+                                      " groups of " + std::to_string(c.channels) + " channels and " +
+                                      std::to_string(c.filters) + " filters -> " + describe(y));
+  c.batch = x->shape()[0];
+  double staged = 1;
+  for (size_t i = 0; i < rank; ++i) {
+    const size_t to = 3 - rank + i;
+    c.input[to] = x->shape()[2 + i];
+    c.output[to] = y->shape()[2 + i];
+    c.pad[to] = call.scalars[i];
+    const int64_t stepped = transposed ? c.input[to] : c.output[to],
+                  other = transposed ? c.output[to] : c.input[to];
+    int64_t reach = 0;
+    if (c.pad[to] < -kFarthest || c.pad[to] > kFarthest || other > kFarthest ||
+        !checkedMul(stepped, c.stride[to], reach) || reach > kFarthest)
+      return failure(DYN_BAD_INPUT, "stride or pad out of range");
+    staged *= static_cast<double>(c.output[to]) * static_cast<double>(c.stride[to]) +
+              static_cast<double>(c.kernel[to]) * static_cast<double>(c.dilation[to]);
+  }
+  if (!transposed && staged * static_cast<double>(c.channels) > 0x1p50)
+    return failure(DYN_BAD_INPUT, "stride or dilation out of range");
+  int64_t count = 0;
+  if (!checkedElementCount(c.input.data(), 3, count) || !checkedMul(count, c.channels, count))
+    return failure(DYN_BAD_INPUT, "the input has too many elements");
+  return okStatus();
+}
+
+Status wayOf(const BuiltinCall& call, const Convolution& c, Way& way) {
+  const int64_t named = call.number(0, 0) >> 3;
+  if (named == 0) {
+    way = contraction::wayByRule(c, convolutionKernels().narrow);
+    return okStatus();
+  }
+  if (named < 0 || named > static_cast<int64_t>(contraction::kWayNames.size()))
+    return failure(DYN_BAD_PROGRAM, "there is no way " + std::to_string(named - 1));
+  way = static_cast<Way>(named - 1);
+  if (!contraction::canGo(way, c))
+    return failure(DYN_BAD_PROGRAM, "the way " +
+                                        std::string(contraction::kWayNames[static_cast<size_t>(way)]) +
+                                        " can not do this window");
+  return okStatus();
+}
+
+void nameVersion(const BuiltinCall& call, const Convolution& c, std::string_view version,
+                 std::string_view chosen) {
+  if (!call.version) return;
+  const auto joined = [&](const std::array<int64_t, 3>& sizes) {
+    std::string text;
+    for (auto i = static_cast<size_t>(3 - c.rank); i < 3; ++i)
+      text += (text.empty() ? "" : "x") + std::to_string(sizes[i]);
+    return text;
+  };
+  *call.version = std::string(version) + " for channels=" + std::to_string(c.channels) +
+                  " filters=" + std::to_string(c.filters) + " groups=" + std::to_string(c.groups) +
+                  " window=" + joined(c.kernel) + " stride=" + joined(c.stride) +
+                  " output=" + joined(c.output) + ", " + std::string(chosen);
+}
+
+void nameVersion(const BuiltinCall& call, const Convolution& c, Way way) {
+  nameVersion(call, c, contraction::kWayNames[static_cast<size_t>(way)],
+              call.number(0, 0) >> 3 == 0 ? "by rule" : "named");
+}
+
+// Depthwise weights lie [group of as many channels as a vector has lanes, taps, lanes]; beyond the last channel, zeros.
+static int64_t channelGroups(const Convolution& c) {
+  const int64_t lanes = convolutionKernels().narrow;
+  return (c.groups + lanes - 1) / lanes;
+}
+
+static void packChannels(const Convolution& c, const float* w, int64_t group, float* packed) {
+  const int64_t lanes = convolutionKernels().narrow, depth = c.depth();
+  float* to = packed + group * lanes * depth;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    const int64_t channel = group * lanes + lane;
+    for (int64_t k = 0; k < depth; ++k)
+      to[k * lanes + lane] = channel < c.groups ? floatAnywhere(w + channel * depth + k) : 0.0f;
+  }
+}
+
+int64_t packedElementCount(const Convolution& c, Way way) {
+  switch (way) {
+    case Way::rows:
+      return channelGroups(c) * convolutionKernels().narrow * c.depth();
+    case Way::staged:
+      return c.groups * c.filters * c.depth();
+    case Way::direct:
+      return c.groups * FilterPanels(c).lanes() * c.depth();
+    case Way::winograd:
+      return FilterPanels(c).lanes() * c.channels * winogradWeights(c);
+  }
+  return 0;
+}
+
+int64_t packUnits(const Convolution& c, Way way) {
+  switch (way) {
+    case Way::rows:
+      return channelGroups(c);
+    case Way::staged:
+      return c.groups * c.filters;
+    case Way::direct:
+      return c.groups * FilterPanels(c).count();
+    case Way::winograd:
+      return FilterPanels(c).count();
+  }
+  return 0;
+}
+
+void packUnit(const Convolution& c, Way way, const float* w, int64_t unit, float* packed) {
+  const int64_t depth = c.depth();
+  if (way == Way::rows) return packChannels(c, w, unit, packed);
+  if (way == Way::staged) {
+    for (int64_t k = unit * depth; k < (unit + 1) * depth; ++k) packed[k] = floatAnywhere(w + k);
+    return;
+  }
+  if (way == Way::winograd) return packWinograd(c, w, unit, packed);
+  const FilterPanels panels(c);
+  const int64_t group = unit / panels.count(), panel = unit % panels.count(), width = panels.width(panel),
+                first = panels.first(panel);
+  float* to = packed + (group * panels.lanes() + first) * depth;
+  for (int64_t lane = 0; lane < width; ++lane) {
+    const float* from = w + (group * c.filters + first + lane) * depth;
+    for (int64_t k = 0; k < depth; ++k)
+      to[k * width + lane] = first + lane < c.filters ? floatAnywhere(from + k) : 0.0f;
+  }
+}
+
+void writeTransposed(const float* tile, int64_t leading, int64_t positions, int64_t filters,
+                     const float* bias, float* y, int64_t strideY) {
+  constexpr int64_t kAhead =
+      64;  // positions; the lines of many filters are no pattern that hardware foresees
+  const ConvolutionKernels& kernels = convolutionKernels();
+  const int64_t lanes = kernels.narrow;
+  for (int64_t begin = 0; begin < positions; begin += lanes) {
+    const int64_t end = std::min(begin + lanes, positions);
+    int64_t filter = 0;
+    for (; end - begin == lanes && filter + lanes <= filters; filter += lanes) {
+      float* to = y + filter * strideY + begin;
+      for (int64_t i = 0; i < lanes; ++i) __builtin_prefetch(to + i * strideY + kAhead, 1);
+      kernels.turn(tile + begin * leading + filter, leading, bias ? bias + filter : nullptr, to, strideY);
+    }
+    for (; filter < filters; ++filter)
+      for (int64_t at = begin; at < end; ++at)
+        y[filter * strideY + at] = tile[at * leading + filter] + (bias ? bias[filter] : 0.0f);
+  }
+}
+
+}  // namespace dyn::vm::kernels

@@ -1,0 +1,117 @@
+// What a call of `conv`, `conv_packed` or `conv_transpose` asks for, its sizes checked, and the ways to do it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "vm/core/builtin.h"
+#include "vm/kernels/conv/convolution_kernels.h"
+#include "vm/kernels/epilogue.h"
+#include "vm/shared/dyn_contraction.h"
+
+namespace dyn::vm::kernels {
+
+using contraction::Way;
+
+// The window is known before there is an input. In conv, output o and tap t meet at input o * stride + t * dilation - pad; in conv_transpose input and
+// output change places.
+struct Convolution : contraction::ConvolutionWindow {
+  int64_t batch = 0;
+  std::array<int64_t, 3> input{1, 1, 1}, output{1, 1, 1}, pad{0, 0, 0};
+
+  int64_t inputSize() const { return input[0] * input[1] * input[2]; }
+  int64_t outputSize() const { return output[0] * output[1] * output[2]; }
+  double steps() const;  // multiply-adds of all images
+  // Are windows single places, and the output's places the input's?
+  bool isPointwise() const {
+    const std::array<int64_t, 3> ones{1, 1, 1};
+    return kernel == ones && stride == ones && pad == std::array<int64_t, 3>{} && input == output;
+  }
+  // Input places that the taps reach beyond the first.
+  int64_t reach(size_t axis) const { return std::max<int64_t>(kernel[axis] - 1, 0) * dilation[axis]; }
+};
+
+// Reads groups, strides and dilations of the call for weights of the shape `w`: [groups * filters, channels, kernel...], in conv_transpose
+// [groups * channels, filters, kernel...]. Every extent of the window can then be computed without overflow.
+Status describeWindow(const BuiltinCall& call, std::span<const int64_t> w, bool transposed, Convolution& c);
+// Then the rest, for these tensors of one element type: every position is below 2^62. Errors name the shapes.
+Status describePositions(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
+                         Convolution& c);
+// The same for tensors of any element types.
+Status describeShapes(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
+                      Convolution& c);
+
+// All of a call with packed weights, whose shape is behind the window in its numbers: bias and epilogue, too. Errors call it `name`.
+Status describePacked(const BuiltinCall& call, const char* name, Convolution& c, Epilogue& epilogue);
+
+// The places p >= 0 for which 0 <= p * stride + shift < size: [low, high).
+struct Places {
+  int64_t low = 0, high = 0;
+  Places within(int64_t begin, int64_t end) const {
+    const int64_t from = std::clamp(low, begin, end);
+    return {from, std::clamp(high, from, end)};
+  }
+};
+inline Places placesInside(int64_t shift, int64_t stride, int64_t size) {
+  return {shift >= 0 ? 0 : (-shift + stride - 1) / stride,
+          shift >= size ? 0 : (size - shift + stride - 1) / stride};
+}
+
+// The size of the parts when `whole` is cut into as few nearly equal ones as parts of at most `most` allow.
+inline int64_t evenPart(int64_t whole, int64_t most) {
+  const int64_t parts = std::max<int64_t>(1, (whole + most - 1) / most);
+  return std::max<int64_t>(1, (whole + parts - 1) / parts);
+}
+
+// Ways of f32: conv_depthwise.cpp, conv_staged.cpp, conv_direct.cpp, winograd.cpp. Which one is taken is known before any input is there, so that
+// weights can be packed for it: the one the call names, or the one the window suggests. Error DYN_BAD_PROGRAM for a way that does not go.
+Status wayOf(const BuiltinCall& call, const Convolution& c, Way& way);
+// For the trace: which version runs, the values that decided it, and who chose it ("named").
+void nameVersion(const BuiltinCall& call, const Convolution& c, std::string_view version,
+                 std::string_view chosen);
+void nameVersion(const BuiltinCall& call, const Convolution& c, Way way);
+int64_t packedElementCount(const Convolution& c, Way way);
+// Packing is done unit by unit, in any order. The weights may lie at any address.
+int64_t packUnits(const Convolution& c, Way way);
+void packUnit(const Convolution& c, Way way, const float* w, int64_t unit, float* packed);
+int64_t winogradWeights(const Convolution& c);  // of each 3x3 window
+void packWinograd(const Convolution& c, const float* w, int64_t panel, float* packed);
+
+// The filters of a group side by side in the lanes of vectors: panels of `wide` filters, the last perhaps of `narrow`; beyond the last filter, zeros.
+struct FilterPanels {
+  const ConvolutionKernels& kernels = convolutionKernels();
+  int64_t filters;
+
+  explicit FilterPanels(const Convolution& c) : filters(c.filters) {}
+  int64_t count() const { return (filters + kernels.wide - 1) / kernels.wide; }
+  int64_t width(int64_t panel) const {
+    return filters - panel * kernels.wide > kernels.narrow ? kernels.wide : kernels.narrow;
+  }
+  int64_t first(int64_t panel) const { return panel * kernels.wide; }  // its first filter
+  int64_t end(int64_t panel) const { return std::min(filters, first(panel) + width(panel)); }
+  int64_t lanes() const { return count() == 0 ? 0 : first(count() - 1) + width(count() - 1); }
+  const PositionKernel* tiles(int64_t panel) const {
+    return width(panel) == kernels.wide ? kernels.widePositions : kernels.narrowPositions;
+  }
+};
+
+// y[filter * strideY + position] = tile[position * leading + filter] + bias[filter]; bias may be null.
+void writeTransposed(const float* tile, int64_t leading, int64_t positions, int64_t filters,
+                     const float* bias, float* y, int64_t strideY);
+
+struct ConvolutionCall {
+  BuiltinCall& call;
+  const Convolution& c;
+  const float *x, *inputEnd;
+  const float* weights;  // packed for the way
+  const float* bias;     // or null
+  float* y;
+  const Epilogue& epilogue;
+};
+Status convRows(const ConvolutionCall& call);
+Status convStaged(const ConvolutionCall& call);
+Status convDirect(const ConvolutionCall& call);
+Status convWinograd(const ConvolutionCall& call);
+
+}  // namespace dyn::vm::kernels

@@ -1,0 +1,88 @@
+#include "vm/kernels/conv/lane_frame.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+constexpr int64_t kFrameElements = 1 << 16;  // of a chunk, about: in the L2 cache
+// Longer output rows fill vectors by themselves; of windows of many taps each vector is read so often that it pays to have it aligned.
+constexpr int64_t kMostColumns = 64, kMostColumnsOfMany = 256, kManyTaps = 16;
+
+}  // namespace
+
+TapWindow tapWindow(const Convolution& c, size_t axis) {
+  const int64_t last = (c.output[axis] - 1) * c.stride[axis];
+  const Places before = placesInside(last - c.pad[axis], c.dilation[axis], INT64_MAX / 4),
+               behind = placesInside(-c.pad[axis], c.dilation[axis], c.input[axis]);
+  const Places live = Places{before.low, behind.high}.within(0, c.kernel[axis]);
+  if (live.high == live.low) return {};
+  return {live, c.pad[axis] - live.low * c.dilation[axis], (live.high - live.low - 1) * c.dilation[axis]};
+}
+
+LaneFrame::LaneFrame(const Convolution& convolution, float outside)
+    : c(convolution),
+      outside_(outside),
+      down_(tapWindow(c, 1)),
+      right_(tapWindow(c, 2)),
+      lanes_(convolutionKernels().narrow) {
+  columns_ = (c.output[2] - 1) * c.stride[2] + right_.reach + 1;
+  const int64_t held = kFrameElements / (std::max(columns_, c.input[2]) * lanes_);
+  rows_ = evenPart(c.output[1], std::max<int64_t>((held - down_.reach - 1) / c.stride[1] + 1, 1));
+}
+
+bool LaneFrame::suits() const {
+  const int64_t most = down_.count() * right_.count() >= kManyTaps ? kMostColumnsOfMany : kMostColumns;
+  return c.kernel[0] == 1 && c.input[0] == 1 && c.output[0] == 1 && c.pad[0] == 0 && c.input[1] > 0 &&
+         c.input[2] > 0 && c.output[2] < most && c.input[2] < 4 * most;
+}
+
+LaneRows LaneFrame::fill(const float* input, int64_t begin, int64_t end, float* scratch) const {
+  const int64_t first = begin * c.stride[1] - down_.pad,
+                held = (end - 1 - begin) * c.stride[1] + down_.reach + 1;
+  const Places inside = Places{first, first + held}.within(0, c.input[1]);
+  const int64_t positions = (inside.high - inside.low) * c.input[2];
+  const float* from = input + inside.low * c.input[2];
+  const auto turn = convolutionKernels().turn;
+  // The last block may overlap the one before it.
+  for (int64_t at = 0; positions >= lanes_ && at < positions; at += lanes_) {
+    const int64_t block = std::min(at, positions - lanes_);
+    turn(from + block, c.inputSize(), nullptr, scratch + block * lanes_, lanes_);
+  }
+  for (int64_t at = 0; positions < lanes_ && at < positions; ++at)
+    for (int64_t lane = 0; lane < lanes_; ++lane)
+      scratch[at * lanes_ + lane] = from[lane * c.inputSize() + at];
+
+  const int64_t before = std::max<int64_t>(right_.pad, 0),
+                skipped = std::clamp<int64_t>(-right_.pad, 0, c.input[2]),
+                kept = std::clamp<int64_t>(columns_ - before, 0, c.input[2] - skipped);
+  // Where nothing lies outside, what was turned is the frame.
+  if (before == 0 && kept == columns_ && inside.high - inside.low == held)
+    return {scratch + skipped * lanes_, c.input[2]};
+  float* frame = scratch + heldRows() * c.input[2] * lanes_;
+  for (int64_t line = 0; line < held; ++line) {
+    float* to = frame + line * columns_ * lanes_;
+    const int64_t row = first + line;
+    if (row < 0 || row >= c.input[1] || kept == 0) {
+      std::fill_n(to, columns_ * lanes_, outside_);
+      continue;
+    }
+    std::fill_n(to, before * lanes_, outside_);
+    std::copy_n(scratch + ((row - inside.low) * c.input[2] + skipped) * lanes_, kept * lanes_,
+                to + before * lanes_);
+    std::fill(to + (before + kept) * lanes_, to + columns_ * lanes_, outside_);
+  }
+  return {frame, columns_};
+}
+
+void LaneFrame::write(const float* tile, int64_t begin, int64_t end, float* output) const {
+  const auto turn = convolutionKernels().turn;
+  const int64_t positions = (end - begin) * c.output[2], plane = c.outputSize();
+  float* to = output + begin * c.output[2];
+  for (int64_t at = 0; positions >= lanes_ && at < positions; at += lanes_) {
+    const int64_t block = std::min(at, positions - lanes_);
+    turn(tile + block * lanes_, lanes_, nullptr, to + block, plane);
+  }
+  for (int64_t at = 0; positions < lanes_ && at < positions; ++at)
+    for (int64_t lane = 0; lane < lanes_; ++lane) to[lane * plane + at] = tile[at * lanes_ + lane];
+}
+
+}  // namespace dyn::vm::kernels

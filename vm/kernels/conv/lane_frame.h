@@ -1,0 +1,56 @@
+// LaneFrame: some rows of as many planes as a vector has lanes, turned so that the planes lie side by side in the lanes, with what lies outside of the
+// input around them: for windows over images too small to fill vectors with positions.
+//
+//   LaneFrame frame(c, 0.0f);
+//   const LaneRows rows = frame.fill(x, begin, end, scratch);     // for output rows [begin, end)
+//   // output row r, column j, tap (h, w): lanes at rows.at + ((r * stride + h * dilation) * rows.pitch + j * stride + w * dilation) * lanes,
+//   // h and w counted from the first tap of down() and right()
+#pragma once
+
+#include "vm/kernels/conv/convolution.h"
+
+namespace dyn::vm::kernels {
+
+// The taps of an axis that meet input anywhere: a far dilation reaches into padding only.
+struct TapWindow {
+  Places taps;
+  int64_t pad = 0, reach = 0;  // before the first place of the first of them; from there to the last
+  int64_t count() const { return taps.high - taps.low; }
+};
+TapWindow tapWindow(const Convolution& c, size_t axis);
+
+struct LaneRows {
+  const float* at = nullptr;
+  int64_t pitch = 0;  // places of a row
+};
+
+class LaneFrame {
+ public:
+  LaneFrame(const Convolution& convolution, float outside);
+
+  // Is the image so small, and has it one slice?
+  bool suits() const;
+  int64_t lanes() const { return lanes_; }
+  int64_t rows() const { return rows_; }  // of the output, in a chunk
+  const TapWindow& down() const { return down_; }
+  const TapWindow& right() const { return right_; }
+  int64_t columns() const { return columns_; }  // that the windows of an output row reach over
+  int64_t frameElements() const { return heldRows() * (c.input[2] + columns_) * lanes_; }
+  int64_t tileElements() const { return rows_ * c.output[2] * lanes_; }
+
+  // From `lanes` planes, each c.inputSize() elements long, from `input` on; `scratch` holds frameElements().
+  LaneRows fill(const float* input, int64_t begin, int64_t end, float* scratch) const;
+  // Back to the planes of the output: `tile` is [rows, columns, lanes].
+  void write(const float* tile, int64_t begin, int64_t end, float* output) const;
+
+ private:
+  int64_t heldRows() const { return (rows_ - 1) * c.stride[1] + down_.reach + 1; }
+
+  const Convolution& c;
+  const float outside_;
+  const TapWindow down_, right_;
+  const int64_t lanes_;
+  int64_t columns_ = 0, rows_ = 0;
+};
+
+}  // namespace dyn::vm::kernels

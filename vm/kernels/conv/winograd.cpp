@@ -1,0 +1,283 @@
+// Convolutions of 3x3 windows at stride 1 and 2 with fewer products than the direct sum has. (Lavin, Gray: Fast Algorithms for Convolutional Neural
+// Networks, 2015.)
+//
+//   stride 1, F(2x2, 3x3): 2x2 outputs of 16 products, where the direct sum has 36.
+//   stride 2: along each axis the even inputs meet two taps, F(3, 2): 4 products for 3 outputs; the odd ones meet the middle tap: 3 more. 3x3 outputs of
+//   49 products, where the direct sum has 81.
+//
+//   U = G g G^T for each filter and channel;  V = B^T d B for each channel and block;  M = U V summed over channels: products of matrices;  Y = A^T M A
+//
+// Places of equal weights (the odd inputs') make one product: a class. U is made when the weights are packed, filter beside filter. A chunk of blocks at
+// a time is turned so that channels stand in lanes, transformed, multiplied panel by panel, and turned into output rows while it is in the cache.
+#include "vm/kernels/conv/winograd_kernels.h"
+
+#include <array>
+#include <vector>
+
+#include "vm/kernels/conv/convolution.h"
+#include "vm/kernels/four.h"
+#include "vm/kernels/work.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+constexpr int64_t kMostBlocks = 64;    // of a chunk
+constexpr int64_t kPatchColumns = 48;  // of input that are turned at once, at most
+constexpr int64_t kInputElements =
+    1 << 17;  // transformed input of a chunk, at most where a tile's blocks allow it
+
+// One axis of a block.
+struct Axis {
+  int64_t inputs, outputs, step;  // step: inputs from block to block
+  int64_t places;
+  int64_t weights;  // distinct sums of taps; the last is of all places from weights - 1 on
+  int64_t weightOf(int64_t place) const { return std::min(place, weights - 1); }
+};
+constexpr Axis kAxes[2] = {{4, 2, 2, 4, 4}, {7, 3, 6, 7, 5}};
+const Axis& axisOf(const Convolution& c) { return kAxes[c.stride[2] - 1]; }
+
+// G of one axis: to[weight * step].
+void transformTaps(int64_t stride, const float (&g)[3], int64_t step, float* to) {
+  const float even = (g[0] + g[2]) * 0.5f, odd = stride == 1 ? g[1] * 0.5f : 0.0f,
+              minus = stride == 1 ? even - odd : (g[0] - g[2]) * 0.5f;
+  to[0] = g[0];
+  to[step] = even + odd;
+  to[2 * step] = minus;
+  to[3 * step] = g[2];
+  if (stride == 2) to[4 * step] = g[1];
+}
+
+// U of one filter and channel: to[(i * weights + j) * step].
+void transformFilter(int64_t stride, const float* g, int64_t step, float* to) {
+  const int64_t weights = kAxes[stride - 1].weights;
+  float half[3][5] = {};
+  for (int64_t j = 0; j < 3; ++j)
+    transformTaps(stride, {floatAnywhere(g + j), floatAnywhere(g + 3 + j), floatAnywhere(g + 6 + j)}, 1,
+                  half[j]);
+  for (int64_t i = 0; i < weights; ++i)
+    transformTaps(stride, {half[0][i], half[1][i], half[2][i]}, step, to + i * weights * step);
+}
+
+// The places of one product: weights (i, j) of U, first place (i, j), and how many there are along each axis.
+struct Class {
+  int64_t weights, row, column, rows, columns;
+  int64_t places() const { return rows * columns; }
+};
+
+// Blocks of one row of blocks, inside one chunk.
+struct Run {
+  int64_t row = 0, column = 0, count = 0;  // first block, and how many
+  int64_t at = 0;                          // place of the first in the chunk
+};
+
+struct WinogradTask {
+  const ConvolutionCall& work;
+  const Convolution& c;
+  const Axis axis;
+  const FilterPanels panels;
+  const WinogradKernels& transforms = winogradKernels();
+  const int64_t lanes = panels.kernels.narrow;
+  std::vector<Class> classes;
+  std::vector<int64_t> offsets;  // of the channels of V
+  int64_t most = 0;              // blocks of a chunk
+
+  explicit WinogradTask(const ConvolutionCall& convolution)
+      : work(convolution), c(convolution.c), axis(axisOf(c)), panels(c) {
+    const int64_t fit = kInputElements / (places() * std::max<int64_t>(c.channels, 1));
+    most = evenPart(blocks(), std::clamp<int64_t>(fit, panels.kernels.maxRows, kMostBlocks));
+    const auto count = [&](int64_t weight) {
+      return weight + 1 < axis.weights ? 1 : axis.places - axis.weights + 1;
+    };
+    for (int64_t i = 0; i < axis.weights; ++i)
+      for (int64_t j = 0; j < axis.weights; ++j)
+        classes.push_back({i * axis.weights + j, i, j, count(i), count(j)});
+    for (int64_t channel = 0; channel < c.channels; ++channel) offsets.push_back(channel);
+  }
+
+  int64_t places() const { return axis.places * axis.places; }
+  int64_t blockRows() const { return (c.output[1] + axis.outputs - 1) / axis.outputs; }
+  int64_t blockColumns() const { return (c.output[2] + axis.outputs - 1) / axis.outputs; }
+  int64_t blocks() const { return blockRows() * blockColumns(); }
+  int64_t chunks() const { return (blocks() + most - 1) / most; }
+  // Rows of V and M: of one class after the other, in it of one block after the other, in it place by place. Rows, and the places of a block, lie an odd
+  // number of lines apart: those that are written and read together would else share a set of the L1 cache.
+  int64_t inputRow() const { return oddLineStride(c.channels); }
+  int64_t productRow() const { return panels.kernels.wide; }
+  // Of a matrix with rows of so many elements for `count` blocks.
+  int64_t classElements(const Class& k, int64_t count, int64_t row) const {
+    return oddLineStride(k.places() * count * row);
+  }
+  int64_t matrixElements(int64_t row) const {
+    int64_t sum = 0;
+    for (const Class& k : classes) sum += classElements(k, most, row);
+    return sum;
+  }
+  int64_t patchBlocks() const { return (kPatchColumns + axis.step - axis.inputs) / axis.step; }
+  int64_t patchLeading() const { return (patchBlocks() * axis.step + axis.inputs - axis.step) * lanes; }
+  int64_t patchElements() const { return axis.inputs * patchLeading() + lanes * lanes; }
+  int64_t rowElements() const { return axis.outputs * most * panels.kernels.wide; }
+  int64_t scratchElements() const {
+    return oddLineStride(matrixElements(inputRow()) + matrixElements(productRow()) +
+                         std::max(axis.outputs * rowElements(), wholeLines(patchElements())));
+  }
+
+  // Panels [panelBegin, panelEnd) of blocks [first, last) of an image.
+  int32_t run(int64_t image, int64_t first, int64_t last, int64_t panelBegin, int64_t panelEnd,
+              float* scratch) const {
+    float *v = scratch, *m = v + matrixElements(inputRow()), *rest = m + matrixElements(productRow());
+    const int64_t count = last - first;
+    const PlaceTable inputPlaces = placesOf(count, inputRow());
+    transformInput(work.x + image * c.channels * c.inputSize(), first, last, v, inputPlaces, rest);
+    for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
+      if (work.call.cancelled()) return DYN_KERNEL_OK;
+      const int64_t width = panels.width(panel);
+      const PlaceTable productPlaces = placesOf(count, width);
+      const float* u = work.weights + panels.first(panel) * axis.weights * axis.weights * c.channels;
+      for (const Class& k : classes) {
+        const auto place = static_cast<size_t>(k.row * axis.places + k.column);
+        const float* from = v + inputPlaces[place].begin;
+        float* to = m + productPlaces[place].begin;
+        forEachRowTile(panels.kernels.maxRows, k.places() * count, [&](int64_t row, int64_t height) {
+          panels.tiles(panel)[height - 1](c.channels, from + row * inputRow(), inputRow(), offsets.data(),
+                                          u + k.weights * c.channels * width, to + row * width, width, 0);
+        });
+      }
+      const int32_t code = writeOutput(m, productPlaces, image, first, last, panel, rest);
+      if (code != DYN_KERNEL_OK) return code;
+    }
+    return DYN_KERNEL_OK;
+  }
+
+ private:
+  using PlaceTable = std::array<WinogradPlace, 49>;
+
+  PlaceTable placesOf(int64_t count, int64_t row) const {
+    PlaceTable result{};
+    int64_t begin = 0;
+    for (const Class& k : classes) {
+      for (int64_t i = 0; i < k.places(); ++i)
+        result[static_cast<size_t>((k.row + i / k.columns) * axis.places + k.column + i % k.columns)] = {
+            begin + i * row, k.places() * row};
+      begin += classElements(k, count, row);
+    }
+    return result;
+  }
+
+  template <typename Work>
+  void forEachRun(int64_t first, int64_t last, int64_t longest, const Work& each) const {
+    for (int64_t block = first; block < last;) {
+      Run run{block / blockColumns(), block % blockColumns(), 0, block - first};
+      run.count = std::min({blockColumns() - run.column, last - block, longest});
+      each(run);
+      block += run.count;
+    }
+  }
+
+  void transformInput(const float* image, int64_t first, int64_t last, float* v, const PlaceTable& to,
+                      float* patch) const {
+    for (int64_t channel = 0; channel < c.channels; channel += lanes)
+      forEachRun(first, last, patchBlocks(), [&](const Run& run) {
+        copyTurned(image + channel * c.inputSize(), std::min(lanes, c.channels - channel), run, patch);
+        PlaceTable shifted = to;
+        for (WinogradPlace& place : shifted) place.begin += run.at * place.step;
+        transforms.input[c.stride[2] - 1](patch, patchLeading(), run.count, v + channel, shifted.data());
+      });
+  }
+
+  // The input of a run: patch[row * patchLeading() + column * lanes + channel]. What stands in lanes beyond `count` nobody reads.
+  void copyTurned(const float* planes, int64_t count, const Run& run, float* patch) const {
+    const int64_t wanted = run.count * axis.step + axis.inputs - axis.step;
+    const int64_t left = run.column * axis.step - c.pad[2];
+    const Places inside = placesInside(left, 1, c.input[2]).within(0, wanted);
+    for (int64_t row = 0; row < axis.inputs; ++row) {
+      float* to = patch + row * patchLeading();
+      const int64_t ih = run.row * axis.step + row - c.pad[1];
+      const bool reads = ih >= 0 && ih < c.input[1] && inside.low < inside.high;
+      std::fill_n(to, (reads ? inside.low : wanted) * lanes, 0.0f);
+      if (!reads) continue;
+      turnRow(planes + ih * c.input[2] + left, count, inside, to);
+      std::fill_n(to + inside.high * lanes, (wanted - inside.high) * lanes, 0.0f);
+    }
+  }
+
+  // Columns [low, high) of a row. Where they are not whole vectors, the last ones overlap, or more columns are read and written than wanted.
+  void turnRow(const float* from, int64_t count, Places columns, float* to) const {
+    for (int64_t at = columns.low; at < columns.high;) {
+      int64_t begin = at;
+      if (begin + lanes > columns.high) begin = std::max(columns.high - lanes, columns.low);
+      if (from + (lanes - 1) * c.inputSize() + begin + lanes <= work.inputEnd) {
+        panels.kernels.turn(from + begin, c.inputSize(), nullptr, to + begin * lanes, lanes);
+      } else {
+        for (int64_t channel = 0; channel < count; ++channel)
+          for (int64_t i = begin; i < std::min(begin + lanes, columns.high); ++i)
+            to[i * lanes + channel] = from[channel * c.inputSize() + i];
+      }
+      at = begin + lanes;
+    }
+  }
+
+  // The panel's filters of all blocks, written with bias, then the epilogue on their rows.
+  int32_t writeOutput(const float* m, const PlaceTable& from, int64_t image, int64_t first, int64_t last,
+                      int64_t panel, float* rows) const {
+    const int64_t filter = panels.first(panel), count = panels.end(panel) - filter,
+                  width = panels.width(panel), channel = image * c.filters + filter;
+    int32_t fault = DYN_KERNEL_OK;
+    forEachRun(first, last, most, [&](const Run& run) {
+      PlaceTable shifted = from;
+      for (WinogradPlace& place : shifted) place.begin += run.at * place.step;
+      transforms.output[c.stride[2] - 1](m, shifted.data(), run.count, width / lanes, rows, rowElements());
+      const int64_t down = axis.outputs * run.row, right = axis.outputs * run.column;
+      const int64_t columns = std::min(axis.outputs * run.count, c.output[2] - right);
+      for (int64_t i = 0; i < axis.outputs && down + i < c.output[1]; ++i) {
+        const int64_t begin = (down + i) * c.output[2] + right;
+        writeTransposed(rows + i * rowElements(), width, columns, count,
+                        work.bias ? work.bias + filter : nullptr, work.y + channel * c.outputSize() + begin,
+                        c.outputSize());
+        if (!work.epilogue) continue;
+        const int32_t code = work.epilogue.run(channel, channel + count, begin, begin + columns);
+        if (code != DYN_KERNEL_OK) fault = code;
+      }
+    });
+    return fault;
+  }
+};
+
+}  // namespace
+
+int64_t winogradWeights(const Convolution& c) { return axisOf(c).weights * axisOf(c).weights; }
+
+void packWinograd(const Convolution& c, const float* w, int64_t panel, float* packed) {
+  const FilterPanels panels(c);
+  const int64_t width = panels.width(panel), first = panels.first(panel);
+  float* to = packed + first * winogradWeights(c) * c.channels;
+  for (int64_t lane = 0; lane < width; ++lane)
+    for (int64_t channel = 0; channel < c.channels; ++channel) {
+      static constexpr float kNothing[9] = {};
+      const float* g = first + lane < c.filters ? w + ((first + lane) * c.channels + channel) * 9 : kNothing;
+      transformFilter(c.stride[2], g, c.channels * width, to + channel * width + lane);
+    }
+}
+
+Status convWinograd(const ConvolutionCall& work) {
+  BuiltinCall& call = work.call;
+  const Convolution& c = work.c;
+  const WinogradTask task(work);
+  const int64_t chunks = task.chunks(), panels = task.panels.count();
+  const int64_t tasks = worthwhileTasks(call, c.steps());
+  Scratch scratch(call.pool, 0, tasks, task.scratchElements());
+  if (!scratch || call.rehearsal) return scratch.status();
+  EpilogueFault fault;
+  call.threads->split(
+      c.batch * chunks * panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+        float* memory = scratch.next();
+        forEachWhole(begin, end, panels, [&](int64_t whole, int64_t panelBegin, int64_t panelEnd) {
+          const int64_t first = whole % chunks * task.most;
+          if (!call.cancelled())
+            fault.note(task.run(whole / chunks, first, std::min(first + task.most, task.blocks()), panelBegin,
+                                panelEnd, memory));
+        });
+      });
+  return fault.status();
+}
+
+}  // namespace dyn::vm::kernels

@@ -1,0 +1,17 @@
+// 12x32 tiles: 24 of 32 zmm registers hold sums. Compiled for AVX-512F; nothing else may be in this file (vm/CMakeLists.txt).
+#if defined(__AVX512F__)
+#define DYN_LANES 16
+#define DYN_VECTORS 2
+#define DYN_MAX_ROWS 12
+#define DYN_FAMILY dynGemmFamilyAvx512
+#define DYN_CONVOLUTION dynConvolutionAvx512
+#define DYN_POOL dynPoolAvx512
+#define DYN_RESIZE dynResizeAvx512
+#define DYN_WINOGRAD dynWinogradAvx512
+#include "vm/kernels/cpu/micro_kernel.inc"
+
+// Those below use what it defines.
+#include "vm/kernels/conv/winograd_kernel.inc"
+#include "vm/kernels/image/pool_kernel.inc"
+#include "vm/kernels/image/resize_kernel.inc"
+#endif

@@ -1,0 +1,266 @@
+// attention: Z = rows(Q K) V, a block of rows at a time. The scores of a block lie in scratch memory that fits the L2 cache, a generated kernel makes
+// probabilities of them in place, and the second product reads them there: the whole matrix of scores is never in memory.
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "vm/kernels/builtins.h"
+#include "vm/kernels/epilogue.h"
+#include "vm/kernels/gemm/few_rows.h"
+#include "vm/kernels/gemm/gemm.h"
+#include "vm/kernels/gemm/matrix_view.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+constexpr int64_t kBlockElements = 64 << 10;  // scores of a block: a quarter of the L2 caches of today
+constexpr int64_t kTilesPerBlock = 12;
+constexpr int64_t kDepthBlock = 768;  // of the second product: the part of V that a panel reads stays in L1
+constexpr int64_t kFewRows = 3;       // then K and V are read in place
+constexpr int64_t kPaddedColumns =
+    512;  // from here rows of scores are padded, so that they start on different lines of the L1 cache
+
+// The kernel that makes probabilities of rows of scores, wherever these lie.
+class RowKernel : public BoundKernel {
+ public:
+  // An empty argument and the result are the scores: null.
+  Status bind(const BuiltinCall& call, size_t firstExtra) {
+    void* const result = nullptr;
+    return bindKernel(call, "attention", call.number(0, -1), firstExtra, true, std::span(&result, 1),
+                      call.scalars, 0);
+  }
+
+  // Rows [first, first + count) of `columns` elements, `leading` from row to row at `scores`. Thread-safe.
+  int32_t run(int64_t first, int64_t count, float* scores, int64_t columns, int64_t leading) const {
+    std::array<void*, kMostBuffers> buffers;
+    // The kernel finds row r at r * columns of its buffer.
+    const auto runAt = [&](int64_t row, int64_t rows, const float* at) {
+      const auto address =
+          reinterpret_cast<uintptr_t>(at) - static_cast<uintptr_t>(row * columns) * sizeof(float);
+      for (size_t i = 0; i < bufferCount_; ++i)
+        buffers[i] = buffers_[i] ? buffers_[i] : reinterpret_cast<void*>(address);
+      return function_(buffers.data(), scalars_.data(), row, row + rows, nullptr);
+    };
+    if (leading == columns) return runAt(first, count, scores);
+    for (int64_t i = 0; i < count; ++i)
+      if (const int32_t fault = runAt(first + i, 1, scores + i * leading); fault != DYN_KERNEL_OK)
+        return fault;
+    return DYN_KERNEL_OK;
+  }
+};
+
+struct Problem {
+  int64_t rows = 0, depth = 0, keys = 0, width = 0, batches = 0;
+  std::vector<int64_t> atQ, atK, atV, atZ;  // of each batch
+  int64_t strideQM = 0, strideQD = 0, strideKD = 0, strideKN = 0, strideVN = 0, strideVE = 0, strideZM = 0;
+
+  double steps() const {
+    return static_cast<double>(rows) * static_cast<double>(keys) *
+           static_cast<double>(std::max<int64_t>(1, depth + width));
+  }
+  int64_t leadingScores() const { return keys < kPaddedColumns ? keys : oddLineStride(keys); }
+  // Rows of Q that would map to the same lines of the L1 cache, or that do not run through memory, are copied.
+  bool copiesQ() const { return strideQD != 1 || (strideQM % 1024 == 0 && rows > 4); }
+};
+
+Status readOrders(const BuiltinCall& call, int64_t rank, std::vector<std::vector<int32_t>>& orders) {
+  if (rank < 2 || rank > 64 || static_cast<int64_t>(call.numbers.size()) != 2 + 4 * rank)
+    return failure(DYN_BAD_PROGRAM,
+                   "attention: four orders of " + std::to_string(rank) + " axes are missing");
+  for (size_t at = 2; at < call.numbers.size(); at += static_cast<size_t>(rank)) {
+    orders.emplace_back();
+    if (Status status = readOrder(call, at, rank, orders.back()); !status.ok()) return status;
+  }
+  return okStatus();
+}
+
+Status describeProblem(const BuiltinCall& call, const Tensor* z, Problem& p) {
+  const int64_t rank = call.number(1, 0);
+  std::vector<std::vector<int32_t>> orders;
+  if (Status status = readOrders(call, rank, orders); !status.ok()) return status;
+  const auto wrong = [&] {
+    return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(call.argument(0)) + ", " +
+                                      describe(call.argument(1)) + ", " + describe(call.argument(2)) +
+                                      " -> " + describe(z));
+  };
+  for (size_t i = 0; i < 3; ++i)
+    if (call.argument(i)->dtype != DataType::f32 || call.argument(i)->rank != rank) return wrong();
+  if (z->dtype != DataType::f32 || z->rank != rank) return wrong();
+  const MatrixView q(call.argument(0), orders[0]), k(call.argument(1), orders[1]),
+      v(call.argument(2), orders[2]), out(z, orders[3]);
+  p.rows = out.rows();
+  p.width = out.columns();
+  p.depth = q.columns();
+  p.keys = k.columns();
+  if (q.rows() != p.rows || k.rows() != p.depth || v.rows() != p.keys || v.columns() != p.width)
+    return wrong();
+  if (!batchOffsets(q, out, p.atQ) || !batchOffsets(k, out, p.atK) || !batchOffsets(v, out, p.atV) ||
+      !batchOffsets(out, out, p.atZ))
+    return wrong();
+  if (p.width > 1 && out.columnStride() != 1)
+    return failure(DYN_BAD_PROGRAM, "attention: the last axis of the result must stay the last");
+  p.batches = static_cast<int64_t>(p.atZ.size());
+  p.strideQM = q.rowStride();
+  p.strideQD = q.columnStride();
+  p.strideKD = k.rowStride();
+  p.strideKN = k.columnStride();
+  p.strideVN = v.rowStride();
+  p.strideVE = v.columnStride();
+  p.strideZM = out.rowStride();
+  return okStatus();
+}
+
+class Task {
+ public:
+  Task(const BuiltinCall& call, const Problem& p, const RowKernel& kernel, float* z)
+      : call_(call),
+        family_(*call.gemmFamily),
+        p_(p),
+        kernel_(kernel),
+        q_(call.argument(0)->as<float>()),
+        k_(call.argument(1)->as<float>()),
+        v_(call.argument(2)->as<float>()),
+        z_(z) {}
+
+  int64_t packedK() const { return wholeLines(packedElementCount(family_, p_.depth, p_.keys)); }
+  int64_t packedV() const { return wholeLines(packedElementCount(family_, p_.keys, p_.width)); }
+  int64_t blockRows() const {
+    const int64_t tiles = kBlockElements / std::max<int64_t>(1, p_.leadingScores() * family_.maxRows);
+    return std::min(p_.rows, family_.maxRows * std::clamp<int64_t>(tiles, 1, kTilesPerBlock));
+  }
+  int64_t blocks() const { return (p_.rows + blockRows() - 1) / blockRows(); }
+  // Scores of a block, and its rows of Q where they are copied.
+  int64_t ownElements() const {
+    return wholeLines(blockRows() * p_.leadingScores()) +
+           (p_.copiesQ() ? blockRows() * oddLineStride(p_.depth) : 0);
+  }
+  bool inPlace() const {
+    return p_.rows <= kFewRows && p_.strideVE == 1 &&
+           (p_.strideKN == 1 || (p_.strideKD == 1 && p_.strideQD == 1));
+  }
+
+  void packK(int64_t batch, int64_t begin, int64_t end, float* to) const {
+    packPanels(family_, k_ + p_.atK[static_cast<size_t>(batch)], p_.depth, p_.keys, p_.strideKD, p_.strideKN,
+               begin, end, to);
+  }
+  void packV(int64_t batch, int64_t begin, int64_t end, float* to) const {
+    packPanels(family_, v_ + p_.atV[static_cast<size_t>(batch)], p_.keys, p_.width, p_.strideVN, p_.strideVE,
+               begin, end, to);
+  }
+  int64_t panelsK() const { return panelCount(family_, p_.keys); }
+  int64_t panelsV() const { return panelCount(family_, p_.width); }
+
+  // Block `block` of rows of one batch.
+  int32_t run(int64_t batch, int64_t block, const float* k, const float* v, float* own) const {
+    const int64_t first = block * blockRows(), rows = std::min(blockRows(), p_.rows - first);
+    const int64_t leading = p_.leadingScores(), panel = family_.panelWidth;
+    const float* q = q_ + p_.atQ[static_cast<size_t>(batch)] + first * p_.strideQM;
+    int64_t leadingQ = p_.strideQM;
+    if (p_.copiesQ()) {
+      float* copy = own + wholeLines(blockRows() * leading);
+      leadingQ = oddLineStride(p_.depth);
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t d = 0; d < p_.depth; ++d) copy[i * leadingQ + d] = q[i * p_.strideQM + d * p_.strideQD];
+      q = copy;
+    }
+    for (int64_t i = 0; i < panelsK(); ++i)
+      runRowTiles(family_, rows, p_.depth, q, leadingQ, k + i * p_.depth * panel, own + i * panel, leading,
+                  std::min(panel, p_.keys - i * panel), false);
+    if (const int32_t fault = kernel_.run(batch * p_.rows + first, rows, own, p_.keys, leading);
+        fault != DYN_KERNEL_OK)
+      return fault;
+    if (call_.cancelled()) return DYN_KERNEL_OK;
+    float* z = z_ + p_.atZ[static_cast<size_t>(batch)] + first * p_.strideZM;
+    for (int64_t key = 0; key < std::max<int64_t>(1, p_.keys); key += kDepthBlock)
+      for (int64_t i = 0; i < panelsV(); ++i)
+        runRowTiles(family_, rows, std::min(kDepthBlock, p_.keys - key), own + key, leading,
+                    v + (i * p_.keys + key) * panel, z + i * panel, p_.strideZM,
+                    std::min(panel, p_.width - i * panel), key > 0);
+    return DYN_KERNEL_OK;
+  }
+
+  // The few rows of one batch, with K and V where they are.
+  int32_t runInPlace(int64_t batch, float* own) const {
+    const auto at = static_cast<size_t>(batch);
+    const int64_t leading = p_.leadingScores();
+    const FewRows scores{p_.rows,         p_.depth,    q_ + p_.atQ[at], p_.strideQM, p_.strideQD,
+                         k_ + p_.atK[at], p_.strideKD, p_.strideKN,     own,         leading};
+    if (p_.strideKN == 1)
+      scores.byColumns(0, p_.keys);
+    else
+      scores.byDots(0, p_.keys);
+    if (const int32_t fault = kernel_.run(batch * p_.rows, p_.rows, own, p_.keys, leading);
+        fault != DYN_KERNEL_OK)
+      return fault;
+    const FewRows product{p_.rows,         p_.keys,     own,         leading,         1,
+                          v_ + p_.atV[at], p_.strideVN, p_.strideVE, z_ + p_.atZ[at], p_.strideZM};
+    product.byColumns(0, p_.width);
+    return DYN_KERNEL_OK;
+  }
+
+ private:
+  const BuiltinCall& call_;
+  const DynGemmFamily& family_;
+  const Problem& p_;
+  const RowKernel& kernel_;
+  const float *q_, *k_, *v_;
+  float* z_;
+};
+
+}  // namespace
+
+Status attention(BuiltinCall& call) {
+  for (size_t i = 0; i < 3; ++i)
+    if (!call.argument(i)) return badArgument("attention", i, "a tensor", call.arguments[i]);
+  auto* z = static_cast<Tensor*>(call.results[0]);
+  Problem p;
+  RowKernel kernel;
+  if (Status status = describeProblem(call, z, p); !status.ok()) return status;
+  if (Status status = kernel.bind(call, 3); !status.ok()) return status;
+  if (z->elementCount == 0) return okStatus();
+  const Task task(call, p, kernel, z->as<float>());
+  const int64_t tasks = worthwhileTasks(call, p.steps() * static_cast<double>(p.batches));
+  EpilogueFault fault;
+  // Each task packs for itself where there are enough batches; else all pack one batch together and share its rows.
+  const bool inPlace = task.inPlace(), overBatches = inPlace || tasks == 1 || p.batches >= 2 * tasks;
+  const int64_t packs = inPlace ? 0 : task.packedK() + task.packedV();
+  Scratch scratch(call.pool, overBatches ? 0 : packs, tasks,
+                  wholeLines(task.ownElements()) + (overBatches ? packs : 0));
+  if (!scratch || call.rehearsal) return scratch.status();
+  if (overBatches) {
+    call.threads->split(p.batches, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+      float* k = scratch.next();
+      float *v = k + (inPlace ? 0 : task.packedK()), *own = k + packs;
+      int64_t atK = -1, atV = -1;
+      for (int64_t batch = begin; batch < end && !call.cancelled(); ++batch) {
+        if (inPlace) {
+          fault.note(task.runInPlace(batch, own));
+          continue;
+        }
+        const auto at = static_cast<size_t>(batch);
+        if (std::exchange(atK, p.atK[at]) != p.atK[at]) task.packK(batch, 0, task.panelsK(), k);
+        if (std::exchange(atV, p.atV[at]) != p.atV[at]) task.packV(batch, 0, task.panelsV(), v);
+        for (int64_t block = 0; block < task.blocks() && !call.cancelled(); ++block)
+          fault.note(task.run(batch, block, k, v, own));
+      }
+    });
+    return fault.status();
+  }
+  float *k = scratch.shared(), *v = k + task.packedK();
+  for (int64_t batch = 0; batch < p.batches && !call.cancelled(); ++batch) {
+    scratch.rewind();
+    call.threads->split(task.panelsK(), static_cast<uint32_t>(tasks),
+                        [&](int64_t begin, int64_t end) { task.packK(batch, begin, end, k); });
+    call.threads->split(task.panelsV(), static_cast<uint32_t>(tasks),
+                        [&](int64_t begin, int64_t end) { task.packV(batch, begin, end, v); });
+    call.threads->split(task.blocks(), static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+      float* own = scratch.next();
+      for (int64_t block = begin; block < end && !call.cancelled(); ++block)
+        fault.note(task.run(batch, block, k, v, own));
+    });
+  }
+  return fault.status();
+}
+
+}  // namespace dyn::vm::kernels

@@ -1,0 +1,550 @@
+// gemm and gemmpack: packed panels and micro-kernels for all types; f32 by schedules (vm/core/gemm_schedule.h), with panels packed beforehand too.
+#include "vm/kernels/gemm/gemm.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "vm/core/gemm_schedule.h"
+#include "vm/kernels/builtins.h"
+#include "vm/kernels/dispatch.h"
+#include "vm/kernels/four.h"
+#include "vm/kernels/gemm/bf16_gemm.h"
+#include "vm/kernels/gemm/few_rows.h"
+#include "vm/kernels/gemm/matrix_view.h"
+#include "vm/kernels/gemm/number_gemm.h"
+#include "vm/kernels/halves.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+enum Flag : int64_t { kTransposeA = 1, kTransposeB = 2, kPackedB = 4, kPermuted = 8, kDispatched = 16 };
+
+struct Problem {
+  int64_t rows = 0, columns = 0, depth = 0;
+  int64_t batches = 1;
+  std::vector<int64_t> batchA, batchB, batchC;  // element offset per batch; empty: one batch, at 0
+  int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0, strideCM = 0;
+  bool packed = false;
+  const Bf16Family* rounded = nullptr;  // B is packed in bf16, for this family
+  std::span<const int32_t> dispatch;    // the program's: pairs of 1 + schedule (0: by cost) and most rows
+};
+
+int64_t offsetOf(const std::vector<int64_t>& offsets, size_t batch) {
+  return offsets.empty() ? 0 : offsets[batch];
+}
+
+// Multiply-adds of one batch.
+double steps(const Problem& p) {
+  return static_cast<double>(p.rows) * static_cast<double>(p.columns) *
+         static_cast<double>(std::max<int64_t>(p.depth, 1));
+}
+
+std::string shapesText(const Tensor* a, const Tensor* b, const Tensor* c) {
+  return describe(a) + " x " + describe(b) + " -> " + describe(c);
+}
+
+// The orders of A, B and C follow the first two numbers, each a permutation of the common rank.
+Status readOrders(const BuiltinCall& call, int64_t rank, std::array<std::vector<int32_t>, 3>& orders) {
+  if (static_cast<int64_t>(call.numbers.size()) != 2 + 3 * rank)
+    return failure(DYN_BAD_PROGRAM, "three orders of " + std::to_string(rank) + " axes are missing");
+  for (size_t i = 0; i < orders.size(); ++i)
+    if (Status status = readOrder(call, 2 + i * static_cast<size_t>(rank), rank, orders[i]); !status.ok())
+      return status;
+  return okStatus();
+}
+
+// The plain case, without allocating anything: rows of A, as they lie, times a packed B, for rows of C. False: it is another, or wrong.
+bool describePackedRows(const BuiltinCall& call, const Tensor* a, const Tensor* b, const Tensor* c,
+                        int64_t flags, Problem& p) {
+  if (flags != kPackedB || a->rank < 2 || a->rank != c->rank || b->rank != 1 || a->dtype != DataType::f32 ||
+      c->dtype != DataType::f32 || c->elementCount == 0 || a->elementCount == 0)
+    return false;
+  const uint32_t last = a->rank - 1;
+  if (!std::equal(a->shape(), a->shape() + last, c->shape())) return false;
+  const int64_t depth = a->shape()[last], columns = c->shape()[last];
+  if (b->elementCount != (p.rounded ? bf16ElementCount(*p.rounded, depth, columns)
+                                    : packedElementCount(*call.gemmFamily, depth, columns)))
+    return false;
+  p.rows = c->elementCount / columns;
+  p.columns = columns;
+  p.depth = depth;
+  p.strideAM = depth;
+  p.strideAK = 1;
+  p.strideCM = columns;
+  return true;
+}
+
+// Pairs from n2 on; n1 says how many. `flags` are left without their bit.
+Status readDispatch(const BuiltinCall& call, int64_t& flags, Problem& p) {
+  if ((flags & kDispatched) == 0) return okStatus();
+  flags &= ~int64_t{kDispatched};
+  const int64_t pieces = call.number(1, 0);
+  if (pieces < 1 || pieces > static_cast<int64_t>(contraction::kMostPieces) || (flags & kPermuted) != 0 ||
+      static_cast<int64_t>(call.numbers.size()) < 2 + 2 * pieces)
+    return failure(DYN_BAD_PROGRAM, "the schedules are missing");
+  p.dispatch = call.numbers.subspan(2, 2 * static_cast<size_t>(pieces));
+  for (size_t i = 0; i < p.dispatch.size(); i += 2)
+    if (p.dispatch[i] < 0 || p.dispatch[i] > static_cast<int32_t>(contraction::kProductSchedules.size()))
+      return failure(DYN_BAD_PROGRAM, "there is no schedule " + std::to_string(p.dispatch[i] - 1));
+  return okStatus();
+}
+
+Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b, const Tensor* c,
+                       int64_t flags, Problem& p) {
+  p.packed = (flags & kPackedB) != 0;
+  auto wrong = [&] {
+    return failure(DYN_BAD_INPUT,
+                   "shapes do not fit: " + shapesText(a, b, c) + (p.packed ? " (packed)" : ""));
+  };
+  if (p.packed && b->dtype == DataType::bf16) p.rounded = bf16Families().front();
+  if (describePackedRows(call, a, b, c, flags, p)) return okStatus();
+  if (a->rank < 2 || c->rank < 2 || (a->dtype != b->dtype && !p.rounded) || a->dtype != c->dtype ||
+      (p.packed ? b->rank != 1 : b->rank < 2))
+    return wrong();
+  std::array<std::vector<int32_t>, 3> orders;
+  if ((flags & kPermuted) != 0) {
+    if (p.packed || a->rank != c->rank || b->rank != c->rank) return wrong();
+    if (Status status = readOrders(call, c->rank, orders); !status.ok()) return status;
+  }
+  MatrixView left(a, orders[0]), result(c, orders[2]);
+  if ((flags & kTransposeA) != 0) left.swapMatrix();
+  p.rows = result.rows();
+  p.columns = result.columns();
+  p.depth = left.columns();
+  p.strideAM = left.rowStride();
+  p.strideAK = left.columnStride();
+  p.strideCM = result.rowStride();
+  if (left.rows() != p.rows || !batchOffsets(left, result, p.batchA) ||
+      !batchOffsets(result, result, p.batchC))
+    return wrong();
+  if (p.columns > 1 && result.columnStride() != 1)
+    return failure(DYN_BAD_PROGRAM, "the last axis of the product must stay the last");
+  p.batches = static_cast<int64_t>(p.batchA.size());
+  bool oneB = true;
+  if (p.packed) {
+    const int64_t elements = c->elementCount == 0 ? 0
+                             : p.rounded          ? bf16ElementCount(*p.rounded, p.depth, p.columns)
+                                                  : packedElementCount(*call.gemmFamily, p.depth, p.columns);
+    if (a->dtype != DataType::f32 || (c->elementCount > 0 && b->elementCount != elements)) return wrong();
+    p.batchB.assign(static_cast<size_t>(p.batches), 0);
+  } else {
+    MatrixView right(b, orders[1]);
+    if ((flags & kTransposeB) != 0) right.swapMatrix();
+    if (right.rows() != p.depth || right.columns() != p.columns || !batchOffsets(right, result, p.batchB))
+      return wrong();
+    p.strideBK = right.rowStride();
+    p.strideBN = right.columnStride();
+    oneB = std::all_of(p.batchB.begin(), p.batchB.end(), [](int64_t offset) { return offset == 0; });
+  }
+  // With one B, and A and C whose rows run through, all batches are one tall matrix.
+  bool running = true;
+  for (int64_t i = 0; i < p.batches && running; ++i)
+    running = p.batchA[static_cast<size_t>(i)] == i * p.rows * p.strideAM &&
+              p.batchC[static_cast<size_t>(i)] == i * p.rows * p.strideCM;
+  if (p.batches > 1 && oneB && running) {
+    p.rows *= p.batches;
+    p.batches = 1;
+  }
+  return okStatus();
+}
+
+// Row tiles [tileBegin, tileEnd) x panels [panelBegin, panelEnd) of one batch. `copy` holds one block of A when its rows are not used in
+// place: transposed, with a stride that would map all rows to the same L1 lines, or rounded to bf16.
+struct BlockTask {
+  const BuiltinCall& call;
+  const DynGemmFamily& family;
+  const Problem& problem;
+  const Epilogue& epilogue;
+  const ProductSchedule& schedule;
+
+  static int64_t width(const Problem& p, const DynGemmFamily& family) {
+    return p.rounded ? p.rounded->panelWidth : family.panelWidth;
+  }
+  static int64_t maxRows(const Problem& p, const DynGemmFamily& family) {
+    return p.rounded ? p.rounded->maxRows : family.maxRows;
+  }
+  static bool copiesA(const Problem& p) {
+    return p.rounded || p.strideAK != 1 || (p.strideAM % 1024 == 0 && p.rows > 4);
+  }
+  static ProductShape shapeOf(const Problem& p, int64_t tasks) {
+    return {p.rows, p.columns, p.depth, tasks, copiesA(p)};
+  }
+  int64_t depthBlock() const {  // even where it is not the whole depth
+    return contraction::depthBlockOf(shapeOf(problem, 1), maxRows(problem, family), schedule);
+  }
+  // From row to row of the copy.
+  int64_t leadingCopy() const {
+    const int64_t block = depthBlock();
+    return oddLineStride(problem.rounded ? bf16Words(block) : block);
+  }
+  contraction::RowTiles tiles() const { return {problem.rows, maxRows(problem, family)}; }
+  int64_t copyElements() const {
+    return copiesA(problem)
+               ? std::min(problem.rows, maxRows(problem, family) * schedule.rowTiles) * leadingCopy()
+               : 0;
+  }
+
+  int32_t run(int64_t tileBegin, int64_t tileEnd, int64_t panelBegin, int64_t panelEnd, const float* a,
+              const float* packed, float* c, int64_t firstRow, float* copy) const {
+    const Problem& p = problem;
+    const contraction::RowTiles all = tiles();
+    const int64_t width = BlockTask::width(p, family), block = depthBlock(), ownTiles = tileEnd - tileBegin,
+                  blocks = (ownTiles + schedule.rowTiles - 1) / schedule.rowTiles;
+    for (int64_t rowBlock = 0; rowBlock < blocks; ++rowBlock) {
+      const int64_t firstTile = tileBegin + ownTiles * rowBlock / blocks,
+                    lastTile = tileBegin + ownTiles * (rowBlock + 1) / blocks, row = all.begin(firstTile),
+                    rows = all.begin(lastTile) - row;
+      for (int64_t k = 0; k < std::max<int64_t>(p.depth, 1); k += block) {
+        if (call.cancelled()) return DYN_KERNEL_OK;
+        const int64_t depth = std::min(block, p.depth - k);
+        const float* left = a + row * p.strideAM + k * p.strideAK;
+        int64_t leading = p.strideAM;
+        if (copy) {
+          leading = leadingCopy();
+          for (int64_t i = 0; i < rows && p.rounded; ++i)
+            roundToWords(*p.rounded, left + i * p.strideAM, depth, p.strideAK,
+                         reinterpret_cast<uint32_t*>(copy + i * leading));
+          for (int64_t i = 0; i < rows && !p.rounded; ++i)
+            for (int64_t j = 0; j < depth; ++j) copy[i * leading + j] = left[i * p.strideAM + j * p.strideAK];
+          left = copy;
+        }
+        const bool last = k + block >= p.depth;
+        for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
+          const int64_t column = panel * width, columns = std::min(width, p.columns - column);
+          int64_t first = 0;
+          for (int64_t tile = firstTile; tile < lastTile; first += all.height(tile++))
+            multiply(all.height(tile), depth, left + first * leading, leading, packed, panel, k,
+                     c + (row + first) * p.strideCM + column, columns);
+          if (!last || !epilogue) continue;
+          const int32_t fault = epilogue.run(firstRow + row, firstRow + row + rows, column, column + columns);
+          if (fault != DYN_KERNEL_OK) return fault;
+        }
+      }
+    }
+    return DYN_KERNEL_OK;
+  }
+
+ private:
+  // The rows of a tile times depths [k, k + depth) of one panel. Of words where both sides are rounded: then `left` counts them.
+  void multiply(int64_t rows, int64_t depth, const float* left, int64_t leading, const float* packed,
+                int64_t panel, int64_t k, float* c, int64_t columns) const {
+    const Problem& p = problem;
+    const int32_t accumulate = k > 0 ? 1 : 0;
+    if (!p.rounded) {
+      family.microKernels[rows - 1](depth, left, leading, packed + (panel * p.depth + k) * family.panelWidth,
+                                    c, p.strideCM, columns, accumulate);
+      return;
+    }
+    const auto* right = reinterpret_cast<const uint32_t*>(packed) +
+                        (panel * bf16Words(p.depth) + k / 2) * p.rounded->panelWidth;
+    p.rounded->microKernels[rows - 1](bf16Words(depth), reinterpret_cast<const uint32_t*>(left), leading,
+                                      right, c, p.strideCM, columns, accumulate);
+  }
+};
+
+// The product runs the same way whenever shape, threads and program are the same.
+size_t scheduleOf(const BuiltinCall& call, const Problem& p, int64_t tasks) {
+  for (size_t i = 0; i < p.dispatch.size(); i += 2) {
+    if (p.rows > p.dispatch[i + 1]) continue;
+    if (p.dispatch[i] > 0) return static_cast<size_t>(p.dispatch[i] - 1);
+    break;
+  }
+  const ProductShape shape = BlockTask::shapeOf(p, tasks);
+  const int64_t maxRows = BlockTask::maxRows(p, *call.gemmFamily),
+                width = BlockTask::width(p, *call.gemmFamily);
+  return call.schedules ? call.schedules->find(shape, maxRows, width)
+                        : contraction::cheapestSchedule(shape, productMachine(maxRows, width));
+}
+
+// For the trace: what ran, and the values that decided it.
+std::string versionText(const std::string& name, const Problem& p, int64_t tasks) {
+  return name + " for rows=" + std::to_string(p.rows) + " columns=" + std::to_string(p.columns) +
+         " depth=" + std::to_string(p.depth) + " threads=" + std::to_string(tasks) +
+         (p.dispatch.empty() ? ", by cost" : ", named");
+}
+
+// The steps of a schedule at these sizes: "; tile rows 59 = 4*12 + 1*11, pad columns 70 to 96, block depth 1600 by 768".
+std::string stepsText(const Problem& p, const DynGemmFamily& family, const BlockTask& block) {
+  const contraction::RowTiles tiles = block.tiles();
+  const int64_t width = BlockTask::width(p, family), padded = (p.columns + width - 1) / width * width,
+                low = tiles.count - tiles.higherCount;
+  std::string text = "; tile rows " + std::to_string(p.rows) + " = ";
+  if (tiles.higherCount > 0)
+    text += std::to_string(tiles.higherCount) + "*" + std::to_string(tiles.low + 1) + " + ";
+  text += std::to_string(low) + "*" + std::to_string(tiles.low);
+  if (padded != p.columns)
+    text += ", pad columns " + std::to_string(p.columns) + " to " + std::to_string(padded);
+  if (block.depthBlock() < p.depth)
+    text += ", block depth " + std::to_string(p.depth) + " by " + std::to_string(block.depthBlock());
+  return text;
+}
+
+Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c,
+               const Epilogue& epilogue) {
+  const DynGemmFamily& family = *call.gemmFamily;
+  if (p.rows == 0 || p.columns == 0 || p.batches == 0) return okStatus();
+  const int64_t width = BlockTask::width(p, family), panels = (p.columns + width - 1) / width;
+  const int64_t threads = call.threads->threadCount();
+  const int64_t batchTasks =
+      std::min(p.batches, worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
+  const bool overBatches = p.batches > 1 && (batchTasks == threads || p.batches >= threads);
+  const int64_t tasks = overBatches ? batchTasks : worthwhileTasks(call, steps(p));
+
+  const size_t chosen = scheduleOf(call, p, overBatches ? 1 : tasks);
+  const ProductSchedule& schedule = contraction::kProductSchedules[chosen];
+  const BlockTask block{call, family, p, epilogue, schedule};
+  if (call.version)
+    *call.version = versionText(contraction::scheduleName(chosen), p, overBatches ? 1 : tasks) +
+                    stepsText(p, family, block);
+  const int64_t copyElements = block.copyElements();
+  const int64_t packElements = p.packed ? 0 : packedElementCount(family, p.depth, p.columns);
+  const int64_t perTask = wholeLines(copyElements + (overBatches ? packElements : 0));
+  const int64_t shared = overBatches ? 0 : wholeLines(packElements);
+  Scratch scratch(call.pool, shared, tasks, perTask);
+  if (!scratch || call.rehearsal) return scratch.status();
+  EpilogueFault fault;
+  const float *aData = a->as<float>(), *bData = b->as<float>();
+  float* cData = c->as<float>();
+  if (overBatches) {
+    call.threads->split(p.batches, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+      float* own = scratch.next();
+      float* copy = copyElements > 0 ? own : nullptr;
+      float* pack = own + copyElements;
+      int64_t packedOffset = -1;
+      for (int64_t batch = begin; batch < end; ++batch) {
+        const int64_t offset = offsetOf(p.batchB, static_cast<size_t>(batch));
+        if (!p.packed && offset != packedOffset)
+          packPanels(family, bData + offset, p.depth, p.columns, p.strideBK, p.strideBN, 0, panels, pack);
+        packedOffset = offset;
+        fault.note(block.run(0, block.tiles().count, 0, panels,
+                             aData + offsetOf(p.batchA, static_cast<size_t>(batch)), p.packed ? bData : pack,
+                             cData + offsetOf(p.batchC, static_cast<size_t>(batch)), batch * p.rows, copy));
+      }
+    });
+  } else {
+    float* pack = scratch.shared();
+    for (int64_t batch = 0; batch < p.batches; ++batch) {
+      scratch.rewind();
+      const float* packed = bData;
+      if (!p.packed) {
+        call.threads->split(panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+          packPanels(family, bData + offsetOf(p.batchB, static_cast<size_t>(batch)), p.depth, p.columns,
+                     p.strideBK, p.strideBN, begin, end, pack);
+        });
+        packed = pack;
+      }
+      const int64_t rowTiles = block.tiles().count;
+      const bool overRows = schedule.side == contraction::SplitSide::rows;
+      const int64_t pieces = overRows ? rowTiles : panels;
+      call.threads->split(pieces, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+        float* copy = copyElements > 0 ? scratch.next() : nullptr;
+        fault.note(block.run(overRows ? begin : 0, overRows ? end : rowTiles, overRows ? 0 : begin,
+                             overRows ? panels : end, aData + offsetOf(p.batchA, static_cast<size_t>(batch)),
+                             packed, cData + offsetOf(p.batchC, static_cast<size_t>(batch)), batch * p.rows,
+                             copy));
+      });
+    }
+  }
+  return fault.status();
+}
+
+// A few rows times a B that is not packed: packing would cost more than the product, so B is read once, in place.
+FewRows fewRowsOf(const Problem& p, size_t batch, const Tensor* a, const Tensor* b, Tensor* c) {
+  return {.rows = p.rows,
+          .depth = p.depth,
+          .a = a->as<float>() + offsetOf(p.batchA, batch),
+          .strideAM = p.strideAM,
+          .strideAK = p.strideAK,
+          .b = b->as<float>() + offsetOf(p.batchB, batch),
+          .strideBK = p.strideBK,
+          .strideBN = p.strideBN,
+          .c = c->as<float>() + offsetOf(p.batchC, batch),
+          .strideCM = p.strideCM};
+}
+
+void fewRowsOfDots(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
+  const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
+  constexpr int64_t kTogether = 4;
+  const int64_t groups = (p.columns + kTogether - 1) / kTogether;
+  call.threads->split(p.batches * groups, tasks, [&](int64_t begin, int64_t end) {
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t column = unit % groups * kTogether;
+      fewRowsOf(p, static_cast<size_t>(unit / groups), a, b, c)
+          .byDots(column, std::min(column + kTogether, p.columns));
+    }
+  });
+}
+
+// A few rows times rows of B that are runs of memory: read in place.
+template <typename T>
+void rowsInPlace(BuiltinCall& call, RowsInPlace<T> kernel, const NumberProduct<T>& p) {
+  const double steps =
+      static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(p.depth);
+  call.threads->split(p.columns, static_cast<uint32_t>(worthwhileTasks(call, steps)),
+                      [&](int64_t begin, int64_t end) {
+                        kernel(p.rows, p.depth, p.a, p.strideAM, p.strideAK, p.b + begin, p.strideBK,
+                               p.c + begin, p.strideCM, end - begin);
+                      });
+}
+
+template <typename T>
+NumberProduct<T> productOf(const Problem& p, int64_t batch, const Tensor* a, const Tensor* b, Tensor* c) {
+  const auto at = static_cast<size_t>(batch);
+  return {.rows = p.rows,
+          .columns = p.columns,
+          .depth = p.depth,
+          .a = a->as<T>() + offsetOf(p.batchA, at),
+          .strideAM = p.strideAM,
+          .strideAK = p.strideAK,
+          .b = b->as<T>() + offsetOf(p.batchB, at),
+          .strideBK = p.strideBK,
+          .strideBN = p.strideBN,
+          .c = c->as<T>() + offsetOf(p.batchC, at),
+          .strideCM = p.strideCM};
+}
+
+template <typename T>
+Status gemmNumbers(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
+  auto product = [&](int64_t batch) { return productOf<T>(p, batch, a, b, c); };
+  const bool inPlace = p.rows <= 3 && p.strideBN == 1;
+  const double all = steps(p) * static_cast<double>(p.batches);
+  if (call.version)
+    *call.version = versionText(inPlace ? "few-rows" : "panels", p, worthwhileTasks(call, all));
+  if (!inPlace) return runNumberProducts<T>(call, p.batches, all, product);
+  for (int64_t batch = 0; batch < p.batches && !call.rehearsal; ++batch)
+    rowsInPlace<T>(call, numberFamily<T>().rowsInPlace, product(batch));
+  return okStatus();
+}
+
+// By dtype, other than f32.
+Status gemmOthers(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
+  switch (a->dtype) {
+    case DataType::f64:
+      return gemmNumbers<double>(call, p, a, b, c);
+    case DataType::i32:
+    case DataType::u32:
+      return gemmNumbers<uint32_t>(call, p, a, b, c);
+    case DataType::i64:
+    case DataType::u64:
+      return gemmNumbers<uint64_t>(call, p, a, b, c);
+    default:
+      return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(a->dtype)));
+  }
+}
+
+// to[k][i] = from[i][k] for a block of 4 x 4.
+void transposeFours(const float* from, int64_t fromStride, float* to, int64_t toStride) {
+  Four rows[4];
+  for (int64_t i = 0; i < 4; ++i) rows[i] = fourAnywhere(from + i * fromStride);
+  transpose(rows);
+  for (int64_t k = 0; k < 4; ++k) four(to + k * toStride) = rows[k];
+}
+
+}  // namespace
+
+void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int64_t columns, int64_t strideK,
+                int64_t strideN, int64_t firstPanel, int64_t lastPanel, float* packed) {
+  const int64_t width = family.panelWidth;
+  constexpr int64_t kBlock = 16;
+  for (int64_t panel = firstPanel; panel < lastPanel; ++panel) {
+    float* out = packed + panel * depth * width;
+    const float* from = b + panel * width * strideN;
+    const int64_t count = std::min(width, columns - panel * width);
+    if (strideN == 1) {
+      for (int64_t k = 0; k < depth; ++k, out += width) {
+        memcpy(out, from + k * strideK, static_cast<size_t>(count) * sizeof(float));
+        std::fill(out + count, out + width, 0.0f);
+      }
+      continue;
+    }
+    int64_t done = 0;
+    if (strideK == 1) {
+      for (; done + 4 <= depth; done += 4) {
+        int64_t i = 0;
+        for (; i + 4 <= count; i += 4)
+          transposeFours(from + i * strideN + done, strideN, out + done * width + i, width);
+        for (int64_t k = done; k < done + 4; ++k) {
+          for (int64_t rest = i; rest < count; ++rest)
+            out[k * width + rest] = floatAnywhere(from + rest * strideN + k);
+          std::fill(out + k * width + count, out + (k + 1) * width, 0.0f);
+        }
+      }
+    }
+    for (int64_t begin = done; begin < depth; begin += kBlock) {
+      const int64_t end = std::min(begin + kBlock, depth);
+      for (int64_t i = 0; i < count; ++i)
+        for (int64_t k = begin; k < end; ++k)
+          out[k * width + i] = floatAnywhere(from + i * strideN + k * strideK);
+      for (int64_t k = begin; k < end; ++k) std::fill(out + k * width + count, out + (k + 1) * width, 0.0f);
+    }
+  }
+}
+
+Status gemmpack(BuiltinCall& call) {
+  const Tensor* b = call.argument(0);
+  if (!b || (b->dtype != DataType::f32 && !isHalf(b)) || b->rank != 2)
+    return badArgument("gemmpack", 0, "f32, f16 or bf16 of rank 2", call.arguments[0]);
+  const bool transposed = (call.number(0, 0) & 1) != 0, rounded = (call.number(0, 0) & 2) != 0;
+  const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
+  const DynGemmFamily& family = *call.gemmFamily;
+  const Bf16Family& halves = *bf16Families().front();
+  const int64_t width = rounded ? halves.panelWidth : family.panelWidth;
+  const bool empty = b->elementCount == 0;  // then the other size may be any
+  const int64_t count = empty     ? 0
+                        : rounded ? bf16ElementCount(halves, depth, columns)
+                                  : packedElementCount(family, depth, columns),
+                panels = empty ? 0 : (columns + width - 1) / width;
+  Tensor* packed = nullptr;
+  if (Status status = call.result(0, rounded ? DataType::bf16 : DataType::f32, std::span(&count, 1), packed);
+      !status.ok())
+    return status;
+  const FloatElements elements(call, b);
+  if (!elements) return elements.status();
+  const int64_t strideK = transposed ? 1 : columns, strideN = transposed ? depth : 1;
+  const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, static_cast<double>(count)));
+  call.threads->split(panels, tasks, [&](int64_t begin, int64_t end) {
+    if (rounded)
+      packBf16Panels(halves, elements.data(), depth, columns, strideK, strideN, begin, end,
+                     reinterpret_cast<uint32_t*>(packed->data));
+    else
+      packPanels(family, elements.data(), depth, columns, strideK, strideN, begin, end, packed->as<float>());
+  });
+  return okStatus();
+}
+
+Status gemm(BuiltinCall& call) {
+  const Tensor *a = call.argument(0), *b = call.argument(1);
+  if (!a) return badArgument("gemm", 0, "a tensor", call.arguments[0]);
+  if (!b) return badArgument("gemm", 1, "a tensor", call.arguments[1]);
+  auto* c = static_cast<Tensor*>(call.results[0]);
+  int64_t flags = call.number(0, 0);
+  Problem p;
+  Epilogue epilogue;
+  if (Status status = readDispatch(call, flags, p); !status.ok()) return status;
+  if (Status status = describeProblem(call, a, b, c, flags, p); !status.ok()) return status;
+  const size_t epilogueAt = p.dispatch.empty() ? 1 : 2 + p.dispatch.size();
+  if (Status status = epilogue.bind(call, call.number(epilogueAt, 0), 2, call.scalars); !status.ok())
+    return status;
+  if (c->elementCount == 0) return okStatus();
+  const bool few = p.rows <= 3 && !p.packed;
+  const bool direct = few && p.strideBN == 1, dots = few && p.strideBK == 1 && p.strideAK == 1;
+  if (a->dtype == DataType::f32 && !direct && !dots) return gemmF32(call, p, a, b, c, epilogue);
+  if (a->dtype != DataType::f32) {
+    if (Status status = gemmOthers(call, p, a, b, c); !status.ok() || call.rehearsal) return status;
+  } else {
+    if (call.rehearsal) return okStatus();  // the other ways need no scratch memory
+    if (call.version)
+      *call.version = versionText(direct ? "few-rows" : "few-rows-dots", p, worthwhileTasks(call, steps(p)));
+    if (direct)
+      for (int64_t batch = 0; batch < p.batches; ++batch)
+        rowsInPlace<float>(call, numberFamilies().rowsOfF32, productOf<float>(p, batch, a, b, c));
+    else
+      fewRowsOfDots(call, p, a, b, c);
+  }
+  EpilogueFault fault;
+  if (epilogue) fault.note(epilogue.run(0, p.rows * p.batches, 0, p.columns));
+  return fault.status();
+}
+
+}  // namespace dyn::vm::kernels

@@ -1,0 +1,241 @@
+// pool: the largest element or the mean of each window. Rows of a window are combined first, whole and in vectors; then what lies side by side. Small
+// images are turned, so that as many planes as a vector has lanes lie side by side (lane_frame.h).
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "vm/kernels/builtins.h"
+#include "vm/kernels/conv/convolution.h"
+#include "vm/kernels/conv/lane_frame.h"
+#include "vm/kernels/image/pool_kernels.h"
+#include "vm/kernels/work.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+enum Mode : int64_t { kMaximum = 0, kMean = 1, kMeanWithPads = 2 };
+
+struct Pool {
+  Convolution window;  // one channel and one filter; no weights
+  std::array<int64_t, 3> padEnd{0, 0, 0};
+  int64_t planes = 0;
+  Mode mode = kMaximum;
+
+  // Of an output place, along one axis: the taps that lie inside the input, and how many count for the mean.
+  Places taps(size_t axis, int64_t place) const {
+    return placesInside(place * window.stride[axis] - window.pad[axis], window.dilation[axis],
+                        window.input[axis])
+        .within(0, window.kernel[axis]);
+  }
+  int64_t counted(size_t axis, int64_t place) const {
+    if (mode == kMean) {
+      const Places inside = taps(axis, place);
+      return inside.high - inside.low;
+    }
+    const int64_t shift = place * window.stride[axis] - window.pad[axis];
+    return placesInside(shift, window.dilation[axis], window.input[axis] + padEnd[axis])
+        .within(0, window.kernel[axis])
+        .high;
+  }
+};
+
+Status describePool(const BuiltinCall& call, const Tensor* x, const Tensor* y, Pool& p) {
+  const int64_t rank = call.number(0, 0);
+  if (rank < 1 || rank > 3 || static_cast<int64_t>(call.numbers.size()) != 2 + 3 * rank ||
+      static_cast<int64_t>(call.scalars.size()) != 2 * rank)
+    return failure(DYN_BAD_PROGRAM, "pool: sizes, strides, dilations or pads are missing");
+  const int64_t mode = call.number(1, -1);
+  if (mode < kMaximum || mode > kMeanWithPads) return failure(DYN_BAD_PROGRAM, "pool: no such mode");
+  p.mode = static_cast<Mode>(mode);
+  const auto wrong = [&] {
+    return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(x) + " -> " + describe(y));
+  };
+  if (x->dtype != DataType::f32 || y->dtype != DataType::f32 || x->rank != rank + 2 || y->rank != rank + 2 ||
+      x->shape()[0] != y->shape()[0] || x->shape()[1] != y->shape()[1])
+    return wrong();
+  Convolution& w = p.window;
+  w.rank = rank;
+  w.channels = w.filters = 1;
+  constexpr int64_t kFarthest = int64_t{1} << 30;
+  for (int64_t i = 0; i < rank; ++i) {
+    const auto to = static_cast<size_t>(3 - rank + i), at = static_cast<size_t>(i),
+               axes = static_cast<size_t>(rank);
+    w.kernel[to] = call.number(2 + at, 0);
+    w.stride[to] = call.number(2 + axes + at, 0);
+    w.dilation[to] = call.number(2 + 2 * axes + at, 0);
+    w.pad[to] = call.scalars[at];
+    p.padEnd[to] = call.scalars[axes + at];
+    w.input[to] = x->shape()[2 + i];
+    w.output[to] = y->shape()[2 + i];
+    for (int64_t least1 : {w.kernel[to], w.stride[to], w.dilation[to]})
+      if (least1 < 1 || least1 > kFarthest)
+        return failure(DYN_BAD_INPUT, "pool: size, stride or dilation out of range");
+    for (int64_t pad : {w.pad[to], p.padEnd[to]})
+      if (pad < -kFarthest || pad > kFarthest) return failure(DYN_BAD_INPUT, "pool: pad out of range");
+    if (w.input[to] > kFarthest || w.output[to] > kFarthest)
+      return failure(DYN_BAD_INPUT, "pool: size out of range");
+  }
+  p.planes = x->shape()[0] * x->shape()[1];
+  return okStatus();
+}
+
+float neutralOf(Mode mode) { return mode == kMaximum ? -std::numeric_limits<float>::infinity() : 0.0f; }
+
+// As many planes as a vector has lanes.
+class LanePool {
+ public:
+  explicit LanePool(const Pool& p) : p_(p), frame_(p.window, neutralOf(p.mode)) {}
+
+  int64_t lanes() const { return frame_.lanes(); }
+  int64_t rows() const { return frame_.rows(); }
+  int64_t chunkCount() const { return (p_.window.output[1] + rows() - 1) / rows(); }
+  // Whole groups of planes that go this way, from the first on.
+  int64_t groupCount() const { return frame_.suits() ? p_.planes / lanes() : 0; }
+  int64_t scratchElements() const {
+    return wholeLines(frame_.frameElements() + frame_.tileElements() + frame_.columns() * lanes());
+  }
+
+  void run(const float* input, int64_t chunk, float* output, float* scratch) const {
+    const Convolution& w = p_.window;
+    const int64_t begin = chunk * rows(), end = std::min(begin + rows(), w.output[1]);
+    const LaneRows held = frame_.fill(input, begin, end, scratch);
+    float *tile = scratch + frame_.frameElements(), *line = tile + frame_.tileElements();
+    const int64_t down = frame_.down().count(), right = frame_.right().count();
+    std::vector<int64_t> below, beside;
+    for (int64_t h = 0; h < down; ++h) below.push_back(h * w.dilation[1] * held.pitch * lanes());
+    for (int64_t k = 0; k < right; ++k) beside.push_back(k * w.dilation[2] * lanes());
+    const auto combine = p_.mode == kMaximum ? poolKernels().maximaOfLanes : poolKernels().sumsOfLanes;
+    for (int64_t row = 0; row < end - begin; ++row) {
+      float* to = tile + row * w.output[2] * lanes();
+      if (down == 0 || right == 0) {
+        std::fill_n(to, w.output[2] * lanes(), neutralOf(p_.mode));
+      } else {
+        combine(down, held.at + row * w.stride[1] * held.pitch * lanes(), lanes(), below.data(),
+                frame_.columns(), line);
+        combine(right, line, w.stride[2] * lanes(), beside.data(), w.output[2], to);
+      }
+      if (p_.mode != kMaximum) divide(to, begin + row);
+    }
+    frame_.write(tile, begin, end, output);
+  }
+
+ private:
+  void divide(float* to, int64_t row) const {
+    const auto count = static_cast<float>(p_.counted(0, 0) * p_.counted(1, row));
+    for (int64_t column = 0; column < p_.window.output[2]; ++column) {
+      const float all = count * static_cast<float>(p_.counted(2, column));
+      for (int64_t lane = 0; lane < lanes(); ++lane) to[column * lanes() + lane] /= all;
+    }
+  }
+
+  const Pool& p_;
+  const LaneFrame frame_;
+};
+
+// The rows of one plane. `line` is the combined rows as the windows see them: padded, and long enough for the last window.
+class Plane {
+ public:
+  Plane(const Pool& p, float* line) : p_(p), line_(line) {
+    const Convolution& w = p.window;
+    const Places inside = Places{w.pad[2], w.pad[2] + w.input[2]}.within(0, lineLength(p));
+    first_ = inside.low;
+    count_ = inside.high - inside.low;
+    std::fill_n(line, lineLength(p) + poolKernels().slack, neutral());
+    for (int64_t place = 0; place < w.output[2] && p.mode != kMaximum; ++place)
+      counts_.push_back(static_cast<float>(p.counted(2, place)));
+    for (size_t axis : {size_t{0}, size_t{1}})
+      for (int64_t place = 0; place < w.output[axis]; ++place) {
+        taps_[axis].push_back(p.taps(axis, place));
+        counted_[axis].push_back(p.mode == kMaximum ? 0 : p.counted(axis, place));
+      }
+  }
+
+  // Elements that the windows of a row span.
+  static int64_t lineLength(const Pool& p) {
+    return std::max<int64_t>(0, p.window.output[2] - 1) * p.window.stride[2] + p.window.reach(2) + 1;
+  }
+  static int64_t scratchElements(const Pool& p) { return wholeLines(lineLength(p) + poolKernels().slack); }
+
+  void run(const float* x, float* y, int64_t slice, int64_t row) {
+    const Convolution& w = p_.window;
+    const PoolKernels& kernels = poolKernels();
+    const bool maximum = p_.mode == kMaximum;
+    rows_.clear();
+    const Places slices = taps_[0][static_cast<size_t>(slice)], rows = taps_[1][static_cast<size_t>(row)];
+    for (int64_t d = slices.low; d < slices.high; ++d)
+      for (int64_t h = rows.low; h < rows.high; ++h) {
+        const int64_t from = slice * w.stride[0] + d * w.dilation[0] - w.pad[0],
+                      at = row * w.stride[1] + h * w.dilation[1] - w.pad[1];
+        rows_.push_back(x + (from * w.input[1] + at) * w.input[2] + (first_ - w.pad[2]));
+      }
+    if (rows_.empty())
+      std::fill_n(line_ + first_, count_, neutral());
+    else if (count_ > 0)
+      (maximum ? kernels.maximaOfRows : kernels.sumsOfRows)(static_cast<int64_t>(rows_.size()), rows_.data(),
+                                                            count_, line_ + first_);
+    (maximum ? kernels.maximaOfColumns : kernels.sumsOfColumns)(w.kernel[2], w.stride[2], w.dilation[2],
+                                                                line_, w.output[2], y);
+    if (maximum) return;
+    const auto count =
+        static_cast<float>(counted_[0][static_cast<size_t>(slice)] * counted_[1][static_cast<size_t>(row)]);
+    const float* counts = counts_.data();
+    for (int64_t i = 0; i < w.output[2]; ++i) y[i] /= count * counts[i];
+  }
+
+ private:
+  float neutral() const { return neutralOf(p_.mode); }
+
+  const Pool& p_;
+  float* line_;
+  int64_t first_ = 0, count_ = 0;  // the part of the line that the input fills
+  std::vector<const float*> rows_;
+  std::vector<float> counts_;  // of the columns
+  std::array<std::vector<Places>, 2> taps_;
+  std::array<std::vector<int64_t>, 2> counted_;
+};
+
+}  // namespace
+
+Status pool(BuiltinCall& call) {
+  const Tensor* x = call.argument(0);
+  if (!x) return badArgument("pool", 0, "a tensor", call.arguments[0]);
+  auto* y = static_cast<Tensor*>(call.results[0]);
+  Pool p;
+  if (Status status = describePool(call, x, y, p); !status.ok()) return status;
+  if (y->elementCount == 0) return okStatus();
+  const Convolution& w = p.window;
+  const LanePool groups(p);
+  const int64_t chunks = groups.chunkCount(), groupUnits = groups.groupCount() * chunks,
+                turned = groups.groupCount() * groups.lanes(), rowsOfPlane = w.output[0] * w.output[1],
+                units = groupUnits + (p.planes - turned) * rowsOfPlane;
+  const double steps =
+      static_cast<double>(p.planes * rowsOfPlane) *
+      static_cast<double>(w.kernel[0] * w.kernel[1] * w.input[2] + w.kernel[2] * w.output[2]) / 4;
+  const int64_t tasks = worthwhileTasks(call, steps);
+  const int64_t own =
+      std::max(turned > 0 ? groups.scratchElements() : 0, turned < p.planes ? Plane::scratchElements(p) : 0);
+  Scratch scratch(call.pool, 0, tasks, own);
+  if (!scratch || call.rehearsal) return scratch.status();
+  const float* from = x->as<float>();
+  float* to = y->as<float>();
+  // First groups of planes, chunk by chunk, then the other planes, row by row.
+  call.threads->split(units, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+    float* memory = scratch.next();
+    int64_t unit = begin;
+    for (; unit < std::min(end, groupUnits) && !call.cancelled(); ++unit) {
+      const int64_t plane = unit / chunks * groups.lanes();
+      groups.run(from + plane * w.inputSize(), unit % chunks, to + plane * w.outputSize(), memory);
+    }
+    if (unit >= end || call.cancelled()) return;
+    Plane plane(p, memory);
+    for (; unit < end && !call.cancelled(); ++unit) {
+      const int64_t rest = unit - groupUnits, row = rest % w.output[1],
+                    slice = rest / w.output[1] % w.output[0], at = turned + rest / rowsOfPlane;
+      plane.run(from + at * w.inputSize(), to + (at * rowsOfPlane + rest % rowsOfPlane) * w.output[2], slice,
+                row);
+    }
+  });
+  return okStatus();
+}
+
+}  // namespace dyn::vm::kernels

@@ -1,0 +1,426 @@
+// resize: a tensor sampled on another grid, one axis after the other, by tables of places and weights that are made once for an axis.
+//
+// The tensor is seen as planes of [rows, columns] where columns are the last axis that changes with all behind it, rows the one before: a row is sampled
+// along the columns when it is first wanted and kept while its neighbours are blended, so each is sampled once. More axes that change go before, each as
+// rows of what lies behind it.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "vm/kernels/builtins.h"
+#include "vm/kernels/dispatch.h"
+#include "vm/kernels/image/resize_kernels.h"
+#include "vm/kernels/work.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+// In the order of ResizeMode, Coordinates, NearestMode (compiler/ops/image/resize_rules.h).
+enum Mode : int64_t { kNearest, kLinear, kCubic };
+enum Grid : int64_t {
+  kHalfPixel,
+  kHalfPixelSymmetric,
+  kPytorchHalfPixel,
+  kAlignCorners,
+  kAsymmetric,
+  kRegion,  // not taken here
+  kHalfPixelForNearest
+};
+enum Rounding : int64_t { kPreferFloor, kPreferCeil, kFloor, kCeil, kByScale };
+
+struct Options {
+  int64_t mode = kNearest, grid = kHalfPixel, rounding = kPreferFloor;
+  bool excludeOutside = false, antialias = false;
+  double cubicA = -0.75;
+};
+
+// An axis that changes: for each place of the result `taps` places of the input, by weight.
+struct Axis {
+  int64_t input = 0, output = 0, taps = 1;
+  std::vector<int64_t> places;  // [output][taps]
+  std::vector<double> weights;
+};
+
+// Real: f32 for the nearest element, f64 where there are weights.
+template <typename Real>
+Real placeOf(const Options& o, Real i, Real in, Real out, Real scale) {
+  const Real half = static_cast<Real>(0.5), one = 1;
+  switch (o.grid) {
+    case kHalfPixelSymmetric:
+      return in / 2 * (one - out / (scale * in)) + (i + half) / scale - half;
+    case kPytorchHalfPixel:
+      return out > one ? (i + half) / scale - half : 0;
+    case kAlignCorners:
+      return out > one ? i * (in - one) / (out - one) : 0;
+    case kAsymmetric:
+      return i / scale;
+    case kHalfPixelForNearest:
+      return scale == one ? i : (i + half) / scale;
+    default:
+      return (i + half) / scale - half;
+  }
+}
+
+double nearestOf(int64_t rounding, double x, double scale) {
+  switch (rounding) {
+    case kByScale:
+      return scale < 1 ? std::ceil(x) : std::floor(x);
+    case kPreferFloor:
+      return std::ceil(x - 0.5);
+    case kPreferCeil:
+      return std::floor(x + 0.5);
+    case kFloor:
+      return std::floor(x);
+    default:
+      return std::ceil(x);
+  }
+}
+
+double cubicWeightOf(double a, double x) {
+  x = std::fabs(x);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  return 0;
+}
+
+void addTap(const Options& o, Axis& axis, double at, double weight) {
+  const double inside = std::clamp(at, 0.0, static_cast<double>(axis.input - 1));
+  axis.places.push_back(static_cast<int64_t>(inside));
+  axis.weights.push_back(o.excludeOutside && inside != at ? 0 : weight);
+}
+
+// Weights of the last place divided by their sum.
+void normalize(Axis& axis) {
+  double sum = 0;
+  const size_t first = axis.weights.size() - static_cast<size_t>(axis.taps);
+  for (size_t k = first; k < axis.weights.size(); ++k) sum += axis.weights[k];
+  for (size_t k = first; k < axis.weights.size(); ++k) axis.weights[k] /= sum;
+}
+
+double reachOf(const Options& o, double scale) {
+  return (o.mode == kLinear ? 1.0 : 2.0) / std::min(scale, 1.0);
+}
+
+int64_t tapsOf(const Options& o, double scale) {
+  return o.mode == kNearest ? 1
+         : o.antialias      ? static_cast<int64_t>(std::floor(2 * reachOf(o, scale))) + 1
+         : o.mode == kCubic ? 4
+                            : 2;
+}
+
+void makeTaps(const Options& o, double scale, Axis& axis) {
+  const double in = static_cast<double>(axis.input), out = static_cast<double>(axis.output);
+  const double narrow = std::min(scale, 1.0), reach = reachOf(o, scale);
+  for (int64_t i = 0; i < axis.output; ++i) {
+    if (o.mode == kNearest) {
+      const double near = placeOf(o, static_cast<float>(i), static_cast<float>(in), static_cast<float>(out),
+                                  static_cast<float>(scale));
+      axis.places.push_back(
+          static_cast<int64_t>(std::clamp(nearestOf(o.rounding, near, scale), 0.0, in - 1)));
+      axis.weights.push_back(1);
+      continue;
+    }
+    const double x = placeOf(o, static_cast<double>(i), in, out, scale);
+    if (o.antialias) {
+      const double first = std::ceil(x - reach);
+      for (int64_t k = 0; k < axis.taps; ++k) {
+        const double at = first + static_cast<double>(k), distance = (at - x) * narrow;
+        addTap(o, axis, at,
+               at > x + reach      ? 0
+               : o.mode == kLinear ? std::max(0.0, 1 - std::fabs(distance))
+                                   : cubicWeightOf(o.cubicA, distance));
+      }
+      normalize(axis);
+      continue;
+    }
+    const double base = std::floor(x), part = x - base;
+    if (o.mode == kLinear) {
+      axis.places.push_back(static_cast<int64_t>(std::clamp(base, 0.0, in - 1)));
+      axis.places.push_back(static_cast<int64_t>(std::clamp(base + 1, 0.0, in - 1)));
+      axis.weights.insert(axis.weights.end(), {1 - part, part});
+      continue;
+    }
+    for (int k = -1; k <= 2; ++k) addTap(o, axis, base + k, cubicWeightOf(o.cubicA, part - k));
+    if (o.excludeOutside) normalize(axis);
+  }
+}
+
+// Rows of T, sums in W.
+template <typename T>
+void sampleRow(int64_t taps, const int32_t* places, const T* weights, int64_t columns, const T* row, T* out) {
+  if constexpr (std::is_same_v<T, float>) {
+    resizeKernels().sampleRow(taps, places, weights, columns, row, out);
+  } else {
+    for (int64_t i = 0; i < columns; ++i) {
+      T sum = 0;
+      for (int64_t t = 0; t < taps; ++t) sum += weights[t * columns + i] * row[places[t * columns + i]];
+      out[i] = sum;
+    }
+  }
+}
+template <typename T>
+void blendRows(int64_t taps, const T* const* rows, const T* weights, int64_t columns, T* out) {
+  if constexpr (std::is_same_v<T, float>) {
+    resizeKernels().blendRows(taps, rows, weights, columns, out);
+  } else {
+    for (int64_t i = 0; i < columns; ++i) {
+      T sum = 0;
+      for (int64_t t = 0; t < taps; ++t) sum += weights[t] * rows[t][i];
+      out[i] = sum;
+    }
+  }
+}
+
+// The last axis with what lies behind it, as one row: places and weights for each element, tap by tap.
+template <typename T>
+struct Columns {
+  int64_t input = 1, output = 1, taps = 0;  // elements; taps 0: they stay
+  int64_t repeat = 0;                       // each element so many times, where that is all; else 0
+  std::vector<int32_t> places;
+  std::vector<T> weights;
+
+  // Sizes only where the axis has no tables.
+  void make(const Axis& axis, int64_t inner) {
+    input = axis.input * inner;
+    output = axis.output * inner;
+    taps = axis.taps;
+    if (axis.places.empty()) return;
+    for (int64_t t = 0; t < taps; ++t)
+      for (int64_t i = 0; i < axis.output; ++i)
+        for (int64_t k = 0; k < inner; ++k) {
+          const auto at = static_cast<size_t>(i * taps + t);
+          places.push_back(static_cast<int32_t>(axis.places[at] * inner + k));
+          weights.push_back(static_cast<T>(axis.weights[at]));
+        }
+    if (taps != 1 || inner != 1 || axis.output % axis.input != 0) return;
+    repeat = axis.output / axis.input;
+    for (int64_t i = 0; i < axis.output && repeat > 0; ++i)
+      if (axis.places[static_cast<size_t>(i)] != i / repeat) repeat = 0;
+  }
+};
+
+// Planes of [rows, columns]; `rows` null: rows stay as they are.
+template <typename T>
+class Plane {
+ public:
+  Plane(const Axis* rows, const Columns<T>& columns, bool nearest, T* kept)
+      : rows_(rows), columns_(columns), nearest_(nearest), kept_(kept) {
+    if (!rows) return;
+    blendsFirst_ = rows->output < rows->input && columns.taps > 0;
+    slots_.assign(static_cast<size_t>(slotCount(*rows)), -1);
+    weights_.assign(rows->weights.begin(), rows->weights.end());
+  }
+  // Elements that are kept between rows: rows that are sampled, or the one that is blended before it is.
+  static int64_t keptElements(const Axis& rows, const Columns<T>& columns) {
+    return std::max(slotCount(rows) * columns.output, columns.input);
+  }
+
+  // Result rows [begin, end) of a plane whose input is `x` and whose result is `y`.
+  void run(const T* x, T* y, int64_t begin, int64_t end) {
+    std::fill(slots_.begin(), slots_.end(), -1);
+    for (int64_t r = begin; r < end; ++r) {
+      T* out = y + r * columns_.output;
+      if (!rows_) {
+        sample(x + r * columns_.input, out);
+      } else if (nearest_) {
+        const int64_t from = rows_->places[static_cast<size_t>(r)];
+        if (r > begin && from == rows_->places[static_cast<size_t>(r - 1)])
+          std::memcpy(out, out - columns_.output, static_cast<size_t>(columns_.output) * sizeof(T));
+        else
+          sample(x + from * columns_.input, out);
+      } else {
+        blend(x, r, out);
+      }
+    }
+  }
+
+ private:
+  void sample(const T* row, T* out) const {
+    if (columns_.taps == 0) {
+      std::memcpy(out, row, static_cast<size_t>(columns_.output) * sizeof(T));
+    } else if (nearest_ && columns_.repeat == 2) {
+      T* __restrict to = out;
+      const T* __restrict from = row;
+      for (int64_t i = 0, count = columns_.input; i < count; ++i) to[2 * i] = to[2 * i + 1] = from[i];
+    } else if (nearest_) {
+      for (int64_t i = 0; i < columns_.output; ++i) out[i] = row[columns_.places[static_cast<size_t>(i)]];
+    } else if constexpr (std::is_floating_point_v<T>) {
+      sampleRow<T>(columns_.taps, columns_.places.data(), columns_.weights.data(), columns_.output, row, out);
+    }
+  }
+
+  void blend(const T* x, int64_t r, T* out) {
+    if constexpr (std::is_floating_point_v<T>) {
+      const int64_t taps = rows_->taps;
+      from_.clear();
+      if (blendsFirst_) {
+        // Fewer rows come out than go in: sampling them is less work than sampling those.
+        for (int64_t t = 0; t < taps; ++t)
+          from_.push_back(x + rows_->places[static_cast<size_t>(r * taps + t)] * columns_.input);
+        blendRows<T>(taps, from_.data(), weights_.data() + r * taps, columns_.input, kept_);
+        return sample(kept_, out);
+      }
+      for (int64_t t = 0; t < taps; ++t) {
+        const int64_t place = rows_->places[static_cast<size_t>(r * taps + t)];
+        if (columns_.taps == 0) {
+          from_.push_back(x + place * columns_.input);
+          continue;
+        }
+        // Neighbours lie in different slots: there are more of them than taps, or one for each row.
+        const auto slot = static_cast<size_t>(place) % slots_.size();
+        T* row = kept_ + static_cast<int64_t>(slot) * columns_.output;
+        if (slots_[slot] != place) sample(x + place * columns_.input, row);
+        slots_[slot] = place;
+        from_.push_back(row);
+      }
+      blendRows<T>(taps, from_.data(), weights_.data() + r * taps, columns_.output, out);
+    }
+  }
+
+  static int64_t slotCount(const Axis& rows) { return std::min(rows.taps + 1, rows.input); }
+
+  const Axis* rows_;
+  const Columns<T>& columns_;
+  const bool nearest_;
+  bool blendsFirst_ = false;
+  T* kept_;
+  std::vector<int64_t> slots_;
+  std::vector<T> weights_;
+  std::vector<const T*> from_;
+};
+
+// One sweep over [outer, rows, columns].
+template <typename T>
+Status sweep(BuiltinCall& call, const Axis* rows, const Columns<T>& columns, bool nearest, int64_t outer,
+             int64_t plainRows, const T* x, T* y) {
+  const int64_t in = rows ? rows->input : plainRows, out = rows ? rows->output : plainRows;
+  const double steps = static_cast<double>(outer * out) * static_cast<double>(columns.output);
+  const int64_t tasks = worthwhileTasks(call, steps), parts = partsFor(tasks, outer, out);
+  const int64_t kept = rows && !nearest && columns.taps > 0 ? Plane<T>::keptElements(*rows, columns) : 0;
+  const int64_t elements = (kept * static_cast<int64_t>(sizeof(T)) + 3) / 4;
+  Scratch scratch(call.pool, 0, tasks, wholeLines(elements));
+  if (!scratch || call.rehearsal) return scratch.status();
+  call.threads->split(outer * parts, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+    Plane<T> plane(rows, columns, nearest, reinterpret_cast<T*>(scratch.next()));
+    for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
+      const int64_t at = unit / parts, part = unit % parts;
+      plane.run(x + at * in * columns.input, y + at * out * columns.output, part * out / parts,
+                (part + 1) * out / parts);
+    }
+  });
+  return okStatus();
+}
+
+template <typename T>
+Status resizeAs(BuiltinCall& call, const std::vector<Axis>& axes, bool nearest, const T* x, T* y) {
+  // The axes that change; all between two of them count to the rows of the later one.
+  std::vector<size_t> changed;
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (axes[i].taps > 0) changed.push_back(i);
+  if (changed.empty()) changed.push_back(axes.size() - 1);
+  const auto product = [&](size_t first, size_t last, bool of) {
+    int64_t count = 1;
+    for (size_t i = first; i < last; ++i) count *= of ? axes[i].output : axes[i].input;
+    return count;
+  };
+  const size_t last = changed.back();
+  const int64_t inner = product(last + 1, axes.size(), false);
+  Columns<T> columns;
+  constexpr int64_t kMostPlaces = int64_t{1} << 31;
+  if (axes[last].taps > 0 && axes[last].input * inner >= kMostPlaces)
+    return failure(DYN_UNSUPPORTED, "resize: rows of 2^31 elements");
+  if (axes[last].taps > 0)
+    columns.make(axes[last], inner);
+  else
+    columns.input = columns.output = axes[last].input * inner;
+  changed.pop_back();
+  // Neighbouring axes go together; else the columns go first, by themselves.
+  const bool together = !changed.empty() && changed.back() + 1 == last;
+  const Axis* rows = together ? &axes[changed.back()] : nullptr;
+  const size_t before = together ? changed.back() : last;
+  if (together) changed.pop_back();
+  // What the other axes still have to be swept over lies in memory of the pool.
+  std::vector<int64_t> sizes;
+  for (size_t k = changed.size(); k-- > 0;)
+    sizes.push_back(product(0, changed[k] + 1, false) * product(changed[k] + 1, axes.size(), true));
+  const int64_t width = static_cast<int64_t>(sizeof(T));
+  int64_t most = 0;
+  for (int64_t size : sizes) most = std::max(most, size);
+  const int64_t half = wholeLines((most * width + 3) / 4);
+  Scratch between(call.pool, half * std::min<int64_t>(2, static_cast<int64_t>(sizes.size())), 0, 0);
+  if (!between) return between.status();
+  const auto room = [&](size_t k) {
+    return reinterpret_cast<T*>(between.shared() + static_cast<int64_t>(k % 2) * half);
+  };
+  T* to = changed.empty() ? y : room(0);
+  const int64_t outer = product(0, before, false);
+  Status done = rows ? sweep<T>(call, rows, columns, nearest, outer, 0, x, to)
+                     : sweep<T>(call, nullptr, columns, nearest, 1, outer, x, to);
+  for (size_t k = 0; k < sizes.size() && done.ok(); ++k) {
+    const size_t axis = changed[changed.size() - 1 - k];
+    Columns<T> whole;
+    whole.input = whole.output = product(axis + 1, axes.size(), true);
+    const T* from = to;
+    to = k + 1 == sizes.size() ? y : room(k + 1);
+    done = sweep<T>(call, &axes[axis], whole, nearest, product(0, axis, false), 0, from, to);
+  }
+  return done;
+}
+
+}  // namespace
+
+Status resize(BuiltinCall& call) {
+  const Tensor *x = call.argument(0), *scales = call.argument(2);
+  auto* y = static_cast<Tensor*>(call.results[0]);
+  if (!x) return badArgument("resize", 0, "a tensor", call.arguments[0]);
+  const size_t rank = x->rank, count = call.numbers.size() - std::min<size_t>(6, call.numbers.size());
+  if (call.numbers.size() < 6 || count > rank || y->rank != x->rank || y->dtype != x->dtype || rank == 0)
+    return failure(DYN_BAD_PROGRAM, "resize: " + describe(x) + " -> " + describe(y));
+  Options o;
+  o.mode = call.number(0, 0);
+  o.grid = call.number(1, 0);
+  o.rounding = call.number(2, 0);
+  o.excludeOutside = call.number(3, 0) != 0;
+  o.antialias = call.number(4, 0) != 0;
+  o.cubicA = static_cast<double>(std::bit_cast<float>(static_cast<int32_t>(call.number(5, 0))));
+  if (o.mode != kNearest && x->dtype != DataType::f32 && x->dtype != DataType::f64)
+    return badArgument("resize", 0, "f32 or f64", call.arguments[0]);
+  // A rehearsal has no elements: sizes say nearly the same.
+  const bool given = !call.rehearsal && scales && scales->elementCount > 0;
+  if (given && (scales->dtype != DataType::f32 || scales->elementCount != static_cast<int64_t>(count)))
+    return badArgument("resize", 2, "one f32 for each axis", call.arguments[2]);
+  if (y->elementCount == 0) return okStatus();
+  std::vector<Axis> axes(rank);
+  for (size_t i = rank; i-- > 0;) {
+    axes[i].input = x->shape()[i];
+    axes[i].output = y->shape()[i];
+    axes[i].taps = 0;
+  }
+  if (x->elementCount == 0)
+    return failure(DYN_BAD_INPUT, "resize: an axis of no elements has none to sample");
+  for (size_t k = 0; k < count; ++k) {
+    const int64_t at = call.number(6 + k, -1);
+    if (at < 0 || at >= static_cast<int64_t>(rank)) return failure(DYN_BAD_PROGRAM, "resize: no such axis");
+    Axis& axis = axes[static_cast<size_t>(at)];
+    const double scale = given ? static_cast<double>(scales->as<float>()[k])
+                               : static_cast<double>(axis.output) / static_cast<double>(axis.input);
+    if (axis.input == axis.output && scale == 1) continue;
+    axis.taps = tapsOf(o, scale);
+    if (!call.rehearsal) makeTaps(o, scale, axis);  // as long as the axis: a rehearsal may be of any size
+  }
+  for (size_t i = 0; i < rank; ++i)
+    if (axes[i].taps == 0 && axes[i].input != axes[i].output)
+      return failure(DYN_BAD_PROGRAM, "resize: " + describe(x) + " -> " + describe(y));
+  Status done;
+  if (o.mode == kNearest) {
+    const bool known = visitSizes(
+        x->dtype, [&]<typename T>() { done = resizeAs<T>(call, axes, true, x->as<T>(), y->as<T>()); });
+    return known ? std::move(done) : failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
+  }
+  if (x->dtype == DataType::f32) return resizeAs<float>(call, axes, false, x->as<float>(), y->as<float>());
+  return resizeAs<double>(call, axes, false, x->as<double>(), y->as<double>());
+}
+
+}  // namespace dyn::vm::kernels

@@ -1,0 +1,11 @@
+// Weights of few bits, eight at a time. Compiled for AVX2 and FMA; nothing else may be in this file (vm/CMakeLists.txt).
+#if defined(__AVX2__) && defined(__FMA__)
+#include "vm/kernels/nbits/nbits_kernel.h"
+
+#define DYN_LANES 8
+#define DYN_KERNELS nbitsAvx2
+#define DYN_NAME "avx2"
+#define DYN_EXPAND_PANEL nullptr
+#include "vm/kernels/nbits/nbits_arithmetic.inc"
+#include "vm/kernels/nbits/nbits_kernel.inc"
+#endif

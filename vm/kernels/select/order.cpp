@@ -1,0 +1,210 @@
+// sort, topk, unique. Order of reals: ascending with NaN last, as numpy does; descending is its exact reverse, so NaN comes first.
+// Equal elements keep their order (lowest index first), in both directions.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "vm/kernels/builtins.h"
+#include "vm/kernels/dispatch.h"
+#include "vm/kernels/select/ranks.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+constexpr int64_t kLargest = 1, kSorted = 2;
+
+Status unsupported(const Tensor* x) {
+  return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
+}
+
+void copyElement(const Tensor* from, int64_t source, Tensor* to, int64_t target) {
+  const size_t size = sizeBytes(from->dtype);
+  memcpy(to->data + static_cast<size_t>(target) * size, from->data + static_cast<size_t>(source) * size,
+         size);
+}
+
+// The first `count` of each row along the axis, in order; values and (if wanted) i64 indexes. Unsorted results come in order, too: it is one of the
+// allowed orders, and the same every time.
+template <typename T, typename Item>
+void selectRows(BuiltinCall& call, const Tensor* x, Tensor* values, Tensor* indexes, const AxisView& view,
+                int64_t count, bool largest) {
+  const int64_t rows = view.outer * view.inner;
+  const uint32_t tasks = x->elementCount > 32768 ? call.threads->threadCount() : 1;
+  call.threads->split(rows, tasks, [&](int64_t begin, int64_t end) {
+    RowOrder<T, Item> order(largest);
+    for (int64_t row = begin; row < end && !call.cancelled(); ++row) {
+      const int64_t inner = row % view.inner, outer = row / view.inner;
+      const T* from = x->as<T>() + outer * view.size * view.inner + inner;
+      int64_t target = outer * count * view.inner + inner;
+      for (const Item& item : order.first(from, view.size, view.inner, count)) {
+        const int64_t index = ItemOf<Item>::index(item);
+        if (values) values->as<T>()[target] = from[index * view.inner];
+        if (indexes) indexes->as<int64_t>()[target] = index;
+        target += view.inner;
+      }
+    }
+  });
+}
+
+Status select(BuiltinCall& call, int64_t axis, int64_t count, bool all, int64_t flags) {
+  const Tensor* x = call.argument(0);
+  if (!x) return badArgument("sort", 0, "a tensor", call.arguments[0]);
+  if (!visitNumbersAndHalves(x->dtype, []<typename T>() {})) return unsupported(x);
+  if (x->rank == 0 && all) {  // one number is sorted as it is
+    Tensor *values = nullptr, *indexes = nullptr;
+    if (Status status = call.result(0, x->dtype, {}, values); !status.ok()) return status;
+    copyElement(x, 0, values, 0);
+    if (call.results.size() < 2) return okStatus();
+    Status status = call.result(1, DataType::i64, {}, indexes);
+    if (status.ok()) *indexes->as<int64_t>() = 0;
+    return status;
+  }
+  if (!normalizeAxis(axis, x->rank)) return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
+  const AxisView view = axisView(x->shape(), x->rank, axis);
+  if (all) count = view.size;
+  if (count < 0 || count > view.size)
+    return failure(DYN_OUT_OF_RANGE,
+                   "k is " + std::to_string(count) + ", the axis has " + std::to_string(view.size));
+  std::vector<int64_t> shape(x->shape(), x->shape() + x->rank);
+  shape[static_cast<size_t>(axis)] = count;
+  Tensor *values = nullptr, *indexes = nullptr;
+  if (Status status = call.result(0, x->dtype, shape, values); !status.ok()) return status;
+  if (call.results.size() > 1)
+    if (Status status = call.result(1, DataType::i64, shape, indexes); !status.ok()) return status;
+  visitNumbersAndHalves(x->dtype, [&]<typename T>() {
+    visitItems<T>(view.size, [&]<typename Item>() {
+      selectRows<T, Item>(call, x, values, indexes, view, count, (flags & kLargest) != 0);
+    });
+  });
+  return okStatus();
+}
+
+// Lexicographic order of slices (of single elements when flat).
+struct Slices {
+  const Tensor* x;
+  AxisView view;
+  int64_t elementAt(int64_t slice, int64_t i) const {
+    return (i / view.inner * view.size + slice) * view.inner + i % view.inner;
+  }
+  int64_t sizeOfSlice() const { return view.outer * view.inner; }
+};
+
+// The slices in ascending order, equal ones in order of appearance.
+template <typename T, typename Compare>
+std::vector<int64_t> sortedSlices(const Slices& slices, const Compare& compare) {
+  const int64_t count = slices.view.size;
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  if (slices.sizeOfSlice() == 1) {
+    visitItems<T>(count, [&]<typename Item>() {
+      RowOrder<T, Item> row(false);
+      size_t to = 0;
+      for (const Item& item : row.first(slices.x->as<T>(), count, 1, count))
+        order[to++] = ItemOf<Item>::index(item);
+    });
+    return order;
+  }
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
+  return order;
+}
+
+template <typename T>
+Status uniqueOf(BuiltinCall& call, const Slices& slices, std::vector<int64_t> shape, size_t axis,
+                bool sorted) {
+  const T* data = slices.x->as<T>();
+  const int64_t count = slices.view.size, length = slices.sizeOfSlice();
+  auto compare = [&](int64_t a, int64_t b) {
+    for (int64_t i = 0; i < length; ++i) {
+      const auto left = RankOf<T>::of(data[slices.elementAt(a, i)]),
+                 right = RankOf<T>::of(data[slices.elementAt(b, i)]);
+      if (left != right) return left < right ? -1 : 1;
+    }
+    return 0;
+  };
+  const std::vector<int64_t> order = sortedSlices<T>(slices, compare);
+  // Groups of equal slices; the first of each is the one that came first. NaNs are one group, as in numpy.
+  struct Group {
+    int64_t first, count;
+  };
+  std::vector<Group> groups;
+  std::vector<int64_t> groupOf(static_cast<size_t>(count));
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || compare(order[i - 1], order[i]) != 0) groups.push_back({order[i], 0});
+    ++groups.back().count;
+    groupOf[static_cast<size_t>(order[i])] = static_cast<int64_t>(groups.size()) - 1;
+  }
+  std::vector<int64_t> rank(groups.size());
+  std::iota(rank.begin(), rank.end(), 0);
+  if (!sorted)
+    std::sort(rank.begin(), rank.end(), [&](int64_t a, int64_t b) {
+      return groups[static_cast<size_t>(a)].first < groups[static_cast<size_t>(b)].first;
+    });
+  std::vector<int64_t> place(groups.size());
+  for (size_t i = 0; i < rank.size(); ++i) place[static_cast<size_t>(rank[i])] = static_cast<int64_t>(i);
+
+  const auto found = static_cast<int64_t>(groups.size());
+  shape[axis] = found;
+  Tensor *values = nullptr, *first = nullptr, *inverse = nullptr, *counts = nullptr;
+  if (Status status = call.result(0, slices.x->dtype, shape, values); !status.ok()) return status;
+  Tensor** wanted[] = {&first, &inverse, &counts};
+  for (size_t i = 1; i < call.results.size(); ++i)
+    if (Status status = call.result(i, DataType::i64, std::span(i == 2 ? &count : &found, 1), *wanted[i - 1]);
+        !status.ok())
+      return status;
+  const AxisView& view = slices.view;
+  for (int64_t i = 0; i < found; ++i) {
+    const Group& group = groups[static_cast<size_t>(rank[static_cast<size_t>(i)])];
+    for (int64_t j = 0; j < length; ++j)
+      values->as<T>()[(j / view.inner * found + i) * view.inner + j % view.inner] =
+          data[slices.elementAt(group.first, j)];
+    if (first) first->as<int64_t>()[i] = group.first;
+    if (counts) counts->as<int64_t>()[i] = group.count;
+  }
+  if (inverse)
+    for (int64_t i = 0; i < count; ++i)
+      inverse->as<int64_t>()[i] = place[static_cast<size_t>(groupOf[static_cast<size_t>(i)])];
+  return okStatus();
+}
+
+}  // namespace
+
+float halfToFloat(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16, exponent = bits >> 10 & 31,
+                 fraction = bits & 1023;
+  if (exponent == 0) {
+    const float value = static_cast<float>(fraction) * 0x1p-24f;
+    return sign ? -value : value;
+  }
+  const uint32_t wide = sign | (exponent == 31 ? 0x7f800000u : (exponent + 112) << 23) | fraction << 13;
+  float value;
+  memcpy(&value, &wide, sizeof value);
+  return value;
+}
+
+Status sort(BuiltinCall& call) {
+  return select(call, call.number(0, -1), 0, true, call.number(1, 0) & kLargest);
+}
+
+Status topk(BuiltinCall& call) {
+  return select(call, call.number(0, -1), call.scalars[0], false, call.number(1, kLargest | kSorted));
+}
+
+Status unique(BuiltinCall& call) {
+  const Tensor* x = call.argument(0);
+  if (!x) return badArgument("unique", 0, "a tensor", call.arguments[0]);
+  int64_t axis = call.number(0, -128);
+  const bool flat = axis == -128, sorted = call.number(1, 1) != 0;
+  if (!flat && !normalizeAxis(axis, x->rank))
+    return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
+  const Slices slices{x, flat ? AxisView{1, x->elementCount, 1} : axisView(x->shape(), x->rank, axis)};
+  std::vector<int64_t> shape =
+      flat ? std::vector<int64_t>{0} : std::vector<int64_t>(x->shape(), x->shape() + x->rank);
+  Status status = failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
+  visitNumbersAndHalves(x->dtype, [&]<typename T>() {
+    status = uniqueOf<T>(call, slices, std::move(shape), flat ? 0 : static_cast<size_t>(axis), sorted);
+  });
+  return status;
+}
+
+}  // namespace dyn::vm::kernels

@@ -1,0 +1,222 @@
+// string_concat, string_equal, string_split, string_normalize, regex_full_match. Texts are bytes, taken as UTF-8 where letters matter.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "vm/kernels/builtins.h"
+#include "vm/kernels/packed_numbers.h"
+#include "vm/kernels/text/regular_expression.h"
+#include "vm/kernels/text/string_elements.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+Status badNumbers(const char* builtin) {
+  return failure(DYN_BAD_INPUT, std::string(builtin) + ": its packed numbers are malformed");
+}
+
+// The shape of both, broadcast, and for each element of it the places in both.
+class TextPairs {
+ public:
+  static Status make(const Tensor* a, const Tensor* b, TextPairs& pairs) {
+    const size_t rank = std::max<size_t>(a->rank, b->rank);
+    pairs.shape.assign(rank, 1);
+    pairs.stepsA_.assign(rank, 0);
+    pairs.stepsB_.assign(rank, 0);
+    int64_t stepA = 1, stepB = 1;
+    for (size_t back = 0; back < rank; ++back) {
+      const size_t axis = rank - 1 - back;
+      const int64_t sizeA = back < a->rank ? a->shape()[a->rank - 1 - back] : 1,
+                    sizeB = back < b->rank ? b->shape()[b->rank - 1 - back] : 1;
+      if (sizeA != sizeB && sizeA != 1 && sizeB != 1)
+        return failure(DYN_BAD_INPUT, describe(a) + " and " + describe(b) + " do not broadcast");
+      pairs.shape[axis] = sizeA == 1 ? sizeB : sizeA;
+      if (sizeA != 1) pairs.stepsA_[axis] = stepA;
+      if (sizeB != 1) pairs.stepsB_[axis] = stepB;
+      stepA *= sizeA;
+      stepB *= sizeB;
+    }
+    return okStatus();
+  }
+
+  // visit(place in the result, in a, in b).
+  template <typename Visitor>
+  void visit(int64_t count, Visitor&& visitor) const {
+    for (int64_t flat = 0; flat < count; ++flat) {
+      int64_t rest = flat, a = 0, b = 0;
+      for (size_t axis = shape.size(); axis-- > 0;) {
+        a += rest % shape[axis] * stepsA_[axis];
+        b += rest % shape[axis] * stepsB_[axis];
+        rest /= shape[axis];
+      }
+      visitor(flat, a, b);
+    }
+  }
+
+  std::vector<int64_t> shape;
+
+ private:
+  std::vector<int64_t> stepsA_, stepsB_;
+};
+
+bool isSpace(char ch) { return ch == ' ' || (ch >= '\t' && ch <= '\r'); }
+
+std::vector<std::string_view> split(std::string_view text, std::string_view delimiter, int64_t cuts) {
+  std::vector<std::string_view> pieces;
+  const bool bySpace = delimiter.empty();
+  const auto skipSpace = [&] {
+    while (bySpace && !text.empty() && isSpace(text.front())) text.remove_prefix(1);
+  };
+  skipSpace();
+  while (cuts < 0 || static_cast<int64_t>(pieces.size()) < cuts) {
+    const size_t end =
+        bySpace ? static_cast<size_t>(std::find_if(text.begin(), text.end(), isSpace) - text.begin())
+                : text.find(delimiter);
+    if (end >= text.size() && (bySpace || end == std::string_view::npos)) break;
+    pieces.push_back(text.substr(0, end));
+    text.remove_prefix(bySpace ? end : end + delimiter.size());
+    skipSpace();
+  }
+  if (!bySpace || !text.empty()) pieces.push_back(text);
+  return pieces;
+}
+
+// The letters that have another case: ASCII, and the two-byte ranges of UTF-8 where it lies a fixed distance away.
+struct LetterRange {
+  uint32_t firstLower, lastLower, distance;
+};
+constexpr LetterRange kLetters[] = {{'a', 'z', 0x20},     {0xe0, 0xf6, 0x20},   {0xf8, 0xfe, 0x20},
+                                    {0x3b1, 0x3c1, 0x20}, {0x3c3, 0x3cb, 0x20}, {0x430, 0x44f, 0x20},
+                                    {0x450, 0x45f, 0x50}};
+
+uint32_t inCase(uint32_t letter, bool upper) {
+  for (const LetterRange& range : kLetters) {
+    const uint32_t offset = upper ? 0 : range.distance;
+    if (letter + offset >= range.firstLower && letter + offset <= range.lastLower)
+      return upper ? letter - range.distance : letter + range.distance;
+  }
+  return letter;
+}
+
+std::string withCase(std::string_view text, bool upper) {
+  std::string made(text);
+  for (size_t i = 0; i < made.size(); ++i) {
+    const auto first = static_cast<uint8_t>(made[i]);
+    if (first < 0x80) {
+      made[i] = static_cast<char>(inCase(first, upper));
+    } else if ((first & 0xe0) == 0xc0 && i + 1 < made.size()) {
+      const uint32_t letter =
+          inCase((first & 0x1fu) << 6 | (static_cast<uint8_t>(made[i + 1]) & 0x3fu), upper);
+      made[i] = static_cast<char>(0xc0 | letter >> 6);
+      made[++i] = static_cast<char>(0x80 | (letter & 0x3f));
+    }
+  }
+  return made;
+}
+
+}  // namespace
+
+Status stringConcat(BuiltinCall& call) {
+  const Tensor *a = nullptr, *b = nullptr;
+  if (Status status = stringArgument(call, "string_concat", 0, a); !status.ok()) return status;
+  if (Status status = stringArgument(call, "string_concat", 1, b); !status.ok()) return status;
+  TextPairs pairs;
+  if (Status status = TextPairs::make(a, b, pairs); !status.ok()) return status;
+  Tensor* result = nullptr;
+  if (Status status = call.result(0, DataType::string, pairs.shape, result); !status.ok()) return status;
+  bool enough = true;
+  std::string joined;
+  pairs.visit(result->elementCount, [&](int64_t to, int64_t i, int64_t j) {
+    joined.assign(stringAt(a, i)).append(stringAt(b, j));
+    enough = enough && setString(result, to, joined);
+  });
+  return enough ? okStatus() : outOfStrings();
+}
+
+Status stringEqual(BuiltinCall& call) {
+  const Tensor *a = nullptr, *b = nullptr;
+  if (Status status = stringArgument(call, "string_equal", 0, a); !status.ok()) return status;
+  if (Status status = stringArgument(call, "string_equal", 1, b); !status.ok()) return status;
+  TextPairs pairs;
+  if (Status status = TextPairs::make(a, b, pairs); !status.ok()) return status;
+  Tensor* result = nullptr;
+  if (Status status = call.result(0, DataType::boolean, pairs.shape, result); !status.ok()) return status;
+  auto* out = result->as<uint8_t>();
+  pairs.visit(result->elementCount,
+              [&](int64_t to, int64_t i, int64_t j) { out[to] = stringAt(a, i) == stringAt(b, j); });
+  return okStatus();
+}
+
+Status stringSplit(BuiltinCall& call) {
+  const Tensor* x = nullptr;
+  if (Status status = stringArgument(call, "string_split", 0, x); !status.ok()) return status;
+  PackedNumbers packed(call.numbers, 1);
+  const std::string_view delimiter = packed.text();
+  if (!packed.ok()) return badNumbers("string_split");
+  std::vector<std::vector<std::string_view>> all;
+  size_t most = 0;
+  for (int64_t i = 0; i < x->elementCount; ++i) {
+    all.push_back(split(stringAt(x, i), delimiter, call.number(0, -1)));
+    most = std::max(most, all.back().size());
+  }
+  std::vector<int64_t> shape(x->shape(), x->shape() + x->rank);
+  Tensor *pieces = nullptr, *counts = nullptr;
+  if (Status status = call.result(1, DataType::i64, shape, counts); !status.ok()) return status;
+  shape.push_back(static_cast<int64_t>(most));
+  if (Status status = call.result(0, DataType::string, shape, pieces); !status.ok()) return status;
+  for (size_t i = 0; i < all.size(); ++i) {
+    counts->as<int64_t>()[i] = static_cast<int64_t>(all[i].size());
+    for (size_t k = 0; k < all[i].size(); ++k)
+      if (!setString(pieces, static_cast<int64_t>(i * most + k), all[i][k])) return outOfStrings();
+  }
+  return okStatus();
+}
+
+Status stringNormalize(BuiltinCall& call) {
+  const Tensor* x = nullptr;
+  if (Status status = stringArgument(call, "string_normalize", 0, x); !status.ok()) return status;
+  if (x->rank != 1 && !(x->rank == 2 && x->shape()[0] == 1))
+    return badArgument("string_normalize", 0, "string[m] or string[1, m]", call.arguments[0]);
+  const int64_t change = call.number(0, 0);
+  const bool byCase = call.number(1, 0) != 0;
+  const auto comparable = [&](std::string_view text) {
+    return byCase ? std::string(text) : withCase(text, false);
+  };
+  PackedNumbers packed(call.numbers, 3);
+  std::unordered_set<std::string> stops;
+  for (int64_t i = 0; i < call.number(2, 0) && packed.ok(); ++i) stops.insert(comparable(packed.text()));
+  if (!packed.ok()) return badNumbers("string_normalize");
+  std::vector<std::string> kept;
+  for (int64_t i = 0; i < x->elementCount; ++i) {
+    const std::string_view text = stringAt(x, i);
+    if (stops.count(comparable(text)) != 0) continue;
+    kept.push_back(change == 0 ? std::string(text) : withCase(text, change == 2));
+  }
+  if (kept.empty()) kept.emplace_back();
+  std::vector<int64_t> shape(x->shape(), x->shape() + x->rank);
+  shape.back() = static_cast<int64_t>(kept.size());
+  Tensor* result = nullptr;
+  if (Status status = call.result(0, DataType::string, shape, result); !status.ok()) return status;
+  for (size_t i = 0; i < kept.size(); ++i)
+    if (!setString(result, static_cast<int64_t>(i), kept[i])) return outOfStrings();
+  return okStatus();
+}
+
+Status regexFullMatch(BuiltinCall& call) {
+  const Tensor* x = nullptr;
+  if (Status status = stringArgument(call, "regex_full_match", 0, x); !status.ok()) return status;
+  PackedNumbers packed(call.numbers, 0);
+  const std::string_view pattern = packed.text();
+  if (!packed.ok()) return badNumbers("regex_full_match");
+  RegularExpression expression;
+  if (Status status = RegularExpression::parse(pattern, expression); !status.ok()) return status;
+  Tensor* result = nullptr;
+  if (Status status = call.result(0, DataType::boolean, std::span(x->shape(), x->rank), result); !status.ok())
+    return status;
+  for (int64_t i = 0; i < x->elementCount; ++i) result->as<uint8_t>()[i] = expression.matches(stringAt(x, i));
+  return okStatus();
+}
+
+}  // namespace dyn::vm::kernels
