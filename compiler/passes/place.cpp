@@ -35,6 +35,11 @@ bool isKnown(const Op& op) {
 bool becomesInto(const Op& op) {
   if (isKnown(op)) return false;
   if (op.def == &ops::fusedOp) return true;
+  // A list, a structure or texts that stay what they are have no elements that a kernel could copy.
+  if (op.def == &ops::identityOp) {
+    const Type type = op.results[0].type;
+    if (!type.isTensor() || type.dtype() == Dtype::string) return false;
+  }
   if (op.def->lowering == LoweringKind::loops) return true;
   return op.def->lowering == LoweringKind::builtin && !op.def->builtinAllocates;
 }
