@@ -176,8 +176,8 @@ Value* ScalarEmitter::unary(UnaryOp op, Value* a, Dtype dtype) {
       return wrapped(b_.CreateNot(a), dtype);
     case UnaryOp::sign: {
       if (real) {
-        Value* positive =
-            b_.CreateSelect(b_.CreateFCmpOGT(a, splat(type, 0)), splat(type, 1), a);  // keeps NaN, 0 and -0
+        Value* nan = b_.CreateFAdd(a, splat(type, 0));  // or 0, where it is 0 or -0
+        Value* positive = b_.CreateSelect(b_.CreateFCmpOGT(a, splat(type, 0)), splat(type, 1), nan);
         return b_.CreateSelect(b_.CreateFCmpOLT(a, splat(type, 0)), splat(type, -1), positive);
       }
       Value* positive = b_.CreateSelect(b_.CreateICmpEQ(a, splatInt(type, 0)), a, splatInt(type, 1));

@@ -14,6 +14,7 @@
 #include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/path_facts.h"
 
 namespace dyn::passes {
 
@@ -34,7 +35,8 @@ struct Steps {
 
 class Attention {
  public:
-  Attention(const Function& function, IrContext& ir) : function_(function), ir_(ir) {
+  Attention(const Function& function, IrContext& ir, PathFacts& facts)
+      : function_(function), ir_(ir), facts_(facts), body_(facts.bodyOf(function)) {
     for (const Parameter& p : function.parameters) types_[p.id] = p.type;
     for (size_t i = 0; i < function.ops.size(); ++i) {
       for (const ValueDef& r : function.ops[i]->results) {
@@ -85,7 +87,7 @@ class Attention {
       return std::nullopt;
     const Op* rows = onlyUsedHere(product.operands[0]);
     if (!rows || rows->results.size() != 1 || product.operands[1] == product.operands[0]) return std::nullopt;
-    const ValueId scoresValue = scoresOf(*rows);
+    const ValueId scoresValue = scoresOf(*rows, at);
     if (scoresValue == kNoValue) return std::nullopt;
     const Op* scores = onlyUsedHere(scoresValue);
     if (!scores || !isProduct(*scores)) return std::nullopt;
@@ -94,20 +96,22 @@ class Attention {
     const Type scoresType = scores->results[0].type;
     const int rank = scoresType.rank();
     // The kernel of the rows sees one row a unit: not where the row is a single element, and no reduction at all.
-    if (rank < 3 || scoresType.dims().back().isConstant(1) || !sameShape(scoresType, rows->results[0].type))
+    if (rank < 3 || scoresType.dims().back().isConstant(1) ||
+        !sameShape(scoresType, rows->results[0].type, at))
       return std::nullopt;
     for (ValueId v : {scores->operands[0], scores->operands[1], product.operands[1]})
       if (types_.at(v).rank() != rank) return std::nullopt;
-    if (!sameBatches(scoresType, product)) return std::nullopt;
+    if (!sameBatches(scoresType, product, at)) return std::nullopt;
     return Steps{madeBy_.at(scoresValue), madeBy_.at(product.operands[0]), at};
   }
 
   static bool isF32(Type type) { return type.isTensor() && type.dtype() == Dtype::f32; }
-  bool sameShape(Type a, Type b) const {
-    return isF32(a) && isF32(b) && ir_.facts().equalShapes(a.dims(), b.dims()) == Answer::yes;
+  // Asked where operation `at` stands, which is where the group will.
+  bool sameShape(Type a, Type b, size_t at) const {
+    return isF32(a) && isF32(b) && facts_.equalShapes(a.dims(), b.dims(), {body_, at});
   }
   // The second product adds no batches of its own: its rows are the rows of the scores.
-  bool sameBatches(Type scores, const Op& product) const {
+  bool sameBatches(Type scores, const Op& product, size_t at) const {
     const Shape& dims = product.results[0].type.dims();
     Shape own = dims;
     if (product.def == &ops::matmul_permutedOp) {
@@ -115,14 +119,14 @@ class Attention {
       for (size_t i = 0; i < order.size(); ++i) own[i] = dims[static_cast<size_t>(order[i])];
     }
     for (int axis = 0; axis + 1 < scores.rank(); ++axis)
-      if (ir_.facts().equal(own[static_cast<size_t>(axis)], scores.dims()[static_cast<size_t>(axis)]) !=
-          Answer::yes)
+      if (!facts_.equal(own[static_cast<size_t>(axis)], scores.dims()[static_cast<size_t>(axis)],
+                        {body_, at}))
         return false;
     return true;
   }
 
   // The value whose rows `rows` makes into probabilities; kNoValue when it is no such operation.
-  ValueId scoresOf(const Op& rows) const {
+  ValueId scoresOf(const Op& rows, size_t at) const {
     if (rows.def == &ops::softmaxOp) return alongLast(rows) ? rows.operands[0] : kNoValue;
     if (rows.def != &ops::fusedOp || kernelKindOf(rows) != KernelKind::loop) return kNoValue;
     const Function& body = *rows.regions[0];
@@ -140,7 +144,7 @@ class Attention {
     // Among the parameters that reach the softmax with its own shape, the one that a product makes.
     for (size_t i = 0; i < body.parameters.size(); ++i) {
       const Op* made = onlyUsedHere(rows.operands[i]);
-      if (!made || !isProduct(*made) || !sameShape(body.parameters[i].type, softmax->results[0].type))
+      if (!made || !isProduct(*made) || !sameShape(body.parameters[i].type, softmax->results[0].type, at))
         continue;
       if (readOnlyBefore(body, body.parameters[i].id, *softmax)) return rows.operands[i];
     }
@@ -223,6 +227,8 @@ class Attention {
 
   const Function& function_;
   IrContext& ir_;
+  PathFacts& facts_;
+  size_t body_;
   std::unordered_map<ValueId, Type> types_;
   std::unordered_map<ValueId, size_t> madeBy_, uses_;
   int64_t count_ = 0;
@@ -230,8 +236,9 @@ class Attention {
 
 Result<Module> runAttention(const Module& module, PassContext& context) {
   int64_t count = 0;
+  PathFacts facts(module);
   auto sweep = [&](const Function& function) -> Result<const Function*> {
-    Attention attention(function, *module.context);
+    Attention attention(function, *module.context, facts);
     const Function* result = attention.run();
     count += attention.count();
     return result;

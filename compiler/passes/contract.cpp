@@ -19,6 +19,7 @@
 #include "compiler/ops/contraction/einsum_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/path_facts.h"
 
 namespace dyn::passes {
 
@@ -61,9 +62,15 @@ Roles rolesOf(const Labels& a, const Labels& b, const Labels& result) {
 // The operations that take the place of one einsum.
 class Contraction {
  public:
-  Contraction(const Op& einsum, IrContext& ir, const std::unordered_map<ValueId, Type>& types,
-              std::vector<const Op*>& ops)
-      : einsum_(einsum), ir_(ir), outer_(types), ops_(ops), dtype_(einsum.results[0].type.dtype()) {}
+  Contraction(const Op& einsum, IrContext& ir, PathFacts& facts, PathFacts::Place place,
+              const std::unordered_map<ValueId, Type>& types, std::vector<const Op*>& ops)
+      : einsum_(einsum),
+        ir_(ir),
+        facts_(facts),
+        place_(place),
+        outer_(types),
+        ops_(ops),
+        dtype_(einsum.results[0].type.dtype()) {}
 
   // False, and nothing done, where it is to stay.
   bool run() {
@@ -97,7 +104,7 @@ class Contraction {
       for (size_t k = 0; k < equation.operands[i].size(); ++k) {
         const Dim here = outer_.at(einsum_.operands[i]).dims()[k];
         auto [known, fresh] = sizes_.try_emplace(equation.operands[i][k], here);
-        if (!fresh && ir_.facts().equal(known->second, here) != Answer::yes) return false;
+        if (!fresh && !facts_.equal(known->second, here, place_)) return false;
       }
     return true;
   }
@@ -350,6 +357,8 @@ class Contraction {
 
   const Op& einsum_;
   IrContext& ir_;
+  PathFacts& facts_;
+  PathFacts::Place place_;
   const std::unordered_map<ValueId, Type>& outer_;
   std::vector<const Op*>& ops_;
   Dtype dtype_;
@@ -358,6 +367,7 @@ class Contraction {
 
 Result<Module> runContract(const Module& module, PassContext& context) {
   int64_t contracted = 0;
+  PathFacts facts(module);
   auto sweep = [&](const Function& function) -> Result<const Function*> {
     if (std::none_of(function.ops.begin(), function.ops.end(),
                      [](const Op* op) { return op->def == &ops::einsumOp; }))
@@ -367,9 +377,12 @@ Result<Module> runContract(const Module& module, PassContext& context) {
     Function result = function;
     result.ops.clear();
     const int64_t before = contracted;
-    for (const Op* op : function.ops) {
+    const size_t body = facts.bodyOf(function);
+    for (size_t i = 0; i < function.ops.size(); ++i) {
+      const Op* op = function.ops[i];
       for (const ValueDef& r : op->results) types[r.id] = r.type;
-      if (op->def == &ops::einsumOp && Contraction(*op, *module.context, types, result.ops).run())
+      if (op->def == &ops::einsumOp &&
+          Contraction(*op, *module.context, facts, {body, i}, types, result.ops).run())
         ++contracted;
       else
         result.ops.push_back(op);

@@ -17,6 +17,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/liveness.h"
+#include "compiler/passes/path_facts.h"
 
 namespace dyn::passes {
 
@@ -42,8 +43,13 @@ bool fitsLoops(const Op& op) {
 
 class Fuser {
  public:
-  Fuser(const Function& function, IrContext& ir, PassContext& context, int64_t maxOps)
-      : function_(function), ir_(ir), context_(context), maxOps_(static_cast<size_t>(maxOps)) {}
+  Fuser(const Function& function, IrContext& ir, PathFacts& facts, PassContext& context, int64_t maxOps)
+      : function_(function),
+        ir_(ir),
+        facts_(facts),
+        body_(facts.bodyOf(function)),
+        context_(context),
+        maxOps_(static_cast<size_t>(maxOps)) {}
 
   Result<const Function*> run() {
     indexUses();
@@ -90,7 +96,11 @@ class Fuser {
 
   Type rootType(const Group& group) const { return function_.ops[group.root]->results[0].type; }
 
-  bool sameShape(Type a, Type b) const { return ir_.facts().equalShapes(a.dims(), b.dims()) == Answer::yes; }
+  // Where the group stands, which is behind all checks that its members passed.
+  PathFacts::Place placeOf(const Group& group) const { return {body_, group.root}; }
+  bool sameShape(Type a, Type b, const Group& group) const {
+    return facts_.equalShapes(a.dims(), b.dims(), placeOf(group));
+  }
 
   // The group operation i can join: the one all its consumers are in, if every edge is legal.
   size_t joinable(size_t i) {
@@ -114,7 +124,8 @@ class Fuser {
       outside = true;
     }
     // A value also wanted outside becomes one more result: it must have the group's own iteration space.
-    if (outside && (isContraction(op) || target.contraction || !sameShape(result.type, rootType(target))))
+    if (outside &&
+        (isContraction(op) || target.contraction || !sameShape(result.type, rootType(target), target)))
       return kNoGroup;
     if (outside && function_.ops[target.root]->def->cls == OpClass::reduction) return kNoGroup;
     for (size_t user : uses->second)
@@ -172,15 +183,14 @@ class Fuser {
         if (consumer.def->cls == OpClass::injective && producer.def->cls != OpClass::view && !cheap(producer))
           return false;
         const Type out = consumer.results[0].type;
-        if (consumer.def->cls == OpClass::elementwise && !cheap(producer) && !sameShape(type, out))
-          return broadcastInnermost(type, out);
+        if (consumer.def->cls == OpClass::elementwise && !cheap(producer) && !sameShape(type, out, group))
+          return broadcastInnermost(type, out, group);
         return true;
       }
       case OpClass::reduction:
         if (consumer.def->cls != OpClass::elementwise) return false;
-        if (sameShape(type, consumer.results[0].type))
-          return sameShape(type, rootType(group)) || broadcastInnermost(type, rootType(group));
-        return broadcastInnermost(type, consumer.results[0].type) && rootKeepsRows(group, type);
+        if (sameShape(type, consumer.results[0].type, group)) return rootKeepsRows(group, type);
+        return broadcastInnermost(type, consumer.results[0].type, group) && rootKeepsRows(group, type);
       default:
         return false;
     }
@@ -194,7 +204,7 @@ class Fuser {
     if (group.contraction || group.severalResults || type.dtype() != matmul.def->traits.epilogue ||
         type.rank() < 2)
       return false;
-    if (consumer.def->cls != OpClass::elementwise || !sameShape(type, rootType(group))) return false;
+    if (consumer.def->cls != OpClass::elementwise || !sameShape(type, rootType(group), group)) return false;
     for (size_t member : group.members) {
       const Op& op = *function_.ops[member];
       if (op.def->cls != OpClass::elementwise) return false;
@@ -213,7 +223,7 @@ class Fuser {
       if (uses == uses_.end()) continue;
       for (size_t user : uses->second) {
         if (groupOf_[user] == kNoGroup || &groups_[groupOf_[user]] != &group) continue;
-        if (!sameShape(function_.ops[user]->results[0].type, type)) return false;
+        if (!sameShape(function_.ops[user]->results[0].type, type, group)) return false;
         work.push_back(function_.ops[user]->results[0].id);
       }
     }
@@ -223,13 +233,12 @@ class Fuser {
   static bool cheap(const Op& op) { return op.def->traits.cost == ElementCost::arithmetic; }
 
   // `small` equals `large` but for trailing axes where it has size 1: a row's value spread over the row.
-  bool broadcastInnermost(Type small, Type large) const {
+  bool broadcastInnermost(Type small, Type large, const Group& group) const {
     if (small.rank() != large.rank()) return false;
-    const DimSolver& facts = ir_.facts();
     bool spread = false;
     for (int axis = 0; axis < small.rank(); ++axis) {
       const Dim a = small.dims()[axis], b = large.dims()[axis];
-      const bool equal = a == b || facts.equal(a, b) == Answer::yes;
+      const bool equal = facts_.equal(a, b, placeOf(group));
       if (!equal && !a.isConstant(1)) return false;
       if (spread && !a.isConstant(1)) return false;
       if (!equal) spread = true;
@@ -240,7 +249,7 @@ class Fuser {
   // Every elementwise value of the group has the rows of the reduction, so that the row's loop can hold it.
   bool rootKeepsRows(const Group& group, Type reduced) const {
     const Type root = rootType(group);
-    return sameShape(reduced, root) || broadcastInnermost(reduced, root);
+    return sameShape(reduced, root, group) || broadcastInnermost(reduced, root, group);
   }
 
   const Function* emit() {
@@ -326,6 +335,8 @@ class Fuser {
 
   const Function& function_;
   IrContext& ir_;
+  PathFacts& facts_;
+  size_t body_;
   PassContext& context_;
   size_t maxOps_;
   std::unordered_map<ValueId, Type> types_;
@@ -340,8 +351,9 @@ Result<Module> runFuse(const Module& module, PassContext& context) {
   int64_t maxOps = 64, fused = 0;
   if (auto it = context.options.find("max"); it != context.options.end())
     maxOps = std::max(1, std::atoi(it->second.c_str()));
+  PathFacts facts(module);
   auto sweep = [&](const Function& function) -> Result<const Function*> {
-    Fuser fuser(function, *module.context, context, maxOps);
+    Fuser fuser(function, *module.context, facts, context, maxOps);
     DYN_TRY(const Function* result, fuser.run());
     fused += fuser.fusedOps();
     return result;

@@ -2,10 +2,11 @@
 //   needs: destination-passing kernels.  establishes: tensors whose lifetimes end inside a function share one arena.
 //   before  %a = alloc() : Tensor[(n, 64), f32]        after  %m = arena() : Tensor[(256*n), u8]
 //           %b = alloc() : Tensor[(n, 64), f32]               %a = alloc(%m) {offset = dims(0)} : Tensor[(n, 64), f32]
-// A buffer is placed into a slot that is free for its whole lifetime. Where the slot's size is not provably ≥ its own, the slot's size becomes the
-// maximum of both, which is never more than a new slot; which of the free slots is taken is decided by the sizes for sample dims. The arena is the sum
-// of the slots, so its size is an expression in the dims, evaluated once per call. Where memory is asked to be small for some dims, placing the largest
-// buffers first is tried too, and the arena that is smaller for these dims is taken.
+// A buffer is placed into a slot that is free for its whole lifetime. Where the slot's size is not provably ≥ its own when the buffer is made (a check
+// further down proves nothing: the buffer is written before that fails), the slot's size becomes the maximum of both, which is never more than a new slot;
+// which of the free slots is taken is decided by the sizes for sample dims. The arena is the sum of the slots, so its size is an expression in the dims,
+// evaluated once per call. Where memory is asked to be small for some dims, placing the largest buffers first is tried too, and the arena that is smaller
+// for these dims is taken.
 // Only tensors whose dims are known when the function starts are planned; the others come from the pool when they are made.
 // Cost in IR size: one operation per function.
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/live_bytes.h"
+#include "compiler/passes/path_facts.h"
 
 namespace dyn::passes {
 
@@ -26,10 +28,15 @@ constexpr size_t kMaxSlotsTried =
 constexpr size_t kMaxSizes = 6;      // of which a slot's size is the maximum
 constexpr int64_t kSampleDim = 100;  // for every symbol, where the largest of free slots is asked for
 
+struct Size {
+  Dim bytes;
+  size_t from;  // the first operation that makes a buffer it is the size for
+};
+
 struct Slot {
-  std::vector<Dim> sizes;  // the slot is as large as the largest; none is provably at most another
-  int64_t sample;          // its size for the sample dims
-  size_t freeFrom;         // index of the first operation at which it may be used again
+  std::vector<Size> sizes;  // the slot is as large as the largest; none is provably at most another
+  int64_t sample;           // its size for the sample dims
+  size_t freeFrom;          // index of the first operation at which it may be used again
   std::vector<std::pair<size_t, size_t>> taken;  // the same, of buffers placed in any order: from, to
 };
 
@@ -49,7 +56,7 @@ class Planner {
  public:
   // `smallFor`, when given: dims for which the arena is to be small.
   Planner(const Module& module, PassContext& context, std::optional<std::map<std::string, int64_t>> smallFor)
-      : module_(module), context_(context), smallFor_(std::move(smallFor)) {
+      : module_(module), context_(context), facts_(module), smallFor_(std::move(smallFor)) {
     findAvailable();
   }
 
@@ -57,6 +64,7 @@ class Planner {
     auto available = availableAtEntry_.find(function.name);
     if (available == availableAtEntry_.end()) return &function;  // a kernel body
     IrContext& ir = *module_.context;
+    body_ = facts_.bodyOf(function);
     const Liveness live = computeLiveness(function);
     // A view keeps its root alive: the root's last use is the latest of all.
     std::unordered_map<ValueId, size_t> lastUse;
@@ -124,12 +132,8 @@ class Planner {
     return elementCount(module_.context->dims(), type.dims()) * storageBytes(type.dtype());
   }
 
-  // Proofs are dear, and a model of a hundred layers asks about the same few sizes again and again.
-  bool atMost(Dim a, Dim b) {
-    auto [known, fresh] = atMost_.try_emplace({a.id(), b.id()}, a == b);
-    if (fresh && !known->second) known->second = module_.context->facts().lessEqual(a, b) == Answer::yes;
-    return known->second;
-  }
+  // Is a at most b wherever operation `at` runs?
+  bool atMost(Dim a, Dim b, size_t at) { return facts_.lessEqual(a, b, {body_, at}); }
 
   int64_t sampleOf(Dim bytes) {
     for (SymbolId s : symbolsOf(bytes)) {
@@ -143,8 +147,9 @@ class Planner {
     return value.ok() ? *value : 0;
   }
 
-  bool fits(Dim bytes, const Slot& slot) {
-    return std::any_of(slot.sizes.begin(), slot.sizes.end(), [&](Dim size) { return atMost(bytes, size); });
+  bool fits(Dim bytes, size_t definedAt, const Slot& slot) {
+    return std::any_of(slot.sizes.begin(), slot.sizes.end(),
+                       [&](const Size& size) { return atMost(bytes, size.bytes, definedAt); });
   }
 
   static int64_t sampleOf(const Placed& placed) {
@@ -174,11 +179,12 @@ class Planner {
       };
       while (s < placed.slots.size() &&
              !(isFree(placed.slots[s]) &&
-               (placed.slots[s].sizes.size() < kMaxSizes || fits(buffer.bytes, placed.slots[s]))))
+               (placed.slots[s].sizes.size() < kMaxSizes || fits(buffer.bytes, buffer.op, placed.slots[s]))))
         ++s;
-      if (s == placed.slots.size()) placed.slots.push_back({{buffer.bytes}, sampleOf(buffer.bytes), 0, {}});
+      if (s == placed.slots.size())
+        placed.slots.push_back({{{buffer.bytes, buffer.op}}, sampleOf(buffer.bytes), 0, {}});
       Slot& slot = placed.slots[s];
-      if (!fits(buffer.bytes, slot)) slot.sizes.push_back(buffer.bytes);
+      if (!fits(buffer.bytes, buffer.op, slot)) slot.sizes.push_back({buffer.bytes, buffer.op});
       slot.taken.push_back({buffer.op, buffer.lastUse});
       placed.slotOf[buffer.op] = s;
     }
@@ -197,17 +203,23 @@ class Planner {
     for (size_t s = slots.size(); s-- > 0 && tried < kMaxSlotsTried; ++tried) {
       const Slot& slot = slots[s];
       if (slot.freeFrom > definedAt || (best && !better(slot.sample, slots[*best].sample))) continue;
-      if (slot.sizes.size() < kMaxSizes || fits(bytes, slot)) best = s;
+      if (slot.sizes.size() < kMaxSizes || fits(bytes, definedAt, slot)) best = s;
     }
     if (!best) {
-      slots.push_back({{bytes}, sample, lastUse + 1, {}});
+      slots.push_back({{{bytes, definedAt}}, sample, lastUse + 1, {}});
       return slots.size() - 1;
     }
     Slot& slot = slots[*best];
     slot.freeFrom = lastUse + 1;
-    if (!fits(bytes, slot)) {
-      std::erase_if(slot.sizes, [&](Dim size) { return atMost(size, bytes); });
-      slot.sizes.push_back(bytes);
+    if (!fits(bytes, definedAt, slot)) {
+      Size added{bytes, definedAt};
+      // What stands for an earlier size must be enough where that one was.
+      std::erase_if(slot.sizes, [&](const Size& size) {
+        if (!atMost(size.bytes, bytes, size.from)) return false;
+        added.from = std::min(added.from, size.from);
+        return true;
+      });
+      slot.sizes.push_back(added);
       slot.sample = std::max(slot.sample, sample);
     }
     return *best;
@@ -225,8 +237,8 @@ class Planner {
     Dim total = ir.dims().constant(0);
     for (const Slot& slot : slots) {
       offsets.push_back(total);
-      Dim bytes = slot.sizes.front();
-      for (Dim size : slot.sizes) bytes = max(bytes, size);
+      Dim bytes = slot.sizes.front().bytes;
+      for (const Size& size : slot.sizes) bytes = max(bytes, size.bytes);
       total = total + aligned(bytes);
     }
     Op arena;
@@ -262,8 +274,9 @@ class Planner {
 
   const Module& module_;
   PassContext& context_;
+  PathFacts facts_;
+  size_t body_ = 0;  // of the function at work
   std::unordered_map<std::string, std::set<SymbolId>> availableAtEntry_;
-  std::map<std::pair<uint32_t, uint32_t>, bool> atMost_;  // by ids of two dims
   std::optional<std::map<std::string, int64_t>> smallFor_;
   DimBinding sampleDims_;
   int64_t planned_ = 0, slots_ = 0;

@@ -14,6 +14,7 @@
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/path_facts.h"
 
 namespace dyn::passes {
 
@@ -22,13 +23,14 @@ namespace {
 class Simplifier {
  public:
   Simplifier(const Module& module, const std::unordered_map<ValueId, Contents>& contents)
-      : ir_(*module.context), contents_(contents) {}
+      : ir_(*module.context), facts_(module), contents_(contents) {}
 
   Result<const Function*> run(const Function& function) {
     std::unordered_map<ValueId, Type> types;
     std::unordered_map<ValueId, const Op*> definitions;
     for (const Parameter& p : function.parameters) types[p.id] = p.type;
     nameElements(function);
+    body_ = facts_.bodyOf(function);
     position_ = 0;
     ValueMap replaced;
     Function result = function;
@@ -195,7 +197,7 @@ class Simplifier {
     const auto hasResultShape = [&](ValueId v) {
       auto type = types.find(v);
       return type != types.end() && type->second.isTensor() &&
-             ir_.facts().equalShapes(type->second.dims(), result.dims()) == Answer::yes;
+             facts_.equalShapes(type->second.dims(), result.dims(), {body_, position_ - 1});
     };
     Op changed = *op;
     bool any = false;
@@ -264,11 +266,12 @@ class Simplifier {
   }
 
   IrContext& ir_;
+  PathFacts facts_;
   const std::unordered_map<ValueId, Contents>& contents_;
   std::unordered_map<SymbolId, size_t> namedAt_;
   std::unordered_set<SymbolId> namedInside_, fromOutside_;
   std::unordered_map<const Function*, std::unordered_set<SymbolId>> namedBy_;  // of functions done
-  size_t position_ = 0;
+  size_t body_ = 0, position_ = 0;  // of the function and operation at work; positions count from 1
 };
 
 Result<Module> runSimplify(const Module& module, PassContext& context) {

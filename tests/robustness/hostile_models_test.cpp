@@ -570,6 +570,36 @@ std::vector<Row> limits() {
   };
 }
 
+// Real attributes beside integers, where the standard has real numbers only: refused, never a number that the type does not have.
+std::vector<Row> fractionsOfIntegers() {
+  const auto integers = [](std::initializer_list<const char*> dims) {
+    return OnnxModel().input("x", kInt32, dims).output("y");
+  };
+  OnnxModel clip = integers({"n"}), pad = integers({"n"}), norm = integers({"n", "2", "3"}),
+            global = integers({"n", "2", "3"}), pool = integers({"n", "2", "3"}),
+            training = integers({"n", "2", "3"});
+  clip.node("Clip", {"x"}, {"y"}, {attribute("min", 1.5f)});
+  pad.node("Pad", {"x"}, {"y"}, {attribute("pads", {1, 1}), attribute("value", 0.5f)});
+  global.node("GlobalLpPool", {"x"}, {"y"}, {attribute("p", int64_t{3})});
+  pool.node("LpPool", {"x"}, {"y"}, {attribute("kernel_shape", {2}), attribute("p", 1.5f)});
+  for (OnnxModel* m : {&norm, &training})
+    for (const char* name : {"s", "b", "m", "v"}) m->input(name, kInt32, {"2"});
+  norm.node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"y"}, {attribute("spatial", int64_t{0})});
+  training.node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"y", "mean"},
+                {attribute("training_mode", int64_t{1})});
+  OnnxModel loss = OnnxModel().input("x", kFloat, {"n", "4"}).input("t", kInt32, {"n"}).output("y");
+  loss.node("NegativeLogLikelihoodLoss", {"x", "t"}, {"y"}, {attribute("ignore_index", kHuge)});
+  return {
+      {"a class to be left out that the type of classes does not have", loss.bytes(13), ""},
+      {"Clip from 1.5", clip.bytes(7), "E"},
+      {"Pad with 0.5", pad.bytes(7), "E"},
+      {"GlobalLpPool of order 3", global.bytes(13), "E"},
+      {"LpPool of order 1.5", pool.bytes(1), "E"},
+      {"BatchNormalization of each element", norm.bytes(7), "E"},
+      {"BatchNormalization that learns", training.bytes(15), "E"},
+  };
+}
+
 std::string loadAndRun(const Row& row) {
   Shell shell;
   const auto loaded = shell.load("m.onnx", row.bytes);
@@ -605,6 +635,7 @@ TEST(HostileModels, sizes) { check(sizes()); }
 TEST(HostileModels, attributes) { check(attributes()); }
 TEST(HostileModels, structures) { check(structures()); }
 TEST(HostileModels, limits) { check(limits()); }
+TEST(HostileModels, fractionsOfIntegers) { check(fractionsOfIntegers()); }
 
 }  // namespace
 }  // namespace dyn::robustness

@@ -24,7 +24,6 @@ struct Builder {
   Expr expMinusOne(Expr x) const { return c.loops().unary(UnaryOp::expm1, x); }
   Expr logOnePlus(Expr x) const { return c.loops().unary(UnaryOp::log1p, x); }
   Expr abs(Expr x) const { return c.loops().unary(UnaryOp::abs, x); }
-  Expr tanh(Expr x) const { return c.loops().unary(UnaryOp::tanh, x); }
   Expr erf(Expr x) const { return c.loops().unary(UnaryOp::erf, x); }
   // log(1 + exp(x)) without overflow.
   Expr softplus(Expr x) const { return max(x, number(0)) + logOnePlus(exp(number(0) - abs(x))); }
@@ -50,24 +49,30 @@ Result<Expr> lowerActivation(LowerContext& c, std::span<const Expr> index,
   return wide == narrow ? y : c.loops().cast(y, narrow);
 }
 
+// Attributes as they are computed with: in f32, but for operands of f64.
+struct RealAttributes {
+  EvalContext& c;
+  double real(std::string_view name, double fallback) const {
+    const double value = c.attributes().real(name, fallback);
+    return c.operand(0).dtype() == Dtype::f64 ? value : static_cast<float>(value);
+  }
+};
+
 double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 
 constexpr double kSeluAlpha = 1.67326319217681884765625, kSeluGamma = 1.05070102214813232421875;
 
+// (1 + tanh(u)) / 2 is 1 / (1 + exp(-2 u)), where nothing is lost of what is left far below 0.
 double gelu(const Attributes& attributes, double x) {
-  if (attributes.string("approximate", "none") == "tanh") {
-    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-  }
+  if (attributes.string("approximate", "none") == "tanh")
+    return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
   return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
 }
 
 Expr lowerGelu(const Builder& b, Expr x) {
-  const Expr half = b.number(0.5) * x;
-  if (b.c.attributes().string("approximate", "none") == "tanh") {
-    const Expr inner = b.number(std::sqrt(2 / M_PI)) * (x + b.number(0.044715) * x * x * x);
-    return half * (b.number(1) + b.tanh(inner));
-  }
-  return half * (b.number(1) + b.erf(x * b.number(std::sqrt(0.5))));
+  if (b.c.attributes().string("approximate", "none") == "tanh")
+    return x * b.sigmoid(b.number(2 * std::sqrt(2 / M_PI)) * (x + b.number(0.044715) * x * x * x));
+  return b.number(0.5) * x * (b.number(1) + b.erf(x * b.number(std::sqrt(0.5))));
 }
 
 Status inferGelu(InferContext& c) {
@@ -112,7 +117,8 @@ const OpDef reluOp{
     .lowering = LoweringKind::loops,
     .lower = [](LowerContext& c, int, std::span<const Expr> index) -> Result<Expr> {
       DYN_TRY(Expr x, c.read(0, index));
-      return max(x, c.number(0, x.dtype()));
+      const Expr zero = c.number(0, x.dtype());
+      return isReal(x.dtype()) ? c.loops().select(x < zero, zero, x) : max(x, zero);  // keeps -0 and NaN
     },
     .doc = "[...] -> [...]",
     .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = relu(%x) return %y }",
@@ -125,7 +131,7 @@ const OpDef reluOp{
     .traits = {.cost = ElementCost::elementCost}, .minOperands = 1, .maxOperands = 1, .attributes = specs, \
     .infer = inferSameReal,                                                                                \
     .evaluate = [](EvalContext& c) -> Status {                                                             \
-      [[maybe_unused]] const Attributes& a = c.attributes();                                               \
+      [[maybe_unused]] const RealAttributes a{c};                                                          \
       return evaluateRealMap(c, [&](double x) -> double { return evaluated; });                            \
     },                                                                                                     \
     .lowering = LoweringKind::loops,                                                                       \

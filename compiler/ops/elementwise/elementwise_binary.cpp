@@ -1,6 +1,7 @@
 // Element-by-element operators of two operands, broadcast as NumPy does. where, clip, prelu stand in elementwise_select.cpp.
 #include <cmath>
 
+#include "compiler/loop/scalar_math.h"
 #include "compiler/ops/elementwise/elementwise_rules.h"
 #include "compiler/ops/op_table.h"
 
@@ -158,14 +159,6 @@ double floorModuloReal(double a, double b) {
   const double rest = std::fmod(a, b);
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
-int64_t powerInteger(int64_t a, int64_t b) {
-  if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0;
-  uint64_t result = 1, base = bits(a);
-  for (uint64_t e = bits(b); e; e >>= 1, base *= base) {
-    if (e & 1) result *= base;
-  }
-  return wrap(result);
-}
 
 Status evaluatePow(EvalContext& c) {
   // The exponent may have an element type of its own.
@@ -173,7 +166,10 @@ Status evaluatePow(EvalContext& c) {
   return evaluatePair(
       c, false,
       [&](HostTensor& r, int64_t i, const HostTensor& a, int64_t ia, const HostTensor& b, int64_t ib) {
-        if (!realBase && !realExponent) return r.setInt(i, powerInteger(a.intAt(ia), b.intAt(ib))), true;
+        if (!realBase && !realExponent) {
+          const bool mayBeNegative = b.dtype() != Dtype::u64;
+          return r.setInt(i, loop::integerPower(a.intAt(ia), b.intAt(ib), mayBeNegative)), true;
+        }
         const double value = std::pow(a.realAt(ia), b.realAt(ib));
         if (realBase) return r.setReal(i, value), true;
         return setTruncated(r, i, value), true;

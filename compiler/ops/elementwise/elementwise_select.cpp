@@ -107,8 +107,10 @@ Status evaluateClip(EvalContext& c) {
   for (int64_t i = 0; i < x.elementCount(); ++i) {
     if (isReal(x.dtype())) {
       double value = x.realAt(i);
-      if (c.hasOperand(1) && value < c.operand(1).realAt(0)) value = c.operand(1).realAt(0);
-      if (c.hasOperand(2) && value > c.operand(2).realAt(0)) value = c.operand(2).realAt(0);
+      const double low = c.hasOperand(1) ? c.operand(1).realAt(0) : -HUGE_VAL;
+      const double high = c.hasOperand(2) ? c.operand(2).realAt(0) : HUGE_VAL;
+      if (value < low || std::isnan(low)) value = low;
+      if (value > high || std::isnan(high)) value = high;
       result.setReal(i, value);
       continue;
     }

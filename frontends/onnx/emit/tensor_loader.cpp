@@ -1,6 +1,7 @@
 #include "frontends/onnx/emit/tensor_loader.h"
 
 #include <cstring>
+#include <unordered_set>
 
 namespace dyn::onnx {
 
@@ -47,11 +48,13 @@ Result<HostTensor> TensorLoader::loadSparse(const SparseTensorProto& tensor) {
   const int64_t rank = dense.rank();
   const bool linear = indices.rank() == 1;
   const int64_t count = values.elementCount();
-  if (indices.dtype() != Dtype::i64 || indices.elementCount() != (linear ? count : count * rank))
+  if (indices.dtype() != Dtype::i64 || values.rank() != 1 || indices.rank() < 1 || indices.rank() > 2 ||
+      indices.elementCount() != (linear ? count : count * rank))
     return makeError(DiagnosticId::onnxInvalid, "indices of a sparse tensor do not go with its values",
                      place);
   const int64_t bytes = storageBytes(values.dtype());
   std::byte* target = dense.mutableData();
+  std::unordered_set<int64_t> known;
   for (int64_t i = 0; i < count; ++i) {
     int64_t flat = 0;
     bool inside = true;
@@ -67,6 +70,8 @@ Result<HostTensor> TensorLoader::loadSparse(const SparseTensorProto& tensor) {
     }
     if (!inside || flat < 0 || flat >= dense.elementCount())
       return makeError(DiagnosticId::onnxInvalid, "an index of a sparse tensor is out of its range", place);
+    if (!known.insert(flat).second)
+      return makeError(DiagnosticId::onnxInvalid, "a sparse tensor has two values at one place", place);
     std::memcpy(target + flat * bytes, values.data() + i * bytes, static_cast<size_t>(bytes));
   }
   return dense;

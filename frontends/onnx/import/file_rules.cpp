@@ -77,6 +77,12 @@ void findMissingOpsets(const FileGraphs& file, FaultList& faults) {
     faults.add("the model names no operator set", file.model.graph->bytes);
 }
 
+void findOpsetsTooEarly(const FileGraphs& file, FaultList& faults) {
+  if (!file.model.opsetImports.empty() && (file.model.irVersion == 1 || file.model.irVersion == 2))
+    faults.add("IR version " + std::to_string(file.model.irVersion) + " has no operator sets",
+               file.model.graph->bytes);
+}
+
 void findOpsetBelowOne(const FileGraphs& file, FaultList& faults) {
   forEachImports(file, [&](std::span<const OperatorSetId> sets, Text bytes) {
     for (const OperatorSetId& set : sets)
@@ -221,19 +227,61 @@ void findInitializersWithoutInput(const FileGraphs& file, FaultList& faults) {
 
 // --- nodes
 
+void findUnsortedIn(std::span<const NodeProto> nodes, const FileGraphs& file, FaultList& faults) {
+  std::unordered_map<Text, size_t> makers;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    for (Text name : nodes[i].outputs)
+      if (!name.empty()) makers.try_emplace(name, i);
+  for (size_t i = 0; i < nodes.size(); ++i)
+    for (Text name : nodes[i].inputs)
+      if (const auto maker = makers.find(name); maker != makers.end() && maker->second > i) {
+        faults.add("value " + quotedText(name) + " is used before the node that makes it",
+                   file.model.place(nodes[i]));
+        break;
+      }
+}
 void findUnsorted(const FileGraphs& file, FaultList& faults) {
-  for (const GraphProto* graph : file.graphs) {
-    std::unordered_map<Text, size_t> makers;
-    for (size_t i = 0; i < graph->nodes.size(); ++i)
-      for (Text name : graph->nodes[i].outputs)
-        if (!name.empty()) makers.try_emplace(name, i);
-    for (size_t i = 0; i < graph->nodes.size(); ++i)
-      for (Text name : graph->nodes[i].inputs)
-        if (const auto maker = makers.find(name); maker != makers.end() && maker->second > i) {
-          faults.add("value " + quotedText(name) + " is used before the node that makes it",
-                     file.model.place(graph->nodes[i]));
-          break;
-        }
+  for (const GraphProto* graph : file.graphs) findUnsortedIn(graph->nodes, file, faults);
+  for (const FunctionProto& function : file.model.functions) findUnsortedIn(function.nodes, file, faults);
+}
+
+// Each once.
+std::vector<Text> namesMadeIn(const GraphProto& graph) {
+  std::vector<Text> names;
+  std::unordered_set<Text> known{Text()};
+  const auto add = [&](Text name) {
+    if (known.insert(name).second) names.push_back(name);
+  };
+  for (const ValueInfoProto& input : graph.inputs) add(input.name);
+  for (const TensorProto& tensor : graph.initializers) add(tensor.name);
+  for (const NodeProto& node : graph.nodes)
+    for (Text name : node.outputs) add(name);
+  return names;
+}
+
+// A walk from the outside in that knows the names of all graphs around.
+void findShadowed(const FileGraphs& file, FaultList& faults) {
+  struct Step {
+    const GraphProto* graph;
+    bool leaves;
+  };
+  std::vector<Step> steps{{file.model.graph, false}};
+  std::unordered_map<Text, int> around;
+  while (!steps.empty()) {
+    const Step step = steps.back();
+    steps.pop_back();
+    for (Text name : namesMadeIn(*step.graph)) {
+      int& count = around[name];
+      if (!step.leaves && count > 0)
+        faults.add("value " + quotedText(name) + " of a body has the name of one around it",
+                   step.graph->bytes);
+      count += step.leaves ? -1 : 1;
+    }
+    if (step.leaves) continue;
+    steps.push_back({step.graph, true});
+    for (const NodeProto& node : step.graph->nodes)
+      for (const AttributeProto& attribute : node.attributes)
+        for (const GraphProto& body : attribute.graphs()) steps.push_back({&body, false});
   }
 }
 
@@ -256,6 +304,17 @@ void findFunctionsTwice(const FileGraphs& file, FaultList& faults) {
       faults.add("function " + functionName(function) + " is there twice", function.bytes);
 }
 
+void findRepeatedNames(const FileGraphs& file, FaultList& faults) {
+  for (const FunctionProto& function : file.model.functions)
+    for (std::span<const Text> list : {function.inputs, function.outputs, function.attributes}) {
+      std::unordered_set<Text> known;
+      for (Text name : list)
+        if (!known.insert(name).second)
+          faults.add("function " + functionName(function) + " lists " + quotedText(name) + " twice",
+                     function.bytes);
+    }
+}
+
 void findRepeatedMetadata(const FileGraphs& file, FaultList& faults) {
   std::unordered_set<Text> known;
   for (const StringPair& property : file.model.metadata)
@@ -271,12 +330,15 @@ constexpr FileRule kRules[] = {
     {"ir-version-newer", "an IR version that is not known yet", kUnsupported, findNewerIrVersion},
     {"opset-missing", "a model that imports no operator set (from IR version 3 on)", kError,
      findMissingOpsets},
+    {"opset-too-early", "operator sets in a file of an IR version that has none", kWarning,
+     findOpsetsTooEarly},
     {"opset-below-1", "an operator set of the standard below 1", kError, findOpsetBelowOne},
     {"opset-newer", "an operator set that is not known yet", kUnsupported, findNewerOpset},
     {"opset-twice", "one domain in two versions", kError, findOpsetTwice},
     {"opset-repeated", "one domain imported twice in the same version", kWarning, findOpsetRepeated},
     {"domain-below-1", "a version below 1 of another domain", kWarning, findForeignOpsetBelowOne},
     {"domain-not-imported", "an operator of a domain that is not imported", kError},
+    {"contrib-not-imported", "an operator of com.microsoft where that is not imported", kWarning},
     {"graph-unnamed", "a graph without name", kWarning, findUnnamedGraph},
     {"input-unnamed", "an input without name", kError, findUnnamedInputs},
     {"output-unnamed", "an output without name, or one that is listed twice", kError},
@@ -285,16 +347,21 @@ constexpr FileRule kRules[] = {
     {"initializer-unnamed", "an initializer without name", kError, findUnnamedInitializers},
     {"initializer-negative", "an initializer with a negative dim", kError, findNegativeInitializers},
     {"initializer-size", "an initializer whose data are not those of its dims", kError, findWrongSizes},
+    {"sparse-places", "a sparse initializer with two values at one place, or places of another form", kError},
     {"initializer-no-input", "an initializer that is no input, before IR version 4", kWarning,
      findInitializersWithoutInput},
     {"value-twice", "two values of one name in a graph", kError},
+    {"value-shadowed", "a value in a body with the name of one around it", kWarning, findShadowed},
     {"value-undefined", "a name that nothing defines", kError},
     {"nodes-unsorted", "a node before those whose results it uses", kWarning, findUnsorted},
     {"nodes-cyclic", "nodes that wait for each other", kError},
     {"operator-newer", "an operator that is newer than the imported operator set", kError},
+    {"operator-early", "an operator that is newer than the operator set, but not for onnxruntime", kWarning},
     {"operator-old", "an operator that is out of use in the imported operator set", kWarning},
     {"function-unnamed", "a function without name", kError, findUnnamedFunctions},
     {"function-twice", "two functions of one domain, name and overload", kError, findFunctionsTwice},
+    {"function-names", "an input, output or attribute that a function lists twice", kError,
+     findRepeatedNames},
     {"function-recursive", "a function that calls itself", kError},
     {"metadata-twice", "a metadata key that is there twice", kWarning, findRepeatedMetadata},
     {"output-dtype", "an output declared with another element type than it has", kError},

@@ -206,10 +206,19 @@ const FunctionProto* GraphImporter::findFunction(const NodeProto& node) const {
   return nullptr;
 }
 
+// Optimisers of onnxruntime wrote its own operators without importing their domain.
+constexpr std::string_view kContribDomain = "com.microsoft";
+
 std::optional<int64_t> GraphImporter::versionOf(Frame& frame, const NodeProto& node) {
   const std::string domain(standardDomain(node.domain));
   const auto found = frame.environment->opsets.find(domain);
   if (found != frame.environment->opsets.end()) return found->second;
+  if (domain == kContribDomain) {
+    if (reportedOnce_.insert("domain " + domain).second)
+      warn("operator domain " + quotedText(domain) + " is used but not imported: taken in version 1",
+           placeOf(frame, node));
+    return 1;
+  }
   if (reportedOnce_.insert("domain " + domain).second) {
     report(DiagnosticId::onnxInvalid,
            domain.empty()
@@ -242,11 +251,18 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
   }
   ++result_.opCounts[opLabel(node)];
   if (!hasForm(frame, node, attributeNameFault(node))) return;
-  const std::optional<int64_t> version = versionOf(frame, node);
+  std::optional<int64_t> version = versionOf(frame, node);
   if (!version) return bindFailed(frame, node);
   if (const FunctionProto* function = findFunction(node)) return openFunction(frame, node, *function);
   const Text domain = standardDomain(node.domain);
   if (*version >= 1 && !hasForm(frame, node, formFault(node, domain, *version))) return;
+  if (const std::optional<int64_t> later = takenEarlyAs(domain, node.opType, *version)) {
+    if (reportedOnce_.insert("early " + opLabel(node)).second)
+      warn("operator " + opLabel(node) + " is newer than the operator set " + std::to_string(*version) +
+               ": taken as that of " + std::to_string(*later),
+           placeOf(frame, node));
+    version = later;
+  }
   if (isDeprecated(domain, node.opType, *version) &&
       reportedOnce_.insert("deprecated " + opLabel(node)).second)
     warn("operator " + opLabel(node) + " is out of use in operator set " + std::to_string(*version),

@@ -142,6 +142,15 @@ const OperatorSchema* schemaOf(std::string_view domain, std::string_view name, i
   return found;
 }
 
+std::optional<int64_t> takenEarlyAs(std::string_view domain, std::string_view name, int64_t version) {
+  constexpr std::string_view kEarly[] = {"LayerNormalization", "MeanVarianceNormalization",
+                                         "ThresholdedRelu"};
+  if (!domain.empty() || std::find(std::begin(kEarly), std::end(kEarly), name) == std::end(kEarly))
+    return std::nullopt;
+  const int64_t since = schemasOf(domain, name).front().since;
+  return version < since ? std::optional(since) : std::nullopt;
+}
+
 bool isDeprecated(std::string_view domain, std::string_view name, int64_t version) {
   const OperatorSchema* schema = schemaOf(domain, name, version);
   return schema != nullptr && schema->deprecated;
@@ -161,6 +170,7 @@ std::optional<Diagnostic> formFault(const NodeProto& node, std::string_view doma
   const std::span<const OperatorSchema> all = schemasOf(domain, node.opType);
   if (all.empty()) return std::nullopt;
   const OperatorSchema* schema = schemaOf(domain, node.opType, version);
+  if (schema == nullptr && takenEarlyAs(domain, node.opType, version)) schema = &all.front();
   if (schema == nullptr)
     return fault(DiagnosticId::onnxInvalid,
                  "operator " + std::string(node.opType) + " is newer than the operator set " +

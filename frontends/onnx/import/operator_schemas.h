@@ -36,6 +36,9 @@ const OperatorSchema* schemaOf(std::string_view domain, std::string_view name, i
 std::optional<Diagnostic> formFault(const NodeProto& node, std::string_view domain, int64_t version);
 // Of any node, calls of functions too: attributes without a name or with the name of another.
 std::optional<Diagnostic> attributeNameFault(const NodeProto& node);
+// The standard has the operator in a later version only, but onnxruntime has it in all, and its optimiser writes it whatever the model
+// imports: the version that such a node is taken as. A reason to warn. nullopt: not such an operator, or not too early.
+std::optional<int64_t> takenEarlyAs(std::string_view domain, std::string_view name, int64_t version);
 // The operator goes out of use in this version: a reason to warn, as runtimes still take it.
 bool isDeprecated(std::string_view domain, std::string_view name, int64_t version);
 

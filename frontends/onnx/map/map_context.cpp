@@ -265,8 +265,8 @@ ValueId MapContext::number(double value, ValueId like) {
 ValueId MapContext::numberOf(double value, Dtype dtype) {
   HostTensor tensor = HostTensor::scalar(dtype, value);
   if (isInteger(dtype) && tensor.valid() && static_cast<double>(tensor.intAt(0)) != value) {
-    fail(DiagnosticId::internalError, "the number " + std::to_string(value) + " is none of " +
-                                          std::string(toString(dtype)) + ", which are computed with here");
+    fail(DiagnosticId::dtypeMismatch, "the number " + std::to_string(value) + " beside elements of type " +
+                                          std::string(toString(dtype)) + ", which do not have it");
     return kNoValue;
   }
   return constant(std::move(tensor));

@@ -91,8 +91,8 @@ class MapContext {
   ValueId constant(HostTensor tensor);
   ValueId integersValue(std::vector<int64_t> values);  // [k] i64
   ValueId integerValue(int64_t value);                 // [] i64
-  // [] of the element type of `like`, or of `dtype`; a failure (internalError) where integers of that type do not have the number: arithmetic
-  // of a real attribute with them goes by way of asReal().
+  // [] of the element type of `like`, or of `dtype`; a failure (dtypeMismatch) where integers of that type do not have the number: arithmetic
+  // of a real attribute with them goes by way of asReal(), where the standard has the operator for integers.
   ValueId number(double value, ValueId like);
   ValueId numberOf(double value, Dtype dtype);
 

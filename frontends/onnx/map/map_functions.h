@@ -135,6 +135,8 @@ ValueId castTo(MapContext& c, ValueId x, Dtype dtype);
 ValueId asReal(MapContext& c, ValueId x);
 // x with axes of size 1 behind it, so that its first axis falls on axis `axis` of `like` when both are aligned at the right.
 ValueId alignedAt(MapContext& c, ValueId x, ValueId like, int64_t axis);
+// (sum of |x|^p)^(1/p) over all axes behind the second, which stay as 1.
+ValueId globalNorm(MapContext& c, ValueId x, double p);
 // The axes `first`..rank-1 as a vector: works for any rank.
 ValueId axesFrom(MapContext& c, ValueId x, int64_t first);
 // The size of one axis, as a vector of one element; -1 is the last axis.

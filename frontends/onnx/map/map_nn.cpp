@@ -46,7 +46,10 @@ void mapElementwiseNormalization(MapContext& c, double epsilon) {
 }  // namespace
 
 void mapBatchNormalization(MapContext& c) {
-  const ValueId x = c.input(0), scale = c.input(1), bias = c.input(2);
+  const bool isVector = c.rankOf(c.input(0)) == 1;  // one channel: the standard takes it as [n, 1]
+  const ValueId second = isVector ? c.integersValue({1}) : kNoValue;
+  const ValueId x = isVector ? c.emit("unsqueeze", {c.input(0), second}) : c.input(0);
+  const ValueId scale = c.input(1), bias = c.input(2);
   ValueId mean = c.input(3), variance = c.input(4);
   const Attributes epsilon = {{"epsilon", c.real("epsilon", 1e-5)}};
   if (c.integer("spatial", 1) == 0) return mapElementwiseNormalization(c, c.real("epsilon", 1e-5));
@@ -67,7 +70,8 @@ void mapBatchNormalization(MapContext& c) {
     mean = batchMean;
     variance = batchVariance;
   }
-  c.setOutput(0, c.emit("batch_norm", {x, scale, bias, mean, variance}, epsilon));
+  const ValueId y = c.emit("batch_norm", {x, scale, bias, mean, variance}, epsilon);
+  c.setOutput(0, isVector ? c.emit("squeeze", {y, second}) : y);
 }
 
 void mapGroupNormalization(MapContext& c) {
@@ -101,7 +105,8 @@ void mapLosses(MapContext& c) {
   }
   ValueId ignored = kNoValue;
   if (c.hasAttribute("ignore_index")) {
-    ignored = c.emit("equal", {target, c.number(static_cast<double>(c.integer("ignore_index", 0)), target)});
+    const ValueId wide = castTo(c, target, Dtype::i64);  // which has any number that the attribute may be
+    ignored = c.emit("equal", {wide, c.integerValue(c.integer("ignore_index", 0))});
     target = c.emit("where", {ignored, c.number(0, target), target});
   }
   const ValueId axis = c.integersValue({1});

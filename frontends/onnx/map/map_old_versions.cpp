@@ -8,6 +8,8 @@
 namespace dyn::onnx {
 namespace {
 
+constexpr double kMostWholeOrder = 64;  // of a norm, as a whole number
+
 // The second operand was stretched only with broadcast = 1, and then from axis `axis` on.
 void mapOldBinary(MapContext& c) {
   const ValueId a = c.input(0);
@@ -101,9 +103,36 @@ void mapOldUpsample(MapContext& c) {
                       {"nearest_mode", std::string("floor")}}));
 }
 
-void refuseOld(MapContext& c) {
-  c.unsupported(std::string(c.node().opType) + " of operator set " + std::to_string(c.version()),
-                "convert the model to a newer operator set");
+// The order of the norm was a real number.
+void mapOldGlobalLpPool(MapContext& c) { c.setOutput(0, globalNorm(c, c.input(0), c.real("p", 2))); }
+
+void mapOldLpPool(MapContext& c) {
+  const double p = c.real("p", 2);
+  const std::vector<int64_t> window = c.integers("kernel_shape");
+  Attributes attributes{{"kernel_shape", window}};
+  if (c.hasAttribute("auto_pad")) attributes.set("auto_pad", c.text("auto_pad", "NOTSET"));
+  for (const char* name : {"pads", "strides"})
+    if (c.hasAttribute(name)) attributes.set(name, c.integers(name));
+  if (!(p >= 1)) return c.fail(DiagnosticId::badAttribute, "p is at least 1");
+  const ValueId x = c.input(0);
+  if (p == std::floor(p) && p <= kMostWholeOrder) {
+    attributes.set("p", static_cast<int64_t>(p));
+    return c.setOutput(0, c.emit("lp_pool", {x}, std::move(attributes)));
+  }
+  attributes.set("count_include_pad", int64_t{1});
+  double elements = 1;
+  for (int64_t size : window) elements *= static_cast<double>(size);
+  const ValueId powers = c.emit("pow", {c.emit("abs", {x}), c.number(p, x)});
+  const ValueId mean = c.emit("average_pool", {powers}, std::move(attributes));
+  c.setOutput(0, c.emit("pow", {c.emit("mul", {mean, c.number(elements, x)}), c.number(1 / p, x)}));
+}
+
+// So many copies, along one axis; both are tensors of one element, of the input's type.
+void mapOldTile(MapContext& c) {
+  const ValueId x = c.input(0);
+  const ValueId copies = castTo(c, c.input(1), Dtype::i64), axis = castTo(c, c.input(2), Dtype::i64);
+  const ValueId isAxis = c.emit("equal", {axesFrom(c, x, 0), axis});
+  c.setOutput(0, c.emit("tile", {x, c.emit("where", {isAxis, copies, c.integerValue(1)})}));
 }
 
 struct OldRow {
@@ -121,12 +150,12 @@ constexpr OldRow kOldRows[] = {
     {"Xor", 7, mapOldBinary},      {"BatchNormalization", 7, mapOldBatchNormalization},
     {"Cast", 6, mapOldCast},       {"Concat", 4, mapOldConcat},
     {"Dropout", 7, mapOldDropout}, {"GRU", 7, mapOldRecurrent},
-    {"Gemm", 7, mapOldGemm},       {"GlobalLpPool", 2, refuseOld},
-    {"LSTM", 7, mapOldRecurrent},  {"LpPool", 2, refuseOld},
+    {"Gemm", 7, mapOldGemm},       {"GlobalLpPool", 2, mapOldGlobalLpPool},
+    {"LSTM", 7, mapOldRecurrent},  {"LpPool", 2, mapOldLpPool},
     {"PRelu", 7, mapOldPrelu},     {"Pad", 2, mapOldPad},
     {"RNN", 7, mapOldRecurrent},   {"Reshape", 5, mapOldReshape},
     {"Selu", 6, mapOldSelu},       {"Split", 2, mapOldSplit},
-    {"Tile", 6, refuseOld},        {"Upsample", 7, mapOldUpsample},
+    {"Tile", 6, mapOldTile},       {"Upsample", 7, mapOldUpsample},
 };
 
 }  // namespace

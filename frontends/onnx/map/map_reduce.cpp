@@ -60,17 +60,15 @@ void mapGlobalPool(MapContext& c) {
       0, c.emit(mean ? "reduce_mean" : "reduce_max", {x, axesFrom(c, x, 2)}, {{"keepdims", int64_t{1}}}));
 }
 
+ValueId globalNorm(MapContext& c, ValueId x, double p) {
+  const Attributes keep{{"keepdims", int64_t{1}}};
+  if (p == 1 || p == 2) return c.emit(p == 1 ? "reduce_l1" : "reduce_l2", {x, axesFrom(c, x, 2)}, keep);
+  const ValueId powers = c.emit("pow", {c.emit("abs", {x}), c.number(p, x)});
+  return c.emit("pow", {c.emit("reduce_sum", {powers, axesFrom(c, x, 2)}, keep), c.number(1 / p, x)});
+}
+
 void mapGlobalLpPool(MapContext& c) {
-  const ValueId x = c.input(0);
-  const int64_t p = c.integer("p", 2);
-  if (p == 1 || p == 2) {
-    c.setOutput(
-        0, c.emit(p == 1 ? "reduce_l1" : "reduce_l2", {x, axesFrom(c, x, 2)}, {{"keepdims", int64_t{1}}}));
-    return;
-  }
-  const ValueId powers = c.emit("pow", {c.emit("abs", {x}), c.number(static_cast<double>(p), x)});
-  const ValueId sum = c.emit("reduce_sum", {powers, axesFrom(c, x, 2)}, {{"keepdims", int64_t{1}}});
-  c.setOutput(0, c.emit("pow", {sum, c.number(1.0 / static_cast<double>(p), x)}));
+  c.setOutput(0, globalNorm(c, c.input(0), static_cast<double>(c.integer("p", 2))));
 }
 
 }  // namespace dyn::onnx

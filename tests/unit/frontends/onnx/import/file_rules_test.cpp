@@ -64,6 +64,8 @@ const Violation kViolations[] = {
     {"ir-version-missing", "no IR version", [](FileParts& f) { f.version = Msg(); }},
     {"ir-version-newer", "IR version 99", [](FileParts& f) { f.version = Msg().num(1, 99); }},
     {"opset-missing", "no operator set", [](FileParts& f) { f.opsets = Msg(); }},
+    {"opset-too-early", "IR version 2 has no operator sets",
+     [](FileParts& f) { f.version = Msg().num(1, 2); }},
     {"opset-below-1", "operator set 0", [](FileParts& f) { f.opsets = Msg().sub(8, Msg().num(2, 0)); }},
     {"opset-below-1", "operator set -3", [](FileParts& f) { f.opsets = Msg().sub(8, Msg().num(2, -3)); }},
     {"opset-newer", "operator set 29", [](FileParts& f) { f.opsets = Msg().sub(8, Msg().num(2, 29)); }},
@@ -74,6 +76,8 @@ const Violation kViolations[] = {
      [](FileParts& f) { f.opsets.sub(8, Msg().sub(1, "other").num(2, 0)); }},
     {"domain-not-imported", "not imported",
      [](FileParts& f) { f.nodes = Msg().sub(1, node("Relu", {"x"}, {"y"}).sub(7, "other")); }},
+    {"contrib-not-imported", "taken in version 1",
+     [](FileParts& f) { f.nodes = Msg().sub(1, node("Gelu", {"x"}, {"y"}).sub(7, "com.microsoft")); }},
     {"graph-unnamed", "no name", [](FileParts& f) { f.name = Msg(); }},
     {"input-unnamed", "an input has no name",
      [](FileParts& f) { f.input.sub(11, valueInfo("", tensorType(1, {"n"}))); }},
@@ -97,12 +101,42 @@ const Violation kViolations[] = {
      [](FileParts& f) {
        f.moreOfGraph.sub(5, Msg().packed(1, {2}).num(2, 1).sub(8, "w").sub(9, std::string_view("abcd")));
      }},
+    {"sparse-places", "two values at one place",
+     [](FileParts& f) {
+       const Msg values = Msg().packed(1, {2}).num(2, 1).packedFixed<float>(4, {1, 2}).sub(8, "w");
+       const Msg places = Msg().packed(1, {2}).num(2, 7).packed(7, {1, 1}).sub(8, "p");
+       f.moreOfGraph.sub(15, Msg().sub(1, values).sub(2, places).packed(3, {3}));
+       f.nodes.sub(1, node("Add", {"a", "w"}, {"z"}));
+     }},
+    {"sparse-places", "do not go with its values",
+     [](FileParts& f) {
+       const Msg values = Msg().packed(1, {2}).num(2, 1).packedFixed<float>(4, {1, 2}).sub(8, "w");
+       const Msg places = Msg().packed(1, {2, 1, 1}).num(2, 7).packed(7, {0, 1}).sub(8, "p");
+       f.moreOfGraph.sub(15, Msg().sub(1, values).sub(2, places).packed(3, {3}));
+       f.nodes.sub(1, node("Add", {"a", "w"}, {"z"}));
+     }},
     {"initializer-no-input", "no input of the graph",
      [](FileParts& f) {
        f.version = Msg().num(1, 3);
        f.moreOfGraph.sub(5, Msg().packed(1, {1}).num(2, 1).packedFixed<float>(4, {1}).sub(8, "w"));
      }},
     {"value-twice", "defined twice", [](FileParts& f) { f.nodes.sub(1, node("Abs", {"x"}, {"a"})); }},
+    {"value-shadowed", "'a' of a body",
+     [](FileParts& f) {
+       const auto branch = [](const char* op, const char* result) {
+         return Msg()
+             .sub(1, node(op, {"x"}, {result}))
+             .sub(2, result)
+             .sub(12, valueInfo(result, tensorType(1, {"n", "3"})));
+       };
+       const auto attribute = [](const char* name, const Msg& graph) {
+         return Msg().sub(1, name).sub(6, graph).num(20, 5);
+       };
+       f.moreOfGraph.sub(5, Msg().num(2, 9).packed(5, {1}).sub(8, "c"));
+       f.nodes.sub(1, node("If", {"c"}, {"z"})
+                          .sub(5, attribute("then_branch", branch("Neg", "a")))
+                          .sub(5, attribute("else_branch", branch("Abs", "b"))));
+     }},
     {"value-undefined", "'nowhere'", [](FileParts& f) { f.nodes.sub(1, node("Abs", {"nowhere"}, {"b"})); }},
     {"nodes-unsorted", "'a' is used before",
      [](FileParts& f) {
@@ -114,6 +148,11 @@ const Violation kViolations[] = {
      }},
     {"operator-newer", "newer than the operator set 17",
      [](FileParts& f) { f.nodes = Msg().sub(1, node("Gelu", {"x"}, {"y"})); }},
+    {"operator-early", "taken as that of 10",
+     [](FileParts& f) {
+       f.opsets = Msg().sub(8, Msg().num(2, 7));
+       f.nodes = Msg().sub(1, node("ThresholdedRelu", {"x"}, {"y"}));
+     }},
     {"operator-old", "out of use",
      [](FileParts& f) {
        const Msg axes = Msg().sub(1, "axes").num(20, 7).num(8, 0);
@@ -127,6 +166,17 @@ const Violation kViolations[] = {
      [](FileParts& f) {
        f.moreOfModel = function("f", node("Relu", {"v"}, {"w"}));
        f.moreOfModel.bytes += f.moreOfModel.bytes;
+     }},
+    {"function-names", "lists 'w' twice",
+     [](FileParts& f) {
+       f.moreOfModel = Msg().sub(25, Msg()
+                                         .sub(1, "f")
+                                         .sub(10, "local")
+                                         .sub(4, "v")
+                                         .sub(5, "w")
+                                         .sub(5, "w")
+                                         .sub(7, node("Relu", {"v"}, {"w"}))
+                                         .sub(9, Msg().num(2, 17)));
      }},
     {"function-recursive", "calls itself",
      [](FileParts& f) {

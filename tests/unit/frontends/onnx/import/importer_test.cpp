@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "compiler/infer/infer.h"
@@ -551,6 +552,35 @@ std::vector<VersionCase> versionCases() {
                     intAttribute("keepdims", 0)})}),
        {},
        {21}},
+      {"Tile-1 repeats along one axis",
+       5,
+       join({one(node("Tile", {"x", "t", "a"}, {"y"})), Msg().sub(5, floatTensor("t", {1}, {2})),
+             Msg().sub(5, floatTensor("a", {1}, {1}))}),
+       {2, 6},
+       {1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6}},
+      {"BatchNormalization of a vector has one channel",
+       13,
+       join({nodes({join({node("Reshape", {"x", "all"}, {"r"})}),
+                    join({node("BatchNormalization", {"r", "s", "b", "m", "v"}, {"y"}),
+                          floatAttribute("epsilon", 0)})}),
+             Msg().sub(5, Msg().packed(1, {1}).num(2, 7).packed(7, {-1}).sub(8, "all")),
+             Msg().sub(5, floatTensor("s", {1}, {2})), Msg().sub(5, floatTensor("b", {1}, {3})),
+             Msg().sub(5, floatTensor("m", {1}, {1})), Msg().sub(5, floatTensor("v", {1}, {4}))}),
+       {6},
+       {3, 4, 5, 6, 7, 8}},
+      {"LpPool-1 has a real order",
+       1,
+       nodes({join({node("Reshape", {"x"}, {"r"}), intsAttribute("shape", {1, 2, 3})}),
+              join({node("LpPool", {"r"}, {"y"}), intsAttribute("kernel_shape", {2}),
+                    floatAttribute("p", 1)})}),
+       {1, 2, 2},
+       {3, 5, 9, 11}},
+      {"GlobalLpPool-1 has a real order",
+       1,
+       nodes({join({node("Reshape", {"x"}, {"r"}), intsAttribute("shape", {1, 2, 3})}),
+              join({node("GlobalLpPool", {"r"}, {"y"}), floatAttribute("p", 1)})}),
+       {1, 2, 1},
+       {6, 15}},
       {"Shape-15 with ends",
        15,
        nodes({join({node("Shape", {"x"}, {"s"}), intAttribute("start", -1)}),
@@ -558,6 +588,22 @@ std::vector<VersionCase> versionCases() {
        {1},
        {3}},
   };
+}
+
+// An order between two whole numbers: (1^1.5 + 2^1.5)^(1/1.5) and so on.
+TEST(Importer, OldPoolsOfAnyOrder) {
+  for (const bool global : {false, true}) {
+    Msg pool = join({node(global ? "GlobalLpPool" : "LpPool", {"r"}, {"y"}), floatAttribute("p", 1.5f)});
+    if (!global) pool = join({pool, intsAttribute("kernel_shape", {3})});
+    const Msg graph = nodes({join({node("Reshape", {"x"}, {"r"}), intsAttribute("shape", {1, 2, 3})}), pool});
+    const std::vector<HostTensor> results =
+        run(modelBytes(join({graph, input("x", {"n", "3"}), output("y")}), 1),
+            {floats({2, 3}, {1, 2, 3, -4, 5, 6})});
+    ASSERT_EQ(results.size(), 1u);
+    EXPECT_EQ(results[0].shape(), (std::vector<int64_t>{1, 2, 1}));
+    EXPECT_NEAR(results[0].realAt(0), std::pow(1 + std::pow(2, 1.5) + std::pow(3, 1.5), 1 / 1.5), 1e-5);
+    EXPECT_NEAR(results[0].realAt(1), std::pow(8 + std::pow(5, 1.5) + std::pow(6, 1.5), 1 / 1.5), 1e-5);
+  }
 }
 
 TEST_P(OldForms, MeanTheSame) {
