@@ -278,6 +278,8 @@ Result<Expr> lowerGroupNorm(LowerContext& c, int, std::span<const Expr> index) {
 
 // --- lrn
 
+constexpr int64_t kWidestWindow = 4096;  // that is walked over where the number of channels is not known
+
 constexpr AttributeSpec kLrnAttributes[] = {
     {"size", AttributeKind::integer, true, "channels summed over", Allowed::atLeast(1)},
     {"alpha", AttributeKind::real, false, "default 1e-4", Allowed::any()},
@@ -318,14 +320,20 @@ Result<Expr> lowerLrn(LowerContext& c, int, std::span<const Expr> index) {
   const Type type = c.operandType(0);
   const Dtype computed = accumulationDtype(type.dtype());
   const int64_t size = c.attributes().integer("size", 1);
-  const Dim extents[] = {c.solver().context().constant(size)};
+  // A window that is wider than there are channels is a test of each channel.
+  const Dim channelCount = type.dims()[1];
+  const bool overChannels = size >= channelCount.constant().value_or(kWidestWindow);
+  const Dim extents[] = {overChannels ? channelCount : c.solver().context().constant(size)};
+  const Expr first = index[1] - (size - 1) / 2;
   const Expr zero = c.number(0, computed), channels = c.dim(type.dims()[1]);
   DYN_TRY(Expr sum, reduceOver(c, ReduceOp::sum, extents, [&](std::span<const Expr> k) -> Result<Expr> {
             std::vector<Expr> at(index.begin(), index.end());
-            at[1] = index[1] + k[0] - (size - 1) / 2;
+            at[1] = overChannels ? k[0] : first + k[0];
             DYN_TRY(Expr e, c.read(0, at));
             e = castTo(e, computed);
-            return select(at[1] >= c.integer(0) && at[1] < channels, e * e, zero);
+            const Expr isInside = overChannels ? at[1] >= first && at[1] < first + size
+                                               : at[1] >= c.integer(0) && at[1] < channels;
+            return select(isInside, e * e, zero);
           }));
   const double alpha = c.attributes().real("alpha", 1e-4) / static_cast<double>(size);
   const Expr base = c.number(c.attributes().real("bias", 1), computed) + c.number(alpha, computed) * sum;

@@ -143,14 +143,15 @@ void addNorms(std::vector<SweepRow>& rows) {
                   {},
                   {},
                   16});
-  rows.push_back({"lrn",
-                  kReals,
-                  "%x T[n, c, h]",
-                  "lrn(%x) {A}",
-                  {"size = 3", "size = 2, alpha = 0.5, beta = 0.5, bias = 2.0", "size = 1"},
-                  {},
-                  {},
-                  4});
+  rows.push_back(
+      {"lrn",
+       kReals,
+       "%x T[n, c, h]",
+       "lrn(%x) {A}",
+       {"size = 3", "size = 2, alpha = 0.5, beta = 0.5, bias = 2.0", "size = 1", "size = 5001, alpha = 50.0"},
+       {},
+       {},
+       4});
   rows.push_back({"mean_variance_normalization",
                   kReals,
                   "%x T[n, 3, h, w]",
