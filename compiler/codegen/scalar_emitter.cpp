@@ -205,8 +205,9 @@ Value* ScalarEmitter::unary(UnaryOp op, Value* a, Dtype dtype) {
   }
 }
 
-// No machine here divides vectors of integers. Up to 32 bits a quotient of doubles (16: of floats) has bits enough: a / b lies further below a whole
-// number than rounding reaches. Divisors that are constants become multiplications in LLVM.
+// No machine here divides vectors of integers. Up to 32 bits a quotient of doubles (16: of floats) has bits
+// enough: a / b lies further below a whole number than rounding reaches. Divisors that are constants become
+// multiplications in LLVM.
 Value* ScalarEmitter::divide(Value* a, Value* b, Dtype dtype) {
   const bool isSigned = isSignedInteger(dtype);
   llvm::Type* type = a->getType();
@@ -247,7 +248,8 @@ Value* ScalarEmitter::shift(BinaryOp op, Value* a, Value* b, Dtype dtype) {
 
 Value* ScalarEmitter::minMax(bool wantMin, Value* a, Value* b, Dtype dtype) {
   if (isReal(dtype)) {
-    // The select takes `b` when the two are equal or either is NaN, which is what vmaxps does by itself; a NaN in `a` is then put back.
+    // The select takes `b` when the two are equal or either is NaN, which is what vmaxps does by itself; a
+    // NaN in `a` is then put back.
     Value* best = b_.CreateSelect(wantMin ? b_.CreateFCmpOLT(a, b) : b_.CreateFCmpOGT(a, b), a, b);
     return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, best);
   }
@@ -256,7 +258,8 @@ Value* ScalarEmitter::minMax(bool wantMin, Value* a, Value* b, Dtype dtype) {
   return wantMin ? b_.CreateSelect(less, a, b) : b_.CreateSelect(less, b, a);
 }
 
-// By squaring, until no lane has a bit of its exponent left. Negative exponents give 0 but for bases 1 and -1.
+// By squaring, until no lane has a bit of its exponent left. Negative exponents give 0 but for bases 1 and
+// -1.
 Value* ScalarEmitter::integerPower(Value* base, Value* exponent, Dtype dtype) {
   llvm::Type* type = base->getType();
   Value *zero = splatInt(type, 0), *one = splatInt(type, 1);
@@ -439,7 +442,8 @@ Value* ScalarEmitter::cast(Value* a, Dtype from, Dtype to) {
   return wrapped(b_.CreateIntCast(a, target, fromSigned), to);
 }
 
-// double → float cut off, with the last bit set where that lost anything: rounded once more, to a type of fewer digits, it gives what one rounding does.
+// double → float cut off, with the last bit set where that lost anything: rounded once more, to a type of
+// fewer digits, it gives what one rounding does.
 Value* ScalarEmitter::roundedToOdd(Value* a, llvm::Type* target) {
   llvm::Type* ints = withLanesOf(target, b_.getInt32Ty());
   Value* nearest = b_.CreateFPTrunc(a, target);
@@ -452,15 +456,17 @@ Value* ScalarEmitter::roundedToOdd(Value* a, llvm::Type* target) {
   return b_.CreateBitCast(bits, target);
 }
 
-// What the saturating intrinsics say, which become one conversion per lane: NaN is 0, other numbers are cut to the range of the target.
+// What the saturating intrinsics say, which become one conversion per lane: NaN is 0, other numbers are cut
+// to the range of the target.
 Value* ScalarEmitter::saturated(Value* a, llvm::Type* target, bool isSigned) {
   llvm::Type* type = a->getType();
   const int bits = static_cast<int>(target->getScalarSizeInBits());
   const double low = isSigned ? -std::ldexp(1.0, bits - 1) : 0,
                beyond = std::ldexp(1.0, isSigned ? bits - 1 : bits);
   if (bits < 32 && type->getScalarSizeInBits() >= 32) {
-    // Both ends are numbers of the type: cut first, as the machine's minima and maxima do, and bytes and words come by way of i32, which all vectors
-    // convert to. A NaN is less than nothing, so that it ends as the low end, which is 0 for what has no sign.
+    // Both ends are numbers of the type: cut first, as the machine's minima and maxima do, and bytes and
+    // words come by way of i32, which all vectors convert to. A NaN is less than nothing, so that it ends as
+    // the low end, which is 0 for what has no sign.
     Value* cut = b_.CreateSelect(b_.CreateFCmpOGT(a, splat(type, low)), a, splat(type, low));
     cut = b_.CreateSelect(b_.CreateFCmpOLT(cut, splat(type, beyond - 1)), cut, splat(type, beyond - 1));
     llvm::Type* wide = withLanesOf(type, b_.getInt32Ty());

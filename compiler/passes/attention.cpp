@@ -4,8 +4,8 @@
 //           %p = fused(%s, %mask) {kind = "loop"} body (...) { ...elementwise, one softmax along the last axis, elementwise... }
 //           %z = matmul_permuted(%p, %v) {...}
 //   after   %z = fused(%q, %k, %mask, %v) {kind = "attention"} body (...) { ...all of them... }
-// Scores and probabilities may have no other use, and what follows the softmax may not read the scores: a row of them is worked on in place.
-// Cost: one sweep per function; IR size falls.
+// Scores and probabilities may have no other use, and what follows the softmax may not read the scores: a row
+// of them is worked on in place. Cost: one sweep per function; IR size falls.
 #include <algorithm>
 #include <optional>
 #include <unordered_set>
@@ -95,7 +95,8 @@ class Attention {
       return std::nullopt;
     const Type scoresType = scores->results[0].type;
     const int rank = scoresType.rank();
-    // The kernel of the rows sees one row a unit: not where the row is a single element, and no reduction at all.
+    // The kernel of the rows sees one row a unit: not where the row is a single element, and no reduction at
+    // all.
     if (rank < 3 || scoresType.dims().back().isConstant(1) ||
         !sameShape(scoresType, rows->results[0].type, at))
       return std::nullopt;

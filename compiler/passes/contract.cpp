@@ -2,13 +2,14 @@
 //   needs: types.  establishes: no einsum of several operands has a sum that a (batched) product of two matrices could be.
 //   before  %y = einsum(%a, %b) {equation = "bihd,bjhd->bhij"}
 //   after   %l = transpose(%a) {perm = [0, 2, 1, 3]}  %r = transpose(%b) {perm = [0, 2, 1, 3]}  %y = matmul(%l, %r) {transpose_b = 1}
-// Of two operands, letters that both have and the result, too, number the products; those that only the operands have are summed by them; the others are
-// rows and columns. What only one operand has is summed before, and a letter twice in a term taken as its diagonal: an einsum of one operand, which stays.
-// Letters that stand side by side everywhere go together, so that most equations need no axis moved. Several operands are multiplied pair by pair, the
-// cheapest first (sizes that are not known count as 64). An einsum without rows or without columns is a sum of products along memory and stays; so does one
-// where a size could be 1 beside another, as it would repeat then.
-// The passes behind it make transposes the order in which a product reads (absorb), and pack weights (prepack).
-// Cost in IR size: up to eight operations for each pair.
+// Of two operands, letters that both have and the result, too, number the products; those that only the
+// operands have are summed by them; the others are rows and columns. What only one operand has is summed
+// before, and a letter twice in a term taken as its diagonal: an einsum of one operand, which stays. Letters
+// that stand side by side everywhere go together, so that most equations need no axis moved. Several operands
+// are multiplied pair by pair, the cheapest first (sizes that are not known count as 64). An einsum without
+// rows or without columns is a sum of products along memory and stays; so does one where a size could be 1
+// beside another, as it would repeat then. The passes behind it make transposes the order in which a product
+// reads (absorb), and pack weights (prepack). Cost in IR size: up to eight operations for each pair.
 #include <algorithm>
 #include <functional>
 #include <map>

@@ -2,9 +2,10 @@
 //   needs: types.  establishes: operations that can run as one kernel are groups (`fused`).
 //   before  %m = reduce_max(%x, axes [-1])  %d = sub(%x, %m)  %e = exp(%d)  %s = reduce_sum(%e, axes [-1])  %y = div(%e, %s)
 //   after   %y = fused(%x) {kind = "loop"} body (...) { ...all five... }
-// A producer joins the group of its consumers when every use of it lies in that one group, or when the other uses come later and its dims are provably
-// those of the group (then it becomes one more result of the kernel). Whether dims agree is asked of the dim solver, never guessed: what cannot be
-// proved is not fused, and a remark says which dims were in the way.
+// A producer joins the group of its consumers when every use of it lies in that one group, or when the other
+// uses come later and its dims are provably those of the group (then it becomes one more result of the
+// kernel). Whether dims agree is asked of the dim solver, never guessed: what cannot be proved is not fused,
+// and a remark says which dims were in the way.
 //   loop         elementwise, views, gathers and concatenations composed by index; reductions whose result is broadcast over the innermost axes
 //                only (softmax, layernorm: the row's reductions stay in the row's loop)
 //   contraction  one matmul or convolution and the elementwise operations of its own shape that follow it (the epilogue)
@@ -138,7 +139,8 @@ class Fuser {
     return group;
   }
 
-  // Sizes of the consumer's result that are elements of the producer's result are read before the kernel starts.
+  // Sizes of the consumer's result that are elements of the producer's result are read before the kernel
+  // starts.
   bool givesSizes(const Op& producer, const Op& consumer) const {
     const Type type = producer.results[0].type;
     if (type.rank() > 1 || isReal(type.dtype())) return false;
@@ -158,7 +160,8 @@ class Fuser {
     });
   }
 
-  // Does the group hold an operation that reads an operand only for some elements (concat, pad)? A gather's range check has no place under that.
+  // Does the group hold an operation that reads an operand only for some elements (concat, pad)? A gather's
+  // range check has no place under that.
   bool choosesOperands(const Group& group) const {
     return std::any_of(group.members.begin(), group.members.end(), [&](size_t member) {
       const Op& op = *function_.ops[member];
@@ -171,7 +174,8 @@ class Fuser {
     if (givesSizes(producer, consumer)) return false;
     if (isContraction(producer)) return legalEpilogue(producer, consumer, group);
     if (group.contraction) {
-      // Beside the matmul: what feeds its epilogue may be anything cheap of the same shape, or smaller and broadcast.
+      // Beside the matmul: what feeds its epilogue may be anything cheap of the same shape, or smaller and
+      // broadcast.
       return producer.def->cls == OpClass::elementwise && !feedsContraction(consumer) && cheap(producer);
     }
     if (consumer.def->cls == OpClass::contraction || consumer.def->cls == OpClass::opaque) return false;
@@ -198,7 +202,8 @@ class Fuser {
 
   bool feedsContraction(const Op& op) const { return isContraction(op); }
 
-  // Every operation between the matmul and the root is elementwise and of the matmul's shape, and reads it in place.
+  // Every operation between the matmul and the root is elementwise and of the matmul's shape, and reads it in
+  // place.
   bool legalEpilogue(const Op& matmul, const Op& consumer, const Group& group) {
     const Type type = matmul.results[0].type;
     if (group.contraction || group.severalResults || type.dtype() != matmul.def->traits.epilogue ||
@@ -330,7 +335,8 @@ class Fuser {
   }
 
   static constexpr size_t kMaxOperands = 48;
-  // Each reduction's definition holds those before it several times over: a layernorm has two, chains of softmaxes would multiply.
+  // Each reduction's definition holds those before it several times over: a layernorm has two, chains of
+  // softmaxes would multiply.
   static constexpr int64_t kMaxReductions = 2;
 
   const Function& function_;

@@ -1,12 +1,14 @@
-// What is known of sizes where an operation runs: what holds from the start, and what the checks say that every way to it has passed.
+// What is known of sizes where an operation runs: what holds from the start, and what the checks say that
+// every way to it has passed.
 //
 //   %p = mul(%x, 2)              here n and m may differ
 //   check() {n eq m}
 //   %z = matmul(%p, %y)          here they are equal
 //
-// IrContext::facts() also has facts of checks further down. A pass that acted on one of these would let the operations before that check read and write
-// beyond their tensors, where the check is going to fail. Passes that ask about sizes ask here.
-// Time: where no check taught anything, that of the question; else moving from one place to another learns what lies between them.
+// IrContext::facts() also has facts of checks further down. A pass that acted on one of these would let the
+// operations before that check read and write beyond their tensors, where the check is going to fail. Passes
+// that ask about sizes ask here. Time: where no check taught anything, that of the question; else moving from
+// one place to another learns what lies between them.
 #pragma once
 
 #include <optional>
@@ -21,10 +23,12 @@ namespace dyn {
 
 class PathFacts {
  public:
-  // Operations are numbered as in `module`, which stays as it is: a pass asks by the places that operations had before it.
+  // Operations are numbered as in `module`, which stays as it is: a pass asks by the places that operations
+  // had before it.
   explicit PathFacts(const Module& module);
 
-  // Before operation `index` of a function or body. For one that the module does not have, what holds from the start.
+  // Before operation `index` of a function or body. For one that the module does not have, what holds from
+  // the start.
   struct Place {
     size_t body, index;
   };

@@ -3,9 +3,9 @@
 //   before  %y = relu(%x) : T                    after  %y = alloc() : T
 //           return %y                                   into(%x, %y) {kind = "loop", outputs = 1} body (%p: T) -> (T) {...}
 //                                                       kill(%x)      (not for parameters of main and of regions)
-// A builtin that can update its first operand takes that one's memory, where this is its last use: %y = alloc(%x) {reuse = 1}.
-// A value keeps its id: only where its memory comes from is new. Operations whose result size depends on values, and structural ones, stay as
-// they are: they make their own results.
+// A builtin that can update its first operand takes that one's memory, where this is its last use: %y =
+// alloc(%x) {reuse = 1}. A value keeps its id: only where its memory comes from is new. Operations whose
+// result size depends on values, and structural ones, stay as they are: they make their own results.
 // Cost in IR size: about three operations per kernel.
 #include <algorithm>
 #include <optional>
@@ -120,7 +120,8 @@ class Placer {
   void report() { context_.counters["kernel_launches"] = kernels_; }
 
  private:
-  // Bodies of regions share the registers of the function around them: their parameters are not theirs to kill.
+  // Bodies of regions share the registers of the function around them: their parameters are not theirs to
+  // kill.
   bool isRegion(const Function& function) const {
     return function.name == "main" || module_.find(function.name) == nullptr;
   }

@@ -2,13 +2,14 @@
 //   needs: destination-passing kernels.  establishes: tensors whose lifetimes end inside a function share one arena.
 //   before  %a = alloc() : Tensor[(n, 64), f32]        after  %m = arena() : Tensor[(256*n), u8]
 //           %b = alloc() : Tensor[(n, 64), f32]               %a = alloc(%m) {offset = dims(0)} : Tensor[(n, 64), f32]
-// A buffer is placed into a slot that is free for its whole lifetime. Where the slot's size is not provably ≥ its own when the buffer is made (a check
-// further down proves nothing: the buffer is written before that fails), the slot's size becomes the maximum of both, which is never more than a new slot;
-// which of the free slots is taken is decided by the sizes for sample dims. The arena is the sum of the slots, so its size is an expression in the dims,
-// evaluated once per call. Where memory is asked to be small for some dims, placing the largest buffers first is tried too, and the arena that is smaller
-// for these dims is taken.
-// Only tensors whose dims are known when the function starts are planned; the others come from the pool when they are made.
-// Cost in IR size: one operation per function.
+// A buffer is placed into a slot that is free for its whole lifetime. Where the slot's size is not provably ≥
+// its own when the buffer is made (a check further down proves nothing: the buffer is written before that
+// fails), the slot's size becomes the maximum of both, which is never more than a new slot;
+// which of the free slots is taken is decided by the sizes for sample dims. The arena is the sum of the
+// slots, so its size is an expression in the dims, evaluated once per call. Where memory is asked to be small
+// for some dims, placing the largest buffers first is tried too, and the arena that is smaller for these dims
+// is taken. Only tensors whose dims are known when the function starts are planned; the others come from the
+// pool when they are made. Cost in IR size: one operation per function.
 #include <algorithm>
 #include <map>
 
@@ -96,7 +97,8 @@ class Planner {
   }
 
  private:
-  // Symbols that have values when a function starts: those of its parameters, and, for a body, those of the function around it up to there.
+  // Symbols that have values when a function starts: those of its parameters, and, for a body, those of the
+  // function around it up to there.
   void findAvailable() {
     struct Work {
       const Function* function;

@@ -2,10 +2,11 @@
 //   needs: types.  establishes: integer values that are known dims are `dims_value` (or constants); views and moves that do nothing are gone.
 //   before  %s = shape(%x)  %b = gather(%s, 0)  %t = concat(%b, [-1])  %y = reshape(%x, %t)
 //   after   %t = dims_value {value = dims(batch, ...)}  %y = reshape(%x, %t)      (what computed %t is dead: dce removes it)
-// What a value's contents are is what type inference found; nothing is evaluated here. Also: identity and no-op casts, transposes, expands and
-// reshapes are replaced by their operand, reshapes of reshapes by one. Where an elementwise operation has another operand of the result's shape,
-// an expanded operand is read unexpanded, and a tensor of one number as that number.
-// x / 2^k is x * 2^-k. Cost in IR size: a constant for each of these.
+// What a value's contents are is what type inference found; nothing is evaluated here. Also: identity and
+// no-op casts, transposes, expands and reshapes are replaced by their operand, reshapes of reshapes by one.
+// Where an elementwise operation has another operand of the result's shape, an expanded operand is read
+// unexpanded, and a tensor of one number as that number. x / 2^k is x * 2^-k. Cost in IR size: a constant for
+// each of these.
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>
@@ -99,8 +100,9 @@ class Simplifier {
     return kNoValue;
   }
 
-  // Symbols that name elements of values: those of this function go to namedAt_ with the place where they get their value (1 = first
-  // operation), those of inner bodies to namedInside_. Inner bodies were here before: their sets are taken over, the larger one whole.
+  // Symbols that name elements of values: those of this function go to namedAt_ with the place where they get
+  // their value (1 = first operation), those of inner bodies to namedInside_. Inner bodies were here before:
+  // their sets are taken over, the larger one whole.
   void nameElements(const Function& function) {
     namedAt_.clear();
     namedInside_.clear();
@@ -171,7 +173,8 @@ class Simplifier {
     return ir_.own(std::move(known));
   }
 
-  // reshape(view(x), s) = reshape(x, s) when s is all known sizes (no 0 or -1 that would mean the view's own dims).
+  // reshape(view(x), s) = reshape(x, s) when s is all known sizes (no 0 or -1 that would mean the view's own
+  // dims).
   const Op* reshapeOfView(const Op* op, const std::unordered_map<ValueId, const Op*>& definitions) {
     auto inner = definitions.find(op->operands[0]);
     auto shape = definitions.find(op->operands[1]);
@@ -190,7 +193,8 @@ class Simplifier {
     return ir_.own(std::move(merged));
   }
 
-  // `op` with operands that only repeat something replaced by what they repeat; constants for that are appended to `before`.
+  // `op` with operands that only repeat something replaced by what they repeat; constants for that are
+  // appended to `before`.
   const Op* unexpanded(const Op* op, std::unordered_map<ValueId, Type>& types,
                        std::unordered_map<ValueId, const Op*>& definitions, std::vector<const Op*>& before) {
     const Type result = op->results[0].type;

@@ -1,5 +1,6 @@
-// Models that are well-formed files and yet nonsense: sizes that overflow, attributes out of range, indexes that leave their axis, loops
-// without end. Each ends in a typed error (or runs, where the standard gives it a meaning) within a second and 256 MB.
+// Models that are well-formed files and yet nonsense: sizes that overflow, attributes out of range, indexes
+// that leave their axis, loops without end. Each ends in a typed error (or runs, where the standard gives it
+// a meaning) within a second and 256 MB.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -16,8 +17,8 @@ constexpr int64_t kHuge = int64_t{1} << 62;
 struct Row {
   const char* name;
   std::string bytes;
-  // What loading, compiling or running says: the begin of "E0203 message"; "" where it runs; "E" for any error but one of this table's
-  // own; "?" where either will do.
+  // What loading, compiling or running says: the begin of "E0203 message"; "" where it runs; "E" for any
+  // error but one of this table's own; "?" where either will do.
   const char* says;
   const char* run = "";  // the command; "": every dim is 3
 };
@@ -570,7 +571,8 @@ std::vector<Row> limits() {
   };
 }
 
-// Real attributes beside integers, where the standard has real numbers only: refused, never a number that the type does not have.
+// Real attributes beside integers, where the standard has real numbers only: refused, never a number that the
+// type does not have.
 std::vector<Row> fractionsOfIntegers() {
   const auto integers = [](std::initializer_list<const char*> dims) {
     return OnnxModel().input("x", kInt32, dims).output("y");

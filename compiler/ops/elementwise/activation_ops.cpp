@@ -1,4 +1,5 @@
-// Activation functions: result[i] = f(x[i]) with constants from attributes. Narrow reals (f16, bf16) compute in f32.
+// Activation functions: result[i] = f(x[i]) with constants from attributes. Narrow reals (f16, bf16) compute
+// in f32.
 #include <cmath>
 
 #include "compiler/ops/elementwise/elementwise_rules.h"
@@ -124,7 +125,8 @@ const OpDef reluOp{
     .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = relu(%x) return %y }",
 };
 
-// One row per function: its value in double (a: attributes), and the same built as an expression (b: constants and functions).
+// One row per function: its value in double (a: attributes), and the same built as an expression (b:
+// constants and functions).
 #define DYN_ACTIVATION_ROW(operation, text, elementCost, specs, evaluated, lowered)                        \
   const OpDef operation##Op {                                                                              \
     .name = #operation, .summary = text, .cls = OpClass::elementwise,                                      \

@@ -1,4 +1,5 @@
-// Element-by-element operators of two operands, broadcast as NumPy does. where, clip, prelu stand in elementwise_select.cpp.
+// Element-by-element operators of two operands, broadcast as NumPy does. where, clip, prelu stand in
+// elementwise_select.cpp.
 #include <cmath>
 
 #include "compiler/loop/scalar_math.h"

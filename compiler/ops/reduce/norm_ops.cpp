@@ -1,4 +1,5 @@
-// Normalisations by mean and variance. All are reductions and element-by-element arithmetic, so that a row stays in one kernel.
+// Normalisations by mean and variance. All are reductions and element-by-element arithmetic, so that a row
+// stays in one kernel.
 #include <cmath>
 
 #include "compiler/ops/op_table.h"

@@ -64,8 +64,8 @@ AxisRange axisRange(const InferContext& c, Dim n, Dim start, Dim end, int64_t st
   return {first, greatestOf(c, size == 1 ? length : ceilDiv(length, constantDim(c, size)), zero)};
 }
 
-// How many elements a step takes that is a value, of either sign, in [-n - 1, n + 1]. The bounds are brought near the axis as well, so
-// that no sum overflows.
+// How many elements a step takes that is a value, of either sign, in [-n - 1, n + 1]. The bounds are brought
+// near the axis as well, so that no sum overflows.
 Dim countByStep(InferContext& c, Dim n, Dim start, Dim end, Dim step) {
   const Dim zero = constantDim(c, 0), one = constantDim(c, 1);
   const Dim isForward = min(max(step, zero), one);
@@ -304,15 +304,16 @@ Result<Expr> lowerConcat(LowerContext& c, int, std::span<const Expr> index) {
     DYN_TRY(Expr part, c.read(i, source));
     parts.push_back(part);
   }
-  // Neighbours are joined by pairs, so that thousands of operands nest a dozen deep and each element takes a dozen comparisons.
+  // Neighbours are joined by pairs, so that thousands of operands nest a dozen deep and each element takes a
+  // dozen comparisons.
   for (size_t width = 1; width < parts.size(); width *= 2)
     for (size_t i = 0; i + width < parts.size(); i += 2 * width)
       parts[i] = select(index[axis] < c.dim(begins[i + width]), parts[i], parts[i + width]);
   return parts[0];
 }
 
-// A kernel reads every operand in one expression and writes every result, which grows with them, and the machine code of it faster than that: many are
-// copied one by one.
+// A kernel reads every operand in one expression and writes every result, which grows with them, and the
+// machine code of it faster than that: many are copied one by one.
 constexpr size_t kMostInKernel = 64;
 
 bool builtinConcatTakes(const Op& op, std::span<const Type>) { return op.operands.size() > kMostInKernel; }

@@ -1,4 +1,5 @@
-// What the mapping of one ONNX node sees: its inputs as values, its attributes checked, and a way to emit operations.
+// What the mapping of one ONNX node sees: its inputs as values, its attributes checked, and a way to emit
+// operations.
 //
 //   void mapGemm(MapContext& c) {
 //     ValueId y = c.emit("matmul", {c.input(0), c.input(1)}, {{"transpose_b", c.integer("transB", 0)}});
@@ -7,8 +8,9 @@
 //     c.setOutput(0, y);
 //   }
 //
-// The first failure sticks (unknown operator, attribute of the wrong kind, missing input): after it everything is a no-op, emit gives
-// kNoValue, and the importer reports it with the node's place. So mappings need no error handling of their own.
+// The first failure sticks (unknown operator, attribute of the wrong kind, missing input): after it
+// everything is a no-op, emit gives kNoValue, and the importer reports it with the node's place. So mappings
+// need no error handling of their own.
 #pragma once
 
 #include <functional>
@@ -58,7 +60,8 @@ class MapContext {
   std::vector<int64_t> integers(std::string_view name);
   std::vector<double> reals(std::string_view name);
   std::vector<std::string> texts(std::string_view name);
-  // An INT with a TensorProto.DataType; nullopt: not given, or given as 0, which the standard calls undefined.
+  // An INT with a TensorProto.DataType; nullopt: not given, or given as 0, which the standard calls
+  // undefined.
   std::optional<Dtype> dtype(std::string_view name);
   std::optional<HostTensor> tensor(std::string_view name);  // TENSOR or SPARSE_TENSOR
   const TypeProto* type(std::string_view name);
@@ -76,14 +79,16 @@ class MapContext {
   int inferredRank(ValueId id);    // inference is asked, too
   int lengthOf(ValueId id) const;  // of a vector; -1: unknown
 
-  // The operator of that name in ops.def; a failure (unsupportedOp) when there is none or an operand is missing.
+  // The operator of that name in ops.def; a failure (unsupportedOp) when there is none or an operand is
+  // missing.
   ValueId emit(std::string_view op, std::vector<ValueId> operands, Attributes attributes = {});
   std::vector<ValueId> emitMany(std::string_view op, std::vector<ValueId> operands, Attributes attributes,
                                 size_t resultCount);
   ValueId emitAnnotated(std::string_view op, std::vector<ValueId> operands, Attributes attributes, Type type);
   bool knowsOp(std::string_view op) const;
-  // Each element of the integers `value` is at least `least` and at most `most` ([] i64 each; kNoValue: no bound): decided when the
-  // sizes are known, else checked at run time. `what` begins the message: "sequence_lens".
+  // Each element of the integers `value` is at least `least` and at most `most` ([] i64 each; kNoValue: no
+  // bound): decided when the sizes are known, else checked at run time. `what` begins the message:
+  // "sequence_lens".
   void requireInRange(ValueId value, ValueId least, ValueId most, std::string_view what);
   // -rank <= axis < rank of x; with AxisEnd::included also `rank` itself.
   enum class AxisEnd : uint8_t { excluded, included };
@@ -91,13 +96,15 @@ class MapContext {
   ValueId constant(HostTensor tensor);
   ValueId integersValue(std::vector<int64_t> values);  // [k] i64
   ValueId integerValue(int64_t value);                 // [] i64
-  // [] of the element type of `like`, or of `dtype`; a failure (dtypeMismatch) where integers of that type do not have the number: arithmetic
-  // of a real attribute with them goes by way of asReal(), where the standard has the operator for integers.
+  // [] of the element type of `like`, or of `dtype`; a failure (dtypeMismatch) where integers of that type do
+  // not have the number: arithmetic of a real attribute with them goes by way of asReal(), where the standard
+  // has the operator for integers.
   ValueId number(double value, ValueId like);
   ValueId numberOf(double value, Dtype dtype);
 
-  // A `loop` whose body `make` emits: it gets the iteration and the carried values and returns carried values, then stacked ones.
-  // Values from outside may be used in it. Results: final carried values, stacked values.
+  // A `loop` whose body `make` emits: it gets the iteration and the carried values and returns carried
+  // values, then stacked ones. Values from outside may be used in it. Results: final carried values, stacked
+  // values.
   struct LoopBody {
     ValueId iteration = kNoValue;
     std::vector<ValueId> carried;

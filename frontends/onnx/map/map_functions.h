@@ -131,9 +131,11 @@ DYN_ONNX_MAPPING(Adam);
 ValueId flattened(MapContext& c, ValueId x, int64_t axis);
 // x cast to that type, or x itself when it has it.
 ValueId castTo(MapContext& c, ValueId x, Dtype dtype);
-// x in f64 where its elements are integers, for arithmetic with real attributes; x itself where they are real.
+// x in f64 where its elements are integers, for arithmetic with real attributes; x itself where they are
+// real.
 ValueId asReal(MapContext& c, ValueId x);
-// x with axes of size 1 behind it, so that its first axis falls on axis `axis` of `like` when both are aligned at the right.
+// x with axes of size 1 behind it, so that its first axis falls on axis `axis` of `like` when both are
+// aligned at the right.
 ValueId alignedAt(MapContext& c, ValueId x, ValueId like, int64_t axis);
 // (sum of |x|^p)^(1/p) over all axes behind the second, which stay as 1.
 ValueId globalNorm(MapContext& c, ValueId x, double p);
@@ -144,7 +146,8 @@ ValueId dimAt(MapContext& c, ValueId x, int64_t axis);
 ValueId joinedShape(MapContext& c, const std::vector<ValueId>& pieces);
 // A value of one element as a scalar.
 ValueId scalarOf(MapContext& c, ValueId x);
-// Input i as a scalar, with a warning where it is [1]: the standard says [], files and ONNX Runtime take both. kNoValue when left out.
+// Input i as a scalar, with a warning where it is [1]: the standard says [], files and ONNX Runtime take
+// both. kNoValue when left out.
 ValueId scalarInput(MapContext& c, int i);
 ValueId reshaped(MapContext& c, ValueId x, ValueId shape);
 ValueId transposed(MapContext& c, ValueId x, std::vector<int64_t> perm);
@@ -159,7 +162,8 @@ ValueId splitHeads(MapContext& c, ValueId x, int64_t heads);
 ValueId joinHeads(MapContext& c, ValueId x);
 // x * sigmoid(alpha * x)
 ValueId swish(MapContext& c, ValueId x, double alpha);
-// (x - zero) * scale; `axis` is that of several scales. And back, to the type of `zero` (or `dtype` when there is none).
+// (x - zero) * scale; `axis` is that of several scales. And back, to the type of `zero` (or `dtype` when
+// there is none).
 ValueId dequantized(MapContext& c, ValueId x, ValueId scale, ValueId zero, int64_t axis);
 ValueId quantized(MapContext& c, ValueId x, ValueId scale, ValueId zero, Dtype dtype = Dtype::u8);
 Attributes convolutionAttributes(MapContext& c);

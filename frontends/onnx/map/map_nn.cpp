@@ -34,7 +34,8 @@ void mapGemm(MapContext& c) {
 
 namespace {
 
-// BatchNormalization of operator sets 1 to 8 with spatial = 0: a mean, variance, scale and bias for each element of a row [channels, ...].
+// BatchNormalization of operator sets 1 to 8 with spatial = 0: a mean, variance, scale and bias for each
+// element of a row [channels, ...].
 void mapElementwiseNormalization(MapContext& c, double epsilon) {
   const ValueId x = c.input(0), variance = c.input(4);
   const ValueId apart = c.emit("sub", {x, c.input(3)});
@@ -92,7 +93,8 @@ void mapGroupNormalization(MapContext& c) {
                         {{"num_groups", groups}, {"epsilon", c.real("epsilon", 1e-5)}}));
 }
 
-// NegativeLogLikelihoodLoss on log-probabilities [n, c, d...] and classes [n, d...]; SoftmaxCrossEntropyLoss makes the former first.
+// NegativeLogLikelihoodLoss on log-probabilities [n, c, d...] and classes [n, d...]; SoftmaxCrossEntropyLoss
+// makes the former first.
 void mapLosses(MapContext& c) {
   ValueId scores = c.input(0);
   ValueId target = c.input(1);

@@ -1,4 +1,5 @@
-// What operator sets 1 to 6 meant differently from all later ones. Whatever is not listed has kept its meaning.
+// What operator sets 1 to 6 meant differently from all later ones. Whatever is not listed has kept its
+// meaning.
 #include <algorithm>
 #include <cmath>
 

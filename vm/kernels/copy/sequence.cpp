@@ -1,4 +1,5 @@
-// list_concat, list_stack, split_to_list, concat, split, append: tensors joined from lists and cut into them; copy: a tensor of its own.
+// list_concat, list_stack, split_to_list, concat, split, append: tensors joined from lists and cut into them;
+// copy: a tensor of its own.
 #include <cstring>
 #include <vector>
 

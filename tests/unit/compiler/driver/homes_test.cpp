@@ -1,4 +1,5 @@
-// Each value that is read has a register and each dim that is computed with has a value: what lowering relies on, and programs that once broke it.
+// Each value that is read has a register and each dim that is computed with has a value: what lowering relies
+// on, and programs that once broke it.
 #include "compiler/lower/homes.h"
 
 #include "tests/unit/compiler/driver/run_both.h"
@@ -45,7 +46,8 @@ TEST(Homes, aValueThatIsGoneIsNamed) {
             "%y is read and has no register where the function's end reads it");
 }
 
-// What was learnt of a size behind an operation is not used before it, by no later inference of the same program.
+// What was learnt of a size behind an operation is not used before it, by no later inference of the same
+// program.
 TEST(Homes, sizesThatAreProductsOfValues) {
   const char* text = R"(
     fn @main(%x: Tensor[(n), f32], %p: Tensor[(), i64]) {
@@ -83,7 +85,8 @@ TEST(Homes, oneValueAsSeveralResults) {
                     {flag(false), randomTensor(Dtype::f32, {7}, 3)}});
 }
 
-// The sum takes one row beside many; only the concatenation, later, demands that there are as many. Until then the kernel must not rely on it.
+// The sum takes one row beside many; only the concatenation, later, demands that there are as many. Until
+// then the kernel must not rely on it.
 TEST(Homes, aCheckSaysNothingOfWhatRunsBeforeIt) {
   const char* text = R"(
     fn @main(%v: Tensor[(k), f32], %y: Tensor[(m, 1), f32]) {

@@ -1,5 +1,6 @@
-// Sizes that a check further down makes equal are not equal before it. Each program here was once compiled as if they were: it ran past the end of
-// a tensor, or told that its arena was too small, before the check could fail.
+// Sizes that a check further down makes equal are not equal before it. Each program here was once compiled as
+// if they were: it ran past the end of a tensor, or told that its arena was too small, before the check could
+// fail.
 #include "tests/unit/compiler/driver/run_both.h"
 
 namespace dyn {

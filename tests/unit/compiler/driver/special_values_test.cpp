@@ -1,7 +1,8 @@
-// Every element-wise operator at the values where functions end: zeros of both signs, infinities, NaN, the smallest and largest numbers of each type,
-// integers at their limits, and what is next to them. Compiled code and the reference interpreter must agree to the last bit (any NaN equals any other) where an
-// operator rounds once, and in kind (NaN, infinity, the sign of zero) where it is a function with an error.
-// What both give is held against other libraries by conformance.sweep and golden.shell.numerics.
+// Every element-wise operator at the values where functions end: zeros of both signs, infinities, NaN, the
+// smallest and largest numbers of each type, integers at their limits, and what is next to them. Compiled
+// code and the reference interpreter must agree to the last bit (any NaN equals any other) where an operator
+// rounds once, and in kind (NaN, infinity, the sign of zero) where it is a function with an error. What both
+// give is held against other libraries by conformance.sweep and golden.shell.numerics.
 #include <set>
 
 #include "compiler/loop/scalar_math.h"
@@ -85,7 +86,8 @@ void setSpecial(HostTensor& tensor, int64_t at, int64_t which) {
     tensor.setInt(at, specialIntegers(tensor.dtype())[k]);
 }
 
-// Whole tensors of the row become vectors, numbers stay what they are. Operators that fault at 0 are not given it.
+// Whole tensors of the row become vectors, numbers stay what they are. Operators that fault at 0 are not
+// given it.
 std::string asVectors(std::string parameters) {
   static const std::regex shape(R"(\[[^\]]+\])");
   return std::regex_replace(parameters, shape, "[n]");

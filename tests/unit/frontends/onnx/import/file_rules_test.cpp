@@ -272,7 +272,8 @@ TEST(FileRules, ManyFaultsOfOneRuleAreCounted) {
 TEST(OperatorSchemas, AreSortedAndEveryOperatorOfTheStandardHasOne) {
   const std::set<std::string_view> standard = {"", "ai.onnx.ml", "ai.onnx.preview",
                                                "ai.onnx.preview.training"};
-  // Runtimes write the first under the standard's domain; the second comes with the operator set after the newest that is known.
+  // Runtimes write the first under the standard's domain; the second comes with the operator set after the
+  // newest that is known.
   const std::set<std::string_view> others = {"SimplifiedLayerNormalization", "SwiGLU"};
   std::tuple<std::string_view, std::string_view, int64_t> before;
   for (const OperatorSchema& row : operatorSchemas()) {

@@ -254,7 +254,8 @@ TEST(Importer, BranchesCaptureWhatTheyUse) {
   EXPECT_EQ(branch.regions[0]->parameters.size(), 2u);
 }
 
-// `depth` branches in each other; each level is only what stands before the next, so the bytes are made in linear time.
+// `depth` branches in each other; each level is only what stands before the next, so the bytes are made in
+// linear time.
 std::string nestedBranches(int depth) {
   const auto header = [](uint32_t field, size_t length) {
     return Msg::varintOf(field * 8 + 2) + Msg::varintOf(length);
