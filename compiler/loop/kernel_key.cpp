@@ -14,11 +14,12 @@ class KeyWriter {
   explicit KeyWriter(const Kernel& kernel) : kernel_(kernel) {}
 
   std::string write() {
-    for (size_t i = 0; i < kernel_.scalars.size(); ++i) dims_.try_emplace(kernel_.scalars[i].id(), i);
-    nextDim_ = kernel_.scalars.size();
     out_ = kernel_.description;
     number(kernel_.description.size());
     number(kernel_.scalars.size());
+    // Code generation multiplies dims and asks what is left of them after whole vectors, so it looks through a
+    // scalar at what that is made of: all of it is part of the key.
+    for (Dim scalar : kernel_.scalars) number(dim(scalar));
     for (const std::vector<const Buffer*>* list : {&kernel_.buffers, &kernel_.scratch}) {
       number(list->size());
       for (const Buffer* b : *list) number(buffer(b));
