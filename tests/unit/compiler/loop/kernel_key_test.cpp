@@ -1,0 +1,76 @@
+#include "compiler/loop/kernel_key.h"
+
+#include <gtest/gtest.h>
+
+namespace dyn::loop {
+namespace {
+
+std::string keyOf(const std::string& text) {
+  DimContext dims;
+  Result<Kernel> kernel = parseKernel(dims, text);
+  EXPECT_TRUE(kernel.ok()) << kernel.error().toString() << text;
+  return kernel.ok() ? structuralKey(*kernel) : "";
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+const char* kRows =
+    R"(kernel @rows(in x: f32[n, m], in z: f32[m], out y: f32[n, m]) scalars (n; m) units u < n about "rows" {
+  accumulate total: f32 = sum over k < m vector {
+    x[u, k]
+  }
+  check 0.0 < total fault 3
+  for i < m vector {
+    y[u, i] = x[u, i] * total + 0.5 + z[i]
+  }
+}
+)";
+
+TEST(KernelKey, NamesDoNotMatter) {
+  const std::string key = keyOf(kRows);
+  EXPECT_EQ(keyOf(replaced(kRows, "@rows", "@others")), key);
+  EXPECT_EQ(keyOf(replaced(kRows, "total", "t")), key);
+}
+
+TEST(KernelKey, NamesOfSizesDoNotMatter) {
+  const auto vector = [](const std::string& size) {
+    return "kernel @v(in x: f32[" + size + "], out y: f32[" + size + "]) scalars (" + size + ") units u < " +
+           size + " {\n  y[u] = x[u]\n}\n";
+  };
+  EXPECT_EQ(keyOf(vector("n")), keyOf(vector("k")));
+}
+
+// A kernel for 16*n elements has no tail behind its vectors; its code would leave some of n out.
+TEST(KernelKey, TheFormOfSizesMatters) {
+  const auto vector = [](const std::string& size) {
+    return "kernel @v(in x: f32[dim(" + size + ")], out y: f32[dim(" + size + ")]) scalars (n; " + size +
+           ") units u < dim(" + size + ") {\n  y[u] = x[u]\n}\n";
+  };
+  EXPECT_EQ(keyOf(vector("2*n")), keyOf(vector("2*n")));
+  EXPECT_NE(keyOf(vector("2*n")), keyOf(vector("16*n")));
+  EXPECT_NE(keyOf(vector("floordiv(n + 24, 28)")), keyOf(vector("floordiv(n + 52, 56)")));
+}
+
+TEST(KernelKey, WhatIsComputedMatters) {
+  const std::string key = keyOf(kRows);
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"0.5", "0.25"},
+                                                        {"sum over", "maximum over"},
+                                                        {"fault 3", "fault 4"},
+                                                        {"z[i]", "x[u, i]"},
+                                                        {"* total", "/ total"},
+                                                        {"i < m vector", "i < m"},
+                                                        {"k < m vector", "k < n vector"},
+                                                        {"scalars (n; m)", "scalars (m; n)"},
+                                                        {"z: f32[m]", "z: f32[n]"},
+                                                        {"u < n about", "u < 1 about"}}) {
+    EXPECT_NE(keyOf(replaced(kRows, from, to)), key) << from << " -> " << to;
+  }
+}
+
+}  // namespace
+}  // namespace dyn::loop
