@@ -17,8 +17,8 @@ class KeyWriter {
     out_ = kernel_.description;
     number(kernel_.description.size());
     number(kernel_.scalars.size());
-    // Code generation multiplies dims and asks what is left of them after whole vectors, so it looks through a
-    // scalar at what that is made of: all of it is part of the key.
+    // Code generation multiplies dims and asks what is left of them after whole vectors, so it looks through
+    // a scalar at what that is made of: all of it is part of the key.
     for (Dim scalar : kernel_.scalars) number(dim(scalar));
     for (const std::vector<const Buffer*>* list : {&kernel_.buffers, &kernel_.scratch}) {
       number(list->size());

@@ -3,8 +3,8 @@
 //
 // Names of the kernel, its variables, buffers, functions and symbols do not matter: symbols are known by the
 // order in which the scalars name them, other dims by what they are made of. So sums over [n, 8] and over
-// [m, 8] are one kernel; those over [2*n, 8] and [3*n, 8] are two, since generated code may rely on the form of
-// a dim. Every node is written once, however often it is used: linear in the kernel's nodes, and never cut
+// [m, 8] are one kernel; those over [2*n, 8] and [3*n, 8] are two, since generated code may rely on the form
+// of a dim. Every node is written once, however often it is used: linear in the kernel's nodes, and never cut
 // short as text is.
 #pragma once
 

@@ -110,8 +110,8 @@ TEST_P(LongSession, IsTheSameAfterManyCommands) {
   const double grown = static_cast<double>(liveBytes() - live);
   EXPECT_LE(static_cast<double>(last.count), 1.1 * static_cast<double>(first.count)) << "allocations";
   EXPECT_LE(static_cast<double>(last.bytes), 1.1 * static_cast<double>(first.bytes)) << "allocated bytes";
-  // The journal keeps the lines themselves, up to its limit. What the compiler's threads have in hand when the
-  // bytes are counted differs by some kilobytes from one time to the next.
+  // The journal keeps the lines themselves, up to its limit. What the compiler's threads have in hand when
+  // the bytes are counted differs by some kilobytes from one time to the next.
   constexpr double kInHand = 32 << 10;
   EXPECT_LE((grown - kInHand) / (habit.period * habit.rounds), 100) << "bytes left behind by each command";
 }
