@@ -101,15 +101,18 @@ const DynGemmFamily* gemmFamilyOf(const NativeCode& code) {
 
 Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled,
                                                const std::string& cacheDirectory) {
-  const MachineDescription& machine = compiled.target.machine;
-  EngineSettings settings;
-  settings.cache.directory = cacheDirectory;
-  DYN_TRY(KernelEngine engine, KernelEngine::create(machine, settings));
-  std::mutex emitting;
-  std::vector<KernelJob> jobs;
-  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i)
-    jobs.push_back(jobFor(compiled, i, machine, emitting));
-  DYN_TRY(std::vector<ObjectCode> objects, engine.compileAll(jobs));
+  std::vector<ObjectCode> objects = compiled.code->objects;  // there until they are loaded
+  if (objects.empty()) {
+    const MachineDescription& machine = compiled.target.machine;
+    EngineSettings settings;
+    settings.cache.directory = cacheDirectory;
+    DYN_TRY(KernelEngine engine, KernelEngine::create(machine, settings));
+    std::mutex emitting;
+    std::vector<KernelJob> jobs;
+    for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i)
+      jobs.push_back(jobFor(compiled, i, machine, emitting));
+    DYN_TRY(objects, engine.compileAll(jobs));
+  }
   std::vector<std::string> bytes;
   for (ObjectCode& object : objects) bytes.push_back(std::move(object.bytes));
   return bytes;
