@@ -153,6 +153,12 @@ Result<Op> Parser::callHead(int depth) {
     }
     DYN_CHECK(expectSymbol("}", "after the attributes"));
   }
+  const bool bodiesFollow = atBody(op);  // the constructors of a match are those of its cases
+  for (const AttributeSpec& spec : op.def->attributes)
+    if (spec.required && !bodiesFollow && !op.attributes.has(spec.name))
+      return error(DiagnosticId::badAttribute,
+                   std::string(op.def->name) + " needs the attribute '" + std::string(spec.name) + "'",
+                   offset);
   return op;
 }
 
