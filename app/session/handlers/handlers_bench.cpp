@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "app/session/case_file.h"
+#include "app/session/explain/explain.h"
 #include "app/session/session_state.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
@@ -145,6 +146,7 @@ Result<BenchRow> benchCase(SessionState& state, const RunCase& one, const BenchP
   RunRequest once;
   once.profiling = Profiling::on;
   DYN_CHECK(runner.run(inputs, once, state.interruption, profiled));
+  if (const CompiledModel* compiled = model.compiled()) countTouchedBytes(compiled->lowered, profiled);
   work.bytes = 0;
   for (const KernelRow& kernel : profiled.profile->rows) *work.bytes += static_cast<double>(kernel.bytes);
   if (model.hasModule()) work.flops = flopsOf(model.typed(), result.dims);
