@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
+#include "app/batch/command_line_text.h"
 #include "compiler/support/suggestion.h"
 
 namespace dyn {
@@ -14,7 +16,7 @@ namespace {
 constexpr const char* kVersion = "dynrepl 0.1.0";
 
 struct Texts {  // options that need a second look after CLI11
-  std::string memoryLimit, cacheDirectory = "", color = "auto", math = "fp32", device = "cpu";
+  std::string memoryLimit, cacheDirectory = "", color = "auto", math = "fp32", device = "cpu", shell;
 };
 
 CLI::Validator numberCheck(const char* what, bool zeroToo) {
@@ -94,40 +96,14 @@ std::string unknownWord(const CLI::App& app, int argc, char** argv) {
          (near.empty() ? "" : "; did you mean " + near + "?");
 }
 
-}  // namespace
+// The commands that are asked for by name when they were parsed.
+struct Subcommands {
+  std::map<const CLI::App*, BatchCommand> runs;
+  const CLI::App *completion = nullptr, *manual = nullptr;  // print what follows from the command line itself
+};
 
-const char* toString(BatchCommand command) {
-  switch (command) {
-    case BatchCommand::run:
-      return "run";
-    case BatchCommand::verify:
-      return "verify";
-    case BatchCommand::inspect:
-      return "inspect";
-    case BatchCommand::compile:
-      return "compile";
-    case BatchCommand::bench:
-      return "bench";
-    case BatchCommand::bisect:
-      return "bisect";
-    case BatchCommand::tune:
-      return "tune";
-    case BatchCommand::script:
-      return "script";
-    case BatchCommand::lines:
-      return "-e";
-    case BatchCommand::notYet:
-      return "";
-  }
-  return "?";
-}
-
-ParsedArguments parseArguments(int argc, char** argv) {
-  ParsedArguments parsed;
-  for (int i = 1; i < argc; ++i) parsed.json = parsed.json || std::strcmp(argv[i], "--json") == 0;
-  BatchRequest r;
-  Texts texts;
-  CLI::App app{"dynrepl: compile, run and look into dynamic neural networks. Without a command: the shell."};
+// The whole command line; what is parsed goes to `r` and `texts`.
+Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
   app.set_version_flag("--version", kVersion);
   app.set_help_all_flag("--help-all", "help of all commands");
   app.require_subcommand(0, 1);
@@ -209,11 +185,64 @@ ParsedArguments parseArguments(int argc, char** argv) {
   script->add_option("FILE", r.scriptFile, "the script; - reads standard input")->required();
   script->add_flag("--keep-going", r.keepGoing, "go on after an error");
 
+  CLI::App* completion =
+      app.add_subcommand("completion", "print what completes commands and options in a shell");
+  completion->add_option("SHELL", texts.shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember(completionShells()));
+  CLI::App* manual = app.add_subcommand("manual", "print the manual page, for man(1)");
   for (const char* name : {"export"}) {
     CLI::App* later = app.add_subcommand(name, "not there yet");
     later->allow_extras();
     addCommon(later, r, texts);
   }
+  return {{{run, BatchCommand::run},
+           {verify, BatchCommand::verify},
+           {inspect, BatchCommand::inspect},
+           {compile, BatchCommand::compile},
+           {bench, BatchCommand::bench},
+           {bisect, BatchCommand::bisect},
+           {tune, BatchCommand::tune},
+           {script, BatchCommand::script}},
+          completion,
+          manual};
+}
+
+}  // namespace
+
+const char* toString(BatchCommand command) {
+  switch (command) {
+    case BatchCommand::run:
+      return "run";
+    case BatchCommand::verify:
+      return "verify";
+    case BatchCommand::inspect:
+      return "inspect";
+    case BatchCommand::compile:
+      return "compile";
+    case BatchCommand::bench:
+      return "bench";
+    case BatchCommand::bisect:
+      return "bisect";
+    case BatchCommand::tune:
+      return "tune";
+    case BatchCommand::script:
+      return "script";
+    case BatchCommand::lines:
+      return "-e";
+    case BatchCommand::notYet:
+      return "";
+  }
+  return "?";
+}
+
+ParsedArguments parseArguments(int argc, char** argv) {
+  ParsedArguments parsed;
+  for (int i = 1; i < argc; ++i) parsed.json = parsed.json || std::strcmp(argv[i], "--json") == 0;
+  BatchRequest r;
+  Texts texts;
+  CLI::App app{"dynrepl: compile, run and look into dynamic neural networks. Without a command: the shell."};
+  const Subcommands commands = defineCommands(app, r, texts);
 
   auto usageFault = [&](const std::string& message, const std::string& hint = "") {
     parsed.exitCode = 2;
@@ -246,16 +275,15 @@ ParsedArguments parseArguments(int argc, char** argv) {
   const CLI::App* sub = chosen.empty() ? nullptr : chosen[0];
   if (!sub && r.lines.empty()) return usageFault("a command is missing");
   if (sub && !r.lines.empty()) return usageFault("-e stands alone, without the command " + sub->get_name());
-  r.command = sub == run       ? BatchCommand::run
-              : sub == verify  ? BatchCommand::verify
-              : sub == inspect ? BatchCommand::inspect
-              : sub == compile ? BatchCommand::compile
-              : sub == bench   ? BatchCommand::bench
-              : sub == bisect  ? BatchCommand::bisect
-              : sub == tune    ? BatchCommand::tune
-              : sub == script  ? BatchCommand::script
-              : sub            ? BatchCommand::notYet
-                               : BatchCommand::lines;
+  if (sub == commands.completion || sub == commands.manual) {
+    parsed.toStdout = sub == commands.manual ? manualPage(app, "dynrepl", kVersion)
+                                             : completionScript(app, "dynrepl", texts.shell);
+    return parsed;
+  }
+  const auto known = commands.runs.find(sub);
+  r.command = !sub                           ? BatchCommand::lines
+              : known != commands.runs.end() ? known->second
+                                             : BatchCommand::notYet;
   parsed.command = sub ? sub->get_name() : toString(r.command);
   if (r.command == BatchCommand::notYet) r.unsupportedCommand = sub->get_name();
   if (!texts.memoryLimit.empty()) {

@@ -126,6 +126,8 @@ class VerifyRun {
 
   // By status, of the cases that were written.
   const std::map<std::string, int64_t>& counts() const { return counts_; }
+  // Compared, in the cases that were written.
+  int64_t dataSets() const { return dataSets_; }
 
   // Writes each case when those before it are written. The signal that ended it, 0, or -1 for the time limit.
   int run() {
@@ -247,6 +249,7 @@ class VerifyRun {
       const Json result = std::exchange(cases_[written_].result, Json());
       const std::string status = result.value("status", "failed");
       ++counts_[status];
+      dataSets_ += result.value("data_sets_count", int64_t{0});
       const bool passed = status == "passed";
       output_.add(
           result,
@@ -270,6 +273,7 @@ class VerifyRun {
   std::vector<Worker> workers_;
   size_t done_ = 0, written_ = 0;
   std::map<std::string, int64_t> counts_;
+  int64_t dataSets_ = 0;
   bool shown_ = false;
   Clock::time_point lastShown_ = Clock::now();
 };
@@ -302,7 +306,8 @@ int runVerify(const BatchRequest& request, BatchOutput& output) {
             toString(status);
   }
   fields["total_count"] = cases.size();
-  text += " of " + std::to_string(cases.size()) + "\n";
+  text += " of " + std::to_string(cases.size()) + ", data sets compared: " + std::to_string(run.dataSets()) +
+          "\n";
   const int code = output.result(std::move(fields), text);
   if (counts["wrong"] > 0) return 3;
   if (counts["crashed"] + counts["failed"] + counts["timeout"] > 0) return 1;

@@ -270,8 +270,19 @@ Result<CommandId> findCommand(std::string_view nameOrPrefix) {
   return std::move(error).note(near.empty() ? ":help lists all commands" : "did you mean :" + near + "?");
 }
 
+namespace {
+
+// A line copied from a terminal or a document begins with the shell's prompt.
+std::string_view withoutPrompt(std::string_view line) {
+  constexpr std::string_view kPrompt = "dyn>";
+  while (line.substr(0, kPrompt.size()) == kPrompt) line = trimmed(line.substr(kPrompt.size()));
+  return line;
+}
+
+}  // namespace
+
 Result<Command> parseCommand(std::string_view line) {
-  line = trimmed(line);
+  line = withoutPrompt(trimmed(line));
   if (line.empty()) return makeError(DiagnosticId::usageError, "the line is empty");
   if (line[0] != ':') return Command::of(CommandId::eval).add("rest", std::string(line));
   line.remove_prefix(1);

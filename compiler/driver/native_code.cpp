@@ -5,9 +5,9 @@
 #include <optional>
 #include <unordered_map>
 
-#include "compiler/codegen/engine.h"
-#include "compiler/codegen/loop_codegen.h"
-#include "compiler/codegen/micro_kernel.h"
+#include "compiler/codegen/emit/loop_codegen.h"
+#include "compiler/codegen/emit/micro_kernel.h"
+#include "compiler/codegen/object/engine.h"
 #include "compiler/loop/kernel_key.h"
 #include "compiler/support/clock.h"
 

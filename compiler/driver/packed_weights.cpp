@@ -11,7 +11,7 @@
 #include "vm/shared/dyn_panels.h"
 
 #ifdef DYN_HAVE_LLVM
-#include "compiler/codegen/weight_cache.h"
+#include "compiler/codegen/object/weight_cache.h"
 #endif
 
 namespace dyn {

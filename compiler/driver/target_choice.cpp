@@ -4,7 +4,7 @@
 #include "compiler/support/suggestion.h"
 
 #ifdef DYN_HAVE_LLVM
-#include "compiler/codegen/machine_catalog.h"
+#include "compiler/codegen/llvm/machine_catalog.h"
 #endif
 
 namespace dyn {

@@ -1,4 +1,4 @@
-// Einsum becomes products of matrices.
+// Einsum, and convolutions with moved windows (moved_windows.h), become products of matrices.
 //   needs: types.  establishes: no einsum of several operands has a sum that a (batched) product of two matrices could be.
 //   before  %y = einsum(%a, %b) {equation = "bihd,bjhd->bhij"}
 //   after   %l = transpose(%a) {perm = [0, 2, 1, 3]}  %r = transpose(%b) {perm = [0, 2, 1, 3]}  %y = matmul(%l, %r) {transpose_b = 1}
@@ -20,6 +20,8 @@
 #include "compiler/ops/contraction/einsum_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/moved_windows.h"
+#include "compiler/passes/op_series.h"
 #include "compiler/passes/path_facts.h"
 
 namespace dyn::passes {
@@ -70,7 +72,7 @@ class Contraction {
         facts_(facts),
         place_(place),
         outer_(types),
-        ops_(ops),
+        series_(ir, einsum.place, ops),
         dtype_(einsum.results[0].type.dtype()) {}
 
   // False, and nothing done, where it is to stay.
@@ -309,38 +311,12 @@ class Contraction {
   }
 
   ValueId emit(const OpDef* def, std::vector<ValueId> operands, Attributes attributes, const Shape& shape,
-               ValueId into, Dtype dtype) {
-    Op op;
-    op.def = def;
-    op.place = einsum_.place;
-    op.operands = std::move(operands);
-    op.attributes = std::move(attributes);
-    op.results = {{into == kNoValue ? ir_.newValue() : into, ir_.tensorType(shape, dtype)}};
-    ops_.push_back(ir_.own(std::move(op)));
-    return ops_.back()->results[0].id;
-  }
-  ValueId emit(const OpDef* def, std::vector<ValueId> operands, Attributes attributes, const Shape& shape,
                ValueId into) {
-    return emit(def, std::move(operands), std::move(attributes), shape, into, dtype_);
+    return series_.emit(def, std::move(operands), std::move(attributes), shape, dtype_, into);
   }
 
-  ValueId reshape(ValueId value, Shape shape, ValueId into) {
-    Attributes sizes;
-    const bool constant = std::all_of(shape.begin(), shape.end(), [](Dim d) { return d.isConstant(); });
-    const Shape length{ir_.dims().constant(static_cast<int64_t>(shape.size()))};
-    const OpDef* def = &ops::dims_valueOp;
-    if (constant) {
-      std::vector<int64_t> numbers;
-      for (Dim d : shape) numbers.push_back(*d.constant());
-      sizes.set("value", HostTensor::vectorInt(Dtype::i64, numbers));
-      def = &ops::constantOp;
-    } else {
-      sizes.set("value", shape);
-    }
-    const ValueId target = emit(def, {}, std::move(sizes), length, kNoValue, Dtype::i64);
-    Attributes exact;
-    exact.set("allowzero", int64_t{1});
-    return emit(&ops::reshapeOp, {value, target}, std::move(exact), shape, into);
+  ValueId reshape(ValueId value, const Shape& shape, ValueId into) {
+    return series_.reshape(value, shape, dtype_, into);
   }
 
   ValueId reshaped(ValueId value, size_t rank, const Labels& labels, const std::map<int, Dim>& sizes) {
@@ -361,23 +337,23 @@ class Contraction {
   PathFacts& facts_;
   PathFacts::Place place_;
   const std::unordered_map<ValueId, Type>& outer_;
-  std::vector<const Op*>& ops_;
+  OpSeries series_;
   Dtype dtype_;
   std::map<int, Dim> sizes_;
 };
 
 Result<Module> runContract(const Module& module, PassContext& context) {
-  int64_t contracted = 0;
+  int64_t contracted = 0, windows = 0;
   PathFacts facts(module);
   auto sweep = [&](const Function& function) -> Result<const Function*> {
     if (std::none_of(function.ops.begin(), function.ops.end(),
-                     [](const Op* op) { return op->def == &ops::einsumOp; }))
+                     [](const Op* op) { return op->def == &ops::einsumOp || hasMovedWindows(*op); }))
       return &function;
     std::unordered_map<ValueId, Type> types;
     for (const Parameter& p : function.parameters) types[p.id] = p.type;
     Function result = function;
     result.ops.clear();
-    const int64_t before = contracted;
+    const int64_t before = contracted + windows;
     const size_t body = facts.bodyOf(function);
     for (size_t i = 0; i < function.ops.size(); ++i) {
       const Op* op = function.ops[i];
@@ -385,14 +361,17 @@ Result<Module> runContract(const Module& module, PassContext& context) {
       if (op->def == &ops::einsumOp &&
           Contraction(*op, *module.context, facts, {body, i}, types, result.ops).run())
         ++contracted;
+      else if (hasMovedWindows(*op) && productOfColumns(*op, *module.context, types, result.ops))
+        ++windows;
       else
         result.ops.push_back(op);
     }
-    if (contracted == before) return &function;
+    if (contracted + windows == before) return &function;
     return module.context->own(std::move(result));
   };
   DYN_TRY(Module result, rewriteFunctions(module, sweep));
   context.counters["contracted_einsums"] = contracted;
+  context.counters["moved_windows"] = windows;
   return result;
 }
 
@@ -400,7 +379,7 @@ Result<Module> runContract(const Module& module, PassContext& context) {
 
 PassDef contractPass() {
   return {.name = "contract",
-          .summary = "einsums become products of matrices",
+          .summary = "einsums and moved windows become products of matrices",
           .needs = Property::types,
           .before = Property::destinations,
           .options = {},

@@ -1,8 +1,9 @@
 // The machine that code is generated for: instruction sets, registers, caches, cores, as one plain value.
 //
-// It comes from the processor this process runs on, from a preset (compiler/codegen/machine_catalog.h), or
-// from a text file, so tests can pin it, packages can embed it, and code can be compiled for a machine nobody
-// has at hand. Tile shapes, blocking and costs are functions of this value, never constants of one processor.
+// It comes from the processor this process runs on, from a preset (compiler/codegen/llvm/machine_catalog.h),
+// or from a text file, so tests can pin it, packages can embed it, and code can be compiled for a machine
+// nobody has at hand. Tile shapes, blocking and costs are functions of this value, never constants of one
+// processor.
 //
 //   DYN_TRY(MachineDescription machine, machinePreset("znver4"));
 //   machine.l2Bytes;                                   // 1048576

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "compiler/codegen/machine_catalog.h"
+#include "compiler/codegen/llvm/machine_catalog.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/contraction/conv_rules.h"
 #include "compiler/ops/op_table.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/machine_catalog.h"
+#include "compiler/codegen/llvm/machine_catalog.h"
 
 namespace dyn {
 

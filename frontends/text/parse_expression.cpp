@@ -1,5 +1,6 @@
 // Expressions: infix operators, calls, names and literals. Each call becomes an operation of the current
 // body.
+#include "frontends/text/familiar_names.h"
 #include "frontends/text/parser_state.h"
 
 namespace dyn::text {
@@ -101,7 +102,14 @@ Result<const OpDef*> Parser::findOp(std::string_view name, uint32_t offset) {
   const auto known = ops_.find(std::string(name));
   if (known != ops_.end()) return known->second;
   const OpDef* def = options_.findOp ? options_.findOp(name) : nullptr;
-  if (def == nullptr) return unknown("operator", name, options_.opNames, offset);
+  if (def == nullptr) {
+    const std::string_view ours = ourName(name);
+    if (ours.empty()) return unknown("operator", name, options_.opNames, offset);
+    return error(
+        DiagnosticId::textName,
+        "unknown operator '" + std::string(name) + "', it is called '" + std::string(ours) + "' here",
+        offset);
+  }
   ops_.emplace(name, def);
   return def;
 }
@@ -153,6 +161,12 @@ Result<Op> Parser::callHead(int depth) {
     }
     DYN_CHECK(expectSymbol("}", "after the attributes"));
   }
+  const bool bodiesFollow = atBody(op);  // the constructors of a match are those of its cases
+  for (const AttributeSpec& spec : op.def->attributes)
+    if (spec.required && !bodiesFollow && !op.attributes.has(spec.name))
+      return error(DiagnosticId::badAttribute,
+                   std::string(op.def->name) + " needs the attribute '" + std::string(spec.name) + "'",
+                   offset);
   return op;
 }
 

@@ -581,7 +581,13 @@ Status Parser::attribute(const OpDef& def, Attributes* into) {
   if (into->has(name))
     return error(DiagnosticId::badAttribute, "the attribute '" + name + "' is given twice", offset);
   DYN_CHECK(expectSymbol("=", "after the attribute's name"));
+  const uint32_t valueOffset = peek().offset;
   DYN_TRY(AttributeValue value, attributeValue(spec->kind));
+  if (kindOf(value) != spec->kind)
+    return error(DiagnosticId::badAttribute,
+                 "attribute '" + name + "' of " + std::string(def.name) + " is of kind " +
+                     toString(kindOf(value)) + ", not " + toString(spec->kind),
+                 valueOffset);
   into->set(std::move(name), std::move(value));
   return {};
 }

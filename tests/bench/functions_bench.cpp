@@ -8,9 +8,9 @@
 #include <cstring>
 #include <vector>
 
-#include "compiler/codegen/engine.h"
-#include "compiler/codegen/machine_catalog.h"
-#include "compiler/codegen/math_kernel.h"
+#include "compiler/codegen/emit/math_kernel.h"
+#include "compiler/codegen/llvm/machine_catalog.h"
+#include "compiler/codegen/object/engine.h"
 #include "tests/support/math_reference.h"
 #include "vm/include/dyn_kernel.h"
 

@@ -202,6 +202,8 @@ row("QLinearConv", "x:u8[n,2,h,w] xs=f32:0.02 xz=u8:12 k:T[3,2,3,3] ks=f32:0.03 
 row("QLinearMatMul", "a:u8[n,k] as=f32:0.02 az=u8:12 b:T[k,m] bs=f32:0.03 bz=T:3 ys=f32:0.05 yz=u8:7", "u8 i8", dims=some("k"))
 row("Col2Im", "x:f32[n,8,12] i=[5,4] k=[2,2]")
 row("DeformConv", "x:f32[n,2,4,5] k:f32[3,2,2,2] o:f32[n,8,3,4]", opset=19)
+row("DeformConv", "x:f32[n,4,h,5] k:f32[6,2,3,3] o:f32[n,36,h,5] b:f32[6] m:f32[n,18,h,5]", "", [{"group": 2, "offset_group": 2, "pads": [1, 1, 1, 1]}],
+    dims=some("h"), opset=19)
 row("AveragePool", "x:T[n,c,h,w]", "f32", [dict(a, **b) for b in ({}, {"count_include_pad": 1}) for a in (
     {"kernel_shape": [2, 2]}, {"kernel_shape": [3, 2], "strides": [2, 1]}, {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]},
     {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}, {"kernel_shape": [2, 2], "dilations": [2, 1]},

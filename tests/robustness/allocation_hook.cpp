@@ -96,6 +96,12 @@ void* operator new[](std::size_t size, std::align_val_t alignment) {
 }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate(size, kPlain); }
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return allocate(size, kPlain); }
+void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return allocate(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return allocate(size, static_cast<std::size_t>(alignment));
+}
 void operator delete(void* memory) noexcept { deallocate(memory); }
 void operator delete[](void* memory) noexcept { deallocate(memory); }
 void operator delete(void* memory, std::size_t) noexcept { deallocate(memory); }
@@ -106,3 +112,5 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { dea
 void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { deallocate(memory); }
 void operator delete(void* memory, const std::nothrow_t&) noexcept { deallocate(memory); }
 void operator delete[](void* memory, const std::nothrow_t&) noexcept { deallocate(memory); }
+void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept { deallocate(memory); }
+void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept { deallocate(memory); }

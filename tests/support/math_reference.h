@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/codegen/vector_math.h"
+#include "compiler/codegen/math/vector_math.h"
 
 namespace dyn::test {
 

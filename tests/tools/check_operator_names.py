@@ -18,7 +18,9 @@ REWRITES = {
     "compiler/passes/absorb.cpp": "matmul matmul_permuted transpose",
     "compiler/passes/append.cpp": "append concat matmul matmul_permuted",
     "compiler/passes/attention.cpp": "matmul matmul_permuted softmax",
-    "compiler/passes/contract.cpp": "einsum matmul reshape transpose",
+    "compiler/passes/contract.cpp": "einsum matmul transpose",
+    "compiler/passes/moved_windows.cpp": "add cast deform_columns deform_conv matmul",
+    "compiler/passes/op_series.cpp": "reshape",
     "compiler/passes/contraction_versions.cpp": "conv_packed gemm_packed",
     "compiler/passes/fold.cpp": "matmul matmul_integer size transpose",
     "compiler/passes/prepack.cpp": "cast conv conv_integer conv_packed gemm_packed matmul matmul_integer "

@@ -15,9 +15,25 @@
 
 namespace dyn {
 
+namespace {
+
+// "help" and "quit" are names that no value has: the commands were meant.
+Error orTheCommand(Error error, const std::string& text) {
+  const std::string word = text.substr(0, text.find_first_of(" \t"));
+  for (const CommandSpec& spec : commandTable())
+    if (error.diagnostic.id == DiagnosticId::textName &&
+        (spec.name == word || (word == "exit" && spec.name == "quit")))
+      return std::move(error).note("commands begin with a colon: :" + std::string(spec.name));
+  return error;
+}
+
+}  // namespace
+
 Result<View> handle_eval(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(PreparedExpression expression, prepareExpression(command.text("rest"), state.now.options.seed));
-  DYN_TRY(EvaluatedExpression evaluated, evaluateExpression(state, expression, EvaluationGoal::values));
+  Result<EvaluatedExpression> attempt = evaluateExpression(state, expression, EvaluationGoal::values);
+  if (!attempt.ok()) return orTheCommand(Error{attempt.error()}, command.text("rest"));
+  EvaluatedExpression evaluated = std::move(*attempt);
   EvalResult result;
   result.quiet = expression.quiet;
   result.bound = !expression.targets.empty();

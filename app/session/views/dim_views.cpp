@@ -63,6 +63,21 @@ struct Asked {
   std::optional<DimPlace> place;
 };
 
+// A value's name stands where a dim's is wanted: its axes are asked by number.
+Error noSymbol(const Module& module, const Ports& ports, std::string name) {
+  Error error = makeError(DiagnosticId::textName, "there is no symbol '" + name + "'");
+  if (!name.empty() && name.back() == '.') name.pop_back();
+  ValueId value = module.context->findValue(name);
+  for (const auto& [port, id] : ports)
+    if (port == name) value = id;
+  const Type type = value == kNoValue ? Type() : Uses(module).definition(value).type;
+  if (!type || !type.isTensor()) return std::move(error).note(":dims lists all");
+  if (type.rank() == 0) return std::move(error).note(name + " is a value without axes");
+  return std::move(error).note(
+      name + " is a value of type " + type.toString() + ": ask for one of its axes, " + name + ".0" +
+      (type.rank() > 1 ? " to " + name + "." + std::to_string(type.rank() - 1) : ""));
+}
+
 // "value.1", "seq", "2*seq+1"
 Result<Asked> asked(const Module& module, const Ports& ports, const std::string& text) {
   IrContext& ir = *module.context;
@@ -105,7 +120,7 @@ Result<Asked> asked(const Module& module, const Ports& ports, const std::string&
     const bool function = end < text.size() && text[end] == '(';
     if (!name.empty() && name[0] != '?' && !std::isdigit(static_cast<unsigned char>(name[0])) && !function &&
         !ir.dims().hasSymbol(name))
-      return makeError(DiagnosticId::textName, "there is no symbol '" + name + "'").note(":dims lists all");
+      return noSymbol(module, ports, name);
     at = std::max(end, at + 1);
   }
   DYN_TRY(Dim dim, parseDim(ir.dims(), text));

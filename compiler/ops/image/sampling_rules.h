@@ -23,7 +23,7 @@ std::vector<Tap> combined(const std::vector<std::vector<Tap>>& along, std::span<
 
 struct LoweredTap {
   loop::Expr at;
-  loop::Expr weight;  // f64; null: 1
+  loop::Expr weight;  // a real, of one type in all taps; null: 1
   loop::Expr inside;  // null: it always is; else the element counts as 0 where it does not hold
 };
 // The sum of the weighted elements of operand `i`, in the type `computed`, not cast when nothing is weighted.

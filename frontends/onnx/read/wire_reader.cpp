@@ -117,7 +117,8 @@ bool WireReader::next(WireField& field) {
       if (!readVarint(cursor_, end_, length)) return failAt(field.start, "a length is malformed or cut off");
       uint64_t left = static_cast<uint64_t>(end_ - cursor_);
       if (length > left)
-        return failAt(field.start, "field " + std::to_string(field.number) + " claims " +
+        return failAt(field.start, "the file is cut off or damaged: a part (field " +
+                                       std::to_string(field.number) + ") should have " +
                                        std::to_string(length) + " bytes, " + std::to_string(left) +
                                        " are left");
       field.bytes = std::string_view(cursor_, static_cast<size_t>(length));

@@ -464,6 +464,14 @@ void addWindows(std::vector<SweepRow>& rows) {
        {},
        wide,
        64});
+  rows.push_back({"deform_columns",
+                  kReals,
+                  "%x T[n, 2, h, w], %o T[n, 16, h - 1, w - 1], %m T[n, 8, h - 1, w - 1]",
+                  "deform_columns(%x, %o, %m) {kernel_shape = [2, 2], offset_group = 2}",
+                  {""},
+                  {},
+                  wide,
+                  64});
   const std::vector<std::string> windows = {
       "kernel_shape = [2, 2]",
       "kernel_shape = [3, 2], strides = [2, 1]",

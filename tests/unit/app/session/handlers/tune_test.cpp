@@ -268,7 +268,7 @@ TEST_F(TuneTest, D_a_D_i_productsAreDispatchedByRowsAndByWeights) {
                             .add("versions", std::to_string(versions))
                             .add("seconds", "5"));
     EXPECT_TRUE(tuned->ok()) << tuned->error->toString();
-    return tuned->ok() ? tuned->as<TuneView>() : nullptr;
+    return std::shared_ptr<const TuneView>(tuned, tuned->ok() ? tuned->as<TuneView>() : nullptr);
   };
   ASSERT_NE(tune("20\n400\n", 2), nullptr);
   // Measurements that leave no doubt take the place of these.

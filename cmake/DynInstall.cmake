@@ -1,0 +1,43 @@
+# What `./dev install PREFIX` copies: programs, the runtime as a library with its header, CMake and pkg-config files,
+# manual pages, completions for bash, zsh and fish. The prefix may be moved afterwards.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(DYN_PROGRAMS "")
+foreach(program dynrepl dynstudio vmrun)
+  if(TARGET ${program})
+    list(APPEND DYN_PROGRAMS ${program})
+  endif()
+endforeach()
+install(TARGETS ${DYN_PROGRAMS} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS dynvm LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES $<TARGET_FILE:dyn_vm> DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME libdynvm.a)
+install(DIRECTORY vm/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dyn FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES docs/man/dynstudio.1 docs/man/vmrun.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+
+configure_package_config_file(cmake/dynvm-config.cmake.in ${CMAKE_BINARY_DIR}/dynvm-config.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dynvm PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/dynvm-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/dynvm-config.cmake ${CMAKE_BINARY_DIR}/dynvm-config-version.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dynvm)
+configure_file(cmake/dynvm.pc.in ${CMAKE_BINARY_DIR}/dynvm.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/dynvm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# dynrepl writes what follows from its own command line, so that no copy of it can be stale.
+if(TARGET dynrepl)
+  foreach(row "manual:${CMAKE_INSTALL_MANDIR}/man1/dynrepl.1"
+              "completion bash:${CMAKE_INSTALL_DATADIR}/bash-completion/completions/dynrepl"
+              "completion zsh:${CMAKE_INSTALL_DATADIR}/zsh/site-functions/_dynrepl"
+              "completion fish:${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d/dynrepl.fish")
+    string(REGEX MATCH "^([^:]*):(.*)$" parts "${row}")
+    string(REPLACE " " ";" arguments "${CMAKE_MATCH_1}")
+    set(file "${CMAKE_MATCH_2}")
+    install(CODE "
+      set(file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${file}\")
+      get_filename_component(folder \"\${file}\" DIRECTORY)
+      file(MAKE_DIRECTORY \"\${folder}\")
+      execute_process(COMMAND \"$<TARGET_FILE:dynrepl>\" ${arguments} OUTPUT_FILE \"\${file}\" COMMAND_ERROR_IS_FATAL ANY)
+      message(STATUS \"Installing: \${file}\")")
+  endforeach()
+endif()

@@ -1,0 +1,498 @@
+// Statements of loop kernels.
+#include "compiler/codegen/emit/kernel_emitter.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "llvm/IR/Intrinsics.h"
+
+namespace dyn {
+
+using llvm::Value;
+using loop::Expr;
+using loop::LoopKind;
+using loop::ReduceOp;
+using loop::Stmt;
+using loop::StmtKind;
+
+namespace {
+
+// Independent vector accumulators of a reduction: enough to cover the latency of an addition on every
+// processor of today.
+constexpr unsigned kPartialAccumulators = 4;
+// Accumulations in one loop: their accumulators stay in registers.
+constexpr size_t kMostTogether = 3;
+
+bool holdsStatements(const Stmt& stmt) {
+  for (const loop::StmtRef& child : stmt.children)
+    if (child->kind != StmtKind::block || holdsStatements(*child)) return true;
+  return false;
+}
+
+bool mentions(Expr root, const std::unordered_set<uint32_t>& variables) {
+  for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1)))
+    if (variables.count(e.id())) return true;
+  return false;
+}
+
+}  // namespace
+
+KernelEmitter::KernelEmitter(KernelModule& module, const loop::Kernel& kernel, const std::string& symbol)
+    : module_(module),
+      kernel_(kernel),
+      symbol_(symbol),
+      context_(module.contents().context()),
+      b_(context_),
+      ops_(b_),
+      fullLanes_(floatLanes(module.machine())) {}
+
+Error KernelEmitter::unsupported(DiagnosticId id, const std::string& what) const {
+  return makeError(id, "unsupported: " + what + " (kernel " + kernel_.name + ")");
+}
+
+llvm::BasicBlock* KernelEmitter::newBlock(const char* name) {
+  return llvm::BasicBlock::Create(context_, name, function_);
+}
+
+void KernelEmitter::pushScope(llvm::Instruction* hoistPoint) { scopes_.push_back({hoistPoint, {}}); }
+
+void KernelEmitter::popScope() {
+  for (uint32_t id : scopes_.back().values) values_.erase(id);
+  scopes_.pop_back();
+}
+
+void KernelEmitter::bindVariable(Expr variable, LaneValue v) {
+  variableScope_[variable.id()] = scopes_.size() - 1;
+  values_[variable.id()] = v;
+  scopes_.back().values.push_back(variable.id());
+}
+
+void KernelEmitter::returnFault(Value* failed, int32_t fault) {
+  llvm::BasicBlock* fail = newBlock("fault");
+  llvm::BasicBlock* go = newBlock("checked");
+  b_.CreateCondBr(failed, fail, go);
+  b_.SetInsertPoint(fail);
+  b_.CreateRet(b_.getInt32(static_cast<uint32_t>(fault)));
+  b_.SetInsertPoint(go);
+}
+
+Status KernelEmitter::emit() {
+  function_ = addKernelFunction(module_, symbol_);
+  Value* buffers = function_->getArg(0);
+  Value* scalars = function_->getArg(1);
+  b_.SetInsertPoint(newBlock("entry"));
+  pushScope(nullptr);
+  for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+    Value* slot = b_.CreateConstGEP1_64(b_.getPtrTy(), buffers, i);
+    buffers_[kernel_.buffers[i]] = b_.CreateLoad(b_.getPtrTy(), slot, kernel_.buffers[i]->name);
+  }
+  for (size_t i = 0; i < kernel_.scalars.size(); ++i) {
+    Value* slot = b_.CreateConstGEP1_64(b_.getInt64Ty(), scalars, i);
+    dimScalars_[kernel_.scalars[i].id()] = b_.CreateLoad(b_.getInt64Ty(), slot);
+  }
+  for (const loop::Buffer* scratch : kernel_.scratch) {
+    int64_t count = 1;
+    for (const Expr& extent : scratch->shape) {
+      if (extent.kind() != loop::ExprKind::intConstant)
+        return unsupported(DiagnosticId::unsupportedFeature,
+                           "scratch memory of a size known only at run time");
+      count *= extent.intValue();
+    }
+    buffers_[scratch] =
+        b_.CreateAlloca(memoryType(context_, scratch->dtype), b_.getInt64(static_cast<uint64_t>(count)));
+  }
+  DYN_CHECK(emitUnits());
+  b_.CreateRet(b_.getInt32(0));
+  return {};
+}
+
+Status KernelEmitter::children(const Stmt& stmt) { return statements(stmt.children); }
+
+Status KernelEmitter::statements(std::span<const loop::StmtRef> list) {
+  while (!list.empty()) {
+    size_t done = 1;
+    if (list[0]->kind == StmtKind::accumulate) {
+      const std::vector<const Stmt*> together = accumulatedTogether(list);
+      DYN_CHECK(accumulateStatements(together));
+      done = together.size();
+    } else {
+      DYN_CHECK(statement(*list[0]));
+    }
+    list = list.subspan(done);
+  }
+  return {};
+}
+
+// Statements nest as deep as a kernel has axes and reductions, not as deep as the user's program.
+Status KernelEmitter::statement(const Stmt& stmt) {
+  switch (stmt.kind) {
+    case StmtKind::block:
+      return children(stmt);
+    case StmtKind::loop:
+      return loopStatement(stmt);
+    case StmtKind::store:
+      return storeStatement(stmt);
+    case StmtKind::let: {
+      DYN_TRY(LaneValue v, value(stmt.value));
+      dataMemo_[stmt.variable.id()] = isData(stmt.value);
+      bindVariable(stmt.variable, v);
+      return {};
+    }
+    case StmtKind::accumulate: {
+      const Stmt* alone = &stmt;
+      return accumulateStatements(std::span(&alone, 1));
+    }
+    case StmtKind::branch:
+      return branchStatement(stmt);
+    case StmtKind::check:
+      return checkStatement(stmt);
+  }
+  return {};
+}
+
+Result<Value*> KernelEmitter::countedLoop(Expr variable, Value* start, Value* limit, int64_t step,
+                                          std::vector<Value*>& carried,
+                                          const std::function<Status(Value* first)>& body) {
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* header = newBlock("loop");
+  llvm::BasicBlock* inside = newBlock("body");
+  llvm::BasicBlock* after = newBlock("done");
+  llvm::Instruction* entry = b_.CreateBr(header);
+  b_.SetInsertPoint(header);
+  llvm::PHINode* counter = b_.CreatePHI(b_.getInt64Ty(), 2, variable.name());
+  counter->addIncoming(start, before);
+  std::vector<llvm::PHINode*> phis;
+  for (Value* initial : carried) {
+    phis.push_back(b_.CreatePHI(initial->getType(), 2));
+    phis.back()->addIncoming(initial, before);
+  }
+  Value* next = b_.CreateAdd(counter, b_.getInt64(static_cast<uint64_t>(step)), "", false, true);
+  b_.CreateCondBr(b_.CreateICmpSLE(next, limit), inside, after);
+  b_.SetInsertPoint(inside);
+  for (size_t i = 0; i < carried.size(); ++i) carried[i] = phis[i];
+  pushScope(entry);
+  bindVariable(variable, lanes_ > 1 && step > 1 ? LaneValue::linear(counter, b_.getInt64(1))
+                                                : LaneValue::uniform(counter));
+  DYN_CHECK(body(counter));
+  popScope();
+  llvm::BranchInst* back = b_.CreateBr(header);
+  forbidUnrolling(back);
+  counter->addIncoming(next, back->getParent());
+  for (size_t i = 0; i < carried.size(); ++i) {
+    phis[i]->addIncoming(carried[i], back->getParent());
+    carried[i] = phis[i];
+  }
+  b_.SetInsertPoint(after);
+  return static_cast<Value*>(counter);
+}
+
+std::optional<int64_t> KernelEmitter::leftAfterVectors(Expr extent) const {
+  if (extent.kind() == loop::ExprKind::intConstant) return extent.intValue() % fullLanes_;
+  if (extent.kind() != loop::ExprKind::dim) return std::nullopt;
+  DimContext& dims = kernel_.context->dims();
+  return mod(extent.dimValue(), dims.constant(fullLanes_)).constant();
+}
+
+Status KernelEmitter::maskedTurn(Expr variable, Value* start, Value* limit, std::optional<int64_t> left,
+                                 std::vector<Value*>& carried, const std::function<Status()>& body) {
+  if (left == 0) return {};
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* inside = newBlock("tail");
+  llvm::BasicBlock* after = newBlock("tail.done");
+  Value* rest = left ? b_.getInt64(static_cast<uint64_t>(*left)) : b_.CreateSub(limit, start);
+  llvm::Instruction* entry =
+      left ? b_.CreateBr(inside) : b_.CreateCondBr(b_.CreateICmpSGT(rest, b_.getInt64(0)), inside, after);
+  b_.SetInsertPoint(inside);
+  std::vector<llvm::Constant*> numbers;
+  for (unsigned lane = 0; lane < fullLanes_; ++lane) numbers.push_back(b_.getInt32(lane));
+  Value* count = b_.CreateVectorSplat(fullLanes_, b_.CreateTrunc(rest, b_.getInt32Ty()));
+  mask_ = tailMask_ = b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), count);
+  lanes_ = fullLanes_;
+  const std::vector<Value*> initial = carried;
+  pushScope(entry);
+  bindVariable(variable, LaneValue::linear(start, b_.getInt64(1)));
+  Status done = body();
+  popScope();
+  lanes_ = 1;
+  mask_ = tailMask_ = nullptr;
+  DYN_CHECK(std::move(done));
+  llvm::BasicBlock* end = b_.GetInsertBlock();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  for (size_t i = 0; i < carried.size(); ++i) {
+    llvm::PHINode* phi = b_.CreatePHI(carried[i]->getType(), 2);
+    if (!left) phi->addIncoming(initial[i], before);
+    phi->addIncoming(carried[i], end);
+    carried[i] = phi;
+  }
+  return {};
+}
+
+// AVX2 has masked loads and stores of four and eight bytes only.
+bool KernelEmitter::masksTails() const {
+  if (!module_.machine().maskedMemory || fullLanes_ == 1) return false;
+  if (module_.machine().avx512) return true;
+  return std::all_of(kernel_.buffers.begin(), kernel_.buffers.end(),
+                     [](const loop::Buffer* buffer) { return storageBytes(buffer->dtype) >= 4; });
+}
+
+// May the iterations of `variable` run side by side? Not when something inside branches or loops by a value
+// that differs between them.
+bool KernelEmitter::vectorizable(const Stmt& stmt, Expr variable) const {
+  std::unordered_set<uint32_t> varying{variable.id()};
+  std::vector<const Stmt*> work;
+  auto push = [&](const Stmt& parent) {
+    for (size_t i = parent.children.size(); i-- > 0;) work.push_back(parent.children[i].get());
+  };
+  push(stmt);
+  while (!work.empty()) {
+    const Stmt* s = work.back();
+    work.pop_back();
+    if (s->kind == StmtKind::branch) return false;
+    if (s->kind == StmtKind::loop && mentions(s->extent, varying)) return false;
+    for (const Expr& extent : s->extents)
+      if (mentions(extent, varying)) return false;
+    // Lets and accumulations are taken to vary: it only decides what is refused.
+    if (s->kind == StmtKind::let || s->kind == StmtKind::accumulate) varying.insert(s->variable.id());
+    push(*s);
+  }
+  return true;
+}
+
+Status KernelEmitter::loopStatement(const Stmt& stmt) {
+  if (stmt.loopKind == LoopKind::tile && lanes_ == 1) return tileStatement(stmt);
+  DYN_TRY(Value * extent, scalar(stmt.extent));
+  Value* first = b_.getInt64(0);
+  std::vector<Value*> nothing;
+  const auto body = [&](Value*) { return children(stmt); };
+  if (stmt.loopKind == LoopKind::vector && lanes_ == 1 && fullLanes_ > 1 &&
+      vectorizable(stmt, stmt.variable)) {
+    if (const unsigned row = wholeRowLanes(stmt)) return wholeRow(stmt, row);
+    for (unsigned vectors = reductionsAtOnce(stmt); vectors > 0; vectors = vectors > 1 ? 1 : 0) {
+      lanes_ = fullLanes_ * vectors;
+      Result<Value*> reached = countedLoop(stmt.variable, first, extent, lanes_, nothing, body);
+      lanes_ = 1;
+      if (!reached.ok()) return reached.takeError();
+      first = *reached;
+    }
+    const std::optional<int64_t> left = leftAfterVectors(stmt.extent);
+    if (left == 0) return {};
+    if (masksTails())
+      return maskedTurn(stmt.variable, first, extent, left, nothing, [&] { return children(stmt); });
+  }
+  Result<Value*> reached = countedLoop(stmt.variable, first, extent, 1, nothing, body);
+  return reached.ok() ? Status() : Status(reached.takeError());
+}
+
+Status KernelEmitter::storeStatement(const Stmt& stmt) {
+  llvm::Type* element = memoryType(context_, stmt.buffer->dtype);
+  if (!element)
+    return unsupported(DiagnosticId::unsupportedDtype,
+                       "kernels over " + std::string(toString(stmt.buffer->dtype)));
+  DYN_TRY(LaneValue v, value(stmt.value));
+  DYN_TRY(LaneValue at, address(stmt.buffer, stmt.index));
+  Value* base = buffers_.at(stmt.buffer);
+  const llvm::Align align(static_cast<uint64_t>(storageBytes(stmt.buffer->dtype)));
+  if (lanes_ == 1) {
+    b_.CreateAlignedStore(ops_.toMemory(v.value, stmt.buffer->dtype), b_.CreateGEP(element, base, at.value),
+                          align);
+    return {};
+  }
+  Value* stored = ops_.toMemory(vector(v), stmt.buffer->dtype);
+  if (at.hasStride(1)) {
+    Value* to = b_.CreateGEP(element, base, at.value);
+    if (mask_)
+      b_.CreateMaskedStore(stored, to, align, mask_);
+    else
+      b_.CreateAlignedStore(stored, to, align);
+    return {};
+  }
+  constexpr int64_t kLongestStride = 4;
+  for (int64_t stride = 2; stride <= kLongestStride && masksTails(); ++stride)
+    if (at.hasStride(stride)) {
+      storeStrided(stored, b_.CreateGEP(element, base, at.value), align, stride, mask_);
+      return {};
+    }
+  b_.CreateMaskedScatter(stored, b_.CreateGEP(element, base, vector(at)), align,
+                         mask_ ? mask_ : b_.CreateVectorSplat(lanes_, b_.getTrue()));
+  return {};
+}
+
+Status KernelEmitter::accumulateOnce(const Stmt& stmt, Value*& accumulator) {
+  DYN_CHECK(children(stmt));
+  DYN_TRY(LaneValue v, value(stmt.value));
+  accumulator = ops_.combine(stmt.reduceOp, accumulator, vector(v), stmt.variable.dtype());
+  return {};
+}
+
+// `partial`: of each accumulation the vector accumulators, then the scalar one.
+Status KernelEmitter::accumulateLevel(std::span<const Stmt* const> together, size_t level, bool vectors,
+                                      std::vector<Value*>& partial) {
+  const Stmt& stmt = *together[0];
+  const size_t own = partial.size() / together.size();
+  const auto accumulateInto = [&](size_t place) -> Status {
+    for (size_t i = 0; i < together.size(); ++i)
+      DYN_CHECK(accumulateOnce(*together[i], partial[i * own + place]));
+    return {};
+  };
+  if (level == stmt.variables.size()) return accumulateInto(own - 1);
+  const auto bind = [&](LaneValue v) {
+    for (const Stmt* s : together) bindVariable(s->variables[level], v);
+  };
+  DYN_TRY(Value * extent, scalar(stmt.extents[level]));
+  const bool last = level + 1 == stmt.variables.size();
+  Value* first = b_.getInt64(0);
+  if (!last || !vectors) {
+    Result<Value*> done = countedLoop(stmt.variables[level], first, extent, 1, partial, [&](Value* counter) {
+      bind(LaneValue::uniform(counter));
+      return accumulateLevel(together, level + 1, vectors, partial);
+    });
+    return done.ok() ? Status() : Status(done.takeError());
+  }
+  // Four vectors at a time, then two, then one, then the elements that are left: short rows of an outer loop,
+  // too, end in accumulators of their own and do not wait for each other.
+  static_assert(kPartialAccumulators == 4);
+  lanes_ = fullLanes_;
+  for (unsigned unroll : {4u, 2u, 1u}) {
+    const unsigned place = unroll == 1 ? 2 : 0;
+    Result<Value*> reached = countedLoop(
+        stmt.variables[level], first, extent, static_cast<int64_t>(fullLanes_) * unroll, partial,
+        [&](Value* counter) -> Status {
+          for (unsigned k = 0; k < unroll; ++k) {
+            pushScope(nullptr);
+            Value* base = b_.CreateAdd(counter, b_.getInt64(static_cast<uint64_t>(fullLanes_) * k));
+            bind(LaneValue::linear(base, b_.getInt64(1)));
+            DYN_CHECK(accumulateInto(place + k));
+            popScope();
+          }
+          return {};
+        });
+    if (!reached.ok()) {
+      lanes_ = 1;
+      return reached.takeError();
+    }
+    first = *reached;
+  }
+  lanes_ = 1;
+  const std::optional<int64_t> left = leftAfterVectors(stmt.extents[level]);
+  if (left == 0) return {};
+  if (masksTails())
+    return maskedTurn(stmt.variables[level], first, extent, left, partial, [&]() -> Status {
+      bind(LaneValue::linear(first, b_.getInt64(1)));
+      const std::vector<Value*> before = partial;
+      DYN_CHECK(accumulateInto(3));
+      for (size_t i = 3; i < partial.size(); i += own)
+        partial[i] = b_.CreateSelect(tailMask_, partial[i], before[i]);
+      return {};
+    });
+  Result<Value*> done = countedLoop(stmt.variables[level], first, extent, 1, partial, [&](Value* counter) {
+    bind(LaneValue::uniform(counter));
+    return accumulateInto(own - 1);
+  });
+  return done.ok() ? Status() : Status(done.takeError());
+}
+
+// Accumulations over the same extents, none of which needs another's result, are one loop: what they read is
+// read once.
+std::vector<const Stmt*> KernelEmitter::accumulatedTogether(std::span<const loop::StmtRef> statements) const {
+  std::vector<const Stmt*> together{statements[0].get()};
+  const Stmt& first = *together[0];
+  std::unordered_set<uint32_t> results{first.variable.id()};
+  for (size_t i = 1; i < statements.size() && together.size() < kMostTogether; ++i) {
+    const Stmt& next = *statements[i];
+    if (next.kind != StmtKind::accumulate || next.loopKind != first.loopKind || holdsStatements(first) ||
+        holdsStatements(next) || next.extents.size() != first.extents.size() || mentions(next.value, results))
+      break;
+    bool same = true;
+    for (size_t k = 0; k < next.extents.size(); ++k) same &= next.extents[k].same(first.extents[k]);
+    if (!same) break;
+    together.push_back(&next);
+    results.insert(next.variable.id());
+  }
+  return together;
+}
+
+Status KernelEmitter::accumulateStatements(std::span<const Stmt* const> together) {
+  const Stmt& first = *together[0];
+  bool vectors =
+      first.loopKind == LoopKind::vector && lanes_ == 1 && fullLanes_ > 1 && !first.variables.empty();
+  for (const Stmt* s : together) vectors = vectors && vectorizable(*s, s->variables.back());
+  std::vector<Value*> partial;
+  for (const Stmt* s : together) {
+    const Dtype dtype = s->variable.dtype();
+    llvm::Type* type = valueType(context_, dtype);
+    if (!type)
+      return unsupported(DiagnosticId::unsupportedDtype, "reductions over " + std::string(toString(dtype)));
+    for (unsigned k = 0; k < kPartialAccumulators && vectors; ++k)
+      partial.push_back(ops_.neutral(s->reduceOp, llvm::FixedVectorType::get(type, fullLanes_), dtype));
+    llvm::Type* own = lanes_ == 1 ? type : llvm::FixedVectorType::get(type, lanes_);
+    partial.push_back(ops_.neutral(s->reduceOp, own, dtype));
+  }
+  DYN_CHECK(accumulateLevel(together, 0, vectors, partial));
+  const size_t own = partial.size() / together.size();
+  for (size_t i = 0; i < together.size(); ++i) {
+    const Stmt& s = *together[i];
+    const auto begin = partial.begin() + static_cast<std::ptrdiff_t>(i * own);
+    const std::vector<Value*> mine(begin, begin + static_cast<std::ptrdiff_t>(own));
+    Value* result = mine.back();
+    if (vectors) result = ops_.combine(s.reduceOp, combinedLanes(s, mine), result, s.variable.dtype());
+    dataMemo_[s.variable.id()] = true;
+    bindVariable(s.variable, lanes_ == 1 ? LaneValue::uniform(result) : LaneValue::varying(result));
+  }
+  return {};
+}
+
+// Pairs of vectors, then halves of the one left: the same tree whatever the extent. In a short row that is
+// most of the work, so minima and maxima of reals look for NaN once, before it, not in each step.
+Value* KernelEmitter::combinedLanes(const Stmt& stmt, std::vector<Value*> partial) {
+  const Dtype dtype = stmt.variable.dtype();
+  const bool isExtreme = stmt.reduceOp == ReduceOp::minimum || stmt.reduceOp == ReduceOp::maximum;
+  const bool apart = isReal(dtype) && isExtreme;
+  Value* isNan = nullptr;
+  for (unsigned k = 0; k < kPartialAccumulators && apart; ++k) {
+    Value* own = b_.CreateFCmpUNO(partial[k], partial[k]);
+    isNan = isNan ? b_.CreateOr(isNan, own) : own;
+  }
+  auto combine = [&](Value* a, Value* b) {
+    return apart ? ops_.extremeOfNumbers(stmt.reduceOp, a, b) : ops_.combine(stmt.reduceOp, a, b, dtype);
+  };
+  for (unsigned width = kPartialAccumulators / 2; width > 0; width /= 2)
+    for (unsigned k = 0; k < width; ++k) partial[k] = combine(partial[k], partial[k + width]);
+  Value* lanes = partial[0];
+  for (unsigned width = fullLanes_ / 2; width > 0; width /= 2) {
+    std::vector<int> low, high;
+    for (unsigned k = 0; k < width; ++k) {
+      low.push_back(static_cast<int>(k));
+      high.push_back(static_cast<int>(k + width));
+    }
+    lanes = combine(b_.CreateShuffleVector(lanes, low), b_.CreateShuffleVector(lanes, high));
+  }
+  Value* result = b_.CreateExtractElement(lanes, b_.getInt64(0));
+  return apart
+             ? b_.CreateSelect(b_.CreateOrReduce(isNan), llvm::ConstantFP::getNaN(result->getType()), result)
+             : result;
+}
+
+Status KernelEmitter::branchStatement(const Stmt& stmt) {
+  DYN_TRY(Value * condition, scalar(stmt.condition));
+  llvm::BasicBlock* inside = newBlock("if");
+  llvm::BasicBlock* after = newBlock("endif");
+  b_.CreateCondBr(condition, inside, after);
+  b_.SetInsertPoint(inside);
+  pushScope(nullptr);
+  DYN_CHECK(children(stmt));
+  popScope();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  return {};
+}
+
+Status KernelEmitter::checkStatement(const Stmt& stmt) {
+  DYN_TRY(LaneValue c, value(stmt.condition));
+  Value* fails = b_.CreateNot(c.isUniform() ? c.value : vector(c));
+  if (mask_ && fails->getType()->isVectorTy()) fails = b_.CreateAnd(fails, mask_);
+  returnFault(anyLane(fails), stmt.fault);
+  return {};
+}
+
+}  // namespace dyn

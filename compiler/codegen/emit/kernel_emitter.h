@@ -1,0 +1,150 @@
+// Internal to codegen: emits the body of one loop kernel.
+//
+// Scopes. Every loop opens a scope with a preheader block; an expression is emitted at the end of the
+// preheader of the innermost scope that binds one of its variables, so it runs as seldom as it can, and is
+// remembered for as long as that scope is open. Blocks that may be skipped (branches, guarded selects) are
+// scopes of their own. Expressions that could fault (loads under a select, divisions by data) stay where they
+// are.
+//
+// Lanes. Inside a `vector` loop values are LaneValues: uniform, linear or varying. What is left after the
+// last full vector is the same code once more under a mask, or with one lane at a time where the machine has
+// no masked loads and stores for the kernel's element types.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/codegen/emit/lane_value.h"
+#include "compiler/codegen/emit/scalar_emitter.h"
+#include "compiler/loop/kernel.h"
+
+namespace dyn {
+
+class KernelEmitter {
+ public:
+  KernelEmitter(KernelModule& module, const loop::Kernel& kernel, const std::string& symbol);
+  Status emit();
+
+ private:
+  struct Scope {
+    llvm::Instruction* hoistPoint =
+        nullptr;                   // instructions of this scope go before it; null: at the builder's place
+    std::vector<uint32_t> values;  // ids of expressions remembered in this scope
+  };
+
+  // --- statements (kernel_emitter.cpp)
+  Status statement(const loop::Stmt& stmt);
+  Status children(const loop::Stmt& stmt);
+  Status loopStatement(const loop::Stmt& stmt);
+  Status storeStatement(const loop::Stmt& stmt);
+  Status statements(std::span<const loop::StmtRef> list);
+  Status accumulateStatements(std::span<const loop::Stmt* const> together);
+  // The accumulations at the head of `statements` that one loop does, at least the first.
+  std::vector<const loop::Stmt*> accumulatedTogether(std::span<const loop::StmtRef> statements) const;
+  Status branchStatement(const loop::Stmt& stmt);
+  Status checkStatement(const loop::Stmt& stmt);
+  // The loop `variable` = start, start + step, ... while variable + step <= limit. Returns the first value
+  // that was not reached. `carried` are values that the body replaces in each turn: initial values in, final
+  // values out.
+  Result<llvm::Value*> countedLoop(loop::Expr variable, llvm::Value* start, llvm::Value* limit, int64_t step,
+                                   std::vector<llvm::Value*>& carried,
+                                   const std::function<Status(llvm::Value* first)>& body);
+  // One more turn of a vector loop for start, ..., limit - 1, fewer than all lanes, under a mask. The body is
+  // told the mask. `left` is how many are left, where that is known: then nothing is tested.
+  Status maskedTurn(loop::Expr variable, llvm::Value* start, llvm::Value* limit, std::optional<int64_t> left,
+                    std::vector<llvm::Value*>& carried, const std::function<Status()>& body);
+  // --- axes of units, counted (unit_counter.cpp)
+  struct UnitDigit {
+    loop::Expr variable, extent;  // extent null: the first, which is not bounded
+  };
+  // The lets at the head of the body that take the unit apart into indices, last one fastest; empty where
+  // they do not.
+  std::vector<UnitDigit> unitDigits() const;
+  Status emitUnits();
+  // --- squares (tile_emitter.cpp)
+  Status tileStatement(const loop::Stmt& stmt);
+  struct Tile;
+  std::optional<Tile> tileOf(const loop::Stmt& stmt);
+  Status tileRows(const Tile& tile, llvm::Value* rowsLeft);
+  Status tileSquare(const Tile& tile, llvm::Value* rowsLeft);
+  Result<std::vector<llvm::Value*>> loadSquare(const Tile& tile, loop::Expr load, llvm::Value* rowsLeft);
+  // --- other widths of vector loops (whole_rows.cpp)
+  static constexpr unsigned kReductionsAtOnce = 4;       // vectors
+  unsigned wholeRowLanes(const loop::Stmt& stmt) const;  // of a copy that is done at once; 0: it is not
+  Status wholeRow(const loop::Stmt& stmt, unsigned lanes);
+  unsigned reductionsAtOnce(const loop::Stmt& stmt)
+      const;  // vectors of the loop that are done side by side: 1, or more where it reduces
+  Result<std::optional<LaneValue>> loadKnownPlaces(loop::Expr e);
+  llvm::Value* loadRow(llvm::Type* element, unsigned count, llvm::Value* pointer);
+  // How many of `extent` iterations are left after the last full vector, when that is the same for all values
+  // of the dims.
+  std::optional<int64_t> leftAfterVectors(loop::Expr extent) const;
+  bool masksTails() const;
+  // The loops of accumulations from `level` inwards; `partial` are the vector accumulators of each, then its
+  // scalar one.
+  Status accumulateLevel(std::span<const loop::Stmt* const> together, size_t level, bool vectors,
+                         std::vector<llvm::Value*>& partial);
+  llvm::Value* combinedLanes(const loop::Stmt& stmt, std::vector<llvm::Value*> partial);
+  Status accumulateOnce(const loop::Stmt& stmt, llvm::Value*& accumulator);
+  bool vectorizable(const loop::Stmt& stmt, loop::Expr variable) const;
+
+  // --- expressions (expr_emitter.cpp)
+  Result<LaneValue> value(loop::Expr e);
+  Result<LaneValue> compute(loop::Expr e);
+  Result<LaneValue> loadValue(loop::Expr e);
+  llvm::Value* loadStrided(llvm::FixedVectorType* type, llvm::Value* pointer, llvm::Align align,
+                           int64_t stride, llvm::Value* mask);
+  Result<LaneValue> selectValue(loop::Expr e);
+  Result<LaneValue> binaryValue(loop::Expr e);
+  Result<llvm::Value*> dimValue(Dim dim);
+  Result<LaneValue> address(const loop::Buffer* buffer, std::span<const loop::Expr> index);
+  // floorDiv or mod of a linear value by a uniform one, without a division for each lane.
+  LaneValue wrapLinear(loop::BinaryOp op, const LaneValue& a, llvm::Value* divisor);
+  void storeStrided(llvm::Value* stored, llvm::Value* pointer, llvm::Align align, int64_t stride,
+                    llvm::Value* mask);
+  Result<LaneValue> guardDivisor(loop::Expr division, LaneValue divisor);
+  // As one value per lane (a scalar when there is one lane).
+  llvm::Value* vector(const LaneValue& v);
+  Result<llvm::Value*> scalar(loop::Expr e);  // error internalError when it varies over lanes
+  LaneValue linearBinary(loop::BinaryOp op, const LaneValue& a, const LaneValue& b);
+  template <typename Own>
+  bool anyPart(loop::Expr root, std::unordered_map<uint32_t, bool>& memo, const Own& own);
+  bool isData(loop::Expr e);
+  bool divides(loop::Expr e);
+  static bool branches(loop::Expr e);
+  bool mayFault(loop::Expr e);
+  size_t scopeOf(loop::Expr e);
+  llvm::Value* allLanes(llvm::Value* condition);
+  llvm::Value* anyLane(llvm::Value* condition);
+
+  void bindVariable(loop::Expr variable, LaneValue v);
+  void pushScope(llvm::Instruction* hoistPoint);
+  void popScope();
+  llvm::BasicBlock* newBlock(const char* name);
+  void returnFault(llvm::Value* failed, int32_t fault);
+  Error unsupported(DiagnosticId id, const std::string& what) const;
+
+  KernelModule& module_;
+  const loop::Kernel& kernel_;
+  std::string symbol_;
+  llvm::LLVMContext& context_;
+  llvm::Function* function_ = nullptr;
+  llvm::IRBuilder<> b_;
+  ScalarEmitter ops_;
+  unsigned lanes_ = 1;               // of the loop being emitted
+  unsigned fullLanes_ = 1;           // of the machine
+  llvm::Value* mask_ = nullptr;      // lanes that may touch memory; null: all
+  llvm::Value* tailMask_ = nullptr;  // of the masked turn being emitted: at least one lane
+  std::vector<Scope> scopes_;
+  std::unordered_map<uint32_t, LaneValue> values_;      // by expression id
+  std::unordered_map<uint32_t, size_t> variableScope_;  // by expression id of the variable
+  std::unordered_map<uint32_t, size_t> scopeMemo_;
+  std::unordered_map<uint32_t, bool> faultMemo_, dataMemo_;
+  std::unordered_map<uint32_t, llvm::Value*> dimScalars_;  // Dim id → value
+  std::unordered_map<const loop::Buffer*, llvm::Value*> buffers_;
+};
+
+}  // namespace dyn

@@ -1,0 +1,15 @@
+#include "compiler/codegen/emit/loop_codegen.h"
+
+#include "compiler/codegen/emit/kernel_emitter.h"
+
+namespace dyn {
+
+Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::string& symbol,
+                                    const MachineDescription& machine) {
+  DYN_TRY(KernelModule module, makeKernelModule(symbol, machine));
+  KernelEmitter emitter(module, kernel, symbol);
+  DYN_CHECK(emitter.emit());
+  return module;
+}
+
+}  // namespace dyn

@@ -1,0 +1,23 @@
+// Loop IR to machine code: one loop::Kernel becomes one function of the DynKernelFunction ABI.
+//
+//   DYN_TRY(KernelModule module, emitLoopKernel(kernel, "dyn_kernel_3", machine));
+//
+// What the emitter does itself, so that no LLVM pass is needed: values are computed at the outermost loop
+// they depend on (loop-invariant code motion), each once (common subexpressions); `vector` loops run at the
+// machine's float lanes with a scalar tail; addresses that advance by one element are vector loads and
+// stores, those that do not advance are broadcasts, others gathers; real reductions over a vector loop use
+// several partial accumulators whose number depends on the machine alone. Errors: unsupportedDtype for
+// element types without arithmetic here (f8, complex, string), unsupportedFeature for pointer arrays.
+#pragma once
+
+#include <string>
+
+#include "compiler/codegen/llvm/kernel_module.h"
+#include "compiler/loop/kernel.h"
+
+namespace dyn {
+
+Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::string& symbol,
+                                    const MachineDescription& machine);
+
+}  // namespace dyn

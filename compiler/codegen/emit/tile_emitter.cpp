@@ -1,0 +1,245 @@
+// Loops of kind `tile`: squares of lanes x lanes elements. What lies along the outer loop's variable is read
+// so, a vector for each column of the square, and turned over in registers; the body then has it as a vector
+// along the inner loop, as anything else.
+//
+//   for i < n tile { for j < m vector { y[i, j] = x[j, i] } }     reads x[j .. j+15, i .. i+15], writes y[i .. i+15, j .. j+15]
+//
+// At the edges the same is done under masks. Machines that can not mask memory take the loops as they stand,
+// with gathers.
+#include <algorithm>
+
+#include "compiler/codegen/emit/kernel_emitter.h"
+#include "compiler/loop/access_pattern.h"
+#include "llvm/IR/Intrinsics.h"
+
+namespace dyn {
+
+using llvm::Value;
+using loop::Expr;
+using loop::ExprKind;
+using loop::LoopKind;
+using loop::Stmt;
+using loop::StmtKind;
+using loop::StmtRef;
+
+namespace {
+
+// Nodes of a body that is written out for each row of a square; larger ones stand in a loop once.
+constexpr size_t kSmallBody = 24;
+
+// Loads that are evaluated whatever the values are.
+std::vector<Expr> certainLoads(Expr root) {
+  std::vector<Expr> loads, work{root};
+  std::unordered_map<uint32_t, bool> seen;
+  while (!work.empty()) {
+    const Expr e = work.back();
+    work.pop_back();
+    if (!seen.try_emplace(e.id(), true).second) continue;
+    if (e.kind() == ExprKind::load) loads.push_back(e);
+    const size_t count = e.kind() == ExprKind::select ? 1 : e.operands().size();
+    for (size_t i = 0; i < count; ++i) work.push_back(e.operands()[i]);
+  }
+  return loads;
+}
+
+StmtRef replacedIn(const StmtRef& stmt, const std::function<Expr(Expr)>& replace) {
+  Stmt copy = *stmt;
+  for (StmtRef& child : copy.children) child = replacedIn(child, replace);
+  for (Expr* e : {&copy.value, &copy.condition, &copy.extent})
+    if (!e->isNull()) *e = replace(*e);
+  for (Expr& e : copy.index) e = replace(e);
+  for (Expr& e : copy.extents) e = replace(e);
+  return std::make_shared<const Stmt>(std::move(copy));
+}
+
+}  // namespace
+
+struct KernelEmitter::Tile {
+  Expr row, rowExtent, column, columnExtent;
+  std::vector<Expr> loads;    // what lies along `row`
+  std::vector<Expr> squares;  // variables that stand for them in `body`
+  Expr inner;                 // stands for `row` in `body`
+  StmtRef body;
+  bool small = false;
+};
+
+std::optional<KernelEmitter::Tile> KernelEmitter::tileOf(const Stmt& stmt) {
+  if (fullLanes_ == 1 || !masksTails()) return std::nullopt;
+  const Stmt* inside = stmt.children.size() == 1 ? stmt.children[0].get() : nullptr;
+  while (inside && inside->kind == StmtKind::block)
+    inside = inside->children.size() == 1 ? inside->children[0].get() : nullptr;
+  if (!inside || inside->kind != StmtKind::loop || inside->loopKind != LoopKind::vector ||
+      !vectorizable(*inside, inside->variable))
+    return std::nullopt;
+  Tile tile{stmt.variable, stmt.extent, inside->variable, inside->extent, {}, {}, {}, {}, false};
+  size_t nodes = 0;
+  std::vector<const Stmt*> work;
+  for (const StmtRef& child : inside->children) work.push_back(child.get());
+  while (!work.empty()) {
+    const Stmt* s = work.back();
+    work.pop_back();
+    for (const StmtRef& child : s->children) work.push_back(child.get());
+    if (s->kind == StmtKind::accumulate || s->kind == StmtKind::branch || s->kind == StmtKind::loop)
+      return std::nullopt;
+    if (s->value.isNull()) continue;
+    nodes += loop::postorder(std::span(&s->value, 1)).size();
+    for (Expr load : certainLoads(s->value))
+      if (loop::readsAcross(load.operands(), tile.row, tile.column) &&
+          std::none_of(tile.loads.begin(), tile.loads.end(), [&](Expr e) { return e.same(load); }))
+        tile.loads.push_back(load);
+  }
+  if (tile.loads.empty() || tile.loads.size() > 2) return std::nullopt;
+  tile.small = nodes <= kSmallBody;
+  loop::LoopContext& loops = *kernel_.context;
+  tile.inner = loops.variable("row");
+  for (Expr load : tile.loads) tile.squares.push_back(loops.variable("square", load.dtype()));
+  const auto replace = [&](Expr root) {
+    return loops.substitute(root, [&](Expr e) {
+      for (size_t i = 0; i < tile.loads.size(); ++i)
+        if (e.same(tile.loads[i])) return tile.squares[i];
+      return e.same(tile.row) ? tile.inner : Expr();
+    });
+  };
+  tile.body = loop::block(inside->children);
+  tile.body = replacedIn(tile.body, replace);
+  return tile;
+}
+
+Status KernelEmitter::tileStatement(const Stmt& stmt) {
+  const std::optional<Tile> tile = tileOf(stmt);
+  DYN_TRY(Value * extent, scalar(stmt.extent));
+  std::vector<Value*> nothing;
+  if (!tile) {
+    Result<Value*> done = countedLoop(stmt.variable, b_.getInt64(0), extent, 1, nothing,
+                                      [&](Value*) { return children(stmt); });
+    return done.ok() ? Status() : Status(done.takeError());
+  }
+  Result<Value*> reached = countedLoop(tile->row, b_.getInt64(0), extent, fullLanes_, nothing,
+                                       [&](Value*) { return tileRows(*tile, nullptr); });
+  if (!reached.ok()) return reached.takeError();
+  if (leftAfterVectors(stmt.extent) == 0) return {};
+  // What is left of the rows: fewer than a square has.
+  llvm::BasicBlock* inside = newBlock("rows.left");
+  llvm::BasicBlock* after = newBlock("rows.done");
+  Value* left = b_.CreateSub(extent, *reached);
+  llvm::Instruction* entry = b_.CreateCondBr(b_.CreateICmpSGT(left, b_.getInt64(0)), inside, after);
+  b_.SetInsertPoint(inside);
+  pushScope(entry);
+  bindVariable(tile->row, LaneValue::uniform(*reached));
+  Status done = tileRows(*tile, left);
+  popScope();
+  DYN_CHECK(std::move(done));
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  return {};
+}
+
+// The squares beside each other, from the row that is bound; `rowsLeft` null: full ones.
+Status KernelEmitter::tileRows(const Tile& tile, Value* rowsLeft) {
+  DYN_TRY(Value * extent, scalar(tile.columnExtent));
+  std::vector<Value*> nothing;
+  lanes_ = fullLanes_;
+  Result<Value*> reached = countedLoop(tile.column, b_.getInt64(0), extent, fullLanes_, nothing,
+                                       [&](Value*) { return tileSquare(tile, rowsLeft); });
+  lanes_ = 1;
+  if (!reached.ok()) return reached.takeError();
+  const std::optional<int64_t> left = leftAfterVectors(tile.columnExtent);
+  return maskedTurn(tile.column, *reached, extent, left, nothing, [&] { return tileSquare(tile, rowsLeft); });
+}
+
+// Vectors along the columns' variable, one for each row of the square.
+Result<std::vector<Value*>> KernelEmitter::loadSquare(const Tile& tile, Expr load, Value* rowsLeft) {
+  const loop::Buffer* buffer = load.buffer();
+  llvm::Type* element = memoryType(context_, buffer->dtype);
+  if (!element)
+    return unsupported(DiagnosticId::unsupportedDtype,
+                       "kernels over " + std::string(toString(buffer->dtype)));
+  DYN_TRY(LaneValue at, address(buffer, load.operands()));
+  (void)tile;
+  if (!at.isLinear())
+    return makeError(DiagnosticId::internalError, "a square of kernel " + kernel_.name + " is not linear");
+  auto* type = llvm::FixedVectorType::get(element, lanes_);
+  const llvm::Align align(static_cast<uint64_t>(storageBytes(buffer->dtype)));
+  Value* wanted = nullptr;  // of the elements of a column
+  if (rowsLeft) {
+    std::vector<llvm::Constant*> numbers;
+    for (unsigned lane = 0; lane < lanes_; ++lane) numbers.push_back(b_.getInt32(lane));
+    wanted = b_.CreateICmpSLT(llvm::ConstantVector::get(numbers),
+                              b_.CreateVectorSplat(lanes_, b_.CreateTrunc(rowsLeft, b_.getInt32Ty())));
+  }
+  std::vector<Value*> rows;
+  for (unsigned k = 0; k < lanes_; ++k) {
+    Value* offset = b_.CreateAdd(at.value, b_.CreateMul(at.stride, b_.getInt64(k)));
+    Value* pointer = b_.CreateGEP(element, buffers_.at(buffer), offset);
+    Value* mask = wanted;
+    if (tailMask_) {
+      Value* there = b_.CreateVectorSplat(lanes_, b_.CreateExtractElement(tailMask_, b_.getInt64(k)));
+      mask = mask ? b_.CreateAnd(mask, there) : there;
+    }
+    rows.push_back(mask ? b_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type))
+                        : static_cast<Value*>(b_.CreateAlignedLoad(type, pointer, align)));
+  }
+  // Halves, quarters, ... change places between pairs of vectors.
+  for (unsigned half = lanes_ / 2; half > 0; half /= 2) {
+    std::vector<int> low, high;
+    for (unsigned c = 0; c < lanes_; ++c) {
+      low.push_back(static_cast<int>(c & half ? lanes_ + c - half : c));
+      high.push_back(static_cast<int>(c & half ? lanes_ + c : c + half));
+    }
+    for (unsigned r = 0; r < lanes_; ++r) {
+      if (r & half) continue;
+      Value *x = rows[r], *y = rows[r + half];
+      rows[r] = b_.CreateShuffleVector(x, y, low);
+      rows[r + half] = b_.CreateShuffleVector(x, y, high);
+    }
+  }
+  return rows;
+}
+
+Status KernelEmitter::tileSquare(const Tile& tile, Value* rowsLeft) {
+  std::vector<std::vector<Value*>> squares;
+  for (Expr load : tile.loads) {
+    DYN_TRY(std::vector<Value*> rows, loadSquare(tile, load, rowsLeft));
+    squares.push_back(std::move(rows));
+  }
+  DYN_TRY(Value * first, scalar(tile.row));
+  const auto bind = [&](size_t i, Value* stored) {
+    bindVariable(tile.squares[i], LaneValue::varying(ops_.fromMemory(stored, tile.loads[i].buffer()->dtype)));
+  };
+  for (Expr square : tile.squares) dataMemo_[square.id()] = true;
+  if (tile.small && !rowsLeft) {
+    for (unsigned k = 0; k < lanes_; ++k) {
+      pushScope(nullptr);
+      bindVariable(tile.inner, LaneValue::uniform(b_.CreateAdd(first, b_.getInt64(k))));
+      for (size_t i = 0; i < squares.size(); ++i) bind(i, squares[i][k]);
+      Status done = statement(*tile.body);
+      popScope();
+      DYN_CHECK(std::move(done));
+    }
+    return {};
+  }
+  // The rows wait in memory for their turn of a loop.
+  std::vector<Value*> waiting;
+  for (const std::vector<Value*>& rows : squares) {
+    llvm::IRBuilder<>::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+    waiting.push_back(b_.CreateAlloca(llvm::ArrayType::get(rows[0]->getType(), lanes_)));
+  }
+  for (size_t i = 0; i < squares.size(); ++i)
+    for (unsigned k = 0; k < lanes_; ++k)
+      b_.CreateStore(squares[i][k], b_.CreateConstGEP1_64(squares[i][k]->getType(), waiting[i], k));
+  Value* count = rowsLeft ? rowsLeft : b_.getInt64(lanes_);
+  const Expr turn = kernel_.context->variable("turn");
+  std::vector<Value*> nothing;
+  Result<Value*> done = countedLoop(turn, b_.getInt64(0), count, 1, nothing, [&](Value* k) -> Status {
+    bindVariable(tile.inner, LaneValue::uniform(b_.CreateAdd(first, k)));
+    for (size_t i = 0; i < squares.size(); ++i) {
+      llvm::Type* type = squares[i][0]->getType();
+      bind(i, b_.CreateLoad(type, b_.CreateGEP(type, waiting[i], k)));
+    }
+    return statement(*tile.body);
+  });
+  return done.ok() ? Status() : Status(done.takeError());
+}
+
+}  // namespace dyn

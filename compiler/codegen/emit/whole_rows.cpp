@@ -1,0 +1,172 @@
+// Vector loops that are not done in vectors of the machine's lanes and one masked rest:
+//
+// - Copies of short rows whose length is known and whose source wraps, all at once:
+//     for i < 21 vector { y[u, i] = x[u, mod(i, 3)] }     reads x[u, 0..2], puts each in its seven places, writes y[u, 0..20]
+//   What lies where is known here, so that the machine's shuffles do it, and no lane is read by an address of its own.
+// - Reductions side by side, several vectors of them at once, so that each step reads whole lines that lie
+//   together:
+//     for e < 64 vector { accumulate s = sum over k { x[k, e] } }
+#include <algorithm>
+
+#include "compiler/codegen/emit/kernel_emitter.h"
+#include "compiler/loop/access_pattern.h"
+
+namespace dyn {
+
+using llvm::Value;
+using loop::BinaryOp;
+using loop::Expr;
+using loop::ExprKind;
+using loop::LoopKind;
+using loop::Stmt;
+using loop::StmtKind;
+
+namespace {
+
+constexpr int64_t kLongestRow = 64;  // elements of a row that is copied at once
+constexpr int64_t kWidestSpan =
+    64;  // elements that lie between the first and the last that are read of such a row
+constexpr size_t kSmallReduction =
+    12;  // nodes of what is reduced by several vectors at once: their accumulators stay in registers
+
+// Statements in a loop, blocks taken apart.
+std::vector<const Stmt*> statementsIn(const Stmt& stmt) {
+  std::vector<const Stmt*> found, work;
+  for (size_t i = stmt.children.size(); i-- > 0;) work.push_back(stmt.children[i].get());
+  while (!work.empty()) {
+    const Stmt* s = work.back();
+    work.pop_back();
+    if (s->kind == StmtKind::block)
+      for (size_t i = s->children.size(); i-- > 0;) work.push_back(s->children[i].get());
+    else
+      found.push_back(s);
+  }
+  return found;
+}
+
+bool wraps(Expr e) {
+  return e.kind() == ExprKind::binary && e.dtype() == Dtype::i64 &&
+         (e.binaryOp() == BinaryOp::mod || e.binaryOp() == BinaryOp::floorDiv);
+}
+
+// Nothing but loads, at indices that wrap at constants.
+bool isWrappedCopy(Expr root) {
+  bool wrapped = false;
+  for (const Expr& e : loop::postorder(std::span(&root, 1))) {
+    if (e.kind() == ExprKind::load) continue;
+    const bool isIndex =
+        e.dtype() == Dtype::i64 && (e.kind() == ExprKind::variable || e.kind() == ExprKind::dim ||
+                                    e.kind() == ExprKind::intConstant || e.kind() == ExprKind::binary);
+    if (!isIndex) return false;
+    if (wraps(e)) wrapped |= e.operands()[1].kind() == ExprKind::intConstant;
+  }
+  return root.kind() == ExprKind::load && wrapped;
+}
+
+bool isCheap(Expr root) {
+  const std::vector<Expr> nodes = loop::postorder(std::span(&root, 1));
+  return nodes.size() <= kSmallReduction && std::all_of(nodes.begin(), nodes.end(), [](Expr e) {
+           if (e.kind() == ExprKind::unary)
+             return e.unaryOp() == loop::UnaryOp::neg || e.unaryOp() == loop::UnaryOp::abs;
+           if (e.kind() == ExprKind::binary)
+             return e.binaryOp() == BinaryOp::add || e.binaryOp() == BinaryOp::sub ||
+                    e.binaryOp() == BinaryOp::mul;
+           return e.kind() != ExprKind::select && e.kind() != ExprKind::checked && e.kind() != ExprKind::call;
+         });
+}
+
+bool alongLanes(Expr root, Expr variable) {
+  for (const Expr& e : loop::postorder(std::span(&root, 1))) {
+    if (e.kind() != ExprKind::load || !loop::mentions(e, variable)) continue;
+    if (e.operands().empty() || !loop::isShifted(e.operands().back(), variable)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+unsigned KernelEmitter::wholeRowLanes(const Stmt& stmt) const {
+  if (stmt.extent.kind() != ExprKind::intConstant || fullLanes_ == 1) return 0;
+  const int64_t length = stmt.extent.intValue();
+  if (length < 2 || length > kLongestRow) return 0;
+  for (const Stmt* s : statementsIn(stmt)) {
+    if (s->kind != StmtKind::store || !isWrappedCopy(s->value) || s->index.empty() ||
+        !s->index.back().same(stmt.variable))
+      return 0;
+  }
+  return static_cast<unsigned>(length);
+}
+
+unsigned KernelEmitter::reductionsAtOnce(const Stmt& stmt) const {
+  bool reduces = false;
+  for (const Stmt* s : statementsIn(stmt)) {
+    const bool accumulates = s->kind == StmtKind::accumulate && statementsIn(*s).empty();
+    if (!accumulates && s->kind != StmtKind::store && s->kind != StmtKind::let) return 1;
+    if (accumulates) {
+      if (!isCheap(s->value) || !alongLanes(s->value, stmt.variable)) return 1;
+      reduces = true;
+    } else if (!s->value.isNull() && !alongLanes(s->value, stmt.variable)) {
+      return 1;
+    }
+  }
+  return reduces ? kReductionsAtOnce : 1;
+}
+
+Status KernelEmitter::wholeRow(const Stmt& stmt, unsigned lanes) {
+  lanes_ = lanes;
+  pushScope(nullptr);
+  bindVariable(stmt.variable, LaneValue::linear(b_.getInt64(0), b_.getInt64(1)));
+  Status done = children(stmt);
+  popScope();
+  lanes_ = 1;
+  return done;
+}
+
+// `count` neighbours. A few bytes are read as one number: as a vector of no machine's length they would be
+// taken apart, and put together again one by one.
+Value* KernelEmitter::loadRow(llvm::Type* element, unsigned count, Value* pointer) {
+  const unsigned bits = element->getPrimitiveSizeInBits(), all = bits * count;
+  const llvm::Align align(std::max(1u, bits / 8));
+  if (!element->isIntegerTy() || bits < 8 || bits > 16 || all > 64)
+    return b_.CreateAlignedLoad(llvm::FixedVectorType::get(element, count), pointer, align);
+  const unsigned whole = all > 32 ? 64 : 32;
+  Value* number = b_.CreateZExt(b_.CreateAlignedLoad(b_.getIntNTy(all), pointer, align), b_.getIntNTy(whole));
+  return b_.CreateBitCast(number, llvm::FixedVectorType::get(element, whole / bits));
+}
+
+// Elements at places of a row that are known here: what lies between the first and the last is read at once,
+// and put where it belongs.
+Result<std::optional<LaneValue>> KernelEmitter::loadKnownPlaces(Expr e) {
+  const std::optional<LaneValue> none;
+  if (lanes_ == 1 || mask_ || e.operands().empty()) return none;
+  const Expr last = e.operands().back();
+  std::vector<Expr> index(e.operands().begin(), e.operands().end());
+  for (size_t axis = 0; axis + 1 < index.size(); ++axis) {
+    DYN_TRY(LaneValue v, value(index[axis]));
+    if (!v.isUniform()) return none;
+  }
+  DYN_TRY(LaneValue places, value(last));
+  auto* known =
+      places.form == LaneValue::Form::varying ? llvm::dyn_cast<llvm::Constant>(places.value) : nullptr;
+  if (!known) return none;
+  std::vector<int64_t> at;
+  for (unsigned lane = 0; lane < lanes_; ++lane) {
+    auto* place = llvm::dyn_cast_or_null<llvm::ConstantInt>(known->getAggregateElement(lane));
+    if (!place) return none;
+    at.push_back(place->getSExtValue());
+  }
+  const auto [low, high] = std::minmax_element(at.begin(), at.end());
+  if (*high - *low >= kWidestSpan) return none;
+  const int64_t first = *low;
+  const auto span = static_cast<unsigned>(*high - first + 1);
+  index.back() = kernel_.context->integer(first);
+  DYN_TRY(LaneValue base, address(e.buffer(), index));
+  llvm::Type* element = memoryType(context_, e.buffer()->dtype);
+  Value* row = loadRow(element, span, b_.CreateGEP(element, buffers_.at(e.buffer()), base.value));
+  std::vector<int> chosen;
+  for (int64_t place : at) chosen.push_back(static_cast<int>(place - first));
+  return std::optional(
+      LaneValue::varying(ops_.fromMemory(b_.CreateShuffleVector(row, chosen), e.buffer()->dtype)));
+}
+
+}  // namespace dyn

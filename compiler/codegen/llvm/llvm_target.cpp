@@ -1,0 +1,65 @@
+#include "compiler/codegen/llvm/llvm_target.h"
+
+#include <mutex>
+
+#include "compiler/codegen/llvm/llvm_failure.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetOptions.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+#include "llvm/TargetParser/Triple.h"
+
+namespace dyn {
+
+void initializeLlvm() {
+  static std::once_flag once;  // LLVM keeps its target registry per process, so this is per process as well
+  std::call_once(once, [] {
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmPrinters();
+    llvm::InitializeAllAsmParsers();  // inline assembly is parsed when objects are written
+    installFatalErrorHandler();
+  });
+}
+
+Result<const llvm::Target*> lookupTarget(const MachineDescription& machine) {
+  initializeLlvm();
+  std::string message;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(machine.triple, message);
+  if (!target)
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "no code generator for the target '" + machine.triple + "'");
+  return target;
+}
+
+Result<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const MachineDescription& machine) {
+  DYN_TRY(const llvm::Target* target, lookupTarget(machine));
+  std::unique_ptr<llvm::MCSubtargetInfo> plain(target->createMCSubtargetInfo(machine.triple, "", ""));
+  if (!plain || !plain->isCPUStringValid(machine.cpu))
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "the target '" + machine.triple + "' has no processor named '" + machine.cpu + "'");
+  const llvm::SubtargetFeatures wanted(machine.features);
+  for (const std::string& feature : wanted.getFeatures()) {
+    llvm::StringRef bare = llvm::StringRef(feature).drop_front();
+    bool known = llvm::any_of(plain->getAllProcessorFeatures(),
+                              [&](const llvm::SubtargetFeatureKV& row) { return bare == row.Key; });
+    if (!known)
+      return makeError(DiagnosticId::unsupportedFeature,
+                       "the target '" + machine.triple + "' has no feature named '" + bare.str() + "'");
+  }
+  llvm::TargetOptions options;
+  options.MCOptions.ABIName = machine.abi;
+  options.AllowFPOpFusion =
+      llvm::FPOpFusion::Standard;  // llvm.fmuladd may fuse; separate fmul and fadd never do
+  std::unique_ptr<llvm::TargetMachine> made(
+      target->createTargetMachine(machine.triple, machine.cpu, machine.features, options, llvm::Reloc::PIC_,
+                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Less));
+  if (!made)
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "no code generator for the target '" + machine.triple + "'");
+  return made;
+}
+
+}  // namespace dyn

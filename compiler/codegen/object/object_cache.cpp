@@ -1,0 +1,116 @@
+#include "compiler/codegen/object/object_cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "compiler/codegen/object/cache_folder.h"
+#include "compiler/support/file_handle.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace dyn {
+namespace {
+
+constexpr std::string_view kMagic =
+    "dynobj 1";  // format of the files; a change of it makes old files damaged
+constexpr std::string_view kSuffix = ".dynobj";
+constexpr size_t kDigestBytes = 32;
+
+void appendLength(std::string& out, uint64_t length) {
+  for (int i = 0; i < 8; ++i) out += static_cast<char>(length >> (8 * i));
+}
+
+// magic, key, length of the object (8 bytes), checksum of key and object, object
+std::string fileHeader(const ObjectKey& key, const std::string& object) {
+  std::string header(kMagic);
+  header += key.hex;
+  appendLength(header, object.size());
+  header += digestOf(key.hex + object);
+  return header;
+}
+
+// All of a file that is no link and no pipe somebody put there.
+bool readFile(const std::string& path, std::string& bytes, bool& found) {
+  const FileHandle handle(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  found = handle.valid();
+  struct stat info;
+  if (!found || ::fstat(handle.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < 0) return false;
+  bytes.resize(static_cast<size_t>(info.st_size));
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n = ::read(handle.get(), bytes.data() + done, bytes.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    done += static_cast<size_t>(n);
+  }
+  return true;
+}
+
+}  // namespace
+
+struct ObjectCache::State {
+  explicit State(const ObjectCacheSettings& settings)
+      : folder(settings.directory, kSuffix, settings.maxBytes) {}
+
+  CacheFolder folder;
+  std::atomic<int64_t> hits{0}, misses{0}, damaged{0}, stored{0}, storeFailures{0};
+};
+
+ObjectKey makeObjectKey(const std::vector<std::string_view>& parts) {
+  std::string all;
+  for (std::string_view part : parts) {
+    appendLength(all, part.size());
+    all += part;
+  }
+  return {llvm::toHex(digestOf(all), /*LowerCase=*/true)};
+}
+
+ObjectCache::ObjectCache(ObjectCacheSettings settings) : state_(std::make_unique<State>(settings)) {}
+ObjectCache::ObjectCache(ObjectCache&&) noexcept = default;
+ObjectCache& ObjectCache::operator=(ObjectCache&&) noexcept = default;
+ObjectCache::~ObjectCache() = default;
+
+std::optional<ObjectCode> ObjectCache::find(const ObjectKey& key) {
+  if (!state_->folder.on()) return std::nullopt;
+  std::string bytes;
+  bool found = false;
+  bool good = readFile(state_->folder.path(key.hex), bytes, found);
+  if (!found) {
+    state_->misses++;
+    return std::nullopt;
+  }
+  const size_t headerBytes = kMagic.size() + key.hex.size() + 8 + kDigestBytes;
+  good = good && bytes.size() >= headerBytes;
+  ObjectCode object;
+  if (good) {
+    object.bytes = bytes.substr(headerBytes);
+    good = std::string_view(bytes).substr(0, headerBytes) == fileHeader(key, object.bytes);
+  }
+  if (!good) {
+    state_->misses++;
+    state_->damaged++;
+    state_->folder.remove(key.hex);
+    return std::nullopt;
+  }
+  state_->folder.touch(key.hex);
+  state_->hits++;
+  return object;
+}
+
+void ObjectCache::store(const ObjectKey& key, const ObjectCode& object) {
+  if (!state_->folder.on()) return;
+  const bool stored = state_->folder.write(key.hex, {fileHeader(key, object.bytes), object.bytes});
+  ++(stored ? state_->stored : state_->storeFailures);
+}
+
+ObjectCacheStatistics ObjectCache::statistics() const {
+  const State& s = *state_;
+  return {s.hits, s.misses, s.damaged, s.stored, s.storeFailures, s.folder.evicted()};
+}
+
+const std::string& ObjectCache::refusal() const { return state_->folder.refusal(); }
+
+}  // namespace dyn

@@ -1,0 +1,44 @@
+// Compiles one KernelModule at a time to an object file (or assembly text) in memory. One per thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "compiler/codegen/llvm/kernel_module.h"
+
+namespace dyn {
+
+// Emitters write SSA directly, so most modules gain nothing from IR passes (measured: same speed, half the
+// compile time).
+enum class IrPasses { none, o2 };
+enum class VerifyModules { no, yes };
+
+struct CompileSettings {
+  IrPasses passes = IrPasses::none;
+  VerifyModules verify = VerifyModules::yes;
+};
+
+// The bytes of a relocatable object file of the machine's format.
+struct ObjectCode {
+  std::string bytes;
+};
+
+class ObjectCompiler {
+ public:
+  static Result<ObjectCompiler> create(const MachineDescription& machine);
+  ObjectCompiler(ObjectCompiler&&) noexcept;
+  ObjectCompiler& operator=(ObjectCompiler&&) noexcept;
+  ~ObjectCompiler();
+
+  // The module's code is rewritten on the way, so a module is compiled once. Fails with internalError when
+  // the emitter made something the target can not do; the compiler object must be thrown away then.
+  Result<ObjectCode> compile(KernelModule& module, const CompileSettings& settings);
+  Result<std::string> assembly(KernelModule& module, const CompileSettings& settings);
+
+ private:
+  struct State;
+  explicit ObjectCompiler(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dyn

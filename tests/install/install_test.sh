@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# install_test.sh BUILD SOURCE: installs what is built, moves the prefix, and uses it as somebody would who has nothing else.
+set -euo pipefail
+BUILD="${1:?usage: install_test.sh BUILD SOURCE}" SOURCE="${2:?}"
+HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+WORK="$(mktemp -d)"
+trap 'rm -rf "$WORK"' EXIT
+fail() { echo "install_test: $*" >&2; exit 1; }
+
+cmake --install "$BUILD" --prefix "$WORK/first" >"$WORK/log" 2>&1 || { cat "$WORK/log" >&2; fail "cmake --install"; }
+mv "$WORK/first" "$WORK/prefix"
+PREFIX="$WORK/prefix"
+cd "$WORK"
+export PATH="$PREFIX/bin:/usr/bin:/bin" HOME="$WORK" DYN_CACHE_DIR=none
+unset LD_LIBRARY_PATH
+
+# Nothing installed knows where it was built.
+if grep -rlaF "$SOURCE/" "$PREFIX"; then fail "these files name the source folder"; fi
+
+# The shell, and a package for the programs below.
+printf 'fn @main(%%x: Tensor[(n), f32]) { %%y = mul(%%x, %%x) return %%y }\n' >square.dyn
+[[ "$(dynrepl --version)" == dynrepl* ]] || fail "dynrepl --version"
+dynrepl compile square.dyn -o square.dynpkg --quiet >/dev/null
+vmrun verify square.dynpkg >/dev/null || fail "vmrun verify"
+if [[ -x $PREFIX/bin/dynstudio ]]; then
+  dynstudio --headless --export square.svg square.dyn || fail "dynstudio --headless"
+  grep -q '<svg' square.svg || fail "dynstudio wrote no picture"
+  dynstudio --help | grep -oE '^ +--[a-z-]+' | tr -d ' ' | while read -r option; do
+    [[ $option == --help-all ]] && continue
+    grep -qF -- "${option//-/\\-}" "$PREFIX/share/man/man1/dynstudio.1" || fail "dynstudio.1 does not have $option"
+  done
+fi
+
+# The library: with CMake, shared and static; with pkg-config.
+cmake -S "$HERE/user" -B user -DCMAKE_PREFIX_PATH="$PREFIX" >log 2>&1 && cmake --build user >>log 2>&1 || { cat log >&2; fail "find_package(dynvm)"; }
+for program in user_shared user_static; do [[ "$(user/$program square.dynpkg)" == 14 ]] || fail "$program"; done
+if command -v pkg-config >/dev/null; then
+  export PKG_CONFIG_PATH="$PREFIX/lib/pkgconfig"
+  # shellcheck disable=SC2046  # words, as pkg-config means them
+  cc "$HERE/user/user.c" -o by_pkg_config $(pkg-config --cflags --libs dynvm) -Wl,-rpath,"$PREFIX/lib" || fail "pkg-config"
+  [[ "$(./by_pkg_config square.dynpkg)" == 14 ]] || fail "the program by pkg-config"
+fi
+if nm -D --defined-only "$PREFIX/lib/libdynvm.so" | awk '{ print $3 }' | grep -v '^dyn_'; then fail "libdynvm.so shows these names"; fi
+
+# Manual pages without a complaint; completions that complete.
+for page in "$PREFIX"/share/man/man1/*.1; do
+  if command -v groff >/dev/null; then [[ -z "$(groff -man -ww -z "$page" 2>&1)" ]] || fail "$page: groff complains"; fi
+done
+grep -q '^.SS inspect' "$PREFIX/share/man/man1/dynrepl.1" || fail "dynrepl.1 has no inspect"
+completed() {  # WORDS...: what bash offers for the last
+  bash -c 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dynrepl; echo "${COMPREPLY[*]}"' \
+    bash "$PREFIX/share/bash-completion/completions/dynrepl" "$@"
+}
+[[ "$(completed dynrepl insp)" == inspect ]] || fail "insp is completed to '$(completed dynrepl insp)'"
+[[ "$(completed dynrepl run --outp)" == --output-dir ]] || fail "run --outp is completed to '$(completed dynrepl run --outp)'"
+[[ " $(completed dynrepl verify squ) " == *" square.dyn "* ]] || fail "files are not completed"
+if command -v zsh >/dev/null; then zsh -n "$PREFIX/share/zsh/site-functions/_dynrepl" || fail "zsh completion"; fi
+if command -v fish >/dev/null; then fish -n "$PREFIX/share/fish/vendor_completions.d/dynrepl.fish" || fail "fish completion"; fi
+if dynrepl completion tcsh 2>error; then fail "a shell that is not known was taken"; fi
+grep -q 'bash, zsh' error || grep -q '{bash,zsh,fish}' error || fail "completion tcsh says: $(cat error)"
+echo "install_test: passed"
