@@ -2,6 +2,7 @@
 
 #include "compiler/driver/kernel_library.h"
 #include "compiler/driver/native_code.h"
+#include "compiler/driver/packed_weights.h"
 #include "compiler/driver/target_choice.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/passes/pass_table.h"
@@ -53,6 +54,8 @@ Result<Module> runPasses(const Module& module, const CompileOptions& options, Tr
 
 Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& options) {
   CompiledModel compiled;
+  compiled.cacheDirectory = options.cacheDirectory;
+  compiled.threadCount = options.threadCount;
   const int64_t start = steadyNs();
   LowerOptions lower;
   lower.inputNames = options.inputNames;
@@ -91,6 +94,8 @@ namespace {
 // What the VM's module holds on to.
 struct Host {
   std::shared_ptr<const CompiledModel> compiled;
+  std::vector<HostTensor> constants;
+  std::vector<bool> onlyPacked;  // as in LoweredModule
 };
 
 DynKernelFunction resolveKernel(void* user, const char* symbol) {
@@ -99,9 +104,9 @@ DynKernelFunction resolveKernel(void* user, const char* symbol) {
 }
 
 const void* resolveConstant(void* user, int32_t index) {
-  const LoweredModule& lowered = static_cast<Host*>(user)->compiled->lowered;
-  const HostTensor& constant = lowered.constants[static_cast<size_t>(index)];
-  return lowered.onlyPacked[static_cast<size_t>(index)] ? constant.bytes() : constant.data();
+  const Host& host = *static_cast<Host*>(user);
+  const HostTensor& constant = host.constants[static_cast<size_t>(index)];
+  return host.onlyPacked[static_cast<size_t>(index)] ? constant.bytes() : constant.data();
 }
 
 const DynGemmFamily* resolveGemmFamily(void* user) {
@@ -110,7 +115,7 @@ const DynGemmFamily* resolveGemmFamily(void* user) {
 }
 
 void forgetConstant(void* user, int32_t index) {
-  static_cast<Host*>(user)->compiled->lowered.constants[static_cast<size_t>(index)].forget();
+  static_cast<Host*>(user)->constants[static_cast<size_t>(index)].forget();
 }
 
 void releaseHost(void* user) { delete static_cast<Host*>(user); }
@@ -123,8 +128,10 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled) {
                      "unsupported: the program is compiled for " + compiled->target.machine.name + " (" +
                          compiled->target.machine.triple + "), which this machine can not run")
         .note("inspect shows its code, and compile writes it as a package");
-  const std::vector<uint8_t> bytes = vm::serializeProgram(compiled->lowered.program);
-  auto owner = std::make_unique<Host>(Host{compiled});
+  DYN_TRY(LoadableProgram loadable, packedFromCache(*compiled));
+  const std::vector<uint8_t> bytes = vm::serializeProgram(loadable.program);
+  auto owner =
+      std::make_unique<Host>(Host{compiled, std::move(loadable.constants), std::move(loadable.onlyPacked)});
   dyn_host host{};
   host.user = owner.get();
   host.resolve_kernel = resolveKernel;

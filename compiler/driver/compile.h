@@ -57,7 +57,9 @@ struct CompiledModel {
   Trace trace;
   LoweredModule lowered;
   std::shared_ptr<NativeCode> code;
-  Target target;  // what it was compiled for
+  Target target;               // what it was compiled for
+  std::string cacheDirectory;  // as in the options, as is threadCount
+  int threadCount = 0;
   CompileStatistics statistics;
 };
 

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "compiler/driver/native_code.h"
+#include "compiler/driver/packed_weights.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
 #include "vm/isa/package.h"
@@ -90,10 +91,10 @@ Result<MappedFile> linkObjects(const std::vector<std::string>& objects, Temporar
 
 Status writePackageFile(const CompiledModel& compiled, const std::string& path,
                         const std::string& cacheDirectory) {
-  vm::Program program = compiled.lowered.program;
-  vm::layOutConstants(program);
+  DYN_TRY(LoadableProgram packed, packedForPackage(compiled));
+  vm::layOutConstants(packed.program);
   std::vector<const void*> constants;
-  for (const HostTensor& tensor : compiled.lowered.constants) constants.push_back(tensor.bytes());
+  for (const HostTensor& tensor : packed.constants) constants.push_back(tensor.bytes());
   std::vector<vm::ObjectSection> sections;
   TemporaryFolder folder;
   std::optional<MappedFile> linked;
@@ -104,7 +105,7 @@ Status writePackageFile(const CompiledModel& compiled, const std::string& path,
     linked.emplace(std::move(file).value());
     sections.push_back({packageTarget(compiled), linked->bytes()});
   }
-  const vm::Status status = vm::writePackage(path, program, constants, sections);
+  const vm::Status status = vm::writePackage(path, packed.program, constants, sections);
   if (!status.ok()) return makeError(DiagnosticId::fileError, status.message, {.file = path});
   return {};
 }

@@ -329,7 +329,7 @@ Status FunctionLowering::lowerPacking(const Op& op) {
   DYN_CHECK(op.def->builtinArguments(op, types, &numbers, nullptr));
   code_.emit(Opcode::loadGlobal, define(op.results[0].id),
              program_.packedGlobal(*constant(op.operands[0]), op.def->builtinOf(op), numbers,
-                                   module_.context->valueName(op.operands[0])));
+                                   op.results[0].type.dtype(), module_.context->valueName(op.operands[0])));
   return {};
 }
 

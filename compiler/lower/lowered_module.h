@@ -13,13 +13,23 @@
 
 namespace dyn {
 
+// Weights that are packed before anything runs: by @init, or ahead of it (packed_program.h).
+struct Packing {
+  int32_t constant = 0;  // what is packed
+  int32_t global = 0;    // where the program finds it packed
+  std::string builtin;
+  std::vector<int32_t> numbers;  // of the builtin
+  Dtype dtype = Dtype::f32;      // of what it makes, of rank 1
+};
+
 struct LoweredModule {
   vm::Program program;
   std::vector<loop::Kernel> kernels;  // program.kernels[i] is the row of kernels[i]
   std::vector<HostTensor> constants;  // program.constants[i] describes constants[i]
   // Constants that only @init reads, to pack them: at any address, and not needed afterwards.
   std::vector<bool> onlyPacked;
-  bool usesGemmFamily = false;  // a builtin of the program runs on the machine's matrix kernels
+  std::vector<Packing> packings;  // what @init does
+  bool usesGemmFamily = false;    // a builtin of the program runs on the machine's matrix kernels
 };
 
 struct LowerOptions {

@@ -1,7 +1,7 @@
 #include "compiler/lower/program_builder.h"
 
 #include "compiler/loop/kernel_key.h"
-#include "vm/isa/code_writer.h"
+#include "compiler/lower/packed_program.h"
 
 namespace dyn {
 
@@ -77,34 +77,23 @@ int32_t ProgramBuilder::kernel(loop::Kernel kernel) {
 }
 
 int32_t ProgramBuilder::packedGlobal(const HostTensor& weights, std::string_view builtin,
-                                     std::vector<int32_t> numbers, const std::string& name) {
-  auto [it, fresh] =
-      packed_.try_emplace({constantRow(weights, name), std::string(builtin), std::move(numbers)},
-                          static_cast<int32_t>(out_.program.globalCount));
+                                     std::vector<int32_t> numbers, Dtype dtype, const std::string& name) {
+  const auto next = static_cast<int32_t>(out_.program.globalCount);
+  auto [it, fresh] = packed_.try_emplace(
+      {constantRow(weights, name), std::string(builtin), std::move(numbers)}, next, dtype);
   if (fresh) ++out_.program.globalCount;
-  return it->second;
+  return it->second.first;
 }
 
 Status ProgramBuilder::finishInit() {
-  if (packed_.empty()) return {};
-  using vm::Opcode;
-  using vm::OperandList;
-  vm::CodeWriter code;
-  for (const auto& [key, global] : packed_) {
+  for (const auto& [key, made] : packed_) {
     const auto& [weights, name, numbers] = key;
-    code.emit(Opcode::loadConstant, 0, weights);
-    code.emit(Opcode::callBuiltin, builtin(name), OperandList{1}, OperandList{0}, OperandList(),
-              OperandList(numbers));
-    code.emit(Opcode::storeGlobal, 1, global);
+    builtin(name);
+    out_.packings.push_back({weights, made.first, name, numbers, made.second});
   }
-  code.emit(Opcode::ret, OperandList());
-  out_.program.initFunction = static_cast<int32_t>(out_.program.functions.size());
-  declareFunction("init");
-  vm::Function& init = out_.program.functions.back();
-  init.objectCount = 2;
-  const vm::Status finished = code.finish(init);
-  if (!finished.ok()) return makeError(DiagnosticId::internalError, "bytecode of @init: " + finished.message);
-  return {};
+  if (out_.packings.empty()) return {};
+  functions_["init"] = static_cast<int32_t>(out_.program.functions.size());
+  return addInit(out_.program, out_.packings);
 }
 
 void ProgramBuilder::declareFunction(const std::string& name) {

@@ -24,9 +24,9 @@ class ProgramBuilder {
   void needGemmFamily() { out_.usesGemmFamily = true; }
   // The kernel's row; a kernel of the same text is shared (the same layer twice is one kernel).
   int32_t kernel(loop::Kernel kernel);
-  // The global that holds constant weights packed by this builtin; @init fills it.
+  // The global that holds constant weights packed by this builtin, in rank 1 of `dtype`; @init fills it.
   int32_t packedGlobal(const HostTensor& weights, std::string_view builtin, std::vector<int32_t> numbers,
-                       const std::string& name);
+                       Dtype dtype, const std::string& name);
   // Writes @init when anything needs it. Call once, last.
   Status finishInit();
   // The symbols of an epilogue's columns, [first, second): one pair for all, so that equal epilogues are one
@@ -46,8 +46,8 @@ class ProgramBuilder {
   std::unordered_map<const void*, int32_t> constants_;
   std::unordered_map<std::string, int> kernelNames_;
   std::optional<std::pair<Dim, Dim>> epilogueColumns_;
-  std::map<std::tuple<int32_t, std::string, std::vector<int32_t>>, int32_t>
-      packed_;  // constant, builtin, its numbers → global
+  // constant, builtin, its numbers → global, element type
+  std::map<std::tuple<int32_t, std::string, std::vector<int32_t>>, std::pair<int32_t, Dtype>> packed_;
 };
 
 }  // namespace dyn

@@ -23,7 +23,7 @@ vm/kernels         : vm/include vm/shared vm/base vm/isa vm/core
 vm/library         : vm/include vm/shared vm/base vm/isa vm/core vm/kernels
 vm/tool            : vm/include vm/base vm/isa vm/device vm/core vm/kernels
 compiler/support   :
-compiler/target    : compiler..support
+compiler/target    : compiler..support vm/shared
 compiler/dims      : compiler..support
 compiler/ir        : compiler..dims      vm/include vm/shared vm/isa
 compiler/loop      : compiler..ir        vm/include vm/shared vm/isa

@@ -9,6 +9,7 @@
 #include "vm/core/contract.h"
 #include "vm/core/growing.h"
 #include "vm/core/package_loader.h"
+#include "vm/core/panels.h"
 #include "vm/device/device.h"
 #include "vm/isa/assembler.h"
 #include "vm/isa/program_file.h"
@@ -217,6 +218,10 @@ const char* dyn_dtype_text(int32_t dtype) {
 }
 size_t dyn_dtype_size_bytes(int32_t dtype) {
   return dtype < 0 || static_cast<uint32_t>(dtype) >= kDataTypeCount ? 0 : kDataTypes[dtype].sizeBytes;
+}
+const char* dyn_panels(void) {
+  static const std::string kText = toString(machinePanels());
+  return kText.c_str();
 }
 
 // --- modules

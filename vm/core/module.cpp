@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "vm/core/interpreter.h"
+#include "vm/core/panels.h"
 #include "vm/isa/instruction_reader.h"
 #include "vm/isa/verifier.h"
 
@@ -59,6 +60,18 @@ Status Module::resolve() {
   if (gemmFamily_->maxRows < 1 || gemmFamily_->panelWidth < 8 || gemmFamily_->panelWidth % 8 != 0 ||
       !gemmFamily_->microKernels)
     return failure(DYN_BAD_PROGRAM, "the GEMM family has no rows, or its panel width is not a multiple of 8");
+  return checkPanels();
+}
+
+// Packed weights are read by the kernels they were packed for, or not at all.
+Status Module::checkPanels() const {
+  PanelLayout read = machinePanels();
+  read.gemm = gemmFamily_->panelWidth;
+  for (const auto& [key, packed] : program_.metadata)
+    if (key == kPanelsKey && packed != toString(read))
+      return failure(DYN_UNSUPPORTED, "its weights are packed for another machine (" + packed +
+                                          "), this one reads " + toString(read) +
+                                          ": compile the model for this machine");
   return okStatus();
 }
 

@@ -62,6 +62,7 @@ class Module {
  private:
   Module() = default;
   Status resolve();
+  Status checkPanels() const;
   Status checkBuiltinCalls() const;
   Status loadConstants();
   Status runInit();

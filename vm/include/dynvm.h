@@ -153,6 +153,9 @@ DYN_API const char* dyn_status_text(dyn_status status); /* "memory limit" */
 DYN_API const char* dyn_last_message(void);
 DYN_API const char* dyn_dtype_text(int32_t dtype); /* "f32"; null when out of range */
 DYN_API size_t dyn_dtype_size_bytes(int32_t dtype);
+/* How packed weights lie for this machine's kernels: "gemm 32, filters 32+16, ...". A package whose metadata
+ * "panels" says otherwise is refused. */
+DYN_API const char* dyn_panels(void);
 
 /* --- modules --- */
 /* Loads a package (.dynpkg): constants are mapped, object code is linked. `host` may be null or add kernels

@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kMagic[8] = {'D', 'Y', 'N', 'P', 'A', 'C', 'K', '1'};
 constexpr uint32_t kPackageVersion = 1;
-constexpr uint64_t kHeaderBytes = 64, kRowBytes = 128, kNameBytes = 64, kPageBytes = 4096;
+constexpr uint64_t kHeaderBytes = 64, kRowBytes = 128, kNameBytes = 64, kPageBytes = 4096, kLineBytes = 64;
 constexpr uint32_t kMaximumSections = 1024;
 
 void put32(uint8_t* at, uint32_t value) {
@@ -80,10 +80,11 @@ std::vector<uint8_t> tableBytes(const std::vector<PackageSection>& sections) {
 uint64_t layOutConstants(Program& program) {
   uint64_t offset = 0;
   for (ConstantRow& constant : program.constants) {
-    constant.offset = offset;
-    offset = (offset + constant.sizeBytes + 63) / 64 * 64;
+    const uint64_t alignment = constant.sizeBytes >= kPageBytes ? kPageBytes : kLineBytes;
+    constant.offset = (offset + alignment - 1) / alignment * alignment;
+    offset = constant.offset + constant.sizeBytes;
   }
-  return offset;
+  return (offset + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
 Status writePackage(const std::string& path, const Program& program,

@@ -31,8 +31,8 @@ struct ObjectSection {
   std::string_view bytes;
 };
 
-// Sets the offset of each constant so that it starts at a multiple of 64; returns the size of the constant
-// section.
+// Sets the offset of each constant so that it starts at a multiple of 64, and at a page from the size of a
+// page on; returns the size of the constant section.
 uint64_t layOutConstants(Program& program);
 
 // Writes to a temporary name, then renames: a package is whole or not there. constantData[i] is the data of

@@ -1,9 +1,5 @@
-// Persistent cache of object files: one directory, one file per key.
-//
-// A cache is never a reason to fail: a directory that can not be made or written, a full disk, a damaged or
-// foreign file all mean "compile anew", and are counted. Files appear under their final name complete or not
-// at all (temporary name, then rename), so processes may share a directory. As the files hold code that will
-// be executed, a directory that belongs to another user or that everybody may write to is not used.
+// Persistent cache of object files: one folder (cache_folder.h), one file per key. A damaged or foreign file
+// means "compile anew", and is counted.
 //
 //   ObjectCache cache({.directory = "/home/me/.cache/dyn", .maxBytes = 256 << 20});
 //   if (auto object = cache.find(key)) ... else cache.store(key, compiled);

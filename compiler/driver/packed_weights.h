@@ -1,0 +1,18 @@
+// Packs weights before a program is loaded, with the runtime's own packing functions: into a package, or into
+// the object cache, from where they are mapped.
+#pragma once
+
+#include "compiler/driver/compile.h"
+#include "compiler/lower/packed_program.h"
+
+namespace dyn {
+
+// For a package: everything is packed that the target reads as this machine does. For other targets, and for
+// what libraries pack, the package packs when it is loaded.
+Result<LoadableProgram> packedForPackage(const CompiledModel& compiled);
+
+// For this process: large weights that are packed, or copied to an aligned place, are those of the object
+// cache; they are put there first where they are not. Without a cache: the program as it was lowered.
+Result<LoadableProgram> packedFromCache(const CompiledModel& compiled);
+
+}  // namespace dyn
