@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "compiler/dims/dim_node.h"
+#include "compiler/dims/dim_numbers.h"
 
 namespace dyn {
 
@@ -137,6 +138,32 @@ Result<int64_t> evaluate(Dim dim, const DimBinding& binding) {
   const DimNode* root = DimBuilder::node(dim);
   if (!visitOperandsFirst(root, visit)) return std::move(*error);
   return *valueOf(root);
+}
+
+std::optional<int64_t> DimNumbers::value(Dim dim) {
+  std::vector<const DimNode*> work{DimBuilder::node(dim)};
+  std::vector<int64_t> arguments;
+  while (!work.empty()) {
+    const DimNode* n = work.back();
+    const size_t before = work.size();
+    if (!values_.count(n->id))
+      for (Dim d : n->operands)
+        if (!values_.count(d.id())) work.push_back(DimBuilder::node(d));
+    if (work.size() > before) continue;
+    work.pop_back();
+    auto [entry, fresh] = values_.try_emplace(n->id);
+    if (!fresh) continue;
+    if (n->kind == DimKind::constant || n->kind == DimKind::symbol) {
+      entry->second = n->kind == DimKind::constant ? n->value : valueOf_(n->symbol);
+      continue;
+    }
+    arguments.clear();
+    for (Dim d : n->operands)
+      if (const std::optional<int64_t>& argument = values_.at(d.id())) arguments.push_back(*argument);
+    if (n->kind != DimKind::invalid && arguments.size() == n->operands.size())
+      entry->second = applyKind(n, arguments);
+  }
+  return values_.at(dim.id());
 }
 
 Dim substitute(Dim dim, const std::function<Dim(SymbolId)>& replacement) {
