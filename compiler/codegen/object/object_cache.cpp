@@ -230,6 +230,8 @@ ObjectCacheStatistics ObjectCache::statistics() const {
   return {s.hits, s.misses, s.damaged, s.stored, s.storeFailures, s.evicted};
 }
 
+bool ObjectCache::isOn() const { return state_->on; }
+
 const std::string& ObjectCache::refusal() const { return state_->refusal; }
 
 }  // namespace dyn
