@@ -32,7 +32,8 @@ KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescr
   const std::string& symbol = compiled.lowered.program.kernels[index].symbol;
   KernelJob job;
   job.name = kernel.name;
-  job.key = symbol + "\n" + loop::structuralKey(kernel);
+  // Without one the engine looks its code up by what is generated.
+  if (const std::optional<std::string> key = loop::lastingKey(kernel)) job.key = symbol + "\n" + *key;
   job.build = [&kernel, &symbol, &machine, &emitting] {
     const std::lock_guard<std::mutex> lock(emitting);
     return emitLoopKernel(kernel, symbol, machine);

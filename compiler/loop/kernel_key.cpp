@@ -1,6 +1,7 @@
 #include "compiler/loop/kernel_key.h"
 
 #include <bit>
+#include <optional>
 #include <unordered_map>
 
 #include "compiler/loop/expr_node.h"
@@ -9,11 +10,19 @@ namespace dyn::loop {
 
 namespace {
 
+// How dims are told: by what they are made of, or by their number in the context of the program.
+enum class DimsBy : uint8_t { form, number };
+
+// Parts that the forms of a kernel's dims may have together. Where each size is made of the one before, forms
+// would be the square of a program.
+constexpr uint64_t kMostParts = 256;
+
 class KeyWriter {
  public:
-  explicit KeyWriter(const Kernel& kernel) : kernel_(kernel) {}
+  KeyWriter(const Kernel& kernel, DimsBy dimsBy) : kernel_(kernel), dimsBy_(dimsBy) {}
 
-  std::string write() {
+  // Null: the forms have too many parts.
+  std::optional<std::string> write() {
     say(kernel_.scalars.size());
     // Code generation multiplies dims and asks what is left of them after whole vectors, so it looks through
     // a scalar at what that is made of: all of it is part of the key.
@@ -27,6 +36,7 @@ class KeyWriter {
     say(expression(kernel_.unit));
     say(expression(kernel_.unitCount));
     body();
+    if (nextDim_ > kMostParts && dimsBy_ == DimsBy::form) return std::nullopt;
     std::string key;
     number(key, definitions_.size());
     return key + definitions_ + kernelText_;
@@ -48,8 +58,18 @@ class KeyWriter {
 
   uint64_t dim(Dim root) {
     if (!root) return 0;
+    if (dimsBy_ == DimsBy::number) {
+      const auto [known, fresh] = dims_.try_emplace(root.id(), nextDim_);
+      if (fresh) {
+        define('i');
+        define(root.id());
+        ++nextDim_;
+      }
+      return known->second + 1;
+    }
     std::vector<Dim> work{root};
     while (!work.empty()) {
+      if (nextDim_ > kMostParts) return 0;
       const Dim d = work.back();
       if (dims_.count(d.id())) {
         work.pop_back();
@@ -209,6 +229,7 @@ class KeyWriter {
   }
 
   const Kernel& kernel_;
+  const DimsBy dimsBy_;
   std::string definitions_, kernelText_;
   uint64_t nextDim_ = 0;
   std::unordered_map<uint32_t, uint64_t> dims_, expressions_;
@@ -219,6 +240,13 @@ class KeyWriter {
 
 }  // namespace
 
-std::string structuralKey(const Kernel& kernel) { return KeyWriter(kernel).write(); }
+std::optional<std::string> lastingKey(const Kernel& kernel) {
+  return KeyWriter(kernel, DimsBy::form).write();
+}
+
+std::string structuralKey(const Kernel& kernel) {
+  if (std::optional<std::string> key = lastingKey(kernel)) return *std::move(key);
+  return "numbers" + KeyWriter(kernel, DimsBy::number).write().value();
+}
 
 }  // namespace dyn::loop

@@ -74,6 +74,40 @@ TEST(KernelKey, WhatIsComputedMatters) {
   EXPECT_NE(keyOf(replaced(kRows, "0.5", "-0.0")), keyOf(replaced(kRows, "0.5", "0.0")));
 }
 
+// Each size is made of the one before: their forms would be the square of a program.
+TEST(KernelKey, LongFormsAreNumbers) {
+  DimContext dims;
+  const auto copyOf = [&](Dim size) {
+    auto context = std::make_shared<LoopContext>(dims);
+    Kernel kernel;
+    kernel.name = "copy";
+    kernel.context = context;
+    const Buffer* x = context->buffer("x", Dtype::f32, {context->dim(size)}, BufferRole::input);
+    const Buffer* y = context->buffer("y", Dtype::f32, {context->dim(size)}, BufferRole::output);
+    kernel.buffers = {x, y};
+    kernel.scalars = {size};
+    kernel.unit = context->variable("u");
+    kernel.unitCount = context->dim(size);
+    kernel.body = store(y, {kernel.unit}, context->load(x, {kernel.unit}));
+    return kernel;
+  };
+  Dim size = dims.symbol("n"), other = dims.symbol("m");
+  for (int i = 0; i < 20; ++i) {
+    size = mod(size, dims.constant(100 + i)) + dims.constant(1);
+    other = mod(other, dims.constant(100 + i)) + dims.constant(1);
+  }
+  EXPECT_EQ(structuralKey(copyOf(size)), structuralKey(copyOf(other)));
+  EXPECT_EQ(lastingKey(copyOf(size)), structuralKey(copyOf(size)));
+  for (int i = 0; i < 2000; ++i) {
+    size = mod(size, dims.constant(200 + i)) + dims.constant(1);
+    other = mod(other, dims.constant(200 + i)) + dims.constant(1);
+  }
+  EXPECT_EQ(structuralKey(copyOf(size)), structuralKey(copyOf(size)));
+  EXPECT_NE(structuralKey(copyOf(size)), structuralKey(copyOf(other)));
+  EXPECT_LT(structuralKey(copyOf(size)).size(), 200u);
+  EXPECT_FALSE(lastingKey(copyOf(size)).has_value());
+}
+
 // As text the value of the last node is 2^60 leaves long.
 TEST(KernelKey, SharedPartsAreWrittenOnce) {
   const auto ladder = [](int steps, double last) {
