@@ -419,7 +419,8 @@ void MainWindow::showKernels(const KernelTable& table) {
     setCell(kernelTable_, r, 3, timeText(row.totalNs), CellAlignment::right);
     setCell(kernelTable_, r, 4, QString::number(100 * row.share, 'f', 1) + "%", CellAlignment::right);
     setCell(kernelTable_, r, 5,
-            row.bytes > 0 && row.totalNs > 0
+            (row.kind == "kernel" || row.kind == "builtin" || row.kind == "copy") && row.bytes > 0 &&
+                    row.totalNs > 0
                 ? QString::number(static_cast<double>(row.bytes) / static_cast<double>(row.totalNs), 'f', 1)
                 : "",
             CellAlignment::right);
