@@ -99,21 +99,23 @@ const void* BuiltinHost::keepPlan(const DynBuiltinContext* context, int32_t kind
 }
 
 Status BuiltinHost::describeCall(std::string_view name, const BuiltinCall& call, DynBuiltinCall& flat) {
-  views_.clear();
+  const size_t arguments = call.arguments.size(), results = call.results.size();
+  if (views_.size() < arguments + results) views_.resize(arguments + results);
+  DynTensorView* view = views_.data();
   size_t growing = 0;
-  for (size_t i = 0; i < call.arguments.size(); ++i) {
+  for (size_t i = 0; i < arguments; ++i, ++view) {
     const Object* object = call.arguments[i];
     if (!object) {
-      views_.push_back({nullptr, nullptr, nullptr, 0, 0, DYN_NO_TENSOR});
+      view->dtype = DYN_NO_TENSOR;
       continue;
     }
     if (object->kind != ObjectKind::tensor)
       return badArgument(std::string(name).c_str(), i, "a tensor", object);
     const auto* tensor = static_cast<const Tensor*>(object);
-    views_.push_back(viewOf(tensor));
-    growing += tensor->room ? tensor->rank : 0;
+    *view = viewOf(tensor);
+    if (tensor->room) growing += tensor->rank;
   }
-  for (const Object* object : call.results) views_.push_back(viewOf(static_cast<const Tensor*>(object)));
+  for (const Object* object : call.results) *view++ = viewOf(static_cast<const Tensor*>(object));
   if (growing > 0) {
     strides_.resize(growing);
     int64_t* next = strides_.data();
@@ -128,7 +130,7 @@ Status BuiltinHost::describeCall(std::string_view name, const BuiltinCall& call,
   flat = {call.context,
           call.gemmFamily,
           views_.data(),
-          views_.data() + call.arguments.size(),
+          views_.data() + arguments,
           call.scalars.data(),
           call.numbers.data(),
           static_cast<uint32_t>(call.arguments.size()),

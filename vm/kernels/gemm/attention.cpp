@@ -66,20 +66,21 @@ struct Problem {
   bool copiesQ() const { return strideQD != 1 || (strideQM % 1024 == 0 && rows > 4); }
 };
 
-Status readOrders(const FlatCall& call, int64_t rank, std::vector<std::vector<int32_t>>& orders) {
+Status readOrders(const FlatCall& call, int64_t rank, std::array<AxisOrder, 4>& orders) {
   if (rank < 2 || rank > 64 || static_cast<int64_t>(call.numbers.size()) != 2 + 4 * rank)
     return failure(DYN_BAD_PROGRAM,
                    "attention: four orders of " + std::to_string(rank) + " axes are missing");
-  for (size_t at = 2; at < call.numbers.size(); at += static_cast<size_t>(rank)) {
-    orders.emplace_back();
-    if (Status status = readOrder(call, at, rank, orders.back()); !status.ok()) return status;
-  }
+  for (size_t i = 0; i < orders.size(); ++i)
+    if (Status status = readOrder(call, 2 + i * static_cast<size_t>(rank), rank, orders[i]); !status.ok())
+      return status;
   return okStatus();
 }
 
-Status describeProblem(const FlatCall& call, const TensorView* z, Problem& p) {
+enum class Detail : uint8_t { sizes, offsets };
+
+Status describeProblem(const FlatCall& call, const TensorView* z, Detail detail, Problem& p) {
   const int64_t rank = call.number(1, 0);
-  std::vector<std::vector<int32_t>> orders;
+  std::array<AxisOrder, 4> orders;
   if (Status status = readOrders(call, rank, orders); !status.ok()) return status;
   const auto wrong = [&] {
     return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(call.argument(0)) + ", " +
@@ -89,20 +90,24 @@ Status describeProblem(const FlatCall& call, const TensorView* z, Problem& p) {
   for (size_t i = 0; i < 3; ++i)
     if (call.argument(i)->dtype() != DataType::f32 || call.argument(i)->rank != rank) return wrong();
   if (z->dtype() != DataType::f32 || z->rank != rank) return wrong();
-  const MatrixView q(call.argument(0), orders[0]), k(call.argument(1), orders[1]),
-      v(call.argument(2), orders[2]), out(z, orders[3]);
+  const MatrixView q(call.argument(0), &orders[0]), k(call.argument(1), &orders[1]),
+      v(call.argument(2), &orders[2]), out(z, &orders[3]);
   p.rows = out.rows();
   p.width = out.columns();
   p.depth = q.columns();
   p.keys = k.columns();
   if (q.rows() != p.rows || k.rows() != p.depth || v.rows() != p.keys || v.columns() != p.width)
     return wrong();
-  if (!batchOffsets(q, out, p.atQ) || !batchOffsets(k, out, p.atK) || !batchOffsets(v, out, p.atV) ||
-      !batchOffsets(out, out, p.atZ))
-    return wrong();
+  if (!batchesFit(q, out) || !batchesFit(k, out) || !batchesFit(v, out)) return wrong();
+  if (detail == Detail::offsets) {
+    batchOffsets(q, out, p.atQ);
+    batchOffsets(k, out, p.atK);
+    batchOffsets(v, out, p.atV);
+    batchOffsets(out, out, p.atZ);
+  }
   if (p.width > 1 && out.columnStride() != 1)
     return failure(DYN_BAD_PROGRAM, "attention: the last axis of the result must stay the last");
-  p.batches = static_cast<int64_t>(p.atZ.size());
+  p.batches = batchCount(out);
   p.strideQM = q.rowStride();
   p.strideQD = q.columnStride();
   p.strideKD = k.rowStride();
@@ -115,7 +120,7 @@ Status describeProblem(const FlatCall& call, const TensorView* z, Problem& p) {
 
 class Task {
  public:
-  Task(const FlatCall& call, const Problem& p, const RowKernel& kernel, float* z)
+  Task(const FlatCall& call, const Problem& p, const RowKernel* kernel, float* z)
       : call_(call),
         family_(*call.gemmFamily),
         p_(p),
@@ -169,7 +174,7 @@ class Task {
     for (int64_t i = 0; i < panelsK(); ++i)
       runRowTiles(family_, rows, p_.depth, q, leadingQ, k + i * p_.depth * panel, own + i * panel, leading,
                   std::min(panel, p_.keys - i * panel), false);
-    if (const int32_t fault = kernel_.run(batch * p_.rows + first, rows, own, p_.keys, leading);
+    if (const int32_t fault = kernel_->run(batch * p_.rows + first, rows, own, p_.keys, leading);
         fault != DYN_KERNEL_OK)
       return fault;
     if (call_.cancelled()) return DYN_KERNEL_OK;
@@ -192,7 +197,7 @@ class Task {
       scores.byColumns(0, p_.keys);
     else
       scores.byDots(0, p_.keys);
-    if (const int32_t fault = kernel_.run(batch * p_.rows, p_.rows, own, p_.keys, leading);
+    if (const int32_t fault = kernel_->run(batch * p_.rows, p_.rows, own, p_.keys, leading);
         fault != DYN_KERNEL_OK)
       return fault;
     const FewRows product{p_.rows,         p_.keys,     own,         leading,         1,
@@ -205,7 +210,7 @@ class Task {
   const FlatCall& call_;
   const DynGemmFamily& family_;
   const Problem& p_;
-  const RowKernel& kernel_;
+  const RowKernel* kernel_;  // null: only sizes are asked for
   const float *q_, *k_, *v_;
   float* z_;
 };
@@ -226,20 +231,19 @@ struct Plan {
   int64_t perTask() const { return own + (overBatches ? packs : 0); }
 };
 
-Status readCall(const FlatCall& call, Problem& p) {
+Status readCall(const FlatCall& call, Detail detail, Problem& p) {
   for (size_t i = 0; i < 3; ++i)
     if (!call.argument(i)) return badArgument("attention", i, "a tensor", call.argument(i));
-  return describeProblem(call, call.result(0), p);
+  return describeProblem(call, call.result(0), detail, p);
 }
 
 }  // namespace
 
 Status attentionScratch(const FlatCall& call, int64_t& elements) {
   Problem p;
-  if (Status status = readCall(call, p); !status.ok()) return status;
+  if (Status status = readCall(call, Detail::sizes, p); !status.ok()) return status;
   if (call.result(0)->elements == 0) return okStatus();
-  const RowKernel none{};
-  const Plan plan(call, p, Task(call, p, none, nullptr));
+  const Plan plan(call, p, Task(call, p, nullptr, nullptr));
   elements = scratchElements(plan.shared(), plan.tasks, plan.perTask());
   return okStatus();
 }
@@ -248,10 +252,10 @@ Status attention(FlatCall& call) {
   TensorView* z = call.result(0);
   Problem p;
   RowKernel kernel;
-  if (Status status = readCall(call, p); !status.ok()) return status;
+  if (Status status = readCall(call, Detail::offsets, p); !status.ok()) return status;
   if (Status status = kernel.bind(call, 3); !status.ok()) return status;
   if (z->elements == 0) return okStatus();
-  const Task task(call, p, kernel, z->as<float>());
+  const Task task(call, p, &kernel, z->as<float>());
   const Plan plan(call, p, task);
   const int64_t tasks = plan.tasks;
   EpilogueFault fault;

@@ -53,7 +53,7 @@ std::string shapesText(const TensorView* a, const TensorView* b, const TensorVie
 }
 
 // The orders of A, B and C follow the first two numbers, each a permutation of the common rank.
-Status readOrders(const FlatCall& call, int64_t rank, std::array<std::vector<int32_t>, 3>& orders) {
+Status readOrders(const FlatCall& call, int64_t rank, std::array<AxisOrder, 3>& orders) {
   if (static_cast<int64_t>(call.numbers.size()) != 2 + 3 * rank)
     return failure(DYN_BAD_PROGRAM, "three orders of " + std::to_string(rank) + " axes are missing");
   for (size_t i = 0; i < orders.size(); ++i)
@@ -111,12 +111,12 @@ Status describeProblem(const FlatCall& call, const TensorView* a, const TensorVi
   if (a->rank < 2 || c->rank < 2 || (a->dtype() != b->dtype() && !p.rounded) || a->dtype() != c->dtype() ||
       (p.packed ? b->rank != 1 : b->rank < 2))
     return wrong();
-  std::array<std::vector<int32_t>, 3> orders;
+  std::array<AxisOrder, 3> orders;
   if ((flags & kPermuted) != 0) {
     if (p.packed || a->rank != c->rank || b->rank != c->rank) return wrong();
     if (Status status = readOrders(call, c->rank, orders); !status.ok()) return status;
   }
-  MatrixView left(a, orders[0]), result(c, orders[2]);
+  MatrixView left(a, &orders[0]), result(c, &orders[2]);
   if ((flags & kTransposeA) != 0) left.swapMatrix();
   p.rows = result.rows();
   p.columns = result.columns();
@@ -138,7 +138,7 @@ Status describeProblem(const FlatCall& call, const TensorView* a, const TensorVi
     if (a->dtype() != DataType::f32 || (c->elements > 0 && b->elements != elements)) return wrong();
     p.batchB.assign(static_cast<size_t>(p.batches), 0);
   } else {
-    MatrixView right(b, orders[1]);
+    MatrixView right(b, &orders[1]);
     if ((flags & kTransposeB) != 0) right.swapMatrix();
     if (right.rows() != p.depth || right.columns() != p.columns || !batchOffsets(right, result, p.batchB))
       return wrong();
@@ -165,7 +165,7 @@ struct BlockTask {
   const FlatCall& call;
   const DynGemmFamily& family;
   const Problem& problem;
-  const Epilogue& epilogue;
+  const Epilogue* epilogue;  // null: only sizes are asked for
   const ProductSchedule& schedule;
 
   static int64_t width(const Problem& p, const DynGemmFamily& family) {
@@ -226,8 +226,9 @@ struct BlockTask {
           for (int64_t tile = firstTile; tile < lastTile; first += all.height(tile++))
             multiply(all.height(tile), depth, left + first * leading, leading, packed, panel, k,
                      c + (row + first) * p.strideCM + column, columns);
-          if (!last || !epilogue) continue;
-          const int32_t fault = epilogue.run(firstRow + row, firstRow + row + rows, column, column + columns);
+          if (!last || !*epilogue) continue;
+          const int32_t fault =
+              epilogue->run(firstRow + row, firstRow + row + rows, column, column + columns);
           if (fault != DYN_KERNEL_OK) return fault;
         }
       }
@@ -311,8 +312,7 @@ struct F32Plan {
     overBatches = p.batches > 1 && (batchTasks == threads || p.batches >= threads);
     tasks = overBatches ? batchTasks : worthwhileTasks(call, steps(p));
     chosen = scheduleOf(call, p, overBatches ? 1 : tasks);
-    const Epilogue none{};
-    const BlockTask block{call, family, p, none, schedule()};
+    const BlockTask block{call, family, p, nullptr, schedule()};
     if (call.wantsVersion())
       call.nameVersion(versionText(contraction::scheduleName(chosen), p, overBatches ? 1 : tasks) +
                        stepsText(p, family, block));
@@ -331,7 +331,7 @@ Status gemmF32(FlatCall& call, const Problem& p, const TensorView* a, const Tens
   const F32Plan plan(call, p);
   const int64_t tasks = plan.tasks, copyElements = plan.copyElements;
   const ProductSchedule& schedule = plan.schedule();
-  const BlockTask block{call, family, p, epilogue, schedule};
+  const BlockTask block{call, family, p, &epilogue, schedule};
   Scratch scratch(call, plan.shared, tasks, plan.perTask);
   if (!scratch) return scratch.status();
   EpilogueFault fault;
@@ -523,6 +523,16 @@ struct GemmCall {
   }
 };
 
+// The plain case, told by little: with B packed, and rows of A read where they lie, no schedule takes any
+// memory, whatever the shapes are.
+bool takesNone(const FlatCall& call) {
+  const TensorView *a = call.argument(0), *b = call.argument(1);
+  constexpr int64_t kMoves = kTransposeA | kPermuted;
+  return !call.wantsVersion() && a && b && a->rank > 0 && a->dtype() == DataType::f32 &&
+         b->dtype() == DataType::f32 && (call.number(0, 0) & (kPackedB | kMoves)) == kPackedB &&
+         a->sizes().back() % 1024 != 0;
+}
+
 // to[k][i] = from[i][k] for a block of 4 x 4.
 void transposeFours(const float* from, int64_t fromStride, float* to, int64_t toStride) {
   Four rows[4];
@@ -605,14 +615,13 @@ Status gemmpack(BuiltinCall& call) {
 }
 
 Status gemmScratch(const FlatCall& call, int64_t& elements) {
+  if (takesNone(call)) return okStatus();
   GemmCall g;
   if (Status status = g.read(call); !status.ok()) return status;
   if (g.c->elements == 0) return okStatus();
   g.nameWay(call);
   if (g.way == GemmCall::Way::numbers) elements = scratchOfOthers(call, g.p, g.a->dtype());
-  // Packed, and A where it lies: then no schedule takes any.
-  if (g.way != GemmCall::Way::blocks || (g.p.packed && !BlockTask::copiesA(g.p) && !call.wantsVersion()))
-    return okStatus();
+  if (g.way != GemmCall::Way::blocks) return okStatus();
   const F32Plan plan(call, g.p);
   elements = scratchElements(plan.shared, plan.tasks, plan.perTask);
   return okStatus();

@@ -4,32 +4,45 @@
 
 namespace dyn::vm::kernels {
 
-Status readOrder(const FlatCall& call, size_t first, int64_t rank, std::vector<int32_t>& order) {
-  std::vector<bool> seen(static_cast<size_t>(rank), false);
-  for (size_t axis = 0; axis < static_cast<size_t>(rank); ++axis) {
+Status readOrder(const FlatCall& call, size_t first, int64_t rank, AxisOrder& order) {
+  uint64_t seen = 0;
+  static_assert(kMostAxes <= 64);
+  if (rank > static_cast<int64_t>(kMostAxes)) return failure(DYN_BAD_PROGRAM, "too many axes");
+  order.count = static_cast<size_t>(rank);
+  for (size_t axis = 0; axis < order.count; ++axis) {
     const int64_t from = call.number(first + axis, -1);
-    if (from < 0 || from >= rank || seen[static_cast<size_t>(from)])
+    if (from < 0 || from >= rank || (seen >> from & 1) != 0)
       return failure(DYN_BAD_PROGRAM, "an order of axes is no permutation");
-    seen[static_cast<size_t>(from)] = true;
-    order.push_back(static_cast<int32_t>(from));
+    seen |= uint64_t{1} << from;
+    order.axes[axis] = static_cast<int32_t>(from);
   }
   return okStatus();
 }
 
-bool batchOffsets(const MatrixView& operand, const MatrixView& c, std::vector<int64_t>& offsets) {
-  const size_t batchRank = c.shape.size() - 2, operandBatchRank = operand.shape.size() - 2;
-  if (operandBatchRank > batchRank) return false;
+int64_t batchCount(const MatrixView& c) {
   // Where C has no elements no bytes stand behind the other sizes: nothing may be computed from them.
-  const bool empty = std::find(c.shape.begin(), c.shape.end(), 0) != c.shape.end();
-  int64_t count = empty ? 0 : 1;
-  std::vector<int64_t> strides(batchRank, 0);
-  for (size_t axis = 0; axis < batchRank; ++axis) {
-    if (!empty) count *= c.shape[axis];
-    if (axis < batchRank - operandBatchRank) continue;
-    const size_t own = axis - (batchRank - operandBatchRank);
-    if (operand.shape[own] != 1 && operand.shape[own] != c.shape[axis]) return false;
-    if (operand.shape[own] != 1) strides[axis] = operand.strides[own];
-  }
+  if (std::find(c.shape.begin(), c.shape.begin() + c.rank, 0) != c.shape.begin() + c.rank) return 0;
+  int64_t count = 1;
+  for (size_t axis = 0; axis + 2 < c.rank; ++axis) count *= c.shape[axis];
+  return count;
+}
+
+bool batchesFit(const MatrixView& operand, const MatrixView& c) {
+  if (operand.rank > c.rank) return false;
+  const size_t missing = c.rank - operand.rank;
+  for (size_t own = 0; own + 2 < operand.rank; ++own)
+    if (operand.shape[own] != 1 && operand.shape[own] != c.shape[missing + own]) return false;
+  return true;
+}
+
+bool batchOffsets(const MatrixView& operand, const MatrixView& c, std::vector<int64_t>& offsets) {
+  if (!batchesFit(operand, c)) return false;
+  const size_t batchRank = c.rank - 2, missing = c.rank - operand.rank;
+  const int64_t count = batchCount(c);
+  std::array<int64_t, kMostAxes> strides;
+  for (size_t axis = 0; axis < batchRank; ++axis)
+    strides[axis] =
+        axis < missing || operand.shape[axis - missing] == 1 ? 0 : operand.strides[axis - missing];
   offsets.resize(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     int64_t rest = i, offset = 0;

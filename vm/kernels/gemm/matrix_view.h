@@ -1,43 +1,62 @@
 // The operands of a product of matrices, with batch axes before them.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "vm/base/flat_call.h"
 
 namespace dyn::vm::kernels {
 
-// A tensor of rank 2 and more as matrices, perhaps with its axes in another order: axis i of the view is axis
-// order[i] of the tensor.
-struct MatrixView {
-  std::vector<int64_t> shape, strides;
+inline constexpr size_t kMostAxes = 64;  // of a tensor that is seen as matrices
 
-  explicit MatrixView(const TensorView* tensor, std::span<const int32_t> order = {}) {
-    const auto rank = static_cast<size_t>(tensor->rank);
-    std::vector<int64_t> own(rank);
-    tensor->writeStrides(own);
+// An order of axes: axis i of the view is axis order[i] of the tensor. Empty: as they are.
+struct AxisOrder {
+  std::array<int32_t, kMostAxes> axes;
+  size_t count = 0;
+};
+
+// A tensor of rank 2 to kMostAxes as matrices, perhaps with its axes in another order. Made for every call:
+// it takes no memory.
+struct MatrixView {
+  size_t rank;
+  std::array<int64_t, kMostAxes> shape, strides;
+
+  explicit MatrixView(const TensorView* tensor, const AxisOrder* order = nullptr) : rank(tensor->rank) {
+    if (!order || order->count == 0) {
+      std::copy_n(tensor->shape(), rank, shape.data());
+      tensor->writeStrides({strides.data(), rank});
+      return;
+    }
+    std::array<int64_t, kMostAxes> own;
+    tensor->writeStrides({own.data(), rank});
     for (size_t axis = 0; axis < rank; ++axis) {
-      const size_t from = order.empty() ? axis : static_cast<size_t>(order[axis]);
-      shape.push_back(tensor->shape()[from]);
-      strides.push_back(own[from]);
+      const auto from = static_cast<size_t>(order->axes[axis]);
+      shape[axis] = tensor->shape()[from];
+      strides[axis] = own[from];
     }
   }
   void swapMatrix() {
-    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
-    std::swap(strides[strides.size() - 1], strides[strides.size() - 2]);
+    std::swap(shape[rank - 1], shape[rank - 2]);
+    std::swap(strides[rank - 1], strides[rank - 2]);
   }
-  int64_t rows() const { return shape[shape.size() - 2]; }
-  int64_t columns() const { return shape.back(); }
-  int64_t rowStride() const { return strides[strides.size() - 2]; }
-  int64_t columnStride() const { return strides.back(); }
+  int64_t rows() const { return shape[rank - 2]; }
+  int64_t columns() const { return shape[rank - 1]; }
+  int64_t rowStride() const { return strides[rank - 2]; }
+  int64_t columnStride() const { return strides[rank - 1]; }
 };
 
 // The order of `rank` axes that stands in the call's numbers from `first` on: a permutation.
-Status readOrder(const FlatCall& call, size_t first, int64_t rank, std::vector<int32_t>& order);
+Status readOrder(const FlatCall& call, size_t first, int64_t rank, AxisOrder& order);
 
-// Offsets of the operand's matrix for each batch of C, with numpy broadcasting; false when the shapes do not
-// fit.
+// How many batches a result has.
+int64_t batchCount(const MatrixView& c);
+// Do the operand's batch axes fit those of C, with numpy broadcasting?
+bool batchesFit(const MatrixView& operand, const MatrixView& c);
+// Offsets of the operand's matrix for each batch of C; false when they do not fit.
 bool batchOffsets(const MatrixView& operand, const MatrixView& c, std::vector<int64_t>& offsets);
 
 }  // namespace dyn::vm::kernels
