@@ -13,6 +13,7 @@
 #include <QSaveFile>
 #include <QTextStream>
 
+#include "app/session/script_reader.h"
 #include "ui/shell/main_window.h"
 
 namespace {
@@ -46,13 +47,13 @@ int runScript(MainWindow& window, const QString& name) {
   const bool opened = name == "-" ? file.open(stdin, QIODevice::ReadOnly) : file.open(QIODevice::ReadOnly);
   if (!opened) return fail("can not read " + name, 1);
   const std::string shown = name == "-" ? "<stdin>" : name.toStdString();
-  const dyn::Result<std::vector<dyn::ScriptLine>> lines =
-      dyn::splitScript(file.readAll().toStdString(), shown);
-  if (!lines.ok())
-    return fail(QString::fromStdString(lines.error().toString()), dyn::exitCode(lines.error().id));
-  for (const dyn::ScriptLine& line : *lines) {
-    window.submitLine(line.text);
-    if (const int code = settle(window, QString::fromStdString(line.place.toString()) + ": ")) return code;
+  const std::string text = file.readAll().toStdString();
+  dyn::ScriptReader reader(text, shown);
+  if (const dyn::Status readable = reader.check(); !readable.ok())
+    return fail(QString::fromStdString(readable.error().toString()), dyn::exitCode(readable.error().id));
+  while (const std::optional<dyn::ScriptLine> line = reader.next()) {
+    window.submitLine(line->text);
+    if (const int code = settle(window, QString::fromStdString(line->place.toString()) + ": ")) return code;
   }
   return 0;
 }

@@ -3,8 +3,10 @@
 
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/batch/commands.h"
+#include "app/session/script_reader.h"
 #include "app/session/views/view_json.h"
 #include "compiler/support/mapped_file.h"
 
@@ -45,8 +47,8 @@ int runScript(const BatchContext& context) {
     text = std::string(file->bytes());
     if (name == "-") name = "<stdin>";
   }
-  Result<std::vector<ScriptLine>> lines = splitScript(text, name);
-  if (!lines.ok()) return context.fail(lines.error());
+  ScriptReader reader(text, name);
+  if (const Status readable = reader.check(); !readable.ok()) return context.fail(readable.error());
   TextOptions options = context.output.textOptions();
   context.output.openList("results", Json::object());
   std::mutex mutex;  // events come from the session's thread
@@ -69,7 +71,8 @@ int runScript(const BatchContext& context) {
     }
   });
   std::optional<Diagnostic> failed;
-  for (const ScriptLine& line : *lines) {
+  while (const std::optional<ScriptLine> next = reader.next()) {
+    const ScriptLine& line = *next;
     Result<Command> command = parseCommand(line.text);
     std::shared_ptr<const Outcome> outcome;
     std::optional<Diagnostic> error;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
+#include "app/session/script_reader.h"
 #include "compiler/support/suggestion.h"
 
 namespace dyn {
@@ -425,33 +427,42 @@ bool isOpenEnded(std::string_view text) {
   return end.isOpen();
 }
 
-Result<std::vector<ScriptLine>> splitScript(std::string_view text, const std::string& file) {
-  std::vector<ScriptLine> lines;
-  ScriptLine current;
+std::optional<ScriptLine> ScriptReader::next() {
   OpenEnd end;
-  uint32_t number = 0;
-  while (!text.empty()) {
-    const size_t length = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, length);
-    text.remove_prefix(std::min(length + 1, text.size()));
-    ++number;
-    if (current.text.empty()) {
+  current_ = {};
+  while (!rest_.empty()) {
+    const size_t length = std::min(rest_.find('\n'), rest_.size());
+    const std::string_view line = rest_.substr(0, length);
+    rest_.remove_prefix(std::min(length + 1, rest_.size()));
+    ++number_;
+    if (current_.text.empty()) {
       const std::string_view content = trimmed(line);
       if (content.empty() || content[0] == '#') continue;
-      current.place.file = file;
-      current.place.line = number;
-      current.text = std::string(line);
+      current_.place.file = file_;
+      current_.place.line = number_;
+      current_.text = std::string(line);
     } else {
-      current.text.append("\n").append(line);
+      current_.text.append("\n").append(line);
     }
     end.add(line);
-    if (end.isOpen()) continue;
-    lines.push_back(std::move(current));
-    current = {};
-    end = {};
+    if (!end.isOpen()) return std::exchange(current_, {});
   }
-  if (!current.text.empty())
-    return makeError(DiagnosticId::textSyntax, "a bracket or quote is not closed", current.place);
+  return std::nullopt;
+}
+
+Status ScriptReader::check() const {
+  ScriptReader ahead = *this;
+  while (ahead.next()) {
+  }
+  if (!ahead.isOpen()) return {};
+  return makeError(DiagnosticId::textSyntax, "a bracket or quote is not closed", ahead.current_.place);
+}
+
+Result<std::vector<ScriptLine>> splitScript(std::string_view text, const std::string& file) {
+  ScriptReader reader(text, file);
+  DYN_CHECK(reader.check());
+  std::vector<ScriptLine> lines;
+  while (std::optional<ScriptLine> line = reader.next()) lines.push_back(*std::move(line));
   return lines;
 }
 

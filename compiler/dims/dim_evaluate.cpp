@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "compiler/dims/dim_node.h"
+#include "compiler/dims/dim_numbers.h"
 
 namespace dyn {
 
@@ -139,6 +140,32 @@ Result<int64_t> evaluate(Dim dim, const DimBinding& binding) {
   return *valueOf(root);
 }
 
+std::optional<int64_t> DimNumbers::value(Dim dim) {
+  std::vector<const DimNode*> work{DimBuilder::node(dim)};
+  std::vector<int64_t> arguments;
+  while (!work.empty()) {
+    const DimNode* n = work.back();
+    const size_t before = work.size();
+    if (!values_.count(n->id))
+      for (Dim d : n->operands)
+        if (!values_.count(d.id())) work.push_back(DimBuilder::node(d));
+    if (work.size() > before) continue;
+    work.pop_back();
+    auto [entry, fresh] = values_.try_emplace(n->id);
+    if (!fresh) continue;
+    if (n->kind == DimKind::constant || n->kind == DimKind::symbol) {
+      entry->second = n->kind == DimKind::constant ? n->value : valueOf_(n->symbol);
+      continue;
+    }
+    arguments.clear();
+    for (Dim d : n->operands)
+      if (const std::optional<int64_t>& argument = values_.at(d.id())) arguments.push_back(*argument);
+    if (n->kind != DimKind::invalid && arguments.size() == n->operands.size())
+      entry->second = applyKind(n, arguments);
+  }
+  return values_.at(dim.id());
+}
+
 Dim substitute(Dim dim, const std::function<Dim(SymbolId)>& replacement) {
   if (dim.isConstant()) return dim;
   if (dim.isSymbol()) {
@@ -172,18 +199,50 @@ Dim substitute(Dim dim, const std::function<Dim(SymbolId)>& replacement) {
   return after(dim);
 }
 
-std::vector<SymbolId> symbolsOf(Dim dim) {
-  if (dim.isConstant()) return {};
-  const uint32_t set = DimBuilder::node(dim)->symbolSet;
-  if (set != kManySymbols) return DimBuilder::impl(dim.context()).symbolSets[set];
+namespace {
+
+// The walk ends at parts whose symbols are known.
+std::vector<SymbolId> manySymbols(const DimNode* root) {
+  const auto& impl = DimBuilder::impl(*root->context);
   std::vector<SymbolId> symbols;
-  auto visit = [&](const DimNode* n) {
-    if (n->kind == DimKind::symbol) symbols.push_back(n->symbol);
-    return true;
-  };
-  visitOperandsFirst(DimBuilder::node(dim), visit);
+  std::vector<const DimNode*> work{root};
+  std::unordered_set<const DimNode*> seen{root};
+  while (!work.empty()) {
+    const DimNode* n = work.back();
+    work.pop_back();
+    const std::vector<SymbolId>* known = nullptr;
+    if (n->symbolSet != kManySymbols) {
+      known = &impl.symbolSets[n->symbolSet];
+    } else if (auto kept = impl.manySymbols.find(n->id); kept != impl.manySymbols.end()) {
+      known = &kept->second;
+    }
+    if (known) {
+      symbols.insert(symbols.end(), known->begin(), known->end());
+      continue;
+    }
+    for (Dim d : n->operands)
+      if (seen.insert(DimBuilder::node(d)).second) work.push_back(DimBuilder::node(d));
+  }
   std::sort(symbols.begin(), symbols.end());
   symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
+  return symbols;
+}
+
+}  // namespace
+
+std::vector<SymbolId> symbolsOf(Dim dim) {
+  if (dim.isConstant()) return {};
+  const DimNode* node = DimBuilder::node(dim);
+  auto& impl = DimBuilder::impl(dim.context());
+  if (node->symbolSet != kManySymbols) return impl.symbolSets[node->symbolSet];
+  if (auto kept = impl.manySymbols.find(node->id); kept != impl.manySymbols.end()) return kept->second;
+  std::vector<SymbolId> symbols = manySymbols(node);
+  impl.manySymbolsCount += symbols.size();
+  if (impl.manySymbolsCount > DimBuilder::kMostKeptSymbols) {
+    impl.manySymbols.clear();
+    impl.manySymbolsCount = symbols.size();
+  }
+  impl.manySymbols.emplace(node->id, symbols);
   return symbols;
 }
 

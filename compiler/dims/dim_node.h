@@ -73,6 +73,9 @@ struct DimContext::Impl {
   // more often than its own.
   std::deque<std::vector<SymbolId>> symbolSets{{}};
   std::map<std::vector<SymbolId>, uint32_t> symbolSetNumbers{{{}, 0}};
+  // Of nodes with more symbols than a set has, by id: those that were asked for lately.
+  std::unordered_map<uint32_t, std::vector<SymbolId>> manySymbols;
+  size_t manySymbolsCount = 0;
   uint64_t solverSteps = 0;  // of all solvers over this context
   DearestWork dearest;
   const DimNode* one = nullptr;
@@ -85,6 +88,7 @@ struct DimBuilder {
   static constexpr size_t kMaxDegree = 64;   // atoms of a monomial; past it the Dim is invalid
   static constexpr size_t kMaxChoices = 64;  // operands of a flattened min or max
   static constexpr size_t kMaxSymbols = 16;  // of a set that is kept
+  static constexpr size_t kMostKeptSymbols = size_t{1} << 22;  // of all nodes that have more
 
   explicit DimBuilder(DimContext& context) : context_(context), impl_(*context.impl_) {}
   static DimContext::Impl& impl(DimContext& context) { return *context.impl_; }

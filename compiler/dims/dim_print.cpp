@@ -1,4 +1,5 @@
 #include "compiler/dims/dim_node.h"
+#include "compiler/dims/dim_numbers.h"
 
 namespace dyn {
 namespace {
@@ -112,16 +113,18 @@ void expand(std::vector<Piece>& out, const DimNode* n) {
 
 }  // namespace
 
-std::string Dim::toString() const {
-  if (!node_) return "<null>";
+std::string Dim::toString() const { return shortText(*this, kMaxText); }
+
+std::string shortText(Dim dim, size_t mostBytes) {
+  if (!dim) return "<null>";
   std::string text;
-  std::vector<Piece> stack{{"", node_}}, pieces;
+  std::vector<Piece> stack{{"", DimBuilder::node(dim)}}, pieces;
   while (!stack.empty()) {
     Piece piece = std::move(stack.back());
     stack.pop_back();
     if (!piece.node) {
       text += piece.text;
-      if (text.size() > kMaxText) return text.substr(0, kMaxText) + "...";
+      if (text.size() > mostBytes) return text.substr(0, mostBytes) + "...";
       continue;
     }
     pieces.clear();

@@ -18,8 +18,9 @@ struct NativeCode {
   std::optional<KernelSet> kernels;
   std::optional<GemmFamily> gemm;
   std::unordered_map<std::string, DynKernelFunction> functions;
-  std::vector<ObjectCode> objects;  // until they are loaded
-  int64_t compiledWhenReady = 0;    // by the engine, micro-kernels included
+  // Of the kernels, in their order. Those that a cache has, too, are here until they are loaded.
+  std::vector<ObjectCode> objects;
+  int64_t compiledWhenReady = 0;  // by the engine, micro-kernels included
 };
 
 namespace {
@@ -31,7 +32,8 @@ KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescr
   const std::string& symbol = compiled.lowered.program.kernels[index].symbol;
   KernelJob job;
   job.name = kernel.name;
-  job.key = symbol + "\n" + loop::structuralKey(kernel);
+  // Without one the engine looks its code up by what is generated.
+  if (const std::optional<std::string> key = loop::lastingKey(kernel)) job.key = symbol + "\n" + *key;
   job.build = [&kernel, &symbol, &machine, &emitting] {
     const std::lock_guard<std::mutex> lock(emitting);
     return emitLoopKernel(kernel, symbol, machine);
@@ -71,7 +73,7 @@ Status loadCode(CompiledModel& compiled) {
   for (const vm::KernelRow& row : compiled.lowered.program.kernels) symbols.push_back(row.symbol);
   if (!symbols.empty()) {
     DYN_TRY(code.kernels, code.engine->load(code.objects, symbols));
-    code.objects.clear();
+    if (code.engine->usesCache()) code.objects.clear();
     for (const std::string& symbol : symbols) {
       DYN_TRY(DynKernelFunction function, code.kernels->function<DynKernelFunction>(symbol));
       code.functions[symbol] = function;
@@ -99,19 +101,14 @@ const DynGemmFamily* gemmFamilyOf(const NativeCode& code) {
   return code.gemm ? &code.gemm->table() : nullptr;
 }
 
-Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled,
-                                               const std::string& cacheDirectory) {
-  std::vector<ObjectCode> objects = compiled.code->objects;  // there until they are loaded
+Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled) {
+  std::vector<ObjectCode> objects = compiled.code->objects;
   if (objects.empty()) {
-    const MachineDescription& machine = compiled.target.machine;
-    EngineSettings settings;
-    settings.cache.directory = cacheDirectory;
-    DYN_TRY(KernelEngine engine, KernelEngine::create(machine, settings));
     std::mutex emitting;
     std::vector<KernelJob> jobs;
     for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i)
-      jobs.push_back(jobFor(compiled, i, machine, emitting));
-    DYN_TRY(objects, engine.compileAll(jobs));
+      jobs.push_back(jobFor(compiled, i, compiled.target.machine, emitting));
+    DYN_TRY(objects, compiled.code->engine->compileAll(jobs));
   }
   std::vector<std::string> bytes;
   for (ObjectCode& object : objects) bytes.push_back(std::move(object.bytes));
@@ -164,7 +161,7 @@ Status loadCode(CompiledModel&) { return {}; }
 DynKernelFunction findKernel(const NativeCode&, const char*) { return nullptr; }
 const DynGemmFamily* gemmFamilyOf(const NativeCode&) { return nullptr; }
 int64_t kernelsCompiledAfterLoad(const CompiledModel&) { return 0; }
-Result<std::vector<std::string>> kernelObjects(const CompiledModel&, const std::string&) {
+Result<std::vector<std::string>> kernelObjects(const CompiledModel&) {
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
 }
 std::string packageTarget(const CompiledModel&) { return "unknown"; }

@@ -18,9 +18,8 @@ Status loadCode(CompiledModel& compiled);
 
 // Null when there is no such kernel.
 DynKernelFunction findKernel(const NativeCode& code, const char* symbol);
-// The object files of all kernels, in order; compiled anew where the cache does not have them.
-Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled,
-                                               const std::string& cacheDirectory);
+// The object files of all kernels, in order: those that were made, or from the cache.
+Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled);
 // What the objects need, as packages name their object sections: "x86_64:avx2+fma".
 std::string packageTarget(const CompiledModel& compiled);
 

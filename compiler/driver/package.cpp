@@ -89,8 +89,7 @@ Result<MappedFile> linkObjects(const std::vector<std::string>& objects, Temporar
 
 }  // namespace
 
-Status writePackageFile(const CompiledModel& compiled, const std::string& path,
-                        const std::string& cacheDirectory) {
+Status writePackageFile(const CompiledModel& compiled, const std::string& path) {
   DYN_TRY(LoadableProgram packed, packedForPackage(compiled));
   vm::layOutConstants(packed.program);
   std::vector<const void*> constants;
@@ -99,7 +98,7 @@ Status writePackageFile(const CompiledModel& compiled, const std::string& path,
   TemporaryFolder folder;
   std::optional<MappedFile> linked;
   if (!compiled.lowered.kernels.empty()) {
-    DYN_TRY(std::vector<std::string> objects, kernelObjects(compiled, cacheDirectory));
+    DYN_TRY(std::vector<std::string> objects, kernelObjects(compiled));
     Result<MappedFile> file = linkObjects(objects, folder);
     if (!file.ok()) return file.takeError();
     linked.emplace(std::move(file).value());

@@ -74,6 +74,19 @@ void InferDriver::expectResults(int region, std::vector<Type> expected) {
   stack_.back().state.expected[region] = std::move(expected);
 }
 
+std::vector<ControlInferContext::WidenedAxis> InferDriver::widenedBefore() {
+  OpState& state = stack_.back().state;
+  if (!state.widenedBefore) {
+    auto known = widened_.find(op_->regions[0]);
+    state.widenedBefore = known == widened_.end() ? std::vector<WidenedAxis>() : known->second;
+  }
+  return *state.widenedBefore;
+}
+
+void InferDriver::rememberWidened(std::vector<WidenedAxis> axes) {
+  widened_[op_->regions[0]] = std::move(axes);
+}
+
 void InferDriver::setValue(ValueId id, Type type) {
   if (id >= types_.size()) types_.resize(static_cast<size_t>(id) + 1);
   types_[id] = type;

@@ -54,6 +54,8 @@ class InferDriver final : public ControlInferContext, public NeedListener {
   bool regionResultIs(int region, int k, int64_t constant) const override;
   Status requireType(Type expected, Type actual, std::string_view what) override;
   void expectResults(int region, std::vector<Type> expected) override;
+  std::vector<WidenedAxis> widenedBefore() override;
+  void rememberWidened(std::vector<WidenedAxis> axes) override;
   void leaveOut() override { stack_.back().state.leftOut = true; }
   void learnContents(int operand, int64_t index, Dim value) override;
   Status learnRelation(std::string_view relation, Dim a, Dim b, std::string_view what) override;
@@ -81,7 +83,8 @@ class InferDriver final : public ControlInferContext, public NeedListener {
     std::vector<std::pair<int, Contents>> contents;
     std::vector<std::pair<SymbolId, Dim>> aliases;  // fresh symbol → the symbol of the annotation
     bool leftOut = false;
-    std::vector<LateCheck> after;  // checks of annotations that need the result
+    std::optional<std::vector<WidenedAxis>> widenedBefore;  // as it was when the rule began
+    std::vector<LateCheck> after;                           // checks of annotations that need the result
     void restart();
   };
   using Demand = std::tuple<char, uint32_t, uint32_t>;  // relation, ids of both dims
@@ -163,6 +166,7 @@ class InferDriver final : public ControlInferContext, public NeedListener {
   std::unordered_map<uint64_t, Dim> elementDims_;  // (value, index) too large for contents_
   std::vector<char> inScope_;                      // by SymbolId
   std::vector<SymbolId> scopeLog_;
+  std::unordered_map<const Function*, std::vector<WidenedAxis>> widened_;  // by body of a loop
   std::set<Demand> demands_;
   std::vector<Demand> demandLog_;
   std::vector<Diagnostic> warnings_;

@@ -1,6 +1,7 @@
 #include "compiler/loop/kernel_key.h"
 
 #include <bit>
+#include <optional>
 #include <unordered_map>
 
 #include "compiler/loop/expr_node.h"
@@ -9,44 +10,66 @@ namespace dyn::loop {
 
 namespace {
 
+// How dims are told: by what they are made of, or by their number in the context of the program.
+enum class DimsBy : uint8_t { form, number };
+
+// Parts that the forms of a kernel's dims may have together. Where each size is made of the one before, forms
+// would be the square of a program.
+constexpr uint64_t kMostParts = 256;
+
 class KeyWriter {
  public:
-  explicit KeyWriter(const Kernel& kernel) : kernel_(kernel) {}
+  KeyWriter(const Kernel& kernel, DimsBy dimsBy) : kernel_(kernel), dimsBy_(dimsBy) {}
 
-  std::string write() {
-    out_ = kernel_.description;
-    number(kernel_.description.size());
-    number(kernel_.scalars.size());
+  // Null: the forms have too many parts.
+  std::optional<std::string> write() {
+    say(kernel_.scalars.size());
     // Code generation multiplies dims and asks what is left of them after whole vectors, so it looks through
     // a scalar at what that is made of: all of it is part of the key.
-    for (Dim scalar : kernel_.scalars) number(dim(scalar));
+    for (Dim scalar : kernel_.scalars) say(dim(scalar));
     for (const std::vector<const Buffer*>* list : {&kernel_.buffers, &kernel_.scratch}) {
-      number(list->size());
-      for (const Buffer* b : *list) number(buffer(b));
+      say(list->size());
+      for (const Buffer* b : *list) say(buffer(b));
     }
-    number(kernel_.functions.size());
-    for (const UninterpretedFunction* f : kernel_.functions) number(function(f));
-    number(expression(kernel_.unit));
-    number(expression(kernel_.unitCount));
+    say(kernel_.functions.size());
+    for (const UninterpretedFunction* f : kernel_.functions) say(function(f));
+    say(expression(kernel_.unit));
+    say(expression(kernel_.unitCount));
     body();
-    return std::move(out_);
+    if (nextDim_ > kMostParts && dimsBy_ == DimsBy::form) return std::nullopt;
+    std::string key;
+    number(key, definitions_.size());
+    return key + definitions_ + kernelText_;
   }
 
  private:
-  // What a byte stands for is known from those before it, so that two keys are equal only if all they say is.
-  void number(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) out_ += static_cast<char>(value | 0x80);
-    out_ += static_cast<char>(value);
+  // Two streams: what dims, buffers, functions and expressions are, and the kernel that is made of them. In
+  // each, what a byte stands for is known from those before it, so that two keys are equal only if all they
+  // say is.
+  void number(std::string& out, uint64_t value) {
+    for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
+    out += static_cast<char>(value);
   }
-  void tag(char what) { out_ += what; }
+  void define(uint64_t value) { number(definitions_, value); }
+  void say(uint64_t value) { number(kernelText_, value); }
 
   // The place of a name among those seen.
   uint64_t named(const std::string& name) { return names_.try_emplace(name, names_.size()).first->second; }
 
   uint64_t dim(Dim root) {
     if (!root) return 0;
+    if (dimsBy_ == DimsBy::number) {
+      const auto [known, fresh] = dims_.try_emplace(root.id(), nextDim_);
+      if (fresh) {
+        define('i');
+        define(root.id());
+        ++nextDim_;
+      }
+      return known->second + 1;
+    }
     std::vector<Dim> work{root};
     while (!work.empty()) {
+      if (nextDim_ > kMostParts) return 0;
       const Dim d = work.back();
       if (dims_.count(d.id())) {
         work.pop_back();
@@ -60,11 +83,11 @@ class KeyWriter {
         }
       if (!ready) continue;
       work.pop_back();
-      tag('d');
-      number(static_cast<uint64_t>(d.kind()));
-      if (const std::optional<int64_t> constant = d.constant()) number(static_cast<uint64_t>(*constant));
-      number(d.operands().size());
-      for (Dim operand : d.operands()) number(dims_.at(operand.id()));
+      define('d');
+      define(static_cast<uint64_t>(d.kind()));
+      if (const std::optional<int64_t> constant = d.constant()) define(static_cast<uint64_t>(*constant));
+      define(d.operands().size());
+      for (Dim operand : d.operands()) define(dims_.at(operand.id()));
       dims_.emplace(d.id(), nextDim_++);
     }
     return dims_.at(root.id()) + 1;
@@ -76,12 +99,12 @@ class KeyWriter {
     if (auto it = buffers_.find(b); it != buffers_.end()) return it->second + 1;
     std::vector<uint64_t> shape;
     for (Expr extent : b->shape) shape.push_back(expression(extent));
-    tag('b');
-    number(named(b->name));
-    number(static_cast<uint64_t>(b->dtype));
-    number(static_cast<uint64_t>(b->role));
-    number(shape.size());
-    for (uint64_t extent : shape) number(extent);
+    define('b');
+    define(named(b->name));
+    define(static_cast<uint64_t>(b->dtype));
+    define(static_cast<uint64_t>(b->role));
+    define(shape.size());
+    for (uint64_t extent : shape) define(extent);
     return buffers_.emplace(b, buffers_.size()).first->second + 1;
   }
 
@@ -91,17 +114,18 @@ class KeyWriter {
     const uint64_t place = functions_.emplace(f, functions_.size()).first->second;  // facts may name it again
     const uint64_t size = dim(f->dim), array = buffer(f->array), low = expression(f->facts.low),
                    high = expression(f->facts.high);
-    tag('f');
-    number(static_cast<uint64_t>(f->arity));
-    number(static_cast<uint64_t>(f->backing));
-    for (uint64_t part : {size, array, low, high}) number(part);
-    number((f->facts.monotone ? 1 : 0) + (f->facts.injective ? 2 : 0));
-    number(static_cast<uint64_t>(f->facts.multipleOf));
+    define('f');
+    define(place);
+    define(static_cast<uint64_t>(f->arity));
+    define(static_cast<uint64_t>(f->backing));
+    for (uint64_t part : {size, array, low, high}) define(part);
+    define((f->facts.monotone ? 1 : 0) + (f->facts.injective ? 2 : 0));
+    define(static_cast<uint64_t>(f->facts.multipleOf));
     const uint64_t inverse = f->facts.inverseOf ? named(f->facts.inverseOf->name) + 1 : 0,
                    prefix = f->facts.prefixSumOf ? named(f->facts.prefixSumOf->name) + 1 : 0;
-    number(named(f->name));
-    number(inverse);
-    number(prefix);
+    define(named(f->name));
+    define(inverse);
+    define(prefix);
     return place + 1;
   }
 
@@ -160,14 +184,14 @@ class KeyWriter {
     std::vector<uint64_t> variables;
     if (e.kind() == ExprKind::reduce)
       for (Expr variable : e.reduceVariables()) variables.push_back(expression(variable));
-    tag('e');
-    number(static_cast<uint64_t>(e.kind()));
-    number(static_cast<uint64_t>(e.dtype()));
-    number(reference);
-    number(variables.size());
-    for (uint64_t variable : variables) number(variable);
-    number(e.operands().size());
-    for (Expr operand : e.operands()) number(expressions_.at(operand.id()));
+    define('e');
+    define(static_cast<uint64_t>(e.kind()));
+    define(static_cast<uint64_t>(e.dtype()));
+    define(reference);
+    define(variables.size());
+    for (uint64_t variable : variables) define(variable);
+    define(e.operands().size());
+    for (Expr operand : e.operands()) define(expressions_.at(operand.id()));
     expressions_.emplace(e.id(), expressions_.size());
   }
 
@@ -178,7 +202,7 @@ class KeyWriter {
       const Stmt* s = stack.back();
       stack.pop_back();
       if (!s) {
-        tag('z');
+        say('z');
         continue;
       }
       statement(*s);
@@ -196,16 +220,17 @@ class KeyWriter {
       parts.push_back(list->size());
       for (Expr e : *list) parts.push_back(expression(e));
     }
-    tag('s');
-    number(static_cast<uint64_t>(s.kind));
-    number(static_cast<uint64_t>(s.loopKind));
-    number(static_cast<uint64_t>(s.reduceOp));
-    number(static_cast<uint64_t>(static_cast<int64_t>(s.fault)));
-    for (uint64_t part : parts) number(part);
+    say('s');
+    say(static_cast<uint64_t>(s.kind));
+    say(static_cast<uint64_t>(s.loopKind));
+    say(static_cast<uint64_t>(s.reduceOp));
+    say(static_cast<uint64_t>(static_cast<int64_t>(s.fault)));
+    for (uint64_t part : parts) say(part);
   }
 
   const Kernel& kernel_;
-  std::string out_;
+  const DimsBy dimsBy_;
+  std::string definitions_, kernelText_;
   uint64_t nextDim_ = 0;
   std::unordered_map<uint32_t, uint64_t> dims_, expressions_;
   std::unordered_map<const Buffer*, uint64_t> buffers_;
@@ -215,6 +240,13 @@ class KeyWriter {
 
 }  // namespace
 
-std::string structuralKey(const Kernel& kernel) { return KeyWriter(kernel).write(); }
+std::optional<std::string> lastingKey(const Kernel& kernel) {
+  return KeyWriter(kernel, DimsBy::form).write();
+}
+
+std::string structuralKey(const Kernel& kernel) {
+  if (std::optional<std::string> key = lastingKey(kernel)) return *std::move(key);
+  return "numbers" + KeyWriter(kernel, DimsBy::number).write().value();
+}
 
 }  // namespace dyn::loop

@@ -8,12 +8,17 @@
 // short as text is.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "compiler/loop/kernel.h"
 
 namespace dyn::loop {
 
+// For kernels of one program.
 std::string structuralKey(const Kernel& kernel);
+// For kernels of any program and process: the same bytes. Null where dims are made of so many parts that
+// structuralKey tells them by their number in this program; such kernels are one only if their dims are.
+std::optional<std::string> lastingKey(const Kernel& kernel);
 
 }  // namespace dyn::loop

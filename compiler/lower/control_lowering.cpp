@@ -1,6 +1,7 @@
 // if, loop and match as jumps in the function around them; calls, variants and checks.
 #include <algorithm>
 
+#include "compiler/dims/dim_numbers.h"
 #include "compiler/infer/infer.h"
 #include "compiler/lower/function_lowering.h"
 #include "compiler/ops/op_table.h"
@@ -369,6 +370,9 @@ Status FunctionLowering::lowerVariant(const Op& op, Body&) {
   return {};
 }
 
+// A program has a message for each check, and nobody reads more of a size than this.
+constexpr size_t kMostOfDim = 1000;
+
 Status FunctionLowering::lowerCheck(const Op& op, Body&) {
   const Dim lhs = op.attributes.dims("lhs").at(0), rhs = op.attributes.dims("rhs").at(0);
   const std::string relation = op.attributes.string("relation");
@@ -377,8 +381,8 @@ Status FunctionLowering::lowerCheck(const Op& op, Body&) {
   const std::string sign = relation == "eq"   ? " must equal "
                            : relation == "le" ? " must be at most "
                                               : " must equal, or be 1 beside, ";
-  const int32_t message =
-      program_.string(op.attributes.string("what") + ": " + lhs.toString() + sign + rhs.toString());
+  const int32_t message = program_.string(op.attributes.string("what") + ": " + shortText(lhs, kMostOfDim) +
+                                          sign + shortText(rhs, kMostOfDim));
   if (relation == "eq") {
     code_.emit(Opcode::checkEqual, a, b, message);
   } else if (relation == "le") {

@@ -25,6 +25,9 @@ struct Packing {
 struct LoweredModule {
   vm::Program program;
   std::vector<loop::Kernel> kernels;  // program.kernels[i] is the row of kernels[i]
+  // kernels[i] is called for other dims, too, than those it names: the names of its scalars are only those of
+  // the first call.
+  std::vector<bool> kernelServesOthers;
   std::vector<HostTensor> constants;  // program.constants[i] describes constants[i]
   // Constants that only @init reads, to pack them: at any address, and not needed afterwards.
   std::vector<bool> onlyPacked;

@@ -60,7 +60,10 @@ int32_t ProgramBuilder::kernel(loop::Kernel kernel) {
   const std::string base = kernel.name;
   auto [it, fresh] =
       kernels_.try_emplace(loop::structuralKey(kernel), static_cast<int32_t>(out_.kernels.size()));
-  if (!fresh) return it->second;
+  if (!fresh) {
+    share(static_cast<size_t>(it->second), kernel);
+    return it->second;
+  }
   const int repeat = kernelNames_[base]++;
   kernel.name = repeat == 0 ? base : base + "." + std::to_string(repeat);
   vm::KernelRow row;
@@ -73,7 +76,22 @@ int32_t ProgramBuilder::kernel(loop::Kernel kernel) {
   row.description = kernel.description;
   out_.program.kernels.push_back(std::move(row));
   out_.kernels.push_back(std::move(kernel));
+  out_.kernelServesOthers.push_back(false);
   return it->second;
+}
+
+// What is told of a kernel that serves several operations holds for all of them.
+void ProgramBuilder::share(size_t index, const loop::Kernel& with) {
+  const loop::Kernel& kernel = out_.kernels[index];
+  if (kernel.scalars != with.scalars) out_.kernelServesOthers[index] = true;
+  std::string& said = out_.program.kernels[index].description;
+  if (said.empty() || with.description.compare(0, said.size(), said) == 0) return;
+  // "loop, 1 operation, if n > 32768" and "loop, 1 operation, if m > 32768" are "loop, 1 operation".
+  size_t same = 0, common = 0;
+  for (; common < std::min(said.size(), with.description.size()) && said[common] == with.description[common];
+       ++common)
+    if (said[common] == ',') same = common;
+  said.resize(same);
 }
 
 int32_t ProgramBuilder::packedGlobal(const HostTensor& weights, std::string_view builtin,

@@ -22,7 +22,8 @@ class ProgramBuilder {
   int32_t builtin(std::string_view name);
   // A builtin of the program runs on the machine's matrix kernels.
   void needGemmFamily() { out_.usesGemmFamily = true; }
-  // The kernel's row; a kernel of the same text is shared (the same layer twice is one kernel).
+  // The kernel's row; kernels of one structure are one (compiler/loop/kernel_key.h): the same layer twice,
+  // the same sum over n and over m.
   int32_t kernel(loop::Kernel kernel);
   // The global that holds constant weights packed by this builtin, in rank 1 of `dtype`; @init fills it.
   int32_t packedGlobal(const HostTensor& weights, std::string_view builtin, std::vector<int32_t> numbers,
@@ -38,6 +39,7 @@ class ProgramBuilder {
   const VersionPolicy& versions() const { return versions_; }
 
  private:
+  void share(size_t index, const loop::Kernel& with);
   int32_t constantRow(const HostTensor& tensor, const std::string& name);
 
   LoweredModule& out_;

@@ -31,6 +31,14 @@ class ControlInferContext : public InferContext {
   // Result k of the region must have type expected[k] (null: anything); what can not be proved is checked at
   // the end of the body.
   virtual void expectResults(int region, std::vector<Type> expected) = 0;
+  // An axis of a carried value whose size differs between turns of a loop.
+  struct WidenedAxis {
+    size_t carried = 0, axis = 0;
+  };
+  // Those that an earlier inference of the loop at hand found, as a part of a loop around it that is inferred
+  // again; and what this one found.
+  virtual std::vector<WidenedAxis> widenedBefore() = 0;
+  virtual void rememberWidened(std::vector<WidenedAxis> axes) = 0;
   // Nothing is left to do at run time: the operation at hand is left out of the program.
   virtual void leaveOut() = 0;
   // Values learnt from a check or binding operation.

@@ -88,8 +88,15 @@ class Contraction {
     std::vector<Term> terms;
     for (size_t i = 0; i < ranks.size(); ++i) terms.push_back({einsum_.operands[i], equation->operands[i]});
     if (terms.size() == 2 && !isProduct(terms[0].labels, terms[1].labels, equation->result)) return false;
-    while (terms.size() > 2) joinCheapest(terms, equation->result);
-    multiply(terms[0], terms[1], equation->result, einsum_.results[0].id);
+    for (const Term& term : terms)
+      for (int label : once(term.labels)) ++termsWith_[label];
+    // Of many only the next few are looked at together.
+    std::vector<Term> window;
+    for (size_t next = 0; next < terms.size() || window.size() > 2;) {
+      while (next < terms.size() && window.size() < kMostCompared) window.push_back(terms[next++]);
+      if (window.size() > 2) joinCheapest(window, equation->result);
+    }
+    multiply(window[0], window[1], equation->result, einsum_.results[0].id);
     return true;
   }
 
@@ -140,12 +147,10 @@ class Contraction {
   }
 
   // Labels of the product of terms i and j: those that another term or the result still asks for.
-  static Labels wantedOf(const std::vector<Term>& terms, size_t i, size_t j, const Labels& result) {
+  Labels wantedOf(const std::vector<Term>& terms, size_t i, size_t j, const Labels& result) const {
     const auto asked = [&](int label) {
-      if (has(result, label)) return true;
-      for (size_t k = 0; k < terms.size(); ++k)
-        if (k != i && k != j && has(terms[k].labels, label)) return true;
-      return false;
+      const size_t own = (has(terms[i].labels, label) ? 1 : 0) + (has(terms[j].labels, label) ? 1 : 0);
+      return has(result, label) || termsWith_.at(label) > own;
     };
     Labels both = terms[i].labels;
     both.insert(both.end(), terms[j].labels.begin(), terms[j].labels.end());
@@ -174,6 +179,9 @@ class Contraction {
     const Labels wanted = wantedOf(terms, left, right, result);
     const ValueId value = ir_.newValue();
     multiply(terms[left], terms[right], wanted, value);
+    for (const Term* term : {&terms[left], &terms[right]})
+      for (int label : once(term->labels)) --termsWith_[label];
+    for (int label : wanted) ++termsWith_[label];
     terms[left] = {value, wanted};
     terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(right));
   }
@@ -332,6 +340,8 @@ class Contraction {
     return emit(&ops::transposeOp, {value}, std::move(attributes), shapeOf(to, sizes), into);
   }
 
+  static constexpr size_t kMostCompared = 16;
+
   const Op& einsum_;
   IrContext& ir_;
   PathFacts& facts_;
@@ -340,6 +350,7 @@ class Contraction {
   OpSeries series_;
   Dtype dtype_;
   std::map<int, Dim> sizes_;
+  std::map<int, size_t> termsWith_;  // how many of those not yet multiplied have the label
 };
 
 Result<Module> runContract(const Module& module, PassContext& context) {

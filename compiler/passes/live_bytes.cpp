@@ -64,17 +64,14 @@ std::vector<Dim> LiveBytes::sums(const std::vector<const Op*>& ops) const {
 int64_t LiveBytes::sampleOf(Dim bytes) {
   auto [known, fresh] = samples_.try_emplace(bytes.id(), 0);
   if (!fresh) return known->second;
+  return known->second = symbolSamples_.value(module_.context->facts().canonical(bytes)).value_or(0);
+}
+
+int64_t LiveBytes::sampleOfSymbol(SymbolId s) const {
   DimContext& dims = module_.context->dims();
-  const Dim canonical = module_.context->facts().canonical(bytes);
-  for (SymbolId s : symbolsOf(canonical)) {
-    const auto given = sample_.find(dims.symbolName(s));
-    const Interval range = module_.context->facts().interval(dims.symbolById(s));
-    sampleDims_.set(s, given != sample_.end()
-                           ? given->second
-                           : std::clamp(kUsualDim, range.low.value_or(0), range.high.value_or(INT64_MAX)));
-  }
-  const Result<int64_t> value = evaluate(canonical, sampleDims_);
-  return known->second = value.ok() ? *value : 0;
+  if (const auto given = sample_.find(dims.symbolName(s)); given != sample_.end()) return given->second;
+  const Interval range = module_.context->facts().interval(dims.symbolById(s));
+  return std::clamp(kUsualDim, range.low.value_or(0), range.high.value_or(INT64_MAX));
 }
 
 int64_t LiveBytes::peakOf(const std::vector<Dim>& sums) {

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "compiler/dims/dim_numbers.h"
 #include "compiler/ir/module.h"
 #include "compiler/passes/liveness.h"
 #include "compiler/support/result.h"
@@ -24,6 +25,8 @@ class LiveBytes {
   // range.
   explicit LiveBytes(const Module& module, std::map<std::string, int64_t> sample = {})
       : module_(module), sample_(std::move(sample)) {}
+  LiveBytes(const LiveBytes&) = delete;
+  LiveBytes& operator=(const LiveBytes&) = delete;
 
   // All below is about this function and, of `sums`, its operations in any order.
   void describe(const Function& function);
@@ -41,6 +44,7 @@ class LiveBytes {
 
  private:
   bool atMost(Dim a, Dim b);
+  int64_t sampleOfSymbol(SymbolId s) const;
 
   const Module& module_;
   std::map<std::string, int64_t> sample_;
@@ -50,7 +54,7 @@ class LiveBytes {
   std::unordered_set<ValueId> kept_;
   std::map<uint32_t, int64_t> samples_;  // by id of a dim
   std::map<std::pair<uint32_t, uint32_t>, bool> atMost_;
-  DimBinding sampleDims_;
+  DimNumbers symbolSamples_{[this](SymbolId s) { return sampleOfSymbol(s); }};
 };
 
 // "batch:64 seq:128", the form of the option `dims` of passes. Error badAttribute.

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/dims/dim_numbers.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
@@ -137,16 +138,12 @@ class Planner {
   // Is a at most b wherever operation `at` runs?
   bool atMost(Dim a, Dim b, size_t at) { return facts_.lessEqual(a, b, {body_, at}); }
 
-  int64_t sampleOf(Dim bytes) {
-    for (SymbolId s : symbolsOf(bytes)) {
-      int64_t size = kSampleDim;
-      if (smallFor_)
-        if (auto given = smallFor_->find(module_.context->dims().symbolName(s)); given != smallFor_->end())
-          size = given->second;
-      sampleDims_.set(s, size);
-    }
-    const Result<int64_t> value = evaluate(bytes, sampleDims_);
-    return value.ok() ? *value : 0;
+  int64_t sampleOf(Dim bytes) { return samples_.value(bytes).value_or(0); }
+
+  int64_t sampleOfSymbol(SymbolId s) const {
+    if (!smallFor_) return kSampleDim;
+    auto given = smallFor_->find(module_.context->dims().symbolName(s));
+    return given != smallFor_->end() ? given->second : kSampleDim;
   }
 
   bool fits(Dim bytes, size_t definedAt, const Slot& slot) {
@@ -280,7 +277,7 @@ class Planner {
   size_t body_ = 0;  // of the function at work
   std::unordered_map<std::string, std::set<SymbolId>> availableAtEntry_;
   std::optional<std::map<std::string, int64_t>> smallFor_;
-  DimBinding sampleDims_;
+  DimNumbers samples_{[this](SymbolId s) { return sampleOfSymbol(s); }};
   int64_t planned_ = 0, slots_ = 0;
 };
 

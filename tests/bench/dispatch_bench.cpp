@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "vm/core/builtin.h"
+#include "vm/core/builtin_host.h"
 #include "vm/core/gemm_schedule.h"
 #include "vm/core/object.h"
 #include "vm/core/thread_pool.h"
@@ -75,6 +75,7 @@ struct Products {
   MemoryPool* pool = MemoryPool::create({});
   ThreadPool single{1};
   std::atomic<uint32_t> cancel{0};
+  BuiltinHost host{&single, &cancel, {}};
 
   Ref<Object> matrix(int64_t rows, int64_t columns) {
     dyn_status why = DYN_OK;
@@ -85,10 +86,8 @@ struct Products {
     return Ref<Object>(made);
   }
   double run(std::vector<Object*> arguments, Object*& result, int32_t number, const char* name, bool into) {
-    BuiltinCall call;
+    BuiltinCall call(host);
     call.pool = pool;
-    call.threads = &single;
-    call.cancelFlag = &cancel;
     call.gemmFamily = defaultGemmFamily();
     call.arguments = arguments;
     call.results = {&result, 1};
@@ -96,7 +95,7 @@ struct Products {
     const int32_t numbers[] = {number};
     call.numbers = numbers;
     const double start = threadNs();
-    if (!findBuiltin(name)->function(call).ok()) abort();
+    if (!runBuiltin(*findBuiltin(name), call).ok()) abort();
     return threadNs() - start;
   }
 };

@@ -423,6 +423,19 @@ std::vector<Row> attributes() {
   };
 }
 
+// One element each, of which the last is the result.
+std::string pieces(int count) {
+  const std::string size = std::to_string(count), last = "p" + std::to_string(count - 1);
+  Msg split;
+  split.sub(1, "x").sub(1, "sizes");
+  for (int i = 0; i < count; ++i) split.sub(2, "p" + std::to_string(i));
+  OnnxModel model;
+  model.input("x", kFloat, {size.c_str()}).ints("sizes", std::vector<int64_t>(static_cast<size_t>(count), 1));
+  model.graph.sub(1, split.sub(4, "Split"));
+  model.node("Neg", {last.c_str()}, {"y"}).output("y");
+  return model.bytes();
+}
+
 // One operation on so many operands.
 std::string joined(std::string_view op, int count) {
   OnnxModel wide = over({"n", "2"});
@@ -461,6 +474,7 @@ std::vector<Row> structures() {
       {"a concatenation of 200", joined("Concat", 200), ""},
       {"a concatenation of 100,000", joined("Concat", 100'000), ""},
       {"a sum of 10,000", joined("Sum", 10'000), ""},
+      {"a split into 20,000", pieces(20'000), ""},
       {"a maximum of 10,000", joined("Max", 10'000), ""},
       {"no graph", noGraph.bytes, "E"},
       {"an empty graph", OnnxModel().bytes(), "?"},

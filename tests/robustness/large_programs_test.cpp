@@ -57,6 +57,27 @@ fn @f(%v: Tensor[(k), f32], %i: Tensor[(), i64]) -> (Tensor[(k), f32]) {
   return %r
 })";
 
+// Loops in loops, of which the innermost makes what all of them carry twice as long: each finds out that its
+// size changes.
+std::string growingLoops(int depth) {
+  std::string text =
+      "fn @main(%x0: Tensor[(n), f32]) {\n%t0 = constant() {value = i64[] 1}\n%g0 = constant() {value = "
+      "bool[] "
+      "true}\n";
+  for (int k = 0; k < depth; ++k) {
+    const std::string at = std::to_string(k), in = std::to_string(k + 1);
+    text += "%r" + at + " = loop(%t" + at + ", %g" + at + ", %x" + at + ", %t" + at + ", %g" + at +
+            ") {carried = 1} body (%i" + in + ": Tensor[(), i64], %x" + in + ", %t" + in +
+            ": Tensor[(), i64], %g" + in + ": Tensor[(), bool]) {\n";
+  }
+  const std::string last = std::to_string(depth);
+  text += "%z = concat(%x" + last + ", %x" + last + ") {axis = 0}\nreturn %g" + last + ", %z\n";
+  for (int k = depth; k-- > 0;)
+    text += "}\nreturn " + (k ? "%g" + std::to_string(k) + ", " : std::string()) + "%r" + std::to_string(k) +
+            "\n";
+  return text + "}\n";
+}
+
 void check(const Row& row) {
   const std::vector<CaseOutcome> outcomes = runApart(
       1,
@@ -95,6 +116,9 @@ TEST(LargePrograms, aMillionNodes) {
 TEST(LargePrograms, bodiesTenThousandDeep) {
   check(
       {"ifs", "m.onnx", nestedIfs(kDepth), ":run --dim n=3 --input x=ones --input c=true", -1, "", 20, 1000});
+}
+TEST(LargePrograms, growingLoopsAHundredDeep) {
+  check({"loops", "m.dyn", growingLoops(100), ":run --dim n=3 --input x0=ones", 1, "", 20, 1000});
 }
 TEST(LargePrograms, callsNinetyThousandDeep) {
   check(

@@ -108,6 +108,53 @@ std::string nestedText(int depth) {
   return text + "}\n";
 }
 
+// One operation of as many results, of which all are used.
+std::string splitText(int count) {
+  std::string sizes, results, back;
+  for (int i = 0; i < count; ++i) {
+    sizes += (i ? ", 1" : "1");
+    results += (i ? ", %p" : "%p") + std::to_string(i);
+    back += (i ? ", %p" : "%p") + std::to_string(count - 1 - i);
+  }
+  const std::string all = std::to_string(count);
+  return "fn @main(%x: Tensor[(" + all + ", n), f32]) {\n  %s = constant() {value = i64[" + all + "] [" +
+         sizes + "]}\n  " + results + " = split(%x, %s) {axis = 0}\n  %y = concat(" + back +
+         ") {axis = 0}\n  return %y\n}\n";
+}
+
+// Products of as many operands, named by letters.
+std::string einsumText(int count) {
+  std::string parameters, all, terms;
+  for (int i = 0; i < count; ++i) {
+    parameters += (i ? ", %x" : "%x") + std::to_string(i) + ": Tensor[(n), f32]";
+    all += (i ? ", %x" : "%x") + std::to_string(i);
+    terms += i ? ",i" : "i";
+  }
+  return "fn @main(" + parameters + ") {\n  %y = einsum(" + all + ") {equation = \"" + terms +
+         "->i\"}\n  return %y\n}\n";
+}
+
+// Each sum over a size of its own: one kernel, which is told the size.
+std::string sumsText(int count) {
+  std::string text = "fn @main(", body = "  %axes = constant() {value = i64[1] [0]}\n", all;
+  for (int i = 0; i < count; ++i) {
+    const std::string at = std::to_string(i);
+    text += (i ? ", %x" : "%x") + at + ": Tensor[(d" + at + ", 2), f32]";
+    body += "  %s" + at + " = reduce_sum(%x" + at + ", %axes)\n";
+    all += (i ? ", %s" : "%s") + at;
+  }
+  return text + ") {\n" + body + "  %y = concat(" + all + ") {axis = 0}\n  return %y\n}\n";
+}
+
+// Fibonacci's numbers: written out as a tree, the last has a leaf for each of them.
+std::string ladderText(int count) {
+  std::string text = "fn @main(%v0: Tensor[(n), f32]) {\n  %v1 = sin(%v0)\n";
+  for (int i = 0; i < count; ++i)
+    text += "  %v" + std::to_string(i + 2) + " = sub(%v" + std::to_string(i + 1) + ", %v" +
+            std::to_string(i) + ")\n";
+  return text + "  return %v" + std::to_string(count + 1) + "\n}\n";
+}
+
 constexpr double kMostTime = 40;
 
 struct Work {
@@ -187,8 +234,36 @@ TEST(Linearity, aChainOfTextWithoutFusion) { expectLinear(chainText, true, "-fus
 TEST(Linearity, aFanOfText) { expectLinear(fanText, true, "", 500); }
 TEST(Linearity, manyChecksOfText) { expectLinear(windowsText, true, "", 300); }
 TEST(Linearity, aJoinOfStrangersOfText) { expectLinear(strangersText, true, "", 300); }
+TEST(Linearity, aSplitOfText) { expectLinear(splitText, true, "", 1000); }
+TEST(Linearity, anEinsumOfText) { expectLinear(einsumText, true, "", 300); }
+TEST(Linearity, manySumsOfText) { expectLinear(sumsText, true, "", 300); }
+TEST(Linearity, aLadderOfText) { expectLinear(ladderText, true, "", 300); }
 TEST(Linearity, manySymbolsOfText) { expectLinear(symbolsText, true, "", 300); }
 TEST(Linearity, nestedBodiesOfText) { expectLinear(nestedText, true, "", 500); }
+
+// What differs in nothing but the names of its sizes, or in how deep they are made of others, is one kernel.
+TEST(Linearity, kernelsOfOneStructureAreOne) {
+  const auto kernelsOf = [](const std::string& source) -> size_t {
+    IrContext ir;
+    Result<Module> module = parseText(ir, source);
+    Result<Pipeline> pipeline = parsePipeline("", passTable(), standardPipeline());
+    EXPECT_TRUE(module.ok() && pipeline.ok());
+    for (const PipelineItem& item : *pipeline) {
+      PassContext context;
+      context.options = item.options;
+      Result<Module> after = item.pass->run(*module, context);
+      EXPECT_TRUE(after.ok()) << item.pass->name;
+      if (!after.ok()) return 0;
+      module = std::move(after);
+    }
+    Result<LoweredModule> lowered = lowerModule(*module, LowerOptions());
+    EXPECT_TRUE(lowered.ok());
+    return lowered.ok() ? lowered->kernels.size() : 0;
+  };
+  EXPECT_EQ(kernelsOf(sumsText(70)), kernelsOf(sumsText(140)));
+  EXPECT_EQ(kernelsOf(ladderText(640)), kernelsOf(ladderText(1280)));
+}
+
 TEST(Linearity, aChainOfOnnx) { expectLinear(chainOnnx, false); }
 TEST(Linearity, nestedBodiesOfOnnx) { expectLinear(nestedIfs, false, "", 500); }
 TEST(Linearity, manyWeightsOfOnnx) { expectLinear(weightsOnnx, false, "", 1000); }

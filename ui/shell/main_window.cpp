@@ -7,6 +7,7 @@
 #include <QFormLayout>
 #include <QHeaderView>
 #include <QLabel>
+#include <QLineEdit>
 #include <QMimeData>
 #include <QSpinBox>
 #include <QStatusBar>
@@ -149,9 +150,22 @@ void MainWindow::showStep(int index) {
   step_ = index;
   const std::string step = std::to_string(index);
   submit(Command::of(CommandId::graph).add("pass", step));
+  showTexts(index);
+}
+
+void MainWindow::showTexts(int index) {
+  const std::string step = std::to_string(index);
   submit(Command::of(CommandId::ir).add("pass", step));
   if (index > 0) submit(Command::of(CommandId::diff).add("from", step));
   if (index == 0) diffText_->setPlainText("// the first step: nothing before it");
+}
+
+// A step that was asked for does not come: the list and the texts are again those of the graph.
+void MainWindow::backToShownStep() {
+  if (!canvas_->graph() || canvas_->graph()->step == step_) return;
+  step_ = canvas_->graph()->step;
+  markStep();
+  showTexts(step_);
 }
 
 bool MainWindow::showPanel(const QString& name) {
@@ -197,6 +211,7 @@ void MainWindow::onOutcome(const Outcome& outcome) {
     if (outcome.command.id == CommandId::why)
       return dimsPanel_->showFault(QString::fromStdString(outcome.error->toString()));
     report(*outcome.error);
+    if (outcome.command.id == CommandId::graph) backToShownStep();
     for (const Diagnostic& more : outcome.more)
       if (more.message != outcome.error->message) report(more);
     if (auto list = outcome.share<PassList>()) showPasses(list);  // up to the pass that failed
@@ -261,6 +276,11 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
                   : symbol.find("batch") != std::string::npos ? 1
                                                               : 16);
     connect(box, &QSpinBox::valueChanged, &planTimer_, qOverload<>(&QTimer::start));
+    connect(box->findChild<QLineEdit*>(), &QLineEdit::returnPressed, this, [this] {
+      const bool waits = std::any_of(pending_.begin(), pending_.end(),
+                                     [](const auto& one) { return one.second == CommandId::profile; });
+      if (!waits) run();
+    });
     dimForm_->addRow(QString::fromStdString(symbol), box);
     dimBoxes_[symbol] = box;
   }
@@ -378,7 +398,9 @@ void MainWindow::showRun() {
   runSummary_->setHtml(text + "</table>");
   timeline_->setRun(result_);
   if (result_->profile) showKernels(*result_->profile);
-  if (bottom_->currentWidget() != timeline_) bottom_->setCurrentWidget(kernelTable_);
+  // Panels that show something of a run, or for the chosen sizes, stay.
+  QWidget* const panel = bottom_->currentWidget();
+  if (panel != timeline_ && panel != plan_) bottom_->setCurrentWidget(kernelTable_);
 }
 
 void MainWindow::showKernels(const KernelTable& table) {
@@ -397,7 +419,8 @@ void MainWindow::showKernels(const KernelTable& table) {
     setCell(kernelTable_, r, 3, timeText(row.totalNs), CellAlignment::right);
     setCell(kernelTable_, r, 4, QString::number(100 * row.share, 'f', 1) + "%", CellAlignment::right);
     setCell(kernelTable_, r, 5,
-            row.bytes > 0 && row.totalNs > 0
+            (row.kind == "kernel" || row.kind == "builtin" || row.kind == "copy") && row.bytes > 0 &&
+                    row.totalNs > 0
                 ? QString::number(static_cast<double>(row.bytes) / static_cast<double>(row.totalNs), 'f', 1)
                 : "",
             CellAlignment::right);
@@ -429,6 +452,8 @@ void MainWindow::cancel() {
   // What waited is dropped without an event; what runs ends with one.
   for (auto it = pending_.begin(); it != pending_.end();)
     it = it->first == running_ ? std::next(it) : pending_.erase(it);
+  const auto graph = latest_.find(CommandId::graph);
+  if (graph == latest_.end() || pending_.count(graph->second) == 0) backToShownStep();
   updateBusy();
 }
 

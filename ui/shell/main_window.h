@@ -86,6 +86,8 @@ class MainWindow : public QMainWindow {
   void showDims(const DimsTable& dims);
   void showPasses(Shared<PassList> list);
   void markStep();
+  void showTexts(int step);
+  void backToShownStep();
   void showRun();
   void showKernels(const KernelTable& table);
   void showNode(int node);

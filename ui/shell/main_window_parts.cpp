@@ -86,6 +86,7 @@ void MainWindow::makeActions() {
   busy_ = new QLabel;
   cancel_ = new QToolButton;
   cancel_->setText("Cancel");
+  cancel_->setObjectName("cancel");
   connect(cancel_, &QToolButton::clicked, this, &MainWindow::cancel);
   statusBar()->addPermanentWidget(busy_);
   statusBar()->addPermanentWidget(cancel_);

@@ -1,18 +1,14 @@
 #include "vm/core/builtin.h"
 
 #include <algorithm>
-#include <cstring>
+#include <new>
 
 #include "vm/base/checked.h"
+#include "vm/core/builtin_host.h"
 
 namespace dyn::vm {
 
-float BuiltinCall::real(size_t index, float otherwise) const {
-  if (index >= numbers.size()) return otherwise;
-  float value;
-  memcpy(&value, &numbers[index], sizeof value);
-  return value;
-}
+BuiltinCall::BuiltinCall(BuiltinHost& caller) : CallInputs(caller.context(), {}, {}), host(&caller) {}
 
 Tensor* BuiltinCall::argument(size_t index) const {
   if (index >= arguments.size() || !arguments[index] || arguments[index]->kind != ObjectKind::tensor)
@@ -52,6 +48,14 @@ const BuiltinRow* findBuiltin(std::string_view name) {
   for (const BuiltinRow& row : builtinTable())
     if (row.name == name) return &row;
   return nullptr;
+}
+
+Status runBuiltin(const BuiltinRow& row, BuiltinCall& call) {
+  try {
+    return row.isFlat() ? call.host->callFlat(row, call) : row.hosted(call);
+  } catch (const std::bad_alloc&) {  // of its own tables; what it has made so far is in the results
+    return failure(DYN_OUT_OF_MEMORY, "");
+  }
 }
 
 Status badArgument(const char* builtin, size_t index, const std::string& expected, const Object* got) {

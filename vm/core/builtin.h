@@ -1,52 +1,39 @@
-// Builtin: what a hand-written operator (vm/kernels) sees of a call, and its row in the table.
+// Builtin: a hand-written operator's row in the table, and a call of it.
+//
+// Most rows are flat: their kernels see C structures only (dyn_builtin.h, vm/base/flat_call.h), so that they
+// serve without this VM, too. Rows that make their results' sizes, lists or strings are hosted: their
+// functions get objects and the pool.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string_view>
 
-#include "vm/base/status.h"
+#include "vm/base/flat_call.h"
 #include "vm/core/object.h"
-#include "vm/core/thread_pool.h"
 
 namespace dyn::vm {
 
-class PlanCache;
-struct KernelRow;
-namespace kernels {
-class ScheduleCache;
-}
+class BuiltinHost;
 
-// One call. Arguments are borrowed and may be null (absent optionals). `builtin` fills empty results;
-// `builtininto` gives tensors.
-struct BuiltinCall {
+// One call, of a row of either kind. Arguments are borrowed and may be null (absent optionals). `builtin`
+// fills empty results; `builtininto` gives tensors.
+struct BuiltinCall : CallInputs {
+  BuiltinHost* host = nullptr;  // whose context it is; hosted rows ask it what no flat row may
   MemoryPool* pool = nullptr;
-  ThreadPool* threads = nullptr;
-  const std::atomic<uint32_t>* cancelFlag = nullptr;  // bit 0
-  const DynGemmFamily* gemmFamily = nullptr;          // never null for rows with kGemmFamily, else null
-  const DynKernelFunction* kernels = nullptr;         // of the module, for epilogues
-  const KernelRow* kernelRows = nullptr;
-  uint32_t kernelCount = 0;
-  kernels::ScheduleCache* schedules = nullptr;  // of the context; null: nothing is remembered
-  PlanCache* plans = nullptr;                   // of the context; null: nothing is kept
-  std::string* version = nullptr;  // where to say which version runs, and for which values; null: nobody asks
+  const DynGemmFamily* gemmFamily = nullptr;  // never null for rows with kGemmFamily, else null
 
   std::span<Object* const> arguments;
   std::span<Object*> results;
   bool into = false;  // results hold tensors to be written
   // A tensor for result 0 in memory that the caller of the run has bound for it, or null. May be empty.
   std::function<Tensor*(DataType, std::span<const int64_t>, int64_t elementCount, dyn_status&)> bound;
-  bool rehearsal = false;  // take the scratch memory the call needs, and return
-  std::span<const int64_t> scalars;
-  std::span<const int32_t> numbers;
+  bool rehearsal = false;  // make the results, and return
 
-  bool cancelled() const { return (cancelFlag->load(std::memory_order_relaxed) & 1) != 0; }
-  int64_t number(size_t index, int64_t otherwise) const {
-    return index < numbers.size() ? numbers[index] : otherwise;
-  }
-  float real(size_t index, float otherwise) const;  // a number whose bits are an f32
+  BuiltinCall() = default;
+  explicit BuiltinCall(BuiltinHost& caller);
+
   Tensor* argument(
       size_t index) const;  // null: absent (or not a tensor: the interpreter has checked tensor arguments)
   // Result `index` as a tensor of this dtype and shape: made by the pool, or, when writing into tensors,
@@ -59,8 +46,9 @@ using BuiltinFunction = Status (*)(BuiltinCall& call);
 enum class BuiltinForm : uint8_t { makes, into, both };
 
 struct BuiltinRow {
-  static constexpr uint8_t kRehearsed =
-      1;  // looks at no elements in a rehearsal, and takes the memory it would take
+  static constexpr uint8_t kRehearsed = 1;  // hosted: looks at no elements in a rehearsal
+  static constexpr uint8_t kSettings =
+      8;  // flat: the elements of arguments behind the first say how much memory
   static constexpr uint8_t kReadsGrowing = 2;  // reads growing tensors (growing.h)
   static constexpr uint8_t kGemmFamily = 4;    // runs on the module's matrix kernels
 
@@ -70,9 +58,11 @@ struct BuiltinRow {
   uint8_t minResults, maxResults, minArguments, maxArguments, minScalars, maxScalars, minNumbers,
       maxNumbers;  // 255: any
   std::string_view meaning;
-  BuiltinFunction function;
+  BuiltinFunction hosted;  // null: the row is flat
+  DynBuiltinKernel flat;
 
   bool is(uint8_t trait) const { return (traits & trait) != 0; }
+  bool isFlat() const { return hosted == nullptr; }
 };
 
 // The table is vm/kernels/builtins.def (functions live there; core only declares them).
@@ -80,6 +70,10 @@ std::span<const BuiltinRow> builtinTable();
 const BuiltinRow* findBuiltin(std::string_view name);  // null: unknown
 // The runtime's own micro-kernels, for modules that bring none.
 const DynGemmFamily* defaultGemmFamily();
+
+// Runs it. A flat row gets its scratch memory from the pool, and in a rehearsal that is all. Error
+// DYN_BAD_INPUT for arguments of a flat row that are no tensors.
+Status runBuiltin(const BuiltinRow& row, BuiltinCall& call);
 
 // "f32 expected, got i64[3]" and the like, with code DYN_BAD_INPUT.
 Status badArgument(const char* builtin, size_t index, const std::string& expected, const Object* got);

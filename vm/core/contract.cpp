@@ -95,6 +95,10 @@ Status checkContractInputs(std::span<const ContractValue> expected, std::span<Ob
     const std::string* symbol;
     size_t input, axis;
     int64_t size;
+    bool operator<(const Seen& other) const {
+      const int order = symbol->compare(*other.symbol);
+      return order != 0 ? order < 0 : std::pair(input, axis) < std::pair(other.input, other.axis);
+    }
   };
   std::vector<Seen> seen;
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -109,21 +113,25 @@ Status checkContractInputs(std::span<const ContractValue> expected, std::span<Ob
     for (size_t axis = 0; axis < input.type.dims.size(); ++axis) {
       const ContractDim& dim = input.type.dims[axis];
       if (dim.value >= 0 || !isSymbol(dim.text)) continue;
-      const int64_t size = tensor->shape()[axis];
-      auto same =
-          std::find_if(seen.begin(), seen.end(), [&](const Seen& row) { return *row.symbol == dim.text; });
-      if (same == seen.end()) {
-        seen.push_back({&dim.text, i, axis, size});
-      } else if (same->size != size) {
-        return failure(DYN_BAD_INPUT, "dim " + dim.text + " is " + std::to_string(same->size) + " in input " +
-                                          quotedName(expected[same->input]) + " (axis " +
-                                          std::to_string(same->axis) + ") but " + std::to_string(size) +
-                                          " in input " + quotedName(input) + " (axis " +
-                                          std::to_string(axis) + ")");
-      }
+      seen.push_back({&dim.text, i, axis, tensor->shape()[axis]});
     }
   }
-  return okStatus();
+  // Those of one symbol side by side. Of several that differ from the first of theirs, the first is told.
+  std::sort(seen.begin(), seen.end());
+  const Seen *known = nullptr, *wrong = nullptr, *instead = nullptr;
+  for (const Seen& row : seen) {
+    if (!known || *known->symbol != *row.symbol) known = &row;
+    if (row.size == known->size) continue;
+    if (wrong && std::pair(wrong->input, wrong->axis) < std::pair(row.input, row.axis)) continue;
+    wrong = &row;
+    instead = known;
+  }
+  if (!wrong) return okStatus();
+  return failure(DYN_BAD_INPUT, "dim " + *wrong->symbol + " is " + std::to_string(instead->size) +
+                                    " in input " + quotedName(expected[instead->input]) + " (axis " +
+                                    std::to_string(instead->axis) + ") but " + std::to_string(wrong->size) +
+                                    " in input " + quotedName(expected[wrong->input]) + " (axis " +
+                                    std::to_string(wrong->axis) + ")");
 }
 
 }  // namespace dyn::vm

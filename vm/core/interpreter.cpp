@@ -13,7 +13,10 @@
 namespace dyn::vm {
 
 Interpreter::Interpreter(const Module& module, const InterpreterOptions& options)
-    : module_(module), program_(module.program()), options_(options) {
+    : module_(module),
+      program_(module.program()),
+      options_(options),
+      host_(options.threads, &trapBits_, module.kernelEntries()) {
   size_t buffers = 0, scalars = 0;
   for (const KernelRow& kernel : program_.kernels) {
     buffers = std::max<size_t>(buffers, kernel.bufferCount);

@@ -12,9 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "vm/core/gemm_schedule.h"
+#include "vm/core/builtin_host.h"
 #include "vm/core/module.h"
-#include "vm/core/plan_cache.h"
 #include "vm/core/profile.h"
 #include "vm/isa/isa.h"
 
@@ -144,8 +143,6 @@ class Interpreter {
   const Module& module_;
   const Program& program_;
   InterpreterOptions options_;
-  kernels::ScheduleCache schedules_;
-  PlanCache plans_;
   std::string version_;  // of the last builtin that was called while a profile is recorded
   std::vector<Object*>* globals_ = nullptr;
   std::vector<int32_t> loadedConstants_;  // by init since it last stored a global
@@ -170,6 +167,7 @@ class Interpreter {
 
   Status status_;
   std::atomic<uint32_t> trapBits_{0};
+  BuiltinHost host_;
   dyn_trap_callback trapCallback_ = nullptr;
   void* trapUser_ = nullptr;
   std::vector<std::pair<uint32_t, uint32_t>> breakpoints_;  // sorted

@@ -1,7 +1,6 @@
 // Interpreter: kernels and builtins are called, and what the profile says of them.
 #include <algorithm>
 #include <iterator>
-#include <new>
 #include <string_view>
 
 #include "vm/base/checked.h"
@@ -169,21 +168,12 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
   if (scalars_.size() < scalars.count) scalars_.resize(scalars.count);
   for (uint32_t i = 0; i < scalars.count; ++i) scalars_[i] = R_[scalars.items[i]];
 
-  ThreadPool single(1);
-  BuiltinCall call;
+  const bool asked = (trapBits_.load(std::memory_order_relaxed) & kProfile) != 0;
+  if (asked) version_.clear();
+  host_.setVersion(asked ? &version_ : nullptr);
+  BuiltinCall call(host_);
   call.pool = options_.pool;
-  call.threads = options_.threads ? options_.threads : &single;
-  call.cancelFlag = &trapBits_;
   if (builtin.is(BuiltinRow::kGemmFamily)) call.gemmFamily = module_.gemmFamily();
-  call.kernels = module_.kernels().data();
-  call.kernelRows = program_.kernels.data();
-  call.kernelCount = static_cast<uint32_t>(program_.kernels.size());
-  call.schedules = &schedules_;
-  call.plans = &plans_;
-  if (trapBits_.load(std::memory_order_relaxed) & kProfile) {
-    version_.clear();
-    call.version = &version_;
-  }
   call.arguments = builtinArguments_;
   call.results = builtinResults_;
   call.into = into;
@@ -195,14 +185,9 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
       return inBoundMemory(dtype, shape, count, why);
     };
   ++launches_;
-  if (options_.rehearsal && !builtin.is(BuiltinRow::kRehearsed))
+  if (options_.rehearsal && !builtin.isFlat() && !builtin.is(BuiltinRow::kRehearsed))
     return rehearsalEnds(std::string(builtin.name));
-  Status status;
-  try {
-    status = builtin.function(call);
-  } catch (const std::bad_alloc&) {  // of its own tables; what it has made so far goes below
-    status.code = DYN_OUT_OF_MEMORY;
-  }
+  Status status = runBuiltin(builtin, call);
   if (status.ok() && (trapBits_.load(std::memory_order_relaxed) & kCancel))
     status = failure(DYN_CANCELLED, "the run was cancelled");
   if (!into) {

@@ -43,6 +43,8 @@ Status Module::resolve() {
       return failure(DYN_BAD_PROGRAM, "kernel " + kernel.name + ": symbol " + kernel.symbol +
                                           " is not in the object code and the host does not know it");
     kernels_.push_back(function);
+    kernelEntries_.push_back({kernel.name.c_str(), function, kernel.bufferCount, kernel.outputCount,
+                              kernel.scalarCount, kernel.scratchBytes});
   }
   for (const std::string& name : program_.builtins) {
     const BuiltinRow* builtin = findBuiltin(name);

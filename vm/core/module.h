@@ -47,6 +47,9 @@ class Module {
 
   const Program& program() const { return program_; }
   const std::vector<DynKernelFunction>& kernels() const { return kernels_; }
+  const std::vector<DynKernelEntry>& kernelEntries() const {
+    return kernelEntries_;
+  }  // the same, for builtins
   const std::vector<const BuiltinRow*>& builtins() const { return builtins_; }
   const std::vector<Object*>& constants() const { return constants_; }
   std::vector<Object*>& globals() { return globals_; }  // written by init only
@@ -72,6 +75,7 @@ class Module {
   Options options_;
   MemoryPool* pool_ = nullptr;
   std::vector<DynKernelFunction> kernels_;
+  std::vector<DynKernelEntry> kernelEntries_;
   std::vector<const BuiltinRow*> builtins_;
   std::vector<Object*> constants_, globals_;
   Object* immortals_ = nullptr;

@@ -15,6 +15,7 @@
 
 #include "vm/base/dtype.h"
 #include "vm/core/memory_pool.h"
+#include "vm/include/dyn_builtin.h"
 
 namespace dyn::vm {
 
@@ -47,10 +48,7 @@ struct Storage : Object {
 };
 
 // An element of a string tensor is a pointer to this (malloc), or null for the empty string.
-struct StringElement {
-  uint64_t sizeBytes;
-  char text[8];  // sizeBytes characters and a zero
-};
+using StringElement = DynText;
 
 struct Tensor : Object {
   DataType dtype;

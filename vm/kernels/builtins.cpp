@@ -6,13 +6,22 @@ namespace {
 
 constexpr uint8_t ANY = 255;
 constexpr uint8_t PLAIN = 0, REHEARSED = BuiltinRow::kRehearsed, GROWING = BuiltinRow::kReadsGrowing,
-                  GEMM = BuiltinRow::kGemmFamily;
+                  GEMM = BuiltinRow::kGemmFamily, SETTINGS = BuiltinRow::kSettings;
 constexpr BuiltinRow kBuiltins[] = {
 #define RANGE(least, most) least, most
+#define HOSTED(function) \
+  kernels::function, {}
+#define FLAT_ONLY(function) \
+  nullptr, { nullptr, flatRun<kernels::function> }
+#define FLAT(function, scratch) \
+  nullptr, { flatScratchBytes<kernels::scratch>, flatRun<kernels::function> }
 #define DYN_BUILTIN(name, form, traits, results, arguments, scalars, numbers, meaning, function) \
-  {name, BuiltinForm::form, traits, results, arguments, scalars, numbers, meaning, kernels::function},
+  {name, BuiltinForm::form, traits, results, arguments, scalars, numbers, meaning, function},
 #include "vm/kernels/builtins.def"
 #undef DYN_BUILTIN
+#undef FLAT
+#undef FLAT_ONLY
+#undef HOSTED
 #undef RANGE
 };
 

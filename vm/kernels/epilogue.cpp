@@ -2,24 +2,21 @@
 
 #include <algorithm>
 
-#include "vm/isa/program.h"
-
 namespace dyn::vm::kernels {
 
-Status BoundKernel::bindKernel(const BuiltinCall& call, const char* user, int64_t kernel, size_t firstExtra,
+Status BoundKernel::bindKernel(const FlatCall& call, const char* user, int64_t kernel, size_t firstExtra,
                                bool mayBeEmpty, std::span<void* const> results,
                                std::span<const int64_t> scalars, size_t added) {
   const std::string name(user);
-  if (kernel < 0 || kernel >= call.kernelCount)
+  if (kernel < 0 || kernel >= call.context->kernelCount)
     return failure(DYN_BAD_PROGRAM, name + " kernel " + std::to_string(kernel) + " is not there");
-  const KernelRow& row = call.kernelRows[kernel];
-  if (call.arguments.size() + results.size() > kMostBuffers || scalars.size() + added > kMostScalars)
+  const DynKernelEntry& row = call.context->kernels[kernel];
+  if (call.argumentCount + results.size() > kMostBuffers || scalars.size() + added > kMostScalars)
     return failure(DYN_BAD_PROGRAM, name + " " + row.name + " has too many buffers or scalars");
-  for (size_t i = firstExtra; i < call.arguments.size(); ++i) {
-    const Tensor* tensor = call.argument(i);
-    if (!tensor && !(mayBeEmpty && !call.arguments[i]))
-      return badArgument(user, i, "a tensor", call.arguments[i]);
-    buffers_[bufferCount_++] = tensor ? tensor->data : nullptr;
+  for (size_t i = firstExtra; i < call.argumentCount; ++i) {
+    const TensorView* tensor = call.argument(i);
+    if (!tensor && !mayBeEmpty) return badArgument(user, i, "a tensor", tensor);
+    buffers_[bufferCount_++] = tensor ? tensor->bytes() : nullptr;
   }
   for (void* result : results) buffers_[bufferCount_++] = result;
   std::copy(scalars.begin(), scalars.end(), scalars_.begin());
@@ -30,20 +27,20 @@ Status BoundKernel::bindKernel(const BuiltinCall& call, const char* user, int64_
                                         " scalars, the call gives " + std::to_string(bufferCount_) + " and " +
                                         std::to_string(scalarCount_) + " + " + std::to_string(added));
   if (row.scratchBytes != 0) return failure(DYN_UNSUPPORTED, name + " " + row.name + " wants scratch memory");
-  function_ = call.kernels[kernel];
+  function_ = row.function;
   return okStatus();
 }
 
-Status Epilogue::bind(const BuiltinCall& call, int64_t kernelPlusOne, size_t firstExtra,
+Status Epilogue::bind(const FlatCall& call, int64_t kernelPlusOne, size_t firstExtra,
                       std::span<const int64_t> scalars) {
   if (kernelPlusOne == 0) {
-    if (call.arguments.size() > firstExtra || call.results.size() > 1)
+    if (call.argumentCount > firstExtra || call.resultCount > 1)
       return failure(DYN_BAD_INPUT, "epilogue buffers without an epilogue");
     return okStatus();
   }
   std::array<void*, kMostBuffers> results;
-  const size_t count = std::min(call.results.size(), kMostBuffers);
-  for (size_t i = 0; i < count; ++i) results[i] = static_cast<Tensor*>(call.results[i])->data;
+  const size_t count = std::min(call.resultCount, kMostBuffers);
+  for (size_t i = 0; i < count; ++i) results[i] = call.result(i)->bytes();
   constexpr size_t kColumns = 2;  // first and last
   return bindKernel(call, "epilogue", kernelPlusOne - 1, firstExtra, false, std::span(results).first(count),
                     scalars, kColumns);

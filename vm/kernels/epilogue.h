@@ -10,7 +10,7 @@
 #include <atomic>
 #include <span>
 
-#include "vm/core/builtin.h"
+#include "vm/base/flat_call.h"
 
 namespace dyn::vm::kernels {
 
@@ -24,7 +24,7 @@ class BoundKernel {
 
   // The call's arguments from `firstExtra` on, which are tensors (`mayBeEmpty`: or nothing, a null buffer),
   // then `results`. The kernel takes `added` more scalars than these. Errors call it `user`.
-  Status bindKernel(const BuiltinCall& call, const char* user, int64_t kernel, size_t firstExtra,
+  Status bindKernel(const FlatCall& call, const char* user, int64_t kernel, size_t firstExtra,
                     bool mayBeEmpty, std::span<void* const> results, std::span<const int64_t> scalars,
                     size_t added);
 
@@ -38,7 +38,7 @@ class Epilogue : public BoundKernel {
  public:
   // kernelPlusOne 0: none. `firstExtra` is the first argument that belongs to the epilogue, `scalars` are its
   // own.
-  Status bind(const BuiltinCall& call, int64_t kernelPlusOne, size_t firstExtra,
+  Status bind(const FlatCall& call, int64_t kernelPlusOne, size_t firstExtra,
               std::span<const int64_t> scalars);
   // Returns the kernel's fault, 0 when there is none. Thread-safe.
   int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd) const;

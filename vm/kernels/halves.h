@@ -3,7 +3,8 @@
 
 #include <cstring>
 
-#include "vm/kernels/work.h"
+#include "vm/core/builtin.h"
+#include "vm/kernels/pool_scratch.h"
 
 namespace dyn::vm::kernels {
 
@@ -36,17 +37,17 @@ inline bool isHalf(const Tensor* t) { return t->dtype == DataType::f16 || t->dty
 class FloatElements {
  public:
   FloatElements(BuiltinCall& call, const Tensor* tensor)
-      : tensor_(tensor), scratch_(call.pool, isHalf(tensor) ? tensor->elementCount : 0, 0, 0) {
-    if (scratch_ && isHalf(tensor) && !call.rehearsal)
-      widenHalves(tensor->dtype, tensor->as<uint16_t>(), tensor->elementCount, scratch_.shared());
+      : tensor_(tensor), scratch_(call.pool, isHalf(tensor) ? tensor->elementCount : 0) {
+    if (scratch_ && isHalf(tensor))
+      widenHalves(tensor->dtype, tensor->as<uint16_t>(), tensor->elementCount, scratch_.data());
   }
   explicit operator bool() const { return static_cast<bool>(scratch_); }
   Status status() const { return scratch_.status(); }
-  const float* data() const { return isHalf(tensor_) ? scratch_.shared() : tensor_->as<float>(); }
+  const float* data() const { return isHalf(tensor_) ? scratch_.data() : tensor_->as<float>(); }
 
  private:
   const Tensor* tensor_;
-  mutable Scratch scratch_;
+  const PoolScratch scratch_;
 };
 
 }  // namespace dyn::vm::kernels

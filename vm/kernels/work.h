@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "vm/core/builtin.h"
+#include "vm/base/flat_call.h"
 #include "vm/shared/dyn_contraction.h"
 
 namespace dyn::vm::kernels {
@@ -12,8 +12,8 @@ namespace dyn::vm::kernels {
 using contraction::kStepsPerTask;
 
 // How many tasks `steps` are worth: at least one, at most one a thread.
-inline int64_t worthwhileTasks(const BuiltinCall& call, double steps) {
-  const double most = call.threads->threadCount();
+inline int64_t worthwhileTasks(const CallInputs& call, double steps) {
+  const double most = call.threadCount();
   return std::max<int64_t>(1, static_cast<int64_t>(std::min(most, steps / kStepsPerTask)));
 }
 
@@ -53,18 +53,29 @@ inline void forEachRowTile(int64_t maxRows, int64_t rows, const Tile& tile) {
   }
 }
 
-// Memory of the pool for the time of a call: `shared` elements for all, then `own` for each of the tasks.
+// Elements of four bytes that a Scratch takes.
+inline int64_t scratchElements(int64_t shared, int64_t tasks, int64_t own) {
+  return wholeLines(shared + tasks * own);
+}
+
+// A part of the call's scratch memory: `shared` elements of four bytes for all, then `own` for each of the
+// tasks. Those of a call go in the opposite order.
 class Scratch {
  public:
-  Scratch(MemoryPool* pool, int64_t shared, int64_t tasks, int64_t own)
-      : pool_(pool), shared_(shared), own_(own) {
-    data_ = static_cast<float*>(
-        pool->allocate(static_cast<uint64_t>(shared + tasks * own) * sizeof(float), why_, MemoryUse::data));
+  Scratch(FlatCall& call, int64_t shared, int64_t tasks, int64_t own)
+      : call_(call),
+        shared_(shared),
+        own_(own),
+        bytes_(static_cast<uint64_t>(scratchElements(shared, tasks, own)) * sizeof(float)),
+        data_(static_cast<float*>(call.takeScratch(bytes_))) {}
+  ~Scratch() {
+    if (data_) call_.giveScratchBack(bytes_);
   }
-  ~Scratch() { pool_->deallocate(data_); }
   Scratch(const Scratch&) = delete;
-  explicit operator bool() const { return data_ != nullptr; }
-  Status status() const { return data_ ? okStatus() : failure(why_, "no scratch memory"); }
+  explicit operator bool() const { return data_ != nullptr || bytes_ == 0; }
+  Status status() const {
+    return *this ? okStatus() : failure(DYN_INTERNAL, "the call has too little scratch memory");
+  }
   float* shared() const { return data_; }
   // The next task's own part. Thread-safe.
   float* next() { return data_ + shared_ + taken_.fetch_add(1, std::memory_order_relaxed) * own_; }
@@ -72,11 +83,11 @@ class Scratch {
   void rewind() { taken_ = 0; }
 
  private:
-  MemoryPool* pool_;
+  FlatCall& call_;
   int64_t shared_, own_;
+  uint64_t bytes_;
   float* data_;
   std::atomic<int64_t> taken_{0};
-  dyn_status why_ = DYN_OK;
 };
 
 }  // namespace dyn::vm::kernels

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "vm/kernels/pool_scratch.h"
 #include "vm/kernels/work.h"
 
 namespace dyn::vm::onednn {
@@ -272,11 +273,10 @@ Status pack(const Layout& given, const float* from, const Layout& packed, float*
   const Primitive primitive = description ? makePrimitive(description) : nullptr;
   if (!primitive) return failure(DYN_UNSUPPORTED, "oneDNN can not do this");
   const Layout scratch = layoutOf(description, dnnl_query_scratchpad_md);
-  kernels::Scratch memory(pool, elementCount(scratch), 0, 0);
+  const kernels::PoolScratch memory(pool, elementCount(scratch));
   if (!memory) return memory.status();
-  const Operand operands[] = {{DNNL_ARG_FROM, given, from},
-                              {DNNL_ARG_TO, packed, to},
-                              {DNNL_ARG_SCRATCHPAD, scratch, memory.shared()}};
+  const Operand operands[] = {
+      {DNNL_ARG_FROM, given, from}, {DNNL_ARG_TO, packed, to}, {DNNL_ARG_SCRATCHPAD, scratch, memory.data()}};
   return execute(primitive, operands);
 }
 

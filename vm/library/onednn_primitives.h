@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "vm/core/memory_pool.h"
 #include "vm/kernels/conv/convolution.h"
 #include "vm/library/onednn_api.h"
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "vm/core/builtin.h"
 #include "vm/include/dyn_library.h"
+#include "vm/kernels/pool_scratch.h"
 #include "vm/kernels/work.h"
 #include "vm/library/onednn_primitives.h"
 
@@ -24,30 +26,30 @@ Status cannot(const std::string& what) { return failure(DYN_UNSUPPORTED, "oneDNN
 Status packInto(BuiltinCall& call, const Layout& given, const Tensor* weights, const Layout& packed,
                 Tensor* result) {
   const bool aligned = reinterpret_cast<uintptr_t>(weights->data) % alignof(float) == 0;
-  Scratch copy(call.pool, aligned ? 0 : weights->elementCount, 0, 0);
+  const kernels::PoolScratch copy(call.pool, aligned ? 0 : weights->elementCount);
   if (!copy) return copy.status();
-  if (!aligned) memcpy(copy.shared(), weights->data, weights->sizeBytes());
-  return pack(given, aligned ? weights->as<float>() : copy.shared(), packed, result->as<float>(), call.pool,
-              call.threads->threadCount());
+  if (!aligned) memcpy(copy.data(), weights->data, weights->sizeBytes());
+  return pack(given, aligned ? weights->as<float>() : copy.data(), packed, result->as<float>(), call.pool,
+              call.threadCount());
 }
 
 // Rows of the result share the threads.
-Status runEpilogue(BuiltinCall& call, const Epilogue& epilogue, int64_t rows, int64_t columns) {
-  if (!epilogue || call.rehearsal) return okStatus();
+Status runEpilogue(FlatCall& call, const Epilogue& epilogue, int64_t rows, int64_t columns) {
+  if (!epilogue) return okStatus();
   kernels::EpilogueFault fault;
   const double steps = static_cast<double>(rows) * static_cast<double>(columns);
-  call.threads->split(rows, static_cast<uint32_t>(worthwhileTasks(call, steps)),
-                      [&](int64_t begin, int64_t end) { fault.note(epilogue.run(begin, end, 0, columns)); });
+  call.split(rows, static_cast<uint32_t>(worthwhileTasks(call, steps)),
+             [&](int64_t begin, int64_t end) { fault.note(epilogue.run(begin, end, 0, columns)); });
   return fault.status();
 }
 
-Status runPrepared(BuiltinCall& call, const Prepared& made, int64_t threads) {
-  Scratch scratch(call.pool, made.scratchElements(), 0, 0);
-  if (!scratch || call.rehearsal) return scratch.status();
-  const Tensor *x = call.argument(0), *weights = call.argument(1), *bias = call.argument(2);
+Status runPrepared(FlatCall& call, const Prepared& made, int64_t threads) {
+  Scratch scratch(call, made.scratchElements(), 0, 0);
+  if (!scratch) return scratch.status();
+  const TensorView *x = call.argument(0), *weights = call.argument(1), *bias = call.argument(2);
   const ThreadLimit limit(threads);
   return made.run(x->as<float>(), weights->as<float>(), bias ? bias->as<float>() : nullptr,
-                  static_cast<Tensor*>(call.results[0])->as<float>(), scratch.shared());
+                  call.result(0)->as<float>(), scratch.shared());
 }
 
 // --- products
@@ -69,43 +71,64 @@ Status gemmPack(BuiltinCall& call) {
   return empty ? okStatus() : packInto(call, givenLayout(product, transposed), b, layout, packed);
 }
 
-Status gemm(BuiltinCall& call) {
-  if (Status status = ready(); !status.ok()) return status;
-  const Tensor *a = call.argument(0), *packed = call.argument(1);
-  auto* c = static_cast<Tensor*>(call.results[0]);
-  if (!a || a->dtype != DataType::f32 || a->rank < 2)
-    return badArgument("onednn_gemm", 0, "f32 of rank 2 or more", call.arguments[0]);
-  if (!packed || packed->dtype != DataType::f32)
-    return badArgument("onednn_gemm", 1, "packed weights", call.arguments[1]);
-  const auto wrong = [&] {
-    return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(a) + " x " + describe(packed) + " -> " +
-                                      describe(c) + " (packed)");
-  };
-  if (call.number(0, 0) != kPackedB) return failure(DYN_BAD_PROGRAM, "onednn_gemm takes packed weights only");
-  if (c->dtype != DataType::f32 || c->rank != a->rank ||
-      !std::equal(a->shape(), a->shape() + a->rank - 1, c->shape()))
-    return wrong();
+// What a call of onednn_gemm asks for. `made` null: nothing to multiply.
+struct GemmCall {
+  Product p;
+  int64_t threads = 1;
+  std::shared_ptr<const Prepared> made;
+
+  Status read(const FlatCall& call) {
+    if (Status status = ready(); !status.ok()) return status;
+    const TensorView *a = call.argument(0), *packed = call.argument(1), *c = call.result(0);
+    if (!a || a->dtype() != DataType::f32 || a->rank < 2)
+      return badArgument("onednn_gemm", 0, "f32 of rank 2 or more", a);
+    if (!packed || packed->dtype() != DataType::f32)
+      return badArgument("onednn_gemm", 1, "packed weights", packed);
+    const auto wrong = [&] {
+      return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(a) + " x " + describe(packed) + " -> " +
+                                        describe(c) + " (packed)");
+    };
+    if (call.number(0, 0) != kPackedB)
+      return failure(DYN_BAD_PROGRAM, "onednn_gemm takes packed weights only");
+    if (c->dtype() != DataType::f32 || c->rank != a->rank ||
+        !std::equal(a->shape(), a->shape() + a->rank - 1, c->shape()))
+      return wrong();
+    if (c->elements == 0) return okStatus();
+    p = {0, a->sizes().back(), c->sizes().back()};
+    p.rows = c->elements / p.columns;
+    if (p.depth == 0) return okStatus();
+    const double steps =
+        static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(p.depth);
+    threads = worthwhileTasks(call, steps);
+    made = prepared(p, threads);
+    if (!made) return cannot(describe(a) + " x weights -> " + describe(c));
+    return packed->elements == made->packedElements() ? okStatus() : wrong();
+  }
+};
+
+Status gemmScratch(const FlatCall& call, int64_t& elements) {
+  GemmCall g;
+  if (Status status = g.read(call); !status.ok() || !g.made) return status;
+  if (call.wantsVersion())
+    call.nameVersion("onednn " + g.made->implementation() + " for rows=" + std::to_string(g.p.rows) +
+                     " columns=" + std::to_string(g.p.columns) + " depth=" + std::to_string(g.p.depth) +
+                     " threads=" + std::to_string(g.threads) + ", named");
+  elements = kernels::scratchElements(g.made->scratchElements(), 0, 0);
+  return okStatus();
+}
+
+Status gemm(FlatCall& call) {
+  GemmCall g;
+  if (Status status = g.read(call); !status.ok()) return status;
+  TensorView* c = call.result(0);
   Epilogue epilogue;
   if (Status status = epilogue.bind(call, call.number(1, 0), 2, call.scalars); !status.ok()) return status;
-  if (c->elementCount == 0) return okStatus();
-  Product p{0, a->shape()[a->rank - 1], c->shape()[c->rank - 1]};
-  p.rows = c->elementCount / p.columns;
-  if (p.depth == 0) {
-    if (!call.rehearsal) memset(c->data, 0, c->sizeBytes());
-    return runEpilogue(call, epilogue, p.rows, p.columns);
-  }
-  const double steps =
-      static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(p.depth);
-  const int64_t threads = worthwhileTasks(call, steps);
-  const std::shared_ptr<const Prepared> made = prepared(p, threads);
-  if (!made) return cannot(describe(a) + " x weights -> " + describe(c));
-  if (packed->elementCount != made->packedElements()) return wrong();
-  if (call.version)
-    *call.version = "onednn " + made->implementation() + " for rows=" + std::to_string(p.rows) +
-                    " columns=" + std::to_string(p.columns) + " depth=" + std::to_string(p.depth) +
-                    " threads=" + std::to_string(threads) + ", named";
-  if (Status status = runPrepared(call, *made, threads); !status.ok()) return status;
-  return runEpilogue(call, epilogue, p.rows, p.columns);
+  if (c->elements == 0) return okStatus();
+  if (!g.made)
+    memset(c->bytes(), 0, c->sizeBytes());
+  else if (Status status = runPrepared(call, *g.made, g.threads); !status.ok())
+    return status;
+  return runEpilogue(call, epilogue, g.p.rows, g.p.columns);
 }
 
 // --- convolutions
@@ -128,47 +151,101 @@ Status convPack(BuiltinCall& call) {
 }
 
 // Where no tap meets an element there is the bias alone.
-void fillWithBias(const Convolution& c, const Tensor* bias, float* y) {
+void fillWithBias(const Convolution& c, const TensorView* bias, float* y) {
   const int64_t filters = c.groups * c.filters;
   for (int64_t plane = 0; plane < c.batch * filters; ++plane)
     std::fill_n(y + plane * c.outputSize(), c.outputSize(), bias ? bias->as<float>()[plane % filters] : 0.0f);
 }
 
-Status conv(BuiltinCall& call) {
+// The same of onednn_conv, whose shapes are read.
+Status prepareConv(const FlatCall& call, const Convolution& c, int64_t& threads,
+                   std::shared_ptr<const Prepared>& made) {
+  const TensorView *x = call.argument(0), *packed = call.argument(1), *y = call.result(0);
+  if (y->elements == 0 || x->elements == 0 || c.depth() == 0) return okStatus();
+  threads = worthwhileTasks(call, c.steps());
+  made = prepared(c, call.argument(2) != nullptr, threads);
+  if (!made) return cannot("this window on " + describe(x) + " -> " + describe(y));
+  if (packed->elements != made->packedElements())
+    return failure(DYN_BAD_INPUT, "the weights are not packed for this convolution: " + describe(packed));
+  return okStatus();
+}
+
+Status convScratch(const FlatCall& call, int64_t& elements) {
+  if (Status status = ready(); !status.ok()) return status;
+  Convolution c;
+  if (Status status = kernels::describePackedShapes(call, "onednn_conv", c); !status.ok()) return status;
+  int64_t threads = 1;
+  std::shared_ptr<const Prepared> made;
+  if (Status status = prepareConv(call, c, threads, made); !status.ok() || !made) return status;
+  kernels::nameVersion(call, c, "onednn " + made->implementation(), "named");
+  elements = kernels::scratchElements(made->scratchElements(), 0, 0);
+  return okStatus();
+}
+
+Status conv(FlatCall& call) {
   if (Status status = ready(); !status.ok()) return status;
   Convolution c;
   Epilogue epilogue;
   if (Status status = kernels::describePacked(call, "onednn_conv", c, epilogue); !status.ok()) return status;
-  const Tensor *x = call.argument(0), *packed = call.argument(1), *bias = call.argument(2);
-  auto* y = static_cast<Tensor*>(call.results[0]);
-  if (y->elementCount == 0) return okStatus();
-  const int64_t planes = c.batch * c.groups * c.filters;
-  if (x->elementCount == 0 || c.depth() == 0) {
-    if (!call.rehearsal) fillWithBias(c, bias, y->as<float>());
-    return runEpilogue(call, epilogue, planes, c.outputSize());
-  }
-  const int64_t threads = worthwhileTasks(call, c.steps());
-  const std::shared_ptr<const Prepared> made = prepared(c, bias != nullptr, threads);
-  if (!made) return cannot("this window on " + describe(x) + " -> " + describe(y));
-  if (packed->elementCount != made->packedElements())
-    return failure(DYN_BAD_INPUT, "the weights are not packed for this convolution: " + describe(packed));
-  kernels::nameVersion(call, c, "onednn " + made->implementation(), "named");
-  if (Status status = runPrepared(call, *made, threads); !status.ok()) return status;
-  return runEpilogue(call, epilogue, planes, c.outputSize());
+  int64_t threads = 1;
+  std::shared_ptr<const Prepared> made;
+  if (Status status = prepareConv(call, c, threads, made); !status.ok()) return status;
+  TensorView* y = call.result(0);
+  if (y->elements == 0) return okStatus();
+  if (!made)
+    fillWithBias(c, call.argument(2), y->as<float>());
+  else if (Status status = runPrepared(call, *made, threads); !status.ok())
+    return status;
+  return runEpilogue(call, epilogue, c.batch * c.groups * c.filters, c.outputSize());
 }
 
 constexpr uint8_t kAny = 255;
 constexpr BuiltinRow kRows[] = {
-    {"onednn_gemm_pack", BuiltinForm::makes, 0, 1, 1, 1, 1, 0, 0, 0, 1,
-     "B f32 [K, N] (n0 = 1: [N, K]) -> rank 1: as oneDNN reads it", gemmPack},
-    {"onednn_gemm", BuiltinForm::into, BuiltinRow::kRehearsed, 1, kAny, 2, kAny, 0, kAny, 1, 2,
+    {"onednn_gemm_pack",
+     BuiltinForm::makes,
+     0,
+     1,
+     1,
+     1,
+     1,
+     0,
+     0,
+     0,
+     1,
+     "B f32 [K, N] (n0 = 1: [N, K]) -> rank 1: as oneDNN reads it",
+     gemmPack,
+     {}},
+    {"onednn_gemm",
+     BuiltinForm::into,
+     0,
+     1,
+     kAny,
+     2,
+     kAny,
+     0,
+     kAny,
+     1,
+     2,
      "gemm by oneDNN: C[..., N] from A[..., K], B packed by onednn_gemm_pack; f32. n0: 4; n1: 1 + kernel of "
      "the epilogue",
-     gemm},
+     nullptr,
+     {flatScratchBytes<gemmScratch>, flatRun<gemm>}},
     {"onednn_conv_pack", BuiltinForm::makes, 0, 1, 1, 1, 1, 0, 0, 4, 8,
      "W f32 [M, C/group, kernel...] -> rank 1: as oneDNN reads it. n: as conv_pack, without a way", convPack},
-    {"onednn_conv", BuiltinForm::into, BuiltinRow::kRehearsed, 1, kAny, 2, kAny, 1, kAny, 7, 14,
-     "conv_packed by oneDNN, W packed by onednn_conv_pack. n and s: as conv_packed, without a way", conv},
+    {"onednn_conv",
+     BuiltinForm::into,
+     0,
+     1,
+     kAny,
+     2,
+     kAny,
+     1,
+     kAny,
+     7,
+     14,
+     "conv_packed by oneDNN, W packed by onednn_conv_pack. n and s: as conv_packed, without a way",
+     nullptr,
+     {flatScratchBytes<convScratch>, flatRun<conv>}},
 };
 
 }  // namespace

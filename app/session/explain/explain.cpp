@@ -130,6 +130,30 @@ LaunchTime timeOf(const LaunchWork& work, const MachineLimits& limits, const Foo
   return time;
 }
 
+void countTouchedBytes(const LoweredModule& lowered, RunResult& result) {
+  struct Touched {
+    double bytes = 0;
+    int64_t count = 0;
+  };
+  std::map<std::string, Touched> rows;
+  for (TimelineEvent& event : result.timeline) {
+    if (event.kind != "kernel") continue;
+    const double bytes = workOf(event, lowered).bytes;
+    event.bytes = static_cast<int64_t>(bytes);
+    rows[event.name].bytes += bytes;
+    ++rows[event.name].count;
+  }
+  KernelTable table = *result.profile;
+  for (KernelRow& row : table.rows) {
+    const auto found = rows.find(row.name);
+    if (row.kind != "kernel" || found == rows.end()) continue;
+    // Of very long runs the timeline has the first launches only.
+    row.bytes = static_cast<int64_t>(found->second.bytes * static_cast<double>(row.launchesCount) /
+                                     static_cast<double>(found->second.count));
+  }
+  result.profile = std::make_shared<const KernelTable>(std::move(table));
+}
+
 void explainKernels(const std::vector<TimelineEvent>& events, const LoweredModule& lowered,
                     const MachineLimits& limits, const Footprint& footprint, KernelTable& table) {
   table.explained = true;

@@ -27,6 +27,10 @@ LaunchTime timeOf(const LaunchWork& work, const MachineLimits& limits, const Foo
 // The least time over the one it took.
 double boundFraction(const KernelRow& row);
 
+// The bytes of loop kernels in a profiled run become those that they touch, each element once. The runtime
+// sees tensors alone: of a table from which a few rows are taken it counts all.
+void countTouchedBytes(const LoweredModule& lowered, RunResult& result);
+
 // Fills what explains each row of a profiled run.
 void explainKernels(const std::vector<TimelineEvent>& events, const LoweredModule& lowered,
                     const MachineLimits& limits, const Footprint& footprint, KernelTable& table);

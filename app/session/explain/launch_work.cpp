@@ -50,9 +50,14 @@ std::string sizesText(const std::vector<double>& sizes) {
 
 // --- loop kernels
 
+// Whose dims a kernel's scalars are named by: those of this launch, or of another that shares the kernel.
+enum class DimNames : uint8_t { own, ofAnother };
+
 class KernelCounter {
  public:
-  KernelCounter(const loop::Kernel& kernel, const std::vector<int64_t>& scalars) : kernel_(kernel) {
+  KernelCounter(const loop::Kernel& kernel, const std::vector<int64_t>& scalars,
+                DimNames names = DimNames::own)
+      : kernel_(kernel), names_(names) {
     for (size_t i = 0; i < kernel.scalars.size() && i < scalars.size(); ++i) {
       values_[kernel.scalars[i].id()] = scalars[i];
       if (kernel.scalars[i].isSymbol()) binding_.set(kernel.scalars[i].symbol(), scalars[i]);
@@ -71,7 +76,8 @@ class KernelCounter {
     }
     for (size_t i = 0; i < kernel_.scalars.size(); ++i)
       if (kernel_.scalars[i].isSymbol() && values_.count(kernel_.scalars[i].id()))
-        work.dims += (work.dims.empty() ? "" : ", ") + kernel_.scalars[i].toString() + " = " +
+        work.dims += (work.dims.empty() ? "" : ", ") +
+                     (names_ == DimNames::own ? kernel_.scalars[i].toString() + " = " : "") +
                      std::to_string(values_.at(kernel_.scalars[i].id()));
     return work;
   }
@@ -314,6 +320,7 @@ class KernelCounter {
   }
 
   const loop::Kernel& kernel_;
+  const DimNames names_;
   DimBinding binding_;
   std::map<uint32_t, int64_t> values_;  // of the kernel's scalars, by id of the dim
   Place place_;
@@ -439,7 +446,9 @@ LaunchWork workOf(const TimelineEvent& event, const LoweredModule& lowered, doub
   if (event.kind == "kernel" && event.index >= 0 &&
       static_cast<size_t>(event.index) < lowered.kernels.size() && event.scalars.size() >= 2) {
     const std::vector<int64_t> own(event.scalars.begin() + 2, event.scalars.end());  // after units and steps
-    return KernelCounter(lowered.kernels[static_cast<size_t>(event.index)], own)
+    const auto index = static_cast<size_t>(event.index);
+    return KernelCounter(lowered.kernels[index], own,
+                         lowered.kernelServesOthers[index] ? DimNames::ofAnother : DimNames::own)
         .count(static_cast<double>(event.scalars[0]));
   }
   LaunchWork work;

@@ -1,8 +1,9 @@
 // Handler: bench, latency and rates of a model at several shapes.
 #include <algorithm>
-#include <cmath>
 
 #include "app/session/case_file.h"
+#include "app/session/explain/explain.h"
+#include "app/session/model/run_times.h"
 #include "app/session/session_state.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
@@ -52,23 +53,13 @@ std::optional<double> flopsOf(const Module& module, const DimValues& dims) {
   return total;
 }
 
-int64_t percentile(const std::vector<int64_t>& sorted, double part) {
-  if (sorted.empty()) return 0;
-  const size_t index = static_cast<size_t>(std::ceil(part * static_cast<double>(sorted.size())));
-  return sorted[std::min(sorted.size() - 1, index > 0 ? index - 1 : 0)];
-}
-
-void fillTimes(std::vector<int64_t> times, BenchRow& row) {
-  std::sort(times.begin(), times.end());
-  row.runsCount = static_cast<int64_t>(times.size());
-  if (times.empty()) return;
-  row.minNs = times.front();
-  row.p50Ns = percentile(times, 0.5);
-  row.p90Ns = percentile(times, 0.9);
-  row.p99Ns = percentile(times, 0.99);
-  double sum = 0;
-  for (int64_t t : times) sum += static_cast<double>(t);
-  row.meanNs = static_cast<int64_t>(sum / static_cast<double>(times.size()));
+void fillTimes(const RunTimes& times, BenchRow& row) {
+  row.runsCount = times.count();
+  row.minNs = times.leastNs();
+  row.p50Ns = times.percentileNs(0.5);
+  row.p90Ns = times.percentileNs(0.9);
+  row.p99Ns = times.percentileNs(0.99);
+  row.meanNs = times.meanNs();
 }
 
 // All ways to choose one value for each dim.
@@ -116,8 +107,8 @@ struct BenchPlan {
   int64_t leastRuns = 5;
 };
 
-Result<BenchRow> benchCase(SessionState& state, const RunCase& one, const BenchPlan& plan,
-                           std::vector<int64_t>& all, Work& work, BenchResult& bench) {
+Result<BenchRow> benchCase(SessionState& state, const RunCase& one, const BenchPlan& plan, RunTimes& all,
+                           Work& work, BenchResult& bench) {
   Command command = Command::of(CommandId::run);
   one.addTo(command);
   DYN_TRY(LoadedModel * loaded, state.model());
@@ -135,16 +126,19 @@ Result<BenchRow> benchCase(SessionState& state, const RunCase& one, const BenchP
   request.warmup = 2;
   request.repeat = plan.leastRuns;
   request.seconds = plan.seconds;
+  RunTimes times;
+  request.times = &times;
   RunResult result;
   DYN_CHECK(runner.run(inputs, request, state.interruption, result));
   BenchRow row;
   row.dims = result.dims;
-  fillTimes(result.runsNs, row);
-  all.insert(all.end(), result.runsNs.begin(), result.runsNs.end());
+  fillTimes(times, row);
+  all.add(times);
   RunResult profiled;
   RunRequest once;
   once.profiling = Profiling::on;
   DYN_CHECK(runner.run(inputs, once, state.interruption, profiled));
+  if (const CompiledModel* compiled = model.compiled()) countTouchedBytes(compiled->lowered, profiled);
   work.bytes = 0;
   for (const KernelRow& kernel : profiled.profile->rows) *work.bytes += static_cast<double>(kernel.bytes);
   if (model.hasModule()) work.flops = flopsOf(model.typed(), result.dims);
@@ -158,8 +152,8 @@ Result<BenchRow> benchCase(SessionState& state, const RunCase& one, const BenchP
 
 // Over all cases: percentiles of all runs, and the work of one run of each case over the sum of their
 // medians.
-void fillOverall(std::vector<int64_t> all, const std::vector<Work>& works, BenchResult& bench) {
-  fillTimes(std::move(all), bench.overall);
+void fillOverall(const RunTimes& all, const std::vector<Work>& works, BenchResult& bench) {
+  fillTimes(all, bench.overall);
   double flops = 0, bytes = 0, ns = 0;
   bool flopsKnown = true;
   for (size_t i = 0; i < works.size(); ++i) {
@@ -186,7 +180,7 @@ Result<View> handle_bench(SessionState& state, const Command& command, Outcome&)
   DYN_TRY(std::vector<RunCase> cases, benchCases(command));
   plan.seconds = seconds / static_cast<double>(cases.size());
   BenchResult bench;
-  std::vector<int64_t> all;
+  RunTimes all;
   std::vector<Work> works;
   for (const RunCase& one : cases) {
     const size_t index = works.size();
@@ -201,7 +195,7 @@ Result<View> handle_bench(SessionState& state, const Command& command, Outcome&)
     }
     bench.rows.push_back(*std::move(row));
   }
-  fillOverall(std::move(all), works, bench);
+  fillOverall(all, works, bench);
   return makeView(std::move(bench));
 }
 

@@ -254,7 +254,7 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
   CompileResult result;
   if (command.has("o")) {
     result.file = command.text("o");
-    DYN_CHECK(writePackageFile(compiled, result.file, state.now.options.cacheDirectory));
+    DYN_CHECK(writePackageFile(compiled, result.file));
     DYN_TRY(MappedFile written, MappedFile::open(result.file));
     result.fileBytes = static_cast<int64_t>(written.size());
   }

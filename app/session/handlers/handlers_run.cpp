@@ -62,6 +62,8 @@ Result<RunResult> runModel(SessionState& state, const Command& command, const Ru
   const bool repeated = prepared.runner->warm() || request.repeat + request.warmup > 1;
   DYN_CHECK(prepared.runner->run(prepared.inputs, request, state.interruption, result));
   fillCounters(*prepared.model, result);
+  if (const CompiledModel* compiled = prepared.model->compiled(); compiled && result.profile)
+    countTouchedBytes(compiled->lowered, result);
   model->observe(result.dims);
   result.kernelsCompiledAfterLoadCount += prepared.kernelsCompiledCount;
   if (shapes.size() == prepared.inputs.values.size()) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "app/session/handlers/expression.h"
+#include "app/session/script_reader.h"
 #include "app/session/session_state.h"
 #include "compiler/driver/target_choice.h"
 #include "compiler/ir/op_def.h"
@@ -279,17 +280,25 @@ Result<View> handle_history(SessionState& state, const Command& command, Outcome
 
 // --- scripts ---
 
+// A copy: who changes the file while it runs does not change what runs.
+static Result<std::string> scriptText(const std::string& path) {
+  DYN_TRY(MappedFile file, MappedFile::open(path));
+  return std::string(file.bytes());
+}
+
 Result<View> handle_source(SessionState& state, const Command& command, Outcome&) {
   constexpr int kMaxSourceDepth = 16;
   const std::string path = command.text("file");
   if (state.sourceDepth >= kMaxSourceDepth)
     return makeError(DiagnosticId::usageError,
                      "scripts call each other more than " + std::to_string(kMaxSourceDepth) + " deep");
-  DYN_TRY(MappedFile file, MappedFile::open(path));
-  DYN_TRY(std::vector<ScriptLine> lines, splitScript(file.bytes(), path));
+  DYN_TRY(const std::string text, scriptText(path));
+  ScriptReader reader(text, path);
+  DYN_CHECK(reader.check());
   ++state.sourceDepth;
   Status failed;
-  for (const ScriptLine& line : lines) {
+  while (const std::optional<ScriptLine> next = reader.next()) {
+    const ScriptLine& line = *next;
     if (state.interruption.requested()) {
       failed = makeError(DiagnosticId::cancelled, "interrupted", line.place);
       break;

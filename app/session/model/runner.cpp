@@ -219,7 +219,10 @@ Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interrup
       if (request.profiling == Profiling::on) dyn_context_profile(context_.get(), 0);
       return status;
     }
-    result.runsNs.push_back(timeNs);
+    if (request.times)
+      request.times->add(timeNs);
+    else
+      result.runsNs.push_back(timeNs);
   }
   result.cpuNs = cpuNs() - cpuStart;
   dyn_statistics statistics{};

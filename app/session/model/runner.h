@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "app/session/model/input_spec.h"
+#include "app/session/model/run_times.h"
 #include "app/session/model/vm_value.h"
 #include "app/session/session.h"
 
@@ -32,7 +33,8 @@ enum class Profiling : uint8_t { off, on };
 struct RunRequest {
   int64_t repeat = 1, warmup = 0;
   Profiling profiling = Profiling::off;
-  double seconds = 0;  // go on repeating until this time is over
+  double seconds = 0;         // go on repeating until this time is over
+  RunTimes* times = nullptr;  // where the times go instead of `runsNs`: they may be many
 };
 
 class Runner {

@@ -35,6 +35,19 @@ bool mentions(Expr root, const std::unordered_set<uint32_t>& variables) {
   return false;
 }
 
+std::optional<int64_t> constantOf(Expr extent) {
+  if (extent.kind() == loop::ExprKind::intConstant) return extent.intValue();
+  return std::nullopt;
+}
+
+// Whether a loop of this step over what lies ahead may turn at all; takes what it covers off. A loop that can
+// not is not written: LLVM would work on its body before it finds out.
+bool takesTurns(std::optional<int64_t>& ahead, int64_t step) {
+  if (ahead && *ahead < step) return false;
+  if (ahead) *ahead %= step;
+  return true;
+}
+
 }  // namespace
 
 KernelEmitter::KernelEmitter(KernelModule& module, const loop::Kernel& kernel, const std::string& symbol)
@@ -268,7 +281,9 @@ Status KernelEmitter::loopStatement(const Stmt& stmt) {
   if (stmt.loopKind == LoopKind::vector && lanes_ == 1 && fullLanes_ > 1 &&
       vectorizable(stmt, stmt.variable)) {
     if (const unsigned row = wholeRowLanes(stmt)) return wholeRow(stmt, row);
+    std::optional<int64_t> ahead = constantOf(stmt.extent);
     for (unsigned vectors = reductionsAtOnce(stmt); vectors > 0; vectors = vectors > 1 ? 1 : 0) {
+      if (!takesTurns(ahead, int64_t{fullLanes_} * vectors)) continue;
       lanes_ = fullLanes_ * vectors;
       Result<Value*> reached = countedLoop(stmt.variable, first, extent, lanes_, nothing, body);
       lanes_ = 1;
@@ -353,11 +368,13 @@ Status KernelEmitter::accumulateLevel(std::span<const Stmt* const> together, siz
   // too, end in accumulators of their own and do not wait for each other.
   static_assert(kPartialAccumulators == 4);
   lanes_ = fullLanes_;
+  std::optional<int64_t> ahead = constantOf(stmt.extents[level]);
   for (unsigned unroll : {4u, 2u, 1u}) {
+    const int64_t step = int64_t{fullLanes_} * unroll;
+    if (!takesTurns(ahead, step)) continue;
     const unsigned place = unroll == 1 ? 2 : 0;
-    Result<Value*> reached = countedLoop(
-        stmt.variables[level], first, extent, static_cast<int64_t>(fullLanes_) * unroll, partial,
-        [&](Value* counter) -> Status {
+    Result<Value*> reached =
+        countedLoop(stmt.variables[level], first, extent, step, partial, [&](Value* counter) -> Status {
           for (unsigned k = 0; k < unroll; ++k) {
             pushScope(nullptr);
             Value* base = b_.CreateAdd(counter, b_.getInt64(static_cast<uint64_t>(fullLanes_) * k));

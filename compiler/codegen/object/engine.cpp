@@ -174,6 +174,8 @@ EngineStatistics KernelEngine::statistics() const {
   return {state_->compiled, state_->compileNs, state_->cache.statistics()};
 }
 
+bool KernelEngine::usesCache() const { return state_->cache.isOn(); }
+
 const std::string& KernelEngine::cacheRefusal() const { return state_->cache.refusal(); }
 
 }  // namespace dyn

@@ -65,6 +65,7 @@ class KernelEngine {
   Result<KernelSet> load(const std::vector<ObjectCode>& objects, const std::vector<std::string>& symbols);
 
   EngineStatistics statistics() const;
+  bool usesCache() const;
   // Why no cache is used although a directory was given; empty otherwise.
   const std::string& cacheRefusal() const;
 

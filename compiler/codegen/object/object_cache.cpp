@@ -111,6 +111,8 @@ ObjectCacheStatistics ObjectCache::statistics() const {
   return {s.hits, s.misses, s.damaged, s.stored, s.storeFailures, s.folder.evicted()};
 }
 
+bool ObjectCache::isOn() const { return state_->folder.on(); }
+
 const std::string& ObjectCache::refusal() const { return state_->folder.refusal(); }
 
 }  // namespace dyn

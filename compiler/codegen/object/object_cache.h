@@ -51,6 +51,7 @@ class ObjectCache {
   void store(const ObjectKey& key, const ObjectCode& object);
 
   ObjectCacheStatistics statistics() const;
+  bool isOn() const;
   // Why the cache is off although a directory was given; empty when it is on, or off on request.
   const std::string& refusal() const;
 

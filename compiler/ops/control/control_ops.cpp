@@ -91,6 +91,8 @@ Status inferIf(InferContext& c) {
   return {};
 }
 
+constexpr std::string_view kChanges = "changes from one iteration of the loop to the next";
+
 struct LoopRule {
   InferContext& c;
   const Function& body;
@@ -128,7 +130,7 @@ struct LoopRule {
   }
 
   // The initial value against the user's annotation of the body's parameter.
-  Result<Type> start(size_t k, Type initial, const std::set<SymbolId>& named) {
+  Result<Type> start(size_t k, Type initial, std::optional<std::set<SymbolId>>& named) {
     const Type annotation = body.parameters[1 + k].type;
     if (!annotation) return initial;
     const std::string what = "carried value " + std::to_string(k);
@@ -137,7 +139,8 @@ struct LoopRule {
                  [&](Dim value, Dim annotated, const TypePath& path) -> Result<Dim> {
                    if (path.nested || value == annotated) return value;
                    if (!control(c).inScope(annotated)) {
-                     if (!annotated.isSymbol() || named.count(annotated.symbol()) == 0 || isUsed(annotated))
+                     if (!named) named = namedSymbols();  // walks the whole body: seldom asked for
+                     if (!annotated.isSymbol() || named->count(annotated.symbol()) == 0 || isUsed(annotated))
                        return value;
                      widenedDims[k].push_back(control(c).freshOr(annotated, "is carried by the loop"));
                      return widenedDims[k].back();
@@ -147,6 +150,33 @@ struct LoopRule {
                  });
     if (!met.ok()) return met.takeError().at(c.op().place);
     return met;
+  }
+
+  // Axes found to change before are wide from the start. A loop around this one infers it for each of its own
+  // rounds; if each of them began from nothing, loops in loops would take time that doubles with their depth.
+  void widenAsBefore() {
+    for (const auto& [k, axis] : control(c).widenedBefore()) {
+      const Type initial = parameters[1 + k], annotation = body.parameters[1 + k].type;
+      if (!initial.isTensor() || axis >= initial.dims().size()) continue;
+      const bool annotated =
+          annotation && annotation.isTensor() && annotation.dims().size() == initial.dims().size();
+      const Dim wish = annotated ? annotation.dims()[axis] : Dim();
+      if (isWidened(k, initial.dims()[axis]) || (wish && control(c).inScope(wish))) continue;
+      Shape dims = initial.dims();
+      dims[axis] = control(c).freshOr(isUsed(wish) ? Dim() : wish, kChanges);
+      widenedDims[k].push_back(dims[axis]);
+      parameters[1 + k] = c.ir().tensorType(dims, initial.dtype());
+    }
+  }
+
+  std::vector<ControlInferContext::WidenedAxis> widenedAxes() const {
+    std::vector<ControlInferContext::WidenedAxis> axes;
+    for (size_t k = 0; k < carried; ++k) {
+      const Type type = parameters[1 + k];
+      for (size_t axis = 0; type.isTensor() && axis < type.dims().size(); ++axis)
+        if (isWidened(k, type.dims()[axis])) axes.push_back({k, axis});
+    }
+    return axes;
   }
 
   // The parameter's type after the body gave `result` for it.
@@ -169,8 +199,7 @@ struct LoopRule {
           if (isWidened(k, p) || p == r || c.solver().equal(p, r) == Answer::yes) return p;
           if (wish && control(c).inScope(wish))
             return p;  // the annotation's demand is checked at the end of the body
-          const Dim wide = control(c).freshOr(isUsed(wish) ? Dim() : wish,
-                                              "changes from one iteration of the loop to the next");
+          const Dim wide = control(c).freshOr(isUsed(wish) ? Dim() : wish, kChanges);
           widenedDims[k].push_back(wide);
           changed = true;
           return wide;
@@ -209,7 +238,7 @@ Status inferLoop(InferContext& c) {
 
   LoopRule rule{c, body, carried, {}, {}, std::vector<std::vector<Dim>>(carried), false};
   rule.parameters.push_back(c.ir().tensorType(Shape{}, Dtype::i64));
-  const std::set<SymbolId> named = rule.namedSymbols();
+  std::optional<std::set<SymbolId>> named;
   std::vector<Type> expected(1);
   for (size_t k = 0; k < carried; ++k) {
     DYN_TRY(Type initial, rule.start(k, c.operandType(static_cast<int>(2 + k)), named));
@@ -224,6 +253,7 @@ Status inferLoop(InferContext& c) {
     rule.parameters.push_back(c.operandType(i));
   control(c).expectResults(0, expected);
 
+  rule.widenAsBefore();
   std::vector<Type> results;
   do {
     rule.changed = false;
@@ -235,6 +265,7 @@ Status inferLoop(InferContext& c) {
       rule.parameters[1 + k] = widened;
     }
   } while (rule.changed);
+  control(c).rememberWidened(rule.widenedAxes());
 
   if (!results[0].isTensor() || results[0].dtype() != Dtype::boolean) {
     return c.error(DiagnosticId::typeMismatch,

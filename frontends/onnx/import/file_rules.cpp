@@ -163,6 +163,13 @@ void findMinusOne(const FileGraphs& file, FaultList& faults) {
   findDims(file, faults, [](int64_t size) { return size == -1; });
 }
 
+void findUntypedOutputs(const FileGraphs& file, FaultList& faults) {
+  for (const ValueInfoProto& output : file.model.graph->outputs)
+    if (output.type == nullptr)
+      faults.add("output " + quotedText(output.name) + " has no type; it gets the one that follows",
+                 output.bytes);
+}
+
 // --- initializers
 
 template <typename Check>
@@ -259,6 +266,64 @@ std::vector<Text> namesMadeIn(const GraphProto& graph) {
   return names;
 }
 
+// A walk from the outside in: a body may read what the graphs around it have made before its node.
+class LateReads {
+ public:
+  LateReads(const FileGraphs& file, FaultList& faults) : file_(file), faults_(faults) {}
+
+  void find() {
+    std::vector<Step> steps{{file_.model.graph, 0, 0, false}};
+    while (!steps.empty()) {
+      const Step step = steps.back();
+      steps.pop_back();
+      if (step.leaves) {
+        for (Text name : namesMadeIn(*step.graph)) makers_[name].pop_back();
+        continue;
+      }
+      enter(step);
+      steps.push_back({step.graph, step.depth, 0, true});
+      for (size_t i = 0; i < step.graph->nodes.size(); ++i)
+        for (const AttributeProto& attribute : step.graph->nodes[i].attributes)
+          for (const GraphProto& body : attribute.graphs())
+            steps.push_back({&body, step.depth + 1, i, false});
+    }
+  }
+
+ private:
+  struct Step {
+    const GraphProto* graph;
+    size_t depth, node;  // the body is one of this node of the graph around it
+    bool leaves;
+  };
+  struct Maker {
+    size_t depth, node;
+  };
+
+  void enter(const Step& step) {
+    path_.resize(step.depth);
+    if (step.depth > 0) path_.back() = step.node;
+    for (Text name : namesMadeIn(*step.graph)) makers_[name].push_back({step.depth, 0});
+    for (size_t i = 0; i < step.graph->nodes.size(); ++i)
+      for (Text name : step.graph->nodes[i].outputs)
+        if (!name.empty()) makers_[name].back().node = i;
+    for (const NodeProto& node : step.graph->nodes)
+      for (Text name : node.inputs) {
+        const auto found = makers_.find(name);
+        if (name.empty() || found == makers_.end() || found->second.empty()) continue;
+        const Maker& maker = found->second.back();
+        if (maker.depth < step.depth && maker.node > path_[maker.depth])
+          faults_.add("a body reads value " + quotedText(name) + " before the graph around it makes it",
+                      file_.model.place(node));
+      }
+  }
+
+  const FileGraphs& file_;
+  FaultList& faults_;
+  std::unordered_map<Text, std::vector<Maker>> makers_;
+  std::vector<size_t> path_;  // of each graph around: the node whose body is looked at
+};
+void findLateReads(const FileGraphs& file, FaultList& faults) { LateReads(file, faults).find(); }
+
 // A walk from the outside in that knows the names of all graphs around.
 void findShadowed(const FileGraphs& file, FaultList& faults) {
   struct Step {
@@ -342,6 +407,7 @@ constexpr FileRule kRules[] = {
     {"graph-unnamed", "a graph without name", kWarning, findUnnamedGraph},
     {"input-unnamed", "an input without name", kError, findUnnamedInputs},
     {"output-unnamed", "an output without name, or one that is listed twice", kError},
+    {"output-untyped", "an output without a type", kWarning, findUntypedOutputs},
     {"dim-negative", "an input with a dim below -1", kError, findNegativeDims},
     {"dim-minus-one", "a dim of -1 where an unknown one is meant", kWarning, findMinusOne},
     {"initializer-unnamed", "an initializer without name", kError, findUnnamedInitializers},
@@ -354,6 +420,7 @@ constexpr FileRule kRules[] = {
     {"value-shadowed", "a value in a body with the name of one around it", kWarning, findShadowed},
     {"value-undefined", "a name that nothing defines", kError},
     {"nodes-unsorted", "a node before those whose results it uses", kWarning, findUnsorted},
+    {"body-early", "a body before the nodes around it whose results it uses", kWarning, findLateReads},
     {"nodes-cyclic", "nodes that wait for each other", kError},
     {"operator-newer", "an operator that is newer than the imported operator set", kError},
     {"operator-early", "an operator that is newer than the operator set, but not for onnxruntime", kWarning},

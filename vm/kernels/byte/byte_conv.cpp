@@ -33,11 +33,11 @@ void fillRun(uint8_t* to, uint8_t value, int64_t count) {
 
 // What all ways to compute it share.
 struct ByteConvolution {
-  BuiltinCall& call;
+  const FlatCall& call;
   const ByteGemmFamily& family;
   const Convolution& c;
-  const Tensor *x, *w;
-  const Tensor *zeroX, *zeroW;  // null: 0
+  const TensorView *x, *w;
+  const TensorView *zeroX, *zeroW;  // null: 0
   int32_t* y;
   const Epilogue& epilogue;
   bool channelsLast;  // of the weights: [m, k..., c/group]
@@ -114,7 +114,7 @@ struct ByteConvolution {
   // Panels of output positions [first, first + count) of an input of `plane`.
   void fillPanels(const uint8_t* mixed, int64_t first, int64_t count, int8_t* panels) const {
     const int64_t width = family.panelWidth, words = wordCount(family, c.depth());
-    const auto byte = static_cast<uint8_t>(zeroOfX() ^ rightFlip(x->dtype));
+    const auto byte = static_cast<uint8_t>(zeroOfX() ^ rightFlip(x->dtype()));
     for (int64_t at = 0; at < count; at += width, panels += panelBytes(family, c.depth())) {
       const int64_t begin = first + at, end = first + std::min(at + width, count);
       if (family.group == 4)
@@ -131,12 +131,12 @@ struct ByteConvolution {
 // One filter and one channel a group: sums over the taps, a row of the output at a time.
 Status depthwise(const ByteConvolution& p) {
   const Convolution& c = p.c;
-  const uint8_t flip = leftFlip(p.x->dtype);
-  const int32_t zero = leftZero(p.x->dtype, p.zeroOfX());
+  const uint8_t flip = leftFlip(p.x->dtype());
+  const int32_t zero = leftZero(p.x->dtype(), p.zeroOfX());
   const int64_t rows = c.output[0] * c.output[1], width = c.output[2];
   EpilogueFault fault;
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(p.call, c.steps()));
-  p.call.threads->split(c.batch * c.groups, tasks, [&](int64_t begin, int64_t end) {
+  p.call.split(c.batch * c.groups, tasks, [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end && !p.call.cancelled(); ++plane) {
       const int64_t filter = plane % c.groups;
       const uint8_t* x = p.x->as<uint8_t>() + plane * c.inputSize();
@@ -163,34 +163,54 @@ Status depthwise(const ByteConvolution& p) {
   return fault.status();
 }
 
+// Blocks of output positions, and scratch memory in elements of four bytes.
+struct PanelPlan {
+  int64_t tasks, blockPanels, blocks, leading;
+  int64_t wordElements, termElements, mixedElements, stageElements, packElements, zeroElements;
+  bool pointwise, mixes;
+
+  PanelPlan(const ByteGemmFamily& family, const FlatCall& call, const Convolution& c) {
+    constexpr int64_t kBlockBytes = 1 << 18;
+    const int64_t depth = c.depth(), width = family.panelWidth, filters = c.groups * c.filters,
+                  allPanels = panelCount(family, c.outputSize());
+    leading = leadingWords(family, depth);
+    tasks = worthwhileTasks(call, c.steps() / family.group);
+    blockPanels = std::clamp<int64_t>(kBlockBytes / panelBytes(family, depth), 1, allPanels);
+    while (blockPanels > 1 && c.batch * c.groups * ((allPanels + blockPanels - 1) / blockPanels) < tasks)
+      blockPanels = (blockPanels + 1) / 2;
+    blocks = (allPanels + blockPanels - 1) / blockPanels;
+    pointwise = c.isPointwise();
+    mixes = !pointwise && c.channels > 0 && c.channels % 4 == 0;
+    wordElements = filters * leading;
+    termElements = wholeLines(2 * filters);
+    zeroElements = wholeLines(width);
+    mixedElements = mixes ? wholeLines(c.batch * c.groups * c.channels * c.inputSize() / 4 + 1) : 0;
+    stageElements = pointwise || mixes ? 0 : wholeLines((depth * blockPanels * width + 3) / 4);
+    packElements = wholeLines(blockPanels * panelBytes(family, depth) / 4);
+  }
+  int64_t shared() const { return wordElements + termElements + zeroElements + mixedElements; }
+  int64_t own() const { return stageElements + packElements; }
+};
+
 // Units are (image, group, block of output positions): the block's windows become panels, all filters are
 // multiplied with them.
-Status byPanels(const ByteConvolution& p) {
+Status byPanels(FlatCall& memory, const ByteConvolution& p) {
   const Convolution& c = p.c;
   const ByteGemmFamily& family = p.family;
-  const int64_t depth = c.depth(), width = family.panelWidth, leading = leadingWords(family, depth),
-                filters = c.groups * c.filters;
-  constexpr int64_t kBlockBytes = 1 << 18;
-  const int64_t tasks = worthwhileTasks(p.call, c.steps() / family.group);
-  const int64_t allPanels = panelCount(family, c.outputSize());
-  int64_t blockPanels = std::clamp<int64_t>(kBlockBytes / panelBytes(family, depth), 1, allPanels);
-  while (blockPanels > 1 && c.batch * c.groups * ((allPanels + blockPanels - 1) / blockPanels) < tasks)
-    blockPanels = (blockPanels + 1) / 2;
-  const int64_t blocks = (allPanels + blockPanels - 1) / blockPanels, block = blockPanels * width;
-  const bool pointwise = c.isPointwise(), mixes = !pointwise && c.channels > 0 && c.channels % 4 == 0;
-  const int64_t planeBytes = c.channels * c.inputSize();
-  const int64_t wordElements = filters * leading, termElements = wholeLines(2 * filters),
-                mixedElements = mixes ? wholeLines(c.batch * c.groups * planeBytes / 4 + 1) : 0,
-                stageElements = pointwise || mixes ? 0 : wholeLines((depth * block + 3) / 4),
-                packElements = wholeLines(blockPanels * panelBytes(family, depth) / 4);
-  Scratch scratch(p.call.pool, wordElements + termElements + wholeLines(width) + mixedElements, tasks,
-                  stageElements + packElements);
-  if (!scratch || p.call.rehearsal) return scratch.status();
+  const PanelPlan plan(family, p.call, c);
+  const int64_t depth = c.depth(), width = family.panelWidth, leading = plan.leading,
+                filters = c.groups * c.filters, tasks = plan.tasks, blocks = plan.blocks,
+                block = plan.blockPanels * width, planeBytes = c.channels * c.inputSize(),
+                wordElements = plan.wordElements, termElements = plan.termElements,
+                stageElements = plan.stageElements;
+  const bool pointwise = plan.pointwise, mixes = plan.mixes;
+  Scratch scratch(memory, plan.shared(), tasks, plan.own());
+  if (!scratch) return scratch.status();
   auto* words = reinterpret_cast<uint32_t*>(scratch.shared());
   auto* terms = reinterpret_cast<int32_t*>(words + wordElements);
   int32_t* zeros = terms + termElements;
-  std::fill_n(zeros, width, rightZero(p.x->dtype, p.zeroOfX()));
-  p.call.threads->split(filters, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+  std::fill_n(zeros, width, rightZero(p.x->dtype(), p.zeroOfX()));
+  p.call.split(filters, tasks, [&](int64_t begin, int64_t end) {
     // Channels stand last in what they are multiplied with.
     std::vector<uint8_t> turned(mixes && !p.channelsLast ? static_cast<size_t>(depth) : 0);
     for (int64_t filter = begin; filter < end; ++filter) {
@@ -201,97 +221,122 @@ Status byPanels(const ByteConvolution& p) {
             turned[static_cast<size_t>(tap * c.channels + channel)] = row[channel * c.taps() + tap];
         row = turned.data();
       }
-      const int32_t sum = copyLeftRow(family, row, depth, 1, leftFlip(p.w->dtype), words + filter * leading);
-      setRowTerms(sum, depth, leftZero(p.w->dtype, zeroAt(p.zeroW, filter)), terms + 2 * filter);
+      const int32_t sum =
+          copyLeftRow(family, row, depth, 1, leftFlip(p.w->dtype()), words + filter * leading);
+      setRowTerms(sum, depth, leftZero(p.w->dtype(), zeroAt(p.zeroW, filter)), terms + 2 * filter);
     }
   });
 
   auto* mixed = reinterpret_cast<uint8_t*>(zeros + wholeLines(width));
-  const uint8_t flip = rightFlip(p.x->dtype);
+  const uint8_t flip = rightFlip(p.x->dtype());
   if (mixes) {
     const int64_t rows = c.channels / family.group, rowBytes = family.group * c.inputSize();
-    p.call.threads->split(c.batch * c.groups * rows, static_cast<uint32_t>(tasks),
-                          [&](int64_t begin, int64_t end) {
-                            for (int64_t row = begin; row < end; ++row)
-                              mixChannels(family, p.x->as<uint8_t>() + row * rowBytes, c.inputSize(),
-                                          c.inputSize(), flip, mixed + row * rowBytes);
-                          });
+    p.call.split(c.batch * c.groups * rows, tasks, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row)
+        mixChannels(family, p.x->as<uint8_t>() + row * rowBytes, c.inputSize(), c.inputSize(), flip,
+                    mixed + row * rowBytes);
+    });
   }
 
   EpilogueFault fault;
   const auto padding = static_cast<uint8_t>(p.zeroOfX());
-  p.call.threads->split(
-      c.batch * c.groups * blocks, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-        auto* staged = reinterpret_cast<uint8_t*>(scratch.next());
-        auto* panels = reinterpret_cast<int8_t*>(staged + stageElements * 4);
-        for (int64_t unit = begin; unit < end && !p.call.cancelled(); ++unit) {
-          const int64_t plane = unit / blocks, first = unit % blocks * block,
-                        count = std::min(block, c.outputSize() - first), group = plane % c.groups,
-                        image = plane / c.groups, used = panelCount(family, count);
-          const uint8_t* input = p.inputOf(image, group);
-          if (pointwise) {
-            packBytePanels(family, input + first, depth, count, c.inputSize(), 1, flip, 0, used, panels);
-          } else if (mixes) {
-            p.fillPanels(mixed + plane * planeBytes, first, count, panels);
-          } else {
-            for (int64_t k = 0; k < depth; ++k)
-              p.stage(input + k / c.taps() * c.inputSize(), k % c.taps(), first, first + count, padding,
-                      staged + k * block);
-            packBytePanels(family, staged, depth, count, block, 1, flip, 0, used, panels);
-          }
-          ByteProduct product;
-          product.family = &family;
-          product.columns = count;
-          product.depth = depth;
-          product.words = words + group * c.filters * leading;
-          product.rowTerms = terms + group * c.filters * 2;
-          product.panels = panels;
-          product.zeros = zeros;
-          product.c = p.y + plane * c.filters * c.outputSize() + first;
-          product.leadingC = c.outputSize();
-          product.firstRow = plane * c.filters;
-          product.firstColumn = first;
-          if (p.epilogue) product.epilogue = &p.epilogue;
-          fault.note(product.run(0, c.filters, 0, used));
-        }
-      });
+  p.call.split(c.batch * c.groups * blocks, tasks, [&](int64_t begin, int64_t end) {
+    auto* staged = reinterpret_cast<uint8_t*>(scratch.next());
+    auto* panels = reinterpret_cast<int8_t*>(staged + stageElements * 4);
+    for (int64_t unit = begin; unit < end && !p.call.cancelled(); ++unit) {
+      const int64_t plane = unit / blocks, first = unit % blocks * block,
+                    count = std::min(block, c.outputSize() - first), group = plane % c.groups,
+                    image = plane / c.groups, used = panelCount(family, count);
+      const uint8_t* input = p.inputOf(image, group);
+      if (pointwise) {
+        packBytePanels(family, input + first, depth, count, c.inputSize(), 1, flip, 0, used, panels);
+      } else if (mixes) {
+        p.fillPanels(mixed + plane * planeBytes, first, count, panels);
+      } else {
+        for (int64_t k = 0; k < depth; ++k)
+          p.stage(input + k / c.taps() * c.inputSize(), k % c.taps(), first, first + count, padding,
+                  staged + k * block);
+        packBytePanels(family, staged, depth, count, block, 1, flip, 0, used, panels);
+      }
+      ByteProduct product;
+      product.family = &family;
+      product.columns = count;
+      product.depth = depth;
+      product.words = words + group * c.filters * leading;
+      product.rowTerms = terms + group * c.filters * 2;
+      product.panels = panels;
+      product.zeros = zeros;
+      product.c = p.y + plane * c.filters * c.outputSize() + first;
+      product.leadingC = c.outputSize();
+      product.firstRow = plane * c.filters;
+      product.firstColumn = first;
+      if (p.epilogue) product.epilogue = &p.epilogue;
+      fault.note(product.run(0, c.filters, 0, used));
+    }
+  });
   return fault.status();
 }
 
-}  // namespace
-
-Status byteConvBy(const ByteGemmFamily& family, BuiltinCall& call) {
-  const Tensor *x = call.argument(0), *w = call.argument(1), *zeroX = call.argument(2),
-               *zeroW = call.argument(3);
-  if (!x || !isByte(x->dtype)) return badArgument("byteconv", 0, "u8 or i8", call.arguments[0]);
-  if (!w || !isByte(w->dtype)) return badArgument("byteconv", 1, "u8 or i8", call.arguments[1]);
-  auto* y = static_cast<Tensor*>(call.results[0]);
-  Convolution c;
+Status readCall(const FlatCall& call, Convolution& c) {
+  const TensorView *x = call.argument(0), *w = call.argument(1), *zeroX = call.argument(2),
+                   *zeroW = call.argument(3), *y = call.result(0);
+  if (!x || !isByte(x->dtype())) return badArgument("byteconv", 0, "u8 or i8", x);
+  if (!w || !isByte(w->dtype())) return badArgument("byteconv", 1, "u8 or i8", w);
   const bool channelsLast = (call.number(0, 0) & DYN_CONV_CHANNELS_LAST) != 0;
-  std::vector<int64_t> weights(w->shape(), w->shape() + w->rank);
+  std::vector<int64_t> weights(w->sizes().begin(), w->sizes().end());
   if (channelsLast && w->rank > 2) std::rotate(weights.begin() + 1, weights.end() - 1, weights.end());
   if (Status status = describeWindow(call, weights, false, c); !status.ok()) return status;
   if (channelsLast && c.channels % 4 != 0)
-    return badArgument("byteconv", 1, "a multiple of four channels, as they stand last", call.arguments[1]);
+    return badArgument("byteconv", 1, "a multiple of four channels, as they stand last", w);
   if (Status status = describeShapes(call, x, y, false, c); !status.ok()) return status;
+  if (Status status = checkByteResult(y); !status.ok()) return status;
+  if (zeroX && (zeroX->dtype() != x->dtype() || zeroX->elements != 1))
+    return badArgument("byteconv", 2, "one zero point of the input's element type", zeroX);
+  if (zeroW &&
+      (zeroW->dtype() != w->dtype() || (zeroW->elements != 1 && zeroW->elements != c.groups * c.filters)))
+    return badArgument("byteconv", 3, "one zero point, or one for each output channel", zeroW);
+  return okStatus();
+}
+
+bool isDepthwise(const Convolution& c) { return c.channels == 1 && c.filters == 1; }
+
+}  // namespace
+
+Status byteConvScratchBy(const ByteGemmFamily& family, const FlatCall& call, int64_t& elements) {
+  Convolution c;
+  if (Status status = readCall(call, c); !status.ok()) return status;
+  if (call.result(0)->elements == 0 || isDepthwise(c)) return okStatus();
+  const PanelPlan plan(family, call, c);
+  elements = scratchElements(plan.shared(), plan.tasks, plan.own());
+  return okStatus();
+}
+
+Status byteConvBy(const ByteGemmFamily& family, FlatCall& call) {
+  Convolution c;
+  if (Status status = readCall(call, c); !status.ok()) return status;
+  TensorView* y = call.result(0);
   const auto rank = static_cast<size_t>(c.rank);
   Epilogue epilogue;
   if (Status status = epilogue.bind(call, call.number(2 + 2 * rank, 0), 4, call.scalars.subspan(rank));
       !status.ok())
     return status;
-  if (Status status = checkByteResult(y); !status.ok()) return status;
-  if (zeroX && (zeroX->dtype != x->dtype || zeroX->elementCount != 1))
-    return badArgument("byteconv", 2, "one zero point of the input's element type", call.arguments[2]);
-  if (zeroW &&
-      (zeroW->dtype != w->dtype || (zeroW->elementCount != 1 && zeroW->elementCount != c.groups * c.filters)))
-    return badArgument("byteconv", 3, "one zero point, or one for each output channel", call.arguments[3]);
-  if (y->elementCount == 0) return okStatus();
-  const ByteConvolution p{call,     family,      c, x, w, zeroX, zeroW, reinterpret_cast<int32_t*>(y->data),
-                          epilogue, channelsLast};
-  if (c.channels != 1 || c.filters != 1) return byPanels(p);
-  return call.rehearsal ? okStatus() : depthwise(p);
+  if (y->elements == 0) return okStatus();
+  const ByteConvolution p{call,
+                          family,
+                          c,
+                          call.argument(0),
+                          call.argument(1),
+                          call.argument(2),
+                          call.argument(3),
+                          y->as<int32_t>(),
+                          epilogue,
+                          (call.number(0, 0) & DYN_CONV_CHANNELS_LAST) != 0};
+  return isDepthwise(c) ? depthwise(p) : byPanels(call, p);
 }
 
-Status byteconv(BuiltinCall& call) { return byteConvBy(*byteGemmFamilies().front(), call); }
+Status byteconvScratch(const FlatCall& call, int64_t& elements) {
+  return byteConvScratchBy(*byteGemmFamilies().front(), call, elements);
+}
+Status byteconv(FlatCall& call) { return byteConvBy(*byteGemmFamilies().front(), call); }
 
 }  // namespace dyn::vm::kernels

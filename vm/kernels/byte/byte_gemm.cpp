@@ -34,8 +34,8 @@ int32_t ByteProduct::run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, i
   return DYN_KERNEL_OK;
 }
 
-Status checkByteResult(const Tensor* c) {
-  if (sizeBytes(c->dtype) == sizeof(int32_t)) return okStatus();
+Status checkByteResult(const TensorView* c) {
+  if (sizeBytes(c->dtype()) == sizeof(int32_t)) return okStatus();
   return failure(DYN_BAD_INPUT,
                  "the result of a product of bytes has elements of four bytes, not " + describe(c));
 }
@@ -48,13 +48,13 @@ struct Problem {
   bool packed = false;
 };
 
-Status describeProblem(const ByteGemmFamily& family, const Tensor* a, const Tensor* b, const Tensor* c,
-                       Problem& p) {
+Status describeProblem(const ByteGemmFamily& family, const TensorView* a, const TensorView* b,
+                       const TensorView* c, Problem& p) {
   const Status wrong = failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(a) + " x " + describe(b) +
                                                   " -> " + describe(c) + (p.packed ? " (packed)" : ""));
-  if (a->rank < 2 || c->rank < 2 || (p.packed ? b->rank != 1 : b->rank < 2) || !isByte(a->dtype) ||
-      !isByte(b->dtype) || c->elementCount == 0)
-    return c->elementCount == 0 ? okStatus() : wrong;
+  if (a->rank < 2 || c->rank < 2 || (p.packed ? b->rank != 1 : b->rank < 2) || !isByte(a->dtype()) ||
+      !isByte(b->dtype()) || c->elements == 0)
+    return c->elements == 0 ? okStatus() : wrong;
   p.rows = c->shape()[c->rank - 2];
   p.columns = c->shape()[c->rank - 1];
   p.depth = a->shape()[a->rank - 1];
@@ -62,7 +62,7 @@ Status describeProblem(const ByteGemmFamily& family, const Tensor* a, const Tens
   if (left.rows() != p.rows || !batchOffsets(left, result, p.batchA)) return wrong;
   p.batches = static_cast<int64_t>(p.batchA.size());
   if (p.packed) {
-    if (b->elementCount != panelCount(family, p.columns) * panelBytes(family, p.depth)) return wrong;
+    if (b->elements != panelCount(family, p.columns) * panelBytes(family, p.depth)) return wrong;
     p.batchB.assign(p.batchA.size(), 0);
   } else {
     const MatrixView right(b);
@@ -72,65 +72,96 @@ Status describeProblem(const ByteGemmFamily& family, const Tensor* a, const Tens
   return okStatus();
 }
 
-}  // namespace
+// One B for all makes one tall matrix of the batches. Sizes of scratch memory in elements of four bytes, each
+// part beginning at a line.
+struct Plan {
+  int64_t allRows, rounds, rowsPerRound, leading, panels, bytesPerPanel, tasks;
+  int64_t wordElements, termElements, zeroElements, packElements;
 
-Status byteGemmBy(const ByteGemmFamily& family, BuiltinCall& call) {
-  const Tensor *a = call.argument(0), *b = call.argument(1), *zeroA = call.argument(2),
-               *zeroB = call.argument(3);
-  if (!a) return badArgument("bytegemm", 0, "a tensor", call.arguments[0]);
-  if (!b) return badArgument("bytegemm", 1, "a tensor", call.arguments[1]);
-  auto* c = static_cast<Tensor*>(call.results[0]);
-  Problem p;
+  Plan(const ByteGemmFamily& family, const FlatCall& call, const Problem& p) {
+    const bool oneB =
+        std::all_of(p.batchB.begin(), p.batchB.end(), [](int64_t offset) { return offset == 0; });
+    allRows = p.rows * p.batches;
+    rounds = oneB ? 1 : p.batches;
+    rowsPerRound = oneB ? allRows : p.rows;
+    leading = leadingWords(family, p.depth);
+    panels = panelCount(family, p.columns);
+    bytesPerPanel = panelBytes(family, p.depth);
+    const double steps = static_cast<double>(allRows) * static_cast<double>(p.columns) *
+                         static_cast<double>(std::max<int64_t>(p.depth, 1)) / family.group;
+    tasks = worthwhileTasks(call, steps);
+    wordElements = wholeLines(allRows * leading);
+    termElements = wholeLines(2 * allRows);
+    zeroElements = wholeLines(panels * family.panelWidth);
+    packElements = p.packed ? 0 : wholeLines(panels * bytesPerPanel / 4) * rounds;
+  }
+  int64_t elements() const { return wordElements + termElements + zeroElements + packElements; }
+};
+
+Status readCall(const ByteGemmFamily& family, const FlatCall& call, Problem& p) {
+  const TensorView *a = call.argument(0), *b = call.argument(1), *zeroA = call.argument(2),
+                   *zeroB = call.argument(3), *c = call.result(0);
+  if (!a) return badArgument("bytegemm", 0, "a tensor", a);
+  if (!b) return badArgument("bytegemm", 1, "a tensor", b);
   p.packed = (call.number(0, 0) & DYN_BYTEGEMM_PACKED_B) != 0;
-  Epilogue epilogue;
-  if (Status status = epilogue.bind(call, call.number(1, 0), 4, call.scalars); !status.ok()) return status;
   if (Status status = describeProblem(family, a, b, c, p); !status.ok()) return status;
   if (Status status = checkByteResult(c); !status.ok()) return status;
-  if ((zeroA && zeroA->dtype != a->dtype) || (zeroB && zeroB->dtype != b->dtype))
+  if ((zeroA && zeroA->dtype() != a->dtype()) || (zeroB && zeroB->dtype() != b->dtype()))
     return failure(DYN_BAD_INPUT, "a zero point has the element type of its matrix");
-  if (c->elementCount == 0) return okStatus();
-  if ((zeroA && zeroA->elementCount != 1 && zeroA->elementCount != p.rows) ||
-      (zeroB && zeroB->elementCount != 1 && zeroB->elementCount != p.columns))
+  if (c->elements > 0 && ((zeroA && zeroA->elements != 1 && zeroA->elements != p.rows) ||
+                          (zeroB && zeroB->elements != 1 && zeroB->elements != p.columns)))
     return failure(DYN_BAD_INPUT, "there is one zero point, or one for each row of A and column of B");
+  return okStatus();
+}
 
-  // One B for all: the batches are one tall matrix.
-  const bool oneB = std::all_of(p.batchB.begin(), p.batchB.end(), [](int64_t offset) { return offset == 0; });
-  const int64_t allRows = p.rows * p.batches, rounds = oneB ? 1 : p.batches,
-                rowsPerRound = oneB ? allRows : p.rows;
-  const int64_t leading = leadingWords(family, p.depth), panels = panelCount(family, p.columns),
-                bytesPerPanel = panelBytes(family, p.depth), width = family.panelWidth;
-  const double steps = static_cast<double>(allRows) * static_cast<double>(p.columns) *
-                       static_cast<double>(std::max<int64_t>(p.depth, 1)) / family.group;
-  const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps));
-  // In elements of four bytes, each part beginning at a line.
-  const int64_t wordElements = wholeLines(allRows * leading), termElements = wholeLines(2 * allRows),
-                zeroElements = wholeLines(panels * width),
-                packElements = p.packed ? 0 : wholeLines(panels * bytesPerPanel / 4) * rounds;
-  Scratch scratch(call.pool, wordElements + termElements + zeroElements + packElements, 0, 0);
-  if (!scratch || call.rehearsal) return scratch.status();
+}  // namespace
+
+Status byteGemmScratchBy(const ByteGemmFamily& family, const FlatCall& call, int64_t& elements) {
+  Problem p;
+  if (Status status = readCall(family, call, p); !status.ok()) return status;
+  if (call.result(0)->elements > 0) elements = scratchElements(Plan(family, call, p).elements(), 0, 0);
+  return okStatus();
+}
+
+Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
+  const TensorView *a = call.argument(0), *b = call.argument(1), *zeroA = call.argument(2),
+                   *zeroB = call.argument(3);
+  TensorView* c = call.result(0);
+  Problem p;
+  Epilogue epilogue;
+  if (Status status = readCall(family, call, p); !status.ok()) return status;
+  if (Status status = epilogue.bind(call, call.number(1, 0), 4, call.scalars); !status.ok()) return status;
+  if (c->elements == 0) return okStatus();
+  const Plan plan(family, call, p);
+  const int64_t allRows = plan.allRows, rounds = plan.rounds, rowsPerRound = plan.rowsPerRound,
+                leading = plan.leading, panels = plan.panels, bytesPerPanel = plan.bytesPerPanel,
+                width = family.panelWidth, tasks = plan.tasks, wordElements = plan.wordElements,
+                termElements = plan.termElements, zeroElements = plan.zeroElements;
+  Scratch scratch(call, plan.elements(), 0, 0);
+  if (!scratch) return scratch.status();
   auto* words = reinterpret_cast<uint32_t*>(scratch.shared());
   auto* terms = reinterpret_cast<int32_t*>(words + wordElements);
   int32_t* zeros = terms + termElements;
   auto* pack = reinterpret_cast<int8_t*>(zeros + zeroElements);
 
-  for (int64_t i = 0; i < p.columns; ++i) zeros[i] = rightZero(b->dtype, zeroAt(zeroB, i));
+  for (int64_t i = 0; i < p.columns; ++i) zeros[i] = rightZero(b->dtype(), zeroAt(zeroB, i));
   std::fill(zeros + p.columns, zeros + zeroElements, 0);
   auto* left = a->as<uint8_t>();
-  const uint8_t flip = leftFlip(a->dtype);
-  call.threads->split(allRows, tasks, [&](int64_t begin, int64_t end) {
+  const uint8_t flip = leftFlip(a->dtype());
+  call.split(allRows, tasks, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const uint8_t* from = left + p.batchA[static_cast<size_t>(row / p.rows)] + row % p.rows * p.depth;
       const int32_t sum = copyLeftRow(family, from, p.depth, 1, flip, words + row * leading);
-      setRowTerms(sum, p.depth, leftZero(a->dtype, zeroAt(zeroA, row % p.rows)), terms + 2 * row);
+      setRowTerms(sum, p.depth, leftZero(a->dtype(), zeroAt(zeroA, row % p.rows)), terms + 2 * row);
     }
   });
   const int8_t* packed = p.packed ? b->as<int8_t>() : pack;
   if (!p.packed) {
-    call.threads->split(rounds * panels, tasks, [&](int64_t begin, int64_t end) {
+    call.split(rounds * panels, tasks, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t round = unit / panels, panel = unit % panels;
         packBytePanels(family, b->as<uint8_t>() + p.batchB[static_cast<size_t>(round)], p.depth, p.columns,
-                       p.columns, 1, rightFlip(b->dtype), panel, panel + 1,
+                       p.columns, 1, rightFlip(b->dtype()), panel, panel + 1,
                        pack + round * wholeLines(panels * bytesPerPanel / 4) * 4);
       }
     });
@@ -150,17 +181,17 @@ Status byteGemmBy(const ByteGemmFamily& family, BuiltinCall& call) {
     own.words = words + round * rowsPerRound * leading;
     own.rowTerms = terms + round * rowsPerRound * 2;
     own.panels = packed + (p.packed ? 0 : round * wholeLines(panels * bytesPerPanel / 4) * 4);
-    own.c = reinterpret_cast<int32_t*>(c->data) + round * rowsPerRound * p.columns;
+    own.c = reinterpret_cast<int32_t*>(c->bytes()) + round * rowsPerRound * p.columns;
     own.firstRow = round * rowsPerRound;
     return own;
   };
   const int64_t rowTiles = (rowsPerRound + family.maxRows - 1) / family.maxRows;
   // Over the rounds, or one after the other over the side whose pieces come out more even.
   const bool overRounds = rounds >= tasks;
-  const bool overRows = !overRounds && tasks > 1 && rowTiles >= 4 * int64_t{tasks};
+  const bool overRows = !overRounds && tasks > 1 && rowTiles >= 4 * tasks;
   const int64_t pieces = overRounds ? rounds : overRows ? rowTiles : panels;
   for (int64_t round = 0; round < (overRounds ? 1 : rounds); ++round) {
-    call.threads->split(pieces, tasks, [&](int64_t begin, int64_t end) {
+    call.split(pieces, tasks, [&](int64_t begin, int64_t end) {
       if (overRounds) {
         for (int64_t i = begin; i < end && !call.cancelled(); ++i)
           fault.note(roundOf(i).run(0, rowsPerRound, 0, panels));
@@ -191,14 +222,17 @@ Status bytePackBy(const ByteGemmFamily& family, BuiltinCall& call) {
   Tensor* packed = nullptr;
   if (Status status = call.result(0, b->dtype, std::span(&count, 1), packed); !status.ok()) return status;
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, static_cast<double>(count)));
-  call.threads->split(panels, tasks, [&](int64_t begin, int64_t end) {
+  call.split(panels, tasks, [&](int64_t begin, int64_t end) {
     packBytePanels(family, b->as<uint8_t>(), depth, columns, transposed ? 1 : columns, transposed ? depth : 1,
                    rightFlip(b->dtype), begin, end, packed->as<int8_t>());
   });
   return okStatus();
 }
 
-Status bytegemm(BuiltinCall& call) { return byteGemmBy(*byteGemmFamilies().front(), call); }
+Status bytegemmScratch(const FlatCall& call, int64_t& elements) {
+  return byteGemmScratchBy(*byteGemmFamilies().front(), call, elements);
+}
+Status bytegemm(FlatCall& call) { return byteGemmBy(*byteGemmFamilies().front(), call); }
 Status bytepack(BuiltinCall& call) { return bytePackBy(*byteGemmFamilies().front(), call); }
 
 }  // namespace dyn::vm::kernels

@@ -23,13 +23,13 @@ inline int32_t leftZero(DataType dtype, int32_t zero) { return dtype == DataType
 inline int32_t rightZero(DataType dtype, int32_t zero) { return dtype == DataType::u8 ? zero - 128 : zero; }
 
 inline bool isByte(DataType dtype) { return dtype == DataType::i8 || dtype == DataType::u8; }
-inline int32_t byteAt(const Tensor* bytes, int64_t i) {
-  return bytes->dtype == DataType::i8 ? bytes->as<int8_t>()[i] : bytes->as<uint8_t>()[i];
+inline int32_t byteAt(const TensorView* bytes, int64_t i) {
+  return bytes->dtype() == DataType::i8 ? bytes->as<int8_t>()[i] : bytes->as<uint8_t>()[i];
 }
 
 // Zero point i of those of a matrix: one for all, one for each, or none.
-inline int32_t zeroAt(const Tensor* zeros, int64_t i) {
-  return zeros ? byteAt(zeros, zeros->elementCount > 1 ? i : 0) : 0;
+inline int32_t zeroAt(const TensorView* zeros, int64_t i) {
+  return zeros ? byteAt(zeros, zeros->elements > 1 ? i : 0) : 0;
 }
 
 inline int64_t wordCount(const ByteGemmFamily& family, int64_t depth) {
@@ -91,11 +91,13 @@ struct ByteProduct {
 };
 
 // The memory of such a product: i32, or of the type that a kernel makes of it in place.
-Status checkByteResult(const Tensor* c);
+Status checkByteResult(const TensorView* c);
 
 // The builtins for a given family, as the tests call them.
-Status byteGemmBy(const ByteGemmFamily& family, BuiltinCall& call);
+Status byteGemmScratchBy(const ByteGemmFamily& family, const FlatCall& call, int64_t& elements);
+Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call);
 Status bytePackBy(const ByteGemmFamily& family, BuiltinCall& call);
-Status byteConvBy(const ByteGemmFamily& family, BuiltinCall& call);
+Status byteConvScratchBy(const ByteGemmFamily& family, const FlatCall& call, int64_t& elements);
+Status byteConvBy(const ByteGemmFamily& family, FlatCall& call);
 
 }  // namespace dyn::vm::kernels

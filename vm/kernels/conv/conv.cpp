@@ -11,36 +11,52 @@
 namespace dyn::vm::kernels {
 namespace {
 
-Status convF32(const ConvolutionCall& work, Way way) {
+Status convF32(FlatCall& memory, const ConvolutionCall& work, Way way) {
   switch (way) {
     case Way::rows:
-      return convRows(work);
+      return convRows(memory, work);
     case Way::staged:
-      return convStaged(work);
+      return convStaged(memory, work);
     case Way::direct:
-      return convDirect(work);
+      return convDirect(memory, work);
     case Way::winograd:
-      return convWinograd(work);
+      return convWinograd(memory, work);
   }
   return okStatus();
 }
 
-void packAll(BuiltinCall& call, const Convolution& c, Way way, const float* w, float* packed) {
+int64_t convF32Scratch(const FlatCall& call, const Convolution& c, Way way) {
+  const Epilogue none{};
+  const ConvolutionCall work{call, c, nullptr, nullptr, nullptr, nullptr, nullptr, none};
+  switch (way) {
+    case Way::rows:
+      return convRowsScratch(call, c);
+    case Way::staged:
+      return convStagedScratch(work);
+    case Way::direct:
+      return convDirectScratch(work);
+    case Way::winograd:
+      return convWinogradScratch(work);
+  }
+  return 0;
+}
+
+void packAll(const CallInputs& call, const Convolution& c, Way way, const float* w, float* packed) {
   const double elements = static_cast<double>(packedElementCount(c, way));
-  call.threads->split(packUnits(c, way), static_cast<uint32_t>(worthwhileTasks(call, elements)),
-                      [&](int64_t begin, int64_t end) {
-                        for (int64_t unit = begin; unit < end; ++unit) packUnit(c, way, w, unit, packed);
-                      });
+  call.split(packUnits(c, way), static_cast<uint32_t>(worthwhileTasks(call, elements)),
+             [&](int64_t begin, int64_t end) {
+               for (int64_t unit = begin; unit < end; ++unit) packUnit(c, way, w, unit, packed);
+             });
 }
 
 template <typename T>
-void overTaps(BuiltinCall& call, const Convolution& c, const Tensor* x, const Tensor* w, const T* bias,
-              Tensor* y) {
+void overTaps(const FlatCall& call, const Convolution& c, const TensorView* x, const TensorView* w,
+              const T* bias, TensorView* y) {
   const int64_t planes = c.batch * c.groups * c.filters;
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, c.steps()));
   // A unit is one output row.
   const int64_t rowsPerPlane = c.output[0] * c.output[1];
-  call.threads->split(planes * rowsPerPlane, tasks, [&](int64_t begin, int64_t end) {
+  call.split(planes * rowsPerPlane, tasks, [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
       const int64_t plane = unit / rowsPerPlane, od = unit % rowsPerPlane / c.output[1],
                     oh = unit % c.output[1];
@@ -73,51 +89,83 @@ void overTaps(BuiltinCall& call, const Convolution& c, const Tensor* x, const Te
 
 // Bias and epilogue, which follow the weights in the arguments; the numbers before the epilogue's are
 // `numbers`.
-Status readRest(const BuiltinCall& call, const char* name, const Convolution& c, const Tensor* x,
-                size_t numbers, const Tensor*& bias, Epilogue& epilogue) {
+Status readRest(const FlatCall& call, const char* name, const Convolution& c, const TensorView* x,
+                size_t numbers, const TensorView*& bias, Epilogue& epilogue) {
   bias = call.argument(2);
-  if (bias && (bias->dtype != x->dtype || bias->elementCount != c.groups * c.filters))
-    return badArgument(name, 2, "one bias per output channel", call.arguments[2]);
+  if (bias && (bias->dtype() != x->dtype() || bias->elements != c.groups * c.filters))
+    return badArgument(name, 2, "one bias per output channel", call.argument(2));
   return epilogue.bind(call, call.number(numbers, 0), 3, call.scalars.subspan(static_cast<size_t>(c.rank)));
 }
 
 }  // namespace
 
-Status convUnpacked(ConvolutionCall work, Way way) {
-  if (way == Way::staged) return convF32(work, way);
-  Scratch scratch(work.call.pool, packedElementCount(work.c, way), 0, 0);
+Status convUnpacked(FlatCall& memory, ConvolutionCall work, Way way) {
+  if (way == Way::staged) return convF32(memory, work, way);
+  Scratch scratch(memory, packedElementCount(work.c, way), 0, 0);
   if (!scratch) return scratch.status();
-  if (!work.call.rehearsal) packAll(work.call, work.c, way, work.weights, scratch.shared());
+  packAll(work.call, work.c, way, work.weights, scratch.shared());
   work.weights = scratch.shared();
-  return convF32(work, way);
+  return convF32(memory, work, way);
 }
 
-Status conv(BuiltinCall& call) {
-  const Tensor *x = call.argument(0), *w = call.argument(1), *bias = nullptr;
-  if (!x) return badArgument("conv", 0, "a tensor", call.arguments[0]);
-  if (!w || w->dtype != x->dtype)
-    return badArgument("conv", 1, "a tensor of the input's dtype", call.arguments[1]);
-  auto* y = static_cast<Tensor*>(call.results[0]);
+int64_t convUnpackedScratch(const FlatCall& call, const Convolution& c, Way way) {
+  const int64_t packed = way == Way::staged ? 0 : scratchElements(packedElementCount(c, way), 0, 0);
+  return packed + convF32Scratch(call, c, way);
+}
+
+namespace {
+
+// The operands of a call of `conv`, and the way of f32.
+struct ConvCall {
+  const TensorView *x = nullptr, *w = nullptr, *y = nullptr;
   Convolution c;
+  Way way{};
+
+  // `way` is set where there is something to compute.
+  Status read(const FlatCall& call) {
+    x = call.argument(0);
+    w = call.argument(1);
+    y = call.result(0);
+    if (!x) return badArgument("conv", 0, "a tensor", x);
+    if (!w || w->dtype() != x->dtype()) return badArgument("conv", 1, "a tensor of the input's dtype", w);
+    if (Status status = describeWindow(call, w->sizes(), false, c); !status.ok()) return status;
+    if (Status status = describePositions(call, x, y, false, c); !status.ok()) return status;
+    if (y->elements == 0 || x->dtype() != DataType::f32) return okStatus();
+    if (Status status = wayOf(call, c, way); !status.ok()) return status;
+    if (call.number(0, 0) >> DYN_CONV_WAY_SHIFT == 0)
+      way = contraction::wayByRule(c, convolutionKernels().narrow, c.batch * c.outputSize());
+    return okStatus();
+  }
+};
+
+}  // namespace
+
+Status convScratch(const FlatCall& call, int64_t& elements) {
+  ConvCall v;
+  if (Status status = v.read(call); !status.ok()) return status;
+  if (v.y->elements == 0 || v.x->dtype() != DataType::f32) return okStatus();
+  nameVersion(call, v.c, v.way);
+  elements = convUnpackedScratch(call, v.c, v.way);
+  return okStatus();
+}
+
+Status conv(FlatCall& call) {
+  ConvCall v;
+  if (Status status = v.read(call); !status.ok()) return status;
+  const Convolution& c = v.c;
+  const TensorView *x = v.x, *w = v.w, *bias = nullptr;
+  TensorView* y = call.result(0);
   Epilogue epilogue;
-  if (Status status = describeWindow(call, {w->shape(), w->rank}, false, c); !status.ok()) return status;
-  if (Status status = describePositions(call, x, y, false, c); !status.ok()) return status;
   if (Status status = readRest(call, "conv", c, x, 2 + 2 * static_cast<size_t>(c.rank), bias, epilogue);
       !status.ok())
     return status;
-  if (y->elementCount == 0) return okStatus();
-  if (x->dtype == DataType::f32) {
-    Way way{};
-    if (Status status = wayOf(call, c, way); !status.ok()) return status;
-    if (call.number(0, 0) >> 3 == 0)
-      way = contraction::wayByRule(c, convolutionKernels().narrow, c.batch * c.outputSize());
-    nameVersion(call, c, way);
-    return convUnpacked({call, c, x->as<float>(), x->as<float>() + x->elementCount, w->as<float>(),
+  if (y->elements == 0) return okStatus();
+  if (x->dtype() == DataType::f32)
+    return convUnpacked(call,
+                        {call, c, x->as<float>(), x->as<float>() + x->elements, w->as<float>(),
                          bias ? bias->as<float>() : nullptr, y->as<float>(), epilogue},
-                        way);
-  }
-  if (x->dtype != DataType::f64) return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
-  if (call.rehearsal) return okStatus();
+                        v.way);
+  if (x->dtype() != DataType::f64) return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype())));
   overTaps<double>(call, c, x, w, bias ? bias->as<double>() : nullptr, y);
   EpilogueFault fault;
   if (epilogue) fault.note(epilogue.run(0, y->shape()[0] * y->shape()[1], 0, c.outputSize()));
@@ -138,40 +186,63 @@ Status convPack(BuiltinCall& call) {
     return status;
   if (count == 0) return okStatus();
   const FloatElements elements(call, w);
-  if (elements && !call.rehearsal) packAll(call, c, way, elements.data(), packed->as<float>());
+  if (elements) packAll(call, c, way, elements.data(), packed->as<float>());
   return elements.status();
 }
 
-Status describePacked(const BuiltinCall& call, const char* name, Convolution& c, Epilogue& epilogue) {
-  const Tensor *x = call.argument(0), *packed = call.argument(1), *bias = nullptr;
-  if (!x || x->dtype != DataType::f32) return badArgument(name, 0, "f32", call.arguments[0]);
-  if (!packed || packed->dtype != DataType::f32)
-    return badArgument(name, 1, "packed weights", call.arguments[1]);
-  const auto rank = static_cast<size_t>(std::clamp<int64_t>(call.number(0, 0) & DYN_CONV_AXES, 0, 3));
-  std::vector<int64_t> shape;
-  for (size_t i = 0; i < rank + 2; ++i) shape.push_back(call.number(2 + 2 * rank + i, -1));
-  if (*std::min_element(shape.begin(), shape.end()) < 0)
-    return failure(DYN_BAD_PROGRAM, "the weights' shape is missing");
-  if (Status status = describeWindow(call, shape, false, c); !status.ok()) return status;
-  if (Status status = describePositions(call, x, static_cast<const Tensor*>(call.results[0]), false, c);
-      !status.ok())
-    return status;
-  return readRest(call, name, c, x, 4 + 3 * rank, bias, epilogue);
+namespace {
+
+size_t axesOf(const FlatCall& call) {
+  return static_cast<size_t>(std::clamp<int64_t>(call.number(0, 0) & DYN_CONV_AXES, 0, 3));
 }
 
-Status convPacked(BuiltinCall& call) {
+}  // namespace
+
+Status describePackedShapes(const FlatCall& call, const char* name, Convolution& c) {
+  const TensorView *x = call.argument(0), *packed = call.argument(1);
+  if (!x || x->dtype() != DataType::f32) return badArgument(name, 0, "f32", x);
+  if (!packed || packed->dtype() != DataType::f32) return badArgument(name, 1, "packed weights", packed);
+  const size_t rank = axesOf(call);
+  std::array<int64_t, 5> shape{};
+  for (size_t i = 0; i < rank + 2; ++i) {
+    shape[i] = call.number(2 + 2 * rank + i, -1);
+    if (shape[i] < 0) return failure(DYN_BAD_PROGRAM, "the weights' shape is missing");
+  }
+  if (Status status = describeWindow(call, std::span(shape).first(rank + 2), false, c); !status.ok())
+    return status;
+  return describePositions(call, x, call.result(0), false, c);
+}
+
+Status describePacked(const FlatCall& call, const char* name, Convolution& c, Epilogue& epilogue) {
+  if (Status status = describePackedShapes(call, name, c); !status.ok()) return status;
+  const TensorView* bias = nullptr;
+  return readRest(call, name, c, call.argument(0), 4 + 3 * axesOf(call), bias, epilogue);
+}
+
+Status convPackedScratch(const FlatCall& call, int64_t& elements) {
+  Convolution c;
+  if (Status status = describePackedShapes(call, "conv_packed", c); !status.ok()) return status;
+  if (call.result(0)->elements == 0) return okStatus();
+  Way way{};
+  if (Status status = wayOf(call, c, way); !status.ok()) return status;
+  nameVersion(call, c, way);
+  elements = convF32Scratch(call, c, way);
+  return okStatus();
+}
+
+Status convPacked(FlatCall& call) {
   Convolution c;
   Epilogue epilogue;
   if (Status status = describePacked(call, "conv_packed", c, epilogue); !status.ok()) return status;
-  const Tensor *x = call.argument(0), *packed = call.argument(1), *bias = call.argument(2);
-  auto* y = static_cast<Tensor*>(call.results[0]);
-  if (y->elementCount == 0) return okStatus();
+  const TensorView *x = call.argument(0), *packed = call.argument(1), *bias = call.argument(2);
+  TensorView* y = call.result(0);
+  if (y->elements == 0) return okStatus();
   Way way{};
   if (Status status = wayOf(call, c, way); !status.ok()) return status;
-  if (packed->elementCount != packedElementCount(c, way))
+  if (packed->elements != packedElementCount(c, way))
     return failure(DYN_BAD_INPUT, "the weights are not packed for this convolution: " + describe(packed));
-  nameVersion(call, c, way);
-  return convF32({call, c, x->as<float>(), x->as<float>() + x->elementCount, packed->as<float>(),
+  return convF32(call,
+                 {call, c, x->as<float>(), x->as<float>() + x->elements, packed->as<float>(),
                   bias ? bias->as<float>() : nullptr, y->as<float>(), epilogue},
                  way);
 }

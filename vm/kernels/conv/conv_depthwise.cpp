@@ -215,17 +215,25 @@ class LaneTask {
 
 }  // namespace
 
-Status convRows(const ConvolutionCall& work) {
-  BuiltinCall& call = work.call;
+// Of a task: groups of channels that are turned, and other channels.
+static int64_t ownElements(const Convolution& c, const RowTask& planes, const LaneTask& groups) {
+  const int64_t turned = groups.groupCount() * groups.lanes();
+  return wholeLines(
+      std::max(turned > 0 ? groups.scratchElements() : 0, turned < c.groups ? planes.scratchElements() : 0));
+}
+
+int64_t convRowsScratch(const FlatCall& call, const Convolution& c) {
+  return scratchElements(0, worthwhileTasks(call, c.steps()), ownElements(c, RowTask(c), LaneTask(c)));
+}
+
+Status convRows(FlatCall& call, const ConvolutionCall& work) {
   const Convolution& c = work.c;
   const RowTask planes(c);
   const LaneTask groups(c);
   const int64_t lanes = groups.lanes(), turned = groups.groupCount() * lanes, others = c.groups - turned;
   const int64_t tasks = worthwhileTasks(call, c.steps());
-  Scratch scratch(call.pool, 0, tasks,
-                  wholeLines(std::max(turned > 0 ? groups.scratchElements() : 0,
-                                      others > 0 ? planes.scratchElements() : 0)));
-  if (!scratch || call.rehearsal) return scratch.status();
+  Scratch scratch(call, 0, tasks, ownElements(c, planes, groups));
+  if (!scratch) return scratch.status();
   // Units of an image are (group of channels, chunk of rows), then (channel, slice, chunk).
   const int64_t groupChunks = partsOf(c.output[1], groups.rows()), planeChunks = planes.chunkCount(),
                 groupUnits = turned / lanes * groupChunks,
@@ -252,7 +260,7 @@ Status convRows(const ConvolutionCall& work) {
     finish(plane, 1, (slice * c.output[1] + chunk.rowBegin) * c.output[2] + chunk.columnBegin,
            chunk.rows() == 1 ? chunk.columns() : chunk.rows() * c.output[2]);
   };
-  call.threads->split(c.batch * units, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+  call.split(c.batch * units, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
     LaneTask::Taps groupTaps;
     RowTask::Taps planeTaps;
     float* own = scratch.next();

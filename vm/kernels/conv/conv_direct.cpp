@@ -164,26 +164,29 @@ struct DirectTask {
 
 }  // namespace
 
-Status convDirect(const ConvolutionCall& work) {
-  BuiltinCall& call = work.call;
+int64_t convDirectScratch(const ConvolutionCall& work) {
+  return scratchElements(0, worthwhileTasks(work.call, work.c.steps()), DirectTask(work).scratchElements());
+}
+
+Status convDirect(FlatCall& call, const ConvolutionCall& work) {
   const DirectTask task(work);
   const Convolution& c = task.c;
   const int64_t tasks = worthwhileTasks(call, c.steps()), chunks = task.chunkCount();
   // Units are (image, group, chunk, panel).
   const int64_t panels = task.panels.count();
-  Scratch scratch(call.pool, 0, tasks, task.scratchElements());
-  if (!scratch || call.rehearsal) return scratch.status();
+  Scratch scratch(call, 0, tasks, task.scratchElements());
+  if (!scratch) return scratch.status();
   EpilogueFault fault;
-  call.threads->split(
-      c.batch * c.groups * chunks * panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-        float* memory = scratch.next();
-        forEachWhole(begin, end, panels, [&](int64_t whole, int64_t panelBegin, int64_t panelEnd) {
-          const int64_t plane = whole / chunks;
-          if (!call.cancelled())
-            fault.note(task.run(plane / c.groups, plane % c.groups, task.chunk(whole % chunks), panelBegin,
-                                panelEnd, memory));
-        });
-      });
+  call.split(c.batch * c.groups * chunks * panels, static_cast<uint32_t>(tasks),
+             [&](int64_t begin, int64_t end) {
+               float* memory = scratch.next();
+               forEachWhole(begin, end, panels, [&](int64_t whole, int64_t panelBegin, int64_t panelEnd) {
+                 const int64_t plane = whole / chunks;
+                 if (!call.cancelled())
+                   fault.note(task.run(plane / c.groups, plane % c.groups, task.chunk(whole % chunks),
+                                       panelBegin, panelEnd, memory));
+               });
+             });
   return fault.status();
 }
 

@@ -283,9 +283,14 @@ struct StagedTask {
 
 }  // namespace
 
-Status convStaged(const ConvolutionCall& work) {
+int64_t convStagedScratch(const ConvolutionCall& work) {
+  const Staging staging(work.c);
+  return scratchElements(0, worthwhileTasks(work.call, work.c.steps()),
+                         StagedTask(work, staging).scratchElements());
+}
+
+Status convStaged(FlatCall& call, const ConvolutionCall& work) {
   const Convolution& c = work.c;
-  BuiltinCall& call = work.call;
   const Staging staging(c);
   const StagedTask task(work, staging);
   const int64_t chunks = (c.output[1] + staging.rows - 1) / staging.rows;
@@ -295,10 +300,10 @@ Status convStaged(const ConvolutionCall& work) {
   const int64_t whole = c.batch * c.groups * c.output[0] * chunks;
   const int64_t parts = partsFor(tasks, whole, (c.filters + task.kernels.maxRows - 1) / task.kernels.maxRows);
   const int64_t own = task.scratchElements();
-  Scratch scratch(call.pool, 0, tasks, own);
-  if (!scratch || call.rehearsal) return scratch.status();
+  Scratch scratch(call, 0, tasks, own);
+  if (!scratch) return scratch.status();
   EpilogueFault fault;
-  call.threads->split(whole * parts, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+  call.split(whole * parts, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
     float* memory = scratch.next();
     for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
       const int64_t part = unit % parts, chunk = unit / parts % chunks,

@@ -29,7 +29,7 @@ constexpr int64_t kLeastRows =
 
 class TransposedTask {
  public:
-  TransposedTask(const BuiltinCall& call, const Convolution& convolution)
+  TransposedTask(const FlatCall& call, const Convolution& convolution)
       : call_(call), family_(*call.gemmFamily), c(convolution) {
     for (size_t axis = 0; axis < 3; ++axis) lines_[axis] = c.input[axis] + c.reach(axis) / c.stride[axis];
     const int64_t taps = c.taps(),
@@ -37,8 +37,8 @@ class TransposedTask {
                                   static_cast<int64_t>(static_cast<double>(kFramePerBlock) / planeSize())),
                   least = (kLeastRows + taps - 1) / taps;
     // Each thread gets some.
-    const int64_t share = (c.filters * c.batch * c.groups + call.threads->threadCount() - 1) /
-                          static_cast<int64_t>(call.threads->threadCount());
+    const int64_t share =
+        (c.filters * c.batch * c.groups + call.threadCount() - 1) / static_cast<int64_t>(call.threadCount());
     filtersPerBlock_ = std::clamp<int64_t>(std::min(std::max(most, least), share), 1, c.filters);
     gaps_ = lines_[2] != c.input[2] || (c.input[0] > 1 && lines_[1] != c.input[1]);
     if (!fits()) return;
@@ -291,7 +291,7 @@ class TransposedTask {
     }
   }
 
-  const BuiltinCall& call_;
+  const FlatCall& call_;
   const DynGemmFamily& family_;
   const Convolution& c;
   std::vector<int64_t> tapOffsets_;        // of each tap of the window, in a frame
@@ -304,10 +304,9 @@ class TransposedTask {
   bool gaps_ = false;                       // rows of a phase are longer than those of the input
 };
 
-bool areFinite(const Tensor* w) {
+bool areFinite(const TensorView* w) {
   uint32_t greatest = 0;
-  for (int64_t i = 0; i < w->elementCount; ++i)
-    greatest = std::max(greatest, w->as<uint32_t>()[i] & 0x7fffffffu);
+  for (int64_t i = 0; i < w->elements; ++i) greatest = std::max(greatest, w->as<uint32_t>()[i] & 0x7fffffffu);
   return greatest < 0x7f800000u;
 }
 
@@ -318,72 +317,112 @@ bool isConvolution(const Convolution& c) {
     if (c.stride[axis] != 1 || c.reach(axis) > c.input[axis]) return false;
   return true;
 }
-Status asConvolution(BuiltinCall& call, Convolution c, const Tensor* x, const float* w, const float* bias,
-                     Tensor* y) {
+Convolution convolutionOf(Convolution c) {
   for (size_t axis = 0; axis < 3; ++axis) c.pad[axis] = c.reach(axis) - c.pad[axis];
+  return c;
+}
+int64_t weightElements(const Convolution& c) { return c.groups * c.filters * c.channels * c.taps(); }
+Way wayOfConvolution(const Convolution& c) {
+  return contraction::wayByRule(c, convolutionKernels().narrow, c.batch * c.outputSize());
+}
+Status asConvolution(FlatCall& call, const Convolution& transposed, const TensorView* x, const float* w,
+                     const float* bias, TensorView* y) {
+  const Convolution c = convolutionOf(transposed);
   const int64_t taps = c.taps();
-  Scratch weights(call.pool, wholeLines(c.groups * c.filters * c.channels * taps), 0, 0);
+  Scratch weights(call, weightElements(c), 0, 0);
   if (!weights) return weights.status();
   float* to = weights.shared();
-  for (int64_t filter = 0; filter < c.groups * c.filters && !call.rehearsal; ++filter)
+  for (int64_t filter = 0; filter < c.groups * c.filters; ++filter)
     for (int64_t channel = 0; channel < c.channels; ++channel, to += taps) {
       const float* from =
           w + ((filter / c.filters * c.channels + channel) * c.filters + filter % c.filters) * taps;
       std::reverse_copy(from, from + taps, to);
     }
   const Epilogue none{};
-  const Way way = contraction::wayByRule(c, convolutionKernels().narrow, c.batch * c.outputSize());
-  return convUnpacked({call, c, x->as<float>(), x->as<float>() + x->elementCount, weights.shared(), bias,
-                       y->as<float>(), none},
-                      way);
+  return convUnpacked(
+      call,
+      {call, c, x->as<float>(), x->as<float>() + x->elements, weights.shared(), bias, y->as<float>(), none},
+      wayOfConvolution(c));
 }
+
+// The scratch memory of frames: the input turned, and what each task has.
+struct FramePlan {
+  int64_t units, tasks, turned, shared, own;
+
+  FramePlan(const FlatCall& call, const Convolution& c, const TransposedTask& task)
+      : units(c.batch * c.groups * task.blocks()),
+        tasks(std::min<int64_t>(call.threadCount(), units)),
+        turned(task.turnedInputElements()),
+        shared(c.batch * c.groups * turned),
+        own(task.scratchElements()) {}
+};
+
+Status readCall(const FlatCall& call, Convolution& c) {
+  const TensorView *x = call.argument(0), *w = call.argument(1), *b = call.argument(2);
+  if (!x) return badArgument("conv_transpose", 0, "a tensor", x);
+  if (!w) return badArgument("conv_transpose", 1, "a tensor", w);
+  if (x->dtype() != DataType::f32 || w->dtype() != DataType::f32)
+    return failure(DYN_UNSUPPORTED,
+                   "dtypes " + std::string(text(x->dtype())) + " and " + std::string(text(w->dtype())));
+  if (Status status = describeWindow(call, w->sizes(), true, c); !status.ok()) return status;
+  if (Status status = describePositions(call, x, call.result(0), true, c); !status.ok()) return status;
+  if (b && (b->dtype() != x->dtype() || b->elements != c.groups * c.filters))
+    return badArgument("conv_transpose", 2, "one bias per output channel", b);
+  return okStatus();
+}
+
+Status tooFar() { return failure(DYN_OUT_OF_MEMORY, "windows reach too far beyond the output"); }
 
 }  // namespace
 
-Status convTranspose(BuiltinCall& call) {
-  const Tensor *x = call.argument(0), *w = call.argument(1), *b = call.argument(2);
-  if (!x) return badArgument("conv_transpose", 0, "a tensor", call.arguments[0]);
-  if (!w) return badArgument("conv_transpose", 1, "a tensor", call.arguments[1]);
-  auto* y = static_cast<Tensor*>(call.results[0]);
+Status convTransposeScratch(const FlatCall& call, int64_t& elements) {
   Convolution c;
-  if (x->dtype != DataType::f32 || w->dtype != DataType::f32)
-    return failure(DYN_UNSUPPORTED,
-                   "dtypes " + std::string(text(x->dtype)) + " and " + std::string(text(w->dtype)));
-  if (Status status = describeWindow(call, {w->shape(), w->rank}, true, c); !status.ok()) return status;
-  if (Status status = describePositions(call, x, y, true, c); !status.ok()) return status;
-  if (b && (b->dtype != x->dtype || b->elementCount != c.groups * c.filters))
-    return badArgument("conv_transpose", 2, "one bias per output channel", call.arguments[2]);
-  if (y->elementCount == 0) return okStatus();
+  if (Status status = readCall(call, c); !status.ok()) return status;
+  if (call.result(0)->elements == 0 || call.argument(0)->elements == 0 || call.argument(1)->elements == 0)
+    return okStatus();
+  const TransposedTask task(call, c);
+  if (!task.fits()) return tooFar();
+  const FramePlan plan(call, c, task);
+  elements = scratchElements(plan.shared, plan.tasks, plan.own);
+  // The weights decide which of both it is.
+  if (!task.weightsInLanes() && isConvolution(c)) {
+    const Convolution other = convolutionOf(c);
+    elements = std::max(elements, scratchElements(weightElements(other), 0, 0) +
+                                      convUnpackedScratch(call, other, wayOfConvolution(other)));
+  }
+  return okStatus();
+}
+
+Status convTranspose(FlatCall& call) {
+  const TensorView *x = call.argument(0), *w = call.argument(1), *b = call.argument(2);
+  TensorView* y = call.result(0);
+  Convolution c;
+  if (Status status = readCall(call, c); !status.ok()) return status;
+  if (y->elements == 0) return okStatus();
   const float* bias = b ? b->as<float>() : nullptr;
-  if (x->elementCount == 0 || w->elementCount == 0) {
-    for (int64_t plane = 0; plane < c.batch * c.groups * c.filters && !call.rehearsal; ++plane)
+  if (x->elements == 0 || w->elements == 0) {
+    for (int64_t plane = 0; plane < c.batch * c.groups * c.filters; ++plane)
       std::fill_n(y->as<float>() + plane * c.outputSize(), c.outputSize(),
                   bias ? bias[plane % (c.groups * c.filters)] : 0.0f);
     return okStatus();
   }
   const TransposedTask task(call, c);
-  if (!task.fits()) return failure(DYN_OUT_OF_MEMORY, "windows reach too far beyond the output");
-  if (!task.weightsInLanes() && isConvolution(c)) {
-    // A weight that is no finite number is met by input only, not by padding: then, and for the memory of
-    // that case, the other way.
-    const bool finite = !call.rehearsal && areFinite(w);
-    if (finite || call.rehearsal)
-      if (Status status = asConvolution(call, c, x, w->as<float>(), bias, y); finite || !status.ok())
-        return status;
-  }
-  const int64_t blocks = task.blocks(), units = c.batch * c.groups * blocks, own = task.scratchElements();
-  const int64_t tasks = std::min<int64_t>(call.threads->threadCount(), units);
-  const int64_t planes = c.batch * c.groups, turned = task.turnedInputElements();
-  Scratch scratch(call.pool, planes * turned, tasks, own);
-  if (!scratch || call.rehearsal) return scratch.status();
+  if (!task.fits()) return tooFar();
+  // A weight that is no finite number is met by input only, not by padding: then the other way.
+  if (!task.weightsInLanes() && isConvolution(c) && areFinite(w))
+    return asConvolution(call, c, x, w->as<float>(), bias, y);
+  const FramePlan plan(call, c, task);
+  const int64_t blocks = task.blocks(), units = plan.units, tasks = plan.tasks, planes = c.batch * c.groups,
+                turned = plan.turned;
+  Scratch scratch(call, plan.shared, tasks, plan.own);
+  if (!scratch) return scratch.status();
   if (turned > 0)
-    call.threads->split(planes, static_cast<uint32_t>(std::min(tasks, planes)),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t plane = begin; plane < end; ++plane)
-                            task.turnInput(x->as<float>() + plane * c.channels * c.inputSize(),
-                                           scratch.shared() + plane * turned);
-                        });
-  call.threads->split(units, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+    call.split(planes, static_cast<uint32_t>(std::min(tasks, planes)), [&](int64_t begin, int64_t end) {
+      for (int64_t plane = begin; plane < end; ++plane)
+        task.turnInput(x->as<float>() + plane * c.channels * c.inputSize(),
+                       scratch.shared() + plane * turned);
+    });
+  call.split(units, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
     float* memory = scratch.next();
     for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
       const int64_t plane = unit / blocks, group = plane % c.groups;

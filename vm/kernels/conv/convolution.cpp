@@ -17,7 +17,7 @@ double Convolution::steps() const {
          static_cast<double>(std::max<int64_t>(depth(), 1));
 }
 
-Status describeWindow(const BuiltinCall& call, std::span<const int64_t> w, bool transposed, Convolution& c) {
+Status describeWindow(const CallInputs& call, std::span<const int64_t> w, bool transposed, Convolution& c) {
   c.rank = call.number(0, 0) & DYN_CONV_AXES;
   if (c.rank < 1 || c.rank > 3) return failure(DYN_UNSUPPORTED, std::to_string(c.rank) + " spatial dims");
   const auto rank = static_cast<size_t>(c.rank);
@@ -46,14 +46,14 @@ Status describeWindow(const BuiltinCall& call, std::span<const int64_t> w, bool 
   return okStatus();
 }
 
-Status describePositions(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
+Status describePositions(const FlatCall& call, const TensorView* x, const TensorView* y, bool transposed,
                          Convolution& c) {
-  if (x->dtype != y->dtype)
+  if (x->dtype() != y->dtype())
     return failure(DYN_BAD_INPUT, "element types differ: " + describe(x) + " -> " + describe(y));
   return describeShapes(call, x, y, transposed, c);
 }
 
-Status describeShapes(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
+Status describeShapes(const FlatCall& call, const TensorView* x, const TensorView* y, bool transposed,
                       Convolution& c) {
   const auto rank = static_cast<size_t>(c.rank);
   if (call.scalars.size() < rank) return failure(DYN_BAD_PROGRAM, "pads are missing");
@@ -87,7 +87,7 @@ Status describeShapes(const BuiltinCall& call, const Tensor* x, const Tensor* y,
   return okStatus();
 }
 
-Status wayOf(const BuiltinCall& call, const Convolution& c, Way& way) {
+Status wayOf(const CallInputs& call, const Convolution& c, Way& way) {
   const int64_t named = call.number(0, 0) >> DYN_CONV_WAY_SHIFT;
   if (named == 0) {
     way = contraction::wayByRule(c, convolutionKernels().narrow);
@@ -103,22 +103,22 @@ Status wayOf(const BuiltinCall& call, const Convolution& c, Way& way) {
   return okStatus();
 }
 
-void nameVersion(const BuiltinCall& call, const Convolution& c, std::string_view version,
+void nameVersion(const CallInputs& call, const Convolution& c, std::string_view version,
                  std::string_view chosen) {
-  if (!call.version) return;
+  if (!call.wantsVersion()) return;
   const auto joined = [&](const std::array<int64_t, 3>& sizes) {
     std::string text;
     for (auto i = static_cast<size_t>(3 - c.rank); i < 3; ++i)
       text += (text.empty() ? "" : "x") + std::to_string(sizes[i]);
     return text;
   };
-  *call.version = std::string(version) + " for channels=" + std::to_string(c.channels) +
-                  " filters=" + std::to_string(c.filters) + " groups=" + std::to_string(c.groups) +
-                  " window=" + joined(c.kernel) + " stride=" + joined(c.stride) +
-                  " output=" + joined(c.output) + ", " + std::string(chosen);
+  call.nameVersion(std::string(version) + " for channels=" + std::to_string(c.channels) +
+                   " filters=" + std::to_string(c.filters) + " groups=" + std::to_string(c.groups) +
+                   " window=" + joined(c.kernel) + " stride=" + joined(c.stride) +
+                   " output=" + joined(c.output) + ", " + std::string(chosen));
 }
 
-void nameVersion(const BuiltinCall& call, const Convolution& c, Way way) {
+void nameVersion(const CallInputs& call, const Convolution& c, Way way) {
   nameVersion(call, c, contraction::kWayNames[static_cast<size_t>(way)],
               call.number(0, 0) >> DYN_CONV_WAY_SHIFT == 0 ? "by rule" : "named");
 }

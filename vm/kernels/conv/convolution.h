@@ -6,7 +6,7 @@
 #include <array>
 #include <span>
 
-#include "vm/core/builtin.h"
+#include "vm/base/flat_call.h"
 #include "vm/kernels/conv/convolution_kernels.h"
 #include "vm/kernels/epilogue.h"
 #include "vm/shared/dyn_contraction.h"
@@ -36,17 +36,18 @@ struct Convolution : contraction::ConvolutionWindow {
 // Reads groups, strides and dilations of the call for weights of the shape `w`: [groups * filters, channels,
 // kernel...], in conv_transpose [groups * channels, filters, kernel...]. Every extent of the window can then
 // be computed without overflow.
-Status describeWindow(const BuiltinCall& call, std::span<const int64_t> w, bool transposed, Convolution& c);
+Status describeWindow(const CallInputs& call, std::span<const int64_t> w, bool transposed, Convolution& c);
 // Then the rest, for these tensors of one element type: every position is below 2^62. Errors name the shapes.
-Status describePositions(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
+Status describePositions(const FlatCall& call, const TensorView* x, const TensorView* y, bool transposed,
                          Convolution& c);
 // The same for tensors of any element types.
-Status describeShapes(const BuiltinCall& call, const Tensor* x, const Tensor* y, bool transposed,
+Status describeShapes(const FlatCall& call, const TensorView* x, const TensorView* y, bool transposed,
                       Convolution& c);
 
-// All of a call with packed weights, whose shape is behind the window in its numbers: bias and epilogue, too.
-// Errors call it `name`.
-Status describePacked(const BuiltinCall& call, const char* name, Convolution& c, Epilogue& epilogue);
+// A call with packed weights, whose shape is behind the window in its numbers. Errors call it `name`.
+Status describePackedShapes(const FlatCall& call, const char* name, Convolution& c);
+// Bias and epilogue, too.
+Status describePacked(const FlatCall& call, const char* name, Convolution& c, Epilogue& epilogue);
 
 // The places p >= 0 for which 0 <= p * stride + shift < size: [low, high).
 struct Places {
@@ -70,11 +71,11 @@ inline int64_t evenPart(int64_t whole, int64_t most) {
 // Ways of f32: conv_depthwise.cpp, conv_staged.cpp, conv_direct.cpp, winograd.cpp. Which one is taken is
 // known before any input is there, so that weights can be packed for it: the one the call names, or the one
 // the window suggests. Error DYN_BAD_PROGRAM for a way that does not go.
-Status wayOf(const BuiltinCall& call, const Convolution& c, Way& way);
+Status wayOf(const CallInputs& call, const Convolution& c, Way& way);
 // For the trace: which version runs, the values that decided it, and who chose it ("named").
-void nameVersion(const BuiltinCall& call, const Convolution& c, std::string_view version,
+void nameVersion(const CallInputs& call, const Convolution& c, std::string_view version,
                  std::string_view chosen);
-void nameVersion(const BuiltinCall& call, const Convolution& c, Way way);
+void nameVersion(const CallInputs& call, const Convolution& c, Way way);
 int64_t packedElementCount(const Convolution& c, Way way);
 // Packing is done unit by unit, in any order. The weights may lie at any address.
 int64_t packUnits(const Convolution& c, Way way);
@@ -106,7 +107,7 @@ void writeTransposed(const float* tile, int64_t leading, int64_t positions, int6
                      const float* bias, float* y, int64_t strideY);
 
 struct ConvolutionCall {
-  BuiltinCall& call;
+  const FlatCall& call;
   const Convolution& c;
   const float *x, *inputEnd;
   const float* weights;  // packed for the way
@@ -114,11 +115,18 @@ struct ConvolutionCall {
   float* y;
   const Epilogue& epilogue;
 };
-// `weights` as they were given: ways that want them packed pack them for this call.
-Status convUnpacked(ConvolutionCall work, Way way);
-Status convRows(const ConvolutionCall& call);
-Status convStaged(const ConvolutionCall& call);
-Status convDirect(const ConvolutionCall& call);
-Status convWinograd(const ConvolutionCall& call);
+// `weights` as they were given: ways that want them packed pack them for this call. `memory` is the call
+// again, for its scratch memory.
+Status convUnpacked(FlatCall& memory, ConvolutionCall work, Way way);
+Status convRows(FlatCall& memory, const ConvolutionCall& work);
+Status convStaged(FlatCall& memory, const ConvolutionCall& work);
+Status convDirect(FlatCall& memory, const ConvolutionCall& work);
+Status convWinograd(FlatCall& memory, const ConvolutionCall& work);
+// Elements of scratch memory they take.
+int64_t convUnpackedScratch(const FlatCall& call, const Convolution& c, Way way);
+int64_t convRowsScratch(const FlatCall& call, const Convolution& c);
+int64_t convStagedScratch(const ConvolutionCall& work);
+int64_t convDirectScratch(const ConvolutionCall& work);
+int64_t convWinogradScratch(const ConvolutionCall& work);
 
 }  // namespace dyn::vm::kernels

@@ -262,25 +262,27 @@ void packWinograd(const Convolution& c, const float* w, int64_t panel, float* pa
     }
 }
 
-Status convWinograd(const ConvolutionCall& work) {
-  BuiltinCall& call = work.call;
+int64_t convWinogradScratch(const ConvolutionCall& work) {
+  return scratchElements(0, worthwhileTasks(work.call, work.c.steps()), WinogradTask(work).scratchElements());
+}
+
+Status convWinograd(FlatCall& call, const ConvolutionCall& work) {
   const Convolution& c = work.c;
   const WinogradTask task(work);
   const int64_t chunks = task.chunks(), panels = task.panels.count();
   const int64_t tasks = worthwhileTasks(call, c.steps());
-  Scratch scratch(call.pool, 0, tasks, task.scratchElements());
-  if (!scratch || call.rehearsal) return scratch.status();
+  Scratch scratch(call, 0, tasks, task.scratchElements());
+  if (!scratch) return scratch.status();
   EpilogueFault fault;
-  call.threads->split(
-      c.batch * chunks * panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-        float* memory = scratch.next();
-        forEachWhole(begin, end, panels, [&](int64_t whole, int64_t panelBegin, int64_t panelEnd) {
-          const int64_t first = whole % chunks * task.most;
-          if (!call.cancelled())
-            fault.note(task.run(whole / chunks, first, std::min(first + task.most, task.blocks()), panelBegin,
-                                panelEnd, memory));
-        });
-      });
+  call.split(c.batch * chunks * panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+    float* memory = scratch.next();
+    forEachWhole(begin, end, panels, [&](int64_t whole, int64_t panelBegin, int64_t panelEnd) {
+      const int64_t first = whole % chunks * task.most;
+      if (!call.cancelled())
+        fault.note(task.run(whole / chunks, first, std::min(first + task.most, task.blocks()), panelBegin,
+                            panelEnd, memory));
+    });
+  });
   return fault.status();
 }
 

@@ -31,34 +31,34 @@ T truncated(double value) {
 
 // Calls use(element as a double) for each element in turn; false for types without numbers.
 template <typename Use>
-bool readReals(const Tensor* x, Use&& use) {
-  if (isNarrow(x->dtype)) {
-    for (int64_t i = 0; i < x->elementCount; ++i) use(i, narrow::decodeReal(x->dtype, x->as<uint8_t>()[i]));
+bool readReals(const TensorView* x, Use&& use) {
+  if (isNarrow(x->dtype())) {
+    for (int64_t i = 0; i < x->elements; ++i) use(i, narrow::decodeReal(x->dtype(), x->as<uint8_t>()[i]));
     return true;
   }
-  if (isHalf(x->dtype)) {
-    for (int64_t i = 0; i < x->elementCount; ++i) use(i, narrow::decodeReal(x->dtype, x->as<uint16_t>()[i]));
+  if (isHalf(x->dtype())) {
+    for (int64_t i = 0; i < x->elements; ++i) use(i, narrow::decodeReal(x->dtype(), x->as<uint16_t>()[i]));
     return true;
   }
-  return visitNumbers(x->dtype, [&]<typename T>() {
-    for (int64_t i = 0; i < x->elementCount; ++i) use(i, static_cast<double>(x->as<T>()[i]));
+  return visitNumbers(x->dtype(), [&]<typename T>() {
+    for (int64_t i = 0; i < x->elements; ++i) use(i, static_cast<double>(x->as<T>()[i]));
   });
 }
 
-bool convert(const Tensor* x, Tensor* y, bool saturate) {
-  if (isNarrow(y->dtype))
+bool convert(const TensorView* x, TensorView* y, bool saturate) {
+  if (isNarrow(y->dtype()))
     return readReals(x, [&](int64_t i, double value) {
-      y->as<uint8_t>()[i] = static_cast<uint8_t>(narrow::encodeReal(y->dtype, value, saturate));
+      y->as<uint8_t>()[i] = static_cast<uint8_t>(narrow::encodeReal(y->dtype(), value, saturate));
     });
-  if (isHalf(y->dtype))
+  if (isHalf(y->dtype()))
     return readReals(x, [&](int64_t i, double value) {
-      y->as<uint16_t>()[i] = static_cast<uint16_t>(narrow::encodeReal(y->dtype, value, saturate));
+      y->as<uint16_t>()[i] = static_cast<uint16_t>(narrow::encodeReal(y->dtype(), value, saturate));
     });
-  if (y->dtype == DataType::boolean)
+  if (y->dtype() == DataType::boolean)
     return readReals(x, [&](int64_t i, double value) { y->as<uint8_t>()[i] = value != 0; });
-  if (isPackedInteger(y->dtype)) return false;  // by way of a wider integer, which wraps
+  if (isPackedInteger(y->dtype())) return false;  // by way of a wider integer, which wraps
   bool known = false;
-  const bool isTarget = visitNumbers(y->dtype, [&]<typename T>() {
+  const bool isTarget = visitNumbers(y->dtype(), [&]<typename T>() {
     known = readReals(x, [&](int64_t i, double value) {
       if constexpr (std::is_floating_point_v<T>) {
         y->as<T>()[i] = static_cast<T>(value);
@@ -72,27 +72,28 @@ bool convert(const Tensor* x, Tensor* y, bool saturate) {
 
 }  // namespace
 
-Status cast(BuiltinCall& call) {
-  const Tensor* x = call.argument(0);
-  if (!x) return badArgument("cast", 0, "a tensor", call.arguments[0]);
-  const DataType to = static_cast<const Tensor*>(call.results[0])->dtype;
-  Tensor* y = nullptr;
-  if (Status status = call.result(0, to, std::span(x->shape(), x->rank), y); !status.ok()) return status;
+Status cast(FlatCall& call) {
+  const TensorView* x = call.argument(0);
+  if (!x) return badArgument("cast", 0, "a tensor", call.argument(0));
+  TensorView* y = call.result(0);
+  const DataType to = y->dtype();
+  if (Status status = call.checkResult(0, to, x->sizes()); !status.ok()) return status;
   if (convert(x, y, call.number(0, 1) != 0)) return okStatus();
-  return failure(DYN_UNSUPPORTED, "cast of " + std::string(text(x->dtype)) + " to " + std::string(text(to)));
+  return failure(DYN_UNSUPPORTED,
+                 "cast of " + std::string(text(x->dtype())) + " to " + std::string(text(to)));
 }
 
-Status bitcast(BuiltinCall& call) {
-  const Tensor* x = call.argument(0);
-  if (!x || x->dtype == DataType::string)
-    return badArgument("bitcast", 0, "a tensor without strings", call.arguments[0]);
-  const DataType to = static_cast<const Tensor*>(call.results[0])->dtype;
-  Tensor* y = nullptr;
-  if (Status status = call.result(0, to, std::span(x->shape(), x->rank), y); !status.ok()) return status;
-  if (to == DataType::string || sizeBytes(to) != sizeBytes(x->dtype))
+Status bitcast(FlatCall& call) {
+  const TensorView* x = call.argument(0);
+  if (!x || x->dtype() == DataType::string)
+    return badArgument("bitcast", 0, "a tensor without strings", call.argument(0));
+  TensorView* y = call.result(0);
+  const DataType to = y->dtype();
+  if (Status status = call.checkResult(0, to, x->sizes()); !status.ok()) return status;
+  if (to == DataType::string || sizeBytes(to) != sizeBytes(x->dtype()))
     return failure(DYN_BAD_INPUT,
-                   std::string(text(x->dtype)) + " and " + std::string(text(to)) + " differ in size");
-  if (x->sizeBytes() != 0) memcpy(y->data, x->data, x->sizeBytes());
+                   std::string(text(x->dtype())) + " and " + std::string(text(to)) + " differ in size");
+  if (x->sizeBytes() != 0) memcpy(y->bytes(), x->bytes(), x->sizeBytes());
   return okStatus();
 }
 

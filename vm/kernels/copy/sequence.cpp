@@ -48,7 +48,7 @@ Status join(BuiltinCall& call, std::span<Object* const> items, int64_t axis, boo
   const AxisView view = axisView(shape.data(), rank, axis);
   const size_t block = result->sizeBytes() / static_cast<size_t>(view.outer);
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, static_cast<double>(result->elementCount)));
-  call.threads->split(view.outer, tasks, [&](int64_t begin, int64_t end) {
+  call.split(view.outer, tasks, [&](int64_t begin, int64_t end) {
     std::byte* out = result->data + block * static_cast<size_t>(begin);
     for (int64_t outer = begin; outer < end && !call.cancelled(); ++outer) {
       for (const Tensor* tensor : tensors) {
@@ -85,30 +85,28 @@ Status listStack(BuiltinCall& call) {
 Status concat(BuiltinCall& call) { return join(call, call.arguments, call.scalars[0], false); }
 
 // The sizes along the axis are those of the results, which are there already.
-Status split(BuiltinCall& call) {
-  const Tensor* x = call.argument(0);
-  if (!x || x->dtype == DataType::string)
-    return badArgument("split", 0, "a tensor of numbers", call.arguments[0]);
+Status split(FlatCall& call) {
+  const TensorView* x = call.argument(0);
+  if (!x || x->dtype() == DataType::string) return badArgument("split", 0, "a tensor of numbers", x);
   int64_t axis = call.scalars[0];
   if (!normalizeAxis(axis, x->rank)) return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
   const AxisView view = axisView(x->shape(), x->rank, axis);
-  const size_t element = sizeBytes(x->dtype);
-  std::vector<int64_t> shape(x->shape(), x->shape() + x->rank);
+  const size_t element = sizeBytes(x->dtype());
+  std::vector<int64_t> shape(x->sizes().begin(), x->sizes().end());
   int64_t offset = 0;
-  for (size_t i = 0; i < call.results.size() && !call.cancelled(); ++i) {
-    const Object* given = call.results[i];
-    if (!given || given->kind != ObjectKind::tensor || static_cast<const Tensor*>(given)->rank != x->rank)
+  for (size_t i = 0; i < call.resultCount && !call.cancelled(); ++i) {
+    TensorView* part = call.result(i);
+    if (part->rank != x->rank)
       return failure(DYN_BAD_INPUT, "part " + std::to_string(i) + " has no place of as many axes");
-    const int64_t size = static_cast<const Tensor*>(given)->shape()[axis];
+    const int64_t size = part->shape()[axis];
     if (size > view.size - offset)
       return failure(DYN_CHECK_FAILED, "the parts do not add up to " + std::to_string(view.size));
     shape[static_cast<size_t>(axis)] = size;
-    Tensor* part = nullptr;
-    if (Status status = call.result(i, x->dtype, shape, part); !status.ok()) return status;
+    if (Status status = call.checkResult(i, x->dtype(), shape); !status.ok()) return status;
     const size_t bytes = static_cast<size_t>(size * view.inner) * element;
-    for (int64_t outer = 0; outer < view.outer && bytes > 0 && !call.rehearsal; ++outer)
-      memcpy(part->data + static_cast<size_t>(outer) * bytes,
-             x->data + static_cast<size_t>((outer * view.size + offset) * view.inner) * element, bytes);
+    for (int64_t outer = 0; outer < view.outer && bytes > 0; ++outer)
+      memcpy(part->bytes() + static_cast<size_t>(outer) * bytes,
+             x->bytes() + static_cast<size_t>((outer * view.size + offset) * view.inner) * element, bytes);
     offset += size;
   }
   if (offset != view.size && !call.cancelled())

@@ -8,7 +8,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "vm/core/plan_cache.h"
 #include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
@@ -39,21 +38,19 @@ struct Transform {
   bool isExchanged() const { return isInverse && form != Form::halfForward; }
 };
 
-Status integerArgument(const BuiltinCall& call, size_t index, int64_t& value) {
-  const Tensor* tensor = index < call.arguments.size() ? call.argument(index) : nullptr;
+Status integerArgument(const FlatCall& call, size_t index, int64_t& value) {
+  const TensorView* tensor = call.argument(index);
   if (!tensor) return okStatus();
-  if (tensor->elementCount != 1) return badArgument("dft", index, "one integer", call.arguments[index]);
-  if (call.rehearsal && tensor->storage && tensor->storage->unknown)
-    return failure(DYN_UNSUPPORTED, "a rehearsal ends here: the memory depends on the length and the axis");
+  if (tensor->elements != 1) return badArgument("dft", index, "one integer", call.argument(index));
   bool isInteger = false;
-  visitNumbers(tensor->dtype, [&]<typename N>() {
+  visitNumbers(tensor->dtype(), [&]<typename N>() {
     isInteger = std::is_integral_v<N>;
     if constexpr (std::is_integral_v<N>) value = static_cast<int64_t>(*tensor->as<N>());
   });
-  return isInteger ? okStatus() : badArgument("dft", index, "one integer", call.arguments[index]);
+  return isInteger ? okStatus() : badArgument("dft", index, "one integer", call.argument(index));
 }
 
-Status describeTransform(const BuiltinCall& call, const Tensor* x, const Tensor* y, Transform& t) {
+Status describeTransform(const FlatCall& call, const TensorView* x, const TensorView* y, Transform& t) {
   const int64_t flags = call.number(0, 0);
   t.isInverse = (flags & DYN_DFT_INVERSE) != 0;
   t.makesReals = t.isInverse && (flags & DYN_DFT_ONE_SIDED) != 0;
@@ -70,13 +67,13 @@ Status describeTransform(const BuiltinCall& call, const Tensor* x, const Tensor*
   const bool isOneSided = (flags & DYN_DFT_ONE_SIDED) != 0 && !t.isInverse;
   if (t.length < 1 || t.length > INT64_MAX / 64) return failure(DYN_BAD_INPUT, "dft: length out of range");
   t.outputs = isOneSided ? t.half() + 1 : t.length;
-  bool fits = x->rank == y->rank && y->dtype == x->dtype && t.parts >= 1 && t.parts <= (isOneSided ? 1 : 2) &&
-              y->shape()[y->rank - 1] == t.partsOut;
+  bool fits = x->rank == y->rank && y->dtype() == x->dtype() && t.parts >= 1 &&
+              t.parts <= (isOneSided ? 1 : 2) && y->shape()[y->rank - 1] == t.partsOut;
   for (uint32_t i = 0; fits && i + 1 < x->rank; ++i)
     fits = y->shape()[i] == (static_cast<int64_t>(i) == axis ? t.outputs : x->shape()[i]);
   if (!fits) return failure(DYN_BAD_INPUT, "dft: shapes do not fit: " + describe(x) + " -> " + describe(y));
   t.inner = axisView(y->shape(), y->rank, axis).inner / t.partsOut;
-  t.rows = y->elementCount / (t.outputs * t.partsOut);
+  t.rows = y->elements / (t.outputs * t.partsOut);
   if (t.length % 2 == 0 && t.makesReals) t.form = Form::halfBack;
   if (t.length % 2 == 0 && t.parts == 1 && !t.makesReals) t.form = Form::halfForward;
   return okStatus();
@@ -178,7 +175,7 @@ struct Rows {
 // --- plans
 
 template <typename T>
-struct KeptPlan : CachedPlan {
+struct KeptPlan {
   std::vector<T> memory;
   std::unique_ptr<const FourierPlan<T>> plan;
 };
@@ -295,44 +292,69 @@ class Runner {
   int64_t elements_ = 0;
 };
 
+// Tables up to this size are kept by the caller; larger ones are made for the call.
+constexpr int64_t kMostKeptBytes = int64_t{1} << 20;
+
+// How rows share the threads, and the scratch memory of a transform.
 template <typename E, typename T>
-Status transform(BuiltinCall& call, const Transform& t, const Tensor* x, Tensor* y) {
-  const FourierKernels<T>& kernels = fourierKernels<T>();
-  const FourierShape shape(t.complexLength(), kernels.lanes);
-  const Runner<E, T> runner(t, {t, x->as<E>(), y->as<E>()}, shape);
-  const int64_t tableElements = turnElements(t) + FourierPlan<T>::tableElements(shape, kernels.lanes);
-  const double steps = static_cast<double>(t.rows) * static_cast<double>(t.length) *
-                       (8 + std::log2(static_cast<double>(t.length))) / 4;
-  const int64_t tasks = std::min(runner.units(), worthwhileTasks(call, steps));
-  const bool isKept = call.plans && tableElements * static_cast<int64_t>(sizeof(T)) <=
-                                        static_cast<int64_t>(PlanCache::kBytes) / 4;
-  // A plan with a convolution is made with the help of a transform of its own.
-  const int64_t helpElements = shape.isSmooth ? 0 : FourierPlan<T>::rowElements(shape, kernels.lanes);
-  constexpr int64_t kFloats = sizeof(T) / sizeof(float);
-  const int64_t helpFloats = wholeLines(helpElements * kFloats);
-  Scratch scratch(call.pool, helpFloats + (isKept ? 0 : wholeLines(tableElements * kFloats)), tasks,
-                  wholeLines(runner.scratchElements() * kFloats));
-  if (!scratch || call.rehearsal) return scratch.status();
+struct TransformPlan {
+  static constexpr int64_t kFloats = sizeof(T) / sizeof(float);
+  FourierShape shape;
+  int64_t tableElements, tasks, helpFloats, shared, own;
+  bool isKept;
+
+  TransformPlan(const FlatCall& call, const Transform& t)
+      : shape(t.complexLength(), fourierKernels<T>().lanes) {
+    const int64_t lanes = fourierKernels<T>().lanes;
+    const Runner<E, T> runner(t, {t, nullptr, nullptr}, shape);
+    tableElements = turnElements(t) + FourierPlan<T>::tableElements(shape, lanes);
+    const double steps = static_cast<double>(t.rows) * static_cast<double>(t.length) *
+                         (8 + std::log2(static_cast<double>(t.length))) / 4;
+    tasks = std::min(runner.units(), worthwhileTasks(call, steps));
+    isKept = call.context->findPlan && tableElements * static_cast<int64_t>(sizeof(T)) <= kMostKeptBytes;
+    // A plan with a convolution is made with the help of a transform of its own.
+    helpFloats = shape.isSmooth ? 0 : wholeLines(FourierPlan<T>::rowElements(shape, lanes) * kFloats);
+    shared = helpFloats + (isKept ? 0 : wholeLines(tableElements * kFloats));
+    own = wholeLines(runner.scratchElements() * kFloats);
+  }
+};
+
+// The tables of a transform as the caller keeps them. `help`: scratch memory. Null: no memory for them.
+template <typename T>
+const KeptPlan<T>* keptPlan(const FlatCall& call, const Transform& t, const FourierShape& shape,
+                            int64_t tableElements, T* help) {
+  const DynBuiltinContext* context = call.context;
+  const int32_t kind = (t.form == Form::whole ? 0 : 1) + (std::is_same_v<T, double> ? 2 : 0);
+  if (const void* found = context->findPlan(context, kind, t.length))
+    return static_cast<const KeptPlan<T>*>(found);
+  auto made = std::make_unique<KeptPlan<T>>();
+  made->memory.resize(static_cast<size_t>(tableElements));
+  made->plan = makePlan<T>(t, shape, made->memory.data(), help);
+  return static_cast<const KeptPlan<T>*>(context->keepPlan(
+      context, kind, t.length, made.release(), [](void* plan) { delete static_cast<KeptPlan<T>*>(plan); },
+      static_cast<uint64_t>(tableElements) * sizeof(T)));
+}
+
+template <typename E, typename T>
+Status transform(FlatCall& call, const Transform& t, const TensorView* x, TensorView* y) {
+  const TransformPlan<E, T> plan(call, t);
+  const Runner<E, T> runner(t, {t, x->as<E>(), y->as<E>()}, plan.shape);
+  const int64_t tasks = plan.tasks;
+  Scratch scratch(call, plan.shared, tasks, plan.own);
+  if (!scratch) return scratch.status();
   Tables<T> tables;
   std::unique_ptr<const FourierPlan<T>> own;
   T* const help = reinterpret_cast<T*>(scratch.shared());
-  if (!isKept) {
-    T* const memory = reinterpret_cast<T*>(scratch.shared() + helpFloats);
-    own = makePlan<T>(t, shape, memory, help);
+  if (!plan.isKept) {
+    T* const memory = reinterpret_cast<T*>(scratch.shared() + plan.helpFloats);
+    own = makePlan<T>(t, plan.shape, memory, help);
     tables = {own.get(), memory};
   } else {
-    const PlanCache::Key key{(t.form == Form::whole ? 0 : 1) + (kFloats == 2 ? 2 : 0), t.length};
-    const CachedPlan* found = call.plans->find(key);
-    if (!found) {
-      auto made = std::make_unique<KeptPlan<T>>();
-      made->memory.resize(static_cast<size_t>(tableElements));
-      made->plan = makePlan<T>(t, shape, made->memory.data(), help);
-      found = call.plans->keep(key, std::move(made), static_cast<size_t>(tableElements) * sizeof(T));
-    }
-    const auto& kept = static_cast<const KeptPlan<T>&>(*found);
-    tables = {kept.plan.get(), kept.memory.data()};
+    const KeptPlan<T>* kept = keptPlan<T>(call, t, plan.shape, plan.tableElements, help);
+    if (!kept) return failure(DYN_OUT_OF_MEMORY, "no room for the tables of a transform");
+    tables = {kept->plan.get(), kept->memory.data()};
   }
-  call.threads->split(runner.units(), static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+  call.split(runner.units(), tasks, [&](int64_t begin, int64_t end) {
     T* own = reinterpret_cast<T*>(scratch.next());
     for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) runner.run(tables, unit, own);
   });
@@ -341,14 +363,40 @@ Status transform(BuiltinCall& call, const Transform& t, const Tensor* x, Tensor*
 
 }  // namespace
 
-Status dft(BuiltinCall& call) {
-  const Tensor* x = call.argument(0);
-  if (!x) return badArgument("dft", 0, "a tensor", call.arguments[0]);
-  auto* y = static_cast<Tensor*>(call.results[0]);
+Status dftScratch(const FlatCall& call, int64_t& elements) {
+  const TensorView *x = call.argument(0), *y = call.result(0);
+  if (!x) return badArgument("dft", 0, "a tensor", x);
   Transform t;
   if (Status status = describeTransform(call, x, y, t); !status.ok()) return status;
-  if (y->elementCount == 0) return okStatus();
-  switch (x->dtype) {
+  if (y->elements == 0) return okStatus();
+  const auto needed = [&](const auto& plan) { return scratchElements(plan.shared, plan.tasks, plan.own); };
+  switch (x->dtype()) {
+    case DataType::f16:
+      elements = needed(TransformPlan<HalfElement<DataType::f16>, float>(call, t));
+      break;
+    case DataType::bf16:
+      elements = needed(TransformPlan<HalfElement<DataType::bf16>, float>(call, t));
+      break;
+    case DataType::f32:
+      elements = needed(TransformPlan<float, float>(call, t));
+      break;
+    case DataType::f64:
+      elements = needed(TransformPlan<double, double>(call, t));
+      break;
+    default:
+      return badArgument("dft", 0, "real numbers", x);
+  }
+  return okStatus();
+}
+
+Status dft(FlatCall& call) {
+  const TensorView* x = call.argument(0);
+  if (!x) return badArgument("dft", 0, "a tensor", call.argument(0));
+  TensorView* y = call.result(0);
+  Transform t;
+  if (Status status = describeTransform(call, x, y, t); !status.ok()) return status;
+  if (y->elements == 0) return okStatus();
+  switch (x->dtype()) {
     case DataType::f16:
       return transform<HalfElement<DataType::f16>, float>(call, t, x, y);
     case DataType::bf16:

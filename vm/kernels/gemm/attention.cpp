@@ -26,7 +26,7 @@ constexpr int64_t kPaddedColumns =
 class RowKernel : public BoundKernel {
  public:
   // An empty argument and the result are the scores: null.
-  Status bind(const BuiltinCall& call, size_t firstExtra) {
+  Status bind(const FlatCall& call, size_t firstExtra) {
     void* const result = nullptr;
     return bindKernel(call, "attention", call.number(0, -1), firstExtra, true, std::span(&result, 1),
                       call.scalars, 0);
@@ -66,7 +66,7 @@ struct Problem {
   bool copiesQ() const { return strideQD != 1 || (strideQM % 1024 == 0 && rows > 4); }
 };
 
-Status readOrders(const BuiltinCall& call, int64_t rank, std::vector<std::vector<int32_t>>& orders) {
+Status readOrders(const FlatCall& call, int64_t rank, std::vector<std::vector<int32_t>>& orders) {
   if (rank < 2 || rank > 64 || static_cast<int64_t>(call.numbers.size()) != 2 + 4 * rank)
     return failure(DYN_BAD_PROGRAM,
                    "attention: four orders of " + std::to_string(rank) + " axes are missing");
@@ -77,7 +77,7 @@ Status readOrders(const BuiltinCall& call, int64_t rank, std::vector<std::vector
   return okStatus();
 }
 
-Status describeProblem(const BuiltinCall& call, const Tensor* z, Problem& p) {
+Status describeProblem(const FlatCall& call, const TensorView* z, Problem& p) {
   const int64_t rank = call.number(1, 0);
   std::vector<std::vector<int32_t>> orders;
   if (Status status = readOrders(call, rank, orders); !status.ok()) return status;
@@ -87,8 +87,8 @@ Status describeProblem(const BuiltinCall& call, const Tensor* z, Problem& p) {
                                       " -> " + describe(z));
   };
   for (size_t i = 0; i < 3; ++i)
-    if (call.argument(i)->dtype != DataType::f32 || call.argument(i)->rank != rank) return wrong();
-  if (z->dtype != DataType::f32 || z->rank != rank) return wrong();
+    if (call.argument(i)->dtype() != DataType::f32 || call.argument(i)->rank != rank) return wrong();
+  if (z->dtype() != DataType::f32 || z->rank != rank) return wrong();
   const MatrixView q(call.argument(0), orders[0]), k(call.argument(1), orders[1]),
       v(call.argument(2), orders[2]), out(z, orders[3]);
   p.rows = out.rows();
@@ -115,7 +115,7 @@ Status describeProblem(const BuiltinCall& call, const Tensor* z, Problem& p) {
 
 class Task {
  public:
-  Task(const BuiltinCall& call, const Problem& p, const RowKernel& kernel, float* z)
+  Task(const FlatCall& call, const Problem& p, const RowKernel& kernel, float* z)
       : call_(call),
         family_(*call.gemmFamily),
         p_(p),
@@ -202,7 +202,7 @@ class Task {
   }
 
  private:
-  const BuiltinCall& call_;
+  const FlatCall& call_;
   const DynGemmFamily& family_;
   const Problem& p_;
   const RowKernel& kernel_;
@@ -210,34 +210,60 @@ class Task {
   float* z_;
 };
 
+// Each task packs for itself where there are enough batches; else all pack one batch together and share its
+// rows.
+struct Plan {
+  int64_t tasks = 1, packs = 0, own = 0;  // scratch memory: of packed K and V, of a task beside them
+  bool inPlace = false, overBatches = false;
+
+  Plan(const FlatCall& call, const Problem& p, const Task& task)
+      : tasks(worthwhileTasks(call, p.steps() * static_cast<double>(p.batches))), inPlace(task.inPlace()) {
+    overBatches = inPlace || tasks == 1 || p.batches >= 2 * tasks;
+    packs = inPlace ? 0 : task.packedK() + task.packedV();
+    own = wholeLines(task.ownElements());
+  }
+  int64_t shared() const { return overBatches ? 0 : packs; }
+  int64_t perTask() const { return own + (overBatches ? packs : 0); }
+};
+
+Status readCall(const FlatCall& call, Problem& p) {
+  for (size_t i = 0; i < 3; ++i)
+    if (!call.argument(i)) return badArgument("attention", i, "a tensor", call.argument(i));
+  return describeProblem(call, call.result(0), p);
+}
+
 }  // namespace
 
-Status attention(BuiltinCall& call) {
-  for (size_t i = 0; i < 3; ++i)
-    if (!call.argument(i)) return badArgument("attention", i, "a tensor", call.arguments[i]);
-  auto* z = static_cast<Tensor*>(call.results[0]);
+Status attentionScratch(const FlatCall& call, int64_t& elements) {
+  Problem p;
+  if (Status status = readCall(call, p); !status.ok()) return status;
+  if (call.result(0)->elements == 0) return okStatus();
+  const RowKernel none{};
+  const Plan plan(call, p, Task(call, p, none, nullptr));
+  elements = scratchElements(plan.shared(), plan.tasks, plan.perTask());
+  return okStatus();
+}
+
+Status attention(FlatCall& call) {
+  TensorView* z = call.result(0);
   Problem p;
   RowKernel kernel;
-  if (Status status = describeProblem(call, z, p); !status.ok()) return status;
+  if (Status status = readCall(call, p); !status.ok()) return status;
   if (Status status = kernel.bind(call, 3); !status.ok()) return status;
-  if (z->elementCount == 0) return okStatus();
+  if (z->elements == 0) return okStatus();
   const Task task(call, p, kernel, z->as<float>());
-  const int64_t tasks = worthwhileTasks(call, p.steps() * static_cast<double>(p.batches));
+  const Plan plan(call, p, task);
+  const int64_t tasks = plan.tasks;
   EpilogueFault fault;
-  // Each task packs for itself where there are enough batches; else all pack one batch together and share its
-  // rows.
-  const bool inPlace = task.inPlace(), overBatches = inPlace || tasks == 1 || p.batches >= 2 * tasks;
-  const int64_t packs = inPlace ? 0 : task.packedK() + task.packedV();
-  Scratch scratch(call.pool, overBatches ? 0 : packs, tasks,
-                  wholeLines(task.ownElements()) + (overBatches ? packs : 0));
-  if (!scratch || call.rehearsal) return scratch.status();
-  if (overBatches) {
-    call.threads->split(p.batches, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+  Scratch scratch(call, plan.shared(), tasks, plan.perTask());
+  if (!scratch) return scratch.status();
+  if (plan.overBatches) {
+    call.split(p.batches, tasks, [&](int64_t begin, int64_t end) {
       float* k = scratch.next();
-      float *v = k + (inPlace ? 0 : task.packedK()), *own = k + packs;
+      float *v = k + (plan.inPlace ? 0 : task.packedK()), *own = k + plan.packs;
       int64_t atK = -1, atV = -1;
       for (int64_t batch = begin; batch < end && !call.cancelled(); ++batch) {
-        if (inPlace) {
+        if (plan.inPlace) {
           fault.note(task.runInPlace(batch, own));
           continue;
         }
@@ -253,11 +279,9 @@ Status attention(BuiltinCall& call) {
   float *k = scratch.shared(), *v = k + task.packedK();
   for (int64_t batch = 0; batch < p.batches && !call.cancelled(); ++batch) {
     scratch.rewind();
-    call.threads->split(task.panelsK(), static_cast<uint32_t>(tasks),
-                        [&](int64_t begin, int64_t end) { task.packK(batch, begin, end, k); });
-    call.threads->split(task.panelsV(), static_cast<uint32_t>(tasks),
-                        [&](int64_t begin, int64_t end) { task.packV(batch, begin, end, v); });
-    call.threads->split(task.blocks(), static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+    call.split(task.panelsK(), tasks, [&](int64_t begin, int64_t end) { task.packK(batch, begin, end, k); });
+    call.split(task.panelsV(), tasks, [&](int64_t begin, int64_t end) { task.packV(batch, begin, end, v); });
+    call.split(task.blocks(), tasks, [&](int64_t begin, int64_t end) {
       float* own = scratch.next();
       for (int64_t block = begin; block < end && !call.cancelled(); ++block)
         fault.note(task.run(batch, block, k, v, own));

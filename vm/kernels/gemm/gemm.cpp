@@ -48,12 +48,12 @@ double steps(const Problem& p) {
          static_cast<double>(std::max<int64_t>(p.depth, 1));
 }
 
-std::string shapesText(const Tensor* a, const Tensor* b, const Tensor* c) {
+std::string shapesText(const TensorView* a, const TensorView* b, const TensorView* c) {
   return describe(a) + " x " + describe(b) + " -> " + describe(c);
 }
 
 // The orders of A, B and C follow the first two numbers, each a permutation of the common rank.
-Status readOrders(const BuiltinCall& call, int64_t rank, std::array<std::vector<int32_t>, 3>& orders) {
+Status readOrders(const FlatCall& call, int64_t rank, std::array<std::vector<int32_t>, 3>& orders) {
   if (static_cast<int64_t>(call.numbers.size()) != 2 + 3 * rank)
     return failure(DYN_BAD_PROGRAM, "three orders of " + std::to_string(rank) + " axes are missing");
   for (size_t i = 0; i < orders.size(); ++i)
@@ -64,18 +64,18 @@ Status readOrders(const BuiltinCall& call, int64_t rank, std::array<std::vector<
 
 // The plain case, without allocating anything: rows of A, as they lie, times a packed B, for rows of C.
 // False: it is another, or wrong.
-bool describePackedRows(const BuiltinCall& call, const Tensor* a, const Tensor* b, const Tensor* c,
+bool describePackedRows(const FlatCall& call, const TensorView* a, const TensorView* b, const TensorView* c,
                         int64_t flags, Problem& p) {
-  if (flags != kPackedB || a->rank < 2 || a->rank != c->rank || b->rank != 1 || a->dtype != DataType::f32 ||
-      c->dtype != DataType::f32 || c->elementCount == 0 || a->elementCount == 0)
+  if (flags != kPackedB || a->rank < 2 || a->rank != c->rank || b->rank != 1 || a->dtype() != DataType::f32 ||
+      c->dtype() != DataType::f32 || c->elements == 0 || a->elements == 0)
     return false;
   const uint32_t last = a->rank - 1;
   if (!std::equal(a->shape(), a->shape() + last, c->shape())) return false;
   const int64_t depth = a->shape()[last], columns = c->shape()[last];
-  if (b->elementCount != (p.rounded ? bf16ElementCount(*p.rounded, depth, columns)
-                                    : packedElementCount(*call.gemmFamily, depth, columns)))
+  if (b->elements != (p.rounded ? bf16ElementCount(*p.rounded, depth, columns)
+                                : packedElementCount(*call.gemmFamily, depth, columns)))
     return false;
-  p.rows = c->elementCount / columns;
+  p.rows = c->elements / columns;
   p.columns = columns;
   p.depth = depth;
   p.strideAM = depth;
@@ -85,7 +85,7 @@ bool describePackedRows(const BuiltinCall& call, const Tensor* a, const Tensor* 
 }
 
 // Pairs from n2 on; n1 says how many. `flags` are left without their bit.
-Status readDispatch(const BuiltinCall& call, int64_t& flags, Problem& p) {
+Status readDispatch(const FlatCall& call, int64_t& flags, Problem& p) {
   if ((flags & kDispatched) == 0) return okStatus();
   flags &= ~int64_t{kDispatched};
   const int64_t pieces = call.number(1, 0);
@@ -99,16 +99,16 @@ Status readDispatch(const BuiltinCall& call, int64_t& flags, Problem& p) {
   return okStatus();
 }
 
-Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b, const Tensor* c,
+Status describeProblem(const FlatCall& call, const TensorView* a, const TensorView* b, const TensorView* c,
                        int64_t flags, Problem& p) {
   p.packed = (flags & kPackedB) != 0;
   auto wrong = [&] {
     return failure(DYN_BAD_INPUT,
                    "shapes do not fit: " + shapesText(a, b, c) + (p.packed ? " (packed)" : ""));
   };
-  if (p.packed && b->dtype == DataType::bf16) p.rounded = bf16Families().front();
+  if (p.packed && b->dtype() == DataType::bf16) p.rounded = bf16Families().front();
   if (describePackedRows(call, a, b, c, flags, p)) return okStatus();
-  if (a->rank < 2 || c->rank < 2 || (a->dtype != b->dtype && !p.rounded) || a->dtype != c->dtype ||
+  if (a->rank < 2 || c->rank < 2 || (a->dtype() != b->dtype() && !p.rounded) || a->dtype() != c->dtype() ||
       (p.packed ? b->rank != 1 : b->rank < 2))
     return wrong();
   std::array<std::vector<int32_t>, 3> orders;
@@ -132,10 +132,10 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
   p.batches = static_cast<int64_t>(p.batchA.size());
   bool oneB = true;
   if (p.packed) {
-    const int64_t elements = c->elementCount == 0 ? 0
-                             : p.rounded          ? bf16ElementCount(*p.rounded, p.depth, p.columns)
-                                                  : packedElementCount(*call.gemmFamily, p.depth, p.columns);
-    if (a->dtype != DataType::f32 || (c->elementCount > 0 && b->elementCount != elements)) return wrong();
+    const int64_t elements = c->elements == 0 ? 0
+                             : p.rounded      ? bf16ElementCount(*p.rounded, p.depth, p.columns)
+                                              : packedElementCount(*call.gemmFamily, p.depth, p.columns);
+    if (a->dtype() != DataType::f32 || (c->elements > 0 && b->elements != elements)) return wrong();
     p.batchB.assign(static_cast<size_t>(p.batches), 0);
   } else {
     MatrixView right(b, orders[1]);
@@ -162,7 +162,7 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
 // when its rows are not used in place: transposed, with a stride that would map all rows to the same L1
 // lines, or rounded to bf16.
 struct BlockTask {
-  const BuiltinCall& call;
+  const FlatCall& call;
   const DynGemmFamily& family;
   const Problem& problem;
   const Epilogue& epilogue;
@@ -255,17 +255,20 @@ struct BlockTask {
 };
 
 // The product runs the same way whenever shape, threads and program are the same.
-size_t scheduleOf(const BuiltinCall& call, const Problem& p, int64_t tasks) {
+size_t scheduleOf(const FlatCall& call, const Problem& p, int64_t tasks) {
   for (size_t i = 0; i < p.dispatch.size(); i += 2) {
     if (p.rows > p.dispatch[i + 1]) continue;
     if (p.dispatch[i] > 0) return static_cast<size_t>(p.dispatch[i] - 1);
     break;
   }
-  const ProductShape shape = BlockTask::shapeOf(p, tasks);
   const int64_t maxRows = BlockTask::maxRows(p, *call.gemmFamily),
                 width = BlockTask::width(p, *call.gemmFamily);
-  return call.schedules ? call.schedules->find(shape, maxRows, width)
-                        : contraction::cheapestSchedule(shape, productMachine(maxRows, width));
+  const bool copiesA = BlockTask::copiesA(p);
+  if (!call.context->schedule)
+    return contraction::cheapestSchedule({p.rows, p.columns, p.depth, tasks, copiesA},
+                                         productMachine(maxRows, width));
+  const DynProductSizes sizes{p.rows, p.columns, p.depth, tasks, maxRows, width, copiesA ? 1 : 0};
+  return static_cast<size_t>(call.context->schedule(call.context, &sizes));
 }
 
 // For the trace: what ran, and the values that decided it.
@@ -292,34 +295,50 @@ std::string stepsText(const Problem& p, const DynGemmFamily& family, const Block
   return text;
 }
 
-Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c,
+// How a product of f32 shares the threads, on which schedule, and the scratch memory that takes.
+struct F32Plan {
+  int64_t tasks = 1;
+  bool overBatches = false;
+  size_t chosen = 0;
+  int64_t copyElements = 0;         // a task's copy of A
+  int64_t shared = 0, perTask = 0;  // scratch memory
+
+  F32Plan(const FlatCall& call, const Problem& p) {
+    const DynGemmFamily& family = *call.gemmFamily;
+    const int64_t threads = call.threadCount();
+    const int64_t batchTasks =
+        std::min(p.batches, worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
+    overBatches = p.batches > 1 && (batchTasks == threads || p.batches >= threads);
+    tasks = overBatches ? batchTasks : worthwhileTasks(call, steps(p));
+    chosen = scheduleOf(call, p, overBatches ? 1 : tasks);
+    const Epilogue none{};
+    const BlockTask block{call, family, p, none, schedule()};
+    if (call.wantsVersion())
+      call.nameVersion(versionText(contraction::scheduleName(chosen), p, overBatches ? 1 : tasks) +
+                       stepsText(p, family, block));
+    copyElements = block.copyElements();
+    const int64_t packElements = p.packed ? 0 : packedElementCount(family, p.depth, p.columns);
+    perTask = wholeLines(copyElements + (overBatches ? packElements : 0));
+    shared = overBatches ? 0 : wholeLines(packElements);
+  }
+  const ProductSchedule& schedule() const { return contraction::kProductSchedules[chosen]; }
+};
+
+Status gemmF32(FlatCall& call, const Problem& p, const TensorView* a, const TensorView* b, TensorView* c,
                const Epilogue& epilogue) {
   const DynGemmFamily& family = *call.gemmFamily;
-  if (p.rows == 0 || p.columns == 0 || p.batches == 0) return okStatus();
   const int64_t width = BlockTask::width(p, family), panels = (p.columns + width - 1) / width;
-  const int64_t threads = call.threads->threadCount();
-  const int64_t batchTasks =
-      std::min(p.batches, worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
-  const bool overBatches = p.batches > 1 && (batchTasks == threads || p.batches >= threads);
-  const int64_t tasks = overBatches ? batchTasks : worthwhileTasks(call, steps(p));
-
-  const size_t chosen = scheduleOf(call, p, overBatches ? 1 : tasks);
-  const ProductSchedule& schedule = contraction::kProductSchedules[chosen];
+  const F32Plan plan(call, p);
+  const int64_t tasks = plan.tasks, copyElements = plan.copyElements;
+  const ProductSchedule& schedule = plan.schedule();
   const BlockTask block{call, family, p, epilogue, schedule};
-  if (call.version)
-    *call.version = versionText(contraction::scheduleName(chosen), p, overBatches ? 1 : tasks) +
-                    stepsText(p, family, block);
-  const int64_t copyElements = block.copyElements();
-  const int64_t packElements = p.packed ? 0 : packedElementCount(family, p.depth, p.columns);
-  const int64_t perTask = wholeLines(copyElements + (overBatches ? packElements : 0));
-  const int64_t shared = overBatches ? 0 : wholeLines(packElements);
-  Scratch scratch(call.pool, shared, tasks, perTask);
-  if (!scratch || call.rehearsal) return scratch.status();
+  Scratch scratch(call, plan.shared, tasks, plan.perTask);
+  if (!scratch) return scratch.status();
   EpilogueFault fault;
   const float *aData = a->as<float>(), *bData = b->as<float>();
   float* cData = c->as<float>();
-  if (overBatches) {
-    call.threads->split(p.batches, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+  if (plan.overBatches) {
+    call.split(p.batches, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
       float* own = scratch.next();
       float* copy = copyElements > 0 ? own : nullptr;
       float* pack = own + copyElements;
@@ -340,7 +359,7 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
       scratch.rewind();
       const float* packed = bData;
       if (!p.packed) {
-        call.threads->split(panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+        call.split(panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
           packPanels(family, bData + offsetOf(p.batchB, static_cast<size_t>(batch)), p.depth, p.columns,
                      p.strideBK, p.strideBN, begin, end, pack);
         });
@@ -349,7 +368,7 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
       const int64_t rowTiles = block.tiles().count;
       const bool overRows = schedule.side == contraction::SplitSide::rows;
       const int64_t pieces = overRows ? rowTiles : panels;
-      call.threads->split(pieces, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+      call.split(pieces, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
         float* copy = copyElements > 0 ? scratch.next() : nullptr;
         fault.note(block.run(overRows ? begin : 0, overRows ? end : rowTiles, overRows ? 0 : begin,
                              overRows ? panels : end, aData + offsetOf(p.batchA, static_cast<size_t>(batch)),
@@ -363,7 +382,7 @@ Status gemmF32(BuiltinCall& call, const Problem& p, const Tensor* a, const Tenso
 
 // A few rows times a B that is not packed: packing would cost more than the product, so B is read once, in
 // place.
-FewRows fewRowsOf(const Problem& p, size_t batch, const Tensor* a, const Tensor* b, Tensor* c) {
+FewRows fewRowsOf(const Problem& p, size_t batch, const TensorView* a, const TensorView* b, TensorView* c) {
   return {.rows = p.rows,
           .depth = p.depth,
           .a = a->as<float>() + offsetOf(p.batchA, batch),
@@ -376,11 +395,12 @@ FewRows fewRowsOf(const Problem& p, size_t batch, const Tensor* a, const Tensor*
           .strideCM = p.strideCM};
 }
 
-void fewRowsOfDots(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
+void fewRowsOfDots(FlatCall& call, const Problem& p, const TensorView* a, const TensorView* b,
+                   TensorView* c) {
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
   constexpr int64_t kTogether = 64;  // columns of a unit
   const int64_t groups = (p.columns + kTogether - 1) / kTogether;
-  call.threads->split(p.batches * groups, tasks, [&](int64_t begin, int64_t end) {
+  call.split(p.batches * groups, tasks, [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t column = unit % groups * kTogether;
       fewRowsOf(p, static_cast<size_t>(unit / groups), a, b, c)
@@ -391,48 +411,57 @@ void fewRowsOfDots(BuiltinCall& call, const Problem& p, const Tensor* a, const T
 
 // A few rows times rows of B that are runs of memory: read in place.
 template <typename T>
-void rowsInPlace(BuiltinCall& call, RowsInPlace<T> kernel, const NumberProduct<T>& p) {
+void rowsInPlace(FlatCall& call, RowsInPlace<T> kernel, const NumberProduct<T>& p) {
   const double steps =
       static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(p.depth);
-  call.threads->split(p.columns, static_cast<uint32_t>(worthwhileTasks(call, steps)),
-                      [&](int64_t begin, int64_t end) {
-                        kernel(p.rows, p.depth, p.a, p.strideAM, p.strideAK, p.b + begin, p.strideBK,
-                               p.c + begin, p.strideCM, end - begin);
-                      });
+  call.split(p.columns, static_cast<uint32_t>(worthwhileTasks(call, steps)), [&](int64_t begin, int64_t end) {
+    kernel(p.rows, p.depth, p.a, p.strideAM, p.strideAK, p.b + begin, p.strideBK, p.c + begin, p.strideCM,
+           end - begin);
+  });
 }
 
+// A few rows of another type than f32 whose B's rows are runs.
+bool readsInPlace(const Problem& p) { return p.rows <= 3 && p.strideBN == 1; }
+double allSteps(const Problem& p) { return steps(p) * static_cast<double>(p.batches); }
+
+// `a`, `b` and `c` null: the sizes only.
 template <typename T>
-NumberProduct<T> productOf(const Problem& p, int64_t batch, const Tensor* a, const Tensor* b, Tensor* c) {
+NumberProduct<T> productOf(const Problem& p, int64_t batch, const TensorView* a, const TensorView* b,
+                           TensorView* c) {
   const auto at = static_cast<size_t>(batch);
   return {.rows = p.rows,
           .columns = p.columns,
           .depth = p.depth,
-          .a = a->as<T>() + offsetOf(p.batchA, at),
+          .a = a ? a->as<T>() + offsetOf(p.batchA, at) : nullptr,
           .strideAM = p.strideAM,
           .strideAK = p.strideAK,
-          .b = b->as<T>() + offsetOf(p.batchB, at),
+          .b = b ? b->as<T>() + offsetOf(p.batchB, at) : nullptr,
           .strideBK = p.strideBK,
           .strideBN = p.strideBN,
-          .c = c->as<T>() + offsetOf(p.batchC, at),
+          .c = c ? c->as<T>() + offsetOf(p.batchC, at) : nullptr,
           .strideCM = p.strideCM};
 }
 
 template <typename T>
-Status gemmNumbers(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
+Status gemmNumbers(FlatCall& call, const Problem& p, const TensorView* a, const TensorView* b,
+                   TensorView* c) {
   auto product = [&](int64_t batch) { return productOf<T>(p, batch, a, b, c); };
-  const bool inPlace = p.rows <= 3 && p.strideBN == 1;
-  const double all = steps(p) * static_cast<double>(p.batches);
-  if (call.version)
-    *call.version = versionText(inPlace ? "few-rows" : "panels", p, worthwhileTasks(call, all));
-  if (!inPlace) return runNumberProducts<T>(call, p.batches, all, product);
-  for (int64_t batch = 0; batch < p.batches && !call.rehearsal; ++batch)
+  if (!readsInPlace(p)) return runNumberProducts<T>(call, p.batches, allSteps(p), product);
+  for (int64_t batch = 0; batch < p.batches; ++batch)
     rowsInPlace<T>(call, numberFamily<T>().rowsInPlace, product(batch));
   return okStatus();
 }
 
+template <typename T>
+int64_t numberScratch(const FlatCall& call, const Problem& p) {
+  if (readsInPlace(p)) return 0;
+  const NumberPlan<T> plan(call, p.batches, allSteps(p), productOf<T>(p, 0, nullptr, nullptr, nullptr));
+  return scratchElements(plan.shared(), plan.tasks, plan.own());
+}
+
 // By dtype, other than f32.
-Status gemmOthers(BuiltinCall& call, const Problem& p, const Tensor* a, const Tensor* b, Tensor* c) {
-  switch (a->dtype) {
+Status gemmOthers(FlatCall& call, const Problem& p, const TensorView* a, const TensorView* b, TensorView* c) {
+  switch (a->dtype()) {
     case DataType::f64:
       return gemmNumbers<double>(call, p, a, b, c);
     case DataType::i32:
@@ -442,9 +471,57 @@ Status gemmOthers(BuiltinCall& call, const Problem& p, const Tensor* a, const Te
     case DataType::u64:
       return gemmNumbers<uint64_t>(call, p, a, b, c);
     default:
-      return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(a->dtype)));
+      return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(a->dtype())));
   }
 }
+int64_t scratchOfOthers(const FlatCall& call, const Problem& p, DataType dtype) {
+  switch (dtype) {
+    case DataType::f64:
+      return numberScratch<double>(call, p);
+    case DataType::i32:
+    case DataType::u32:
+      return numberScratch<uint32_t>(call, p);
+    default:
+      return numberScratch<uint64_t>(call, p);
+  }
+}
+
+// The operands of a call, what it asks for, and the way it is done.
+struct GemmCall {
+  enum class Way : uint8_t { blocks, fewRows, fewRowsOfDots, numbers };
+  const TensorView *a = nullptr, *b = nullptr, *c = nullptr;
+  Problem p;
+  Way way = Way::blocks;
+
+  Status read(const FlatCall& call) {
+    a = call.argument(0);
+    b = call.argument(1);
+    c = call.result(0);
+    if (!a) return badArgument("gemm", 0, "a tensor", a);
+    if (!b) return badArgument("gemm", 1, "a tensor", b);
+    int64_t flags = call.number(0, 0);
+    if (Status status = readDispatch(call, flags, p); !status.ok()) return status;
+    if (Status status = describeProblem(call, a, b, c, flags, p); !status.ok()) return status;
+    const bool few = p.rows <= 3 && !p.packed;
+    if (a->dtype() != DataType::f32)
+      way = Way::numbers;
+    else if (few && p.strideBN == 1)
+      way = Way::fewRows;
+    else if (few && p.strideBK == 1 && p.strideAK == 1)
+      way = Way::fewRowsOfDots;
+    return okStatus();
+  }
+  // The few ways that plan nothing.
+  void nameWay(const FlatCall& call) const {
+    if (!call.wantsVersion()) return;
+    if (way == Way::numbers)
+      call.nameVersion(
+          versionText(readsInPlace(p) ? "few-rows" : "panels", p, worthwhileTasks(call, allSteps(p))));
+    else if (way != Way::blocks)
+      call.nameVersion(versionText(way == Way::fewRows ? "few-rows" : "few-rows-dots", p,
+                                   worthwhileTasks(call, steps(p))));
+  }
+};
 
 // to[k][i] = from[i][k] for a block of 4 x 4.
 void transposeFours(const float* from, int64_t fromStride, float* to, int64_t toStride) {
@@ -517,7 +594,7 @@ Status gemmpack(BuiltinCall& call) {
   if (!elements) return elements.status();
   const int64_t strideK = transposed ? 1 : columns, strideN = transposed ? depth : 1;
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, static_cast<double>(count)));
-  call.threads->split(panels, tasks, [&](int64_t begin, int64_t end) {
+  call.split(panels, tasks, [&](int64_t begin, int64_t end) {
     if (rounded)
       packBf16Panels(halves, elements.data(), depth, columns, strideK, strideN, begin, end,
                      reinterpret_cast<uint32_t*>(packed->data));
@@ -527,34 +604,43 @@ Status gemmpack(BuiltinCall& call) {
   return okStatus();
 }
 
-Status gemm(BuiltinCall& call) {
-  const Tensor *a = call.argument(0), *b = call.argument(1);
-  if (!a) return badArgument("gemm", 0, "a tensor", call.arguments[0]);
-  if (!b) return badArgument("gemm", 1, "a tensor", call.arguments[1]);
-  auto* c = static_cast<Tensor*>(call.results[0]);
-  int64_t flags = call.number(0, 0);
-  Problem p;
+Status gemmScratch(const FlatCall& call, int64_t& elements) {
+  GemmCall g;
+  if (Status status = g.read(call); !status.ok()) return status;
+  if (g.c->elements == 0) return okStatus();
+  g.nameWay(call);
+  if (g.way == GemmCall::Way::numbers) elements = scratchOfOthers(call, g.p, g.a->dtype());
+  // Packed, and A where it lies: then no schedule takes any.
+  if (g.way != GemmCall::Way::blocks || (g.p.packed && !BlockTask::copiesA(g.p) && !call.wantsVersion()))
+    return okStatus();
+  const F32Plan plan(call, g.p);
+  elements = scratchElements(plan.shared, plan.tasks, plan.perTask);
+  return okStatus();
+}
+
+Status gemm(FlatCall& call) {
+  GemmCall g;
+  if (Status status = g.read(call); !status.ok()) return status;
+  const Problem& p = g.p;
+  TensorView* c = call.result(0);
   Epilogue epilogue;
-  if (Status status = readDispatch(call, flags, p); !status.ok()) return status;
-  if (Status status = describeProblem(call, a, b, c, flags, p); !status.ok()) return status;
   const size_t epilogueAt = p.dispatch.empty() ? 1 : 2 + p.dispatch.size();
   if (Status status = epilogue.bind(call, call.number(epilogueAt, 0), 2, call.scalars); !status.ok())
     return status;
-  if (c->elementCount == 0) return okStatus();
-  const bool few = p.rows <= 3 && !p.packed;
-  const bool direct = few && p.strideBN == 1, dots = few && p.strideBK == 1 && p.strideAK == 1;
-  if (a->dtype == DataType::f32 && !direct && !dots) return gemmF32(call, p, a, b, c, epilogue);
-  if (a->dtype != DataType::f32) {
-    if (Status status = gemmOthers(call, p, a, b, c); !status.ok() || call.rehearsal) return status;
-  } else {
-    if (call.rehearsal) return okStatus();  // the other ways need no scratch memory
-    if (call.version)
-      *call.version = versionText(direct ? "few-rows" : "few-rows-dots", p, worthwhileTasks(call, steps(p)));
-    if (direct)
+  if (c->elements == 0) return okStatus();
+  switch (g.way) {
+    case GemmCall::Way::blocks:
+      return gemmF32(call, p, g.a, g.b, c, epilogue);
+    case GemmCall::Way::numbers:
+      if (Status status = gemmOthers(call, p, g.a, g.b, c); !status.ok()) return status;
+      break;
+    case GemmCall::Way::fewRows:
       for (int64_t batch = 0; batch < p.batches; ++batch)
-        rowsInPlace<float>(call, numberFamilies().rowsOfF32, productOf<float>(p, batch, a, b, c));
-    else
-      fewRowsOfDots(call, p, a, b, c);
+        rowsInPlace<float>(call, numberFamilies().rowsOfF32, productOf<float>(p, batch, g.a, g.b, c));
+      break;
+    case GemmCall::Way::fewRowsOfDots:
+      fewRowsOfDots(call, p, g.a, g.b, c);
+      break;
   }
   EpilogueFault fault;
   if (epilogue) fault.note(epilogue.run(0, p.rows * p.batches, 0, p.columns));

@@ -1,7 +1,7 @@
 // f32 matrix product on packed panels: the driver around a DynGemmFamily.
 #pragma once
 
-#include "vm/core/builtin.h"
+#include "vm/base/flat_call.h"
 #include "vm/kernels/epilogue.h"
 #include "vm/kernels/work.h"
 

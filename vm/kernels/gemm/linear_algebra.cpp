@@ -2,16 +2,16 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "vm/kernels/builtins.h"
+#include "vm/kernels/work.h"
 
 namespace dyn::vm::kernels {
 namespace {
 
 // `a` [size, size] is overwritten.
-double determinant(std::vector<double>& a, int64_t size) {
-  const auto row = [&](int64_t i) { return a.data() + i * size; };
+double determinant(double* a, int64_t size) {
+  const auto row = [&](int64_t i) { return a + i * size; };
   double product = 1;
   for (int64_t k = 0; k < size; ++k) {
     int64_t pivot = k;
@@ -32,31 +32,48 @@ double determinant(std::vector<double>& a, int64_t size) {
 }
 
 template <typename T>
-void determinants(const Tensor* x, Tensor* y) {
+void determinants(const TensorView* x, double* matrix, TensorView* y) {
   const int64_t size = x->shape()[x->rank - 1];
-  std::vector<double> matrix(static_cast<size_t>(size * size));
-  for (int64_t i = 0; i < y->elementCount; ++i) {
-    const T* from = x->as<T>() + i * size * size;
-    matrix.assign(from, from + size * size);
+  for (int64_t i = 0; i < y->elements; ++i) {
+    std::copy_n(x->as<T>() + i * size * size, size * size, matrix);
     y->as<T>()[i] = static_cast<T>(determinant(matrix, size));
   }
 }
 
+// Of one matrix in f64.
+int64_t matrixElements(const TensorView* x, const TensorView* y) {
+  const int64_t size = x->shape()[x->rank - 1];
+  return y->elements == 0 ? 0 : size * size * static_cast<int64_t>(sizeof(double) / sizeof(float));
+}
+
+Status readCall(const FlatCall& call, const TensorView*& x) {
+  x = call.argument(0);
+  if (!x || x->rank < 2 || x->shape()[x->rank - 1] != x->shape()[x->rank - 2] ||
+      (x->dtype() != DataType::f32 && x->dtype() != DataType::f64))
+    return badArgument("det", 0, "square matrices of f32 or f64", x);
+  return call.checkResult(0, x->dtype(), x->sizes().first(x->sizes().size() - 2));
+}
+
 }  // namespace
 
-Status det(BuiltinCall& call) {
-  const Tensor* x = call.argument(0);
-  if (!x || x->rank < 2 || x->shape()[x->rank - 1] != x->shape()[x->rank - 2] ||
-      (x->dtype != DataType::f32 && x->dtype != DataType::f64))
-    return badArgument("det", 0, "square matrices of f32 or f64", call.arguments[0]);
-  Tensor* y = nullptr;
-  if (Status status = call.result(0, x->dtype, std::span(x->shape(), x->rank - 2u), y); !status.ok())
-    return status;
-  if (x->dtype == DataType::f32) {
-    determinants<float>(x, y);
-  } else {
-    determinants<double>(x, y);
-  }
+Status detScratch(const FlatCall& call, int64_t& elements) {
+  const TensorView* x = nullptr;
+  if (Status status = readCall(call, x); !status.ok()) return status;
+  elements = scratchElements(matrixElements(x, call.result(0)), 0, 0);
+  return okStatus();
+}
+
+Status det(FlatCall& call) {
+  const TensorView* x = nullptr;
+  if (Status status = readCall(call, x); !status.ok()) return status;
+  TensorView* y = call.result(0);
+  Scratch scratch(call, matrixElements(x, y), 0, 0);
+  if (!scratch) return scratch.status();
+  auto* const matrix = reinterpret_cast<double*>(scratch.shared());
+  if (x->dtype() == DataType::f32)
+    determinants<float>(x, matrix, y);
+  else
+    determinants<double>(x, matrix, y);
   return okStatus();
 }
 

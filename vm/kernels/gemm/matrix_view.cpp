@@ -4,7 +4,7 @@
 
 namespace dyn::vm::kernels {
 
-Status readOrder(const BuiltinCall& call, size_t first, int64_t rank, std::vector<int32_t>& order) {
+Status readOrder(const FlatCall& call, size_t first, int64_t rank, std::vector<int32_t>& order) {
   std::vector<bool> seen(static_cast<size_t>(rank), false);
   for (size_t axis = 0; axis < static_cast<size_t>(rank); ++axis) {
     const int64_t from = call.number(first + axis, -1);

@@ -4,8 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "vm/core/builtin.h"
-#include "vm/core/growing.h"
+#include "vm/base/flat_call.h"
 
 namespace dyn::vm::kernels {
 
@@ -14,10 +13,10 @@ namespace dyn::vm::kernels {
 struct MatrixView {
   std::vector<int64_t> shape, strides;
 
-  explicit MatrixView(const Tensor* tensor, std::span<const int32_t> order = {}) {
+  explicit MatrixView(const TensorView* tensor, std::span<const int32_t> order = {}) {
     const auto rank = static_cast<size_t>(tensor->rank);
     std::vector<int64_t> own(rank);
-    stridesOf(tensor, own);
+    tensor->writeStrides(own);
     for (size_t axis = 0; axis < rank; ++axis) {
       const size_t from = order.empty() ? axis : static_cast<size_t>(order[axis]);
       shape.push_back(tensor->shape()[from]);
@@ -35,7 +34,7 @@ struct MatrixView {
 };
 
 // The order of `rank` axes that stands in the call's numbers from `first` on: a permutation.
-Status readOrder(const BuiltinCall& call, size_t first, int64_t rank, std::vector<int32_t>& order);
+Status readOrder(const FlatCall& call, size_t first, int64_t rank, std::vector<int32_t>& order);
 
 // Offsets of the operand's matrix for each batch of C, with numpy broadcasting; false when the shapes do not
 // fit.

@@ -75,8 +75,8 @@ class NumberDriver {
   }
 
   // Row blocks [firstBlock, lastBlock) x panels [firstPanel, lastPanel).
-  void run(const BuiltinCall& call, int64_t firstBlock, int64_t lastBlock, int64_t firstPanel,
-           int64_t lastPanel, const T* packed, T* copy) const {
+  void run(const FlatCall& call, int64_t firstBlock, int64_t lastBlock, int64_t firstPanel, int64_t lastPanel,
+           const T* packed, T* copy) const {
     for (int64_t block = firstBlock; block < lastBlock; ++block) {
       const int64_t row = block * blockRows(), rows = std::min(blockRows(), p_.rows - row);
       for (int64_t k = 0; k < std::max<int64_t>(p_.depth, 1); k += kDepth) {
@@ -111,22 +111,36 @@ class NumberDriver {
   const NumberFamily<T>& f_;
 };
 
-// `count` products of the same sizes; product(i) is the i-th. `steps`: multiply-adds of them all. Allocates
-// scratch memory of the call's pool, also when the call is a rehearsal, which computes nothing.
+// How `count` products of the same sizes share the threads, and the scratch memory that takes.
+template <typename T>
+struct NumberPlan {
+  int64_t tasks = 1, copy = 0, pack = 0;  // of scratch memory: a task's copy of A, a packed B
+  bool overProducts = false;
+
+  // `steps`: multiply-adds of them all.
+  NumberPlan(const CallInputs& call, int64_t count, double steps, const NumberProduct<T>& first) {
+    const NumberDriver<T> sizes(first, numberFamily<T>());
+    const int64_t threads = call.threadCount();
+    constexpr int64_t kUnits = static_cast<int64_t>(sizeof(T) / sizeof(float));
+    tasks = worthwhileTasks(call, steps);
+    overProducts = count > 1 && (count >= threads || tasks == 1);
+    copy = wholeLines(sizes.copyElements() * kUnits);
+    pack = wholeLines(sizes.packedElements() * kUnits);
+  }
+  int64_t shared() const { return overProducts ? 0 : pack; }
+  int64_t own() const { return copy + (overProducts ? pack : 0); }
+};
+
+// product(i) is the i-th.
 template <typename T, typename Product>
-Status runNumberProducts(BuiltinCall& call, int64_t count, double steps, const Product& product) {
+Status runNumberProducts(FlatCall& call, int64_t count, double steps, const Product& product) {
   const NumberFamily<T>& family = numberFamily<T>();
-  const NumberProduct<T> first = product(0);
-  const NumberDriver<T> sizes(first, family);
-  const int64_t tasks = worthwhileTasks(call, steps), threads = call.threads->threadCount();
-  const bool overProducts = count > 1 && (count >= threads || tasks == 1);
-  constexpr int64_t kUnits = static_cast<int64_t>(sizeof(T) / sizeof(float));  // of scratch memory
-  const int64_t copy = wholeLines(sizes.copyElements() * kUnits),
-                pack = wholeLines(sizes.packedElements() * kUnits);
-  Scratch scratch(call.pool, overProducts ? 0 : pack, tasks, copy + (overProducts ? pack : 0));
-  if (!scratch || call.rehearsal) return scratch.status();
-  if (overProducts) {
-    call.threads->split(count, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+  const NumberPlan<T> plan(call, count, steps, product(0));
+  const int64_t tasks = plan.tasks, copy = plan.copy;
+  Scratch scratch(call, plan.shared(), tasks, plan.own());
+  if (!scratch) return scratch.status();
+  if (plan.overProducts) {
+    call.split(count, tasks, [&](int64_t begin, int64_t end) {
       float* own = scratch.next();
       T* packed = reinterpret_cast<T*>(own + copy);
       const T* packedFrom = nullptr;
@@ -145,18 +159,15 @@ Status runNumberProducts(BuiltinCall& call, int64_t count, double steps, const P
     scratch.rewind();
     const NumberProduct<T> p = product(i);
     const NumberDriver<T> driver(p, family);
-    const auto tasksNow = static_cast<uint32_t>(tasks);
-    call.threads->split(driver.panels(), tasksNow,
-                        [&](int64_t begin, int64_t end) { driver.pack(begin, end, packed); });
+    call.split(driver.panels(), tasks, [&](int64_t begin, int64_t end) { driver.pack(begin, end, packed); });
     const bool overRows = driver.rowBlocks() >= tasks;
-    call.threads->split(overRows ? driver.rowBlocks() : driver.panels(), tasksNow,
-                        [&](int64_t begin, int64_t end) {
-                          T* own = reinterpret_cast<T*>(scratch.next());
-                          if (overRows)
-                            driver.run(call, begin, end, 0, driver.panels(), packed, own);
-                          else
-                            driver.run(call, 0, driver.rowBlocks(), begin, end, packed, own);
-                        });
+    call.split(overRows ? driver.rowBlocks() : driver.panels(), tasks, [&](int64_t begin, int64_t end) {
+      T* own = reinterpret_cast<T*>(scratch.next());
+      if (overRows)
+        driver.run(call, begin, end, 0, driver.panels(), packed, own);
+      else
+        driver.run(call, 0, driver.rowBlocks(), begin, end, packed, own);
+    });
   }
   return okStatus();
 }

@@ -98,9 +98,17 @@ void addColumns(const std::vector<WindowAxis>& axes, const ImageRows& rows, int6
   }
 }
 
-bool readSizes(const Tensor* tensor, size_t rank, std::vector<int64_t>& sizes) {
-  if (!tensor || tensor->rank != 1 || tensor->dtype != DataType::i64 ||
-      tensor->elementCount != static_cast<int64_t>(rank))
+int64_t col2imTasks(const FlatCall& call, const TensorView* x) {
+  return x->elements > 65536 ? int64_t{call.threadCount()} : 1;
+}
+// Scratch memory of a task: the sums of an image of so many rows, unless they are made in the image itself.
+int64_t sumElements(const ImageRows& rows, int64_t rowCount) {
+  return rows.step == 1 ? 0 : wholeLines(2 * rowCount * rows.length());
+}
+
+bool readSizes(const TensorView* tensor, size_t rank, std::vector<int64_t>& sizes) {
+  if (!tensor || tensor->rank != 1 || tensor->dtype() != DataType::i64 ||
+      tensor->elements != static_cast<int64_t>(rank))
     return false;
   sizes.assign(tensor->as<int64_t>(), tensor->as<int64_t>() + rank);
   return true;
@@ -108,15 +116,27 @@ bool readSizes(const Tensor* tensor, size_t rank, std::vector<int64_t>& sizes) {
 
 }  // namespace
 
-Status col2im(BuiltinCall& call) {
-  const Tensor* x = call.argument(0);
+Status col2imScratch(const FlatCall& call, int64_t& elements) {
+  const TensorView *x = call.argument(0), *y = call.result(0);
+  const size_t rank = call.numbers.size() / 4;
+  if (!x || rank == 0 || y->sizes().size() != rank + 2 || y->elements == 0)
+    return okStatus();  // for the call to say
+  const WindowAxis last{.image = y->sizes().back(), .stride = std::max(1, call.numbers[rank - 1])};
+  const ImageRows rows(last);
+  const int64_t planes = y->shape()[0] * y->shape()[1];
+  elements = scratchElements(0, col2imTasks(call, x), sumElements(rows, y->elements / planes / rows.columns));
+  return okStatus();
+}
+
+Status col2im(FlatCall& call) {
+  const TensorView* x = call.argument(0);
   const size_t rank = call.numbers.size() / 4;
   std::vector<int64_t> image, window;
-  if (!x || x->rank != 3) return badArgument("col2im", 0, "a tensor of rank 3", call.arguments[0]);
+  if (!x || x->rank != 3) return badArgument("col2im", 0, "a tensor of rank 3", call.argument(0));
   if (!readSizes(call.argument(1), rank, image))
-    return badArgument("col2im", 1, "one i64 per axis", call.arguments[1]);
+    return badArgument("col2im", 1, "one i64 per axis", call.argument(1));
   if (!readSizes(call.argument(2), rank, window))
-    return badArgument("col2im", 2, "one i64 per axis", call.arguments[2]);
+    return badArgument("col2im", 2, "one i64 per axis", call.argument(2));
   std::vector<WindowAxis> axes(rank);
   int64_t taps = 1, places = 1;
   bool fits = true;
@@ -141,17 +161,17 @@ Status col2im(BuiltinCall& call) {
   const int64_t channels = x->shape()[1] / taps;
   std::vector<int64_t> shape{x->shape()[0], channels};
   shape.insert(shape.end(), image.begin(), image.end());
-  Tensor* y = nullptr;
-  if (Status status = call.result(0, x->dtype, shape, y); !status.ok()) return status;
-  const int64_t planes = x->shape()[0] * channels, space = planes == 0 ? 0 : y->elementCount / planes;
-  const uint32_t tasks = x->elementCount > 65536 ? call.threads->threadCount() : 1;
+  if (Status status = call.checkResult(0, x->dtype(), shape); !status.ok()) return status;
+  TensorView* y = call.result(0);
+  const int64_t planes = x->shape()[0] * channels, space = planes == 0 ? 0 : y->elements / planes;
+  const int64_t tasks = col2imTasks(call, x);
   while (axes.size() < 2) axes.insert(axes.begin(), WindowAxis{.image = 1, .window = 1, .places = 1});
   const ImageRows rows(axes.back());
   const int64_t rowCount = rows.columns == 0 ? 0 : space / rows.columns, sums = rowCount * rows.length();
-  Scratch scratch(call.pool, 0, tasks, wholeLines(rows.step == 1 ? 1 : 2 * sums));
+  Scratch scratch(call, 0, tasks, sumElements(rows, rowCount));
   if (!scratch) return scratch.status();
-  const bool known = visitNumbers(x->dtype, [&]<typename T>() {
-    call.threads->split(planes, tasks, [&](int64_t begin, int64_t end) {
+  const bool known = visitNumbers(x->dtype(), [&]<typename T>() {
+    call.split(planes, tasks, [&](int64_t begin, int64_t end) {
       T* own = reinterpret_cast<T*>(scratch.next());
       for (int64_t plane = begin; plane < end; ++plane) {
         T *image = y->as<T>() + plane * space, *to = rows.step == 1 ? image : own;
@@ -161,7 +181,7 @@ Status col2im(BuiltinCall& call) {
       }
     });
   });
-  return known ? okStatus() : failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
+  return known ? okStatus() : failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype())));
 }
 
 namespace {
@@ -227,8 +247,8 @@ double cellOf(const T* plane, int64_t width, const RegionAxis& rows, const Regio
 }
 
 template <typename T>
-Status alignRegions(BuiltinCall& call, const Tensor* x, const Tensor* regions, const int64_t* batches,
-                    Tensor* y) {
+Status alignRegions(FlatCall& call, const TensorView* x, const TensorView* regions, const int64_t* batches,
+                    TensorView* y) {
   const int64_t *in = x->shape(), *out = y->shape();
   const bool isMax = (call.number(0, 0) & DYN_ROI_LARGEST) != 0,
              halfPixel = (call.number(0, 0) & DYN_ROI_HALF_PIXEL) != 0;
@@ -260,24 +280,24 @@ Status alignRegions(BuiltinCall& call, const Tensor* x, const Tensor* regions, c
 
 }  // namespace
 
-Status roiAlign(BuiltinCall& call) {
-  const Tensor *x = call.argument(0), *regions = call.argument(1), *batches = call.argument(2);
-  if (!x || x->rank != 4 || (x->dtype != DataType::f32 && x->dtype != DataType::f64))
-    return badArgument("roi_align", 0, "f32 or f64 of rank 4", call.arguments[0]);
-  if (!regions || regions->rank != 2 || regions->shape()[1] != 4 || regions->dtype != x->dtype)
-    return badArgument("roi_align", 1, "[regions, 4] of the operand's dtype", call.arguments[1]);
-  if (!batches || batches->rank != 1 || batches->dtype != DataType::i64 ||
-      batches->elementCount != regions->shape()[0])
-    return badArgument("roi_align", 2, "one i64 per region", call.arguments[2]);
+Status roiAlign(FlatCall& call) {
+  const TensorView *x = call.argument(0), *regions = call.argument(1), *batches = call.argument(2);
+  if (!x || x->rank != 4 || (x->dtype() != DataType::f32 && x->dtype() != DataType::f64))
+    return badArgument("roi_align", 0, "f32 or f64 of rank 4", call.argument(0));
+  if (!regions || regions->rank != 2 || regions->shape()[1] != 4 || regions->dtype() != x->dtype())
+    return badArgument("roi_align", 1, "[regions, 4] of the operand's dtype", call.argument(1));
+  if (!batches || batches->rank != 1 || batches->dtype() != DataType::i64 ||
+      batches->elements != regions->shape()[0])
+    return badArgument("roi_align", 2, "one i64 per region", call.argument(2));
   // The numbers of cells are those of the result.
-  const auto* given = static_cast<const Tensor*>(call.results[0]);
+  const auto* given = call.result(0);
   if (given->rank != 4)
     return failure(DYN_BAD_INPUT, "roi_align makes a result of rank 4, not " + describe(given));
   const int64_t shape[] = {regions->shape()[0], x->shape()[1], given->shape()[2], given->shape()[3]};
-  Tensor* y = nullptr;
-  if (Status status = call.result(0, x->dtype, shape, y); !status.ok()) return status;
-  return x->dtype == DataType::f32 ? alignRegions<float>(call, x, regions, batches->as<int64_t>(), y)
-                                   : alignRegions<double>(call, x, regions, batches->as<int64_t>(), y);
+  if (Status status = call.checkResult(0, x->dtype(), shape); !status.ok()) return status;
+  TensorView* y = call.result(0);
+  return x->dtype() == DataType::f32 ? alignRegions<float>(call, x, regions, batches->as<int64_t>(), y)
+                                     : alignRegions<double>(call, x, regions, batches->as<int64_t>(), y);
 }
 
 }  // namespace dyn::vm::kernels

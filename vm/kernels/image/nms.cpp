@@ -169,8 +169,8 @@ Status nms(BuiltinCall& call) {
   // Without boxes the numbers of batches and classes have no bytes behind them.
   const int64_t units = most > 0 ? batches * classes : 0;
   std::vector<std::vector<int64_t>> kept(static_cast<size_t>(units));
-  const uint32_t tasks = units * count > 16384 ? call.threads->threadCount() : 1;
-  call.threads->split(units, tasks, [&](int64_t begin, int64_t end) {
+  const uint32_t tasks = units * count > 16384 ? call.threadCount() : 1;
+  call.split(units, tasks, [&](int64_t begin, int64_t end) {
     Candidates candidates;
     KeptBoxes chosen;
     for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {

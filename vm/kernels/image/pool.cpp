@@ -45,7 +45,7 @@ struct Pool {
   }
 };
 
-Status describePool(const BuiltinCall& call, const Tensor* x, const Tensor* y, Pool& p) {
+Status describePool(const FlatCall& call, const TensorView* x, const TensorView* y, Pool& p) {
   const int64_t rank = call.number(0, 0);
   if (rank < 1 || rank > 3 || static_cast<int64_t>(call.numbers.size()) != 2 + 3 * rank ||
       static_cast<int64_t>(call.scalars.size()) != 2 * rank)
@@ -56,8 +56,8 @@ Status describePool(const BuiltinCall& call, const Tensor* x, const Tensor* y, P
   const auto wrong = [&] {
     return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(x) + " -> " + describe(y));
   };
-  if (x->dtype != DataType::f32 || y->dtype != DataType::f32 || x->rank != rank + 2 || y->rank != rank + 2 ||
-      x->shape()[0] != y->shape()[0] || x->shape()[1] != y->shape()[1])
+  if (x->dtype() != DataType::f32 || y->dtype() != DataType::f32 || x->rank != rank + 2 ||
+      y->rank != rank + 2 || x->shape()[0] != y->shape()[0] || x->shape()[1] != y->shape()[1])
     return wrong();
   Convolution& w = p.window;
   w.rank = rank;
@@ -201,37 +201,65 @@ class Plane {
   std::array<std::vector<int64_t>, 2> counted_;
 };
 
+// First groups of planes, chunk by chunk, then the other planes, row by row.
+struct Plan {
+  LanePool groups;
+  int64_t chunks, groupUnits, turned, rowsOfPlane, units, tasks, own;
+
+  Plan(const FlatCall& call, const Pool& p)
+      : groups(p),
+        chunks(groups.chunkCount()),
+        groupUnits(groups.groupCount() * chunks),
+        turned(groups.groupCount() * groups.lanes()),
+        rowsOfPlane(p.window.output[0] * p.window.output[1]),
+        units(groupUnits + (p.planes - turned) * rowsOfPlane) {
+    const Convolution& w = p.window;
+    const double steps =
+        static_cast<double>(p.planes * rowsOfPlane) *
+        static_cast<double>(w.kernel[0] * w.kernel[1] * w.input[2] + w.kernel[2] * w.output[2]) / 4;
+    tasks = worthwhileTasks(call, steps);
+    own = std::max(turned > 0 ? groups.scratchElements() : 0,
+                   turned < p.planes ? Plane::scratchElements(p) : 0);
+  }
+};
+
+Status readCall(const FlatCall& call, Pool& p) {
+  const TensorView* x = call.argument(0);
+  if (!x) return badArgument("pool", 0, "a tensor", x);
+  return describePool(call, x, call.result(0), p);
+}
+
 }  // namespace
 
-Status pool(BuiltinCall& call) {
-  const Tensor* x = call.argument(0);
-  if (!x) return badArgument("pool", 0, "a tensor", call.arguments[0]);
-  auto* y = static_cast<Tensor*>(call.results[0]);
+Status poolScratch(const FlatCall& call, int64_t& elements) {
   Pool p;
-  if (Status status = describePool(call, x, y, p); !status.ok()) return status;
-  if (y->elementCount == 0) return okStatus();
+  if (Status status = readCall(call, p); !status.ok()) return status;
+  if (call.result(0)->elements == 0) return okStatus();
+  const Plan plan(call, p);
+  elements = scratchElements(0, plan.tasks, plan.own);
+  return okStatus();
+}
+
+Status pool(FlatCall& call) {
+  const TensorView* x = call.argument(0);
+  TensorView* y = call.result(0);
+  Pool p;
+  if (Status status = readCall(call, p); !status.ok()) return status;
+  if (y->elements == 0) return okStatus();
   const Convolution& w = p.window;
-  const LanePool groups(p);
-  const int64_t chunks = groups.chunkCount(), groupUnits = groups.groupCount() * chunks,
-                turned = groups.groupCount() * groups.lanes(), rowsOfPlane = w.output[0] * w.output[1],
-                units = groupUnits + (p.planes - turned) * rowsOfPlane;
-  const double steps =
-      static_cast<double>(p.planes * rowsOfPlane) *
-      static_cast<double>(w.kernel[0] * w.kernel[1] * w.input[2] + w.kernel[2] * w.output[2]) / 4;
-  const int64_t tasks = worthwhileTasks(call, steps);
-  const int64_t own =
-      std::max(turned > 0 ? groups.scratchElements() : 0, turned < p.planes ? Plane::scratchElements(p) : 0);
-  Scratch scratch(call.pool, 0, tasks, own);
-  if (!scratch || call.rehearsal) return scratch.status();
+  const Plan plan(call, p);
+  const int64_t chunks = plan.chunks, groupUnits = plan.groupUnits, turned = plan.turned,
+                rowsOfPlane = plan.rowsOfPlane;
+  Scratch scratch(call, 0, plan.tasks, plan.own);
+  if (!scratch) return scratch.status();
   const float* from = x->as<float>();
   float* to = y->as<float>();
-  // First groups of planes, chunk by chunk, then the other planes, row by row.
-  call.threads->split(units, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+  call.split(plan.units, plan.tasks, [&](int64_t begin, int64_t end) {
     float* memory = scratch.next();
     int64_t unit = begin;
     for (; unit < std::min(end, groupUnits) && !call.cancelled(); ++unit) {
-      const int64_t plane = unit / chunks * groups.lanes();
-      groups.run(from + plane * w.inputSize(), unit % chunks, to + plane * w.outputSize(), memory);
+      const int64_t plane = unit / chunks * plan.groups.lanes();
+      plan.groups.run(from + plane * w.inputSize(), unit % chunks, to + plane * w.outputSize(), memory);
     }
     if (unit >= end || call.cancelled()) return;
     Plane plane(p, memory);

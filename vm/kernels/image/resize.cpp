@@ -6,7 +6,6 @@
 // its neighbours are blended, so each is sampled once. More axes that change go before, each as rows of what
 // lies behind it.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -301,134 +300,222 @@ class Plane {
 
 // One sweep over [outer, rows, columns].
 template <typename T>
-Status sweep(BuiltinCall& call, const Axis* rows, const Columns<T>& columns, bool nearest, int64_t outer,
-             int64_t plainRows, const T* x, T* y) {
-  const int64_t in = rows ? rows->input : plainRows, out = rows ? rows->output : plainRows;
-  const double steps = static_cast<double>(outer * out) * static_cast<double>(columns.output);
-  const int64_t tasks = worthwhileTasks(call, steps), parts = partsFor(tasks, outer, out);
-  const int64_t kept = rows && !nearest && columns.taps > 0 ? Plane<T>::keptElements(*rows, columns) : 0;
-  const int64_t elements = (kept * static_cast<int64_t>(sizeof(T)) + 3) / 4;
-  Scratch scratch(call.pool, 0, tasks, wholeLines(elements));
-  if (!scratch || call.rehearsal) return scratch.status();
-  call.threads->split(outer * parts, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-    Plane<T> plane(rows, columns, nearest, reinterpret_cast<T*>(scratch.next()));
-    for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
-      const int64_t at = unit / parts, part = unit % parts;
-      plane.run(x + at * in * columns.input, y + at * out * columns.output, part * out / parts,
-                (part + 1) * out / parts);
-    }
-  });
-  return okStatus();
-}
-
-template <typename T>
-Status resizeAs(BuiltinCall& call, const std::vector<Axis>& axes, bool nearest, const T* x, T* y) {
-  // The axes that change; all between two of them count to the rows of the later one.
-  std::vector<size_t> changed;
-  for (size_t i = 0; i < axes.size(); ++i)
-    if (axes[i].taps > 0) changed.push_back(i);
-  if (changed.empty()) changed.push_back(axes.size() - 1);
-  const auto product = [&](size_t first, size_t last, bool of) {
-    int64_t count = 1;
-    for (size_t i = first; i < last; ++i) count *= of ? axes[i].output : axes[i].input;
-    return count;
-  };
-  const size_t last = changed.back();
-  const int64_t inner = product(last + 1, axes.size(), false);
+struct Sweep {
+  const Axis* rows = nullptr;  // null: `plainRows` that stay as they are
   Columns<T> columns;
-  constexpr int64_t kMostPlaces = int64_t{1} << 31;
-  if (axes[last].taps > 0 && axes[last].input * inner >= kMostPlaces)
-    return failure(DYN_UNSUPPORTED, "resize: rows of 2^31 elements");
-  if (axes[last].taps > 0)
-    columns.make(axes[last], inner);
-  else
-    columns.input = columns.output = axes[last].input * inner;
-  changed.pop_back();
-  // Neighbouring axes go together; else the columns go first, by themselves.
-  const bool together = !changed.empty() && changed.back() + 1 == last;
-  const Axis* rows = together ? &axes[changed.back()] : nullptr;
-  const size_t before = together ? changed.back() : last;
-  if (together) changed.pop_back();
-  // What the other axes still have to be swept over lies in memory of the pool.
-  std::vector<int64_t> sizes;
-  for (size_t k = changed.size(); k-- > 0;)
-    sizes.push_back(product(0, changed[k] + 1, false) * product(changed[k] + 1, axes.size(), true));
-  const int64_t width = static_cast<int64_t>(sizeof(T));
-  int64_t most = 0;
-  for (int64_t size : sizes) most = std::max(most, size);
-  const int64_t half = wholeLines((most * width + 3) / 4);
-  Scratch between(call.pool, half * std::min<int64_t>(2, static_cast<int64_t>(sizes.size())), 0, 0);
-  if (!between) return between.status();
-  const auto room = [&](size_t k) {
-    return reinterpret_cast<T*>(between.shared() + static_cast<int64_t>(k % 2) * half);
-  };
-  T* to = changed.empty() ? y : room(0);
-  const int64_t outer = product(0, before, false);
-  Status done = rows ? sweep<T>(call, rows, columns, nearest, outer, 0, x, to)
-                     : sweep<T>(call, nullptr, columns, nearest, 1, outer, x, to);
-  for (size_t k = 0; k < sizes.size() && done.ok(); ++k) {
-    const size_t axis = changed[changed.size() - 1 - k];
-    Columns<T> whole;
-    whole.input = whole.output = product(axis + 1, axes.size(), true);
-    const T* from = to;
-    to = k + 1 == sizes.size() ? y : room(k + 1);
-    done = sweep<T>(call, &axes[axis], whole, nearest, product(0, axis, false), 0, from, to);
+  int64_t outer = 1, plainRows = 0;
+
+  int64_t in() const { return rows ? rows->input : plainRows; }
+  int64_t out() const { return rows ? rows->output : plainRows; }
+  int64_t tasks(const CallInputs& call) const {
+    return worthwhileTasks(call, static_cast<double>(outer * out()) * static_cast<double>(columns.output));
   }
-  return done;
-}
+  int64_t ownElements(bool nearest) const {
+    const int64_t kept = rows && !nearest && columns.taps > 0 ? Plane<T>::keptElements(*rows, columns) : 0;
+    return wholeLines((kept * static_cast<int64_t>(sizeof(T)) + 3) / 4);
+  }
+
+  Status run(FlatCall& call, bool nearest, const T* x, T* y) const {
+    const int64_t in = this->in(), out = this->out(), tasks = this->tasks(call),
+                  parts = partsFor(tasks, outer, out);
+    Scratch scratch(call, 0, tasks, ownElements(nearest));
+    if (!scratch) return scratch.status();
+    call.split(outer * parts, tasks, [&](int64_t begin, int64_t end) {
+      Plane<T> plane(rows, columns, nearest, reinterpret_cast<T*>(scratch.next()));
+      for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
+        const int64_t at = unit / parts, part = unit % parts;
+        plane.run(x + at * in * columns.input, y + at * out * columns.output, part * out / parts,
+                  (part + 1) * out / parts);
+      }
+    });
+    return okStatus();
+  }
+};
+
+// The sweeps that a call takes, one after the other, and the memory between them. Axes without tables give
+// the sizes.
+template <typename T>
+struct Sweeps {
+  std::vector<Sweep<T>> all;
+  int64_t half = 0;  // elements of four bytes of one of the two places between sweeps
+  bool nearest = false;
+
+  Status make(const std::vector<Axis>& axes) {
+    // The axes that change; all between two of them count to the rows of the later one.
+    std::vector<size_t> changed;
+    for (size_t i = 0; i < axes.size(); ++i)
+      if (axes[i].taps > 0) changed.push_back(i);
+    if (changed.empty()) changed.push_back(axes.size() - 1);
+    const auto product = [&](size_t first, size_t last, bool of) {
+      int64_t count = 1;
+      for (size_t i = first; i < last; ++i) count *= of ? axes[i].output : axes[i].input;
+      return count;
+    };
+    const size_t last = changed.back();
+    const int64_t inner = product(last + 1, axes.size(), false);
+    constexpr int64_t kMostPlaces = int64_t{1} << 31;
+    if (axes[last].taps > 0 && axes[last].input * inner >= kMostPlaces)
+      return failure(DYN_UNSUPPORTED, "resize: rows of 2^31 elements");
+    Sweep<T> first;
+    if (axes[last].taps > 0)
+      first.columns.make(axes[last], inner);
+    else
+      first.columns.input = first.columns.output = axes[last].input * inner;
+    changed.pop_back();
+    // Neighbouring axes go together; else the columns go first, by themselves.
+    const bool together = !changed.empty() && changed.back() + 1 == last;
+    if (together) {
+      first.rows = &axes[changed.back()];
+      first.outer = product(0, changed.back(), false);
+      changed.pop_back();
+    } else {
+      first.plainRows = product(0, last, false);
+    }
+    all.push_back(std::move(first));
+    int64_t most = 0;
+    for (size_t k = changed.size(); k-- > 0;) {
+      const size_t axis = changed[k];
+      most = std::max(most, product(0, axis + 1, false) * product(axis + 1, axes.size(), true));
+      Sweep<T> next;
+      next.rows = &axes[axis];
+      next.columns.input = next.columns.output = product(axis + 1, axes.size(), true);
+      next.outer = product(0, axis, false);
+      all.push_back(std::move(next));
+    }
+    half = wholeLines((most * static_cast<int64_t>(sizeof(T)) + 3) / 4);
+    return okStatus();
+  }
+  int64_t betweenElements() const {
+    return half * std::min<int64_t>(2, static_cast<int64_t>(all.size()) - 1);
+  }
+  int64_t elements(const CallInputs& call) const {
+    int64_t most = 0;
+    for (const Sweep<T>& sweep : all)
+      most = std::max(most, scratchElements(0, sweep.tasks(call), sweep.ownElements(nearest)));
+    return scratchElements(betweenElements(), 0, 0) + most;
+  }
+  Status run(FlatCall& call, const T* x, T* y) const {
+    Scratch between(call, betweenElements(), 0, 0);
+    if (!between) return between.status();
+    Status done;
+    for (size_t k = 0; k < all.size() && done.ok(); ++k) {
+      T* const to = k + 1 == all.size()
+                        ? y
+                        : reinterpret_cast<T*>(between.shared() + static_cast<int64_t>(k % 2) * half);
+      done = all[k].run(call, nearest, x, to);
+      x = to;
+    }
+    return done;
+  }
+};
+
+// What a call asks for.
+struct ResizeCall {
+  const TensorView *x = nullptr, *y = nullptr, *scales = nullptr;
+  Options o;
+  std::vector<Axis> axes;
+  std::vector<double> factors;  // of each axis; of those that change
+
+  bool nearest() const { return o.mode == kNearest; }
+
+  // All but the axes.
+  Status read(const FlatCall& call) {
+    x = call.argument(0);
+    scales = call.argument(2);
+    y = call.result(0);
+    if (!x) return badArgument("resize", 0, "a tensor", x);
+    const size_t rank = x->sizes().size(), count = axisCount(call);
+    if (call.numbers.size() < 6 || count > rank || y->rank != x->rank || y->dtype() != x->dtype() ||
+        rank == 0)
+      return failure(DYN_BAD_PROGRAM, "resize: " + describe(x) + " -> " + describe(y));
+    o.mode = call.number(0, 0);
+    o.grid = call.number(1, 0);
+    o.rounding = call.number(2, 0);
+    o.excludeOutside = call.number(3, 0) != 0;
+    o.antialias = call.number(4, 0) != 0;
+    o.cubicA = static_cast<double>(call.real(5, 0));
+    if (o.mode != kNearest && x->dtype() != DataType::f32 && x->dtype() != DataType::f64)
+      return badArgument("resize", 0, "f32 or f64", x);
+    if (isGiven() && (scales->dtype() != DataType::f32 || scales->elements != static_cast<int64_t>(count)))
+      return badArgument("resize", 2, "one f32 for each axis", scales);
+    if (x->elements == 0 && y->elements > 0)
+      return failure(DYN_BAD_INPUT, "resize: an axis of no elements has none to sample");
+    return okStatus();
+  }
+
+  // Sizes and taps.
+  Status readAxes(const FlatCall& call) {
+    const size_t rank = x->sizes().size();
+    axes.resize(rank);
+    factors.assign(rank, 1);
+    for (size_t i = 0; i < rank; ++i) {
+      axes[i].input = x->shape()[i];
+      axes[i].output = y->shape()[i];
+      axes[i].taps = 0;
+    }
+    for (size_t k = 0; k < axisCount(call); ++k) {
+      const int64_t at = call.number(6 + k, -1);
+      if (at < 0 || at >= static_cast<int64_t>(rank)) return failure(DYN_BAD_PROGRAM, "resize: no such axis");
+      Axis& axis = axes[static_cast<size_t>(at)];
+      const double scale = isGiven() ? static_cast<double>(scales->as<float>()[k])
+                                     : static_cast<double>(axis.output) / static_cast<double>(axis.input);
+      if (axis.input == axis.output && scale == 1) continue;
+      axis.taps = tapsOf(o, scale);
+      factors[static_cast<size_t>(at)] = scale;
+    }
+    for (size_t i = 0; i < rank; ++i)
+      if (axes[i].taps == 0 && axes[i].input != axes[i].output)
+        return failure(DYN_BAD_PROGRAM, "resize: " + describe(x) + " -> " + describe(y));
+    return okStatus();
+  }
+
+  bool isGiven() const { return scales && scales->elements > 0; }
+
+  // visit<T>() with a type of the elements' size, or the elements' type where they are summed.
+  template <typename Visit>
+  Status ofType(const Visit& visit) const {
+    if (!nearest()) {
+      if (x->dtype() == DataType::f32) return visit.template operator()<float>();
+      return visit.template operator()<double>();
+    }
+    Status done;
+    const bool known = visitSizes(x->dtype(), [&]<typename T>() { done = visit.template operator()<T>(); });
+    return known ? done : failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype())));
+  }
+
+ private:
+  static size_t axisCount(const FlatCall& call) {
+    return call.numbers.size() - std::min<size_t>(6, call.numbers.size());
+  }
+};
 
 }  // namespace
 
-Status resize(BuiltinCall& call) {
-  const Tensor *x = call.argument(0), *scales = call.argument(2);
-  auto* y = static_cast<Tensor*>(call.results[0]);
-  if (!x) return badArgument("resize", 0, "a tensor", call.arguments[0]);
-  const size_t rank = x->rank, count = call.numbers.size() - std::min<size_t>(6, call.numbers.size());
-  if (call.numbers.size() < 6 || count > rank || y->rank != x->rank || y->dtype != x->dtype || rank == 0)
-    return failure(DYN_BAD_PROGRAM, "resize: " + describe(x) + " -> " + describe(y));
-  Options o;
-  o.mode = call.number(0, 0);
-  o.grid = call.number(1, 0);
-  o.rounding = call.number(2, 0);
-  o.excludeOutside = call.number(3, 0) != 0;
-  o.antialias = call.number(4, 0) != 0;
-  o.cubicA = static_cast<double>(std::bit_cast<float>(static_cast<int32_t>(call.number(5, 0))));
-  if (o.mode != kNearest && x->dtype != DataType::f32 && x->dtype != DataType::f64)
-    return badArgument("resize", 0, "f32 or f64", call.arguments[0]);
-  // A rehearsal has no elements: sizes say nearly the same.
-  const bool given = !call.rehearsal && scales && scales->elementCount > 0;
-  if (given && (scales->dtype != DataType::f32 || scales->elementCount != static_cast<int64_t>(count)))
-    return badArgument("resize", 2, "one f32 for each axis", call.arguments[2]);
-  if (y->elementCount == 0) return okStatus();
-  std::vector<Axis> axes(rank);
-  for (size_t i = rank; i-- > 0;) {
-    axes[i].input = x->shape()[i];
-    axes[i].output = y->shape()[i];
-    axes[i].taps = 0;
-  }
-  if (x->elementCount == 0)
-    return failure(DYN_BAD_INPUT, "resize: an axis of no elements has none to sample");
-  for (size_t k = 0; k < count; ++k) {
-    const int64_t at = call.number(6 + k, -1);
-    if (at < 0 || at >= static_cast<int64_t>(rank)) return failure(DYN_BAD_PROGRAM, "resize: no such axis");
-    Axis& axis = axes[static_cast<size_t>(at)];
-    const double scale = given ? static_cast<double>(scales->as<float>()[k])
-                               : static_cast<double>(axis.output) / static_cast<double>(axis.input);
-    if (axis.input == axis.output && scale == 1) continue;
-    axis.taps = tapsOf(o, scale);
-    if (!call.rehearsal) makeTaps(o, scale, axis);  // as long as the axis: a rehearsal may be of any size
-  }
-  for (size_t i = 0; i < rank; ++i)
-    if (axes[i].taps == 0 && axes[i].input != axes[i].output)
-      return failure(DYN_BAD_PROGRAM, "resize: " + describe(x) + " -> " + describe(y));
-  Status done;
-  if (o.mode == kNearest) {
-    const bool known = visitSizes(
-        x->dtype, [&]<typename T>() { done = resizeAs<T>(call, axes, true, x->as<T>(), y->as<T>()); });
-    return known ? std::move(done) : failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
-  }
-  if (x->dtype == DataType::f32) return resizeAs<float>(call, axes, false, x->as<float>(), y->as<float>());
-  return resizeAs<double>(call, axes, false, x->as<double>(), y->as<double>());
+Status resizeScratch(const FlatCall& call, int64_t& elements) {
+  ResizeCall r;
+  if (Status status = r.read(call); !status.ok()) return status;
+  if (r.y->elements == 0) return okStatus();
+  if (Status status = r.readAxes(call); !status.ok()) return status;
+  return r.ofType([&]<typename T>() {
+    Sweeps<T> sweeps{.nearest = r.nearest()};
+    Status status = sweeps.make(r.axes);
+    elements = sweeps.elements(call);
+    return status;
+  });
+}
+
+Status resize(FlatCall& call) {
+  ResizeCall r;
+  if (Status status = r.read(call); !status.ok()) return status;
+  if (r.y->elements == 0) return okStatus();
+  if (Status status = r.readAxes(call); !status.ok()) return status;
+  for (size_t i = 0; i < r.axes.size(); ++i)
+    if (r.axes[i].taps > 0) makeTaps(r.o, r.factors[i], r.axes[i]);
+  return r.ofType([&]<typename T>() {
+    Sweeps<T> sweeps{.nearest = r.nearest()};
+    if (Status status = sweeps.make(r.axes); !status.ok()) return status;
+    return sweeps.run(call, r.x->as<T>(), call.result(0)->as<T>());
+  });
 }
 
 }  // namespace dyn::vm::kernels

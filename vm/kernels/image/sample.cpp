@@ -99,27 +99,26 @@ struct Block {
 
 }  // namespace
 
-Status gridSample(BuiltinCall& call) {
-  const Tensor *x = call.argument(0), *grid = call.argument(1);
-  auto* y = static_cast<Tensor*>(call.results[0]);
-  const auto isImage = [](const Tensor* t) { return t && t->dtype == DataType::f32 && t->rank == 4; };
-  if (!isImage(x)) return badArgument("grid_sample", 0, "f32 of rank 4", call.arguments[0]);
-  if (!isImage(grid)) return badArgument("grid_sample", 1, "f32 of rank 4", call.arguments[1]);
+Status gridSample(FlatCall& call) {
+  const TensorView *x = call.argument(0), *grid = call.argument(1);
+  TensorView* y = call.result(0);
+  const auto isImage = [](const TensorView* t) { return t && t->dtype() == DataType::f32 && t->rank == 4; };
+  if (!isImage(x)) return badArgument("grid_sample", 0, "f32 of rank 4", call.argument(0));
+  if (!isImage(grid)) return badArgument("grid_sample", 1, "f32 of rank 4", call.argument(1));
   const int64_t *from = x->shape(), *to = y->shape(), *places = grid->shape();
   if (!isImage(y) || places[0] != from[0] || places[3] != 2 || to[0] != from[0] || to[1] != from[1] ||
       to[2] != places[1] || to[3] != places[2] || call.number(0, 0) < kZeros ||
       call.number(0, 0) > kReflection)
     return failure(DYN_BAD_INPUT, "grid_sample: shapes do not fit: " + describe(x) + ", " + describe(grid) +
                                       " -> " + describe(y));
-  if (y->elementCount == 0) return okStatus();
+  if (y->elements == 0) return okStatus();
   const auto border = static_cast<Border>(call.number(0, 0));
   const bool alignCorners = call.number(1, 0) != 0;
   const Axis rows{from[2], border, alignCorners}, columns{from[3], border, alignCorners};
   if (rows.size < 1 || columns.size < 1) return failure(DYN_BAD_INPUT, "grid_sample: nothing to sample");
-  if (call.rehearsal) return okStatus();
   const int64_t channels = from[1], count = to[2] * to[3], plane = rows.size * columns.size;
-  const int64_t tasks = worthwhileTasks(call, 2.0 * static_cast<double>(y->elementCount));
-  call.threads->split(from[0] * channels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+  const int64_t tasks = worthwhileTasks(call, 2.0 * static_cast<double>(y->elements));
+  call.split(from[0] * channels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
     const auto block = std::make_unique<Block>();
     forEachWhole(begin, end, channels, [&](int64_t batch, int64_t first, int64_t last) {
       for (int64_t place = 0; place < count && !call.cancelled(); place += Block::kPlaces) {

@@ -32,8 +32,9 @@ namespace {
 constexpr int64_t kFewRows = 4;       // up to these each weight is decoded anew for every row
 constexpr int64_t kDepthBlock = 512;  // depths whose panel of f32 stays in the L2 cache beside its columns
 
-Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b, const Tensor* scales,
-                       const Tensor* zeros, const Tensor* c, NbitsMatrix& m) {
+Status describeProblem(const FlatCall& call, const TensorView* a, const TensorView* b,
+                       const TensorView* scales, const TensorView* zeros, const TensorView* c,
+                       NbitsMatrix& m) {
   m.bits = call.number(0, 4);
   m.block = call.number(1, 0);
   if ((m.bits != 4 && m.bits != 8) || m.block < 2 || m.block > (1 << 20) || m.block % 2 != 0)
@@ -42,9 +43,9 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
     return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(a) + " x " + describe(b) + " by " +
                                       describe(scales) + " -> " + describe(c));
   };
-  if (a->dtype != DataType::f32 || c->dtype != DataType::f32 || scales->dtype != DataType::f32 ||
-      b->dtype != DataType::u8 || (zeros && zeros->dtype != DataType::u8) || b->rank != 3 || a->rank < 1 ||
-      c->rank != a->rank)
+  if (a->dtype() != DataType::f32 || c->dtype() != DataType::f32 || scales->dtype() != DataType::f32 ||
+      b->dtype() != DataType::u8 || (zeros && zeros->dtype() != DataType::u8) || b->rank != 3 ||
+      a->rank < 1 || c->rank != a->rank)
     return wrong();
   m.depth = a->shape()[a->rank - 1];
   m.columns = b->shape()[0];
@@ -55,8 +56,8 @@ Status describeProblem(const BuiltinCall& call, const Tensor* a, const Tensor* b
       m.blocks != m.depth / m.block + (m.depth % m.block != 0))
     return wrong();
   // The weights are there, so their number fits.
-  if (c->elementCount > 0 && (scales->elementCount != m.columns * m.blocks ||
-                              (zeros && zeros->elementCount != m.columns * m.zeroBytes())))
+  if (c->elements > 0 &&
+      (scales->elements != m.columns * m.blocks || (zeros && zeros->elements != m.columns * m.zeroBytes())))
     return wrong();
   m.weights = b->as<uint8_t>();
   m.scales = scales->as<float>();
@@ -77,42 +78,56 @@ void prepareRow(const NbitsMatrix& m, const float* row, float* to) {
   }
 }
 
-Status fewRows(const NbitsKernels& kernels, BuiltinCall& call, const NbitsMatrix& m, int64_t rows,
+Status fewRows(const NbitsKernels& kernels, FlatCall& call, const NbitsMatrix& m, int64_t rows,
                const float* a, float* c) {
   const int64_t leading = wholeLines(m.paddedDepth());
-  Scratch scratch(call.pool, rows * leading, 0, 0);
-  if (!scratch || call.rehearsal) return scratch.status();
+  Scratch scratch(call, rows * leading, 0, 0);
+  if (!scratch) return scratch.status();
   float* prepared = scratch.shared();
   for (int64_t row = 0; row < rows; ++row) prepareRow(m, a + row * m.depth, prepared + row * leading);
   const int64_t groups = (m.columns + kNbitsTogether - 1) / kNbitsTogether;
   const double steps =
       static_cast<double>(rows) * static_cast<double>(m.columns) * static_cast<double>(m.paddedDepth());
-  call.threads->split(
-      groups, static_cast<uint32_t>(worthwhileTasks(call, steps)), [&](int64_t begin, int64_t end) {
-        for (int64_t group = begin; group < end && !call.cancelled(); ++group) {
-          const int64_t column = group * kNbitsTogether, count = std::min(kNbitsTogether, m.columns - column);
-          for (int64_t row = 0; row < rows; ++row)
-            kernels.dots(m, column, count, prepared + row * leading, c + row * m.columns + column);
-        }
-      });
+  call.split(groups, static_cast<uint32_t>(worthwhileTasks(call, steps)), [&](int64_t begin, int64_t end) {
+    for (int64_t group = begin; group < end && !call.cancelled(); ++group) {
+      const int64_t column = group * kNbitsTogether, count = std::min(kNbitsTogether, m.columns - column);
+      for (int64_t row = 0; row < rows; ++row)
+        kernels.dots(m, column, count, prepared + row * leading, c + row * m.columns + column);
+    }
+  });
   return okStatus();
 }
 
-Status manyRows(const NbitsKernels& kernels, BuiltinCall& call, const NbitsMatrix& m, int64_t rows,
+// Panels of many rows: what a task expands at a time.
+struct PanelPlan {
+  int64_t chunk, leading, tasks, expanded, own;
+  bool atOnce;
+
+  PanelPlan(const NbitsKernels& kernels, const FlatCall& call, const NbitsMatrix& m, int64_t rows) {
+    const int64_t width = call.gemmFamily->panelWidth;
+    chunk = std::min(m.paddedDepth(), std::max<int64_t>(1, kDepthBlock / m.block) * m.block);
+    atOnce = kernels.expandPanel && width % 16 == 0 && m.block % 16 == 0;
+    // From column to column: an odd number of lines.
+    leading = atOnce ? 0 : oddLineStride(chunk);
+    const double steps =
+        static_cast<double>(rows) * static_cast<double>(m.columns) * static_cast<double>(m.depth);
+    tasks = worthwhileTasks(call, steps);
+    expanded = wholeLines(width * leading);
+    own = expanded + wholeLines(width * chunk);
+  }
+};
+
+Status manyRows(const NbitsKernels& kernels, FlatCall& call, const NbitsMatrix& m, int64_t rows,
                 const float* a, float* c) {
   const DynGemmFamily& family = *call.gemmFamily;
   const int64_t width = family.panelWidth, panels = panelCount(family, m.columns);
-  const int64_t chunk = std::min(m.paddedDepth(), std::max<int64_t>(1, kDepthBlock / m.block) * m.block);
-  const bool atOnce = kernels.expandPanel && width % 16 == 0 && m.block % 16 == 0;
-  // From column to column: an odd number of lines.
-  const int64_t leading = atOnce ? 0 : oddLineStride(chunk);
-  const double steps =
-      static_cast<double>(rows) * static_cast<double>(m.columns) * static_cast<double>(m.depth);
-  const int64_t tasks = worthwhileTasks(call, steps);
-  Scratch scratch(call.pool, 0, tasks, wholeLines(width * leading) + wholeLines(width * chunk));
-  if (!scratch || call.rehearsal) return scratch.status();
-  call.threads->split(panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-    float *expanded = scratch.next(), *packed = expanded + wholeLines(width * leading);
+  const PanelPlan plan(kernels, call, m, rows);
+  const int64_t chunk = plan.chunk, leading = plan.leading;
+  const bool atOnce = plan.atOnce;
+  Scratch scratch(call, 0, plan.tasks, plan.own);
+  if (!scratch) return scratch.status();
+  call.split(panels, plan.tasks, [&](int64_t begin, int64_t end) {
+    float *expanded = scratch.next(), *packed = expanded + plan.expanded;
     for (int64_t panel = begin; panel < end; ++panel) {
       const int64_t column = panel * width, columns = std::min(width, m.columns - column);
       for (int64_t k = 0; k < m.depth && !call.cancelled(); k += chunk) {
@@ -132,29 +147,51 @@ Status manyRows(const NbitsKernels& kernels, BuiltinCall& call, const NbitsMatri
   return okStatus();
 }
 
-}  // namespace
-
-Status nbitsGemmBy(const NbitsKernels& kernels, BuiltinCall& call) {
-  const Tensor *a = call.argument(0), *b = call.argument(1), *scales = call.argument(2),
-               *zeros = call.argument(3);
-  if (!a) return badArgument("nbitsgemm", 0, "a tensor", call.arguments[0]);
-  if (!b) return badArgument("nbitsgemm", 1, "a tensor", call.arguments[1]);
-  if (!scales) return badArgument("nbitsgemm", 2, "a tensor", call.arguments[2]);
-  auto* c = static_cast<Tensor*>(call.results[0]);
-  NbitsMatrix m;
-  if (Status status = describeProblem(call, a, b, scales, zeros, c, m); !status.ok()) return status;
-  if (c->elementCount == 0) return okStatus();
-  float* to = c->as<float>();
-  if (m.depth == 0) {
-    std::fill_n(to, c->elementCount, 0.0f);
-    return okStatus();
-  }
-  const int64_t rows = c->elementCount / m.columns;
-  const bool few = rows <= kFewRows && m.block % kNbitsRun == 0;
-  return few ? fewRows(kernels, call, m, rows, a->as<float>(), to)
-             : manyRows(kernels, call, m, rows, a->as<float>(), to);
+Status readCall(const FlatCall& call, NbitsMatrix& m) {
+  const TensorView *a = call.argument(0), *b = call.argument(1), *scales = call.argument(2);
+  if (!a) return badArgument("nbitsgemm", 0, "a tensor", a);
+  if (!b) return badArgument("nbitsgemm", 1, "a tensor", b);
+  if (!scales) return badArgument("nbitsgemm", 2, "a tensor", scales);
+  return describeProblem(call, a, b, scales, call.argument(3), call.result(0), m);
 }
 
-Status nbitsgemm(BuiltinCall& call) { return nbitsGemmBy(*nbitsKernels().front(), call); }
+bool areFew(const NbitsMatrix& m, int64_t rows) { return rows <= kFewRows && m.block % kNbitsRun == 0; }
+
+}  // namespace
+
+Status nbitsGemmScratchBy(const NbitsKernels& kernels, const FlatCall& call, int64_t& elements) {
+  NbitsMatrix m;
+  if (Status status = readCall(call, m); !status.ok()) return status;
+  const TensorView* c = call.result(0);
+  if (c->elements == 0 || m.depth == 0) return okStatus();
+  const int64_t rows = c->elements / m.columns;
+  if (areFew(m, rows)) {
+    elements = scratchElements(rows * wholeLines(m.paddedDepth()), 0, 0);
+  } else {
+    const PanelPlan plan(kernels, call, m, rows);
+    elements = scratchElements(0, plan.tasks, plan.own);
+  }
+  return okStatus();
+}
+
+Status nbitsGemmBy(const NbitsKernels& kernels, FlatCall& call) {
+  NbitsMatrix m;
+  if (Status status = readCall(call, m); !status.ok()) return status;
+  TensorView* c = call.result(0);
+  if (c->elements == 0) return okStatus();
+  float* to = c->as<float>();
+  if (m.depth == 0) {
+    std::fill_n(to, c->elements, 0.0f);
+    return okStatus();
+  }
+  const int64_t rows = c->elements / m.columns;
+  const float* a = call.argument(0)->as<float>();
+  return areFew(m, rows) ? fewRows(kernels, call, m, rows, a, to) : manyRows(kernels, call, m, rows, a, to);
+}
+
+Status nbitsgemmScratch(const FlatCall& call, int64_t& elements) {
+  return nbitsGemmScratchBy(*nbitsKernels().front(), call, elements);
+}
+Status nbitsgemm(FlatCall& call) { return nbitsGemmBy(*nbitsKernels().front(), call); }
 
 }  // namespace dyn::vm::kernels

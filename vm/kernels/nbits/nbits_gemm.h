@@ -3,13 +3,14 @@
 
 #include <span>
 
-#include "vm/core/builtin.h"
+#include "vm/base/flat_call.h"
 #include "vm/kernels/nbits/nbits_kernel.h"
 
 namespace dyn::vm::kernels {
 
 // Those this CPU can run, the best first.
 std::span<const NbitsKernels* const> nbitsKernels();
-Status nbitsGemmBy(const NbitsKernels& kernels, BuiltinCall& call);
+Status nbitsGemmScratchBy(const NbitsKernels& kernels, const FlatCall& call, int64_t& elements);
+Status nbitsGemmBy(const NbitsKernels& kernels, FlatCall& call);
 
 }  // namespace dyn::vm::kernels

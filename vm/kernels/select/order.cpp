@@ -29,8 +29,8 @@ template <typename T, typename Item>
 void selectRows(BuiltinCall& call, const Tensor* x, Tensor* values, Tensor* indexes, const AxisView& view,
                 int64_t count, bool largest) {
   const int64_t rows = view.outer * view.inner;
-  const uint32_t tasks = x->elementCount > 32768 ? call.threads->threadCount() : 1;
-  call.threads->split(rows, tasks, [&](int64_t begin, int64_t end) {
+  const uint32_t tasks = x->elementCount > 32768 ? call.threadCount() : 1;
+  call.split(rows, tasks, [&](int64_t begin, int64_t end) {
     RowOrder<T, Item> order(largest);
     for (int64_t row = begin; row < end && !call.cancelled(); ++row) {
       const int64_t inner = row % view.inner, outer = row / view.inner;

@@ -120,12 +120,12 @@ void foldRunning(BuiltinCall& call, const Tensor* x, Tensor* y, const AxisView& 
   using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, Real>;  // u16 * u16 would be an int
   const T* in = x->as<T>();
   T* out = y->as<T>();
-  const uint32_t tasks = x->elementCount > 65536 ? call.threads->threadCount() : 1;
+  const uint32_t tasks = x->elementCount > 65536 ? call.threadCount() : 1;
   const auto folded = [](Sum sum, Sum value) {
     return static_cast<Sum>(isProduct ? static_cast<Wide>(sum) * value : sum + value);
   };
   if (view.inner == 1) {  // one sum, in a register
-    call.threads->split(view.outer, tasks, [&](int64_t begin, int64_t end) {
+    call.split(view.outer, tasks, [&](int64_t begin, int64_t end) {
       for (int64_t outer = begin; outer < end; ++outer) {
         Sum sum = Sum(isProduct ? 1 : 0);
         const int64_t step = reverse ? -1 : 1;
@@ -148,7 +148,7 @@ void foldRunning(BuiltinCall& call, const Tensor* x, Tensor* y, const AxisView& 
     });
     return;
   }
-  call.threads->split(view.outer, tasks, [&](int64_t begin, int64_t end) {
+  call.split(view.outer, tasks, [&](int64_t begin, int64_t end) {
     std::vector<Sum> sums(static_cast<size_t>(view.inner));
     for (int64_t outer = begin; outer < end; ++outer) {
       std::fill(sums.begin(), sums.end(), Sum(isProduct ? 1 : 0));

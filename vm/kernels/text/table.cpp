@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "vm/core/builtin_host.h"
 #include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
@@ -34,21 +35,16 @@ class TextTable : public CachedPlan {
   std::unordered_map<std::string_view, uint32_t> places_;
 };
 
-// The table of this call's keys: kept by the context, as the program's numbers stay where they are, or made
-// now and held by `own`.
+// The table of this call's keys: kept by the context, as the program's numbers stay where they are.
 template <typename Table, typename Make>
-const Table& tableOf(BuiltinCall& call, std::unique_ptr<const Table>& own, const Make& make) {
+const Table& tableOf(BuiltinCall& call, const Make& make) {
   const PlanCache::Key key{PlanCache::kTableOfKeys,
                            static_cast<int64_t>(std::bit_cast<intptr_t>(call.numbers.data()))};
-  if (call.plans)
-    if (const CachedPlan* found = call.plans->find(key)) return static_cast<const Table&>(*found);
+  PlanCache& plans = call.host->plans();
+  if (const CachedPlan* found = plans.find(key)) return static_cast<const Table&>(*found);
   std::unique_ptr<const Table> made = make();
-  if (call.plans) {
-    const size_t bytes = made->bytes();
-    return static_cast<const Table&>(*call.plans->keep(key, std::move(made), bytes));
-  }
-  own = std::move(made);
-  return *own;
+  const size_t bytes = made->bytes();
+  return static_cast<const Table&>(*plans.keep(key, std::move(made), bytes));
 }
 
 // The value of each element's key, or the one behind them all.
@@ -98,11 +94,10 @@ struct LookedUp {
 
 template <typename Key>
 Status lookUp(BuiltinCall& call, const Tensor* x, const PackedNumbers::Table& keys, const LookedUp& out) {
-  std::unique_ptr<const KeyTable<Key>> own;
   const auto make = [&] {
     return std::make_unique<const KeyTable<Key>>(keys.count, [&](size_t k) { return keys.at<Key>(k); });
   };
-  const KeyTable<Key>& table = tableOf<KeyTable<Key>>(call, own, make);
+  const KeyTable<Key>& table = tableOf<KeyTable<Key>>(call, make);
   const Key* from = x->as<Key>();
   return out.write([&](int64_t i) { return table.place(from[i]); });
 }
@@ -122,9 +117,8 @@ Status lookup(BuiltinCall& call) {
     return status;
   const LookedUp out{values, otherwise, result};
   if (x->dtype == DataType::string) {
-    std::unique_ptr<const TextTable> own;
     const TextTable& table =
-        tableOf<TextTable>(call, own, [&] { return std::make_unique<const TextTable>(keys.texts); });
+        tableOf<TextTable>(call, [&] { return std::make_unique<const TextTable>(keys.texts); });
     return out.write([&](int64_t i) { return table.place(stringAt(x, i)); });
   }
   if (x->dtype == DataType::f16 || x->dtype == DataType::bf16)  // equal numbers have equal bits here
@@ -206,8 +200,8 @@ class GramTable {
 
 }  // namespace
 
-Status tfidf(BuiltinCall& call) {
-  const Tensor* x = call.argument(0);
+Status tfidf(FlatCall& call) {
+  const TensorView* x = call.argument(0);
   const int64_t mode = call.number(0, 0), least = call.number(1, 1), most = call.number(2, 1),
                 skips = call.number(3, 0);
   if (mode < DYN_TFIDF_COUNTS || mode > DYN_TFIDF_WEIGHTED_COUNTS || least < 1 || most < least || skips < 0)
@@ -217,21 +211,20 @@ Status tfidf(BuiltinCall& call) {
   if (Status status = table.read(packed, least, most); !status.ok()) return status;
   const bool strings = table.ofStrings();
   if (!x || x->rank > 2 ||
-      (strings ? x->dtype != DataType::string : x->dtype != DataType::i64 && x->dtype != DataType::i32))
-    return badArgument("tfidf", 0, strings ? "strings of rank 1 or 2" : "i64 or i32 of rank 1 or 2",
-                       call.arguments[0]);
+      (strings ? x->dtype() != DataType::string : x->dtype() != DataType::i64 && x->dtype() != DataType::i32))
+    return badArgument("tfidf", 0, strings ? "strings of rank 1 or 2" : "i64 or i32 of rank 1 or 2", x);
   const int64_t rows = x->rank == 2 ? x->shape()[0] : 1, length = x->rank == 0 ? 1 : x->shape()[x->rank - 1];
   std::vector<int64_t> shape;
   if (x->rank == 2) shape.push_back(rows);
   shape.push_back(table.size());
-  Tensor* result = nullptr;
-  if (Status status = call.result(0, DataType::f32, shape, result); !status.ok()) return status;
+  if (Status status = call.checkResult(0, DataType::f32, shape); !status.ok()) return status;
+  TensorView* result = call.result(0);
   std::vector<int64_t> tokens(static_cast<size_t>(length)), counts(static_cast<size_t>(table.size())), gram;
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t i = 0; i < length; ++i) {
       const int64_t at = row * length + i;
       tokens[static_cast<size_t>(i)] = strings ? table.token(stringAt(x, at))
-                                       : x->dtype == DataType::i64
+                                       : x->dtype() == DataType::i64
                                            ? table.token(x->as<int64_t>()[at])
                                            : table.token(int64_t{x->as<int32_t>()[at]});
     }

@@ -22,16 +22,19 @@ Status badNumbers(const char* builtin) {
 // The shape of both, broadcast, and for each element of it the places in both.
 class TextPairs {
  public:
-  static Status make(const Tensor* a, const Tensor* b, TextPairs& pairs) {
-    const size_t rank = std::max<size_t>(a->rank, b->rank);
+  // Tensors of a hosted or a flat call.
+  template <typename AnyTensor>
+  static Status make(const AnyTensor* a, const AnyTensor* b, TextPairs& pairs) {
+    const auto rankA = static_cast<size_t>(a->rank), rankB = static_cast<size_t>(b->rank),
+               rank = std::max(rankA, rankB);
     pairs.shape.assign(rank, 1);
     pairs.stepsA_.assign(rank, 0);
     pairs.stepsB_.assign(rank, 0);
     int64_t stepA = 1, stepB = 1;
     for (size_t back = 0; back < rank; ++back) {
       const size_t axis = rank - 1 - back;
-      const int64_t sizeA = back < a->rank ? a->shape()[a->rank - 1 - back] : 1,
-                    sizeB = back < b->rank ? b->shape()[b->rank - 1 - back] : 1;
+      const int64_t sizeA = back < rankA ? a->shape()[rankA - 1 - back] : 1,
+                    sizeB = back < rankB ? b->shape()[rankB - 1 - back] : 1;
       if (sizeA != sizeB && sizeA != 1 && sizeB != 1)
         return failure(DYN_BAD_INPUT, describe(a) + " and " + describe(b) + " do not broadcast");
       pairs.shape[axis] = sizeA == 1 ? sizeB : sizeA;
@@ -138,16 +141,15 @@ Status stringConcat(BuiltinCall& call) {
   return enough ? okStatus() : outOfStrings();
 }
 
-Status stringEqual(BuiltinCall& call) {
-  const Tensor *a = nullptr, *b = nullptr;
+Status stringEqual(FlatCall& call) {
+  const TensorView *a = nullptr, *b = nullptr;
   if (Status status = stringArgument(call, "string_equal", 0, a); !status.ok()) return status;
   if (Status status = stringArgument(call, "string_equal", 1, b); !status.ok()) return status;
   TextPairs pairs;
   if (Status status = TextPairs::make(a, b, pairs); !status.ok()) return status;
-  Tensor* result = nullptr;
-  if (Status status = call.result(0, DataType::boolean, pairs.shape, result); !status.ok()) return status;
-  auto* out = result->as<uint8_t>();
-  pairs.visit(result->elementCount,
+  if (Status status = call.checkResult(0, DataType::boolean, pairs.shape); !status.ok()) return status;
+  auto* out = call.result(0)->as<uint8_t>();
+  pairs.visit(call.result(0)->elements,
               [&](int64_t to, int64_t i, int64_t j) { out[to] = stringAt(a, i) == stringAt(b, j); });
   return okStatus();
 }
@@ -207,18 +209,17 @@ Status stringNormalize(BuiltinCall& call) {
   return okStatus();
 }
 
-Status regexFullMatch(BuiltinCall& call) {
-  const Tensor* x = nullptr;
+Status regexFullMatch(FlatCall& call) {
+  const TensorView* x = nullptr;
   if (Status status = stringArgument(call, "regex_full_match", 0, x); !status.ok()) return status;
   PackedNumbers packed(call.numbers, 0);
   const std::string_view pattern = packed.text();
   if (!packed.ok()) return badNumbers("regex_full_match");
   RegularExpression expression;
   if (Status status = RegularExpression::parse(pattern, expression); !status.ok()) return status;
-  Tensor* result = nullptr;
-  if (Status status = call.result(0, DataType::boolean, std::span(x->shape(), x->rank), result); !status.ok())
-    return status;
-  for (int64_t i = 0; i < x->elementCount; ++i) result->as<uint8_t>()[i] = expression.matches(stringAt(x, i));
+  if (Status status = call.checkResult(0, DataType::boolean, x->sizes()); !status.ok()) return status;
+  auto* out = call.result(0)->as<uint8_t>();
+  for (int64_t i = 0; i < x->elements; ++i) out[i] = expression.matches(stringAt(x, i));
   return okStatus();
 }
 

@@ -16,7 +16,9 @@ std::string packageOf(const std::string& text, const std::string& name) {
   EXPECT_TRUE(compiled.ok()) << compiled.error().message;
   const std::string path =
       testing::TempDir() + "dyn_package_test_" + std::to_string(getpid()) + "_" + name + ".dynpkg";
-  return writePackageFile(*compiled, path, "").ok() ? path : "";
+  const bool written = writePackageFile(*compiled, path).ok();
+  EXPECT_EQ(kernelsCompiledAfterLoad(*compiled), 0) << "the kernels at hand were not used";
+  return written ? path : "";
 }
 
 dyn_module* load(const std::string& path) {

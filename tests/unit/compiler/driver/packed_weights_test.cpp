@@ -205,7 +205,7 @@ bool write(const Case& row, const std::string& path, std::optional<Target> targe
   options.target = std::move(target);
   Result<CompiledModel> compiled = compileModel(*parsed, options);
   EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
-  return compiled.ok() && writePackageFile(*compiled, path, "").ok();
+  return compiled.ok() && writePackageFile(*compiled, path).ok();
 }
 
 Package read(const std::string& path) {

@@ -3,6 +3,17 @@
 
 namespace dyn::test {
 
+namespace {
+
+// "%p0, %p1, ..."
+std::string listed(const char* prefix, int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += (i ? ", " : "") + std::string(prefix) + std::to_string(i);
+  return text;
+}
+
+}  // namespace
+
 std::vector<SweepRow> placeRows() {
   std::vector<SweepRow> rows = {
       {"shape",
@@ -104,6 +115,24 @@ std::vector<SweepRow> placeRows() {
       {"append", "f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool", "%a T[n, m], %b T[k, m]",
        "append(%a, %b) {axis = 0}"},
       {"split", kMovable, "%x T[n, 6]", "%a, %b, %c = split(%x) {axis = 1} return %a, %b, %c"},
+      // As many as are copied one by one, and pieces of which the last are short or empty.
+      {"concat", kMovable, "%a T[n, m], %b T[n, k]",
+       "%p = concat(%a, %b" +
+           [] {
+             std::string more;
+             for (int i = 0; i < 40; ++i) more += ", %a, %b";
+             return more;
+           }() +
+           ") {axis = 1} return %p"},
+      {"split", kMovable, "%x T[n, 70]",
+       listed("%p", 70) + " = split(%x) {axis = 1} return " + listed("%p", 70)},
+      {"split",
+       "",
+       "%x f32[m, n]",
+       listed("%p", 66) + " = split(%x) {axis = 0} return " + listed("%p", 66),
+       {""},
+       {},
+       {{"m", {0, 1, 65, 66, 67, 131, 133}}}},
       {"split", "", "%x f32[n, 5]", "%a, %b = split(%x) {axis = 1, parts = 2} return %a, %b"},
       {"split",
        "",

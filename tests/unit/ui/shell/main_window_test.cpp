@@ -7,7 +7,13 @@
 #include <QApplication>
 #include <QFile>
 #include <QFontInfo>
+#include <QKeyEvent>
+#include <QLineEdit>
+#include <QSpinBox>
+#include <QTabWidget>
+#include <QTableWidget>
 #include <QTemporaryDir>
+#include <QToolButton>
 
 #include "tests/support/idle_window.h"
 #include "ui/graph/layered_layout.h"
@@ -53,6 +59,48 @@ TEST(MainWindow, opensSearchesAndRuns) {
   for (size_t box = 0; box < window.canvas()->scene().boxes.size(); ++box)
     shown += window.canvas()->timeOfBox(static_cast<int>(box));
   EXPECT_GT(shown, 0) << "no time of the run was found on the graph";
+}
+
+// A program that runs until it is interrupted; a step asked for meanwhile is dropped with it.
+TEST(MainWindow, afterCancelTheListIsThatOfTheGraph) {
+  QTemporaryDir directory;
+  MainWindow window;
+  window.open(writeModel(directory, R"(fn @main(%x: Tensor[(n), f32], %c: Tensor[(), bool]) {
+    %y = loop(_, %c, %x) {carried = 1} body (%i: Tensor[(), i64], %v: Tensor[(n), f32]) {
+      %t = constant() {value = bool[] true}
+      return %t, %v
+    }
+    return %y
+  })"));
+  waitIdle(window);
+  ASSERT_EQ(window.lastError().toStdString(), "");
+  auto* passes = window.findChild<QTableWidget*>("passes");
+  ASSERT_NE(passes, nullptr);
+  const int before = passes->currentRow();
+  ASSERT_EQ(before, window.canvas()->graph()->step);
+  window.submitLine(":run --dim n=4 --input c=true");
+  passes->setCurrentCell(before == 0 ? 1 : 0, 1);
+  window.findChild<QToolButton*>("cancel")->click();
+  waitIdle(window);
+  EXPECT_EQ(passes->currentRow(), window.canvas()->graph()->step);
+}
+
+// Enter runs, and leaves the panel that shows the memory.
+TEST(MainWindow, enterInADimRuns) {
+  QTemporaryDir directory;
+  MainWindow window;
+  window.show();
+  window.open(writeModel(directory, kModel));
+  waitIdle(window);
+  ASSERT_TRUE(window.showPanel("Memory"));
+  auto* box = window.findChild<QSpinBox*>("dim_n");
+  ASSERT_NE(box, nullptr);
+  QKeyEvent enter(QEvent::KeyPress, Qt::Key_Return, Qt::NoModifier, "\r");
+  QApplication::sendEvent(box, &enter);
+  waitIdle(window);
+  ASSERT_NE(window.lastRun(), nullptr);
+  auto* tabs = window.findChild<QTabWidget*>("bottomTabs");
+  EXPECT_EQ(tabs->tabText(tabs->currentIndex()), "Memory");
 }
 
 TEST(MainWindow, aBadFileIsReportedAndTheModelStays) {

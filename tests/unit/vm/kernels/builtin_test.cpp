@@ -524,6 +524,14 @@ TEST_F(BuiltinTest, listsAndCopies) {
             DYN_CHECK_FAILED);
   EXPECT_EQ(call("split_to_list", {b, tensor<int64_t>(DataType::i64, {}, {0})}, {.scalars = {0}}).code,
             DYN_CHECK_FAILED);
+  Tensor *left = tensor<int64_t>(DataType::i64, {2, 1}, {0, 0}),
+         *none = tensor<int64_t>(DataType::i64, {2, 0}, {}),
+         *right = tensor<int64_t>(DataType::i64, {2, 1}, {0, 0});
+  ASSERT_TRUE(call("split", {b}, {.scalars = {-1}}, {left, none, right}).ok());
+  EXPECT_THAT(data<int64_t>(left), ElementsAre(3, 5));
+  EXPECT_THAT(data<int64_t>(right), ElementsAre(4, 6));
+  EXPECT_EQ(call("split", {b}, {.scalars = {1}}, {left}).code, DYN_CHECK_FAILED) << "too little";
+  EXPECT_EQ(call("split", {b}, {.scalars = {1}}, {left, right, left}).code, DYN_CHECK_FAILED) << "too much";
   ASSERT_TRUE(call("copy", {b}).ok());
   EXPECT_NE(result()->data, b->data);
   EXPECT_THAT(data<int64_t>(result()), ElementsAre(3, 4, 5, 6));

@@ -187,6 +187,23 @@ TEST_F(ExplainSession, EveryKernelHasItsWorkAndItsBound) {
   EXPECT_TRUE(softmax && gemm);
 }
 
+// The rows that are taken count, not the table that they are taken from.
+TEST_F(ExplainSession, ALookupMovesTheRowsItTakes) {
+  ASSERT_TRUE(loadText("fn @main(%t: Tensor[(100000, 16), f32], %i: Tensor[(n), i64]) "
+                       "{ gather(%t, %i) * 2.0 }\n")
+                  ->ok());
+  auto outcome = line(":profile --dim n=10 --input i=zeros");
+  ASSERT_TRUE(outcome->ok()) << outcome->error->toString();
+  const auto& result = *outcome->as<RunResult>();
+  int64_t kernels = 0;
+  for (const KernelRow& row : result.profile->rows) {
+    if (row.kind != "kernel") continue;
+    ++kernels;
+    EXPECT_EQ(row.bytes, 2 * 10 * 16 * 4 + 10 * 8 + 4) << row.name << ": rows twice, indexes, the factor";
+  }
+  EXPECT_EQ(kernels, 1);
+}
+
 TEST_F(ExplainSession, APredictionAnswersAndScales) {
   auto at = [&](int64_t n) {
     auto outcome = line(":predict --dim m=50 --dim n=" + std::to_string(n));

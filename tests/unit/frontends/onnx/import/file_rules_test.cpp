@@ -87,6 +87,8 @@ const Violation kViolations[] = {
      [](FileParts& f) {
        f.output.sub(12, valueInfo("y", tensorType(1, {"n", "3"})));
      }},
+    {"output-untyped", "output 'y' has no type",
+     [](FileParts& f) { f.output = Msg().sub(12, Msg().sub(1, "y")); }},
     {"dim-negative", "dim 0 is declared as -7",
      [](FileParts& f) { f.input = Msg().sub(11, valueInfo("x", dims(-7))); }},
     {"dim-minus-one", "dim 0 is declared as -1",
@@ -141,6 +143,20 @@ const Violation kViolations[] = {
     {"nodes-unsorted", "'a' is used before",
      [](FileParts& f) {
        f.nodes = Msg().sub(1, node("Neg", {"a"}, {"y"})).sub(1, node("Relu", {"x"}, {"a"}));
+     }},
+    {"body-early", "a body reads value 'y' before",
+     [](FileParts& f) {
+       const auto branch = [](const char* name, const char* result) {
+         const Msg graph = Msg()
+                               .sub(1, node("Neg", {"y"}, {result}))
+                               .sub(2, result)
+                               .sub(12, valueInfo(result, tensorType(1, {"n", "3"})));
+         return Msg().sub(1, name).sub(6, graph).num(20, 5);
+       };
+       f.moreOfGraph.sub(5, Msg().num(2, 9).packed(5, {1}).sub(8, "c"));
+       const Msg chooses =
+           node("If", {"c"}, {"z"}).sub(5, branch("then_branch", "t")).sub(5, branch("else_branch", "e"));
+       f.nodes = Msg().sub(1, chooses).sub(1, node("Relu", {"x"}, {"y"}));
      }},
     {"nodes-cyclic", "cycle",
      [](FileParts& f) {

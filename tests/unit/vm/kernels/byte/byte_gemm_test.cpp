@@ -54,8 +54,29 @@ class ByteGemmTest : public BuiltinTest {
     return c;
   }
   Status gemm(const ByteGemmFamily& family, std::vector<Object*> arguments, int32_t flags, Tensor* c) {
-    return call([&](BuiltinCall& call) { return kernels::byteGemmBy(family, call); }, std::move(arguments),
-                {.numbers = {flags}}, {c});
+    return callFlat(
+        [&](const DynBuiltinCall* call, uint64_t* bytes) {
+          return scratchOf(*call, *bytes, [&](const FlatCall& flat, int64_t& elements) {
+            return kernels::byteGemmScratchBy(family, flat, elements);
+          });
+        },
+        [&](const DynBuiltinCall* call) {
+          return runOf(*call, [&](FlatCall& flat) { return kernels::byteGemmBy(family, flat); });
+        },
+        std::move(arguments), {.numbers = {flags}}, {c});
+  }
+  Status convolve(const ByteGemmFamily& family, std::vector<Object*> arguments, const Options& options,
+                  Tensor* y) {
+    return callFlat(
+        [&](const DynBuiltinCall* call, uint64_t* bytes) {
+          return scratchOf(*call, *bytes, [&](const FlatCall& flat, int64_t& elements) {
+            return kernels::byteConvScratchBy(family, flat, elements);
+          });
+        },
+        [&](const DynBuiltinCall* call) {
+          return runOf(*call, [&](FlatCall& flat) { return kernels::byteConvBy(family, flat); });
+        },
+        std::move(arguments), options, {y});
   }
   Tensor* packed(const ByteGemmFamily& family, Tensor* b, int32_t transposed) {
     const Status status = call([&](BuiltinCall& call) { return kernels::bytePackBy(family, call); }, {b},
@@ -183,11 +204,11 @@ TEST_F(ByteGemmTest, convolutionsAreExact) {
                                        : bytes(right, zeros == 1 ? std::vector<int64_t>{}
                                                                  : std::vector<int64_t>{s.filters});
             const auto stride = static_cast<int32_t>(s.stride), dilation = static_cast<int32_t>(s.dilation);
-            const Status status = call(
-                [&](BuiltinCall& call) { return kernels::byteConvBy(*family, call); }, {x, w, zeroX, zeroW},
-                {.scalars = {s.pad, s.pad},
-                 .numbers = {2, static_cast<int32_t>(s.groups), stride, stride, dilation, dilation}},
-                {y});
+            const Status status =
+                convolve(*family, {x, w, zeroX, zeroW},
+                         {.scalars = {s.pad, s.pad},
+                          .numbers = {2, static_cast<int32_t>(s.groups), stride, stride, dilation, dilation}},
+                         y);
             ASSERT_TRUE(status.ok()) << status.message;
             std::vector<int32_t> expected;
             for (int64_t n = 0; n < s.batch; ++n)
@@ -218,12 +239,11 @@ TEST_F(ByteGemmTest, convolutionsAreExact) {
             for (int64_t i = 0; i < moved->elementCount; ++i)
               reinterpret_cast<uint8_t*>(moved->data)[i] =
                   w->as<uint8_t>()[(i / (taps * own) * own + i % own) * taps + i / own % taps];
-            const Status last =
-                call([&](BuiltinCall& call) { return kernels::byteConvBy(*family, call); },
-                     {x, moved, zeroX, zeroW},
-                     {.scalars = {s.pad, s.pad},
-                      .numbers = {2 + 8, static_cast<int32_t>(s.groups), stride, stride, dilation, dilation}},
-                     {again});
+            const Status last = convolve(
+                *family, {x, moved, zeroX, zeroW},
+                {.scalars = {s.pad, s.pad},
+                 .numbers = {2 + 8, static_cast<int32_t>(s.groups), stride, stride, dilation, dilation}},
+                again);
             ASSERT_TRUE(last.ok()) << last.message;
             ASSERT_EQ(data<int32_t>(again), expected) << family->name << " kernel " << s.kernel << " groups "
                                                       << s.groups << " zeros " << zeros << ", channels last";

@@ -28,8 +28,17 @@ class NbitsGemmTest : public BuiltinTest {
     return bits == 8 ? byte : byte >> (i % 2 * 4) & 15;
   }
   Status multiply(const NbitsKernels& kernels, std::vector<Object*> arguments, const Size& size, Tensor* c) {
-    return call([&](BuiltinCall& call) { return kernels::nbitsGemmBy(kernels, call); }, std::move(arguments),
-                {.numbers = {static_cast<int32_t>(size.bits), static_cast<int32_t>(size.block)}}, {c});
+    return callFlat(
+        [&](const DynBuiltinCall* call, uint64_t* bytes) {
+          return scratchOf(*call, *bytes, [&](const FlatCall& flat, int64_t& elements) {
+            return kernels::nbitsGemmScratchBy(kernels, flat, elements);
+          });
+        },
+        [&](const DynBuiltinCall* call) {
+          return runOf(*call, [&](FlatCall& flat) { return kernels::nbitsGemmBy(kernels, flat); });
+        },
+        std::move(arguments),
+        {.numbers = {static_cast<int32_t>(size.bits), static_cast<int32_t>(size.block)}}, {c});
   }
 };
 
