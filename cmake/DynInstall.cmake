@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(DYN_PROGRAMS "")
-foreach(program dynrepl dynstudio vmrun)
+foreach(program dynrepl dynrun dynstudio vmrun)
   if(TARGET ${program})
     list(APPEND DYN_PROGRAMS ${program})
   endif()

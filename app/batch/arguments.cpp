@@ -117,16 +117,19 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
   CLI::App* verify = app.add_subcommand("verify", "run ONNX test cases and compare");
   CLI::App* inspect = app.add_subcommand("inspect", "look into a model");
   CLI::App* compile = app.add_subcommand("compile", "compile a model to a package");
+  CLI::App* exported =
+      app.add_subcommand("export", "write a model as an executable that needs nothing else, or as a package");
   CLI::App* bench = app.add_subcommand("bench", "measure a model");
   CLI::App* bisect =
       app.add_subcommand("bisect", "find the first pass that changes a result; exit 3 when one does");
   CLI::App* tune =
       app.add_subcommand("tune", "measure versions of convolutions and products for likely shapes");
   CLI::App* script = app.add_subcommand("script", "run shell commands of a file");
-  for (CLI::App* sub : {run, verify, inspect, compile, bench, bisect, tune, script}) addCommon(sub, r, texts);
-  for (CLI::App* sub : {run, inspect, compile, bench, bisect, tune})
+  for (CLI::App* sub : {run, verify, inspect, compile, exported, bench, bisect, tune, script})
+    addCommon(sub, r, texts);
+  for (CLI::App* sub : {run, inspect, compile, exported, bench, bisect, tune})
     sub->add_option("MODEL", r.model, ".onnx, .dyn or .dynpkg; - reads a text module")->required();
-  for (CLI::App* sub : {run, inspect, compile, bench, bisect, tune})
+  for (CLI::App* sub : {run, inspect, compile, exported, bench, bisect, tune})
     sub->add_option("--dim", r.dims,
                     "NAME=N; for compile, inspect and tune also NAME=1..512:8, NAME=@lengths.txt")
         ->take_all()
@@ -165,7 +168,13 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
   inspect->add_flag("--kernels", r.showKernels, "the kernels");
   inspect->add_flag("--check", r.check, "all problems at once");
   compile->add_option("-o,--output", r.output, "the package to write");
-  for (CLI::App* sub : {run, inspect, compile, bench})
+  exported->add_option("--kind", r.kind, "exe, package; later static, shared, image")->required();
+  exported->add_option("-o,--output", r.output, "the file to write")->required();
+  exported->add_option("--board", r.board, "of an image");
+  exported->add_flag("--interpret", r.interpret, "the host program is interpreted");
+  exported->add_flag("--static-link", r.staticLink, "one file without shared libraries");
+  exported->add_flag("--no-heap", r.noHeap, "all memory is given by the caller");
+  for (CLI::App* sub : {run, inspect, compile, exported, bench})
     sub->add_flag("--static", r.requireStatic,
                   "refuse a program with any size that is not known before it runs");
   bench->add_option("--seconds", r.seconds, "time for all shapes (default 1)")->check(positive());
@@ -191,15 +200,11 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
       ->required()
       ->check(CLI::IsMember(completionShells()));
   CLI::App* manual = app.add_subcommand("manual", "print the manual page, for man(1)");
-  for (const char* name : {"export"}) {
-    CLI::App* later = app.add_subcommand(name, "not there yet");
-    later->allow_extras();
-    addCommon(later, r, texts);
-  }
   return {{{run, BatchCommand::run},
            {verify, BatchCommand::verify},
            {inspect, BatchCommand::inspect},
            {compile, BatchCommand::compile},
+           {exported, BatchCommand::exportModel},
            {bench, BatchCommand::bench},
            {bisect, BatchCommand::bisect},
            {tune, BatchCommand::tune},
@@ -220,6 +225,8 @@ const char* toString(BatchCommand command) {
       return "inspect";
     case BatchCommand::compile:
       return "compile";
+    case BatchCommand::exportModel:
+      return "export";
     case BatchCommand::bench:
       return "bench";
     case BatchCommand::bisect:
@@ -230,8 +237,6 @@ const char* toString(BatchCommand command) {
       return "script";
     case BatchCommand::lines:
       return "-e";
-    case BatchCommand::notYet:
-      return "";
   }
   return "?";
 }
@@ -280,12 +285,8 @@ ParsedArguments parseArguments(int argc, char** argv) {
                                              : completionScript(app, "dynrepl", texts.shell);
     return parsed;
   }
-  const auto known = commands.runs.find(sub);
-  r.command = !sub                           ? BatchCommand::lines
-              : known != commands.runs.end() ? known->second
-                                             : BatchCommand::notYet;
+  r.command = sub ? commands.runs.at(sub) : BatchCommand::lines;
   parsed.command = sub ? sub->get_name() : toString(r.command);
-  if (r.command == BatchCommand::notYet) r.unsupportedCommand = sub->get_name();
   if (!texts.memoryLimit.empty()) {
     Result<int64_t> bytes = parseBytes(texts.memoryLimit);
     if (!bytes.ok())

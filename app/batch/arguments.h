@@ -9,18 +9,17 @@
 
 namespace dyn {
 
-// notYet: a command of the contract that is not built yet.
 enum class BatchCommand : uint8_t {
   run,
   verify,
   inspect,
   compile,
+  exportModel,
   bench,
   bisect,
   tune,
   script,
-  lines,
-  notYet
+  lines
 };
 const char* toString(BatchCommand command);
 enum class ColorChoice : uint8_t { automatic, always, never };
@@ -34,15 +33,16 @@ struct BatchRequest {
   double timeLimitSeconds = 0;  // 0: none
   uint64_t memoryLimitBytes = 0;
   // of the commands
-  std::string model, output, outputDirectory, profile, casesFile, scriptFile, unsupportedCommand;
+  std::string model, output, outputDirectory, profile, casesFile, scriptFile;
   std::vector<std::string> dims, inputs, directories, lines, policies, variants, buckets;
   int64_t repeat = 1, warmup = 0;
   int jobs = 0, versions = 2, trials = 0;
   double relativeTolerance = 1e-3, absoluteTolerance = 1e-6, seconds = 1, tuneSeconds = 30,
          caseTimeLimitSeconds = 60;
-  std::string level, pass, why, limit;
+  std::string level, pass, why, limit, kind, board;
   bool showDims = false, showPlan = false, showKernels = false, check = false, requireStatic = false;
   bool explain = false, predict = false;
+  bool interpret = false, staticLink = false, noHeap = false;
 };
 
 struct ParsedArguments {

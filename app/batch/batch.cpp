@@ -69,6 +69,8 @@ int dispatch(const BatchContext& context) {
       return runInspect(context);
     case BatchCommand::compile:
       return runCompile(context);
+    case BatchCommand::exportModel:
+      return runExport(context);
     case BatchCommand::bench:
       return runBench(context);
     case BatchCommand::bisect:
@@ -79,7 +81,6 @@ int dispatch(const BatchContext& context) {
     case BatchCommand::lines:
       return runScript(context);
     case BatchCommand::verify:
-    case BatchCommand::notYet:
       break;
   }
   return context.fail(makeError(DiagnosticId::internalError, "no such command").diagnostic);
@@ -103,9 +104,6 @@ Status checkName(const std::string& option, const std::string& value,
 }
 
 Status checkSettings(const BatchRequest& request) {
-  if (request.command == BatchCommand::notYet)
-    return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: the command " + request.unsupportedCommand + " is not there yet");
   DYN_CHECK(checkName("--math", request.session.math, {"fp32", "bf16"}, {"fp16", "tf32", "int8"}));
   return checkName("--device", request.session.device, {"cpu"}, {"cuda", "sim"});
 }

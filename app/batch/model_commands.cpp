@@ -262,6 +262,27 @@ int runCompile(const BatchContext& context) {
   return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
 }
 
+int runExport(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  std::shared_ptr<const Outcome> loaded = context.execute(loadCommand(request));
+  if (!loaded->ok()) return context.fail(*loaded);
+  if (!request.quiet) context.output.warnings(loaded->warnings);
+  Command write = Command::of(CommandId::exportModel).add("kind", request.kind).add("o", request.output);
+  for (const std::string& dim : request.dims) write.add("dim", dim);
+  if (!request.board.empty()) write.add("board", request.board);
+  const std::pair<bool, const char*> switches[] = {{request.requireStatic, "static"},
+                                                   {request.interpret, "interpret"},
+                                                   {request.staticLink, "static-link"},
+                                                   {request.noHeap, "no-heap"}};
+  for (const auto& [given, name] : switches)
+    if (given) write.add(name);
+  std::shared_ptr<const Outcome> outcome = context.execute(write);
+  if (!outcome->ok()) return context.fail(*outcome);
+  Json fields = {{"model", request.model}};
+  merge(fields, toJson(outcome->view));
+  return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
+}
+
 int runBench(const BatchContext& context) {
   const BatchRequest& request = context.request;
   std::shared_ptr<const Outcome> loaded = context.execute(loadToRun(request));

@@ -1,5 +1,7 @@
 #include "app/session/views.h"
 
+#include "app/session/explain/explain.h"
+
 namespace dyn {
 
 const char* toString(ModelKind kind) {
@@ -90,6 +92,11 @@ const char* toString(CaseStatus status) {
       return "failed";
   }
   return "?";
+}
+
+// Declared in explain/explain.h; here, as views are shown where nothing is explained.
+double boundFraction(const KernelRow& row) {
+  return row.totalNs > 0 ? static_cast<double>(row.boundNs) / static_cast<double>(row.totalNs) : 0;
 }
 
 }  // namespace dyn

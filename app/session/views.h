@@ -373,6 +373,18 @@ struct CompileResult {
   std::string machine;
 };
 
+struct ExportResult {
+  struct File {
+    std::string path;
+    int64_t bytes = 0;
+  };
+  std::vector<File> files;
+  std::string kind, target;
+  std::optional<int64_t> ramBoundBytes;        // none: the memory has no bound that is known
+  int64_t weightsBytes = 0, runtimeBytes = 0;  // the rest: code and tables
+  std::vector<std::string> entryPoints;
+};
+
 enum class CaseStatus : uint8_t { passed, wrong, crashed, timeout, unsupported, failed };
 const char* toString(CaseStatus status);
 struct VerifyResult {
@@ -423,11 +435,12 @@ struct TextView {
 template <typename T>
 using Shared = std::shared_ptr<const T>;
 
-using View = std::variant<std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>,
-                          Shared<PassList>, Shared<DiffView>, Shared<BisectView>, Shared<DimsTable>,
-                          Shared<WhyView>, Shared<PlanView>, Shared<LimitView>, Shared<KernelTable>,
-                          Shared<RunResult>, Shared<PredictView>, Shared<BenchResult>, Shared<CompileResult>,
-                          Shared<VerifyResult>, Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>,
-                          Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>, Shared<TextView>>;
+using View =
+    std::variant<std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>, Shared<PassList>,
+                 Shared<DiffView>, Shared<BisectView>, Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>,
+                 Shared<LimitView>, Shared<KernelTable>, Shared<RunResult>, Shared<PredictView>,
+                 Shared<BenchResult>, Shared<CompileResult>, Shared<ExportResult>, Shared<VerifyResult>,
+                 Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>, Shared<SettingTable>,
+                 Shared<ProblemList>, Shared<TuneView>, Shared<TextView>>;
 
 }  // namespace dyn

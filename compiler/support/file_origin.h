@@ -17,8 +17,8 @@ namespace dyn {
 class FileOrigins {
  public:
   FileOrigins();
-  // "": memory, or a file that is gone, or that changed so short a time ago that a further change may bear the
-  // same time.
+  // "": memory, or a file that is gone, or that changed so short a time ago that a further change may bear
+  // the same time.
   std::string of(const void* data, size_t size) const;
 
  private:

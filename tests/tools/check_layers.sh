@@ -42,6 +42,7 @@ frontends/onnx     : compiler..infer     vm/include
 app/session        : compiler..tune      frontends/text frontends/onnx vm/include vm/shared
 app/repl           : app/session compiler/support
 app/batch          : app/session compiler/support
+app/runner         : app/session compiler/support vm/include
 app                : app/session app/repl app/batch compiler/support
 ui/support         :
 ui/graph           : app/session ui/support
@@ -66,8 +67,8 @@ libraries() {
 ^(graphviz/|gvc[.]h|cgraph[.]h)                       : ui/graph         : Graphviz
 ^google/protobuf/                                     : frontends/onnx   : protobuf
 ^(histedit[.]h|editline/)                             : app/repl         : libedit
-^CLI/                                                 : app app/batch app/repl : CLI11
-^(fmt|nlohmann)/                                      : app app/session app/batch app/repl ui ui/graph ui/views ui/shell : an application library
+^CLI/                                                 : app app/batch app/repl app/runner : CLI11
+^(fmt|nlohmann)/                                      : app app/session app/batch app/repl app/runner ui ui/graph ui/views ui/shell : an application library
 ^(gtest|gmock|benchmark)/                             :                  : a test library
 TABLE
 }

@@ -29,6 +29,8 @@ class PackageResource : public ModuleResource {
   }
   void* mapping = nullptr;
   uint64_t sizeBytes = 0;
+  PackagePlace package;  // in the mapping
+  const char* packageBytes() const { return static_cast<const char*>(mapping) + package.offset; }
   void* library = nullptr;
   int objectFile = -1;  // open as long as the library: dlopen takes an equal path for the same library
   dyn_host host = {};
@@ -73,6 +75,7 @@ Status mapFile(const std::string& path, PackageResource& resource) {
       status = failure(DYN_IO_ERROR, "cannot map " + path + ": " + strerror(errno));
     else
       resource.mapping = mapping;
+    if (status.ok()) resource.package = placeOfPackage(mapping, resource.sizeBytes);
   }
   close(file);
   return status;
@@ -121,7 +124,7 @@ Status linkObject(PackageResource& resource, const PackageSection& section) {
   if (file < 0)
     return failure(DYN_IO_ERROR, std::string("cannot make room for object code: ") + strerror(errno));
   resource.objectFile = file;
-  const auto* bytes = static_cast<const char*>(resource.mapping) + section.offset;
+  const char* bytes = resource.packageBytes() + section.offset;
   uint64_t done = 0;
   while (done < section.sizeBytes) {
     const ssize_t written = write(file, bytes + done, section.sizeBytes - done);
@@ -146,7 +149,8 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
   owner.taken();  // by the resource
   if (Status status = mapFile(path, *resource); !status.ok()) return status;
   std::vector<PackageSection> sections;
-  if (Status status = readPackageTable(resource->mapping, resource->sizeBytes, sections); !status.ok())
+  if (Status status = readPackageTable(resource->packageBytes(), resource->package.sizeBytes, sections);
+      !status.ok())
     return status;
 
   Program program;
@@ -162,10 +166,10 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
   const PackageSection* best = nullptr;
   bool hasProgram = false;
   for (const PackageSection& section : sections) {
-    const char* bytes = static_cast<const char*>(resource->mapping) + section.offset;
+    const char* bytes = resource->packageBytes() + section.offset;
     const bool check = section.kind != SectionKind::constants || section.sizeBytes < kEagerConstantBytes;
     if (check)
-      if (Status status = checkSection(resource->mapping, section); !status.ok()) return status;
+      if (Status status = checkSection(resource->packageBytes(), section); !status.ok()) return status;
     if (section.kind == SectionKind::program) {
       if (Status status = parseProgram(bytes, section.sizeBytes, program); !status.ok()) return status;
       hasProgram = true;

@@ -13,6 +13,8 @@ namespace dyn::vm {
 namespace {
 
 constexpr char kMagic[8] = {'D', 'Y', 'N', 'P', 'A', 'C', 'K', '1'};
+constexpr char kTrailerMagic[8] = {'D', 'Y', 'N', 'A', 'P', 'P', 'N', 'D'};
+constexpr uint64_t kTrailerBytes = 16;
 constexpr uint32_t kPackageVersion = 1;
 constexpr uint64_t kHeaderBytes = 64, kRowBytes = 128, kNameBytes = 64, kPageBytes = 4096, kLineBytes = 64;
 constexpr uint32_t kMaximumSections = 1024;
@@ -136,6 +138,23 @@ Status writePackage(const std::string& path, const Program& program,
   const std::string reason = strerror(errno);
   remove(temporary.c_str());
   return failure(DYN_IO_ERROR, "cannot write " + path + ": " + reason);
+}
+
+PackagePlace placeOfPackage(const void* bytes, uint64_t sizeBytes) {
+  const PackagePlace whole{0, sizeBytes};
+  const auto* data = static_cast<const uint8_t*>(bytes);
+  if (sizeBytes < kTrailerBytes || memcmp(data + sizeBytes - kTrailerBytes, kTrailerMagic, 8) != 0)
+    return whole;
+  const uint64_t offset = get64(data + sizeBytes - 8);
+  if (offset % kPageBytes != 0 || offset > sizeBytes - kTrailerBytes) return whole;
+  return {offset, sizeBytes - kTrailerBytes - offset};
+}
+
+std::string packageTrailer(uint64_t offset) {
+  uint8_t trailer[kTrailerBytes];
+  memcpy(trailer, kTrailerMagic, 8);
+  put64(trailer + 8, offset);
+  return std::string(reinterpret_cast<const char*>(trailer), sizeof trailer);
 }
 
 Status readPackageTable(const void* bytes, uint64_t sizeBytes, std::vector<PackageSection>& sections) {

@@ -41,6 +41,14 @@ uint64_t layOutConstants(Program& program);
 Status writePackage(const std::string& path, const Program& program,
                     std::span<const void* const> constantData, std::span<const ObjectSection> objects);
 
+// Where the package of a file lies: in all of it, or behind a program, at a page, with a trailer at the end.
+struct PackagePlace {
+  uint64_t offset = 0, sizeBytes = 0;
+};
+PackagePlace placeOfPackage(const void* bytes, uint64_t sizeBytes);
+// What ends a file whose package begins at `offset`.
+std::string packageTrailer(uint64_t offset);
+
 // Reads header and table of a mapped file: bounds, alignment, version, checksum of the table.
 Status readPackageTable(const void* bytes, uint64_t sizeBytes, std::vector<PackageSection>& sections);
 // Compares a section's data with its checksum.

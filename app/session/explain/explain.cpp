@@ -130,10 +130,6 @@ LaunchTime timeOf(const LaunchWork& work, const MachineLimits& limits, const Foo
   return time;
 }
 
-double boundFraction(const KernelRow& row) {
-  return row.totalNs > 0 ? static_cast<double>(row.boundNs) / static_cast<double>(row.totalNs) : 0;
-}
-
 void countTouchedBytes(const LoweredModule& lowered, RunResult& result) {
   struct Touched {
     double bytes = 0;

@@ -1,5 +1,6 @@
 // Handlers: opening, compiling and inspecting the model.
 #include <algorithm>
+#include <filesystem>
 
 #include "app/session/model/input_spec.h"
 #include "app/session/model/specialisation.h"
@@ -7,6 +8,7 @@
 #include "app/session/views/contraction_rows.h"
 #include "app/session/views/dim_views.h"
 #include "app/session/views/trace_views.h"
+#include "compiler/driver/export.h"
 #include "compiler/driver/package.h"
 #include "compiler/driver/target_choice.h"
 #include "compiler/ir/printer.h"
@@ -173,7 +175,15 @@ Result<View> handle_check(SessionState& state, const Command& command, Outcome& 
   return makeView(std::move(list));
 }
 
-Result<View> handle_compile(SessionState& state, const Command& command, Outcome& outcome) {
+namespace {
+
+// The model, compiled to be written, by the options of the command.
+struct ToWrite {
+  LoadedModel* model = nullptr;
+  bool reopen = false;  // what runs here may use the library again
+};
+
+Result<ToWrite> compiledToWrite(SessionState& state, const Command& command, Outcome& outcome) {
   DYN_TRY(LoadedModel * model, state.model());
   const bool forPackage = command.has("o") && model->recordsChoose(std::string(contraction::kOneDnn));
   if (command.has("dim") || command.has("static") || forPackage) {
@@ -195,7 +205,52 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
   outcome.warnings = model->info().warnings;
   state.progress("compiling " + model->info().path);
   DYN_CHECK(model->ensureCompiled());
-  const CompiledModel& compiled = *model->compiled();
+  return ToWrite{model, forPackage};
+}
+
+Status reopened(SessionState& state, const ToWrite& written) {
+  if (!written.reopen) return {};
+  LoadRequest request = written.model->request();
+  request.forPackage = false;
+  return open(state, std::move(request));
+}
+
+// Kinds of exports that are there; what is not says why.
+Status checkExport(const Command& command) {
+  const std::string kind = command.text("kind");
+  if (kind == "package") return {};
+  const auto unsupported = [](const std::string& what) {
+    return makeError(DiagnosticId::unsupportedFeature, "unsupported: " + what);
+  };
+  if (kind == "static" || kind == "shared")
+    return unsupported("--kind " + kind +
+                       ": libraries need the host program as native code, which is not there yet");
+  if (kind == "image") return unsupported("--kind image: the runtime is not built for boards yet");
+  if (kind != "exe")
+    return makeError(DiagnosticId::usageError, "there is no kind '" + kind + "' of exports")
+        .note("there are exe, package, static, shared and image");
+  if (command.has("static-link"))
+    return unsupported(
+        "--static-link: generated kernels are opened as a shared library, which a static program can not do");
+  if (command.has("no-heap"))
+    return unsupported("--no-heap: the interpreter takes its objects from the heap");
+  if (command.has("board")) return unsupported("--board: an executable is for Linux");
+  if (!command.has("interpret"))
+    return unsupported("the host program as native code; it is interpreted with --interpret");
+  return {};
+}
+
+// The program dynrun lies beside the one that runs.
+std::string runnerFile() {
+  std::error_code ignored;
+  return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "dynrun").string();
+}
+
+}  // namespace
+
+Result<View> handle_compile(SessionState& state, const Command& command, Outcome& outcome) {
+  DYN_TRY(ToWrite made, compiledToWrite(state, command, outcome));
+  const CompiledModel& compiled = *made.model->compiled();
   CompileResult result;
   if (command.has("o")) {
     result.file = command.text("o");
@@ -210,11 +265,7 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
   result.kernelsCompiledCount = compiled.statistics.kernelsCompiledCount;
   for (const HostTensor& tensor : compiled.lowered.constants) result.constantsBytes += tensor.sizeBytes();
   result.machine = printTarget(compiled.target);
-  if (forPackage) {  // what runs here may use the library again
-    LoadRequest request = model->request();
-    request.forPackage = false;
-    DYN_CHECK(open(state, std::move(request)));
-  }
+  DYN_CHECK(reopened(state, made));
   return makeView(std::move(result));
 }
 
@@ -402,6 +453,32 @@ Result<View> handle_save(SessionState& state, const Command& command, Outcome&) 
     return makeError(DiagnosticId::unsupportedFeature, "unsupported: only tensors can be written");
   DYN_CHECK(writeNpyTensor(file, value->value.tensor()));
   return textView("wrote " + file + "\n");
+}
+
+Result<View> handle_exportModel(SessionState& state, const Command& command, Outcome& outcome) {
+  DYN_CHECK(checkExport(command));
+  DYN_TRY(ToWrite made, compiledToWrite(state, command, outcome));
+  const CompiledModel& compiled = *made.model->compiled();
+  const std::string path = command.text("o"), cache = state.now.options.cacheDirectory;
+  ExportResult result;
+  result.kind = command.text("kind");
+  result.target = compiled.target.machine.name;
+  result.entryPoints = {"main"};
+  ExportedFile file;
+  if (result.kind == "package") {
+    DYN_CHECK(writePackageFile(compiled, path, cache));
+    DYN_TRY(file, describePackage(path));
+  } else {
+    if (!runsHere(compiled.target))
+      return makeError(DiagnosticId::unsupportedFeature, "unsupported: an executable for " + result.target +
+                                                             ": dynrun is built for this machine");
+    DYN_TRY(file, writeExecutable(compiled, runnerFile(), path, cache));
+  }
+  result.files = {{path, file.fileBytes}};
+  result.weightsBytes = file.weightsBytes;
+  result.runtimeBytes = file.fileBytes - file.weightsBytes;
+  DYN_CHECK(reopened(state, made));
+  return makeView(std::move(result));
 }
 
 }  // namespace dyn

@@ -405,6 +405,19 @@ struct Writer {
             {"constants_bytes", v->constantsBytes}};
   }
 
+  Json operator()(const Shared<ExportResult>& v) const {
+    Json files = Json::array();
+    for (const ExportResult::File& file : v->files)
+      files.push_back({{"path", file.path}, {"bytes", file.bytes}});
+    return {{"kind", v->kind},
+            {"files", files},
+            {"target", v->target},
+            {"ram_bound_bytes", orNull(v->ramBoundBytes)},
+            {"weights_bytes", v->weightsBytes},
+            {"runtime_bytes", v->runtimeBytes},
+            {"entry_points", v->entryPoints}};
+  }
+
   Json operator()(const Shared<VerifyResult>& v) const {
     return {{"name", v->name}, {"status", toString(v->status)},      {"reason", v->reason}, {"op", v->op},
             {"id", v->code},   {"data_sets_count", v->dataSetsCount}};

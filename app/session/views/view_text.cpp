@@ -444,6 +444,14 @@ struct Writer {
     return text;
   }
 
+  std::string operator()(const Shared<ExportResult>& v) const {
+    std::string text;
+    for (const ExportResult::File& file : v->files)
+      text += fmt::format("wrote {} ({}) for {}: weights {}, the rest {}\n", file.path, bytesText(file.bytes),
+                          v->target, bytesText(v->weightsBytes), bytesText(v->runtimeBytes));
+    return text;
+  }
+
   std::string operator()(const Shared<VerifyResult>& v) const {
     return v->name + ": " + toString(v->status) + (v->reason.empty() ? "" : ": " + v->reason) + "\n";
   }

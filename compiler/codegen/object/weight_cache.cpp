@@ -4,8 +4,8 @@
 
 #include "compiler/codegen/object/object_cache.h"
 
-// Set by the build: a digest of the sources of the runtime's kernels, so that weights packed by others are not
-// read.
+// Set by the build: a digest of the sources of the runtime's kernels, so that weights packed by others are
+// not read.
 #ifndef DYN_KERNELS_FINGERPRINT
 #error "the build must define DYN_KERNELS_FINGERPRINT"
 #endif

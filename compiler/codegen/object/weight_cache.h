@@ -34,8 +34,8 @@ class WeightCache {
   explicit WeightCache(const WeightCacheSettings& settings);
 
   bool on() const { return folder_.on(); }
-  // Of what is made of `source` (a name or a digest of the raw bytes) in the way that `parts` say; also of the
-  // sources of the code that packs.
+  // Of what is made of `source` (a name or a digest of the raw bytes) in the way that `parts` say; also of
+  // the sources of the code that packs.
   static std::string keyOf(const std::vector<std::string>& parts, const std::string& source);
   std::optional<MappedFile> find(const std::string& key);
   // None where it can not be kept.

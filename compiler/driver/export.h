@@ -1,0 +1,22 @@
+// Executables of their own: a runner and, at the next page of the same file, the package that it runs, mapped
+// from there. No linker is needed for it.
+#pragma once
+
+#include <string>
+
+#include "compiler/driver/compile.h"
+
+namespace dyn {
+
+struct ExportedFile {
+  int64_t fileBytes = 0;
+  int64_t weightsBytes = 0;  // of them constants
+};
+
+// `runner`: the program dynrun, built for the target. OUT is there as a whole, executable, or not at all.
+Result<ExportedFile> writeExecutable(const CompiledModel& compiled, const std::string& runner,
+                                     const std::string& path, const std::string& cacheDirectory);
+// What a package takes, by its own tables.
+Result<ExportedFile> describePackage(const std::string& path);
+
+}  // namespace dyn
