@@ -142,6 +142,7 @@ class FunctionLowering {
   Status lowerListLength(const Op& op, Body& body);
   Status lowerListAt(const Op& op, Body& body);
   Status lowerListInsert(const Op& op, Body& body);
+  int32_t defineChangedList(const Op& op, const Body& body, int32_t from);
   // Pushes the tasks of one region: its parameters stand for `arguments`; `finish` runs after its last
   // operation.
   void pushRegion(const Function& region, bool tail, Task finish);

@@ -247,6 +247,24 @@ TEST_F(DimTest, deepChainsDoNotOverflowTheStack) {
   EXPECT_LT(d.toString().size(), 70000u);
 }
 
+// Each size is made of the one before and another: their symbols are more than a set keeps.
+TEST_F(DimTest, symbolsOfManyAreAllOfThem) {
+  std::vector<Dim> chain{c.symbol("s0")};
+  std::vector<SymbolId> symbols{chain[0].symbol()};
+  for (int i = 1; i < 200; ++i) {
+    const Dim next = c.symbol("s" + std::to_string(i));
+    symbols.push_back(next.symbol());
+    chain.push_back(mod(chain.back() + next, c.constant(1000 + i)));
+  }
+  const auto check = [&](size_t i) {
+    const auto end = symbols.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+    EXPECT_EQ(symbolsOf(chain[i]), std::vector<SymbolId>(symbols.begin(), end)) << i;
+  };
+  check(150);  // before its parts were asked for, and after
+  for (size_t i = 0; i < chain.size(); ++i) check(i);
+  check(150);
+}
+
 TEST_F(DimTest, sharedPartsAreVisitedOnce) {
   Dim d = n;
   for (int i = 0; i < 200; ++i) d = mod(d, m + i) * floorDiv(d, m + i + 1);
