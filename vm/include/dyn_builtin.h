@@ -76,8 +76,8 @@ struct DynBuiltinContext {
   /* The cheapest schedule of a product, remembered for sizes that come again. May be null. */
   int32_t (*schedule)(const DynBuiltinContext* context, const DynProductSizes* sizes);
   /* Tables that a kernel has made and wants to find again, by its kind (PlanCache) and a number. `keep` owns
-   * the plan from then on, calls drop(plan) when it goes, and returns it (null: no memory, and it has gone); it
-   * stays until the next `keep`. May both be null. */
+   * the plan from then on, calls drop(plan) when it goes, and returns it (null: no memory, and it has gone);
+   * it stays until the next `keep`. May both be null. */
   const void* (*findPlan)(const DynBuiltinContext* context, int32_t kind, int64_t size);
   const void* (*keepPlan)(const DynBuiltinContext* context, int32_t kind, int64_t size, void* plan,
                           void (*drop)(void* plan), uint64_t bytes);

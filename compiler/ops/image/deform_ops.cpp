@@ -339,7 +339,6 @@ const OpDef deform_columnsOp{
     .name = "deform_columns",
     .summary = "the elements that a deform_conv sums, window by window",
     .cls = OpClass::injective,
-    .traits = {.cost = ElementCost::function},
     .minOperands = 2,
     .maxOperands = 3,
     .attributes = kColumnAttributes,

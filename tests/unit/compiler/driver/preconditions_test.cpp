@@ -176,6 +176,7 @@ const std::vector<ForbiddenAttribute>& forbiddenByRules() {
       {"bitcast", "to", Dtype::f64},
       {"col2im", "pads", Integers{1}},
       {"deform_conv", "pads", Integers{1}},
+      {"deform_columns", "pads", Integers{1}},
       {"deform_conv", "kernel_shape", Integers{9, 9}},
       {"loop", "carried", int64_t{99}},
       {"loop", "carried", int64_t{-1}},
