@@ -46,14 +46,14 @@ Result<ExportedFile> describePackage(const std::string& path) {
 }
 
 Result<ExportedFile> writeExecutable(const CompiledModel& compiled, const std::string& runner,
-                                     const std::string& path, const std::string& cacheDirectory) {
+                                     const std::string& path) {
   Result<MappedFile> program = MappedFile::open(runner);
   if (!program.ok())
     return makeError(
         DiagnosticId::unsupportedFeature,
         "unsupported: an executable needs the program dynrun beside this one: " + program.error().message);
   const BesideFile package(path + ".dynpkg"), whole(path);
-  DYN_CHECK(writePackageFile(compiled, package.name, cacheDirectory));
+  DYN_CHECK(writePackageFile(compiled, package.name));
   DYN_TRY(MappedFile packed, MappedFile::open(package.name));
   const size_t offset = (program->size() + kPageBytes - 1) / kPageBytes * kPageBytes;
   const std::string padding(offset - program->size(), '\0'), trailer = vm::packageTrailer(offset);

@@ -15,7 +15,7 @@ struct ExportedFile {
 
 // `runner`: the program dynrun, built for the target. OUT is there as a whole, executable, or not at all.
 Result<ExportedFile> writeExecutable(const CompiledModel& compiled, const std::string& runner,
-                                     const std::string& path, const std::string& cacheDirectory);
+                                     const std::string& path);
 // What a package takes, by its own tables.
 Result<ExportedFile> describePackage(const std::string& path);
 

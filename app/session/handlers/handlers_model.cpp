@@ -459,20 +459,20 @@ Result<View> handle_exportModel(SessionState& state, const Command& command, Out
   DYN_CHECK(checkExport(command));
   DYN_TRY(ToWrite made, compiledToWrite(state, command, outcome));
   const CompiledModel& compiled = *made.model->compiled();
-  const std::string path = command.text("o"), cache = state.now.options.cacheDirectory;
+  const std::string path = command.text("o");
   ExportResult result;
   result.kind = command.text("kind");
   result.target = compiled.target.machine.name;
   result.entryPoints = {"main"};
   ExportedFile file;
   if (result.kind == "package") {
-    DYN_CHECK(writePackageFile(compiled, path, cache));
+    DYN_CHECK(writePackageFile(compiled, path));
     DYN_TRY(file, describePackage(path));
   } else {
     if (!runsHere(compiled.target))
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: an executable for " + result.target +
                                                              ": dynrun is built for this machine");
-    DYN_TRY(file, writeExecutable(compiled, runnerFile(), path, cache));
+    DYN_TRY(file, writeExecutable(compiled, runnerFile(), path));
   }
   result.files = {{path, file.fileBytes}};
   result.weightsBytes = file.weightsBytes;
