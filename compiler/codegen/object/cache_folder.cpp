@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -62,8 +63,10 @@ bool CacheFolder::write(const std::string& key, const std::vector<std::string_vi
   int64_t bytes = 0;
   for (std::string_view piece : pieces) bytes += static_cast<int64_t>(piece.size());
   if (!on_ || bytes > maxBytes_) return false;
+  // Of the process: several caches in it may have this folder.
+  static std::atomic<uint64_t> temporaryCount{0};
   const std::string temporary = directory_ + "/" + key + "." + std::to_string(::getpid()) + "." +
-                                std::to_string(temporaryCount_.fetch_add(1)) + std::string(kTemporarySuffix);
+                                std::to_string(temporaryCount.fetch_add(1)) + std::string(kTemporarySuffix);
   const int handle = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (handle < 0) return false;
   bool good = true;

@@ -48,7 +48,6 @@ class CacheFolder {
   bool on_ = false;
   std::string refusal_;
   std::atomic<int64_t> evicted_{0};
-  std::atomic<uint64_t> temporaryCount_{0};
   std::mutex sizeLock_;
   int64_t knownBytes_ =
       -1;  // of all files; -1: not counted yet. Other processes' are seen at the next count.
