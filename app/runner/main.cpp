@@ -6,6 +6,7 @@
 
 #include "app/session/model/output_files.h"
 #include "app/session/model/runner.h"
+#include "app/session/model/vm_value.h"
 #include "app/session/views/view_json.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/clock.h"
@@ -129,10 +130,6 @@ Result<Answer> run(const Request& request, dyn_module* module, const Signature& 
   return Answer{toJson(view), textOf(*result)};
 }
 
-struct ModuleRelease {
-  void operator()(dyn_module* module) const { dyn_module_release(module); }
-};
-
 Result<Answer> answer(Request& request) {
   if (!request.memoryLimit.empty()) {
     DYN_TRY(int64_t bytes, parseBytes(request.memoryLimit));
@@ -143,7 +140,7 @@ Result<Answer> answer(Request& request) {
   dyn_module* module = nullptr;
   const dyn_status status = dyn_module_load_file(kOwnFile, nullptr, &module);
   if (status != DYN_OK) return vmError(status);
-  const std::unique_ptr<dyn_module, ModuleRelease> owned(module);
+  const VmModule owned(module);
   const Signature signature = signatureOf(module);
   if (request.describe)
     return Answer{{{"inputs", portsJson(signature.inputs)},

@@ -5,6 +5,7 @@
 
 #include "compiler/driver/kernel_library.h"
 #include "compiler/driver/native_code.h"
+#include "compiler/driver/vm_handles.h"
 #include "compiler/support/file_origin.h"
 #include "compiler/target/panels.h"
 #include "vm/isa/program_file.h"
@@ -20,16 +21,6 @@ namespace {
 
 // Whose matrix kernels will read what is packed.
 enum class Reader { package, thisProcess };
-
-struct ModuleRelease {
-  void operator()(dyn_module* module) const { dyn_module_release(module); }
-};
-struct ContextRelease {
-  void operator()(dyn_context* context) const { dyn_context_release(context); }
-};
-struct ValueRelease {
-  void operator()(dyn_value* value) const { dyn_value_release(value); }
-};
 
 struct PackHost {
   const HostTensor& weights;
@@ -62,7 +53,7 @@ Result<HostTensor> pack(const CompiledModel& compiled, const Packing& packing, R
   if (dyn_status status = dyn_module_load_memory(bytes.data(), bytes.size(), &host, &module);
       status != DYN_OK)
     return packingFault(status);
-  const std::unique_ptr<dyn_module, ModuleRelease> ownedModule(module);
+  const VmModule ownedModule(module);
   dyn_options options{};
   options.thread_count = compiled.threadCount > 0
                              ? compiled.threadCount
@@ -70,13 +61,13 @@ Result<HostTensor> pack(const CompiledModel& compiled, const Packing& packing, R
   dyn_context* context = nullptr;
   if (dyn_status status = dyn_context_create(module, &options, &context); status != DYN_OK)
     return packingFault(status);
-  const std::unique_ptr<dyn_context, ContextRelease> ownedContext(context);
+  const VmContext ownedContext(context);
   if (dyn_status status = dyn_context_run_function(context, kPackFunction, nullptr, 0); status != DYN_OK)
     return packingFault(status);
   dyn_value* value = nullptr;
   if (dyn_status status = dyn_context_get_output(context, 0, &value); status != DYN_OK)
     return packingFault(status);
-  const std::shared_ptr<dyn_value> owned(value, ValueRelease());
+  const std::shared_ptr<dyn_value> owned(value, VmValueRelease());
   program.constants[0].forget();
   const int64_t* shape = dyn_value_shape(value);
   return HostTensor::borrow(static_cast<Dtype>(dyn_value_dtype(value)),

@@ -1,7 +1,5 @@
 #include "compiler/passes/moved_windows.h"
 
-#include <algorithm>
-
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/op_series.h"
 

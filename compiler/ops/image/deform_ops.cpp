@@ -1,6 +1,5 @@
 // Convolutions whose windows' elements are each moved by an offset: deform_conv, and deform_columns, the
 // elements that it sums, laid out so that a product of matrices can do the sums.
-#include <algorithm>
 #include <cmath>
 
 #include "compiler/ops/image/sampling_rules.h"
