@@ -473,6 +473,8 @@ Interpreter::Outcome Interpreter::loop() {
         DYN_CALL(newTensorInstruction(w[0], w + 1));
       case Opcode::reuseTensor:
         DYN_CALL(reuseTensor(w));
+      case Opcode::stridedView:
+        DYN_CALL(stridedView(w));
       case Opcode::reshapeTensor:
         DYN_CALL(reshape(w));
       case Opcode::deviceCopy:

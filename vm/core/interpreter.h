@@ -109,6 +109,7 @@ class Interpreter {
   const int32_t* allocateTensor(const int32_t* w);
   const int32_t* newTensorInstruction(int32_t result, const int32_t* w);
   const int32_t* reuseTensor(const int32_t* w);
+  const int32_t* stridedView(const int32_t* w);
   const int32_t* reshape(const int32_t* w);
   const int32_t* deviceCopy(const int32_t* w);
   const int32_t* makeTuple(const int32_t* w);

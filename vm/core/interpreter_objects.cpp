@@ -6,6 +6,7 @@
 
 #include "vm/base/checked.h"
 #include "vm/core/interpreter.h"
+#include "vm/core/strided.h"
 #include "vm/device/device.h"
 
 namespace dyn::vm {
@@ -292,6 +293,34 @@ const int32_t* Interpreter::reshape(const int32_t* w) {
       newView(options_.pool, source->dtype, rank, shape_, count, source->storage, source->data, why);
   if (!tensor) return memoryFault(why, sizeof(Tensor));
   tensor->readOnly = source->readOnly;
+  setObject(w[0], tensor);
+  return next;
+}
+
+const int32_t* Interpreter::stridedView(const int32_t* w) {
+  Tensor* source = tensorAt(w[1]);
+  if (!source || !isDense(source, "a view")) return nullptr;
+  if (source->dtype == DataType::string) return fault(DYN_UNSUPPORTED, "a strided view of strings");
+  const int64_t offset = R_[w[2]];
+  const int32_t* next = w + 3;
+  uint32_t rank;
+  int64_t count, low, high;
+  if (!readShape(next, rank, count)) return nullptr;
+  int64_t strides[kMaximumRank];
+  for (uint32_t axis = 0; axis < rank; ++axis) strides[axis] = R_[next[1 + axis]];
+  next += 1 + rank;
+  const bool inside = reachOf({shape_, rank}, {strides, rank}, low, high) &&
+                      (count == 0 || (checkedAdd(low, offset, low) && checkedAdd(high, offset, high) &&
+                                      low >= 0 && high < source->elementCount));
+  if (!inside)
+    return fault(DYN_OUT_OF_RANGE, "a view of " + std::to_string(count) + " elements from element " +
+                                       std::to_string(offset) + " on reaches beyond " + describe(source));
+  dyn_status why = DYN_OK;
+  std::byte* first = count == 0 ? source->first : source->first + offset * sizeBytes(source->dtype);
+  Tensor* tensor =
+      newStridedView(options_.pool, source->dtype, rank, shape_, strides, count, source->storage, first, why);
+  if (!tensor) return memoryFault(why, sizeof(Tensor));
+  tensor->readOnly = true;
   setObject(w[0], tensor);
   return next;
 }
