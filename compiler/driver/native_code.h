@@ -18,8 +18,9 @@ Status loadCode(CompiledModel& compiled);
 
 // Null when there is no such kernel.
 DynKernelFunction findKernel(const NativeCode& code, const char* symbol);
-// The object files of all kernels, in order: those that were made, or from the cache.
-Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled);
+// The object files of all kernels, in order, those that were made or from the cache; then those of the matrix
+// kernels where the program wants them.
+Result<std::vector<std::string>> packageObjects(const CompiledModel& compiled);
 // What the objects need, as packages name their object sections: "x86_64:avx2+fma".
 std::string packageTarget(const CompiledModel& compiled);
 

@@ -6,12 +6,27 @@
 // unsupportedFeature when no linker is found or the build has no code generation.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "compiler/driver/compile.h"
 
 namespace dyn {
 
-Status writePackageFile(const CompiledModel& compiled, const std::string& path);
+struct ExportedFile {
+  int64_t fileBytes = 0;
+  int64_t weightsBytes = 0;  // of them constants
+};
+Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path);
+
+// The same in memory: the pieces of the file, one after the other, and what holds them.
+struct PackagePieces {
+  std::vector<std::string_view> pieces;
+  ExportedFile size;
+  std::shared_ptr<const void> owner;
+};
+Result<PackagePieces> makePackage(const CompiledModel& compiled);
 
 }  // namespace dyn

@@ -254,9 +254,8 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
   CompileResult result;
   if (command.has("o")) {
     result.file = command.text("o");
-    DYN_CHECK(writePackageFile(compiled, result.file));
-    DYN_TRY(MappedFile written, MappedFile::open(result.file));
-    result.fileBytes = static_cast<int64_t>(written.size());
+    DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file));
+    result.fileBytes = file.fileBytes;
   }
   result.passesNs = compiled.statistics.passesNs;
   result.lowerNs = compiled.statistics.lowerNs;
@@ -466,8 +465,7 @@ Result<View> handle_exportModel(SessionState& state, const Command& command, Out
   result.entryPoints = {"main"};
   ExportedFile file;
   if (result.kind == "package") {
-    DYN_CHECK(writePackageFile(compiled, path));
-    DYN_TRY(file, describePackage(path));
+    DYN_TRY(file, writePackageFile(compiled, path));
   } else {
     if (!runsHere(compiled.target))
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: an executable for " + result.target +
