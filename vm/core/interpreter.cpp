@@ -11,6 +11,15 @@
 #include "vm/isa/instruction_reader.h"
 
 namespace dyn::vm {
+namespace {
+
+// Launches of fewer steps are one task in one piece.
+int64_t directSteps(const InterpreterOptions& options) {
+  if (options.rehearsal) return INT64_MIN;
+  return options.threads && options.threads->threadCount() > 1 ? 2 * kMinimumStepsPerTask : kStepsPerPiece;
+}
+
+}  // namespace
 
 Interpreter::Interpreter(const Module& module, const InterpreterOptions& options)
     : module_(module),
@@ -24,6 +33,13 @@ Interpreter::Interpreter(const Module& module, const InterpreterOptions& options
   }
   buffers_.resize(buffers);
   scalars_.resize(scalars);
+  flow_.interpreter = this;
+  flow_.table = &flowTable();
+  flow_.kernels = module.kernels().data();
+  // The word changes under the code's eyes, which reads it as often as it jumps.
+  static_assert(sizeof trapBits_ == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free);
+  flow_.trap = reinterpret_cast<const volatile uint32_t*>(&trapBits_);
+  flow_.directSteps = directSteps(options);
 }
 
 Interpreter::~Interpreter() {
@@ -61,10 +77,15 @@ Status Interpreter::run(uint32_t function, std::span<Object* const> arguments,
   }
   Outcome outcome = Outcome::fault;
   try {
+    const bool native = options_.flow == FlowForm::native && module_.flow().present() && !globals &&
+                        (trapBits_.load() & (kStep | kBreakpoints)) == 0;
     if (pushFrame(function, nullptr, nullptr) && enter(function)) {
-      do {
-        outcome = trapBits_.load(std::memory_order_relaxed) != 0 ? loop<true>() : loop<false>();
-      } while (outcome == Outcome::switchLoop);
+      if (native)
+        outcome = runNative();
+      else
+        do {
+          outcome = trapBits_.load(std::memory_order_relaxed) != 0 ? loop<true>() : loop<false>();
+        } while (outcome == Outcome::switchLoop);
     }
   } catch (const std::bad_alloc&) {  // of the interpreter's own tables and messages
     outcome = Outcome::fault;
@@ -285,10 +306,7 @@ void Interpreter::setProfiling(bool enabled) {
 Interpreter::Outcome Interpreter::trace() {
   const uint32_t bits = trapBits_.load(std::memory_order_relaxed);
   if (bits == 0) return Outcome::switchLoop;
-  if (bits & kCancel) {
-    fault(DYN_CANCELLED, "the run was cancelled");
-    return Outcome::fault;
-  }
+  if (cancelled()) return Outcome::fault;
   ++instructions_;
   if (!trapCallback_ || !(bits & (kStep | kBreakpoints))) return Outcome::proceed;
   const uint32_t function = frames_.back().function, position = positionOf(at_);
@@ -346,6 +364,38 @@ Interpreter::Outcome Interpreter::scalarFault(const int32_t* at) {
   }
   scalarFault(instruction.text, values);
   return Outcome::fault;
+}
+
+// --- native code
+
+// Each turn is a frame, or a piece of a long function.
+Interpreter::Outcome Interpreter::runNative() {
+  flow_.launches = 0;
+  Outcome outcome = Outcome::proceed;
+  while (outcome == Outcome::proceed) {
+    flow_.position = positionOf(at_);
+    flow_.scalars = R_;
+    switch (module_.flow().find(frames_.back().function, flow_.position)(&flow_, flow_.position)) {
+      case DYN_FLOW_MOVED:
+        at_ = code_ + flow_.position;
+        break;
+      case DYN_FLOW_GO:
+        break;
+      case DYN_FLOW_DONE:
+        outcome = Outcome::done;
+        break;
+      default:
+        outcome = Outcome::fault;
+    }
+  }
+  launches_ += flow_.launches;
+  return outcome;
+}
+
+bool Interpreter::cancelled() {
+  if ((trapBits_.load(std::memory_order_relaxed) & kCancel) == 0) return false;
+  fault(DYN_CANCELLED, "the run was cancelled");
+  return true;
 }
 
 // --- the loop

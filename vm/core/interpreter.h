@@ -2,6 +2,9 @@
 // an explicit stack, so program recursion never uses the C++ stack. One per context, one thread at a time;
 // requestCancel() from any thread.
 //
+// Where the module has native code of its functions, that runs instead of the loop: the frames and the
+// operations are the same (flow.h). @init, stepping and breakpoints are the loop's.
+//
 // Traps: jumps, calls and launches look at one word. While it is zero that is all; otherwise the traced loop
 // takes over, which looks before every instruction (stepping, breakpoints, cancellation, profiling).
 #pragma once
@@ -13,22 +16,32 @@
 #include <vector>
 
 #include "vm/core/builtin_host.h"
+#include "vm/core/flow.h"
 #include "vm/core/module.h"
 #include "vm/core/profile.h"
 #include "vm/isa/isa.h"
 
 namespace dyn::vm {
 
+enum class FlowForm : uint8_t { native, interpreted };  // native: where the module has it
+
 struct InterpreterOptions {
   MemoryPool* pool = nullptr;                  // objects, and tensors of the cpu
   MemoryPool* devicePools[kDeviceCount] = {};  // null: `pool`
   ThreadPool* threads = nullptr;               // null: one thread
   uint32_t depthLimit = 100'000;
+  FlowForm flow = FlowForm::native;
   bool rehearsal =
       false;  // kernels do not run; a program that looks at what they would compute ends with DYN_UNSUPPORTED
   std::function<void(std::span<const int32_t>)>
       globalStored;  // init only: the constants that were loaded since the last store
 };
+
+// A launch is cut into pieces of about this many elementary steps, so that cancelling does not wait for a
+// long kernel.
+inline constexpr int64_t kStepsPerPiece = int64_t{1} << 26;
+// Below this a task costs more to start than it saves.
+inline constexpr int64_t kMinimumStepsPerTask = int64_t{1} << 15;
 
 // Memory of the caller for a result. The interpreter learns which newtensor made the result and uses the
 // memory there next time.
@@ -68,6 +81,7 @@ class Interpreter {
   uint64_t instructionCount() const { return instructions_; }
 
  private:
+  friend struct FlowCalls;
   enum class Outcome { proceed, done, fault, switchLoop };
   enum TrapBit : uint32_t { kCancel = 1, kStep = 2, kBreakpoints = 4, kProfile = 8 };
 
@@ -86,6 +100,9 @@ class Interpreter {
 
   template <bool kTraced>
   Outcome loop();
+  Outcome runNative();
+  bool cancelled();                                                     // with a fault
+  void putScalars(const int32_t* at, std::span<const int64_t> values);  // into the registers that it reads
   Outcome trace();  // before an instruction, in the traced loop
   void note(const int32_t* at, uint64_t beginNs);
 
@@ -190,6 +207,7 @@ class Interpreter {
   Status status_;
   std::atomic<uint32_t> trapBits_{0};
   BuiltinHost host_;
+  FlowHead flow_;
   dyn_trap_callback trapCallback_ = nullptr;
   void* trapUser_ = nullptr;
   std::vector<std::pair<uint32_t, uint32_t>> breakpoints_;  // sorted

@@ -11,12 +11,6 @@
 namespace dyn::vm {
 namespace {
 
-// A launch is cut into pieces of about this many elementary steps, so that cancelling does not wait for a
-// long kernel.
-constexpr int64_t kStepsPerPiece = int64_t{1} << 26;
-// Below this a task costs more to start than it saves.
-constexpr int64_t kMinimumStepsPerTask = int64_t{1} << 15;
-
 const char* kernelFaultText(int32_t code) {
   switch (code) {
     case DYN_KERNEL_INDEX_OUT_OF_RANGE:
@@ -217,6 +211,18 @@ ProfileOperands Interpreter::operandsOf(const int32_t* at, uint64_t& bytes) cons
     }
   }
   return result;
+}
+
+void Interpreter::putScalars(const int32_t* at, std::span<const int64_t> values) {
+  const InstructionRow& instruction = row(static_cast<Opcode>(*at));
+  const int32_t* w = at + 1;
+  size_t next = 0;
+  for (uint32_t i = 0; i < instruction.operandCount; ++i) {
+    const Operand operand = instruction.operands[i];
+    const uint32_t count = operand.list ? static_cast<uint32_t>(*w++) : 1;
+    for (uint32_t item = 0; item < count; ++item, ++w)
+      if (operand.kind == OperandKind::scalarRead && next < values.size()) R_[*w] = values[next++];
+  }
 }
 
 void Interpreter::note(const int32_t* at, uint64_t beginNs) {

@@ -163,6 +163,7 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
   options.host.resolve_constant = nullptr;
   options.host.resolve_gemm_family = nullptr;
   options.host.forget_constant = nullptr;
+  options.host.resolve_flow = nullptr;
   const PackageSection* best = nullptr;
   bool hasProgram = false;
   for (const PackageSection& section : sections) {
@@ -184,8 +185,10 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
   if (!hasProgram) return failure(DYN_BAD_PROGRAM, "the package has no program");
   if (best)
     if (Status status = linkObject(*resource, *best); !status.ok()) return status;
-  if (resource->library)
+  if (resource->library) {
     options.gemmFamily = static_cast<const DynGemmFamily*>(dlsym(resource->library, "dyn_gemm_family"));
+    options.flow = static_cast<const DynFlowProgram*>(dlsym(resource->library, "dyn_flow_program"));
+  }
   if (!options.gemmFamily && host.resolve_gemm_family)
     options.gemmFamily = host.resolve_gemm_family(host.user);
   if (options.constantSection) {
