@@ -4,19 +4,12 @@
 
 #include <string>
 
-#include "compiler/driver/compile.h"
+#include "compiler/driver/package.h"
 
 namespace dyn {
 
-struct ExportedFile {
-  int64_t fileBytes = 0;
-  int64_t weightsBytes = 0;  // of them constants
-};
-
 // `runner`: the program dynrun, built for the target. OUT is there as a whole, executable, or not at all.
 Result<ExportedFile> writeExecutable(const CompiledModel& compiled, const std::string& runner,
-                                     const std::string& path);
-// What a package takes, by its own tables.
-Result<ExportedFile> describePackage(const std::string& path);
+                                     const std::string& path, HostFlow flow = HostFlow::native);
 
 }  // namespace dyn

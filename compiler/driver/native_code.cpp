@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/emit/loop_codegen.h"
 #include "compiler/codegen/emit/micro_kernel.h"
+#include "compiler/codegen/flow/flow_code.h"
 #include "compiler/codegen/object/engine.h"
 #include "compiler/loop/kernel_key.h"
 #include "compiler/support/clock.h"
@@ -16,14 +17,18 @@ namespace dyn {
 struct NativeCode {
   std::optional<KernelEngine> engine;
   std::optional<KernelSet> kernels;
-  std::optional<GemmFamily> gemm;
   std::unordered_map<std::string, DynKernelFunction> functions;
-  // Of the kernels, in their order. Those that a cache has, too, are here until they are loaded.
+  const DynGemmFamily* gemm = nullptr;  // in `kernels`
+  // Of the kernels, in their order, then of the matrix kernels. Those that a cache has, too, are here until
+  // they are loaded.
   std::vector<ObjectCode> objects;
-  int64_t compiledWhenReady = 0;  // by the engine, micro-kernels included
+  int64_t compiledWhenReady = 0;  // by the engine, matrix kernels included
 };
 
 namespace {
+
+// Tiles follow from the sizes alone, so that results do not change with the number of threads.
+constexpr SummationOrder kFamilyOrder = SummationOrder::fastest;
 
 // Kernels share the module's dims, which are one thread's at a time: emitting is serial, compiling is not.
 KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescription& machine,
@@ -41,25 +46,36 @@ KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescr
   return job;
 }
 
+Result<std::vector<ObjectCode>> compileKernels(const CompiledModel& compiled, KernelEngine& engine) {
+  std::mutex emitting;
+  std::vector<KernelJob> jobs;
+  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i)
+    jobs.push_back(jobFor(compiled, i, compiled.target.machine, emitting));
+  return engine.compileAll(jobs);
+}
+
+Status addMatrixKernels(const CompiledModel& compiled, KernelEngine& engine,
+                        std::vector<ObjectCode>& objects) {
+  if (!compiled.lowered.usesGemmFamily) return {};
+  DYN_TRY(std::vector<ObjectCode> family,
+          engine.compileAll(gemmFamilyJobs(compiled.target.machine, kFamilyOrder)));
+  std::move(family.begin(), family.end(), std::back_inserter(objects));
+  return {};
+}
+
 }  // namespace
 
 Status emitObjects(CompiledModel& compiled, const CompileOptions& options) {
-  const MachineDescription& machine = compiled.target.machine;
   auto code = std::make_shared<NativeCode>();
   EngineSettings settings;
   settings.cache.directory = options.cacheDirectory;
   settings.threadCount = options.threadCount;
-  DYN_TRY(code->engine, KernelEngine::create(machine, settings));
+  DYN_TRY(code->engine, KernelEngine::create(compiled.target.machine, settings));
 
   const int64_t start = steadyNs();
-  std::mutex emitting;
-  std::vector<KernelJob> jobs;
-  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i)
-    jobs.push_back(jobFor(compiled, i, machine, emitting));
-  if (!jobs.empty()) {
-    DYN_TRY(code->objects, code->engine->compileAll(jobs));
-  }
+  DYN_TRY(code->objects, compileKernels(compiled, *code->engine));
   compiled.statistics.kernelsCompiledCount = code->engine->statistics().compiled;
+  DYN_CHECK(addMatrixKernels(compiled, *code->engine, code->objects));
   code->compiledWhenReady = code->engine->statistics().compiled;
   compiled.statistics.compileNs = code->compiledWhenReady == 0 ? 0 : steadyNs() - start;
   compiled.code = std::move(code);
@@ -68,23 +84,20 @@ Status emitObjects(CompiledModel& compiled, const CompileOptions& options) {
 
 Status loadCode(CompiledModel& compiled) {
   NativeCode& code = *compiled.code;
-  const int64_t start = steadyNs();
+  if (code.objects.empty()) return {};
   std::vector<std::string> symbols;
   for (const vm::KernelRow& row : compiled.lowered.program.kernels) symbols.push_back(row.symbol);
-  if (!symbols.empty()) {
-    DYN_TRY(code.kernels, code.engine->load(code.objects, symbols));
-    if (code.engine->usesCache()) code.objects.clear();
-    for (const std::string& symbol : symbols) {
-      DYN_TRY(DynKernelFunction function, code.kernels->function<DynKernelFunction>(symbol));
-      code.functions[symbol] = function;
-    }
+  if (compiled.lowered.usesGemmFamily) symbols.push_back(gemmFamilySymbol(kFamilyOrder));
+  DYN_TRY(code.kernels, code.engine->load(code.objects, symbols));
+  if (code.engine->usesCache()) code.objects.clear();
+  for (const vm::KernelRow& row : compiled.lowered.program.kernels) {
+    DYN_TRY(DynKernelFunction function, code.kernels->function<DynKernelFunction>(row.symbol));
+    code.functions[row.symbol] = function;
   }
   if (compiled.lowered.usesGemmFamily) {
-    // Heights of tiles may differ with the number of threads; results may not.
-    DYN_TRY(code.gemm, loadGemmFamily(*code.engine, SummationOrder::fastest));
+    DYN_TRY(void* family, code.kernels->find(gemmFamilySymbol(kFamilyOrder)));
+    code.gemm = static_cast<const DynGemmFamily*>(family);
   }
-  code.compiledWhenReady = code.engine->statistics().compiled;
-  if (code.compiledWhenReady > 0) compiled.statistics.compileNs += steadyNs() - start;
   return {};
 }
 
@@ -97,23 +110,51 @@ int64_t kernelsCompiledAfterLoad(const CompiledModel& compiled) {
   return compiled.code ? compiled.code->engine->statistics().compiled - compiled.code->compiledWhenReady : 0;
 }
 
-const DynGemmFamily* gemmFamilyOf(const NativeCode& code) {
-  return code.gemm ? &code.gemm->table() : nullptr;
-}
+const DynGemmFamily* gemmFamilyOf(const NativeCode& code) { return code.gemm; }
 
-Result<std::vector<std::string>> kernelObjects(const CompiledModel& compiled) {
+Result<std::vector<std::string>> packageObjects(const CompiledModel& compiled) {
   std::vector<ObjectCode> objects = compiled.code->objects;
   if (objects.empty()) {
-    std::mutex emitting;
-    std::vector<KernelJob> jobs;
-    for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i)
-      jobs.push_back(jobFor(compiled, i, compiled.target.machine, emitting));
-    DYN_TRY(objects, compiled.code->engine->compileAll(jobs));
+    DYN_TRY(objects, compileKernels(compiled, *compiled.code->engine));
+    DYN_CHECK(addMatrixKernels(compiled, *compiled.code->engine, objects));
   }
   std::vector<std::string> bytes;
   for (ObjectCode& object : objects) bytes.push_back(std::move(object.bytes));
   return bytes;
 }
+
+struct FlowLoaded {
+  KernelSet code;
+  const DynFlowProgram* program;
+};
+
+namespace {
+
+Result<std::vector<ObjectCode>> compileFlow(const CompiledModel& compiled, const vm::Program& program) {
+  return compiled.code->engine->compileAll(flowJobs(program, compiled.target.machine, FlowCalls::table));
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> flowObjects(const CompiledModel& compiled, const vm::Program& program) {
+  DYN_TRY(std::vector<ObjectCode> objects, compileFlow(compiled, program));
+  std::vector<std::string> bytes;
+  for (ObjectCode& object : objects) bytes.push_back(std::move(object.bytes));
+  return bytes;
+}
+
+Result<std::shared_ptr<const FlowLoaded>> loadFlow(const CompiledModel& compiled,
+                                                   const vm::Program& program) {
+  const int64_t before = compiled.code->engine->statistics().compiled;
+  DYN_TRY(std::vector<ObjectCode> objects, compileFlow(compiled, program));
+  DYN_TRY(KernelSet code, compiled.code->engine->load(objects, {DYN_FLOW_PROGRAM_SYMBOL}));
+  compiled.code->compiledWhenReady += compiled.code->engine->statistics().compiled - before;
+  DYN_TRY(void* table, code.find(DYN_FLOW_PROGRAM_SYMBOL));
+  return std::make_shared<const FlowLoaded>(
+      FlowLoaded{std::move(code), static_cast<const DynFlowProgram*>(table)});
+}
+
+const DynFlowProgram* flowProgramOf(const FlowLoaded& flow) { return flow.program; }
 
 std::string packageTarget(const CompiledModel& compiled) {
   const MachineDescription& machine = compiled.target.machine;
@@ -161,9 +202,16 @@ Status loadCode(CompiledModel&) { return {}; }
 DynKernelFunction findKernel(const NativeCode&, const char*) { return nullptr; }
 const DynGemmFamily* gemmFamilyOf(const NativeCode&) { return nullptr; }
 int64_t kernelsCompiledAfterLoad(const CompiledModel&) { return 0; }
-Result<std::vector<std::string>> kernelObjects(const CompiledModel&) {
+// What had kernels was refused before.
+Result<std::vector<std::string>> packageObjects(const CompiledModel&) { return std::vector<std::string>(); }
+Result<std::vector<std::string>> flowObjects(const CompiledModel&, const vm::Program&) {
+  return std::vector<std::string>();
+}
+struct FlowLoaded {};
+Result<std::shared_ptr<const FlowLoaded>> loadFlow(const CompiledModel&, const vm::Program&) {
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
 }
+const DynFlowProgram* flowProgramOf(const FlowLoaded&) { return nullptr; }
 std::string packageTarget(const CompiledModel&) { return "unknown"; }
 Result<std::string> kernelText(const CompiledModel&, size_t, KernelText) {
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");

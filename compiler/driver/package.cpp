@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 
 #include "compiler/driver/native_code.h"
@@ -57,9 +58,12 @@ int runProgram(const std::vector<std::string>& words) {
 }
 
 Result<MappedFile> linkObjects(const std::vector<std::string>& objects, TemporaryFolder& folder) {
-  char pattern[] = "/tmp/dyn-link-XXXXXX";
-  if (!::mkdtemp(pattern))
-    return makeError(DiagnosticId::fileError, std::string("no temporary folder: ") + std::strerror(errno));
+  std::error_code noFolder;
+  std::string pattern = (std::filesystem::temp_directory_path(noFolder) / "dyn-link-XXXXXX").string();
+  if (noFolder || !::mkdtemp(pattern.data()))
+    return makeError(DiagnosticId::fileError,
+                     pattern + ": no temporary folder can be made: " +
+                         (noFolder ? noFolder.message() : std::string(std::strerror(errno))));
   folder.path = pattern;
   const std::string output = folder.file("kernels.so");
   std::vector<std::string> inputs;
@@ -89,24 +93,41 @@ Result<MappedFile> linkObjects(const std::vector<std::string>& objects, Temporar
 
 }  // namespace
 
-Status writePackageFile(const CompiledModel& compiled, const std::string& path) {
+Result<PackagePieces> makePackage(const CompiledModel& compiled, HostFlow flow) {
   DYN_TRY(LoadableProgram packed, packedForPackage(compiled));
   vm::layOutConstants(packed.program);
   std::vector<const void*> constants;
   for (const HostTensor& tensor : packed.constants) constants.push_back(tensor.bytes());
+  struct Owner {
+    vm::PackageBytes package;
+    std::optional<MappedFile> linked;
+  };
+  auto owner = std::make_shared<Owner>();
   std::vector<vm::ObjectSection> sections;
-  TemporaryFolder folder;
-  std::optional<MappedFile> linked;
-  if (!compiled.lowered.kernels.empty()) {
-    DYN_TRY(std::vector<std::string> objects, kernelObjects(compiled));
-    Result<MappedFile> file = linkObjects(objects, folder);
-    if (!file.ok()) return file.takeError();
-    linked.emplace(std::move(file).value());
-    sections.push_back({packageTarget(compiled), linked->bytes()});
+  DYN_TRY(std::vector<std::string> objects, packageObjects(compiled));
+  if (flow == HostFlow::native) {
+    DYN_TRY(std::vector<std::string> functions, flowObjects(compiled, packed.program));
+    std::move(functions.begin(), functions.end(), std::back_inserter(objects));
   }
-  const vm::Status status = vm::writePackage(path, packed.program, constants, sections);
-  if (!status.ok()) return makeError(DiagnosticId::fileError, status.message, {.file = path});
-  return {};
+  if (!objects.empty()) {
+    TemporaryFolder folder;
+    DYN_TRY(owner->linked, linkObjects(objects, folder));
+    sections.push_back({packageTarget(compiled), owner->linked->bytes()});
+  }
+  const vm::Status status = vm::makePackage(packed.program, constants, sections, owner->package);
+  if (!status.ok()) return makeError(DiagnosticId::internalError, status.message);
+  PackagePieces made;
+  made.pieces = owner->package.pieces;
+  for (std::string_view piece : made.pieces) made.size.fileBytes += static_cast<int64_t>(piece.size());
+  made.size.weightsBytes = static_cast<int64_t>(owner->package.constants.size());
+  made.owner = std::move(owner);
+  return made;
+}
+
+Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path, HostFlow flow) {
+  DYN_TRY(const PackagePieces package, makePackage(compiled, flow));
+  DYN_CHECK(writeFileAtomically(path, package.pieces));
+  return package.size;
 }
 
 }  // namespace dyn

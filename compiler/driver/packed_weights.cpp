@@ -5,6 +5,7 @@
 
 #include "compiler/driver/kernel_library.h"
 #include "compiler/driver/native_code.h"
+#include "compiler/driver/target_choice.h"
 #include "compiler/driver/vm_handles.h"
 #include "compiler/support/file_origin.h"
 #include "compiler/target/panels.h"
@@ -18,9 +19,6 @@
 namespace dyn {
 
 namespace {
-
-// Whose matrix kernels will read what is packed.
-enum class Reader { package, thisProcess };
 
 struct PackHost {
   const HostTensor& weights;
@@ -36,14 +34,15 @@ Error packingFault(dyn_status status) {
                    std::string("packing weights: ") + dyn_last_message());
 }
 
-const DynGemmFamily* familyFor(const CompiledModel& compiled, Reader reader) {
-  return reader == Reader::thisProcess && compiled.code ? gemmFamilyOf(*compiled.code) : nullptr;
+// Null: the runtime's own, or none is wanted.
+const DynGemmFamily* familyOf(const CompiledModel& compiled) {
+  return compiled.code ? gemmFamilyOf(*compiled.code) : nullptr;
 }
 
 // Runs one packing. The tensor holds on to the value it was made as.
-Result<HostTensor> pack(const CompiledModel& compiled, const Packing& packing, Reader reader) {
+Result<HostTensor> pack(const CompiledModel& compiled, const Packing& packing) {
   DYN_TRY(LoadableProgram program, packingProgram(compiled.lowered, packing));
-  PackHost packHost{program.constants[0], familyFor(compiled, reader)};
+  PackHost packHost{program.constants[0], familyOf(compiled)};
   dyn_host host{};
   host.user = &packHost;
   host.resolve_constant = resolveWeights;
@@ -81,9 +80,9 @@ bool isOwn(const Packing& packing) {
   return !library || !library(nullptr, packing.builtin.c_str());
 }
 
-PanelLayout panelsRead(const CompiledModel& compiled, Reader reader) {
+PanelLayout panelsRead(const CompiledModel& compiled) {
   PanelLayout layout = panelsOf(compiled.target);
-  if (const DynGemmFamily* family = familyFor(compiled, reader)) layout.gemm = family->panelWidth;
+  if (const DynGemmFamily* family = familyOf(compiled)) layout.gemm = family->panelWidth;
   return layout;
 }
 
@@ -98,13 +97,13 @@ LoadableProgram asLowered(const LoweredModule& lowered) {
 
 Result<LoadableProgram> packedForPackage(const CompiledModel& compiled) {
   const LoweredModule& lowered = compiled.lowered;
-  if (!packsFor(compiled.target)) return asLowered(lowered);
+  if (!packsFor(compiled.target) || !runsHere(compiled.target)) return asLowered(lowered);
   std::vector<std::optional<HostTensor>> packed(lowered.packings.size());
   for (size_t i = 0; i < packed.size(); ++i)
     if (isOwn(lowered.packings[i])) {
-      DYN_TRY(packed[i], pack(compiled, lowered.packings[i], Reader::package));
+      DYN_TRY(packed[i], pack(compiled, lowered.packings[i]));
     }
-  return withPacked(lowered, packed, toString(panelsRead(compiled, Reader::package)));
+  return withPacked(lowered, packed, toString(panelsRead(compiled)));
 }
 
 #ifdef DYN_HAVE_LLVM
@@ -148,7 +147,7 @@ class CachedWeights {
   explicit CachedWeights(const CompiledModel& compiled)
       : compiled_(compiled),
         cache_({.directory = compiled.cacheDirectory}),
-        panels_(toString(panelsRead(compiled, Reader::thisProcess))) {}
+        panels_(toString(panelsRead(compiled))) {}
 
   bool on() const { return cache_.on() && packsFor(compiled_.target); }
 
@@ -180,7 +179,7 @@ class CachedWeights {
     const Dtype dtype = packing.dtype;
     std::optional<MappedFile> file = cache_.find(key);
     if (!file) {
-      DYN_TRY(HostTensor fresh, pack(compiled_, packing, Reader::thisProcess));
+      DYN_TRY(HostTensor fresh, pack(compiled_, packing));
       file = cache_.store(key, rawOf(fresh));
       if (!file) return std::optional<HostTensor>(std::move(fresh));
     }

@@ -1,6 +1,6 @@
 // Writes a whole file or nothing: the bytes go to a temporary file of the same folder, which then replaces
 // the target by rename. A reader never sees half a file; after a failure the old file, if there was one, is
-// still there.
+// still there. What is no file and no folder (/dev/null, a pipe) is written where it is, and stays what it is.
 #pragma once
 
 #include <string>
@@ -11,7 +11,10 @@
 
 namespace dyn {
 
+enum class FileMode { data, executable };
+
 // The pieces are written one after the other.
-Status writeFileAtomically(const std::string& path, const std::vector<std::string_view>& pieces);
+Status writeFileAtomically(const std::string& path, const std::vector<std::string_view>& pieces,
+                           FileMode mode = FileMode::data);
 
 }  // namespace dyn

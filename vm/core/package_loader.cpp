@@ -81,6 +81,16 @@ Status mapFile(const std::string& path, PackageResource& resource) {
   return status;
 }
 
+#if defined(__x86_64__)
+constexpr std::string_view kArchitecture = "x86_64";
+#elif defined(__aarch64__)
+constexpr std::string_view kArchitecture = "aarch64";
+#elif defined(__riscv)
+constexpr std::string_view kArchitecture = "riscv64";
+#else
+constexpr std::string_view kArchitecture = "unknown";
+#endif
+
 bool processorHas(std::string_view feature) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -99,15 +109,6 @@ bool processorHas(std::string_view feature) {
 
 // Number of features an object needs, or -1 when it does not run here. "x86_64:avx2+fma" → 2
 int32_t fitness(std::string_view name) {
-#if defined(__x86_64__)
-  constexpr std::string_view kArchitecture = "x86_64";
-#elif defined(__aarch64__)
-  constexpr std::string_view kArchitecture = "aarch64";
-#elif defined(__riscv)
-  constexpr std::string_view kArchitecture = "riscv64";
-#else
-  constexpr std::string_view kArchitecture = "unknown";
-#endif
   const size_t colon = name.find(':');
   if (name.substr(0, colon) != kArchitecture) return -1;
   int32_t count = 0;
@@ -117,6 +118,16 @@ int32_t fitness(std::string_view name) {
     at = next;
   }
   return count;
+}
+
+// What the objects are for, and why none of them was taken.
+Status noCodeForThisMachine(const std::vector<PackageSection>& sections) {
+  std::string names;
+  for (const PackageSection& section : sections)
+    if (section.kind == SectionKind::object) names += (names.empty() ? "" : ", ") + section.name;
+  return failure(DYN_UNSUPPORTED, "the package was built for another machine (" + names +
+                                      "): compile the model for this one (" + std::string(kArchitecture) +
+                                      ")");
 }
 
 Status linkObject(PackageResource& resource, const PackageSection& section) {
@@ -183,11 +194,16 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
     }
   }
   if (!hasProgram) return failure(DYN_BAD_PROGRAM, "the package has no program");
+  const bool hasObjects = std::any_of(sections.begin(), sections.end(), [](const PackageSection& section) {
+    return section.kind == SectionKind::object;
+  });
+  if (hasObjects && !best && !program.kernels.empty() && !host.resolve_kernel)
+    return noCodeForThisMachine(sections);
   if (best)
     if (Status status = linkObject(*resource, *best); !status.ok()) return status;
   if (resource->library) {
-    options.gemmFamily = static_cast<const DynGemmFamily*>(dlsym(resource->library, "dyn_gemm_family"));
-    options.flow = static_cast<const DynFlowProgram*>(dlsym(resource->library, "dyn_flow_program"));
+    options.gemmFamily = static_cast<const DynGemmFamily*>(dlsym(resource->library, DYN_GEMM_FAMILY_SYMBOL));
+    options.flow = static_cast<const DynFlowProgram*>(dlsym(resource->library, DYN_FLOW_PROGRAM_SYMBOL));
   }
   if (!options.gemmFamily && host.resolve_gemm_family)
     options.gemmFamily = host.resolve_gemm_family(host.user);

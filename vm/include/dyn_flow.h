@@ -63,7 +63,9 @@ typedef struct DynFlowPiece {
   DynFlowCode code;
 } DynFlowPiece;
 
-/* Under the name dyn_flow_program in a package's object. */
+#define DYN_FLOW_PROGRAM_SYMBOL "dyn_flow_program"
+
+/* Under that name in a package's object. */
 typedef struct DynFlowProgram {
   uint32_t version; /* DYN_FLOW_VERSION */
   uint32_t pieceCount;

@@ -40,6 +40,9 @@ typedef struct DynGemmFamily {
   const DynGemmMicroKernel* microKernels; /* maxRows entries */
 } DynGemmFamily;
 
+/* The name of the family among the objects of a package that brings its own. */
+#define DYN_GEMM_FAMILY_SYMBOL "dyn_gemm_family"
+
 #ifdef __cplusplus
 }
 #endif

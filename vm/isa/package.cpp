@@ -1,10 +1,6 @@
 #include "vm/isa/package.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "vm/isa/program_file.h"
@@ -30,44 +26,13 @@ uint32_t get32(const uint8_t* at) {
   return static_cast<uint32_t>(at[0]) | static_cast<uint32_t>(at[1]) << 8 |
          static_cast<uint32_t>(at[2]) << 16 | static_cast<uint32_t>(at[3]) << 24;
 }
+uint64_t toPage(uint64_t offset) { return (offset + kPageBytes - 1) / kPageBytes * kPageBytes; }
 uint64_t get64(const uint8_t* at) { return get32(at) | static_cast<uint64_t>(get32(at + 4)) << 32; }
 
-// stdio with the first error remembered.
-class FileWriter {
- public:
-  explicit FileWriter(const std::string& path) : file_(fopen(path.c_str(), "wb")) {}
-  ~FileWriter() {
-    if (file_) fclose(file_);
-  }
-  bool write(const void* bytes, uint64_t size) {
-    good_ = good_ && file_ && (size == 0 || fwrite(bytes, 1, size, file_) == size);
-    written_ += size;
-    return good_;
-  }
-  bool padTo(uint64_t offset) {
-    static const uint8_t kZeros[kPageBytes] = {};
-    while (good_ && written_ < offset) write(kZeros, std::min(offset - written_, kPageBytes));
-    return good_;
-  }
-  bool close() {
-    if (!file_) return false;
-    good_ = fflush(file_) == 0 && good_;
-    good_ = fsync(fileno(file_)) == 0 && good_;
-    good_ = fclose(file_) == 0 && good_;
-    file_ = nullptr;
-    return good_;
-  }
-
- private:
-  FILE* file_;
-  bool good_ = true;
-  uint64_t written_ = 0;
-};
-
-std::vector<uint8_t> tableBytes(const std::vector<PackageSection>& sections) {
-  std::vector<uint8_t> table(sections.size() * kRowBytes, 0);
+std::string tableBytes(const std::vector<PackageSection>& sections) {
+  std::string table(sections.size() * kRowBytes, '\0');
   for (size_t i = 0; i < sections.size(); ++i) {
-    uint8_t* at = table.data() + i * kRowBytes;
+    auto* at = reinterpret_cast<uint8_t*>(table.data()) + i * kRowBytes;
     memcpy(at, sections[i].name.data(), sections[i].name.size());
     put64(at + 64, sections[i].offset);
     put64(at + 72, sections[i].sizeBytes);
@@ -89,19 +54,21 @@ uint64_t layOutConstants(Program& program) {
   return (offset + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
-Status writePackage(const std::string& path, const Program& program,
-                    std::span<const void* const> constantData, std::span<const ObjectSection> objects) {
+Status makePackage(const Program& program, std::span<const void* const> constantData,
+                   std::span<const ObjectSection> objects, PackageBytes& package) {
   if (constantData.size() != program.constants.size())
     return failure(DYN_INVALID_ARGUMENT, "one data pointer per constant is needed");
   const std::vector<uint8_t> code = serializeProgram(program);
+  package.program.assign(code.begin(), code.end());
   // The constant section is gathered once: it is checksummed as a whole.
   uint64_t constantBytes = 0;
   for (const ConstantRow& constant : program.constants)
     constantBytes = std::max(constantBytes, constant.offset + constant.sizeBytes);
-  std::vector<uint8_t> constants(constantBytes, 0);
+  package.constants.assign(constantBytes, '\0');
   for (size_t i = 0; i < constantData.size(); ++i)
     if (program.constants[i].sizeBytes > 0)
-      memcpy(constants.data() + program.constants[i].offset, constantData[i], program.constants[i].sizeBytes);
+      memcpy(package.constants.data() + program.constants[i].offset, constantData[i],
+             program.constants[i].sizeBytes);
 
   std::vector<PackageSection> sections;
   std::vector<std::string_view> contents;
@@ -109,35 +76,35 @@ Status writePackage(const std::string& path, const Program& program,
     sections.push_back({kind, name, 0, bytes.size(), checksumBytes(bytes.data(), bytes.size())});
     contents.push_back(bytes);
   };
-  add(SectionKind::program, "program", {reinterpret_cast<const char*>(code.data()), code.size()});
-  add(SectionKind::constants, "constants",
-      {reinterpret_cast<const char*>(constants.data()), constants.size()});
+  add(SectionKind::program, "program", package.program);
+  add(SectionKind::constants, "constants", package.constants);
   for (const ObjectSection& object : objects) add(SectionKind::object, object.name, object.bytes);
   uint64_t offset = kHeaderBytes + sections.size() * kRowBytes;
   for (PackageSection& section : sections) {
     if (section.name.size() >= kNameBytes)
       return failure(DYN_INVALID_ARGUMENT, "section name too long: " + section.name);
-    section.offset = (offset + kPageBytes - 1) / kPageBytes * kPageBytes;
+    section.offset = toPage(offset);
     offset = section.offset + section.sizeBytes;
   }
-  const std::vector<uint8_t> table = tableBytes(sections);
+  const std::string table = tableBytes(sections);
   uint8_t header[kHeaderBytes] = {};
   memcpy(header, kMagic, sizeof kMagic);
   put32(header + 8, kPackageVersion);
   put32(header + 12, static_cast<uint32_t>(sections.size()));
   put64(header + 16, offset);
   put64(header + 24, checksumBytes(table.data(), table.size()));
+  package.head.assign(reinterpret_cast<const char*>(header), sizeof header);
+  package.head += table;
 
-  const std::string temporary = path + ".partial" + std::to_string(getpid());
-  FileWriter file(temporary);
-  bool good = file.write(header, sizeof header) && file.write(table.data(), table.size());
-  for (size_t i = 0; i < sections.size() && good; ++i)
-    good = file.padTo(sections[i].offset) && file.write(contents[i].data(), contents[i].size());
-  good = file.close() && good;
-  if (good && rename(temporary.c_str(), path.c_str()) == 0) return okStatus();
-  const std::string reason = strerror(errno);
-  remove(temporary.c_str());
-  return failure(DYN_IO_ERROR, "cannot write " + path + ": " + reason);
+  static constexpr char kZeros[kPageBytes] = {};
+  package.pieces = {package.head};
+  uint64_t written = package.head.size();
+  for (size_t i = 0; i < sections.size(); ++i) {
+    package.pieces.emplace_back(kZeros, sections[i].offset - written);
+    package.pieces.push_back(contents[i]);
+    written = sections[i].offset + sections[i].sizeBytes;
+  }
+  return okStatus();
 }
 
 PackagePlace placeOfPackage(const void* bytes, uint64_t sizeBytes) {

@@ -35,11 +35,16 @@ struct ObjectSection {
 // page on; returns the size of the constant section.
 uint64_t layOutConstants(Program& program);
 
-// Writes to a temporary name, then renames: a package is whole or not there. constantData[i] is the data of
-// constant i;
-// the program's offsets must come from layOutConstants. Equal input gives equal bytes.
-Status writePackage(const std::string& path, const Program& program,
-                    std::span<const void* const> constantData, std::span<const ObjectSection> objects);
+// A package in memory: the pieces of its file, one after the other. Objects' bytes are their owner's.
+struct PackageBytes {
+  std::vector<std::string_view> pieces;
+  std::string head, program, constants;
+};
+
+// constantData[i] is the data of constant i; the program's offsets must come from layOutConstants. Equal input
+// gives equal bytes.
+Status makePackage(const Program& program, std::span<const void* const> constantData,
+                   std::span<const ObjectSection> objects, PackageBytes& package);
 
 // Where the package of a file lies: in all of it, or behind a program, at a page, with a trailer at the end.
 struct PackagePlace {

@@ -19,6 +19,8 @@
 #include <functional>
 
 #include "compiler/codegen/llvm/llvm_module.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace dyn {
@@ -429,7 +431,39 @@ std::string gemmSymbol(int32_t rows, SummationOrder order) {
          std::to_string(rows);
 }
 
-std::vector<KernelJob> gemmFamilyJobs(const MachineDescription& machine, SummationOrder order) {
+namespace {
+
+// DynGemmFamily and its list of functions, as constants that the loader relocates.
+Result<KernelModule> emitFamilyTable(const MachineDescription& machine, SummationOrder order) {
+  DYN_TRY(KernelModule module, makeKernelModule(gemmFamilySymbol(order), machine));
+  llvm::LLVMContext& context = module.contents().context();
+  llvm::Module& contents = *module.contents().module;
+  const GemmTile tile = gemmTileFor(machine);
+  llvm::Type* i32 = llvm::Type::getInt32Ty(context);
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context);
+  auto* anyType = llvm::FunctionType::get(llvm::Type::getVoidTy(context), false);
+  std::vector<llvm::Constant*> kernels;
+  for (int32_t rows = 1; rows <= tile.maxRows; ++rows)
+    kernels.push_back(llvm::cast<llvm::Constant>(
+        contents.getOrInsertFunction(gemmSymbol(rows, order), anyType).getCallee()));
+  auto* listType = llvm::ArrayType::get(pointer, kernels.size());
+  auto* list = new llvm::GlobalVariable(contents, listType, true, llvm::GlobalValue::PrivateLinkage,
+                                        llvm::ConstantArray::get(listType, kernels));
+  llvm::Constant* table = llvm::ConstantStruct::getAnon(
+      {llvm::ConstantInt::get(i32, static_cast<uint64_t>(tile.maxRows)),
+       llvm::ConstantInt::get(i32, static_cast<uint64_t>(tile.panelWidth)), list});
+  new llvm::GlobalVariable(contents, table->getType(), true, llvm::GlobalValue::ExternalLinkage, table,
+                           gemmFamilySymbol(order));
+  return module;
+}
+
+}  // namespace
+
+std::string gemmFamilySymbol(SummationOrder order) {
+  return order == SummationOrder::fastest ? DYN_GEMM_FAMILY_SYMBOL : DYN_GEMM_FAMILY_SYMBOL "_ordered";
+}
+
+std::vector<KernelJob> gemmKernelJobs(const MachineDescription& machine, SummationOrder order) {
   const GemmTile tile = gemmTileFor(machine);
   std::vector<KernelJob> jobs;
   for (int32_t first = 1; first <= tile.maxRows; first += kKernelsPerModule) {
@@ -448,19 +482,24 @@ std::vector<KernelJob> gemmFamilyJobs(const MachineDescription& machine, Summati
   return jobs;
 }
 
+std::vector<KernelJob> gemmFamilyJobs(const MachineDescription& machine, SummationOrder order) {
+  std::vector<KernelJob> jobs = gemmKernelJobs(machine, order);
+  const GemmTile tile = gemmTileFor(machine);
+  KernelJob table;
+  table.name = gemmFamilySymbol(order);
+  table.key = "table of " + kernelKey(tile, order, 1, tile.maxRows, machine);
+  table.build = [machine, order] { return emitFamilyTable(machine, order); };
+  jobs.push_back(std::move(table));
+  return jobs;
+}
+
 Result<GemmFamily> loadGemmFamily(KernelEngine& engine, SummationOrder order) {
-  const GemmTile tile = gemmTileFor(engine.machine());
-  std::vector<std::string> symbols;
-  for (int32_t rows = 1; rows <= tile.maxRows; ++rows) symbols.push_back(gemmSymbol(rows, order));
+  const std::string symbol = gemmFamilySymbol(order);
   DYN_TRY(std::vector<ObjectCode> objects, engine.compileAll(gemmFamilyJobs(engine.machine(), order)));
-  DYN_TRY(KernelSet code, engine.load(objects, symbols));
+  DYN_TRY(KernelSet code, engine.load(objects, {symbol}));
   GemmFamily family(std::move(code));
-  for (const std::string& symbol : symbols) {
-    DYN_TRY(DynGemmMicroKernel kernel, family.code_.function<DynGemmMicroKernel>(symbol));
-    family.microKernels_.push_back(kernel);
-  }
-  // The vector's storage stays where it is when the family is moved.
-  family.table_ = {tile.maxRows, tile.panelWidth, family.microKernels_.data()};
+  DYN_TRY(void* table, family.code_.find(symbol));
+  family.table_ = static_cast<const DynGemmFamily*>(table);
   return family;
 }
 

@@ -41,8 +41,14 @@ int32_t gemmRegisters(const MachineDescription& machine, int32_t rows,
 // "dyn_gemm_f32_r6" (or "..._ordered_r6"): the symbol of the kernel for `rows` rows.
 std::string gemmSymbol(int32_t rows, SummationOrder order = SummationOrder::fastest);
 
-// Jobs that together compile the family, a few kernels in each so that they spread over threads. Works for
-// any machine.
+// The table of a family (DynGemmFamily) among its objects: DYN_GEMM_FAMILY_SYMBOL, or with "_ordered".
+std::string gemmFamilySymbol(SummationOrder order = SummationOrder::fastest);
+
+// Jobs that together compile the kernels, a few in each so that they spread over threads. Works for any
+// machine.
+std::vector<KernelJob> gemmKernelJobs(const MachineDescription& machine,
+                                      SummationOrder order = SummationOrder::fastest);
+// These, and the family's table.
 std::vector<KernelJob> gemmFamilyJobs(const MachineDescription& machine,
                                       SummationOrder order = SummationOrder::fastest);
 
@@ -50,14 +56,13 @@ std::vector<KernelJob> gemmFamilyJobs(const MachineDescription& machine,
 // object lives (moving it keeps them valid).
 class GemmFamily {
  public:
-  const DynGemmFamily& table() const { return table_; }
+  const DynGemmFamily& table() const { return *table_; }
 
  private:
   friend Result<GemmFamily> loadGemmFamily(KernelEngine& engine, SummationOrder order);
   explicit GemmFamily(KernelSet code) : code_(std::move(code)) {}
   KernelSet code_;
-  std::vector<DynGemmMicroKernel> microKernels_;
-  DynGemmFamily table_{};
+  const DynGemmFamily* table_ = nullptr;
 };
 
 // Compiles (or finds in the engine's cache) and loads the family of the engine's machine, which must run

@@ -51,7 +51,7 @@ Result<KernelModule> emitTable(const std::vector<FlowPiece>& pieces, uint64_t di
       llvm::ConstantStruct::getAnon({number(DYN_FLOW_VERSION), number(static_cast<uint32_t>(rows.size())),
                                      llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), digest), table});
   new llvm::GlobalVariable(llvmModule, program->getType(), true, llvm::GlobalValue::ExternalLinkage, program,
-                           kFlowProgramSymbol);
+                           DYN_FLOW_PROGRAM_SYMBOL);
   return module;
 }
 

@@ -21,8 +21,6 @@ enum class FlowCalls : uint8_t {
   symbols  // by name: code that is linked with its runtime
 };
 
-inline constexpr const char* kFlowProgramSymbol = "dyn_flow_program";
-
 // One job for each part of the program, and one for the table DynFlowProgram. `program` and `machine` must live
 // until they are compiled. @init has no native code: it runs once.
 std::vector<KernelJob> flowJobs(const vm::Program& program, const MachineDescription& machine,

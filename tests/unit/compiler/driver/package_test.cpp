@@ -2,17 +2,18 @@
 #include <unistd.h>
 
 #include "compiler/driver/package.h"
+#include "compiler/driver/target_choice.h"
 #include "tests/unit/compiler/driver/run_both.h"
 
 namespace dyn {
 namespace {
 
 // Writes a text as a package; "" where packages cannot be written.
-std::string packageOf(const std::string& text, const std::string& name) {
+std::string packageOf(const std::string& text, const std::string& name, const CompileOptions& options = {}) {
   IrContext ir;
   Result<Module> module = test::parseText(ir, text);
   EXPECT_TRUE(module.ok()) << module.error().message;
-  Result<CompiledModel> compiled = compileModel(*module, {});
+  Result<CompiledModel> compiled = compileModel(*module, options);
   EXPECT_TRUE(compiled.ok()) << compiled.error().message;
   const std::string path =
       testing::TempDir() + "dyn_package_test_" + std::to_string(getpid()) + "_" + name + ".dynpkg";
@@ -62,6 +63,21 @@ TEST(Packages, EachHasItsOwnCode) {
   EXPECT_EQ(resultFor(negative, 4), -4);
   dyn_module_release(negative);
   dyn_module_release(square);
+}
+
+TEST(Packages, OfAnotherMachineAreRefusedByName) {
+  Result<Target> other = chooseTarget("cortex-a72");
+  if (!other.ok()) GTEST_SKIP() << "no code generation";
+  CompileOptions options;
+  options.target = *other;
+  const std::string path =
+      packageOf("fn @main(%x: Tensor[(n), f32]) { %y = neg(%x) return %y }", "foreign", options);
+  if (path.empty()) GTEST_SKIP() << "packages cannot be written here";
+  dyn_module* loaded = nullptr;
+  EXPECT_EQ(dyn_module_load_file(path.c_str(), nullptr, &loaded), DYN_UNSUPPORTED);
+  EXPECT_NE(std::string(dyn_last_message()).find("built for another machine (aarch64)"), std::string::npos)
+      << dyn_last_message();
+  unlink(path.c_str());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "compiler/driver/package.h"
 #include "compiler/driver/target_choice.h"
+#include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/target/panels.h"
 #include "tests/support/temporary_folder.h"
@@ -280,7 +281,9 @@ TEST(PackedWeights, PackedForAnotherMachineAreRefused) {
     if (s.kind == vm::SectionKind::object)
       objects.push_back({s.name, std::string_view(package.bytes).substr(s.offset, s.sizeBytes)});
   const std::string foreign = folder.path() + "/foreign.dynpkg";
-  ASSERT_TRUE(vm::writePackage(foreign, package.program, constants, objects).ok());
+  vm::PackageBytes bytes;
+  ASSERT_TRUE(vm::makePackage(package.program, constants, objects, bytes).ok());
+  ASSERT_TRUE(writeFileAtomically(foreign, bytes.pieces).ok());
   dyn_module* module = nullptr;
   EXPECT_EQ(dyn_module_load_file(foreign.c_str(), nullptr, &module), DYN_UNSUPPORTED);
   EXPECT_NE(std::string(dyn_last_message()).find("gemm"), std::string::npos) << dyn_last_message();

@@ -1,5 +1,6 @@
 #include "compiler/support/npy.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include <fstream>
 
 #include "compiler/support/atomic_write.h"
+#include "compiler/support/file_handle.h"
 #include "tests/support/temporary_folder.h"
 
 namespace dyn {
@@ -155,6 +157,15 @@ TEST_F(AtomicWrite, replacesWholeFilesAndKeepsOldOnesOnFailure) {
   fs::create_directory(at("folder"));
   EXPECT_EQ(writeFileAtomically(at("folder"), {"x"}).error().id, DiagnosticId::fileError);
   EXPECT_EQ(fileCount(), 2u);
+  // No file takes the place of a device or a pipe.
+  ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
+  const FileHandle reader(::open(at("pipe").c_str(), O_RDONLY | O_NONBLOCK));
+  ASSERT_TRUE(writeFileAtomically(at("pipe"), {"a", "b"}).ok());
+  char bytes[3] = {};
+  EXPECT_EQ(::read(reader.get(), bytes, sizeof bytes), 2);
+  EXPECT_STREQ(bytes, "ab");
+  EXPECT_EQ(writeFileAtomically("/dev/full", {"x"}).error().id, DiagnosticId::fileError);
+  EXPECT_TRUE(fs::is_character_file("/dev/full"));
 }
 
 TEST_F(MappedFiles, onlyRegularFilesAreMapped) {

@@ -193,7 +193,7 @@ TEST(MicroKernel, NoSpillsOnAvx2AndAvx512) {
     const std::string wide = machine.avx512 ? "%zmm" : "%ymm";
     auto engine = KernelEngine::create(machine);
     ASSERT_TRUE(engine.ok()) << engine.error().toString();
-    for (const KernelJob& job : gemmFamilyJobs(machine)) {
+    for (const KernelJob& job : gemmKernelJobs(machine)) {
       auto text = engine->assembly(job);
       ASSERT_TRUE(text.ok()) << text.error().toString();
       std::istringstream lines(*text);
@@ -256,7 +256,7 @@ TEST(MicroKernel, D_c_noKernelWantsMoreRegistersThanThereAre) {
   for (const std::string& name : machinePresetNames()) {
     const MachineDescription machine = machineNamed(name);
     int32_t rows = 0;
-    for (const KernelJob& job : gemmFamilyJobs(machine)) {
+    for (const KernelJob& job : gemmKernelJobs(machine)) {
       auto module = job.build();
       ASSERT_TRUE(module.ok()) << module.error().toString();
       for (const std::vector<std::string>& block : blocksNamed(module->irText(), "block")) {
@@ -276,7 +276,7 @@ TEST(MicroKernel, D_c_noKernelWantsMoreRegistersThanThereAre) {
 // nothing but whether it is over.
 TEST(MicroKernel, D_f_theInnerLoopHoldsNoBranch) {
   for (const std::string& name : machinePresetNames())
-    for (const KernelJob& job : gemmFamilyJobs(machineNamed(name))) {
+    for (const KernelJob& job : gemmKernelJobs(machineNamed(name))) {
       auto module = job.build();
       ASSERT_TRUE(module.ok()) << module.error().toString();
       for (const char* loop : {"block", "single"}) {
