@@ -70,7 +70,8 @@ Status Interpreter::run(uint32_t function, std::span<Object* const> arguments,
     outcome = Outcome::fault;
     status_.code = DYN_OUT_OF_MEMORY;
   }
-  if (outcome != Outcome::done) clear();
+  finishDevices();
+  if (outcome != Outcome::done || !status_.ok()) clear();
   return std::move(status_);
 }
 

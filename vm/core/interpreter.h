@@ -8,11 +8,13 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "vm/core/builtin_host.h"
+#include "vm/core/device_session.h"
 #include "vm/core/module.h"
 #include "vm/core/profile.h"
 #include "vm/isa/isa.h"
@@ -20,9 +22,8 @@
 namespace dyn::vm {
 
 struct InterpreterOptions {
-  MemoryPool* pool = nullptr;                  // objects, and tensors of the cpu
-  MemoryPool* devicePools[kDeviceCount] = {};  // null: `pool`
-  ThreadPool* threads = nullptr;               // null: one thread
+  MemoryPool* pool = nullptr;     // objects, and tensors of the host
+  ThreadPool* threads = nullptr;  // null: one thread
   uint32_t depthLimit = 100'000;
   bool rehearsal =
       false;  // kernels do not run; a program that looks at what they would compute ends with DYN_UNSUPPORTED
@@ -66,6 +67,8 @@ class Interpreter {
   std::vector<BoundOutput>& boundOutputs() { return bound_; }
   uint64_t launchCount() const { return launches_; }
   uint64_t instructionCount() const { return instructions_; }
+  void beginDevices();                        // their peaks are those from now on
+  MemoryStatistics deviceStatistics() const;  // of all but the host
 
  private:
   enum class Outcome { proceed, done, fault, switchLoop };
@@ -134,9 +137,17 @@ class Interpreter {
   const int32_t* memoryFaultText(dyn_status why, uint64_t sizeBytes);
   const int32_t* rehearsalEnds(const std::string& what);
   Outcome scalarFault(const int32_t* at);
-  MemoryPool* devicePool(int32_t device) {
-    return options_.devicePools[device] ? options_.devicePools[device] : options_.pool;
-  }
+
+  // Devices (interpreter_devices.cpp).
+  DeviceSession* deviceSession(int32_t device);
+  Storage* newStorageOn(int32_t device, uint64_t sizeBytes, dyn_status& why);
+  Tensor* newTensorOn(int32_t device, DataType dtype, std::span<const int64_t> shape, dyn_status& why);
+  Status copyBetween(int32_t from, const void* source, int32_t to, void* target, uint64_t sizeBytes);
+  bool runKernel(size_t index, int64_t units, int64_t steps, int32_t device, const int64_t* scalars);
+  bool runOn(int32_t device, const KernelRow& kernel, DynLaunch& launch);
+  void finishDevices();
+  static bool isOnHost(const Object* object);  // lists: all items
+
   uint32_t positionOf(const int32_t* at) const { return static_cast<uint32_t>(at - code_); }
   ProfileOperands operandsOf(const int32_t* at, uint64_t& bytes) const;
 
@@ -168,6 +179,7 @@ class Interpreter {
   Status status_;
   std::atomic<uint32_t> trapBits_{0};
   BuiltinHost host_;
+  std::vector<std::unique_ptr<DeviceSession>> devices_;  // by number; null: not named yet
   dyn_trap_callback trapCallback_ = nullptr;
   void* trapUser_ = nullptr;
   std::vector<std::pair<uint32_t, uint32_t>> breakpoints_;  // sorted

@@ -6,7 +6,6 @@
 
 #include "vm/base/checked.h"
 #include "vm/core/interpreter.h"
-#include "vm/device/device.h"
 
 namespace dyn::vm {
 namespace {
@@ -34,6 +33,7 @@ const int32_t* Interpreter::memoryFault(dyn_status why, uint64_t sizeBytes) noex
 }
 
 const int32_t* Interpreter::memoryFaultText(dyn_status why, uint64_t sizeBytes) {
+  if (why == DYN_OK) return nullptr;  // told already, with more to say
   if (why == DYN_ARITHMETIC) return fault(why, "the size of a tensor overflows");
   std::string message = std::to_string(sizeBytes) + " bytes are needed";
   if (why == DYN_MEMORY_LIMIT)
@@ -88,8 +88,7 @@ const int32_t* Interpreter::item(const int32_t* w) {
   const int64_t index = R_[w[2]];
   if (index < 0 || index >= tensor->elementCount)
     return fault(DYN_OUT_OF_RANGE, "element " + std::to_string(index) + " of " + describe(tensor));
-  if (tensor->storage && tensor->storage->device != 0)
-    return fault(DYN_CHECK_FAILED, "item of a tensor that is not on the cpu");
+  if (!isOnHost(tensor)) return fault(DYN_CHECK_FAILED, "item of a tensor that is not on the cpu");
   if (tensor->storage && tensor->storage->unknown) return rehearsalEnds("an element of a tensor");
   int64_t value = 0;
   switch (tensor->dtype) {
@@ -139,7 +138,7 @@ const int32_t* Interpreter::fromScalars(DataType dtype, uint32_t target, const i
                                         uint32_t count, const int32_t* next) {
   const int64_t shape = count;
   dyn_status why = DYN_OK;
-  Ref<Tensor> tensor(newTensor(options_.pool, dtype, rank, &shape, 0, why));
+  Ref<Tensor> tensor(newTensor(options_.pool, dtype, rank, &shape, why));
   if (!tensor) return memoryFault(why, count * sizeBytes(dtype));
   if (tensor->storage->unknown && tensor->sizeBytes() > kMostRehearsedBytes)
     return rehearsalEnds("a tensor of " + std::to_string(count) + " scalars");
@@ -173,8 +172,7 @@ const int32_t* Interpreter::allocateStorage(const int32_t* w) {
   const int64_t size = R_[w[1]];
   if (size < 0) return fault(DYN_ARITHMETIC, "storage of " + std::to_string(size) + " bytes");
   dyn_status why = DYN_OK;
-  Storage* storage = newStorage(options_.pool, static_cast<uint64_t>(size), static_cast<uint8_t>(w[2]), why,
-                                devicePool(w[2]));
+  Storage* storage = newStorageOn(w[2], static_cast<uint64_t>(size), why);
   if (!storage) return memoryFault(why, static_cast<uint64_t>(size));
   setObject(w[0], storage);
   return w + 3;
@@ -217,9 +215,8 @@ const int32_t* Interpreter::newTensorInstruction(int32_t result, const int32_t* 
   if (!readShape(next, rank, count)) return nullptr;
   dyn_status why = DYN_OK;
   Tensor* tensor = nullptr;
-  if (w[1] == 0) tensor = inBoundMemory(dtype, {shape_, rank}, count, why);
-  if (!tensor && why == DYN_OK)
-    tensor = newTensor(options_.pool, dtype, rank, shape_, static_cast<uint8_t>(w[1]), why, devicePool(w[1]));
+  if (w[1] == kHostDevice) tensor = inBoundMemory(dtype, {shape_, rank}, count, why);
+  if (!tensor && why == DYN_OK) tensor = newTensorOn(w[1], dtype, {shape_, rank}, why);
   if (!tensor) return memoryFault(why, static_cast<uint64_t>(count) * sizeBytes(dtype));
   noteOrigin(tensor);
   setObject(result, tensor);
@@ -312,11 +309,9 @@ const int32_t* Interpreter::deviceCopy(const int32_t* w) {
   }
   dyn_status why = DYN_OK;
   if (options_.rehearsal) return rehearsalEnds("a copy");
-  Ref<Tensor> copy(newTensor(options_.pool, source->dtype, source->rank, source->shape(),
-                             static_cast<uint8_t>(w[3]), why, devicePool(w[3])));
+  Ref<Tensor> copy(newTensorOn(w[3], source->dtype, {source->shape(), source->rank}, why));
   if (!copy) return memoryFault(why, source->sizeBytes());
-  if (Status status = copyBetweenDevices(w[2], source->data, w[3], copy->data, source->sizeBytes());
-      !status.ok())
+  if (Status status = copyBetween(w[2], source->data, w[3], copy->data, source->sizeBytes()); !status.ok())
     return fault(status.code, status.message);
   setObject(w[0], copy.take());
   return w + 4;
