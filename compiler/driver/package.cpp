@@ -93,7 +93,7 @@ Result<MappedFile> linkObjects(const std::vector<std::string>& objects, Temporar
 
 }  // namespace
 
-Result<PackagePieces> makePackage(const CompiledModel& compiled) {
+Result<PackagePieces> makePackage(const CompiledModel& compiled, HostFlow flow) {
   DYN_TRY(LoadableProgram packed, packedForPackage(compiled));
   vm::layOutConstants(packed.program);
   std::vector<const void*> constants;
@@ -105,6 +105,10 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled) {
   auto owner = std::make_shared<Owner>();
   std::vector<vm::ObjectSection> sections;
   DYN_TRY(std::vector<std::string> objects, packageObjects(compiled));
+  if (flow == HostFlow::native) {
+    DYN_TRY(std::vector<std::string> functions, flowObjects(compiled, packed.program));
+    std::move(functions.begin(), functions.end(), std::back_inserter(objects));
+  }
   if (!objects.empty()) {
     TemporaryFolder folder;
     DYN_TRY(owner->linked, linkObjects(objects, folder));
@@ -120,8 +124,8 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled) {
   return made;
 }
 
-Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path) {
-  DYN_TRY(const PackagePieces package, makePackage(compiled));
+Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path, HostFlow flow) {
+  DYN_TRY(const PackagePieces package, makePackage(compiled, flow));
   DYN_CHECK(writeFileAtomically(path, package.pieces));
   return package.size;
 }

@@ -2,7 +2,8 @@
 // for this kind of machine.
 //
 // The objects are those of the model, or come from the object cache where there is one; they are linked by
-// ld.lld (or ld). Whole or not at all: nothing is left behind by a failure. Errors: fileError,
+// ld.lld (or ld). With HostFlow::native the host program is in the shared object, too, and runs there; its
+// bytecode is in the package in any case: it says what the program is. Whole or not at all: nothing is left behind by a failure. Errors: fileError,
 // unsupportedFeature when no linker is found or the build has no code generation.
 #pragma once
 
@@ -19,7 +20,8 @@ struct ExportedFile {
   int64_t fileBytes = 0;
   int64_t weightsBytes = 0;  // of them constants
 };
-Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path);
+Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path,
+                                      HostFlow flow = HostFlow::native);
 
 // The same in memory: the pieces of the file, one after the other, and what holds them.
 struct PackagePieces {
@@ -27,6 +29,6 @@ struct PackagePieces {
   ExportedFile size;
   std::shared_ptr<const void> owner;
 };
-Result<PackagePieces> makePackage(const CompiledModel& compiled);
+Result<PackagePieces> makePackage(const CompiledModel& compiled, HostFlow flow = HostFlow::native);
 
 }  // namespace dyn

@@ -118,6 +118,7 @@ Status createContext(dyn_module* module, const dyn_options& options, std::unique
   interpreter.pool = context->pool;
   interpreter.threads = context->threads.get();
   interpreter.rehearsal = options.rehearsal != 0;
+  interpreter.flow = options.interpret ? FlowForm::interpreted : FlowForm::native;
   if (options.depth_limit) interpreter.depthLimit = static_cast<uint32_t>(options.depth_limit);
   context->interpreter = std::make_unique<Interpreter>(*context->module, interpreter);
   context->inputs.assign(context->module->program().inputs.size(), nullptr);

@@ -9,24 +9,21 @@
 #include "vm/isa/instruction_reader.h"
 
 namespace dyn::vm {
-const int32_t* Interpreter::launch(const int32_t* w) {
-  const KernelRow& kernel = program_.kernels[static_cast<size_t>(w[0])];
-  const int64_t extent = R_[w[1]], steps = R_[w[2]];
-  const int32_t* bufferWords = w + 4;
-  const int32_t* scalarWords = bufferWords + kernel.bufferCount + 1;
-  const int32_t* next = scalarWords + kernel.scalarCount;
+bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, const int32_t* buffers,
+                         const int64_t* scalars) {
+  const KernelRow& kernel = program_.kernels[kernelIndex];
   if (extent < 0)
     return fault(DYN_ARITHMETIC, "kernel " + kernel.name + ": extent " + std::to_string(extent));
-  if (extent == 0) return next;
+  if (extent == 0) return true;
   int32_t device = -1;
   bool wanted = kernel.outputCount == 0;  // an empty result is there already
   for (uint32_t i = 0; i < kernel.bufferCount; ++i) {
-    Object* object = V_[bufferWords[i]];
+    Object* object = V_[buffers[i]];
     if (!object || object->kind != ObjectKind::tensor)
       return fault(DYN_CHECK_FAILED,
                    "kernel " + kernel.name + ": buffer " + std::to_string(i) + " is " + describe(object));
     auto* tensor = static_cast<Tensor*>(object);
-    if (!tensor->isDense() && !isDense(tensor, "kernel " + kernel.name)) return nullptr;
+    if (!tensor->isDense() && !isDense(tensor, "kernel " + kernel.name)) return false;
     if (i + kernel.outputCount >= kernel.bufferCount && tensor->readOnly && tensor->elementCount > 0)
       return fault(DYN_CHECK_FAILED,
                    "kernel " + kernel.name + ": output buffer " + std::to_string(i) + " is read-only");
@@ -37,24 +34,17 @@ const int32_t* Interpreter::launch(const int32_t* w) {
     device = here;
     buffers_[i] = tensor->data;
   }
-  if (!wanted) return next;
-  for (uint32_t i = 0; i < kernel.scalarCount; ++i) scalars_[i] = R_[scalarWords[i]];
+  if (!wanted) return true;
   ++launches_;
-  if (!runKernel(static_cast<size_t>(w[0]), extent, steps, device, scalars_.data())) return nullptr;
+  if (!runKernel(kernelIndex, extent, steps, device, scalars)) return false;
   if (trapBits_.load(std::memory_order_relaxed) & kCancel)
     return fault(DYN_CANCELLED, "the run was cancelled");
-  return next;
+  return true;
 }
 
-const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
-  const BuiltinRow& builtin = *module_.builtins()[static_cast<size_t>(w[0])];
-  const int32_t* at = w + 1;
-  auto takeList = [&] {
-    const WordList list{at + 1, static_cast<uint32_t>(at[0])};
-    at += 1 + list.count;
-    return list;
-  };
-  const WordList results = takeList(), arguments = takeList(), scalars = takeList(), numbers = takeList();
+bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordList arguments,
+                              std::span<const int64_t> scalars, WordList numbers) {
+  const BuiltinRow& builtin = *module_.builtins()[index];
   builtinArguments_.clear();
   for (uint32_t i = 0; i < arguments.count; ++i) {
     Object* object = V_[arguments.items[i]];
@@ -64,7 +54,7 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
     if (object && object->kind == ObjectKind::tensor) {
       const auto* tensor = static_cast<Tensor*>(object);
       if (!tensor->isDense() && i >= builtin.stridedArguments() && !isDense(tensor, builtin.name))
-        return nullptr;
+        return false;
     }
     builtinArguments_.push_back(object);
   }
@@ -82,8 +72,6 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
     }
     builtinResults_.push_back(object);
   }
-  if (scalars_.size() < scalars.count) scalars_.resize(scalars.count);
-  for (uint32_t i = 0; i < scalars.count; ++i) scalars_[i] = R_[scalars.items[i]];
 
   const bool asked = (trapBits_.load(std::memory_order_relaxed) & kProfile) != 0;
   if (asked) version_.clear();
@@ -94,7 +82,7 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
   call.arguments = builtinArguments_;
   call.results = builtinResults_;
   call.into = into;
-  call.scalars = {scalars_.data(), scalars.count};
+  call.scalars = scalars;
   call.numbers = {numbers.items, numbers.count};
   call.rehearsal = options_.rehearsal;
   if (bindActive_ && !into)
@@ -120,7 +108,7 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
     return fault(status.code, status.code == DYN_CANCELLED
                                   ? status.message
                                   : std::string(builtin.name) + ": " + status.message);
-  return at;
+  return true;
 }
 
 // --- profile
@@ -146,6 +134,18 @@ ProfileOperands Interpreter::operandsOf(const int32_t* at, uint64_t& bytes) cons
     }
   }
   return result;
+}
+
+void Interpreter::putScalars(const int32_t* at, std::span<const int64_t> values) {
+  const InstructionRow& instruction = row(static_cast<Opcode>(*at));
+  const int32_t* w = at + 1;
+  size_t next = 0;
+  for (uint32_t i = 0; i < instruction.operandCount; ++i) {
+    const Operand operand = instruction.operands[i];
+    const uint32_t count = operand.list ? static_cast<uint32_t>(*w++) : 1;
+    for (uint32_t item = 0; item < count; ++item, ++w)
+      if (operand.kind == OperandKind::scalarRead && next < values.size()) R_[*w] = values[next++];
+  }
 }
 
 void Interpreter::note(const int32_t* at, uint64_t beginNs) {

@@ -11,10 +11,6 @@
 namespace dyn::vm {
 namespace {
 
-// A launch is cut into pieces of about this many elementary steps, so that cancelling does not wait for a
-// long kernel.
-constexpr int64_t kStepsPerPiece = int64_t{1} << 26;
-
 struct Work {
   const DynLaunch* launch;
   DynKernelFunction function;
@@ -53,7 +49,7 @@ int32_t launch(const DynDevice*, uint32_t, const DynLaunch* launch, DynDeviceTex
     return deviceFailure(text, DYN_INVALID_ARGUMENT, "a launch without units or tasks");
   Work work{launch, kernel->function, 0};
   const int64_t stepsPerUnit = std::max<int64_t>(1, launch->steps / launch->units);
-  work.unitsPerPiece = std::max<int64_t>(1, kStepsPerPiece / stepsPerUnit);
+  work.unitsPerPiece = std::max<int64_t>(1, kHostStepsPerPiece / stepsPerUnit);
   if (launch->gridX == 1)
     work.runTask(0);
   else if (launch->context)

@@ -223,8 +223,7 @@ Status checkExport(const Command& command) {
     return makeError(DiagnosticId::unsupportedFeature, "unsupported: " + what);
   };
   if (kind == "static" || kind == "shared")
-    return unsupported("--kind " + kind +
-                       ": libraries need the host program as native code, which is not there yet");
+    return unsupported("--kind " + kind + ": libraries are not written yet");
   if (kind == "image") return unsupported("--kind image: the runtime is not built for boards yet");
   if (kind != "exe")
     return makeError(DiagnosticId::usageError, "there is no kind '" + kind + "' of exports")
@@ -232,12 +231,14 @@ Status checkExport(const Command& command) {
   if (command.has("static-link"))
     return unsupported(
         "--static-link: generated kernels are opened as a shared library, which a static program can not do");
-  if (command.has("no-heap"))
-    return unsupported("--no-heap: the interpreter takes its objects from the heap");
+  if (command.has("no-heap")) return unsupported("--no-heap: the runtime takes its objects from the heap");
   if (command.has("board")) return unsupported("--board: an executable is for Linux");
-  if (!command.has("interpret"))
-    return unsupported("the host program as native code; it is interpreted with --interpret");
   return {};
+}
+
+HostFlow hostFlowOf(const SessionState& state, const Command& command) {
+  const bool interpreted = command.has("interpret") || state.now.options.flow == "interpret";
+  return interpreted ? HostFlow::interpreted : HostFlow::native;
 }
 
 // The program dynrun lies beside the one that runs.
@@ -254,7 +255,7 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
   CompileResult result;
   if (command.has("o")) {
     result.file = command.text("o");
-    DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file));
+    DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file, hostFlowOf(state, command)));
     result.fileBytes = file.fileBytes;
   }
   result.passesNs = compiled.statistics.passesNs;
@@ -463,14 +464,15 @@ Result<View> handle_exportModel(SessionState& state, const Command& command, Out
   result.kind = command.text("kind");
   result.target = compiled.target.machine.name;
   result.entryPoints = {"main"};
+  const HostFlow flow = hostFlowOf(state, command);
   ExportedFile file;
   if (result.kind == "package") {
-    DYN_TRY(file, writePackageFile(compiled, path));
+    DYN_TRY(file, writePackageFile(compiled, path, flow));
   } else {
     if (!runsHere(compiled.target))
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: an executable for " + result.target +
                                                              ": dynrun is built for this machine");
-    DYN_TRY(file, writeExecutable(compiled, runnerFile(), path));
+    DYN_TRY(file, writeExecutable(compiled, runnerFile(), path, flow));
   }
   result.files = {{path, file.fileBytes}};
   result.weightsBytes = file.weightsBytes;
