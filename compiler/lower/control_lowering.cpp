@@ -164,7 +164,7 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
       code_.emit(Opcode::jumpIf, state->iteration, some);
       std::vector<int32_t> emptyShape{dims_.emitConstant(0)};
       emptyShape.insert(emptyShape.end(), elementShape.begin(), elementShape.end());
-      code_.emit(Opcode::newTensor, stacked, static_cast<int32_t>(result.type.dtype()), 0,
+      code_.emit(Opcode::newTensor, stacked, static_cast<int32_t>(result.type.dtype()), vm::kHostDevice,
                  OperandList(emptyShape));
       code_.emit(Opcode::jump, done);
       code_.bind(some);

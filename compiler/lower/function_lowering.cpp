@@ -365,12 +365,12 @@ Status FunctionLowering::lowerAlloc(const Op& op, Body& body) {
   DYN_TRY(std::vector<int32_t> shape, shapeRegisters(result.type.dims()));
   const int32_t dtype = static_cast<int32_t>(result.type.dtype());
   if (op.operands.empty()) {
-    code_.emit(Opcode::newTensor, define(result.id), dtype, 0, OperandList(shape));
+    code_.emit(Opcode::newTensor, define(result.id), dtype, vm::kHostDevice, OperandList(shape));
     return {};
   }
   if (op.attributes.integer("reuse") != 0) {
     DYN_TRY(int32_t old, object(op.operands[0]));
-    code_.emit(Opcode::reuseTensor, define(result.id), old, dtype, 0, OperandList(shape));
+    code_.emit(Opcode::reuseTensor, define(result.id), old, dtype, vm::kHostDevice, OperandList(shape));
     return {};
   }
   DYN_TRY(int32_t arena, object(op.operands[0]));

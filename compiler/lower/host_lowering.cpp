@@ -62,7 +62,7 @@ FunctionLowering::HostLowering FunctionLowering::hostLoweringOf(const OpDef& def
 
 Status FunctionLowering::lowerArena(const Op& op, Body&) {
   DYN_TRY(int32_t bytes, dims_.emit(op.results[0].type.dims()[0]));
-  code_.emit(Opcode::allocStorage, define(op.results[0].id), bytes, 0);
+  code_.emit(Opcode::allocStorage, define(op.results[0].id), bytes, vm::kHostDevice);
   return {};
 }
 

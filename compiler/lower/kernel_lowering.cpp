@@ -101,7 +101,7 @@ Status FunctionLowering::launch(KernelCall call) {
     DYN_TRY(std::vector<int32_t> shape, shapeRegisters(split.partsShape));
     const Label next = code_.newLabel();
     jumpUnless(split.guards, parts, next);
-    code_.emit(Opcode::newTensor, call.split->parts, static_cast<int32_t>(split.partsDtype), 0,
+    code_.emit(Opcode::newTensor, call.split->parts, static_cast<int32_t>(split.partsDtype), vm::kHostDevice,
                OperandList(shape));
     code_.emit(Opcode::launch, program_.kernel(std::move(split.parts)), parts.units, parts.steps,
                OperandList(call.split->partsBuffers), OperandList(parts.scalars));

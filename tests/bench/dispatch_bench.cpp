@@ -80,7 +80,7 @@ struct Products {
   Ref<Object> matrix(int64_t rows, int64_t columns) {
     dyn_status why = DYN_OK;
     const int64_t shape[] = {rows, columns};
-    Tensor* made = newTensor(pool, DataType::f32, 2, shape, 0, why);
+    Tensor* made = newTensor(pool, DataType::f32, 2, shape, why);
     if (!made) abort();
     std::fill_n(made->as<float>(), made->elementCount, 1.0f);
     return Ref<Object>(made);

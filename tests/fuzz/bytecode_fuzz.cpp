@@ -62,7 +62,7 @@ std::vector<Object*> makeArguments(MemoryPool* pool, size_t count) {
   std::vector<Object*> arguments(count, nullptr);
   for (size_t i = 0; i < std::min(count, std::size(kRanks)); ++i) {
     dyn_status why = DYN_OK;
-    Tensor* tensor = newTensor(pool, kTypes[i], kRanks[i], kShapes[i], 0, why);
+    Tensor* tensor = newTensor(pool, kTypes[i], kRanks[i], kShapes[i], why);
     if (tensor) memset(tensor->data, 1, tensor->sizeBytes());
     arguments[i] = tensor;
   }
@@ -71,10 +71,9 @@ std::vector<Object*> makeArguments(MemoryPool* pool, size_t count) {
 
 void runAll(const Module& module) {
   const Program& program = module.program();
-  Pool pool, devicePool;
+  Pool pool;
   InterpreterOptions options;
   options.pool = pool.get();
-  options.devicePools[1] = devicePool.get();
   options.depthLimit = 50;
   Interpreter interpreter(module, options);
   Budget budget;

@@ -37,7 +37,7 @@ Status BuiltinCall::result(size_t index, DataType dtype, std::span<const int64_t
   if (bound && index == 0 && checkedElementCount(shape.data(), static_cast<uint32_t>(shape.size()), count))
     tensor = bound(dtype, shape, count, why);
   if (!tensor && why == DYN_OK)
-    tensor = newTensor(pool, dtype, static_cast<uint32_t>(shape.size()), shape.data(), 0, why);
+    tensor = newTensor(pool, dtype, static_cast<uint32_t>(shape.size()), shape.data(), why);
   if (!tensor) return failure(why, "no room for result " + std::to_string(index));
   release(results[index]);
   results[index] = tensor;

@@ -10,7 +10,6 @@
 #include "vm/core/package_loader.h"
 #include "vm/core/panels.h"
 #include "vm/core/strided.h"
-#include "vm/device/device.h"
 #include "vm/isa/assembler.h"
 #include "vm/isa/program_file.h"
 
@@ -112,15 +111,11 @@ Status createContext(dyn_module* module, const dyn_options& options, std::unique
   if (options.pool_cap_bytes) memory.capBytes = options.pool_cap_bytes;
   memory.rehearsal = options.rehearsal != 0;
   context->pool = MemoryPool::create(memory);
-  const DeviceRow& sim = deviceTable()[1];
-  memory.hooks = {nullptr, sim.allocate, sim.deallocate};
-  context->simPool = MemoryPool::create(memory);
-  if (!context->pool || !context->simPool) return failure(DYN_OUT_OF_MEMORY, "no memory for a context");
+  if (!context->pool) return failure(DYN_OUT_OF_MEMORY, "no memory for a context");
   if (options.thread_count > 1)
     context->threads = std::make_unique<ThreadPool>(static_cast<uint32_t>(options.thread_count));
   InterpreterOptions interpreter;
   interpreter.pool = context->pool;
-  interpreter.devicePools[1] = context->simPool;
   interpreter.threads = context->threads.get();
   interpreter.rehearsal = options.rehearsal != 0;
   interpreter.flow = options.interpret ? FlowForm::interpreted : FlowForm::native;
@@ -144,12 +139,11 @@ Status setInput(dyn_context* context, size_t index, dyn_value* value) {
 Status runFunction(dyn_context* context, uint32_t function, std::span<Object* const> arguments) {
   context->interpreter->clear();
   context->pool->beginRun();
-  context->simPool->beginRun();
+  context->interpreter->beginDevices();
   const uint64_t begin = nowNs();
   Status status = context->interpreter->run(function, arguments);
   context->runNs = nowNs() - begin;
   context->pool->endRun();
-  context->simPool->endRun();
   return status;
 }
 
@@ -168,7 +162,7 @@ Status placeBoundOutputs(dyn_context* context) {
       if (!bound[i].memory || !tensor->storage || tensor->storage->data != bound[i].memory || i == j)
         continue;
       dyn_status why = DYN_OK;
-      Tensor* copy = newTensor(context->pool, tensor->dtype, tensor->rank, tensor->shape(), 0, why);
+      Tensor* copy = newTensor(context->pool, tensor->dtype, tensor->rank, tensor->shape(), why);
       if (!copy) return failure(why, "no memory to move output " + std::to_string(j));
       copyDense(tensor, copy->data);
       context->interpreter->replaceResult(j, copy);
@@ -182,6 +176,8 @@ Status placeBoundOutputs(dyn_context* context) {
                      "output " + std::to_string(i) + " is bound, but is " + describe(results[i]));
     auto* tensor = static_cast<Tensor*>(results[i]);
     if (tensor->dtype == DataType::string) return failure(DYN_UNSUPPORTED, "bound outputs of strings");
+    if (tensor->storage && tensor->storage->device != kHostDevice)
+      return failure(DYN_BAD_INPUT, "output " + std::to_string(i) + " is bound, but is not on the cpu");
     if (tensor->sizeBytes() > bound[i].sizeBytes)
       return failure(DYN_BAD_INPUT, "output " + std::to_string(i) + " is " + describe(tensor) +
                                         " and needs " + std::to_string(tensor->sizeBytes()) + " bytes, " +
@@ -466,11 +462,12 @@ const char* dyn_context_profile_text(dyn_context* context, const char* format) {
 dyn_status dyn_context_statistics(const dyn_context* context, dyn_statistics* statistics) {
   return guarded([&]() -> Status {
     if (!context || !statistics) return invalid("context or statistics is null");
-    const MemoryStatistics memory = context->pool->statistics(), sim = context->simPool->statistics();
-    *statistics = {memory.peakBytes + sim.peakBytes,
-                   memory.heldBytes + sim.heldBytes,
-                   memory.inUseBytes + sim.inUseBytes,
-                   memory.systemAllocations + sim.systemAllocations,
+    const MemoryStatistics memory = context->pool->statistics(),
+                           devices = context->interpreter->deviceStatistics();
+    *statistics = {memory.peakBytes + devices.peakBytes,
+                   memory.heldBytes + devices.heldBytes,
+                   memory.inUseBytes + devices.inUseBytes,
+                   memory.systemAllocations,
                    context->interpreter->launchCount(),
                    context->interpreter->instructionCount(),
                    context->runNs};
@@ -481,7 +478,6 @@ dyn_status dyn_context_statistics(const dyn_context* context, dyn_statistics* st
 void dyn_context_trim(dyn_context* context) {
   if (!context) return;
   context->pool->trim();
-  context->simPool->trim();
 }
 
 }  // extern "C"

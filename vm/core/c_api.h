@@ -27,7 +27,6 @@ struct dyn_value {
 struct dyn_context {
   std::shared_ptr<dyn::vm::Module> module;
   dyn::vm::MemoryPool* pool = nullptr;
-  dyn::vm::MemoryPool* simPool = nullptr;
   std::unique_ptr<dyn::vm::ThreadPool> threads;
   std::unique_ptr<dyn::vm::Interpreter> interpreter;
   std::vector<dyn::vm::Object*> inputs;
@@ -37,7 +36,6 @@ struct dyn_context {
     for (dyn::vm::Object* input : inputs) dyn::vm::release(input);
     interpreter.reset();
     if (pool) pool->releaseOwner();
-    if (simPool) simPool->releaseOwner();
   }
 };
 

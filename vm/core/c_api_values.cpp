@@ -14,6 +14,10 @@ namespace {
 Tensor* tensorOf(const dyn_value* value) {
   return value && value->object->kind == ObjectKind::tensor ? static_cast<Tensor*>(value->object) : nullptr;
 }
+bool isReadable(const dyn_value* value) {
+  const Tensor* tensor = tensorOf(value);
+  return tensor && (!tensor->storage || tensor->storage->device == kHostDevice);
+}
 
 Status checkShape(int32_t dtype, int32_t rank, const int64_t* shape, size_t sizeBytesGiven, bool checkSize,
                   int64_t& count) {
@@ -46,7 +50,7 @@ dyn_status dyn_value_tensor(dyn_context* context, int32_t dtype, int32_t rank, c
       return invalid("string tensors are made by dyn_value_strings");
     dyn_status why = DYN_OK;
     Ref<Tensor> tensor(
-        newTensor(context->pool, static_cast<DataType>(dtype), static_cast<uint32_t>(rank), shape, 0, why));
+        newTensor(context->pool, static_cast<DataType>(dtype), static_cast<uint32_t>(rank), shape, why));
     if (!tensor)
       return failure(why, "no memory for a tensor of " +
                               std::to_string(static_cast<uint64_t>(count) * kDataTypes[dtype].sizeBytes) +
@@ -125,8 +129,7 @@ dyn_status dyn_value_strings(dyn_context* context, int32_t rank, const int64_t* 
     if (count != text_count || (count > 0 && !texts))
       return invalid("the number of texts does not match the shape");
     dyn_status why = DYN_OK;
-    Ref<Tensor> tensor(
-        newTensor(context->pool, DataType::string, static_cast<uint32_t>(rank), shape, 0, why));
+    Ref<Tensor> tensor(newTensor(context->pool, DataType::string, static_cast<uint32_t>(rank), shape, why));
     if (!tensor) return failure(why, "no memory for a value");
     for (int64_t i = 0; i < count; ++i)
       if (texts[i] && !setString(tensor.get(), i, texts[i]))
@@ -169,7 +172,7 @@ const int64_t* dyn_value_shape(const dyn_value* value) {
   return tensorOf(value) ? tensorOf(value)->shape() : nullptr;
 }
 const void* dyn_value_data(const dyn_value* value) {
-  return tensorOf(value) ? tensorOf(value)->data : nullptr;
+  return isReadable(value) ? tensorOf(value)->data : nullptr;
 }
 size_t dyn_value_size_bytes(const dyn_value* value) {
   return tensorOf(value) ? tensorOf(value)->sizeBytes() : 0;
@@ -211,7 +214,7 @@ dyn_status dyn_value_strides(const dyn_value* value, int64_t* strides) {
 }
 
 const void* dyn_value_first(const dyn_value* value) {
-  return tensorOf(value) ? tensorOf(value)->first : nullptr;
+  return isReadable(value) ? tensorOf(value)->first : nullptr;
 }
 
 const char* dyn_value_text(const dyn_value* value, int64_t index) {

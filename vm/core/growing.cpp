@@ -54,7 +54,7 @@ Tensor* newGrowing(MemoryPool* pool, DataType dtype, std::span<const int64_t> sh
     why = DYN_ARITHMETIC;
     return nullptr;
   }
-  Ref<Storage> storage(newStorage(pool, static_cast<uint64_t>(bytes), 0, why));
+  Ref<Storage> storage(newStorage(pool, static_cast<uint64_t>(bytes), why));
   if (!storage) return nullptr;
   storage->grownAxis = static_cast<uint8_t>(axis);
   storage->room = room;

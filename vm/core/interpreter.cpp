@@ -7,6 +7,7 @@
 
 #include "vm/base/checked.h"
 #include "vm/base/clock.h"
+#include "vm/device/cpu_device.h"
 #include "vm/isa/assembler.h"
 #include "vm/isa/instruction_reader.h"
 
@@ -16,7 +17,7 @@ namespace {
 // Launches of fewer steps are one task in one piece.
 int64_t directSteps(const InterpreterOptions& options) {
   if (options.rehearsal) return INT64_MIN;
-  return options.threads && options.threads->threadCount() > 1 ? 2 * kMinimumStepsPerTask : kStepsPerPiece;
+  return options.threads && options.threads->threadCount() > 1 ? 2 * kHostStepsPerTask : kHostStepsPerPiece;
 }
 
 }  // namespace
@@ -91,7 +92,8 @@ Status Interpreter::run(uint32_t function, std::span<Object* const> arguments,
     outcome = Outcome::fault;
     status_.code = DYN_OUT_OF_MEMORY;
   }
-  if (outcome != Outcome::done) clear();
+  finishDevices();
+  if (outcome != Outcome::done || !status_.ok()) clear();
   return std::move(status_);
 }
 

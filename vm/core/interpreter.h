@@ -11,11 +11,13 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "vm/core/builtin_host.h"
+#include "vm/core/device_session.h"
 #include "vm/core/flow.h"
 #include "vm/core/module.h"
 #include "vm/core/profile.h"
@@ -26,9 +28,8 @@ namespace dyn::vm {
 enum class FlowForm : uint8_t { native, interpreted };  // native: where the module has it
 
 struct InterpreterOptions {
-  MemoryPool* pool = nullptr;                  // objects, and tensors of the cpu
-  MemoryPool* devicePools[kDeviceCount] = {};  // null: `pool`
-  ThreadPool* threads = nullptr;               // null: one thread
+  MemoryPool* pool = nullptr;     // objects, and tensors of the host
+  ThreadPool* threads = nullptr;  // null: one thread
   uint32_t depthLimit = 100'000;
   FlowForm flow = FlowForm::native;
   bool rehearsal =
@@ -36,12 +37,6 @@ struct InterpreterOptions {
   std::function<void(std::span<const int32_t>)>
       globalStored;  // init only: the constants that were loaded since the last store
 };
-
-// A launch is cut into pieces of about this many elementary steps, so that cancelling does not wait for a
-// long kernel.
-inline constexpr int64_t kStepsPerPiece = int64_t{1} << 26;
-// Below this a task costs more to start than it saves.
-inline constexpr int64_t kMinimumStepsPerTask = int64_t{1} << 15;
 
 // Memory of the caller for a result. The interpreter learns which newtensor made the result and uses the
 // memory there next time.
@@ -79,6 +74,8 @@ class Interpreter {
   std::vector<BoundOutput>& boundOutputs() { return bound_; }
   uint64_t launchCount() const { return launches_; }
   uint64_t instructionCount() const { return instructions_; }
+  void beginDevices();                        // their peaks are those from now on
+  MemoryStatistics deviceStatistics() const;  // of all but the host
 
  private:
   friend struct FlowCalls;
@@ -175,9 +172,17 @@ class Interpreter {
   bool rehearsalEnds(const std::string& what);
   bool scalarFault(std::string_view instruction, std::span<const int64_t> values);
   Outcome scalarFault(const int32_t* at);
-  MemoryPool* devicePool(int32_t device) {
-    return options_.devicePools[device] ? options_.devicePools[device] : options_.pool;
-  }
+
+  // Devices (interpreter_devices.cpp).
+  DeviceSession* deviceSession(int32_t device);
+  Storage* newStorageOn(int32_t device, uint64_t sizeBytes, dyn_status& why);
+  Tensor* newTensorOn(int32_t device, DataType dtype, std::span<const int64_t> shape, dyn_status& why);
+  Status copyBetween(int32_t from, const void* source, int32_t to, void* target, uint64_t sizeBytes);
+  bool runKernel(size_t index, int64_t units, int64_t steps, int32_t device, const int64_t* scalars);
+  bool runOn(int32_t device, const KernelRow& kernel, DynLaunch& launch);
+  void finishDevices();
+  static bool isOnHost(const Object* object);  // lists: all items
+
   uint32_t positionOf(const int32_t* at) const { return static_cast<uint32_t>(at - code_); }
   ProfileOperands operandsOf(const int32_t* at, uint64_t& bytes) const;
 
@@ -209,6 +214,7 @@ class Interpreter {
   Status status_;
   std::atomic<uint32_t> trapBits_{0};
   BuiltinHost host_;
+  std::vector<std::unique_ptr<DeviceSession>> devices_;  // by number; null: not named yet
   FlowHead flow_;
   dyn_trap_callback trapCallback_ = nullptr;
   void* trapUser_ = nullptr;

@@ -9,53 +9,6 @@
 #include "vm/isa/instruction_reader.h"
 
 namespace dyn::vm {
-namespace {
-
-const char* kernelFaultText(int32_t code) {
-  switch (code) {
-    case DYN_KERNEL_INDEX_OUT_OF_RANGE:
-      return "index out of range";
-    case DYN_KERNEL_DIVISION_BY_ZERO:
-      return "division by zero";
-    case DYN_KERNEL_BAD_VALUE:
-      return "bad value";
-    default:
-      return "fault";
-  }
-}
-
-struct LaunchWork {
-  DynKernelFunction function;
-  void* const* buffers;
-  const int64_t* scalars;
-  int64_t extent, tasks, unitsPerPiece;
-  std::byte* scratch;
-  uint64_t scratchBytes;
-  const std::atomic<uint32_t>* trapBits;
-  std::atomic<int32_t> fault{0};
-
-  static void runTask(void* argument, uint32_t task) {
-    auto& work = *static_cast<LaunchWork*>(argument);
-    const int64_t base = work.extent / work.tasks, more = work.extent % work.tasks;
-    int64_t begin = base * task + std::min<int64_t>(task, more);
-    const int64_t end = begin + base + (task < more ? 1 : 0);
-    void* scratch = work.scratchBytes ? work.scratch + work.scratchBytes * task : nullptr;
-    while (begin < end) {
-      const int64_t pieceEnd = end - begin > work.unitsPerPiece ? begin + work.unitsPerPiece : end;
-      const int32_t result = work.function(work.buffers, work.scalars, begin, pieceEnd, scratch);
-      if (result != DYN_KERNEL_OK) {
-        work.fault.store(result, std::memory_order_relaxed);
-        return;
-      }
-      begin = pieceEnd;
-      // A cancelled run ends at the next trap point; what this kernel leaves undone is never seen.
-      if (begin < end && (work.trapBits->load(std::memory_order_relaxed) & 1)) return;
-    }
-  }
-};
-
-}  // namespace
-
 bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, const int32_t* buffers,
                          const int64_t* scalars) {
   const KernelRow& kernel = program_.kernels[kernelIndex];
@@ -83,38 +36,7 @@ bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, co
   }
   if (!wanted) return true;
   ++launches_;
-
-  int64_t tasks = options_.threads ? options_.threads->threadCount() : 1;
-  tasks = std::max<int64_t>(1, std::min({tasks, extent, steps / kMinimumStepsPerTask}));
-  LaunchWork work{};
-  work.function = module_.kernels()[kernelIndex];
-  work.buffers = buffers_.data();
-  work.scalars = scalars;
-  work.extent = extent;
-  work.tasks = tasks;
-  const int64_t stepsPerUnit = std::max<int64_t>(1, steps / extent);
-  work.unitsPerPiece = std::max<int64_t>(1, kStepsPerPiece / stepsPerUnit);
-  work.trapBits = &trapBits_;
-  work.scratchBytes = (kernel.scratchBytes + 63) / 64 * 64;
-  if (work.scratchBytes > 0) {
-    dyn_status why = DYN_OK;
-    int64_t total = 0;
-    if (work.scratchBytes <= INT64_MAX && checkedMul(static_cast<int64_t>(work.scratchBytes), tasks, total))
-      work.scratch = static_cast<std::byte*>(
-          options_.pool->allocate(static_cast<uint64_t>(total), why, MemoryUse::data));
-    if (!work.scratch) return memoryFault(why == DYN_OK ? DYN_OUT_OF_MEMORY : why, work.scratchBytes);
-  }
-  if (options_.rehearsal) {
-    options_.pool->deallocate(work.scratch);
-    return true;
-  }
-  if (tasks == 1)
-    LaunchWork::runTask(&work, 0);
-  else
-    options_.threads->run(static_cast<uint32_t>(tasks), LaunchWork::runTask, &work);
-  options_.pool->deallocate(work.scratch);
-  if (const int32_t code = work.fault.load(); code != DYN_KERNEL_OK)
-    return fault(DYN_KERNEL_FAULT, "kernel " + kernel.name + ": " + kernelFaultText(code));
+  if (!runKernel(kernelIndex, extent, steps, device, scalars)) return false;
   if (trapBits_.load(std::memory_order_relaxed) & kCancel)
     return fault(DYN_CANCELLED, "the run was cancelled");
   return true;
@@ -126,11 +48,11 @@ bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordL
   builtinArguments_.clear();
   for (uint32_t i = 0; i < arguments.count; ++i) {
     Object* object = V_[arguments.items[i]];
+    if (object && !isOnHost(object))
+      return fault(DYN_CHECK_FAILED,
+                   std::string(builtin.name) + ": argument " + std::to_string(i) + " is not on the cpu");
     if (object && object->kind == ObjectKind::tensor) {
       const auto* tensor = static_cast<Tensor*>(object);
-      if (tensor->storage && tensor->storage->device != 0)
-        return fault(DYN_CHECK_FAILED,
-                     std::string(builtin.name) + ": argument " + std::to_string(i) + " is not on the cpu");
       if (!tensor->isDense() && i >= builtin.stridedArguments() && !isDense(tensor, builtin.name))
         return false;
     }
@@ -142,9 +64,9 @@ bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordL
     if (into) {
       if (!object || object->kind != ObjectKind::tensor ||
           (object->readOnly && static_cast<Tensor*>(object)->elementCount > 0) ||
-          !static_cast<Tensor*>(object)->isDense())
+          !static_cast<Tensor*>(object)->isDense() || !isOnHost(object))
         return fault(DYN_CHECK_FAILED, std::string(builtin.name) + ": result " + std::to_string(i) +
-                                           " must be a writable dense tensor, it is " +
+                                           " must be a writable dense tensor on the cpu, it is " +
                                            (object && object->readOnly ? "read-only " : "") +
                                            describe(object));
     }

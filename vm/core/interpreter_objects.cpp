@@ -8,7 +8,6 @@
 #include "vm/base/checked.h"
 #include "vm/core/interpreter.h"
 #include "vm/core/strided.h"
-#include "vm/device/device.h"
 
 namespace dyn::vm {
 namespace {
@@ -36,6 +35,7 @@ bool Interpreter::memoryFault(dyn_status why, uint64_t sizeBytes) noexcept {
 }
 
 bool Interpreter::memoryFaultText(dyn_status why, uint64_t sizeBytes) {
+  if (why == DYN_OK) return false;  // told already, with more to say
   if (why == DYN_ARITHMETIC) return fault(why, "the size of a tensor overflows");
   std::string message = std::to_string(sizeBytes) + " bytes are needed";
   if (why == DYN_MEMORY_LIMIT)
@@ -94,8 +94,7 @@ bool Interpreter::item(int32_t source, int64_t index, int64_t& value) {
   if (!tensor || !isDense(tensor, "item")) return false;
   if (index < 0 || index >= tensor->elementCount)
     return fault(DYN_OUT_OF_RANGE, "element " + std::to_string(index) + " of " + describe(tensor));
-  if (tensor->storage && tensor->storage->device != 0)
-    return fault(DYN_CHECK_FAILED, "item of a tensor that is not on the cpu");
+  if (!isOnHost(tensor)) return fault(DYN_CHECK_FAILED, "item of a tensor that is not on the cpu");
   if (tensor->storage && tensor->storage->unknown) return rehearsalEnds("an element of a tensor");
   switch (tensor->dtype) {
     case DataType::boolean:
@@ -144,7 +143,7 @@ bool Interpreter::fromScalars(int32_t target, DataType dtype, std::span<const in
   const auto count = static_cast<uint32_t>(values.size());
   const int64_t shape = count;
   dyn_status why = DYN_OK;
-  Ref<Tensor> tensor(newTensor(options_.pool, dtype, rank, &shape, 0, why));
+  Ref<Tensor> tensor(newTensor(options_.pool, dtype, rank, &shape, why));
   if (!tensor) return memoryFault(why, count * sizeBytes(dtype));
   if (tensor->storage->unknown && tensor->sizeBytes() > kMostRehearsedBytes)
     return rehearsalEnds("a tensor of " + std::to_string(count) + " scalars");
@@ -185,8 +184,7 @@ bool Interpreter::checkFails(CheckKind kind, int64_t a, int64_t b, int32_t messa
 bool Interpreter::allocateStorage(int32_t target, int64_t size, int32_t device) {
   if (size < 0) return fault(DYN_ARITHMETIC, "storage of " + std::to_string(size) + " bytes");
   dyn_status why = DYN_OK;
-  Storage* storage = newStorage(options_.pool, static_cast<uint64_t>(size), static_cast<uint8_t>(device), why,
-                                devicePool(device));
+  Storage* storage = newStorageOn(device, static_cast<uint64_t>(size), why);
   if (!storage) return memoryFault(why, static_cast<uint64_t>(size));
   setObject(target, storage);
   return true;
@@ -222,10 +220,8 @@ bool Interpreter::makeTensor(int32_t target, DataType dtype, int32_t device, std
   if (!elementCount(shape, count)) return false;
   dyn_status why = DYN_OK;
   Tensor* tensor = nullptr;
-  if (device == 0) tensor = inBoundMemory(dtype, shape, count, why);
-  if (!tensor && why == DYN_OK)
-    tensor = newTensor(options_.pool, dtype, static_cast<uint32_t>(shape.size()), shape.data(),
-                       static_cast<uint8_t>(device), why, devicePool(device));
+  if (device == kHostDevice) tensor = inBoundMemory(dtype, shape, count, why);
+  if (!tensor && why == DYN_OK) tensor = newTensorOn(device, dtype, shape, why);
   if (!tensor) return memoryFault(why, static_cast<uint64_t>(count) * sizeBytes(dtype));
   noteOrigin(tensor);
   setObject(target, tensor);
@@ -338,10 +334,9 @@ bool Interpreter::deviceCopy(int32_t target, int32_t from, int32_t fromDevice, i
   }
   dyn_status why = DYN_OK;
   if (options_.rehearsal) return rehearsalEnds("a copy");
-  Ref<Tensor> copy(newTensor(options_.pool, source->dtype, source->rank, source->shape(),
-                             static_cast<uint8_t>(toDevice), why, devicePool(toDevice)));
+  Ref<Tensor> copy(newTensorOn(toDevice, source->dtype, {source->shape(), source->rank}, why));
   if (!copy) return memoryFault(why, source->sizeBytes());
-  if (Status status = copyBetweenDevices(fromDevice, source->data, toDevice, copy->data, source->sizeBytes());
+  if (Status status = copyBetween(fromDevice, source->data, toDevice, copy->data, source->sizeBytes());
       !status.ok())
     return fault(status.code, status.message);
   setObject(target, copy.take());

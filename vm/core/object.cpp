@@ -107,22 +107,19 @@ void freeImmortals(Object* immortals) {
   }
 }
 
-Storage* newStorage(MemoryPool* pool, uint64_t sizeBytes, uint8_t device, dyn_status& why,
-                    MemoryPool* dataPool) {
-  if (!dataPool) dataPool = pool;
+Storage* newStorage(MemoryPool* pool, uint64_t sizeBytes, dyn_status& why) {
   Storage* storage = make<Storage>(pool, 0, why);
   if (!storage) return nullptr;
-  storage->device = device;
   storage->sizeBytes = sizeBytes;
   storage->data = kEmpty;
-  storage->unknown = dataPool->rehearsal();
+  storage->unknown = pool->rehearsal();
   if (sizeBytes == 0) return storage;
-  storage->data = dataPool->allocate(sizeBytes, why, MemoryUse::data);
+  storage->data = pool->allocate(sizeBytes, why, MemoryUse::data);
   if (!storage->data) {
     release(storage);
     return nullptr;
   }
-  storage->dataPool = dataPool;
+  storage->dataPool = pool;
   return storage;
 }
 
@@ -165,8 +162,7 @@ Tensor* newStridedView(MemoryPool* pool, DataType dtype, uint32_t rank, const in
   return tensor;
 }
 
-Tensor* newTensor(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* shape, uint8_t device,
-                  dyn_status& why, MemoryPool* dataPool) {
+Tensor* newTensor(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* shape, dyn_status& why) {
   int64_t count = 0, bytes = 0;
   if (!checkedElementCount(shape, rank, count) || !checkedMul(count, sizeBytes(dtype), bytes)) {
     why = DYN_ARITHMETIC;
@@ -176,7 +172,7 @@ Tensor* newTensor(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t
     why = DYN_UNSUPPORTED;
     return nullptr;
   }
-  Ref<Storage> storage(newStorage(pool, static_cast<uint64_t>(bytes), device, why, dataPool));
+  Ref<Storage> storage(newStorage(pool, static_cast<uint64_t>(bytes), why));
   if (!storage) return nullptr;
   if (dtype == DataType::string) {
     memset(storage->data, 0, static_cast<size_t>(bytes));

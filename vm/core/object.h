@@ -37,7 +37,7 @@ struct Object {
 struct Storage : Object {
   void* data = nullptr;  // 64-byte aligned when sizeBytes > 0 and the pool made it
   uint64_t sizeBytes = 0;
-  uint8_t device = 0;
+  uint8_t device = 0;              // number in the table of devices; 0: the host
   MemoryPool* dataPool = nullptr;  // data is a block of this pool; null: not ours
   bool ownsStrings = false;        // data is an array of StringElement*
   bool unknown = false;            // of a rehearsal: what the elements are was never computed
@@ -149,9 +149,8 @@ class Ref {
 };
 
 // Makers return null and set `why` when memory is short. Shapes must have been checked (checkedElementCount).
-// `dataPool` is the pool of the device; null: `pool`.
-Storage* newStorage(MemoryPool* pool, uint64_t sizeBytes, uint8_t device, dyn_status& why,
-                    MemoryPool* dataPool = nullptr);
+// Memory of the host; that of other devices is DeviceSession's.
+Storage* newStorage(MemoryPool* pool, uint64_t sizeBytes, dyn_status& why);
 // Over memory of somebody else; `release` is called (if given) when the storage dies.
 Storage* borrowStorage(MemoryPool* pool, const void* data, uint64_t sizeBytes,
                        void (*release)(void*, const void*), void* user, dyn_status& why);
@@ -164,8 +163,7 @@ Tensor* newStridedView(MemoryPool* pool, DataType dtype, uint32_t rank, const in
                        const int64_t* strides, int64_t elementCount, Storage* storage, void* first,
                        dyn_status& why);
 // A tensor in a storage of its own; string tensors start empty, others uninitialised.
-Tensor* newTensor(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* shape, uint8_t device,
-                  dyn_status& why, MemoryPool* dataPool = nullptr);
+Tensor* newTensor(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* shape, dyn_status& why);
 // Fields and items are shared (counted up); null entries are allowed.
 Tuple* newTuple(MemoryPool* pool, int32_t tag, uint32_t count, Object* const* fields, dyn_status& why);
 List* newList(MemoryPool* pool, int64_t count, int64_t capacity, Object* const* items, dyn_status& why);

@@ -1,33 +1,21 @@
-// The device table: memory of each device and copies between them. Rows: 0 cpu, 1 sim (a second address space
-// on the CPU, so that placement, copies and planning are tested without other hardware).
+// The device table: one row (dyn_device.h) for each device that this runtime knows. A device's number is its
+// place here, the first is the host (kHostDevice); nothing else knows how many there are.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "vm/base/allocator.h"
 #include "vm/base/status.h"
+#include "vm/include/dyn_device.h"
+#include "vm/isa/isa.h"
 
 namespace dyn::vm {
 
-struct DeviceRow {
-  const char* name;     // "cpu"
-  const char* meaning;  // one line
-  bool (*available)();
-  // As AllocatorHooks; null: the host's allocator serves.
-  void* (*allocate)(void* user, size_t sizeBytes, size_t alignment);
-  void (*deallocate)(void* user, void* memory, size_t sizeBytes);
-  Status (*copyFromHost)(void* target, const void* source, uint64_t sizeBytes);
-  Status (*copyToHost)(void* target, const void* source, uint64_t sizeBytes);
-  Status (*copyWithin)(void* target, const void* source, uint64_t sizeBytes);
-  bool (*owns)(const void* memory);  // does the address belong to this device's space?
-};
+std::span<const DynDevice* const> deviceTable();
+const DynDevice* deviceAt(int32_t number);  // null: there is none
+int32_t findDevice(const char* name);       // -1: unknown
 
-std::span<const DeviceRow> deviceTable();
-int32_t findDevice(const char* name);  // -1: unknown
-
-// Device 0 is the host; between two other devices the data goes through the host.
-Status copyBetweenDevices(int32_t from, const void* source, int32_t to, void* target, uint64_t sizeBytes);
+// What a function of a row returned, with its text.
+Status deviceStatus(const DynDevice& device, int32_t status, const DynDeviceText& text);
 
 }  // namespace dyn::vm

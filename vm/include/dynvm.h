@@ -261,7 +261,8 @@ DYN_API int32_t dyn_value_dtype(const dyn_value* value); /* -1 unless a tensor *
 DYN_API int32_t dyn_value_rank(const dyn_value* value);  /* -1 unless a tensor */
 /* Borrowed, `rank` entries, as long as the value lives. */
 DYN_API const int64_t* dyn_value_shape(const dyn_value* value);
-/* All elements side by side, row-major; null for strided tensors, whose elements are not. */
+/* All elements side by side, row-major; null for strided tensors, whose elements are not, and for tensors that
+ * a program has left on another device than the cpu. */
 DYN_API const void* dyn_value_data(const dyn_value* value);
 DYN_API size_t dyn_value_size_bytes(const dyn_value* value);
 /* Element `index` of a string tensor, zero-terminated, borrowed; null when there is none. */

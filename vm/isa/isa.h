@@ -97,6 +97,9 @@ inline constexpr bool goesElsewhere(Opcode opcode) {
          opcode == Opcode::invoke || opcode == Opcode::tailInvoke || opcode == Opcode::invokeClosure;
 }
 
+// The device where the host program runs and its objects live, by its number in programs.
+inline constexpr int32_t kHostDevice = 0;
+
 // Limits that the verifier enforces and the interpreter relies on.
 inline constexpr uint32_t kMaximumRegisters = 1u << 20;  // per function and bank
 inline constexpr uint32_t kMaximumListLength = 1u << 20;
@@ -104,6 +107,6 @@ inline constexpr uint32_t kMaximumKernelOperands = 1u << 16;         // buffers 
 inline constexpr uint64_t kMaximumScratchBytes = uint64_t{1} << 46;  // of a kernel, per task
 inline constexpr uint32_t kMaximumRank = 32;
 inline constexpr uint32_t kMaximumContractDepth = 32;  // nesting of the type of an input or output
-inline constexpr uint32_t kDeviceCount = 2;            // rows of vm/device: 0 cpu, 1 sim
+inline constexpr uint32_t kMaximumDevices = 256;       // which of them are there, the table of devices knows
 
 }  // namespace dyn::vm

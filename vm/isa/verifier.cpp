@@ -125,8 +125,8 @@ class FunctionVerifier {
     return problem("rank " + std::to_string(shape.count) + " is above " + std::to_string(kMaximumRank));
   }
   Status checkDevice(int32_t device) const {
-    if (static_cast<uint32_t>(device) < kDeviceCount) return okStatus();
-    return problem("device " + std::to_string(device) + " is not there");
+    if (static_cast<uint32_t>(device) < kMaximumDevices) return okStatus();
+    return problem("device " + std::to_string(device) + " has no number that a device may have");
   }
   Status checkScalarType(int32_t dtype) const {
     const auto type = static_cast<DataType>(dtype);

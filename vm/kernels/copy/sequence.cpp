@@ -194,7 +194,7 @@ Status splitToList(BuiltinCall& call) {
   int64_t offset = 0;
   for (int64_t piece : pieces) {
     if (!drop) shape[static_cast<size_t>(axis)] = piece;
-    Tensor* part = newTensor(call.pool, x->dtype, static_cast<uint32_t>(shape.size()), shape.data(), 0, why);
+    Tensor* part = newTensor(call.pool, x->dtype, static_cast<uint32_t>(shape.size()), shape.data(), why);
     if (!part) return failure(why, "no room for a piece");
     const size_t bytes = static_cast<size_t>(piece * view.inner) * element;
     for (int64_t outer = 0; outer < view.outer && bytes > 0; ++outer)

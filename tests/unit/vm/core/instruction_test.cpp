@@ -181,6 +181,79 @@ TEST(Memory, deviceCopyThereAndBack) {
   EXPECT_EQ(m.call("read", {x.get()}), DYN_CHECK_FAILED);
 }
 
+// Kernels on a device run there, after the work before them; the host waits where it reads.
+TEST(Devices, kernelsRunWhereTheirTensorsLie) {
+  Machine m(std::string(kKernelRows) +
+            "function f parameters 2 results 1\n dim r0 v0 0\n devicecopy v2 v0 0 1\n devicecopy v3 v1 0 1\n"
+            " newtensor v4 f32 1 [r0]\n launch k0 r0 r0 [v2 v3 v4] []\n launch k0 r0 r0 [v4 v3 v2] []\n"
+            " devicecopy v5 v2 1 0\n ret [v5]\n"
+            "function scratch parameters 1 results 1\n dim r0 v0 0\n newtensor v1 i64 1 [r0]\n"
+            " launch k2 r0 r0 [v1] []\n devicecopy v2 v1 1 0\n ret [v2]\n"
+            "function arena parameters 1 results 1\n const r0 128\n const r1 64\n const r2 3\n const r3 7\n"
+            " allocstorage v1 r0 1\n alloctensor v2 v1 r1 i64 [r2]\n launch k1 r2 r2 [v2] [r3]\n"
+            " devicecopy v3 v2 1 0\n ret [v3]\n");
+  Value x = m.floats({1, 2, 3}), y = m.floats({10, 20, 30});
+  for (int run = 0; run < 3; ++run) {
+    ASSERT_EQ(m.call("f", {x.get(), y.get()}), DYN_OK) << m.message;
+    EXPECT_THAT(dataOf<float>(m.output()), ElementsAre(21, 42, 63));
+  }
+  Value none = m.floats({});
+  ASSERT_EQ(m.call("f", {none.get(), none.get()}), DYN_OK) << m.message;
+  ASSERT_EQ(m.call("scratch", {x.get()}), DYN_OK) << m.message;
+  EXPECT_THAT(dataOf<int64_t>(m.output()), ElementsAre(100, 100, 100));
+  ASSERT_EQ(m.call("arena", {x.get()}), DYN_OK) << m.message;
+  EXPECT_THAT(dataOf<int64_t>(m.output()), ElementsAre(7, 7, 7));
+}
+
+TEST(Devices, whatIsElsewhereIsNotRead) {
+  Machine m(
+      std::string(kKernelRows) +
+      "builtin \"list_concat\"\nbuiltin \"copy\"\n"
+      "function left parameters 1 results 1\n devicecopy v1 v0 0 1\n ret [v1]\n"
+      "function both parameters 1 results 0\n dim r0 v0 0\n devicecopy v1 v0 0 1\n"
+      " launch k0 r0 r0 [v0 v1 v1] []\n ret []\n"
+      "function list parameters 1 results 1\n const r0 0\n devicecopy v1 v0 0 1\n list v2 [v0 v1]\n"
+      " builtin b0 [v3] [v2] [r0] []\n ret [v3]\n"
+      "function into parameters 1 results 0\n devicecopy v1 v0 0 1\n builtininto b1 [v1] [v0] [] []\n ret "
+      "[]\n"
+      "function nowhere parameters 1 results 0\n devicecopy v1 v0 0 200\n ret []\n");
+  ASSERT_EQ(m.loadStatus, DYN_OK) << m.loadMessage;
+  Value x = m.floats({1, 2, 3});
+  ASSERT_EQ(m.call("left", {x.get()}), DYN_OK) << m.message;
+  Value left = m.output();
+  EXPECT_EQ(dyn_value_data(left.get()), nullptr);
+  EXPECT_EQ(dyn_value_first(left.get()), nullptr);
+  EXPECT_GE(m.statistics().in_use_bytes, 12u);
+  EXPECT_NE(m.call("both", {x.get()}), DYN_OK);
+  EXPECT_THAT(m.message, HasSubstr("on different devices"));
+  EXPECT_EQ(m.call("list", {x.get()}), DYN_CHECK_FAILED);
+  EXPECT_THAT(m.message, HasSubstr("not on the cpu"));
+  EXPECT_EQ(m.call("into", {x.get()}), DYN_CHECK_FAILED);
+  EXPECT_EQ(m.call("nowhere", {x.get()}), DYN_UNSUPPORTED);
+  EXPECT_THAT(m.message, HasSubstr("device 200 is not there"));
+}
+
+// Nothing waits for a kernel elsewhere but the end of the run, which has its fault.
+TEST(Devices, faultsOfKernelsEndTheRun) {
+  Machine m(
+      "kernel \"fault\" symbol \"fault\" buffers 1 outputs 1 scalars 1 scratch 0 \"loop\"\n"
+      "function f parameters 1 results 1\n const r0 1\n const r1 3\n devicecopy v1 v0 0 1\n"
+      " launch k0 r0 r0 [v1] [r1]\n ret [v1]\n");
+  Value x = m.floats({1, 2, 3}), none = m.floats({});
+  EXPECT_EQ(m.call("f", {x.get()}), DYN_KERNEL_FAULT);
+  EXPECT_THAT(m.message, HasSubstr("kernel fault: bad value"));
+  EXPECT_EQ(m.call("f", {none.get()}), DYN_OK) << m.message;
+}
+
+TEST(Devices, memoryLimitsHoldThere) {
+  dyn_options options = {};
+  options.memory_limit_bytes = 1 << 20;
+  Machine m("function f parameters 0 results 0\n const r0 2000000\n newtensor v0 i64 1 [r0]\n ret []\n",
+            options);
+  EXPECT_EQ(m.call("f"), DYN_MEMORY_LIMIT);
+  EXPECT_THAT(m.message, HasSubstr("16000000 bytes are needed on device 1"));
+}
+
 TEST(Globals, initFillsThemOnce) {
   const int64_t w[2] = {5, 6};
   Machine m(std::string("constant \"w\" i64 [2] offset 0\nglobals 2\nfunction init\n loadconst v0 c0\n "

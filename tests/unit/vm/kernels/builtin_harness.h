@@ -28,7 +28,7 @@ class BuiltinTest : public testing::Test {
   template <typename T>
   Tensor* tensor(DataType dtype, std::vector<int64_t> shape, const std::vector<T>& data) {
     dyn_status why = DYN_OK;
-    Tensor* made = newTensor(pool_, dtype, static_cast<uint32_t>(shape.size()), shape.data(), 0, why);
+    Tensor* made = newTensor(pool_, dtype, static_cast<uint32_t>(shape.size()), shape.data(), why);
     EXPECT_EQ(static_cast<size_t>(made->elementCount), data.size());
     std::copy(data.begin(), data.end(), made->template as<T>());
     owned_.emplace_back(made);
@@ -44,7 +44,7 @@ class BuiltinTest : public testing::Test {
   }
   Tensor* output(std::vector<int64_t> shape, DataType dtype = DataType::f32) {
     dyn_status why = DYN_OK;
-    Tensor* made = newTensor(pool_, dtype, static_cast<uint32_t>(shape.size()), shape.data(), 0, why);
+    Tensor* made = newTensor(pool_, dtype, static_cast<uint32_t>(shape.size()), shape.data(), why);
     memset(made->data, 0xff, made->sizeBytes());  // NaN: whatever is not written shows
     owned_.emplace_back(made);
     return made;

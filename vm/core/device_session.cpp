@@ -1,0 +1,183 @@
+#include "vm/core/device_session.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "vm/base/checked.h"
+
+namespace dyn::vm {
+
+// What is allocated on the device. Tensors may outlive the session, so the last of them or the session ends it.
+struct DeviceSession::Memory {
+  const DynDevice& device;
+  uint64_t limitBytes;
+  bool rehearsal;  // counted, not made
+  uint32_t stream = 0;
+  std::mutex mutex;
+  std::map<const void*, uint64_t> blocks;
+  MemoryStatistics statistics;
+
+  Memory(const DynDevice& row, uint64_t limit, bool counted)
+      : device(row), limitBytes(limit), rehearsal(counted) {}
+
+  void* allocate(uint64_t sizeBytes, dyn_status& why) {
+    std::lock_guard lock(mutex);
+    if (sizeBytes > limitBytes - std::min(limitBytes, statistics.inUseBytes)) {
+      why = DYN_MEMORY_LIMIT;
+      return nullptr;
+    }
+    void* memory = nullptr;
+    if (rehearsal) {  // an address of its own that nobody looks behind
+      memory = reinterpret_cast<void*>(64 * ++statistics.systemAllocations);
+    } else if (device.functions->allocate(&device, stream, sizeBytes, &memory, nullptr) != DYN_OK) {
+      why = DYN_OUT_OF_MEMORY;
+      return nullptr;
+    }
+    blocks[memory] = sizeBytes;
+    statistics.inUseBytes += sizeBytes;
+    statistics.peakBytes = std::max(statistics.peakBytes, statistics.inUseBytes);
+    return memory;
+  }
+  void deallocate(const void* memory) {
+    std::lock_guard lock(mutex);
+    const auto found = blocks.find(memory);
+    if (!rehearsal) (void)device.functions->deallocate(&device, stream, const_cast<void*>(memory), nullptr);
+    statistics.inUseBytes -= found->second;
+    blocks.erase(found);
+  }
+};
+
+namespace {
+
+int32_t loadHostCode(const DynDevice& device, std::span<const DynKernelEntry> kernels, uint64_t& code,
+                     DynDeviceText& text) {
+  const DynHostCode table{kernels.data(), static_cast<uint32_t>(kernels.size())};
+  return device.functions->loadCode(&device, &table, sizeof table, &code, &text);
+}
+
+}  // namespace
+
+Status DeviceSession::open(int32_t number, MemoryPool* pool, std::span<const DynKernelEntry> kernels,
+                           std::unique_ptr<DeviceSession>& session) {
+  const DynDevice* device = deviceAt(number);
+  if (!device) return failure(DYN_UNSUPPORTED, "device " + std::to_string(number) + " is not there");
+  if (device->codeFormat != DYN_CODE_HOST)
+    return failure(DYN_UNSUPPORTED, std::string("the program has no code for ") + device->name);
+  std::unique_ptr<DeviceSession> made(new DeviceSession(*device, number, pool));
+  made->memory_ = std::make_shared<Memory>(*device, pool->limitBytes(), pool->rehearsal());
+  if (!pool->rehearsal()) {
+    DynDeviceText text;
+    int32_t status = device->functions->open(device, &text);
+    if (status == DYN_OK) {
+      status = device->functions->createStream(device, &made->stream_, &text);
+      made->hasStream_ = status == DYN_OK;
+    }
+    if (status == DYN_OK) {
+      status = loadHostCode(*device, kernels, made->code_, text);
+      made->hasCode_ = status == DYN_OK;
+    }
+    if (status != DYN_OK) return deviceStatus(*device, status, text);
+    made->memory_->stream = made->stream_;
+  }
+  session = std::move(made);
+  return okStatus();
+}
+
+DeviceSession::~DeviceSession() {
+  {
+    std::lock_guard lock(memory_->mutex);
+    memory_->stream = 0;  // for what outlives this stream, whose work is all done
+    if (hasStream_) (void)device_.functions->destroyStream(&device_, stream_, nullptr);
+  }
+  if (hasCode_) (void)device_.functions->unloadCode(&device_, code_, nullptr);
+}
+
+Storage* DeviceSession::newStorage(uint64_t sizeBytes, dyn_status& why) {
+  void* memory = sizeBytes > 0 ? memory_->allocate(sizeBytes, why) : emptyData();
+  if (!memory) return nullptr;
+  std::shared_ptr<Memory>* holder = nullptr;
+  Storage* storage = borrowStorage(pool_, memory, sizeBytes, nullptr, nullptr, why);
+  if (storage && sizeBytes > 0) {
+    holder = new (std::nothrow) std::shared_ptr<Memory>(memory_);
+    if (!holder) {
+      why = DYN_OUT_OF_MEMORY;
+      release(storage);
+      storage = nullptr;
+    }
+  }
+  if (!storage) {
+    if (sizeBytes > 0) memory_->deallocate(memory);
+    return nullptr;
+  }
+  storage->device = static_cast<uint8_t>(number_);
+  storage->unknown = memory_->rehearsal;
+  if (holder) {
+    storage->user = holder;
+    storage->release = [](void* user, const void* data) {
+      auto* held = static_cast<std::shared_ptr<Memory>*>(user);
+      (*held)->deallocate(data);
+      delete held;
+    };
+  }
+  return storage;
+}
+
+Status DeviceSession::synchronise() {
+  if (memory_->rehearsal) return okStatus();
+  DynDeviceText text;
+  return deviceStatus(device_, device_.functions->synchronise(&device_, stream_, &text), text);
+}
+
+// The host's memory may go or change after the call, so both directions wait.
+Status DeviceSession::copyTo(void* target, const void* source, uint64_t sizeBytes) {
+  if (sizeBytes == 0) return okStatus();
+  DynDeviceText text;
+  const int32_t status = device_.functions->copyTo(&device_, stream_, target, source, sizeBytes, &text);
+  return status == DYN_OK ? synchronise() : deviceStatus(device_, status, text);
+}
+Status DeviceSession::copyFrom(void* target, const void* source, uint64_t sizeBytes) {
+  if (sizeBytes == 0) return okStatus();
+  DynDeviceText text;
+  const int32_t status = device_.functions->copyFrom(&device_, stream_, target, source, sizeBytes, &text);
+  return status == DYN_OK ? synchronise() : deviceStatus(device_, status, text);
+}
+Status DeviceSession::copyWithin(void* target, const void* source, uint64_t sizeBytes) {
+  if (sizeBytes == 0) return okStatus();
+  DynDeviceText text;
+  return deviceStatus(
+      device_, device_.functions->copyWithin(&device_, stream_, target, source, sizeBytes, &text), text);
+}
+
+Status DeviceSession::launch(DynLaunch& launch) {
+  dyn_status why = DYN_OK;
+  int64_t total = 0;
+  if (launch.scratchBytes > 0) {
+    if (launch.scratchBytes > INT64_MAX ||
+        !checkedMul(static_cast<int64_t>(launch.scratchBytes), int64_t{launch.gridX}, total))
+      return failure(DYN_OUT_OF_MEMORY, "the scratch memory of a kernel");
+    launch.scratch = memory_->allocate(static_cast<uint64_t>(total), why);
+    if (!launch.scratch) return failure(why, std::to_string(total) + " bytes of scratch memory");
+  }
+  DynDeviceText text;
+  const int32_t status =
+      memory_->rehearsal ? DYN_OK : device_.functions->launch(&device_, stream_, &launch, &text);
+  if (launch.scratch) memory_->deallocate(launch.scratch);
+  return deviceStatus(device_, status, text);
+}
+
+MemoryStatistics DeviceSession::statistics() const {
+  std::lock_guard lock(memory_->mutex);
+  MemoryStatistics result = memory_->statistics;
+  result.systemAllocations = 0;  // the device keeps pools of its own
+  result.heldBytes = result.inUseBytes;
+  return result;
+}
+
+void DeviceSession::beginRun() {
+  std::lock_guard lock(memory_->mutex);
+  memory_->statistics.peakBytes = memory_->statistics.inUseBytes;
+}
+
+}  // namespace dyn::vm

@@ -1,0 +1,152 @@
+// Interpreter: what runs or lies on a device. Kernels on the host are launched through its row, too; other
+// devices have a session each, opened when the program first names them.
+#include <cstring>
+
+#include "vm/base/checked.h"
+#include "vm/core/interpreter.h"
+#include "vm/device/cpu_device.h"
+
+namespace dyn::vm {
+
+// Null after a fault.
+DeviceSession* Interpreter::deviceSession(int32_t device) {
+  const auto index = static_cast<size_t>(device);
+  if (devices_.size() <= index) devices_.resize(index + 1);
+  if (!devices_[index])
+    if (Status status = DeviceSession::open(device, options_.pool, module_.kernelEntries(), devices_[index]);
+        !status.ok())
+      (void)fault(status.code, std::move(status.message));
+  return devices_[index].get();
+}
+
+// Null and `why`; DYN_OK when the fault has been told.
+Storage* Interpreter::newStorageOn(int32_t device, uint64_t sizeBytes, dyn_status& why) {
+  if (device == kHostDevice) return newStorage(options_.pool, sizeBytes, why);
+  DeviceSession* session = deviceSession(device);
+  if (!session) return nullptr;
+  Storage* storage = session->newStorage(sizeBytes, why);
+  if (storage) return storage;
+  (void)fault(why, std::to_string(sizeBytes) + " bytes are needed on device " + std::to_string(device));
+  why = DYN_OK;
+  return nullptr;
+}
+
+Tensor* Interpreter::newTensorOn(int32_t device, DataType dtype, std::span<const int64_t> shape,
+                                 dyn_status& why) {
+  const auto rank = static_cast<uint32_t>(shape.size());
+  if (device == kHostDevice) return newTensor(options_.pool, dtype, rank, shape.data(), why);
+  int64_t count = 0, bytes = 0;
+  if (!checkedElementCount(shape.data(), rank, count) || !checkedMul(count, sizeBytes(dtype), bytes)) {
+    why = DYN_ARITHMETIC;
+    return nullptr;
+  }
+  if (dtype == DataType::string) {
+    (void)fault(DYN_UNSUPPORTED, "string tensors on other devices");
+    return nullptr;
+  }
+  Ref<Storage> storage(newStorageOn(device, static_cast<uint64_t>(bytes), why));
+  return storage ? newView(options_.pool, dtype, rank, shape.data(), count, storage.get(),
+                           storage.get()->data, why)
+                 : nullptr;
+}
+
+Status Interpreter::copyBetween(int32_t from, const void* source, int32_t to, void* target,
+                                uint64_t sizeBytes) {
+  if (from == kHostDevice && to == kHostDevice) {
+    if (sizeBytes > 0) memcpy(target, source, sizeBytes);
+    return okStatus();
+  }
+  DeviceSession* session = deviceSession(from == kHostDevice ? to : from);
+  if (!session) return std::move(status_);
+  if (from == to) return session->copyWithin(target, source, sizeBytes);
+  if (from == kHostDevice) return session->copyTo(target, source, sizeBytes);
+  if (to == kHostDevice) return session->copyFrom(target, source, sizeBytes);
+  return failure(DYN_UNSUPPORTED, "a copy from device " + std::to_string(from) + " to device " +
+                                      std::to_string(to) + ": it goes through the host");
+}
+
+bool Interpreter::runOn(int32_t device, const KernelRow& kernel, DynLaunch& launch) {
+  DeviceSession* session = deviceSession(device);
+  if (!session) return false;
+  for (void*& buffer : std::span(buffers_.data(), kernel.bufferCount))
+    if (buffer == emptyData()) buffer = nullptr;
+  const Status status = session->launch(launch);
+  return status.ok() || fault(status.code, status.message);
+}
+
+// The kernel's buffers are in buffers_. False after a fault. On other devices it may run later.
+bool Interpreter::runKernel(size_t index, int64_t units, int64_t steps, int32_t device,
+                            const int64_t* scalars) {
+  const KernelRow& kernel = program_.kernels[index];
+  DynLaunch launch{};
+  launch.kernel = reinterpret_cast<uintptr_t>(&module_.kernelEntries()[index]);
+  launch.buffers = buffers_.data();
+  launch.scalars = scalars;
+  launch.bufferCount = kernel.bufferCount;
+  launch.scalarCount = kernel.scalarCount;
+  launch.units = units;
+  launch.steps = steps;
+  launch.context = host_.context();
+  launch.gridX = static_cast<uint32_t>(hostTasks(units, steps, launch.context->threads));
+  launch.scratchBytes = (kernel.scratchBytes + 63) / 64 * 64;
+  if (device > kHostDevice) return runOn(device, kernel, launch);
+  if (launch.scratchBytes > 0) {
+    dyn_status why = DYN_OK;
+    int64_t total = 0;
+    if (launch.scratchBytes <= INT64_MAX &&
+        checkedMul(static_cast<int64_t>(launch.scratchBytes), int64_t{launch.gridX}, total))
+      launch.scratch = options_.pool->allocate(static_cast<uint64_t>(total), why, MemoryUse::data);
+    if (!launch.scratch) {
+      (void)memoryFault(why == DYN_OK ? DYN_OUT_OF_MEMORY : why, launch.scratchBytes);
+      return false;
+    }
+  }
+  DynDeviceText text;
+  int32_t status = DYN_OK;
+  if (!options_.rehearsal) {
+    const DynDevice& cpu = cpuDevice();
+    status = cpu.functions->launch(&cpu, 0, &launch, &text);
+  }
+  options_.pool->deallocate(launch.scratch);
+  return status == DYN_OK || fault(static_cast<dyn_status>(status), text.text);
+}
+
+// What still runs elsewhere is done when a run ends, and its faults are the run's.
+void Interpreter::finishDevices() {
+  for (const std::unique_ptr<DeviceSession>& session : devices_) {
+    if (!session) continue;
+    Status status = session->synchronise();
+    if (status_.ok()) status_ = std::move(status);
+  }
+}
+
+void Interpreter::beginDevices() {
+  for (const std::unique_ptr<DeviceSession>& session : devices_)
+    if (session) session->beginRun();
+}
+
+MemoryStatistics Interpreter::deviceStatistics() const {
+  MemoryStatistics sum;
+  for (const std::unique_ptr<DeviceSession>& session : devices_) {
+    if (!session) continue;
+    const MemoryStatistics one = session->statistics();
+    sum.heldBytes += one.heldBytes;
+    sum.inUseBytes += one.inUseBytes;
+    sum.peakBytes += one.peakBytes;
+  }
+  return sum;
+}
+
+bool Interpreter::isOnHost(const Object* object) {
+  if (object->kind == ObjectKind::tensor) {
+    const Storage* storage = static_cast<const Tensor*>(object)->storage;
+    return !storage || storage->device == kHostDevice;
+  }
+  if (object->kind != ObjectKind::list) return true;
+  const auto* list = static_cast<const List*>(object);
+  for (int64_t i = 0; i < list->count; ++i)
+    if (list->items[i] && !isOnHost(list->items[i])) return false;
+  return true;
+}
+
+}  // namespace dyn::vm
