@@ -47,6 +47,12 @@ int32_t launch(const DynDevice*, uint32_t, const DynLaunch* launch, DynDeviceTex
   if (!kernel) return deviceFailure(text, DYN_INVALID_ARGUMENT, "launch of no kernel");
   if (launch->units <= 0 || launch->gridX == 0)
     return deviceFailure(text, DYN_INVALID_ARGUMENT, "a launch without units or tasks");
+  // Short work is done as it comes, with nothing to divide.
+  if (launch->gridX == 1 && launch->steps <= kHostStepsPerPiece && launch->units <= kHostStepsPerPiece) {
+    const int32_t fault =
+        kernel->function(launch->buffers, launch->scalars, 0, launch->units, launch->scratch);
+    return fault == DYN_KERNEL_OK ? DYN_OK : kernelFailure(text, kernel->name, fault);
+  }
   Work work{launch, kernel->function, 0};
   const int64_t stepsPerUnit = std::max<int64_t>(1, launch->steps / launch->units);
   work.unitsPerPiece = std::max<int64_t>(1, kHostStepsPerPiece / stepsPerUnit);
