@@ -51,10 +51,11 @@ std::vector<llvm::Type*> parameterTypes(llvm::IRBuilder<>& b, Opcode opcode) {
 class PieceEmitter {
  public:
   PieceEmitter(KernelModule& module, const vm::Program& program, const FlowFunction& graph,
-               const FlowPiece& piece, FlowCalls calls)
+               const FlowObjects& objects, const FlowPiece& piece, FlowCalls calls)
       : module_(module),
         code_(program.functions[piece.function]),
         graph_(graph),
+        objects_(objects),
         piece_(piece),
         calls_(calls),
         b_(module.contents().context()) {}
@@ -220,9 +221,12 @@ class PieceEmitter {
   }
 
   // The runtime does this instruction; its result.
-  Value* callRuntime(const InstructionReader& reader, int32_t resume = -1) {
+  Value* callRuntime(const InstructionReader& reader, int32_t resume = -1, const char* view = nullptr,
+                     int32_t place = 0) {
     const vm::InstructionRow& instruction = vm::row(opcode_);
-    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), parameterTypes(b_, opcode_), false);
+    std::vector<llvm::Type*> types = parameterTypes(b_, opcode_);
+    if (view) types.insert(types.begin() + 2, b_.getInt32Ty());
+    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), types, false);
     std::vector<Value*> arguments = {flow_};
     for (uint32_t i = 0; i < instruction.operandCount; ++i) {
       const auto [kind, list] = instruction.operands[i];
@@ -240,9 +244,10 @@ class PieceEmitter {
         arguments.push_back(b_.getInt32(static_cast<uint32_t>(operand.words[0])));
       }
     }
+    if (view) arguments.insert(arguments.begin() + 2, b_.getInt32(static_cast<uint32_t>(place)));
     if (resume >= 0) arguments.push_back(b_.getInt32(static_cast<uint32_t>(resume)));
     notePosition(position_);
-    return b_.CreateCall(type, callee(instruction.text, type), arguments);
+    return b_.CreateCall(type, callee(view ? view : instruction.text, type), arguments);
   }
 
   void emitOperation(const InstructionReader& reader) {
@@ -383,7 +388,42 @@ class PieceEmitter {
     b_.CreateRet(callRuntime(reader, waits ? static_cast<int32_t>(reader.position()) : -1));
   }
 
+  // --- objects that are not counted
+
+  Value* wordAt(size_t offset, int32_t index, const char* name) {
+    Value* words = field(offset, b_.getPtrTy(), name);
+    return b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), words, static_cast<uint64_t>(index));
+  }
+  // Writes one word where that is all: false where the runtime must count.
+  bool emitWord(const InstructionReader& reader) {
+    const bool kills = opcode_ == Opcode::kill;
+    const bool loads = opcode_ == Opcode::loadConstant || opcode_ == Opcode::loadGlobal;
+    if ((!kills && !loads) || objects_.before(position_) == Holds::something) return false;
+    Value* object = llvm::ConstantPointerNull::get(b_.getPtrTy());
+    if (loads) {
+      const bool constant = opcode_ == Opcode::loadConstant;
+      Value* from = wordAt(constant ? offsetof(DynFlow, constants) : offsetof(DynFlow, globals),
+                           reader.operand(1).words[0], constant ? "constants" : "globals");
+      object = b_.CreateLoad(b_.getPtrTy(), from);
+    }
+    b_.CreateStore(object, wordAt(offsetof(DynFlow, objects), reader.operand(0).words[0], "objects"));
+    return true;
+  }
+
+  // The same operands as the instruction's, and behind the first the place in the frame.
+  void emitView(const InstructionReader& reader, int32_t place) {
+    const char* name = opcode_ == Opcode::allocTensor  ? "viewtensor"
+                       : opcode_ == Opcode::fromScalar ? "viewscalar"
+                                                       : "viewreshape";
+    Value* well = callRuntime(reader, -1, name, place);
+    BasicBlock* next = BasicBlock::Create(b_.getContext(), "", function_);
+    b_.CreateCondBr(b_.CreateICmpNE(well, b_.getInt32(0)), next, fault_);
+    b_.SetInsertPoint(next);
+  }
+
   void emitInstruction(const InstructionReader& reader) {
+    if (emitWord(reader)) return;
+    if (const int32_t place = objects_.viewSlot(position_); place >= 0) return emitView(reader, place);
     if (Value* value = scalarResult(reader)) {
       setScalar(reader.operand(0).words[0], value);
       return;
@@ -436,6 +476,7 @@ class PieceEmitter {
   KernelModule& module_;
   const vm::Function& code_;
   const FlowFunction& graph_;
+  const FlowObjects& objects_;
   const FlowPiece& piece_;
   const FlowCalls calls_;
   llvm::IRBuilder<> b_;
@@ -459,8 +500,8 @@ std::string flowPieceSymbol(const FlowPiece& piece) {
 }
 
 void emitFlowPiece(KernelModule& module, const vm::Program& program, const FlowFunction& function,
-                   const FlowPiece& piece, FlowCalls calls) {
-  PieceEmitter(module, program, function, piece, calls).emit();
+                   const FlowObjects& objects, const FlowPiece& piece, FlowCalls calls) {
+  PieceEmitter(module, program, function, objects, piece, calls).emit();
 }
 
 }  // namespace dyn
