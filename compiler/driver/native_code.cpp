@@ -131,7 +131,8 @@ struct FlowLoaded {
 namespace {
 
 Result<std::vector<ObjectCode>> compileFlow(const CompiledModel& compiled, const vm::Program& program) {
-  return compiled.code->engine->compileAll(flowJobs(program, compiled.target.machine, FlowCalls::table));
+  return compiled.code->engine->compileAll(
+      flowJobs(program, compiled.target.machine, {FlowCalls::table, compiled.flowPiece}));
 }
 
 }  // namespace

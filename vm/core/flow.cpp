@@ -2,6 +2,7 @@
 
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #include "vm/base/clock.h"
 #include "vm/core/interpreter.h"
@@ -256,6 +257,12 @@ struct FlowCalls {
 
   static int32_t trap(DynFlow* flow) {
     return trapPoint(flow, [](Interpreter&) { return true; });
+  }
+  static int32_t take(DynFlow* flow, int32_t target, int32_t source) {
+    return call(flow, [&](Interpreter& vm) {
+      vm.setObject(target, std::exchange(vm.V_[source], nullptr));
+      return true;
+    });
   }
   static int32_t viewtensor(DynFlow* flow, int32_t target, int32_t place, int32_t storage, int64_t offset,
                             int32_t dtype, const int64_t* shape, int32_t rank) {

@@ -10,14 +10,13 @@
 namespace dyn {
 namespace {
 
-// A piece of code is about this many instructions, and a job has pieces for at least as many.
-constexpr uint32_t kInstructionsPerPiece = 1000;
+// A job has pieces of at least so many words.
 constexpr uint32_t kWordsPerJob = 5000;
 
 // What is known of a function before its code is made.
 struct Known {
-  Known(const vm::Program& program, uint32_t function)
-      : graph(program, function, kInstructionsPerPiece), objects(program, function, graph) {}
+  Known(const vm::Program& program, uint32_t function, uint32_t instructionsPerPiece)
+      : graph(program, function, instructionsPerPiece), objects(program, function, graph) {}
   FlowFunction graph;
   FlowObjects objects;
 };
@@ -67,13 +66,13 @@ Result<KernelModule> emitTable(const std::vector<std::pair<FlowPiece, uint32_t>>
 }  // namespace
 
 std::vector<KernelJob> flowJobs(const vm::Program& program, const MachineDescription& machine,
-                                FlowCalls calls) {
+                                const FlowSettings& settings) {
   std::vector<std::pair<FlowPiece, uint32_t>> all;  // with its function's places for views
   std::vector<Part> parts(1);
   uint32_t words = 0;
   for (uint32_t f = 0; f < program.functions.size(); ++f) {
     if (static_cast<int32_t>(f) == program.initFunction) continue;
-    const auto function = std::make_shared<const Known>(program, f);
+    const auto function = std::make_shared<const Known>(program, f, settings.instructionsPerPiece);
     for (size_t p = 0; p < function->graph.pieces().size(); ++p) {
       const FlowPiece& piece = function->graph.pieces()[p];
       if (words > kWordsPerJob) {
@@ -92,7 +91,7 @@ std::vector<KernelJob> flowJobs(const vm::Program& program, const MachineDescrip
     KernelJob job;
     job.name = "host program";
     job.passes = IrPasses::registers;
-    job.build = [part = std::move(part), &program, &machine, calls] {
+    job.build = [part = std::move(part), &program, &machine, calls = settings.calls] {
       return emitPart(part, program, machine, calls);
     };
     jobs.push_back(std::move(job));

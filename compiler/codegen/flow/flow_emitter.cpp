@@ -1,6 +1,7 @@
 #include "compiler/codegen/flow/flow_emitter.h"
 
 #include <cstddef>
+#include <set>
 #include <string_view>
 
 #include "llvm/IR/Constants.h"
@@ -394,6 +395,46 @@ class PieceEmitter {
     Value* words = field(offset, b_.getPtrTy(), name);
     return b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), words, static_cast<uint64_t>(index));
   }
+  // Behind a move in the same block: the kill of its source, before anything else looks there; or 0. The object
+  // changes its register then, and nobody counts.
+  uint32_t killOf(int32_t source, InstructionReader reader) const {
+    bool used = false;
+    while (!used && !reader.atEnd() && !graph_.beginsBlock(reader.position())) {
+      const uint32_t position = reader.position();
+      if (!reader.next()) return 0;
+      if (reader.opcode() == Opcode::kill && reader.operand(0).words[0] == source) return position;
+      const vm::InstructionRow& instruction = vm::row(reader.opcode());
+      for (uint32_t i = 0; i < instruction.operandCount; ++i) {
+        const OperandKind kind = instruction.operands[i].kind;
+        if (kind != OperandKind::objectRead && kind != OperandKind::objectWrite) continue;
+        for (uint32_t item = 0; item < reader.operand(i).count; ++item)
+          used = used || reader.operand(i).words[item] == source;
+      }
+    }
+    return 0;
+  }
+  bool emitTake(const InstructionReader& reader) {
+    if (opcode_ == Opcode::kill && takenBefore_.count(position_)) return true;
+    if (opcode_ != Opcode::moveObject) return false;
+    const int32_t target = reader.operand(0).words[0], source = reader.operand(1).words[0];
+    const uint32_t kill = target == source ? 0 : killOf(source, reader);
+    if (kill == 0 || kill >= piece_.end) return false;
+    takenBefore_.insert(kill);
+    notePosition(position_);
+    if (objects_.before(position_) == Holds::something) {
+      auto* type =
+          llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getInt32Ty()}, false);
+      b_.CreateCall(
+          type, callee("take", type),
+          {flow_, b_.getInt32(static_cast<uint32_t>(target)), b_.getInt32(static_cast<uint32_t>(source))});
+      return true;
+    }
+    Value* from = wordAt(offsetof(DynFlow, objects), source, "objects");
+    b_.CreateStore(b_.CreateLoad(b_.getPtrTy(), from), wordAt(offsetof(DynFlow, objects), target, "objects"));
+    b_.CreateStore(llvm::ConstantPointerNull::get(b_.getPtrTy()), from);
+    return true;
+  }
+
   // Writes one word where that is all: false where the runtime must count.
   bool emitWord(const InstructionReader& reader) {
     const bool kills = opcode_ == Opcode::kill;
@@ -422,7 +463,7 @@ class PieceEmitter {
   }
 
   void emitInstruction(const InstructionReader& reader) {
-    if (emitWord(reader)) return;
+    if (emitTake(reader) || emitWord(reader)) return;
     if (const int32_t place = objects_.viewSlot(position_); place >= 0) return emitView(reader, place);
     if (Value* value = scalarResult(reader)) {
       setScalar(reader.operand(0).words[0], value);
@@ -488,6 +529,7 @@ class PieceEmitter {
   llvm::PHINode *faultPosition_ = nullptr, *faultOpcode_ = nullptr, *faultA_ = nullptr, *faultB_ = nullptr;
   std::map<uint32_t, llvm::AllocaInst*> scalars_;
   std::map<uint32_t, BasicBlock*> blocks_;
+  std::set<uint32_t> takenBefore_;  // kills whose object a move has taken
   // The instruction in hand.
   uint32_t position_ = 0;
   Opcode opcode_ = Opcode::ret;
