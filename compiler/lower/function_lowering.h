@@ -174,7 +174,7 @@ class FunctionLowering {
   std::unordered_map<ValueId, int32_t>
       materialised_;  // constants made into objects outside all branches and loops
   std::unordered_map<ValueId, Type> types_;
-  std::unordered_set<ValueId> carried_;  // of them: what a loop carries, in a register of its own
+  std::unordered_set<ValueId> carried_;   // of them: what a loop carries, in a register of its own
   std::unordered_set<ValueId> borrowed_;  // parameters of regions: registers of the function around
   bool ended_ = false;                    // the code position can not be reached (after a tail call)
 };
