@@ -22,7 +22,7 @@ struct NativeCode {
   // Of the kernels, in their order, then of the matrix kernels. Those that a cache has, too, are here until
   // they are loaded.
   std::vector<ObjectCode> objects;
-  int64_t compiledWhenReady = 0;  // by the engine, matrix kernels included
+  int64_t compiledWhenReady = 0;  // by the engine, with matrix kernels and the host program
 };
 
 namespace {

@@ -8,6 +8,7 @@
 
 #include "vm/base/checked.h"
 #include "vm/core/interpreter.h"
+#include "vm/core/strided.h"
 #include "vm/device/device.h"
 
 namespace dyn::vm {
@@ -36,7 +37,7 @@ static Tensor* makeView(FrameView* view, MemoryPool* pool, DataType dtype, std::
   tensor->references.store(kImmortal, std::memory_order_relaxed);
   tensor->elementCount = count;
   tensor->storage = storage;
-  tensor->data = static_cast<std::byte*>(data);
+  tensor->data = tensor->first = static_cast<std::byte*>(data);
   std::copy(shape.begin(), shape.end(), tensor->shape());
   return tensor;
 }
@@ -88,9 +89,9 @@ bool Interpreter::rehearsalEnds(const std::string& what) {
 }
 
 bool Interpreter::isDense(const Tensor* tensor, std::string_view reader) {
-  if (tensor->room == 0) return true;
-  fault(DYN_UNSUPPORTED, std::string(reader) + " cannot read " + describe(tensor) +
-                             ": only what a program appends to and hands on may be growing");
+  if (tensor->isDense()) return true;
+  fault(DYN_UNSUPPORTED,
+        std::string(reader) + " cannot read " + describe(tensor) + ": its elements do not lie side by side");
   return false;
 }
 
@@ -278,7 +279,7 @@ bool Interpreter::makeTensor(int32_t target, DataType dtype, int32_t device, std
 void Interpreter::noteOriginOf(Object* result) const {
   if (!result || result->kind != ObjectKind::tensor || result->shared()) return;
   auto* tensor = static_cast<Tensor*>(result);
-  if (tensor->storage && !tensor->storage->shared() && tensor->room == 0) noteOrigin(tensor);
+  if (tensor->storage && !tensor->storage->shared() && tensor->storage->room == 0) noteOrigin(tensor);
 }
 
 void Interpreter::noteOrigin(Tensor* tensor) const {
@@ -315,7 +316,7 @@ bool Interpreter::reuseTensor(int32_t target, int32_t source, DataType dtype, in
   if (!elementCount(shape, count)) return false;
   const bool own = tensor && tensor->kind == ObjectKind::tensor && !tensor->shared() && !tensor->readOnly &&
                    tensor->storage && !tensor->storage->shared() && tensor->storage->dataPool &&
-                   tensor->room == 0;
+                   tensor->storage->room == 0 && tensor->data == tensor->storage->data;
   if (!own || tensor->dtype != dtype || tensor->storage->device != device || tensor->rank != shape.size() ||
       !std::equal(shape.begin(), shape.end(), tensor->shape()))
     return makeTensor(target, dtype, device, shape);
@@ -345,6 +346,29 @@ bool Interpreter::reshape(int32_t target, int32_t from, std::span<const int64_t>
                            count, source->storage, source->data, why);
   if (!tensor) return memoryFault(why, sizeof(Tensor));
   tensor->readOnly = source->readOnly;
+  setObject(target, tensor);
+  return true;
+}
+
+bool Interpreter::stridedView(int32_t target, int32_t from, int64_t offset, std::span<const int64_t> shape,
+                              std::span<const int64_t> strides) {
+  Tensor* source = tensorAt(from);
+  if (!source || !isDense(source, "a view")) return false;
+  if (source->dtype == DataType::string) return fault(DYN_UNSUPPORTED, "a strided view of strings");
+  int64_t count, low, high;
+  if (!elementCount(shape, count)) return false;
+  const bool inside = reachOf(shape, strides, low, high) &&
+                      (count == 0 || (checkedAdd(low, offset, low) && checkedAdd(high, offset, high) &&
+                                      low >= 0 && high < source->elementCount));
+  if (!inside)
+    return fault(DYN_OUT_OF_RANGE, "a view of " + std::to_string(count) + " elements from element " +
+                                       std::to_string(offset) + " on reaches beyond " + describe(source));
+  dyn_status why = DYN_OK;
+  std::byte* first = count == 0 ? source->first : source->first + offset * sizeBytes(source->dtype);
+  Tensor* tensor = newStridedView(options_.pool, source->dtype, static_cast<uint32_t>(shape.size()),
+                                  shape.data(), strides.data(), count, source->storage, first, why);
+  if (!tensor) return memoryFault(why, sizeof(Tensor));
+  tensor->readOnly = true;
   setObject(target, tensor);
   return true;
 }
