@@ -57,6 +57,7 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
   compiled.cacheDirectory = options.cacheDirectory;
   compiled.threadCount = options.threadCount;
   compiled.hostFlow = options.hostFlow;
+  compiled.flowPiece = options.flowPiece;
   const int64_t start = steadyNs();
   LowerOptions lower;
   lower.inputNames = options.inputNames;

@@ -38,7 +38,8 @@ struct CompileOptions {
   std::string cacheDirectory;                 // of compiled objects; empty: no cache
   int threadCount = 0;                        // for compiling; 0: one per core
   HostFlow hostFlow = HostFlow::interpreted;  // of instantiate(); packages are told when they are written
-  bool verifyEach = false;                    // verify the module after every pass
+  uint32_t flowPiece = 1000;  // instructions of the host program in one function of machine code, about
+  bool verifyEach = false;    // verify the module after every pass
   // Given: as little memory as possible is to live at once for these dims, at the price of time (passes
   // `rematerialise` and `plan`).
   std::optional<std::map<std::string, int64_t>> smallFor;
@@ -65,6 +66,7 @@ struct CompiledModel {
   std::string cacheDirectory;  // as in the options, as is threadCount
   int threadCount = 0;
   HostFlow hostFlow = HostFlow::interpreted;
+  uint32_t flowPiece = 1000;
   CompileStatistics statistics;
 };
 

@@ -131,11 +131,12 @@ struct FlowLoaded {
 namespace {
 
 Result<std::vector<ObjectCode>> compileFlow(const CompiledModel& compiled, const vm::Program& program) {
-  NativeCode& code = *compiled.code;
-  const int64_t before = code.engine->statistics().compiled;
-  DYN_TRY(std::vector<ObjectCode> objects,
-          code.engine->compileAll(flowJobs(program, compiled.target.machine, FlowCalls::table)));
-  code.compiledWhenReady += code.engine->statistics().compiled - before;  // no kernels
+  KernelEngine& engine = *compiled.code->engine;
+  const int64_t before = engine.statistics().compiled;
+  DYN_TRY(
+      std::vector<ObjectCode> objects,
+      engine.compileAll(flowJobs(program, compiled.target.machine, {FlowCalls::table, compiled.flowPiece})));
+  compiled.code->compiledWhenReady += engine.statistics().compiled - before;  // they are no kernels
   return objects;
 }
 
@@ -150,10 +151,8 @@ Result<std::vector<std::string>> flowObjects(const CompiledModel& compiled, cons
 
 Result<std::shared_ptr<const FlowLoaded>> loadFlow(const CompiledModel& compiled,
                                                    const vm::Program& program) {
-  const int64_t before = compiled.code->engine->statistics().compiled;
   DYN_TRY(std::vector<ObjectCode> objects, compileFlow(compiled, program));
   DYN_TRY(KernelSet code, compiled.code->engine->load(objects, {DYN_FLOW_PROGRAM_SYMBOL}));
-  compiled.code->compiledWhenReady += compiled.code->engine->statistics().compiled - before;
   DYN_TRY(void* table, code.find(DYN_FLOW_PROGRAM_SYMBOL));
   return std::make_shared<const FlowLoaded>(
       FlowLoaded{std::move(code), static_cast<const DynFlowProgram*>(table)});

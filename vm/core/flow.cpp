@@ -2,6 +2,7 @@
 
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #include "vm/base/clock.h"
 #include "vm/core/interpreter.h"
@@ -22,6 +23,7 @@ Status FlowCode::create(const DynFlowProgram& given, const Program& program, Flo
     const DynFlowPiece& piece = given.pieces[i];
     if (piece.function >= functions.size() || !piece.code) return refuse("has a piece of no function");
     Range& range = functions[piece.function];
+    if (piece.views > FrameViews::kViewsPerChunk) return refuse("wants too many views");
     const bool first = range.end == 0;
     if (first ? piece.begin != 0 : range.end != i || given.pieces[i - 1].begin >= piece.begin)
       return refuse("has pieces in disorder");
@@ -261,6 +263,28 @@ struct FlowCalls {
 
   static int32_t trap(DynFlow* flow) {
     return trapPoint(flow, [](Interpreter&) { return true; });
+  }
+  static int32_t take(DynFlow* flow, int32_t target, int32_t source) {
+    return call(flow, [&](Interpreter& vm) {
+      vm.setObject(target, std::exchange(vm.V_[source], nullptr));
+      return true;
+    });
+  }
+  static int32_t viewtensor(DynFlow* flow, int32_t target, int32_t place, int32_t storage, int64_t offset,
+                            int32_t dtype, const int64_t* shape, int32_t rank) {
+    return call(flow, [&](Interpreter& vm) {
+      return vm.allocateTensor(target, storage, offset, type(dtype), span(shape, rank), vm.viewAt(place));
+    });
+  }
+  static int32_t viewreshape(DynFlow* flow, int32_t target, int32_t place, int32_t source,
+                             const int64_t* shape, int32_t rank) {
+    return call(flow, [&](Interpreter& vm) {
+      return vm.reshape(target, source, span(shape, rank), vm.viewAt(place));
+    });
+  }
+  static int32_t viewscalar(DynFlow* flow, int32_t target, int32_t place, int32_t dtype, int64_t value) {
+    return call(flow,
+                [&](Interpreter& vm) { return vm.viewScalar(target, type(dtype), value, vm.viewAt(place)); });
   }
   static int32_t arithmetic(DynFlow* flow, int32_t opcode, int64_t a, int64_t b) {
     return call(flow, [&](Interpreter& vm) {

@@ -3,6 +3,8 @@
 // gives the same bits, errors and memory either way.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "vm/base/status.h"
@@ -20,6 +22,35 @@ struct FlowHead : DynFlow {
 
 const DynFlowTable& flowTable();
 
+// A tensor whose head, and for a scalar whose element, lies in a frame: never counted.
+struct FrameView {
+  static constexpr uint32_t kMostAxes = 8;
+  alignas(16) std::byte head[160];  // a Tensor and its shape
+  int64_t element;
+};
+
+// Where frames have them. Addresses stay while the frame is there; frames give back in the opposite order.
+class FrameViews {
+ public:
+  struct Mark {
+    size_t chunk = 0, used = 0;
+  };
+  Mark mark() const { return at_; }
+  void giveBack(Mark mark) { at_ = mark; }
+  FrameView* take(uint32_t count) {
+    if (at_.chunk < chunks_.size() && at_.used + count > kViewsPerChunk) at_ = {at_.chunk + 1, 0};
+    if (at_.chunk == chunks_.size()) chunks_.push_back(std::make_unique<FrameView[]>(kViewsPerChunk));
+    FrameView* const taken = chunks_[at_.chunk].get() + at_.used;
+    at_.used += count;
+    return taken;
+  }
+  static constexpr uint32_t kViewsPerChunk = 256;
+
+ private:
+  std::vector<std::unique_ptr<FrameView[]>> chunks_;
+  Mark at_;
+};
+
 // The code of a module, by function and position.
 class FlowCode {
  public:
@@ -32,6 +63,7 @@ class FlowCode {
     while (pieces_[piece].begin > position) --piece;  // a function is seldom more than one
     return pieces_[piece].code;
   }
+  uint32_t viewCount(uint32_t function) const { return pieces_[functions_[function].begin].views; }
 
  private:
   struct Range {

@@ -37,6 +37,8 @@ Interpreter::Interpreter(const Module& module, const InterpreterOptions& options
   flow_.interpreter = this;
   flow_.table = &flowTable();
   flow_.kernels = module.kernels().data();
+  flow_.constants = reinterpret_cast<void* const*>(module.constants().data());
+  flow_.globals = reinterpret_cast<void* const*>(module.globals().data());
   // The word changes under the code's eyes, which reads it as often as it jumps.
   static_assert(sizeof trapBits_ == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free);
   flow_.trap = reinterpret_cast<const volatile uint32_t*>(&trapBits_);
@@ -149,12 +151,13 @@ bool Interpreter::pushFrame(uint32_t function, const int32_t* resume, const int3
     dropGathered();
     return false;
   }
-  frames_.push_back({function, resume, results, scalarBase, objectBase, 0});
+  frames_.push_back({function, resume, results, scalarBase, objectBase, 0, nullptr, {}});
   return true;
 }
 
 bool Interpreter::enter(uint32_t function) {
   Frame& frame = frames_.back();
+  frame.views = nullptr;  // a tail call has given the old ones back
   const Function& callee = program_.functions[function];
   // A tail call may go to a function with more registers.
   if (frame.function != function || scalarCapacity_ == 0) {
@@ -180,6 +183,7 @@ void Interpreter::releaseRegisters(const Frame& frame) {
   Object** registers = objectStack_ + frame.objectBase;
   const uint32_t count = program_.functions[frame.function].objectCount;
   for (uint32_t i = 0; i < count; ++i) release(std::exchange(registers[i], nullptr));
+  if (frame.views) views_.giveBack(frame.viewsBefore);
   if (frame.enterNs != 0 && (trapBits_.load(std::memory_order_relaxed) & kProfile))
     profile_.record({ProfileKind::function, frame.function, 0, -1,
                      frame.enterNs - std::min(frame.enterNs, profile_.startNs()), nowNs() - frame.enterNs, 0},
@@ -377,6 +381,7 @@ Interpreter::Outcome Interpreter::runNative() {
   while (outcome == Outcome::proceed) {
     flow_.position = positionOf(at_);
     flow_.scalars = R_;
+    flow_.objects = reinterpret_cast<void**>(V_);
     switch (module_.flow().find(frames_.back().function, flow_.position)(&flow_, flow_.position)) {
       case DYN_FLOW_MOVED:
         at_ = code_ + flow_.position;

@@ -89,6 +89,8 @@ class Interpreter {
         results;  // the caller's list of result registers: length, then registers; null for the outermost
     size_t scalarBase, objectBase;
     uint64_t enterNs;
+    FrameView* views = nullptr;  // of native code; taken when the first is made
+    FrameViews::Mark viewsBefore;
   };
   struct WordList {
     const int32_t* items;
@@ -127,11 +129,11 @@ class Interpreter {
   bool checkFails(CheckKind kind, int64_t a, int64_t b, int32_t message);  // always false
   bool allocateStorage(int32_t target, int64_t size, int32_t device);
   bool allocateTensor(int32_t target, int32_t from, int64_t offset, DataType dtype,
-                      std::span<const int64_t> shape);
+                      std::span<const int64_t> shape, FrameView* view = nullptr);
   bool makeTensor(int32_t target, DataType dtype, int32_t device, std::span<const int64_t> shape);
   bool reuseTensor(int32_t target, int32_t source, DataType dtype, int32_t device,
                    std::span<const int64_t> shape);
-  bool reshape(int32_t target, int32_t from, std::span<const int64_t> shape);
+  bool reshape(int32_t target, int32_t from, std::span<const int64_t> shape, FrameView* view = nullptr);
   bool stridedView(int32_t target, int32_t from, int64_t offset, std::span<const int64_t> shape,
                    std::span<const int64_t> strides);
   bool deviceCopy(int32_t target, int32_t from, int32_t fromDevice, int32_t toDevice);
@@ -145,6 +147,9 @@ class Interpreter {
   bool listAt(int32_t target, int32_t source, int64_t given);
   bool listInsert(int32_t target, int32_t source, int32_t item, int64_t index);
   bool listErase(int32_t target, int32_t source, int64_t given);
+  // With a view, tensors are made in the frame.
+  bool viewScalar(int32_t target, DataType dtype, int64_t value, FrameView* view);
+  FrameView* viewAt(int32_t place);
   bool makeClosure(int32_t target, uint32_t function, WordList captures);
   bool launch(uint32_t kernelIndex, int64_t extent, int64_t steps, const int32_t* buffers,
               const int64_t* scalars);
@@ -216,6 +221,7 @@ class Interpreter {
   BuiltinHost host_;
   std::vector<std::unique_ptr<DeviceSession>> devices_;  // by number; null: not named yet
   FlowHead flow_;
+  FrameViews views_;
   dyn_trap_callback trapCallback_ = nullptr;
   void* trapUser_ = nullptr;
   std::vector<std::pair<uint32_t, uint32_t>> breakpoints_;  // sorted

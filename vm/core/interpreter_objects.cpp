@@ -1,6 +1,7 @@
 // Interpreter: what instructions do with objects: tensors, memory, tuples, lists, closures. Operands are decoded:
 // the loop over bytecode and native code (flow.h) call the same functions.
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <string_view>
@@ -16,6 +17,43 @@ constexpr uint64_t kMostRehearsedBytes = uint64_t{1}
                                          << 16;  // of scalars put together, whose elements a rehearsal has
 
 }  // namespace
+
+static_assert(sizeof(Tensor) + FrameView::kMostAxes * sizeof(int64_t) <= offsetof(FrameView, element));
+
+FrameView* Interpreter::viewAt(int32_t place) {
+  Frame& frame = frames_.back();
+  if (!frame.views) {
+    frame.viewsBefore = views_.mark();
+    frame.views = views_.take(module_.flow().viewCount(frame.function));
+  }
+  return frame.views + place;
+}
+
+// The storage is not counted: native code makes a view only while a register holds it.
+static Tensor* makeView(FrameView* view, MemoryPool* pool, DataType dtype, std::span<const int64_t> shape,
+                        int64_t count, Storage* storage, void* data) {
+  auto* tensor = new (view) Tensor(pool, dtype, static_cast<uint8_t>(shape.size()));
+  tensor->references.store(kImmortal, std::memory_order_relaxed);
+  tensor->elementCount = count;
+  tensor->storage = storage;
+  tensor->data = tensor->first = static_cast<std::byte*>(data);
+  std::copy(shape.begin(), shape.end(), tensor->shape());
+  return tensor;
+}
+
+bool Interpreter::viewScalar(int32_t target, DataType dtype, int64_t value, FrameView* view) {
+  if (dtype == DataType::i32 && (value < INT32_MIN || value > INT32_MAX))
+    return fault(DYN_ARITHMETIC, std::to_string(value) + " does not fit i32");
+  Tensor* tensor = makeView(view, options_.pool, dtype, {}, 1, nullptr, &view->element);
+  if (dtype == DataType::i64)
+    *tensor->as<int64_t>() = value;
+  else if (dtype == DataType::boolean)
+    *tensor->as<uint8_t>() = value != 0;
+  else
+    *tensor->as<int32_t>() = static_cast<int32_t>(value);
+  setObject(target, tensor);
+  return true;
+}
 
 void Interpreter::setObject(int32_t index, Object* owned) {
   Object* old = V_[index];
@@ -191,7 +229,7 @@ bool Interpreter::allocateStorage(int32_t target, int64_t size, int32_t device) 
 }
 
 bool Interpreter::allocateTensor(int32_t target, int32_t from, int64_t offset, DataType dtype,
-                                 std::span<const int64_t> shape) {
+                                 std::span<const int64_t> shape, FrameView* view) {
   Object* object = V_[from];
   if (!object || object->kind != ObjectKind::storage)
     return fault(DYN_CHECK_FAILED,
@@ -207,6 +245,11 @@ bool Interpreter::allocateTensor(int32_t target, int32_t from, int64_t offset, D
     return fault(DYN_OUT_OF_RANGE, "a tensor of " + std::to_string(count) + " " + std::string(text(dtype)) +
                                        " at byte " + std::to_string(offset) + " does not fit a storage of " +
                                        std::to_string(storage->sizeBytes) + " bytes");
+  if (view) {
+    setObject(target, makeView(view, options_.pool, dtype, shape, count, storage,
+                               static_cast<std::byte*>(storage->data) + offset));
+    return true;
+  }
   dyn_status why = DYN_OK;
   Tensor* tensor = newView(options_.pool, dtype, static_cast<uint32_t>(shape.size()), shape.data(), count,
                            storage, static_cast<std::byte*>(storage->data) + offset, why);
@@ -278,7 +321,7 @@ bool Interpreter::reuseTensor(int32_t target, int32_t source, DataType dtype, in
   return true;
 }
 
-bool Interpreter::reshape(int32_t target, int32_t from, std::span<const int64_t> shape) {
+bool Interpreter::reshape(int32_t target, int32_t from, std::span<const int64_t> shape, FrameView* view) {
   Tensor* source = tensorAt(from);
   if (!source || !isDense(source, "reshape")) return false;
   int64_t count;
@@ -286,6 +329,14 @@ bool Interpreter::reshape(int32_t target, int32_t from, std::span<const int64_t>
   if (count != source->elementCount)
     return fault(DYN_CHECK_FAILED,
                  "reshape of " + describe(source) + " to a shape of " + std::to_string(count) + " elements");
+  if (view) {
+    const bool readOnly = source->readOnly;
+    Tensor* tensor =
+        makeView(view, options_.pool, source->dtype, shape, count, source->storage, source->data);
+    tensor->readOnly = readOnly;
+    setObject(target, tensor);
+    return true;
+  }
   dyn_status why = DYN_OK;
   Tensor* tensor = newView(options_.pool, source->dtype, static_cast<uint32_t>(shape.size()), shape.data(),
                            count, source->storage, source->data, why);

@@ -46,6 +46,11 @@ struct DynFlow {
   const DynFlowTable* table;
   int64_t* scalars; /* of the running frame: one word for each scalar register, used while it waits */
   const DynKernelFunction* kernels;
+  /* Object registers of the running frame, constants and globals. Code writes into registers nothing (null),
+   * constants and globals alone, where it knows that what was there is not counted. */
+  void** objects;
+  void* const* constants;
+  void* const* globals;
   /* Not zero: the run is to end, or is watched. Code looks at it before it jumps backwards, and launches
    * kernels through dyn_flow_launch alone. Any thread writes it. */
   const volatile uint32_t* trap;
@@ -60,6 +65,7 @@ typedef int32_t (*DynFlowCode)(DynFlow* flow, uint32_t position);
 
 typedef struct DynFlowPiece {
   uint32_t function, begin; /* the code covers the positions from `begin` to the next piece of the function */
+  uint32_t views;           /* places for views in a frame of the function */
   DynFlowCode code;
 } DynFlowPiece;
 

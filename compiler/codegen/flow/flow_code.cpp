@@ -10,25 +10,33 @@
 namespace dyn {
 namespace {
 
-// A piece of code is about this many instructions, and a job has pieces for at least as many.
-constexpr uint32_t kInstructionsPerPiece = 1000;
+// A job has pieces of at least so many words.
 constexpr uint32_t kWordsPerJob = 5000;
 
+// What is known of a function before its code is made.
+struct Known {
+  Known(const vm::Program& program, uint32_t function, uint32_t instructionsPerPiece)
+      : graph(program, function, instructionsPerPiece), objects(program, function, graph) {}
+  FlowFunction graph;
+  FlowObjects objects;
+};
+
 struct Part {
-  std::vector<std::shared_ptr<const FlowFunction>> functions;
+  std::vector<std::shared_ptr<const Known>> functions;
   std::vector<std::pair<size_t, size_t>> pieces;  // function here, piece in it
 };
 
 Result<KernelModule> emitPart(const Part& part, const vm::Program& program, const MachineDescription& machine,
                               FlowCalls calls) {
   DYN_TRY(KernelModule module, makeKernelModule("flow", machine));
-  for (const auto& [function, piece] : part.pieces)
-    emitFlowPiece(module, program, *part.functions[function], part.functions[function]->pieces()[piece],
-                  calls);
+  for (const auto& [function, piece] : part.pieces) {
+    const Known& known = *part.functions[function];
+    emitFlowPiece(module, program, known.graph, known.objects, known.graph.pieces()[piece], calls);
+  }
   return module;
 }
 
-Result<KernelModule> emitTable(const std::vector<FlowPiece>& pieces, uint64_t digest,
+Result<KernelModule> emitTable(const std::vector<std::pair<FlowPiece, uint32_t>>& pieces, uint64_t digest,
                                const MachineDescription& machine) {
   DYN_TRY(KernelModule module, makeKernelModule("flow table", machine));
   llvm::Module& llvmModule = *module.contents().module;
@@ -36,12 +44,12 @@ Result<KernelModule> emitTable(const std::vector<FlowPiece>& pieces, uint64_t di
   auto* i32 = llvm::Type::getInt32Ty(context);
   auto* pointer = llvm::PointerType::getUnqual(context);
   auto* codeType = llvm::FunctionType::get(i32, {pointer, i32}, false);
-  auto* rowType = llvm::StructType::get(i32, i32, pointer);
+  auto* rowType = llvm::StructType::get(i32, i32, i32, pointer);
   const auto number = [&](uint32_t value) { return llvm::ConstantInt::get(i32, value); };
   std::vector<llvm::Constant*> rows;
-  for (const FlowPiece& piece : pieces)
+  for (const auto& [piece, views] : pieces)
     rows.push_back(
-        llvm::ConstantStruct::get(rowType, number(piece.function), number(piece.begin),
+        llvm::ConstantStruct::get(rowType, number(piece.function), number(piece.begin), number(views),
                                   llvm::Function::Create(codeType, llvm::GlobalValue::ExternalLinkage,
                                                          flowPieceSymbol(piece), llvmModule)));
   auto* rowsType = llvm::ArrayType::get(rowType, rows.size());
@@ -58,15 +66,15 @@ Result<KernelModule> emitTable(const std::vector<FlowPiece>& pieces, uint64_t di
 }  // namespace
 
 std::vector<KernelJob> flowJobs(const vm::Program& program, const MachineDescription& machine,
-                                FlowCalls calls) {
-  std::vector<FlowPiece> all;
+                                const FlowSettings& settings) {
+  std::vector<std::pair<FlowPiece, uint32_t>> all;  // with its function's places for views
   std::vector<Part> parts(1);
   uint32_t words = 0;
   for (uint32_t f = 0; f < program.functions.size(); ++f) {
     if (static_cast<int32_t>(f) == program.initFunction) continue;
-    const auto function = std::make_shared<const FlowFunction>(program, f, kInstructionsPerPiece);
-    for (size_t p = 0; p < function->pieces().size(); ++p) {
-      const FlowPiece& piece = function->pieces()[p];
+    const auto function = std::make_shared<const Known>(program, f, settings.instructionsPerPiece);
+    for (size_t p = 0; p < function->graph.pieces().size(); ++p) {
+      const FlowPiece& piece = function->graph.pieces()[p];
       if (words > kWordsPerJob) {
         parts.emplace_back();
         words = 0;
@@ -75,7 +83,7 @@ std::vector<KernelJob> flowJobs(const vm::Program& program, const MachineDescrip
       Part& part = parts.back();
       if (part.functions.empty() || part.functions.back() != function) part.functions.push_back(function);
       part.pieces.emplace_back(part.functions.size() - 1, p);
-      all.push_back(piece);
+      all.emplace_back(piece, function->objects.viewCount());
     }
   }
   std::vector<KernelJob> jobs;
@@ -83,7 +91,7 @@ std::vector<KernelJob> flowJobs(const vm::Program& program, const MachineDescrip
     KernelJob job;
     job.name = "host program";
     job.passes = IrPasses::registers;
-    job.build = [part = std::move(part), &program, &machine, calls] {
+    job.build = [part = std::move(part), &program, &machine, calls = settings.calls] {
       return emitPart(part, program, machine, calls);
     };
     jobs.push_back(std::move(job));

@@ -23,7 +23,11 @@ enum class FlowCalls : uint8_t {
 
 // One job for each part of the program, and one for the table DynFlowProgram. `program` and `machine` must live
 // until they are compiled. @init has no native code: it runs once.
+struct FlowSettings {
+  FlowCalls calls = FlowCalls::table;
+  uint32_t instructionsPerPiece = 1000;  // of code that is compiled as one function: flow_pieces.h
+};
 std::vector<KernelJob> flowJobs(const vm::Program& program, const MachineDescription& machine,
-                                FlowCalls calls);
+                                const FlowSettings& settings);
 
 }  // namespace dyn

@@ -1,6 +1,7 @@
 #include "compiler/codegen/flow/flow_emitter.h"
 
 #include <cstddef>
+#include <set>
 #include <string_view>
 
 #include "llvm/IR/Constants.h"
@@ -51,10 +52,11 @@ std::vector<llvm::Type*> parameterTypes(llvm::IRBuilder<>& b, Opcode opcode) {
 class PieceEmitter {
  public:
   PieceEmitter(KernelModule& module, const vm::Program& program, const FlowFunction& graph,
-               const FlowPiece& piece, FlowCalls calls)
+               const FlowObjects& objects, const FlowPiece& piece, FlowCalls calls)
       : module_(module),
         code_(program.functions[piece.function]),
         graph_(graph),
+        objects_(objects),
         piece_(piece),
         calls_(calls),
         b_(module.contents().context()) {}
@@ -222,10 +224,13 @@ class PieceEmitter {
   }
 
   // The runtime does this instruction; its result.
-  Value* callRuntime(const InstructionReader& reader, int32_t resume = -1) {
+  Value* callRuntime(const InstructionReader& reader, int32_t resume = -1, const char* view = nullptr,
+                     int32_t place = 0) {
     valuesUsed_ = 0;
     const vm::InstructionRow& instruction = vm::row(opcode_);
-    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), parameterTypes(b_, opcode_), false);
+    std::vector<llvm::Type*> types = parameterTypes(b_, opcode_);
+    if (view) types.insert(types.begin() + 2, b_.getInt32Ty());
+    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), types, false);
     std::vector<Value*> arguments = {flow_};
     for (uint32_t i = 0; i < instruction.operandCount; ++i) {
       const auto [kind, list] = instruction.operands[i];
@@ -243,9 +248,10 @@ class PieceEmitter {
         arguments.push_back(b_.getInt32(static_cast<uint32_t>(operand.words[0])));
       }
     }
+    if (view) arguments.insert(arguments.begin() + 2, b_.getInt32(static_cast<uint32_t>(place)));
     if (resume >= 0) arguments.push_back(b_.getInt32(static_cast<uint32_t>(resume)));
     notePosition(position_);
-    return b_.CreateCall(type, callee(instruction.text, type), arguments);
+    return b_.CreateCall(type, callee(view ? view : instruction.text, type), arguments);
   }
 
   void emitOperation(const InstructionReader& reader) {
@@ -386,7 +392,82 @@ class PieceEmitter {
     b_.CreateRet(callRuntime(reader, waits ? static_cast<int32_t>(reader.position()) : -1));
   }
 
+  // --- objects that are not counted
+
+  Value* wordAt(size_t offset, int32_t index, const char* name) {
+    Value* words = field(offset, b_.getPtrTy(), name);
+    return b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), words, static_cast<uint64_t>(index));
+  }
+  // Behind a move in the same block: the kill of its source, before anything else looks there; or 0. The object
+  // changes its register then, and nobody counts.
+  uint32_t killOf(int32_t source, InstructionReader reader) const {
+    bool used = false;
+    while (!used && !reader.atEnd() && !graph_.beginsBlock(reader.position())) {
+      const uint32_t position = reader.position();
+      if (!reader.next()) return 0;
+      if (reader.opcode() == Opcode::kill && reader.operand(0).words[0] == source) return position;
+      const vm::InstructionRow& instruction = vm::row(reader.opcode());
+      for (uint32_t i = 0; i < instruction.operandCount; ++i) {
+        const OperandKind kind = instruction.operands[i].kind;
+        if (kind != OperandKind::objectRead && kind != OperandKind::objectWrite) continue;
+        for (uint32_t item = 0; item < reader.operand(i).count; ++item)
+          used = used || reader.operand(i).words[item] == source;
+      }
+    }
+    return 0;
+  }
+  bool emitTake(const InstructionReader& reader) {
+    if (opcode_ == Opcode::kill && takenBefore_.count(position_)) return true;
+    if (opcode_ != Opcode::moveObject) return false;
+    const int32_t target = reader.operand(0).words[0], source = reader.operand(1).words[0];
+    const uint32_t kill = target == source ? 0 : killOf(source, reader);
+    if (kill == 0 || kill >= piece_.end) return false;
+    takenBefore_.insert(kill);
+    notePosition(position_);
+    if (objects_.before(position_) == Holds::something) {
+      auto* type =
+          llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getInt32Ty()}, false);
+      b_.CreateCall(
+          type, callee("take", type),
+          {flow_, b_.getInt32(static_cast<uint32_t>(target)), b_.getInt32(static_cast<uint32_t>(source))});
+      return true;
+    }
+    Value* from = wordAt(offsetof(DynFlow, objects), source, "objects");
+    b_.CreateStore(b_.CreateLoad(b_.getPtrTy(), from), wordAt(offsetof(DynFlow, objects), target, "objects"));
+    b_.CreateStore(llvm::ConstantPointerNull::get(b_.getPtrTy()), from);
+    return true;
+  }
+
+  // Writes one word where that is all: false where the runtime must count.
+  bool emitWord(const InstructionReader& reader) {
+    const bool kills = opcode_ == Opcode::kill;
+    const bool loads = opcode_ == Opcode::loadConstant || opcode_ == Opcode::loadGlobal;
+    if ((!kills && !loads) || objects_.before(position_) == Holds::something) return false;
+    Value* object = llvm::ConstantPointerNull::get(b_.getPtrTy());
+    if (loads) {
+      const bool constant = opcode_ == Opcode::loadConstant;
+      Value* from = wordAt(constant ? offsetof(DynFlow, constants) : offsetof(DynFlow, globals),
+                           reader.operand(1).words[0], constant ? "constants" : "globals");
+      object = b_.CreateLoad(b_.getPtrTy(), from);
+    }
+    b_.CreateStore(object, wordAt(offsetof(DynFlow, objects), reader.operand(0).words[0], "objects"));
+    return true;
+  }
+
+  // The same operands as the instruction's, and behind the first the place in the frame.
+  void emitView(const InstructionReader& reader, int32_t place) {
+    const char* name = opcode_ == Opcode::allocTensor  ? "viewtensor"
+                       : opcode_ == Opcode::fromScalar ? "viewscalar"
+                                                       : "viewreshape";
+    Value* well = callRuntime(reader, -1, name, place);
+    BasicBlock* next = BasicBlock::Create(b_.getContext(), "", function_);
+    b_.CreateCondBr(b_.CreateICmpNE(well, b_.getInt32(0)), next, fault_);
+    b_.SetInsertPoint(next);
+  }
+
   void emitInstruction(const InstructionReader& reader) {
+    if (emitTake(reader) || emitWord(reader)) return;
+    if (const int32_t place = objects_.viewSlot(position_); place >= 0) return emitView(reader, place);
     if (Value* value = scalarResult(reader)) {
       setScalar(reader.operand(0).words[0], value);
       return;
@@ -439,6 +520,7 @@ class PieceEmitter {
   KernelModule& module_;
   const vm::Function& code_;
   const FlowFunction& graph_;
+  const FlowObjects& objects_;
   const FlowPiece& piece_;
   const FlowCalls calls_;
   llvm::IRBuilder<> b_;
@@ -450,6 +532,7 @@ class PieceEmitter {
   llvm::PHINode *faultPosition_ = nullptr, *faultOpcode_ = nullptr, *faultA_ = nullptr, *faultB_ = nullptr;
   std::map<uint32_t, llvm::AllocaInst*> scalars_;
   std::map<uint32_t, BasicBlock*> blocks_;
+  std::set<uint32_t> takenBefore_;  // kills whose object a move has taken
   // The instruction in hand.
   uint32_t position_ = 0;
   Opcode opcode_ = Opcode::ret;
@@ -462,8 +545,8 @@ std::string flowPieceSymbol(const FlowPiece& piece) {
 }
 
 void emitFlowPiece(KernelModule& module, const vm::Program& program, const FlowFunction& function,
-                   const FlowPiece& piece, FlowCalls calls) {
-  PieceEmitter(module, program, function, piece, calls).emit();
+                   const FlowObjects& objects, const FlowPiece& piece, FlowCalls calls) {
+  PieceEmitter(module, program, function, objects, piece, calls).emit();
 }
 
 }  // namespace dyn

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "compiler/codegen/flow/flow_code.h"
+#include "compiler/codegen/flow/flow_objects.h"
 #include "compiler/codegen/flow/flow_pieces.h"
 #include "compiler/codegen/llvm/llvm_module.h"
 
@@ -14,6 +15,6 @@ std::string flowPieceSymbol(const FlowPiece& piece);
 
 // Adds the function flowPieceSymbol(piece) to the module.
 void emitFlowPiece(KernelModule& module, const vm::Program& program, const FlowFunction& function,
-                   const FlowPiece& piece, FlowCalls calls);
+                   const FlowObjects& objects, const FlowPiece& piece, FlowCalls calls);
 
 }  // namespace dyn

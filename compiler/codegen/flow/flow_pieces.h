@@ -30,6 +30,8 @@ class FlowFunction {
   const std::vector<FlowPiece>& pieces() const { return pieces_; }
   // Ascending: where code does not only fall through to, or may be entered, or goes on behind a branch.
   bool beginsBlock(uint32_t position) const { return blocks_.count(position) != 0; }
+  // Of the begins of blocks: where the run may go on behind the block, in this frame.
+  const std::vector<uint32_t>& successors(uint32_t position) const { return blocks_.at(position).successors; }
   // Scalar registers that are read from here on before they are written; of the begins of blocks.
   std::vector<uint32_t> liveScalars(uint32_t position) const;
 

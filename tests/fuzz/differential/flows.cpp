@@ -68,6 +68,7 @@ Comparison compareFlows(const Program& program, const std::vector<Sizes>& sizes,
   CompileOptions options;
   options.threadCount = 1;
   options.hostFlow = HostFlow::native;
+  if (seed % 3 == 0) options.flowPiece = 1 + static_cast<uint32_t>(seed / 3 % 9);  // cut everywhere
   Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module, options);
   const std::string passes(kFlows);
   if (!compiled.ok()) {

@@ -1,0 +1,143 @@
+// The host program as machine code where random programs do not come: limits, interruption, profiles.
+#include <chrono>
+#include <thread>
+
+#include "tests/unit/compiler/driver/run_both.h"
+
+namespace dyn {
+namespace {
+
+using test::fromVm;
+using test::randomTensor;
+
+// Not by a last call: each turn is a frame that waits.
+const char* const kDown = R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) { return @down(n, x) }
+  fn @down(n: Tensor[(), i64], x: Tensor[(k), f32]) -> (Tensor[(k), f32]) {
+    r = if(equal(n, 0), n, x) then (n, x) { return x } else (n, x) {
+      y = @down(n - 1, x)
+      return y + 1.0
+    }
+    return r
+  })";
+const char* const kTurns = R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) {
+  y = loop(n, _, x) {carried = 1} body (i, a) {
+    b = a * 0.5 + 1.0
+    return true, b
+  }
+  return y
+})";
+
+struct Ended {
+  dyn_status status;
+  std::string message;
+  float first = 0;
+};
+
+class HostFlow : public testing::Test {
+ protected:
+  void compile(const char* text) {
+    Result<Module> module = test::parseText(ir_, text);
+    ASSERT_TRUE(module.ok()) << module.error().toString();
+    CompileOptions options;
+    options.hostFlow = dyn::HostFlow::native;
+    Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module, options);
+    if (!compiled.ok() && compiled.error().id == DiagnosticId::unsupportedFeature)
+      GTEST_SKIP() << "no code generation";
+    ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+    compiled_ = std::move(compiled).value();
+  }
+
+  Ended run(dyn_options options, int64_t turns, int64_t size = 5) {
+    dyn_context* context = nullptr;
+    EXPECT_EQ(dyn_context_create(compiled_->module.get(), &options, &context), DYN_OK);
+    compiled_->context.reset(context);
+    HostTensor count = *HostTensor::create(Dtype::i64, {});
+    count.setInt(0, turns);
+    const HostTensor inputs[] = {count, randomTensor(Dtype::f32, {size}, 1)};
+    for (int32_t i = 0; i < 2; ++i)
+      EXPECT_EQ(dyn_context_set_input(context, i, compiled_->toVm(inputs[i]).get()), DYN_OK);
+    Ended ended{dyn_context_run(context), "", 0};
+    if (ended.status != DYN_OK) {
+      ended.message = dyn_last_message();
+      return ended;
+    }
+    dyn_value* value = nullptr;
+    EXPECT_EQ(dyn_context_get_output(context, 0, &value), DYN_OK);
+    ended.first = static_cast<float>(fromVm(test::ValueHandle(value).get()).realAt(0));
+    return ended;
+  }
+  // Both ways.
+  Ended same(dyn_options options, int64_t turns, int64_t size = 5) {
+    options.interpret = 1;
+    const Ended interpreted = run(options, turns, size);
+    options.interpret = 0;
+    Ended native = run(options, turns, size);
+    EXPECT_EQ(native.status, interpreted.status) << native.message << " / " << interpreted.message;
+    EXPECT_EQ(native.first, interpreted.first);
+    // Of memory the message says how much is in use, which may be less.
+    EXPECT_EQ(native.status == DYN_MEMORY_LIMIT || native.message == interpreted.message, true)
+        << native.message;
+    return native;
+  }
+
+  IrContext ir_;
+  std::unique_ptr<test::Compiled> compiled_;
+};
+
+TEST_F(HostFlow, callsAreLimitedNotTheStack) {
+  compile(kDown);
+  if (!compiled_) return;
+  EXPECT_EQ(same({}, 50'000).status, DYN_OK);
+  dyn_options shallow{};
+  shallow.depth_limit = 100;
+  EXPECT_EQ(same(shallow, 90).status, DYN_OK);
+  EXPECT_EQ(same(shallow, 200).status, DYN_DEPTH_LIMIT);
+}
+
+TEST_F(HostFlow, memoryIsLimited) {
+  compile(kTurns);
+  if (!compiled_) return;
+  dyn_options small{};
+  small.memory_limit_bytes = 1 << 20;
+  EXPECT_EQ(same(small, 3, 1000).status, DYN_OK);
+  small.memory_limit_bytes = 1 << 18;
+  EXPECT_EQ(same(small, 3, 50'000).status, DYN_MEMORY_LIMIT);
+}
+
+TEST_F(HostFlow, loopsAreInterrupted) {
+  compile(kTurns);
+  if (!compiled_) return;
+  dyn_context* running = nullptr;
+  dyn_options options{};
+  ASSERT_EQ(dyn_context_create(compiled_->module.get(), &options, &running), DYN_OK);
+  compiled_->context.reset(running);
+  HostTensor count = *HostTensor::create(Dtype::i64, {});
+  count.setInt(0, INT64_MAX);
+  const HostTensor inputs[] = {count, randomTensor(Dtype::f32, {5}, 1)};
+  for (int32_t i = 0; i < 2; ++i)
+    ASSERT_EQ(dyn_context_set_input(running, i, compiled_->toVm(inputs[i]).get()), DYN_OK);
+  std::atomic<bool> ended{false};
+  std::thread canceller([&] {
+    while (!ended) {
+      dyn_context_cancel(running);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  EXPECT_EQ(dyn_context_run(running), DYN_CANCELLED) << dyn_last_message();
+  ended = true;
+  canceller.join();
+}
+
+TEST_F(HostFlow, profilesNameKernels) {
+  compile(kTurns);
+  if (!compiled_) return;
+  (void)run({}, 1);
+  dyn_context* context = compiled_->context.get();
+  ASSERT_EQ(dyn_context_profile(context, 1), DYN_OK);
+  ASSERT_EQ(dyn_context_run(context), DYN_OK);
+  const std::string table = dyn_context_profile_text(context, "json");
+  EXPECT_NE(table.find("\"kernel\""), std::string::npos) << table;
+}
+
+}  // namespace
+}  // namespace dyn
