@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compiler/driver/compile.h"
+#include "vm/isa/program.h"
 
 namespace dyn {
 
@@ -25,8 +26,11 @@ Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::
 struct PackagePieces {
   std::vector<std::string_view> pieces;
   ExportedFile size;
+  const vm::Program* program = nullptr;  // the owner's
+  std::vector<std::string> objects;      // where the code stays apart
   std::shared_ptr<const void> owner;
 };
-Result<PackagePieces> makePackage(const CompiledModel& compiled);
+enum class PackageCode : uint8_t { linked, apart };
+Result<PackagePieces> makePackage(const CompiledModel& compiled, PackageCode code = PackageCode::linked);
 
 }  // namespace dyn

@@ -8,7 +8,6 @@
 #include "vm/core/c_api.h"
 #include "vm/core/contract.h"
 #include "vm/core/growing.h"
-#include "vm/core/package_loader.h"
 #include "vm/core/panels.h"
 #include "vm/device/device.h"
 #include "vm/isa/assembler.h"
@@ -225,21 +224,6 @@ const char* dyn_panels(void) {
 }
 
 // --- modules
-
-dyn_status dyn_module_load_file(const char* path, const dyn_host* host, dyn_module** module) {
-  return guarded([&]() -> Status {
-    if (!path || !module) return invalid("path or module is null");
-    *module = nullptr;
-    const dyn_host given = host ? *host : dyn_host{};
-    HostOwner owner(given);
-    auto made = std::make_unique<dyn_module>();
-    const std::string name = path;
-    owner.taken();
-    if (Status status = loadPackage(name, given, made->module); !status.ok()) return status;
-    *module = made.release();
-    return okStatus();
-  });
-}
 
 dyn_status dyn_module_load_memory(const void* bytes, size_t size_bytes, const dyn_host* host,
                                   dyn_module** module) {

@@ -9,6 +9,7 @@
 #include "app/session/views/dim_views.h"
 #include "app/session/views/trace_views.h"
 #include "compiler/driver/export.h"
+#include "compiler/driver/library_export.h"
 #include "compiler/driver/package.h"
 #include "compiler/driver/target_choice.h"
 #include "compiler/ir/printer.h"
@@ -222,11 +223,8 @@ Status checkExport(const Command& command) {
   const auto unsupported = [](const std::string& what) {
     return makeError(DiagnosticId::unsupportedFeature, "unsupported: " + what);
   };
-  if (kind == "static" || kind == "shared")
-    return unsupported("--kind " + kind +
-                       ": libraries need the host program as native code, which is not there yet");
   if (kind == "image") return unsupported("--kind image: the runtime is not built for boards yet");
-  if (kind != "exe")
+  if (kind != "exe" && kind != "static" && kind != "shared")
     return makeError(DiagnosticId::usageError, "there is no kind '" + kind + "' of exports")
         .note("there are exe, package, static, shared and image");
   if (command.has("static-link"))
@@ -234,16 +232,56 @@ Status checkExport(const Command& command) {
         "--static-link: generated kernels are opened as a shared library, which a static program can not do");
   if (command.has("no-heap"))
     return unsupported("--no-heap: the interpreter takes its objects from the heap");
-  if (command.has("board")) return unsupported("--board: an executable is for Linux");
+  if (command.has("board")) return unsupported("--board: it is of --kind image");
   if (!command.has("interpret"))
     return unsupported("the host program as native code; it is interpreted with --interpret");
   return {};
 }
 
-// The program dynrun lies beside the one that runs.
-std::string runnerFile() {
+// The folder of the program that runs: dynrun lies there, and dynmodel.o in the folder of libraries beside it.
+std::filesystem::path ownFolder() {
   std::error_code ignored;
-  return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "dynrun").string();
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+}
+
+Status runsHereOrUnsupported(const CompiledModel& compiled, const char* what) {
+  if (runsHere(compiled.target)) return {};
+  return makeError(DiagnosticId::unsupportedFeature, std::string("unsupported: ") + what + " for " +
+                                                         compiled.target.machine.name +
+                                                         ": the runtime is built for this machine");
+}
+
+Status writeLibrary(const CompiledModel& compiled, const Command& command, const std::string& source,
+                    ExportResult& result) {
+  DYN_CHECK(runsHereOrUnsupported(compiled, "a library"));
+  LibraryRequest request;
+  request.kind = result.kind == "shared" ? LibraryKind::shared : LibraryKind::archive;
+  request.output = command.text("o");
+  request.runtime = (ownFolder().parent_path() / "lib" / "dynmodel.o").string();
+  request.source = std::filesystem::path(source).filename().string();
+  DYN_TRY(ExportedLibrary made, exportLibrary(compiled, request));
+  for (const ExportedLibrary::File& file : made.files) result.files.push_back({file.path, file.bytes});
+  result.weightsBytes = made.weightsBytes;
+  result.runtimeBytes = made.files[0].bytes - made.weightsBytes;
+  result.entryPoints = made.entryPoints;
+  return {};
+}
+
+// One file: a package or an executable.
+Status writeProgram(const CompiledModel& compiled, const Command& command, ExportResult& result) {
+  const std::string path = command.text("o");
+  ExportedFile file;
+  if (result.kind == "package") {
+    DYN_TRY(file, writePackageFile(compiled, path));
+  } else {
+    DYN_CHECK(runsHereOrUnsupported(compiled, "an executable"));
+    DYN_TRY(file, writeExecutable(compiled, (ownFolder() / "dynrun").string(), path));
+  }
+  result.files = {{path, file.fileBytes}};
+  result.weightsBytes = file.weightsBytes;
+  result.runtimeBytes = file.fileBytes - file.weightsBytes;
+  result.entryPoints = {"main"};
+  return {};
 }
 
 }  // namespace
@@ -458,23 +496,12 @@ Result<View> handle_exportModel(SessionState& state, const Command& command, Out
   DYN_CHECK(checkExport(command));
   DYN_TRY(ToWrite made, compiledToWrite(state, command, outcome));
   const CompiledModel& compiled = *made.model->compiled();
-  const std::string path = command.text("o");
   ExportResult result;
   result.kind = command.text("kind");
   result.target = compiled.target.machine.name;
-  result.entryPoints = {"main"};
-  ExportedFile file;
-  if (result.kind == "package") {
-    DYN_TRY(file, writePackageFile(compiled, path));
-  } else {
-    if (!runsHere(compiled.target))
-      return makeError(DiagnosticId::unsupportedFeature, "unsupported: an executable for " + result.target +
-                                                             ": dynrun is built for this machine");
-    DYN_TRY(file, writeExecutable(compiled, runnerFile(), path));
-  }
-  result.files = {{path, file.fileBytes}};
-  result.weightsBytes = file.weightsBytes;
-  result.runtimeBytes = file.fileBytes - file.weightsBytes;
+  const bool library = result.kind == "static" || result.kind == "shared";
+  DYN_CHECK(library ? writeLibrary(compiled, command, made.model->info().path, result)
+                    : writeProgram(compiled, command, result));
   DYN_CHECK(reopened(state, made));
   return makeView(std::move(result));
 }
