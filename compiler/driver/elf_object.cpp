@@ -37,7 +37,18 @@ struct NameTable {
   }
 };
 
-enum Section : uint16_t { none, bytes, strings, table, relocations, symbols, names, stack, sectionNames, count };
+enum Section : uint16_t {
+  none,
+  bytes,
+  strings,
+  table,
+  relocations,
+  symbols,
+  names,
+  stack,
+  sectionNames,
+  count
+};
 
 // Symbols and relocations of the table's words.
 struct Linking {

@@ -1,5 +1,5 @@
-// Object files made without a compiler or an assembler: bytes, tables of addresses of symbols, and the archive
-// around an object. 64-bit little-endian ELF for x86-64, AArch64 and RISC-V.
+// Object files made without a compiler or an assembler: bytes, tables of addresses of symbols, and the
+// archive around an object. 64-bit little-endian ELF for x86-64, AArch64 and RISC-V.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,8 @@ Result<LibraryName> nameOf(const std::string& output) {
   const std::filesystem::path path(output);
   std::string name = path.filename().string();
   for (std::string_view ending : {".a", ".so"})
-    if (name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0) {
+    if (name.size() > ending.size() &&
+        name.compare(name.size() - ending.size(), ending.size(), ending) == 0) {
       name.resize(name.size() - ending.size());
       if (name.size() > 3 && name.compare(0, 3, "lib") == 0) name.erase(0, 3);
       break;
@@ -47,9 +48,8 @@ ElfTable modelTable(const PackagePieces& package, const ElfMachine& machine) {
   table.tableName = "dyn_model_data";
   const std::string family(DYN_GEMM_FAMILY_SYMBOL "\0", sizeof DYN_GEMM_FAMILY_SYMBOL);
   const bool hasFamily =
-      std::any_of(package.objects.begin(), package.objects.end(), [&](const std::string& object) {
-        return object.find('\0' + family) != std::string::npos;
-      });
+      std::any_of(package.objects.begin(), package.objects.end(),
+                  [&](const std::string& object) { return object.find('\0' + family) != std::string::npos; });
   using Kind = ElfWord::Kind;
   const std::vector<vm::KernelRow>& kernels = package.program->kernels;
   constexpr uint64_t kHeadWords = 5;
@@ -115,7 +115,8 @@ Result<std::string> linkModel(const PackagePieces& package, const LibraryRequest
   DYN_CHECK(writeFileAtomically(list, {inputs}));
   DYN_CHECK(writeFileAtomically(names, {changes}));
   DYN_CHECK(writeFileAtomically(kept, {visible}));
-  DYN_CHECK(runTool(std::begin(kLinkers), std::end(kLinkers), {"-r", "-o", whole, "@" + list}, whole, "lld-19"));
+  DYN_CHECK(
+      runTool(std::begin(kLinkers), std::end(kLinkers), {"-r", "-o", whole, "@" + list}, whole, "lld-19"));
   DYN_CHECK(runTool(std::begin(kObjectCopiers), std::end(kObjectCopiers),
                     {"--redefine-syms=" + names, "--keep-global-symbols=" + kept, whole, renamed}, renamed,
                     "binutils"));
@@ -131,8 +132,8 @@ std::string fileOf(void* function) {
 Result<std::string> linkShared(const std::string& object, const std::string& name, TemporaryFolder& folder) {
   const std::string output = folder.file("library.so");
   double (*const mathFunction)(double, double) = std::pow;
-  std::vector<std::string> words = {"-shared",  "--build-id=none", "--eh-frame-hdr", "-z",   "now",  "-z",
-                                    "relro",    "-soname",         "lib" + name + ".so", "-o", output, object};
+  std::vector<std::string> words = {"-shared", "--build-id=none", "--eh-frame-hdr",     "-z", "now",  "-z",
+                                    "relro",   "-soname",         "lib" + name + ".so", "-o", output, object};
   // By their paths: the development files of the C library need not be there.
   std::vector<std::string> libraries = {fileOf(reinterpret_cast<void*>(&std::free)),
                                         fileOf(reinterpret_cast<void*>(mathFunction))};
@@ -150,7 +151,8 @@ std::string pkgConfigText(const std::string& name) {
 
 // Finds what lies beside it: the static library, the shared one, or both.
 std::string cmakeText(const std::string& name) {
-  std::string text = R"(# find_package(NAME CONFIG): NAME::NAME is the library that lies here, the shared one where both do; NAME::static and NAME::shared.
+  std::string text =
+      R"(# find_package(NAME CONFIG): NAME::NAME is the library that lies here, the shared one where both do; NAME::static and NAME::shared.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/libNAME.a" AND NOT TARGET NAME::static)
@@ -189,7 +191,8 @@ class WrittenFiles {
   ~WrittenFiles() {
     for (const std::string& path : fresh_) ::unlink(path.c_str());
   }
-  Status write(const std::filesystem::path& path, const std::vector<std::string_view>& pieces, FileMode mode) {
+  Status write(const std::filesystem::path& path, const std::vector<std::string_view>& pieces,
+               FileMode mode) {
     const bool there = ::access(path.c_str(), F_OK) == 0;
     DYN_CHECK(writeFileAtomically(path.string(), pieces, mode));
     if (!there) fresh_.push_back(path.string());
@@ -217,7 +220,8 @@ Result<ExportedLibrary> exportLibrary(const CompiledModel& compiled, const Libra
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a library needs the file dynmodel.o, which is not at " + request.runtime);
   DYN_TRY(const PackagePieces package, makePackage(compiled, PackageCode::apart));
-  DYN_TRY(const std::string header, libraryHeader({name, request.source, request.ramBound}, *package.program));
+  DYN_TRY(const std::string header,
+          libraryHeader({name, request.source, request.ramBound}, *package.program));
   TemporaryFolder folder;
   DYN_TRY(const std::string object, linkModel(package, request, name, folder));
   ExportedLibrary made;
@@ -232,8 +236,7 @@ Result<ExportedLibrary> exportLibrary(const CompiledModel& compiled, const Libra
   } else {
     DYN_TRY(const std::string linked, linkShared(object, name, folder));
     DYN_TRY(const MappedFile library, MappedFile::open(linked));
-    DYN_CHECK(
-        files.write(place.folder / ("lib" + name + ".so"), {library.bytes()}, FileMode::executable));
+    DYN_CHECK(files.write(place.folder / ("lib" + name + ".so"), {library.bytes()}, FileMode::executable));
   }
   DYN_CHECK(files.write(place.folder / (name + ".h"), {header}, FileMode::data));
   DYN_CHECK(files.write(place.folder / (name + ".pc"), {pkgConfigText(name)}, FileMode::data));

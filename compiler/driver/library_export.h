@@ -1,9 +1,9 @@
-// Libraries of one model, static and shared: the runtime with hidden names, the kernels, the package as read-only data,
-// and beside them the header, a pkg-config file and a CMake configuration. It needs a linker and objcopy, and no
-// compiler.
+// Libraries of one model, static and shared: the runtime with hidden names, the kernels, the package as
+// read-only data, and beside them the header, a pkg-config file and a CMake configuration. It needs a linker
+// and objcopy, and no compiler.
 //
-//   exportLibrary(compiled, {LibraryKind::fixed, "lib/libbert.a", ...})  →  libbert.a bert.h bert.pc
-//   bert-config.cmake
+//   exportLibrary(compiled, {LibraryKind::archive, "lib/libbert.a", ...})
+//     →  libbert.a, the header "bert" .h, bert.pc, bert-config.cmake
 #pragma once
 
 #include <string>

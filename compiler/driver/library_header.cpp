@@ -13,9 +13,11 @@ namespace {
 
 bool isReserved(const std::string& name) {
   static constexpr std::string_view kWords =
-      " alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const "
+      " alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept "
+      "const "
       "consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete "
-      "do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long "
+      "do double dynamic_cast else enum explicit export extern false float for friend goto if inline int "
+      "long "
       "mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
       "reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct "
       "switch template this thread_local throw true try typedef typeid typename typeof union unsigned using "
@@ -39,9 +41,9 @@ class Members {
 
 const char* cTypeOf(uint8_t dtype) {
   static constexpr const char* kTypes[] = {
-      "uint8_t", "int8_t",  "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t",
+      "uint8_t",  "int8_t",   "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t",
       "uint16_t", "uint16_t", "float",   "double",  "uint8_t", "uint8_t", "uint8_t",  "uint8_t",  "uint8_t",
-      "uint8_t", "uint8_t", "uint8_t", "uint8_t", "uint8_t", "float",   "double"};
+      "uint8_t",  "uint8_t",  "uint8_t", "uint8_t", "uint8_t", "float",   "double"};
   return dtype < std::size(kTypes) ? kTypes[dtype] : nullptr;
 }
 
@@ -67,17 +69,17 @@ std::string commentText(std::string text) {
 std::string typeText(const vm::ContractType& type) {
   std::string text = std::string(dtypeText(type.dtype)) + "[";
   for (size_t i = 0; i < type.dims.size(); ++i)
-    text += (i ? ", " : "") +
-            (type.dims[i].value >= 0 ? std::to_string(type.dims[i].value) : type.dims[i].text);
+    text +=
+        (i ? ", " : "") + (type.dims[i].value >= 0 ? std::to_string(type.dims[i].value) : type.dims[i].text);
   return commentText(text + "]");
 }
 
 Status checkPorts(const std::vector<vm::ContractValue>& ports, const char* role) {
   for (const vm::ContractValue& port : ports)
     if (port.type.kind != vm::ContractKind::tensor || !cTypeOf(port.type.dtype))
-      return makeError(DiagnosticId::unsupportedFeature,
-                       "unsupported: a library of a model whose " + std::string(role) + " " + port.name +
-                           " is no tensor of numbers");
+      return makeError(DiagnosticId::unsupportedFeature, "unsupported: a library of a model whose " +
+                                                             std::string(role) + " " + port.name +
+                                                             " is no tensor of numbers");
   return {};
 }
 
@@ -106,7 +108,8 @@ std::string dimsText(const std::string& name, const vm::CallSizes& call) {
     numbers += (numbers.empty() ? "" : ", ") + upper(name) + "_DIM_" + member;
   }
   return "/* The sizes that vary. */\n" + structure(name + "_dims", fields) +
-         (numbers.empty() ? "" : "/* Which of them, for " + name + "_largest. */\nenum { " + numbers + " };\n\n");
+         (numbers.empty() ? ""
+                          : "/* Which of them, for " + name + "_largest. */\nenum { " + numbers + " };\n\n");
 }
 
 std::string portsText(const std::string& name, const vm::Program& program) {
@@ -125,7 +128,8 @@ std::string portsText(const std::string& name, const vm::Program& program) {
   return "/* Elements lie side by side, the last axis first. They are read, and only while " + name +
          "_run runs. */\n" + structure(name + "_inputs", inputs) +
          "/* Where the outputs go: memory of the caller with so many bytes. Null: not wanted. */\n" +
-         structure(name + "_outputs", outputs) + "/* One size for each axis; a scalar has one, which is 1. */\n" +
+         structure(name + "_outputs", outputs) +
+         "/* One size for each axis; a scalar has one, which is 1. */\n" +
          structure(name + "_shapes", shapes);
 }
 
@@ -199,7 +203,7 @@ std::string cIdentifier(const std::string& name) {
 }
 
 const std::vector<std::string>& libraryEntryPoints() {
-  static const std::vector<std::string> kNames = {"create",       "release", "run",    "output_shapes",
+  static const std::vector<std::string> kNames = {"create",     "release", "run",    "output_shapes",
                                                   "peak_bytes", "largest", "cancel", "last_error"};
   return kNames;
 }
@@ -217,7 +221,8 @@ Result<std::string> libraryHeader(const LibraryFacts& facts, const vm::Program& 
  * Threads: a model and the calls that take it belong to one thread at a time, except NAME_cancel; models are
  * independent of each other, each thread may have its own, and they share the weights. Errors: every call that
  * can fail returns a status; nothing aborts, prints or throws. Memory: inputs and outputs are the caller's.
-)", facts.name);
+)",
+                facts.name);
   if (!facts.ramBound.empty()) text += " * " + commentText(facts.ramBound) + "\n";
   text += " */\n#ifndef " + guard + "\n#define " + guard +
           "\n\n#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";

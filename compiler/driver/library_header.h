@@ -17,9 +17,9 @@ std::string cIdentifier(const std::string& name);
 const std::vector<std::string>& libraryEntryPoints();
 
 struct LibraryFacts {
-  std::string name;            // an identifier of C
-  std::string source;          // the model, for the first line
-  std::string ramBound;        // a sentence; may be empty
+  std::string name;      // an identifier of C
+  std::string source;    // the model, for the first line
+  std::string ramBound;  // a sentence; may be empty
 };
 // Errors: unsupportedFeature for inputs and outputs that are no tensors of numbers.
 Result<std::string> libraryHeader(const LibraryFacts& facts, const vm::Program& program);

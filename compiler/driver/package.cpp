@@ -1,6 +1,5 @@
 #include "compiler/driver/package.h"
 
-
 #include <optional>
 
 #include "compiler/driver/linker.h"

@@ -1,6 +1,7 @@
 // Writes a whole file or nothing: the bytes go to a temporary file of the same folder, which then replaces
 // the target by rename. A reader never sees half a file; after a failure the old file, if there was one, is
-// still there. What is no file and no folder (/dev/null, a pipe) is written where it is, and stays what it is.
+// still there. What is no file and no folder (/dev/null, a pipe) is written where it is, and stays what it
+// is.
 #pragma once
 
 #include <string>

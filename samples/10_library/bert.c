@@ -1,4 +1,4 @@
-/* A BERT as a library of its own: cc needs bert.h and libbert.a, and nothing else of Dyn. */
+/* A BERT as a library of its own: cc needs its header and libbert.a, nothing else of Dyn. */
 #include <bert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +21,11 @@ int main(int argc, char** argv) {
   check(bert_largest(model, BERT_DIM_seq, 1 << 20, &dims, &longest));
   printf("%lld bytes; within 1 MiB: seq up to %lld\n", (long long)bytes, (long long)longest);
 
-  int64_t* words = calloc((size_t)count, sizeof *words); /* the numbers of the words, and 1 for each that counts */
+  /* The numbers of the words, and 1 for each that counts. */
+  int64_t* words = calloc((size_t)count, sizeof *words);
   int64_t* counts = calloc((size_t)count, sizeof *counts);
   for (int64_t i = 0; i < count; i++) words[i] = i % 7, counts[i] = 1;
-  size_t size = sizeof(float) * (size_t)(shapes.last_hidden_state[0] * shapes.last_hidden_state[1] * shapes.last_hidden_state[2]);
+  size_t size = sizeof(float) * (size_t)(count * shapes.last_hidden_state[2]);
   float* hidden = malloc(size);
   check(bert_run(model, &dims, &(bert_inputs){words, counts}, &(bert_outputs){{hidden, size}}, &shapes));
   for (size_t i = 0; i < size / sizeof(float); i++) printf("%.9g\n", hidden[i]);

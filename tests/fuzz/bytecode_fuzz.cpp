@@ -132,6 +132,8 @@ void tryProgram(std::vector<uint8_t> bytes) {
 
 // Objects are left out: linking code is trusting it.
 void tryPackage(std::vector<uint8_t> bytes) {
+  const PackagePlace place = placeOfPackage(bytes.data(), bytes.size());
+  if (place.offset > bytes.size() || place.sizeBytes > bytes.size() - place.offset) std::abort();
   if (bytes.size() < kPackageHeaderBytes) return;
   uint32_t count = 0;
   memcpy(&count, bytes.data() + 12, sizeof count);

@@ -1,4 +1,5 @@
-/* Two models in one program. Reads the inputs of both from files, writes the outputs' bytes; says how misuse is answered. */
+/* Two models in one program. Reads the inputs of both from files, writes the outputs' bytes; says how misuse
+ * is answered. */
 #include <bert.h>
 #include <ssd.h>
 #include <stdio.h>
@@ -18,12 +19,13 @@ static void write_bytes(const char* path, const void* bytes, size_t size) {
   if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) exit(11);
 }
 
-#define CHECK(condition) \
-  do { \
-    if (!(condition)) { \
-      fprintf(stderr, "line %d: %s (bert: %s; ssd: %s)\n", __LINE__, #condition, bert_last_error(), ssd_last_error()); \
-      exit(12); \
-    } \
+#define CHECK(condition)                                                                            \
+  do {                                                                                              \
+    if (!(condition)) {                                                                             \
+      fprintf(stderr, "line %d: %s (bert: %s; ssd: %s)\n", __LINE__, #condition, bert_last_error(), \
+              ssd_last_error());                                                                    \
+      exit(12);                                                                                     \
+    }                                                                                               \
   } while (0)
 
 static void run_bert(bert_model* model, int64_t batch, int64_t seq) {
@@ -40,7 +42,8 @@ static void run_bert(bert_model* model, int64_t batch, int64_t seq) {
   CHECK(bert_run(model, &dims, &inputs, &outputs, NULL) == BERT_BAD_INPUT);
   CHECK(strstr(bert_last_error(), "output 0") != NULL);
   outputs.last_hidden_state.bytes = size;
-  for (int again = 0; again < 3; again++) CHECK(bert_run(model, &dims, &inputs, &outputs, &shapes) == BERT_OK);
+  for (int again = 0; again < 3; again++)
+    CHECK(bert_run(model, &dims, &inputs, &outputs, &shapes) == BERT_OK);
   for (size_t i = size; i < size + 64; i++) CHECK(out[i] == 0x5a);
   write_bytes("last_hidden_state.out", out, size);
   bert_dims wrong = {-1, seq};
@@ -72,7 +75,8 @@ static void run_ssd(ssd_model* model, int64_t h, int64_t w) {
   write_bytes("boxes.out", boxes, 16 * (size_t)shapes.boxes[0]);
   write_bytes("scores.out", scores, 4 * (size_t)shapes.scores[0]);
   write_bytes("classes.out", classes, 8 * (size_t)shapes.classes[0]);
-  CHECK(ssd_output_shapes(model, &dims, &shapes) == SSD_UNSUPPORTED); /* how many boxes depends on the picture */
+  CHECK(ssd_output_shapes(model, &dims, &shapes) ==
+        SSD_UNSUPPORTED); /* how many boxes depends on the picture */
   CHECK(ssd_peak_bytes(model, &dims, &bytes) == SSD_UNSUPPORTED);
   CHECK(bert_last_error()[0] != 0); /* each model has an error of its own */
 }

@@ -51,7 +51,7 @@ int32_t reportStatus(const DynBuiltinContext* context, const Status& status) noe
 
 std::string describe(const TensorView* tensor) {
   if (!tensor) return "empty";
-  return typeText(tensor->dtype(), tensor->sizes()) + (tensor->strides ? " (growing)" : "");
+  return typeText(tensor->dtype(), tensor->sizes()) + (tensor->strides ? " (strided)" : "");
 }
 
 Status badArgument(const char* builtin, size_t index, const std::string& expected, const TensorView* got) {

@@ -49,12 +49,11 @@ struct BuiltinRow {
   static constexpr uint8_t kRehearsed = 1;  // hosted: looks at no elements in a rehearsal
   static constexpr uint8_t kSettings =
       8;  // flat: the elements of arguments behind the first say how much memory
-  static constexpr uint8_t kReadsGrowing = 2;  // reads growing tensors (growing.h)
-  static constexpr uint8_t kGemmFamily = 4;    // runs on the module's matrix kernels
+  static constexpr uint8_t kGemmFamily = 4;  // runs on the module's matrix kernels
 
   std::string_view name;
   BuiltinForm form;
-  uint8_t traits;
+  uint16_t traits;  // above the first byte: how many of its arguments may be strided
   uint8_t minResults, maxResults, minArguments, maxArguments, minScalars, maxScalars, minNumbers,
       maxNumbers;  // 255: any
   std::string_view meaning;
@@ -62,6 +61,9 @@ struct BuiltinRow {
   DynBuiltinKernel flat;
 
   bool is(uint8_t trait) const { return (traits & trait) != 0; }
+  // The first so many arguments, and what lists among them hold, may be strided (strided.h); the others, and
+  // all results, are dense. 255: all arguments.
+  uint32_t stridedArguments() const { return traits >> 8; }
   bool isFlat() const { return hosted == nullptr; }
 };
 

@@ -3,7 +3,7 @@
 #include <new>
 #include <utility>
 
-#include "vm/core/growing.h"
+#include "vm/core/strided.h"
 
 namespace dyn::vm {
 namespace {
@@ -17,7 +17,7 @@ struct ForeignPlan : CachedPlan {
 };
 
 DynTensorView viewOf(const Tensor* tensor) {
-  return {tensor->data,         tensor->shape(), nullptr,
+  return {tensor->first,        tensor->shape(), tensor->strides(),
           tensor->elementCount, tensor->rank,    static_cast<int32_t>(tensor->dtype)};
 }
 
@@ -102,7 +102,6 @@ Status BuiltinHost::describeCall(std::string_view name, const BuiltinCall& call,
   const size_t arguments = call.arguments.size(), results = call.results.size();
   if (views_.size() < arguments + results) views_.resize(arguments + results);
   DynTensorView* view = views_.data();
-  size_t growing = 0;
   for (size_t i = 0; i < arguments; ++i, ++view) {
     const Object* object = call.arguments[i];
     if (!object) {
@@ -111,22 +110,9 @@ Status BuiltinHost::describeCall(std::string_view name, const BuiltinCall& call,
     }
     if (object->kind != ObjectKind::tensor)
       return badArgument(std::string(name).c_str(), i, "a tensor", object);
-    const auto* tensor = static_cast<const Tensor*>(object);
-    *view = viewOf(tensor);
-    if (tensor->room) growing += tensor->rank;
+    *view = viewOf(static_cast<const Tensor*>(object));
   }
   for (const Object* object : call.results) *view++ = viewOf(static_cast<const Tensor*>(object));
-  if (growing > 0) {
-    strides_.resize(growing);
-    int64_t* next = strides_.data();
-    for (size_t i = 0; i < call.arguments.size(); ++i) {
-      const Tensor* tensor = call.argument(i);
-      if (!tensor || !tensor->room) continue;
-      stridesOf(tensor, {next, tensor->rank});
-      views_[i].strides = next;
-      next += tensor->rank;
-    }
-  }
   flat = {call.context,
           call.gemmFamily,
           views_.data(),

@@ -59,7 +59,6 @@ class BuiltinHost {
   std::string* version_ = nullptr;
   std::string fault_;
   std::vector<DynTensorView> views_;  // of the arguments, then the results
-  std::vector<int64_t> strides_;      // of those that have some
 };
 
 }  // namespace dyn::vm

@@ -7,8 +7,8 @@
 #include "vm/base/clock.h"
 #include "vm/core/c_api.h"
 #include "vm/core/contract.h"
-#include "vm/core/growing.h"
 #include "vm/core/panels.h"
+#include "vm/core/strided.h"
 #include "vm/device/device.h"
 #include "vm/isa/assembler.h"
 #include "vm/isa/program_file.h"
@@ -185,7 +185,7 @@ Status placeBoundOutputs(dyn_context* context) {
                                         " and needs " + std::to_string(tensor->sizeBytes()) + " bytes, " +
                                         std::to_string(bound[i].sizeBytes) + " are bound");
     const Storage* storage = tensor->storage;
-    if (tensorsOnly && storage && tensor->data == storage->data) {
+    if (tensorsOnly && storage && storage->room == 0 && tensor->data == storage->data) {
       bound[i].originFunction = storage->originFunction;
       bound[i].originPosition = storage->originPosition;
     }

@@ -4,6 +4,7 @@
 #include "vm/base/checked.h"
 #include "vm/core/c_api.h"
 #include "vm/core/growing.h"
+#include "vm/core/strided.h"
 
 using namespace dyn::vm;
 using namespace dyn::vm::api;
@@ -168,7 +169,7 @@ const int64_t* dyn_value_shape(const dyn_value* value) {
   return tensorOf(value) ? tensorOf(value)->shape() : nullptr;
 }
 const void* dyn_value_data(const dyn_value* value) {
-  return tensorOf(value) && !tensorOf(value)->room ? tensorOf(value)->data : nullptr;
+  return tensorOf(value) ? tensorOf(value)->data : nullptr;
 }
 size_t dyn_value_size_bytes(const dyn_value* value) {
   return tensorOf(value) ? tensorOf(value)->sizeBytes() : 0;
@@ -192,7 +193,7 @@ dyn_status dyn_value_growing(dyn_context* context, int32_t dtype, int32_t rank, 
     if (!tensor) return failure(why, "no memory for " + std::to_string(room) + " rows");
     if (count > 0 && !context->pool->rehearsal()) {
       if (data)
-        copyFromDense(static_cast<const std::byte*>(data), tensor.get());
+        fillGrowing(static_cast<const std::byte*>(data), tensor.get());
       else
         memset(tensor->storage->data, 0, tensor->storage->sizeBytes);
     }
@@ -210,7 +211,7 @@ dyn_status dyn_value_strides(const dyn_value* value, int64_t* strides) {
 }
 
 const void* dyn_value_first(const dyn_value* value) {
-  return tensorOf(value) ? tensorOf(value)->data : nullptr;
+  return tensorOf(value) ? tensorOf(value)->first : nullptr;
 }
 
 const char* dyn_value_text(const dyn_value* value, int64_t index) {

@@ -5,39 +5,39 @@
 #include <vector>
 
 #include "vm/base/checked.h"
+#include "vm/core/strided.h"
 
 namespace dyn::vm {
 namespace {
 
-// A tensor as `outer` blocks of rows, bytes of a row, and the bytes from block to block.
-struct Blocks {
-  int64_t outer = 1, rows = 0;
-  size_t rowBytes = 0, step = 0;
-
-  Blocks(const Tensor* tensor, size_t axis)
-      : rows(tensor->shape()[axis]), rowBytes(sizeBytes(tensor->dtype)) {
-    for (size_t i = 0; i < tensor->rank; ++i) {
-      if (i < axis) outer *= tensor->shape()[i];
-      if (i > axis) rowBytes *= static_cast<size_t>(tensor->shape()[i]);
-    }
-    step = static_cast<size_t>(tensor->room ? tensor->room : rows) * rowBytes;
+// Row-major strides of a tensor with `room` rows along `axis`. The sizes have been checked.
+std::vector<int64_t> stridesWithRoom(std::span<const int64_t> shape, size_t axis, int64_t room) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= i == axis ? room : shape[i];
   }
-  // The same rows without room.
-  Blocks dense() const {
-    Blocks result = *this;
-    result.step = static_cast<size_t>(rows) * rowBytes;
-    return result;
-  }
-};
+  return strides;
+}
 
-// Rows of `from` at row `first` of `to`, block by block.
-void copyRows(const Blocks& from, const std::byte* source, const Blocks& to, std::byte* target,
-              int64_t first) {
-  const size_t bytes = static_cast<size_t>(from.rows) * from.rowBytes;
-  if (bytes == 0) return;
-  target += static_cast<size_t>(first) * to.rowBytes;
-  for (int64_t i = 0; i < from.outer; ++i, source += from.step, target += to.step)
-    memcpy(target, source, bytes);
+Tensor* inStorage(MemoryPool* pool, DataType dtype, std::span<const int64_t> shape, int64_t count,
+                  Storage* storage, dyn_status& why) {
+  const std::vector<int64_t> strides = count > 0 ? stridesWithRoom(shape, storage->grownAxis, storage->room)
+                                                 : std::vector<int64_t>(shape.size());
+  return newStridedView(pool, dtype, static_cast<uint32_t>(shape.size()), shape.data(), strides.data(), count,
+                        storage, storage->data, why);
+}
+
+// Writes `rows` as rows `first` and on of `to`.
+void writeRows(const Tensor* rows, Tensor* to, size_t axis, int64_t first) {
+  if (rows->elementCount == 0) return;
+  std::vector<int64_t> strides(to->rank), from(to->rank);
+  stridesOf(to, strides);
+  stridesOf(rows, from);
+  const auto bytes = static_cast<int64_t>(sizeBytes(to->dtype));
+  copyElements({rows->shape(), rows->rank}, static_cast<size_t>(bytes), rows->first, from,
+               to->first + first * strides[axis] * bytes, strides);
 }
 
 }  // namespace
@@ -56,12 +56,29 @@ Tensor* newGrowing(MemoryPool* pool, DataType dtype, std::span<const int64_t> sh
   }
   Ref<Storage> storage(newStorage(pool, static_cast<uint64_t>(bytes), 0, why));
   if (!storage) return nullptr;
+  storage->grownAxis = static_cast<uint8_t>(axis);
+  storage->room = room;
   storage->filled.store(shape[axis], std::memory_order_relaxed);
-  Tensor* tensor = newView(pool, dtype, rank, shape.data(), count, storage.get(), storage->data, why);
-  if (!tensor) return nullptr;
-  tensor->grownAxis = static_cast<uint8_t>(axis);
-  tensor->room = room;
-  return tensor;
+  return inStorage(pool, dtype, shape, count, storage.get(), why);
+}
+
+bool growsAlong(const Tensor* tensor, size_t axis) {
+  const Storage* storage = tensor->storage;
+  if (!storage || storage->room == 0 || storage->grownAxis != axis) return false;
+  std::vector<int64_t> whole(tensor->shape(), tensor->shape() + tensor->rank), strides(tensor->rank);
+  whole[axis] = storage->room;
+  int64_t count = 0, bytes = 0;
+  if (!checkedElementCount(whole.data(), tensor->rank, count) ||
+      !checkedMul(count, sizeBytes(tensor->dtype), bytes) ||
+      static_cast<uint64_t>(bytes) != storage->sizeBytes)
+    return false;
+  if (tensor->elementCount == 0) return true;
+  if (tensor->first != storage->data) return false;
+  stridesOf(tensor, strides);
+  const std::vector<int64_t> wanted = stridesWithRoom(whole, axis, storage->room);
+  for (size_t i = 0; i < whole.size(); ++i)
+    if (tensor->shape()[i] != 1 && strides[i] != wanted[i]) return false;
+  return true;
 }
 
 Status appendRows(MemoryPool* pool, const Tensor* past, const Tensor* rows, size_t axis, bool rehearsal,
@@ -77,53 +94,29 @@ Status appendRows(MemoryPool* pool, const Tensor* past, const Tensor* rows, size
     return failure(DYN_ARITHMETIC, "the joined tensor has too many elements");
   dyn_status why = DYN_OK;
   Ref<Tensor> made;
-  if (total <= past->room && (rehearsal || past->storage->filled.compare_exchange_strong(
-                                               latest, total, std::memory_order_acq_rel))) {
-    made = Ref<Tensor>(
-        newView(pool, past->dtype, past->rank, shape.data(), count, past->storage, past->storage->data, why));
+  if (total <= past->storage->room && (rehearsal || past->storage->filled.compare_exchange_strong(
+                                                        latest, total, std::memory_order_acq_rel))) {
+    made = Ref<Tensor>(inStorage(pool, past->dtype, shape, count, past->storage, why));
     if (!made) return failure(why, "no room for a tensor");
-    made->grownAxis = past->grownAxis;
-    made->room = past->room;
   } else {
     int64_t room = 0;
     if (!checkedMul(total, 2, room)) room = total;
     made = Ref<Tensor>(newGrowing(pool, past->dtype, shape, axis, room, why));
     if (!made) made = Ref<Tensor>(newGrowing(pool, past->dtype, shape, axis, total, why));
     if (!made) return failure(why, "no room for " + std::to_string(total) + " rows");
-    if (!rehearsal && count > 0)
-      copyRows({past, axis}, past->data, {made.get(), axis}, static_cast<std::byte*>(made->storage->data), 0);
+    if (!rehearsal && count > 0) writeRows(past, made.get(), axis, 0);
   }
-  if (!rehearsal && count > 0)
-    copyRows({rows, axis}, rows->data, {made.get(), axis}, static_cast<std::byte*>(made->storage->data),
-             before);
+  if (!rehearsal && count > 0) writeRows(rows, made.get(), axis, before);
   result = made.take();
   return okStatus();
 }
 
-void stridesOf(const Tensor* tensor, std::span<int64_t> to) {
-  int64_t stride = 1;
-  for (size_t axis = tensor->rank; axis-- > 0;) {
-    to[axis] = stride;
-    // Without elements sizes beside a 0 may be anything.
-    if (tensor->elementCount > 0)
-      stride *= tensor->room && axis == tensor->grownAxis ? tensor->room : tensor->shape()[axis];
-  }
-}
-
-void copyDense(const Tensor* from, std::byte* to) {
-  if (from->elementCount == 0) return;
-  if (!from->room) {
-    memcpy(to, from->data, from->sizeBytes());
-    return;
-  }
-  const Blocks blocks(from, from->grownAxis);
-  copyRows(blocks, from->data, blocks.dense(), to, 0);
-}
-
-void copyFromDense(const std::byte* from, Tensor* to) {
+void fillGrowing(const std::byte* from, Tensor* to) {
   if (to->elementCount == 0) return;
-  const Blocks blocks(to, to->grownAxis);
-  copyRows(blocks.dense(), from, blocks, to->data, 0);
+  const std::span<const int64_t> shape(to->shape(), to->rank);
+  std::vector<int64_t> strides(to->rank);
+  stridesOf(to, strides);
+  copyElements(shape, sizeBytes(to->dtype), from, stridesWithRoom(shape, 0, shape[0]), to->first, strides);
 }
 
 }  // namespace dyn::vm

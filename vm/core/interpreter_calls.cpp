@@ -79,7 +79,7 @@ const int32_t* Interpreter::launch(const int32_t* w) {
       return fault(DYN_CHECK_FAILED,
                    "kernel " + kernel.name + ": buffer " + std::to_string(i) + " is " + describe(object));
     auto* tensor = static_cast<Tensor*>(object);
-    if (tensor->room && !isDense(tensor, "kernel " + kernel.name)) return nullptr;
+    if (!tensor->isDense() && !isDense(tensor, "kernel " + kernel.name)) return nullptr;
     if (i + kernel.outputCount >= kernel.bufferCount && tensor->readOnly && tensor->elementCount > 0)
       return fault(DYN_CHECK_FAILED,
                    "kernel " + kernel.name + ": output buffer " + std::to_string(i) + " is read-only");
@@ -147,7 +147,7 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
       if (tensor->storage && tensor->storage->device != 0)
         return fault(DYN_CHECK_FAILED,
                      std::string(builtin.name) + ": argument " + std::to_string(i) + " is not on the cpu");
-      if (tensor->room && !builtin.is(BuiltinRow::kReadsGrowing) && !isDense(tensor, builtin.name))
+      if (!tensor->isDense() && i >= builtin.stridedArguments() && !isDense(tensor, builtin.name))
         return nullptr;
     }
     builtinArguments_.push_back(object);
@@ -157,9 +157,10 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
     Object* object = into ? V_[results.items[i]] : nullptr;
     if (into) {
       if (!object || object->kind != ObjectKind::tensor ||
-          (object->readOnly && static_cast<Tensor*>(object)->elementCount > 0))
+          (object->readOnly && static_cast<Tensor*>(object)->elementCount > 0) ||
+          !static_cast<Tensor*>(object)->isDense())
         return fault(DYN_CHECK_FAILED, std::string(builtin.name) + ": result " + std::to_string(i) +
-                                           " must be a writable tensor, it is " +
+                                           " must be a writable dense tensor, it is " +
                                            (object && object->readOnly ? "read-only " : "") +
                                            describe(object));
     }

@@ -49,9 +49,9 @@ const int32_t* Interpreter::rehearsalEnds(const std::string& what) {
 }
 
 bool Interpreter::isDense(const Tensor* tensor, std::string_view reader) {
-  if (tensor->room == 0) return true;
-  fault(DYN_UNSUPPORTED, std::string(reader) + " cannot read " + describe(tensor) +
-                             ": only what a program appends to and hands on may be growing");
+  if (tensor->isDense()) return true;
+  fault(DYN_UNSUPPORTED,
+        std::string(reader) + " cannot read " + describe(tensor) + ": its elements do not lie side by side");
   return false;
 }
 
@@ -230,7 +230,7 @@ const int32_t* Interpreter::newTensorInstruction(int32_t result, const int32_t* 
 void Interpreter::noteOriginOf(Object* result) const {
   if (!result || result->kind != ObjectKind::tensor || result->shared()) return;
   auto* tensor = static_cast<Tensor*>(result);
-  if (tensor->storage && !tensor->storage->shared() && tensor->room == 0) noteOrigin(tensor);
+  if (tensor->storage && !tensor->storage->shared() && tensor->storage->room == 0) noteOrigin(tensor);
 }
 
 void Interpreter::noteOrigin(Tensor* tensor) const {
@@ -268,7 +268,7 @@ const int32_t* Interpreter::reuseTensor(const int32_t* w) {
   if (!readShape(next, rank, count)) return nullptr;
   const bool own = tensor && tensor->kind == ObjectKind::tensor && !tensor->shared() && !tensor->readOnly &&
                    tensor->storage && !tensor->storage->shared() && tensor->storage->dataPool &&
-                   tensor->room == 0;
+                   tensor->storage->room == 0 && tensor->data == tensor->storage->data;
   if (!own || tensor->dtype != static_cast<DataType>(w[2]) || tensor->storage->device != w[3] ||
       tensor->rank != rank || !std::equal(shape_, shape_ + rank, tensor->shape()))
     return newTensorInstruction(w[0], w + 2);

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "vm/base/checked.h"
+#include "vm/core/strided.h"
 
 namespace dyn::vm {
 namespace {
@@ -142,7 +143,23 @@ Tensor* newView(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* 
   if (!tensor) return nullptr;
   std::copy_n(shape, rank, tensor->shape());
   tensor->elementCount = elementCount;
-  tensor->data = static_cast<std::byte*>(elementCount == 0 ? kEmpty : data);
+  tensor->data = tensor->first = static_cast<std::byte*>(elementCount == 0 ? kEmpty : data);
+  retain(storage);
+  tensor->storage = storage;
+  return tensor;
+}
+
+Tensor* newStridedView(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* shape,
+                       const int64_t* strides, int64_t elementCount, Storage* storage, void* first,
+                       dyn_status& why) {
+  if (isRowMajor({shape, rank}, {strides, rank}))
+    return newView(pool, dtype, rank, shape, elementCount, storage, first, why);
+  Tensor* tensor = make<Tensor>(pool, 2 * rank * sizeof(int64_t), why, dtype, static_cast<uint8_t>(rank));
+  if (!tensor) return nullptr;
+  std::copy_n(shape, rank, tensor->shape());
+  std::copy_n(strides, rank, tensor->shape() + rank);
+  tensor->elementCount = elementCount;
+  tensor->first = static_cast<std::byte*>(first);
   retain(storage);
   tensor->storage = storage;
   return tensor;
@@ -236,9 +253,12 @@ std::string describe(const Object* object) {
       for (uint32_t axis = 0; axis < tensor->rank; ++axis)
         result += (axis ? "," : "") + std::to_string(tensor->shape()[axis]);
       result += "]";
-      if (tensor->room)
-        result += " (growing along axis " + std::to_string(tensor->grownAxis) + ", room for " +
-                  std::to_string(tensor->room) + ")";
+      if (tensor->isDense()) return result;
+      if (tensor->storage->room > 0)
+        return result + " (growing along axis " + std::to_string(tensor->storage->grownAxis) + ", room for " +
+               std::to_string(tensor->storage->room) + ")";
+      for (uint32_t axis = 0; axis < tensor->rank; ++axis)
+        result += (axis ? "," : " strides ") + std::to_string(tensor->strides()[axis]);
       return result;
     }
     case ObjectKind::tuple: {

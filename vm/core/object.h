@@ -2,9 +2,11 @@
 // recursion, so a list nested a million deep dies without touching the stack. All memory comes from a
 // MemoryPool.
 //
-// A tensor is a view: dtype, shape, data pointer, and the storage that keeps the data alive. Objects of a
-// loaded module (constants, globals) are immortal: never counted, freed with the module, so that threads
-// sharing a module do not fight over their counts.
+// A tensor is a view: dtype, shape, strides, data pointer, and the storage that keeps the data alive. Being
+// dense (all elements side by side, row-major) is a fact about a tensor, not an assumption: `data` of one
+// that is not is null, so that nobody reads it as dense by mistake (strided.h). Objects of a loaded module
+// (constants, globals) are immortal: never counted, freed with the module, so that threads sharing a module
+// do not fight over their counts.
 #pragma once
 
 #include <atomic>
@@ -43,7 +45,11 @@ struct Storage : Object {
   void* user = nullptr;
   int32_t originFunction = -1;  // the instruction that made it, for outputs bound by the caller
   uint32_t originPosition = 0;
-  std::atomic<int64_t> filled{0};  // of growing tensors (growing.h): rows that some tensor has
+  // Of growing tensors (growing.h): the axis along which there is room, how many rows there are room for, and
+  // how many some tensor has. No room: of ordinary ones.
+  uint8_t grownAxis = 0;
+  int64_t room = 0;
+  std::atomic<int64_t> filled{0};
   explicit Storage(MemoryPool* memory) : Object(ObjectKind::storage, memory) {}
 };
 
@@ -53,16 +59,18 @@ using StringElement = DynText;
 struct Tensor : Object {
   DataType dtype;
   uint8_t rank;
-  uint8_t grownAxis = 0;
-  int64_t room =
-      0;  // a growing tensor (growing.h): rows that fit along grownAxis; 0: all elements lie side by side
   int64_t elementCount = 0;
-  std::byte* data = nullptr;
+  std::byte* data = nullptr;   // all elements, side by side and row-major; null when they lie otherwise
+  std::byte* first = nullptr;  // the element at index 0 of every axis, wherever the others are
   Storage* storage = nullptr;  // counted
   Tensor(MemoryPool* memory, DataType type, uint8_t tensorRank)
       : Object(ObjectKind::tensor, memory), dtype(type), rank(tensorRank) {}
   int64_t* shape() { return reinterpret_cast<int64_t*>(this + 1); }
   const int64_t* shape() const { return reinterpret_cast<const int64_t*>(this + 1); }
+  bool isDense() const { return data != nullptr; }
+  // Distances between neighbours along each axis, in elements, may be 0 or negative; null: dense.
+  const int64_t* strides() const { return isDense() ? nullptr : shape() + rank; }
+  // What the elements would take side by side.
   uint64_t sizeBytes() const { return static_cast<uint64_t>(elementCount) * vm::sizeBytes(dtype); }
   template <typename T>
   T* as() {
@@ -147,9 +155,14 @@ Storage* newStorage(MemoryPool* pool, uint64_t sizeBytes, uint8_t device, dyn_st
 // Over memory of somebody else; `release` is called (if given) when the storage dies.
 Storage* borrowStorage(MemoryPool* pool, const void* data, uint64_t sizeBytes,
                        void (*release)(void*, const void*), void* user, dyn_status& why);
-// A view; shares the storage. `elementCount` is the product of the shape.
+// A dense view; shares the storage. `elementCount` is the product of the shape.
 Tensor* newView(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* shape, int64_t elementCount,
                 Storage* storage, void* data, dyn_status& why);
+// A view whose elements lie `strides` apart, from `first` on, all of them inside of the storage: the caller
+// has made sure. Dense where the strides come to that.
+Tensor* newStridedView(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* shape,
+                       const int64_t* strides, int64_t elementCount, Storage* storage, void* first,
+                       dyn_status& why);
 // A tensor in a storage of its own; string tensors start empty, others uninitialised.
 Tensor* newTensor(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* shape, uint8_t device,
                   dyn_status& why, MemoryPool* dataPool = nullptr);

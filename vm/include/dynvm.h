@@ -235,7 +235,8 @@ DYN_API dyn_status dyn_value_borrow(dyn_context* context, int32_t dtype, int32_t
  * what a program appends to and hands on, as a cache of keys and values: given as an input that the program
  * only joins with rows behind it along that axis, what comes out shares its memory and only the new rows are
  * written; where the room ends, or another run has appended to the same value, it moves to twice the room.
- * Values already handed out keep their rows. Given as any other input the run fails with DYN_UNSUPPORTED. */
+ * Values already handed out keep their rows. Given as any other input the run fails with DYN_UNSUPPORTED where
+ * the elements do not lie side by side. */
 DYN_API dyn_status dyn_value_growing(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape,
                                      int32_t axis, int64_t room, const void* data, size_t size_bytes,
                                      dyn_value** value);
@@ -257,7 +258,7 @@ DYN_API int32_t dyn_value_dtype(const dyn_value* value); /* -1 unless a tensor *
 DYN_API int32_t dyn_value_rank(const dyn_value* value);  /* -1 unless a tensor */
 /* Borrowed, `rank` entries, as long as the value lives. */
 DYN_API const int64_t* dyn_value_shape(const dyn_value* value);
-/* All elements side by side, row-major; null for growing tensors, whose elements are not. */
+/* All elements side by side, row-major; null for strided tensors, whose elements are not. */
 DYN_API const void* dyn_value_data(const dyn_value* value);
 DYN_API size_t dyn_value_size_bytes(const dyn_value* value);
 /* Element `index` of a string tensor, zero-terminated, borrowed; null when there is none. */

@@ -23,8 +23,11 @@ size_t sizeOf(std::vector<CallSize>& sizes, const ContractDim& dim, const std::s
         sizes[i].high = std::min(sizes[i].high, dim.high);
         return i;
       }
-  sizes.push_back({symbol ? dim.text : ownName, symbol ? "" : dim.text.empty() ? "?" : dim.text, dim.low,
-                   dim.high, dim.multiple});
+  sizes.push_back({symbol ? dim.text : ownName,
+                   symbol             ? ""
+                   : dim.text.empty() ? "?"
+                                      : dim.text,
+                   dim.low, dim.high, dim.multiple});
   return sizes.size() - 1;
 }
 

@@ -41,8 +41,8 @@ struct PackageBytes {
   std::string head, program, constants;
 };
 
-// constantData[i] is the data of constant i; the program's offsets must come from layOutConstants. Equal input
-// gives equal bytes.
+// constantData[i] is the data of constant i; the program's offsets must come from layOutConstants. Equal
+// input gives equal bytes.
 Status makePackage(const Program& program, std::span<const void* const> constantData,
                    std::span<const ObjectSection> objects, PackageBytes& package);
 

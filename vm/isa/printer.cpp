@@ -1,4 +1,6 @@
 // Program → text; see assembler.h for the form.
+#include <optional>
+
 #include "vm/base/dtype.h"
 #include "vm/isa/assembler.h"
 #include "vm/isa/instruction_reader.h"
@@ -135,13 +137,18 @@ void printFunction(const Program& program, const Function& function, std::string
   }
   InstructionReader reader(function.code);
   size_t place = 0;
+  std::optional<uint32_t> printed;
   while (!reader.atEnd()) {
     const uint32_t position = reader.position();
-    for (; place < function.places.size() && function.places[place].codePosition <= position; ++place) {
-      out += "place " + std::to_string(function.places[place].string);
-      if (function.places[place].string < program.strings.size())
-        out += " ; " + quoted(program.strings[function.places[place].string]);
+    // The last one that holds from here, if that is news: rows of a file may say the same twice.
+    std::optional<uint32_t> string = printed;
+    for (; place < function.places.size() && function.places[place].codePosition <= position; ++place)
+      string = function.places[place].string;
+    if (string != printed) {
+      out += "place " + std::to_string(*string);
+      if (*string < program.strings.size()) out += " ; " + quoted(program.strings[*string]);
       out += "\n";
+      printed = string;
     }
     if (targets[position]) out += "L" + std::to_string(position) + ":\n";
     if (!reader.next()) {

@@ -5,8 +5,9 @@ namespace dyn::vm {
 namespace {
 
 constexpr uint8_t ANY = 255;
-constexpr uint8_t PLAIN = 0, REHEARSED = BuiltinRow::kRehearsed, GROWING = BuiltinRow::kReadsGrowing,
-                  GEMM = BuiltinRow::kGemmFamily, SETTINGS = BuiltinRow::kSettings;
+constexpr uint16_t PLAIN = 0, REHEARSED = BuiltinRow::kRehearsed, GEMM = BuiltinRow::kGemmFamily,
+                   SETTINGS = BuiltinRow::kSettings;
+constexpr uint16_t STRIDED(uint16_t arguments) { return static_cast<uint16_t>(arguments << 8); }
 constexpr BuiltinRow kBuiltins[] = {
 #define RANGE(least, most) least, most
 #define HOSTED(function) \

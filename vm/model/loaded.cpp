@@ -1,5 +1,5 @@
-// What the C runtime expects of each linked part, for libraries that are linked without its start files: what is
-// to be done when the program ends is done when the library goes.
+// What the C runtime expects of each linked part, for libraries that are linked without its start files: what
+// is to be done when the program ends is done when the library goes.
 extern "C" {
 
 __attribute__((visibility("hidden"))) void* __dso_handle = &__dso_handle;

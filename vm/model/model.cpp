@@ -158,8 +158,8 @@ Status largest(dyn_model* model, size_t size, uint64_t bytes, const int64_t* siz
     uint64_t needed = 0;
     Status status = peakBytes(model, tried.data(), needed);
     answer = status.ok() && needed <= bytes;
-    const bool tooLarge = status.code == DYN_ARITHMETIC || status.code == DYN_MEMORY_LIMIT ||
-                          status.code == DYN_OUT_OF_MEMORY;
+    const bool tooLarge =
+        status.code == DYN_ARITHMETIC || status.code == DYN_MEMORY_LIMIT || status.code == DYN_OUT_OF_MEMORY;
     return status.ok() || tooLarge ? okStatus() : status;
   };
   bool answer = false;

@@ -238,7 +238,7 @@ Status checkExport(const Command& command) {
   return {};
 }
 
-// The folder of the program that runs: dynrun lies there, and dynmodel.o in the folder of libraries beside it.
+// The folder of the program that runs: dynrun lies there, and dynmodel.o in ../lib.
 std::filesystem::path ownFolder() {
   std::error_code ignored;
   return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();

@@ -4,12 +4,24 @@
 #include <vector>
 
 #include "vm/core/growing.h"
+#include "vm/core/strided.h"
+#include "vm/isa/isa.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/work.h"
 
 namespace dyn::vm::kernels {
 namespace {
+
+// Writes a strided item to its place, so many bytes from the beginning of the joined tensor.
+void placeStrided(const Tensor* item, size_t axis, bool stack, Tensor* joined, size_t place) {
+  int64_t from[kMaximumRank], to[kMaximumRank];
+  stridesOf(item, {from, item->rank});
+  stridesOf(joined, {to, joined->rank});
+  if (stack) std::copy(to + axis + 1, to + joined->rank, to + axis);
+  copyElements({item->shape(), item->rank}, sizeBytes(item->dtype), item->first, {from, item->rank},
+               joined->data + place, {to, item->rank});
+}
 
 // Joins tensors of one dtype along an axis; with `stack` each becomes a slice of a new axis.
 Status join(BuiltinCall& call, std::span<Object* const> items, int64_t axis, bool stack) {
@@ -53,11 +65,17 @@ Status join(BuiltinCall& call, std::span<Object* const> items, int64_t axis, boo
     for (int64_t outer = begin; outer < end && !call.cancelled(); ++outer) {
       for (const Tensor* tensor : tensors) {
         const size_t bytes = tensor->sizeBytes() / static_cast<size_t>(view.outer);
-        if (bytes > 0) memcpy(out, tensor->data + bytes * static_cast<size_t>(outer), bytes);
+        if (bytes > 0 && tensor->isDense())
+          memcpy(out, tensor->data + bytes * static_cast<size_t>(outer), bytes);
         out += bytes;
       }
     }
   });
+  size_t place = 0;
+  for (const Tensor* tensor : tensors) {
+    if (!tensor->isDense()) placeStrided(tensor, static_cast<size_t>(axis), stack, result, place);
+    place += tensor->sizeBytes() / static_cast<size_t>(view.outer);
+  }
   return okStatus();
 }
 
@@ -124,10 +142,7 @@ Status append(BuiltinCall& call) {
   if (!fits)
     return failure(DYN_BAD_INPUT,
                    "shapes do not fit: " + describe(past) + " and " + describe(rows) + " behind it");
-  if (past->room == 0 || past->grownAxis != axis) {
-    if (past->room) return failure(DYN_UNSUPPORTED, describe(past) + " along another axis");
-    return join(call, call.arguments, axis, false);
-  }
+  if (!growsAlong(past, static_cast<size_t>(axis))) return join(call, call.arguments, axis, false);
   Tensor* result = nullptr;
   if (Status status = appendRows(call.pool, past, rows, static_cast<size_t>(axis), call.rehearsal, result);
       !status.ok())
@@ -200,14 +215,15 @@ Status copy(BuiltinCall& call) {
     return status;
   if (call.rehearsal) return okStatus();
   if (x->dtype == DataType::string) {
+    if (!x->isDense()) return failure(DYN_UNSUPPORTED, "strings that do not lie side by side");
     for (int64_t i = 0; i < x->elementCount; ++i) {
       const StringElement* element = x->as<const StringElement*>()[i];
       if (!setString(y, i,
                      element ? std::string_view(element->text, element->sizeBytes) : std::string_view()))
         return failure(DYN_OUT_OF_MEMORY, "no room for a string");
     }
-  } else if (x->elementCount > 0 && x->data != y->data) {
-    memcpy(y->data, x->data, x->sizeBytes());
+  } else if (x->data != y->data) {
+    copyDense(x, y->data);
   }
   return okStatus();
 }

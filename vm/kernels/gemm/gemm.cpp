@@ -66,8 +66,8 @@ Status readOrders(const FlatCall& call, int64_t rank, std::array<AxisOrder, 3>& 
 // False: it is another, or wrong.
 bool describePackedRows(const FlatCall& call, const TensorView* a, const TensorView* b, const TensorView* c,
                         int64_t flags, Problem& p) {
-  if (flags != kPackedB || a->rank < 2 || a->rank != c->rank || b->rank != 1 || a->dtype() != DataType::f32 ||
-      c->dtype() != DataType::f32 || c->elements == 0 || a->elements == 0)
+  if (flags != kPackedB || a->strides || a->rank < 2 || a->rank != c->rank || b->rank != 1 ||
+      a->dtype() != DataType::f32 || c->dtype() != DataType::f32 || c->elements == 0 || a->elements == 0)
     return false;
   const uint32_t last = a->rank - 1;
   if (!std::equal(a->shape(), a->shape() + last, c->shape())) return false;
