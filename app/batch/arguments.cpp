@@ -16,7 +16,8 @@ namespace {
 constexpr const char* kVersion = "dynrepl 0.1.0";
 
 struct Texts {  // options that need a second look after CLI11
-  std::string memoryLimit, cacheDirectory = "", color = "auto", math = "fp32", device = "cpu", shell;
+  std::string memoryLimit, cacheDirectory = "", color = "auto", math = "fp32", flow = "auto", device = "cpu",
+                           shell;
 };
 
 CLI::Validator numberCheck(const char* what, bool zeroToo) {
@@ -43,6 +44,9 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_option("--math", texts.math, "fp32 or bf16");
   app->add_option("--cache-dir", texts.cacheDirectory, "folder of compiled objects, or none");
   app->add_option("--passes", r.session.passes, "pipeline; -fuse leaves a pass out");
+  app->add_option(
+      "--flow", texts.flow,
+      "the host program as machine code or as bytecode: native, interpret, or auto (as a package has it)");
   app->add_option("--policy", r.policies,
                   "the version to be taken: conv=auto|rows|staged|direct|winograd, matmul=auto|SCHEDULE, "
                   "loop=auto|generic|residuesN")
@@ -305,6 +309,7 @@ ParsedArguments parseArguments(int argc, char** argv) {
   for (const std::string& bucket : r.buckets)
     r.session.buckets += (r.session.buckets.empty() ? "" : ";") + bucket;
   r.session.math = texts.math;
+  r.session.flow = texts.flow;
   r.session.device = texts.device;
   const char* fromEnvironment = std::getenv("DYN_CACHE_DIR");
   r.session.cacheDirectory = !texts.cacheDirectory.empty()         ? texts.cacheDirectory

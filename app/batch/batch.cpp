@@ -104,6 +104,7 @@ Status checkName(const std::string& option, const std::string& value,
 }
 
 Status checkSettings(const BatchRequest& request) {
+  DYN_CHECK(checkName("--flow", request.session.flow, {"native", "interpret", "auto"}, {}));
   DYN_CHECK(checkName("--math", request.session.math, {"fp32", "bf16"}, {"fp16", "tf32", "int8"}));
   return checkName("--device", request.session.device, {"cpu"}, {"cuda", "sim"});
 }

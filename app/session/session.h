@@ -33,6 +33,8 @@ struct SessionOptions {
   std::map<std::string, std::string> policies;  // "conv", "matmul" or "loop": the version to be taken
   // Variants beside the program for all sizes, and buckets (compiler/passes/variant_spec.h); "" is none.
   std::string variants, buckets;
+  // How the host program runs: "native", "interpret", or "auto": native where a package has it.
+  std::string flow = "auto";
   std::string tuningFile;  // of records; "" is beside the object cache, "none" off
   std::string device = "cpu";
   std::string

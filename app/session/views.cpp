@@ -40,6 +40,12 @@ const char* toString(GroupKind kind) {
       return "region";
     case GroupKind::function:
       return "function";
+    case GroupKind::repeat:
+      return "repeat";
+    case GroupKind::block:
+      return "block";
+    case GroupKind::part:
+      return "part";
   }
   return "?";
 }

@@ -83,10 +83,13 @@ struct GraphEdge {
 };
 
 enum class GroupKind : uint8_t {
-  scope,
-  region,
-  function
-};  // scope: by the path in the node's name; region: a body of if, loop, fused ...
+  scope,     // by the path in the node's name
+  region,    // a body of if, loop, fused ...
+  function,  // that is called
+  repeat,    // operations that come again and again: holds blocks, or groups of other kinds
+  block,     // one of a repeat
+  part       // a stretch of a long chain
+};
 const char* toString(GroupKind kind);
 
 struct GraphGroup {

@@ -56,6 +56,7 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
   CompiledModel compiled;
   compiled.cacheDirectory = options.cacheDirectory;
   compiled.threadCount = options.threadCount;
+  compiled.hostFlow = options.hostFlow;
   const int64_t start = steadyNs();
   LowerOptions lower;
   lower.inputNames = options.inputNames;
@@ -95,8 +96,14 @@ namespace {
 struct Host {
   std::shared_ptr<const CompiledModel> compiled;
   std::vector<HostTensor> constants;
-  std::vector<bool> onlyPacked;  // as in LoweredModule
+  std::vector<bool> onlyPacked;            // as in LoweredModule
+  std::shared_ptr<const FlowLoaded> flow;  // null: interpreted
 };
+
+const DynFlowProgram* resolveFlow(void* user) {
+  const Host& host = *static_cast<Host*>(user);
+  return host.flow ? flowProgramOf(*host.flow) : nullptr;
+}
 
 DynKernelFunction resolveKernel(void* user, const char* symbol) {
   const CompiledModel& compiled = *static_cast<Host*>(user)->compiled;
@@ -130,14 +137,19 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled) {
         .note("inspect shows its code, and compile writes it as a package");
   DYN_TRY(LoadableProgram loadable, packedFromCache(*compiled));
   const std::vector<uint8_t> bytes = vm::serializeProgram(loadable.program);
-  auto owner =
-      std::make_unique<Host>(Host{compiled, std::move(loadable.constants), std::move(loadable.onlyPacked)});
+  std::shared_ptr<const FlowLoaded> flow;
+  if (compiled->hostFlow == HostFlow::native) {
+    DYN_TRY(flow, loadFlow(*compiled, loadable.program));
+  }
+  auto owner = std::make_unique<Host>(
+      Host{compiled, std::move(loadable.constants), std::move(loadable.onlyPacked), std::move(flow)});
   dyn_host host{};
   host.user = owner.get();
   host.resolve_kernel = resolveKernel;
   host.resolve_constant = resolveConstant;
   host.resolve_gemm_family = resolveGemmFamily;
   host.resolve_builtin = libraryBuiltins();
+  host.resolve_flow = resolveFlow;
   host.release = releaseHost;
   host.forget_constant = forgetConstant;
   dyn_module* module = nullptr;

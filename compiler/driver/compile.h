@@ -21,6 +21,9 @@
 
 namespace dyn {
 
+// How the functions of the host program run: their bytecode by the VM's interpreter, or as machine code.
+enum class HostFlow : uint8_t { interpreted, native };
+
 struct CompileOptions {
   std::string passes;         // pipeline text; empty: the standard pipeline
   std::string math = "fp32";  // or bf16: products of f32 with constant matrices have both sides rounded to it
@@ -32,9 +35,10 @@ struct CompileOptions {
   // Variants for some sizes and buckets (compiler/passes/variant_spec.h): "seq=128;seq=256,batch=1",
   // "batch=4,8,16".
   std::string variants, buckets;
-  std::string cacheDirectory;  // of compiled objects; empty: no cache
-  int threadCount = 0;         // for compiling; 0: one per core
-  bool verifyEach = false;     // verify the module after every pass
+  std::string cacheDirectory;                 // of compiled objects; empty: no cache
+  int threadCount = 0;                        // for compiling; 0: one per core
+  HostFlow hostFlow = HostFlow::interpreted;  // of instantiate(); packages are told when they are written
+  bool verifyEach = false;                    // verify the module after every pass
   // Given: as little memory as possible is to live at once for these dims, at the price of time (passes
   // `rematerialise` and `plan`).
   std::optional<std::map<std::string, int64_t>> smallFor;
@@ -60,6 +64,7 @@ struct CompiledModel {
   Target target;               // what it was compiled for
   std::string cacheDirectory;  // as in the options, as is threadCount
   int threadCount = 0;
+  HostFlow hostFlow = HostFlow::interpreted;
   CompileStatistics statistics;
 };
 

@@ -14,6 +14,7 @@
 #include "compiler/driver/package.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
+#include "vm/include/dyn_flow.h"
 #include "vm/include/dyn_kernel.h"
 
 namespace dyn {
@@ -46,18 +47,23 @@ ElfTable modelTable(const PackagePieces& package, const ElfMachine& machine) {
   table.machine = machine;
   table.bytes = package.pieces;
   table.tableName = "dyn_model_data";
-  const std::string family(DYN_GEMM_FAMILY_SYMBOL "\0", sizeof DYN_GEMM_FAMILY_SYMBOL);
-  const bool hasFamily =
-      std::any_of(package.objects.begin(), package.objects.end(),
-                  [&](const std::string& object) { return object.find('\0' + family) != std::string::npos; });
+  // Those that some object has.
+  const auto whereDefined = [&](const std::string& name) {
+    const std::string row = '\0' + name + '\0';
+    const bool found =
+        std::any_of(package.objects.begin(), package.objects.end(),
+                    [&](const std::string& object) { return object.find(row) != std::string::npos; });
+    return found ? ElfWord{ElfWord::Kind::symbol, 0, name} : ElfWord{};
+  };
   using Kind = ElfWord::Kind;
   const std::vector<vm::KernelRow>& kernels = package.program->kernels;
-  constexpr uint64_t kHeadWords = 5;
+  constexpr uint64_t kHeadWords = 6;
   table.words = {{Kind::bytes, 0, ""},
                  {Kind::number, static_cast<uint64_t>(package.size.fileBytes), ""},
                  {Kind::symbol, kHeadWords * 8, table.tableName},
                  {Kind::number, kernels.size(), ""},
-                 hasFamily ? ElfWord{Kind::symbol, 0, DYN_GEMM_FAMILY_SYMBOL} : ElfWord{}};
+                 whereDefined(DYN_GEMM_FAMILY_SYMBOL),
+                 whereDefined(DYN_FLOW_PROGRAM_SYMBOL)};
   for (const vm::KernelRow& kernel : kernels) {
     table.words.push_back({Kind::string, table.strings.size(), ""});
     table.words.push_back({Kind::symbol, 0, kernel.symbol});
@@ -219,9 +225,10 @@ Result<ExportedLibrary> exportLibrary(const CompiledModel& compiled, const Libra
   if (::access(request.runtime.c_str(), R_OK) != 0)
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a library needs the file dynmodel.o, which is not at " + request.runtime);
-  DYN_TRY(const PackagePieces package, makePackage(compiled, PackageCode::apart));
+  DYN_TRY(const PackagePieces package,
+          makePackage(compiled, request.flow, PackageCode::apart, request.ramBoundBytes));
   DYN_TRY(const std::string header,
-          libraryHeader({name, request.source, request.ramBound}, *package.program));
+          libraryHeader({name, request.source, request.ramBoundBytes}, *package.program));
   TemporaryFolder folder;
   DYN_TRY(const std::string object, linkModel(package, request, name, folder));
   ExportedLibrary made;

@@ -6,6 +6,7 @@
 //     →  libbert.a, the header "bert" .h, bert.pc, bert-config.cmake
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,11 @@ enum class LibraryKind : uint8_t { archive, shared };
 
 struct LibraryRequest {
   LibraryKind kind = LibraryKind::archive;
-  std::string output;    // "lib/libbert.a" or "lib/bert": the model's name is bert
-  std::string runtime;   // the file dynmodel.o, made for the target
-  std::string source;    // what the header says of the model's origin
-  std::string ramBound;  // and of its memory; may be empty
+  std::string output;   // "lib/libbert.a" or "lib/bert": the model's name is bert
+  std::string runtime;  // the file dynmodel.o, made for the target
+  HostFlow flow = HostFlow::native;
+  std::string source;  // what the header says of the model's origin
+  std::optional<int64_t> ramBoundBytes;
 };
 
 struct ExportedLibrary {

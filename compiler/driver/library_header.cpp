@@ -157,7 +157,7 @@ typedef struct NAME_model NAME_model;
 /* Zero means the default, for every member. */
 typedef struct NAME_options {
   int32_t threads;     /* default: one, the caller's */
-  void* memory;        /* tensors and working memory live here and nowhere else, with one thread; default: the heap */
+  void* memory;        /* of tensors and working memory: at a multiple of 64, with one thread; default: the heap */
   size_t memory_bytes; /* of `memory`; without it the most that a run may take */
 } NAME_options;
 
@@ -223,9 +223,14 @@ Result<std::string> libraryHeader(const LibraryFacts& facts, const vm::Program& 
  * can fail returns a status; nothing aborts, prints or throws. Memory: inputs and outputs are the caller's.
 )",
                 facts.name);
-  if (!facts.ramBound.empty()) text += " * " + commentText(facts.ramBound) + "\n";
+  if (facts.ramBoundBytes)
+    text += " * No run takes more than " + upper(facts.name) +
+            "_RAM_BOUND_BYTES: all sizes that are allowed were tried.\n";
   text += " */\n#ifndef " + guard + "\n#define " + guard +
           "\n\n#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
+  if (facts.ramBoundBytes)
+    text +=
+        "#define " + upper(facts.name) + "_RAM_BOUND_BYTES " + std::to_string(*facts.ramBoundBytes) + "\n\n";
   return text + named(kStatus, facts.name) + dimsText(facts.name, vm::callSizes(program.inputs)) +
          portsText(facts.name, program) + named(kFunctions, facts.name);
 }

@@ -2,6 +2,7 @@
 // and outputs. In memory they are the arrays that the entry points of vm/model/model.h take.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,9 @@ std::string cIdentifier(const std::string& name);
 const std::vector<std::string>& libraryEntryPoints();
 
 struct LibraryFacts {
-  std::string name;      // an identifier of C
-  std::string source;    // the model, for the first line
-  std::string ramBound;  // a sentence; may be empty
+  std::string name;    // an identifier of C
+  std::string source;  // the model, for the first line
+  std::optional<int64_t> ramBoundBytes;
 };
 // Errors: unsupportedFeature for inputs and outputs that are no tensors of numbers.
 Result<std::string> libraryHeader(const LibraryFacts& facts, const vm::Program& program);

@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/emit/loop_codegen.h"
 #include "compiler/codegen/emit/micro_kernel.h"
+#include "compiler/codegen/flow/flow_code.h"
 #include "compiler/codegen/object/engine.h"
 #include "compiler/loop/kernel_key.h"
 #include "compiler/support/clock.h"
@@ -122,6 +123,39 @@ Result<std::vector<std::string>> packageObjects(const CompiledModel& compiled) {
   return bytes;
 }
 
+struct FlowLoaded {
+  KernelSet code;
+  const DynFlowProgram* program;
+};
+
+namespace {
+
+Result<std::vector<ObjectCode>> compileFlow(const CompiledModel& compiled, const vm::Program& program) {
+  return compiled.code->engine->compileAll(flowJobs(program, compiled.target.machine, FlowCalls::table));
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> flowObjects(const CompiledModel& compiled, const vm::Program& program) {
+  DYN_TRY(std::vector<ObjectCode> objects, compileFlow(compiled, program));
+  std::vector<std::string> bytes;
+  for (ObjectCode& object : objects) bytes.push_back(std::move(object.bytes));
+  return bytes;
+}
+
+Result<std::shared_ptr<const FlowLoaded>> loadFlow(const CompiledModel& compiled,
+                                                   const vm::Program& program) {
+  const int64_t before = compiled.code->engine->statistics().compiled;
+  DYN_TRY(std::vector<ObjectCode> objects, compileFlow(compiled, program));
+  DYN_TRY(KernelSet code, compiled.code->engine->load(objects, {DYN_FLOW_PROGRAM_SYMBOL}));
+  compiled.code->compiledWhenReady += compiled.code->engine->statistics().compiled - before;
+  DYN_TRY(void* table, code.find(DYN_FLOW_PROGRAM_SYMBOL));
+  return std::make_shared<const FlowLoaded>(
+      FlowLoaded{std::move(code), static_cast<const DynFlowProgram*>(table)});
+}
+
+const DynFlowProgram* flowProgramOf(const FlowLoaded& flow) { return flow.program; }
+
 std::string packageTarget(const CompiledModel& compiled) {
   const MachineDescription& machine = compiled.target.machine;
   std::string target = machine.triple.substr(0, machine.triple.find('-'));
@@ -170,6 +204,14 @@ const DynGemmFamily* gemmFamilyOf(const NativeCode&) { return nullptr; }
 int64_t kernelsCompiledAfterLoad(const CompiledModel&) { return 0; }
 // What had kernels was refused before.
 Result<std::vector<std::string>> packageObjects(const CompiledModel&) { return std::vector<std::string>(); }
+Result<std::vector<std::string>> flowObjects(const CompiledModel&, const vm::Program&) {
+  return std::vector<std::string>();
+}
+struct FlowLoaded {};
+Result<std::shared_ptr<const FlowLoaded>> loadFlow(const CompiledModel&, const vm::Program&) {
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
+}
+const DynFlowProgram* flowProgramOf(const FlowLoaded&) { return nullptr; }
 std::string packageTarget(const CompiledModel&) { return "unknown"; }
 Result<std::string> kernelText(const CompiledModel&, size_t, KernelText) {
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");

@@ -21,6 +21,12 @@ DynKernelFunction findKernel(const NativeCode& code, const char* symbol);
 // The object files of all kernels, in order, those that were made or from the cache; then those of the matrix
 // kernels where the program wants them.
 Result<std::vector<std::string>> packageObjects(const CompiledModel& compiled);
+// The object files of the host program as native code; `program` is what will be loaded. Without LLVM: none.
+Result<std::vector<std::string>> flowObjects(const CompiledModel& compiled, const vm::Program& program);
+// The same in this process.
+struct FlowLoaded;
+Result<std::shared_ptr<const FlowLoaded>> loadFlow(const CompiledModel& compiled, const vm::Program& program);
+const DynFlowProgram* flowProgramOf(const FlowLoaded& flow);
 // What the objects need, as packages name their object sections: "x86_64:avx2+fma".
 std::string packageTarget(const CompiledModel& compiled);
 

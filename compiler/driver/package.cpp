@@ -1,5 +1,6 @@
 #include "compiler/driver/package.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "compiler/driver/linker.h"
@@ -43,9 +44,14 @@ Result<MappedFile> linkObjects(const std::vector<std::string>& objects, Temporar
 
 }  // namespace
 
-Result<PackagePieces> makePackage(const CompiledModel& compiled, PackageCode code) {
+Result<PackagePieces> makePackage(const CompiledModel& compiled, HostFlow flow, PackageCode code,
+                                  std::optional<int64_t> ramBoundBytes) {
   DYN_TRY(LoadableProgram packed, packedForPackage(compiled));
   vm::layOutConstants(packed.program);
+  if (ramBoundBytes) {
+    packed.program.metadata.emplace_back("ram_bound_bytes", std::to_string(*ramBoundBytes));
+    std::sort(packed.program.metadata.begin(), packed.program.metadata.end());
+  }
   std::vector<const void*> constants;
   for (const HostTensor& tensor : packed.constants) constants.push_back(tensor.bytes());
   struct Owner {
@@ -56,6 +62,10 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, PackageCode cod
   auto owner = std::make_shared<Owner>();
   std::vector<vm::ObjectSection> sections;
   DYN_TRY(std::vector<std::string> objects, packageObjects(compiled));
+  if (flow == HostFlow::native) {
+    DYN_TRY(std::vector<std::string> functions, flowObjects(compiled, packed.program));
+    std::move(functions.begin(), functions.end(), std::back_inserter(objects));
+  }
   if (!objects.empty() && code == PackageCode::linked) {
     TemporaryFolder folder;
     DYN_TRY(owner->linked, linkObjects(objects, folder));
@@ -74,8 +84,9 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, PackageCode cod
   return made;
 }
 
-Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path) {
-  DYN_TRY(const PackagePieces package, makePackage(compiled));
+Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path, HostFlow flow,
+                                      std::optional<int64_t> ramBoundBytes) {
+  DYN_TRY(const PackagePieces package, makePackage(compiled, flow, PackageCode::linked, ramBoundBytes));
   DYN_CHECK(writeFileAtomically(path, package.pieces));
   return package.size;
 }

@@ -239,6 +239,7 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
     borrowed_.insert(p.id);
     if (i <= carriedCount) {
       alias(p.id, state->carried[i - 1]);
+      carried_.insert(p.id);
       DYN_CHECK(bindFromObject(p.type, state->carried[i - 1]));
       continue;
     }

@@ -142,7 +142,7 @@ class FunctionLowering {
   Status lowerListLength(const Op& op, Body& body);
   Status lowerListAt(const Op& op, Body& body);
   Status lowerListInsert(const Op& op, Body& body);
-  int32_t defineChangedList(const Op& op, const Body& body, int32_t from);
+  int32_t defineChangedList(const Op& op, const Body& body, int32_t& from);
   // Pushes the tasks of one region: its parameters stand for `arguments`; `finish` runs after its last
   // operation.
   void pushRegion(const Function& region, bool tail, Task finish);
@@ -174,6 +174,7 @@ class FunctionLowering {
   std::unordered_map<ValueId, int32_t>
       materialised_;  // constants made into objects outside all branches and loops
   std::unordered_map<ValueId, Type> types_;
+  std::unordered_set<ValueId> carried_;   // of them: what a loop carries, in a register of its own
   std::unordered_set<ValueId> borrowed_;  // parameters of regions: registers of the function around
   bool ended_ = false;                    // the code position can not be reached (after a tail call)
 };

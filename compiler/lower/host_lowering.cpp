@@ -196,11 +196,27 @@ Status FunctionLowering::lowerListLength(const Op& op, Body&) {
   return {};
 }
 
+static bool isReadLater(const Function& body, size_t next, ValueId value) {
+  const auto reads = [value](const auto& values) {
+    return std::find(values.begin(), values.end(), value) != values.end();
+  };
+  for (size_t i = next; i < body.ops.size(); ++i)
+    if (body.ops[i]->def != &ops::killOp && reads(body.ops[i]->operands)) return true;
+  return reads(body.results);
+}
+
 // The register of a list that is made from operand 0, which is in `from`. One that is not needed afterwards
 // gives its own: the VM then changes it in place, unless somebody else holds it. Ten thousand insertions in a
-// row copy nothing.
-int32_t FunctionLowering::defineChangedList(const Op& op, const Body& body, int32_t from) {
+// row copy nothing. Nor do a loop's: what it carries from turn to turn is overwritten at the end of the turn, so
+// that the last reader may take it away (`from` is the new register then).
+int32_t FunctionLowering::defineChangedList(const Op& op, const Body& body, int32_t& from) {
   const ValueId list = op.operands[0];
+  if (carried_.count(list) && !isReadLater(*body.function, body.next, list)) {
+    const int32_t to = define(op.results[0].id);
+    code_.emit(Opcode::moveObject, to, from);
+    code_.emit(Opcode::kill, from);
+    return from = to;
+  }
   const auto held = objects_.find(list);
   const std::vector<const Op*>& ops = body.function->ops;
   bool last = false;

@@ -13,7 +13,7 @@ I64 = c.c_int64
 class Options(c.Structure):
     _fields_ = [("thread_count", c.c_int32), ("depth_limit", c.c_int32), ("memory_limit_bytes", c.c_uint64),
                 ("pool_cap_bytes", c.c_uint64), ("allocator_user", c.c_void_p), ("allocate", c.c_void_p),
-                ("deallocate", c.c_void_p), ("rehearsal", c.c_int32)]
+                ("deallocate", c.c_void_p), ("rehearsal", c.c_int32), ("interpret", c.c_int32)]
 
 
 class ContractDim(c.Structure):
@@ -54,11 +54,11 @@ class Runtime:
 class Module:
     """One package and one context over it."""
 
-    def __init__(self, runtime, path, threads=1):
+    def __init__(self, runtime, path, threads=1, **options):
         self.runtime, self.api = runtime, runtime.api
         self.module, self.context = c.c_void_p(), c.c_void_p()
         runtime.check(self.api.dyn_module_load_file(path.encode(), None, c.byref(self.module)))
-        options = Options(thread_count=threads)
+        options = Options(thread_count=threads, **options)
         runtime.check(self.api.dyn_context_create(self.module, c.byref(options), c.byref(self.context)))
         self.inputs = [self._input(i) for i in range(self.api.dyn_module_input_count(self.module))]
 
@@ -143,13 +143,13 @@ class Module:
         return "\n".join(line[:160] for line in text.splitlines()[: rows + 1]) + "\n"
 
 
-def load(build, model, threads=1, options=()):
+def load(build, model, threads=1, options=(), **context):
     """A model, compiled with these options of dynrepl unless it is a package already, by the programs in `build`."""
     runtime = Runtime(f"{build}/lib/libdynvm.so")
     if model.endswith(".dynpkg"):
-        return Module(runtime, model, threads)
+        return Module(runtime, model, threads, **context)
     with tempfile.TemporaryDirectory() as folder:
         package = os.path.join(folder, "model.dynpkg")
         subprocess.run([f"{build}/bin/dynrepl", "compile", model, "-o", package, "--quiet", *options], check=True,
                        stdout=subprocess.DEVNULL)
-        return Module(runtime, package, threads)
+        return Module(runtime, package, threads, **context)

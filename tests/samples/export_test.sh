@@ -15,7 +15,8 @@ code_of() { local code=0; "$@" >out 2>err || code=$?; echo "$code"; }
 for row in "bert input_ids attention_mask" "ssd image"; do
   read -r name inputs <<<"$row"
   model="$SOURCE/samples/models/$name/model.onnx"
-  "$DYNREPL" export "$model" --kind exe --interpret -o "$name" --json --quiet >"$name.json"
+  "$DYNREPL" export "$model" --kind exe --interpret -o "$name.interpreted" --quiet >/dev/null
+  "$DYNREPL" export "$model" --kind exe -o "$name" --json --quiet >"$name.json"
   "$DYNREPL" compile "$model" -o "$name.dynpkg" --quiet >/dev/null
   grep -q '"ram_bound_bytes":null' "$name.json" || fail "$name: no bound was given"
   grep -q "\"bytes\":$(stat -c %s "$name")}" "$name.json" || fail "$name: its size is not in the JSON"
@@ -34,6 +35,8 @@ for row in "bert input_ids attention_mask" "ssd image"; do
     "$DYNREPL" run "$name.dynpkg" "${options[@]}" --output-dir packed --threads 1 --quiet >/dev/null
     (cd alone && env -i ./program "${options[@]}" --output-dir theirs --threads 1 --json --quiet >run.json)
     diff -r packed alone/theirs || fail "$name: results of $set differ from those of the package"
+    "./$name.interpreted" "${options[@]}" --output-dir alone/interpreted --threads 1 --json --quiet >interpreted.json
+    diff -r alone/interpreted alone/theirs || fail "$name: results of $set differ from those of the interpreted program"
     diff -r ours alone/theirs || fail "$name: results of $set differ from those of the model"
     for field in dims outputs load_ns compile_ns kernels_compiled_after_load_count runs peak_bytes predicted_peak_bytes allocations_count; do
       grep -q "\"$field\":" alone/run.json || fail "$name: the JSON has no $field"
@@ -60,14 +63,14 @@ cp bert flipped && printf '\377' | dd of=flipped bs=1 seek=$(($(stat -c %s bert)
 
 # What is not there says so, and leaves nothing behind.
 model="$SOURCE/samples/models/bert/model.onnx"
-for options in "exe" "exe --interpret --static-link" "exe --interpret --no-heap" "static" "shared" "image --board mps2-an386" \
-    "exe --interpret --target cortex-a72"; do
+for options in "exe --interpret --static-link" "exe --no-heap" "static --no-heap" "image --board mps2-an386" \
+    "exe --target cortex-a72"; do
   # shellcheck disable=SC2086  # words
   [[ $(code_of "$DYNREPL" export "$model" --quiet -o none --kind $options) == 4 ]] || fail "--kind $options: $(cat out err)"
   grep -q unsupported err || fail "--kind $options says: $(cat err)"
 done
 [[ $(code_of "$DYNREPL" export "$model" -o none --kind nonsense) == 2 ]] || fail "an unknown kind: $(cat err)"
-[[ $(code_of "$DYNREPL" export "$model" -o absent/none --kind exe --interpret --quiet) == 1 ]] || fail "a folder that is not there: $(cat err)"
+[[ $(code_of "$DYNREPL" export "$model" -o absent/none --kind exe --quiet) == 1 ]] || fail "a folder that is not there: $(cat err)"
 [[ ! -e none && ! -e absent && -z "$(ls | grep tmp || true)" ]] || fail "something is left: $(ls)"
 
 # A package, by the same command.

@@ -62,6 +62,43 @@ static void run_bert(bert_model* model, int64_t batch, int64_t seq) {
   CHECK(bert_largest(model, BERT_DIM_seq, 1, &dims, &largest) == BERT_MEMORY_LIMIT);
 }
 
+/* In memory of the caller with exactly as many bytes as peak_bytes says, and none beside it is touched; a unit less is an
+ * error. The outputs are those of the run before. */
+static void run_bounded(int64_t batch, int64_t seq) {
+  bert_model* model;
+  bert_dims dims = {batch, seq};
+  uint64_t bytes;
+  CHECK(bert_create(NULL, &model) == BERT_OK);
+  CHECK(bert_peak_bytes(model, &dims, &bytes) == BERT_OK);
+  bert_release(model);
+  size_t words = (size_t)(batch * seq), size = 4 * 32 * words;
+  int64_t *ids = calloc(words, 8), *mask = calloc(words, 8);
+  for (size_t i = 0; i < words; i++) ids[i] = (int64_t)(i % 7), mask[i] = 1;
+  char* memory = aligned_alloc(64, bytes + 128);
+  float *out = malloc(size), *again = malloc(size);
+  memset(memory, 0x5a, bytes + 128);
+  bert_options options = {.memory = memory + 64, .memory_bytes = bytes};
+  CHECK(bert_create(&options, &model) == BERT_OK);
+  for (int i = 0; i < 3; i++)
+    CHECK(bert_run(model, &dims, &(bert_inputs){ids, mask}, &(bert_outputs){{out, size}}, NULL) == BERT_OK);
+  bert_release(model);
+  for (size_t i = 0; i < 64; i++) CHECK(memory[i] == 0x5a && memory[64 + bytes + i] == 0x5a);
+  options.memory_bytes = bytes - 1;
+  CHECK(bert_create(&options, &model) == BERT_OK);
+  CHECK(bert_run(model, &dims, &(bert_inputs){ids, mask}, &(bert_outputs){{again, size}}, NULL) ==
+        BERT_MEMORY_LIMIT);
+  bert_release(model);
+  CHECK(bert_create(NULL, &model) == BERT_OK);
+  CHECK(bert_run(model, &dims, &(bert_inputs){ids, mask}, &(bert_outputs){{again, size}}, NULL) == BERT_OK);
+  CHECK(memcmp(out, again, size) == 0);
+  bert_release(model);
+  options.threads = 2;
+  CHECK(bert_create(&options, &model) == BERT_UNSUPPORTED);
+  options = (bert_options){.memory = memory + 1, .memory_bytes = bytes};
+  CHECK(bert_create(&options, &model) == BERT_INVALID_ARGUMENT);
+  free(ids), free(mask), free(out), free(again), free(memory);
+}
+
 static void run_ssd(ssd_model* model, int64_t h, int64_t w) {
   ssd_dims dims = {h, w};
   ssd_inputs inputs = {bytes_of("image.bin", (size_t)(4 * 3 * h * w))};
@@ -89,6 +126,9 @@ int main(int argc, char** argv) {
   CHECK(ssd_create(&(ssd_options){.threads = 2}, &ssd) == SSD_OK);
   CHECK(ssd_create(NULL, &second) == SSD_OK);
   run_bert(bert, atoll(argv[1]), atoll(argv[2]));
+  run_bounded(1, 1);
+  run_bounded(3, 17);
+  run_bounded(2, 128);
   run_ssd(ssd, atoll(argv[3]), atoll(argv[4]));
   run_ssd(second, atoll(argv[3]), atoll(argv[4]));
   CHECK(bert_create(NULL, NULL) == BERT_INVALID_ARGUMENT);

@@ -35,7 +35,7 @@ compiler/pass      : compiler..infer     vm/include vm/shared vm/isa
 compiler/passes    : compiler..pass      vm/include vm/shared vm/isa
 compiler/kernel    : compiler..passes    vm/include vm/shared vm/isa
 compiler/lower     : compiler..kernel    vm/include vm/shared vm/isa
-compiler/codegen   : compiler..loop      vm/include vm/shared
+compiler/codegen   : compiler..loop      vm/include vm/shared vm/isa
 compiler/driver    : compiler..codegen   vm/include vm/shared vm/isa
 compiler/tune      : compiler..driver    vm/include vm/shared vm/isa
 frontends/text     : compiler..infer     vm/include

@@ -5,14 +5,18 @@
 #include <cstdint>
 #include <map>
 
+#include "ui/graph/column_wrap.h"
 #include "ui/graph/layered_layout.h"
 
 namespace dyn::ui {
 
 namespace {
 
-constexpr double kBoxHeight = 38, kSmallHeight = 26, kPadding = 16, kHeader = 26;
+constexpr double kBoxHeight = 38, kSmallHeight = 26, kPadding = 16, kHeader = 36;
 constexpr double kLeastWidth = 108, kMostWidth = 260;
+constexpr double kArrow = 16;  // before the title of what can be opened
+// A value that so many boxes of a frame take comes in by one line, and by ports for the others.
+constexpr int kMostLinesIntoFrame = 6;
 
 class SceneBuilder {
  public:
@@ -93,7 +97,7 @@ class SceneBuilder {
         options_.titleWidth ? options_.titleWidth(box.title) : 7.5 * static_cast<double>(box.title.size());
     const double second = options_.subtitleWidth ? options_.subtitleWidth(box.subtitle)
                                                  : 6.0 * static_cast<double>(box.subtitle.size());
-    width = std::max(width, second) + 26;
+    width = std::max(box.expandable ? width + kArrow : width, second) + 26;
     box.rect = QRectF(0, 0, std::ceil(std::clamp(width, kLeastWidth, kMostWidth)),
                       small ? kSmallHeight : kBoxHeight);
   }
@@ -231,6 +235,7 @@ class SceneBuilder {
     }
     for (const auto& [a, b] : in.links) input.edges.push_back({local[a], local[b]});
     in.layout = layeredLayout(input);
+    wrapColumns(input, in.layout);
     if (container < 0) return;
     SceneBox& frame = scene_.boxes[static_cast<size_t>(frameOf_[static_cast<size_t>(container)])];
     frame.membersCount = static_cast<int>(in.items.size());
@@ -260,7 +265,24 @@ class SceneBuilder {
     for (const SceneBox& box : scene_.boxes) scene_.bounds |= box.rect;
   }
 
+  // Lines of one value to many boxes of a frame that it does not stand in.
+  std::vector<bool> fans() const {
+    const auto containerOf = [this](int box) { return scene_.boxes[static_cast<size_t>(box)].container; };
+    std::map<std::pair<int, int>, std::vector<size_t>> into;
+    for (size_t e = 0; e < scene_.edges.size(); ++e) {
+      const SceneEdge& edge = scene_.edges[e];
+      if (!edge.ownership && containerOf(edge.from) != containerOf(edge.to))
+        into[{edge.from, containerOf(edge.to)}].push_back(e);
+    }
+    std::vector<bool> ports(scene_.edges.size(), false);
+    for (const auto& [end, edges] : into)
+      for (size_t i = 1; i < edges.size() && static_cast<int>(edges.size()) > kMostLinesIntoFrame; ++i)
+        ports[edges[i]] = true;
+    return ports;
+  }
+
   void route() {
+    const std::vector<bool> ports = fans();
     for (size_t e = 0; e < scene_.edges.size(); ++e) {
       SceneEdge& edge = scene_.edges[e];
       const auto [container, index] = routes_[e];
@@ -273,7 +295,7 @@ class SceneBuilder {
       }
       const Inner& in = inner(container);
       const RoutedEdge& routed = in.layout.edges[index];
-      edge.tunnelled = routed.tunnelled;
+      edge.tunnelled = routed.tunnelled || ports[e];
       const QPointF at = origin(container);
       if (in.links[index].first != edge.from) edge.points.push_back(start);
       for (const LayoutPoint& p : routed.points) edge.points.push_back(at + QPointF(p.x, p.y));

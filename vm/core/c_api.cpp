@@ -103,6 +103,12 @@ Status createContext(dyn_module* module, const dyn_options& options, std::unique
   if (options.thread_count < 0 || options.thread_count > 1024)
     return invalid("thread_count must be 0 to 1024");
   if (options.depth_limit < 0) return invalid("depth_limit is negative");
+  if (reinterpret_cast<uintptr_t>(options.memory) % 64 != 0)
+    return invalid("memory is not at a multiple of 64");
+  if (options.memory && options.allocate) return invalid("memory and allocate are both given");
+  if (options.lay_out && !options.rehearsal) return invalid("lay_out is of a rehearsal");
+  if ((options.memory || options.lay_out) && options.thread_count > 1)
+    return failure(DYN_UNSUPPORTED, "memory of the caller with more than one thread");
   context = std::make_unique<dyn_context>();
   context->module = module->module;
   MemoryPoolOptions memory;
@@ -110,7 +116,12 @@ Status createContext(dyn_module* module, const dyn_options& options, std::unique
   memory.limitBytes = options.memory_limit_bytes ? options.memory_limit_bytes : physicalMemoryBytes();
   if (options.pool_cap_bytes) memory.capBytes = options.pool_cap_bytes;
   memory.rehearsal = options.rehearsal != 0;
+  memory.layOut = options.lay_out != 0;
+  memory.arena = options.memory;
+  memory.arenaBytes = options.memory_bytes / 64 * 64;
   context->pool = MemoryPool::create(memory);
+  memory.arena = nullptr;
+  memory.layOut = false;
   const DeviceRow& sim = deviceTable()[1];
   memory.hooks = {nullptr, sim.allocate, sim.deallocate};
   context->simPool = MemoryPool::create(memory);
@@ -122,6 +133,7 @@ Status createContext(dyn_module* module, const dyn_options& options, std::unique
   interpreter.devicePools[1] = context->simPool;
   interpreter.threads = context->threads.get();
   interpreter.rehearsal = options.rehearsal != 0;
+  interpreter.flow = options.interpret ? FlowForm::interpreted : FlowForm::native;
   if (options.depth_limit) interpreter.depthLimit = static_cast<uint32_t>(options.depth_limit);
   context->interpreter = std::make_unique<Interpreter>(*context->module, interpreter);
   context->inputs.assign(context->module->program().inputs.size(), nullptr);

@@ -11,6 +11,15 @@
 #include "vm/isa/instruction_reader.h"
 
 namespace dyn::vm {
+namespace {
+
+// Launches of fewer steps are one task in one piece.
+int64_t directSteps(const InterpreterOptions& options) {
+  if (options.rehearsal) return INT64_MIN;
+  return options.threads && options.threads->threadCount() > 1 ? 2 * kMinimumStepsPerTask : kStepsPerPiece;
+}
+
+}  // namespace
 
 Interpreter::Interpreter(const Module& module, const InterpreterOptions& options)
     : module_(module),
@@ -24,6 +33,13 @@ Interpreter::Interpreter(const Module& module, const InterpreterOptions& options
   }
   buffers_.resize(buffers);
   scalars_.resize(scalars);
+  flow_.interpreter = this;
+  flow_.table = &flowTable();
+  flow_.kernels = module.kernels().data();
+  // The word changes under the code's eyes, which reads it as often as it jumps.
+  static_assert(sizeof trapBits_ == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free);
+  flow_.trap = reinterpret_cast<const volatile uint32_t*>(&trapBits_);
+  flow_.directSteps = directSteps(options);
 }
 
 Interpreter::~Interpreter() {
@@ -61,10 +77,15 @@ Status Interpreter::run(uint32_t function, std::span<Object* const> arguments,
   }
   Outcome outcome = Outcome::fault;
   try {
+    const bool native = options_.flow == FlowForm::native && module_.flow().present() && !globals &&
+                        (trapBits_.load() & (kStep | kBreakpoints)) == 0;
     if (pushFrame(function, nullptr, nullptr) && enter(function)) {
-      do {
-        outcome = trapBits_.load(std::memory_order_relaxed) != 0 ? loop<true>() : loop<false>();
-      } while (outcome == Outcome::switchLoop);
+      if (native)
+        outcome = runNative();
+      else
+        do {
+          outcome = trapBits_.load(std::memory_order_relaxed) != 0 ? loop<true>() : loop<false>();
+        } while (outcome == Outcome::switchLoop);
     }
   } catch (const std::bad_alloc&) {  // of the interpreter's own tables and messages
     outcome = Outcome::fault;
@@ -190,33 +211,50 @@ void Interpreter::unwind() {
   }
 }
 
-bool Interpreter::callClosure(const int32_t* at) {
-  const int32_t* results = at + 1;
-  const int32_t* w = results + 1 + results[0];
-  const WordList arguments{w + 2, static_cast<uint32_t>(w[1])};
-  Object* object = V_[w[0]];
-  if (!object || object->kind != ObjectKind::closure) {
-    fault(DYN_CHECK_FAILED, "a closure is called, but the register holds " + describe(object));
-    return false;
-  }
+bool Interpreter::invoke(uint32_t function, WordList arguments, const int32_t* resume,
+                         const int32_t* results) {
+  gather(arguments);
+  return pushFrame(function, resume, results) && enter(function);
+}
+
+bool Interpreter::tailInvoke(uint32_t function, WordList arguments) {
+  gather(arguments);
+  releaseRegisters(frames_.back());
+  return enter(function);
+}
+
+bool Interpreter::invokeClosure(int32_t source, WordList arguments, const int32_t* resume,
+                                const int32_t* results) {
+  Object* object = V_[source];
+  if (!object || object->kind != ObjectKind::closure)
+    return fault(DYN_CHECK_FAILED, "a closure is called, but the register holds " + describe(object));
   auto* closure = static_cast<Closure*>(object);
   const Function& callee = program_.functions[closure->function];
   if (closure->count + arguments.count != callee.parameterCount ||
-      static_cast<uint32_t>(results[0]) != callee.resultCount) {
-    fault(DYN_CHECK_FAILED, "closure of " + callee.name + " with " + std::to_string(closure->count) +
-                                " captures called with " + std::to_string(arguments.count) +
-                                " arguments for " + std::to_string(results[0]) + " results; it takes " +
-                                std::to_string(callee.parameterCount) + " in all and gives " +
-                                std::to_string(callee.resultCount));
-    return false;
-  }
+      static_cast<uint32_t>(results[0]) != callee.resultCount)
+    return fault(DYN_CHECK_FAILED, "closure of " + callee.name + " with " + std::to_string(closure->count) +
+                                       " captures called with " + std::to_string(arguments.count) +
+                                       " arguments for " + std::to_string(results[0]) +
+                                       " results; it takes " + std::to_string(callee.parameterCount) +
+                                       " in all and gives " + std::to_string(callee.resultCount));
   for (uint32_t i = 0; i < closure->count; ++i) {
     gathered_.push_back(closure->captures()[i]);
     retain(closure->captures()[i]);
   }
   gather(arguments);
   const uint32_t function = closure->function;
-  return pushFrame(function, arguments.items + arguments.count, results) && enter(function);
+  return pushFrame(function, resume, results) && enter(function);
+}
+
+void Interpreter::loadConstant(int32_t target, uint32_t constant) {
+  if (globals_) loadedConstants_.push_back(static_cast<int32_t>(constant));
+  setObject(target, module_.constants()[constant]);  // immortal
+}
+
+void Interpreter::loadGlobal(int32_t target, uint32_t global) {
+  Object* object = (globals_ ? *globals_ : module_.globals())[global];
+  retain(object);
+  setObject(target, object);
 }
 
 // --- traps
@@ -268,10 +306,7 @@ void Interpreter::setProfiling(bool enabled) {
 Interpreter::Outcome Interpreter::trace() {
   const uint32_t bits = trapBits_.load(std::memory_order_relaxed);
   if (bits == 0) return Outcome::switchLoop;
-  if (bits & kCancel) {
-    fault(DYN_CANCELLED, "the run was cancelled");
-    return Outcome::fault;
-  }
+  if (cancelled()) return Outcome::fault;
   ++instructions_;
   if (!trapCallback_ || !(bits & (kStep | kBreakpoints))) return Outcome::proceed;
   const uint32_t function = frames_.back().function, position = positionOf(at_);
@@ -299,7 +334,7 @@ Interpreter::Outcome Interpreter::trace() {
   return Outcome::fault;
 }
 
-const int32_t* Interpreter::fault(dyn_status code, std::string message) {
+bool Interpreter::fault(dyn_status code, std::string message) {
   std::string place;
   if (!frames_.empty() && code_) {
     const uint32_t function = frames_.back().function, position = positionOf(at_);
@@ -308,24 +343,82 @@ const int32_t* Interpreter::fault(dyn_status code, std::string message) {
     if (!user.empty()) place += ", " + user;
   }
   status_ = failure(code, std::move(message), std::move(place));
-  return nullptr;
+  return false;
+}
+
+bool Interpreter::scalarFault(std::string_view instruction, std::span<const int64_t> values) {
+  std::string text;
+  for (int64_t value : values) text += " " + std::to_string(value);
+  return fault(DYN_ARITHMETIC, "overflow or division by zero in: " + std::string(instruction) + text);
 }
 
 Interpreter::Outcome Interpreter::scalarFault(const int32_t* at) {
   at_ = at;
   const InstructionRow& instruction = row(static_cast<Opcode>(*at));
-  std::string values;
+  std::vector<int64_t> values;
   const int32_t* w = at + 1;
   for (uint32_t i = 0; i < instruction.operandCount; ++i, ++w) {
-    if (instruction.operands[i].kind == OperandKind::scalarRead) values += " " + std::to_string(R_[*w]);
+    if (instruction.operands[i].kind == OperandKind::scalarRead) values.push_back(R_[*w]);
     if (instruction.operands[i].kind == OperandKind::immediate)
-      values += " " + std::to_string(DecodedOperand{w, 2}.immediate());
+      values.push_back(DecodedOperand{w, 2}.immediate());
   }
-  fault(DYN_ARITHMETIC, "overflow or division by zero in: " + std::string(instruction.text) + values);
+  scalarFault(instruction.text, values);
   return Outcome::fault;
 }
 
+// --- native code
+
+// Each turn is a frame, or a piece of a long function.
+Interpreter::Outcome Interpreter::runNative() {
+  flow_.launches = 0;
+  Outcome outcome = Outcome::proceed;
+  while (outcome == Outcome::proceed) {
+    flow_.position = positionOf(at_);
+    flow_.scalars = R_;
+    switch (module_.flow().find(frames_.back().function, flow_.position)(&flow_, flow_.position)) {
+      case DYN_FLOW_MOVED:
+        at_ = code_ + flow_.position;
+        break;
+      case DYN_FLOW_GO:
+        break;
+      case DYN_FLOW_DONE:
+        outcome = Outcome::done;
+        break;
+      default:
+        outcome = Outcome::fault;
+    }
+  }
+  launches_ += flow_.launches;
+  return outcome;
+}
+
+bool Interpreter::cancelled() {
+  if ((trapBits_.load(std::memory_order_relaxed) & kCancel) == 0) return false;
+  fault(DYN_CANCELLED, "the run was cancelled");
+  return true;
+}
+
 // --- the loop
+
+namespace {
+
+DataType type(int32_t word) { return static_cast<DataType>(word); }
+
+}  // namespace
+
+// Scalar registers that a list names (its length, then its words), copied; until the next call.
+std::span<const int64_t> Interpreter::scalarsAt(const int32_t* list) {
+  const auto count = static_cast<size_t>(list[0]);
+  if (scalars_.size() < count) scalars_.resize(count);
+  for (size_t i = 0; i < count; ++i) scalars_[i] = R_[list[1 + i]];
+  return {scalars_.data(), count};
+}
+
+std::span<const int64_t> Interpreter::shapeAt(const int32_t* list) {
+  const auto rank = static_cast<size_t>(list[0]);
+  for (size_t axis = 0; axis < rank; ++axis) shape_[axis] = R_[list[1 + axis]];
+  return {shape_, rank};
+}
 
 // Reads of registers and tables need no checks here: the verifier has made them.
 template <bool kTraced>
@@ -343,12 +436,12 @@ Interpreter::Outcome Interpreter::loop() {
       return Outcome::switchLoop;                                              \
     }                                                                          \
   }
-#define DYN_CALL(expression)        \
-  {                                 \
-    at_ = at;                       \
-    at = (expression);              \
-    if (!at) return Outcome::fault; \
-    break;                          \
+#define DYN_OPERATION(words, expression)      \
+  {                                           \
+    at_ = at;                                 \
+    if (!(expression)) return Outcome::fault; \
+    at += 1 + (words);                        \
+    break;                                    \
   }
 #define DYN_BINARY(operation)                                        \
   if (!operation(R[w[1]], R[w[2]], R[w[0]])) return scalarFault(at); \
@@ -414,69 +507,38 @@ Interpreter::Outcome Interpreter::loop() {
         at += 3;
         break;
 
-      case Opcode::dim: {
-        at_ = at;
-        Tensor* tensor = tensorAt(w[1]);
-        if (!tensor) return Outcome::fault;
-        if (w[2] >= tensor->rank) {
-          fault(DYN_OUT_OF_RANGE, "dim " + std::to_string(w[2]) + " of " + describe(tensor));
-          return Outcome::fault;
-        }
-        DYN_SCALAR(tensor->shape()[w[2]]);
-      }
+      case Opcode::dim:
+        DYN_OPERATION(3, dim(w[1], w[2], R[w[0]]));
       case Opcode::item:
-        DYN_CALL(item(w));
-      case Opcode::fromScalars: {
-        const auto count = static_cast<uint32_t>(w[2]);
-        if (scalars_.size() < count) scalars_.resize(count);
-        for (uint32_t i = 0; i < count; ++i) scalars_[i] = R[w[3 + i]];
-        DYN_CALL(fromScalars(static_cast<DataType>(w[1]), static_cast<uint32_t>(w[0]), scalars_.data(), 1,
-                             count, w + 3 + count));
-      }
+        DYN_OPERATION(3, item(w[1], R[w[2]], R[w[0]]));
+      case Opcode::fromScalars:
+        DYN_OPERATION(3 + w[2], fromScalars(w[0], type(w[1]), scalarsAt(w + 2), 1));
       case Opcode::fromScalar:
-        DYN_CALL(
-            fromScalars(static_cast<DataType>(w[1]), static_cast<uint32_t>(w[0]), &R[w[2]], 0, 1, w + 3));
+        DYN_OPERATION(3, fromScalars(w[0], type(w[1]), {&R[w[2]], 1}, 0));
 
       case Opcode::checkTensor:
-        DYN_CALL(checkTensor(w));
+        DYN_OPERATION(4, checkTensor(w[0], type(w[1]), w[2], w[3]));
       case Opcode::checkEqual:
-      case Opcode::checkLessEqual: {
-        const bool equality = static_cast<Opcode>(*at) == Opcode::checkEqual;
-        if (equality ? R[w[0]] == R[w[1]] : R[w[0]] <= R[w[1]]) {
-          at += 4;
-          break;
-        }
-        at_ = at;
-        fault(DYN_CHECK_FAILED, program_.strings[static_cast<size_t>(w[2])] + " (" + std::to_string(R[w[0]]) +
-                                    (equality ? " is not equal to " : " is above ") +
-                                    std::to_string(R[w[1]]) + ")");
-        return Outcome::fault;
-      }
+        DYN_OPERATION(3, R[w[0]] == R[w[1]] || checkFails(CheckKind::equality, R[w[0]], R[w[1]], w[2]));
+      case Opcode::checkLessEqual:
+        DYN_OPERATION(3, R[w[0]] <= R[w[1]] || checkFails(CheckKind::lessEqual, R[w[0]], R[w[1]], w[2]));
       case Opcode::check:
-        if (R[w[0]] != 0) {
-          at += 3;
-          break;
-        }
-        at_ = at;
-        fault(DYN_CHECK_FAILED, program_.strings[static_cast<size_t>(w[1])]);
-        return Outcome::fault;
+        DYN_OPERATION(2, R[w[0]] != 0 || checkFails(CheckKind::truth, 0, 0, w[1]));
       case Opcode::fatal:
-        at_ = at;
-        fault(DYN_CHECK_FAILED, program_.strings[static_cast<size_t>(w[0])]);
-        return Outcome::fault;
+        DYN_OPERATION(1, checkFails(CheckKind::truth, 0, 0, w[0]));
 
       case Opcode::allocStorage:
-        DYN_CALL(allocateStorage(w));
+        DYN_OPERATION(3, allocateStorage(w[0], R[w[1]], w[2]));
       case Opcode::allocTensor:
-        DYN_CALL(allocateTensor(w));
+        DYN_OPERATION(5 + w[4], allocateTensor(w[0], w[1], R[w[2]], type(w[3]), shapeAt(w + 4)));
       case Opcode::newTensor:
-        DYN_CALL(newTensorInstruction(w[0], w + 1));
+        DYN_OPERATION(4 + w[3], makeTensor(w[0], type(w[1]), w[2], shapeAt(w + 3)));
       case Opcode::reuseTensor:
-        DYN_CALL(reuseTensor(w));
+        DYN_OPERATION(5 + w[4], reuseTensor(w[0], w[1], type(w[2]), w[3], shapeAt(w + 4)));
       case Opcode::reshapeTensor:
-        DYN_CALL(reshape(w));
+        DYN_OPERATION(3 + w[2], reshape(w[0], w[1], shapeAt(w + 2)));
       case Opcode::deviceCopy:
-        DYN_CALL(deviceCopy(w));
+        DYN_OPERATION(4, deviceCopy(w[0], w[1], w[2], w[3]));
       case Opcode::moveObject:
         retain(V[w[1]]);
         setObject(w[0], V[w[1]]);
@@ -487,17 +549,13 @@ Interpreter::Outcome Interpreter::loop() {
         at += 2;
         break;
       case Opcode::loadConstant:
-        if (globals_) loadedConstants_.push_back(w[1]);
-        setObject(w[0], module_.constants()[static_cast<size_t>(w[1])]);  // immortal
+        loadConstant(w[0], static_cast<uint32_t>(w[1]));
         at += 3;
         break;
-      case Opcode::loadGlobal: {
-        const std::vector<Object*>& globals = globals_ ? *globals_ : module_.globals();
-        retain(globals[static_cast<size_t>(w[1])]);
-        setObject(w[0], globals[static_cast<size_t>(w[1])]);
+      case Opcode::loadGlobal:
+        loadGlobal(w[0], static_cast<uint32_t>(w[1]));
         at += 3;
         break;
-      }
       case Opcode::storeGlobal: {
         if (!globals_) {
           at_ = at;
@@ -515,38 +573,23 @@ Interpreter::Outcome Interpreter::loop() {
       }
 
       case Opcode::makeTuple:
-        DYN_CALL(makeTuple(w));
+        DYN_OPERATION(3 + w[2], makeTuple(w[0], w[1], wordsAt(w + 2)));
       case Opcode::getField:
-        DYN_CALL(getField(w));
-      case Opcode::getTag: {
-        Object* object = V[w[1]];
-        if (!object || object->kind != ObjectKind::tuple) {
-          at_ = at;
-          fault(DYN_CHECK_FAILED, "tag of " + describe(object));
-          return Outcome::fault;
-        }
-        R[w[0]] = static_cast<Tuple*>(object)->tag;
-        at += 3;
-        break;
-      }
+        DYN_OPERATION(3, getField(w[0], w[1], w[2]));
+      case Opcode::getTag:
+        DYN_OPERATION(2, getTag(w[1], R[w[0]]));
       case Opcode::makeList:
-        DYN_CALL(makeList(w));
-      case Opcode::listLength: {
-        at_ = at;
-        List* list = listObject(w[1]);
-        if (!list) return Outcome::fault;
-        R[w[0]] = list->count;
-        at += 3;
-        break;
-      }
+        DYN_OPERATION(2 + w[1], makeList(w[0], wordsAt(w + 1)));
+      case Opcode::listLength:
+        DYN_OPERATION(2, listLength(w[1], R[w[0]]));
       case Opcode::listAt:
-        DYN_CALL(listAt(w));
+        DYN_OPERATION(3, listAt(w[0], w[1], R[w[2]]));
       case Opcode::listInsert:
-        DYN_CALL(listInsert(w));
+        DYN_OPERATION(4, listInsert(w[0], w[1], w[2], R[w[3]]));
       case Opcode::listErase:
-        DYN_CALL(listErase(w));
+        DYN_OPERATION(3, listErase(w[0], w[1], R[w[2]]));
       case Opcode::makeClosure:
-        DYN_CALL(makeClosure(w));
+        DYN_OPERATION(3 + w[2], makeClosure(w[0], static_cast<uint32_t>(w[1]), wordsAt(w + 2)));
 
       case Opcode::jump:
         DYN_TRAP_POINT();
@@ -564,43 +607,48 @@ Interpreter::Outcome Interpreter::loop() {
         DYN_TRAP_POINT();
         at_ = at;
         const int32_t* call = w + 1 + w[0];
-        const WordList arguments{call + 2, static_cast<uint32_t>(call[1])};
-        gather(arguments);
-        const auto function = static_cast<uint32_t>(call[0]);
-        if (!pushFrame(function, arguments.items + arguments.count, w) || !enter(function))
+        const WordList arguments = wordsAt(call + 1);
+        if (!invoke(static_cast<uint32_t>(call[0]), arguments, arguments.items + arguments.count, w))
           return Outcome::fault;
         DYN_RELOAD();
         break;
       }
-      case Opcode::tailInvoke: {
+      case Opcode::tailInvoke:
         DYN_TRAP_POINT();
         at_ = at;
-        gather({w + 2, static_cast<uint32_t>(w[1])});
-        releaseRegisters(frames_.back());
-        if (!enter(static_cast<uint32_t>(w[0]))) return Outcome::fault;
+        if (!tailInvoke(static_cast<uint32_t>(w[0]), wordsAt(w + 1))) return Outcome::fault;
+        DYN_RELOAD();
+        break;
+      case Opcode::invokeClosure: {
+        DYN_TRAP_POINT();
+        at_ = at;
+        const int32_t* call = w + 1 + w[0];
+        const WordList arguments = wordsAt(call + 1);
+        if (!invokeClosure(call[0], arguments, arguments.items + arguments.count, w)) return Outcome::fault;
         DYN_RELOAD();
         break;
       }
-      case Opcode::invokeClosure:
-        DYN_TRAP_POINT();
-        at_ = at;
-        if (!callClosure(at)) return Outcome::fault;
-        DYN_RELOAD();
-        break;
       case Opcode::ret:
         at_ = at;
-        if (popFrame({w + 1, static_cast<uint32_t>(w[0])})) return Outcome::done;
+        if (popFrame(wordsAt(w))) return Outcome::done;
         DYN_RELOAD();
         break;
 
       case Opcode::launch: {
         DYN_TRAP_POINT();
-        DYN_CALL(launch(w));
+        const int32_t* scalars = w + 4 + w[3];
+        DYN_OPERATION(5 + w[3] + scalars[0], launch(static_cast<uint32_t>(w[0]), R[w[1]], R[w[2]], w + 4,
+                                                    scalarsAt(scalars).data()));
       }
       case Opcode::callBuiltin:
       case Opcode::callBuiltinInto: {
         DYN_TRAP_POINT();
-        DYN_CALL(callBuiltin(w, static_cast<Opcode>(*at) == Opcode::callBuiltinInto));
+        const WordList results = wordsAt(w + 1), arguments = wordsAfter(results),
+                       scalars = wordsAfter(arguments), numbers = wordsAfter(scalars);
+        DYN_OPERATION(
+            numbers.items + numbers.count - w,
+            callBuiltin(static_cast<uint32_t>(w[0]), static_cast<Opcode>(*at) == Opcode::callBuiltinInto,
+                        results, arguments, scalarsAt(scalars.items - 1), numbers));
       }
     }
     if constexpr (kTraced) {
@@ -609,7 +657,7 @@ Interpreter::Outcome Interpreter::loop() {
   }
 #undef DYN_RELOAD
 #undef DYN_TRAP_POINT
-#undef DYN_CALL
+#undef DYN_OPERATION
 #undef DYN_BINARY
 #undef DYN_SCALAR
 }

@@ -2,6 +2,9 @@
 // an explicit stack, so program recursion never uses the C++ stack. One per context, one thread at a time;
 // requestCancel() from any thread.
 //
+// Where the module has native code of its functions, that runs instead of the loop: the frames and the
+// operations are the same (flow.h). @init, stepping and breakpoints are the loop's.
+//
 // Traps: jumps, calls and launches look at one word. While it is zero that is all; otherwise the traced loop
 // takes over, which looks before every instruction (stepping, breakpoints, cancellation, profiling).
 #pragma once
@@ -13,22 +16,32 @@
 #include <vector>
 
 #include "vm/core/builtin_host.h"
+#include "vm/core/flow.h"
 #include "vm/core/module.h"
 #include "vm/core/profile.h"
 #include "vm/isa/isa.h"
 
 namespace dyn::vm {
 
+enum class FlowForm : uint8_t { native, interpreted };  // native: where the module has it
+
 struct InterpreterOptions {
   MemoryPool* pool = nullptr;                  // objects, and tensors of the cpu
   MemoryPool* devicePools[kDeviceCount] = {};  // null: `pool`
   ThreadPool* threads = nullptr;               // null: one thread
   uint32_t depthLimit = 100'000;
+  FlowForm flow = FlowForm::native;
   bool rehearsal =
       false;  // kernels do not run; a program that looks at what they would compute ends with DYN_UNSUPPORTED
   std::function<void(std::span<const int32_t>)>
       globalStored;  // init only: the constants that were loaded since the last store
 };
+
+// A launch is cut into pieces of about this many elementary steps, so that cancelling does not wait for a
+// long kernel.
+inline constexpr int64_t kStepsPerPiece = int64_t{1} << 26;
+// Below this a task costs more to start than it saves.
+inline constexpr int64_t kMinimumStepsPerTask = int64_t{1} << 15;
 
 // Memory of the caller for a result. The interpreter learns which newtensor made the result and uses the
 // memory there next time.
@@ -68,6 +81,7 @@ class Interpreter {
   uint64_t instructionCount() const { return instructions_; }
 
  private:
+  friend struct FlowCalls;
   enum class Outcome { proceed, done, fault, switchLoop };
   enum TrapBit : uint32_t { kCancel = 1, kStep = 2, kBreakpoints = 4, kProfile = 8 };
 
@@ -86,6 +100,9 @@ class Interpreter {
 
   template <bool kTraced>
   Outcome loop();
+  Outcome runNative();
+  bool cancelled();                                                     // with a fault
+  void putScalars(const int32_t* at, std::span<const int64_t> values);  // into the registers that it reads
   Outcome trace();  // before an instruction, in the traced loop
   void note(const int32_t* at, uint64_t beginNs);
 
@@ -98,28 +115,48 @@ class Interpreter {
   void releaseRegisters(const Frame& frame);
   bool growStack(size_t scalars, size_t objects);
   void unwind();
-  bool callClosure(const int32_t* at);
+  // `resume`: where the caller goes on; `results`: as in Frame.
+  bool invoke(uint32_t function, WordList arguments, const int32_t* resume, const int32_t* results);
+  bool tailInvoke(uint32_t function, WordList arguments);
+  bool invokeClosure(int32_t source, WordList arguments, const int32_t* resume, const int32_t* results);
 
-  // Each takes the operands' first word and returns the next instruction; null after a fault.
-  const int32_t* item(const int32_t* w);
-  const int32_t* fromScalars(DataType dtype, uint32_t target, const int64_t* values, uint32_t rank,
-                             uint32_t count, const int32_t* next);
-  const int32_t* checkTensor(const int32_t* w);
-  const int32_t* allocateStorage(const int32_t* w);
-  const int32_t* allocateTensor(const int32_t* w);
-  const int32_t* newTensorInstruction(int32_t result, const int32_t* w);
-  const int32_t* reuseTensor(const int32_t* w);
-  const int32_t* reshape(const int32_t* w);
-  const int32_t* deviceCopy(const int32_t* w);
-  const int32_t* makeTuple(const int32_t* w);
-  const int32_t* getField(const int32_t* w);
-  const int32_t* makeList(const int32_t* w);
-  const int32_t* listAt(const int32_t* w);
-  const int32_t* listInsert(const int32_t* w);
-  const int32_t* listErase(const int32_t* w);
-  const int32_t* makeClosure(const int32_t* w);
-  const int32_t* launch(const int32_t* w);
-  const int32_t* callBuiltin(const int32_t* w, bool into);
+  // What instructions do, in terms of their operands: object registers by number, the rest by value. False
+  // after a fault.
+  bool dim(int32_t source, int32_t axis, int64_t& value);
+  bool item(int32_t source, int64_t index, int64_t& value);
+  bool fromScalars(int32_t target, DataType dtype, std::span<const int64_t> values, uint32_t rank);
+  bool checkTensor(int32_t source, DataType dtype, int32_t rank, int32_t message);
+  enum class CheckKind : uint8_t { equality, lessEqual, truth };
+  bool checkFails(CheckKind kind, int64_t a, int64_t b, int32_t message);  // always false
+  bool allocateStorage(int32_t target, int64_t size, int32_t device);
+  bool allocateTensor(int32_t target, int32_t from, int64_t offset, DataType dtype,
+                      std::span<const int64_t> shape);
+  bool makeTensor(int32_t target, DataType dtype, int32_t device, std::span<const int64_t> shape);
+  bool reuseTensor(int32_t target, int32_t source, DataType dtype, int32_t device,
+                   std::span<const int64_t> shape);
+  bool reshape(int32_t target, int32_t from, std::span<const int64_t> shape);
+  bool deviceCopy(int32_t target, int32_t from, int32_t fromDevice, int32_t toDevice);
+  void loadConstant(int32_t target, uint32_t constant);
+  void loadGlobal(int32_t target, uint32_t global);
+  bool makeTuple(int32_t target, int32_t tag, WordList fields);
+  bool getField(int32_t target, int32_t source, int32_t index);
+  bool getTag(int32_t source, int64_t& value);
+  bool makeList(int32_t target, WordList items);
+  bool listLength(int32_t source, int64_t& value);
+  bool listAt(int32_t target, int32_t source, int64_t given);
+  bool listInsert(int32_t target, int32_t source, int32_t item, int64_t index);
+  bool listErase(int32_t target, int32_t source, int64_t given);
+  bool makeClosure(int32_t target, uint32_t function, WordList captures);
+  bool launch(uint32_t kernelIndex, int64_t extent, int64_t steps, const int32_t* buffers,
+              const int64_t* scalars);
+  bool callBuiltin(uint32_t index, bool into, WordList results, WordList arguments,
+                   std::span<const int64_t> scalars, WordList numbers);
+
+  // Decoding: a list is its length, then its words.
+  static WordList wordsAt(const int32_t* list) { return {list + 1, static_cast<uint32_t>(list[0])}; }
+  static WordList wordsAfter(WordList list) { return wordsAt(list.items + list.count); }
+  std::span<const int64_t> scalarsAt(const int32_t* list);
+  std::span<const int64_t> shapeAt(const int32_t* list);
 
   Tensor* tensorAt(int32_t index);                              // null after a fault
   bool isDense(const Tensor* tensor, std::string_view reader);  // false after a fault
@@ -127,12 +164,14 @@ class Interpreter {
   void noteOriginOf(Object* result) const;
   Tensor* inBoundMemory(DataType dtype, std::span<const int64_t> shape, int64_t count, dyn_status& why);
   List* listObject(int32_t index);
-  bool readShape(const int32_t*& w, uint32_t& rank, int64_t& count);  // into shape_
+  bool elementCount(std::span<const int64_t> shape, int64_t& count);
   void setObject(int32_t index, Object* owned);
-  const int32_t* fault(dyn_status code, std::string message);
-  const int32_t* memoryFault(dyn_status why, uint64_t sizeBytes) noexcept;
-  const int32_t* memoryFaultText(dyn_status why, uint64_t sizeBytes);
-  const int32_t* rehearsalEnds(const std::string& what);
+  // All return false.
+  bool fault(dyn_status code, std::string message);
+  bool memoryFault(dyn_status why, uint64_t sizeBytes) noexcept;
+  bool memoryFaultText(dyn_status why, uint64_t sizeBytes);
+  bool rehearsalEnds(const std::string& what);
+  bool scalarFault(std::string_view instruction, std::span<const int64_t> values);
   Outcome scalarFault(const int32_t* at);
   MemoryPool* devicePool(int32_t device) {
     return options_.devicePools[device] ? options_.devicePools[device] : options_.pool;
@@ -168,6 +207,7 @@ class Interpreter {
   Status status_;
   std::atomic<uint32_t> trapBits_{0};
   BuiltinHost host_;
+  FlowHead flow_;
   dyn_trap_callback trapCallback_ = nullptr;
   void* trapUser_ = nullptr;
   std::vector<std::pair<uint32_t, uint32_t>> breakpoints_;  // sorted

@@ -11,12 +11,6 @@
 namespace dyn::vm {
 namespace {
 
-// A launch is cut into pieces of about this many elementary steps, so that cancelling does not wait for a
-// long kernel.
-constexpr int64_t kStepsPerPiece = int64_t{1} << 26;
-// Below this a task costs more to start than it saves.
-constexpr int64_t kMinimumStepsPerTask = int64_t{1} << 15;
-
 const char* kernelFaultText(int32_t code) {
   switch (code) {
     case DYN_KERNEL_INDEX_OUT_OF_RANGE:
@@ -62,24 +56,21 @@ struct LaunchWork {
 
 }  // namespace
 
-const int32_t* Interpreter::launch(const int32_t* w) {
-  const KernelRow& kernel = program_.kernels[static_cast<size_t>(w[0])];
-  const int64_t extent = R_[w[1]], steps = R_[w[2]];
-  const int32_t* bufferWords = w + 4;
-  const int32_t* scalarWords = bufferWords + kernel.bufferCount + 1;
-  const int32_t* next = scalarWords + kernel.scalarCount;
+bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, const int32_t* buffers,
+                         const int64_t* scalars) {
+  const KernelRow& kernel = program_.kernels[kernelIndex];
   if (extent < 0)
     return fault(DYN_ARITHMETIC, "kernel " + kernel.name + ": extent " + std::to_string(extent));
-  if (extent == 0) return next;
+  if (extent == 0) return true;
   int32_t device = -1;
   bool wanted = kernel.outputCount == 0;  // an empty result is there already
   for (uint32_t i = 0; i < kernel.bufferCount; ++i) {
-    Object* object = V_[bufferWords[i]];
+    Object* object = V_[buffers[i]];
     if (!object || object->kind != ObjectKind::tensor)
       return fault(DYN_CHECK_FAILED,
                    "kernel " + kernel.name + ": buffer " + std::to_string(i) + " is " + describe(object));
     auto* tensor = static_cast<Tensor*>(object);
-    if (!tensor->isDense() && !isDense(tensor, "kernel " + kernel.name)) return nullptr;
+    if (!tensor->isDense() && !isDense(tensor, "kernel " + kernel.name)) return false;
     if (i + kernel.outputCount >= kernel.bufferCount && tensor->readOnly && tensor->elementCount > 0)
       return fault(DYN_CHECK_FAILED,
                    "kernel " + kernel.name + ": output buffer " + std::to_string(i) + " is read-only");
@@ -90,16 +81,15 @@ const int32_t* Interpreter::launch(const int32_t* w) {
     device = here;
     buffers_[i] = tensor->data;
   }
-  if (!wanted) return next;
-  for (uint32_t i = 0; i < kernel.scalarCount; ++i) scalars_[i] = R_[scalarWords[i]];
+  if (!wanted) return true;
   ++launches_;
 
   int64_t tasks = options_.threads ? options_.threads->threadCount() : 1;
   tasks = std::max<int64_t>(1, std::min({tasks, extent, steps / kMinimumStepsPerTask}));
   LaunchWork work{};
-  work.function = module_.kernels()[static_cast<size_t>(w[0])];
+  work.function = module_.kernels()[kernelIndex];
   work.buffers = buffers_.data();
-  work.scalars = scalars_.data();
+  work.scalars = scalars;
   work.extent = extent;
   work.tasks = tasks;
   const int64_t stepsPerUnit = std::max<int64_t>(1, steps / extent);
@@ -116,7 +106,7 @@ const int32_t* Interpreter::launch(const int32_t* w) {
   }
   if (options_.rehearsal) {
     options_.pool->deallocate(work.scratch);
-    return next;
+    return true;
   }
   if (tasks == 1)
     LaunchWork::runTask(&work, 0);
@@ -127,18 +117,12 @@ const int32_t* Interpreter::launch(const int32_t* w) {
     return fault(DYN_KERNEL_FAULT, "kernel " + kernel.name + ": " + kernelFaultText(code));
   if (trapBits_.load(std::memory_order_relaxed) & kCancel)
     return fault(DYN_CANCELLED, "the run was cancelled");
-  return next;
+  return true;
 }
 
-const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
-  const BuiltinRow& builtin = *module_.builtins()[static_cast<size_t>(w[0])];
-  const int32_t* at = w + 1;
-  auto takeList = [&] {
-    const WordList list{at + 1, static_cast<uint32_t>(at[0])};
-    at += 1 + list.count;
-    return list;
-  };
-  const WordList results = takeList(), arguments = takeList(), scalars = takeList(), numbers = takeList();
+bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordList arguments,
+                              std::span<const int64_t> scalars, WordList numbers) {
+  const BuiltinRow& builtin = *module_.builtins()[index];
   builtinArguments_.clear();
   for (uint32_t i = 0; i < arguments.count; ++i) {
     Object* object = V_[arguments.items[i]];
@@ -148,7 +132,7 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
         return fault(DYN_CHECK_FAILED,
                      std::string(builtin.name) + ": argument " + std::to_string(i) + " is not on the cpu");
       if (!tensor->isDense() && i >= builtin.stridedArguments() && !isDense(tensor, builtin.name))
-        return nullptr;
+        return false;
     }
     builtinArguments_.push_back(object);
   }
@@ -166,8 +150,6 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
     }
     builtinResults_.push_back(object);
   }
-  if (scalars_.size() < scalars.count) scalars_.resize(scalars.count);
-  for (uint32_t i = 0; i < scalars.count; ++i) scalars_[i] = R_[scalars.items[i]];
 
   const bool asked = (trapBits_.load(std::memory_order_relaxed) & kProfile) != 0;
   if (asked) version_.clear();
@@ -178,7 +160,7 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
   call.arguments = builtinArguments_;
   call.results = builtinResults_;
   call.into = into;
-  call.scalars = {scalars_.data(), scalars.count};
+  call.scalars = scalars;
   call.numbers = {numbers.items, numbers.count};
   call.rehearsal = options_.rehearsal;
   if (bindActive_ && !into)
@@ -204,7 +186,7 @@ const int32_t* Interpreter::callBuiltin(const int32_t* w, bool into) {
     return fault(status.code, status.code == DYN_CANCELLED
                                   ? status.message
                                   : std::string(builtin.name) + ": " + status.message);
-  return at;
+  return true;
 }
 
 // --- profile
@@ -230,6 +212,18 @@ ProfileOperands Interpreter::operandsOf(const int32_t* at, uint64_t& bytes) cons
     }
   }
   return result;
+}
+
+void Interpreter::putScalars(const int32_t* at, std::span<const int64_t> values) {
+  const InstructionRow& instruction = row(static_cast<Opcode>(*at));
+  const int32_t* w = at + 1;
+  size_t next = 0;
+  for (uint32_t i = 0; i < instruction.operandCount; ++i) {
+    const Operand operand = instruction.operands[i];
+    const uint32_t count = operand.list ? static_cast<uint32_t>(*w++) : 1;
+    for (uint32_t item = 0; item < count; ++item, ++w)
+      if (operand.kind == OperandKind::scalarRead && next < values.size()) R_[*w] = values[next++];
+  }
 }
 
 void Interpreter::note(const int32_t* at, uint64_t beginNs) {

@@ -1,4 +1,5 @@
-// Interpreter: instructions on objects: tensors, memory, tuples, lists, closures.
+// Interpreter: what instructions do with objects: tensors, memory, tuples, lists, closures. Operands are decoded:
+// the loop over bytecode and native code (flow.h) call the same functions.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -24,16 +25,16 @@ void Interpreter::setObject(int32_t index, Object* owned) {
 
 // Where memory is short the message may find no room either: then the code alone is told. Nothing throws from
 // here, as callers hold what they must let go.
-const int32_t* Interpreter::memoryFault(dyn_status why, uint64_t sizeBytes) noexcept {
+bool Interpreter::memoryFault(dyn_status why, uint64_t sizeBytes) noexcept {
   try {
     return memoryFaultText(why, sizeBytes);
   } catch (const std::bad_alloc&) {
     status_.code = why;
-    return nullptr;
+    return false;
   }
 }
 
-const int32_t* Interpreter::memoryFaultText(dyn_status why, uint64_t sizeBytes) {
+bool Interpreter::memoryFaultText(dyn_status why, uint64_t sizeBytes) {
   if (why == DYN_ARITHMETIC) return fault(why, "the size of a tensor overflows");
   std::string message = std::to_string(sizeBytes) + " bytes are needed";
   if (why == DYN_MEMORY_LIMIT)
@@ -44,7 +45,7 @@ const int32_t* Interpreter::memoryFaultText(dyn_status why, uint64_t sizeBytes) 
   return fault(why, std::move(message));
 }
 
-const int32_t* Interpreter::rehearsalEnds(const std::string& what) {
+bool Interpreter::rehearsalEnds(const std::string& what) {
   return fault(DYN_UNSUPPORTED, "a rehearsal ends here: the memory depends on what " + what + " holds");
 }
 
@@ -69,29 +70,32 @@ List* Interpreter::listObject(int32_t index) {
   return nullptr;
 }
 
-bool Interpreter::readShape(const int32_t*& w, uint32_t& rank, int64_t& count) {
-  rank = static_cast<uint32_t>(*w++);
-  for (uint32_t axis = 0; axis < rank; ++axis) shape_[axis] = R_[*w++];
-  if (checkedElementCount(shape_, rank, count)) return true;
+bool Interpreter::elementCount(std::span<const int64_t> shape, int64_t& count) {
+  if (checkedElementCount(shape.data(), static_cast<uint32_t>(shape.size()), count)) return true;
   std::string text;
-  for (uint32_t axis = 0; axis < rank; ++axis) text += (axis ? "," : "") + std::to_string(shape_[axis]);
-  fault(DYN_ARITHMETIC, "shape [" + text + "] has a negative dim or too many elements");
-  return false;
+  for (int64_t dim : shape) text += (text.empty() ? "" : ",") + std::to_string(dim);
+  return fault(DYN_ARITHMETIC, "shape [" + text + "] has a negative dim or too many elements");
 }
 
 // --- tensors
 
-const int32_t* Interpreter::item(const int32_t* w) {
-  Tensor* tensor = tensorAt(w[1]);
-  if (!tensor) return nullptr;
-  if (!isDense(tensor, "item")) return nullptr;
-  const int64_t index = R_[w[2]];
+bool Interpreter::dim(int32_t source, int32_t axis, int64_t& value) {
+  const Tensor* tensor = tensorAt(source);
+  if (!tensor) return false;
+  if (axis >= tensor->rank)
+    return fault(DYN_OUT_OF_RANGE, "dim " + std::to_string(axis) + " of " + describe(tensor));
+  value = tensor->shape()[axis];
+  return true;
+}
+
+bool Interpreter::item(int32_t source, int64_t index, int64_t& value) {
+  Tensor* tensor = tensorAt(source);
+  if (!tensor || !isDense(tensor, "item")) return false;
   if (index < 0 || index >= tensor->elementCount)
     return fault(DYN_OUT_OF_RANGE, "element " + std::to_string(index) + " of " + describe(tensor));
   if (tensor->storage && tensor->storage->device != 0)
     return fault(DYN_CHECK_FAILED, "item of a tensor that is not on the cpu");
   if (tensor->storage && tensor->storage->unknown) return rehearsalEnds("an element of a tensor");
-  int64_t value = 0;
   switch (tensor->dtype) {
     case DataType::boolean:
       value = tensor->as<uint8_t>()[index] != 0;
@@ -131,12 +135,12 @@ const int32_t* Interpreter::item(const int32_t* w) {
     default:
       return fault(DYN_CHECK_FAILED, "item of " + describe(tensor) + ": an integer or bool tensor is needed");
   }
-  R_[w[0]] = value;
-  return w + 3;
+  return true;
 }
 
-const int32_t* Interpreter::fromScalars(DataType dtype, uint32_t target, const int64_t* values, uint32_t rank,
-                                        uint32_t count, const int32_t* next) {
+bool Interpreter::fromScalars(int32_t target, DataType dtype, std::span<const int64_t> values,
+                              uint32_t rank) {
+  const auto count = static_cast<uint32_t>(values.size());
   const int64_t shape = count;
   dyn_status why = DYN_OK;
   Ref<Tensor> tensor(newTensor(options_.pool, dtype, rank, &shape, 0, why));
@@ -154,45 +158,49 @@ const int32_t* Interpreter::fromScalars(DataType dtype, uint32_t target, const i
     else
       tensor->as<int32_t>()[i] = static_cast<int32_t>(values[i]);
   }
-  setObject(static_cast<int32_t>(target), tensor.take());
-  return next;
+  setObject(target, tensor.take());
+  return true;
 }
 
-const int32_t* Interpreter::checkTensor(const int32_t* w) {
-  const Object* object = V_[w[0]];
+bool Interpreter::checkTensor(int32_t source, DataType dtype, int32_t rank, int32_t message) {
+  const Object* object = V_[source];
   if (object && object->kind == ObjectKind::tensor) {
     const auto* tensor = static_cast<const Tensor*>(object);
-    if (static_cast<int32_t>(tensor->dtype) == w[1] && tensor->rank == w[2]) return w + 4;
+    if (tensor->dtype == dtype && tensor->rank == rank) return true;
   }
-  return fault(DYN_CHECK_FAILED, program_.strings[static_cast<size_t>(w[3])] + " (expected " +
-                                     std::string(text(static_cast<DataType>(w[1]))) + " of rank " +
-                                     std::to_string(w[2]) + ", got " + describe(object) + ")");
+  return fault(DYN_CHECK_FAILED, program_.strings[static_cast<size_t>(message)] + " (expected " +
+                                     std::string(text(dtype)) + " of rank " + std::to_string(rank) +
+                                     ", got " + describe(object) + ")");
 }
 
-const int32_t* Interpreter::allocateStorage(const int32_t* w) {
-  const int64_t size = R_[w[1]];
+bool Interpreter::checkFails(CheckKind kind, int64_t a, int64_t b, int32_t message) {
+  const std::string& text = program_.strings[static_cast<size_t>(message)];
+  if (kind == CheckKind::truth) return fault(DYN_CHECK_FAILED, text);
+  return fault(DYN_CHECK_FAILED, text + " (" + std::to_string(a) +
+                                     (kind == CheckKind::equality ? " is not equal to " : " is above ") +
+                                     std::to_string(b) + ")");
+}
+
+bool Interpreter::allocateStorage(int32_t target, int64_t size, int32_t device) {
   if (size < 0) return fault(DYN_ARITHMETIC, "storage of " + std::to_string(size) + " bytes");
   dyn_status why = DYN_OK;
-  Storage* storage = newStorage(options_.pool, static_cast<uint64_t>(size), static_cast<uint8_t>(w[2]), why,
-                                devicePool(w[2]));
+  Storage* storage = newStorage(options_.pool, static_cast<uint64_t>(size), static_cast<uint8_t>(device), why,
+                                devicePool(device));
   if (!storage) return memoryFault(why, static_cast<uint64_t>(size));
-  setObject(w[0], storage);
-  return w + 3;
+  setObject(target, storage);
+  return true;
 }
 
-const int32_t* Interpreter::allocateTensor(const int32_t* w) {
-  Object* object = V_[w[1]];
+bool Interpreter::allocateTensor(int32_t target, int32_t from, int64_t offset, DataType dtype,
+                                 std::span<const int64_t> shape) {
+  Object* object = V_[from];
   if (!object || object->kind != ObjectKind::storage)
     return fault(DYN_CHECK_FAILED,
-                 "v" + std::to_string(w[1]) + " must hold a storage, it holds " + describe(object));
+                 "v" + std::to_string(from) + " must hold a storage, it holds " + describe(object));
   auto* storage = static_cast<Storage*>(object);
-  const int64_t offset = R_[w[2]];
-  const auto dtype = static_cast<DataType>(w[3]);
   if (dtype == DataType::string) return fault(DYN_UNSUPPORTED, "string tensors in a shared storage");
-  const int32_t* next = w + 4;
-  uint32_t rank;
   int64_t count, size, end;
-  if (!readShape(next, rank, count)) return nullptr;
+  if (!elementCount(shape, count)) return false;
   const bool fits = offset >= 0 && checkedMul(count, sizeBytes(dtype), size) &&
                     checkedAdd(offset, size, end) && static_cast<uint64_t>(end) <= storage->sizeBytes &&
                     offset % std::min<int64_t>(sizeBytes(dtype), 8) == 0;
@@ -201,29 +209,26 @@ const int32_t* Interpreter::allocateTensor(const int32_t* w) {
                                        " at byte " + std::to_string(offset) + " does not fit a storage of " +
                                        std::to_string(storage->sizeBytes) + " bytes");
   dyn_status why = DYN_OK;
-  Tensor* tensor = newView(options_.pool, dtype, rank, shape_, count, storage,
-                           static_cast<std::byte*>(storage->data) + offset, why);
+  Tensor* tensor = newView(options_.pool, dtype, static_cast<uint32_t>(shape.size()), shape.data(), count,
+                           storage, static_cast<std::byte*>(storage->data) + offset, why);
   if (!tensor) return memoryFault(why, sizeof(Tensor));
-  setObject(w[0], tensor);
-  return next;
+  setObject(target, tensor);
+  return true;
 }
 
-// `w`: dtype, device, dims.
-const int32_t* Interpreter::newTensorInstruction(int32_t result, const int32_t* w) {
-  const auto dtype = static_cast<DataType>(w[0]);
-  const int32_t* next = w + 2;
-  uint32_t rank;
+bool Interpreter::makeTensor(int32_t target, DataType dtype, int32_t device, std::span<const int64_t> shape) {
   int64_t count;
-  if (!readShape(next, rank, count)) return nullptr;
+  if (!elementCount(shape, count)) return false;
   dyn_status why = DYN_OK;
   Tensor* tensor = nullptr;
-  if (w[1] == 0) tensor = inBoundMemory(dtype, {shape_, rank}, count, why);
+  if (device == 0) tensor = inBoundMemory(dtype, shape, count, why);
   if (!tensor && why == DYN_OK)
-    tensor = newTensor(options_.pool, dtype, rank, shape_, static_cast<uint8_t>(w[1]), why, devicePool(w[1]));
+    tensor = newTensor(options_.pool, dtype, static_cast<uint32_t>(shape.size()), shape.data(),
+                       static_cast<uint8_t>(device), why, devicePool(device));
   if (!tensor) return memoryFault(why, static_cast<uint64_t>(count) * sizeBytes(dtype));
   noteOrigin(tensor);
-  setObject(result, tensor);
-  return next;
+  setObject(target, tensor);
+  return true;
 }
 
 // Of what a builtin has made: not of what it has passed on.
@@ -260,170 +265,177 @@ Tensor* Interpreter::inBoundMemory(DataType dtype, std::span<const int64_t> shap
   return nullptr;
 }
 
-const int32_t* Interpreter::reuseTensor(const int32_t* w) {
-  auto* tensor = static_cast<Tensor*>(V_[w[1]]);
-  const int32_t* next = w + 4;
-  uint32_t rank;
+bool Interpreter::reuseTensor(int32_t target, int32_t source, DataType dtype, int32_t device,
+                              std::span<const int64_t> shape) {
+  auto* tensor = static_cast<Tensor*>(V_[source]);
   int64_t count;
-  if (!readShape(next, rank, count)) return nullptr;
+  if (!elementCount(shape, count)) return false;
   const bool own = tensor && tensor->kind == ObjectKind::tensor && !tensor->shared() && !tensor->readOnly &&
                    tensor->storage && !tensor->storage->shared() && tensor->storage->dataPool &&
                    tensor->storage->room == 0 && tensor->data == tensor->storage->data;
-  if (!own || tensor->dtype != static_cast<DataType>(w[2]) || tensor->storage->device != w[3] ||
-      tensor->rank != rank || !std::equal(shape_, shape_ + rank, tensor->shape()))
-    return newTensorInstruction(w[0], w + 2);
+  if (!own || tensor->dtype != dtype || tensor->storage->device != device || tensor->rank != shape.size() ||
+      !std::equal(shape.begin(), shape.end(), tensor->shape()))
+    return makeTensor(target, dtype, device, shape);
   retain(tensor);
-  setObject(w[0], tensor);
-  return next;
+  setObject(target, tensor);
+  return true;
 }
 
-const int32_t* Interpreter::reshape(const int32_t* w) {
-  Tensor* source = tensorAt(w[1]);
-  if (!source || !isDense(source, "reshape")) return nullptr;
-  const int32_t* next = w + 2;
-  uint32_t rank;
+bool Interpreter::reshape(int32_t target, int32_t from, std::span<const int64_t> shape) {
+  Tensor* source = tensorAt(from);
+  if (!source || !isDense(source, "reshape")) return false;
   int64_t count;
-  if (!readShape(next, rank, count)) return nullptr;
+  if (!elementCount(shape, count)) return false;
   if (count != source->elementCount)
     return fault(DYN_CHECK_FAILED,
                  "reshape of " + describe(source) + " to a shape of " + std::to_string(count) + " elements");
   dyn_status why = DYN_OK;
-  Tensor* tensor =
-      newView(options_.pool, source->dtype, rank, shape_, count, source->storage, source->data, why);
+  Tensor* tensor = newView(options_.pool, source->dtype, static_cast<uint32_t>(shape.size()), shape.data(),
+                           count, source->storage, source->data, why);
   if (!tensor) return memoryFault(why, sizeof(Tensor));
   tensor->readOnly = source->readOnly;
-  setObject(w[0], tensor);
-  return next;
+  setObject(target, tensor);
+  return true;
 }
 
-const int32_t* Interpreter::deviceCopy(const int32_t* w) {
-  Tensor* source = tensorAt(w[1]);
-  if (!source || !isDense(source, "a copy")) return nullptr;
+bool Interpreter::deviceCopy(int32_t target, int32_t from, int32_t fromDevice, int32_t toDevice) {
+  Tensor* source = tensorAt(from);
+  if (!source || !isDense(source, "a copy")) return false;
   const uint8_t device = source->storage ? source->storage->device : 0;
-  if (device != w[2] && source->elementCount > 0)
-    return fault(DYN_CHECK_FAILED, "copy from device " + std::to_string(w[2]) +
+  if (device != fromDevice && source->elementCount > 0)
+    return fault(DYN_CHECK_FAILED, "copy from device " + std::to_string(fromDevice) +
                                        " of a tensor that is on device " + std::to_string(device));
-  if (source->dtype == DataType::string && w[3] != w[2])
+  if (source->dtype == DataType::string && toDevice != fromDevice)
     return fault(DYN_UNSUPPORTED, "string tensors on other devices");
   if (source->dtype == DataType::string) {
     retain(source);
-    setObject(w[0], source);
-    return w + 4;
+    setObject(target, source);
+    return true;
   }
   dyn_status why = DYN_OK;
   if (options_.rehearsal) return rehearsalEnds("a copy");
   Ref<Tensor> copy(newTensor(options_.pool, source->dtype, source->rank, source->shape(),
-                             static_cast<uint8_t>(w[3]), why, devicePool(w[3])));
+                             static_cast<uint8_t>(toDevice), why, devicePool(toDevice)));
   if (!copy) return memoryFault(why, source->sizeBytes());
-  if (Status status = copyBetweenDevices(w[2], source->data, w[3], copy->data, source->sizeBytes());
+  if (Status status = copyBetweenDevices(fromDevice, source->data, toDevice, copy->data, source->sizeBytes());
       !status.ok())
     return fault(status.code, status.message);
-  setObject(w[0], copy.take());
-  return w + 4;
+  setObject(target, copy.take());
+  return true;
 }
 
 // --- data structures
 
-const int32_t* Interpreter::makeTuple(const int32_t* w) {
-  const auto count = static_cast<uint32_t>(w[2]);
+bool Interpreter::makeTuple(int32_t target, int32_t tag, WordList fields) {
   dyn_status why = DYN_OK;
-  gather({w + 3, count});
-  Tuple* tuple = newTuple(options_.pool, w[1], count, gathered_.data(), why);
+  gather(fields);
+  Tuple* tuple = newTuple(options_.pool, tag, fields.count, gathered_.data(), why);
   dropGathered();
-  if (!tuple) return memoryFault(why, sizeof(Tuple) + count * sizeof(Object*));
-  setObject(w[0], tuple);
-  return w + 3 + count;
+  if (!tuple) return memoryFault(why, sizeof(Tuple) + fields.count * sizeof(Object*));
+  setObject(target, tuple);
+  return true;
 }
 
-const int32_t* Interpreter::getField(const int32_t* w) {
-  Object* object = V_[w[1]];
+bool Interpreter::getField(int32_t target, int32_t source, int32_t index) {
+  Object* object = V_[source];
   if (!object || object->kind != ObjectKind::tuple)
-    return fault(DYN_CHECK_FAILED, "field " + std::to_string(w[2]) + " of " + describe(object));
+    return fault(DYN_CHECK_FAILED, "field " + std::to_string(index) + " of " + describe(object));
   auto* tuple = static_cast<Tuple*>(object);
-  if (static_cast<uint32_t>(w[2]) >= tuple->count)
-    return fault(DYN_OUT_OF_RANGE, "field " + std::to_string(w[2]) + " of " + describe(object));
-  Object* field = tuple->fields()[w[2]];
+  if (static_cast<uint32_t>(index) >= tuple->count)
+    return fault(DYN_OUT_OF_RANGE, "field " + std::to_string(index) + " of " + describe(object));
+  Object* field = tuple->fields()[index];
   retain(field);
-  setObject(w[0], field);
-  return w + 3;
+  setObject(target, field);
+  return true;
 }
 
-const int32_t* Interpreter::makeList(const int32_t* w) {
-  const auto count = static_cast<uint32_t>(w[1]);
-  gather({w + 2, count});
+bool Interpreter::getTag(int32_t source, int64_t& value) {
+  Object* object = V_[source];
+  if (!object || object->kind != ObjectKind::tuple)
+    return fault(DYN_CHECK_FAILED, "tag of " + describe(object));
+  value = static_cast<Tuple*>(object)->tag;
+  return true;
+}
+
+bool Interpreter::makeList(int32_t target, WordList items) {
+  gather(items);
   dyn_status why = DYN_OK;
-  List* list = newList(options_.pool, count, 0, gathered_.data(), why);
+  List* list = newList(options_.pool, items.count, 0, gathered_.data(), why);
   dropGathered();
-  if (!list) return memoryFault(why, sizeof(List) + count * sizeof(Object*));
-  setObject(w[0], list);
-  return w + 2 + count;
+  if (!list) return memoryFault(why, sizeof(List) + items.count * sizeof(Object*));
+  setObject(target, list);
+  return true;
 }
 
-const int32_t* Interpreter::listAt(const int32_t* w) {
-  List* list = listObject(w[1]);
-  if (!list) return nullptr;
-  const int64_t index = R_[w[2]] < 0 ? R_[w[2]] + list->count : R_[w[2]];
+bool Interpreter::listLength(int32_t source, int64_t& value) {
+  const List* list = listObject(source);
+  if (list) value = list->count;
+  return list != nullptr;
+}
+
+bool Interpreter::listAt(int32_t target, int32_t source, int64_t given) {
+  List* list = listObject(source);
+  if (!list) return false;
+  const int64_t index = given < 0 ? given + list->count : given;
   if (index < 0 || index >= list->count)
     return fault(DYN_OUT_OF_RANGE,
-                 "item " + std::to_string(R_[w[2]]) + " of a list of " + std::to_string(list->count));
+                 "item " + std::to_string(given) + " of a list of " + std::to_string(list->count));
   Object* object = list->items[index];
   retain(object);
-  setObject(w[0], object);
-  return w + 3;
+  setObject(target, object);
+  return true;
 }
 
-const int32_t* Interpreter::listInsert(const int32_t* w) {
-  List* list = listObject(w[1]);
-  if (!list) return nullptr;
-  const int64_t index = R_[w[3]];
+bool Interpreter::listInsert(int32_t target, int32_t source, int32_t item, int64_t index) {
+  List* list = listObject(source);
+  if (!list) return false;
   if (index < 0 || index > list->count)
     return fault(DYN_OUT_OF_RANGE,
                  "insert at " + std::to_string(index) + " into a list of " + std::to_string(list->count));
   dyn_status why = DYN_OK;
-  Object* object = V_[w[2]];
+  Object* object = V_[item];
   // In place only when the result takes the place of its source and nobody else holds it.
-  const bool inPlace = w[0] == w[1] && !list->shared() && object != list;
+  const bool inPlace = target == source && !list->shared() && object != list;
   Ref<List> made(inPlace ? nullptr : newList(options_.pool, list->count, list->count + 1, list->items, why));
-  List* target = inPlace ? list : made.get();
-  if (!target || !reserveList(target, target->count + 1, why))
+  List* into = inPlace ? list : made.get();
+  if (!into || !reserveList(into, into->count + 1, why))
     return memoryFault(why, static_cast<uint64_t>(list->count + 1) * sizeof(Object*));
   retain(object);
-  std::copy_backward(target->items + index, target->items + target->count, target->items + target->count + 1);
-  target->items[index] = object;
-  ++target->count;
-  if (!inPlace) setObject(w[0], made.take());
-  return w + 4;
+  std::copy_backward(into->items + index, into->items + into->count, into->items + into->count + 1);
+  into->items[index] = object;
+  ++into->count;
+  if (!inPlace) setObject(target, made.take());
+  return true;
 }
 
-const int32_t* Interpreter::listErase(const int32_t* w) {
-  List* list = listObject(w[1]);
-  if (!list) return nullptr;
-  const int64_t index = R_[w[2]] < 0 ? R_[w[2]] + list->count : R_[w[2]];
+bool Interpreter::listErase(int32_t target, int32_t source, int64_t given) {
+  List* list = listObject(source);
+  if (!list) return false;
+  const int64_t index = given < 0 ? given + list->count : given;
   if (index < 0 || index >= list->count)
-    return fault(DYN_OUT_OF_RANGE, "erase of item " + std::to_string(R_[w[2]]) + " from a list of " +
-                                       std::to_string(list->count));
+    return fault(DYN_OUT_OF_RANGE,
+                 "erase of item " + std::to_string(given) + " from a list of " + std::to_string(list->count));
   dyn_status why = DYN_OK;
-  const bool inPlace = w[0] == w[1] && !list->shared();
+  const bool inPlace = target == source && !list->shared();
   Ref<List> made(inPlace ? nullptr : newList(options_.pool, list->count, 0, list->items, why));
-  List* target = inPlace ? list : made.get();
-  if (!target) return memoryFault(why, static_cast<uint64_t>(list->count) * sizeof(Object*));
-  Object* gone = target->items[index];
-  std::copy(target->items + index + 1, target->items + target->count, target->items + index);
-  --target->count;
+  List* into = inPlace ? list : made.get();
+  if (!into) return memoryFault(why, static_cast<uint64_t>(list->count) * sizeof(Object*));
+  Object* gone = into->items[index];
+  std::copy(into->items + index + 1, into->items + into->count, into->items + index);
+  --into->count;
   release(gone);
-  if (!inPlace) setObject(w[0], made.take());
-  return w + 3;
+  if (!inPlace) setObject(target, made.take());
+  return true;
 }
 
-const int32_t* Interpreter::makeClosure(const int32_t* w) {
-  const auto count = static_cast<uint32_t>(w[2]);
-  gather({w + 3, count});
+bool Interpreter::makeClosure(int32_t target, uint32_t function, WordList captures) {
+  gather(captures);
   dyn_status why = DYN_OK;
-  Closure* closure = newClosure(options_.pool, static_cast<uint32_t>(w[1]), count, gathered_.data(), why);
+  Closure* closure = newClosure(options_.pool, function, captures.count, gathered_.data(), why);
   dropGathered();
-  if (!closure) return memoryFault(why, sizeof(Closure) + count * sizeof(Object*));
-  setObject(w[0], closure);
-  return w + 3 + count;
+  if (!closure) return memoryFault(why, sizeof(Closure) + captures.count * sizeof(Object*));
+  setObject(target, closure);
+  return true;
 }
 
 }  // namespace dyn::vm

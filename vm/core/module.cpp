@@ -56,6 +56,10 @@ Status Module::resolve() {
     builtins_.push_back(builtin);
   }
   if (Status status = checkBuiltinCalls(); !status.ok()) return status;
+  const DynFlowProgram* flow = options_.flow;
+  if (!flow && host.resolve_flow) flow = host.resolve_flow(host.user);
+  if (flow)
+    if (Status status = FlowCode::create(*flow, program_, flow_); !status.ok()) return status;
   gemmFamily_ = options_.gemmFamily;
   if (!gemmFamily_ && host.resolve_gemm_family) gemmFamily_ = host.resolve_gemm_family(host.user);
   if (!gemmFamily_) gemmFamily_ = defaultGemmFamily();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "vm/core/builtin.h"
+#include "vm/core/flow.h"
 #include "vm/isa/program.h"
 
 namespace dyn::vm {
@@ -39,6 +40,7 @@ class Module {
         nullptr;  // rows' offsets count from here; null: the host resolves constants
     uint64_t constantSectionBytes = 0;
     const DynGemmFamily* gemmFamily = nullptr;  // goes before the host's
+    const DynFlowProgram* flow = nullptr;       // as is this: native code of the functions
     uint64_t memoryLimitBytes = 0;              // of constants' heads and globals; 0: the physical memory
   };
   // Calls host.release when it fails, too.
@@ -55,6 +57,7 @@ class Module {
   std::vector<Object*>& globals() { return globals_; }  // written by init only
   const std::vector<Object*>& globals() const { return globals_; }
   const DynGemmFamily* gemmFamily() const { return gemmFamily_; }
+  const FlowCode& flow() const { return flow_; }
   MemoryPool* pool() { return pool_; }
   int32_t findFunction(std::string_view name) const;
   // The user's place of a code position; "" when there is none.
@@ -80,6 +83,7 @@ class Module {
   std::vector<Object*> constants_, globals_;
   Object* immortals_ = nullptr;
   const DynGemmFamily* gemmFamily_ = nullptr;
+  FlowCode flow_;
 };
 
 }  // namespace dyn::vm

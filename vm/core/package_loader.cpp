@@ -175,6 +175,7 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
   options.host.resolve_constant = nullptr;
   options.host.resolve_gemm_family = nullptr;
   options.host.forget_constant = nullptr;
+  options.host.resolve_flow = nullptr;
   const PackageSection* best = nullptr;
   bool hasProgram = false;
   for (const PackageSection& section : sections) {
@@ -201,8 +202,10 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
     return noCodeForThisMachine(sections);
   if (best)
     if (Status status = linkObject(*resource, *best); !status.ok()) return status;
-  if (resource->library)
+  if (resource->library) {
     options.gemmFamily = static_cast<const DynGemmFamily*>(dlsym(resource->library, DYN_GEMM_FAMILY_SYMBOL));
+    options.flow = static_cast<const DynFlowProgram*>(dlsym(resource->library, DYN_FLOW_PROGRAM_SYMBOL));
+  }
   if (!options.gemmFamily && host.resolve_gemm_family)
     options.gemmFamily = host.resolve_gemm_family(host.user);
   if (options.constantSection) {

@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dyn_flow.h"
 #include "dyn_kernel.h"
 
 #if defined(_WIN32)
@@ -36,7 +37,7 @@
 extern "C" {
 #endif
 
-#define DYN_ABI_VERSION 3
+#define DYN_ABI_VERSION 4
 
 typedef enum dyn_status {
   DYN_OK = 0,
@@ -99,6 +100,7 @@ typedef struct dyn_host {
           index); /* load has read row `index` for the last time: only its packed form is used from now on */
   /* a builtin that the runtime has not; null: unknown */
   const dyn_builtin* (*resolve_builtin)(void* user, const char* name);
+  const DynFlowProgram* (*resolve_flow)(void* user); /* native code of the program's functions; null: none */
 } dyn_host;
 
 /* Zero means the default, for every member. */
@@ -115,6 +117,14 @@ typedef struct dyn_options {
   /* Nonzero: runs only count memory. Kernels do not run, inputs are not read, outputs have no elements;
    * peak_bytes is that of a real run. Where memory depends on elements the run ends with DYN_UNSUPPORTED. */
   int32_t rehearsal;
+  /* Given: tensors, objects and the call stack live here and nowhere else, filled from the beginning; at a
+   * multiple of 64, with one thread. A run that needs more ends with DYN_MEMORY_LIMIT. */
+  void* memory;
+  uint64_t memory_bytes;
+  /* With rehearsal: blocks are placed as in `memory`, so after the first run of the context held_bytes is what
+   * `memory` must have for the first run of another one with the same shapes. One thread. */
+  int32_t lay_out;
+  int32_t interpret; /* nonzero: functions run as bytecode, also where the module has native code of them */
 } dyn_options;
 
 typedef enum dyn_trap_action { DYN_TRAP_CONTINUE, DYN_TRAP_STEP, DYN_TRAP_STOP } dyn_trap_action;

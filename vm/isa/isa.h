@@ -79,7 +79,7 @@ inline constexpr const InstructionRow& row(Opcode opcode) {
 }
 
 // Opcode with the text "addi", or -1.
-inline int32_t findOpcode(std::string_view text) {
+inline constexpr int32_t findOpcode(std::string_view text) {
   for (int32_t i = 0; i < kOpcodeCount; ++i)
     if (kInstructions[static_cast<size_t>(i)].text == text) return i;
   return -1;

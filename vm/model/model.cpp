@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "vm/core/c_api.h"
+#include "vm/core/strided.h"
 #include "vm/isa/call_sizes.h"
 #include "vm/isa/package.h"
 #include "vm/isa/program_file.h"
@@ -16,10 +17,10 @@ struct dyn_model {
   dyn_model_options options = {};
   CallSizes call;
   dyn_module* module = nullptr;
-  dyn_context *context = nullptr, *rehearsal = nullptr;
+  dyn_context* context = nullptr;
+  std::mutex mutex;  // guards `context` from who cancels
   ~dyn_model() {
     dyn_context_release(context);
-    dyn_context_release(rehearsal);
     dyn_module_release(module);
   }
 };
@@ -42,6 +43,7 @@ Status loadModule(std::unique_ptr<dyn_module>& made) {
   Module::Options options;
   options.host.resolve_kernel = findKernel;
   options.gemmFamily = dyn_model_data.gemm_family;
+  options.flow = dyn_model_data.flow;
   for (const PackageSection& section : sections) {
     if (section.kind == SectionKind::program) {
       if (Status status = parseProgram(bytes + section.offset, section.sizeBytes, program); !status.ok())
@@ -64,14 +66,28 @@ Status lastStatus(dyn_status code) {
 
 const Program& programOf(const dyn_model* model) { return model->module->module->program(); }
 
-Status madeContext(dyn_model* model, bool rehearsal, dyn_context*& context) {
-  if (context) return okStatus();
+// In the caller's memory each run begins with a new context, for a run's blocks to lie where the rehearsal
+// laid them.
+Status readyContext(dyn_model* model) {
+  if (model->context && !model->options.memory) return okStatus();
   dyn_options options = {};
   options.thread_count = model->options.threads;
-  options.memory_limit_bytes = rehearsal ? UINT64_MAX : model->options.memory_bytes;
-  options.rehearsal = rehearsal;
-  return lastStatus(dyn_context_create(model->module, &options, &context));
+  if (model->options.memory) {
+    options.memory = model->options.memory;
+    options.memory_bytes = model->options.memory_bytes;
+  } else {
+    options.memory_limit_bytes = model->options.memory_bytes;
+  }
+  std::lock_guard lock(model->mutex);
+  dyn_context_release(model->context);
+  model->context = nullptr;
+  return lastStatus(dyn_context_create(model->module, &options, &model->context));
 }
+
+struct Rehearsal {
+  dyn_context* context = nullptr;
+  ~Rehearsal() { dyn_context_release(context); }
+};
 
 // "x has a size of -1": what the contract of the program would say of a value is said of a size.
 Status checkSizes(const dyn_model* model, const int64_t* sizes) {
@@ -134,16 +150,33 @@ void readShapes(const dyn_context* context, int64_t* shapes) {
   }
 }
 
-Status rehearse(dyn_model* model, const int64_t* sizes) {
+Status rehearse(dyn_model* model, const int64_t* sizes, Rehearsal& rehearsal) {
   if (!model) return invalid("the model is null");
   if (Status status = checkSizes(model, sizes); !status.ok()) return status;
-  if (Status status = madeContext(model, true, model->rehearsal); !status.ok()) return status;
-  return runOnce(model, model->rehearsal, sizes, nullptr);
+  dyn_options options = {};
+  options.rehearsal = options.lay_out = 1;
+  const Status made = lastStatus(dyn_context_create(model->module, &options, &rehearsal.context));
+  return made.ok() ? runOnce(model, rehearsal.context, sizes, nullptr) : made;
 }
 
 Status peakBytes(dyn_model* model, const int64_t* sizes, uint64_t& bytes) {
-  if (Status status = rehearse(model, sizes); !status.ok()) return status;
-  bytes = model->rehearsal->pool->statistics().peakBytes;
+  Rehearsal rehearsal;
+  if (Status status = rehearse(model, sizes, rehearsal); !status.ok()) return status;
+  bytes = rehearsal.context->pool->statistics().heldBytes;
+  return okStatus();
+}
+
+Status copyOutputs(const dyn_model* model, const dyn_model_output* outputs) {
+  const std::vector<Object*>& results = model->context->interpreter->results();
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!outputs[i].data) continue;
+    const auto* tensor = static_cast<const Tensor*>(results[i]);
+    if (tensor->sizeBytes() > outputs[i].bytes)
+      return failure(DYN_BAD_INPUT, "output " + std::to_string(i) + " needs " +
+                                        std::to_string(tensor->sizeBytes()) + " bytes, there is room for " +
+                                        std::to_string(outputs[i].bytes));
+    if (tensor->elementCount > 0) copyDense(tensor, static_cast<std::byte*>(outputs[i].data));
+  }
   return okStatus();
 }
 
@@ -190,11 +223,13 @@ Status run(dyn_model* model, const int64_t* sizes, const void* const* inputs, co
   if (!model) return invalid("the model is null");
   if (!inputs && !programOf(model).inputs.empty()) return invalid("the inputs are null");
   if (Status status = checkSizes(model, sizes); !status.ok()) return status;
-  if (Status status = madeContext(model, false, model->context); !status.ok()) return status;
-  for (size_t i = 0; i < programOf(model).outputs.size(); ++i)
+  if (Status status = readyContext(model); !status.ok()) return status;
+  const bool copies = model->options.memory != nullptr;
+  for (size_t i = 0; !copies && i < programOf(model).outputs.size(); ++i)
     dyn_context_bind_output(model->context, static_cast<int32_t>(i), outputs ? outputs[i].data : nullptr,
                             outputs ? outputs[i].bytes : 0);
   Status status = runOnce(model, model->context, sizes, inputs);
+  if (status.ok() && copies && outputs) status = copyOutputs(model, outputs);
   if (status.ok()) readShapes(model->context, shapes);
   return status;
 }
@@ -209,12 +244,11 @@ int32_t dyn_model_create(const dyn_model_options* options, dyn_model** model) {
     *model = nullptr;
     auto made = std::make_unique<dyn_model>();
     if (options) made->options = *options;
-    if (made->options.memory) return failure(DYN_UNSUPPORTED, "memory of the caller");
     std::unique_ptr<dyn_module> module;
     if (Status status = loadModule(module); !status.ok()) return status;
     made->module = module.release();
     made->call = callSizes(programOf(made.get()).inputs);
-    if (Status status = madeContext(made.get(), false, made->context); !status.ok()) return status;
+    if (Status status = readyContext(made.get()); !status.ok()) return status;
     *model = made.release();
     return okStatus();
   });
@@ -225,8 +259,9 @@ void dyn_model_release(dyn_model* model) { delete model; }
 int32_t dyn_model_output_shapes(dyn_model* model, const int64_t* sizes, int64_t* shapes) {
   return guarded([&]() -> Status {
     if (!shapes) return invalid("the place for the shapes is null");
-    Status status = rehearse(model, sizes);
-    if (status.ok()) readShapes(model->rehearsal, shapes);
+    Rehearsal rehearsal;
+    Status status = rehearse(model, sizes, rehearsal);
+    if (status.ok()) readShapes(rehearsal.context, shapes);
     return status;
   });
 }
@@ -254,7 +289,9 @@ int32_t dyn_model_run(dyn_model* model, const int64_t* sizes, const void* const*
 }
 
 void dyn_model_cancel(dyn_model* model) {
-  if (model) dyn_context_cancel(model->context);
+  if (!model) return;
+  std::lock_guard lock(model->mutex);
+  dyn_context_cancel(model->context);
 }
 
 const char* dyn_model_last_error(void) { return dyn_last_message(); }

@@ -2,6 +2,7 @@
 #ifndef DYN_MODEL_DATA_H
 #define DYN_MODEL_DATA_H
 
+#include "vm/include/dyn_flow.h"
 #include "vm/include/dyn_kernel.h"
 
 #ifdef __cplusplus
@@ -19,6 +20,7 @@ typedef struct DynModelData {
   const DynModelKernel* kernels;
   uint64_t kernel_count;
   const DynGemmFamily* gemm_family; /* null: the runtime's own */
+  const DynFlowProgram* flow;       /* null: the bytecode is interpreted */
 } DynModelData;
 
 extern const DynModelData dyn_model_data;

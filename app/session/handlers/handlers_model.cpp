@@ -230,12 +230,14 @@ Status checkExport(const Command& command) {
   if (command.has("static-link"))
     return unsupported(
         "--static-link: generated kernels are opened as a shared library, which a static program can not do");
-  if (command.has("no-heap"))
-    return unsupported("--no-heap: the interpreter takes its objects from the heap");
+  if (command.has("no-heap")) return unsupported("--no-heap: the runtime takes its objects from the heap");
   if (command.has("board")) return unsupported("--board: it is of --kind image");
-  if (!command.has("interpret"))
-    return unsupported("the host program as native code; it is interpreted with --interpret");
   return {};
+}
+
+HostFlow hostFlowOf(const SessionState& state, const Command& command) {
+  const bool interpreted = command.has("interpret") || state.now.options.flow == "interpret";
+  return interpreted ? HostFlow::interpreted : HostFlow::native;
 }
 
 // The folder of the program that runs: dynrun lies there, and dynmodel.o in ../lib.
@@ -251,12 +253,13 @@ Status runsHereOrUnsupported(const CompiledModel& compiled, const char* what) {
                                                          ": the runtime is built for this machine");
 }
 
-Status writeLibrary(const CompiledModel& compiled, const Command& command, const std::string& source,
-                    ExportResult& result) {
+Status writeLibrary(const CompiledModel& compiled, const Command& command, HostFlow flow,
+                    const std::string& source, ExportResult& result) {
   DYN_CHECK(runsHereOrUnsupported(compiled, "a library"));
   LibraryRequest request;
   request.kind = result.kind == "shared" ? LibraryKind::shared : LibraryKind::archive;
   request.output = command.text("o");
+  request.flow = flow;
   request.runtime = (ownFolder().parent_path() / "lib" / "dynmodel.o").string();
   request.source = std::filesystem::path(source).filename().string();
   DYN_TRY(ExportedLibrary made, exportLibrary(compiled, request));
@@ -268,14 +271,15 @@ Status writeLibrary(const CompiledModel& compiled, const Command& command, const
 }
 
 // One file: a package or an executable.
-Status writeProgram(const CompiledModel& compiled, const Command& command, ExportResult& result) {
+Status writeProgram(const CompiledModel& compiled, const Command& command, HostFlow flow,
+                    ExportResult& result) {
   const std::string path = command.text("o");
   ExportedFile file;
   if (result.kind == "package") {
-    DYN_TRY(file, writePackageFile(compiled, path));
+    DYN_TRY(file, writePackageFile(compiled, path, flow));
   } else {
     DYN_CHECK(runsHereOrUnsupported(compiled, "an executable"));
-    DYN_TRY(file, writeExecutable(compiled, (ownFolder() / "dynrun").string(), path));
+    DYN_TRY(file, writeExecutable(compiled, (ownFolder() / "dynrun").string(), path, flow));
   }
   result.files = {{path, file.fileBytes}};
   result.weightsBytes = file.weightsBytes;
@@ -292,7 +296,7 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
   CompileResult result;
   if (command.has("o")) {
     result.file = command.text("o");
-    DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file));
+    DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file, hostFlowOf(state, command)));
     result.fileBytes = file.fileBytes;
   }
   result.passesNs = compiled.statistics.passesNs;
@@ -500,8 +504,9 @@ Result<View> handle_exportModel(SessionState& state, const Command& command, Out
   result.kind = command.text("kind");
   result.target = compiled.target.machine.name;
   const bool library = result.kind == "static" || result.kind == "shared";
-  DYN_CHECK(library ? writeLibrary(compiled, command, made.model->info().path, result)
-                    : writeProgram(compiled, command, result));
+  const HostFlow flow = hostFlowOf(state, command);
+  DYN_CHECK(library ? writeLibrary(compiled, command, flow, made.model->info().path, result)
+                    : writeProgram(compiled, command, flow, result));
   DYN_CHECK(reopened(state, made));
   return makeView(std::move(result));
 }

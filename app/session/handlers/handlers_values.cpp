@@ -97,6 +97,8 @@ const std::vector<SettingSpec>& settingTable() {
       {"variants", "programs for some sizes beside the one for all: seq=128;seq=256,batch=1; none: off"},
       {"buckets", "fewer rows are padded to the next of these: batch=4,8,16; none: off"},
       {"tuning", "file of tuning records; cache: beside the object cache; none: off"},
+      {"flow",
+       "the host program as machine code or as bytecode: native, interpret; auto: as a package has it"},
       {"device", "cpu"},
       {"target", "where programs run: host, a processor such as znver4 or cortex-a72, or a file"},
       {"cache-dir", "of compiled objects; none: off"},
@@ -118,6 +120,7 @@ std::string settingValue(const SessionSnapshot& now, std::string_view name) {
   if (name == "policy") return textOf(o.policies);
   if (name == "variants") return o.variants.empty() ? "none" : o.variants;
   if (name == "buckets") return o.buckets.empty() ? "none" : o.buckets;
+  if (name == "flow") return o.flow;
   if (name == "device") return o.device;
   if (name == "target") return o.target.empty() ? "host" : o.target;
   if (name == "cache-dir") return o.cacheDirectory.empty() ? "none" : o.cacheDirectory;
@@ -167,6 +170,10 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
     const std::string text = value == "none" ? "" : value;
     DYN_TRY([[maybe_unused]] auto checked, passes::parseBuckets(text));
     o.buckets = text;
+  } else if (name == "flow") {
+    if (value != "native" && value != "interpret" && value != "auto")
+      return makeError(DiagnosticId::usageError, "flow is native, interpret or auto");
+    o.flow = value;
   } else if (name == "device") {
     if (value != "cpu")
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: the device " + value)

@@ -408,6 +408,7 @@ CompileOptions LoadedModel::compileOptions() const {
   options.target = target_;
   options.cacheDirectory = options_.cacheDirectory;
   options.threadCount = options_.threadCount;
+  if (options_.flow == "native") options.hostFlow = HostFlow::native;
 #ifdef DYN_VERIFY_EACH
   options.verifyEach = true;
 #endif

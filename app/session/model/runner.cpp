@@ -88,6 +88,7 @@ Result<VmContext> makeContext(dyn_module* module, const SessionOptions& options,
   dyn_options settings{};
   settings.thread_count = options.threadCount > 0 ? options.threadCount : physicalCoreCount();
   settings.memory_limit_bytes = purpose == Purpose::running ? options.memoryLimitBytes : UINT64_MAX;
+  settings.interpret = options.flow == "interpret";
   settings.rehearsal = purpose == Purpose::rehearsal;
   dyn_context* context = nullptr;
   const dyn_status status = dyn_context_create(module, &settings, &context);

@@ -1,6 +1,7 @@
 // The graph of one step: operations as nodes, values as edges, name scopes and bodies as groups.
 #include <algorithm>
 
+#include "app/session/views/graph_folding.h"
 #include "app/session/views/node_ids.h"
 #include "app/session/views/trace_views.h"
 #include "compiler/ir/op_def.h"
@@ -223,6 +224,10 @@ class GraphBuilder {
 
 }  // namespace
 
-GraphView graphView(const TraceStep& step) { return GraphBuilder(step).build(); }
+GraphView graphView(const TraceStep& step) {
+  GraphView view = GraphBuilder(step).build();
+  foldGraph(view);
+  return view;
+}
 
 }  // namespace dyn

@@ -42,6 +42,7 @@ Status ObjectCompiler::State::emit(KernelModule& module, const CompileSettings& 
   if (settings.verify == VerifyModules::yes)
 #endif
     DYN_CHECK(module.verify());
+  if (settings.passes == IrPasses::registers) promoteRegisters(*module.contents().module, *target);
   if (settings.passes == IrPasses::o2)
     DYN_CHECK(guardLlvm("optimising '" + module.name() + "'", [&]() -> Status {
       optimizeModule(*module.contents().module, *target);

@@ -10,7 +10,9 @@ namespace dyn {
 
 // Emitters write SSA directly, so most modules gain nothing from IR passes (measured: same speed, half the
 // compile time).
-enum class IrPasses { none, o2 };
+// `registers`: local variables become values of registers, and what is equal or constant is found; for straight
+// code of many small steps.
+enum class IrPasses { none, registers, o2 };
 enum class VerifyModules { no, yes };
 
 struct CompileSettings {

@@ -8,6 +8,8 @@ class TargetMachine;
 
 namespace dyn {
 
+// mem2reg, common subexpressions, dead branches.
+void promoteRegisters(llvm::Module& module, llvm::TargetMachine& target);
 void optimizeModule(llvm::Module& module, llvm::TargetMachine& target);
 
 }  // namespace dyn

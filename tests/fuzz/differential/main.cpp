@@ -1,9 +1,10 @@
 // Random programs: compiled = reference, and each pass off = all on.
 //
-//   differential [--count N] [--seed S] [--passes all|some] [--output DIR] [--show] [--suite DIR]
+//   differential [--count N] [--seed S] [--passes all|some|flow] [--output DIR] [--show] [--suite DIR]
 //
 // Seed S + i makes program i. Each is run at six sets of sizes from one compilation with all passes, one with
-// a variant or a bucket, and one with a pass off, in turn (--passes all: each pass off for each program).
+// a variant or a bucket, and one with a pass off, in turn (--passes all: each pass off for each program; flow: its host program as machine code and as
+// bytecode instead).
 // What differs is cut down and written to DIR: seed-N.dyn, its inputs as .npy, and seed-N.dyns, which runs it
 // in the shell. Ends with 1 when anything differed. --show prints the programs and runs nothing.
 #include <sys/mman.h>
@@ -19,6 +20,7 @@
 #include <string>
 
 #include "tests/fuzz/differential/comparison.h"
+#include "tests/fuzz/differential/flows.h"
 #include "tests/fuzz/differential/generator.h"
 #include "tests/fuzz/differential/reducer.h"
 #include "tests/fuzz/differential/suite.h"
@@ -30,16 +32,17 @@ namespace {
 struct Arguments {
   int64_t count = 300;
   uint64_t seed = 1;
-  bool allPasses = false, show = false;
+  bool allPasses = false, flows = false, show = false;
   std::string output = "differential-failures", suite;
 };
 
 constexpr uint64_t kBlock = 50;  // programs in one process
 
 std::vector<std::string> passesFor(const Program& program, const std::vector<Sizes>& sizes, uint64_t seed,
-                                   bool all) {
+                                   const Arguments& arguments) {
+  if (arguments.flows) return {std::string(kFlows)};
   std::vector<std::string> passes = pipelines();
-  if (!all) passes = {"", passes[1 + seed % (passes.size() - 1)]};
+  if (!arguments.allPasses) passes = {"", passes[1 + seed % (passes.size() - 1)]};
   if (const std::string variants = variantsOf(program, sizes, seed); !variants.empty())
     passes.push_back(variants);
   return passes;
@@ -60,7 +63,7 @@ void work(const Arguments& arguments, uint64_t from, uint64_t to, Progress* prog
     limitTime();
     const Program program = generate(seed);
     const std::vector<Sizes> sizes = sizesFor(program, seed);
-    const std::vector<std::string> passes = passesFor(program, sizes, seed, arguments.allPasses);
+    const std::vector<std::string> passes = passesFor(program, sizes, seed, arguments);
     const Comparison found = compare(program, sizes, seed, passes);
     ++progress->counts[static_cast<size_t>(found.verdict)];
     if (found.verdict == Verdict::agree) {
@@ -79,12 +82,12 @@ void work(const Arguments& arguments, uint64_t from, uint64_t to, Progress* prog
 void report(const Arguments& arguments, uint64_t seed) {
   const Program program = generate(seed);
   const std::vector<Sizes> sizes = sizesFor(program, seed);
-  Comparison found = compareApart(program, sizes, seed, passesFor(program, sizes, seed, arguments.allPasses));
+  Comparison found = compareApart(program, sizes, seed, passesFor(program, sizes, seed, arguments));
   std::printf("seed %llu %s%s%s: %s\n", static_cast<unsigned long long>(seed), toString(found.verdict),
               found.passes.empty() ? "" : " with ", found.passes.c_str(), found.what.c_str());
   Failure failure{program, sizes[std::min(found.sizes, sizes.size() - 1)]};
   const std::vector<std::string> passes = found.verdict == Verdict::crashed
-                                              ? passesFor(program, sizes, seed, arguments.allPasses)
+                                              ? passesFor(program, sizes, seed, arguments)
                                               : std::vector<std::string>{found.passes};
   if (found.verdict != Verdict::invalid && found.verdict != Verdict::agree) {
     failure = reduced(std::move(failure), [&](const Program& candidate, const Sizes& at) {
@@ -99,7 +102,8 @@ void report(const Arguments& arguments, uint64_t seed) {
                                << found.what.substr(0, found.what.find('\n')) << "\n"
                                << text;
   std::ofstream script(base + ".dyns");
-  if (!found.passes.empty()) script << ":set passes " << found.passes << "\n";
+  if (found.passes == kFlows) script << ":set flow native\n";
+  if (!found.passes.empty() && found.passes != kFlows) script << ":set passes " << found.passes << "\n";
   script << ":load " << base << ".dyn\n:run";
   const std::vector<HostTensor> inputs = inputsFor(failure.program, failure.sizes, seed);
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -167,7 +171,7 @@ int run(const Arguments& arguments) {
 
 int usage() {
   std::fprintf(stderr,
-               "usage: differential [--count N] [--seed S] [--passes all|some] [--output DIR] [--show] "
+               "usage: differential [--count N] [--seed S] [--passes all|some|flow] [--output DIR] [--show] "
                "[--suite DIR]\n");
   return 2;
 }
@@ -191,8 +195,9 @@ int main(int argumentCount, char** argumentTexts) {
       arguments.count = std::atoll(value.c_str());
     } else if (name == "--seed") {
       arguments.seed = std::strtoull(value.c_str(), nullptr, 10);
-    } else if (name == "--passes" && (value == "all" || value == "some")) {
+    } else if (name == "--passes" && (value == "all" || value == "some" || value == "flow")) {
       arguments.allPasses = value == "all";
+      arguments.flows = value == "flow";
     } else if (name == "--suite") {
       arguments.suite = value;
     } else if (name == "--output") {
