@@ -81,6 +81,28 @@ for kind in static shared; do
 done
 cmp boxes_static boxes_shared || fail "the detector, static and shared, differ"
 
+# A bound on memory where each dim has one: the most that any allowed size needs.
+mkdir bounded
+"$DYNREPL" export "$SOURCE/samples/models/bert/model.onnx" --kind static --dim batch=1..2 --dim seq=1..24 -o bounded/bert --json --quiet >bounded/json
+bound="$(grep -oE '"ram_bound_bytes":[0-9]+' bounded/json | cut -d: -f2)"
+grep -q "define BERT_RAM_BOUND_BYTES $bound\$" bounded/bert.h || fail "the bound $bound is not in the header"
+cc -std=c11 -x c - -x none -Ibounded -o most bounded/libbert.a -lm -pthread <<<'#include <bert.h>
+#include <stdio.h>
+int main(void) {
+  bert_model* model;
+  uint64_t most = 0, bytes = 0;
+  if (bert_create(NULL, &model)) return 1;
+  for (int64_t batch = 1; batch <= 2; batch++)
+    for (int64_t seq = 1; seq <= 24; seq++) {
+      if (bert_peak_bytes(model, &(bert_dims){batch, seq}, &bytes)) return 2;
+      if (bytes > most) most = bytes;
+    }
+  if (bert_peak_bytes(model, &(bert_dims){2, 25}, &bytes) != BERT_BAD_INPUT) return 3;
+  printf("%llu\n", (unsigned long long)most);
+  bert_release(model);
+}'
+[[ "$(./most)" == "$bound" ]] || fail "the bound is $bound, the most $(./most)"
+
 # Names: of files and of C.
 "$DYNREPL" export "$SOURCE/samples/models/bert/model.onnx" --kind static --interpret -o 'names/lib2-int.a' --quiet >out 2>err && fail "a folder that is not there"
 mkdir names

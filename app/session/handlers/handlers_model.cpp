@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "app/session/model/input_spec.h"
+#include "app/session/model/ram_bound.h"
 #include "app/session/model/specialisation.h"
 #include "app/session/session_state.h"
 #include "app/session/views/contraction_rows.h"
@@ -260,6 +261,7 @@ Status writeLibrary(const CompiledModel& compiled, const Command& command, HostF
   request.kind = result.kind == "shared" ? LibraryKind::shared : LibraryKind::archive;
   request.output = command.text("o");
   request.flow = flow;
+  request.ramBoundBytes = result.ramBoundBytes;
   request.runtime = (ownFolder().parent_path() / "lib" / "dynmodel.o").string();
   request.source = std::filesystem::path(source).filename().string();
   DYN_TRY(ExportedLibrary made, exportLibrary(compiled, request));
@@ -276,10 +278,11 @@ Status writeProgram(const CompiledModel& compiled, const Command& command, HostF
   const std::string path = command.text("o");
   ExportedFile file;
   if (result.kind == "package") {
-    DYN_TRY(file, writePackageFile(compiled, path, flow));
+    DYN_TRY(file, writePackageFile(compiled, path, flow, result.ramBoundBytes));
   } else {
     DYN_CHECK(runsHereOrUnsupported(compiled, "an executable"));
-    DYN_TRY(file, writeExecutable(compiled, (ownFolder() / "dynrun").string(), path, flow));
+    DYN_TRY(file,
+            writeExecutable(compiled, (ownFolder() / "dynrun").string(), path, flow, result.ramBoundBytes));
   }
   result.files = {{path, file.fileBytes}};
   result.weightsBytes = file.weightsBytes;
@@ -503,6 +506,14 @@ Result<View> handle_exportModel(SessionState& state, const Command& command, Out
   ExportResult result;
   result.kind = command.text("kind");
   result.target = compiled.target.machine.name;
+  if (runsHere(compiled.target)) {
+    DYN_TRY(dyn_module * program, made.model->program());
+    state.progress("trying the sizes that are allowed");
+    DYN_TRY(const RamBound bound, ramBound(program, made.model->signature(), state.interruption));
+    result.ramBoundBytes = bound.bytes;
+    state.log(bound.bytes ? "no run takes more than " + std::to_string(*bound.bytes) + " bytes"
+                          : "the memory has no bound that is known: " + bound.why);
+  }
   const bool library = result.kind == "static" || result.kind == "shared";
   const HostFlow flow = hostFlowOf(state, command);
   DYN_CHECK(library ? writeLibrary(compiled, command, flow, made.model->info().path, result)

@@ -19,7 +19,8 @@ struct Range {
 
 std::vector<Range> rangesOf(const dyn_module* module, const Signature& signature) {
   std::vector<Range> ranges;
-  for (const std::string& name : CallDims(signature).names()) ranges.push_back({name});
+  const CallDims dims(signature);
+  for (const std::string& name : dims.names()) ranges.push_back({name});
   for (int32_t i = 0; i < dyn_module_input_count(module); ++i) {
     int32_t rank = 0;
     (void)dyn_module_input(module, i, nullptr, nullptr, nullptr, &rank);
