@@ -22,7 +22,7 @@ struct NativeCode {
   // Of the kernels, in their order, then of the matrix kernels. Those that a cache has, too, are here until
   // they are loaded.
   std::vector<ObjectCode> objects;
-  int64_t compiledWhenReady = 0;  // by the engine, matrix kernels included
+  int64_t compiledWhenReady = 0;  // by the engine, with matrix kernels and the host program
 };
 
 namespace {
@@ -131,7 +131,12 @@ struct FlowLoaded {
 namespace {
 
 Result<std::vector<ObjectCode>> compileFlow(const CompiledModel& compiled, const vm::Program& program) {
-  return compiled.code->engine->compileAll(flowJobs(program, compiled.target.machine, FlowCalls::table));
+  NativeCode& code = *compiled.code;
+  const int64_t before = code.engine->statistics().compiled;
+  DYN_TRY(std::vector<ObjectCode> objects,
+          code.engine->compileAll(flowJobs(program, compiled.target.machine, FlowCalls::table)));
+  code.compiledWhenReady += code.engine->statistics().compiled - before;  // no kernels
+  return objects;
 }
 
 }  // namespace

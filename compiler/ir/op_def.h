@@ -19,6 +19,7 @@
 #include "compiler/ir/module.h"
 #include "compiler/ir/op_traits.h"
 #include "compiler/ir/preconditions.h"
+#include "compiler/ir/view_rule.h"
 
 namespace dyn {
 
@@ -131,6 +132,8 @@ struct OpDef {
   LoweringKind lowering = LoweringKind::notSupported;
   // Element `index` (one i64 expression per result axis) of result `result`.
   Result<loop::Expr> (*lower)(loop::LowerContext&, int result, std::span<const loop::Expr> index) = nullptr;
+  // Where the elements of a result lie in the memory of the first operand; null: it is no view.
+  ViewRule viewRule = nullptr;
   std::string_view builtin;  // LoweringKind::builtin
   // Another one that does the same for some attributes (a library's); null: always `builtin`.
   std::string_view (*builtinFor)(const Op&) = nullptr;

@@ -80,6 +80,7 @@ class FunctionLowering {
   Status lowerKill(const Op& op, Body& body);
   Status lowerInto(const Op& op, Body& body);
   Status lowerView(const Op& op, Body& body);
+  Status lowerStrided(const Op& op, Body& body);
   Status lowerKernel(const Op& into, const Function& kernelBody, std::span<const ValueId> inputs,
                      std::span<const ValueId> outputs);
   Status lowerContraction(const Op& into);

@@ -128,6 +128,11 @@ class HomeFinder {
     const bool onlyFirst = op.def->traits.view;
     for (size_t i = 0; i < op.operands.size(); ++i)
       DYN_CHECK(onlyFirst && i > 0 ? there(op.operands[i], &op) : read(op.operands[i], &op));
+    if (op.def == &ops::stridedOp) {
+      for (const char* name : {"offset", "strides"})
+        DYN_CHECK(needAll(op.attributes.dims(name), "where " + this->name(op.results[0].id) + " is seen"));
+      DYN_CHECK(needAll(op.results[0].type.dims(), "where " + this->name(op.results[0].id) + " is seen"));
+    }
     if (op.def == &ops::bind_dimsOp)
       for (Dim d : op.attributes.dims("dims"))
         if (d.isSymbol()) bind(d.symbol());

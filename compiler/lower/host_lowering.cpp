@@ -25,6 +25,7 @@ FunctionLowering::HostLowering FunctionLowering::hostLoweringOf(const OpDef& def
       {&ops::squeezeOp, &F::lowerView},
       {&ops::unsqueezeOp, &F::lowerView},
       {&ops::identityOp, &F::lowerView},
+      {&ops::stridedOp, &F::lowerStrided},
       // dims
       {&ops::checkOp, &F::lowerCheck},
       {&ops::bind_dimsOp, &F::lowerBindDims},
@@ -84,6 +85,16 @@ Status FunctionLowering::lowerView(const Op& op, Body&) {
   }
   DYN_TRY(std::vector<int32_t> shape, shapeRegisters(type.dims()));
   code_.emit(Opcode::reshapeTensor, define(op.results[0].id), from, OperandList(shape));
+  return {};
+}
+
+Status FunctionLowering::lowerStrided(const Op& op, Body&) {
+  DYN_TRY(int32_t from, object(op.operands[0]));
+  DYN_TRY(int32_t offset, dims_.emit(op.attributes.dims("offset").at(0)));
+  DYN_TRY(std::vector<int32_t> shape, shapeRegisters(op.results[0].type.dims()));
+  DYN_TRY(std::vector<int32_t> strides, shapeRegisters(op.attributes.dims("strides")));
+  code_.emit(Opcode::stridedView, define(op.results[0].id), from, offset, OperandList(shape),
+             OperandList(strides));
   return {};
 }
 

@@ -96,7 +96,8 @@ class Placer {
           kind == KernelKind::builtin && op->def->traits.updatesFirst && !others.count(op->operands[0]);
       if (reuse) {
         if (!live) live = computeLiveness(function);
-        reuse = live->lastUse.at(op->operands[0]) == at;
+        // A view of it may be read later.
+        reuse = live->lastUse.at(live->rootOf(op->operands[0])) == at;
       }
       for (const ValueDef& result : op->results) {
         placed.ops.push_back(

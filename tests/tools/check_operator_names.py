@@ -11,7 +11,7 @@ import re
 import sys
 
 HOMES = ("compiler/ops/", "compiler/infer/", "compiler/reference/", "frontends/", "tests/")
-WORDS = set("""constant dims_value dim_value fused into alloc arena kill check bind_dims
+WORDS = set("""constant dims_value dim_value fused into strided alloc arena kill check bind_dims
                if loop match call invoke closure variant""".split())
 REWRITES = {
     "compiler/lower/host_lowering.cpp": "*",  # the table of what the host program does
@@ -19,6 +19,7 @@ REWRITES = {
     "compiler/passes/append.cpp": "append concat matmul matmul_permuted",
     "compiler/passes/attention.cpp": "matmul matmul_permuted softmax",
     "compiler/passes/contract.cpp": "einsum matmul transpose",
+    "compiler/passes/views.cpp": "reshape slice split",
     "compiler/passes/moved_windows.cpp": "add cast deform_columns deform_conv matmul",
     "compiler/passes/op_series.cpp": "reshape",
     "compiler/passes/contraction_versions.cpp": "conv_packed gemm_packed",

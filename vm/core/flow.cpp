@@ -132,6 +132,12 @@ struct FlowCalls {
       return vm.reuseTensor(target, source, type(dtype), device, span(shape, rank));
     });
   }
+  static int32_t stridedview(DynFlow* flow, int32_t target, int32_t source, int64_t offset,
+                             const int64_t* shape, int32_t rank, const int64_t* strides, int32_t axes) {
+    return call(flow, [&](Interpreter& vm) {
+      return vm.stridedView(target, source, offset, span(shape, rank), span(strides, axes));
+    });
+  }
   static int32_t reshape(DynFlow* flow, int32_t target, int32_t source, const int64_t* shape, int32_t rank) {
     return call(flow, [&](Interpreter& vm) { return vm.reshape(target, source, span(shape, rank)); });
   }

@@ -535,6 +535,11 @@ Interpreter::Outcome Interpreter::loop() {
         DYN_OPERATION(4 + w[3], makeTensor(w[0], type(w[1]), w[2], shapeAt(w + 3)));
       case Opcode::reuseTensor:
         DYN_OPERATION(5 + w[4], reuseTensor(w[0], w[1], type(w[2]), w[3], shapeAt(w + 4)));
+      case Opcode::stridedView: {
+        const int32_t* strides = w + 4 + w[3];
+        DYN_OPERATION(5 + w[3] + strides[0],
+                      stridedView(w[0], w[1], R[w[2]], shapeAt(w + 3), scalarsAt(strides)));
+      }
       case Opcode::reshapeTensor:
         DYN_OPERATION(3 + w[2], reshape(w[0], w[1], shapeAt(w + 2)));
       case Opcode::deviceCopy:

@@ -7,6 +7,7 @@
 
 #include "vm/base/checked.h"
 #include "vm/core/interpreter.h"
+#include "vm/core/strided.h"
 #include "vm/device/device.h"
 
 namespace dyn::vm {
@@ -294,6 +295,29 @@ bool Interpreter::reshape(int32_t target, int32_t from, std::span<const int64_t>
                            count, source->storage, source->data, why);
   if (!tensor) return memoryFault(why, sizeof(Tensor));
   tensor->readOnly = source->readOnly;
+  setObject(target, tensor);
+  return true;
+}
+
+bool Interpreter::stridedView(int32_t target, int32_t from, int64_t offset, std::span<const int64_t> shape,
+                              std::span<const int64_t> strides) {
+  Tensor* source = tensorAt(from);
+  if (!source || !isDense(source, "a view")) return false;
+  if (source->dtype == DataType::string) return fault(DYN_UNSUPPORTED, "a strided view of strings");
+  int64_t count, low, high;
+  if (!elementCount(shape, count)) return false;
+  const bool inside = reachOf(shape, strides, low, high) &&
+                      (count == 0 || (checkedAdd(low, offset, low) && checkedAdd(high, offset, high) &&
+                                      low >= 0 && high < source->elementCount));
+  if (!inside)
+    return fault(DYN_OUT_OF_RANGE, "a view of " + std::to_string(count) + " elements from element " +
+                                       std::to_string(offset) + " on reaches beyond " + describe(source));
+  dyn_status why = DYN_OK;
+  std::byte* first = count == 0 ? source->first : source->first + offset * sizeBytes(source->dtype);
+  Tensor* tensor = newStridedView(options_.pool, source->dtype, static_cast<uint32_t>(shape.size()),
+                                  shape.data(), strides.data(), count, source->storage, first, why);
+  if (!tensor) return memoryFault(why, sizeof(Tensor));
+  tensor->readOnly = true;
   setObject(target, tensor);
   return true;
 }

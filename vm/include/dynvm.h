@@ -245,8 +245,8 @@ DYN_API dyn_status dyn_value_borrow(dyn_context* context, int32_t dtype, int32_t
  * what a program appends to and hands on, as a cache of keys and values: given as an input that the program
  * only joins with rows behind it along that axis, what comes out shares its memory and only the new rows are
  * written; where the room ends, or another run has appended to the same value, it moves to twice the room.
- * Values already handed out keep their rows. Given as any other input the run fails with DYN_UNSUPPORTED where
- * the elements do not lie side by side. */
+ * Values already handed out keep their rows. Given as any other input the run fails with DYN_UNSUPPORTED
+ * where the elements do not lie side by side. */
 DYN_API dyn_status dyn_value_growing(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape,
                                      int32_t axis, int64_t room, const void* data, size_t size_bytes,
                                      dyn_value** value);

@@ -165,6 +165,10 @@ class FunctionVerifier {
       }
       case Opcode::reshapeTensor:
         return checkShape(reader.operand(2));
+      case Opcode::stridedView: {
+        if (Status status = checkShape(reader.operand(3)); !status.ok()) return status;
+        return arity("strides", reader.operand(3).count, reader.operand(4).count);
+      }
       case Opcode::deviceCopy: {
         if (Status status = checkDevice(word(2)); !status.ok()) return status;
         return checkDevice(word(3));

@@ -209,11 +209,13 @@ class PieceEmitter {
     if (!valuesPlace_)
       valuesPlace_ =
           llvm::IRBuilder<>(entry_, entry_->begin()).CreateAlloca(b_.getInt64Ty(), b_.getInt64(1), "values");
-    valuesCount_ = std::max(valuesCount_, operand.count);
+    // An instruction's lists lie one behind the other.
+    const uint32_t begin = std::exchange(valuesUsed_, valuesUsed_ + operand.count);
+    valuesCount_ = std::max(valuesCount_, valuesUsed_);
     for (uint32_t i = 0; i < operand.count; ++i)
       b_.CreateStore(scalar(operand.words[i]),
-                     b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), valuesPlace_, i));
-    return valuesPlace_;
+                     b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), valuesPlace_, begin + i));
+    return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), valuesPlace_, begin);
   }
   void placeValues() {
     if (valuesPlace_) valuesPlace_->setOperand(0, b_.getInt64(valuesCount_));
@@ -221,6 +223,7 @@ class PieceEmitter {
 
   // The runtime does this instruction; its result.
   Value* callRuntime(const InstructionReader& reader, int32_t resume = -1) {
+    valuesUsed_ = 0;
     const vm::InstructionRow& instruction = vm::row(opcode_);
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), parameterTypes(b_, opcode_), false);
     std::vector<Value*> arguments = {flow_};
@@ -442,7 +445,7 @@ class PieceEmitter {
   llvm::Function* function_ = nullptr;
   Value *flow_ = nullptr, *waiting_ = nullptr, *out_ = nullptr;
   llvm::AllocaInst* valuesPlace_ = nullptr;
-  uint32_t valuesCount_ = 1;
+  uint32_t valuesCount_ = 1, valuesUsed_ = 0;
   BasicBlock *entry_ = nullptr, *fault_ = nullptr, *arithmetic_ = nullptr;
   llvm::PHINode *faultPosition_ = nullptr, *faultOpcode_ = nullptr, *faultA_ = nullptr, *faultB_ = nullptr;
   std::map<uint32_t, llvm::AllocaInst*> scalars_;

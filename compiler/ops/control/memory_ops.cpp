@@ -8,6 +8,7 @@
 // The destination keeps the id of the value it holds, so nothing that uses %y changes.
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/op_rules.h"
+#include "compiler/ops/rules/shape_rules.h"
 
 namespace dyn::ops {
 
@@ -32,6 +33,55 @@ Status inferAnnotated(InferContext& c) {
   return {};
 }
 
+Status inferStrided(InferContext& c) {
+  const Type type = c.op().results[0].type;
+  if (!type || !type.isTensor())
+    return c.error(DiagnosticId::badAttribute, "the result's type must be annotated");
+  if (c.attributes().dims("offset").size() != 1 ||
+      c.attributes().dims("strides").size() != type.dims().size())
+    return c.error(DiagnosticId::badAttribute, "one offset and one stride for each axis are needed");
+  c.setResult(0, type);
+  return {};
+}
+
+// All places are elements of the operand.
+Status requireInside(const EvalContext& c, std::span<const int64_t> shape, std::span<const int64_t> strides,
+                     int64_t offset) {
+  int64_t low = offset, high = offset;
+  bool inside = true;
+  for (size_t axis = 0; axis < shape.size() && inside; ++axis) {
+    int64_t& end = strides[axis] < 0 ? low : high;
+    int64_t far = 0;
+    inside = !__builtin_mul_overflow(shape[axis] - 1, strides[axis], &far) &&
+             !__builtin_add_overflow(end, far, &end);
+  }
+  if (inside && low >= 0 && high < c.operand(0).elementCount()) return {};
+  return c.error(DiagnosticId::runtimeError, "the strides reach beyond the operand");
+}
+
+Status evaluateStrided(EvalContext& c) {
+  std::vector<int64_t> shape, strides;
+  for (Dim d : c.resultType(0).dims()) {
+    DYN_TRY(int64_t size, c.dimValue(d));
+    shape.push_back(size);
+  }
+  for (Dim d : c.attributes().dims("strides")) {
+    DYN_TRY(int64_t stride, c.dimValue(d));
+    strides.push_back(stride);
+  }
+  DYN_TRY(int64_t offset, c.dimValue(c.attributes().dims("offset").at(0)));
+  bool empty = false;
+  for (int64_t size : shape) empty = empty || size == 0;
+  if (!empty) DYN_CHECK(requireInside(c, shape, strides, offset));
+  return evaluateCopy(c, c.operand(0), shape,
+                      [&](auto index) -> Result<int64_t> { return offset + flatIndex(index, strides); });
+}
+
+constexpr AttributeSpec kStridedAttributes[] = {
+    {"offset", AttributeKind::dims, true, "which element is the first, one dim",
+     Allowed::byRule("one dim, of an element")},
+    {"strides", AttributeKind::dims, true, "how many elements further the next one is, for each axis",
+     Allowed::byRule("one for each axis of the result, for places inside of the operand")}};
 constexpr AttributeSpec kFusedAttributes[] = {
     {"kind", AttributeKind::string, true,
      "loop: one loop nest; contraction: a matmul and what follows it; attention: product, softmax, product",
@@ -91,6 +141,29 @@ const OpDef intoOp{
         "fn @main(%x: Tensor[(n), f32]) {\n  %y = alloc() : Tensor[(n), f32]\n"
         "  into(%x, %y) {kind = \"loop\", outputs = 1} region (%p: Tensor[(n), f32]) -> (Tensor[(n), f32]) "
         "{ %q = relu(%p) : Tensor[(n), f32] return %q }\n  return %y\n}",
+};
+
+const OpDef stridedOp{
+    .name = "strided",
+    .summary = "elements of a tensor where they lie, an offset and strides apart",
+    .cls = OpClass::view,
+    .traits = {.view = true},
+    .minOperands = 1,
+    .maxOperands = 1,
+    .results = 1,
+    .attributes = kStridedAttributes,
+    .infer = inferStrided,
+    .evaluate = evaluateStrided,
+    .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
+    .doc =
+        "[...] -> the annotated type: element [i, j, ...] is element offset + i * strides[0] + j * "
+        "strides[1] + ... of the operand. For operators that read strided operands. Made by the pass "
+        "`views`.",
+    .example =
+        "fn @main(%x: Tensor[(n, 3), f32], %b: Tensor[(n, 2), f32]) {\n"
+        "  %t = strided(%x) {offset = dims(0), strides = dims(1, 3)} : Tensor[(3, n), f32]\n"
+        "  %y = matmul(%t, %b)\n  return %y\n}",
 };
 
 const OpDef allocOp{

@@ -234,6 +234,23 @@ Result<Expr> lowerGatherElements(LowerContext& c, int, std::span<const Expr> ind
   return c.checked(inRange(c, at, size), DYN_KERNEL_INDEX_OUT_OF_RANGE, element);
 }
 
+// One slice, of a place that is known to be there.
+std::optional<StridedPlace> viewOfGather(const ViewContext& c, int) {
+  const std::optional<Contents> index = c.operandTypes[1].rank() == 0 ? c.contents(1) : std::nullopt;
+  if (!index || index->size() != 1 || !index->front() || !index->front().isConstant()) return std::nullopt;
+  int64_t axis = c.op.attributes.integer("axis", 0);
+  if (axis < 0) axis += c.operandTypes[0].rank();
+  const Dim n = c.operandTypes[0].dims()[static_cast<size_t>(axis)];
+  const int64_t at = *index->front().constant();
+  if (at == INT64_MIN || at == INT64_MAX || !c.lessEqual(c.constant(at < 0 ? -at : at + 1), n))
+    return std::nullopt;
+  StridedPlace place = c.operand;
+  const Dim first = at < 0 ? n + at : c.constant(at);
+  place.offset = place.offset + first * place.strides[static_cast<size_t>(axis)];
+  place.strides.erase(place.strides.begin() + axis);
+  return place;
+}
+
 constexpr OperandRule kGatherRules[] = {
     {1, ElementsAre::byKernel, "places of the axis, from the end if negative"}};
 constexpr OperandRule kGatherNdRules[] = {
@@ -257,6 +274,7 @@ const OpDef gatherOp{
     .evaluate = evaluateGather,
     .lowering = LoweringKind::loops,
     .lower = lowerGather,
+    .viewRule = viewOfGather,
     .operandRules = kGatherRules,
     .doc =
         "x [...a, n, ...b], indices [...i] -> [...a, ...i, ...b]; an index counts from the end if negative, "

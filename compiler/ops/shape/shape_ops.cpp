@@ -5,6 +5,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/need.h"
 #include "compiler/ops/rules/shape_rules.h"
+#include "compiler/ops/rules/view_rules.h"
 
 namespace dyn {
 
@@ -387,6 +388,26 @@ Result<Expr> lowerTranspose(LowerContext& c, int, std::span<const Expr> index) {
   return c.read(0, source);
 }
 
+std::optional<StridedPlace> viewOfTranspose(const ViewContext& c, int) {
+  StridedPlace place{c.operand.offset, {}};
+  for (int64_t axis : transposeOrder(c.op.attributes, static_cast<int>(c.operand.strides.size())))
+    place.strides.push_back(c.operand.strides[static_cast<size_t>(axis)]);
+  return place;
+}
+
+// Along an axis that is repeated all elements are the same one.
+std::optional<StridedPlace> viewOfExpand(const ViewContext& c, int) {
+  const Shape &from = c.operandTypes[0].dims(), &to = c.op.results[0].type.dims();
+  StridedPlace place{c.operand.offset, Shape(to.size(), c.constant(0))};
+  const size_t added = to.size() - from.size();
+  for (size_t axis = 0; axis < from.size(); ++axis) {
+    if (from[axis].isConstant(1)) continue;
+    if (!c.equal(from[axis], to[added + axis])) return std::nullopt;
+    place.strides[added + axis] = c.operand.strides[axis];
+  }
+  return place;
+}
+
 Status inferExpand(InferContext& c) {
   DYN_TRY(TensorOperand x, tensorOperand(c, 0));
   DYN_TRY(Shape target, sizesOf(c, 1, "the shape"));
@@ -483,6 +504,7 @@ const OpDef reshapeOp{
     .evaluate = evaluateReshape,
     .lowering = LoweringKind::structural,
     .lower = lowerSameOrder,
+    .viewRule = viewInSameOrder,
     .operandRules = kReshapeRules,
     .doc =
         "x [...], shape [k] -> [shape]; -1: what the element count demands; a constant 0: the dim of x at "
@@ -503,6 +525,7 @@ const OpDef squeezeOp{
     .evaluate = evaluateSqueeze,
     .lowering = LoweringKind::structural,
     .lower = lowerSameOrder,
+    .viewRule = viewInSameOrder,
     .operandRules = kSqueezeRules,
     .doc = "x [...], axes [k] | none -> [... without the axes]; without axes all of size 1",
     .example =
@@ -521,6 +544,7 @@ const OpDef unsqueezeOp{
     .evaluate = evaluateUnsqueeze,
     .lowering = LoweringKind::structural,
     .lower = lowerSameOrder,
+    .viewRule = viewInSameOrder,
     .operandRules = kUnsqueezeRules,
     .doc = "x [...], axes [k] (places in the result) -> [... with 1 at the axes]",
     .example =
@@ -540,6 +564,7 @@ const OpDef transposeOp{
     .evaluate = evaluateTranspose,
     .lowering = LoweringKind::loops,
     .lower = lowerTranspose,
+    .viewRule = viewOfTranspose,
     .operandRules = kAnyElements,
     .doc = "[d0, d1, ...] -> [d perm[0], d perm[1], ...]",
     .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = transpose(%x) {perm = [1, 0]} return %y }",
@@ -556,6 +581,7 @@ const OpDef expandOp{
     .evaluate = evaluateExpand,
     .lowering = LoweringKind::loops,
     .lower = [](LowerContext& c, int, std::span<const Expr> index) { return c.readBroadcast(0, index); },
+    .viewRule = viewOfExpand,
     .operandRules = kExpandRules,
     .doc = "x [...], shape [k] -> broadcast(x, shape)",
     .example =

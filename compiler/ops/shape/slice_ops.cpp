@@ -224,6 +224,45 @@ Result<Expr> lowerSlice(LowerContext& c, int, std::span<const Expr> index) {
   return c.read(0, source);
 }
 
+// The first element taken along an axis of n; nullopt: it depends on what only the run knows.
+std::optional<Dim> firstTaken(const ViewContext& c, Dim start, Dim n, int64_t step) {
+  const Dim zero = c.constant(0), high = step > 0 ? n : n - 1;
+  if (start.isConstant() && *start.constant() < 0)
+    return *start.constant() <= -kBeyond ? zero : min(max(n + *start.constant(), zero), high);
+  if (!c.lessEqual(zero, start)) return std::nullopt;
+  if (start.isConstant() && *start.constant() >= kBeyond) return high;
+  return c.lessEqual(start, high) ? start : min(start, high);
+}
+
+std::optional<StridedPlace> viewOfSlice(const ViewContext& c, int) {
+  const std::optional<Contents> starts = c.contents(1);
+  if (!starts) return std::nullopt;
+  const Shape& dims = c.operandTypes[0].dims();
+  const auto given = [&](int operand, Contents otherwise) {
+    const bool there = static_cast<size_t>(operand) < c.op.operands.size() &&
+                       c.op.operands[static_cast<size_t>(operand)] != kNoValue;
+    return there ? c.contents(operand) : std::optional(std::move(otherwise));
+  };
+  Contents all;
+  for (size_t i = 0; i < starts->size(); ++i) all.push_back(c.constant(static_cast<int64_t>(i)));
+  const std::optional<Contents> axes = given(3, all),
+                                steps = given(4, Contents(starts->size(), c.constant(1)));
+  if (!axes || !steps || axes->size() != starts->size() || steps->size() != starts->size())
+    return std::nullopt;
+  StridedPlace place = c.operand;
+  for (size_t i = 0; i < starts->size(); ++i) {
+    if (!(*starts)[i] || !(*axes)[i] || !(*axes)[i].isConstant() || !(*steps)[i] || !(*steps)[i].isConstant())
+      return std::nullopt;
+    const int64_t at = *(*axes)[i].constant(), step = *(*steps)[i].constant();
+    const auto axis = static_cast<size_t>(at < 0 ? at + static_cast<int64_t>(dims.size()) : at);
+    const std::optional<Dim> first = firstTaken(c, (*starts)[i], dims[axis], step);
+    if (!first || step == 0 || step <= -kBeyond || step >= kBeyond) return std::nullopt;
+    place.offset = place.offset + *first * c.operand.strides[axis];
+    place.strides[axis] = c.operand.strides[axis] * step;
+  }
+  return place;
+}
+
 // ---- concat ----
 
 Status inferConcat(InferContext& c) {
@@ -417,6 +456,17 @@ Result<Expr> lowerSplit(LowerContext& c, int result, std::span<const Expr> index
   return c.read(0, source);
 }
 
+std::optional<StridedPlace> viewOfSplit(const ViewContext& c, int result) {
+  int64_t axis = c.op.attributes.integer("axis");
+  if (axis < 0) axis += c.operandTypes[0].rank();
+  StridedPlace place = c.operand;
+  for (int k = 0; k < result; ++k)
+    place.offset =
+        place.offset + c.op.results[static_cast<size_t>(k)].type.dims()[static_cast<size_t>(axis)] *
+                           place.strides[static_cast<size_t>(axis)];
+  return place;
+}
+
 bool builtinSplitTakes(const Op& op, std::span<const Type> types) {
   return op.results.size() > kMostInKernel && types[0].dtype() != Dtype::string;
 }
@@ -453,6 +503,7 @@ const OpDef sliceOp{
     .evaluate = evaluateSlice,
     .lowering = LoweringKind::loops,
     .lower = lowerSlice,
+    .viewRule = viewOfSlice,
     .operandRules = kSliceRules,
     .doc =
         "x [...], starts [k], ends [k], axes [k] | none, steps [k] | none -> [...]; negative bounds count "
@@ -520,6 +571,7 @@ const OpDef splitOp{
     .evaluate = evaluateSplit,
     .lowering = LoweringKind::loops,
     .lower = lowerSplit,
+    .viewRule = viewOfSplit,
     .builtin = "split",
     .builtinOperands = 1,
     .builtinArguments = axisArgument,

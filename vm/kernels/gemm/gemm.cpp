@@ -528,7 +528,7 @@ struct GemmCall {
 bool takesNone(const FlatCall& call) {
   const TensorView *a = call.argument(0), *b = call.argument(1);
   constexpr int64_t kMoves = kTransposeA | kPermuted;
-  return !call.wantsVersion() && a && b && a->rank > 0 && a->dtype() == DataType::f32 &&
+  return !call.wantsVersion() && a && b && !a->strides && a->rank > 0 && a->dtype() == DataType::f32 &&
          b->dtype() == DataType::f32 && (call.number(0, 0) & (kPackedB | kMoves)) == kPackedB &&
          a->sizes().back() % 1024 != 0;
 }

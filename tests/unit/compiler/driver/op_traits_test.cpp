@@ -29,6 +29,16 @@ TEST(OpTraits, matrixKernelsAreAskedForWhereTheyRun) {
   }
 }
 
+// A strided operand given to a builtin that takes it for dense would be refused when it runs, at best.
+TEST(OpTraits, stridedOperandsAreTakenByTheBuiltin) {
+  for (const OpDef* def : opTable()) {
+    if (def->traits.stridedOperands == 0) continue;
+    const vm::BuiltinRow* builtin = vm::findBuiltin(def->builtin);
+    ASSERT_NE(builtin, nullptr) << def->name << " has no builtin";
+    EXPECT_LE(static_cast<uint32_t>(def->traits.stridedOperands), builtin->stridedArguments()) << def->name;
+  }
+}
+
 TEST(OpTraits, fitTheWayTheOperatorRuns) {
   for (const OpDef* def : opTable()) {
     const OpTraits& traits = def->traits;

@@ -99,6 +99,11 @@ constexpr ShownRow kRows[] = {
      "const r0 3\nnewtensor v1 i64 0 [r0]\nconst r1 0\nbuiltininto b1 [v1] [v0] [r1] []\n"
      "const r0 2\nitem r0 v1 r0",
      18, 0},
+    {"stridedview",
+     "const r0 2\nconst r1 -1\nstridedview v1 v0 r0 [r0] [r1]\nbuiltin b2 [v2] [v1] [] []\nconst r0 1\n"
+     "item r0 v2 r0\ndim r1 v2 0",
+     6, 2},
+    {"stridedview", "const r0 2\nconst r1 1\nstridedview v1 v0 r0 [r0] [r1]", 0, 0, "reaches beyond i64[3]"},
     {"reusetensor", "const r0 3\nreusetensor v1 v0 i64 0 [r0]\ndim r1 v1 0", 3, 3},
 };
 
@@ -110,7 +115,7 @@ TEST(Checklist, C33_EveryInstructionDoesWhatItsRowSays) {
     shown.insert(row.name);
     Machine m(std::string(kKernelRows) +
                   "string \"the check\"\nconstant \"c\" i64 [2] offset 0\nglobals 1\nbuiltin "
-                  "nonzero\nbuiltin cumsum\n"
+                  "nonzero\nbuiltin cumsum\nbuiltin copy\n"
                   "function f parameters 1 results 1\nconst r2 0\n" +
                   row.body +
                   "\nfromscalars v9 i64 [r0 r1]\nret [v9]\n"

@@ -144,6 +144,12 @@ TEST_F(Strided, ProductsTakeThem) {
   ASSERT_TRUE(call("gemm", {part, packed}, {.numbers = {4}}, {y}).ok());
   ASSERT_TRUE(call("gemm", {dense, packed}, {.numbers = {4}}, {same}).ok());
   EXPECT_EQ(elements(y), elements(same));
+  // Columns that do not lie side by side are copied, which takes scratch memory.
+  Tensor *backward = view(wide, {6, 7}, {20, -2}, 19),
+         *forward = tensor(DataType::f32, {6, 7}, elements(backward));
+  ASSERT_TRUE(call("gemm", {backward, packed}, {.numbers = {4}}, {y}).ok());
+  ASSERT_TRUE(call("gemm", {forward, packed}, {.numbers = {4}}, {same}).ok());
+  EXPECT_EQ(elements(y), elements(same));
 }
 
 // Part of a growing tensor is no growing tensor: what is appended to it lies elsewhere.
