@@ -121,8 +121,8 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
   CLI::App* verify = app.add_subcommand("verify", "run ONNX test cases and compare");
   CLI::App* inspect = app.add_subcommand("inspect", "look into a model");
   CLI::App* compile = app.add_subcommand("compile", "compile a model to a package");
-  CLI::App* exported =
-      app.add_subcommand("export", "write a model as an executable that needs nothing else, or as a package");
+  CLI::App* exported = app.add_subcommand(
+      "export", "write a model as an executable or a library that needs nothing else, or as a package");
   CLI::App* bench = app.add_subcommand("bench", "measure a model");
   CLI::App* bisect =
       app.add_subcommand("bisect", "find the first pass that changes a result; exit 3 when one does");
@@ -172,8 +172,11 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
   inspect->add_flag("--kernels", r.showKernels, "the kernels");
   inspect->add_flag("--check", r.check, "all problems at once");
   compile->add_option("-o,--output", r.output, "the package to write");
-  exported->add_option("--kind", r.kind, "exe, package; later static, shared, image")->required();
-  exported->add_option("-o,--output", r.output, "the file to write")->required();
+  exported->add_option("--kind", r.kind, "exe, static, shared, package; later image")->required();
+  exported
+      ->add_option("-o,--output", r.output,
+                   "the file to write; of libraries folder/NAME: libNAME, NAME.h and the like")
+      ->required();
   exported->add_option("--board", r.board, "of an image");
   exported->add_flag("--interpret", r.interpret, "the host program is interpreted");
   exported->add_flag("--static-link", r.staticLink, "one file without shared libraries");

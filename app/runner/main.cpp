@@ -77,7 +77,7 @@ std::string textOf(const RunResult& result) {
          " us; peak " + std::to_string(result.peakBytes) + " bytes\n";
 }
 
-std::string described(const Signature& signature) {
+std::string described(const Signature& signature, const std::string& ramBound) {
   std::string text;
   for (const Port& port : signature.inputs)
     text += "input   " + port.info.name + "  " + port.info.type + "\n";
@@ -85,7 +85,8 @@ std::string described(const Signature& signature) {
     text += "output  " + port.info.name + "  " + port.info.type + "\n";
   const CallDims dims(signature);
   for (const std::string& name : dims.names()) text += "dim     " + name + "\n";
-  return text;
+  return text + "RAM     " +
+         (ramBound.empty() ? "no bound that is known" : "at most " + ramBound + " bytes of tensors") + "\n";
 }
 
 Json portsJson(const std::vector<Port>& ports) {
@@ -142,12 +143,14 @@ Result<Answer> answer(Request& request) {
   if (status != DYN_OK) return vmError(status);
   const VmModule owned(module);
   const Signature signature = signatureOf(module);
+  const char* metadata = dyn_module_metadata(module, "ram_bound_bytes");
+  const std::string ramBound = metadata ? metadata : "";
   if (request.describe)
     return Answer{{{"inputs", portsJson(signature.inputs)},
                    {"outputs", portsJson(signature.outputs)},
                    {"dims", CallDims(signature).names()},
-                   {"ram_bound_bytes", nullptr}},
-                  described(signature)};
+                   {"ram_bound_bytes", ramBound.empty() ? Json() : Json(std::stoll(ramBound))}},
+                  described(signature, ramBound)};
   return run(request, module, signature, steadyNs() - start);
 }
 

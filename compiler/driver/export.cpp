@@ -13,13 +13,14 @@ constexpr size_t kPageBytes = 4096;
 }  // namespace
 
 Result<ExportedFile> writeExecutable(const CompiledModel& compiled, const std::string& runner,
-                                     const std::string& path, HostFlow flow) {
+                                     const std::string& path, HostFlow flow,
+                                     std::optional<int64_t> ramBoundBytes) {
   Result<MappedFile> program = MappedFile::open(runner);
   if (!program.ok())
     return makeError(
         DiagnosticId::unsupportedFeature,
         "unsupported: an executable needs the program dynrun beside this one: " + program.error().message);
-  DYN_TRY(const PackagePieces package, makePackage(compiled, flow));
+  DYN_TRY(const PackagePieces package, makePackage(compiled, flow, PackageCode::linked, ramBoundBytes));
   const size_t offset = (program->size() + kPageBytes - 1) / kPageBytes * kPageBytes;
   const std::string padding(offset - program->size(), '\0'), trailer = vm::packageTrailer(offset);
   std::vector<std::string_view> pieces = {program->bytes(), padding};

@@ -10,6 +10,7 @@ namespace dyn {
 
 // `runner`: the program dynrun, built for the target. OUT is there as a whole, executable, or not at all.
 Result<ExportedFile> writeExecutable(const CompiledModel& compiled, const std::string& runner,
-                                     const std::string& path, HostFlow flow = HostFlow::native);
+                                     const std::string& path, HostFlow flow = HostFlow::native,
+                                     std::optional<int64_t> ramBoundBytes = std::nullopt);
 
 }  // namespace dyn

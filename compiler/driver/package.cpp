@@ -1,70 +1,21 @@
 #include "compiler/driver/package.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
+#include <algorithm>
 #include <optional>
 
+#include "compiler/driver/linker.h"
 #include "compiler/driver/native_code.h"
 #include "compiler/driver/packed_weights.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
 #include "vm/isa/package.h"
 
-extern char** environ;
-
 namespace dyn {
 
 namespace {
 
-// Removes what it was given, whatever happens.
-struct TemporaryFolder {
-  std::string path;
-  std::vector<std::string> files;
-  ~TemporaryFolder() {
-    for (const std::string& file : files) ::unlink(file.c_str());
-    if (!path.empty()) ::rmdir(path.c_str());
-  }
-  std::string file(const std::string& name) {
-    files.push_back(path + "/" + name);
-    return files.back();
-  }
-};
-
-// Exit status of a program, or -1 when it is not there.
-int runProgram(const std::vector<std::string>& words) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  const int fault = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (fault != 0) return -1;
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (!WIFEXITED(status)) return 1;
-  return WEXITSTATUS(status) == 127 ? -1 : WEXITSTATUS(status);
-}
-
 Result<MappedFile> linkObjects(const std::vector<std::string>& objects, TemporaryFolder& folder) {
-  std::error_code noFolder;
-  std::string pattern = (std::filesystem::temp_directory_path(noFolder) / "dyn-link-XXXXXX").string();
-  if (noFolder || !::mkdtemp(pattern.data()))
-    return makeError(DiagnosticId::fileError,
-                     pattern + ": no temporary folder can be made: " +
-                         (noFolder ? noFolder.message() : std::string(std::strerror(errno))));
-  folder.path = pattern;
+  DYN_CHECK(folder.make());
   const std::string output = folder.file("kernels.so");
   std::vector<std::string> inputs;
   for (size_t i = 0; i < objects.size(); ++i) {
@@ -76,7 +27,7 @@ Result<MappedFile> linkObjects(const std::vector<std::string>& objects, Temporar
   for (const std::string& input : inputs) list += input + "\n";
   const std::string response = folder.file("objects.txt");
   DYN_CHECK(writeFileAtomically(response, {list}));
-  for (const char* linker : {"ld.lld-19", "ld.lld", "ld"}) {
+  for (const char* linker : kLinkers) {
     const int status = runProgram({linker, "-shared", "--build-id=none", "-o", output, "@" + response});
     if (status == 0) return MappedFile::open(output);
     if (status > 0) {
@@ -93,13 +44,19 @@ Result<MappedFile> linkObjects(const std::vector<std::string>& objects, Temporar
 
 }  // namespace
 
-Result<PackagePieces> makePackage(const CompiledModel& compiled, HostFlow flow) {
+Result<PackagePieces> makePackage(const CompiledModel& compiled, HostFlow flow, PackageCode code,
+                                  std::optional<int64_t> ramBoundBytes) {
   DYN_TRY(LoadableProgram packed, packedForPackage(compiled));
   vm::layOutConstants(packed.program);
+  if (ramBoundBytes) {
+    packed.program.metadata.emplace_back("ram_bound_bytes", std::to_string(*ramBoundBytes));
+    std::sort(packed.program.metadata.begin(), packed.program.metadata.end());
+  }
   std::vector<const void*> constants;
   for (const HostTensor& tensor : packed.constants) constants.push_back(tensor.bytes());
   struct Owner {
     vm::PackageBytes package;
+    vm::Program program;
     std::optional<MappedFile> linked;
   };
   auto owner = std::make_shared<Owner>();
@@ -109,7 +66,7 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, HostFlow flow) 
     DYN_TRY(std::vector<std::string> functions, flowObjects(compiled, packed.program));
     std::move(functions.begin(), functions.end(), std::back_inserter(objects));
   }
-  if (!objects.empty()) {
+  if (!objects.empty() && code == PackageCode::linked) {
     TemporaryFolder folder;
     DYN_TRY(owner->linked, linkObjects(objects, folder));
     sections.push_back({packageTarget(compiled), owner->linked->bytes()});
@@ -120,12 +77,16 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, HostFlow flow) 
   made.pieces = owner->package.pieces;
   for (std::string_view piece : made.pieces) made.size.fileBytes += static_cast<int64_t>(piece.size());
   made.size.weightsBytes = static_cast<int64_t>(owner->package.constants.size());
+  if (code == PackageCode::apart) made.objects = std::move(objects);
+  owner->program = std::move(packed.program);
+  made.program = &owner->program;
   made.owner = std::move(owner);
   return made;
 }
 
-Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path, HostFlow flow) {
-  DYN_TRY(const PackagePieces package, makePackage(compiled, flow));
+Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path, HostFlow flow,
+                                      std::optional<int64_t> ramBoundBytes) {
+  DYN_TRY(const PackagePieces package, makePackage(compiled, flow, PackageCode::linked, ramBoundBytes));
   DYN_CHECK(writeFileAtomically(path, package.pieces));
   return package.size;
 }

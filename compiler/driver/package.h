@@ -3,16 +3,18 @@
 //
 // The objects are those of the model, or come from the object cache where there is one; they are linked by
 // ld.lld (or ld). With HostFlow::native the host program is in the shared object, too, and runs there; its
-// bytecode is in the package in any case: it says what the program is. Whole or not at all: nothing is left behind by a failure. Errors: fileError,
-// unsupportedFeature when no linker is found or the build has no code generation.
+// bytecode is in the package in any case: it says what the program is. Whole or not at all: nothing is left
+// behind by a failure. Errors: fileError, unsupportedFeature when no linker is found or the build has no code generation.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "compiler/driver/compile.h"
+#include "vm/isa/program.h"
 
 namespace dyn {
 
@@ -21,14 +23,21 @@ struct ExportedFile {
   int64_t weightsBytes = 0;  // of them constants
 };
 Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path,
-                                      HostFlow flow = HostFlow::native);
+                                      HostFlow flow = HostFlow::native,
+                                      std::optional<int64_t> ramBoundBytes = std::nullopt);
 
 // The same in memory: the pieces of the file, one after the other, and what holds them.
 struct PackagePieces {
   std::vector<std::string_view> pieces;
   ExportedFile size;
+  const vm::Program* program = nullptr;  // the owner's
+  std::vector<std::string> objects;      // where the code stays apart
   std::shared_ptr<const void> owner;
 };
-Result<PackagePieces> makePackage(const CompiledModel& compiled, HostFlow flow = HostFlow::native);
+enum class PackageCode : uint8_t { linked, apart };
+// `ramBoundBytes` is written into the package's metadata under that name.
+Result<PackagePieces> makePackage(const CompiledModel& compiled, HostFlow flow = HostFlow::native,
+                                  PackageCode code = PackageCode::linked,
+                                  std::optional<int64_t> ramBoundBytes = std::nullopt);
 
 }  // namespace dyn

@@ -42,6 +42,9 @@ if command -v pkg-config >/dev/null; then
 fi
 if nm -D --defined-only "$PREFIX/lib/libdynvm.so" | awk '{ print $3 }' | grep -v '^dyn_'; then fail "libdynvm.so shows these names"; fi
 
+# Libraries of models, exported by what is installed.
+if [[ -e $PREFIX/lib/dynmodel.o ]]; then "$HERE/../samples/library_test.sh" "$PREFIX" "$SOURCE" || fail "exported libraries"; fi
+
 # Manual pages without a complaint; completions that complete.
 for page in "$PREFIX"/share/man/man1/*.1; do
   if command -v groff >/dev/null; then [[ -z "$(groff -man -ww -z "$page" 2>&1)" ]] || fail "$page: groff complains"; fi

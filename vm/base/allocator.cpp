@@ -32,6 +32,27 @@ void deallocateAligned(const AllocatorHooks& hooks, void* memory, size_t sizeByt
   free(memory);
 }
 
+void* reserveAddresses(uint64_t& sizeBytes) {
+#if defined(__linux__)
+  constexpr uint64_t kMost = uint64_t{1} << 42, kLeast = uint64_t{1} << 28;
+  for (sizeBytes = kMost; sizeBytes >= kLeast; sizeBytes /= 4) {
+    void* memory =
+        mmap(nullptr, sizeBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory != MAP_FAILED) return memory;
+  }
+#endif
+  sizeBytes = 0;
+  return nullptr;
+}
+
+void returnAddresses(void* memory, uint64_t sizeBytes) {
+#if defined(__linux__)
+  munmap(memory, sizeBytes);
+#else
+  (void)memory, (void)sizeBytes;
+#endif
+}
+
 static uint64_t pagesBytes(int name) {
   const long pages = sysconf(name), page = sysconf(_SC_PAGESIZE);
   return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : UINT64_MAX;

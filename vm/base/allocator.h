@@ -16,6 +16,11 @@ struct AllocatorHooks {
 void* allocateAligned(const AllocatorHooks& hooks, size_t sizeBytes, size_t alignment);
 void deallocateAligned(const AllocatorHooks& hooks, void* memory, size_t sizeBytes);
 
+// Addresses with memory behind them only where they are written; `sizeBytes` becomes how many they are, a
+// multiple of 64. Null: the system gives none.
+void* reserveAddresses(uint64_t& sizeBytes);
+void returnAddresses(void* memory, uint64_t sizeBytes);
+
 // Of the machine; UINT64_MAX when unknown. The default memory limit: what cannot fit is refused instead of
 // waking the OOM killer.
 uint64_t physicalMemoryBytes();

@@ -7,7 +7,6 @@
 #include "vm/base/clock.h"
 #include "vm/core/c_api.h"
 #include "vm/core/contract.h"
-#include "vm/core/package_loader.h"
 #include "vm/core/panels.h"
 #include "vm/core/strided.h"
 #include "vm/isa/assembler.h"
@@ -103,6 +102,12 @@ Status createContext(dyn_module* module, const dyn_options& options, std::unique
   if (options.thread_count < 0 || options.thread_count > 1024)
     return invalid("thread_count must be 0 to 1024");
   if (options.depth_limit < 0) return invalid("depth_limit is negative");
+  if (reinterpret_cast<uintptr_t>(options.memory) % 64 != 0)
+    return invalid("memory is not at a multiple of 64");
+  if (options.memory && options.allocate) return invalid("memory and allocate are both given");
+  if (options.lay_out && !options.rehearsal) return invalid("lay_out is of a rehearsal");
+  if ((options.memory || options.lay_out) && options.thread_count > 1)
+    return failure(DYN_UNSUPPORTED, "memory of the caller with more than one thread");
   context = std::make_unique<dyn_context>();
   context->module = module->module;
   MemoryPoolOptions memory;
@@ -110,6 +115,9 @@ Status createContext(dyn_module* module, const dyn_options& options, std::unique
   memory.limitBytes = options.memory_limit_bytes ? options.memory_limit_bytes : physicalMemoryBytes();
   if (options.pool_cap_bytes) memory.capBytes = options.pool_cap_bytes;
   memory.rehearsal = options.rehearsal != 0;
+  memory.layOut = options.lay_out != 0;
+  memory.arena = options.memory;
+  memory.arenaBytes = options.memory_bytes / 64 * 64;
   context->pool = MemoryPool::create(memory);
   if (!context->pool) return failure(DYN_OUT_OF_MEMORY, "no memory for a context");
   if (options.thread_count > 1)
@@ -222,21 +230,6 @@ const char* dyn_panels(void) {
 }
 
 // --- modules
-
-dyn_status dyn_module_load_file(const char* path, const dyn_host* host, dyn_module** module) {
-  return guarded([&]() -> Status {
-    if (!path || !module) return invalid("path or module is null");
-    *module = nullptr;
-    const dyn_host given = host ? *host : dyn_host{};
-    HostOwner owner(given);
-    auto made = std::make_unique<dyn_module>();
-    const std::string name = path;
-    owner.taken();
-    if (Status status = loadPackage(name, given, made->module); !status.ok()) return status;
-    *module = made.release();
-    return okStatus();
-  });
-}
 
 dyn_status dyn_module_load_memory(const void* bytes, size_t size_bytes, const dyn_host* host,
                                   dyn_module** module) {

@@ -38,7 +38,16 @@ constexpr uint64_t roundUp(uint64_t value, uint64_t unit) { return (value + unit
 }  // namespace
 
 MemoryPool* MemoryPool::create(const MemoryPoolOptions& options) {
-  return new (std::nothrow) MemoryPool(options);
+  auto* pool = new (std::nothrow) MemoryPool(options);
+  if (!pool || !options.layOut) return pool;
+  pool->options_.arena = reserveAddresses(pool->options_.arenaBytes);
+  if (pool->options_.arena) return pool;
+  delete pool;
+  return nullptr;
+}
+
+MemoryPool::~MemoryPool() {
+  if (options_.layOut && options_.arena) returnAddresses(options_.arena, options_.arenaBytes);
 }
 
 void MemoryPool::releaseOwner() {
@@ -129,7 +138,33 @@ void MemoryPool::releaseFreeChunks(uint64_t keepBytes) {
   }
 }
 
+MemoryPool::Block* MemoryPool::extendArena(uint64_t sizeBytes, dyn_status& why) {
+  Block* last = arenaLast_;
+  const bool grows = last && last->free;
+  if (grows && last->sizeBytes >= sizeBytes) return last;  // one that was not found among its like
+  const uint64_t more = grows ? sizeBytes - last->sizeBytes : sizeof(Block) + sizeBytes;
+  if (more > options_.arenaBytes - statistics_.heldBytes) {
+    why = DYN_MEMORY_LIMIT;
+    return nullptr;
+  }
+  if (grows) {
+    removeFree(last);
+    last->sizeBytes += more;
+  } else {
+    auto* block = reinterpret_cast<Block*>(static_cast<std::byte*>(options_.arena) + statistics_.heldBytes);
+    block->sizeBytes = sizeBytes;
+    block->previousPhysical = last;
+    block->last = true;
+    if (last) last->last = false;
+    last = arenaLast_ = block;
+  }
+  statistics_.heldBytes += more;
+  insertFree(last);
+  return last;
+}
+
 MemoryPool::Block* MemoryPool::addChunk(uint64_t sizeBytes, dyn_status& why) {
+  if (options_.arena) return extendArena(sizeBytes, why);
   static_assert(sizeof(Block) == 64 && sizeof(Chunk) <= sizeof(Block));
   releaseFreeChunks(0);
   const uint64_t least = sizeBytes + 2 * sizeof(Block);
@@ -174,6 +209,7 @@ void MemoryPool::split(Block* block, uint64_t sizeBytes) {
   rest->last = block->last;
   block->sizeBytes = sizeBytes;
   block->last = false;
+  if (rest->last) arenaLast_ = rest;
   if (Block* next = rest->nextPhysical()) next->previousPhysical = rest;
   insertFree(rest);
 }
@@ -191,6 +227,7 @@ MemoryPool::Block* MemoryPool::merge(Block* block) {
     block = previous;
   }
   if (Block* next = block->nextPhysical()) next->previousPhysical = block;
+  if (block->last) arenaLast_ = block;
   return block;
 }
 
@@ -201,7 +238,8 @@ void* MemoryPool::allocate(uint64_t sizeBytes, dyn_status& why, MemoryUse use) {
   }
   sizeBytes = roundUp(std::max(sizeBytes, kUnit), kUnit);
   const uint64_t countedBytes = sizeBytes;
-  if (options_.rehearsal && use == MemoryUse::data && sizeBytes > kLargestRehearsedBytes) sizeBytes = kUnit;
+  if (options_.rehearsal && !options_.layOut && use == MemoryUse::data && sizeBytes > kLargestRehearsedBytes)
+    sizeBytes = kUnit;
   std::lock_guard lock(lock_);
   const uint64_t units = sizeBytes / kUnit;
   Block* block = units <= kWaitingSizes ? waiting_[units - 1] : nullptr;

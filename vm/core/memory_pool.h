@@ -28,6 +28,13 @@ struct MemoryPoolOptions {
   uint64_t limitBytes = UINT64_MAX;  // of bytes held from the system
   uint64_t capBytes = UINT64_MAX;    // idle bytes that endRun() leaves
   bool rehearsal = false;  // large blocks of data have no memory behind them: nobody reads or writes them
+  // All memory is this, filled from its beginning: a place is taken behind the others only where no gap
+  // between them is large enough, so where blocks lie does not depend on how much there is. At a multiple of
+  // 64. heldBytes is as far as it was ever filled.
+  void* arena = nullptr;
+  uint64_t arenaBytes = 0;
+  // Blocks are placed as in an arena that never ends; with `rehearsal` heldBytes is what a run needs.
+  bool layOut = false;
 };
 
 struct MemoryStatistics {
@@ -61,10 +68,11 @@ class MemoryPool {
   static constexpr uint32_t kSecondLevels = 8, kFirstLevels = 44, kClasses = kFirstLevels * kSecondLevels;
 
   explicit MemoryPool(const MemoryPoolOptions& options) : options_(options) {}
-  ~MemoryPool() = default;
+  ~MemoryPool();
   static uint32_t classOf(uint64_t sizeBytes);
   Block* findFree(uint64_t sizeBytes);
   Block* addChunk(uint64_t sizeBytes, dyn_status& why);
+  Block* extendArena(uint64_t sizeBytes, dyn_status& why);
   void insertFree(Block* block);
   void removeFree(Block* block);
   void split(Block* block, uint64_t sizeBytes);
@@ -80,6 +88,7 @@ class MemoryPool {
   bool anyWaiting_ = false;
   uint64_t classBits_[(kClasses + 63) / 64] = {};
   Chunk* chunks_ = nullptr;
+  Block* arenaLast_ = nullptr;  // the block that ends where the arena is filled to
   MemoryStatistics statistics_;
   bool ownerGone_ = false;
 };

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "vm/core/c_api.h"
 #include "vm/isa/package.h"
 #include "vm/isa/program_file.h"
 
@@ -219,3 +220,22 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
 }
 
 }  // namespace dyn::vm
+
+using namespace dyn::vm;
+using namespace dyn::vm::api;
+
+// Apart from the rest of the C interface: who brings a model in memory needs no files and no dynamic linker.
+extern "C" dyn_status dyn_module_load_file(const char* path, const dyn_host* host, dyn_module** module) {
+  return guarded([&]() -> Status {
+    if (!path || !module) return invalid("path or module is null");
+    *module = nullptr;
+    const dyn_host given = host ? *host : dyn_host{};
+    HostOwner owner(given);
+    auto made = std::make_unique<dyn_module>();
+    const std::string name = path;
+    owner.taken();
+    if (Status status = loadPackage(name, given, made->module); !status.ok()) return status;
+    *module = made.release();
+    return okStatus();
+  });
+}

@@ -117,6 +117,13 @@ typedef struct dyn_options {
   /* Nonzero: runs only count memory. Kernels do not run, inputs are not read, outputs have no elements;
    * peak_bytes is that of a real run. Where memory depends on elements the run ends with DYN_UNSUPPORTED. */
   int32_t rehearsal;
+  /* Given: tensors, objects and the call stack live here and nowhere else, filled from the beginning; at a
+   * multiple of 64, with one thread. A run that needs more ends with DYN_MEMORY_LIMIT. */
+  void* memory;
+  uint64_t memory_bytes;
+  /* With rehearsal: blocks are placed as in `memory`, so after the first run of the context held_bytes is what
+   * `memory` must have for the first run of another one with the same shapes. One thread. */
+  int32_t lay_out;
   int32_t interpret; /* nonzero: functions run as bytecode, also where the module has native code of them */
 } dyn_options;
 

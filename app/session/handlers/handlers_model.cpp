@@ -3,12 +3,14 @@
 #include <filesystem>
 
 #include "app/session/model/input_spec.h"
+#include "app/session/model/ram_bound.h"
 #include "app/session/model/specialisation.h"
 #include "app/session/session_state.h"
 #include "app/session/views/contraction_rows.h"
 #include "app/session/views/dim_views.h"
 #include "app/session/views/trace_views.h"
 #include "compiler/driver/export.h"
+#include "compiler/driver/library_export.h"
 #include "compiler/driver/package.h"
 #include "compiler/driver/target_choice.h"
 #include "compiler/ir/printer.h"
@@ -222,17 +224,15 @@ Status checkExport(const Command& command) {
   const auto unsupported = [](const std::string& what) {
     return makeError(DiagnosticId::unsupportedFeature, "unsupported: " + what);
   };
-  if (kind == "static" || kind == "shared")
-    return unsupported("--kind " + kind + ": libraries are not written yet");
   if (kind == "image") return unsupported("--kind image: the runtime is not built for boards yet");
-  if (kind != "exe")
+  if (kind != "exe" && kind != "static" && kind != "shared")
     return makeError(DiagnosticId::usageError, "there is no kind '" + kind + "' of exports")
         .note("there are exe, package, static, shared and image");
   if (command.has("static-link"))
     return unsupported(
         "--static-link: generated kernels are opened as a shared library, which a static program can not do");
   if (command.has("no-heap")) return unsupported("--no-heap: the runtime takes its objects from the heap");
-  if (command.has("board")) return unsupported("--board: an executable is for Linux");
+  if (command.has("board")) return unsupported("--board: it is of --kind image");
   return {};
 }
 
@@ -241,10 +241,54 @@ HostFlow hostFlowOf(const SessionState& state, const Command& command) {
   return interpreted ? HostFlow::interpreted : HostFlow::native;
 }
 
-// The program dynrun lies beside the one that runs.
-std::string runnerFile() {
+// The folder of the program that runs: dynrun lies there, and dynmodel.o in ../lib.
+std::filesystem::path ownFolder() {
   std::error_code ignored;
-  return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "dynrun").string();
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+}
+
+Status runsHereOrUnsupported(const CompiledModel& compiled, const char* what) {
+  if (runsHere(compiled.target)) return {};
+  return makeError(DiagnosticId::unsupportedFeature, std::string("unsupported: ") + what + " for " +
+                                                         compiled.target.machine.name +
+                                                         ": the runtime is built for this machine");
+}
+
+Status writeLibrary(const CompiledModel& compiled, const Command& command, HostFlow flow,
+                    const std::string& source, ExportResult& result) {
+  DYN_CHECK(runsHereOrUnsupported(compiled, "a library"));
+  LibraryRequest request;
+  request.kind = result.kind == "shared" ? LibraryKind::shared : LibraryKind::archive;
+  request.output = command.text("o");
+  request.flow = flow;
+  request.ramBoundBytes = result.ramBoundBytes;
+  request.runtime = (ownFolder().parent_path() / "lib" / "dynmodel.o").string();
+  request.source = std::filesystem::path(source).filename().string();
+  DYN_TRY(ExportedLibrary made, exportLibrary(compiled, request));
+  for (const ExportedLibrary::File& file : made.files) result.files.push_back({file.path, file.bytes});
+  result.weightsBytes = made.weightsBytes;
+  result.runtimeBytes = made.files[0].bytes - made.weightsBytes;
+  result.entryPoints = made.entryPoints;
+  return {};
+}
+
+// One file: a package or an executable.
+Status writeProgram(const CompiledModel& compiled, const Command& command, HostFlow flow,
+                    ExportResult& result) {
+  const std::string path = command.text("o");
+  ExportedFile file;
+  if (result.kind == "package") {
+    DYN_TRY(file, writePackageFile(compiled, path, flow, result.ramBoundBytes));
+  } else {
+    DYN_CHECK(runsHereOrUnsupported(compiled, "an executable"));
+    DYN_TRY(file,
+            writeExecutable(compiled, (ownFolder() / "dynrun").string(), path, flow, result.ramBoundBytes));
+  }
+  result.files = {{path, file.fileBytes}};
+  result.weightsBytes = file.weightsBytes;
+  result.runtimeBytes = file.fileBytes - file.weightsBytes;
+  result.entryPoints = {"main"};
+  return {};
 }
 
 }  // namespace
@@ -459,24 +503,21 @@ Result<View> handle_exportModel(SessionState& state, const Command& command, Out
   DYN_CHECK(checkExport(command));
   DYN_TRY(ToWrite made, compiledToWrite(state, command, outcome));
   const CompiledModel& compiled = *made.model->compiled();
-  const std::string path = command.text("o");
   ExportResult result;
   result.kind = command.text("kind");
   result.target = compiled.target.machine.name;
-  result.entryPoints = {"main"};
-  const HostFlow flow = hostFlowOf(state, command);
-  ExportedFile file;
-  if (result.kind == "package") {
-    DYN_TRY(file, writePackageFile(compiled, path, flow));
-  } else {
-    if (!runsHere(compiled.target))
-      return makeError(DiagnosticId::unsupportedFeature, "unsupported: an executable for " + result.target +
-                                                             ": dynrun is built for this machine");
-    DYN_TRY(file, writeExecutable(compiled, runnerFile(), path, flow));
+  if (runsHere(compiled.target)) {
+    DYN_TRY(dyn_module * program, made.model->program());
+    state.progress("trying the sizes that are allowed");
+    DYN_TRY(const RamBound bound, ramBound(program, made.model->signature(), state.interruption));
+    result.ramBoundBytes = bound.bytes;
+    state.log(bound.bytes ? "no run takes more than " + std::to_string(*bound.bytes) + " bytes"
+                          : "the memory has no bound that is known: " + bound.why);
   }
-  result.files = {{path, file.fileBytes}};
-  result.weightsBytes = file.weightsBytes;
-  result.runtimeBytes = file.fileBytes - file.weightsBytes;
+  const bool library = result.kind == "static" || result.kind == "shared";
+  const HostFlow flow = hostFlowOf(state, command);
+  DYN_CHECK(library ? writeLibrary(compiled, command, flow, made.model->info().path, result)
+                    : writeProgram(compiled, command, flow, result));
   DYN_CHECK(reopened(state, made));
   return makeView(std::move(result));
 }

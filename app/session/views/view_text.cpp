@@ -447,8 +447,9 @@ struct Writer {
   std::string operator()(const Shared<ExportResult>& v) const {
     std::string text;
     for (const ExportResult::File& file : v->files)
-      text += fmt::format("wrote {} ({}) for {}: weights {}, the rest {}\n", file.path, bytesText(file.bytes),
-                          v->target, bytesText(v->weightsBytes), bytesText(v->runtimeBytes));
+      text += fmt::format("wrote {} ({})\n", file.path, bytesText(file.bytes));
+    text += fmt::format("for {}: weights {}, runtime, code and tables {}\n", v->target,
+                        bytesText(v->weightsBytes), bytesText(v->runtimeBytes));
     return text;
   }
 

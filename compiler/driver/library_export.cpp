@@ -1,0 +1,255 @@
+#include "compiler/driver/library_export.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "compiler/driver/elf_object.h"
+#include "compiler/driver/library_header.h"
+#include "compiler/driver/linker.h"
+#include "compiler/driver/package.h"
+#include "compiler/support/atomic_write.h"
+#include "compiler/support/mapped_file.h"
+#include "vm/include/dyn_flow.h"
+#include "vm/include/dyn_kernel.h"
+
+namespace dyn {
+
+namespace {
+
+struct LibraryName {
+  std::filesystem::path folder;
+  std::string name;  // an identifier
+};
+
+Result<LibraryName> nameOf(const std::string& output) {
+  const std::filesystem::path path(output);
+  std::string name = path.filename().string();
+  for (std::string_view ending : {".a", ".so"})
+    if (name.size() > ending.size() &&
+        name.compare(name.size() - ending.size(), ending.size(), ending) == 0) {
+      name.resize(name.size() - ending.size());
+      if (name.size() > 3 && name.compare(0, 3, "lib") == 0) name.erase(0, 3);
+      break;
+    }
+  if (name.empty() || name == "." || name == "..")
+    return makeError(DiagnosticId::usageError, "-o " + output + ": there is no name for the library");
+  return LibraryName{path.parent_path(), cIdentifier(name)};
+}
+
+// The model as an object: its package, and the table of DynModelData (vm/model/model_data.h).
+ElfTable modelTable(const PackagePieces& package, const ElfMachine& machine) {
+  ElfTable table;
+  table.machine = machine;
+  table.bytes = package.pieces;
+  table.tableName = "dyn_model_data";
+  // Those that some object has.
+  const auto whereDefined = [&](const std::string& name) {
+    const std::string row = '\0' + name + '\0';
+    const bool found =
+        std::any_of(package.objects.begin(), package.objects.end(),
+                    [&](const std::string& object) { return object.find(row) != std::string::npos; });
+    return found ? ElfWord{ElfWord::Kind::symbol, 0, name} : ElfWord{};
+  };
+  using Kind = ElfWord::Kind;
+  const std::vector<vm::KernelRow>& kernels = package.program->kernels;
+  constexpr uint64_t kHeadWords = 6;
+  table.words = {{Kind::bytes, 0, ""},
+                 {Kind::number, static_cast<uint64_t>(package.size.fileBytes), ""},
+                 {Kind::symbol, kHeadWords * 8, table.tableName},
+                 {Kind::number, kernels.size(), ""},
+                 whereDefined(DYN_GEMM_FAMILY_SYMBOL),
+                 whereDefined(DYN_FLOW_PROGRAM_SYMBOL)};
+  for (const vm::KernelRow& kernel : kernels) {
+    table.words.push_back({Kind::string, table.strings.size(), ""});
+    table.words.push_back({Kind::symbol, 0, kernel.symbol});
+    table.strings += kernel.symbol + '\0';
+  }
+  return table;
+}
+
+// Runs the first of the programs that is there.
+Status runTool(const char* const* first, const char* const* last, const std::vector<std::string>& words,
+               const std::string& output, const char* package) {
+  for (const char* const* tool = first; tool != last; ++tool) {
+    std::vector<std::string> command = {*tool};
+    command.insert(command.end(), words.begin(), words.end());
+    const int status = runProgram(command);
+    if (status == 0) return {};
+    if (status < 0) continue;
+    // It does not say why in words that could be trusted: is there room for what it writes?
+    DYN_CHECK(writeFileAtomically(output, {std::string(size_t{8} << 20, '\0')}));
+    return makeError(DiagnosticId::internalError, std::string(*tool) + " could not make the library");
+  }
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: a library needs the program " +
+                                                         std::string(*first) + " (package " + package +
+                                                         "), which was not found");
+}
+
+std::string entryPoint(const std::string& name, const std::string& verb) { return name + "_" + verb; }
+
+// One object of runtime, kernels and model that shows the model's entry points only.
+Result<std::string> linkModel(const PackagePieces& package, const LibraryRequest& request,
+                              const std::string& name, TemporaryFolder& folder) {
+  DYN_CHECK(folder.make());
+  ElfMachine machine = elfMachineOfHost();
+  if (!package.objects.empty()) {
+    DYN_TRY(machine, elfMachineOf(package.objects[0]));
+  }
+  std::vector<std::string> owned;
+  const ElfTable table = modelTable(package, machine);
+  const std::string model = folder.file("model.o"), whole = folder.file("whole.o"),
+                    renamed = folder.file("renamed.o"), list = folder.file("objects.txt"),
+                    names = folder.file("names.txt"), kept = folder.file("kept.txt");
+  DYN_CHECK(writeFileAtomically(model, writeElfTable(table, owned)));
+  std::string inputs = "\"" + request.runtime + "\"\n" + model + "\n", changes, visible;
+  for (size_t i = 0; i < package.objects.size(); ++i) {
+    const std::string object = folder.file(std::to_string(i) + ".o");
+    DYN_CHECK(writeFileAtomically(object, {package.objects[i]}));
+    inputs += object + "\n";
+  }
+  for (const std::string& verb : libraryEntryPoints()) {
+    const std::string from = entryPoint("dyn_model", verb), to = entryPoint(name, verb);
+    changes += from + " " + to + "\n";
+    // One of the programs asks by the old name, the other by the new one.
+    visible += from + "\n" + to + "\n";
+  }
+  DYN_CHECK(writeFileAtomically(list, {inputs}));
+  DYN_CHECK(writeFileAtomically(names, {changes}));
+  DYN_CHECK(writeFileAtomically(kept, {visible}));
+  DYN_CHECK(
+      runTool(std::begin(kLinkers), std::end(kLinkers), {"-r", "-o", whole, "@" + list}, whole, "lld-19"));
+  DYN_CHECK(runTool(std::begin(kObjectCopiers), std::end(kObjectCopiers),
+                    {"--redefine-syms=" + names, "--keep-global-symbols=" + kept, whole, renamed}, renamed,
+                    "binutils"));
+  return renamed;
+}
+
+// The file that this process has a function of the C library from.
+std::string fileOf(void* function) {
+  Dl_info info = {};
+  return ::dladdr(function, &info) != 0 && info.dli_fname ? info.dli_fname : "";
+}
+
+Result<std::string> linkShared(const std::string& object, const std::string& name, TemporaryFolder& folder) {
+  const std::string output = folder.file("library.so");
+  double (*const mathFunction)(double, double) = std::pow;
+  std::vector<std::string> words = {"-shared", "--build-id=none", "--eh-frame-hdr",     "-z", "now",  "-z",
+                                    "relro",   "-soname",         "lib" + name + ".so", "-o", output, object};
+  // By their paths: the development files of the C library need not be there.
+  std::vector<std::string> libraries = {fileOf(reinterpret_cast<void*>(&std::free)),
+                                        fileOf(reinterpret_cast<void*>(mathFunction))};
+  for (const std::string& library : libraries)
+    if (library.find(".so") != std::string::npos) words.push_back(library);
+  DYN_CHECK(runTool(std::begin(kLinkers), std::end(kLinkers), words, output, "lld-19"));
+  return output;
+}
+
+std::string pkgConfigText(const std::string& name) {
+  return "prefix=${pcfiledir}\n\nName: " + name + "\nDescription: the model " + name +
+         ", compiled by Dyn\nVersion: 1\nLibs: -L${prefix} -l" + name +
+         "\nLibs.private: -lm -pthread\nCflags: -I${prefix}\n";
+}
+
+// Finds what lies beside it: the static library, the shared one, or both.
+std::string cmakeText(const std::string& name) {
+  std::string text =
+      R"(# find_package(NAME CONFIG): NAME::NAME is the library that lies here, the shared one where both do; NAME::static and NAME::shared.
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/libNAME.a" AND NOT TARGET NAME::static)
+  add_library(NAME::static STATIC IMPORTED)
+  set_target_properties(NAME::static PROPERTIES
+    IMPORTED_LOCATION "${CMAKE_CURRENT_LIST_DIR}/libNAME.a"
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;m"
+    INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_LIST_DIR}")
+endif()
+if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/libNAME.so" AND NOT TARGET NAME::shared)
+  add_library(NAME::shared SHARED IMPORTED)
+  set_target_properties(NAME::shared PROPERTIES
+    IMPORTED_LOCATION "${CMAKE_CURRENT_LIST_DIR}/libNAME.so"
+    INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_LIST_DIR}")
+endif()
+if(NOT TARGET NAME::NAME)
+  add_library(NAME::NAME INTERFACE IMPORTED)
+  if(TARGET NAME::shared)
+    set_target_properties(NAME::NAME PROPERTIES INTERFACE_LINK_LIBRARIES NAME::shared)
+  else()
+    set_target_properties(NAME::NAME PROPERTIES INTERFACE_LINK_LIBRARIES NAME::static)
+  endif()
+endif()
+)";
+  for (size_t at = 0; (at = text.find("NAME", at)) != std::string::npos;) {
+    // Words of CMake that hold the same letters do not occur.
+    text.replace(at, 4, name);
+    at += name.size();
+  }
+  return text;
+}
+
+// Files that go together: when one can not be written, those that are new go away again.
+class WrittenFiles {
+ public:
+  ~WrittenFiles() {
+    for (const std::string& path : fresh_) ::unlink(path.c_str());
+  }
+  Status write(const std::filesystem::path& path, const std::vector<std::string_view>& pieces,
+               FileMode mode) {
+    const bool there = ::access(path.c_str(), F_OK) == 0;
+    DYN_CHECK(writeFileAtomically(path.string(), pieces, mode));
+    if (!there) fresh_.push_back(path.string());
+    int64_t bytes = 0;
+    for (std::string_view piece : pieces) bytes += static_cast<int64_t>(piece.size());
+    files_.push_back({path.string(), bytes});
+    return {};
+  }
+  std::vector<ExportedLibrary::File> keep() {
+    fresh_.clear();
+    return std::move(files_);
+  }
+
+ private:
+  std::vector<std::string> fresh_;
+  std::vector<ExportedLibrary::File> files_;
+};
+
+}  // namespace
+
+Result<ExportedLibrary> exportLibrary(const CompiledModel& compiled, const LibraryRequest& request) {
+  DYN_TRY(const LibraryName place, nameOf(request.output));
+  const std::string& name = place.name;
+  if (::access(request.runtime.c_str(), R_OK) != 0)
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: a library needs the file dynmodel.o, which is not at " + request.runtime);
+  DYN_TRY(const PackagePieces package,
+          makePackage(compiled, request.flow, PackageCode::apart, request.ramBoundBytes));
+  DYN_TRY(const std::string header,
+          libraryHeader({name, request.source, request.ramBoundBytes}, *package.program));
+  TemporaryFolder folder;
+  DYN_TRY(const std::string object, linkModel(package, request, name, folder));
+  ExportedLibrary made;
+  made.weightsBytes = package.size.weightsBytes;
+  for (const std::string& verb : libraryEntryPoints()) made.entryPoints.push_back(entryPoint(name, verb));
+  WrittenFiles files;
+  if (request.kind == LibraryKind::archive) {
+    DYN_TRY(const MappedFile member, MappedFile::open(object));
+    const std::string head = archiveHead("model.o", member.size(), made.entryPoints),
+                      end(member.size() % 2, '\n');
+    DYN_CHECK(files.write(place.folder / ("lib" + name + ".a"), {head, member.bytes(), end}, FileMode::data));
+  } else {
+    DYN_TRY(const std::string linked, linkShared(object, name, folder));
+    DYN_TRY(const MappedFile library, MappedFile::open(linked));
+    DYN_CHECK(files.write(place.folder / ("lib" + name + ".so"), {library.bytes()}, FileMode::executable));
+  }
+  DYN_CHECK(files.write(place.folder / (name + ".h"), {header}, FileMode::data));
+  DYN_CHECK(files.write(place.folder / (name + ".pc"), {pkgConfigText(name)}, FileMode::data));
+  DYN_CHECK(files.write(place.folder / (name + "-config.cmake"), {cmakeText(name)}, FileMode::data));
+  made.files = files.keep();
+  return made;
+}
+
+}  // namespace dyn

@@ -1,0 +1,31 @@
+/* What an exported library holds of its model: made as an object file by the exporter, read by model.cpp. */
+#ifndef DYN_MODEL_DATA_H
+#define DYN_MODEL_DATA_H
+
+#include "vm/include/dyn_flow.h"
+#include "vm/include/dyn_kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct DynModelKernel {
+  const char* symbol;
+  DynKernelFunction function;
+} DynModelKernel;
+
+typedef struct DynModelData {
+  const void* package; /* without object code; at a page */
+  uint64_t package_bytes;
+  const DynModelKernel* kernels;
+  uint64_t kernel_count;
+  const DynGemmFamily* gemm_family; /* null: the runtime's own */
+  const DynFlowProgram* flow;       /* null: the bytecode is interpreted */
+} DynModelData;
+
+extern const DynModelData dyn_model_data;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
