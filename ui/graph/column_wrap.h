@@ -1,5 +1,5 @@
-// Breaks a tall layout into columns that stand side by side, as text is broken into lines, so that a long chain
-// fills the window instead of a thread of it.
+// Breaks a tall layout into columns that stand side by side, as text is broken into lines, so that a long
+// chain fills the window instead of a thread of it.
 //
 // Columns end where few edges cross. An edge to another column leaves at the foot of its column and comes in
 // over the head of the next one.
