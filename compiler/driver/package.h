@@ -4,7 +4,8 @@
 // The objects are those of the model, or come from the object cache where there is one; they are linked by
 // ld.lld (or ld). With HostFlow::native the host program is in the shared object, too, and runs there; its
 // bytecode is in the package in any case: it says what the program is. Whole or not at all: nothing is left
-// behind by a failure. Errors: fileError, unsupportedFeature when no linker is found or the build has no code generation.
+// behind by a failure. Errors: fileError, unsupportedFeature when no linker is found or the build has no code
+// generation.
 #pragma once
 
 #include <memory>

@@ -62,8 +62,8 @@ static void run_bert(bert_model* model, int64_t batch, int64_t seq) {
   CHECK(bert_largest(model, BERT_DIM_seq, 1, &dims, &largest) == BERT_MEMORY_LIMIT);
 }
 
-/* In memory of the caller with exactly as many bytes as peak_bytes says, and none beside it is touched; a byte
- * less is an error. The outputs are those of a run on the heap. */
+/* In memory of the caller with exactly as many bytes as peak_bytes says, and none beside it is touched; a
+ * byte less is an error. The outputs are those of a run on the heap. */
 static void run_bounded(int64_t batch, int64_t seq) {
   bert_model* model;
   bert_dims dims = {batch, seq};

@@ -9,7 +9,8 @@
 
 namespace dyn::vm {
 
-// What is allocated on the device. Tensors may outlive the session, so the last of them or the session ends it.
+// What is allocated on the device. Tensors may outlive the session, so the last of them or the session ends
+// it.
 struct DeviceSession::Memory {
   const DynDevice& device;
   uint64_t limitBytes;

@@ -1,4 +1,5 @@
-// Interpreter: what instructions do with objects: tensors, memory, tuples, lists, closures. Operands are decoded:
+// Interpreter: what instructions do with objects: tensors, memory, tuples, lists, closures. Operands are
+// decoded:
 // the loop over bytecode and native code (flow.h) call the same functions.
 #include <algorithm>
 #include <cstddef>

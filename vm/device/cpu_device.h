@@ -1,5 +1,5 @@
-// The row "cpu": the host itself. Its memory is the host's, and its streams are all one: work is done when the
-// call returns, so that every order of events holds.
+// The row "cpu": the host itself. Its memory is the host's, and its streams are all one: work is done when
+// the call returns, so that every order of events holds.
 #pragma once
 
 #include "vm/include/dyn_device.h"

@@ -1,11 +1,12 @@
-// The row "sim": a device on the host for tests, with an address space of its own. It finds what a real device
-// would punish some day: host code that reads its memory (a SIGSEGV at that line), addresses of the wrong
-// space, use behind a free, and waits that are missing.
+// The row "sim": a device on the host for tests, with an address space of its own. It finds what a real
+// device would punish some day: host code that reads its memory (a SIGSEGV at that line), addresses of the
+// wrong space, use behind a free, and waits that are missing.
 //
 // Work is deferred: it runs when somebody synchronises or queries, one command after the other, those of
 // several streams in an order that the seed draws from all that the events allow. The target of a copy to the
-// host holds 0xfe until then, fresh memory 0xcb. So a wait that is missing is found each time, without threads
-// or clocks, and another order is another seed. Kernels are those of the host, one task after the other.
+// host holds 0xfe until then, fresh memory 0xcb. So a wait that is missing is found each time, without
+// threads or clocks, and another order is another seed. Kernels are those of the host, one task after the
+// other.
 #pragma once
 
 #include <memory>

@@ -9,12 +9,12 @@
  * computes at once is one whose work is always done.
  *
  * Addresses. What `allocate` gives is an address of the device. Only where sharesHostMemory is not 0 may the
- * host read it; elsewhere the row refuses an address of the wrong space with DYN_INVALID_ARGUMENT, at the call
- * or at the next `synchronise`.
+ * host read it; elsewhere the row refuses an address of the wrong space with DYN_INVALID_ARGUMENT, at the
+ * call or at the next `synchronise`.
  *
  * Errors. Every function returns a dyn_status (dynvm.h), 0 when all is well, and then leaves `text` alone;
- * `text` may be null. The first error of queued work is told by the next `synchronise` of its stream; the work
- * behind it in that stream is dropped until then. Nothing throws, aborts or prints.
+ * `text` may be null. The first error of queued work is told by the next `synchronise` of its stream; the
+ * work behind it in that stream is dropped until then. Nothing throws, aborts or prints.
  * Threads: any, at the same time; a stream belongs to one at a time.
  *
  * Behind each function stands what it is on the CUDA driver, which the table was drawn for, too. */
@@ -34,8 +34,8 @@ typedef struct DynDeviceText {
 
 /* What `loadCode` of a row takes. */
 typedef enum DynCodeFormat {
-  /* DynHostCode: functions of this process. A kernel is the address of its DynKernelEntry, so that who has the
-   * entries of loaded code need not look them up. */
+  /* DynHostCode: functions of this process. A kernel is the address of its DynKernelEntry, so that who has
+   * the entries of loaded code need not look them up. */
   DYN_CODE_HOST = 0,
   DYN_CODE_PTX = 1 /* the text of a module, or what the driver's tools make of it */
 } DynCodeFormat;
@@ -52,14 +52,14 @@ typedef struct DynLaunch {
   void* const* buffers;
   const int64_t* scalars;
   uint32_t bufferCount, scalarCount;
-  /* The geometry. Rows of host code split `units` into gridX tasks, at most context->threads of them, and need
-   * no more; others have theirs from the kernel's row, and walk the units by the grid. */
+  /* The geometry. Rows of host code split `units` into gridX tasks, at most context->threads of them, and
+   * need no more; others have theirs from the kernel's row, and walk the units by the grid. */
   uint32_t gridX, gridY, gridZ, blockX, blockY, blockZ;
   uint32_t sharedBytes;
   int64_t units; /* of the kernel's parallel extent, above 0 */
   int64_t steps; /* elementary steps of all units, as estimated: how long the launch will take */
-  /* For rows of host code: memory of the device, 64-byte aligned, of `scratchBytes` (a multiple of 64) for each
-   * task. Null when that is 0. */
+  /* For rows of host code: memory of the device, 64-byte aligned, of `scratchBytes` (a multiple of 64) for
+   * each task. Null when that is 0. */
   void* scratch;
   uint64_t scratchBytes;
   const DynBuiltinContext*
@@ -98,7 +98,8 @@ typedef struct DynDeviceFunctions {
   int32_t (*fill)(const DynDevice* device, uint32_t stream, void* target, uint8_t value, uint64_t bytes,
                   DynDeviceText* text);
 
-  /* Code in the row's format, for all streams; `code` is read during the call. DYN_BAD_PROGRAM: it is damaged.
+  /* Code in the row's format, for all streams; `code` is read during the call. DYN_BAD_PROGRAM: it is
+   * damaged.
    * cuModuleLoadData */
   int32_t (*loadCode)(const DynDevice* device, const void* code, uint64_t bytes, uint64_t* module,
                       DynDeviceText* text);
@@ -108,7 +109,8 @@ typedef struct DynDeviceFunctions {
   int32_t (*findKernel)(const DynDevice* device, uint64_t module, const char* name, uint64_t* kernel,
                         DynDeviceText* text);
   /* Queued. A kernel that finds a fault ends the launch: DYN_KERNEL_FAULT, here or at the next `synchronise`.
-   * cuLaunchKernelEx with CU_LAUNCH_PARAM_BUFFER_POINTER; the fault is a word of memory, read by `synchronise` */
+   * cuLaunchKernelEx with CU_LAUNCH_PARAM_BUFFER_POINTER; the fault is a word of memory, read by
+   * `synchronise` */
   int32_t (*launch)(const DynDevice* device, uint32_t stream, const DynLaunch* launch, DynDeviceText* text);
 
   /* cuStreamCreate(CU_STREAM_NON_BLOCKING), cuStreamDestroy: what stands in it is done first */

@@ -1,6 +1,6 @@
 /* Native code of the host program: what it is, and what it may call. C, no C++ types: code that the compiler
- * makes of bytecode runs under the VM, which calls it through DynFlowProgram, and under any other runtime that
- * has the functions of dyn_flow.def.
+ * makes of bytecode runs under the VM, which calls it through DynFlowProgram, and under any other runtime
+ * that has the functions of dyn_flow.def.
  *
  * A function of the program is one piece of code, or several where it is long. Scalar registers live in the
  * code's own registers; object registers belong to the runtime, which the code tells what to do with them.

@@ -121,8 +121,8 @@ typedef struct dyn_options {
    * multiple of 64, with one thread. A run that needs more ends with DYN_MEMORY_LIMIT. */
   void* memory;
   uint64_t memory_bytes;
-  /* With rehearsal: blocks are placed as in `memory`, so after the first run of the context held_bytes is what
-   * `memory` must have for the first run of another one with the same shapes. One thread. */
+  /* With rehearsal: blocks are placed as in `memory`, so after the first run of the context held_bytes is
+   * what `memory` must have for the first run of another one with the same shapes. One thread. */
   int32_t lay_out;
   int32_t interpret; /* nonzero: functions run as bytecode, also where the module has native code of them */
 } dyn_options;
@@ -268,8 +268,8 @@ DYN_API int32_t dyn_value_dtype(const dyn_value* value); /* -1 unless a tensor *
 DYN_API int32_t dyn_value_rank(const dyn_value* value);  /* -1 unless a tensor */
 /* Borrowed, `rank` entries, as long as the value lives. */
 DYN_API const int64_t* dyn_value_shape(const dyn_value* value);
-/* All elements side by side, row-major; null for strided tensors, whose elements are not, and for tensors that
- * a program has left on another device than the cpu. */
+/* All elements side by side, row-major; null for strided tensors, whose elements are not, and for tensors
+ * that a program has left on another device than the cpu. */
 DYN_API const void* dyn_value_data(const dyn_value* value);
 DYN_API size_t dyn_value_size_bytes(const dyn_value* value);
 /* Element `index` of a string tensor, zero-terminated, borrowed; null when there is none. */

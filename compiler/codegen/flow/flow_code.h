@@ -21,12 +21,13 @@ enum class FlowCalls : uint8_t {
   symbols  // by name: code that is linked with its runtime
 };
 
-// One job for each part of the program, and one for the table DynFlowProgram. `program` and `machine` must live
-// until they are compiled. @init has no native code: it runs once.
 struct FlowSettings {
   FlowCalls calls = FlowCalls::table;
   uint32_t instructionsPerPiece = 1000;  // of code that is compiled as one function: flow_pieces.h
 };
+
+// One job for each part of the program, and one for the table DynFlowProgram. `program` and `machine` must
+// live until they are compiled. @init has no native code: it runs once.
 std::vector<KernelJob> flowJobs(const vm::Program& program, const MachineDescription& machine,
                                 const FlowSettings& settings);
 

@@ -398,8 +398,8 @@ class PieceEmitter {
     Value* words = field(offset, b_.getPtrTy(), name);
     return b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), words, static_cast<uint64_t>(index));
   }
-  // Behind a move in the same block: the kill of its source, before anything else looks there; or 0. The object
-  // changes its register then, and nobody counts.
+  // Behind a move in the same block: the kill of its source, before anything else looks there; or 0. The
+  // object changes its register then, and nobody counts.
   uint32_t killOf(int32_t source, InstructionReader reader) const {
     bool used = false;
     while (!used && !reader.atEnd() && !graph_.beginsBlock(reader.position())) {

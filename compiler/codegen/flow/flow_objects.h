@@ -1,5 +1,5 @@
-// What object registers hold, as far as it is known before the program runs, so that native code can do without
-// counted objects:
+// What object registers hold, as far as it is known before the program runs, so that native code can do
+// without counted objects:
 //
 //   alloctensor v6 v5 r3 f32 [r0]    a view: its head lies in the frame, not in the pool, while nothing but
 //   launch k0 ... [v6]               kernels, `dim`, `item`, `reshape` and writing builtins sees it and v5 holds

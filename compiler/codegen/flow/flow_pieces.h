@@ -1,5 +1,5 @@
-// Functions of bytecode as native code sees them: cut into pieces of bounded size, with the places where a piece
-// may be entered, and the scalar registers that must be there then.
+// Functions of bytecode as native code sees them: cut into pieces of bounded size, with the places where a
+// piece may be entered, and the scalar registers that must be there then.
 //
 //   function main:  0 ... 2500 words   →   piece [0, 1203)   entered at 0, 310 (behind a call), 88 (from piece 2)
 //                                          piece [1203, 2500) entered at 1203

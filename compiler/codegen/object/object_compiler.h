@@ -10,8 +10,8 @@ namespace dyn {
 
 // Emitters write SSA directly, so most modules gain nothing from IR passes (measured: same speed, half the
 // compile time).
-// `registers`: local variables become values of registers, and what is equal or constant is found; for straight
-// code of many small steps.
+// `registers`: local variables become values of registers, and what is equal or constant is found; for
+// straight code of many small steps.
 enum class IrPasses { none, registers, o2 };
 enum class VerifyModules { no, yes };
 

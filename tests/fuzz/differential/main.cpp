@@ -3,8 +3,8 @@
 //   differential [--count N] [--seed S] [--passes all|some|flow] [--output DIR] [--show] [--suite DIR]
 //
 // Seed S + i makes program i. Each is run at six sets of sizes from one compilation with all passes, one with
-// a variant or a bucket, and one with a pass off, in turn (--passes all: each pass off for each program; flow: its host program as machine code and as
-// bytecode instead).
+// a variant or a bucket, and one with a pass off, in turn (--passes all: each pass off for each program;
+// flow: its host program as machine code and as bytecode instead).
 // What differs is cut down and written to DIR: seed-N.dyn, its inputs as .npy, and seed-N.dyns, which runs it
 // in the shell. Ends with 1 when anything differed. --show prints the programs and runs nothing.
 #include <sys/mman.h>

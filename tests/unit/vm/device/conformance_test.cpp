@@ -1,5 +1,6 @@
-// What dyn_device.h promises, for every row of the table: a new row is tested by being there. Rows whose device
-// is not in this machine are skipped. The sim device runs with several seeds, that is, in several orders.
+// What dyn_device.h promises, for every row of the table: a new row is tested by being there. Rows whose
+// device is not in this machine are skipped. The sim device runs with several seeds, that is, in several
+// orders.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
