@@ -130,7 +130,8 @@ void releaseHost(void* user) { delete static_cast<Host*>(user); }
 
 }  // namespace
 
-Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled) {
+Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled,
+                                std::optional<HostFlow> wanted) {
   if (!runsHere(compiled->target))
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: the program is compiled for " + compiled->target.machine.name + " (" +
@@ -139,7 +140,7 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled) {
   DYN_TRY(LoadableProgram loadable, packedFromCache(*compiled));
   const std::vector<uint8_t> bytes = vm::serializeProgram(loadable.program);
   std::shared_ptr<const FlowLoaded> flow;
-  if (compiled->hostFlow == HostFlow::native) {
+  if (wanted.value_or(compiled->hostFlow) == HostFlow::native) {
     DYN_TRY(flow, loadFlow(*compiled, loadable.program));
   }
   auto owner = std::make_unique<Host>(

@@ -87,8 +87,10 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
 // What the model's engine compiled since the model was ready, as the engine counts it.
 int64_t kernelsCompiledAfterLoad(const CompiledModel& compiled);
 
-// A VM module over the compiled code, which it keeps alive until dyn_module_release.
-Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled);
+// A VM module over the compiled code, which it keeps alive until dyn_module_release. Its host program runs as
+// the options said, or as `flow` says.
+Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled,
+                                std::optional<HostFlow> flow = std::nullopt);
 
 // Text of one kernel: its LLVM IR or the machine's assembly. Error unsupportedFeature when built without
 // LLVM.

@@ -107,6 +107,7 @@ class Viewer {
       const Op& op = *function_.ops[i];
       if (op.def->traits.contentsKnown) known_[op.results[0].id] = &op;
       if (!op.def->viewRule || op.operands.empty() || op.operands[0] == kNoValue) continue;
+      if (op.results.size() > kMostParts) continue;
       const Type from = types_.at(op.operands[0]);
       if (!from.isTensor() || from.dtype() == Dtype::string) continue;
       // Parts of a split are written by one kernel: all of them, or none.
@@ -289,6 +290,8 @@ class Viewer {
   }
 
   static constexpr int64_t kMostContents = 64;
+  // A part of a split lies behind the sum of those before it: one of very many parts is not looked for.
+  static constexpr size_t kMostParts = 64;
 
   const Function& function_;
   IrContext& ir_;

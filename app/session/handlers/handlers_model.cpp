@@ -506,16 +506,16 @@ Result<View> handle_exportModel(SessionState& state, const Command& command, Out
   ExportResult result;
   result.kind = command.text("kind");
   result.target = compiled.target.machine.name;
+  const HostFlow flow = hostFlowOf(state, command);
   if (runsHere(compiled.target)) {
-    DYN_TRY(dyn_module * program, made.model->program());
+    DYN_TRY(const VmModule program, made.model->programOf(flow));
     state.progress("trying the sizes that are allowed");
-    DYN_TRY(const RamBound bound, ramBound(program, made.model->signature(), state.interruption));
+    DYN_TRY(const RamBound bound, ramBound(program.get(), made.model->signature(), state.interruption));
     result.ramBoundBytes = bound.bytes;
     state.log(bound.bytes ? "no run takes more than " + std::to_string(*bound.bytes) + " bytes"
                           : "the memory has no bound that is known: " + bound.why);
   }
   const bool library = result.kind == "static" || result.kind == "shared";
-  const HostFlow flow = hostFlowOf(state, command);
   DYN_CHECK(library ? writeLibrary(compiled, command, flow, made.model->info().path, result)
                     : writeProgram(compiled, command, flow, result));
   DYN_CHECK(reopened(state, made));

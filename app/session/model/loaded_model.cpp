@@ -494,6 +494,12 @@ Result<dyn_module*> LoadedModel::program() {
   return module;
 }
 
+Result<VmModule> LoadedModel::programOf(HostFlow flow) {
+  DYN_CHECK(ensureCompiled());
+  DYN_TRY(dyn_module * module, instantiate(compiled_, flow));
+  return VmModule(module);
+}
+
 void LoadedModel::observe(const DimValues& dims) {
   constexpr size_t kMostSizes = 16;
   if (!hasModule()) return;
