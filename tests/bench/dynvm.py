@@ -7,22 +7,12 @@ import tempfile
 
 import numpy as np
 
+from c_header import structure
+
 I64 = c.c_int64
 
 
-class Options(c.Structure):
-    _fields_ = [("thread_count", c.c_int32), ("depth_limit", c.c_int32), ("memory_limit_bytes", c.c_uint64),
-                ("pool_cap_bytes", c.c_uint64), ("allocator_user", c.c_void_p), ("allocate", c.c_void_p),
-                ("deallocate", c.c_void_p), ("rehearsal", c.c_int32), ("interpret", c.c_int32)]
-
-
-class ContractDim(c.Structure):
-    _fields_ = [("value", I64), ("text", c.c_char_p), ("low", I64), ("high", I64), ("multiple", I64)]
-
-
-class Statistics(c.Structure):
-    _fields_ = [(name, c.c_uint64) for name in ("peak_bytes", "held_bytes", "in_use_bytes", "allocations_count", "launches_count",
-                                                "instructions_count", "run_ns")]
+Options, ContractDim, Statistics = structure("dyn_options"), structure("dyn_contract_dim"), structure("dyn_statistics")
 
 
 class Error(Exception):
