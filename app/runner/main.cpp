@@ -86,7 +86,9 @@ std::string described(const Signature& signature, const std::string& ramBound) {
   const CallDims dims(signature);
   for (const std::string& name : dims.names()) text += "dim     " + name + "\n";
   return text + "RAM     " +
-         (ramBound.empty() ? "no bound that is known" : "at most " + ramBound + " bytes of tensors with one thread") + "\n";
+         (ramBound.empty() ? "no bound that is known"
+                           : "at most " + ramBound + " bytes of tensors with one thread") +
+         "\n";
 }
 
 Json portsJson(const std::vector<Port>& ports) {
