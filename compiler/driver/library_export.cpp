@@ -72,22 +72,12 @@ ElfTable modelTable(const PackagePieces& package, const ElfMachine& machine) {
   return table;
 }
 
-// Runs the first of the programs that is there.
-Status runTool(const char* const* first, const char* const* last, const std::vector<std::string>& words,
-               const std::string& output, const char* package) {
-  for (const char* const* tool = first; tool != last; ++tool) {
-    std::vector<std::string> command = {*tool};
-    command.insert(command.end(), words.begin(), words.end());
-    const int status = runProgram(command);
-    if (status == 0) return {};
-    if (status < 0) continue;
-    // It does not say why in words that could be trusted: is there room for what it writes?
-    DYN_CHECK(writeFileAtomically(output, {std::string(size_t{8} << 20, '\0')}));
-    return makeError(DiagnosticId::internalError, std::string(*tool) + " could not make the library");
-  }
-  return makeError(DiagnosticId::unsupportedFeature, "unsupported: a library needs the program " +
-                                                         std::string(*first) + " (package " + package +
-                                                         "), which was not found");
+Status runLibraryTool(std::span<const char* const> programs, const std::vector<std::string>& words,
+                      const std::string& output, const std::string& package) {
+  return runTool(programs, words,
+                 {output, size_t{8} << 20, "could not make the library",
+                  "a library needs the program " + std::string(programs[0]) + " (package " + package +
+                      "), which was not found"});
 }
 
 std::string entryPoint(const std::string& name, const std::string& verb) { return name + "_" + verb; }
@@ -121,11 +111,10 @@ Result<std::string> linkModel(const PackagePieces& package, const LibraryRequest
   DYN_CHECK(writeFileAtomically(list, {inputs}));
   DYN_CHECK(writeFileAtomically(names, {changes}));
   DYN_CHECK(writeFileAtomically(kept, {visible}));
-  DYN_CHECK(
-      runTool(std::begin(kLinkers), std::end(kLinkers), {"-r", "-o", whole, "@" + list}, whole, "lld-19"));
-  DYN_CHECK(runTool(std::begin(kObjectCopiers), std::end(kObjectCopiers),
-                    {"--redefine-syms=" + names, "--keep-global-symbols=" + kept, whole, renamed}, renamed,
-                    "binutils"));
+  DYN_CHECK(runLibraryTool(kLinkers, {"-r", "-o", whole, "@" + list}, whole, "lld-19"));
+  DYN_CHECK(runLibraryTool(kObjectCopiers,
+                           {"--redefine-syms=" + names, "--keep-global-symbols=" + kept, whole, renamed},
+                           renamed, "binutils"));
   return renamed;
 }
 
@@ -145,7 +134,7 @@ Result<std::string> linkShared(const std::string& object, const std::string& nam
                                         fileOf(reinterpret_cast<void*>(mathFunction))};
   for (const std::string& library : libraries)
     if (library.find(".so") != std::string::npos) words.push_back(library);
-  DYN_CHECK(runTool(std::begin(kLinkers), std::end(kLinkers), words, output, "lld-19"));
+  DYN_CHECK(runLibraryTool(kLinkers, words, output, "lld-19"));
   return output;
 }
 

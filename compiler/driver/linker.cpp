@@ -9,6 +9,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "compiler/support/atomic_write.h"
+
 extern char** environ;
 
 namespace dyn {
@@ -24,6 +26,9 @@ Status TemporaryFolder::make() {
   return {};
 }
 
+namespace {
+
+// Exit status of a program, or -1 when it is not there.
 int runProgram(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -41,6 +46,23 @@ int runProgram(const std::vector<std::string>& words) {
   }
   if (!WIFEXITED(status)) return 1;
   return WEXITSTATUS(status) == 127 ? -1 : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+Status runTool(std::span<const char* const> programs, const std::vector<std::string>& words,
+               const ToolWork& work) {
+  for (const char* program : programs) {
+    std::vector<std::string> command = {program};
+    command.insert(command.end(), words.begin(), words.end());
+    const int status = runProgram(command);
+    if (status == 0) return {};
+    if (status < 0) continue;
+    // It does not say why in words that could be trusted: is there room for what it writes?
+    DYN_CHECK(writeFileAtomically(work.output, {std::string(work.roomBytes, '\0')}));
+    return makeError(DiagnosticId::internalError, std::string(program) + " " + work.cannot);
+  }
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: " + work.isMissing);
 }
 
 }  // namespace dyn

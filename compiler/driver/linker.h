@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,17 @@ struct TemporaryFolder {
   Status make();  // error fileError
 };
 
-// Exit status of a program, or -1 when it is not there.
-int runProgram(const std::vector<std::string>& words);
+// What is made by a tool, for its errors.
+struct ToolWork {
+  std::string output;     // the file that it writes
+  size_t roomBytes;       // about as much as that takes
+  std::string cannot;     // "could not link the kernels"
+  std::string isMissing;  // why there must be such a program
+};
+
+// Runs the first of the programs that is there. Errors: fileError (no room), internalError,
+// unsupportedFeature.
+Status runTool(std::span<const char* const> programs, const std::vector<std::string>& words,
+               const ToolWork& work);
 
 }  // namespace dyn

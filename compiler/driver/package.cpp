@@ -27,19 +27,12 @@ Result<MappedFile> linkObjects(const std::vector<std::string>& objects, Temporar
   for (const std::string& input : inputs) list += input + "\n";
   const std::string response = folder.file("objects.txt");
   DYN_CHECK(writeFileAtomically(response, {list}));
-  for (const char* linker : kLinkers) {
-    const int status = runProgram({linker, "-shared", "--build-id=none", "-o", output, "@" + response});
-    if (status == 0) return MappedFile::open(output);
-    if (status > 0) {
-      // It does not say why in words that could be trusted: is there room for what it writes?
-      size_t bytes = 1 << 16;
-      for (const std::string& object : objects) bytes += 2 * object.size();
-      DYN_CHECK(writeFileAtomically(output, {std::string(bytes, '\0')}));
-      return makeError(DiagnosticId::internalError, std::string(linker) + " could not link the kernels");
-    }
-  }
-  return makeError(DiagnosticId::unsupportedFeature,
-                   "unsupported: a package needs the linker ld.lld (package lld-19), which was not found");
+  size_t roomBytes = 1 << 16;
+  for (const std::string& object : objects) roomBytes += 2 * object.size();
+  DYN_CHECK(runTool(kLinkers, {"-shared", "--build-id=none", "-o", output, "@" + response},
+                    {output, roomBytes, "could not link the kernels",
+                     "a package needs the linker ld.lld (package lld-19), which was not found"}));
+  return MappedFile::open(output);
 }
 
 }  // namespace
