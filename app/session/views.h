@@ -284,11 +284,12 @@ struct KernelRow {
 
 // A contraction with constant weights: the version it is made with, and those it could be made with.
 struct ContractionRow {
-  std::string key;                  // of its records
-  std::vector<std::string> values;  // the results that are made this way
-  std::string dispatch;        // what the program names: "auto", a version, or several by the number of rows
-  std::string chosen, by;      // at these sizes; by "rule", "cost", "policy" or "measured"
-  std::vector<int64_t> sizes;  // of the operand that is no weight; empty where they are not known
+  std::string key;                     // of its records
+  std::vector<std::string> values;     // the results that are made this way
+  contraction::Version dispatch;       // what the program names
+  contraction::Version chosen;         // at these sizes
+  std::string by;                      // "rule", "cost", "policy" or "measured"
+  std::vector<int64_t> sizes;          // of the operand that is no weight; empty where they are not known
   std::vector<int64_t> measuredSizes;  // those measured that are nearest to it; empty: none
   std::vector<VersionTimes> candidates;
 };

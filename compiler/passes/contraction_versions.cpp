@@ -13,6 +13,17 @@ std::string joined(const std::vector<int64_t>& numbers) {
   return text;
 }
 
+std::optional<ContractionKind> kindNamed(std::string_view name) {
+  for (ContractionKind kind : {ContractionKind::convolution, ContractionKind::product})
+    if (name == toString(kind)) return kind;
+  return std::nullopt;
+}
+
+// What can not be read is an error where the operation is lowered.
+contraction::Version versionAttribute(const Op& op, ContractionKind kind, std::string_view name) {
+  return parseVersion(kind, op.attributes.string(name, "auto")).value_or(contraction::Automatic{});
+}
+
 }  // namespace
 
 const char* toString(ContractionKind kind) {
@@ -30,7 +41,7 @@ std::optional<Contraction> contractionOf(const Op& op, Dtype packed) {
     c.key =
         "matmul " + std::string(toString(packed)) + " k=" + std::to_string(*k) + " n=" + std::to_string(*n);
     c.fitsLibrary = packed == Dtype::f32;
-    c.chosen = op.attributes.string("schedule", "auto");
+    c.chosen = versionAttribute(op, c.kind, "schedule");
     return c;
   }
   if (op.def != &ops::conv_packedOp) return std::nullopt;
@@ -57,45 +68,48 @@ std::optional<Contraction> contractionOf(const Op& op, Dtype packed) {
   c.key = "conv f32 w=" + joined(shape) + " s=" + joined(strides) + " d=" + joined(dilations) +
           " g=" + std::to_string(c.window.groups);
   c.fitsLibrary = true;
-  c.chosen = op.attributes.string("way", "auto");
+  c.chosen = versionAttribute(op, c.kind, "way");
   return c;
 }
 
-std::vector<std::string> versionNamesOf(const Contraction& c) {
-  std::vector<std::string> names{"auto"};
+std::vector<contraction::Version> versionsOf(const Contraction& c) {
+  std::vector<contraction::Version> versions{contraction::Automatic{}};
   if (c.kind == ContractionKind::product) {
     for (size_t i = 0; i < contraction::kProductSchedules.size(); ++i)
-      names.push_back(contraction::scheduleName(i));
-    return names;
+      versions.push_back(contraction::scheduleVersion(i));
+    return versions;
   }
   for (size_t i = 0; i < contraction::kWayNames.size(); ++i)
-    if (contraction::canGo(static_cast<contraction::Way>(i), c.window))
-      names.emplace_back(contraction::kWayNames[i]);
-  return names;
+    if (const auto way = static_cast<contraction::Way>(i); contraction::canGo(way, c.window))
+      versions.emplace_back(way);
+  return versions;
 }
 
-std::optional<int> wayNumber(std::string_view name) {
-  for (size_t i = 0; i < contraction::kWayNames.size(); ++i)
-    if (contraction::kWayNames[i] == name) return static_cast<int>(i);
-  return std::nullopt;
+bool isVersionOf(const Contraction& c, const contraction::Version& version) {
+  if (contraction::isAutomatic(version)) return true;
+  if (contraction::isLibrary(version)) return c.fitsLibrary;
+  if (const auto* way = std::get_if<contraction::Way>(&version))
+    return c.kind == ContractionKind::convolution && contraction::canGo(*way, c.window);
+  return c.kind == ContractionKind::product;
 }
 
-bool isVersionOf(const Contraction& c, std::string_view name) {
-  if (name == contraction::kOneDnn) return c.fitsLibrary;
-  if (c.kind == ContractionKind::product) return contraction::parseDispatch(name).has_value();
-  const std::optional<int> way = wayNumber(name);
-  return name == "auto" || (way && contraction::canGo(static_cast<contraction::Way>(*way), c.window));
+std::optional<contraction::Version> parseVersion(ContractionKind kind, std::string_view text) {
+  return kind == ContractionKind::convolution ? contraction::parseConvolutionVersion(text)
+                                              : contraction::parseProductVersion(text);
+}
+
+std::optional<ContractionKind> kindOfKey(std::string_view key) {
+  return kindNamed(key.substr(0, key.find(' ')));
 }
 
 Status checkPolicy(const std::string& kind, const std::string& version) {
-  if (kind != "conv" && kind != "matmul")
+  const std::optional<ContractionKind> named = kindNamed(kind);
+  if (!named)
     return makeError(DiagnosticId::usageError, "there is no policy for '" + kind + "'")
         .note("there are conv, matmul and loop");
-  if (version == "auto" || version == contraction::kOneDnn ||
-      (kind == "conv" ? wayNumber(version).has_value() : contraction::parseDispatch(version).has_value()))
-    return {};
+  if (parseVersion(*named, version)) return {};
   return makeError(DiagnosticId::usageError, kind + " has no version '" + version + "'")
-      .note(kind == "conv"
+      .note(named == ContractionKind::convolution
                 ? "there are auto, rows, staged, direct, winograd, onednn"
                 : "there are auto, onednn, schedules such as " + contraction::scheduleName(0) + " and " +
                       contraction::scheduleName(contraction::kProductSchedules.size() - 1) +

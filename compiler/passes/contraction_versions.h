@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiler/ir/module.h"
-#include "vm/shared/dyn_contraction.h"
+#include "compiler/ops/contraction/contraction_version.h"
 
 namespace dyn::passes {
 
@@ -23,17 +23,19 @@ struct Contraction {
   contraction::ConvolutionWindow window;  // of convolutions
   int64_t depth = 0, columns = 0;         // of products
   bool fitsLibrary = false;               // oneDNN can do it, where a build has it
-  std::string chosen;                     // attribute way or schedule; "auto": the runtime's rule decides
+  contraction::Version chosen;            // attribute way or schedule
 };
 
 // `op` is conv_packed or gemm_packed, whose packed operand is of `packed`; nullopt for any other operation.
 std::optional<Contraction> contractionOf(const Op& op, Dtype packed);
-// What it can be made with by Dyn's own kernels, "auto" first. Products may also be made with several of
-// them, by the number of rows (contraction::parseDispatch), and what fits a library with that, for all rows.
-std::vector<std::string> versionNamesOf(const Contraction& contraction);
-bool isVersionOf(const Contraction& contraction, std::string_view name);
-// The way of that name; nullopt for an unknown one.
-std::optional<int> wayNumber(std::string_view name);
+// What it can be made with by Dyn's own kernels, Automatic first. Products may also be made with several of
+// them, by the number of rows (contraction::Dispatch), and what fits a library with that, for all rows.
+std::vector<contraction::Version> versionsOf(const Contraction& contraction);
+bool isVersionOf(const Contraction& contraction, const contraction::Version& version);
+std::optional<contraction::Version> parseVersion(ContractionKind kind, std::string_view text);
+
+// The kind of contractions with that key; nullopt: it is no key.
+std::optional<ContractionKind> kindOfKey(std::string_view key);
 
 // Error usageError when there is no such version of "conv" or "matmul", or another operator is named.
 Status checkPolicy(const std::string& kind, const std::string& version);

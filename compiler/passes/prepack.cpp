@@ -109,10 +109,9 @@ class Packer {
     gemm.attributes = {{"k", Shape{type.dims()[transposed ? 1 : 0]}},
                        {"n", Shape{type.dims()[transposed ? 0 : 1]}}};
     if (dtype == Dtype::f32) {
-      std::string schedule = choose(gemm, rounded ? products_ : dtype);
-      if (isHalf(type.dtype()) && schedule == contraction::kOneDnn) schedule = "auto";  // packs f32 alone
-      if (schedule != "auto") gemm.attributes.set("schedule", schedule);
-      if (schedule == contraction::kOneDnn) pack.attributes.set("schedule", schedule);
+      const contraction::Version version = choose(gemm, rounded ? products_ : dtype, type.dtype());
+      if (!contraction::isAutomatic(version)) gemm.attributes.set("schedule", textOf(version));
+      if (contraction::isLibrary(version)) pack.attributes.set("schedule", textOf(version));
     }
     gemm.operands[1] = add(std::move(pack), op, rounded ? products_ : dtype);
     ops_.push_back(ir_.own(std::move(gemm)));
@@ -135,11 +134,10 @@ class Packer {
     conv.def = &ops::conv_packedOp;
     conv.attributes.erase("kernel_shape");  // was compared with the weights
     conv.attributes.set("weights", type.dims());
-    std::string way = choose(conv, Dtype::f32);
-    if (isHalf(type.dtype()) && way == contraction::kOneDnn) way = "auto";  // packs f32 alone
-    if (way != "auto") {
-      conv.attributes.set("way", way);
-      pack.attributes.set("way", way);
+    const contraction::Version version = choose(conv, Dtype::f32, type.dtype());
+    if (!contraction::isAutomatic(version)) {
+      conv.attributes.set("way", textOf(version));
+      pack.attributes.set("way", textOf(version));
     }
     conv.operands[1] = add(std::move(pack), op, Dtype::f32);
     ops_.push_back(ir_.own(std::move(conv)));
@@ -194,23 +192,24 @@ class Packer {
     ++packed_;
   }
 
-  // The version the user asks for, else the one that was measured to be best, else "auto". What an operation
-  // can not be made with is left, with a remark.
-  std::string choose(const Op& op, Dtype packed) {
+  // The version the user asks for, else the one that was measured to be best, else Automatic. What an
+  // operation can not be made with is left, with a remark; a library packs weights of f32 alone.
+  contraction::Version choose(const Op& op, Dtype packed, Dtype weights) {
     const std::optional<Contraction> contraction = contractionOf(op, packed);
-    if (!contraction) return "auto";
+    if (!contraction) return contraction::Automatic{};
     const std::string kind = toString(contraction->kind);
     auto policy = context_.options.find(kind);
     auto chosen = policy != context_.options.end() ? policy : context_.options.find(contraction->key);
-    if (chosen == context_.options.end()) return "auto";
-    if (isVersionOf(*contraction, chosen->second)) {
-      if (chosen->second != "auto")
+    if (chosen == context_.options.end()) return contraction::Automatic{};
+    const std::optional<contraction::Version> version = parseVersion(contraction->kind, chosen->second);
+    if (version && isVersionOf(*contraction, *version)) {
+      if (!contraction::isAutomatic(*version))
         ++context_.counters[chosen == policy ? "policy_" + kind : "measured_" + kind];
-      return chosen->second;
+      return contraction::isLibrary(*version) && isHalf(weights) ? contraction::Automatic{} : *version;
     }
     ++context_.counters["refused_" + kind];
     context_.remarks.push_back("not " + chosen->second + ": it can not do " + contraction->key);
-    return "auto";
+    return contraction::Automatic{};
   }
 
   // The packed weights; the same for all operations that want them packed alike.

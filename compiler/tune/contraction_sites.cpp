@@ -84,14 +84,10 @@ size_t cheapest(const contraction::ProductShape& shape) {
 }
 
 // Row of the table that a version takes for a shape.
-size_t scheduleAt(const std::string& version, const contraction::ProductShape& shape) {
-  const auto pieces = contraction::parseDispatch(version);
-  for (const contraction::DispatchPiece& piece : pieces ? *pieces : std::vector<contraction::DispatchPiece>())
-    if (shape.rows <= piece.mostRows && piece.schedule >= 0)
-      return static_cast<size_t>(piece.schedule);
-    else if (shape.rows <= piece.mostRows)
-      break;
-  return cheapest(shape);
+size_t scheduleAt(const contraction::Version& version, const contraction::ProductShape& shape) {
+  const contraction::Version one = contraction::versionAt(version, shape.rows);
+  const auto* dispatch = std::get_if<contraction::Dispatch>(&one);
+  return dispatch ? static_cast<size_t>(dispatch->pieces.front().schedule) : cheapest(shape);
 }
 
 double outputPlaces(const ContractionSite& site, const std::vector<int64_t>& x) {
@@ -194,25 +190,26 @@ std::optional<std::vector<int64_t>> sizesOf(const Trace& trace, const Contractio
   return std::vector<int64_t>{rows, sizes.back()};
 }
 
-std::string usualOf(const passes::Contraction& c, const std::vector<int64_t>& sizes, int threads) {
-  if (c.kind == passes::ContractionKind::product)
-    return sizes.empty() ? "" : contraction::scheduleName(cheapest(shapeOf(c, sizes, threads)));
-  const contraction::Way way = contraction::wayByRule(c.window, hostRates().lanes);
-  return std::string(contraction::kWayNames[static_cast<size_t>(way)]);
+contraction::Version usualOf(const passes::Contraction& c, const std::vector<int64_t>& sizes, int threads) {
+  if (c.kind == passes::ContractionKind::convolution)
+    return contraction::wayByRule(c.window, hostRates().lanes);
+  if (sizes.empty()) return contraction::Automatic{};
+  return contraction::scheduleVersion(cheapest(shapeOf(c, sizes, threads)));
 }
 
-std::string scheduleAt(const passes::Contraction& product, const std::string& version,
-                       const std::vector<int64_t>& sizes, int threads) {
-  return contraction::scheduleName(scheduleAt(version, shapeOf(product, sizes, threads)));
+contraction::Version scheduleAt(const passes::Contraction& product, const contraction::Version& version,
+                                const std::vector<int64_t>& sizes, int threads) {
+  return contraction::scheduleVersion(scheduleAt(version, shapeOf(product, sizes, threads)));
 }
 
-std::vector<std::string> distinctVersions(const passes::Contraction& c,
-                                          const std::vector<std::vector<int64_t>>& sizes, int threads) {
-  std::vector<std::string> names;
+std::vector<contraction::Version> distinctVersions(const passes::Contraction& c,
+                                                   const std::vector<std::vector<int64_t>>& sizes,
+                                                   int threads) {
+  std::vector<contraction::Version> versions;
   if (c.kind == passes::ContractionKind::convolution) {
-    for (std::string& name : passes::versionNamesOf(c))
-      if (name != "auto") names.push_back(std::move(name));
-    return names;
+    for (contraction::Version& version : passes::versionsOf(c))
+      if (!contraction::isAutomatic(version)) versions.push_back(std::move(version));
+    return versions;
   }
   const contraction::ProductMachine machine = productMachine();
   // For each size the block of depth, the rows of a block, and the side where threads share it.
@@ -226,23 +223,22 @@ std::vector<std::string> distinctVersions(const passes::Contraction& c,
       work.push_back(std::min(shape.rows, s.rowTiles * machine.maxRows));
       work.push_back(shape.tasks > 1 ? static_cast<int64_t>(s.side) : 0);
     }
-    if (known.insert(std::move(work)).second) names.push_back(contraction::scheduleName(schedule));
+    if (known.insert(std::move(work)).second) versions.push_back(contraction::scheduleVersion(schedule));
   };
   for (const std::vector<int64_t>& size : sizes) add(cheapest(shapeOf(c, size, threads)));
   for (size_t i = 0; i < contraction::kProductSchedules.size(); ++i) add(i);
-  return names;
+  return versions;
 }
 
-double predictedNs(const ContractionSite& site, const std::string& version, const std::vector<int64_t>& sizes,
-                   int threads) {
+double predictedNs(const ContractionSite& site, const contraction::Version& version,
+                   const std::vector<int64_t>& sizes, int threads) {
   const passes::Contraction& c = site.contraction;
   const HostRates& host = hostRates();
   if (c.kind == passes::ContractionKind::convolution) {
-    if (version == contraction::kOneDnn) return oneDnnCycles(site, sizes) / (host.gigahertz * threads);
-    const std::optional<int> way =
-        passes::wayNumber(version == "auto" ? usualOf(c, sizes, threads) : version);
-    return convolutionCycles(site, static_cast<contraction::Way>(way.value_or(0)), sizes) /
-           (host.gigahertz * threads);
+    if (contraction::isLibrary(version)) return oneDnnCycles(site, sizes) / (host.gigahertz * threads);
+    const contraction::Version named =
+        contraction::isAutomatic(version) ? usualOf(c, sizes, threads) : version;
+    return convolutionCycles(site, std::get<contraction::Way>(named), sizes) / (host.gigahertz * threads);
   }
   contraction::ProductMachine machine = productMachine();
   machine.stepsPerCycle = host.stepsPerCycle;
@@ -252,11 +248,13 @@ double predictedNs(const ContractionSite& site, const std::string& version, cons
          host.gigahertz;
 }
 
-double fitOf(const passes::Contraction& c, const std::string& version, const std::vector<int64_t>& sizes,
-             int threads) {
+double fitOf(const passes::Contraction& c, const contraction::Version& version,
+             const std::vector<int64_t>& sizes, int threads) {
   if (c.kind == passes::ContractionKind::convolution) {
     const int64_t filters[] = {std::max<int64_t>(c.window.filters, 1)}, lanes[] = {hostRates().lanes};
-    return version == "direct" || version == "winograd" ? paddingFactor(filters, lanes) : 1;
+    const bool laneFilters = version == contraction::Version(contraction::Way::direct) ||
+                             version == contraction::Version(contraction::Way::winograd);
+    return laneFilters ? paddingFactor(filters, lanes) : 1;
   }
   const contraction::ProductMachine machine = productMachine();
   const contraction::ProductShape shape = shapeOf(c, sizes, threads);

@@ -6,15 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "compiler/ops/contraction/contraction_version.h"
+
 namespace dyn {
 
 struct VersionTimes {
-  std::string version;
+  contraction::Version version;
   std::optional<double> predictedNs, measuredNs;
 };
 
 struct TuneRow {
-  std::string key, state, chosen;
+  std::string key, state;
+  contraction::Version chosen;
   int64_t sitesCount = 0, shapesCount = 0;
   std::optional<double> chosenNs;  // times: weighted means over the likely shapes
   std::vector<VersionTimes> candidates;

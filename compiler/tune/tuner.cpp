@@ -54,16 +54,17 @@ bool libraryFits(const passes::Contraction& c) {
   return c.fitsLibrary && libraryReady(contraction::kOneDnn).ok();
 }
 
-// Versions worth measuring, "auto" first: of products at most so many that are cheapest by cost among those
+// Versions worth measuring, Automatic first: of products at most so many that are cheapest by cost among those
 // that differ (over all shapes, or at the largest where few pairs are measured), of convolutions all that can
-// do the window; and the library, where there is one. Only "auto": there is nothing to choose.
-std::vector<std::string> candidatesOf(const TuneTask& task, int threads, Extent extent, size_t most) {
+// do the window; and the library, where there is one. Only Automatic: there is nothing to choose.
+std::vector<contraction::Version> candidatesOf(const TuneTask& task, int threads, Extent extent,
+                                               size_t most) {
   const passes::Contraction& c = task.site.contraction;
   const bool product = c.kind == passes::ContractionKind::product;
   std::vector<std::vector<int64_t>> sizes;
   for (const TunedShape& shape : task.shapes) sizes.push_back(shape.sizes);
-  std::vector<std::pair<double, std::string>> ranked;
-  for (const std::string& version : distinctVersions(c, sizes, threads)) {
+  std::vector<std::pair<double, contraction::Version>> ranked;
+  for (const contraction::Version& version : distinctVersions(c, sizes, threads)) {
     if (std::all_of(sizes.begin(), sizes.end(),
                     [&](const auto& size) { return usualOf(c, size, threads) == version; }))
       continue;
@@ -80,10 +81,10 @@ std::vector<std::string> candidatesOf(const TuneTask& task, int threads, Extent 
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<std::string> names{"auto"};
-  for (size_t i = 0; i < ranked.size() && (!product || i < most); ++i) names.push_back(ranked[i].second);
-  if (libraryFits(c)) names.emplace_back(contraction::kOneDnn);
-  return names;
+  std::vector<contraction::Version> versions{contraction::Automatic{}};
+  for (size_t i = 0; i < ranked.size() && (!product || i < most); ++i) versions.push_back(ranked[i].second);
+  if (libraryFits(c)) versions.emplace_back(contraction::Library{});
+  return versions;
 }
 
 // The likely shapes' weights, and what is chosen with them among what has been measured so far.
@@ -111,14 +112,14 @@ void choose(TunedOperation& record, const TuneTask& task, int mostVersions) {
   if (rows.empty()) return;
   // Weights are packed once, for the library or for Dyn's own kernels: one or the other does all rows.
   double libraryNs = std::numeric_limits<double>::infinity();
-  if (versions.back().version == contraction::kOneDnn) {
+  if (contraction::isLibrary(versions.back().version)) {
     libraryNs = std::inner_product(weights.begin(), weights.end(), versions.back().timesNs.begin(), 0.0);
     versions.pop_back();
   }
   // Those of a convolution are packed for one way.
   const bool product = task.site.contraction.kind == passes::ContractionKind::product;
   const VersionCover own = coverVersions(versions, rows, weights, product ? mostVersions : 1);
-  record.chosen = libraryNs < kLibraryWorthIt * own.timeNs ? std::string(contraction::kOneDnn) : own.text;
+  record.chosen = libraryNs < kLibraryWorthIt * own.timeNs ? contraction::Library{} : own.version;
 }
 
 struct Budget {
@@ -171,7 +172,7 @@ class Tuner {
 
  private:
   // One program of a version, which all shapes share.
-  Result<Trial> makeTrial(const ContractionSite& site, const std::string& version) {
+  Result<Trial> makeTrial(const ContractionSite& site, const contraction::Version& version) {
     auto ir = std::make_shared<IrContext>();
     DYN_TRY(Module module, trialModule(*ir, site, request_.seed));
     return host_.make(std::move(ir), std::move(module), site.contraction.kind, version);
@@ -198,8 +199,8 @@ class Tuner {
   TunedOperation recordOf(const TuneTask& task) const {
     const passes::Contraction& c = task.site.contraction;
     if (const TunedOperation* known = request_.known.find(c.key, report_.threads);
-        known && !known->candidates.empty() && known->candidates[0].version == "auto" &&
-        (known->candidates.back().version == contraction::kOneDnn) == libraryFits(c) &&
+        known && !known->candidates.empty() && contraction::isAutomatic(known->candidates[0].version) &&
+        contraction::isLibrary(known->candidates.back().version) == libraryFits(c) &&
         std::all_of(known->candidates.begin(), known->candidates.end(),
                     [&](const TunedCandidate& old) { return passes::isVersionOf(c, old.version); }))
       return *known;
@@ -207,7 +208,8 @@ class Tuner {
     record.key = c.key;
     record.threads = report_.threads;
     if (!task.shapes.empty())
-      for (const std::string& version : candidatesOf(task, report_.threads, extent(), mostProductVersions()))
+      for (const contraction::Version& version :
+           candidatesOf(task, report_.threads, extent(), mostProductVersions()))
         record.candidates.push_back({version, {}, {}});
     return record;
   }
@@ -299,7 +301,7 @@ class Tuner {
                                  [&](const TunedShape& s) { return s.sizes == shape.sizes; });
       shapes.push_back({elementsOf(shape.sizes), likely == task.shapes.end() ? 0 : likely->weight});
       for (size_t v = 0; v < versions; ++v) {
-        const std::string& version = record.candidates[v].version;
+        const contraction::Version& version = record.candidates[v].version;
         costs[v].push_back(predictedNs(task.site, version, shape.sizes, report_.threads));
         fits[v].push_back(fitOf(task.site.contraction, version, shape.sizes, report_.threads));
       }
@@ -316,7 +318,7 @@ class Tuner {
       const TunedShape& shape = record.shapes[next->shape];
       const double fraction =
           static_cast<double>(plan.trialsUsed() - known) / static_cast<double>(request_.trials - known);
-      host_.progress(task.site.contraction.key + ", " + candidate.version, fraction);
+      host_.progress(task.site.contraction.key + ", " + textOf(candidate.version), fraction);
       if (!trials[next->version]) {
         DYN_TRY(trials[next->version], makeTrial(task.site, candidate.version));
       }
@@ -350,22 +352,13 @@ class Tuner {
       for (const TunedShape& shape : record.shapes)
         if (shape.weight > 0)
           predicted += shape.weight * predictedNs(task.site, candidate.version, shape.sizes, report_.threads);
-      const std::string usual =
-          c.kind == passes::ContractionKind::convolution ? usualOf(c, {}, report_.threads) : "";
-      row.candidates.push_back({candidate.version == "auto" && !usual.empty() ? usual : candidate.version,
+      const contraction::Version& version = candidate.version;
+      row.candidates.push_back({contraction::isAutomatic(version) ? usualOf(c, {}, report_.threads) : version,
                                 predicted, record.weightedNs(candidate)});
-      if (candidate.version == "auto" && record.chosen == "auto" && !usual.empty()) row.chosen = usual;
     }
-    const auto pieces = contraction::parseDispatch(record.chosen);
+    if (contraction::isAutomatic(record.chosen)) row.chosen = usualOf(c, {}, report_.threads);
     for (size_t i = 0; i < record.shapes.size(); ++i) {
-      std::string version = record.chosen;
-      if (c.kind == passes::ContractionKind::product && pieces)
-        for (const contraction::DispatchPiece& piece : *pieces)
-          if (record.shapes[i].sizes[0] <= piece.mostRows) {
-            version =
-                piece.schedule < 0 ? "auto" : contraction::scheduleName(static_cast<size_t>(piece.schedule));
-            break;
-          }
+      const contraction::Version version = contraction::versionAt(record.chosen, record.shapes[i].sizes[0]);
       for (const TunedCandidate& candidate : record.candidates)
         if (candidate.version == version) *row.chosenNs += record.shapes[i].weight * candidate.timesNs[i];
     }

@@ -33,7 +33,7 @@ class TunerHost {
   // version.
   virtual Result<std::unique_ptr<TrialProgram>> make(std::shared_ptr<IrContext> ir, Module module,
                                                      passes::ContractionKind kind,
-                                                     const std::string& version) = 0;
+                                                     const contraction::Version& version) = 0;
   virtual void progress(const std::string& text, double fraction) = 0;
   // Called after each measurement: who ends a tuning loses nothing.
   virtual Status keep(const TunedOperation& record) = 0;

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler/ops/contraction/contraction_version.h"
+
 namespace dyn {
 
 struct TunedShape {
@@ -17,7 +19,7 @@ struct TunedShape {
   bool operator==(const TunedShape&) const = default;
 };
 struct TunedCandidate {
-  std::string version;
+  contraction::Version version;
   std::vector<double> timesNs;  // one for each shape
   std::vector<bool> expected;   // not measured there, but expected from other shapes; empty: all are measured
   bool isMeasured(size_t shape) const { return expected.empty() || !expected[shape]; }
@@ -26,9 +28,9 @@ struct TunedCandidate {
 struct TunedOperation {
   std::string key;  // compiler/passes/contraction_versions.h
   int threads = 1;
-  std::string chosen;
+  contraction::Version chosen;
   std::vector<TunedShape> shapes;
-  std::vector<TunedCandidate> candidates;  // "auto" first
+  std::vector<TunedCandidate> candidates;  // Automatic first
 
   bool operator==(const TunedOperation&) const = default;
   double weightedNs(const TunedCandidate& candidate) const;

@@ -19,6 +19,12 @@ struct Step {
   size_t begin = 0, version = 0;  // of the last range
 };
 
+// For all rows.
+contraction::DispatchPiece pieceOf(const contraction::Version& version) {
+  const auto* dispatch = std::get_if<contraction::Dispatch>(&version);
+  return dispatch ? dispatch->pieces.front() : contraction::DispatchPiece{};
+}
+
 }  // namespace
 
 VersionCover coverVersions(const std::vector<MeasuredVersion>& versions, const std::vector<int64_t>& rows,
@@ -57,17 +63,20 @@ VersionCover coverVersions(const std::vector<MeasuredVersion>& versions, const s
     if (best[k][count].timeNs < kWorthIt * best[ranges][count].timeNs) ranges = k;
   VersionCover cover;
   cover.versionsCount = static_cast<int>(ranges) + 1;
+  std::vector<contraction::DispatchPiece> pieces;
   for (size_t k = ranges + 1, end = count; k-- > 0;) {
     const Step& step = best[k][end];
     for (size_t i = step.begin; i < end; ++i) cover.timeNs += weighted(step.version, i);
-    std::string part = versions[step.version].version;
+    contraction::DispatchPiece piece = pieceOf(versions[step.version].version);
     if (end < count) {
       const int64_t low = rows[order[end - 1]], high = rows[order[end]];
-      part += "<=" + std::to_string(low + (high - low) / 2) + ",";
+      piece.mostRows = low + (high - low) / 2;
     }
-    cover.text = part + cover.text;
+    pieces.insert(pieces.begin(), piece);
+    if (ranges == 0) cover.version = versions[step.version].version;
     end = step.begin;
   }
+  if (ranges > 0) cover.version = contraction::Dispatch{std::move(pieces)};
   return cover;
 }
 

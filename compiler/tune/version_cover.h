@@ -4,26 +4,27 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
+
+#include "compiler/ops/contraction/contraction_version.h"
 
 namespace dyn {
 
 struct MeasuredVersion {
-  std::string version;
-  std::vector<double> timesNs;  // one for each shape
+  contraction::Version version;  // Automatic, a schedule, or a way
+  std::vector<double> timesNs;   // one for each shape
 };
 
 // Of the time without: below it another version, or one more, is taken.
 inline constexpr double kWorthIt = 0.97;
 
 struct VersionCover {
-  std::string text;       // as contraction::parseDispatch reads it: "auto<=59,k384r24-panels"
+  contraction::Version version;
   double timeNs = 0;      // weighted sum, with these versions
   int versionsCount = 1;  // ranges
 };
 
-// `rows` and `weights`: one for each shape, in any order, at least one; `versions`: "auto" first, which is
+// `rows` and `weights`: one for each shape, in any order, at least one; `versions`: Automatic first, which is
 // taken where nothing else is clearly better.
 VersionCover coverVersions(const std::vector<MeasuredVersion>& versions, const std::vector<int64_t>& rows,
                            const std::vector<double>& weights, int mostVersions);

@@ -47,10 +47,10 @@ class SessionTunerHost : public TunerHost {
 
   Result<std::unique_ptr<TrialProgram>> make(std::shared_ptr<IrContext> ir, Module module,
                                              passes::ContractionKind kind,
-                                             const std::string& version) override {
+                                             const contraction::Version& version) override {
     SessionOptions options = state_.now.options;
     options.tuningFile = "none";
-    options.policies = {{toString(kind), version}};
+    options.policies = {{toString(kind), textOf(version)}};
     options.passes.clear();
     std::unique_ptr<LoadedModel> model =
         LoadedModel::fromModule(std::move(ir), std::move(module), {"x"}, options, state_.interruption.flag());

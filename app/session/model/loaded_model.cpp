@@ -334,13 +334,13 @@ void LoadedModel::takeVersions() {
   size_t count = 0;
   for (const TunedOperation& record : records->operations) {
     if (record.threads != threads) continue;
-    if (Status ready = libraryReady(record.chosen); !ready.ok()) {
+    if (Status ready = libraryReady(textOf(record.chosen)); !ready.ok()) {
       leaveOut(record, ready.error().message);
-    } else if (request_.forPackage && record.chosen == contraction::kOneDnn) {
-      leaveOut(record, "a package runs without " + record.chosen);
+    } else if (request_.forPackage && contraction::isLibrary(record.chosen)) {
+      leaveOut(record, "a package runs without " + textOf(record.chosen));
     } else {
       ++count;
-      versions_.emplace(record.key, record.chosen);
+      versions_.emplace(record.key, textOf(record.chosen));
     }
   }
   if (count > 0) info_.tuning = std::to_string(count) + " records of " + path;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/session/model/loaded_model.h"
+#include "compiler/passes/contraction_versions.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
 
@@ -22,21 +23,30 @@ Error badFile(const std::string& path, const std::string& why) {
   return makeError(DiagnosticId::fileFormat, "tuning records: " + why, {.file = path});
 }
 
-bool readOperation(const Json& json, TunedOperation& record) {
+// False: that is no record. `known` becomes false where it names what this build does not know, as records
+// of another version of Dyn may.
+bool readOperation(const Json& json, TunedOperation& record, bool& known) {
   if (!json.is_object() || !json.contains("key") || !json["key"].is_string() || !json.contains("threads") ||
       !json["threads"].is_number_integer() || !json.contains("chosen") || !json["chosen"].is_string() ||
       !json.contains("candidates") || !json["candidates"].is_array() || !json.contains("shapes") ||
       !json["shapes"].is_array())
     return false;
   record.key = json["key"];
+  const std::optional<passes::ContractionKind> kind = passes::kindOfKey(record.key);
+  const auto versionIn = [&](const Json& text) {
+    const auto version =
+        kind ? passes::parseVersion(*kind, text.get_ref<const std::string&>()) : std::nullopt;
+    known = known && version;
+    return version.value_or(contraction::Automatic{});
+  };
+  record.chosen = versionIn(json["chosen"]);
   record.threads = json["threads"];
-  record.chosen = json["chosen"];
   for (const Json& item : json["candidates"]) {
     if (!item.is_object() || !item.contains("version") || !item["version"].is_string() ||
         !item.contains("times_ns") || !item["times_ns"].is_array() ||
         item["times_ns"].size() != json["shapes"].size())
       return false;
-    TunedCandidate candidate{item["version"], {}, {}};
+    TunedCandidate candidate{versionIn(item["version"]), {}, {}};
     for (const Json& time : item["times_ns"]) {
       if (!time.is_number()) return false;
       candidate.timesNs.push_back(time);
@@ -69,12 +79,12 @@ Json toJson(const TunedOperation& record) {
   Json shapes = Json::array(), candidates = Json::array();
   for (const TunedShape& s : record.shapes) shapes.push_back({{"sizes", s.sizes}, {"weight", s.weight}});
   for (const TunedCandidate& c : record.candidates) {
-    candidates.push_back({{"version", c.version}, {"times_ns", c.timesNs}});
+    candidates.push_back({{"version", textOf(c.version)}, {"times_ns", c.timesNs}});
     if (!c.expected.empty()) candidates.back()["expected"] = c.expected;
   }
   return {{"key", record.key},
           {"threads", record.threads},
-          {"chosen", record.chosen},
+          {"chosen", textOf(record.chosen)},
           {"shapes", shapes},
           {"candidates", candidates}};
 }
@@ -115,8 +125,9 @@ Result<TuningRecords> readTuning(const std::string& path) {
     return badFile(path, "the file has no operations");
   for (const Json& item : json["operations"]) {
     TunedOperation record;
-    if (!readOperation(item, record)) return badFile(path, "an operation lacks what a record has");
-    records.operations.push_back(std::move(record));
+    bool known = true;
+    if (!readOperation(item, record, known)) return badFile(path, "an operation lacks what a record has");
+    if (known) records.operations.push_back(std::move(record));
   }
   return records;
 }

@@ -31,33 +31,34 @@ ContractionRow rowOf(const ContractionSite& site, const std::optional<std::vecto
   row.values.push_back(site.value);
   row.key = c.key;
   if (sizes) row.sizes = *sizes;
-  const bool product = c.kind == passes::ContractionKind::product, automatic = c.chosen == "auto",
-             library = c.chosen == contraction::kOneDnn;
-  const std::string usual = product && !sizes ? "" : usualOf(c, row.sizes, threads);
-  row.by = automatic && !(tuned && tuned->chosen == "auto") ? (product ? "cost" : "rule")
-           : !automatic && policy                           ? "policy"
-                                                            : "measured";
-  row.dispatch = automatic ? "auto" : c.chosen;
+  const bool product = c.kind == passes::ContractionKind::product,
+             automatic = contraction::isAutomatic(c.chosen), library = contraction::isLibrary(c.chosen);
+  const contraction::Version usual = usualOf(c, row.sizes, threads);
+  row.by = automatic && !(tuned && contraction::isAutomatic(tuned->chosen)) ? (product ? "cost" : "rule")
+           : !automatic && policy                                           ? "policy"
+                                                                            : "measured";
+  row.dispatch = c.chosen;
   if (product && sizes && !library)
     row.chosen = scheduleAt(c, c.chosen, *sizes, threads);
   else
-    row.chosen = automatic && !usual.empty() ? usual : c.chosen;
-  std::vector<std::string> versions = distinctVersions(
+    row.chosen = automatic ? usual : c.chosen;
+  std::vector<contraction::Version> versions = distinctVersions(
       c, sizes ? std::vector<std::vector<int64_t>>{*sizes} : std::vector<std::vector<int64_t>>(), threads);
-  const auto add = [&](const std::string& version) {
+  const auto add = [&](const contraction::Version& version) {
     if (std::find(versions.begin(), versions.end(), version) == versions.end()) versions.push_back(version);
   };
   const TunedShape* measuredAt = tuned && sizes ? nearestShape(*tuned, *sizes) : nullptr;
   if (measuredAt) row.measuredSizes = measuredAt->sizes;
   add(row.chosen);
   for (const TunedCandidate& measured : tuned ? tuned->candidates : std::vector<TunedCandidate>())
-    if (measuredAt && measured.version != "auto") add(measured.version);
-  for (const std::string& version : versions) {
+    if (measuredAt && !contraction::isAutomatic(measured.version)) add(measured.version);
+  for (const contraction::Version& version : versions) {
     VersionTimes candidate;
     candidate.version = version;
     if (sizes) candidate.predictedNs = predictedNs(site, version, *sizes, threads);
     for (const TunedCandidate& measured : tuned ? tuned->candidates : std::vector<TunedCandidate>()) {
-      if (measured.version != version && !(measured.version == "auto" && version == usual)) continue;
+      if (measured.version != version && !(contraction::isAutomatic(measured.version) && version == usual))
+        continue;
       candidate.measuredNs = measuredAt
                                  ? measured.timesNs[static_cast<size_t>(measuredAt - tuned->shapes.data())]
                                  : tuned->weightedNs(measured);

@@ -300,8 +300,8 @@ struct Writer {
     for (const ContractionRow& c : v->contractions)
       contractions.push_back({{"key", c.key},
                               {"values", c.values},
-                              {"dispatch", c.dispatch},
-                              {"chosen", c.chosen},
+                              {"dispatch", textOf(c.dispatch)},
+                              {"chosen", textOf(c.chosen)},
                               {"by", c.by},
                               {"sizes", c.sizes},
                               {"measured_sizes", c.measuredSizes},
@@ -316,7 +316,7 @@ struct Writer {
       return ns ? Json(static_cast<int64_t>(*ns)) : Json(nullptr);
     };
     for (const VersionTimes& c : all)
-      list.push_back({{"version", c.version},
+      list.push_back({{"version", textOf(c.version)},
                       {"predicted_ns", orNothing(c.predictedNs)},
                       {"measured_ns", orNothing(c.measuredNs)}});
     return list;
@@ -327,7 +327,7 @@ struct Writer {
     for (const TuneRow& row : v->rows)
       rows.push_back({{"key", row.key},
                       {"state", row.state},
-                      {"chosen", row.chosen},
+                      {"chosen", textOf(row.chosen)},
                       {"sites_count", row.sitesCount},
                       {"shapes_count", row.shapesCount},
                       {"candidates", candidatesJson(row.candidates)}});

@@ -275,7 +275,7 @@ struct Writer {
 
   // The chosen one first, the others by what they take; `mark` stands beside the chosen one.
   static void addCandidates(Rows& rows, std::vector<std::string> head, std::vector<VersionTimes> all,
-                            const std::string& chosen, const std::string& mark) {
+                            const contraction::Version& chosen, const std::string& mark) {
     auto time = [&](const VersionTimes& c) {
       return c.measuredNs ? *c.measuredNs : c.predictedNs ? *c.predictedNs : 0;
     };
@@ -291,14 +291,19 @@ struct Writer {
     constexpr size_t kMostShown = 5;
     for (size_t i = 0; i < all.size() && i < kMostShown; ++i) {
       std::vector<std::string> row = head;
-      row.insert(row.end(), {all[i].version, timeText(all[i].predictedNs), timeText(all[i].measuredNs),
-                             all[i].version == chosen ? mark : ""});
+      row.insert(row.end(), {textOf(all[i].version), timeText(all[i].predictedNs),
+                             timeText(all[i].measuredNs), all[i].version == chosen ? mark : ""});
       rows.push_back(std::move(row));
       for (std::string& cell : head) cell.clear();
     }
     if (all.size() <= kMostShown) return;
     head.insert(head.end(), {fmt::format("{} more", all.size() - kMostShown), "", "", ""});
     rows.push_back(std::move(head));
+  }
+
+  static bool isSeveral(const contraction::Version& version) {
+    const auto* dispatch = std::get_if<contraction::Dispatch>(&version);
+    return dispatch && dispatch->pieces.size() > 1;
   }
 
   static std::string sizesText(const std::vector<int64_t>& sizes) {
@@ -312,7 +317,7 @@ struct Writer {
     Rows rows;
     for (const ContractionRow& c : all) {
       std::string mark = "chosen by " + (c.by == "measured" ? "measurement" : c.by);
-      if (c.dispatch.find(',') != std::string::npos) mark += ": " + c.dispatch;
+      if (isSeveral(c.dispatch)) mark += ": " + textOf(c.dispatch);
       if (!c.measuredSizes.empty() && c.measuredSizes != c.sizes)
         mark += " (measured at " + sizesText(c.measuredSizes) + ")";
       addCandidates(rows, {c.key, std::to_string(c.values.size()), sizesText(c.sizes)}, c.candidates,
@@ -328,15 +333,14 @@ struct Writer {
       std::vector<std::string> head = {row.key, std::to_string(row.sitesCount),
                                        std::to_string(row.shapesCount), row.state};
       if (row.candidates.empty()) {
-        head.insert(head.end(), {row.chosen, "", "", ""});
+        head.insert(head.end(), {textOf(row.chosen), "", "", ""});
         rows.push_back(std::move(head));
         continue;
       }
-      const bool several = row.chosen.find(',') != std::string::npos;
-      if (several) {
+      if (isSeveral(row.chosen)) {
         head.insert(head.end(),
-                    {row.chosen, "", row.chosenNs ? durationText(static_cast<int64_t>(*row.chosenNs)) : "-",
-                     "chosen"});
+                    {textOf(row.chosen), "",
+                     row.chosenNs ? durationText(static_cast<int64_t>(*row.chosenNs)) : "-", "chosen"});
         rows.push_back(head);
         for (std::string& cell : head) cell.clear();
         head.resize(4);

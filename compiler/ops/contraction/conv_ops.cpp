@@ -1,8 +1,8 @@
 // Convolutions over any number of spatial axes.
+#include "compiler/ops/contraction/contraction_version.h"
 #include "compiler/ops/contraction/conv_rules.h"
 #include "compiler/ops/op_table.h"
 #include "vm/include/dyn_builtin_numbers.h"
-#include "vm/shared/dyn_contraction.h"
 
 namespace dyn {
 
@@ -92,17 +92,19 @@ bool builtinConvTakes(const Op&, std::span<const Type> operandTypes) {
 // The way stands beside the rank, the first of the builtin's numbers.
 Status addWay(const Op& op, std::vector<int32_t>* numbers) {
   if (!op.attributes.has("way")) return {};
-  const std::string way = op.attributes.string("way");
-  if (way == contraction::kOneDnn) return {};
-  for (size_t i = 0; i < contraction::kWayNames.size(); ++i) {
-    if (contraction::kWayNames[i] != way) continue;
-    numbers->front() += static_cast<int32_t>(i + 1) << DYN_CONV_WAY_SHIFT;
-    return {};
-  }
-  return makeError(DiagnosticId::badAttribute, "a convolution has no way '" + way + "'", op.place);
+  const std::string name = op.attributes.string("way");
+  const std::optional<contraction::Version> version = contraction::parseConvolutionVersion(name);
+  if (!version)
+    return makeError(DiagnosticId::badAttribute, "a convolution has no way '" + name + "'", op.place);
+  if (const auto* way = std::get_if<contraction::Way>(&*version))
+    numbers->front() += (static_cast<int32_t>(*way) + 1) << DYN_CONV_WAY_SHIFT;
+  return {};
 }
 
-bool isOneDnn(const Op& op) { return op.attributes.string("way", "") == contraction::kOneDnn; }
+bool isOneDnn(const Op& op) {
+  return isLibrary(
+      contraction::parseConvolutionVersion(op.attributes.string("way")).value_or(contraction::Version()));
+}
 
 Status inferPack(InferContext& c) {
   DYN_TRY(TensorOperand w, tensorOperand(c, 0));

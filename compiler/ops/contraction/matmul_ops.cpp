@@ -1,9 +1,9 @@
 // Products of matrices: matmul, and products with a matrix packed once at load. Products of bytes:
 // byte_ops.cpp; einsum: einsum_ops.cpp.
+#include "compiler/ops/contraction/contraction_version.h"
 #include "compiler/ops/contraction/matmul_rules.h"
 #include "compiler/ops/op_table.h"
 #include "vm/include/dyn_builtin_numbers.h"
-#include "vm/shared/dyn_contraction.h"
 
 namespace dyn {
 
@@ -113,7 +113,10 @@ constexpr AttributeSpec kPackedAttributes[] = {
     {"k", AttributeKind::dims, true, "rows of the packed matrix, one dim", Allowed::byRule("one dim")},
 };
 
-bool isOneDnn(const Op& op) { return op.attributes.string("schedule", "") == contraction::kOneDnn; }
+bool isOneDnn(const Op& op) {
+  return isLibrary(
+      contraction::parseProductVersion(op.attributes.string("schedule")).value_or(contraction::Version()));
+}
 
 Result<HostTensor> roundedTo(Dtype dtype, const HostTensor& x) {
   if (dtype == x.dtype()) return x;
@@ -185,14 +188,16 @@ Status evaluateGemmPacked(EvalContext& c) {
 Status gemmPackedArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
                            std::vector<Dim>*) {
   numbers->push_back(DYN_GEMM_PACKED_B);
-  if (!op.attributes.has("schedule") || isOneDnn(op)) return {};
+  if (!op.attributes.has("schedule")) return {};
   const std::string schedule = op.attributes.string("schedule");
-  const auto pieces = contraction::parseDispatch(schedule);
-  if (!pieces)
+  const std::optional<contraction::Version> version = contraction::parseProductVersion(schedule);
+  if (!version)
     return makeError(DiagnosticId::badAttribute, "a product has no schedule '" + schedule + "'", op.place);
+  const auto* dispatch = std::get_if<contraction::Dispatch>(&*version);
+  if (!dispatch) return {};
   numbers->back() |= DYN_GEMM_DISPATCHED;
-  numbers->push_back(static_cast<int32_t>(pieces->size()));
-  for (const contraction::DispatchPiece& piece : *pieces) {
+  numbers->push_back(static_cast<int32_t>(dispatch->pieces.size()));
+  for (const contraction::DispatchPiece& piece : dispatch->pieces) {
     numbers->push_back(piece.schedule + 1);
     numbers->push_back(static_cast<int32_t>(piece.mostRows));
   }

@@ -15,7 +15,8 @@ namespace {
 std::vector<MeasuredVersion> named(std::vector<std::vector<double>> times) {
   std::vector<MeasuredVersion> versions;
   for (size_t i = 0; i < times.size(); ++i)
-    versions.push_back({i == 0 ? "auto" : contraction::scheduleName(i), std::move(times[i])});
+    versions.push_back(
+        {i == 0 ? contraction::Version() : contraction::scheduleVersion(i), std::move(times[i])});
   return versions;
 }
 
@@ -23,15 +24,16 @@ std::vector<MeasuredVersion> named(std::vector<std::vector<double>> times) {
 TEST(VersionCover, D_a_weightsAloneChangeTheChoice) {
   const std::vector<MeasuredVersion> versions = named({{10, 100}, {5, 100}, {10, 50}});
   const std::vector<int64_t> rows{8, 800};
-  EXPECT_EQ(coverVersions(versions, rows, {0.99, 0.01}, 1).text, versions[1].version);
-  EXPECT_EQ(coverVersions(versions, rows, {0.5, 0.5}, 1).text, versions[2].version);
-  EXPECT_EQ(coverVersions(versions, rows, {0.5, 0.5}, 2).text,
-            versions[1].version + "<=404," + versions[2].version);
+  EXPECT_EQ(coverVersions(versions, rows, {0.99, 0.01}, 1).version, versions[1].version);
+  EXPECT_EQ(coverVersions(versions, rows, {0.5, 0.5}, 1).version, versions[2].version);
+  EXPECT_EQ(textOf(coverVersions(versions, rows, {0.5, 0.5}, 2).version),
+            textOf(versions[1].version) + "<=404," + textOf(versions[2].version));
   EXPECT_EQ(coverVersions(versions, rows, {0.5, 0.5}, 2).versionsCount, 2);
 }
 
 TEST(VersionCover, smallGainsChooseNothing) {
-  EXPECT_EQ(coverVersions(named({{100, 100}, {98, 98}}), {1, 2}, {0.5, 0.5}, 4).text, "auto");
+  EXPECT_TRUE(
+      contraction::isAutomatic(coverVersions(named({{100, 100}, {98, 98}}), {1, 2}, {0.5, 0.5}, 4).version));
   EXPECT_EQ(coverVersions(named({{100, 100}, {90, 90}, {90, 89}}), {1, 2}, {0.5, 0.5}, 4).versionsCount, 1);
 }
 
@@ -50,8 +52,9 @@ TEST(VersionCover, D_e_withinItsBoundOfTryingEverything) {
     const int most = 1 + static_cast<int>(random() % 4);
     const VersionCover cover = coverVersions(named(times), rows, weights, most);
     ASSERT_LE(cover.versionsCount, most);
-    const auto pieces = contraction::parseDispatch(cover.text);
-    ASSERT_TRUE(pieces.has_value()) << cover.text;
+    const std::string text = textOf(cover.version);
+    const auto pieces = contraction::parseDispatch(text);
+    ASSERT_TRUE(pieces.has_value()) << text;
     EXPECT_EQ(pieces->size(), static_cast<size_t>(cover.versionsCount));
     // What is dispatched takes what is said.
     double dispatched = 0;
@@ -86,7 +89,7 @@ TEST(VersionCover, D_e_withinItsBoundOfTryingEverything) {
       best = std::min(best, sum);
     }
     // Each range more that is left out, and "auto", may cost up to 3 %.
-    EXPECT_LE(cover.timeNs * std::pow(0.97, most), best + 1e-9) << cover.text;
+    EXPECT_LE(cover.timeNs * std::pow(0.97, most), best + 1e-9) << text;
     EXPECT_GE(cover.timeNs, best - 1e-9);
   }
 }

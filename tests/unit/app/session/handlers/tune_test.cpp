@@ -230,11 +230,11 @@ TEST_F(TuneTest, policiesChooseVersionsAndAreRefusedWhereNothingFits) {
     ASSERT_TRUE(kernels->ok()) << kernels->error->toString();
     const std::vector<ContractionRow>& rows = kernels->as<KernelTable>()->contractions;
     ASSERT_EQ(rows.size(), 3u);
-    EXPECT_EQ(rows[0].chosen, way);
+    EXPECT_EQ(textOf(rows[0].chosen), way);
     EXPECT_EQ(rows[0].by, "policy");
     EXPECT_EQ(rows[0].values, std::vector<std::string>{"%a"});
     for (const VersionTimes& candidate : rows[0].candidates)
-      EXPECT_GT(candidate.predictedNs.value_or(0), 0) << candidate.version;
+      EXPECT_GT(candidate.predictedNs.value_or(0), 0) << textOf(candidate.version);
     // Winograd's way can not do single places: that convolution stays with its rule.
     EXPECT_EQ(rows[1].by, std::string(way) == "winograd" ? "rule" : "policy");
   }
@@ -279,11 +279,11 @@ TEST_F(TuneTest, D_a_D_i_productsAreDispatchedByRowsAndByWeights) {
   record.candidates[1].timesNs = {100, 9000};
   record.candidates[2].timesNs = {900, 1000};
   ASSERT_TRUE(addTuning(file_, record).ok());
-  const std::string few = record.candidates[1].version, many = record.candidates[2].version;
+  const std::string few = textOf(record.candidates[1].version), many = textOf(record.candidates[2].version);
   const auto chosen = [&](const std::string& lengths, int versions) {
     const auto view = tune(lengths, versions);
     EXPECT_EQ(view->measuredCount, 0);
-    return readTuning(file_)->operations.at(0).chosen;
+    return textOf(readTuning(file_)->operations.at(0).chosen);
   };
   EXPECT_EQ(chosen("20\n400\n", 2), few + "<=210," + many);
   EXPECT_EQ(chosen("20\n400\n", 1), many);
@@ -314,9 +314,9 @@ TEST_F(TuneTest, D_a_D_i_productsAreDispatchedByRowsAndByWeights) {
         session.execute(Command::of(CommandId::kernels).add("dim", "rows=" + std::to_string(rows)));
     ASSERT_TRUE(kernels->ok());
     const ContractionRow& row = kernels->as<KernelTable>()->contractions.at(0);
-    EXPECT_EQ(row.chosen, version);
+    EXPECT_EQ(textOf(row.chosen), version);
     EXPECT_EQ(row.by, "measured");
-    EXPECT_EQ(row.dispatch, few + "<=210," + many);
+    EXPECT_EQ(textOf(row.dispatch), few + "<=210," + many);
   }
 }
 
@@ -382,7 +382,7 @@ TEST_F(TuneTrialsTest, D_h_eightLengthsInOneCallNeedAQuarterOfTheTrials) {
       EXPECT_GT(candidate.timesNs[s], 0);
       own += candidate.isMeasured(s);
     }
-    EXPECT_GE(own, 1) << candidate.version;
+    EXPECT_GE(own, 1) << textOf(candidate.version);
     measured += own;
   }
   EXPECT_EQ(measured, together->as<TuneView>()->trialsCount);
@@ -469,7 +469,7 @@ TEST_F(TuneTrialsTest, M_c_theFirstChoiceNeedsNoMeasurement) {
     double least = HUGE_VAL, chosen = 0;
     for (const VersionTimes& candidate : row.candidates) {
       ASSERT_TRUE(candidate.predictedNs.has_value());
-      EXPECT_FALSE(candidate.measuredNs.has_value()) << candidate.version;
+      EXPECT_FALSE(candidate.measuredNs.has_value()) << textOf(candidate.version);
       least = std::min(least, *candidate.predictedNs);
       if (candidate.version == row.chosen) chosen = *candidate.predictedNs;
     }
