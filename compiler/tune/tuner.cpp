@@ -54,9 +54,9 @@ bool libraryFits(const passes::Contraction& c) {
   return c.fitsLibrary && libraryReady(contraction::kOneDnn).ok();
 }
 
-// Versions worth measuring, Automatic first: of products at most so many that are cheapest by cost among those
-// that differ (over all shapes, or at the largest where few pairs are measured), of convolutions all that can
-// do the window; and the library, where there is one. Only Automatic: there is nothing to choose.
+// Versions worth measuring, Automatic first: of products at most so many that are cheapest by cost among
+// those that differ (over all shapes, or at the largest where few pairs are measured), of convolutions all
+// that can do the window; and the library, where there is one. Only Automatic: there is nothing to choose.
 std::vector<contraction::Version> candidatesOf(const TuneTask& task, int threads, Extent extent,
                                                size_t most) {
   const passes::Contraction& c = task.site.contraction;
