@@ -1,10 +1,12 @@
 #include "compiler/kernel/group_kernel.h"
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
 #include "compiler/kernel/split_reduction.h"
 #include "compiler/loop/lower_context.h"
+#include "vm/include/dyn_kernel.h"
 
 namespace dyn {
 
@@ -36,6 +38,15 @@ class Composer {
   const DimSolver& facts() const { return *request_.facts; }
   Type typeOf(ValueId v) const { return types_.at(v); }
 
+  const std::vector<KernelCheck>& checks() const { return checks_; }
+  // From 1; 0 for what can not be told apart any more.
+  int32_t checkNumber(KernelCheck check) {
+    auto known = std::find(checks_.begin(), checks_.end(), check);
+    if (known == checks_.end()) known = checks_.insert(known, std::move(check));
+    const auto number = known - checks_.begin() + 1;
+    return number <= DYN_FAULT_CHECKS ? static_cast<int32_t>(number) : 0;
+  }
+
   Result<Expr> element(ValueId value, std::span<const Expr> index);
   Result<Expr> contents(ValueId value, int64_t k);
 
@@ -63,6 +74,7 @@ class Composer {
   std::unordered_map<ValueId, size_t> bufferOf_;
   std::vector<const Buffer*> buffers_;
   std::vector<ValueId> bufferValues_;
+  std::vector<KernelCheck> checks_;
   std::map<std::pair<ValueId, std::vector<uint32_t>>, Expr> memo_;
 };
 
@@ -79,8 +91,9 @@ class OpLowering : public loop::LowerContext {
   Result<Expr> contents(int i, int64_t k) override {
     return composer_.contents(op_.operands[static_cast<size_t>(i)], k);
   }
-  Expr checked(Expr condition, int32_t fault, Expr value) override {
-    return loops().checked(condition, fault, value);
+  Expr checked(Expr condition, Expr value, const loop::Check& check) override {
+    const int32_t number = composer_.checkNumber({op_.place.toString(), check.noun, check.bound});
+    return loops().checked(condition, check.code | number << 3, value, number > 0 ? check.subject : Expr());
   }
 
  private:
@@ -208,6 +221,7 @@ Result<GroupKernel> buildGroupKernel(const GroupKernelRequest& request, DimConte
   DYN_TRY(NestKernel built, buildLoopNest(nest, *request.facts));
   GroupKernel group;
   group.kernel = std::move(built.kernel);
+  group.checks = composer.checks();
   for (size_t used : built.usedInputs) group.inputs.push_back(composer.bufferValues()[used]);
   DYN_TRY(group.split, splitKernels(nest, *request.facts, composer.bufferValues()));
   if (built.rowLength) {

@@ -22,6 +22,12 @@ struct GroupKernelRequest {
   std::function<std::optional<Contents>(ValueId)> contents;
 };
 
+// What a check of a kernel demands, and where: faults of the kernel have its number (dyn_kernel.h).
+struct KernelCheck {
+  std::string place, noun, bound;
+  bool operator==(const KernelCheck&) const = default;
+};
+
 // A long reduction in two launches: into parts, which are memory of their own, and from them.
 struct SplitKernels {
   loop::Kernel parts, whole;
@@ -33,7 +39,8 @@ struct SplitKernels {
 
 struct GroupKernel {
   loop::Kernel kernel;
-  std::vector<ValueId> inputs;  // parameters (or given values) in the order of the kernel's input buffers
+  std::vector<ValueId> inputs;      // parameters (or given values) in the order of the kernel's input buffers
+  std::vector<KernelCheck> checks;  // by their number, from 1
   std::optional<RowsInLanes> rowsInLanes;      // where it has rows
   std::optional<UnitInnermost> unitInnermost;  // where its innermost axis may have one element
   std::optional<SplitKernels> split;           // where it is one reduction that may be long

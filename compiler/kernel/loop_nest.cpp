@@ -167,7 +167,11 @@ class NestBuilder {
       Scope* home = homeOf(e, scope);
       if (item.check) {
         const Expr condition = apply(e.operands()[0], scope);
-        homeOf(condition, scope)->statements.push_back(loop::check(condition, e.fault()));
+        Scope* place = homeOf(condition, scope);
+        Expr subject = e.operands().size() > 2 ? apply(e.operands()[2], scope) : Expr();
+        // What the condition was simplified to may be known further out than a part of it.
+        if (!subject.isNull() && homeOf(subject, scope)->depth > place->depth) subject = {};
+        place->statements.push_back(loop::check(condition, e.fault(), subject));
         continue;
       }
       if (replacement(e, scope)) continue;

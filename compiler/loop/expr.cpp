@@ -225,11 +225,15 @@ Expr LoopContext::reduce(ReduceOp op, std::vector<Expr> variables, std::vector<E
                  .variables = std::move(canonical)});
 }
 
-Expr LoopContext::checked(Expr condition, int32_t fault, Expr value) {
+Expr LoopContext::checked(Expr condition, int32_t fault, Expr value, Expr subject) {
   assert(condition.dtype() == Dtype::boolean && "a check has a boolean condition");
   if (condition.kind() == ExprKind::intConstant && condition.intValue() != 0) return value;
-  return intern(
-      {.kind = ExprKind::checked, .dtype = value.dtype(), .intValue = fault, .operands = {condition, value}});
+  std::vector<Expr> operands{condition, value};
+  if (!subject.isNull()) operands.push_back(subject);
+  return intern({.kind = ExprKind::checked,
+                 .dtype = value.dtype(),
+                 .intValue = fault,
+                 .operands = std::move(operands)});
 }
 
 Expr LoopContext::withOperands(Expr e, std::span<const Expr> operands) {
@@ -248,7 +252,7 @@ Expr LoopContext::withOperands(Expr e, std::span<const Expr> operands) {
     case ExprKind::cast:
       return cast(copy[0], e.dtype());
     case ExprKind::checked:
-      return checked(copy[0], e.fault(), copy[1]);
+      return checked(copy[0], e.fault(), copy[1], copy.size() > 2 ? copy[2] : Expr());
     case ExprKind::reduce: {
       Expr body = copy.back();
       copy.pop_back();

@@ -183,8 +183,9 @@ class LoopContext {
   // (min: +inf or the largest integer). The variables are renamed to canonical ones, so that two reductions
   // which differ in the names of their variables only are one node.
   Expr reduce(ReduceOp op, std::vector<Expr> variables, std::vector<Expr> extents, Expr body);
-  // `value`, whose evaluation needs `condition` to hold; otherwise the kernel stops with `fault`.
-  Expr checked(Expr condition, int32_t fault, Expr value);
+  // `value`, whose evaluation needs `condition` to hold; otherwise the kernel stops with `fault`
+  // (dyn_kernel.h), which tells `subject`, an i64 part of the condition, where there is one.
+  Expr checked(Expr condition, int32_t fault, Expr value, Expr subject = {});
 
   // States 0 <= variable < extent wherever the variable is used; floorDiv and mod are simplified with it.
   void bound(Expr variable, Expr extent);

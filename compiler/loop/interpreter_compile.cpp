@@ -275,9 +275,12 @@ class ProgramBuilder {
       }
       case StmtKind::check: {
         const Operand value = evaluate(s.condition);
+        std::optional<Operand> subject;
+        if (!s.subject.isNull()) subject = evaluate(s.subject);
         Step& step = flush(StepKind::check);
         step.value = value;
-        step.fault = s.fault;
+        step.fault = subject ? s.fault : faultWithoutValue(s);
+        step.subject = subject;
         break;
       }
       case StmtKind::branch: {

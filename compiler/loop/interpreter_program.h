@@ -61,6 +61,7 @@ struct Step {
   uint32_t buffer = 0, firstIndex = 0, indexCount = 0;  // store
   uint32_t site = 0;                                    // store
   int32_t fault = 0;                                    // check
+  std::optional<Operand> subject;                       // check
   ReduceOp reduceOp = ReduceOp::sum;
   std::vector<Operand> variables, extents;  // loop: one extent; accumulate
   bool lanes = false;                       // this step's (last) variable is the lane variable

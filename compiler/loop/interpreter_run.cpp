@@ -464,7 +464,7 @@ class Machine {
         case StepKind::check:
           if (uint32_t site = poisonOf(s.value, lanes)) DYN_CHECK(stop(site));
           for (int i = 0; i < (s.value.stride ? lanes : 1) && !fault_; ++i)
-            if (!cells_[s.value.cell + static_cast<uint32_t>(i)].i) fault_ = s.fault;
+            if (!cells_[s.value.cell + static_cast<uint32_t>(i)].i) fault_ = faultOf(s, i);
           break;
         case StepKind::branch:
           if (uint32_t site = poisonOf(s.value, lanes)) DYN_CHECK(stop(site));
@@ -571,6 +571,14 @@ class Machine {
       if (at[0] >= extents[0]) break;
     }
     return {};
+  }
+
+  int32_t faultOf(const Step& check, int lane) const {
+    if (!check.subject) return check.fault;
+    const int64_t found =
+        cells_[check.subject->cell + static_cast<uint32_t>(check.subject->stride ? lane : 0)].i;
+    const int64_t value = std::clamp<int64_t>(found, -DYN_FAULT_MOST, DYN_FAULT_MOST);
+    return check.fault | static_cast<int32_t>(value) * (1 << 8);
   }
 
   const InterpreterProgram& p_;

@@ -1,5 +1,7 @@
 #include "compiler/loop/kernel.h"
 
+#include "vm/include/dyn_kernel.h"
+
 namespace dyn::loop {
 
 StmtRef block(std::vector<StmtRef> children) {
@@ -41,13 +43,18 @@ StmtRef branch(Expr condition, StmtRef body) {
       Stmt{.kind = StmtKind::branch, .children = {std::move(body)}, .condition = condition});
 }
 
-StmtRef check(Expr condition, int32_t fault) {
-  return std::make_shared<Stmt>(Stmt{.kind = StmtKind::check, .condition = condition, .fault = fault});
+StmtRef check(Expr condition, int32_t fault, Expr subject) {
+  return std::make_shared<Stmt>(
+      Stmt{.kind = StmtKind::check, .condition = condition, .fault = fault, .subject = subject});
+}
+
+int32_t faultWithoutValue(const Stmt& check) {
+  return DYN_FAULT_CHECK(check.fault) == 0 ? check.fault : check.fault | DYN_FAULT_NO_VALUE * (1 << 8);
 }
 
 std::vector<Expr> expressionsOf(const Stmt& s) {
   std::vector<Expr> out;
-  for (Expr e : {s.extent, s.condition})
+  for (Expr e : {s.extent, s.condition, s.subject})
     if (e) out.push_back(e);
   out.insert(out.end(), s.extents.begin(), s.extents.end());
   out.insert(out.end(), s.index.begin(), s.index.end());

@@ -44,7 +44,7 @@ using StmtRef = std::shared_ptr<const Stmt>;
 //   accumulate  variable := reduction `reduceOp` of `value` over `variables` < `extents` (a loop nest with an accumulator), visible like let;
 //               children run inside the nest before `value` (lets, accumulates, checks), loopKind `vector` allows partial accumulators on the last variable
 //   branch      if condition { children }
-//   check       fault code `fault` unless condition
+//   check       fault `fault` (dyn_kernel.h) with the value of `subject`, if it has one, unless condition
 struct Stmt {
   StmtKind kind = StmtKind::block;
   std::vector<StmtRef> children;
@@ -58,6 +58,7 @@ struct Stmt {
   ReduceOp reduceOp = ReduceOp::sum;
   std::vector<Expr> variables, extents;  // accumulate
   int32_t fault = 0;                     // check
+  Expr subject;                          // check: i64, or null
 };
 
 StmtRef block(std::vector<StmtRef> children);
@@ -67,7 +68,9 @@ StmtRef let(Expr variable, Expr value);
 StmtRef accumulate(Expr variable, ReduceOp op, std::vector<Expr> variables, std::vector<Expr> extents,
                    LoopKind kind, StmtRef inner, Expr value);
 StmtRef branch(Expr condition, StmtRef body);
-StmtRef check(Expr condition, int32_t fault);
+StmtRef check(Expr condition, int32_t fault, Expr subject = {});
+// The fault of a check without a subject.
+int32_t faultWithoutValue(const Stmt& check);
 // The expressions a statement itself holds (not those of its children).
 std::vector<Expr> expressionsOf(const Stmt& stmt);
 

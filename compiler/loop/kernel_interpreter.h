@@ -3,7 +3,7 @@
 //
 //   DYN_TRY(KernelInterpreter program, KernelInterpreter::compile(kernel));
 //   DYN_TRY(int64_t units, program.unitCount(scalars));
-//   DYN_TRY(int32_t fault, program.run(buffers, scalars, 0, units));     // 0 or a DynKernelFault
+//   DYN_TRY(int32_t fault, program.run(buffers, scalars, 0, units));     // 0 or a fault (dyn_kernel.h)
 //
 // Every load and store is checked against its buffer's shape: leaving it is an error (internalError, naming
 // buffer and index), never an access. A load out of range, or a division by zero, under a `select` that does

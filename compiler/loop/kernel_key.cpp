@@ -214,7 +214,7 @@ class KeyWriter {
 
   void statement(const Stmt& s) {
     std::vector<uint64_t> parts;
-    for (Expr e : {s.variable, s.extent, s.value, s.condition}) parts.push_back(expression(e));
+    for (Expr e : {s.variable, s.extent, s.value, s.condition, s.subject}) parts.push_back(expression(e));
     parts.push_back(buffer(s.buffer));
     for (const std::vector<Expr>* list : {&s.index, &s.variables, &s.extents}) {
       parts.push_back(list->size());

@@ -384,7 +384,11 @@ class KernelParser {
       DYN_TRY(int64_t fault, signedInteger());
       if (fault < 0 || fault > std::numeric_limits<int32_t>::max())
         return fail("a fault code is a small number");
-      return check(condition, static_cast<int32_t>(fault));
+      Expr subject;
+      if (accept("of")) {
+        DYN_TRY(subject, typed(Dtype::i64));
+      }
+      return check(condition, static_cast<int32_t>(fault), subject);
     }
     if (accept("accumulate")) return parseAccumulate();
     DYN_TRY(std::string name, word());

@@ -124,7 +124,8 @@ void printBody(const StmtRef& body, int depth, std::string* out) {
         pushBody(s.children, frame.depth + 1);
         break;
       case StmtKind::check:
-        *out += indent + "check " + s.condition.toString() + " fault " + std::to_string(s.fault) + "\n";
+        *out += indent + "check " + s.condition.toString() + " fault " + std::to_string(s.fault) +
+                (s.subject.isNull() ? "" : " of " + s.subject.toString()) + "\n";
         break;
     }
   }

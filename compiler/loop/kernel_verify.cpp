@@ -253,6 +253,9 @@ class KernelVerifier {
         DYN_CHECK(expression(s.condition, "a check"));
         if (s.condition.dtype() != Dtype::boolean) return fail("the condition of a check is not boolean");
         if (s.fault <= 0) return fail("a check needs a fault code");
+        if (s.subject.isNull()) return {};
+        DYN_CHECK(expression(s.subject, "a check"));
+        if (s.subject.dtype() != Dtype::i64) return fail("the subject of a check is no i64");
         return {};
     }
     return {};

@@ -11,12 +11,21 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "compiler/ir/module.h"
 #include "compiler/loop/expr.h"
 
 namespace dyn::loop {
+
+// What must hold for a result to be computed. Who runs the kernel reads "index 40 is out of range: axis 0 has
+// 30 elements", at the operation's place.
+struct Check {
+  int32_t code = 0;         // DynKernelFault
+  Expr subject;             // i64, what is out of range, a part of the condition; null: no single number
+  std::string noun, bound;  // "index", "axis 0 has 30 elements"
+};
 
 class LowerContext {
  public:
@@ -47,9 +56,9 @@ class LowerContext {
   // sum/min/... of body(k...) over 0 <= k < extent.
   Expr reduce(ReduceOp op, std::span<const Dim> extents,
               const std::function<Expr(std::span<const Expr>)>& body);
-  // The kernel returns fault `code` unless the condition holds for every element computed (gather index in
-  // range). Returns `value` for chaining, evaluated after the check.
-  virtual Expr checked(Expr condition, int32_t fault, Expr value) = 0;
+  // The kernel stops unless the condition holds for every element computed (gather index in range). Returns
+  // `value` for chaining, evaluated after the check.
+  virtual Expr checked(Expr condition, Expr value, const Check& check) = 0;
   Error error(DiagnosticId id, std::string message) const;
 };
 

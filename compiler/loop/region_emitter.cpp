@@ -362,6 +362,13 @@ Status RegionEmitter::finish(Region& region, Expr e) {
   return {};
 }
 
+// Null where it is not known yet: the condition was simplified to something else.
+Expr RegionEmitter::subjectOf(const Region& region, Expr checked, int level) {
+  if (checked.operands().size() < 3) return {};
+  const auto known = region.done.find(checked.operands()[2].id());
+  return known == region.done.end() || levelOf(known->second) > level ? Expr() : known->second;
+}
+
 Status RegionEmitter::emitCheck(Region& region, Expr checked) {
   const Expr original = checked.operands()[0];
   Expr condition = region.done.at(original.id());
@@ -381,7 +388,8 @@ Status RegionEmitter::emitCheck(Region& region, Expr checked) {
   auto [place, fresh] = region.checkLevels.try_emplace(original.id(), level);
   if (!fresh) place->second = std::max(place->second, level);
   if (condition.kind() == ExprKind::intConstant && condition.intValue() != 0) return {};
-  chain_[static_cast<size_t>(level)]->statements.push_back(check(condition, checked.fault()));
+  chain_[static_cast<size_t>(level)]->statements.push_back(
+      check(condition, checked.fault(), subjectOf(region, checked, level)));
   if (level == top()) prover_.assume(condition);
   return {};
 }

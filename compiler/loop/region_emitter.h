@@ -65,6 +65,7 @@ class RegionEmitter {
   static bool dependsOnVisited(const Region& region, Expr condition);
   Status visit(Region& region, Expr root);
   Status finish(Region& region, Expr e);
+  Expr subjectOf(const Region& region, Expr checked, int level);
   Status emitCheck(Region& region, Expr checked);
   Status emitReduce(Region& region, Expr e);
 

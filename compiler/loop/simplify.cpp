@@ -15,7 +15,7 @@ class Simplifier {
   StmtRef forwards(const StmtRef& ref) {
     const Stmt& s = *ref;
     Stmt t = s;
-    for (Expr* e : {&t.extent, &t.value, &t.condition})
+    for (Expr* e : {&t.extent, &t.value, &t.condition, &t.subject})
       if (*e) *e = rewrite(*e);
     for (auto* list : {&t.index, &t.extents})
       for (Expr& e : *list) e = rewrite(e);

@@ -95,6 +95,7 @@ class FunctionLowering {
   struct KernelCall {
     int32_t kernel = 0;
     std::vector<int32_t> buffers, scalars;
+    int32_t checks = -1;                  // PlaceRow::checks
     int32_t units = 0, steps = 0;         // for a launch
     std::vector<KernelVersion> versions;  // of a kernel that is launched, with the same buffers
     struct Split {

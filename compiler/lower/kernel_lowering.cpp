@@ -93,6 +93,7 @@ Status FunctionLowering::launch(KernelCall call) {
     DYN_TRY(Launch ready, prepare(version.kernel, version.guards));
     prepared.push_back(std::move(ready));
   }
+  if (call.checks >= 0) code_.setChecks(call.checks);
   const Label done = code_.newLabel();
   if (call.split) {
     SplitKernels& split = call.split->kernels;
@@ -124,6 +125,7 @@ Status FunctionLowering::launch(KernelCall call) {
   code_.emit(Opcode::launch, call.kernel, call.units, call.steps, OperandList(call.buffers),
              OperandList(call.scalars));
   code_.bind(done);
+  code_.setChecks(-1);
   return {};
 }
 
@@ -131,6 +133,20 @@ Result<int32_t> FunctionLowering::unitsOf(const loop::Kernel& kernel) {
   const loop::Expr count = kernel.unitCount;
   if (count.kind() == loop::ExprKind::intConstant) return dims_.emitConstant(count.intValue());
   return dims_.emit(count.dimValue());
+}
+
+// As PlaceRow has them; names of a model may hold anything.
+static std::string textOf(const std::vector<KernelCheck>& checks) {
+  const auto plain = [](std::string part) {
+    std::replace_if(
+        part.begin(), part.end(), [](char c) { return c == '\t' || c == '\n'; }, ' ');
+    return part;
+  };
+  std::string text;
+  for (const KernelCheck& check : checks)
+    text += (text.empty() ? "" : "\n") + plain(check.place) + "\t" + plain(check.noun) + "\t" +
+            plain(check.bound);
+  return text;
 }
 
 Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
@@ -201,6 +217,7 @@ Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
     DYN_TRY(call.steps, dims_.emit(group.kernel.stepsPerKernel));
   }
   call.kernel = program_.kernel(std::move(group.kernel));
+  if (!group.checks.empty()) call.checks = program_.string(textOf(group.checks));
   return call;
 }
 

@@ -61,8 +61,8 @@ class OperandLoads : public loop::LowerContext {
     DYN_TRY(Expr element, read(i, std::span(&index, operandType(i).rank() > 0 ? 1 : 0)));
     return loops_.cast(element, Dtype::i64);
   }
-  Expr checked(Expr condition, int32_t fault, Expr value) override {
-    return loops_.checked(condition, fault, value);
+  Expr checked(Expr condition, Expr value, const loop::Check& check) override {
+    return loops_.checked(condition, check.code, value);
   }
   size_t operandOf(const loop::Buffer* buffer) const {
     return static_cast<size_t>(std::find(buffers_.begin(), buffers_.end(), buffer) - buffers_.begin());

@@ -340,13 +340,13 @@ Interpreter::Outcome Interpreter::trace() {
   return Outcome::fault;
 }
 
-bool Interpreter::fault(dyn_status code, std::string message) {
+bool Interpreter::fault(dyn_status code, std::string message, const std::string& user) {
   std::string place;
   if (!frames_.empty() && code_) {
     const uint32_t function = frames_.back().function, position = positionOf(at_);
     place = module_.positionText(function, position);
-    const std::string& user = module_.placeOf(function, position);
-    if (!user.empty()) place += ", " + user;
+    const std::string& shown = user.empty() ? module_.placeOf(function, position) : user;
+    if (!shown.empty()) place += ", " + shown;
   }
   status_ = failure(code, std::move(message), std::move(place));
   return false;

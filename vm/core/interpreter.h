@@ -171,7 +171,9 @@ class Interpreter {
   bool elementCount(std::span<const int64_t> shape, int64_t& count);
   void setObject(int32_t index, Object* owned);
   // All return false.
-  bool fault(dyn_status code, std::string message);
+  // `user`: instead of the place that the program gives the instruction.
+  bool fault(dyn_status code, std::string message, const std::string& user = {});
+  bool kernelFault(const DynDeviceText& text);
   bool memoryFault(dyn_status why, uint64_t sizeBytes) noexcept;
   bool memoryFaultText(dyn_status why, uint64_t sizeBytes);
   bool rehearsalEnds(const std::string& what);

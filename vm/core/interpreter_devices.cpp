@@ -108,7 +108,21 @@ bool Interpreter::runKernel(size_t index, int64_t units, int64_t steps, int32_t 
     status = cpu.functions->launch(&cpu, 0, &launch, &text);
   }
   options_.pool->deallocate(launch.scratch);
-  return status == DYN_OK || fault(static_cast<dyn_status>(status), text.text);
+  if (status == DYN_OK) return true;
+  return status == DYN_KERNEL_FAULT ? kernelFault(text) : fault(static_cast<dyn_status>(status), text.text);
+}
+
+// At the operation whose check failed, which need not be the one that the kernel is named by.
+bool Interpreter::kernelFault(const DynDeviceText& text) {
+  const std::optional<Module::Check> check =
+      module_.checkOf(frames_.back().function, positionOf(at_), DYN_FAULT_CHECK(text.fault));
+  if (!check) return fault(DYN_KERNEL_FAULT, text.text);
+  const int32_t value = DYN_FAULT_VALUE(text.fault);
+  std::string message = check->noun;
+  if (value != DYN_FAULT_NO_VALUE) message += " " + std::to_string(value);
+  if (value == DYN_FAULT_MOST) message += " or more";
+  if (value == -DYN_FAULT_MOST) message += " or less";
+  return fault(DYN_KERNEL_FAULT, message + " is out of range: " + check->bound, check->place);
 }
 
 // What still runs elsewhere is done when a run ends, and its faults are the run's.

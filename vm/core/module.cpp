@@ -1,6 +1,7 @@
 #include "vm/core/module.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "vm/core/interpreter.h"
 #include "vm/core/panels.h"
@@ -196,13 +197,33 @@ int32_t Module::findFunction(std::string_view name) const {
   return -1;
 }
 
-const std::string& Module::placeOf(uint32_t function, uint32_t position) const {
-  static const std::string kNone;
+const PlaceRow* Module::placeRow(uint32_t function, uint32_t position) const {
   const std::vector<PlaceRow>& places = program_.functions[function].places;
   auto after =
       std::upper_bound(places.begin(), places.end(), position,
                        [](uint32_t value, const PlaceRow& place) { return value < place.codePosition; });
-  return after == places.begin() ? kNone : program_.strings[(after - 1)->string];
+  return after == places.begin() ? nullptr : &*(after - 1);
+}
+
+const std::string& Module::placeOf(uint32_t function, uint32_t position) const {
+  static const std::string kNone;
+  const PlaceRow* row = placeRow(function, position);
+  return row ? program_.strings[row->string] : kNone;
+}
+
+std::optional<Module::Check> Module::checkOf(uint32_t function, uint32_t position, int32_t number) const {
+  const PlaceRow* row = placeRow(function, position);
+  if (!row || row->checks < 0 || number < 1) return std::nullopt;
+  std::istringstream lines(program_.strings[static_cast<size_t>(row->checks)]);
+  std::string line;
+  for (int32_t i = 0; i < number; ++i)
+    if (!std::getline(lines, line)) return std::nullopt;
+  std::istringstream fields(line);
+  Check check;
+  std::getline(fields, check.place, '\t');
+  std::getline(fields, check.noun, '\t');
+  std::getline(fields, check.bound);
+  return check;
 }
 
 std::string Module::positionText(uint32_t function, uint32_t position) const {

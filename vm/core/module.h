@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,10 +63,16 @@ class Module {
   int32_t findFunction(std::string_view name) const;
   // The user's place of a code position; "" when there is none.
   const std::string& placeOf(uint32_t function, uint32_t position) const;
+  // Check `number`, from 1, of what is launched there; nullopt: it is not known.
+  struct Check {
+    std::string place, noun, bound;
+  };
+  std::optional<Check> checkOf(uint32_t function, uint32_t position, int32_t number) const;
   // "main@12"
   std::string positionText(uint32_t function, uint32_t position) const;
 
  private:
+  const PlaceRow* placeRow(uint32_t function, uint32_t position) const;
   Module() = default;
   Status resolve();
   Status checkPanels() const;

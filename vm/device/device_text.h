@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "vm/base/kernel_fault.h"
 #include "vm/include/dyn_device.h"
 #include "vm/include/dynvm.h"
 
@@ -19,21 +20,11 @@ inline bool overlap(const void* a, const void* b, uint64_t bytes) {
   return (first < second ? second - first : first - second) < bytes;
 }
 
-inline const char* kernelFaultText(int32_t code) {
-  switch (code) {
-    case DYN_KERNEL_INDEX_OUT_OF_RANGE:
-      return "index out of range";
-    case DYN_KERNEL_DIVISION_BY_ZERO:
-      return "division by zero";
-    case DYN_KERNEL_BAD_VALUE:
-      return "bad value";
-    default:
-      return "fault";
-  }
-}
-
 inline int32_t kernelFailure(DynDeviceText* text, const char* kernel, int32_t fault) {
-  if (text) snprintf(text->text, sizeof text->text, "kernel %.150s: %s", kernel, kernelFaultText(fault));
+  if (text) {
+    snprintf(text->text, sizeof text->text, "kernel %.150s: %s", kernel, kernelFaultText(fault));
+    text->fault = fault;
+  }
   return DYN_KERNEL_FAULT;
 }
 

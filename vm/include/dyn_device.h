@@ -27,9 +27,10 @@
 extern "C" {
 #endif
 
-/* One line, zero-terminated. */
+/* One line, zero-terminated; and, with DYN_KERNEL_FAULT, what the kernel returned (dyn_kernel.h). */
 typedef struct DynDeviceText {
   char text[240];
+  int32_t fault;
 } DynDeviceText;
 
 /* What `loadCode` of a row takes. */

@@ -14,16 +14,26 @@ extern "C" {
  *   buffers  data pointers in the order of the kernel's row: inputs, then outputs; never null for a non-empty tensor
  *   scalars  dims and scalar values in the order of the kernel's row
  *   scratch  scratchBytes of this call, 64-byte aligned, private to the calling thread (null when scratchBytes is 0)
- * Returns 0, or a DynKernelFault, which the VM turns into an error naming the operation. */
+ * Returns 0, or a fault (see DynKernelFault), which the VM turns into an error naming the operation. */
 typedef int32_t (*DynKernelFunction)(void* const* buffers, const int64_t* scalars, int64_t begin, int64_t end,
                                      void* scratch);
 
+/* A fault is 32 bits: one of these in bits 0 to 2; in bits 3 to 7 which of the kernel's checks failed, from
+ * 1, 0 where that is not known; in bits 8 to 31 the number that was checked, signed and saturated
+ * (DYN_FAULT_MOST), DYN_FAULT_NO_VALUE where there is none. What the checks demand stands with the place of
+ * the launch. */
 enum DynKernelFault {
   DYN_KERNEL_OK = 0,
   DYN_KERNEL_INDEX_OUT_OF_RANGE = 1,
   DYN_KERNEL_DIVISION_BY_ZERO = 2,
   DYN_KERNEL_BAD_VALUE = 3
 };
+#define DYN_FAULT_CODE(fault) ((fault)&7)
+#define DYN_FAULT_CHECK(fault) (((fault) >> 3) & 31)
+#define DYN_FAULT_VALUE(fault) ((fault) >> 8)
+#define DYN_FAULT_MOST ((1 << 23) - 1) /* of the value; the least is -DYN_FAULT_MOST */
+#define DYN_FAULT_NO_VALUE (-(1 << 23))
+#define DYN_FAULT_CHECKS 31 /* that can be told apart */
 
 /* A GEMM micro-kernel: C[rows, columns] (+)= A[rows, depth] * B, rows = 1..maxRows of its family.
  *   a        row-major, leadingA elements from row to row

@@ -231,6 +231,10 @@ class Parser {
       if (!open_) return failAt(head, "place outside a function");
       if (!natural(string)) return false;
       code_.setPlace(string);
+      if (!is(Kind::word) || token_.value != "checks") return true;
+      int32_t checks = 0;
+      if (!take() || !natural(checks)) return false;
+      code_.setChecks(checks);
       return true;
     }
     const int32_t opcode = findOpcode(word);

@@ -18,12 +18,16 @@ void CodeWriter::bind(Label label) {
   labels_[static_cast<size_t>(label.id)] = position();
 }
 
-void CodeWriter::setPlace(uint32_t string) {
-  if (!places_.empty() && places_.back().codePosition == position()) {
-    places_.back().string = string;
-  } else if (places_.empty() || places_.back().string != string) {
-    places_.push_back({position(), string});
-  }
+void CodeWriter::setPlace(uint32_t string) { addPlace(string, -1); }
+
+void CodeWriter::setChecks(int32_t checks) {
+  if (!places_.empty()) addPlace(places_.back().string, checks);
+}
+
+void CodeWriter::addPlace(uint32_t string, int32_t checks) {
+  if (!places_.empty() && places_.back().codePosition == position()) places_.pop_back();
+  if (places_.empty() || places_.back().string != string || places_.back().checks != checks)
+    places_.push_back({position(), string, checks});
 }
 
 void CodeWriter::complain(Opcode opcode, const std::string& what) {

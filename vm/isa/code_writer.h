@@ -60,6 +60,8 @@ class CodeWriter {
   void bind(Label label);
   // The instructions that follow belong to the place Program::strings[string].
   void setPlace(uint32_t string);
+  // Launches that follow, to the next place, have the checks Program::strings[checks]; -1: none.
+  void setChecks(int32_t checks);
   template <typename... Arguments>
   void emit(Opcode opcode, Arguments&&... arguments) {
     const std::initializer_list<Argument> list = {Argument(std::forward<Arguments>(arguments))...};
@@ -81,6 +83,7 @@ class CodeWriter {
   void complain(Opcode opcode, const std::string& what);
 
   std::vector<int32_t> code_;
+  void addPlace(uint32_t string, int32_t checks);
   std::vector<PlaceRow> places_;
   std::vector<int64_t> labels_;  // position, -1 while unbound
   std::vector<Fixup> fixups_;

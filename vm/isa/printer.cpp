@@ -137,18 +137,19 @@ void printFunction(const Program& program, const Function& function, std::string
   }
   InstructionReader reader(function.code);
   size_t place = 0;
-  std::optional<uint32_t> printed;
+  std::optional<PlaceRow> printed;
   while (!reader.atEnd()) {
     const uint32_t position = reader.position();
     // The last one that holds from here, if that is news: rows of a file may say the same twice.
-    std::optional<uint32_t> string = printed;
+    std::optional<PlaceRow> row = printed;
     for (; place < function.places.size() && function.places[place].codePosition <= position; ++place)
-      string = function.places[place].string;
-    if (string != printed) {
-      out += "place " + std::to_string(*string);
-      if (*string < program.strings.size()) out += " ; " + quoted(program.strings[*string]);
+      row = function.places[place];
+    if (row && !(printed && printed->string == row->string && printed->checks == row->checks)) {
+      out += "place " + std::to_string(row->string);
+      if (row->checks >= 0) out += " checks " + std::to_string(row->checks);
+      if (row->string < program.strings.size()) out += " ; " + quoted(program.strings[row->string]);
       out += "\n";
-      printed = string;
+      printed = row;
     }
     if (targets[position]) out += "L" + std::to_string(position) + ":\n";
     if (!reader.next()) {

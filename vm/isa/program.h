@@ -38,6 +38,9 @@ struct ContractValue {
 struct PlaceRow {
   uint32_t codePosition = 0;  // first word this row holds for, up to the next row
   uint32_t string = 0;  // index into Program::strings: what the user sees ("node /layer.0/MatMul (MatMul)")
+  // Index into Program::strings, -1: none. What the checks of the kernels that are launched there demand, a
+  // line each: "place\tnoun\tbound", "node /Gather\tindex\taxis 0 has 30 elements".
+  int32_t checks = -1;
 };
 
 struct Function {

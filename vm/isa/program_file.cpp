@@ -144,6 +144,7 @@ void writeFunction(Writer& writer, const Function& function) {
   for (const PlaceRow& place : function.places) {
     writer.u32(place.codePosition);
     writer.u32(place.string);
+    writer.u32(static_cast<uint32_t>(place.checks));
   }
 }
 
@@ -155,10 +156,11 @@ void readFunction(Reader& reader, Function& function) {
   function.resultCount = reader.u32();
   function.code.resize(reader.count(4));
   for (int32_t& word : function.code) word = static_cast<int32_t>(reader.u32());
-  function.places.resize(reader.count(8));
+  function.places.resize(reader.count(12));
   for (PlaceRow& place : function.places) {
     place.codePosition = reader.u32();
     place.string = reader.u32();
+    place.checks = static_cast<int32_t>(reader.u32());
   }
 }
 

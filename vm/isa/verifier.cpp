@@ -54,6 +54,8 @@ class FunctionVerifier {
       const PlaceRow& place = function_.places[i];
       if (place.string >= program_.strings.size())
         return problem("place row names a string that is not there");
+      if (place.checks < -1 || place.checks >= static_cast<int64_t>(program_.strings.size()))
+        return problem("place row names checks that are not there");
       if (i > 0 && place.codePosition <= function_.places[i - 1].codePosition)
         return problem("place rows are not ascending");
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "vm/base/kernel_fault.h"
+
 namespace dyn::vm::kernels {
 
 Status BoundKernel::bindKernel(const FlatCall& call, const char* user, int64_t kernel, size_t firstExtra,
@@ -57,7 +59,7 @@ int32_t Epilogue::run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int
 Status EpilogueFault::status() const {
   const int32_t code = code_.load(std::memory_order_relaxed);
   if (code == DYN_KERNEL_OK) return okStatus();
-  return failure(DYN_KERNEL_FAULT, "fault " + std::to_string(code) + " in the epilogue");
+  return failure(DYN_KERNEL_FAULT, std::string(kernelFaultText(code)) + " in the epilogue");
 }
 
 }  // namespace dyn::vm::kernels

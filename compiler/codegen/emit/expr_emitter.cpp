@@ -346,7 +346,7 @@ Result<LaneValue> KernelEmitter::guardDivisor(Expr division, LaneValue divisor) 
       if (!fails->getType()->isVectorTy() && mask->getType()->isVectorTy()) mask = anyLane(mask);
       fails = b_.CreateAnd(fails, mask);
     }
-    returnFault(anyLane(fails), DYN_KERNEL_DIVISION_BY_ZERO);
+    returnFault(anyLane(fails), [&] { return b_.getInt32(DYN_KERNEL_DIVISION_BY_ZERO); });
   }
   Value* safe = b_.CreateSelect(zero, ops_.splatInt(d->getType(), 1), d);
   return divisor.isUniform() ? LaneValue::uniform(safe) : LaneValue::varying(safe);

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "llvm/IR/Intrinsics.h"
+#include "vm/include/dyn_kernel.h"
 
 namespace dyn {
 
@@ -80,12 +81,12 @@ void KernelEmitter::bindVariable(Expr variable, LaneValue v) {
   scopes_.back().values.push_back(variable.id());
 }
 
-void KernelEmitter::returnFault(Value* failed, int32_t fault) {
+void KernelEmitter::returnFault(Value* failed, const std::function<Value*()>& fault) {
   llvm::BasicBlock* fail = newBlock("fault");
   llvm::BasicBlock* go = newBlock("checked");
   b_.CreateCondBr(failed, fail, go);
   b_.SetInsertPoint(fail);
-  b_.CreateRet(b_.getInt32(static_cast<uint32_t>(fault)));
+  b_.CreateRet(fault());
   b_.SetInsertPoint(go);
 }
 
@@ -508,8 +509,33 @@ Status KernelEmitter::checkStatement(const Stmt& stmt) {
   DYN_TRY(LaneValue c, value(stmt.condition));
   Value* fails = b_.CreateNot(c.isUniform() ? c.value : vector(c));
   if (mask_ && fails->getType()->isVectorTy()) fails = b_.CreateAnd(fails, mask_);
-  returnFault(anyLane(fails), stmt.fault);
+  DYN_TRY(LaneValue subject, stmt.subject.isNull() ? Result<LaneValue>(LaneValue{}) : value(stmt.subject));
+  returnFault(anyLane(fails), [&]() -> Value* {
+    if (!subject.value) return b_.getInt32(static_cast<uint32_t>(faultWithoutValue(stmt)));
+    return b_.CreateOr(b_.getInt32(static_cast<uint32_t>(stmt.fault)),
+                       b_.CreateShl(saturated(laneOf(subject, fails)), 8));
+  });
   return {};
+}
+
+// Of the first lane that fails.
+Value* KernelEmitter::laneOf(const LaneValue& v, Value* fails) {
+  if (v.isUniform()) return v.value;
+  Value* all = vector(v);
+  if (!fails->getType()->isVectorTy()) return b_.CreateExtractElement(all, b_.getInt64(0));
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(fails->getType())->getNumElements();
+  Value* bits = b_.CreateBitCast(fails, b_.getIntNTy(lanes));
+  Value* first = b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, b_.getTrue());
+  return b_.CreateExtractElement(all, b_.CreateZExtOrTrunc(first, b_.getInt64Ty()));
+}
+
+// An i64 as the value of a fault.
+Value* KernelEmitter::saturated(Value* number) {
+  Value* least = b_.getInt64(static_cast<uint64_t>(-int64_t{DYN_FAULT_MOST}));
+  Value* most = b_.getInt64(DYN_FAULT_MOST);
+  Value* inside = b_.CreateBinaryIntrinsic(
+      llvm::Intrinsic::smin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, number, least), most);
+  return b_.CreateTrunc(inside, b_.getInt32Ty());
 }
 
 }  // namespace dyn

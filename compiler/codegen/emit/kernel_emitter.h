@@ -124,7 +124,10 @@ class KernelEmitter {
   void pushScope(llvm::Instruction* hoistPoint);
   void popScope();
   llvm::BasicBlock* newBlock(const char* name);
-  void returnFault(llvm::Value* failed, int32_t fault);
+  // `fault`: what is returned, emitted where it fails.
+  void returnFault(llvm::Value* failed, const std::function<llvm::Value*()>& fault);
+  llvm::Value* laneOf(const LaneValue& v, llvm::Value* fails);
+  llvm::Value* saturated(llvm::Value* number);
   Error unsupported(DiagnosticId id, const std::string& what) const;
 
   KernelModule& module_;

@@ -45,7 +45,7 @@ std::vector<Expr> certainLoads(Expr root) {
 StmtRef replacedIn(const StmtRef& stmt, const std::function<Expr(Expr)>& replace) {
   Stmt copy = *stmt;
   for (StmtRef& child : copy.children) child = replacedIn(child, replace);
-  for (Expr* e : {&copy.value, &copy.condition, &copy.extent})
+  for (Expr* e : {&copy.value, &copy.condition, &copy.extent, &copy.subject})
     if (!e->isNull()) *e = replace(*e);
   for (Expr& e : copy.index) e = replace(e);
   for (Expr& e : copy.extents) e = replace(e);

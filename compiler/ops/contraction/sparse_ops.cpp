@@ -98,12 +98,16 @@ Result<Expr> lowerSpmm(LowerContext& c, int, std::span<const Expr> index) {
   DYN_TRY(Expr place, c.read(1, at));
   const Expr from[] = {indexExpr(c, place), column};
   DYN_TRY(Expr factor, c.read(3, from));
-  factor = c.checked(inRange(c, from[0], inner), DYN_KERNEL_INDEX_OUT_OF_RANGE, factor);
+  factor = c.checked(inRange(c, from[0], inner), factor, indexCheck(from[0], c.operandType(3), 0));
   const Expr product = c.loops().cast(value, sumDtype) * c.loops().cast(factor, sumDtype);
-  const Expr term = c.checked(inRange(c, at[0], entries), DYN_KERNEL_INDEX_OUT_OF_RANGE, product);
+  const Expr term =
+      c.checked(inRange(c, at[0], entries), product,
+                {DYN_KERNEL_INDEX_OUT_OF_RANGE, at[0], "place of an entry", axisText(values, 0)});
   const Expr sum = c.loops().reduce(loop::ReduceOp::sum, {entry}, {count}, term);
   const Expr inOrder = c.integer(0) <= begin && begin <= end && end <= entries;
-  return c.checked(inOrder, DYN_KERNEL_INDEX_OUT_OF_RANGE, c.loops().cast(sum, values.dtype()));
+  return c.checked(inOrder, c.loops().cast(sum, values.dtype()),
+                   {DYN_KERNEL_INDEX_OUT_OF_RANGE, end, "end of a row",
+                    "rows follow one another, " + axisText(values, 0)});
 }
 
 constexpr OperandRule kSpmmRules[] = {{1, ElementsAre::byKernel, "rows of operand 3"},

@@ -78,16 +78,16 @@ Status evaluateGather(EvalContext& c) {
 Result<Expr> lowerGather(LowerContext& c, int, std::span<const Expr> index) {
   const Type x = c.operandType(0);
   DYN_CHECK(requireCompiled(c, x.dtype()));
-  const int64_t given = c.attributes().integer("axis", 0);
-  const size_t axis = static_cast<size_t>(given < 0 ? given + x.rank() : given);
+  const int64_t axisGiven = c.attributes().integer("axis", 0);
+  const size_t axis = static_cast<size_t>(axisGiven < 0 ? axisGiven + x.rank() : axisGiven);
   const size_t indexRank = static_cast<size_t>(c.operandType(1).rank());
   DYN_TRY(Expr value, c.read(1, index.subspan(axis, indexRank)));
-  const Expr size = c.dim(x.dims()[axis]), at = wrapIndex(c, indexExpr(c, value), size);
+  const Expr given = indexExpr(c, value), size = c.dim(x.dims()[axis]), at = wrapIndex(c, given, size);
   std::vector<Expr> from(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(axis));
   from.push_back(at);
   from.insert(from.end(), index.begin() + static_cast<std::ptrdiff_t>(axis + indexRank), index.end());
   DYN_TRY(Expr element, c.read(0, from));
-  return c.checked(inRange(c, at, size), DYN_KERNEL_INDEX_OUT_OF_RANGE, element);
+  return c.checked(inRange(c, at, size), element, indexCheck(given, x, axis));
 }
 
 constexpr AttributeSpec kGatherAttributes[] = {{"axis", AttributeKind::integer, false,
@@ -176,7 +176,10 @@ Result<Expr> lowerGatherNd(LowerContext& c, int, std::span<const Expr> index) {
   }
   from.insert(from.end(), index.begin() + rowRank, index.end());
   DYN_TRY(Expr element, c.read(0, from));
-  return c.checked(allInRange, DYN_KERNEL_INDEX_OUT_OF_RANGE, element);
+  std::string bound;
+  for (int64_t k = 0; k < *depth; ++k)
+    bound += (k > 0 ? ", " : "") + axisText(x, batch + static_cast<size_t>(k));
+  return c.checked(allInRange, element, {DYN_KERNEL_INDEX_OUT_OF_RANGE, {}, "index", bound});
 }
 
 constexpr AttributeSpec kGatherNdAttributes[] = {{"batch_dims", AttributeKind::integer, false,
@@ -224,14 +227,14 @@ Status evaluateGatherElements(EvalContext& c) {
 Result<Expr> lowerGatherElements(LowerContext& c, int, std::span<const Expr> index) {
   const Type x = c.operandType(0);
   DYN_CHECK(requireCompiled(c, x.dtype()));
-  const int64_t given = c.attributes().integer("axis", 0);
-  const size_t axis = static_cast<size_t>(given < 0 ? given + x.rank() : given);
+  const int64_t axisGiven = c.attributes().integer("axis", 0);
+  const size_t axis = static_cast<size_t>(axisGiven < 0 ? axisGiven + x.rank() : axisGiven);
   DYN_TRY(Expr value, c.read(1, index));
-  const Expr size = c.dim(x.dims()[axis]), at = wrapIndex(c, indexExpr(c, value), size);
+  const Expr given = indexExpr(c, value), size = c.dim(x.dims()[axis]), at = wrapIndex(c, given, size);
   std::vector<Expr> from(index.begin(), index.end());
   from[axis] = at;
   DYN_TRY(Expr element, c.read(0, from));
-  return c.checked(inRange(c, at, size), DYN_KERNEL_INDEX_OUT_OF_RANGE, element);
+  return c.checked(inRange(c, at, size), element, indexCheck(given, x, axis));
 }
 
 // One slice, of a place that is known to be there.

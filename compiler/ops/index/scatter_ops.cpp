@@ -330,7 +330,10 @@ Result<Expr> lowerTensorScatter(LowerContext& c, int, std::span<const Expr> inde
   DYN_TRY(Expr fresh, c.read(1, at));
   const Expr value = select(from >= c.integer(0) && from < length, fresh, old);
   const Expr fits = start >= c.integer(0);
-  return c.checked(circular ? fits : fits && start + length <= size, DYN_KERNEL_INDEX_OUT_OF_RANGE, value);
+  std::string bound = axisText(past, axis);
+  if (!circular) bound += ", " + c.operandType(1).dims()[axis].toString() + " are written";
+  return c.checked(circular ? fits : fits && start + length <= size, value,
+                   {DYN_KERNEL_INDEX_OUT_OF_RANGE, start, "place", bound});
 }
 
 constexpr AttributeSpec kTensorScatterAttributes[] = {

@@ -1,5 +1,7 @@
 #include "compiler/ops/rules/index_rules.h"
 
+#include "vm/include/dyn_kernel.h"
+
 namespace dyn {
 
 using loop::Expr;
@@ -52,6 +54,14 @@ Expr wrapIndex(LowerContext& c, Expr index, Expr size) {
 }
 
 Expr inRange(LowerContext& c, Expr index, Expr size) { return c.integer(0) <= index && index < size; }
+
+std::string axisText(Type x, size_t axis) {
+  return "axis " + std::to_string(axis) + " has " + x.dims()[axis].toString() + " elements";
+}
+
+loop::Check indexCheck(Expr index, Type x, size_t axis) {
+  return {DYN_KERNEL_INDEX_OUT_OF_RANGE, index, "index", axisText(x, axis)};
+}
 
 Expr constantOf(LowerContext& c, const HostTensor& tensor) {
   const Dtype dtype = tensor.dtype();

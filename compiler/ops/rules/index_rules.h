@@ -2,7 +2,7 @@
 //
 //   DYN_TRY(Dim depth, elementDim(c, 1, 0, "depth of one_hot"));          // a dim expression, whether the depth is known or not
 //   Expr at = wrapIndex(c, indexExpr(c, value), c.dim(n));                 // negative counts from the end
-//   return c.checked(inRange(c, at, c.dim(n)), DYN_KERNEL_INDEX_OUT_OF_RANGE, element);
+//   return c.checked(inRange(c, at, c.dim(n)), element, indexCheck(index, x, axis));
 #pragma once
 
 #include <string_view>
@@ -35,6 +35,10 @@ loop::Expr indexExpr(loop::LowerContext& c, loop::Expr value);
 loop::Expr wrapIndex(loop::LowerContext& c, loop::Expr index, loop::Expr size);
 // 0 <= index < size.
 loop::Expr inRange(loop::LowerContext& c, loop::Expr index, loop::Expr size);
+// Of an index, as the model gives it, into an axis of x.
+loop::Check indexCheck(loop::Expr index, Type x, size_t axis);
+// "axis 0 has 30 elements"
+std::string axisText(Type x, size_t axis);
 // The constant of any dtype but strings: an integer, a real or a boolean.
 loop::Expr constantOf(loop::LowerContext& c, const HostTensor& tensor);
 loop::Expr zeroOf(loop::LowerContext& c, Dtype dtype);

@@ -183,8 +183,8 @@ Result<Expr> lowerReverseSequence(LowerContext& c, int, std::span<const Expr> in
   std::vector<Expr> from(index.begin(), index.end());
   from[time] = select(index[time] < length, length - 1 - index[time], index[time]);
   DYN_TRY(Expr element, c.read(0, from));
-  return c.checked(c.integer(0) <= length && length <= c.dim(x.dims()[time]), DYN_KERNEL_INDEX_OUT_OF_RANGE,
-                   element);
+  return c.checked(c.integer(0) <= length && length <= c.dim(x.dims()[time]), element,
+                   {DYN_KERNEL_INDEX_OUT_OF_RANGE, length, "length", axisText(x, time)});
 }
 
 constexpr AttributeSpec kReverseSequenceAttributes[] = {

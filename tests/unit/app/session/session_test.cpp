@@ -70,6 +70,48 @@ TEST_F(SessionTest, RunsAndKeepsTheProgramForEveryShape) {
   }
 }
 
+// One kernel of two lookups: whichever fails, in whichever lane, is the one that is named.
+TEST_F(SessionTest, AnIndexOutOfRangeIsToldWithItsOperationAndAxis) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  constexpr const char* kLookups =
+      R"(fn @main(%words: Tensor[(30, 3), f32], %places: Tensor[(m, 3), f32], %a: Tensor[(n), i64], %b: Tensor[(n), i32]) {
+  %one = i64[] 1
+  %next = add(%a, %one)
+  %word = gather(%words, %next)
+  %place = gather(%places, %b)
+  %sum = add(%word, %place)
+  %y = relu(%sum)
+  return %y
+}
+)";
+  ASSERT_TRUE(line(":load " + file("lookups.dyn", kLookups))->ok());
+  const auto indexes = [](int n, int at, int64_t value, int64_t others) {
+    std::string text = "[";
+    for (int i = 0; i < n; ++i) text += (i ? "," : "") + std::to_string(i == at ? value : others);
+    return text + "]";
+  };
+  const auto run = [&](int n, const std::string& a, const std::string& b) {
+    return line(":run --dim n=" + std::to_string(n) + " --dim m=12 --input a=" + a + " --input b=" + b);
+  };
+  for (int n : {1, 7, 16, 37})
+    for (int at = 0; at < n; ++at) {
+      auto outcome = run(n, indexes(n, at, 40 + at, 28), indexes(n, -1, 0, 11));
+      ASSERT_FALSE(outcome->ok()) << n << ", " << at;
+      EXPECT_THAT(outcome->error->message,
+                  HasSubstr("index " + std::to_string(41 + at) + " is out of range: axis 0 has 30 elements"));
+      EXPECT_EQ(outcome->error->place.line, 4u);
+      outcome = run(n, indexes(n, -1, 0, 3), indexes(n, at, -13 - at, -12));
+      ASSERT_FALSE(outcome->ok()) << n << ", " << at;
+      EXPECT_THAT(outcome->error->message,
+                  HasSubstr("index " + std::to_string(-13 - at) + " is out of range: axis 0 has m elements"));
+      EXPECT_EQ(outcome->error->place.line, 5u);
+    }
+  EXPECT_THAT(run(2, "[1,99999999999]", "[0,0]")->error->message, HasSubstr("index 8388607 or more is out"));
+  EXPECT_THAT(run(2, "[1,-99999999999]", "[0,0]")->error->message,
+              HasSubstr("index -8388607 or less is out"));
+  EXPECT_TRUE(run(2, "[-31,28]", "[-12,11]")->ok());
+}
+
 TEST_F(SessionTest, RandomInputsAreReproducible) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   ASSERT_TRUE(line(":load " + file("mlp.dyn", kMlp))->ok());

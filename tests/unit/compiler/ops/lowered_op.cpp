@@ -44,8 +44,8 @@ class SingleOpContext : public loop::LowerContext {
     DYN_TRY(Expr value, read(i, isScalar ? std::span<const Expr>() : std::span<const Expr>(&at, 1)));
     return loops_->cast(value, Dtype::i64);
   }
-  Expr checked(Expr condition, int32_t fault, Expr value) override {
-    checks.push_back(loop::check(condition, fault));
+  Expr checked(Expr condition, Expr value, const loop::Check& check) override {
+    checks.push_back(loop::check(condition, check.code));
     return value;
   }
   std::shared_ptr<loop::LoopContext> shared() const { return loops_; }

@@ -38,8 +38,8 @@ class SingleOpLowering final : public loop::LowerContext {
     if (operandType(i).rank() == 1) index.push_back(loops_.integer(k));
     return loops_.cast(loops_.load(buffers[static_cast<size_t>(i)], index), Dtype::i64);
   }
-  Expr checked(Expr condition, int32_t fault, Expr value) override {
-    return loops_.checked(condition, fault, value);
+  Expr checked(Expr condition, Expr value, const loop::Check& check) override {
+    return loops_.checked(condition, check.code, value, check.subject);
   }
 
   std::vector<const loop::Buffer*> buffers;  // by operand; null where left out

@@ -10,6 +10,7 @@
 namespace dyn::vm::test {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -435,6 +436,32 @@ TEST(Computing, launchScratchAndFaults) {
   EXPECT_EQ(m.call("fault", {code.get()}), DYN_KERNEL_FAULT);
   EXPECT_THAT(m.message, HasSubstr("kernel fault: kernel fault: index out of range"));
   EXPECT_EQ(m.call("empty"), DYN_CHECK_FAILED);
+}
+
+// The place of a launch says what the checks of its kernel demand; k3 returns its scalar.
+TEST(Computing, faultsNameTheCheckThatFailed) {
+  Machine m(
+      std::string(kKernelRows) +
+      "string \"whole\"\nstring \"first\\x09index\\x09axis 0 has 3 elements\\nsecond\\x09length\\x09at most "
+      "n\"\n"
+      "function fault parameters 1\n place 0\n const r0 0\n item r1 v0 r0\n const r2 1\n place 0 checks 1\n"
+      " launch k3 r2 r2 [] [r1]\n ret []\n");
+  ASSERT_EQ(m.loadStatus, DYN_OK) << m.loadMessage;
+  const auto messageOf = [&](int32_t check, int32_t value) {
+    Value code = m.integers({DYN_KERNEL_INDEX_OUT_OF_RANGE | check << 3 | value * (1 << 8)});
+    EXPECT_EQ(m.call("fault", {code.get()}), DYN_KERNEL_FAULT);
+    return m.message;
+  };
+  EXPECT_THAT(messageOf(1, 7),
+              AllOf(HasSubstr("kernel fault: index 7 is out of range: axis 0 has 3 elements"),
+                    HasSubstr(", first)")));
+  EXPECT_THAT(messageOf(2, -9),
+              AllOf(HasSubstr("length -9 is out of range: at most n"), HasSubstr(", second)")));
+  EXPECT_THAT(messageOf(2, DYN_FAULT_NO_VALUE), HasSubstr("kernel fault: length is out of range: at most n"));
+  EXPECT_THAT(messageOf(1, DYN_FAULT_MOST), HasSubstr("index 8388607 or more"));
+  EXPECT_THAT(messageOf(1, -DYN_FAULT_MOST), HasSubstr("index -8388607 or less"));
+  for (int32_t unknown : {0, 3, 31})
+    EXPECT_THAT(messageOf(unknown, 5), AllOf(HasSubstr("index out of range"), HasSubstr(", whole)")));
 }
 
 TEST(Computing, launchSplitsOverThreads) {

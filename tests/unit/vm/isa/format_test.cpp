@@ -251,6 +251,7 @@ TEST(Verifier, refusesWhatOnlyWordsCanSay) {
   refused([](P&, F& f) { f.resultCount = UINT32_MAX; }, "too many results");
   refused([](P&, F& f) { f.places = {{0, 1}}; }, "place row");
   refused([](P&, F& f) { f.places = {{4, 0}, {4, 0}}; }, "not ascending");
+  refused([](P&, F& f) { f.places = {{0, 0, 7}}; }, "names checks that are not there");
   refused([](P& p, F&) { p.mainFunction = 1; }, "main function");
   refused([](P& p, F&) { p.mainFunction = INT32_MIN; }, "main function");
   refused([](P& p, F&) { p.initFunction = 7; }, "init function");
