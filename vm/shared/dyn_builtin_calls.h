@@ -247,8 +247,9 @@ class FieldCounter {
     if (std::string_view(name) == "axes") to = axes_;
   }
   constexpr void endBits() const {}
-  constexpr void list(const char*, Borrowed&, int64_t words, const char*) {
-    add(static_cast<uint8_t>(words), static_cast<uint8_t>(words));
+  constexpr void list(const char*, Borrowed&, int64_t words, const char* expression) {
+    const bool known = std::string_view(expression).find("axes") != std::string_view::npos;
+    add(known ? static_cast<uint8_t>(words) : 0, known ? static_cast<uint8_t>(words) : Count::kAny);
   }
   constexpr void share(const char*, Borrowed&, size_t) { add(1, Count::kAny); }
   constexpr void rest(const char*, Borrowed&) { end(); }

@@ -73,10 +73,9 @@ Result<Expr> lowerMatmul(LowerContext& c, int, std::span<const Expr> index) {
   return castTo(sum, dtype);
 }
 
-Status matmulArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                       std::vector<Dim>*) {
-  numbers->push_back((op.attributes.integer("transpose_a", 0) != 0 ? DYN_GEMM_TRANSPOSED_A : 0) |
-                     (op.attributes.integer("transpose_b", 0) != 0 ? DYN_GEMM_TRANSPOSED_B : 0));
+Status fillMatmul(const BuiltinRequest& request, CallFields<calls::Gemm>& call) {
+  call.numbers.transposedA = request.op.attributes.integer("transpose_a", 0) != 0;
+  call.numbers.transposedB = request.op.attributes.integer("transpose_b", 0) != 0;
   return {};
 }
 
@@ -142,9 +141,9 @@ Status evaluatePack(EvalContext& c) {
   return {};
 }
 
-Status packArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
-  numbers->push_back((op.attributes.integer("transpose", 0) != 0 ? DYN_PACK_TRANSPOSED : 0) |
-                     (op.attributes.dtype("dtype", Dtype::f32) == Dtype::bf16 ? DYN_PACK_ROUNDED : 0));
+Status fillPack(const BuiltinRequest& request, CallFields<calls::Gemmpack>& call) {
+  call.numbers.transposed = request.op.attributes.integer("transpose", 0) != 0;
+  call.numbers.rounded = request.op.attributes.dtype("dtype", Dtype::f32) == Dtype::bf16;
   return {};
 }
 
@@ -182,20 +181,19 @@ Status evaluateGemmPacked(EvalContext& c) {
   return {};
 }
 
-Status gemmPackedArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                           std::vector<Dim>*) {
-  numbers->push_back(DYN_GEMM_PACKED_B);
+Status fillGemmPacked(const BuiltinRequest& request, CallFields<calls::Gemm>& call) {
+  const Op& op = request.op;
+  auto& n = call.numbers;
+  n.packedB = true;
   if (!op.attributes.has("schedule") || isOneDnn(op)) return {};
   const std::string schedule = op.attributes.string("schedule");
   const auto pieces = contraction::parseDispatch(schedule);
   if (!pieces)
     return makeError(DiagnosticId::badAttribute, "a product has no schedule '" + schedule + "'", op.place);
-  numbers->back() |= DYN_GEMM_DISPATCHED;
-  numbers->push_back(static_cast<int32_t>(pieces->size()));
-  for (const contraction::DispatchPiece& piece : *pieces) {
-    numbers->push_back(piece.schedule + 1);
-    numbers->push_back(static_cast<int32_t>(piece.mostRows));
-  }
+  n.dispatched = true;
+  n.pieces = static_cast<int32_t>(pieces->size());
+  for (const contraction::DispatchPiece& piece : *pieces)
+    n.dispatch.insert(n.dispatch.end(), {piece.schedule + 1, static_cast<int32_t>(piece.mostRows)});
   return {};
 }
 
@@ -215,8 +213,7 @@ const OpDef matmulOp{
     .evaluate = evaluateMatmul,
     .lowering = LoweringKind::builtin,
     .lower = lowerMatmul,
-    .builtin = "gemm",
-    .builtinArguments = matmulArguments,
+    .builtin = calling<calls::Gemm, fillMatmul>,
     .builtinTakes = builtinGemmTakes,
     .operandRules = kAnyElements,
     .doc =
@@ -237,12 +234,11 @@ const OpDef pack_bOp{
     .infer = inferPack,
     .evaluate = evaluatePack,
     .lowering = LoweringKind::builtin,
-    .builtin = "gemmpack",
+    .builtin = calling<calls::Gemmpack, fillPack>,
     .builtinFor = [](const Op& op) -> std::string_view {
       return isOneDnn(op) ? "onednn_gemm_pack" : "gemmpack";
     },
     .builtinAllocates = true,
-    .builtinArguments = packArguments,
     .operandRules = kAnyElements,
     .doc =
         "[k, n] (or [n, k] with transpose) f32, f16 or bf16 -> [?] f32 or bf16, only good for gemm_packed on "
@@ -263,9 +259,8 @@ const OpDef gemm_packedOp{
     .infer = inferGemmPacked,
     .evaluate = evaluateGemmPacked,
     .lowering = LoweringKind::builtin,
-    .builtin = "gemm",
+    .builtin = calling<calls::Gemm, fillGemmPacked>,
     .builtinFor = [](const Op& op) -> std::string_view { return isOneDnn(op) ? "onednn_gemm" : "gemm"; },
-    .builtinArguments = gemmPackedArguments,
     .operandRules = kAnyElements,
     .doc =
         "[..., k] f32, packed [?] f32 -> [..., n]; a packed bf16 has the left side rounded to bf16, too, and "
