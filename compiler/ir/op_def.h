@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/ir/builtin_use.h"
 #include "compiler/ir/module.h"
 #include "compiler/ir/op_traits.h"
 #include "compiler/ir/preconditions.h"
@@ -134,17 +135,13 @@ struct OpDef {
   Result<loop::Expr> (*lower)(loop::LowerContext&, int result, std::span<const loop::Expr> index) = nullptr;
   // Where the elements of a result lie in the memory of the first operand; null: it is no view.
   ViewRule viewRule = nullptr;
-  std::string_view builtin;  // LoweringKind::builtin
-  // Another one that does the same for some attributes (a library's); null: always `builtin`.
+  BuiltinUse builtin;  // LoweringKind::builtin
+  // Another row that takes the same call and does the same for some attributes (a library's); null: always
+  // that of `builtin`.
   std::string_view (*builtinFor)(const Op&) = nullptr;
-  std::string_view builtinOf(const Op& op) const { return builtinFor ? builtinFor(op) : builtin; }
+  std::string_view builtinOf(const Op& op) const { return builtinFor ? builtinFor(op) : builtin.row; }
   bool builtinAllocates =
-      false;                 // the builtin makes its results itself: their size depends on values (nonzero)
-  int builtinOperands = -1;  // only the first so many operands are handed over; -1: all
-  // LoweringKind::builtin: 32-bit numbers and scalar dims handed to the builtin after its operands, from
-  // attributes and types (null: left out).
-  Status (*builtinArguments)(const Op&, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
-                             std::vector<Dim>* scalars) = nullptr;
+      false;  // the builtin makes its results itself: their size depends on values (nonzero)
   // False: the builtin does not take these ranks or element types, `lower` does. Null: it takes all.
   bool (*builtinTakes)(const Op&, std::span<const Type> operandTypes) = nullptr;
   std::string_view lowerNote;

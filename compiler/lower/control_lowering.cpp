@@ -169,7 +169,7 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
       code_.emit(Opcode::jump, done);
       code_.bind(some);
       const int32_t axis = dims_.emitConstant(0);
-      code_.emit(Opcode::callBuiltin, program_.builtin("list_stack"), OperandList{stacked},
+      code_.emit(Opcode::callBuiltin, program_.builtin(calls::ListStack::kRow), OperandList{stacked},
                  OperandList{state->scans[k]}, OperandList{axis}, OperandList());
       code_.bind(done);
       code_.emit(Opcode::kill, state->scans[k]);

@@ -324,11 +324,10 @@ Status FunctionLowering::lowerOp(const Op& op, Body& body) {
 // Done once, when the module is loaded.
 Status FunctionLowering::lowerPacking(const Op& op) {
   if (op.def->traits.gemmFamily) program_.needGemmFamily();
-  std::vector<int32_t> numbers;
   const std::vector<Type> types = {types_.at(op.operands[0])};
-  DYN_CHECK(op.def->builtinArguments(op, types, &numbers, nullptr));
+  DYN_TRY(BuiltinCall call, op.def->builtin.describe({op, types}));
   code_.emit(Opcode::loadGlobal, define(op.results[0].id),
-             program_.packedGlobal(*constant(op.operands[0]), op.def->builtinOf(op), numbers,
+             program_.packedGlobal(*constant(op.operands[0]), op.def->builtinOf(op), call.numbers,
                                    op.results[0].type.dtype(), module_.context->valueName(op.operands[0])));
   return {};
 }
@@ -383,13 +382,11 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
                                       std::span<const int32_t> destinations, bool into,
                                       const KernelCall* epilogue) {
   if (op.def->traits.gemmFamily) program_.needGemmFamily();
-  std::vector<int32_t> numbers;
-  std::vector<Dim> scalarDims;
+  const BuiltinUse& use = op.def->builtin;
   std::vector<Type> operandTypes;
   for (ValueId v : operands) operandTypes.push_back(v == kNoValue ? Type() : types_.at(v));
-  if (op.def->builtinArguments) DYN_CHECK(op.def->builtinArguments(op, operandTypes, &numbers, &scalarDims));
-  if (op.def->builtinOperands >= 0)
-    operands = operands.first(std::min(operands.size(), static_cast<size_t>(op.def->builtinOperands)));
+  DYN_TRY(BuiltinCall call, use.describe({op, operandTypes, epilogue ? 1 + epilogue->kernel : 0}));
+  operands = operands.first(use.handed(operands.size()));
   std::vector<int32_t> arguments, scalars;
   for (ValueId v : operands) {
     if (v == kNoValue) {
@@ -401,14 +398,13 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
     DYN_TRY(int32_t o, object(v));
     arguments.push_back(o);
   }
-  for (Dim d : scalarDims) {
+  for (Dim d : call.scalars) {
     DYN_TRY(int32_t s, dims_.emit(d));
     scalars.push_back(s);
   }
   std::vector<int32_t> results(destinations.begin(), destinations.end());
   std::vector<int32_t> views;
   if (epilogue) {
-    numbers.push_back(1 + epilogue->kernel);
     arguments.insert(arguments.end(), epilogue->buffers.begin(),
                      epilogue->buffers.end() - 1);  // the last is the result
     scalars.insert(scalars.end(), epilogue->scalars.begin(), epilogue->scalars.end());
@@ -416,7 +412,7 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
   if (op.def->traits.matrixOperands > 0)
     DYN_CHECK(viewVectorsAsMatrices(op, operandTypes, arguments, results, views));
   code_.emit(into ? Opcode::callBuiltinInto : Opcode::callBuiltin, program_.builtin(op.def->builtinOf(op)),
-             OperandList(results), OperandList(arguments), OperandList(scalars), OperandList(numbers));
+             OperandList(results), OperandList(arguments), OperandList(scalars), OperandList(call.numbers));
   for (int32_t view : views) {
     code_.emit(Opcode::kill, view);
     freeObjects_.push_back(view);

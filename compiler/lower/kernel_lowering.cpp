@@ -7,6 +7,7 @@
 #include "compiler/lower/function_lowering.h"
 #include "compiler/ops/contraction/contraction.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/rules/window_rules.h"
 
 namespace dyn {
 
@@ -250,8 +251,8 @@ Status FunctionLowering::lowerContraction(const Op& into) {
     operands.push_back(v == kNoValue ? kNoValue : outer.at(v));
   }
   if (contraction.def->traits.matrixOperands > 1) columns = types_.at(operands[1]).rank() >= 2;
-  // The epilogue's buffers come after all operands, also those left out.
-  operands.resize(static_cast<size_t>(contraction.def->maxOperands), kNoValue);
+  // The epilogue's buffers come behind all arguments that have names, also those left out.
+  operands.resize(contraction.def->builtin.counts.namedArguments, kNoValue);
   if (body.ops.size() == 1) return lowerBuiltin(contraction, operands, destinations, true);
   const ValueId given[] = {contraction.results[0].id};
   const std::string description = "epilogue, " + operations(body.ops.size() - 1);
@@ -288,7 +289,9 @@ Status FunctionLowering::lowerAttention(const Op& into) {
   DYN_TRY(KernelCall kernel, makeKernel(rows, outer, given, std::span(&noObject, 1),
                                         "rows of attention, " + operations(rows.ops.size() - 2), {0},
                                         std::nullopt, KernelUse::byBuiltin));
-  std::vector<int32_t> numbers{kernel.kernel, static_cast<int32_t>(dims.size())};
+  calls::Attention::Numbers<calls::Owned> numbers;
+  numbers.kernel = kernel.kernel;
+  numbers.rank = static_cast<int32_t>(dims.size());
   const auto order = [&](const Op& op, const char* name, bool transposed) {
     std::vector<int64_t> axes = op.attributes.integers(name);
     if (axes.empty()) {  // of a plain product: as they stand
@@ -296,23 +299,23 @@ Status FunctionLowering::lowerAttention(const Op& into) {
       std::iota(axes.begin(), axes.end(), int64_t{0});
       if (transposed) std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
     }
-    for (int64_t axis : axes) numbers.push_back(static_cast<int32_t>(axis));
+    return numbersOf(axes);
   };
-  order(scores, "order_a", scores.attributes.integer("transpose_a", 0) != 0);
-  order(scores, "order_b", scores.attributes.integer("transpose_b", 0) != 0);
-  order(product, "order_b", product.attributes.integer("transpose_b", 0) != 0);
-  order(product, "order_c", false);
-  std::vector<int32_t> arguments;
-  for (ValueId v : {scores.operands[0], scores.operands[1], product.operands[1]}) {
-    DYN_TRY(int32_t o, object(outer.at(v)));
-    arguments.push_back(o);
-  }
+  numbers.orderQ = order(scores, "order_a", scores.attributes.integer("transpose_a", 0) != 0);
+  numbers.orderK = order(scores, "order_b", scores.attributes.integer("transpose_b", 0) != 0);
+  numbers.orderV = order(product, "order_b", product.attributes.integer("transpose_b", 0) != 0);
+  numbers.orderZ = order(product, "order_c", false);
+  std::vector<int32_t> arguments(calls::Attention::buffers);
+  DYN_TRY(arguments[calls::Attention::q], object(outer.at(scores.operands[0])));
+  DYN_TRY(arguments[calls::Attention::k], object(outer.at(scores.operands[1])));
+  DYN_TRY(arguments[calls::Attention::v], object(outer.at(product.operands[1])));
   arguments.insert(arguments.end(), kernel.buffers.begin(),
                    kernel.buffers.end() - 1);  // the last is the result
   DYN_TRY(std::vector<int32_t> results, objectsOf(std::span<const ValueId>(into.operands).last(1)));
   program_.needGemmFamily();
-  code_.emit(Opcode::callBuiltinInto, program_.builtin("attention"), OperandList(results),
-             OperandList(arguments), OperandList(kernel.scalars), OperandList(numbers));
+  code_.emit(Opcode::callBuiltinInto, program_.builtin(calls::Attention::kRow), OperandList(results),
+             OperandList(arguments), OperandList(kernel.scalars),
+             OperandList(calls::writeNumbers<calls::Attention>(numbers)));
   return {};
 }
 

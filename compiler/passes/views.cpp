@@ -77,7 +77,7 @@ class Viewer {
     for (size_t i = function_.ops.size(); i-- > 0;) {
       const Op& op = *function_.ops[i];
       DYN_TRY(const std::optional<KernelKind> kind, chooseLowering(op, operandTypes(op), context_.target));
-      if (kind == KernelKind::builtin && op.def->builtinOf(op) == op.def->builtin)
+      if (kind == KernelKind::builtin && op.def->builtinOf(op) == op.def->builtin.row)
         takes_[i] = static_cast<size_t>(op.def->traits.stridedOperands);
       for (size_t k = 0; k < takes_[i]; ++k)
         if (types_.at(op.operands[k]).rank() < 2) dense_.insert(op.operands[k]);

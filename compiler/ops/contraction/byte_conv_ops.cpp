@@ -96,12 +96,12 @@ Result<Expr> lowerConvInteger(LowerContext& c, int, std::span<const Expr> index)
   return convSum(c, index, Dtype::i32, without(2), without(3));
 }
 
-Status convIntegerArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>* numbers,
-                            std::vector<Dim>* scalars) {
-  const Shape& x = types[0].dims();
-  DYN_CHECK(windowNumbers(op, static_cast<int>(x.size()) - 2, numbers));
-  if (channelsLast(op.attributes)) numbers->front() += DYN_CONV_CHANNELS_LAST;
-  return beginPads(op, x, usualOrder(op.attributes, types[1].dims()), scalars);
+Status fillConvInteger(const BuiltinRequest& request, CallFields<calls::Byteconv>& call) {
+  const Op& op = request.op;
+  const Shape& x = request.operandTypes[0].dims();
+  call.numbers.channelsLast = channelsLast(op.attributes);
+  DYN_CHECK(fillWindow(op, static_cast<int>(x.size()) - 2, call.numbers));
+  return beginPads(op, x, usualOrder(op.attributes, request.operandTypes[1].dims()), &call.scalars.pads);
 }
 
 constexpr AttributeSpec kConvIntegerAttributes[] = {
@@ -136,8 +136,7 @@ const OpDef conv_integerOp{
     .evaluate = evaluateConvInteger,
     .lowering = LoweringKind::builtin,
     .lower = lowerConvInteger,
-    .builtin = "byteconv",
-    .builtinArguments = convIntegerArguments,
+    .builtin = calling<calls::Byteconv, fillConvInteger>,
     .builtinTakes = builtinConvIntegerTakes,
     .operandRules = kAnyElements,
     .doc =

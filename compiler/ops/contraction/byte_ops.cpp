@@ -128,9 +128,8 @@ bool builtinTakesOperands(const Op& op, std::span<const Type> types) {
   return types[0].rank() >= 2 && (op.def == &ops::matmul_integer_packedOp || types[1].rank() >= 2);
 }
 
-Status integerArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                        std::vector<Dim>*) {
-  numbers->push_back(op.def == &ops::matmul_integer_packedOp ? DYN_BYTEGEMM_PACKED_B : 0);
+Status fillInteger(const BuiltinRequest& request, CallFields<calls::Bytegemm>& call) {
+  call.numbers.packedB = request.op.def == &ops::matmul_integer_packedOp;
   return {};
 }
 
@@ -157,8 +156,8 @@ Status evaluatePack(EvalContext& c) {
   return {};
 }
 
-Status packArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
-  numbers->push_back(op.attributes.integer("transpose", 0) != 0 ? DYN_PACK_TRANSPOSED : 0);
+Status fillPack(const BuiltinRequest& request, CallFields<calls::Bytepack>& call) {
+  call.numbers.transposed = request.op.attributes.integer("transpose", 0) != 0;
   return {};
 }
 
@@ -203,8 +202,7 @@ const OpDef matmul_integerOp{
     .evaluate = evaluateMatmulInteger,
     .lowering = LoweringKind::builtin,
     .lower = lowerMatmulInteger,
-    .builtin = "bytegemm",
-    .builtinArguments = integerArguments,
+    .builtin = calling<calls::Bytegemm, fillInteger>,
     .builtinTakes = builtinTakesOperands,
     .operandRules = kAnyElements,
     .doc =
@@ -226,9 +224,8 @@ const OpDef pack_bytesOp{
     .infer = inferPack,
     .evaluate = evaluatePack,
     .lowering = LoweringKind::builtin,
-    .builtin = "bytepack",
+    .builtin = calling<calls::Bytepack, fillPack>,
     .builtinAllocates = true,
-    .builtinArguments = packArguments,
     .operandRules = kAnyElements,
     .doc =
         "[k, n] (or [n, k] with transpose) i8 or u8 -> [?] of its element type, only good for "
@@ -247,8 +244,7 @@ const OpDef matmul_integer_packedOp{
     .infer = inferPacked,
     .evaluate = evaluatePacked,
     .lowering = LoweringKind::builtin,
-    .builtin = "bytegemm",
-    .builtinArguments = integerArguments,
+    .builtin = calling<calls::Bytegemm, fillInteger>,
     .operandRules = kAnyElements,
     .doc =
         "a [..., m, k] i8 or u8, packed [?], a_zero [] or [m], b_zero [] or [n] -> [..., m, n] i32. "

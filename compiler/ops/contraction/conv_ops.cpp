@@ -81,23 +81,28 @@ Result<Expr> lowerConv(LowerContext& c, int, std::span<const Expr> index) {
   return addBias(c, sum, index[1]);
 }
 
+Status fillConv(const BuiltinRequest& request, CallFields<calls::Conv>& call) {
+  const Shape& x = request.operandTypes[0].dims();
+  DYN_CHECK(fillWindow(request.op, static_cast<int>(x.size()) - 2, call.numbers));
+  return beginPads(request.op, x, request.operandTypes[1].dims(), &call.scalars.pads);
+}
+
 bool builtinConvTakes(const Op&, std::span<const Type> operandTypes) {
-  // The builtin's numbers are 4 to 9: at most 3 spatial axes.
+  // At most 3 spatial axes.
   const Dtype dtype = operandTypes[0].dtype();
   return (dtype == Dtype::f32 || dtype == Dtype::f64) && operandTypes[0].rank() <= 5;
 }
 
 // --- packed
 
-// The way stands beside the rank, the first of the builtin's numbers.
-Status addWay(const Op& op, std::vector<int32_t>* numbers) {
+// 1 + the way that the attribute names; 0: none.
+Status fillWay(const Op& op, int32_t* number) {
   if (!op.attributes.has("way")) return {};
   const std::string name = op.attributes.string("way");
   const std::optional<contraction::Version> version = contraction::parseConvolutionVersion(name);
   if (!version)
     return makeError(DiagnosticId::badAttribute, "a convolution has no way '" + name + "'", op.place);
-  if (const auto* way = std::get_if<contraction::Way>(&*version))
-    numbers->front() += (static_cast<int32_t>(*way) + 1) << DYN_CONV_WAY_SHIFT;
+  if (const auto* way = std::get_if<contraction::Way>(&*version)) *number = static_cast<int32_t>(*way) + 1;
   return {};
 }
 
@@ -130,10 +135,9 @@ Status evaluatePack(EvalContext& c) {
   return {};
 }
 
-Status packArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
-                     std::vector<Dim>*) {
-  DYN_CHECK(windowNumbers(op, operandTypes[0].rank() - 2, numbers));
-  return addWay(op, numbers);
+Status fillPack(const BuiltinRequest& request, CallFields<calls::ConvPack>& call) {
+  DYN_CHECK(fillWindow(request.op, request.operandTypes[0].rank() - 2, call.numbers));
+  return fillWay(request.op, &call.numbers.way);
 }
 
 Status inferConvPacked(InferContext& c) {
@@ -166,17 +170,17 @@ Status evaluateConvPacked(EvalContext& c) {
   return convolve(c, c.operand(0), c.operand(1).reshaped(shape), biasOf(c));
 }
 
-Status convPackedArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
-                           std::vector<Dim>* scalars) {
-  const Shape &x = operandTypes[0].dims(), w = op.attributes.dims("weights");
-  DYN_CHECK(windowNumbers(op, static_cast<int>(x.size()) - 2, numbers));
-  DYN_CHECK(addWay(op, numbers));
+Status fillConvPacked(const BuiltinRequest& request, CallFields<calls::ConvPacked>& call) {
+  const Op& op = request.op;
+  const Shape &x = request.operandTypes[0].dims(), w = op.attributes.dims("weights");
+  DYN_CHECK(fillWindow(op, static_cast<int>(x.size()) - 2, call.numbers));
+  DYN_CHECK(fillWay(op, &call.numbers.way));
   for (Dim d : w) {
     if (*d.constant() > INT32_MAX)
       return makeError(DiagnosticId::badAttribute, "the weights are too large to be packed", op.place);
-    numbers->push_back(static_cast<int32_t>(*d.constant()));
+    call.numbers.sizes.push_back(static_cast<int32_t>(*d.constant()));
   }
-  return beginPads(op, x, w, scalars);
+  return beginPads(op, x, w, &call.scalars.pads);
 }
 
 // --- conv_transpose
@@ -315,17 +319,19 @@ Status evaluateConvTranspose(EvalContext& c) {
   return {};
 }
 
-Status convTransposeArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
-                              std::vector<Dim>* scalars) {
+Status fillConvTranspose(const BuiltinRequest& request, CallFields<calls::ConvTranspose>& call) {
+  const Op& op = request.op;
   const int64_t group = op.attributes.integer("group", 1);
   if (group > INT32_MAX) return makeError(DiagnosticId::badAttribute, "group is too large", op.place);
   DYN_TRY(std::vector<TransposedAxis> axes,
-          transposedAxes(op, operandTypes[0].dims(), operandTypes[1].dims()));
-  numbers->push_back(static_cast<int32_t>(axes.size()));
-  numbers->push_back(static_cast<int32_t>(group));
-  for (const TransposedAxis& a : axes) numbers->push_back(static_cast<int32_t>(a.stride));
-  for (const TransposedAxis& a : axes) numbers->push_back(static_cast<int32_t>(a.dilation));
-  for (const TransposedAxis& a : axes) scalars->push_back(a.padBegin);
+          transposedAxes(op, request.operandTypes[0].dims(), request.operandTypes[1].dims()));
+  call.numbers.axes = static_cast<int32_t>(axes.size());
+  call.numbers.group = static_cast<int32_t>(group);
+  for (const TransposedAxis& a : axes) {
+    call.numbers.strides.push_back(static_cast<int32_t>(a.stride));
+    call.numbers.dilations.push_back(static_cast<int32_t>(a.dilation));
+    call.scalars.pads.push_back(a.padBegin);
+  }
   return {};
 }
 
@@ -381,8 +387,7 @@ const OpDef convOp{
     .evaluate = evaluateConv,
     .lowering = LoweringKind::builtin,
     .lower = lowerConv,
-    .builtin = "conv",
-    .builtinArguments = convArguments,
+    .builtin = calling<calls::Conv, fillConv>,
     .builtinTakes = builtinConvTakes,
     .operandRules = kAnyElements,
     .doc =
@@ -405,12 +410,11 @@ const OpDef pack_convOp{
     .infer = inferPack,
     .evaluate = evaluatePack,
     .lowering = LoweringKind::builtin,
-    .builtin = "conv_pack",
+    .builtin = calling<calls::ConvPack, fillPack>,
     .builtinFor = [](const Op& op) -> std::string_view {
       return isOneDnn(op) ? "onednn_conv_pack" : "conv_pack";
     },
     .builtinAllocates = true,
-    .builtinArguments = packArguments,
     .operandRules = kAnyElements,
     .doc =
         "w [m, c/group, k...] f32, f16 or bf16 -> [?] f32, only good for a conv_packed with the same "
@@ -431,11 +435,10 @@ const OpDef conv_packedOp{
     .infer = inferConvPacked,
     .evaluate = evaluateConvPacked,
     .lowering = LoweringKind::builtin,
-    .builtin = "conv_packed",
+    .builtin = calling<calls::ConvPacked, fillConvPacked>,
     .builtinFor = [](const Op& op) -> std::string_view {
       return isOneDnn(op) ? "onednn_conv" : "conv_packed";
     },
-    .builtinArguments = convPackedArguments,
     .operandRules = kAnyElements,
     .doc =
         "x [n, c, s...] f32, packed [?] f32, bias [m] -> [n, m, o...] as conv. Builtin: (x, packed, bias), "
@@ -457,8 +460,7 @@ const OpDef conv_transposeOp{
     .evaluate = evaluateConvTranspose,
     .lowering = LoweringKind::builtin,
     .lower = lowerConvTranspose,
-    .builtin = "conv_transpose",
-    .builtinArguments = convTransposeArguments,
+    .builtin = calling<calls::ConvTranspose, fillConvTranspose>,
     .builtinTakes = builtinConvTransposeTakes,
     .operandRules = kAnyElements,
     .doc =

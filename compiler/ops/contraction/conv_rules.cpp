@@ -101,29 +101,11 @@ Result<Expr> convSum(LowerContext& c, std::span<const Expr> index, Dtype compute
   });
 }
 
-Status windowNumbers(const Op& op, int spatialRank, std::vector<int32_t>* numbers) {
-  const int64_t group = op.attributes.integer("group", 1);
-  if (group > INT32_MAX) return makeError(DiagnosticId::badAttribute, "group is too large", op.place);
-  DYN_TRY(Window window, windowOf(op, spatialRank));
-  numbers->push_back(spatialRank);
-  numbers->push_back(static_cast<int32_t>(group));
-  for (int64_t stride : window.strides) numbers->push_back(static_cast<int32_t>(stride));
-  for (int64_t dilation : window.dilations) numbers->push_back(static_cast<int32_t>(dilation));
-  return {};
-}
-
-Status beginPads(const Op& op, const Shape& x, const Shape& w, std::vector<Dim>* scalars) {
+Status beginPads(const Op& op, const Shape& x, const Shape& w, std::vector<Dim>* pads) {
   DYN_TRY(Window window, windowOf(op, static_cast<int>(x.size()) - 2));
   for (const WindowAxis& a : windowAxes(window, x, Shape(w.begin() + 2, w.end())))
-    scalars->push_back(a.padBegin);
+    pads->push_back(a.padBegin);
   return {};
-}
-
-Status convArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
-                     std::vector<Dim>* scalars) {
-  const Shape& x = operandTypes[0].dims();
-  DYN_CHECK(windowNumbers(op, static_cast<int>(x.size()) - 2, numbers));
-  return beginPads(op, x, operandTypes[1].dims(), scalars);
 }
 
 }  // namespace dyn

@@ -64,10 +64,18 @@ using ConvElement = std::function<Result<loop::Expr>(loop::Expr element)>;
 Result<loop::Expr> convSum(loop::LowerContext& c, std::span<const loop::Expr> index, Dtype computed,
                            const ConvElement& left, const ConvElement& right);
 
-// Numbers of the builtins: spatial rank, groups, strides, dilations. Their scalars: the pads before.
-Status windowNumbers(const Op& op, int spatialRank, std::vector<int32_t>* numbers);
-Status beginPads(const Op& op, const Shape& x, const Shape& w, std::vector<Dim>* scalars);
-Status convArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
-                     std::vector<Dim>* scalars);
+// Of the calls of builtins: the number of spatial axes, groups, strides, dilations; and the pads before.
+template <typename Numbers>
+Status fillWindow(const Op& op, int spatialRank, Numbers& n) {
+  const int64_t group = op.attributes.integer("group", 1);
+  if (group > INT32_MAX) return makeError(DiagnosticId::badAttribute, "group is too large", op.place);
+  DYN_TRY(Window window, windowOf(op, spatialRank));
+  n.axes = spatialRank;
+  n.group = static_cast<int32_t>(group);
+  n.strides = numbersOf(window.strides);
+  n.dilations = numbersOf(window.dilations);
+  return {};
+}
+Status beginPads(const Op& op, const Shape& x, const Shape& w, std::vector<Dim>* pads);
 
 }  // namespace dyn

@@ -57,11 +57,12 @@ Status evaluateDet(EvalContext& c) {
   return {};
 }
 
-Status detArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>*, std::vector<Dim>*) {
-  if (types[0].dtype() == Dtype::f32 || types[0].dtype() == Dtype::f64) return {};
+Status checkDet(const BuiltinRequest& request, CallFields<calls::Det>&) {
+  const Dtype dtype = request.operandTypes[0].dtype();
+  if (dtype == Dtype::f32 || dtype == Dtype::f64) return {};
   return makeError(DiagnosticId::unsupportedDtype,
-                   "unsupported: det of " + std::string(toString(types[0].dtype())) + " is not compiled",
-                   op.place);
+                   "unsupported: det of " + std::string(toString(dtype)) + " is not compiled",
+                   request.op.place);
 }
 
 }  // namespace
@@ -77,8 +78,7 @@ const OpDef detOp{
     .infer = inferDet,
     .evaluate = evaluateDet,
     .lowering = LoweringKind::builtin,
-    .builtin = "det",
-    .builtinArguments = detArguments,
+    .builtin = calling<calls::Det, checkDet>,
     .operandRules = kAnyElements,
     .doc = "[..., m, m] -> [...]; of an empty matrix 1",
     .example = "fn @main(%x: Tensor[(n, 3, 3), f32]) { %y = det(%x) return %y }",

@@ -73,10 +73,9 @@ Result<Expr> lowerMatmul(LowerContext& c, int, std::span<const Expr> index) {
   return castTo(sum, dtype);
 }
 
-Status matmulArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                       std::vector<Dim>*) {
-  numbers->push_back((op.attributes.integer("transpose_a", 0) != 0 ? DYN_GEMM_TRANSPOSED_A : 0) |
-                     (op.attributes.integer("transpose_b", 0) != 0 ? DYN_GEMM_TRANSPOSED_B : 0));
+Status fillMatmul(const BuiltinRequest& request, CallFields<calls::Gemm>& call) {
+  call.numbers.transposedA = request.op.attributes.integer("transpose_a", 0) != 0;
+  call.numbers.transposedB = request.op.attributes.integer("transpose_b", 0) != 0;
   return {};
 }
 
@@ -145,9 +144,9 @@ Status evaluatePack(EvalContext& c) {
   return {};
 }
 
-Status packArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
-  numbers->push_back((op.attributes.integer("transpose", 0) != 0 ? DYN_PACK_TRANSPOSED : 0) |
-                     (op.attributes.dtype("dtype", Dtype::f32) == Dtype::bf16 ? DYN_PACK_ROUNDED : 0));
+Status fillPack(const BuiltinRequest& request, CallFields<calls::Gemmpack>& call) {
+  call.numbers.transposed = request.op.attributes.integer("transpose", 0) != 0;
+  call.numbers.rounded = request.op.attributes.dtype("dtype", Dtype::f32) == Dtype::bf16;
   return {};
 }
 
@@ -185,9 +184,10 @@ Status evaluateGemmPacked(EvalContext& c) {
   return {};
 }
 
-Status gemmPackedArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                           std::vector<Dim>*) {
-  numbers->push_back(DYN_GEMM_PACKED_B);
+Status fillGemmPacked(const BuiltinRequest& request, CallFields<calls::Gemm>& call) {
+  const Op& op = request.op;
+  auto& n = call.numbers;
+  n.packedB = true;
   if (!op.attributes.has("schedule")) return {};
   const std::string schedule = op.attributes.string("schedule");
   const std::optional<contraction::Version> version = contraction::parseProductVersion(schedule);
@@ -195,12 +195,10 @@ Status gemmPackedArguments(const Op& op, std::span<const Type>, std::vector<int3
     return makeError(DiagnosticId::badAttribute, "a product has no schedule '" + schedule + "'", op.place);
   const auto* dispatch = std::get_if<contraction::Dispatch>(&*version);
   if (!dispatch) return {};
-  numbers->back() |= DYN_GEMM_DISPATCHED;
-  numbers->push_back(static_cast<int32_t>(dispatch->pieces.size()));
-  for (const contraction::DispatchPiece& piece : dispatch->pieces) {
-    numbers->push_back(piece.schedule + 1);
-    numbers->push_back(static_cast<int32_t>(piece.mostRows));
-  }
+  n.dispatched = true;
+  n.pieces = static_cast<int32_t>(dispatch->pieces.size());
+  for (const contraction::DispatchPiece& piece : dispatch->pieces)
+    n.dispatch.insert(n.dispatch.end(), {piece.schedule + 1, static_cast<int32_t>(piece.mostRows)});
   return {};
 }
 
@@ -220,8 +218,7 @@ const OpDef matmulOp{
     .evaluate = evaluateMatmul,
     .lowering = LoweringKind::builtin,
     .lower = lowerMatmul,
-    .builtin = "gemm",
-    .builtinArguments = matmulArguments,
+    .builtin = calling<calls::Gemm, fillMatmul>,
     .builtinTakes = builtinGemmTakes,
     .operandRules = kAnyElements,
     .doc =
@@ -242,12 +239,11 @@ const OpDef pack_bOp{
     .infer = inferPack,
     .evaluate = evaluatePack,
     .lowering = LoweringKind::builtin,
-    .builtin = "gemmpack",
+    .builtin = calling<calls::Gemmpack, fillPack>,
     .builtinFor = [](const Op& op) -> std::string_view {
       return isOneDnn(op) ? "onednn_gemm_pack" : "gemmpack";
     },
     .builtinAllocates = true,
-    .builtinArguments = packArguments,
     .operandRules = kAnyElements,
     .doc =
         "[k, n] (or [n, k] with transpose) f32, f16 or bf16 -> [?] f32 or bf16, only good for gemm_packed on "
@@ -268,9 +264,8 @@ const OpDef gemm_packedOp{
     .infer = inferGemmPacked,
     .evaluate = evaluateGemmPacked,
     .lowering = LoweringKind::builtin,
-    .builtin = "gemm",
+    .builtin = calling<calls::Gemm, fillGemmPacked>,
     .builtinFor = [](const Op& op) -> std::string_view { return isOneDnn(op) ? "onednn_gemm" : "gemm"; },
-    .builtinArguments = gemmPackedArguments,
     .operandRules = kAnyElements,
     .doc =
         "[..., k] f32, packed [?] f32 -> [..., n]; a packed bf16 has the left side rounded to bf16, too, and "

@@ -95,12 +95,11 @@ Status evaluatePermuted(EvalContext& c) {
   return {};
 }
 
-Status permutedArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                         std::vector<Dim>*) {
-  constexpr int32_t kNoEpilogue = 0;
-  numbers->assign({DYN_GEMM_ORDERED, kNoEpilogue});
+Status fillPermuted(const BuiltinRequest& request, CallFields<calls::Gemm>& call) {
+  call.numbers.ordered = true;
   for (std::string_view name : kOrders)
-    for (int64_t axis : op.attributes.integers(name)) numbers->push_back(static_cast<int32_t>(axis));
+    for (int64_t axis : request.op.attributes.integers(name))
+      call.numbers.orders.push_back(static_cast<int32_t>(axis));
   return {};
 }
 
@@ -119,8 +118,7 @@ const OpDef matmul_permutedOp{
     .infer = inferPermuted,
     .evaluate = evaluatePermuted,
     .lowering = LoweringKind::builtin,
-    .builtin = "gemm",
-    .builtinArguments = permutedArguments,
+    .builtin = calling<calls::Gemm, fillPermuted>,
     .operandRules = kAnyElements,
     .doc =
         "a and b of one rank, f32: matmul(transpose(a, order_a), transpose(b, order_b)), its axis i at axis "

@@ -78,9 +78,9 @@ Status evaluateMatmulNbits(EvalContext& c) {
   return {};
 }
 
-Status nbitsArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
-  numbers->push_back(static_cast<int32_t>(op.attributes.integer("bits")));
-  numbers->push_back(static_cast<int32_t>(op.attributes.integer("block")));
+Status fillNbits(const BuiltinRequest& request, CallFields<calls::Nbitsgemm>& call) {
+  call.numbers.bits = static_cast<int32_t>(request.op.attributes.integer("bits"));
+  call.numbers.block = static_cast<int32_t>(request.op.attributes.integer("block"));
   return {};
 }
 
@@ -99,8 +99,7 @@ const OpDef matmul_nbitsOp{
     .infer = inferMatmulNbits,
     .evaluate = evaluateMatmulNbits,
     .lowering = LoweringKind::builtin,
-    .builtin = "nbitsgemm",
-    .builtinArguments = nbitsArguments,
+    .builtin = calling<calls::Nbitsgemm, fillNbits>,
     .operandRules = kAnyElements,
     .doc =
         "a [..., k] f32, weights u8 [n, blocks, block * bits / 8], scales f32 [n, blocks], zeros u8 [n, "

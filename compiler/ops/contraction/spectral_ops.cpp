@@ -157,9 +157,10 @@ Status evaluateDft(EvalContext& c) {
   return {};
 }
 
-Status dftArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
-  const DftOptions o = dftOptions(op.attributes);
-  numbers->push_back((o.inverse ? DYN_DFT_INVERSE : 0) | (o.onesided ? DYN_DFT_ONE_SIDED : 0));
+Status fillDft(const BuiltinRequest& request, CallFields<calls::Dft>& call) {
+  const DftOptions o = dftOptions(request.op.attributes);
+  call.numbers.inverse = o.inverse;
+  call.numbers.oneSided = o.onesided;
   return {};
 }
 
@@ -180,8 +181,7 @@ const OpDef dftOp{
     .infer = inferDft,
     .evaluate = evaluateDft,
     .lowering = LoweringKind::builtin,
-    .builtin = "dft",
-    .builtinArguments = dftArguments,
+    .builtin = calling<calls::Dft, fillDft>,
     .operandRules = kDftRules,
     .doc =
         "x [..., n, ..., 1 or 2] (real, or real and imaginary parts), length [] i64 (default n; x is cut or "

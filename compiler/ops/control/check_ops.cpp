@@ -85,10 +85,9 @@ Status evaluateCheckValues(EvalContext& c) {
   return c.error(DiagnosticId::shapeCheckFailed, messageOf(c.op(), fault));
 }
 
-Status checkValuesArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                            std::vector<Dim>*) {
-  numbers->push_back(static_cast<int32_t>(elementsOf(op)));
-  packText(numbers, op.attributes.string("what"));
+Status fillCheckValues(const BuiltinRequest& request, CallFields<calls::CheckValues>& call) {
+  call.numbers.demand = static_cast<int32_t>(elementsOf(request.op));
+  packText(&call.numbers.what, request.op.attributes.string("what"));
   return {};
 }
 
@@ -108,9 +107,8 @@ const OpDef check_valuesOp{
     .infer = inferCheckValues,
     .evaluate = evaluateCheckValues,
     .lowering = LoweringKind::builtin,
-    .builtin = "check_values",
+    .builtin = calling<calls::CheckValues, fillCheckValues>,
     .builtinAllocates = true,
-    .builtinArguments = checkValuesArguments,
     .operandRules = kAnyElements,
     .doc =
         "x [...], least [] and most [] of x's element type, for in_range -> (). Where all is known it is "

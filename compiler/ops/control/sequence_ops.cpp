@@ -61,18 +61,19 @@ Status inferStack(InferContext& c) {
 
 // --- builtins
 
-Status splitArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>* numbers,
-                      std::vector<Dim>* scalars) {
-  const int64_t axis = op.attributes.integer("axis", 0);
-  scalars->push_back(types[0].dims()[0].context().constant(axis < 0 ? axis + types[0].rank() : axis));
-  numbers->push_back(op.attributes.integer("keepdims", 1) != 0);
+Status fillSplit(const BuiltinRequest& request, CallFields<calls::SplitToList>& call) {
+  const Type& x = request.operandTypes[0];
+  const int64_t axis = request.op.attributes.integer("axis", 0);
+  call.scalars.axis = x.dims()[0].context().constant(axis < 0 ? axis + x.rank() : axis);
+  call.numbers.keepAxis = request.op.attributes.integer("keepdims", 1) != 0;
   return {};
 }
 
-Status joinArguments(const Op& op, std::span<const Type>, std::vector<int32_t>*, std::vector<Dim>* scalars) {
-  const Shape& dims = op.results[0].type.dims();
-  const int64_t axis = op.attributes.integer("axis");
-  scalars->push_back(dims[0].context().constant(axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis));
+template <typename Call>
+Status fillJoin(const BuiltinRequest& request, CallFields<Call>& call) {
+  const Shape& dims = request.op.results[0].type.dims();
+  const int64_t axis = request.op.attributes.integer("axis"), rank = static_cast<int64_t>(dims.size());
+  call.scalars.axis = dims[0].context().constant(axis < 0 ? axis + rank : axis);
   return {};
 }
 
@@ -106,9 +107,8 @@ const OpDef split_to_sequenceOp{
     .attributes = kSplitAttributes,
     .infer = inferSplit,
     .lowering = LoweringKind::builtin,
-    .builtin = "split_to_list",
+    .builtin = calling<calls::SplitToList, fillSplit>,
     .builtinAllocates = true,
-    .builtinArguments = splitArguments,
     .operandRules = kSplitToSequenceRules,
     .doc =
         "x [..., a, ...], sizes [m] (of each piece) or [] (of all but the last) -> List; without sizes "
@@ -125,9 +125,8 @@ const OpDef concat_from_sequenceOp{
     .attributes = kConcatAttributes,
     .infer = inferConcat,
     .lowering = LoweringKind::builtin,
-    .builtin = "list_concat",
+    .builtin = calling<calls::ListConcat, fillJoin<calls::ListConcat>>,
     .builtinAllocates = true,
-    .builtinArguments = joinArguments,
     .operandRules = kAnyElements,
     .doc = "List of [..., a, ...] -> [..., ?, ...]; an empty list is an error",
     .example =
@@ -144,9 +143,8 @@ const OpDef stack_from_sequenceOp{
     .attributes = kStackAttributes,
     .infer = inferStack,
     .lowering = LoweringKind::builtin,
-    .builtin = "list_stack",
+    .builtin = calling<calls::ListStack, fillJoin<calls::ListStack>>,
     .builtinAllocates = true,
-    .builtinArguments = joinArguments,
     .operandRules = kAnyElements,
     .doc = "List of [...] -> [..., ?, ...] with one axis more; an empty list is an error",
     .example =

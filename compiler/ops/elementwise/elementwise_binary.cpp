@@ -368,7 +368,7 @@ DYN_PAIR_ROW(
         [](uint64_t a, uint64_t b) { return a sign b; });                                              \
   }
 DYN_PAIR_ROW(equal, "a == b", "f32", arithmetic, kNone, DYN_INFER(kEqualable, true, contentsEqual),
-             DYN_COMPARE(==), lowerPair<BinaryOp::equal>, .builtin = "string_equal",
+             DYN_COMPARE(==), lowerPair<BinaryOp::equal>, .builtin = calling<calls::StringEqual>,
              .builtinTakes = holdStrings);
 DYN_PAIR_ROW(less, "a < b", "f32", arithmetic, kNone, DYN_INFER(kComparable, true, contentsLess),
              DYN_COMPARE(<), lowerPair<BinaryOp::less>);

@@ -286,8 +286,8 @@ bool builtinCastTakes(const Op& op, std::span<const Type> operandTypes) {
   return isNarrow(operandTypes[0].dtype()) || isNarrow(op.attributes.dtype("to"));
 }
 
-Status castArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
-  numbers->push_back(op.attributes.integer("saturate", 1) != 0);
+Status fillCast(const BuiltinRequest& request, CallFields<calls::Cast>& call) {
+  call.numbers.saturate = request.op.attributes.integer("saturate", 1) != 0;
   return {};
 }
 
@@ -358,8 +358,7 @@ const OpDef castOp{
     .evaluate = evaluateCast,
     .lowering = LoweringKind::loops,
     .lower = lowerCast,
-    .builtin = "cast",
-    .builtinArguments = castArguments,
+    .builtin = calling<calls::Cast, fillCast>,
     .builtinTakes = builtinCastTakes,
     .doc =
         "[...] -> [...]; real to integer truncates, out of range ends at the type's limits (types under a "

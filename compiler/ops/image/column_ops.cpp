@@ -93,16 +93,18 @@ Status evaluateCol2im(EvalContext& c) {
   return {};
 }
 
-Status col2imArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>* numbers,
-                       std::vector<Dim>*) {
-  const Dtype dtype = types[0].dtype();
+Status fillCol2im(const BuiltinRequest& request, CallFields<calls::Col2im>& call) {
+  const Op& op = request.op;
+  const Dtype dtype = request.operandTypes[0].dtype();
   if (dtype != Dtype::f32 && dtype != Dtype::f64 && !isInteger(dtype))
     return makeError(DiagnosticId::unsupportedDtype,
                      "unsupported: col2im of " + std::string(toString(dtype)) + " is not compiled", op.place);
   const int rank = op.results[0].type.rank() - 2;
   DYN_TRY(Window window, windowOf(op, rank));
-  for (const auto* list : {&window.strides, &window.dilations, &window.padsBegin, &window.padsEnd})
-    for (int64_t value : *list) numbers->push_back(static_cast<int32_t>(value));
+  call.numbers.strides = numbersOf(window.strides);
+  call.numbers.dilations = numbersOf(window.dilations);
+  call.numbers.pads = numbersOf(window.padsBegin);
+  call.numbers.padsBehind = numbersOf(window.padsEnd);
   return {};
 }
 
@@ -123,8 +125,7 @@ const OpDef col2imOp{
     .infer = inferCol2im,
     .evaluate = evaluateCol2im,
     .lowering = LoweringKind::builtin,
-    .builtin = "col2im",
-    .builtinArguments = col2imArguments,
+    .builtin = calling<calls::Col2im, fillCol2im>,
     .operandRules = kCol2imRules,
     .doc =
         "x [n, c * product of k, places], image [r] i64, window k [r] i64 -> [n, c, image...]; places are "

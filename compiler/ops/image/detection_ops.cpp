@@ -98,8 +98,8 @@ Status evaluateNms(EvalContext& c) {
   return {};
 }
 
-Status nmsArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
-  numbers->push_back(op.attributes.integer("center_point_box", 0) != 0);
+Status fillNms(const BuiltinRequest& request, CallFields<calls::Nms>& call) {
+  call.numbers.centered = request.op.attributes.integer("center_point_box", 0) != 0;
   return {};
 }
 
@@ -230,17 +230,17 @@ Status evaluateRoiAlign(EvalContext& c) {
   return {};
 }
 
-Status roiAlignArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>* numbers,
-                         std::vector<Dim>*) {
-  if (types[0].dtype() != Dtype::f32 && types[0].dtype() != Dtype::f64)
-    return makeError(
-        DiagnosticId::unsupportedDtype,
-        "unsupported: roi_align of " + std::string(toString(types[0].dtype())) + " is not compiled",
-        op.place);
-  DYN_TRY(RoiOptions o, roiOptions(op));
-  numbers->push_back((o.isMax ? DYN_ROI_LARGEST : 0) | (o.halfPixel ? DYN_ROI_HALF_PIXEL : 0));
-  numbers->push_back(static_cast<int32_t>(o.samples));
-  numbers->push_back(std::bit_cast<int32_t>(o.scale));
+Status fillRoiAlign(const BuiltinRequest& request, CallFields<calls::RoiAlign>& call) {
+  const Dtype dtype = request.operandTypes[0].dtype();
+  if (dtype != Dtype::f32 && dtype != Dtype::f64)
+    return makeError(DiagnosticId::unsupportedDtype,
+                     "unsupported: roi_align of " + std::string(toString(dtype)) + " is not compiled",
+                     request.op.place);
+  DYN_TRY(RoiOptions o, roiOptions(request.op));
+  call.numbers.largest = o.isMax;
+  call.numbers.halfPixel = o.halfPixel;
+  call.numbers.samples = static_cast<int32_t>(o.samples);
+  call.numbers.scale = o.scale;
   return {};
 }
 
@@ -261,9 +261,8 @@ const OpDef non_max_suppressionOp{
     .infer = inferNms,
     .evaluate = evaluateNms,
     .lowering = LoweringKind::builtin,
-    .builtin = "nms",
+    .builtin = calling<calls::Nms, fillNms>,
     .builtinAllocates = true,
-    .builtinArguments = nmsArguments,
     .operandRules = kNonMaxSuppressionRules,
     .doc =
         "boxes [b, n, 4], scores [b, c, n] f32, most per class i64 (left out: 0), overlap threshold f32 (0), "
@@ -284,8 +283,7 @@ const OpDef roi_alignOp{
     .infer = inferRoiAlign,
     .evaluate = evaluateRoiAlign,
     .lowering = LoweringKind::builtin,
-    .builtin = "roi_align",
-    .builtinArguments = roiAlignArguments,
+    .builtin = calling<calls::RoiAlign, fillRoiAlign>,
     .operandRules = kRoiAlignRules,
     .doc =
         "x [n, c, h, w], regions [k, 4] (x1, y1, x2, y2), the batch of each [k] i64 -> [k, c, output_height, "

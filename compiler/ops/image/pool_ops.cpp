@@ -263,36 +263,39 @@ enum class PoolMode : int32_t {
   meanWithPads = DYN_POOL_MEAN_WITH_PADS
 };
 
-Status poolArguments(const Op& op, const Shape& x, PoolMode mode, std::vector<int32_t>* numbers,
-                     std::vector<Dim>* scalars) {
+Status fillPool(const BuiltinRequest& request, PoolMode mode, CallFields<calls::Pool>& call) {
+  const Op& op = request.op;
+  const Shape& x = request.operandTypes[0].dims();
   const int rank = static_cast<int>(x.size()) - 2;
   DYN_TRY(Window window, windowOf(op, rank));
   DYN_TRY(std::vector<int64_t> sizes, kernelShape(op, rank));
-  numbers->assign({rank, static_cast<int32_t>(mode)});
   for (const std::vector<int64_t>* list : {&sizes, &window.strides, &window.dilations})
-    for (int64_t n : *list) {
+    for (int64_t n : *list)
       if (n > INT32_MAX)
         return makeError(DiagnosticId::badAttribute, "a window's size, stride or dilation is above 2^31",
                          op.place);
-      numbers->push_back(static_cast<int32_t>(n));
-    }
+  call.numbers.axes = rank;
+  call.numbers.kind = static_cast<int32_t>(mode);
+  call.numbers.window = numbersOf(sizes);
+  call.numbers.strides = numbersOf(window.strides);
+  call.numbers.dilations = numbersOf(window.dilations);
   Shape kernel;
   for (int64_t size : sizes) kernel.push_back(x[0].context().constant(size));
   const std::vector<WindowAxis> axes = windowAxes(window, x, kernel);
-  for (const WindowAxis& a : axes) scalars->push_back(a.padBegin);
-  for (const WindowAxis& a : axes) scalars->push_back(a.padEnd);
+  for (const WindowAxis& a : axes) {
+    call.scalars.pads.push_back(a.padBegin);
+    call.scalars.padsBehind.push_back(a.padEnd);
+  }
   return {};
 }
 
-Status maxPoolArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>* numbers,
-                        std::vector<Dim>* scalars) {
-  return poolArguments(op, types[0].dims(), PoolMode::maximum, numbers, scalars);
+Status fillMaxPool(const BuiltinRequest& request, CallFields<calls::Pool>& call) {
+  return fillPool(request, PoolMode::maximum, call);
 }
 
-Status averagePoolArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>* numbers,
-                            std::vector<Dim>* scalars) {
-  const bool pads = op.attributes.integer("count_include_pad", 0) != 0;
-  return poolArguments(op, types[0].dims(), pads ? PoolMode::meanWithPads : PoolMode::mean, numbers, scalars);
+Status fillAveragePool(const BuiltinRequest& request, CallFields<calls::Pool>& call) {
+  const bool pads = request.op.attributes.integer("count_include_pad", 0) != 0;
+  return fillPool(request, pads ? PoolMode::meanWithPads : PoolMode::mean, call);
 }
 
 #define DYN_WINDOW_ATTRIBUTES                                                                                \
@@ -342,8 +345,7 @@ const OpDef max_poolOp{
     .evaluate = [](EvalContext& c) { return evaluatePool(c, Pool::max); },
     .lowering = LoweringKind::loops,
     .lower = lowerMaxPool,
-    .builtin = "pool",
-    .builtinArguments = maxPoolArguments,
+    .builtin = calling<calls::Pool, fillMaxPool>,
     .builtinTakes = builtinPoolTakes,
     .operandRules = kAnyElements,
     .doc =
@@ -366,8 +368,7 @@ const OpDef average_poolOp{
     .evaluate = [](EvalContext& c) { return evaluatePool(c, Pool::average); },
     .lowering = LoweringKind::loops,
     .lower = lowerAveragePool,
-    .builtin = "pool",
-    .builtinArguments = averagePoolArguments,
+    .builtin = calling<calls::Pool, fillAveragePool>,
     .builtinTakes = builtinPoolTakes,
     .operandRules = kAnyElements,
     .doc = "[n, c, s...] -> [n, c, o...]",

@@ -493,14 +493,16 @@ bool builtinResizes(const Op& op, std::span<const Type> operandTypes) {
   return dtype == Dtype::f32 || dtype == Dtype::f64;
 }
 
-Status resizeArguments(const Op& op, std::span<const Type> operandTypes, std::vector<int32_t>* numbers,
-                       std::vector<Dim>*) {
-  DYN_TRY(ResizeOptions o, resizeOptions(op, operandTypes[0].rank()));
-  for (int number : {static_cast<int>(o.mode), static_cast<int>(o.coordinates), static_cast<int>(o.nearest),
-                     o.excludeOutside ? 1 : 0, o.antialias ? 1 : 0})
-    numbers->push_back(number);
-  numbers->push_back(std::bit_cast<int32_t>(static_cast<float>(o.cubicA)));
-  for (int axis : o.axes) numbers->push_back(axis);
+Status fillResize(const BuiltinRequest& request, CallFields<calls::Resize>& call) {
+  DYN_TRY(ResizeOptions o, resizeOptions(request.op, request.operandTypes[0].rank()));
+  auto& n = call.numbers;
+  n.mode = static_cast<int32_t>(o.mode);
+  n.grid = static_cast<int32_t>(o.coordinates);
+  n.rounding = static_cast<int32_t>(o.nearest);
+  n.excludeOutside = o.excludeOutside;
+  n.antialias = o.antialias;
+  n.cubicCoefficient = static_cast<float>(o.cubicA);
+  n.axes.assign(o.axes.begin(), o.axes.end());
   return {};
 }
 
@@ -549,9 +551,7 @@ const OpDef resizeOp{
     .evaluate = evaluateResize,
     .lowering = LoweringKind::loops,
     .lower = lowerResize,
-    .builtin = "resize",
-    .builtinOperands = 3,
-    .builtinArguments = resizeArguments,
+    .builtin = calling<calls::Resize, fillResize>,
     .builtinTakes = builtinResizes,
     .operandRules = kResizeRules,
     .doc =

@@ -216,13 +216,13 @@ bool builtinGridSampleTakes(const Op& op, std::span<const Type> types) {
   return op.attributes.string("mode", "linear") == "linear" && isImage(types[0]) && isImage(types[1]);
 }
 
-Status gridSampleArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                           std::vector<Dim>*) {
-  const std::string border = op.attributes.string("padding_mode", "zeros");
-  numbers->push_back(border == "zeros"    ? DYN_SAMPLE_ZEROS
-                     : border == "border" ? DYN_SAMPLE_BORDER
-                                          : DYN_SAMPLE_REFLECTION);
-  numbers->push_back(op.attributes.integer("align_corners", 0) != 0 ? 1 : 0);
+Status fillGridSample(const BuiltinRequest& request, CallFields<calls::GridSample>& call) {
+  const Attributes& attributes = request.op.attributes;
+  const std::string border = attributes.string("padding_mode", "zeros");
+  call.numbers.outside = border == "zeros"    ? DYN_SAMPLE_ZEROS
+                         : border == "border" ? DYN_SAMPLE_BORDER
+                                              : DYN_SAMPLE_REFLECTION;
+  call.numbers.alignCorners = attributes.integer("align_corners", 0) != 0;
   return {};
 }
 
@@ -333,8 +333,7 @@ const OpDef grid_sampleOp{
     .evaluate = evaluateGridSample,
     .lowering = LoweringKind::loops,
     .lower = lowerGridSample,
-    .builtin = "grid_sample",
-    .builtinArguments = gridSampleArguments,
+    .builtin = calling<calls::GridSample, fillGridSample>,
     .builtinTakes = builtinGridSampleTakes,
     .operandRules = kAnyElements,
     .doc =

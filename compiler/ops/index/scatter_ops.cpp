@@ -181,12 +181,12 @@ Status evaluateScatterElements(EvalContext& c) {
   return {};
 }
 
-Status scatterElementsArguments(const Op& op, std::span<const Type> operands, std::vector<int32_t>* numbers,
-                                std::vector<Dim>*) {
-  DYN_CHECK(requireCompiledScatter(op, operands));
+Status fillScatterElements(const BuiltinRequest& request, CallFields<calls::ScatterElements>& call) {
+  const Op& op = request.op;
+  DYN_CHECK(requireCompiledScatter(op, request.operandTypes));
   const int64_t axis = op.attributes.integer("axis", 0), rank = op.results[0].type.rank();
-  numbers->push_back(static_cast<int32_t>(axis < 0 ? axis + rank : axis));
-  numbers->push_back(static_cast<int32_t>(*reductionOf(op.attributes)));
+  call.numbers.axis = static_cast<int32_t>(axis < 0 ? axis + rank : axis);
+  call.numbers.how = static_cast<int32_t>(*reductionOf(op.attributes));
   return {};
 }
 
@@ -248,10 +248,9 @@ Status evaluateScatterNd(EvalContext& c) {
   return {};
 }
 
-Status scatterNdArguments(const Op& op, std::span<const Type> operands, std::vector<int32_t>* numbers,
-                          std::vector<Dim>*) {
-  DYN_CHECK(requireCompiledScatter(op, operands));
-  numbers->push_back(static_cast<int32_t>(*reductionOf(op.attributes)));
+Status fillScatterNd(const BuiltinRequest& request, CallFields<calls::ScatterNd>& call) {
+  DYN_CHECK(requireCompiledScatter(request.op, request.operandTypes));
+  call.numbers.how = static_cast<int32_t>(*reductionOf(request.op.attributes));
   return {};
 }
 
@@ -372,8 +371,7 @@ const OpDef scatter_elementsOp{
     .infer = inferScatterElements,
     .evaluate = evaluateScatterElements,
     .lowering = LoweringKind::builtin,
-    .builtin = "scatter_elements",
-    .builtinArguments = scatterElementsArguments,
+    .builtin = calling<calls::ScatterElements, fillScatterElements>,
     .operandRules = kScatterElementsRules,
     .doc =
         "data [...], indices, updates: both of one shape, of the data's rank, its other dims at most the "
@@ -394,8 +392,7 @@ const OpDef scatter_ndOp{
     .infer = inferScatterNd,
     .evaluate = evaluateScatterNd,
     .lowering = LoweringKind::builtin,
-    .builtin = "scatter_nd",
-    .builtinArguments = scatterNdArguments,
+    .builtin = calling<calls::ScatterNd, fillScatterNd>,
     .operandRules = kScatterNdRules,
     .doc =
         "data [k sizes, ...c], indices [...i, k], updates [...i, ...c] -> the data's shape; k is constant; "

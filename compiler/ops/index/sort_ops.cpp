@@ -97,14 +97,13 @@ Status evaluateTopk(EvalContext& c) {
   return {};
 }
 
-Status topkArguments(const Op& op, std::span<const Type> types, std::vector<int32_t>* numbers,
-                     std::vector<Dim>* scalars) {
-  const int64_t axis = op.attributes.integer("axis", -1);
-  numbers->push_back(static_cast<int32_t>(axis));
-  numbers->push_back((op.attributes.integer("largest", 1) != 0 ? DYN_TOPK_LARGEST : 0) |
-                     (op.attributes.integer("sorted", 1) != 0 ? DYN_TOPK_SORTED : 0));
-  const Shape& dims = op.results[0].type.dims();
-  scalars->push_back(dims[static_cast<size_t>(axis < 0 ? axis + types[0].rank() : axis)]);
+Status fillTopk(const BuiltinRequest& request, CallFields<calls::Topk>& call) {
+  const Op& op = request.op;
+  const int64_t axis = op.attributes.integer("axis", -1), rank = request.operandTypes[0].rank();
+  call.numbers.axis = static_cast<int32_t>(axis);
+  call.numbers.largest = op.attributes.integer("largest", 1) != 0;
+  call.numbers.sorted = op.attributes.integer("sorted", 1) != 0;
+  call.scalars.count = op.results[0].type.dims()[static_cast<size_t>(axis < 0 ? axis + rank : axis)];
   return {};
 }
 
@@ -198,10 +197,9 @@ int32_t axisNumber(const Op& op) {
   return op.attributes.has("axis") ? static_cast<int32_t>(op.attributes.integer("axis")) : kFlat;
 }
 
-Status uniqueArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                       std::vector<Dim>*) {
-  numbers->push_back(axisNumber(op));
-  numbers->push_back(op.attributes.integer("sorted", 1) != 0);
+Status fillUnique(const BuiltinRequest& request, CallFields<calls::Unique>& call) {
+  call.numbers.axis = axisNumber(request.op);
+  call.numbers.sorted = request.op.attributes.integer("sorted", 1) != 0;
   return {};
 }
 
@@ -287,9 +285,8 @@ Status evaluateCompress(EvalContext& c) {
   return {};
 }
 
-Status compressArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                         std::vector<Dim>*) {
-  numbers->push_back(axisNumber(op));
+Status fillCompress(const BuiltinRequest& request, CallFields<calls::Compress>& call) {
+  call.numbers.axis = axisNumber(request.op);
   return {};
 }
 
@@ -311,9 +308,7 @@ const OpDef topkOp{
     .infer = inferTopk,
     .evaluate = evaluateTopk,
     .lowering = LoweringKind::builtin,
-    .builtin = "topk",
-    .builtinOperands = 1,
-    .builtinArguments = topkArguments,
+    .builtin = calling<calls::Topk, fillTopk>,
     .operandRules = kTopkRules,
     .doc =
         "x [..., a, ...], k [] or [1] i64 -> values [..., k, ...], places of the same shape, i64. Of equal "
@@ -334,9 +329,8 @@ const OpDef uniqueOp{
     .infer = inferUnique,
     .evaluate = evaluateUnique,
     .lowering = LoweringKind::builtin,
-    .builtin = "unique",
+    .builtin = calling<calls::Unique, fillUnique>,
     .builtinAllocates = true,
-    .builtinArguments = uniqueArguments,
     .operandRules = kAnyElements,
     .doc =
         "[...] -> values [?] (or [..., ?, ...] with an axis); on request the first place of each [?], for "
@@ -354,7 +348,7 @@ const OpDef nonzeroOp{
     .infer = inferNonzero,
     .evaluate = evaluateNonzero,
     .lowering = LoweringKind::builtin,
-    .builtin = "nonzero",
+    .builtin = calling<calls::Nonzero>,
     .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc = "[...] of rank r -> [r, ?] i64, one column per element, row-major order",
@@ -371,9 +365,8 @@ const OpDef compressOp{
     .infer = inferCompress,
     .evaluate = evaluateCompress,
     .lowering = LoweringKind::builtin,
-    .builtin = "compress",
+    .builtin = calling<calls::Compress, fillCompress>,
     .builtinAllocates = true,
-    .builtinArguments = compressArguments,
     .operandRules = kAnyElements,
     .doc =
         "x [..., a, ...], condition [m] bool, m <= a -> [..., ?, ...]; without an axis x is seen flat and "

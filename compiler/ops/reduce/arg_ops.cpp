@@ -178,12 +178,10 @@ Status evaluateRunning(EvalContext& c) {
 }
 
 template <Running running>
-Status runningArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                        std::vector<Dim>*) {
-  const bool exclusive = op.attributes.integer("exclusive", 0) != 0,
-             reverse = op.attributes.integer("reverse", 0) != 0;
-  numbers->push_back((exclusive ? DYN_RUNNING_EXCLUSIVE : 0) | (reverse ? DYN_RUNNING_REVERSE : 0) |
-                     (running == Running::product ? DYN_RUNNING_PRODUCT : 0));
+Status fillRunning(const BuiltinRequest& request, CallFields<calls::Cumsum>& call) {
+  call.numbers.exclusive = request.op.attributes.integer("exclusive", 0) != 0;
+  call.numbers.reverse = request.op.attributes.integer("reverse", 0) != 0;
+  call.numbers.product = running == Running::product;
   return {};
 }
 
@@ -202,8 +200,7 @@ constexpr OpDef runningRow(std::string_view name, std::string_view summary, std:
   row.infer = inferRunning;
   row.evaluate = evaluateRunning<running>;
   row.lowering = LoweringKind::builtin;
-  row.builtin = "cumsum";
-  row.builtinArguments = runningArguments<running>;
+  row.builtin = calling<calls::Cumsum, fillRunning<running>>;
   row.operandRules = kRunningRules;
   row.doc =
       "x [..., a, ...], axis [] or [1] integer -> [..., a, ...]. Builtin: (x, axis), numbers exclusive, "

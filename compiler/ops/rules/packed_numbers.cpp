@@ -11,15 +11,16 @@ void packText(std::vector<int32_t>* numbers, std::string_view text) {
   if (!text.empty()) std::memcpy(numbers->data() + start, text.data(), text.size());
 }
 
-void packTensor(std::vector<int32_t>* numbers, const HostTensor& tensor) {
-  numbers->push_back(static_cast<int32_t>(tensor.dtype()));
-  numbers->push_back(static_cast<int32_t>(tensor.elementCount()));
+std::vector<int32_t> packedTensor(const HostTensor& tensor) {
+  std::vector<int32_t> numbers{static_cast<int32_t>(tensor.dtype()),
+                               static_cast<int32_t>(tensor.elementCount())};
   if (tensor.dtype() == Dtype::string) {
-    for (const std::string& text : tensor.stringValues()) packText(numbers, text);
+    for (const std::string& text : tensor.stringValues()) packText(&numbers, text);
   } else {
-    packText(numbers,
+    packText(&numbers,
              {reinterpret_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.sizeBytes())});
   }
+  return numbers;
 }
 
 }  // namespace dyn

@@ -11,6 +11,6 @@ namespace dyn {
 
 void packText(std::vector<int32_t>* numbers, std::string_view text);
 // The element type, the number of elements, then each string as a text, or all elements as one text of bytes.
-void packTensor(std::vector<int32_t>* numbers, const HostTensor& tensor);
+std::vector<int32_t> packedTensor(const HostTensor& tensor);
 
 }  // namespace dyn

@@ -31,6 +31,12 @@ Result<std::vector<int64_t>> perAxis(const Op& op, std::string_view name, int co
 
 }  // namespace
 
+std::vector<int32_t> numbersOf(std::span<const int64_t> list) {
+  std::vector<int32_t> numbers;
+  for (int64_t value : list) numbers.push_back(static_cast<int32_t>(value));
+  return numbers;
+}
+
 Result<Window> windowOf(const Op& op, int spatialRank) {
   Window w;
   DYN_TRY(w.strides, perAxis(op, "strides", spatialRank, 1, 1));

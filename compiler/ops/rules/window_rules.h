@@ -4,6 +4,7 @@
 // The arithmetic stands here once, over dims; reference evaluation asks it with constant dims.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "compiler/ops/rules/reduce_rules.h"
@@ -24,6 +25,8 @@ struct Window {
 Result<Window> windowOf(const Op& op, int spatialRank);
 // kernel_shape of pools and (optional) of convolutions.
 Result<std::vector<int64_t>> kernelShape(const Op& op, int spatialRank);
+// Strides and dilations, which windowOf has found to be below 2^31, as numbers of a builtin.
+std::vector<int32_t> numbersOf(std::span<const int64_t> list);
 // One spatial axis: the output element o reads input o * stride - padBegin + k * dilation, 0 <= k < kernel.
 struct WindowAxis {
   Dim input, kernel, output, padBegin, padEnd;

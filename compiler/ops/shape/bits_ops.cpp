@@ -63,7 +63,7 @@ const OpDef bitcastOp{
     .infer = inferBitcast,
     .evaluate = evaluateBitcast,
     .lowering = LoweringKind::builtin,
-    .builtin = "bitcast",
+    .builtin = calling<calls::Bitcast>,
     .operandRules = kAnyElements,
     .doc = "[...] -> [...] of a type of the same size",
     .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = bitcast(%x) {to = i32} return %y }",

@@ -101,7 +101,8 @@ Status evaluateRangeReal(EvalContext& c) {
   return {};
 }
 
-Status rangeRealArguments(const Op& op, std::span<const Type>, std::vector<int32_t>*, std::vector<Dim>*) {
+Status checkRealRange(const BuiltinRequest& request, CallFields<calls::Range>&) {
+  const Op& op = request.op;
   const Dtype dtype = op.results[0].type.dtype();
   if (dtype == Dtype::f32 || dtype == Dtype::f64) return {};
   return makeError(DiagnosticId::unsupportedDtype,
@@ -339,9 +340,8 @@ const OpDef range_realOp{
     .infer = inferRangeReal,
     .evaluate = evaluateRangeReal,
     .lowering = LoweringKind::builtin,
-    .builtin = "range",
+    .builtin = calling<calls::Range, checkRealRange>,
     .builtinAllocates = true,
-    .builtinArguments = rangeRealArguments,
     .operandRules = kRangeRealRules,
     .doc =
         "start [], limit [], delta [] of one real dtype -> [max(0, ceil((limit - start) / delta))]; a row of "

@@ -357,9 +357,10 @@ constexpr size_t kMostInKernel = 64;
 
 bool builtinConcatTakes(const Op& op, std::span<const Type>) { return op.operands.size() > kMostInKernel; }
 
-Status axisArgument(const Op& op, std::span<const Type>, std::vector<int32_t>*, std::vector<Dim>* scalars) {
-  if (scalars)
-    scalars->push_back(op.results[0].type.dims()[0].context().constant(op.attributes.integer("axis")));
+template <typename Call>
+Status fillAxis(const BuiltinRequest& request, CallFields<Call>& call) {
+  const Op& op = request.op;
+  call.scalars.axis = op.results[0].type.dims()[0].context().constant(op.attributes.integer("axis"));
   return {};
 }
 
@@ -471,9 +472,8 @@ bool builtinSplitTakes(const Op& op, std::span<const Type> types) {
   return op.results.size() > kMostInKernel && types[0].dtype() != Dtype::string;
 }
 
-Status appendArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                       std::vector<Dim>*) {
-  numbers->push_back(static_cast<int32_t>(op.attributes.integer("axis")));
+Status fillAppend(const BuiltinRequest& request, CallFields<calls::Append>& call) {
+  call.numbers.axis = static_cast<int32_t>(request.op.attributes.integer("axis"));
   return {};
 }
 
@@ -526,8 +526,7 @@ const OpDef concatOp{
     .evaluate = evaluateConcat,
     .lowering = LoweringKind::loops,
     .lower = lowerConcat,
-    .builtin = "concat",
-    .builtinArguments = axisArgument,
+    .builtin = calling<calls::Concat, fillAxis<calls::Concat>>,
     .builtinTakes = builtinConcatTakes,
     .operandRules = kAnyElements,
     .doc =
@@ -548,9 +547,8 @@ const OpDef appendOp{
     .infer = inferConcat,
     .evaluate = evaluateConcat,
     .lowering = LoweringKind::builtin,
-    .builtin = "append",
+    .builtin = calling<calls::Append, fillAppend>,
     .builtinAllocates = true,
-    .builtinArguments = appendArguments,
     .operandRules = kAnyElements,
     .doc = "[.., a, ..], [.., b, ..] -> [.., a + b, ..], as concat. Builtin: (past, rows), number axis.",
     .example =
@@ -572,9 +570,7 @@ const OpDef splitOp{
     .lowering = LoweringKind::loops,
     .lower = lowerSplit,
     .viewRule = viewOfSplit,
-    .builtin = "split",
-    .builtinOperands = 1,
-    .builtinArguments = axisArgument,
+    .builtin = calling<calls::Split, fillAxis<calls::Split>>,
     .builtinTakes = builtinSplitTakes,
     .operandRules = kSplitRules,
     .doc =

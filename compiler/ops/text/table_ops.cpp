@@ -63,9 +63,11 @@ Status evaluateLookup(EvalContext& c) {
   return {};
 }
 
-Status lookupArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                       std::vector<Dim>*) {
-  for (const char* name : {"keys", "values", "default"}) packTensor(numbers, *op.attributes.tensor(name));
+Status fillLookup(const BuiltinRequest& request, CallFields<calls::Lookup>& call) {
+  const Attributes& attributes = request.op.attributes;
+  call.numbers.keys = packedTensor(*attributes.tensor("keys"));
+  call.numbers.values = packedTensor(*attributes.tensor("values"));
+  call.numbers.otherwise = packedTensor(*attributes.tensor("default"));
   return {};
 }
 
@@ -199,14 +201,18 @@ Status evaluateTfidf(EvalContext& c) {
   return {};
 }
 
-Status tfidfArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
-  DYN_TRY(TfidfTable table, tfidfTable(op));
-  for (int64_t value : {static_cast<int64_t>(table.mode), table.least, table.most, table.skips})
-    numbers->push_back(static_cast<int32_t>(value));
-  packTensor(numbers, HostTensor::vectorInt(Dtype::i64, op.attributes.integers("ngram_counts")));
-  packTensor(numbers, HostTensor::vectorInt(Dtype::i64, op.attributes.integers("ngram_indexes")));
-  packTensor(numbers, *op.attributes.tensor("pool"));
-  packTensor(numbers, HostTensor::vectorReal(Dtype::f32, op.attributes.reals("weights")));
+Status fillTfidf(const BuiltinRequest& request, CallFields<calls::Tfidf>& call) {
+  const Attributes& attributes = request.op.attributes;
+  DYN_TRY(TfidfTable table, tfidfTable(request.op));
+  auto& n = call.numbers;
+  n.mode = static_cast<int32_t>(table.mode);
+  n.leastLength = static_cast<int32_t>(table.least);
+  n.mostLength = static_cast<int32_t>(table.most);
+  n.mostSkips = static_cast<int32_t>(table.skips);
+  n.begins = packedTensor(HostTensor::vectorInt(Dtype::i64, attributes.integers("ngram_counts")));
+  n.places = packedTensor(HostTensor::vectorInt(Dtype::i64, attributes.integers("ngram_indexes")));
+  n.pool = packedTensor(*attributes.tensor("pool"));
+  n.weights = packedTensor(HostTensor::vectorReal(Dtype::f32, attributes.reals("weights")));
   return {};
 }
 
@@ -224,9 +230,8 @@ const OpDef lookupOp{
     .infer = inferLookup,
     .evaluate = evaluateLookup,
     .lowering = LoweringKind::builtin,
-    .builtin = "lookup",
+    .builtin = calling<calls::Lookup, fillLookup>,
     .builtinAllocates = true,
-    .builtinArguments = lookupArguments,
     .operandRules = kAnyElements,
     .doc = "[...] -> [...] of the values' type; a NaN finds a NaN",
     .example =
@@ -245,8 +250,7 @@ const OpDef tfidfOp{
     .infer = inferTfidf,
     .evaluate = evaluateTfidf,
     .lowering = LoweringKind::builtin,
-    .builtin = "tfidf",
-    .builtinArguments = tfidfArguments,
+    .builtin = calling<calls::Tfidf, fillTfidf>,
     .operandRules = kAnyElements,
     .doc =
         "[m] or [b, m] of strings, i64 or i32 -> [s] or [b, s] f32, s one more than the largest of "

@@ -114,11 +114,11 @@ Status evaluateStringSplit(EvalContext& c) {
   return {};
 }
 
-Status stringSplitArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                            std::vector<Dim>*) {
-  numbers->push_back(
-      static_cast<int32_t>(std::min<int64_t>(op.attributes.integer("maxsplit", -1), INT32_MAX)));
-  packText(numbers, op.attributes.string("delimiter"));
+Status fillStringSplit(const BuiltinRequest& request, CallFields<calls::StringSplit>& call) {
+  const Attributes& attributes = request.op.attributes;
+  call.numbers.mostCuts =
+      static_cast<int32_t>(std::min<int64_t>(attributes.integer("maxsplit", -1), INT32_MAX));
+  packText(&call.numbers.delimiter, attributes.string("delimiter"));
   return {};
 }
 
@@ -206,13 +206,13 @@ Status evaluateStringNormalize(EvalContext& c) {
   return {};
 }
 
-Status stringNormalizeArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers,
-                                std::vector<Dim>*) {
-  const std::vector<std::string> stops = op.attributes.strings("stopwords");
-  numbers->push_back(static_cast<int32_t>(*caseOf(op.attributes)));
-  numbers->push_back(op.attributes.integer("is_case_sensitive", 0) != 0);
-  numbers->push_back(static_cast<int32_t>(stops.size()));
-  for (const std::string& word : stops) packText(numbers, word);
+Status fillStringNormalize(const BuiltinRequest& request, CallFields<calls::StringNormalize>& call) {
+  const Attributes& attributes = request.op.attributes;
+  const std::vector<std::string> stops = attributes.strings("stopwords");
+  call.numbers.change = static_cast<int32_t>(*caseOf(attributes));
+  call.numbers.byCase = attributes.integer("is_case_sensitive", 0) != 0;
+  call.numbers.stopWordCount = static_cast<int32_t>(stops.size());
+  for (const std::string& word : stops) packText(&call.numbers.stopWords, word);
   return {};
 }
 
@@ -244,8 +244,8 @@ Status evaluateRegexFullMatch(EvalContext& c) {
   return {};
 }
 
-Status regexArguments(const Op& op, std::span<const Type>, std::vector<int32_t>* numbers, std::vector<Dim>*) {
-  packText(numbers, op.attributes.string("pattern"));
+Status fillRegex(const BuiltinRequest& request, CallFields<calls::RegexFullMatch>& call) {
+  packText(&call.numbers.expression, request.op.attributes.string("pattern"));
   return {};
 }
 
@@ -262,7 +262,7 @@ const OpDef string_concatOp{
     .infer = inferStringConcat,
     .evaluate = evaluateStringConcat,
     .lowering = LoweringKind::builtin,
-    .builtin = "string_concat",
+    .builtin = calling<calls::StringConcat>,
     .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc = "[...a], [...b] -> broadcast(a, b)",
@@ -281,9 +281,8 @@ const OpDef string_splitOp{
     .infer = inferStringSplit,
     .evaluate = evaluateStringSplit,
     .lowering = LoweringKind::builtin,
-    .builtin = "string_split",
+    .builtin = calling<calls::StringSplit, fillStringSplit>,
     .builtinAllocates = true,
-    .builtinArguments = stringSplitArguments,
     .operandRules = kAnyElements,
     .doc = "[...] -> pieces [..., ?], filled up with empty strings, and their number [...] i64",
     .example =
@@ -300,9 +299,8 @@ const OpDef string_normalizeOp{
     .infer = inferStringNormalize,
     .evaluate = evaluateStringNormalize,
     .lowering = LoweringKind::builtin,
-    .builtin = "string_normalize",
+    .builtin = calling<calls::StringNormalize, fillStringNormalize>,
     .builtinAllocates = true,
-    .builtinArguments = stringNormalizeArguments,
     .operandRules = kAnyElements,
     .doc = "[m] or [1, m] -> [?] or [1, ?]; one empty string when all are stop words",
     .example = "fn @main(%x: Tensor[(n), string]) { %y = string_normalize(%x) {case = \"upper\"} return %y }",
@@ -318,8 +316,7 @@ const OpDef regex_full_matchOp{
     .infer = inferRegexFullMatch,
     .evaluate = evaluateRegexFullMatch,
     .lowering = LoweringKind::builtin,
-    .builtin = "regex_full_match",
-    .builtinArguments = regexArguments,
+    .builtin = calling<calls::RegexFullMatch, fillRegex>,
     .operandRules = kAnyElements,
     .doc = "[...] -> [...] bool",
     .example = "fn @main(%x: Tensor[(n), string]) { %y = regex_full_match(%x) {pattern = \"a+\"} return %y }",

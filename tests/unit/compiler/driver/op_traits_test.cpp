@@ -16,15 +16,15 @@ std::vector<const OpDef*> withBuiltin() {
 
 TEST(OpTraits, builtinsAreInTheTable) {
   for (const OpDef* def : withBuiltin())
-    EXPECT_NE(vm::findBuiltin(def->builtin), nullptr) << def->name << ": " << def->builtin;
+    EXPECT_NE(vm::findBuiltin(def->builtin.row), nullptr) << def->name << ": " << def->builtin.row;
 }
 
 // A program without the machine's matrix kernels would run on the portable ones, many times slower, and say
 // nothing.
 TEST(OpTraits, matrixKernelsAreAskedForWhereTheyRun) {
   for (const OpDef* def : withBuiltin()) {
-    const vm::BuiltinRow* builtin = vm::findBuiltin(def->builtin);
-    ASSERT_NE(builtin, nullptr) << def->builtin;
+    const vm::BuiltinRow* builtin = vm::findBuiltin(def->builtin.row);
+    ASSERT_NE(builtin, nullptr) << def->builtin.row;
     EXPECT_EQ(def->traits.gemmFamily, builtin->is(vm::BuiltinRow::kGemmFamily)) << def->name;
   }
 }
@@ -33,7 +33,7 @@ TEST(OpTraits, matrixKernelsAreAskedForWhereTheyRun) {
 TEST(OpTraits, stridedOperandsAreTakenByTheBuiltin) {
   for (const OpDef* def : opTable()) {
     if (def->traits.stridedOperands == 0) continue;
-    const vm::BuiltinRow* builtin = vm::findBuiltin(def->builtin);
+    const vm::BuiltinRow* builtin = vm::findBuiltin(def->builtin.row);
     ASSERT_NE(builtin, nullptr) << def->name << " has no builtin";
     EXPECT_LE(static_cast<uint32_t>(def->traits.stridedOperands), builtin->stridedArguments()) << def->name;
   }

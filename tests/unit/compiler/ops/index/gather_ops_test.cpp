@@ -156,11 +156,10 @@ TEST(ScatterElements, BuiltinArguments) {
     const Function& main = *inferred->module.main();
     std::vector<Type> types;
     for (const Parameter& parameter : main.parameters) types.push_back(parameter.type);
-    std::vector<int32_t> numbers;
-    std::vector<Dim> scalars;
-    ASSERT_TRUE(ops::scatter_elementsOp.builtinArguments(*main.ops.back(), types, &numbers, &scalars).ok());
-    EXPECT_THAT(numbers, ElementsAre(1, number));
-    EXPECT_TRUE(scalars.empty());
+    const auto call = ops::scatter_elementsOp.builtin.describe({*main.ops.back(), types});
+    ASSERT_TRUE(call.ok());
+    EXPECT_THAT(call->numbers, ElementsAre(1, number));
+    EXPECT_TRUE(call->scalars.empty());
   }
 }
 
