@@ -34,11 +34,17 @@ Result<std::optional<KernelKind>> chooseLowering(const Op& op, std::span<const T
                      "unsupported: " + std::string(def.name) +
                          " makes results whose size depends on values, and the target has no heap",
                      op.place);
+  if (!target.hasBuiltins && (builtin || loops) && !def.lower)
+    return makeError(DiagnosticId::unsupportedOp,
+                     "unsupported: " + std::string(def.name) +
+                         " is a hand-written kernel, and the target has none of them",
+                     op.place);
   if (def.traits.contentsKnown || (!loops && (!builtin || def.builtinAllocates))) return Choice();
   // A list, a structure or texts that stay what they are have no elements that a kernel could copy.
   const Type made = op.results.empty() ? Type() : op.results[0].type;
   if (def.traits.view && (!made.isTensor() || made.dtype() == Dtype::string)) return Choice();
   // A row may have both: then its builtin says which ranks and element types it takes.
+  if (!target.hasBuiltins) return Choice(KernelKind::loop);
   const bool taken = def.builtinTakes && def.builtinTakes(op, operandTypes);
   const bool byBuiltin = loops ? taken : taken || !def.builtinTakes || !def.lower;
   return Choice(byBuiltin ? KernelKind::builtin : KernelKind::loop);

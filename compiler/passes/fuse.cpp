@@ -82,7 +82,7 @@ class Fuser {
     return types;
   }
   bool isContraction(const Op& op) const {
-    return op.def->traits.epilogue && takesEpilogue(op, operandTypes(op));
+    return context_.target.hasBuiltins && op.def->traits.epilogue && takesEpilogue(op, operandTypes(op));
   }
 
   void indexUses() {

@@ -13,8 +13,10 @@ struct Capability {
   std::string_view key;
   bool Target::*member;
 };
-constexpr Capability kCapabilities[] = {
-    {"heap", &Target::hasHeap}, {"threads", &Target::hasThreads}, {"files", &Target::hasFiles}};
+constexpr Capability kCapabilities[] = {{"heap", &Target::hasHeap},
+                                        {"threads", &Target::hasThreads},
+                                        {"files", &Target::hasFiles},
+                                        {"builtins", &Target::hasBuiltins}};
 
 std::string_view trim(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r"), last = text.find_last_not_of(" \t\r");

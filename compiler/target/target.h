@@ -24,6 +24,7 @@ struct Target {
   bool hasHeap = true;               // memory may be asked for while a program runs
   bool hasThreads = true;
   bool hasFiles = true;
+  bool hasBuiltins = true;     // the runtime there has the hand-written kernels
   MachineDescription machine;  // without triple and cpu: any, as long as no code is generated
 
   bool operator==(const Target&) const = default;

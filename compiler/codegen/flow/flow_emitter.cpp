@@ -32,6 +32,22 @@ unsigned tableIndex(std::string_view name) {
   return index;
 }
 
+// Those of DynFlow, in order.
+enum class FlowField : uint8_t {
+  table,
+  scalars,
+  kernels,
+  objects,
+  constants,
+  globals,
+  trap,
+  directSteps,
+  launches,
+  position
+};
+static_assert(offsetof(DynFlow, trap) == sizeof(void*) * static_cast<size_t>(FlowField::trap) &&
+              offsetof(DynFlow, position) == offsetof(DynFlow, trap) + sizeof(void*) + 2 * sizeof(int64_t));
+
 // What the rows of dyn_flow.def say of a function's parameters, from an instruction's operands.
 std::vector<llvm::Type*> parameterTypes(llvm::IRBuilder<>& b, Opcode opcode) {
   const vm::InstructionRow& instruction = vm::row(opcode);
@@ -79,9 +95,16 @@ class PieceEmitter {
  private:
   // --- frame
 
-  Value* field(size_t offset, llvm::Type* type, const char* name) {
-    Value* at = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), flow_, offset);
-    llvm::LoadInst* load = b_.CreateLoad(type, at, name);
+  // Where the target lays the field: its pointers may be of another size than this machine's.
+  Value* fieldAt(FlowField field) {
+    auto* pointer = b_.getPtrTy();
+    auto* wide = b_.getInt64Ty();
+    auto* type = llvm::StructType::get(pointer, pointer, pointer, pointer, pointer, pointer, pointer, wide,
+                                       wide, b_.getInt32Ty());
+    return b_.CreateStructGEP(type, flow_, static_cast<unsigned>(field));
+  }
+  Value* field(FlowField field, const char* name) {
+    llvm::LoadInst* load = b_.CreateLoad(b_.getPtrTy(), fieldAt(field), name);
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
     return load;
   }
@@ -109,13 +132,12 @@ class PieceEmitter {
   }
 
   void notePosition(uint32_t position) {
-    Value* at = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), flow_, offsetof(DynFlow, position));
-    b_.CreateStore(b_.getInt32(position), at);
+    b_.CreateStore(b_.getInt32(position), fieldAt(FlowField::position));
   }
 
   // The piece is entered at one of a few positions, each with the scalars that live there.
   void emitEntries() {
-    waiting_ = field(offsetof(DynFlow, scalars), b_.getPtrTy(), "waiting");
+    waiting_ = field(FlowField::scalars, "waiting");
     BasicBlock* unknown = BasicBlock::Create(b_.getContext(), "unknown", function_);
     llvm::SwitchInst* where = b_.CreateSwitch(function_->getArg(1), unknown);
     b_.SetInsertPoint(unknown);
@@ -159,8 +181,7 @@ class PieceEmitter {
     faultOpcode_ = b_.CreatePHI(b_.getInt32Ty(), 8);
     faultA_ = b_.CreatePHI(b_.getInt64Ty(), 8);
     faultB_ = b_.CreatePHI(b_.getInt64Ty(), 8);
-    Value* at = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), flow_, offsetof(DynFlow, position));
-    b_.CreateStore(faultPosition_, at);
+    b_.CreateStore(faultPosition_, fieldAt(FlowField::position));
     auto* type = llvm::FunctionType::get(
         b_.getInt32Ty(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getInt64Ty(), b_.getInt64Ty()}, false);
     b_.CreateCall(type, callee("arithmetic", type), {flow_, faultOpcode_, faultA_, faultB_});
@@ -186,7 +207,7 @@ class PieceEmitter {
       return module_.contents()
           .module->getOrInsertFunction("dyn_flow_" + std::string(name), type)
           .getCallee();
-    Value* table = field(offsetof(DynFlow, table), b_.getPtrTy(), "table");
+    Value* table = field(FlowField::table, "table");
     Value* at = b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), table, tableIndex(name));
     llvm::LoadInst* load = b_.CreateLoad(b_.getPtrTy(), at);
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
@@ -375,7 +396,7 @@ class PieceEmitter {
   void emitTrapPoint() {
     BasicBlock* trapped = BasicBlock::Create(b_.getContext(), "trapped", function_);
     BasicBlock* next = BasicBlock::Create(b_.getContext(), "", function_);
-    Value* word = b_.CreateLoad(b_.getInt32Ty(), field(offsetof(DynFlow, trap), b_.getPtrTy(), "trap"),
+    Value* word = b_.CreateLoad(b_.getInt32Ty(), field(FlowField::trap, "trap"),
                                 /*isVolatile=*/true);
     b_.CreateCondBr(b_.CreateICmpEQ(word, b_.getInt32(0)), next, trapped);
     b_.SetInsertPoint(trapped);
@@ -394,8 +415,8 @@ class PieceEmitter {
 
   // --- objects that are not counted
 
-  Value* wordAt(size_t offset, int32_t index, const char* name) {
-    Value* words = field(offset, b_.getPtrTy(), name);
+  Value* wordAt(FlowField place, int32_t index, const char* name) {
+    Value* words = field(place, name);
     return b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), words, static_cast<uint64_t>(index));
   }
   // Behind a move in the same block: the kill of its source, before anything else looks there; or 0. The
@@ -432,8 +453,8 @@ class PieceEmitter {
           {flow_, b_.getInt32(static_cast<uint32_t>(target)), b_.getInt32(static_cast<uint32_t>(source))});
       return true;
     }
-    Value* from = wordAt(offsetof(DynFlow, objects), source, "objects");
-    b_.CreateStore(b_.CreateLoad(b_.getPtrTy(), from), wordAt(offsetof(DynFlow, objects), target, "objects"));
+    Value* from = wordAt(FlowField::objects, source, "objects");
+    b_.CreateStore(b_.CreateLoad(b_.getPtrTy(), from), wordAt(FlowField::objects, target, "objects"));
     b_.CreateStore(llvm::ConstantPointerNull::get(b_.getPtrTy()), from);
     return true;
   }
@@ -446,11 +467,11 @@ class PieceEmitter {
     Value* object = llvm::ConstantPointerNull::get(b_.getPtrTy());
     if (loads) {
       const bool constant = opcode_ == Opcode::loadConstant;
-      Value* from = wordAt(constant ? offsetof(DynFlow, constants) : offsetof(DynFlow, globals),
-                           reader.operand(1).words[0], constant ? "constants" : "globals");
+      Value* from = wordAt(constant ? FlowField::constants : FlowField::globals, reader.operand(1).words[0],
+                           constant ? "constants" : "globals");
       object = b_.CreateLoad(b_.getPtrTy(), from);
     }
-    b_.CreateStore(object, wordAt(offsetof(DynFlow, objects), reader.operand(0).words[0], "objects"));
+    b_.CreateStore(object, wordAt(FlowField::objects, reader.operand(0).words[0], "objects"));
     return true;
   }
 

@@ -1,0 +1,104 @@
+// A compiled module in the runtime in fixed memory, in this process. What a run takes is checked by a
+// rehearsal and by canaries: it is given just as many bytes as the rehearsal said.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/driver/fixed_program.h"
+#include "compiler/ir/tensor.h"
+#include "vm/include/dynvm.h"
+#include "vm/isa/call_sizes.h"
+
+namespace dyn::test {
+
+struct FixedResult {
+  int32_t status = DYN_OK;
+  std::string message;
+  std::vector<HostTensor> outputs;
+  uint64_t peakBytes = 0;
+  bool intact = true;  // the bytes behind the memory are as they were
+};
+
+class FixedRun {
+ public:
+  static Result<std::unique_ptr<FixedRun>> make(std::shared_ptr<const CompiledModel> compiled) {
+    auto made = std::make_unique<FixedRun>();
+    made->model_ = compiled;
+    DYN_TRY(made->loaded_, loadFixed(std::move(compiled)));
+    // Pages that nobody touches are no memory.
+    made->memory_ =
+        ::mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (made->memory_ == MAP_FAILED) return makeError(DiagnosticId::memoryLimit, "no room to test in");
+    return Result<std::unique_ptr<FixedRun>>(std::move(made));
+  }
+  ~FixedRun() {
+    if (memory_ && memory_ != MAP_FAILED) ::munmap(memory_, kRoom);
+  }
+
+  FixedResult run(const std::vector<HostTensor>& inputs, uint64_t bytes = kRoom - kCanary) {
+    const DynFixedProgram* program = fixedProgramOf(*loaded_);
+    const std::vector<int64_t> sizes = sizesOf(inputs);
+    FixedResult result;
+    DynFixed* model = nullptr;
+    auto* canary = static_cast<unsigned char*>(memory_) + bytes;
+    std::memset(canary, 0xA5, kCanary);
+    result.status = dyn_fixed_create(program, memory_, bytes, &model);
+    if (result.status != DYN_OK) return result;
+    std::vector<const void*> data;
+    for (const HostTensor& input : inputs) data.push_back(input.data());
+    std::vector<std::vector<char>> memory(program->outputCount, std::vector<char>(kMostOutputBytes));
+    std::vector<DynFixedOutput> outputs;
+    for (std::vector<char>& one : memory) outputs.push_back({one.data(), one.size()});
+    std::vector<int64_t> shapes(64 * program->outputCount + 1);
+    result.status = dyn_fixed_run(model, sizes.data(), data.data(), outputs.data(), shapes.data());
+    result.message = dyn_fixed_message(model);
+    result.peakBytes = dyn_fixed_peak_bytes(model);
+    for (uint64_t i = 0; i < kCanary; ++i) result.intact = result.intact && canary[i] == 0xA5;
+    const int64_t* shape = shapes.data();
+    for (uint32_t i = 0; result.status == DYN_OK && i < program->outputCount; ++i) {
+      const DynFixedPort& port = program->outputs[i];
+      HostTensor tensor =
+          *HostTensor::create(static_cast<Dtype>(port.dtype), std::vector<int64_t>(shape, shape + port.rank));
+      shape += port.rank == 0 ? 1 : port.rank;
+      if (tensor.sizeBytes() > 0)
+        std::memcpy(tensor.mutableData(), memory[i].data(), static_cast<size_t>(tensor.sizeBytes()));
+      result.outputs.push_back(std::move(tensor));
+    }
+    return result;
+  }
+
+  // Bytes, or 0: it ended with `status`.
+  uint64_t rehearse(const std::vector<HostTensor>& inputs, int32_t& status, DynFixedChoose choose = nullptr,
+                    void* user = nullptr) {
+    DynFixed* model = nullptr;
+    status = dyn_fixed_create(fixedProgramOf(*loaded_), memory_, kRoom, &model);
+    if (status != DYN_OK) return 0;
+    const std::vector<int64_t> sizes = sizesOf(inputs);
+    status = dyn_fixed_rehearse(model, sizes.data(), nullptr, choose, user);
+    return status == DYN_OK ? dyn_fixed_peak_bytes(model) : 0;
+  }
+
+  static constexpr uint64_t kRoom = uint64_t{1} << 32, kCanary = 4096;
+  static constexpr size_t kMostOutputBytes = size_t{16} << 20;
+
+ private:
+  std::vector<int64_t> sizesOf(const std::vector<HostTensor>& inputs) const {
+    const vm::CallSizes call = vm::callSizes(model_->lowered.program.inputs);
+    std::vector<int64_t> sizes(call.sizes.size());
+    for (size_t i = 0; i < inputs.size(); ++i)
+      for (size_t axis = 0; axis < call.inputs[i].size(); ++axis)
+        if (call.inputs[i][axis].value < 0) sizes[call.inputs[i][axis].size] = inputs[i].shape()[axis];
+    return sizes;
+  }
+
+  std::shared_ptr<const CompiledModel> model_;
+  std::shared_ptr<const FixedLoaded> loaded_;
+  void* memory_ = nullptr;
+};
+
+}  // namespace dyn::test
