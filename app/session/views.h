@@ -306,9 +306,11 @@ struct TuneView : TuneReport {
   std::string file, cpu;
 };
 
+// What was launched at one place.
 struct NodeTime {
-  NodeId node = kNoNode;
   std::string place;
+  std::vector<std::string>
+      members;  // places of all operations that its kernels compute, where there are several
   int64_t totalNs = 0;
 };
 

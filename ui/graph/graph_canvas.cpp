@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "ui/graph/graph_dot.h"
 #include "ui/graph/graph_painter.h"
@@ -128,38 +129,44 @@ void GraphCanvas::setTimes(std::vector<NodeTime> times) {
 }
 
 void GraphCanvas::spreadTimes() {
-  nodeTimes_.clear();
-  if (view_) {
-    std::unordered_map<std::string, std::vector<int>> byPlace;
-    std::unordered_map<NodeId, int> byId;
-    for (size_t n = 0; n < view_->nodes.size(); ++n) {
-      byId[view_->nodes[n].id] = static_cast<int>(n);
-      if (view_->nodes[n].kind == NodeKind::operation)
-        byPlace[view_->nodes[n].place].push_back(static_cast<int>(n));
-    }
-    // Several operations made of one source node share its time.
-    for (const NodeTime& time : times_) {
-      auto id = byId.find(time.node);
-      if (time.node != kNoNode && id != byId.end()) {
-        nodeTimes_[id->second] += time.totalNs;
-        continue;
-      }
-      auto found = byPlace.find(time.place);
-      if (found == byPlace.end()) continue;
-      for (int n : found->second) nodeTimes_[n] += time.totalNs / static_cast<int64_t>(found->second.size());
-    }
+  nodesOfTime_.assign(times_.size(), {});
+  if (!view_) return;
+  std::unordered_map<std::string, std::vector<int>> byPlace;
+  for (size_t n = 0; n < view_->nodes.size(); ++n)
+    if (view_->nodes[n].kind == NodeKind::operation)
+      byPlace[view_->nodes[n].place].push_back(static_cast<int>(n));
+  for (size_t i = 0; i < times_.size(); ++i) {
+    std::set<int> nodes;
+    const auto add = [&](const std::string& place) {
+      if (auto found = byPlace.find(place); found != byPlace.end())
+        nodes.insert(found->second.begin(), found->second.end());
+    };
+    add(times_[i].place);
+    for (const std::string& place : times_[i].members) add(place);
+    nodesOfTime_[i].assign(nodes.begin(), nodes.end());
   }
+}
+
+std::vector<int> GraphCanvas::computedWith(int node) const {
+  std::set<int> others;
+  for (const std::vector<int>& nodes : nodesOfTime_)
+    if (std::binary_search(nodes.begin(), nodes.end(), node)) others.insert(nodes.begin(), nodes.end());
+  others.erase(node);
+  return {others.begin(), others.end()};
 }
 
 void GraphCanvas::recount() {
   marks_.times.assign(scene_.boxes.size(), 0);
   marks_.matches.assign(scene_.boxes.size(), 0);
-  for (const auto& [node, time] : nodeTimes_) {
-    const int box = scene_.boxOfNode[static_cast<size_t>(node)];
-    if (box >= 0) marks_.times[static_cast<size_t>(box)] += time;
-  }
   marks_.mostNs = marks_.sumNs = 0;
-  for (int64_t t : marks_.times) marks_.mostNs = std::max(marks_.mostNs, t), marks_.sumNs += t;
+  for (size_t i = 0; i < nodesOfTime_.size(); ++i) {
+    std::set<int> boxes;
+    for (int node : nodesOfTime_[i])
+      if (const int box = scene_.boxOfNode[static_cast<size_t>(node)]; box >= 0) boxes.insert(box);
+    for (int box : boxes) marks_.times[static_cast<size_t>(box)] += times_[i].totalNs;
+    if (!boxes.empty()) marks_.sumNs += times_[i].totalNs;
+  }
+  for (int64_t t : marks_.times) marks_.mostNs = std::max(marks_.mostNs, t);
   for (int node : matches_) {
     const int box = scene_.boxOfNode[static_cast<size_t>(node)];
     if (box >= 0) ++marks_.matches[static_cast<size_t>(box)];

@@ -33,7 +33,10 @@ class GraphCanvas : public QWidget {
   const GraphView* graph() const { return view_.get(); }
   const GraphScene& scene() const { return scene_; }
   int selectedNode() const { return selected_; }  // index; -1: none
+  // Of the kernels that compute something in it, each as a whole.
   int64_t timeOfBox(int box) const;
+  // The other nodes that its kernels compute.
+  std::vector<int> computedWith(int node) const;
   int matchesCount() const { return static_cast<int>(matches_.size()); }
   void toggle(int box);  // opens or closes what the box stands for
   void setAllOpen(bool open);
@@ -90,7 +93,7 @@ class GraphCanvas : public QWidget {
   std::atomic<uint64_t> generation_{0};  // the last layout that was wished for
   bool settled_ = true;
   std::vector<NodeTime> times_;
-  std::unordered_map<int, int64_t> nodeTimes_;
+  std::vector<std::vector<int>> nodesOfTime_;  // one for each of times_
   BoxMarks marks_;
   std::vector<int> matches_;
   Minimap minimap_;

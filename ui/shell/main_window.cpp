@@ -441,7 +441,12 @@ void MainWindow::showNode(int node) {
   }
   const GraphNode& n = canvas_->graph()->nodes[static_cast<size_t>(node)];
   const int box = canvas_->scene().boxOfNode[static_cast<size_t>(node)];
-  details_->setHtml(nodeDetails(n, box >= 0 ? canvas_->timeOfBox(box) : 0));
+  QStringList together;
+  for (int other : canvas_->computedWith(node)) {
+    const GraphNode& o = canvas_->graph()->nodes[static_cast<size_t>(other)];
+    together << QString::fromStdString(o.label.empty() ? o.op : o.label);
+  }
+  details_->setHtml(nodeDetails(n, box >= 0 ? canvas_->timeOfBox(box) : 0, together));
   irText_->showNode(n.id);
   plan_->canvas()->setChosen(n.id);
   timeline_->setChosenPlace(QString::fromStdString(n.place));

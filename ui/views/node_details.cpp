@@ -55,12 +55,18 @@ QString modelDetails(const ModelInfo& model) {
   return text + "</p>";
 }
 
-QString nodeDetails(const GraphNode& node, int64_t timeNs) {
+QString nodeDetails(const GraphNode& node, int64_t timeNs, const QStringList& together) {
   QString text = "<h3>" + html(node.label.empty() ? node.op : node.label) + "</h3><table>";
   text +=
       htmlRow("operator", html(node.op) + (node.opClass == node.op ? "" : " (" + html(node.opClass) + ")"));
   text += htmlRow("value", html(node.name));
   if (timeNs > 0) text += htmlRow("time", timeText(timeNs));
+  if (!together.isEmpty()) {
+    constexpr int kMostNamed = 6;
+    QString names = together.mid(0, kMostNamed).join(", ");
+    if (together.size() > kMostNamed) names += QString(" and %1 more").arg(together.size() - kMostNamed);
+    text += htmlRow("one kernel with", html(names.toStdString()));
+  }
   if (!node.place.empty()) text += htmlRow("from", html(node.place));
   for (const auto& [key, value] : node.attributes)
     text += htmlRow(html(key), html(value.substr(0, kMostAttributeText)));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QString>
+#include <QStringList>
 
 #include "app/session/views.h"
 
@@ -9,6 +10,7 @@ namespace dyn::ui {
 
 QString modelDetails(const ModelInfo& model);
 // timeNs 0: not measured. Dims of the outputs are links "why:VALUE.AXIS".
-QString nodeDetails(const GraphNode& node, int64_t timeNs);
+// `together`: the other operations that its kernels compute.
+QString nodeDetails(const GraphNode& node, int64_t timeNs, const QStringList& together);
 
 }  // namespace dyn::ui

@@ -11,6 +11,7 @@
 #include "app/session/model/input_spec.h"
 #include "app/session/model/output_files.h"
 #include "app/session/session_state.h"
+#include "app/session/views/kernel_members.h"
 #include "compiler/support/atomic_write.h"
 
 namespace dyn {
@@ -64,6 +65,11 @@ Result<RunResult> runModel(SessionState& state, const Command& command, const Ru
   fillCounters(*prepared.model, result);
   if (const CompiledModel* compiled = prepared.model->compiled(); compiled && result.profile)
     countTouchedBytes(compiled->lowered, result);
+  if (const Trace& passes = prepared.model->trace(); result.profile && !passes.steps.empty()) {
+    const auto members = kernelMembers(passes.steps.back().after);
+    for (NodeTime& time : result.nodeTimes)
+      if (const auto found = members.find(time.place); found != members.end()) time.members = found->second;
+  }
   model->observe(result.dims);
   result.kernelsCompiledAfterLoadCount += prepared.kernelsCompiledCount;
   if (shapes.size() == prepared.inputs.values.size()) {

@@ -292,7 +292,7 @@ void Runner::readProfile(RunResult& result) {
   for (KernelRow& row : profile->rows)
     for (const TimelineEvent& event : result.timeline)
       if (row.description.empty() && event.name == row.name) row.description = event.kernel;
-  for (auto& [place, timeNs] : byPlace) result.nodeTimes.push_back({kNoNode, place, timeNs});
+  for (auto& [place, timeNs] : byPlace) result.nodeTimes.push_back({place, {}, timeNs});
   result.profile = std::move(profile);
 }
 

@@ -158,6 +158,7 @@ std::shared_ptr<const GraphView> groupedGraph() {
     GraphNode node;
     node.id = id;
     node.op = node.label = "relu";
+    node.place = "line " + std::to_string(id);
     node.group = id >= 10 && id < 30 ? 0 : -1;
     view->nodes.push_back(node);
     if (id > 0) view->edges.push_back({id - 1, id, 0, 0, "x", ""});
@@ -174,8 +175,13 @@ TEST(GraphCanvas, groupsOpenAndClose) {
     if (canvas.scene().boxes[i].group == 0) group = static_cast<int>(i);
   ASSERT_GE(group, 0);
   EXPECT_EQ(canvas.scene().boxes[static_cast<size_t>(group)].membersCount, 20);
-  canvas.setTimes({{12, "", 500}, {13, "", 700}});
+  // A kernel of lines 12 and 31, in the group and outside, belongs to both; one inside counts once.
+  canvas.setTimes({{"line 31", {"line 12", "line 31"}, 500}, {"line 13", {"line 13", "line 14"}, 700}});
   EXPECT_EQ(canvas.timeOfBox(group), 1200);
+  EXPECT_EQ(canvas.timeOfBox(canvas.scene().boxOfNode[31]), 500);
+  EXPECT_EQ(canvas.computedWith(31), std::vector<int>{12});
+  EXPECT_EQ(canvas.computedWith(12), std::vector<int>{31});
+  EXPECT_TRUE(canvas.computedWith(15).empty());
   canvas.toggle(group);
   ASSERT_EQ(canvas.scene().boxes.size(), 41u);
   const QRectF frame = canvas.scene().boxes[static_cast<size_t>(canvas.scene().boxOfNode[10])].rect;
