@@ -53,9 +53,10 @@ struct BuiltinRow {
 
   std::string_view name;
   BuiltinForm form;
-  uint16_t traits;  // above the first byte: how many of its arguments may be strided
-  uint8_t minResults, maxResults, minArguments, maxArguments, minScalars, maxScalars, minNumbers,
-      maxNumbers;  // 255: any
+  uint16_t traits;                 // above the first byte: how many of its arguments may be strided
+  uint8_t minResults, maxResults;  // 255: any
+  calls::CallCounts counts;        // of what a call gives it (dyn_builtin_calls.h)
+  std::string (*fields)();         // the same in words
   std::string_view meaning;
   BuiltinFunction hosted;  // null: the row is flat
   DynBuiltinKernel flat;

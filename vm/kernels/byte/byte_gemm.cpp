@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/gemm/matrix_view.h"
 
@@ -98,12 +97,15 @@ struct Plan {
   int64_t elements() const { return wordElements + termElements + zeroElements + packElements; }
 };
 
+using Call = calls::Bytegemm;
+
 Status readCall(const ByteGemmFamily& family, const FlatCall& call, Problem& p) {
-  const TensorView *a = call.argument(0), *b = call.argument(1), *zeroA = call.argument(2),
-                   *zeroB = call.argument(3), *c = call.result(0);
-  if (!a) return badArgument("bytegemm", 0, "a tensor", a);
-  if (!b) return badArgument("bytegemm", 1, "a tensor", b);
-  p.packed = (call.number(0, 0) & DYN_BYTEGEMM_PACKED_B) != 0;
+  const TensorView *a = call.argument(Call::a), *b = call.argument(Call::b),
+                   *zeroA = call.argument(Call::zeroA), *zeroB = call.argument(Call::zeroB),
+                   *c = call.result(0);
+  if (!a) return badArgument("bytegemm", Call::a, "a tensor", a);
+  if (!b) return badArgument("bytegemm", Call::b, "a tensor", b);
+  p.packed = call.numbersOf<Call>().packedB;
   if (Status status = describeProblem(family, a, b, c, p); !status.ok()) return status;
   if (Status status = checkByteResult(c); !status.ok()) return status;
   if ((zeroA && zeroA->dtype() != a->dtype()) || (zeroB && zeroB->dtype() != b->dtype()))
@@ -124,13 +126,13 @@ Status byteGemmScratchBy(const ByteGemmFamily& family, const FlatCall& call, int
 }
 
 Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
-  const TensorView *a = call.argument(0), *b = call.argument(1), *zeroA = call.argument(2),
-                   *zeroB = call.argument(3);
+  const TensorView *a = call.argument(Call::a), *b = call.argument(Call::b),
+                   *zeroA = call.argument(Call::zeroA), *zeroB = call.argument(Call::zeroB);
   TensorView* c = call.result(0);
   Problem p;
   Epilogue epilogue;
   if (Status status = readCall(family, call, p); !status.ok()) return status;
-  if (Status status = epilogue.bind(call, call.number(1, 0), 4, call.scalars); !status.ok()) return status;
+  if (Status status = epilogue.bindOf<Call>(call, call.numbersOf<Call>()); !status.ok()) return status;
   if (c->elements == 0) return okStatus();
   const Plan plan(family, call, p);
   const int64_t allRows = plan.allRows, rounds = plan.rounds, rowsPerRound = plan.rowsPerRound,
@@ -208,10 +210,11 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
 }
 
 Status bytePackBy(const ByteGemmFamily& family, BuiltinCall& call) {
-  const Tensor* b = call.argument(0);
+  using calls::Bytepack;
+  const Tensor* b = call.argument(Bytepack::b);
   if (!b || !isByte(b->dtype) || b->rank != 2)
-    return badArgument("bytepack", 0, "u8 or i8 of rank 2", call.arguments[0]);
-  const bool transposed = (call.number(0, 0) & DYN_PACK_TRANSPOSED) != 0;
+    return badArgument("bytepack", Bytepack::b, "u8 or i8 of rank 2", call.arguments[Bytepack::b]);
+  const bool transposed = call.numbersOf<Bytepack>().transposed;
   const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
   // Without columns there are no panels; without rows they hold the sums only. The other size may then be
   // any.

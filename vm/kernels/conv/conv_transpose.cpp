@@ -357,17 +357,21 @@ struct FramePlan {
         own(task.scratchElements()) {}
 };
 
+using Call = calls::ConvTranspose;
+
 Status readCall(const FlatCall& call, Convolution& c) {
-  const TensorView *x = call.argument(0), *w = call.argument(1), *b = call.argument(2);
-  if (!x) return badArgument("conv_transpose", 0, "a tensor", x);
-  if (!w) return badArgument("conv_transpose", 1, "a tensor", w);
+  const TensorView *x = call.argument(Call::x), *w = call.argument(Call::weights),
+                   *b = call.argument(Call::bias);
+  if (!x) return badArgument("conv_transpose", Call::x, "a tensor", x);
+  if (!w) return badArgument("conv_transpose", Call::weights, "a tensor", w);
   if (x->dtype() != DataType::f32 || w->dtype() != DataType::f32)
     return failure(DYN_UNSUPPORTED,
                    "dtypes " + std::string(text(x->dtype())) + " and " + std::string(text(w->dtype())));
-  if (Status status = describeWindow(call, w->sizes(), true, c); !status.ok()) return status;
-  if (Status status = describePositions(call, x, call.result(0), true, c); !status.ok()) return status;
+  const WindowFields window = windowOf<Call>(call, call.numbersOf<Call>());
+  if (Status status = describeWindow(window, w->sizes(), true, c); !status.ok()) return status;
+  if (Status status = describePositions(window, x, call.result(0), true, c); !status.ok()) return status;
   if (b && (b->dtype() != x->dtype() || b->elements != c.groups * c.filters))
-    return badArgument("conv_transpose", 2, "one bias per output channel", b);
+    return badArgument("conv_transpose", Call::bias, "one bias per output channel", b);
   return okStatus();
 }
 
@@ -378,7 +382,8 @@ Status tooFar() { return failure(DYN_OUT_OF_MEMORY, "windows reach too far beyon
 Status convTransposeScratch(const FlatCall& call, int64_t& elements) {
   Convolution c;
   if (Status status = readCall(call, c); !status.ok()) return status;
-  if (call.result(0)->elements == 0 || call.argument(0)->elements == 0 || call.argument(1)->elements == 0)
+  if (call.result(0)->elements == 0 || call.argument(Call::x)->elements == 0 ||
+      call.argument(Call::weights)->elements == 0)
     return okStatus();
   const TransposedTask task(call, c);
   if (!task.fits()) return tooFar();
@@ -394,7 +399,8 @@ Status convTransposeScratch(const FlatCall& call, int64_t& elements) {
 }
 
 Status convTranspose(FlatCall& call) {
-  const TensorView *x = call.argument(0), *w = call.argument(1), *b = call.argument(2);
+  const TensorView *x = call.argument(Call::x), *w = call.argument(Call::weights),
+                   *b = call.argument(Call::bias);
   TensorView* y = call.result(0);
   Convolution c;
   if (Status status = readCall(call, c); !status.ok()) return status;

@@ -22,14 +22,17 @@ constexpr int64_t kFewRows = 3;       // then K and V are read in place
 constexpr int64_t kPaddedColumns =
     512;  // from here rows of scores are padded, so that they start on different lines of the L1 cache
 
+using Call = calls::Attention;
+
 // The kernel that makes probabilities of rows of scores, wherever these lie.
 class RowKernel : public BoundKernel {
  public:
   // An empty argument and the result are the scores: null.
-  Status bind(const FlatCall& call, size_t firstExtra) {
+  Status bind(const FlatCall& call) {
     void* const result = nullptr;
-    return bindKernel(call, "attention", call.number(0, -1), firstExtra, true, std::span(&result, 1),
-                      call.scalars, 0);
+    const auto n = call.numbersOf<Call>();
+    return bindKernel(call, "attention", n.kernel, Call::buffers, true, std::span(&result, 1),
+                      call.scalarsOf<Call>(n).ofKernel, 0);
   }
 
   // Rows [first, first + count) of `columns` elements, `leading` from row to row at `scores`. Thread-safe.
@@ -66,32 +69,35 @@ struct Problem {
   bool copiesQ() const { return strideQD != 1 || (strideQM % 1024 == 0 && rows > 4); }
 };
 
-Status readOrders(const FlatCall& call, int64_t rank, std::array<AxisOrder, 4>& orders) {
-  if (rank < 2 || rank > 64 || static_cast<int64_t>(call.numbers.size()) != 2 + 4 * rank)
-    return failure(DYN_BAD_PROGRAM,
-                   "attention: four orders of " + std::to_string(rank) + " axes are missing");
-  for (size_t i = 0; i < orders.size(); ++i)
-    if (Status status = readOrder(call, 2 + i * static_cast<size_t>(rank), rank, orders[i]); !status.ok())
-      return status;
-  return okStatus();
-}
+struct Orders {
+  AxisOrder q, k, v, z;
+
+  Status read(const Call::Numbers<calls::Borrowed>& n) {
+    if (n.rank < 2 || n.rank > 64 || !n.complete)
+      return failure(DYN_BAD_PROGRAM,
+                     "attention: four orders of " + std::to_string(n.rank) + " axes are missing");
+    Status status = readOrder(n.orderQ, q);
+    if (status.ok()) status = readOrder(n.orderK, k);
+    if (status.ok()) status = readOrder(n.orderV, v);
+    return status.ok() ? readOrder(n.orderZ, z) : status;
+  }
+};
 
 enum class Detail : uint8_t { sizes, offsets };
 
 Status describeProblem(const FlatCall& call, const TensorView* z, Detail detail, Problem& p) {
-  const int64_t rank = call.number(1, 0);
-  std::array<AxisOrder, 4> orders;
-  if (Status status = readOrders(call, rank, orders); !status.ok()) return status;
+  const auto n = call.numbersOf<Call>();
+  Orders orders;
+  if (Status status = orders.read(n); !status.ok()) return status;
+  const TensorView *ofQ = call.argument(Call::q), *ofK = call.argument(Call::k),
+                   *ofV = call.argument(Call::v);
   const auto wrong = [&] {
-    return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(call.argument(0)) + ", " +
-                                      describe(call.argument(1)) + ", " + describe(call.argument(2)) +
-                                      " -> " + describe(z));
+    return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(ofQ) + ", " + describe(ofK) + ", " +
+                                      describe(ofV) + " -> " + describe(z));
   };
-  for (size_t i = 0; i < 3; ++i)
-    if (call.argument(i)->dtype() != DataType::f32 || call.argument(i)->rank != rank) return wrong();
-  if (z->dtype() != DataType::f32 || z->rank != rank) return wrong();
-  const MatrixView q(call.argument(0), &orders[0]), k(call.argument(1), &orders[1]),
-      v(call.argument(2), &orders[2]), out(z, &orders[3]);
+  for (const TensorView* tensor : {ofQ, ofK, ofV, z})
+    if (tensor->dtype() != DataType::f32 || static_cast<int64_t>(tensor->rank) != n.rank) return wrong();
+  const MatrixView q(ofQ, &orders.q), k(ofK, &orders.k), v(ofV, &orders.v), out(z, &orders.z);
   p.rows = out.rows();
   p.width = out.columns();
   p.depth = q.columns();
@@ -125,9 +131,9 @@ class Task {
         family_(*call.gemmFamily),
         p_(p),
         kernel_(kernel),
-        q_(call.argument(0)->as<float>()),
-        k_(call.argument(1)->as<float>()),
-        v_(call.argument(2)->as<float>()),
+        q_(call.argument(Call::q)->as<float>()),
+        k_(call.argument(Call::k)->as<float>()),
+        v_(call.argument(Call::v)->as<float>()),
         z_(z) {}
 
   int64_t packedK() const { return wholeLines(packedElementCount(family_, p_.depth, p_.keys)); }
@@ -232,7 +238,7 @@ struct Plan {
 };
 
 Status readCall(const FlatCall& call, Detail detail, Problem& p) {
-  for (size_t i = 0; i < 3; ++i)
+  for (const uint32_t i : {Call::q, Call::k, Call::v})
     if (!call.argument(i)) return badArgument("attention", i, "a tensor", call.argument(i));
   return describeProblem(call, call.result(0), detail, p);
 }
@@ -253,7 +259,7 @@ Status attention(FlatCall& call) {
   Problem p;
   RowKernel kernel;
   if (Status status = readCall(call, Detail::offsets, p); !status.ok()) return status;
-  if (Status status = kernel.bind(call, 3); !status.ok()) return status;
+  if (Status status = kernel.bind(call); !status.ok()) return status;
   if (z->elements == 0) return okStatus();
   const Task task(call, p, &kernel, z->as<float>());
   const Plan plan(call, p, task);

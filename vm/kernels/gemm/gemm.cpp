@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "vm/core/gemm_schedule.h"
-#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/four.h"
@@ -20,13 +19,8 @@
 namespace dyn::vm::kernels {
 namespace {
 
-enum Flag : int64_t {
-  kTransposeA = DYN_GEMM_TRANSPOSED_A,
-  kTransposeB = DYN_GEMM_TRANSPOSED_B,
-  kPackedB = DYN_GEMM_PACKED_B,
-  kPermuted = DYN_GEMM_ORDERED,
-  kDispatched = DYN_GEMM_DISPATCHED
-};
+using calls::Gemm;
+using GemmNumbers = Gemm::Numbers<calls::Borrowed>;
 
 struct Problem {
   int64_t rows = 0, columns = 0, depth = 0;
@@ -52,21 +46,22 @@ std::string shapesText(const TensorView* a, const TensorView* b, const TensorVie
   return describe(a) + " x " + describe(b) + " -> " + describe(c);
 }
 
-// The orders of A, B and C follow the first two numbers, each a permutation of the common rank.
-Status readOrders(const FlatCall& call, int64_t rank, std::array<AxisOrder, 3>& orders) {
-  if (static_cast<int64_t>(call.numbers.size()) != 2 + 3 * rank)
+// Those of A, B and C, each a permutation of the common rank.
+Status readOrders(calls::Borrowed given, int64_t rank, std::array<AxisOrder, 3>& orders) {
+  const auto count = static_cast<size_t>(rank);
+  if (given.size() != 3 * count)
     return failure(DYN_BAD_PROGRAM, "three orders of " + std::to_string(rank) + " axes are missing");
   for (size_t i = 0; i < orders.size(); ++i)
-    if (Status status = readOrder(call, 2 + i * static_cast<size_t>(rank), rank, orders[i]); !status.ok())
-      return status;
+    if (Status status = readOrder(given.subspan(i * count, count), orders[i]); !status.ok()) return status;
   return okStatus();
 }
 
 // The plain case, without allocating anything: rows of A, as they lie, times a packed B, for rows of C.
 // False: it is another, or wrong.
 bool describePackedRows(const FlatCall& call, const TensorView* a, const TensorView* b, const TensorView* c,
-                        int64_t flags, Problem& p) {
-  if (flags != kPackedB || a->strides || a->rank < 2 || a->rank != c->rank || b->rank != 1 ||
+                        const GemmNumbers& n, Problem& p) {
+  const bool plain = n.packedB && !n.transposedA && !n.transposedB && !n.ordered;
+  if (!plain || a->strides || a->rank < 2 || a->rank != c->rank || b->rank != 1 ||
       a->dtype() != DataType::f32 || c->dtype() != DataType::f32 || c->elements == 0 || a->elements == 0)
     return false;
   const uint32_t last = a->rank - 1;
@@ -84,15 +79,11 @@ bool describePackedRows(const FlatCall& call, const TensorView* a, const TensorV
   return true;
 }
 
-// Pairs from n2 on; n1 says how many. `flags` are left without their bit.
-Status readDispatch(const FlatCall& call, int64_t& flags, Problem& p) {
-  if ((flags & kDispatched) == 0) return okStatus();
-  flags &= ~int64_t{kDispatched};
-  const int64_t pieces = call.number(1, 0);
-  if (pieces < 1 || pieces > static_cast<int64_t>(contraction::kMostPieces) || (flags & kPermuted) != 0 ||
-      static_cast<int64_t>(call.numbers.size()) < 2 + 2 * pieces)
+Status readDispatch(const GemmNumbers& n, Problem& p) {
+  if (!n.dispatched) return okStatus();
+  if (n.pieces < 1 || n.pieces > static_cast<int64_t>(contraction::kMostPieces) || n.ordered || !n.complete)
     return failure(DYN_BAD_PROGRAM, "the schedules are missing");
-  p.dispatch = call.numbers.subspan(2, 2 * static_cast<size_t>(pieces));
+  p.dispatch = n.dispatch;
   for (size_t i = 0; i < p.dispatch.size(); i += 2)
     if (p.dispatch[i] < 0 || p.dispatch[i] > static_cast<int32_t>(contraction::kProductSchedules.size()))
       return failure(DYN_BAD_PROGRAM, "there is no schedule " + std::to_string(p.dispatch[i] - 1));
@@ -100,24 +91,24 @@ Status readDispatch(const FlatCall& call, int64_t& flags, Problem& p) {
 }
 
 Status describeProblem(const FlatCall& call, const TensorView* a, const TensorView* b, const TensorView* c,
-                       int64_t flags, Problem& p) {
-  p.packed = (flags & kPackedB) != 0;
+                       const GemmNumbers& n, Problem& p) {
+  p.packed = n.packedB;
   auto wrong = [&] {
     return failure(DYN_BAD_INPUT,
                    "shapes do not fit: " + shapesText(a, b, c) + (p.packed ? " (packed)" : ""));
   };
   if (p.packed && b->dtype() == DataType::bf16) p.rounded = bf16Families().front();
-  if (describePackedRows(call, a, b, c, flags, p)) return okStatus();
+  if (describePackedRows(call, a, b, c, n, p)) return okStatus();
   if (a->rank < 2 || c->rank < 2 || (a->dtype() != b->dtype() && !p.rounded) || a->dtype() != c->dtype() ||
       (p.packed ? b->rank != 1 : b->rank < 2))
     return wrong();
   std::array<AxisOrder, 3> orders;
-  if ((flags & kPermuted) != 0) {
+  if (n.ordered) {
     if (p.packed || a->rank != c->rank || b->rank != c->rank) return wrong();
-    if (Status status = readOrders(call, c->rank, orders); !status.ok()) return status;
+    if (Status status = readOrders(n.orders, c->rank, orders); !status.ok()) return status;
   }
   MatrixView left(a, &orders[0]), result(c, &orders[2]);
-  if ((flags & kTransposeA) != 0) left.swapMatrix();
+  if (n.transposedA) left.swapMatrix();
   p.rows = result.rows();
   p.columns = result.columns();
   p.depth = left.columns();
@@ -139,7 +130,7 @@ Status describeProblem(const FlatCall& call, const TensorView* a, const TensorVi
     p.batchB.assign(static_cast<size_t>(p.batches), 0);
   } else {
     MatrixView right(b, &orders[1]);
-    if ((flags & kTransposeB) != 0) right.swapMatrix();
+    if (n.transposedB) right.swapMatrix();
     if (right.rows() != p.depth || right.columns() != p.columns || !batchOffsets(right, result, p.batchB))
       return wrong();
     p.strideBK = right.rowStride();
@@ -490,18 +481,19 @@ int64_t scratchOfOthers(const FlatCall& call, const Problem& p, DataType dtype) 
 struct GemmCall {
   enum class Way : uint8_t { blocks, fewRows, fewRowsOfDots, numbers };
   const TensorView *a = nullptr, *b = nullptr, *c = nullptr;
+  GemmNumbers n;
   Problem p;
   Way way = Way::blocks;
 
   Status read(const FlatCall& call) {
-    a = call.argument(0);
-    b = call.argument(1);
+    a = call.argument(Gemm::a);
+    b = call.argument(Gemm::b);
     c = call.result(0);
-    if (!a) return badArgument("gemm", 0, "a tensor", a);
-    if (!b) return badArgument("gemm", 1, "a tensor", b);
-    int64_t flags = call.number(0, 0);
-    if (Status status = readDispatch(call, flags, p); !status.ok()) return status;
-    if (Status status = describeProblem(call, a, b, c, flags, p); !status.ok()) return status;
+    n = call.numbersOf<Gemm>();
+    if (!a) return badArgument("gemm", Gemm::a, "a tensor", a);
+    if (!b) return badArgument("gemm", Gemm::b, "a tensor", b);
+    if (Status status = readDispatch(n, p); !status.ok()) return status;
+    if (Status status = describeProblem(call, a, b, c, n, p); !status.ok()) return status;
     const bool few = p.rows <= 3 && !p.packed;
     if (a->dtype() != DataType::f32)
       way = Way::numbers;
@@ -526,10 +518,10 @@ struct GemmCall {
 // The plain case, told by little: with B packed, and rows of A read where they lie, no schedule takes any
 // memory, whatever the shapes are.
 bool takesNone(const FlatCall& call) {
-  const TensorView *a = call.argument(0), *b = call.argument(1);
-  constexpr int64_t kMoves = kTransposeA | kPermuted;
+  const TensorView *a = call.argument(Gemm::a), *b = call.argument(Gemm::b);
+  const GemmNumbers n = call.numbersOf<Gemm>();
   return !call.wantsVersion() && a && b && !a->strides && a->rank > 0 && a->dtype() == DataType::f32 &&
-         b->dtype() == DataType::f32 && (call.number(0, 0) & (kPackedB | kMoves)) == kPackedB &&
+         b->dtype() == DataType::f32 && n.packedB && !n.transposedA && !n.ordered &&
          a->sizes().back() % 1024 != 0;
 }
 
@@ -582,11 +574,12 @@ void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int6
 }
 
 Status gemmpack(BuiltinCall& call) {
-  const Tensor* b = call.argument(0);
+  using calls::Gemmpack;
+  const Tensor* b = call.argument(Gemmpack::b);
   if (!b || (b->dtype != DataType::f32 && !isHalf(b)) || b->rank != 2)
-    return badArgument("gemmpack", 0, "f32, f16 or bf16 of rank 2", call.arguments[0]);
-  const bool transposed = (call.number(0, 0) & DYN_PACK_TRANSPOSED) != 0,
-             rounded = (call.number(0, 0) & DYN_PACK_ROUNDED) != 0;
+    return badArgument("gemmpack", Gemmpack::b, "f32, f16 or bf16 of rank 2", call.arguments[Gemmpack::b]);
+  const auto n = call.numbersOf<Gemmpack>();
+  const bool transposed = n.transposed, rounded = n.rounded;
   const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
   const DynGemmFamily& family = *call.gemmFamily;
   const Bf16Family& halves = *bf16Families().front();
@@ -633,9 +626,7 @@ Status gemm(FlatCall& call) {
   const Problem& p = g.p;
   TensorView* c = call.result(0);
   Epilogue epilogue;
-  const size_t epilogueAt = p.dispatch.empty() ? 1 : 2 + p.dispatch.size();
-  if (Status status = epilogue.bind(call, call.number(epilogueAt, 0), 2, call.scalars); !status.ok())
-    return status;
+  if (Status status = epilogue.bindOf<Gemm>(call, g.n); !status.ok()) return status;
   if (c->elements == 0) return okStatus();
   switch (g.way) {
     case GemmCall::Way::blocks:

@@ -4,17 +4,17 @@
 
 namespace dyn::vm::kernels {
 
-Status readOrder(const FlatCall& call, size_t first, int64_t rank, AxisOrder& order) {
+Status readOrder(std::span<const int32_t> given, AxisOrder& order) {
   uint64_t seen = 0;
   static_assert(kMostAxes <= 64);
-  if (rank > static_cast<int64_t>(kMostAxes)) return failure(DYN_BAD_PROGRAM, "too many axes");
-  order.count = static_cast<size_t>(rank);
+  if (given.size() > kMostAxes) return failure(DYN_BAD_PROGRAM, "too many axes");
+  order.count = given.size();
   for (size_t axis = 0; axis < order.count; ++axis) {
-    const int64_t from = call.number(first + axis, -1);
-    if (from < 0 || from >= rank || (seen >> from & 1) != 0)
+    const int32_t from = given[axis];
+    if (from < 0 || static_cast<size_t>(from) >= order.count || (seen >> from & 1) != 0)
       return failure(DYN_BAD_PROGRAM, "an order of axes is no permutation");
     seen |= uint64_t{1} << from;
-    order.axes[axis] = static_cast<int32_t>(from);
+    order.axes[axis] = from;
   }
   return okStatus();
 }

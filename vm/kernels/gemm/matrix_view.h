@@ -49,8 +49,8 @@ struct MatrixView {
   int64_t columnStride() const { return strides[rank - 1]; }
 };
 
-// The order of `rank` axes that stands in the call's numbers from `first` on: a permutation.
-Status readOrder(const FlatCall& call, size_t first, int64_t rank, AxisOrder& order);
+// The order of axes that stands in the call's numbers: a permutation.
+Status readOrder(std::span<const int32_t> given, AxisOrder& order);
 
 // How many batches a result has.
 int64_t batchCount(const MatrixView& c);

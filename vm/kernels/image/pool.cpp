@@ -45,14 +45,16 @@ struct Pool {
   }
 };
 
+using Call = calls::Pool;
+
 Status describePool(const FlatCall& call, const TensorView* x, const TensorView* y, Pool& p) {
-  const int64_t rank = call.number(0, 0);
-  if (rank < 1 || rank > 3 || static_cast<int64_t>(call.numbers.size()) != 2 + 3 * rank ||
-      static_cast<int64_t>(call.scalars.size()) != 2 * rank)
+  const auto n = call.numbersOf<Call>();
+  const auto s = call.scalarsOf<Call>(n);
+  const int64_t rank = n.axes;
+  if (rank < 1 || rank > 3 || !n.complete || !s.complete)
     return failure(DYN_BAD_PROGRAM, "pool: sizes, strides, dilations or pads are missing");
-  const int64_t mode = call.number(1, -1);
-  if (mode < kMaximum || mode > kMeanWithPads) return failure(DYN_BAD_PROGRAM, "pool: no such mode");
-  p.mode = static_cast<Mode>(mode);
+  if (n.kind < kMaximum || n.kind > kMeanWithPads) return failure(DYN_BAD_PROGRAM, "pool: no such mode");
+  p.mode = static_cast<Mode>(n.kind);
   const auto wrong = [&] {
     return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(x) + " -> " + describe(y));
   };
@@ -64,13 +66,12 @@ Status describePool(const FlatCall& call, const TensorView* x, const TensorView*
   w.channels = w.filters = 1;
   constexpr int64_t kFarthest = int64_t{1} << 30;
   for (int64_t i = 0; i < rank; ++i) {
-    const auto to = static_cast<size_t>(3 - rank + i), at = static_cast<size_t>(i),
-               axes = static_cast<size_t>(rank);
-    w.kernel[to] = call.number(2 + at, 0);
-    w.stride[to] = call.number(2 + axes + at, 0);
-    w.dilation[to] = call.number(2 + 2 * axes + at, 0);
-    w.pad[to] = call.scalars[at];
-    p.padEnd[to] = call.scalars[axes + at];
+    const auto to = static_cast<size_t>(3 - rank + i), at = static_cast<size_t>(i);
+    w.kernel[to] = n.window[at];
+    w.stride[to] = n.strides[at];
+    w.dilation[to] = n.dilations[at];
+    w.pad[to] = s.pads[at];
+    p.padEnd[to] = s.padsBehind[at];
     w.input[to] = x->shape()[2 + i];
     w.output[to] = y->shape()[2 + i];
     for (int64_t least1 : {w.kernel[to], w.stride[to], w.dilation[to]})
@@ -224,8 +225,8 @@ struct Plan {
 };
 
 Status readCall(const FlatCall& call, Pool& p) {
-  const TensorView* x = call.argument(0);
-  if (!x) return badArgument("pool", 0, "a tensor", x);
+  const TensorView* x = call.argument(Call::x);
+  if (!x) return badArgument("pool", Call::x, "a tensor", x);
   return describePool(call, x, call.result(0), p);
 }
 
@@ -241,7 +242,7 @@ Status poolScratch(const FlatCall& call, int64_t& elements) {
 }
 
 Status pool(FlatCall& call) {
-  const TensorView* x = call.argument(0);
+  const TensorView* x = call.argument(Call::x);
   TensorView* y = call.result(0);
   Pool p;
   if (Status status = readCall(call, p); !status.ok()) return status;
