@@ -43,30 +43,32 @@ namespace {
 
 struct Problem {
   int64_t rows = 0, columns = 0, depth = 0, batches = 1;
-  std::vector<int64_t> batchA, batchB;  // byte offset per batch
+  BatchOffsets batchA, batchB;
   bool packed = false;
 };
 
 Status describeProblem(const ByteGemmFamily& family, const TensorView* a, const TensorView* b,
                        const TensorView* c, Problem& p) {
-  const Status wrong = failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(a) + " x " + describe(b) +
-                                                  " -> " + describe(c) + (p.packed ? " (packed)" : ""));
+  const auto wrong = [&] {
+    return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(a) + " x " + describe(b) + " -> " +
+                                      describe(c) + (p.packed ? " (packed)" : ""));
+  };
   if (a->rank < 2 || c->rank < 2 || (p.packed ? b->rank != 1 : b->rank < 2) || !isByte(a->dtype()) ||
       !isByte(b->dtype()) || c->elements == 0)
-    return c->elements == 0 ? okStatus() : wrong;
+    return c->elements == 0 ? okStatus() : wrong();
   p.rows = c->shape()[c->rank - 2];
   p.columns = c->shape()[c->rank - 1];
   p.depth = a->shape()[a->rank - 1];
   const MatrixView left(a), result(c);
-  if (left.rows() != p.rows || !batchOffsets(left, result, p.batchA)) return wrong;
-  p.batches = static_cast<int64_t>(p.batchA.size());
+  if (left.rows() != p.rows || !batchesFit(left, result)) return wrong();
+  p.batchA = BatchOffsets(left, result);
+  p.batches = batchCount(result);
   if (p.packed) {
-    if (b->elements != panelCount(family, p.columns) * panelBytes(family, p.depth)) return wrong;
-    p.batchB.assign(p.batchA.size(), 0);
+    if (b->elements != panelCount(family, p.columns) * panelBytes(family, p.depth)) return wrong();
   } else {
     const MatrixView right(b);
-    if (right.rows() != p.depth || right.columns() != p.columns || !batchOffsets(right, result, p.batchB))
-      return wrong;
+    if (right.rows() != p.depth || right.columns() != p.columns || !batchesFit(right, result)) return wrong();
+    p.batchB = BatchOffsets(right, result);
   }
   return okStatus();
 }
@@ -78,8 +80,7 @@ struct Plan {
   int64_t wordElements, termElements, zeroElements, packElements;
 
   Plan(const ByteGemmFamily& family, const FlatCall& call, const Problem& p) {
-    const bool oneB =
-        std::all_of(p.batchB.begin(), p.batchB.end(), [](int64_t offset) { return offset == 0; });
+    const bool oneB = p.batchB.areAllZero();
     allRows = p.rows * p.batches;
     rounds = oneB ? 1 : p.batches;
     rowsPerRound = oneB ? allRows : p.rows;
@@ -152,7 +153,7 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
   const uint8_t flip = leftFlip(a->dtype());
   call.split(allRows, tasks, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      const uint8_t* from = left + p.batchA[static_cast<size_t>(row / p.rows)] + row % p.rows * p.depth;
+      const uint8_t* from = left + p.batchA[row / p.rows] + row % p.rows * p.depth;
       const int32_t sum = copyLeftRow(family, from, p.depth, 1, flip, words + row * leading);
       setRowTerms(sum, p.depth, leftZero(a->dtype(), zeroAt(zeroA, row % p.rows)), terms + 2 * row);
     }
@@ -162,8 +163,8 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
     call.split(rounds * panels, tasks, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t round = unit / panels, panel = unit % panels;
-        packBytePanels(family, b->as<uint8_t>() + p.batchB[static_cast<size_t>(round)], p.depth, p.columns,
-                       p.columns, 1, rightFlip(b->dtype()), panel, panel + 1,
+        packBytePanels(family, b->as<uint8_t>() + p.batchB[round], p.depth, p.columns, p.columns, 1,
+                       rightFlip(b->dtype()), panel, panel + 1,
                        pack + round * wholeLines(panels * bytesPerPanel / 4) * 4);
       }
     });

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <utility>
-#include <vector>
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/epilogue.h"
@@ -56,7 +55,7 @@ class RowKernel : public BoundKernel {
 
 struct Problem {
   int64_t rows = 0, depth = 0, keys = 0, width = 0, batches = 0;
-  std::vector<int64_t> atQ, atK, atV, atZ;  // of each batch
+  BatchOffsets atQ, atK, atV, atZ;
   int64_t strideQM = 0, strideQD = 0, strideKD = 0, strideKN = 0, strideVN = 0, strideVE = 0, strideZM = 0;
 
   double steps() const {
@@ -106,10 +105,10 @@ Status describeProblem(const FlatCall& call, const TensorView* z, Detail detail,
     return wrong();
   if (!batchesFit(q, out) || !batchesFit(k, out) || !batchesFit(v, out)) return wrong();
   if (detail == Detail::offsets) {
-    batchOffsets(q, out, p.atQ);
-    batchOffsets(k, out, p.atK);
-    batchOffsets(v, out, p.atV);
-    batchOffsets(out, out, p.atZ);
+    p.atQ = BatchOffsets(q, out);
+    p.atK = BatchOffsets(k, out);
+    p.atV = BatchOffsets(v, out);
+    p.atZ = BatchOffsets(out, out);
   }
   if (p.width > 1 && out.columnStride() != 1)
     return failure(DYN_BAD_PROGRAM, "attention: the last axis of the result must stay the last");
@@ -154,12 +153,10 @@ class Task {
   }
 
   void packK(int64_t batch, int64_t begin, int64_t end, float* to) const {
-    packPanels(family_, k_ + p_.atK[static_cast<size_t>(batch)], p_.depth, p_.keys, p_.strideKD, p_.strideKN,
-               begin, end, to);
+    packPanels(family_, k_ + p_.atK[batch], p_.depth, p_.keys, p_.strideKD, p_.strideKN, begin, end, to);
   }
   void packV(int64_t batch, int64_t begin, int64_t end, float* to) const {
-    packPanels(family_, v_ + p_.atV[static_cast<size_t>(batch)], p_.keys, p_.width, p_.strideVN, p_.strideVE,
-               begin, end, to);
+    packPanels(family_, v_ + p_.atV[batch], p_.keys, p_.width, p_.strideVN, p_.strideVE, begin, end, to);
   }
   int64_t panelsK() const { return panelCount(family_, p_.keys); }
   int64_t panelsV() const { return panelCount(family_, p_.width); }
@@ -168,7 +165,7 @@ class Task {
   int32_t run(int64_t batch, int64_t block, const float* k, const float* v, float* own) const {
     const int64_t first = block * blockRows(), rows = std::min(blockRows(), p_.rows - first);
     const int64_t leading = p_.leadingScores(), panel = family_.panelWidth;
-    const float* q = q_ + p_.atQ[static_cast<size_t>(batch)] + first * p_.strideQM;
+    const float* q = q_ + p_.atQ[batch] + first * p_.strideQM;
     int64_t leadingQ = p_.strideQM;
     if (p_.copiesQ()) {
       float* copy = own + wholeLines(blockRows() * leading);
@@ -184,7 +181,7 @@ class Task {
         fault != DYN_KERNEL_OK)
       return fault;
     if (call_.cancelled()) return DYN_KERNEL_OK;
-    float* z = z_ + p_.atZ[static_cast<size_t>(batch)] + first * p_.strideZM;
+    float* z = z_ + p_.atZ[batch] + first * p_.strideZM;
     for (int64_t key = 0; key < std::max<int64_t>(1, p_.keys); key += kDepthBlock)
       for (int64_t i = 0; i < panelsV(); ++i)
         runRowTiles(family_, rows, std::min(kDepthBlock, p_.keys - key), own + key, leading,
@@ -195,10 +192,11 @@ class Task {
 
   // The few rows of one batch, with K and V where they are.
   int32_t runInPlace(int64_t batch, float* own) const {
-    const auto at = static_cast<size_t>(batch);
     const int64_t leading = p_.leadingScores();
-    const FewRows scores{p_.rows,         p_.depth,    q_ + p_.atQ[at], p_.strideQM, p_.strideQD,
-                         k_ + p_.atK[at], p_.strideKD, p_.strideKN,     own,         leading};
+    const FewRows scores{p_.rows,     p_.depth,    q_ + p_.atQ[batch],
+                         p_.strideQM, p_.strideQD, k_ + p_.atK[batch],
+                         p_.strideKD, p_.strideKN, own,
+                         leading};
     if (p_.strideKN == 1)
       scores.byColumns(0, p_.keys);
     else
@@ -206,8 +204,10 @@ class Task {
     if (const int32_t fault = kernel_->run(batch * p_.rows, p_.rows, own, p_.keys, leading);
         fault != DYN_KERNEL_OK)
       return fault;
-    const FewRows product{p_.rows,         p_.keys,     own,         leading,         1,
-                          v_ + p_.atV[at], p_.strideVN, p_.strideVE, z_ + p_.atZ[at], p_.strideZM};
+    const FewRows product{p_.rows,     p_.keys,     own,
+                          leading,     1,           v_ + p_.atV[batch],
+                          p_.strideVN, p_.strideVE, z_ + p_.atZ[batch],
+                          p_.strideZM};
     product.byColumns(0, p_.width);
     return DYN_KERNEL_OK;
   }
@@ -277,9 +277,9 @@ Status attention(FlatCall& call) {
           fault.note(task.runInPlace(batch, own));
           continue;
         }
-        const auto at = static_cast<size_t>(batch);
-        if (std::exchange(atK, p.atK[at]) != p.atK[at]) task.packK(batch, 0, task.panelsK(), k);
-        if (std::exchange(atV, p.atV[at]) != p.atV[at]) task.packV(batch, 0, task.panelsV(), v);
+        const int64_t nowK = p.atK[batch], nowV = p.atV[batch];
+        if (std::exchange(atK, nowK) != nowK) task.packK(batch, 0, task.panelsK(), k);
+        if (std::exchange(atV, nowV) != nowV) task.packV(batch, 0, task.panelsV(), v);
         for (int64_t block = 0; block < task.blocks() && !call.cancelled(); ++block)
           fault.note(task.run(batch, block, k, v, own));
       }

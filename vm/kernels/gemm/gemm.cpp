@@ -25,16 +25,12 @@ using GemmNumbers = Gemm::Numbers<calls::Borrowed>;
 struct Problem {
   int64_t rows = 0, columns = 0, depth = 0;
   int64_t batches = 1;
-  std::vector<int64_t> batchA, batchB, batchC;  // element offset per batch; empty: one batch, at 0
+  BatchOffsets batchA, batchB, batchC;
   int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0, strideCM = 0;
   bool packed = false;
   const Bf16Family* rounded = nullptr;  // B is packed in bf16, for this family
   std::span<const int32_t> dispatch;    // the program's: pairs of 1 + schedule (0: by cost) and most rows
 };
-
-int64_t offsetOf(const std::vector<int64_t>& offsets, size_t batch) {
-  return offsets.empty() ? 0 : offsets[batch];
-}
 
 // Multiply-adds of one batch.
 double steps(const Problem& p) {
@@ -115,34 +111,28 @@ Status describeProblem(const FlatCall& call, const TensorView* a, const TensorVi
   p.strideAM = left.rowStride();
   p.strideAK = left.columnStride();
   p.strideCM = result.rowStride();
-  if (left.rows() != p.rows || !batchOffsets(left, result, p.batchA) ||
-      !batchOffsets(result, result, p.batchC))
-    return wrong();
+  if (left.rows() != p.rows || !batchesFit(left, result)) return wrong();
+  p.batchA = BatchOffsets(left, result);
+  p.batchC = BatchOffsets(result, result);
   if (p.columns > 1 && result.columnStride() != 1)
     return failure(DYN_BAD_PROGRAM, "the last axis of the product must stay the last");
-  p.batches = static_cast<int64_t>(p.batchA.size());
-  bool oneB = true;
+  p.batches = batchCount(result);
   if (p.packed) {
     const int64_t elements = c->elements == 0 ? 0
                              : p.rounded      ? bf16ElementCount(*p.rounded, p.depth, p.columns)
                                               : packedElementCount(*call.gemmFamily, p.depth, p.columns);
     if (a->dtype() != DataType::f32 || (c->elements > 0 && b->elements != elements)) return wrong();
-    p.batchB.assign(static_cast<size_t>(p.batches), 0);
   } else {
     MatrixView right(b, &orders[1]);
     if (n.transposedB) right.swapMatrix();
-    if (right.rows() != p.depth || right.columns() != p.columns || !batchOffsets(right, result, p.batchB))
-      return wrong();
+    if (right.rows() != p.depth || right.columns() != p.columns || !batchesFit(right, result)) return wrong();
+    p.batchB = BatchOffsets(right, result);
     p.strideBK = right.rowStride();
     p.strideBN = right.columnStride();
-    oneB = std::all_of(p.batchB.begin(), p.batchB.end(), [](int64_t offset) { return offset == 0; });
   }
   // With one B, and A and C whose rows run through, all batches are one tall matrix.
-  bool running = true;
-  for (int64_t i = 0; i < p.batches && running; ++i)
-    running = p.batchA[static_cast<size_t>(i)] == i * p.rows * p.strideAM &&
-              p.batchC[static_cast<size_t>(i)] == i * p.rows * p.strideCM;
-  if (p.batches > 1 && oneB && running) {
+  if (p.batches > 1 && p.batchB.areAllZero() && p.batchA.areEvery(p.rows * p.strideAM, p.batches) &&
+      p.batchC.areEvery(p.rows * p.strideCM, p.batches)) {
     p.rows *= p.batches;
     p.batches = 1;
   }
@@ -335,13 +325,12 @@ Status gemmF32(FlatCall& call, const Problem& p, const TensorView* a, const Tens
       float* pack = own + copyElements;
       int64_t packedOffset = -1;
       for (int64_t batch = begin; batch < end; ++batch) {
-        const int64_t offset = offsetOf(p.batchB, static_cast<size_t>(batch));
+        const int64_t offset = p.batchB[batch];
         if (!p.packed && offset != packedOffset)
           packPanels(family, bData + offset, p.depth, p.columns, p.strideBK, p.strideBN, 0, panels, pack);
         packedOffset = offset;
-        fault.note(block.run(0, block.tiles().count, 0, panels,
-                             aData + offsetOf(p.batchA, static_cast<size_t>(batch)), p.packed ? bData : pack,
-                             cData + offsetOf(p.batchC, static_cast<size_t>(batch)), batch * p.rows, copy));
+        fault.note(block.run(0, block.tiles().count, 0, panels, aData + p.batchA[batch],
+                             p.packed ? bData : pack, cData + p.batchC[batch], batch * p.rows, copy));
       }
     });
   } else {
@@ -351,8 +340,8 @@ Status gemmF32(FlatCall& call, const Problem& p, const TensorView* a, const Tens
       const float* packed = bData;
       if (!p.packed) {
         call.split(panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-          packPanels(family, bData + offsetOf(p.batchB, static_cast<size_t>(batch)), p.depth, p.columns,
-                     p.strideBK, p.strideBN, begin, end, pack);
+          packPanels(family, bData + p.batchB[batch], p.depth, p.columns, p.strideBK, p.strideBN, begin, end,
+                     pack);
         });
         packed = pack;
       }
@@ -362,9 +351,8 @@ Status gemmF32(FlatCall& call, const Problem& p, const TensorView* a, const Tens
       call.split(pieces, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
         float* copy = copyElements > 0 ? scratch.next() : nullptr;
         fault.note(block.run(overRows ? begin : 0, overRows ? end : rowTiles, overRows ? 0 : begin,
-                             overRows ? panels : end, aData + offsetOf(p.batchA, static_cast<size_t>(batch)),
-                             packed, cData + offsetOf(p.batchC, static_cast<size_t>(batch)), batch * p.rows,
-                             copy));
+                             overRows ? panels : end, aData + p.batchA[batch], packed,
+                             cData + p.batchC[batch], batch * p.rows, copy));
       });
     }
   }
@@ -373,16 +361,16 @@ Status gemmF32(FlatCall& call, const Problem& p, const TensorView* a, const Tens
 
 // A few rows times a B that is not packed: packing would cost more than the product, so B is read once, in
 // place.
-FewRows fewRowsOf(const Problem& p, size_t batch, const TensorView* a, const TensorView* b, TensorView* c) {
+FewRows fewRowsOf(const Problem& p, int64_t batch, const TensorView* a, const TensorView* b, TensorView* c) {
   return {.rows = p.rows,
           .depth = p.depth,
-          .a = a->as<float>() + offsetOf(p.batchA, batch),
+          .a = a->as<float>() + p.batchA[batch],
           .strideAM = p.strideAM,
           .strideAK = p.strideAK,
-          .b = b->as<float>() + offsetOf(p.batchB, batch),
+          .b = b->as<float>() + p.batchB[batch],
           .strideBK = p.strideBK,
           .strideBN = p.strideBN,
-          .c = c->as<float>() + offsetOf(p.batchC, batch),
+          .c = c->as<float>() + p.batchC[batch],
           .strideCM = p.strideCM};
 }
 
@@ -394,8 +382,7 @@ void fewRowsOfDots(FlatCall& call, const Problem& p, const TensorView* a, const 
   call.split(p.batches * groups, tasks, [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t column = unit % groups * kTogether;
-      fewRowsOf(p, static_cast<size_t>(unit / groups), a, b, c)
-          .byDots(column, std::min(column + kTogether, p.columns));
+      fewRowsOf(p, unit / groups, a, b, c).byDots(column, std::min(column + kTogether, p.columns));
     }
   });
 }
@@ -419,17 +406,16 @@ double allSteps(const Problem& p) { return steps(p) * static_cast<double>(p.batc
 template <typename T>
 NumberProduct<T> productOf(const Problem& p, int64_t batch, const TensorView* a, const TensorView* b,
                            TensorView* c) {
-  const auto at = static_cast<size_t>(batch);
   return {.rows = p.rows,
           .columns = p.columns,
           .depth = p.depth,
-          .a = a ? a->as<T>() + offsetOf(p.batchA, at) : nullptr,
+          .a = a ? a->as<T>() + p.batchA[batch] : nullptr,
           .strideAM = p.strideAM,
           .strideAK = p.strideAK,
-          .b = b ? b->as<T>() + offsetOf(p.batchB, at) : nullptr,
+          .b = b ? b->as<T>() + p.batchB[batch] : nullptr,
           .strideBK = p.strideBK,
           .strideBN = p.strideBN,
-          .c = c ? c->as<T>() + offsetOf(p.batchC, at) : nullptr,
+          .c = c ? c->as<T>() + p.batchC[batch] : nullptr,
           .strideCM = p.strideCM};
 }
 
