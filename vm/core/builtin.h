@@ -47,6 +47,7 @@ enum class BuiltinForm : uint8_t { makes, into, both };
 
 struct BuiltinRow {
   static constexpr uint8_t kRehearsed = 1;  // hosted: looks at no elements in a rehearsal
+  static constexpr uint8_t kHeap = 2;       // flat: makes tables of its own on the heap
   static constexpr uint8_t kSettings =
       8;  // flat: the elements of arguments behind the first say how much memory
   static constexpr uint8_t kGemmFamily = 4;  // runs on the module's matrix kernels

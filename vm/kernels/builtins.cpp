@@ -6,7 +6,7 @@ namespace {
 
 constexpr uint8_t ANY = 255;
 constexpr uint16_t PLAIN = 0, REHEARSED = BuiltinRow::kRehearsed, GEMM = BuiltinRow::kGemmFamily,
-                   SETTINGS = BuiltinRow::kSettings;
+                   HEAP = BuiltinRow::kHeap, SETTINGS = BuiltinRow::kSettings;
 constexpr uint16_t STRIDED(uint16_t arguments) { return static_cast<uint16_t>(arguments << 8); }
 constexpr BuiltinRow kBuiltins[] = {
 #define RANGE(least, most) least, most
