@@ -185,7 +185,8 @@ struct PanelPlan {
     zeroElements = wholeLines(width);
     mixedElements = mixes ? wholeLines(c.batch * c.groups * c.channels * c.inputSize() / 4 + 1) : 0;
     stageElements = pointwise || mixes ? 0 : wholeLines((depth * blockPanels * width + 3) / 4);
-    packElements = wholeLines(blockPanels * panelBytes(family, depth) / 4);
+    packElements =
+        std::max(wholeLines(blockPanels * panelBytes(family, depth) / 4), wholeLines(depth / 4 + 1));
   }
   int64_t shared() const { return wordElements + termElements + zeroElements + mixedElements; }
   int64_t own() const { return stageElements + packElements; }
@@ -211,14 +212,14 @@ Status byPanels(FlatCall& memory, const ByteConvolution& p) {
   std::fill_n(zeros, width, rightZero(p.x->dtype(), p.zeroOfX()));
   p.call.split(filters, tasks, [&](int64_t begin, int64_t end) {
     // Channels stand last in what they are multiplied with.
-    std::vector<uint8_t> turned(mixes && !p.channelsLast ? static_cast<size_t>(depth) : 0);
+    auto* turned = reinterpret_cast<uint8_t*>(scratch.next());
     for (int64_t filter = begin; filter < end; ++filter) {
       const uint8_t* row = p.w->as<uint8_t>() + filter * depth;
-      if (!turned.empty()) {
+      if (mixes && !p.channelsLast) {
         for (int64_t channel = 0; channel < c.channels; ++channel)
           for (int64_t tap = 0; tap < c.taps(); ++tap)
-            turned[static_cast<size_t>(tap * c.channels + channel)] = row[channel * c.taps() + tap];
-        row = turned.data();
+            turned[tap * c.channels + channel] = row[channel * c.taps() + tap];
+        row = turned;
       }
       const int32_t sum =
           copyLeftRow(family, row, depth, 1, leftFlip(p.w->dtype()), words + filter * leading);
@@ -226,6 +227,7 @@ Status byPanels(FlatCall& memory, const ByteConvolution& p) {
     }
   });
 
+  scratch.rewind();
   auto* mixed = reinterpret_cast<uint8_t*>(zeros + wholeLines(width));
   const uint8_t flip = rightFlip(p.x->dtype());
   if (mixes) {
@@ -286,8 +288,13 @@ Status readCall(const FlatCall& call, Convolution& c) {
   if (!w || !isByte(w->dtype())) return badArgument("byteconv", Call::weights, "u8 or i8", w);
   const auto n = call.numbersOf<Call>();
   const WindowFields window = windowOf<Call>(call, n);
-  std::vector<int64_t> weights(w->sizes().begin(), w->sizes().end());
-  if (n.channelsLast && w->rank > 2) std::rotate(weights.begin() + 1, weights.end() - 1, weights.end());
+  std::array<int64_t, 5> turned;  // as [M, C/group, kernel...]
+  std::span<const int64_t> weights = w->sizes();
+  if (n.channelsLast && w->rank > 2 && w->rank <= turned.size()) {
+    std::copy(weights.begin(), weights.end(), turned.begin());
+    std::rotate(turned.begin() + 1, turned.begin() + w->rank - 1, turned.begin() + w->rank);
+    weights = std::span(turned).first(w->rank);
+  }
   if (Status status = describeWindow(window, weights, false, c); !status.ok()) return status;
   if (n.channelsLast && c.channels % 4 != 0)
     return badArgument("byteconv", Call::weights, "a multiple of four channels, as they stand last", w);

@@ -121,7 +121,6 @@ Status split(FlatCall& call) {
   if (!normalizeAxis(axis, x->rank)) return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
   const AxisView view = axisView(x->shape(), x->rank, axis);
   const size_t element = sizeBytes(x->dtype());
-  std::vector<int64_t> shape(x->sizes().begin(), x->sizes().end());
   int64_t offset = 0;
   for (size_t i = 0; i < call.resultCount && !call.cancelled(); ++i) {
     TensorView* part = call.result(i);
@@ -130,8 +129,13 @@ Status split(FlatCall& call) {
     const int64_t size = part->shape()[axis];
     if (size > view.size - offset)
       return failure(DYN_CHECK_FAILED, "the parts do not add up to " + std::to_string(view.size));
-    shape[static_cast<size_t>(axis)] = size;
-    if (Status status = call.checkResult(i, x->dtype(), shape); !status.ok()) return status;
+    bool fits = part->dtype() == x->dtype();
+    for (int64_t k = 0; k < int64_t{x->rank}; ++k) fits &= k == axis || part->shape()[k] == x->shape()[k];
+    if (!fits) {
+      std::vector<int64_t> shape(x->sizes().begin(), x->sizes().end());
+      shape[static_cast<size_t>(axis)] = size;
+      return call.checkResult(i, x->dtype(), shape);
+    }
     const size_t bytes = static_cast<size_t>(size * view.inner) * element;
     for (int64_t outer = 0; outer < view.outer && bytes > 0; ++outer)
       memcpy(part->bytes() + static_cast<size_t>(outer) * bytes,
