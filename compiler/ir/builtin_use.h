@@ -1,5 +1,6 @@
-// BuiltinUse: how an operator calls a hand-written kernel; the one description of the call. Its row says which
-// kernel, and a function fills the fields of dyn_builtin_calls.def by name; lowering writes the call from that.
+// BuiltinUse: how an operator calls a hand-written kernel; the one description of the call. Its row says
+// which kernel, and a function fills the fields of dyn_builtin_calls.def by name; lowering writes the call
+// from that.
 //
 //   Status fillPool(const BuiltinRequest& request, CallFields<calls::Pool>& call) {
 //     call.numbers.axes = request.operandTypes[0].rank() - 2;

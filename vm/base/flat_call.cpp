@@ -1,7 +1,6 @@
 #include "vm/base/flat_call.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace dyn::vm {
 namespace {
@@ -26,13 +25,6 @@ void TensorView::writeStrides(std::span<int64_t> to) const {
     to[axis] = step;
     if (elements > 0) step *= shape()[axis];  // without elements sizes beside a 0 may be anything
   }
-}
-
-float CallInputs::real(size_t index, float otherwise) const {
-  if (index >= numbers.size()) return otherwise;
-  float value;
-  memcpy(&value, &numbers[index], sizeof value);
-  return value;
 }
 
 Status FlatCall::checkResult(size_t index, DataType dtype, std::span<const int64_t> shape) const {

@@ -17,6 +17,7 @@
 #include "vm/base/dtype.h"
 #include "vm/base/status.h"
 #include "vm/include/dyn_builtin.h"
+#include "vm/shared/dyn_builtin_calls.h"
 
 namespace dyn::vm {
 
@@ -52,10 +53,15 @@ class CallInputs {
   std::span<const int64_t> scalars;
   std::span<const int32_t> numbers;
 
-  int64_t number(size_t index, int64_t otherwise) const {
-    return index < numbers.size() ? numbers[index] : otherwise;
+  // The fields of the row's call by name (dyn_builtin_calls.h).
+  template <typename Call>
+  typename Call::template Numbers<calls::Borrowed> numbersOf() const {
+    return calls::readNumbers<Call>(numbers);
   }
-  float real(size_t index, float otherwise) const;  // a number whose bits are an f32
+  template <typename Call>
+  calls::ScalarsOf<Call> scalarsOf(const typename Call::template Numbers<calls::Borrowed>& fields) const {
+    return calls::readScalars<Call>(fields, scalars);
+  }
   bool cancelled() const { return context->cancelled(context) != 0; }
   uint32_t threadCount() const { return static_cast<uint32_t>(context->threads); }
 

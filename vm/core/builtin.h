@@ -47,15 +47,17 @@ enum class BuiltinForm : uint8_t { makes, into, both };
 
 struct BuiltinRow {
   static constexpr uint8_t kRehearsed = 1;  // hosted: looks at no elements in a rehearsal
+  static constexpr uint8_t kHeap = 2;       // flat: makes tables of its own on the heap
   static constexpr uint8_t kSettings =
       8;  // flat: the elements of arguments behind the first say how much memory
   static constexpr uint8_t kGemmFamily = 4;  // runs on the module's matrix kernels
 
   std::string_view name;
   BuiltinForm form;
-  uint16_t traits;  // above the first byte: how many of its arguments may be strided
-  uint8_t minResults, maxResults, minArguments, maxArguments, minScalars, maxScalars, minNumbers,
-      maxNumbers;  // 255: any
+  uint16_t traits;                 // above the first byte: how many of its arguments may be strided
+  uint8_t minResults, maxResults;  // 255: any
+  calls::CallCounts counts;        // of what a call gives it (dyn_builtin_calls.h)
+  std::string (*fields)();         // the same in words
   std::string_view meaning;
   BuiltinFunction hosted;  // null: the row is flat
   DynBuiltinKernel flat;

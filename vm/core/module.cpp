@@ -99,18 +99,21 @@ Status Module::checkBuiltinCalls() const {
             positionText(f, position));
       const struct {
         const char* what;
-        uint32_t operand, low, high;
-      } limits[] = {{"results", 1, row.minResults, row.maxResults},
-                    {"arguments", 2, row.minArguments, row.maxArguments},
-                    {"scalars", 3, row.minScalars, row.maxScalars},
-                    {"numbers", 4, row.minNumbers, row.maxNumbers}};
+        uint32_t operand;
+        calls::Count count;
+      } limits[] = {{"results", 1, {row.minResults, row.maxResults}},
+                    {"arguments", 2, row.counts.arguments},
+                    {"scalars", 3, row.counts.scalars},
+                    {"numbers", 4, row.counts.numbers}};
       for (const auto& limit : limits) {
         const uint32_t count = reader.operand(limit.operand).count;
-        if (count >= limit.low && (count <= limit.high || limit.high == 255)) continue;
+        if (count >= limit.count.least &&
+            (count <= limit.count.most || limit.count.most == calls::Count::kAny))
+          continue;
         return failure(DYN_BAD_PROGRAM,
                        "builtin " + std::string(row.name) + " has " + std::to_string(count) + " " +
-                           limit.what + ", takes " + std::to_string(limit.low) + " to " +
-                           std::to_string(limit.high),
+                           limit.what + ", takes " + std::to_string(limit.count.least) + " to " +
+                           std::to_string(limit.count.most),
                        positionText(f, position));
       }
     }

@@ -6,7 +6,7 @@ namespace {
 
 constexpr uint8_t ANY = 255;
 constexpr uint16_t PLAIN = 0, REHEARSED = BuiltinRow::kRehearsed, GEMM = BuiltinRow::kGemmFamily,
-                   SETTINGS = BuiltinRow::kSettings;
+                   HEAP = BuiltinRow::kHeap, SETTINGS = BuiltinRow::kSettings;
 constexpr uint16_t STRIDED(uint16_t arguments) { return static_cast<uint16_t>(arguments << 8); }
 constexpr BuiltinRow kBuiltins[] = {
 #define RANGE(least, most) least, most
@@ -16,8 +16,15 @@ constexpr BuiltinRow kBuiltins[] = {
   nullptr, { nullptr, flatRun<kernels::function> }
 #define FLAT(function, scratch) \
   nullptr, { flatScratchBytes<kernels::scratch>, flatRun<kernels::function> }
-#define DYN_BUILTIN(name, form, traits, results, arguments, scalars, numbers, meaning, function) \
-  {name, BuiltinForm::form, traits, results, arguments, scalars, numbers, meaning, function},
+#define DYN_BUILTIN(Call, form, traits, results, meaning, function) \
+  {calls::Call::kRow,                                               \
+   BuiltinForm::form,                                               \
+   traits,                                                          \
+   results,                                                         \
+   calls::countsOf<calls::Call>(),                                  \
+   calls::describeCall<calls::Call>,                                \
+   meaning,                                                         \
+   function},
 #include "vm/kernels/builtins.def"
 #undef DYN_BUILTIN
 #undef FLAT

@@ -40,6 +40,11 @@ class Epilogue : public BoundKernel {
   // own.
   Status bind(const FlatCall& call, int64_t kernelPlusOne, size_t firstExtra,
               std::span<const int64_t> scalars);
+  // That of a call whose row has one: its fields are `numbers`.
+  template <typename Call, typename Numbers>
+  Status bindOf(const FlatCall& call, const Numbers& numbers) {
+    return bind(call, numbers.epilogue, Call::epilogue, call.scalarsOf<Call>(numbers).epilogue);
+  }
   // Returns the kernel's fault, 0 when there is none. Thread-safe.
   int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd) const;
 };

@@ -14,7 +14,7 @@ namespace dyn::vm::kernels {
 
 class PackedNumbers {
  public:
-  PackedNumbers(std::span<const int32_t> numbers, size_t start) : numbers_(numbers), at_(start) {}
+  explicit PackedNumbers(std::span<const int32_t> numbers) : numbers_(numbers) {}
 
   // False after a read beyond the end, or of something malformed; what was read since is empty.
   bool ok() const { return ok_; }
@@ -73,7 +73,7 @@ class PackedNumbers {
 
  private:
   std::span<const int32_t> numbers_;
-  size_t at_;
+  size_t at_ = 0;
   bool ok_ = true;
 };
 

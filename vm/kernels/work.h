@@ -58,6 +58,29 @@ inline int64_t scratchElements(int64_t shared, int64_t tasks, int64_t own) {
   return wholeLines(shared + tasks * own);
 }
 
+// Elements of four bytes that a Table of so many takes.
+template <typename T>
+int64_t tableElements(int64_t most) {
+  return wholeLines((most * static_cast<int64_t>(sizeof(T)) + 3) / 4);
+}
+
+// A list of at most so many, in scratch memory.
+template <typename T>
+class Table {
+ public:
+  Table() = default;
+  explicit Table(float* memory) : data_(reinterpret_cast<T*>(memory)) {}
+
+  void add(const T& value) { data_[count_++] = value; }
+  void clear() { count_ = 0; }
+  int64_t size() const { return count_; }
+  const T* data() const { return data_; }
+
+ private:
+  T* data_ = nullptr;
+  int64_t count_ = 0;
+};
+
 // A part of the call's scratch memory: `shared` elements of four bytes for all, then `own` for each of the
 // tasks. Those of a call go in the opposite order.
 class Scratch {

@@ -18,7 +18,11 @@ using kernels::Epilogue;
 using kernels::Scratch;
 using kernels::worthwhileTasks;
 
-constexpr int64_t kPackedB = 4;  // of the first number of gemm
+// Its rows take the calls of Dyn's own.
+using calls::ConvPack;
+using calls::ConvPacked;
+using calls::Gemm;
+using calls::Gemmpack;
 
 Status cannot(const std::string& what) { return failure(DYN_UNSUPPORTED, "oneDNN can not do " + what); }
 
@@ -43,10 +47,10 @@ Status runEpilogue(FlatCall& call, const Epilogue& epilogue, int64_t rows, int64
   return fault.status();
 }
 
-Status runPrepared(FlatCall& call, const Prepared& made, int64_t threads) {
+Status runPrepared(FlatCall& call, const Prepared& made, int64_t threads, const TensorView* x,
+                   const TensorView* weights, const TensorView* bias) {
   Scratch scratch(call, made.scratchElements(), 0, 0);
   if (!scratch) return scratch.status();
-  const TensorView *x = call.argument(0), *weights = call.argument(1), *bias = call.argument(2);
   const ThreadLimit limit(threads);
   return made.run(x->as<float>(), weights->as<float>(), bias ? bias->as<float>() : nullptr,
                   call.result(0)->as<float>(), scratch.shared());
@@ -56,10 +60,12 @@ Status runPrepared(FlatCall& call, const Prepared& made, int64_t threads) {
 
 Status gemmPack(BuiltinCall& call) {
   if (Status status = ready(); !status.ok()) return status;
-  const Tensor* b = call.argument(0);
+  const Tensor* b = call.argument(Gemmpack::b);
   if (!b || b->dtype != DataType::f32 || b->rank != 2)
-    return badArgument("onednn_gemm_pack", 0, "f32 of rank 2", call.arguments[0]);
-  const bool transposed = call.number(0, 0) != 0;
+    return badArgument("onednn_gemm_pack", Gemmpack::b, "f32 of rank 2", call.arguments[Gemmpack::b]);
+  const auto n = call.numbersOf<Gemmpack>();
+  if (n.rounded) return failure(DYN_BAD_PROGRAM, "onednn_gemm_pack does not round");
+  const bool transposed = n.transposed;
   const Product product{1, b->shape()[transposed ? 1 : 0], b->shape()[transposed ? 0 : 1]};
   const bool empty = b->elementCount == 0;
   const Layout layout = empty ? Layout() : packedLayout(product);
@@ -79,16 +85,17 @@ struct GemmCall {
 
   Status read(const FlatCall& call) {
     if (Status status = ready(); !status.ok()) return status;
-    const TensorView *a = call.argument(0), *packed = call.argument(1), *c = call.result(0);
+    const TensorView *a = call.argument(Gemm::a), *packed = call.argument(Gemm::b), *c = call.result(0);
     if (!a || a->dtype() != DataType::f32 || a->rank < 2)
-      return badArgument("onednn_gemm", 0, "f32 of rank 2 or more", a);
+      return badArgument("onednn_gemm", Gemm::a, "f32 of rank 2 or more", a);
     if (!packed || packed->dtype() != DataType::f32)
-      return badArgument("onednn_gemm", 1, "packed weights", packed);
+      return badArgument("onednn_gemm", Gemm::b, "packed weights", packed);
     const auto wrong = [&] {
       return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(a) + " x " + describe(packed) + " -> " +
                                         describe(c) + " (packed)");
     };
-    if (call.number(0, 0) != kPackedB)
+    const auto n = call.numbersOf<Gemm>();
+    if (!n.packedB || n.transposedA || n.transposedB || n.ordered || n.dispatched)
       return failure(DYN_BAD_PROGRAM, "onednn_gemm takes packed weights only");
     if (c->dtype() != DataType::f32 || c->rank != a->rank ||
         !std::equal(a->shape(), a->shape() + a->rank - 1, c->shape()))
@@ -122,11 +129,13 @@ Status gemm(FlatCall& call) {
   if (Status status = g.read(call); !status.ok()) return status;
   TensorView* c = call.result(0);
   Epilogue epilogue;
-  if (Status status = epilogue.bind(call, call.number(1, 0), 2, call.scalars); !status.ok()) return status;
+  if (Status status = epilogue.bindOf<Gemm>(call, call.numbersOf<Gemm>()); !status.ok()) return status;
   if (c->elements == 0) return okStatus();
   if (!g.made)
     memset(c->bytes(), 0, c->sizeBytes());
-  else if (Status status = runPrepared(call, *g.made, g.threads); !status.ok())
+  else if (Status status =
+               runPrepared(call, *g.made, g.threads, call.argument(Gemm::a), call.argument(Gemm::b), nullptr);
+           !status.ok())
     return status;
   return runEpilogue(call, epilogue, g.p.rows, g.p.columns);
 }
@@ -135,10 +144,12 @@ Status gemm(FlatCall& call) {
 
 Status convPack(BuiltinCall& call) {
   if (Status status = ready(); !status.ok()) return status;
-  const Tensor* w = call.argument(0);
-  if (!w || w->dtype != DataType::f32) return badArgument("onednn_conv_pack", 0, "f32", call.arguments[0]);
+  const Tensor* w = call.argument(ConvPack::weights);
+  if (!w || w->dtype != DataType::f32)
+    return badArgument("onednn_conv_pack", ConvPack::weights, "f32", call.arguments[ConvPack::weights]);
+  const auto window = kernels::windowOf<ConvPack>(call, call.numbersOf<ConvPack>());
   Convolution c;
-  if (Status status = kernels::describeWindow(call, {w->shape(), w->rank}, false, c); !status.ok())
+  if (Status status = kernels::describeWindow(window, {w->shape(), w->rank}, false, c); !status.ok())
     return status;
   const bool empty = w->elementCount == 0;
   const Layout layout = empty ? Layout() : packedLayout(c);
@@ -160,10 +171,11 @@ void fillWithBias(const Convolution& c, const TensorView* bias, float* y) {
 // The same of onednn_conv, whose shapes are read.
 Status prepareConv(const FlatCall& call, const Convolution& c, int64_t& threads,
                    std::shared_ptr<const Prepared>& made) {
-  const TensorView *x = call.argument(0), *packed = call.argument(1), *y = call.result(0);
+  const TensorView *x = call.argument(ConvPacked::x), *packed = call.argument(ConvPacked::weights),
+                   *y = call.result(0);
   if (y->elements == 0 || x->elements == 0 || c.depth() == 0) return okStatus();
   threads = worthwhileTasks(call, c.steps());
-  made = prepared(c, call.argument(2) != nullptr, threads);
+  made = prepared(c, call.argument(ConvPacked::bias) != nullptr, threads);
   if (!made) return cannot("this window on " + describe(x) + " -> " + describe(y));
   if (packed->elements != made->packedElements())
     return failure(DYN_BAD_INPUT, "the weights are not packed for this convolution: " + describe(packed));
@@ -193,59 +205,34 @@ Status conv(FlatCall& call) {
   TensorView* y = call.result(0);
   if (y->elements == 0) return okStatus();
   if (!made)
-    fillWithBias(c, call.argument(2), y->as<float>());
-  else if (Status status = runPrepared(call, *made, threads); !status.ok())
+    fillWithBias(c, call.argument(ConvPacked::bias), y->as<float>());
+  else if (Status status = runPrepared(call, *made, threads, call.argument(ConvPacked::x),
+                                       call.argument(ConvPacked::weights), call.argument(ConvPacked::bias));
+           !status.ok())
     return status;
   return runEpilogue(call, epilogue, c.batch * c.groups * c.filters, c.outputSize());
 }
 
-constexpr uint8_t kAny = 255;
+// The row of another library for a call of Dyn's own.
+template <typename Call>
+constexpr BuiltinRow rowOf(std::string_view name, BuiltinForm form, uint8_t mostResults,
+                           std::string_view meaning, BuiltinFunction hosted, DynBuiltinKernel flat) {
+  return {name,    form,   0,   1, mostResults, calls::countsOf<Call>(), calls::describeCall<Call>,
+          meaning, hosted, flat};
+}
+
 constexpr BuiltinRow kRows[] = {
-    {"onednn_gemm_pack",
-     BuiltinForm::makes,
-     0,
-     1,
-     1,
-     1,
-     1,
-     0,
-     0,
-     0,
-     1,
-     "B f32 [K, N] (n0 = 1: [N, K]) -> rank 1: as oneDNN reads it",
-     gemmPack,
-     {}},
-    {"onednn_gemm",
-     BuiltinForm::into,
-     0,
-     1,
-     kAny,
-     2,
-     kAny,
-     0,
-     kAny,
-     1,
-     2,
-     "gemm by oneDNN: C[..., N] from A[..., K], B packed by onednn_gemm_pack; f32. n0: 4; n1: 1 + kernel of "
-     "the epilogue",
-     nullptr,
-     {flatScratchBytes<gemmScratch>, flatRun<gemm>}},
-    {"onednn_conv_pack", BuiltinForm::makes, 0, 1, 1, 1, 1, 0, 0, 4, 8,
-     "W f32 [M, C/group, kernel...] -> rank 1: as oneDNN reads it. n: as conv_pack, without a way", convPack},
-    {"onednn_conv",
-     BuiltinForm::into,
-     0,
-     1,
-     kAny,
-     2,
-     kAny,
-     1,
-     kAny,
-     7,
-     14,
-     "conv_packed by oneDNN, W packed by onednn_conv_pack. n and s: as conv_packed, without a way",
-     nullptr,
-     {flatScratchBytes<convScratch>, flatRun<conv>}},
+    rowOf<Gemmpack>("onednn_gemm_pack", BuiltinForm::makes, 1,
+                    "b f32 [K, N] (transposed: [N, K]) -> rank 1: as oneDNN reads it", gemmPack, {}),
+    rowOf<Gemm>("onednn_gemm", BuiltinForm::into, calls::Count::kAny,
+                "gemm by oneDNN: C[..., N] from a[..., K], b packed by onednn_gemm_pack; f32", nullptr,
+                {flatScratchBytes<gemmScratch>, flatRun<gemm>}),
+    rowOf<ConvPack>("onednn_conv_pack", BuiltinForm::makes, 1,
+                    "weights f32 [M, C/group, kernel...] -> rank 1: as oneDNN reads it, without a way",
+                    convPack, {}),
+    rowOf<ConvPacked>("onednn_conv", BuiltinForm::into, calls::Count::kAny,
+                      "conv_packed by oneDNN, weights packed by onednn_conv_pack, without a way", nullptr,
+                      {flatScratchBytes<convScratch>, flatRun<conv>}),
 };
 
 }  // namespace

@@ -145,7 +145,8 @@ int main(int count, char** arguments) {
   }
   if (command == "builtins") {
     for (const BuiltinRow& row : builtinTable())
-      printf("%-18s %s\n", std::string(row.name).c_str(), std::string(row.meaning).c_str());
+      printf("%-18s %s\n%-18s %s\n", std::string(row.name).c_str(), row.fields().c_str(), "",
+             std::string(row.meaning).c_str());
     return 0;
   }
   if (count < 3) return usage();

@@ -8,7 +8,7 @@
 
 #include "compiler/loop/expr.h"
 #include "compiler/loop/scalar_math.h"
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/shared/dyn_builtin_calls.h"
 
 namespace dyn {
 
@@ -334,19 +334,18 @@ double wholePanels(double columns, double panelColumns) {
   return std::ceil(columns / panelColumns) * panelColumns;
 }
 
-// The axis that order `index` of the orders behind numbers[first] puts at `place`.
-double orderedAxis(const TimelineEvent& event, size_t first, size_t index, size_t place, size_t rank) {
-  const size_t at = first + index * rank + place;
-  return at < event.numbers.size() ? static_cast<double>(event.numbers[at]) : 0;
+// The fields of the call, whose lists lie in `words`.
+template <typename Call>
+typename Call::template Numbers<calls::Borrowed> numbersOf(const TimelineEvent& event, calls::Owned& words) {
+  words.assign(event.numbers.begin(), event.numbers.end());
+  return calls::readNumbers<Call>(words);
 }
 
-// Size of the axis that order `index` of the orders behind numbers[first] puts at `place`.
-double orderedSize(const TimelineEvent& event, size_t first, size_t index, size_t place,
-                   const Tensor& tensor) {
-  const size_t rank = tensor.shape.size(), at = first + index * rank + place;
-  if (at >= event.numbers.size()) return 1;
-  const auto axis = static_cast<size_t>(event.numbers[at]);
-  return axis < rank ? tensor.shape[axis] : 1;
+// Size of the axis that an order puts at `place`.
+double orderedSize(calls::Borrowed order, size_t place, const Tensor& tensor) {
+  if (place >= order.size()) return 1;
+  const auto axis = static_cast<size_t>(order[place]);
+  return axis < tensor.shape.size() ? tensor.shape[axis] : 1;
 }
 
 // What a kernel inside of a builtin does to `rows` rows of `columns` elements. It gets the call's scalars
@@ -371,21 +370,21 @@ void countGemm(const TimelineEvent& event, const LoweredModule& lowered, const s
                LaunchWork& work) {
   const auto results = static_cast<size_t>(event.resultsCount);
   if (tensors.size() < results + 2 || event.numbers.empty()) return;
-  const Tensor &c = tensors[0], &a = tensors[results], &b = tensors[results + 1];
-  const int64_t flags = event.numbers[0];
-  const auto number = [&](size_t at) { return at < event.numbers.size() ? event.numbers[at] : int64_t{0}; };
-  const size_t epilogue = flags & DYN_GEMM_DISPATCHED ? 2 + 2 * static_cast<size_t>(number(1)) : 1;
+  using Call = calls::Gemm;
+  const Tensor &c = tensors[0], &a = tensors[results + Call::a], &b = tensors[results + Call::b];
+  calls::Owned words;
+  const auto n = numbersOf<Call>(event, words);
   const size_t rank = a.shape.size();
   if (rank == 0 || c.shape.empty()) return;
   double depth = a.shape.back();
-  if (flags & DYN_GEMM_ORDERED)
-    depth = orderedSize(event, epilogue + 1, 0, rank - 1, a);
-  else if ((flags & DYN_GEMM_TRANSPOSED_A) && rank >= 2)
+  if (n.ordered)
+    depth = orderedSize(n.orders, rank - 1, a);
+  else if (n.transposedA && rank >= 2)
     depth = a.shape[rank - 2];
   const double columns = c.shape.back();
   work.rows = columns > 0 ? c.elements / columns : 0;
   double made = columns;  // with what fills up the last panel
-  if (flags & DYN_GEMM_PACKED_B) {
+  if (n.packedB) {
     work.weightBytes = b.bytes;
     if (depth > 0) made = std::max(made, b.elements / depth);
   } else {
@@ -393,18 +392,21 @@ void countGemm(const TimelineEvent& event, const LoweredModule& lowered, const s
   }
   work.results = work.rows * made;
   work.products = 2 * work.results * depth;
-  countInner(event, lowered, number(epilogue) - 1, work.rows, columns, work);
+  countInner(event, lowered, n.epilogue - 1, work.rows, columns, work);
   work.dims = sizesText({work.rows, depth, columns});
 }
 
 void countAttention(const TimelineEvent& event, const LoweredModule& lowered,
                     const std::vector<Tensor>& tensors, double panelColumns, LaunchWork& work) {
   if (tensors.size() < 4) return;
-  const Tensor &z = tensors[0], &q = tensors[1], &k = tensors[2];
+  using Call = calls::Attention;
+  const Tensor &z = tensors[0], &q = tensors[1 + Call::q], &k = tensors[1 + Call::k];
+  calls::Owned words;
+  const auto n = numbersOf<Call>(event, words);
   const size_t rank = q.shape.size();
   if (rank < 2) return;
-  const double depth = orderedSize(event, 2, 0, rank - 1, q), rows = orderedSize(event, 2, 0, rank - 2, q),
-               columns = orderedSize(event, 2, 1, rank - 1, k);
+  const double depth = orderedSize(n.orderQ, rank - 1, q), rows = orderedSize(n.orderQ, rank - 2, q),
+               columns = orderedSize(n.orderK, rank - 1, k);
   const double scores = depth > 0 ? q.elements / depth * columns : 0;
   work.rows = columns > 0 ? scores / columns : 0;
   const double width = work.rows > 0 ? z.elements / work.rows : 0;
@@ -412,10 +414,10 @@ void countAttention(const TimelineEvent& event, const LoweredModule& lowered,
   work.results = work.rows * (scoresMade + widthMade);
   work.products = 2 * work.rows * (depth * scoresMade + columns * widthMade);
   const double keys = rows > 0 ? work.rows / rows * columns : 0;  // of all batches
-  const bool transposed = orderedAxis(event, 2, 1, rank - 1, rank) != static_cast<double>(rank - 1);
+  const bool transposed = !n.orderK.empty() && n.orderK.back() != static_cast<int32_t>(rank) - 1;
   (transposed ? work.scattered : work.packed) += keys * depth;
   work.packed += keys * width;
-  if (!event.numbers.empty()) countInner(event, lowered, event.numbers[0], work.rows, columns, work);
+  if (n.complete) countInner(event, lowered, n.kernel, work.rows, columns, work);
   const double batch = rows > 0 && depth > 0 ? q.elements / depth / rows : 0;
   work.dims = sizesText({batch, rows, columns, depth});
 }
@@ -424,13 +426,13 @@ void countConvolution(const TimelineEvent& event, const std::vector<Tensor>& ten
                       LaunchWork& work) {
   const auto results = static_cast<size_t>(event.resultsCount);
   if (tensors.size() < results + 2 || event.numbers.size() < 2) return;
-  const Tensor& weights = tensors[results + 1];
+  static_assert(int{calls::Conv::weights} == int{calls::ConvPacked::weights});
+  const Tensor& weights = tensors[results + calls::Conv::weights];
   std::vector<double> window(weights.shape.begin(), weights.shape.end());
   if (packed) {
-    const auto rank = static_cast<size_t>(event.numbers[0] % 8);  // besides the way that is named
-    window.clear();
-    for (size_t i = 0; i < rank + 2 && 2 + 2 * rank + i < event.numbers.size(); ++i)
-      window.push_back(static_cast<double>(event.numbers[2 + 2 * rank + i]));
+    calls::Owned words;
+    const calls::Borrowed sizes = numbersOf<calls::ConvPacked>(event, words).sizes;
+    window.assign(sizes.begin(), sizes.end());
     work.weightBytes = weights.bytes;
   }
   double steps = 1;

@@ -401,6 +401,8 @@ Result<View> handle_ops(SessionState&, const Command& command, Outcome&) {
   }
   text = std::string(op->name) + ": " + std::string(op->summary) + "\n";
   if (!op->doc.empty()) text += "  " + std::string(op->doc) + "\n";
+  if (!op->builtin.empty())
+    text += "  hand-written kernel: " + std::string(op->builtin.row) + " " + op->builtin.fields() + "\n";
   for (const AttributeSpec& a : op->attributes)
     text += "  " + std::string(a.name) + ": " + toString(a.kind) + (a.required ? ", required" : "") +
             (a.doc.empty() ? "" : "; " + std::string(a.doc)) +

@@ -140,10 +140,8 @@ const OpDef conv_integerOp{
     .builtinTakes = builtinConvIntegerTakes,
     .operandRules = kAnyElements,
     .doc =
-        "x [n, c, s...], w [m, c/group, k...] of i8 or u8, x_zero [], w_zero [] or [m] -> [n, m, o...] i32, "
-        "as conv; "
-        "outside of x there is its zero point. Builtin: (x, w, x_zero, w_zero), numbers and scalars as for "
-        "conv.",
+        "x [n, c, s...], w [m, c/group, k...] of i8 or u8, x_zero [], w_zero [] or [m] -> [n, m, o...] "
+        "i32, as conv; outside of x there is its zero point.",
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), u8], %w: Tensor[(4, 3, 3, 3), i8], %z: Tensor[(), u8]) "
         "{ %y = conv_integer(%x, %w, %z) {pads = [1, 1, 1, 1], strides = [2, 2]} return %y }",

@@ -205,9 +205,7 @@ const OpDef matmul_integerOp{
     .builtin = calling<calls::Bytegemm, fillInteger>,
     .builtinTakes = builtinTakesOperands,
     .operandRules = kAnyElements,
-    .doc =
-        "a [..., m, k], b [..., k, n] of i8 or u8, a_zero [] or [m], b_zero [] or [n] -> [..., m, n] i32. "
-        "Builtin: (a, b, a_zero, b_zero), number 0.",
+    .doc = "a [..., m, k], b [..., k, n] of i8 or u8, a_zero [] or [m], b_zero [] or [n] -> [..., m, n] i32.",
     .example =
         "fn @main(%a: Tensor[(n, 3), u8], %b: Tensor[(3, m), i8], %z: Tensor[(), u8]) "
         "{ %y = matmul_integer(%a, %b, %z) return %y }",
@@ -229,7 +227,7 @@ const OpDef pack_bytesOp{
     .operandRules = kAnyElements,
     .doc =
         "[k, n] (or [n, k] with transpose) i8 or u8 -> [?] of its element type, only good for "
-        "matmul_integer_packed on the same machine. Builtin: (b), number transpose.",
+        "matmul_integer_packed on the same machine.",
     .example = "fn @main(%b: Tensor[(3, m), i8]) { %p = pack_bytes(%b) return %p }",
 };
 
@@ -246,9 +244,7 @@ const OpDef matmul_integer_packedOp{
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::Bytegemm, fillInteger>,
     .operandRules = kAnyElements,
-    .doc =
-        "a [..., m, k] i8 or u8, packed [?], a_zero [] or [m], b_zero [] or [n] -> [..., m, n] i32. "
-        "Builtin: (a, packed, a_zero, b_zero), number 1.",
+    .doc = "a [..., m, k] i8 or u8, packed [?], a_zero [] or [m], b_zero [] or [n] -> [..., m, n] i32.",
     .example =
         "fn @main(%a: Tensor[(n, 3), u8], %b: Tensor[(3, 5), i8], %z: Tensor[(), u8]) { %p = pack_bytes(%b) "
         "%y = matmul_integer_packed(%a, %p, %z) {n = dims(5), k = dims(3)} return %y }",

@@ -392,8 +392,7 @@ const OpDef convOp{
     .operandRules = kAnyElements,
     .doc =
         "x [n, c, s...], w [m, c/group, k...], bias [m] -> [n, m, o...], o = floordiv(s + pads - "
-        "(k-1)*dilation - 1, stride) + 1. "
-        "Builtin: (x, w, bias), numbers spatial rank, group, strides..., dilations..., scalars begin pads...",
+        "(k-1)*dilation - 1, stride) + 1.",
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32], %w: Tensor[(4, 3, 3, 3), f32]) "
         "{ %y = conv(%x, %w) {pads = [1, 1, 1, 1], strides = [2, 2]} return %y }",
@@ -418,9 +417,7 @@ const OpDef pack_convOp{
     .operandRules = kAnyElements,
     .doc =
         "w [m, c/group, k...] f32, f16 or bf16 -> [?] f32, only good for a conv_packed with the same "
-        "attributes on the "
-        "same "
-        "machine. Builtin: (w), numbers spatial rank, group, strides..., dilations...",
+        "attributes on the same machine.",
     .example = "fn @main(%w: Tensor[(4, 3, 3, 3), f32]) { %p = pack_conv(%w) {strides = [2, 2]} return %p }",
 };
 
@@ -440,9 +437,7 @@ const OpDef conv_packedOp{
       return isOneDnn(op) ? "onednn_conv" : "conv_packed";
     },
     .operandRules = kAnyElements,
-    .doc =
-        "x [n, c, s...] f32, packed [?] f32, bias [m] -> [n, m, o...] as conv. Builtin: (x, packed, bias), "
-        "numbers spatial rank, group, strides..., dilations..., weights..., scalars begin pads...",
+    .doc = "x [n, c, s...] f32, packed [?] f32, bias [m] -> [n, m, o...] as conv.",
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32], %w: Tensor[(4, 3, 3, 3), f32]) "
         "{ %p = pack_conv(%w) %y = conv_packed(%x, %p) {weights = dims(4, 3, 3, 3)} return %y }",
@@ -464,10 +459,8 @@ const OpDef conv_transposeOp{
     .builtinTakes = builtinConvTransposeTakes,
     .operandRules = kAnyElements,
     .doc =
-        "x [n, c, s...], w [c, m/group, k...], bias [m] -> [n, m, o...], o = (s-1)*stride + output_padding + "
-        "(k-1)*dilation + 1 - pads. Builtin: (x, w, bias), numbers spatial rank, group, strides..., "
-        "dilations..., "
-        "scalars begin pads...",
+        "x [n, c, s...], w [c, m/group, k...], bias [m] -> [n, m, o...], o = (s-1)*stride + "
+        "output_padding + (k-1)*dilation + 1 - pads.",
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32], %w: Tensor[(3, 4, 3, 3), f32]) "
         "{ %y = conv_transpose(%x, %w) {strides = [2, 2]} return %y }",

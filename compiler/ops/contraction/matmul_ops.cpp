@@ -222,9 +222,8 @@ const OpDef matmulOp{
     .builtinTakes = builtinGemmTakes,
     .operandRules = kAnyElements,
     .doc =
-        "[..., m, k] x [..., k, n] -> [..., m, n], batch axes broadcast; [k] x ... -> without m; ... x [k] "
-        "-> without n. "
-        "Integers wrap. Builtin: (a, b), number transpose_a + 2 * transpose_b.",
+        "[..., m, k] x [..., k, n] -> [..., m, n], batch axes broadcast; [k] x ... -> without m; ... x "
+        "[k] -> without n. Integers wrap.",
     .example = "fn @main(%a: Tensor[(n, 3), f32], %b: Tensor[(3, m), f32]) { %y = matmul(%a, %b) return %y }",
 };
 
@@ -246,10 +245,8 @@ const OpDef pack_bOp{
     .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc =
-        "[k, n] (or [n, k] with transpose) f32, f16 or bf16 -> [?] f32 or bf16, only good for gemm_packed on "
-        "the same "
-        "machine. "
-        "Builtin: (b), number transpose + 2 for bf16.",
+        "[k, n] (or [n, k] with transpose) f32, f16 or bf16 -> [?] f32 or bf16, only good for gemm_packed "
+        "on the same machine.",
     .example = "fn @main(%b: Tensor[(3, m), f32]) { %p = pack_b(%b) return %p }",
 };
 
@@ -268,9 +265,8 @@ const OpDef gemm_packedOp{
     .builtinFor = [](const Op& op) -> std::string_view { return isOneDnn(op) ? "onednn_gemm" : "gemm"; },
     .operandRules = kAnyElements,
     .doc =
-        "[..., k] f32, packed [?] f32 -> [..., n]; a packed bf16 has the left side rounded to bf16, too, and "
-        "sums in "
-        "f32. Builtin gemm: (a, packed), number 4.",
+        "[..., k] f32, packed [?] f32 -> [..., n]; a packed bf16 has the left side rounded to bf16, too, "
+        "and sums in f32.",
     .example =
         "fn @main(%a: Tensor[(n, 3), f32], %b: Tensor[(3, 5), f32]) { %p = pack_b(%b) "
         "%y = gemm_packed(%a, %p) {n = dims(5), k = dims(3)} return %y }",

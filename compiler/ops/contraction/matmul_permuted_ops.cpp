@@ -121,8 +121,8 @@ const OpDef matmul_permutedOp{
     .builtin = calling<calls::Gemm, fillPermuted>,
     .operandRules = kAnyElements,
     .doc =
-        "a and b of one rank, f32: matmul(transpose(a, order_a), transpose(b, order_b)), its axis i at axis "
-        "order_c[i] of the result. Builtin gemm: (a, b), numbers 8, 0, order_a..., order_b..., order_c...",
+        "a and b of one rank, f32: matmul(transpose(a, order_a), transpose(b, order_b)), its axis i at "
+        "axis order_c[i] of the result.",
     .example =
         "fn @main(%q: Tensor[(b, s, 2, 4), f32], %k: Tensor[(b, t, 2, 4), f32]) { %y = matmul_permuted(%q, "
         "%k) "

@@ -103,9 +103,8 @@ const OpDef matmul_nbitsOp{
     .operandRules = kAnyElements,
     .doc =
         "a [..., k] f32, weights u8 [n, blocks, block * bits / 8], scales f32 [n, blocks], zeros u8 [n, "
-        "bytes] "
-        "(default half of the range) -> [..., n]: weights are (number - zero) * scale, the low bits first. "
-        "Builtin: (a, weights, scales, zeros), numbers bits, block.",
+        "bytes] (default half of the range) -> [..., n]: weights are (number - zero) * scale, the low "
+        "bits first.",
     .example =
         "fn @main(%a: Tensor[(n, 40), f32], %b: Tensor[(3, 2, 16), u8], %s: Tensor[(3, 2), f32]) "
         "{ %y = matmul_nbits(%a, %b, %s) {bits = 4, block = 32} return %y }",

@@ -202,9 +202,7 @@ constexpr OpDef runningRow(std::string_view name, std::string_view summary, std:
   row.lowering = LoweringKind::builtin;
   row.builtin = calling<calls::Cumsum, fillRunning<running>>;
   row.operandRules = kRunningRules;
-  row.doc =
-      "x [..., a, ...], axis [] or [1] integer -> [..., a, ...]. Builtin: (x, axis), numbers exclusive, "
-      "reverse, product.";
+  row.doc = "x [..., a, ...], axis [] or [1] integer -> [..., a, ...].";
   row.example = example;
   return row;
 }

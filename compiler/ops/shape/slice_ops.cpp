@@ -529,9 +529,7 @@ const OpDef concatOp{
     .builtin = calling<calls::Concat, fillAxis<calls::Concat>>,
     .builtinTakes = builtinConcatTakes,
     .operandRules = kAnyElements,
-    .doc =
-        "[.., a, ..], [.., b, ..], ... -> [.., a + b + ..., ..]; the other dims must be equal. More than 64 "
-        "operands: builtin (operands), scalar axis.",
+    .doc = "[.., a, ..], [.., b, ..], ... -> [.., a + b + ..., ..]; the other dims must be equal.",
     .example =
         "fn @main(%a: Tensor[(n, 2), f32], %b: Tensor[(m, 2), f32]) { %y = concat(%a, %b) {axis = 0} return "
         "%y }",
@@ -550,7 +548,7 @@ const OpDef appendOp{
     .builtin = calling<calls::Append, fillAppend>,
     .builtinAllocates = true,
     .operandRules = kAnyElements,
-    .doc = "[.., a, ..], [.., b, ..] -> [.., a + b, ..], as concat. Builtin: (past, rows), number axis.",
+    .doc = "[.., a, ..], [.., b, ..] -> [.., a + b, ..], as concat.",
     .example =
         "fn @main(%a: Tensor[(n, 2), f32], %b: Tensor[(m, 2), f32]) { %y = append(%a, %b) {axis = 0} "
         "return %y }",
@@ -574,8 +572,8 @@ const OpDef splitOp{
     .builtinTakes = builtinSplitTakes,
     .operandRules = kSplitRules,
     .doc =
-        "x [.., n, ..], sizes [parts] | none -> [.., size, ..] for each part; without sizes parts of ceil(n "
-        "/ parts), the last smaller. More than 64 results: builtin (x), scalar axis.",
+        "x [.., n, ..], sizes [parts] | none -> [.., size, ..] for each part; without sizes parts of "
+        "ceil(n / parts), the last smaller.",
     .example = "fn @main(%x: Tensor[(n, 6), f32]) { %a, %b = split(%x) {axis = 1} return %a, %b }",
 };
 

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <vector>
 
-#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/byte/byte_gemm.h"
 #include "vm/kernels/conv/convolution.h"
@@ -186,7 +185,8 @@ struct PanelPlan {
     zeroElements = wholeLines(width);
     mixedElements = mixes ? wholeLines(c.batch * c.groups * c.channels * c.inputSize() / 4 + 1) : 0;
     stageElements = pointwise || mixes ? 0 : wholeLines((depth * blockPanels * width + 3) / 4);
-    packElements = wholeLines(blockPanels * panelBytes(family, depth) / 4);
+    packElements =
+        std::max(wholeLines(blockPanels * panelBytes(family, depth) / 4), wholeLines(depth / 4 + 1));
   }
   int64_t shared() const { return wordElements + termElements + zeroElements + mixedElements; }
   int64_t own() const { return stageElements + packElements; }
@@ -212,14 +212,14 @@ Status byPanels(FlatCall& memory, const ByteConvolution& p) {
   std::fill_n(zeros, width, rightZero(p.x->dtype(), p.zeroOfX()));
   p.call.split(filters, tasks, [&](int64_t begin, int64_t end) {
     // Channels stand last in what they are multiplied with.
-    std::vector<uint8_t> turned(mixes && !p.channelsLast ? static_cast<size_t>(depth) : 0);
+    auto* turned = reinterpret_cast<uint8_t*>(scratch.next());
     for (int64_t filter = begin; filter < end; ++filter) {
       const uint8_t* row = p.w->as<uint8_t>() + filter * depth;
-      if (!turned.empty()) {
+      if (mixes && !p.channelsLast) {
         for (int64_t channel = 0; channel < c.channels; ++channel)
           for (int64_t tap = 0; tap < c.taps(); ++tap)
-            turned[static_cast<size_t>(tap * c.channels + channel)] = row[channel * c.taps() + tap];
-        row = turned.data();
+            turned[tap * c.channels + channel] = row[channel * c.taps() + tap];
+        row = turned;
       }
       const int32_t sum =
           copyLeftRow(family, row, depth, 1, leftFlip(p.w->dtype()), words + filter * leading);
@@ -227,6 +227,7 @@ Status byPanels(FlatCall& memory, const ByteConvolution& p) {
     }
   });
 
+  scratch.rewind();
   auto* mixed = reinterpret_cast<uint8_t*>(zeros + wholeLines(width));
   const uint8_t flip = rightFlip(p.x->dtype());
   if (mixes) {
@@ -277,24 +278,33 @@ Status byPanels(FlatCall& memory, const ByteConvolution& p) {
   return fault.status();
 }
 
+using Call = calls::Byteconv;
+
 Status readCall(const FlatCall& call, Convolution& c) {
-  const TensorView *x = call.argument(0), *w = call.argument(1), *zeroX = call.argument(2),
-                   *zeroW = call.argument(3), *y = call.result(0);
-  if (!x || !isByte(x->dtype())) return badArgument("byteconv", 0, "u8 or i8", x);
-  if (!w || !isByte(w->dtype())) return badArgument("byteconv", 1, "u8 or i8", w);
-  const bool channelsLast = (call.number(0, 0) & DYN_CONV_CHANNELS_LAST) != 0;
-  std::vector<int64_t> weights(w->sizes().begin(), w->sizes().end());
-  if (channelsLast && w->rank > 2) std::rotate(weights.begin() + 1, weights.end() - 1, weights.end());
-  if (Status status = describeWindow(call, weights, false, c); !status.ok()) return status;
-  if (channelsLast && c.channels % 4 != 0)
-    return badArgument("byteconv", 1, "a multiple of four channels, as they stand last", w);
-  if (Status status = describeShapes(call, x, y, false, c); !status.ok()) return status;
+  const TensorView *x = call.argument(Call::x), *w = call.argument(Call::weights),
+                   *zeroX = call.argument(Call::zeroX), *zeroW = call.argument(Call::zeroW),
+                   *y = call.result(0);
+  if (!x || !isByte(x->dtype())) return badArgument("byteconv", Call::x, "u8 or i8", x);
+  if (!w || !isByte(w->dtype())) return badArgument("byteconv", Call::weights, "u8 or i8", w);
+  const auto n = call.numbersOf<Call>();
+  const WindowFields window = windowOf<Call>(call, n);
+  std::array<int64_t, 5> turned;  // as [M, C/group, kernel...]
+  std::span<const int64_t> weights = w->sizes();
+  if (n.channelsLast && w->rank > 2 && w->rank <= turned.size()) {
+    std::copy(weights.begin(), weights.end(), turned.begin());
+    std::rotate(turned.begin() + 1, turned.begin() + w->rank - 1, turned.begin() + w->rank);
+    weights = std::span(turned).first(w->rank);
+  }
+  if (Status status = describeWindow(window, weights, false, c); !status.ok()) return status;
+  if (n.channelsLast && c.channels % 4 != 0)
+    return badArgument("byteconv", Call::weights, "a multiple of four channels, as they stand last", w);
+  if (Status status = describeShapes(window, x, y, false, c); !status.ok()) return status;
   if (Status status = checkByteResult(y); !status.ok()) return status;
   if (zeroX && (zeroX->dtype() != x->dtype() || zeroX->elements != 1))
-    return badArgument("byteconv", 2, "one zero point of the input's element type", zeroX);
+    return badArgument("byteconv", Call::zeroX, "one zero point of the input's element type", zeroX);
   if (zeroW &&
       (zeroW->dtype() != w->dtype() || (zeroW->elements != 1 && zeroW->elements != c.groups * c.filters)))
-    return badArgument("byteconv", 3, "one zero point, or one for each output channel", zeroW);
+    return badArgument("byteconv", Call::zeroW, "one zero point, or one for each output channel", zeroW);
   return okStatus();
 }
 
@@ -315,22 +325,20 @@ Status byteConvBy(const ByteGemmFamily& family, FlatCall& call) {
   Convolution c;
   if (Status status = readCall(call, c); !status.ok()) return status;
   TensorView* y = call.result(0);
-  const auto rank = static_cast<size_t>(c.rank);
+  const auto n = call.numbersOf<Call>();
   Epilogue epilogue;
-  if (Status status = epilogue.bind(call, call.number(2 + 2 * rank, 0), 4, call.scalars.subspan(rank));
-      !status.ok())
-    return status;
+  if (Status status = epilogue.bindOf<Call>(call, n); !status.ok()) return status;
   if (y->elements == 0) return okStatus();
   const ByteConvolution p{call,
                           family,
                           c,
-                          call.argument(0),
-                          call.argument(1),
-                          call.argument(2),
-                          call.argument(3),
+                          call.argument(Call::x),
+                          call.argument(Call::weights),
+                          call.argument(Call::zeroX),
+                          call.argument(Call::zeroW),
                           y->as<int32_t>(),
                           epilogue,
-                          (call.number(0, 0) & DYN_CONV_CHANNELS_LAST) != 0};
+                          n.channelsLast};
   return isDepthwise(c) ? depthwise(p) : byPanels(call, p);
 }
 

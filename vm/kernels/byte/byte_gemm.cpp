@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/gemm/matrix_view.h"
 
@@ -44,30 +43,32 @@ namespace {
 
 struct Problem {
   int64_t rows = 0, columns = 0, depth = 0, batches = 1;
-  std::vector<int64_t> batchA, batchB;  // byte offset per batch
+  BatchOffsets batchA, batchB;
   bool packed = false;
 };
 
 Status describeProblem(const ByteGemmFamily& family, const TensorView* a, const TensorView* b,
                        const TensorView* c, Problem& p) {
-  const Status wrong = failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(a) + " x " + describe(b) +
-                                                  " -> " + describe(c) + (p.packed ? " (packed)" : ""));
+  const auto wrong = [&] {
+    return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(a) + " x " + describe(b) + " -> " +
+                                      describe(c) + (p.packed ? " (packed)" : ""));
+  };
   if (a->rank < 2 || c->rank < 2 || (p.packed ? b->rank != 1 : b->rank < 2) || !isByte(a->dtype()) ||
       !isByte(b->dtype()) || c->elements == 0)
-    return c->elements == 0 ? okStatus() : wrong;
+    return c->elements == 0 ? okStatus() : wrong();
   p.rows = c->shape()[c->rank - 2];
   p.columns = c->shape()[c->rank - 1];
   p.depth = a->shape()[a->rank - 1];
   const MatrixView left(a), result(c);
-  if (left.rows() != p.rows || !batchOffsets(left, result, p.batchA)) return wrong;
-  p.batches = static_cast<int64_t>(p.batchA.size());
+  if (left.rows() != p.rows || !batchesFit(left, result)) return wrong();
+  p.batchA = BatchOffsets(left, result);
+  p.batches = batchCount(result);
   if (p.packed) {
-    if (b->elements != panelCount(family, p.columns) * panelBytes(family, p.depth)) return wrong;
-    p.batchB.assign(p.batchA.size(), 0);
+    if (b->elements != panelCount(family, p.columns) * panelBytes(family, p.depth)) return wrong();
   } else {
     const MatrixView right(b);
-    if (right.rows() != p.depth || right.columns() != p.columns || !batchOffsets(right, result, p.batchB))
-      return wrong;
+    if (right.rows() != p.depth || right.columns() != p.columns || !batchesFit(right, result)) return wrong();
+    p.batchB = BatchOffsets(right, result);
   }
   return okStatus();
 }
@@ -79,8 +80,7 @@ struct Plan {
   int64_t wordElements, termElements, zeroElements, packElements;
 
   Plan(const ByteGemmFamily& family, const FlatCall& call, const Problem& p) {
-    const bool oneB =
-        std::all_of(p.batchB.begin(), p.batchB.end(), [](int64_t offset) { return offset == 0; });
+    const bool oneB = p.batchB.areAllZero();
     allRows = p.rows * p.batches;
     rounds = oneB ? 1 : p.batches;
     rowsPerRound = oneB ? allRows : p.rows;
@@ -98,12 +98,15 @@ struct Plan {
   int64_t elements() const { return wordElements + termElements + zeroElements + packElements; }
 };
 
+using Call = calls::Bytegemm;
+
 Status readCall(const ByteGemmFamily& family, const FlatCall& call, Problem& p) {
-  const TensorView *a = call.argument(0), *b = call.argument(1), *zeroA = call.argument(2),
-                   *zeroB = call.argument(3), *c = call.result(0);
-  if (!a) return badArgument("bytegemm", 0, "a tensor", a);
-  if (!b) return badArgument("bytegemm", 1, "a tensor", b);
-  p.packed = (call.number(0, 0) & DYN_BYTEGEMM_PACKED_B) != 0;
+  const TensorView *a = call.argument(Call::a), *b = call.argument(Call::b),
+                   *zeroA = call.argument(Call::zeroA), *zeroB = call.argument(Call::zeroB),
+                   *c = call.result(0);
+  if (!a) return badArgument("bytegemm", Call::a, "a tensor", a);
+  if (!b) return badArgument("bytegemm", Call::b, "a tensor", b);
+  p.packed = call.numbersOf<Call>().packedB;
   if (Status status = describeProblem(family, a, b, c, p); !status.ok()) return status;
   if (Status status = checkByteResult(c); !status.ok()) return status;
   if ((zeroA && zeroA->dtype() != a->dtype()) || (zeroB && zeroB->dtype() != b->dtype()))
@@ -124,13 +127,13 @@ Status byteGemmScratchBy(const ByteGemmFamily& family, const FlatCall& call, int
 }
 
 Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
-  const TensorView *a = call.argument(0), *b = call.argument(1), *zeroA = call.argument(2),
-                   *zeroB = call.argument(3);
+  const TensorView *a = call.argument(Call::a), *b = call.argument(Call::b),
+                   *zeroA = call.argument(Call::zeroA), *zeroB = call.argument(Call::zeroB);
   TensorView* c = call.result(0);
   Problem p;
   Epilogue epilogue;
   if (Status status = readCall(family, call, p); !status.ok()) return status;
-  if (Status status = epilogue.bind(call, call.number(1, 0), 4, call.scalars); !status.ok()) return status;
+  if (Status status = epilogue.bindOf<Call>(call, call.numbersOf<Call>()); !status.ok()) return status;
   if (c->elements == 0) return okStatus();
   const Plan plan(family, call, p);
   const int64_t allRows = plan.allRows, rounds = plan.rounds, rowsPerRound = plan.rowsPerRound,
@@ -150,7 +153,7 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
   const uint8_t flip = leftFlip(a->dtype());
   call.split(allRows, tasks, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      const uint8_t* from = left + p.batchA[static_cast<size_t>(row / p.rows)] + row % p.rows * p.depth;
+      const uint8_t* from = left + p.batchA[row / p.rows] + row % p.rows * p.depth;
       const int32_t sum = copyLeftRow(family, from, p.depth, 1, flip, words + row * leading);
       setRowTerms(sum, p.depth, leftZero(a->dtype(), zeroAt(zeroA, row % p.rows)), terms + 2 * row);
     }
@@ -160,8 +163,8 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
     call.split(rounds * panels, tasks, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t round = unit / panels, panel = unit % panels;
-        packBytePanels(family, b->as<uint8_t>() + p.batchB[static_cast<size_t>(round)], p.depth, p.columns,
-                       p.columns, 1, rightFlip(b->dtype()), panel, panel + 1,
+        packBytePanels(family, b->as<uint8_t>() + p.batchB[round], p.depth, p.columns, p.columns, 1,
+                       rightFlip(b->dtype()), panel, panel + 1,
                        pack + round * wholeLines(panels * bytesPerPanel / 4) * 4);
       }
     });
@@ -208,10 +211,11 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
 }
 
 Status bytePackBy(const ByteGemmFamily& family, BuiltinCall& call) {
-  const Tensor* b = call.argument(0);
+  using calls::Bytepack;
+  const Tensor* b = call.argument(Bytepack::b);
   if (!b || !isByte(b->dtype) || b->rank != 2)
-    return badArgument("bytepack", 0, "u8 or i8 of rank 2", call.arguments[0]);
-  const bool transposed = (call.number(0, 0) & DYN_PACK_TRANSPOSED) != 0;
+    return badArgument("bytepack", Bytepack::b, "u8 or i8 of rank 2", call.arguments[Bytepack::b]);
+  const bool transposed = call.numbersOf<Bytepack>().transposed;
   const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
   // Without columns there are no panels; without rows they hold the sums only. The other size may then be
   // any.

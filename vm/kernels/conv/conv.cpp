@@ -2,7 +2,6 @@
 // one of the ways of convolution.h, f64 straight over the taps.
 #include <vector>
 
-#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/conv/convolution.h"
 #include "vm/kernels/halves.h"
@@ -87,14 +86,14 @@ void overTaps(const FlatCall& call, const Convolution& c, const TensorView* x, c
   });
 }
 
-// Bias and epilogue, which follow the weights in the arguments; the numbers before the epilogue's are
-// `numbers`.
-Status readRest(const FlatCall& call, const char* name, const Convolution& c, const TensorView* x,
-                size_t numbers, const TensorView*& bias, Epilogue& epilogue) {
-  bias = call.argument(2);
+// Bias and epilogue.
+template <typename Call, typename Numbers>
+Status readRest(const FlatCall& call, const char* name, const Numbers& n, const Convolution& c,
+                const TensorView* x, const TensorView*& bias, Epilogue& epilogue) {
+  bias = call.argument(Call::bias);
   if (bias && (bias->dtype() != x->dtype() || bias->elements != c.groups * c.filters))
-    return badArgument(name, 2, "one bias per output channel", call.argument(2));
-  return epilogue.bind(call, call.number(numbers, 0), 3, call.scalars.subspan(static_cast<size_t>(c.rank)));
+    return badArgument(name, Call::bias, "one bias per output channel", bias);
+  return epilogue.bindOf<Call>(call, n);
 }
 
 }  // namespace
@@ -117,23 +116,27 @@ namespace {
 
 // The operands of a call of `conv`, and the way of f32.
 struct ConvCall {
+  using Call = calls::Conv;
+  Call::Numbers<calls::Borrowed> n;
   const TensorView *x = nullptr, *w = nullptr, *y = nullptr;
   Convolution c;
   Way way{};
 
   // `way` is set where there is something to compute.
   Status read(const FlatCall& call) {
-    x = call.argument(0);
-    w = call.argument(1);
+    x = call.argument(Call::x);
+    w = call.argument(Call::weights);
     y = call.result(0);
-    if (!x) return badArgument("conv", 0, "a tensor", x);
-    if (!w || w->dtype() != x->dtype()) return badArgument("conv", 1, "a tensor of the input's dtype", w);
-    if (Status status = describeWindow(call, w->sizes(), false, c); !status.ok()) return status;
-    if (Status status = describePositions(call, x, y, false, c); !status.ok()) return status;
+    n = call.numbersOf<Call>();
+    if (!x) return badArgument("conv", Call::x, "a tensor", x);
+    if (!w || w->dtype() != x->dtype())
+      return badArgument("conv", Call::weights, "a tensor of the input's dtype", w);
+    const WindowFields window = windowOf<Call>(call, n);
+    if (Status status = describeWindow(window, w->sizes(), false, c); !status.ok()) return status;
+    if (Status status = describePositions(window, x, y, false, c); !status.ok()) return status;
     if (y->elements == 0 || x->dtype() != DataType::f32) return okStatus();
-    if (Status status = wayOf(call, c, way); !status.ok()) return status;
-    if (call.number(0, 0) >> DYN_CONV_WAY_SHIFT == 0)
-      way = contraction::wayByRule(c, convolutionKernels().narrow, c.batch * c.outputSize());
+    if (Status status = wayOf(n.way, c, way); !status.ok()) return status;
+    if (n.way == 0) way = contraction::wayByRule(c, convolutionKernels().narrow, c.batch * c.outputSize());
     return okStatus();
   }
 };
@@ -144,7 +147,7 @@ Status convScratch(const FlatCall& call, int64_t& elements) {
   ConvCall v;
   if (Status status = v.read(call); !status.ok()) return status;
   if (v.y->elements == 0 || v.x->dtype() != DataType::f32) return okStatus();
-  nameVersion(call, v.c, v.way);
+  nameVersion(call, v.c, v.way, v.n.way);
   elements = convUnpackedScratch(call, v.c, v.way);
   return okStatus();
 }
@@ -156,8 +159,7 @@ Status conv(FlatCall& call) {
   const TensorView *x = v.x, *w = v.w, *bias = nullptr;
   TensorView* y = call.result(0);
   Epilogue epilogue;
-  if (Status status = readRest(call, "conv", c, x, 2 + 2 * static_cast<size_t>(c.rank), bias, epilogue);
-      !status.ok())
+  if (Status status = readRest<calls::Conv>(call, "conv", v.n, c, x, bias, epilogue); !status.ok())
     return status;
   if (y->elements == 0) return okStatus();
   if (x->dtype() == DataType::f32)
@@ -173,13 +175,16 @@ Status conv(FlatCall& call) {
 }
 
 Status convPack(BuiltinCall& call) {
-  const Tensor* w = call.argument(0);
+  using Call = calls::ConvPack;
+  const Tensor* w = call.argument(Call::weights);
   if (!w || (w->dtype != DataType::f32 && !isHalf(w)))
-    return badArgument("conv_pack", 0, "f32, f16 or bf16", call.arguments[0]);
+    return badArgument("conv_pack", Call::weights, "f32, f16 or bf16", call.arguments[Call::weights]);
+  const auto n = call.numbersOf<Call>();
   Convolution c;
-  if (Status status = describeWindow(call, {w->shape(), w->rank}, false, c); !status.ok()) return status;
+  if (Status status = describeWindow(windowOf<Call>(call, n), {w->shape(), w->rank}, false, c); !status.ok())
+    return status;
   Way way{};
-  if (Status status = wayOf(call, c, way); !status.ok()) return status;
+  if (Status status = wayOf(n.way, c, way); !status.ok()) return status;
   const int64_t count = w->elementCount == 0 ? 0 : packedElementCount(c, way);
   Tensor* packed = nullptr;
   if (Status status = call.result(0, DataType::f32, std::span(&count, 1), packed); !status.ok())
@@ -190,33 +195,29 @@ Status convPack(BuiltinCall& call) {
   return elements.status();
 }
 
-namespace {
-
-size_t axesOf(const FlatCall& call) {
-  return static_cast<size_t>(std::clamp<int64_t>(call.number(0, 0) & DYN_CONV_AXES, 0, 3));
-}
-
-}  // namespace
-
 Status describePackedShapes(const FlatCall& call, const char* name, Convolution& c) {
-  const TensorView *x = call.argument(0), *packed = call.argument(1);
-  if (!x || x->dtype() != DataType::f32) return badArgument(name, 0, "f32", x);
-  if (!packed || packed->dtype() != DataType::f32) return badArgument(name, 1, "packed weights", packed);
-  const size_t rank = axesOf(call);
+  using Call = calls::ConvPacked;
+  const TensorView *x = call.argument(Call::x), *packed = call.argument(Call::weights);
+  if (!x || x->dtype() != DataType::f32) return badArgument(name, Call::x, "f32", x);
+  if (!packed || packed->dtype() != DataType::f32)
+    return badArgument(name, Call::weights, "packed weights", packed);
+  const auto n = call.numbersOf<Call>();
   std::array<int64_t, 5> shape{};
-  for (size_t i = 0; i < rank + 2; ++i) {
-    shape[i] = call.number(2 + 2 * rank + i, -1);
-    if (shape[i] < 0) return failure(DYN_BAD_PROGRAM, "the weights' shape is missing");
-  }
-  if (Status status = describeWindow(call, std::span(shape).first(rank + 2), false, c); !status.ok())
+  if (n.sizes.size() > shape.size() || n.sizes.empty() ||
+      std::any_of(n.sizes.begin(), n.sizes.end(), [](int32_t size) { return size < 0; }))
+    return failure(DYN_BAD_PROGRAM, "the weights' shape is missing");
+  std::copy(n.sizes.begin(), n.sizes.end(), shape.begin());
+  const WindowFields window = windowOf<Call>(call, n);
+  if (Status status = describeWindow(window, std::span(shape).first(n.sizes.size()), false, c); !status.ok())
     return status;
-  return describePositions(call, x, call.result(0), false, c);
+  return describePositions(window, x, call.result(0), false, c);
 }
 
 Status describePacked(const FlatCall& call, const char* name, Convolution& c, Epilogue& epilogue) {
   if (Status status = describePackedShapes(call, name, c); !status.ok()) return status;
+  using Call = calls::ConvPacked;
   const TensorView* bias = nullptr;
-  return readRest(call, name, c, call.argument(0), 4 + 3 * axesOf(call), bias, epilogue);
+  return readRest<Call>(call, name, call.numbersOf<Call>(), c, call.argument(Call::x), bias, epilogue);
 }
 
 Status convPackedScratch(const FlatCall& call, int64_t& elements) {
@@ -224,8 +225,9 @@ Status convPackedScratch(const FlatCall& call, int64_t& elements) {
   if (Status status = describePackedShapes(call, "conv_packed", c); !status.ok()) return status;
   if (call.result(0)->elements == 0) return okStatus();
   Way way{};
-  if (Status status = wayOf(call, c, way); !status.ok()) return status;
-  nameVersion(call, c, way);
+  const int32_t named = call.numbersOf<calls::ConvPacked>().way;
+  if (Status status = wayOf(named, c, way); !status.ok()) return status;
+  nameVersion(call, c, way, named);
   elements = convF32Scratch(call, c, way);
   return okStatus();
 }
@@ -234,11 +236,13 @@ Status convPacked(FlatCall& call) {
   Convolution c;
   Epilogue epilogue;
   if (Status status = describePacked(call, "conv_packed", c, epilogue); !status.ok()) return status;
-  const TensorView *x = call.argument(0), *packed = call.argument(1), *bias = call.argument(2);
+  using Call = calls::ConvPacked;
+  const TensorView *x = call.argument(Call::x), *packed = call.argument(Call::weights),
+                   *bias = call.argument(Call::bias);
   TensorView* y = call.result(0);
   if (y->elements == 0) return okStatus();
   Way way{};
-  if (Status status = wayOf(call, c, way); !status.ok()) return status;
+  if (Status status = wayOf(call.numbersOf<Call>().way, c, way); !status.ok()) return status;
   if (packed->elements != packedElementCount(c, way))
     return failure(DYN_BAD_INPUT, "the weights are not packed for this convolution: " + describe(packed));
   return convF32(call,

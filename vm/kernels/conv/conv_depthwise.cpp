@@ -33,6 +33,22 @@ struct Chunk {
   int64_t columns() const { return columnEnd - columnBegin; }
 };
 
+// Taps with the places they read from. Those of several channels, or those that meet input anywhere in a
+// chunk.
+struct Taps {
+  Table<float> factors;
+  Table<int64_t> offsets;
+
+  static int64_t factorElements(const Convolution& c, int64_t lanes) {
+    return tableElements<float>(c.taps() * lanes);
+  }
+  static int64_t elements(const Convolution& c, int64_t lanes) {
+    return factorElements(c, lanes) + tableElements<int64_t>(c.taps());
+  }
+  Taps(const Convolution& c, int64_t lanes, float* memory)
+      : factors(memory), offsets(memory + factorElements(c, lanes)) {}
+};
+
 class RowTask {
  public:
   explicit RowTask(const Convolution& convolution)
@@ -52,12 +68,6 @@ class RowTask {
     return {row, std::min(row + rows_, c.output[1]), column, std::min(column + columns_, c.output[2])};
   }
   int64_t scratchElements() const { return wholeLines(frameElements() + wideElements()); }
-
-  // The taps that meet input anywhere in a chunk.
-  struct Taps {
-    std::vector<float> factors;
-    std::vector<int64_t> offsets;
-  };
 
   // A chunk of slice `slice` of one plane, whose weights are `lanes` apart. `taps` and `scratch` are memory
   // to be used again.
@@ -137,9 +147,8 @@ class RowTask {
         const int64_t column = (w - columnWindow_.taps.low) * c.dilation[2];
         if (!meets(2, chunk.columnBegin, chunk.columnEnd, column - columnWindow_.pad)) continue;
         const int64_t phase = row % c.stride[1] * c.stride[2] + column % c.stride[2];
-        taps.factors.push_back(weights[(h * c.kernel[2] + w) * lanes]);
-        taps.offsets.push_back(base + phase * phaseElements() + row / c.stride[1] * length_ +
-                               column / c.stride[2]);
+        taps.factors.add(weights[(h * c.kernel[2] + w) * lanes]);
+        taps.offsets.add(base + phase * phaseElements() + row / c.stride[1] * length_ + column / c.stride[2]);
       }
     }
   }
@@ -147,7 +156,7 @@ class RowTask {
   void sum(const Taps& taps, float bias, const Chunk& chunk, const float* frame, float* wide,
            float* to) const {
     const auto kernel = convolutionKernels().row;
-    const auto count = static_cast<int64_t>(taps.factors.size());
+    const auto count = taps.factors.size();
     const auto make = [&](const float* from, float* row, int64_t columns) {
       kernel(count, taps.factors.data(), from, taps.offsets.data(), bias, row, columns);
     };
@@ -182,10 +191,6 @@ class LaneTask {
   int64_t groupCount() const { return frame_.suits() ? c.groups / lanes() : 0; }
   int64_t scratchElements() const { return frame_.frameElements() + frame_.tileElements(); }
 
-  struct Taps {
-    std::vector<float> factors;
-    std::vector<int64_t> offsets;
-  };
   // Output rows [begin, end) of a group of planes. `weights`: its own, [taps, lanes]; `bias`: lanes, or null.
   void run(const float* input, const float* weights, const float* bias, int64_t begin, int64_t end,
            float* output, Taps& taps, float* scratch) const {
@@ -196,14 +201,13 @@ class LaneTask {
     taps.offsets.clear();
     for (int64_t h = 0; h < down.count(); ++h)
       for (int64_t w = 0; w < right.count(); ++w) {
-        taps.offsets.push_back((h * c.dilation[1] * held.pitch + w * c.dilation[2]) * lanes());
+        taps.offsets.add((h * c.dilation[1] * held.pitch + w * c.dilation[2]) * lanes());
         const float* own = weights + ((down.taps.low + h) * c.kernel[2] + right.taps.low + w) * lanes();
-        taps.factors.insert(taps.factors.end(), own, own + lanes());
+        for (int64_t lane = 0; lane < lanes(); ++lane) taps.factors.add(own[lane]);
       }
     for (int64_t row = 0; row < end - begin; ++row)
-      convolutionKernels().lanes(static_cast<int64_t>(taps.offsets.size()),
-                                 held.at + row * c.stride[1] * held.pitch * lanes(), c.stride[2] * lanes(),
-                                 taps.offsets.data(), taps.factors.data(), bias,
+      convolutionKernels().lanes(taps.offsets.size(), held.at + row * c.stride[1] * held.pitch * lanes(),
+                                 c.stride[2] * lanes(), taps.offsets.data(), taps.factors.data(), bias,
                                  tile + row * c.output[2] * lanes(), c.output[2]);
     frame_.write(tile, begin, end, output);
   }
@@ -218,8 +222,9 @@ class LaneTask {
 // Of a task: groups of channels that are turned, and other channels.
 static int64_t ownElements(const Convolution& c, const RowTask& planes, const LaneTask& groups) {
   const int64_t turned = groups.groupCount() * groups.lanes();
-  return wholeLines(
-      std::max(turned > 0 ? groups.scratchElements() : 0, turned < c.groups ? planes.scratchElements() : 0));
+  return wholeLines(std::max(turned > 0 ? groups.scratchElements() : 0,
+                             turned < c.groups ? planes.scratchElements() : 0)) +
+         Taps::elements(c, groups.lanes());
 }
 
 int64_t convRowsScratch(const FlatCall& call, const Convolution& c) {
@@ -242,7 +247,7 @@ Status convRows(FlatCall& call, const ConvolutionCall& work) {
   const auto finish = [&](int64_t plane, int64_t count, int64_t first, int64_t positions) {
     if (work.epilogue) fault.note(work.epilogue.run(plane, plane + count, first, first + positions));
   };
-  const auto runGroup = [&](int64_t image, int64_t unit, LaneTask::Taps& taps, float* own) {
+  const auto runGroup = [&](int64_t image, int64_t unit, Taps& taps, float* own) {
     const int64_t first = unit / groupChunks * lanes, begin = unit % groupChunks * groups.rows(),
                   end = std::min(begin + groups.rows(), c.output[1]), plane = image * c.groups + first;
     groups.run(work.x + plane * c.inputSize(), work.weights + first * c.taps(),
@@ -250,7 +255,7 @@ Status convRows(FlatCall& call, const ConvolutionCall& work) {
                own);
     finish(plane, lanes, begin * c.output[2], (end - begin) * c.output[2]);
   };
-  const auto runPlane = [&](int64_t image, int64_t unit, RowTask::Taps& taps, float* own) {
+  const auto runPlane = [&](int64_t image, int64_t unit, Taps& taps, float* own) {
     const int64_t slice = unit / planeChunks % c.output[0], group = turned + unit / planeChunks / c.output[0],
                   plane = image * c.groups + group;
     const Chunk chunk = planes.chunk(unit % planeChunks);
@@ -261,15 +266,14 @@ Status convRows(FlatCall& call, const ConvolutionCall& work) {
            chunk.rows() == 1 ? chunk.columns() : chunk.rows() * c.output[2]);
   };
   call.split(c.batch * units, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-    LaneTask::Taps groupTaps;
-    RowTask::Taps planeTaps;
     float* own = scratch.next();
+    Taps taps(c, lanes, own + ownElements(c, planes, groups) - Taps::elements(c, lanes));
     for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
       const int64_t image = unit / units, inside = unit % units;
       if (inside < groupUnits)
-        runGroup(image, inside, groupTaps, own);
+        runGroup(image, inside, taps, own);
       else
-        runPlane(image, inside - groupUnits, planeTaps, own);
+        runPlane(image, inside - groupUnits, taps, own);
     }
   });
   return fault.status();

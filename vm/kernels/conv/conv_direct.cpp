@@ -38,7 +38,7 @@ struct DirectTask {
   bool inPlace = true;
   int64_t rows = 0, columns = 0;                            // of a chunk
   int64_t rowLength = 0, sliceSize = 0, channelStride = 0;  // of the input as the kernels read it
-  std::vector<int64_t> offsets;                             // of each (channel, tap)
+  Table<int64_t> offsets;                                   // of each (channel, tap)
 
   explicit DirectTask(const ConvolutionCall& convolution)
       : work(convolution), c(straightened(convolution.c)), panels(c) {
@@ -52,12 +52,17 @@ struct DirectTask {
     rowLength = inPlace ? c.input[2] : copiedColumns();
     sliceSize = rowLength * (inPlace ? c.input[1] : copiedRows());
     channelStride = inPlace ? c.inputSize() : oddLineStride(sliceSize * (c.reach(0) + 1));
+  }
+
+  int64_t tableElements() const { return kernels::tableElements<int64_t>(c.depth()); }
+  void makeTable(float* memory) {
+    offsets = Table<int64_t>(memory);
     for (int64_t channel = 0; channel < c.channels; ++channel)
       for (int64_t d = 0; d < c.kernel[0]; ++d)
         for (int64_t h = 0; h < c.kernel[1]; ++h)
           for (int64_t w = 0; w < c.kernel[2]; ++w)
-            offsets.push_back(channel * channelStride + d * c.dilation[0] * sliceSize +
-                              h * c.dilation[1] * rowLength + w * c.dilation[2]);
+            offsets.add(channel * channelStride + d * c.dilation[0] * sliceSize +
+                        h * c.dilation[1] * rowLength + w * c.dilation[2]);
   }
 
   int64_t copiedRows() const { return (rows - 1) * c.stride[1] + c.reach(1) + 1; }
@@ -165,17 +170,20 @@ struct DirectTask {
 }  // namespace
 
 int64_t convDirectScratch(const ConvolutionCall& work) {
-  return scratchElements(0, worthwhileTasks(work.call, work.c.steps()), DirectTask(work).scratchElements());
+  const DirectTask task(work);
+  return scratchElements(task.tableElements(), worthwhileTasks(work.call, work.c.steps()),
+                         task.scratchElements());
 }
 
 Status convDirect(FlatCall& call, const ConvolutionCall& work) {
-  const DirectTask task(work);
+  DirectTask task(work);
   const Convolution& c = task.c;
   const int64_t tasks = worthwhileTasks(call, c.steps()), chunks = task.chunkCount();
   // Units are (image, group, chunk, panel).
   const int64_t panels = task.panels.count();
-  Scratch scratch(call, 0, tasks, task.scratchElements());
+  Scratch scratch(call, task.tableElements(), tasks, task.scratchElements());
   if (!scratch) return scratch.status();
+  task.makeTable(scratch.shared());
   EpilogueFault fault;
   call.split(c.batch * c.groups * chunks * panels, static_cast<uint32_t>(tasks),
              [&](int64_t begin, int64_t end) {

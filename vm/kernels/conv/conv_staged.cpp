@@ -6,6 +6,7 @@
 // one after the other. An output position is its place in the staged rows; the few places between the end of
 // one output row and the start of the next are computed and thrown away.
 #include <array>
+#include <numeric>
 #include <vector>
 
 #include "vm/kernels/conv/convolution.h"
@@ -50,25 +51,21 @@ void writeRow(const float* from, int64_t count, float add, float* to) {
 // at o * stride + t * dilation in the padded input: in the plane of phase (t * dilation) % stride, at place o
 // + (t * dilation) / stride.
 struct Staging {
-  std::array<int64_t, 3> reach{};              // largest place beyond o
-  std::array<std::vector<int64_t>, 3> phases;  // that occur
-  int64_t rows = 0;                            // output rows of a chunk
+  std::array<int64_t, 3> reach{};       // largest place beyond o
+  std::array<int64_t, 3> periods{};     // taps of an axis, after which the phases come again
+  std::array<int64_t, 3> phaseCount{};  // that occur: those of the first taps
+  int64_t rows = 0;                     // output rows of a chunk
   int64_t rowLength = 0, sliceSize = 0, planeSize = 0, channelStride = 0;
-  bool inPlace = false;          // the input itself has this layout
-  std::vector<int64_t> offsets;  // of each (channel, tap)
+  bool inPlace = false;    // the input itself has this layout
+  Table<int64_t> offsets;  // of each (channel, tap)
 
   explicit Staging(const Convolution& c) {
-    std::array<std::vector<int64_t>, 3> phaseOf;
     for (size_t i = 0; i < 3; ++i) {
       reach[i] = std::max<int64_t>(c.kernel[i] - 1, 0) * c.dilation[i] / c.stride[i];
-      for (int64_t tap = 0; tap < c.kernel[i]; ++tap) {
-        const int64_t phase = tap * c.dilation[i] % c.stride[i];
-        auto it = std::find(phases[i].begin(), phases[i].end(), phase);
-        phaseOf[i].push_back(it - phases[i].begin());
-        if (it == phases[i].end()) phases[i].push_back(phase);
-      }
+      periods[i] = c.stride[i] / std::gcd(c.dilation[i], c.stride[i]);
+      phaseCount[i] = std::min(c.kernel[i], periods[i]);
     }
-    const int64_t planes = static_cast<int64_t>(phases[0].size() * phases[1].size() * phases[2].size());
+    const int64_t planes = phaseCount[0] * phaseCount[1] * phaseCount[2];
     rowLength = c.output[2] + reach[2];
     const int64_t positions = c.channels == 1 && c.filters == 1 ? kDepthwisePositions : kPositions;
     rows = std::clamp<int64_t>(positions / std::max<int64_t>(rowLength, 1), 1, c.output[1]);
@@ -89,19 +86,23 @@ struct Staging {
       planeSize = sliceSize * (reach[0] + 1);
       channelStride = oddLineStride(planes * planeSize);
     }
+  }
+
+  void makeTable(const Convolution& c, float* memory) {
+    offsets = Table<int64_t>(memory);
     for (int64_t channel = 0; channel < c.channels; ++channel)
-      for (size_t d = 0; d < static_cast<size_t>(c.kernel[0]); ++d)
-        for (size_t h = 0; h < static_cast<size_t>(c.kernel[1]); ++h)
-          for (size_t w = 0; w < static_cast<size_t>(c.kernel[2]); ++w) {
-            const int64_t plane = (phaseOf[0][d] * static_cast<int64_t>(phases[1].size()) + phaseOf[1][h]) *
-                                      static_cast<int64_t>(phases[2].size()) +
-                                  phaseOf[2][w];
-            auto place = [&](size_t axis, size_t tap) {
-              return static_cast<int64_t>(tap) * c.dilation[axis] / c.stride[axis];
-            };
-            offsets.push_back(channel * channelStride + plane * planeSize + place(0, d) * sliceSize +
-                              place(1, h) * rowLength + place(2, w));
+      for (int64_t d = 0; d < c.kernel[0]; ++d)
+        for (int64_t h = 0; h < c.kernel[1]; ++h)
+          for (int64_t w = 0; w < c.kernel[2]; ++w) {
+            const int64_t plane =
+                (d % periods[0] * phaseCount[1] + h % periods[1]) * phaseCount[2] + w % periods[2];
+            auto place = [&](size_t axis, int64_t tap) { return tap * c.dilation[axis] / c.stride[axis]; };
+            offsets.add(channel * channelStride + plane * planeSize + place(0, d) * sliceSize +
+                        place(1, h) * rowLength + place(2, w));
           }
+  }
+  static int64_t phase(const Convolution& c, size_t axis, int64_t index) {
+    return index * c.dilation[axis] % c.stride[axis];
   }
 
   int64_t elementCount(const Convolution& c) const { return inPlace ? 0 : c.channels * channelStride; }
@@ -109,15 +110,18 @@ struct Staging {
   // The input of output rows [first, first + count) of slice `slice`, for one group.
   void fill(const Convolution& c, const float* x, int64_t slice, int64_t first, int64_t count,
             float* staged) const {
-    std::vector<Span> spans;
-    for (const int64_t phase : phases[2]) spans.push_back(spanOf(c, phase));
+    std::array<Span, 8> kept;  // of the first phases of a row
+    const auto keptCount = std::min<int64_t>(phaseCount[2], static_cast<int64_t>(kept.size()));
+    for (int64_t i = 0; i < keptCount; ++i) kept[static_cast<size_t>(i)] = spanOf(c, phase(c, 2, i));
     for (int64_t channel = 0; channel < c.channels; ++channel) {
       const float* from = x + channel * c.inputSize();
       if (channel + 1 < c.channels) prefetchRows(c, from + c.inputSize(), slice, first, count);
       float* plane = staged + channel * channelStride;
-      for (const int64_t phaseD : phases[0])
-        for (const int64_t phaseH : phases[1])
-          for (const Span& span : spans) {
+      for (int64_t d = 0; d < phaseCount[0]; ++d)
+        for (int64_t h = 0; h < phaseCount[1]; ++h)
+          for (int64_t w = 0; w < phaseCount[2]; ++w) {
+            const int64_t phaseD = phase(c, 0, d), phaseH = phase(c, 1, h);
+            const Span span = w < keptCount ? kept[static_cast<size_t>(w)] : spanOf(c, phase(c, 2, w));
             for (int64_t qd = 0; qd <= reach[0]; ++qd)
               for (int64_t qh = 0; qh < count + reach[1]; ++qh) {
                 const int64_t id = phaseD + (slice + qd) * c.stride[0] - c.pad[0],
@@ -168,21 +172,29 @@ struct StagedTask {
   const ConvolutionCall& work;
   const Convolution& c;
   const Staging& staging;
-  const ConvolutionKernels& kernels = convolutionKernels();
-  std::vector<int64_t> panelOffsets;
+  const ConvolutionKernels& machine = convolutionKernels();
+  Table<int64_t> panelOffsets;
 
   StagedTask(const ConvolutionCall& convolution, const Staging& staged)
-      : work(convolution), c(convolution.c), staging(staged) {
-    for (int64_t k = 0; staging.inPlace && k < depthBlock(); ++k) panelOffsets.push_back(k * width());
+      : work(convolution), c(convolution.c), staging(staged) {}
+
+  // Of the task and the staging.
+  int64_t tableElements() const {
+    return kernels::tableElements<int64_t>(c.depth()) +
+           (staging.inPlace ? kernels::tableElements<int64_t>(depthBlock()) : 0);
+  }
+  void makeTable(float* memory) {
+    panelOffsets = Table<int64_t>(memory + kernels::tableElements<int64_t>(c.depth()));
+    for (int64_t k = 0; staging.inPlace && k < depthBlock(); ++k) panelOffsets.add(k * width());
   }
 
-  int64_t width() const { return kernels.wide; }
+  int64_t width() const { return machine.wide; }
   int64_t tileCount() const {
     return ((staging.rows - 1) * staging.rowLength + c.output[2] + width() - 1) / width();
   }
   int64_t rowBlock() const {
-    const int64_t tiles = std::max<int64_t>(1, kTileElements / (tileCount() * width() * kernels.maxRows));
-    return evenPart(c.filters, tiles * kernels.maxRows);
+    const int64_t tiles = std::max<int64_t>(1, kTileElements / (tileCount() * width() * machine.maxRows));
+    return evenPart(c.filters, tiles * machine.maxRows);
   }
   // Filter rows in the same lines of the L1 cache are copied apart.
   bool copiesWeights() const { return c.depth() % 256 == 0 && c.filters > 4; }
@@ -254,7 +266,7 @@ struct StagedTask {
       const int64_t* offsets = staging.offsets.data() + k;
       const int32_t add = k > 0 || accumulate ? 1 : 0;
       if (c.filters == 1 && add == 0 && !staging.inPlace && !straight()) {
-        kernels.row(now, a, b, offsets, 0.0f, out, flat);
+        machine.row(now, a, b, offsets, 0.0f, out, flat);
         continue;
       }
       for (int64_t column = 0; column < flat; column += width()) {
@@ -272,8 +284,8 @@ struct StagedTask {
           from = panel;
           where = panelOffsets.data();
         }
-        forEachRowTile(kernels.maxRows, height, [&](int64_t row, int64_t count) {
-          kernels.filters[count - 1](now, a + row * leadingA, leadingA, from, where,
+        forEachRowTile(machine.maxRows, height, [&](int64_t row, int64_t count) {
+          machine.filters[count - 1](now, a + row * leadingA, leadingA, from, where,
                                      out + row * leading + column, leading, columns, add);
         });
       }
@@ -285,23 +297,26 @@ struct StagedTask {
 
 int64_t convStagedScratch(const ConvolutionCall& work) {
   const Staging staging(work.c);
-  return scratchElements(0, worthwhileTasks(work.call, work.c.steps()),
-                         StagedTask(work, staging).scratchElements());
+  const StagedTask task(work, staging);
+  return scratchElements(task.tableElements(), worthwhileTasks(work.call, work.c.steps()),
+                         task.scratchElements());
 }
 
 Status convStaged(FlatCall& call, const ConvolutionCall& work) {
   const Convolution& c = work.c;
-  const Staging staging(c);
-  const StagedTask task(work, staging);
+  Staging staging(c);
+  StagedTask task(work, staging);
   const int64_t chunks = (c.output[1] + staging.rows - 1) / staging.rows;
   const int64_t tasks = worthwhileTasks(call, c.steps());
   // Units are (image, group, slice, chunk of rows, part of the filters); filters are only parted when there
   // are too few others for the threads.
   const int64_t whole = c.batch * c.groups * c.output[0] * chunks;
-  const int64_t parts = partsFor(tasks, whole, (c.filters + task.kernels.maxRows - 1) / task.kernels.maxRows);
+  const int64_t parts = partsFor(tasks, whole, (c.filters + task.machine.maxRows - 1) / task.machine.maxRows);
   const int64_t own = task.scratchElements();
-  Scratch scratch(call, 0, tasks, own);
+  Scratch scratch(call, task.tableElements(), tasks, own);
   if (!scratch) return scratch.status();
+  staging.makeTable(c, scratch.shared());
+  task.makeTable(scratch.shared());
   EpilogueFault fault;
   call.split(whole * parts, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
     float* memory = scratch.next();

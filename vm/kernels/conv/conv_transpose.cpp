@@ -42,7 +42,6 @@ class TransposedTask {
     filtersPerBlock_ = std::clamp<int64_t>(std::min(std::max(most, least), share), 1, c.filters);
     gaps_ = lines_[2] != c.input[2] || (c.input[0] > 1 && lines_[1] != c.input[1]);
     if (!fits()) return;
-    for (int64_t tap = 0; tap < taps; ++tap) tapOffsets_.push_back(offsetOf(tap));
     if (!weightsInLanes()) return;
     // Nothing is packed for each block of filters: they are as many as frames in the cache allow.
     filtersPerBlock_ = std::clamp<int64_t>(
@@ -50,9 +49,21 @@ class TransposedTask {
         c.filters);
     const int64_t lanes = lanes_.wide, panels = kPanelsPerBlock / std::max<int64_t>(c.channels * lanes, 1);
     panelLanes_ = std::clamp<int64_t>(panels, 1, kMostPanels) * lanes;
+  }
+
+  int64_t tableElements() const {
+    return kernels::tableElements<int64_t>(c.taps()) +
+           (weightsInLanes() ? 2 * kernels::tableElements<int64_t>(c.channels) : 0);
+  }
+  void makeTables(float* memory) {
+    tapOffsets_ = Table<int64_t>(memory);
+    for (int64_t tap = 0; tap < c.taps(); ++tap) tapOffsets_.add(offsetOf(tap));
+    if (!weightsInLanes()) return;
+    inPlace_ = Table<int64_t>(memory += kernels::tableElements<int64_t>(c.taps()));
+    inPanel_ = Table<int64_t>(memory + kernels::tableElements<int64_t>(c.channels));
     for (int64_t channel = 0; channel < c.channels; ++channel) {
-      inPlace_.push_back(channel * c.filters * taps);
-      inPanel_.push_back(channel * panelLanes_);
+      inPlace_.add(channel * c.filters * c.taps());
+      inPanel_.add(channel * panelLanes_);
     }
   }
 
@@ -180,7 +191,7 @@ class TransposedTask {
     int64_t tap = row % taps;
     float* frame = frames + row / taps * plane + position;
     for (int64_t i = 0; i < rows; ++i, from += leading) {
-      float* to = frame + tapOffsets_[static_cast<size_t>(tap)];
+      float* to = frame + tapOffsets_.data()[tap];
       if (gap == count || (gap != kNeverWhole && from[gap] == 0))
         lanes_.add(from, count, to);
       else
@@ -196,8 +207,8 @@ class TransposedTask {
   void copyPanel(const float* w, int64_t columns, float* panel) const {
     const int64_t whole = (columns + lanes_.wide - 1) / lanes_.wide * lanes_.wide;
     for (int64_t channel = 0; channel < c.channels; ++channel) {
-      float* to = panel + inPanel_[static_cast<size_t>(channel)];
-      std::copy_n(w + inPlace_[static_cast<size_t>(channel)], columns, to);
+      float* to = panel + inPanel_.data()[channel];
+      std::copy_n(w + inPlace_.data()[channel], columns, to);
       std::fill(to + columns, to + whole, 0.0f);
     }
   }
@@ -294,14 +305,14 @@ class TransposedTask {
   const FlatCall& call_;
   const DynGemmFamily& family_;
   const Convolution& c;
-  std::vector<int64_t> tapOffsets_;        // of each tap of the window, in a frame
+  Table<int64_t> tapOffsets_;              // of each tap of the window, in a frame
   std::array<int64_t, 3> lines_{1, 1, 1};  // places of a phase along each axis
   int64_t filtersPerBlock_ = 1;
   // With weights in the lanes.
   const ConvolutionKernels& lanes_ = convolutionKernels();
-  int64_t panelLanes_ = 0;                  // weights of a channel that are copied at once
-  std::vector<int64_t> inPlace_, inPanel_;  // where each channel's weights begin: in memory, and in a copy
-  bool gaps_ = false;                       // rows of a phase are longer than those of the input
+  int64_t panelLanes_ = 0;            // weights of a channel that are copied at once
+  Table<int64_t> inPlace_, inPanel_;  // where each channel's weights begin: in memory, and in a copy
+  bool gaps_ = false;                 // rows of a phase are longer than those of the input
 };
 
 bool areFinite(const TensorView* w) {
@@ -347,27 +358,32 @@ Status asConvolution(FlatCall& call, const Convolution& transposed, const Tensor
 
 // The scratch memory of frames: the input turned, and what each task has.
 struct FramePlan {
-  int64_t units, tasks, turned, shared, own;
+  int64_t units, tasks, turned, tables, shared, own;  // the tables lie behind the input
 
   FramePlan(const FlatCall& call, const Convolution& c, const TransposedTask& task)
       : units(c.batch * c.groups * task.blocks()),
         tasks(std::min<int64_t>(call.threadCount(), units)),
         turned(task.turnedInputElements()),
-        shared(c.batch * c.groups * turned),
+        tables(wholeLines(c.batch * c.groups * turned)),
+        shared(tables + task.tableElements()),
         own(task.scratchElements()) {}
 };
 
+using Call = calls::ConvTranspose;
+
 Status readCall(const FlatCall& call, Convolution& c) {
-  const TensorView *x = call.argument(0), *w = call.argument(1), *b = call.argument(2);
-  if (!x) return badArgument("conv_transpose", 0, "a tensor", x);
-  if (!w) return badArgument("conv_transpose", 1, "a tensor", w);
+  const TensorView *x = call.argument(Call::x), *w = call.argument(Call::weights),
+                   *b = call.argument(Call::bias);
+  if (!x) return badArgument("conv_transpose", Call::x, "a tensor", x);
+  if (!w) return badArgument("conv_transpose", Call::weights, "a tensor", w);
   if (x->dtype() != DataType::f32 || w->dtype() != DataType::f32)
     return failure(DYN_UNSUPPORTED,
                    "dtypes " + std::string(text(x->dtype())) + " and " + std::string(text(w->dtype())));
-  if (Status status = describeWindow(call, w->sizes(), true, c); !status.ok()) return status;
-  if (Status status = describePositions(call, x, call.result(0), true, c); !status.ok()) return status;
+  const WindowFields window = windowOf<Call>(call, call.numbersOf<Call>());
+  if (Status status = describeWindow(window, w->sizes(), true, c); !status.ok()) return status;
+  if (Status status = describePositions(window, x, call.result(0), true, c); !status.ok()) return status;
   if (b && (b->dtype() != x->dtype() || b->elements != c.groups * c.filters))
-    return badArgument("conv_transpose", 2, "one bias per output channel", b);
+    return badArgument("conv_transpose", Call::bias, "one bias per output channel", b);
   return okStatus();
 }
 
@@ -378,7 +394,8 @@ Status tooFar() { return failure(DYN_OUT_OF_MEMORY, "windows reach too far beyon
 Status convTransposeScratch(const FlatCall& call, int64_t& elements) {
   Convolution c;
   if (Status status = readCall(call, c); !status.ok()) return status;
-  if (call.result(0)->elements == 0 || call.argument(0)->elements == 0 || call.argument(1)->elements == 0)
+  if (call.result(0)->elements == 0 || call.argument(Call::x)->elements == 0 ||
+      call.argument(Call::weights)->elements == 0)
     return okStatus();
   const TransposedTask task(call, c);
   if (!task.fits()) return tooFar();
@@ -394,7 +411,8 @@ Status convTransposeScratch(const FlatCall& call, int64_t& elements) {
 }
 
 Status convTranspose(FlatCall& call) {
-  const TensorView *x = call.argument(0), *w = call.argument(1), *b = call.argument(2);
+  const TensorView *x = call.argument(Call::x), *w = call.argument(Call::weights),
+                   *b = call.argument(Call::bias);
   TensorView* y = call.result(0);
   Convolution c;
   if (Status status = readCall(call, c); !status.ok()) return status;
@@ -406,7 +424,7 @@ Status convTranspose(FlatCall& call) {
                   bias ? bias[plane % (c.groups * c.filters)] : 0.0f);
     return okStatus();
   }
-  const TransposedTask task(call, c);
+  TransposedTask task(call, c);
   if (!task.fits()) return tooFar();
   // A weight that is no finite number is met by input only, not by padding: then the other way.
   if (!task.weightsInLanes() && isConvolution(c) && areFinite(w))
@@ -416,6 +434,7 @@ Status convTranspose(FlatCall& call) {
                 turned = plan.turned;
   Scratch scratch(call, plan.shared, tasks, plan.own);
   if (!scratch) return scratch.status();
+  task.makeTables(scratch.shared() + plan.tables);
   if (turned > 0)
     call.split(planes, static_cast<uint32_t>(std::min(tasks, planes)), [&](int64_t begin, int64_t end) {
       for (int64_t plane = begin; plane < end; ++plane)

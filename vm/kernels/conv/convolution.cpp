@@ -1,7 +1,6 @@
 #include "vm/kernels/conv/convolution.h"
 
 #include "vm/base/checked.h"
-#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/four.h"
 
 namespace dyn::vm::kernels {
@@ -17,12 +16,13 @@ double Convolution::steps() const {
          static_cast<double>(std::max<int64_t>(depth(), 1));
 }
 
-Status describeWindow(const CallInputs& call, std::span<const int64_t> w, bool transposed, Convolution& c) {
-  c.rank = call.number(0, 0) & DYN_CONV_AXES;
+Status describeWindow(const WindowFields& window, std::span<const int64_t> w, bool transposed,
+                      Convolution& c) {
+  c.rank = window.axes;
   if (c.rank < 1 || c.rank > 3) return failure(DYN_UNSUPPORTED, std::to_string(c.rank) + " spatial dims");
   const auto rank = static_cast<size_t>(c.rank);
-  if (call.numbers.size() < 2 + 2 * rank) return failure(DYN_BAD_PROGRAM, "strides or dilations are missing");
-  c.groups = call.number(1, 1);
+  if (!window.complete) return failure(DYN_BAD_PROGRAM, "strides or dilations are missing");
+  c.groups = window.group;
   if (w.size() != rank + 2 || c.groups < 1 || w[0] % c.groups != 0)
     return failure(DYN_BAD_INPUT, "the weights' shape does not fit " + std::to_string(c.groups) +
                                       " groups and " + std::to_string(rank) + " spatial dims");
@@ -31,8 +31,8 @@ Status describeWindow(const CallInputs& call, std::span<const int64_t> w, bool t
   for (size_t i = 0; i < rank; ++i) {
     const size_t to = 3 - rank + i;
     c.kernel[to] = w[2 + i];
-    c.stride[to] = call.number(2 + i, 1);
-    c.dilation[to] = call.number(2 + rank + i, 1);
+    c.stride[to] = window.strides[i];
+    c.dilation[to] = window.dilations[i];
     int64_t span = 0;
     if (c.stride[to] < 1 || c.dilation[to] < 1 || !checkedMul(c.kernel[to], c.dilation[to], span) ||
         span > kFarthest)
@@ -46,17 +46,17 @@ Status describeWindow(const CallInputs& call, std::span<const int64_t> w, bool t
   return okStatus();
 }
 
-Status describePositions(const FlatCall& call, const TensorView* x, const TensorView* y, bool transposed,
-                         Convolution& c) {
+Status describePositions(const WindowFields& window, const TensorView* x, const TensorView* y,
+                         bool transposed, Convolution& c) {
   if (x->dtype() != y->dtype())
     return failure(DYN_BAD_INPUT, "element types differ: " + describe(x) + " -> " + describe(y));
-  return describeShapes(call, x, y, transposed, c);
+  return describeShapes(window, x, y, transposed, c);
 }
 
-Status describeShapes(const FlatCall& call, const TensorView* x, const TensorView* y, bool transposed,
+Status describeShapes(const WindowFields& window, const TensorView* x, const TensorView* y, bool transposed,
                       Convolution& c) {
   const auto rank = static_cast<size_t>(c.rank);
-  if (call.scalars.size() < rank) return failure(DYN_BAD_PROGRAM, "pads are missing");
+  if (window.pads.size() < rank) return failure(DYN_BAD_PROGRAM, "pads are missing");
   if (x->rank != rank + 2 || y->rank != rank + 2 || x->shape()[1] / c.groups != c.channels ||
       x->shape()[1] % c.groups != 0 || y->shape()[1] / c.groups != c.filters ||
       y->shape()[1] % c.groups != 0 || y->shape()[0] != x->shape()[0])
@@ -69,7 +69,7 @@ Status describeShapes(const FlatCall& call, const TensorView* x, const TensorVie
     const size_t to = 3 - rank + i;
     c.input[to] = x->shape()[2 + i];
     c.output[to] = y->shape()[2 + i];
-    c.pad[to] = call.scalars[i];
+    c.pad[to] = window.pads[i];
     const int64_t stepped = transposed ? c.input[to] : c.output[to],
                   other = transposed ? c.output[to] : c.input[to];
     int64_t reach = 0;
@@ -87,13 +87,12 @@ Status describeShapes(const FlatCall& call, const TensorView* x, const TensorVie
   return okStatus();
 }
 
-Status wayOf(const CallInputs& call, const Convolution& c, Way& way) {
-  const int64_t named = call.number(0, 0) >> DYN_CONV_WAY_SHIFT;
+Status wayOf(int32_t named, const Convolution& c, Way& way) {
   if (named == 0) {
     way = contraction::wayByRule(c, convolutionKernels().narrow);
     return okStatus();
   }
-  if (named < 0 || named > static_cast<int64_t>(contraction::kWayNames.size()))
+  if (named < 0 || static_cast<size_t>(named) > contraction::kWayNames.size())
     return failure(DYN_BAD_PROGRAM, "there is no way " + std::to_string(named - 1));
   way = static_cast<Way>(named - 1);
   if (!contraction::canGo(way, c))
@@ -118,9 +117,8 @@ void nameVersion(const CallInputs& call, const Convolution& c, std::string_view 
                    " output=" + joined(c.output) + ", " + std::string(chosen));
 }
 
-void nameVersion(const CallInputs& call, const Convolution& c, Way way) {
-  nameVersion(call, c, contraction::kWayNames[static_cast<size_t>(way)],
-              call.number(0, 0) >> DYN_CONV_WAY_SHIFT == 0 ? "by rule" : "named");
+void nameVersion(const CallInputs& call, const Convolution& c, Way way, int32_t named) {
+  nameVersion(call, c, contraction::kWayNames[static_cast<size_t>(way)], named == 0 ? "by rule" : "named");
 }
 
 // Depthwise weights lie [group of as many channels as a vector has lanes, taps, lanes]; beyond the last

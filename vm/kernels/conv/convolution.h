@@ -33,18 +33,33 @@ struct Convolution : contraction::ConvolutionWindow {
   int64_t reach(size_t axis) const { return std::max<int64_t>(kernel[axis] - 1, 0) * dilation[axis]; }
 };
 
-// Reads groups, strides and dilations of the call for weights of the shape `w`: [groups * filters, channels,
-// kernel...], in conv_transpose [groups * channels, filters, kernel...]. Every extent of the window can then
-// be computed without overflow.
-Status describeWindow(const CallInputs& call, std::span<const int64_t> w, bool transposed, Convolution& c);
+// What all calls of convolutions say of their window.
+struct WindowFields {
+  int32_t axes = 0, group = 1;
+  std::span<const int32_t> strides, dilations;
+  std::span<const int64_t> pads;  // before; none where weights are packed
+  bool complete = false;
+};
+template <typename Call, typename Numbers>
+WindowFields windowOf(const CallInputs& call, const Numbers& n) {
+  WindowFields fields{n.axes, n.group, n.strides, n.dilations, {}, n.complete};
+  const auto s = call.scalarsOf<Call>(n);
+  if constexpr (requires { s.pads; }) fields.pads = s.pads;
+  return fields;
+}
+
+// For weights of the shape `w`: [groups * filters, channels, kernel...], in conv_transpose [groups *
+// channels, filters, kernel...]. Every extent of the window can then be computed without overflow.
+Status describeWindow(const WindowFields& window, std::span<const int64_t> w, bool transposed,
+                      Convolution& c);
 // Then the rest, for these tensors of one element type: every position is below 2^62. Errors name the shapes.
-Status describePositions(const FlatCall& call, const TensorView* x, const TensorView* y, bool transposed,
-                         Convolution& c);
+Status describePositions(const WindowFields& window, const TensorView* x, const TensorView* y,
+                         bool transposed, Convolution& c);
 // The same for tensors of any element types.
-Status describeShapes(const FlatCall& call, const TensorView* x, const TensorView* y, bool transposed,
+Status describeShapes(const WindowFields& window, const TensorView* x, const TensorView* y, bool transposed,
                       Convolution& c);
 
-// A call with packed weights, whose shape is behind the window in its numbers. Errors call it `name`.
+// A call of conv_packed. Errors call it `name`.
 Status describePackedShapes(const FlatCall& call, const char* name, Convolution& c);
 // Bias and epilogue, too.
 Status describePacked(const FlatCall& call, const char* name, Convolution& c, Epilogue& epilogue);
@@ -69,13 +84,13 @@ inline int64_t evenPart(int64_t whole, int64_t most) {
 }
 
 // Ways of f32: conv_depthwise.cpp, conv_staged.cpp, conv_direct.cpp, winograd.cpp. Which one is taken is
-// known before any input is there, so that weights can be packed for it: the one the call names, or the one
-// the window suggests. Error DYN_BAD_PROGRAM for a way that does not go.
-Status wayOf(const CallInputs& call, const Convolution& c, Way& way);
+// known before any input is there, so that weights can be packed for it: the one the call names (1 + a way),
+// or, where that is 0, the one the window suggests. Error DYN_BAD_PROGRAM for a way that does not go.
+Status wayOf(int32_t named, const Convolution& c, Way& way);
 // For the trace: which version runs, the values that decided it, and who chose it ("named").
 void nameVersion(const CallInputs& call, const Convolution& c, std::string_view version,
                  std::string_view chosen);
-void nameVersion(const CallInputs& call, const Convolution& c, Way way);
+void nameVersion(const CallInputs& call, const Convolution& c, Way way, int32_t named);
 int64_t packedElementCount(const Convolution& c, Way way);
 // Packing is done unit by unit, in any order. The weights may lie at any address.
 int64_t packUnits(const Convolution& c, Way way);

@@ -71,6 +71,8 @@ struct Run {
   int64_t at = 0;                          // place of the first in the chunk
 };
 
+constexpr size_t kMostPlaces = 49;  // of a block
+
 struct WinogradTask {
   const ConvolutionCall& work;
   const Convolution& c;
@@ -78,9 +80,10 @@ struct WinogradTask {
   const FilterPanels panels;
   const WinogradKernels& transforms = winogradKernels();
   const int64_t lanes = panels.kernels.narrow;
-  std::vector<Class> classes;
-  std::vector<int64_t> offsets;  // of the channels of V
-  int64_t most = 0;              // blocks of a chunk
+  std::array<Class, kMostPlaces> classTable;
+  size_t classCount = 0;
+  Table<int64_t> offsets;  // of the channels of V
+  int64_t most = 0;        // blocks of a chunk
 
   explicit WinogradTask(const ConvolutionCall& convolution)
       : work(convolution), c(convolution.c), axis(axisOf(c)), panels(c) {
@@ -91,8 +94,14 @@ struct WinogradTask {
     };
     for (int64_t i = 0; i < axis.weights; ++i)
       for (int64_t j = 0; j < axis.weights; ++j)
-        classes.push_back({i * axis.weights + j, i, j, count(i), count(j)});
-    for (int64_t channel = 0; channel < c.channels; ++channel) offsets.push_back(channel);
+        classTable[classCount++] = {i * axis.weights + j, i, j, count(i), count(j)};
+  }
+
+  std::span<const Class> classes() const { return std::span(classTable).first(classCount); }
+  int64_t tableElements() const { return kernels::tableElements<int64_t>(c.channels); }
+  void makeTable(float* memory) {
+    offsets = Table<int64_t>(memory);
+    for (int64_t channel = 0; channel < c.channels; ++channel) offsets.add(channel);
   }
 
   int64_t places() const { return axis.places * axis.places; }
@@ -111,7 +120,7 @@ struct WinogradTask {
   }
   int64_t matrixElements(int64_t row) const {
     int64_t sum = 0;
-    for (const Class& k : classes) sum += classElements(k, most, row);
+    for (const Class& k : classes()) sum += classElements(k, most, row);
     return sum;
   }
   int64_t patchBlocks() const { return (kPatchColumns + axis.step - axis.inputs) / axis.step; }
@@ -135,7 +144,7 @@ struct WinogradTask {
       const int64_t width = panels.width(panel);
       const PlaceTable productPlaces = placesOf(count, width);
       const float* u = work.weights + panels.first(panel) * axis.weights * axis.weights * c.channels;
-      for (const Class& k : classes) {
+      for (const Class& k : classes()) {
         const auto place = static_cast<size_t>(k.row * axis.places + k.column);
         const float* from = v + inputPlaces[place].begin;
         float* to = m + productPlaces[place].begin;
@@ -151,12 +160,12 @@ struct WinogradTask {
   }
 
  private:
-  using PlaceTable = std::array<WinogradPlace, 49>;
+  using PlaceTable = std::array<WinogradPlace, kMostPlaces>;
 
   PlaceTable placesOf(int64_t count, int64_t row) const {
     PlaceTable result{};
     int64_t begin = 0;
-    for (const Class& k : classes) {
+    for (const Class& k : classes()) {
       for (int64_t i = 0; i < k.places(); ++i)
         result[static_cast<size_t>((k.row + i / k.columns) * axis.places + k.column + i % k.columns)] = {
             begin + i * row, k.places() * row};
@@ -263,16 +272,19 @@ void packWinograd(const Convolution& c, const float* w, int64_t panel, float* pa
 }
 
 int64_t convWinogradScratch(const ConvolutionCall& work) {
-  return scratchElements(0, worthwhileTasks(work.call, work.c.steps()), WinogradTask(work).scratchElements());
+  const WinogradTask task(work);
+  return scratchElements(task.tableElements(), worthwhileTasks(work.call, work.c.steps()),
+                         task.scratchElements());
 }
 
 Status convWinograd(FlatCall& call, const ConvolutionCall& work) {
   const Convolution& c = work.c;
-  const WinogradTask task(work);
+  WinogradTask task(work);
   const int64_t chunks = task.chunks(), panels = task.panels.count();
   const int64_t tasks = worthwhileTasks(call, c.steps());
-  Scratch scratch(call, 0, tasks, task.scratchElements());
+  Scratch scratch(call, task.tableElements(), tasks, task.scratchElements());
   if (!scratch) return scratch.status();
+  task.makeTable(scratch.shared());
   EpilogueFault fault;
   call.split(c.batch * chunks * panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
     float* memory = scratch.next();

@@ -73,20 +73,20 @@ bool convert(const TensorView* x, TensorView* y, bool saturate) {
 }  // namespace
 
 Status cast(FlatCall& call) {
-  const TensorView* x = call.argument(0);
-  if (!x) return badArgument("cast", 0, "a tensor", call.argument(0));
+  const TensorView* x = call.argument(calls::Cast::x);
+  if (!x) return badArgument("cast", calls::Cast::x, "a tensor", x);
   TensorView* y = call.result(0);
   const DataType to = y->dtype();
   if (Status status = call.checkResult(0, to, x->sizes()); !status.ok()) return status;
-  if (convert(x, y, call.number(0, 1) != 0)) return okStatus();
+  if (convert(x, y, call.numbersOf<calls::Cast>().saturate != 0)) return okStatus();
   return failure(DYN_UNSUPPORTED,
                  "cast of " + std::string(text(x->dtype())) + " to " + std::string(text(to)));
 }
 
 Status bitcast(FlatCall& call) {
-  const TensorView* x = call.argument(0);
+  const TensorView* x = call.argument(calls::Bitcast::x);
   if (!x || x->dtype() == DataType::string)
-    return badArgument("bitcast", 0, "a tensor without strings", call.argument(0));
+    return badArgument("bitcast", calls::Bitcast::x, "a tensor without strings", x);
   TensorView* y = call.result(0);
   const DataType to = y->dtype();
   if (Status status = call.checkResult(0, to, x->sizes()); !status.ok()) return status;

@@ -79,38 +79,48 @@ Status join(BuiltinCall& call, std::span<Object* const> items, int64_t axis, boo
   return okStatus();
 }
 
+// That of list_concat or list_stack.
+template <typename Call>
 Status listArgument(const BuiltinCall& call, std::span<Object* const>& items) {
-  Object* object = call.arguments[0];
-  if (!object || object->kind != ObjectKind::list) return badArgument("list", 0, "a list", object);
+  Object* object = call.arguments[Call::list];
+  if (!object || object->kind != ObjectKind::list) return badArgument("list", Call::list, "a list", object);
   items = {static_cast<List*>(object)->items, static_cast<size_t>(static_cast<List*>(object)->count)};
   return okStatus();
+}
+
+// The axis of a row whose numbers do not matter to it.
+template <typename Call>
+int64_t axisOf(const CallInputs& call) {
+  return call.scalarsOf<Call>({}).axis;
 }
 
 }  // namespace
 
 Status listConcat(BuiltinCall& call) {
   std::span<Object* const> items;
-  if (Status status = listArgument(call, items); !status.ok()) return status;
-  return join(call, items, call.scalars[0], false);
+  if (Status status = listArgument<calls::ListConcat>(call, items); !status.ok()) return status;
+  return join(call, items, axisOf<calls::ListConcat>(call), false);
 }
 
 Status listStack(BuiltinCall& call) {
   std::span<Object* const> items;
-  if (Status status = listArgument(call, items); !status.ok()) return status;
-  return join(call, items, call.scalars[0], true);
+  if (Status status = listArgument<calls::ListStack>(call, items); !status.ok()) return status;
+  return join(call, items, axisOf<calls::ListStack>(call), true);
 }
 
-Status concat(BuiltinCall& call) { return join(call, call.arguments, call.scalars[0], false); }
+Status concat(BuiltinCall& call) {
+  return join(call, call.arguments.subspan(calls::Concat::parts), axisOf<calls::Concat>(call), false);
+}
 
 // The sizes along the axis are those of the results, which are there already.
 Status split(FlatCall& call) {
-  const TensorView* x = call.argument(0);
-  if (!x || x->dtype() == DataType::string) return badArgument("split", 0, "a tensor of numbers", x);
-  int64_t axis = call.scalars[0];
+  using Call = calls::Split;
+  const TensorView* x = call.argument(Call::x);
+  if (!x || x->dtype() == DataType::string) return badArgument("split", Call::x, "a tensor of numbers", x);
+  int64_t axis = axisOf<Call>(call);
   if (!normalizeAxis(axis, x->rank)) return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
   const AxisView view = axisView(x->shape(), x->rank, axis);
   const size_t element = sizeBytes(x->dtype());
-  std::vector<int64_t> shape(x->sizes().begin(), x->sizes().end());
   int64_t offset = 0;
   for (size_t i = 0; i < call.resultCount && !call.cancelled(); ++i) {
     TensorView* part = call.result(i);
@@ -119,8 +129,13 @@ Status split(FlatCall& call) {
     const int64_t size = part->shape()[axis];
     if (size > view.size - offset)
       return failure(DYN_CHECK_FAILED, "the parts do not add up to " + std::to_string(view.size));
-    shape[static_cast<size_t>(axis)] = size;
-    if (Status status = call.checkResult(i, x->dtype(), shape); !status.ok()) return status;
+    bool fits = part->dtype() == x->dtype();
+    for (int64_t k = 0; k < int64_t{x->rank}; ++k) fits &= k == axis || part->shape()[k] == x->shape()[k];
+    if (!fits) {
+      std::vector<int64_t> shape(x->sizes().begin(), x->sizes().end());
+      shape[static_cast<size_t>(axis)] = size;
+      return call.checkResult(i, x->dtype(), shape);
+    }
     const size_t bytes = static_cast<size_t>(size * view.inner) * element;
     for (int64_t outer = 0; outer < view.outer && bytes > 0; ++outer)
       memcpy(part->bytes() + static_cast<size_t>(outer) * bytes,
@@ -134,8 +149,9 @@ Status split(FlatCall& call) {
 }
 
 Status append(BuiltinCall& call) {
-  const Tensor *past = call.argument(0), *rows = call.argument(1);
-  int64_t axis = call.number(0, 0);
+  using Call = calls::Append;
+  const Tensor *past = call.argument(Call::past), *rows = call.argument(Call::rows);
+  int64_t axis = call.numbersOf<Call>().axis;
   bool fits = past && rows && past->dtype == rows->dtype && past->rank == rows->rank &&
               past->dtype != DataType::string && normalizeAxis(axis, past->rank);
   for (int64_t i = 0; fits && i < past->rank; ++i) fits = i == axis || past->shape()[i] == rows->shape()[i];
@@ -153,17 +169,18 @@ Status append(BuiltinCall& call) {
 }
 
 Status splitToList(BuiltinCall& call) {
-  const Tensor *x = call.argument(0), *sizes = call.argument(1);
+  using Call = calls::SplitToList;
+  const Tensor *x = call.argument(Call::x), *sizes = call.argument(Call::sizes);
   if (!x || x->dtype == DataType::string)
-    return badArgument("split_to_list", 0, "a tensor of numbers", call.arguments[0]);
-  int64_t axis = call.scalars[0];
+    return badArgument("split_to_list", Call::x, "a tensor of numbers", call.arguments[Call::x]);
+  int64_t axis = axisOf<Call>(call);
   if (!normalizeAxis(axis, x->rank)) return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
-  const bool keepAxis = call.number(0, 1) != 0;
+  const bool keepAxis = call.numbersOf<Call>().keepAxis != 0;
   const AxisView view = axisView(x->shape(), x->rank, axis);
   // Piece sizes: one per piece, or one number for all (the last may be smaller), or 1 by default.
   std::vector<int64_t> pieces;
   if (sizes && (sizes->dtype != DataType::i64 && sizes->dtype != DataType::i32))
-    return badArgument("split_to_list", 1, "i64 or i32", call.arguments[1]);
+    return badArgument("split_to_list", Call::sizes, "i64 or i32", call.arguments[Call::sizes]);
   auto sizeAt = [&](int64_t i) {
     return sizes->dtype == DataType::i64 ? sizes->as<int64_t>()[i] : sizes->as<int32_t>()[i];
   };
@@ -208,8 +225,9 @@ Status splitToList(BuiltinCall& call) {
 }
 
 Status copy(BuiltinCall& call) {
-  const Tensor* x = call.argument(0);
-  if (!x) return badArgument("copy", 0, "a tensor", call.arguments[0]);
+  using Call = calls::Copy;
+  const Tensor* x = call.argument(Call::x);
+  if (!x) return badArgument("copy", Call::x, "a tensor", call.arguments[Call::x]);
   Tensor* y = nullptr;
   if (Status status = call.result(0, x->dtype, std::span(x->shape(), x->rank), y); !status.ok())
     return status;

@@ -8,7 +8,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/fourier/fourier_plan.h"
@@ -38,6 +37,8 @@ struct Transform {
   bool isExchanged() const { return isInverse && form != Form::halfForward; }
 };
 
+using Call = calls::Dft;
+
 Status integerArgument(const FlatCall& call, size_t index, int64_t& value) {
   const TensorView* tensor = call.argument(index);
   if (!tensor) return okStatus();
@@ -51,20 +52,20 @@ Status integerArgument(const FlatCall& call, size_t index, int64_t& value) {
 }
 
 Status describeTransform(const FlatCall& call, const TensorView* x, const TensorView* y, Transform& t) {
-  const int64_t flags = call.number(0, 0);
-  t.isInverse = (flags & DYN_DFT_INVERSE) != 0;
-  t.makesReals = t.isInverse && (flags & DYN_DFT_ONE_SIDED) != 0;
+  const auto n = call.numbersOf<Call>();
+  t.isInverse = n.inverse;
+  t.makesReals = n.inverse && n.oneSided;
   if (x->rank < 2) return failure(DYN_BAD_INPUT, "dft: parts have an axis of their own: " + describe(x));
   int64_t axis = -2;
-  if (Status status = integerArgument(call, 2, axis); !status.ok()) return status;
+  if (Status status = integerArgument(call, Call::axis, axis); !status.ok()) return status;
   if (!normalizeAxis(axis, x->rank) || axis == x->rank - 1)
     return failure(DYN_BAD_INPUT, "dft: no such axis of " + describe(x));
   t.size = x->shape()[axis];
   t.length = t.makesReals ? 2 * (t.size - 1) : t.size;
-  if (Status status = integerArgument(call, 1, t.length); !status.ok()) return status;
+  if (Status status = integerArgument(call, Call::length, t.length); !status.ok()) return status;
   t.parts = x->shape()[x->rank - 1];
   t.partsOut = t.makesReals ? 1 : 2;
-  const bool isOneSided = (flags & DYN_DFT_ONE_SIDED) != 0 && !t.isInverse;
+  const bool isOneSided = n.oneSided && !t.isInverse;
   if (t.length < 1 || t.length > INT64_MAX / 64) return failure(DYN_BAD_INPUT, "dft: length out of range");
   t.outputs = isOneSided ? t.half() + 1 : t.length;
   bool fits = x->rank == y->rank && y->dtype() == x->dtype() && t.parts >= 1 &&
@@ -364,8 +365,8 @@ Status transform(FlatCall& call, const Transform& t, const TensorView* x, Tensor
 }  // namespace
 
 Status dftScratch(const FlatCall& call, int64_t& elements) {
-  const TensorView *x = call.argument(0), *y = call.result(0);
-  if (!x) return badArgument("dft", 0, "a tensor", x);
+  const TensorView *x = call.argument(Call::x), *y = call.result(0);
+  if (!x) return badArgument("dft", Call::x, "a tensor", x);
   Transform t;
   if (Status status = describeTransform(call, x, y, t); !status.ok()) return status;
   if (y->elements == 0) return okStatus();
@@ -384,14 +385,14 @@ Status dftScratch(const FlatCall& call, int64_t& elements) {
       elements = needed(TransformPlan<double, double>(call, t));
       break;
     default:
-      return badArgument("dft", 0, "real numbers", x);
+      return badArgument("dft", Call::x, "real numbers", x);
   }
   return okStatus();
 }
 
 Status dft(FlatCall& call) {
-  const TensorView* x = call.argument(0);
-  if (!x) return badArgument("dft", 0, "a tensor", call.argument(0));
+  const TensorView* x = call.argument(Call::x);
+  if (!x) return badArgument("dft", Call::x, "a tensor", x);
   TensorView* y = call.result(0);
   Transform t;
   if (Status status = describeTransform(call, x, y, t); !status.ok()) return status;
@@ -406,7 +407,7 @@ Status dft(FlatCall& call) {
     case DataType::f64:
       return transform<double, double>(call, t, x, y);
     default:
-      return badArgument("dft", 0, "real numbers", x);
+      return badArgument("dft", Call::x, "real numbers", x);
   }
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <utility>
-#include <vector>
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/epilogue.h"
@@ -22,14 +21,17 @@ constexpr int64_t kFewRows = 3;       // then K and V are read in place
 constexpr int64_t kPaddedColumns =
     512;  // from here rows of scores are padded, so that they start on different lines of the L1 cache
 
+using Call = calls::Attention;
+
 // The kernel that makes probabilities of rows of scores, wherever these lie.
 class RowKernel : public BoundKernel {
  public:
   // An empty argument and the result are the scores: null.
-  Status bind(const FlatCall& call, size_t firstExtra) {
+  Status bind(const FlatCall& call) {
     void* const result = nullptr;
-    return bindKernel(call, "attention", call.number(0, -1), firstExtra, true, std::span(&result, 1),
-                      call.scalars, 0);
+    const auto n = call.numbersOf<Call>();
+    return bindKernel(call, "attention", n.kernel, Call::buffers, true, std::span(&result, 1),
+                      call.scalarsOf<Call>(n).ofKernel, 0);
   }
 
   // Rows [first, first + count) of `columns` elements, `leading` from row to row at `scores`. Thread-safe.
@@ -53,7 +55,7 @@ class RowKernel : public BoundKernel {
 
 struct Problem {
   int64_t rows = 0, depth = 0, keys = 0, width = 0, batches = 0;
-  std::vector<int64_t> atQ, atK, atV, atZ;  // of each batch
+  BatchOffsets atQ, atK, atV, atZ;
   int64_t strideQM = 0, strideQD = 0, strideKD = 0, strideKN = 0, strideVN = 0, strideVE = 0, strideZM = 0;
 
   double steps() const {
@@ -66,32 +68,35 @@ struct Problem {
   bool copiesQ() const { return strideQD != 1 || (strideQM % 1024 == 0 && rows > 4); }
 };
 
-Status readOrders(const FlatCall& call, int64_t rank, std::array<AxisOrder, 4>& orders) {
-  if (rank < 2 || rank > 64 || static_cast<int64_t>(call.numbers.size()) != 2 + 4 * rank)
-    return failure(DYN_BAD_PROGRAM,
-                   "attention: four orders of " + std::to_string(rank) + " axes are missing");
-  for (size_t i = 0; i < orders.size(); ++i)
-    if (Status status = readOrder(call, 2 + i * static_cast<size_t>(rank), rank, orders[i]); !status.ok())
-      return status;
-  return okStatus();
-}
+struct Orders {
+  AxisOrder q, k, v, z;
+
+  Status read(const Call::Numbers<calls::Borrowed>& n) {
+    if (n.rank < 2 || n.rank > 64 || !n.complete)
+      return failure(DYN_BAD_PROGRAM,
+                     "attention: four orders of " + std::to_string(n.rank) + " axes are missing");
+    Status status = readOrder(n.orderQ, q);
+    if (status.ok()) status = readOrder(n.orderK, k);
+    if (status.ok()) status = readOrder(n.orderV, v);
+    return status.ok() ? readOrder(n.orderZ, z) : status;
+  }
+};
 
 enum class Detail : uint8_t { sizes, offsets };
 
 Status describeProblem(const FlatCall& call, const TensorView* z, Detail detail, Problem& p) {
-  const int64_t rank = call.number(1, 0);
-  std::array<AxisOrder, 4> orders;
-  if (Status status = readOrders(call, rank, orders); !status.ok()) return status;
+  const auto n = call.numbersOf<Call>();
+  Orders orders;
+  if (Status status = orders.read(n); !status.ok()) return status;
+  const TensorView *ofQ = call.argument(Call::q), *ofK = call.argument(Call::k),
+                   *ofV = call.argument(Call::v);
   const auto wrong = [&] {
-    return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(call.argument(0)) + ", " +
-                                      describe(call.argument(1)) + ", " + describe(call.argument(2)) +
-                                      " -> " + describe(z));
+    return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(ofQ) + ", " + describe(ofK) + ", " +
+                                      describe(ofV) + " -> " + describe(z));
   };
-  for (size_t i = 0; i < 3; ++i)
-    if (call.argument(i)->dtype() != DataType::f32 || call.argument(i)->rank != rank) return wrong();
-  if (z->dtype() != DataType::f32 || z->rank != rank) return wrong();
-  const MatrixView q(call.argument(0), &orders[0]), k(call.argument(1), &orders[1]),
-      v(call.argument(2), &orders[2]), out(z, &orders[3]);
+  for (const TensorView* tensor : {ofQ, ofK, ofV, z})
+    if (tensor->dtype() != DataType::f32 || static_cast<int64_t>(tensor->rank) != n.rank) return wrong();
+  const MatrixView q(ofQ, &orders.q), k(ofK, &orders.k), v(ofV, &orders.v), out(z, &orders.z);
   p.rows = out.rows();
   p.width = out.columns();
   p.depth = q.columns();
@@ -100,10 +105,10 @@ Status describeProblem(const FlatCall& call, const TensorView* z, Detail detail,
     return wrong();
   if (!batchesFit(q, out) || !batchesFit(k, out) || !batchesFit(v, out)) return wrong();
   if (detail == Detail::offsets) {
-    batchOffsets(q, out, p.atQ);
-    batchOffsets(k, out, p.atK);
-    batchOffsets(v, out, p.atV);
-    batchOffsets(out, out, p.atZ);
+    p.atQ = BatchOffsets(q, out);
+    p.atK = BatchOffsets(k, out);
+    p.atV = BatchOffsets(v, out);
+    p.atZ = BatchOffsets(out, out);
   }
   if (p.width > 1 && out.columnStride() != 1)
     return failure(DYN_BAD_PROGRAM, "attention: the last axis of the result must stay the last");
@@ -125,9 +130,9 @@ class Task {
         family_(*call.gemmFamily),
         p_(p),
         kernel_(kernel),
-        q_(call.argument(0)->as<float>()),
-        k_(call.argument(1)->as<float>()),
-        v_(call.argument(2)->as<float>()),
+        q_(call.argument(Call::q)->as<float>()),
+        k_(call.argument(Call::k)->as<float>()),
+        v_(call.argument(Call::v)->as<float>()),
         z_(z) {}
 
   int64_t packedK() const { return wholeLines(packedElementCount(family_, p_.depth, p_.keys)); }
@@ -148,12 +153,10 @@ class Task {
   }
 
   void packK(int64_t batch, int64_t begin, int64_t end, float* to) const {
-    packPanels(family_, k_ + p_.atK[static_cast<size_t>(batch)], p_.depth, p_.keys, p_.strideKD, p_.strideKN,
-               begin, end, to);
+    packPanels(family_, k_ + p_.atK[batch], p_.depth, p_.keys, p_.strideKD, p_.strideKN, begin, end, to);
   }
   void packV(int64_t batch, int64_t begin, int64_t end, float* to) const {
-    packPanels(family_, v_ + p_.atV[static_cast<size_t>(batch)], p_.keys, p_.width, p_.strideVN, p_.strideVE,
-               begin, end, to);
+    packPanels(family_, v_ + p_.atV[batch], p_.keys, p_.width, p_.strideVN, p_.strideVE, begin, end, to);
   }
   int64_t panelsK() const { return panelCount(family_, p_.keys); }
   int64_t panelsV() const { return panelCount(family_, p_.width); }
@@ -162,7 +165,7 @@ class Task {
   int32_t run(int64_t batch, int64_t block, const float* k, const float* v, float* own) const {
     const int64_t first = block * blockRows(), rows = std::min(blockRows(), p_.rows - first);
     const int64_t leading = p_.leadingScores(), panel = family_.panelWidth;
-    const float* q = q_ + p_.atQ[static_cast<size_t>(batch)] + first * p_.strideQM;
+    const float* q = q_ + p_.atQ[batch] + first * p_.strideQM;
     int64_t leadingQ = p_.strideQM;
     if (p_.copiesQ()) {
       float* copy = own + wholeLines(blockRows() * leading);
@@ -178,7 +181,7 @@ class Task {
         fault != DYN_KERNEL_OK)
       return fault;
     if (call_.cancelled()) return DYN_KERNEL_OK;
-    float* z = z_ + p_.atZ[static_cast<size_t>(batch)] + first * p_.strideZM;
+    float* z = z_ + p_.atZ[batch] + first * p_.strideZM;
     for (int64_t key = 0; key < std::max<int64_t>(1, p_.keys); key += kDepthBlock)
       for (int64_t i = 0; i < panelsV(); ++i)
         runRowTiles(family_, rows, std::min(kDepthBlock, p_.keys - key), own + key, leading,
@@ -189,10 +192,11 @@ class Task {
 
   // The few rows of one batch, with K and V where they are.
   int32_t runInPlace(int64_t batch, float* own) const {
-    const auto at = static_cast<size_t>(batch);
     const int64_t leading = p_.leadingScores();
-    const FewRows scores{p_.rows,         p_.depth,    q_ + p_.atQ[at], p_.strideQM, p_.strideQD,
-                         k_ + p_.atK[at], p_.strideKD, p_.strideKN,     own,         leading};
+    const FewRows scores{p_.rows,     p_.depth,    q_ + p_.atQ[batch],
+                         p_.strideQM, p_.strideQD, k_ + p_.atK[batch],
+                         p_.strideKD, p_.strideKN, own,
+                         leading};
     if (p_.strideKN == 1)
       scores.byColumns(0, p_.keys);
     else
@@ -200,8 +204,10 @@ class Task {
     if (const int32_t fault = kernel_->run(batch * p_.rows, p_.rows, own, p_.keys, leading);
         fault != DYN_KERNEL_OK)
       return fault;
-    const FewRows product{p_.rows,         p_.keys,     own,         leading,         1,
-                          v_ + p_.atV[at], p_.strideVN, p_.strideVE, z_ + p_.atZ[at], p_.strideZM};
+    const FewRows product{p_.rows,     p_.keys,     own,
+                          leading,     1,           v_ + p_.atV[batch],
+                          p_.strideVN, p_.strideVE, z_ + p_.atZ[batch],
+                          p_.strideZM};
     product.byColumns(0, p_.width);
     return DYN_KERNEL_OK;
   }
@@ -232,7 +238,7 @@ struct Plan {
 };
 
 Status readCall(const FlatCall& call, Detail detail, Problem& p) {
-  for (size_t i = 0; i < 3; ++i)
+  for (const uint32_t i : {Call::q, Call::k, Call::v})
     if (!call.argument(i)) return badArgument("attention", i, "a tensor", call.argument(i));
   return describeProblem(call, call.result(0), detail, p);
 }
@@ -253,7 +259,7 @@ Status attention(FlatCall& call) {
   Problem p;
   RowKernel kernel;
   if (Status status = readCall(call, Detail::offsets, p); !status.ok()) return status;
-  if (Status status = kernel.bind(call, 3); !status.ok()) return status;
+  if (Status status = kernel.bind(call); !status.ok()) return status;
   if (z->elements == 0) return okStatus();
   const Task task(call, p, &kernel, z->as<float>());
   const Plan plan(call, p, task);
@@ -271,9 +277,9 @@ Status attention(FlatCall& call) {
           fault.note(task.runInPlace(batch, own));
           continue;
         }
-        const auto at = static_cast<size_t>(batch);
-        if (std::exchange(atK, p.atK[at]) != p.atK[at]) task.packK(batch, 0, task.panelsK(), k);
-        if (std::exchange(atV, p.atV[at]) != p.atV[at]) task.packV(batch, 0, task.panelsV(), v);
+        const int64_t nowK = p.atK[batch], nowV = p.atV[batch];
+        if (std::exchange(atK, nowK) != nowK) task.packK(batch, 0, task.panelsK(), k);
+        if (std::exchange(atV, nowV) != nowV) task.packV(batch, 0, task.panelsV(), v);
         for (int64_t block = 0; block < task.blocks() && !call.cancelled(); ++block)
           fault.note(task.run(batch, block, k, v, own));
       }

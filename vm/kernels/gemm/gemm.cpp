@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "vm/core/gemm_schedule.h"
-#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/four.h"
@@ -20,27 +19,18 @@
 namespace dyn::vm::kernels {
 namespace {
 
-enum Flag : int64_t {
-  kTransposeA = DYN_GEMM_TRANSPOSED_A,
-  kTransposeB = DYN_GEMM_TRANSPOSED_B,
-  kPackedB = DYN_GEMM_PACKED_B,
-  kPermuted = DYN_GEMM_ORDERED,
-  kDispatched = DYN_GEMM_DISPATCHED
-};
+using calls::Gemm;
+using GemmNumbers = Gemm::Numbers<calls::Borrowed>;
 
 struct Problem {
   int64_t rows = 0, columns = 0, depth = 0;
   int64_t batches = 1;
-  std::vector<int64_t> batchA, batchB, batchC;  // element offset per batch; empty: one batch, at 0
+  BatchOffsets batchA, batchB, batchC;
   int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0, strideCM = 0;
   bool packed = false;
   const Bf16Family* rounded = nullptr;  // B is packed in bf16, for this family
   std::span<const int32_t> dispatch;    // the program's: pairs of 1 + schedule (0: by cost) and most rows
 };
-
-int64_t offsetOf(const std::vector<int64_t>& offsets, size_t batch) {
-  return offsets.empty() ? 0 : offsets[batch];
-}
 
 // Multiply-adds of one batch.
 double steps(const Problem& p) {
@@ -52,21 +42,22 @@ std::string shapesText(const TensorView* a, const TensorView* b, const TensorVie
   return describe(a) + " x " + describe(b) + " -> " + describe(c);
 }
 
-// The orders of A, B and C follow the first two numbers, each a permutation of the common rank.
-Status readOrders(const FlatCall& call, int64_t rank, std::array<AxisOrder, 3>& orders) {
-  if (static_cast<int64_t>(call.numbers.size()) != 2 + 3 * rank)
+// Those of A, B and C, each a permutation of the common rank.
+Status readOrders(calls::Borrowed given, int64_t rank, std::array<AxisOrder, 3>& orders) {
+  const auto count = static_cast<size_t>(rank);
+  if (given.size() != 3 * count)
     return failure(DYN_BAD_PROGRAM, "three orders of " + std::to_string(rank) + " axes are missing");
   for (size_t i = 0; i < orders.size(); ++i)
-    if (Status status = readOrder(call, 2 + i * static_cast<size_t>(rank), rank, orders[i]); !status.ok())
-      return status;
+    if (Status status = readOrder(given.subspan(i * count, count), orders[i]); !status.ok()) return status;
   return okStatus();
 }
 
 // The plain case, without allocating anything: rows of A, as they lie, times a packed B, for rows of C.
 // False: it is another, or wrong.
 bool describePackedRows(const FlatCall& call, const TensorView* a, const TensorView* b, const TensorView* c,
-                        int64_t flags, Problem& p) {
-  if (flags != kPackedB || a->strides || a->rank < 2 || a->rank != c->rank || b->rank != 1 ||
+                        const GemmNumbers& n, Problem& p) {
+  const bool plain = n.packedB && !n.transposedA && !n.transposedB && !n.ordered;
+  if (!plain || a->strides || a->rank < 2 || a->rank != c->rank || b->rank != 1 ||
       a->dtype() != DataType::f32 || c->dtype() != DataType::f32 || c->elements == 0 || a->elements == 0)
     return false;
   const uint32_t last = a->rank - 1;
@@ -84,15 +75,11 @@ bool describePackedRows(const FlatCall& call, const TensorView* a, const TensorV
   return true;
 }
 
-// Pairs from n2 on; n1 says how many. `flags` are left without their bit.
-Status readDispatch(const FlatCall& call, int64_t& flags, Problem& p) {
-  if ((flags & kDispatched) == 0) return okStatus();
-  flags &= ~int64_t{kDispatched};
-  const int64_t pieces = call.number(1, 0);
-  if (pieces < 1 || pieces > static_cast<int64_t>(contraction::kMostPieces) || (flags & kPermuted) != 0 ||
-      static_cast<int64_t>(call.numbers.size()) < 2 + 2 * pieces)
+Status readDispatch(const GemmNumbers& n, Problem& p) {
+  if (!n.dispatched) return okStatus();
+  if (n.pieces < 1 || n.pieces > static_cast<int64_t>(contraction::kMostPieces) || n.ordered || !n.complete)
     return failure(DYN_BAD_PROGRAM, "the schedules are missing");
-  p.dispatch = call.numbers.subspan(2, 2 * static_cast<size_t>(pieces));
+  p.dispatch = n.dispatch;
   for (size_t i = 0; i < p.dispatch.size(); i += 2)
     if (p.dispatch[i] < 0 || p.dispatch[i] > static_cast<int32_t>(contraction::kProductSchedules.size()))
       return failure(DYN_BAD_PROGRAM, "there is no schedule " + std::to_string(p.dispatch[i] - 1));
@@ -100,58 +87,52 @@ Status readDispatch(const FlatCall& call, int64_t& flags, Problem& p) {
 }
 
 Status describeProblem(const FlatCall& call, const TensorView* a, const TensorView* b, const TensorView* c,
-                       int64_t flags, Problem& p) {
-  p.packed = (flags & kPackedB) != 0;
+                       const GemmNumbers& n, Problem& p) {
+  p.packed = n.packedB;
   auto wrong = [&] {
     return failure(DYN_BAD_INPUT,
                    "shapes do not fit: " + shapesText(a, b, c) + (p.packed ? " (packed)" : ""));
   };
   if (p.packed && b->dtype() == DataType::bf16) p.rounded = bf16Families().front();
-  if (describePackedRows(call, a, b, c, flags, p)) return okStatus();
+  if (describePackedRows(call, a, b, c, n, p)) return okStatus();
   if (a->rank < 2 || c->rank < 2 || (a->dtype() != b->dtype() && !p.rounded) || a->dtype() != c->dtype() ||
       (p.packed ? b->rank != 1 : b->rank < 2))
     return wrong();
   std::array<AxisOrder, 3> orders;
-  if ((flags & kPermuted) != 0) {
+  if (n.ordered) {
     if (p.packed || a->rank != c->rank || b->rank != c->rank) return wrong();
-    if (Status status = readOrders(call, c->rank, orders); !status.ok()) return status;
+    if (Status status = readOrders(n.orders, c->rank, orders); !status.ok()) return status;
   }
   MatrixView left(a, &orders[0]), result(c, &orders[2]);
-  if ((flags & kTransposeA) != 0) left.swapMatrix();
+  if (n.transposedA) left.swapMatrix();
   p.rows = result.rows();
   p.columns = result.columns();
   p.depth = left.columns();
   p.strideAM = left.rowStride();
   p.strideAK = left.columnStride();
   p.strideCM = result.rowStride();
-  if (left.rows() != p.rows || !batchOffsets(left, result, p.batchA) ||
-      !batchOffsets(result, result, p.batchC))
-    return wrong();
+  if (left.rows() != p.rows || !batchesFit(left, result)) return wrong();
+  p.batchA = BatchOffsets(left, result);
+  p.batchC = BatchOffsets(result, result);
   if (p.columns > 1 && result.columnStride() != 1)
     return failure(DYN_BAD_PROGRAM, "the last axis of the product must stay the last");
-  p.batches = static_cast<int64_t>(p.batchA.size());
-  bool oneB = true;
+  p.batches = batchCount(result);
   if (p.packed) {
     const int64_t elements = c->elements == 0 ? 0
                              : p.rounded      ? bf16ElementCount(*p.rounded, p.depth, p.columns)
                                               : packedElementCount(*call.gemmFamily, p.depth, p.columns);
     if (a->dtype() != DataType::f32 || (c->elements > 0 && b->elements != elements)) return wrong();
-    p.batchB.assign(static_cast<size_t>(p.batches), 0);
   } else {
     MatrixView right(b, &orders[1]);
-    if ((flags & kTransposeB) != 0) right.swapMatrix();
-    if (right.rows() != p.depth || right.columns() != p.columns || !batchOffsets(right, result, p.batchB))
-      return wrong();
+    if (n.transposedB) right.swapMatrix();
+    if (right.rows() != p.depth || right.columns() != p.columns || !batchesFit(right, result)) return wrong();
+    p.batchB = BatchOffsets(right, result);
     p.strideBK = right.rowStride();
     p.strideBN = right.columnStride();
-    oneB = std::all_of(p.batchB.begin(), p.batchB.end(), [](int64_t offset) { return offset == 0; });
   }
   // With one B, and A and C whose rows run through, all batches are one tall matrix.
-  bool running = true;
-  for (int64_t i = 0; i < p.batches && running; ++i)
-    running = p.batchA[static_cast<size_t>(i)] == i * p.rows * p.strideAM &&
-              p.batchC[static_cast<size_t>(i)] == i * p.rows * p.strideCM;
-  if (p.batches > 1 && oneB && running) {
+  if (p.batches > 1 && p.batchB.areAllZero() && p.batchA.areEvery(p.rows * p.strideAM, p.batches) &&
+      p.batchC.areEvery(p.rows * p.strideCM, p.batches)) {
     p.rows *= p.batches;
     p.batches = 1;
   }
@@ -344,13 +325,12 @@ Status gemmF32(FlatCall& call, const Problem& p, const TensorView* a, const Tens
       float* pack = own + copyElements;
       int64_t packedOffset = -1;
       for (int64_t batch = begin; batch < end; ++batch) {
-        const int64_t offset = offsetOf(p.batchB, static_cast<size_t>(batch));
+        const int64_t offset = p.batchB[batch];
         if (!p.packed && offset != packedOffset)
           packPanels(family, bData + offset, p.depth, p.columns, p.strideBK, p.strideBN, 0, panels, pack);
         packedOffset = offset;
-        fault.note(block.run(0, block.tiles().count, 0, panels,
-                             aData + offsetOf(p.batchA, static_cast<size_t>(batch)), p.packed ? bData : pack,
-                             cData + offsetOf(p.batchC, static_cast<size_t>(batch)), batch * p.rows, copy));
+        fault.note(block.run(0, block.tiles().count, 0, panels, aData + p.batchA[batch],
+                             p.packed ? bData : pack, cData + p.batchC[batch], batch * p.rows, copy));
       }
     });
   } else {
@@ -360,8 +340,8 @@ Status gemmF32(FlatCall& call, const Problem& p, const TensorView* a, const Tens
       const float* packed = bData;
       if (!p.packed) {
         call.split(panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-          packPanels(family, bData + offsetOf(p.batchB, static_cast<size_t>(batch)), p.depth, p.columns,
-                     p.strideBK, p.strideBN, begin, end, pack);
+          packPanels(family, bData + p.batchB[batch], p.depth, p.columns, p.strideBK, p.strideBN, begin, end,
+                     pack);
         });
         packed = pack;
       }
@@ -371,9 +351,8 @@ Status gemmF32(FlatCall& call, const Problem& p, const TensorView* a, const Tens
       call.split(pieces, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
         float* copy = copyElements > 0 ? scratch.next() : nullptr;
         fault.note(block.run(overRows ? begin : 0, overRows ? end : rowTiles, overRows ? 0 : begin,
-                             overRows ? panels : end, aData + offsetOf(p.batchA, static_cast<size_t>(batch)),
-                             packed, cData + offsetOf(p.batchC, static_cast<size_t>(batch)), batch * p.rows,
-                             copy));
+                             overRows ? panels : end, aData + p.batchA[batch], packed,
+                             cData + p.batchC[batch], batch * p.rows, copy));
       });
     }
   }
@@ -382,16 +361,16 @@ Status gemmF32(FlatCall& call, const Problem& p, const TensorView* a, const Tens
 
 // A few rows times a B that is not packed: packing would cost more than the product, so B is read once, in
 // place.
-FewRows fewRowsOf(const Problem& p, size_t batch, const TensorView* a, const TensorView* b, TensorView* c) {
+FewRows fewRowsOf(const Problem& p, int64_t batch, const TensorView* a, const TensorView* b, TensorView* c) {
   return {.rows = p.rows,
           .depth = p.depth,
-          .a = a->as<float>() + offsetOf(p.batchA, batch),
+          .a = a->as<float>() + p.batchA[batch],
           .strideAM = p.strideAM,
           .strideAK = p.strideAK,
-          .b = b->as<float>() + offsetOf(p.batchB, batch),
+          .b = b->as<float>() + p.batchB[batch],
           .strideBK = p.strideBK,
           .strideBN = p.strideBN,
-          .c = c->as<float>() + offsetOf(p.batchC, batch),
+          .c = c->as<float>() + p.batchC[batch],
           .strideCM = p.strideCM};
 }
 
@@ -403,8 +382,7 @@ void fewRowsOfDots(FlatCall& call, const Problem& p, const TensorView* a, const 
   call.split(p.batches * groups, tasks, [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t column = unit % groups * kTogether;
-      fewRowsOf(p, static_cast<size_t>(unit / groups), a, b, c)
-          .byDots(column, std::min(column + kTogether, p.columns));
+      fewRowsOf(p, unit / groups, a, b, c).byDots(column, std::min(column + kTogether, p.columns));
     }
   });
 }
@@ -428,17 +406,16 @@ double allSteps(const Problem& p) { return steps(p) * static_cast<double>(p.batc
 template <typename T>
 NumberProduct<T> productOf(const Problem& p, int64_t batch, const TensorView* a, const TensorView* b,
                            TensorView* c) {
-  const auto at = static_cast<size_t>(batch);
   return {.rows = p.rows,
           .columns = p.columns,
           .depth = p.depth,
-          .a = a ? a->as<T>() + offsetOf(p.batchA, at) : nullptr,
+          .a = a ? a->as<T>() + p.batchA[batch] : nullptr,
           .strideAM = p.strideAM,
           .strideAK = p.strideAK,
-          .b = b ? b->as<T>() + offsetOf(p.batchB, at) : nullptr,
+          .b = b ? b->as<T>() + p.batchB[batch] : nullptr,
           .strideBK = p.strideBK,
           .strideBN = p.strideBN,
-          .c = c ? c->as<T>() + offsetOf(p.batchC, at) : nullptr,
+          .c = c ? c->as<T>() + p.batchC[batch] : nullptr,
           .strideCM = p.strideCM};
 }
 
@@ -490,18 +467,19 @@ int64_t scratchOfOthers(const FlatCall& call, const Problem& p, DataType dtype) 
 struct GemmCall {
   enum class Way : uint8_t { blocks, fewRows, fewRowsOfDots, numbers };
   const TensorView *a = nullptr, *b = nullptr, *c = nullptr;
+  GemmNumbers n;
   Problem p;
   Way way = Way::blocks;
 
   Status read(const FlatCall& call) {
-    a = call.argument(0);
-    b = call.argument(1);
+    a = call.argument(Gemm::a);
+    b = call.argument(Gemm::b);
     c = call.result(0);
-    if (!a) return badArgument("gemm", 0, "a tensor", a);
-    if (!b) return badArgument("gemm", 1, "a tensor", b);
-    int64_t flags = call.number(0, 0);
-    if (Status status = readDispatch(call, flags, p); !status.ok()) return status;
-    if (Status status = describeProblem(call, a, b, c, flags, p); !status.ok()) return status;
+    n = call.numbersOf<Gemm>();
+    if (!a) return badArgument("gemm", Gemm::a, "a tensor", a);
+    if (!b) return badArgument("gemm", Gemm::b, "a tensor", b);
+    if (Status status = readDispatch(n, p); !status.ok()) return status;
+    if (Status status = describeProblem(call, a, b, c, n, p); !status.ok()) return status;
     const bool few = p.rows <= 3 && !p.packed;
     if (a->dtype() != DataType::f32)
       way = Way::numbers;
@@ -526,10 +504,10 @@ struct GemmCall {
 // The plain case, told by little: with B packed, and rows of A read where they lie, no schedule takes any
 // memory, whatever the shapes are.
 bool takesNone(const FlatCall& call) {
-  const TensorView *a = call.argument(0), *b = call.argument(1);
-  constexpr int64_t kMoves = kTransposeA | kPermuted;
+  const TensorView *a = call.argument(Gemm::a), *b = call.argument(Gemm::b);
+  const GemmNumbers n = call.numbersOf<Gemm>();
   return !call.wantsVersion() && a && b && !a->strides && a->rank > 0 && a->dtype() == DataType::f32 &&
-         b->dtype() == DataType::f32 && (call.number(0, 0) & (kPackedB | kMoves)) == kPackedB &&
+         b->dtype() == DataType::f32 && n.packedB && !n.transposedA && !n.ordered &&
          a->sizes().back() % 1024 != 0;
 }
 
@@ -582,11 +560,12 @@ void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int6
 }
 
 Status gemmpack(BuiltinCall& call) {
-  const Tensor* b = call.argument(0);
+  using calls::Gemmpack;
+  const Tensor* b = call.argument(Gemmpack::b);
   if (!b || (b->dtype != DataType::f32 && !isHalf(b)) || b->rank != 2)
-    return badArgument("gemmpack", 0, "f32, f16 or bf16 of rank 2", call.arguments[0]);
-  const bool transposed = (call.number(0, 0) & DYN_PACK_TRANSPOSED) != 0,
-             rounded = (call.number(0, 0) & DYN_PACK_ROUNDED) != 0;
+    return badArgument("gemmpack", Gemmpack::b, "f32, f16 or bf16 of rank 2", call.arguments[Gemmpack::b]);
+  const auto n = call.numbersOf<Gemmpack>();
+  const bool transposed = n.transposed, rounded = n.rounded;
   const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
   const DynGemmFamily& family = *call.gemmFamily;
   const Bf16Family& halves = *bf16Families().front();
@@ -633,9 +612,7 @@ Status gemm(FlatCall& call) {
   const Problem& p = g.p;
   TensorView* c = call.result(0);
   Epilogue epilogue;
-  const size_t epilogueAt = p.dispatch.empty() ? 1 : 2 + p.dispatch.size();
-  if (Status status = epilogue.bind(call, call.number(epilogueAt, 0), 2, call.scalars); !status.ok())
-    return status;
+  if (Status status = epilogue.bindOf<Gemm>(call, g.n); !status.ok()) return status;
   if (c->elements == 0) return okStatus();
   switch (g.way) {
     case GemmCall::Way::blocks:

@@ -47,10 +47,10 @@ int64_t matrixElements(const TensorView* x, const TensorView* y) {
 }
 
 Status readCall(const FlatCall& call, const TensorView*& x) {
-  x = call.argument(0);
+  x = call.argument(calls::Det::x);
   if (!x || x->rank < 2 || x->shape()[x->rank - 1] != x->shape()[x->rank - 2] ||
       (x->dtype() != DataType::f32 && x->dtype() != DataType::f64))
-    return badArgument("det", 0, "square matrices of f32 or f64", x);
+    return badArgument("det", calls::Det::x, "square matrices of f32 or f64", x);
   return call.checkResult(0, x->dtype(), x->sizes().first(x->sizes().size() - 2));
 }
 

@@ -4,17 +4,17 @@
 
 namespace dyn::vm::kernels {
 
-Status readOrder(const FlatCall& call, size_t first, int64_t rank, AxisOrder& order) {
+Status readOrder(std::span<const int32_t> given, AxisOrder& order) {
   uint64_t seen = 0;
   static_assert(kMostAxes <= 64);
-  if (rank > static_cast<int64_t>(kMostAxes)) return failure(DYN_BAD_PROGRAM, "too many axes");
-  order.count = static_cast<size_t>(rank);
+  if (given.size() > kMostAxes) return failure(DYN_BAD_PROGRAM, "too many axes");
+  order.count = given.size();
   for (size_t axis = 0; axis < order.count; ++axis) {
-    const int64_t from = call.number(first + axis, -1);
-    if (from < 0 || from >= rank || (seen >> from & 1) != 0)
+    const int32_t from = given[axis];
+    if (from < 0 || static_cast<size_t>(from) >= order.count || (seen >> from & 1) != 0)
       return failure(DYN_BAD_PROGRAM, "an order of axes is no permutation");
     seen |= uint64_t{1} << from;
-    order.axes[axis] = static_cast<int32_t>(from);
+    order.axes[axis] = from;
   }
   return okStatus();
 }
@@ -35,24 +35,21 @@ bool batchesFit(const MatrixView& operand, const MatrixView& c) {
   return true;
 }
 
-bool batchOffsets(const MatrixView& operand, const MatrixView& c, std::vector<int64_t>& offsets) {
-  if (!batchesFit(operand, c)) return false;
-  const size_t batchRank = c.rank - 2, missing = c.rank - operand.rank;
-  const int64_t count = batchCount(c);
-  std::array<int64_t, kMostAxes> strides;
-  for (size_t axis = 0; axis < batchRank; ++axis)
-    strides[axis] =
-        axis < missing || operand.shape[axis - missing] == 1 ? 0 : operand.strides[axis - missing];
-  offsets.resize(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t rest = i, offset = 0;
-    for (size_t axis = batchRank; axis-- > 0;) {
-      offset += rest % c.shape[axis] * strides[axis];
-      rest /= c.shape[axis];
+BatchOffsets::BatchOffsets(const MatrixView& operand, const MatrixView& c) {
+  const size_t missing = c.rank - operand.rank;
+  for (size_t axis = 0; axis + 2 < c.rank; ++axis) {
+    if (c.shape[axis] == 1) continue;
+    const bool repeats = axis < missing || operand.shape[axis - missing] == 1;
+    const int64_t stride = repeats ? 0 : operand.strides[axis - missing];
+    if (rank_ > 0 && strides_[rank_ - 1] == stride * c.shape[axis]) {
+      shape_[rank_ - 1] *= c.shape[axis];
+    } else {
+      shape_[rank_] = c.shape[axis];
+      ++rank_;
     }
-    offsets[static_cast<size_t>(i)] = offset;
+    strides_[rank_ - 1] = stride;
   }
-  return true;
+  if (rank_ == 1 && strides_[0] == 0) rank_ = 0;
 }
 
 }  // namespace dyn::vm::kernels

@@ -5,7 +5,6 @@
 #include <array>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "vm/base/flat_call.h"
 
@@ -49,14 +48,41 @@ struct MatrixView {
   int64_t columnStride() const { return strides[rank - 1]; }
 };
 
-// The order of `rank` axes that stands in the call's numbers from `first` on: a permutation.
-Status readOrder(const FlatCall& call, size_t first, int64_t rank, AxisOrder& order);
+// The order of axes that stands in the call's numbers: a permutation.
+Status readOrder(std::span<const int32_t> given, AxisOrder& order);
 
 // How many batches a result has.
 int64_t batchCount(const MatrixView& c);
 // Do the operand's batch axes fit those of C, with numpy broadcasting?
 bool batchesFit(const MatrixView& operand, const MatrixView& c);
-// Offsets of the operand's matrix for each batch of C; false when they do not fit.
-bool batchOffsets(const MatrixView& operand, const MatrixView& c, std::vector<int64_t>& offsets);
+
+// Where the matrix of each batch of C begins in an operand, in elements. Made for every call: it takes no
+// memory.
+class BatchOffsets {
+ public:
+  BatchOffsets() = default;  // all at 0
+  // The batch axes of the operand fit those of C.
+  BatchOffsets(const MatrixView& operand, const MatrixView& c);
+
+  int64_t operator[](int64_t batch) const {
+    int64_t offset = 0;
+    for (size_t axis = rank_; axis-- > 1;) {
+      offset += batch % shape_[axis] * strides_[axis];
+      batch /= shape_[axis];
+    }
+    return rank_ > 0 ? offset + batch * strides_[0] : 0;
+  }
+  bool areAllZero() const { return rank_ == 0; }
+  // Is batch i at i * step, for so many batches?
+  bool areEvery(int64_t step, int64_t batches) const {
+    if (rank_ == 0) return batches <= 1 || step == 0;
+    return rank_ == 1 && strides_[0] == step;
+  }
+
+ private:
+  // Axes of one element are left out, and those that run through are one.
+  size_t rank_ = 0;
+  std::array<int64_t, kMostAxes> shape_, strides_;
+};
 
 }  // namespace dyn::vm::kernels

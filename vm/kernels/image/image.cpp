@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "vm/base/checked.h"
-#include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/work.h"
@@ -117,11 +116,13 @@ bool readSizes(const TensorView* tensor, size_t rank, std::vector<int64_t>& size
 }  // namespace
 
 Status col2imScratch(const FlatCall& call, int64_t& elements) {
-  const TensorView *x = call.argument(0), *y = call.result(0);
-  const size_t rank = call.numbers.size() / 4;
+  using Call = calls::Col2im;
+  const TensorView *x = call.argument(Call::x), *y = call.result(0);
+  const auto n = call.numbersOf<Call>();
+  const size_t rank = n.strides.size();
   if (!x || rank == 0 || y->sizes().size() != rank + 2 || y->elements == 0)
     return okStatus();  // for the call to say
-  const WindowAxis last{.image = y->sizes().back(), .stride = std::max(1, call.numbers[rank - 1])};
+  const WindowAxis last{.image = y->sizes().back(), .stride = std::max(1, n.strides.back())};
   const ImageRows rows(last);
   const int64_t planes = y->shape()[0] * y->shape()[1];
   elements = scratchElements(0, col2imTasks(call, x), sumElements(rows, y->elements / planes / rows.columns));
@@ -129,14 +130,16 @@ Status col2imScratch(const FlatCall& call, int64_t& elements) {
 }
 
 Status col2im(FlatCall& call) {
-  const TensorView* x = call.argument(0);
-  const size_t rank = call.numbers.size() / 4;
+  using Call = calls::Col2im;
+  const TensorView* x = call.argument(Call::x);
+  const auto n = call.numbersOf<Call>();
+  const size_t rank = n.strides.size();
   std::vector<int64_t> image, window;
-  if (!x || x->rank != 3) return badArgument("col2im", 0, "a tensor of rank 3", call.argument(0));
-  if (!readSizes(call.argument(1), rank, image))
-    return badArgument("col2im", 1, "one i64 per axis", call.argument(1));
-  if (!readSizes(call.argument(2), rank, window))
-    return badArgument("col2im", 2, "one i64 per axis", call.argument(2));
+  if (!x || x->rank != 3) return badArgument("col2im", Call::x, "a tensor of rank 3", x);
+  if (!readSizes(call.argument(Call::image), rank, image))
+    return badArgument("col2im", Call::image, "one i64 per axis", call.argument(Call::image));
+  if (!readSizes(call.argument(Call::window), rank, window))
+    return badArgument("col2im", Call::window, "one i64 per axis", call.argument(Call::window));
   std::vector<WindowAxis> axes(rank);
   int64_t taps = 1, places = 1;
   bool fits = true;
@@ -144,10 +147,10 @@ Status col2im(FlatCall& call) {
     WindowAxis& axis = axes[i];
     axis.image = image[i];
     axis.window = window[i];
-    axis.stride = call.numbers[i];
-    axis.dilation = call.numbers[rank + i];
-    axis.pad = call.numbers[2 * rank + i];
-    const int64_t padded = image[i] + axis.pad + call.numbers[3 * rank + i];
+    axis.stride = n.strides[i];
+    axis.dilation = n.dilations[i];
+    axis.pad = n.pads[i];
+    const int64_t padded = image[i] + axis.pad + n.padsBehind[i];
     int64_t reach = 0;
     if (axis.image < 0 || axis.window < 1 || axis.stride < 1 || axis.dilation < 1 || axis.pad < 0 ||
         !checkedMul(axis.window - 1, axis.dilation, reach) || reach >= padded)
@@ -250,9 +253,9 @@ template <typename T>
 Status alignRegions(FlatCall& call, const TensorView* x, const TensorView* regions, const int64_t* batches,
                     TensorView* y) {
   const int64_t *in = x->shape(), *out = y->shape();
-  const bool isMax = (call.number(0, 0) & DYN_ROI_LARGEST) != 0,
-             halfPixel = (call.number(0, 0) & DYN_ROI_HALF_PIXEL) != 0;
-  const double scale = static_cast<double>(call.real(2, 1)), shift = halfPixel ? 0.5 : 0;
+  const auto n = call.numbersOf<calls::RoiAlign>();
+  const bool isMax = n.largest, halfPixel = n.halfPixel;
+  const double scale = static_cast<double>(n.scale), shift = halfPixel ? 0.5 : 0;
   RegionAxis rows, columns;
   T* to = y->as<T>();
   for (int64_t region = 0; region < out[0]; ++region) {
@@ -263,8 +266,8 @@ Status alignRegions(FlatCall& call, const TensorView* x, const TensorView* regio
     const auto edge = [&](int64_t k) {
       return static_cast<double>(regions->as<T>()[region * 4 + k]) * scale - shift;
     };
-    if (!rows.make(edge(1), edge(3), out[2], in[2], call.number(1, 0), halfPixel) ||
-        !columns.make(edge(0), edge(2), out[3], in[3], call.number(1, 0), halfPixel))
+    if (!rows.make(edge(1), edge(3), out[2], in[2], n.samples, halfPixel) ||
+        !columns.make(edge(0), edge(2), out[3], in[3], n.samples, halfPixel))
       return failure(DYN_BAD_INPUT, "region " + std::to_string(region) + " has no usable size");
     for (int64_t channel = 0; channel < out[1]; ++channel) {
       const T* plane = x->as<T>() + (batches[region] * in[1] + channel) * in[2] * in[3];
@@ -281,14 +284,16 @@ Status alignRegions(FlatCall& call, const TensorView* x, const TensorView* regio
 }  // namespace
 
 Status roiAlign(FlatCall& call) {
-  const TensorView *x = call.argument(0), *regions = call.argument(1), *batches = call.argument(2);
+  using Call = calls::RoiAlign;
+  const TensorView *x = call.argument(Call::x), *regions = call.argument(Call::regions),
+                   *batches = call.argument(Call::batches);
   if (!x || x->rank != 4 || (x->dtype() != DataType::f32 && x->dtype() != DataType::f64))
-    return badArgument("roi_align", 0, "f32 or f64 of rank 4", call.argument(0));
+    return badArgument("roi_align", Call::x, "f32 or f64 of rank 4", x);
   if (!regions || regions->rank != 2 || regions->shape()[1] != 4 || regions->dtype() != x->dtype())
-    return badArgument("roi_align", 1, "[regions, 4] of the operand's dtype", call.argument(1));
+    return badArgument("roi_align", Call::regions, "[regions, 4] of the operand's dtype", regions);
   if (!batches || batches->rank != 1 || batches->dtype() != DataType::i64 ||
       batches->elements != regions->shape()[0])
-    return badArgument("roi_align", 2, "one i64 per region", call.argument(2));
+    return badArgument("roi_align", Call::batches, "one i64 per region", batches);
   // The numbers of cells are those of the result.
   const auto* given = call.result(0);
   if (given->rank != 4)

@@ -137,12 +137,13 @@ class Candidates {
 }  // namespace
 
 Status nms(BuiltinCall& call) {
-  const Tensor *boxes = call.argument(0), *scores = call.argument(1);
+  using Call = calls::Nms;
+  const Tensor *boxes = call.argument(Call::boxes), *scores = call.argument(Call::scores);
   if (!boxes || boxes->dtype != DataType::f32 || boxes->rank != 3 || boxes->shape()[2] != 4)
-    return badArgument("nms", 0, "f32[batch, boxes, 4]", call.arguments[0]);
+    return badArgument("nms", Call::boxes, "f32[batch, boxes, 4]", call.arguments[Call::boxes]);
   if (!scores || scores->dtype != DataType::f32 || scores->rank != 3 ||
       scores->shape()[0] != boxes->shape()[0] || scores->shape()[2] != boxes->shape()[1])
-    return badArgument("nms", 1, "f32[batch, classes, boxes]", call.arguments[1]);
+    return badArgument("nms", Call::scores, "f32[batch, classes, boxes]", call.arguments[Call::scores]);
   auto real = [&](size_t index, float otherwise, float& value) {
     const Tensor* tensor = call.argument(index);
     value = otherwise;
@@ -154,14 +155,15 @@ Status nms(BuiltinCall& call) {
   };
   int64_t most = 0;
   float iouThreshold = 0, scoreThreshold = 0;
-  if (const Tensor* tensor = call.argument(2)) {
+  if (const Tensor* tensor = call.argument(Call::mostPerClass)) {
     if (tensor->dtype != DataType::i64 || tensor->elementCount != 1)
-      return badArgument("nms", 2, "one i64", call.arguments[2]);
+      return badArgument("nms", Call::mostPerClass, "one i64", call.arguments[Call::mostPerClass]);
     most = *tensor->as<int64_t>();
   }
-  if (Status status = real(3, 0.0f, iouThreshold); !status.ok()) return status;
-  if (Status status = real(4, 0.0f, scoreThreshold); !status.ok()) return status;
-  const bool center = call.number(0, 0) != 0, hasScoreThreshold = call.argument(4) != nullptr;
+  if (Status status = real(Call::overlapThreshold, 0.0f, iouThreshold); !status.ok()) return status;
+  if (Status status = real(Call::scoreThreshold, 0.0f, scoreThreshold); !status.ok()) return status;
+  const bool center = call.numbersOf<Call>().centered != 0,
+             hasScoreThreshold = call.argument(Call::scoreThreshold) != nullptr;
   const int64_t batches = boxes->shape()[0], count = boxes->shape()[1], classes = scores->shape()[1];
   if (count > UINT32_MAX) return failure(DYN_UNSUPPORTED, "more than 2^32 boxes");
   most = std::clamp<int64_t>(most, 0, count);

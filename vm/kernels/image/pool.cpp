@@ -45,14 +45,16 @@ struct Pool {
   }
 };
 
+using Call = calls::Pool;
+
 Status describePool(const FlatCall& call, const TensorView* x, const TensorView* y, Pool& p) {
-  const int64_t rank = call.number(0, 0);
-  if (rank < 1 || rank > 3 || static_cast<int64_t>(call.numbers.size()) != 2 + 3 * rank ||
-      static_cast<int64_t>(call.scalars.size()) != 2 * rank)
+  const auto n = call.numbersOf<Call>();
+  const auto s = call.scalarsOf<Call>(n);
+  const int64_t rank = n.axes;
+  if (rank < 1 || rank > 3 || !n.complete || !s.complete)
     return failure(DYN_BAD_PROGRAM, "pool: sizes, strides, dilations or pads are missing");
-  const int64_t mode = call.number(1, -1);
-  if (mode < kMaximum || mode > kMeanWithPads) return failure(DYN_BAD_PROGRAM, "pool: no such mode");
-  p.mode = static_cast<Mode>(mode);
+  if (n.kind < kMaximum || n.kind > kMeanWithPads) return failure(DYN_BAD_PROGRAM, "pool: no such mode");
+  p.mode = static_cast<Mode>(n.kind);
   const auto wrong = [&] {
     return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(x) + " -> " + describe(y));
   };
@@ -64,13 +66,12 @@ Status describePool(const FlatCall& call, const TensorView* x, const TensorView*
   w.channels = w.filters = 1;
   constexpr int64_t kFarthest = int64_t{1} << 30;
   for (int64_t i = 0; i < rank; ++i) {
-    const auto to = static_cast<size_t>(3 - rank + i), at = static_cast<size_t>(i),
-               axes = static_cast<size_t>(rank);
-    w.kernel[to] = call.number(2 + at, 0);
-    w.stride[to] = call.number(2 + axes + at, 0);
-    w.dilation[to] = call.number(2 + 2 * axes + at, 0);
-    w.pad[to] = call.scalars[at];
-    p.padEnd[to] = call.scalars[axes + at];
+    const auto to = static_cast<size_t>(3 - rank + i), at = static_cast<size_t>(i);
+    w.kernel[to] = n.window[at];
+    w.stride[to] = n.strides[at];
+    w.dilation[to] = n.dilations[at];
+    w.pad[to] = s.pads[at];
+    p.padEnd[to] = s.padsBehind[at];
     w.input[to] = x->shape()[2 + i];
     w.output[to] = y->shape()[2 + i];
     for (int64_t least1 : {w.kernel[to], w.stride[to], w.dilation[to]})
@@ -98,7 +99,8 @@ class LanePool {
   // Whole groups of planes that go this way, from the first on.
   int64_t groupCount() const { return frame_.suits() ? p_.planes / lanes() : 0; }
   int64_t scratchElements() const {
-    return wholeLines(frame_.frameElements() + frame_.tileElements() + frame_.columns() * lanes());
+    return lineEnd() + tableElements<int64_t>(frame_.down().count()) +
+           tableElements<int64_t>(frame_.right().count());
   }
 
   void run(const float* input, int64_t chunk, float* output, float* scratch) const {
@@ -107,9 +109,9 @@ class LanePool {
     const LaneRows held = frame_.fill(input, begin, end, scratch);
     float *tile = scratch + frame_.frameElements(), *line = tile + frame_.tileElements();
     const int64_t down = frame_.down().count(), right = frame_.right().count();
-    std::vector<int64_t> below, beside;
-    for (int64_t h = 0; h < down; ++h) below.push_back(h * w.dilation[1] * held.pitch * lanes());
-    for (int64_t k = 0; k < right; ++k) beside.push_back(k * w.dilation[2] * lanes());
+    Table<int64_t> below(scratch + lineEnd()), beside(scratch + lineEnd() + tableElements<int64_t>(down));
+    for (int64_t h = 0; h < down; ++h) below.add(h * w.dilation[1] * held.pitch * lanes());
+    for (int64_t k = 0; k < right; ++k) beside.add(k * w.dilation[2] * lanes());
     const auto combine = p_.mode == kMaximum ? poolKernels().maximaOfLanes : poolKernels().sumsOfLanes;
     for (int64_t row = 0; row < end - begin; ++row) {
       float* to = tile + row * w.output[2] * lanes();
@@ -126,6 +128,9 @@ class LanePool {
   }
 
  private:
+  int64_t lineEnd() const {
+    return wholeLines(frame_.frameElements() + frame_.tileElements() + frame_.columns() * lanes());
+  }
   void divide(float* to, int64_t row) const {
     const auto count = static_cast<float>(p_.counted(0, 0) * p_.counted(1, row));
     for (int64_t column = 0; column < p_.window.output[2]; ++column) {
@@ -142,63 +147,68 @@ class LanePool {
 // last window.
 class Plane {
  public:
-  Plane(const Pool& p, float* line) : p_(p), line_(line) {
+  Plane(const Pool& p, float* line)
+      : p_(p),
+        line_(line),
+        rows_(line + lineElements(p)),
+        counts_(line + lineElements(p) + tableElements<const float*>(mostRows(p))) {
     const Convolution& w = p.window;
     const Places inside = Places{w.pad[2], w.pad[2] + w.input[2]}.within(0, lineLength(p));
     first_ = inside.low;
     count_ = inside.high - inside.low;
     std::fill_n(line, lineLength(p) + poolKernels().slack, neutral());
     for (int64_t place = 0; place < w.output[2] && p.mode != kMaximum; ++place)
-      counts_.push_back(static_cast<float>(p.counted(2, place)));
-    for (size_t axis : {size_t{0}, size_t{1}})
-      for (int64_t place = 0; place < w.output[axis]; ++place) {
-        taps_[axis].push_back(p.taps(axis, place));
-        counted_[axis].push_back(p.mode == kMaximum ? 0 : p.counted(axis, place));
-      }
+      counts_.add(static_cast<float>(p.counted(2, place)));
   }
 
   // Elements that the windows of a row span.
   static int64_t lineLength(const Pool& p) {
     return std::max<int64_t>(0, p.window.output[2] - 1) * p.window.stride[2] + p.window.reach(2) + 1;
   }
-  static int64_t scratchElements(const Pool& p) { return wholeLines(lineLength(p) + poolKernels().slack); }
+  static int64_t scratchElements(const Pool& p) {
+    return lineElements(p) + tableElements<const float*>(mostRows(p)) +
+           (p.mode == kMaximum ? 0 : tableElements<float>(p.window.output[2]));
+  }
 
   void run(const float* x, float* y, int64_t slice, int64_t row) {
     const Convolution& w = p_.window;
     const PoolKernels& kernels = poolKernels();
     const bool maximum = p_.mode == kMaximum;
     rows_.clear();
-    const Places slices = taps_[0][static_cast<size_t>(slice)], rows = taps_[1][static_cast<size_t>(row)];
+    const Places slices = p_.taps(0, slice), rows = p_.taps(1, row);
     for (int64_t d = slices.low; d < slices.high; ++d)
       for (int64_t h = rows.low; h < rows.high; ++h) {
         const int64_t from = slice * w.stride[0] + d * w.dilation[0] - w.pad[0],
                       at = row * w.stride[1] + h * w.dilation[1] - w.pad[1];
-        rows_.push_back(x + (from * w.input[1] + at) * w.input[2] + (first_ - w.pad[2]));
+        rows_.add(x + (from * w.input[1] + at) * w.input[2] + (first_ - w.pad[2]));
       }
-    if (rows_.empty())
+    if (rows_.size() == 0)
       std::fill_n(line_ + first_, count_, neutral());
     else if (count_ > 0)
-      (maximum ? kernels.maximaOfRows : kernels.sumsOfRows)(static_cast<int64_t>(rows_.size()), rows_.data(),
-                                                            count_, line_ + first_);
+      (maximum ? kernels.maximaOfRows : kernels.sumsOfRows)(rows_.size(), rows_.data(), count_,
+                                                            line_ + first_);
     (maximum ? kernels.maximaOfColumns : kernels.sumsOfColumns)(w.kernel[2], w.stride[2], w.dilation[2],
                                                                 line_, w.output[2], y);
     if (maximum) return;
-    const auto count =
-        static_cast<float>(counted_[0][static_cast<size_t>(slice)] * counted_[1][static_cast<size_t>(row)]);
+    const auto count = static_cast<float>(p_.counted(0, slice) * p_.counted(1, row));
     const float* counts = counts_.data();
     for (int64_t i = 0; i < w.output[2]; ++i) y[i] /= count * counts[i];
   }
 
  private:
   float neutral() const { return neutralOf(p_.mode); }
+  static int64_t lineElements(const Pool& p) { return wholeLines(lineLength(p) + poolKernels().slack); }
+  // Each row of input meets one tap of a window at most.
+  static int64_t mostRows(const Pool& p) {
+    const Convolution& w = p.window;
+    return std::min(w.kernel[0], w.input[0]) * std::min(w.kernel[1], w.input[1]);
+  }
 
   const Pool& p_;
   float* line_;
   int64_t first_ = 0, count_ = 0;  // the part of the line that the input fills
-  std::vector<const float*> rows_;
-  std::vector<float> counts_;  // of the columns
-  std::array<std::vector<Places>, 2> taps_;
-  std::array<std::vector<int64_t>, 2> counted_;
+  Table<const float*> rows_;
+  Table<float> counts_;  // of the columns
 };
 
 // First groups of planes, chunk by chunk, then the other planes, row by row.
@@ -224,8 +234,8 @@ struct Plan {
 };
 
 Status readCall(const FlatCall& call, Pool& p) {
-  const TensorView* x = call.argument(0);
-  if (!x) return badArgument("pool", 0, "a tensor", x);
+  const TensorView* x = call.argument(Call::x);
+  if (!x) return badArgument("pool", Call::x, "a tensor", x);
   return describePool(call, x, call.result(0), p);
 }
 
@@ -241,7 +251,7 @@ Status poolScratch(const FlatCall& call, int64_t& elements) {
 }
 
 Status pool(FlatCall& call) {
-  const TensorView* x = call.argument(0);
+  const TensorView* x = call.argument(Call::x);
   TensorView* y = call.result(0);
   Pool p;
   if (Status status = readCall(call, p); !status.ok()) return status;

@@ -411,6 +411,8 @@ struct Sweeps {
 
 // What a call asks for.
 struct ResizeCall {
+  using Call = calls::Resize;
+  Call::Numbers<calls::Borrowed> n;
   const TensorView *x = nullptr, *y = nullptr, *scales = nullptr;
   Options o;
   std::vector<Axis> axes;
@@ -420,31 +422,31 @@ struct ResizeCall {
 
   // All but the axes.
   Status read(const FlatCall& call) {
-    x = call.argument(0);
-    scales = call.argument(2);
+    x = call.argument(Call::x);
+    scales = call.argument(Call::scales);
     y = call.result(0);
-    if (!x) return badArgument("resize", 0, "a tensor", x);
-    const size_t rank = x->sizes().size(), count = axisCount(call);
-    if (call.numbers.size() < 6 || count > rank || y->rank != x->rank || y->dtype() != x->dtype() ||
-        rank == 0)
+    n = call.numbersOf<Call>();
+    if (!x) return badArgument("resize", Call::x, "a tensor", x);
+    const size_t rank = x->sizes().size(), count = n.axes.size();
+    if (!n.complete || count > rank || y->rank != x->rank || y->dtype() != x->dtype() || rank == 0)
       return failure(DYN_BAD_PROGRAM, "resize: " + describe(x) + " -> " + describe(y));
-    o.mode = call.number(0, 0);
-    o.grid = call.number(1, 0);
-    o.rounding = call.number(2, 0);
-    o.excludeOutside = call.number(3, 0) != 0;
-    o.antialias = call.number(4, 0) != 0;
-    o.cubicA = static_cast<double>(call.real(5, 0));
+    o.mode = n.mode;
+    o.grid = n.grid;
+    o.rounding = n.rounding;
+    o.excludeOutside = n.excludeOutside != 0;
+    o.antialias = n.antialias != 0;
+    o.cubicA = static_cast<double>(n.cubicCoefficient);
     if (o.mode != kNearest && x->dtype() != DataType::f32 && x->dtype() != DataType::f64)
-      return badArgument("resize", 0, "f32 or f64", x);
+      return badArgument("resize", Call::x, "f32 or f64", x);
     if (isGiven() && (scales->dtype() != DataType::f32 || scales->elements != static_cast<int64_t>(count)))
-      return badArgument("resize", 2, "one f32 for each axis", scales);
+      return badArgument("resize", Call::scales, "one f32 for each axis", scales);
     if (x->elements == 0 && y->elements > 0)
       return failure(DYN_BAD_INPUT, "resize: an axis of no elements has none to sample");
     return okStatus();
   }
 
   // Sizes and taps.
-  Status readAxes(const FlatCall& call) {
+  Status readAxes() {
     const size_t rank = x->sizes().size();
     axes.resize(rank);
     factors.assign(rank, 1);
@@ -453,8 +455,8 @@ struct ResizeCall {
       axes[i].output = y->shape()[i];
       axes[i].taps = 0;
     }
-    for (size_t k = 0; k < axisCount(call); ++k) {
-      const int64_t at = call.number(6 + k, -1);
+    for (size_t k = 0; k < n.axes.size(); ++k) {
+      const int64_t at = n.axes[k];
       if (at < 0 || at >= static_cast<int64_t>(rank)) return failure(DYN_BAD_PROGRAM, "resize: no such axis");
       Axis& axis = axes[static_cast<size_t>(at)];
       const double scale = isGiven() ? static_cast<double>(scales->as<float>()[k])
@@ -482,11 +484,6 @@ struct ResizeCall {
     const bool known = visitSizes(x->dtype(), [&]<typename T>() { done = visit.template operator()<T>(); });
     return known ? done : failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype())));
   }
-
- private:
-  static size_t axisCount(const FlatCall& call) {
-    return call.numbers.size() - std::min<size_t>(6, call.numbers.size());
-  }
 };
 
 }  // namespace
@@ -495,7 +492,7 @@ Status resizeScratch(const FlatCall& call, int64_t& elements) {
   ResizeCall r;
   if (Status status = r.read(call); !status.ok()) return status;
   if (r.y->elements == 0) return okStatus();
-  if (Status status = r.readAxes(call); !status.ok()) return status;
+  if (Status status = r.readAxes(); !status.ok()) return status;
   return r.ofType([&]<typename T>() {
     Sweeps<T> sweeps{.nearest = r.nearest()};
     Status status = sweeps.make(r.axes);
@@ -508,7 +505,7 @@ Status resize(FlatCall& call) {
   ResizeCall r;
   if (Status status = r.read(call); !status.ok()) return status;
   if (r.y->elements == 0) return okStatus();
-  if (Status status = r.readAxes(call); !status.ok()) return status;
+  if (Status status = r.readAxes(); !status.ok()) return status;
   for (size_t i = 0; i < r.axes.size(); ++i)
     if (r.axes[i].taps > 0) makeTaps(r.o, r.factors[i], r.axes[i]);
   return r.ofType([&]<typename T>() {

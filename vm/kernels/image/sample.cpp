@@ -100,20 +100,21 @@ struct Block {
 }  // namespace
 
 Status gridSample(FlatCall& call) {
-  const TensorView *x = call.argument(0), *grid = call.argument(1);
+  using Call = calls::GridSample;
+  const TensorView *x = call.argument(Call::x), *grid = call.argument(Call::grid);
+  const auto n = call.numbersOf<Call>();
   TensorView* y = call.result(0);
   const auto isImage = [](const TensorView* t) { return t && t->dtype() == DataType::f32 && t->rank == 4; };
-  if (!isImage(x)) return badArgument("grid_sample", 0, "f32 of rank 4", call.argument(0));
-  if (!isImage(grid)) return badArgument("grid_sample", 1, "f32 of rank 4", call.argument(1));
+  if (!isImage(x)) return badArgument("grid_sample", Call::x, "f32 of rank 4", x);
+  if (!isImage(grid)) return badArgument("grid_sample", Call::grid, "f32 of rank 4", grid);
   const int64_t *from = x->shape(), *to = y->shape(), *places = grid->shape();
   if (!isImage(y) || places[0] != from[0] || places[3] != 2 || to[0] != from[0] || to[1] != from[1] ||
-      to[2] != places[1] || to[3] != places[2] || call.number(0, 0) < kZeros ||
-      call.number(0, 0) > kReflection)
+      to[2] != places[1] || to[3] != places[2] || n.outside < kZeros || n.outside > kReflection)
     return failure(DYN_BAD_INPUT, "grid_sample: shapes do not fit: " + describe(x) + ", " + describe(grid) +
                                       " -> " + describe(y));
   if (y->elements == 0) return okStatus();
-  const auto border = static_cast<Border>(call.number(0, 0));
-  const bool alignCorners = call.number(1, 0) != 0;
+  const auto border = static_cast<Border>(n.outside);
+  const bool alignCorners = n.alignCorners != 0;
   const Axis rows{from[2], border, alignCorners}, columns{from[3], border, alignCorners};
   if (rows.size < 1 || columns.size < 1) return failure(DYN_BAD_INPUT, "grid_sample: nothing to sample");
   const int64_t channels = from[1], count = to[2] * to[3], plane = rows.size * columns.size;

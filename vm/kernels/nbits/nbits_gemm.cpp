@@ -32,11 +32,14 @@ namespace {
 constexpr int64_t kFewRows = 4;       // up to these each weight is decoded anew for every row
 constexpr int64_t kDepthBlock = 512;  // depths whose panel of f32 stays in the L2 cache beside its columns
 
+using Call = calls::Nbitsgemm;
+
 Status describeProblem(const FlatCall& call, const TensorView* a, const TensorView* b,
                        const TensorView* scales, const TensorView* zeros, const TensorView* c,
                        NbitsMatrix& m) {
-  m.bits = call.number(0, 4);
-  m.block = call.number(1, 0);
+  const auto n = call.numbersOf<Call>();
+  m.bits = n.bits;
+  m.block = n.block;
   if ((m.bits != 4 && m.bits != 8) || m.block < 2 || m.block > (1 << 20) || m.block % 2 != 0)
     return failure(DYN_BAD_PROGRAM, "weights have 4 or 8 bits, in blocks of an even number");
   const auto wrong = [&] {
@@ -148,11 +151,12 @@ Status manyRows(const NbitsKernels& kernels, FlatCall& call, const NbitsMatrix& 
 }
 
 Status readCall(const FlatCall& call, NbitsMatrix& m) {
-  const TensorView *a = call.argument(0), *b = call.argument(1), *scales = call.argument(2);
-  if (!a) return badArgument("nbitsgemm", 0, "a tensor", a);
-  if (!b) return badArgument("nbitsgemm", 1, "a tensor", b);
-  if (!scales) return badArgument("nbitsgemm", 2, "a tensor", scales);
-  return describeProblem(call, a, b, scales, call.argument(3), call.result(0), m);
+  const TensorView *a = call.argument(Call::a), *b = call.argument(Call::weights),
+                   *scales = call.argument(Call::scales);
+  if (!a) return badArgument("nbitsgemm", Call::a, "a tensor", a);
+  if (!b) return badArgument("nbitsgemm", Call::weights, "a tensor", b);
+  if (!scales) return badArgument("nbitsgemm", Call::scales, "a tensor", scales);
+  return describeProblem(call, a, b, scales, call.argument(Call::zeros), call.result(0), m);
 }
 
 bool areFew(const NbitsMatrix& m, int64_t rows) { return rows <= kFewRows && m.block % kNbitsRun == 0; }
@@ -185,7 +189,7 @@ Status nbitsGemmBy(const NbitsKernels& kernels, FlatCall& call) {
     return okStatus();
   }
   const int64_t rows = c->elements / m.columns;
-  const float* a = call.argument(0)->as<float>();
+  const float* a = call.argument(Call::a)->as<float>();
   return areFew(m, rows) ? fewRows(kernels, call, m, rows, a, to) : manyRows(kernels, call, m, rows, a, to);
 }
 

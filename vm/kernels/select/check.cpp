@@ -67,16 +67,20 @@ std::string demandText(int32_t demand, const std::string& low, const std::string
 
 Status checkValues(BuiltinCall& call) {
   if (call.rehearsal) return okStatus();
-  const Tensor *x = call.argument(0), *low = call.argument(1), *high = call.argument(2);
-  const int32_t demand = static_cast<int32_t>(call.number(0, -1));
-  PackedNumbers packed(call.numbers, 1);
+  using Call = calls::CheckValues;
+  const Tensor *x = call.argument(Call::values), *low = call.argument(Call::least),
+               *high = call.argument(Call::most);
+  const auto n = call.numbersOf<Call>();
+  const int32_t demand = n.demand;
+  PackedNumbers packed(n.what);
   const std::string what(packed.text());
   if (!x || demand < 0 || demand >= kDemandCount || !packed.ok())
-    return badArgument("check_values", 0, "a tensor of numbers, and a known demand", call.arguments[0]);
+    return badArgument("check_values", Call::values, "a tensor of numbers, and a known demand",
+                       call.arguments[Call::values]);
   for (const Tensor* bound : {low, high})
     if (bound && (bound->dtype != x->dtype || bound->elementCount != 1 || sizeBytes(x->dtype) < 4))
-      return badArgument("check_values", 1, "one number of the type of argument 0, of 4 or 8 bytes",
-                         call.arguments[0]);
+      return badArgument("check_values", Call::least, "one number of the type of argument 0, of 4 or 8 bytes",
+                         call.arguments[Call::values]);
   std::string fault, least, most;
   const bool known = visitElements(
       x,
@@ -89,7 +93,8 @@ Status checkValues(BuiltinCall& call) {
         if (high) most = std::to_string(boundOf(high, value));
         fault = "element " + std::to_string(i) + " is " + std::to_string(value);
       });
-  if (!known) return badArgument("check_values", 0, "a tensor of numbers", call.arguments[0]);
+  if (!known)
+    return badArgument("check_values", Call::values, "a tensor of numbers", call.arguments[Call::values]);
   if (fault.empty()) return okStatus();
   return failure(DYN_CHECK_FAILED, what + (what.empty() ? "" : ": ") + fault + ", it must be " +
                                        demandText(demand, least, most));

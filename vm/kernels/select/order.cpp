@@ -46,9 +46,11 @@ void selectRows(BuiltinCall& call, const Tensor* x, Tensor* values, Tensor* inde
   });
 }
 
-Status select(BuiltinCall& call, int64_t axis, int64_t count, bool all, int64_t flags) {
-  const Tensor* x = call.argument(0);
-  if (!x) return badArgument("sort", 0, "a tensor", call.arguments[0]);
+// sort and topk.
+Status select(BuiltinCall& call, int64_t axis, int64_t count, bool all, bool largest) {
+  static_assert(int{calls::Sort::x} == int{calls::Topk::x});
+  const Tensor* x = call.argument(calls::Sort::x);
+  if (!x) return badArgument("sort", calls::Sort::x, "a tensor", call.arguments[calls::Sort::x]);
   if (!visitNumbersAndHalves(x->dtype, []<typename T>() {})) return unsupported(x);
   if (x->rank == 0 && all) {  // one number is sorted as it is
     Tensor *values = nullptr, *indexes = nullptr;
@@ -73,7 +75,7 @@ Status select(BuiltinCall& call, int64_t axis, int64_t count, bool all, int64_t 
     if (Status status = call.result(1, DataType::i64, shape, indexes); !status.ok()) return status;
   visitNumbersAndHalves(x->dtype, [&]<typename T>() {
     visitItems<T>(view.size, [&]<typename Item>() {
-      selectRows<T, Item>(call, x, values, indexes, view, count, (flags & DYN_TOPK_LARGEST) != 0);
+      selectRows<T, Item>(call, x, values, indexes, view, count, largest);
     });
   });
   return okStatus();
@@ -182,19 +184,22 @@ float halfToFloat(uint16_t bits) {
 }
 
 Status sort(BuiltinCall& call) {
-  return select(call, call.number(0, -1), 0, true, call.number(1, 0) & DYN_TOPK_LARGEST);
+  const auto n = call.numbersOf<calls::Sort>();
+  return select(call, n.axis, 0, true, n.descending);
 }
 
 Status topk(BuiltinCall& call) {
-  return select(call, call.number(0, -1), call.scalars[0], false,
-                call.number(1, DYN_TOPK_LARGEST | DYN_TOPK_SORTED));
+  const auto n = call.numbersOf<calls::Topk>();
+  return select(call, n.axis, call.scalarsOf<calls::Topk>(n).count, false, n.largest);
 }
 
 Status unique(BuiltinCall& call) {
-  const Tensor* x = call.argument(0);
-  if (!x) return badArgument("unique", 0, "a tensor", call.arguments[0]);
-  int64_t axis = call.number(0, DYN_AXIS_FLAT);
-  const bool flat = axis == DYN_AXIS_FLAT, sorted = call.number(1, 1) != 0;
+  using Call = calls::Unique;
+  const Tensor* x = call.argument(Call::x);
+  if (!x) return badArgument("unique", Call::x, "a tensor", call.arguments[Call::x]);
+  const auto n = call.numbersOf<Call>();
+  int64_t axis = n.axis;
+  const bool flat = axis == DYN_AXIS_FLAT, sorted = n.sorted != 0;
   if (!flat && !normalizeAxis(axis, x->rank))
     return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
   const Slices slices{x, flat ? AxisView{1, x->elementCount, 1} : axisView(x->shape(), x->rank, axis)};

@@ -100,16 +100,18 @@ struct Scatter {
   }
 };
 
-Status prepare(BuiltinCall& call, const char* name, int64_t reduction, Scatter& s) {
-  s.data = call.argument(0);
-  s.indexes = call.argument(1);
-  s.updates = call.argument(2);
+template <typename Call>
+Status prepare(BuiltinCall& call, int64_t reduction, Scatter& s) {
+  const char* const name = Call::kRow.data();
+  s.data = call.argument(Call::data);
+  s.indexes = call.argument(Call::indexes);
+  s.updates = call.argument(Call::updates);
   s.reduction = reduction;
-  if (!s.data) return badArgument(name, 0, "a tensor", call.arguments[0]);
+  if (!s.data) return badArgument(name, Call::data, "a tensor", call.arguments[Call::data]);
   if (!s.indexes || (s.indexes->dtype != DataType::i64 && s.indexes->dtype != DataType::i32))
-    return badArgument(name, 1, "i64 or i32", call.arguments[1]);
+    return badArgument(name, Call::indexes, "i64 or i32", call.arguments[Call::indexes]);
   if (!s.updates || s.updates->dtype != s.data->dtype)
-    return badArgument(name, 2, "the data's dtype", call.arguments[2]);
+    return badArgument(name, Call::updates, "the data's dtype", call.arguments[Call::updates]);
   if (reduction < kNone || reduction > kMaximum)
     return failure(DYN_BAD_PROGRAM, "reduction " + std::to_string(reduction));
   s.apply = applierOf(s.data->dtype, reduction);
@@ -184,8 +186,9 @@ ApplyRow rowApplierOf(DataType dtype, DataType index, int64_t reduction) {
 
 Status scatterElements(BuiltinCall& call) {
   Scatter s;
-  if (Status status = prepare(call, "scatter_elements", call.number(1, 0), s); !status.ok()) return status;
-  int64_t axis = call.number(0, 0);
+  const auto n = call.numbersOf<calls::ScatterElements>();
+  if (Status status = prepare<calls::ScatterElements>(call, n.how, s); !status.ok()) return status;
+  int64_t axis = n.axis;
   const uint32_t rank = s.data->rank;
   if (!normalizeAxis(axis, rank))
     return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(s.data));
@@ -224,7 +227,8 @@ Status scatterElements(BuiltinCall& call) {
 
 Status scatterNd(BuiltinCall& call) {
   Scatter s;
-  if (Status status = prepare(call, "scatter_nd", call.number(0, 0), s); !status.ok()) return status;
+  const auto n = call.numbersOf<calls::ScatterNd>();
+  if (Status status = prepare<calls::ScatterNd>(call, n.how, s); !status.ok()) return status;
   const uint32_t rank = s.data->rank;
   const int64_t depth = s.indexes->rank == 0 ? -1 : s.indexes->shape()[s.indexes->rank - 1];
   bool fits = depth >= 0 && depth <= rank && s.updates->rank == s.indexes->rank - 1 + rank - depth;

@@ -12,8 +12,9 @@
 namespace dyn::vm::kernels {
 
 Status nonzero(BuiltinCall& call) {
-  const Tensor* x = call.argument(0);
-  if (!x) return badArgument("nonzero", 0, "a tensor", call.arguments[0]);
+  using Call = calls::Nonzero;
+  const Tensor* x = call.argument(Call::x);
+  if (!x) return badArgument("nonzero", Call::x, "a tensor", call.arguments[Call::x]);
   // One test serves every dtype: only the zeros of real types have two bit patterns (+0, -0).
   std::vector<int64_t> found;
   auto collect = [&](auto isZero) {
@@ -43,12 +44,13 @@ Status nonzero(BuiltinCall& call) {
 }
 
 Status compress(BuiltinCall& call) {
-  const Tensor *x = call.argument(0), *condition = call.argument(1);
+  using Call = calls::Compress;
+  const Tensor *x = call.argument(Call::x), *condition = call.argument(Call::condition);
   if (!x || x->dtype == DataType::string)
-    return badArgument("compress", 0, "a tensor of numbers", call.arguments[0]);
+    return badArgument("compress", Call::x, "a tensor of numbers", call.arguments[Call::x]);
   if (!condition || condition->dtype != DataType::boolean || condition->rank != 1)
-    return badArgument("compress", 1, "bool of rank 1", call.arguments[1]);
-  int64_t axis = call.number(0, DYN_AXIS_FLAT);
+    return badArgument("compress", Call::condition, "bool of rank 1", call.arguments[Call::condition]);
+  int64_t axis = call.numbersOf<Call>().axis;
   const bool flat = axis == DYN_AXIS_FLAT;
   if (!flat && !normalizeAxis(axis, x->rank))
     return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
@@ -84,8 +86,9 @@ namespace {
 
 template <typename T>
 Status rangeOf(BuiltinCall& call, DataType dtype) {
-  const T start = *call.argument(0)->as<T>(), limit = *call.argument(1)->as<T>(),
-          delta = *call.argument(2)->as<T>();
+  using Call = calls::Range;
+  const T start = *call.argument(Call::start)->as<T>(), limit = *call.argument(Call::limit)->as<T>(),
+          delta = *call.argument(Call::delta)->as<T>();
   if (delta == T(0)) return failure(DYN_ARITHMETIC, "delta is 0");
   int64_t count = 0;
   if constexpr (std::is_floating_point_v<T>) {
@@ -176,8 +179,9 @@ void foldRunning(BuiltinCall& call, const Tensor* x, Tensor* y, const AxisView& 
 }  // namespace
 
 Status range(BuiltinCall& call) {
-  const Tensor* start = call.argument(0);
-  for (size_t i = 0; i < 3; ++i) {
+  using Call = calls::Range;
+  const Tensor* start = call.argument(Call::start);
+  for (const uint32_t i : {Call::start, Call::limit, Call::delta}) {
     const Tensor* tensor = call.argument(i);
     if (!tensor || tensor->elementCount != 1 || tensor->dtype != start->dtype)
       return badArgument("range", i, "one number, all three of one dtype", call.arguments[i]);
@@ -199,15 +203,17 @@ Status range(BuiltinCall& call) {
 }
 
 Status cumsum(BuiltinCall& call) {
-  const Tensor* x = call.argument(0);
-  if (!x) return badArgument("cumsum", 0, "a tensor", call.arguments[0]);
-  const Tensor* where = call.arguments.size() > 1 ? call.argument(1) : nullptr;
-  int64_t axis = call.scalars.empty() ? 0 : call.scalars[0];
+  using Call = calls::Cumsum;
+  const Tensor *x = call.argument(Call::x), *where = call.argument(Call::axisTensor);
+  if (!x) return badArgument("cumsum", Call::x, "a tensor", call.arguments[Call::x]);
+  const auto n = call.numbersOf<Call>();
+  const std::optional<int64_t> given = call.scalarsOf<Call>(n).axis;
+  int64_t axis = given.value_or(0);
   if (where) {
     if (where->elementCount != 1 || (where->dtype != DataType::i64 && where->dtype != DataType::i32))
-      return badArgument("cumsum", 1, "one i64 or i32", call.arguments[1]);
+      return badArgument("cumsum", Call::axisTensor, "one i64 or i32", call.arguments[Call::axisTensor]);
     axis = where->dtype == DataType::i64 ? *where->as<int64_t>() : *where->as<int32_t>();
-  } else if (call.scalars.empty()) {
+  } else if (!given) {
     return failure(DYN_BAD_INPUT, "no axis given");
   }
   if (!normalizeAxis(axis, x->rank))
@@ -215,11 +221,10 @@ Status cumsum(BuiltinCall& call) {
   Tensor* y = nullptr;
   if (Status status = call.result(0, x->dtype, std::span(x->shape(), x->rank), y); !status.ok())
     return status;
-  const int64_t flags = call.number(0, 0);
   const bool known = visitNumbersAndHalves(x->dtype, [&]<typename T>() {
     const AxisView view = axisView(x->shape(), x->rank, axis);
-    const auto fold = (flags & DYN_RUNNING_PRODUCT) != 0 ? foldRunning<T, true> : foldRunning<T, false>;
-    fold(call, x, y, view, (flags & DYN_RUNNING_EXCLUSIVE) != 0, (flags & DYN_RUNNING_REVERSE) != 0);
+    const auto fold = n.product ? foldRunning<T, true> : foldRunning<T, false>;
+    fold(call, x, y, view, n.exclusive, n.reverse);
   });
   return known ? okStatus() : failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
 }

@@ -35,6 +35,14 @@ class TextTable : public CachedPlan {
   std::unordered_map<std::string_view, uint32_t> places_;
 };
 
+// `good` is false from the first malformed one on.
+PackedNumbers::Table readTable(calls::Borrowed words, bool& good) {
+  PackedNumbers packed(words);
+  PackedNumbers::Table table = packed.table();
+  good = good && packed.ok();
+  return table;
+}
+
 // The table of this call's keys: kept by the context, as the program's numbers stay where they are.
 template <typename Table, typename Make>
 const Table& tableOf(BuiltinCall& call, const Make& make) {
@@ -105,13 +113,17 @@ Status lookUp(BuiltinCall& call, const Tensor* x, const PackedNumbers::Table& ke
 }  // namespace
 
 Status lookup(BuiltinCall& call) {
-  const Tensor* x = call.argument(0);
-  PackedNumbers packed(call.numbers, 0);
-  const PackedNumbers::Table keys = packed.table(), values = packed.table(), otherwise = packed.table();
-  if (!packed.ok() || keys.count != values.count || otherwise.count != 1 || otherwise.dtype != values.dtype)
+  using Call = calls::Lookup;
+  const Tensor* x = call.argument(Call::x);
+  const auto n = call.numbersOf<Call>();
+  bool good = n.complete;
+  const PackedNumbers::Table keys = readTable(n.keys, good), values = readTable(n.values, good),
+                             otherwise = readTable(n.otherwise, good);
+  if (!good || keys.count != values.count || otherwise.count != 1 || otherwise.dtype != values.dtype)
     return failure(DYN_BAD_INPUT, "lookup: its packed table is malformed");
   if (!x || x->dtype != keys.dtype)
-    return badArgument("lookup", 0, "a tensor of " + std::string(text(keys.dtype)), call.arguments[0]);
+    return badArgument("lookup", Call::x, "a tensor of " + std::string(text(keys.dtype)),
+                       call.arguments[Call::x]);
   Tensor* result = nullptr;
   if (Status status = call.result(0, values.dtype, std::span(x->shape(), x->rank), result); !status.ok())
     return status;
@@ -136,14 +148,16 @@ class GramTable {
  public:
   static constexpr int64_t kNoToken = -1;
 
-  Status read(PackedNumbers& packed, int64_t least, int64_t most) {
-    const PackedNumbers::Table begins = packed.table(), places = packed.table();
-    pool_ = packed.table();
-    weights_ = packed.table();
+  Status read(const calls::Tfidf::Numbers<calls::Borrowed>& n) {
+    const int64_t least = n.leastLength, most = n.mostLength;
+    bool good = n.complete;
+    const PackedNumbers::Table begins = readTable(n.begins, good), places = readTable(n.places, good);
+    pool_ = readTable(n.pool, good);
+    weights_ = readTable(n.weights, good);
     const bool typed = begins.dtype == DataType::i64 && places.dtype == DataType::i64 &&
                        (pool_.dtype == DataType::i64 || pool_.dtype == DataType::string) &&
                        weights_.dtype == DataType::f32;
-    if (!packed.ok() || !typed) return malformed();
+    if (!good || !typed) return malformed();
     size_t next = 0;
     for (size_t k = 0; k < begins.count; ++k) {
       const auto begin = begins.at<int64_t>(k);
@@ -201,18 +215,18 @@ class GramTable {
 }  // namespace
 
 Status tfidf(FlatCall& call) {
-  const TensorView* x = call.argument(0);
-  const int64_t mode = call.number(0, 0), least = call.number(1, 1), most = call.number(2, 1),
-                skips = call.number(3, 0);
+  using Call = calls::Tfidf;
+  const TensorView* x = call.argument(Call::x);
+  const auto n = call.numbersOf<Call>();
+  const int64_t mode = n.mode, least = n.leastLength, most = n.mostLength, skips = n.mostSkips;
   if (mode < DYN_TFIDF_COUNTS || mode > DYN_TFIDF_WEIGHTED_COUNTS || least < 1 || most < least || skips < 0)
     return failure(DYN_BAD_INPUT, "tfidf: its numbers are out of range");
-  PackedNumbers packed(call.numbers, 4);
   GramTable table;
-  if (Status status = table.read(packed, least, most); !status.ok()) return status;
+  if (Status status = table.read(n); !status.ok()) return status;
   const bool strings = table.ofStrings();
   if (!x || x->rank > 2 ||
       (strings ? x->dtype() != DataType::string : x->dtype() != DataType::i64 && x->dtype() != DataType::i32))
-    return badArgument("tfidf", 0, strings ? "strings of rank 1 or 2" : "i64 or i32 of rank 1 or 2", x);
+    return badArgument("tfidf", Call::x, strings ? "strings of rank 1 or 2" : "i64 or i32 of rank 1 or 2", x);
   const int64_t rows = x->rank == 2 ? x->shape()[0] : 1, length = x->rank == 0 ? 1 : x->shape()[x->rank - 1];
   std::vector<int64_t> shape;
   if (x->rank == 2) shape.push_back(rows);

@@ -126,8 +126,10 @@ std::string withCase(std::string_view text, bool upper) {
 
 Status stringConcat(BuiltinCall& call) {
   const Tensor *a = nullptr, *b = nullptr;
-  if (Status status = stringArgument(call, "string_concat", 0, a); !status.ok()) return status;
-  if (Status status = stringArgument(call, "string_concat", 1, b); !status.ok()) return status;
+  if (Status status = stringArgument(call, "string_concat", calls::StringConcat::a, a); !status.ok())
+    return status;
+  if (Status status = stringArgument(call, "string_concat", calls::StringConcat::b, b); !status.ok())
+    return status;
   TextPairs pairs;
   if (Status status = TextPairs::make(a, b, pairs); !status.ok()) return status;
   Tensor* result = nullptr;
@@ -143,8 +145,10 @@ Status stringConcat(BuiltinCall& call) {
 
 Status stringEqual(FlatCall& call) {
   const TensorView *a = nullptr, *b = nullptr;
-  if (Status status = stringArgument(call, "string_equal", 0, a); !status.ok()) return status;
-  if (Status status = stringArgument(call, "string_equal", 1, b); !status.ok()) return status;
+  if (Status status = stringArgument(call, "string_equal", calls::StringEqual::a, a); !status.ok())
+    return status;
+  if (Status status = stringArgument(call, "string_equal", calls::StringEqual::b, b); !status.ok())
+    return status;
   TextPairs pairs;
   if (Status status = TextPairs::make(a, b, pairs); !status.ok()) return status;
   if (Status status = call.checkResult(0, DataType::boolean, pairs.shape); !status.ok()) return status;
@@ -156,14 +160,16 @@ Status stringEqual(FlatCall& call) {
 
 Status stringSplit(BuiltinCall& call) {
   const Tensor* x = nullptr;
-  if (Status status = stringArgument(call, "string_split", 0, x); !status.ok()) return status;
-  PackedNumbers packed(call.numbers, 1);
+  if (Status status = stringArgument(call, "string_split", calls::StringSplit::x, x); !status.ok())
+    return status;
+  const auto n = call.numbersOf<calls::StringSplit>();
+  PackedNumbers packed(n.delimiter);
   const std::string_view delimiter = packed.text();
   if (!packed.ok()) return badNumbers("string_split");
   std::vector<std::vector<std::string_view>> all;
   size_t most = 0;
   for (int64_t i = 0; i < x->elementCount; ++i) {
-    all.push_back(split(stringAt(x, i), delimiter, call.number(0, -1)));
+    all.push_back(split(stringAt(x, i), delimiter, n.mostCuts));
     most = std::max(most, all.back().size());
   }
   std::vector<int64_t> shape(x->shape(), x->shape() + x->rank);
@@ -181,17 +187,19 @@ Status stringSplit(BuiltinCall& call) {
 
 Status stringNormalize(BuiltinCall& call) {
   const Tensor* x = nullptr;
-  if (Status status = stringArgument(call, "string_normalize", 0, x); !status.ok()) return status;
+  using Call = calls::StringNormalize;
+  if (Status status = stringArgument(call, "string_normalize", Call::x, x); !status.ok()) return status;
   if (x->rank != 1 && !(x->rank == 2 && x->shape()[0] == 1))
-    return badArgument("string_normalize", 0, "string[m] or string[1, m]", call.arguments[0]);
-  const int64_t change = call.number(0, 0);
-  const bool byCase = call.number(1, 0) != 0;
+    return badArgument("string_normalize", Call::x, "string[m] or string[1, m]", call.arguments[Call::x]);
+  const auto n = call.numbersOf<Call>();
+  const int32_t change = n.change;
+  const bool byCase = n.byCase != 0;
   const auto comparable = [&](std::string_view text) {
     return byCase ? std::string(text) : withCase(text, false);
   };
-  PackedNumbers packed(call.numbers, 3);
+  PackedNumbers packed(n.stopWords);
   std::unordered_set<std::string> stops;
-  for (int64_t i = 0; i < call.number(2, 0) && packed.ok(); ++i) stops.insert(comparable(packed.text()));
+  for (int32_t i = 0; i < n.stopWordCount && packed.ok(); ++i) stops.insert(comparable(packed.text()));
   if (!packed.ok()) return badNumbers("string_normalize");
   std::vector<std::string> kept;
   for (int64_t i = 0; i < x->elementCount; ++i) {
@@ -211,8 +219,9 @@ Status stringNormalize(BuiltinCall& call) {
 
 Status regexFullMatch(FlatCall& call) {
   const TensorView* x = nullptr;
-  if (Status status = stringArgument(call, "regex_full_match", 0, x); !status.ok()) return status;
-  PackedNumbers packed(call.numbers, 0);
+  if (Status status = stringArgument(call, "regex_full_match", calls::RegexFullMatch::x, x); !status.ok())
+    return status;
+  PackedNumbers packed(call.numbersOf<calls::RegexFullMatch>().expression);
   const std::string_view pattern = packed.text();
   if (!packed.ok()) return badNumbers("regex_full_match");
   RegularExpression expression;

@@ -19,6 +19,22 @@ TEST(OpTraits, builtinsAreInTheTable) {
     EXPECT_NE(vm::findBuiltin(def->builtin.row), nullptr) << def->name << ": " << def->builtin.row;
 }
 
+// What lowering hands over is what the row takes: the operands have arguments, and the row's calls are those
+// the operator describes.
+TEST(OpTraits, operandsAreArgumentsOfTheBuiltin) {
+  for (const OpDef* def : withBuiltin()) {
+    const vm::BuiltinRow* builtin = vm::findBuiltin(def->builtin.row);
+    ASSERT_NE(builtin, nullptr) << def->builtin.row;
+    EXPECT_EQ(def->builtin.fields(), builtin->fields()) << def->name;
+    const size_t least = def->builtin.handed(static_cast<size_t>(def->minOperands));
+    EXPECT_GE(least, builtin->counts.arguments.least) << def->name;
+    if (def->traits.epilogue) {
+      EXPECT_TRUE(def->builtin.counts.epilogue) << def->name;
+      EXPECT_EQ(def->maxOperands, int{def->builtin.counts.namedArguments}) << def->name;
+    }
+  }
+}
+
 // A program without the machine's matrix kernels would run on the portable ones, many times slower, and say
 // nothing.
 TEST(OpTraits, matrixKernelsAreAskedForWhereTheyRun) {

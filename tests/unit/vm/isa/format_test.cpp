@@ -98,7 +98,8 @@ TEST(Tables, everyRowIsWellFormed) {
   for (const BuiltinRow& builtin : builtinTable()) {
     EXPECT_TRUE(names.insert(builtin.name).second) << builtin.name;
     EXPECT_TRUE(builtin.hosted || builtin.flat.run) << builtin.name;
-    EXPECT_LE(builtin.minArguments, builtin.maxArguments) << builtin.name;
+    EXPECT_LE(builtin.counts.arguments.least, builtin.counts.arguments.most) << builtin.name;
+    EXPECT_FALSE(builtin.fields().empty()) << builtin.name;
   }
   for (int32_t code = 0; code <= DYN_INTERNAL; ++code)
     EXPECT_STRNE(dyn_status_text(static_cast<dyn_status>(code)), "unknown status");

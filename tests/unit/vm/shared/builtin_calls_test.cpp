@@ -29,7 +29,10 @@ class Fill {
   void rest(const char*, Owned& to) { fill(to, 3); }
   void text(const char*, Owned& to) { to = {5, ++value_, ++value_}; }
   void table(const char*, Owned& to) {
-    to = value_++ % 2 != 0 ? Owned{DYN_DTYPE_VALUE_string, 2, 1, ++value_, 0} : Owned{DYN_DTYPE_VALUE_i32, 1, 4, ++value_};
+    if (value_++ % 2 != 0)
+      to = {DYN_DTYPE_VALUE_string, 2, 1, ++value_, 0};
+    else
+      to = {DYN_DTYPE_VALUE_i32, 1, 4, ++value_};
   }
 
  private:

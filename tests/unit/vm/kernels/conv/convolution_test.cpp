@@ -31,12 +31,14 @@ class ConvolutionTest : public BuiltinTest {
                            std::vector<int32_t> numbers, Tensor* expected) {
     const KernelRow row{"double_and_mark", "double_and_mark", 2, 2, 3, 0, ""};
     // Weights that are packed for one call may go another way: both go the packed one's.
-    BuiltinCall window;
-    window.numbers = numbers;
+    BuiltinCall packing;
+    packing.numbers = numbers;
+    const auto n = packing.numbersOf<calls::ConvPack>();
+    const auto window = kernels::windowOf<calls::ConvPack>(packing, n);
     kernels::Convolution c;
     kernels::Way way{};
     ASSERT_TRUE(kernels::describeWindow(window, {w->shape(), w->rank}, false, c).ok() &&
-                kernels::wayOf(window, c, way).ok());
+                kernels::wayOf(n.way, c, way).ok());
     numbers[0] |= (static_cast<int32_t>(way) + 1) << 3;
     ASSERT_TRUE(call("conv", {x, w, bias}, {.scalars = pads, .numbers = numbers}, {expected}).ok());
     ASSERT_TRUE(call("conv_pack", {w}, {.numbers = numbers}).ok());
