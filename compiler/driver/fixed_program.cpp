@@ -7,6 +7,7 @@
 #include "compiler/driver/native_code.h"
 #include "compiler/driver/packed_weights.h"
 #include "compiler/driver/target_choice.h"
+#include "vm/isa/call_sizes.h"
 #include "vm/isa/package.h"
 
 #ifdef DYN_HAVE_LLVM
@@ -39,6 +40,16 @@ Status checkFixed(const vm::Program& program) {
   for (const vm::ConstantRow& row : program.constants)
     if (row.dtype == static_cast<uint8_t>(Dtype::string)) return refuse("strings");
   return {};
+}
+
+std::vector<int64_t> fixedSizesOf(const CompiledModel& compiled,
+                                  const std::vector<std::vector<int64_t>>& shapes) {
+  const vm::CallSizes call = vm::callSizes(compiled.lowered.program.inputs);
+  std::vector<int64_t> sizes(call.sizes.size());
+  for (size_t i = 0; i < shapes.size(); ++i)
+    for (size_t axis = 0; axis < call.inputs[i].size(); ++axis)
+      if (call.inputs[i][axis].value < 0) sizes[call.inputs[i][axis].size] = shapes[i][axis];
+  return sizes;
 }
 
 #ifdef DYN_HAVE_LLVM
@@ -86,6 +97,13 @@ Result<FixedObjects> fixedObjects(const CompiledModel& compiled, uint64_t ramBou
   return objects;
 }
 
+Result<std::string> fixedImageObject(const FixedImageInputs& inputs, const Target& target) {
+  DYN_TRY(KernelEngine engine, KernelEngine::create(target.machine));
+  const FixedImageData data{inputs.sizes, inputs.elements, inputs.memoryBytes};
+  DYN_TRY(ObjectCode object, engine.compile(fixedImageJob(data, target.machine)));
+  return std::move(object.bytes);
+}
+
 struct FixedLoaded {
   std::shared_ptr<const CompiledModel> compiled;
   LoadableProgram program;
@@ -129,6 +147,9 @@ const DynFixedProgram* fixedProgramOf(const FixedLoaded& loaded) { return loaded
 struct FixedLoaded {};
 uint32_t fixedAlignment(const Target&) { return 64; }
 Result<FixedObjects> fixedObjects(const CompiledModel&, uint64_t) {
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
+}
+Result<std::string> fixedImageObject(const FixedImageInputs&, const Target&) {
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
 }
 Result<std::shared_ptr<const FixedLoaded>> loadFixed(std::shared_ptr<const CompiledModel>) {

@@ -567,6 +567,7 @@ int32_t dyn_flow_launch(DynFlow* flow, int32_t index, int64_t units, int64_t ste
     if (written && (tensor->object.readOnly || (tensor->storage && tensor->storage->borrowed)))
       return kernelFails(vm, kernel, ": an output is read-only");
     wanted |= written;
+    if (written && vm->rehearses && tensor->storage) tensor->storage->unknown = 1;
     vm->buffers[i] = tensor->data;
   }
   if (!wanted) return 1;

@@ -9,7 +9,7 @@ void fixedSay(DynFixed* vm, const char* text) {
 }
 
 /* Without division: processors without one would need a library for it. */
-void fixedSayNumber(DynFixed* vm, int64_t number) {
+void fixedNumberText(int64_t number, char* text) {
   static const uint64_t kPowers[] = {10000000000000000000u,
                                      1000000000000000000u,
                                      100000000000000000u,
@@ -30,7 +30,6 @@ void fixedSayNumber(DynFixed* vm, int64_t number) {
                                      100u,
                                      10u,
                                      1u};
-  char text[24];
   uint32_t length = 0;
   uint64_t rest = (uint64_t)number;
   if (number < 0) {
@@ -45,6 +44,10 @@ void fixedSayNumber(DynFixed* vm, int64_t number) {
     if (begun) text[length++] = digit;
   }
   text[length] = 0;
+}
+void fixedSayNumber(DynFixed* vm, int64_t number) {
+  char text[FIXED_NUMBER_BYTES];
+  fixedNumberText(number, text);
   fixedSay(vm, text);
 }
 
@@ -215,6 +218,10 @@ int32_t dyn_fixed_run(DynFixed* model, const int64_t* sizes, const void* const* 
     return DYN_INVALID_ARGUMENT;
   }
   return runOnce(model, sizes, inputs, outputs, shapes) ? DYN_OK : model->status;
+}
+
+const DynFixedTensor* dyn_fixed_output(const DynFixed* model, uint32_t index) {
+  return model->frame->objects[model->resultList[1 + index]];
 }
 
 int32_t dyn_fixed_rehearse(DynFixed* model, const int64_t* sizes, int64_t* shapes, DynFixedChoose choose,

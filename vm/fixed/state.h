@@ -57,6 +57,8 @@ struct DynFixed {
 int32_t fixedFault(DynFixed* vm, int32_t status, const char* text);
 /* More of it. */
 void fixedSay(DynFixed* vm, const char* text);
+enum { FIXED_NUMBER_BYTES = 24 };
+void fixedNumberText(int64_t number, char* text);
 void fixedSayNumber(DynFixed* vm, int64_t number);
 
 /* --- memory.c */

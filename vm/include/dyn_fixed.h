@@ -126,6 +126,8 @@ int32_t dyn_fixed_create(const DynFixedProgram* program, void* memory, uint64_t 
  * each axis, and 1 for a scalar. */
 int32_t dyn_fixed_run(DynFixed* model, const int64_t* sizes, const void* const* inputs,
                       const DynFixedOutput* outputs, int64_t* shapes);
+/* After a run that went well: an output where it lies, dense, until the next run. */
+const DynFixedTensor* dyn_fixed_output(const DynFixed* model, uint32_t index);
 /* As a run, but no kernel runs. Where the program asks for an element that only a kernel could tell,
  * `choose` answers; null: the rehearsal ends with DYN_UNSUPPORTED. */
 typedef int32_t (*DynFixedChoose)(void* user, int32_t dtype, int64_t* value);

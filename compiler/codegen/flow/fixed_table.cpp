@@ -183,4 +183,44 @@ KernelJob fixedTableJob(const vm::Program& program, const std::vector<const void
   return job;
 }
 
+KernelJob fixedImageJob(const FixedImageData& image, const MachineDescription& machine) {
+  KernelJob job;
+  job.name = "inputs of the image";
+  job.build = [&image, &machine]() -> Result<KernelModule> {
+    DYN_TRY(KernelModule module, makeKernelModule("fixed image", machine));
+    llvm::Module& m = *module.contents().module;
+    llvm::LLVMContext& context = module.contents().context();
+    auto* pointer = llvm::PointerType::getUnqual(context);
+    auto* wide = llvm::Type::getInt64Ty(context);
+    constexpr uint64_t kAlignment = 64;
+    const auto named = [&](Constant* contents, llvm::GlobalValue::LinkageTypes linkage, bool readOnly,
+                           const char* name) {
+      auto* made = new llvm::GlobalVariable(m, contents->getType(), readOnly, linkage, contents, name);
+      made->setAlignment(llvm::Align(kAlignment));
+      return made;
+    };
+    const auto held = [&](Constant* contents) {
+      return named(contents, llvm::GlobalValue::PrivateLinkage, true, "");
+    };
+    std::vector<Constant*> inputs;
+    for (const std::string& input : image.inputs)
+      inputs.push_back(held(llvm::ConstantDataArray::getString(context, input, false)));
+    if (inputs.empty()) inputs.push_back(llvm::ConstantPointerNull::get(pointer));
+    std::vector<uint64_t> sizes(image.sizes.begin(), image.sizes.end());
+    if (sizes.empty()) sizes.push_back(0);
+    auto* memory = llvm::ArrayType::get(llvm::Type::getInt8Ty(context), image.memoryBytes);
+    Constant* whole = llvm::ConstantStruct::getAnon(
+        {llvm::cast<Constant>(m.getOrInsertGlobal(kFixedProgramSymbol, llvm::Type::getInt8Ty(context))),
+         held(llvm::ConstantDataArray::get(context, sizes)),
+         held(llvm::ConstantArray::get(llvm::ArrayType::get(pointer, inputs.size()), inputs)),
+         named(llvm::ConstantAggregateZero::get(memory), llvm::GlobalValue::InternalLinkage, false,
+               "dyn_fixed_memory"),
+         llvm::ConstantInt::get(wide, image.memoryBytes)});
+    auto* table = named(whole, llvm::GlobalValue::ExternalLinkage, true, kFixedImageSymbol);
+    table->setAlignment(llvm::Align(8));
+    return module;
+  };
+  return job;
+}
+
 }  // namespace dyn
