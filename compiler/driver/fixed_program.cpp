@@ -27,11 +27,16 @@ Status checkFixed(const vm::Program& program) {
   const auto refuse = [](const std::string& what) {
     return makeError(DiagnosticId::unsupportedFeature, "unsupported: without a heap: " + what);
   };
-  if (!program.builtins.empty()) {
-    std::string names;
-    for (const std::string& name : program.builtins) names += (names.empty() ? "" : ", ") + name;
-    return refuse("the hand-written kernels " + names + " are not in its runtime");
-  }
+  static constexpr std::string_view kKnown[] = {
+#define DYN_FIXED_BUILTIN_NAME(name) #name,
+      DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_NAME)
+#undef DYN_FIXED_BUILTIN_NAME
+  };
+  std::string names;
+  for (const std::string& name : program.builtins)
+    if (std::find(std::begin(kKnown), std::end(kKnown), name) == std::end(kKnown))
+      names += (names.empty() ? "" : ", ") + name;
+  if (!names.empty()) return refuse("the hand-written kernels " + names + " are not in its runtime");
   if (program.initFunction >= 0 || program.globalCount > 0)
     return refuse("values that are made when the program is loaded");
   for (const auto* ports : {&program.inputs, &program.outputs})

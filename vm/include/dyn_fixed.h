@@ -64,6 +64,15 @@ typedef struct DynFixedTensor {
   DYN_FIXED_POINTER(DynFixedStorage*, storage); /* counted; null: none */
 } DynFixedTensor;
 
+/* The hand-written kernels of vm/kernels/builtins.def that this runtime has, too: ROW(name). */
+#define DYN_FIXED_BUILTINS(ROW) ROW(list_stack)
+
+enum DynFixedBuiltin {
+#define DYN_FIXED_BUILTIN_NUMBER(name) DYN_FIXED_BUILTIN_##name,
+  DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_NUMBER)
+#undef DYN_FIXED_BUILTIN_NUMBER
+};
+
 typedef struct DynFixedFunction {
   uint32_t scalars, objects; /* registers */
   uint32_t parameters, results;
@@ -101,6 +110,7 @@ typedef struct DynFixedProgram {
   const DynFixedKernel* kernels;
   const DynFixedTensor* const* constants;
   const char* const* strings;
+  const uint32_t* builtins; /* of the program, by their numbers here */
   const DynFixedSize* sizes;
   const DynFixedPort* inputs;
   const DynFixedPort* outputs;

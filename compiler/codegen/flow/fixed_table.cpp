@@ -31,7 +31,7 @@ class TableEmitter {
       mostBuffers = std::max(mostBuffers, kernel.bufferCount);
     Constant* whole =
         structure({external("dyn_flow_program"), address(settings_.table), functions(), kernels(),
-                   constantHeads(), strings(), sizes(), ports(program_.inputs, call_.inputs),
+                   constantHeads(), strings(), builtins(), sizes(), ports(program_.inputs, call_.inputs),
                    ports(program_.outputs, {}), number(static_cast<uint32_t>(program_.mainFunction)),
                    number(static_cast<uint32_t>(call_.sizes.size())),
                    number(static_cast<uint32_t>(program_.inputs.size())),
@@ -134,6 +134,17 @@ class TableEmitter {
   Constant* strings() {
     std::vector<Constant*> made;
     for (const std::string& string : program_.strings) made.push_back(text(string));
+    return rows(made);
+  }
+
+  Constant* builtins() {
+    std::vector<Constant*> made;
+    for (const std::string& name : program_.builtins) {
+#define DYN_FIXED_BUILTIN_NAMED(known) \
+  if (name == #known) made.push_back(number(DYN_FIXED_BUILTIN_##known));
+      DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_NAMED)
+#undef DYN_FIXED_BUILTIN_NAMED
+    }
     return rows(made);
   }
 

@@ -24,7 +24,7 @@ struct FixedTableSettings {
 
 inline constexpr const char* kFixedProgramSymbol = "dyn_fixed_program";
 
-// The program has no @init, no globals and no builtins (checkFixed). `constants[i]` are the bytes of
+// The program has no @init, no globals and no builtins but the runtime's (checkFixed). `constants[i]` are the bytes of
 // program.constants[i]; all must live until the job is done.
 KernelJob fixedTableJob(const vm::Program& program, const std::vector<const void*>& constants,
                         const MachineDescription& machine, const FixedTableSettings& settings);
