@@ -138,7 +138,7 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
                     "NAME=N; for compile, inspect and tune also NAME=1..512:8, NAME=@lengths.txt")
         ->take_all()
         ->expected(1);
-  for (CLI::App* sub : {run, bench, bisect})
+  for (CLI::App* sub : {run, bench, bisect, exported})
     sub->add_option("--input", r.inputs,
                     "NAME=@file.npy, @file.pb, random[:SEED], zeros, ones, range or [1,2,3]")
         ->take_all()
@@ -172,15 +172,15 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
   inspect->add_flag("--kernels", r.showKernels, "the kernels");
   inspect->add_flag("--check", r.check, "all problems at once");
   compile->add_option("-o,--output", r.output, "the package to write");
-  exported->add_option("--kind", r.kind, "exe, static, shared, package; later image")->required();
+  exported->add_option("--kind", r.kind, "exe, static, shared, image or package")->required();
   exported
       ->add_option("-o,--output", r.output,
                    "the file to write; of libraries folder/NAME: libNAME, NAME.h and the like")
       ->required();
-  exported->add_option("--board", r.board, "of an image");
+  exported->add_option("--board", r.board, "of an image: mps2-an386, mps3-an547");
   exported->add_flag("--interpret", r.interpret, "the host program is interpreted");
   exported->add_flag("--static-link", r.staticLink, "one file without shared libraries");
-  exported->add_flag("--no-heap", r.noHeap, "all memory is given by the caller");
+  exported->add_flag("--no-heap", r.noHeap, "a library that lives in memory of its caller");
   for (CLI::App* sub : {run, inspect, compile, exported, bench})
     sub->add_flag("--static", r.requireStatic,
                   "refuse a program with any size that is not known before it runs");

@@ -269,6 +269,7 @@ int runExport(const BatchContext& context) {
   if (!request.quiet) context.output.warnings(loaded->warnings);
   Command write = Command::of(CommandId::exportModel).add("kind", request.kind).add("o", request.output);
   for (const std::string& dim : request.dims) write.add("dim", dim);
+  for (const std::string& input : request.inputs) write.add("input", input);
   if (!request.board.empty()) write.add("board", request.board);
   const std::pair<bool, const char*> switches[] = {{request.requireStatic, "static"},
                                                    {request.interpret, "interpret"},

@@ -25,7 +25,7 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
   // What these passes make is hand-written kernels.
   if (options.target && !options.target->hasBuiltins)
     std::erase_if(pipeline, [](const PipelineItem& item) {
-      for (std::string_view name : {"contract", "prepack", "attention", "append", "quantise"})
+      for (std::string_view name : {"contract", "prepack", "attention", "append", "quantise", "absorb"})
         if (item.pass->name == name) return true;
       return false;
     });

@@ -7,6 +7,7 @@
 #include "compiler/driver/native_code.h"
 #include "compiler/driver/packed_weights.h"
 #include "compiler/driver/target_choice.h"
+#include "vm/isa/call_sizes.h"
 #include "vm/isa/package.h"
 
 #ifdef DYN_HAVE_LLVM
@@ -26,11 +27,16 @@ Status checkFixed(const vm::Program& program) {
   const auto refuse = [](const std::string& what) {
     return makeError(DiagnosticId::unsupportedFeature, "unsupported: without a heap: " + what);
   };
-  if (!program.builtins.empty()) {
-    std::string names;
-    for (const std::string& name : program.builtins) names += (names.empty() ? "" : ", ") + name;
-    return refuse("the hand-written kernels " + names + " are not in its runtime");
-  }
+  static constexpr std::string_view kKnown[] = {
+#define DYN_FIXED_BUILTIN_NAME(name) #name,
+      DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_NAME)
+#undef DYN_FIXED_BUILTIN_NAME
+  };
+  std::string names;
+  for (const std::string& name : program.builtins)
+    if (std::find(std::begin(kKnown), std::end(kKnown), name) == std::end(kKnown))
+      names += (names.empty() ? "" : ", ") + name;
+  if (!names.empty()) return refuse("the hand-written kernels " + names + " are not in its runtime");
   if (program.initFunction >= 0 || program.globalCount > 0)
     return refuse("values that are made when the program is loaded");
   for (const auto* ports : {&program.inputs, &program.outputs})
@@ -39,6 +45,16 @@ Status checkFixed(const vm::Program& program) {
   for (const vm::ConstantRow& row : program.constants)
     if (row.dtype == static_cast<uint8_t>(Dtype::string)) return refuse("strings");
   return {};
+}
+
+std::vector<int64_t> fixedSizesOf(const CompiledModel& compiled,
+                                  const std::vector<std::vector<int64_t>>& shapes) {
+  const vm::CallSizes call = vm::callSizes(compiled.lowered.program.inputs);
+  std::vector<int64_t> sizes(call.sizes.size());
+  for (size_t i = 0; i < shapes.size(); ++i)
+    for (size_t axis = 0; axis < call.inputs[i].size(); ++axis)
+      if (call.inputs[i][axis].value < 0) sizes[call.inputs[i][axis].size] = shapes[i][axis];
+  return sizes;
 }
 
 #ifdef DYN_HAVE_LLVM
@@ -86,6 +102,13 @@ Result<FixedObjects> fixedObjects(const CompiledModel& compiled, uint64_t ramBou
   return objects;
 }
 
+Result<std::string> fixedImageObject(const FixedImageInputs& inputs, const Target& target) {
+  DYN_TRY(KernelEngine engine, KernelEngine::create(target.machine));
+  const FixedImageData data{inputs.sizes, inputs.elements, inputs.memoryBytes};
+  DYN_TRY(ObjectCode object, engine.compile(fixedImageJob(data, target.machine)));
+  return std::move(object.bytes);
+}
+
 struct FixedLoaded {
   std::shared_ptr<const CompiledModel> compiled;
   LoadableProgram program;
@@ -129,6 +152,9 @@ const DynFixedProgram* fixedProgramOf(const FixedLoaded& loaded) { return loaded
 struct FixedLoaded {};
 uint32_t fixedAlignment(const Target&) { return 64; }
 Result<FixedObjects> fixedObjects(const CompiledModel&, uint64_t) {
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
+}
+Result<std::string> fixedImageObject(const FixedImageInputs&, const Target&) {
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
 }
 Result<std::shared_ptr<const FixedLoaded>> loadFixed(std::shared_ptr<const CompiledModel>) {

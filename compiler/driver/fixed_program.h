@@ -27,6 +27,18 @@ struct FixedObjects {
 };
 Result<FixedObjects> fixedObjects(const CompiledModel& compiled, uint64_t ramBoundBytes);
 
+// The sizes of a call with inputs of these shapes, as the program orders them.
+std::vector<int64_t> fixedSizesOf(const CompiledModel& compiled,
+                                  const std::vector<std::vector<int64_t>>& shapes);
+
+// What an image holds besides.
+struct FixedImageInputs {
+  std::vector<int64_t> sizes;  // as vm::callSizes orders them
+  std::vector<std::string> elements;
+  uint64_t memoryBytes = 0;
+};
+Result<std::string> fixedImageObject(const FixedImageInputs& inputs, const Target& target);
+
 // In this process. Of a program for another target only what rehearsals need.
 struct FixedLoaded;
 Result<std::shared_ptr<const FixedLoaded>> loadFixed(std::shared_ptr<const CompiledModel> compiled);

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "compiler/driver/elf_object.h"
+#include "compiler/driver/fixed_program.h"
 #include "compiler/driver/library_header.h"
 #include "compiler/driver/linker.h"
 #include "compiler/driver/package.h"
@@ -82,27 +83,34 @@ Status runLibraryTool(std::span<const char* const> programs, const std::vector<s
 
 std::string entryPoint(const std::string& name, const std::string& verb) { return name + "_" + verb; }
 
-// One object of runtime, kernels and model that shows the model's entry points only.
-Result<std::string> linkModel(const PackagePieces& package, const LibraryRequest& request,
-                              const std::string& name, TemporaryFolder& folder) {
-  DYN_CHECK(folder.make());
+// The package as an object of the folder.
+Result<std::string> packageObject(const PackagePieces& package, TemporaryFolder& folder) {
   ElfMachine machine = elfMachineOfHost();
   if (!package.objects.empty()) {
     DYN_TRY(machine, elfMachineOf(package.objects[0]));
   }
   std::vector<std::string> owned;
   const ElfTable table = modelTable(package, machine);
-  const std::string model = folder.file("model.o"), whole = folder.file("whole.o"),
-                    renamed = folder.file("renamed.o"), list = folder.file("objects.txt"),
-                    names = folder.file("names.txt"), kept = folder.file("kept.txt");
+  std::string model = folder.file("model.o");
   DYN_CHECK(writeFileAtomically(model, writeElfTable(table, owned)));
-  std::string inputs = "\"" + request.runtime + "\"\n" + model + "\n", changes, visible;
-  for (size_t i = 0; i < package.objects.size(); ++i) {
+  return model;
+}
+
+// One object of the files, the runtime among them, and the objects, that shows the model's entry points only.
+Result<std::string> linkModel(const std::vector<std::string>& files, const std::vector<std::string>& objects,
+                              const std::vector<std::string>& verbs, const std::string& name,
+                              TemporaryFolder& folder) {
+  const std::string whole = folder.file("whole.o"), renamed = folder.file("renamed.o"),
+                    list = folder.file("objects.txt"), names = folder.file("names.txt"),
+                    kept = folder.file("kept.txt");
+  std::string inputs, changes, visible;
+  for (const std::string& file : files) inputs += "\"" + file + "\"\n";
+  for (size_t i = 0; i < objects.size(); ++i) {
     const std::string object = folder.file(std::to_string(i) + ".o");
-    DYN_CHECK(writeFileAtomically(object, {package.objects[i]}));
+    DYN_CHECK(writeFileAtomically(object, {objects[i]}));
     inputs += object + "\n";
   }
-  for (const std::string& verb : libraryEntryPoints()) {
+  for (const std::string& verb : verbs) {
     const std::string from = entryPoint("dyn_model", verb), to = entryPoint(name, verb);
     changes += from + " " + to + "\n";
     // One of the programs asks by the old name, the other by the new one.
@@ -213,16 +221,31 @@ Result<ExportedLibrary> exportLibrary(const CompiledModel& compiled, const Libra
   const std::string& name = place.name;
   if (::access(request.runtime.c_str(), R_OK) != 0)
     return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: a library needs the file dynmodel.o, which is not at " + request.runtime);
-  DYN_TRY(const PackagePieces package,
-          makePackage(compiled, request.flow, PackageCode::apart, request.ramBoundBytes));
-  DYN_TRY(const std::string header,
-          libraryHeader({name, request.source, request.ramBoundBytes}, *package.program));
+                     "unsupported: a library needs the file " +
+                         std::filesystem::path(request.runtime).filename().string() + ", which is not at " +
+                         request.runtime);
   TemporaryFolder folder;
-  DYN_TRY(const std::string object, linkModel(package, request, name, folder));
+  DYN_CHECK(folder.make());
+  const LibraryFacts facts{name, request.source, request.ramBoundBytes};
+  const std::vector<std::string>& verbs =
+      request.withoutHeap ? fixedLibraryEntryPoints() : libraryEntryPoints();
+  std::string header, object;
   ExportedLibrary made;
-  made.weightsBytes = package.size.weightsBytes;
-  for (const std::string& verb : libraryEntryPoints()) made.entryPoints.push_back(entryPoint(name, verb));
+  if (request.withoutHeap) {
+    DYN_TRY(const FixedObjects fixed,
+            fixedObjects(compiled, static_cast<uint64_t>(request.ramBoundBytes.value_or(0))));
+    DYN_TRY(header, fixedLibraryHeader(facts, compiled.lowered.program));
+    DYN_TRY(object, linkModel({request.runtime}, fixed.objects, verbs, name, folder));
+    made.weightsBytes = fixed.weightsBytes;
+  } else {
+    DYN_TRY(const PackagePieces package,
+            makePackage(compiled, request.flow, PackageCode::apart, request.ramBoundBytes));
+    DYN_TRY(header, libraryHeader(facts, *package.program));
+    DYN_TRY(const std::string model, packageObject(package, folder));
+    DYN_TRY(object, linkModel({request.runtime, model}, package.objects, verbs, name, folder));
+    made.weightsBytes = package.size.weightsBytes;
+  }
+  for (const std::string& verb : verbs) made.entryPoints.push_back(entryPoint(name, verb));
   WrittenFiles files;
   if (request.kind == LibraryKind::archive) {
     DYN_TRY(const MappedFile member, MappedFile::open(object));

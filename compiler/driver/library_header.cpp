@@ -143,7 +143,7 @@ constexpr const char* kStatus = R"(typedef enum NAME_status {
   UPPER_ARITHMETIC = 5,       /* sizes overflow */
   UPPER_OUT_OF_RANGE = 6,     /* an index outside of a tensor */
   UPPER_OUT_OF_MEMORY = 7,
-  UPPER_MEMORY_LIMIT = 8, /* more than NAME_options.memory_bytes would be needed */
+  UPPER_MEMORY_LIMIT = 8, /* more memory than was allowed would be needed */
   UPPER_CANCELLED = 9,
   UPPER_DEPTH_LIMIT = 10,
   UPPER_KERNEL_FAULT = 11,
@@ -154,7 +154,9 @@ constexpr const char* kStatus = R"(typedef enum NAME_status {
 
 typedef struct NAME_model NAME_model;
 
-/* Zero means the default, for every member. */
+)";
+
+constexpr const char* kOptions = R"(/* Zero means the default, for every member. */
 typedef struct NAME_options {
   int32_t threads;     /* default: one, the caller's */
   void* memory;        /* of tensors and working memory: at a multiple of 64, with one thread; default: the heap */
@@ -185,6 +187,26 @@ const char* NAME_last_error(void);
 #endif
 )";
 
+constexpr const char* kFixedFunctions =
+    R"(/* The model lives in `memory`, which lies at a multiple of 64: UPPER_RAM_BOUND_BYTES are enough for every run. */
+NAME_status NAME_create(void* memory, size_t memory_bytes, NAME_model** model);
+/* `shapes` may be null; it receives the sizes of the outputs. An output with too little room is an error. */
+NAME_status NAME_run(NAME_model* model, const NAME_dims* dims, const NAME_inputs* inputs,
+  const NAME_outputs* outputs, NAME_shapes* shapes);
+/* Without running, where they follow from the dims: shapes of the outputs, and how many bytes a run takes. */
+NAME_status NAME_output_shapes(NAME_model* model, const NAME_dims* dims, NAME_shapes* shapes);
+NAME_status NAME_peak_bytes(NAME_model* model, const NAME_dims* dims, uint64_t* bytes);
+/* Ends the run in progress with UPPER_CANCELLED. Any thread. */
+void NAME_cancel(NAME_model* model);
+/* One line about the model's latest error; "" when there was none. */
+const char* NAME_last_error(const NAME_model* model);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+)";
+
 std::string named(std::string text, const std::string& name) {
   const std::string large = upper(name);
   for (const auto& [word, with] : {std::pair{std::string("NAME"), name}, {std::string("UPPER"), large}})
@@ -208,12 +230,41 @@ const std::vector<std::string>& libraryEntryPoints() {
   return kNames;
 }
 
-Result<std::string> libraryHeader(const LibraryFacts& facts, const vm::Program& program) {
+const std::vector<std::string>& fixedLibraryEntryPoints() {
+  static const std::vector<std::string> kNames = {"create",     "run",    "output_shapes",
+                                                  "peak_bytes", "cancel", "last_error"};
+  return kNames;
+}
+
+namespace {
+
+std::string guardOf(const LibraryFacts& facts) { return upper(facts.name) + "_DYN_MODEL_H"; }
+
+// From the first line to the types, with `about` as the comment at the top.
+std::string beginning(const LibraryFacts& facts, const std::string& about) {
+  std::string text =
+      "/* " + facts.name + ".h: " + commentText(facts.source) + ", compiled by Dyn.\n *\n" + about;
+  if (facts.ramBoundBytes)
+    text += " * No run takes more than " + upper(facts.name) +
+            "_RAM_BOUND_BYTES: all sizes that are allowed were tried.\n";
+  text += " */\n#ifndef " + guardOf(facts) + "\n#define " + guardOf(facts) +
+          "\n\n#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
+  if (facts.ramBoundBytes)
+    text +=
+        "#define " + upper(facts.name) + "_RAM_BOUND_BYTES " + std::to_string(*facts.ramBoundBytes) + "\n\n";
+  return text;
+}
+
+Status checkAllPorts(const vm::Program& program) {
   DYN_CHECK(checkPorts(program.inputs, "input"));
-  DYN_CHECK(checkPorts(program.outputs, "output"));
-  const std::string guard = upper(facts.name) + "_DYN_MODEL_H";
-  std::string text = "/* " + facts.name + ".h: " + commentText(facts.source) + ", compiled by Dyn.\n *\n";
-  text += named(R"( *   NAME_model* model;
+  return checkPorts(program.outputs, "output");
+}
+
+}  // namespace
+
+Result<std::string> libraryHeader(const LibraryFacts& facts, const vm::Program& program) {
+  DYN_CHECK(checkAllPorts(program));
+  const std::string about = named(R"( *   NAME_model* model;
  *   if (NAME_create(NULL, &model) != UPPER_OK) puts(NAME_last_error());
  *   NAME_run(model, &dims, &inputs, &outputs, NULL);
  *   NAME_release(model);
@@ -222,17 +273,28 @@ Result<std::string> libraryHeader(const LibraryFacts& facts, const vm::Program& 
  * independent of each other, each thread may have its own, and they share the weights. Errors: every call that
  * can fail returns a status; nothing aborts, prints or throws. Memory: inputs and outputs are the caller's.
 )",
-                facts.name);
-  if (facts.ramBoundBytes)
-    text += " * No run takes more than " + upper(facts.name) +
-            "_RAM_BOUND_BYTES: all sizes that are allowed were tried.\n";
-  text += " */\n#ifndef " + guard + "\n#define " + guard +
-          "\n\n#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
-  if (facts.ramBoundBytes)
-    text +=
-        "#define " + upper(facts.name) + "_RAM_BOUND_BYTES " + std::to_string(*facts.ramBoundBytes) + "\n\n";
-  return text + named(kStatus, facts.name) + dimsText(facts.name, vm::callSizes(program.inputs)) +
-         portsText(facts.name, program) + named(kFunctions, facts.name);
+                                  facts.name);
+  return beginning(facts, about) + named(kStatus, facts.name) + named(kOptions, facts.name) +
+         dimsText(facts.name, vm::callSizes(program.inputs)) + portsText(facts.name, program) +
+         named(kFunctions, facts.name);
+}
+
+Result<std::string> fixedLibraryHeader(const LibraryFacts& facts, const vm::Program& program) {
+  DYN_CHECK(checkAllPorts(program));
+  const std::string about = named(R"( *   static _Alignas(64) char memory[UPPER_RAM_BOUND_BYTES];
+ *   NAME_model* model;
+ *   if (NAME_create(memory, sizeof memory, &model) != UPPER_OK) return 1;
+ *   if (NAME_run(model, &dims, &inputs, &outputs, NULL) != UPPER_OK) puts(NAME_last_error(model));
+ *
+ * It uses no heap, no file, no thread, no variable of its own; of the C library memcpy, memmove and memset.
+ * Threads: a model and the calls that take it belong to one thread at a time, except NAME_cancel; models are
+ * independent of each other. Errors: every call that can fail returns a status, also for a dim beyond its
+ * bound; nothing aborts or prints. Inputs and outputs are the caller's.
+)",
+                                  facts.name);
+  return beginning(facts, about) + named(kStatus, facts.name) +
+         dimsText(facts.name, vm::callSizes(program.inputs)) + portsText(facts.name, program) +
+         named(kFixedFunctions, facts.name);
 }
 
 }  // namespace dyn

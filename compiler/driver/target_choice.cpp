@@ -1,5 +1,6 @@
 #include "compiler/driver/target_choice.h"
 
+#include "compiler/driver/fixed_program.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
 
@@ -29,6 +30,11 @@ Result<MachineDescription> presetOf(const std::string&) {
                    "unsupported: this build has no code generation (LLVM was not found when it was built)");
 }
 #endif
+
+// Processors of boards run images, without anything below them.
+bool hasSystem(const MachineDescription& machine) {
+  return machine.triple.find("-none-") == std::string::npos;
+}
 
 }  // namespace
 
@@ -60,7 +66,7 @@ Result<Target> chooseTarget(const std::string& nameOrFile) {
     if (name != nameOrFile) continue;
     Target target;
     DYN_TRY(target.machine, presetOf(name));
-    return target;
+    return hasSystem(target.machine) ? target : fixedTarget(target);
   }
   std::string known = "there are host";
   for (const std::string& name : names) known += ", " + name;

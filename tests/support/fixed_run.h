@@ -12,7 +12,6 @@
 #include "compiler/driver/fixed_program.h"
 #include "compiler/ir/tensor.h"
 #include "vm/include/dynvm.h"
-#include "vm/isa/call_sizes.h"
 
 namespace dyn::test {
 
@@ -88,12 +87,9 @@ class FixedRun {
 
  private:
   std::vector<int64_t> sizesOf(const std::vector<HostTensor>& inputs) const {
-    const vm::CallSizes call = vm::callSizes(model_->lowered.program.inputs);
-    std::vector<int64_t> sizes(call.sizes.size());
-    for (size_t i = 0; i < inputs.size(); ++i)
-      for (size_t axis = 0; axis < call.inputs[i].size(); ++axis)
-        if (call.inputs[i][axis].value < 0) sizes[call.inputs[i][axis].size] = inputs[i].shape()[axis];
-    return sizes;
+    std::vector<std::vector<int64_t>> shapes;
+    for (const HostTensor& input : inputs) shapes.push_back(input.shape());
+    return fixedSizesOf(*model_, shapes);
   }
 
   std::shared_ptr<const CompiledModel> model_;

@@ -23,6 +23,7 @@ vm/kernels         : vm/include vm/shared vm/base vm/isa vm/core
 vm/library         : vm/include vm/shared vm/base vm/isa vm/core vm/kernels
 vm/tool            : vm/include vm/base vm/isa vm/device vm/core vm/kernels
 vm/model           : vm/include vm/isa vm/core
+vm/fixed           : vm/include
 compiler/support   :
 compiler/target    : compiler..support vm/shared
 compiler/dims      : compiler..support

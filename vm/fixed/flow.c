@@ -567,6 +567,7 @@ int32_t dyn_flow_launch(DynFlow* flow, int32_t index, int64_t units, int64_t ste
     if (written && (tensor->object.readOnly || (tensor->storage && tensor->storage->borrowed)))
       return kernelFails(vm, kernel, ": an output is read-only");
     wanted |= written;
+    if (written && vm->rehearses && tensor->storage) tensor->storage->unknown = 1;
     vm->buffers[i] = tensor->data;
   }
   if (!wanted) return 1;
@@ -588,18 +589,51 @@ int32_t dyn_flow_launch(DynFlow* flow, int32_t index, int64_t units, int64_t ste
   return 0;
 }
 
-static int32_t noBuiltins(DynFlow* flow) {
-  return fixedFault(ROWS(flow), DYN_UNSUPPORTED, "a hand-written kernel");
+/* The tensors of a list along a new first axis. */
+static DynFixedTensor* stacked(DynFixed* vm, const DynFixedObject* object) {
+  const FixedItems* list = (const FixedItems*)object;
+  if (!object || object->kind != DYN_FIXED_LIST || list->count == 0) {
+    fixedFault(vm, DYN_BAD_INPUT, "list_stack: a list with items is needed");
+    return 0;
+  }
+  const DynFixedTensor* first = (const DynFixedTensor*)list->items[0];
+  int64_t shape[256];
+  shape[0] = list->count;
+  for (int64_t i = 0; i < list->count; ++i) {
+    const DynFixedTensor* item = (const DynFixedTensor*)list->items[i];
+    int fits = item && first && item->object.kind == DYN_FIXED_TENSOR &&
+               item->object.dtype == first->object.dtype && item->object.rank == first->object.rank &&
+               item->object.rank < 255;
+    for (int32_t axis = 0; fits && axis < item->object.rank; ++axis) {
+      shape[1 + axis] = fixedShape(first)[axis];
+      fits = fixedShape(item)[axis] == shape[1 + axis];
+    }
+    if (fits) continue;
+    fixedFault(vm, DYN_BAD_INPUT, "list_stack: the items differ, the first other one is ");
+    fixedSayNumber(vm, i);
+    return 0;
+  }
+  DynFixedTensor* made = fixedNewTensor(vm, first->object.dtype, first->object.rank + 1, shape);
+  if (!made || vm->rehearses) return made;
+  const uint64_t bytes = (uint64_t)first->elements * fixedElementBytes(first->object.dtype);
+  for (int64_t i = 0; i < list->count; ++i)
+    fixedCopyDense((const DynFixedTensor*)list->items[i], made->data + (uint64_t)i * bytes);
+  return made;
 }
+
 int32_t dyn_flow_builtin(DynFlow* flow, int32_t builtin, const int32_t* results, const int32_t* arguments,
                          const int64_t* scalars, int32_t count, const int32_t* numbers) {
-  (void)builtin, (void)results, (void)arguments, (void)scalars, (void)count, (void)numbers;
-  return noBuiltins(flow);
+  (void)numbers;
+  DynFixed* vm = ROWS(flow);
+  if (cancelled(vm)) return 0;
+  if (vm->program->builtins[builtin] != DYN_FIXED_BUILTIN_list_stack || count != 1 || scalars[0] != 0)
+    return fixedFault(vm, DYN_UNSUPPORTED, "a hand-written kernel, or a way of one, that is not here");
+  return setMade(vm, results[1], stacked(vm, objectAt(vm, arguments[1])));
 }
 int32_t dyn_flow_builtininto(DynFlow* flow, int32_t builtin, const int32_t* results, const int32_t* arguments,
                              const int64_t* scalars, int32_t count, const int32_t* numbers) {
   (void)builtin, (void)results, (void)arguments, (void)scalars, (void)count, (void)numbers;
-  return noBuiltins(flow);
+  return fixedFault(ROWS(flow), DYN_UNSUPPORTED, "a hand-written kernel");
 }
 
 /* --- control */

@@ -9,7 +9,7 @@ void fixedSay(DynFixed* vm, const char* text) {
 }
 
 /* Without division: processors without one would need a library for it. */
-void fixedSayNumber(DynFixed* vm, int64_t number) {
+void fixedNumberText(int64_t number, char* text) {
   static const uint64_t kPowers[] = {10000000000000000000u,
                                      1000000000000000000u,
                                      100000000000000000u,
@@ -30,7 +30,6 @@ void fixedSayNumber(DynFixed* vm, int64_t number) {
                                      100u,
                                      10u,
                                      1u};
-  char text[24];
   uint32_t length = 0;
   uint64_t rest = (uint64_t)number;
   if (number < 0) {
@@ -45,6 +44,10 @@ void fixedSayNumber(DynFixed* vm, int64_t number) {
     if (begun) text[length++] = digit;
   }
   text[length] = 0;
+}
+void fixedSayNumber(DynFixed* vm, int64_t number) {
+  char text[FIXED_NUMBER_BYTES];
+  fixedNumberText(number, text);
   fixedSay(vm, text);
 }
 
@@ -144,28 +147,6 @@ static int32_t setInputs(DynFixed* vm, const int64_t* sizes, const void* const* 
   return 1;
 }
 
-/* Elements side by side. */
-static void copyOut(const DynFixedTensor* tensor, char* to) {
-  const uint32_t bytes = fixedElementBytes(tensor->object.dtype);
-  if (tensor->elements == 0) return;
-  if (tensor->data) {
-    memcpy(to, tensor->data, (size_t)tensor->elements * bytes);
-    return;
-  }
-  const int32_t rank = tensor->object.rank;
-  const int64_t *shape = fixedShape(tensor), *strides = shape + rank;
-  int64_t index[255] = {0};
-  for (;;) {
-    int64_t at = 0;
-    for (int32_t axis = 0; axis < rank; ++axis) at += index[axis] * strides[axis];
-    memcpy(to, tensor->first + at * (int64_t)bytes, bytes);
-    to += bytes;
-    int32_t axis = rank - 1;
-    while (axis >= 0 && ++index[axis] == shape[axis]) index[axis--] = 0;
-    if (axis < 0) return;
-  }
-}
-
 static int32_t giveOutputs(DynFixed* vm, const DynFixedOutput* outputs, int64_t* shapes) {
   for (uint32_t i = 0; i < vm->program->outputCount; ++i) {
     const DynFixedPort* port = vm->program->outputs + i;
@@ -183,7 +164,7 @@ static int32_t giveOutputs(DynFixed* vm, const DynFixedOutput* outputs, int64_t*
       fixedSayNumber(vm, (int64_t)outputs[i].bytes);
       return 0;
     }
-    if (outputs && outputs[i].data) copyOut(tensor, outputs[i].data);
+    if (outputs && outputs[i].data) fixedCopyDense(tensor, outputs[i].data);
     if (shapes && port->rank == 0) *shapes++ = 1;
     for (uint32_t axis = 0; shapes && axis < port->rank; ++axis) *shapes++ = fixedShape(tensor)[axis];
   }
@@ -215,6 +196,10 @@ int32_t dyn_fixed_run(DynFixed* model, const int64_t* sizes, const void* const* 
     return DYN_INVALID_ARGUMENT;
   }
   return runOnce(model, sizes, inputs, outputs, shapes) ? DYN_OK : model->status;
+}
+
+const DynFixedTensor* dyn_fixed_output(const DynFixed* model, uint32_t index) {
+  return model->frame->objects[model->resultList[1 + index]];
 }
 
 int32_t dyn_fixed_rehearse(DynFixed* model, const int64_t* sizes, int64_t* shapes, DynFixedChoose choose,

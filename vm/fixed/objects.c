@@ -144,3 +144,24 @@ int32_t fixedReserve(DynFixed* vm, FixedItems* list, int64_t capacity) {
   list->capacity = capacity;
   return 1;
 }
+
+void fixedCopyDense(const DynFixedTensor* tensor, char* to) {
+  const uint32_t bytes = fixedElementBytes(tensor->object.dtype);
+  if (tensor->elements == 0) return;
+  if (tensor->data) {
+    memcpy(to, tensor->data, (size_t)tensor->elements * bytes);
+    return;
+  }
+  const int32_t rank = tensor->object.rank;
+  const int64_t *shape = fixedShape(tensor), *strides = shape + rank;
+  int64_t index[255] = {0};
+  for (;;) {
+    int64_t at = 0;
+    for (int32_t axis = 0; axis < rank; ++axis) at += index[axis] * strides[axis];
+    memcpy(to, tensor->first + at * (int64_t)bytes, bytes);
+    to += bytes;
+    int32_t axis = rank - 1;
+    while (axis >= 0 && ++index[axis] == shape[axis]) index[axis--] = 0;
+    if (axis < 0) return;
+  }
+}

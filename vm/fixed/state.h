@@ -57,6 +57,8 @@ struct DynFixed {
 int32_t fixedFault(DynFixed* vm, int32_t status, const char* text);
 /* More of it. */
 void fixedSay(DynFixed* vm, const char* text);
+enum { FIXED_NUMBER_BYTES = 24 };
+void fixedNumberText(int64_t number, char* text);
 void fixedSayNumber(DynFixed* vm, int64_t number);
 
 /* --- memory.c */
@@ -80,6 +82,8 @@ DynFixedStorage* fixedNewStorage(DynFixed* vm, uint64_t bytes, void* data);
 DynFixedTensor* fixedNewView(DynFixed* vm, uint32_t dtype, int32_t rank, const int64_t* shape,
                              const int64_t* strides, int64_t count, DynFixedStorage* storage, char* first);
 DynFixedTensor* fixedNewTensor(DynFixed* vm, uint32_t dtype, int32_t rank, const int64_t* shape);
+/* The elements side by side, wherever they lie now. */
+void fixedCopyDense(const DynFixedTensor* tensor, char* to);
 /* Empty, with room for so many. */
 FixedItems* fixedNewItems(DynFixed* vm, uint32_t kind, int64_t tag, int64_t capacity);
 int32_t fixedReserve(DynFixed* vm, FixedItems* list, int64_t capacity);

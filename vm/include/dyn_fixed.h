@@ -64,6 +64,15 @@ typedef struct DynFixedTensor {
   DYN_FIXED_POINTER(DynFixedStorage*, storage); /* counted; null: none */
 } DynFixedTensor;
 
+/* The hand-written kernels of vm/kernels/builtins.def that this runtime has, too: ROW(name). */
+#define DYN_FIXED_BUILTINS(ROW) ROW(list_stack)
+
+enum DynFixedBuiltin {
+#define DYN_FIXED_BUILTIN_NUMBER(name) DYN_FIXED_BUILTIN_##name,
+  DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_NUMBER)
+#undef DYN_FIXED_BUILTIN_NUMBER
+};
+
 typedef struct DynFixedFunction {
   uint32_t scalars, objects; /* registers */
   uint32_t parameters, results;
@@ -101,6 +110,7 @@ typedef struct DynFixedProgram {
   const DynFixedKernel* kernels;
   const DynFixedTensor* const* constants;
   const char* const* strings;
+  const uint32_t* builtins; /* of the program, by their numbers here */
   const DynFixedSize* sizes;
   const DynFixedPort* inputs;
   const DynFixedPort* outputs;
@@ -126,6 +136,8 @@ int32_t dyn_fixed_create(const DynFixedProgram* program, void* memory, uint64_t 
  * each axis, and 1 for a scalar. */
 int32_t dyn_fixed_run(DynFixed* model, const int64_t* sizes, const void* const* inputs,
                       const DynFixedOutput* outputs, int64_t* shapes);
+/* After a run that went well: an output where it lies, dense, until the next run. */
+const DynFixedTensor* dyn_fixed_output(const DynFixed* model, uint32_t index);
 /* As a run, but no kernel runs. Where the program asks for an element that only a kernel could tell,
  * `choose` answers; null: the rehearsal ends with DYN_UNSUPPORTED. */
 typedef int32_t (*DynFixedChoose)(void* user, int32_t dtype, int64_t* value);

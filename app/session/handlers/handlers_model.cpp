@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "app/session/handlers/export_fixed.h"
 #include "app/session/model/input_spec.h"
 #include "app/session/model/ram_bound.h"
 #include "app/session/model/specialisation.h"
@@ -188,8 +189,10 @@ struct ToWrite {
 Result<ToWrite> compiledToWrite(SessionState& state, const Command& command, Outcome& outcome) {
   DYN_TRY(LoadedModel * model, state.model());
   const bool forPackage = command.has("o") && model->recordsChoose(std::string(contraction::kOneDnn));
-  if (command.has("dim") || command.has("static") || forPackage) {
+  const bool withoutHeap = command.has("no-heap") || command.text("kind") == "image";
+  if (command.has("dim") || command.has("static") || forPackage || withoutHeap) {
     LoadRequest request = model->request();
+    request.withoutHeap = withoutHeap;
     request.forPackage = forPackage;
     if (forPackage && request.path == "-")
       return makeError(DiagnosticId::usageError, "tuning records choose onednn, which packages run without")
@@ -207,13 +210,13 @@ Result<ToWrite> compiledToWrite(SessionState& state, const Command& command, Out
   outcome.warnings = model->info().warnings;
   state.progress("compiling " + model->info().path);
   DYN_CHECK(model->ensureCompiled());
-  return ToWrite{model, forPackage};
+  return ToWrite{model, forPackage || withoutHeap};
 }
 
 Status reopened(SessionState& state, const ToWrite& written) {
   if (!written.reopen) return {};
   LoadRequest request = written.model->request();
-  request.forPackage = false;
+  request.forPackage = request.withoutHeap = false;
   return open(state, std::move(request));
 }
 
@@ -224,27 +227,24 @@ Status checkExport(const Command& command) {
   const auto unsupported = [](const std::string& what) {
     return makeError(DiagnosticId::unsupportedFeature, "unsupported: " + what);
   };
-  if (kind == "image") return unsupported("--kind image: the runtime is not built for boards yet");
-  if (kind != "exe" && kind != "static" && kind != "shared")
+  if (kind != "exe" && kind != "static" && kind != "shared" && kind != "image")
     return makeError(DiagnosticId::usageError, "there is no kind '" + kind + "' of exports")
         .note("there are exe, package, static, shared and image");
   if (command.has("static-link"))
     return unsupported(
         "--static-link: generated kernels are opened as a shared library, which a static program can not do");
-  if (command.has("no-heap")) return unsupported("--no-heap: the runtime takes its objects from the heap");
-  if (command.has("board")) return unsupported("--board: it is of --kind image");
+  if (command.has("no-heap") && kind == "exe")
+    return unsupported("--no-heap with --kind exe: it reads its inputs from files; --kind image holds them");
+  if (command.has("no-heap") && command.has("interpret"))
+    return unsupported("--no-heap with --interpret: its runtime has machine code alone");
+  if (command.has("board") && kind != "image") return unsupported("--board: it is of --kind image");
+  if (command.has("input") && kind != "image") return unsupported("--input: it is of --kind image");
   return {};
 }
 
 HostFlow hostFlowOf(const SessionState& state, const Command& command) {
   const bool interpreted = command.has("interpret") || state.now.options.flow == "interpret";
   return interpreted ? HostFlow::interpreted : HostFlow::native;
-}
-
-// The folder of the program that runs: dynrun lies there, and dynmodel.o in ../lib.
-std::filesystem::path ownFolder() {
-  std::error_code ignored;
-  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
 Status runsHereOrUnsupported(const CompiledModel& compiled, const char* what) {
@@ -506,6 +506,11 @@ Result<View> handle_exportModel(SessionState& state, const Command& command, Out
   ExportResult result;
   result.kind = command.text("kind");
   result.target = compiled.target.machine.name;
+  if (command.has("no-heap") || result.kind == "image") {
+    DYN_CHECK(exportWithoutHeap(state, command, *made.model, result));
+    DYN_CHECK(reopened(state, made));
+    return makeView(std::move(result));
+  }
   const HostFlow flow = hostFlowOf(state, command);
   if (runsHere(compiled.target)) {
     DYN_TRY(const VmModule program, made.model->programOf(flow));

@@ -21,6 +21,7 @@
 #include "frontends/text/parser.h"
 #include "vm/shared/dyn_contraction.h"
 #ifdef DYN_HAVE_ONNX
+#include "compiler/driver/fixed_program.h"
 #include "compiler/driver/target_choice.h"
 #include "frontends/onnx/import/importer.h"
 #endif
@@ -82,6 +83,10 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   std::unique_ptr<LoadedModel> model(new LoadedModel(options, cancelled));
   if (!options.target.empty()) {
     DYN_TRY(model->target_, chooseTarget(options.target));
+  }
+  if (request.withoutHeap) {
+    DYN_TRY(const Target host, hostTarget());
+    model->target_ = fixedTarget(model->target_.value_or(host));
   }
   model->request_ = request;
   model->info_.path = request.path;

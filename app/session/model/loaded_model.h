@@ -46,6 +46,7 @@ struct LoadRequest {
   std::vector<DimSpec> dims;
   bool requireStatic = false;  // a program with any size that is not a number is refused
   bool forPackage = false;     // records that choose a library are left out: a package runs without it
+  bool withoutHeap = false;    // for the runtime in fixed memory (vm/fixed)
   bool collectProblems = false;
   std::optional<DimValues> smallFor;  // as little memory as possible is to live at once for these dims
   std::vector<FixedInput>
@@ -104,6 +105,7 @@ class LoadedModel {
   const Trace& trace() const { return trace_; }
   // Null before ensureCompiled().
   const CompiledModel* compiled() const { return compiled_.get(); }
+  std::shared_ptr<const CompiledModel> sharedCompiled() const { return compiled_; }
   // The module after type inference (the imported one before it).
   const Module& typed() const;
   const Module& placed() const { return trace_.steps.empty() ? imported_ : trace_.steps.back().after; }

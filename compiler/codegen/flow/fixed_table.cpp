@@ -31,7 +31,7 @@ class TableEmitter {
       mostBuffers = std::max(mostBuffers, kernel.bufferCount);
     Constant* whole =
         structure({external("dyn_flow_program"), address(settings_.table), functions(), kernels(),
-                   constantHeads(), strings(), sizes(), ports(program_.inputs, call_.inputs),
+                   constantHeads(), strings(), builtins(), sizes(), ports(program_.inputs, call_.inputs),
                    ports(program_.outputs, {}), number(static_cast<uint32_t>(program_.mainFunction)),
                    number(static_cast<uint32_t>(call_.sizes.size())),
                    number(static_cast<uint32_t>(program_.inputs.size())),
@@ -137,6 +137,17 @@ class TableEmitter {
     return rows(made);
   }
 
+  Constant* builtins() {
+    std::vector<Constant*> made;
+    for (const std::string& name : program_.builtins) {
+#define DYN_FIXED_BUILTIN_NAMED(known) \
+  if (name == #known) made.push_back(number(DYN_FIXED_BUILTIN_##known));
+      DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_NAMED)
+#undef DYN_FIXED_BUILTIN_NAMED
+    }
+    return rows(made);
+  }
+
   Constant* sizes() {
     std::vector<Constant*> made;
     for (const vm::CallSize& size : call_.sizes)
@@ -178,6 +189,46 @@ KernelJob fixedTableJob(const vm::Program& program, const std::vector<const void
   job.build = [&program, &constants, &machine, settings]() -> Result<KernelModule> {
     DYN_TRY(KernelModule module, makeKernelModule("fixed table", machine));
     TableEmitter(module, program, constants, settings).emit();
+    return module;
+  };
+  return job;
+}
+
+KernelJob fixedImageJob(const FixedImageData& image, const MachineDescription& machine) {
+  KernelJob job;
+  job.name = "inputs of the image";
+  job.build = [&image, &machine]() -> Result<KernelModule> {
+    DYN_TRY(KernelModule module, makeKernelModule("fixed image", machine));
+    llvm::Module& m = *module.contents().module;
+    llvm::LLVMContext& context = module.contents().context();
+    auto* pointer = llvm::PointerType::getUnqual(context);
+    auto* wide = llvm::Type::getInt64Ty(context);
+    constexpr uint64_t kAlignment = 64;
+    const auto named = [&](Constant* contents, llvm::GlobalValue::LinkageTypes linkage, bool readOnly,
+                           const char* name) {
+      auto* made = new llvm::GlobalVariable(m, contents->getType(), readOnly, linkage, contents, name);
+      made->setAlignment(llvm::Align(kAlignment));
+      return made;
+    };
+    const auto held = [&](Constant* contents) {
+      return named(contents, llvm::GlobalValue::PrivateLinkage, true, "");
+    };
+    std::vector<Constant*> inputs;
+    for (const std::string& input : image.inputs)
+      inputs.push_back(held(llvm::ConstantDataArray::getString(context, input, false)));
+    if (inputs.empty()) inputs.push_back(llvm::ConstantPointerNull::get(pointer));
+    std::vector<uint64_t> sizes(image.sizes.begin(), image.sizes.end());
+    if (sizes.empty()) sizes.push_back(0);
+    auto* memory = llvm::ArrayType::get(llvm::Type::getInt8Ty(context), image.memoryBytes);
+    Constant* whole = llvm::ConstantStruct::getAnon(
+        {llvm::cast<Constant>(m.getOrInsertGlobal(kFixedProgramSymbol, llvm::Type::getInt8Ty(context))),
+         held(llvm::ConstantDataArray::get(context, sizes)),
+         held(llvm::ConstantArray::get(llvm::ArrayType::get(pointer, inputs.size()), inputs)),
+         named(llvm::ConstantAggregateZero::get(memory), llvm::GlobalValue::InternalLinkage, false,
+               "dyn_fixed_memory"),
+         llvm::ConstantInt::get(wide, image.memoryBytes)});
+    auto* table = named(whole, llvm::GlobalValue::ExternalLinkage, true, kFixedImageSymbol);
+    table->setAlignment(llvm::Align(8));
     return module;
   };
   return job;

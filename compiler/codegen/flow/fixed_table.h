@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "compiler/codegen/object/engine.h"
@@ -23,9 +24,18 @@ struct FixedTableSettings {
 
 inline constexpr const char* kFixedProgramSymbol = "dyn_fixed_program";
 
-// The program has no @init, no globals and no builtins (checkFixed). `constants[i]` are the bytes of
+// The program has no @init, no globals and no builtins but the runtime's (checkFixed). `constants[i]` are the bytes of
 // program.constants[i]; all must live until the job is done.
 KernelJob fixedTableJob(const vm::Program& program, const std::vector<const void*>& constants,
                         const MachineDescription& machine, const FixedTableSettings& settings);
+
+// What an image runs its model on (vm/fixed/image.h).
+struct FixedImageData {
+  std::vector<int64_t> sizes;       // of the call, in the program's order
+  std::vector<std::string> inputs;  // their elements
+  uint64_t memoryBytes = 0;
+};
+inline constexpr const char* kFixedImageSymbol = "dyn_fixed_image";
+KernelJob fixedImageJob(const FixedImageData& image, const MachineDescription& machine);
 
 }  // namespace dyn

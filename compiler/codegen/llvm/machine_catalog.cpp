@@ -38,8 +38,13 @@ struct PresetRow {
 };
 constexpr int64_t kKiB = 1024, kMiB = 1024 * 1024;
 constexpr PresetRow kPresets[] = {
+    {"aarch64", "aarch64-unknown-linux-gnu", "generic", "", "", 32 * kKiB, 256 * kKiB, 0},
     {"cortex-a72", "aarch64-unknown-linux-gnu", "cortex-a72", "", "", 32 * kKiB, 1 * kMiB, 0},
+    {"cortex-m4", "thumbv7em-unknown-none-eabihf", "cortex-m4", "", "", 0, 0, 0},
+    {"cortex-m55", "thumbv8.1m.main-unknown-none-eabihf", "cortex-m55", "", "", 0, 0, 0},
     {"haswell", "x86_64-unknown-linux-gnu", "haswell", "", "", 32 * kKiB, 256 * kKiB, 8 * kMiB},
+    {"riscv64", "riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", "lp64d", 32 * kKiB, 256 * kKiB,
+     0},
     {"rv64gcv", "riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c,+v", "lp64d", 32 * kKiB,
      512 * kKiB, 0},
     {"sapphirerapids", "x86_64-unknown-linux-gnu", "sapphirerapids", "", "", 48 * kKiB, 2 * kMiB, 105 * kMiB},

@@ -108,6 +108,18 @@ TEST_F(FixedProgram, loopsInManyPieces) {
   for (int64_t turns : {0, 1, 7}) same({number(turns), randomTensor(Dtype::f32, {5}, 1)}, false);
 }
 
+TEST_F(FixedProgram, loopsThatStack) {
+  compile(R"(fn @main(x: Tensor[(k), f32], y: Tensor[(3), f32]) {
+    n = constant() {value = i64[] 4}
+    last, all = loop(n, _, x) {carried = 1} body (i, a) {
+      b = a * 0.5 + 1.0
+      return true, b, b
+    }
+    return last, all
+  })");
+  for (int64_t k : {0, 1, 5}) same({randomTensor(Dtype::f32, {k}, 1), randomTensor(Dtype::f32, {3}, 2)});
+}
+
 TEST_F(FixedProgram, recursion) {
   compile(R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) { return @down(n, x) }
   fn @down(n: Tensor[(), i64], x: Tensor[(k), f32]) -> (Tensor[(k), f32]) {
