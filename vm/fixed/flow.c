@@ -581,10 +581,11 @@ int32_t dyn_flow_launch(DynFlow* flow, int32_t index, int64_t units, int64_t ste
   if (!vm->rehearses) fault = kernel->run(vm->buffers, scalars, 0, units, scratch);
   if (scratch) fixedFree(vm, scratch);
   if (fault == DYN_KERNEL_OK) return 1;
+  const int32_t code = DYN_FAULT_CODE(fault);
   kernelFails(vm, kernel,
-              fault == DYN_KERNEL_INDEX_OUT_OF_RANGE ? ": an index is out of range"
-              : fault == DYN_KERNEL_DIVISION_BY_ZERO ? ": division by zero"
-                                                     : ": a value that is not allowed");
+              code == DYN_KERNEL_INDEX_OUT_OF_RANGE ? ": an index is out of range"
+              : code == DYN_KERNEL_DIVISION_BY_ZERO ? ": division by zero"
+                                                    : ": a value that is not allowed");
   vm->status = DYN_KERNEL_FAULT;
   return 0;
 }
