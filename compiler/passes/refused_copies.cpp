@@ -85,34 +85,16 @@ class CopyFinder {
   }
 
   Moved placesIn(const Function& kernel, size_t index) {
-    const Op& op = *function_.ops[index];
-    std::unordered_map<ValueId, Type> types;
-    std::unordered_map<ValueId, StridedPlace> lies;
+    const auto views = places_.viewsIn(kernel, function_.ops[index]->operands, {body_, index});
     Moved moved;
-    for (size_t k = 0; k < kernel.parameters.size(); ++k) {
-      const Parameter& p = kernel.parameters[k];
-      types[p.id] = p.type;
-      if (p.type.isTensor()) lies[p.id] = densePlace(ir_.dims(), p.type.dims());
-      places_.standsFor(p.id, op.operands[k]);
-    }
     for (const Op* inner : kernel.ops) {
-      places_.note(*inner);
-      for (const ValueDef& r : inner->results) types[r.id] = r.type;
-      if (!inner->def->viewRule || lies.count(inner->operands[0]) == 0) continue;
-      const StridedPlace from = lies.at(inner->operands[0]);
-      const std::vector<Type> operands = typesOf(*inner, types);
-      for (size_t r = 0; r < inner->results.size(); ++r) {
-        auto place = places_.placeOf(*inner, operands, static_cast<int>(r), from, {body_, index});
-        moved.gathers |= !place && inner->def->traits.gathers;
-        if (place)
-          lies[inner->results[r].id] = std::move(*place);
-        else if (moved.parted.empty())
-          moved.parted = inner->def->name;
-      }
+      if (!inner->def->viewRule || views.count(inner->results[0].id) != 0) continue;
+      moved.gathers |= inner->def->traits.gathers;
+      if (moved.parted.empty()) moved.parted = inner->def->name;
     }
     for (ValueId result : kernel.results) {
-      auto place = lies.find(result);
-      moved.places.push_back(place == lies.end() ? std::nullopt : std::optional(place->second));
+      const auto view = views.find(result);
+      moved.places.push_back(view == views.end() ? std::nullopt : std::optional(view->second.place));
     }
     return moved;
   }

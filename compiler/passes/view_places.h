@@ -12,6 +12,16 @@
 
 namespace dyn {
 
+// A value as a view of another one, which is dense.
+struct View {
+  ValueId base = kNoValue;
+  StridedPlace place;
+};
+
+// Symbols that stand in the base's shape have values wherever the base has memory: do they say all of the
+// view's shape and place?
+bool sizesAreThere(Type type, const StridedPlace& place, Type base);
+
 class ViewPlaces {
  public:
   ViewPlaces(IrContext& ir, PathFacts& facts) : ir_(ir), facts_(facts) {}
@@ -25,6 +35,11 @@ class ViewPlaces {
   // its row has no rule. `types`: of its operands.
   std::optional<StridedPlace> placeOf(const Op& op, std::span<const Type> types, int result,
                                       const StridedPlace& operand, PathFacts::Place here);
+
+  // The values of a kernel's body that are views of its operands, which are dense: parameters, and what views
+  // of them give. Its operation stands at `here`.
+  std::unordered_map<ValueId, View> viewsIn(const Function& kernel, std::span<const ValueId> operands,
+                                            PathFacts::Place here);
 
  private:
   std::optional<Contents> contentsOf(ValueId value) const;

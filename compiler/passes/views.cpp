@@ -23,12 +23,6 @@ namespace dyn::passes {
 
 namespace {
 
-// A value as a view of another one, which is dense.
-struct View {
-  ValueId base = kNoValue;
-  StridedPlace place;
-};
-
 class Viewer {
  public:
   Viewer(const Function& function, IrContext& ir, PathFacts& facts, PassContext& context)
@@ -113,18 +107,6 @@ class Viewer {
             place && sizesAreThere(op.results[r].type, *place, types_.at(of.base)))
           views_[op.results[r].id] = {of.base, std::move(*place)};
     }
-  }
-
-  // Symbols that stand in the base's shape have values wherever the base has memory.
-  static bool sizesAreThere(Type type, const StridedPlace& place, Type base) {
-    const std::vector<SymbolId> symbols = symbolsOf(base);
-    const std::unordered_set<SymbolId> there(symbols.begin(), symbols.end());
-    const auto known = [&](Dim d) {
-      const std::vector<SymbolId> used = symbolsOf(d);
-      return std::all_of(used.begin(), used.end(), [&](SymbolId s) { return there.count(s) != 0; });
-    };
-    return std::all_of(type.dims().begin(), type.dims().end(), known) && known(place.offset) &&
-           std::all_of(place.strides.begin(), place.strides.end(), known);
   }
 
   // The strided view that stands for `value`, made before its first reader.
