@@ -245,7 +245,10 @@ struct PlanView {
   std::string peak;                           // expression: inputs aside, arena and planned buffers
   std::optional<int64_t> predictedPeakBytes;  // nullopt where value-dependent or dims are not given
   int64_t constantsBytes = 0;
-  std::string whyNoPeak;  // with dims, but without a predicted peak
+  std::string whyNoPeak;    // with dims, but without a predicted peak
+  int64_t copiesCount = 0;  // made only because a reader takes no strides; `kernels` names them
+  std::string copied;       // their bytes, an expression
+  std::optional<int64_t> copiedBytes;
 };
 
 // The largest value of a dim, the others as given or usual, for which the peak stays within the limit.
@@ -294,12 +297,24 @@ struct ContractionRow {
   std::vector<VersionTimes> candidates;
 };
 
+// A copy that the program makes only because who reads it takes no strides.
+struct CopyRow {
+  struct Refusal {
+    std::string by, why;
+  };
+  std::string value, function, place;
+  std::string bytes;                 // expression, each time the function runs
+  std::optional<int64_t> sizeBytes;  // for the given dims
+  std::vector<Refusal> refusals;
+};
+
 struct KernelTable {
   bool profiled = false;
   bool explained = false;
   std::string limits;  // the machine's, in one line, when explained
   std::vector<KernelRow> rows;
   std::vector<ContractionRow> contractions;
+  std::vector<CopyRow> copies;
 };
 
 struct TuneView : TuneReport {

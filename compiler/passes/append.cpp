@@ -1,11 +1,12 @@
 // Caches that grow: what joins an input with rows behind it becomes an append, which writes only the rows
 // where the caller hands a growing tensor on.
 //   needs: groups.  establishes: nothing that others rely on.
-//   before  %present = fused(%x, %past) {kind = "loop"} body { ... %new = transpose(...)  %y = concat(%past, %new) {axis = 2} }
+//   before  %present = fused(%x, %past) {kind = "loop"} body { ... %new = add(...)  %y = concat(%past, %new) {axis = 2} }
 //           %z = fused(%q, %present, ...) {kind = "attention"} ...      return %z, %present
-//   after   %new = fused(%x) {kind = "loop"} body { ... %new = transpose(...) }
+//   after   %new = fused(%x) {kind = "loop"} body { ... %new = add(...) }
 //           %present = append(%past, %new) {axis = 2}
 //           %z = fused(%q, %present, ...) {kind = "attention"} ...      return %z, %present
+// Rows that are only moved (transposed, cut) are read where they lie: the append moves them once.
 // Only where the input has no other use, and its successor none but being a result and a factor of attention:
 // these know tensors with room. Cost: one sweep over @main.
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/view_places.h"
 
 namespace dyn::passes {
 
@@ -28,7 +30,8 @@ bool isGroup(const Op& op, KernelKind kind) { return op.def == &ops::fusedOp && 
 
 class Append {
  public:
-  Append(const Function& function, IrContext& ir) : function_(function), ir_(ir) {
+  Append(const Function& function, IrContext& ir, PathFacts& facts)
+      : function_(function), ir_(ir), places_(ir, facts), body_(facts.bodyOf(function)) {
     for (const Parameter& p : function.parameters) inputs_.insert(p.id);
     for (const Op* op : function.ops)
       for (ValueId v : op->operands)
@@ -38,14 +41,16 @@ class Append {
 
   const Function* run() {
     std::vector<const Op*> ops;
-    for (const Op* op : function_.ops) {
+    for (size_t i = 0; i < function_.ops.size(); ++i) {
+      const Op* op = function_.ops[i];
+      places_.note(*op);
       const Op* join = joinIn(*op);
       if (!join || !isHandedOn(*op, *join)) {
         ops.push_back(op);
         continue;
       }
       ++count_;
-      split(*op, *join, ops);
+      split(i, *join, ops);
     }
     if (count_ == 0) return &function_;
     Function result = function_;
@@ -111,11 +116,13 @@ class Append {
     return true;
   }
 
-  void split(const Op& op, const Op& join, std::vector<const Op*>& ops) {
+  void split(size_t index, const Op& join, std::vector<const Op*>& ops) {
+    const Op& op = *function_.ops[index];
     ValueId rows = operandOf(op, join, join.operands[1]);
     if (rows == kNoValue) {
       rows = ir_.newValue();
-      ops.push_back(withoutJoin(op, join, rows));
+      const Op* view = rowsWhereTheyLie(index, join, rows);
+      ops.push_back(view ? view : withoutJoin(op, join, rows));
     }
     Op append;
     append.def = &ops::appendOp;
@@ -124,6 +131,29 @@ class Append {
     append.results = op.results;
     append.attributes = join.attributes;
     ops.push_back(ir_.own(std::move(append)));
+  }
+
+  // Rows that the group only moves are read in the memory of its operand; null: it computes them.
+  const Op* rowsWhereTheyLie(size_t index, const Op& join, ValueId result) {
+    const Op& group = *function_.ops[index];
+    const auto views = places_.viewsIn(*group.regions[0], group.operands, {body_, index});
+    const auto view = views.find(join.operands[1]);
+    if (view == views.end()) return nullptr;
+    Type type, base;
+    for (const Op* inner : group.regions[0]->ops)
+      for (const ValueDef& r : inner->results)
+        if (r.id == join.operands[1]) type = r.type;
+    for (size_t k = 0; k < group.operands.size(); ++k)
+      if (group.operands[k] == view->second.base) base = group.regions[0]->parameters[k].type;
+    if (!sizesAreThere(type, view->second.place, base)) return nullptr;
+    Op strided;
+    strided.def = &ops::stridedOp;
+    strided.place = join.place;
+    strided.operands = {view->second.base};
+    strided.results = {{result, type}};
+    strided.attributes = {{"offset", Shape{view->second.place.offset}},
+                          {"strides", view->second.place.strides}};
+    return ir_.own(std::move(strided));
   }
 
   // The group without its last operation; its result is what that one put behind the input.
@@ -155,16 +185,19 @@ class Append {
 
   const Function& function_;
   IrContext& ir_;
+  ViewPlaces places_;
+  size_t body_;
   std::unordered_map<ValueId, std::vector<const Op*>> users_;
   std::unordered_set<ValueId> inputs_, results_;
   int64_t count_ = 0;
 };
 
 Result<Module> runAppend(const Module& module, PassContext& context) {
+  PathFacts facts(module);
   int64_t count = 0;
   auto sweep = [&](const Function& function) -> Result<const Function*> {
     if (function.name != "main") return &function;
-    Append append(function, *module.context);
+    Append append(function, *module.context, facts);
     const Function* result = append.run();
     count += append.count();
     return result;

@@ -17,22 +17,16 @@
 #include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
-#include "compiler/passes/path_facts.h"
+#include "compiler/passes/view_places.h"
 
 namespace dyn::passes {
 
 namespace {
 
-// A value as a view of another one, which is dense.
-struct View {
-  ValueId base = kNoValue;
-  StridedPlace place;
-};
-
 class Viewer {
  public:
   Viewer(const Function& function, IrContext& ir, PathFacts& facts, PassContext& context)
-      : function_(function), ir_(ir), facts_(facts), body_(facts.bodyOf(function)), context_(context) {}
+      : function_(function), ir_(ir), places_(ir, facts), body_(facts.bodyOf(function)), context_(context) {}
 
   Result<const Function*> run() {
     DYN_CHECK(findUses());
@@ -90,22 +84,10 @@ class Viewer {
     return {};
   }
 
-  std::optional<Contents> contentsOf(ValueId value) const {
-    auto known = known_.find(value);
-    if (known == known_.end()) return std::nullopt;
-    const HostTensor* tensor = known->second->attributes.tensor("value");
-    if (!tensor) return known->second->attributes.dims("value");
-    if (tensor->elementCount() > kMostContents || !isInteger(tensor->dtype())) return std::nullopt;
-    Contents contents;
-    for (int64_t i = 0; i < tensor->elementCount(); ++i)
-      contents.push_back(ir_.dims().constant(tensor->intAt(i)));
-    return contents;
-  }
-
   void findViews() {
     for (size_t i = 0; i < function_.ops.size(); ++i) {
       const Op& op = *function_.ops[i];
-      if (op.def->traits.contentsKnown) known_[op.results[0].id] = &op;
+      places_.note(op);
       if (!op.def->viewRule || op.operands.empty() || op.operands[0] == kNoValue) continue;
       if (op.results.size() > kMostParts) continue;
       const Type from = types_.at(op.operands[0]);
@@ -118,39 +100,13 @@ class Viewer {
       if (known == views_.end() && op.def->traits.view) continue;  // dense, as its operand is
       const View of =
           known != views_.end() ? known->second : View{op.operands[0], densePlace(ir_.dims(), from.dims())};
+      const std::vector<Type> types = operandTypes(op);
       for (size_t r = 0; r < op.results.size(); ++r)
-        if (std::optional<StridedPlace> place = placeOf(op, i, static_cast<int>(r), of);
+        if (std::optional<StridedPlace> place =
+                places_.placeOf(op, types, static_cast<int>(r), of.place, {body_, i});
             place && sizesAreThere(op.results[r].type, *place, types_.at(of.base)))
           views_[op.results[r].id] = {of.base, std::move(*place)};
     }
-  }
-
-  std::optional<StridedPlace> placeOf(const Op& op, size_t index, int result, const View& of) {
-    const PathFacts::Place here{body_, index};
-    const std::vector<Type> types = operandTypes(op);
-    const ViewContext context{op,
-                              types,
-                              of.place,
-                              ir_.dims(),
-                              [&](Dim a, Dim b) { return facts_.equal(a, b, here); },
-                              [&](Dim a, Dim b) { return facts_.lessEqual(a, b, here); },
-                              [&](int operand) -> std::optional<Contents> {
-                                const auto k = static_cast<size_t>(operand);
-                                return k < op.operands.size() ? contentsOf(op.operands[k]) : std::nullopt;
-                              }};
-    return op.def->viewRule(context, result);
-  }
-
-  // Symbols that stand in the base's shape have values wherever the base has memory.
-  static bool sizesAreThere(Type type, const StridedPlace& place, Type base) {
-    const std::vector<SymbolId> symbols = symbolsOf(base);
-    const std::unordered_set<SymbolId> there(symbols.begin(), symbols.end());
-    const auto known = [&](Dim d) {
-      const std::vector<SymbolId> used = symbolsOf(d);
-      return std::all_of(used.begin(), used.end(), [&](SymbolId s) { return there.count(s) != 0; });
-    };
-    return std::all_of(type.dims().begin(), type.dims().end(), known) && known(place.offset) &&
-           std::all_of(place.strides.begin(), place.strides.end(), known);
   }
 
   // The strided view that stands for `value`, made before its first reader.
@@ -169,22 +125,14 @@ class Viewer {
     return made->second;
   }
 
-  static std::unordered_set<ValueId> usedIn(const std::vector<const Op*>& ops,
-                                            const std::vector<ValueId>& results) {
-    std::unordered_set<ValueId> used(results.begin(), results.end());
-    for (const Op* op : ops) used.insert(op->operands.begin(), op->operands.end());
-    return used;
-  }
-
   // A split of which some parts are read where they lie: the others become slices.
   void cutSplits(std::vector<const Op*>& ops) {
-    dropUnused(ops);
-    const std::unordered_set<ValueId> used = usedIn(ops, function_.results);
+    const Users users = dropUnused(ops);
     std::vector<const Op*> cut;
     for (const Op* op : ops) {
       const bool some = op->def == &ops::splitOp &&
                         std::any_of(op->results.begin(), op->results.end(), [&](const ValueDef& r) {
-                          return used.count(r.id) == 0 && views_.count(r.id) != 0;
+                          return users.count(r.id) == 0 && views_.count(r.id) != 0;
                         });
       if (!some) {
         cut.push_back(op);
@@ -195,8 +143,8 @@ class Viewer {
       Dim begin = ir_.dims().constant(0);
       for (const ValueDef& part : op->results) {
         const Dim end = begin + part.type.dims()[static_cast<size_t>(axis)];
-        if (used.count(part.id) != 0)
-          if (!cutBehindReshape(*op, part, axis, begin, ops, cut))
+        if (const auto user = users.find(part.id); user != users.end())
+          if (!cutBehindReshape(*op, part, axis, begin, user->second, cut))
             cut.push_back(sliceOf({op->operands[0], part, axis, begin, end, op->place}, cut));
         begin = end;
       }
@@ -207,15 +155,9 @@ class Viewer {
 
   // reshape(slice(x)) that only cuts the sliced axis is slice(reshape(x)): loops compose a slice, not what
   // the host program does. False: the part is read otherwise.
-  bool cutBehindReshape(const Op& split, const ValueDef& part, int64_t axis, Dim begin,
-                        const std::vector<const Op*>& ops, std::vector<const Op*>& to) {
-    const Op* reader = nullptr;
-    for (const Op* op : ops)
-      if (std::find(op->operands.begin(), op->operands.end(), part.id) != op->operands.end()) {
-        if (reader || op->def != &ops::reshapeOp) return false;
-        reader = op;
-      }
-    if (!reader) return false;
+  bool cutBehindReshape(const Op& split, const ValueDef& part, int64_t axis, Dim begin, const Op* reader,
+                        std::vector<const Op*>& to) {
+    if (!reader || reader->def != &ops::reshapeOp) return false;
     Shape whole = types_.at(split.operands[0]).dims();
     const Shape &from = part.type.dims(), &dims = reader->results[0].type.dims();
     const auto at = static_cast<size_t>(axis);
@@ -271,37 +213,42 @@ class Viewer {
     return ir_.own(std::move(slice));
   }
 
-  // Chains that nothing reads any more.
-  void dropUnused(std::vector<const Op*>& ops) const {
-    std::unordered_set<ValueId> used(function_.results.begin(), function_.results.end());
+  // The values that are read, each with its one reader; null: several, or it is a result.
+  using Users = std::unordered_map<ValueId, const Op*>;
+
+  // Chains that nothing reads any more go; who reads what is left.
+  Users dropUnused(std::vector<const Op*>& ops) const {
+    Users users;
+    for (ValueId result : function_.results) users[result] = nullptr;
     std::vector<const Op*> kept;
     for (size_t i = ops.size(); i-- > 0;) {
       const Op& op = *ops[i];
       const bool gone =
           op.def->viewRule && std::all_of(op.results.begin(), op.results.end(), [&](const ValueDef& r) {
-            return used.count(r.id) == 0 && views_.count(r.id) != 0;
+            return users.count(r.id) == 0 && views_.count(r.id) != 0;
           });
       if (gone) continue;
-      used.insert(op.operands.begin(), op.operands.end());
+      for (ValueId v : op.operands)
+        if (const auto [user, fresh] = users.try_emplace(v, &op); !fresh && user->second != &op)
+          user->second = nullptr;
       kept.push_back(&op);
     }
     std::reverse(kept.begin(), kept.end());
     ops = std::move(kept);
+    return users;
   }
 
-  static constexpr int64_t kMostContents = 64;
   // A part of a split lies behind the sum of those before it: one of very many parts is not looked for.
   static constexpr size_t kMostParts = 64;
 
   const Function& function_;
   IrContext& ir_;
-  PathFacts& facts_;
+  ViewPlaces places_;
   size_t body_;
   PassContext& context_;
   std::unordered_map<ValueId, Type> types_;
-  std::unordered_map<ValueId, const Op*> known_;  // whose contents are known
-  std::unordered_set<ValueId> dense_;             // that need elements side by side
-  std::vector<size_t> takes_;                     // how many first operands of each operation may be strided
+  std::unordered_set<ValueId> dense_;  // that need elements side by side
+  std::vector<size_t> takes_;          // how many first operands of each operation may be strided
   std::unordered_map<ValueId, View> views_;
   std::unordered_map<ValueId, ValueId> made_;
   std::unordered_set<const Op*> moved_;  // reshapes that stand before their slice now

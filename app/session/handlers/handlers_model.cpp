@@ -9,6 +9,7 @@
 #include "app/session/session_state.h"
 #include "app/session/views/contraction_rows.h"
 #include "app/session/views/dim_views.h"
+#include "app/session/views/plan_view.h"
 #include "app/session/views/trace_views.h"
 #include "compiler/driver/export.h"
 #include "compiler/driver/library_export.h"
@@ -456,6 +457,7 @@ Result<View> handle_kernels(SessionState& state, const Command& command, Outcome
     table.rows.push_back(std::move(row));
   }
   DYN_TRY(table.contractions, contractionRows(*model, state.now.options, dims));
+  table.copies = copyRows(model->placed(), dims);
   return makeView(std::move(table));
 }
 

@@ -9,6 +9,7 @@
 #include "compiler/ops/contraction/contraction.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/liveness.h"
+#include "compiler/passes/refused_copies.h"
 
 namespace dyn {
 
@@ -119,7 +120,29 @@ PlanView planView(const Module& placed, const DimValues& dims) {
     }
   }
   view.peak = peak.empty() ? "0" : peak;
+  const std::vector<RefusedCopy> copies = refusedCopies(placed);
+  const Dim copied = bytesOf(placed, copies);
+  view.copiesCount = static_cast<int64_t>(copies.size());
+  view.copied = copied.toString();
+  view.copiedBytes = valueOf(placed, copied, binding);
   return view;
+}
+
+std::vector<CopyRow> copyRows(const Module& placed, const DimValues& dims) {
+  const DimBinding binding = bindingOf(*placed.context, dims);
+  std::vector<CopyRow> rows;
+  for (const RefusedCopy& copy : refusedCopies(placed)) {
+    CopyRow row{placed.context->valueName(copy.value),
+                copy.function->name,
+                copy.op->place.toString(),
+                copy.bytes.toString(),
+                valueOf(placed, copy.bytes, binding),
+                {}};
+    for (const CopyRefusal& refusal : copy.refusals)
+      row.refusals.push_back({refusal.by, toString(refusal.reason)});
+    rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 }  // namespace dyn

@@ -10,4 +10,7 @@ namespace dyn {
 // program's: see Runner.
 PlanView planView(const Module& placed, const DimValues& dims);
 
+// The copies of a placed module that are made only because a reader takes no strides.
+std::vector<CopyRow> copyRows(const Module& placed, const DimValues& dims);
+
 }  // namespace dyn

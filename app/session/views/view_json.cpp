@@ -250,6 +250,9 @@ struct Writer {
                  {"peak", dimJson(v->peak)},
                  {"predicted_peak_bytes", orNull(v->predictedPeakBytes)},
                  {"constants_bytes", v->constantsBytes}};
+    plan["copies_count"] = v->copiesCount;
+    plan["copied"] = dimJson(v->copied);
+    plan["copied_bytes"] = orNull(v->copiedBytes);
     if (!v->whyNoPeak.empty()) plan["why_no_peak"] = v->whyNoPeak;
     return {{"plan", plan}};
   }
@@ -307,6 +310,19 @@ struct Writer {
                               {"measured_sizes", c.measuredSizes},
                               {"candidates", candidatesJson(c.candidates)}});
     fields["contractions"] = std::move(contractions);
+    Json copies = Json::array();
+    for (const CopyRow& copy : v->copies) {
+      Json refusals = Json::array();
+      for (const CopyRow::Refusal& refusal : copy.refusals)
+        refusals.push_back({{"by", refusal.by}, {"why", refusal.why}});
+      copies.push_back({{"value", copy.value},
+                        {"function", copy.function},
+                        {"place", copy.place},
+                        {"size", dimJson(copy.bytes)},
+                        {"size_bytes", orNull(copy.sizeBytes)},
+                        {"refused_by", refusals}});
+    }
+    fields["copies"] = std::move(copies);
     return fields;
   }
 

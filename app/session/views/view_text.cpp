@@ -232,6 +232,9 @@ struct Writer {
                       bytesOrDash(b.sizeBytes), fmt::format("{}..{}", b.begin, b.end)});
     if (!rows.empty()) text += table({"buffer", "in", "offset", "bytes", ">size", "life"}, rows, options);
     text += "at most " + v->peak + " bytes, constants " + bytesText(v->constantsBytes) + "\n";
+    if (v->copiesCount > 0)
+      text += fmt::format("{} {} of {} bytes because readers take no strides, see :kernels\n", v->copiesCount,
+                          v->copiesCount == 1 ? "copy" : "copies", v->copied);
     if (!v->dims.empty()) text += "with " + joined(v->dims) + ": ";
     if (v->predictedPeakBytes)
       text += fmt::format("peak {} ({} bytes)", bytesText(*v->predictedPeakBytes), *v->predictedPeakBytes);
@@ -327,6 +330,18 @@ struct Writer {
            table({"contraction", ">uses", "input", "version", ">predicted", ">measured", ""}, rows, options);
   }
 
+  std::string copiesText(const std::vector<CopyRow>& all) const {
+    if (all.empty()) return "";
+    Rows rows;
+    for (const CopyRow& copy : all)
+      for (const CopyRow::Refusal& refusal : copy.refusals) {
+        const bool first = &refusal == &copy.refusals.front();
+        rows.push_back({first ? copy.value : "", first ? "@" + copy.function : "", first ? copy.bytes : "",
+                        first ? bytesOrDash(copy.sizeBytes) : "", refusal.by, refusal.why});
+      }
+    return "\n" + table({"copy", "in", "bytes", ">size", "because", "which"}, rows, options);
+  }
+
   std::string operator()(const Shared<TuneView>& v) const {
     Rows rows;
     for (const TuneRow& row : v->rows) {
@@ -367,7 +382,8 @@ struct Writer {
     if (!v->profiled) {
       for (const KernelRow& k : v->rows)
         rows.push_back({k.index >= 0 ? std::to_string(k.index) : "", k.kind, k.name, k.description});
-      return table({">#", "kind", "name", "what"}, rows, options) + contractionsText(v->contractions);
+      return table({">#", "kind", "name", "what"}, rows, options) + contractionsText(v->contractions) +
+             copiesText(v->copies);
     }
     if (v->explained) return explained(*v, "time");
     // Loading constants is a row each in the profile, and nothing to look at one by one.

@@ -539,6 +539,7 @@ const OpDef appendOp{
     .name = "append",
     .summary = "a tensor with rows behind it along an axis, in its memory where that has room for them",
     .cls = OpClass::opaque,
+    .traits = {.stridedOperands = 2},
     .minOperands = 2,
     .maxOperands = 2,
     .attributes = kConcatAttributes,

@@ -2,6 +2,8 @@
 // API): the same bits as dense ones, in place, and never a change of what somebody still holds.
 #include <gmock/gmock.h>
 
+#include <regex>
+
 #include "tests/unit/compiler/driver/run_both.h"
 
 namespace dyn {
@@ -20,7 +22,8 @@ constexpr const char* kParameters =
 constexpr const char* kStep = R"(
   %order = transpose(%x) {perm = [0, 2, 1, 3]}
   %k = concat(%past_k, %order) {axis = 2}
-  %twice = add(%order, %order)
+  %doubled = add(%x, %x)
+  %twice = transpose(%doubled) {perm = [0, 2, 1, 3]}
   %v = concat(%past_v, %twice) {axis = 2}
   %qt = transpose(%q) {perm = [0, 2, 1, 3]}
   %kt = transpose(%k) {perm = [0, 1, 3, 2]}
@@ -47,6 +50,24 @@ TEST(Append, OnlyWhatIsHandedOn) {
   EXPECT_EQ(appendsIn(head + "%r = relu(%k) return %z, %k, %v, %r }"), 1) << "keys are read as they lie";
   EXPECT_EQ(appendsIn(head + "%r = relu(%past_k) return %z, %k, %v, %r }"), 1) << "the past is read, too";
   EXPECT_EQ(appendsIn(head + "return %z, %k, %v, %past_v }"), 1);
+}
+
+// Keys are only transposed: no kernel moves them before the append does. Values are computed.
+TEST(Append, RowsThatAreOnlyMovedAreReadWhereTheyLie) {
+  const auto stridedIn = [](const std::string& text) {
+    return test::opsAfter(text, "append", [](const Op& op) { return op.def->name == "strided"; });
+  };
+  EXPECT_EQ(stridedIn(kCache), 1);
+  const std::string reversed =
+      std::string(kParameters) +
+      "%s = constant() {value = i64[1] [-1]} %e = constant() {value = i64[1] "
+      "[-9223372036854775807]} %a = constant() {value = i64[1] [3]}\n"
+      "%turned = slice(%x, %s, %e, %a, %s)\n" +
+      std::regex_replace(std::string(kStep), std::regex("transpose\\(%x\\)"), "transpose(%turned)") +
+      "return %z, %k, %v }";
+  EXPECT_EQ(stridedIn(reversed), 1);
+  expectSame(reversed, {inputs(1, 1, 7), inputs(2, 3, 5), inputs(3, 1, 0), inputs(2, 0, 4), inputs(0, 2, 3),
+                        inputs(1, 13, 113)});
 }
 
 TEST(Append, DenseAnyShape) {

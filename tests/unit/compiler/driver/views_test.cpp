@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/refused_copies.h"
 #include "tests/unit/compiler/driver/run_both.h"
 
 namespace dyn {
@@ -121,6 +122,59 @@ TEST(Views, ofAllElementTypes) {
       inputs.push_back({randomTensor(*element, {k, n}, 3), randomTensor(*element, {m, k}, 4)});
     test::expectSame(text, inputs, {}, type == "f16" ? 2e-2 : 1e-4);
   }
+}
+
+// "bytes by: reason; by: reason", one a copy.
+std::vector<std::string> copiesIn(const std::string& text) {
+  IrContext context;
+  Result<Module> parsed = test::parseText(context, text);
+  EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
+  Result<CompiledModel> compiled = compileModel(*parsed, {});
+  EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
+  const TraceStep* plan = compiled->trace.find("plan");
+  std::vector<std::string> found;
+  for (const RefusedCopy& copy : refusedCopies(plan->after)) {
+    std::string row = copy.bytes.toString();
+    for (const CopyRefusal& refusal : copy.refusals)
+      row += std::string(&refusal == &copy.refusals.front() ? " " : "; ") + refusal.by + " " +
+             toString(refusal.reason);
+    found.push_back(std::move(row));
+  }
+  EXPECT_EQ(plan->counters.at("refused_copies"), static_cast<int64_t>(found.size()));
+  return found;
+}
+
+TEST(Views, copiesThatAreMadeBecauseOfARefusalHaveNames) {
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  const std::string transposed = "%t = transpose(%y) {perm = [0, 2, 1]} ";
+  EXPECT_THAT(
+      copiesIn(program(transposed + "%q, %k1, %w = split(%x) {axis = 2} %z = matmul(%q, %t) %r = relu(%t) "
+                                    "return %z, %r")),
+      IsEmpty());
+  EXPECT_THAT(copiesIn(program(transposed + "return %t")),
+              ElementsAre("32*b*t a result of @main is handed out with elements side by side"));
+  EXPECT_THAT(copiesIn(program(transposed + "%i = nonzero(%t) return %i")),
+              ElementsAre("32*b*t nonzero reads elements side by side"));
+  EXPECT_THAT(copiesIn(program(transposed + "%l = list(%t) %n = list_length(%l) return %l")),
+              ElementsAre("32*b*t list keeps elements side by side"));
+  EXPECT_THAT(copiesIn(program("%q, %k1, %w = split(%x) {axis = 2} " + transposed +
+                               "%p = matmul(%q, %t) return %p, %w")),
+              ElementsAre("32*b*s matmul_permuted takes strides, and reads the copy that others need",
+                          "32*b*s a result of @main is handed out with elements side by side"));
+  EXPECT_THAT(copiesIn(program(transposed + "%n = dims_value() {value = dims(b, 8*t)} %r = reshape(%t, %n) "
+                                            "%i = nonzero(%r) return %i")),
+              ElementsAre("32*b*t reshape wants an order that no strides can say"));
+  // An index that only the run knows is work, not a copy.
+  EXPECT_THAT(copiesIn(program("%g = gather(%y, %k) {axis = 0} %i = nonzero(%g) return %i")), IsEmpty());
+}
+
+// Each time a body runs, and where a function is called.
+TEST(Views, copiesAreMadeForFunctionsAndBodies) {
+  using ::testing::ElementsAre;
+  EXPECT_THAT(copiesIn("fn @main(%x: Tensor[(n, m), f32]) { %t = transpose(%x) %y = @f(%t) return %y }\n"
+                       "fn @f(%x: Tensor[(a, b), f32]) { %s = nonzero(%x) return %s }"),
+              ElementsAre("4*m*n @f takes and gives elements side by side"));
 }
 
 }  // namespace
