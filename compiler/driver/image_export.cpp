@@ -93,7 +93,7 @@ Result<ExportedImage> exportImage(const CompiledModel& compiled, const ImageRequ
   if (board) {
     const std::string layout = folder.file("layout.ld");
     DYN_CHECK(writeFileAtomically(layout, {layoutOf(*board)}));
-    words.insert(words.end(), {"-T", layout});
+    words.insert(words.end(), {"--nmagic", "-T", layout});
   }
   const char* const linkers[] = {kLinkers[0], kLinkers[1]};  // they know all processors
   DYN_CHECK(

@@ -63,7 +63,7 @@ cp bert flipped && printf '\377' | dd of=flipped bs=1 seek=$(($(stat -c %s bert)
 
 # What is not there says so, and leaves nothing behind.
 model="$SOURCE/samples/models/bert/model.onnx"
-for options in "exe --interpret --static-link" "exe --no-heap" "static --no-heap" "image --board mps2-an386" \
+for options in "exe --interpret --static-link" "exe --no-heap" "static --no-heap" "static --board mps2-an386" \
     "exe --target cortex-a72"; do
   # shellcheck disable=SC2086  # words
   [[ $(code_of "$DYNREPL" export "$model" --quiet -o none --kind $options) == 4 ]] || fail "--kind $options: $(cat out err)"
