@@ -153,7 +153,7 @@ class CopyFinder {
 
   static void addBuiltin(RefusedCopy& copy, const Op& op, size_t operand) {
     const bool takes = operand < static_cast<size_t>(op.def->traits.stridedOperands) &&
-                       op.def->builtinOf(op) == op.def->builtin;
+                       op.def->builtinOf(op) == op.def->builtin.row;
     add(copy, std::string(op.def->name), takes ? CopyReason::sharedCopy : CopyReason::denseBuiltin);
   }
 
