@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
-#include <vector>
+#include <new>
 
 #include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
@@ -68,10 +67,11 @@ struct Block {
   int64_t at[4][kPlaces];
   double weight[4][kPlaces];
   bool inside[4][kPlaces];
-  std::vector<int64_t> partial;  // those with a neighbour outside, which counts as 0 whatever its weight
+  int64_t partial[kPlaces];  // those with a neighbour outside, which counts as 0 whatever its weight
+  int64_t partialCount;
 
   void find(const Axis& rows, const Axis& columns, const float* grid, int64_t count) {
-    partial.clear();
+    partialCount = 0;
     for (int64_t p = 0; p < count; ++p) {
       const Around v = rows.around(grid[2 * p + 1]), h = columns.around(grid[2 * p]);
       bool whole = true;
@@ -81,14 +81,15 @@ struct Block {
         inside[k][p] = v.inside[k / 2] && h.inside[k % 2];
         whole = whole && inside[k][p];
       }
-      if (!whole) partial.push_back(p);
+      if (!whole) partial[partialCount++] = p;
     }
   }
   void look(const float* x, int64_t count, float* y) const {
     for (int64_t p = 0; p < count; ++p)
       y[p] = static_cast<float>(weight[0][p] * x[at[0][p]] + weight[1][p] * x[at[1][p]] +
                                 weight[2][p] * x[at[2][p]] + weight[3][p] * x[at[3][p]]);
-    for (int64_t p : partial) {
+    for (int64_t i = 0; i < partialCount; ++i) {
+      const int64_t p = partial[i];
       double sum = 0;
       for (size_t k = 0; k < 4; ++k)
         if (inside[k][p]) sum += weight[k][p] * x[at[k][p]];
@@ -97,7 +98,19 @@ struct Block {
   }
 };
 
+int64_t tasksOf(const FlatCall& call) {
+  return worthwhileTasks(call, 2.0 * static_cast<double>(call.result(0)->elements));
+}
+
+// Of a task.
+constexpr int64_t kBlockElements = (sizeof(Block) + 63) / 64 * 16;
+
 }  // namespace
+
+Status gridSampleScratch(const FlatCall& call, int64_t& elements) {
+  elements = scratchElements(0, tasksOf(call), kBlockElements);
+  return okStatus();
+}
 
 Status gridSample(FlatCall& call) {
   using Call = calls::GridSample;
@@ -118,9 +131,11 @@ Status gridSample(FlatCall& call) {
   const Axis rows{from[2], border, alignCorners}, columns{from[3], border, alignCorners};
   if (rows.size < 1 || columns.size < 1) return failure(DYN_BAD_INPUT, "grid_sample: nothing to sample");
   const int64_t channels = from[1], count = to[2] * to[3], plane = rows.size * columns.size;
-  const int64_t tasks = worthwhileTasks(call, 2.0 * static_cast<double>(y->elements));
+  const int64_t tasks = tasksOf(call);
+  Scratch scratch(call, 0, tasks, kBlockElements);
+  if (!scratch) return scratch.status();
   call.split(from[0] * channels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-    const auto block = std::make_unique<Block>();
+    Block* block = new (scratch.next()) Block;
     forEachWhole(begin, end, channels, [&](int64_t batch, int64_t first, int64_t last) {
       for (int64_t place = 0; place < count && !call.cancelled(); place += Block::kPlaces) {
         const int64_t here = std::min(Block::kPlaces, count - place);
