@@ -20,6 +20,7 @@
 #include <string>
 
 #include "tests/fuzz/differential/comparison.h"
+#include "tests/fuzz/differential/fixed_flows.h"
 #include "tests/fuzz/differential/flows.h"
 #include "tests/fuzz/differential/generator.h"
 #include "tests/fuzz/differential/reducer.h"
@@ -32,7 +33,7 @@ namespace {
 struct Arguments {
   int64_t count = 300;
   uint64_t seed = 1;
-  bool allPasses = false, flows = false, show = false;
+  bool allPasses = false, flows = false, fixed = false, show = false;
   std::string output = "differential-failures", suite;
 };
 
@@ -41,6 +42,7 @@ constexpr uint64_t kBlock = 50;  // programs in one process
 std::vector<std::string> passesFor(const Program& program, const std::vector<Sizes>& sizes, uint64_t seed,
                                    const Arguments& arguments) {
   if (arguments.flows) return {std::string(kFlows)};
+  if (arguments.fixed) return {std::string(kFixed)};
   std::vector<std::string> passes = pipelines();
   if (!arguments.allPasses) passes = {"", passes[1 + seed % (passes.size() - 1)]};
   if (const std::string variants = variantsOf(program, sizes, seed); !variants.empty())
@@ -103,7 +105,8 @@ void report(const Arguments& arguments, uint64_t seed) {
                                << text;
   std::ofstream script(base + ".dyns");
   if (found.passes == kFlows) script << ":set flow native\n";
-  if (!found.passes.empty() && found.passes != kFlows) script << ":set passes " << found.passes << "\n";
+  if (!found.passes.empty() && found.passes != kFlows && found.passes != kFixed)
+    script << ":set passes " << found.passes << "\n";
   script << ":load " << base << ".dyn\n:run";
   const std::vector<HostTensor> inputs = inputsFor(failure.program, failure.sizes, seed);
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -195,9 +198,11 @@ int main(int argumentCount, char** argumentTexts) {
       arguments.count = std::atoll(value.c_str());
     } else if (name == "--seed") {
       arguments.seed = std::strtoull(value.c_str(), nullptr, 10);
-    } else if (name == "--passes" && (value == "all" || value == "some" || value == "flow")) {
+    } else if (name == "--passes" &&
+               (value == "all" || value == "some" || value == "flow" || value == kFixed)) {
       arguments.allPasses = value == "all";
       arguments.flows = value == "flow";
+      arguments.fixed = value == kFixed;
     } else if (name == "--suite") {
       arguments.suite = value;
     } else if (name == "--output") {
