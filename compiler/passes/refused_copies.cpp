@@ -30,7 +30,7 @@ class CopyFinder {
     for (size_t i = 0; i < function_.ops.size(); ++i) {
       const Op& op = *function_.ops[i];
       places_.note(op);
-      if (op.def != &ops::intoOp) continue;
+      if (op.def != &ops::intoOp || op.operands.size() > kMostOperands) continue;
       const Function& kernel = *op.regions[0];
       if (!onlyMoves(op, kernel)) continue;
       const Moved moved = placesIn(kernel, i);
@@ -165,6 +165,8 @@ class CopyFinder {
   }
 
   static constexpr size_t kMostViews = 64;
+  // Kernels with more (a split into very many) are not looked at: each of their results is asked for alone.
+  static constexpr size_t kMostOperands = 256;
 
   IrContext& ir_;
   PathFacts& facts_;

@@ -8,6 +8,8 @@ namespace dyn {
 namespace {
 
 constexpr int64_t kMostContents = 64;
+// A part of a split lies behind the sum of those before it: one of very many parts is not looked for.
+constexpr size_t kMostParts = 64;
 
 }  // namespace
 
@@ -33,7 +35,7 @@ std::optional<Contents> ViewPlaces::contentsOf(ValueId value) const {
 
 std::optional<StridedPlace> ViewPlaces::placeOf(const Op& op, std::span<const Type> types, int result,
                                                 const StridedPlace& operand, PathFacts::Place here) {
-  if (!op.def->viewRule) return std::nullopt;
+  if (!op.def->viewRule || op.results.size() > kMostParts) return std::nullopt;
   const ViewContext context{op,
                             types,
                             operand,
