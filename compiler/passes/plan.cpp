@@ -19,7 +19,6 @@
 #include "compiler/pass/pass.h"
 #include "compiler/passes/live_bytes.h"
 #include "compiler/passes/path_facts.h"
-#include "compiler/passes/refused_copies.h"
 
 namespace dyn::passes {
 
@@ -290,7 +289,6 @@ Result<Module> runPlan(const Module& module, PassContext& context) {
   Planner planner(module, context, std::move(smallFor));
   DYN_TRY(Module planned, rewriteFunctions(module, [&](const Function& f) { return planner.plan(f); }));
   planner.report();
-  context.counters["refused_copies"] = static_cast<int64_t>(refusedCopies(planned).size());
   return planned;
 }
 

@@ -5,7 +5,8 @@
 //   into(%t, %w, %y) {kind = "builtin"} body { conv(...) }         refused by conv: its builtin reads rows
 //
 // What moves elements as part of other work (a transpose composed into a kernel that also adds) is no copy,
-// nor is what reads at positions that only a run knows (gather).
+// nor is what reads at positions that only a run knows (gather). Kernels of more than kMostOperands are not
+// looked at. Made when somebody asks: a compile does not pay for it.
 #pragma once
 
 #include <string>

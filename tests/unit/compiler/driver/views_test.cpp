@@ -140,7 +140,6 @@ std::vector<std::string> copiesIn(const std::string& text) {
              toString(refusal.reason);
     found.push_back(std::move(row));
   }
-  EXPECT_EQ(plan->counters.at("refused_copies"), static_cast<int64_t>(found.size()));
   return found;
 }
 
