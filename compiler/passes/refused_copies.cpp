@@ -115,7 +115,8 @@ class CopyFinder {
       const Op& op = *function_.ops[reader.op];
       if (&op == copy.op || op.def == &ops::killOp || op.def == &ops::allocOp || op.def->traits.readsShape)
         continue;
-      if (op.def->traits.view && op.def->viewRule && depth < kMostViews) {
+      const bool isViewed = op.def->traits.view && op.def->viewRule && reader.operand == 0;
+      if (isViewed && depth < kMostViews) {
         auto next = places_.placeOf(op, typesOf(op, types_), 0, place, {body_, reader.op});
         if (next)
           addReaders(copy, op.results[0].id, *next, depth + 1);
@@ -123,6 +124,9 @@ class CopyFinder {
           add(copy, std::string(op.def->name), CopyReason::noStrides);
       } else {
         addReader(copy, op, reader.operand);
+        // The sizes that a view takes.
+        if (op.def->traits.view && reader.operand != 0)
+          add(copy, std::string(op.def->name), CopyReason::denseBuiltin);
       }
     }
   }

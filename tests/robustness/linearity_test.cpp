@@ -10,6 +10,7 @@
 
 #include "compiler/lower/lowered_module.h"
 #include "compiler/passes/pass_table.h"
+#include "compiler/passes/refused_copies.h"
 #include "tests/robustness/allocation_hook.h"
 #include "tests/robustness/compiled_program.h"
 #include "tests/robustness/onnx_builder.h"
@@ -203,6 +204,9 @@ std::vector<Work> stagesOf(const std::string& source, bool isText, const std::st
     current = *std::move(after);
     done("pass " + std::string(item.pass->name));
   }
+  begin();
+  (void)refusedCopies(current);
+  done("list of copies");
   LowerOptions options;
   Result<LoweredModule> lowered = lowerModule(current, options);
   EXPECT_TRUE(lowered.ok()) << (lowered.ok() ? "" : lowered.error().toString());
