@@ -1,5 +1,5 @@
-/* A library without heap at its worst shape, in just as much memory as its header says, between canaries; a dim
- * beyond its bound is an error. */
+/* A library without heap at its worst shape, in just as much memory as its header says, between canaries; a
+ * dim beyond its bound is an error. */
 #include <stdio.h>
 #include <string.h>
 

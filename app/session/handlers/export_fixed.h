@@ -10,8 +10,8 @@ namespace dyn {
 // The folder of the program that runs: dynrun lies there, and what exports link in ../lib.
 std::filesystem::path ownFolder();
 
-// `model` is compiled for a target without heap (LoadRequest::withoutHeap). Errors: unsupportedFeature where the
-// memory has no bound, or the program wants what the runtime does not have.
+// `model` is compiled for a target without heap (LoadRequest::withoutHeap). Errors: unsupportedFeature where
+// the memory has no bound, or the program wants what the runtime does not have.
 Status exportWithoutHeap(SessionState& state, const Command& command, LoadedModel& model,
                          ExportResult& result);
 

@@ -9,8 +9,8 @@
 
 namespace dyn {
 
-// By the place that launches of a kernel have: the places of all operations in it, in order, each once. Kernels
-// of one operation are left out.
+// By the place that launches of a kernel have: the places of all operations in it, in order, each once.
+// Kernels of one operation are left out.
 std::map<std::string, std::vector<std::string>> kernelMembers(const Module& placed);
 
 }  // namespace dyn

@@ -1,5 +1,6 @@
 // What the runtime in fixed memory is given of a program (vm/include/dyn_fixed.h), as data of an object file
-// for any machine: the tables, the constants, and references to kernels and to the host program's native code.
+// for any machine: the tables, the constants, and references to kernels and to the host program's native
+// code.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct FixedTableSettings {
 
 inline constexpr const char* kFixedProgramSymbol = "dyn_fixed_program";
 
-// The program has no @init, no globals and no builtins but the runtime's (checkFixed). `constants[i]` are the bytes of
-// program.constants[i]; all must live until the job is done.
+// The program has no @init, no globals and no builtins but the runtime's (checkFixed). `constants[i]` are the
+// bytes of program.constants[i]; all must live until the job is done.
 KernelJob fixedTableJob(const vm::Program& program, const std::vector<const void*>& constants,
                         const MachineDescription& machine, const FixedTableSettings& settings);
 
