@@ -13,28 +13,27 @@ namespace dyn {
 namespace {
 
 struct Board {
-  std::string_view name, processor, readOnly, writable;
+  std::string_view name, target, processor;
+  std::string_view readOnly, writable;  // where its memories lie
 };
-// Where their memories lie.
 constexpr Board kBoards[] = {
-    {"mps2-an386", "thumbv7em", "ORIGIN = 0x00000000, LENGTH = 4M", "ORIGIN = 0x20000000, LENGTH = 4M"},
-    {"mps3-an547", "thumbv8.1m.main", "ORIGIN = 0x00000000, LENGTH = 512K",
+    {"mps2-an386", "cortex-m4", "thumbv7em", "ORIGIN = 0x00000000, LENGTH = 4M",
+     "ORIGIN = 0x20000000, LENGTH = 4M"},
+    {"mps3-an547", "cortex-m55", "thumbv8.1m.main", "ORIGIN = 0x00000000, LENGTH = 512K",
      "ORIGIN = 0x20000000, LENGTH = 512K"},
 };
 
 Result<const Board*> boardOf(const std::string& name, const std::string& processor) {
-  std::string known;
+  std::string all;
   for (const Board& board : kBoards) {
-    if (board.processor != processor) continue;
-    if (board.name == name) return &board;
-    known += (known.empty() ? "" : ", ") + std::string(board.name);
+    if (board.processor == processor && board.name == name) return &board;
+    all +=
+        (all.empty() ? "" : ", ") + std::string(board.name) + " with --target " + std::string(board.target);
   }
   return makeError(DiagnosticId::usageError, name.empty()
                                                  ? "an image for " + processor + " is for a board"
                                                  : "there is no board '" + name + "' with " + processor)
-      .note(known.empty()
-                ? "boards have processors such as cortex-m4; without --board it is a program of Linux"
-                : "--board is one of " + known);
+      .note("boards are " + all + "; without --board it is a program of Linux");
 }
 
 // Nothing is writable but the memory that the model runs in and the stack: all else stays where it is read.
