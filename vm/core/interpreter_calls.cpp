@@ -9,6 +9,16 @@
 #include "vm/isa/instruction_reader.h"
 
 namespace dyn::vm {
+
+namespace {
+
+// Of a rehearsal: what is there is not what a run would write there.
+void forgetElements(const Tensor* tensor) {
+  if (tensor->storage) tensor->storage->unknown = true;
+}
+
+}  // namespace
+
 bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, const int32_t* buffers,
                          const int64_t* scalars) {
   const KernelRow& kernel = program_.kernels[kernelIndex];
@@ -27,7 +37,9 @@ bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, co
     if (i + kernel.outputCount >= kernel.bufferCount && tensor->readOnly && tensor->elementCount > 0)
       return fault(DYN_CHECK_FAILED,
                    "kernel " + kernel.name + ": output buffer " + std::to_string(i) + " is read-only");
-    wanted |= i + kernel.outputCount >= kernel.bufferCount && tensor->elementCount > 0;
+    const bool written = i + kernel.outputCount >= kernel.bufferCount;
+    wanted |= written && tensor->elementCount > 0;
+    if (written && options_.rehearsal) forgetElements(tensor);
     const int32_t here = tensor->storage && tensor->elementCount > 0 ? tensor->storage->device : device;
     if (device >= 0 && here != device)
       return fault(DYN_CHECK_FAILED, "kernel " + kernel.name + ": buffers are on different devices");
@@ -69,6 +81,7 @@ bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordL
                                            " must be a writable dense tensor on the cpu, it is " +
                                            (object && object->readOnly ? "read-only " : "") +
                                            describe(object));
+      if (options_.rehearsal) forgetElements(static_cast<Tensor*>(object));
     }
     builtinResults_.push_back(object);
   }

@@ -438,6 +438,29 @@ TEST(Computing, launchScratchAndFaults) {
   EXPECT_EQ(m.call("empty"), DYN_CHECK_FAILED);
 }
 
+// A rehearsal runs no kernel: an element that one would overwrite is not known any more.
+TEST(Computing, aRehearsalForgetsWhatKernelsWriteInPlace) {
+  const std::string text =
+      std::string(kKernelRows) +
+      "builtin \"cast\"\n"
+      "function untouched results 1\n const r0 3\n fromscalar v0 i64 r0\n const r1 0\n item r2 v0 r1\n"
+      " newtensor v1 i64 0 [r2]\n ret [v1]\n"
+      "function launched results 1\n const r0 3\n fromscalar v0 i64 r0\n const r1 1\n const r3 100\n"
+      " launch k1 r1 r1 [v0] [r3]\n const r1 0\n item r2 v0 r1\n newtensor v1 i64 0 [r2]\n ret [v1]\n"
+      "function built parameters 1 results 1\n const r0 3\n fromscalars v1 i64 [r0]\n"
+      " builtininto b0 [v1] [v0] [] []\n const r1 0\n item r2 v1 r1\n newtensor v2 i64 0 [r2]\n ret [v2]\n";
+  dyn_options options{};
+  options.rehearsal = 1;
+  Machine rehearsed(text, options);
+  ASSERT_EQ(rehearsed.loadStatus, DYN_OK) << rehearsed.loadMessage;
+  EXPECT_EQ(rehearsed.call("untouched"), DYN_OK) << rehearsed.message;
+  EXPECT_EQ(rehearsed.call("launched"), DYN_UNSUPPORTED);
+  EXPECT_THAT(rehearsed.message, HasSubstr("a rehearsal ends here"));
+  Value x = rehearsed.integers({7});
+  EXPECT_EQ(rehearsed.call("built", {x.get()}), DYN_UNSUPPORTED);
+  EXPECT_THAT(rehearsed.message, HasSubstr("a rehearsal ends here"));
+}
+
 // The place of a launch says what the checks of its kernel demand; k3 returns its scalar.
 TEST(Computing, faultsNameTheCheckThatFailed) {
   Machine m(
