@@ -3,7 +3,6 @@
 #include "app/session/model/input_spec.h"
 #include "compiler/driver/fixed_bound.h"
 #include "compiler/driver/image_export.h"
-#include "compiler/driver/library_export.h"
 #include "compiler/driver/target_choice.h"
 
 namespace dyn {
@@ -35,18 +34,9 @@ Status writeLibrary(SessionState& state, const Command& command, LoadedModel& mo
   result.ramBoundBytes = static_cast<int64_t>(bytes);
   state.log("no run takes more than " + std::to_string(bytes) + " bytes");
   LibraryRequest request;
-  request.kind = result.kind == "shared" ? LibraryKind::shared : LibraryKind::archive;
-  request.output = command.text("o");
   request.withoutHeap = true;
-  request.ramBoundBytes = result.ramBoundBytes;
   request.runtime = runtimeFile("dynfixed", compiled.target);
-  request.source = std::filesystem::path(model.info().path).filename().string();
-  DYN_TRY(ExportedLibrary made, exportLibrary(compiled, request));
-  for (const ExportedLibrary::File& file : made.files) result.files.push_back({file.path, file.bytes});
-  result.weightsBytes = made.weightsBytes;
-  result.runtimeBytes = made.files[0].bytes - made.weightsBytes;
-  result.entryPoints = made.entryPoints;
-  return {};
+  return writeLibraryFiles(compiled, command, model.info().path, std::move(request), result);
 }
 
 // The dims that have one value: ranges are the model's bounds.
@@ -96,6 +86,20 @@ Status writeImage(SessionState& state, const Command& command, LoadedModel& mode
 }
 
 }  // namespace
+
+Status writeLibraryFiles(const CompiledModel& compiled, const Command& command, const std::string& source,
+                         LibraryRequest request, ExportResult& result) {
+  request.kind = result.kind == "shared" ? LibraryKind::shared : LibraryKind::archive;
+  request.output = command.text("o");
+  request.ramBoundBytes = result.ramBoundBytes;
+  request.source = std::filesystem::path(source).filename().string();
+  DYN_TRY(ExportedLibrary made, exportLibrary(compiled, request));
+  for (const ExportedLibrary::File& file : made.files) result.files.push_back({file.path, file.bytes});
+  result.weightsBytes = made.weightsBytes;
+  result.runtimeBytes = made.files[0].bytes - made.weightsBytes;
+  result.entryPoints = made.entryPoints;
+  return {};
+}
 
 std::filesystem::path ownFolder() {
   std::error_code ignored;

@@ -259,18 +259,9 @@ Status writeLibrary(const CompiledModel& compiled, const Command& command, HostF
                     const std::string& source, ExportResult& result) {
   DYN_CHECK(runsHereOrUnsupported(compiled, "a library"));
   LibraryRequest request;
-  request.kind = result.kind == "shared" ? LibraryKind::shared : LibraryKind::archive;
-  request.output = command.text("o");
   request.flow = flow;
-  request.ramBoundBytes = result.ramBoundBytes;
   request.runtime = (ownFolder().parent_path() / "lib" / "dynmodel.o").string();
-  request.source = std::filesystem::path(source).filename().string();
-  DYN_TRY(ExportedLibrary made, exportLibrary(compiled, request));
-  for (const ExportedLibrary::File& file : made.files) result.files.push_back({file.path, file.bytes});
-  result.weightsBytes = made.weightsBytes;
-  result.runtimeBytes = made.files[0].bytes - made.weightsBytes;
-  result.entryPoints = made.entryPoints;
-  return {};
+  return writeLibraryFiles(compiled, command, source, std::move(request), result);
 }
 
 // One file: a package or an executable.
