@@ -2,7 +2,7 @@
 //
 //   dynstudio [MODEL]
 //   dynstudio --screenshot out.png [--dim n=4]... MODEL      // opens, runs when dims are given, writes a picture of the window
-//   dynstudio --headless --export graph.svg|png|dot MODEL    // the graph alone
+//   dynstudio --headless --export graph.svg|pdf|png|dot MODEL    // the graph alone
 //   dynstudio --headless --state out.json [--script FILE] [MODEL]
 // A script has commands of the shell; their answers are shown where they belong. Exit codes are those of
 // dynrepl.
@@ -10,6 +10,7 @@
 #include <QCommandLineParser>
 #include <QEventLoop>
 #include <QFile>
+#include <QFileInfo>
 #include <QSaveFile>
 #include <QTextStream>
 
@@ -122,12 +123,16 @@ int main(int argc, char** argv) {
   if (headless) qInstallMessageHandler(passFaults);
   QApplication app(argc, argv);
   QApplication::setApplicationName("dynstudio");
+  QApplication::setApplicationVersion(DYN_VERSION);
   QApplication::setStyle("Fusion");
+  QApplication::setWindowIcon(QIcon(":/dynstudio.svg"));
+  QApplication::setDesktopFileName("dynstudio");
   QCommandLineParser parser;
   parser.setApplicationDescription("Look into a model: its graph, its passes, its kernels and their times.");
   parser.addHelpOption();
+  parser.addVersionOption();
   parser.addOptions({{"headless", "No window: for --export, --state and --script."},
-                     {"export", "Write the graph as .svg, .png or .dot and leave.", "file"},
+                     {"export", "Write the graph as .svg, .pdf, .png or .dot and leave.", "file"},
                      {"state", "Write what is shown as JSON and leave.", "file"},
                      {"script", "Run the commands of a file; - reads standard input.", "file"},
                      {"screenshot", "Write a picture of the window and leave.", "file"},
@@ -137,7 +142,9 @@ int main(int argc, char** argv) {
                      {"find", "Show the first operation found, in a picture.", "text"},
                      {"panel", "Show this lower panel: IR, Changes, Kernels, Timeline, Memory, Log.", "name"},
                      {"open-groups", "Open all groups first."},
-                     {"size", "Size of the window, such as 1280x800.", "size"}});
+                     {"size", "Size of the window, such as 1280x800.", "size"},
+                     {"theme", "light, dark, or system: as the desktop has it.", "theme"},
+                     {"layout", "Explore, Compile or Profile: where the panels stand.", "name"}});
   parser.addPositionalArgument("model", "A .onnx, .dyn or .dynpkg file.", "[MODEL]");
   parser.process(app);
   const bool batch = parser.isSet("screenshot") || parser.isSet("headless") || parser.isSet("export") ||
@@ -147,9 +154,9 @@ int main(int argc, char** argv) {
   if (batch && files.isEmpty() && !parser.isSet("script"))
     return fail("a model or a script is needed", kUsage);
   const QString picture = parser.value("export");
-  if (!picture.isEmpty() && !picture.endsWith(".svg") && !picture.endsWith(".png") &&
-      !picture.endsWith(".dot"))
-    return fail("--export writes .svg, .png or .dot, not " + picture, kUsage);
+  const QStringList kinds = {"svg", "pdf", "png", "dot"};
+  if (!picture.isEmpty() && !kinds.contains(QFileInfo(picture).suffix()))
+    return fail("--export writes .svg, .pdf, .png or .dot, not " + picture, kUsage);
 
   dyn::SessionOptions options;
   options.cacheDirectory = dyn::defaultCacheDirectory();
@@ -166,8 +173,22 @@ int main(int argc, char** argv) {
       return fail("--size wants WIDTHxHEIGHT of at least 200x200", kUsage);
     window.resize(size[0].toInt(), size[1].toInt());
   }
+  if (parser.isSet("theme")) {
+    const auto theme = dyn::ui::themeOf(parser.value("theme"));
+    if (!theme) return fail("--theme is light, dark or system, not " + parser.value("theme"), kUsage);
+    dyn::ui::applyTheme(*theme);
+  }
+  if (parser.isSet("layout")) {
+    const auto layout = dyn::ui::layoutOf(parser.value("layout"));
+    if (!layout)
+      return fail("--layout is Explore, Compile or Profile, not " + parser.value("layout"), kUsage);
+    window.setLayout(*layout);
+  }
   window.show();
-  if (!files.isEmpty()) window.open(files.first());
+  if (!files.isEmpty())
+    window.open(files.first());
+  else if (!batch)
+    window.reopenLast();
   if (!batch) return QApplication::exec();
 
   const int code = prepare(window, parser);

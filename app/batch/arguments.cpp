@@ -13,7 +13,7 @@ namespace dyn {
 
 namespace {
 
-constexpr const char* kVersion = "dynrepl 0.1.0";
+constexpr const char* kVersion = "dynrepl " DYN_VERSION;
 
 struct Texts {  // options that need a second look after CLI11
   std::string memoryLimit, cacheDirectory = "", color = "auto", math = "fp32", flow = "auto", device = "cpu",
@@ -71,6 +71,31 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_option("--mem-limit", texts.memoryLimit, "bytes, or 512MB");
 }
 
+// What `dynrepl COMMAND --help` begins with.
+std::string commandHelp(const CLI::App& command) {
+  static const std::map<std::string, const char*> examples = {
+      {"run", "run bert.onnx --dim batch=1 --dim seq=59 --input input_ids=@ids.npy"},
+      {"verify", "verify samples/models/bert"},
+      {"inspect", "inspect bert.onnx --why last_hidden_state.1"},
+      {"compile", "compile bert.onnx --dim seq=1..512 -o bert.dynpkg"},
+      {"export", "export bert.onnx --kind exe -o bert"},
+      {"bench", "bench bert.onnx --dim batch=1 --dim seq=@lengths.txt"},
+      {"bisect", "bisect bert.onnx --dim batch=1 --dim seq=7 -o fault.dyn"},
+      {"tune", "tune bert.onnx --dim batch=1 --dim seq=@lengths.txt --seconds 30"},
+      {"script", "script samples/04_bert/lesson.dyns"},
+      {"completion", "completion bash > ~/.local/share/bash-completion/completions/dynrepl"},
+      {"manual", "manual | man -l -"},
+  };
+  std::string text = command.help();
+  const std::string usage = "Usage: " + command.get_name();
+  const size_t begin = text.find(usage);
+  const size_t end = text.find('\n', begin);
+  const auto example = examples.find(command.get_name());
+  if (begin == std::string::npos || end == std::string::npos || example == examples.end()) return text;
+  text.insert(end, std::string("\nExample: dynrepl ") + example->second);
+  return text.insert(begin + usage.size() - command.get_name().size(), "dynrepl ");
+}
+
 // The option or command nobody knows, with what to try instead; "" when that is not the fault.
 std::string unknownWord(const CLI::App& app, int argc, char** argv) {
   const CLI::App* command = &app;
@@ -114,6 +139,9 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
   app.add_option("-e", r.lines, "shell commands: 'CMD; CMD'; may be given several times")
       ->take_all()
       ->expected(1);
+  // Batch commands read no such file anyway.
+  app.add_flag_callback(
+      "--no-init", [] {}, "alone: the shell, without the commands of ~/.config/dyn/init.dyns");
   app.add_flag("--keep-going", r.keepGoing, "scripts go on after an error");
   addCommon(&app, r, texts);
 
@@ -129,8 +157,12 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
   CLI::App* tune =
       app.add_subcommand("tune", "measure versions of convolutions and products for likely shapes");
   CLI::App* script = app.add_subcommand("script", "run shell commands of a file");
-  for (CLI::App* sub : {run, verify, inspect, compile, exported, bench, bisect, tune, script})
+  // The options of its own come first.
+  for (CLI::App* sub : {run, verify, inspect, compile, exported, bench, bisect, tune, script}) {
+    sub->option_defaults()->group("Options of every command");
     addCommon(sub, r, texts);
+    sub->option_defaults()->group("Options");
+  }
   for (CLI::App* sub : {run, inspect, compile, exported, bench, bisect, tune})
     sub->add_option("MODEL", r.model, ".onnx, .dyn or .dynpkg; - reads a text module")->required();
   for (CLI::App* sub : {run, inspect, compile, exported, bench, bisect, tune})
@@ -266,7 +298,7 @@ ParsedArguments parseArguments(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const std::vector<CLI::App*> chosen = app.get_subcommands();
-    parsed.toStdout = chosen.empty() ? app.help() : chosen[0]->help();
+    parsed.toStdout = chosen.empty() ? app.help() : commandHelp(*chosen[0]);
     return parsed;
   } catch (const CLI::CallForAllHelp&) {
     parsed.toStdout = app.help("", CLI::AppFormatMode::All);

@@ -150,6 +150,7 @@ int runBatch(int argc, char** argv) {
   TextOptions text;
   text.color = wantsColor(request.color, 1);
   text.width = terminalWidth();
+  text.fitted = ::isatty(1);
   BatchOutput output(request.json, parsed.command, text);
   Status settings = checkSettings(request);
   if (!settings.ok()) return output.failure(settings.error());
@@ -161,7 +162,11 @@ int runBatch(int argc, char** argv) {
     session.setListener([&printer](const Event& event) { printer(event); });
   int code = 0;
   {
-    Watchdog watchdog(request, session, output);
+    Watchdog watchdog({request.timeLimitSeconds,
+                       request.memoryLimitBytes,
+                       {request.output, request.profile, request.outputDirectory + "/"}},
+                      {[&session] { session.interrupt(); }, [&output] { return output.claim(); },
+                       [&output](const Diagnostic& fault) { return output.failure(fault); }});
     code = dispatch({request, session, output, watchdog});
   }
   return code;

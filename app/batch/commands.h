@@ -3,8 +3,8 @@
 
 #include "app/batch/arguments.h"
 #include "app/batch/output.h"
-#include "app/batch/watchdog.h"
 #include "app/session/session.h"
+#include "app/session/watchdog.h"
 
 namespace dyn {
 

@@ -11,8 +11,8 @@
 #include <cstdio>
 #include <cwchar>
 
-#include "app/repl/history_file.h"
 #include "app/repl/signal_watch.h"
+#include "app/session/history_file.h"
 
 namespace dyn {
 

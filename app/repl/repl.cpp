@@ -4,14 +4,19 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
 
-#include "app/repl/history_file.h"
+#include "app/repl/init_file.h"
 #include "app/repl/line_editor.h"
+#include "app/repl/pager.h"
 #include "app/repl/piped_lines.h"
 #include "app/repl/signal_watch.h"
+#include "app/repl/supervisor.h"
+#include "app/session/history_file.h"
+#include "app/session/views/text_table.h"
 #include "app/session/views/view_text.h"
 #include "compiler/support/standard_streams.h"
 
@@ -19,7 +24,7 @@ namespace dyn {
 
 namespace {
 
-constexpr const char* kBanner = "Dyn 0.1.0  :help shows the commands, Ctrl-D leaves\n";
+constexpr const char* kBanner = "Dyn " DYN_VERSION "  :help shows the commands, Ctrl-D leaves\n";
 
 constexpr int kInterruptedCode = 130;
 // What does not listen within this time after a signal is left behind.
@@ -40,15 +45,65 @@ int widthOfTerminal() {
   return ::ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 100;
 }
 
+int heightOfTerminal() {
+  winsize size{};
+  return ::ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_row >= 4 ? size.ws_row : 24;
+}
+
 class Shell {
  public:
-  explicit Shell(bool interactive) : interactive_(interactive), session_(options()) {
+  // record: of what is to be done again after a crash; null: none is kept.
+  explicit Shell(bool interactive, ShellRecord* record = nullptr)
+      : interactive_(interactive), record_(record), session_(options()) {
     text_.color = interactive && colorWanted(1);
-    text_.mostLines = interactive ? 40 : 0;
+    const char* terminal = std::getenv("TERM");
+    if (interactive && terminal && std::string(terminal) != "dumb") pager_ = pagerCommand();
+    text_.mostLines = interactive && pager_.empty() ? 40 : 0;
     session_.setListener([this](const Event& event) { onEvent(event); });
   }
 
-  int run() { return interactive_ ? runInteractive() : runPiped(); }
+  // restored: what another shell was told, which crashed; else the commands of `initFile` come first.
+  int runInteractive(const std::vector<std::string>& restored, bool initFile) {
+    if (restored.empty()) write(1, kBanner);
+    if (!restored.empty())
+      restore(restored);
+    else if (initFile)
+      runInitFile();
+    return readLines();
+  }
+
+  // Piped input: stops at the first error.
+  int runPiped() {
+    PipedLines lines(signals_);
+    std::string pending, line;
+    OpenEnd openEnd;
+    uint32_t number = 0, begin = 0;
+    int code = 0;
+    bool goOn = true;
+    while (goOn && code == 0) {
+      const LineEnd end = lines.next(line);
+      if (end == LineEnd::endOfFile) break;
+      if (end != LineEnd::line) leave();
+      ++number;
+      if (pending.empty() && blank(line)) continue;
+      if (pending.empty()) begin = number;
+      pending.append(pending.empty() ? "" : "\n").append(line);
+      openEnd.add(line);
+      if (openEnd.isOpen()) continue;
+      openEnd = {};
+      goOn = handle(pending, code);
+      if (code != 0) write(2, "<stdin>:" + std::to_string(begin) + ": stopped here\n");
+      pending.clear();
+    }
+    if (ended_) return kInterruptedCode;
+    if (code == 0 && goOn && !pending.empty()) {
+      showError(makeError(DiagnosticId::textSyntax, "a bracket or quote is not closed",
+                          {.file = "<stdin>", .line = begin})
+                    .diagnostic);
+      code = 1;
+    }
+    return code;
+  }
 
  private:
   static SessionOptions options() {
@@ -62,7 +117,8 @@ class Shell {
     const bool terminal = interactive_ && ::isatty(2);
     if (event.kind == EventKind::log) {
       clearProgress();
-      write(2, event.text + "\n");
+      write(2,
+            (terminal ? wrapped(event.text, static_cast<size_t>(widthOfTerminal()), 2) : event.text) + "\n");
     } else if (event.kind == EventKind::started) {
       start_ = std::chrono::steady_clock::now();
     } else if (event.kind == EventKind::progress && terminal) {
@@ -83,8 +139,10 @@ class Shell {
   void show(const Outcome& outcome) {
     if (const SettingTable* settings = outcome.as<SettingTable>()) applySettings(*settings, text_);
     text_.width = widthOfTerminal();
-    if (Status status = writeStandard(1, toText(outcome.view, text_)); !status.ok() && written_.ok())
-      written_ = std::move(status);
+    text_.fitted = interactive_;
+    const std::string text = toText(outcome.view, text_);
+    if (!pages(text))
+      if (Status status = writeStandard(1, text); !status.ok() && written_.ok()) written_ = std::move(status);
     TextOptions diagnostics = text_;
     diagnostics.color = interactive_ && colorWanted(2);
     for (const Diagnostic& warning : outcome.warnings) {
@@ -95,6 +153,19 @@ class Shell {
     for (const Diagnostic& more : outcome.more)
       if (!outcome.error || more.message != outcome.error->message) write(2, toText(more, diagnostics));
     if (outcome.error) write(2, toText(*outcome.error, diagnostics));
+  }
+
+  // What is longer than the terminal, in pages; false: not shown yet.
+  bool pages(const std::string& text) {
+    if (pager_.empty() || !paging_ || std::count(text.begin(), text.end(), '\n') < heightOfTerminal())
+      return false;
+    const Paged paged = showByPager(pager_, text, signals_);
+    if (paged == Paged::ended) ended_ = true;
+    if (paged == Paged::notStarted) {
+      write(2, "the pager '" + pager_ + "' could not be started; $DYN_PAGER names another\n");
+      pager_.clear();
+    }
+    return paged != Paged::notStarted;
   }
 
   void showError(const Diagnostic& diagnostic) {
@@ -131,6 +202,48 @@ class Shell {
     ::_exit(kInterruptedCode);
   }
 
+  // The commands that made what another shell held, without what they say.
+  void restore(const std::vector<std::string>& lines) {
+    std::vector<Command> commands;
+    size_t lastLoad = 0;
+    bool undoes = false;  // what is taken back has to be there
+    for (const std::string& line : lines) {
+      Result<Command> command = parseCommand(line);
+      if (!command.ok()) continue;
+      if (command->id == CommandId::load) lastLoad = commands.size();
+      undoes |= command->id == CommandId::undo;
+      commands.push_back(*std::move(command));
+    }
+    size_t done = 0, wanted = 0;
+    for (size_t i = 0; i < commands.size(); ++i) {
+      if (commands[i].id == CommandId::load && i < lastLoad && !undoes) continue;
+      ++wanted;
+      done += recorded(commands[i])->ok();
+    }
+    write(2, "started anew: " + std::to_string(done) + " of " + std::to_string(wanted) +
+                 " commands were done again (:info, :vars and :set show what is there)\n");
+  }
+
+  void runInitFile() {
+    std::string why;
+    const std::string file = initFile(why);
+    if (!why.empty()) write(2, why + "\n");
+    int code = 0;
+    if (!file.empty()) handle(toLine(Command::of(CommandId::source).add("file", file)), code);
+  }
+
+  // As execute(); what changes the session is noted for the case of a crash.
+  std::shared_ptr<const Outcome> recorded(Command command) {
+    const bool changes = command.id == CommandId::run ? command.has("bind")
+                         : command.id == CommandId::undo || command.id == CommandId::source
+                             ? true
+                             : commandSpec(command.id).undoable == Undoable::yes;
+    if (record_) record_->begin(toLine(command));
+    std::shared_ptr<const Outcome> outcome = execute(std::move(command));
+    if (record_) record_->end(changes && outcome->ok());
+    return outcome;
+  }
+
   // False when the shell is to end.
   bool handle(const std::string& line, int& exitCode) {
     Result<Command> command = parseCommand(line);
@@ -140,9 +253,11 @@ class Shell {
       return true;
     }
     if (command->id == CommandId::quit) return false;
-    std::shared_ptr<const Outcome> outcome = execute(*command);
+    std::shared_ptr<const Outcome> outcome = recorded(*command);
     const std::lock_guard<std::mutex> lock(mutex_);
+    paging_ = interactive_;
     show(*outcome);
+    paging_ = false;
     exitCode = outcome->exitCode();
     if (!interactive_ && exitCode == 0 && !written_.ok()) {
       showError(written_.error());
@@ -156,8 +271,7 @@ class Shell {
     return begin == std::string::npos || line[begin] == '#';
   }
 
-  int runInteractive() {
-    write(1, kBanner);
+  int readLines() {
     LineEditor editor(
         historyPath(),
         [this](const std::string& line, size_t cursor) { return session_.complete(line, cursor); }, signals_);
@@ -195,55 +309,28 @@ class Shell {
     }
   }
 
-  // Piped input: stops at the first error.
-  int runPiped() {
-    PipedLines lines(signals_);
-    std::string pending, line;
-    OpenEnd openEnd;
-    uint32_t number = 0, begin = 0;
-    int code = 0;
-    bool goOn = true;
-    while (goOn && code == 0) {
-      const LineEnd end = lines.next(line);
-      if (end == LineEnd::endOfFile) break;
-      if (end != LineEnd::line) leave();
-      ++number;
-      if (pending.empty() && blank(line)) continue;
-      if (pending.empty()) begin = number;
-      pending.append(pending.empty() ? "" : "\n").append(line);
-      openEnd.add(line);
-      if (openEnd.isOpen()) continue;
-      openEnd = {};
-      goOn = handle(pending, code);
-      if (code != 0) write(2, "<stdin>:" + std::to_string(begin) + ": stopped here\n");
-      pending.clear();
-    }
-    if (ended_) return kInterruptedCode;
-    if (code == 0 && goOn && !pending.empty()) {
-      showError(makeError(DiagnosticId::textSyntax, "a bracket or quote is not closed",
-                          {.file = "<stdin>", .line = begin})
-                    .diagnostic);
-      code = 1;
-    }
-    return code;
-  }
-
   bool interactive_, ended_ = false;  // ended_: by a signal
-  SignalWatch signals_;               // before the session: its threads take over what is blocked
+  ShellRecord* record_ = nullptr;
+  SignalWatch signals_;  // before the session: its threads take over what is blocked
   std::mutex mutex_;
   TextOptions text_;
   Status written_;  // what was shown
   bool progressShown_ = false;
+  std::string pager_;    // "": none
+  bool paging_ = false;  // the answer to a line that was typed is shown
   std::chrono::steady_clock::time_point start_;
   Session session_;  // last: its thread must end before what it calls
 };
 
 }  // namespace
 
-int runRepl() {
+int runRepl(bool initFile) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);
-  return Shell(::isatty(0) && ::isatty(1)).run();
+  if (!::isatty(0) || !::isatty(1)) return Shell(false).runPiped();
+  return superviseShell([&](ShellRecord& record, const std::vector<std::string>& restored) {
+    return Shell(true, &record).runInteractive(restored, initFile);
+  });
 }
 
 }  // namespace dyn

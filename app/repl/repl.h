@@ -7,6 +7,7 @@
 
 namespace dyn {
 
-int runRepl();
+// initFile: the commands of a person's own (app/repl/init_file.h) come first, on a terminal.
+int runRepl(bool initFile);
 
 }  // namespace dyn

@@ -9,6 +9,7 @@
 #include <new>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "app/session/session_state.h"
 #include "compiler/support/clock.h"
@@ -28,6 +29,37 @@ std::string defaultCacheDirectory() {
   return ::stat(directory.c_str(), &info) == 0 && S_ISDIR(info.st_mode) ? directory : "none";
 }
 
+namespace {
+
+// Commands whose runs are of the session's own model and leave it as it is.
+bool runsTheModel(CommandId id) {
+  return id == CommandId::run || id == CommandId::time || id == CommandId::profile ||
+         id == CommandId::bench || id == CommandId::predict || id == CommandId::sweep ||
+         id == CommandId::limit;
+}
+
+// Commands that only look at the model after its passes.
+bool isServedBeside(const Command& command) {
+  switch (command.id) {
+    case CommandId::graph:
+    case CommandId::passes:
+    case CommandId::diff:
+    case CommandId::dims:
+    case CommandId::why:
+    case CommandId::info:
+    case CommandId::help:
+    case CommandId::ops:
+    case CommandId::history:
+      return true;
+    case CommandId::ir:
+      return command.text("level", "graph") == "graph";
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 struct Session::Impl {
   struct Waiting {
     Ticket ticket = 0;
@@ -37,6 +69,7 @@ struct Session::Impl {
 
   SessionState state;  // of the worker, but for its journal
   CompletionIndex completion;
+  std::weak_ptr<LoadedModel> shown;  // the model that events have told of
 
   mutable std::mutex mutex;  // guards all below
   std::condition_variable wake, done, interrupted;
@@ -45,7 +78,12 @@ struct Session::Impl {
   std::function<void(const Event&)> listener;
   Ticket next = 1, running = 0;
   bool stop = false, interrupting = false;
-  std::thread worker, interrupter;
+  // While a program runs its thread touches nothing else of the state: views of the model are served beside
+  // it. A run does not go on before the view that is under way is done.
+  std::condition_variable aside, asideDone;
+  bool inRun = false;
+  Ticket beside = 0;
+  std::thread worker, interrupter, besideWorker;
 
   void emit(Event event) {
     std::function<void(const Event&)> call;
@@ -59,10 +97,13 @@ struct Session::Impl {
   void publish(const Waiting& item, std::shared_ptr<const Outcome> outcome) {
     const CommandSpec& spec = commandSpec(outcome->command.id);
     completion.refresh(state);
-    if (outcome->ok() && spec.undoable == Undoable::yes) {
-      const bool model = outcome->command.id == CommandId::load;
-      emit({model ? EventKind::model : EventKind::values, item.ticket, "", -1, nullptr});
-    }
+    // Settings and :undo can change the model, too.
+    const std::shared_ptr<LoadedModel>& now = state.now.model;
+    if (shown.owner_before(now) || now.owner_before(shown))
+      emit({EventKind::model, item.ticket, "", -1, nullptr});
+    else if (outcome->ok() && (spec.undoable == Undoable::yes || outcome->command.id == CommandId::undo))
+      emit({EventKind::values, item.ticket, "", -1, nullptr});
+    shown = now;
     emit({EventKind::finished, item.ticket, "", 1, outcome});
     {
       const std::lock_guard<std::mutex> lock(mutex);
@@ -95,15 +136,50 @@ struct Session::Impl {
       state.emitOutcome = [this, ticket](std::shared_ptr<const Outcome> inner) {
         emit({EventKind::finished, ticket, "", -1, std::move(inner)});
       };
+      state.interruption.setListener([this, &item](bool now) { setInRun(now, item.command); });
       emit({EventKind::started, ticket, line, -1, nullptr});
       publish(item, runCommand(state, item.command, ticket));
+    }
+  }
+
+  void setInRun(bool now, const Command& command) {
+    std::unique_lock<std::mutex> lock(mutex);
+    inRun = now && runsTheModel(command.id);
+    if (inRun && !queue.empty()) aside.notify_all();
+    if (!now) asideDone.wait(lock, [&] { return beside == 0; });
+  }
+
+  // Views that come next in the queue, so that none overtakes what changes the model.
+  void serveBeside() {
+    std::unique_lock<std::mutex> lock(mutex);
+    for (;;) {
+      aside.wait(lock,
+                 [&] { return stop || (inRun && !queue.empty() && isServedBeside(queue.front().command)); });
+      if (stop) return;
+      const Waiting item = std::move(queue.front());
+      queue.pop_front();
+      beside = item.ticket;
+      lock.unlock();
+      state.journal.add(toLine(item.command));
+      const auto emitOfRun = std::exchange(
+          state.emit, [this, ticket = item.ticket](EventKind kind, const std::string& text, double fraction) {
+            emit({kind, ticket, text, fraction, nullptr});
+          });
+      std::shared_ptr<const Outcome> outcome = runCommand(state, item.command, item.ticket);
+      state.emit = emitOfRun;
+      emit({EventKind::finished, item.ticket, "", 1, outcome});
+      lock.lock();
+      if (item.delivery == Delivery::fetched) outcomes[item.ticket] = std::move(outcome);
+      beside = 0;
+      asideDone.notify_all();
+      done.notify_all();
     }
   }
 
   // Is the command of this ticket still to be done? Under the lock.
   bool waits(Ticket ticket) const {
     if (outcomes.count(ticket)) return false;
-    return running == ticket ||
+    return running == ticket || beside == ticket ||
            (!queue.empty() && queue.front().ticket <= ticket && ticket <= queue.back().ticket);
   }
 
@@ -128,6 +204,7 @@ Session::Session(SessionOptions options) : impl_(std::make_unique<Impl>()) {
   impl_->completion.refresh(impl_->state);
   impl_->worker = std::thread([impl = impl_.get()] { impl->work(); });
   impl_->interrupter = std::thread([impl = impl_.get()] { impl->keepInterrupting(); });
+  impl_->besideWorker = std::thread([impl = impl_.get()] { impl->serveBeside(); });
 }
 
 Session::~Session() {
@@ -138,6 +215,8 @@ Session::~Session() {
   }
   impl_->wake.notify_all();
   impl_->interrupted.notify_all();
+  impl_->aside.notify_all();
+  impl_->besideWorker.join();
   impl_->worker.join();
   impl_->interrupter.join();
 }
@@ -153,6 +232,7 @@ Ticket Session::submit(Command command, Delivery delivery) {
     const std::lock_guard<std::mutex> lock(impl_->mutex);
     ticket = impl_->next++;
     impl_->queue.push_back({ticket, std::move(command), delivery});
+    if (impl_->inRun) impl_->aside.notify_all();
   }
   impl_->wake.notify_all();
   return ticket;
@@ -203,7 +283,7 @@ void Session::interrupt() {
 
 bool Session::busy() const {
   const std::lock_guard<std::mutex> lock(impl_->mutex);
-  return impl_->running != 0 || !impl_->queue.empty();
+  return impl_->running != 0 || impl_->beside != 0 || !impl_->queue.empty();
 }
 
 std::vector<std::string> Session::journal() const { return impl_->state.journal.last(0).lines; }
@@ -305,9 +385,19 @@ std::shared_ptr<const Outcome> runCommand(SessionState& state, const Command& co
   return outcome;
 }
 
-Result<LoadedModel*> SessionState::model() const {
+Result<LoadedModel*> SessionState::opened() const {
   if (now.model) return now.model.get();
   return makeError(DiagnosticId::usageError, "no model is loaded").note("load one by :load FILE");
+}
+
+Result<LoadedModel*> SessionState::model() const {
+  DYN_TRY(LoadedModel * loaded, opened());
+  if (loaded->problems().empty()) return loaded;
+  Error first;
+  first.diagnostic = loaded->problems().front();
+  if (const size_t others = loaded->problems().size() - 1; others > 0)
+    first.diagnostic.notes.push_back("and " + std::to_string(others) + " more: :check lists all");
+  return first;
 }
 
 Result<LoadedModel*> SessionState::modelWithPasses() const {

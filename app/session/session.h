@@ -8,8 +8,9 @@
 //   if (auto* info = outcome->as<ModelInfo>()) show(*info);
 //
 // Threads: every method may be called from any thread. Commands run one after the other in the order of
-// submit. Errors: a command that fails leaves the session as it was and says so in Outcome::error; nothing
-// throws.
+// submit; those that only look at the model (graph, text, dims, why) are answered beside a run that is under
+// way, without the event `started`. Errors: a command that fails leaves the session as it was and says so in
+// Outcome::error; nothing throws.
 #pragma once
 
 #include <chrono>

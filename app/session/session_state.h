@@ -13,8 +13,10 @@
 #include "app/session/completion.h"
 #include "app/session/journal.h"
 #include "app/session/model/loaded_model.h"
+#include "app/session/model/run_history.h"
 #include "app/session/model/runner.h"
 #include "app/session/model/specialisation.h"
+#include "app/session/model/stepped_run.h"
 #include "app/session/session.h"
 #include "app/session/undo_stack.h"
 
@@ -35,7 +37,12 @@ struct SessionState {
   Interruption interruption;
   std::optional<Diagnostic> lastError;
   Journal journal;
+  RunHistory runs;
   int sourceDepth = 0;
+  std::vector<Breakpoint> breakpoints;
+  int lastBreakpoint = 0;             // numbers are not used again
+  std::vector<std::string> watched;   // registers and dims, as they were given
+  std::unique_ptr<SteppedRun> debug;  // null: no run is stepped through
   std::function<void(EventKind, const std::string& text, double fraction)> emit;
   std::function<void(std::shared_ptr<const Outcome>)> emitOutcome;  // of commands inside :source
 
@@ -45,8 +52,10 @@ struct SessionState {
   void progress(const std::string& text, double fraction = -1) const {
     if (emit) emit(EventKind::progress, text, fraction);
   }
-  // The loaded model, or an error that says how to load one.
+  // The loaded model, or an error that says how to load one. The second one may have problems that keep it
+  // from being compiled (:load --anyway); of the first, the first of them is the error.
   Result<LoadedModel*> model() const;
+  Result<LoadedModel*> opened() const;
   Result<LoadedModel*> modelWithPasses() const;
   // The program for these inputs, ready to run and kept warm: of the loaded model, or of a specialisation
   // made now or before.

@@ -43,7 +43,8 @@ struct ModelInfo {
   int64_t weightsCount = 0, weightsBytes = 0;
   std::vector<std::string> symbols;  // named dims of the inputs
   std::vector<Diagnostic> warnings;
-  std::string tuning;  // "3 records of FILE": what compilation takes from measurements; "" without any
+  int64_t problemsCount = 0;  // with any, the model can be looked at, and nothing else
+  std::string tuning;         // "3 records of FILE": what compilation takes from measurements; "" without any
 };
 
 // --- graph ---
@@ -108,6 +109,20 @@ struct GraphView {
   std::vector<GraphGroup> groups;  // parents before children
 };
 
+// Operations of a graph: what a search found, what a value is made of, a way between two.
+struct NodeList {
+  int step = 0;
+  std::string stepName;
+  std::string title;  // "12 operations of 290 match softmax"
+  struct Row {
+    NodeId id = kNoNode;
+    int64_t index = 0;  // in execution order
+    std::string op, name, type, place;
+  };
+  std::vector<Row> rows;
+  NodeId firstUse = kNoNode, lastUse = kNoNode;  // of the operation that was asked for
+};
+
 // --- text and steps ---
 
 enum class IrLevel : uint8_t { graph, placed, loop, llvm, assembly, bytecode, target };
@@ -118,12 +133,67 @@ struct IrLine {
   NodeId node = kNoNode;
 };
 
+// Where lines come from, so that a line of one level finds those of the others (level_links.h).
+struct LineOrigin {
+  uint32_t line = 0, lastLine = 0;  // 1-based
+  std::vector<std::string> places;  // of operations
+  std::vector<int> kernels;         // of the compiled program
+  bool inKernel = false;            // a line of the kernel itself, not of what launches it
+  uint32_t loopLine = 0;            // in the text of its kernel's loop IR; 0: of no statement
+};
+
 struct IrText {
   IrLevel level = IrLevel::graph;
   int step = -1;      // of the trace, for graph levels
   std::string title;  // "after fuse"
   std::string text;
-  std::vector<IrLine> lines;  // where operations start; graph levels only
+  std::vector<IrLine> lines;        // where operations start; graph levels only
+  std::vector<LineOrigin> origins;  // by line; where they were asked for
+  std::string file;                 // where it was written, or ""
+};
+
+// A line of one level, and what belongs to it at the others.
+struct LinkedLines {
+  struct Line {
+    uint32_t line = 0;
+    std::string text;
+  };
+  struct Level {
+    IrLevel level = IrLevel::graph;
+    std::vector<Line> lines;
+  };
+  IrLevel level = IrLevel::graph;
+  Line line;
+  std::vector<Level> levels;
+};
+
+// Where a run stands that is stepped through.
+struct StopView {
+  struct Register {
+    std::string name;   // "r3", "v1"
+    std::string value;  // "59"; of a tensor its elements
+    std::string type;   // of an object
+    std::string dims;   // of scalars: the dims of the inputs that have this register
+  };
+  bool ended = false;
+  std::string why;  // "breakpoint 1", "step", "seq changed from 3 to 4", "the run has ended"
+  std::string function, place, instruction;
+  uint32_t position = 0, depth = 0;
+  uint32_t line = 0;      // of the bytecode's text
+  NodeId node = kNoNode;  // of the placed graph
+  std::vector<Register> registers;
+  std::shared_ptr<const struct RunResult> result;  // of one that has ended
+};
+
+struct BreakpointTable {
+  struct Row {
+    int number = 0;
+    std::string what;  // as it was given
+    std::string where;
+    int64_t hits = 0;
+  };
+  std::vector<Row> rows;
+  std::vector<std::string> watched;
 };
 
 struct PassRow {
@@ -201,11 +271,21 @@ struct DimsTable {
   std::vector<std::string> checks;  // "check0: k must equal m: ...": what :why check0 explains
 };
 
+// One step of a chain. Steps that only hand the dim on stand folded in one.
+struct WhyStep {
+  std::string text;
+  int depth = 0;                    // below the step that it explains
+  NodeId node = kNoNode;            // the operation that makes the value
+  std::string ask;                  // what :why asks about this step alone: "h.1"
+  std::vector<std::string> folded;  // the steps behind "through 38 operations that keep it"
+};
+
 struct WhyView {
   std::string question;  // "is y.1 = x.0?"
   std::string answer;    // "yes", "no", "unknown", or the dim itself
   std::vector<std::string> lines;
   std::vector<std::string> chain;   // of a value's dim, step by step back to its origins
+  std::vector<WhyStep> tree;        // the same as a tree, before its children each step
   std::vector<std::string> facts;   // the proof of a yes or no: none of them can be left out
   std::vector<std::string> known;   // what else is known of the symbols
   std::vector<std::string> checks;  // run-time checks that rest on it
@@ -227,8 +307,9 @@ struct PlanBuffer {
   bool pooled = false;        // not in the arena: its size is known only when it is made
   std::string offset, bytes;  // expressions; offset "" when pooled
   std::optional<int64_t> offsetBytes, sizeBytes;
-  int slot = -1;           // buffers of one offset share a slot
-  int begin = 0, end = 0;  // first and last operation, by position in the function
+  int slot = -1;                   // buffers of one offset share a slot
+  int begin = 0, end = 0;          // first and last operation, by position in the function
+  std::vector<std::string> views;  // values that are seen in its memory without a copy
 };
 
 struct PlanArena {
@@ -245,9 +326,12 @@ struct PlanView {
   std::string peak;                           // expression: inputs aside, arena and planned buffers
   std::optional<int64_t> predictedPeakBytes;  // nullopt where value-dependent or dims are not given
   int64_t constantsBytes = 0;
-  std::string whyNoPeak;    // with dims, but without a predicted peak
-  int64_t copiesCount = 0;  // made only because a reader takes no strides; `kernels` names them
-  std::string copied;       // their bytes, an expression
+  std::string whyNoPeak;  // with dims, but without a predicted peak
+  int peakStep = -1;      // of @main: the operation at which most lives, with dims
+  int64_t peakStepBytes = 0;
+  std::vector<size_t> peakBuffers;  // that live then, largest first: indices of `buffers`
+  int64_t copiesCount = 0;          // made only because a reader takes no strides; `kernels` names them
+  std::string copied;               // their bytes, an expression
   std::optional<int64_t> copiedBytes;
 };
 
@@ -311,7 +395,8 @@ struct CopyRow {
 struct KernelTable {
   bool profiled = false;
   bool explained = false;
-  std::string limits;  // the machine's, in one line, when explained
+  std::string limits;                                 // the machine's, in one line, when explained
+  double mostGflops = 0, mostGigabytesPerSecond = 0;  // the roof, when explained
   std::vector<KernelRow> rows;
   std::vector<ContractionRow> contractions;
   std::vector<CopyRow> copies;
@@ -337,6 +422,35 @@ struct TimelineEvent {
   std::vector<int64_t> scalars,
       numbers;               // of a kernel units, steps and its scalars; of a builtin those it is given
   int64_t resultsCount = 0;  // of a builtin: so many of `shapes`, at the front
+  // Of an explained run: see KernelRow.
+  double movedBytes = 0, operations = 0;
+  int64_t boundNs = 0;
+};
+
+// The time of a run by where the model says it is spent: modules by the path of the names, operations, and
+// what was launched for them. The gaps between launches are a row of their own.
+struct PlaceRow {
+  std::string label, place;  // place: of operations and launches
+  std::string kind;          // "module", "operation", "launch", "gap"
+  int parent = -1;           // parents before children
+  int64_t launchesCount = 0, totalNs = 0, boundNs = 0;
+  double bytes = 0, operations = 0;
+};
+struct PlaceTree {
+  int64_t runNs = 0;
+  std::vector<PlaceRow> rows;
+};
+
+// Two runs side by side, the greatest difference first.
+struct RunDifference {
+  std::string place;
+  std::optional<int64_t> firstNs, secondNs;
+  std::optional<double> ratio;  // second by first
+};
+struct RunsView {
+  std::string first, second;  // what they are: "batch=1, seq=16"
+  int64_t firstNs = 0, secondNs = 0, firstPeakBytes = 0, secondPeakBytes = 0;
+  std::vector<RunDifference> rows;
 };
 
 struct NamedValue {
@@ -362,16 +476,76 @@ struct RunResult {
   std::shared_ptr<const KernelTable> profile;  // of a profiled run
   std::vector<NodeTime> nodeTimes;
   std::vector<TimelineEvent> timeline;
+  // Against recorded outputs, where some were given: "" is equal.
+  std::vector<std::pair<std::string, std::string>> differences;
   std::string profileFile;
   bool bench = false;  // show times, not values
+};
+
+// A test of sizes that the program makes while it runs.
+struct CheckRow {
+  std::string name;                    // "check0": :why explains it
+  std::string text;                    // "k must equal m: matmul at node /out/MatMul"
+  std::optional<int64_t> left, right;  // its two sides with these dims
+  bool fails = false;
+  NodeId node = kNoNode;  // the operation that demands it
+};
+
+// A dim that is outside of what the model says of it.
+struct RangeFault {
+  std::string symbol, text;  // "seq is at most 512: ..."
 };
 
 // What a run will take, before it is run.
 struct PredictView {
   DimValues dims;
+  std::vector<CheckRow> checks;  // those that fail first
+  std::vector<RangeFault> outside;
+  std::string refused;  // why there is no run with these dims; then no time and no peak
   int64_t timeNs = 0;
   int64_t peakBytes = 0;
   KernelTable kernels;  // boundNs is the expected time
+};
+
+// Time and peak along one dim, without running.
+struct SweepPoint {
+  int64_t value = 0;
+  std::optional<int64_t> timeNs, peakBytes;
+  int band = -1;        // of SweepView::bands
+  std::string refused;  // why there is no run of this size
+};
+struct SweepBand {  // sizes next to each other that take the same versions
+  int64_t from = 0, to = 0;
+  std::string versions;
+};
+struct MeasuredRun {
+  DimValues dims;
+  int64_t timeNs = 0, peakBytes = 0;  // the median of the runs
+};
+struct SweepView {
+  std::string symbol;
+  DimValues others;
+  std::vector<SweepPoint> points;
+  std::vector<SweepBand> bands;
+  std::vector<MeasuredRun> measured;  // runs so far with the same other dims
+};
+
+// A tensor to be looked at: what it holds, in numbers that fit on a screen.
+struct TensorView {
+  std::string name, dtype;
+  std::string from;  // "of the last run", "bound", "by the reference, after fuse"
+  std::vector<int64_t> shape;
+  int64_t elementsCount = 0, sizeBytes = 0;
+  int64_t nanCount = 0, infinityCount = 0, zeroCount = 0;
+  std::optional<double> least, largest, mean, deviation;  // of the finite elements
+  std::vector<int64_t> histogram;                         // finite elements between least and largest
+  // One slice of the last two axes: each cell the element of greatest magnitude of those it stands for.
+  std::vector<int64_t> slice;  // where the axes before are held
+  int64_t sliceRows = 0, sliceColumns = 0;
+  int gridRows = 0, gridColumns = 0;
+  std::vector<double> grid;  // row by row; NaN where one is not a number
+  std::string text;          // the elements, long axes cut
+  std::string file;          // where it was written, or ""
 };
 
 struct BenchRow {
@@ -458,10 +632,12 @@ using Shared = std::shared_ptr<const T>;
 
 using View =
     std::variant<std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>, Shared<PassList>,
-                 Shared<DiffView>, Shared<BisectView>, Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>,
-                 Shared<LimitView>, Shared<KernelTable>, Shared<RunResult>, Shared<PredictView>,
-                 Shared<BenchResult>, Shared<CompileResult>, Shared<ExportResult>, Shared<VerifyResult>,
-                 Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>, Shared<SettingTable>,
-                 Shared<ProblemList>, Shared<TuneView>, Shared<TextView>>;
+                 Shared<LinkedLines>, Shared<StopView>, Shared<BreakpointTable>, Shared<DiffView>,
+                 Shared<BisectView>, Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>, Shared<LimitView>,
+                 Shared<KernelTable>, Shared<RunResult>, Shared<PredictView>, Shared<BenchResult>,
+                 Shared<CompileResult>, Shared<ExportResult>, Shared<VerifyResult>, Shared<EvalResult>,
+                 Shared<TypeView>, Shared<VariableTable>, Shared<SettingTable>, Shared<ProblemList>,
+                 Shared<TuneView>, Shared<SweepView>, Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>,
+                 Shared<TextView>, Shared<NodeList>>;
 
 }  // namespace dyn

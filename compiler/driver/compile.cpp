@@ -22,13 +22,8 @@ Result<Target> targetOf(const CompileOptions& options) {
 
 Result<Pipeline> pipelineOf(const CompileOptions& options) {
   DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standardPipeline()));
-  // What these passes make is hand-written kernels.
   if (options.target && !options.target->hasBuiltins)
-    std::erase_if(pipeline, [](const PipelineItem& item) {
-      for (std::string_view name : {"contract", "prepack", "attention", "append", "quantise", "absorb"})
-        if (item.pass->name == name) return true;
-      return false;
-    });
+    std::erase_if(pipeline, [](const PipelineItem& item) { return item.pass->makesBuiltins; });
   if (options.math == "bf16")
     for (PipelineItem& item : pipeline)
       if (item.pass->name == "prepack") item.options["products"] = "bf16";

@@ -97,4 +97,11 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled,
 enum class KernelText : uint8_t { llvm, assembly };
 Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, KernelText form);
 
+// The same text, and which lines come from which lines of the kernel's loop IR.
+struct KernelListing {
+  std::string text;
+  std::vector<uint32_t> loopLines;  // by line; 0: of no statement. Empty where debug lines changed the code
+};
+Result<KernelListing> kernelListing(const CompiledModel& compiled, size_t kernel, KernelText form);
+
 }  // namespace dyn

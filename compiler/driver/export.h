@@ -1,5 +1,5 @@
 // Executables of their own: a runner and, at the next page of the same file, the package that it runs, mapped
-// from there. No linker is needed for it.
+// from there.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace dyn {
 
-// `runner`: the program dynrun, built for the target. OUT is there as a whole, executable, or not at all.
+// `runner`: dynrun, built for the target: its object (dynrun.o), which is linked with the hand-written
+// kernels that the program calls, or, where a build has none, the program with all of them. OUT is there as a
+// whole, executable, or not at all.
 Result<ExportedFile> writeExecutable(const CompiledModel& compiled, const std::string& runner,
-                                     const std::string& path, HostFlow flow = HostFlow::native,
-                                     std::optional<int64_t> ramBoundBytes = std::nullopt);
+                                     const std::string& path, const PackageRequest& request = {});
 
 }  // namespace dyn

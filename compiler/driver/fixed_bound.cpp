@@ -33,7 +33,7 @@ class Room {
   void* begin_;
 };
 
-// One way after the other through what depends on values: first all no.
+// One way after the other through what depends on values: first the least of all.
 class Ways {
  public:
   void begin() {
@@ -42,20 +42,24 @@ class Ways {
   }
   // False: that was the last one.
   bool advance() {
-    while (!taken_.empty() && taken_.back()) taken_.pop_back();
+    while (!taken_.empty() && taken_.back().value == taken_.back().most) taken_.pop_back();
     if (taken_.empty()) return false;
-    taken_.back() = true;
+    ++taken_.back().value;
     return true;
   }
   const std::string& why() const { return why_; }
 
-  static int32_t choose(void* user, int32_t dtype, int64_t* value) {
-    return static_cast<Ways*>(user)->take(dtype, value) ? 1 : 0;
+  static int32_t choose(void* user, int32_t dtype, int64_t least, int64_t most, int64_t* value) {
+    return static_cast<Ways*>(user)->take(dtype, least, most, value) ? 1 : 0;
   }
 
  private:
-  bool take(int32_t dtype, int64_t* value) {
-    if (dtype != DYN_BOOL) {
+  struct Choice {
+    int64_t value, most;
+  };
+
+  bool take(int32_t dtype, int64_t least, int64_t most, int64_t* value) {
+    if (most < least && dtype != DYN_BOOL) {
       why_ = "a size or a number of turns depends on values";
       return false;
     }
@@ -64,12 +68,12 @@ class Ways {
         why_ = "a loop that has no bound ends by values";
         return false;
       }
-      taken_.push_back(false);
+      taken_.push_back(most < least ? Choice{0, 1} : Choice{least, most});
     }
-    *value = taken_[next_++] ? 1 : 0;
+    *value = taken_[next_++].value;
     return true;
   }
-  std::vector<bool> taken_;
+  std::vector<Choice> taken_;
   size_t next_ = 0;
   std::string why_;
 };
@@ -91,7 +95,9 @@ class Trial {
   bool at(const std::vector<int64_t>& sizes) {
     Ways ways;
     do {
-      if (++waysCount_ > kMostWays) return none("there are too many ways through the program");
+      if (++waysCount_ > kMostWays)
+        return none("there are more than " + std::to_string(kMostWays) +
+                    " ways through the program: each size that depends on values, and each branch, is tried");
       ways.begin();
       const int32_t status = dyn_fixed_rehearse(model_, sizes.data(), nullptr, &Ways::choose, &ways);
       bound_.bytes = std::max(*bound_.bytes, dyn_fixed_peak_bytes(model_));

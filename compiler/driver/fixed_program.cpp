@@ -1,9 +1,11 @@
 #include "compiler/driver/fixed_program.h"
+#include "compiler/driver/file_places.h"
 
 #include <algorithm>
 #include <iterator>
 #include <optional>
 
+#include "compiler/driver/file_places.h"
 #include "compiler/driver/native_code.h"
 #include "compiler/driver/packed_weights.h"
 #include "compiler/driver/target_choice.h"
@@ -67,6 +69,7 @@ Result<LoadableProgram> loadable(const CompiledModel& compiled) {
   DYN_TRY(LoadableProgram program, withPacked(compiled.lowered, none, ""));
   DYN_CHECK(checkFixed(program.program));
   vm::layOutConstants(program.program);
+  leaveOutFolders(program.program);
   return program;
 }
 
@@ -83,6 +86,10 @@ uint32_t fixedAlignment(const Target& target) {
 }
 
 Result<FixedObjects> fixedObjects(const CompiledModel& compiled, uint64_t ramBoundBytes) {
+  if (!compiled.target.levels.empty())
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: a program without heap with code for several processors (" +
+                         compiled.target.machine.name + "): it has nothing that would choose");
   DYN_TRY(const LoadableProgram program, loadable(compiled));
   const std::vector<const void*> constants = bytesOf(program);
   const MachineDescription& machine = compiled.target.machine;
@@ -132,6 +139,7 @@ Result<std::shared_ptr<const FixedLoaded>> loadFixed(std::shared_ptr<const Compi
   settings.instructionsPerPiece = compiled->flowPiece;
   settings.alignment = fixedAlignment(compiled->target);
   settings.table = &dyn_fixed_table;
+  settings.builtins = dyn_fixed_builtins;
   settings.kernels = here;
   jobs.push_back(fixedTableJob(loaded->program.program, loaded->constants, machine, settings));
   DYN_TRY(std::vector<ObjectCode> objects, engine.compileAll(jobs));

@@ -1,18 +1,17 @@
 #include "compiler/driver/library_export.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <filesystem>
 
 #include "compiler/driver/elf_object.h"
 #include "compiler/driver/fixed_program.h"
 #include "compiler/driver/library_header.h"
+#include "compiler/driver/linked_rows.h"
 #include "compiler/driver/linker.h"
 #include "compiler/driver/package.h"
+#include "compiler/driver/runner_link.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
 #include "vm/include/dyn_flow.h"
@@ -42,25 +41,28 @@ Result<LibraryName> nameOf(const std::string& output) {
   return LibraryName{path.parent_path(), cIdentifier(name)};
 }
 
-// The model as an object: its package, and the table of DynModelData (vm/model/model_data.h).
-ElfTable modelTable(const PackagePieces& package, const ElfMachine& machine) {
+// Some object of the code has it.
+bool defines(const MachineCode& code, const std::string& name) {
+  const std::string row = '\0' + name + '\0';
+  return std::any_of(code.objects.begin(), code.objects.end(),
+                     [&](const std::string& object) { return object.find(row) != std::string::npos; });
+}
+
+std::string codeTableName(size_t index) { return "dyn_model_code_" + std::to_string(index); }
+
+// DynModelCode (vm/model/model_data.h).
+ElfTable codeTable(const MachineCode& code, const std::vector<vm::KernelRow>& kernels,
+                   const std::string& name, const ElfMachine& machine) {
   ElfTable table;
   table.machine = machine;
-  table.bytes = package.pieces;
-  table.tableName = "dyn_model_data";
-  // Those that some object has.
-  const auto whereDefined = [&](const std::string& name) {
-    const std::string row = '\0' + name + '\0';
-    const bool found =
-        std::any_of(package.objects.begin(), package.objects.end(),
-                    [&](const std::string& object) { return object.find(row) != std::string::npos; });
-    return found ? ElfWord{ElfWord::Kind::symbol, 0, name} : ElfWord{};
+  table.tableName = name;
+  table.strings = code.needs + '\0';
+  const auto whereDefined = [&](const std::string& symbol) {
+    return defines(code, symbol) ? ElfWord{ElfWord::Kind::symbol, 0, symbol} : ElfWord{};
   };
   using Kind = ElfWord::Kind;
-  const std::vector<vm::KernelRow>& kernels = package.program->kernels;
-  constexpr uint64_t kHeadWords = 6;
-  table.words = {{Kind::bytes, 0, ""},
-                 {Kind::number, static_cast<uint64_t>(package.size.fileBytes), ""},
+  constexpr uint64_t kHeadWords = 5;
+  table.words = {{Kind::string, 0, ""},
                  {Kind::symbol, kHeadWords * 8, table.tableName},
                  {Kind::number, kernels.size(), ""},
                  whereDefined(DYN_GEMM_FAMILY_SYMBOL),
@@ -70,6 +72,23 @@ ElfTable modelTable(const PackagePieces& package, const ElfMachine& machine) {
     table.words.push_back({Kind::symbol, 0, kernel.symbol});
     table.strings += kernel.symbol + '\0';
   }
+  return table;
+}
+
+// The model as an object: its package, and the table of DynModelData.
+ElfTable modelTable(const PackagePieces& package, const ElfMachine& machine) {
+  ElfTable table;
+  table.machine = machine;
+  table.bytes = package.pieces;
+  table.tableName = "dyn_model_data";
+  using Kind = ElfWord::Kind;
+  constexpr uint64_t kHeadWords = 4;
+  table.words = {{Kind::bytes, 0, ""},
+                 {Kind::number, static_cast<uint64_t>(package.size.fileBytes), ""},
+                 {Kind::symbol, kHeadWords * 8, table.tableName},
+                 {Kind::number, package.codes.size(), ""}};
+  for (size_t i = 0; i < package.codes.size(); ++i)
+    table.words.push_back({Kind::symbol, 0, codeTableName(i)});
   return table;
 }
 
@@ -83,65 +102,103 @@ Status runLibraryTool(std::span<const char* const> programs, const std::vector<s
 
 std::string entryPoint(const std::string& name, const std::string& verb) { return name + "_" + verb; }
 
-// The package as an object of the folder.
-Result<std::string> packageObject(const PackagePieces& package, TemporaryFolder& folder) {
-  ElfMachine machine = elfMachineOfHost();
-  if (!package.objects.empty()) {
-    DYN_TRY(machine, elfMachineOf(package.objects[0]));
+// A machine's objects and their table, as files. Where there are other machines the kernels have the same
+// names there: then they are one object that shows the table alone.
+Result<std::vector<std::string>> codeFiles(const PackagePieces& package, size_t index,
+                                           const ElfMachine& machine, TemporaryFolder& folder) {
+  const MachineCode& code = package.codes[index];
+  const std::string name = codeTableName(index), begin = folder.file("code" + std::to_string(index));
+  std::vector<std::string> owned, files = {begin + "_table.o"};
+  const ElfTable table = codeTable(code, package.program->kernels, name, machine);
+  DYN_CHECK(writeFileAtomically(files[0], writeElfTable(table, owned)));
+  for (const std::string& object : code.objects) {
+    files.push_back(begin + "_" + std::to_string(files.size()) + ".o");
+    DYN_CHECK(writeFileAtomically(files.back(), {object}));
   }
-  std::vector<std::string> owned;
-  const ElfTable table = modelTable(package, machine);
-  std::string model = folder.file("model.o");
-  DYN_CHECK(writeFileAtomically(model, writeElfTable(table, owned)));
-  return model;
+  if (package.codes.size() == 1) return files;
+  const std::string list = begin + ".txt", whole = begin + "_whole.o", shown = begin + ".o";
+  std::string inputs;
+  for (const std::string& file : files) inputs += "\"" + file + "\"\n";
+  DYN_CHECK(writeFileAtomically(list, {inputs}));
+  DYN_CHECK(runLibraryTool(kObjectLinkers, {"-r", "-o", whole, "@" + list}, whole, "binutils"));
+  DYN_CHECK(
+      runLibraryTool(kObjectCopiers, {"--keep-global-symbol=" + name, whole, shown}, shown, "binutils"));
+  return std::vector<std::string>{shown};
 }
 
-// One object of the files, the runtime among them, and the objects, that shows the model's entry points only.
-Result<std::string> linkModel(const std::vector<std::string>& files, const std::vector<std::string>& objects,
-                              const std::vector<std::string>& verbs, const std::string& name,
-                              TemporaryFolder& folder) {
+// The package as objects of the folder: what the runtime reads, the rows that it calls, and the code.
+Result<std::vector<std::string>> packageFiles(const PackagePieces& package, TemporaryFolder& folder) {
+  ElfMachine machine = elfMachineOfHost();
+  const bool generated = !package.codes.empty() && defines(package.codes[0], DYN_GEMM_FAMILY_SYMBOL);
+  if (!package.codes.empty() && !package.codes[0].objects.empty()) {
+    DYN_TRY(machine, elfMachineOf(package.codes[0].objects[0]));
+  }
+  std::vector<std::string> owned, files = {folder.file("model.o"), folder.file("rows.o")};
+  const ElfTable table = modelTable(package, machine);
+  DYN_CHECK(writeFileAtomically(files[0], writeElfTable(table, owned)));
+  DYN_TRY(const std::string rows,
+          linkedRowsObject(*package.program, generated ? MatrixKernels::generated : MatrixKernels::ofRuntime,
+                           machine));
+  DYN_CHECK(writeFileAtomically(files[1], {rows}));
+  for (size_t i = 0; i < package.codes.size(); ++i) {
+    DYN_TRY(std::vector<std::string> code, codeFiles(package, i, machine, folder));
+    std::move(code.begin(), code.end(), std::back_inserter(files));
+  }
+  return files;
+}
+
+// Each function had a section of its own, for those that nothing needs to go; those that stay lie together
+// again.
+constexpr const char* kSections = R"(SECTIONS {
+  .text 0 : { *(.text .text.*) }
+  .gcc_except_table 0 : { *(.gcc_except_table .gcc_except_table.*) }
+  .data.rel.ro 0 : { *(.data.rel.ro .data.rel.ro.*) }
+})";
+
+Result<std::vector<std::string>> objectFiles(const std::vector<std::string>& objects,
+                                             TemporaryFolder& folder) {
+  std::vector<std::string> files;
+  for (const std::string& object : objects) {
+    files.push_back(folder.file(std::to_string(files.size()) + ".o"));
+    DYN_CHECK(writeFileAtomically(files.back(), {object}));
+  }
+  return files;
+}
+
+// One object of the files, the runtime among them, that shows the model's entry points only and holds what
+// they reach.
+Result<std::string> linkModel(const std::vector<std::string>& files, const std::vector<std::string>& verbs,
+                              const std::string& name, TemporaryFolder& folder) {
   const std::string whole = folder.file("whole.o"), renamed = folder.file("renamed.o"),
                     list = folder.file("objects.txt"), names = folder.file("names.txt"),
-                    kept = folder.file("kept.txt");
+                    kept = folder.file("kept.txt"), sections = folder.file("sections.ld");
   std::string inputs, changes, visible;
+  std::vector<std::string> roots = {"-r", "--gc-sections", "-T", sections};
   for (const std::string& file : files) inputs += "\"" + file + "\"\n";
-  for (size_t i = 0; i < objects.size(); ++i) {
-    const std::string object = folder.file(std::to_string(i) + ".o");
-    DYN_CHECK(writeFileAtomically(object, {objects[i]}));
-    inputs += object + "\n";
-  }
   for (const std::string& verb : verbs) {
     const std::string from = entryPoint("dyn_model", verb), to = entryPoint(name, verb);
     changes += from + " " + to + "\n";
     // One of the programs asks by the old name, the other by the new one.
     visible += from + "\n" + to + "\n";
+    roots.insert(roots.end(), {"-u", from});
   }
   DYN_CHECK(writeFileAtomically(list, {inputs}));
   DYN_CHECK(writeFileAtomically(names, {changes}));
+  DYN_CHECK(writeFileAtomically(sections, {kSections}));
   DYN_CHECK(writeFileAtomically(kept, {visible}));
-  DYN_CHECK(runLibraryTool(kLinkers, {"-r", "-o", whole, "@" + list}, whole, "lld-19"));
+  roots.insert(roots.end(), {"-o", whole, "@" + list});
+  DYN_CHECK(runLibraryTool(kObjectLinkers, roots, whole, "binutils"));
   DYN_CHECK(runLibraryTool(kObjectCopiers,
                            {"--redefine-syms=" + names, "--keep-global-symbols=" + kept, whole, renamed},
                            renamed, "binutils"));
   return renamed;
 }
 
-// The file that this process has a function of the C library from.
-std::string fileOf(void* function) {
-  Dl_info info = {};
-  return ::dladdr(function, &info) != 0 && info.dli_fname ? info.dli_fname : "";
-}
-
 Result<std::string> linkShared(const std::string& object, const std::string& name, TemporaryFolder& folder) {
   const std::string output = folder.file("library.so");
-  double (*const mathFunction)(double, double) = std::pow;
   std::vector<std::string> words = {"-shared", "--build-id=none", "--eh-frame-hdr",     "-z", "now",  "-z",
                                     "relro",   "-soname",         "lib" + name + ".so", "-o", output, object};
-  // By their paths: the development files of the C library need not be there.
-  std::vector<std::string> libraries = {fileOf(reinterpret_cast<void*>(&std::free)),
-                                        fileOf(reinterpret_cast<void*>(mathFunction))};
-  for (const std::string& library : libraries)
-    if (library.find(".so") != std::string::npos) words.push_back(library);
+  for (const std::string& library : systemLibraries()) words.push_back(library);
   DYN_CHECK(runLibraryTool(kLinkers, words, output, "lld-19"));
   return output;
 }
@@ -235,14 +292,19 @@ Result<ExportedLibrary> exportLibrary(const CompiledModel& compiled, const Libra
     DYN_TRY(const FixedObjects fixed,
             fixedObjects(compiled, static_cast<uint64_t>(request.ramBoundBytes.value_or(0))));
     DYN_TRY(header, fixedLibraryHeader(facts, compiled.lowered.program));
-    DYN_TRY(object, linkModel({request.runtime}, fixed.objects, verbs, name, folder));
+    DYN_TRY(std::vector<std::string> inputs, objectFiles(fixed.objects, folder));
+    inputs.insert(inputs.begin(), request.runtime);
+    DYN_TRY(object, linkModel(inputs, verbs, name, folder));
     made.weightsBytes = fixed.weightsBytes;
   } else {
-    DYN_TRY(const PackagePieces package,
-            makePackage(compiled, request.flow, PackageCode::apart, request.ramBoundBytes));
+    DYN_TRY(const PackagePieces package, makePackage(compiled, {.flow = request.flow,
+                                                                .code = PackageCode::apart,
+                                                                .ramBoundBytes = request.ramBoundBytes,
+                                                                .facts = ""}));
     DYN_TRY(header, libraryHeader(facts, *package.program));
-    DYN_TRY(const std::string model, packageObject(package, folder));
-    DYN_TRY(object, linkModel({request.runtime, model}, package.objects, verbs, name, folder));
+    DYN_TRY(std::vector<std::string> inputs, packageFiles(package, folder));
+    inputs.insert(inputs.begin(), request.runtime);
+    DYN_TRY(object, linkModel(inputs, verbs, name, folder));
     made.weightsBytes = package.size.weightsBytes;
   }
   for (const std::string& verb : verbs) made.entryPoints.push_back(entryPoint(name, verb));

@@ -13,6 +13,8 @@ namespace dyn {
 
 // In the order in which they are looked for.
 inline constexpr const char* kLinkers[] = {"ld.lld-19", "ld.lld", "ld"};
+// Of these only GNU's leaves unused sections out of an object and keeps how exceptions pass the others.
+inline constexpr const char* kObjectLinkers[] = {"ld.bfd"};
 inline constexpr const char* kObjectCopiers[] = {"llvm-objcopy-19", "llvm-objcopy", "objcopy"};
 
 // Removes what it was given, whatever happens.

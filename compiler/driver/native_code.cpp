@@ -7,7 +7,9 @@
 
 #include "compiler/codegen/emit/loop_codegen.h"
 #include "compiler/codegen/emit/micro_kernel.h"
+#include "compiler/codegen/emit/noted_lines.h"
 #include "compiler/codegen/flow/flow_code.h"
+#include "compiler/codegen/llvm/machine_catalog.h"
 #include "compiler/codegen/object/engine.h"
 #include "compiler/loop/kernel_key.h"
 #include "compiler/support/clock.h"
@@ -46,19 +48,19 @@ KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescr
   return job;
 }
 
+// All of these compile for the engine's machine, which is one of the target's.
 Result<std::vector<ObjectCode>> compileKernels(const CompiledModel& compiled, KernelEngine& engine) {
   std::mutex emitting;
   std::vector<KernelJob> jobs;
   for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i)
-    jobs.push_back(jobFor(compiled, i, compiled.target.machine, emitting));
+    jobs.push_back(jobFor(compiled, i, engine.machine(), emitting));
   return engine.compileAll(jobs);
 }
 
 Status addMatrixKernels(const CompiledModel& compiled, KernelEngine& engine,
                         std::vector<ObjectCode>& objects) {
   if (!compiled.lowered.usesGemmFamily) return {};
-  DYN_TRY(std::vector<ObjectCode> family,
-          engine.compileAll(gemmFamilyJobs(compiled.target.machine, kFamilyOrder)));
+  DYN_TRY(std::vector<ObjectCode> family, engine.compileAll(gemmFamilyJobs(engine.machine(), kFamilyOrder)));
   std::move(family.begin(), family.end(), std::back_inserter(objects));
   return {};
 }
@@ -110,17 +112,30 @@ int64_t kernelsCompiledAfterLoad(const CompiledModel& compiled) {
   return compiled.code ? compiled.code->engine->statistics().compiled - compiled.code->compiledWhenReady : 0;
 }
 
+int32_t gemmPanelWidth(const Target& target) { return gemmTileFor(target.machine).panelWidth; }
+
 const DynGemmFamily* gemmFamilyOf(const NativeCode& code) { return code.gemm; }
 
-Result<std::vector<std::string>> packageObjects(const CompiledModel& compiled) {
-  std::vector<ObjectCode> objects = compiled.code->objects;
-  if (objects.empty()) {
-    DYN_TRY(objects, compileKernels(compiled, *compiled.code->engine));
-    DYN_CHECK(addMatrixKernels(compiled, *compiled.code->engine, objects));
-  }
+namespace {
+
+std::vector<std::string> bytesOf(std::vector<ObjectCode> objects) {
   std::vector<std::string> bytes;
   for (ObjectCode& object : objects) bytes.push_back(std::move(object.bytes));
   return bytes;
+}
+
+Result<std::vector<ObjectCode>> kernelObjects(const CompiledModel& compiled, KernelEngine& engine) {
+  DYN_TRY(std::vector<ObjectCode> objects, compileKernels(compiled, engine));
+  DYN_CHECK(addMatrixKernels(compiled, engine, objects));
+  return objects;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> packageObjects(const CompiledModel& compiled) {
+  if (!compiled.code->objects.empty()) return bytesOf(compiled.code->objects);
+  DYN_TRY(std::vector<ObjectCode> objects, kernelObjects(compiled, *compiled.code->engine));
+  return bytesOf(std::move(objects));
 }
 
 struct FlowLoaded {
@@ -130,28 +145,43 @@ struct FlowLoaded {
 
 namespace {
 
-Result<std::vector<ObjectCode>> compileFlow(const CompiledModel& compiled, const vm::Program& program) {
-  KernelEngine& engine = *compiled.code->engine;
+Result<std::vector<ObjectCode>> compileFlow(const CompiledModel& compiled, const vm::Program& program,
+                                            KernelEngine& engine) {
   const int64_t before = engine.statistics().compiled;
-  DYN_TRY(
-      std::vector<ObjectCode> objects,
-      engine.compileAll(flowJobs(program, compiled.target.machine, {FlowCalls::table, compiled.flowPiece})));
+  DYN_TRY(std::vector<ObjectCode> objects,
+          engine.compileAll(flowJobs(program, engine.machine(), {FlowCalls::table, compiled.flowPiece})));
   compiled.code->compiledWhenReady += engine.statistics().compiled - before;  // they are no kernels
   return objects;
 }
 
 }  // namespace
 
-Result<std::vector<std::string>> flowObjects(const CompiledModel& compiled, const vm::Program& program) {
-  DYN_TRY(std::vector<ObjectCode> objects, compileFlow(compiled, program));
-  std::vector<std::string> bytes;
-  for (ObjectCode& object : objects) bytes.push_back(std::move(object.bytes));
-  return bytes;
+Result<std::vector<MachineCode>> codeForMachines(const CompiledModel& compiled, const vm::Program* flow) {
+  std::vector<MachineCode> codes;
+  const auto add = [&](KernelEngine& engine, std::vector<std::string> objects) -> Status {
+    codes.push_back({codeNeeds(engine.machine()), std::move(objects)});
+    if (!flow) return {};
+    DYN_TRY(std::vector<ObjectCode> functions, compileFlow(compiled, *flow, engine));
+    for (std::string& bytes : bytesOf(std::move(functions))) codes.back().objects.push_back(std::move(bytes));
+    return {};
+  };
+  DYN_TRY(std::vector<std::string> own, packageObjects(compiled));
+  DYN_CHECK(add(*compiled.code->engine, std::move(own)));
+  EngineSettings settings;
+  settings.cache.directory = compiled.cacheDirectory;
+  settings.threadCount = compiled.threadCount;
+  for (const std::string& level : compiled.target.levels) {
+    DYN_TRY(const MachineDescription machine, machinePreset(level));
+    DYN_TRY(KernelEngine engine, KernelEngine::create(machine, settings));
+    DYN_TRY(std::vector<ObjectCode> objects, kernelObjects(compiled, engine));
+    DYN_CHECK(add(engine, bytesOf(std::move(objects))));
+  }
+  return codes;
 }
 
 Result<std::shared_ptr<const FlowLoaded>> loadFlow(const CompiledModel& compiled,
                                                    const vm::Program& program) {
-  DYN_TRY(std::vector<ObjectCode> objects, compileFlow(compiled, program));
+  DYN_TRY(std::vector<ObjectCode> objects, compileFlow(compiled, program, *compiled.code->engine));
   DYN_TRY(KernelSet code, compiled.code->engine->load(objects, {DYN_FLOW_PROGRAM_SYMBOL}));
   DYN_TRY(void* table, code.find(DYN_FLOW_PROGRAM_SYMBOL));
   return std::make_shared<const FlowLoaded>(
@@ -159,21 +189,6 @@ Result<std::shared_ptr<const FlowLoaded>> loadFlow(const CompiledModel& compiled
 }
 
 const DynFlowProgram* flowProgramOf(const FlowLoaded& flow) { return flow.program; }
-
-std::string packageTarget(const CompiledModel& compiled) {
-  const MachineDescription& machine = compiled.target.machine;
-  std::string target = machine.triple.substr(0, machine.triple.find('-'));
-  std::string features;
-  auto need = [&](bool needed, const char* name) {
-    if (needed) features += (features.empty() ? ":" : "+") + std::string(name);
-  };
-  if (target == "x86_64") {
-    need(machine.vectorBits >= 256, "avx2");
-    need(machine.fma, "fma");
-    for (const char* name : {"avx512f", "avx512bw", "avx512vl", "avx512dq"}) need(machine.avx512, name);
-  }
-  return target + features;
-}
 
 Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, KernelText form) {
   if (kernel >= compiled.lowered.kernels.size())
@@ -189,9 +204,32 @@ Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, Ker
   return engine.assembly(jobFor(compiled, kernel, machine, emitting));
 }
 
+Result<KernelListing> kernelListing(const CompiledModel& compiled, size_t kernel, KernelText form) {
+  KernelListing listing;
+  DYN_TRY(listing.text, kernelText(compiled, kernel, form));
+  const MachineDescription& machine = compiled.target.machine;
+  const loop::Kernel& source = compiled.lowered.kernels[kernel];
+  const std::string& symbol = compiled.lowered.program.kernels[kernel].symbol;
+  loop::StmtLines lines;
+  loop::print(source, lines);
+  if (form == KernelText::llvm) {
+    DYN_TRY(KernelModule module, emitLoopKernel(source, symbol, machine, lines));
+    listing.loopLines = linesOfLlvm(listing.text, module.irText());
+    return listing;
+  }
+  DYN_TRY(KernelEngine engine, KernelEngine::create(machine));
+  KernelJob job;
+  job.name = source.name;
+  job.build = [&] { return emitLoopKernel(source, symbol, machine, lines); };
+  DYN_TRY(const std::string noted, engine.assembly(job));
+  listing.loopLines = linesOfAssembly(listing.text, noted);
+  return listing;
+}
+
 }  // namespace dyn
 
 #else
+#include "compiler/target/panels.h"
 
 namespace dyn {
 
@@ -204,19 +242,23 @@ Status emitObjects(CompiledModel& compiled, const CompileOptions&) {
 }
 Status loadCode(CompiledModel&) { return {}; }
 DynKernelFunction findKernel(const NativeCode&, const char*) { return nullptr; }
+int32_t gemmPanelWidth(const Target& target) { return panelsOf(target).gemm; }
+
 const DynGemmFamily* gemmFamilyOf(const NativeCode&) { return nullptr; }
 int64_t kernelsCompiledAfterLoad(const CompiledModel&) { return 0; }
 // What had kernels was refused before.
 Result<std::vector<std::string>> packageObjects(const CompiledModel&) { return std::vector<std::string>(); }
-Result<std::vector<std::string>> flowObjects(const CompiledModel&, const vm::Program&) {
-  return std::vector<std::string>();
+Result<std::vector<MachineCode>> codeForMachines(const CompiledModel&, const vm::Program*) {
+  return std::vector<MachineCode>();
 }
 struct FlowLoaded {};
 Result<std::shared_ptr<const FlowLoaded>> loadFlow(const CompiledModel&, const vm::Program&) {
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
 }
 const DynFlowProgram* flowProgramOf(const FlowLoaded&) { return nullptr; }
-std::string packageTarget(const CompiledModel&) { return "unknown"; }
+Result<KernelListing> kernelListing(const CompiledModel&, size_t, KernelText) {
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
+}
 Result<std::string> kernelText(const CompiledModel&, size_t, KernelText) {
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
 }

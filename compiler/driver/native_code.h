@@ -21,15 +21,21 @@ DynKernelFunction findKernel(const NativeCode& code, const char* symbol);
 // The object files of all kernels, in order, those that were made or from the cache; then those of the matrix
 // kernels where the program wants them.
 Result<std::vector<std::string>> packageObjects(const CompiledModel& compiled);
-// The object files of the host program as native code; `program` is what will be loaded. Without LLVM: none.
-Result<std::vector<std::string>> flowObjects(const CompiledModel& compiled, const vm::Program& program);
-// The same in this process.
+// What runs on one of the target's machines: these, and, where `flow` is given, the host program of what will
+// be loaded as native code.
+struct MachineCode {
+  std::string needs;  // as packages name their object sections: "x86_64:v3"
+  std::vector<std::string> objects;
+};
+// Of each machine, the least first. Without LLVM: none.
+Result<std::vector<MachineCode>> codeForMachines(const CompiledModel& compiled, const vm::Program* flow);
+// The host program in this process.
 struct FlowLoaded;
 Result<std::shared_ptr<const FlowLoaded>> loadFlow(const CompiledModel& compiled, const vm::Program& program);
 const DynFlowProgram* flowProgramOf(const FlowLoaded& flow);
-// What the objects need, as packages name their object sections: "x86_64:avx2+fma".
-std::string packageTarget(const CompiledModel& compiled);
 
+// Columns of a panel of the matrix kernels made for a target.
+int32_t gemmPanelWidth(const Target& target);
 // Null: the runtime's own micro-kernels.
 const DynGemmFamily* gemmFamilyOf(const NativeCode& code);
 

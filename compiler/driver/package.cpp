@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "compiler/driver/file_places.h"
 #include "compiler/driver/linker.h"
-#include "compiler/driver/native_code.h"
 #include "compiler/driver/packed_weights.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
@@ -37,49 +37,50 @@ Result<MappedFile> linkObjects(const std::vector<std::string>& objects, Temporar
 
 }  // namespace
 
-Result<PackagePieces> makePackage(const CompiledModel& compiled, HostFlow flow, PackageCode code,
-                                  std::optional<int64_t> ramBoundBytes) {
+Result<PackagePieces> makePackage(const CompiledModel& compiled, const PackageRequest& request) {
   DYN_TRY(LoadableProgram packed, packedForPackage(compiled));
   vm::layOutConstants(packed.program);
-  if (ramBoundBytes) {
-    packed.program.metadata.emplace_back("ram_bound_bytes", std::to_string(*ramBoundBytes));
-    std::sort(packed.program.metadata.begin(), packed.program.metadata.end());
-  }
+  leaveOutFolders(packed.program);
+  auto& metadata = packed.program.metadata;
+  if (request.ramBoundBytes) metadata.emplace_back("ram_bound_bytes", std::to_string(*request.ramBoundBytes));
+  if (!request.facts.empty()) metadata.emplace_back("facts", request.facts);
+  std::sort(metadata.begin(), metadata.end());
   std::vector<const void*> constants;
   for (const HostTensor& tensor : packed.constants) constants.push_back(tensor.bytes());
   struct Owner {
     vm::PackageBytes package;
     vm::Program program;
-    std::optional<MappedFile> linked;
+    std::vector<MappedFile> linked;
   };
   auto owner = std::make_shared<Owner>();
   std::vector<vm::ObjectSection> sections;
-  DYN_TRY(std::vector<std::string> objects, packageObjects(compiled));
-  if (flow == HostFlow::native) {
-    DYN_TRY(std::vector<std::string> functions, flowObjects(compiled, packed.program));
-    std::move(functions.begin(), functions.end(), std::back_inserter(objects));
-  }
-  if (!objects.empty() && code == PackageCode::linked) {
+  const bool linked = request.code == PackageCode::linked;
+  DYN_TRY(std::vector<MachineCode> codes,
+          codeForMachines(compiled, request.flow == HostFlow::native ? &packed.program : nullptr));
+  for (const MachineCode& code : codes) {
+    if (code.objects.empty() || !linked) continue;
     TemporaryFolder folder;
-    DYN_TRY(owner->linked, linkObjects(objects, folder));
-    sections.push_back({packageTarget(compiled), owner->linked->bytes()});
+    DYN_TRY(MappedFile object, linkObjects(code.objects, folder));
+    owner->linked.push_back(std::move(object));
   }
+  for (size_t i = 0; i < owner->linked.size(); ++i)
+    sections.push_back({codes[i].needs, owner->linked[i].bytes()});
   const vm::Status status = vm::makePackage(packed.program, constants, sections, owner->package);
   if (!status.ok()) return makeError(DiagnosticId::internalError, status.message);
   PackagePieces made;
   made.pieces = owner->package.pieces;
   for (std::string_view piece : made.pieces) made.size.fileBytes += static_cast<int64_t>(piece.size());
   made.size.weightsBytes = static_cast<int64_t>(owner->package.constants.size());
-  if (code == PackageCode::apart) made.objects = std::move(objects);
+  if (!linked) made.codes = std::move(codes);
   owner->program = std::move(packed.program);
   made.program = &owner->program;
   made.owner = std::move(owner);
   return made;
 }
 
-Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path, HostFlow flow,
-                                      std::optional<int64_t> ramBoundBytes) {
-  DYN_TRY(const PackagePieces package, makePackage(compiled, flow, PackageCode::linked, ramBoundBytes));
+Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path,
+                                      const PackageRequest& request) {
+  DYN_TRY(const PackagePieces package, makePackage(compiled, request));
   DYN_CHECK(writeFileAtomically(path, package.pieces));
   return package.size;
 }

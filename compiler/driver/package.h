@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "compiler/driver/compile.h"
+#include "compiler/driver/native_code.h"
 #include "vm/isa/program.h"
 
 namespace dyn {
@@ -23,22 +24,29 @@ struct ExportedFile {
   int64_t fileBytes = 0;
   int64_t weightsBytes = 0;  // of them constants
 };
+
+// How the objects of kernels and host program are held: linked as one shared object in the package, or apart,
+// for who links them himself.
+enum class PackageCode : uint8_t { linked, apart };
+struct PackageRequest {
+  HostFlow flow = HostFlow::native;
+  PackageCode code = PackageCode::linked;
+  // Of the package's metadata, where they are known: "ram_bound_bytes", and what is known of the dims
+  // ("facts": a JSON object).
+  std::optional<int64_t> ramBoundBytes;
+  std::string facts;
+};
 Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path,
-                                      HostFlow flow = HostFlow::native,
-                                      std::optional<int64_t> ramBoundBytes = std::nullopt);
+                                      const PackageRequest& request = {});
 
 // The same in memory: the pieces of the file, one after the other, and what holds them.
 struct PackagePieces {
   std::vector<std::string_view> pieces;
   ExportedFile size;
   const vm::Program* program = nullptr;  // the owner's
-  std::vector<std::string> objects;      // where the code stays apart
+  std::vector<MachineCode> codes;        // where the code stays apart: for each machine, the least first
   std::shared_ptr<const void> owner;
 };
-enum class PackageCode : uint8_t { linked, apart };
-// `ramBoundBytes` is written into the package's metadata under that name.
-Result<PackagePieces> makePackage(const CompiledModel& compiled, HostFlow flow = HostFlow::native,
-                                  PackageCode code = PackageCode::linked,
-                                  std::optional<int64_t> ramBoundBytes = std::nullopt);
+Result<PackagePieces> makePackage(const CompiledModel& compiled, const PackageRequest& request = {});
 
 }  // namespace dyn

@@ -39,9 +39,20 @@ const DynGemmFamily* familyOf(const CompiledModel& compiled) {
   return compiled.code ? gemmFamilyOf(*compiled.code) : nullptr;
 }
 
+PanelLayout panelsRead(const CompiledModel& compiled) {
+  PanelLayout layout = panelsOf(compiled.target);
+  if (compiled.lowered.usesGemmFamily && compiled.code) layout.gemm = gemmPanelWidth(compiled.target);
+  return layout;
+}
+
+// Do this process's own kernels read what the target's do?
+bool packsFor(const Target& target) { return toString(panelsOf(target)) == dyn_panels(); }
+
 // Runs one packing. The tensor holds on to the value it was made as.
 Result<HostTensor> pack(const CompiledModel& compiled, const Packing& packing) {
   DYN_TRY(LoadableProgram program, packingProgram(compiled.lowered, packing));
+  if (!packsFor(compiled.target) || !runsHere(compiled.target))
+    program.program.metadata.emplace_back(kPacksKey, toString(panelsRead(compiled)));
   PackHost packHost{program.constants[0], familyOf(compiled)};
   dyn_host host{};
   host.user = &packHost;
@@ -80,15 +91,6 @@ bool isOwn(const Packing& packing) {
   return !library || !library(nullptr, packing.builtin.c_str());
 }
 
-PanelLayout panelsRead(const CompiledModel& compiled) {
-  PanelLayout layout = panelsOf(compiled.target);
-  if (const DynGemmFamily* family = familyOf(compiled)) layout.gemm = family->panelWidth;
-  return layout;
-}
-
-// The packing functions of this process make what its own kernels read.
-bool packsFor(const Target& target) { return toString(panelsOf(target)) == dyn_panels(); }
-
 LoadableProgram asLowered(const LoweredModule& lowered) {
   return {lowered.program, lowered.constants, lowered.onlyPacked};
 }
@@ -97,7 +99,7 @@ LoadableProgram asLowered(const LoweredModule& lowered) {
 
 Result<LoadableProgram> packedForPackage(const CompiledModel& compiled) {
   const LoweredModule& lowered = compiled.lowered;
-  if (!packsFor(compiled.target) || !runsHere(compiled.target)) return asLowered(lowered);
+  if (!namesOneLayout(compiled.target)) return asLowered(lowered);
   std::vector<std::optional<HostTensor>> packed(lowered.packings.size());
   for (size_t i = 0; i < packed.size(); ++i)
     if (isOwn(lowered.packings[i])) {

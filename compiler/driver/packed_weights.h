@@ -7,7 +7,7 @@
 
 namespace dyn {
 
-// For a package: everything is packed that the target reads as this machine does. For other targets, and for
+// For a package: everything is packed as the target reads it. For levels, which many machines have, and for
 // what libraries pack, the package packs when it is loaded.
 Result<LoadableProgram> packedForPackage(const CompiledModel& compiled);
 

@@ -1,5 +1,7 @@
 #include "compiler/driver/target_choice.h"
 
+#include <algorithm>
+
 #include "compiler/driver/fixed_program.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
@@ -36,6 +38,13 @@ bool hasSystem(const MachineDescription& machine) {
   return machine.triple.find("-none-") == std::string::npos;
 }
 
+// One program with code for several processors, by what it prints as; the first is the least.
+constexpr const char* kMultiple = "x86-64-multi";
+const std::vector<std::string>& levelsOfMultiple() {
+  static const std::vector<std::string> kLevels = {"x86-64-v1", "x86-64-v3", "x86-64-v4"};
+  return kLevels;
+}
+
 }  // namespace
 
 Result<Target> hostTarget() {
@@ -44,7 +53,18 @@ Result<Target> hostTarget() {
 }
 
 #ifdef DYN_HAVE_LLVM
-std::vector<std::string> targetNames() { return machinePresetNames(); }
+std::vector<std::string> targetNames() {
+  std::vector<std::string> names = machinePresetNames();
+  names.insert(std::lower_bound(names.begin(), names.end(), kMultiple), kMultiple);
+  return names;
+}
+bool sameSystem(const Target& target) {
+  const Result<Target> host = hostTarget();
+  const auto systemOf = [](const MachineDescription& machine) {
+    return machine.triple.substr(0, machine.triple.find('-')) + (hasSystem(machine) ? " system" : "");
+  };
+  return host.ok() && systemOf(host->machine) == systemOf(target.machine);
+}
 
 bool runsHere(const Target& target) {
   const Result<Target> host = hostTarget();
@@ -52,6 +72,7 @@ bool runsHere(const Target& target) {
 }
 #else
 std::vector<std::string> targetNames() { return {}; }
+bool sameSystem(const Target& target) { return runsHere(target); }
 bool runsHere(const Target& target) { return target.machine.triple.empty(); }
 #endif
 
@@ -65,7 +86,10 @@ Result<Target> chooseTarget(const std::string& nameOrFile) {
   for (const std::string& name : names) {
     if (name != nameOrFile) continue;
     Target target;
-    DYN_TRY(target.machine, presetOf(name));
+    const std::vector<std::string> levels = name == kMultiple ? levelsOfMultiple() : std::vector{name};
+    DYN_TRY(target.machine, presetOf(levels[0]));
+    target.machine.name = name;
+    target.levels.assign(levels.begin() + 1, levels.end());
     return hasSystem(target.machine) ? target : fixedTarget(target);
   }
   std::string known = "there are host";

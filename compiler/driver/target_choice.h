@@ -18,5 +18,7 @@ std::vector<std::string> targetNames();
 Result<Target> chooseTarget(const std::string& nameOrFile);
 // May the target's code run in this process?
 bool runsHere(const Target& target);
+// Programs of this system run there, if the processor has what their code needs.
+bool sameSystem(const Target& target);
 
 }  // namespace dyn

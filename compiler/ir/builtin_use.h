@@ -50,11 +50,18 @@ BuiltinCall writeCall(const CallFields<Call>& fields) {
 
 struct BuiltinUse {
   std::string_view row;  // empty: the operator has no hand-written kernel
+  calls::RowTraits traits;
   calls::CallCounts counts;
   Result<BuiltinCall> (*describe)(const BuiltinRequest&) = nullptr;
   std::string (*fields)() = nullptr;  // in words
 
   bool empty() const { return row.empty(); }
+  // It makes its results itself: their sizes depend on elements.
+  bool makesResults() const { return !empty() && traits.onlyMakes(); }
+  // So many operands, from the first on, are read wherever their strides say.
+  size_t strided(size_t operands) const {
+    return empty() ? 0 : std::min<size_t>(handed(operands), traits.stridedArguments());
+  }
   // So many operands, from the first on, are handed over.
   size_t handed(size_t operands) const {
     const bool takesAll = counts.arguments.most == calls::Count::kAny && !counts.epilogue;
@@ -75,7 +82,7 @@ Result<BuiltinCall> describeBuiltinCall(const BuiltinRequest& request) {
 
 // The use of a row; without `fill` its numbers are what they are where nothing is said.
 template <typename Call, FillCall<Call> fill = nullptr>
-inline constexpr BuiltinUse calling = {Call::kRow, calls::countsOf<Call>(), describeBuiltinCall<Call, fill>,
-                                       calls::describeCall<Call>};
+inline constexpr BuiltinUse calling = {Call::kRow, Call::kTraits, calls::countsOf<Call>(),
+                                       describeBuiltinCall<Call, fill>, calls::describeCall<Call>};
 
 }  // namespace dyn

@@ -140,8 +140,6 @@ struct OpDef {
   // that of `builtin`.
   std::string_view (*builtinFor)(const Op&) = nullptr;
   std::string_view builtinOf(const Op& op) const { return builtinFor ? builtinFor(op) : builtin.row; }
-  bool builtinAllocates =
-      false;  // the builtin makes its results itself: their size depends on values (nonzero)
   // False: the builtin does not take these ranks or element types, `lower` does. Null: it takes all.
   bool (*builtinTakes)(const Op&, std::span<const Type> operandTypes) = nullptr;
   std::string_view lowerNote;

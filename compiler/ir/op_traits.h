@@ -34,8 +34,6 @@ struct OpTraits {
   bool flatPositions = false;  // a convolution: its builtin sees [n, m, positions], the spatial axes as one
   // Its builtin knows matrices only: of so many first operands one of one axis is shown to it with two.
   int matrixOperands = 0;
-  int stridedOperands = 0;  // its `builtin` reads so many first operands wherever their strides say
-  bool gemmFamily = false;  // its builtin runs on the machine's matrix kernels (DynGemmFamily)
   // Its builtin runs a kernel, the epilogue, in place over each finished tile of the result, which holds such
   // elements.
   std::optional<Dtype> epilogue = {};

@@ -30,6 +30,7 @@ constexpr int64_t kBlockReductions = 64;  // side by side: a unit of reductions 
 constexpr int64_t kBlockShortRows =
     1024;  // rows of up to kShortStride elements: they stay in the cache while each element is gone over
 constexpr int64_t kBlockTile = 64;  // both sides of a unit of what is read across: a few lines of memory
+constexpr int64_t kShortestReduction = 8;  // that is worth a vector
 constexpr int64_t kShortStride =
     4;  // elements between neighbours, up to which reading what lies between is better than a tile
 
@@ -236,16 +237,24 @@ class NestBuilder {
   // vector loop.
   bool reductionsRunAlongMemory(Expr innermost) const {
     int64_t alongReduction = 0, alongAxis = 0;
+    bool areWindows = true;  // of a few elements: they fill no vector
     for (const Expr& e : loop::postorder(roots_)) {
       if (e.kind() != ExprKind::reduce || !mentions(e, innermost)) continue;
       const Expr last = e.reduceVariables().back();
+      const std::optional<int64_t> length = constantOf(e.operands()[e.reduceVariables().size() - 1]);
+      areWindows = areWindows && length && *length < kShortestReduction;
       for (const Expr& part : loop::postorder(std::span<const Expr>(&e, 1))) {
         if (part.kind() != ExprKind::load || part.operands().empty()) continue;
         if (mentions(part.operands().back(), last)) ++alongReduction;
         if (mentions(part.operands().back(), innermost)) ++alongAxis;
       }
     }
-    return alongReduction > alongAxis;
+    return alongReduction > alongAxis && !(areWindows && alongAxis > 0);
+  }
+
+  static std::optional<int64_t> constantOf(Expr e) {
+    if (e.kind() == ExprKind::dim) return e.dimValue().constant();
+    return e.kind() == ExprKind::intConstant ? std::optional(e.intValue()) : std::nullopt;
   }
 
   // The least number of leading axes that some reduction's value depends on, `rank` when there is no

@@ -1,7 +1,7 @@
 // Text of kernels; kernel_parse.cpp reads it back.
 #include <algorithm>
 
-#include "compiler/loop/kernel.h"
+#include "compiler/loop/kernel_lines.h"
 
 namespace dyn::loop {
 
@@ -75,7 +75,10 @@ struct Frame {
   std::string text;
 };
 
-void printBody(const StmtRef& body, int depth, std::string* out) {
+// `lines`: null where nobody asks.
+void printBody(const StmtRef& body, int depth, std::string* out, StmtLines* lines) {
+  size_t counted = 0;
+  uint32_t line = 1;
   std::vector<Frame> stack;
   const auto pushBody = [&](const std::vector<StmtRef>& children, int childDepth) {
     for (size_t i = children.size(); i-- > 0;)
@@ -91,6 +94,12 @@ void printBody(const StmtRef& body, int depth, std::string* out) {
       continue;
     }
     const Stmt& s = *frame.stmt;
+    if (lines && s.kind != StmtKind::block) {
+      line += static_cast<uint32_t>(
+          std::count(out->begin() + static_cast<std::ptrdiff_t>(counted), out->end(), '\n'));
+      counted = out->size();
+      lines->emplace(&s, line);
+    }
     switch (s.kind) {
       case StmtKind::block:
         pushBody(s.children, frame.depth);
@@ -131,9 +140,7 @@ void printBody(const StmtRef& body, int depth, std::string* out) {
   }
 }
 
-}  // namespace
-
-std::string print(const Kernel& kernel) {
+std::string printKernel(const Kernel& kernel, StmtLines* lines) {
   std::string out = "kernel @" + kernel.name + "(";
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
     const Buffer& b = *kernel.buffers[i];
@@ -148,8 +155,13 @@ std::string print(const Kernel& kernel) {
   out += " {\n";
   for (const UninterpretedFunction* f : kernel.functions) out += "  " + functionText(*f) + "\n";
   for (const Buffer* b : kernel.scratch) out += "  scratch " + b->name + ": " + typeText(*b) + "\n";
-  printBody(kernel.body, 1, &out);
+  printBody(kernel.body, 1, &out, lines);
   return out + "}\n";
 }
+
+}  // namespace
+
+std::string print(const Kernel& kernel) { return printKernel(kernel, nullptr); }
+std::string print(const Kernel& kernel, StmtLines& lines) { return printKernel(kernel, &lines); }
 
 }  // namespace dyn::loop

@@ -323,7 +323,7 @@ Status FunctionLowering::lowerOp(const Op& op, Body& body) {
 
 // Done once, when the module is loaded.
 Status FunctionLowering::lowerPacking(const Op& op) {
-  if (op.def->traits.gemmFamily) program_.needGemmFamily();
+  if (op.def->builtin.traits.is(calls::GEMM)) program_.needGemmFamily();
   const std::vector<Type> types = {types_.at(op.operands[0])};
   DYN_TRY(BuiltinCall call, op.def->builtin.describe({op, types}));
   code_.emit(Opcode::loadGlobal, define(op.results[0].id),
@@ -381,7 +381,7 @@ Status FunctionLowering::lowerAlloc(const Op& op, Body& body) {
 Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> operands,
                                       std::span<const int32_t> destinations, bool into,
                                       const KernelCall* epilogue) {
-  if (op.def->traits.gemmFamily) program_.needGemmFamily();
+  if (op.def->builtin.traits.is(calls::GEMM)) program_.needGemmFamily();
   const BuiltinUse& use = op.def->builtin;
   std::vector<Type> operandTypes;
   for (ValueId v : operands) operandTypes.push_back(v == kNoValue ? Type() : types_.at(v));

@@ -1,14 +1,27 @@
 #include "compiler/ops/kernel_kind.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "compiler/ir/op_def.h"
+#include "vm/include/dyn_fixed.h"
 
 namespace dyn {
 
 namespace {
 
 constexpr std::array<const char*, 4> kNames = {"loop", "contraction", "attention", "builtin"};
+
+// Targets without the VM's hand-written kernels run in fixed memory, whose runtime has some of its own.
+bool isInFixedMemory(std::string_view row) {
+  static constexpr std::string_view kNames[] = {
+#define DYN_FIXED_BUILTIN_NAME(name) #name,
+      DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_NAME)
+#undef DYN_FIXED_BUILTIN_NAME
+  };
+  return std::find(std::begin(kNames), std::end(kNames), row) != std::end(kNames);
+}
 
 }  // namespace
 
@@ -29,22 +42,25 @@ Result<std::optional<KernelKind>> chooseLowering(const Op& op, std::span<const T
   using Choice = std::optional<KernelKind>;
   const OpDef& def = *op.def;
   const bool loops = def.lowering == LoweringKind::loops, builtin = def.lowering == LoweringKind::builtin;
-  if (builtin && def.builtinAllocates && !target.hasHeap)
+  const bool isThere = !target.hasBuiltins && isInFixedMemory(def.builtinOf(op));
+  if (builtin && def.builtin.makesResults() && !target.hasHeap && !isThere)
     return makeError(DiagnosticId::unsupportedOp,
                      "unsupported: " + std::string(def.name) +
                          " makes results whose size depends on values, and the target has no heap",
                      op.place);
-  if (!target.hasBuiltins && (builtin || loops) && !def.lower)
+  const bool served = target.hasBuiltins && (target.hasHeap || !def.builtin.traits.needsHeap());
+  if (!served && !isThere && (builtin || loops) && !def.lower)
     return makeError(DiagnosticId::unsupportedOp,
-                     "unsupported: " + std::string(def.name) +
-                         " is a hand-written kernel, and the target has none of them",
+                     "unsupported: " + std::string(def.name) + " is a hand-written kernel" +
+                         (target.hasBuiltins ? " that takes memory of the heap, and the target has no heap"
+                                             : ", and the target has none of them"),
                      op.place);
-  if (def.traits.contentsKnown || (!loops && (!builtin || def.builtinAllocates))) return Choice();
+  if (def.traits.contentsKnown || (!loops && (!builtin || def.builtin.makesResults()))) return Choice();
   // A list, a structure or texts that stay what they are have no elements that a kernel could copy.
   const Type made = op.results.empty() ? Type() : op.results[0].type;
   if (def.traits.view && (!made.isTensor() || made.dtype() == Dtype::string)) return Choice();
   // A row may have both: then its builtin says which ranks and element types it takes.
-  if (!target.hasBuiltins) return Choice(KernelKind::loop);
+  if (!served) return Choice(def.lower ? KernelKind::loop : KernelKind::builtin);
   const bool taken = def.builtinTakes && def.builtinTakes(op, operandTypes);
   const bool byBuiltin = loops ? taken : taken || !def.builtinTakes || !def.lower;
   return Choice(byBuiltin ? KernelKind::builtin : KernelKind::loop);

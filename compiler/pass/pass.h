@@ -41,6 +41,8 @@ struct PassDef {
   Properties before;         // what must not be there yet: it would not know what to do with it
   std::vector<PassOptionSpec> options;
   Result<Module> (*run)(const Module&, PassContext&);
+  bool makesBuiltins =
+      false;              // what it makes are calls of hand-written kernels: left out for targets without
   bool required = false;  // lowering to bytecode does not work without it (placement); cannot be switched off
 };
 

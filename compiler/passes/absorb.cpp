@@ -137,7 +137,8 @@ PassDef absorbPass() {
           .needs = Property::types,
           .before = Property::destinations,
           .options = {},
-          .run = runAbsorb};
+          .run = runAbsorb,
+          .makesBuiltins = true};
 }
 
 }  // namespace dyn::passes

@@ -215,7 +215,8 @@ PassDef appendPass() {
           .needs = Property::groups,
           .before = Property::destinations,
           .options = {},
-          .run = runAppend};
+          .run = runAppend,
+          .makesBuiltins = true};
 }
 
 }  // namespace dyn::passes

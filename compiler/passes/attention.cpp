@@ -257,7 +257,8 @@ PassDef attentionPass() {
           .needs = Property::groups,
           .before = Property::destinations,
           .options = {},
-          .run = runAttention};
+          .run = runAttention,
+          .makesBuiltins = true};
 }
 
 }  // namespace dyn::passes

@@ -394,7 +394,8 @@ PassDef contractPass() {
           .needs = Property::types,
           .before = Property::destinations,
           .options = {},
-          .run = runContract};
+          .run = runContract,
+          .makesBuiltins = true};
 }
 
 }  // namespace dyn::passes

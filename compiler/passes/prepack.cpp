@@ -280,7 +280,8 @@ PassDef prepackPass() {
            {"conv",
             "auto, rows, staged, direct, winograd or onednn: the way of f32 convolutions that can go it"},
            {"matmul", "auto, a schedule (k768r12-panels), or onednn: how f32 products run"}},
-      .run = runPrepack};
+      .run = runPrepack,
+      .makesBuiltins = true};
 }
 
 }  // namespace dyn::passes

@@ -253,7 +253,8 @@ PassDef quantisePass() {
           .needs = Property::types,
           .before = Property::destinations,
           .options = {},
-          .run = runQuantise};
+          .run = runQuantise,
+          .makesBuiltins = true};
 }
 
 }  // namespace dyn::passes

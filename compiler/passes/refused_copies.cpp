@@ -156,8 +156,8 @@ class CopyFinder {
   }
 
   static void addBuiltin(RefusedCopy& copy, const Op& op, size_t operand) {
-    const bool takes = operand < static_cast<size_t>(op.def->traits.stridedOperands) &&
-                       op.def->builtinOf(op) == op.def->builtin.row;
+    const bool takes =
+        operand < op.def->builtin.strided(op.operands.size()) && op.def->builtinOf(op) == op.def->builtin.row;
     add(copy, std::string(op.def->name), takes ? CopyReason::sharedCopy : CopyReason::denseBuiltin);
   }
 

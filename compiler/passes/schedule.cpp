@@ -103,7 +103,7 @@ class Scheduler {
     if (op.def->traits.updatesFirst) return false;
     const bool plain = op.def == &ops::fusedOp || op.def == &ops::constantOp || op.def->traits.view ||
                        op.def->lowering == LoweringKind::loops ||
-                       (op.def->lowering == LoweringKind::builtin && !op.def->builtinAllocates);
+                       (op.def->lowering == LoweringKind::builtin && !op.def->builtin.makesResults());
     if (!plain) return false;
     std::set<SymbolId> own;
     collectOwnSymbols(op, own);

@@ -2,7 +2,7 @@
 //   needs: types.  establishes: nothing that others rely on.
 //   before  %t = transpose(%x) {perm = [1, 0]}  %p = slice(%t, ...)  %y = matmul(%p, %b)
 //   after   %p = strided(%x) {offset = dims(...), strides = dims(1, m)}  %y = matmul(%p, %b)
-// An operand of an operator whose builtin takes strides (OpTraits::stridedOperands) that is made by a chain
+// An operand of an operator whose builtin takes strides (BuiltinUse::strided) that is made by a chain
 // of views (OpDef::viewRule) is read in the memory the chain began with: no kernel moves it. Other readers
 // keep the chain: loops compose it into their kernels (fuse). Where somebody needs the elements side by side
 // anyway (a result, a loop's or a list's value, a builtin that refuses strides), all read that copy. Parts
@@ -72,9 +72,9 @@ class Viewer {
       const Op& op = *function_.ops[i];
       DYN_TRY(const std::optional<KernelKind> kind, chooseLowering(op, operandTypes(op), context_.target));
       if (kind == KernelKind::builtin && op.def->builtinOf(op) == op.def->builtin.row)
-        takes_[i] = static_cast<size_t>(op.def->traits.stridedOperands);
+        takes_[i] = op.def->builtin.strided(op.operands.size());
       for (size_t k = 0; k < takes_[i]; ++k)
-        if (types_.at(op.operands[k]).rank() < 2) dense_.insert(op.operands[k]);
+        if (op.operands[k] != kNoValue && types_.at(op.operands[k]).rank() < 2) dense_.insert(op.operands[k]);
       if (kind == KernelKind::loop || op.def->traits.readsShape) continue;
       // What is the operand's memory under another shape needs what its readers need.
       const bool same = op.def->viewRule && op.def->traits.view && dense_.count(op.results[0].id) == 0;

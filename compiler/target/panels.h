@@ -7,5 +7,7 @@
 namespace dyn {
 
 PanelLayout panelsOf(const Target& target);
+// False for levels of x86-64 (cpu "x86-64-v3"): each machine that has one reads what it can do best.
+bool namesOneLayout(const Target& target);
 
 }  // namespace dyn

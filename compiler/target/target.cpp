@@ -34,6 +34,14 @@ std::string readLine(std::string_view line, Target& target) {
     target.objectFormat = value;
     return value == "elf" ? "" : bad;
   }
+  if (key == "levels") {
+    for (std::string_view rest = value; !rest.empty();) {
+      const size_t end = std::min(rest.find(','), rest.size());
+      target.levels.emplace_back(trim(rest.substr(0, end)));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return target.levels.empty() ? bad : "";
+  }
   for (const Capability& row : kCapabilities) {
     if (row.key != key) continue;
     target.*row.member = value == "yes";
@@ -58,6 +66,8 @@ std::string printTarget(const Target& target) {
       "\ndevice = " + std::string(toString(target.device)) + "\nobjectFormat = " + target.objectFormat + "\n";
   for (const Capability& row : kCapabilities)
     text += std::string(row.key) + " = " + (target.*row.member ? "yes" : "no") + "\n";
+  for (size_t i = 0; i < target.levels.size(); ++i)
+    text += (i ? ", " : "levels = ") + target.levels[i] + (i + 1 == target.levels.size() ? "\n" : "");
   std::string machine = printMachine(target.machine);
   machine.erase(0, machine.find('\n') + 1);
   for (std::string_view rest = machine; !rest.empty();) {

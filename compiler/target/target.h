@@ -24,7 +24,10 @@ struct Target {
   bool hasHeap = true;               // memory may be asked for while a program runs
   bool hasThreads = true;
   bool hasFiles = true;
-  bool hasBuiltins = true;     // the runtime there has the hand-written kernels
+  bool hasBuiltins = true;  // the runtime there has the hand-written kernels
+  // Presets whose code is held as well as that of `machine`, which all of them include: a program takes the
+  // best that its processor has when it starts.
+  std::vector<std::string> levels;
   MachineDescription machine;  // without triple and cpu: any, as long as no code is generated
 
   bool operator==(const Target&) const = default;

@@ -19,12 +19,17 @@ if grep -rlaF "$SOURCE/" "$PREFIX"; then fail "these files name the source folde
 
 # The shell, and a package for the programs below.
 printf 'fn @main(%%x: Tensor[(n), f32]) { %%y = mul(%%x, %%x) return %%y }\n' >square.dyn
-[[ "$(dynrepl --version)" == dynrepl* ]] || fail "dynrepl --version"
+for program in dynrepl dynrun vmrun; do [[ "$($program --version)" =~ ^$program\ [0-9]+\.[0-9]+ ]] || fail "$program --version"; done
 dynrepl compile square.dyn -o square.dynpkg --quiet >/dev/null
 vmrun verify square.dynpkg >/dev/null || fail "vmrun verify"
 if [[ -x $PREFIX/bin/dynstudio ]]; then
   dynstudio --headless --export square.svg square.dyn || fail "dynstudio --headless"
   grep -q '<svg' square.svg || fail "dynstudio wrote no picture"
+  [[ "$(dynstudio --headless --version)" =~ ^dynstudio\ [0-9]+\.[0-9]+ ]] || fail "dynstudio --version"
+  entry="$PREFIX/share/applications/dynstudio.desktop"
+  if command -v desktop-file-validate >/dev/null; then desktop-file-validate "$entry" || fail "$entry"; fi
+  grep -qx 'Exec=dynstudio %f' "$entry" && [[ -s $PREFIX/share/icons/hicolor/scalable/apps/$(sed -n 's/^Icon=//p' "$entry").svg ]] || fail "$entry and its icon"
+  dynstudio --headless --state state.json "$PREFIX/share/dyn/samples/models/bert/model.onnx" || fail "the models that come along"
   dynstudio --help | grep -oE '^ +--[a-z-]+' | tr -d ' ' | while read -r option; do
     [[ $option == --help-all ]] && continue
     grep -qF -- "${option//-/\\-}" "$PREFIX/share/man/man1/dynstudio.1" || fail "dynstudio.1 does not have $option"

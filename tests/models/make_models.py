@@ -152,10 +152,10 @@ def swin_open_size():
         yield {"image": reals(height, batch, 3, height, width)}
 
 
-def write(name):
+def write(name, below=os.path.dirname(os.path.abspath(__file__))):
     made = MODELS[name]()
     model_proto = next(made)
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+    folder = os.path.join(below, name)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     path = os.path.join(folder, "model.onnx")

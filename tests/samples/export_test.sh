@@ -63,8 +63,8 @@ cp bert flipped && printf '\377' | dd of=flipped bs=1 seek=$(($(stat -c %s bert)
 
 # What is not there says so, and leaves nothing behind.
 model="$SOURCE/samples/models/bert/model.onnx"
-for options in "exe --interpret --static-link" "exe --no-heap" "static --no-heap" "static --board mps2-an386" \
-    "exe --target cortex-a72"; do
+for options in "static --static-link" "exe --no-heap" "static --no-heap" "static --board mps2-an386" \
+    "exe --target cortex-a72" "static --no-heap --dim batch=1..2 --dim seq=1..4 --target x86-64-multi"; do
   # shellcheck disable=SC2086  # words
   [[ $(code_of "$DYNREPL" export "$model" --quiet -o none --kind $options) == 4 ]] || fail "--kind $options: $(cat out err)"
   grep -q unsupported err || fail "--kind $options says: $(cat err)"
@@ -76,4 +76,19 @@ done
 # A package, by the same command.
 "$DYNREPL" export "$model" --kind package -o bert.dynpkg --quiet >/dev/null
 "$DYNREPL" run bert.dynpkg --dim batch=1 --dim seq=4 --quiet >/dev/null || fail "the package"
+
+# The same model gives the same bytes from every folder, and nothing says where it lay.
+mkdir -p one one/more/folders
+cp "$SOURCE/samples/models/early_exit/model.onnx" one/model.onnx
+cp "$SOURCE/samples/models/early_exit/model.onnx" one/more/folders/model.onnx
+for row in "package:" "exe:" "static:" "shared:" "static:--no-heap --dim seq=1..8" "image:--dim seq=3"; do
+  kind="${row%%:*}"
+  read -ra options <<<"${row#*:} --quiet"
+  for folder in one one/more/folders; do
+    mkdir "made" && "$DYNREPL" export "$PWD/$folder/model.onnx" --kind "$kind" "${options[@]}" -o made/model >/dev/null || fail "--kind $row"
+    ! grep -rqa "$PWD" made || fail "--kind $row tells the folder of the model"
+    rm -rf "made.$(basename "$folder")" && mv made "made.$(basename "$folder")"
+  done
+  diff -r made.one made.folders || fail "--kind $row: the bytes depend on the folder"
+done
 echo "export_test: ok"

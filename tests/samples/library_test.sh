@@ -118,7 +118,7 @@ fi
 model="$SOURCE/samples/models/bert/model.onnx"
 [[ $(code_of "$DYNREPL" export "$model" --kind static --interpret -o absent/bert --quiet) == 1 && ! -e absent ]] || fail "a folder that is not there: $(cat err)"
 mkdir tools none && [[ $(code_of env PATH="$WORK/tools" "$DYNREPL" export "$model" --kind shared --interpret -o none/bert --quiet) == 4 ]] || fail "no linker: $(cat err)"
-grep -q 'unsupported.*ld.lld' err || fail "no linker: $(cat err)"
+grep -q 'unsupported.*ld.bfd' err || fail "no linker: $(cat err)"
 [[ -z "$(ls -A none)" ]] || fail "something is left: $(ls none)"
 [[ $(code_of "$DYNREPL" export "$model" --kind static --interpret --no-heap -o none/bert --quiet) == 4 ]] || fail "--no-heap: $(cat err)"
 [[ -z "$(ls -A none)" ]] || fail "something is left: $(ls none)"

@@ -50,9 +50,13 @@ class FixedRun {
     if (result.status != DYN_OK) return result;
     std::vector<const void*> data;
     for (const HostTensor& input : inputs) data.push_back(input.data());
-    std::vector<std::vector<char>> memory(program->outputCount, std::vector<char>(kMostOutputBytes));
+    // Left as they are: pages that nobody touches cost nothing.
+    std::vector<std::unique_ptr<char[]>> memory;
     std::vector<DynFixedOutput> outputs;
-    for (std::vector<char>& one : memory) outputs.push_back({one.data(), one.size()});
+    for (uint32_t i = 0; i < program->outputCount; ++i) {
+      memory.push_back(std::make_unique_for_overwrite<char[]>(kMostOutputBytes));
+      outputs.push_back({memory[i].get(), kMostOutputBytes});
+    }
     std::vector<int64_t> shapes(64 * program->outputCount + 1);
     result.status = dyn_fixed_run(model, sizes.data(), data.data(), outputs.data(), shapes.data());
     result.message = dyn_fixed_message(model);
@@ -65,7 +69,7 @@ class FixedRun {
           *HostTensor::create(static_cast<Dtype>(port.dtype), std::vector<int64_t>(shape, shape + port.rank));
       shape += port.rank == 0 ? 1 : port.rank;
       if (tensor.sizeBytes() > 0)
-        std::memcpy(tensor.mutableData(), memory[i].data(), static_cast<size_t>(tensor.sizeBytes()));
+        std::memcpy(tensor.mutableData(), memory[i].get(), static_cast<size_t>(tensor.sizeBytes()));
       result.outputs.push_back(std::move(tensor));
     }
     return result;
@@ -81,6 +85,8 @@ class FixedRun {
     status = dyn_fixed_rehearse(model, sizes.data(), nullptr, choose, user);
     return status == DYN_OK ? dyn_fixed_peak_bytes(model) : 0;
   }
+
+  const FixedLoaded& loaded() const { return *loaded_; }
 
   static constexpr uint64_t kRoom = uint64_t{1} << 32, kCanary = 4096;
   static constexpr size_t kMostOutputBytes = size_t{16} << 20;

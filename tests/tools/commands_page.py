@@ -44,7 +44,7 @@ def page(program):
     ] + table(common)
     for name, summary in commands:
         text = say(program, name, "--help")
-        usage = re.search(r"Usage: (.*)", text)[1].replace("[OPTIONS] ", "[OPTIONS] ").strip()
+        usage = re.search(r"Usage: dynrepl (.*)", text)[1].strip()
         lines += ["### `dynrepl %s`" % usage, "", summary[0].upper() + summary[1:] + ".", ""]
         own = [row for row in options_of(text) if row[0] not in names]
         if own:

@@ -4,6 +4,7 @@
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
+#include <QPdfWriter>
 #include <QSaveFile>
 #include <QSvgGenerator>
 #include <QWheelEvent>
@@ -11,8 +12,10 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <unordered_set>
 
 #include "ui/graph/graph_dot.h"
+#include "ui/graph/graph_legend.h"
 #include "ui/graph/graph_painter.h"
 #include "ui/graph/text_widths.h"
 
@@ -43,7 +46,7 @@ void GraphCanvas::setGraph(Shared<GraphView> view, bool sameModel) {
     ++generation_;
     wanted_ = view_ = nullptr;
     scene_ = {};
-    marks_ = {};
+    marks_ = {.logarithmicHeat = logarithmicHeat_};
     selected_ = -1;
     update();
     return;
@@ -80,8 +83,9 @@ void GraphCanvas::arrange(Arrangement wish) {
 void GraphCanvas::adopt(const Arrangement& wish, GraphScene scene) {
   const bool otherView = wish.view != view_;
   std::optional<QPointF> before;
-  if (!otherView && wish.keepNode >= 0)
-    if (const SceneBox* box = boxOf(wish.keepNode)) before = box->rect.center();
+  // On the screen: the chosen operation stays there from step to step too.
+  const int keep = !otherView ? wish.keepNode : wish.newModel || !view_ ? -1 : selected_;
+  if (const SceneBox* box = keep >= 0 ? boxOf(keep) : nullptr) before = box->rect.center() * scale_ + offset_;
   NodeId kept = kNoNode;
   if (otherView && view_ && !wish.newModel && selected_ >= 0)
     kept = view_->nodes[static_cast<size_t>(selected_)].id;
@@ -95,12 +99,13 @@ void GraphCanvas::adopt(const Arrangement& wish, GraphScene scene) {
     spreadTimes();
     findMatches();
   }
-  if (before)
-    if (const SceneBox* box = boxOf(wish.keepNode)) offset_ += (*before - box->rect.center()) * scale_;
+  const int keeper = otherView ? selected_ : wish.keepNode;
+  const SceneBox* stays = before ? boxOf(keeper) : nullptr;
+  if (stays) offset_ = *before - stays->rect.center() * scale_;
   marks_.selected = selected_ >= 0 ? scene_.boxOfNode[static_cast<size_t>(selected_)] : -1;
   recount();
   minimap_.setScene(scene_, palette());
-  if (wish.fit) fit();
+  if (wish.fit && !(otherView && stays)) fit();
   if (wish.centerNode >= 0) center(wish.centerNode);
   update();
   if (otherView) Q_EMIT searched(matchesCount());
@@ -125,6 +130,11 @@ void GraphCanvas::setTimes(std::vector<NodeTime> times) {
   times_ = std::move(times);
   spreadTimes();
   recount();
+  update();
+}
+
+void GraphCanvas::setLogarithmicHeat(bool on) {
+  marks_.logarithmicHeat = logarithmicHeat_ = on;
   update();
 }
 
@@ -158,6 +168,7 @@ std::vector<int> GraphCanvas::computedWith(int node) const {
 void GraphCanvas::recount() {
   marks_.times.assign(scene_.boxes.size(), 0);
   marks_.matches.assign(scene_.boxes.size(), 0);
+  marks_.problems.assign(scene_.boxes.size(), 0);
   marks_.mostNs = marks_.sumNs = 0;
   for (size_t i = 0; i < nodesOfTime_.size(); ++i) {
     std::set<int> boxes;
@@ -171,12 +182,36 @@ void GraphCanvas::recount() {
     const int box = scene_.boxOfNode[static_cast<size_t>(node)];
     if (box >= 0) ++marks_.matches[static_cast<size_t>(box)];
   }
+  std::unordered_set<NodeId> traced(traced_.begin(), traced_.end());
+  marks_.traced.assign(traced.empty() ? 0 : scene_.boxes.size(), 0);
+  for (size_t n = 0; n < scene_.boxOfNode.size() && !traced.empty(); ++n)
+    if (scene_.boxOfNode[n] >= 0 && traced.count(view_->nodes[n].id))
+      marks_.traced[static_cast<size_t>(scene_.boxOfNode[n])] = 1;
+  compare();
+  for (const std::string& place : problems_) {
+    const int node = nodeOfPlace(place), box = node < 0 ? -1 : scene_.boxOfNode[static_cast<size_t>(node)];
+    if (box >= 0) ++marks_.problems[static_cast<size_t>(box)];
+  }
+}
+
+void GraphCanvas::setProblems(std::vector<std::string> places) {
+  problems_ = std::move(places);
+  recount();
+  update();
 }
 
 int64_t GraphCanvas::timeOfBox(int box) const { return marks_.times[static_cast<size_t>(box)]; }
 
 void GraphCanvas::setShowConstants(bool show) {
+  if (show == options_.showConstants) return;
   options_.showConstants = show;
+  if (view_) rebuild(selected_);
+  Q_EMIT lookChanged(show ? "show constants" : "hide constants");
+}
+
+void GraphCanvas::setLook(const GraphLook& look) {
+  options_.open = look.open;
+  options_.showConstants = look.constants;
   if (view_) rebuild(selected_);
 }
 
@@ -197,6 +232,7 @@ void GraphCanvas::toggle(int box) {
     for (size_t n = 0; n < scene_.boxOfNode.size() && keep < 0; ++n)
       if (scene_.boxOfNode[n] == box) keep = static_cast<int>(n);
   rebuild(keep);
+  Q_EMIT lookChanged(target.frame ? "close " + target.title : "open " + target.title);
 }
 
 void GraphCanvas::setAllOpen(bool open) {
@@ -206,6 +242,7 @@ void GraphCanvas::setAllOpen(bool open) {
     for (const GraphGroup& g : view_->groups)
       if (g.kind != GroupKind::region) options_.open.insert(g.path);
   }
+  Q_EMIT lookChanged(open ? "open groups" : "close groups");
   if (wanted_ != view_) return;
   Arrangement wish;
   wish.fit = true;
@@ -219,30 +256,55 @@ void GraphCanvas::select(int node) {
   Q_EMIT nodeSelected(node);
 }
 
-void GraphCanvas::search(const QString& text) {
-  query_ = text;
+QString GraphCanvas::search(const QString& text) {
+  Result<GraphQuery> query = GraphQuery::parse(text.toStdString());
+  const QString fault = query.ok() ? QString() : QString::fromStdString(query.error().message);
+  query_ = query.ok() ? *std::move(query) : GraphQuery();
   findMatches();
   recount();
   update();
   Q_EMIT searched(matchesCount());
+  return fault;
 }
 
 void GraphCanvas::findMatches() {
-  matches_.clear();
+  matches_ = view_ ? findNodes(*view_, query_, options_.showConstants) : std::vector<int>();
   match_ = 0;
-  const QStringList terms = query_.split(' ', Qt::SkipEmptyParts);
-  if (view_ && !terms.isEmpty()) {
-    for (size_t n = 0; n < view_->nodes.size(); ++n) {
-      const GraphNode& node = view_->nodes[n];
-      if (node.kind == NodeKind::constant && !options_.showConstants) continue;
-      std::string all = node.op + "\n" + node.label + "\n" + node.name + "\n" + node.sourceNode;
-      for (const GraphPort& p : node.outputs)
-        all += "\n" + p.name + "\n" + p.type + "\n" + shortType(p.type).toStdString();
-      const QString haystack = QString::fromStdString(all);
-      if (std::all_of(terms.begin(), terms.end(),
-                      [&](const QString& t) { return haystack.contains(t, Qt::CaseInsensitive); }))
-        matches_.push_back(static_cast<int>(n));
-    }
+}
+
+void GraphCanvas::setTraced(const std::vector<int>& nodes) {
+  traced_.clear();
+  for (int node : nodes) traced_.push_back(view_->nodes[static_cast<size_t>(node)].id);
+  recount();
+  update();
+}
+
+void GraphCanvas::setCompared(Shared<GraphView> other) {
+  compared_ = std::move(other);
+  recount();
+  update();
+}
+
+// Operations keep their ids from step to step.
+void GraphCanvas::compare() {
+  marks_.changes.assign(compared_ ? scene_.boxes.size() : 0, BoxChange::none);
+  if (!compared_ || !view_) return;
+  std::unordered_map<NodeId, const GraphNode*> others;
+  for (const GraphNode& node : compared_->nodes) others[node.id] = &node;
+  const BoxChange absent = compared_->step < view_->step ? BoxChange::added : BoxChange::removed;
+  for (size_t n = 0; n < view_->nodes.size(); ++n) {
+    const int box = scene_.boxOfNode[n];
+    if (box < 0) continue;
+    const auto other = others.find(view_->nodes[n].id);
+    const BoxChange change = other == others.end()                         ? absent
+                             : other->second->text != view_->nodes[n].text ? BoxChange::changed
+                                                                           : BoxChange::none;
+    BoxChange& mark = marks_.changes[static_cast<size_t>(box)];
+    // A group of which some are new is changed.
+    if (scene_.boxes[static_cast<size_t>(box)].node >= 0)
+      mark = change;
+    else if (change != BoxChange::none)
+      mark = BoxChange::changed;
   }
 }
 
@@ -277,19 +339,73 @@ bool GraphCanvas::revealId(NodeId id) {
   return false;
 }
 
-bool GraphCanvas::revealPlace(const QString& place) {
+int GraphCanvas::nodeOfPlace(const std::string& place) const {
   for (size_t n = 0; view_ && n < view_->nodes.size(); ++n)
-    if (view_->nodes[n].kind == NodeKind::operation && QString::fromStdString(view_->nodes[n].place) == place)
-      return revealId(view_->nodes[n].id);
+    if (view_->nodes[n].kind == NodeKind::operation && view_->nodes[n].place == place)
+      return static_cast<int>(n);
+  return -1;
+}
+
+bool GraphCanvas::revealPlace(const QString& place) {
+  if (const int node = nodeOfPlace(place.toStdString()); node >= 0)
+    return revealId(view_->nodes[static_cast<size_t>(node)].id);
   return false;
 }
 
-void GraphCanvas::nextMatch() {
+void GraphCanvas::nextMatch(int by) {
   if (matches_.empty()) return;
-  const int node = matches_[match_ % matches_.size()];
-  ++match_;
+  const int count = matchesCount();
+  match_ = match_ == 0 ? (by > 0 ? 1 : count) : (match_ - 1 + by + count) % count + 1;
+  const int node = matches_[static_cast<size_t>(match_ - 1)];
   reveal(node);
   select(node);
+  Q_EMIT searched(count);
+}
+
+void GraphCanvas::contextMenuEvent(QContextMenuEvent* event) {
+  const int box = boxAt(toScene(event->pos()));
+  if (box < 0 || scene_.boxes[static_cast<size_t>(box)].node < 0) return;
+  select(scene_.boxes[static_cast<size_t>(box)].node);
+  Q_EMIT menuWanted(event->globalPos());
+}
+
+// Down along the data, up against it, left and right in the row.
+bool GraphCanvas::step(int key) {
+  const int from = selected_ >= 0 ? scene_.boxOfNode[static_cast<size_t>(selected_)] : -1;
+  if (from < 0) return false;
+  const QRectF here = scene_.boxes[static_cast<size_t>(from)].rect;
+  int best = -1;
+  double least = 0;
+  const auto offer = [&](int box, double distance) {
+    if (scene_.boxes[static_cast<size_t>(box)].node < 0) return;
+    if (best >= 0 && distance >= least) return;
+    best = box;
+    least = distance;
+  };
+  if (key == Qt::Key_Up || key == Qt::Key_Down) {
+    for (const SceneEdge& edge : scene_.edges) {
+      if (edge.ownership) continue;
+      const int near = key == Qt::Key_Down ? edge.from : edge.to,
+                far = key == Qt::Key_Down ? edge.to : edge.from;
+      if (near != from) continue;
+      const QPointF way = scene_.boxes[static_cast<size_t>(far)].rect.center() - here.center();
+      offer(far, std::hypot(way.x(), way.y()));
+    }
+  } else {
+    for (size_t box = 0; box < scene_.boxes.size(); ++box) {
+      const QRectF& other = scene_.boxes[box].rect;
+      const double way = (other.center().x() - here.center().x()) * (key == Qt::Key_Right ? 1 : -1);
+      if (scene_.boxes[box].frame || way <= 0 ||
+          std::abs(other.center().y() - here.center().y()) > here.height())
+        continue;
+      offer(static_cast<int>(box), way);
+    }
+  }
+  if (best < 0) return false;
+  const int node = scene_.boxes[static_cast<size_t>(best)].node;
+  if (!inSight().contains(scene_.boxes[static_cast<size_t>(best)].rect)) center(node);
+  select(node);
+  return true;
 }
 
 void GraphCanvas::fit() {
@@ -368,6 +484,12 @@ void GraphCanvas::mouseDoubleClickEvent(QMouseEvent* event) {
 
 void GraphCanvas::keyPressEvent(QKeyEvent* event) {
   const QPointF middle(width() / 2.0, height() / 2.0);
+  // With Shift, and where no operation is chosen, arrows move the picture.
+  const bool arrow = event->key() >= Qt::Key_Left && event->key() <= Qt::Key_Down;
+  if (arrow && !(event->modifiers() & Qt::ShiftModifier) && selected_ >= 0) {
+    step(event->key());
+    return;
+  }
   switch (event->key()) {
     case Qt::Key_Space:
       return fit();
@@ -378,7 +500,6 @@ void GraphCanvas::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_1:
       return zoom(1 / scale_, middle);
     case Qt::Key_Return:
-    case Qt::Key_F3:
       return nextMatch();
     case Qt::Key_Left:
       offset_.rx() += 60;
@@ -417,6 +538,7 @@ void GraphCanvas::paintEvent(QPaintEvent*) {
   GraphPainter(*view_, scene_, marks_, palette()).paint(painter, inSight(), scale_);
   painter.resetTransform();
   if (minimapShown()) minimap_.paint(painter, size(), inSight());
+  paintLegend(painter, size(), marks_, palette());
   if (!settled_) {
     painter.setPen(palette().color(QPalette::Text));
     painter.drawText(rect().adjusted(12, 8, -12, -8), Qt::AlignLeft | Qt::AlignTop,
@@ -447,6 +569,16 @@ bool GraphCanvas::exportTo(const QString& file) const {
     svg.setSize(bounds.size().toSize());
     svg.setViewBox(QRectF(QPointF(0, 0), bounds.size()));
     paint(&svg, 1);
+    return target.commit();
+  }
+  if (file.endsWith(".pdf", Qt::CaseInsensitive)) {
+    QPdfWriter pdf(&target);
+    pdf.setCreator("dynstudio");
+    pdf.setPageMargins({});
+    // A page as large as the graph, at 96 dots an inch; PDF knows no side above 200 inches.
+    const double scale = std::min(1.0, 200 * 96 / std::max(bounds.width(), bounds.height()));
+    pdf.setPageSize(QPageSize(bounds.size() * scale / 96, QPageSize::Inch));
+    paint(&pdf, scale * pdf.resolution() / 96);
     return target.commit();
   }
   // At most 16384 pixels a side.

@@ -7,14 +7,23 @@
 #pragma once
 
 #include <QWidget>
+#include <algorithm>
 #include <atomic>
 #include <unordered_map>
 
+#include "app/session/views/graph_query.h"
 #include "ui/graph/graph_painter.h"
 #include "ui/graph/minimap.h"
 #include "ui/support/inbox.h"
 
 namespace dyn::ui {
+
+// What of a graph is shown.
+struct GraphLook {
+  std::set<std::string> open;  // paths of groups
+  bool constants = false;
+  bool operator==(const GraphLook&) const = default;
+};
 
 class GraphCanvas : public QWidget {
   Q_OBJECT
@@ -26,9 +35,20 @@ class GraphCanvas : public QWidget {
   void setGraph(Shared<GraphView> view, bool sameModel);
   bool settled() const { return settled_; }    // false while a layout is under way
   void setTimes(std::vector<NodeTime> times);  // empty: no heat
+  void setLogarithmicHeat(bool on);
+  // Places of operations that can not be compiled: they are red.
+  void setProblems(std::vector<std::string> places);
   void setShowConstants(bool show);
+  GraphLook look() const { return {options_.open, options_.showConstants}; }
+  void setLook(const GraphLook& look);
+  // Only these, and what joins them, are bright; none: all are.
+  void setTraced(const std::vector<int>& nodes);
+  bool isTracing() const { return !traced_.empty(); }
+  // The step that the shown one is compared with: what is new, gone or other in it is green, red or amber;
+  // null: none.
+  void setCompared(Shared<GraphView> other);
   void setEmptyText(const QString& text) { emptyText_ = text; }
-  bool exportTo(const QString& file) const;  // .png, .svg or .dot: the whole graph as it is opened
+  bool exportTo(const QString& file) const;  // .svg, .pdf, .png or .dot: the whole graph as it is
 
   const GraphView* graph() const { return view_.get(); }
   const GraphScene& scene() const { return scene_; }
@@ -37,20 +57,29 @@ class GraphCanvas : public QWidget {
   int64_t timeOfBox(int box) const;
   // The other nodes that its kernels compute.
   std::vector<int> computedWith(int node) const;
+  const std::vector<int>& matches() const { return matches_; }
   int matchesCount() const { return static_cast<int>(matches_.size()); }
-  void toggle(int box);  // opens or closes what the box stands for
+  int matchShown() const { return match_; }  // from 1; 0: none yet
+  void toggle(int box);                      // opens or closes what the box stands for
   void setAllOpen(bool open);
   void select(int node);
-  void search(const QString& text);
-  void nextMatch();
+  // Words, facts and patterns (app/session/views/graph_query.h). "": well; else what is wrong with it.
+  QString search(const QString& text);
+  void nextMatch(int by = 1);  // -1: the one before
   // Opens the groups around the node, brings it to the middle and selects it; false: it is not in this graph.
   bool revealId(NodeId id);
   bool revealPlace(const QString& place);
   void fit();
   bool minimapShown() const;
+  QPointF onScreen(QPointF scenePoint) const { return scenePoint * scale_ + offset_; }
+  int changesCount(BoxChange change) const {
+    return static_cast<int>(std::count(marks_.changes.begin(), marks_.changes.end(), change));
+  }
 
  Q_SIGNALS:
   void sceneReady();
+  void menuWanted(const QPoint& globalPlace);  // at the chosen operation
+  void lookChanged(const QString& what);       // by a person: "open groups"
   void nodeSelected(int node);
   void searched(int matches);
 
@@ -62,6 +91,7 @@ class GraphCanvas : public QWidget {
   void mouseReleaseEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
 
  private:
@@ -77,12 +107,15 @@ class GraphCanvas : public QWidget {
   void rebuild(int keepNode);
   void spreadTimes();
   void findMatches();
-  void recount();  // times and matches per box
+  void compare();
+  bool step(int key);  // from the chosen operation to the next; false: there is none
+  void recount();      // times and matches per box
   const SceneBox* boxOf(int node) const;
   int boxAt(QPointF scenePoint) const;
   QPointF toScene(QPointF p) const { return (p - offset_) / scale_; }
   QRectF inSight() const;
   void lookAt(QPointF scenePoint);
+  int nodeOfPlace(const std::string& place) const;  // -1: none
   void reveal(int node);
   void center(int node);
   void zoom(double factor, QPointF at);
@@ -91,14 +124,18 @@ class GraphCanvas : public QWidget {
   GraphScene scene_;
   SceneOptions options_;
   std::atomic<uint64_t> generation_{0};  // the last layout that was wished for
-  bool settled_ = true;
+  bool settled_ = true, logarithmicHeat_ = false;
   std::vector<NodeTime> times_;
+  std::vector<std::string> problems_;
   std::vector<std::vector<int>> nodesOfTime_;  // one for each of times_
   BoxMarks marks_;
   std::vector<int> matches_;
   Minimap minimap_;
-  QString query_, emptyText_ = "Open a model: Ctrl+O, or drop a .onnx, .dyn or .dynpkg file here";
-  size_t match_ = 0;
+  GraphQuery query_;
+  QString emptyText_ = "Open a model: Ctrl+O, or drop a .onnx, .dyn or .dynpkg file here";
+  int match_ = 0;  // shown, from 1
+  std::vector<NodeId> traced_;
+  Shared<GraphView> compared_;
   int selected_ = -1;
   double scale_ = 1;
   QPointF offset_, pressed_;

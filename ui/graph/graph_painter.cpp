@@ -1,6 +1,5 @@
 #include "ui/graph/graph_painter.h"
 
-#include <QPainterPath>
 #include <algorithm>
 #include <cmath>
 
@@ -22,6 +21,7 @@ QFont subtitleFont() {
 namespace {
 
 constexpr double kTextScale = 0.3, kLineScale = 0.14;
+constexpr double kFaded = 0.22;  // what is not traced
 
 struct ClassHue {
   const char* name;
@@ -31,7 +31,8 @@ struct ClassHue {
 constexpr ClassHue kHues[] = {{"elementwise", 172, 60}, {"view", 210, 18},        {"injective", 265, 55},
                               {"reduction", 32, 80},    {"contraction", 215, 80}, {"opaque", 28, 25},
                               {"structural", 320, 50},  {"check", 0, 65},         {"input", 135, 55},
-                              {"output", 135, 55},      {"constant", 50, 30},     {"group", 230, 30}};
+                              {"output", 135, 55},      {"neutral", 220, 12},     {"constant", 50, 30},
+                              {"group", 230, 30}};
 
 struct BoxColors {
   QColor fill, border, text, quiet;
@@ -47,7 +48,8 @@ BoxColors colorsOf(const QString& opClass, bool dark) {
   return {hsl(saturation, 94), hsl(saturation * 8 / 10, 52), QColor(28, 32, 40), QColor(92, 100, 114)};
 }
 
-// Pale yellow over orange to dark red: light falls with heat, so it reads without colours too.
+}  // namespace
+
 QColor heatColor(double share) {
   const double t = std::clamp(share, 0.0, 1.0);
   const double stops[4][3] = {{255, 247, 214}, {254, 204, 107}, {243, 120, 53}, {172, 22, 38}};
@@ -58,10 +60,31 @@ QColor heatColor(double share) {
   return QColor(mix(0), mix(1), mix(2));
 }
 
-}  // namespace
+QColor changeColor(BoxChange change, bool dark) {
+  switch (change) {
+    case BoxChange::added:
+      return dark ? QColor(60, 170, 92) : QColor(34, 150, 70);
+    case BoxChange::removed:
+      return dark ? QColor(226, 84, 84) : QColor(206, 44, 48);
+    case BoxChange::changed:
+      return dark ? QColor(230, 168, 50) : QColor(208, 136, 0);
+    case BoxChange::none:
+      break;
+  }
+  return QColor();
+}
+
+double BoxMarks::heatOf(int64_t timeNs) const {
+  if (timeNs <= 0 || mostNs <= 0) return 0;
+  const double share = static_cast<double>(timeNs) / static_cast<double>(mostNs);
+  constexpr double kDecades = 3;
+  return logarithmicHeat ? std::clamp(1 + std::log10(share) / kDecades, 0.0, 1.0) : share;
+}
 
 void GraphPainter::paint(QPainter& painter, const QRectF& visible, double scale) const {
   const bool isDark = dark_;
+  // Far away thousands of lines are drawn, each of a pixel: smooth ones would take several frames.
+  if (scale < kLineScale) painter.setRenderHint(QPainter::Antialiasing, false);
   for (const SceneBox& box : scene_.boxes) {
     if (!box.frame || !box.rect.intersects(visible)) continue;
     const GroupKind kind = view_.groups[static_cast<size_t>(box.group)].kind;
@@ -79,11 +102,31 @@ void GraphPainter::paint(QPainter& painter, const QRectF& visible, double scale)
     const QPointF a = edge.points.front(), b = edge.points.back();
     QRectF around = QRectF(a, b).normalized();
     for (const QPointF& p : edge.points) around |= QRectF(p, QSizeF(1, 1));
-    if (around.adjusted(-4, -24, 4, 24).intersects(visible)) paintEdge(painter, edge, scale);
+    if (!around.adjusted(-4, -24, 4, 24).intersects(visible)) continue;
+    const bool bright = marks_.traced.empty() || (marks_.traced[static_cast<size_t>(edge.from)] &&
+                                                  marks_.traced[static_cast<size_t>(edge.to)]);
+    painter.setOpacity(bright ? 1 : kFaded);
+    paintEdge(painter, edge, scale);
   }
   for (size_t i = 0; i < scene_.boxes.size(); ++i)
     if (!scene_.boxes[i].frame && scene_.boxes[i].rect.adjusted(-4, -4, 4, 14).intersects(visible))
       paintBox(painter, i, scale);
+  painter.setOpacity(1);
+}
+
+// Straight within rows, bent between them.
+QPainterPath edgePath(const SceneEdge& edge) {
+  QPainterPath path(edge.points.front());
+  for (size_t i = 1; i < edge.points.size(); ++i) {
+    const QPointF a = edge.points[i - 1], b = edge.points[i];
+    if (std::abs(a.x() - b.x()) < 0.5) {
+      path.lineTo(b);
+    } else {
+      const double bend = (b.y() - a.y()) / 2;
+      path.cubicTo(a + QPointF(0, bend), b - QPointF(0, bend), b);
+    }
+  }
+  return path;
 }
 
 void GraphPainter::paintEdge(QPainter& painter, const SceneEdge& edge, double scale) const {
@@ -93,8 +136,7 @@ void GraphPainter::paintEdge(QPainter& painter, const SceneEdge& edge, double sc
                        : isDark ? QColor(128, 138, 156)
                                 : QColor(142, 152, 170);
   const double width = (chosen ? 2.0 : 1.1) + std::min(1.2, 0.25 * (edge.count - 1));
-  painter.setPen(
-      QPen(color, scale < kLineScale ? 0.7 / scale : width, edge.ownership ? Qt::DashLine : Qt::SolidLine));
+  painter.setPen(QPen(color, scale < kLineScale ? 0 : width, edge.ownership ? Qt::DashLine : Qt::SolidLine));
   painter.setBrush(Qt::NoBrush);
   if (edge.tunnelled) {
     const QRectF to = scene_.boxes[static_cast<size_t>(edge.to)].rect;
@@ -111,17 +153,7 @@ void GraphPainter::paintEdge(QPainter& painter, const SceneEdge& edge, double sc
     painter.drawPolyline(edge.points.data(), static_cast<int>(edge.points.size()));
     return;
   }
-  QPainterPath path(edge.points.front());
-  for (size_t i = 1; i < edge.points.size(); ++i) {
-    const QPointF a = edge.points[i - 1], b = edge.points[i];
-    if (std::abs(a.x() - b.x()) < 0.5) {
-      path.lineTo(b);
-    } else {
-      const double bend = (b.y() - a.y()) / 2;
-      path.cubicTo(a + QPointF(0, bend), b - QPointF(0, bend), b);
-    }
-  }
-  painter.drawPath(path);
+  painter.drawPath(edgePath(edge));
   if (edge.ownership) return;
   const QPointF tip = edge.points.back();
   const double side = edge.points[edge.points.size() - 2].y() <= tip.y() ? -7 : 7;
@@ -134,18 +166,35 @@ void GraphPainter::paintEdge(QPainter& painter, const SceneEdge& edge, double sc
 void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const {
   const SceneBox& box = scene_.boxes[index];
   const bool isDark = dark_, group = box.node < 0;
-  BoxColors colors = colorsOf(box.opClass, isDark);
   const int64_t time = marks_.times[index];
+  const BoxChange change = marks_.changes.empty() ? BoxChange::none : marks_.changes[index];
+  // Under heat, and where steps are compared, only those colours speak.
+  const bool neutral = marks_.mostNs > 0 || !marks_.changes.empty();
+  BoxColors colors = colorsOf(neutral ? QStringLiteral("neutral") : box.opClass, isDark);
+  const bool faded = !marks_.traced.empty() && !marks_.traced[index];
+  painter.setOpacity(faded ? kFaded : 1);
   if (time > 0 && marks_.mostNs > 0) {
-    const double share = static_cast<double>(time) / static_cast<double>(marks_.mostNs);
+    const double share = marks_.heatOf(time);
     colors.fill = heatColor(share);
     colors.text = share > 0.6 ? QColor(255, 255, 255) : QColor(40, 24, 16);
     colors.quiet = share > 0.6 ? QColor(255, 232, 220) : QColor(104, 76, 56);
   }
+  if (change != BoxChange::none) {
+    colors.border = changeColor(change, isDark);
+    colors.fill = isDark ? colors.border.darker(280) : colors.border.lighter(190);
+  }
+  if (marks_.problems[index] > 0)
+    colors = {isDark ? QColor(150, 30, 36) : QColor(206, 44, 48), QColor(120, 12, 20), Qt::white,
+              QColor(255, 220, 216)};
   const bool matched = marks_.matches[index] > 0;
   const QRectF r = box.rect;
   if (scale < kLineScale) {
-    painter.fillRect(r, matched ? QColor(255, 196, 0) : time > 0 ? colors.fill : colors.border);
+    painter.fillRect(r, matched                     ? QColor(255, 196, 0)
+                        : change != BoxChange::none ? colors.border
+                                                    : colors.fill);
+    painter.setPen(QPen(colors.border, 0));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(r);
     return;
   }
   const double round = group ? 10 : box.opClass == "input" || box.opClass == "output" ? r.height() / 2 : 6;
@@ -160,7 +209,8 @@ void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const
     painter.drawRoundedRect(r.adjusted(-5, -5, 5, 5), round + 4, round + 4);
   }
   const bool chosen = static_cast<int>(index) == marks_.selected;
-  painter.setPen(QPen(chosen ? palette_.color(QPalette::Highlight) : colors.border, chosen ? 3 : 1.2));
+  painter.setPen(QPen(chosen ? palette_.color(QPalette::Highlight) : colors.border,
+                      chosen || change != BoxChange::none ? 3 : 1.2));
   painter.setBrush(colors.fill);
   painter.drawRoundedRect(r, round, round);
   if (scale < kTextScale) return;

@@ -6,6 +6,7 @@
 
 #include <QFont>
 #include <QPainter>
+#include <QPainterPath>
 #include <QPalette>
 #include <vector>
 
@@ -16,11 +17,25 @@ namespace dyn::ui {
 QFont titleFont();
 QFont subtitleFont();
 
+// Of an edge that is no port.
+QPainterPath edgePath(const SceneEdge& edge);
+
+enum class BoxChange : uint8_t { none, added, removed, changed };
+QColor changeColor(BoxChange change, bool dark);
+// 0 to 1: pale yellow over orange to dark red: light falls with heat, so it reads without colours too.
+QColor heatColor(double share);
+
 // What is to be seen on the boxes besides their names.
 struct BoxMarks {
-  std::vector<int64_t> times;  // by box
+  std::vector<int64_t> times;      // by box
+  std::vector<char> traced;        // by box; empty: none is traced
+  std::vector<BoxChange> changes;  // by box; empty: nothing is compared
   std::vector<int> matches;
+  std::vector<int> problems;
   int64_t mostNs = 0, sumNs = 0;
+  bool logarithmicHeat = false;  // three decades below the longest, for graphs that one operation rules
+  // 0 to 1, for heatColor().
+  double heatOf(int64_t timeNs) const;
   int selected = -1;
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <tuple>
 
 #include "ui/graph/column_wrap.h"
 #include "ui/graph/layered_layout.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr double kBoxHeight = 38, kSmallHeight = 26, kPadding = 16, kHeader = 36;
 constexpr double kLeastWidth = 108, kMostWidth = 260;
+constexpr double kPortWidth = 8;
 constexpr double kArrow = 16;  // before the title of what can be opened
 // A value that so many boxes of a frame take comes in by one line, and by ports for the others.
 constexpr int kMostLinesIntoFrame = 6;
@@ -36,9 +38,22 @@ class SceneBuilder {
   }
 
  private:
+  // Where lines come into a frame or leave it: one for each box outside, or inside, that they come from.
+  struct Port {
+    int source = 0;
+    bool top = false;
+    bool operator<(const Port& other) const {
+      return std::tie(source, top) < std::tie(other.source, other.top);
+    }
+  };
+  struct Segment {  // of a line: one link of a container
+    int container = -1;
+    size_t link = 0;
+  };
   struct Inner {
-    std::vector<int> items;  // boxes
-    std::vector<std::pair<int, int>> links;
+    std::vector<int> items;                  // boxes
+    std::map<Port, int> ports;               // numbered in the order they came
+    std::vector<std::pair<int, int>> links;  // boxes; ports are idOf(number)
     std::map<std::pair<int, int>, size_t> linkIndex;
     LayoutResult layout;
   };
@@ -170,23 +185,48 @@ class SceneBuilder {
     return d;
   }
 
+  static int idOf(int port) { return -1 - port; }
+  int portOf(int container, Port port) {
+    std::map<Port, int>& ports = inner(container).ports;
+    return idOf(ports.emplace(port, static_cast<int>(ports.size())).first->second);
+  }
+  Segment segment(int container, int a, int b) {
+    Inner& in = inner(container);
+    auto [it, isNew] = in.linkIndex.emplace(std::make_pair(a, b), in.links.size());
+    if (isNew) in.links.emplace_back(a, b);
+    return {container, it->second};
+  }
+  int containerOf(int box) const { return scene_.boxes[static_cast<size_t>(box)].container; }
+
+  // A line crosses the borders of frames at ports, so that in each frame it is laid out round the boxes.
   void link(SceneEdge edge) {
     int a = edge.from, b = edge.to, da = depth(a), db = depth(b);
-    for (; da > db; --da) a = up(a);
-    for (; db > da; --db) b = up(b);
-    while (a != b &&
-           scene_.boxes[static_cast<size_t>(a)].container != scene_.boxes[static_cast<size_t>(b)].container) {
+    std::vector<Segment> out, in;
+    const auto leave = [&] {
+      const int c = containerOf(a);
+      out.push_back(segment(c, a, portOf(c, {edge.from, false})));
       a = up(a);
+      --da;
+    };
+    const auto enter = [&] {
+      const int c = containerOf(b);
+      in.push_back(segment(c, portOf(c, {edge.from, true}), b));
       b = up(b);
+      --db;
+    };
+    while (da > db && up(a) != b) leave();
+    while (db > da && up(b) != a) enter();
+    while (a != b && containerOf(a) != containerOf(b) && da == db) {
+      leave();
+      enter();
     }
-    routes_.push_back({-1, SIZE_MAX});
-    if (a != b) {
-      const int container = scene_.boxes[static_cast<size_t>(a)].container;
-      Inner& in = inner(container);
-      auto [it, isNew] = in.linkIndex.emplace(std::make_pair(a, b), in.links.size());
-      if (isNew) in.links.emplace_back(a, b);
-      routes_.back() = {container, it->second};
+    if (a != b && containerOf(a) == containerOf(b)) {
+      out.push_back(segment(containerOf(a), a, b));
+      out.insert(out.end(), in.rbegin(), in.rend());
+    } else {
+      out.clear();  // from a box to a frame around it
     }
+    routes_.push_back(std::move(out));
     scene_.edges.push_back(std::move(edge));
   }
 
@@ -233,6 +273,11 @@ class SceneBuilder {
       const QRectF& r = scene_.boxes[static_cast<size_t>(item)].rect;
       input.nodes.push_back({r.width(), r.height()});
     }
+    for (const auto& [port, number] : in.ports)
+      local[idOf(number)] = static_cast<int>(in.items.size()) + number;
+    input.nodes.resize(in.items.size() + in.ports.size(), {kPortWidth, 0});
+    for (const auto& [port, number] : in.ports)
+      (port.top ? input.tops : input.bottoms).push_back(local[idOf(number)]);
     for (const auto& [a, b] : in.links) input.edges.push_back({local[a], local[b]});
     in.layout = layeredLayout(input);
     wrapColumns(input, in.layout);
@@ -244,6 +289,10 @@ class SceneBuilder {
     shift_[container] = std::max(0.0, title + 30 - in.layout.width - 2 * kPadding) / 2;
     frame.rect = QRectF(0, 0, std::max(in.layout.width + 2 * kPadding, title + 30),
                         in.layout.height + kHeader + kPadding);
+  }
+
+  QRectF frameOf(int container) const {
+    return scene_.boxes[static_cast<size_t>(frameOf_[static_cast<size_t>(container)])].rect;
   }
 
   QPointF origin(int container) const {
@@ -267,7 +316,6 @@ class SceneBuilder {
 
   // Lines of one value to many boxes of a frame that it does not stand in.
   std::vector<bool> fans() const {
-    const auto containerOf = [this](int box) { return scene_.boxes[static_cast<size_t>(box)].container; };
     std::map<std::pair<int, int>, std::vector<size_t>> into;
     for (size_t e = 0; e < scene_.edges.size(); ++e) {
       const SceneEdge& edge = scene_.edges[e];
@@ -285,22 +333,20 @@ class SceneBuilder {
     const std::vector<bool> ports = fans();
     for (size_t e = 0; e < scene_.edges.size(); ++e) {
       SceneEdge& edge = scene_.edges[e];
-      const auto [container, index] = routes_[e];
+      edge.tunnelled = ports[e];
+      for (const Segment& part : routes_[e]) {
+        const RoutedEdge& routed = inner(part.container).layout.edges[part.link];
+        edge.tunnelled |= routed.tunnelled;
+        const QPointF at = origin(part.container);
+        for (const LayoutPoint& p : routed.points) edge.points.push_back(at + QPointF(p.x, p.y));
+        // From a port down to the border: the last column may be shorter than others.
+        if (inner(part.container).links[part.link].second < 0 && !edge.points.empty())
+          edge.points.push_back({edge.points.back().x(), frameOf(part.container).bottom() - kPadding / 2});
+      }
       const QRectF from = scene_.boxes[static_cast<size_t>(edge.from)].rect,
                    to = scene_.boxes[static_cast<size_t>(edge.to)].rect;
-      const QPointF start(from.center().x(), from.bottom()), end(to.center().x(), to.top());
-      if (routes_[e].second >= inner(container).links.size()) {
-        edge.points = {start, end};
-        continue;
-      }
-      const Inner& in = inner(container);
-      const RoutedEdge& routed = in.layout.edges[index];
-      edge.tunnelled = routed.tunnelled || ports[e];
-      const QPointF at = origin(container);
-      if (in.links[index].first != edge.from) edge.points.push_back(start);
-      for (const LayoutPoint& p : routed.points) edge.points.push_back(at + QPointF(p.x, p.y));
-      if (in.links[index].second != edge.to) edge.points.push_back(end);
-      if (edge.points.size() < 2) edge.points = {start, end};
+      if (edge.points.size() < 2 || edge.tunnelled)
+        edge.points = {QPointF(from.center().x(), from.bottom()), QPointF(to.center().x(), to.top())};
     }
   }
 
@@ -312,7 +358,7 @@ class SceneBuilder {
   std::map<NodeId, int> indexOf_;
   std::set<NodeId> owners_;
   std::map<int, double> shift_;
-  std::vector<std::pair<int, size_t>> routes_;  // container and link of each scene edge
+  std::vector<std::vector<Segment>> routes_;  // of each scene edge
 };
 
 }  // namespace

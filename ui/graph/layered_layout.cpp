@@ -81,7 +81,10 @@ class Layout {
         ++waiting[static_cast<size_t>(e.to)];
       }
     const std::vector<int> incoming = waiting;
-    rank_.assign(input_.nodes.size(), 0);
+    std::vector<char> isTop(input_.nodes.size(), 0);
+    for (int port : input_.tops) isTop[static_cast<size_t>(port)] = 1;
+    rank_.assign(input_.nodes.size(), input_.tops.empty() ? 0 : 1);
+    for (int port : input_.tops) rank_[static_cast<size_t>(port)] = 0;
     std::vector<int> queue;
     for (int i = 0; i < count_; ++i)
       if (waiting[static_cast<size_t>(i)] == 0) queue.push_back(i);
@@ -95,12 +98,14 @@ class Layout {
     // A source stands right above its first consumer; from behind, so that chains of them follow.
     for (size_t at = queue.size(); at-- > 0;) {
       const size_t node = static_cast<size_t>(queue[at]);
-      if (incoming[node] != 0 || next[node].empty()) continue;
+      if (incoming[node] != 0 || next[node].empty() || isTop[node]) continue;
       int first = std::numeric_limits<int>::max();
       for (int to : next[node]) first = std::min(first, rank_[static_cast<size_t>(to)]);
       rank_[node] = first - 1;
     }
     rowCount_ = *std::max_element(rank_.begin(), rank_.end()) + 1;
+    for (int port : input_.bottoms) rank_[static_cast<size_t>(port)] = rowCount_;
+    rowCount_ += !input_.bottoms.empty();
   }
 
   // Virtual nodes where an edge crosses a row; their indices follow those of the real ones.
@@ -342,11 +347,14 @@ class Layout {
       std::vector<LayoutPoint>& points = result_.edges[e].points;
       const size_t from = static_cast<size_t>(chain.front()), to = static_cast<size_t>(chain.back());
       points.push_back({startX[e], result_.nodes[from].y + input_.nodes[from].height});
+      // Within its row a line goes straight: beside it there may be taller boxes.
+      points.push_back({startX[e], bottom_[static_cast<size_t>(row_[from])]});
       for (size_t i = 1; i + 1 < chain.size(); ++i) {
         const size_t node = static_cast<size_t>(chain[i]), r = static_cast<size_t>(row_[node]);
         points.push_back({centre_[node], top_[r]});
         points.push_back({centre_[node], bottom_[r]});
       }
+      points.push_back({endX[e], top_[static_cast<size_t>(row_[to])]});
       points.push_back({endX[e], result_.nodes[to].y});
       if (directed_[e].from != input_.edges[e].from) std::reverse(points.begin(), points.end());
     }

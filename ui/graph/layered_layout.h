@@ -31,6 +31,8 @@ struct LayoutEdge {
 struct LayoutInput {
   std::vector<LayoutSize> nodes;  // in execution order: it decides ties
   std::vector<LayoutEdge> edges;
+  // Ports of a border: these stand in a row of their own above all others, and below.
+  std::vector<int> tops, bottoms;
   double nodeGap = 22, rowGap = 34;
   int tunnelRows = 60;
 };

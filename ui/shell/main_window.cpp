@@ -9,6 +9,8 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMimeData>
+#include <QPushButton>
+#include <QSlider>
 #include <QSpinBox>
 #include <QStatusBar>
 #include <QTableWidget>
@@ -24,7 +26,6 @@ namespace dyn::ui {
 
 namespace {
 
-constexpr int kSettingsVersion = 2;  // of the docks; older states are not restored
 constexpr int kMostDim = 1 << 24;
 
 // "/models/bert.onnx: byte 17: node /layer/MatMul" → "/layer/MatMul"; others as they are.
@@ -47,12 +48,13 @@ MainWindow::MainWindow(SessionOptions options, const QString& settingsFile)
   planTimer_.setSingleShot(true);
   planTimer_.setInterval(150);
   connect(&planTimer_, &QTimer::timeout, this, &MainWindow::askPlan);
+  beatTimer_.setInterval(100);
+  connect(&beatTimer_, &QTimer::timeout, this, &MainWindow::beat);
   makeDocks();
   makeActions();
   connectViews();
   session_->setListener([this](const Event& event) { inbox_.post([this, event] { onEvent(event); }); });
-  if (!settings_.geometry.isEmpty()) restoreGeometry(settings_.geometry);
-  if (!settings_.docks.isEmpty()) restoreState(settings_.docks, kSettingsVersion);
+  restoreLook();
   showRecent();
   updateBusy();
 }
@@ -60,10 +62,8 @@ MainWindow::MainWindow(SessionOptions options, const QString& settingsFile)
 MainWindow::~MainWindow() { session_.reset(); }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-  settings_.geometry = saveGeometry();
-  settings_.docks = saveState(kSettingsVersion);
   keepDims();
-  settings_.save();
+  keepLookedAt();
   QMainWindow::closeEvent(event);
 }
 
@@ -85,19 +85,25 @@ void MainWindow::keepDims() {
   settings_.setDims(QString::fromStdString(model_->path), dimValues());
 }
 
-void MainWindow::submit(Command command) {
+Ticket MainWindow::submit(Command command) {
   const CommandId id = command.id;
   const Ticket ticket = session_->submit(std::move(command), Delivery::byEvent);
   pending_[ticket] = id;
   latest_[id] = ticket;
   updateBusy();
+  return ticket;
+}
+
+void MainWindow::submitShown(Command command) {
+  console_->echo(QString::fromStdString(toLine(command)));
+  submit(std::move(command));
 }
 
 void MainWindow::open(const QString& file) {
   error_.clear();
   errorCode_ = 0;
   keepDims();
-  submit(Command::of(CommandId::load).add("model", file.toStdString()));
+  submitShown(Command::of(CommandId::load).add("model", file.toStdString()).add("anyway"));
 }
 
 bool MainWindow::submitLine(const std::string& line) {
@@ -108,8 +114,38 @@ bool MainWindow::submitLine(const std::string& line) {
     report(command.error());
     return false;
   }
-  submit(*std::move(command));
+  typed_.insert(submit(*std::move(command)));
   return true;
+}
+
+// From the console: one command, or several lines that were pasted.
+void MainWindow::enter(const QString& entry) {
+  Result<std::vector<ScriptLine>> lines = splitScript(entry.toStdString(), "");
+  if (!lines.ok()) return report(lines.error());
+  for (const ScriptLine& line : *lines) {
+    const Result<Command> command = parseCommand(line.text);
+    if (command.ok() && command->id == CommandId::quit) {
+      close();
+      return;
+    }
+    if (!submitLine(line.text)) return;
+  }
+}
+
+// What a command of the console answers, in words.
+void MainWindow::answer(const Outcome& outcome) {
+  TextOptions options;
+  options.width = console_->columns();
+  options.fitted = true;
+  for (const Diagnostic& warning : outcome.warnings)
+    console_->append(QString::fromStdString(toText(warning, options)));
+  constexpr qsizetype kMostLines = 500;
+  QStringList lines = QString::fromStdString(toText(outcome.view, options)).split('\n');
+  const qsizetype more = lines.size() - kMostLines;
+  if (more > 0) lines = lines.mid(0, kMostLines) << "... and " + QString::number(more) + " more lines";
+  console_->append(lines.join('\n'));
+  if (outcome.error && outcome.as<ProblemList>() == nullptr)
+    console_->append(QString::fromStdString(toText(*outcome.error, options)));
 }
 
 void MainWindow::addDims(Command& command) const {
@@ -117,17 +153,22 @@ void MainWindow::addDims(Command& command) const {
 }
 
 void MainWindow::run() {
-  if (!model_) return;
+  if (!canRun()) return;
   error_.clear();
   errorCode_ = 0;
-  Command command = Command::of(CommandId::profile);
-  addDims(command);
-  submit(std::move(command));
+  // A recorded case is run to be compared; what is profiled else is the command of that name.
+  Command command = inputs_->hasCase() ? Command::of(CommandId::run).add("profile").add("warmup", "1")
+                                       : Command::of(CommandId::profile);
+  if (places_->wantsBounds() && model_->kind != ModelKind::package) command.add("explain");
+  if (!inputs_->hasCase() && !inputs_->givesAll()) addDims(command);
+  inputs_->addTo(command);
+  submitShown(std::move(command));
 }
 
 // The plan in bytes wants the compiled program, which may take a while: it is asked for when it is looked at.
 void MainWindow::askPlan() {
-  if (!model_ || model_->kind == ModelKind::package || bottom_->currentWidget() != plan_) return;
+  cockpit_->refresh();
+  if (!canRun() || model_->kind == ModelKind::package || bottom_->currentWidget() != plan_) return;
   Command command = Command::of(CommandId::plan);
   addDims(command);
   submit(std::move(command));
@@ -153,11 +194,16 @@ void MainWindow::showStep(int index) {
   showTexts(index);
 }
 
+// Texts are asked for when they are looked at.
 void MainWindow::showTexts(int index) {
   const std::string step = std::to_string(index);
-  submit(Command::of(CommandId::ir).add("pass", step));
-  if (index > 0) submit(Command::of(CommandId::diff).add("from", step));
-  if (index == 0) diffText_->setPlainText("// the first step: nothing before it");
+  const QWidget* shown = bottom_->currentWidget();
+  if (shown == irText_ && std::exchange(irStep_, index) != index)
+    submit(Command::of(CommandId::ir).add("pass", step));
+  if (shown == diffText_ && std::exchange(diffStep_, index) != index) {
+    if (index > 0) submit(Command::of(CommandId::diff).add("from", step));
+    if (index == 0) diffText_->setPlainText("// the first step: nothing before it");
+  }
 }
 
 // A step that was asked for does not come: the list and the texts are again those of the graph.
@@ -181,40 +227,63 @@ void MainWindow::onEvent(const Event& event) {
   switch (event.kind) {
     case EventKind::started:
       running_ = event.ticket;
-      busy_->setText(QString::fromStdString(event.text));
-      break;
+      since_.start();
+      [[fallthrough]];
     case EventKind::progress:
-      busy_->setText(QString::fromStdString(event.text));
+      doing_ = QString::fromStdString(event.text);
+      part_ = event.fraction;
+      beat();
       break;
     case EventKind::log:
-      log_->appendPlainText(QString::fromStdString(event.text));
+      console_->append(QString::fromStdString(event.text));
       break;
     case EventKind::finished:
-      if (event.outcome) {
-        const auto latest = latest_.find(event.outcome->command.id);
-        if (latest != latest_.end() && latest->second == event.ticket) onOutcome(*event.outcome);
-      }
-      pending_.erase(event.ticket);
-      if (idle()) Q_EMIT becameIdle();
+      onFinished(event);
       break;
     case EventKind::model:
+      otherModel_ = true;
+      break;
     case EventKind::values:
       break;
   }
   updateBusy();
 }
 
-void MainWindow::onOutcome(const Outcome& outcome) {
-  for (const Diagnostic& warning : outcome.warnings)
-    log_->appendPlainText(QString::fromStdString(warning.toString()));
+void MainWindow::onFinished(const Event& event) {
+  const bool typed = typed_.erase(event.ticket) > 0, otherModel = std::exchange(otherModel_, false);
+  if (event.outcome) {
+    const CommandId id = event.outcome->command.id;
+    if (typed) answer(*event.outcome);
+    const auto latest = latest_.find(id);
+    if (event.ticket == comparing_)
+      canvas_->setCompared(event.outcome->share<GraphView>());
+    else if (latest != latest_.end() && latest->second == event.ticket)
+      onOutcome(*event.outcome, typed);
+    // A setting or :undo made another program of the model.
+    if (typed && otherModel && id != CommandId::load && id != CommandId::reload)
+      submit(Command::of(CommandId::reload));
+  }
+  pending_.erase(event.ticket);
+  if (idle()) Q_EMIT becameIdle();
+}
+
+void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
+  if (!typed)
+    for (const Diagnostic& warning : outcome.warnings)
+      console_->append(QString::fromStdString(warning.toString()));
+  if ((cockpit_->take(outcome) || tensor_->take(outcome) || places_->take(outcome)) && !typed) return;
   if (outcome.error) {
     if (outcome.command.id == CommandId::why)
       return dimsPanel_->showFault(QString::fromStdString(outcome.error->toString()));
-    report(*outcome.error);
+    report(*outcome.error, typed);
     if (outcome.command.id == CommandId::graph) backToShownStep();
     for (const Diagnostic& more : outcome.more)
-      if (more.message != outcome.error->message) report(more);
-    if (auto list = outcome.share<PassList>()) showPasses(list);  // up to the pass that failed
+      if (more.message != outcome.error->message) report(more, typed);
+    if (auto list = outcome.share<PassList>()) {
+      showPasses(list);  // up to the pass that failed
+      submit(Command::of(CommandId::check));
+    }
+    if (const auto* list = outcome.as<ProblemList>()) showProblems(*list);
     return;
   }
   if (auto info = outcome.share<ModelInfo>(); info && outcome.command.id == CommandId::info) {
@@ -227,11 +296,17 @@ void MainWindow::onOutcome(const Outcome& outcome) {
   } else if (auto graph = outcome.share<GraphView>()) {
     step_ = graph->step;
     markStep();
+    showTexts(step_);
     canvas_->setGraph(graph, !newModel_);
+    showOutline(graph);
     if (newModel_) askPlan();  // after what is waiting to be shown
-    newModel_ = false;
+    if (std::exchange(newModel_, false)) {
+      revealWanted();
+      history_->begin(viewState());
+    }
   } else if (const auto* text = outcome.as<IrText>()) {
     irText_->showIr(*text);
+    irStep_ = text->step;
     const int node = canvas_->selectedNode();
     if (node >= 0) irText_->showNode(canvas_->graph()->nodes[static_cast<size_t>(node)].id);
   } else if (const auto* diff = outcome.as<DiffView>()) {
@@ -245,9 +320,8 @@ void MainWindow::onOutcome(const Outcome& outcome) {
   } else if (auto result = outcome.share<RunResult>()) {
     result_ = result;
     showRun();
-  } else {
-    const std::string shown = toText(outcome.view, TextOptions{});
-    if (!shown.empty()) log_->appendPlainText(QString::fromStdString(shown));
+  } else if (!typed) {
+    console_->append(QString::fromStdString(toText(outcome.view, TextOptions{})));
   }
 }
 
@@ -258,11 +332,18 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   step_ = -1;
   newModel_ = true;
   const QString path = QString::fromStdString(model_->path);
-  setWindowTitle(QFileInfo(path).fileName() + QString::fromUtf8(" — dynstudio"));
+  startPage_->hide();
+  watch_->watch(QFileInfo(path).absoluteFilePath());
+  setWindowTitle(windowTitleOf(path));
   settings_.addRecent(path);
+  settings_.last.opened = true;
   settings_.save();
   showRecent();
   const std::map<std::string, int> kept = settings_.dimsOf(path);
+  cockpit_->setModel(model_.get());
+  tensor_->clear();
+  places_->clear();
+  inputs_->setModel(canRun() ? model_.get() : nullptr);
   while (dimForm_->rowCount() > 0) dimForm_->removeRow(0);
   dimBoxes_.clear();
   for (const std::string& symbol : model_->symbols) {
@@ -276,6 +357,10 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
                   : symbol.find("batch") != std::string::npos ? 1
                                                               : 16);
     connect(box, &QSpinBox::valueChanged, &planTimer_, qOverload<>(&QTimer::start));
+    connect(box, &QSpinBox::valueChanged, cockpit_,
+            [this, symbol](int value) { cockpit_->setDim(symbol, value); });
+    connect(box, &QSpinBox::valueChanged, this,
+            [this, box] { history_->note(viewState(), "size of " + box->objectName().mid(4)); });
     connect(box->findChild<QLineEdit*>(), &QLineEdit::returnPressed, this, [this] {
       const bool waits = std::any_of(pending_.begin(), pending_.end(),
                                      [](const auto& one) { return one.second == CommandId::profile; });
@@ -283,21 +368,36 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
     });
     dimForm_->addRow(QString::fromStdString(symbol), box);
     dimBoxes_[symbol] = box;
+    cockpit_->setDim(symbol, box->value());
   }
   runSummary_->clear();
   kernelTable_->setRowCount(0);
   passTable_->setRowCount(0);
   irText_->clear();
   diffText_->clear();
+  irStep_ = diffStep_ = -1;
   timeline_->setRun(nullptr);
   plan_->setPlan(nullptr);
   dimsPanel_->clear();
+  problems_->clear();
   canvas_->setTimes({});
+  canvas_->setProblems({});
   canvas_->setGraph(nullptr, false);
+  canvas_->setCompared(nullptr);
+  comparing_ = 0;
+  navigation_->forget();
+  graph_ = nullptr;
+  outline_->show(nullptr);
+  found_->show(nullptr);
   details_->setHtml(modelDetails(*model_));
   if (model_->kind == ModelKind::package) {
     canvas_->setEmptyText(
         "A package holds the compiled program, not the graph it was made from. It can be run.");
+    return;
+  }
+  if (!canRun()) {
+    submit(Command::of(CommandId::graph));
+    submit(Command::of(CommandId::check));
     return;
   }
   submit(Command::of(CommandId::passes));
@@ -308,6 +408,7 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
 // The boxes take no size the model can not have.
 void MainWindow::showDims(const DimsTable& dims) {
   dimsPanel_->showDims(dims);
+  cockpit_->setDims(dims);
   for (const DimRow& row : dims.rows) {
     const auto box = dimBoxes_.find(row.symbol);
     if (box == dimBoxes_.end()) continue;
@@ -320,15 +421,23 @@ void MainWindow::showDims(const DimsTable& dims) {
   }
 }
 
-void MainWindow::report(const Diagnostic& diagnostic) {
+void MainWindow::report(const Diagnostic& diagnostic, bool said) {
   if (error_ == QString::fromStdString(diagnostic.toString())) return;  // said by a command before
   if (error_.isEmpty()) {
     error_ = QString::fromStdString(diagnostic.toString());
     errorCode_ = exitCode(diagnostic.id);
   }
-  log_->appendPlainText(QString::fromStdString(toText(diagnostic, TextOptions{})).trimmed());
+  if (!said) console_->append(QString::fromStdString(toText(diagnostic, TextOptions{})));
   statusBar()->showMessage(QString::fromStdString(diagnostic.message), 15000);
-  bottom_->setCurrentWidget(log_);
+  bottom_->setCurrentWidget(console_);
+}
+
+void MainWindow::showProblems(const ProblemList& list) {
+  problems_->showProblems(list);
+  std::vector<std::string> places;
+  for (const Diagnostic& problem : list.problems) places.push_back(problem.place.toString());
+  canvas_->setProblems(std::move(places));
+  bottom_->setCurrentWidget(problems_);
 }
 
 void MainWindow::showPasses(Shared<PassList> list) {
@@ -340,7 +449,8 @@ void MainWindow::showPasses(Shared<PassList> list) {
     passTable_->setRowCount(static_cast<int>(passes_->rows.size()));
     for (int r = 0; r < passTable_->rowCount(); ++r) {
       const PassRow& row = passes_->rows[static_cast<size_t>(r)];
-      if (row.name == "infer" && !row.failed) first = r;
+      if (row.name == (wanted_.step.isEmpty() ? "infer" : wanted_.step.toStdString()) && !row.failed)
+        first = r;
       const int64_t delta = row.opsAfter - row.opsBefore;
       setCell(passTable_, r, 0, QString::fromUtf8(row.failed ? "✕" : row.changed ? "●" : ""));
       setCell(passTable_, r, 1, QString::fromStdString(row.name));
@@ -364,6 +474,9 @@ void MainWindow::showPasses(Shared<PassList> list) {
 // The row of the step that is shown.
 void MainWindow::markStep() {
   const QSignalBlocker block(passTable_);
+  const QSignalBlocker blockSlider(passSlider_);
+  passSlider_->setRange(0, std::max(0, passTable_->rowCount() - 1));
+  passSlider_->setValue(step_);
   if (step_ >= 0 && step_ < passTable_->rowCount()) passTable_->setCurrentCell(step_, 1);
   hideUnchanged();
 }
@@ -393,14 +506,19 @@ void MainWindow::showRun() {
       "peak",
       bytesText(result_->peakBytes) +
           (result_->predictedPeakBytes ? " (planned " + bytesText(*result_->predictedPeakBytes) + ")" : ""));
+  for (const auto& [name, difference] : result_->differences)
+    text += htmlRow("recorded " + html(name),
+                    difference.empty() ? "the same" : "<b>differs</b>: " + html(difference));
   for (const NamedValue& v : result_->outputs)
     text += htmlRow(html(v.name), shortType(v.type).toHtmlEscaped());
   runSummary_->setHtml(text + "</table>");
   timeline_->setRun(result_);
+  places_->setRun(result_);
   if (result_->profile) showKernels(*result_->profile);
   // Panels that show something of a run, or for the chosen sizes, stay.
   QWidget* const panel = bottom_->currentWidget();
-  if (panel != timeline_ && panel != plan_) bottom_->setCurrentWidget(kernelTable_);
+  if (panel != timeline_ && panel != plan_ && panel != cockpit_ && panel != places_ && panel != tensor_)
+    bottom_->setCurrentWidget(kernelTable_);
 }
 
 void MainWindow::showKernels(const KernelTable& table) {
@@ -448,6 +566,9 @@ void MainWindow::showNode(int node) {
   }
   details_->setHtml(nodeDetails(n, box >= 0 ? canvas_->timeOfBox(box) : 0, together));
   irText_->showNode(n.id);
+  tensor_->setName(QString::fromStdString(n.name));
+  tensor_->setStep(canvas_->graph()->step);
+  outline_->choose(node);
   plan_->canvas()->setChosen(n.id);
   timeline_->setChosenPlace(QString::fromStdString(n.place));
 }
@@ -457,6 +578,7 @@ void MainWindow::cancel() {
   // What waited is dropped without an event; what runs ends with one.
   for (auto it = pending_.begin(); it != pending_.end();)
     it = it->first == running_ ? std::next(it) : pending_.erase(it);
+  irStep_ = diffStep_ = -1;  // a text that was asked for may not come
   const auto graph = latest_.find(CommandId::graph);
   if (graph == latest_.end() || pending_.count(graph->second) == 0) backToShownStep();
   updateBusy();
@@ -464,9 +586,11 @@ void MainWindow::cancel() {
 
 void MainWindow::updateBusy() {
   const bool isBusy = !idle();
-  if (!isBusy) busy_->setText(model_ ? "Ready" : "");
+  if (!isBusy) busy_->setText(canRun() ? "Ready" : model_ ? "Can not be run" : "");
   cancel_->setVisible(isBusy);
-  run_->setEnabled(model_ && !isBusy);
+  if (isBusy != beatTimer_.isActive()) isBusy ? beatTimer_.start() : beatTimer_.stop();
+  run_->setEnabled(canRun() && !isBusy);
+  runButton_->setEnabled(!model_ || canRun());
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
@@ -475,7 +599,7 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 
 void MainWindow::dropEvent(QDropEvent* event) {
   for (const QUrl& url : event->mimeData()->urls())
-    if (url.isLocalFile()) return open(url.toLocalFile());
+    if (url.isLocalFile()) return takeDropped(url.toLocalFile()) ? run() : open(url.toLocalFile());
 }
 
 }  // namespace dyn::ui

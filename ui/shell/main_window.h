@@ -6,17 +6,32 @@
 // window never waits.
 #pragma once
 
+#include <QElapsedTimer>
 #include <QMainWindow>
 #include <QTimer>
 #include <map>
+#include <set>
 
 #include "app/session/session.h"
 #include "ui/graph/graph_canvas.h"
+#include "ui/shell/command_palette.h"
+#include "ui/shell/navigation.h"
+#include "ui/shell/start_page.h"
+#include "ui/shell/view_history.h"
+#include "ui/shell/window_layouts.h"
 #include "ui/shell/window_settings.h"
+#include "ui/support/file_watch.h"
 #include "ui/support/inbox.h"
+#include "ui/views/cockpit_panel.h"
+#include "ui/views/console_panel.h"
 #include "ui/views/dims_panel.h"
+#include "ui/views/inputs_table.h"
 #include "ui/views/ir_text.h"
+#include "ui/views/outline.h"
+#include "ui/views/places_panel.h"
 #include "ui/views/plan_panel.h"
+#include "ui/views/problem_table.h"
+#include "ui/views/tensor_panel.h"
 #include "ui/views/timeline_canvas.h"
 
 class QAction;
@@ -25,7 +40,8 @@ class QFormLayout;
 class QLabel;
 class QLineEdit;
 class QMenu;
-class QPlainTextEdit;
+class QPushButton;
+class QSlider;
 class QSpinBox;
 class QTableWidget;
 class QTabWidget;
@@ -33,6 +49,8 @@ class QTextBrowser;
 class QToolButton;
 
 namespace dyn::ui {
+
+QString windowTitleOf(const QString& path);
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -42,9 +60,15 @@ class MainWindow : public QMainWindow {
   ~MainWindow() override;
 
   void open(const QString& file);
+  void reload();
+  // What was looked at when the window was closed last, if that is wanted.
+  void reopenLast();
+  void setLayout(WindowLayout layout);
   void run();
   void setDim(const QString& name, int value);  // before or after the model is there
   void showStep(int index);
+  // Marks what is new, gone or other beside that step; a step that is not there, or the shown one: nothing.
+  void compareWith(int step);
   bool showPanel(const QString& name);  // one of the lower ones, by its title
   // A command of the shell; its answer is shown where it belongs. False when it is none.
   bool submitLine(const std::string& line);
@@ -68,38 +92,71 @@ class MainWindow : public QMainWindow {
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
   void closeEvent(QCloseEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void makeActions();
   void makeDocks();
   void makeRunPanel();
+  void makeGraphDocks();
+  void makeGoMenu();
+  void goToPass(int by);
+  void fillCompareMenu();
+  void search(const QString& text);
+  void showFound(int count);
+  void showOutline(Shared<GraphView> graph);
+  // Of the menus: how the window looks, and what it does by itself.
+  void makeLayoutMenu(QMenu* view);
+  void makeLookMenu(QMenu* view);
+  void makeHabits(QMenu* file);
+  void makeUndo(QMenu* view);
+  ViewState viewState() const { return {canvas_->look(), dimValues()}; }
+  void restoreLook();
+  void keepLookedAt();
+  void revealWanted();
+  void chooseFile();
+  void fileChanged();
   void connectViews();
   void showRecent();
   void keepDims();
   void addDims(Command& command) const;
   void askPlan();
   void choosePlace(const QString& place);
-  void submit(Command command);
+  Ticket submit(Command command);
+  // What a person did, as the shell would write it.
+  void submitShown(Command command);
+  void enter(const QString& entry);
+  void answer(const Outcome& outcome);
+  QList<QAction*> menuActions() const;
   void onEvent(const Event& event);
-  void onOutcome(const Outcome& outcome);
+  void onFinished(const Event& event);
+  void onOutcome(const Outcome& outcome, bool typed);
   void showModel(Shared<ModelInfo> model);
   void showDims(const DimsTable& dims);
   void showPasses(Shared<PassList> list);
+  void showProblems(const ProblemList& list);
   void markStep();
   void showTexts(int step);
   void backToShownStep();
   void showRun();
   void showKernels(const KernelTable& table);
+  void showRange(qint64 beginNs, qint64 endNs);
+  // A recorded case, or a value for an input, was dropped. False when the file is neither.
+  bool takeDropped(const QString& file);
+  void beat();
   void showNode(int node);
   void hideUnchanged();
   void cancel();
-  void report(const Diagnostic& diagnostic);
+  // `said`: the console has it already.
+  void report(const Diagnostic& diagnostic, bool said = false);
+  bool canRun() const { return model_ && model_->problemsCount == 0; }
   void updateBusy();
 
   WindowSettings settings_;
   Inbox inbox_;  // of the session's events; outlives it
   std::unique_ptr<Session> session_;
   std::map<Ticket, CommandId> pending_;
+  std::set<Ticket> typed_;              // in the console: their answers are shown there
   std::map<CommandId, Ticket> latest_;  // an answer older than this is stale
   Shared<ModelInfo> model_;
   Shared<PassList> passes_;
@@ -107,10 +164,30 @@ class MainWindow : public QMainWindow {
   std::map<std::string, int> dims_;
   QString error_;
   int errorCode_ = 0;
+  QTimer beatTimer_;     // ten times a second while something is under way
+  QElapsedTimer since_;  // of what is under way
+  QString doing_;
+  double part_ = -1;  // of it that is done; -1: unknown
   QTimer planTimer_;  // dims that change quickly ask for one plan
   Ticket running_ = 0;
-  int step_ = -1;
-  bool newModel_ = false;
+  int step_ = -1, irStep_ = -1, diffStep_ = -1;  // irStep_, diffStep_: those of the texts
+  bool newModel_ = false, otherModel_ = false;
+  Shared<GraphView> graph_;  // that the canvas shows, or will
+  static constexpr int kNotCompared = -2, kStepBefore = -1;
+  int comparedStep_ = kNotCompared;
+  Ticket comparing_ = 0;  // of the graph that the shown one is compared with
+  Navigation* navigation_ = nullptr;
+  Outline* outline_ = nullptr;
+  Outline* found_ = nullptr;
+  QMenu* compare_ = nullptr;
+  QSlider* passSlider_ = nullptr;
+  WindowLayout layout_ = WindowLayout::explore;  // chosen last
+  int layoutWidth_ = 0;                          // it was fitted to
+  WindowSettings::LookedAt wanted_;              // to be shown again, once its model is open
+  FileWatch* watch_ = nullptr;
+  ViewHistory* history_ = nullptr;
+  QAction* constants_ = nullptr;
+  StartPage* startPage_ = nullptr;
 
   GraphCanvas* canvas_ = nullptr;
   QTableWidget* passTable_ = nullptr;
@@ -120,10 +197,15 @@ class MainWindow : public QMainWindow {
   IrTextView* diffText_ = nullptr;
   DimsPanel* dimsPanel_ = nullptr;
   PlanPanel* plan_ = nullptr;
+  CockpitPanel* cockpit_ = nullptr;
+  TensorPanel* tensor_ = nullptr;
+  PlacesPanel* places_ = nullptr;
+  InputsTable* inputs_ = nullptr;
+  ProblemTable* problems_ = nullptr;
   TimelineCanvas* timeline_ = nullptr;
   QTabWidget* bottom_ = nullptr;
   QMenu* recent_ = nullptr;
-  QPlainTextEdit* log_ = nullptr;
+  ConsolePanel* console_ = nullptr;
   QTextBrowser* details_ = nullptr;
   QFormLayout* dimForm_ = nullptr;
   std::map<std::string, QSpinBox*> dimBoxes_;
@@ -132,7 +214,9 @@ class MainWindow : public QMainWindow {
   QLabel* matches_ = nullptr;
   QLabel* busy_ = nullptr;
   QToolButton* cancel_ = nullptr;
+  CommandPalette* palette_ = nullptr;
   QAction* run_ = nullptr;
+  QPushButton* runButton_ = nullptr;
 };
 
 }  // namespace dyn::ui

@@ -8,8 +8,8 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenuBar>
-#include <QPlainTextEdit>
 #include <QPushButton>
+#include <QSlider>
 #include <QStatusBar>
 #include <QTableWidget>
 #include <QTextBrowser>
@@ -37,22 +37,19 @@ void MainWindow::makeActions() {
     connect(a, &QAction::triggered, this, slot);
     return a;
   };
-  bar->addAction(action(file, "Open…", QKeySequence::Open, [this] {
-    const QString name = QFileDialog::getOpenFileName(this, "Open a model", {},
-                                                      "Models (*.onnx *.dyn *.dynpkg);;All files (*)");
-    if (!name.isEmpty()) open(name);
-  }));
+  bar->addAction(action(file, "Open…", QKeySequence::Open, [this] { chooseFile(); }));
   recent_ = file->addMenu("Open recent");
-  action(file, "Reload", QKeySequence("F5"), [this] {
-    if (model_) open(QString::fromStdString(model_->path));
-  });
+  action(file, "Reload", QKeySequence("F5"), [this] { reload(); });
   action(file, "Export graph…", {}, [this] {
-    const QString name =
-        QFileDialog::getSaveFileName(this, "Export the graph", "graph.svg", "Graphs (*.svg *.png *.dot)");
+    const QString name = QFileDialog::getSaveFileName(this, "Export the graph", "graph.svg",
+                                                      "Graphs (*.svg *.pdf *.png *.dot)");
     if (!name.isEmpty() && !canvas_->exportTo(name))
       statusBar()->showMessage("the picture could not be written", 5000);
   });
+  makeHabits(file);
   action(file, "Quit", QKeySequence::Quit, [this] { close(); });
+  makeGoMenu();
+  palette_ = new CommandPalette(this);
   run_ = action(model, "Run", QKeySequence("Ctrl+R"), [this] { run(); });
   bar->addAction(run_);
   bar->addSeparator();
@@ -60,11 +57,15 @@ void MainWindow::makeActions() {
   bar->addAction(action(view, "Open groups", QKeySequence("Ctrl+E"), [this] { canvas_->setAllOpen(true); }));
   bar->addAction(
       action(view, "Close groups", QKeySequence("Ctrl+Shift+E"), [this] { canvas_->setAllOpen(false); }));
-  QAction* constants = view->addAction("Show constants");
-  constants->setCheckable(true);
-  connect(constants, &QAction::toggled, canvas_, &GraphCanvas::setShowConstants);
+  constants_ = view->addAction("Show constants");
+  constants_->setCheckable(true);
+  connect(constants_, &QAction::toggled, canvas_, &GraphCanvas::setShowConstants);
   view->addSeparator();
-  for (QDockWidget* dock : findChildren<QDockWidget*>()) view->addAction(dock->toggleViewAction());
+  makeUndo(view);
+  makeLayoutMenu(view);
+  makeLookMenu(view);
+  QMenu* panels = view->addMenu("Panels");
+  for (QDockWidget* dock : findChildren<QDockWidget*>()) panels->addAction(dock->toggleViewAction());
   auto* space = new QWidget;
   space->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   bar->addWidget(space);
@@ -77,8 +78,18 @@ void MainWindow::makeActions() {
   search_->setClearButtonEnabled(true);
   search_->setFixedWidth(270);
   bar->addWidget(search_);
-  connect(search_, &QLineEdit::textChanged, canvas_, &GraphCanvas::search);
-  connect(search_, &QLineEdit::returnPressed, canvas_, &GraphCanvas::nextMatch);
+  search_->setToolTip(
+      "Words that are all found; also op: name: attr: dtype: dim:seq shape:[batch,?,...] /pattern/ and "
+      "-word");
+  connect(search_, &QLineEdit::textChanged, this, &MainWindow::search);
+  connect(search_, &QLineEdit::returnPressed, canvas_, [this] { canvas_->nextMatch(); });
+  action(view, "Commands and shortcuts…", QKeySequence("Ctrl+Shift+P"), [this] {
+    palette_->open(menuActions());
+  })->setShortcuts({QKeySequence("Ctrl+Shift+P"), QKeySequence("?")});
+  action(view, "Console", QKeySequence("Ctrl+`"), [this] {
+    bottom_->setCurrentWidget(console_);
+    console_->setEntry({});
+  });
   action(view, "Search", QKeySequence::Find, [this] {
     search_->setFocus();
     search_->selectAll();
@@ -113,6 +124,12 @@ void MainWindow::makeDocks() {
   });
   column->addWidget(hideUnchanged_);
   column->addWidget(passTable_);
+  passSlider_ = new QSlider(Qt::Horizontal);
+  passSlider_->setObjectName("passSlider");
+  passSlider_->setAccessibleName("Pass");
+  passSlider_->setToolTip("Go through the passes (J, K)");
+  connect(passSlider_, &QSlider::valueChanged, this, &MainWindow::showStep);
+  column->addWidget(passSlider_);
   QDockWidget* passes = dock("Passes", "passesDock", left, Qt::LeftDockWidgetArea);
   dimsPanel_ = new DimsPanel;
   QDockWidget* dims = dock("Dims", "dimsDock", dimsPanel_, Qt::LeftDockWidgetArea);
@@ -120,12 +137,15 @@ void MainWindow::makeDocks() {
   bottom_ = new QTabWidget;
   bottom_->setObjectName("bottomTabs");
   bottom_->setDocumentMode(true);
+  bottom_->setMinimumHeight(90);  // whatever its tabs would like
   irText_ = new IrTextView;
   diffText_ = new IrTextView;
+  irText_->setObjectName("irText");
+  diffText_->setObjectName("diffText");
   kernelTable_ = makeTable("kernels", {"Kernel", "What", "Launches", "Total", "Share", "GB/s", "Place"});
-  log_ = new QPlainTextEdit;
-  log_->setReadOnly(true);
-  log_->setMaximumBlockCount(5000);
+  console_ = new ConsolePanel(
+      [this](const std::string& line, size_t cursor) { return session_->complete(line, cursor); },
+      settings_.isKept() ? historyPath() : "");
   bottom_->addTab(irText_, "IR");
   bottom_->addTab(diffText_, "Changes");
   plan_ = new PlanPanel;
@@ -133,7 +153,15 @@ void MainWindow::makeDocks() {
   bottom_->addTab(kernelTable_, "Kernels");
   bottom_->addTab(timeline_, "Timeline");
   bottom_->addTab(plan_, "Memory");
-  bottom_->addTab(log_, "Log");
+  cockpit_ = new CockpitPanel;
+  bottom_->addTab(cockpit_, "Sizes");
+  places_ = new PlacesPanel;
+  bottom_->insertTab(bottom_->indexOf(timeline_), places_, "Places");
+  tensor_ = new TensorPanel;
+  bottom_->addTab(tensor_, "Tensor");
+  problems_ = new ProblemTable;
+  bottom_->addTab(problems_, "Problems");
+  bottom_->addTab(console_, "Console");
   QDockWidget* text = dock("Text, kernels and memory", "textDock", bottom_, Qt::BottomDockWidgetArea);
 
   details_ = new QTextBrowser;
@@ -141,6 +169,7 @@ void MainWindow::makeDocks() {
   details_->setOpenLinks(false);
   QDockWidget* details = dock("Details", "detailsDock", details_, Qt::RightDockWidgetArea);
   makeRunPanel();
+  makeGraphDocks();
   resizeDocks({passes, details}, {270, 280}, Qt::Horizontal);
   resizeDocks({passes, dims}, {260, 260}, Qt::Vertical);
   resizeDocks({text}, {225}, Qt::Vertical);
@@ -151,10 +180,12 @@ void MainWindow::makeRunPanel() {
   auto* column = new QVBoxLayout(panel);
   dimForm_ = new QFormLayout;
   column->addLayout(dimForm_);
-  auto* button = new QPushButton("Run");
-  button->setObjectName("runButton");
-  connect(button, &QPushButton::clicked, this, &MainWindow::run);
-  column->addWidget(button);
+  inputs_ = new InputsTable;
+  column->addWidget(inputs_);
+  runButton_ = new QPushButton("Run");
+  runButton_->setObjectName("runButton");
+  connect(runButton_, &QPushButton::clicked, this, &MainWindow::run);
+  column->addWidget(runButton_);
   runSummary_ = new QTextBrowser;
   runSummary_->setObjectName("runSummary");
   runSummary_->setPlaceholderText("Inputs are random until given. Times appear on the graph.");
@@ -168,11 +199,9 @@ void MainWindow::makeRunPanel() {
 // All views look at one selection: choosing an operation in one shows it in the others.
 void MainWindow::connectViews() {
   connect(canvas_, &GraphCanvas::nodeSelected, this, &MainWindow::showNode);
-  connect(canvas_, &GraphCanvas::searched, this, [this](int count) {
-    matches_->setText(
-        search_->text().isEmpty() ? "" : QString::number(count) + (count == 1 ? " match" : " matches"));
-  });
+  connect(canvas_, &GraphCanvas::searched, this, &MainWindow::showFound);
   connect(canvas_, &GraphCanvas::sceneReady, this, [this] {
+    revealWanted();
     showNode(canvas_->selectedNode());
     updateBusy();
     if (idle()) Q_EMIT becameIdle();
@@ -184,7 +213,25 @@ void MainWindow::connectViews() {
   connect(diffText_, &IrTextView::nodeChosen, this, choose);
   connect(plan_->canvas(), &PlanCanvas::nodeChosen, this, choose);
   connect(bottom_, &QTabWidget::currentChanged, this, &MainWindow::askPlan);
+  connect(dimsPanel_, &DimsPanel::nodeChosen, this, choose);
+  connect(cockpit_, &CockpitPanel::asked, this, [this](const Command& command) { submit(command); });
+  connect(tensor_, &TensorPanel::asked, this, [this](const Command& command) { submitShown(command); });
+  connect(places_, &PlacesPanel::asked, this, [this](const Command& command) { submitShown(command); });
+  connect(places_, &PlacesPanel::boundsWanted, this, &MainWindow::run);
+  connect(places_, &PlacesPanel::placeChosen, this, &MainWindow::choosePlace);
+  connect(timeline_, &TimelineCanvas::rangeChosen, this, &MainWindow::showRange);
+  connect(cockpit_, &CockpitPanel::whyAsked, this, &MainWindow::askWhy);
+  connect(cockpit_, &CockpitPanel::dimMoved, this, &MainWindow::setDim);
+  connect(bottom_, &QTabWidget::currentChanged, this, [this] {
+    if (step_ >= 0) showTexts(step_);
+  });
   connect(timeline_, &TimelineCanvas::placeChosen, this, &MainWindow::choosePlace);
+  connect(console_, &ConsolePanel::entered, this, &MainWindow::enter);
+  connect(palette_, &CommandPalette::commandChosen, this, [this](const QString& begun) {
+    bottom_->setCurrentWidget(console_);
+    console_->setEntry(begun);
+  });
+  connect(problems_, &ProblemTable::placeChosen, this, &MainWindow::choosePlace);
   connect(kernelTable_, &QTableWidget::cellClicked, this,
           [this](int row, int) { choosePlace(kernelTable_->item(row, 0)->data(Qt::UserRole).toString()); });
   connect(dimsPanel_, &DimsPanel::asked, this, [this](const QString& a, const QString& b) {
@@ -197,18 +244,31 @@ void MainWindow::connectViews() {
   });
 }
 
+// Of all menus, those in menus too.
+QList<QAction*> MainWindow::menuActions() const {
+  QList<QAction*> all;
+  QList<const QWidget*> menus;
+  for (const QAction* menu : menuBar()->actions()) menus << menu->menu();
+  for (qsizetype i = 0; i < menus.size(); ++i)
+    for (QAction* action : menus[i]->actions()) {
+      if (action->menu())
+        menus << action->menu();
+      else if (!action->isSeparator() && action->isEnabled())
+        all << action;
+    }
+  return all;
+}
+
 void MainWindow::showRecent() {
   recent_->clear();
-  QString text = "Open a model: Ctrl+O, or drop a .onnx, .dyn or .dynpkg file here";
   for (qsizetype i = 0; i < settings_.recentFiles().size(); ++i) {
     const QString file = settings_.recentFiles()[i], key = "Ctrl+" + QString::number(i + 1);
     QAction* open = recent_->addAction(QFileInfo(file).fileName() + "  (" + QFileInfo(file).path() + ")");
     open->setShortcut(QKeySequence(key));
     connect(open, &QAction::triggered, this, [this, file] { this->open(file); });
-    text += "\n" + key + "  " + file;
   }
   recent_->setEnabled(!settings_.recentFiles().isEmpty());
-  canvas_->setEmptyText(text);
+  startPage_->showFiles(settings_.recentFiles());
 }
 
 }  // namespace dyn::ui

@@ -8,6 +8,7 @@
 #include <QJsonObject>
 #include <QSaveFile>
 #include <QStandardPaths>
+#include <algorithm>
 
 namespace dyn::ui {
 
@@ -37,6 +38,15 @@ WindowSettings::WindowSettings(QString name) : file_(std::move(name)) {
   }
   geometry = QByteArray::fromBase64(all["geometry"].toString().toLatin1());
   docks = QByteArray::fromBase64(all["docks"].toString().toLatin1());
+  theme = themeOf(all["theme"].toString()).value_or(Theme::system);
+  textSteps = std::clamp(all["textSteps"].toInt(), kLeastTextSteps, kMostTextSteps);
+  followsFile = all["followsFile"].toBool(false);
+  reopens = all["reopens"].toBool(true);
+  const QJsonObject lookedAt = all["last"].toObject();
+  last = {.file = lookedAt["file"].toString(),
+          .step = lookedAt["step"].toString(),
+          .node = lookedAt["node"].toString(),
+          .opened = lookedAt["opened"].toBool(true)};
 }
 
 void WindowSettings::addRecent(const QString& file) {
@@ -64,11 +74,18 @@ void WindowSettings::save() const {
     for (const auto& [name, value] : dims) object[QString::fromStdString(name)] = value;
     models[model] = object;
   }
-  const QJsonObject all{{"version", kVersion},
-                        {"recent", QJsonArray::fromStringList(recent_)},
-                        {"dims", models},
-                        {"geometry", QString::fromLatin1(geometry.toBase64())},
-                        {"docks", QString::fromLatin1(docks.toBase64())}};
+  const QJsonObject all{
+      {"version", kVersion},
+      {"recent", QJsonArray::fromStringList(recent_)},
+      {"dims", models},
+      {"geometry", QString::fromLatin1(geometry.toBase64())},
+      {"docks", QString::fromLatin1(docks.toBase64())},
+      {"theme", nameOf(theme)},
+      {"textSteps", textSteps},
+      {"followsFile", followsFile},
+      {"reopens", reopens},
+      {"last",
+       QJsonObject{{"file", last.file}, {"step", last.step}, {"node", last.node}, {"opened", last.opened}}}};
   QDir().mkpath(QFileInfo(file_).absolutePath());
   QSaveFile file(file_);
   if (file.open(QIODevice::WriteOnly) && file.write(QJsonDocument(all).toJson()) >= 0) file.commit();

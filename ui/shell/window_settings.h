@@ -1,5 +1,5 @@
 // WindowSettings: what the window remembers from one start to the next: the models opened last, the sizes of
-// their dims, and where its parts stand.
+// their dims, where its parts stand and how they look, and what was looked at.
 //
 // One file of text. A file that is broken, or of another version, counts as none.
 #pragma once
@@ -8,6 +8,8 @@
 #include <QString>
 #include <QStringList>
 #include <map>
+
+#include "ui/support/theme.h"
 
 namespace dyn::ui {
 
@@ -21,6 +23,15 @@ class WindowSettings {
   std::map<std::string, int> dimsOf(const QString& file) const;
   void setDims(const QString& file, const std::map<std::string, int>& dims);
   QByteArray geometry, docks;  // as QMainWindow saves them
+  Theme theme = Theme::system;
+  int textSteps = 0;
+  bool followsFile = false;  // a model that changes on disk is read again
+  bool reopens = true;       // a start without a model opens `last`
+  struct LookedAt {
+    QString file, step, node;  // the model, the names of the step and of the chosen operation
+    bool opened = true;        // false: a start began to open it, and did not live to see it open
+  } last;
+  bool isKept() const { return !file_.isEmpty(); }
   void save() const;
 
  private:

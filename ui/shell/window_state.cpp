@@ -53,8 +53,9 @@ QByteArray MainWindow::stateJson() const {
   state["dims"] = dims;
   state["why"] = dimsPanel_->answer();
   state["memory"] = plan_->summary();
-  state["irLines"] = irText_->blockCount();
-  state["log"] = log_->toPlainText();
+  state["problems"] = problems_->rowCount();
+  state["irLines"] = irText_->lineCount();
+  state["log"] = console_->text();
   if (result_) state["run"] = runState(*result_);
   return QJsonDocument(state).toJson();
 }

@@ -5,9 +5,11 @@
 #include <QSplitter>
 #include <QTableWidget>
 #include <QTextBrowser>
+#include <QTreeWidgetItemIterator>
 #include <QVBoxLayout>
 
 #include "ui/views/table.h"
+#include "ui/views/why_tree_view.h"
 
 namespace dyn::ui {
 
@@ -44,6 +46,11 @@ DimsPanel::DimsPanel(QWidget* parent) : QWidget(parent) {
       "What a dim is, where it comes from, what is known about it, and why two are equal.");
   rows->addWidget(question_);
   rows->addWidget(answer_, 1);
+  tree_ = new WhyTreeView;
+  tree_->hide();
+  rows->addWidget(tree_, 2);
+  connect(tree_, &WhyTreeView::nodeChosen, this, &DimsPanel::nodeChosen);
+  connect(tree_, &WhyTreeView::asked, this, &DimsPanel::ask);
   halves->addWidget(lower);
   halves->setStretchFactor(0, 2);
   halves->setStretchFactor(1, 3);
@@ -57,6 +64,7 @@ void DimsPanel::clear() {
   table_->setRowCount(0);
   question_->clear();
   answer_->clear();
+  tree_->showTree({});
 }
 
 void DimsPanel::ask(const QString& question) {
@@ -91,7 +99,7 @@ void DimsPanel::showWhy(const WhyView& why) {
     text += "</ul>";
   };
   list("", why.lines);
-  list("Step by step", why.chain);
+  tree_->showTree(why.tree);
   list("Because", why.facts);
   list("Known besides", why.known);
   if (!why.counterexample.empty()) {
@@ -106,8 +114,16 @@ void DimsPanel::showWhy(const WhyView& why) {
   answer_->setHtml(text);
 }
 
-void DimsPanel::showFault(const QString& message) { answer_->setPlainText(message); }
+void DimsPanel::showFault(const QString& message) {
+  answer_->setPlainText(message);
+  tree_->showTree({});
+}
 
-QString DimsPanel::answer() const { return answer_->toPlainText(); }
+QString DimsPanel::answer() const {
+  QString text = answer_->toPlainText();
+  for (QTreeWidgetItemIterator at(tree_); *at; ++at)
+    if (!(*at)->parent() || (*at)->parent()->isExpanded()) text += "\n" + (*at)->text(0);
+  return text;
+}
 
 }  // namespace dyn::ui

@@ -14,6 +14,8 @@ class QTextBrowser;
 
 namespace dyn::ui {
 
+class WhyTreeView;
+
 class DimsPanel : public QWidget {
   Q_OBJECT
  public:
@@ -28,11 +30,13 @@ class DimsPanel : public QWidget {
 
  Q_SIGNALS:
   void asked(const QString& a, const QString& b);  // b empty: one dim
+  void nodeChosen(quint64 node);                   // of a step of the chain
 
  private:
   QTableWidget* table_ = nullptr;
   QLineEdit* question_ = nullptr;
   QTextBrowser* answer_ = nullptr;
+  WhyTreeView* tree_ = nullptr;
 };
 
 }  // namespace dyn::ui

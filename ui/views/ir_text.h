@@ -1,14 +1,13 @@
-// IrTextView: the text IR, highlighted; and the differences between two steps, coloured. A line that is
-// clicked, or reached by the keyboard, is an operation: nodeChosen() says which.
+// IrTextView: the text IR, coloured; and the differences between two steps. A line that is clicked, or
+// reached by the keyboard, is an operation: nodeChosen() says which.
 #pragma once
 
-#include <QPlainTextEdit>
-
 #include "app/session/views.h"
+#include "ui/views/code_view.h"
 
 namespace dyn::ui {
 
-class IrTextView : public QPlainTextEdit {
+class IrTextView : public CodeView {
   Q_OBJECT
  public:
   explicit IrTextView(QWidget* parent = nullptr);
@@ -20,16 +19,8 @@ class IrTextView : public QPlainTextEdit {
  Q_SIGNALS:
   void nodeChosen(quint64 node);
 
- protected:
-  void mouseReleaseEvent(QMouseEvent* event) override;
-  void keyPressEvent(QKeyEvent* event) override;
-  void keyReleaseEvent(QKeyEvent* event) override;
-
  private:
-  void chooseLine();
-  void colorLines(const std::vector<QColor>& colors);  // by line; invalid: none
-  std::vector<IrLine> lines_;                          // in the order of their lines
-  int chosenLine_ = -1;
+  std::vector<IrLine> lines_;  // in the order of their lines
 };
 
 }  // namespace dyn::ui

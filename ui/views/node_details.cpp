@@ -44,11 +44,15 @@ QString modelDetails(const ModelInfo& model) {
   if (model.weightsCount > 0)
     text += htmlRow("constants", QString::number(model.weightsCount) + ", " + bytesText(model.weightsBytes));
   if (model.opset > 0) text += htmlRow("opset", QString::number(model.opset));
-  text += "</table><p><b>Inputs</b><br>";
-  for (const ValueInfo& v : model.inputs) text += portLine(v.name, v.type);
-  text += "</p><p><b>Outputs</b><br>";
-  for (const ValueInfo& v : model.outputs) text += portLine(v.name, v.type);
-  text += "</p>";
+  text += "</table>";
+  const auto ports = [&](const char* title, const std::vector<ValueInfo>& values) {
+    if (values.empty()) return;
+    text += QString("<p><b>") + title + "</b><br>";
+    for (const ValueInfo& v : values) text += portLine(v.name, v.type);
+    text += "</p>";
+  };
+  ports("Inputs", model.inputs);
+  ports("Outputs", model.outputs);
   if (!model.ops.empty()) text += "<p><b>Operators</b><br>";
   for (const auto& [op, count] : model.ops)
     text += html(op) + QString::fromUtf8(" × ") + QString::number(count) + "<br>";
@@ -57,8 +61,9 @@ QString modelDetails(const ModelInfo& model) {
 
 QString nodeDetails(const GraphNode& node, int64_t timeNs, const QStringList& together) {
   QString text = "<h3>" + html(node.label.empty() ? node.op : node.label) + "</h3><table>";
-  text +=
-      htmlRow("operator", html(node.op) + (node.opClass == node.op ? "" : " (" + html(node.opClass) + ")"));
+  text += htmlRow("operator", html(node.op) + (node.opClass.empty() || node.opClass == node.op
+                                                   ? ""
+                                                   : " (" + html(node.opClass) + ")"));
   text += htmlRow("value", html(node.name));
   if (timeNs > 0) text += htmlRow("time", timeText(timeNs));
   if (!together.isEmpty()) {

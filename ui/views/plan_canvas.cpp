@@ -45,6 +45,7 @@ void PlanCanvas::setPlan(Shared<PlanView> plan, const QString& function) {
   message_ = "No plan yet.";
   update();
   if (!plan_) return;
+  isMain_ = function == "main";
   message_ = missingSizes(*plan_, function);
   if (!message_.isEmpty()) return;
   for (const PlanArena& arena : plan_->arenas)
@@ -114,7 +115,12 @@ QString PlanCanvas::describe(const Block& block) const {
   text += "]\n" + bytesText(*b.sizeBytes) + " = " + QString::fromStdString(b.bytes) + " bytes\n";
   text += b.pooled || !b.offsetBytes ? "from the pool"
                                      : "at byte " + QString::number(*b.offsetBytes) + " of the arena";
-  return text + QString("\nfrom operation %1 to %2").arg(b.begin).arg(b.end);
+  text += QString("\nfrom operation %1 to %2").arg(b.begin).arg(b.end);
+  constexpr size_t kMostViews = 6;
+  for (size_t i = 0; i < std::min(b.views.size(), kMostViews); ++i)
+    text += (i ? ", " : "\nseen without a copy as ") + QString::fromStdString(b.views[i]);
+  if (b.views.size() > kMostViews) text += QString(" and %1 more").arg(b.views.size() - kMostViews);
+  return text;
 }
 
 void PlanCanvas::paintEvent(QPaintEvent*) {
@@ -152,15 +158,34 @@ void PlanCanvas::paintEvent(QPaintEvent*) {
     if (r.width() < 40 || r.height() < 13) continue;
     painter.setPen(palette().color(QPalette::Text));
     painter.drawText(r.adjusted(3, 0, -3, 0), Qt::AlignLeft | Qt::AlignVCenter,
-                     painter.fontMetrics().elidedText(QString::fromStdString(b.name), Qt::ElideRight,
+                     painter.fontMetrics().elidedText(QString::fromStdString(b.name), Qt::ElideLeft,
                                                       static_cast<int>(r.width()) - 6));
   }
   if (bytes_ > arenaBytes_ && arenaBytes_ > 0) {
     painter.setPen(QPen(palette().color(QPalette::Text), 1, Qt::DashLine));
     const double y = bottom - arenaBytes_ * up;
     painter.drawLine(QPointF(kLeft, y), QPointF(width() - kRight, y));
-    painter.drawText(QPointF(kLeft + 4, y - 3), "end of the arena");
+    painter.drawText(QPointF(kLeft + 4, y - 3), "end of the arena; above it: from the pool");
   }
+  paintPeak(painter);
+}
+
+// Where most lives at once: an upright line, its sum, and what lives then.
+void PlanCanvas::paintPeak(QPainter& painter) const {
+  if (!isMain_ || plan_->peakStep < 0) return;
+  const double x = kLeft + (plan_->peakStep + 0.5) * (width() - kLeft - kRight) / steps_;
+  painter.setPen(QPen(palette().color(QPalette::Highlight), 1.5, Qt::DashLine));
+  painter.drawLine(QPointF(x, kTop), QPointF(x, height() - kBottom));
+  const QString text = QString("most lives at operation %1: %2 in %3 buffers")
+                           .arg(plan_->peakStep)
+                           .arg(bytesText(plan_->peakStepBytes))
+                           .arg(plan_->peakBuffers.size());
+  const double width = painter.fontMetrics().horizontalAdvance(text) + 8;
+  const double left = std::clamp(x + 4, kLeft, std::max(kLeft, this->width() - kRight - width));
+  painter.fillRect(QRectF(left, height() - kBottom + 3, width, kBottom - 4), palette().color(QPalette::Base));
+  painter.setPen(palette().color(QPalette::Text));
+  painter.drawText(QRectF(left + 4, height() - kBottom + 2, width, kBottom - 3),
+                   Qt::AlignLeft | Qt::AlignVCenter, text);
 }
 
 void PlanCanvas::mouseMoveEvent(QMouseEvent* event) {

@@ -11,6 +11,8 @@
 
 #include "app/session/views.h"
 
+class QPainter;
+
 namespace dyn::ui {
 
 class PlanCanvas : public QWidget {
@@ -39,6 +41,7 @@ class PlanCanvas : public QWidget {
 
  private:
   int blockAt(QPointF p) const;
+  void paintPeak(QPainter& painter) const;
   QString describe(const Block& block) const;
 
   Shared<PlanView> plan_;
@@ -46,6 +49,7 @@ class PlanCanvas : public QWidget {
   double steps_ = 1, bytes_ = 0, arenaBytes_ = 0;
   NodeId chosen_ = kNoNode;
   int hovered_ = -1;
+  bool isMain_ = false;
   QString message_;
 };
 

@@ -6,7 +6,13 @@
 namespace dyn::ui {
 
 QTableWidget* makeTable(const QString& name, const QStringList& headers) {
-  auto* table = new QTableWidget(0, static_cast<int>(headers.size()));
+  auto* table = new QTableWidget;
+  prepareTable(table, name, headers);
+  return table;
+}
+
+void prepareTable(QTableWidget* table, const QString& name, const QStringList& headers) {
+  table->setColumnCount(static_cast<int>(headers.size()));
   table->setObjectName(name);
   table->setHorizontalHeaderLabels(headers);
   table->verticalHeader()->hide();
@@ -17,7 +23,6 @@ QTableWidget* makeTable(const QString& name, const QStringList& headers) {
   table->setShowGrid(false);
   table->setAlternatingRowColors(true);
   table->horizontalHeader()->setHighlightSections(false);
-  return table;
 }
 
 void setCell(QTableWidget* table, int row, int column, const QString& text, CellAlignment alignment) {

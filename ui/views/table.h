@@ -11,6 +11,7 @@ namespace dyn::ui {
 enum class CellAlignment : uint8_t { left, right };
 
 QTableWidget* makeTable(const QString& name, const QStringList& headers);
+void prepareTable(QTableWidget* table, const QString& name, const QStringList& headers);
 void setCell(QTableWidget* table, int row, int column, const QString& text,
              CellAlignment alignment = CellAlignment::left);
 // "<tr>..." with the key in bold; `value` is HTML.

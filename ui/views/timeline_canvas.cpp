@@ -51,6 +51,7 @@ void TimelineCanvas::setRun(Shared<RunResult> run) {
   rowsCount_ = 0;
   totalNs_ = 0;
   hovered_ = -1;
+  range_ = std::nullopt;
   if (run_) {
     const std::vector<TimelineEvent>& events = run_->timeline;
     bars_.resize(events.size());
@@ -160,6 +161,29 @@ void TimelineCanvas::paintEvent(QPaintEvent*) {
                          QString::fromStdString(e.kernel.empty() ? e.name : e.name + "  " + e.kernel),
                          Qt::ElideRight, static_cast<int>(text.width())));
   }
+  paintRange(painter);
+}
+
+double TimelineCanvas::nsAt(double x) const { return beginNs_ + (x - kSide) * nsPerPixel_; }
+
+void TimelineCanvas::paintRange(QPainter& painter) const {
+  if (!range_) return;
+  const auto [first, last] = std::minmax(range_->first, range_->second);
+  const double left = kSide + (first - beginNs_) / nsPerPixel_,
+               right = kSide + (last - beginNs_) / nsPerPixel_;
+  QColor shade = palette().color(QPalette::Text);
+  shade.setAlpha(45);
+  painter.fillRect(QRectF(0, 0, std::max(0.0, left), height()), shade);
+  painter.fillRect(QRectF(right, 0, std::max(0.0, width() - right), height()), shade);
+  painter.setPen(palette().color(QPalette::Text));
+  painter.drawText(QRectF(left + 3, height() - 16, 200, 14), Qt::AlignLeft | Qt::AlignVCenter,
+                   timeText(static_cast<int64_t>(last - first)));
+}
+
+void TimelineCanvas::tellRange() {
+  if (!range_) return Q_EMIT rangeChosen(INT64_MIN, INT64_MAX);
+  const auto [first, last] = std::minmax(range_->first, range_->second);
+  Q_EMIT rangeChosen(static_cast<qint64>(first), static_cast<qint64>(last));
 }
 
 void TimelineCanvas::zoom(double factor, double x) {
@@ -183,6 +207,7 @@ void TimelineCanvas::wheelEvent(QWheelEvent* event) {
 void TimelineCanvas::mousePressEvent(QMouseEvent* event) {
   pressed_ = event->position();
   dragging_ = false;
+  choosing_ = run_ && (event->modifiers() & Qt::ShiftModifier) != 0;
 }
 
 void TimelineCanvas::mouseMoveEvent(QMouseEvent* event) {
@@ -190,6 +215,10 @@ void TimelineCanvas::mouseMoveEvent(QMouseEvent* event) {
     const double moved = event->position().x() - pressed_.x();
     if (!dragging_ && std::abs(moved) < 4) return;
     dragging_ = true;
+    if (choosing_) {
+      range_ = {nsAt(pressed_.x()), nsAt(event->position().x())};
+      return update();
+    }
     pressed_ = event->position();
     return pan(-moved);
   }
@@ -203,7 +232,13 @@ void TimelineCanvas::mouseMoveEvent(QMouseEvent* event) {
 }
 
 void TimelineCanvas::mouseReleaseEvent(QMouseEvent* event) {
+  if (dragging_ && choosing_) tellRange();
   if (dragging_) return;
+  if (range_) {
+    range_ = std::nullopt;
+    tellRange();
+    update();
+  }
   const int bar = barAt(event->position());
   if (bar >= 0 && !run_->timeline[static_cast<size_t>(bar)].place.empty())
     Q_EMIT placeChosen(QString::fromStdString(run_->timeline[static_cast<size_t>(bar)].place));

@@ -1,7 +1,8 @@
 // TimelineCanvas: what a profiled run did, along time: a bar for each kernel, copy and allocation, functions
 // above what they called.
 //
-// Wheel zooms at the cursor, dragging pans, W S A D do both by keys, F shows all. Hover says what a bar is, a
+// Wheel zooms at the cursor, dragging pans, W S A D do both by keys, F shows all. Shift and dragging chooses
+// a part of the run, a click besides all of it again. Hover says what a bar is, a
 // click chooses its place in the graph.
 #pragma once
 
@@ -9,6 +10,8 @@
 #include <vector>
 
 #include "app/session/views.h"
+
+class QPainter;
 
 namespace dyn::ui {
 
@@ -32,6 +35,8 @@ class TimelineCanvas : public QWidget {
   QRectF rectOf(const Bar& bar) const;
 
  Q_SIGNALS:
+  // An area was chosen with Shift and the mouse; INT64_MIN and INT64_MAX: the whole run again.
+  void rangeChosen(qint64 beginNs, qint64 endNs);
   void placeChosen(const QString& place);
 
  protected:
@@ -45,6 +50,9 @@ class TimelineCanvas : public QWidget {
 
  private:
   int barAt(QPointF p) const;
+  double nsAt(double x) const;
+  void paintRange(QPainter& painter) const;
+  void tellRange();
   QString describe(size_t bar) const;
   void zoom(double factor, double x);
   void pan(double pixels);
@@ -56,7 +64,8 @@ class TimelineCanvas : public QWidget {
   double beginNs_ = 0, nsPerPixel_ = 1;  // what is in sight
   QString chosen_;
   QPointF pressed_;
-  bool dragging_ = false, all_ = true;
+  bool dragging_ = false, all_ = true, choosing_ = false;
+  std::optional<std::pair<double, double>> range_;  // ns, as it was dragged
 };
 
 }  // namespace dyn::ui

@@ -110,7 +110,7 @@ class FlatCall : public CallInputs {
         scratchBytes_(call.scratchBytes) {}
   FlatCall(const FlatCall&) = delete;
 
-  const DynGemmFamily* const gemmFamily;  // never null for rows with kGemmFamily, else null
+  const DynGemmFamily* const gemmFamily;  // never null for rows with the trait GEMM, else null
   const size_t argumentCount, resultCount;
 
   // Null: left out.

@@ -45,8 +45,8 @@ Status BuiltinCall::result(size_t index, DataType dtype, std::span<const int64_t
 }
 
 const BuiltinRow* findBuiltin(std::string_view name) {
-  for (const BuiltinRow& row : builtinTable())
-    if (row.name == name) return &row;
+  for (const BuiltinRow* row : builtinTable())
+    if (row->name == name) return row;
   return nullptr;
 }
 

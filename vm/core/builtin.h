@@ -12,6 +12,7 @@
 
 #include "vm/base/flat_call.h"
 #include "vm/core/object.h"
+#include "vm/shared/dyn_panels.h"
 
 namespace dyn::vm {
 
@@ -22,7 +23,7 @@ class BuiltinHost;
 struct BuiltinCall : CallInputs {
   BuiltinHost* host = nullptr;  // whose context it is; hosted rows ask it what no flat row may
   MemoryPool* pool = nullptr;
-  const DynGemmFamily* gemmFamily = nullptr;  // never null for rows with kGemmFamily, else null
+  const DynGemmFamily* gemmFamily = nullptr;  // never null for rows with the trait GEMM, else null
 
   std::span<Object* const> arguments;
   std::span<Object*> results;
@@ -30,6 +31,8 @@ struct BuiltinCall : CallInputs {
   // A tensor for result 0 in memory that the caller of the run has bound for it, or null. May be empty.
   std::function<Tensor*(DataType, std::span<const int64_t>, int64_t elementCount, dyn_status&)> bound;
   bool rehearsal = false;  // make the results, and return
+  // Rows that pack weights: for whom. Null: for this machine's kernels, and gemmFamily.
+  const PanelLayout* panels = nullptr;
 
   BuiltinCall() = default;
   explicit BuiltinCall(BuiltinHost& caller);
@@ -43,18 +46,9 @@ struct BuiltinCall : CallInputs {
 
 using BuiltinFunction = Status (*)(BuiltinCall& call);
 
-enum class BuiltinForm : uint8_t { makes, into, both };
-
 struct BuiltinRow {
-  static constexpr uint8_t kRehearsed = 1;  // hosted: looks at no elements in a rehearsal
-  static constexpr uint8_t kHeap = 2;       // flat: makes tables of its own on the heap
-  static constexpr uint8_t kSettings =
-      8;  // flat: the elements of arguments behind the first say how much memory
-  static constexpr uint8_t kGemmFamily = 4;  // runs on the module's matrix kernels
-
   std::string_view name;
-  BuiltinForm form;
-  uint16_t traits;                 // above the first byte: how many of its arguments may be strided
+  calls::RowTraits traits;
   uint8_t minResults, maxResults;  // 255: any
   calls::CallCounts counts;        // of what a call gives it (dyn_builtin_calls.h)
   std::string (*fields)();         // the same in words
@@ -62,17 +56,15 @@ struct BuiltinRow {
   BuiltinFunction hosted;  // null: the row is flat
   DynBuiltinKernel flat;
 
-  bool is(uint8_t trait) const { return (traits & trait) != 0; }
-  // The first so many arguments, and what lists among them hold, may be strided (strided.h); the others, and
-  // all results, are dense. 255: all arguments.
-  uint32_t stridedArguments() const { return traits >> 8; }
+  bool is(calls::RowTrait trait) const { return traits.is(trait); }
   bool isFlat() const { return hosted == nullptr; }
 };
 
-// The table is vm/kernels/builtins.def (functions live there; core only declares them).
-std::span<const BuiltinRow> builtinTable();
+// The rows that are there: all of vm/kernels/builtins.def (functions live there; core only declares them), or
+// those that the program calls, where the runtime is linked with it (vm/model/linked_rows.cpp).
+std::span<const BuiltinRow* const> builtinTable();
 const BuiltinRow* findBuiltin(std::string_view name);  // null: unknown
-// The runtime's own micro-kernels, for modules that bring none.
+// The runtime's own micro-kernels, for modules that bring none; null: it was linked without.
 const DynGemmFamily* defaultGemmFamily();
 
 // Runs it. A flat row gets its scratch memory from the pool, and in a rehearsal that is all. Error

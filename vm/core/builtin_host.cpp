@@ -16,11 +16,6 @@ struct ForeignPlan : CachedPlan {
   ~ForeignPlan() override { drop(plan); }
 };
 
-DynTensorView viewOf(const Tensor* tensor) {
-  return {tensor->first,        tensor->shape(), tensor->strides(),
-          tensor->elementCount, tensor->rank,    static_cast<int32_t>(tensor->dtype)};
-}
-
 }  // namespace
 
 BuiltinHost::BuiltinHost(ThreadPool* threads, const std::atomic<uint32_t>* cancelBits,
@@ -100,8 +95,7 @@ const void* BuiltinHost::keepPlan(const DynBuiltinContext* context, int32_t kind
 
 Status BuiltinHost::describeCall(std::string_view name, const BuiltinCall& call, DynBuiltinCall& flat) {
   const size_t arguments = call.arguments.size(), results = call.results.size();
-  if (views_.size() < arguments + results) views_.resize(arguments + results);
-  DynTensorView* view = views_.data();
+  DynTensorView* view = viewsFor(arguments + results);
   for (size_t i = 0; i < arguments; ++i, ++view) {
     const Object* object = call.arguments[i];
     if (!object) {
@@ -110,9 +104,9 @@ Status BuiltinHost::describeCall(std::string_view name, const BuiltinCall& call,
     }
     if (object->kind != ObjectKind::tensor)
       return badArgument(std::string(name).c_str(), i, "a tensor", object);
-    *view = viewOf(static_cast<const Tensor*>(object));
+    describe(static_cast<const Tensor*>(object), *view);
   }
-  for (const Object* object : call.results) *view++ = viewOf(static_cast<const Tensor*>(object));
+  for (const Object* object : call.results) describe(static_cast<const Tensor*>(object), *view++);
   flat = {call.context,
           call.gemmFamily,
           views_.data(),
@@ -135,24 +129,37 @@ Status BuiltinHost::takeFault(int32_t status) {
 
 Status BuiltinHost::callFlat(const BuiltinRow& row, BuiltinCall& call) {
   DynBuiltinCall flat;
-  if (call.rehearsal && row.is(BuiltinRow::kSettings))
+  if (call.rehearsal && row.is(calls::SETTINGS))
     for (size_t i = 1; i < call.arguments.size(); ++i)
       if (const Tensor* setting = call.argument(i); setting && setting->storage && setting->storage->unknown)
         return failure(DYN_UNSUPPORTED, "a rehearsal ends here: the memory depends on what argument " +
                                             std::to_string(i) + " holds");
   if (Status status = describeCall(row.name, call, flat); !status.ok()) return status;
+  return takeFault(runFlat(row, flat, call.pool, call.rehearsal));
+}
+
+int32_t BuiltinHost::runFlat(const BuiltinRow& row, DynBuiltinCall& flat, MemoryPool* pool, bool rehearsal) {
   if (row.flat.scratchBytes) {
     if (const int32_t status = row.flat.scratchBytes(&flat, &flat.scratchBytes); status != DYN_OK)
-      return takeFault(status);
+      return status;
     if (flat.scratchBytes > 0) {
       dyn_status why = DYN_OK;
-      flat.scratch = call.pool->allocate(flat.scratchBytes, why, MemoryUse::data);
-      if (!flat.scratch) return failure(why, "no scratch memory");
+      flat.scratch = pool->allocate(flat.scratchBytes, why, MemoryUse::data);
+      if (!flat.scratch) {
+        copyText("no scratch memory", fault_);
+        return why;
+      }
     }
   }
-  const int32_t status = call.rehearsal ? DYN_OK : row.flat.run(&flat);
-  if (flat.scratch) call.pool->deallocate(flat.scratch);
-  return takeFault(status);
+  int32_t status = DYN_OK;
+  try {
+    if (!rehearsal) status = row.flat.run(&flat);
+  } catch (const std::bad_alloc&) {  // of tables that are not in scratch memory yet
+    fault_.clear();
+    status = DYN_OUT_OF_MEMORY;
+  }
+  if (flat.scratch) pool->deallocate(flat.scratch);
+  return status;
 }
 
 }  // namespace dyn::vm

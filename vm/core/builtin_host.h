@@ -29,6 +29,18 @@ class BuiltinHost {
   Status callFlat(const BuiltinRow& row, BuiltinCall& call);
   // The call as a flat kernel sees it; valid until the next call. Error for what is no tensor.
   Status describeCall(std::string_view name, const BuiltinCall& call, DynBuiltinCall& flat);
+  // The same in two steps, for a caller that describes its tensors itself: room for so many descriptions,
+  // until the next call, and the run of a described call with scratch memory of the pool. Not DYN_OK:
+  // takeFault().
+  DynTensorView* viewsFor(size_t count) {
+    if (views_.size() < count) views_.resize(count);
+    return views_.data();
+  }
+  static void describe(const Tensor* tensor, DynTensorView& view) {
+    view = {tensor->first,        tensor->shape(), tensor->strides(),
+            tensor->elementCount, tensor->rank,    static_cast<int32_t>(tensor->dtype)};
+  }
+  int32_t runFlat(const BuiltinRow& row, DynBuiltinCall& flat, MemoryPool* pool, bool rehearsal);
   // What the kernel has reported, with its status.
   Status takeFault(int32_t status);
 

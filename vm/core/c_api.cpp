@@ -145,13 +145,17 @@ Status setInput(dyn_context* context, size_t index, dyn_value* value) {
 }
 
 Status runFunction(dyn_context* context, uint32_t function, std::span<Object* const> arguments) {
-  context->interpreter->clear();
-  context->pool->beginRun();
+  struct PoolRun {  // ends also where something is thrown
+    MemoryPool* pool;
+    explicit PoolRun(MemoryPool* of) : pool(of) { pool->beginRun(); }
+    ~PoolRun() { pool->endRun(); }
+  };
+  context->interpreter->clear();  // what the last run left is not this one's
+  const PoolRun run(context->pool);
   context->interpreter->beginDevices();
   const uint64_t begin = nowNs();
   Status status = context->interpreter->run(function, arguments);
   context->runNs = nowNs() - begin;
-  context->pool->endRun();
   return status;
 }
 
@@ -353,7 +357,9 @@ dyn_status dyn_context_run(dyn_context* context) {
     if (!context) return invalid("the context is null");
     const Program& program = context->module->program();
     if (program.mainFunction < 0) return invalid("the module has no main function");
-    if (Status status = checkContractInputs(program.inputs, context->inputs); !status.ok()) return status;
+    if (Status status = checkContractInputs(program.inputs, context->module->sharedDims(), context->inputs);
+        !status.ok())
+      return status;
     if (Status status = runFunction(context, static_cast<uint32_t>(program.mainFunction), context->inputs);
         !status.ok())
       return status;
@@ -408,6 +414,31 @@ dyn_status dyn_context_set_trap(dyn_context* context, dyn_trap_callback callback
     if (!context) return invalid("the context is null");
     context->interpreter->setTrap(callback, user, stepping != 0);
     return okStatus();
+  });
+}
+
+dyn_status dyn_context_scalar_register(dyn_context* context, int32_t index, int64_t* value) {
+  return guarded([&]() -> Status {
+    if (!context || !value) return invalid("the context or the value is null");
+    const std::span<const int64_t> scalars = context->interpreter->scalarRegisters();
+    if (index < 0 || static_cast<size_t>(index) >= scalars.size())
+      return invalid("there is no such register");
+    *value = scalars[static_cast<size_t>(index)];
+    return okStatus();
+  });
+}
+
+dyn_status dyn_context_object_register(dyn_context* context, int32_t index, dyn_value** value) {
+  return guarded([&]() -> Status {
+    if (!context || !value) return invalid("the context or the value is null");
+    *value = nullptr;
+    const std::span<Object* const> objects = context->interpreter->objectRegisters();
+    if (index < 0 || static_cast<size_t>(index) >= objects.size())
+      return invalid("there is no such register");
+    Object* object = objects[static_cast<size_t>(index)];
+    if (!object) return okStatus();
+    retain(object);
+    return wrap(context->module, object, value);
   });
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
+#include <string_view>
 
 namespace dyn::vm {
 namespace {
@@ -90,48 +92,39 @@ Status checkContractValue(const ContractValue& expected, const char* role, const
   return okStatus();
 }
 
-Status checkContractInputs(std::span<const ContractValue> expected, std::span<Object* const> values) {
-  struct Seen {
-    const std::string* symbol;
-    size_t input, axis;
-    int64_t size;
-    bool operator<(const Seen& other) const {
-      const int order = symbol->compare(*other.symbol);
-      return order != 0 ? order < 0 : std::pair(input, axis) < std::pair(other.input, other.axis);
-    }
-  };
-  std::vector<Seen> seen;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const ContractValue& input = expected[i];
-    if (!values[i]) {
-      if (input.type.kind == ContractKind::optional) continue;
-      return failure(DYN_INVALID_ARGUMENT, "input " + std::to_string(i) + " " + quotedName(input) +
-                                               " is not set; expected " + contractTypeText(input.type));
-    }
-    if (input.type.kind != ContractKind::tensor) continue;
-    const auto* tensor = static_cast<const Tensor*>(values[i]);
-    for (size_t axis = 0; axis < input.type.dims.size(); ++axis) {
-      const ContractDim& dim = input.type.dims[axis];
+std::vector<SharedDim> sharedDims(std::span<const ContractValue> inputs) {
+  std::vector<SharedDim> shared;
+  std::map<std::string_view, ContractAxis> firsts;
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    const ContractType& type = inputs[i].type;
+    for (uint32_t axis = 0; type.kind == ContractKind::tensor && axis < type.dims.size(); ++axis) {
+      const ContractDim& dim = type.dims[axis];
       if (dim.value >= 0 || !isSymbol(dim.text)) continue;
-      seen.push_back({&dim.text, i, axis, tensor->shape()[axis]});
+      const auto [first, fresh] = firsts.try_emplace(dim.text, ContractAxis{i, axis});
+      if (!fresh) shared.push_back({first->second, {i, axis}});
     }
   }
-  // Those of one symbol side by side. Of several that differ from the first of theirs, the first is told.
-  std::sort(seen.begin(), seen.end());
-  const Seen *known = nullptr, *wrong = nullptr, *instead = nullptr;
-  for (const Seen& row : seen) {
-    if (!known || *known->symbol != *row.symbol) known = &row;
-    if (row.size == known->size) continue;
-    if (wrong && std::pair(wrong->input, wrong->axis) < std::pair(row.input, row.axis)) continue;
-    wrong = &row;
-    instead = known;
-  }
-  if (!wrong) return okStatus();
-  return failure(DYN_BAD_INPUT, "dim " + *wrong->symbol + " is " + std::to_string(instead->size) +
-                                    " in input " + quotedName(expected[instead->input]) + " (axis " +
-                                    std::to_string(instead->axis) + ") but " + std::to_string(wrong->size) +
-                                    " in input " + quotedName(expected[wrong->input]) + " (axis " +
-                                    std::to_string(wrong->axis) + ")");
+  return shared;
+}
+
+Status checkContractInputs(std::span<const ContractValue> expected, std::span<const SharedDim> shared,
+                           std::span<Object* const> values) {
+  for (size_t i = 0; i < expected.size(); ++i)
+    if (!values[i] && expected[i].type.kind != ContractKind::optional)
+      return failure(DYN_INVALID_ARGUMENT, "input " + std::to_string(i) + " " + quotedName(expected[i]) +
+                                               " is not set; expected " + contractTypeText(expected[i].type));
+  const auto size = [&](ContractAxis at) {
+    return static_cast<const Tensor*>(values[at.input])->shape()[at.axis];
+  };
+  const auto told = [&](ContractAxis at) {
+    return std::to_string(size(at)) + " in input " + quotedName(expected[at.input]) + " (axis " +
+           std::to_string(at.axis) + ")";
+  };
+  for (const SharedDim& dim : shared)
+    if (size(dim.first) != size(dim.other))
+      return failure(DYN_BAD_INPUT, "dim " + expected[dim.first.input].type.dims[dim.first.axis].text +
+                                        " is " + told(dim.first) + " but " + told(dim.other));
+  return okStatus();
 }
 
 }  // namespace dyn::vm

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "vm/base/clock.h"
+#include "vm/core/flow_shortcuts.h"
 #include "vm/core/interpreter.h"
+#include "vm/device/device_text.h"
 #include "vm/isa/flow_digest.h"
 
 namespace dyn::vm {
@@ -40,9 +42,10 @@ Status FlowCode::create(const DynFlowProgram& given, const Program& program, Flo
 
 // The functions of dyn_flow.def. Nothing is thrown into native code.
 struct FlowCalls {
+  static Interpreter& of(DynFlow* flow) { return *static_cast<FlowHead*>(flow)->interpreter; }
   template <typename Body>
   static int32_t call(DynFlow* flow, Body&& body) noexcept {
-    Interpreter& vm = *static_cast<FlowHead*>(flow)->interpreter;
+    Interpreter& vm = of(flow);
     vm.at_ = vm.code_ + flow->position;
     try {
       return body(vm) ? 1 : 0;
@@ -81,6 +84,7 @@ struct FlowCalls {
   static Interpreter::WordList words(const int32_t* list) { return Interpreter::wordsAt(list); }
 
   static int32_t dim(DynFlow* flow, int64_t* value, int32_t tensor, int32_t axis) {
+    if (FlowShortcuts::dim(of(flow), tensor, axis, *value)) return 1;
     return call(flow, [&](Interpreter& vm) { return vm.dim(tensor, axis, *value); });
   }
   static int32_t item(DynFlow* flow, int64_t* value, int32_t tensor, int64_t index) {
@@ -96,6 +100,7 @@ struct FlowCalls {
   }
 
   static int32_t checktensor(DynFlow* flow, int32_t tensor, int32_t dtype, int32_t rank, int32_t text) {
+    if (FlowShortcuts::checkTensor(of(flow), tensor, type(dtype), rank)) return 1;
     return call(flow, [&](Interpreter& vm) { return vm.checkTensor(tensor, type(dtype), rank, text); });
   }
   static int32_t checkeq(DynFlow* flow, int64_t a, int64_t b, int32_t text) {
@@ -124,6 +129,9 @@ struct FlowCalls {
   }
   static int32_t newtensor(DynFlow* flow, int32_t target, int32_t dtype, int32_t device, const int64_t* shape,
                            int32_t rank) {
+    Interpreter& vm = of(flow);
+    vm.at_ = vm.code_ + flow->position;
+    if (FlowShortcuts::makeTensor(vm, target, type(dtype), device, span(shape, rank))) return 1;
     return noted(flow, span(shape, rank), [&](Interpreter& vm) {
       return vm.makeTensor(target, type(dtype), device, span(shape, rank));
     });
@@ -136,6 +144,8 @@ struct FlowCalls {
   }
   static int32_t stridedview(DynFlow* flow, int32_t target, int32_t source, int64_t offset,
                              const int64_t* shape, int32_t rank, const int64_t* strides, int32_t axes) {
+    if (FlowShortcuts::stridedView(of(flow), target, source, offset, span(shape, rank), span(strides, axes)))
+      return 1;
     return call(flow, [&](Interpreter& vm) {
       return vm.stridedView(target, source, offset, span(shape, rank), span(strides, axes));
     });
@@ -146,18 +156,15 @@ struct FlowCalls {
   static int32_t devicecopy(DynFlow* flow, int32_t target, int32_t source, int32_t from, int32_t to) {
     return noted(flow, {}, [&](Interpreter& vm) { return vm.deviceCopy(target, source, from, to); });
   }
-  static int32_t moveobject(DynFlow* flow, int32_t target, int32_t source) {
-    return call(flow, [&](Interpreter& vm) {
-      retain(vm.V_[source]);
-      vm.setObject(target, vm.V_[source]);
-      return true;
-    });
+  static int32_t moveobject(DynFlow* flow, int32_t target, int32_t source) noexcept {
+    Interpreter& vm = of(flow);
+    retain(vm.V_[source]);
+    vm.setObject(target, vm.V_[source]);
+    return 1;
   }
-  static int32_t kill(DynFlow* flow, int32_t target) {
-    return call(flow, [&](Interpreter& vm) {
-      vm.setObject(target, nullptr);
-      return true;
-    });
+  static int32_t kill(DynFlow* flow, int32_t target) noexcept {
+    of(flow).setObject(target, nullptr);
+    return 1;
   }
   static int32_t loadconst(DynFlow* flow, int32_t target, int32_t constant) {
     return noted(flow, {}, [&](Interpreter& vm) {
@@ -204,6 +211,21 @@ struct FlowCalls {
 
   static int32_t launch(DynFlow* flow, int32_t kernel, int64_t units, int64_t steps, const int32_t* buffers,
                         const int64_t* scalars, int32_t count) {
+    int32_t fault = DYN_KERNEL_OK;
+    switch (FlowShortcuts::launch(of(flow), kernel, units, steps, buffers + 1, scalars, fault)) {
+      case FlowShortcuts::Outcome::done:
+        return 1;
+      case FlowShortcuts::Outcome::watched:
+        return trap(flow);
+      case FlowShortcuts::Outcome::fault:
+        return call(flow, [&](Interpreter& vm) {
+          DynDeviceText text;
+          kernelFailure(&text, vm.program_.kernels[static_cast<size_t>(kernel)].name.c_str(), fault);
+          return vm.kernelFault(text);
+        });
+      case FlowShortcuts::Outcome::none:
+        break;
+    }
     return trapPoint(flow, [&](Interpreter& vm) {
       const int32_t* at = vm.at_;
       const bool watched = profiled(vm);
@@ -224,6 +246,13 @@ struct FlowCalls {
   }
   static int32_t builtininto(DynFlow* flow, int32_t builtin, const int32_t* results, const int32_t* arguments,
                              const int64_t* scalars, int32_t count, const int32_t* numbers) {
+    FlowShortcuts::Outcome outcome = FlowShortcuts::Outcome::none;
+    const int32_t well = call(flow, [&](Interpreter& vm) {
+      outcome = FlowShortcuts::builtinInto(vm, builtin, results, arguments, span(scalars, count), numbers);
+      return outcome != FlowShortcuts::Outcome::fault;
+    });
+    if (outcome == FlowShortcuts::Outcome::watched) return trap(flow);
+    if (!well || outcome == FlowShortcuts::Outcome::done) return well;
     return callBuiltin(flow, builtin, true, results, arguments, span(scalars, count), numbers);
   }
   static int32_t callBuiltin(DynFlow* flow, int32_t builtin, bool into, const int32_t* results,
@@ -264,20 +293,22 @@ struct FlowCalls {
   static int32_t trap(DynFlow* flow) {
     return trapPoint(flow, [](Interpreter&) { return true; });
   }
-  static int32_t take(DynFlow* flow, int32_t target, int32_t source) {
-    return call(flow, [&](Interpreter& vm) {
-      vm.setObject(target, std::exchange(vm.V_[source], nullptr));
-      return true;
-    });
+  static int32_t take(DynFlow* flow, int32_t target, int32_t source) noexcept {
+    Interpreter& vm = of(flow);
+    vm.setObject(target, std::exchange(vm.V_[source], nullptr));
+    return 1;
   }
   static int32_t viewtensor(DynFlow* flow, int32_t target, int32_t place, int32_t storage, int64_t offset,
                             int32_t dtype, const int64_t* shape, int32_t rank) {
+    if (FlowShortcuts::viewTensor(of(flow), target, place, storage, offset, type(dtype), shape, rank))
+      return 1;
     return call(flow, [&](Interpreter& vm) {
       return vm.allocateTensor(target, storage, offset, type(dtype), span(shape, rank), vm.viewAt(place));
     });
   }
   static int32_t viewreshape(DynFlow* flow, int32_t target, int32_t place, int32_t source,
                              const int64_t* shape, int32_t rank) {
+    if (FlowShortcuts::viewReshape(of(flow), target, place, source, shape, rank)) return 1;
     return call(flow, [&](Interpreter& vm) {
       return vm.reshape(target, source, span(shape, rank), vm.viewAt(place));
     });

@@ -16,7 +16,6 @@ namespace {
 
 // Launches of fewer steps are one task in one piece.
 int64_t directSteps(const InterpreterOptions& options) {
-  if (options.rehearsal) return INT64_MIN;
   return options.threads && options.threads->threadCount() > 1 ? 2 * kHostStepsPerTask : kHostStepsPerPiece;
 }
 
@@ -298,6 +297,16 @@ bool Interpreter::setBreakpoint(uint32_t function, uint32_t position, bool enabl
 void Interpreter::clearBreakpoints() {
   breakpoints_.clear();
   trapBits_.fetch_and(~uint32_t{kBreakpoints});
+}
+
+std::span<const int64_t> Interpreter::scalarRegisters() const {
+  if (frames_.empty()) return {};
+  return {R_, program_.functions[frames_.back().function].scalarCount};
+}
+
+std::span<Object* const> Interpreter::objectRegisters() const {
+  if (frames_.empty()) return {};
+  return {V_, program_.functions[frames_.back().function].objectCount};
 }
 
 void Interpreter::setProfiling(bool enabled) {

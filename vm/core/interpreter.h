@@ -12,6 +12,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <vector>
@@ -68,6 +69,9 @@ class Interpreter {
   void setTrap(dyn_trap_callback callback, void* user, bool stepping);
   bool setBreakpoint(uint32_t function, uint32_t position, bool enabled);  // false: no instruction there
   void clearBreakpoints();
+  // Of the function where the run stands; empty between runs.
+  std::span<const int64_t> scalarRegisters() const;
+  std::span<Object* const> objectRegisters() const;
   void setProfiling(bool enabled);
   const Profile& profile() const { return profile_; }
 
@@ -79,6 +83,7 @@ class Interpreter {
 
  private:
   friend struct FlowCalls;
+  friend struct FlowShortcuts;
   enum class Outcome { proceed, done, fault, switchLoop };
   enum TrapBit : uint32_t { kCancel = 1, kStep = 2, kBreakpoints = 4, kProfile = 8 };
 
@@ -147,7 +152,19 @@ class Interpreter {
   bool listAt(int32_t target, int32_t source, int64_t given);
   bool listInsert(int32_t target, int32_t source, int32_t item, int64_t index);
   bool listErase(int32_t target, int32_t source, int64_t given);
-  // With a view, tensors are made in the frame.
+  // With a view, tensors are made in the frame. The storage is not counted: native code makes a view only
+  // while a register holds it.
+  static Tensor* makeView(FrameView* view, MemoryPool* pool, DataType dtype, std::span<const int64_t> shape,
+                          int64_t count, Storage* storage, void* data) {
+    auto* tensor = new (view) Tensor(pool, dtype, static_cast<uint8_t>(shape.size()));
+    tensor->references.store(kImmortal, std::memory_order_relaxed);
+    tensor->elementCount = count;
+    tensor->storage = storage;
+    tensor->data = tensor->first = static_cast<std::byte*>(data);
+    int64_t* sizes = tensor->shape();
+    for (size_t axis = 0; axis < shape.size(); ++axis) sizes[axis] = shape[axis];
+    return tensor;
+  }
   bool viewScalar(int32_t target, DataType dtype, int64_t value, FrameView* view);
   FrameView* viewAt(int32_t place);
   bool makeClosure(int32_t target, uint32_t function, WordList captures);
@@ -169,7 +186,11 @@ class Interpreter {
   Tensor* inBoundMemory(DataType dtype, std::span<const int64_t> shape, int64_t count, dyn_status& why);
   List* listObject(int32_t index);
   bool elementCount(std::span<const int64_t> shape, int64_t& count);
-  void setObject(int32_t index, Object* owned);
+  void setObject(int32_t index, Object* owned) {
+    Object* old = V_[index];
+    V_[index] = owned;
+    release(old);
+  }
   // All return false.
   // `user`: instead of the place that the program gives the instruction.
   bool fault(dyn_status code, std::string message, const std::string& user = {});

@@ -65,7 +65,7 @@ bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordL
                    std::string(builtin.name) + ": argument " + std::to_string(i) + " is not on the cpu");
     if (object && object->kind == ObjectKind::tensor) {
       const auto* tensor = static_cast<Tensor*>(object);
-      if (!tensor->isDense() && i >= builtin.stridedArguments() && !isDense(tensor, builtin.name))
+      if (!tensor->isDense() && i >= builtin.traits.stridedArguments() && !isDense(tensor, builtin.name))
         return false;
     }
     builtinArguments_.push_back(object);
@@ -91,7 +91,8 @@ bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordL
   host_.setVersion(asked ? &version_ : nullptr);
   BuiltinCall call(host_);
   call.pool = options_.pool;
-  if (builtin.is(BuiltinRow::kGemmFamily)) call.gemmFamily = module_.gemmFamily();
+  if (builtin.is(calls::GEMM)) call.gemmFamily = module_.gemmFamily();
+  call.panels = module_.packs();
   call.arguments = builtinArguments_;
   call.results = builtinResults_;
   call.into = into;
@@ -103,7 +104,7 @@ bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordL
       return inBoundMemory(dtype, shape, count, why);
     };
   ++launches_;
-  if (options_.rehearsal && !builtin.isFlat() && !builtin.is(BuiltinRow::kRehearsed))
+  if (options_.rehearsal && !builtin.isFlat() && !builtin.is(calls::REHEARSED))
     return rehearsalEnds(std::string(builtin.name));
   Status status = runBuiltin(builtin, call);
   if (status.ok() && (trapBits_.load(std::memory_order_relaxed) & kCancel))

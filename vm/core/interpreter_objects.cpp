@@ -30,18 +30,6 @@ FrameView* Interpreter::viewAt(int32_t place) {
   return frame.views + place;
 }
 
-// The storage is not counted: native code makes a view only while a register holds it.
-static Tensor* makeView(FrameView* view, MemoryPool* pool, DataType dtype, std::span<const int64_t> shape,
-                        int64_t count, Storage* storage, void* data) {
-  auto* tensor = new (view) Tensor(pool, dtype, static_cast<uint8_t>(shape.size()));
-  tensor->references.store(kImmortal, std::memory_order_relaxed);
-  tensor->elementCount = count;
-  tensor->storage = storage;
-  tensor->data = tensor->first = static_cast<std::byte*>(data);
-  std::copy(shape.begin(), shape.end(), tensor->shape());
-  return tensor;
-}
-
 bool Interpreter::viewScalar(int32_t target, DataType dtype, int64_t value, FrameView* view) {
   if (dtype == DataType::i32 && (value < INT32_MIN || value > INT32_MAX))
     return fault(DYN_ARITHMETIC, std::to_string(value) + " does not fit i32");
@@ -54,12 +42,6 @@ bool Interpreter::viewScalar(int32_t target, DataType dtype, int64_t value, Fram
     *tensor->as<int32_t>() = static_cast<int32_t>(value);
   setObject(target, tensor);
   return true;
-}
-
-void Interpreter::setObject(int32_t index, Object* owned) {
-  Object* old = V_[index];
-  V_[index] = owned;
-  release(old);
 }
 
 // Where memory is short the message may find no room either: then the code alone is told. Nothing throws from

@@ -37,6 +37,33 @@ constexpr uint64_t kMostRehearsedBytes =
 constexpr uint64_t roundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 }  // namespace
 
+// One address for each thread that lives.
+static const void* thisThread() {
+#if (defined(__x86_64__) || defined(__aarch64__)) && defined(__has_builtin)
+#if __has_builtin(__builtin_thread_pointer)
+  return __builtin_thread_pointer();
+#define DYN_KNOWS_THREAD_POINTER 1
+#endif
+#endif
+#ifndef DYN_KNOWS_THREAD_POINTER
+  static thread_local char here;
+  return &here;
+#endif
+}
+
+// Inline: a small block takes little longer than these.
+inline bool MemoryPool::isRunning() const { return runs_.load(std::memory_order_relaxed) == thisThread(); }
+inline bool MemoryPool::waitingIsOurs() const {
+  const void* runs = runs_.load(std::memory_order_relaxed);
+  return !runs || runs == thisThread();
+}
+inline void MemoryPool::notePeak() {
+  const uint64_t now = inUseBytes();
+  uint64_t peak = peakBytes_.load(std::memory_order_relaxed);
+  while (now > peak && !peakBytes_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+}
+
 MemoryPool* MemoryPool::create(const MemoryPoolOptions& options) {
   auto* pool = new (std::nothrow) MemoryPool(options);
   if (!pool || !options.layOut) return pool;
@@ -56,7 +83,7 @@ void MemoryPool::releaseOwner() {
     std::lock_guard lock(lock_);
     ownerGone_ = true;
     releaseFreeChunks(0);
-    last = statistics_.liveBlocks == 0;
+    last = liveBlocks() == 0;
   }
   if (last) delete this;
 }
@@ -108,7 +135,7 @@ MemoryPool::Block* MemoryPool::findFree(uint64_t sizeBytes) {
 }
 
 bool MemoryPool::mergeWaiting() {
-  if (!anyWaiting_) return false;
+  if (!waitingIsOurs() || !anyWaiting_) return false;
   anyWaiting_ = false;
   for (Block*& first : waiting_)
     while (Block* block = first) {
@@ -121,7 +148,7 @@ bool MemoryPool::mergeWaiting() {
 void MemoryPool::releaseFreeChunks(uint64_t keepBytes) {
   mergeWaiting();
   for (Chunk* chunk = chunks_; chunk;) {
-    if (statistics_.heldBytes - std::min(statistics_.heldBytes, statistics_.inUseBytes) <= keepBytes) return;
+    if (heldBytes_ - std::min(heldBytes_, inUseBytes()) <= keepBytes) return;
     Chunk* next = chunk->next;
     auto* first = reinterpret_cast<Block*>(reinterpret_cast<std::byte*>(chunk) + sizeof(Block));
     if (first->free && first->last) {
@@ -131,7 +158,7 @@ void MemoryPool::releaseFreeChunks(uint64_t keepBytes) {
         chunk->previous->next = chunk->next;
       else
         chunks_ = chunk->next;
-      statistics_.heldBytes -= chunk->sizeBytes;
+      heldBytes_ -= chunk->sizeBytes;
       deallocateAligned(options_.hooks, chunk, chunk->sizeBytes);
     }
     chunk = next;
@@ -143,7 +170,7 @@ MemoryPool::Block* MemoryPool::extendArena(uint64_t sizeBytes, dyn_status& why) 
   const bool grows = last && last->free;
   if (grows && last->sizeBytes >= sizeBytes) return last;  // one that was not found among its like
   const uint64_t more = grows ? sizeBytes - last->sizeBytes : sizeof(Block) + sizeBytes;
-  if (more > options_.arenaBytes - statistics_.heldBytes) {
+  if (more > options_.arenaBytes - heldBytes_) {
     why = DYN_MEMORY_LIMIT;
     return nullptr;
   }
@@ -151,14 +178,14 @@ MemoryPool::Block* MemoryPool::extendArena(uint64_t sizeBytes, dyn_status& why) 
     removeFree(last);
     last->sizeBytes += more;
   } else {
-    auto* block = reinterpret_cast<Block*>(static_cast<std::byte*>(options_.arena) + statistics_.heldBytes);
+    auto* block = reinterpret_cast<Block*>(static_cast<std::byte*>(options_.arena) + heldBytes_);
     block->sizeBytes = sizeBytes;
     block->previousPhysical = last;
     block->last = true;
     if (last) last->last = false;
     last = arenaLast_ = block;
   }
-  statistics_.heldBytes += more;
+  heldBytes_ += more;
   insertFree(last);
   return last;
 }
@@ -170,11 +197,11 @@ MemoryPool::Block* MemoryPool::addChunk(uint64_t sizeBytes, dyn_status& why) {
   const uint64_t least = sizeBytes + 2 * sizeof(Block);
   const uint64_t small = std::min(kSmallChunkBytes, options_.limitBytes / kChunksOfLimit);
   uint64_t wanted = least <= small / 4 ? small : roundUp(least, 4096);
-  if (options_.rehearsal && statistics_.heldBytes + wanted > kMostRehearsedBytes) {
+  if (options_.rehearsal && heldBytes_ + wanted > kMostRehearsedBytes) {
     why = DYN_UNSUPPORTED;
     return nullptr;
   }
-  const uint64_t room = options_.limitBytes - std::min(options_.limitBytes, statistics_.heldBytes);
+  const uint64_t room = options_.limitBytes - std::min(options_.limitBytes, heldBytes_);
   if (wanted > room) wanted = least;
   if (wanted > room) {
     why = DYN_MEMORY_LIMIT;
@@ -191,8 +218,8 @@ MemoryPool::Block* MemoryPool::addChunk(uint64_t sizeBytes, dyn_status& why) {
   chunk->next = chunks_;
   if (chunks_) chunks_->previous = chunk;
   chunks_ = chunk;
-  statistics_.heldBytes += wanted;
-  ++statistics_.systemAllocations;
+  heldBytes_ += wanted;
+  ++systemAllocations_;
   auto* block = reinterpret_cast<Block*>(static_cast<std::byte*>(memory) + sizeof(Block));
   block->sizeBytes = (wanted - 2 * sizeof(Block)) / kUnit * kUnit;
   block->previousPhysical = nullptr;
@@ -237,12 +264,26 @@ void* MemoryPool::allocate(uint64_t sizeBytes, dyn_status& why, MemoryUse use) {
     return nullptr;
   }
   sizeBytes = roundUp(std::max(sizeBytes, kUnit), kUnit);
-  const uint64_t countedBytes = sizeBytes;
-  if (options_.rehearsal && !options_.layOut && use == MemoryUse::data && sizeBytes > kLargestRehearsedBytes)
-    sizeBytes = kUnit;
+  const uint64_t countedBytes = sizeBytes, units = sizeBytes / kUnit;
+  if (units > kWaitingSizes || !isRunning()) {
+    const bool unbacked = options_.rehearsal && !options_.layOut && use == MemoryUse::data &&
+                          sizeBytes > kLargestRehearsedBytes;
+    return allocateLocked(unbacked ? kUnit : sizeBytes, countedBytes, why);
+  }
+  static_assert(kWaitingSizes * kUnit <= kLargestRehearsedBytes);
+  Block* block = waiting_[units - 1];
+  if (!block) return allocateLocked(sizeBytes, countedBytes, why);
+  waiting_[units - 1] = block->nextFree;
+  block->countedBytes = countedBytes;
+  running_.add(1, static_cast<int64_t>(countedBytes));
+  notePeak();
+  return block->payload();
+}
+
+void* MemoryPool::allocateLocked(uint64_t sizeBytes, uint64_t countedBytes, dyn_status& why) {
   std::lock_guard lock(lock_);
   const uint64_t units = sizeBytes / kUnit;
-  Block* block = units <= kWaitingSizes ? waiting_[units - 1] : nullptr;
+  Block* block = units <= kWaitingSizes && waitingIsOurs() ? waiting_[units - 1] : nullptr;
   if (block) {
     waiting_[units - 1] = block->nextFree;
   } else {
@@ -253,31 +294,38 @@ void* MemoryPool::allocate(uint64_t sizeBytes, dyn_status& why, MemoryUse use) {
     removeFree(block);
     split(block, sizeBytes);
   }
-  ++statistics_.liveBlocks;
   block->countedBytes = countedBytes;
-  statistics_.inUseBytes += countedBytes;
-  statistics_.peakBytes = std::max(statistics_.peakBytes, statistics_.inUseBytes);
+  others_.add(1, static_cast<int64_t>(countedBytes));
+  notePeak();
   return block->payload();
 }
 
 void MemoryPool::deallocate(void* memory) {
   if (!memory) return;
+  Block* block = static_cast<Block*>(memory) - 1;
+  // A block is as large as was asked for, or too small a rest larger.
+  const uint64_t units = block->sizeBytes / kUnit;
+  if (units > kWaitingSizes || !isRunning()) return deallocateLocked(block);
+  running_.add(-1, -static_cast<int64_t>(block->countedBytes));
+  block->nextFree = waiting_[units - 1];
+  waiting_[units - 1] = block;
+  anyWaiting_ = true;
+}
+
+void MemoryPool::deallocateLocked(Block* block) {
   bool last;
   {
     std::lock_guard lock(lock_);
-    Block* block = static_cast<Block*>(memory) - 1;
-    --statistics_.liveBlocks;
-    statistics_.inUseBytes -= block->countedBytes;
-    // A block is as large as was asked for, or too small a rest larger.
+    others_.add(-1, -static_cast<int64_t>(block->countedBytes));
     const uint64_t units = block->sizeBytes / kUnit;
-    if (units <= kWaitingSizes) {
+    if (units <= kWaitingSizes && waitingIsOurs()) {
       block->nextFree = waiting_[units - 1];
       waiting_[units - 1] = block;
       anyWaiting_ = true;
     } else {
       insertFree(merge(block));
     }
-    last = ownerGone_ && statistics_.liveBlocks == 0;
+    last = ownerGone_ && liveBlocks() == 0;
     if (ownerGone_) releaseFreeChunks(0);
   }
   if (last) delete this;
@@ -285,14 +333,15 @@ void MemoryPool::deallocate(void* memory) {
 
 void MemoryPool::beginRun() {
   std::lock_guard lock(lock_);
-  statistics_.peakBytes = statistics_.inUseBytes;
-  statistics_.systemAllocations = 0;
+  runs_.store(thisThread(), std::memory_order_relaxed);
+  peakBytes_.store(inUseBytes(), std::memory_order_relaxed);
+  systemAllocations_ = 0;
 }
 
 void MemoryPool::endRun() {
-  if (options_.capBytes == UINT64_MAX) return;
   std::lock_guard lock(lock_);
-  releaseFreeChunks(options_.capBytes);
+  runs_.store(nullptr, std::memory_order_relaxed);
+  if (options_.capBytes != UINT64_MAX) releaseFreeChunks(options_.capBytes);
 }
 
 void MemoryPool::trim() {
@@ -302,7 +351,8 @@ void MemoryPool::trim() {
 
 MemoryStatistics MemoryPool::statistics() const {
   std::lock_guard lock(lock_);
-  return statistics_;
+  return {heldBytes_, inUseBytes(), peakBytes_.load(std::memory_order_relaxed), systemAllocations_,
+          liveBlocks()};
 }
 
 }  // namespace dyn::vm

@@ -6,10 +6,12 @@
 // does not fit, chunks that are wholly free go back to the system first, so what is held stays near what is
 // in use. The memory limit is checked before the system is asked. Small blocks wait in lists of one size
 // each, unmerged, until their size is asked for again (a loop asks for the same ones in each turn) or
-// something else finds no room. Thread-safe. The pool outlives its owner until its last block is returned
+// something else finds no room. Thread-safe; between beginRun() and endRun() those lists belong to the thread
+// that runs, which takes no lock for them. The pool outlives its owner until its last block is returned
 // (values may outlive their context).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -55,8 +57,8 @@ class MemoryPool {
   void* allocate(uint64_t sizeBytes, dyn_status& why, MemoryUse use = MemoryUse::bookkeeping);
   void deallocate(void* memory);
 
-  void beginRun();  // resets peak and the allocation count
-  void endRun();    // trims down to the cap
+  void beginRun();  // by the thread that runs; resets peak and the allocation count
+  void endRun();    // by that thread; trims down to the cap
   void trim();      // gives every wholly free chunk back
   MemoryStatistics statistics() const;
   uint64_t limitBytes() const { return options_.limitBytes; }
@@ -78,7 +80,30 @@ class MemoryPool {
   void split(Block* block, uint64_t sizeBytes);
   Block* merge(Block* block);
   void releaseFreeChunks(uint64_t keepBytes);
-  bool mergeWaiting();  // false: none waited
+  bool mergeWaiting();  // false: none waited, or they are another thread's
+  void* allocateLocked(uint64_t sizeBytes, uint64_t countedBytes, dyn_status& why);
+  void deallocateLocked(Block* block);
+
+  // Live blocks and their bytes as counted by those who may write here: a block that one took may be given
+  // back by the other, so each alone may be below 0.
+  struct Counts {
+    std::atomic<int64_t> blocks{0}, bytes{0};
+    void add(int64_t moreBlocks, int64_t moreBytes) {
+      blocks.store(blocks.load(std::memory_order_relaxed) + moreBlocks, std::memory_order_relaxed);
+      bytes.store(bytes.load(std::memory_order_relaxed) + moreBytes, std::memory_order_relaxed);
+    }
+  };
+  uint64_t liveBlocks() const {
+    return static_cast<uint64_t>(running_.blocks.load(std::memory_order_relaxed) +
+                                 others_.blocks.load(std::memory_order_relaxed));
+  }
+  uint64_t inUseBytes() const {
+    return static_cast<uint64_t>(running_.bytes.load(std::memory_order_relaxed) +
+                                 others_.bytes.load(std::memory_order_relaxed));
+  }
+  void notePeak();
+  bool isRunning() const;      // the calling thread
+  bool waitingIsOurs() const;  // with the lock held
 
   MemoryPoolOptions options_;
   mutable SpinLock lock_;  // held for some tens of nanoseconds, and hardly ever wanted by two
@@ -88,8 +113,11 @@ class MemoryPool {
   bool anyWaiting_ = false;
   uint64_t classBits_[(kClasses + 63) / 64] = {};
   Chunk* chunks_ = nullptr;
-  Block* arenaLast_ = nullptr;  // the block that ends where the arena is filled to
-  MemoryStatistics statistics_;
+  Block* arenaLast_ = nullptr;              // the block that ends where the arena is filled to
+  std::atomic<const void*> runs_{nullptr};  // the thread that runs; written with the lock held
+  Counts running_, others_;                 // written by that thread; with the lock held
+  std::atomic<uint64_t> peakBytes_{0};
+  uint64_t heldBytes_ = 0, systemAllocations_ = 0;
   bool ownerGone_ = false;
 };
 

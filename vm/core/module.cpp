@@ -5,6 +5,7 @@
 
 #include "vm/core/interpreter.h"
 #include "vm/core/panels.h"
+#include "vm/core/processor.h"
 #include "vm/isa/instruction_reader.h"
 #include "vm/isa/verifier.h"
 
@@ -17,6 +18,7 @@ Status Module::load(Program program, Options options, std::shared_ptr<Module>& r
   module->options_ = std::move(options);
   owner.taken();  // by the module
   if (Status status = verifyProgram(module->program_); !status.ok()) return status;
+  module->sharedDims_ = vm::sharedDims(module->program_.inputs);
   MemoryPoolOptions memory;
   memory.limitBytes =
       module->options_.memoryLimitBytes ? module->options_.memoryLimitBytes : physicalMemoryBytes();
@@ -64,21 +66,31 @@ Status Module::resolve() {
   gemmFamily_ = options_.gemmFamily;
   if (!gemmFamily_ && host.resolve_gemm_family) gemmFamily_ = host.resolve_gemm_family(host.user);
   if (!gemmFamily_) gemmFamily_ = defaultGemmFamily();
-  if (gemmFamily_->maxRows < 1 || gemmFamily_->panelWidth < 8 || gemmFamily_->panelWidth % 8 != 0 ||
-      !gemmFamily_->microKernels)
+  for (const BuiltinRow* row : builtins_)
+    if (!gemmFamily_ && row->is(calls::GEMM))
+      return failure(DYN_BAD_PROGRAM, "builtin " + std::string(row->name) + " has no GEMM family");
+  if (gemmFamily_ && (gemmFamily_->maxRows < 1 || gemmFamily_->panelWidth < 8 ||
+                      gemmFamily_->panelWidth % 8 != 0 || !gemmFamily_->microKernels))
     return failure(DYN_BAD_PROGRAM, "the GEMM family has no rows, or its panel width is not a multiple of 8");
-  return checkPanels();
+  return checkMachine();
 }
 
-// Packed weights are read by the kernels they were packed for, or not at all.
-Status Module::checkPanels() const {
+// Packed weights are read by the kernels they were packed for, or not at all; linked code runs on the
+// processor it was made for.
+Status Module::checkMachine() {
   PanelLayout read = machinePanels();
-  read.gemm = gemmFamily_->panelWidth;
-  for (const auto& [key, packed] : program_.metadata)
-    if (key == kPanelsKey && packed != toString(read))
-      return failure(DYN_UNSUPPORTED, "its weights are packed for another machine (" + packed +
+  if (gemmFamily_) read.gemm = gemmFamily_->panelWidth;
+  for (const auto& [key, value] : program_.metadata) {
+    if (key == kPacksKey && !(packs_ = parsePanelLayout(value)))
+      return failure(DYN_BAD_PROGRAM, "it packs weights as nothing reads them: " + value);
+    if (key == kPanelsKey && value != toString(read))
+      return failure(DYN_UNSUPPORTED, "its weights are packed for another machine (" + value +
                                           "), this one reads " + toString(read) +
                                           ": compile the model for this machine");
+    if (key == kCodeKey && codeFitness(value) < 0)
+      return failure(DYN_UNSUPPORTED, "it was built for another machine (" + value +
+                                          "): this processor lacks " + lackingFor(value));
+  }
   return okStatus();
 }
 
@@ -92,7 +104,7 @@ Status Module::checkBuiltinCalls() const {
       if (reader.opcode() != Opcode::callBuiltin && reader.opcode() != Opcode::callBuiltinInto) continue;
       const BuiltinRow& row = *builtins_[static_cast<size_t>(reader.operand(0).words[0])];
       const bool into = reader.opcode() == Opcode::callBuiltinInto;
-      if ((into && row.form == BuiltinForm::makes) || (!into && row.form == BuiltinForm::into))
+      if ((into && row.traits.onlyMakes()) || (!into && row.isFlat()))
         return failure(
             DYN_BAD_PROGRAM,
             "builtin " + std::string(row.name) + (into ? " makes its results" : " writes into given tensors"),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "vm/core/builtin.h"
+#include "vm/core/contract.h"
 #include "vm/core/flow.h"
 #include "vm/isa/program.h"
 
@@ -57,7 +58,10 @@ class Module {
   const std::vector<Object*>& constants() const { return constants_; }
   std::vector<Object*>& globals() { return globals_; }  // written by init only
   const std::vector<Object*>& globals() const { return globals_; }
+  const std::vector<SharedDim>& sharedDims() const { return sharedDims_; }  // of the program's inputs
   const DynGemmFamily* gemmFamily() const { return gemmFamily_; }
+  // What packing functions make; null: what this machine reads.
+  const PanelLayout* packs() const { return packs_ ? &*packs_ : nullptr; }
   const FlowCode& flow() const { return flow_; }
   MemoryPool* pool() { return pool_; }
   int32_t findFunction(std::string_view name) const;
@@ -75,7 +79,7 @@ class Module {
   const PlaceRow* placeRow(uint32_t function, uint32_t position) const;
   Module() = default;
   Status resolve();
-  Status checkPanels() const;
+  Status checkMachine();
   Status checkBuiltinCalls() const;
   Status loadConstants();
   Status runInit();
@@ -89,7 +93,9 @@ class Module {
   std::vector<const BuiltinRow*> builtins_;
   std::vector<Object*> constants_, globals_;
   Object* immortals_ = nullptr;
+  std::vector<SharedDim> sharedDims_;
   const DynGemmFamily* gemmFamily_ = nullptr;
+  std::optional<PanelLayout> packs_;
   FlowCode flow_;
 };
 

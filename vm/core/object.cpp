@@ -69,8 +69,9 @@ void destroy(Object* object) {
     Object* current = dead;
     dead = dead->nextDead;
     visitChildren(current, [&](Object* child) {
-      if (child->references.load(std::memory_order_relaxed) & kImmortal) return;
-      if (child->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+      const uint32_t references = child->references.load(std::memory_order_acquire);
+      if (references & kImmortal) return;
+      if (references != 1 && child->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
       child->nextDead = dead;
       dead = child;
     });
@@ -134,15 +135,26 @@ Storage* borrowStorage(MemoryPool* pool, const void* data, uint64_t sizeBytes,
   return storage;
 }
 
-Tensor* newView(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* shape, int64_t elementCount,
-                Storage* storage, void* data, dyn_status& why) {
+namespace {
+
+// Takes over a count of the storage, but on failure.
+Tensor* viewOwning(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* shape,
+                   int64_t elementCount, Storage* storage, void* data, dyn_status& why) {
   Tensor* tensor = make<Tensor>(pool, rank * sizeof(int64_t), why, dtype, static_cast<uint8_t>(rank));
   if (!tensor) return nullptr;
   std::copy_n(shape, rank, tensor->shape());
   tensor->elementCount = elementCount;
   tensor->data = tensor->first = static_cast<std::byte*>(elementCount == 0 ? kEmpty : data);
-  retain(storage);
   tensor->storage = storage;
+  return tensor;
+}
+
+}  // namespace
+
+Tensor* newView(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* shape, int64_t elementCount,
+                Storage* storage, void* data, dyn_status& why) {
+  Tensor* tensor = viewOwning(pool, dtype, rank, shape, elementCount, storage, data, why);
+  if (tensor) retain(storage);
   return tensor;
 }
 
@@ -151,6 +163,12 @@ Tensor* newStridedView(MemoryPool* pool, DataType dtype, uint32_t rank, const in
                        dyn_status& why) {
   if (isRowMajor({shape, rank}, {strides, rank}))
     return newView(pool, dtype, rank, shape, elementCount, storage, first, why);
+  return newApart(pool, dtype, rank, shape, strides, elementCount, storage, first, why);
+}
+
+Tensor* newApart(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* shape,
+                 const int64_t* strides, int64_t elementCount, Storage* storage, void* first,
+                 dyn_status& why) {
   Tensor* tensor = make<Tensor>(pool, 2 * rank * sizeof(int64_t), why, dtype, static_cast<uint8_t>(rank));
   if (!tensor) return nullptr;
   std::copy_n(shape, rank, tensor->shape());
@@ -178,7 +196,9 @@ Tensor* newTensor(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t
     memset(storage->data, 0, static_cast<size_t>(bytes));
     storage->ownsStrings = true;
   }
-  return newView(pool, dtype, rank, shape, count, storage.get(), storage->data, why);
+  Tensor* tensor = viewOwning(pool, dtype, rank, shape, count, storage.get(), storage->data, why);
+  if (tensor) storage.take();
+  return tensor;
 }
 
 Tuple* newTuple(MemoryPool* pool, int32_t tag, uint32_t count, Object* const* fields, dyn_status& why) {

@@ -109,8 +109,11 @@ inline void retain(Object* object) {
 }
 void destroy(Object* object);  // release() calls it; not for others
 inline void release(Object* object) {
-  if (!object || (object->references.load(std::memory_order_relaxed) & kImmortal)) return;
-  if (object->references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(object);
+  if (!object) return;
+  const uint32_t references = object->references.load(std::memory_order_acquire);
+  if (references & kImmortal) return;
+  // Who holds the only count shares it with nobody: there is nothing to agree on.
+  if (references == 1 || object->references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(object);
 }
 
 // A counted pointer.
@@ -162,6 +165,10 @@ Tensor* newView(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* 
 Tensor* newStridedView(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* shape,
                        const int64_t* strides, int64_t elementCount, Storage* storage, void* first,
                        dyn_status& why);
+// The same of strides that are known not to come to that.
+Tensor* newApart(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* shape,
+                 const int64_t* strides, int64_t elementCount, Storage* storage, void* first,
+                 dyn_status& why);
 // A tensor in a storage of its own; string tensors start empty, others uninitialised.
 Tensor* newTensor(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t* shape, dyn_status& why);
 // Fields and items are shared (counted up); null entries are allowed.

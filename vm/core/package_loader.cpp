@@ -12,19 +12,23 @@
 #include <cstring>
 
 #include "vm/core/c_api.h"
+#include "vm/core/object_loader.h"
+#include "vm/core/processor.h"
 #include "vm/isa/package.h"
 #include "vm/isa/program_file.h"
 
 namespace dyn::vm {
 namespace {
 
+// Weak: a statically linked program has none and is not to be given it.
+#pragma weak dlsym
+
+// Larger ones are mapped and not read: dyn_package_check() reads them.
 constexpr uint64_t kEagerConstantBytes = uint64_t{64} << 20;
 
 class PackageResource : public ModuleResource {
  public:
   ~PackageResource() override {
-    if (library) dlclose(library);
-    if (objectFile >= 0) close(objectFile);
     if (mapping) munmap(mapping, sizeBytes);
     if (host.release) host.release(host.user);
   }
@@ -32,8 +36,7 @@ class PackageResource : public ModuleResource {
   uint64_t sizeBytes = 0;
   PackagePlace package;  // in the mapping
   const char* packageBytes() const { return static_cast<const char*>(mapping) + package.offset; }
-  void* library = nullptr;
-  int objectFile = -1;  // open as long as the library: dlopen takes an equal path for the same library
+  std::unique_ptr<LoadedObject> code;  // null: none runs here
   dyn_host host = {};
   std::vector<std::pair<uint64_t, uint64_t>> constants;  // offset in the mapping, size
 };
@@ -41,8 +44,8 @@ class PackageResource : public ModuleResource {
 // The module's view of the host: object code first.
 DynKernelFunction resolveKernel(void* user, const char* symbol) {
   auto& resource = *static_cast<PackageResource*>(user);
-  if (resource.library)
-    if (void* address = dlsym(resource.library, symbol)) return reinterpret_cast<DynKernelFunction>(address);
+  if (void* address = resource.code ? resource.code->findCode(symbol) : nullptr)
+    return reinterpret_cast<DynKernelFunction>(address);
   return resource.host.resolve_kernel ? resource.host.resolve_kernel(resource.host.user, symbol) : nullptr;
 }
 
@@ -82,73 +85,72 @@ Status mapFile(const std::string& path, PackageResource& resource) {
   return status;
 }
 
-#if defined(__x86_64__)
-constexpr std::string_view kArchitecture = "x86_64";
-#elif defined(__aarch64__)
-constexpr std::string_view kArchitecture = "aarch64";
-#elif defined(__riscv)
-constexpr std::string_view kArchitecture = "riscv64";
-#else
-constexpr std::string_view kArchitecture = "unknown";
-#endif
-
-bool processorHas(std::string_view feature) {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (feature == "avx2") return __builtin_cpu_supports("avx2");
-  if (feature == "fma") return __builtin_cpu_supports("fma");
-  if (feature == "avx512f") return __builtin_cpu_supports("avx512f");
-  if (feature == "avx512bw") return __builtin_cpu_supports("avx512bw");
-  if (feature == "avx512vl") return __builtin_cpu_supports("avx512vl");
-  if (feature == "avx512dq") return __builtin_cpu_supports("avx512dq");
-  if (feature == "avx512vnni") return __builtin_cpu_supports("avx512vnni");
-  if (feature == "avx512bf16") return __builtin_cpu_supports("avx512bf16");
-#endif
-  (void)feature;
-  return false;
-}
-
-// Number of features an object needs, or -1 when it does not run here. "x86_64:avx2+fma" → 2
-int32_t fitness(std::string_view name) {
-  const size_t colon = name.find(':');
-  if (name.substr(0, colon) != kArchitecture) return -1;
-  int32_t count = 0;
-  for (size_t at = colon; at != std::string_view::npos; ++count) {
-    const size_t next = name.find('+', at + 1);
-    if (!processorHas(name.substr(at + 1, next == std::string_view::npos ? next : next - at - 1))) return -1;
-    at = next;
-  }
-  return count;
-}
-
 // What the objects are for, and why none of them was taken.
 Status noCodeForThisMachine(const std::vector<PackageSection>& sections) {
-  std::string names;
-  for (const PackageSection& section : sections)
-    if (section.kind == SectionKind::object) names += (names.empty() ? "" : ", ") + section.name;
-  return failure(DYN_UNSUPPORTED, "the package was built for another machine (" + names +
-                                      "): compile the model for this one (" + std::string(kArchitecture) +
+  std::string names, lacking;
+  for (const PackageSection& section : sections) {
+    if (section.kind != SectionKind::object) continue;
+    names += (names.empty() ? "" : ", ") + section.name;
+    const bool near = section.name.compare(0, kArchitecture.size(), kArchitecture) == 0;
+    if (near && lacking.empty()) lacking = ", this processor lacks " + lackingFor(section.name);
+  }
+  return failure(DYN_UNSUPPORTED, "the package was built for another machine (" + names + ")" + lacking +
+                                      ": compile the model for this one (" + std::string(kArchitecture) +
                                       ")");
 }
 
-Status linkObject(PackageResource& resource, const PackageSection& section) {
-  const int file = memfd_create("dyn-object", MFD_CLOEXEC);
-  if (file < 0)
-    return failure(DYN_IO_ERROR, std::string("cannot make room for object code: ") + strerror(errno));
-  resource.objectFile = file;
-  const char* bytes = resource.packageBytes() + section.offset;
-  uint64_t done = 0;
-  while (done < section.sizeBytes) {
-    const ssize_t written = write(file, bytes + done, section.sizeBytes - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    done += static_cast<uint64_t>(written);
-  }
-  if (done < section.sizeBytes)
-    return failure(DYN_IO_ERROR, std::string("cannot copy object code: ") + strerror(errno));
-  resource.library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!resource.library)
-    return failure(DYN_BAD_PROGRAM, "object code " + section.name + " cannot be linked: " + dlerror());
+// What code generation calls is known to the loader; what it may call one day is asked for here.
+void* functionOfTheProcess(const char* name) { return dlsym ? dlsym(RTLD_DEFAULT, name) : nullptr; }
+
+Status badTable(const char* what) {
+  return failure(DYN_BAD_PROGRAM,
+                 std::string("object code cannot be loaded: ") + what + " lies outside of it");
+}
+
+// Tables of the object that the runtime reads: all that they point at is in it.
+Status takeFamily(const LoadedObject& code, const DynGemmFamily*& family) {
+  family = static_cast<const DynGemmFamily*>(code.find(DYN_GEMM_FAMILY_SYMBOL));
+  if (!family) return okStatus();
+  constexpr int32_t kMostRows = 1 << 10;
+  if (!code.holds(family, sizeof *family) || family->maxRows <= 0 || family->maxRows > kMostRows ||
+      !code.holds(family->microKernels, static_cast<uint64_t>(family->maxRows) * sizeof(void*)))
+    return badTable("its table of matrix kernels");
+  for (int32_t row = 0; row < family->maxRows; ++row)
+    if (!code.isCode(reinterpret_cast<const void*>(family->microKernels[row])))
+      return badTable("a matrix kernel");
+  return okStatus();
+}
+
+Status takeFlow(const LoadedObject& code, const DynFlowProgram*& flow) {
+  flow = static_cast<const DynFlowProgram*>(code.find(DYN_FLOW_PROGRAM_SYMBOL));
+  if (!flow) return okStatus();
+  if (!code.holds(flow, sizeof *flow) ||
+      !code.holds(flow->pieces, uint64_t{flow->pieceCount} * sizeof(DynFlowPiece)))
+    return badTable("its table of the host program");
+  for (uint32_t i = 0; i < flow->pieceCount; ++i)
+    if (!code.isCode(reinterpret_cast<const void*>(flow->pieces[i].code)))
+      return badTable("a piece of the host program");
+  return okStatus();
+}
+
+void setMetadata(Program& program, std::string_view key, const std::string& value) {
+  auto at = std::lower_bound(program.metadata.begin(), program.metadata.end(), key,
+                             [](const auto& row, std::string_view wanted) { return row.first < wanted; });
+  if (at != program.metadata.end() && at->first == key)
+    at->second = value;
+  else
+    program.metadata.emplace(at, std::string(key), value);
+}
+
+Status checkPackage(const std::string& path) {
+  PackageResource resource;
+  if (Status status = mapFile(path, resource); !status.ok()) return status;
+  std::vector<PackageSection> sections;
+  if (Status status = readPackageTable(resource.packageBytes(), resource.package.sizeBytes, sections);
+      !status.ok())
+    return status;
+  for (const PackageSection& section : sections)
+    if (Status status = checkSection(resource.packageBytes(), section); !status.ok()) return status;
   return okStatus();
 }
 
@@ -189,8 +191,8 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
     } else if (section.kind == SectionKind::constants) {
       options.constantSection = bytes;
       options.constantSectionBytes = section.sizeBytes;
-    } else if (section.kind == SectionKind::object && fitness(section.name) >= 0 &&
-               (!best || fitness(section.name) > fitness(best->name))) {
+    } else if (section.kind == SectionKind::object && codeFitness(section.name) >= 0 &&
+               (!best || codeFitness(section.name) > codeFitness(best->name))) {
       best = &section;
     }
   }
@@ -200,11 +202,14 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
   });
   if (hasObjects && !best && !program.kernels.empty() && !host.resolve_kernel)
     return noCodeForThisMachine(sections);
-  if (best)
-    if (Status status = linkObject(*resource, *best); !status.ok()) return status;
-  if (resource->library) {
-    options.gemmFamily = static_cast<const DynGemmFamily*>(dlsym(resource->library, DYN_GEMM_FAMILY_SYMBOL));
-    options.flow = static_cast<const DynFlowProgram*>(dlsym(resource->library, DYN_FLOW_PROGRAM_SYMBOL));
+  if (best) {
+    if (Status status = LoadedObject::load(resource->packageBytes() + best->offset, best->sizeBytes,
+                                           resource->code, functionOfTheProcess);
+        !status.ok())
+      return status;
+    setMetadata(program, kCodeKey, best->name);
+    if (Status status = takeFamily(*resource->code, options.gemmFamily); !status.ok()) return status;
+    if (Status status = takeFlow(*resource->code, options.flow); !status.ok()) return status;
   }
   if (!options.gemmFamily && host.resolve_gemm_family)
     options.gemmFamily = host.resolve_gemm_family(host.user);
@@ -238,4 +243,8 @@ extern "C" dyn_status dyn_module_load_file(const char* path, const dyn_host* hos
     *module = made.release();
     return okStatus();
   });
+}
+
+extern "C" dyn_status dyn_package_check(const char* path) {
+  return guarded([&]() -> Status { return path ? checkPackage(path) : invalid("the path is null"); });
 }

@@ -1,4 +1,5 @@
-// How this machine's kernels read packed weights (vm/shared/dyn_panels.h), as their own tables say.
+// How this machine's kernels read packed weights (vm/shared/dyn_panels.h). Found without the kernels, which
+// need not be there; a test compares it with their tables.
 #pragma once
 
 #include "vm/shared/dyn_panels.h"

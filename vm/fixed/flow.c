@@ -1,5 +1,6 @@
 /* What native code of a host program calls (dyn_flow.def), in fixed memory: frames, and what instructions do.
  * The VM's form of the same is vm/core/interpreter_objects.cpp; tests run programs in both. */
+#include "vm/fixed/builtins.h"
 #include "vm/fixed/state.h"
 
 #define ROWS(flow) ((DynFixed*)(flow))
@@ -151,7 +152,7 @@ int32_t dyn_flow_item(DynFlow* flow, int64_t* value, int32_t source, int64_t ind
   if (index < 0 || index >= tensor->elements) return outOfRange(vm, index, tensor->elements, "element ");
   const uint32_t dtype = tensor->object.dtype, bytes = fixedElementBytes(dtype);
   if (tensor->storage && tensor->storage->unknown) {
-    if (vm->choose && vm->choose(vm->chooseUser, (int32_t)dtype, value)) return 1;
+    if (vm->choose && vm->choose(vm->chooseUser, (int32_t)dtype, 0, -1, value)) return 1;
     return fixedFault(vm, DYN_UNSUPPORTED,
                       "a rehearsal ends here: the memory depends on what an element of a tensor holds");
   }
@@ -580,7 +581,7 @@ int32_t dyn_flow_launch(DynFlow* flow, int32_t index, int64_t units, int64_t ste
   int32_t fault = DYN_KERNEL_OK;
   if (!vm->rehearses) fault = kernel->run(vm->buffers, scalars, 0, units, scratch);
   if (scratch) fixedFree(vm, scratch);
-  if (fault == DYN_KERNEL_OK) return 1;
+  if (fault == DYN_KERNEL_OK || fixedSayCheck(vm, fault)) return fault == DYN_KERNEL_OK;
   const int32_t code = DYN_FAULT_CODE(fault);
   kernelFails(vm, kernel,
               code == DYN_KERNEL_INDEX_OUT_OF_RANGE ? ": an index is out of range"
@@ -590,51 +591,33 @@ int32_t dyn_flow_launch(DynFlow* flow, int32_t index, int64_t units, int64_t ste
   return 0;
 }
 
-/* The tensors of a list along a new first axis. */
-static DynFixedTensor* stacked(DynFixed* vm, const DynFixedObject* object) {
-  const FixedItems* list = (const FixedItems*)object;
-  if (!object || object->kind != DYN_FIXED_LIST || list->count == 0) {
-    fixedFault(vm, DYN_BAD_INPUT, "list_stack: a list with items is needed");
-    return 0;
+static int32_t callBuiltin(DynFlow* flow, int32_t builtin, FixedCall* call) {
+  DynFixed* vm = ROWS(flow);
+  const DynFixedBuiltin* row = vm->program->builtins + builtin;
+  if (cancelled(vm)) return 0;
+  call->vm = vm;
+  call->name = row->name;
+  for (uint32_t i = 0; i < FIXED_MADE; ++i) call->made[i] = 0;
+  ++vm->flow.launches;
+  const int32_t well = row->run(call);
+  for (int32_t i = 0; i < FIXED_MADE && i < call->results[0]; ++i) {
+    if (well && !call->into)
+      setObject(vm, call->results[1 + i], call->made[i]);
+    else
+      fixedRelease(vm, call->made[i]);
   }
-  const DynFixedTensor* first = (const DynFixedTensor*)list->items[0];
-  int64_t shape[256];
-  shape[0] = list->count;
-  for (int64_t i = 0; i < list->count; ++i) {
-    const DynFixedTensor* item = (const DynFixedTensor*)list->items[i];
-    int fits = item && first && item->object.kind == DYN_FIXED_TENSOR &&
-               item->object.dtype == first->object.dtype && item->object.rank == first->object.rank &&
-               item->object.rank < 255;
-    for (int32_t axis = 0; fits && axis < item->object.rank; ++axis) {
-      shape[1 + axis] = fixedShape(first)[axis];
-      fits = fixedShape(item)[axis] == shape[1 + axis];
-    }
-    if (fits) continue;
-    fixedFault(vm, DYN_BAD_INPUT, "list_stack: the items differ, the first other one is ");
-    fixedSayNumber(vm, i);
-    return 0;
-  }
-  DynFixedTensor* made = fixedNewTensor(vm, first->object.dtype, first->object.rank + 1, shape);
-  if (!made || vm->rehearses) return made;
-  const uint64_t bytes = (uint64_t)first->elements * fixedElementBytes(first->object.dtype);
-  for (int64_t i = 0; i < list->count; ++i)
-    fixedCopyDense((const DynFixedTensor*)list->items[i], made->data + (uint64_t)i * bytes);
-  return made;
+  return well;
 }
 
 int32_t dyn_flow_builtin(DynFlow* flow, int32_t builtin, const int32_t* results, const int32_t* arguments,
                          const int64_t* scalars, int32_t count, const int32_t* numbers) {
-  (void)numbers;
-  DynFixed* vm = ROWS(flow);
-  if (cancelled(vm)) return 0;
-  if (vm->program->builtins[builtin] != DYN_FIXED_BUILTIN_list_stack || count != 1 || scalars[0] != 0)
-    return fixedFault(vm, DYN_UNSUPPORTED, "a hand-written kernel, or a way of one, that is not here");
-  return setMade(vm, results[1], stacked(vm, objectAt(vm, arguments[1])));
+  FixedCall call = {0, 0, results, arguments, numbers, scalars, count, 0, {0}};
+  return callBuiltin(flow, builtin, &call);
 }
 int32_t dyn_flow_builtininto(DynFlow* flow, int32_t builtin, const int32_t* results, const int32_t* arguments,
                              const int64_t* scalars, int32_t count, const int32_t* numbers) {
-  (void)builtin, (void)results, (void)arguments, (void)scalars, (void)count, (void)numbers;
-  return fixedFault(ROWS(flow), DYN_UNSUPPORTED, "a hand-written kernel");
+  FixedCall call = {0, 0, results, arguments, numbers, scalars, count, 1, {0}};
+  return callBuiltin(flow, builtin, &call);
 }
 
 /* --- control */

@@ -69,12 +69,18 @@ void imageMain(void) {
   DynFixed* model = 0;
   int32_t status = dyn_fixed_create(image->program, image->memory, image->memoryBytes, &model);
   if (status == DYN_OK) status = dyn_fixed_run(model, image->sizes, image->inputs, 0, 0);
+  const int32_t stackBytes = imageStackBytes();
+  if (stackBytes < 0) status = DYN_MEMORY_LIMIT;
   putText(&line, "{\"status\": ");
   putNumber(&line, status);
   putText(&line, ", \"message\": ");
-  putName(&line, dyn_fixed_message(model));
+  putName(&line, stackBytes < 0 ? "the stack has run over" : dyn_fixed_message(model));
   putText(&line, ", \"ram_bytes\": ");
   putNumber(&line, model ? (int64_t)dyn_fixed_peak_bytes(model) : 0);
+  if (stackBytes > 0) {
+    putText(&line, ", \"stack_bytes\": ");
+    putNumber(&line, stackBytes);
+  }
   putText(&line, ", \"outputs\": [");
   for (uint32_t i = 0; status == DYN_OK && i < image->program->outputCount; ++i) putOutput(&line, model, i);
   putText(&line, "]}\n");

@@ -18,6 +18,8 @@ extern const DynFixedImage dyn_fixed_image;
 /* What the machine does (start_*.c). */
 void imageWrite(const char* text, size_t bytes);
 void imageExit(int32_t code) __attribute__((noreturn));
+/* The most of the stack that was in use so far; 0: nobody has looked; -1: it has run over. */
+int32_t imageStackBytes(void);
 /* Called by the first instructions. */
 void imageMain(void) __attribute__((noreturn));
 

@@ -8,6 +8,12 @@ void fixedSay(DynFixed* vm, const char* text) {
   vm->message[vm->messageLength] = 0;
 }
 
+void fixedSayPart(DynFixed* vm, const char* text, uint32_t bytes) {
+  for (uint32_t i = 0; i < bytes && vm->messageLength + 1 < FIXED_MESSAGE_BYTES; ++i)
+    vm->message[vm->messageLength++] = text[i];
+  vm->message[vm->messageLength] = 0;
+}
+
 /* Without division: processors without one would need a library for it. */
 void fixedNumberText(int64_t number, char* text) {
   static const uint64_t kPowers[] = {10000000000000000000u,
@@ -120,7 +126,7 @@ static int32_t setInputs(DynFixed* vm, const int64_t* sizes, const void* const* 
   static const int64_t kUnread[8] = {0};
   for (uint32_t i = 0; i < vm->program->inputCount; ++i) {
     const DynFixedPort* port = vm->program->inputs + i;
-    int64_t shape[255], count;
+    int64_t shape[FIXED_MOST_AXES], count;
     for (uint32_t axis = 0; axis < port->rank; ++axis) {
       const DynFixedAxis* of = port->axes + axis;
       shape[axis] = of->value >= 0 ? of->value : sizes[of->size];
@@ -174,7 +180,7 @@ static int32_t giveOutputs(DynFixed* vm, const DynFixedOutput* outputs, int64_t*
 static int32_t runOnce(DynFixed* vm, const int64_t* sizes, const void* const* inputs,
                        const DynFixedOutput* outputs, int64_t* shapes) {
   vm->status = DYN_OK;
-  vm->messageLength = 0;
+  vm->messageLength = vm->faultPlaceBytes = 0;
   vm->message[0] = 0;
   vm->trapWord = 0;
   vm->frame = 0;
@@ -183,8 +189,12 @@ static int32_t runOnce(DynFixed* vm, const int64_t* sizes, const void* const* in
   if (!checkSizes(vm, sizes)) return 0;
   vm->buffers = fixedAllocate(vm, (uint64_t)vm->program->mostBuffers * 8, 0);
   vm->frame = vm->buffers ? fixedPushFrame(vm, vm->program->mainFunction) : 0;
-  return vm->frame && setInputs(vm, sizes, inputs) && fixedRunFlow(vm) &&
-         (vm->rehearses ? giveOutputs(vm, 0, shapes) : giveOutputs(vm, outputs, shapes));
+  if (!vm->frame || !setInputs(vm, sizes, inputs)) return 0;
+  if (!fixedRunFlow(vm)) {
+    fixedSayPlace(vm);
+    return 0;
+  }
+  return (vm->rehearses ? giveOutputs(vm, 0, shapes) : giveOutputs(vm, outputs, shapes));
 }
 
 int32_t dyn_fixed_run(DynFixed* model, const int64_t* sizes, const void* const* inputs,

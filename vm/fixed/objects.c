@@ -154,7 +154,7 @@ void fixedCopyDense(const DynFixedTensor* tensor, char* to) {
   }
   const int32_t rank = tensor->object.rank;
   const int64_t *shape = fixedShape(tensor), *strides = shape + rank;
-  int64_t index[255] = {0};
+  int64_t index[FIXED_MOST_AXES] = {0};
   for (;;) {
     int64_t at = 0;
     for (int32_t axis = 0; axis < rank; ++axis) at += index[axis] * strides[axis];

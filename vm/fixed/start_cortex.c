@@ -2,7 +2,7 @@
  * AArch32 and AArch64"). */
 #include "vm/fixed/image.h"
 
-extern char imageStackTop[]; /* of the linker's layout */
+extern char imageStackTop[], imageStackEnd[]; /* of the linker's layout; the stack grows down to its end */
 
 static int32_t semihost(int32_t operation, const void* argument) {
   register int32_t r0 __asm__("r0") = operation;
@@ -30,7 +30,26 @@ void imageExit(int32_t code) {
   for (;;) semihost(kExitExtended, why);
 }
 
+/* Unused words of the stack hold this; of large stacks the upper part does. */
+enum { kUnused = 0x5AFE57AC, kMostPainted = 1 << 16 };
+
+static uint32_t* paintedBegin(void) {
+  const uintptr_t top = (uintptr_t)imageStackTop, end = ((uintptr_t)imageStackEnd + 3) & ~(uintptr_t)3;
+  return (uint32_t*)(top - end > kMostPainted ? top - kMostPainted : end);
+}
+static void paintStack(void) {
+  uint32_t* const here = (uint32_t*)((uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)3);
+  for (volatile uint32_t* word = paintedBegin(); word < here - 16; ++word) *word = kUnused;
+}
+int32_t imageStackBytes(void) {
+  const volatile uint32_t* word = paintedBegin();
+  if (*word != kUnused) return -1;
+  while (*word == kUnused) ++word;
+  return (int32_t)((uintptr_t)imageStackTop - (uintptr_t)word);
+}
+
 static void reset(void) {
+  paintStack();
 #if defined(__ARM_FP)
   volatile uint32_t* const coprocessors = (volatile uint32_t*)0xE000ED88;
   *coprocessors |= 0xFu << 20; /* the unit for reals is off after a reset */

@@ -43,6 +43,8 @@ void imageWrite(const char* text, size_t bytes) {
   }
 }
 
+int32_t imageStackBytes(void) { return 0; }
+
 void imageExit(int32_t code) {
   for (;;) call(kExit, code, 0, 0);
 }

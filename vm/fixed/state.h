@@ -6,7 +6,7 @@
 #include "vm/include/dynvm.h"
 
 /* A tensor whose head, and for a scalar whose element, lies in a frame. */
-enum { DYN_FIXED_VIEW_AXES = 8 };
+enum { DYN_FIXED_VIEW_AXES = 8, FIXED_MOST_AXES = 32 /* kMaximumRank of vm/isa/isa.h */ };
 typedef struct FixedView {
   DynFixedTensor head;
   int64_t shape[DYN_FIXED_VIEW_AXES];
@@ -31,7 +31,7 @@ typedef struct FixedItems {
   DYN_FIXED_POINTER(DynFixedObject**, items); /* behind the head, or a block of its own (lists) */
 } FixedItems;
 
-enum { FIXED_MESSAGE_BYTES = 192 };
+enum { FIXED_MESSAGE_BYTES = 256 };
 
 struct DynFixed {
   DynFlow flow; /* first: code is given its address */
@@ -47,6 +47,8 @@ struct DynFixed {
   DynFixedChoose choose;
   void* chooseUser;
   volatile uint32_t trapWord;
+  const char* faultPlace; /* with so many bytes: of a check in a kernel of several operations */
+  uint32_t faultPlaceBytes;
   uint32_t messageLength;
   char message[FIXED_MESSAGE_BYTES];
 };
@@ -57,9 +59,17 @@ struct DynFixed {
 int32_t fixedFault(DynFixed* vm, int32_t status, const char* text);
 /* More of it. */
 void fixedSay(DynFixed* vm, const char* text);
+void fixedSayPart(DynFixed* vm, const char* text, uint32_t bytes);
 enum { FIXED_NUMBER_BYTES = 24 };
 void fixedNumberText(int64_t number, char* text);
 void fixedSayNumber(DynFixed* vm, int64_t number);
+
+/* --- places.c */
+
+/* ", at node /Gather (Gather)", where the program says so. */
+void fixedSayPlace(DynFixed* vm);
+/* What a kernel's check demands: 1, or 0 where nothing is known of it. */
+int32_t fixedSayCheck(DynFixed* vm, int32_t fault);
 
 /* --- memory.c */
 

@@ -64,20 +64,51 @@ typedef struct DynFixedTensor {
   DYN_FIXED_POINTER(DynFixedStorage*, storage); /* counted; null: none */
 } DynFixedTensor;
 
-/* The hand-written kernels of vm/kernels/builtins.def that this runtime has, too: ROW(name). */
-#define DYN_FIXED_BUILTINS(ROW) ROW(list_stack)
+/* The hand-written kernels of vm/kernels/builtins.def that this runtime has, too: ROW(name). Each is a
+ * function dyn_fixed_builtin_NAME (vm/fixed/builtins.h), linked where a program calls it. */
+#define DYN_FIXED_BUILTINS(ROW) \
+  ROW(check_values)             \
+  ROW(compress)                 \
+  ROW(concat)                   \
+  ROW(copy)                     \
+  ROW(cumsum)                   \
+  ROW(list_concat)              \
+  ROW(list_stack)               \
+  ROW(nms)                      \
+  ROW(nonzero)                  \
+  ROW(range)                    \
+  ROW(scatter_elements)         \
+  ROW(scatter_nd)               \
+  ROW(sort)                     \
+  ROW(split_to_list)            \
+  ROW(topk)                     \
+  ROW(unique)
 
-enum DynFixedBuiltin {
-#define DYN_FIXED_BUILTIN_NUMBER(name) DYN_FIXED_BUILTIN_##name,
-  DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_NUMBER)
-#undef DYN_FIXED_BUILTIN_NUMBER
-};
+struct FixedCall;
+/* 1, or 0 after a fault. */
+typedef int32_t (*DynFixedBuiltinFunction)(struct FixedCall* call);
+#define DYN_FIXED_BUILTIN_DECLARED(name) int32_t dyn_fixed_builtin_##name(struct FixedCall* call);
+DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_DECLARED)
+#undef DYN_FIXED_BUILTIN_DECLARED
+
+typedef struct DynFixedBuiltin {
+  DynFixedBuiltinFunction run;
+  const char* name;
+} DynFixedBuiltin;
 
 typedef struct DynFixedFunction {
   uint32_t scalars, objects; /* registers */
   uint32_t parameters, results;
   uint32_t firstPiece, pieces; /* among those of the native code */
+  uint32_t firstPlace, places; /* among those of the program, by rising positions */
 } DynFixedFunction;
+
+/* What the host program does from here on is this of the model (vm::PlaceRow). */
+typedef struct DynFixedPlace {
+  uint32_t position;
+  uint32_t string;
+  int32_t checks; /* a string; -1: none */
+} DynFixedPlace;
 
 typedef struct DynFixedKernel {
   DynKernelFunction run;
@@ -109,8 +140,9 @@ typedef struct DynFixedProgram {
   const DynFixedFunction* functions;
   const DynFixedKernel* kernels;
   const DynFixedTensor* const* constants;
+  const DynFixedPlace* places;
   const char* const* strings;
-  const uint32_t* builtins; /* of the program, by their numbers here */
+  const DynFixedBuiltin* builtins;
   const DynFixedSize* sizes;
   const DynFixedPort* inputs;
   const DynFixedPort* outputs;
@@ -138,9 +170,10 @@ int32_t dyn_fixed_run(DynFixed* model, const int64_t* sizes, const void* const* 
                       const DynFixedOutput* outputs, int64_t* shapes);
 /* After a run that went well: an output where it lies, dense, until the next run. */
 const DynFixedTensor* dyn_fixed_output(const DynFixed* model, uint32_t index);
-/* As a run, but no kernel runs. Where the program asks for an element that only a kernel could tell,
- * `choose` answers; null: the rehearsal ends with DYN_UNSUPPORTED. */
-typedef int32_t (*DynFixedChoose)(void* user, int32_t dtype, int64_t* value);
+/* As a run, but no kernel runs. Where the program asks for an element that only a kernel could tell, or for
+ * a size that depends on such elements, `choose` answers; null: the rehearsal ends with DYN_UNSUPPORTED.
+ * `most` < `least`: nothing is known of the answer but that it is an element of the dtype. */
+typedef int32_t (*DynFixedChoose)(void* user, int32_t dtype, int64_t least, int64_t most, int64_t* value);
 int32_t dyn_fixed_rehearse(DynFixed* model, const int64_t* sizes, int64_t* shapes, DynFixedChoose choose,
                            void* user);
 /* Bytes of the memory that the latest run or rehearsal has touched at most. */
@@ -152,6 +185,7 @@ const char* dyn_fixed_message(const DynFixed* model);
 
 /* Of dyn_flow.def, for code that is loaded beside the runtime. */
 extern const DynFlowTable dyn_fixed_table;
+extern const DynFixedBuiltinFunction dyn_fixed_builtins[]; /* as DYN_FIXED_BUILTINS has them */
 
 #ifdef __cplusplus
 }

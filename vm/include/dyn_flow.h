@@ -54,7 +54,7 @@ struct DynFlow {
   /* Not zero: the run is to end, or is watched. Code looks at it before it jumps backwards, and launches
    * kernels through dyn_flow_launch alone. Any thread writes it. */
   const volatile uint32_t* trap;
-  int64_t directSteps; /* a launch of fewer elementary steps may call its kernel directly, for all units */
+  int64_t directSteps; /* a launch of fewer elementary steps is one call of its kernel, for all units */
   uint64_t launches;   /* counts those */
   uint32_t position;   /* of the instruction that runs: written before anything that may fault */
 };

@@ -171,6 +171,9 @@ DYN_API const char* dyn_panels(void);
 /* Loads a package (.dynpkg): constants are mapped, object code is linked. `host` may be null or add kernels
  * the package lacks. */
 DYN_API dyn_status dyn_module_load_file(const char* path, const dyn_host* host, dyn_module** module);
+/* Reads all of a package, or of an executable that holds one, and compares it with its sums, also weights
+ * of 64 MiB and more, which loading maps unread. DYN_BAD_PROGRAM names the section that differs. */
+DYN_API dyn_status dyn_package_check(const char* path);
 /* Loads a serialized program (program_file.h); the bytes are copied. Constants and kernels come from the
  * host. */
 DYN_API dyn_status dyn_module_load_memory(const void* bytes, size_t size_bytes, const dyn_host* host,
@@ -222,6 +225,11 @@ DYN_API dyn_status dyn_context_set_trap(dyn_context* context, dyn_trap_callback 
 /* enabled != 0 sets, 0 clears; function_index < 0 clears all. Positions are those of the disassembly. */
 DYN_API dyn_status dyn_context_breakpoint(dyn_context* context, int32_t function_index, uint32_t position,
                                           int32_t enabled);
+/* Inside the trap callback: a register of the function where the run stands. DYN_INVALID_ARGUMENT past the
+ * last one, or when no run stands. An object register may hold none: *value is null. The value's elements may
+ * change as soon as the run goes on. */
+DYN_API dyn_status dyn_context_scalar_register(dyn_context* context, int32_t index, int64_t* value);
+DYN_API dyn_status dyn_context_object_register(dyn_context* context, int32_t index, dyn_value** value);
 /* Starts (and empties) or ends the recording of the following runs. */
 DYN_API dyn_status dyn_context_profile(dyn_context* context, int32_t enabled);
 /* format: "trace" (Chrome trace JSON), "json" or "csv" (table per kernel). Borrowed until the context's next

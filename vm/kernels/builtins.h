@@ -1,20 +1,32 @@
-// Declares the functions of every row of builtins.def; each lives in the file of its family.
+// Declares every row of builtins.def and its functions; each lives in the file of its family.
 #pragma once
 
 #include "vm/core/builtin.h"
 
-namespace dyn::vm::kernels {
+namespace dyn::vm {
+
+// Programs name the rows that they call, as symbols of objects.
+extern "C" {
+#define DYN_BUILTIN(Call, results, meaning, function) extern const BuiltinRow dyn_row_##Call;
+#include "vm/kernels/builtins.def"
+#undef DYN_BUILTIN
+// Of the runtime's own micro-kernels those for the machine it runs on.
+const DynGemmFamily* dyn_machine_gemm_family();
+}
+
+namespace kernels {
 
 #define HOSTED(function) Status function(BuiltinCall& call);
 #define FLAT_ONLY(function) Status function(FlatCall& call);
 #define FLAT(function, scratch)    \
   Status function(FlatCall& call); \
   Status scratch(const FlatCall& call, int64_t& elements);
-#define DYN_BUILTIN(Call, form, traits, results, meaning, function) function
+#define DYN_BUILTIN(Call, results, meaning, function) function
 #include "vm/kernels/builtins.def"
 #undef DYN_BUILTIN
 #undef FLAT
 #undef FLAT_ONLY
 #undef HOSTED
 
-}  // namespace dyn::vm::kernels
+}  // namespace kernels
+}  // namespace dyn::vm

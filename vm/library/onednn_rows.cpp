@@ -215,22 +215,29 @@ Status conv(FlatCall& call) {
 
 // The row of another library for a call of Dyn's own.
 template <typename Call>
-constexpr BuiltinRow rowOf(std::string_view name, BuiltinForm form, uint8_t mostResults,
+constexpr BuiltinRow rowOf(std::string_view name, calls::RowForm form, uint8_t mostResults,
                            std::string_view meaning, BuiltinFunction hosted, DynBuiltinKernel flat) {
-  return {name,    form,   0,   1, mostResults, calls::countsOf<Call>(), calls::describeCall<Call>,
-          meaning, hosted, flat};
+  return {name,
+          {form, calls::PLAIN},
+          1,
+          mostResults,
+          calls::countsOf<Call>(),
+          calls::describeCall<Call>,
+          meaning,
+          hosted,
+          flat};
 }
 
 constexpr BuiltinRow kRows[] = {
-    rowOf<Gemmpack>("onednn_gemm_pack", BuiltinForm::makes, 1,
+    rowOf<Gemmpack>("onednn_gemm_pack", calls::RowForm::makes, 1,
                     "b f32 [K, N] (transposed: [N, K]) -> rank 1: as oneDNN reads it", gemmPack, {}),
-    rowOf<Gemm>("onednn_gemm", BuiltinForm::into, calls::Count::kAny,
+    rowOf<Gemm>("onednn_gemm", calls::RowForm::into, calls::Count::kAny,
                 "gemm by oneDNN: C[..., N] from a[..., K], b packed by onednn_gemm_pack; f32", nullptr,
                 {flatScratchBytes<gemmScratch>, flatRun<gemm>}),
-    rowOf<ConvPack>("onednn_conv_pack", BuiltinForm::makes, 1,
+    rowOf<ConvPack>("onednn_conv_pack", calls::RowForm::makes, 1,
                     "weights f32 [M, C/group, kernel...] -> rank 1: as oneDNN reads it, without a way",
                     convPack, {}),
-    rowOf<ConvPacked>("onednn_conv", BuiltinForm::into, calls::Count::kAny,
+    rowOf<ConvPacked>("onednn_conv", calls::RowForm::into, calls::Count::kAny,
                       "conv_packed by oneDNN, weights packed by onednn_conv_pack, without a way", nullptr,
                       {flatScratchBytes<convScratch>, flatRun<conv>}),
 };

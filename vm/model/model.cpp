@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "vm/core/c_api.h"
+#include "vm/core/processor.h"
 #include "vm/core/strided.h"
 #include "vm/isa/call_sizes.h"
 #include "vm/isa/package.h"
@@ -27,10 +28,29 @@ struct dyn_model {
 
 namespace {
 
-DynKernelFunction findKernel(void*, const char* symbol) {
-  for (uint64_t i = 0; i < dyn_model_data.kernel_count; ++i)
-    if (std::strcmp(dyn_model_data.kernels[i].symbol, symbol) == 0) return dyn_model_data.kernels[i].function;
+DynKernelFunction findKernel(void* user, const char* symbol) {
+  const auto* code = static_cast<const DynModelCode*>(user);
+  for (uint64_t i = 0; i < code->kernel_count; ++i)
+    if (std::strcmp(code->kernels[i].symbol, symbol) == 0) return code->kernels[i].function;
   return nullptr;
+}
+
+// Null: there is none, or, with an error, none for this processor.
+Status chooseCode(const DynModelCode*& best) {
+  best = nullptr;
+  int32_t fitness = -1;
+  std::string names;
+  for (uint64_t i = 0; i < dyn_model_data.code_count; ++i) {
+    const DynModelCode* code = dyn_model_data.codes[i];
+    names += (i > 0 ? ", " : "") + std::string(code->needs);
+    if (const int32_t fits = codeFitness(code->needs); fits > fitness) {
+      best = code;
+      fitness = fits;
+    }
+  }
+  if (best || dyn_model_data.code_count == 0) return okStatus();
+  return failure(DYN_UNSUPPORTED, "it was built for another machine (" + names + "): this processor lacks " +
+                                      lackingFor(dyn_model_data.codes[0]->needs));
 }
 
 // The linker brought what is here, so sums over the constants are not compared.
@@ -39,11 +59,16 @@ Status loadModule(std::unique_ptr<dyn_module>& made) {
   std::vector<PackageSection> sections;
   if (Status status = readPackageTable(bytes, dyn_model_data.package_bytes, sections); !status.ok())
     return status;
+  const DynModelCode* code = nullptr;
+  if (Status status = chooseCode(code); !status.ok()) return status;
   Program program;
   Module::Options options;
-  options.host.resolve_kernel = findKernel;
-  options.gemmFamily = dyn_model_data.gemm_family;
-  options.flow = dyn_model_data.flow;
+  if (code) {
+    options.host.user = const_cast<DynModelCode*>(code);
+    options.host.resolve_kernel = findKernel;
+    options.gemmFamily = code->gemm_family;
+    options.flow = code->flow;
+  }
   for (const PackageSection& section : sections) {
     if (section.kind == SectionKind::program) {
       if (Status status = parseProgram(bytes + section.offset, section.sizeBytes, program); !status.ok())

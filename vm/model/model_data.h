@@ -14,13 +14,20 @@ typedef struct DynModelKernel {
   DynKernelFunction function;
 } DynModelKernel;
 
-typedef struct DynModelData {
-  const void* package; /* without object code; at a page */
-  uint64_t package_bytes;
+/* The machine code for one kind of processor. */
+typedef struct DynModelCode {
+  const char* needs; /* what the processor must have: "x86_64:v3" (vm/core/processor.h) */
   const DynModelKernel* kernels;
   uint64_t kernel_count;
   const DynGemmFamily* gemm_family; /* null: the runtime's own */
   const DynFlowProgram* flow;       /* null: the bytecode is interpreted */
+} DynModelCode;
+
+typedef struct DynModelData {
+  const void* package; /* without object code; at a page */
+  uint64_t package_bytes;
+  const DynModelCode* const* codes; /* the best of those that run here is taken */
+  uint64_t code_count;
 } DynModelData;
 
 extern const DynModelData dyn_model_data;

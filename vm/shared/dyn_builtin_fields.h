@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "vm/include/dyn_builtin_numbers.h"
+#include "vm/shared/dyn_builtin_traits.h"
 
 namespace dyn::calls {
 
@@ -39,9 +40,10 @@ namespace dyn::calls {
 #define SCALAR_LIST(name, count) Values name;
 #define SCALAR_REST(name) Values name;
 #define EPILOGUE_SCALARS Values epilogue;
-#define DYN_CALL(Name, row, arguments, numbers, scalars)                     \
+#define DYN_CALL(Name, row, form, traits, arguments, numbers, scalars)                     \
   struct Name##Fields {                                                      \
     static constexpr std::string_view kRow = row;                            \
+    static constexpr RowTraits kTraits = RowTraits(RowForm::form, traits);   \
     enum Argument : uint32_t { arguments kArgumentNames };                   \
     template <typename List> struct Numbers { numbers bool complete = true; }; \
     template <typename Value, typename Values> struct Scalars { scalars bool complete = true; }; \
@@ -98,7 +100,7 @@ namespace dyn::calls {
 #define SCALAR_LIST(name, count) walk.scalarList(#name, s.name, count, #count);
 #define SCALAR_REST(name) walk.scalarRest(#name, s.name);
 #define EPILOGUE_SCALARS walk.scalarRest("epilogue", s.epilogue);
-#define DYN_CALL(Name, row, arguments, numbers, scalars)                                             \
+#define DYN_CALL(Name, row, form, traits, arguments, numbers, scalars)                               \
   struct Name : Name##Fields {                                                                       \
     template <typename Walk> static constexpr void walkArguments([[maybe_unused]] Walk& walk) { arguments } \
     template <typename Fields, typename Walk>                                                        \

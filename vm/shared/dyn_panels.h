@@ -8,12 +8,16 @@
 #define DYN_PANELS_H
 
 #include <cstdint>
+#include <cstdio>
+#include <optional>
 #include <string>
 
 namespace dyn {
 
 // Of a program's metadata: the layout its constants are packed in.
 inline constexpr const char* kPanelsKey = "panels";
+// Of a program's metadata: the layout that its packing functions make, where it is not this machine's.
+inline constexpr const char* kPacksKey = "packs";
 
 // The instruction sets that kernels of packed weights are made for.
 struct PanelInstructions {
@@ -50,6 +54,20 @@ inline std::string toString(const PanelLayout& layout) {
   return "gemm " + std::to_string(layout.gemm) + ", filters " + std::to_string(layout.wideFilters) + "+" +
          std::to_string(layout.narrowFilters) + ", bf16 " + std::to_string(layout.bf16) + ", bytes " +
          std::to_string(layout.bytes) + "x" + std::to_string(layout.bytesInWord);
+}
+
+// What toString writes; nullopt: it is none, or one that no kernels read.
+inline std::optional<PanelLayout> parsePanelLayout(const std::string& text) {
+  PanelLayout p;
+  int end = 0;
+  const int count = std::sscanf(text.c_str(), "gemm %d, filters %d+%d, bf16 %d, bytes %dx%d%n", &p.gemm,
+                                &p.wideFilters, &p.narrowFilters, &p.bf16, &p.bytes, &p.bytesInWord, &end);
+  const bool complete = count == 6 && static_cast<size_t>(end) == text.size() && toString(p) == text;
+  const auto isWidth = [](int32_t columns) { return columns >= 4 && columns <= 64 && columns % 4 == 0; };
+  const bool known = isWidth(p.gemm) && isWidth(p.bf16) && isWidth(p.narrowFilters) &&
+                     isWidth(p.wideFilters) && p.narrowFilters <= p.wideFilters && isWidth(p.bytes) &&
+                     p.bytes % 16 == 0 && (p.bytesInWord == 2 || p.bytesInWord == 4);
+  return complete && known ? std::optional(p) : std::nullopt;
 }
 
 }  // namespace dyn

@@ -127,10 +127,12 @@ int run(int count, char** arguments) {
   return status == DYN_OK ? 0 : status == DYN_UNSUPPORTED ? 4 : 1;
 }
 
+constexpr const char* kUsage =
+    "usage: vmrun assemble IN OUT | dump FILE | verify FILE | run FILE [FUNCTION] [N...] | isa | builtins | "
+    "--version\n";
+
 int usage() {
-  fprintf(stderr,
-          "usage: vmrun assemble IN OUT | dump FILE | verify FILE | run FILE [FUNCTION] [N...] | isa | "
-          "builtins\n");
+  fputs(kUsage, stderr);
   return 2;
 }
 
@@ -138,15 +140,19 @@ int usage() {
 
 int main(int count, char** arguments) {
   const std::string command = count > 1 ? arguments[1] : "";
+  if (command == "--help" || command == "--version") {
+    fputs(command == "--help" ? kUsage : "vmrun " DYN_VERSION "\n", stdout);
+    return 0;
+  }
   if (command == "isa") {
     for (const InstructionRow& row : kInstructions)
       printf("%-14s %s\n", std::string(row.text).c_str(), std::string(row.meaning).c_str());
     return 0;
   }
   if (command == "builtins") {
-    for (const BuiltinRow& row : builtinTable())
-      printf("%-18s %s\n%-18s %s\n", std::string(row.name).c_str(), row.fields().c_str(), "",
-             std::string(row.meaning).c_str());
+    for (const BuiltinRow* row : builtinTable())
+      printf("%-18s %s\n%-18s %s\n", std::string(row->name).c_str(), row->fields().c_str(), "",
+             std::string(row->meaning).c_str());
     return 0;
   }
   if (count < 3) return usage();

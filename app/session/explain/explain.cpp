@@ -137,8 +137,12 @@ void countTouchedBytes(const LoweredModule& lowered, RunResult& result) {
   };
   std::map<std::string, Touched> rows;
   for (TimelineEvent& event : result.timeline) {
+    if (!isLaunch(event)) continue;
+    const LaunchWork work = workOf(event, lowered);
+    event.movedBytes = work.bytes;
+    event.operations = work.products + work.operations;
     if (event.kind != "kernel") continue;
-    const double bytes = workOf(event, lowered).bytes;
+    const double bytes = work.bytes;
     event.bytes = static_cast<int64_t>(bytes);
     rows[event.name].bytes += bytes;
     ++rows[event.name].count;
@@ -154,10 +158,19 @@ void countTouchedBytes(const LoweredModule& lowered, RunResult& result) {
   result.profile = std::make_shared<const KernelTable>(std::move(table));
 }
 
-void explainKernels(const std::vector<TimelineEvent>& events, const LoweredModule& lowered,
+void explainKernels(std::vector<TimelineEvent>& events, const LoweredModule& lowered,
                     const MachineLimits& limits, const Footprint& footprint, KernelTable& table) {
   table.explained = true;
   table.limits = limitsLine(limits);
+  table.mostGflops = limits.gemmOperations;
+  table.mostGigabytesPerSecond = limits.bytesSmall;
+  for (TimelineEvent& event : events) {
+    if (!isLaunch(event)) continue;
+    const LaunchWork work = workOf(event, lowered, limits.panelColumns);
+    event.movedBytes = work.bytes;
+    event.operations = work.products + work.operations;
+    event.boundNs = static_cast<int64_t>(timeOf(work, limits, footprint).boundNs());
+  }
   const std::map<RowKey, RowTimes> times = timesByRow(events, lowered, limits, footprint);
   for (KernelRow& row : table.rows) {
     auto found = times.find({row.kind, row.name});

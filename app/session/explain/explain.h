@@ -27,12 +27,12 @@ LaunchTime timeOf(const LaunchWork& work, const MachineLimits& limits, const Foo
 // The least time over the one it took.
 double boundFraction(const KernelRow& row);
 
-// The bytes of loop kernels in a profiled run become those that they touch, each element once. The runtime
-// sees tensors alone: of a table from which a few rows are taken it counts all.
+// The work of each launch of a profiled run. The bytes of loop kernels become those that they touch, each
+// element once. The runtime sees tensors alone: of a table from which a few rows are taken it counts all.
 void countTouchedBytes(const LoweredModule& lowered, RunResult& result);
 
-// Fills what explains each row of a profiled run.
-void explainKernels(const std::vector<TimelineEvent>& events, const LoweredModule& lowered,
+// Fills what explains each row of a profiled run, and each launch.
+void explainKernels(std::vector<TimelineEvent>& events, const LoweredModule& lowered,
                     const MachineLimits& limits, const Footprint& footprint, KernelTable& table);
 // The rows of a run that was only rehearsed, longest first; their times are those expected. The host program
 // has one.

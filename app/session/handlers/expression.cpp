@@ -236,7 +236,8 @@ Result<EvaluatedExpression> evaluateExpression(SessionState& state, const Prepar
   // Functions and data types of the model need a copy of it; all else gets a fresh context.
   const Module* library = nullptr;
   std::shared_ptr<IrContext> ir;
-  if (state.now.model && state.now.model->hasModule() && expression.text.find('@') != std::string::npos) {
+  if (state.now.model && state.now.model->hasModule() && state.now.model->problems().empty() &&
+      expression.text.find('@') != std::string::npos) {
     const ScratchCopy& copy = state.now.model->library().copy();
     library = &copy.module;
     ir = copy.ir;

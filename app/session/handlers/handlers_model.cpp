@@ -1,16 +1,20 @@
 // Handlers: opening, compiling and inspecting the model.
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "app/session/handlers/export_fixed.h"
+#include "app/session/handlers/stepping.h"
 #include "app/session/model/input_spec.h"
 #include "app/session/model/ram_bound.h"
 #include "app/session/model/specialisation.h"
 #include "app/session/session_state.h"
 #include "app/session/views/contraction_rows.h"
 #include "app/session/views/dim_views.h"
+#include "app/session/views/level_links.h"
 #include "app/session/views/plan_view.h"
 #include "app/session/views/trace_views.h"
+#include "app/session/views/view_json.h"
 #include "compiler/driver/export.h"
 #include "compiler/driver/library_export.h"
 #include "compiler/driver/package.h"
@@ -29,7 +33,9 @@ Status open(SessionState& state, LoadRequest request) {
   state.progress("reading " + request.path);
   DYN_TRY(std::unique_ptr<LoadedModel> model,
           LoadedModel::load(request, state.now.options, state.interruption.flag()));
-  if (request.requireStatic && model->hasModule()) DYN_CHECK(model->checkStatic());
+  if (request.requireStatic && model->hasModule() && model->problems().empty())
+    DYN_CHECK(model->checkStatic());
+  state.debug = nullptr;
   state.now.model = std::move(model);
   state.now.runner = nullptr;
   state.now.specialisations = nullptr;
@@ -56,7 +62,16 @@ Result<size_t> kernelIndex(const CompiledModel& compiled, const std::string& tex
       .note(near.empty() ? ":kernels lists all" : "did you mean " + near + "?");
 }
 
-Result<View> kernelTexts(SessionState& state, const Command& command, KernelText form) {
+// The view of a text, which a command may want in a file, too.
+Result<View> shown(const Command& command, IrText text) {
+  if (command.has("o")) {
+    text.file = command.text("o");
+    DYN_CHECK(writeFileAtomically(text.file, {text.text}));
+  }
+  return makeView(std::move(text));
+}
+
+Result<IrText> kernelTexts(SessionState& state, const Command& command, KernelText form) {
   DYN_TRY(LoadedModel * model, state.model());
   DYN_CHECK(model->ensureCompiled());
   const CompiledModel& compiled = *model->compiled();
@@ -78,20 +93,20 @@ Result<View> kernelTexts(SessionState& state, const Command& command, KernelText
                  compiled.lowered.program.kernels[index].name + "\n" + one;
     if (!text.text.empty() && text.text.back() != '\n') text.text += '\n';
   }
-  return makeView(std::move(text));
+  return text;
 }
 
 // What the model is compiled for, in the form that --target reads.
-Result<View> targetText(SessionState& state) {
+Result<IrText> targetText(SessionState& state) {
   DYN_TRY(Target target, chooseTarget(state.now.options.target));
   IrText text;
   text.level = IrLevel::target;
   text.title = target.machine.name;
   text.text = printTarget(target);
-  return makeView(std::move(text));
+  return text;
 }
 
-Result<View> loopText(SessionState& state) {
+Result<IrText> loopText(SessionState& state) {
   DYN_TRY(LoadedModel * model, state.model());
   DYN_CHECK(model->ensureCompiled());
   IrText text;
@@ -101,7 +116,18 @@ Result<View> loopText(SessionState& state) {
     text.text += loop::print(kernel);
     if (text.text.back() != '\n') text.text += '\n';
   }
-  return makeView(std::move(text));
+  return text;
+}
+
+Result<IrText> bytecodeText(SessionState& state) {
+  DYN_TRY(LoadedModel * model, state.model());
+  DYN_TRY(dyn_module * program, model->program());
+  IrText text;
+  text.level = IrLevel::bytecode;
+  text.title = "host program";
+  const char* listing = dyn_module_disassembly(program);
+  text.text = listing ? listing : "";
+  return text;
 }
 
 }  // namespace
@@ -111,21 +137,22 @@ Result<View> handle_load(SessionState& state, const Command& command, Outcome& o
   request.path = command.text("model");
   DYN_TRY(request.dims, parseDimSpecs(command.all("dim")));
   request.requireStatic = command.has("static");
+  request.collectProblems = command.has("anyway");
   DYN_CHECK(open(state, std::move(request)));
   outcome.warnings = state.now.model->info().warnings;
   return makeView(state.now.model->info());
 }
 
 Result<View> handle_reload(SessionState& state, const Command&, Outcome& outcome) {
-  DYN_TRY(LoadedModel * model, state.model());
+  DYN_TRY(LoadedModel * model, state.opened());
   DYN_CHECK(open(state, LoadRequest(model->request())));
   outcome.warnings = state.now.model->info().warnings;
   return makeView(state.now.model->info());
 }
 
 Result<View> handle_info(SessionState& state, const Command&, Outcome&) {
-  DYN_TRY(LoadedModel * model, state.model());
-  if (model->hasModule())
+  DYN_TRY(LoadedModel * model, state.opened());
+  if (model->hasModule() && model->problems().empty())
     (void)model
         ->ensurePasses();  // the outputs' types; a model that does not type-check has its inputs at least
   return makeView(model->info());
@@ -231,9 +258,8 @@ Status checkExport(const Command& command) {
   if (kind != "exe" && kind != "static" && kind != "shared" && kind != "image")
     return makeError(DiagnosticId::usageError, "there is no kind '" + kind + "' of exports")
         .note("there are exe, package, static, shared and image");
-  if (command.has("static-link"))
-    return unsupported(
-        "--static-link: generated kernels are opened as a shared library, which a static program can not do");
+  if (command.has("static-link") && kind != "exe")
+    return unsupported("--static-link with --kind " + kind + ": it is of --kind exe");
   if (command.has("no-heap") && kind == "exe")
     return unsupported("--no-heap with --kind exe: it reads its inputs from files; --kind image holds them");
   if (command.has("no-heap") && command.has("interpret"))
@@ -249,10 +275,10 @@ HostFlow hostFlowOf(const SessionState& state, const Command& command) {
 }
 
 Status runsHereOrUnsupported(const CompiledModel& compiled, const char* what) {
-  if (runsHere(compiled.target)) return {};
+  if (sameSystem(compiled.target)) return {};
   return makeError(DiagnosticId::unsupportedFeature, std::string("unsupported: ") + what + " for " +
                                                          compiled.target.machine.name +
-                                                         ": the runtime is built for this machine");
+                                                         ": the runtime is built for this system");
 }
 
 Status writeLibrary(const CompiledModel& compiled, const Command& command, HostFlow flow,
@@ -264,17 +290,30 @@ Status writeLibrary(const CompiledModel& compiled, const Command& command, HostF
   return writeLibraryFiles(compiled, command, source, std::move(request), result);
 }
 
+// What reads inputs, runs and writes outputs in an executable: of an object, only what the program calls is
+// taken.
+std::string runnerOf(const Command& command) {
+  if (command.has("static-link")) return (ownFolder() / "dynrun-static").string();
+  // Builds with sanitizers have no object, as they can not link one.
+  const std::filesystem::path object = ownFolder().parent_path() / "lib" / "dynrun.o";
+  return (std::filesystem::exists(object) ? object : ownFolder() / "dynrun").string();
+}
+
 // One file: a package or an executable.
-Status writeProgram(const CompiledModel& compiled, const Command& command, HostFlow flow,
-                    ExportResult& result) {
+Status writeProgram(const LoadedModel& model, const Command& command, HostFlow flow, ExportResult& result) {
+  const CompiledModel& compiled = *model.compiled();
   const std::string path = command.text("o");
+  PackageRequest request;
+  request.flow = flow;
+  request.ramBoundBytes = result.ramBoundBytes;
   ExportedFile file;
   if (result.kind == "package") {
-    DYN_TRY(file, writePackageFile(compiled, path, flow, result.ramBoundBytes));
+    DYN_TRY(file, writePackageFile(compiled, path, request));
   } else {
     DYN_CHECK(runsHereOrUnsupported(compiled, "an executable"));
-    DYN_TRY(file,
-            writeExecutable(compiled, (ownFolder() / "dynrun").string(), path, flow, result.ramBoundBytes));
+    DYN_TRY(DimsTable dims, dimsTable(model.typed(), ""));
+    request.facts = jsonText(toJson(makeView(std::move(dims))));
+    DYN_TRY(file, writeExecutable(compiled, runnerOf(command), path, request));
   }
   result.files = {{path, file.fileBytes}};
   result.weightsBytes = file.weightsBytes;
@@ -291,7 +330,9 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
   CompileResult result;
   if (command.has("o")) {
     result.file = command.text("o");
-    DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file, hostFlowOf(state, command)));
+    PackageRequest request;
+    request.flow = hostFlowOf(state, command);
+    DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file, request));
     result.fileBytes = file.fileBytes;
   }
   result.passesNs = compiled.statistics.passesNs;
@@ -305,51 +346,98 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
   return makeView(std::move(result));
 }
 
-Result<View> handle_ir(SessionState& state, const Command& command, Outcome& outcome) {
-  const std::string level = command.text("level", "graph");
-  if (level == "loop") return loopText(state);
-  if (level == "llvm") return kernelTexts(state, Command::of(CommandId::llvm), KernelText::llvm);
-  if (level == "asm") return kernelTexts(state, Command::of(CommandId::asm_), KernelText::assembly);
-  if (level == "bytecode") return handle_bytecode(state, command, outcome);
-  if (level == "target") return targetText(state);
-  if (level != "graph" && level != "placed") {
-    const std::string_view levels[] = {"graph", "placed", "loop", "llvm", "asm", "bytecode", "target"};
-    const std::string near = suggestion(level, levels);
-    return makeError(DiagnosticId::usageError, "there is no level '" + level + "'")
-        .note(near.empty() ? "the levels: graph, placed, loop, llvm, asm, bytecode, target"
-                           : "did you mean " + near + "?");
-  }
-  DYN_TRY(LoadedModel * model, state.model());
-  Status passes = model->ensurePasses();
-  const Places places = command.has("places") ? Places::show : Places::leaveOut;
+namespace {
+
+Result<const TraceStep*> stepOf(LoadedModel& model, const std::string& pass, bool placed) {
+  Status passes = model.ensurePasses();
   // The snapshots up to a failed pass are there to be looked at.
-  if (!passes.ok() && !(command.has("pass") && model->trace().find(command.text("pass"))))
-    return passes.takeError();
-  const TraceStep* step = nullptr;
-  if (command.has("pass") || level == "placed") {
-    DYN_TRY(step, findStep(model->trace(), command.text("pass")));
-  } else {
-    // Without a pass: the typed graph, the one people think in.
-    step = model->trace().find("infer");
-    if (!step) {
-      DYN_TRY(step, findStep(model->trace(), "import"));
-    }
-  }
-  IrText text = irText(*step, places);
-  if (level == "placed") text.level = IrLevel::placed;
-  return makeView(std::move(text));
+  if (!passes.ok() && (pass.empty() || !model.trace().find(pass))) return passes.takeError();
+  if (!pass.empty() || placed) return findStep(model.trace(), pass);
+  // Without a pass: the typed graph, the one people think in.
+  if (const TraceStep* step = model.trace().find("infer")) return step;
+  return findStep(model.trace(), "import");
 }
 
-Result<View> handle_graph(SessionState& state, const Command& command, Outcome&) {
-  DYN_TRY(LoadedModel * model, state.model());
-  Status passes = model->ensurePasses();
-  if (!passes.ok() && !(command.has("pass") && model->trace().find(command.text("pass"))))
-    return passes.takeError();
-  const TraceStep* step = model->trace().find("infer");
-  if (command.has("pass") || !step) {
-    DYN_TRY(step, findStep(model->trace(), command.text("pass", "import")));
+Result<IrLevel> levelOf(const std::string& level) {
+  if (level == "asm") return IrLevel::assembly;
+  for (const IrLevel known :
+       {IrLevel::graph, IrLevel::placed, IrLevel::loop, IrLevel::llvm, IrLevel::bytecode, IrLevel::target})
+    if (level == toString(known)) return known;
+  const std::string_view levels[] = {"graph", "placed", "loop", "llvm", "asm", "bytecode", "target"};
+  const std::string near = suggestion(level, levels);
+  return makeError(DiagnosticId::usageError, "there is no level '" + level + "'")
+      .note(near.empty() ? "the levels: graph, placed, loop, llvm, asm, bytecode, target"
+                         : "did you mean " + near + "?");
+}
+
+enum class Origins : uint8_t { leaveOut, add };
+Result<IrText> textOf(SessionState& state, IrLevel level, const std::string& pass, Places places,
+                      Origins origins) {
+  const bool isGraph = level == IrLevel::graph || level == IrLevel::placed;
+  const TraceStep* step = nullptr;
+  IrText text;
+  text.level = level;
+  if (isGraph) {
+    DYN_TRY(LoadedModel * model, state.model());
+    DYN_TRY(step, stepOf(*model, pass, level == IrLevel::placed));
+    text = irText(*step, places);
+    text.level = level;
+  } else if (level == IrLevel::target) {
+    return targetText(state);
+  } else if (level == IrLevel::bytecode) {
+    DYN_TRY(text, bytecodeText(state));
+  } else if (origins == Origins::leaveOut && level == IrLevel::loop) {
+    return loopText(state);
+  } else if (origins == Origins::leaveOut) {
+    return kernelTexts(state, Command::of(CommandId::ir),
+                       level == IrLevel::llvm ? KernelText::llvm : KernelText::assembly);
   }
-  return makeView(graphView(*step));
+  if (origins == Origins::add) {
+    DYN_TRY(LoadedModel * model, state.model());
+    DYN_CHECK(addOrigins(*model, step, text));
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<View> handle_ir(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(const IrLevel level, levelOf(command.text("level", "graph")));
+  DYN_TRY(IrText text,
+          textOf(state, level, command.text("pass"), command.has("places") ? Places::show : Places::leaveOut,
+                 command.has("linked") ? Origins::add : Origins::leaveOut));
+  return shown(command, std::move(text));
+}
+
+Result<View> handle_lines(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(const IrLevel level, levelOf(command.text("level")));
+  DYN_TRY(const int64_t line, command.integer("line", 1));
+  if (level == IrLevel::target)
+    return makeError(DiagnosticId::usageError, "a target has no lines of the model");
+  DYN_TRY(const IrText from, textOf(state, level, command.text("pass"), Places::leaveOut, Origins::add));
+  const auto textAt = [](const IrText& text, uint32_t at) {
+    size_t begin = 0;
+    for (uint32_t i = 1; i < at && begin != std::string::npos; ++i) begin = text.text.find('\n', begin) + 1;
+    return text.text.substr(begin, text.text.find('\n', begin) - begin);
+  };
+  const int64_t count = std::count(from.text.begin(), from.text.end(), '\n');
+  if (line < 1 || line > count)
+    return makeError(DiagnosticId::usageError,
+                     "there is no line " + std::to_string(line) + ", there are " + std::to_string(count));
+  LinkedLines view;
+  view.level = level;
+  view.line = {static_cast<uint32_t>(line), textAt(from, static_cast<uint32_t>(line))};
+  for (const IrLevel other : {IrLevel::graph, IrLevel::placed, IrLevel::bytecode, IrLevel::loop,
+                              IrLevel::llvm, IrLevel::assembly}) {
+    if (other == level) continue;
+    if (state.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
+    DYN_TRY(const IrText text, textOf(state, other, "", Places::leaveOut, Origins::add));
+    LinkedLines::Level found{other, {}};
+    for (const uint32_t at : linesOf(from, static_cast<uint32_t>(line), text))
+      found.lines.push_back({at, textAt(text, at)});
+    view.levels.push_back(std::move(found));
+  }
+  return makeView(std::move(view));
 }
 
 Result<View> handle_passes(SessionState& state, const Command&, Outcome& outcome) {
@@ -379,6 +467,7 @@ Result<View> moveStep(SessionState& state, int64_t by) {
 
 Result<View> handle_step(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(int64_t count, command.integer("count", 1));
+  if (state.debug && state.debug->isStopped()) return stepRun(state, StepBy::operation, count);
   return moveStep(state, count);
 }
 
@@ -452,22 +541,18 @@ Result<View> handle_kernels(SessionState& state, const Command& command, Outcome
   return makeView(std::move(table));
 }
 
-Result<View> handle_bytecode(SessionState& state, const Command&, Outcome&) {
-  DYN_TRY(LoadedModel * model, state.model());
-  DYN_TRY(dyn_module * program, model->program());
-  IrText text;
-  text.level = IrLevel::bytecode;
-  text.title = "host program";
-  const char* listing = dyn_module_disassembly(program);
-  text.text = listing ? listing : "";
-  return makeView(std::move(text));
+Result<View> handle_bytecode(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(IrText text, bytecodeText(state));
+  return shown(command, std::move(text));
 }
 
 Result<View> handle_asm_(SessionState& state, const Command& command, Outcome&) {
-  return kernelTexts(state, command, KernelText::assembly);
+  DYN_TRY(IrText text, kernelTexts(state, command, KernelText::assembly));
+  return shown(command, std::move(text));
 }
 Result<View> handle_llvm(SessionState& state, const Command& command, Outcome&) {
-  return kernelTexts(state, command, KernelText::llvm);
+  DYN_TRY(IrText text, kernelTexts(state, command, KernelText::llvm));
+  return shown(command, std::move(text));
 }
 
 Result<View> handle_save(SessionState& state, const Command& command, Outcome&) {
@@ -515,7 +600,7 @@ Result<View> handle_exportModel(SessionState& state, const Command& command, Out
   }
   const bool library = result.kind == "static" || result.kind == "shared";
   DYN_CHECK(library ? writeLibrary(compiled, command, flow, made.model->info().path, result)
-                    : writeProgram(compiled, command, flow, result));
+                    : writeProgram(*made.model, command, flow, result));
   DYN_CHECK(reopened(state, made));
   return makeView(std::move(result));
 }

@@ -1,10 +1,14 @@
 // Handlers: what a run will take, before it is run.
+#include <algorithm>
 #include <numeric>
 
 #include "app/session/explain/explain.h"
 #include "app/session/session_state.h"
+#include "app/session/views/contraction_rows.h"
+#include "app/session/views/dim_views.h"
 #include "app/session/views/limit_view.h"
 #include "app/session/views/plan_view.h"
+#include "app/session/views/sweep_view.h"
 
 namespace dyn {
 
@@ -76,21 +80,96 @@ Result<View> handle_limit(SessionState& state, const Command& command, Outcome&)
   return makeView(std::move(view));
 }
 
+namespace {
+
+// What there is to say of a run with these dims before it is begun.
+Result<PredictView> predictionOf(SessionState& state, LoadedModel& model, const DimValues& dims) {
+  PredictView view;
+  view.dims = dims;
+  DYN_TRY(Runner runner, makeRunner(model, state.now.options));
+  view.checks = checkRows(model.typed(), dims);
+  view.outside = rangeFaults(model.typed(), dims);
+  Result<Runner::Rehearsal> rehearsal = runner.rehearseEvents(dims, state.interruption);
+  if (!rehearsal.ok()) {
+    // Sizes that the model does not take are an answer; all else is a fault of the question.
+    const bool answers = !view.outside.empty() || (!view.checks.empty() && view.checks.front().fails) ||
+                         rehearsal.error().id == DiagnosticId::shapeCheckFailed;
+    if (!answers) return rehearsal.takeError();
+    view.refused = rehearsal.error().message;
+    return view;
+  }
+  DYN_TRY(MachineLimits limits, machineLimits(state.now.options, state.interruption,
+                                              [&](const std::string& text) { state.log(text); }));
+  view.peakBytes = rehearsal->peakBytes;
+  view.kernels = predictKernels(*rehearsal, model.compiled()->lowered, limits);
+  for (const KernelRow& row : view.kernels.rows) view.timeNs += row.totalNs;
+  DYN_TRY(view.kernels.contractions, contractionRows(model, state.now.options, dims));
+  return view;
+}
+
+}  // namespace
+
 Result<View> handle_predict(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.model());
   if (!model->hasModule())
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a package does not hold what its kernels compute");
-  PredictView view;
-  DYN_TRY(view.dims, dimValues(*model, command));
+  DYN_TRY(DimValues dims, dimValues(*model, command));
+  DYN_TRY(PredictView view, predictionOf(state, *model, dims));
+  return makeView(std::move(view));
+}
+
+namespace {
+
+// "8..256", or what is known of the dim.
+Result<std::pair<int64_t, int64_t>> sweepRange(const LimitSymbol& symbol, const std::string& text) {
+  constexpr int64_t kUsualEnd = 256;
+  if (text.empty()) {
+    const int64_t low = std::max<int64_t>(symbol.low.value_or(1), 1);
+    return std::make_pair(low, symbol.high.value_or(std::max(kUsualEnd, 4 * low)));
+  }
+  DYN_TRY(DimSpec spec, parseDimSpec(symbol.name + "=" + text));
+  if (!spec.low || !spec.high || *spec.low > *spec.high)
+    return makeError(DiagnosticId::usageError, "'" + text + "' is no range").note("write 1..256");
+  return std::make_pair(*spec.low, *spec.high);
+}
+
+}  // namespace
+
+Result<View> handle_sweep(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(LoadedModel * model, state.model());
+  if (!model->hasModule())
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: a package does not hold what its kernels compute");
+  DYN_TRY(DimValues dims, dimValues(*model, command));
+  DYN_TRY(int64_t pointsCount, command.integer("points", 24));
+  if (pointsCount < 2 || pointsCount > 1000)
+    return makeError(DiagnosticId::usageError, "2 to 1000 points, not " + std::to_string(pointsCount));
   DYN_TRY(Runner runner, makeRunner(*model, state.now.options));
-  DYN_TRY(Runner::Rehearsal rehearsal, runner.rehearseEvents(view.dims, state.interruption));
+  const std::vector<LimitSymbol> symbols = limitSymbols(*model);
+  const auto symbol = std::find_if(symbols.begin(), symbols.end(), [&](const LimitSymbol& one) {
+    return one.name == command.text("symbol");
+  });
+  if (symbol == symbols.end())
+    return makeError(DiagnosticId::textName, "the inputs have no dim '" + command.text("symbol") + "'")
+        .note(":dims lists all");
+  DYN_TRY(const auto range, sweepRange(*symbol, command.text("range")));
   DYN_TRY(MachineLimits limits, machineLimits(state.now.options, state.interruption,
                                               [&](const std::string& text) { state.log(text); }));
-  view.peakBytes = rehearsal.peakBytes;
-  const LoweredModule& lowered = model->compiled()->lowered;
-  view.kernels = predictKernels(rehearsal, lowered, limits);
-  for (const KernelRow& row : view.kernels.rows) view.timeNs += row.totalNs;
+  const ForecastOfDims forecast = [&](const DimValues& values) -> Result<Forecast> {
+    DYN_TRY(Runner::Rehearsal rehearsal, runner.rehearseEvents(values, state.interruption));
+    Forecast at;
+    for (const KernelRow& row : predictKernels(rehearsal, model->compiled()->lowered, limits).rows)
+      at.timeNs += row.totalNs;
+    // As :limit counts: of a run after others.
+    DYN_TRY(at.peakBytes, runner.predictPeak(values, Runner::Warmth::repeated, state.interruption));
+    DYN_TRY(const std::vector<ContractionRow> rows, contractionRows(*model, state.now.options, values));
+    at.versions = versionsText(rows);
+    return at;
+  };
+  DYN_TRY(SweepView view, sweepView(*symbol, symbols, dims, range.first, range.second, pointsCount, forecast,
+                                    [&](double part) { state.progress("sweeping " + symbol->name, part); }));
+  view.measured = measuredAlong(state.runs.of(state.now.model), view.symbol, view.others);
   return makeView(std::move(view));
 }
 

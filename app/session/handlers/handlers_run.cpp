@@ -10,6 +10,7 @@
 #include "app/session/handlers/memory_limit.h"
 #include "app/session/model/input_spec.h"
 #include "app/session/model/output_files.h"
+#include "app/session/model/run_memory.h"
 #include "app/session/session_state.h"
 #include "app/session/views/kernel_members.h"
 #include "compiler/support/atomic_write.h"
@@ -53,13 +54,11 @@ Result<RunResult> runModel(SessionState& state, const Command& command, const Ru
   DYN_TRY(LoadedModel * model, state.model());
   // What is wrong with the inputs is said before anything is compiled.
   DYN_TRY(CallInputs inputs, callInputs(state, *model, command));
+  state.runs.forgetValues();
   DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
   DYN_CHECK(keepWithinLimit(state, prepared));
   state.progress("running");
   RunResult result;
-  std::vector<std::vector<int64_t>> shapes;
-  for (const Value& value : prepared.inputs.values)
-    if (value.isTensor()) shapes.push_back(value.tensor().shape());
   const bool repeated = prepared.runner->warm() || request.repeat + request.warmup > 1;
   DYN_CHECK(prepared.runner->run(prepared.inputs, request, state.interruption, result));
   fillCounters(*prepared.model, result);
@@ -72,19 +71,18 @@ Result<RunResult> runModel(SessionState& state, const Command& command, const Ru
   }
   model->observe(result.dims);
   result.kernelsCompiledAfterLoadCount += prepared.kernelsCompiledCount;
-  if (shapes.size() == prepared.inputs.values.size()) {
-    Result<int64_t> peak = prepared.runner->predictPeak(
-        shapes, repeated ? Runner::Warmth::repeated : Runner::Warmth::first, state.interruption);
-    if (peak.ok())
-      result.predictedPeakBytes = *peak;
-    else
-      result.whyNoPrediction = peak.error().message;
-  } else {
-    result.whyNoPrediction = "the memory depends on what is in the lists";
-  }
+  predictMemory(*prepared.runner, prepared.inputs,
+                repeated ? Runner::Warmth::repeated : Runner::Warmth::first, state.interruption, result);
   if (trace) *trace = prepared.runner->traceText();
   if (command.has("explain")) DYN_CHECK(explain(state, *prepared.model, result));
   return result;
+}
+
+// A run that ended well is kept, to be looked at and compared.
+View remembered(SessionState& state, RunResult result) {
+  auto run = std::make_shared<const RunResult>(std::move(result));
+  state.runs.add(state.now.model, run);
+  return Shared<RunResult>(std::move(run));
 }
 
 }  // namespace
@@ -97,63 +95,8 @@ Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Com
   };
   DYN_TRY(CallInputs inputs,
           makeInputs(model.signature(), dims, command.all("input"), state.now.options.seed, bound));
-  if (!inputs.random.empty()) {
-    std::string list;
-    for (const std::string& name : inputs.random) list += (list.empty() ? "" : ", ") + name;
-    state.log((inputs.random.size() == 1 ? "input " : "inputs ") + list +
-              (inputs.random.size() == 1 ? " is" : " are") + " random (seed " +
-              std::to_string(state.now.options.seed) + ")");
-  }
-  for (const std::string& name : inputs.scalars)
-    state.log("input " + name + " is a scalar; the one element given is taken for it");
+  for (const std::string& note : notesOf(inputs, state.now.options.seed)) state.log(note);
   return inputs;
-}
-
-Result<View> handle_run(SessionState& state, const Command& command, Outcome& outcome) {
-  RunRequest request;
-  DYN_TRY(request.repeat, command.integer("repeat", 1));
-  DYN_TRY(request.warmup, command.integer("warmup", 0));
-  if (command.has("profile") || command.has("explain")) request.profiling = Profiling::on;
-  std::string trace;
-  DYN_TRY(LoadedModel * model, state.model());
-  const size_t known = model->info().warnings.size();
-  DYN_TRY(RunResult result, runModel(state, command, request, &trace));
-  // Those that compiling has found; the others were told on loading.
-  const std::vector<Diagnostic>& warnings = model->info().warnings;
-  outcome.warnings.assign(warnings.begin() + static_cast<std::ptrdiff_t>(known), warnings.end());
-  if (command.has("profile") && !command.text("profile").empty()) {
-    result.profileFile = command.text("profile");
-    DYN_CHECK(writeFileAtomically(result.profileFile, {trace}));
-  }
-  if (command.has("output-dir")) DYN_CHECK(writeOutputs(result, command.text("output-dir")));
-  if (command.has("bind"))
-    for (const NamedValue& output : result.outputs)
-      state.values.bind(output.name, {output.value, output.type});
-  return makeView(std::move(result));
-}
-
-Result<View> handle_time(SessionState& state, const Command& command, Outcome&) {
-  RunRequest request;
-  DYN_TRY(request.repeat, command.integer("count", 20));
-  DYN_TRY(request.warmup, command.integer("warmup", 2));
-  DYN_TRY(RunResult result, runModel(state, command, request));
-  result.bench = true;
-  return makeView(std::move(result));
-}
-
-Result<View> handle_profile(SessionState& state, const Command& command, Outcome&) {
-  RunRequest request;
-  DYN_TRY(request.repeat, command.integer("repeat", 1));
-  request.warmup = 1;
-  request.profiling = Profiling::on;
-  std::string trace;
-  DYN_TRY(RunResult result, runModel(state, command, request, &trace));
-  result.bench = true;
-  if (command.has("file")) {
-    result.profileFile = command.text("file");
-    DYN_CHECK(writeFileAtomically(result.profileFile, {trace}));
-  }
-  return makeView(std::move(result));
 }
 
 namespace {
@@ -173,6 +116,93 @@ std::vector<std::string> members(const std::string& directory, const std::string
   });
   return names;
 }
+
+// The recorded inputs of a folder, as if they were given one by one; what is given besides wins.
+Result<Command> withInputsOfCase(const LoadedModel& model, const Command& command) {
+  Command all = command;
+  if (!command.has("case")) return all;
+  const std::string directory = command.text("case");
+  const std::vector<std::string> files = members(directory, "input_");
+  if (files.empty()) return makeError(DiagnosticId::fileError, directory + " has no input_0.pb");
+  const Signature& signature = model.signature();
+  for (size_t i = 0; i < signature.inputs.size(); ++i) {
+    const std::string& name = signature.inputs[i].info.name;
+    const std::vector<std::string>& given = command.all("input");
+    const bool isGiven = std::any_of(given.begin(), given.end(), [&](const std::string& text) {
+      return text.compare(0, name.size() + 1, name + "=") == 0;
+    });
+    const std::string file = "input_" + std::to_string(i) + ".pb";
+    if (!isGiven && std::find(files.begin(), files.end(), file) != files.end())
+      all.add("input", name + "=@" + directory + "/" + file);
+  }
+  return all;
+}
+
+// What is recorded of the outputs against what came out.
+Status compareWithCase(const LoadedModel& model, const std::string& directory, RunResult& result) {
+  const Signature& signature = model.signature();
+  for (size_t i = 0; i < result.outputs.size() && i < signature.outputs.size(); ++i) {
+    const std::string file = directory + "/output_" + std::to_string(i) + ".pb";
+    if (::access(file.c_str(), F_OK) != 0) continue;
+    DYN_TRY(const Value wanted, readTestValue(file, signature.outputs[i]));
+    result.differences.emplace_back(result.outputs[i].name,
+                                    compareValues(result.outputs[i].value, wanted, Tolerance()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<View> handle_run(SessionState& state, const Command& command, Outcome& outcome) {
+  RunRequest request;
+  DYN_TRY(request.repeat, command.integer("repeat", 1));
+  DYN_TRY(request.warmup, command.integer("warmup", 0));
+  if (command.has("profile") || command.has("explain")) request.profiling = Profiling::on;
+  std::string trace;
+  DYN_TRY(LoadedModel * model, state.model());
+  const size_t known = model->info().warnings.size();
+  DYN_TRY(const Command withCase, withInputsOfCase(*model, command));
+  DYN_TRY(RunResult result, runModel(state, withCase, request, &trace));
+  if (command.has("case")) DYN_CHECK(compareWithCase(*model, command.text("case"), result));
+  // Those that compiling has found; the others were told on loading.
+  const std::vector<Diagnostic>& warnings = model->info().warnings;
+  outcome.warnings.assign(warnings.begin() + static_cast<std::ptrdiff_t>(known), warnings.end());
+  if (command.has("profile") && !command.text("profile").empty()) {
+    result.profileFile = command.text("profile");
+    DYN_CHECK(writeFileAtomically(result.profileFile, {trace}));
+  }
+  if (command.has("output-dir")) DYN_CHECK(writeOutputs(result, command.text("output-dir")));
+  if (command.has("bind"))
+    for (const NamedValue& output : result.outputs)
+      state.values.bind(output.name, {output.value, output.type});
+  return remembered(state, std::move(result));
+}
+
+Result<View> handle_time(SessionState& state, const Command& command, Outcome&) {
+  RunRequest request;
+  DYN_TRY(request.repeat, command.integer("count", 20));
+  DYN_TRY(request.warmup, command.integer("warmup", 2));
+  DYN_TRY(RunResult result, runModel(state, command, request));
+  result.bench = true;
+  return remembered(state, std::move(result));
+}
+
+Result<View> handle_profile(SessionState& state, const Command& command, Outcome&) {
+  RunRequest request;
+  DYN_TRY(request.repeat, command.integer("repeat", 1));
+  request.warmup = 1;
+  request.profiling = Profiling::on;
+  std::string trace;
+  DYN_TRY(RunResult result, runModel(state, command, request, &trace));
+  result.bench = true;
+  if (command.has("file")) {
+    result.profileFile = command.text("file");
+    DYN_CHECK(writeFileAtomically(result.profileFile, {trace}));
+  }
+  return remembered(state, std::move(result));
+}
+
+namespace {
 
 CaseStatus statusOf(const Diagnostic& diagnostic) {
   switch (diagnosticRow(diagnostic.id).kind) {

@@ -1,19 +1,10 @@
 #include "app/session/handlers/memory_limit.h"
 
-#include <algorithm>
+#include "app/session/model/run_memory.h"
 
 namespace dyn {
 
 namespace {
-
-using Shapes = std::vector<std::vector<int64_t>>;
-
-std::string dimsText(const DimValues& dims) {
-  std::string text;
-  for (const auto& [name, value] : dims)
-    text += (text.empty() ? " with " : ", ") + name + " = " + std::to_string(value);
-  return text;
-}
 
 // Made anew for other dims than before: what takes most differs.
 Result<SmallProgram> smallProgram(SessionState& state, const LoadedModel& model, const DimValues& dims) {
@@ -35,29 +26,18 @@ Result<SmallProgram> smallProgram(SessionState& state, const LoadedModel& model,
 
 Status keepWithinLimit(SessionState& state, PreparedRun& prepared) {
   const uint64_t limit = state.now.options.memoryLimitBytes;
-  if (limit == 0) return {};
-  Shapes shapes;
-  for (const Value& value : prepared.inputs.values) {
-    if (!value.isTensor()) return {};
-    shapes.push_back(value.tensor().shape());
-  }
-  const auto peakOf = [&](Runner& runner) {
-    return runner.predictPeak(shapes, Runner::Warmth::first, state.interruption);
-  };
-  // A little of the limit is the pool's own: the ends of its chunks.
-  const auto room = static_cast<int64_t>(std::min<uint64_t>(limit - limit / 64, INT64_MAX));
-  const Result<int64_t> peak = peakOf(*prepared.runner);
-  if (!peak.ok() || *peak <= room) return {};
+  std::optional<LimitExcess> excess =
+      beyondLimit(*prepared.runner, prepared.inputs, limit, state.interruption);
+  if (!excess) return {};
   Error refused =
-      makeError(DiagnosticId::memoryLimit, "the run would need " + std::to_string(*peak) + " bytes" +
-                                               dimsText(prepared.inputs.dims) + ", the limit is " +
-                                               std::to_string(limit))
+      std::move(excess->refused)
           .note(":limit " + std::to_string(limit) + " says what would fit, :plan what takes the room");
-  const bool mayFit = static_cast<uint64_t>(*peak) <= limit;
+  const bool mayFit = excess->mayFit;
   const LoadedModel& model = *prepared.model;
   const bool again = model.hasModule() && !model.request().path.empty() && model.request().path != "-" &&
                      model.request().fixedInputs.empty();
   if (!again) return mayFit ? Status() : Status(std::move(refused));
+  const auto shapes = *shapesOf(prepared.inputs);
   std::shared_ptr<SmallProgram>& small = state.now.small;
   for (bool fresh : {false, true}) {
     if (fresh) {
@@ -69,16 +49,17 @@ Status keepWithinLimit(SessionState& state, PreparedRun& prepared) {
         prepared.kernelsCompiledCount += small->model->compiled()->statistics.kernelsCompiledCount;
     }
     if (!small || !small->runner) continue;
-    const Result<int64_t> smallPeak = peakOf(*small->runner);
+    const Result<int64_t> smallPeak =
+        small->runner->predictPeak(shapes, Runner::Warmth::first, state.interruption);
     if (!smallPeak.ok()) continue;
-    if (*smallPeak > room) {
+    if (beyondLimit(*small->runner, prepared.inputs, limit, state.interruption)) {
       if (fresh || small->dims == prepared.inputs.dims)
         refused.diagnostic.notes.push_back("with values made again instead of kept it would need " +
                                            std::to_string(*smallPeak) + " bytes");
       continue;
     }
     state.log("values are made again instead of kept: " + std::to_string(*smallPeak) + " bytes instead of " +
-              std::to_string(*peak));
+              std::to_string(excess->peakBytes));
     prepared.model = small->model.get();
     prepared.runner = small->runner.get();
     return {};

@@ -327,4 +327,18 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
   return call;
 }
 
+std::vector<std::string> notesOf(const CallInputs& inputs, uint64_t seed) {
+  std::vector<std::string> notes;
+  if (!inputs.random.empty()) {
+    std::string list;
+    for (const std::string& name : inputs.random) list += (list.empty() ? "" : ", ") + name;
+    const bool one = inputs.random.size() == 1;
+    notes.push_back((one ? "input " : "inputs ") + list + (one ? " is" : " are") + " random (seed " +
+                    std::to_string(seed) + ")");
+  }
+  for (const std::string& name : inputs.scalars)
+    notes.push_back("input " + name + " is a scalar; the one element given is taken for it");
+  return notes;
+}
+
 }  // namespace dyn

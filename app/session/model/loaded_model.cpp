@@ -202,6 +202,7 @@ Status LoadedModel::readOnnx() {
   inputNames_ = std::move(result.inputNames);
   outputNames_ = std::move(result.outputNames);
   problems_ = std::move(result.problems);
+  info_.problemsCount = static_cast<int64_t>(problems_.size());
   info_.warnings = std::move(result.warnings);
   info_.producer = std::move(result.producer);
   info_.irVersion = result.irVersion;
@@ -227,6 +228,9 @@ Status LoadedModel::readText(std::string text) {
 
 Status LoadedModel::readPackage() {
   info_.kind = ModelKind::package;
+  if (request_.collectProblems)
+    if (const dyn_status whole = dyn_package_check(info_.path.c_str()); whole != DYN_OK)
+      return vmError(whole).at({.file = info_.path});
   dyn_module* module = nullptr;
   dyn_host host{};
   host.resolve_builtin = libraryBuiltins();
@@ -401,6 +405,9 @@ void LoadedModel::describe() {
     }
   });
   if (info_.ops.empty()) info_.ops = std::move(ops);
+  // What can not be imported is counted as it is written.
+  if (!problems_.empty())
+    for (const auto& [name, count] : info_.ops) info_.opsCount += count;
 }
 
 CompileOptions LoadedModel::compileOptions() const {

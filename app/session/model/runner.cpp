@@ -76,8 +76,11 @@ void Interruption::request() {
 }
 
 void Interruption::setRunning(dyn_context* context) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  running_ = context;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    running_ = context;
+  }
+  if (listener_) listener_(context != nullptr);
 }
 
 namespace {

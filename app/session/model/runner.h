@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 
 #include "app/session/model/input_spec.h"
@@ -19,11 +20,14 @@ class Interruption {
   bool requested() const { return cancelled_.load(std::memory_order_relaxed); }
   void request();  // any thread; again and again until the command ends, as the VM forgets it between runs
   void reset() { cancelled_ = false; }
+  // Told on the thread that runs: true before a program begins, false when it has ended.
+  void setListener(std::function<void(bool)> listener) { listener_ = std::move(listener); }
 
  private:
   friend class Runner;
   void setRunning(dyn_context* context);
   std::atomic<bool> cancelled_{false};
+  std::function<void(bool)> listener_;
   std::mutex mutex_;  // guards running_
   dyn_context* running_ = nullptr;
 };

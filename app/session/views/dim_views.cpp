@@ -7,6 +7,8 @@
 #include "app/session/explain/dim_guards.h"
 #include "app/session/model/dim_origins.h"
 #include "app/session/model/loaded_model.h"
+#include "app/session/views/node_ids.h"
+#include "app/session/views/why_tree.h"
 #include "compiler/infer/infer.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/printer.h"
@@ -212,15 +214,12 @@ void describeChecks(const Module& module, const std::set<SymbolId>& symbols, Why
         if (symbols.count(s)) addOnce(view.checks, check.toString());
 }
 
-void addChain(DimOrigins& origins, const DimPlace& place, WhyView& view) {
-  constexpr size_t kMostSteps = 40;
-  const std::vector<const DimStep*> steps = origins.chain(place);
-  for (size_t i = 0; i < steps.size() && i < kMostSteps; ++i) {
-    addOnce(view.chain, origins.toString(*steps[i]));
-    for (const Fact& fact : steps[i]->facts) addOnce(view.chain, "  since " + factText(fact));
+void addChain(const Module& module, DimOrigins& origins, const DimPlace& place, WhyView& view) {
+  for (WhyStep& step : whyTree(*module.context, origins, place)) {
+    const size_t before = view.chain.size();
+    addOnce(view.chain, toString(step));
+    if (view.chain.size() > before) view.tree.push_back(std::move(step));
   }
-  if (steps.size() > kMostSteps)
-    view.chain.push_back("... " + std::to_string(steps.size() - kMostSteps) + " more steps");
 }
 
 // Values of the symbols under which a and b differ, and the inputs' shapes then.
@@ -258,7 +257,7 @@ WhyView whyCheck(ScratchCopy& program, const Ports& ports, const SymbolUses& use
       if (!type || !type.isTensor()) continue;
       for (int axis = 0; axis < type.rank(); ++axis)
         if (type.dims()[static_cast<size_t>(axis)] == side)
-          addChain(program.origins(), {DimPlace::Kind::axis, operand, axis}, view);
+          addChain(module, program.origins(), {DimPlace::Kind::axis, operand, axis}, view);
     }
   }
   addCounterexample(module, ports, *without, check.lhs, check.rhs, view);
@@ -313,6 +312,55 @@ Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
   return table;
 }
 
+std::vector<CheckRow> checkRows(const Module& module, const DimValues& dims) {
+  DimContext& context = module.context->dims();
+  DimBinding binding;
+  for (SymbolId s = 0; s < context.symbolCount(); ++s)
+    if (const auto found = dims.find(context.symbolName(s)); found != dims.end())
+      binding.set(s, found->second);
+  const auto valueOf = [&](Dim dim) -> std::optional<int64_t> {
+    Result<int64_t> value = evaluate(dim, binding);
+    return value.ok() ? std::optional<int64_t>(*value) : std::nullopt;
+  };
+  std::vector<CheckRow> rows;
+  for (const Check& check : checksOf(module)) {
+    CheckRow row;
+    row.name = check.name;
+    row.text = check.toString().substr(check.name.size() + 2);
+    row.left = valueOf(check.lhs);
+    row.right = valueOf(check.rhs);
+    if (row.left && row.right) {
+      const std::string relation = check.op->attributes.string("relation");
+      const int64_t a = *row.left, b = *row.right;
+      row.fails = relation == "le" ? a > b : a != b && (relation == "eq" || (a != 1 && b != 1));
+    }
+    if (check.demands && !check.demands->results.empty())
+      row.node = NodeIds::ofValue(check.demands->results[0].id);
+    rows.push_back(std::move(row));
+  }
+  std::stable_partition(rows.begin(), rows.end(), [](const CheckRow& row) { return row.fails; });
+  return rows;
+}
+
+std::vector<RangeFault> rangeFaults(const Module& module, const DimValues& dims) {
+  std::vector<RangeFault> faults;
+  IrContext& ir = *module.context;
+  for (const auto& [name, value] : dims) {
+    if (!ir.dims().hasSymbol(name)) continue;
+    const Dim dim = ir.dims().symbol(name);
+    const Interval range = ir.facts().interval(dim);
+    std::string text;
+    if (range.low && value < *range.low) text = name + " is at least " + std::to_string(*range.low);
+    if (range.high && value > *range.high) text = name + " is at most " + std::to_string(*range.high);
+    for (const Fact& fact : ir.facts().factsAbout(dim.symbol()))
+      if (fact.kind == FactKind::multipleOf && fact.a == dim && fact.multiple > 1 &&
+          value % fact.multiple != 0)
+        text = name + " is a multiple of " + std::to_string(fact.multiple);
+    if (!text.empty()) faults.push_back({name, text});
+  }
+  return faults;
+}
+
 Result<WhyView> whyDim(ScratchCopy& program, const Ports& ports, const std::string& a, const std::string& b) {
   const Module& module = program.module;
   IrContext& ir = *module.context;
@@ -325,7 +373,7 @@ Result<WhyView> whyDim(ScratchCopy& program, const Ports& ports, const std::stri
   std::set<SymbolId> symbols;
   DYN_TRY(Asked left, asked(module, ports, a));
   for (SymbolId s : symbolsOf(left.dim)) symbols.insert(s);
-  if (left.place) addChain(program.origins(), *left.place, view);
+  if (left.place) addChain(module, program.origins(), *left.place, view);
   if (b.empty()) {
     view.question = "what is " + a + "?";
     view.answer = left.dim.toString();
@@ -341,7 +389,7 @@ Result<WhyView> whyDim(ScratchCopy& program, const Ports& ports, const std::stri
                          (interval.high ? std::to_string(*interval.high) : ""));
   } else {
     DYN_TRY(Asked right, asked(module, ports, b));
-    if (right.place) addChain(program.origins(), *right.place, view);
+    if (right.place) addChain(module, program.origins(), *right.place, view);
     for (SymbolId s : symbolsOf(right.dim)) symbols.insert(s);
     view.question = "is " + a + " = " + b + "?";
     const Answer answer = facts.equal(left.dim, right.dim);

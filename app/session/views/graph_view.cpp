@@ -3,6 +3,7 @@
 
 #include "app/session/views/graph_folding.h"
 #include "app/session/views/node_ids.h"
+#include "app/session/views/scope_groups.h"
 #include "app/session/views/trace_views.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/printer.h"
@@ -38,45 +39,19 @@ class GraphBuilder {
  private:
   std::string nameOf(ValueId value) const { return value == kNoValue ? "" : ir_.valueName(value); }
 
-  int groupOf(const std::string& path, const std::string& label, GroupKind kind, int parent, NodeId owner) {
-    auto [it, isNew] = groups_.emplace(path, static_cast<int>(view_.groups.size()));
-    if (isNew) view_.groups.push_back({path, label, kind, parent, owner});
-    return it->second;
-  }
-
   // The function's own group: none for main, one for each body inside the group of its operation, one for
   // other functions.
   int groupOfFunction(const FunctionVisit& visit) {
     if (!visit.owner) {
       if (visit.function->name == "main") return -1;
-      return groupOf("@" + visit.function->name, "@" + visit.function->name, GroupKind::function, -1,
-                     kNoNode);
+      return groups_.group("@" + visit.function->name, "@" + visit.function->name, GroupKind::function, -1,
+                           kNoNode);
     }
     const NodeId owner = ids_.of(*visit.owner);
     auto parent = groupOfOp_.find(visit.owner);
     const int parentGroup = parent == groupOfOp_.end() ? -1 : parent->second;
     const std::string label = regionLabel(*visit.owner, visit.region);
-    return groupOf("@" + visit.function->name, label, GroupKind::region, parentGroup, owner);
-  }
-
-  // Scopes of the node's name inside the function's group: "/encoder/layer.0/MatMul" stands in encoder, then
-  // layer.0.
-  int scopeOf(const Op& op, int functionGroup) {
-    const std::string name = sourceName(op.place);
-    if (name.find('/') == std::string::npos) return functionGroup;
-    std::string path = functionGroup < 0 ? "" : view_.groups[static_cast<size_t>(functionGroup)].path + ":";
-    int group = functionGroup;
-    size_t at = 0, depth = 0;
-    while (depth++ < 64) {
-      const size_t slash = name.find('/', at);
-      if (slash == std::string::npos) break;
-      const std::string part = name.substr(at, slash - at);
-      at = slash + 1;
-      if (part.empty()) continue;
-      path += (path.empty() || path.back() == ':' ? "" : "/") + part;
-      group = groupOf(path, part, GroupKind::scope, group, kNoNode);
-    }
-    return group;
+    return groups_.group("@" + visit.function->name, label, GroupKind::region, parentGroup, owner);
   }
 
   void addFunction(const FunctionVisit& visit, uint32_t number) {
@@ -118,7 +93,7 @@ class GraphBuilder {
     node.kind = op.def == &ops::constantOp ? NodeKind::constant : NodeKind::operation;
     node.place = op.place.toString();
     node.sourceNode = sourceName(op.place);
-    node.group = scopeOf(op, functionGroup);
+    node.group = groups_.scopeOf(node.sourceNode, functionGroup);
     groupOfOp_[&op] = node.group;
     node.text = print(ir_, op);
     for (const auto& [name, value] : op.attributes.all())
@@ -215,7 +190,7 @@ class GraphBuilder {
   const IrContext& ir_;
   NodeIds ids_;
   GraphView view_;
-  std::map<std::string, int> groups_;
+  ScopeGroups groups_{view_};
   std::unordered_map<const Op*, int> groupOfOp_;
   std::unordered_map<ValueId, Made> made_;
   std::unordered_map<ValueId, Type> types_;

@@ -5,6 +5,13 @@
 
 namespace dyn {
 
+int64_t usualValue(const LimitSymbol& symbol) {
+  if (!symbol.likely.empty()) return symbol.likely.front();
+  const int64_t multiple = std::max<int64_t>(symbol.multiple, 1);
+  const int64_t least = std::max<int64_t>(symbol.low.value_or(1), 1);
+  return (least + multiple - 1) / multiple * multiple;
+}
+
 namespace {
 
 constexpr int64_t kLargestSearched = int64_t{1} << 40;
@@ -120,13 +127,6 @@ class Search {
   bool refused_ = false;  // the size looked at last can not be run
   std::string why_;
 };
-
-int64_t usualValue(const LimitSymbol& symbol) {
-  if (!symbol.likely.empty()) return symbol.likely.front();
-  const int64_t multiple = std::max<int64_t>(symbol.multiple, 1);
-  const int64_t least = std::max<int64_t>(symbol.low.value_or(1), 1);
-  return (least + multiple - 1) / multiple * multiple;
-}
 
 // A size for each dim that is not given: the usual one, or, where the model does not take these, the first
 // doubling of all that it takes.

@@ -22,6 +22,9 @@ struct LimitSymbol {
   std::vector<int64_t> likely;  // most frequent first
 };
 
+// The size to take where none is given.
+int64_t usualValue(const LimitSymbol& symbol);
+
 // The peak of a run with these dims; errors: unsupportedFeature where it depends on elements, cancelled, or
 // what the run would end in.
 using PeakOfDims = std::function<Result<int64_t>(const DimValues&)>;

@@ -56,6 +56,31 @@ std::unordered_set<ValueId> constantsOf(const Function& function) {
   return constants;
 }
 
+// Where most of @main's buffers live at once, and which these are.
+void findPeakStep(PlanView& view) {
+  std::map<int, int64_t> changes;
+  for (const PlanBuffer& b : view.buffers) {
+    if (b.function != "main" || !b.sizeBytes) continue;
+    changes[b.begin] += *b.sizeBytes;
+    changes[b.end + 1] -= *b.sizeBytes;
+  }
+  int64_t living = 0;
+  for (const auto& [step, change] : changes) {
+    living += change;
+    if (living <= view.peakStepBytes) continue;
+    view.peakStepBytes = living;
+    view.peakStep = step;
+  }
+  for (size_t i = 0; i < view.buffers.size(); ++i) {
+    const PlanBuffer& b = view.buffers[i];
+    if (b.function == "main" && b.sizeBytes && b.begin <= view.peakStep && view.peakStep <= b.end)
+      view.peakBuffers.push_back(i);
+  }
+  std::stable_sort(view.peakBuffers.begin(), view.peakBuffers.end(), [&](size_t a, size_t b) {
+    return *view.buffers[a].sizeBytes > *view.buffers[b].sizeBytes;
+  });
+}
+
 }  // namespace
 
 PlanView planView(const Module& placed, const DimValues& dims) {
@@ -74,6 +99,11 @@ PlanView planView(const Module& placed, const DimValues& dims) {
       size_t& latest = lastUse[live.rootOf(value)];
       latest = std::max(latest, index);
     }
+    std::unordered_map<ValueId, std::vector<std::string>> views;
+    for (const Op* op : function.ops)
+      for (const ValueDef& r : op->results)
+        if (r.id != kNoValue && live.rootOf(r.id) != r.id)
+          views[live.rootOf(r.id)].push_back(placed.context->valueName(r.id));
     std::map<std::string, int> slots;
     size_t arenaIndex = SIZE_MAX;
     for (size_t i = 0; i < function.ops.size(); ++i) {
@@ -114,12 +144,14 @@ PlanView planView(const Module& placed, const DimValues& dims) {
         }
         buffer.begin = static_cast<int>(i);
         buffer.end = static_cast<int>(std::min(lastUse.count(r.id) ? lastUse[r.id] : i, function.ops.size()));
+        if (const auto seen = views.find(r.id); seen != views.end()) buffer.views = seen->second;
         if (buffer.pooled && function.name == "main") peak += (peak.empty() ? "" : " + ") + buffer.bytes;
         view.buffers.push_back(std::move(buffer));
       }
     }
   }
   view.peak = peak.empty() ? "0" : peak;
+  findPeakStep(view);
   const std::vector<RefusedCopy> copies = refusedCopies(placed);
   const Dim copied = bytesOf(placed, copies);
   view.copiesCount = static_cast<int64_t>(copies.size());

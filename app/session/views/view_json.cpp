@@ -76,6 +76,26 @@ Json benchRow(const BenchRow& row) {
   return item;
 }
 
+Json treeJson(const std::vector<WhyStep>& tree) {
+  Json list = Json::array();
+  for (const WhyStep& step : tree)
+    list.push_back({{"text", step.text}, {"depth", step.depth}, {"folded", step.folded}});
+  return list;
+}
+
+Json checksJson(const std::vector<CheckRow>& checks) {
+  Json list = Json::array();
+  for (const CheckRow& check : checks)
+    list.push_back({{"name", check.name},
+                    {"text", check.text},
+                    {"left", orNull(check.left)},
+                    {"right", orNull(check.right)},
+                    {"fails", check.fails}});
+  return list;
+}
+
+Json orNull(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
+
 struct Writer {
   Json operator()(std::monostate) const { return Json::object(); }
 
@@ -94,6 +114,7 @@ struct Writer {
     json["weights_count"] = v->weightsCount;
     json["weights_bytes"] = v->weightsBytes;
     json["warnings"] = diagnosticsJson(v->warnings);
+    if (v->problemsCount > 0) json["problems_count"] = v->problemsCount;
     return json;
   }
 
@@ -129,7 +150,52 @@ struct Writer {
   }
 
   Json operator()(const Shared<IrText>& v) const {
-    return {{"ir", {{"level", toString(v->level)}, {"title", v->title}, {"text", v->text}}}};
+    Json ir = {{"level", toString(v->level)}, {"title", v->title}, {"text", v->text}};
+    if (!v->file.empty()) ir["file"] = v->file;
+    for (const LineOrigin& origin : v->origins)
+      ir["origins"].push_back({{"line", origin.line},
+                               {"last_line", origin.lastLine},
+                               {"places", origin.places},
+                               {"kernels", origin.kernels},
+                               {"loop_line", origin.loopLine}});
+    return {{"ir", ir}};
+  }
+
+  Json operator()(const Shared<LinkedLines>& v) const {
+    Json levels = Json::array();
+    for (const LinkedLines::Level& level : v->levels) {
+      Json lines = Json::array();
+      for (const LinkedLines::Line& line : level.lines)
+        lines.push_back({{"line", line.line}, {"text", line.text}});
+      levels.push_back({{"level", toString(level.level)}, {"lines", lines}});
+    }
+    return {
+        {"level", toString(v->level)}, {"line", v->line.line}, {"text", v->line.text}, {"levels", levels}};
+  }
+
+  Json operator()(const Shared<StopView>& v) const {
+    Json registers = Json::array();
+    for (const StopView::Register& held : v->registers)
+      registers.push_back(
+          {{"name", held.name}, {"value", held.value}, {"type", held.type}, {"dims", held.dims}});
+    Json stop = {{"ended", v->ended},
+                 {"why", v->why},
+                 {"function", v->function},
+                 {"place", v->place},
+                 {"instruction", v->instruction},
+                 {"position", v->position},
+                 {"line", v->line},
+                 {"depth", v->depth},
+                 {"registers", registers}};
+    if (v->result) stop["result"] = (*this)(v->result);
+    return {{"stop", stop}};
+  }
+
+  Json operator()(const Shared<BreakpointTable>& v) const {
+    Json rows = Json::array();
+    for (const BreakpointTable::Row& row : v->rows)
+      rows.push_back({{"number", row.number}, {"what", row.what}, {"where", row.where}, {"hits", row.hits}});
+    return {{"breakpoints", rows}, {"watched", v->watched}};
   }
 
   Json operator()(const Shared<PassList>& v) const {
@@ -213,6 +279,7 @@ struct Writer {
               {"answer", v->answer},
               {"lines", v->lines},
               {"chain", v->chain},
+              {"tree", treeJson(v->tree)},
               {"facts", v->facts},
               {"known", v->known},
               {"checks", v->checks},
@@ -378,6 +445,12 @@ struct Writer {
     if (!v->whyNoPrediction.empty()) json["why_no_prediction"] = v->whyNoPrediction;
     if (v->profile) json["kernels"] = (*this)(v->profile)["kernels"];
     if (!v->profileFile.empty()) json["profile_file"] = v->profileFile;
+    if (!v->differences.empty()) {
+      Json list = Json::array();
+      for (const auto& [name, difference] : v->differences)
+        list.push_back({{"name", name}, {"equal", difference.empty()}, {"difference", difference}});
+      json["recorded"] = list;
+    }
     return json;
   }
 
@@ -394,10 +467,81 @@ struct Writer {
                          {"dims", k.dims}});
     return {{"prediction",
              {{"dims", mapJson(v->dims)},
+              {"refused", v->refused.empty() ? Json(nullptr) : Json(v->refused)},
+              {"checks", checksJson(v->checks)},
               {"time_ns", v->timeNs},
               {"peak_bytes", v->peakBytes},
               {"limits", v->kernels.limits},
               {"kernels", kernels}}}};
+  }
+
+  Json operator()(const Shared<SweepView>& v) const {
+    Json points = Json::array(), bands = Json::array(), measured = Json::array();
+    for (const SweepPoint& p : v->points)
+      points.push_back({{"value", p.value},
+                        {"time_ns", orNull(p.timeNs)},
+                        {"peak_bytes", orNull(p.peakBytes)},
+                        {"refused", p.refused.empty() ? Json(nullptr) : Json(p.refused)}});
+    for (const SweepBand& band : v->bands)
+      bands.push_back({{"from", band.from}, {"to", band.to}, {"versions", band.versions}});
+    for (const MeasuredRun& run : v->measured)
+      measured.push_back(
+          {{"dims", mapJson(run.dims)}, {"time_ns", run.timeNs}, {"peak_bytes", run.peakBytes}});
+    return {{"sweep",
+             {{"symbol", v->symbol},
+              {"others", mapJson(v->others)},
+              {"points", points},
+              {"bands", bands},
+              {"measured", measured}}}};
+  }
+
+  Json operator()(const Shared<TensorView>& v) const {
+    return {{"tensor",
+             {{"name", v->name},
+              {"dtype", v->dtype},
+              {"shape", v->shape},
+              {"from", v->from},
+              {"size_bytes", v->sizeBytes},
+              {"nan_count", v->nanCount},
+              {"infinity_count", v->infinityCount},
+              {"zero_count", v->zeroCount},
+              {"min", orNull(v->least)},
+              {"max", orNull(v->largest)},
+              {"mean", orNull(v->mean)},
+              {"deviation", orNull(v->deviation)},
+              {"histogram", v->histogram},
+              {"file", v->file.empty() ? Json(nullptr) : Json(v->file)}}}};
+  }
+
+  Json operator()(const Shared<PlaceTree>& v) const {
+    Json rows = Json::array();
+    for (const PlaceRow& row : v->rows)
+      rows.push_back({{"label", row.label},
+                      {"kind", row.kind},
+                      {"place", row.place},
+                      {"parent", row.parent},
+                      {"launches_count", row.launchesCount},
+                      {"total_ns", row.totalNs},
+                      {"bound_ns", row.boundNs},
+                      {"bytes", row.bytes},
+                      {"operations_count", row.operations}});
+    return {{"run_ns", v->runNs}, {"places", rows}};
+  }
+
+  Json operator()(const Shared<RunsView>& v) const {
+    Json rows = Json::array();
+    for (const RunDifference& row : v->rows)
+      rows.push_back({{"place", row.place},
+                      {"first_ns", orNull(row.firstNs)},
+                      {"second_ns", orNull(row.secondNs)},
+                      {"ratio", orNull(row.ratio)}});
+    return {{"first", v->first},
+            {"second", v->second},
+            {"first_ns", v->firstNs},
+            {"second_ns", v->secondNs},
+            {"first_peak_bytes", v->firstPeakBytes},
+            {"second_peak_bytes", v->secondPeakBytes},
+            {"places", rows}};
   }
 
   Json operator()(const Shared<BenchResult>& v) const {
@@ -476,6 +620,21 @@ struct Writer {
   }
 
   Json operator()(const Shared<TextView>& v) const { return {{"text", v->text}}; }
+
+  Json operator()(const Shared<NodeList>& v) const {
+    Json rows = Json::array();
+    for (const NodeList::Row& row : v->rows)
+      rows.push_back({{"id", row.id},
+                      {"index", row.index},
+                      {"op", row.op},
+                      {"name", row.name},
+                      {"type", row.type},
+                      {"place", row.place}});
+    Json json = {{"step", v->step}, {"step_name", v->stepName}, {"title", v->title}, {"operations", rows}};
+    if (v->firstUse != kNoNode) json["first_use"] = v->firstUse;
+    if (v->lastUse != kNoNode) json["last_use"] = v->lastUse;
+    return json;
+  }
 };
 
 }  // namespace

@@ -6,37 +6,14 @@
 #include <set>
 
 #include "app/session/explain/explain.h"
+#include "app/session/views/ir_colors.h"
+#include "app/session/views/text_table.h"
 
 namespace dyn {
 
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
-
-// Columns two blanks apart; those that begin with '>' in the head are right-aligned.
-std::string table(std::vector<std::string> head, const Rows& rows, const TextOptions& options) {
-  std::vector<bool> right;
-  std::vector<size_t> widths;
-  for (std::string& title : head) {
-    right.push_back(!title.empty() && title[0] == '>');
-    if (right.back()) title.erase(0, 1);
-    widths.push_back(title.size());
-  }
-  for (const auto& row : rows)
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  auto line = [&](const std::vector<std::string>& cells) {
-    std::string text;
-    for (size_t i = 0; i < cells.size(); ++i) {
-      const std::string gap(widths[i] - cells[i].size(), ' ');
-      text += (i ? "  " : "") + (right[i] ? gap + cells[i] : cells[i] + gap);
-    }
-    text.erase(text.find_last_not_of(' ') + 1);
-    return text + "\n";
-  };
-  std::string text = options.color ? "\033[1m" + line(head) + "\033[0m" : line(head);
-  for (const auto& row : rows) text += line(row);
-  return text;
-}
+using Rows = TextRows;
 
 std::string paint(const std::string& text, const char* code, const TextOptions& options) {
   return options.color ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
@@ -55,13 +32,6 @@ std::string joined(const DimValues& dims) {
   return text;
 }
 
-// The middle of a long name is left out.
-std::string shortened(const std::string& text, size_t most) {
-  if (text.size() <= most) return text;
-  const size_t head = (most - 3) / 2;
-  return text.substr(0, head) + "..." + text.substr(text.size() - (most - 3 - head));
-}
-
 // "/models/bert.onnx: byte 17: node /layer/MatMul (MatMul, opset 17)" → "/layer/MatMul"; other places as they
 // are.
 std::string nodeOf(const std::string& place) {
@@ -73,10 +43,53 @@ std::string nodeOf(const std::string& place) {
 
 std::string bytesOrDash(std::optional<int64_t> bytes) { return bytes ? bytesText(*bytes) : "-"; }
 
+std::string predictionText(const PredictView& v) {
+  std::string text = v.dims.empty() ? "" : "with " + joined(v.dims) + " ";
+  if (v.refused.empty())
+    text += fmt::format("expected: {}, peak {} ({} bytes)\n", durationText(v.timeNs), bytesText(v.peakBytes),
+                        v.peakBytes);
+  else
+    text += "no run: " + v.refused + "\n";
+  for (const RangeFault& fault : v.outside) text += "  " + fault.text + "\n";
+  for (const CheckRow& check : v.checks)
+    if (check.fails)
+      text += fmt::format("  {} fails, {} against {}: {}; :why {} says more\n", check.name, *check.left,
+                          *check.right, check.text, check.name);
+  for (const ContractionRow& row : v.kernels.contractions)
+    text += "  " + contraction::textOf(row.chosen) + " by " + row.by + ": " +
+            shortened(joined(row.values), 60) + "\n";
+  return text;
+}
+
+std::string tensorText(const TensorView& v) {
+  std::string shape;
+  for (const int64_t size : v.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
+  std::string text =
+      fmt::format("{}: {} [{}], {}, {}\n", v.name, v.dtype, shape, bytesText(v.sizeBytes), v.from);
+  if (v.least)
+    text += fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}, deviation {:.6g}\n", *v.least, *v.largest,
+                        *v.mean, *v.deviation);
+  text += fmt::format("{} elements, {} zero, {} NaN, {} infinite\n", v.elementsCount, v.zeroCount, v.nanCount,
+                      v.infinityCount);
+  static constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const int64_t most = v.histogram.empty() ? 0 : *std::max_element(v.histogram.begin(), v.histogram.end());
+  for (const int64_t count : v.histogram)
+    text += kBlocks[count == 0 ? 0 : 1 + 7 * (count - 1) / std::max<int64_t>(1, most)];
+  if (!v.histogram.empty()) text += "\n";
+  text += v.text + "\n";
+  if (!v.file.empty()) text += "written to " + v.file + "\n";
+  return text;
+}
+
 struct Writer {
   const TextOptions& options;
 
   std::string operator()(std::monostate) const { return ""; }
+
+  // A line of words.
+  std::string sentence(const std::string& words) const {
+    return wrapped(words, options.fitted ? static_cast<size_t>(options.width) : 0, 2) + "\n";
+  }
 
   std::string operator()(const Shared<ModelInfo>& v) const {
     std::string text = v->path;
@@ -90,7 +103,11 @@ struct Writer {
     for (const ValueInfo& output : v->outputs)
       text += "  output  " + output.name + (output.type.empty() ? "" : ": " + output.type) + "\n";
     if (!v->symbols.empty()) text += "  dims    " + joined(v->symbols) + "\n";
-    if (v->kind != ModelKind::package)
+    if (v->problemsCount > 0)
+      text += fmt::format("  {} {}: it can be looked at (:graph), and not run; :check lists {}\n",
+                          v->problemsCount, v->problemsCount == 1 ? "problem" : "problems",
+                          v->problemsCount == 1 ? "it" : "them");
+    else if (v->kind != ModelKind::package)
       text += fmt::format("  {} operations in {} {}, {} constants of {}\n", v->opsCount, v->functionsCount,
                           v->functionsCount == 1 ? "function" : "functions", v->weightsCount,
                           bytesText(v->weightsBytes));
@@ -100,7 +117,7 @@ struct Writer {
     std::string list;
     for (const auto& [count, name] : ops)
       list += (list.empty() ? "" : ", ") + name + (count == -1 ? "" : " x" + std::to_string(-count));
-    if (!list.empty()) text += "  " + list + "\n";
+    if (!list.empty()) text += sentence("  " + list);
     return text;
   }
 
@@ -110,9 +127,50 @@ struct Writer {
   }
 
   std::string operator()(const Shared<IrText>& v) const {
+    if (!v->file.empty()) return "wrote " + v->file + "\n";
     std::string text = v->text;
     if (!text.empty() && text.back() != '\n') text += '\n';
+    return options.color ? colored(text) : text;
+  }
+
+  std::string operator()(const Shared<LinkedLines>& v) const {
+    constexpr size_t kMostLines = 12;
+    std::string text = fmt::format("{} {}: {}\n", toString(v->level), v->line.line, v->line.text);
+    for (const LinkedLines::Level& level : v->levels) {
+      text += fmt::format("{}{}\n", toString(level.level), level.lines.empty() ? ": nothing" : "");
+      const size_t shown = options.full ? level.lines.size() : std::min(level.lines.size(), kMostLines);
+      for (size_t i = 0; i < shown; ++i)
+        text += fmt::format("  {:>6}  {}\n", level.lines[i].line, level.lines[i].text);
+      if (shown < level.lines.size())
+        text += fmt::format("          ... and {} more lines\n", level.lines.size() - shown);
+    }
     return text;
+  }
+
+  std::string operator()(const Shared<StopView>& v) const {
+    if (v->ended)
+      return v->why + "\n" + (v->result ? toText(View(Shared<RunResult>(v->result)), options) : "");
+    std::string text = fmt::format("{}: {} at {}, line {} of the bytecode, depth {}\n", v->why, v->function,
+                                   v->position, v->line, v->depth);
+    if (!v->place.empty()) text += "  " + v->place + "\n";
+    text += "  " + v->instruction + "\n";
+    for (const StopView::Register& held : v->registers) {
+      // Sizes that are 0 are those that were not made yet, most of all.
+      if (held.type.empty() && held.value == "0" && held.dims.empty() && !options.full) continue;
+      text += fmt::format("  {:<4} {}{}{}\n", held.name, held.type.empty() ? "" : held.type + " ", held.value,
+                          held.dims.empty() ? "" : "  (" + held.dims + ")");
+    }
+    return text;
+  }
+
+  std::string operator()(const Shared<BreakpointTable>& v) const {
+    std::string text;
+    for (const BreakpointTable::Row& row : v->rows)
+      text += fmt::format(
+          "{}  {}  {}{}\n", row.number, row.what, row.where,
+          row.hits == 0 ? "" : fmt::format("  hit {} {}", row.hits, row.hits == 1 ? "time" : "times"));
+    for (const std::string& name : v->watched) text += "watched  " + name + "\n";
+    return text.empty() ? "no breakpoints\n" : text;
   }
 
   std::string operator()(const Shared<PassList>& v) const {
@@ -128,7 +186,7 @@ struct Writer {
                       std::to_string(row.solverSteps), joined(counters)});
     }
     std::string text =
-        table({"  #", "pass", "", ">time", ">ops", ">after", ">solver", "counters"}, rows, options);
+        textTable({"  #", "pass", "", ">time", ">ops", ">after", ">solver", "counters"}, rows, options);
     for (const PassRow& row : v->rows)
       for (size_t i = 0; i < row.remarks.size(); ++i) {
         if (i == 5) {
@@ -172,7 +230,7 @@ struct Writer {
     Rows rows;
     for (const BisectRow& row : v->rows)
       rows.push_back({std::to_string(row.step), row.name, row.by, row.verdict, row.difference});
-    std::string text = table({">#", "step", "evaluated by", "results", ""}, rows, options);
+    std::string text = textTable({">#", "step", "evaluated by", "results", ""}, rows, options);
     if (!v->first) return text + "no step changes a result\n";
     const std::string what = v->inCompilation ? "the fault is in lowering or code generation"
                                               : fmt::format("the first wrong pass is {} (step {})",
@@ -196,7 +254,7 @@ struct Writer {
       if (row.multiple > 1) range += " x" + std::to_string(row.multiple);
       rows.push_back({row.symbol, range, std::to_string(row.usesCount), row.origin});
     }
-    std::string text = table({"dim", "range", ">uses", "where it comes from"}, rows, options);
+    std::string text = textTable({"dim", "range", ">uses", "where it comes from"}, rows, options);
     std::set<std::string> shown;  // a fact about two symbols stands at both
     for (const DimRow& row : v->rows)
       for (const std::string& fact : row.facts)
@@ -224,14 +282,15 @@ struct Writer {
   std::string operator()(const Shared<PlanView>& v) const {
     std::string text;
     for (const PlanArena& arena : v->arenas)
-      text += fmt::format("arena of @{}: {} bytes{}, {} slots\n", arena.function, arena.bytes,
-                          arena.sizeBytes ? " = " + bytesText(*arena.sizeBytes) : "", arena.slotsCount);
+      text +=
+          sentence(fmt::format("arena of @{}: {} bytes{}, {} slots", arena.function, arena.bytes,
+                               arena.sizeBytes ? " = " + bytesText(*arena.sizeBytes) : "", arena.slotsCount));
     Rows rows;
     for (const PlanBuffer& b : v->buffers)
       rows.push_back({b.name, "@" + b.function, b.pooled ? "pool" : b.offset, b.bytes,
                       bytesOrDash(b.sizeBytes), fmt::format("{}..{}", b.begin, b.end)});
-    if (!rows.empty()) text += table({"buffer", "in", "offset", "bytes", ">size", "life"}, rows, options);
-    text += "at most " + v->peak + " bytes, constants " + bytesText(v->constantsBytes) + "\n";
+    if (!rows.empty()) text += textTable({"buffer", "in", "offset", "bytes", ">size", "life"}, rows, options);
+    text += sentence("at most " + v->peak + " bytes, constants " + bytesText(v->constantsBytes));
     if (v->copiesCount > 0)
       text += fmt::format("{} {} of {} bytes because readers take no strides, see :kernels\n", v->copiesCount,
                           v->copiesCount == 1 ? "copy" : "copies", v->copied);
@@ -251,7 +310,7 @@ struct Writer {
       rows.push_back({row.symbol, row.largest ? std::to_string(*row.largest) : "none",
                       row.peakBytes ? std::to_string(*row.peakBytes) : "-", joined(row.others), row.end});
     return fmt::format("within {} ({} bytes)\n", bytesText(v->limitBytes), v->limitBytes) +
-           table({"dim", ">largest", ">peak bytes", "with", "why not more"}, rows, options);
+           textTable({"dim", ">largest", ">peak bytes", "with", "why not more"}, rows, options);
   }
 
   std::string explained(const KernelTable& v, const char* timeTitle) const {
@@ -263,17 +322,58 @@ struct Writer {
                         bytesText(static_cast<int64_t>(k.movedBytes)),
                         fmt::format("{:.3g}", (k.operations + k.calls) * 1e-6), k.bound,
                         fmt::format("{:.0f}%", boundFraction(k) * 100), k.dims});
-    return table({"kind", "name", ">launches", std::string(">") + timeTitle, ">share", ">moved", ">Mop",
-                  "bound by", ">of it", "sizes"},
-                 rows, options) +
+    return textTable({"kind", "name", ">launches", std::string(">") + timeTitle, ">share", ">moved", ">Mop",
+                      "bound by", ">of it", "sizes"},
+                     rows, options) +
            v.limits + "\n";
   }
 
   std::string operator()(const Shared<PredictView>& v) const {
-    return fmt::format("{}expected: {}, peak {} ({} bytes)\n",
-                       v->dims.empty() ? "" : "with " + joined(v->dims) + " ", durationText(v->timeNs),
-                       bytesText(v->peakBytes), v->peakBytes) +
-           explained(v->kernels, "expected");
+    std::string text = predictionText(*v);
+    if (!v->refused.empty()) return text;
+    return text + explained(v->kernels, "expected");
+  }
+
+  std::string operator()(const Shared<SweepView>& v) const {
+    TextRows rows;
+    for (const SweepPoint& p : v->points)
+      rows.push_back({std::to_string(p.value), p.timeNs ? durationText(*p.timeNs) : "-",
+                      bytesOrDash(p.peakBytes),
+                      p.band >= 0 ? v->bands[static_cast<size_t>(p.band)].versions : p.refused});
+    for (const MeasuredRun& run : v->measured)
+      rows.push_back({std::to_string(run.dims.at(v->symbol)), durationText(run.timeNs),
+                      bytesText(run.peakBytes), "measured"});
+    return (v->others.empty() ? "" : "with " + joined(v->others) + "\n") +
+           textTable({v->symbol, ">time", ">peak", "versions"}, rows, options);
+  }
+
+  std::string operator()(const Shared<TensorView>& v) const { return tensorText(*v); }
+
+  std::string operator()(const Shared<PlaceTree>& v) const {
+    TextRows rows;
+    std::vector<int> depths;
+    for (const PlaceRow& row : v->rows) {
+      depths.push_back(row.parent < 0 ? 0 : depths[static_cast<size_t>(row.parent)] + 1);
+      const double ns = static_cast<double>(row.totalNs);
+      rows.push_back({std::string(2 * static_cast<size_t>(depths.back()), ' ') + shortened(row.label, 44),
+                      row.kind, std::to_string(row.launchesCount), durationText(row.totalNs),
+                      v->runNs > 0 ? fmt::format("{:.1f}%", 100 * ns / static_cast<double>(v->runNs)) : "-",
+                      ns > 0 && row.bytes > 0 ? fmt::format("{:.1f}", row.bytes / ns) : "-",
+                      ns > 0 && row.operations > 0 ? fmt::format("{:.1f}", row.operations / ns) : "-"});
+    }
+    return textTable({"place", "", ">launches", ">time", ">share", ">GB/s", ">GFLOP/s"}, rows, options);
+  }
+
+  std::string operator()(const Shared<RunsView>& v) const {
+    const auto time = [](std::optional<int64_t> ns) { return ns ? durationText(*ns) : std::string("-"); };
+    TextRows rows;
+    for (const RunDifference& row : v->rows)
+      rows.push_back({shortened(nodeOf(row.place), 50), time(row.firstNs), time(row.secondNs),
+                      row.ratio ? fmt::format("{:.2f}", *row.ratio) : "-"});
+    return fmt::format("{}: {}, peak {}\n{}: {}, peak {}\n", v->first, durationText(v->firstNs),
+                       bytesText(v->firstPeakBytes), v->second, durationText(v->secondNs),
+                       bytesText(v->secondPeakBytes)) +
+           textTable({"place", ">first", ">second", ">ratio"}, rows, options);
   }
 
   // The chosen one first, the others by what they take; `mark` stands beside the chosen one.
@@ -326,8 +426,8 @@ struct Writer {
       addCandidates(rows, {c.key, std::to_string(c.values.size()), sizesText(c.sizes)}, c.candidates,
                     c.chosen, mark);
     }
-    return "\n" +
-           table({"contraction", ">uses", "input", "version", ">predicted", ">measured", ""}, rows, options);
+    return "\n" + textTable({"contraction", ">uses", "input", "version", ">predicted", ">measured", ""}, rows,
+                            options);
   }
 
   std::string copiesText(const std::vector<CopyRow>& all) const {
@@ -339,7 +439,7 @@ struct Writer {
         rows.push_back({first ? copy.value : "", first ? "@" + copy.function : "", first ? copy.bytes : "",
                         first ? bytesOrDash(copy.sizeBytes) : "", refusal.by, refusal.why});
       }
-    return "\n" + table({"copy", "in", "bytes", ">size", "because", "which"}, rows, options);
+    return "\n" + textTable({"copy", "in", "bytes", ">size", "because", "which"}, rows, options);
   }
 
   std::string operator()(const Shared<TuneView>& v) const {
@@ -362,11 +462,10 @@ struct Writer {
       }
       addCandidates(rows, head, row.candidates, row.chosen, "chosen");
     }
-    std::string text =
-        rows.empty()
-            ? "no contractions with constant weights\n"
-            : table({"contraction", ">uses", ">shapes", "state", "version", ">predicted", ">measured", ""},
-                    rows, options);
+    std::string text = rows.empty() ? "no contractions with constant weights\n"
+                                    : textTable({"contraction", ">uses", ">shapes", "state", "version",
+                                                 ">predicted", ">measured", ""},
+                                                rows, options);
     text += fmt::format("{} measured, {} kept", v->measuredCount, v->keptCount);
     if (v->trialsCount > 0) text += fmt::format(", {} trials", v->trialsCount);
     if (v->leftCount > 0) text += fmt::format(", {} left for another time", v->leftCount);
@@ -382,7 +481,7 @@ struct Writer {
     if (!v->profiled) {
       for (const KernelRow& k : v->rows)
         rows.push_back({k.index >= 0 ? std::to_string(k.index) : "", k.kind, k.name, k.description});
-      return table({">#", "kind", "name", "what"}, rows, options) + contractionsText(v->contractions) +
+      return textTable({">#", "kind", "name", "what"}, rows, options) + contractionsText(v->contractions) +
              copiesText(v->copies);
     }
     if (v->explained) return explained(*v, "time");
@@ -412,7 +511,7 @@ struct Writer {
     }
     constants.name = fmt::format("{} constants", constantsCount);
     if (constantsCount > 0) add(constants);
-    return table({"kind", "name", ">launches", ">time", ">share", ">GB/s", "first at"}, rows, options);
+    return textTable({"kind", "name", ">launches", ">time", ">share", ">GB/s", "first at"}, rows, options);
   }
 
   std::string operator()(const Shared<RunResult>& v) const {
@@ -438,6 +537,10 @@ struct Writer {
       text += fmt::format("peak {}, {} kernel launches, {} system allocations in the last run\n",
                           bytesText(v->peakBytes), v->launchesCount, v->allocationsCount);
     }
+    for (const auto& [name, difference] : v->differences)
+      text += name +
+              (difference.empty() ? ": as recorded" : ": differs from what is recorded: " + difference) +
+              "\n";
     if (v->profile) text += (*this)(v->profile);
     if (!v->profileFile.empty()) text += "trace written to " + v->profileFile + "\n";
     return text;
@@ -453,7 +556,7 @@ struct Writer {
     };
     for (const BenchRow& row : v->rows) add(row, row.dims.empty() ? "(fixed)" : joined(row.dims));
     if (v->rows.size() > 1) add(v->overall, "all");
-    return table({"shape", ">runs", ">min", ">p50", ">p90", ">p99", ">GFLOP/s", ">GB/s"}, rows, options);
+    return textTable({"shape", ">runs", ">min", ">p50", ">p90", ">p99", ">GFLOP/s", ">GB/s"}, rows, options);
   }
 
   std::string operator()(const Shared<CompileResult>& v) const {
@@ -493,13 +596,13 @@ struct Writer {
     Rows rows;
     for (const auto& row : v->rows)
       rows.push_back({row.name, row.type, row.sizeBytes ? bytesText(row.sizeBytes) : ""});
-    return table({"name", "type", ">size"}, rows, options);
+    return textTable({"name", "type", ">size"}, rows, options);
   }
 
   std::string operator()(const Shared<SettingTable>& v) const {
     Rows rows;
     for (const auto& row : v->rows) rows.push_back({row.name, row.value, row.from, row.help});
-    return table({"setting", "value", "from", ""}, rows, options);
+    return textTable({"setting", "value", "from", ""}, rows, options);
   }
 
   std::string operator()(const Shared<ProblemList>& v) const {
@@ -516,6 +619,19 @@ struct Writer {
   }
 
   std::string operator()(const Shared<TextView>& v) const { return v->text; }
+
+  std::string operator()(const Shared<NodeList>& v) const {
+    Rows rows;
+    std::string uses;
+    for (const NodeList::Row& row : v->rows) {
+      rows.push_back({std::to_string(row.index), row.op, "%" + row.name, row.type, nodeOf(row.place)});
+      if (row.id == v->firstUse) uses += "first used by %" + row.name + "\n";
+      if (row.id == v->lastUse && v->lastUse != v->firstUse) uses += "last used by %" + row.name + "\n";
+    }
+    return v->title + " (after " + v->stepName + ")\n" +
+           (rows.empty() ? "" : textTable({">#", "operator", "value", "type", "place"}, rows, options)) +
+           uses;
+  }
 };
 
 }  // namespace

@@ -9,8 +9,9 @@ namespace dyn {
 
 struct TextOptions {
   bool color = false;
-  int width = 100;    // columns
-  int precision = 6;  // digits of reals
+  int width = 100;      // columns
+  bool fitted = false;  // tables and lists are no wider than that; else tables are as wide as their cells
+  int precision = 6;    // digits of reals
   int edgeItems = 3;
   bool full = false;  // tensors and differences whole
   int mostLines = 0;  // of a difference, unless full; 0: no limit

@@ -111,7 +111,9 @@ Result<LaneValue> KernelEmitter::value(Expr e) {
   const unsigned lanes = lanes_;
   Value* mask = mask_;
   // Outside the vector loop there is one lane; a value that belongs further out never varies over lanes.
+  const llvm::DebugLoc line = b_.getCurrentDebugLocation();
   b_.SetInsertPoint(before);
+  b_.SetCurrentDebugLocation(line);
   std::vector<Scope> inner(std::make_move_iterator(scopes_.begin() + static_cast<std::ptrdiff_t>(scope) + 1),
                            std::make_move_iterator(scopes_.end()));
   scopes_.resize(scope + 1);

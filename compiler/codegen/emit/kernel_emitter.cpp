@@ -95,6 +95,7 @@ Status KernelEmitter::emit() {
   Value* buffers = function_->getArg(0);
   Value* scalars = function_->getArg(1);
   b_.SetInsertPoint(newBlock("entry"));
+  beginLines();
   pushScope(nullptr);
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     Value* slot = b_.CreateConstGEP1_64(b_.getPtrTy(), buffers, i);
@@ -117,6 +118,7 @@ Status KernelEmitter::emit() {
   }
   DYN_CHECK(emitUnits());
   b_.CreateRet(b_.getInt32(0));
+  endLines();
   return {};
 }
 
@@ -127,7 +129,10 @@ Status KernelEmitter::statements(std::span<const loop::StmtRef> list) {
     size_t done = 1;
     if (list[0]->kind == StmtKind::accumulate) {
       const std::vector<const Stmt*> together = accumulatedTogether(list);
+      const llvm::DebugLoc around = b_.getCurrentDebugLocation();
+      atLineOf(*together.front());
       DYN_CHECK(accumulateStatements(together));
+      b_.SetCurrentDebugLocation(around);
       done = together.size();
     } else {
       DYN_CHECK(statement(*list[0]));
@@ -139,6 +144,14 @@ Status KernelEmitter::statements(std::span<const loop::StmtRef> list) {
 
 // Statements nest as deep as a kernel has axes and reductions, not as deep as the user's program.
 Status KernelEmitter::statement(const Stmt& stmt) {
+  const llvm::DebugLoc around = b_.getCurrentDebugLocation();
+  atLineOf(stmt);
+  Status done = statementAtLine(stmt);
+  b_.SetCurrentDebugLocation(around);
+  return done;
+}
+
+Status KernelEmitter::statementAtLine(const Stmt& stmt) {
   switch (stmt.kind) {
     case StmtKind::block:
       return children(stmt);
@@ -167,20 +180,29 @@ Status KernelEmitter::statement(const Stmt& stmt) {
 Result<Value*> KernelEmitter::countedLoop(Expr variable, Value* start, Value* limit, int64_t step,
                                           std::vector<Value*>& carried,
                                           const std::function<Status(Value* first)>& body) {
+  // No loop of a machine with addresses of 32 bits comes further than they do.
+  const bool narrow = module_.contents().module->getDataLayout().getPointerSize() == 4;
+  llvm::IntegerType* own = narrow ? b_.getInt32Ty() : b_.getInt64Ty();
+  if (narrow) {
+    start = b_.CreateTrunc(start, own);
+    limit = b_.CreateTrunc(
+        b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, limit, b_.getInt64(INT32_MAX - step)), own);
+  }
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* header = newBlock("loop");
   llvm::BasicBlock* inside = newBlock("body");
   llvm::BasicBlock* after = newBlock("done");
   llvm::Instruction* entry = b_.CreateBr(header);
   b_.SetInsertPoint(header);
-  llvm::PHINode* counter = b_.CreatePHI(b_.getInt64Ty(), 2, variable.name());
-  counter->addIncoming(start, before);
+  llvm::PHINode* phi = b_.CreatePHI(own, 2, variable.name());
+  phi->addIncoming(start, before);
   std::vector<llvm::PHINode*> phis;
   for (Value* initial : carried) {
     phis.push_back(b_.CreatePHI(initial->getType(), 2));
     phis.back()->addIncoming(initial, before);
   }
-  Value* next = b_.CreateAdd(counter, b_.getInt64(static_cast<uint64_t>(step)), "", false, true);
+  Value* counter = narrow ? b_.CreateZExt(phi, b_.getInt64Ty()) : phi;
+  Value* next = b_.CreateAdd(phi, llvm::ConstantInt::get(own, static_cast<uint64_t>(step)), "", false, true);
   b_.CreateCondBr(b_.CreateICmpSLE(next, limit), inside, after);
   b_.SetInsertPoint(inside);
   for (size_t i = 0; i < carried.size(); ++i) carried[i] = phis[i];
@@ -191,13 +213,13 @@ Result<Value*> KernelEmitter::countedLoop(Expr variable, Value* start, Value* li
   popScope();
   llvm::BranchInst* back = b_.CreateBr(header);
   forbidUnrolling(back);
-  counter->addIncoming(next, back->getParent());
+  phi->addIncoming(next, back->getParent());
   for (size_t i = 0; i < carried.size(); ++i) {
     phis[i]->addIncoming(carried[i], back->getParent());
     carried[i] = phis[i];
   }
   b_.SetInsertPoint(after);
-  return static_cast<Value*>(counter);
+  return counter;
 }
 
 std::optional<int64_t> KernelEmitter::leftAfterVectors(Expr extent) const {
@@ -359,6 +381,17 @@ Status KernelEmitter::accumulateLevel(std::span<const Stmt* const> together, siz
   const bool last = level + 1 == stmt.variables.size();
   Value* first = b_.getInt64(0);
   if (!last || !vectors) {
+    // A window's few elements: a turn of a loop would cost more than what is done in it.
+    const std::optional<int64_t> count = constantOf(stmt.extents[level]);
+    if (count && *count > 0 && *count <= kUnrolledWindow && (last || hasVectors())) {
+      for (int64_t i = 0; i < *count; ++i) {
+        pushScope(nullptr);
+        bind(LaneValue::uniform(b_.getInt64(static_cast<uint64_t>(i))));
+        DYN_CHECK(accumulateLevel(together, level + 1, vectors, partial));
+        popScope();
+      }
+      return {};
+    }
     Result<Value*> done = countedLoop(stmt.variables[level], first, extent, 1, partial, [&](Value* counter) {
       bind(LaneValue::uniform(counter));
       return accumulateLevel(together, level + 1, vectors, partial);

@@ -19,13 +19,14 @@
 
 #include "compiler/codegen/emit/lane_value.h"
 #include "compiler/codegen/emit/scalar_emitter.h"
-#include "compiler/loop/kernel.h"
+#include "compiler/loop/kernel_lines.h"
 
 namespace dyn {
 
 class KernelEmitter {
  public:
   KernelEmitter(KernelModule& module, const loop::Kernel& kernel, const std::string& symbol);
+  void noteLines(const loop::StmtLines& lines) { lines_ = &lines; }  // outlives emit()
   Status emit();
 
  private:
@@ -35,8 +36,13 @@ class KernelEmitter {
     std::vector<uint32_t> values;  // ids of expressions remembered in this scope
   };
 
+  // --- lines (emitted_lines.cpp)
+  void beginLines();
+  void endLines();
+  void atLineOf(const loop::Stmt& stmt);
   // --- statements (kernel_emitter.cpp)
   Status statement(const loop::Stmt& stmt);
+  Status statementAtLine(const loop::Stmt& stmt);
   Status children(const loop::Stmt& stmt);
   Status loopStatement(const loop::Stmt& stmt);
   Status storeStatement(const loop::Stmt& stmt);
@@ -72,11 +78,15 @@ class KernelEmitter {
   Status tileSquare(const Tile& tile, llvm::Value* rowsLeft);
   Result<std::vector<llvm::Value*>> loadSquare(const Tile& tile, loop::Expr load, llvm::Value* rowsLeft);
   // --- other widths of vector loops (whole_rows.cpp)
+  // False: a vector is so many numbers, each with instructions of its own.
+  bool hasVectors() const;
+  static constexpr int64_t kUnrolledWindow = 4;          // elements along one axis
   static constexpr unsigned kReductionsAtOnce = 4;       // vectors
   unsigned wholeRowLanes(const loop::Stmt& stmt) const;  // of a copy that is done at once; 0: it is not
   Status wholeRow(const loop::Stmt& stmt, unsigned lanes);
-  unsigned reductionsAtOnce(const loop::Stmt& stmt)
-      const;  // vectors of the loop that are done side by side: 1, or more where it reduces
+  // Vectors of the loop that are done side by side: 1, or more where it reduces, or does little.
+  unsigned reductionsAtOnce(const loop::Stmt& stmt) const;
+  unsigned elementsAtOnce(const loop::Stmt& stmt) const;
   Result<std::optional<LaneValue>> loadKnownPlaces(loop::Expr e);
   llvm::Value* loadRow(llvm::Type* element, unsigned count, llvm::Value* pointer);
   // How many of `extent` iterations are left after the last full vector, when that is the same for all values
@@ -137,10 +147,12 @@ class KernelEmitter {
   llvm::Function* function_ = nullptr;
   llvm::IRBuilder<> b_;
   ScalarEmitter ops_;
-  unsigned lanes_ = 1;               // of the loop being emitted
-  unsigned fullLanes_ = 1;           // of the machine
-  llvm::Value* mask_ = nullptr;      // lanes that may touch memory; null: all
-  llvm::Value* tailMask_ = nullptr;  // of the masked turn being emitted: at least one lane
+  unsigned lanes_ = 1;                      // of the loop being emitted
+  unsigned fullLanes_ = 1;                  // of the machine
+  llvm::Value* mask_ = nullptr;             // lanes that may touch memory; null: all
+  llvm::Value* tailMask_ = nullptr;         // of the masked turn being emitted: at least one lane
+  const loop::StmtLines* lines_ = nullptr;  // null: no debug lines
+  llvm::DISubprogram* subprogram_ = nullptr;
   std::vector<Scope> scopes_;
   std::unordered_map<uint32_t, LaneValue> values_;      // by expression id
   std::unordered_map<uint32_t, size_t> variableScope_;  // by expression id of the variable

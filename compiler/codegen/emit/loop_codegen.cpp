@@ -12,4 +12,13 @@ Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::strin
   return module;
 }
 
+Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::string& symbol,
+                                    const MachineDescription& machine, const loop::StmtLines& lines) {
+  DYN_TRY(KernelModule module, makeKernelModule(symbol, machine));
+  KernelEmitter emitter(module, kernel, symbol);
+  emitter.noteLines(lines);
+  DYN_CHECK(emitter.emit());
+  return module;
+}
+
 }  // namespace dyn

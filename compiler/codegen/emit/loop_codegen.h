@@ -13,11 +13,14 @@
 #include <string>
 
 #include "compiler/codegen/llvm/kernel_module.h"
-#include "compiler/loop/kernel.h"
+#include "compiler/loop/kernel_lines.h"
 
 namespace dyn {
 
 Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::string& symbol,
                                     const MachineDescription& machine);
+// The same, with debug lines: those of the kernel's text.
+Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::string& symbol,
+                                    const MachineDescription& machine, const loop::StmtLines& lines);
 
 }  // namespace dyn

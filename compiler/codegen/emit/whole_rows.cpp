@@ -75,6 +75,20 @@ bool isCheap(Expr root) {
          });
 }
 
+// As cheap, or with comparisons and choices.
+bool isSimple(Expr root) {
+  const std::vector<Expr> nodes = loop::postorder(std::span(&root, 1));
+  return nodes.size() <= 2 * kSmallReduction && std::all_of(nodes.begin(), nodes.end(), [](Expr e) {
+           if (e.kind() == ExprKind::unary)
+             return e.unaryOp() == loop::UnaryOp::neg || e.unaryOp() == loop::UnaryOp::abs;
+           if (e.kind() == ExprKind::binary)
+             return e.binaryOp() != BinaryOp::pow && e.binaryOp() != BinaryOp::div &&
+                    e.binaryOp() != BinaryOp::floorDiv && e.binaryOp() != BinaryOp::mod &&
+                    e.binaryOp() != BinaryOp::rem;
+           return e.kind() != ExprKind::checked && e.kind() != ExprKind::call;
+         });
+}
+
 bool alongLanes(Expr root, Expr variable) {
   for (const Expr& e : loop::postorder(std::span(&root, 1))) {
     if (e.kind() != ExprKind::load || !loop::mentions(e, variable)) continue;
@@ -97,6 +111,12 @@ unsigned KernelEmitter::wholeRowLanes(const Stmt& stmt) const {
   return static_cast<unsigned>(length);
 }
 
+bool KernelEmitter::hasVectors() const {
+  const MachineDescription& machine = module_.machine();
+  if (machine.triple.rfind("riscv", 0) == 0) return machine.maskedMemory;
+  return machine.triple.rfind("thumb", 0) != 0 || machine.triple.rfind("thumbv8.1m", 0) == 0;
+}
+
 unsigned KernelEmitter::reductionsAtOnce(const Stmt& stmt) const {
   bool reduces = false;
   for (const Stmt* s : statementsIn(stmt)) {
@@ -109,7 +129,21 @@ unsigned KernelEmitter::reductionsAtOnce(const Stmt& stmt) const {
       return 1;
     }
   }
-  return reduces ? kReductionsAtOnce : 1;
+  if (reduces) return hasVectors() ? kReductionsAtOnce : 1;
+  return elementsAtOnce(stmt);
+}
+
+// Of loops that only move or reckon: where a turn of the loop costs as much as what is done in it.
+// Out-of-order processors hide that; small ones do not.
+unsigned KernelEmitter::elementsAtOnce(const Stmt& stmt) const {
+  const std::string& triple = module_.machine().triple;
+  if (triple.rfind("x86_64", 0) == 0 || !hasVectors()) return 1;
+  const bool few = triple.rfind("thumb", 0) == 0;  // eight vectors: enough for narrow elements
+  for (const Stmt* s : statementsIn(stmt)) {
+    if (s->value.isNull() || !isSimple(s->value)) return 1;
+    if (few && (s->kind != StmtKind::store || storageBytes(s->buffer->dtype) > 1)) return 1;
+  }
+  return kReductionsAtOnce;
 }
 
 Status KernelEmitter::wholeRow(const Stmt& stmt, unsigned lanes) {

@@ -29,14 +29,14 @@ class TableEmitter {
     uint32_t mostBuffers = 1;
     for (const vm::KernelRow& kernel : program_.kernels)
       mostBuffers = std::max(mostBuffers, kernel.bufferCount);
-    Constant* whole =
-        structure({external("dyn_flow_program"), address(settings_.table), functions(), kernels(),
-                   constantHeads(), strings(), builtins(), sizes(), ports(program_.inputs, call_.inputs),
-                   ports(program_.outputs, {}), number(static_cast<uint32_t>(program_.mainFunction)),
-                   number(static_cast<uint32_t>(call_.sizes.size())),
-                   number(static_cast<uint32_t>(program_.inputs.size())),
-                   number(static_cast<uint32_t>(program_.outputs.size())), number(mostBuffers),
-                   number(settings_.alignment), wide(settings_.ramBoundBytes)});
+    Constant* whole = structure({external("dyn_flow_program"), address(settings_.table), functions(),
+                                 kernels(), constantHeads(), places(), strings(), builtins(), sizes(),
+                                 ports(program_.inputs, call_.inputs), ports(program_.outputs, {}),
+                                 number(static_cast<uint32_t>(program_.mainFunction)),
+                                 number(static_cast<uint32_t>(call_.sizes.size())),
+                                 number(static_cast<uint32_t>(program_.inputs.size())),
+                                 number(static_cast<uint32_t>(program_.outputs.size())), number(mostBuffers),
+                                 number(settings_.alignment), wide(settings_.ramBoundBytes)});
     new llvm::GlobalVariable(module_, whole->getType(), true, llvm::GlobalValue::ExternalLinkage, whole,
                              kFixedProgramSymbol);
   }
@@ -78,15 +78,17 @@ class TableEmitter {
 
   Constant* functions() {
     std::vector<Constant*> made;
-    uint32_t piece = 0;
+    uint32_t piece = 0, place = 0;
     for (uint32_t f = 0; f < program_.functions.size(); ++f) {
       const vm::Function& function = program_.functions[f];
       const auto pieces =
           static_cast<uint32_t>(FlowFunction(program_, f, settings_.instructionsPerPiece).pieces().size());
-      made.push_back(structure({number(function.scalarCount), number(function.objectCount),
-                                number(function.parameterCount), number(function.resultCount), number(piece),
-                                number(pieces)}));
+      made.push_back(
+          structure({number(function.scalarCount), number(function.objectCount),
+                     number(function.parameterCount), number(function.resultCount), number(piece),
+                     number(pieces), number(place), number(static_cast<uint32_t>(function.places.size()))}));
       piece += pieces;
+      place += static_cast<uint32_t>(function.places.size());
     }
     return rows(made);
   }
@@ -131,20 +133,34 @@ class TableEmitter {
     return rows(made);
   }
 
+  Constant* places() {
+    std::vector<Constant*> made;
+    for (const vm::Function& function : program_.functions)
+      for (const vm::PlaceRow& place : function.places)
+        made.push_back(structure(
+            {number(place.codePosition), number(place.string), number(static_cast<uint32_t>(place.checks))}));
+    return rows(made);
+  }
+
   Constant* strings() {
     std::vector<Constant*> made;
     for (const std::string& string : program_.strings) made.push_back(text(string));
     return rows(made);
   }
 
+  Constant* builtin(const std::string& name) {
+    static constexpr std::string_view kNames[] = {
+#define DYN_FIXED_BUILTIN_NAME(known) #known,
+        DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_NAME)
+#undef DYN_FIXED_BUILTIN_NAME
+    };
+    if (!settings_.builtins) return external("dyn_fixed_builtin_" + name);
+    const auto place = std::find(std::begin(kNames), std::end(kNames), name) - std::begin(kNames);
+    return address(reinterpret_cast<const void*>(settings_.builtins[place]));
+  }
   Constant* builtins() {
     std::vector<Constant*> made;
-    for (const std::string& name : program_.builtins) {
-#define DYN_FIXED_BUILTIN_NAMED(known) \
-  if (name == #known) made.push_back(number(DYN_FIXED_BUILTIN_##known));
-      DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_NAMED)
-#undef DYN_FIXED_BUILTIN_NAMED
-    }
+    for (const std::string& name : program_.builtins) made.push_back(structure({builtin(name), text(name)}));
     return rows(made);
   }
 

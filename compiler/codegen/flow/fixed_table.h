@@ -20,6 +20,7 @@ struct FixedTableSettings {
   // Of code that runs in this process. The table is where the code finds the runtime's functions; constants
   // are named by their addresses instead of held.
   const DynFlowTable* table = nullptr;
+  const DynFixedBuiltinFunction* builtins = nullptr;  // and with it: dyn_fixed_builtins
   bool kernels = true;  // false: of a rehearsal on another machine, which runs none
 };
 

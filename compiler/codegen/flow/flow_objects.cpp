@@ -18,6 +18,7 @@ bool takesViews(Opcode opcode, uint32_t operand) {
     case Opcode::item:
     case Opcode::checkTensor:
     case Opcode::reshapeTensor:
+    case Opcode::stridedView:  // keeps the storage, not the view
       return true;
     case Opcode::launch:
       return operand == 3;
@@ -135,7 +136,9 @@ void FlowObjects::step(const Instruction& at, std::vector<State>& states) {
   };
   each(OperandKind::objectRead, [&](uint32_t operand, uint32_t source) {
     const State& state = states[source];
-    const bool inFrame = state.owner == kNoOwner && at.reader.opcode() == Opcode::reshapeTensor;
+    const bool views =
+        at.reader.opcode() == Opcode::reshapeTensor || at.reader.opcode() == Opcode::stridedView;
+    const bool inFrame = state.owner == kNoOwner && views;
     if (state.stale || inFrame || !takesViews(at.reader.opcode(), operand)) mustCount(state);
   });
   bool first = true;

@@ -2,7 +2,7 @@
 // without counted objects:
 //
 //   alloctensor v6 v5 r3 f32 [r0]    a view: its head lies in the frame, not in the pool, while nothing but
-//   launch k0 ... [v6]               kernels, `dim`, `item`, `reshape` and writing builtins sees it and v5 holds
+//   launch k0 ... [v6]               kernels, `dim`, `item`, views and writing builtins sees it and v5 holds
 //   kill v6                          its storage; the kill forgets it
 //   loadconst v7 c0 ... kill v7      constants and globals are never counted: one word is written
 //

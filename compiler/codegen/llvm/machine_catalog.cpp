@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 
@@ -40,6 +41,7 @@ constexpr int64_t kKiB = 1024, kMiB = 1024 * 1024;
 constexpr PresetRow kPresets[] = {
     {"aarch64", "aarch64-unknown-linux-gnu", "generic", "", "", 32 * kKiB, 256 * kKiB, 0},
     {"cortex-a72", "aarch64-unknown-linux-gnu", "cortex-a72", "", "", 32 * kKiB, 1 * kMiB, 0},
+    {"cortex-m0", "thumbv6m-unknown-none-eabi", "cortex-m0", "", "", 0, 0, 0},
     {"cortex-m4", "thumbv7em-unknown-none-eabihf", "cortex-m4", "", "", 0, 0, 0},
     {"cortex-m55", "thumbv8.1m.main-unknown-none-eabihf", "cortex-m55", "", "", 0, 0, 0},
     {"haswell", "x86_64-unknown-linux-gnu", "haswell", "", "", 32 * kKiB, 256 * kKiB, 8 * kMiB},
@@ -50,6 +52,10 @@ constexpr PresetRow kPresets[] = {
     {"sapphirerapids", "x86_64-unknown-linux-gnu", "sapphirerapids", "", "", 48 * kKiB, 2 * kMiB, 105 * kMiB},
     {"skylake-avx512", "x86_64-unknown-linux-gnu", "skylake-avx512", "", "", 32 * kKiB, 1 * kMiB, 24 * kMiB},
     {"x86-64", "x86_64-unknown-linux-gnu", "x86-64", "", "", 32 * kKiB, 256 * kKiB, 8 * kMiB},
+    {"x86-64-v1", "x86_64-unknown-linux-gnu", "x86-64", "", "", 32 * kKiB, 256 * kKiB, 8 * kMiB},
+    {"x86-64-v2", "x86_64-unknown-linux-gnu", "x86-64-v2", "", "", 32 * kKiB, 256 * kKiB, 8 * kMiB},
+    {"x86-64-v3", "x86_64-unknown-linux-gnu", "x86-64-v3", "", "", 32 * kKiB, 256 * kKiB, 8 * kMiB},
+    {"x86-64-v4", "x86_64-unknown-linux-gnu", "x86-64-v4", "", "", 32 * kKiB, 1 * kMiB, 24 * kMiB},
     {"znver4", "x86_64-unknown-linux-gnu", "znver4", "", "", 32 * kKiB, 1 * kMiB, 32 * kMiB},
 };
 
@@ -168,6 +174,39 @@ bool runsOnThisHost(const MachineDescription& machine) {
   for (const auto& [feature, present] : hostFeatures())
     if (!present && info->checkFeatures("+" + feature)) return false;
   return true;
+}
+
+std::string codeNeeds(const MachineDescription& machine) {
+  std::string text = machine.triple.substr(0, machine.triple.find('-'));
+  Result<const llvm::Target*> target = lookupTarget(machine);
+  if (text != "x86_64" || !target.ok()) return text;
+  std::unique_ptr<llvm::MCSubtargetInfo> info(
+      (*target)->createMCSubtargetInfo(machine.triple, machine.cpu, machine.features));
+  if (!info) return text;
+  struct Row {
+    const char *shortName, *name;
+    int32_t level;
+  };
+  constexpr Row kRows[] = {
+#define DYN_PROCESSOR_FEATURE(short, name, level) {short, name, level},
+#include "vm/shared/dyn_processor_features.def"
+  };
+  constexpr int32_t kHighestLevel = 4;
+  const auto has = [&](const Row& row) { return info->checkFeatures("+" + std::string(row.name)); };
+  int32_t level = 1;
+  while (level < kHighestLevel && std::all_of(std::begin(kRows), std::end(kRows), [&](const Row& row) {
+           return row.level > level + 1 || has(row);
+         }))
+    ++level;
+  char separator = ':';
+  const auto add = [&](const std::string& need) {
+    text += separator + need;
+    separator = '+';
+  };
+  if (level > 1) add("v" + std::to_string(level));
+  for (const Row& row : kRows)
+    if (row.level > level && has(row)) add(row.shortName);
+  return text;
 }
 
 }  // namespace dyn

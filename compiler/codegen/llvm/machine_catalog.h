@@ -14,12 +14,15 @@ Result<MachineDescription> detectHost();
 
 // Names accepted by machinePreset, sorted.
 std::vector<std::string> machinePresetNames();
-// "x86-64", "haswell", "skylake-avx512", "znver4", "sapphirerapids", "cortex-a72", "rv64gcv": typical sizes,
-// one core.
+// "x86-64-v1" to "x86-64-v4", "haswell", "skylake-avx512", "znver4", "sapphirerapids", "cortex-a72",
+// "rv64gcv": typical sizes, one core.
 Result<MachineDescription> machinePreset(std::string_view name);
 
 // Whether code for `machine` may be executed by this process: same architecture, and no instruction set that
 // is missing.
 bool runsOnThisHost(const MachineDescription& machine);
+
+// What code for the machine needs of a processor, as packages name it (vm/core/processor.h): "x86_64:v3".
+std::string codeNeeds(const MachineDescription& machine);
 
 }  // namespace dyn

@@ -223,7 +223,6 @@ const OpDef pack_bytesOp{
     .evaluate = evaluatePack,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::Bytepack, fillPack>,
-    .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc =
         "[k, n] (or [n, k] with transpose) i8 or u8 -> [?] of its element type, only good for "

@@ -413,7 +413,6 @@ const OpDef pack_convOp{
     .builtinFor = [](const Op& op) -> std::string_view {
       return isOneDnn(op) ? "onednn_conv_pack" : "conv_pack";
     },
-    .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc =
         "w [m, c/group, k...] f32, f16 or bf16 -> [?] f32, only good for a conv_packed with the same "
@@ -447,7 +446,7 @@ const OpDef conv_transposeOp{
     .name = "conv_transpose",
     .summary = "transposed convolution over any number of spatial axes",
     .cls = OpClass::contraction,
-    .traits = {.keepsRank = true, .gemmFamily = true},
+    .traits = {.keepsRank = true},
     .minOperands = 2,
     .maxOperands = 3,
     .attributes = kTransposeAttributes,

@@ -210,7 +210,7 @@ const OpDef matmulOp{
     .name = "matmul",
     .summary = "the product of matrices, stacks of matrices and vectors, as NumPy's matmul",
     .cls = OpClass::contraction,
-    .traits = {.matrixOperands = 2, .stridedOperands = 2, .gemmFamily = true, .epilogue = Dtype::f32},
+    .traits = {.matrixOperands = 2, .epilogue = Dtype::f32},
     .minOperands = 2,
     .maxOperands = 2,
     .attributes = kMatmulAttributes,
@@ -231,7 +231,7 @@ const OpDef pack_bOp{
     .name = "pack_b",
     .summary = "a constant right matrix in the panels that the micro-kernels read",
     .cls = OpClass::opaque,
-    .traits = {.packsWeights = true, .gemmFamily = true},
+    .traits = {.packsWeights = true},
     .minOperands = 1,
     .maxOperands = 1,
     .attributes = kPackAttributes,
@@ -242,7 +242,6 @@ const OpDef pack_bOp{
     .builtinFor = [](const Op& op) -> std::string_view {
       return isOneDnn(op) ? "onednn_gemm_pack" : "gemmpack";
     },
-    .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc =
         "[k, n] (or [n, k] with transpose) f32, f16 or bf16 -> [?] f32 or bf16, only good for gemm_packed "
@@ -254,7 +253,7 @@ const OpDef gemm_packedOp{
     .name = "gemm_packed",
     .summary = "the product with a right matrix packed by pack_b",
     .cls = OpClass::contraction,
-    .traits = {.matrixOperands = 1, .stridedOperands = 1, .gemmFamily = true, .epilogue = Dtype::f32},
+    .traits = {.matrixOperands = 1, .epilogue = Dtype::f32},
     .minOperands = 2,
     .maxOperands = 2,
     .attributes = kPackedAttributes,

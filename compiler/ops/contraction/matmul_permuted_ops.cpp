@@ -111,7 +111,6 @@ const OpDef matmul_permutedOp{
     .name = "matmul_permuted",
     .summary = "the product of stacks of matrices read and written with their axes in any order",
     .cls = OpClass::opaque,
-    .traits = {.stridedOperands = 2, .gemmFamily = true},
     .minOperands = 2,
     .maxOperands = 2,
     .attributes = kAttributes,

@@ -92,7 +92,6 @@ const OpDef matmul_nbitsOp{
     .name = "matmul_nbits",
     .summary = "the product with weights of 4 or 8 bits in blocks, which stay packed",
     .cls = OpClass::opaque,
-    .traits = {.gemmFamily = true},
     .minOperands = 3,
     .maxOperands = 4,
     .attributes = kAttributes,

@@ -108,7 +108,6 @@ const OpDef check_valuesOp{
     .evaluate = evaluateCheckValues,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::CheckValues, fillCheckValues>,
-    .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc =
         "x [...], least [] and most [] of x's element type, for in_range -> (). Where all is known it is "

@@ -108,7 +108,6 @@ const OpDef split_to_sequenceOp{
     .infer = inferSplit,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::SplitToList, fillSplit>,
-    .builtinAllocates = true,
     .operandRules = kSplitToSequenceRules,
     .doc =
         "x [..., a, ...], sizes [m] (of each piece) or [] (of all but the last) -> List; without sizes "
@@ -126,7 +125,6 @@ const OpDef concat_from_sequenceOp{
     .infer = inferConcat,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::ListConcat, fillJoin<calls::ListConcat>>,
-    .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc = "List of [..., a, ...] -> [..., ?, ...]; an empty list is an error",
     .example =
@@ -144,7 +142,6 @@ const OpDef stack_from_sequenceOp{
     .infer = inferStack,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::ListStack, fillJoin<calls::ListStack>>,
-    .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc = "List of [...] -> [..., ?, ...] with one axis more; an empty list is an error",
     .example =

@@ -262,7 +262,6 @@ const OpDef non_max_suppressionOp{
     .evaluate = evaluateNms,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::Nms, fillNms>,
-    .builtinAllocates = true,
     .operandRules = kNonMaxSuppressionRules,
     .doc =
         "boxes [b, n, 4], scores [b, c, n] f32, most per class i64 (left out: 0), overlap threshold f32 (0), "

@@ -330,7 +330,6 @@ const OpDef uniqueOp{
     .evaluate = evaluateUnique,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::Unique, fillUnique>,
-    .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc =
         "[...] -> values [?] (or [..., ?, ...] with an axis); on request the first place of each [?], for "
@@ -349,7 +348,6 @@ const OpDef nonzeroOp{
     .evaluate = evaluateNonzero,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::Nonzero>,
-    .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc = "[...] of rank r -> [r, ?] i64, one column per element, row-major order",
     .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = nonzero(%x) return %y }",
@@ -366,7 +364,6 @@ const OpDef compressOp{
     .evaluate = evaluateCompress,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::Compress, fillCompress>,
-    .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc =
         "x [..., a, ...], condition [m] bool, m <= a -> [..., ?, ...]; without an axis x is seen flat and "

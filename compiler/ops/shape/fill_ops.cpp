@@ -341,7 +341,6 @@ const OpDef range_realOp{
     .evaluate = evaluateRangeReal,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::Range, checkRealRange>,
-    .builtinAllocates = true,
     .operandRules = kRangeRealRules,
     .doc =
         "start [], limit [], delta [] of one real dtype -> [max(0, ceil((limit - start) / delta))]; a row of "

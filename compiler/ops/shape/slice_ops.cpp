@@ -539,7 +539,6 @@ const OpDef appendOp{
     .name = "append",
     .summary = "a tensor with rows behind it along an axis, in its memory where that has room for them",
     .cls = OpClass::opaque,
-    .traits = {.stridedOperands = 2},
     .minOperands = 2,
     .maxOperands = 2,
     .attributes = kConcatAttributes,
@@ -547,7 +546,6 @@ const OpDef appendOp{
     .evaluate = evaluateConcat,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::Append, fillAppend>,
-    .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc = "[.., a, ..], [.., b, ..] -> [.., a + b, ..], as concat.",
     .example =

@@ -231,7 +231,6 @@ const OpDef lookupOp{
     .evaluate = evaluateLookup,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::Lookup, fillLookup>,
-    .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc = "[...] -> [...] of the values' type; a NaN finds a NaN",
     .example =

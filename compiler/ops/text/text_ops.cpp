@@ -263,7 +263,6 @@ const OpDef string_concatOp{
     .evaluate = evaluateStringConcat,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::StringConcat>,
-    .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc = "[...a], [...b] -> broadcast(a, b)",
     .example =
@@ -282,7 +281,6 @@ const OpDef string_splitOp{
     .evaluate = evaluateStringSplit,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::StringSplit, fillStringSplit>,
-    .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc = "[...] -> pieces [..., ?], filled up with empty strings, and their number [...] i64",
     .example =
@@ -300,7 +298,6 @@ const OpDef string_normalizeOp{
     .evaluate = evaluateStringNormalize,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::StringNormalize, fillStringNormalize>,
-    .builtinAllocates = true,
     .operandRules = kAnyElements,
     .doc = "[m] or [1, m] -> [?] or [1, ?]; one empty string when all are stop words",
     .example = "fn @main(%x: Tensor[(n), string]) { %y = string_normalize(%x) {case = \"upper\"} return %y }",

@@ -5,14 +5,10 @@ namespace dyn::onnx {
 
 SourcePlace GraphImporter::placeOf(const Frame& frame, const NodeProto& node) const {
   SourcePlace place = model_.place(node);
-  std::string name = node.name.empty()
-                         ? "-> " + std::string(node.outputs.empty() ? Text("nothing") : node.outputs[0])
-                         : std::string(node.name);
   int64_t version = 0;
   const auto found = frame.environment->opsets.find(std::string(node.domain == "ai.onnx" ? "" : node.domain));
   if (found != frame.environment->opsets.end()) version = found->second;
-  place.node = frame.environment->path + name + " (" + std::string(node.opType) + ", opset " +
-               std::to_string(version) + ")";
+  place.node = frame.environment->path + placeName(node, version);
   return place;
 }
 

@@ -65,6 +65,13 @@ const AttributeProto* NodeProto::attribute(Text name) const {
   return nullptr;
 }
 
+std::string placeName(const NodeProto& node, int64_t opset) {
+  const std::string name = node.name.empty()
+                               ? "-> " + std::string(node.outputs.empty() ? Text("nothing") : node.outputs[0])
+                               : std::string(node.name);
+  return name + " (" + std::string(node.opType) + ", opset " + std::to_string(opset) + ")";
+}
+
 std::string NodeProto::describe() const {
   auto bare = [](Text text) {
     std::string shown = quotedText(text);

@@ -184,6 +184,9 @@ struct NodeProto {
   std::string describe() const;
 };
 
+// The same with the operator's version, as errors name it: "/layer.0/MatMul (MatMul, opset 17)".
+std::string placeName(const NodeProto& node, int64_t opset);
+
 struct TensorAnnotation {
   Text tensorName;
   std::span<const StringPair> parameters;

@@ -237,6 +237,9 @@ Status bytegemmScratch(const FlatCall& call, int64_t& elements) {
   return byteGemmScratchBy(*byteGemmFamilies().front(), call, elements);
 }
 Status bytegemm(FlatCall& call) { return byteGemmBy(*byteGemmFamilies().front(), call); }
-Status bytepack(BuiltinCall& call) { return bytePackBy(*byteGemmFamilies().front(), call); }
+Status bytepack(BuiltinCall& call) {
+  if (!call.panels) return bytePackBy(*byteGemmFamilies().front(), call);
+  return bytePackBy({.panelWidth = call.panels->bytes, .group = call.panels->bytesInWord}, call);
+}
 
 }  // namespace dyn::vm::kernels

@@ -57,7 +57,16 @@ struct Ones {
 };
 constexpr Ones kOnesOfFour(0x01010101), kOnesOfTwo(0x00010001);
 
+// The same for a family that another machine runs.
+void sumForeignColumns(const ByteGemmFamily& family, const int8_t* panel, int64_t words, int32_t* sums) {
+  std::fill_n(sums, family.panelWidth, 0);
+  for (int64_t k = 0; k < words; ++k)
+    for (int64_t i = 0; i < family.panelWidth; ++i)
+      for (int64_t g = 0; g < family.group; ++g) sums[i] += *panel++;
+}
+
 void sumColumns(const ByteGemmFamily& family, const int8_t* panel, int64_t words, int32_t* sums) {
+  if (!family.microKernels) return sumForeignColumns(family, panel, words, sums);
   constexpr int32_t kNoTerms[2] = {0, 0};
   constexpr int64_t kWidest = 64;
   int32_t part[kWidest];

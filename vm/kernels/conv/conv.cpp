@@ -40,11 +40,12 @@ int64_t convF32Scratch(const FlatCall& call, const Convolution& c, Way way) {
   return 0;
 }
 
-void packAll(const CallInputs& call, const Convolution& c, Way way, const float* w, float* packed) {
-  const double elements = static_cast<double>(packedElementCount(c, way));
-  call.split(packUnits(c, way), static_cast<uint32_t>(worthwhileTasks(call, elements)),
+void packAll(const CallInputs& call, const Convolution& c, Way way, FilterWidths widths, const float* w,
+             float* packed) {
+  const double elements = static_cast<double>(packedElementCount(c, way, widths));
+  call.split(packUnits(c, way, widths), static_cast<uint32_t>(worthwhileTasks(call, elements)),
              [&](int64_t begin, int64_t end) {
-               for (int64_t unit = begin; unit < end; ++unit) packUnit(c, way, w, unit, packed);
+               for (int64_t unit = begin; unit < end; ++unit) packUnit(c, way, widths, w, unit, packed);
              });
 }
 
@@ -102,7 +103,7 @@ Status convUnpacked(FlatCall& memory, ConvolutionCall work, Way way) {
   if (way == Way::staged) return convF32(memory, work, way);
   Scratch scratch(memory, packedElementCount(work.c, way), 0, 0);
   if (!scratch) return scratch.status();
-  packAll(work.call, work.c, way, work.weights, scratch.shared());
+  packAll(work.call, work.c, way, machineFilters(), work.weights, scratch.shared());
   work.weights = scratch.shared();
   return convF32(memory, work, way);
 }
@@ -183,15 +184,17 @@ Status convPack(BuiltinCall& call) {
   Convolution c;
   if (Status status = describeWindow(windowOf<Call>(call, n), {w->shape(), w->rank}, false, c); !status.ok())
     return status;
+  const FilterWidths widths =
+      call.panels ? FilterWidths{call.panels->wideFilters, call.panels->narrowFilters} : machineFilters();
   Way way{};
-  if (Status status = wayOf(n.way, c, way); !status.ok()) return status;
-  const int64_t count = w->elementCount == 0 ? 0 : packedElementCount(c, way);
+  if (Status status = wayOf(n.way, c, way, widths); !status.ok()) return status;
+  const int64_t count = w->elementCount == 0 ? 0 : packedElementCount(c, way, widths);
   Tensor* packed = nullptr;
   if (Status status = call.result(0, DataType::f32, std::span(&count, 1), packed); !status.ok())
     return status;
   if (count == 0) return okStatus();
   const FloatElements elements(call, w);
-  if (elements) packAll(call, c, way, elements.data(), packed->as<float>());
+  if (elements) packAll(call, c, way, widths, elements.data(), packed->as<float>());
   return elements.status();
 }
 

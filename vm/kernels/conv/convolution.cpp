@@ -87,9 +87,9 @@ Status describeShapes(const WindowFields& window, const TensorView* x, const Ten
   return okStatus();
 }
 
-Status wayOf(int32_t named, const Convolution& c, Way& way) {
+Status wayOf(int32_t named, const Convolution& c, Way& way, FilterWidths widths) {
   if (named == 0) {
-    way = contraction::wayByRule(c, convolutionKernels().narrow);
+    way = contraction::wayByRule(c, widths.narrow);
     return okStatus();
   }
   if (named < 0 || static_cast<size_t>(named) > contraction::kWayNames.size())
@@ -123,13 +123,10 @@ void nameVersion(const CallInputs& call, const Convolution& c, Way way, int32_t 
 
 // Depthwise weights lie [group of as many channels as a vector has lanes, taps, lanes]; beyond the last
 // channel, zeros.
-static int64_t channelGroups(const Convolution& c) {
-  const int64_t lanes = convolutionKernels().narrow;
-  return (c.groups + lanes - 1) / lanes;
-}
+static int64_t channelGroups(const Convolution& c, int64_t lanes) { return (c.groups + lanes - 1) / lanes; }
 
-static void packChannels(const Convolution& c, const float* w, int64_t group, float* packed) {
-  const int64_t lanes = convolutionKernels().narrow, depth = c.depth();
+static void packChannels(const Convolution& c, int64_t lanes, const float* w, int64_t group, float* packed) {
+  const int64_t depth = c.depth();
   float* to = packed + group * lanes * depth;
   for (int64_t lane = 0; lane < lanes; ++lane) {
     const int64_t channel = group * lanes + lane;
@@ -138,43 +135,44 @@ static void packChannels(const Convolution& c, const float* w, int64_t group, fl
   }
 }
 
-int64_t packedElementCount(const Convolution& c, Way way) {
+int64_t packedElementCount(const Convolution& c, Way way, FilterWidths widths) {
   switch (way) {
     case Way::rows:
-      return channelGroups(c) * convolutionKernels().narrow * c.depth();
+      return channelGroups(c, widths.narrow) * widths.narrow * c.depth();
     case Way::staged:
       return c.groups * c.filters * c.depth();
     case Way::direct:
-      return c.groups * FilterPanels(c).lanes() * c.depth();
+      return c.groups * FilterPanels(c, widths).lanes() * c.depth();
     case Way::winograd:
-      return FilterPanels(c).lanes() * c.channels * winogradWeights(c);
+      return FilterPanels(c, widths).lanes() * c.channels * winogradWeights(c);
   }
   return 0;
 }
 
-int64_t packUnits(const Convolution& c, Way way) {
+int64_t packUnits(const Convolution& c, Way way, FilterWidths widths) {
   switch (way) {
     case Way::rows:
-      return channelGroups(c);
+      return channelGroups(c, widths.narrow);
     case Way::staged:
       return c.groups * c.filters;
     case Way::direct:
-      return c.groups * FilterPanels(c).count();
+      return c.groups * FilterPanels(c, widths).count();
     case Way::winograd:
-      return FilterPanels(c).count();
+      return FilterPanels(c, widths).count();
   }
   return 0;
 }
 
-void packUnit(const Convolution& c, Way way, const float* w, int64_t unit, float* packed) {
+void packUnit(const Convolution& c, Way way, FilterWidths widths, const float* w, int64_t unit,
+              float* packed) {
   const int64_t depth = c.depth();
-  if (way == Way::rows) return packChannels(c, w, unit, packed);
+  if (way == Way::rows) return packChannels(c, widths.narrow, w, unit, packed);
   if (way == Way::staged) {
     for (int64_t k = unit * depth; k < (unit + 1) * depth; ++k) packed[k] = floatAnywhere(w + k);
     return;
   }
-  if (way == Way::winograd) return packWinograd(c, w, unit, packed);
-  const FilterPanels panels(c);
+  if (way == Way::winograd) return packWinograd(c, widths, w, unit, packed);
+  const FilterPanels panels(c, widths);
   const int64_t group = unit / panels.count(), panel = unit % panels.count(), width = panels.width(panel),
                 first = panels.first(panel);
   float* to = packed + (group * panels.lanes() + first) * depth;

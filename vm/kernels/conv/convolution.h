@@ -83,35 +83,45 @@ inline int64_t evenPart(int64_t whole, int64_t most) {
   return std::max<int64_t>(1, (whole + parts - 1) / parts);
 }
 
+// How many filters lie side by side in packed weights.
+struct FilterWidths {
+  int32_t wide, narrow;
+};
+inline FilterWidths machineFilters() { return {convolutionKernels().wide, convolutionKernels().narrow}; }
+
 // Ways of f32: conv_depthwise.cpp, conv_staged.cpp, conv_direct.cpp, winograd.cpp. Which one is taken is
 // known before any input is there, so that weights can be packed for it: the one the call names (1 + a way),
 // or, where that is 0, the one the window suggests. Error DYN_BAD_PROGRAM for a way that does not go.
-Status wayOf(int32_t named, const Convolution& c, Way& way);
+Status wayOf(int32_t named, const Convolution& c, Way& way, FilterWidths widths = machineFilters());
 // For the trace: which version runs, the values that decided it, and who chose it ("named").
 void nameVersion(const CallInputs& call, const Convolution& c, std::string_view version,
                  std::string_view chosen);
 void nameVersion(const CallInputs& call, const Convolution& c, Way way, int32_t named);
-int64_t packedElementCount(const Convolution& c, Way way);
+int64_t packedElementCount(const Convolution& c, Way way, FilterWidths widths = machineFilters());
 // Packing is done unit by unit, in any order. The weights may lie at any address.
-int64_t packUnits(const Convolution& c, Way way);
-void packUnit(const Convolution& c, Way way, const float* w, int64_t unit, float* packed);
+int64_t packUnits(const Convolution& c, Way way, FilterWidths widths);
+void packUnit(const Convolution& c, Way way, FilterWidths widths, const float* w, int64_t unit,
+              float* packed);
 int64_t winogradWeights(const Convolution& c);  // of each 3x3 window
-void packWinograd(const Convolution& c, const float* w, int64_t panel, float* packed);
+void packWinograd(const Convolution& c, FilterWidths widths, const float* w, int64_t panel, float* packed);
 
 // The filters of a group side by side in the lanes of vectors: panels of `wide` filters, the last perhaps of
 // `narrow`; beyond the last filter, zeros.
 struct FilterPanels {
   const ConvolutionKernels& kernels = convolutionKernels();
+  FilterWidths widths;
   int64_t filters;
 
-  explicit FilterPanels(const Convolution& c) : filters(c.filters) {}
-  int64_t count() const { return (filters + kernels.wide - 1) / kernels.wide; }
+  explicit FilterPanels(const Convolution& c, FilterWidths of = machineFilters())
+      : widths(of), filters(c.filters) {}
+  int64_t count() const { return (filters + widths.wide - 1) / widths.wide; }
   int64_t width(int64_t panel) const {
-    return filters - panel * kernels.wide > kernels.narrow ? kernels.wide : kernels.narrow;
+    return filters - panel * widths.wide > widths.narrow ? widths.wide : widths.narrow;
   }
-  int64_t first(int64_t panel) const { return panel * kernels.wide; }  // its first filter
+  int64_t first(int64_t panel) const { return panel * widths.wide; }  // its first filter
   int64_t end(int64_t panel) const { return std::min(filters, first(panel) + width(panel)); }
   int64_t lanes() const { return count() == 0 ? 0 : first(count() - 1) + width(count() - 1); }
+  // Where the widths are this machine's.
   const PositionKernel* tiles(int64_t panel) const {
     return width(panel) == kernels.wide ? kernels.widePositions : kernels.narrowPositions;
   }

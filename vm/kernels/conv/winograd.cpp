@@ -259,8 +259,8 @@ struct WinogradTask {
 
 int64_t winogradWeights(const Convolution& c) { return axisOf(c).weights * axisOf(c).weights; }
 
-void packWinograd(const Convolution& c, const float* w, int64_t panel, float* packed) {
-  const FilterPanels panels(c);
+void packWinograd(const Convolution& c, FilterWidths widths, const float* w, int64_t panel, float* packed) {
+  const FilterPanels panels(c, widths);
   const int64_t width = panels.width(panel), first = panels.first(panel);
   float* to = packed + first * winogradWeights(c) * c.channels;
   for (int64_t lane = 0; lane < width; ++lane)

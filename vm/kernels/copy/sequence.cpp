@@ -25,45 +25,47 @@ void placeStrided(const Tensor* item, size_t axis, bool stack, Tensor* joined, s
 
 // Joins tensors of one dtype along an axis; with `stack` each becomes a slice of a new axis.
 Status join(BuiltinCall& call, std::span<Object* const> items, int64_t axis, bool stack) {
-  std::vector<const Tensor*> tensors;
-  for (Object* item : items) {
-    if (!item || item->kind != ObjectKind::tensor)
+  for (size_t i = 0; i < items.size(); ++i)
+    if (!items[i] || items[i]->kind != ObjectKind::tensor)
       return failure(DYN_BAD_INPUT,
-                     "item " + std::to_string(tensors.size()) + " is " + describe(item) + ", not a tensor");
-    tensors.push_back(static_cast<const Tensor*>(item));
-  }
-  if (tensors.empty()) return failure(DYN_BAD_INPUT, "nothing to join: the list is empty");
-  const Tensor* first = tensors[0];
+                     "item " + std::to_string(i) + " is " + describe(items[i]) + ", not a tensor");
+  if (items.empty()) return failure(DYN_BAD_INPUT, "nothing to join: the list is empty");
+  const auto tensorOf = [](const Object* item) { return static_cast<const Tensor*>(item); };
+  const Tensor* first = tensorOf(items[0]);
   if (first->dtype == DataType::string) return failure(DYN_UNSUPPORTED, "dtype string");
   const uint32_t rank = first->rank + (stack ? 1u : 0u);
   if (!normalizeAxis(axis, rank))
     return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(first));
   int64_t total = 0;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    bool fits = tensors[i]->dtype == first->dtype && tensors[i]->rank == first->rank;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const Tensor* tensor = tensorOf(items[i]);
+    bool fits = tensor->dtype == first->dtype && tensor->rank == first->rank;
     for (int64_t d = 0; fits && d < first->rank; ++d)
-      fits = (d == axis && !stack) || tensors[i]->shape()[d] == first->shape()[d];
+      fits = (d == axis && !stack) || tensor->shape()[d] == first->shape()[d];
     if (!fits)
-      return failure(DYN_BAD_INPUT, "item " + std::to_string(i) + " is " + describe(tensors[i]) +
-                                        ", item 0 is " + describe(first));
-    if (__builtin_add_overflow(total, stack ? 1 : tensors[i]->shape()[axis], &total))
+      return failure(DYN_BAD_INPUT, "item " + std::to_string(i) + " is " + describe(tensor) + ", item 0 is " +
+                                        describe(first));
+    if (__builtin_add_overflow(total, stack ? 1 : tensor->shape()[axis], &total))
       return failure(DYN_ARITHMETIC, "the joined axis overflows");
   }
-  std::vector<int64_t> shape(first->shape(), first->shape() + first->rank);
-  if (stack)
-    shape.insert(shape.begin() + axis, total);
-  else
-    shape[static_cast<size_t>(axis)] = total;
+  if (rank > kMaximumRank)
+    return failure(DYN_UNSUPPORTED, "more than " + std::to_string(kMaximumRank) + " axes");
+  int64_t shape[kMaximumRank];
+  std::copy_n(first->shape(), axis, shape);
+  shape[axis] = total;
+  const int64_t behind = stack ? axis : axis + 1;
+  std::copy(first->shape() + behind, first->shape() + first->rank, shape + axis + 1);
   Tensor* result = nullptr;
-  if (Status status = call.result(0, first->dtype, shape, result); !status.ok()) return status;
+  if (Status status = call.result(0, first->dtype, {shape, rank}, result); !status.ok()) return status;
   if (result->elementCount == 0 || call.rehearsal) return okStatus();
-  const AxisView view = axisView(shape.data(), rank, axis);
+  const AxisView view = axisView(shape, rank, axis);
   const size_t block = result->sizeBytes() / static_cast<size_t>(view.outer);
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, static_cast<double>(result->elementCount)));
   call.split(view.outer, tasks, [&](int64_t begin, int64_t end) {
     std::byte* out = result->data + block * static_cast<size_t>(begin);
     for (int64_t outer = begin; outer < end && !call.cancelled(); ++outer) {
-      for (const Tensor* tensor : tensors) {
+      for (const Object* item : items) {
+        const Tensor* tensor = tensorOf(item);
         const size_t bytes = tensor->sizeBytes() / static_cast<size_t>(view.outer);
         if (bytes > 0 && tensor->isDense())
           memcpy(out, tensor->data + bytes * static_cast<size_t>(outer), bytes);
@@ -72,7 +74,8 @@ Status join(BuiltinCall& call, std::span<Object* const> items, int64_t axis, boo
     }
   });
   size_t place = 0;
-  for (const Tensor* tensor : tensors) {
+  for (const Object* item : items) {
+    const Tensor* tensor = tensorOf(item);
     if (!tensor->isDense()) placeStrided(tensor, static_cast<size_t>(axis), stack, result, place);
     place += tensor->sizeBytes() / static_cast<size_t>(view.outer);
   }

@@ -1,5 +1,5 @@
 // Picks the runtime's own micro-kernels for the CPU it runs on.
-#include "vm/core/builtin.h"
+#include "vm/kernels/builtins.h"
 #include "vm/kernels/conv/convolution_kernels.h"
 #include "vm/kernels/conv/winograd_kernels.h"
 #include "vm/kernels/fourier/fourier_kernels.h"
@@ -34,7 +34,7 @@ const Table& pick(const Table& portable, const Table& avx2, const Table& avx512)
 
 }  // namespace
 
-const DynGemmFamily* defaultGemmFamily() {
+const DynGemmFamily* dyn_machine_gemm_family() {
   return &pick(dynGemmFamilyPortable, dynGemmFamilyAvx2, dynGemmFamilyAvx512);
 }
 const kernels::ConvolutionKernels& kernels::convolutionKernels() {
@@ -73,7 +73,7 @@ const kernels::NumberFamilies& kernels::numberFamilies() {
 }
 #else
 const kernels::NumberFamilies& kernels::numberFamilies() { return numberFamiliesPortable; }
-const DynGemmFamily* defaultGemmFamily() { return &dynGemmFamilyPortable; }
+const DynGemmFamily* dyn_machine_gemm_family() { return &dynGemmFamilyPortable; }
 const kernels::ConvolutionKernels& kernels::convolutionKernels() { return dynConvolutionPortable; }
 const kernels::PoolKernels& kernels::poolKernels() { return dynPoolPortable; }
 const kernels::ResizeKernels& kernels::resizeKernels() { return dynResizePortable; }

@@ -567,8 +567,10 @@ Status gemmpack(BuiltinCall& call) {
   const auto n = call.numbersOf<Gemmpack>();
   const bool transposed = n.transposed, rounded = n.rounded;
   const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
-  const DynGemmFamily& family = *call.gemmFamily;
-  const Bf16Family& halves = *bf16Families().front();
+  // For another machine, only how wide panels are is known of its families.
+  const PanelLayout* foreign = call.panels;
+  const DynGemmFamily family = foreign ? DynGemmFamily{.panelWidth = foreign->gemm} : *call.gemmFamily;
+  const Bf16Family halves = foreign ? Bf16Family{.panelWidth = foreign->bf16} : *bf16Families().front();
   const int64_t width = rounded ? halves.panelWidth : family.panelWidth;
   const bool empty = b->elementCount == 0;  // then the other size may be any
   const int64_t count = empty     ? 0

@@ -1,7 +1,7 @@
 // col2im, roi_align.
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <span>
 
 #include "vm/base/checked.h"
 #include "vm/kernels/builtins.h"
@@ -56,61 +56,73 @@ struct ImageRows {
   }
 };
 
+// Where a walk over the elements of a window and their places is, on one axis.
+struct Walk {
+  int64_t tap = 0, place = 0;
+  std::pair<int64_t, int64_t> bounds;
+};
+
 // Adds one channel's columns [taps][places] to its rows, of at least two axes. Walks taps outside, places
 // inside; the last two axes are plain loops.
 template <typename T>
-void addColumns(const std::vector<WindowAxis>& axes, const ImageRows& rows, int64_t taps, int64_t places,
-                const T* columns, T* image) {
+void addColumns(std::span<const WindowAxis> axes, const ImageRows& rows, int64_t taps, int64_t places,
+                const T* columns, T* image, Walk* walk) {
   const size_t rank = axes.size(), last = rank - 1, down = rank - 2;
-  std::vector<int64_t> tap(rank, 0), place(rank, 0);
-  std::vector<std::pair<int64_t, int64_t>> bounds(rank);
+  for (size_t i = 0; i < rank; ++i) walk[i] = {};
   for (int64_t k = 0; k < taps; ++k) {
     bool any = true;
     for (size_t i = 0; i < rank; ++i) {
-      bounds[i] = insidePlaces(axes[i], tap[i]);
-      place[i] = bounds[i].first;
-      any = any && bounds[i].first < bounds[i].second;
+      walk[i].bounds = insidePlaces(axes[i], walk[i].tap);
+      walk[i].place = walk[i].bounds.first;
+      any = any && walk[i].bounds.first < walk[i].bounds.second;
     }
     while (any) {
       const auto inImage = [&](size_t i) {
-        return place[i] * axes[i].stride - axes[i].pad + tap[i] * axes[i].dilation;
+        return walk[i].place * axes[i].stride - axes[i].pad + walk[i].tap * axes[i].dilation;
       };
       int64_t from = 0, to = 0;
       for (size_t i = 0; i < last; ++i) {
-        from = from * axes[i].places + place[i];
+        from = from * axes[i].places + walk[i].place;
         to = to * axes[i].image + inImage(i);
       }
-      const T* row = columns + k * places + from * axes[last].places + place[last];
+      const T* row = columns + k * places + from * axes[last].places + walk[last].place;
       T* sums = image + to * rows.length() + rows.placeOf(inImage(last));
-      const int64_t count = bounds[last].second - bounds[last].first,
+      const int64_t count = walk[last].bounds.second - walk[last].bounds.first,
                     next = axes[down].stride * rows.length();
-      for (int64_t r = bounds[down].first; r < bounds[down].second;
+      for (int64_t r = walk[down].bounds.first; r < walk[down].bounds.second;
            ++r, row += axes[last].places, sums += next)
         for (int64_t i = 0; i < count; ++i) sums[i] = static_cast<T>(sums[i] + row[i]);
       any = false;
       for (size_t i = down; i-- > 0 && !any;) {
-        any = ++place[i] < bounds[i].second;
-        if (!any) place[i] = bounds[i].first;
+        any = ++walk[i].place < walk[i].bounds.second;
+        if (!any) walk[i].place = walk[i].bounds.first;
       }
     }
-    for (size_t i = rank; i-- > 0 && ++tap[i] == axes[i].window;) tap[i] = 0;
+    for (size_t i = rank; i-- > 0 && ++walk[i].tap == axes[i].window;) walk[i].tap = 0;
   }
 }
 
 int64_t col2imTasks(const FlatCall& call, const TensorView* x) {
   return x->elements > 65536 ? int64_t{call.threadCount()} : 1;
 }
-// Scratch memory of a task: the sums of an image of so many rows, unless they are made in the image itself.
+// An image has at least two axes here.
+int64_t axisCount(size_t rank) { return std::max<int64_t>(2, static_cast<int64_t>(rank)); }
+// Scratch memory for all tasks: the axes, and the shape of the result.
+int64_t axisElements(size_t rank) {
+  return tableElements<WindowAxis>(axisCount(rank)) + tableElements<int64_t>(static_cast<int64_t>(rank) + 2);
+}
+// Of a task: a walk, and the sums of an image of so many rows, unless they are made in the image itself.
+int64_t walkElements(size_t rank) { return tableElements<Walk>(axisCount(rank)); }
 int64_t sumElements(const ImageRows& rows, int64_t rowCount) {
   return rows.step == 1 ? 0 : wholeLines(2 * rowCount * rows.length());
 }
 
-bool readSizes(const TensorView* tensor, size_t rank, std::vector<int64_t>& sizes) {
+// Null: they are no such sizes.
+const int64_t* readSizes(const TensorView* tensor, size_t rank) {
   if (!tensor || tensor->rank != 1 || tensor->dtype() != DataType::i64 ||
       tensor->elements != static_cast<int64_t>(rank))
-    return false;
-  sizes.assign(tensor->as<int64_t>(), tensor->as<int64_t>() + rank);
-  return true;
+    return nullptr;
+  return tensor->as<int64_t>();
 }
 
 }  // namespace
@@ -120,12 +132,14 @@ Status col2imScratch(const FlatCall& call, int64_t& elements) {
   const TensorView *x = call.argument(Call::x), *y = call.result(0);
   const auto n = call.numbersOf<Call>();
   const size_t rank = n.strides.size();
+  elements = wholeLines(axisElements(rank));
   if (!x || rank == 0 || y->sizes().size() != rank + 2 || y->elements == 0)
     return okStatus();  // for the call to say
   const WindowAxis last{.image = y->sizes().back(), .stride = std::max(1, n.strides.back())};
   const ImageRows rows(last);
   const int64_t planes = y->shape()[0] * y->shape()[1];
-  elements = scratchElements(0, col2imTasks(call, x), sumElements(rows, y->elements / planes / rows.columns));
+  elements += scratchElements(0, col2imTasks(call, x),
+                              walkElements(rank) + sumElements(rows, y->elements / planes / rows.columns));
   return okStatus();
 }
 
@@ -134,17 +148,21 @@ Status col2im(FlatCall& call) {
   const TensorView* x = call.argument(Call::x);
   const auto n = call.numbersOf<Call>();
   const size_t rank = n.strides.size();
-  std::vector<int64_t> image, window;
+  const int64_t *image = readSizes(call.argument(Call::image), rank),
+                *window = readSizes(call.argument(Call::window), rank);
   if (!x || x->rank != 3) return badArgument("col2im", Call::x, "a tensor of rank 3", x);
-  if (!readSizes(call.argument(Call::image), rank, image))
-    return badArgument("col2im", Call::image, "one i64 per axis", call.argument(Call::image));
-  if (!readSizes(call.argument(Call::window), rank, window))
-    return badArgument("col2im", Call::window, "one i64 per axis", call.argument(Call::window));
-  std::vector<WindowAxis> axes(rank);
+  if (!image) return badArgument("col2im", Call::image, "one i64 per axis", call.argument(Call::image));
+  if (!window) return badArgument("col2im", Call::window, "one i64 per axis", call.argument(Call::window));
+  Scratch tables(call, axisElements(rank), 0, 0);
+  if (!tables) return tables.status();
+  const auto axisTotal = static_cast<size_t>(axisCount(rank));
+  const std::span<WindowAxis> axes(reinterpret_cast<WindowAxis*>(tables.shared()), axisTotal);
+  const size_t added = axisTotal - rank;
+  for (WindowAxis& axis : axes) axis = {.image = 1, .window = 1, .places = 1};
   int64_t taps = 1, places = 1;
   bool fits = true;
   for (size_t i = 0; i < rank; ++i) {
-    WindowAxis& axis = axes[i];
+    WindowAxis& axis = axes[added + i];
     axis.image = image[i];
     axis.window = window[i];
     axis.stride = n.strides[i];
@@ -162,24 +180,28 @@ Status col2im(FlatCall& call) {
   if (!fits || x->shape()[1] % taps != 0 || x->shape()[2] != places)
     return failure(DYN_BAD_INPUT, "col2im: " + describe(x) + " are no columns of these windows");
   const int64_t channels = x->shape()[1] / taps;
-  std::vector<int64_t> shape{x->shape()[0], channels};
-  shape.insert(shape.end(), image.begin(), image.end());
+  const std::span<int64_t> shape(
+      reinterpret_cast<int64_t*>(tables.shared() + tableElements<WindowAxis>(axisCount(rank))), rank + 2);
+  shape[0] = x->shape()[0], shape[1] = channels;
+  std::copy_n(image, rank, shape.begin() + 2);
   if (Status status = call.checkResult(0, x->dtype(), shape); !status.ok()) return status;
   TensorView* y = call.result(0);
-  const int64_t planes = x->shape()[0] * channels, space = planes == 0 ? 0 : y->elements / planes;
+  if (y->elements == 0) return okStatus();
+  const int64_t planes = x->shape()[0] * channels, space = y->elements / planes;
   const int64_t tasks = col2imTasks(call, x);
-  while (axes.size() < 2) axes.insert(axes.begin(), WindowAxis{.image = 1, .window = 1, .places = 1});
   const ImageRows rows(axes.back());
-  const int64_t rowCount = rows.columns == 0 ? 0 : space / rows.columns, sums = rowCount * rows.length();
-  Scratch scratch(call, 0, tasks, sumElements(rows, rowCount));
+  const int64_t rowCount = space / rows.columns, sums = rowCount * rows.length();
+  Scratch scratch(call, 0, tasks, walkElements(rank) + sumElements(rows, rowCount));
   if (!scratch) return scratch.status();
   const bool known = visitNumbers(x->dtype(), [&]<typename T>() {
     call.split(planes, tasks, [&](int64_t begin, int64_t end) {
-      T* own = reinterpret_cast<T*>(scratch.next());
+      float* const memory = scratch.next();
+      auto* walk = reinterpret_cast<Walk*>(memory);
+      T* own = reinterpret_cast<T*>(memory + walkElements(rank));
       for (int64_t plane = begin; plane < end; ++plane) {
         T *image = y->as<T>() + plane * space, *to = rows.step == 1 ? image : own;
         std::fill_n(to, sums, T(0));
-        addColumns(axes, rows, taps, places, x->as<T>() + plane * taps * places, to);
+        addColumns(axes, rows, taps, places, x->as<T>() + plane * taps * places, to, walk);
         if (rows.step != 1) rows.write(to, rowCount, image);
       }
     });
@@ -204,10 +226,12 @@ Neighbours neighboursOf(double at, int64_t size) {
   return {low, low + 1, 1 - part, part};
 }
 
-// The samples of all cells of a region along one axis.
-struct RegionAxis {
+// The samples of all cells of a region along one axis; in a table, where that has room for them.
+class RegionAxis {
+ public:
   int64_t perCell = 0;
-  std::vector<Neighbours> samples;
+
+  RegionAxis(Neighbours* table, int64_t room) : table_(table), room_(room) {}
 
   bool make(double begin, double end, int64_t cells, int64_t size, int64_t samplesWanted, bool halfPixel) {
     constexpr int64_t kMostSamples = 1 << 20;  // beyond it a region is no region of this operand
@@ -215,28 +239,54 @@ struct RegionAxis {
                  cell = length / static_cast<double>(cells);
     if (!std::isfinite(cell) || std::ceil(cell) > static_cast<double>(kMostSamples)) return false;
     perCell = samplesWanted > 0 ? samplesWanted : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(cell)));
-    samples.clear();
-    if (perCell * cells > kMostSamples) return false;
-    for (int64_t i = 0; i < cells; ++i) {
-      for (int64_t k = 0; k < perCell; ++k) {
-        const double part = (static_cast<double>(k) + 0.5) * cell / static_cast<double>(perCell);
-        samples.push_back(neighboursOf(begin + static_cast<double>(i) * cell + part, size));
-      }
-    }
+    if (perCell > kMostSamples || perCell * cells > kMostSamples) return false;
+    begin_ = begin, cell_ = cell, size_ = size;
+    inTable_ = perCell * cells <= room_;
+    if (!inTable_) return true;
+    for (int64_t i = 0; i < cells; ++i)
+      for (int64_t k = 0; k < perCell; ++k) table_[i * perCell + k] = sampled(i, k);
     return true;
   }
+
+  bool inTable() const { return inTable_; }
+  // The samples of cell `i`, where they are in the table.
+  const Neighbours* cell(int64_t i) const { return table_ + i * perCell; }
+  // Of sample `k` of cell `i`, made anew.
+  Neighbours sampled(int64_t i, int64_t k) const {
+    const double part = (static_cast<double>(k) + 0.5) * cell_ / static_cast<double>(perCell);
+    return neighboursOf(begin_ + static_cast<double>(i) * cell_ + part, size_);
+  }
+
+ private:
+  Neighbours* table_;
+  int64_t room_, size_ = 0;
+  double begin_ = 0, cell_ = 0;
+  bool inTable_ = true;
 };
 
-template <typename T>
+// How many samples along an axis of so many cells have room in scratch memory: how many there are follows
+// from regions, most of which have few in each cell.
+int64_t sampleRoom(int64_t cells) {
+  constexpr int64_t kPerCell = 8, kMost = int64_t{1} << 20;
+  return cells > kMost / kPerCell ? kMost : cells * kPerCell;
+}
+int64_t sampleElements(const TensorView* y) {
+  return tableElements<Neighbours>(sampleRoom(y->shape()[2])) +
+         tableElements<Neighbours>(sampleRoom(y->shape()[3]));
+}
+
+template <bool kInTables, typename T>
 double cellOf(const T* plane, int64_t width, const RegionAxis& rows, const RegionAxis& columns,
               int64_t cellRow, int64_t cellColumn, bool isMax) {
+  const Neighbours *down = kInTables ? rows.cell(cellRow) : nullptr,
+                   *across = kInTables ? columns.cell(cellColumn) : nullptr;
   double sum = 0, largest = 0;
   bool any = false;
   for (int64_t i = 0; i < rows.perCell; ++i) {
-    const Neighbours& v = rows.samples[static_cast<size_t>(cellRow * rows.perCell + i)];
+    const Neighbours v = kInTables ? down[i] : rows.sampled(cellRow, i);
     const T *low = plane + v.low * width, *high = plane + v.high * width;
     for (int64_t k = 0; k < columns.perCell; ++k) {
-      const Neighbours& h = columns.samples[static_cast<size_t>(cellColumn * columns.perCell + k)];
+      const Neighbours h = kInTables ? across[k] : columns.sampled(cellColumn, k);
       const double parts[] = {
           v.lowWeight * h.lowWeight * low[h.low], v.lowWeight * h.highWeight * low[h.high],
           v.highWeight * h.lowWeight * high[h.low], v.highWeight * h.highWeight * high[h.high]};
@@ -256,7 +306,12 @@ Status alignRegions(FlatCall& call, const TensorView* x, const TensorView* regio
   const auto n = call.numbersOf<calls::RoiAlign>();
   const bool isMax = n.largest, halfPixel = n.halfPixel;
   const double scale = static_cast<double>(n.scale), shift = halfPixel ? 0.5 : 0;
-  RegionAxis rows, columns;
+  Scratch scratch(call, sampleElements(y), 0, 0);
+  if (!scratch) return scratch.status();
+  const int64_t rowRoom = sampleRoom(out[2]);
+  RegionAxis rows(reinterpret_cast<Neighbours*>(scratch.shared()), rowRoom),
+      columns(reinterpret_cast<Neighbours*>(scratch.shared() + tableElements<Neighbours>(rowRoom)),
+              sampleRoom(out[3]));
   T* to = y->as<T>();
   for (int64_t region = 0; region < out[0]; ++region) {
     if (batches[region] < 0 || batches[region] >= in[0])
@@ -269,19 +324,26 @@ Status alignRegions(FlatCall& call, const TensorView* x, const TensorView* regio
     if (!rows.make(edge(1), edge(3), out[2], in[2], n.samples, halfPixel) ||
         !columns.make(edge(0), edge(2), out[3], in[3], n.samples, halfPixel))
       return failure(DYN_BAD_INPUT, "region " + std::to_string(region) + " has no usable size");
+    const auto cellAt = rows.inTable() && columns.inTable() ? cellOf<true, T> : cellOf<false, T>;
     for (int64_t channel = 0; channel < out[1]; ++channel) {
       const T* plane = x->as<T>() + (batches[region] * in[1] + channel) * in[2] * in[3];
       for (int64_t cell = 0; cell < out[2] * out[3]; ++cell)
         *to++ =
             in[2] * in[3] == 0
                 ? T(0)
-                : static_cast<T>(cellOf(plane, in[3], rows, columns, cell / out[3], cell % out[3], isMax));
+                : static_cast<T>(cellAt(plane, in[3], rows, columns, cell / out[3], cell % out[3], isMax));
     }
   }
   return okStatus();
 }
 
 }  // namespace
+
+Status roiAlignScratch(const FlatCall& call, int64_t& elements) {
+  const TensorView* y = call.result(0);
+  if (y->rank == 4) elements = scratchElements(sampleElements(y), 0, 0);  // else for the call to say
+  return okStatus();
+}
 
 Status roiAlign(FlatCall& call) {
   using Call = calls::RoiAlign;

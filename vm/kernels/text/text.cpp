@@ -1,6 +1,7 @@
 // string_concat, string_equal, string_split, string_normalize, regex_full_match. Texts are bytes, taken as
 // UTF-8 where letters matter.
 #include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -11,6 +12,7 @@
 #include "vm/kernels/packed_numbers.h"
 #include "vm/kernels/text/regular_expression.h"
 #include "vm/kernels/text/string_elements.h"
+#include "vm/kernels/work.h"
 
 namespace dyn::vm::kernels {
 namespace {
@@ -22,14 +24,20 @@ Status badNumbers(const char* builtin) {
 // The shape of both, broadcast, and for each element of it the places in both.
 class TextPairs {
  public:
+  // So many numbers of memory it takes.
+  template <typename AnyTensor>
+  static size_t tableSize(const AnyTensor* a, const AnyTensor* b) {
+    return 3 * std::max<size_t>(a->rank, b->rank);
+  }
   // Tensors of a hosted or a flat call.
   template <typename AnyTensor>
-  static Status make(const AnyTensor* a, const AnyTensor* b, TextPairs& pairs) {
+  static Status make(const AnyTensor* a, const AnyTensor* b, int64_t* memory, TextPairs& pairs) {
     const auto rankA = static_cast<size_t>(a->rank), rankB = static_cast<size_t>(b->rank),
                rank = std::max(rankA, rankB);
-    pairs.shape.assign(rank, 1);
-    pairs.stepsA_.assign(rank, 0);
-    pairs.stepsB_.assign(rank, 0);
+    std::fill_n(memory, 3 * rank, 0);
+    pairs.shape = {memory, rank};
+    pairs.stepsA_ = {memory + rank, rank};
+    pairs.stepsB_ = {memory + 2 * rank, rank};
     int64_t stepA = 1, stepB = 1;
     for (size_t back = 0; back < rank; ++back) {
       const size_t axis = rank - 1 - back;
@@ -60,10 +68,10 @@ class TextPairs {
     }
   }
 
-  std::vector<int64_t> shape;
+  std::span<int64_t> shape;
 
  private:
-  std::vector<int64_t> stepsA_, stepsB_;
+  std::span<int64_t> stepsA_, stepsB_;
 };
 
 bool isSpace(char ch) { return ch == ' ' || (ch >= '\t' && ch <= '\r'); }
@@ -131,7 +139,8 @@ Status stringConcat(BuiltinCall& call) {
   if (Status status = stringArgument(call, "string_concat", calls::StringConcat::b, b); !status.ok())
     return status;
   TextPairs pairs;
-  if (Status status = TextPairs::make(a, b, pairs); !status.ok()) return status;
+  std::vector<int64_t> table(TextPairs::tableSize(a, b));
+  if (Status status = TextPairs::make(a, b, table.data(), pairs); !status.ok()) return status;
   Tensor* result = nullptr;
   if (Status status = call.result(0, DataType::string, pairs.shape, result); !status.ok()) return status;
   bool enough = true;
@@ -143,6 +152,16 @@ Status stringConcat(BuiltinCall& call) {
   return enough ? okStatus() : outOfStrings();
 }
 
+static int64_t pairElements(const TensorView* a, const TensorView* b) {
+  return tableElements<int64_t>(static_cast<int64_t>(TextPairs::tableSize(a, b)));
+}
+
+Status stringEqualScratch(const FlatCall& call, int64_t& elements) {
+  const TensorView *a = call.argument(calls::StringEqual::a), *b = call.argument(calls::StringEqual::b);
+  if (a && b) elements = scratchElements(pairElements(a, b), 0, 0);  // else for the call to say
+  return okStatus();
+}
+
 Status stringEqual(FlatCall& call) {
   const TensorView *a = nullptr, *b = nullptr;
   if (Status status = stringArgument(call, "string_equal", calls::StringEqual::a, a); !status.ok())
@@ -150,7 +169,10 @@ Status stringEqual(FlatCall& call) {
   if (Status status = stringArgument(call, "string_equal", calls::StringEqual::b, b); !status.ok())
     return status;
   TextPairs pairs;
-  if (Status status = TextPairs::make(a, b, pairs); !status.ok()) return status;
+  Scratch scratch(call, pairElements(a, b), 0, 0);
+  if (!scratch) return scratch.status();
+  auto* table = reinterpret_cast<int64_t*>(scratch.shared());
+  if (Status status = TextPairs::make(a, b, table, pairs); !status.ok()) return status;
   if (Status status = call.checkResult(0, DataType::boolean, pairs.shape); !status.ok()) return status;
   auto* out = call.result(0)->as<uint8_t>();
   pairs.visit(call.result(0)->elements,

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 
 #include "tests/support/paths.h"
 
@@ -46,14 +47,16 @@ namespace {
 
 }  // namespace
 
-Terminal::Terminal(Leader leader, const std::string& history) {
-  if (!history.empty()) folder_.write(".local/state/dyn/history", history);
+Terminal::Terminal(Leader leader, const Texts& files, const Texts& environment) {
+  for (const auto& [name, text] : files) folder_.write(name, text);
   process_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
   if (process_ == 0) {
     ::setenv("TERM", "dumb", 1);
     ::setenv("HOME", folder_.path().c_str(), 1);
     ::unsetenv("XDG_STATE_HOME");
     ::unsetenv("XDG_CACHE_HOME");
+    ::unsetenv("XDG_CONFIG_HOME");
+    for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
     if (::chdir(folder_.path().c_str()) != 0) ::_exit(126);
     if (leader == Leader::job) leadJob();
     ::execl(shellProgram().c_str(), "dynrepl", nullptr);
@@ -93,6 +96,14 @@ bool Terminal::expect(const std::string& text, int milliseconds) {
   return seen_.find(text) != std::string::npos;
 }
 
+pid_t Terminal::shell() const {
+  const std::string id = std::to_string(process_);
+  std::ifstream children("/proc/" + id + "/task/" + id + "/children");
+  pid_t child = 0;
+  children >> child;
+  return child;
+}
+
 void Terminal::signal(int number) { ASSERT_EQ(::kill(process_, number), 0); }
 
 void Terminal::hangUp() {
@@ -102,10 +113,14 @@ void Terminal::hangUp() {
   }
 }
 
-bool Terminal::rawMode() const {
-  termios mode{};
-  EXPECT_EQ(::tcgetattr(terminal_, &mode), 0);
-  return !(mode.c_lflag & ICANON) && !(mode.c_lflag & ECHO);
+bool Terminal::becomes(Mode mode) const {
+  for (int i = 0; i < 6000; ++i) {
+    termios now{};
+    if (::tcgetattr(terminal_, &now) != 0) return false;
+    if ((now.c_lflag & (ICANON | ECHO)) == (mode == Mode::raw ? 0u : (ICANON | ECHO))) return true;
+    ::usleep(10'000);
+  }
+  return false;
 }
 
 int Terminal::wait() {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <termios.h>
 
+#include <map>
 #include <string>
 
 #include "tests/support/temporary_folder.h"
@@ -16,7 +17,9 @@ class Terminal {
   // group of its own, as under an interactive shell: Ctrl-Z stops it, the leader prints "[stopped]", and the
   // next line typed lets it go on.
   enum class Leader : uint8_t { none, job };
-  explicit Terminal(Leader leader = Leader::none, const std::string& history = "");
+  // files: in the folder, by their names. environment: beside a dumb terminal and that home.
+  using Texts = std::map<std::string, std::string>;
+  explicit Terminal(Leader leader = Leader::none, const Texts& files = {}, const Texts& environment = {});
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
@@ -27,9 +30,13 @@ class Terminal {
   bool expect(const std::string& text, int milliseconds = 60'000);
   const std::string& seen() const { return seen_; }
   void signal(int number);
+  pid_t shell() const;   // the process that runs commands: a child of the one that was started
   void hangUp();         // closes the terminal
-  bool rawMode() const;  // keys are read one by one, without echo
-  int wait();            // exit code, or -1; 128 + number when it died of a signal
+  // raw: keys are read one by one, without echo. The shell changes the mode after its prompt is printed and
+  // before its next read, and a terminal echoes by itself until then: so a mode is waited for, never looked at.
+  enum class Mode : uint8_t { raw, lines };
+  bool becomes(Mode mode) const;
+  int wait();  // exit code, or -1; 128 + number when it died of a signal
 
  private:
   pid_t process_ = 0;

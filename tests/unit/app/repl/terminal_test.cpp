@@ -103,7 +103,7 @@ TEST_F(TerminalTest, InterruptOnAnEmptyLineSaysHowToLeaveAndASecondLeaves) {
   ASSERT_TRUE(shell.expect("dyn> "));
   shell.type("\x03");
   EXPECT_EQ(shell.wait(), 130);
-  EXPECT_FALSE(shell.rawMode());
+  EXPECT_TRUE(shell.becomes(Terminal::Mode::lines));
 }
 
 TEST_F(TerminalTest, SignalsToEndRestoreTheTerminal) {
@@ -112,12 +112,10 @@ TEST_F(TerminalTest, SignalsToEndRestoreTheTerminal) {
     ASSERT_TRUE(shell.expect("dyn> "));
     shell.type("half");
     ASSERT_TRUE(shell.expect("half"));
-    for (int i = 0; i < 6000 && !shell.rawMode(); ++i)
-      ::usleep(10'000);  // the echo may have been the terminal's own
-    EXPECT_TRUE(shell.rawMode()) << "the test looks at the wrong terminal";
+    EXPECT_TRUE(shell.becomes(Terminal::Mode::raw)) << "the test looks at the wrong terminal";
     shell.signal(number);
     EXPECT_EQ(shell.wait(), 130) << "signal " << number;
-    EXPECT_FALSE(shell.rawMode()) << "signal " << number;
+    EXPECT_TRUE(shell.becomes(Terminal::Mode::lines)) << "signal " << number;
   }
 }
 
@@ -132,7 +130,7 @@ TEST_F(TerminalTest, SignalsToEndReachARun) {
   ::usleep(300'000);
   shell.signal(SIGTERM);
   EXPECT_EQ(shell.wait(), 130);
-  EXPECT_FALSE(shell.rawMode());
+  EXPECT_TRUE(shell.becomes(Terminal::Mode::lines));
 }
 
 TEST_F(TerminalTest, TheShellEndsWithItsTerminal) {
@@ -147,25 +145,25 @@ TEST_F(TerminalTest, StoppedAndContinuedWithTheTerminalInOrder) {
   ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
   shell.type("y = [5");
   ASSERT_TRUE(shell.expect("y = [5")) << shell.seen();
-  EXPECT_TRUE(shell.rawMode());
+  EXPECT_TRUE(shell.becomes(Terminal::Mode::raw));
   shell.type("\x1a");
   ASSERT_TRUE(shell.expect("[stopped]")) << shell.seen();
-  EXPECT_FALSE(shell.rawMode()) << "stopped with the terminal in raw mode";
+  EXPECT_TRUE(shell.becomes(Terminal::Mode::lines)) << "stopped with the terminal in raw mode";
   shell.type("go on\n");
   ASSERT_TRUE(shell.expect("y = [5")) << "the line is not drawn again: " << shell.seen();
-  EXPECT_TRUE(shell.rawMode());
+  EXPECT_TRUE(shell.becomes(Terminal::Mode::raw));
   shell.type("3]\r");
   ASSERT_TRUE(shell.expect("i64[1] [53]")) << shell.seen();
   ASSERT_TRUE(shell.expect("dyn> "));
   shell.type("\x04");
   EXPECT_EQ(shell.wait(), 0);
-  EXPECT_FALSE(shell.rawMode());
+  EXPECT_TRUE(shell.becomes(Terminal::Mode::lines));
 }
 
 TEST_F(TerminalTest, ALongHistoryIsTrimmed) {
   std::string entries;
   for (int i = 0; i < 6000; ++i) entries += "x = [" + std::to_string(i) + "]\n";
-  Terminal shell(Terminal::Leader::none, entries);
+  Terminal shell(Terminal::Leader::none, {{".local/state/dyn/history", entries}});
   ASSERT_TRUE(shell.expect("dyn> "));
   shell.type("y = [7]\r");
   ASSERT_TRUE(shell.expect("i64[1] [7]"));
@@ -209,6 +207,72 @@ int interruptPiped(const std::string& input, const std::string& ready, int numbe
   ::close(in[1]);
   ::close(out[0]);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+// A command that crashes costs itself: what was open before is there again.
+TEST_F(TerminalTest, ACrashLeavesTheSession) {
+  Terminal shell;
+  std::ofstream(shell.folder() + "/loop.dyn") << test::kSineLoop;
+  ASSERT_TRUE(shell.expect("dyn> "));
+  const pid_t first = shell.shell();
+  ASSERT_GT(first, 0);
+  shell.type("x = [41]\r");
+  ASSERT_TRUE(shell.expect("i64[1]"));
+  shell.type(":load loop.dyn\r");
+  ASSERT_TRUE(shell.expect("text module")) << shell.seen();
+  shell.type(":run --dim k=4 --input n=1000000000000\r");
+  ASSERT_TRUE(shell.expect("random")) << shell.seen();
+  ASSERT_EQ(::kill(first, SIGSEGV), 0);
+  ASSERT_TRUE(shell.expect("crashed (Segmentation fault) in: :run --dim k=4")) << shell.seen();
+  ASSERT_TRUE(shell.expect("2 of 2 commands were done again")) << shell.seen();
+  ASSERT_TRUE(shell.expect("dyn> "));
+  EXPECT_NE(shell.shell(), first);
+  shell.type("x + [1]\r");
+  ASSERT_TRUE(shell.expect("[42]")) << shell.seen();
+  shell.type(":info\r");
+  ASSERT_TRUE(shell.expect("loop.dyn")) << shell.seen();
+  // Whatever the shell does at once is not done for ever.
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+    ASSERT_EQ(::kill(shell.shell(), SIGABRT), 0);
+    ASSERT_TRUE(shell.expect("crashed")) << shell.seen();
+  }
+  EXPECT_EQ(shell.wait(), 70);
+  EXPECT_TRUE(shell.becomes(Terminal::Mode::lines));
+}
+
+TEST_F(TerminalTest, TheInitFileComesFirst) {
+  Terminal shell(Terminal::Leader::none, {{".config/dyn/init.dyns", "# of my own\ny = [6] + [1]\n"}});
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type("y\r");
+  ASSERT_TRUE(shell.expect("i64[1] [7]")) << shell.seen();
+  shell.type(":quit\r");
+  EXPECT_EQ(shell.wait(), 0);
+  // A wrong one is said, and the shell is there.
+  Terminal wrong(Terminal::Leader::none, {{".config/dyn/init.dyns", "x = [1]\n:nonsense\n"}});
+  ASSERT_TRUE(wrong.expect("init.dyns:2")) << wrong.seen();
+  ASSERT_TRUE(wrong.expect("dyn> ")) << wrong.seen();
+  wrong.type("x\r");
+  ASSERT_TRUE(wrong.expect("i64[1] [1]")) << wrong.seen();
+}
+
+TEST_F(TerminalTest, LongAnswersGoThroughThePager) {
+  // The terminal has no size of its own here: 24 lines.
+  const Terminal::Texts environment = {
+      {"TERM", "xterm"}, {"DYN_PAGER", "sed 's/^/page: /'"}, {"NO_COLOR", "1"}};
+  Terminal shell(Terminal::Leader::none, {}, environment);
+  ASSERT_TRUE(shell.expect("dyn> "));
+  shell.type("x = [1]\r");
+  ASSERT_TRUE(shell.expect("i64[1] [1]")) << shell.seen();
+  EXPECT_EQ(shell.seen().find("page: "), std::string::npos);
+  shell.type(":ops\r");
+  ASSERT_TRUE(shell.expect("page: ")) << shell.seen();
+  ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+  Terminal absent(Terminal::Leader::none, {}, {{"TERM", "xterm"}, {"DYN_PAGER", "no-such-pager"}});
+  ASSERT_TRUE(absent.expect("dyn> "));
+  absent.type(":ops\r");
+  ASSERT_TRUE(absent.expect("could not be started")) << absent.seen();
+  ASSERT_TRUE(absent.expect("softmax")) << "it is shown without: " << absent.seen();
 }
 
 TEST_F(TerminalTest, PipedInputEndsWith130WhenInterrupted) {

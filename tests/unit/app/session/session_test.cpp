@@ -169,6 +169,45 @@ TEST_F(SessionTest, UndoGoesBack) {
   EXPECT_FALSE(line(":undo")->ok());
 }
 
+TEST_F(SessionTest, ViewsAreServedBesideARunAndNothingElseIs) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  ASSERT_TRUE(line(":load " + file("loop.dyn", test::kSineLoop))->ok());
+  ASSERT_TRUE(line(":run --dim k=4 --input n=2")->ok());
+  const Ticket run =
+      session_.submit(Command::of(CommandId::run).add("dim", "k=4").add("input", "n=1000000000000"));
+  const Ticket graph = session_.submit(Command::of(CommandId::graph));
+  const Ticket text = session_.submit(Command::of(CommandId::ir).add("pass", "infer"));
+  const Ticket dims = session_.submit(Command::of(CommandId::dims));
+  EXPECT_TRUE(session_.wait(graph)->ok());
+  EXPECT_TRUE(session_.wait(text)->ok());
+  EXPECT_TRUE(session_.wait(dims)->ok());
+  // A setting waits for the run, and what comes behind it waits too.
+  const Ticket setting = session_.submit(Command::of(CommandId::set).add("name", "seed").add("value", "3"));
+  const Ticket behind = session_.submit(Command::of(CommandId::graph));
+  EXPECT_EQ(session_.waitFor(behind, std::chrono::milliseconds(30)), nullptr);
+  EXPECT_EQ(session_.waitFor(setting, std::chrono::milliseconds(0)), nullptr);
+  EXPECT_EQ(session_.waitFor(run, std::chrono::milliseconds(0)), nullptr) << "it should still run";
+  session_.interrupt();
+  EXPECT_EQ(session_.wait(run)->error->id, DiagnosticId::cancelled);
+  EXPECT_TRUE(line(":graph")->ok());
+}
+
+TEST_F(SessionTest, ManyShortRunsAndManyViewsEndTogether) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  ASSERT_TRUE(line(":load " + file("loop.dyn", test::kSineLoop))->ok());
+  ASSERT_TRUE(line(":run --dim k=4 --input n=2")->ok());
+  std::vector<Ticket> tickets;
+  for (int i = 0; i < 20; ++i) {
+    tickets.push_back(session_.submit(
+        Command::of(CommandId::time).add("count", "200").add("dim", "k=4").add("input", "n=20")));
+    for (int k = 0; k < 5; ++k) tickets.push_back(session_.submit(Command::of(CommandId::graph)));
+  }
+  for (const Ticket ticket : tickets) {
+    const auto outcome = session_.wait(ticket);
+    EXPECT_TRUE(outcome->ok()) << outcome->error->toString();
+  }
+}
+
 TEST_F(SessionTest, InterruptEndsARunAndTheSessionGoesOn) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   ASSERT_TRUE(line(":load " + file("loop.dyn", test::kSineLoop))->ok());

@@ -144,14 +144,41 @@ TEST_F(FixedProgram, branchesTakeTheMostOfTheirWays) {
   }
 }
 
+// As the VM tells it: what, and which operation.
+TEST_F(FixedProgram, faultsNameTheirPlace) {
+  compile(
+      "fn @main(x: Tensor[(n, 3), f32], i: Tensor[(k), i64], j: Tensor[(k), i64]) {\n"
+      "  a = gather(x, i) {axis = 0}\n  b = gather(x, j) {axis = 1}\n"
+      "  return a, b\n}");
+  if (!fixed_) return;
+  const auto indexes = [](int64_t last) {
+    HostTensor tensor = *HostTensor::create(Dtype::i64, {2});
+    tensor.setInt(0, 0);
+    tensor.setInt(1, last);
+    return tensor;
+  };
+  const HostTensor x = randomTensor(Dtype::f32, {5, 3}, 1);
+  for (const auto& [first, second, message] :
+       {std::tuple{7, 1, "index 7 is out of range: axis 0 has n elements, at <text>:2:7"},
+        {1, -4, "index -4 is out of range: axis 1 has 3 elements, at <text>:3:7"}}) {
+    EXPECT_EQ(fixed_->run({x, indexes(first), indexes(second)}).message, message);
+    const Result<std::vector<HostTensor>> vm = compiled_->run({x, indexes(first), indexes(second)});
+    ASSERT_FALSE(vm.ok());
+    EXPECT_NE(vm.error().toString().find(std::string(message).substr(0, std::string(message).find(", at"))),
+              std::string::npos)
+        << vm.error().toString();
+  }
+}
+
 TEST_F(FixedProgram, whatItsRuntimeHasNot) {
-  Result<Module> module = test::parseText(ir_, "fn @main(x: Tensor[(n), f32]) { i = nonzero(x)\n return i }");
+  Result<Module> module =
+      test::parseText(ir_, "fn @main(x: Tensor[(n, k, k), f32]) { y = det(x)\n return y }");
   ASSERT_TRUE(module.ok()) << module.error().toString();
   CompileOptions options;
   options.target = fixedTarget(*hostTarget());
   const Result<CompiledModel> compiled = compileModel(*module, options);
   ASSERT_FALSE(compiled.ok());
-  EXPECT_NE(compiled.error().toString().find("nonzero"), std::string::npos) << compiled.error().toString();
+  EXPECT_NE(compiled.error().toString().find("det"), std::string::npos) << compiled.error().toString();
 }
 
 }  // namespace

@@ -26,6 +26,10 @@ const char* const kTurns = R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) 
   }
   return y
 })";
+const char* const kPicks = R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) {
+  y = gather(x * 2.0, n) {axis = 0}
+  return y + 1.0
+})";
 
 struct Ended {
   dyn_status status;
@@ -92,6 +96,21 @@ TEST_F(HostFlow, callsAreLimitedNotTheStack) {
   shallow.depth_limit = 100;
   EXPECT_EQ(same(shallow, 90).status, DYN_OK);
   EXPECT_EQ(same(shallow, 200).status, DYN_DEPTH_LIMIT);
+}
+
+// Kernels that are called without ado, and those that are not: empty tensors, many steps, a rehearsal.
+TEST_F(HostFlow, kernelsFaultTheSame) {
+  compile(kPicks);
+  if (!compiled_) return;
+  for (const int64_t size : {int64_t{0}, int64_t{1}, int64_t{5}, int64_t{1} << 20}) {
+    EXPECT_EQ(same({}, size - 1, size).status, size > 0 ? DYN_OK : DYN_KERNEL_FAULT);
+    const Ended beyond = same({}, size, size);
+    EXPECT_EQ(beyond.status, DYN_KERNEL_FAULT);
+    EXPECT_NE(beyond.message.find("out of range: axis 0"), std::string::npos) << beyond.message;
+  }
+  dyn_options rehearsal{};
+  rehearsal.rehearsal = 1;
+  EXPECT_EQ(same(rehearsal, 7, 5).status, DYN_OK);
 }
 
 TEST_F(HostFlow, memoryIsLimited) {

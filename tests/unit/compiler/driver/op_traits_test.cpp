@@ -1,6 +1,7 @@
 // What the rows of operators say of their builtins is what the builtins' own rows say.
 #include <gtest/gtest.h>
 
+#include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
 #include "vm/core/builtin.h"
 
@@ -35,30 +36,37 @@ TEST(OpTraits, operandsAreArgumentsOfTheBuiltin) {
   }
 }
 
-// A program without the machine's matrix kernels would run on the portable ones, many times slower, and say
-// nothing.
-TEST(OpTraits, matrixKernelsAreAskedForWhereTheyRun) {
-  for (const OpDef* def : withBuiltin()) {
-    const vm::BuiltinRow* builtin = vm::findBuiltin(def->builtin.row);
-    ASSERT_NE(builtin, nullptr) << def->builtin.row;
-    EXPECT_EQ(def->traits.gemmFamily, builtin->is(vm::BuiltinRow::kGemmFamily)) << def->name;
-  }
+// What only makes its results has no other way to run.
+TEST(OpTraits, builtinsThatMakeResultsAreTheOnlyWay) {
+  for (const OpDef* def : withBuiltin())
+    if (def->builtin.makesResults()) {
+      EXPECT_EQ(def->lowering, LoweringKind::builtin) << def->name;
+    }
 }
 
-// A strided operand given to a builtin that takes it for dense would be refused when it runs, at best.
-TEST(OpTraits, stridedOperandsAreTakenByTheBuiltin) {
-  for (const OpDef* def : opTable()) {
-    if (def->traits.stridedOperands == 0) continue;
-    const vm::BuiltinRow* builtin = vm::findBuiltin(def->builtin.row);
-    ASSERT_NE(builtin, nullptr) << def->name << " has no builtin";
-    EXPECT_LE(static_cast<uint32_t>(def->traits.stridedOperands), builtin->stridedArguments()) << def->name;
+TEST(OpTraits, targetsWithoutHeapRefuseRowsThatNeedOne) {
+  Target target;
+  target.hasHeap = false;
+  int refused = 0, taken = 0;
+  for (const OpDef* def : withBuiltin()) {
+    if (def->lowering != LoweringKind::builtin || def->lower || def->builtinTakes) continue;
+    Op op;
+    op.def = def;
+    const auto choice = chooseLowering(op, {}, target);
+    EXPECT_EQ(choice.ok(), !def->builtin.traits.needsHeap()) << def->name;
+    if (!choice.ok()) {
+      EXPECT_NE(choice.error().message.find("heap"), std::string::npos) << choice.error().message;
+    }
+    ++(choice.ok() ? taken : refused);
   }
+  EXPECT_GT(refused, 10);
+  EXPECT_GT(taken, 1);
 }
 
 TEST(OpTraits, fitTheWayTheOperatorRuns) {
   for (const OpDef* def : opTable()) {
     const OpTraits& traits = def->traits;
-    if (traits.updatesFirst || traits.packsWeights || traits.gemmFamily || traits.matrixOperands > 0) {
+    if (traits.updatesFirst || traits.packsWeights || traits.matrixOperands > 0) {
       EXPECT_FALSE(def->builtin.empty()) << def->name << " has no builtin";
     }
     if (traits.view) {

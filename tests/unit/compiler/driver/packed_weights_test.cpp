@@ -2,6 +2,7 @@
 // program itself, and never read where they were packed for another machine.
 #include "compiler/driver/packed_weights.h"
 
+#include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -289,17 +290,47 @@ TEST(PackedWeights, PackedForAnotherMachineAreRefused) {
   EXPECT_NE(std::string(dyn_last_message()).find("gemm"), std::string::npos) << dyn_last_message();
 }
 
-// What is written for a machine of other panels is packed there.
-TEST(PackedWeights, ForOtherPanelsArePackedWhenLoaded) {
-  Result<Target> other = chooseTarget("cortex-a72");
-  if (!other.ok()) GTEST_SKIP() << "no code generation";
-  ASSERT_NE(toString(panelsOf(*other)), dyn_panels());
+// For machines whose kernels read other panels, whatever this one's do.
+TEST(PackedWeights, LiePackedInPackagesForOtherMachines) {
+  for (const char* machine : {"cortex-a72", "haswell", "skylake-avx512", "znver4"}) {
+    Result<Target> other = chooseTarget(machine);
+    if (!other.ok()) GTEST_SKIP() << "no code generation";
+    for (const Case& row : cases()) {
+      SCOPED_TRACE(std::string(machine) + ", " + row.name);
+      test::TemporaryFolder folder;
+      const std::string path = folder.path() + "/model.dynpkg";
+      if (!write(row, path, *other)) GTEST_SKIP() << "packages can not be written here";
+      const Package package = read(path);
+      EXPECT_EQ(package.program.initFunction, -1);
+      EXPECT_THAT(package.program.metadata,
+                  testing::Contains(testing::Pair(kPanelsKey, toString(panelsOf(*other)))));
+    }
+  }
+}
+
+// Machines of one level read what each can do best: they pack when they load.
+TEST(PackedWeights, ForALevelArePackedWhenLoaded) {
+  Result<Target> level = hostTarget();
+  ASSERT_TRUE(level.ok());
+  if (level->machine.triple.rfind("x86_64", 0) != 0) GTEST_SKIP() << "no code generation for x86-64";
+  level->machine.cpu = "x86-64-v2";
+  level->machine.features.clear();
+  level->machine.vectorBits = 128;
+  level->machine.fma = level->machine.avx512 = false;
   test::TemporaryFolder folder;
   const std::string path = folder.path() + "/model.dynpkg";
-  if (!write(cases()[0], path, *other)) GTEST_SKIP() << "packages can not be written here";
+  const Case row = cases()[0];
+  if (!write(row, path, *level)) GTEST_SKIP() << "packages can not be written here";
   const Package package = read(path);
   EXPECT_GE(package.program.initFunction, 0);
   for (const auto& [key, value] : package.program.metadata) EXPECT_NE(key, kPanelsKey);
+  const HostTensor result = resultOf(path, row.input);
+  const std::unique_ptr<test::Compiled> plain = compiledOf(row, "none");
+  ASSERT_TRUE(plain);
+  const HostTensor expected = resultOf(*plain, row.input);
+  ASSERT_EQ(result.elementCount(), expected.elementCount());
+  for (int64_t i = 0; i < expected.elementCount(); ++i)
+    EXPECT_NEAR(result.realAt(i), expected.realAt(i), 1e-4 * (1 + std::abs(expected.realAt(i))));
 }
 
 // One function states the layout for the compiler, the kernels' own tables for the runtime.

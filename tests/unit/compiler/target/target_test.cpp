@@ -24,6 +24,16 @@ TEST(Target, readsBackTheSame) {
   EXPECT_EQ(printTarget(*parsed), text);
 }
 
+TEST(Target, levelsReadBackTheSame) {
+  Target target = board();
+  target.levels = {"x86-64-v3", "x86-64-v4"};
+  const std::string text = printTarget(target);
+  EXPECT_NE(text.find("levels = x86-64-v3, x86-64-v4\n"), std::string::npos) << text;
+  const auto parsed = parseTarget(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  EXPECT_EQ(*parsed, target);
+}
+
 TEST(Target, aMachineAloneIsOneWithEverything) {
   const auto parsed = parseTarget(printMachine(board().machine));
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();

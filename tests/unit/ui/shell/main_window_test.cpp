@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <QAction>
 #include <QApplication>
 #include <QFile>
 #include <QFontInfo>
 #include <QKeyEvent>
 #include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QPushButton>
 #include <QSpinBox>
 #include <QTabWidget>
 #include <QTableWidget>
@@ -16,6 +19,8 @@
 #include <QToolButton>
 
 #include "tests/support/idle_window.h"
+#include "tests/support/paths.h"
+#include "tests/support/watched_application.h"
 #include "ui/graph/layered_layout.h"
 
 namespace dyn::ui {
@@ -59,6 +64,126 @@ TEST(MainWindow, opensSearchesAndRuns) {
   for (size_t box = 0; box < window.canvas()->scene().boxes.size(); ++box)
     shown += window.canvas()->timeOfBox(static_cast<int>(box));
   EXPECT_GT(shown, 0) << "no time of the run was found on the graph";
+}
+
+// A model of which some operators are unknown is drawn, and says all that keeps it from running.
+TEST(MainWindow, drawsWhatItCanNotRun) {
+  QTemporaryDir directory;
+  const QString name = directory.filePath("unknown.onnx");
+  QFile known(QString::fromStdString(test::sourceFolder() + "/samples/models/bert/model.onnx")), file(name);
+  ASSERT_TRUE(known.open(QIODevice::ReadOnly) && file.open(QIODevice::WriteOnly));
+  // Field 4 of a node, of 7 bytes.
+  file.write(known.readAll().replace("\x22\x07Softmax", "\x22\x07Softmex"));
+  file.close();
+  MainWindow window;
+  window.show();
+  window.open(name);
+  waitIdle(window);
+  if (window.lastError().contains("reads no ONNX files")) GTEST_SKIP() << "this build reads no ONNX files";
+  EXPECT_TRUE(window.lastError().contains("Softmex"));
+  EXPECT_EQ(window.lastErrorCode(), 4);
+  ASSERT_NE(window.canvas()->graph(), nullptr);
+  EXPECT_GT(window.canvas()->graph()->nodes.size(), 100u);
+  auto* problems = window.findChild<QTableWidget*>("problems");
+  ASSERT_NE(problems, nullptr);
+  ASSERT_EQ(problems->rowCount(), 2);
+  EXPECT_EQ(problems->item(1, 1)->text().toStdString(), "did you mean Softmax?");
+  const int box = window.canvas()->selectedNode();
+  EXPECT_EQ(box, -1);
+  Q_EMIT problems->cellActivated(1, 0);
+  waitIdle(window);
+  ASSERT_GE(window.canvas()->selectedNode(), 0);
+  const GraphNode& node =
+      window.canvas()->graph()->nodes[static_cast<size_t>(window.canvas()->selectedNode())];
+  EXPECT_EQ(node.op, "Softmex");
+  EXPECT_NE(node.sourceNode.find("layer.1"), std::string::npos);
+  EXPECT_FALSE(window.findChild<QPushButton*>("runButton")->isEnabled());
+  // Another model can be opened and run after it.
+  window.open(writeModel(directory, kModel));
+  waitIdle(window);
+  EXPECT_EQ(window.lastError().toStdString(), "");
+  EXPECT_EQ(problems->rowCount(), 0);
+  EXPECT_TRUE(window.findChild<QPushButton*>("runButton")->isEnabled());
+}
+
+// What does not type-check is drawn too, up to the pass that failed, and marked where it fails.
+TEST(MainWindow, listsWhatAPassFinds) {
+  QTemporaryDir directory;
+  MainWindow window;
+  window.open(writeModel(
+      directory,
+      "fn @main(%x: Tensor[(2, 3), f32]) {\n  %y = relu(%x)\n  %z = matmul(%y, %y)\n  return %z\n}"));
+  waitIdle(window);
+  EXPECT_NE(window.lastError().toStdString(), "");
+  EXPECT_EQ(window.findChild<QTableWidget*>("problems")->rowCount(), 1);
+  ASSERT_NE(window.canvas()->graph(), nullptr);
+}
+
+// The console speaks the language of the shell, and what it does shows in the window.
+TEST(MainWindow, theConsoleIsTheShell) {
+  QTemporaryDir directory;
+  MainWindow window;
+  window.show();
+  window.open(writeModel(directory, kModel));
+  waitIdle(window);
+  auto* line = window.findChild<QLineEdit*>("consoleLine");
+  auto* output = window.findChild<QPlainTextEdit*>("consoleOutput");
+  ASSERT_TRUE(line && output);
+  EXPECT_TRUE(output->toPlainText().contains("dyn> :load ")) << "what the menu did is said";
+  const auto press = [&](int key) {
+    QKeyEvent event(QEvent::KeyPress, key, Qt::NoModifier);
+    QApplication::sendEvent(line, &event);
+  };
+  const auto type = [&](const char* text) {
+    line->setText(text);
+    press(Qt::Key_Return);
+    waitIdle(window);
+  };
+  type(":run --dim n=2 --dim m=3");
+  ASSERT_NE(window.lastRun(), nullptr) << "the window has the run, too";
+  EXPECT_TRUE(output->toPlainText().contains("f32"));
+  // An entry goes on while brackets are open.
+  type("relu([1.0,");
+  type("-2.0])");
+  EXPECT_TRUE(output->toPlainText().contains("[1.0")) << output->toPlainText().toStdString();
+  press(Qt::Key_Up);
+  press(Qt::Key_Up);
+  EXPECT_EQ(line->text(), ":run --dim n=2 --dim m=3");
+  line->setText(":kern");
+  press(Qt::Key_Tab);
+  EXPECT_EQ(line->text().trimmed(), ":kernels");
+  type(":nonsense");
+  EXPECT_TRUE(output->toPlainText().contains("there is no command :nonsense"));
+  type("# a comment");
+  // What changes the program changes what is shown of it.
+  type(":set passes infer,place");
+  EXPECT_EQ(window.lastError().toStdString(), "");
+  ASSERT_NE(window.passes(), nullptr);
+  EXPECT_LT(window.passes()->rows.size(), 6u);
+}
+
+TEST(MainWindow, thePaletteFindsActionsAndCommands) {
+  MainWindow window;
+  window.show();
+  auto* palette = window.findChild<CommandPalette*>();
+  auto* search = window.findChild<QLineEdit*>("paletteSearch");
+  auto* rows = window.findChild<QTableWidget*>("paletteRows");
+  ASSERT_TRUE(palette && search && rows);
+  for (QAction* action : window.findChildren<QAction*>())
+    if (action->shortcut() == QKeySequence("Ctrl+Shift+P")) action->trigger();
+  const auto shown = [&] {
+    int count = 0;
+    for (int row = 0; row < rows->rowCount(); ++row) count += !rows->isRowHidden(row);
+    return count;
+  };
+  EXPECT_GT(shown(), 40);
+  search->setText("memory plan");
+  EXPECT_GE(shown(), 1);
+  EXPECT_LT(shown(), 8);
+  search->setText(":plan");
+  Q_EMIT search->returnPressed();
+  EXPECT_EQ(window.findChild<QLineEdit*>("consoleLine")->text(), ":plan ");
+  EXPECT_FALSE(palette->isVisible());
 }
 
 // A program that runs until it is interrupted; a step asked for meanwhile is dropped with it.
@@ -241,7 +366,7 @@ TEST(LayeredLayout, longEdgesBecomePortsAndCyclesEnd) {
 
 int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
-  QApplication app(argc, argv);
+  dyn::test::WatchedApplication app(argc, argv);
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -51,6 +51,43 @@ TEST(Pool, growthIsBoundedUnderRandomSizes) {
   EXPECT_LT(held, largest * 3 + (4u << 20)) << "largest run needed " << largest;
 }
 
+// The thread that runs takes no lock for small blocks; another one takes and gives back what it likes.
+TEST(Pool, isSharedWithTheThreadThatRuns) {
+  MemoryPool* pool = MemoryPool::create({});
+  constexpr int kBlocks = 20'000;
+  std::vector<std::atomic<void*>> passed(kBlocks);
+  pool->beginRun();
+  std::thread other([&] {
+    dyn_status why = DYN_OK;
+    for (int i = 0; i < kBlocks; ++i) {
+      void* own = pool->allocate(static_cast<uint64_t>(64 + i % 3 * 100), why);
+      void* given = nullptr;
+      while (!(given = passed[static_cast<size_t>(i)].exchange(nullptr))) std::this_thread::yield();
+      EXPECT_EQ(*static_cast<int*>(given), i);
+      pool->deallocate(given);
+      passed[static_cast<size_t>(i)] = own;  // for the one that runs, at the end
+    }
+  });
+  dyn_status why = DYN_OK;
+  for (int i = 0; i < kBlocks; ++i) {
+    void* kept = pool->allocate(static_cast<uint64_t>(64 + i % 5 * 64), why);
+    void* passes = pool->allocate(64, why);
+    *static_cast<int*>(passes) = i;
+    passed[static_cast<size_t>(i)] = passes;
+    pool->deallocate(kept);
+  }
+  other.join();
+  EXPECT_EQ(pool->statistics().liveBlocks, static_cast<uint64_t>(kBlocks));
+  EXPECT_GE(pool->statistics().peakBytes, pool->statistics().inUseBytes);
+  for (std::atomic<void*>& block : passed) pool->deallocate(block);
+  pool->endRun();
+  EXPECT_EQ(pool->statistics().liveBlocks, 0u);
+  EXPECT_EQ(pool->statistics().inUseBytes, 0u);
+  pool->trim();
+  EXPECT_EQ(pool->statistics().heldBytes, 0u) << "everything has merged back into whole chunks";
+  pool->releaseOwner();
+}
+
 TEST(Pool, coalescesAndRespectsItsCap) {
   MemoryPoolOptions options;
   options.capBytes = 0;

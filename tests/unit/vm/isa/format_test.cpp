@@ -95,7 +95,8 @@ TEST(Tables, everyRowIsWellFormed) {
           << instruction.text;
   }
   names.clear();
-  for (const BuiltinRow& builtin : builtinTable()) {
+  for (const BuiltinRow* each : builtinTable()) {
+    const BuiltinRow& builtin = *each;
     EXPECT_TRUE(names.insert(builtin.name).second) << builtin.name;
     EXPECT_TRUE(builtin.hosted || builtin.flat.run) << builtin.name;
     EXPECT_LE(builtin.counts.arguments.least, builtin.counts.arguments.most) << builtin.name;
@@ -390,6 +391,35 @@ TEST(ProgramFile, mutatedAndResealedProgramsNeverHarm) {
 }
 
 // --- packages
+
+// What loading maps without reading is compared when somebody asks.
+TEST(Package, LargeWeightsAreComparedOnDemand) {
+  const std::string path = testing::TempDir() + "dyn_large_package_" + std::to_string(getpid()) + ".dynpkg";
+  Program program = assemble(
+      "constant \"a\" i8 [67108900] offset 0\noutput \"y\" tensor i8 [67108900]\n"
+      "function main results 1\n loadconst v0 c0\n ret [v0]\nmain main\n");
+  layOutConstants(program);
+  const std::vector<char> elements(67108900, 1);
+  const void* data[] = {elements.data()};
+  PackageBytes package;
+  ASSERT_TRUE(makePackage(program, data, {}, package).ok());
+  std::ofstream file(path, std::ios::binary);
+  for (std::string_view piece : package.pieces) file.write(piece.data(), static_cast<int64_t>(piece.size()));
+  file.close();
+  EXPECT_EQ(dyn_package_check(path.c_str()), DYN_OK) << dyn_last_message();
+  std::fstream damage(path, std::ios::binary | std::ios::in | std::ios::out);
+  damage.seekp(-1000, std::ios::end);
+  damage.put(2);
+  damage.close();
+  dyn_module* module = nullptr;
+  EXPECT_EQ(dyn_module_load_file(path.c_str(), nullptr, &module), DYN_OK) << dyn_last_message();
+  dyn_module_release(module);
+  EXPECT_EQ(dyn_package_check(path.c_str()), DYN_BAD_PROGRAM);
+  EXPECT_NE(std::string(dyn_last_message()).find("constants is damaged"), std::string::npos);
+  std::filesystem::remove(path);
+  EXPECT_EQ(dyn_package_check(path.c_str()), DYN_IO_ERROR);
+  EXPECT_EQ(dyn_package_check(nullptr), DYN_INVALID_ARGUMENT);
+}
 
 TEST(Package, roundTripDamageAndErrors) {
   const std::string path = testing::TempDir() + "dyn_package_" + std::to_string(getpid()) + ".dynpkg";

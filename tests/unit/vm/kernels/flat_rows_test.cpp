@@ -6,13 +6,14 @@ namespace {
 
 TEST(FlatRows, EveryRowThatOnlyWritesIntoTensorsIsFlat) {
   int flat = 0;
-  for (const BuiltinRow& row : builtinTable()) {
-    EXPECT_EQ(row.isFlat(), row.form == BuiltinForm::into) << row.name;
+  for (const BuiltinRow* each : builtinTable()) {
+    const BuiltinRow& row = *each;
+    EXPECT_EQ(row.isFlat(), row.traits.isFlat()) << row.name;
     EXPECT_EQ(row.isFlat(), row.flat.run != nullptr) << row.name;
     EXPECT_TRUE(row.isFlat() || !row.flat.scratchBytes) << row.name;
-    EXPECT_FALSE(row.isFlat() && row.is(BuiltinRow::kRehearsed))
+    EXPECT_FALSE(row.isFlat() && row.is(calls::REHEARSED))
         << row.name << ": a rehearsal of a flat row is its first function";
-    EXPECT_FALSE(!row.isFlat() && row.is(BuiltinRow::kSettings)) << row.name;
+    EXPECT_FALSE(!row.isFlat() && row.is(calls::SETTINGS)) << row.name;
     flat += row.isFlat() ? 1 : 0;
   }
   EXPECT_GE(flat, 20);

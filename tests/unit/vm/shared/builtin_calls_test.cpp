@@ -6,7 +6,7 @@
 namespace dyn::calls {
 namespace {
 
-#define DYN_CALL(Name, row, arguments, numbers, scalars) \
+#define DYN_CALL(Name, row, form, traits, arguments, numbers, scalars) \
   static_assert(countsOf<Name>().wellFormed, "a field of " row " stands behind one that takes all");
 #include "vm/shared/dyn_builtin_calls.def"
 #undef DYN_CALL
@@ -93,7 +93,7 @@ void goesThereAndBack() {
 }
 
 TEST(BuiltinCalls, numbersOfEveryRowGoThereAndBack) {
-#define DYN_CALL(Name, row, arguments, numbers, scalars) goesThereAndBack<Name>();
+#define DYN_CALL(Name, row, form, traits, arguments, numbers, scalars) goesThereAndBack<Name>();
 #include "vm/shared/dyn_builtin_calls.def"
 #undef DYN_CALL
 }

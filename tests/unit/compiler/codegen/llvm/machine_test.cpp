@@ -54,6 +54,25 @@ TEST(Machine, PresetsKnowTheirInstructionSets) {
   EXPECT_FALSE(runsOnThisHost(preset("rv64gcv")) && runsOnThisHost(preset("cortex-a72")));
 }
 
+// Names of sections of packages have 63 bytes.
+TEST(Machine, WhatCodeNeedsHasAShortName) {
+  auto needs = [](const char* name) { return codeNeeds(*machinePreset(name)); };
+  EXPECT_EQ(needs("x86-64"), "x86_64");
+  EXPECT_EQ(needs("x86-64-v1"), "x86_64");
+  EXPECT_EQ(needs("x86-64-v2"), "x86_64:v2");
+  EXPECT_EQ(needs("x86-64-v3"), "x86_64:v3");
+  EXPECT_EQ(needs("x86-64-v4"), "x86_64:v4");
+  EXPECT_EQ(needs("haswell"), "x86_64:v3");
+  EXPECT_EQ(needs("skylake-avx512"), "x86_64:v4");
+  EXPECT_EQ(needs("cortex-a72"), "aarch64");
+  EXPECT_EQ(needs("riscv64"), "riscv64");
+  MachineDescription between = *machinePreset("x86-64");
+  between.cpu = "sandybridge";
+  EXPECT_EQ(codeNeeds(between), "x86_64:v2+avx");
+  for (const std::string& name : machinePresetNames()) EXPECT_LE(needs(name.c_str()).size(), 63u) << name;
+  EXPECT_LE(codeNeeds(*detectHost()).size(), 63u);
+}
+
 TEST(Machine, UnknownPresetNamesTheKnownOnes) {
   auto machine = machinePreset("abacus");
   ASSERT_FALSE(machine.ok());

@@ -1,0 +1,73 @@
+#include "app/runner/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "app/session/views/view_json.h"
+#include "compiler/support/standard_streams.h"
+
+namespace dyn {
+
+namespace {
+
+constexpr const char* kVersion = "dynrun " DYN_VERSION;
+
+// The rows of docs/man/dynrun.1.
+void defineOptions(CLI::App& app, RunnerRequest& r, std::string& memoryLimit) {
+  app.add_flag("--describe", r.describe,
+               "what the model takes and gives, what is known of its dims, the memory it takes");
+  app.add_option("--dim", r.dims, "NAME=N")->take_all()->expected(1);
+  app.add_option("--input", r.inputs,
+                 "NAME=@file.npy, @file.pb, random[:SEED], zeros, ones, range or [1,2,3]; without: random")
+      ->take_all()
+      ->expected(1);
+  app.add_option("--output-dir", r.outputDirectory, "writes each output as NAME.npy");
+  app.add_option("--repeat", r.run.repeat, "timed runs")->check(CLI::Range(int64_t{1}, INT64_MAX));
+  app.add_option("--warmup", r.run.warmup, "runs before them")->check(CLI::Range(int64_t{0}, INT64_MAX));
+  app.add_option("--threads", r.session.threadCount, "threads (default: physical cores)")
+      ->check(CLI::Range(0, 4096));
+  app.add_option("--profile", r.profile, "writes a Chrome trace");
+  app.add_option("--time-limit", r.timeLimitSeconds, "seconds; then exit 124")->check(CLI::PositiveNumber);
+  app.add_option("--mem-limit", memoryLimit, "bytes, or 512MB");
+  app.add_option("--seed", r.session.seed, "of random inputs");
+  app.add_flag("--quiet,-q", r.quiet, "no notes");
+  app.add_flag("--json", r.json, "one JSON document on standard output");
+  app.set_version_flag("--version", kVersion);
+}
+
+int usageFault(const std::string& message, bool json) {
+  const Diagnostic fault = makeError(DiagnosticId::usageError, message).diagnostic;
+  if (json)
+    (void)writeStandard(1, jsonText({{"schema", 1}, {"command", "run"}, {"error", toJson(fault)}}) + "\n");
+  (void)writeStandard(2, message + " (--help)\n");
+  return exitCode(DiagnosticId::usageError);
+}
+
+}  // namespace
+
+std::optional<int> parseArguments(int argc, char** argv, RunnerRequest& r) {
+  bool json = false;  // also where what stands before it is no option
+  for (int i = 1; i < argc; ++i) json = json || std::strcmp(argv[i], "--json") == 0;
+  CLI::App app("Runs the model that this file holds.");
+  std::string memoryLimit;
+  defineOptions(app, r, memoryLimit);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return writeStandard(1, app.help()).ok() ? 0 : exitCode(DiagnosticId::fileError);
+  } catch (const CLI::CallForVersion&) {
+    return writeStandard(1, std::string(kVersion) + "\n").ok() ? 0 : exitCode(DiagnosticId::fileError);
+  } catch (const CLI::ParseError& error) {
+    return usageFault(error.what(), json);
+  }
+  if (!memoryLimit.empty()) {
+    Result<int64_t> bytes = parseBytes(memoryLimit);
+    if (!bytes.ok()) return usageFault("--mem-limit: " + bytes.error().message, r.json);
+    r.session.memoryLimitBytes = static_cast<uint64_t>(*bytes);
+  }
+  if (!r.profile.empty()) r.run.profiling = Profiling::on;
+  return std::nullopt;
+}
+
+}  // namespace dyn

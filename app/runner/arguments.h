@@ -1,0 +1,24 @@
+// The command line of an exported executable as data.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/session/model/runner.h"
+
+namespace dyn {
+
+struct RunnerRequest {
+  std::vector<std::string> dims, inputs;
+  std::string outputDirectory, profile;
+  SessionOptions session;
+  RunRequest run;
+  double timeLimitSeconds = 0;  // 0: none
+  bool json = false, describe = false, quiet = false;
+};
+
+// The exit code when nothing is to be run: --help and the like, or bad usage, which are answered here.
+std::optional<int> parseArguments(int argc, char** argv, RunnerRequest& request);
+
+}  // namespace dyn

@@ -1,0 +1,47 @@
+// Handlers: the last profiled runs, by place and side by side.
+#include "app/session/session_state.h"
+#include "app/session/views/place_tree.h"
+
+namespace dyn {
+
+namespace {
+
+Error noRun(const std::string& message) {
+  return makeError(DiagnosticId::usageError, message).note("run it by :profile");
+}
+
+}  // namespace
+
+Result<View> handle_places(SessionState& state, const Command&, Outcome&) {
+  DYN_CHECK(state.model());
+  const std::vector<RunHistory::Entry> runs = state.runs.profiled(state.now.model);
+  if (runs.empty()) return noRun("no run of this model was profiled");
+  return makeView(placeTree(*runs.back().run));
+}
+
+Result<View> handle_compare(SessionState& state, const Command& command, Outcome&) {
+  DYN_CHECK(state.model());
+  const std::vector<RunHistory::Entry> runs = state.runs.profiled(state.now.model);
+  if (runs.size() < 2)
+    return noRun("two profiled runs are needed, there " + std::string(runs.empty() ? "is none" : "is one"));
+  DYN_TRY(const int64_t first, command.integer("first", runs[runs.size() - 2].number));
+  DYN_TRY(const int64_t second, command.integer("second", runs.back().number));
+  const auto find = [&](int64_t number) -> const RunResult* {
+    for (const RunHistory::Entry& entry : runs)
+      if (entry.number == number) return entry.run.get();
+    return nullptr;
+  };
+  std::string known;
+  for (const RunHistory::Entry& entry : runs)
+    known += (known.empty() ? "" : ", ") + std::to_string(entry.number);
+  for (const int64_t number : {first, second})
+    if (!find(number))
+      return makeError(DiagnosticId::usageError, "run " + std::to_string(number) + " is not kept")
+          .note("profiled runs: " + known);
+  RunsView view = compareRuns(*find(first), *find(second));
+  view.first = "run " + std::to_string(first) + ": " + view.first;
+  view.second = "run " + std::to_string(second) + ": " + view.second;
+  return makeView(std::move(view));
+}
+
+}  // namespace dyn

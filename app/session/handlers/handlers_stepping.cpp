@@ -1,0 +1,309 @@
+// Handlers: a run that is stepped through.
+#include <algorithm>
+#include <charconv>
+
+#include "app/session/handlers/stepping.h"
+#include "app/session/views/kernel_members.h"
+#include "app/session/views/level_links.h"
+#include "app/session/views/node_ids.h"
+#include "app/session/views/view_text.h"
+#include "compiler/driver/code_positions.h"
+#include "compiler/ir/walk.h"
+
+namespace dyn {
+
+namespace {
+
+// The listing of the program, and where its instructions are in the code.
+struct Listing {
+  std::vector<ListedLine> lines;                 // from 0
+  std::vector<std::vector<uint32_t>> positions;  // by function, by instruction
+  const vm::Program* program = nullptr;
+};
+
+Result<Listing> listingOf(SessionState& state) {
+  DYN_TRY(LoadedModel * model, state.model());
+  if (!model->hasModule())
+    return makeError(DiagnosticId::unsupportedFeature, "unsupported: stepping through a package")
+        .note("load the model it was made from");
+  DYN_TRY(dyn_module * module, model->program());
+  Listing listing;
+  const char* text = dyn_module_disassembly(module);
+  listing.lines = listedLines(text ? text : "");
+  listing.program = &model->compiled()->lowered.program;
+  for (const vm::Function& function : listing.program->functions)
+    listing.positions.push_back(codePositions(function.code));
+  return listing;
+}
+
+// 0: it is none of the listing.
+uint32_t lineAt(const Listing& listing, int32_t function, uint32_t position) {
+  for (size_t i = 0; i < listing.lines.size(); ++i) {
+    const ListedLine& line = listing.lines[i];
+    if (line.function != function || line.instruction < 0) continue;
+    const auto& positions = listing.positions[static_cast<size_t>(function)];
+    if (static_cast<size_t>(line.instruction) < positions.size() &&
+        positions[static_cast<size_t>(line.instruction)] == position)
+      return static_cast<uint32_t>(i) + 1;
+  }
+  return 0;
+}
+
+NodeId nodeAt(const LoadedModel& model, const std::string& place) {
+  const Module& placed = model.placed();
+  const NodeIds ids(placed);
+  NodeId node = kNoNode;
+  forEachOp(placed, [&](const Function&, const Op& op) {
+    if (node == kNoNode && !place.empty() && op.place.toString() == place) node = ids.of(op);
+  });
+  return node;
+}
+
+Result<View> stopView(SessionState& state, const SteppedRun::Stop& stop) {
+  StopView view;
+  view.ended = stop.ended;
+  view.why = stop.why;
+  view.function = stop.function;
+  view.place = stop.place;
+  view.instruction = stop.instruction;
+  view.position = stop.position;
+  view.depth = stop.depth;
+  view.registers = stop.registers;
+  view.result = stop.result;
+  if (!stop.ended) {
+    DYN_TRY(const Listing listing, listingOf(state));
+    view.line = lineAt(listing, stop.functionIndex, stop.position);
+    view.node = nodeAt(*state.now.model, stop.place);
+  }
+  return makeView(std::move(view));
+}
+
+// Elements in one line; a large tensor with its edges alone.
+std::string elementsOf(const Value& value, const std::string& type) {
+  TextOptions options;
+  options.edgeItems = 2;
+  std::string text = toText(value, type, options);
+  for (size_t line = text.find('\n'); line != std::string::npos; line = text.find('\n', line)) {
+    size_t next = line + 1;
+    while (next < text.size() && text[next] == ' ') ++next;
+    text.replace(line, next - line, next < text.size() ? " " : "");
+  }
+  constexpr size_t kMost = 120;
+  if (text.size() > kMost) text = text.substr(0, kMost - 4) + " ...";
+  return text;
+}
+
+std::optional<uint32_t> wholeNumber(std::string_view text) {
+  uint32_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Status atPosition(const Listing& listing, const std::string& function, uint32_t position, Breakpoint& point) {
+  for (size_t i = 0; i < listing.positions.size(); ++i) {
+    if (listing.program->functions[i].name != function) continue;
+    const auto& positions = listing.positions[i];
+    if (std::binary_search(positions.begin(), positions.end(), position)) {
+      point.positions.insert({static_cast<int32_t>(i), position});
+      point.where = function + ":" + std::to_string(position);
+      return {};
+    }
+    return makeError(DiagnosticId::usageError,
+                     "no instruction begins at " + std::to_string(position) + " of " + function);
+  }
+  return makeError(DiagnosticId::textName, "there is no function '" + function + "'");
+}
+
+Status atLine(const Listing& listing, uint32_t line, Breakpoint& point) {
+  // As in other debuggers: the first line from there on that does something.
+  for (size_t i = line; i > 0 && i <= listing.lines.size(); ++i) {
+    const ListedLine& found = listing.lines[i - 1];
+    if (found.instruction < 0) continue;
+    const auto function = static_cast<size_t>(found.function);
+    const uint32_t position = listing.positions[function][static_cast<size_t>(found.instruction)];
+    point.positions.insert({found.function, position});
+    point.where = listing.program->functions[function].name + ":" + std::to_string(position) + ", line " +
+                  std::to_string(i);
+    return {};
+  }
+  return makeError(DiagnosticId::usageError,
+                   "the bytecode has no instruction from line " + std::to_string(line) + " on");
+}
+
+// The names of a place: the node of "model.onnx: byte 7: node /layer/MatMul (MatMul, opset 17)".
+bool namesPlace(const std::string& place, const std::string& name) {
+  if (place == name) return true;
+  const size_t node = place.find(": node ");
+  if (node == std::string::npos) return false;
+  const std::string_view rest = std::string_view(place).substr(node + 7);
+  return rest.substr(0, rest.find(" (")) == name;
+}
+
+// Where the operation begins: the first of its instructions, each time they are come to from others.
+Status atOperation(SessionState& state, const Listing& listing, const std::string& name, Breakpoint& point) {
+  std::set<std::string> places;
+  const std::string bare = name.substr(name.rfind('%', 0) == 0 ? 1 : 0);
+  const ValueId named = state.now.model->ir().findValue(bare);
+  const auto addOp = [&](const Function&, const Op& op) {
+    for (size_t i = 0; i < op.results.size(); ++i)
+      if (op.place.known() && named != kNoValue && op.results[i].id == named)
+        places.insert(op.place.toString());
+  };
+  forEachOp(state.now.model->imported(), addOp);
+  forEachOp(state.now.model->placed(), addOp);
+  std::map<std::string, std::vector<std::string>> members = kernelMembers(state.now.model->placed());
+  std::pair<int, std::string> before{-1, ""};
+  for (const ListedLine& line : listing.lines) {
+    if (line.instruction < 0) continue;
+    const std::pair<int, std::string> now{line.function, line.place};
+    if (std::exchange(before, now) == now) continue;
+    bool found = places.count(line.place) > 0 || namesPlace(line.place, bare);
+    for (const std::string& member : members[line.place])
+      found |= places.count(member) > 0 || namesPlace(member, bare);
+    if (!found) continue;
+    const auto function = static_cast<size_t>(line.function);
+    point.positions.insert(
+        {line.function, listing.positions[function][static_cast<size_t>(line.instruction)]});
+    if (point.where.empty()) point.where = line.place;
+  }
+  if (!point.positions.empty()) return {};
+  return makeError(DiagnosticId::textName, "no instruction is of an operation '" + name + "'")
+      .note(
+          "an operation is named by a value it makes or by its node; constants and views that cost nothing "
+          "have no instructions");
+}
+
+BreakpointTable breakpointTable(const SessionState& state) {
+  BreakpointTable table;
+  for (const Breakpoint& point : state.breakpoints)
+    table.rows.push_back({point.number, point.what, point.where, point.hits});
+  table.watched = state.watched;
+  return table;
+}
+
+Result<SteppedRun*> stoppedRun(SessionState& state) {
+  if (state.debug && state.debug->model() == state.now.model.get() && state.debug->isStopped())
+    return state.debug.get();
+  return makeError(DiagnosticId::usageError, "no run is stopped").note(":start begins one");
+}
+
+}  // namespace
+
+Result<View> stepRun(SessionState& state, StepBy by, int64_t count) {
+  DYN_TRY(SteppedRun * run, stoppedRun(state));
+  if (count < 1) return makeError(DiagnosticId::usageError, "a number of steps is at least 1");
+  Result<SteppedRun::Stop> stop = run->go({by, count, state.breakpoints, state.watched}, state.interruption);
+  if (!stop.ok()) {
+    state.debug = nullptr;
+    return stop.takeError();
+  }
+  for (Breakpoint& point : state.breakpoints) point.hits += point.number == stop->breakpoint ? 1 : 0;
+  Result<View> view = stopView(state, *stop);
+  if (stop->ended) state.debug = nullptr;
+  return view;
+}
+
+Result<View> handle_start(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(LoadedModel * model, state.model());
+  DYN_TRY(const Listing listing, listingOf(state));
+  (void)listing;
+  DYN_TRY(CallInputs inputs, callInputs(state, *model, command));
+  if (!inputs.overrides.empty())
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: stepping through a program made for the contents of inputs");
+  state.debug = nullptr;
+  DYN_TRY(state.debug, SteppedRun::start(state.now.model, std::move(inputs), state.now.options, elementsOf));
+  return stopView(state, state.debug->lastStop());
+}
+
+Result<View> handle_break_(SessionState& state, const Command& command, Outcome&) {
+  const std::string what = command.text("rest");
+  if (what.empty()) return makeView(breakpointTable(state));
+  DYN_TRY(const Listing listing, listingOf(state));
+  Breakpoint point;
+  point.what = what;
+  const size_t colon = what.rfind(':');
+  const std::string current =
+      state.debug && state.debug->isStopped() ? state.debug->lastStop().function : "main";
+  if (const auto position = wholeNumber(what)) {
+    DYN_CHECK(atPosition(listing, current, *position, point));
+  } else if (what.rfind("line ", 0) == 0 && wholeNumber(std::string_view(what).substr(5))) {
+    DYN_CHECK(atLine(listing, *wholeNumber(std::string_view(what).substr(5)), point));
+  } else if (colon != std::string::npos && wholeNumber(std::string_view(what).substr(colon + 1))) {
+    DYN_CHECK(atPosition(listing, what.substr(0, colon),
+                         *wholeNumber(std::string_view(what).substr(colon + 1)), point));
+  } else {
+    DYN_CHECK(atOperation(state, listing, what, point));
+  }
+  point.number = ++state.lastBreakpoint;
+  state.breakpoints.push_back(std::move(point));
+  return makeView(breakpointTable(state));
+}
+
+Result<View> handle_delete_(SessionState& state, const Command& command, Outcome&) {
+  if (!command.has("number")) {
+    state.breakpoints.clear();
+    state.watched.clear();
+    return makeView(breakpointTable(state));
+  }
+  DYN_TRY(const int64_t number, command.integer("number", 0));
+  const size_t before = state.breakpoints.size();
+  std::erase_if(state.breakpoints, [&](const Breakpoint& point) { return point.number == number; });
+  if (state.breakpoints.size() == before)
+    return makeError(DiagnosticId::usageError, "there is no breakpoint " + std::to_string(number))
+        .note(":break lists them");
+  return makeView(breakpointTable(state));
+}
+
+Result<View> handle_watch(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(LoadedModel * model, state.model());
+  const std::string what = command.text("what");
+  const bool isRegister = what.size() > 1 && what[0] == 'r' && wholeNumber(std::string_view(what).substr(1));
+  const std::vector<std::string>& symbols = model->info().symbols;
+  if (!isRegister && std::find(symbols.begin(), symbols.end(), what) == symbols.end())
+    return makeError(DiagnosticId::textName,
+                     "'" + what + "' is no register of sizes (r0, r1, ...) and no dim of the inputs");
+  if (std::find(state.watched.begin(), state.watched.end(), what) == state.watched.end())
+    state.watched.push_back(what);
+  return makeView(breakpointTable(state));
+}
+
+Result<View> handle_registers(SessionState& state, const Command&, Outcome&) {
+  DYN_TRY(const SteppedRun* run, stoppedRun(state));
+  return stopView(state, run->lastStop());
+}
+
+Result<View> handle_kill(SessionState& state, const Command&, Outcome&) {
+  DYN_TRY(const SteppedRun* run, stoppedRun(state));
+  (void)run;
+  state.debug = nullptr;
+  return textView("the run was ended\n");
+}
+
+namespace {
+
+Result<View> stepCounted(SessionState& state, const Command& command, StepBy by) {
+  DYN_TRY(const int64_t count, command.integer("count", 1));
+  return stepRun(state, by, count);
+}
+
+}  // namespace
+
+Result<View> handle_continue_(SessionState& state, const Command&, Outcome&) {
+  return stepRun(state, StepBy::goOn, 1);
+}
+Result<View> handle_next(SessionState& state, const Command& command, Outcome&) {
+  return stepCounted(state, command, StepBy::operationOver);
+}
+Result<View> handle_stepi(SessionState& state, const Command& command, Outcome&) {
+  return stepCounted(state, command, StepBy::instruction);
+}
+Result<View> handle_nexti(SessionState& state, const Command& command, Outcome&) {
+  return stepCounted(state, command, StepBy::instructionOver);
+}
+Result<View> handle_finish(SessionState& state, const Command&, Outcome&) {
+  return stepRun(state, StepBy::finish, 1);
+}
+
+}  // namespace dyn

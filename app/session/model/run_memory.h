@@ -1,0 +1,26 @@
+// What the memory of a run is by its plan: beside a limit before it, and in its result after it.
+#pragma once
+
+#include <optional>
+
+#include "app/session/model/runner.h"
+
+namespace dyn {
+
+// The shapes of the inputs; nothing where one is no tensor, as the memory depends on what is in it.
+std::optional<std::vector<std::vector<int64_t>>> shapesOf(const CallInputs& inputs);
+
+struct LimitExcess {
+  int64_t peakBytes = 0;
+  bool mayFit = false;  // within the limit, but for what the pool itself takes
+  Error refused;        // memoryLimit
+};
+// Nothing where a run with these inputs stays within `limitBytes` (0: none), or where only the run can tell.
+std::optional<LimitExcess> beyondLimit(Runner& runner, const CallInputs& inputs, uint64_t limitBytes,
+                                       Interruption& interruption);
+
+// Fills predictedPeakBytes, or why there is no prediction.
+void predictMemory(Runner& runner, const CallInputs& inputs, Runner::Warmth warmth,
+                   Interruption& interruption, RunResult& result);
+
+}  // namespace dyn

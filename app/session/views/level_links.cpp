@@ -1,0 +1,206 @@
+#include "app/session/views/level_links.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "app/session/views/kernel_members.h"
+#include "compiler/ir/printer.h"
+
+namespace dyn {
+
+namespace {
+
+int numberAt(std::string_view text) {
+  int value = -1;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+template <typename Each>
+void eachLine(std::string_view text, const Each& each) {
+  for (uint32_t at = 1; !text.empty(); ++at) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    each(text.substr(0, end), at);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+// The string in quotes behind the `;` of a line.
+std::string quotedComment(std::string_view line) {
+  size_t at = line.rfind("; \"");
+  if (at == std::string_view::npos) return {};
+  std::string text;
+  for (at += 3; at < line.size() && line[at] != '"'; ++at) {
+    if (line[at] == '\\' && at + 1 < line.size()) ++at;
+    text += line[at];
+  }
+  return text;
+}
+
+// Which kernels are launched for the operations of a place, and which operations those are.
+class Launches {
+ public:
+  static Result<Launches> of(LoadedModel& model) {
+    Launches launches;
+    DYN_TRY(dyn_module * program, model.program());
+    const char* listing = dyn_module_disassembly(program);
+    launches.members_ = kernelMembers(model.placed());
+    for (const ListedLine& line : listedLines(listing ? listing : ""))
+      if (line.kernel >= 0)
+        for (const std::string& place : launches.placesOf(line.place))
+          launches.kernels_[place].insert(line.kernel);
+    return launches;
+  }
+  std::vector<std::string> placesOf(const std::string& place) const {
+    std::vector<std::string> places = {place};
+    const auto members = members_.find(place);
+    if (members != members_.end())
+      for (const std::string& member : members->second)
+        if (member != place) places.push_back(member);
+    return places;
+  }
+  std::vector<int> kernelsOf(const std::string& place) const {
+    const auto found = kernels_.find(place);
+    return found == kernels_.end() ? std::vector<int>()
+                                   : std::vector<int>(found->second.begin(), found->second.end());
+  }
+
+ private:
+  std::map<std::string, std::vector<std::string>> members_;
+  std::map<std::string, std::set<int>> kernels_;
+};
+
+void addGraphOrigins(const TraceStep& step, const Launches& launches, IrText& text) {
+  std::vector<PrintedLine> lines;
+  print(step.after, PrintOptions(), &lines);
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const PrintedLine& a, const PrintedLine& b) { return a.line < b.line; });
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (!lines[i].op->place.known()) continue;
+    LineOrigin origin;
+    origin.line = lines[i].line;
+    origin.lastLine = i + 1 < lines.size() ? lines[i + 1].line - 1 : origin.line;
+    const std::string place = lines[i].op->place.toString();
+    origin.places = lines[i].op->regions.empty() ? std::vector<std::string>{place} : launches.placesOf(place);
+    origin.kernels = launches.kernelsOf(place);
+    text.origins.push_back(std::move(origin));
+  }
+}
+
+void addBytecodeOrigins(const Launches& launches, IrText& text) {
+  const std::vector<ListedLine> lines = listedLines(text.text);
+  for (uint32_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].place.empty() && lines[i].kernel < 0) continue;
+    LineOrigin origin;
+    origin.line = origin.lastLine = i + 1;
+    origin.places = launches.placesOf(lines[i].place);
+    if (lines[i].kernel >= 0) origin.kernels.push_back(lines[i].kernel);
+    text.origins.push_back(std::move(origin));
+  }
+}
+
+// Texts of kernels, one after the other: the text becomes theirs.
+void addKernel(IrText& text, int kernel, std::string_view title, const KernelListing& listing) {
+  uint32_t at = static_cast<uint32_t>(std::count(text.text.begin(), text.text.end(), '\n')) + 1;
+  const auto add = [&](uint32_t loopLine) {
+    text.origins.push_back({at, at, {}, {kernel}, true, loopLine});
+    ++at;
+  };
+  if (!title.empty()) {
+    text.text += std::string(title) + "\n";
+    add(0);
+  }
+  eachLine(listing.text, [&](std::string_view, uint32_t line) {
+    add(line <= listing.loopLines.size() ? listing.loopLines[line - 1] : 0);
+  });
+  text.text += listing.text;
+  if (!text.text.empty() && text.text.back() != '\n') text.text += '\n';
+}
+
+Status addKernelOrigins(const CompiledModel& compiled, IrText& text) {
+  text.text.clear();
+  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i) {
+    if (text.level == IrLevel::loop) {
+      KernelListing listing{loop::print(compiled.lowered.kernels[i]), {}};
+      const auto lines = std::count(listing.text.begin(), listing.text.end(), '\n');
+      for (uint32_t line = 1; line <= static_cast<uint32_t>(lines); ++line)
+        listing.loopLines.push_back(line == 1 ? 0 : line);  // the first names the kernel
+      addKernel(text, static_cast<int>(i), "", listing);
+      continue;
+    }
+    const bool llvm = text.level == IrLevel::llvm;
+    DYN_TRY(const KernelListing listing,
+            kernelListing(compiled, i, llvm ? KernelText::llvm : KernelText::assembly));
+    addKernel(text, static_cast<int>(i),
+              (llvm ? "; " : "# ") + std::string("kernel ") + std::to_string(i) + ": " +
+                  compiled.lowered.program.kernels[i].name,
+              listing);
+  }
+  return {};
+}
+
+template <typename T>
+bool meet(const std::vector<T>& a, const std::vector<T>& b) {
+  return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
+}
+
+bool related(const LineOrigin& from, const LineOrigin& to) {
+  if (!from.inKernel || !to.inKernel) return meet(from.kernels, to.kernels) || meet(from.places, to.places);
+  if (from.kernels != to.kernels) return false;
+  return from.loopLine == 0 || from.loopLine == to.loopLine;
+}
+
+}  // namespace
+
+std::vector<ListedLine> listedLines(std::string_view listing) {
+  std::vector<ListedLine> lines;
+  ListedLine now;
+  int instruction = 0;
+  eachLine(listing, [&](std::string_view line, uint32_t) {
+    now.instruction = now.kernel = -1;
+    if (line.rfind("function ", 0) == 0) {
+      ++now.function;
+      now.place.clear();
+      instruction = 0;
+    } else if (line.rfind("place ", 0) == 0) {
+      now.place = quotedComment(line);
+    } else if (now.function >= 0 && line.rfind("  ", 0) == 0) {
+      now.instruction = instruction++;
+      if (line.rfind("  launch k", 0) == 0) now.kernel = numberAt(line.substr(10));
+    }
+    lines.push_back(now);
+  });
+  return lines;
+}
+
+Status addOrigins(LoadedModel& model, const TraceStep* step, IrText& text) {
+  DYN_CHECK(model.ensureCompiled());
+  if (!model.compiled())
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: a package has no levels beside its bytecode");
+  if (text.level == IrLevel::loop || text.level == IrLevel::llvm || text.level == IrLevel::assembly)
+    return addKernelOrigins(*model.compiled(), text);
+  DYN_TRY(const Launches launches, Launches::of(model));
+  if (text.level == IrLevel::bytecode) addBytecodeOrigins(launches, text);
+  if (step) addGraphOrigins(*step, launches, text);
+  return {};
+}
+
+const LineOrigin* originOf(const IrText& text, uint32_t line) {
+  const auto after = std::upper_bound(text.origins.begin(), text.origins.end(), line,
+                                      [](uint32_t at, const LineOrigin& origin) { return at < origin.line; });
+  if (after == text.origins.begin() || std::prev(after)->lastLine < line) return nullptr;
+  return &*std::prev(after);
+}
+
+std::vector<uint32_t> linesOf(const IrText& from, uint32_t line, const IrText& to) {
+  std::vector<uint32_t> lines;
+  const LineOrigin* origin = originOf(from, line);
+  if (!origin) return lines;
+  for (const LineOrigin& other : to.origins)
+    if (related(*origin, other))
+      for (uint32_t at = other.line; at <= other.lastLine; ++at) lines.push_back(at);
+  return lines;
+}
+
+}  // namespace dyn

@@ -1,0 +1,113 @@
+#include "app/session/watchdog.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+
+namespace dyn {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kPatience = std::chrono::milliseconds(60);
+
+uint64_t residentBytes() {
+  FILE* file = std::fopen("/proc/self/statm", "re");
+  if (!file) return 0;
+  unsigned long long pages = 0, resident = 0;
+  const int read = std::fscanf(file, "%llu %llu", &pages, &resident);
+  std::fclose(file);
+  return read == 2 ? resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
+}
+
+sigset_t watchedSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGHUP);
+  return set;
+}
+
+}  // namespace
+
+void blockSignals() {
+  const sigset_t set = watchedSignals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+Watchdog::Watchdog(WatchdogLimits limits, WatchedCommand command)
+    : limits_(std::move(limits)), command_(std::move(command)), thread_([this] { watch(); }) {}
+
+Watchdog::~Watchdog() {
+  stop_ = true;
+  ::pthread_kill(thread_.native_handle(), SIGTERM);  // it waits for signals, and is not to be waited for
+  thread_.join();
+}
+
+std::shared_ptr<const Diagnostic> Watchdog::reason() const { return std::atomic_load(&reason_); }
+
+void Watchdog::watch() {
+  const sigset_t set = watchedSignals();
+  const auto start = Clock::now();
+  const auto limit = std::chrono::duration<double>(limits_.timeSeconds);
+  // What the process takes before it does anything (its own code) is not the command's.
+  const uint64_t before = residentBytes();
+  while (!stop_) {
+    timespec wait{0, 5'000'000};
+    const int signal = sigtimedwait(&set, nullptr, &wait);
+    if (stop_) return;
+    if (signal > 0)
+      return end(makeError(DiagnosticId::cancelled, signal == SIGINT ? "interrupted" : "ended by a signal")
+                     .diagnostic);
+    if (limits_.timeSeconds > 0 && Clock::now() - start >= limit) {
+      char text[80];
+      std::snprintf(text, sizeof text, "the time limit of %g seconds was reached", limits_.timeSeconds);
+      return end(makeError(DiagnosticId::timeLimit, text).diagnostic);
+    }
+    if (limits_.memoryBytes > 0 && residentBytes() > before + limits_.memoryBytes)
+      return end(makeError(DiagnosticId::memoryLimit, "the command takes more than the " +
+                                                          std::to_string(limits_.memoryBytes) +
+                                                          " bytes of --mem-limit")
+                     .diagnostic);
+  }
+}
+
+void Watchdog::end(Diagnostic diagnostic) {
+  std::atomic_store(&reason_, std::make_shared<const Diagnostic>(diagnostic));
+  const auto asked = Clock::now();
+  while (!stop_ && Clock::now() - asked < kPatience) {
+    command_.interrupt();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  if (stop_ || !command_.claim()) return;  // the command's own thread prints
+  removeHalfFiles();
+  const int code = command_.print(diagnostic);
+  ::_exit(code);
+}
+
+// Files are written under a temporary name, `NAME.tmp-PID-K` or `NAME.partialPID`, and renamed when they are
+// whole.
+void Watchdog::removeHalfFiles() const {
+  const std::string mark = ".tmp-" + std::to_string(::getpid()) + "-",
+                    packageMark = ".partial" + std::to_string(::getpid());
+  for (const std::string& path : limits_.outputs) {
+    if (path.empty() || path == "/") continue;
+    const size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
+    DIR* handle = ::opendir(folder.empty() ? "/" : folder.c_str());
+    if (!handle) continue;
+    while (const dirent* entry = ::readdir(handle)) {
+      const std::string name = entry->d_name;
+      if (name.find(mark) != std::string::npos || name.find(packageMark) != std::string::npos)
+        ::unlink((folder + "/" + name).c_str());
+    }
+    ::closedir(handle);
+  }
+}
+
+}  // namespace dyn

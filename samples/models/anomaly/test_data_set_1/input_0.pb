@@ -1,0 +1,1 @@
+BreadingsJið°>‘UR?

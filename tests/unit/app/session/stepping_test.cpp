@@ -1,0 +1,200 @@
+// Levels that belong together line by line, and runs that are stepped through.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "app/session/session.h"
+#include "app/session/views/level_links.h"
+#include "app/session/views/view_text.h"
+#include "tests/support/paths.h"
+
+namespace dyn {
+namespace {
+
+using testing::HasSubstr;
+
+class SteppingTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string file = testing::TempDir() + "stepping.dyn";
+    std::ofstream(file) << R"(fn @main(%x: Tensor[(n, m), f32], %w: Tensor[(m, 3), f32]) {
+  %h = relu(%x)
+  %s = matmul(%h, %w)
+  %y = softmax(%s, axis = -1)
+  %z = tanh(%x)
+  return %y, %z
+}
+)";
+    ASSERT_TRUE(session_.execute(*parseCommand(":load " + file))->ok());
+  }
+  std::shared_ptr<const Outcome> say(const std::string& line) {
+    return session_.execute(*parseCommand(line));
+  }
+  Shared<IrText> text(const char* level) {
+    auto outcome = say(std::string(":ir --linked --level ") + level);
+    EXPECT_TRUE(outcome->ok()) << outcome->error->message;
+    return outcome->share<IrText>();
+  }
+  static std::vector<std::string> linesOfText(const std::string& text) {
+    std::vector<std::string> lines;
+    size_t begin = 0;
+    while (begin < text.size()) {
+      const size_t end = text.find('\n', begin);
+      lines.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return lines;
+  }
+  static uint32_t lineWith(const IrText& text, const char* what) {
+    const std::vector<std::string> lines = linesOfText(text.text);
+    for (size_t i = 0; i < lines.size(); ++i)
+      if (lines[i].find(what) != std::string::npos) return static_cast<uint32_t>(i) + 1;
+    return 0;
+  }
+  Session session_;
+};
+
+TEST_F(SteppingTest, anOperationLeadsToItsKernelAndBack) {
+  const auto graph = text("graph"), bytecode = text("bytecode"), loops = text("loop");
+  const uint32_t softmax = lineWith(*graph, "softmax(");
+  ASSERT_GT(softmax, 0u);
+  const auto launches = linesOf(*graph, softmax, *bytecode);
+  ASSERT_FALSE(launches.empty());
+  const std::vector<std::string> code = linesOfText(bytecode->text);
+  EXPECT_TRUE(std::any_of(launches.begin(), launches.end(), [&](uint32_t line) {
+    return code[line - 1].find("launch k") != std::string::npos;
+  }));
+  const auto loop = linesOf(*graph, softmax, *loops);
+  ASSERT_FALSE(loop.empty());
+  EXPECT_THAT(linesOfText(loops->text)[loop.front() - 1], HasSubstr("kernel @"));
+  const auto back = linesOf(*loops, loop.front(), *graph);
+  EXPECT_NE(std::find(back.begin(), back.end(), softmax), back.end());
+}
+
+// Each line of machine code that has one names a statement of its own kernel's loops.
+TEST_F(SteppingTest, theCodeOfAKernelMeetsItsLoops) {
+  const auto loops = text("loop"), llvm = text("llvm"), assembly = text("asm");
+  const std::vector<std::string> lines = linesOfText(loops->text);
+  const uint32_t store = lineWith(*loops, "] = ");
+  ASSERT_GT(store, 0u);
+  const auto inLlvm = linesOf(*loops, store, *llvm);
+  const auto inAssembly = linesOf(*loops, store, *assembly);
+  ASSERT_FALSE(inLlvm.empty());
+  ASSERT_FALSE(inAssembly.empty());
+  const std::vector<std::string> code = linesOfText(llvm->text);
+  EXPECT_TRUE(std::any_of(inLlvm.begin(), inLlvm.end(), [&](uint32_t line) {
+    return code[line - 1].find("store") != std::string::npos;
+  })) << "the line of a store has its store";
+  EXPECT_EQ(linesOf(*llvm, inLlvm.front(), *loops), std::vector<uint32_t>{store});
+  EXPECT_THAT(llvm->text, testing::Not(HasSubstr("DILocation"))) << "the text is that of the code that runs";
+  EXPECT_EQ(llvm->text, say(":llvm")->share<IrText>()->text);
+  EXPECT_EQ(assembly->text, say(":asm")->share<IrText>()->text);
+  EXPECT_EQ(loops->text, say(":ir --level loop")->share<IrText>()->text);
+}
+
+TEST_F(SteppingTest, linesAnswersForAllLevels) {
+  auto outcome = say(":lines bytecode " + std::to_string(lineWith(*text("bytecode"), "launch k")));
+  ASSERT_TRUE(outcome->ok()) << outcome->error->message;
+  const auto* view = outcome->as<LinkedLines>();
+  ASSERT_EQ(view->levels.size(), 5u);
+  for (const LinkedLines::Level& level : view->levels)
+    EXPECT_FALSE(level.lines.empty()) << toString(level.level);
+  EXPECT_FALSE(say(":lines bytecode 100000")->ok());
+  EXPECT_FALSE(say(":lines nothing 1")->ok());
+}
+
+TEST_F(SteppingTest, stepsStopsAndEnds) {
+  EXPECT_FALSE(say(":next")->ok()) << "no run is stopped";
+  auto outcome = say(":start --dim n=2 --dim m=5");
+  ASSERT_TRUE(outcome->ok()) << outcome->error->message;
+  const auto* stop = outcome->as<StopView>();
+  EXPECT_EQ(stop->why, "start");
+  EXPECT_EQ(stop->position, 0u);
+  EXPECT_GT(stop->line, 0u);
+  outcome = say(":stepi 2");
+  const uint32_t after = outcome->as<StopView>()->position;
+  EXPECT_GT(after, 0u);
+  outcome = say(":next");
+  ASSERT_TRUE(outcome->ok()) << outcome->error->message;
+  EXPECT_EQ(outcome->as<StopView>()->why, "step");
+  EXPECT_GT(outcome->as<StopView>()->position, after);
+  ASSERT_TRUE(say(":break softmax")->ok() == false) << "an operator is no operation";
+  ASSERT_TRUE(say(":break y")->ok());
+  outcome = say(":continue");
+  ASSERT_TRUE(outcome->ok()) << outcome->error->message;
+  stop = outcome->as<StopView>();
+  EXPECT_EQ(stop->why, "breakpoint 1");
+  const auto has = [&](const char* name, const char* value, const char* dims) {
+    return std::any_of(stop->registers.begin(), stop->registers.end(), [&](const StopView::Register& held) {
+      return held.name.rfind(name, 0) == 0 && held.value.find(value) != std::string::npos &&
+             held.dims == dims;
+    });
+  };
+  EXPECT_TRUE(has("r", "2", "n"));
+  EXPECT_TRUE(has("r", "5", "m"));
+  EXPECT_TRUE(std::any_of(stop->registers.begin(), stop->registers.end(), [](const StopView::Register& held) {
+    return held.type == "Tensor[(2, 5), f32]" && !held.value.empty();
+  }));
+  EXPECT_EQ(say(":break")->as<BreakpointTable>()->rows.at(0).hits, 1);
+  outcome = say(":step");
+  ASSERT_NE(outcome->as<StopView>(), nullptr) << ":step steps the run that is stopped";
+  ASSERT_TRUE(say(":delete")->ok());
+  outcome = say(":continue");
+  ASSERT_TRUE(outcome->ok()) << outcome->error->message;
+  stop = outcome->as<StopView>();
+  EXPECT_TRUE(stop->ended);
+  ASSERT_NE(stop->result, nullptr);
+  ASSERT_EQ(stop->result->outputs.size(), 2u);
+  EXPECT_EQ(stop->result->outputs[0].type, "Tensor[(2, 3), f32]");
+  EXPECT_NE(say(":step")->as<DiffView>(), nullptr) << "and the compilation where none is";
+}
+
+// What is computed step by step is what a run computes.
+TEST_F(SteppingTest, theResultIsThatOfARun) {
+  const auto run = say(":run --dim n=3 --dim m=4")->share<RunResult>();
+  ASSERT_NE(run, nullptr);
+  ASSERT_TRUE(say(":start --dim n=3 --dim m=4")->ok());
+  std::shared_ptr<const Outcome> outcome;
+  for (int steps = 0; steps < 1000; ++steps) {
+    outcome = say(":stepi");
+    ASSERT_TRUE(outcome->ok());
+    if (outcome->as<StopView>()->ended) break;
+  }
+  const auto stepped = outcome->as<StopView>()->result;
+  ASSERT_NE(stepped, nullptr);
+  TextOptions all;
+  all.full = true;
+  all.precision = 9;
+  for (size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(toText(stepped->outputs[i].value, "", all), toText(run->outputs[i].value, "", all));
+}
+
+TEST_F(SteppingTest, watchedRegistersStop) {
+  ASSERT_TRUE(say(":start --dim n=7 --dim m=5")->ok());
+  EXPECT_FALSE(say(":watch nothing")->ok());
+  ASSERT_TRUE(say(":watch n")->ok());
+  const auto outcome = say(":continue");
+  ASSERT_TRUE(outcome->ok());
+  EXPECT_EQ(outcome->as<StopView>()->why, "n changed from 0 to 7");
+  EXPECT_TRUE(say(":kill")->ok());
+  EXPECT_FALSE(say(":registers")->ok());
+}
+
+TEST_F(SteppingTest, faultsAndOtherModelsEndARun) {
+  ASSERT_TRUE(say(":start --dim n=2 --dim m=2")->ok());
+  ASSERT_TRUE(say(":reload")->ok());
+  EXPECT_FALSE(say(":next")->ok());
+  ASSERT_TRUE(say(":start --dim n=2 --dim m=2")->ok());  // and the session may go while one stands
+}
+
+TEST_F(SteppingTest, textsAreWrittenToFiles) {
+  const std::string file = testing::TempDir() + "level.txt";
+  ASSERT_TRUE(say(":bytecode -o " + file)->ok());
+  std::ifstream in(file);
+  const std::string written((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  EXPECT_EQ(written, say(":bytecode")->share<IrText>()->text);
+}
+
+}  // namespace
+}  // namespace dyn

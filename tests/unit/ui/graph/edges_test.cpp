@@ -1,0 +1,104 @@
+// No line runs behind a box that it does not belong to: over all sample models, groups closed and open.
+#include <gtest/gtest.h>
+
+#include <QLineF>
+#include <cmath>
+#include <filesystem>
+
+#include "app/session/session.h"
+#include "tests/support/paths.h"
+#include "ui/graph/graph_painter.h"
+#include "ui/graph/graph_scene.h"
+#include "ui/graph/text_widths.h"
+
+namespace dyn::ui {
+namespace {
+
+class Lines {
+ public:
+  explicit Lines(const GraphScene& scene) : scene_(scene) {}
+
+  // Of the edge, by what it goes behind; "" when there is nothing.
+  std::string fault(const SceneEdge& edge) const {
+    if (edge.tunnelled || edge.ownership) return "";
+    const QPolygonF line = edgePath(edge).toSubpathPolygons().value(0);
+    for (size_t i = 0; i < scene_.boxes.size(); ++i) {
+      const SceneBox& box = scene_.boxes[i];
+      if (belongs(edge, static_cast<int>(i))) continue;
+      const QRectF inside = box.rect.adjusted(1.5, 1.5, -1.5, -1.5);
+      for (qsizetype p = 1; p < line.size(); ++p)
+        if (meets(QLineF(line[p - 1], line[p]), inside))
+          return name(edge.from) + " -> " + name(edge.to) + " goes behind " + name(static_cast<int>(i));
+    }
+    return "";
+  }
+
+ private:
+  std::string name(int box) const { return scene_.boxes[static_cast<size_t>(box)].title.toStdString(); }
+
+  // Its ends, and the frames around them.
+  bool belongs(const SceneEdge& edge, int box) const {
+    if (box == edge.from || box == edge.to) return true;
+    const SceneBox& frame = scene_.boxes[static_cast<size_t>(box)];
+    if (!frame.frame) return false;
+    for (const int end : {edge.from, edge.to})
+      if (frame.rect.contains(scene_.boxes[static_cast<size_t>(end)].rect)) return true;
+    return false;
+  }
+
+  static bool meets(const QLineF& line, const QRectF& rect) {
+    if (rect.contains(line.p1()) || rect.contains(line.p2())) return true;
+    for (const QLineF& side :
+         {QLineF(rect.topLeft(), rect.topRight()), QLineF(rect.topRight(), rect.bottomRight()),
+          QLineF(rect.bottomRight(), rect.bottomLeft()), QLineF(rect.bottomLeft(), rect.topLeft())})
+      if (side.intersects(line, nullptr) == QLineF::BoundedIntersection) return true;
+    return false;
+  }
+
+  const GraphScene& scene_;
+};
+
+TEST(Edges, noneRunsBehindABoxOfOthers) {
+  size_t graphs = 0, edges = 0;
+  std::vector<std::string> files;
+  const std::string samples = test::sourceFolder() + "/samples";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(samples))
+    if (entry.path().extension() == ".onnx" || entry.path().extension() == ".dyn")
+      files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    Session session;
+    const auto opened = session.execute(Command::of(CommandId::load).add("model", file));
+    if (opened->error && opened->error->message.find("reads no ONNX") != std::string::npos) continue;
+    ASSERT_TRUE(opened->ok()) << file;
+    for (const char* step : {"infer", "fuse", "plan"}) {
+      const auto outcome = session.execute(Command::of(CommandId::graph).add("pass", step));
+      ASSERT_TRUE(outcome->ok()) << file;
+      const Shared<GraphView> view = outcome->share<GraphView>();
+      SceneOptions options;
+      options.titleWidth = TextWidths(titleFont());
+      options.subtitleWidth = TextWidths(subtitleFont());
+      for (const bool all : {false, true}) {
+        options.open = firstOpenGroups(*view);
+        for (const GraphGroup& group : view->groups)
+          if (all && group.kind != GroupKind::region) options.open.insert(group.path);
+        const GraphScene scene = buildScene(*view, options);
+        ++graphs;
+        edges += scene.edges.size();
+        std::vector<std::string> faults;
+        const Lines lines(scene);
+        for (const SceneEdge& edge : scene.edges)
+          if (const std::string fault = lines.fault(edge); !fault.empty()) faults.push_back(fault);
+        EXPECT_EQ(faults.size(), 0u) << std::filesystem::path(file).parent_path().filename() << ", " << step
+                                     << (all ? ", all open: " : ": ") << faults.size() << " of "
+                                     << scene.edges.size() << ", such as "
+                                     << (faults.empty() ? "" : faults[0]);
+      }
+    }
+  }
+  EXPECT_GT(graphs, 6u);
+  EXPECT_GT(edges, 20u);
+}
+
+}  // namespace
+}  // namespace dyn::ui

@@ -1,0 +1,177 @@
+// What is shown of a run: its places and roofline, a part of the timeline, two runs side by side, tensors.
+#include <gtest/gtest.h>
+
+#include <QApplication>
+#include <QCheckBox>
+#include <QDropEvent>
+#include <QEventLoop>
+#include <QFile>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QMouseEvent>
+#include <QPushButton>
+#include <QTableWidget>
+#include <QTemporaryDir>
+#include <QTimer>
+#include <QTreeWidget>
+#include <QTreeWidgetItemIterator>
+
+#include "tests/support/idle_window.h"
+#include "tests/support/paths.h"
+
+namespace dyn::ui {
+namespace {
+
+using test::waitIdle;
+
+constexpr const char* kMlp = R"(fn @main(%x: Tensor[(n, 96), f32], %w: Tensor[(96, 64), f32]) {
+  %h = relu(%x)
+  %s = matmul(%h, %w)
+  %y = softmax(%s, axis = -1)
+  return %y
+}
+)";
+
+void mouse(QWidget* widget, QEvent::Type type, QPointF at, Qt::KeyboardModifiers keys = Qt::NoModifier) {
+  QMouseEvent event(type, at, widget->mapToGlobal(at),
+                    type == QEvent::MouseMove ? Qt::NoButton : Qt::LeftButton,
+                    type == QEvent::MouseButtonRelease ? Qt::NoButton : Qt::LeftButton, keys);
+  QApplication::sendEvent(widget, &event);
+}
+
+class RunViewsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    window_.setDim("n", 50);
+    window_.resize(1280, 900);
+    window_.show();
+    QFile file(directory_.filePath("mlp.dyn"));
+    ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+    file.write(kMlp);
+    file.close();
+    window_.open(file.fileName());
+    waitIdle(window_);
+    window_.run();
+    waitIdle(window_);
+    if (!window_.lastRun()) GTEST_SKIP() << "this build generates no code";
+    places_ = window_.findChild<PlacesPanel*>();
+  }
+  QTemporaryDir directory_;
+  MainWindow window_;
+  PlacesPanel* places_ = nullptr;
+};
+
+TEST_F(RunViewsTest, APartOfTheTimelineFiltersPlacesAndKernels) {
+  ASSERT_TRUE(window_.showPanel("Timeline"));
+  QApplication::processEvents();
+  auto* timeline = window_.findChild<TimelineCanvas*>();
+  const int whole = places_->tree()->topLevelItemCount();
+  ASSERT_GT(whole, 1);
+  const double middle = timeline->width() / 2.0;
+  mouse(timeline, QEvent::MouseButtonPress, {timeline->width() - 2.0, 60}, Qt::ShiftModifier);
+  mouse(timeline, QEvent::MouseMove, {timeline->width() - 20.0, 60}, Qt::ShiftModifier);
+  mouse(timeline, QEvent::MouseMove, {middle, 60}, Qt::ShiftModifier);
+  mouse(timeline, QEvent::MouseButtonRelease, {middle, 60}, Qt::ShiftModifier);
+  EXPECT_LT(places_->tree()->topLevelItemCount(), whole);
+  auto* kernels = window_.findChild<QTableWidget*>("kernels");
+  const auto hidden = [&] {
+    int count = 0;
+    for (int r = 0; r < kernels->rowCount(); ++r) count += kernels->isRowHidden(r);
+    return count;
+  };
+  EXPECT_GT(hidden(), 0);
+  mouse(timeline, QEvent::MouseButtonPress, {timeline->width() / 2.0, timeline->height() - 4.0});
+  mouse(timeline, QEvent::MouseButtonRelease, {timeline->width() / 2.0, timeline->height() - 4.0});
+  EXPECT_EQ(places_->tree()->topLevelItemCount(), whole);
+  EXPECT_EQ(hidden(), 0);
+}
+
+TEST_F(RunViewsTest, TwoRunsAreComparedAndAPlaceLeadsToItsOperation) {
+  auto* compare = window_.findChild<QPushButton*>("compareRuns");
+  EXPECT_FALSE(compare->isEnabled()) << "there is one run";
+  window_.setDim("n", 500);
+  window_.run();
+  waitIdle(window_);
+  ASSERT_TRUE(compare->isEnabled());
+  compare->click();
+  waitIdle(window_);
+  EXPECT_GT(places_->differences()->rowCount(), 0);
+  compare->click();
+  QTreeWidgetItemIterator at(places_->tree());
+  while (*at && !(*at)->toolTip(0).contains("mlp.dyn:4")) ++at;
+  if (*at) places_->tree()->setCurrentItem(*at);
+}
+
+TEST_F(RunViewsTest, AValueIsLookedAt) {
+  auto* tensor = window_.findChild<TensorPanel*>();
+  window_.findChild<QLineEdit*>("tensorName")->setText("s");
+  window_.findChild<QPushButton*>("tensorLook")->click();
+  waitIdle(window_);
+  EXPECT_TRUE(tensor->statistics().contains("f32 [50, 64]")) << tensor->statistics().toStdString();
+  EXPECT_TRUE(tensor->statistics().contains("by the reference"));
+  window_.findChild<QLineEdit*>("tensorName")->setText("nothing_of_that_name");
+  window_.findChild<QPushButton*>("tensorLook")->click();
+  waitIdle(window_);
+  EXPECT_TRUE(tensor->statistics().contains("there is no value")) << tensor->statistics().toStdString();
+}
+
+TEST_F(RunViewsTest, AnInputIsGivenAsALiteralAndItsShapeWins) {
+  auto* inputs = window_.findChild<InputsTable*>();
+  ASSERT_EQ(inputs->rowCount(), 2);
+  inputs->item(0, 1)->setText("zeros");
+  window_.run();
+  waitIdle(window_);
+  ASSERT_EQ(window_.lastError().toStdString(), "");
+  EXPECT_EQ(window_.lastRun()->inputs[0].value.tensor().realAt(5), 0);
+  EXPECT_EQ(window_.lastRun()->randomInputs, std::vector<std::string>{"w"});
+  inputs->item(0, 1)->setText("no such value");
+  window_.run();
+  waitIdle(window_);
+  EXPECT_TRUE(window_.lastError().contains("is not a value")) << window_.lastError().toStdString();
+}
+
+TEST_F(RunViewsTest, ThePlanSaysWhatItsPeakIsMadeOfAndAnotherStaysBeside) {
+  ASSERT_TRUE(window_.showPanel("Memory"));
+  waitIdle(window_);
+  auto* plan = window_.findChild<PlanPanel*>();
+  EXPECT_TRUE(plan->peakText().contains("live at operation")) << plan->peakText().toStdString();
+  auto* kept = window_.findChild<PlanCanvas*>("keptPlan");
+  EXPECT_FALSE(kept->isVisible());
+  window_.findChild<QPushButton*>("planKeep")->click();
+  EXPECT_TRUE(kept->isVisible());
+  const size_t blocks = kept->blocks().size();
+  const double high = kept->blocks().front().high;
+  window_.setDim("n", 400);
+  QEventLoop loop;
+  QTimer::singleShot(300, &loop, &QEventLoop::quit);
+  loop.exec();
+  waitIdle(window_);
+  EXPECT_EQ(kept->blocks().size(), blocks);
+  EXPECT_EQ(kept->blocks().front().high, high);
+  EXPECT_GT(plan->canvas()->blocks().front().high, high);
+}
+
+class DropWindow : public MainWindow {
+ public:
+  using MainWindow::dropEvent;
+};
+
+TEST(RecordedCase, IsDroppedRunAndCompared) {
+  const QString sample = QString::fromStdString(test::sourceFolder()) + "/samples/models/bert";
+  DropWindow window;
+  window.show();
+  window.open(sample + "/model.onnx");
+  waitIdle(window);
+  if (!window.model() || !window.lastError().isEmpty()) GTEST_SKIP() << "this build reads no ONNX files";
+  QMimeData data;
+  data.setUrls({QUrl::fromLocalFile(sample + "/test_data_set_0")});
+  QDropEvent drop(QPointF(50, 50), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+  window.dropEvent(&drop);
+  waitIdle(window);
+  ASSERT_TRUE(window.lastRun()) << window.lastError().toStdString();
+  ASSERT_FALSE(window.lastRun()->differences.empty());
+  for (const auto& [name, difference] : window.lastRun()->differences) EXPECT_EQ(difference, "") << name;
+}
+
+}  // namespace
+}  // namespace dyn::ui

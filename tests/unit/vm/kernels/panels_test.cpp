@@ -1,0 +1,27 @@
+// What the runtime says of packed weights without its kernels is what the kernels' own tables say.
+#include "vm/core/panels.h"
+
+#include <gtest/gtest.h>
+
+#include "vm/core/builtin.h"
+#include "vm/kernels/byte/byte_gemm.h"
+#include "vm/kernels/conv/convolution_kernels.h"
+#include "vm/kernels/gemm/bf16_gemm.h"
+
+namespace dyn::vm {
+namespace {
+
+TEST(Panels, areThoseOfTheKernels) {
+  const kernels::ConvolutionKernels& filters = kernels::convolutionKernels();
+  const kernels::ByteGemmFamily& bytes = *kernels::byteGemmFamilies().front();
+  const PanelLayout read = {.gemm = defaultGemmFamily()->panelWidth,
+                            .wideFilters = filters.wide,
+                            .narrowFilters = filters.narrow,
+                            .bf16 = kernels::bf16Families().front()->panelWidth,
+                            .bytes = bytes.panelWidth,
+                            .bytesInWord = bytes.group};
+  EXPECT_EQ(toString(machinePanels()), toString(read));
+}
+
+}  // namespace
+}  // namespace dyn::vm

@@ -1,0 +1,85 @@
+#include "ui/graph/graph_legend.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ui/support/theme.h"
+
+namespace dyn::ui {
+
+namespace {
+
+constexpr int kMargin = 10, kBar = 120, kHigh = 10;
+
+void frame(QPainter& painter, const QRect& rect, const QPalette& palette) {
+  QColor paper = palette.color(QPalette::Base);
+  paper.setAlpha(225);
+  painter.setPen(QPen(palette.color(QPalette::Mid), 1));
+  painter.setBrush(paper);
+  painter.drawRoundedRect(rect, 5, 5);
+  painter.setPen(palette.color(QPalette::Text));
+}
+
+// "0   of the longest box   1.2 ms"
+void paintHeat(QPainter& painter, QSize size, const BoxMarks& marks, const QPalette& palette) {
+  const QFontMetrics metrics = painter.fontMetrics();
+  const QString most =
+      timeText(marks.mostNs) + QString::fromUtf8(" · ") +
+      QString::number(
+          marks.sumNs > 0 ? 100.0 * static_cast<double>(marks.mostNs) / static_cast<double>(marks.sumNs) : 0,
+          'f', 1) +
+      "%";
+  const QString least = marks.logarithmicHeat ? timeText(std::max<int64_t>(1, marks.mostNs / 1000)) : "0";
+  const int width =
+      3 * kMargin + kBar + metrics.horizontalAdvance(least) + metrics.horizontalAdvance(most) + 8;
+  const int height = metrics.height() + kMargin;
+  const QRect rect(kMargin, size.height() - height - kMargin, width, height);
+  frame(painter, rect, palette);
+  int x = rect.left() + kMargin;
+  const int base = rect.center().y() + metrics.ascent() / 2 - 1;
+  painter.drawText(x, base, least);
+  x += metrics.horizontalAdvance(least) + 4;
+  for (int i = 0; i < kBar; ++i)
+    painter.fillRect(x + i, rect.center().y() - kHigh / 2, 1, kHigh, heatColor(double(i) / kBar));
+  painter.setPen(palette.color(QPalette::Text));
+  painter.drawText(x + kBar + 4, base, most);
+}
+
+void paintChanges(QPainter& painter, QSize size, const QPalette& palette) {
+  struct Row {
+    BoxChange change;
+    const char* what;
+  };
+  constexpr std::array rows = {Row{BoxChange::added, "new"}, Row{BoxChange::changed, "changed"},
+                               Row{BoxChange::removed, "gone later"}};
+  const QFontMetrics metrics = painter.fontMetrics();
+  int width = kMargin;
+  for (const Row& row : rows) width += kHigh + 5 + metrics.horizontalAdvance(row.what) + kMargin;
+  const int height = metrics.height() + kMargin;
+  const QRect rect(kMargin, size.height() - height - kMargin, width, height);
+  frame(painter, rect, palette);
+  int x = rect.left() + kMargin;
+  for (const Row& row : rows) {
+    painter.fillRect(x, rect.center().y() - kHigh / 2, kHigh, kHigh,
+                     changeColor(row.change, isDark(palette)));
+    x += kHigh + 5;
+    painter.drawText(x, rect.center().y() + metrics.ascent() / 2 - 1, row.what);
+    x += metrics.horizontalAdvance(row.what) + kMargin;
+  }
+}
+
+}  // namespace
+
+void paintLegend(QPainter& painter, QSize size, const BoxMarks& marks, const QPalette& palette) {
+  painter.save();
+  QFont font = painter.font();
+  font.setPixelSize(11);
+  painter.setFont(font);
+  if (!marks.changes.empty())
+    paintChanges(painter, size, palette);
+  else if (marks.mostNs > 0)
+    paintHeat(painter, size, marks, palette);
+  painter.restore();
+}
+
+}  // namespace dyn::ui

@@ -1,0 +1,123 @@
+// The window's ways through the graph: search with its list, outline, tracing, steps side by side.
+#include <QActionGroup>
+#include <QCheckBox>
+#include <QDockWidget>
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QMenuBar>
+#include <QSlider>
+#include <QStatusBar>
+#include <QTableWidget>
+
+#include "ui/shell/main_window.h"
+
+namespace dyn::ui {
+
+void MainWindow::makeGraphDocks() {
+  outline_ = new Outline("outline", "Outline of the graph");
+  found_ = new Outline("found", "Operations found");
+  for (const auto& [title, name, list] :
+       {std::tuple("Outline", "outlineDock", outline_), std::tuple("Found", "foundDock", found_)}) {
+    auto* dock = new QDockWidget(title, this);
+    dock->setObjectName(name);
+    dock->setWidget(list);
+    addDockWidget(Qt::RightDockWidgetArea, dock);
+    connect(list, &Outline::nodeChosen, this,
+            [this](int node) { canvas_->revealId(canvas_->graph()->nodes[static_cast<size_t>(node)].id); });
+  }
+}
+
+void MainWindow::makeGoMenu() {
+  QMenu* go = menuBar()->addMenu("&Go");
+  const auto action = [&](const QString& text, const QString& key, const std::function<void()>& what) {
+    QAction* a = go->addAction(text);
+    a->setShortcut(QKeySequence(key));
+    connect(a, &QAction::triggered, this, what);
+  };
+  action("Next pass", "J", [this] { goToPass(1); });
+  action("Pass before", "K", [this] { goToPass(-1); });
+  action("Next match", "F3", [this] { canvas_->nextMatch(); });
+  action("Match before", "Shift+F3", [this] { canvas_->nextMatch(-1); });
+  QAction* logarithmic = go->addAction("Heat by decades");
+  logarithmic->setCheckable(true);
+  logarithmic->setShortcut(QKeySequence("L"));
+  connect(logarithmic, &QAction::toggled, canvas_, &GraphCanvas::setLogarithmicHeat);
+  go->addSeparator();
+  navigation_ = new Navigation(canvas_, go->addMenu("Operation"));
+  connect(navigation_, &Navigation::said, this,
+          [this](const QString& text) { statusBar()->showMessage(text, 8000); });
+  compare_ = go->addMenu("Compare with");
+  connect(compare_, &QMenu::aboutToShow, this, &MainWindow::fillCompareMenu);
+  action("Compare with the step before", "D",
+         [this] { compareWith(comparedStep_ == kStepBefore ? kNotCompared : kStepBefore); });
+}
+
+// To the next one that is listed.
+void MainWindow::goToPass(int by) {
+  for (int row = step_ + by; row >= 0 && row < passTable_->rowCount(); row += by) {
+    if (passTable_->isRowHidden(row)) continue;
+    passTable_->setCurrentCell(row, 1);
+    return;
+  }
+}
+
+void MainWindow::fillCompareMenu() {
+  compare_->clear();
+  auto* group = new QActionGroup(compare_);
+  const auto choice = [&](const QString& text, int step) {
+    QAction* action = compare_->addAction(text);
+    action->setCheckable(true);
+    action->setChecked(step == comparedStep_);
+    group->addAction(action);
+    connect(action, &QAction::triggered, this, [this, step] { compareWith(step); });
+  };
+  choice("Nothing", kNotCompared);
+  choice("The step before", kStepBefore);
+  compare_->addSeparator();
+  for (size_t i = 0; passes_ && i < passes_->rows.size(); ++i)
+    if (!hideUnchanged_->isChecked() || !passTable_->isRowHidden(static_cast<int>(i)))
+      choice(QString::fromStdString(passes_->rows[i].name), static_cast<int>(i));
+}
+
+// The other step's graph comes as an answer: onFinished hands it to the canvas.
+void MainWindow::compareWith(int step) {
+  comparedStep_ = step;
+  const int other = step == kStepBefore ? step_ - 1 : step;
+  if (!canRun() || other < 0 || other == step_) {
+    comparing_ = 0;
+    canvas_->setCompared(nullptr);
+    return;
+  }
+  comparing_ =
+      session_->submit(Command::of(CommandId::graph).add("pass", std::to_string(other)), Delivery::byEvent);
+  pending_[comparing_] = CommandId::graph;
+  updateBusy();
+}
+
+// Of a search: how many there are, which one is shown, and the list.
+void MainWindow::showFound(int count) {
+  QString text;
+  if (!search_->text().isEmpty()) {
+    const QString all = QString::number(count) + (count == 1 ? " match" : " matches");
+    text = canvas_->matchShown() > 0 ? QString::number(canvas_->matchShown()) + " of " + all : all;
+  }
+  matches_->setText(text);
+  if (found_->isVisible() || canvas_->matchShown() == 0) found_->show(graph_, &canvas_->matches());
+  if (canvas_->matchShown() > 0) found_->choose(canvas_->selectedNode());
+}
+
+void MainWindow::search(const QString& text) {
+  const QString fault = canvas_->search(text);
+  if (!fault.isEmpty()) statusBar()->showMessage(fault, 8000);
+}
+
+// Another graph is shown.
+void MainWindow::showOutline(Shared<GraphView> graph) {
+  graph_ = std::move(graph);
+  outline_->show(graph_);
+  if (comparedStep_ != kNotCompared) compareWith(comparedStep_);
+}
+
+}  // namespace dyn::ui

@@ -1,0 +1,190 @@
+// How the window looks and behaves: layouts, theme, size of letters, what it remembers and does by itself.
+#include <QActionGroup>
+#include <QDir>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMenu>
+#include <QResizeEvent>
+#include <QStatusBar>
+
+#include "ui/shell/main_window.h"
+
+namespace dyn::ui {
+
+namespace {
+constexpr int kSettingsVersion = 3;  // of the docks; older states are not restored
+}
+
+// "model.onnx  (~/models/bert) - dynstudio": files of many models have the same name.
+QString windowTitleOf(const QString& path) {
+  QString folder = QFileInfo(path).absolutePath();
+  if (const QString home = QDir::homePath(); folder == home || folder.startsWith(home + "/"))
+    folder.replace(0, home.size(), "~");
+  return QFileInfo(path).fileName() + QString::fromUtf8(" — ") + folder + QString::fromUtf8(" — dynstudio");
+}
+
+void MainWindow::makeLayoutMenu(QMenu* view) {
+  QMenu* menu = view->addMenu("Layout");
+  for (const WindowLayout layout : kWindowLayouts) {
+    QAction* action = menu->addAction(nameOf(layout));
+    action->setShortcut(QKeySequence("Alt+" + QString::number(static_cast<int>(layout) + 1)));
+    connect(action, &QAction::triggered, this, [this, layout] { setLayout(layout); });
+  }
+  menu->addSeparator();
+  connect(menu->addAction("Reset window"), &QAction::triggered, this, [this] {
+    showNormal();
+    resize(1280, 800);
+    setLayout(WindowLayout::explore);
+  });
+}
+
+void MainWindow::setLayout(WindowLayout layout) {
+  layout_ = layout;
+  layoutWidth_ = width();
+  applyLayout(*this, layout);
+}
+
+void MainWindow::resizeEvent(QResizeEvent* event) {
+  QMainWindow::resizeEvent(event);
+  fitLayout(*this, layout_, std::exchange(layoutWidth_, width()));
+}
+
+void MainWindow::makeLookMenu(QMenu* view) {
+  QMenu* menu = view->addMenu("Theme");
+  auto* group = new QActionGroup(menu);
+  for (const Theme theme : {Theme::system, Theme::light, Theme::dark}) {
+    QAction* action = menu->addAction(theme == Theme::system  ? "As the desktop"
+                                      : theme == Theme::light ? "Light"
+                                                              : "Dark");
+    action->setCheckable(true);
+    action->setChecked(settings_.theme == theme);
+    group->addAction(action);
+    connect(action, &QAction::triggered, this, [this, theme] {
+      settings_.theme = theme;
+      applyTheme(theme);
+    });
+  }
+  const auto letters = [&](const QString& text, const QKeySequence& key, auto&& next) {
+    QAction* action = view->addAction(text);
+    action->setShortcut(key);
+    connect(action, &QAction::triggered, this, [this, next] {
+      settings_.textSteps = std::clamp(next(settings_.textSteps), kLeastTextSteps, kMostTextSteps);
+      applyTextSteps(settings_.textSteps);
+    });
+  };
+  letters("Larger letters", QKeySequence("Ctrl+Shift+="), [](int steps) { return steps + 1; });
+  letters("Smaller letters", QKeySequence("Ctrl+Shift+-"), [](int steps) { return steps - 1; });
+  letters("Letters as the desktop's", {}, [](int) { return 0; });
+}
+
+void MainWindow::makeUndo(QMenu* view) {
+  history_ = new ViewHistory(this);
+  QAction* undo = history_->stack()->createUndoAction(this, "Undo");
+  QAction* redo = history_->stack()->createRedoAction(this, "Redo");
+  undo->setShortcut(QKeySequence::Undo);
+  redo->setShortcut(QKeySequence::Redo);
+  view->addActions({undo, redo});
+  view->addSeparator();
+  connect(canvas_, &GraphCanvas::lookChanged, this,
+          [this](const QString& what) { history_->note(viewState(), what); });
+  connect(history_, &ViewHistory::restored, this, [this](const ViewState& state) {
+    canvas_->setLook(state.look);
+    const QSignalBlocker block(canvas_);
+    constants_->setChecked(state.look.constants);
+    for (const auto& [name, value] : state.dims) setDim(QString::fromStdString(name), value);
+  });
+}
+
+void MainWindow::makeHabits(QMenu* file) {
+  const auto habit = [&](const QString& text, bool& value) {
+    QAction* action = file->addAction(text);
+    action->setCheckable(true);
+    action->setChecked(value);
+    connect(action, &QAction::toggled, this, [&value](bool on) { value = on; });
+  };
+  file->addSeparator();
+  habit("Reload when the file changes", settings_.followsFile);
+  habit("Open the last model at the start", settings_.reopens);
+  file->addSeparator();
+  watch_ = new FileWatch(this);
+  connect(watch_, &FileWatch::changed, this, &MainWindow::fileChanged);
+  startPage_ = new StartPage(canvas_);
+  connect(startPage_, &StartPage::fileChosen, this, &MainWindow::open);
+  connect(startPage_, &StartPage::openWanted, this, &MainWindow::chooseFile);
+}
+
+void MainWindow::chooseFile() {
+  const QString folder = model_ ? QFileInfo(QString::fromStdString(model_->path)).path() : QString();
+  const QString name = QFileDialog::getOpenFileName(this, "Open a model", folder,
+                                                    "Models (*.onnx *.dyn *.dynpkg);;All files (*)");
+  if (!name.isEmpty()) open(name);
+}
+
+void MainWindow::fileChanged() {
+  if (!model_) return;
+  if (!settings_.followsFile) {
+    statusBar()->showMessage("the file has changed: F5 reads it again");
+    return;
+  }
+  reload();
+}
+
+void MainWindow::restoreLook() {
+  applyTheme(settings_.theme);
+  applyTextSteps(settings_.textSteps);
+  if (!settings_.geometry.isEmpty()) restoreGeometry(settings_.geometry);
+  if (settings_.docks.isEmpty() || !restoreState(settings_.docks, kSettingsVersion))
+    setLayout(WindowLayout::explore);
+}
+
+void MainWindow::keepLookedAt() {
+  settings_.geometry = saveGeometry();
+  settings_.docks = saveState(kSettingsVersion);
+  if (model_) {
+    const int node = canvas_->selectedNode();
+    settings_.last = {
+        .file = QFileInfo(QString::fromStdString(model_->path)).absoluteFilePath(),
+        .step = canvas_->graph() ? QString::fromStdString(canvas_->graph()->stepName) : QString(),
+        .node = node < 0 ? QString()
+                         : QString::fromStdString(canvas_->graph()->nodes[static_cast<size_t>(node)].name)};
+  }
+  settings_.save();
+}
+
+// A model whose opening ended the window is not opened by itself again.
+void MainWindow::reopenLast() {
+  if (!settings_.reopens || settings_.last.file.isEmpty()) return;
+  if (!settings_.last.opened) {
+    statusBar()->showMessage(settings_.last.file +
+                             " was not opened: the start before ended while opening it");
+    return;
+  }
+  if (!QFileInfo::exists(settings_.last.file)) {
+    statusBar()->showMessage(settings_.last.file + " is no longer there");
+    return;
+  }
+  settings_.last.opened = false;
+  settings_.save();
+  wanted_ = settings_.last;
+  open(settings_.last.file);
+}
+
+void MainWindow::revealWanted() {
+  if (!canvas_->graph() || newModel_) return;  // a large graph is laid out first
+  for (const GraphNode& node : canvas_->graph()->nodes)
+    if (!wanted_.node.isEmpty() && node.name == wanted_.node.toStdString()) {
+      canvas_->revealId(node.id);
+      break;
+    }
+  wanted_ = {};
+}
+
+// The model as its file is now; what is looked at stays.
+void MainWindow::reload() {
+  if (!model_) return;
+  keepLookedAt();
+  wanted_ = settings_.last;
+  open(QString::fromStdString(model_->path));
+}
+
+}  // namespace dyn::ui

@@ -1,0 +1,32 @@
+// Theme: light or dark, chosen or as the desktop has it, and the size of letters.
+//
+// Everything painted takes its colours from the application's palette (a dark one has a dark QPalette::Base),
+// so that this is the only place that knows two themes.
+#pragma once
+
+#include <QFont>
+#include <QPalette>
+#include <QString>
+#include <optional>
+
+namespace dyn::ui {
+
+enum class Theme : uint8_t { system, light, dark };
+
+QString nameOf(Theme theme);  // "system"
+std::optional<Theme> themeOf(const QString& name);
+
+QPalette lightPalette();
+QPalette darkPalette();
+inline bool isDark(const QPalette& palette) { return palette.color(QPalette::Base).lightness() < 128; }
+// Needs the QApplication; all windows are painted anew. `system` is what the desktop asks for, and goes on
+// following it where Qt can tell (6.5 and later), or else the palette of the desktop's theme.
+void applyTheme(Theme theme);
+
+// Letters larger or smaller than the desktop's, in steps of one point, for all windows.
+constexpr int kMostTextSteps = 12, kLeastTextSteps = -4;
+void applyTextSteps(int steps);
+// Of one width, as large as the application's letters.
+QFont fixedFont();
+
+}  // namespace dyn::ui

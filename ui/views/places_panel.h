@@ -1,0 +1,89 @@
+// PlacesPanel: where a profiled run spent its time, as a tree of the model: modules, operations, launches,
+// and the gaps between these; rates against what the machine can do. Beside it the roofline: each operation
+// by its work per byte.
+//
+// Two runs can be compared: then the tree gives way to a table of differences.
+#pragma once
+
+#include <QWidget>
+
+#include "app/session/session.h"
+
+class QCheckBox;
+class QLabel;
+class QPushButton;
+class QStackedWidget;
+class QTableWidget;
+class QTreeWidget;
+
+namespace dyn::ui {
+
+class RooflinePlot : public QWidget {
+  Q_OBJECT
+ public:
+  explicit RooflinePlot(QWidget* parent = nullptr);
+  void setPlaces(Shared<PlaceTree> places, double mostGflops, double mostGigabytesPerSecond);
+  // Operations as they are drawn.
+  struct Point {
+    size_t row = 0;
+    double intensity = 0, gflops = 0;
+  };
+  const std::vector<Point>& points() const { return points_; }
+  QPointF positionOf(const Point& point) const;
+
+ Q_SIGNALS:
+  void placeChosen(const QString& place);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+
+ private:
+  QRectF frame() const;
+  QPointF at(double intensity, double gflops) const;
+  int pointAt(QPointF p) const;
+
+  Shared<PlaceTree> places_;
+  double mostGflops_ = 0, mostRate_ = 0;
+  double lowX_ = 0.01, highX_ = 100, lowY_ = 0.01, highY_ = 100;
+  std::vector<Point> points_;
+};
+
+class PlacesPanel : public QWidget {
+  Q_OBJECT
+ public:
+  explicit PlacesPanel(QWidget* parent = nullptr);
+
+  void clear();
+  // A run was profiled: its places are asked for.
+  void setRun(Shared<RunResult> run);
+  // Only what was launched between these times; the whole run without.
+  void setRange(qint64 beginNs, qint64 endNs);
+  bool take(const Outcome& outcome);
+  bool wantsBounds() const;  // the next run shall say what bounds each launch
+  QTreeWidget* tree() const { return tree_; }
+  RooflinePlot* roofline() const { return roofline_; }
+  QTableWidget* differences() const { return differences_; }
+
+ Q_SIGNALS:
+  void boundsWanted();  // of the run that is shown
+  void asked(const Command& command);
+  void placeChosen(const QString& place);
+
+ private:
+  void showPlaces(Shared<PlaceTree> places);
+  void showDifferences(const RunsView& runs);
+
+  Shared<RunResult> run_;
+  int runsCount_ = 0;
+  QStackedWidget* pages_ = nullptr;
+  QTreeWidget* tree_ = nullptr;
+  RooflinePlot* roofline_ = nullptr;
+  QTableWidget* differences_ = nullptr;
+  QPushButton* compare_ = nullptr;
+  QLabel* title_ = nullptr;
+  QCheckBox* bounds_ = nullptr;
+};
+
+}  // namespace dyn::ui
