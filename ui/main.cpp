@@ -2,7 +2,7 @@
 //
 //   dynstudio [MODEL]
 //   dynstudio --screenshot out.png [--dim n=4]... MODEL      // opens, runs when dims are given, writes a picture of the window
-//   dynstudio --headless --export graph.svg|pdf|png|dot MODEL    // the graph alone
+//   dynstudio --headless --export graph.svg|pdf|png|dot|ps MODEL    // the graph alone
 //   dynstudio --headless --state out.json [--script FILE] [MODEL]
 // A script has commands of the shell; their answers are shown where they belong. Exit codes are those of
 // dynrepl.
@@ -82,8 +82,9 @@ int prepare(MainWindow& window, const QCommandLineParser& parser) {
 }
 
 int writeFiles(MainWindow& window, const QCommandLineParser& parser) {
-  if (parser.isSet("export") && !window.canvas()->exportTo(parser.value("export")))
-    return fail("can not write " + parser.value("export"), 1);
+  if (parser.isSet("export"))
+    if (const QString fault = window.canvas()->exportTo(parser.value("export")); !fault.isEmpty())
+      return fail(fault, 1);
   if (parser.isSet("screenshot")) {
     window.canvas()->fit();
     if (parser.isSet("find")) {
@@ -131,20 +132,25 @@ int main(int argc, char** argv) {
   parser.setApplicationDescription("Look into a model: its graph, its passes, its kernels and their times.");
   parser.addHelpOption();
   parser.addVersionOption();
-  parser.addOptions({{"headless", "No window: for --export, --state and --script."},
-                     {"export", "Write the graph as .svg, .pdf, .png or .dot and leave.", "file"},
-                     {"state", "Write what is shown as JSON and leave.", "file"},
-                     {"script", "Run the commands of a file; - reads standard input.", "file"},
-                     {"screenshot", "Write a picture of the window and leave.", "file"},
-                     {"dim", "Run with this size of a named dim.", "name=size"},
-                     {"step", "Show the graph after this pass (name or number).", "pass"},
-                     {"why", "Ask why a dim is so: VALUE.AXIS.", "dim"},
-                     {"find", "Show the first operation found, in a picture.", "text"},
-                     {"panel", "Show this lower panel: IR, Changes, Kernels, Timeline, Memory, Log.", "name"},
-                     {"open-groups", "Open all groups first."},
-                     {"size", "Size of the window, such as 1280x800.", "size"},
-                     {"theme", "light, dark, or system: as the desktop has it.", "theme"},
-                     {"layout", "Explore, Compile or Profile: where the panels stand.", "name"}});
+  parser.addOptions(
+      {{"headless", "No window: for --export, --state and --script."},
+       {"export", "Write the graph as .svg, .pdf, .png or .dot, or by Graphviz as .ps, and leave.", "file"},
+       {"state", "Write what is shown as JSON and leave.", "file"},
+       {"script", "Run the commands of a file; - reads standard input.", "file"},
+       {"screenshot", "Write a picture of the window and leave.", "file"},
+       {"dim", "Run with this size of a named dim.", "name=size"},
+       {"step", "Show the graph after this pass (name or number).", "pass"},
+       {"why", "Ask why a dim is so: VALUE.AXIS.", "dim"},
+       {"find", "Show the first operation found, in a picture.", "text"},
+       {"panel",
+        "Show this lower panel: IR, Changes, Levels, Kernels, Places, Timeline, Memory, Sizes, "
+        "Tensor, Problems, "
+        "Console.",
+        "name"},
+       {"open-groups", "Open all groups first."},
+       {"size", "Size of the window, such as 1280x800.", "size"},
+       {"theme", "light, dark, or system: as the desktop has it.", "theme"},
+       {"layout", "Explore, Compile or Profile: where the panels stand.", "name"}});
   parser.addPositionalArgument("model", "A .onnx, .dyn or .dynpkg file.", "[MODEL]");
   parser.process(app);
   const bool batch = parser.isSet("screenshot") || parser.isSet("headless") || parser.isSet("export") ||
@@ -154,9 +160,9 @@ int main(int argc, char** argv) {
   if (batch && files.isEmpty() && !parser.isSet("script"))
     return fail("a model or a script is needed", kUsage);
   const QString picture = parser.value("export");
-  const QStringList kinds = {"svg", "pdf", "png", "dot"};
+  const QStringList kinds = {"svg", "pdf", "png", "dot", "ps"};
   if (!picture.isEmpty() && !kinds.contains(QFileInfo(picture).suffix()))
-    return fail("--export writes .svg, .pdf, .png or .dot, not " + picture, kUsage);
+    return fail("--export writes .svg, .pdf, .png, .dot or .ps, not " + picture, kUsage);
 
   dyn::SessionOptions options;
   options.cacheDirectory = dyn::defaultCacheDirectory();

@@ -42,6 +42,10 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_option("--target", r.session.target,
                   "where the program runs: host, a processor such as znver4 or cortex-a72, or a file");
   app->add_option("--math", texts.math, "fp32 or bf16");
+  app->add_option("--padded-results", r.session.paddedResults,
+                  "exact: as the model says; unseen: what an attention mask hides is not computed where "
+                  "nobody sees it; zero: "
+                  "nor where results are seen, which are 0 there");
   app->add_option("--cache-dir", texts.cacheDirectory, "folder of compiled objects, or none");
   app->add_option("--passes", r.session.passes, "pipeline; -fuse leaves a pass out");
   app->add_option(
@@ -79,6 +83,7 @@ std::string commandHelp(const CLI::App& command) {
       {"inspect", "inspect bert.onnx --why last_hidden_state.1"},
       {"compile", "compile bert.onnx --dim seq=1..512 -o bert.dynpkg"},
       {"export", "export bert.onnx --kind exe -o bert"},
+      {"save", "save bert.onnx -o simplified.onnx"},
       {"bench", "bench bert.onnx --dim batch=1 --dim seq=@lengths.txt"},
       {"bisect", "bisect bert.onnx --dim batch=1 --dim seq=7 -o fault.dyn"},
       {"tune", "tune bert.onnx --dim batch=1 --dim seq=@lengths.txt --seconds 30"},
@@ -151,6 +156,7 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
   CLI::App* compile = app.add_subcommand("compile", "compile a model to a package");
   CLI::App* exported = app.add_subcommand(
       "export", "write a model as an executable or a library that needs nothing else, or as a package");
+  CLI::App* save = app.add_subcommand("save", "write the graph after a pass as an ONNX model");
   CLI::App* bench = app.add_subcommand("bench", "measure a model");
   CLI::App* bisect =
       app.add_subcommand("bisect", "find the first pass that changes a result; exit 3 when one does");
@@ -158,16 +164,16 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
       app.add_subcommand("tune", "measure versions of convolutions and products for likely shapes");
   CLI::App* script = app.add_subcommand("script", "run shell commands of a file");
   // The options of its own come first.
-  for (CLI::App* sub : {run, verify, inspect, compile, exported, bench, bisect, tune, script}) {
+  for (CLI::App* sub : {run, verify, inspect, compile, exported, save, bench, bisect, tune, script}) {
     sub->option_defaults()->group("Options of every command");
     addCommon(sub, r, texts);
     sub->option_defaults()->group("Options");
   }
-  for (CLI::App* sub : {run, inspect, compile, exported, bench, bisect, tune})
+  for (CLI::App* sub : {run, inspect, compile, exported, save, bench, bisect, tune})
     sub->add_option("MODEL", r.model, ".onnx, .dyn or .dynpkg; - reads a text module")->required();
-  for (CLI::App* sub : {run, inspect, compile, exported, bench, bisect, tune})
+  for (CLI::App* sub : {run, inspect, compile, exported, save, bench, bisect, tune})
     sub->add_option("--dim", r.dims,
-                    "NAME=N; for compile, inspect and tune also NAME=1..512:8, NAME=@lengths.txt")
+                    "NAME=N; for compile, inspect, save and tune also NAME=1..512:8, NAME=@lengths.txt")
         ->take_all()
         ->expected(1);
   for (CLI::App* sub : {run, bench, bisect, exported})
@@ -213,6 +219,17 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
   exported->add_flag("--interpret", r.interpret, "the host program is interpreted");
   exported->add_flag("--static-link", r.staticLink, "one file without shared libraries");
   exported->add_flag("--no-heap", r.noHeap, "a library that lives in memory of its caller");
+  save->add_option("-o,--output", r.output, "the .onnx file to write")
+      ->required()
+      ->check([](const std::string& file) {
+        const bool isOnnx = file.size() > 5 && file.compare(file.size() - 5, 5, ".onnx") == 0;
+        return isOnnx ? std::string() : "'" + file + "' does not end with .onnx";
+      });
+  save->add_option(
+      "--pass", r.pass,
+      "the graph after this pass (name or number); default: simplified, without what is done for the "
+      "machine");
+  save->add_flag("--external", r.external, "weights in OUT.onnx.data, as they are above 1 GB");
   for (CLI::App* sub : {run, inspect, compile, exported, bench})
     sub->add_flag("--static", r.requireStatic,
                   "refuse a program with any size that is not known before it runs");
@@ -244,6 +261,7 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
            {inspect, BatchCommand::inspect},
            {compile, BatchCommand::compile},
            {exported, BatchCommand::exportModel},
+           {save, BatchCommand::save},
            {bench, BatchCommand::bench},
            {bisect, BatchCommand::bisect},
            {tune, BatchCommand::tune},
@@ -266,6 +284,8 @@ const char* toString(BatchCommand command) {
       return "compile";
     case BatchCommand::exportModel:
       return "export";
+    case BatchCommand::save:
+      return "save";
     case BatchCommand::bench:
       return "bench";
     case BatchCommand::bisect:

@@ -15,6 +15,7 @@ enum class BatchCommand : uint8_t {
   inspect,
   compile,
   exportModel,
+  save,
   bench,
   bisect,
   tune,
@@ -42,7 +43,7 @@ struct BatchRequest {
   std::string level, pass, why, limit, kind, board;
   bool showDims = false, showPlan = false, showKernels = false, check = false, requireStatic = false;
   bool explain = false, predict = false;
-  bool interpret = false, staticLink = false, noHeap = false;
+  bool interpret = false, staticLink = false, noHeap = false, external = false;
 };
 
 struct ParsedArguments {

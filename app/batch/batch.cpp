@@ -35,6 +35,7 @@ class EventPrinter {
       clearLine();
       writeStderr(event.text + "\n");
     } else if (event.kind == EventKind::progress && progress_) {
+      if (event.live && !terminal_) return;  // ten lines a second are for eyes
       const auto now = std::chrono::steady_clock::now();
       if (now - start_ < std::chrono::seconds(1) && !verbose_) return;
       std::string text = event.text;
@@ -71,6 +72,8 @@ int dispatch(const BatchContext& context) {
       return runCompile(context);
     case BatchCommand::exportModel:
       return runExport(context);
+    case BatchCommand::save:
+      return runSave(context);
     case BatchCommand::bench:
       return runBench(context);
     case BatchCommand::bisect:
@@ -106,6 +109,7 @@ Status checkName(const std::string& option, const std::string& value,
 Status checkSettings(const BatchRequest& request) {
   DYN_CHECK(checkName("--flow", request.session.flow, {"native", "interpret", "auto"}, {}));
   DYN_CHECK(checkName("--math", request.session.math, {"fp32", "bf16"}, {"fp16", "tf32", "int8"}));
+  DYN_CHECK(checkName("--padded-results", request.session.paddedResults, {"exact", "unseen", "zero"}, {}));
   return checkName("--device", request.session.device, {"cpu"}, {"cuda", "sim"});
 }
 

@@ -26,6 +26,7 @@ int runCases(const BatchContext& context);
 int runInspect(const BatchContext& context);
 int runCompile(const BatchContext& context);
 int runExport(const BatchContext& context);
+int runSave(const BatchContext& context);
 int runBench(const BatchContext& context);
 int runBisect(const BatchContext& context);
 int runTune(const BatchContext& context);

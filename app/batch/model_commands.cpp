@@ -1,4 +1,4 @@
-// run, run --cases, inspect, compile, bench, bisect, tune.
+// run, run --cases, inspect, compile, export, save, bench, bisect, tune.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -278,6 +278,23 @@ int runExport(const BatchContext& context) {
   for (const auto& [given, name] : switches)
     if (given) write.add(name);
   std::shared_ptr<const Outcome> outcome = context.execute(write);
+  if (!outcome->ok()) return context.fail(*outcome);
+  Json fields = {{"model", request.model}};
+  merge(fields, toJson(outcome->view));
+  return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
+}
+
+int runSave(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  Command load = loadCommand(request);
+  for (const std::string& dim : request.dims) load.add("dim", dim);
+  std::shared_ptr<const Outcome> loaded = context.execute(load);
+  if (!loaded->ok()) return context.fail(*loaded);
+  if (!request.quiet) context.output.warnings(loaded->warnings);
+  Command save = Command::of(CommandId::save).add("value", "model").add("file", request.output);
+  if (!request.pass.empty()) save.add("pass", request.pass);
+  if (request.external) save.add("external");
+  std::shared_ptr<const Outcome> outcome = context.execute(save);
   if (!outcome->ok()) return context.fail(*outcome);
   Json fields = {{"model", request.model}};
   merge(fields, toJson(outcome->view));

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "app/session/model/live_run.h"
 #include "app/session/session_state.h"
 #include "compiler/support/clock.h"
 #include "compiler/support/mapped_file.h"
@@ -52,7 +53,8 @@ bool isServedBeside(const Command& command) {
     case CommandId::history:
       return true;
     case CommandId::ir:
-      return command.text("level", "graph") == "graph";
+      // Links want the compiled program.
+      return command.text("level", "graph") == "graph" && !command.has("linked");
     default:
       return false;
   }
@@ -100,11 +102,11 @@ struct Session::Impl {
     // Settings and :undo can change the model, too.
     const std::shared_ptr<LoadedModel>& now = state.now.model;
     if (shown.owner_before(now) || now.owner_before(shown))
-      emit({EventKind::model, item.ticket, "", -1, nullptr});
+      emit({EventKind::model, item.ticket, "", -1, nullptr, nullptr});
     else if (outcome->ok() && (spec.undoable == Undoable::yes || outcome->command.id == CommandId::undo))
-      emit({EventKind::values, item.ticket, "", -1, nullptr});
+      emit({EventKind::values, item.ticket, "", -1, nullptr, nullptr});
     shown = now;
-    emit({EventKind::finished, item.ticket, "", 1, outcome});
+    emit({EventKind::finished, item.ticket, "", 1, outcome, nullptr});
     {
       const std::lock_guard<std::mutex> lock(mutex);
       if (item.delivery == Delivery::fetched) outcomes[item.ticket] = std::move(outcome);
@@ -131,13 +133,17 @@ struct Session::Impl {
       const std::string line = toLine(item.command);
       state.journal.add(line);
       state.emit = [this, ticket](EventKind kind, const std::string& text, double fraction) {
-        emit({kind, ticket, text, fraction, nullptr});
+        emit({kind, ticket, text, fraction, nullptr, nullptr});
+      };
+      state.emitLive = [this, ticket](const LiveRun& run) {
+        emit({EventKind::progress, ticket, textOf(run), fractionOf(run), nullptr,
+              std::make_shared<const LiveRun>(run)});
       };
       state.emitOutcome = [this, ticket](std::shared_ptr<const Outcome> inner) {
-        emit({EventKind::finished, ticket, "", -1, std::move(inner)});
+        emit({EventKind::finished, ticket, "", -1, std::move(inner), nullptr});
       };
       state.interruption.setListener([this, &item](bool now) { setInRun(now, item.command); });
-      emit({EventKind::started, ticket, line, -1, nullptr});
+      emit({EventKind::started, ticket, line, -1, nullptr, nullptr});
       publish(item, runCommand(state, item.command, ticket));
     }
   }
@@ -163,11 +169,11 @@ struct Session::Impl {
       state.journal.add(toLine(item.command));
       const auto emitOfRun = std::exchange(
           state.emit, [this, ticket = item.ticket](EventKind kind, const std::string& text, double fraction) {
-            emit({kind, ticket, text, fraction, nullptr});
+            emit({kind, ticket, text, fraction, nullptr, nullptr});
           });
       std::shared_ptr<const Outcome> outcome = runCommand(state, item.command, item.ticket);
       state.emit = emitOfRun;
-      emit({EventKind::finished, item.ticket, "", 1, outcome});
+      emit({EventKind::finished, item.ticket, "", 1, outcome, nullptr});
       lock.lock();
       if (item.delivery == Delivery::fetched) outcomes[item.ticket] = std::move(outcome);
       beside = 0;

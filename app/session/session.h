@@ -31,6 +31,7 @@ struct SessionOptions {
   std::string cacheDirectory = "none";  // of compiled objects; "none": off
   std::string passes;                   // pipeline text; "" is the standard one
   std::string math = "fp32";
+  std::string paddedResults = "exact";
   std::map<std::string, std::string> policies;  // "conv", "matmul" or "loop": the version to be taken
   // Variants beside the program for all sizes, and buckets (compiler/passes/variant_spec.h); "" is none.
   std::string variants, buckets;
@@ -90,6 +91,7 @@ struct Event {
   std::string text;
   double fraction = -1;
   std::shared_ptr<const Outcome> outcome;
+  std::shared_ptr<const LiveRun> live;  // with `progress` of a profiled run
 };
 
 // What Tab and menus offer.
@@ -105,7 +107,8 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Called on the session's thread, one event at a time; set it before the first submit.
+  // Called on the session's thread, one event at a time; of a profiled run's progress from a thread beside,
+  // while that one waits for the run. Set it before the first submit.
   void setListener(std::function<void(const Event&)> listener);
 
   // What is delivered by event is kept no longer than its listener keeps it. Of the others the last kMostKept

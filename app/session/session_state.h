@@ -40,10 +40,12 @@ struct SessionState {
   RunHistory runs;
   int sourceDepth = 0;
   std::vector<Breakpoint> breakpoints;
-  int lastBreakpoint = 0;             // numbers are not used again
-  std::vector<std::string> watched;   // registers and dims, as they were given
-  std::unique_ptr<SteppedRun> debug;  // null: no run is stepped through
+  std::weak_ptr<LoadedModel> breakpointsOf;  // of whose program their positions are
+  int lastBreakpoint = 0;                    // numbers are not used again
+  std::vector<std::string> watched;          // registers and dims, as they were given
+  std::unique_ptr<SteppedRun> debug;         // null: no run is stepped through
   std::function<void(EventKind, const std::string& text, double fraction)> emit;
+  std::function<void(const LiveRun&)> emitLive;
   std::function<void(std::shared_ptr<const Outcome>)> emitOutcome;  // of commands inside :source
 
   void log(const std::string& text) const {

@@ -147,9 +147,10 @@ struct IrText {
   int step = -1;      // of the trace, for graph levels
   std::string title;  // "after fuse"
   std::string text;
-  std::vector<IrLine> lines;        // where operations start; graph levels only
-  std::vector<LineOrigin> origins;  // by line; where they were asked for
-  std::string file;                 // where it was written, or ""
+  std::vector<IrLine> lines;                           // where operations start; graph levels only
+  std::vector<LineOrigin> origins;                     // by line; where they were asked for, and then also:
+  std::vector<std::vector<std::string>> kernelPlaces;  // by kernel: the operations that it is launched for
+  std::string file;                                    // where it was written, or ""
 };
 
 // A line of one level, and what belongs to it at the others.
@@ -167,6 +168,18 @@ struct LinkedLines {
   std::vector<Level> levels;
 };
 
+struct BreakpointTable {
+  struct Row {
+    int number = 0;
+    std::string what;  // as it was given
+    std::string where;
+    int64_t hits = 0;
+    std::vector<uint32_t> lines;  // of the bytecode's text, ascending
+  };
+  std::vector<Row> rows;
+  std::vector<std::string> watched;
+};
+
 // Where a run stands that is stepped through.
 struct StopView {
   struct Register {
@@ -182,23 +195,16 @@ struct StopView {
   uint32_t line = 0;      // of the bytecode's text
   NodeId node = kNoNode;  // of the placed graph
   std::vector<Register> registers;
+  BreakpointTable breakpoints;
   std::shared_ptr<const struct RunResult> result;  // of one that has ended
-};
-
-struct BreakpointTable {
-  struct Row {
-    int number = 0;
-    std::string what;  // as it was given
-    std::string where;
-    int64_t hits = 0;
-  };
-  std::vector<Row> rows;
-  std::vector<std::string> watched;
 };
 
 struct PassRow {
   int index = 0;
-  std::string name, kind;  // kind: import, pass, lowering
+  std::string name, kind;                                    // kind: import, pass, lowering
+  std::string summary;                                       // of a pass
+  bool required = false;                                     // it can not be left out
+  std::vector<std::pair<std::string, std::string>> options;  // name, what it does
   int64_t timeNs = 0;
   bool changed = false;
   bool failed = false;
@@ -212,7 +218,9 @@ struct PassRow {
 
 struct PassList {
   std::vector<PassRow> rows;
-  int current = -1;  // where :step and :back stand
+  int current = -1;      // where :step and :back stand
+  std::string pipeline;  // as text: "infer,fold,fuse{max=8}"
+  std::string edits;     // the setting that made it; "": the standard one
 };
 
 enum class DiffKind : uint8_t { added, removed, changed };
@@ -414,6 +422,17 @@ struct NodeTime {
   int64_t totalNs = 0;
 };
 
+// A profiled run while it goes on.
+struct LiveRun {
+  int64_t runsDone = 0, runsCount = 1;
+  // Launches of the program that began at least once, of how many.
+  int64_t operationsDone = 0, operationsCount = 0;
+  std::string place;            // of what runs, or ran last; "": nothing
+  int64_t timesHere = 0;        // in all runs so far, this one counted
+  bool hasLoops = false;        // some ran more often than others
+  std::vector<NodeTime> times;  // by place, in all runs so far
+};
+
 // One event of a profiled run, for the timeline; times since the start of the run.
 struct TimelineEvent {
   std::string name, kind, place, shapes, kernel, version;
@@ -580,6 +599,20 @@ struct ExportResult {
   std::vector<std::string> entryPoints;
 };
 
+// The graph after a pass as an ONNX model.
+struct SaveResult {
+  std::vector<ExportResult::File> files;  // the model; then its weights, where they lie outside
+  std::optional<int64_t> step;            // of the model's steps; none: simplified, apart from them
+  std::string stepName;
+  int64_t nodesCount = 0, weightsBytes = 0;
+  std::map<std::string, int64_t> opsets;   // by domain
+  std::map<std::string, int64_t> leftOut;  // operations that need nothing written, by operator
+  struct PassedOver {
+    std::string step, reason;
+  };
+  std::vector<PassedOver> passedOver;  // later steps, which ONNX can not say
+};
+
 enum class CaseStatus : uint8_t { passed, wrong, crashed, timeout, unsupported, failed };
 const char* toString(CaseStatus status);
 struct VerifyResult {
@@ -635,9 +668,9 @@ using View =
                  Shared<LinkedLines>, Shared<StopView>, Shared<BreakpointTable>, Shared<DiffView>,
                  Shared<BisectView>, Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>, Shared<LimitView>,
                  Shared<KernelTable>, Shared<RunResult>, Shared<PredictView>, Shared<BenchResult>,
-                 Shared<CompileResult>, Shared<ExportResult>, Shared<VerifyResult>, Shared<EvalResult>,
-                 Shared<TypeView>, Shared<VariableTable>, Shared<SettingTable>, Shared<ProblemList>,
-                 Shared<TuneView>, Shared<SweepView>, Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>,
-                 Shared<TextView>, Shared<NodeList>>;
+                 Shared<CompileResult>, Shared<ExportResult>, Shared<SaveResult>, Shared<VerifyResult>,
+                 Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>, Shared<SettingTable>,
+                 Shared<ProblemList>, Shared<TuneView>, Shared<SweepView>, Shared<TensorView>,
+                 Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>, Shared<NodeList>>;
 
 }  // namespace dyn

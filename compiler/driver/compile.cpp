@@ -27,8 +27,16 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
   if (options.math == "bf16")
     for (PipelineItem& item : pipeline)
       if (item.pass->name == "prepack") item.options["products"] = "bf16";
+  // Who names the pass wants it; else it is asked for by its policy.
+  const bool isStandard = options.passes.empty() || options.passes[0] == '-';
+  if (isStandard && options.paddedResults == "exact")
+    std::erase_if(pipeline, [](const PipelineItem& item) { return item.pass->name == "unpad"; });
+  if (options.paddedResults == "zero")
+    for (PipelineItem& item : pipeline)
+      if (item.pass->name == "unpad") item.options["results"] = "zero";
   for (PipelineItem& item : pipeline)
-    if (item.pass->name == "prepack") item.options.insert(options.versions.begin(), options.versions.end());
+    if (item.pass->name == "prepack" || item.pass->name == "layout")
+      item.options.insert(options.versions.begin(), options.versions.end());
   for (const PipelineItem& item : pipeline)
     for (const auto& [name, value] : item.options) DYN_CHECK(libraryReady(value));
   for (PipelineItem& item : pipeline) {

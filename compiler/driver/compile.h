@@ -27,7 +27,8 @@ enum class HostFlow : uint8_t { interpreted, native };
 struct CompileOptions {
   std::string passes;         // pipeline text; empty: the standard pipeline
   std::string math = "fp32";  // or bf16: products of f32 with constant matrices have both sides rounded to it
-  std::optional<Target> target;  // where the program will run; none: this host
+  std::string paddedResults = "exact";  // unseen, zero: what a mask hides is left out (pass `unpad`)
+  std::optional<Target> target;         // where the program will run; none: this host
   // Versions of contractions (compiler/passes/contraction_versions.h): "conv" or "matmul" for all, or by the
   // key of one operation; "loop" of the generated kernels (compiler/kernel/versions.h). What is not named is
   // chosen by rule and cost.

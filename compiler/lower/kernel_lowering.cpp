@@ -7,6 +7,7 @@
 #include "compiler/lower/function_lowering.h"
 #include "compiler/ops/contraction/contraction.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/rules/layout_rules.h"
 #include "compiler/ops/rules/window_rules.h"
 
 namespace dyn {
@@ -257,7 +258,7 @@ Status FunctionLowering::lowerContraction(const Op& into) {
   const ValueId given[] = {contraction.results[0].id};
   const std::string description = "epilogue, " + operations(body.ops.size() - 1);
   const Function* epilogueBody = &body;
-  if (contraction.def->traits.flatPositions)
+  if (contraction.def->traits.flatPositions && !makesChannelsLast(contraction))
     epilogueBody = withFlatPositions(*module_.context, body, body.resultTypes.at(0).rank());
   if (!columns || !epilogueBody) {
     // The builtin sees a vector at the right as a matrix of one column, the epilogue does not: its rows are

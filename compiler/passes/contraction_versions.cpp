@@ -2,6 +2,7 @@
 
 #include "compiler/ops/contraction/conv_rules.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/rules/layout_rules.h"
 
 namespace dyn::passes {
 
@@ -44,7 +45,8 @@ std::optional<Contraction> contractionOf(const Op& op, Dtype packed) {
     c.chosen = versionAttribute(op, c.kind, "schedule");
     return c;
   }
-  if (op.def != &ops::conv_packedOp) return std::nullopt;
+  // With channels last there is one way for each window.
+  if (op.def != &ops::conv_packedOp || makesChannelsLast(op)) return std::nullopt;
   c.kind = ContractionKind::convolution;
   std::vector<int64_t> shape;
   for (Dim d : op.attributes.dims("weights")) {

@@ -4,9 +4,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "compiler/loop/lower_context.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/liveness.h"
+#include "compiler/passes/operand_loads.h"
 
 namespace dyn::passes {
 
@@ -31,50 +31,6 @@ std::optional<RowAxis> axisOf(Type type, SymbolId rows, bool* several) {
   }
   return found;
 }
-
-// An operation by itself: its operands lie in memory.
-class OperandLoads : public loop::LowerContext {
- public:
-  OperandLoads(const Op& op, std::vector<Type> types, const InferredModule& inferred)
-      : op_(op), types_(std::move(types)), inferred_(inferred), loops_(inferred.module.context->dims()) {
-    for (size_t i = 0; i < types_.size(); ++i) {
-      std::vector<Expr> shape;
-      if (types_[i] && types_[i].isTensor())
-        for (Dim d : types_[i].dims()) shape.push_back(loops_.dim(d));
-      const Dtype dtype = types_[i] && types_[i].isTensor() ? types_[i].dtype() : Dtype::f32;
-      buffers_.push_back(loops_.buffer("x" + std::to_string(i), dtype, shape, loop::BufferRole::input));
-    }
-  }
-  const Op& op() const override { return op_; }
-  loop::LoopContext& loops() override { return loops_; }
-  const DimSolver& solver() const override { return inferred_.module.context->facts(); }
-  Type operandType(int i) const override { return types_[static_cast<size_t>(i)]; }
-  Result<Expr> read(int i, std::span<const Expr> index) override {
-    return loops_.load(buffers_[static_cast<size_t>(i)], {index.begin(), index.end()});
-  }
-  Result<Expr> contents(int i, int64_t k) override {
-    const auto known = inferred_.contents.find(op_.operands[static_cast<size_t>(i)]);
-    const auto at = static_cast<size_t>(k);
-    if (known != inferred_.contents.end() && at < known->second.size() && known->second[at])
-      return dim(known->second[at]);
-    const Expr index = integer(k);
-    DYN_TRY(Expr element, read(i, std::span(&index, operandType(i).rank() > 0 ? 1 : 0)));
-    return loops_.cast(element, Dtype::i64);
-  }
-  Expr checked(Expr condition, Expr value, const loop::Check& check) override {
-    return loops_.checked(condition, check.code, value);
-  }
-  size_t operandOf(const loop::Buffer* buffer) const {
-    return static_cast<size_t>(std::find(buffers_.begin(), buffers_.end(), buffer) - buffers_.begin());
-  }
-
- private:
-  const Op& op_;
-  std::vector<Type> types_;
-  const InferredModule& inferred_;
-  loop::LoopContext loops_;
-  std::vector<const loop::Buffer*> buffers_;
-};
 
 class RowAnalysis {
  public:
@@ -213,11 +169,7 @@ class RowAnalysis {
     std::vector<Type> types;
     for (ValueId v : op.operands) types.push_back(v == kNoValue ? Type() : types_.at(v));
     OperandLoads context(op, types, inferred_);
-    std::vector<Expr> index;
-    for (Dim d : op.results[i].type.dims()) {
-      index.push_back(context.loops().variable("i"));
-      context.loops().bound(index.back(), context.dim(d));
-    }
+    const std::vector<Expr> index = context.indexOf(op.results[i].type);
     const Result<Expr> element = op.def->lower(context, static_cast<int>(i), index);
     if (!element.ok()) return mix(nameOf(op) + ": " + element.error().message);
     std::vector<Expr> pending{*element};
@@ -234,7 +186,7 @@ class RowAnalysis {
         if (const auto rowsOf = axisOfValue(from)) {
           const auto at = static_cast<size_t>(rowsOf->axis);
           if (!axis || axis->extent != rowsOf->extent ||
-              !isRow(e.operands()[at], index[static_cast<size_t>(axis->axis)], rowsOf->extent))
+              !isElementOf(e.operands()[at], index[static_cast<size_t>(axis->axis)], rowsOf->extent))
             return mix(nameOf(op) + " reads other rows than its own");
           for (size_t k = 0; k < e.operands().size(); ++k)
             if (k != at) pending.push_back(e.operands()[k]);
@@ -244,17 +196,6 @@ class RowAnalysis {
       for (const Expr& operand : e.operands()) pending.push_back(operand);
     }
     return true;
-  }
-
-  // `row` itself, or as broadcasting writes it: select(extent == 1, 0, row), the same where row < extent.
-  static bool isRow(Expr e, Expr row, Dim extent) {
-    if (e.same(row)) return true;
-    if (e.kind() != ExprKind::select || !e.operands()[2].same(row)) return false;
-    const Expr one = e.operands()[0], zero = e.operands()[1];
-    return zero.kind() == ExprKind::intConstant && zero.intValue() == 0 && one.kind() == ExprKind::binary &&
-           one.binaryOp() == loop::BinaryOp::equal && one.operands()[0].kind() == ExprKind::dim &&
-           one.operands()[0].dimValue() == extent && one.operands()[1].kind() == ExprKind::intConstant &&
-           one.operands()[1].intValue() == 1;
   }
 
   const InferredModule& inferred_;

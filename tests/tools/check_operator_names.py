@@ -21,15 +21,21 @@ REWRITES = {
     "compiler/passes/contract.cpp": "einsum matmul transpose",
     "compiler/passes/views.cpp": "reshape slice split",
     "compiler/passes/moved_windows.cpp": "add cast deform_columns deform_conv matmul",
+    "compiler/passes/masked_attention.cpp": "add div is_nan matmul mul softmax where",
     "compiler/passes/op_series.cpp": "reshape",
+    "compiler/passes/position_needs.cpp": "mul",
     "compiler/passes/contraction_versions.cpp": "conv_packed gemm_packed",
     "compiler/passes/fold.cpp": "matmul matmul_integer size transpose",
+    "compiler/passes/layout.cpp": "add average_pool batch_norm concat conv conv_packed conv_transpose matmul max_pool mul "
+                                  "pack_conv reduce_max reduce_mean reduce_min reduce_sum transpose",
     "compiler/passes/prepack.cpp": "cast conv conv_integer conv_packed gemm_packed matmul matmul_integer "
                                    "matmul_integer_packed pack_b pack_bytes pack_conv transpose",
     "compiler/passes/quantise.cpp": "add cast conv conv_integer dequantize_linear div dynamic_quantize_linear equal "
                                     "matmul matmul_integer max min mul quantize_linear reduce_max reduce_min round "
                                     "sub transpose unsqueeze where",
     "compiler/passes/simplify.cpp": "cast constant_of_shape div expand identity mul reshape squeeze transpose unsqueeze",
+    "compiler/passes/unpad.cpp": "add cast cumsum equal expand gather greater logical_and logical_not logical_or mul nonzero "
+                                 "packed_attention pad range reduce_sum reshape slice softmax sub transpose unsqueeze where",
     "compiler/passes/variants.cpp": "pad slice",
     "compiler/passes/widen.cpp": "cast conv conv_transpose matmul transpose",
     "compiler/tune/trial_module.cpp": "conv matmul relu",  # makes the models it measures

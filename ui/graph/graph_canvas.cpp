@@ -14,6 +14,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "ui/graph/dot_layout.h"
 #include "ui/graph/graph_dot.h"
 #include "ui/graph/graph_legend.h"
 #include "ui/graph/graph_painter.h"
@@ -39,7 +40,7 @@ GraphCanvas::GraphCanvas(QWidget* parent) : QWidget(parent) {
   options_.subtitleWidth = TextWidths(subtitleFont());
 }
 
-GraphCanvas::~GraphCanvas() = default;
+GraphCanvas::~GraphCanvas() { ++generation_; }  // ends a layout by Graphviz
 
 void GraphCanvas::setGraph(Shared<GraphView> view, bool sameModel) {
   if (!view) {
@@ -64,14 +65,20 @@ void GraphCanvas::setGraph(Shared<GraphView> view, bool sameModel) {
 void GraphCanvas::arrange(Arrangement wish) {
   const uint64_t generation = ++generation_;
   wish.view = wanted_;
-  if (wanted_->nodes.size() <= kMostNodesAtOnce) {
-    adopt(wish, buildScene(*wish.view, options_));
+  SceneOptions options = options_;
+  if (!wish.newModel && !wish.anew) options.before = scene_.order;
+  if (layouter_ == Layouter::graphviz)
+    options.layout = [this, generation](const LayoutInput& input) {
+      return dotLayout(input, [&] { return generation != generation_; });
+    };
+  if (!options.layout && wanted_->nodes.size() <= kMostNodesAtOnce) {
+    adopt(wish, buildScene(*wish.view, options));
     return;
   }
   settled_ = false;
   update();
   if (!layouts_) layouts_ = std::make_unique<Worker>();
-  layouts_->post([this, wish, options = options_, generation] {
+  layouts_->post([this, wish, options = std::move(options), generation] {
     if (generation != generation_) return;  // a later one waits
     auto scene = std::make_shared<GraphScene>(buildScene(*wish.view, options));
     inbox_.post([this, wish, scene, generation] {
@@ -110,6 +117,7 @@ void GraphCanvas::adopt(const Arrangement& wish, GraphScene scene) {
   update();
   if (otherView) Q_EMIT searched(matchesCount());
   Q_EMIT sceneReady();
+  if (!scene_.remarks.isEmpty()) Q_EMIT remarked(scene_.remarks.join("; "));
 }
 
 const SceneBox* GraphCanvas::boxOf(int node) const {
@@ -127,9 +135,11 @@ void GraphCanvas::rebuild(int keepNode) {
 }
 
 void GraphCanvas::setTimes(std::vector<NodeTime> times) {
+  const int legend = legendHeight(marks_, font());
   times_ = std::move(times);
   spreadTimes();
   recount();
+  if (fitted_ && legendHeight(marks_, font()) != legend) fit();
   update();
 }
 
@@ -207,6 +217,16 @@ void GraphCanvas::setShowConstants(bool show) {
   options_.showConstants = show;
   if (view_) rebuild(selected_);
   Q_EMIT lookChanged(show ? "show constants" : "hide constants");
+}
+
+void GraphCanvas::setLayouter(Layouter layouter) {
+  if (layouter == layouter_) return;
+  layouter_ = layouter;
+  if (!wanted_) return;
+  Arrangement wish;
+  wish.fit = wish.anew = true;
+  wish.newModel = wanted_ != view_;
+  arrange(wish);
 }
 
 void GraphCanvas::setLook(const GraphLook& look) {
@@ -412,8 +432,9 @@ void GraphCanvas::fit() {
   fitted_ = true;
   const QRectF b = scene_.bounds;
   if (b.isEmpty()) return;
-  scale_ = std::clamp(std::min((width() - 40) / b.width(), (height() - 40) / b.height()), kLeastScale, 1.3);
-  offset_ = QPointF(width(), height()) / 2 - b.center() * scale_;
+  const double tall = height() - legendHeight(marks_, font());  // nothing lies behind the legend
+  scale_ = std::clamp(std::min((width() - 40) / b.width(), (tall - 40) / b.height()), kLeastScale, 1.3);
+  offset_ = QPointF(width(), tall) / 2 - b.center() * scale_;
   update();
 }
 
@@ -538,6 +559,7 @@ void GraphCanvas::paintEvent(QPaintEvent*) {
   GraphPainter(*view_, scene_, marks_, palette()).paint(painter, inSight(), scale_);
   painter.resetTransform();
   if (minimapShown()) minimap_.paint(painter, size(), inSight());
+  painter.setFont(font());
   paintLegend(painter, size(), marks_, palette());
   if (!settled_) {
     painter.setPen(palette().color(QPalette::Text));
@@ -546,8 +568,8 @@ void GraphCanvas::paintEvent(QPaintEvent*) {
   }
 }
 
-bool GraphCanvas::exportTo(const QString& file) const {
-  if (!view_) return false;
+QString GraphCanvas::exportTo(const QString& file) const {
+  if (!view_) return "there is no graph";
   const QRectF bounds = scene_.bounds.adjusted(-24, -24, 24, 24);
   const auto paint = [&](QPaintDevice* device, double scale) {
     QPainter painter(device);
@@ -558,10 +580,21 @@ bool GraphCanvas::exportTo(const QString& file) const {
     GraphPainter(*view_, scene_, marks_, palette()).paint(painter, bounds, 1);
   };
   QSaveFile target(file);  // whole or not at all
-  if (!target.open(QIODevice::WriteOnly)) return false;
+  if (!target.open(QIODevice::WriteOnly)) return file + ": " + target.errorString();
+  const auto commit = [&] { return target.commit() ? QString() : file + ": " + target.errorString(); };
   if (file.endsWith(".dot", Qt::CaseInsensitive)) {
     target.write(graphDot(scene_, *view_));
-    return target.commit();
+    return commit();
+  }
+  if (file.endsWith(".ps", Qt::CaseInsensitive)) {
+    if (scene_.boxes.size() > kMostBoxesForDot)
+      return QString("Graphviz draws up to %1 boxes, here are %2: close groups, or take PDF")
+          .arg(kMostBoxesForDot)
+          .arg(scene_.boxes.size());
+    const DotPicture picture = dotPicture(graphDot(scene_, *view_), "ps");
+    if (!picture.fault.isEmpty()) return picture.fault;
+    target.write(picture.bytes);
+    return commit();
   }
   if (file.endsWith(".svg", Qt::CaseInsensitive)) {
     QSvgGenerator svg;
@@ -569,7 +602,7 @@ bool GraphCanvas::exportTo(const QString& file) const {
     svg.setSize(bounds.size().toSize());
     svg.setViewBox(QRectF(QPointF(0, 0), bounds.size()));
     paint(&svg, 1);
-    return target.commit();
+    return commit();
   }
   if (file.endsWith(".pdf", Qt::CaseInsensitive)) {
     QPdfWriter pdf(&target);
@@ -579,13 +612,13 @@ bool GraphCanvas::exportTo(const QString& file) const {
     const double scale = std::min(1.0, 200 * 96 / std::max(bounds.width(), bounds.height()));
     pdf.setPageSize(QPageSize(bounds.size() * scale / 96, QPageSize::Inch));
     paint(&pdf, scale * pdf.resolution() / 96);
-    return target.commit();
+    return commit();
   }
   // At most 16384 pixels a side.
   const double scale = std::min(1.5, 16384 / std::max(bounds.width(), bounds.height()));
   QImage image((bounds.size() * scale).toSize(), QImage::Format_RGB32);
   paint(&image, scale);
-  return image.save(&target, "PNG") && target.commit();
+  return image.save(&target, "PNG") ? commit() : file + ": the picture could not be written";
 }
 
 }  // namespace dyn::ui

@@ -39,6 +39,9 @@ class GraphCanvas : public QWidget {
   // Places of operations that can not be compiled: they are red.
   void setProblems(std::vector<std::string> places);
   void setShowConstants(bool show);
+  // By the layered layout, or by Graphviz, frame by frame (ui/graph/dot_layout.h).
+  enum class Layouter : uint8_t { layered, graphviz };
+  void setLayouter(Layouter layouter);
   GraphLook look() const { return {options_.open, options_.showConstants}; }
   void setLook(const GraphLook& look);
   // Only these, and what joins them, are bright; none: all are.
@@ -48,7 +51,9 @@ class GraphCanvas : public QWidget {
   // null: none.
   void setCompared(Shared<GraphView> other);
   void setEmptyText(const QString& text) { emptyText_ = text; }
-  bool exportTo(const QString& file) const;  // .svg, .pdf, .png or .dot: the whole graph as it is
+  // The whole graph as it is: .svg, .pdf, .png or .dot, and .ps as Graphviz draws it. "": well; else what
+  // went wrong.
+  QString exportTo(const QString& file) const;
 
   const GraphView* graph() const { return view_.get(); }
   const GraphScene& scene() const { return scene_; }
@@ -82,6 +87,7 @@ class GraphCanvas : public QWidget {
   void lookChanged(const QString& what);       // by a person: "open groups"
   void nodeSelected(int node);
   void searched(int matches);
+  void remarked(const QString& text);  // of a layout: what could not be done as wished
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -101,6 +107,7 @@ class GraphCanvas : public QWidget {
     int keepNode = -1;    // stays where it is on screen
     int centerNode = -1;  // comes to the middle
     bool fit = false, newModel = false;
+    bool anew = false;  // takes no order from the picture before
   };
   void arrange(Arrangement wish);
   void adopt(const Arrangement& wish, GraphScene scene);
@@ -124,6 +131,7 @@ class GraphCanvas : public QWidget {
   GraphScene scene_;
   SceneOptions options_;
   std::atomic<uint64_t> generation_{0};  // the last layout that was wished for
+  Layouter layouter_ = Layouter::layered;
   bool settled_ = true, logarithmicHeat_ = false;
   std::vector<NodeTime> times_;
   std::vector<std::string> problems_;

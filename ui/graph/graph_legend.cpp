@@ -11,6 +11,13 @@ namespace {
 
 constexpr int kMargin = 10, kBar = 120, kHigh = 10;
 
+QFont legendFont(QFont font) {
+  font.setPixelSize(11);
+  return font;
+}
+
+int barHeight(const QFontMetrics& metrics) { return metrics.height() + kMargin; }
+
 void frame(QPainter& painter, const QRect& rect, const QPalette& palette) {
   QColor paper = palette.color(QPalette::Base);
   paper.setAlpha(225);
@@ -32,7 +39,7 @@ void paintHeat(QPainter& painter, QSize size, const BoxMarks& marks, const QPale
   const QString least = marks.logarithmicHeat ? timeText(std::max<int64_t>(1, marks.mostNs / 1000)) : "0";
   const int width =
       3 * kMargin + kBar + metrics.horizontalAdvance(least) + metrics.horizontalAdvance(most) + 8;
-  const int height = metrics.height() + kMargin;
+  const int height = barHeight(metrics);
   const QRect rect(kMargin, size.height() - height - kMargin, width, height);
   frame(painter, rect, palette);
   int x = rect.left() + kMargin;
@@ -55,7 +62,7 @@ void paintChanges(QPainter& painter, QSize size, const QPalette& palette) {
   const QFontMetrics metrics = painter.fontMetrics();
   int width = kMargin;
   for (const Row& row : rows) width += kHigh + 5 + metrics.horizontalAdvance(row.what) + kMargin;
-  const int height = metrics.height() + kMargin;
+  const int height = barHeight(metrics);
   const QRect rect(kMargin, size.height() - height - kMargin, width, height);
   frame(painter, rect, palette);
   int x = rect.left() + kMargin;
@@ -70,11 +77,14 @@ void paintChanges(QPainter& painter, QSize size, const QPalette& palette) {
 
 }  // namespace
 
+int legendHeight(const BoxMarks& marks, const QFont& font) {
+  const bool isShown = !marks.changes.empty() || marks.mostNs > 0;
+  return isShown ? barHeight(QFontMetrics(legendFont(font))) + kMargin : 0;
+}
+
 void paintLegend(QPainter& painter, QSize size, const BoxMarks& marks, const QPalette& palette) {
   painter.save();
-  QFont font = painter.font();
-  font.setPixelSize(11);
-  painter.setFont(font);
+  painter.setFont(legendFont(painter.font()));
   if (!marks.changes.empty())
     paintChanges(painter, size, palette);
   else if (marks.mostNs > 0)

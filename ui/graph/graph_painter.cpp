@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 namespace dyn::ui {
 
@@ -22,6 +24,7 @@ namespace {
 
 constexpr double kTextScale = 0.3, kLineScale = 0.14;
 constexpr double kFaded = 0.22;  // what is not traced
+const QColor kMatch(255, 196, 0);
 
 struct ClassHue {
   const char* name;
@@ -33,10 +36,6 @@ constexpr ClassHue kHues[] = {{"elementwise", 172, 60}, {"view", 210, 18},      
                               {"structural", 320, 50},  {"check", 0, 65},         {"input", 135, 55},
                               {"output", 135, 55},      {"neutral", 220, 12},     {"constant", 50, 30},
                               {"group", 230, 30}};
-
-struct BoxColors {
-  QColor fill, border, text, quiet;
-};
 
 BoxColors colorsOf(const QString& opClass, bool dark) {
   int hue = 210, saturation = 10;
@@ -98,14 +97,16 @@ void GraphPainter::paint(QPainter& painter, const QRectF& visible, double scale)
     painter.drawText(box.rect.adjusted(12, 5, -8, 0), Qt::AlignLeft | Qt::AlignTop,
                      QString::fromUtf8("▾ ") + box.title);
   }
+  if (scale < kLineScale) {
+    paintFar(painter, visible);
+    return;
+  }
   for (const SceneEdge& edge : scene_.edges) {
     const QPointF a = edge.points.front(), b = edge.points.back();
     QRectF around = QRectF(a, b).normalized();
     for (const QPointF& p : edge.points) around |= QRectF(p, QSizeF(1, 1));
     if (!around.adjusted(-4, -24, 4, 24).intersects(visible)) continue;
-    const bool bright = marks_.traced.empty() || (marks_.traced[static_cast<size_t>(edge.from)] &&
-                                                  marks_.traced[static_cast<size_t>(edge.to)]);
-    painter.setOpacity(bright ? 1 : kFaded);
+    painter.setOpacity(isBright(edge) ? 1 : kFaded);
     paintEdge(painter, edge, scale);
   }
   for (size_t i = 0; i < scene_.boxes.size(); ++i)
@@ -114,12 +115,61 @@ void GraphPainter::paint(QPainter& painter, const QRectF& visible, double scale)
   painter.setOpacity(1);
 }
 
+// Thousands of boxes and lines of a few pixels: those of one colour at once.
+void GraphPainter::paintFar(QPainter& painter, const QRectF& visible) const {
+  std::map<std::pair<bool, QRgb>, QList<QLineF>> lines;  // by bright or faded, and colour
+  for (const SceneEdge& edge : scene_.edges) {
+    if (edge.tunnelled) continue;  // a dot beside its box
+    QRectF around(edge.points.front(), edge.points.back());
+    around = around.normalized();
+    for (const QPointF& p : edge.points) around |= QRectF(p, QSizeF(1, 1));
+    if (!around.adjusted(-4, -24, 4, 24).intersects(visible)) continue;
+    QList<QLineF>& list = lines[{isBright(edge), edgeColor(edge).rgb()}];
+    for (size_t i = 1; i < edge.points.size(); ++i) list.emplaceBack(edge.points[i - 1], edge.points[i]);
+  }
+  for (const auto& [key, list] : lines) {
+    painter.setOpacity(key.first ? 1 : kFaded);
+    painter.setPen(QPen(QColor::fromRgb(key.second), 0));
+    painter.drawLines(list);
+  }
+  std::map<std::tuple<bool, QRgb, QRgb>, QList<QRectF>> rects;
+  for (size_t i = 0; i < scene_.boxes.size(); ++i) {
+    if (scene_.boxes[i].frame || !scene_.boxes[i].rect.intersects(visible)) continue;
+    const BoxColors colors = colorsOfBox(i);
+    const bool isChanged = !marks_.changes.empty() && marks_.changes[i] != BoxChange::none;
+    const QColor fill = marks_.matches[i] > 0 ? kMatch : isChanged ? colors.border : colors.fill;
+    const bool isOnTrace = marks_.traced.empty() || marks_.traced[i];
+    const QColor border =
+        static_cast<int>(i) == marks_.selected ? palette_.color(QPalette::Highlight) : colors.border;
+    rects[{isOnTrace, fill.rgb(), border.rgb()}].append(scene_.boxes[i].rect);
+  }
+  for (const auto& [key, list] : rects) {
+    painter.setOpacity(std::get<0>(key) ? 1 : kFaded);
+    painter.setBrush(QColor::fromRgb(std::get<1>(key)));
+    painter.setPen(QPen(QColor::fromRgb(std::get<2>(key)), 0));
+    painter.drawRects(list);
+  }
+  painter.setOpacity(1);
+}
+
+bool GraphPainter::isBright(const SceneEdge& edge) const {
+  return marks_.traced.empty() ||
+         (marks_.traced[static_cast<size_t>(edge.from)] && marks_.traced[static_cast<size_t>(edge.to)]);
+}
+
+QColor GraphPainter::edgeColor(const SceneEdge& edge) const {
+  const bool isChosen = marks_.selected >= 0 && (edge.from == marks_.selected || edge.to == marks_.selected);
+  return isChosen ? palette_.color(QPalette::Highlight)
+         : dark_  ? QColor(128, 138, 156)
+                  : QColor(142, 152, 170);
+}
+
 // Straight within rows, bent between them.
 QPainterPath edgePath(const SceneEdge& edge) {
   QPainterPath path(edge.points.front());
   for (size_t i = 1; i < edge.points.size(); ++i) {
     const QPointF a = edge.points[i - 1], b = edge.points[i];
-    if (std::abs(a.x() - b.x()) < 0.5) {
+    if (edge.isWhole || std::abs(a.x() - b.x()) < 0.5) {
       path.lineTo(b);
     } else {
       const double bend = (b.y() - a.y()) / 2;
@@ -130,13 +180,10 @@ QPainterPath edgePath(const SceneEdge& edge) {
 }
 
 void GraphPainter::paintEdge(QPainter& painter, const SceneEdge& edge, double scale) const {
-  const bool isDark = dark_,
-             chosen = marks_.selected >= 0 && (edge.from == marks_.selected || edge.to == marks_.selected);
-  const QColor color = chosen   ? palette_.color(QPalette::Highlight)
-                       : isDark ? QColor(128, 138, 156)
-                                : QColor(142, 152, 170);
+  const bool chosen = marks_.selected >= 0 && (edge.from == marks_.selected || edge.to == marks_.selected);
+  const QColor color = edgeColor(edge);
   const double width = (chosen ? 2.0 : 1.1) + std::min(1.2, 0.25 * (edge.count - 1));
-  painter.setPen(QPen(color, scale < kLineScale ? 0 : width, edge.ownership ? Qt::DashLine : Qt::SolidLine));
+  painter.setPen(QPen(color, width, edge.ownership ? Qt::DashLine : Qt::SolidLine));
   painter.setBrush(Qt::NoBrush);
   if (edge.tunnelled) {
     const QRectF to = scene_.boxes[static_cast<size_t>(edge.to)].rect;
@@ -149,10 +196,6 @@ void GraphPainter::paintEdge(QPainter& painter, const SceneEdge& edge, double sc
     painter.drawText(end + QPointF(6, -5), edge.name.left(24));
     return;
   }
-  if (scale < kLineScale) {
-    painter.drawPolyline(edge.points.data(), static_cast<int>(edge.points.size()));
-    return;
-  }
   painter.drawPath(edgePath(edge));
   if (edge.ownership) return;
   const QPointF tip = edge.points.back();
@@ -163,16 +206,16 @@ void GraphPainter::paintEdge(QPainter& painter, const SceneEdge& edge, double sc
   painter.drawPolygon(head, 3);
 }
 
-void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const {
-  const SceneBox& box = scene_.boxes[index];
-  const bool isDark = dark_, group = box.node < 0;
+BoxColors GraphPainter::colorsOfBox(size_t index) const {
+  const bool isDark = dark_;
   const int64_t time = marks_.times[index];
   const BoxChange change = marks_.changes.empty() ? BoxChange::none : marks_.changes[index];
   // Under heat, and where steps are compared, only those colours speak.
   const bool neutral = marks_.mostNs > 0 || !marks_.changes.empty();
-  BoxColors colors = colorsOf(neutral ? QStringLiteral("neutral") : box.opClass, isDark);
-  const bool faded = !marks_.traced.empty() && !marks_.traced[index];
-  painter.setOpacity(faded ? kFaded : 1);
+  const QString opClass = neutral ? QStringLiteral("neutral") : scene_.boxes[index].opClass;
+  auto known = colors_.constFind(opClass);
+  if (known == colors_.constEnd()) known = colors_.insert(opClass, colorsOf(opClass, isDark));
+  BoxColors colors = *known;
   if (time > 0 && marks_.mostNs > 0) {
     const double share = marks_.heatOf(time);
     colors.fill = heatColor(share);
@@ -186,17 +229,19 @@ void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const
   if (marks_.problems[index] > 0)
     colors = {isDark ? QColor(150, 30, 36) : QColor(206, 44, 48), QColor(120, 12, 20), Qt::white,
               QColor(255, 220, 216)};
+  return colors;
+}
+
+void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const {
+  const SceneBox& box = scene_.boxes[index];
+  const bool group = box.node < 0;
+  const int64_t time = marks_.times[index];
+  const BoxChange change = marks_.changes.empty() ? BoxChange::none : marks_.changes[index];
+  const BoxColors colors = colorsOfBox(index);
+  const bool faded = !marks_.traced.empty() && !marks_.traced[index];
+  painter.setOpacity(faded ? kFaded : 1);
   const bool matched = marks_.matches[index] > 0;
   const QRectF r = box.rect;
-  if (scale < kLineScale) {
-    painter.fillRect(r, matched                     ? QColor(255, 196, 0)
-                        : change != BoxChange::none ? colors.border
-                                                    : colors.fill);
-    painter.setPen(QPen(colors.border, 0));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRect(r);
-    return;
-  }
   const double round = group ? 10 : box.opClass == "input" || box.opClass == "output" ? r.height() / 2 : 6;
   if (group) {  // a second sheet behind: there is more in it
     painter.setPen(QPen(colors.border, 1));
@@ -205,7 +250,7 @@ void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const
   }
   if (matched) {
     painter.setPen(Qt::NoPen);
-    painter.setBrush(QColor(255, 196, 0, 130));
+    painter.setBrush(QColor(kMatch.red(), kMatch.green(), kMatch.blue(), 130));
     painter.drawRoundedRect(r.adjusted(-5, -5, 5, 5), round + 4, round + 4);
   }
   const bool chosen = static_cast<int>(index) == marks_.selected;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <QFont>
+#include <QHash>
 #include <QPainter>
 #include <QPainterPath>
 #include <QPalette>
@@ -24,6 +25,10 @@ enum class BoxChange : uint8_t { none, added, removed, changed };
 QColor changeColor(BoxChange change, bool dark);
 // 0 to 1: pale yellow over orange to dark red: light falls with heat, so it reads without colours too.
 QColor heatColor(double share);
+
+struct BoxColors {
+  QColor fill, border, text, quiet;
+};
 
 // What is to be seen on the boxes besides their names.
 struct BoxMarks {
@@ -53,6 +58,10 @@ class GraphPainter {
   void paint(QPainter& painter, const QRectF& visible, double scale) const;
 
  private:
+  void paintFar(QPainter& painter, const QRectF& visible) const;
+  bool isBright(const SceneEdge& edge) const;
+  QColor edgeColor(const SceneEdge& edge) const;
+  BoxColors colorsOfBox(size_t index) const;
   void paintBox(QPainter& painter, size_t index, double scale) const;
   void paintEdge(QPainter& painter, const SceneEdge& edge, double scale) const;
 
@@ -61,6 +70,7 @@ class GraphPainter {
   const BoxMarks& marks_;
   const QPalette& palette_;
   bool dark_;
+  mutable QHash<QString, BoxColors> colors_;  // by class of operators, as they are asked for
 };
 
 }  // namespace dyn::ui

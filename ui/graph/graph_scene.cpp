@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -34,6 +35,7 @@ class SceneBuilder {
     layContainer(-1);
     move();
     route();
+    scene_.order = std::move(order_);
     return std::move(scene_);
   }
 
@@ -279,8 +281,12 @@ class SceneBuilder {
     for (const auto& [port, number] : in.ports)
       (port.top ? input.tops : input.bottoms).push_back(local[idOf(number)]);
     for (const auto& [a, b] : in.links) input.edges.push_back({local[a], local[b]});
-    in.layout = layeredLayout(input);
-    wrapColumns(input, in.layout);
+    if (options_.before) input.before = placesBefore(in.items, input.nodes.size());
+    const bool own = !layOtherwise(input, in.layout);
+    if (own) in.layout = layeredLayout(input);
+    for (size_t i = 0; i < in.items.size(); ++i)
+      remember(in.items[i], in.layout.nodes[i].x + input.nodes[i].width / 2);
+    if (own) wrapColumns(input, in.layout);
     if (container < 0) return;
     SceneBox& frame = scene_.boxes[static_cast<size_t>(frameOf_[static_cast<size_t>(container)])];
     frame.membersCount = static_cast<int>(in.items.size());
@@ -289,6 +295,42 @@ class SceneBuilder {
     shift_[container] = std::max(0.0, title + 30 - in.layout.width - 2 * kPadding) / 2;
     frame.rect = QRectF(0, 0, std::max(in.layout.width + 2 * kPadding, title + 30),
                         in.layout.height + kHeader + kPadding);
+  }
+
+  std::vector<double> placesBefore(const std::vector<int>& items, size_t count) const {
+    std::vector<double> places(count, std::numeric_limits<double>::quiet_NaN());
+    for (size_t i = 0; i < items.size(); ++i) {
+      const SceneBox& box = scene_.boxes[static_cast<size_t>(items[i])];
+      if (box.node >= 0) {
+        auto at = options_.before->nodes.find(view_.nodes[static_cast<size_t>(box.node)].id);
+        if (at != options_.before->nodes.end()) places[i] = at->second;
+      } else {
+        auto at = options_.before->groups.find(group(box.group).path);
+        if (at != options_.before->groups.end()) places[i] = at->second;
+      }
+    }
+    return places;
+  }
+
+  void remember(int item, double across) {
+    const SceneBox& box = scene_.boxes[static_cast<size_t>(item)];
+    if (box.node >= 0)
+      order_->nodes[view_.nodes[static_cast<size_t>(box.node)].id] = across;
+    else
+      order_->groups[group(box.group).path] = across;
+  }
+
+  // By the way that the options wish; false: there is none, or it failed.
+  bool layOtherwise(const LayoutInput& input, LayoutResult& layout) {
+    if (!options_.layout) return false;
+    LayoutAnswer other = options_.layout(input);
+    if (other.layout) {
+      layout = *std::move(other.layout);
+      return true;
+    }
+    const QString remark = QString::fromStdString(other.fault);
+    if (!scene_.remarks.contains(remark)) scene_.remarks << remark;
+    return false;
   }
 
   QRectF frameOf(int container) const {
@@ -337,6 +379,7 @@ class SceneBuilder {
       for (const Segment& part : routes_[e]) {
         const RoutedEdge& routed = inner(part.container).layout.edges[part.link];
         edge.tunnelled |= routed.tunnelled;
+        edge.isWhole |= routed.isWhole;
         const QPointF at = origin(part.container);
         for (const LayoutPoint& p : routed.points) edge.points.push_back(at + QPointF(p.x, p.y));
         // From a port down to the border: the last column may be shorter than others.
@@ -347,12 +390,14 @@ class SceneBuilder {
                    to = scene_.boxes[static_cast<size_t>(edge.to)].rect;
       if (edge.points.size() < 2 || edge.tunnelled)
         edge.points = {QPointF(from.center().x(), from.bottom()), QPointF(to.center().x(), to.top())};
+      for (const QPointF& p : edge.points) scene_.bounds |= QRectF(p, QSizeF(1, 1));
     }
   }
 
   const GraphView& view_;
   const SceneOptions& options_;
   GraphScene scene_;
+  std::shared_ptr<SceneOrder> order_ = std::make_shared<SceneOrder>();
   std::vector<int> closedAt_, frameOf_, boxOfGroup_;
   std::vector<Inner> inner_;
   std::map<NodeId, int> indexOf_;

@@ -10,12 +10,16 @@
 #include <QPointF>
 #include <QRectF>
 #include <QString>
+#include <QStringList>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "app/session/views.h"
+#include "ui/graph/layered_layout.h"
 
 namespace dyn::ui {
 
@@ -33,9 +37,16 @@ struct SceneEdge {
   int from = 0, to = 0;  // boxes
   std::vector<QPointF> points;
   bool tunnelled = false;  // a port above the consumer instead of a line
+  bool isWhole = false;    // straight between its points; else bent between rows
   bool ownership = false;  // from an operation to its opened body
   int count = 1;           // values it stands for
   QString name;
+};
+
+// Where boxes stood, left to right in what they stand in; the next layout keeps their order by it.
+struct SceneOrder {
+  std::unordered_map<NodeId, double> nodes;
+  std::unordered_map<std::string, double> groups;  // by path
 };
 
 struct GraphScene {
@@ -43,6 +54,8 @@ struct GraphScene {
   std::vector<SceneEdge> edges;
   std::vector<int> boxOfNode;  // by index of GraphView::nodes; -1: not shown
   QRectF bounds;
+  std::shared_ptr<const SceneOrder> order;
+  QStringList remarks;  // of the layout, for the person who asked for it
 };
 
 struct SceneOptions {
@@ -50,6 +63,10 @@ struct SceneOptions {
   bool showConstants = false;
   std::function<double(const QString&)> titleWidth,
       subtitleWidth;  // in pixels; called on the thread that builds
+  std::shared_ptr<const SceneOrder> before;
+  // Another way to lay out what stands in one frame, called on the thread that builds. Where it has none, its
+  // fault becomes a remark and the layered one takes its place.
+  std::function<LayoutAnswer(const LayoutInput&)> layout;
 };
 
 GraphScene buildScene(const GraphView& view, const SceneOptions& options);

@@ -1,6 +1,7 @@
 #include "ui/graph/layered_layout.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -11,6 +12,7 @@ namespace {
 
 constexpr int kOrderSweeps = 8;
 constexpr int kCoordinateSweeps = 16;
+constexpr int64_t kCrossingsKept = 4;
 constexpr double kVirtualWidth = 10;
 
 struct Link {
@@ -160,6 +162,61 @@ class Layout {
     }
     position_.assign(row_.size(), 0);
     for (const auto& row : rows_) number(row);
+    const std::vector<std::vector<int>> walked = rows_;
+    if (orderAsBefore()) {
+      const int64_t kept = crossings();
+      const std::vector<std::vector<int>> before = rows_;
+      rows_ = walked;
+      for (const auto& row : rows_) number(row);
+      sweepRows();
+      // An order that people know is worth some crossings.
+      if (kept <= 2 * crossings() + kCrossingsKept) rows_ = before;
+    } else {
+      sweepRows();
+    }
+    for (const auto& row : rows_) number(row);
+  }
+
+  // Rows in the order in which their boxes stood before; what is new stands by its neighbours. False: nothing
+  // of it was there.
+  bool orderAsBefore() {
+    if (input_.before.size() != input_.nodes.size()) return false;
+    std::vector<double> place(row_.size(), std::numeric_limits<double>::quiet_NaN());
+    std::copy(input_.before.begin(), input_.before.end(), place.begin());
+    if (std::all_of(place.begin(), place.end(), [](double x) { return std::isnan(x); })) return false;
+    const auto settleBy = [&](const std::vector<std::vector<int>>& neighbours, int node) {
+      double sum = 0;
+      int known = 0;
+      for (int other : neighbours[static_cast<size_t>(node)]) {
+        const double x = place[static_cast<size_t>(other)];
+        if (std::isnan(x)) continue;
+        sum += x;
+        ++known;
+      }
+      if (std::isnan(place[static_cast<size_t>(node)]) && known > 0)
+        place[static_cast<size_t>(node)] = sum / known;
+    };
+    for (const auto& row : rows_)
+      for (int node : row) settleBy(above_, node);
+    for (int r = rowCount_; r-- > 0;)
+      for (int node : rows_[static_cast<size_t>(r)]) settleBy(below_, node);
+    for (auto& row : rows_) {
+      double last = std::numeric_limits<double>::lowest();  // what nothing says stays beside its neighbour
+      for (int node : row) {
+        double& x = place[static_cast<size_t>(node)];
+        if (std::isnan(x)) x = last;
+        last = x;
+      }
+      std::stable_sort(row.begin(), row.end(), [&](int a, int b) {
+        return place[static_cast<size_t>(a)] < place[static_cast<size_t>(b)];
+      });
+      number(row);
+    }
+    return true;
+  }
+
+  // Leaves the best of some barycentre sweeps.
+  void sweepRows() {
     std::vector<std::vector<int>> best = rows_;
     int64_t fewest = crossings();
     for (int sweep = 0; sweep < kOrderSweeps && fewest > 0; ++sweep) {

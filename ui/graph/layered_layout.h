@@ -6,12 +6,15 @@
 //
 // Rows are longest paths (edges that close a cycle are turned round), rows are ordered by barycentre sweeps,
 // x is found by sweeps that pull each box to the mean of its neighbours while keeping the order: each row is
-// one isotonic regression, so boxes never overlap. An edge over more than `tunnelRows` rows takes no part and
-// is marked: draw it as a port beside its consumer. Deterministic. Time is linear in boxes and rows crossed,
-// but for the sorting of rows.
+// one isotonic regression, so boxes never overlap. Boxes that stood somewhere before keep their order left to
+// right as long as it costs few more crossings than a new one. An edge over more than `tunnelRows` rows takes
+// no part and is marked: draw it as a port beside its consumer. Deterministic. Time is linear in boxes and
+// rows crossed, but for the sorting of rows.
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace dyn::ui {
@@ -33,6 +36,8 @@ struct LayoutInput {
   std::vector<LayoutEdge> edges;
   // Ports of a border: these stand in a row of their own above all others, and below.
   std::vector<int> tops, bottoms;
+  // Where the nodes stood in the layout before, left to right; NaN: it was not there. Empty: there was none.
+  std::vector<double> before;
   double nodeGap = 22, rowGap = 34;
   int tunnelRows = 60;
 };
@@ -45,6 +50,7 @@ struct PlacedNode {
 struct RoutedEdge {
   std::vector<LayoutPoint> points;  // first: on the source's edge; last: on the target's
   bool tunnelled = false;
+  bool isWhole = false;  // the points are the whole way: straight between them
 };
 
 struct LayoutResult {
@@ -54,5 +60,11 @@ struct LayoutResult {
 };
 
 LayoutResult layeredLayout(const LayoutInput& input);
+
+// What another way to lay out answers: a layout, or why there is none.
+struct LayoutAnswer {
+  std::optional<LayoutResult> layout;
+  std::string fault;
+};
 
 }  // namespace dyn::ui

@@ -19,7 +19,11 @@
 #include <QUrl>
 
 #include "app/session/views/view_text.h"
+#include "ui/shell/debug_menu.h"
+#include "ui/views/levels_panel.h"
 #include "ui/views/node_details.h"
+#include "ui/views/pipeline_edit.h"
+#include "ui/views/stop_panel.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
@@ -33,6 +37,19 @@ QString placeText(const std::string& place) {
   const QString text = QString::fromStdString(place);
   const qsizetype node = text.lastIndexOf("node ");
   return node < 0 ? text : text.mid(node + 5);
+}
+
+// What a pass is for, and what can be set of it.
+QString passTip(const PassRow& pass) {
+  QString tip = "<b>" + html(pass.name) + "</b> " + html(pass.summary);
+  for (const auto& [option, doc] : pass.options) tip += "<br><code>" + html(option) + "</code>: " + html(doc);
+  return tip;
+}
+
+// In words; stops and breakpoints have a panel, what a run ended with has not.
+bool shownHere(const Outcome& outcome) {
+  const auto* stop = outcome.as<StopView>();
+  return outcome.as<BreakpointTable>() == nullptr && (!stop || stop->ended);
 }
 
 }  // namespace
@@ -72,6 +89,10 @@ void MainWindow::choosePlace(const QString& place) {
     statusBar()->showMessage("this step has no operation of that place", 4000);
 }
 
+void MainWindow::chooseNode(quint64 node) {
+  if (!canvas_->revealId(node)) statusBar()->showMessage("this step has no such operation", 4000);
+}
+
 void MainWindow::askWhy(const QString& question) {
   if (QDockWidget* dock = findChild<QDockWidget*>("dimsDock")) {
     dock->show();
@@ -89,7 +110,7 @@ Ticket MainWindow::submit(Command command) {
   const CommandId id = command.id;
   const Ticket ticket = session_->submit(std::move(command), Delivery::byEvent);
   pending_[ticket] = id;
-  latest_[id] = ticket;
+  if (!command.has("linked")) latest_[id] = ticket;
   updateBusy();
   return ticket;
 }
@@ -196,6 +217,7 @@ void MainWindow::showStep(int index) {
 
 // Texts are asked for when they are looked at.
 void MainWindow::showTexts(int index) {
+  levels_->setStep(index);
   const std::string step = std::to_string(index);
   const QWidget* shown = bottom_->currentWidget();
   if (shown == irText_ && std::exchange(irStep_, index) != index)
@@ -232,6 +254,7 @@ void MainWindow::onEvent(const Event& event) {
     case EventKind::progress:
       doing_ = QString::fromStdString(event.text);
       part_ = event.fraction;
+      if (event.live) showLive(*event.live);
       beat();
       break;
     case EventKind::log:
@@ -255,13 +278,17 @@ void MainWindow::onFinished(const Event& event) {
     const CommandId id = event.outcome->command.id;
     if (typed) answer(*event.outcome);
     const auto latest = latest_.find(id);
-    if (event.ticket == comparing_)
+    if (takeLevels(*event.outcome)) {
+    } else if (event.ticket == comparing_)
       canvas_->setCompared(event.outcome->share<GraphView>());
     else if (latest != latest_.end() && latest->second == event.ticket)
       onOutcome(*event.outcome, typed);
-    // A setting or :undo made another program of the model.
-    if (typed && otherModel && id != CommandId::load && id != CommandId::reload)
+    // A setting or :undo made another program of the model: what is looked at stays.
+    if (otherModel && id != CommandId::load && id != CommandId::reload) {
+      keepLookedAt();
+      wanted_ = settings_.last;
       submit(Command::of(CommandId::reload));
+    }
   }
   pending_.erase(event.ticket);
   if (idle()) Q_EMIT becameIdle();
@@ -272,10 +299,12 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
     for (const Diagnostic& warning : outcome.warnings)
       console_->append(QString::fromStdString(warning.toString()));
   if ((cockpit_->take(outcome) || tensor_->take(outcome) || places_->take(outcome)) && !typed) return;
+  if (pipeline_->take(outcome) && !typed) return;
   if (outcome.error) {
     if (outcome.command.id == CommandId::why)
       return dimsPanel_->showFault(QString::fromStdString(outcome.error->toString()));
     report(*outcome.error, typed);
+    endLive();
     if (outcome.command.id == CommandId::graph) backToShownStep();
     for (const Diagnostic& more : outcome.more)
       if (more.message != outcome.error->message) report(more, typed);
@@ -305,6 +334,9 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
       history_->begin(viewState());
     }
   } else if (const auto* text = outcome.as<IrText>()) {
+    if (!text->file.empty())
+      return statusBar()->showMessage("written to " + QString::fromStdString(text->file), 8000);
+    if (text->level != IrLevel::graph) return;
     irText_->showIr(*text);
     irStep_ = text->step;
     const int node = canvas_->selectedNode();
@@ -320,16 +352,22 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
   } else if (auto result = outcome.share<RunResult>()) {
     result_ = result;
     showRun();
-  } else if (!typed) {
+  } else if (!typed && shownHere(outcome)) {
+    if (const auto* saved = outcome.as<SaveResult>())
+      statusBar()->showMessage("wrote " + QString::fromStdString(saved->files[0].path), 5000);
     console_->append(QString::fromStdString(toText(outcome.view, TextOptions{})));
   }
 }
 
 void MainWindow::showModel(Shared<ModelInfo> model) {
+  const bool sameFile = model_ && model_->path == model->path;
   model_ = std::move(model);
   result_ = nullptr;
   passes_ = nullptr;
   step_ = -1;
+  levels_->setModel(canRun() && model_->kind != ModelKind::package);
+  endStop();
+  stop_->clearBreakpoints();
   newModel_ = true;
   const QString path = QString::fromStdString(model_->path);
   startPage_->hide();
@@ -377,7 +415,7 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   diffText_->clear();
   irStep_ = diffStep_ = -1;
   timeline_->setRun(nullptr);
-  plan_->setPlan(nullptr);
+  sameFile ? plan_->setPlan(nullptr) : plan_->clear();
   dimsPanel_->clear();
   problems_->clear();
   canvas_->setTimes({});
@@ -442,6 +480,8 @@ void MainWindow::showProblems(const ProblemList& list) {
 
 void MainWindow::showPasses(Shared<PassList> list) {
   passes_ = std::move(list);
+  pipeline_->showPasses(*passes_);
+  plan_->setPipeline(QString::fromStdString(passes_->edits));
   int first = 0;
   {
     const QSignalBlocker block(passTable_);
@@ -462,6 +502,7 @@ void MainWindow::showPasses(Shared<PassList> list) {
                   : (delta > 0 ? "+" : QString::fromUtf8("−")) + QString::number(std::abs(delta)),
               CellAlignment::right);
       passTable_->item(r, 0)->setForeground(row.failed ? QColor(204, 40, 40) : QColor(214, 140, 10));
+      passTable_->item(r, 1)->setToolTip(passTip(row));
       passTable_->item(r, 0)->setToolTip(row.failed ? "failed" : row.changed ? "changed the graph" : "");
     }
     passTable_->resizeColumnsToContents();
@@ -494,6 +535,7 @@ void MainWindow::hideUnchanged() {
 }
 
 void MainWindow::showRun() {
+  isLive_ = false;
   canvas_->setTimes(result_->nodeTimes);
   QString text = "<table>";
   int64_t least = 0;
@@ -555,6 +597,7 @@ void MainWindow::showNode(int node) {
     details_->setHtml(model_ ? modelDetails(*model_) : QString());
     plan_->canvas()->setChosen(kNoNode);
     timeline_->setChosenPlace({});
+    levels_->showPlace({});
     return;
   }
   const GraphNode& n = canvas_->graph()->nodes[static_cast<size_t>(node)];
@@ -566,6 +609,7 @@ void MainWindow::showNode(int node) {
   }
   details_->setHtml(nodeDetails(n, box >= 0 ? canvas_->timeOfBox(box) : 0, together));
   irText_->showNode(n.id);
+  levels_->showPlace(QString::fromStdString(n.place));
   tensor_->setName(QString::fromStdString(n.name));
   tensor_->setStep(canvas_->graph()->step);
   outline_->choose(node);
@@ -579,6 +623,7 @@ void MainWindow::cancel() {
   for (auto it = pending_.begin(); it != pending_.end();)
     it = it->first == running_ ? std::next(it) : pending_.erase(it);
   irStep_ = diffStep_ = -1;  // a text that was asked for may not come
+  levels_->forgetAsked();
   const auto graph = latest_.find(CommandId::graph);
   if (graph == latest_.end() || pending_.count(graph->second) == 0) backToShownStep();
   updateBusy();
@@ -591,6 +636,7 @@ void MainWindow::updateBusy() {
   if (isBusy != beatTimer_.isActive()) isBusy ? beatTimer_.start() : beatTimer_.stop();
   run_->setEnabled(canRun() && !isBusy);
   runButton_->setEnabled(!model_ || canRun());
+  debug_->setState(canRun() && model_->kind != ModelKind::package, stop_->isStopped());
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

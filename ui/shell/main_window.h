@@ -50,6 +50,11 @@ class QToolButton;
 
 namespace dyn::ui {
 
+class DebugMenu;
+class LevelsPanel;
+class PipelineEdit;
+class StopPanel;
+
 QString windowTitleOf(const QString& path);
 
 class MainWindow : public QMainWindow {
@@ -60,6 +65,8 @@ class MainWindow : public QMainWindow {
   ~MainWindow() override;
 
   void open(const QString& file);
+  // The graph of the step that is shown, as an ONNX model.
+  void saveOnnx(const QString& file);
   void reload();
   // What was looked at when the window was closed last, if that is wanted.
   void reopenLast();
@@ -100,6 +107,13 @@ class MainWindow : public QMainWindow {
   void makeRunPanel();
   void makeGraphDocks();
   void makeGoMenu();
+  void addLayouterTo(QMenu* view);
+  void makeLevels();
+  void makeDebugMenu();
+  QWidget* makePipeline();
+  void stepRun(const Command& command);
+  bool takeLevels(const Outcome& outcome);  // true: the answer is theirs alone
+  void endStop();
   void goToPass(int by);
   void fillCompareMenu();
   void search(const QString& text);
@@ -122,6 +136,7 @@ class MainWindow : public QMainWindow {
   void addDims(Command& command) const;
   void askPlan();
   void choosePlace(const QString& place);
+  void chooseNode(quint64 node);
   Ticket submit(Command command);
   // What a person did, as the shell would write it.
   void submitShown(Command command);
@@ -143,6 +158,8 @@ class MainWindow : public QMainWindow {
   void showRange(qint64 beginNs, qint64 endNs);
   // A recorded case, or a value for an input, was dropped. False when the file is neither.
   bool takeDropped(const QString& file);
+  void showLive(const LiveRun& run);
+  void endLive();
   void beat();
   void showNode(int node);
   void hideUnchanged();
@@ -167,9 +184,10 @@ class MainWindow : public QMainWindow {
   QTimer beatTimer_;     // ten times a second while something is under way
   QElapsedTimer since_;  // of what is under way
   QString doing_;
-  double part_ = -1;  // of it that is done; -1: unknown
-  QTimer planTimer_;  // dims that change quickly ask for one plan
-  Ticket running_ = 0;
+  bool isLive_ = false;  // the heat is that of a run in progress
+  double part_ = -1;     // of it that is done; -1: unknown
+  QTimer planTimer_;     // dims that change quickly ask for one plan
+  Ticket running_ = 0, stepping_ = 0;
   int step_ = -1, irStep_ = -1, diffStep_ = -1;  // irStep_, diffStep_: those of the texts
   bool newModel_ = false, otherModel_ = false;
   Shared<GraphView> graph_;  // that the canvas shows, or will
@@ -195,6 +213,10 @@ class MainWindow : public QMainWindow {
   QCheckBox* hideUnchanged_ = nullptr;
   IrTextView* irText_ = nullptr;
   IrTextView* diffText_ = nullptr;
+  LevelsPanel* levels_ = nullptr;
+  StopPanel* stop_ = nullptr;
+  PipelineEdit* pipeline_ = nullptr;
+  DebugMenu* debug_ = nullptr;
   DimsPanel* dimsPanel_ = nullptr;
   PlanPanel* plan_ = nullptr;
   CockpitPanel* cockpit_ = nullptr;

@@ -11,9 +11,17 @@
 #include <QStatusBar>
 #include <QTableWidget>
 
+#include "ui/graph/dot_layout.h"
 #include "ui/shell/main_window.h"
 
 namespace dyn::ui {
+
+void MainWindow::saveOnnx(const QString& file) {
+  const QString name = file.endsWith(".onnx") ? file : file + ".onnx";
+  Command save = Command::of(CommandId::save).add("value", "model").add("file", name.toStdString());
+  if (step_ >= 0) save.add("pass", std::to_string(step_));
+  submitShown(std::move(save));
+}
 
 void MainWindow::makeGraphDocks() {
   outline_ = new Outline("outline", "Outline of the graph");
@@ -52,6 +60,20 @@ void MainWindow::makeGoMenu() {
   connect(compare_, &QMenu::aboutToShow, this, &MainWindow::fillCompareMenu);
   action("Compare with the step before", "D",
          [this] { compareWith(comparedStep_ == kStepBefore ? kNotCompared : kStepBefore); });
+}
+
+void MainWindow::addLayouterTo(QMenu* view) {
+  QAction* graphviz = view->addAction("Lay out with Graphviz");
+  graphviz->setCheckable(true);
+  if (dotProgram().isEmpty()) {
+    graphviz->setEnabled(false);
+    graphviz->setText("Lay out with Graphviz (not installed)");
+  }
+  connect(graphviz, &QAction::toggled, canvas_, [this](bool on) {
+    canvas_->setLayouter(on ? GraphCanvas::Layouter::graphviz : GraphCanvas::Layouter::layered);
+  });
+  connect(canvas_, &GraphCanvas::remarked, this,
+          [this](const QString& text) { statusBar()->showMessage(text, 8000); });
 }
 
 // To the next one that is listed.

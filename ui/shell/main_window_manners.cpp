@@ -12,7 +12,7 @@
 namespace dyn::ui {
 
 namespace {
-constexpr int kSettingsVersion = 3;  // of the docks; older states are not restored
+constexpr int kSettingsVersion = 4;  // of the docks; older states are not restored
 }
 
 // "model.onnx  (~/models/bert) - dynstudio": files of many models have the same name.
@@ -123,7 +123,7 @@ void MainWindow::chooseFile() {
 void MainWindow::fileChanged() {
   if (!model_) return;
   if (!settings_.followsFile) {
-    statusBar()->showMessage("the file has changed: F5 reads it again");
+    statusBar()->showMessage("the file has changed: Ctrl+Shift+R reads it again");
     return;
   }
   reload();

@@ -39,12 +39,23 @@ void MainWindow::makeActions() {
   };
   bar->addAction(action(file, "Open…", QKeySequence::Open, [this] { chooseFile(); }));
   recent_ = file->addMenu("Open recent");
-  action(file, "Reload", QKeySequence("F5"), [this] { reload(); });
+  action(file, "Reload", QKeySequence("Ctrl+Shift+R"), [this] { reload(); });
+  action(file, "Open profile…", {}, [this] {
+    const QString name =
+        QFileDialog::getOpenFileName(this, "Open a profile that was saved", {}, "Chrome traces (*.json)");
+    if (!name.isEmpty()) submit(Command::of(CommandId::recall).add("file", name.toStdString()));
+  });
   action(file, "Export graph…", {}, [this] {
     const QString name = QFileDialog::getSaveFileName(this, "Export the graph", "graph.svg",
-                                                      "Graphs (*.svg *.pdf *.png *.dot)");
-    if (!name.isEmpty() && !canvas_->exportTo(name))
-      statusBar()->showMessage("the picture could not be written", 5000);
+                                                      "Graphs (*.svg *.pdf *.png *.dot *.ps)");
+    const QString fault = name.isEmpty() ? QString() : canvas_->exportTo(name);
+    if (!fault.isEmpty()) statusBar()->showMessage(fault, 8000);
+  });
+  action(file, "Save as ONNX…", {}, [this] {
+    if (!canRun()) return statusBar()->showMessage("there is no graph to be saved", 5000);
+    const QString name = QFileDialog::getSaveFileName(this, "Save the graph that is shown", "graph.onnx",
+                                                      "ONNX models (*.onnx)");
+    if (!name.isEmpty()) saveOnnx(name);
   });
   makeHabits(file);
   action(file, "Quit", QKeySequence::Quit, [this] { close(); });
@@ -52,6 +63,7 @@ void MainWindow::makeActions() {
   palette_ = new CommandPalette(this);
   run_ = action(model, "Run", QKeySequence("Ctrl+R"), [this] { run(); });
   bar->addAction(run_);
+  makeDebugMenu();
   bar->addSeparator();
   bar->addAction(action(view, "Fit", QKeySequence("Ctrl+0"), [this] { canvas_->fit(); }));
   bar->addAction(action(view, "Open groups", QKeySequence("Ctrl+E"), [this] { canvas_->setAllOpen(true); }));
@@ -60,6 +72,7 @@ void MainWindow::makeActions() {
   constants_ = view->addAction("Show constants");
   constants_->setCheckable(true);
   connect(constants_, &QAction::toggled, canvas_, &GraphCanvas::setShowConstants);
+  addLayouterTo(view);
   view->addSeparator();
   makeUndo(view);
   makeLayoutMenu(view);
@@ -130,6 +143,7 @@ void MainWindow::makeDocks() {
   passSlider_->setToolTip("Go through the passes (J, K)");
   connect(passSlider_, &QSlider::valueChanged, this, &MainWindow::showStep);
   column->addWidget(passSlider_);
+  column->addWidget(makePipeline());
   QDockWidget* passes = dock("Passes", "passesDock", left, Qt::LeftDockWidgetArea);
   dimsPanel_ = new DimsPanel;
   QDockWidget* dims = dock("Dims", "dimsDock", dimsPanel_, Qt::LeftDockWidgetArea);
@@ -169,6 +183,7 @@ void MainWindow::makeDocks() {
   details_->setOpenLinks(false);
   QDockWidget* details = dock("Details", "detailsDock", details_, Qt::RightDockWidgetArea);
   makeRunPanel();
+  makeLevels();
   makeGraphDocks();
   resizeDocks({passes, details}, {270, 280}, Qt::Horizontal);
   resizeDocks({passes, dims}, {260, 260}, Qt::Vertical);
@@ -206,14 +221,11 @@ void MainWindow::connectViews() {
     updateBusy();
     if (idle()) Q_EMIT becameIdle();
   });
-  const auto choose = [this](quint64 node) {
-    if (!canvas_->revealId(node)) statusBar()->showMessage("this step has no such operation", 4000);
-  };
-  connect(irText_, &IrTextView::nodeChosen, this, choose);
-  connect(diffText_, &IrTextView::nodeChosen, this, choose);
-  connect(plan_->canvas(), &PlanCanvas::nodeChosen, this, choose);
+  connect(irText_, &IrTextView::nodeChosen, this, &MainWindow::chooseNode);
+  connect(diffText_, &IrTextView::nodeChosen, this, &MainWindow::chooseNode);
+  connect(plan_->canvas(), &PlanCanvas::nodeChosen, this, &MainWindow::chooseNode);
   connect(bottom_, &QTabWidget::currentChanged, this, &MainWindow::askPlan);
-  connect(dimsPanel_, &DimsPanel::nodeChosen, this, choose);
+  connect(dimsPanel_, &DimsPanel::nodeChosen, this, &MainWindow::chooseNode);
   connect(cockpit_, &CockpitPanel::asked, this, [this](const Command& command) { submit(command); });
   connect(tensor_, &TensorPanel::asked, this, [this](const Command& command) { submitShown(command); });
   connect(places_, &PlacesPanel::asked, this, [this](const Command& command) { submitShown(command); });

@@ -31,10 +31,22 @@ bool MainWindow::takeDropped(const QString& file) {
   return info.suffix() == "npy" && inputs_->setFile(file);
 }
 
+// The heat grows while the run goes on.
+void MainWindow::showLive(const LiveRun& run) {
+  isLive_ = true;
+  canvas_->setTimes(run.times);
+}
+
+// The run ended without a result: the heat is again that of the one before.
+void MainWindow::endLive() {
+  if (std::exchange(isLive_, false))
+    canvas_->setTimes(result_ ? result_->nodeTimes : std::vector<NodeTime>());
+}
+
 // What is under way, how long, and how far.
 void MainWindow::beat() {
   QString text = doing_;
-  constexpr qsizetype kMostLetters = 60;
+  constexpr qsizetype kMostLetters = 100;
   if (text.size() > kMostLetters) text = text.left(kMostLetters - 1) + QString::fromUtf8("…");
   if (part_ >= 0) text += QString("  %1 %").arg(100 * part_, 0, 'f', 0);
   if (since_.isValid() && since_.elapsed() >= 100)

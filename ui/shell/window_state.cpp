@@ -5,6 +5,8 @@
 #include <QPlainTextEdit>
 
 #include "ui/shell/main_window.h"
+#include "ui/views/levels_panel.h"
+#include "ui/views/stop_panel.h"
 
 namespace dyn::ui {
 
@@ -35,6 +37,17 @@ QJsonObject runState(const RunResult& run) {
           {"peakBytes", static_cast<qint64>(run.peakBytes)}};
 }
 
+QJsonArray levelsState(const LevelsPanel& levels) {
+  QJsonArray panes;
+  for (int i = 0; i < (levels.isTwo() ? 2 : 1); ++i)
+    panes.append(QJsonObject{
+        {"level", titleOf(levels.pane(i)->level())},
+        {"lines", levels.pane(i)->view()->lineCount()},
+        {"marked", static_cast<qint64>(levels.pane(i)->view()->highlights().size())},
+    });
+  return panes;
+}
+
 }  // namespace
 
 QByteArray MainWindow::stateJson() const {
@@ -55,6 +68,12 @@ QByteArray MainWindow::stateJson() const {
   state["memory"] = plan_->summary();
   state["problems"] = problems_->rowCount();
   state["irLines"] = irText_->lineCount();
+  state["levels"] = levelsState(*levels_);
+  if (const StopView* stop = stop_->stop())
+    state["stop"] = QJsonObject{{"why", text(stop->why)},
+                                {"function", text(stop->function)},
+                                {"line", static_cast<qint64>(stop->line)},
+                                {"registers", static_cast<qint64>(stop->registers.size())}};
   state["log"] = console_->text();
   if (result_) state["run"] = runState(*result_);
   return QJsonDocument(state).toJson();

@@ -9,20 +9,19 @@ void Inbox::post(std::function<void()> work) {
     const std::lock_guard<std::mutex> lock(mutex_);
     waiting_.push_back(std::move(work));
   }
-  QMetaObject::invokeMethod(this, "drain", Qt::QueuedConnection);
+  QMetaObject::invokeMethod(this, "takeOne", Qt::QueuedConnection);
 }
 
-void Inbox::drain() {
-  for (;;) {
-    std::function<void()> work;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (waiting_.empty()) return;
-      work = std::move(waiting_.front());
-      waiting_.pop_front();
-    }
-    work();
+// One at a time: what keys and mouse do comes in between.
+void Inbox::takeOne() {
+  std::function<void()> work;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (waiting_.empty()) return;
+    work = std::move(waiting_.front());
+    waiting_.pop_front();
   }
+  work();
 }
 
 Worker::Worker() : thread_([this] { run(); }) {}

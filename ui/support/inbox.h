@@ -18,7 +18,7 @@ class Inbox : public QObject {
   void post(std::function<void()> work);
 
  private:
-  Q_INVOKABLE void drain();
+  Q_INVOKABLE void takeOne();
 
   std::mutex mutex_;
   std::deque<std::function<void()>> waiting_;

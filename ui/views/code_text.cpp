@@ -112,10 +112,11 @@ size_t indentOf(std::string_view line) {
   return at;
 }
 
-// What is folded first: what says much and is seldom read.
+// What is folded first: what says much and is seldom read. Of bytecode its tables.
 bool isAside(std::string_view line) {
-  return line.rfind("dim ", 0) == 0 || line.rfind("declare ", 0) == 0 || line.rfind("attributes #", 0) == 0 ||
-         line.rfind("!", 0) == 0 || line.rfind("; Function Attrs", 0) == 0;
+  return line.rfind("dim ", 0) == 0 || line.rfind("string \"", 0) == 0 || line.rfind("constant \"", 0) == 0 ||
+         line.rfind("declare ", 0) == 0 || line.rfind("attributes #", 0) == 0 || line.rfind("!", 0) == 0 ||
+         line.rfind("; Function Attrs", 0) == 0;
 }
 
 // Runs of lines that are asides, empty ones between them included.
@@ -179,6 +180,26 @@ std::vector<Fold> foldsOf(const CodeText& text) {
   }
   std::sort(folds.begin(), folds.end(), [](const Fold& a, const Fold& b) { return a.first < b.first; });
   return folds;
+}
+
+CodeText withShortNames(const CodeText& text) {
+  const std::string& all = text.text();
+  std::string cut;
+  cut.reserve(all.size());
+  size_t from = 0;
+  for (size_t at = all.find("%\""); at != std::string::npos; at = all.find("%\"", at + 1)) {
+    const size_t begin = at + 2, end = all.find_first_of("\"\n", begin);
+    if (end == std::string::npos) break;
+    const size_t words = lastWords(std::string_view(all).substr(begin, end - begin));
+    if (words < 3) continue;
+    cut.append(all, from, begin - from).append("…/");
+    from = begin + words;
+  }
+  cut.append(all, from);
+  CodeText shown(std::move(cut));
+  shown.marks = text.marks;
+  shown.folds = text.folds;
+  return shown;
 }
 
 std::pair<std::pair<uint32_t, uint32_t>, std::pair<uint32_t, uint32_t>> differenceOf(std::string_view before,

@@ -53,6 +53,8 @@ class CodeText {
 // Blocks by their indentation: a line that ends in an opening bracket, to the line that closes it. Runs of
 // `dim` facts, of declarations, attributes and metadata are folds that are closed at first.
 std::vector<Fold> foldsOf(const CodeText& text);
+// The same lines with the paths in front of quoted names cut: %"…/self/MatMul". Folds and marks stay.
+CodeText withShortNames(const CodeText& text);
 // Where two lines differ: columns of `before` and of `after`, from the first to the last that differ.
 std::pair<std::pair<uint32_t, uint32_t>, std::pair<uint32_t, uint32_t>> differenceOf(std::string_view before,
                                                                                      std::string_view after);

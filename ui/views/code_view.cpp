@@ -3,64 +3,23 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QContextMenuEvent>
+#include <QFileDialog>
+#include <QHelpEvent>
 #include <QMenu>
-#include <QPainter>
+#include <QMessageBox>
+#include <QSaveFile>
 #include <QScrollBar>
+#include <QToolTip>
 #include <algorithm>
 #include <cmath>
+
+#include "ui/views/shown_line.h"
 
 namespace dyn::ui {
 
 namespace {
 
-constexpr int kTab = 8;
-
-// The characters of a line, tabs as blanks: column is index, but for characters beyond the first plane.
-QString shownText(std::string_view line) {
-  QString text = QString::fromUtf8(line.data(), static_cast<qsizetype>(line.size()));
-  for (qsizetype tab = text.indexOf('\t'); tab >= 0; tab = text.indexOf('\t', tab))
-    text.replace(tab, 1, QString(kTab - tab % kTab, ' '));
-  return text;
-}
-
-QColor tokenColor(TokenKind kind, bool dark) {
-  switch (kind) {
-    case TokenKind::keyword:
-      return QColor(dark ? "#c792ea" : "#8b2fb8");
-    case TokenKind::name:
-      return QColor(dark ? "#82aaff" : "#0b63b0");
-    case TokenKind::path:
-      return QColor(dark ? "#6b7486" : "#9aa3b2");
-    case TokenKind::call:
-      return QColor(dark ? "#80cbc4" : "#00716a");
-    case TokenKind::type:
-      return QColor(dark ? "#ffcb6b" : "#a15c00");
-    case TokenKind::number:
-      return QColor(dark ? "#f78c6c" : "#b02a37");
-    case TokenKind::string:
-      return QColor(dark ? "#c3e88d" : "#3d7a1c");
-    case TokenKind::comment:
-      return QColor(dark ? "#8791a5" : "#7a8190");
-    case TokenKind::plain:
-      break;
-  }
-  return {};
-}
-
-QColor markColor(LineMark mark, bool dark) {
-  switch (mark) {
-    case LineMark::added:
-      return dark ? QColor(28, 74, 42) : QColor(214, 245, 220);
-    case LineMark::removed:
-      return dark ? QColor(92, 34, 38) : QColor(255, 222, 222);
-    case LineMark::before:
-    case LineMark::after:
-      return dark ? QColor(70, 56, 22) : QColor(255, 246, 220);
-    case LineMark::none:
-      break;
-  }
-  return {};
-}
+constexpr qsizetype kMostTip = 400;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
@@ -77,33 +36,32 @@ std::string loweredOf(const QString& text) {
   return lowered;
 }
 
-int columnOfByte(std::string_view line, size_t byte) {
-  return static_cast<int>(shownText(line.substr(0, byte)).size());
-}
-
 }  // namespace
 
-CodeView::CodeView(QWidget* parent) : QAbstractScrollArea(parent), code_(std::make_shared<CodeText>()) {
+CodeView::CodeView(QWidget* parent)
+    : QAbstractScrollArea(parent), full_(std::make_shared<CodeText>()), code_(full_) {
   QFont font("DejaVu Sans Mono");
   font.setStyleHint(QFont::Monospace);
   font.setPixelSize(12);
   setFont(font);
   setFocusPolicy(Qt::StrongFocus);
   viewport()->setCursor(Qt::IBeamCursor);
+  viewport()->setMouseTracking(true);
   viewport()->setBackgroundRole(QPalette::Base);
   viewport()->setAutoFillBackground(true);
   layOut();
 }
 
-bool CodeView::dark() const { return palette().color(QPalette::Base).lightness() < 128; }
-
 void CodeView::setPlainText(const QString& text) { setCode(std::make_shared<CodeText>(text.toStdString())); }
 
 void CodeView::setCode(std::shared_ptr<const CodeText> code) {
-  code_ = std::move(code);
+  full_ = std::move(code);
+  cutNames();
   cursor_ = anchor_ = {};
-  chosen_ = -1;
+  chosen_ = hovered_ = standing_ = -1;
   highlights_.clear();
+  groups_.clear();
+  marks_.clear();
   closed_.clear();
   for (const Fold& fold : code_->folds)
     if (fold.closed) closed_.insert(static_cast<int>(fold.first));
@@ -112,14 +70,29 @@ void CodeView::setCode(std::shared_ptr<const CodeText> code) {
   horizontalScrollBar()->setValue(0);
 }
 
+// A difference has columns of the whole names.
+void CodeView::cutNames() {
+  const bool cuts = shortNames_ && full_->changed.empty();
+  code_ = cuts ? std::make_shared<const CodeText>(withShortNames(*full_)) : full_;
+}
+
+void CodeView::setShortNames(bool isShort) {
+  if (std::exchange(shortNames_, isShort) == isShort) return;
+  const int top = verticalScrollBar()->value(), line = cursor_.line;
+  cutNames();
+  cursor_ = anchor_ = {line, 0};
+  layOut();
+  verticalScrollBar()->setValue(top);
+}
+
 QString CodeView::lineText(int line) const {
-  const std::string_view text = code_->line(static_cast<uint32_t>(line));
+  const std::string_view text = full_->line(static_cast<uint32_t>(line));
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
 int CodeView::marginWidth() const {
-  return static_cast<int>(
-      std::ceil(cell_ * (3 + static_cast<double>(std::to_string(std::max(lineCount(), 99)).size()))));
+  const size_t digits = std::to_string(std::max(lineCount(), 99)).size();
+  return static_cast<int>(std::ceil(cell_ * static_cast<double>(3 + digits + (takesMarks_ ? 2 : 0))));
 }
 
 int CodeView::columnsShown() const {
@@ -199,6 +172,25 @@ void CodeView::setHighlights(std::vector<std::pair<int, QColor>> lines) {
   viewport()->update();
 }
 
+void CodeView::setGroups(std::vector<int> groups) {
+  groups_ = std::move(groups);
+  viewport()->update();
+}
+
+void CodeView::setTakesMarks(bool takes) {
+  if (std::exchange(takesMarks_, takes) != takes) layOut();
+}
+
+void CodeView::setMarks(std::set<int> lines) {
+  marks_ = std::move(lines);
+  viewport()->update();
+}
+
+void CodeView::setStanding(int line) {
+  standing_ = line;
+  viewport()->update();
+}
+
 void CodeView::setWrapped(bool wrapped) {
   if (wrapped_ == wrapped) return;
   const int top = rowAt(verticalScrollBar()->value()).line;
@@ -222,18 +214,28 @@ void CodeView::setFolded(int line, bool folded) {
 
 int CodeView::findCount(const QString& text) const {
   const std::string lowered = loweredOf(text);
-  int count = 0;
-  for (size_t at = findIn(code_->text(), lowered, 0); at != std::string::npos;
-       at = findIn(code_->text(), lowered, at + lowered.size()))
-    ++count;
-  return count;
+  const auto countIn = [&](const CodeText& code) {
+    int count = 0;
+    for (size_t at = findIn(code.text(), lowered, 0); at != std::string::npos;
+         at = findIn(code.text(), lowered, at + lowered.size()))
+      ++count;
+    return count;
+  };
+  const int shown = countIn(*code_);
+  return shown > 0 || code_ == full_ ? shown : countIn(*full_);
+}
+
+void CodeView::setSought(const QString& text) {
+  sought_ = text;
+  viewport()->update();
 }
 
 bool CodeView::find(const QString& text, Direction direction) {
-  sought_ = text;
-  viewport()->update();
+  setSought(text);
   const std::string lowered = loweredOf(text);
   if (lowered.empty() || lineCount() == 0) return false;
+  // What is only in the paths brings them back.
+  if (code_ != full_ && findIn(code_->text(), lowered, 0) == std::string::npos) setShortNames(false);
   const int lines = lineCount(), step = direction == Direction::forward ? 1 : -1;
   for (int i = 0; i <= lines; ++i) {
     const int line = ((cursor_.line + step * i) % lines + lines) % lines;
@@ -264,6 +266,10 @@ QString CodeView::selectedText() const {
   const auto [begin, end] = std::minmax(cursor_, anchor_);
   if (begin == end) return {};
   QString text;
+  if (code_ != full_ && begin.line != end.line) {
+    for (int line = begin.line; line <= end.line && line < lineCount(); ++line) text += lineText(line) + "\n";
+    return text;
+  }
   for (int line = begin.line; line <= end.line && line < lineCount(); ++line) {
     const QString whole = shownText(code_->line(static_cast<uint32_t>(line)));
     const int from = line == begin.line ? begin.column : 0;
@@ -314,17 +320,28 @@ void CodeView::mousePressEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton) return;
   const int fold = foldAt(event->pos());
   if (fold >= 0) return setFolded(fold, !isFolded(fold));
+  if (takesMarks_ && event->pos().x() < marginWidth() && lineCount() > 0)
+    return Q_EMIT markClicked(positionAt(event->pos()).line);
   selecting_ = true;
   moveTo(positionAt(event->pos()), (event->modifiers() & Qt::ShiftModifier) != 0);
 }
 
 void CodeView::mouseMoveEvent(QMouseEvent* event) {
   viewport()->setCursor(event->pos().x() < marginWidth() ? Qt::ArrowCursor : Qt::IBeamCursor);
-  if (!selecting_) return;
+  if (!selecting_) return hover(lineCount() > 0 ? positionAt(event->pos()).line : -1);
   if (event->pos().y() < 0) verticalScrollBar()->setValue(verticalScrollBar()->value() - 1);
   if (event->pos().y() > viewport()->height())
     verticalScrollBar()->setValue(verticalScrollBar()->value() + 1);
   moveTo(positionAt(event->pos()), true);
+}
+
+void CodeView::hover(int line) {
+  if (std::exchange(hovered_, line) != line) Q_EMIT lineHovered(line);
+}
+
+void CodeView::leaveEvent(QEvent* event) {
+  QAbstractScrollArea::leaveEvent(event);
+  hover(-1);
 }
 
 void CodeView::mouseReleaseEvent(QMouseEvent*) {
@@ -420,13 +437,39 @@ bool CodeView::event(QEvent* event) {
   return QAbstractScrollArea::event(event);
 }
 
+// A line whose names are cut, whole.
+bool CodeView::viewportEvent(QEvent* event) {
+  if (event->type() == QEvent::ToolTip && code_ != full_ && lineCount() > 0) {
+    auto* help = static_cast<QHelpEvent*>(event);
+    const int line = positionAt(help->pos()).line;
+    const QString whole = lineText(line).left(kMostTip);
+    const bool isCut = code_->line(static_cast<uint32_t>(line)) != full_->line(static_cast<uint32_t>(line));
+    isCut ? QToolTip::showText(help->globalPos(), whole.trimmed(), viewport()) : QToolTip::hideText();
+    return true;
+  }
+  return QAbstractScrollArea::viewportEvent(event);
+}
+
+bool CodeView::saveTo(const QString& file) const {
+  QSaveFile out(file);
+  return out.open(QIODevice::WriteOnly) && out.write(toPlainText().toUtf8()) >= 0 && out.commit();
+}
+
 void CodeView::contextMenuEvent(QContextMenuEvent* event) {
   QMenu menu;
   menu.addAction("Copy", this, [this] { copy(); });
   menu.addAction("Find…", this, &CodeView::findAsked);
+  menu.addAction(QString::fromUtf8("Save…"), this, [this] {
+    const QString file = QFileDialog::getSaveFileName(this, "Write this text", "text.txt");
+    if (!file.isEmpty() && !saveTo(file))
+      QMessageBox::warning(this, "dynstudio", file + " could not be written");
+  });
   QAction* wrap = menu.addAction("Wrap long lines", this, [this] { setWrapped(!wrapped_); });
   wrap->setCheckable(true);
   wrap->setChecked(wrapped_);
+  QAction* names = menu.addAction("Short names", this, [this] { setShortNames(!shortNames_); });
+  names->setCheckable(true);
+  names->setChecked(shortNames_);
   menu.addAction("Open all folds", this, [this] {
     closed_.clear();
     layOut();
@@ -449,123 +492,6 @@ void CodeView::resizeEvent(QResizeEvent* event) {
   const int top = firstRow_.size() > 1 ? rowAt(verticalScrollBar()->value()).line : 0;
   layOut();
   if (top < lineCount()) verticalScrollBar()->setValue(rowOf(top));
-}
-
-// --- painting
-
-void CodeView::paintEvent(QPaintEvent* event) {
-  QPainter painter(viewport());
-  painter.setFont(font());
-  const int first = verticalScrollBar()->value();
-  const int from = event->rect().top() / lineHeight_, to = event->rect().bottom() / lineHeight_;
-  for (int i = from; i <= to && first + i < rowCount(); ++i)
-    paintRow(painter, rowAt(first + i), i * lineHeight_);
-}
-
-void CodeView::paintRow(QPainter& painter, Row row, int y) const {
-  paintBack(painter, row, y);
-  painter.save();
-  painter.setClipRect(marginWidth(), y, viewport()->width() - marginWidth(), lineHeight_);
-  paintText(painter, row, y);
-  painter.restore();
-  paintMargin(painter, row, y);
-}
-
-void CodeView::paintCells(QPainter& painter, Row row, int y, int from, int to, const QColor& color) const {
-  const int base = horizontalScrollBar()->value() + (wrapped_ ? row.part * columnsShown() : 0);
-  const int last = wrapped_ ? base + columnsShown() : base + columnsShown() + 2;
-  from = std::max(from, base);
-  to = std::min(to, last);
-  if (from >= to) return;
-  painter.fillRect(QRectF(marginWidth() + (from - base) * cell_, y, (to - from) * cell_, lineHeight_), color);
-}
-
-void CodeView::paintBack(QPainter& painter, Row row, int y) const {
-  const auto line = static_cast<size_t>(row.line);
-  const QRect whole(marginWidth() - 2, y, viewport()->width() - marginWidth() + 2, lineHeight_);
-  const LineMark mark = line < code_->marks.size() ? code_->marks[line] : LineMark::none;
-  if (mark != LineMark::none) painter.fillRect(whole, markColor(mark, dark()));
-  if (line < code_->changed.size() && code_->changed[line].second > code_->changed[line].first)
-    paintCells(painter, row, y, static_cast<int>(code_->changed[line].first),
-               static_cast<int>(code_->changed[line].second),
-               mark == LineMark::before ? (dark() ? QColor(128, 48, 48) : QColor(255, 196, 190))
-                                        : (dark() ? QColor(36, 104, 58) : QColor(176, 232, 188)));
-  for (auto at = std::lower_bound(highlights_.begin(), highlights_.end(), row.line,
-                                  [](const auto&pair, int value) { return pair.first < value; });
-       at != highlights_.end() && at->first == row.line; ++at)
-    painter.fillRect(whole, at->second);
-  if (hasFocus() && row.line == cursor_.line) {
-    QColor current = palette().color(QPalette::Highlight);
-    current.setAlpha(28);
-    painter.fillRect(whole, current);
-  }
-  const auto [begin, end] = std::minmax(cursor_, anchor_);
-  if (!(begin == end) && row.line >= begin.line && row.line <= end.line) {
-    QColor selection = palette().color(QPalette::Highlight);
-    selection.setAlpha(90);
-    paintCells(
-        painter, row, y, row.line == begin.line ? begin.column : 0,
-        row.line == end.line ? end.column : static_cast<int>(code_->columns(static_cast<uint32_t>(line))) + 1,
-        selection);
-  }
-}
-
-void CodeView::paintText(QPainter& painter, Row row, int y) const {
-  const std::string_view line = code_->line(static_cast<uint32_t>(row.line));
-  const int base = horizontalScrollBar()->value() + (wrapped_ ? row.part * columnsShown() : 0);
-  const int last = base + columnsShown() + (wrapped_ ? 0 : 2);
-  // Of a line of a million characters only those that may be seen are looked at.
-  const std::string_view near = line.substr(0, static_cast<size_t>(last) * 4 + 4);
-  const QString text = shownText(near);
-  const double ascent = QFontMetricsF(font()).ascent();
-  const bool isAscii = text.size() == static_cast<qsizetype>(near.size());
-  const auto draw = [&](int from, int to, const QColor& color) {
-    from = std::max(from, base);
-    to = std::min({to, last, static_cast<int>(text.size())});
-    if (from >= to) return;
-    painter.setPen(color);
-    painter.drawText(QPointF(marginWidth() + (from - base) * cell_, y + ascent), text.mid(from, to - from));
-  };
-  if (!sought_.isEmpty())
-    for (qsizetype at = text.indexOf(sought_, 0, Qt::CaseInsensitive); at >= 0 && at < last;
-         at = text.indexOf(sought_, at + 1, Qt::CaseInsensitive))
-      paintCells(painter, row, y, static_cast<int>(at), static_cast<int>(at + sought_.size()),
-                 dark() ? QColor(130, 104, 20) : QColor(255, 232, 130));
-  const QColor plain = palette().color(QPalette::Text);
-  int drawn = base;
-  for (const Token& token : tokensOf(near)) {
-    const int begin = isAscii ? static_cast<int>(token.begin) : columnOfByte(near, token.begin);
-    const int end = isAscii ? static_cast<int>(token.end) : columnOfByte(near, token.end);
-    if (end <= drawn) continue;
-    if (begin >= last) break;
-    draw(drawn, begin, plain);
-    draw(begin, end, tokenColor(token.kind, dark()));
-    drawn = std::max(drawn, end);
-  }
-  draw(drawn, last, plain);
-  if (isFolded(row.line) && (!wrapped_ || row.part == 0)) {
-    const double x =
-        marginWidth() +
-        (static_cast<double>(code_->columns(static_cast<uint32_t>(row.line))) + 1 - base) * cell_;
-    int hidden = 0;
-    for (int next = row.line + 1; next < lineCount() && isHidden(next); ++next) ++hidden;
-    painter.setPen(tokenColor(TokenKind::comment, dark()));
-    painter.drawText(QPointF(x, y + ascent), QString::fromUtf8(" … %1 more lines").arg(hidden));
-  }
-}
-
-void CodeView::paintMargin(QPainter& painter, Row row, int y) const {
-  painter.fillRect(QRect(0, y, marginWidth() - 3, lineHeight_), palette().color(QPalette::AlternateBase));
-  if (row.part > 0) return;
-  painter.setPen(tokenColor(TokenKind::path, dark()));
-  painter.drawText(QRectF(0, y, marginWidth() - 2.4 * cell_, lineHeight_), Qt::AlignRight | Qt::AlignVCenter,
-                   QString::number(row.line + 1));
-  const bool isFold = std::binary_search(code_->folds.begin(), code_->folds.end(),
-                                         Fold{static_cast<uint32_t>(row.line), 0, false},
-                                         [](const Fold& a, const Fold& b) { return a.first < b.first; });
-  if (isFold)
-    painter.drawText(QRectF(marginWidth() - 2.2 * cell_, y, 1.6 * cell_, lineHeight_), Qt::AlignCenter,
-                     QString::fromUtf8(isFolded(row.line) ? "▸" : "▾"));
 }
 
 }  // namespace dyn::ui

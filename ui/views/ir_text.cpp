@@ -64,6 +64,7 @@ class DiffText {
 }  // namespace
 
 IrTextView::IrTextView(QWidget* parent) : CodeView(parent) {
+  setShortNames(true);
   connect(this, &CodeView::lineChosen, this, [this](int line) {
     const NodeId node = nodeAtLine(static_cast<uint32_t>(line) + 1);
     if (node != kNoNode) Q_EMIT nodeChosen(node);

@@ -94,9 +94,13 @@ void PlanCanvas::setChosen(NodeId node) {
   update();
 }
 
+void PlanCanvas::setLeastTop(double bytes) {
+  leastTop_ = bytes;
+  update();
+}
+
 QRectF PlanCanvas::rectOf(const Block& block) const {
-  const double across = (width() - kLeft - kRight) / steps_,
-               up = (height() - kTop - kBottom) / std::max(1.0, bytes_);
+  const double across = (width() - kLeft - kRight) / steps_, up = (height() - kTop - kBottom) / top();
   const double bottom = height() - kBottom;
   return QRectF(QPointF(kLeft + block.begin * across, bottom - block.high * up),
                 QPointF(kLeft + block.end * across, bottom - block.low * up));
@@ -132,13 +136,13 @@ void PlanCanvas::paintEvent(QPaintEvent*) {
     return;
   }
   const bool dark = palette().color(QPalette::Base).lightness() < 128;
-  const double bottom = height() - kBottom, up = (bottom - kTop) / std::max(1.0, bytes_);
+  const double bottom = height() - kBottom, up = (bottom - kTop) / top();
   const QColor line = dark ? QColor(90, 96, 110) : QColor(200, 206, 216);
   QFont font("DejaVu Sans");
   font.setPixelSize(10);
   painter.setFont(font);
   for (int tick = 0; tick <= 4; ++tick) {
-    const double bytes = bytes_ * tick / 4, y = bottom - bytes * up;
+    const double bytes = top() * tick / 4, y = bottom - bytes * up;
     painter.setPen(line);
     painter.drawLine(QPointF(kLeft, y), QPointF(width() - kRight, y));
     painter.setPen(palette().color(QPalette::Text));

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <QWidget>
+#include <algorithm>
 #include <vector>
 
 #include "app/session/views.h"
@@ -22,6 +23,9 @@ class PlanCanvas : public QWidget {
 
   void setPlan(Shared<PlanView> plan, const QString& function);
   void setChosen(NodeId node);  // drawn with a border
+  // Two pictures side by side have one scale: the upper end is at least there.
+  void setLeastTop(double bytes);
+  double mostBytes() const { return bytes_; }
   // Buffers as they are drawn; y upwards, in bytes.
   struct Block {
     size_t buffer = 0;  // of PlanView::buffers
@@ -46,7 +50,8 @@ class PlanCanvas : public QWidget {
 
   Shared<PlanView> plan_;
   std::vector<Block> blocks_;
-  double steps_ = 1, bytes_ = 0, arenaBytes_ = 0;
+  double top() const { return std::max({1.0, bytes_, leastTop_}); }
+  double steps_ = 1, bytes_ = 0, arenaBytes_ = 0, leastTop_ = 0;
   NodeId chosen_ = kNoNode;
   int hovered_ = -1;
   bool isMain_ = false;

@@ -30,32 +30,41 @@ PlanPanel::PlanPanel(QWidget* parent) : QWidget(parent) {
   keep_ = new QPushButton("Keep beside");
   keep_->setObjectName("planKeep");
   keep_->setCheckable(true);
-  keep_->setToolTip("This plan stays to be compared with those of other sizes");
+  keep_->setToolTip("This plan stays, to be compared with those of other sizes and other pipelines");
   row->addWidget(keep_);
   auto* parts = new QSplitter(Qt::Horizontal);
-  auto* left = new QWidget;
-  auto* pictures = new QVBoxLayout(left);
-  pictures->setContentsMargins(0, 0, 0, 0);
-  canvas_ = new PlanCanvas;
-  pictures->addWidget(canvas_, 1);
-  keptTitle_ = new QLabel;
+  const auto addSide = [&](PlanCanvas*& canvas, QLabel*& title) {
+    auto* side = new QWidget;
+    auto* under = new QVBoxLayout(side);
+    under->setContentsMargins(0, 0, 0, 0);
+    title = new QLabel;
+    title->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    canvas = new PlanCanvas;
+    under->addWidget(title);
+    under->addWidget(canvas, 1);
+    parts->addWidget(side);
+    return side;
+  };
+  addSide(canvas_, nowTitle_);
+  keptSide_ = addSide(kept_, keptTitle_);
+  nowTitle_->setText("now");
   keptTitle_->setObjectName("planKept");
-  kept_ = new PlanCanvas;
   kept_->setObjectName("keptPlan");
-  pictures->addWidget(keptTitle_);
-  pictures->addWidget(kept_, 1);
-  parts->addWidget(left);
   peak_ = new QTextBrowser;
   peak_->setObjectName("planPeak");
   peak_->setAccessibleName("What the peak consists of");
   parts->addWidget(peak_);
-  parts->setSizes({800, 260});
+  parts->setSizes({800, 800, 260});
   parts->setStretchFactor(0, 1);
+  parts->setStretchFactor(1, 1);
   column->addWidget(parts, 1);
   keep(false);
   connect(keep_, &QPushButton::toggled, this, &PlanPanel::keep);
-  connect(functions_, &QComboBox::currentTextChanged, this,
-          [this](const QString& name) { canvas_->setPlan(plan_, name.mid(1)); });
+  connect(functions_, &QComboBox::currentTextChanged, this, [this](const QString& name) {
+    canvas_->setPlan(plan_, name.mid(1));
+    if (keptPlan_) kept_->setPlan(keptPlan_, name.mid(1));
+    share();
+  });
 }
 
 void PlanPanel::setPlan(Shared<PlanView> plan) {
@@ -82,6 +91,7 @@ void PlanPanel::setPlan(Shared<PlanView> plan) {
     for (const auto& [name, value] : plan_->dims)
       dims << QString::fromStdString(name) + "=" + QString::number(value);
     if (!dims.isEmpty()) text += dims.join(", ") + ": ";
+    if (!pipeline_.isEmpty()) text += "[" + pipeline_ + "] ";
     text += plan_->predictedPeakBytes ? "peak " + bytesText(*plan_->predictedPeakBytes)
                                       : QString("the peak depends on values");
     text += ", constants " + bytesText(plan_->constantsBytes);
@@ -94,15 +104,36 @@ void PlanPanel::setPlan(Shared<PlanView> plan) {
   summary_->setToolTip(plan_ ? "at most " + QString::fromStdString(plan_->peak) + " bytes" : QString());
   canvas_->setPlan(plan_, functions_->currentText().mid(1));
   showPeak();
-  if (!plan_) keep_->setChecked(false);
+  share();
+}
+
+void PlanPanel::setPipeline(const QString& edits) { pipeline_ = edits; }
+
+void PlanPanel::clear() {
+  setPlan(nullptr);
+  keep_->setChecked(false);
 }
 
 void PlanPanel::keep(bool on) {
-  kept_->setVisible(on);
-  keptTitle_->setVisible(on);
-  if (!on) return;
-  kept_->setPlan(plan_, functions_->currentText().mid(1));
+  keptSide_->setVisible(on);
+  nowTitle_->setVisible(on);
+  keptPlan_ = on ? plan_ : nullptr;
+  kept_->setPlan(keptPlan_, functions_->currentText().mid(1));
   keptTitle_->setText("kept: " + summary_->text());
+  keptTitle_->setToolTip(keptTitle_->text());
+  share();
+}
+
+// One scale for both, and what the difference is.
+void PlanPanel::share() {
+  const double top = keptPlan_ ? std::max(canvas_->mostBytes(), kept_->mostBytes()) : 0;
+  canvas_->setLeastTop(top);
+  kept_->setLeastTop(top);
+  const bool both = plan_ && keptPlan_ && plan_->predictedPeakBytes && keptPlan_->predictedPeakBytes;
+  if (!both) return keep_->setText("Keep beside");
+  const int64_t more = *plan_->predictedPeakBytes - *keptPlan_->predictedPeakBytes;
+  keep_->setText(more == 0 ? QString("Kept: the same peak")
+                           : "Kept: peak now " + bytesText(std::abs(more)) + (more > 0 ? " more" : " less"));
 }
 
 void PlanPanel::showPeak() {

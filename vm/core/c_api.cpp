@@ -483,6 +483,18 @@ const char* dyn_context_profile_text(dyn_context* context, const char* format) {
   return status == DYN_OK ? context->text.c_str() : "";
 }
 
+int32_t dyn_context_progress(const dyn_context* context, dyn_progress* rows, int32_t capacity) {
+  if (!context || (!rows && capacity > 0)) return 0;
+  int32_t count = 0;
+  context->interpreter->liveCounts().read([&](const LiveRow& row) {
+    if (count < capacity)
+      rows[count] = {context->module->placeOf(row.function, row.position).c_str(), row.count, row.totalNs,
+                     row.isLatest};
+    ++count;
+  });
+  return count;
+}
+
 dyn_status dyn_context_statistics(const dyn_context* context, dyn_statistics* statistics) {
   return guarded([&]() -> Status {
     if (!context || !statistics) return invalid("context or statistics is null");

@@ -65,7 +65,7 @@ struct FlowCalls {
       if (!profiled(vm)) return body(vm);
       const int32_t* at = vm.at_;
       vm.putScalars(at, scalars);
-      const uint64_t beginNs = nowNs();
+      const uint64_t beginNs = vm.beginNote(at);
       const bool well = body(vm);
       if (well) vm.note(at, beginNs);
       return well;
@@ -234,7 +234,7 @@ struct FlowCalls {
         all.insert(all.end(), scalars, scalars + count);
         vm.putScalars(at, all);
       }
-      const uint64_t beginNs = watched ? nowNs() : 0;
+      const uint64_t beginNs = watched ? vm.beginNote(at) : 0;
       const bool well = vm.launch(static_cast<uint32_t>(kernel), units, steps, buffers + 1, scalars);
       if (well && watched) vm.note(at, beginNs);
       return well;

@@ -312,6 +312,7 @@ std::span<Object* const> Interpreter::objectRegisters() const {
 void Interpreter::setProfiling(bool enabled) {
   if (enabled) {
     profile_.begin();
+    live_.prepare(program_);
     trapBits_.fetch_or(kProfile);
   } else {
     trapBits_.fetch_and(~uint32_t{kProfile});
@@ -474,7 +475,7 @@ Interpreter::Outcome Interpreter::loop() {
     if constexpr (kTraced) {
       at_ = at;
       if (Outcome outcome = trace(); outcome != Outcome::proceed) return outcome;
-      if (trapBits_.load(std::memory_order_relaxed) & kProfile) beginNs = nowNs();
+      if (trapBits_.load(std::memory_order_relaxed) & kProfile) beginNs = beginNote(at);
     }
     const int32_t* w = at + 1;
     switch (static_cast<Opcode>(*at)) {

@@ -20,6 +20,7 @@
 #include "vm/core/builtin_host.h"
 #include "vm/core/device_session.h"
 #include "vm/core/flow.h"
+#include "vm/core/live_counts.h"
 #include "vm/core/module.h"
 #include "vm/core/profile.h"
 #include "vm/isa/isa.h"
@@ -74,6 +75,7 @@ class Interpreter {
   std::span<Object* const> objectRegisters() const;
   void setProfiling(bool enabled);
   const Profile& profile() const { return profile_; }
+  const LiveCounts& liveCounts() const { return live_; }
 
   std::vector<BoundOutput>& boundOutputs() { return bound_; }
   uint64_t launchCount() const { return launches_; }
@@ -107,7 +109,8 @@ class Interpreter {
   Outcome runNative();
   bool cancelled();                                                     // with a fault
   void putScalars(const int32_t* at, std::span<const int64_t> values);  // into the registers that it reads
-  Outcome trace();  // before an instruction, in the traced loop
+  Outcome trace();                        // before an instruction, in the traced loop
+  uint64_t beginNote(const int32_t* at);  // when
   void note(const int32_t* at, uint64_t beginNs);
 
   // Calls. Arguments are gathered in `gathered_` (shared counts), which these take over.
@@ -249,6 +252,7 @@ class Interpreter {
   void* trapUser_ = nullptr;
   std::vector<std::pair<uint32_t, uint32_t>> breakpoints_;  // sorted
   Profile profile_;
+  LiveCounts live_;
   std::string profileShapes_;
   uint64_t launches_ = 0, instructions_ = 0;
 };

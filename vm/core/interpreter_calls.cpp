@@ -162,6 +162,11 @@ void Interpreter::putScalars(const int32_t* at, std::span<const int64_t> values)
   }
 }
 
+uint64_t Interpreter::beginNote(const int32_t* at) {
+  live_.begin(frames_.back().function, positionOf(at));
+  return nowNs();
+}
+
 void Interpreter::note(const int32_t* at, uint64_t beginNs) {
   ProfileKind kind;
   int32_t index = -1;
@@ -190,6 +195,7 @@ void Interpreter::note(const int32_t* at, uint64_t beginNs) {
       return;
   }
   const uint64_t endNs = nowNs();
+  live_.end(frames_.back().function, positionOf(at), endNs - beginNs);
   uint64_t bytes = 0;
   const ProfileOperands operands = operandsOf(at, bytes);
   if (kind == ProfileKind::allocation && static_cast<Opcode>(*at) == Opcode::allocStorage)

@@ -235,6 +235,16 @@ DYN_API dyn_status dyn_context_profile(dyn_context* context, int32_t enabled);
 /* format: "trace" (Chrome trace JSON), "json" or "csv" (table per kernel). Borrowed until the context's next
  * call. */
 DYN_API const char* dyn_context_profile_text(dyn_context* context, const char* format);
+/* A launch of a kernel or a call of a hand-written one in the program, and what runs did there since the
+ * profile began. `place` is the user's, borrowed from the module. */
+typedef struct dyn_progress {
+  const char* place;
+  uint64_t count, total_ns;
+  int32_t is_latest; /* it runs, or was the last that ran */
+} dyn_progress;
+/* The first `capacity` rows in the order of the program; returns how many there are, 0 when the context never
+ * recorded a profile. Any thread, as long as none calls dyn_context_profile. */
+DYN_API int32_t dyn_context_progress(const dyn_context* context, dyn_progress* rows, int32_t capacity);
 DYN_API dyn_status dyn_context_statistics(const dyn_context* context, dyn_statistics* statistics);
 /* Gives idle memory back to the system. */
 DYN_API void dyn_context_trim(dyn_context* context);

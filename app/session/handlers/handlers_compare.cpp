@@ -1,6 +1,8 @@
 // Handlers: the last profiled runs, by place and side by side.
+#include "app/session/model/trace_file.h"
 #include "app/session/session_state.h"
 #include "app/session/views/place_tree.h"
+#include "compiler/support/mapped_file.h"
 
 namespace dyn {
 
@@ -17,6 +19,19 @@ Result<View> handle_places(SessionState& state, const Command&, Outcome&) {
   const std::vector<RunHistory::Entry> runs = state.runs.profiled(state.now.model);
   if (runs.empty()) return noRun("no run of this model was profiled");
   return makeView(placeTree(*runs.back().run));
+}
+
+// A run that was saved stands among the model's own.
+Result<View> handle_recall(SessionState& state, const Command& command, Outcome&) {
+  DYN_CHECK(state.model());
+  const std::string path = command.text("file");
+  DYN_TRY(MappedFile file, MappedFile::open(path));
+  Result<TraceEvents> trace = readTrace(file.bytes());
+  if (!trace.ok()) return makeError(DiagnosticId::fileError, path + ": " + trace.error().message);
+  if (trace->events.empty()) return makeError(DiagnosticId::fileError, path + ": a trace without events");
+  auto run = std::make_shared<RunResult>(runOfTrace(*trace));
+  state.runs.add(state.now.model, run);
+  return View(Shared<RunResult>(std::move(run)));
 }
 
 Result<View> handle_compare(SessionState& state, const Command& command, Outcome&) {

@@ -15,11 +15,13 @@
 #include "app/session/views/plan_view.h"
 #include "app/session/views/trace_views.h"
 #include "app/session/views/view_json.h"
+#include "app/session/views/why_ragged.h"
 #include "compiler/driver/export.h"
 #include "compiler/driver/library_export.h"
 #include "compiler/driver/package.h"
 #include "compiler/driver/target_choice.h"
 #include "compiler/ir/printer.h"
+#include "compiler/passes/pass_table.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
@@ -440,13 +442,34 @@ Result<View> handle_lines(SessionState& state, const Command& command, Outcome&)
   return makeView(std::move(view));
 }
 
+namespace {
+
+// What the passes are for, and what can be set.
+Status addPipeline(const std::string& edits, PassList& list) {
+  DYN_TRY(const Pipeline pipeline, parsePipeline(edits, passTable(), standardPipeline()));
+  list.pipeline = toString(pipeline);
+  list.edits = edits;
+  for (PassRow& row : list.rows)
+    for (const PassDef& pass : passTable()) {
+      if (row.name != pass.name || row.kind != "pass") continue;
+      row.summary = pass.summary;
+      row.required = pass.required;
+      for (const PassOptionSpec& option : pass.options) row.options.emplace_back(option.name, option.doc);
+    }
+  return {};
+}
+
+}  // namespace
+
 Result<View> handle_passes(SessionState& state, const Command&, Outcome& outcome) {
   DYN_TRY(LoadedModel * model, state.model());
   Status passes = model->ensurePasses();
   if (!passes.ok() && (!model->hasModule() || passes.error().id == DiagnosticId::cancelled))
     return passes.takeError();
   if (!passes.ok()) outcome.error = passes.error();  // with the view: the failed pass stands in the list
-  return makeView(passList(model->trace(), state.now.currentStep));
+  PassList list = passList(model->trace(), state.now.currentStep);
+  DYN_CHECK(addPipeline(state.now.options.passes, list));
+  return makeView(std::move(list));
 }
 
 namespace {
@@ -492,6 +515,10 @@ Result<View> handle_dims(SessionState& state, const Command& command, Outcome&) 
 
 Result<View> handle_why(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.modelWithPasses());
+  if (command.text("a") == "ragged" && !model->typed().context->dims().hasSymbol("ragged")) {
+    DYN_TRY(WhyView ragged, whyRagged(model->trace(), command.text("b")));
+    return makeView(std::move(ragged));
+  }
   std::vector<std::pair<std::string, ValueId>> ports;
   const Signature& signature = model->signature();
   const Function& main = *model->typed().main();
@@ -553,28 +580,6 @@ Result<View> handle_asm_(SessionState& state, const Command& command, Outcome&) 
 Result<View> handle_llvm(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(IrText text, kernelTexts(state, command, KernelText::llvm));
   return shown(command, std::move(text));
-}
-
-Result<View> handle_save(SessionState& state, const Command& command, Outcome&) {
-  const std::string file = command.text("file"), name = command.text("value");
-  const BoundValue* value = state.values.find(name);
-  if (!value) {
-    if (name == "model" && state.now.model && state.now.model->hasModule()) {
-      PrintOptions options;
-      options.maxInlineElements = -1;
-      DYN_CHECK(writeFileAtomically(file, {print(state.now.model->imported(), options)}));
-      return textView("wrote " + file + "\n");
-    }
-    std::vector<std::string_view> names;
-    for (const auto& [known, bound] : state.values) names.push_back(known);
-    const std::string near = suggestion(name, names);
-    return makeError(DiagnosticId::textName, "there is no value '" + name + "'")
-        .note(near.empty() ? ":vars lists the bound values" : "did you mean " + near + "?");
-  }
-  if (!value->value.isTensor())
-    return makeError(DiagnosticId::unsupportedFeature, "unsupported: only tensors can be written");
-  DYN_CHECK(writeNpyTensor(file, value->value.tensor()));
-  return textView("wrote " + file + "\n");
 }
 
 Result<View> handle_exportModel(SessionState& state, const Command& command, Outcome& outcome) {

@@ -11,6 +11,7 @@
 #include "app/session/model/input_spec.h"
 #include "app/session/model/output_files.h"
 #include "app/session/model/run_memory.h"
+#include "app/session/model/trace_file.h"
 #include "app/session/session_state.h"
 #include "app/session/views/kernel_members.h"
 #include "compiler/support/atomic_write.h"
@@ -44,7 +45,7 @@ Status explain(SessionState& state, LoadedModel& model, RunResult& result) {
 }
 
 // `trace`, when given, receives the Chrome trace of a profiled run.
-Result<RunResult> runModel(SessionState& state, const Command& command, const RunRequest& request,
+Result<RunResult> runModel(SessionState& state, const Command& command, RunRequest request,
                            std::string* trace = nullptr) {
   if (request.repeat < 1)
     return makeError(DiagnosticId::usageError,
@@ -58,6 +59,7 @@ Result<RunResult> runModel(SessionState& state, const Command& command, const Ru
   DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
   DYN_CHECK(keepWithinLimit(state, prepared));
   state.progress("running");
+  request.live = state.emitLive;
   RunResult result;
   const bool repeated = prepared.runner->warm() || request.repeat + request.warmup > 1;
   DYN_CHECK(prepared.runner->run(prepared.inputs, request, state.interruption, result));
@@ -73,7 +75,7 @@ Result<RunResult> runModel(SessionState& state, const Command& command, const Ru
   result.kernelsCompiledAfterLoadCount += prepared.kernelsCompiledCount;
   predictMemory(*prepared.runner, prepared.inputs,
                 repeated ? Runner::Warmth::repeated : Runner::Warmth::first, state.interruption, result);
-  if (trace) *trace = prepared.runner->traceText();
+  if (trace) *trace = signTrace(prepared.runner->traceText(), result);
   if (command.has("explain")) DYN_CHECK(explain(state, *prepared.model, result));
   return result;
 }

@@ -59,6 +59,14 @@ NodeId nodeAt(const LoadedModel& model, const std::string& place) {
   return node;
 }
 
+BreakpointTable breakpointTable(const SessionState& state) {
+  BreakpointTable table;
+  for (const Breakpoint& point : state.breakpoints)
+    table.rows.push_back({point.number, point.what, point.where, point.hits, point.lines});
+  table.watched = state.watched;
+  return table;
+}
+
 Result<View> stopView(SessionState& state, const SteppedRun::Stop& stop) {
   StopView view;
   view.ended = stop.ended;
@@ -70,6 +78,7 @@ Result<View> stopView(SessionState& state, const SteppedRun::Stop& stop) {
   view.depth = stop.depth;
   view.registers = stop.registers;
   view.result = stop.result;
+  view.breakpoints = breakpointTable(state);
   if (!stop.ended) {
     DYN_TRY(const Listing listing, listingOf(state));
     view.line = lineAt(listing, stop.functionIndex, stop.position);
@@ -174,12 +183,43 @@ Status atOperation(SessionState& state, const Listing& listing, const std::strin
           "have no instructions");
 }
 
-BreakpointTable breakpointTable(const SessionState& state) {
-  BreakpointTable table;
-  for (const Breakpoint& point : state.breakpoints)
-    table.rows.push_back({point.number, point.what, point.where, point.hits});
-  table.watched = state.watched;
-  return table;
+// Where a breakpoint is, by what it says.
+Status findPositions(SessionState& state, const Listing& listing, Breakpoint& point) {
+  const std::string& what = point.what;
+  const size_t colon = what.rfind(':');
+  const std::string current =
+      state.debug && state.debug->isStopped() ? state.debug->lastStop().function : "main";
+  if (const auto position = wholeNumber(what)) {
+    DYN_CHECK(atPosition(listing, current, *position, point));
+  } else if (what.rfind("line ", 0) == 0 && wholeNumber(std::string_view(what).substr(5))) {
+    DYN_CHECK(atLine(listing, *wholeNumber(std::string_view(what).substr(5)), point));
+  } else if (colon != std::string::npos && wholeNumber(std::string_view(what).substr(colon + 1))) {
+    DYN_CHECK(atPosition(listing, what.substr(0, colon),
+                         *wholeNumber(std::string_view(what).substr(colon + 1)), point));
+  } else {
+    DYN_CHECK(atOperation(state, listing, what, point));
+  }
+  for (const auto& [function, position] : point.positions)
+    if (const uint32_t line = lineAt(listing, function, position); line > 0) point.lines.push_back(line);
+  std::sort(point.lines.begin(), point.lines.end());
+  return {};
+}
+
+// Another program, of this model or of another one, has its instructions elsewhere.
+void moveBreakpoints(SessionState& state, const Listing& listing) {
+  const std::shared_ptr<LoadedModel> before = state.breakpointsOf.lock();
+  if (std::exchange(state.breakpointsOf, state.now.model); before == state.now.model) return;
+  std::erase_if(state.breakpoints, [&](Breakpoint& point) {
+    Breakpoint moved;
+    moved.number = point.number;
+    moved.what = point.what;
+    moved.hits = point.hits;
+    const Status found = findPositions(state, listing, moved);
+    if (!found.ok())
+      state.log("breakpoint " + std::to_string(point.number) + " is gone: " + found.error().message);
+    point = std::move(moved);
+    return !found.ok();
+  });
 }
 
 Result<SteppedRun*> stoppedRun(SessionState& state) {
@@ -207,7 +247,7 @@ Result<View> stepRun(SessionState& state, StepBy by, int64_t count) {
 Result<View> handle_start(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.model());
   DYN_TRY(const Listing listing, listingOf(state));
-  (void)listing;
+  moveBreakpoints(state, listing);
   DYN_TRY(CallInputs inputs, callInputs(state, *model, command));
   if (!inputs.overrides.empty())
     return makeError(DiagnosticId::unsupportedFeature,
@@ -221,21 +261,10 @@ Result<View> handle_break_(SessionState& state, const Command& command, Outcome&
   const std::string what = command.text("rest");
   if (what.empty()) return makeView(breakpointTable(state));
   DYN_TRY(const Listing listing, listingOf(state));
+  moveBreakpoints(state, listing);
   Breakpoint point;
   point.what = what;
-  const size_t colon = what.rfind(':');
-  const std::string current =
-      state.debug && state.debug->isStopped() ? state.debug->lastStop().function : "main";
-  if (const auto position = wholeNumber(what)) {
-    DYN_CHECK(atPosition(listing, current, *position, point));
-  } else if (what.rfind("line ", 0) == 0 && wholeNumber(std::string_view(what).substr(5))) {
-    DYN_CHECK(atLine(listing, *wholeNumber(std::string_view(what).substr(5)), point));
-  } else if (colon != std::string::npos && wholeNumber(std::string_view(what).substr(colon + 1))) {
-    DYN_CHECK(atPosition(listing, what.substr(0, colon),
-                         *wholeNumber(std::string_view(what).substr(colon + 1)), point));
-  } else {
-    DYN_CHECK(atOperation(state, listing, what, point));
-  }
+  DYN_CHECK(findPositions(state, listing, point));
   point.number = ++state.lastBreakpoint;
   state.breakpoints.push_back(std::move(point));
   return makeView(breakpointTable(state));

@@ -1,4 +1,6 @@
 // Handler: a tensor to be looked at, whether it is bound, of the last run, or any value of the model.
+#include <charconv>
+
 #include "app/session/model/input_spec.h"
 #include "app/session/session_state.h"
 #include "app/session/views/tensor_view.h"
@@ -66,7 +68,23 @@ Result<Value> valueByReference(SessionState& state, const Module& module, const 
       .note("it is in a branch, or in a body, not taken");
 }
 
+// "$v3": what the register holds where the run stands.
+Result<Found> ofRegister(const SessionState& state, const std::string& name) {
+  int32_t index = -1;
+  const auto [end, fault] =
+      std::from_chars(name.data() + std::min<size_t>(2, name.size()), name.data() + name.size(), index);
+  if (name.rfind("$v", 0) != 0 || fault != std::errc() || end != name.data() + name.size())
+    return makeError(DiagnosticId::usageError, "'" + name + "' is no register of tensors")
+        .note("write $v3; :registers lists them");
+  if (!state.debug || state.debug->model() != state.now.model.get() || !state.debug->isStopped())
+    return makeError(DiagnosticId::usageError, "no run is stopped").note(":start begins one");
+  DYN_TRY(Value value, state.debug->objectRegister(index));
+  return Found{std::move(value),
+               "in register " + name.substr(1) + ", at the stop in " + state.debug->lastStop().function};
+}
+
 Result<Found> findTensor(SessionState& state, const Command& command, const std::string& name) {
+  if (name.rfind('$', 0) == 0) return ofRegister(state, name);
   const bool asRun = !command.has("pass") && !command.has("dim") && !command.has("input");
   if (asRun) {
     if (const BoundValue* bound = state.values.find(name)) return Found{bound->value, "bound"};

@@ -93,6 +93,10 @@ const std::vector<SettingSpec>& settingTable() {
       {"seed", "of random inputs"},
       {"passes", "the pipeline: a list (infer,fold,...), or edits of the standard one (-fuse)"},
       {"math", "fp32, or bf16: both sides of products with constant matrices are rounded to it"},
+      {"padded-results",
+       "exact: as the model says; unseen: what an attention mask hides is not computed where nobody sees it; "
+       "zero: "
+       "nor where results are seen, which are 0 there"},
       {"policy", "versions of operators: conv=direct,matmul=auto; compiled models only"},
       {"variants", "programs for some sizes beside the one for all: seq=128;seq=256,batch=1; none: off"},
       {"buckets", "fewer rows are padded to the next of these: batch=4,8,16; none: off"},
@@ -116,6 +120,7 @@ std::string settingValue(const SessionSnapshot& now, std::string_view name) {
   if (name == "seed") return std::to_string(o.seed);
   if (name == "passes") return o.passes.empty() ? "standard" : o.passes;
   if (name == "math") return o.math;
+  if (name == "padded-results") return o.paddedResults;
   if (name == "tuning") return o.tuningFile.empty() ? "cache" : o.tuningFile;
   if (name == "policy") return textOf(o.policies);
   if (name == "variants") return o.variants.empty() ? "none" : o.variants;
@@ -158,6 +163,10 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: arithmetic " + value)
           .note("fp32 and bf16 are there");
     o.math = value;
+  } else if (name == "padded-results") {
+    if (value != "exact" && value != "unseen" && value != "zero")
+      return makeError(DiagnosticId::usageError, "padded-results is exact, unseen or zero");
+    o.paddedResults = value;
   } else if (name == "tuning") {
     o.tuningFile = value == "cache" ? "" : value;
   } else if (name == "policy") {

@@ -414,6 +414,7 @@ CompileOptions LoadedModel::compileOptions() const {
   CompileOptions options;
   options.passes = options_.passes;
   options.math = options_.math;
+  options.paddedResults = options_.paddedResults;
   options.versions = versions_;
   options.variants = options_.variants;
   options.buckets = options_.buckets;

@@ -6,14 +6,16 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "app/session/model/live_run.h"
 #include "app/session/model/loaded_model.h"
+#include "app/session/model/trace_file.h"
 
 namespace dyn {
 
 namespace {
 
-constexpr size_t kMaxTimelineEvents = 100'000;
 // Rehearsals that are timed, the median counts; long ones are not repeated.
 constexpr size_t kTimedRehearsals = 9;
 constexpr int64_t kLongRehearsalNs = 20'000'000;
@@ -32,31 +34,6 @@ std::string textOf(const nlohmann::json& row, const char* key) {
 int64_t numberOf(const nlohmann::json& row, const char* key) {
   auto it = row.find(key);
   return it != row.end() && it->is_number() ? it->get<int64_t>() : 0;
-}
-
-std::vector<int64_t> listOf(const nlohmann::json& row, const char* key) {
-  auto it = row.find(key);
-  return it != row.end() && it->is_array() ? it->get<std::vector<int64_t>>() : std::vector<int64_t>();
-}
-
-TimelineEvent timelineEvent(const nlohmann::json& event) {
-  TimelineEvent item;
-  item.name = textOf(event, "name");
-  item.kind = textOf(event, "cat");
-  item.beginNs = static_cast<int64_t>(event.value("ts", 0.0) * 1000);
-  item.durationNs = static_cast<int64_t>(event.value("dur", 0.0) * 1000);
-  if (auto arguments = event.find("args"); arguments != event.end()) {
-    item.place = textOf(*arguments, "place");
-    item.shapes = textOf(*arguments, "shapes");
-    item.kernel = textOf(*arguments, "kernel");
-    item.version = textOf(*arguments, "version");
-    item.bytes = numberOf(*arguments, "bytes");
-    if (arguments->contains("index")) item.index = static_cast<int>(numberOf(*arguments, "index"));
-    item.scalars = listOf(*arguments, "scalars");
-    item.numbers = listOf(*arguments, "numbers");
-    item.resultsCount = numberOf(*arguments, "results_count");
-  }
-  return item;
 }
 
 std::string concreteType(const Value& value, const ValueInfo& info) {
@@ -176,15 +153,14 @@ Result<Runner::Rehearsal> Runner::rehearseEvents(const DimValues& dims, Interrup
   dyn_context_profile(rehearsal_.get(), 1);
   Status status = rehearse(interruption);
   const char* text = status.ok() ? dyn_context_profile_text(rehearsal_.get(), "trace") : nullptr;
-  const nlohmann::json trace = nlohmann::json::parse(text ? text : "", nullptr, false);
+  Result<TraceEvents> trace = readTrace(text ? text : "");
   dyn_context_profile(rehearsal_.get(), 0);
   if (!status.ok()) return status.takeError();
-  if (trace.is_object() && trace.contains("droppedEvents"))
+  if (!trace.ok()) return trace.takeError();
+  if (trace->isCut)
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a prediction of more than a million launches");
-  if (trace.is_object() && trace.contains("traceEvents"))
-    for (const nlohmann::json& event : trace["traceEvents"])
-      if (textOf(event, "ph") == "X") rehearsal.events.push_back(timelineEvent(event));
+  rehearsal.events = std::move(trace->events);
   return rehearsal;
 }
 
@@ -215,20 +191,26 @@ Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interrup
   int64_t timeNs = 0;
   for (int64_t i = 0; i < request.warmup; ++i) DYN_CHECK(runOnce(interruption, timeNs));
   if (request.profiling == Profiling::on) dyn_context_profile(context_.get(), 1);
+  std::optional<LiveWatch> watch;
+  if (request.profiling == Profiling::on && request.live)
+    watch.emplace(context_.get(), request.repeat, request.live);
   const int64_t cpuStart = cpuNs(), start = steadyNs();
   for (int64_t i = 0; i < request.repeat || static_cast<double>(steadyNs() - start) < request.seconds * 1e9;
        ++i) {
     Status status = runOnce(interruption, timeNs);
     if (!status.ok()) {
+      watch.reset();
       if (request.profiling == Profiling::on) dyn_context_profile(context_.get(), 0);
       return status;
     }
+    if (watch) watch->runDone();
     if (request.times)
       request.times->add(timeNs);
     else
       result.runsNs.push_back(timeNs);
   }
   result.cpuNs = cpuNs() - cpuStart;
+  watch.reset();
   dyn_statistics statistics{};
   dyn_context_statistics(context_.get(), &statistics);
   result.peakBytes = static_cast<int64_t>(statistics.peak_bytes);
@@ -256,7 +238,6 @@ void Runner::readProfile(RunResult& result) {
   trace_ = trace ? trace : "";
   const char* table = dyn_context_profile_text(context_.get(), "json");
   const nlohmann::json rows = nlohmann::json::parse(table ? table : "", nullptr, false);
-  const nlohmann::json events = nlohmann::json::parse(trace_, nullptr, false);
   dyn_context_profile(context_.get(), 0);
   auto profile = std::make_shared<KernelTable>();
   profile->profiled = true;
@@ -279,23 +260,10 @@ void Runner::readProfile(RunResult& result) {
   }
   for (KernelRow& row : profile->rows)
     row.share = total ? static_cast<double>(row.totalNs) / static_cast<double>(total) : 0;
-  std::map<std::string, int64_t> byPlace;
-  if (events.is_object() && events.contains("traceEvents")) {
-    for (const nlohmann::json& event : events["traceEvents"]) {
-      if (textOf(event, "ph") != "X") continue;
-      TimelineEvent item = timelineEvent(event);
-      if (item.kind != "function" && !item.place.empty()) byPlace[item.place] += item.durationNs;
-      if (result.timeline.size() < kMaxTimelineEvents) result.timeline.push_back(std::move(item));
-    }
-  }
-  // The recording began before the run.
-  int64_t startNs = INT64_MAX;
-  for (const TimelineEvent& event : result.timeline) startNs = std::min(startNs, event.beginNs);
-  for (TimelineEvent& event : result.timeline) event.beginNs -= startNs;
+  if (const Result<TraceEvents> events = readTrace(trace_); events.ok()) setTimeline(events->events, result);
   for (KernelRow& row : profile->rows)
     for (const TimelineEvent& event : result.timeline)
       if (row.description.empty() && event.name == row.name) row.description = event.kernel;
-  for (auto& [place, timeNs] : byPlace) result.nodeTimes.push_back({place, {}, timeNs});
   result.profile = std::move(profile);
 }
 

@@ -37,8 +37,9 @@ enum class Profiling : uint8_t { off, on };
 struct RunRequest {
   int64_t repeat = 1, warmup = 0;
   Profiling profiling = Profiling::off;
-  double seconds = 0;         // go on repeating until this time is over
-  RunTimes* times = nullptr;  // where the times go instead of `runsNs`: they may be many
+  double seconds = 0;                        // go on repeating until this time is over
+  std::function<void(const LiveRun&)> live;  // of a profiled run, from a thread beside it; may be null
+  RunTimes* times = nullptr;                 // where the times go instead of `runsNs`: they may be many
 };
 
 class Runner {

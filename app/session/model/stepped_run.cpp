@@ -121,6 +121,18 @@ std::vector<StopView::Register> SteppedRun::readRegisters() const {
   return registers;
 }
 
+Result<Value> SteppedRun::objectRegister(int32_t index) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  dyn_value* raw = nullptr;
+  const bool known = standing_ && dyn_context_object_register(context_.get(), index, &raw) == DYN_OK;
+  const VmValue held(raw);
+  if (!known || !raw)
+    return makeError(DiagnosticId::usageError,
+                     "the register v" + std::to_string(index) + " holds nothing here")
+        .note(":registers lists those that do");
+  return fromVm(held.get(), Type(), nullptr);
+}
+
 // "" where nothing changed. A register is that of the function where it was first seen.
 std::string SteppedRun::watchedChange(int32_t function) {
   std::string change;

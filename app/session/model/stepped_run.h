@@ -25,6 +25,7 @@ struct Breakpoint {
   std::string where;
   std::set<std::pair<int32_t, uint32_t>> positions;  // function, position of an instruction
   int64_t hits = 0;
+  std::vector<uint32_t> lines;  // of the bytecode's text, ascending
 };
 
 // operation: until another one begins (of the user's model). The `over` forms stay in the function, or leave
@@ -60,6 +61,8 @@ class SteppedRun {
   const LoadedModel* model() const { return model_.get(); }
   bool isStopped() const { return !finished_; }
   const Stop& lastStop() const { return stop_; }
+  // What an object register holds at the stop. Errors: usageError where it holds none.
+  Result<Value> objectRegister(int32_t index) const;
   // Goes on, and waits for the next stop or the end. An interruption stops it where it is. Errors: what the
   // run ends in.
   Result<Stop> go(StopRequest request, Interruption& interruption);
@@ -83,7 +86,7 @@ class SteppedRun {
   std::map<std::string, int> dimRegisters_;  // of main: the dims of the inputs
   std::thread thread_;
   // Guarded by mutex_; the run's thread waits while `standing_`.
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool standing_ = false, ended_ = false, killed_ = false, pause_ = false;
   bool finished_ = false;  // of the session's thread

@@ -48,7 +48,7 @@ class Launches {
     for (const ListedLine& line : listedLines(listing ? listing : ""))
       if (line.kernel >= 0)
         for (const std::string& place : launches.placesOf(line.place))
-          launches.kernels_[place].insert(line.kernel);
+          if (launches.kernels_[place].insert(line.kernel).second) launches.addPlace(line.kernel, place);
     return launches;
   }
   std::vector<std::string> placesOf(const std::string& place) const {
@@ -59,6 +59,7 @@ class Launches {
         if (member != place) places.push_back(member);
     return places;
   }
+  const std::vector<std::vector<std::string>>& placesByKernel() const { return placesByKernel_; }
   std::vector<int> kernelsOf(const std::string& place) const {
     const auto found = kernels_.find(place);
     return found == kernels_.end() ? std::vector<int>()
@@ -66,8 +67,14 @@ class Launches {
   }
 
  private:
+  void addPlace(int kernel, const std::string& place) {
+    const auto index = static_cast<size_t>(kernel);
+    if (placesByKernel_.size() <= index) placesByKernel_.resize(index + 1);
+    placesByKernel_[index].push_back(place);
+  }
   std::map<std::string, std::vector<std::string>> members_;
   std::map<std::string, std::set<int>> kernels_;
+  std::vector<std::vector<std::string>> placesByKernel_;
 };
 
 void addGraphOrigins(const TraceStep& step, const Launches& launches, IrText& text) {
@@ -145,12 +152,17 @@ bool meet(const std::vector<T>& a, const std::vector<T>& b) {
 }
 
 bool related(const LineOrigin& from, const LineOrigin& to) {
-  if (!from.inKernel || !to.inKernel) return meet(from.kernels, to.kernels) || meet(from.places, to.places);
+  if (!from.inKernel && !to.inKernel) return meet(from.places, to.places);
+  if (!from.inKernel || !to.inKernel) return meet(from.kernels, to.kernels);
   if (from.kernels != to.kernels) return false;
   return from.loopLine == 0 || from.loopLine == to.loopLine;
 }
 
 }  // namespace
+
+bool isOfKernels(IrLevel level) {
+  return level == IrLevel::loop || level == IrLevel::llvm || level == IrLevel::assembly;
+}
 
 std::vector<ListedLine> listedLines(std::string_view listing) {
   std::vector<ListedLine> lines;
@@ -178,9 +190,9 @@ Status addOrigins(LoadedModel& model, const TraceStep* step, IrText& text) {
   if (!model.compiled())
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a package has no levels beside its bytecode");
-  if (text.level == IrLevel::loop || text.level == IrLevel::llvm || text.level == IrLevel::assembly)
-    return addKernelOrigins(*model.compiled(), text);
   DYN_TRY(const Launches launches, Launches::of(model));
+  text.kernelPlaces = launches.placesByKernel();
+  if (isOfKernels(text.level)) return addKernelOrigins(*model.compiled(), text);
   if (text.level == IrLevel::bytecode) addBytecodeOrigins(launches, text);
   if (step) addGraphOrigins(*step, launches, text);
   return {};
@@ -200,6 +212,25 @@ std::vector<uint32_t> linesOf(const IrText& from, uint32_t line, const IrText& t
   for (const LineOrigin& other : to.origins)
     if (related(*origin, other))
       for (uint32_t at = other.line; at <= other.lastLine; ++at) lines.push_back(at);
+  return lines;
+}
+
+std::vector<uint32_t> linesOfPlace(const IrText& text, const std::string& place) {
+  std::vector<char> launched(text.kernelPlaces.size());
+  for (size_t kernel = 0; kernel < launched.size(); ++kernel) {
+    const std::vector<std::string>& places = text.kernelPlaces[kernel];
+    launched[kernel] = std::find(places.begin(), places.end(), place) != places.end();
+  }
+  std::vector<uint32_t> lines;
+  for (const LineOrigin& origin : text.origins) {
+    const auto isLaunched = [&](int kernel) {
+      return static_cast<size_t>(kernel) < launched.size() && launched[static_cast<size_t>(kernel)];
+    };
+    const bool found =
+        origin.inKernel ? std::any_of(origin.kernels.begin(), origin.kernels.end(), isLaunched)
+                        : std::find(origin.places.begin(), origin.places.end(), place) != origin.places.end();
+    for (uint32_t at = origin.line; found && at <= origin.lastLine; ++at) lines.push_back(at);
+  }
   return lines;
 }
 

@@ -13,11 +13,15 @@
 
 namespace dyn {
 
-// Sets text.origins; the model is compiled. Of graph levels `step` is the one that is printed, as in text.
+bool isOfKernels(IrLevel level);  // loop, llvm, assembly: a text for each kernel
+// Sets text.origins and text.kernelPlaces; the model is compiled. Of graph levels `step` is the one that is
+// printed, as in text.
 Status addOrigins(LoadedModel& model, const TraceStep* step, IrText& text);
 // The lines of `to` that belong to a line of `from`; 1-based, ascending. Both have their origins.
 std::vector<uint32_t> linesOf(const IrText& from, uint32_t line, const IrText& to);
 const LineOrigin* originOf(const IrText& text, uint32_t line);  // null: none
+// The lines of an operation: of a level of kernels those of the kernels that are launched for it.
+std::vector<uint32_t> linesOfPlace(const IrText& text, const std::string& place);
 // The places that a listing of bytecode gives its lines, and the kernels it launches; by line from 0.
 struct ListedLine {
   int function = -1;     // of the functions in their order

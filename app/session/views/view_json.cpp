@@ -158,6 +158,7 @@ struct Writer {
                                {"places", origin.places},
                                {"kernels", origin.kernels},
                                {"loop_line", origin.loopLine}});
+    if (!v->kernelPlaces.empty()) ir["kernel_places"] = v->kernelPlaces;
     return {{"ir", ir}};
   }
 
@@ -194,7 +195,11 @@ struct Writer {
   Json operator()(const Shared<BreakpointTable>& v) const {
     Json rows = Json::array();
     for (const BreakpointTable::Row& row : v->rows)
-      rows.push_back({{"number", row.number}, {"what", row.what}, {"where", row.where}, {"hits", row.hits}});
+      rows.push_back({{"number", row.number},
+                      {"what", row.what},
+                      {"where", row.where},
+                      {"hits", row.hits},
+                      {"lines", row.lines}});
     return {{"breakpoints", rows}, {"watched", v->watched}};
   }
 
@@ -215,7 +220,7 @@ struct Writer {
       if (row.failed) item["problems"] = diagnosticsJson(row.diagnostics);
       list.push_back(std::move(item));
     }
-    return {{"passes", list}};
+    return {{"passes", list}, {"pipeline", v->pipeline}};
   }
 
   Json operator()(const Shared<DiffView>& v) const {
@@ -576,6 +581,22 @@ struct Writer {
             {"weights_bytes", v->weightsBytes},
             {"runtime_bytes", v->runtimeBytes},
             {"entry_points", v->entryPoints}};
+  }
+
+  Json operator()(const Shared<SaveResult>& v) const {
+    Json files = Json::array(), passedOver = Json::array();
+    for (const ExportResult::File& file : v->files)
+      files.push_back({{"path", file.path}, {"bytes", file.bytes}});
+    for (const SaveResult::PassedOver& step : v->passedOver)
+      passedOver.push_back({{"pass", step.step}, {"reason", step.reason}});
+    return {{"files", files},
+            {"step", orNull(v->step)},
+            {"pass", v->stepName},
+            {"nodes_count", v->nodesCount},
+            {"weights_bytes", v->weightsBytes},
+            {"opsets", v->opsets},
+            {"left_out", v->leftOut},
+            {"passed_over", passedOver}};
   }
 
   Json operator()(const Shared<VerifyResult>& v) const {

@@ -576,6 +576,23 @@ struct Writer {
     return text;
   }
 
+  std::string operator()(const Shared<SaveResult>& v) const {
+    std::string text;
+    for (const ExportResult::File& file : v->files)
+      text += fmt::format("wrote {} ({})\n", file.path, bytesText(file.bytes));
+    std::string sets;
+    for (const auto& [domain, version] : v->opsets)
+      sets += fmt::format("{}{} {}", sets.empty() ? "" : ", ", domain.empty() ? "opset" : domain, version);
+    const std::string which = v->step ? fmt::format("after {} (step {})", v->stepName, *v->step)
+                                      : "simplified, after " + v->stepName;
+    text += fmt::format("the graph {}: {} nodes, {}\n", which, v->nodesCount, sets);
+    for (const SaveResult::PassedOver& step : v->passedOver)
+      text += fmt::format("not after {}: {}\n", step.step, step.reason);
+    for (const auto& [op, count] : v->leftOut)
+      text += fmt::format("left out: {} x {} (:ops {}), ONNX has no such check\n", count, op, op);
+    return text;
+  }
+
   std::string operator()(const Shared<VerifyResult>& v) const {
     return v->name + ": " + toString(v->status) + (v->reason.empty() ? "" : ": " + v->reason) + "\n";
   }

@@ -2,6 +2,7 @@
 #include "compiler/ops/contraction/contraction_version.h"
 #include "compiler/ops/contraction/conv_rules.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/rules/layout_rules.h"
 #include "vm/include/dyn_builtin_numbers.h"
 
 namespace dyn {
@@ -33,6 +34,10 @@ constexpr AttributeSpec kPackedAttributes[] = {
     {"way", AttributeKind::string, false,
      "rows, staged, direct, winograd or onednn: how it is computed; default: what its window suggests",
      Allowed::oneOf("rows staged direct winograd onednn")},
+    {"layout", AttributeKind::string, false,
+     "planes; channels_last: operand and result are [n, spatial..., channels]; to_channels_last: the result "
+     "alone; default planes",
+     Allowed::oneOf("planes channels_last to_channels_last")},
 };
 
 // x and w checked, which have one type of numbers.
@@ -140,6 +145,17 @@ Status fillPack(const BuiltinRequest& request, CallFields<calls::ConvPack>& call
   return fillWay(request.op, &call.numbers.way);
 }
 
+Status checkLayout(InferContext& c, int rank) {
+  if (!makesChannelsLast(c.op())) return {};
+  const std::string way = c.attributes().string("way");
+  if (rank > 4)
+    return c.error(DiagnosticId::badAttribute, "channels come last with one or two spatial axes only");
+  if (readsChannelsLast(c.op()) ? way == "rows" || way == "direct" || way == "winograd" : way == "direct")
+    return {};
+  return c.error(DiagnosticId::badAttribute,
+                 "channels come last by the ways rows, direct and winograd, from planes by direct");
+}
+
 Status inferConvPacked(InferContext& c) {
   DYN_TRY(TensorOperand x, tensorOperand(c, 0));
   DYN_TRY(TensorOperand packed, tensorOperand(c, 1, 1));
@@ -153,8 +169,10 @@ Status inferConvPacked(InferContext& c) {
     if (!d.isConstant())
       return c.error(DiagnosticId::badAttribute, "the weights' sizes are constants, not " + d.toString());
   DYN_CHECK(checkBias(c, x, w[0]));
+  DYN_CHECK(checkLayout(c, x.rank()));
+  x.dims = asPlanes<Dim>(c.op(), x.dims);
   DYN_TRY(Shape shape, convShape(c, x, w));
-  setTensor(c, shape, x.dtype);
+  setTensor(c, asLaid<Dim>(c.op(), shape), x.dtype);
   return {};
 }
 
@@ -167,14 +185,19 @@ Status evaluateConvPacked(EvalContext& c) {
   if (c.operand(1).elementCount() != sizeProduct(shape, 0, static_cast<int>(shape.size())))
     return c.error(DiagnosticId::shapeMismatch, "packed weights of " + shapeText(c.operand(1).shape()) +
                                                     " are not those of " + shapeText(shape));
-  return convolve(c, c.operand(0), c.operand(1).reshaped(shape), biasOf(c));
+  DYN_TRY(HostTensor x, asPlanes(c.op(), c.operand(0)));
+  DYN_TRY(HostTensor planes, convolved(c, x, c.operand(1).reshaped(shape), biasOf(c)));
+  DYN_TRY(HostTensor result, asLaid(c.op(), planes));
+  c.setResult(0, std::move(result));
+  return {};
 }
 
 Status fillConvPacked(const BuiltinRequest& request, CallFields<calls::ConvPacked>& call) {
   const Op& op = request.op;
-  const Shape &x = request.operandTypes[0].dims(), w = op.attributes.dims("weights");
+  const Shape x = asPlanes<Dim>(op, request.operandTypes[0].dims()), w = op.attributes.dims("weights");
   DYN_CHECK(fillWindow(op, static_cast<int>(x.size()) - 2, call.numbers));
   DYN_CHECK(fillWay(op, &call.numbers.way));
+  call.numbers.way = LaidNumber{call.numbers.way, layoutOf(op)}.joined();
   for (Dim d : w) {
     if (*d.constant() > INT32_MAX)
       return makeError(DiagnosticId::badAttribute, "the weights are too large to be packed", op.place);
@@ -436,7 +459,10 @@ const OpDef conv_packedOp{
       return isOneDnn(op) ? "onednn_conv" : "conv_packed";
     },
     .operandRules = kAnyElements,
-    .doc = "x [n, c, s...] f32, packed [?] f32, bias [m] -> [n, m, o...] as conv.",
+    .doc =
+        "x [n, c, s...] f32, packed [?] f32, bias [m] -> [n, m, o...] as conv; with channels last [n, s..., "
+        "c] "
+        "-> [n, o..., m].",
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32], %w: Tensor[(4, 3, 3, 3), f32]) "
         "{ %p = pack_conv(%w) %y = conv_packed(%x, %p) {weights = dims(4, 3, 3, 3)} return %y }",

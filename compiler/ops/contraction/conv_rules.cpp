@@ -36,7 +36,8 @@ Result<Shape> convShape(InferContext& c, const TensorOperand& x, const Shape& w)
   return shape;
 }
 
-Status convolve(EvalContext& c, const HostTensor& x, const HostTensor& w, const HostTensor* bias) {
+Result<HostTensor> convolved(const EvalContext& c, const HostTensor& x, const HostTensor& w,
+                             const HostTensor* bias) {
   const int64_t group = c.attributes().integer("group", 1), inGroup = w.shape()[1];
   if (x.shape()[1] != inGroup * group || w.shape()[0] % group != 0)
     return c.error(DiagnosticId::shapeMismatch,
@@ -75,6 +76,11 @@ Status convolve(EvalContext& c, const HostTensor& x, const HostTensor& w, const 
       }
     }
   }
+  return result;
+}
+
+Status convolve(EvalContext& c, const HostTensor& x, const HostTensor& w, const HostTensor* bias) {
+  DYN_TRY(HostTensor result, convolved(c, x, w, bias));
   c.setResult(0, std::move(result));
   return {};
 }

@@ -55,7 +55,10 @@ class ProductSum {
   uint64_t whole_ = 0;
 };
 
-// Result 0: the convolution of x and w, plus the bias (null: none), all of one element type.
+// The convolution of x and w, plus the bias (null: none), all of one element type.
+Result<HostTensor> convolved(const EvalContext& c, const HostTensor& x, const HostTensor& w,
+                             const HostTensor* bias);
+// As result 0.
 Status convolve(EvalContext& c, const HostTensor& x, const HostTensor& w, const HostTensor* bias);
 
 // The sum over the window at `index` of the products of elements of operands 0 and 1; `left` and `right` make

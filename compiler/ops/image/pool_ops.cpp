@@ -4,6 +4,7 @@
 
 #include "compiler/loop/scalar_math.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/rules/layout_rules.h"
 #include "compiler/ops/rules/window_rules.h"
 #include "vm/include/dyn_builtin_numbers.h"
 
@@ -28,6 +29,7 @@ Status inferPool(InferContext& c, Pool pool) {
   } else {
     DYN_CHECK(requireClass(c, x, {DtypeClass::real}, "the operand"));
   }
+  x.dims = asPlanes<Dim>(c.op(), x.dims);
   DYN_TRY(Window window, windowOf(c.op(), x.rank() - 2));
   DYN_TRY(std::vector<int64_t> sizes, kernelShape(c.op(), x.rank() - 2));
   Shape kernel, shape{x.dims[0], x.dims[1]};
@@ -35,11 +37,15 @@ Status inferPool(InferContext& c, Pool pool) {
   const std::vector<WindowAxis> axes = windowAxes(window, x.dims, kernel);
   DYN_CHECK(requireWindowFits(c, window, axes));
   for (const WindowAxis& a : axes) shape.push_back(a.output);
+  shape = asLaid<Dim>(c.op(), shape);
   setTensor(c, shape, x.dtype);
   if (pool != Pool::max) return {};
   const size_t results = c.op().results.size();
   if (results < 1 || results > 2)
     return c.error(DiagnosticId::badOperands, "it has 1 or 2 results: values, indices");
+  if (results == 2 && makesChannelsLast(c.op()))
+    return c.error(DiagnosticId::badAttribute,
+                   "indices count places of planes: the channels can not come last");
   if (results == 2) setTensor(c, shape, Dtype::i64, 1);
   return {};
 }
@@ -91,7 +97,7 @@ struct WindowFold {
 };
 
 Status evaluatePool(EvalContext& c, Pool pool) {
-  const HostTensor& x = c.operand(0);
+  DYN_TRY(const HostTensor x, asPlanes(c.op(), c.operand(0)));
   DYN_TRY(Window window, windowOf(c.op(), x.rank() - 2));
   DYN_TRY(std::vector<int64_t> kernel, kernelShape(c.op(), x.rank() - 2));
   DYN_TRY(std::vector<ConcreteAxis> axes, concreteWindow(c, window, x.shape(), kernel));
@@ -129,7 +135,8 @@ Status evaluatePool(EvalContext& c, Pool pool) {
     }
     places.setInt(flat, fold.place);
   }
-  c.setResult(0, std::move(result));
+  DYN_TRY(HostTensor laid, asLaid(c.op(), result));
+  c.setResult(0, std::move(laid));
   if (c.op().results.size() == 2) c.setResult(1, std::move(places));
   return {};
 }
@@ -152,7 +159,7 @@ struct LoweredPool {
       WindowPlace place = windowPlace(c, axes, index.subspan(2), k);
       std::vector<Expr> at{index[0], index[1]};
       at.insert(at.end(), place.at.begin(), place.at.end());
-      DYN_TRY(Expr x, c.read(0, at));
+      DYN_TRY(Expr x, c.read(0, asLaid<Expr>(c.op(), at)));
       return guarded(place.inside, map(castTo(x, computed), at), outside);
     });
   }
@@ -164,12 +171,13 @@ Result<LoweredPool> loweredPool(LowerContext& c) {
   DYN_TRY(Window window, windowOf(c.op(), type.rank() - 2));
   DYN_TRY(std::vector<int64_t> sizes, kernelShape(c.op(), type.rank() - 2));
   for (int64_t size : sizes) pool.kernel.push_back(c.solver().context().constant(size));
-  pool.axes = windowAxes(window, type.dims(), pool.kernel);
+  pool.axes = windowAxes(window, asPlanes<Dim>(c.op(), type.dims()), pool.kernel);
   pool.computed = accumulationDtype(type.dtype());
   return pool;
 }
 
-Result<Expr> lowerMaxPool(LowerContext& c, int result, std::span<const Expr> index) {
+Result<Expr> lowerMaxPool(LowerContext& c, int result, std::span<const Expr> laid) {
+  const std::vector<Expr> index = asPlanes<Expr>(c.op(), laid);
   DYN_TRY(LoweredPool pool, loweredPool(c));
   const Type type = c.operandType(0);
   if (!isReal(type.dtype())) pool.computed = type.dtype();
@@ -221,7 +229,8 @@ Result<Expr> averageCount(LowerContext& c, const LoweredPool& pool, std::span<co
   return count;
 }
 
-Result<Expr> lowerAveragePool(LowerContext& c, int, std::span<const Expr> index) {
+Result<Expr> lowerAveragePool(LowerContext& c, int, std::span<const Expr> laid) {
+  const std::vector<Expr> index = asPlanes<Expr>(c.op(), laid);
   DYN_TRY(LoweredPool pool, loweredPool(c));
   DYN_TRY(Expr sum, pool.fold(c, ReduceOp::sum, index, c.number(0, pool.computed),
                               [](Expr x, std::span<const Expr>) { return x; }));
@@ -265,7 +274,7 @@ enum class PoolMode : int32_t {
 
 Status fillPool(const BuiltinRequest& request, PoolMode mode, CallFields<calls::Pool>& call) {
   const Op& op = request.op;
-  const Shape& x = request.operandTypes[0].dims();
+  const Shape x = asPlanes<Dim>(op, request.operandTypes[0].dims());
   const int rank = static_cast<int>(x.size()) - 2;
   DYN_TRY(Window window, windowOf(op, rank));
   DYN_TRY(std::vector<int64_t> sizes, kernelShape(op, rank));
@@ -275,7 +284,7 @@ Status fillPool(const BuiltinRequest& request, PoolMode mode, CallFields<calls::
         return makeError(DiagnosticId::badAttribute, "a window's size, stride or dilation is above 2^31",
                          op.place);
   call.numbers.axes = rank;
-  call.numbers.kind = static_cast<int32_t>(mode);
+  call.numbers.kind = LaidNumber{static_cast<int32_t>(mode), layoutOf(op)}.joined();
   call.numbers.window = numbersOf(sizes);
   call.numbers.strides = numbersOf(window.strides);
   call.numbers.dilations = numbersOf(window.dilations);
@@ -315,11 +324,13 @@ Status fillAveragePool(const BuiltinRequest& request, CallFields<calls::Pool>& c
 
 constexpr AttributeSpec kMaxAttributes[] = {
     DYN_WINDOW_ATTRIBUTES,
+    DYN_LAYOUT_ATTRIBUTE,
     {"storage_order", AttributeKind::integer, false,
      "1: indices count spatial axes in column-major order; default 0", Allowed::flag()},
 };
 constexpr AttributeSpec kAverageAttributes[] = {
     DYN_WINDOW_ATTRIBUTES,
+    DYN_LAYOUT_ATTRIBUTE,
     {"count_include_pad", AttributeKind::integer, false, "1: padding counts in the mean; default 0",
      Allowed::flag()},
 };
@@ -349,7 +360,8 @@ const OpDef max_poolOp{
     .builtinTakes = builtinPoolTakes,
     .operandRules = kAnyElements,
     .doc =
-        "[n, c, s...] -> [n, c, o...], o = floordiv(s + pads - (k-1)*dilation - 1, stride) + 1; indices i64 "
+        "[n, c, s...] -> [n, c, o...] (or with channels last), o = floordiv(s + pads - (k-1)*dilation - 1, "
+        "stride) + 1; indices i64 "
         "of the same shape",
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32]) { %y = max_pool(%x) {kernel_shape = [2, 2], strides = [2, "

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,17 @@ class WireWriter {
     raw(uint64_t{field} << 3 | 2);
     raw(content.size());
     out_ += content;
+  }
+  void real(uint32_t field, float value) {
+    raw(uint64_t{field} << 3 | 5);
+    char bits[4];
+    std::memcpy(bits, &value, 4);
+    out_.append(bits, 4);
+  }
+  // The tag and the length of a field whose `size` bytes follow elsewhere.
+  void head(uint32_t field, uint64_t size) {
+    raw(uint64_t{field} << 3 | 2);
+    raw(size);
   }
   const std::string& str() const { return out_; }
   std::string take() { return std::move(out_); }

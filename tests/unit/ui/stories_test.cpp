@@ -5,6 +5,7 @@
 #include <QAction>
 #include <QApplication>
 #include <QFile>
+#include <QLabel>
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QPushButton>
@@ -12,6 +13,7 @@
 #include <QSpinBox>
 #include <QTabBar>
 #include <QTabWidget>
+#include <QTableWidget>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTextBrowser>
@@ -19,6 +21,8 @@
 
 #include "tests/support/idle_window.h"
 #include "tests/support/paths.h"
+#include "ui/views/levels_panel.h"
+#include "ui/views/stop_panel.h"
 
 namespace dyn::ui {
 namespace {
@@ -180,12 +184,12 @@ TEST_F(Stories, openEverythingAndTakeItBack) {
 
 TEST_F(Stories, whoTakesTheMemory) {
   clickTab("Memory");
-  auto* plan = window_.findChild<PlanCanvas*>();
+  auto* plan = named<PlanCanvas>("planCanvas");
   ASSERT_NE(plan, nullptr);
-  // Where buffers are is not fixed: the middle of the picture, and places round it.
-  for (int x = plan->width() / 2; x < plan->width() && canvas()->selectedNode() < 0; x += 25)
-    for (int y = plan->height() - 40; y > 20 && canvas()->selectedNode() < 0; y -= 25)
-      QTest::mouseClick(plan, Qt::LeftButton, {}, QPoint(x, y));
+  ASSERT_FALSE(plan->blocks().empty());
+  // The first one whose operation this step has.
+  for (size_t i = 0; i < plan->blocks().size() && canvas()->selectedNode() < 0; ++i)
+    QTest::mouseClick(plan, Qt::LeftButton, {}, plan->rectOf(plan->blocks()[i]).center().toPoint());
   ++steps_;
   settle();
   EXPECT_GE(canvas()->selectedNode(), 0) << "a buffer leads to the operation that makes it";
@@ -220,6 +224,50 @@ TEST_F(Stories, workInTheDark) {
   EXPECT_TRUE(isDark(canvas()->palette()));
   applyTheme(Theme::system);
   EXPECT_LE(steps_, 3);
+}
+
+TEST_F(Stories, theSlowestLayerAndItsAssembly) {
+  press("Ctrl+R");
+  ASSERT_NE(window_.lastRun(), nullptr);
+  clickTab("Kernels");
+  auto* table = named<QTableWidget>("kernels");
+  // What hand-written kernels of the runtime compute has no machine code here: the slowest that has.
+  int row = 0;
+  while (row + 1 < table->rowCount() && table->item(row, 1)->text() == "builtin") ++row;
+  table->scrollToItem(table->item(row, 0));
+  click(table->viewport(), table->visualItemRect(table->item(row, 0)).center());
+  ASSERT_GE(canvas()->selectedNode(), 0);
+  clickTab("Levels");
+  auto* code = window_.findChild<LevelsPanel*>()->pane(1)->view();
+  EXPECT_GT(code->lineCount(), 50) << "machine code";
+  ASSERT_FALSE(code->highlights().empty()) << "the lines of its kernel are marked";
+  EXPECT_FALSE(code->lineRect(code->highlights().front().first).isEmpty()) << "and seen";
+  EXPECT_LE(steps_, 4);
+}
+
+TEST_F(Stories, aStopInTheMachine) {
+  press("Ctrl+F");
+  type("op:softmax");
+  press("Return");
+  press("F9");
+  press("F5");
+  press("F5");
+  auto* stop = window_.findChild<StopPanel*>();
+  ASSERT_TRUE(stop->isStopped()) << said().toStdString();
+  EXPECT_EQ(stop->stop()->why, "breakpoint 1");
+  EXPECT_GT(stop->registers()->rowCount(), 5);
+  QTableWidget* registers = stop->registers();
+  int tensor = 0;
+  while (tensor < registers->rowCount() && !registers->item(tensor, 2)->text().contains("f32")) ++tensor;
+  ASSERT_LT(tensor, registers->rowCount());
+  registers->scrollToItem(registers->item(tensor, 1));
+  const QPoint at = registers->visualItemRect(registers->item(tensor, 1)).center();
+  click(registers->viewport(), at);
+  QTest::mouseDClick(registers->viewport(), Qt::LeftButton, {}, at);
+  settle();
+  EXPECT_TRUE(named<QLabel>("tensorStatistics")->text().contains("at the stop"))
+      << named<QLabel>("tensorStatistics")->text().toStdString();
+  EXPECT_LE(steps_, 7);
 }
 
 TEST_F(Stories, readTheTextOfTheChosenOperation) {

@@ -13,11 +13,11 @@ namespace {
 Status convF32(FlatCall& memory, const ConvolutionCall& work, Way way) {
   switch (way) {
     case Way::rows:
-      return convRows(memory, work);
+      return work.c.makesChannelsLast() ? convRowsLast(memory, work) : convRows(memory, work);
     case Way::staged:
       return convStaged(memory, work);
     case Way::direct:
-      return convDirect(memory, work);
+      return work.c.makesChannelsLast() ? convDirectLast(memory, work) : convDirect(memory, work);
     case Way::winograd:
       return convWinograd(memory, work);
   }
@@ -29,11 +29,11 @@ int64_t convF32Scratch(const FlatCall& call, const Convolution& c, Way way) {
   const ConvolutionCall work{call, c, nullptr, nullptr, nullptr, nullptr, nullptr, none};
   switch (way) {
     case Way::rows:
-      return convRowsScratch(call, c);
+      return c.makesChannelsLast() ? convRowsLastScratch(work) : convRowsScratch(call, c);
     case Way::staged:
       return convStagedScratch(work);
     case Way::direct:
-      return convDirectScratch(work);
+      return c.makesChannelsLast() ? convDirectLastScratch(work) : convDirectScratch(work);
     case Way::winograd:
       return convWinogradScratch(work);
   }
@@ -213,6 +213,11 @@ Status describePackedShapes(const FlatCall& call, const char* name, Convolution&
   const WindowFields window = windowOf<Call>(call, n);
   if (Status status = describeWindow(window, std::span(shape).first(n.sizes.size()), false, c); !status.ok())
     return status;
+  const LaidNumber laid = LaidNumber::parted(n.way);
+  if (!laid.isKnown()) return failure(DYN_BAD_PROGRAM, "there is no layout for " + std::to_string(n.way));
+  c.layout = laid.layout;
+  if (c.makesChannelsLast() && c.rank > 2)
+    return failure(DYN_UNSUPPORTED, "channels last in three spatial dims");
   return describePositions(window, x, call.result(0), false, c);
 }
 
@@ -223,14 +228,31 @@ Status describePacked(const FlatCall& call, const char* name, Convolution& c, Ep
   return readRest<Call>(call, name, call.numbersOf<Call>(), c, call.argument(Call::x), bias, epilogue);
 }
 
+// Staged weights stand in rows beside positions in lanes, which lie apart where the channels come last.
+static Status wayOfPacked(int32_t number, const Convolution& c, Way& way) {
+  if (Status status = wayOf(LaidNumber::parted(number).number, c, way); !status.ok()) return status;
+  switch (c.layout) {
+    case ImageLayout::planes:
+      return okStatus();
+    case ImageLayout::channelsLast:
+      if (way != Way::staged) return okStatus();
+      break;
+    case ImageLayout::toChannelsLast:
+      if (way == Way::direct) return okStatus();
+      break;
+  }
+  return failure(DYN_BAD_PROGRAM, "the way " + std::string(contraction::kWayNames[static_cast<size_t>(way)]) +
+                                      " can not do this layout");
+}
+
 Status convPackedScratch(const FlatCall& call, int64_t& elements) {
   Convolution c;
   if (Status status = describePackedShapes(call, "conv_packed", c); !status.ok()) return status;
   if (call.result(0)->elements == 0) return okStatus();
   Way way{};
   const int32_t named = call.numbersOf<calls::ConvPacked>().way;
-  if (Status status = wayOf(named, c, way); !status.ok()) return status;
-  nameVersion(call, c, way, named);
+  if (Status status = wayOfPacked(named, c, way); !status.ok()) return status;
+  nameVersion(call, c, way, LaidNumber::parted(named).number);
   elements = convF32Scratch(call, c, way);
   return okStatus();
 }
@@ -245,7 +267,7 @@ Status convPacked(FlatCall& call) {
   TensorView* y = call.result(0);
   if (y->elements == 0) return okStatus();
   Way way{};
-  if (Status status = wayOf(call.numbersOf<Call>().way, c, way); !status.ok()) return status;
+  if (Status status = wayOfPacked(call.numbersOf<Call>().way, c, way); !status.ok()) return status;
   if (packed->elements != packedElementCount(c, way))
     return failure(DYN_BAD_INPUT, "the weights are not packed for this convolution: " + describe(packed));
   return convF32(call,

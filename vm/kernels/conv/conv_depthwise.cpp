@@ -208,7 +208,7 @@ class LaneTask {
     for (int64_t row = 0; row < end - begin; ++row)
       convolutionKernels().lanes(taps.offsets.size(), held.at + row * c.stride[1] * held.pitch * lanes(),
                                  c.stride[2] * lanes(), taps.offsets.data(), taps.factors.data(), bias,
-                                 tile + row * c.output[2] * lanes(), c.output[2]);
+                                 tile + row * c.output[2] * lanes(), lanes(), c.output[2]);
     frame_.write(tile, begin, end, output);
   }
 

@@ -57,9 +57,13 @@ Status describeShapes(const WindowFields& window, const TensorView* x, const Ten
                       Convolution& c) {
   const auto rank = static_cast<size_t>(c.rank);
   if (window.pads.size() < rank) return failure(DYN_BAD_PROGRAM, "pads are missing");
-  if (x->rank != rank + 2 || y->rank != rank + 2 || x->shape()[1] / c.groups != c.channels ||
-      x->shape()[1] % c.groups != 0 || y->shape()[1] / c.groups != c.filters ||
-      y->shape()[1] % c.groups != 0 || y->shape()[0] != x->shape()[0])
+  const bool lastX = c.readsChannelsLast(), lastY = c.makesChannelsLast();
+  const auto holds = [&](const TensorView* tensor, bool last, int64_t perGroup) {
+    const size_t axis = last ? rank + 1 : 1;
+    return tensor->rank == rank + 2 && tensor->shape()[axis] % c.groups == 0 &&
+           tensor->shape()[axis] / c.groups == perGroup;
+  };
+  if (!holds(x, lastX, c.channels) || !holds(y, lastY, c.filters) || y->shape()[0] != x->shape()[0])
     return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(x) + " with " + std::to_string(c.groups) +
                                       " groups of " + std::to_string(c.channels) + " channels and " +
                                       std::to_string(c.filters) + " filters -> " + describe(y));
@@ -67,8 +71,8 @@ Status describeShapes(const WindowFields& window, const TensorView* x, const Ten
   double staged = 1;
   for (size_t i = 0; i < rank; ++i) {
     const size_t to = 3 - rank + i;
-    c.input[to] = x->shape()[2 + i];
-    c.output[to] = y->shape()[2 + i];
+    c.input[to] = x->shape()[(lastX ? 1 : 2) + i];
+    c.output[to] = y->shape()[(lastY ? 1 : 2) + i];
     c.pad[to] = window.pads[i];
     const int64_t stepped = transposed ? c.input[to] : c.output[to],
                   other = transposed ? c.output[to] : c.input[to];

@@ -10,6 +10,7 @@
 #include "vm/kernels/conv/convolution_kernels.h"
 #include "vm/kernels/epilogue.h"
 #include "vm/shared/dyn_contraction.h"
+#include "vm/shared/dyn_layout.h"
 
 namespace dyn::vm::kernels {
 
@@ -19,8 +20,11 @@ using contraction::Way;
 // dilation - pad; in conv_transpose input and output change places.
 struct Convolution : contraction::ConvolutionWindow {
   int64_t batch = 0;
+  ImageLayout layout = ImageLayout::planes;
   std::array<int64_t, 3> input{1, 1, 1}, output{1, 1, 1}, pad{0, 0, 0};
 
+  bool readsChannelsLast() const { return layout == ImageLayout::channelsLast; }
+  bool makesChannelsLast() const { return layout != ImageLayout::planes; }
   int64_t inputSize() const { return input[0] * input[1] * input[2]; }
   int64_t outputSize() const { return output[0] * output[1] * output[2]; }
   double steps() const;  // multiply-adds of all images
@@ -147,11 +151,16 @@ Status convRows(FlatCall& memory, const ConvolutionCall& work);
 Status convStaged(FlatCall& memory, const ConvolutionCall& work);
 Status convDirect(FlatCall& memory, const ConvolutionCall& work);
 Status convWinograd(FlatCall& memory, const ConvolutionCall& work);
+// Those of tensors with their channels last, but Winograd's, which takes both.
+Status convRowsLast(FlatCall& memory, const ConvolutionCall& work);
+Status convDirectLast(FlatCall& memory, const ConvolutionCall& work);
 // Elements of scratch memory they take.
 int64_t convUnpackedScratch(const FlatCall& call, const Convolution& c, Way way);
 int64_t convRowsScratch(const FlatCall& call, const Convolution& c);
 int64_t convStagedScratch(const ConvolutionCall& work);
 int64_t convDirectScratch(const ConvolutionCall& work);
 int64_t convWinogradScratch(const ConvolutionCall& work);
+int64_t convRowsLastScratch(const ConvolutionCall& work);
+int64_t convDirectLastScratch(const ConvolutionCall& work);
 
 }  // namespace dyn::vm::kernels

@@ -27,10 +27,13 @@ using RowKernel = void (*)(int64_t depth, const float* a, const float* b, const 
                            float* c, int64_t columns);
 
 // Channels in the lanes, as many as a vector has:
-//   c[i * lanes + lane] = start[lane] + sum over k of a[offsets[k] + i * strideA + lane] * b[k * lanes + lane],  i < positions
+//   c[i * strideC + lane] = start[lane] + sum over k of a[offsets[k] + i * strideA + lane] * b[k * lanes + lane],  i < positions
 // start may be null: 0.
 using LaneKernel = void (*)(int64_t depth, const float* a, int64_t strideA, const int64_t* offsets,
-                            const float* b, const float* start, float* c, int64_t positions);
+                            const float* b, const float* start, float* c, int64_t strideC, int64_t positions);
+
+// to[i * lanes + lane] = from[i * stride + lane] for the lanes of one vector, i < positions.
+using GatherKernel = void (*)(const float* from, int64_t stride, int64_t positions, float* to);
 
 // y[filter * strideY + position] = tile[position * leading + filter] + bias[filter], for as many filters and
 // positions as a vector has lanes. bias may be null.
@@ -41,6 +44,9 @@ using PairKernel = void (*)(const float* row, int64_t columns, float* even, floa
 
 // to[i] += from[i], i < count.
 using AddKernel = void (*)(const float* from, int64_t count, float* to);
+
+// Of as many vectors as fill a line of the cache.
+inline constexpr int64_t kLineLanes = 16;
 
 struct ConvolutionKernels {
   int32_t maxRows;
@@ -53,6 +59,9 @@ struct ConvolutionKernels {
   TurnKernel turn;
   PairKernel unzip;
   AddKernel add;
+  GatherKernel gather;
+  LaneKernel line;  // kLineLanes of them
+  GatherKernel gatherLine;
 };
 
 // For the CPU it runs on.

@@ -19,15 +19,12 @@ TapWindow tapWindow(const Convolution& c, size_t axis) {
   return {live, c.pad[axis] - live.low * c.dilation[axis], (live.high - live.low - 1) * c.dilation[axis]};
 }
 
-LaneFrame::LaneFrame(const Convolution& convolution, float outside)
-    : c(convolution),
-      outside_(outside),
-      down_(tapWindow(c, 1)),
-      right_(tapWindow(c, 2)),
-      lanes_(convolutionKernels().narrow) {
+LaneFrame::LaneFrame(const Convolution& convolution, float outside, int64_t mostRows, int64_t lanes)
+    : c(convolution), outside_(outside), down_(tapWindow(c, 1)), right_(tapWindow(c, 2)), lanes_(lanes) {
   columns_ = (c.output[2] - 1) * c.stride[2] + right_.reach + 1;
   const int64_t held = kFrameElements / (std::max(columns_, c.input[2]) * lanes_);
-  rows_ = evenPart(c.output[1], std::max<int64_t>((held - down_.reach - 1) / c.stride[1] + 1, 1));
+  const int64_t most = std::max<int64_t>((held - down_.reach - 1) / c.stride[1] + 1, 1);
+  rows_ = evenPart(c.output[1], std::min(most, mostRows));
 }
 
 bool LaneFrame::suits() const {
@@ -57,7 +54,7 @@ LaneRows LaneFrame::fill(const float* input, int64_t begin, int64_t end, float* 
                 kept = std::clamp<int64_t>(columns_ - before, 0, c.input[2] - skipped);
   // Where nothing lies outside, what was turned is the frame.
   if (before == 0 && kept == columns_ && inside.high - inside.low == held)
-    return {scratch + skipped * lanes_, c.input[2]};
+    return {scratch + skipped * lanes_, c.input[2], lanes_};
   float* frame = scratch + heldRows() * c.input[2] * lanes_;
   for (int64_t line = 0; line < held; ++line) {
     float* to = frame + line * columns_ * lanes_;
@@ -71,7 +68,40 @@ LaneRows LaneFrame::fill(const float* input, int64_t begin, int64_t end, float* 
                 to + before * lanes_);
     std::fill(to + (before + kept) * lanes_, to + columns_ * lanes_, outside_);
   }
-  return {frame, columns_};
+  return {frame, columns_, lanes_};
+}
+
+LaneRows LaneFrame::fillLast(const float* image, int64_t pitch, int64_t count, int64_t begin, int64_t end,
+                             float* scratch) const {
+  const int64_t first = begin * c.stride[1] - down_.pad,
+                held = (end - 1 - begin) * c.stride[1] + down_.reach + 1;
+  const int64_t before = std::max<int64_t>(right_.pad, 0),
+                skipped = std::clamp<int64_t>(-right_.pad, 0, c.input[2]),
+                kept = std::clamp<int64_t>(columns_ - before, 0, c.input[2] - skipped);
+  const ConvolutionKernels& kernels = convolutionKernels();
+  const auto gather = lanes_ == kLineLanes ? kernels.gatherLine : kernels.gather;
+  if (count == lanes_ && before == 0 && kept == columns_ && first >= 0 && first + held <= c.input[1])
+    return {image + (first * c.input[2] + skipped) * pitch, c.input[2], pitch};
+  for (int64_t line = 0; line < held; ++line) {
+    float* to = scratch + line * columns_ * lanes_;
+    const int64_t row = first + line;
+    if (row < 0 || row >= c.input[1] || kept == 0) {
+      std::fill_n(to, columns_ * lanes_, outside_);
+      continue;
+    }
+    const float* from = image + (row * c.input[2] + skipped) * pitch;
+    std::fill_n(to, before * lanes_, outside_);
+    if (count == lanes_)
+      gather(from, pitch, kept, to + before * lanes_);
+    else
+      for (int64_t column = 0; column < kept; ++column) {
+        float* place = to + (before + column) * lanes_;
+        std::copy_n(from + column * pitch, count, place);
+        std::fill(place + count, place + lanes_, 0.0f);
+      }
+    std::fill(to + (before + kept) * lanes_, to + columns_ * lanes_, outside_);
+  }
+  return {scratch, columns_, lanes_};
 }
 
 void LaneFrame::write(const float* tile, int64_t begin, int64_t end, float* output) const {

@@ -23,11 +23,14 @@ TapWindow tapWindow(const Convolution& c, size_t axis);
 struct LaneRows {
   const float* at = nullptr;
   int64_t pitch = 0;  // places of a row
+  int64_t step = 0;   // elements from place to place
 };
 
 class LaneFrame {
  public:
-  LaneFrame(const Convolution& convolution, float outside);
+  // A chunk has at most so many output rows. `lanes`: of a vector.
+  LaneFrame(const Convolution& convolution, float outside, int64_t mostRows = INT64_MAX,
+            int64_t lanes = convolutionKernels().narrow);
 
   // Is the image so small, and has it one slice?
   bool suits() const;
@@ -41,6 +44,12 @@ class LaneFrame {
 
   // From `lanes` planes, each c.inputSize() elements long, from `input` on; `scratch` holds frameElements().
   LaneRows fill(const float* input, int64_t begin, int64_t end, float* scratch) const;
+  // From `count` channels, at most `lanes`, of an image that has its channels last, `pitch` of them. Whole
+  // groups of channels around which nothing lies outside are read where they are. `scratch` holds
+  // lastElements(). Here lanes may be those of several vectors.
+  LaneRows fillLast(const float* image, int64_t pitch, int64_t count, int64_t begin, int64_t end,
+                    float* scratch) const;
+  int64_t lastElements() const { return heldRows() * columns_ * lanes_; }
   // Back to the planes of the output: `tile` is [rows, columns, lanes].
   void write(const float* tile, int64_t begin, int64_t end, float* output) const;
 

@@ -156,7 +156,9 @@ struct WinogradTask {
       const int32_t code = writeOutput(m, productPlaces, image, first, last, panel, rest);
       if (code != DYN_KERNEL_OK) return code;
     }
-    return DYN_KERNEL_OK;
+    return c.readsChannelsLast() && work.epilogue
+               ? finishLast(image, first, last, panels.first(panelBegin), panels.end(panelEnd - 1))
+               : DYN_KERNEL_OK;
   }
 
  private:
@@ -188,16 +190,49 @@ struct WinogradTask {
                       float* patch) const {
     for (int64_t channel = 0; channel < c.channels; channel += lanes)
       forEachRun(first, last, patchBlocks(), [&](const Run& run) {
-        copyTurned(image + channel * c.inputSize(), std::min(lanes, c.channels - channel), run, patch);
-        PlaceTable shifted = to;
-        for (WinogradPlace& place : shifted) place.begin += run.at * place.step;
-        transforms.input[c.stride[2] - 1](patch, patchLeading(), run.count, v + channel, shifted.data());
+        const int64_t count = std::min(lanes, c.channels - channel);
+        const float* planes = image + channel * (c.readsChannelsLast() ? 1 : c.inputSize());
+        forEachPart(run, count, [&](const Run& part, const Place* inPlace) {
+          PlaceTable shifted = to;
+          for (WinogradPlace& place : shifted) place.begin += part.at * place.step;
+          const auto transform = transforms.input[c.stride[2] - 1];
+          if (inPlace) {
+            transform(planes + (inPlace->row * c.input[2] + inPlace->column) * c.channels,
+                      c.input[2] * c.channels, c.channels, part.count, v + channel, shifted.data());
+            return;
+          }
+          copyPatch(planes, count, part, patch);
+          transform(patch, patchLeading(), lanes, part.count, v + channel, shifted.data());
+        });
       });
+  }
+
+  struct Place {
+    int64_t row, column;
+  };
+  // Blocks that lie inside the input are read where they are, where whole vectors of channels lie side by
+  // side: part(run, their first place, else null).
+  template <typename Part>
+  void forEachPart(const Run& run, int64_t count, const Part& part) const {
+    const int64_t row = run.row * axis.step - c.pad[1], end = run.column + run.count;
+    const auto inside = [&](int64_t pad) { return pad >= 0 ? (pad + axis.step - 1) / axis.step : 0; };
+    const int64_t reach = c.input[2] + c.pad[2] - axis.inputs;
+    const int64_t low = std::clamp(inside(c.pad[2]), run.column, end),
+                  high = std::clamp(reach < 0 ? 0 : reach / axis.step + 1, low, end);
+    if (!c.readsChannelsLast() || count < lanes || row < 0 || row + axis.inputs > c.input[1] || low == high)
+      return part(run, nullptr);
+    const auto cut = [&](int64_t from, int64_t to) {
+      return Run{run.row, from, to - from, run.at + from - run.column};
+    };
+    if (run.column < low) part(cut(run.column, low), nullptr);
+    const Place first{row, low * axis.step - c.pad[2]};
+    part(cut(low, high), &first);
+    if (high < end) part(cut(high, end), nullptr);
   }
 
   // The input of a run: patch[row * patchLeading() + column * lanes + channel]. What stands in lanes beyond
   // `count` nobody reads.
-  void copyTurned(const float* planes, int64_t count, const Run& run, float* patch) const {
+  void copyPatch(const float* image, int64_t count, const Run& run, float* patch) const {
     const int64_t wanted = run.count * axis.step + axis.inputs - axis.step;
     const int64_t left = run.column * axis.step - c.pad[2];
     const Places inside = placesInside(left, 1, c.input[2]).within(0, wanted);
@@ -207,9 +242,20 @@ struct WinogradTask {
       const bool reads = ih >= 0 && ih < c.input[1] && inside.low < inside.high;
       std::fill_n(to, (reads ? inside.low : wanted) * lanes, 0.0f);
       if (!reads) continue;
-      turnRow(planes + ih * c.input[2] + left, count, inside, to);
+      if (c.readsChannelsLast())
+        copyRow(image + (ih * c.input[2] + left) * c.channels, count, inside, to);
+      else
+        turnRow(image + ih * c.input[2] + left, count, inside, to);
       std::fill_n(to + inside.high * lanes, (wanted - inside.high) * lanes, 0.0f);
     }
+  }
+
+  void copyRow(const float* from, int64_t count, Places columns, float* to) const {
+    if (count == lanes)
+      return panels.kernels.gather(from + columns.low * c.channels, c.channels, columns.high - columns.low,
+                                   to + columns.low * lanes);
+    for (int64_t i = columns.low; i < columns.high; ++i)
+      std::copy_n(from + i * c.channels, count, to + i * lanes);
   }
 
   // Columns [low, high) of a row. Where they are not whole vectors, the last ones overlap, or more columns
@@ -238,16 +284,53 @@ struct WinogradTask {
     forEachRun(first, last, most, [&](const Run& run) {
       PlaceTable shifted = from;
       for (WinogradPlace& place : shifted) place.begin += run.at * place.step;
-      transforms.output[c.stride[2] - 1](m, shifted.data(), run.count, width / lanes, rows, rowElements());
       const int64_t down = axis.outputs * run.row, right = axis.outputs * run.column;
       const int64_t columns = std::min(axis.outputs * run.count, c.output[2] - right);
+      // Whole blocks of whole vectors of filters are written where they belong.
+      const bool inPlace = c.readsChannelsLast() && count == width && columns == axis.outputs * run.count &&
+                           down + axis.outputs <= c.output[1];
+      const int64_t begin = image * c.outputSize() + down * c.output[2] + right;
+      float* to = inPlace ? work.y + begin * c.filters + filter : rows;
+      transforms.output[c.stride[2] - 1](m, shifted.data(), run.count, width / lanes, to,
+                                         inPlace ? c.output[2] * c.filters : rowElements(),
+                                         inPlace ? c.filters : width);
       for (int64_t i = 0; i < axis.outputs && down + i < c.output[1]; ++i) {
         const int64_t begin = (down + i) * c.output[2] + right;
+        if (c.readsChannelsLast()) {
+          if (!inPlace || work.bias)
+            writeLast(inPlace ? nullptr : rows + i * rowElements(), width, columns,
+                      image * c.outputSize() + begin, filter, count);
+          continue;
+        }
         writeTransposed(rows + i * rowElements(), width, columns, count,
                         work.bias ? work.bias + filter : nullptr, work.y + channel * c.outputSize() + begin,
                         c.outputSize());
         if (!work.epilogue) continue;
         const int32_t code = work.epilogue.run(channel, channel + count, begin, begin + columns);
+        if (code != DYN_KERNEL_OK) fault = code;
+      }
+    });
+    return fault;
+  }
+
+  // `positions` positions from `first` on of the images; row null: all but the bias is there already.
+  void writeLast(const float* row, int64_t width, int64_t positions, int64_t first, int64_t filter,
+                 int64_t count) const {
+    float* to = work.y + first * c.filters + filter;
+    for (int64_t i = 0; row && i < positions; ++i) copyShort(row + i * width, count, to + i * c.filters);
+    for (int64_t i = 0; work.bias && i < positions; ++i)
+      for (int64_t k = 0; k < count; ++k) to[i * c.filters + k] += work.bias[filter + k];
+  }
+
+  // The epilogue on filters [low, high) of all blocks: its rows are positions.
+  int32_t finishLast(int64_t image, int64_t first, int64_t last, int64_t low, int64_t high) const {
+    int32_t fault = DYN_KERNEL_OK;
+    forEachRun(first, last, most, [&](const Run& run) {
+      const int64_t down = axis.outputs * run.row, right = axis.outputs * run.column;
+      const int64_t columns = std::min(axis.outputs * run.count, c.output[2] - right);
+      for (int64_t i = 0; i < axis.outputs && down + i < c.output[1]; ++i) {
+        const int64_t begin = image * c.outputSize() + (down + i) * c.output[2] + right;
+        const int32_t code = work.epilogue.run(begin, begin + columns, low, high);
         if (code != DYN_KERNEL_OK) fault = code;
       }
     });

@@ -18,14 +18,14 @@ struct WinogradPlace {
   int64_t begin, step;
 };
 
-// Reads blocks side by side from patch[row * leading + column * lanes], one channel in each of `lanes` lanes,
+// Reads blocks side by side from patch[row * leading + column * step], one channel in each of `lanes` lanes,
 // and writes their places to v.
-using WinogradInput = void (*)(const float* patch, int64_t leading, int64_t blocks, float* v,
+using WinogradInput = void (*)(const float* patch, int64_t leading, int64_t step, int64_t blocks, float* v,
                                const WinogradPlace* places);
-// Reads the products of blocks side by side, `vectors` vectors of filters each, and writes outputs[row *
-// leading + (column * vectors) * lanes].
+// Reads the products of blocks side by side, `vectors` vectors of filters each, and writes them from
+// outputs[row * leading + column * step] on.
 using WinogradOutput = void (*)(const float* m, const WinogradPlace* places, int64_t blocks, int64_t vectors,
-                                float* outputs, int64_t leading);
+                                float* outputs, int64_t leading, int64_t step);
 
 struct WinogradKernels {
   WinogradInput input[2];  // [stride - 1]

@@ -32,6 +32,10 @@ struct Problem {
   std::span<const int32_t> dispatch;    // the program's: pairs of 1 + schedule (0: by cost) and most rows
 };
 
+// Of finished tiles that an epilogue sees together, about: they are still near, and its rows are long
+// enough to be worth starting.
+constexpr int64_t kEpilogueElements = 16384;
+
 // Multiply-adds of one batch.
 double steps(const Problem& p) {
   return static_cast<double>(p.rows) * static_cast<double>(p.columns) *
@@ -201,16 +205,19 @@ struct BlockTask {
           left = copy;
         }
         const bool last = k + block >= p.depth;
-        for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
+        const int64_t together = std::max<int64_t>(1, kEpilogueElements / (rows * width));
+        for (int64_t panel = panelBegin, finished = panelBegin; panel < panelEnd; ++panel) {
           const int64_t column = panel * width, columns = std::min(width, p.columns - column);
           int64_t first = 0;
           for (int64_t tile = firstTile; tile < lastTile; first += all.height(tile++))
             multiply(all.height(tile), depth, left + first * leading, leading, packed, panel, k,
                      c + (row + first) * p.strideCM + column, columns);
-          if (!last || !*epilogue) continue;
+          const bool full = panel + 1 - finished == together || panel + 1 == panelEnd;
+          if (!last || !*epilogue || !full) continue;
           const int32_t fault =
-              epilogue->run(firstRow + row, firstRow + row + rows, column, column + columns);
+              epilogue->run(firstRow + row, firstRow + row + rows, finished * width, column + columns);
           if (fault != DYN_KERNEL_OK) return fault;
+          finished = panel + 1;
         }
       }
     }

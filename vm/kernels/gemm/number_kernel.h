@@ -23,6 +23,11 @@ template <typename T>
 using DotsInPlace = void (*)(int64_t rows, int64_t depth, const T* a, int64_t strideAM, const T* b,
                              int64_t strideBN, T* c, int64_t strideCM, int64_t columns);
 
+// Softmax of each row in place, f32: of (keep & scale * x) + addend, where keep has all bits of a column or
+// none. `columns` is a multiple of 16; an addend of -inf where keep is 0 leaves a column out.
+using SoftmaxRows = void (*)(int64_t rows, int64_t columns, float* x, int64_t stride, float scale,
+                             const int32_t* keep, const float* addend);
+
 template <typename T>
 struct NumberFamily {
   int64_t maxRows, panelWidth;
@@ -34,6 +39,7 @@ struct NumberFamily {
 struct NumberFamilies {
   RowsInPlace<float> rowsOfF32;  // its tiles are those of a DynGemmFamily
   DotsInPlace<float> dotsOfF32;
+  SoftmaxRows softmaxOfF32;
   NumberFamily<double> f64;
   NumberFamily<uint32_t> i32;
   NumberFamily<uint64_t> i64;

@@ -25,6 +25,7 @@ struct Pool {
   Convolution window;  // one channel and one filter; no weights
   std::array<int64_t, 3> padEnd{0, 0, 0};
   int64_t planes = 0;
+  int64_t channels = 0;  // beside one another in x and y, which then are [n, spatial..., channels]; else 0
   Mode mode = kMaximum;
 
   // Of an output place, along one axis: the taps that lie inside the input, and how many count for the mean.
@@ -53,13 +54,20 @@ Status describePool(const FlatCall& call, const TensorView* x, const TensorView*
   const int64_t rank = n.axes;
   if (rank < 1 || rank > 3 || !n.complete || !s.complete)
     return failure(DYN_BAD_PROGRAM, "pool: sizes, strides, dilations or pads are missing");
-  if (n.kind < kMaximum || n.kind > kMeanWithPads) return failure(DYN_BAD_PROGRAM, "pool: no such mode");
-  p.mode = static_cast<Mode>(n.kind);
+  const LaidNumber laid = LaidNumber::parted(n.kind);
+  if (laid.number < kMaximum || laid.number > kMeanWithPads)
+    return failure(DYN_BAD_PROGRAM, "pool: no such mode");
+  if (laid.layout != ImageLayout::planes && laid.layout != ImageLayout::channelsLast)
+    return failure(DYN_BAD_PROGRAM, "pool: no such layout");
+  p.mode = static_cast<Mode>(laid.number);
+  const bool channelsLast = laid.layout == ImageLayout::channelsLast;
   const auto wrong = [&] {
     return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(x) + " -> " + describe(y));
   };
+  const int64_t channelAxis = channelsLast ? rank + 1 : 1, firstAxis = channelsLast ? 1 : 2;
   if (x->dtype() != DataType::f32 || y->dtype() != DataType::f32 || x->rank != rank + 2 ||
-      y->rank != rank + 2 || x->shape()[0] != y->shape()[0] || x->shape()[1] != y->shape()[1])
+      y->rank != rank + 2 || x->shape()[0] != y->shape()[0] ||
+      x->shape()[channelAxis] != y->shape()[channelAxis])
     return wrong();
   Convolution& w = p.window;
   w.rank = rank;
@@ -72,8 +80,8 @@ Status describePool(const FlatCall& call, const TensorView* x, const TensorView*
     w.dilation[to] = n.dilations[at];
     w.pad[to] = s.pads[at];
     p.padEnd[to] = s.padsBehind[at];
-    w.input[to] = x->shape()[2 + i];
-    w.output[to] = y->shape()[2 + i];
+    w.input[to] = x->shape()[firstAxis + i];
+    w.output[to] = y->shape()[firstAxis + i];
     for (int64_t least1 : {w.kernel[to], w.stride[to], w.dilation[to]})
       if (least1 < 1 || least1 > kFarthest)
         return failure(DYN_BAD_INPUT, "pool: size, stride or dilation out of range");
@@ -82,7 +90,8 @@ Status describePool(const FlatCall& call, const TensorView* x, const TensorView*
     if (w.input[to] > kFarthest || w.output[to] > kFarthest)
       return failure(DYN_BAD_INPUT, "pool: size out of range");
   }
-  p.planes = x->shape()[0] * x->shape()[1];
+  p.planes = x->shape()[0] * x->shape()[channelAxis];
+  if (channelsLast) p.channels = x->shape()[channelAxis];
   return okStatus();
 }
 
@@ -211,7 +220,55 @@ class Plane {
   Table<float> counts_;  // of the columns
 };
 
-// First groups of planes, chunk by chunk, then the other planes, row by row.
+// One row of places of an image with its channels last: each place combines what its window holds, channel by
+// channel.
+class PlacesOfRow {
+ public:
+  PlacesOfRow(const Pool& p, float* memory) : p_(p), taps_(memory) {}
+  static int64_t scratchElements(const Pool& p) {
+    int64_t most = 1;  // each element of the input meets one tap of a window at most
+    for (size_t i = 0; i < 3; ++i) most *= std::min(p.window.kernel[i], p.window.input[i]);
+    return tableElements<const float*>(most);
+  }
+
+  // `row` counts the rows of all slices of all images.
+  void run(const float* x, float* y, int64_t row) {
+    const Convolution& w = p_.window;
+    const PoolKernels& kernels = poolKernels();
+    const int64_t oh = row % w.output[1], od = row / w.output[1] % w.output[0],
+                  image = row / w.output[1] / w.output[0];
+    const Places slices = p_.taps(0, od), rows = p_.taps(1, oh);
+    float* to = y + row * w.output[2] * p_.channels;
+    for (int64_t ow = 0; ow < w.output[2]; ++ow, to += p_.channels) {
+      const Places columns = p_.taps(2, ow);
+      taps_.clear();
+      for (int64_t d = slices.low; d < slices.high; ++d)
+        for (int64_t h = rows.low; h < rows.high; ++h)
+          for (int64_t k = columns.low; k < columns.high; ++k)
+            taps_.add(x + (((image * w.input[0] + at(0, od, d)) * w.input[1] + at(1, oh, h)) * w.input[2] +
+                           at(2, ow, k)) *
+                              p_.channels);
+      if (taps_.size() == 0)
+        std::fill_n(to, p_.channels, neutralOf(p_.mode));
+      else
+        (p_.mode == kMaximum ? kernels.maximaOfRows : kernels.sumsOfRows)(taps_.size(), taps_.data(),
+                                                                          p_.channels, to);
+      if (p_.mode == kMaximum) continue;
+      const auto count = static_cast<float>(p_.counted(0, od) * p_.counted(1, oh) * p_.counted(2, ow));
+      for (int64_t i = 0; i < p_.channels; ++i) to[i] /= count;
+    }
+  }
+
+ private:
+  int64_t at(size_t axis, int64_t place, int64_t tap) const {
+    return place * p_.window.stride[axis] + tap * p_.window.dilation[axis] - p_.window.pad[axis];
+  }
+
+  const Pool& p_;
+  Table<const float*> taps_;
+};
+
+// Channels last: row by row. Else first groups of planes, chunk by chunk, then the other planes, row by row.
 struct Plan {
   LanePool groups;
   int64_t chunks, groupUnits, turned, rowsOfPlane, units, tasks, own;
@@ -230,6 +287,9 @@ struct Plan {
     tasks = worthwhileTasks(call, steps);
     own = std::max(turned > 0 ? groups.scratchElements() : 0,
                    turned < p.planes ? Plane::scratchElements(p) : 0);
+    if (p.channels == 0) return;
+    units = p.planes / p.channels * rowsOfPlane;
+    own = PlacesOfRow::scratchElements(p);
   }
 };
 
@@ -267,6 +327,11 @@ Status pool(FlatCall& call) {
   call.split(plan.units, plan.tasks, [&](int64_t begin, int64_t end) {
     float* memory = scratch.next();
     int64_t unit = begin;
+    if (p.channels > 0) {
+      PlacesOfRow places(p, memory);
+      for (; unit < end && !call.cancelled(); ++unit) places.run(from, to, unit);
+      return;
+    }
     for (; unit < std::min(end, groupUnits) && !call.cancelled(); ++unit) {
       const int64_t plane = unit / chunks * plan.groups.lanes();
       plan.groups.run(from + plane * w.inputSize(), unit % chunks, to + plane * w.outputSize(), memory);

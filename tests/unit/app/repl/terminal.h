@@ -30,10 +30,10 @@ class Terminal {
   bool expect(const std::string& text, int milliseconds = 60'000);
   const std::string& seen() const { return seen_; }
   void signal(int number);
-  pid_t shell() const;   // the process that runs commands: a child of the one that was started
-  void hangUp();         // closes the terminal
-  // raw: keys are read one by one, without echo. The shell changes the mode after its prompt is printed and
-  // before its next read, and a terminal echoes by itself until then: so a mode is waited for, never looked at.
+  pid_t shell() const;  // the process that runs commands: a child of the one that was started
+  void hangUp();        // closes the terminal
+  // raw: keys are read one by one, without echo. The shell changes the mode between its prompt and its next
+  // read, and the terminal itself echoes until then: so a mode is waited for, never looked at.
   enum class Mode : uint8_t { raw, lines };
   bool becomes(Mode mode) const;
   int wait();  // exit code, or -1; 128 + number when it died of a signal

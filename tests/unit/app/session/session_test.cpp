@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <mutex>
 #include <thread>
 
@@ -223,6 +224,41 @@ TEST_F(SessionTest, InterruptEndsARunAndTheSessionGoesOn) {
   EXPECT_EQ(session_.wait(waiting)->error->id, DiagnosticId::cancelled) << "what waited is dropped too";
   auto after = line(":run --dim k=4 --input n=2");
   EXPECT_TRUE(after->ok()) << after->error->message;
+}
+
+// What a profiled run does is told while it goes on: the loop's body is the one launch, again and again.
+TEST_F(SessionTest, AProfiledRunSaysHowFarItIs) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<LiveRun> told;
+  session_.setListener([&](const Event& event) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (event.live) told.push_back(*event.live);
+    changed.notify_all();
+  });
+  ASSERT_TRUE(line(":load " + file("loop.dyn", test::kSineLoop))->ok());
+  const Ticket ticket = session_.submit(
+      Command::of(CommandId::run).add("profile", "").add("dim", "k=4").add("input", "n=1000000000000"));
+  {
+    std::unique_lock<std::mutex> lock(mutex);
+    ASSERT_TRUE(changed.wait_for(lock, std::chrono::minutes(2), [&] { return told.size() >= 3; }));
+  }
+  session_.interrupt();
+  EXPECT_EQ(session_.wait(ticket)->error->id, DiagnosticId::cancelled);
+  const std::lock_guard<std::mutex> lock(mutex);
+  const LiveRun &first = told.front(), &last = told.back();
+  EXPECT_EQ(last.runsCount, 1);
+  EXPECT_EQ(last.runsDone, 0);
+  EXPECT_GE(last.operationsDone, 1);
+  EXPECT_LE(last.operationsDone, last.operationsCount);
+  ASSERT_EQ(last.times.size(), 1u);
+  EXPECT_NE(last.times[0].place.find("loop.dyn:"), std::string::npos) << last.times[0].place;
+  EXPECT_EQ(last.place, last.times[0].place);
+  EXPECT_GT(last.times[0].totalNs, first.times.empty() ? 0 : first.times[0].totalNs);
+  int64_t most = 0;
+  for (const LiveRun& run : told) most = std::max(most, run.timesHere);
+  EXPECT_GT(most, 1) << "the loop goes round";
 }
 
 TEST_F(SessionTest, ManyThreadsMaySubmit) {

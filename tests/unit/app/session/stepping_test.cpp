@@ -6,6 +6,7 @@
 
 #include "app/session/session.h"
 #include "app/session/views/level_links.h"
+#include "app/session/views/line_groups.h"
 #include "app/session/views/view_text.h"
 #include "tests/support/paths.h"
 
@@ -93,6 +94,46 @@ TEST_F(SteppingTest, theCodeOfAKernelMeetsItsLoops) {
   EXPECT_EQ(loops->text, say(":ir --level loop")->share<IrText>()->text);
 }
 
+// What belongs together has one number, in both texts and nowhere else.
+TEST_F(SteppingTest, linesOfTwoLevelsMakeGroups) {
+  const auto graph = text("graph"), loops = text("loop"), assembly = text("asm"), bytecode = text("bytecode");
+  const LineGroups kernels = lineGroups(*graph, *assembly);
+  const uint32_t softmax = lineWith(*graph, "softmax("), tanh = lineWith(*graph, "tanh(");
+  EXPECT_GE(kernels.count, 2);
+  EXPECT_GE(kernels.first[softmax - 1], 0);
+  EXPECT_NE(kernels.first[softmax - 1], kernels.first[tanh - 1]);
+  for (const uint32_t line : linesOf(*graph, tanh, *assembly))
+    EXPECT_EQ(kernels.second[line - 1], kernels.first[tanh - 1]) << "line " << line;
+  const LineGroups statements = lineGroups(*loops, *assembly);
+  EXPECT_GT(statements.count, kernels.count) << "loops and code meet statement by statement";
+  const uint32_t store = lineWith(*loops, "] = ");
+  ASSERT_GE(statements.first[store - 1], 0);
+  for (const uint32_t line : linesOf(*loops, store, *assembly))
+    EXPECT_EQ(statements.second[line - 1], statements.first[store - 1]);
+  const LineGroups operations = lineGroups(*graph, *bytecode);
+  for (const LineGroups* groups : {&kernels, &statements, &operations})
+    for (int group = 0; group < groups->count; ++group) {
+      EXPECT_NE(std::count(groups->first.begin(), groups->first.end(), group), 0) << group;
+      EXPECT_NE(std::count(groups->second.begin(), groups->second.end(), group), 0) << group;
+    }
+  EXPECT_EQ(lineGroups(*graph, IrText()).count, 0);
+}
+
+TEST_F(SteppingTest, anOperationHasLinesAtEachLevel) {
+  const auto graph = text("graph");
+  const LineOrigin* tanh = originOf(*graph, lineWith(*graph, "tanh("));
+  ASSERT_NE(tanh, nullptr);
+  for (const char* level : {"graph", "loop", "llvm", "asm", "bytecode"}) {
+    const auto other = text(level);
+    EXPECT_FALSE(linesOfPlace(*other, tanh->places.front()).empty()) << level;
+    EXPECT_TRUE(linesOfPlace(*other, "nowhere").empty()) << level;
+  }
+  const auto assembly = text("asm");
+  ASSERT_EQ(tanh->kernels.size(), 1u);
+  EXPECT_THAT(assembly->kernelPlaces.at(static_cast<size_t>(tanh->kernels[0])),
+              testing::Contains(tanh->places.front()));
+}
+
 TEST_F(SteppingTest, linesAnswersForAllLevels) {
   auto outcome = say(":lines bytecode " + std::to_string(lineWith(*text("bytecode"), "launch k")));
   ASSERT_TRUE(outcome->ok()) << outcome->error->message;
@@ -136,7 +177,9 @@ TEST_F(SteppingTest, stepsStopsAndEnds) {
   EXPECT_TRUE(std::any_of(stop->registers.begin(), stop->registers.end(), [](const StopView::Register& held) {
     return held.type == "Tensor[(2, 5), f32]" && !held.value.empty();
   }));
-  EXPECT_EQ(say(":break")->as<BreakpointTable>()->rows.at(0).hits, 1);
+  const BreakpointTable::Row point = say(":break")->as<BreakpointTable>()->rows.at(0);
+  EXPECT_EQ(point.hits, 1);
+  EXPECT_THAT(point.lines, testing::Contains(stop->line));
   outcome = say(":step");
   ASSERT_NE(outcome->as<StopView>(), nullptr) << ":step steps the run that is stopped";
   ASSERT_TRUE(say(":delete")->ok());
@@ -179,6 +222,42 @@ TEST_F(SteppingTest, watchedRegistersStop) {
   EXPECT_EQ(outcome->as<StopView>()->why, "n changed from 0 to 7");
   EXPECT_TRUE(say(":kill")->ok());
   EXPECT_FALSE(say(":registers")->ok());
+}
+
+TEST_F(SteppingTest, registersAreLookedAtAsTensors) {
+  EXPECT_FALSE(say(":tensor $v0")->ok()) << "no run is stopped";
+  ASSERT_TRUE(say(":start --dim n=2 --dim m=5")->ok());
+  ASSERT_TRUE(say(":break y")->ok());
+  auto outcome = say(":continue");
+  ASSERT_TRUE(outcome->ok());
+  std::string name;
+  for (const StopView::Register& held : outcome->as<StopView>()->registers)
+    if (held.type == "Tensor[(2, 5), f32]") name = held.name;
+  ASSERT_FALSE(name.empty());
+  outcome = say(":tensor $" + name);
+  ASSERT_TRUE(outcome->ok()) << outcome->error->message;
+  EXPECT_EQ(outcome->as<TensorView>()->shape, (std::vector<int64_t>{2, 5}));
+  EXPECT_FALSE(say(":tensor $v9999")->ok());
+  EXPECT_FALSE(say(":tensor $r0")->ok());
+}
+
+// Breakpoints are where they are in the program that is there now.
+TEST_F(SteppingTest, breakpointsMoveWithTheProgram) {
+  ASSERT_TRUE(say(":break tanh_is_gone")->ok() == false);
+  ASSERT_TRUE(say(":break z")->ok());
+  const std::string file = testing::TempDir() + "other.dyn";
+  std::ofstream(file)
+      << "fn @main(%x: Tensor[(n, m), f32]) {\n  %a = exp(%x)\n  %b = softmax(%a, axis = -1)\n"
+         "  %z = tanh(%b)\n  return %z\n}\n";
+  ASSERT_TRUE(say(":load " + file)->ok());
+  ASSERT_TRUE(say(":start --dim n=2 --dim m=2")->ok());
+  const auto outcome = say(":continue");
+  ASSERT_TRUE(outcome->ok());
+  EXPECT_EQ(outcome->as<StopView>()->why, "breakpoint 1");
+  std::ofstream(file) << "fn @main(%x: Tensor[(n, m), f32]) {\n  return relu(%x)\n}\n";
+  ASSERT_TRUE(say(":load " + file)->ok());
+  ASSERT_TRUE(say(":start --dim n=2 --dim m=2")->ok());
+  EXPECT_TRUE(say(":break")->as<BreakpointTable>()->rows.empty()) << "z is no more";
 }
 
 TEST_F(SteppingTest, faultsAndOtherModelsEndARun) {

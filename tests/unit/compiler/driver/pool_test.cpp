@@ -54,6 +54,29 @@ TEST(Pool, ManySmallPlanes) {
     }
 }
 
+TEST(Pool, ChannelsLast) {
+  const std::string windows[] = {
+      "kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [2, 2]",
+      "kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1",
+      "kernel_shape = [5, 3], strides = [3, 1], dilations = [2, 1], pads = [2, 0, 3, 2]",
+      "kernel_shape = [3, 4], auto_pad = \"SAME_LOWER\", strides = [1, 2]",
+  };
+  for (const auto& [type, dtype] : {std::pair{"f32", Dtype::f32}, {"f64", Dtype::f64}}) {
+    std::vector<std::vector<HostTensor>> sets;
+    for (auto [n, h, w, c] : std::vector<std::array<int64_t, 4>>{
+             {1, 9, 16, 1}, {2, 11, 7, 35}, {0, 9, 20, 3}, {1, 12, 5, 8}, {1, 9, 9, 0}}) {
+      sets.push_back({test::randomTensor(dtype, {n, h, w, c}, 1)});
+      if (sets.back()[0].elementCount() > 3)
+        sets.back()[0].setReal(3, std::numeric_limits<double>::quiet_NaN());
+    }
+    for (const std::string& window : windows)
+      for (const char* name : {"max_pool", "average_pool"})
+        test::expectSame("fn @main(%x: Tensor[(n, h, w, c), " + std::string(type) + "]) { %y = " + name +
+                             "(%x) {layout = \"channels_last\", " + window + "} return %y }",
+                         sets);
+  }
+}
+
 TEST(Pool, KeepsWhatIsNoNumber) {
   HostTensor x = test::randomTensor(Dtype::f32, {1, 2, 8, 48}, 1);
   for (int64_t at : {0, 47, 100, 333, 767}) x.setReal(at, std::numeric_limits<double>::quiet_NaN());

@@ -173,6 +173,22 @@ void addProducts(std::vector<SweepRow>& rows) {
                                  "%a f32[b, n, k], %b f32[k, m]", "%a f32[b, n, k], %b f32[b, k, m]",
                                  "%a f32[b, 1, n, k], %b f32[c, k, m]", "%a f32[b, n, k], %b f32[c, k, m]"})
     rows.push_back({"matmul", "", parameters, "matmul(%a, %b)", {""}, {}, {{"c", {1, 2, 3}}}, 16});
+  // A run for each row of %a, of as many positions as the row has elements above 0.
+  for (const char* masks : {"", ", %b", ", _, %c", ", %b, %c"})
+    rows.push_back(
+        {"packed_attention",
+         "",
+         "%a f32[r, m], %w f32[1, h, 1, d], %u f32[1, h, 1, e]",
+         "%p = max(%a, sub(%a, %a)) %z = nonzero(%p) "
+         "%b = gather_nd(%p, transpose(%z) {perm = [1, 0]}) %c = greater(%b, f32[] 0.5) "
+         "%x = reshape(%b, i64[4] [1, 1, -1, 1]) %q = mul(%x, %w) %k = transpose(%q) {perm = [0, 1, 3, 2]} "
+         "%v = mul(%x, %u) %o = cast(cast(%p) {to = bool}) {to = i64} "
+         "%l = reduce_sum(%o, i64[1] [1]) {keepdims = 0} %y = packed_attention(%q, %k, %v, %l" +
+             std::string(masks) + ") {A} return %y",
+         {"", "scale = 0.25, fill = -10000.0", "nan_as_zero = 1"},
+         {},
+         {},
+         16});
   // The entries of a matrix in compressed rows, a part of which are empty.
   rows.push_back(
       {"spmm",

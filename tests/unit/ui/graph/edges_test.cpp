@@ -7,6 +7,7 @@
 
 #include "app/session/session.h"
 #include "tests/support/paths.h"
+#include "ui/graph/dot_layout.h"
 #include "ui/graph/graph_painter.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/graph/text_widths.h"
@@ -98,6 +99,35 @@ TEST(Edges, noneRunsBehindABoxOfOthers) {
   }
   EXPECT_GT(graphs, 6u);
   EXPECT_GT(edges, 20u);
+}
+
+// Graphviz leads lines round boxes too, in each frame by itself.
+TEST(Edges, noneRunsBehindABoxOfOthersByGraphviz) {
+  if (dotProgram().isEmpty()) GTEST_SKIP() << "Graphviz is not installed";
+  Session session;
+  ASSERT_TRUE(session
+                  .execute(Command::of(CommandId::load)
+                               .add("model", test::sourceFolder() + "/samples/models/bert/model.onnx"))
+                  ->ok());
+  const Shared<GraphView> view =
+      session.execute(Command::of(CommandId::graph).add("pass", "infer"))->share<GraphView>();
+  SceneOptions options;
+  for (const GraphGroup& group : view->groups)
+    if (group.kind != GroupKind::region) options.open.insert(group.path);
+  int frames = 0;
+  options.layout = [&](const LayoutInput& input) {
+    ++frames;
+    return dotLayout(input, [] { return false; });
+  };
+  const GraphScene scene = buildScene(*view, options);
+  EXPECT_EQ(scene.remarks.join("; ").toStdString(), "");
+  EXPECT_GT(frames, 5);
+  const Lines lines(scene);
+  std::vector<std::string> faults;
+  for (const SceneEdge& edge : scene.edges)
+    if (const std::string fault = lines.fault(edge); !fault.empty()) faults.push_back(fault);
+  EXPECT_EQ(faults.size(), 0u) << "of " << scene.edges.size() << ", such as "
+                               << (faults.empty() ? "" : faults[0]);
 }
 
 }  // namespace

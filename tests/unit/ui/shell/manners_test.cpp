@@ -52,6 +52,21 @@ TEST_F(Manners, theGraphHasHalfOfASmallWindow) {
   EXPECT_GE(2 * graph.width() * graph.height(), 1000 * 700) << graph.width() << "x" << graph.height();
 }
 
+TEST_F(Manners, theShownGraphIsSavedAsAnOnnxModel) {
+  MainWindow window;
+  ASSERT_NE(actionNamed(window, "Save as ONNX…"), nullptr);
+  window.open(model_);
+  waitIdle(window);
+  const QString saved = folder_.filePath("saved");  // gets its ending
+  window.saveOnnx(saved);
+  waitIdle(window);
+  ASSERT_TRUE(QFileInfo::exists(saved + ".onnx"));
+  // It opens in the window as any other.
+  window.open(saved + ".onnx");
+  waitIdle(window);
+  EXPECT_EQ(window.lastErrorCode(), 0) << window.lastError().toStdString();
+}
+
 TEST_F(Manners, layoutsBringTheirPanelsToTheFront) {
   MainWindow window;
   window.resize(1400, 900);
@@ -213,7 +228,7 @@ TEST_F(Manners, theStartPageOffersModels) {
   waitIdle(window);
   EXPECT_NE(window.model(), nullptr);
   EXPECT_FALSE(page->isVisible());
-  EXPECT_TRUE(window.canvas()->exportTo(folder_.filePath("graph.pdf")));
+  EXPECT_EQ(window.canvas()->exportTo(folder_.filePath("graph.pdf")).toStdString(), "");
   QFile pdf(folder_.filePath("graph.pdf"));
   ASSERT_TRUE(pdf.open(QIODevice::ReadOnly));
   EXPECT_TRUE(pdf.readAll().startsWith("%PDF"));

@@ -12,6 +12,7 @@
 #include "tests/support/idle_window.h"
 #include "tests/support/layered_model.h"
 #include "tests/support/watched_application.h"
+#include "ui/views/levels_panel.h"
 
 namespace dyn::ui {
 namespace {
@@ -81,6 +82,19 @@ void tell(Story& story, MainWindow& window, const QString& file) {
     story.step(window, "first pass", [&] { passes->setCurrentCell(0, 1); });
     story.step(window, "last pass", [&] { passes->setCurrentCell(passes->rowCount() - 1, 1); });
   }
+  auto* levels = window.findChild<LevelsPanel*>();
+  story.step(window, "show levels", [&] { window.showPanel("Levels"); });
+  for (const IrLevel level : kShownLevels)
+    story.step(window, "choose level", [&] { levels->setLevels(IrLevel::graph, level); });
+  story.step(window, "choose levels of kernels",
+             [&] { levels->setLevels(IrLevel::loop, IrLevel::assembly); });
+  story.step(window, "choose line", [&] { Q_EMIT levels->pane(0)->view()->lineChosen(40); });
+  story.step(window, "hover line", [&] { Q_EMIT levels->pane(1)->view()->lineHovered(200); });
+  story.step(window, "choose levels of operations",
+             [&] { levels->setLevels(IrLevel::graph, IrLevel::bytecode); });
+  story.step(window, "pass with levels", [&] { passes->setCurrentCell(1, 1); });
+  EXPECT_TRUE(levels->pane(0)->text() && levels->pane(1)->text());
+  window.showPanel("Changes");
   story.step(window, "search", [&] { window.canvas()->search("softmax"); });
   story.step(window, "next match", [&] { window.canvas()->nextMatch(); });
   story.step(window, "zoom", [&] { wheel(*window.canvas(), 120, Qt::ControlModifier); });

@@ -138,6 +138,31 @@ TEST(CodeView, choosesSelectsFindsAndCopies) {
   EXPECT_EQ(QApplication::clipboard()->text(), "alpha beta\ngamma Beta");
 }
 
+// The path in front of a name is folded away, and is there for who copies or searches it.
+TEST(CodeView, pathsOfNamesAreFolded) {
+  CodeView view;
+  view.resize(600, 300);
+  view.show();
+  view.setShortNames(true);
+  const QString text =
+      "%\"/encoder/layer.0/self/MatMul\" = matmul(%\"/encoder/layer.0/self/Add\", %x)\n%\"/y\" = "
+      "relu(%\"/a/b\")\n";
+  view.setPlainText(text);
+  EXPECT_EQ(view.code().line(0), "%\"…/self/MatMul\" = matmul(%\"…/self/Add\", %x)");
+  EXPECT_EQ(view.code().line(1), "%\"/y\" = relu(%\"/a/b\")") << "two words are no path";
+  EXPECT_EQ(view.toPlainText(), text);
+  EXPECT_EQ(view.lineText(0), text.split('\n').at(0));
+  strike(view, Qt::Key_A, Qt::ControlModifier);
+  strike(view, Qt::Key_C, Qt::ControlModifier);
+  EXPECT_EQ(QApplication::clipboard()->text(), text) << "copies are whole";
+  EXPECT_TRUE(view.find("MatMul"));
+  EXPECT_TRUE(view.hasShortNames());
+  EXPECT_EQ(view.findCount("encoder"), 2);
+  EXPECT_TRUE(view.find("encoder"));
+  EXPECT_FALSE(view.hasShortNames()) << "what is found is seen";
+  EXPECT_EQ(view.selectedText(), "encoder");
+}
+
 TEST(CodeView, wrapsLongLines) {
   CodeView view;
   view.resize(400, 300);

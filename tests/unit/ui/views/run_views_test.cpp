@@ -149,6 +149,25 @@ TEST_F(RunViewsTest, ThePlanSaysWhatItsPeakIsMadeOfAndAnotherStaysBeside) {
   EXPECT_EQ(kept->blocks().size(), blocks);
   EXPECT_EQ(kept->blocks().front().high, high);
   EXPECT_GT(plan->canvas()->blocks().front().high, high);
+  // A byte is as high in one as in the other.
+  const auto heightOfByte = [](const PlanCanvas& canvas) {
+    const PlanCanvas::Block& block = canvas.blocks().front();
+    return canvas.rectOf(block).height() / (block.high - block.low);
+  };
+  QApplication::processEvents();
+  EXPECT_NEAR(heightOfByte(*kept) / heightOfByte(*plan->canvas()), 1, 0.02);
+  EXPECT_TRUE(window_.findChild<QPushButton*>("planKeep")->text().contains("more"));
+  // Another pipeline of the same model is compared with it, too.
+  auto* pipeline = window_.findChild<QLineEdit*>("pipeline");
+  pipeline->setText("-fuse");
+  Q_EMIT pipeline->returnPressed();
+  waitIdle(window_);
+  QTimer::singleShot(300, &loop, &QEventLoop::quit);
+  loop.exec();
+  waitIdle(window_);
+  EXPECT_EQ(window_.lastError().toStdString(), "");
+  EXPECT_TRUE(kept->isVisible());
+  EXPECT_TRUE(plan->summary().contains("[-fuse]")) << plan->summary().toStdString();
 }
 
 class DropWindow : public MainWindow {

@@ -233,6 +233,31 @@ TEST_F(CockpitTest, PlacesAddUpAndTwoRunsAreCompared) {
   ASSERT_FALSE(runs.rows.empty());
   EXPECT_GT(*runs.rows[0].ratio, 1);
   EXPECT_FALSE(line(":compare 1 9")->ok());
+  // A saved one comes back as a run: with its dims, its peak and the times of its operations.
+  const std::string saved = folder_.path() + "/saved.json";
+  auto written = line(":profile " + saved + " --dim n=40");
+  ASSERT_TRUE(written->ok()) << written->error->message;
+  auto recalled = line(":recall " + saved);
+  ASSERT_TRUE(recalled->ok()) << recalled->error->message;
+  const RunResult &before = *written->as<RunResult>(), &after = *recalled->as<RunResult>();
+  EXPECT_EQ(after.dims, before.dims);
+  EXPECT_EQ(after.peakBytes, before.peakBytes);
+  EXPECT_EQ(after.launchesCount, before.launchesCount);
+  ASSERT_EQ(after.nodeTimes.size(), before.nodeTimes.size());
+  for (size_t i = 0; i < after.nodeTimes.size(); ++i) {
+    EXPECT_EQ(after.nodeTimes[i].place, before.nodeTimes[i].place);
+    EXPECT_EQ(after.nodeTimes[i].totalNs, before.nodeTimes[i].totalNs);
+  }
+  ASSERT_EQ(after.profile->rows.size(), before.profile->rows.size());
+  auto equal = line(":compare");
+  ASSERT_TRUE(equal->ok()) << equal->error->message;
+  for (const RunDifference& row : equal->as<RunsView>()->rows) EXPECT_EQ(row.ratio, 1.0) << row.place;
+  for (const char* bad : {"", "no", "{}", "{\"traceEvents\": 3}", "{\"traceEvents\": [{\"ph\": 1}, 4]}"}) {
+    auto outcome = line(":recall " + folder_.write("bad.json", bad));
+    ASSERT_FALSE(outcome->ok()) << bad;
+    EXPECT_EQ(outcome->error->id, DiagnosticId::fileError) << bad;
+    EXPECT_NE(outcome->error->message.find("bad.json"), std::string::npos);
+  }
 }
 
 TEST_F(CockpitTest, ARecordedCaseIsRunAndCompared) {

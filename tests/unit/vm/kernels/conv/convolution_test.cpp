@@ -60,6 +60,66 @@ class ConvolutionTest : public BuiltinTest {
       ASSERT_EQ(marks->as<float>()[i], 1.0f);
     }
   }
+
+  // [n, c, spatial...] with the channels last, or back.
+  Tensor* moved(const Tensor* from, bool back) {
+    std::vector<int64_t> sizes = shape(from);
+    const int64_t channels = back ? sizes.back() : sizes[1];
+    const int64_t places = from->elementCount / std::max<int64_t>(1, sizes[0] * channels);
+    if (back)
+      std::rotate(sizes.begin() + 1, sizes.end() - 1, sizes.end());
+    else
+      std::rotate(sizes.begin() + 1, sizes.begin() + 2, sizes.end());
+    Tensor* to = output(sizes);
+    for (int64_t i = 0; i < from->elementCount; ++i) {
+      const int64_t image = i / (channels * places), inside = i % (channels * places);
+      const int64_t at = back ? inside % channels * places + inside / channels
+                              : inside % places * channels + inside / places;
+      to->as<float>()[image * channels * places + at] = from->as<float>()[i];
+    }
+    return to;
+  }
+
+  // With channels last each way gives twice what is expected by its epilogue, the same bits for any number of
+  // threads.
+  void expectTheSameWithChannelsLast(Tensor* x, Tensor* w, Tensor* bias, std::vector<int64_t> pads,
+                                     const std::vector<int32_t>& numbers, Tensor* expected, double error) {
+    const KernelRow row{"double_and_mark", "double_and_mark", 2, 2, 3, 0, ""};
+    Tensor* last = moved(x, false);
+    std::vector<int64_t> sizes = shape(expected);
+    std::rotate(sizes.begin() + 1, sizes.begin() + 2, sizes.end());
+    pads.push_back(sizes.back());  // for the epilogue
+    using kernels::Way;
+    constexpr int32_t kUnit = LaidNumber::kUnit << 3;  // of the first number, which holds the way
+    for (const auto& [way, fromPlanes] :
+         {std::pair{Way::rows, false}, {Way::direct, false}, {Way::direct, true}, {Way::winograd, false}}) {
+      std::vector<int32_t> all = numbers;
+      all[0] |= (static_cast<int32_t>(way) + 1) << 3;
+      if (!call("conv_pack", {w}, {.numbers = all}).ok()) continue;
+      Tensor *packed = result(0), *first = nullptr;
+      all[0] +=
+          kUnit * static_cast<int32_t>(fromPlanes ? ImageLayout::toChannelsLast : ImageLayout::channelsLast);
+      for (int64_t size : shape(w)) all.push_back(static_cast<int32_t>(size));
+      all.push_back(1);
+      for (ThreadPool* threads : {&single_, &three_}) {
+        threads_ = threads;
+        Tensor *y = output(sizes), *marks = output(sizes);
+        std::fill_n(marks->as<float>(), marks->elementCount, 0.0f);
+        const Status status =
+            call("conv_packed", {fromPlanes ? x : last, packed, bias},
+                 {.scalars = pads, .numbers = all, .kernels = {doubleAndMark}, .rows = {row}}, {y, marks});
+        ASSERT_TRUE(status.ok()) << status.toString();
+        Tensor* planes = moved(y, true);
+        for (int64_t i = 0; i < y->elementCount; ++i) {
+          ASSERT_NEAR(planes->as<float>()[i], 2 * expected->as<float>()[i], 2 * error)
+              << "way " << static_cast<int32_t>(way) << " at " << i;
+          ASSERT_EQ(marks->as<float>()[i], 1.0f) << "way " << static_cast<int32_t>(way) << " at " << i;
+        }
+        if (!first) first = y;
+        EXPECT_EQ(memcmp(y->data, first->data, y->sizeBytes()), 0);
+      }
+    }
+  }
 };
 
 // Every way that can do a window gives what the way by rule gives, the same bits each time; one that can not
@@ -199,6 +259,7 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
                   << "round " << round << " rank " << rank << " filters " << filters;
             }
     expectPackedTheSame(x, w, bias, pads, numbers, y);
+    if (rank < 3) expectTheSameWithChannelsLast(x, w, bias, pads, numbers, y, kind == deep ? 1e-3 : 1e-4);
   }
 }
 
@@ -279,6 +340,34 @@ TEST_F(ConvolutionTest, infiniteWeightsStayWhereTheyAre) {
   EXPECT_EQ(std::vector<float>(all.begin(), all.begin() + 12),
             (std::vector<float>{1, inf, inf, 3, inf, inf, 1, 3, 2, 3, 7, 4}));
   EXPECT_EQ(std::vector<float>(all.end() - 6, all.end()), (std::vector<float>{inf, inf, 2, inf, inf, 4}));
+}
+
+TEST_F(ConvolutionTest, someWaysCanNotHaveTheirChannelsLast) {
+  Tensor *x = floats({1, 4, 4, 8}), *w = floats({8, 8, 1, 1}), *y = output({1, 4, 4, 8});
+  const auto first = [](int32_t axes, kernels::Way way, ImageLayout layout) {
+    return axes | LaidNumber{1 + static_cast<int32_t>(way), layout}.joined() << 3;
+  };
+  using kernels::Way;
+  const int32_t last = first(2, Way::staged, ImageLayout::channelsLast);
+  EXPECT_EQ(
+      call("conv_packed", {x, w}, {.scalars = {0, 0}, .numbers = {last, 1, 1, 1, 1, 1, 8, 8, 1, 1}}, {y})
+          .code,
+      DYN_BAD_PROGRAM);
+  Tensor *planes = floats({1, 8, 4, 4}), *windows = floats({8, 8, 3, 3});
+  for (int32_t wrong : {first(2, Way::winograd, ImageLayout::toChannelsLast),
+                        first(2, Way::direct, static_cast<ImageLayout>(3))})
+    EXPECT_EQ(call("conv_packed", {planes, windows},
+                   {.scalars = {1, 1}, .numbers = {wrong, 1, 1, 1, 1, 1, 8, 8, 3, 3}}, {y})
+                  .code,
+              DYN_BAD_PROGRAM);
+  Tensor *solid = floats({1, 2, 2, 2, 8}), *to = output({1, 2, 2, 2, 8});
+  EXPECT_EQ(call("conv_packed", {solid, w},
+                 {.scalars = {0, 0, 0},
+                  .numbers = {first(3, Way::direct, ImageLayout::channelsLast), 1, 1, 1, 1, 1, 1, 1, 8, 8, 1,
+                              1, 1}},
+                 {to})
+                .code,
+            DYN_UNSUPPORTED);
 }
 
 TEST_F(ConvolutionTest, convInDoubleAndWrongShapes) {

@@ -1,0 +1,160 @@
+// Handlers: :save of a value, of the model as text, and of the graph after a pass as an ONNX model.
+#include <algorithm>
+#include <array>
+
+#include "app/session/session_state.h"
+#include "app/session/views/trace_views.h"
+#include "compiler/ir/printer.h"
+#include "compiler/support/atomic_write.h"
+#include "compiler/support/suggestion.h"
+#ifdef DYN_HAVE_ONNX
+#include "compiler/passes/pass_table.h"
+#include "frontends/onnx/write/model_writer.h"
+#endif
+
+namespace dyn {
+
+namespace {
+
+bool endsWith(const std::string& text, std::string_view end) {
+  return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+#ifdef DYN_HAVE_ONNX
+std::string fileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+Result<onnx::SavedModel> toOnnx(const LoadedModel& model, const TraceStep& step) {
+  onnx::SaveOptions options;
+  for (const ValueInfo& input : model.info().inputs) options.inputNames.push_back(input.name);
+  for (const ValueInfo& output : model.info().outputs) options.outputNames.push_back(output.name);
+  const std::string file = fileName(model.info().path);
+  options.graphName = file.substr(0, file.rfind('.'));
+  options.metadata = {{"dyn.source", file}, {"dyn.pass", step.name}};
+  const Module& typed = model.typed();
+  options.typed = &typed;
+  return onnx::toOnnx(step.after, options);
+}
+
+// What makes a graph simpler wherever it runs. All other passes make the program of one machine.
+constexpr std::array<std::string_view, 5> kSimplifying = {"infer", "fold", "simplify", "cse", "dce"};
+
+bool simplifies(std::string_view pass) {
+  return std::find(kSimplifying.begin(), kSimplifying.end(), pass) != kSimplifying.end();
+}
+
+// "-contract,-layout,-fuse": the standard pipeline without the others.
+std::string simplifyingPipeline() {
+  std::string edits;
+  for (const PassDef& pass : passTable())
+    if (!simplifies(pass.name) && !pass.required)
+      edits += (edits.empty() ? "-" : ",-") + std::string(pass.name);
+  return edits;
+}
+
+// The graph after the last of those passes, or the last one before it that ONNX can say as a whole. The error
+// is that of the former.
+Result<onnx::SavedModel> simplified(const LoadedModel& model, SaveResult& result) {
+  const std::vector<TraceStep>& steps = model.trace().steps;
+  std::optional<Error> first;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (step->kind != StepKind::import && !simplifies(step->name)) continue;
+    if (!step->diagnostics.empty()) continue;
+    Result<onnx::SavedModel> saved = toOnnx(model, *step);
+    if (saved.ok()) {
+      result.stepName = step->name;
+      return saved;
+    }
+    result.passedOver.push_back({step->name, saved.error().message});
+    if (!first) first = saved.takeError();
+  }
+  return first ? std::move(*first)
+               : makeError(DiagnosticId::unsupportedFeature, "unsupported: there is no graph to be saved");
+}
+
+// A model read again for these passes alone. A pipeline that a person chose stays, and what came from
+// standard input can not be read again: then null.
+Result<std::unique_ptr<LoadedModel>> readAgain(SessionState& state, const LoadedModel& model) {
+  if (!state.now.options.passes.empty() || model.request().path == "-") return std::unique_ptr<LoadedModel>();
+  SessionOptions options = state.now.options;
+  options.passes = simplifyingPipeline();
+  options.variants = options.buckets = "";
+  return LoadedModel::load(model.request(), options, state.interruption.flag());
+}
+
+// Of the step that the command names.
+Result<onnx::SavedModel> afterStep(LoadedModel& model, const std::string& name, SaveResult& result) {
+  Status passes = model.ensurePasses();
+  if (!passes.ok() && !model.trace().find(name)) return passes.takeError();
+  DYN_TRY(const TraceStep* step, findStep(model.trace(), name));
+  result.step = step->index;
+  result.stepName = step->name;
+  return toOnnx(model, *step);
+}
+#endif
+
+Result<View> saveOnnx([[maybe_unused]] SessionState& state, [[maybe_unused]] const Command& command,
+                      [[maybe_unused]] const std::string& file) {
+#ifdef DYN_HAVE_ONNX
+  DYN_TRY(LoadedModel * model, state.model());
+  if (!model->hasModule())
+    return makeError(DiagnosticId::unsupportedFeature, "unsupported: a package holds no graph any more");
+  SaveResult result;
+  std::unique_ptr<LoadedModel> again;  // holds what is written
+  std::optional<onnx::SavedModel> saved;
+  if (command.has("pass")) {
+    DYN_TRY(saved, afterStep(*model, command.text("pass"), result));
+  } else {
+    DYN_TRY(again, readAgain(state, *model));
+    if (again) model = again.get();
+    DYN_CHECK(model->ensurePasses());
+    DYN_TRY(saved, simplified(*model, result));
+  }
+  DYN_TRY(
+      const onnx::SavedFiles written,
+      onnx::writeOnnxFiles(
+          *saved, file, command.has("external") ? onnx::WeightsPlace::outside : onnx::WeightsPlace::bySize));
+  for (const auto& [path, bytes] : written.files) result.files.push_back({path, bytes});
+  result.nodesCount = saved->nodeCount;
+  result.weightsBytes = static_cast<int64_t>(saved->weightsBytes);
+  result.opsets = saved->opsets;
+  result.leftOut = saved->leftOut;
+  return makeView(std::move(result));
+#else
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build writes no ONNX files");
+#endif
+}
+
+}  // namespace
+
+Result<View> handle_save(SessionState& state, const Command& command, Outcome&) {
+  std::string file = command.text("file"), name = command.text("value");
+  if (!command.has("file")) {
+    file = name;
+    name = "model";
+    if (!endsWith(file, ".onnx"))
+      return makeError(DiagnosticId::usageError, "a value and a file are needed, or a file NAME.onnx");
+  }
+  const BoundValue* value = state.values.find(name);
+  if (!value && name == "model" && endsWith(file, ".onnx")) return saveOnnx(state, command, file);
+  if (command.has("pass") || command.has("external"))
+    return makeError(DiagnosticId::usageError, "--pass and --external are for the model as an .onnx file");
+  if (!value) {
+    if (name == "model" && state.now.model && state.now.model->hasModule()) {
+      PrintOptions options;
+      options.maxInlineElements = -1;
+      DYN_CHECK(writeFileAtomically(file, {print(state.now.model->imported(), options)}));
+      return textView("wrote " + file + "\n");
+    }
+    std::vector<std::string_view> names;
+    for (const auto& [known, bound] : state.values) names.push_back(known);
+    const std::string near = suggestion(name, names);
+    return makeError(DiagnosticId::textName, "there is no value '" + name + "'")
+        .note(near.empty() ? ":vars lists the bound values" : "did you mean " + near + "?");
+  }
+  if (!value->value.isTensor())
+    return makeError(DiagnosticId::unsupportedFeature, "unsupported: only tensors can be written");
+  DYN_CHECK(writeNpyTensor(file, value->value.tensor()));
+  return textView("wrote " + file + "\n");
+}
+
+}  // namespace dyn

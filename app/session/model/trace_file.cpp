@@ -1,0 +1,150 @@
+#include "app/session/model/trace_file.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+namespace dyn {
+
+namespace {
+
+constexpr size_t kMostTimelineEvents = 100'000, kMostEvents = 2'000'000;
+
+std::string textOf(const nlohmann::json& row, const char* key) {
+  auto it = row.find(key);
+  return it != row.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+template <typename Number>
+Number numberOf(const nlohmann::json& row, const char* key) {
+  auto it = row.find(key);
+  if (it == row.end()) return 0;
+  const bool fits = std::is_integral_v<Number> ? it->is_number_integer() : it->is_number();
+  return fits ? it->get<Number>() : 0;
+}
+
+std::vector<int64_t> listOf(const nlohmann::json& row, const char* key) {
+  std::vector<int64_t> list;
+  auto it = row.find(key);
+  if (it == row.end() || !it->is_array()) return list;
+  for (const nlohmann::json& item : *it)
+    if (item.is_number_integer()) list.push_back(item.get<int64_t>());
+  return list;
+}
+
+// From microseconds; another program's may be anything.
+int64_t nanoseconds(const nlohmann::json& event, const char* key, double mostUs) {
+  const double us = numberOf<double>(event, key);
+  return us >= 0 && us < mostUs ? static_cast<int64_t>(us * 1000) : 0;
+}
+constexpr double kLatestUs = 4e15;  // some count from 1970 on
+constexpr double kLongestUs = 1e9;  // of a million events the sum is a number of 64 bits
+
+TimelineEvent timelineEvent(const nlohmann::json& event) {
+  TimelineEvent item;
+  item.name = textOf(event, "name");
+  item.kind = textOf(event, "cat");
+  item.beginNs = nanoseconds(event, "ts", kLatestUs);
+  item.durationNs = nanoseconds(event, "dur", kLongestUs);
+  if (auto arguments = event.find("args"); arguments != event.end() && arguments->is_object()) {
+    item.place = textOf(*arguments, "place");
+    item.shapes = textOf(*arguments, "shapes");
+    item.kernel = textOf(*arguments, "kernel");
+    item.version = textOf(*arguments, "version");
+    item.bytes = numberOf<int64_t>(*arguments, "bytes");
+    if (arguments->contains("index")) item.index = numberOf<int>(*arguments, "index");
+    item.scalars = listOf(*arguments, "scalars");
+    item.numbers = listOf(*arguments, "numbers");
+    item.resultsCount = numberOf<int64_t>(*arguments, "results_count");
+  }
+  return item;
+}
+
+}  // namespace
+
+std::string signTrace(const std::string& text, const RunResult& run) {
+  if (text.empty() || text[0] != '{') return text;
+  nlohmann::json data;
+  data["dims"] = nlohmann::json::object();
+  for (const auto& [name, value] : run.dims) data["dims"][name] = value;
+  data["peak_bytes"] = run.peakBytes;
+  return "{\"otherData\":" + data.dump() + "," + text.substr(1);
+}
+
+Result<TraceEvents> readTrace(std::string_view text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  // Some programs write the list alone.
+  const nlohmann::json* list = json.is_array() ? &json : nullptr;
+  if (json.is_object() && json.contains("traceEvents")) list = &json["traceEvents"];
+  if (!list || !list->is_array())
+    return makeError(DiagnosticId::fileError, "this is no Chrome trace: JSON with a list of traceEvents");
+  TraceEvents trace;
+  trace.isCut = json.is_object() && json.contains("droppedEvents");
+  for (const nlohmann::json& event : *list)
+    if (event.is_object() && textOf(event, "ph") == "X" && trace.events.size() < kMostEvents)
+      trace.events.push_back(timelineEvent(event));
+  if (const auto data = json.is_object() ? json.find("otherData") : json.end();
+      data != json.end() && data->is_object()) {
+    trace.peakBytes = numberOf<int64_t>(*data, "peak_bytes");
+    if (const auto dims = data->find("dims"); dims != data->end() && dims->is_object())
+      for (const auto& [name, value] : dims->items())
+        if (value.is_number_integer()) trace.dims[name] = value.get<int64_t>();
+  }
+  return trace;
+}
+
+void setTimeline(const std::vector<TimelineEvent>& events, RunResult& result) {
+  std::map<std::string, int64_t> byPlace;
+  int64_t startNs = INT64_MAX;
+  for (const TimelineEvent& event : events) {
+    if (event.kind != "function" && !event.place.empty()) byPlace[event.place] += event.durationNs;
+    if (result.timeline.size() >= kMostTimelineEvents) continue;
+    startNs = std::min(startNs, event.beginNs);
+    result.timeline.push_back(event);
+  }
+  for (TimelineEvent& event : result.timeline) event.beginNs -= startNs;
+  for (auto& [place, timeNs] : byPlace) result.nodeTimes.push_back({place, {}, timeNs});
+}
+
+RunResult runOfTrace(const TraceEvents& trace) {
+  RunResult result;
+  result.dims = trace.dims;
+  result.peakBytes = trace.peakBytes;
+  setTimeline(trace.events, result);
+  std::map<std::pair<std::string, std::string>, KernelRow> rows;  // by kind and name
+  int64_t total = 0, beginNs = INT64_MAX, endNs = INT64_MIN;
+  for (const TimelineEvent& event : trace.events) {
+    beginNs = std::min(beginNs, event.beginNs);
+    endNs = std::max(endNs, event.beginNs + event.durationNs);
+    if (event.kind == "function") continue;  // the time of all others once more
+    KernelRow& row = rows[{event.kind, event.name}];
+    if (row.launchesCount == 0) {
+      row.kind = event.kind;
+      row.name = event.name;
+      row.place = event.place;
+      row.description = event.kernel;
+      row.minNs = event.durationNs;
+    }
+    ++row.launchesCount;
+    row.totalNs += event.durationNs;
+    row.minNs = std::min(row.minNs, event.durationNs);
+    row.maxNs = std::max(row.maxNs, event.durationNs);
+    row.bytes += event.bytes;
+    total += event.durationNs;
+    result.launchesCount += event.kind == "kernel" || event.kind == "builtin";
+  }
+  auto profile = std::make_shared<KernelTable>();
+  profile->profiled = true;
+  for (auto& [key, row] : rows) {
+    row.share = total > 0 ? static_cast<double>(row.totalNs) / static_cast<double>(total) : 0;
+    profile->rows.push_back(std::move(row));
+  }
+  std::stable_sort(profile->rows.begin(), profile->rows.end(),
+                   [](const KernelRow& a, const KernelRow& b) { return a.totalNs > b.totalNs; });
+  result.profile = std::move(profile);
+  if (!trace.events.empty()) result.runsNs.push_back(endNs - beginNs);
+  return result;
+}
+
+}  // namespace dyn

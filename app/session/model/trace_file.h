@@ -1,0 +1,32 @@
+// Chrome traces: what the VM writes of a profiled run, and what `:profile FILE` left in a file, here or on
+// another machine.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "app/session/views.h"
+#include "compiler/support/result.h"
+
+namespace dyn {
+
+struct TraceEvents {
+  std::vector<TimelineEvent> events;  // complete ones ("ph": "X") in their order
+  bool isCut = false;                 // there were more than are recorded
+  DimValues dims;                     // of the run, where signTrace() wrote them
+  int64_t peakBytes = 0;
+};
+
+// The trace with the run's dims and peak in it ("otherData").
+std::string signTrace(const std::string& text, const RunResult& run);
+
+// Errors: fileError for what is no JSON with a list of `traceEvents`.
+Result<TraceEvents> readTrace(std::string_view text);
+
+// The first events, with their times from the beginning of the first one on, and all times by place.
+void setTimeline(const std::vector<TimelineEvent>& events, RunResult& result);
+
+// A run as its events tell it: timeline, times by place, kernels with their launches.
+RunResult runOfTrace(const TraceEvents& trace);
+
+}  // namespace dyn

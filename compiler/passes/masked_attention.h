@@ -1,0 +1,52 @@
+// Attention under a mask of keys, as exporters write it, and what its mask is made of.
+//
+//   %s = matmul(%q, %k)          q [b, h, s, d], k [b, h, d, s]
+//   %t = mul(%s, %scale)         any products with, and divisions by, constants
+//   %u = add(%t, %bias)          bias of the keys: [b, 1, 1, s], or expanded from that
+//   or   where(%mask, %t, %fill) fill: a constant of -10^4 or less
+//   %p = softmax(%u)             perhaps where(is_nan(%p), 0, %p)
+//   %z = matmul(%p, %v)          v [b, h, s, e]
+//
+// That bias and mask do not depend on the head or the query is proved where their shape does not show it:
+// their element is written in elements of the inputs (definitions in loops, composed), and neither index is
+// left in it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/infer/infer.h"
+
+namespace dyn::passes {
+
+struct MaskedAttention {
+  const Op* product = nullptr;  // makes the result
+  const Op* softmax = nullptr;
+  ValueId q = kNoValue, k = kNoValue, v = kNoValue;
+  double scale = 1;
+  ValueId bias = kNoValue;     // added to the scores: [b, *, *, s]
+  ValueId allowed = kNoValue;  // bool [b, *, *, s]: where a score counts; elsewhere it is `fill`
+  bool allowedIsNot = false;   // where `allowed` does not hold
+  double fill = 0;
+  bool nanAsZero = false;
+  Dim batch, sequence;  // symbols
+  std::string mask;     // the same text: the same mask
+};
+
+struct AttentionSearch {
+  std::vector<MaskedAttention> found;
+  std::vector<std::string> refusals;  // "softmax %p: no mask of its keys": attentions that are none of these
+};
+
+// A score to which this or less is added is that of a key which is not there.
+inline constexpr double kMaskedBias = -9999;
+
+AttentionSearch findMaskedAttention(const InferredModule& inferred);
+
+// Is the value, with one axis of the batch and one of the sequence, 0 wherever the mask of `site` does not
+// hold?
+//   %u = cast(unsqueeze(%mask)) {to = f32}     yes
+bool isZeroWhereMasked(const InferredModule& inferred, const MaskedAttention& site, ValueId value);
+
+}  // namespace dyn::passes

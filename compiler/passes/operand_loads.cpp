@@ -1,0 +1,62 @@
+#include "compiler/passes/operand_loads.h"
+
+#include <algorithm>
+
+namespace dyn::passes {
+
+using loop::Expr;
+using loop::ExprKind;
+
+OperandLoads::OperandLoads(const Op& op, std::vector<Type> types, const InferredModule& inferred)
+    : op_(op), types_(std::move(types)), inferred_(inferred), loops_(inferred.module.context->dims()) {
+  for (size_t i = 0; i < types_.size(); ++i) {
+    std::vector<Expr> shape;
+    if (types_[i] && types_[i].isTensor())
+      for (Dim d : types_[i].dims()) shape.push_back(loops_.dim(d));
+    const Dtype dtype = types_[i] && types_[i].isTensor() ? types_[i].dtype() : Dtype::f32;
+    buffers_.push_back(loops_.buffer("x" + std::to_string(i), dtype, shape, loop::BufferRole::input));
+  }
+}
+
+Result<Expr> OperandLoads::read(int i, std::span<const Expr> index) {
+  const auto known = inferred_.contents.find(op_.operands[static_cast<size_t>(i)]);
+  if (known != inferred_.contents.end() && known->second.size() == 1 && known->second[0] &&
+      known->second[0].isConstant())
+    return loops_.cast(loops_.dim(known->second[0]), operandType(i).dtype());
+  return loops_.load(buffers_[static_cast<size_t>(i)], {index.begin(), index.end()});
+}
+
+Result<Expr> OperandLoads::contents(int i, int64_t k) {
+  const auto known = inferred_.contents.find(op_.operands[static_cast<size_t>(i)]);
+  const auto at = static_cast<size_t>(k);
+  if (known != inferred_.contents.end() && at < known->second.size() && known->second[at])
+    return dim(known->second[at]);
+  const Expr index = integer(k);
+  DYN_TRY(Expr element, read(i, std::span(&index, operandType(i).rank() > 0 ? 1 : 0)));
+  return loops_.cast(element, Dtype::i64);
+}
+
+size_t OperandLoads::operandOf(const loop::Buffer* buffer) const {
+  return static_cast<size_t>(std::find(buffers_.begin(), buffers_.end(), buffer) - buffers_.begin());
+}
+
+std::vector<Expr> OperandLoads::indexOf(Type type) {
+  std::vector<Expr> index;
+  for (Dim d : type.dims()) {
+    index.push_back(loops_.variable("i"));
+    loops_.bound(index.back(), dim(d));
+  }
+  return index;
+}
+
+bool isElementOf(Expr e, Expr index, Dim extent) {
+  if (e.same(index)) return true;
+  if (e.kind() != ExprKind::select || !e.operands()[2].same(index)) return false;
+  const Expr one = e.operands()[0], zero = e.operands()[1];
+  return zero.kind() == ExprKind::intConstant && zero.intValue() == 0 && one.kind() == ExprKind::binary &&
+         one.binaryOp() == loop::BinaryOp::equal && one.operands()[0].kind() == ExprKind::dim &&
+         one.operands()[0].dimValue() == extent && one.operands()[1].kind() == ExprKind::intConstant &&
+         one.operands()[1].intValue() == 1;
+}
+
+}  // namespace dyn::passes

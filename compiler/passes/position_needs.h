@@ -1,0 +1,66 @@
+// Which values of a padded batch are needed only at the positions that are kept? The readers of each value
+// are asked, from the results of the program backwards.
+//
+//   return %y [b, s, d]                       all positions of it (under the policy `zero`: those kept)
+//   %c = slice(%y, position 0)                those kept, if position 0 is
+//   %z = layer_norm(%y)                       as many as of %z: position by position
+//   %m = reduce_sum(%y, axis s)               all
+//   return mul(%y, %mask)                     those kept: the others are 0
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "compiler/passes/masked_attention.h"
+#include "compiler/passes/positions.h"
+
+namespace dyn::passes {
+
+// At positions that the mask leaves out results are what they are with padding, or 0.
+enum class PaddedResults : uint8_t { unseen, zero };
+
+enum class PositionNeed : uint8_t { none, kept, all };
+
+// By the operation that makes the result; all under one mask.
+using AttentionSites = std::unordered_map<const Op*, MaskedAttention>;
+
+class PositionNeeds {
+ public:
+  // What it is given outlives it.
+  PositionNeeds(const InferredModule& inferred, Positions& positions, const AttentionSites& sites,
+                PaddedResults policy);
+
+  PositionNeed of(ValueId v) const;
+  // Is it computed at the kept positions alone?
+  bool isPacked(const Op& op) const;
+  bool isPacked(ValueId v) const;
+  // Does the program make it 0 wherever the mask does not hold?
+  bool isZeroed(ValueId v);
+  // Positions that are read whatever the mask says.
+  const std::set<int64_t>& seen() const { return seen_; }
+  // Of values by position that are needed whole: who needs them.
+  const std::map<ValueId, std::string>& reasons() const { return reasons_; }
+
+ private:
+  bool canPack(const Op& op) const;
+  void keptIsEnough(ValueId v);
+  void all(ValueId v, const std::string& why);
+  void visit(const Op& op);
+  void visitPacked(const Op& op);
+  void visitOperand(const Op& op, size_t i);
+
+  const InferredModule& inferred_;
+  const Function& main_;
+  Positions& positions_;
+  const AttentionSites& sites_;
+  const PaddedResults policy_;
+  std::unordered_map<ValueId, bool> zeroed_;
+  std::unordered_map<ValueId, const Op*> madeBy_;
+  std::unordered_map<ValueId, PositionNeed> needs_;
+  std::set<int64_t> seen_;
+  std::map<ValueId, std::string> reasons_;
+};
+
+}  // namespace dyn::passes

@@ -1,0 +1,478 @@
+// Attention under a mask without the positions that the mask leaves out.
+//   needs: types.  establishes: nothing that others rely on.
+//   before  %x [b, s, 8]  ...
+//           %p = softmax(add(mul(matmul(%q, %k), c), %bias))  %z = matmul(%p, %v)
+//           ...  %y = slice(%w, position 0)
+//   after   %keep = greater(%bias, -9999) or position 0 or a sequence without any    [b, s]
+//           %at = nonzero(%keep)  %lengths = reduce_sum(%keep)    once for all layers
+//           %x1 = gather(%x, %at)                                 [1, n, 8]
+//           ...  the same operations on [1, n, ...]
+//           %z1 = packed_attention(%q1, %k1, %v1, %lengths, %bias1) {scale = c}
+//           ...  %y = slice(%w1 put back where it came from, 0 elsewhere, position 0)
+// The batch becomes one sequence of all positions that are kept, so that every operation which computes
+// position by position (positions.h proves it) stays as it is, and attention sees the runs of it
+// (masked_attention.h). A value is packed only if nobody reads a position of it that is left out. Under
+// the policy `unseen` that is all: what is read of a sequence whatever its mask says is kept, and so is the
+// whole of a sequence whose mask holds nowhere, as its softmax is over all of it; what the program itself
+// multiplies by the mask is 0 elsewhere. Under `zero` results of the program are 0 at positions that the
+// mask leaves out, and nothing is computed there. What is not packed, and who reads it, is told in
+// remarks. Cost in IR size: some twenty operations, and about eight for each value that is packed or put
+// back.
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "compiler/ir/walk.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/pass/pass.h"
+#include "compiler/passes/position_needs.h"
+
+namespace dyn::passes {
+
+namespace {
+
+// [1, n, h, e] to [1, h, n, e] and back.
+const std::vector<int64_t> kHeadsApart = {0, 2, 1, 3};
+
+class Unpadder {
+ public:
+  Unpadder(const InferredModule& inferred, Positions& positions, PositionNeeds& needs,
+           const AttentionSites& sites)
+      : inferred_(inferred),
+        main_(*inferred.module.main()),
+        ir_(*inferred.module.context),
+        positions_(positions),
+        needs_(needs),
+        sites_(sites),
+        kept_(ir_.dims().any("the positions that a mask keeps")),
+        one_(ir_.dims().constant(1)) {}
+
+  const Function* run() {
+    const MaskedAttention& first = firstSite();
+    const size_t last = lastOfMask(first);
+    std::vector<const Op*> waiting;
+    std::unordered_set<ValueId> late;
+    const auto isLate = [&](const Op& op) {
+      if (positions_.sizesOf(op)) return false;
+      return needs_.isPacked(op) || std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
+               return v != kNoValue && (late.count(v) != 0 || needs_.isPacked(v));
+             });
+    };
+    if (last == 0) prelude(first);
+    for (size_t i = 0; i < main_.ops.size(); ++i) {
+      const Op& op = *main_.ops[i];
+      if (isNeeded(op)) {
+        if (i < last && isLate(op)) {
+          waiting.push_back(&op);
+          for (const ValueDef& r : op.results) late.insert(r.id);
+        } else {
+          emit(op);
+        }
+      }
+      if (i + 1 != last) continue;
+      prelude(first);
+      for (const Op* after : waiting) emit(*after);
+    }
+    Function result = main_;
+    for (ValueId& v : result.results)
+      if (needs_.isPacked(v)) v = unpacked(v, resultPlaces_);
+    result.ops = std::move(ops_);
+    return ir_.own(std::move(result));
+  }
+
+  int64_t packedOps() const { return packedOps_; }
+
+ private:
+  const MaskedAttention& firstSite() const {
+    for (const Op* op : main_.ops)
+      if (const auto site = sites_.find(op); site != sites_.end() && needs_.isPacked(*op))
+        return site->second;
+    return sites_.begin()->second;  // there is one
+  }
+
+  bool isNeeded(const Op& op) const {
+    return op.results.empty() || op.def->hasEffects ||
+           std::any_of(op.results.begin(), op.results.end(),
+                       [&](const ValueDef& r) { return needs_.of(r.id) != PositionNeed::none; });
+  }
+
+  // One past the last operation that the mask is made by; 0: it is an input.
+  size_t lastOfMask(const MaskedAttention& site) const {
+    size_t last = 0;
+    for (size_t i = 0; i < main_.ops.size(); ++i)
+      for (const ValueDef& r : main_.ops[i]->results)
+        if (r.id == site.bias || r.id == site.allowed) last = i + 1;
+    return last;
+  }
+
+  // --- making operations
+
+  ValueId make(const OpDef& def, std::vector<ValueId> operands, Attributes attributes = {}, Type type = {}) {
+    Op op;
+    op.def = &def;
+    op.place = place_;
+    op.operands = std::move(operands);
+    op.attributes = std::move(attributes);
+    op.results = {{ir_.newValue(), type}};
+    ops_.push_back(ir_.own(std::move(op)));
+    return ops_.back()->results[0].id;
+  }
+  ValueId number(HostTensor value) { return make(ops::constantOp, {}, {{"value", std::move(value)}}); }
+  ValueId integer(int64_t value) { return number(HostTensor::scalarInt(Dtype::i64, value)); }
+  ValueId integers(const std::vector<int64_t>& values) {
+    return number(HostTensor::vectorInt(Dtype::i64, values));
+  }
+  ValueId size(Dim d) { return make(ops::dim_valueOp, {}, {{"value", Shape{d}}}); }
+  ValueId sizes(Shape dims) { return make(ops::dims_valueOp, {}, {{"value", std::move(dims)}}); }
+  ValueId reshape(ValueId v, Shape to) {
+    return make(ops::reshapeOp, {v, sizes(std::move(to))}, {{"allowzero", int64_t{1}}});
+  }
+  ValueId cast(ValueId v, Dtype to) { return make(ops::castOp, {v}, {{"to", to}}); }
+
+  // --- the prelude: which positions are kept, and where they are
+
+  Dim batch() const { return positions_.batch(); }
+  Dim sequence() const { return positions_.sequence(); }
+
+  // [b, *, *, s] -> [b, s]: the same along the axes between.
+  ValueId ofKeys(ValueId mask) {
+    const Type type = positions_.typeOf(mask);
+    std::vector<int64_t> axes;
+    for (int axis : {1, 2})
+      if (!type.dims()[static_cast<size_t>(axis)].isConstant(1)) axes.push_back(axis);
+    if (!axes.empty())
+      mask = make(ops::sliceOp, {mask, integers(std::vector<int64_t>(axes.size(), 0)),
+                                 integers(std::vector<int64_t>(axes.size(), 1)), integers(axes)});
+    return reshape(mask, {batch(), sequence()});
+  }
+
+  void prelude(const MaskedAttention& site) {
+    place_ = site.softmax->place;
+    ValueId kept = kNoValue;
+    if (site.bias != kNoValue) {
+      bias_ = ofKeys(site.bias);
+      kept = make(ops::greaterOp, {bias_, number(HostTensor::scalar(Dtype::f32, kMaskedBias))});
+    }
+    if (site.allowed != kNoValue) {
+      allowed_ = ofKeys(site.allowed);
+      if (site.allowedIsNot) allowed_ = make(ops::logical_notOp, {allowed_});
+      kept = kept == kNoValue ? allowed_ : make(ops::logical_andOp, {kept, allowed_});
+    }
+    const ValueId packed = needs_.seen().empty() ? kept : withSeen(kept);
+    const ValueId counted = cast(packed, Dtype::i64);
+    lengths_ = make(ops::reduce_sumOp, {counted, integers({1})}, {{"keepdims", int64_t{0}}});
+    const ValueId found =
+        make(ops::nonzeroOp, {packed}, {}, ir_.tensorType(Shape{ir_.dims().constant(2), kept_}, Dtype::i64));
+    const ValueId row = make(ops::gatherOp, {found, integer(0)}, {{"axis", int64_t{0}}});
+    inSequence_ = make(ops::gatherOp, {found, integer(1)}, {{"axis", int64_t{0}}});
+    at_ = make(ops::addOp, {make(ops::mulOp, {row, size(sequence())}), inSequence_});
+    const ValueId flat = reshape(counted, {batch() * sequence()});
+    const ValueId before = make(ops::subOp, {make(ops::cumsumOp, {flat, integer(0)}), integer(1)});
+    places_ = placesOf(packed, before);
+    resultPlaces_ = packed == kept ? places_ : placesOf(kept, before);
+    if (bias_ != kNoValue) bias_ = takenFlat(bias_);
+    if (allowed_ != kNoValue) allowed_ = takenFlat(allowed_);
+  }
+
+  // Where each position is among those that are packed; behind the last where it is not.
+  ValueId placesOf(ValueId kept, ValueId before) {
+    const ValueId places = make(ops::whereOp, {reshape(kept, {batch() * sequence()}), before, size(kept_)});
+    return reshape(places, {batch(), sequence()});
+  }
+
+  // And positions that are read whatever the mask says, and all of a sequence whose mask holds nowhere.
+  ValueId withSeen(ValueId kept) {
+    const ValueId count =
+        make(ops::reduce_sumOp, {cast(kept, Dtype::i64), integers({1})}, {{"keepdims", int64_t{1}}});
+    ValueId result = make(ops::logical_orOp, {kept, make(ops::equalOp, {count, integer(0)})});
+    const ValueId range = make(ops::rangeOp, {integer(0), size(sequence()), integer(1)});
+    for (int64_t position : needs_.seen())
+      result = make(ops::logical_orOp, {result, make(ops::equalOp, {range, integer(position)})});
+    return result;
+  }
+
+  ValueId takenFlat(ValueId v) {
+    return make(ops::gatherOp, {reshape(v, {batch() * sequence()}), at_}, {{"axis", int64_t{0}}});
+  }
+
+  // --- values by position
+
+  std::vector<int64_t> toFront(const PositionAxes& axes, int rank) const {
+    std::vector<int64_t> order{axes.batch, axes.sequence};
+    for (int axis = 0; axis < rank; ++axis)
+      if (axis != axes.batch && axis != axes.sequence) order.push_back(axis);
+    return order;
+  }
+  ValueId transposed(ValueId v, const std::vector<int64_t>& order) {
+    if (std::is_sorted(order.begin(), order.end())) return v;
+    return make(ops::transposeOp, {v}, {{"perm", order}});
+  }
+  static std::vector<int64_t> inverse(const std::vector<int64_t>& order) {
+    std::vector<int64_t> result(order.size());
+    for (size_t i = 0; i < order.size(); ++i) result[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+    return result;
+  }
+
+  // A value with its positions packed: of batch 1 and as many positions as are kept.
+  ValueId packed(ValueId v) {
+    if (const auto found = packed_.find(v); found != packed_.end()) return found->second;
+    const Type type = positions_.typeOf(v);
+    if (const auto axes = positions_.axesOf(type)) {
+      const std::vector<int64_t> order = toFront(*axes, type.rank());
+      Shape rows{batch() * sequence()};
+      for (size_t i = 2; i < order.size(); ++i) rows.push_back(type.dims()[static_cast<size_t>(order[i])]);
+      const ValueId taken =
+          make(ops::gatherOp, {reshape(transposed(v, order), rows), at_}, {{"axis", int64_t{0}}});
+      return packed_[v] = transposed(make(ops::unsqueezeOp, {taken, integers({0})}), inverse(order));
+    }
+    if (const auto axis = positions_.sequenceAxisOf(type)) {
+      ValueId all = v;
+      if (!positions_.isSequence(type.dims()[static_cast<size_t>(*axis)])) {
+        Shape dims = type.dims();
+        dims[static_cast<size_t>(*axis)] = sequence();
+        all = make(ops::expandOp, {v, sizes(std::move(dims))});
+      }
+      return packed_[v] = make(ops::gatherOp, {all, inSequence_}, {{"axis", int64_t{*axis}}});
+    }
+    return v;
+  }
+
+  // The packed value put back to where its positions were, 0 where `places` says behind the last.
+  ValueId unpacked(ValueId v, ValueId places) {
+    const auto [found, fresh] = unpacked_.try_emplace({v, places}, kNoValue);
+    if (!fresh) return found->second;
+    const Type type = positions_.typeOf(v);
+    const std::vector<int64_t> order = toFront(*positions_.axesOf(type), type.rank());
+    const ValueId front = transposed(packed_.at(v), order);
+    std::vector<int64_t> pads(2 * order.size(), 0);
+    pads[order.size() + 1] = 1;
+    const ValueId zeroBehind = make(ops::padOp, {front, integers(pads)}, {{"mode", std::string("constant")}});
+    const ValueId back = make(ops::gatherOp, {zeroBehind, places}, {{"axis", int64_t{1}}});
+    Shape dims{batch(), sequence()};
+    for (size_t i = 2; i < order.size(); ++i) dims.push_back(type.dims()[static_cast<size_t>(order[i])]);
+    const ValueId result = transposed(reshape(back, dims), inverse(order));
+    unpacked_[{v, places}] = result;
+    return result;
+  }
+
+  Dim packedDim(Dim d) const { return positions_.isBatch(d) ? one_ : positions_.isSequence(d) ? kept_ : d; }
+  Shape packedShape(const Shape& dims) const {
+    Shape result;
+    for (Dim d : dims) result.push_back(packedDim(d));
+    return result;
+  }
+
+  // --- rewriting
+
+  void emit(const Op& op) {
+    place_ = op.place;
+    if (needs_.isPacked(op)) {
+      ++packedOps_;
+      if (const auto site = sites_.find(&op); site != sites_.end()) return emitAttention(site->second);
+      if (op.def->traits.view) {
+        packed_[op.results[0].id] = reshape(packed(op.operands[0]), packedShape(op.results[0].type.dims()));
+        return;
+      }
+      if (const ValueId z = asMade(op); z != kNoValue) {
+        packed_[op.results[0].id] = z;
+        return;
+      }
+      return emitPacked(op);
+    }
+    Op copy = op;
+    bool changed = false;
+    if (const std::optional<Shape> known = positions_.sizesOf(op)) {
+      copy.def = op.results[0].type.rank() == 0 ? &ops::dim_valueOp : &ops::dims_valueOp;
+      copy.operands.clear();
+      copy.attributes = {{"value", *known}};
+      changed = true;
+    }
+    for (ValueId& v : copy.operands)
+      if (v != kNoValue && needs_.isPacked(v)) {
+        v = unpacked(v, needs_.isZeroed(v) ? resultPlaces_ : places_);
+        changed = true;
+      }
+    ops_.push_back(changed ? ir_.own(std::move(copy)) : &op);
+  }
+
+  // The heads of a position side by side, as packed attention makes them: what the program transposes back.
+  ValueId asMade(const Op& op) const {
+    if (op.def != &ops::transposeOp || op.attributes.integers("perm") != kHeadsApart) return kNoValue;
+    const auto found = sideBySide_.find(op.operands[0]);
+    return found == sideBySide_.end() ? kNoValue : found->second;
+  }
+
+  void emitPacked(const Op& op) {
+    Op copy = op;
+    for (const auto& [name, value] : op.attributes.all())
+      if (const Shape* dims = std::get_if<Shape>(&value)) copy.attributes.set(name, packedShape(*dims));
+    const std::vector<size_t> shapes = positions_.shapeOperands(op);
+    for (size_t i = 0; i < copy.operands.size(); ++i) {
+      ValueId& v = copy.operands[i];
+      if (v == kNoValue) continue;
+      const bool shape = std::find(shapes.begin(), shapes.end(), i) != shapes.end();
+      v = shape ? sizes(packedShape(inferred_.contents.at(v))) : packed(v);
+    }
+    for (size_t i = 0; i < copy.results.size(); ++i) {
+      copy.results[i] = {ir_.newValue(), Type()};
+      packed_[op.results[i].id] = copy.results[i].id;
+    }
+    ops_.push_back(ir_.own(std::move(copy)));
+  }
+
+  void emitAttention(const MaskedAttention& site) {
+    Attributes attributes;
+    attributes.set("scale", site.scale);
+    if (site.allowed != kNoValue) attributes.set("fill", site.fill);
+    if (site.nanAsZero) attributes.set("nan_as_zero", int64_t{1});
+    std::vector<ValueId> operands{packed(site.q), packed(site.k), packed(site.v), lengths_};
+    if (bias_ != kNoValue || allowed_ != kNoValue) operands.push_back(bias_);
+    if (allowed_ != kNoValue) operands.push_back(allowed_);
+    const ValueId z = make(ops::packed_attentionOp, std::move(operands), std::move(attributes));
+    const ValueId result = site.product->results[0].id;
+    sideBySide_[result] = z;
+    packed_[result] = make(ops::transposeOp, {z}, {{"perm", kHeadsApart}});
+  }
+
+  const InferredModule& inferred_;
+  const Function& main_;
+  IrContext& ir_;
+  Positions& positions_;
+  PositionNeeds& needs_;
+  const AttentionSites& sites_;
+  const Dim kept_, one_;
+  SourcePlace place_;
+  std::vector<const Op*> ops_;
+  std::unordered_map<ValueId, ValueId> packed_;
+  std::unordered_map<ValueId, ValueId> sideBySide_;  // results of attention as they are made
+  std::map<std::pair<ValueId, ValueId>, ValueId> unpacked_;
+  ValueId bias_ = kNoValue, allowed_ = kNoValue;  // of the packed positions
+  ValueId lengths_ = kNoValue, at_ = kNoValue, inSequence_ = kNoValue;
+  ValueId places_ = kNoValue, resultPlaces_ = kNoValue;
+  int64_t packedOps_ = 0;
+};
+
+void tell(PassContext& context, const IrContext& ir, const AttentionSearch& search,
+          const PositionNeeds* needs) {
+  for (const std::string& refusal : search.refusals) context.remarks.push_back("not unpadded: " + refusal);
+  if (!needs) return;
+  for (const auto& [value, why] : needs->reasons())
+    if (why != "it is the mask") context.remarks.push_back("padded: %" + ir.valueName(value) + ": " + why);
+}
+
+// A value that the mask is made of and that is packed itself; kNoValue: there is none.
+ValueId packedInMask(const Function& main, const PositionNeeds& needs, const MaskedAttention& site) {
+  std::unordered_set<ValueId> reached{site.bias, site.allowed};
+  for (size_t i = main.ops.size(); i-- > 0;) {
+    const Op& op = *main.ops[i];
+    if (std::none_of(op.results.begin(), op.results.end(),
+                     [&](const ValueDef& r) { return reached.count(r.id) != 0; }))
+      continue;
+    if (needs.isPacked(op)) return op.results[0].id;
+    if (!op.def->traits.readsShape) reached.insert(op.operands.begin(), op.operands.end());
+  }
+  return kNoValue;
+}
+
+// Exporters exchange the last two axes by way of three: [b, h, s, d] -> [b*h, s, d] -> [b*h, d, s] ->
+// [b, h, d, s]. That is one transpose.
+Module withPlainTransposes(const Module& module) {
+  const Function& main = *module.main();
+  std::unordered_map<ValueId, const Op*> makers;
+  std::unordered_map<ValueId, Type> types;
+  for (const Parameter& p : main.parameters) types[p.id] = p.type;
+  Function changed = main;
+  bool any = false;
+  for (const Op*& op : changed.ops) {
+    for (const ValueDef& r : op->results) {
+      makers[r.id] = op;
+      types[r.id] = r.type;
+    }
+    if (op->def != &ops::reshapeOp) continue;
+    const auto transpose = makers.find(op->operands[0]);
+    if (transpose == makers.end() || transpose->second->def != &ops::transposeOp ||
+        transpose->second->attributes.integers("perm") != std::vector<int64_t>{0, 2, 1})
+      continue;
+    const auto joined = makers.find(transpose->second->operands[0]);
+    if (joined == makers.end() || joined->second->def != &ops::reshapeOp) continue;
+    const Shape from = types.at(joined->second->operands[0]).dims(),
+                middle = joined->second->results[0].type.dims(), to = op->results[0].type.dims();
+    const auto equal = [&](Dim a, Dim b) { return module.context->facts().equal(a, b) == Answer::yes; };
+    if (from.size() != 4 || to.size() != 4 || !equal(from[2], middle[1]) || !equal(from[3], middle[2]) ||
+        !equal(from[0], to[0]) || !equal(from[1], to[1]) || !equal(from[2], to[3]) || !equal(from[3], to[2]))
+      continue;
+    Op plain = *op;
+    plain.def = &ops::transposeOp;
+    plain.operands = {joined->second->operands[0]};
+    plain.attributes = {{"perm", std::vector<int64_t>{0, 1, 3, 2}}};
+    op = module.context->own(std::move(plain));
+    any = true;
+  }
+  if (!any) return module;
+  Module result = module;
+  for (const Function*& function : result.functions)
+    if (function == &main) function = module.context->own(std::move(changed));
+  return result;
+}
+
+Result<Module> runUnpad(const Module& module, PassContext& context) {
+  const auto option = context.options.find("results");
+  const std::string policyName = option == context.options.end() ? "unseen" : option->second;
+  if (policyName != "unseen" && policyName != "zero")
+    return makeError(DiagnosticId::usageError, "unpad: results are unseen or zero, not " + policyName);
+  const PaddedResults policy = policyName == "zero" ? PaddedResults::zero : PaddedResults::unseen;
+  if (!module.main()) return module;
+  const std::vector<const Op*>& all = module.main()->ops;
+  if (std::none_of(all.begin(), all.end(), [](const Op* op) { return op->def == &ops::softmaxOp; }))
+    return module;
+  DYN_TRY(InferredModule inferred, inferTypes(withPlainTransposes(module)));
+  const AttentionSearch search = findMaskedAttention(inferred);
+  if (search.found.empty()) {
+    tell(context, *module.context, search, nullptr);
+    return module;
+  }
+  const MaskedAttention& first = search.found.front();
+  AttentionSites sites;
+  for (const MaskedAttention& site : search.found)
+    if (site.mask == first.mask && site.batch == first.batch && site.sequence == first.sequence)
+      sites.emplace(site.product, site);
+    else
+      context.remarks.push_back("not unpadded: softmax %" +
+                                module.context->valueName(site.softmax->results[0].id) +
+                                ": its mask is not that of the first attention");
+  Positions positions(inferred, first.batch, first.sequence);
+  PositionNeeds needs(inferred, positions, sites, policy);
+  tell(context, *module.context, search, &needs);
+  if (const ValueId hidden = packedInMask(*inferred.module.main(), needs, first); hidden != kNoValue) {
+    context.remarks.push_back("not unpadded: the mask is made of %" + module.context->valueName(hidden) +
+                              ", which it hides");
+    return module;
+  }
+  const int64_t packedSites = std::count_if(sites.begin(), sites.end(),
+                                            [&](const auto& site) { return needs.isPacked(*site.first); });
+  context.counters["attentions"] = packedSites;
+  if (packedSites == 0) return module;
+  Unpadder unpadder(inferred, positions, needs, sites);
+  const Function* changed = unpadder.run();
+  context.counters["packed_ops"] = unpadder.packedOps();
+  Module result = inferred.module;
+  for (const Function*& function : result.functions)
+    if (function == inferred.module.main()) function = changed;
+  DYN_TRY(InferredModule typed, inferTypes(result));
+  return typed.module;
+}
+
+}  // namespace
+
+PassDef unpadPass() {
+  return {.name = "unpad",
+          .summary = "leaves out the positions of a batch that a mask leaves out, where nobody sees them",
+          .needs = Property::types,
+          .before = Property::groups,
+          .options = {{"results", "unseen, or zero: results at padded positions are 0; default unseen"}},
+          .run = runUnpad,
+          .makesBuiltins = true};
+}
+
+}  // namespace dyn::passes

@@ -1,0 +1,257 @@
+#include "frontends/onnx/write/write_table.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "frontends/onnx/write/write_functions.h"
+
+namespace dyn::onnx {
+namespace {
+
+constexpr std::string_view kData = "ONNX has no algebraic data types";
+constexpr std::string_view kFunctions = "ONNX has no functions as values";
+
+constexpr WriteRow kRows[] = {
+    {.op = "abs", .onnx = "Abs"},
+    {.op = "acos", .onnx = "Acos"},
+    {.op = "acosh", .onnx = "Acosh"},
+    {.op = "add", .onnx = "Add"},
+    {.op = "affine_grid", .onnx = "AffineGrid", .integers = "1"},
+    {.op = "alloc", .saying = Saying::walker},
+    {.op = "append", .onnx = "Concat"},
+    {.op = "arena", .saying = Saying::walker},
+    {.op = "argmax", .onnx = "ArgMax"},
+    {.op = "argmin", .onnx = "ArgMin"},
+    {.op = "asin", .onnx = "Asin"},
+    {.op = "asinh", .onnx = "Asinh"},
+    {.op = "atan", .onnx = "Atan"},
+    {.op = "atanh", .onnx = "Atanh"},
+    {.op = "average_pool", .saying = Saying::steps, .write = writePool},
+    {.op = "batch_norm", .onnx = "BatchNormalization"},
+    {.op = "bind_dims", .saying = Saying::walker},
+    {.op = "bit_and", .onnx = "BitwiseAnd"},
+    {.op = "bit_not", .onnx = "BitwiseNot"},
+    {.op = "bit_or", .onnx = "BitwiseOr"},
+    {.op = "bit_shift", .saying = Saying::steps, .write = writeBitShift},
+    {.op = "bit_xor", .onnx = "BitwiseXor"},
+    {.op = "bitcast", .onnx = "BitCast"},
+    {.op = "call", .saying = Saying::walker},
+    {.op = "cast", .onnx = "Cast"},
+    {.op = "ceil", .onnx = "Ceil"},
+    {.op = "celu", .onnx = "Celu"},
+    {.op = "center_crop_pad", .onnx = "CenterCropPad"},
+    {.op = "check",
+     .saying = Saying::leftOut,
+     .reason =
+         "where a demand on sizes holds the results are the same; ONNX has no operator that stops a run"},
+    {.op = "check_values",
+     .saying = Saying::leftOut,
+     .reason =
+         "where a demand on elements holds the results are the same; ONNX has no operator that stops a run"},
+    {.op = "clip", .onnx = "Clip"},
+    {.op = "closure", .saying = Saying::never, .reason = kFunctions},
+    {.op = "col2im", .onnx = "Col2Im", .integers = "12"},
+    {.op = "compress", .onnx = "Compress"},
+    {.op = "concat", .onnx = "Concat"},
+    {.op = "concat_from_sequence", .onnx = "ConcatFromSequence"},
+    {.op = "constant", .saying = Saying::walker},
+    {.op = "constant_of_shape", .onnx = "ConstantOfShape", .integers = "0"},
+    {.op = "construct", .saying = Saying::never, .reason = kData},
+    {.op = "conv", .onnx = "Conv"},
+    {.op = "conv_integer", .saying = Saying::steps, .write = writeConvInteger},
+    {.op = "conv_packed", .saying = Saying::steps, .write = writeConvPacked},
+    {.op = "conv_transpose", .onnx = "ConvTranspose"},
+    {.op = "cos", .onnx = "Cos"},
+    {.op = "cosh", .onnx = "Cosh"},
+    {.op = "cumprod", .onnx = "CumProd"},
+    {.op = "cumsum", .onnx = "CumSum"},
+    {.op = "deform_columns",
+     .saying = Saying::never,
+     .reason = "it is a part of a deformable convolution, whose columns no operator of ONNX gives; it is "
+               "there from the pass `contract` on"},
+    {.op = "deform_conv", .onnx = "DeformConv"},
+    {.op = "depth_to_space", .saying = Saying::steps, .write = writeDepthToSpace},
+    {.op = "dequantize_linear", .onnx = "DequantizeLinear"},
+    {.op = "det", .onnx = "Det"},
+    {.op = "dft", .onnx = "DFT", .integers = "12"},
+    {.op = "dim_value", .saying = Saying::walker},
+    {.op = "dims_value", .saying = Saying::walker},
+    {.op = "div", .onnx = "Div"},
+    {.op = "dynamic_quantize_linear", .onnx = "DynamicQuantizeLinear"},
+    {.op = "einsum", .onnx = "Einsum"},
+    {.op = "elu", .onnx = "Elu"},
+    {.op = "equal", .onnx = "Equal"},
+    {.op = "erf", .onnx = "Erf"},
+    {.op = "exp", .onnx = "Exp"},
+    {.op = "expand", .onnx = "Expand", .integers = "1"},
+    {.op = "eye_like", .onnx = "EyeLike"},
+    {.op = "floor", .onnx = "Floor"},
+    {.op = "fused", .saying = Saying::walker},
+    {.op = "gather", .onnx = "Gather"},
+    {.op = "gather_elements", .onnx = "GatherElements"},
+    {.op = "gather_nd", .onnx = "GatherND"},
+    {.op = "gelu", .onnx = "Gelu"},
+    {.op = "gemm_packed", .saying = Saying::steps, .write = writeGemmPacked},
+    {.op = "greater", .onnx = "Greater"},
+    {.op = "greater_equal", .onnx = "GreaterOrEqual"},
+    {.op = "grid_sample", .onnx = "GridSample"},
+    {.op = "group_norm", .onnx = "GroupNormalization"},
+    {.op = "hard_sigmoid", .onnx = "HardSigmoid"},
+    {.op = "hard_swish", .onnx = "HardSwish"},
+    {.op = "hardmax", .onnx = "Hardmax"},
+    {.op = "identity", .onnx = "Identity"},
+    {.op = "if", .saying = Saying::walker},
+    {.op = "instance_norm", .onnx = "InstanceNormalization"},
+    {.op = "into", .saying = Saying::walker},
+    {.op = "invoke", .saying = Saying::never, .reason = kFunctions},
+    {.op = "is_inf", .onnx = "IsInf"},
+    {.op = "is_nan", .onnx = "IsNaN"},
+    {.op = "kill", .saying = Saying::walker},
+    {.op = "layer_norm", .saying = Saying::steps, .write = writeScaledNorm},
+    {.op = "leaky_relu", .onnx = "LeakyRelu"},
+    {.op = "less", .onnx = "Less"},
+    {.op = "less_equal", .onnx = "LessOrEqual"},
+    {.op = "list", .saying = Saying::steps, .write = writeList},
+    {.op = "list_append", .onnx = "SequenceInsert"},
+    {.op = "list_at", .onnx = "SequenceAt"},
+    {.op = "list_erase", .onnx = "SequenceErase"},
+    {.op = "list_insert", .onnx = "SequenceInsert"},
+    {.op = "list_length", .onnx = "SequenceLength"},
+    {.op = "list_of", .saying = Saying::never, .reason = kFunctions},
+    {.op = "log", .onnx = "Log"},
+    {.op = "log_softmax", .onnx = "LogSoftmax"},
+    {.op = "logical_and", .onnx = "And"},
+    {.op = "logical_not", .onnx = "Not"},
+    {.op = "logical_or", .onnx = "Or"},
+    {.op = "logical_xor", .onnx = "Xor"},
+    {.op = "lookup", .saying = Saying::steps, .write = writeLookup},
+    {.op = "loop", .saying = Saying::walker},
+    {.op = "lp_normalization", .onnx = "LpNormalization"},
+    {.op = "lp_pool", .saying = Saying::steps, .write = writePool},
+    {.op = "lrn", .onnx = "LRN"},
+    {.op = "match", .saying = Saying::never, .reason = kData},
+    {.op = "matmul", .saying = Saying::steps, .write = writeMatmul},
+    {.op = "matmul_integer", .onnx = "MatMulInteger"},
+    {.op = "matmul_integer_packed", .saying = Saying::steps, .write = writeMatmulIntegerPacked},
+    {.op = "matmul_nbits", .saying = Saying::steps, .write = writeMatmulNbits},
+    {.op = "matmul_permuted", .saying = Saying::steps, .write = writeMatmulPermuted},
+    {.op = "max", .onnx = "Max"},
+    {.op = "max_pool", .saying = Saying::steps, .write = writePool},
+    {.op = "mean_variance_normalization", .onnx = "MeanVarianceNormalization"},
+    {.op = "min", .onnx = "Min"},
+    {.op = "mish", .onnx = "Mish"},
+    {.op = "mod", .onnx = "Mod"},
+    {.op = "mul", .onnx = "Mul"},
+    {.op = "neg", .onnx = "Neg"},
+    {.op = "non_max_suppression", .onnx = "NonMaxSuppression"},
+    {.op = "nonzero", .onnx = "NonZero"},
+    {.op = "one_hot", .onnx = "OneHot"},
+    {.op = "optional_get", .onnx = "OptionalGetElement"},
+    {.op = "optional_has", .onnx = "OptionalHasElement"},
+    {.op = "optional_none", .onnx = "Optional"},
+    {.op = "optional_some", .onnx = "Optional"},
+    {.op = "pack_b", .saying = Saying::walker},
+    {.op = "pack_bytes", .saying = Saying::walker},
+    {.op = "pack_conv", .saying = Saying::walker},
+    {.op = "packed_attention", .saying = Saying::steps, .write = writePackedAttention},
+    {.op = "pad", .onnx = "Pad", .integers = "13"},
+    {.op = "pow", .onnx = "Pow"},
+    {.op = "prelu", .onnx = "PRelu"},
+    {.op = "quantize_linear", .onnx = "QuantizeLinear"},
+    {.op = "range", .onnx = "Range"},
+    {.op = "range_real", .saying = Saying::steps, .write = writeRangeReal},
+    {.op = "reciprocal", .onnx = "Reciprocal"},
+    {.op = "reduce_l1", .onnx = "ReduceL1", .integers = "1"},
+    {.op = "reduce_l2", .onnx = "ReduceL2", .integers = "1"},
+    {.op = "reduce_log_sum", .onnx = "ReduceLogSum", .integers = "1"},
+    {.op = "reduce_log_sum_exp", .onnx = "ReduceLogSumExp", .integers = "1"},
+    {.op = "reduce_max", .onnx = "ReduceMax", .integers = "1"},
+    {.op = "reduce_mean", .onnx = "ReduceMean", .integers = "1"},
+    {.op = "reduce_min", .onnx = "ReduceMin", .integers = "1"},
+    {.op = "reduce_prod", .onnx = "ReduceProd", .integers = "1"},
+    {.op = "reduce_sum", .onnx = "ReduceSum", .integers = "1"},
+    {.op = "reduce_sum_square", .onnx = "ReduceSumSquare", .integers = "1"},
+    {.op = "regex_full_match", .onnx = "RegexFullMatch"},
+    {.op = "relu", .onnx = "Relu"},
+    {.op = "reshape", .saying = Saying::steps, .write = writeReshape},
+    {.op = "resize", .saying = Saying::steps, .write = writeResize},
+    {.op = "reverse_sequence", .onnx = "ReverseSequence", .integers = "1"},
+    {.op = "rms_norm", .saying = Saying::steps, .write = writeScaledNorm},
+    {.op = "roi_align", .onnx = "RoiAlign"},
+    {.op = "round", .onnx = "Round"},
+    {.op = "scatter_elements", .onnx = "ScatterElements"},
+    {.op = "scatter_nd", .onnx = "ScatterND"},
+    {.op = "selu", .onnx = "Selu"},
+    {.op = "shape", .onnx = "Shape"},
+    {.op = "sigmoid", .onnx = "Sigmoid"},
+    {.op = "sign", .onnx = "Sign"},
+    {.op = "sin", .onnx = "Sin"},
+    {.op = "sinh", .onnx = "Sinh"},
+    {.op = "size", .onnx = "Size"},
+    {.op = "slice", .onnx = "Slice", .integers = "1234"},
+    {.op = "softmax", .onnx = "Softmax"},
+    {.op = "softplus", .onnx = "Softplus"},
+    {.op = "softsign", .onnx = "Softsign"},
+    {.op = "space_to_depth", .onnx = "SpaceToDepth", .attributes = "block=blocksize"},
+    {.op = "split", .saying = Saying::steps, .write = writeSplit},
+    {.op = "split_to_sequence", .onnx = "SplitToSequence"},
+    {.op = "spmm", .saying = Saying::never, .reason = "ONNX has no product with a matrix in compressed rows"},
+    {.op = "sqrt", .onnx = "Sqrt"},
+    {.op = "squeeze", .onnx = "Squeeze", .integers = "1"},
+    {.op = "stack_from_sequence", .saying = Saying::steps, .write = writeStackFromSequence},
+    {.op = "strided", .saying = Saying::steps, .write = writeStrided},
+    {.op = "string_concat", .onnx = "StringConcat"},
+    {.op = "string_normalize", .saying = Saying::steps, .write = writeStringNormalize},
+    {.op = "string_split", .onnx = "StringSplit"},
+    {.op = "sub", .onnx = "Sub"},
+    {.op = "tan", .onnx = "Tan"},
+    {.op = "tanh", .onnx = "Tanh"},
+    {.op = "tensor_scatter", .onnx = "TensorScatter"},
+    {.op = "tfidf", .saying = Saying::steps, .write = writeTfidf},
+    {.op = "thresholded_relu", .onnx = "ThresholdedRelu"},
+    {.op = "tile", .onnx = "Tile", .integers = "1"},
+    {.op = "topk", .saying = Saying::steps, .write = writeTopK},
+    {.op = "transpose", .onnx = "Transpose"},
+    {.op = "trilu", .onnx = "Trilu"},
+    {.op = "tuple", .saying = Saying::walker},
+    {.op = "tuple_get", .saying = Saying::walker},
+    {.op = "unique", .onnx = "Unique"},
+    {.op = "unsqueeze", .onnx = "Unsqueeze", .integers = "1"},
+    {.op = "variant",
+     .saying = Saying::leftOut,
+     .reason = "the function that it stands in gives the same results for all shapes"},
+    {.op = "where", .onnx = "Where"},
+};
+
+}  // namespace
+
+std::span<const WriteRow> writeTable() { return kRows; }
+
+const WriteRow* findWriteRow(std::string_view op) {
+  const auto found =
+      std::lower_bound(std::begin(kRows), std::end(kRows), op,
+                       [](const WriteRow& row, std::string_view name) { return row.op < name; });
+  return found != std::end(kRows) && found->op == op ? found : nullptr;
+}
+
+void runWriteRow(const WriteRow& row, NodeWriter& w) {
+  switch (row.saying) {
+    case Saying::node: {
+      std::vector<std::string> inputs;
+      for (size_t i = 0; i < w.op().operands.size(); ++i) {
+        const bool wantsI64 = row.integers.find(static_cast<char>('0' + i)) != std::string_view::npos;
+        inputs.push_back(i < 10 && wantsI64 ? w.inI64(i) : w.operand(i));
+      }
+      return w.finish(row.onnx, std::move(inputs), w.ownAttributes(row.attributes));
+    }
+    case Saying::steps:
+      return row.write(w);
+    case Saying::never:
+      return w.unsupported(std::string(row.reason));
+    case Saying::walker:
+    case Saying::leftOut:
+      return;
+  }
+}
+
+}  // namespace dyn::onnx

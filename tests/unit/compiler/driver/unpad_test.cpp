@@ -1,0 +1,345 @@
+// Padded batches computed without padding (pass `unpad`): the same results as with it, where anybody can see
+// them, for any mask; and what is not touched.
+#include <gmock/gmock.h>
+
+#include <array>
+#include <limits>
+
+#include "compiler/passes/masked_attention.h"
+#include "tests/unit/compiler/driver/run_both.h"
+
+namespace dyn {
+namespace {
+
+using test::Compiled;
+using test::expectClose;
+using test::randomTensor;
+using testing::HasSubstr;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// A layer of an encoder in text: %x [b, s, 8] becomes %NAME; %bias or %mask [b, 1, 1, s] hides keys.
+struct Layer {
+  std::string name, input, masked;
+};
+
+std::string textOf(const Layer& layer) {
+  std::string text = R"(
+  %N_q = transpose(reshape(matmul(%I, %wq), %split)) {perm = [0, 2, 1, 3]}
+  %N_k = transpose(reshape(matmul(%I, %wk), %split)) {perm = [0, 2, 3, 1]}
+  %N_v = transpose(reshape(matmul(%I, %wv), %split)) {perm = [0, 2, 1, 3]}
+  %N_s = mul(matmul(%N_q, %N_k), f32[] 0.5)
+  %N_m = MASKED
+  %N_p = softmax(%N_m) {axis = -1}
+  %N_z = transpose(matmul(%N_p, %N_v)) {perm = [0, 2, 1, 3]}
+  %N_j = reshape(%N_z, %join)
+  %N_a = layer_norm(add(%I, matmul(%N_j, %wo)), %g, %h)
+  %N = layer_norm(add(%N_a, matmul(relu(matmul(%N_a, %up)), %down)), %g, %h)
+)";
+  for (const auto& [what, with] : std::vector<std::pair<std::string, std::string>>{
+           {"MASKED", layer.masked}, {"%N", "%" + layer.name}, {"%I", "%" + layer.input}})
+    for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
+      text.replace(at, what.size(), with);
+  return text;
+}
+
+// `prologue` makes %e [b, s, 8] and what hides keys, `epilogue` returns something of %y.
+std::string encoder(const std::string& parameters, const std::string& prologue, const std::string& masked,
+                    const std::string& epilogue) {
+  std::string text =
+      "fn @main(" + parameters +
+      R"(, %wq: Tensor[(8, 8), f32], %wk: Tensor[(8, 8), f32], %wv: Tensor[(8, 8), f32], %wo: Tensor[(8, 8), f32], %up: Tensor[(8, 12), f32], %down: Tensor[(12, 8), f32], %g: Tensor[(8), f32], %h: Tensor[(8), f32]) {
+  %split = constant() {value = i64[4] [0, 0, 2, 4]}
+  %join = constant() {value = i64[3] [0, 0, 8]}
+)";
+  text += prologue + textOf({"first", "e", masked}) + textOf({"y", "first", masked});
+  return text + epilogue + "\n}";
+}
+
+const std::string kInputs = "%x: Tensor[(b, s, 8), f32], %attention: Tensor[(b, s), i64]";
+const std::string kBias = R"(
+  %e = tanh(%x)
+  %u = unsqueeze(cast(%attention) {to = f32}, i64[2] [1, 2])
+  %bias = mul(sub(f32[] 1, %u), f32[] -3.4e38)
+)";
+const std::string kFirstPosition = "  %c = slice(%y, i64[1] [0], i64[1] [1], i64[1] [1])\n  return tanh(%c)";
+
+std::vector<HostTensor> weights() {
+  std::vector<HostTensor> all;
+  for (const std::vector<int64_t>& shape :
+       std::vector<std::vector<int64_t>>{{8, 8}, {8, 8}, {8, 8}, {8, 8}, {8, 12}, {12, 8}, {8}, {8}})
+    all.push_back(randomTensor(Dtype::f32, shape, static_cast<uint32_t>(all.size()) + 10));
+  return all;
+}
+
+std::vector<HostTensor> inputsFor(HostTensor x, HostTensor mask) {
+  std::vector<HostTensor> inputs{std::move(x), std::move(mask)};
+  for (HostTensor& w : weights()) inputs.push_back(std::move(w));
+  return inputs;
+}
+
+// Masks of all kinds: all ones, prefixes, holes, rows of nothing.
+std::vector<HostTensor> masksOf(int64_t b, int64_t s) {
+  std::vector<HostTensor> masks;
+  for (int kind = 0; kind < 4; ++kind) {
+    HostTensor mask = *HostTensor::create(Dtype::i64, {b, s});
+    std::mt19937 random(static_cast<uint32_t>(100 * kind + 10 * b + s));
+    for (int64_t i = 0; i < b; ++i) {
+      const int64_t length = s == 0 ? 0 : static_cast<int64_t>(random() % static_cast<uint64_t>(s + 1));
+      for (int64_t j = 0; j < s; ++j) {
+        const bool hole = random() % 2 != 0;
+        mask.setInt(i * s + j, kind == 0   ? 1
+                               : kind == 1 ? j < length
+                               : kind == 2 ? hole
+                                           : i % 2 != 0 && hole);
+      }
+    }
+    masks.push_back(std::move(mask));
+  }
+  return masks;
+}
+
+CompileOptions without(const std::string& pass) {
+  CompileOptions options;
+  options.passes = "-" + pass;
+  return options;
+}
+CompileOptions unseen() {
+  CompileOptions options;
+  options.paddedResults = "unseen";
+  return options;
+}
+CompileOptions zeros() {
+  CompileOptions options;
+  options.paddedResults = "zero";
+  return options;
+}
+
+std::unique_ptr<Compiled> compiledOf(const std::string& text, const CompileOptions& options,
+                                     int threads = 1) {
+  static std::vector<std::unique_ptr<IrContext>> contexts;
+  contexts.push_back(std::make_unique<IrContext>());
+  Result<Module> parsed = test::parseText(*contexts.back(), text);
+  EXPECT_TRUE(parsed.ok()) << parsed.error().toString() << text;
+  if (!parsed.ok()) return nullptr;
+  Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed, options, threads);
+  EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
+  return compiled.ok() ? std::move(*compiled) : nullptr;
+}
+
+int64_t packedIn(const Compiled& program) {
+  int64_t count = 0;
+  for (const Op* op : program.model->trace.find("unpad")->after.main()->ops)
+    count += op->def->name == "packed_attention" ? 1 : 0;
+  return count;
+}
+
+std::string remarksOf(const Compiled& program) {
+  std::string all;
+  for (const std::string& remark : program.model->trace.find("unpad")->remarks) all += remark + "\n";
+  return all;
+}
+
+constexpr std::array<std::array<int64_t, 2>, 9> kSizes = {
+    {{1, 1}, {1, 7}, {3, 5}, {5, 1}, {2, 37}, {7, 13}, {0, 3}, {3, 0}, {0, 0}}};
+
+// The program and the padded one give the same at all sizes and masks; `packed`: of so many attentions.
+void expectAsPadded(const std::string& text, const CompileOptions& options, int64_t packed,
+                    double tolerance = 1e-5) {
+  const auto program = compiledOf(text, options), padded = compiledOf(text, without("unpad"));
+  ASSERT_TRUE(program && padded);
+  EXPECT_EQ(packedIn(*program), packed) << remarksOf(*program);
+  for (const auto& [b, s] : kSizes)
+    for (const HostTensor& mask : masksOf(b, s)) {
+      const std::vector<HostTensor> inputs = inputsFor(randomTensor(Dtype::f32, {b, s, 8}, 3), mask);
+      Result<std::vector<HostTensor>> actual = program->run(inputs), expected = padded->run(inputs);
+      const std::string what = "b = " + std::to_string(b) + ", s = " + std::to_string(s);
+      ASSERT_EQ(actual.ok(), expected.ok()) << what << (actual.ok() ? "" : actual.error().toString());
+      if (!actual.ok()) continue;
+      for (size_t i = 0; i < actual->size(); ++i) expectClose((*actual)[i], (*expected)[i], what, tolerance);
+    }
+}
+
+// The result of a sequence is that of its first position: nobody sees the others, and the mask may be any.
+TEST(Unpad, FirstPositionOfEachSequenceExactly) {
+  const std::string bias = "add(%N_s, %bias)";
+  expectAsPadded(encoder(kInputs, kBias, bias, kFirstPosition), unseen(), 2);
+  const std::string picked = "  return gather(%y, i64[] 0) {axis = 1}";
+  expectAsPadded(encoder(kInputs, kBias, bias, picked), unseen(), 2);
+}
+
+// Masks as exporters write them.
+TEST(Unpad, MasksOfExporters) {
+  const std::string chosen = R"(
+  %e = tanh(%x)
+  %keep = unsqueeze(cast(%attention) {to = bool}, i64[2] [1, 2])
+)";
+  expectAsPadded(encoder(kInputs, chosen, "where(%keep, %N_s, f32[] -1.0e9)", kFirstPosition), unseen(), 2);
+  expectAsPadded(encoder(kInputs, chosen, "where(logical_not(%keep), f32[] -1.0e9, %N_s)", kFirstPosition),
+                 unseen(), 2);
+  expectAsPadded(encoder(kInputs, chosen + "  %bias = where(%keep, f32[] 0, f32[] -10000)\n",
+                         "add(%bias, %N_s)", kFirstPosition),
+                 unseen(), 2, 1e-2);  // in a sequence without keys three digits of a score are left
+  // Expanded to all queries, with a test of the query that always holds.
+  const std::string expanded = R"(
+  %e = tanh(%x)
+  %size = gather(shape(%x), i64[] 1)
+  %row = unsqueeze(range(i64[] 0, %size, i64[] 1), i64[3] [0, 1, 3])
+  %all = logical_and(greater_equal(%row, i64[] 0), unsqueeze(cast(%attention) {to = bool}, i64[2] [1, 2]))
+  %bias = where(%all, f32[] 0, f32[] -3.4e38)
+)";
+  expectAsPadded(encoder(kInputs, expanded, "add(%N_s, %bias)", kFirstPosition), unseen(), 2);
+}
+
+TEST(Unpad, NaNsOfRowsWithoutKeysAreMadeZero) {
+  const std::string infinite = R"(
+  %e = tanh(%x)
+  %bias = where(unsqueeze(cast(%attention) {to = bool}, i64[2] [1, 2]), f32[] 0, f32[] -inf)
+)";
+  std::string text = encoder(kInputs, infinite, "add(%N_s, %bias)", kFirstPosition);
+  for (const std::string layer : {"first", "y"}) {
+    const std::string product = "matmul(%" + layer + "_p, ";
+    const size_t at = text.find(product);
+    ASSERT_NE(at, std::string::npos);
+    text.replace(at, product.size(), "matmul(where(is_nan(%" + layer + "_p), f32[] 0, %" + layer + "_p), ");
+  }
+  expectAsPadded(text, unseen(), 2);
+}
+
+// A hidden state shows padded positions: it is untouched, or 0 there where the user says so.
+TEST(Unpad, HiddenStates) {
+  const std::string text = encoder(kInputs, kBias, "add(%N_s, %bias)", "  return %y");
+  expectAsPadded(text, unseen(), 0);
+  const auto kept = compiledOf(text, unseen());
+  EXPECT_THAT(remarksOf(*kept), HasSubstr("padded: %y: it is a result of the program"));
+  const auto zero = compiledOf(text, zeros()), padded = compiledOf(text, without("unpad"));
+  ASSERT_TRUE(zero && padded);
+  EXPECT_EQ(packedIn(*zero), 2);
+  for (const auto& [b, s] : kSizes)
+    for (const HostTensor& mask : masksOf(b, s)) {
+      const std::vector<HostTensor> inputs = inputsFor(randomTensor(Dtype::f32, {b, s, 8}, 3), mask);
+      Result<std::vector<HostTensor>> actual = zero->run(inputs), expected = padded->run(inputs);
+      ASSERT_TRUE(actual.ok() && expected.ok()) << actual.error().toString();
+      HostTensor& wanted = (*expected)[0];
+      for (int64_t i = 0; i < b * s; ++i)
+        for (int64_t d = 0; d < 8 && mask.intAt(i) == 0; ++d) wanted.setReal(i * 8 + d, 0);
+      expectClose((*actual)[0], wanted, "b = " + std::to_string(b) + ", s = " + std::to_string(s), 1e-5);
+    }
+}
+
+// The program itself makes padded positions 0, or takes a mean over the others.
+TEST(Unpad, HiddenStatesTimesTheMask) {
+  const std::string chosen = R"(
+  %e = tanh(%x)
+  %held = cast(%attention) {to = bool}
+  %keep = unsqueeze(%held, i64[2] [1, 2])
+  %factor = unsqueeze(cast(%held) {to = f32}, i64[1] [2])
+)";
+  const std::string fill = "where(%keep, %N_s, f32[] -1.0e9)";
+  expectAsPadded(encoder(kInputs, chosen, fill, "  return mul(%y, %factor)"), unseen(), 2);
+  expectAsPadded(encoder(kInputs, chosen, fill,
+                         "  %sum = reduce_sum(mul(%y, %factor), i64[1] [1]) {keepdims = 0}\n"
+                         "  %count = max(reduce_sum(%factor, i64[1] [1]) {keepdims = 0}, f32[] 1)\n"
+                         "  return div(%sum, %count)"),
+                 unseen(), 2);
+}
+
+// NaN at padded positions of the input: kept results do not see it.
+TEST(Checklist, R_d_NaNsOfPaddingReachNoKeptResult) {
+  const auto zero = compiledOf(encoder(kInputs, kBias, "add(%N_s, %bias)", "  return %y"), zeros());
+  ASSERT_TRUE(zero);
+  for (const HostTensor& mask : masksOf(4, 9)) {
+    HostTensor x = randomTensor(Dtype::f32, {4, 9, 8}, 3), clean = randomTensor(Dtype::f32, {4, 9, 8}, 3);
+    for (int64_t i = 0; i < 4 * 9; ++i)
+      for (int64_t d = 0; d < 8 && mask.intAt(i) == 0; ++d)
+        x.setReal(i * 8 + d, std::numeric_limits<double>::quiet_NaN());
+    Result<std::vector<HostTensor>> actual = zero->run(inputsFor(x, mask)),
+                                    expected = zero->run(inputsFor(clean, mask));
+    ASSERT_TRUE(actual.ok() && expected.ok()) << actual.error().toString();
+    for (int64_t i = 0; i < (*actual)[0].elementCount(); ++i)
+      ASSERT_EQ((*actual)[0].realAt(i), (*expected)[0].realAt(i)) << i;
+  }
+}
+
+// The prelude is made once for all layers.
+TEST(Checklist, R_e_OnePreludeForAllLayers) {
+  const auto program = compiledOf(encoder(kInputs, kBias, "add(%N_s, %bias)", kFirstPosition), unseen());
+  ASSERT_TRUE(program);
+  int64_t preludes = 0;
+  for (const Op* op : program->model->trace.find("cse")->after.main()->ops)
+    preludes += op->def->name == "nonzero" ? 1 : 0;
+  EXPECT_EQ(preludes, 1);
+}
+
+TEST(Unpad, SaysWhatLooksAcross) {
+  const std::string bias = "add(%N_s, %bias)";
+  const auto remarks = [](const std::string& text) {
+    const auto program = compiledOf(text, unseen());
+    EXPECT_EQ(packedIn(*program), 0) << text;
+    return remarksOf(*program);
+  };
+  EXPECT_THAT(remarks(encoder(kInputs, kBias, bias, "  %mean = reduce_mean(%y, i64[1] [1])\n  return %mean")),
+              testing::ContainsRegex("padded: %y: reduce_mean %mean .*looks across positions"));
+  EXPECT_THAT(remarks(encoder(kInputs, "  %e = tanh(%x)\n", "relu(%N_s)", kFirstPosition)),
+              HasSubstr("not unpadded: softmax %first_p: %first_m = relu stands between its product and it"));
+  EXPECT_THAT(remarks(encoder(kInputs + ", %bias: Tensor[(b, 1, s, s), f32]", "  %e = tanh(%x)\n", bias,
+                              kFirstPosition)),
+              HasSubstr("its mask %bias differs from query to query"));
+  EXPECT_THAT(remarks(encoder("%x: Tensor[(2, 6, 8), f32], %attention: Tensor[(2, 6), i64]", kBias, bias,
+                              kFirstPosition)),
+              HasSubstr("batch and sequence are no two sizes of the inputs"));
+}
+
+// The same bits whatever the number of threads.
+TEST(PackedAttention, SameBits) {
+  const std::string text =
+      "fn @main(%q: Tensor[(1, h, n, d), f32], %k: Tensor[(1, h, d, n), f32], %v: Tensor[(1, h, n, e), f32], "
+      "%l: Tensor[(m), i64]) { %y = packed_attention(%q, %k, %v, %l) {scale = 0.25} return %y }";
+  const std::vector<HostTensor> inputs{
+      randomTensor(Dtype::f32, {1, 6, 700, 16}, 1), randomTensor(Dtype::f32, {1, 6, 16, 700}, 2),
+      randomTensor(Dtype::f32, {1, 6, 700, 24}, 3),
+      HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{3, 300, 0, 17, 1, 250, 129})};
+  test::expectSame(text, {inputs});
+  std::vector<HostTensor> results;
+  for (int threads : {1, 2, 5}) {
+    const auto program = compiledOf(text, unseen(), threads);
+    Result<std::vector<HostTensor>> result = program->run(inputs);
+    ASSERT_TRUE(result.ok()) << result.error().toString();
+    results.push_back((*result)[0]);
+  }
+  for (const HostTensor& other : results)
+    EXPECT_EQ(0, std::memcmp(other.data(), results[0].data(), static_cast<size_t>(other.sizeBytes())));
+}
+
+// Runs of one key and of none, sizes of 0, an infinite score.
+TEST(PackedAttention, AnyShape) {
+  const std::string text =
+      "fn @main(%q: Tensor[(1, h, n, d), f32], %k: Tensor[(1, h, d, n), f32], %v: Tensor[(1, h, n, e), f32], "
+      "%l: Tensor[(m), i64], %b: Tensor[(n), f32], %a: Tensor[(n), bool]) { %y = packed_attention(%q, %k, "
+      "%v, "
+      "%l, %b, %a) {scale = 0.5, fill = -10000.0} return %y }";
+  std::vector<std::vector<HostTensor>> sets;
+  for (const auto& [h, d, e, lengths] :
+       std::vector<std::tuple<int64_t, int64_t, int64_t, std::vector<int64_t>>>{
+           {1, 4, 4, {1}},
+           {3, 5, 7, {0, 2, 0, 31, 0}},
+           {2, 64, 33, {129, 1, 64}},
+           {1, 0, 3, {4, 5}},
+           {2, 4, 0, {3}},
+           {0, 4, 4, {3}},
+           {2, 4, 4, {0, 0}},
+           {1, 8, 8, {1030, 15, 16, 17}}}) {
+    int64_t n = 0;
+    for (int64_t length : lengths) n += length;
+    HostTensor bias = randomTensor(Dtype::f32, {n}, 5);
+    for (int64_t i = 0; i < n; ++i)
+      if (i % 5 == 4) bias.setReal(i, -kInfinity);
+    sets.push_back({randomTensor(Dtype::f32, {1, h, n, d}, 1), randomTensor(Dtype::f32, {1, h, d, n}, 2),
+                    randomTensor(Dtype::f32, {1, h, n, e}, 3), HostTensor::vectorInt(Dtype::i64, lengths),
+                    std::move(bias), randomTensor(Dtype::boolean, {n}, 6)});
+  }
+  test::expectSame(text, sets);
+}
+
+}  // namespace
+}  // namespace dyn

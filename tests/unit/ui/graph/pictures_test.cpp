@@ -1,0 +1,151 @@
+// Pictures of graphs beside recorded ones (tests/golden/pictures): models, heat, an unsupported one, two
+// steps side by side; in two sizes, light and dark. They are kept at a third of their size and compared with
+// some tolerance, so that letters drawn by another version of FreeType are no difference, but a box, a line
+// or a colour in another place is. DYN_UPDATE=1 records them anew; one that differs is left beside the build
+// as pictures/NAME.png.
+#include <gtest/gtest.h>
+
+#include <QApplication>
+#include <QDir>
+#include <QEventLoop>
+#include <QFile>
+#include <QFontInfo>
+#include <QImage>
+#include <QTemporaryDir>
+#include <QTimer>
+
+#include "app/session/session.h"
+#include "tests/support/paths.h"
+#include "ui/graph/graph_canvas.h"
+#include "ui/support/theme.h"
+
+namespace dyn::ui {
+namespace {
+
+constexpr int kReduction = 3;
+constexpr int kSame = 48;                 // levels of a colour that are no difference
+constexpr double kMostOtherPart = 0.015;  // of the pixels
+
+QString goldenFolder() { return QString::fromStdString(test::sourceFolder()) + "/tests/golden/pictures/"; }
+
+double otherPart(const QImage& a, const QImage& b) {
+  if (a.size() != b.size()) return 1;
+  int other = 0;
+  for (int y = 0; y < a.height(); ++y)
+    for (int x = 0; x < a.width(); ++x) {
+      const QRgb p = a.pixel(x, y), q = b.pixel(x, y);
+      other += std::abs(qRed(p) - qRed(q)) > kSame || std::abs(qGreen(p) - qGreen(q)) > kSame ||
+               std::abs(qBlue(p) - qBlue(q)) > kSame;
+    }
+  return other / static_cast<double>(a.width() * a.height());
+}
+
+class Pictures : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (QFontInfo(QApplication::font()).family() != "DejaVu Sans")
+      GTEST_SKIP() << "recorded with DejaVu Sans, here is "
+                   << QFontInfo(QApplication::font()).family().toStdString();
+  }
+  void TearDown() override { applyTheme(Theme::system); }
+
+  // Of a model; null: this build reads no ONNX files.
+  Shared<GraphView> graph(const std::string& file, const char* step) {
+    const auto opened = session_.execute(Command::of(CommandId::load).add("model", file).add("anyway", ""));
+    if (opened->error && opened->error->message.find("reads no ONNX") != std::string::npos) return nullptr;
+    Command command = Command::of(CommandId::graph);
+    if (step) command.add("pass", step);
+    const auto outcome = session_.execute(std::move(command));
+    EXPECT_TRUE(outcome->ok()) << file << ": " << outcome->error->toString();
+    return outcome->share<GraphView>();
+  }
+  Shared<GraphView> sample(const char* model, const char* step = "infer") {
+    return graph(test::sourceFolder() + "/samples/models/" + model + "/model.onnx", step);
+  }
+
+  // `prepare`: what is shown beside the graph itself.
+  void check(const QString& name, Shared<GraphView> view,
+             const std::function<void(GraphCanvas&)>& prepare = {}) {
+    if (!view) GTEST_SKIP() << "this build reads no ONNX files";
+    for (const Theme theme : {Theme::light, Theme::dark})
+      for (const QSize size : {QSize(1350, 840), QSize(750, 540)}) {
+        applyTheme(theme);
+        GraphCanvas canvas;
+        canvas.setPalette(QApplication::palette());
+        canvas.resize(size);
+        canvas.setGraph(view, false);
+        for (int i = 0; i < 6000 && !canvas.settled(); ++i) {
+          QEventLoop loop;
+          QTimer::singleShot(10, &loop, &QEventLoop::quit);
+          loop.exec();
+        }
+        ASSERT_TRUE(canvas.settled());
+        if (prepare) prepare(canvas);
+        canvas.fit();
+        compare(name + "_" + nameOf(theme) + "_" + QString::number(size.width()) + ".png",
+                canvas.grab().toImage());
+      }
+  }
+
+  void compare(const QString& name, const QImage& full) {
+    const QImage picture =
+        full.scaled(full.size() / kReduction, Qt::IgnoreAspectRatio, Qt::SmoothTransformation)
+            .convertToFormat(QImage::Format_RGB32);
+    if (qEnvironmentVariableIsSet("DYN_UPDATE")) {
+      QDir().mkpath(goldenFolder());
+      ASSERT_TRUE(picture.save(goldenFolder() + name)) << name.toStdString();
+      return;
+    }
+    const QImage golden = QImage(goldenFolder() + name).convertToFormat(QImage::Format_RGB32);
+    ASSERT_FALSE(golden.isNull()) << name.toStdString() << " is not recorded";
+    const double other = otherPart(picture, golden);
+    if (other <= kMostOtherPart) return;
+    QDir().mkpath("pictures");
+    full.save("pictures/" + name);
+    ADD_FAILURE() << name.toStdString() << ": " << 100 * other << " % of it looks otherwise; see "
+                  << QDir::current().filePath("pictures/" + name).toStdString();
+  }
+
+  Session session_;
+};
+
+// Times that are the same everywhere: each operation's place in the list.
+void heat(GraphCanvas& canvas) {
+  std::vector<NodeTime> times;
+  for (const GraphNode& node : canvas.graph()->nodes)
+    if (node.kind == NodeKind::operation)
+      times.push_back({node.place, {}, 1000 * static_cast<int64_t>(1 + times.size() * times.size() % 97)});
+  canvas.setTimes(std::move(times));
+}
+
+TEST_F(Pictures, Bert) { check("bert", sample("bert")); }
+TEST_F(Pictures, BertHeat) { check("bert_heat", sample("bert"), heat); }
+TEST_F(Pictures, Ssd) { check("ssd", sample("ssd")); }
+TEST_F(Pictures, TreeLstm) { check("treelstm", sample("treelstm")); }
+TEST_F(Pictures, Gpt2) { check("gpt2", sample("gpt2")); }
+
+TEST_F(Pictures, TwoSteps) {
+  const Shared<GraphView> before = sample("bert", "infer"), after = sample("bert", "fuse");
+  check("bert_changes", after, [&](GraphCanvas& canvas) { canvas.setCompared(before); });
+}
+
+TEST_F(Pictures, Unsupported) {
+  QTemporaryDir directory;
+  const QString name = directory.filePath("unknown.onnx");
+  QFile known(QString::fromStdString(test::sourceFolder() + "/samples/models/bert/model.onnx")), file(name);
+  ASSERT_TRUE(known.open(QIODevice::ReadOnly) && file.open(QIODevice::WriteOnly));
+  file.write(known.readAll().replace("\x22\x07Softmax", "\x22\x07Softmex"));
+  file.close();
+  const Shared<GraphView> view = graph(name.toStdString(), nullptr);
+  check("unsupported", view, [&](GraphCanvas& canvas) {
+    canvas.setAllOpen(true);
+    std::vector<std::string> places;
+    for (const GraphNode& node : canvas.graph()->nodes)
+      if (node.op == "Softmex") places.push_back(node.place);
+    EXPECT_EQ(places.size(), 2u);
+    canvas.setProblems(places);
+  });
+}
+
+}  // namespace
+}  // namespace dyn::ui

@@ -1,0 +1,36 @@
+// DebugMenu: what can be done with a run that is stepped through, as actions; each is a command of the
+// session.
+#pragma once
+
+#include <QObject>
+#include <functional>
+
+#include "app/session/command.h"
+
+class QAction;
+class QMenu;
+
+namespace dyn::ui {
+
+class DebugMenu : public QObject {
+  Q_OBJECT
+ public:
+  // `start` makes the command that begins a run; `chosen` names the chosen operation, "" without one.
+  DebugMenu(QMenu* menu, std::function<Command()> start, std::function<QString()> chosen);
+
+  // Nothing can be begun with a model that can not be run; a run is stepped while it stands.
+  void setState(bool canRun, bool isStopped);
+  QList<QAction*> steps() const { return steps_; }  // for buttons
+
+ Q_SIGNALS:
+  void asked(const Command& command);
+
+ private:
+  bool stopped_ = false;
+  QAction* go_ = nullptr;
+  QAction* break_ = nullptr;
+  QAction* delete_ = nullptr;
+  QList<QAction*> steps_, whileStopped_;
+};
+
+}  // namespace dyn::ui

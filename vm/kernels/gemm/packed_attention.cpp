@@ -1,0 +1,246 @@
+// packed_attention: attention within runs of positions that lie behind each other. A unit of work is one head
+// of one run: its keys and values are packed, its scores lie in scratch memory a block of rows at a time.
+// Long runs go first, and each thread takes the next unit when it is done with one; a unit is computed the
+// same way whoever takes it.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
+
+#include "vm/kernels/builtins.h"
+#include "vm/kernels/gemm/gemm.h"
+#include "vm/kernels/gemm/number_gemm.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+using Call = calls::PackedAttention;
+
+constexpr int64_t kBlockElements = 64 << 10;  // scores of a block: a quarter of the L2 caches of today
+constexpr int64_t kTilesPerBlock = 12;
+constexpr int64_t kDepthBlock = 768;  // of the second product: the part of V that a panel reads stays in L1
+constexpr int64_t kScoreLanes = 16;   // columns of scores are filled up to a multiple
+
+// A tensor [1, a, b, c]: strides of the last three axes, in elements.
+struct Strided {
+  const float* data = nullptr;
+  std::array<int64_t, 4> strides{};
+
+  explicit Strided(const TensorView* tensor) : data(tensor->as<float>()) { tensor->writeStrides(strides); }
+};
+
+struct Sizes {
+  int64_t heads = 0, positions = 0, depth = 0, width = 0, runs = 0;
+};
+
+Status readSizes(const FlatCall& call, Sizes& s) {
+  const TensorView *q = call.argument(Call::q), *k = call.argument(Call::k), *v = call.argument(Call::v),
+                   *lengths = call.argument(Call::lengths);
+  for (const uint32_t i : {Call::q, Call::k, Call::v}) {
+    const TensorView* tensor = call.argument(i);
+    if (!tensor || tensor->rank != 4 || tensor->dtype() != DataType::f32 || tensor->shape()[0] != 1)
+      return badArgument("packed_attention", i, "f32 of four axes, the first of size 1", tensor);
+  }
+  if (!lengths || lengths->rank != 1 || lengths->dtype() != DataType::i64)
+    return badArgument("packed_attention", Call::lengths, "a vector of i64", lengths);
+  s = {q->shape()[1], q->shape()[2], q->shape()[3], v->shape()[3], lengths->shape()[0]};
+  const std::array<int64_t, 4> ofK{1, s.heads, s.depth, s.positions}, ofV{1, s.heads, s.positions, s.width},
+      ofZ{1, s.positions, s.heads, s.width};
+  const auto is = [](const TensorView* tensor, const std::array<int64_t, 4>& shape) {
+    return std::equal(shape.begin(), shape.end(), tensor->shape());
+  };
+  if (!is(k, ofK) || !is(v, ofV))
+    return failure(DYN_BAD_INPUT,
+                   "shapes do not fit: " + describe(q) + ", " + describe(k) + ", " + describe(v));
+  for (const uint32_t i : {Call::bias, Call::allowed}) {
+    const TensorView* tensor = call.argument(i);
+    const DataType dtype = i == Call::bias ? DataType::f32 : DataType::boolean;
+    if (tensor && (tensor->rank != 1 || tensor->dtype() != dtype || tensor->shape()[0] != s.positions))
+      return badArgument("packed_attention", i, "an element for each position", tensor);
+  }
+  return call.checkResult(0, DataType::f32, ofZ);
+}
+
+// What a run of `keys` positions takes, and the rows of its blocks.
+struct RunShape {
+  int64_t keys, columns, leading, rows;
+
+  RunShape(const DynGemmFamily& family, int64_t count)
+      : keys(count),
+        columns((count + kScoreLanes - 1) / kScoreLanes * kScoreLanes),
+        leading(oddLineStride(count)),
+        rows(std::min(count, family.maxRows * std::clamp<int64_t>(kBlockElements / (leading * family.maxRows),
+                                                                  1, kTilesPerBlock))) {}
+};
+
+// Parts of a task's own scratch memory, in elements, for runs of up to `most` positions.
+struct OwnMemory {
+  int64_t packedK, packedV, keep, addend, scores, rows;
+
+  OwnMemory(const DynGemmFamily& family, const Sizes& s, int64_t most)
+      : packedK(wholeLines(packedElementCount(family, s.depth, most))),
+        packedV(wholeLines(packedElementCount(family, most, s.width))),
+        keep(wholeLines(most)),
+        addend(keep),
+        scores(scoresOf(family, most)),
+        rows(wholeLines(blockRows(family, most) * oddLineStride(s.depth))) {}
+  int64_t elements() const { return packedK + packedV + keep + addend + scores + rows; }
+
+ private:
+  static int64_t blockRows(const DynGemmFamily& family, int64_t most) {
+    return std::min<int64_t>(most, family.maxRows * kTilesPerBlock);
+  }
+  // A block is one tile at least, and else no larger than kBlockElements.
+  static int64_t scoresOf(const DynGemmFamily& family, int64_t most) {
+    const int64_t leading = oddLineStride(most);
+    return wholeLines(std::max(std::min<int64_t>(most, family.maxRows) * leading,
+                               std::min(kBlockElements, blockRows(family, most) * leading)));
+  }
+};
+
+int64_t tasksFor(const FlatCall& call, const Sizes& s) {
+  const auto most = static_cast<double>(s.positions);
+  return std::min(s.runs * s.heads,
+                  worthwhileTasks(call, most * most * static_cast<double>(s.heads * (s.depth + s.width))));
+}
+
+struct Run {
+  int64_t begin, length;
+};
+
+// The runs with any position, longest first.
+Status readRuns(const FlatCall& call, const Sizes& s, Table<Run>& runs) {
+  const int64_t* lengths = call.argument(Call::lengths)->as<int64_t>();
+  int64_t begin = 0;
+  for (int64_t i = 0; i < s.runs; ++i) {
+    if (lengths[i] < 0 || lengths[i] > s.positions - begin)
+      return failure(DYN_OUT_OF_RANGE, "packed_attention: run " + std::to_string(i) + " has " +
+                                           std::to_string(lengths[i]) + " of " + std::to_string(s.positions) +
+                                           " positions");
+    if (lengths[i] > 0) runs.add({begin, lengths[i]});
+    begin += lengths[i];
+  }
+  if (begin != s.positions)
+    return failure(DYN_OUT_OF_RANGE, "packed_attention: the runs have " + std::to_string(begin) + " of " +
+                                         std::to_string(s.positions) + " positions");
+  return okStatus();
+}
+
+class Task {
+ public:
+  Task(const FlatCall& call, const Sizes& s, float* z)
+      : call_(call),
+        family_(*call.gemmFamily),
+        s_(s),
+        q_(call.argument(Call::q)),
+        k_(call.argument(Call::k)),
+        v_(call.argument(Call::v)),
+        bias_(call.argument(Call::bias)),
+        allowed_(call.argument(Call::allowed)),
+        n_(call.numbersOf<Call>()),
+        z_(z) {}
+
+  // Head `head` of the run, in the task's own memory.
+  void run(const Run& of, int64_t head, const OwnMemory& memory, float* own) const {
+    const RunShape shape(family_, of.length);
+    float *k = own, *v = k + memory.packedK, *addend = v + memory.packedV;
+    auto* keep = reinterpret_cast<int32_t*>(addend + memory.addend);
+    float* scores = addend + memory.addend + memory.keep;
+    packPanels(family_, k_.data + head * k_.strides[1] + of.begin * k_.strides[3], s_.depth, of.length,
+               k_.strides[2], k_.strides[3], 0, panelCount(family_, of.length), k);
+    packPanels(family_, v_.data + head * v_.strides[1] + of.begin * v_.strides[2], of.length, s_.width,
+               v_.strides[2], v_.strides[3], 0, panelCount(family_, s_.width), v);
+    describeKeys(of, shape.columns, keep, addend);
+    for (int64_t first = 0; first < of.length && !call_.cancelled(); first += shape.rows)
+      runBlock(of, head, shape, first, k, v, keep, addend, scores, scores + memory.scores);
+  }
+
+ private:
+  void describeKeys(const Run& of, int64_t columns, int32_t* keep, float* addend) const {
+    for (int64_t j = 0; j < of.length; ++j) {
+      const bool allowed = !allowed_ || allowed_->as<uint8_t>()[of.begin + j] != 0;
+      keep[j] = allowed ? -1 : 0;
+      addend[j] = !allowed ? n_.fill : bias_ ? bias_->as<float>()[of.begin + j] : 0.0f;
+    }
+    std::fill(keep + of.length, keep + columns, 0);
+    std::fill(addend + of.length, addend + columns, -std::numeric_limits<float>::infinity());
+  }
+
+  void runBlock(const Run& of, int64_t head, const RunShape& shape, int64_t first, const float* k,
+                const float* v, const int32_t* keep, const float* addend, float* scores, float* copy) const {
+    const int64_t rows = std::min(shape.rows, of.length - first), panel = family_.panelWidth,
+                  leading = shape.leading;
+    const float* q = q_.data + head * q_.strides[1] + (of.begin + first) * q_.strides[2];
+    int64_t leadingQ = q_.strides[2];
+    // Rows that would map to the same lines of the L1 cache, or that do not run through memory.
+    if (q_.strides[3] != 1 || (leadingQ % 1024 == 0 && rows > 4)) {
+      leadingQ = oddLineStride(s_.depth);
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t d = 0; d < s_.depth; ++d)
+          copy[i * leadingQ + d] = q[i * q_.strides[2] + d * q_.strides[3]];
+      q = copy;
+    }
+    for (int64_t i = 0; i < panelCount(family_, shape.keys); ++i)
+      runRowTiles(family_, rows, s_.depth, q, leadingQ, k + i * s_.depth * panel, scores + i * panel, leading,
+                  std::min(panel, shape.keys - i * panel), false);
+    for (int64_t i = 0; i < rows; ++i)
+      std::fill(scores + i * leading + shape.keys, scores + i * leading + shape.columns, 0.0f);
+    numberFamilies().softmaxOfF32(rows, shape.columns, scores, leading, n_.scale, keep, addend);
+    if (n_.nanAsZero)
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < shape.keys; ++j)
+          if (scores[i * leading + j] != scores[i * leading + j]) scores[i * leading + j] = 0;
+    const int64_t leadingZ = s_.heads * s_.width;
+    float* z = z_ + (of.begin + first) * leadingZ + head * s_.width;
+    for (int64_t key = 0; key < shape.keys; key += kDepthBlock)
+      for (int64_t i = 0; i < panelCount(family_, s_.width); ++i)
+        runRowTiles(family_, rows, std::min(kDepthBlock, shape.keys - key), scores + key, leading,
+                    v + (i * shape.keys + key) * panel, z + i * panel, leadingZ,
+                    std::min(panel, s_.width - i * panel), key > 0);
+  }
+
+  const FlatCall& call_;
+  const DynGemmFamily& family_;
+  const Sizes& s_;
+  Strided q_, k_, v_;
+  const TensorView *bias_, *allowed_;
+  Call::Numbers<calls::Borrowed> n_;
+  float* z_;
+};
+
+}  // namespace
+
+Status packedAttentionScratch(const FlatCall& call, int64_t& elements) {
+  Sizes s;
+  if (Status status = readSizes(call, s); !status.ok()) return status;
+  if (call.result(0)->elements == 0) return okStatus();
+  elements = scratchElements(tableElements<Run>(s.runs), tasksFor(call, s),
+                             OwnMemory(*call.gemmFamily, s, s.positions).elements());
+  return okStatus();
+}
+
+Status packedAttention(FlatCall& call) {
+  Sizes s;
+  if (Status status = readSizes(call, s); !status.ok()) return status;
+  if (call.result(0)->elements == 0) return okStatus();
+  const int64_t tasks = tasksFor(call, s), most = s.positions;
+  const OwnMemory memory(*call.gemmFamily, s, most);
+  Scratch scratch(call, tableElements<Run>(s.runs), tasks, memory.elements());
+  if (!scratch) return scratch.status();
+  Table<Run> table(scratch.shared());
+  if (Status status = readRuns(call, s, table); !status.ok()) return status;
+  Run* runs = reinterpret_cast<Run*>(scratch.shared());
+  std::sort(runs, runs + table.size(), [](const Run& a, const Run& b) {
+    return a.length != b.length ? a.length > b.length : a.begin < b.begin;
+  });
+  const Task task(call, s, call.result(0)->as<float>());
+  std::atomic<int64_t> next{0};
+  call.split(tasks, tasks, [&](int64_t, int64_t) {
+    float* own = scratch.next();
+    for (int64_t unit; (unit = next.fetch_add(1, std::memory_order_relaxed)) < table.size() * s.heads;)
+      if (!call.cancelled()) task.run(runs[unit / s.heads], unit % s.heads, memory, own);
+  });
+  return okStatus();
+}
+
+}  // namespace dyn::vm::kernels
