@@ -169,6 +169,11 @@ void FlatRowsTest::images() {
 }
 
 void FlatRowsTest::others() {
+  calls::PackedAttention::Numbers<Owned> scaled;
+  scaled.scale = 0.5f;
+  run<calls::PackedAttention>(
+      {floats({1, 2, 7, 4}), floats({1, 2, 4, 7}), floats({1, 2, 7, 5}), integers({3, 4})}, scaled, {},
+      {output({1, 7, 2, 5})});
   run<calls::Split>({floats({4, 6})}, {}, {1}, {output({4, 2}), output({4, 4})});
   run<calls::Bitcast>({floats({4})}, {}, {}, {output({4}, DataType::i32)});
   run<calls::Cast>({floats({4})}, {}, {}, {output({4}, DataType::f8e4m3fn)});
