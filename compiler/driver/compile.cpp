@@ -31,8 +31,8 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
   const bool isStandard = options.passes.empty() || options.passes[0] == '-';
   if (isStandard && options.paddedResults == "exact")
     std::erase_if(pipeline, [](const PipelineItem& item) { return item.pass->name == "unpad"; });
-  // Channels last wins on wide networks and loses on narrow ones (SSD of 16 channels, ESPCN): until a cost decides,
-  // it is for who names it.
+  // Channels last wins on wide networks and loses on narrow ones (the samples SSD and ESPCN): until a cost
+  // decides, it is for who names it.
   if (options.passes.find("layout") == std::string::npos)
     std::erase_if(pipeline, [](const PipelineItem& item) { return item.pass->name == "layout"; });
   if (options.paddedResults == "zero")
