@@ -1,4 +1,5 @@
 // float and double: what the standard fixes to the last bit (arithmetic_approximate.cpp has the rest).
+#include <bit>
 #include <cmath>
 
 #include "tests/simcuda/ptx/define.h"
@@ -17,20 +18,21 @@ constexpr auto kNegate = []<class T>(T x) { return -x; };
 constexpr auto kAbsolute = []<class T>(T x) { return std::fabs(x); };
 constexpr auto kCopySign = []<class T>(T sign, T x) { return std::copysign(x, sign); };
 
-// -0 is less than +0. Of a number and NaN the plain forms give the number, those with .NaN the NaN.
-constexpr auto kMin = []<class T>(T x, T y) {
-  if (x == y) return std::signbit(x) ? x : y;
-  return x < y || std::isnan(y) ? x : y;
+// -0 is less than +0. Of a number and NaN the plain forms give the number, those with .NaN the NaN; a NaN is always the same one.
+template <class T>
+T canonicalNan() {
+  if constexpr (sizeof(T) == 4) return std::bit_cast<float>(0x7fffffffu);
+  if constexpr (sizeof(T) == 8) return std::bit_cast<double>(0x7fffffffffffffffull);
+}
+template <bool kLargest>
+constexpr auto kExtreme = []<class T>(T x, T y) {
+  if (x == y) return std::signbit(x) == kLargest ? y : x;
+  if (std::isnan(x)) return std::isnan(y) ? canonicalNan<T>() : y;
+  return (kLargest ? x > y : x < y) || std::isnan(y) ? x : y;
 };
-constexpr auto kMax = []<class T>(T x, T y) {
-  if (x == y) return std::signbit(x) ? y : x;
-  return x > y || std::isnan(y) ? x : y;
-};
-constexpr auto kMinNan = []<class T>(T x, T y) {
-  return std::isnan(x) || std::isnan(y) ? T(NAN) : kMin(x, y);
-};
-constexpr auto kMaxNan = []<class T>(T x, T y) {
-  return std::isnan(x) || std::isnan(y) ? T(NAN) : kMax(x, y);
+template <bool kLargest>
+constexpr auto kExtremeNan = []<class T>(T x, T y) {
+  return std::isnan(x) || std::isnan(y) ? canonicalNan<T>() : kExtreme<kLargest>(x, y);
 };
 
 }  // namespace
@@ -51,8 +53,8 @@ void addFloatOps(OpTable& t) {
     define<kNegate, T, T>(t, "neg" + type);
     define<kAbsolute, T, T>(t, "abs" + type);
     define<kCopySign, T, T, T>(t, "copysign" + type);
-    define<kMin, T, T, T>(t, "min" + type);
-    define<kMax, T, T, T>(t, "max" + type);
+    define<kExtreme<false>, T, T, T>(t, "min" + type);
+    define<kExtreme<true>, T, T, T>(t, "max" + type);
     define<[](T x) { return std::isfinite(x); }, bool, T>(t, "testp.finite" + type);
     define<[](T x) { return std::isinf(x); }, bool, T>(t, "testp.infinite" + type);
     define<[](T x) { return !std::isnan(x); }, bool, T>(t, "testp.number" + type);
@@ -60,8 +62,8 @@ void addFloatOps(OpTable& t) {
     define<[](T x) { return std::isnormal(x); }, bool, T>(t, "testp.normal" + type);
     define<[](T x) { return std::fpclassify(x) == FP_SUBNORMAL; }, bool, T>(t, "testp.subnormal" + type);
   });
-  define<kMinNan, float, float, float>(t, "min.NaN.f32");
-  define<kMaxNan, float, float, float>(t, "max.NaN.f32");
+  define<kExtremeNan<false>, float, float, float>(t, "min.NaN.f32");
+  define<kExtremeNan<true>, float, float, float>(t, "max.NaN.f32");
 }
 
 }  // namespace simcuda

@@ -80,7 +80,7 @@ class Block {
 
  private:
   void fillRows(Warp& w);
-  bool runWarp(Warp& w, uint64_t steps, Random* random);
+  void runWarp(Warp& w, uint64_t steps, Random* random);
   bool chooseLanes(Warp& w, Random* random, uint32_t& lanes, uint32_t& stopAt);
   void runLanes(Warp& w, uint32_t lanes, uint32_t stopAt, uint64_t& steps);
   bool arrive(Warp& w, const Op& op, uint32_t at);

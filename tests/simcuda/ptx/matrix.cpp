@@ -40,7 +40,6 @@ void decodeLoadMatrix(Decoder& d, const Instruction& i, Op& op) {
   auto parts = Decoder::parts(i.opcode);
   d.expectOperands(i, 2);
   op.kind = OpKind::WarpSync;
-  op.needsAll = true;
   op.space = Space::Generic;
   op.run = loadMatrix<false>;
   for (size_t k = 1; k < parts.size(); k++) {
@@ -124,8 +123,7 @@ void addMultiply(OpTable& t, const std::string& spelling, Body body, unsigned re
         [body, registersA, registersB](Decoder& d, const Instruction& i, Op& op) {
           d.expectOperands(i, 4);
           op.kind = OpKind::WarpSync;
-          op.needsAll = true;
-          op.run = body;
+                op.run = body;
           auto rows = [&](const Operand& o, unsigned count, int first, bool result) {
             if (o.kind != Operand::Kind::Vector || o.parts.size() != count)
               d.fail("a fragment of " + std::to_string(count) + " registers is taken");

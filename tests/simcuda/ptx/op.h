@@ -27,8 +27,6 @@ struct Op {
   Body run = nullptr;
   OpKind kind = OpKind::Plain;
   bool guarded = false, guardNegated = false;
-  bool needsAll =
-      false;  // WarpSync: lanes that have ended are missed (mma, bar.warp.sync), not passed over (shfl)
   bool secondRow = false;   // there is a second result (the predicate of shfl)
   bool hasMembers = false;  // WarpSync: the lanes it waits for are a row; else all
   Row members = 0;

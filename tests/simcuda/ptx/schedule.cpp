@@ -87,8 +87,7 @@ bool Block::arrive(Warp& w, const Op& op, uint32_t at) {
                                                ": the mask " + hex(members) +
                                                " does not name the lane that runs it");
     }
-    uint32_t wanted = members & w.exists & ~(op.needsAll ? 0u : w.ended);
-    if (group != wanted) continue;
+    if (group != (members & w.exists)) continue;  // lanes that have ended are missed, too
     w.parked &= ~group;
     w.setMask(group);
     op.run(w, op);
@@ -162,24 +161,14 @@ void Block::runLanes(Warp& w, uint32_t lanes, uint32_t stopAt, uint64_t& steps) 
   setPc(w, lanes, at);
 }
 
-bool Block::runWarp(Warp& w, uint64_t steps, Random* random) {
+void Block::runWarp(Warp& w, uint64_t steps, Random* random) {
   uint32_t lanes, stopAt;
-  bool ran = false;
   while (steps > 0 && !w.atBarrier && w.ended != w.exists) {
-    if (!chooseLanes(w, random, lanes, stopAt)) {
-      // Lanes may have ended since the parked ones came: those that pass over ended lanes can go on.
-      bool passed = false;
-      eachLane(w.parked, [&](int l) {
-        if (!passed && (w.parked >> l & 1)) passed = arrive(w, code.ops[w.pc[l]], w.pc[l]);
-      });
-      if (!passed) stuck(w);
-      continue;
-    }
+    if (!chooseLanes(w, random, lanes, stopAt)) stuck(w);
     uint64_t turn = random ? std::min<uint64_t>(steps, 1 + random->below(64)) : steps;
     uint64_t left = turn;
     runLanes(w, lanes, stopAt, left);
     steps -= turn - left;
-    ran = true;
     // Lanes that wait in a loop for others further on: these have a turn.
     if (!random && steps == 0 && stopAt != ~0u) {
       uint32_t others = w.exists & ~w.ended & ~w.parked & ~lanes;
@@ -190,7 +179,6 @@ bool Block::runWarp(Warp& w, uint64_t steps, Random* random) {
       }
     }
   }
-  return ran;
 }
 
 void Block::stuck(const Warp& w) const {

@@ -167,7 +167,6 @@ void addWarpOps(OpTable& t) {
   t.add("bar.warp.sync", [](Decoder& d, const Instruction& i, Op& op) {
     d.expectOperands(i, 1);
     op.run = warpBarrier;
-    op.needsAll = true;
     members(d, i.operands[0], op);
   });
   t.add("activemask.b32", [](Decoder& d, const Instruction& i, Op& op) {

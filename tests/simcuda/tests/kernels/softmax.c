@@ -54,6 +54,5 @@ KERNEL softmax(gconst* in, gfloat* out, int n) {
   if (lane == 0) partial[warp] = sum;
   BARRIER();
   sum = lanesSum(lane < warps ? partial[lane] : 0);
-  BARRIER();
   for (int i = thread; i < n; i += THREADS) y[i] = y[i] / sum;
 }
