@@ -46,38 +46,38 @@
   R(_Float16, (_Float16)(int)(x & 127))
 
 // F: the suffix of builtins.
-#define REAL_OPERATIONS(R, T, F)                                     \
-  R(T, x + y)                                                        \
-  R(T, x - y)                                                        \
-  R(T, x* y)                                                         \
-  R(T, x / y)                                                        \
-  R(T, x* y + z)                                                     \
-  R(T, __builtin_fma##F(x, y, z))                                    \
-  R(T, __builtin_sqrt##F(x))                                         \
-  R(T, 1 / x)                                                        \
-  R(T, -x)                                                           \
-  R(T, __builtin_fabs##F(x))                                         \
-  R(T, __builtin_copysign##F(x, y))                                  \
-  R(T, __builtin_floor##F(x))                                        \
-  R(T, __builtin_ceil##F(x))                                         \
-  R(T, __builtin_trunc##F(x))                                        \
-  R(T, __builtin_rint##F(x))                                         \
-  R(T, x == y ? x : __builtin_fmin##F(x, y))                         \
-  R(T, x == y ? x : __builtin_fmax##F(x, y))                         \
-  R(T, x < y ? x : y)                                                \
-  R(T, x > y ? x : y)                                                \
-  R(int, (x < y) | (x <= y) << 1 | (x == y) << 2 | (x != y) << 3)    \
-  R(int, !(x < y) | !(x <= y) << 1 | !(x > y) << 2 | !(x >= y) << 3) \
-  R(int, x != x)                                                     \
-  R(signed char, (signed char)(x > -128 && x < 127 ? x : 0))         \
-  R(unsigned char, (unsigned char)(x > 0 && x < 255 ? x : 0))        \
-  R(short, (short)(x > -32768 && x < 32767 ? x : 0))                 \
-  R(int, (int)(x > -1e9f && x < 1e9f ? x : 0))                       \
-  R(u32, (u32)(x > 0 && x < 4e9f ? x : 0))                           \
-  R(long long, (long long)(x > -1e18f && x < 1e18f ? x : 0))         \
-  R(u64, (u64)(x > 0 && x < 1e19f ? x : 0))                          \
-  R(float, (float)x)                                                 \
-  R(double, (double)x)                                               \
+#define REAL_OPERATIONS(R, T, F)                                             \
+  R(T, x + y)                                                                \
+  R(T, x - y)                                                                \
+  R(T, x* y)                                                                 \
+  R(T, x / y)                                                                \
+  R(T, x* y + z)                                                             \
+  R(T, __builtin_fma##F(x, y, z))                                            \
+  R(T, __builtin_sqrt##F(x))                                                 \
+  R(T, 1 / x)                                                                \
+  R(T, -x)                                                                   \
+  R(T, __builtin_fabs##F(x))                                                 \
+  R(T, __builtin_copysign##F(x, y))                                          \
+  R(T, __builtin_floor##F(x))                                                \
+  R(T, __builtin_ceil##F(x))                                                 \
+  R(T, __builtin_trunc##F(x))                                                \
+  R(T, __builtin_rint##F(x))                                                 \
+  R(T, x == y ? x : __builtin_fmin##F(x, y))                                 \
+  R(T, x == y ? x : __builtin_fmax##F(x, y))                                 \
+  R(T, x < y ? x : y)                                                        \
+  R(T, x > y ? x : y)                                                        \
+  R(int, (x < y) | (x <= y) << 1 | (x == y) << 2 | (x != y) << 3)            \
+  R(int, (!(x < y)) | (!(x <= y)) << 1 | (!(x > y)) << 2 | (!(x >= y)) << 3) \
+  R(int, x != x)                                                             \
+  R(signed char, (signed char)(x > -128 && x < 127 ? x : 0))                 \
+  R(unsigned char, (unsigned char)(x > 0 && x < 255 ? x : 0))                \
+  R(short, (short)(x > -32768 && x < 32767 ? x : 0))                         \
+  R(int, (int)(x > -1e9f && x < 1e9f ? x : 0))                               \
+  R(u32, (u32)(x > 0 && x < 4e9f ? x : 0))                                   \
+  R(long long, (long long)(x > -1e18f && x < 1e18f ? x : 0))                 \
+  R(u64, (u64)(x > 0 && x < 1e19f ? x : 0))                                  \
+  R(float, (float)x)                                                         \
+  R(double, (double)x)                                                       \
   R(_Float16, (_Float16)x)
 
 #define HALF_OPERATIONS(R, T, F)                                  \
