@@ -22,7 +22,7 @@ using testing::Not;
 constexpr const char* kElements =
     R"(kernel @gelu(in x: f32[n, m], out y: f32[n, m]) scalars (n; m) units u < n steps (m*n) {
   for i < m vector {
-    y[u, i] = 0.5 * x[u, i] * (1 + erf(x[u, i] * 0.70710678))
+    y[u, i] = 0.5 * x[u, i] * (1.0 + erf(x[u, i] * 0.70710678))
   }
 }
 )";
@@ -65,8 +65,8 @@ constexpr const char* kScratch =
   for i < 64 vector {
     t[i] = x[u, i] / total
   }
-  for i2 < 64 vector {
-    y[u, i2] = t[63 - i2]
+  for q < 64 vector {
+    y[u, q] = t[63 - q]
   }
 }
 )";
