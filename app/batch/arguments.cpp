@@ -38,7 +38,8 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_flag("--json", r.json, "one JSON document on standard output");
   app->add_option("--threads", r.session.threadCount, "threads (default: physical cores)")
       ->check(CLI::Range(0, 4096));
-  app->add_option("--device", texts.device, "cpu");
+  app->add_option("--device", texts.device,
+                  "cpu, or cuda: kernels run on a GPU by the CUDA driver where they can");
   app->add_option("--target", r.session.target,
                   "where the program runs: host, a processor such as znver4 or cortex-a72, or a file");
   app->add_option("--math", texts.math, "fp32 or bf16");

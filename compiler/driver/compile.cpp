@@ -22,9 +22,13 @@ Result<Target> targetOf(const CompileOptions& options) {
 
 Result<Pipeline> pipelineOf(const CompileOptions& options) {
   Pipeline standard = standardPipeline();
-  if (options.paddedResults != "exact") addPass(standard, {findPass(passTable(), "unpad"), {}}, passTable());
+  const auto add = [&](std::string_view pass) {
+    addPass(standard, {findPass(passTable(), pass), {}}, passTable());
+  };
+  if (options.paddedResults != "exact") add("unpad");
+  if (options.target && options.target->device != DeviceKind::cpu) add("devices");
   DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standard));
-  if (options.target && !options.target->hasBuiltins)
+  if (options.target && !options.target->prefersBuiltins())
     std::erase_if(pipeline, [](const PipelineItem& item) { return item.pass->makesBuiltins; });
   if (options.math == "bf16")
     for (PipelineItem& item : pipeline)
@@ -79,6 +83,7 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
   compiled.statistics.kernelsCount = static_cast<int64_t>(compiled.lowered.kernels.size());
   DYN_TRY(compiled.target, targetOf(options));
   DYN_CHECK(emitObjects(compiled, options));
+  DYN_CHECK(emitDeviceCode(compiled));
   if (runsHere(compiled.target)) DYN_CHECK(loadCode(compiled));
   return compiled;
 }
@@ -167,8 +172,11 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled,
   owner.release();  // the VM calls release, also when loading fails
   if (status == DYN_OUT_OF_MEMORY || status == DYN_MEMORY_LIMIT)
     return makeError(DiagnosticId::memoryLimit, std::string("loading the program: ") + dyn_last_message());
-  if (status == DYN_UNSUPPORTED)
-    return makeError(DiagnosticId::unsupportedFeature, std::string("unsupported: ") + dyn_last_message());
+  if (status == DYN_UNSUPPORTED) {
+    const std::string said = dyn_last_message();
+    const bool isAbsent = said.find("unavailable: ") != std::string::npos;  // a device, which says so itself
+    return makeError(DiagnosticId::unsupportedFeature, (isAbsent ? "" : "unsupported: ") + said);
+  }
   if (status != DYN_OK)
     return makeError(DiagnosticId::internalError,
                      std::string("the VM refused the program: ") + dyn_last_message());

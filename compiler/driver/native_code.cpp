@@ -1,10 +1,12 @@
 #include "compiler/driver/native_code.h"
 
 #ifdef DYN_HAVE_LLVM
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
 
+#include "compiler/codegen/emit/device_code.h"
 #include "compiler/codegen/emit/loop_codegen.h"
 #include "compiler/codegen/emit/micro_kernel.h"
 #include "compiler/codegen/emit/noted_lines.h"
@@ -13,6 +15,7 @@
 #include "compiler/codegen/object/engine.h"
 #include "compiler/loop/kernel_key.h"
 #include "compiler/support/clock.h"
+#include "vm/shared/dyn_device_code.h"
 
 namespace dyn {
 
@@ -66,6 +69,26 @@ Status addMatrixKernels(const CompiledModel& compiled, KernelEngine& engine,
 }
 
 }  // namespace
+
+Status emitDeviceCode(CompiledModel& compiled) {
+  if (compiled.target.device == DeviceKind::cpu) return {};
+  std::vector<std::string> modules;
+  std::string rows;
+  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i) {
+    if (!compiled.lowered.kernelOnDevice[i]) continue;
+    DYN_TRY(DeviceKernel kernel,
+            emitDeviceKernel(compiled.lowered.kernels[i], compiled.lowered.program.kernels[i].symbol));
+    rows += std::to_string(i) + (kernel.thread ? " thread" : "") + (kernel.block ? " block" : "") +
+            (kernel.tile.empty() ? "" : " tile=" + kernel.tile) + (kernel.mayFault ? " fault\n" : "\n");
+    modules.push_back(std::move(kernel.ptx));
+  }
+  if (modules.empty()) return {};
+  auto& metadata = compiled.lowered.program.metadata;
+  metadata.emplace_back(kDeviceKernelsKey, std::move(rows));
+  metadata.emplace_back(kDevicePtxKey, joinPtx(modules));
+  std::sort(metadata.begin(), metadata.end());
+  return {};
+}
 
 Status emitObjects(CompiledModel& compiled, const CompileOptions& options) {
   auto code = std::make_shared<NativeCode>();
@@ -193,6 +216,11 @@ const DynFlowProgram* flowProgramOf(const FlowLoaded& flow) { return flow.progra
 Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, KernelText form) {
   if (kernel >= compiled.lowered.kernels.size())
     return makeError(DiagnosticId::textName, "there is no kernel " + std::to_string(kernel));
+  if (form == KernelText::assembly && compiled.lowered.kernelOnDevice[kernel]) {
+    DYN_TRY(DeviceKernel device, emitDeviceKernel(compiled.lowered.kernels[kernel],
+                                                  compiled.lowered.program.kernels[kernel].symbol));
+    return device.ptx;
+  }
   const MachineDescription& machine = compiled.target.machine;
   if (form == KernelText::llvm) {
     DYN_TRY(KernelModule module, emitLoopKernel(compiled.lowered.kernels[kernel],
@@ -207,6 +235,7 @@ Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, Ker
 Result<KernelListing> kernelListing(const CompiledModel& compiled, size_t kernel, KernelText form) {
   KernelListing listing;
   DYN_TRY(listing.text, kernelText(compiled, kernel, form));
+  if (form == KernelText::assembly && compiled.lowered.kernelOnDevice[kernel]) return listing;
   const MachineDescription& machine = compiled.target.machine;
   const loop::Kernel& source = compiled.lowered.kernels[kernel];
   const std::string& symbol = compiled.lowered.program.kernels[kernel].symbol;
@@ -240,6 +269,7 @@ Status emitObjects(CompiledModel& compiled, const CompileOptions&) {
   return makeError(DiagnosticId::unsupportedFeature,
                    "unsupported: this build has no code generation (LLVM was not found when it was built)");
 }
+Status emitDeviceCode(CompiledModel&) { return {}; }
 Status loadCode(CompiledModel&) { return {}; }
 DynKernelFunction findKernel(const NativeCode&, const char*) { return nullptr; }
 int32_t gemmPanelWidth(const Target& target) { return panelsOf(target).gemm; }

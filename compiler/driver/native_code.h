@@ -12,6 +12,8 @@ namespace dyn {
 // Compiles all kernels of `compiled.lowered` for its target (in parallel, through the object cache) and keeps
 // the objects. Without LLVM: error unsupportedFeature when there is any kernel.
 Status emitObjects(CompiledModel& compiled, const CompileOptions& options);
+// The kernels that the target's device runs, as text for its driver, among the program's metadata.
+Status emitDeviceCode(CompiledModel& compiled);
 // Takes the objects into this process, with the machine's matrix kernels where the program wants them. The
 // target must run here.
 Status loadCode(CompiledModel& compiled);

@@ -45,6 +45,7 @@ Status FunctionLowering::moveResults(const Function& region, std::span<const int
 
 // A region's parameter stands for a value of the function around: the same contents, or the same register.
 Status FunctionLowering::bindCapture(const Parameter& parameter, ValueId captured) {
+  if (onDevice_.count(captured)) onDevice_.insert(parameter.id);
   if (auto lazy = lazy_.find(captured); lazy != lazy_.end()) {
     lazy_[parameter.id] = lazy->second;
     if (auto made = materialised_.find(captured); made != materialised_.end())
@@ -70,6 +71,8 @@ Status FunctionLowering::lowerIf(const Op& op, Body& body) {
   tasks_.push_back([this, self, results, join, thenEnded]() -> Status {
     code_.bind(join);
     ended_ = ended_ && *thenEnded;
+    for (size_t i = 0; i < results.size(); ++i)
+      if (onDevice_.count(self->regions[0]->results[i])) onDevice_.insert(self->results[i].id);
     if (ended_) return {};
     for (size_t i = 0; i < results.size(); ++i) DYN_CHECK(bindFromObject(self->results[i].type, results[i]));
     return {};
@@ -123,6 +126,10 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
     DYN_TRY(int32_t initial, object(op.operands[2 + k]));
     const int32_t carried = define(op.results[k].id);
     code_.emit(Opcode::moveObject, carried, initial);
+    if (onDevice_.count(op.operands[2 + k])) {
+      onDevice_.insert(op.results[k].id);
+      onDevice_.insert(region.parameters[1 + k].id);
+    }
     state->carried.push_back(carried);
   }
   for (size_t k = 0; k < scanCount; ++k) {

@@ -48,6 +48,7 @@ Result<int32_t> FunctionLowering::object(ValueId value) {
     return made;
   }
   if (auto it = materialised_.find(value); it != materialised_.end()) return it->second;
+  if (lazy->second.copyOf != kNoValue) return objectOn(true, lazy->second.copyOf);
   const Op& op = *lazy->second.op;
   const int32_t made = nextObject_++;  // lives as long as the function: never among the freed ones
   if (const HostTensor* tensor = op.attributes.tensor("value")) {
@@ -96,7 +97,7 @@ Result<int32_t> FunctionLowering::element(ValueId value, int64_t index) {
   if (std::optional<Contents> known = contents(value);
       known && index < static_cast<int64_t>(known->size()) && (*known)[index])
     return dims_.emit((*known)[index]);
-  DYN_TRY(int32_t from, object(value));
+  DYN_TRY(int32_t from, objectOn(false, value));
   const int32_t at = dims_.emitConstant(index);
   const int32_t scalar = dims_.newScalar();
   code_.emit(Opcode::item, scalar, from, at);
@@ -364,7 +365,10 @@ Status FunctionLowering::lowerAlloc(const Op& op, Body& body) {
   DYN_TRY(std::vector<int32_t> shape, shapeRegisters(result.type.dims()));
   const int32_t dtype = static_cast<int32_t>(result.type.dtype());
   if (op.operands.empty()) {
-    code_.emit(Opcode::newTensor, define(result.id), dtype, vm::kHostDevice, OperandList(shape));
+    const bool device = isOnDevice(op);
+    if (device) onDevice_.insert(result.id);
+    code_.emit(Opcode::newTensor, define(result.id), dtype, device ? vm::kCudaDevice : vm::kHostDevice,
+               OperandList(shape));
     return {};
   }
   if (op.attributes.integer("reuse") != 0) {

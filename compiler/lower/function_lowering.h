@@ -50,8 +50,9 @@ class FunctionLowering {
   using Task = std::function<Status()>;
   // What is known of a value besides its register.
   struct Lazy {
-    const Op* op = nullptr;  // constant or dims_value
-    int32_t scalar = -1;     // a rank-0 i64 that lives in a scalar register (loop counters)
+    const Op* op = nullptr;     // constant or dims_value
+    int32_t scalar = -1;        // a rank-0 i64 that lives in a scalar register (loop counters)
+    ValueId copyOf = kNoValue;  // of contents that are known: on the device
   };
   // Where the operations of a function or region are, and whether its end is the function's own end.
   struct Body {
@@ -81,15 +82,22 @@ class FunctionLowering {
   Status lowerInto(const Op& op, Body& body);
   Status lowerView(const Op& op, Body& body);
   Status lowerStrided(const Op& op, Body& body);
+  // --- values of the target's device (device_lowering.cpp)
+  Status lowerDeviceCopy(const Op& op, Body& body);
+  static bool isOnDevice(const Op& op);
+  // The object of a value in the memory of one side, made there when it lies on the other.
+  Result<int32_t> objectOn(bool device, ValueId value);
   Status lowerKernel(const Op& into, const Function& kernelBody, std::span<const ValueId> inputs,
                      std::span<const ValueId> outputs);
   Status lowerContraction(const Op& into);
   Status lowerAttention(const Op& into);
+  // A builtin counts on the units; a device has forms of its own, and its operands in its memory.
+  enum class KernelUse : uint8_t { launched, byBuiltin, onDevice };
   // Builds the kernel of `body` and launches it. `outer` maps its parameters to values here; `given` values
   // lie in the first destination.
   Status launchGroup(const Function& body, const std::unordered_map<ValueId, ValueId>& outer,
                      std::span<const ValueId> given, std::span<const int32_t> destinations,
-                     const std::string& description);
+                     const std::string& description, KernelUse use = KernelUse::launched);
   // A kernel with the registers it is called with: launched by itself, or handed to a builtin as its
   // epilogue.
   struct KernelCall {
@@ -105,7 +113,6 @@ class FunctionLowering {
     };
     std::optional<Split> split;  // goes before the versions
   };
-  enum class KernelUse : uint8_t { launched, byBuiltin };  // a builtin counts on the units
   // The first version whose guard holds, else the kernel itself.
   Status launch(KernelCall call);
   // The registers of one launch: what its guards compare, and what the kernel is called with.
@@ -176,6 +183,7 @@ class FunctionLowering {
   std::unordered_map<ValueId, int32_t>
       materialised_;  // constants made into objects outside all branches and loops
   std::unordered_map<ValueId, Type> types_;
+  std::unordered_set<ValueId> onDevice_;  // values whose bytes lie there
   std::unordered_set<ValueId> carried_;   // of them: what a loop carries, in a register of its own
   std::unordered_set<ValueId> borrowed_;  // parameters of regions: registers of the function around
   bool ended_ = false;                    // the code position can not be reached (after a tail call)

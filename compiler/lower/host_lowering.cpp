@@ -5,6 +5,7 @@
 
 #include "compiler/infer/infer.h"
 #include "compiler/lower/function_lowering.h"
+#include "compiler/ops/device_ops.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
@@ -20,6 +21,7 @@ FunctionLowering::HostLowering FunctionLowering::hostLoweringOf(const OpDef& def
       {&ops::allocOp, &F::lowerAlloc},
       {&ops::arenaOp, &F::lowerArena},
       {&ops::killOp, &F::lowerKill},
+      {&ops::device_copyOp, &F::lowerDeviceCopy},
       {&ops::intoOp, &F::lowerInto},
       {&ops::reshapeOp, &F::lowerView},
       {&ops::squeezeOp, &F::lowerView},
@@ -78,6 +80,7 @@ Status FunctionLowering::lowerKill(const Op& op, Body&) {
 Status FunctionLowering::lowerView(const Op& op, Body&) {
   DYN_CHECK(ensureBound(op));
   DYN_TRY(int32_t from, object(op.operands[0]));
+  if (onDevice_.count(op.operands[0])) onDevice_.insert(op.results[0].id);
   const Type type = op.results[0].type;
   if (!type.isTensor()) {
     code_.emit(Opcode::moveObject, define(op.results[0].id), from);

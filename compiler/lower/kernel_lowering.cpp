@@ -36,7 +36,7 @@ std::string operations(size_t count) {
 // One launch for the results of each shape: a kernel has one iteration space.
 Status FunctionLowering::launchGroup(const Function& body, const std::unordered_map<ValueId, ValueId>& outer,
                                      std::span<const ValueId> given, std::span<const int32_t> destinations,
-                                     const std::string& description) {
+                                     const std::string& description, KernelUse use) {
   for (const Op* op : body.ops)
     for (const ValueDef& r : op->results) types_[r.id] = r.type;
   std::vector<std::vector<size_t>> launches;
@@ -51,8 +51,8 @@ Status FunctionLowering::launchGroup(const Function& body, const std::unordered_
       same->push_back(i);
   }
   for (const std::vector<size_t>& results : launches) {
-    DYN_TRY(KernelCall call, makeKernel(body, outer, given, destinations, description, results, std::nullopt,
-                                        KernelUse::launched));
+    DYN_TRY(KernelCall call,
+            makeKernel(body, outer, given, destinations, description, results, std::nullopt, use));
     DYN_CHECK(launch(std::move(call)));
   }
   return {};
@@ -192,7 +192,7 @@ Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
         // A given value: it lies in the first destination, where the kernel works in place.
         buffers.push_back(destinations[0]);
       } else {
-        DYN_TRY(int32_t o, object(it->second));
+        DYN_TRY(int32_t o, objectOn(use == KernelUse::onDevice, it->second));
         buffers.push_back(o);
       }
     }
@@ -219,16 +219,20 @@ Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
     DYN_TRY(call.steps, dims_.emit(group.kernel.stepsPerKernel));
   }
   call.kernel = program_.kernel(std::move(group.kernel));
+  if (use == KernelUse::onDevice) program_.runsOnDevice(call.kernel);
   if (!group.checks.empty()) call.checks = program_.string(textOf(group.checks));
   return call;
 }
 
-Status FunctionLowering::lowerKernel(const Op&, const Function& body, std::span<const ValueId> inputs,
+Status FunctionLowering::lowerKernel(const Op& into, const Function& body, std::span<const ValueId> inputs,
                                      std::span<const ValueId> outputs) {
   std::unordered_map<ValueId, ValueId> outer;
   for (size_t i = 0; i < body.parameters.size(); ++i) outer[body.parameters[i].id] = inputs[i];
   DYN_TRY(std::vector<int32_t> destinations, objectsOf(outputs));
-  return launchGroup(body, outer, {}, destinations, "loop, " + operations(body.ops.size()));
+  const bool device = isOnDevice(into);
+  const std::string where = device ? "loop on cuda, " : "loop, ";
+  return launchGroup(body, outer, {}, destinations, where + operations(body.ops.size()),
+                     device ? KernelUse::onDevice : KernelUse::launched);
 }
 
 // The epilogue works in place on each tile of the product while it is in the cache.

@@ -32,7 +32,10 @@ struct LoweredModule {
   // Constants that only @init reads, to pack them: at any address, and not needed afterwards.
   std::vector<bool> onlyPacked;
   std::vector<Packing> packings;  // what @init does
-  bool usesGemmFamily = false;    // a builtin of the program runs on the machine's matrix kernels
+  // Constants that @init copies to a device, each to a global.
+  std::vector<std::pair<int32_t, int32_t>> deviceConstants;
+  std::vector<bool> kernelOnDevice;  // kernels[i] is launched on the target's device, too or only
+  bool usesGemmFamily = false;       // a builtin of the program runs on the machine's matrix kernels
 };
 
 struct LowerOptions {

@@ -85,8 +85,14 @@ void sayPanels(vm::Program& program, const std::string& panels) {
 
 }  // namespace
 
-Status addInit(vm::Program& program, std::span<const Packing> packings) {
+Status addInit(vm::Program& program, std::span<const Packing> packings,
+               std::span<const std::pair<int32_t, int32_t>> deviceConstants) {
   vm::CodeWriter code;
+  for (const auto& [constant, global] : deviceConstants) {
+    code.emit(Opcode::loadConstant, 0, constant);
+    code.emit(Opcode::deviceCopy, 1, 0, vm::kHostDevice, vm::kCudaDevice);
+    code.emit(Opcode::storeGlobal, 1, global);
+  }
   for (const Packing& packing : packings) {
     emitPacking(code, program, packing);
     code.emit(Opcode::storeGlobal, 1, packing.global);
@@ -148,7 +154,7 @@ Result<LoadableProgram> withPacked(const LoweredModule& lowered,
     index = constantOf[global] >= 0 ? constantOf[global] : globalOf[global];
   });
   out.program.globalCount = static_cast<uint32_t>(rest.size());
-  if (!rest.empty()) DYN_CHECK(addInit(out.program, rest));
+  if (!rest.empty()) DYN_CHECK(addInit(out.program, rest, {}));
   dropUnread(out);
   sayPanels(out.program, panels);
   return out;

@@ -21,8 +21,11 @@ struct LoadableProgram {
   std::vector<bool> onlyPacked;       // as in LoweredModule
 };
 
-// Appends the function @init, which does these packings, and names it in the program.
-Status addInit(vm::Program& program, std::span<const Packing> packings);
+// Appends the function @init, which does these packings and copies these constants, each to a global, into
+// the memory of the device, and names it in the program. Who has a device has no packings: products are
+// generated there.
+Status addInit(vm::Program& program, std::span<const Packing> packings,
+               std::span<const std::pair<int32_t, int32_t>> deviceConstants);
 
 // A program whose function `pack` (symbol kPackFunction) returns the packed weights of one packing.
 inline constexpr const char* kPackFunction = "pack";

@@ -77,6 +77,7 @@ int32_t ProgramBuilder::kernel(loop::Kernel kernel) {
   out_.program.kernels.push_back(std::move(row));
   out_.kernels.push_back(std::move(kernel));
   out_.kernelServesOthers.push_back(false);
+  out_.kernelOnDevice.push_back(false);
   return it->second;
 }
 
@@ -103,15 +104,23 @@ int32_t ProgramBuilder::packedGlobal(const HostTensor& weights, std::string_view
   return it->second.first;
 }
 
+int32_t ProgramBuilder::deviceGlobal(const HostTensor& tensor, const std::string& name) {
+  const auto next = static_cast<int32_t>(out_.program.globalCount);
+  auto [it, fresh] = deviceGlobals_.try_emplace(constant(tensor, name), next);
+  if (fresh) ++out_.program.globalCount;
+  return it->second;
+}
+
 Status ProgramBuilder::finishInit() {
   for (const auto& [key, made] : packed_) {
     const auto& [weights, name, numbers] = key;
     builtin(name);
     out_.packings.push_back({weights, made.first, name, numbers, made.second});
   }
-  if (out_.packings.empty()) return {};
+  out_.deviceConstants.assign(deviceGlobals_.begin(), deviceGlobals_.end());
+  if (out_.packings.empty() && out_.deviceConstants.empty()) return {};
   functions_["init"] = static_cast<int32_t>(out_.program.functions.size());
-  return addInit(out_.program, out_.packings);
+  return addInit(out_.program, out_.packings, out_.deviceConstants);
 }
 
 void ProgramBuilder::declareFunction(const std::string& name) {

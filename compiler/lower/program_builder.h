@@ -28,6 +28,10 @@ class ProgramBuilder {
   // The global that holds constant weights packed by this builtin, in rank 1 of `dtype`; @init fills it.
   int32_t packedGlobal(const HostTensor& weights, std::string_view builtin, std::vector<int32_t> numbers,
                        Dtype dtype, const std::string& name);
+  // The global that holds the constant in the memory of the target's device; @init fills it.
+  int32_t deviceGlobal(const HostTensor& tensor, const std::string& name);
+  // The kernel of this row is launched there.
+  void runsOnDevice(int32_t kernel) { out_.kernelOnDevice[static_cast<size_t>(kernel)] = true; }
   // Writes @init when anything needs it. Call once, last.
   Status finishInit();
   // The symbols of an epilogue's columns, [first, second): one pair for all, so that equal epilogues are one
@@ -50,6 +54,7 @@ class ProgramBuilder {
   std::optional<std::pair<Dim, Dim>> epilogueColumns_;
   // constant, builtin, its numbers → global, element type
   std::map<std::tuple<int32_t, std::string, std::vector<int32_t>>, std::pair<int32_t, Dtype>> packed_;
+  std::map<int32_t, int32_t> deviceGlobals_;  // constant → global
 };
 
 }  // namespace dyn

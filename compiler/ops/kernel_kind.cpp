@@ -61,6 +61,8 @@ Result<std::optional<KernelKind>> chooseLowering(const Op& op, std::span<const T
   if (def.traits.view && (!made.isTensor() || made.dtype() == Dtype::string)) return Choice();
   // A row may have both: then its builtin says which ranks and element types it takes.
   if (!served) return Choice(def.lower ? KernelKind::loop : KernelKind::builtin);
+  // A device runs what is generated; the host's builtins are for what has no loops.
+  if (!target.prefersBuiltins() && def.lower) return Choice(KernelKind::loop);
   const bool taken = def.builtinTakes && def.builtinTakes(op, operandTypes);
   const bool byBuiltin = loops ? taken : taken || !def.builtinTakes || !def.lower;
   return Choice(byBuiltin ? KernelKind::builtin : KernelKind::loop);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "compiler/ops/device_ops.h"
+
 namespace dyn {
 
 namespace {
@@ -11,6 +13,7 @@ constexpr const OpDef* kTable[] = {
 #define DYN_OP(name) &ops::name##Op,
 #include "compiler/ops/ops.def"
 #undef DYN_OP
+    &ops::device_copyOp,
 };
 
 std::vector<const OpDef*> sortedByName() {

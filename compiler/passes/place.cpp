@@ -91,6 +91,7 @@ class Placer {
         continue;
       }
       ++kernels_;
+      const std::string device = group ? op->attributes.string("device") : std::string();
       const Function* body = group ? op->regions[0] : bodyOf(*op, operandTypes, ir_);
       bool reuse =
           kind == KernelKind::builtin && op->def->traits.updatesFirst && !others.count(op->operands[0]);
@@ -100,9 +101,12 @@ class Placer {
         reuse = live->lastUse.at(live->rootOf(op->operands[0])) == at;
       }
       for (const ValueDef& result : op->results) {
+        Attributes where;
+        if (reuse) where.set("reuse", int64_t{1});
+        if (!device.empty()) where.set("device", device);
         placed.ops.push_back(
-            reuse ? makeOp(ir_, ops::allocOp, {op->operands[0]}, {result}, {{"reuse", int64_t{1}}}, op->place)
-                  : makeOp(ir_, ops::allocOp, {}, {result}, {}, op->place));
+            makeOp(ir_, ops::allocOp, reuse ? std::vector<ValueId>{op->operands[0]} : std::vector<ValueId>(),
+                   {result}, std::move(where), op->place));
         operands.push_back(result.id);
       }
       Op into;
@@ -110,6 +114,7 @@ class Placer {
       into.operands = std::move(operands);
       into.attributes = {{"outputs", static_cast<int64_t>(op->results.size())}};
       setKernelKind(into, *kind);
+      if (!device.empty()) into.attributes.set("device", device);
       into.regions = {body};
       into.place = op->place;
       placed.ops.push_back(ir_.own(std::move(into)));

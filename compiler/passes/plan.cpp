@@ -77,7 +77,8 @@ class Planner {
     std::vector<Buffer> buffers;
     for (size_t i = 0; i < function.ops.size(); ++i) {
       const Op& op = *function.ops[i];
-      if (op.def != &ops::allocOp || !op.operands.empty()) continue;
+      // Memory of devices is theirs to keep.
+      if (op.def != &ops::allocOp || !op.operands.empty() || op.attributes.has("device")) continue;
       const ValueDef& result = op.results[0];
       if (result.type.dtype() == Dtype::string || lastUse[result.id] >= function.ops.size()) continue;
       if (!dimsAvailable(result.type, available->second)) continue;

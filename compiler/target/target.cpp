@@ -29,7 +29,10 @@ std::string readLine(std::string_view line, Target& target) {
   if (equals == std::string_view::npos) return "expected 'key = value'";
   const std::string_view key = trim(line.substr(0, equals)), value = trim(line.substr(equals + 1));
   const std::string bad = "bad value '" + std::string(value) + "' of '" + std::string(key) + "'";
-  if (key == "device") return value == toString(DeviceKind::cpu) ? "" : bad;
+  if (key == "device") {
+    target.device = value == toString(DeviceKind::cuda) ? DeviceKind::cuda : DeviceKind::cpu;
+    return value == toString(target.device) ? "" : bad;
+  }
   if (key == "objectFormat") {
     target.objectFormat = value;
     return value == "elf" ? "" : bad;
@@ -56,6 +59,8 @@ const char* toString(DeviceKind kind) {
   switch (kind) {
     case DeviceKind::cpu:
       break;
+    case DeviceKind::cuda:
+      return "cuda";
   }
   return "cpu";
 }

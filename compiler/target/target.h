@@ -15,7 +15,8 @@
 
 namespace dyn {
 
-enum class DeviceKind : uint8_t { cpu };
+// cuda: kernels run on a GPU where they can, the rest beside it on the machine.
+enum class DeviceKind : uint8_t { cpu, cuda };
 const char* toString(DeviceKind kind);
 
 struct Target {
@@ -28,6 +29,8 @@ struct Target {
   // Presets whose code is held as well as that of `machine`, which all of them include: a program takes the
   // best that its processor has when it starts.
   std::vector<std::string> levels;
+  // Products and the like run as the runtime's hand-written kernels, with what follows them as epilogues.
+  bool prefersBuiltins() const { return hasBuiltins && device == DeviceKind::cpu; }
   MachineDescription machine;  // without triple and cpu: any, as long as no code is generated
 
   bool operator==(const Target&) const = default;

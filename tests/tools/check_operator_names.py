@@ -11,7 +11,7 @@ import re
 import sys
 
 HOMES = ("compiler/ops/", "compiler/infer/", "compiler/reference/", "frontends/", "tests/")
-WORDS = set("""constant dims_value dim_value fused into strided alloc arena kill check bind_dims
+WORDS = set("""constant dims_value dim_value fused into strided device_copy alloc arena kill check bind_dims
                if loop match call invoke closure variant""".split())
 REWRITES = {
     "compiler/lower/host_lowering.cpp": "*",  # the table of what the host program does

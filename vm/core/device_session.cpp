@@ -60,22 +60,20 @@ int32_t loadHostCode(const DynDevice& device, std::span<const DynKernelEntry> ke
 
 }  // namespace
 
-Status DeviceSession::open(int32_t number, MemoryPool* pool, std::span<const DynKernelEntry> kernels,
-                           std::unique_ptr<DeviceSession>& session) {
+Status DeviceSession::open(int32_t number, MemoryPool* pool, const Program& program,
+                           std::span<const DynKernelEntry> kernels, std::unique_ptr<DeviceSession>& session) {
   const DynDevice* device = deviceAt(number);
   if (!device) return failure(DYN_UNSUPPORTED, "device " + std::to_string(number) + " is not there");
-  if (device->codeFormat != DYN_CODE_HOST)
-    return failure(DYN_UNSUPPORTED, std::string("the program has no code for ") + device->name);
-  std::unique_ptr<DeviceSession> made(new DeviceSession(*device, number, pool));
+  std::unique_ptr<DeviceSession> made(new DeviceSession(*device, number, pool, program));
   made->memory_ = std::make_shared<Memory>(*device, pool->limitBytes(), pool->rehearsal());
   if (!pool->rehearsal()) {
-    DynDeviceText text;
+    DynDeviceText text{};
     int32_t status = device->functions->open(device, &text);
     if (status == DYN_OK) {
       status = device->functions->createStream(device, &made->stream_, &text);
       made->hasStream_ = status == DYN_OK;
     }
-    if (status == DYN_OK) {
+    if (status == DYN_OK && device->codeFormat == DYN_CODE_HOST) {
       status = loadHostCode(*device, kernels, made->code_, text);
       made->hasCode_ = status == DYN_OK;
     }
@@ -93,6 +91,7 @@ DeviceSession::~DeviceSession() {
     if (hasStream_) (void)device_.functions->destroyStream(&device_, stream_, nullptr);
   }
   if (hasCode_) (void)device_.functions->unloadCode(&device_, code_, nullptr);
+  deviceCode_.unload(device_);
 }
 
 Storage* DeviceSession::newStorage(uint64_t sizeBytes, dyn_status& why) {
@@ -127,31 +126,39 @@ Storage* DeviceSession::newStorage(uint64_t sizeBytes, dyn_status& why) {
 
 Status DeviceSession::synchronise() {
   if (memory_->rehearsal) return okStatus();
-  DynDeviceText text;
-  return deviceStatus(device_, device_.functions->synchronise(&device_, stream_, &text), text);
+  fault_ = {};
+  return deviceStatus(device_, device_.functions->synchronise(&device_, stream_, &fault_), fault_);
 }
 
 // The host's memory may go or change after the call, so both directions wait.
 Status DeviceSession::copyTo(void* target, const void* source, uint64_t sizeBytes) {
   if (sizeBytes == 0) return okStatus();
-  DynDeviceText text;
+  DynDeviceText text{};
   const int32_t status = device_.functions->copyTo(&device_, stream_, target, source, sizeBytes, &text);
   return status == DYN_OK ? synchronise() : deviceStatus(device_, status, text);
 }
 Status DeviceSession::copyFrom(void* target, const void* source, uint64_t sizeBytes) {
   if (sizeBytes == 0) return okStatus();
-  DynDeviceText text;
+  DynDeviceText text{};
   const int32_t status = device_.functions->copyFrom(&device_, stream_, target, source, sizeBytes, &text);
   return status == DYN_OK ? synchronise() : deviceStatus(device_, status, text);
 }
 Status DeviceSession::copyWithin(void* target, const void* source, uint64_t sizeBytes) {
   if (sizeBytes == 0) return okStatus();
-  DynDeviceText text;
+  DynDeviceText text{};
   return deviceStatus(
       device_, device_.functions->copyWithin(&device_, stream_, target, source, sizeBytes, &text), text);
 }
 
-Status DeviceSession::launch(DynLaunch& launch) {
+Status DeviceSession::launch(size_t kernel, DynLaunch& launch) {
+  if (device_.codeFormat != DYN_CODE_HOST) {
+    DynDeviceText said{};
+    if (memory_->rehearsal) return okStatus();
+    if (!deviceCode_.isLoaded())
+      if (Status loaded = DeviceCode::load(device_, program_, deviceCode_); !loaded.ok()) return loaded;
+    if (Status ready = deviceCode_.prepare(device_, program_, kernel, launch); !ready.ok()) return ready;
+    return deviceStatus(device_, device_.functions->launch(&device_, stream_, &launch, &said), said);
+  }
   dyn_status why = DYN_OK;
   int64_t total = 0;
   if (launch.scratchBytes > 0) {
@@ -161,7 +168,7 @@ Status DeviceSession::launch(DynLaunch& launch) {
     launch.scratch = memory_->allocate(static_cast<uint64_t>(total), why);
     if (!launch.scratch) return failure(why, std::to_string(total) + " bytes of scratch memory");
   }
-  DynDeviceText text;
+  DynDeviceText text{};
   const int32_t status =
       memory_->rehearsal ? DYN_OK : device_.functions->launch(&device_, stream_, &launch, &text);
   if (launch.scratch) memory_->deallocate(launch.scratch);

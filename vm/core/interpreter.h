@@ -210,7 +210,9 @@ class Interpreter {
   Tensor* newTensorOn(int32_t device, DataType dtype, std::span<const int64_t> shape, dyn_status& why);
   Status copyBetween(int32_t from, const void* source, int32_t to, void* target, uint64_t sizeBytes);
   bool runKernel(size_t index, int64_t units, int64_t steps, int32_t device, const int64_t* scalars);
-  bool runOn(int32_t device, const KernelRow& kernel, DynLaunch& launch);
+  bool runOn(int32_t device, size_t index, DynLaunch& launch);
+  Status afterWait(const DeviceSession& session, Status status);
+  static std::string checkText(const Module::Check& check, int32_t fault);
   void finishDevices();
   static bool isOnHost(const Object* object);  // lists: all items
 
@@ -246,6 +248,7 @@ class Interpreter {
   std::atomic<uint32_t> trapBits_{0};
   BuiltinHost host_;
   std::vector<std::unique_ptr<DeviceSession>> devices_;  // by number; null: not named yet
+  std::vector<std::pair<uint32_t, uint32_t>> launchPlaces_;  // on a device, since it was waited for
   FlowHead flow_;
   FrameViews views_;
   dyn_trap_callback trapCallback_ = nullptr;

@@ -1,6 +1,7 @@
 // Interpreter: what runs or lies on a device. Kernels on the host are launched through its row, too; other
 // devices have a session each, opened when the program first names them.
 #include <cstring>
+#include <utility>
 
 #include "vm/base/checked.h"
 #include "vm/core/interpreter.h"
@@ -13,7 +14,8 @@ DeviceSession* Interpreter::deviceSession(int32_t device) {
   const auto index = static_cast<size_t>(device);
   if (devices_.size() <= index) devices_.resize(index + 1);
   if (!devices_[index])
-    if (Status status = DeviceSession::open(device, options_.pool, module_.kernelEntries(), devices_[index]);
+    if (Status status =
+            DeviceSession::open(device, options_.pool, program_, module_.kernelEntries(), devices_[index]);
         !status.ok())
       (void)fault(status.code, std::move(status.message));
   return devices_[index].get();
@@ -59,18 +61,36 @@ Status Interpreter::copyBetween(int32_t from, const void* source, int32_t to, vo
   DeviceSession* session = deviceSession(from == kHostDevice ? to : from);
   if (!session) return std::move(status_);
   if (from == to) return session->copyWithin(target, source, sizeBytes);
-  if (from == kHostDevice) return session->copyTo(target, source, sizeBytes);
-  if (to == kHostDevice) return session->copyFrom(target, source, sizeBytes);
+  if (from == kHostDevice) return afterWait(*session, session->copyTo(target, source, sizeBytes));
+  if (to == kHostDevice) return afterWait(*session, session->copyFrom(target, source, sizeBytes));
   return failure(DYN_UNSUPPORTED, "a copy from device " + std::to_string(from) + " to device " +
                                       std::to_string(to) + ": it goes through the host");
 }
 
-bool Interpreter::runOn(int32_t device, const KernelRow& kernel, DynLaunch& launch) {
+// What a wait found belongs to the launch that it was found in, not to who waited.
+Status Interpreter::afterWait(const DeviceSession& session, Status status) {
+  const std::vector<std::pair<uint32_t, uint32_t>> places = std::exchange(launchPlaces_, {});
+  const DynDeviceText& text = session.fault();
+  if (status.ok() || text.launch == 0 || text.launch > places.size()) return status;
+  const auto& [function, position] = places[text.launch - 1];
+  std::string place = module_.positionText(function, position), shown = module_.placeOf(function, position);
+  if (const std::optional<Module::Check> check =
+          module_.checkOf(function, position, DYN_FAULT_CHECK(text.fault))) {
+    status.message = checkText(*check, text.fault);
+    shown = check->place;
+  }
+  if (!shown.empty()) place += ", " + shown;
+  return failure(status.code, std::move(status.message), std::move(place));
+}
+
+bool Interpreter::runOn(int32_t device, size_t index, DynLaunch& launch) {
+  const KernelRow& kernel = program_.kernels[index];
   DeviceSession* session = deviceSession(device);
   if (!session) return false;
+  launchPlaces_.emplace_back(frames_.back().function, positionOf(at_));
   for (void*& buffer : std::span(buffers_.data(), kernel.bufferCount))
     if (buffer == emptyData()) buffer = nullptr;
-  const Status status = session->launch(launch);
+  const Status status = session->launch(index, launch);
   return status.ok() || fault(status.code, status.message);
 }
 
@@ -89,7 +109,7 @@ bool Interpreter::runKernel(size_t index, int64_t units, int64_t steps, int32_t 
   launch.context = host_.context();
   launch.gridX = static_cast<uint32_t>(hostTasks(units, steps, launch.context->threads));
   launch.scratchBytes = (kernel.scratchBytes + 63) / 64 * 64;
-  if (device > kHostDevice) return runOn(device, kernel, launch);
+  if (device > kHostDevice) return runOn(device, index, launch);
   if (launch.scratchBytes > 0) {
     dyn_status why = DYN_OK;
     int64_t total = 0;
@@ -112,24 +132,28 @@ bool Interpreter::runKernel(size_t index, int64_t units, int64_t steps, int32_t 
   return status == DYN_KERNEL_FAULT ? kernelFault(text) : fault(static_cast<dyn_status>(status), text.text);
 }
 
+std::string Interpreter::checkText(const Module::Check& check, int32_t fault) {
+  const int32_t value = DYN_FAULT_VALUE(fault);
+  std::string message = check.noun;
+  if (value != DYN_FAULT_NO_VALUE) message += " " + std::to_string(value);
+  if (value == DYN_FAULT_MOST) message += " or more";
+  if (value == -DYN_FAULT_MOST) message += " or less";
+  return message + " is out of range: " + check.bound;
+}
+
 // At the operation whose check failed, which need not be the one that the kernel is named by.
 bool Interpreter::kernelFault(const DynDeviceText& text) {
   const std::optional<Module::Check> check =
       module_.checkOf(frames_.back().function, positionOf(at_), DYN_FAULT_CHECK(text.fault));
   if (!check) return fault(DYN_KERNEL_FAULT, text.text);
-  const int32_t value = DYN_FAULT_VALUE(text.fault);
-  std::string message = check->noun;
-  if (value != DYN_FAULT_NO_VALUE) message += " " + std::to_string(value);
-  if (value == DYN_FAULT_MOST) message += " or more";
-  if (value == -DYN_FAULT_MOST) message += " or less";
-  return fault(DYN_KERNEL_FAULT, message + " is out of range: " + check->bound, check->place);
+  return fault(DYN_KERNEL_FAULT, checkText(*check, text.fault), check->place);
 }
 
 // What still runs elsewhere is done when a run ends, and its faults are the run's.
 void Interpreter::finishDevices() {
   for (const std::unique_ptr<DeviceSession>& session : devices_) {
     if (!session) continue;
-    Status status = session->synchronise();
+    Status status = afterWait(*session, session->synchronise());
     if (status_.ok()) status_ = std::move(status);
   }
 }

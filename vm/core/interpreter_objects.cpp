@@ -371,8 +371,11 @@ bool Interpreter::deviceCopy(int32_t target, int32_t from, int32_t fromDevice, i
   Ref<Tensor> copy(newTensorOn(toDevice, source->dtype, {source->shape(), source->rank}, why));
   if (!copy) return memoryFault(why, source->sizeBytes());
   if (Status status = copyBetween(fromDevice, source->data, toDevice, copy->data, source->sizeBytes());
-      !status.ok())
-    return fault(status.code, status.message);
+      !status.ok()) {
+    if (status.place.empty()) return fault(status.code, status.message);
+    status_ = std::move(status);  // of the kernel whose result is copied
+    return false;
+  }
   setObject(target, copy.take());
   return true;
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "vm/device/cpu_device.h"
+#include "vm/device/cuda/cuda_device.h"
 #include "vm/device/sim_device.h"
 
 namespace dyn::vm {
@@ -10,7 +11,7 @@ namespace dyn::vm {
 static_assert(sizeof(DynDeviceFunctions) <= 20 * sizeof(void (*)()), "the interface stays small");
 
 std::span<const DynDevice* const> deviceTable() {
-  static const DynDevice* const kRows[] = {&cpuDevice(), &simDevice()};
+  static const DynDevice* const kRows[] = {&cpuDevice(), &simDevice(), &cudaDevice()};
   return kRows;
 }
 

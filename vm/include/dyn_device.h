@@ -14,7 +14,7 @@
  *
  * Errors. Every function returns a dyn_status (dynvm.h), 0 when all is well, and then leaves `text` alone;
  * `text` may be null. The first error of queued work is told by the next `synchronise` of its stream; the
- * work behind it in that stream is dropped until then. Nothing throws, aborts or prints.
+ * work behind it in that stream is dropped, or done in vain, until then. Nothing throws, aborts or prints.
  * Threads: any, at the same time; a stream belongs to one at a time.
  *
  * Behind each function stands what it is on the CUDA driver, which the table was drawn for, too. */
@@ -27,10 +27,13 @@
 extern "C" {
 #endif
 
-/* One line, zero-terminated; and, with DYN_KERNEL_FAULT, what the kernel returned (dyn_kernel.h). */
+/* One line, zero-terminated; and, with DYN_KERNEL_FAULT, what the kernel returned (dyn_kernel.h; 0: it was
+ * stopped) and which launch it was of those put into the stream since it was last synchronised, from 1 on (0:
+ * the one that was just called, or not known). */
 typedef struct DynDeviceText {
   char text[240];
   int32_t fault;
+  uint32_t launch;
 } DynDeviceText;
 
 /* What `loadCode` of a row takes. */
@@ -49,7 +52,9 @@ typedef struct DynHostCode {
 typedef struct DynLaunch {
   uint64_t kernel; /* of findKernel */
   /* Addresses of the device in the order of the kernel's row: inputs, then outputs. Null for tensors without
-   * elements. Where scalars follow they are 64 bits each. Both are copied, on CUDA into one packed struct. */
+   * elements. Where scalars follow they are 64 bits each. Both are copied, on CUDA into one packed struct, with
+   * `units`, the address of a fault word and the number of the launch behind them: a kernel that finds a fault
+   * puts the least of (number << 32 | fault) there, atomically. */
   void* const* buffers;
   const int64_t* scalars;
   uint32_t bufferCount, scalarCount;
@@ -57,8 +62,9 @@ typedef struct DynLaunch {
    * need no more; others have theirs from the kernel's row, and walk the units by the grid. */
   uint32_t gridX, gridY, gridZ, blockX, blockY, blockZ;
   uint32_t sharedBytes;
-  int64_t units; /* of the kernel's parallel extent, above 0 */
-  int64_t steps; /* elementary steps of all units, as estimated: how long the launch will take */
+  int64_t units;    /* of the kernel's parallel extent, above 0 */
+  int32_t mayFault; /* for rows that look for faults at `synchronise`: this kernel may find one */
+  int64_t steps;    /* elementary steps of all units, as estimated: how long the launch will take */
   /* For rows of host code: memory of the device, 64-byte aligned, of `scratchBytes` (a multiple of 64) for
    * each task. Null when that is 0. */
   void* scratch;

@@ -99,6 +99,8 @@ inline constexpr bool goesElsewhere(Opcode opcode) {
 
 // The device where the host program runs and its objects live, by its number in programs.
 inline constexpr int32_t kHostDevice = 0;
+// The numbers of the others that programs name.
+inline constexpr int32_t kCudaDevice = 2;
 
 // Limits that the verifier enforces and the interpreter relies on.
 inline constexpr uint32_t kMaximumRegisters = 1u << 20;  // per function and bank

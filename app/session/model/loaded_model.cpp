@@ -84,6 +84,11 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   if (!options.target.empty()) {
     DYN_TRY(model->target_, chooseTarget(options.target));
   }
+  if (options.device == "cuda") {
+    DYN_TRY(const Target host, hostTarget());
+    if (!model->target_) model->target_ = host;
+    model->target_->device = DeviceKind::cuda;
+  }
   if (request.withoutHeap) {
     DYN_TRY(const Target host, hostTarget());
     model->target_ = fixedTarget(model->target_.value_or(host));

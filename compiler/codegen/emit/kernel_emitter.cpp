@@ -82,11 +82,18 @@ void KernelEmitter::bindVariable(Expr variable, LaneValue v) {
 }
 
 void KernelEmitter::returnFault(Value* failed, const std::function<Value*()>& fault) {
+  if (device_ && device_->mapping != DeviceMapping::thread) {
+    device_->mayFault = true;  // refused in the end: no thread may leave the others waiting
+    return;
+  }
   llvm::BasicBlock* fail = newBlock("fault");
   llvm::BasicBlock* go = newBlock("checked");
   b_.CreateCondBr(failed, fail, go);
   b_.SetInsertPoint(fail);
-  b_.CreateRet(fault());
+  if (device_)
+    tellFault(fault());
+  else
+    b_.CreateRet(fault());
   b_.SetInsertPoint(go);
 }
 
@@ -127,7 +134,7 @@ Status KernelEmitter::children(const Stmt& stmt) { return statements(stmt.childr
 Status KernelEmitter::statements(std::span<const loop::StmtRef> list) {
   while (!list.empty()) {
     size_t done = 1;
-    if (list[0]->kind == StmtKind::accumulate) {
+    if (list[0]->kind == StmtKind::accumulate && !sharesLoops()) {
       const std::vector<const Stmt*> together = accumulatedTogether(list);
       const llvm::DebugLoc around = b_.getCurrentDebugLocation();
       atLineOf(*together.front());
@@ -146,6 +153,7 @@ Status KernelEmitter::statements(std::span<const loop::StmtRef> list) {
 Status KernelEmitter::statement(const Stmt& stmt) {
   const llvm::DebugLoc around = b_.getCurrentDebugLocation();
   atLineOf(stmt);
+  meetBefore(stmt);
   Status done = statementAtLine(stmt);
   b_.SetCurrentDebugLocation(around);
   return done;
@@ -166,6 +174,7 @@ Status KernelEmitter::statementAtLine(const Stmt& stmt) {
       return {};
     }
     case StmtKind::accumulate: {
+      if (sharesLoops() && isSharedReduction(stmt)) return sharedReduction(stmt);
       const Stmt* alone = &stmt;
       return accumulateStatements(std::span(&alone, 1));
     }
@@ -296,6 +305,14 @@ bool KernelEmitter::vectorizable(const Stmt& stmt, Expr variable) const {
 }
 
 Status KernelEmitter::loopStatement(const Stmt& stmt) {
+  if (sharesLoops()) {
+    if (isShared(stmt)) return sharedLoop(stmt);
+    return togetherOrNot(stmt, true, [&] { return wholeLoop(stmt); });
+  }
+  return wholeLoop(stmt);
+}
+
+Status KernelEmitter::wholeLoop(const Stmt& stmt) {
   if (stmt.loopKind == LoopKind::tile && lanes_ == 1) return tileStatement(stmt);
   DYN_TRY(Value * extent, scalar(stmt.extent));
   Value* first = b_.getInt64(0);
@@ -332,8 +349,11 @@ Status KernelEmitter::storeStatement(const Stmt& stmt) {
   Value* base = buffers_.at(stmt.buffer);
   const llvm::Align align(static_cast<uint64_t>(storageBytes(stmt.buffer->dtype)));
   if (lanes_ == 1) {
-    b_.CreateAlignedStore(ops_.toMemory(v.value, stmt.buffer->dtype), b_.CreateGEP(element, base, at.value),
-                          align);
+    const auto store = [&] {
+      b_.CreateAlignedStore(ops_.toMemory(v.value, stmt.buffer->dtype), b_.CreateGEP(element, base, at.value),
+                            align);
+    };
+    byFirstThread(store);
     return {};
   }
   Value* stored = ops_.toMemory(vector(v), stmt.buffer->dtype);
@@ -531,7 +551,10 @@ Status KernelEmitter::branchStatement(const Stmt& stmt) {
   b_.CreateCondBr(condition, inside, after);
   b_.SetInsertPoint(inside);
   pushScope(nullptr);
-  DYN_CHECK(children(stmt));
+  if (sharesLoops())
+    DYN_CHECK(togetherOrNot(stmt, false, [&] { return children(stmt); }));
+  else
+    DYN_CHECK(children(stmt));
   popScope();
   b_.CreateBr(after);
   b_.SetInsertPoint(after);

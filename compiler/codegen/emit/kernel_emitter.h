@@ -12,22 +12,30 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/codegen/emit/device_mapping.h"
 #include "compiler/codegen/emit/lane_value.h"
 #include "compiler/codegen/emit/scalar_emitter.h"
 #include "compiler/loop/kernel_lines.h"
 
 namespace dyn {
 
+struct TiledProduct;
+
 class KernelEmitter {
  public:
   KernelEmitter(KernelModule& module, const loop::Kernel& kernel, const std::string& symbol);
   void noteLines(const loop::StmtLines& lines) { lines_ = &lines; }  // outlives emit()
   Status emit();
+  // For a GPU, whose machine has one lane (device_emitter.cpp).
+  Status emitOnDevice(DeviceMapping mapping);
+  bool mayFaultOnDevice() const { return device_ && device_->mayFault; }
 
  private:
   struct Scope {
@@ -45,6 +53,7 @@ class KernelEmitter {
   Status statementAtLine(const loop::Stmt& stmt);
   Status children(const loop::Stmt& stmt);
   Status loopStatement(const loop::Stmt& stmt);
+  Status wholeLoop(const loop::Stmt& stmt);
   Status storeStatement(const loop::Stmt& stmt);
   Status statements(std::span<const loop::StmtRef> list);
   Status accumulateStatements(std::span<const loop::Stmt* const> together);
@@ -70,6 +79,35 @@ class KernelEmitter {
   // they do not.
   std::vector<UnitDigit> unitDigits() const;
   Status emitUnits();
+  // --- threads of a GPU (device_emitter.cpp)
+  Status scratchOnDevice();
+  Status elementsOfThreads();
+  Status unitsOfBlocks();
+  Status tilesOfBlocks();
+  Status withUnit(const TiledProduct& tile, llvm::Value* unit, llvm::Value* column,
+                  const std::function<Status()>& body);
+  Status elementOf(const loop::Stmt& unitBody, std::span<const loop::Stmt* const> loops,
+                   std::span<llvm::Value* const> digits);
+  Status letsBefore(const loop::Stmt& body, const loop::Stmt& last);
+  Status dealtLoop(loop::Expr variable, llvm::Value* start, llvm::Value* limit, llvm::Value* step,
+                   std::vector<llvm::Value*>& carried, const std::function<Status(llvm::Value*)>& body);
+  // All threads of a block are here together, and deal out the vector loops that begin here.
+  bool sharesLoops() const;
+  bool isShared(const loop::Stmt& loop) const;
+  bool isSharedReduction(const loop::Stmt& stmt) const;
+  bool hasSharedReduction(const loop::Stmt& stmt) const;
+  Status sharedLoop(const loop::Stmt& stmt);
+  Status sharedReduction(const loop::Stmt& stmt);
+  Status togetherOrNot(const loop::Stmt& stmt, bool again, const std::function<Status()>& body);
+  void meetBefore(const loop::Stmt& stmt);
+  void allThreadsMeet();
+  static void addReads(loop::Expr root, std::set<std::string>& read);
+  llvm::Value* ofOtherLane(llvm::Value* value, unsigned bits);
+  llvm::Value* reducedOverBlock(loop::ReduceOp op, llvm::Value* part, Dtype dtype);
+  llvm::Value* sharedArray(const std::string& name, llvm::Type* element, uint64_t count);
+  llvm::Value* special(unsigned intrinsic);
+  void byFirstThread(const std::function<void()>& store);
+  void tellFault(llvm::Value* fault);
   // --- squares (tile_emitter.cpp)
   Status tileStatement(const loop::Stmt& stmt);
   struct Tile;
@@ -160,6 +198,8 @@ class KernelEmitter {
   std::unordered_map<uint32_t, bool> faultMemo_, dataMemo_;
   std::unordered_map<uint32_t, llvm::Value*> dimScalars_;  // Dim id → value
   std::unordered_map<const loop::Buffer*, llvm::Value*> buffers_;
+  std::optional<DeviceEmission> device_;                // of a GPU
+  std::map<llvm::Type*, llvm::Value*> reductionParts_;  // shared memory by element type
 };
 
 }  // namespace dyn

@@ -6,6 +6,7 @@
 //   into(%x, %b, %y) {outputs = 1, kind = "loop"} region (...) -> (T) { ... }
 //   kill(%b)
 // The destination keeps the id of the value it holds, so nothing that uses %y changes.
+#include "compiler/ops/device_ops.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/op_rules.h"
 #include "compiler/ops/rules/shape_rules.h"
@@ -30,6 +31,12 @@ Status inferFused(InferContext& c) {
 // The annotation is the type: it was inferred before memory was made explicit.
 Status inferAnnotated(InferContext& c) {
   for (size_t i = 0; i < c.op().results.size(); ++i) c.setResult(static_cast<int>(i), c.op().results[i].type);
+  return {};
+}
+
+Status inferDeviceCopy(InferContext& c) {
+  c.setResult(0, c.operandType(0));
+  if (std::optional<Contents> contents = c.operandContents(0)) c.setResultContents(0, std::move(*contents));
   return {};
 }
 
@@ -77,6 +84,14 @@ Status evaluateStrided(EvalContext& c) {
                       [&](auto index) -> Result<int64_t> { return offset + flatIndex(index, strides); });
 }
 
+// The elements are the same wherever they lie.
+Status evaluateDeviceCopy(EvalContext& c) {
+  c.setResult(0, c.operand(0));
+  return {};
+}
+
+constexpr AttributeSpec kDeviceCopyAttributes[] = {
+    {"to", AttributeKind::string, true, "cpu or cuda: where the copy lies", Allowed::oneOf("cpu cuda")}};
 constexpr AttributeSpec kStridedAttributes[] = {
     {"offset", AttributeKind::dims, true, "which element is the first, one dim",
      Allowed::byRule("one dim, of an element")},
@@ -86,12 +101,14 @@ constexpr AttributeSpec kFusedAttributes[] = {
     {"kind", AttributeKind::string, true,
      "loop: one loop nest; contraction: a matmul and what follows it; attention: product, softmax, product",
      Allowed::oneOf("loop contraction attention builtin")},
+    {"device", AttributeKind::string, false, "cuda: it runs there; default the host", Allowed::oneOf("cuda")},
 };
 constexpr AttributeSpec kIntoAttributes[] = {
     {"kind", AttributeKind::string, true, "loop, contraction, attention or builtin",
      Allowed::oneOf("loop contraction attention builtin")},
     {"outputs", AttributeKind::integer, true, "how many of the last operands are written",
      Allowed::atLeast(1)},
+    {"device", AttributeKind::string, false, "cuda: it runs there; default the host", Allowed::oneOf("cuda")},
 };
 constexpr AttributeSpec kAllocAttributes[] = {
     {"offset", AttributeKind::dims, false, "byte offset in the arena operand, one dim",
@@ -99,6 +116,8 @@ constexpr AttributeSpec kAllocAttributes[] = {
     {"reuse", AttributeKind::integer, false,
      "1: the operand is a tensor, and its memory is taken when nothing else holds it; default 0",
      Allowed::flag()},
+    {"device", AttributeKind::string, false, "cuda: memory of that device; default the host's",
+     Allowed::oneOf("cuda")},
 };
 
 }  // namespace
@@ -164,6 +183,25 @@ const OpDef stridedOp{
         "fn @main(%x: Tensor[(n, 3), f32], %b: Tensor[(n, 2), f32]) {\n"
         "  %t = strided(%x) {offset = dims(0), strides = dims(1, 3)} : Tensor[(3, n), f32]\n"
         "  %y = matmul(%t, %b)\n  return %y\n}",
+};
+
+const OpDef device_copyOp{
+    .name = "device_copy",
+    .summary = "a tensor's elements in the memory of another device",
+    .cls = OpClass::structural,
+    .traits = {.onlyReads = true},
+    .minOperands = 1,
+    .maxOperands = 1,
+    .results = 1,
+    .attributes = kDeviceCopyAttributes,
+    .infer = inferDeviceCopy,
+    .evaluate = evaluateDeviceCopy,
+    .lowering = LoweringKind::structural,
+    .operandRules = kAnyElements,
+    .doc = "[...] -> [...]. Made by the pass `devices`, where a value is needed on the other side.",
+    .example =
+        "fn @main(%x: Tensor[(n), f32]) {\n  %d = device_copy(%x) {to = \"cuda\"}\n"
+        "  %y = device_copy(%d) {to = \"cpu\"}\n  return %y\n}",
 };
 
 const OpDef allocOp{

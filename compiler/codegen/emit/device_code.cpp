@@ -1,0 +1,102 @@
+#include "compiler/codegen/emit/device_code.h"
+
+#include "compiler/codegen/emit/device_tiles.h"
+#include "compiler/codegen/emit/kernel_emitter.h"
+#include "compiler/codegen/object/object_compiler.h"
+
+namespace dyn {
+namespace {
+
+using loop::Stmt;
+using loop::StmtKind;
+
+// Is there anything that the threads of a block would share?
+bool sharesWork(const Stmt& root, size_t& vectorLoops, bool& reduces) {
+  for (const loop::StmtRef& child : root.children) sharesWork(*child, vectorLoops, reduces);
+  if (root.kind == StmtKind::loop && root.loopKind == loop::LoopKind::vector) ++vectorLoops;
+  if (root.kind == StmtKind::accumulate && root.loopKind == loop::LoopKind::vector) reduces = true;
+  return reduces || vectorLoops > 1;
+}
+
+Result<std::string> textOf(const loop::Kernel& kernel, const std::string& symbol, DeviceMapping mapping,
+                           bool& mayFault) {
+  DYN_TRY(KernelModule module, makeKernelModule(symbol, deviceMachine()));
+  KernelEmitter emitter(module, kernel, symbol);
+  DYN_CHECK(emitter.emitOnDevice(mapping));
+  mayFault = emitter.mayFaultOnDevice();
+  DYN_TRY(ObjectCompiler compiler, ObjectCompiler::create(deviceMachine()));
+  return compiler.assembly(module, {.passes = IrPasses::registers});
+}
+
+bool isUnsupported(const Diagnostic& error) { return error.id == DiagnosticId::unsupportedFeature; }
+
+}  // namespace
+
+const MachineDescription& deviceMachine() {
+  static const MachineDescription kMachine = [] {
+    MachineDescription machine;
+    machine.name = "cuda";
+    machine.triple = "nvptx64-nvidia-cuda";
+    machine.cpu = "sm_75";
+    machine.features = "+ptx70";
+    machine.vectorBits = 32;
+    machine.fma = true;
+    return machine;
+  }();
+  return kMachine;
+}
+
+Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::string& symbol) {
+  DeviceKernel made;
+  size_t vectorLoops = 0;
+  bool reduces = false;
+  const bool shares = sharesWork(*kernel.body, vectorLoops, reduces) || !kernel.scratch.empty();
+  std::vector<std::string> texts;
+  std::optional<Error> why;
+  const auto add = [&](DeviceMapping mapping, const std::string& name) -> Status {
+    Result<std::string> text = textOf(kernel, name, mapping, made.mayFault);
+    if (!text.ok() && !isUnsupported(text.error())) return text.takeError();
+    if (!text.ok()) {
+      why = text.takeError();
+      return {};
+    }
+    made.thread |= mapping == DeviceMapping::thread;
+    made.block |= mapping == DeviceMapping::block;
+    texts.push_back(std::move(*text));
+    return {};
+  };
+  if (kernel.scratch.empty()) DYN_CHECK(add(DeviceMapping::thread, symbol));
+  // Where a thread may end with a fault no others may wait for it.
+  if (shares && !made.mayFault) {
+    bool mayFault = false;
+    std::swap(mayFault, made.mayFault);
+    DYN_CHECK(add(DeviceMapping::block, symbol + kBlockSuffix));
+    made.mayFault = mayFault;
+  }
+  if (const std::optional<TiledProduct> product = tiledProductOf(kernel); product && !made.mayFault) {
+    const std::string group = product->group.isNull() ? "all" : knownAtLaunch(kernel, product->group);
+    const std::string depth = knownAtLaunch(kernel, product->sum->extents[0]);
+    if (!group.empty() && !depth.empty()) {
+      DYN_CHECK(add(DeviceMapping::tile, symbol + kTileSuffix));
+      made.tile = group + "/" + depth;
+    }
+  }
+  if (!made.thread && !made.block) return std::move(*why);
+  made.ptx = joinPtx(texts);
+  return made;
+}
+
+// One module has one head: lines up to that of the address size.
+std::string joinPtx(std::span<const std::string> modules) {
+  constexpr std::string_view kLastOfHead = ".address_size";
+  std::string joined;
+  for (const std::string& text : modules) {
+    size_t from = 0;
+    if (!joined.empty())
+      if (const size_t head = text.find(kLastOfHead); head != std::string::npos) from = text.find('\n', head);
+    joined += from == std::string::npos ? std::string() : text.substr(from);
+  }
+  return joined;
+}
+
+}  // namespace dyn

@@ -1,0 +1,138 @@
+// Programs with `device = cuda` on the simulated driver (tests/simcuda), against the reference interpreter:
+// the kernels' PTX is what runs. Skipped where that library is not built.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "compiler/driver/target_choice.h"
+#include "tests/support/paths.h"
+#include "tests/unit/compiler/driver/run_both.h"
+
+namespace dyn::test {
+namespace {
+
+using testing::HasSubstr;
+
+class OnDevice : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const std::string path = buildFolder() + "/simcuda/libcuda.so.1";
+    if (!getenv("DYN_CUDA_DRIVER") && access(path.c_str(), R_OK) == 0)
+      setenv("DYN_CUDA_DRIVER", path.c_str(), 1);
+  }
+  void SetUp() override {
+    if (!getenv("DYN_CUDA_DRIVER")) GTEST_SKIP() << "unavailable: the simulated driver is not built";
+  }
+
+  static CompileOptions options() {
+    CompileOptions options;
+    options.target = *hostTarget();
+    options.target->device = DeviceKind::cuda;
+    return options;
+  }
+  static HostTensor reals(std::vector<int64_t> shape, uint32_t seed = 1) {
+    return randomTensor(Dtype::f32, std::move(shape), seed);
+  }
+  static void same(const std::string& text, const std::vector<std::vector<HostTensor>>& inputs,
+                   double tolerance = 1e-5) {
+    expectSame(text, inputs, options(), tolerance);
+  }
+  // A counter of the pass `devices`.
+  static int64_t counted(const std::string& text, const char* counter) {
+    IrContext context;
+    Result<Module> parsed = parseText(context, text);
+    EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
+    Trace trace;
+    Result<Module> placed = runPasses(*parsed, options(), trace);
+    EXPECT_TRUE(placed.ok()) << placed.error().toString();
+    for (const TraceStep& step : trace.steps)
+      if (step.name == "devices")
+        if (const auto found = step.counters.find(counter); found != step.counters.end())
+          return found->second;
+    return -1;
+  }
+};
+
+constexpr const char* kElementwise =
+    "fn @main(%x: Tensor[(n, m), f32], %b: Tensor[(m), f32]) {\n"
+    "  %y = add(%x, %b)\n  %z = gelu(%y)\n  %t = tanh(%z)\n  return %t\n}";
+
+TEST_F(OnDevice, elementwise) {
+  std::vector<std::vector<HostTensor>> inputs;
+  for (const auto& [n, m] : {std::pair{1, 1}, {3, 5}, {0, 4}, {17, 300}, {70, 33}})
+    inputs.push_back({reals({n, m}), reals({m}, 2)});
+  same(kElementwise, inputs, 1e-6);
+  EXPECT_EQ(counted(kElementwise, "device_kernels"), 1);
+  EXPECT_EQ(counted(kElementwise, "device_copies"), 3) << "two inputs, one result";
+}
+
+TEST_F(OnDevice, rowsAndReductions) {
+  std::vector<std::vector<HostTensor>> inputs;
+  for (const auto& [n, m] : {std::pair{1, 1}, {3, 5}, {2, 129}, {17, 300}, {1, 1000}})
+    inputs.push_back({reals({n, m})});
+  same("fn @main(%x: Tensor[(n, m), f32]) {\n  %y = softmax(%x) {axis = -1}\n  return %y\n}", inputs);
+  same(
+      "fn @main(x: Tensor[(n, m), f32]) {\n  return reduce_sum(x, constant([1])), reduce_max(x), "
+      "reduce_mean(x, constant([0]))\n}",
+      inputs);
+  same(
+      "fn @main(%x: Tensor[(n, m), f32], %g: Tensor[(m), f32]) {\n  %y = layer_norm(%x, %g, %g)\n  return "
+      "%y\n}",
+      {{reals({4, 200}), reals({200}, 3)}, {reals({3, 7}), reals({7}, 3)}});
+}
+
+TEST_F(OnDevice, productsInTiles) {
+  const std::string text =
+      "fn @main(%x: Tensor[(n, k), f32], %w: Tensor[(k, m), f32], %b: Tensor[(m), f32]) {\n"
+      "  %y = matmul(%x, %w)\n  %z = add(%y, %b)\n  %t = relu(%z)\n  return %t\n}";
+  std::vector<std::vector<HostTensor>> inputs;
+  for (const std::array<int64_t, 3>& s : {std::array<int64_t, 3>{1, 8, 8},
+                                          {8, 8, 8},
+                                          {16, 16, 64},
+                                          {17, 33, 65},
+                                          {31, 20, 130},
+                                          {64, 7, 3},
+                                          {9, 64, 1}})
+    inputs.push_back({reals({s[0], s[1]}), reals({s[1], s[2]}, 2), reals({s[2]}, 3)});
+  same(text, inputs);
+  same(
+      "fn @main(%x: Tensor[(b, n, k), f32], %w: Tensor[(b, k, m), f32]) {\n  %y = matmul(%x, %w)\n  return "
+      "%y\n}",
+      {{reals({2, 9, 17}), reals({2, 17, 70}, 2)}, {reals({3, 33, 16}), reals({3, 16, 20}, 2)}});
+}
+
+TEST_F(OnDevice, faultsNameTheirPlace) {
+  const std::string text =
+      "fn @main(%x: Tensor[(n, m), f32], %i: Tensor[(k), i64]) {\n  %y = gather(%x, %i) {axis = 0}\n"
+      "  return %y\n}";
+  const HostTensor x = reals({4, 100});
+  HostTensor i = *HostTensor::create(Dtype::i64, {3});
+  for (int64_t at = 0; at < 3; ++at) i.setInt(at, at);
+  same(text, {{x, i}});
+  IrContext context;
+  Result<Module> parsed = parseText(context, text);
+  Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed, options());
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  HostTensor wrong = *HostTensor::create(Dtype::i64, {3});
+  for (int64_t at = 0; at < 3; ++at) wrong.setInt(at, at == 1 ? 9 : 0);
+  Result<std::vector<HostTensor>> result = (*compiled)->run({x, wrong});
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(result.error().toString(), HasSubstr("index 9"));
+  EXPECT_TRUE((*compiled)->run({x, i}).ok()) << "the device goes on";
+}
+
+TEST_F(OnDevice, whatIsCarriedStaysThere) {
+  const std::string text =
+      "fn @main(x: Tensor[(n), f32], t: Tensor[(), i64]) {\n"
+      "  y = loop(t, _, x, x) {carried = 1} body (i, c, k) {\n    return true, tanh(add(c, k))\n  }\n"
+      "  return y\n}";
+  HostTensor turns = *HostTensor::create(Dtype::i64, {});
+  turns.setInt(0, 5);
+  same(text, {{reals({40}), turns}});
+  EXPECT_EQ(counted(text, "device_copies"), 2) << "in and out, whatever the number of turns";
+}
+
+}  // namespace
+}  // namespace dyn::test

@@ -1,0 +1,55 @@
+#include "vm/device/cuda/driver.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+namespace dyn::vm {
+namespace {
+
+// Weak: a statically linked program has none, and then no driver either.
+#pragma weak dlopen
+#pragma weak dlsym
+#pragma weak dlerror
+
+struct Loaded {
+  CudaDriver calls;
+  std::string fault;  // empty: all is there
+};
+
+Loaded load() {
+  Loaded loaded;
+  const char* given = getenv("DYN_CUDA_DRIVER");
+  const std::string path = given && *given ? given : "libcuda.so.1";
+  if (!dlopen || !dlsym) {
+    loaded.fault = "this program is linked without a loader of libraries";
+    return loaded;
+  }
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    const char* error = dlerror ? dlerror() : nullptr;
+    loaded.fault = "there is no CUDA driver here (" + std::string(error ? error : path) + ")";
+    return loaded;
+  }
+  const auto find = [&](const char* symbol) {
+    void* address = dlsym(library, symbol);
+    if (!address && loaded.fault.empty()) loaded.fault = "the driver " + path + " has no " + symbol;
+    return address;
+  };
+#define DYN_CUDA_CALL(name, symbol, parameters) \
+  loaded.calls.name = reinterpret_cast<decltype(loaded.calls.name)>(find(symbol));
+#include "vm/device/cuda/driver_calls.def"
+#undef DYN_CUDA_CALL
+  return loaded;
+}
+
+}  // namespace
+
+const CudaDriver* cudaDriver(std::string& why) {
+  // Never closed: drivers keep threads of their own.
+  static const Loaded* const kLoaded = new Loaded(load());
+  why = kLoaded->fault;
+  return kLoaded->fault.empty() ? &kLoaded->calls : nullptr;
+}
+
+}  // namespace dyn::vm
