@@ -5,6 +5,7 @@
 #include <QTableWidget>
 #include <set>
 
+#include "app/session/model/media_input.h"
 #include "app/session/views/place_tree.h"
 #include "ui/shell/main_window.h"
 
@@ -28,7 +29,7 @@ bool MainWindow::takeDropped(const QString& file) {
   const QFileInfo info(file);
   if (info.isDir()) return inputs_->setCase(file);
   if (info.suffix() == "pb") return inputs_->setCase(info.path()) || inputs_->setFile(file);
-  return info.suffix() == "npy" && inputs_->setFile(file);
+  return (info.suffix() == "npy" || isMediaName(file.toStdString())) && inputs_->setFile(file);
 }
 
 // The heat grows while the run goes on.
