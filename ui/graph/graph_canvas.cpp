@@ -19,6 +19,7 @@
 #include "ui/graph/graph_legend.h"
 #include "ui/graph/graph_painter.h"
 #include "ui/graph/text_widths.h"
+#include "ui/graph/run_ratios.h"
 
 namespace dyn::ui {
 
@@ -143,6 +144,14 @@ void GraphCanvas::setTimes(std::vector<NodeTime> times) {
   update();
 }
 
+void GraphCanvas::setComparedRuns(Shared<RunsView> runs) {
+  const int legend = legendHeight(marks_, font());
+  comparedRuns_ = std::move(runs);
+  recount();
+  if (fitted_ && legendHeight(marks_, font()) != legend) fit();
+  update();
+}
+
 void GraphCanvas::setLogarithmicHeat(bool on) {
   marks_.logarithmicHeat = logarithmicHeat_ = on;
   update();
@@ -188,6 +197,8 @@ void GraphCanvas::recount() {
     if (!boxes.empty()) marks_.sumNs += times_[i].totalNs;
   }
   for (int64_t t : marks_.times) marks_.mostNs = std::max(marks_.mostNs, t);
+  marks_.ratios.clear();
+  if (comparedRuns_ && view_) marks_.ratios = ratiosOf(*view_, scene_, comparedRuns_->rows);
   for (int node : matches_) {
     const int box = scene_.boxOfNode[static_cast<size_t>(node)];
     if (box >= 0) ++marks_.matches[static_cast<size_t>(box)];

@@ -35,6 +35,8 @@ class GraphCanvas : public QWidget {
   void setGraph(Shared<GraphView> view, bool sameModel);
   bool settled() const { return settled_; }    // false while a layout is under way
   void setTimes(std::vector<NodeTime> times);  // empty: no heat
+  // Two runs: boxes show how much longer the second takes, in place of heat; null: no longer.
+  void setComparedRuns(Shared<RunsView> runs);
   void setLogarithmicHeat(bool on);
   // Places of operations that can not be compiled: they are red.
   void setProblems(std::vector<std::string> places);
@@ -134,6 +136,7 @@ class GraphCanvas : public QWidget {
   Layouter layouter_ = Layouter::layered;
   bool settled_ = true, logarithmicHeat_ = false;
   std::vector<NodeTime> times_;
+  Shared<RunsView> comparedRuns_;
   std::vector<std::string> problems_;
   std::vector<std::vector<int>> nodesOfTime_;  // one for each of times_
   BoxMarks marks_;

@@ -105,7 +105,10 @@ void MainWindow::fillCompareMenu() {
 
 // The other step's graph comes as an answer: onFinished hands it to the canvas.
 void MainWindow::compareWith(int step) {
-  comparedStep_ = step;
+  if (std::exchange(comparedStep_, step) != step) {
+    diffStep_ = -1;
+    showTexts(step_);
+  }
   const int other = step == kStepBefore ? step_ - 1 : step;
   if (!canRun() || other < 0 || other == step_) {
     comparing_ = 0;

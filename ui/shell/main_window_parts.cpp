@@ -230,6 +230,7 @@ void MainWindow::connectViews() {
   connect(tensor_, &TensorPanel::asked, this, [this](const Command& command) { submitShown(command); });
   connect(places_, &PlacesPanel::asked, this, [this](const Command& command) { submitShown(command); });
   connect(places_, &PlacesPanel::boundsWanted, this, &MainWindow::run);
+  connect(places_, &PlacesPanel::runsCompared, canvas_, &GraphCanvas::setComparedRuns);
   connect(places_, &PlacesPanel::placeChosen, this, &MainWindow::choosePlace);
   connect(timeline_, &TimelineCanvas::rangeChosen, this, &MainWindow::showRange);
   connect(cockpit_, &CockpitPanel::whyAsked, this, &MainWindow::askWhy);

@@ -91,6 +91,15 @@ char32_t withoutAccent(char32_t c) {
   return bare == '.' ? c : static_cast<char32_t>(bare);
 }
 
+// Where accents fall, a Korean syllable falls into its letters.
+void appendParts(std::string& text, char32_t c) {
+  if (c < 0xAC00 || c > 0xD7A3) return append(text, c);
+  const char32_t syllable = c - 0xAC00;
+  append(text, 0x1100 + syllable / 588);
+  append(text, 0x1161 + syllable % 588 / 28);
+  if (syllable % 28 > 0) append(text, 0x11A7 + syllable % 28);
+}
+
 // The words of BERT's first step.
 std::vector<std::string> wordsOf(std::string_view text, bool small) {
   std::vector<std::string> words(1);
@@ -110,7 +119,7 @@ std::vector<std::string> wordsOf(std::string_view text, bool small) {
     }
     const bool alone = isPunctuation(c) || isIdeograph(c);
     if (alone) end();
-    append(words.back(), c);
+    small ? appendParts(words.back(), c) : append(words.back(), c);
     if (alone) end();
   }
   if (words.back().empty()) words.pop_back();
