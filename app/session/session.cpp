@@ -11,8 +11,8 @@
 #include <thread>
 #include <utility>
 
-#include "app/session/model/live_run.h"
 #include "app/session/session_state.h"
+#include "app/session/views/live_text.h"
 #include "compiler/support/clock.h"
 #include "compiler/support/mapped_file.h"
 
@@ -82,11 +82,11 @@ struct Session::Impl {
     // Settings and :undo can change the model, too.
     const std::shared_ptr<LoadedModel>& now = state.now.model;
     if (shown.owner_before(now) || now.owner_before(shown))
-      emit({EventKind::model, item.ticket, "", -1, nullptr, nullptr});
+      emit({.kind = EventKind::model, .ticket = item.ticket});
     else if (outcome->ok() && (spec.undoable == Undoable::yes || outcome->command.id == CommandId::undo))
-      emit({EventKind::values, item.ticket, "", -1, nullptr, nullptr});
+      emit({.kind = EventKind::values, .ticket = item.ticket});
     shown = now;
-    emit({EventKind::finished, item.ticket, "", 1, outcome, nullptr});
+    emit({.kind = EventKind::finished, .ticket = item.ticket, .fraction = 1, .outcome = outcome});
     {
       const std::lock_guard<std::mutex> lock(mutex);
       if (item.delivery == Delivery::fetched) outcomes[item.ticket] = std::move(outcome);
@@ -113,17 +113,20 @@ struct Session::Impl {
       const std::string line = toLine(item.command);
       state.journal.add(line);
       state.emit = [this, ticket](EventKind kind, const std::string& text, double fraction) {
-        emit({kind, ticket, text, fraction, nullptr, nullptr});
+        emit({.kind = kind, .ticket = ticket, .text = text, .fraction = fraction});
       };
       state.emitLive = [this, ticket](const LiveRun& run) {
-        emit({EventKind::progress, ticket, textOf(run), fractionOf(run), nullptr,
-              std::make_shared<const LiveRun>(run)});
+        emit({.kind = EventKind::progress,
+              .ticket = ticket,
+              .text = textOf(run),
+              .fraction = fractionOf(run),
+              .live = std::make_shared<const LiveRun>(run)});
       };
       state.emitOutcome = [this, ticket](std::shared_ptr<const Outcome> inner) {
-        emit({EventKind::finished, ticket, "", -1, std::move(inner), nullptr});
+        emit({.kind = EventKind::finished, .ticket = ticket, .outcome = std::move(inner)});
       };
       state.interruption.setListener([this, &item](bool now) { setInRun(now, item.command); });
-      emit({EventKind::started, ticket, line, -1, nullptr, nullptr});
+      emit({.kind = EventKind::started, .ticket = ticket, .text = line});
       publish(item, runCommand(state, item.command, ticket));
     }
   }
@@ -149,11 +152,11 @@ struct Session::Impl {
       state.journal.add(toLine(item.command));
       const auto emitOfRun = std::exchange(
           state.emit, [this, ticket = item.ticket](EventKind kind, const std::string& text, double fraction) {
-            emit({kind, ticket, text, fraction, nullptr, nullptr});
+            emit({.kind = kind, .ticket = ticket, .text = text, .fraction = fraction});
           });
       std::shared_ptr<const Outcome> outcome = runCommand(state, item.command, item.ticket);
       state.emit = emitOfRun;
-      emit({EventKind::finished, item.ticket, "", 1, outcome, nullptr});
+      emit({.kind = EventKind::finished, .ticket = item.ticket, .fraction = 1, .outcome = outcome});
       lock.lock();
       if (item.delivery == Delivery::fetched) outcomes[item.ticket] = std::move(outcome);
       beside = 0;

@@ -21,20 +21,14 @@ Result<Target> targetOf(const CompileOptions& options) {
 }  // namespace
 
 Result<Pipeline> pipelineOf(const CompileOptions& options) {
-  DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standardPipeline()));
+  Pipeline standard = standardPipeline();
+  if (options.paddedResults != "exact") addPass(standard, {findPass(passTable(), "unpad"), {}}, passTable());
+  DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standard));
   if (options.target && !options.target->hasBuiltins)
     std::erase_if(pipeline, [](const PipelineItem& item) { return item.pass->makesBuiltins; });
   if (options.math == "bf16")
     for (PipelineItem& item : pipeline)
       if (item.pass->name == "prepack") item.options["products"] = "bf16";
-  // Who names the pass wants it; else it is asked for by its policy.
-  const bool isStandard = options.passes.empty() || options.passes[0] == '-';
-  if (isStandard && options.paddedResults == "exact")
-    std::erase_if(pipeline, [](const PipelineItem& item) { return item.pass->name == "unpad"; });
-  // Channels last wins on wide networks and loses on narrow ones (the samples SSD and ESPCN): until a cost
-  // decides, it is for who names it.
-  if (options.passes.find("layout") == std::string::npos)
-    std::erase_if(pipeline, [](const PipelineItem& item) { return item.pass->name == "layout"; });
   if (options.paddedResults == "zero")
     for (PipelineItem& item : pipeline)
       if (item.pass->name == "unpad") item.options["results"] = "zero";

@@ -44,6 +44,7 @@ struct PassDef {
   bool makesBuiltins =
       false;              // what it makes are calls of hand-written kernels: left out for targets without
   bool required = false;  // lowering to bytecode does not work without it (placement); cannot be switched off
+  bool onRequest = false;  // not in the standard pipeline: `+NAME` or an option of the compiler puts it there
 };
 
 }  // namespace dyn

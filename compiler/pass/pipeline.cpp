@@ -33,12 +33,6 @@ std::vector<std::string_view> splitItems(std::string_view text) {
   return items;
 }
 
-const PassDef* findPass(std::span<const PassDef> table, std::string_view name) {
-  for (const PassDef& row : table)
-    if (row.name == name) return &row;
-  return nullptr;
-}
-
 Result<PipelineItem> parseItem(std::string_view text, std::span<const PassDef> table) {
   const size_t brace = text.find('{');
   const std::string_view name = trim(text.substr(0, brace));
@@ -97,7 +91,32 @@ std::string passThatEstablishes(Property property, std::span<const PassDef> tabl
   return "";
 }
 
+// Where the table has the pass of that name.
+size_t placeOf(std::string_view name, std::span<const PassDef> table) {
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const PassDef& row) { return row.name == name; });
+  return static_cast<size_t>(found - table.begin());
+}
+
 }  // namespace
+
+const PassDef* findPass(std::span<const PassDef> table, std::string_view name) {
+  const size_t place = placeOf(name, table);
+  return place < table.size() ? &table[place] : nullptr;
+}
+
+void addPass(Pipeline& pipeline, PipelineItem item, std::span<const PassDef> table) {
+  for (PipelineItem& other : pipeline)
+    if (other.pass->name == item.pass->name) {
+      other.options = std::move(item.options);
+      return;
+    }
+  const size_t place = placeOf(item.pass->name, table);
+  const auto next = std::find_if(pipeline.begin(), pipeline.end(), [&](const PipelineItem& other) {
+    return placeOf(other.pass->name, table) > place;
+  });
+  pipeline.insert(next, std::move(item));
+}
 
 Status checkOrder(const Pipeline& pipeline, std::span<const PassDef> table) {
   Properties now;
@@ -145,15 +164,10 @@ Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> t
     if (leaveOut && parsed.pass->required)
       return makeError(DiagnosticId::usageError, "pass '" + std::string(parsed.pass->name) +
                                                      "' can not be left out: lowering needs it");
-    auto sameName = [&](const PipelineItem& other) { return other.pass->name == parsed.pass->name; };
-    if (leaveOut) {
-      result.erase(std::remove_if(result.begin(), result.end(), sameName), result.end());
-      continue;
-    }
-    bool found = false;
-    for (PipelineItem& other : result)
-      if (sameName(other)) other.options = parsed.options, found = true;
-    if (!found) result.push_back(std::move(parsed));
+    if (leaveOut)
+      std::erase_if(result, [&](const PipelineItem& other) { return other.pass->name == parsed.pass->name; });
+    else
+      addPass(result, std::move(parsed), table);
   }
   leaveOutNeedy(result, standard);
   DYN_CHECK(checkOrder(result, table));

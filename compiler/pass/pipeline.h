@@ -18,10 +18,15 @@ struct PipelineItem {
 };
 using Pipeline = std::vector<PipelineItem>;
 
+// The row of that name, or null.
+const PassDef* findPass(std::span<const PassDef> table, std::string_view name);
+// Puts `item` where the table has it among the others; where the pass stands already, it takes the options.
+void addPass(Pipeline& pipeline, PipelineItem item, std::span<const PassDef> table);
+
 // Text to pipeline. `text` is either a whole list (`fold,dce`), or edits of `standard`: `-fuse` leaves a pass
-// out, `fuse{max=4}` after a leading `+` sets options (`+fuse{max=4}`); edits are separated by commas. A pass
-// that needs what a pass left out would have established is left out with it. Errors: usageError for an
-// unknown pass, for leaving out a required one, and what checkOrder finds.
+// out, `+unpad` puts one in where the table has it, `+fuse{max=4}` sets options; edits are separated by
+// commas. A pass that needs what a pass left out would have established is left out with it. Errors:
+// usageError for an unknown pass, for leaving out a required one, and what checkOrder finds.
 Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> table,
                                const Pipeline& standard);
 // Each pass finds the properties it needs, and none it must come before. Error usageError, with a sentence:

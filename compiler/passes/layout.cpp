@@ -9,10 +9,13 @@
 // in the lanes of vectors, and no kernel turns what it reads or writes. A region is what image operations
 // hang together by their values: convolutions, pools, elementwise operations, normalisations, joins along an
 // axis, sums over all places. It is turned where it has at least twice as many convolutions as places at
-// which images would have to be turned. Sizes stay open. Versions of convolutions that someone names are
-// those of planes: then nothing is turned. Cost in IR size: two operations per convolution, one per border.
+// which images would have to be turned, and where that costs less (layout_cost.h). Sizes stay open. Versions
+// of convolutions that someone names are those of planes: then nothing is turned. Cost in IR size: two
+// operations per convolution, one per border.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <map>
 #include <unordered_map>
 
 #include "compiler/ir/walk.h"
@@ -22,6 +25,7 @@
 #include "compiler/ops/rules/window_rules.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/contraction_versions.h"
+#include "compiler/passes/layout_cost.h"
 #include "compiler/passes/op_series.h"
 
 namespace dyn::passes {
@@ -57,7 +61,9 @@ contraction::ConvolutionWindow windowOf(const Op& conv, const Shape& weights, co
 
 class Turner {
  public:
-  Turner(const Function& function, IrContext& ir) : function_(function), ir_(ir) {
+  // `lanes`: of a vector of f32. Unless `always`, a region is turned only where that costs less.
+  Turner(const Function& function, IrContext& ir, int64_t lanes, bool always)
+      : function_(function), ir_(ir), lanes_(lanes), always_(always) {
     for (const Parameter& p : function.parameters) types_[p.id] = p.type;
     for (const Op* op : function.ops)
       for (const ValueDef& r : op->results) {
@@ -88,6 +94,8 @@ class Turner {
   }
 
   int64_t turnedConvolutions() const { return turned_; }
+  // What was decided of each region, and by what cost.
+  const std::vector<std::string>& remarks() const { return remarks_; }
 
  private:
   // --- regions
@@ -191,7 +199,10 @@ class Turner {
   }
 
   struct Region {
+    explicit Region(int64_t lanes) : cost(lanes) {}
     int64_t convolutions = 0, borders = 0;
+    std::string first;  // its first convolution's result
+    LayoutCost cost;
   };
 
   void findRegions() {
@@ -205,9 +216,17 @@ class Turner {
         region_[root(v)] = root(images.front());
       }
     }
-    std::unordered_map<ValueId, Region> regions;
-    for (const auto& [op, role] : roles_)
-      if (isConvolution(role)) ++regions[root(op->results[0].id)].convolutions;
+    std::map<ValueId, Region> regions;
+    const auto regionOf = [&](ValueId v) -> Region& {
+      return regions.try_emplace(root(v), lanes_).first->second;
+    };
+    for (const Op* op : function_.ops) {
+      const auto found = roles_.find(op);
+      if (found == roles_.end()) continue;
+      if (isConvolution(found->second)) addConvolution(regionOf(op->results[0].id), *op, found->second);
+      if (found->second == Role::concat && isAlongChannels(*op))
+        regionOf(op->results[0].id).cost.join(op->results[0].type.dims(), op->operands.size());
+    }
     // Each image that comes from outside, or is wanted there, is turned once.
     std::unordered_map<ValueId, bool> wanted;
     for (const Op* op : function_.ops)
@@ -218,13 +237,43 @@ class Turner {
       if (isOnePlace(v)) continue;
       auto made = definitions_.find(v);
       const bool comes = made == definitions_.end() || !roles_.count(made->second);
-      regions[root(v)].borders += (comes ? 1 : 0) + (wanted.count(v) ? 1 : 0);
+      const int64_t borders = (comes ? 1 : 0) + (wanted.count(v) ? 1 : 0);
+      if (borders == 0) continue;
+      Region& region = regionOf(v);
+      region.borders += borders;
+      for (int64_t i = 0; i < borders; ++i) region.cost.border(types_.at(v).dims());
     }
     for (const auto& [v, region] : regions) {
       if (region.convolutions < kFewConvolutions || region.convolutions < 2 * region.borders) continue;
+      const bool isTurned = always_ || region.cost.last() < kWorth * region.cost.planes();
+      char text[160];
+      std::snprintf(text, sizeof text,
+                    "%s: from %%%.60s on, %lld convolutions, channels last at %.2f of the cost",
+                    isTurned ? "turned" : "in planes", region.first.c_str(),
+                    static_cast<long long>(region.convolutions), region.cost.last() / region.cost.planes());
+      remarks_.emplace_back(text);
+      if (!isTurned) continue;
       turnedRegions_[v] = true;
       turned_ += region.convolutions;
     }
+  }
+
+  void addConvolution(Region& region, const Op& op, Role role) {
+    if (region.first.empty()) region.first = ir_.valueName(op.results[0].id);
+    ++region.convolutions;
+    const Shape& weights = types_.at(op.operands[1]).dims();
+    contraction::ConvolutionWindow window = windowOf(op, weights, *dyn::windowOf(op, 2));
+    if (role == Role::spread) {  // [c, m, k...]: a place of the result is one of the operand
+      window.channels = weights[0].constant().value_or(0);
+      window.filters = weights[1].constant().value_or(0);
+      window.kernel[1] = window.kernel[2] = 1;
+    }
+    region.cost.convolution(window, op.results[0].type.dims());
+  }
+
+  static bool isAlongChannels(const Op& op) {
+    const int64_t axis = op.attributes.integer("axis", 0);
+    return axis == 1 || axis == 1 - kRank;
   }
 
   // The images that an operation reads and makes, weights and constants aside.
@@ -425,9 +474,13 @@ class Turner {
   }
 
   static constexpr int64_t kFewConvolutions = 3;
+  static constexpr double kWorth = 0.985;  // of the cost: what is not clearly less stays in planes
 
   const Function& function_;
   IrContext& ir_;
+  const int64_t lanes_;
+  const bool always_;
+  std::vector<std::string> remarks_;
   std::unordered_map<ValueId, Type> types_;
   std::unordered_map<ValueId, const Op*> definitions_;
   std::unordered_map<const Op*, Role> roles_;
@@ -451,11 +504,17 @@ Result<Module> runLayout(const Module& module, PassContext& context) {
     context.remarks.push_back("images stay in planes: versions of convolutions are named");
     return module;
   }
+  const auto regions = context.options.find("regions");
+  const std::string_view which = regions == context.options.end() ? "cost" : regions->second;
+  if (which != "cost" && which != "all")
+    return makeError(DiagnosticId::usageError, "layout: regions are cost or all, not " + std::string(which));
+  const int64_t lanes = std::max(1, context.target.machine.vectorBits / 32);
   int64_t turned = 0;
   DYN_TRY(Module result, rewriteFunctions(module, [&](const Function& function) -> Result<const Function*> {
-            Turner turner(function, *module.context);
+            Turner turner(function, *module.context, lanes, which == "all");
             const Function* rewritten = turner.run();
             turned += turner.turnedConvolutions();
+            context.remarks.insert(context.remarks.end(), turner.remarks().begin(), turner.remarks().end());
             return rewritten;
           }));
   context.counters["turned_convolutions"] = turned;
@@ -469,7 +528,8 @@ PassDef layoutPass() {
           .summary = "images between convolutions lie with their channels last",
           .needs = Property::types,
           .before = Property::destinations,
-          .options = {{"conv", "auto, or a version of convolutions: images then stay in planes"}},
+          .options = {{"conv", "auto, or a version of convolutions: images then stay in planes"},
+                      {"regions", "cost: those that cost less so, or all; default cost"}},
           .run = runLayout,
           .makesBuiltins = true};
 }

@@ -19,7 +19,8 @@ std::span<const PassDef> passTable() {
 
 Pipeline standardPipeline() {
   Pipeline pipeline;
-  for (const PassDef& row : passTable()) pipeline.push_back({&row, {}});
+  for (const PassDef& row : passTable())
+    if (!row.onRequest) pipeline.push_back({&row, {}});
   return pipeline;
 }
 

@@ -8,7 +8,8 @@
 namespace dyn {
 
 std::span<const PassDef> passTable();
-// All passes of the table, in its order, with default options.
+// The passes of the table that are not for who asks for them (PassDef::onRequest), in its order, with default
+// options.
 Pipeline standardPipeline();
 
 }  // namespace dyn

@@ -472,7 +472,8 @@ PassDef unpadPass() {
           .before = Property::groups,
           .options = {{"results", "unseen, or zero: results at padded positions are 0; default unseen"}},
           .run = runUnpad,
-          .makesBuiltins = true};
+          .makesBuiltins = true,
+          .onRequest = true};
 }
 
 }  // namespace dyn::passes

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Public image networks beside onnxruntime: classifiers and a segmenter as they are exported, batch normalisation folded, random weights, every size open.
 
-    ./dev bench zoo [NAME...] [--threads N] [--seconds S] [--cpu] [--save FOLDER] [--against BUILD] [--profile]
+    ./dev bench zoo [NAME...] [--threads N] [--seconds S] [--cpu] [--save FOLDER] [--against BUILD] [--passes TEXT] [--profile]
 
 Each network is made here (the layers and widths of the papers and of torchvision), compiled once and run at batch 1 and 4 with 224 x 224 and 160 x 256, in turn with
 onnxruntime and, with --against, with another build of ours. Outputs are compared first. Printed per row: the medians in ms and those of the ratios of neighbouring runs; then
 geometric means. --cpu counts the time of the processor instead of the clock's, of one thread: for machines busy with other work. --save keeps the ONNX files; --profile adds the
-time of every kernel. Needs numpy, onnx and onnxruntime.
+time of every kernel; --passes compiles with these (`-layout`; the other build without). Needs numpy, onnx and onnxruntime.
 """
 import argparse
 import os
@@ -249,6 +249,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=2.0, help="per row")
     parser.add_argument("--save", metavar="FOLDER", help="keep the models there")
     parser.add_argument("--against", metavar="BUILD", help="folder of another build of ours, run in turn")
+    parser.add_argument("--passes", metavar="TEXT", help="of our build: -layout")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--cpu", action="store_true", help="time of the processor, of one thread")
     parser.add_argument("--build", default="build/release", help="folder of the build")
@@ -273,7 +274,8 @@ def main():
             net = Net()
             net.save(NETS[name](net), path)
             session = peers.peer_session(path, arguments.threads)
-            modules = {build: dynvm.load(where, path, arguments.threads) for build, where in builds.items()}
+            options = ["--passes=" + arguments.passes] if arguments.passes else []
+            modules = {build: dynvm.load(where, path, arguments.threads, options if build == "dyn" else ()) for build, where in builds.items()}
             for batch, height, width in SHAPES:
                 inputs = feeds.feed(next(iter(modules.values())).inputs, {"batch": batch, "height": height, "width": width})
                 for module in modules.values():

@@ -61,7 +61,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return status;
   };
-  const Result<Module> placed = runPipeline(*module, standardPipeline(), trace, run);
+  Pipeline pipeline;  // every pass, those that are for who asks for them too
+  for (const PassDef& pass : passTable()) addPass(pipeline, {&pass, {}}, passTable());
+  const Result<Module> placed = runPipeline(*module, pipeline, trace, run);
   if (!placed.ok()) {
     expectNoDefect(placed.error());
     return 0;

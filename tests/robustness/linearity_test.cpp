@@ -170,6 +170,13 @@ int64_t threadCpuNs() {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+// The standard pipeline and what is only for who asks for it.
+Pipeline everyPass() {
+  Pipeline pipeline;
+  for (const PassDef& pass : passTable()) addPass(pipeline, {&pass, {}}, passTable());
+  return pipeline;
+}
+
 // All stages up to the program, each with what it allocated. Code generation is left out: it is a call of
 // LLVM for each kernel.
 std::vector<Work> stagesOf(const std::string& source, bool isText, const std::string& passes) {
@@ -191,7 +198,7 @@ std::vector<Work> stagesOf(const std::string& source, bool isText, const std::st
   EXPECT_TRUE(module.ok()) << (module.ok() ? "" : module.error().toString());
   if (!module.ok()) return {};
   done("read");
-  Result<Pipeline> pipeline = parsePipeline(passes, passTable(), standardPipeline());
+  Result<Pipeline> pipeline = parsePipeline(passes, passTable(), everyPass());
   EXPECT_TRUE(pipeline.ok());
   Module current = *module;
   for (const PipelineItem& item : *pipeline) {

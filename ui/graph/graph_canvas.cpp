@@ -1,12 +1,8 @@
 #include "ui/graph/graph_canvas.h"
 
-#include <QImage>
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QPdfWriter>
-#include <QSaveFile>
-#include <QSvgGenerator>
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
@@ -15,7 +11,7 @@
 #include <unordered_set>
 
 #include "ui/graph/dot_layout.h"
-#include "ui/graph/graph_dot.h"
+#include "ui/graph/graph_export.h"
 #include "ui/graph/graph_legend.h"
 #include "ui/graph/graph_painter.h"
 #include "ui/graph/text_widths.h"
@@ -580,56 +576,7 @@ void GraphCanvas::paintEvent(QPaintEvent*) {
 }
 
 QString GraphCanvas::exportTo(const QString& file) const {
-  if (!view_) return "there is no graph";
-  const QRectF bounds = scene_.bounds.adjusted(-24, -24, 24, 24);
-  const auto paint = [&](QPaintDevice* device, double scale) {
-    QPainter painter(device);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.fillRect(QRectF(QPointF(0, 0), bounds.size() * scale), palette().color(QPalette::Base));
-    painter.scale(scale, scale);
-    painter.translate(-bounds.topLeft());
-    GraphPainter(*view_, scene_, marks_, palette()).paint(painter, bounds, 1);
-  };
-  QSaveFile target(file);  // whole or not at all
-  if (!target.open(QIODevice::WriteOnly)) return file + ": " + target.errorString();
-  const auto commit = [&] { return target.commit() ? QString() : file + ": " + target.errorString(); };
-  if (file.endsWith(".dot", Qt::CaseInsensitive)) {
-    target.write(graphDot(scene_, *view_));
-    return commit();
-  }
-  if (file.endsWith(".ps", Qt::CaseInsensitive)) {
-    if (scene_.boxes.size() > kMostBoxesForDot)
-      return QString("Graphviz draws up to %1 boxes, here are %2: close groups, or take PDF")
-          .arg(kMostBoxesForDot)
-          .arg(scene_.boxes.size());
-    const DotPicture picture = dotPicture(graphDot(scene_, *view_), "ps");
-    if (!picture.fault.isEmpty()) return picture.fault;
-    target.write(picture.bytes);
-    return commit();
-  }
-  if (file.endsWith(".svg", Qt::CaseInsensitive)) {
-    QSvgGenerator svg;
-    svg.setOutputDevice(&target);
-    svg.setSize(bounds.size().toSize());
-    svg.setViewBox(QRectF(QPointF(0, 0), bounds.size()));
-    paint(&svg, 1);
-    return commit();
-  }
-  if (file.endsWith(".pdf", Qt::CaseInsensitive)) {
-    QPdfWriter pdf(&target);
-    pdf.setCreator("dynstudio");
-    pdf.setPageMargins({});
-    // A page as large as the graph, at 96 dots an inch; PDF knows no side above 200 inches.
-    const double scale = std::min(1.0, 200 * 96 / std::max(bounds.width(), bounds.height()));
-    pdf.setPageSize(QPageSize(bounds.size() * scale / 96, QPageSize::Inch));
-    paint(&pdf, scale * pdf.resolution() / 96);
-    return commit();
-  }
-  // At most 16384 pixels a side.
-  const double scale = std::min(1.5, 16384 / std::max(bounds.width(), bounds.height()));
-  QImage image((bounds.size() * scale).toSize(), QImage::Format_RGB32);
-  paint(&image, scale);
-  return image.save(&target, "PNG") ? commit() : file + ": the picture could not be written";
+  return view_ ? exportGraph({*view_, scene_, marks_, palette()}, file) : "there is no graph";
 }
 
 }  // namespace dyn::ui

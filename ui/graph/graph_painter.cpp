@@ -111,10 +111,7 @@ void GraphPainter::paint(QPainter& painter, const QRectF& visible, double scale)
     return;
   }
   for (const SceneEdge& edge : scene_.edges) {
-    const QPointF a = edge.points.front(), b = edge.points.back();
-    QRectF around = QRectF(a, b).normalized();
-    for (const QPointF& p : edge.points) around |= QRectF(p, QSizeF(1, 1));
-    if (!around.adjusted(-4, -24, 4, 24).intersects(visible)) continue;
+    if (!edge.around.intersects(visible)) continue;
     painter.setOpacity(isBright(edge) ? 1 : kFaded);
     paintEdge(painter, edge, scale);
   }
@@ -129,10 +126,7 @@ void GraphPainter::paintFar(QPainter& painter, const QRectF& visible) const {
   std::map<std::pair<bool, QRgb>, QList<QLineF>> lines;  // by bright or faded, and colour
   for (const SceneEdge& edge : scene_.edges) {
     if (edge.tunnelled) continue;  // a dot beside its box
-    QRectF around(edge.points.front(), edge.points.back());
-    around = around.normalized();
-    for (const QPointF& p : edge.points) around |= QRectF(p, QSizeF(1, 1));
-    if (!around.adjusted(-4, -24, 4, 24).intersects(visible)) continue;
+    if (!edge.around.intersects(visible)) continue;
     QList<QLineF>& list = lines[{isBright(edge), edgeColor(edge).rgb()}];
     for (size_t i = 1; i < edge.points.size(); ++i) list.emplaceBack(edge.points[i - 1], edge.points[i]);
   }

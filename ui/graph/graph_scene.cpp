@@ -390,7 +390,10 @@ class SceneBuilder {
                    to = scene_.boxes[static_cast<size_t>(edge.to)].rect;
       if (edge.points.size() < 2 || edge.tunnelled)
         edge.points = {QPointF(from.center().x(), from.bottom()), QPointF(to.center().x(), to.top())};
-      for (const QPointF& p : edge.points) scene_.bounds |= QRectF(p, QSizeF(1, 1));
+      QRectF around(edge.points.front(), QSizeF(1, 1));
+      for (const QPointF& p : edge.points) around |= QRectF(p, QSizeF(1, 1));
+      edge.around = around.adjusted(-4, -24, 4, 24);
+      scene_.bounds |= around;
     }
   }
 

@@ -36,6 +36,7 @@ struct SceneBox {
 struct SceneEdge {
   int from = 0, to = 0;  // boxes
   std::vector<QPointF> points;
+  QRectF around;           // all points, and the marks at the ends
   bool tunnelled = false;  // a port above the consumer instead of a line
   bool isWhole = false;    // straight between its points; else bent between rows
   bool ownership = false;  // from an operation to its opened body

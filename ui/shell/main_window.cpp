@@ -111,9 +111,10 @@ void MainWindow::keepDims() {
 
 Ticket MainWindow::submit(Command command) {
   const CommandId id = command.id;
+  const bool isLinked = command.has("linked");  // for the levels: no other view waits for it
   const Ticket ticket = session_->submit(std::move(command), Delivery::byEvent);
   pending_[ticket] = id;
-  if (!command.has("linked")) latest_[id] = ticket;
+  if (!isLinked) latest_[id] = ticket;
   updateBusy();
   return ticket;
 }
@@ -289,10 +290,11 @@ void MainWindow::onFinished(const Event& event) {
     const CommandId id = event.outcome->command.id;
     if (typed) answer(*event.outcome);
     const auto latest = latest_.find(id);
-    if (takeLevels(*event.outcome)) {
-    } else if (event.ticket == comparing_)
+    const bool isLatest = latest != latest_.end() && latest->second == event.ticket;
+    const bool isOfLevels = takeLevels(*event.outcome);
+    if (!isOfLevels && event.ticket == comparing_)
       canvas_->setCompared(event.outcome->share<GraphView>());
-    else if (latest != latest_.end() && latest->second == event.ticket)
+    else if (!isOfLevels && isLatest)
       onOutcome(*event.outcome, typed);
     // A setting or :undo made another program of the model: what is looked at stays.
     if (otherModel && id != CommandId::load && id != CommandId::reload) {

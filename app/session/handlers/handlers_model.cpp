@@ -445,10 +445,10 @@ Result<View> handle_lines(SessionState& state, const Command& command, Outcome&)
 namespace {
 
 // What the passes are for, and what can be set.
-Status addPipeline(const std::string& edits, PassList& list) {
-  DYN_TRY(const Pipeline pipeline, parsePipeline(edits, passTable(), standardPipeline()));
+Status addPipeline(const CompileOptions& options, PassList& list) {
+  DYN_TRY(const Pipeline pipeline, pipelineOf(options));
   list.pipeline = toString(pipeline);
-  list.edits = edits;
+  list.edits = options.passes;
   for (PassRow& row : list.rows)
     for (const PassDef& pass : passTable()) {
       if (row.name != pass.name || row.kind != "pass") continue;
@@ -468,7 +468,7 @@ Result<View> handle_passes(SessionState& state, const Command&, Outcome& outcome
     return passes.takeError();
   if (!passes.ok()) outcome.error = passes.error();  // with the view: the failed pass stands in the list
   PassList list = passList(model->trace(), state.now.currentStep);
-  DYN_CHECK(addPipeline(state.now.options.passes, list));
+  DYN_CHECK(addPipeline(model->compileOptions(), list));
   return makeView(std::move(list));
 }
 

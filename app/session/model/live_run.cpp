@@ -10,15 +10,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetween{100};
 
-constexpr size_t kMostOfPlace = 40;  // its right end says more
-
-std::string shortened(const std::string& place) {
-  if (place.size() <= kMostOfPlace) return place;
-  size_t begin = place.size() - kMostOfPlace;
-  while (begin < place.size() && (static_cast<unsigned char>(place[begin]) & 0xC0) == 0x80) ++begin;
-  return "..." + place.substr(begin);
-}
-
 }  // namespace
 
 LiveWatch::LiveWatch(const dyn_context* context, int64_t runsCount, Told told)
@@ -65,23 +56,6 @@ LiveRun LiveWatch::look() const {
   run.hasLoops = most > least + 1;
   for (auto& [place, timeNs] : byPlace) run.times.push_back({place, {}, timeNs});
   return run;
-}
-
-std::string textOf(const LiveRun& run) {
-  std::string text;
-  if (run.runsCount > 1)
-    text = "run " + std::to_string(std::min(run.runsDone + 1, run.runsCount)) + " of " +
-           std::to_string(run.runsCount) + ", ";
-  text += "operation " + std::to_string(run.operationsDone) + " of " + std::to_string(run.operationsCount);
-  if (!run.place.empty()) text += ", now " + shortened(run.place);
-  if (run.timesHere > run.runsDone + 1) text += ", iteration " + std::to_string(run.timesHere);
-  return text;
-}
-
-double fractionOf(const LiveRun& run) {
-  if (run.runsCount > 1) return static_cast<double>(run.runsDone) / static_cast<double>(run.runsCount);
-  if (run.hasLoops || run.operationsCount == 0) return -1;
-  return static_cast<double>(run.operationsDone) / static_cast<double>(run.operationsCount);
 }
 
 }  // namespace dyn

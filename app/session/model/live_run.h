@@ -37,9 +37,4 @@ class LiveWatch {
   std::thread thread_;  // last: it uses the others
 };
 
-// "operation 12 of 80, now /layer.3/MatMul, iteration 45"
-std::string textOf(const LiveRun& run);
-// How much of the runs is behind; -1: a loop hides it.
-double fractionOf(const LiveRun& run);
-
 }  // namespace dyn

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "app/session/model/json_fields.h"
 #include "app/session/model/live_run.h"
 #include "app/session/model/loaded_model.h"
 #include "app/session/model/trace_file.h"
@@ -24,16 +25,6 @@ int64_t cpuNs() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-std::string textOf(const nlohmann::json& row, const char* key) {
-  auto it = row.find(key);
-  return it != row.end() && it->is_string() ? it->get<std::string>() : "";
-}
-
-int64_t numberOf(const nlohmann::json& row, const char* key) {
-  auto it = row.find(key);
-  return it != row.end() && it->is_number() ? it->get<int64_t>() : 0;
 }
 
 std::string concreteType(const Value& value, const ValueInfo& info) {

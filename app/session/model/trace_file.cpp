@@ -3,26 +3,14 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <type_traits>
+
+#include "app/session/model/json_fields.h"
 
 namespace dyn {
 
 namespace {
 
 constexpr size_t kMostTimelineEvents = 100'000, kMostEvents = 2'000'000;
-
-std::string textOf(const nlohmann::json& row, const char* key) {
-  auto it = row.find(key);
-  return it != row.end() && it->is_string() ? it->get<std::string>() : "";
-}
-
-template <typename Number>
-Number numberOf(const nlohmann::json& row, const char* key) {
-  auto it = row.find(key);
-  if (it == row.end()) return 0;
-  const bool fits = std::is_integral_v<Number> ? it->is_number_integer() : it->is_number();
-  return fits ? it->get<Number>() : 0;
-}
 
 std::vector<int64_t> listOf(const nlohmann::json& row, const char* key) {
   std::vector<int64_t> list;

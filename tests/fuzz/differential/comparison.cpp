@@ -73,7 +73,8 @@ const std::vector<std::string>& pipelines() {
       if (name == "rematerialise")  // it does something only when it is asked to
         all.push_back("+rematerialise{dims=},+plan{dims=}");
       else if (name != "infer" && name != "place")
-        all.push_back("-" + name);
+        all.push_back((pass.onRequest ? "+" : "-") + name);
+      if (name == "layout") all.push_back("+layout{regions=all}");
     }
     return all;
   }();

@@ -73,11 +73,12 @@ inline void expectSame(const std::string& text, const std::vector<std::vector<Ho
 
 // How many operations of main satisfy `isMeant` after `pass`, when `text` is compiled.
 template <typename IsMeant>
-int64_t opsAfter(const std::string& text, const char* pass, IsMeant isMeant) {
+int64_t opsAfter(const std::string& text, const char* pass, IsMeant isMeant,
+                 const CompileOptions& options = {}) {
   IrContext context;
   Result<Module> parsed = parseText(context, text);
   EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
-  Result<CompiledModel> compiled = compileModel(*parsed, {});
+  Result<CompiledModel> compiled = compileModel(*parsed, options);
   EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
   int64_t count = 0;
   for (const Op* op : compiled->trace.find(pass)->after.main()->ops) count += isMeant(*op) ? 1 : 0;

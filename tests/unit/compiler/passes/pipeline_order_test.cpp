@@ -1,6 +1,7 @@
 // Lists of passes: what a wrong order is told, and what goes with a pass that is left out.
 #include <gmock/gmock.h>
 
+#include "compiler/driver/compile.h"
 #include "compiler/pass/pipeline.h"
 #include "compiler/passes/pass_table.h"
 
@@ -60,6 +61,29 @@ TEST(PipelineOrder, whatNeedsALeftOutPassGoesWithIt) {
   ASSERT_TRUE(pipeline.ok());
   EXPECT_THAT(toString(*pipeline), Not(HasSubstr("attention")));
   EXPECT_THAT(toString(*pipeline), HasSubstr("schedule"));
+}
+
+TEST(PipelineOrder, whatIsOnRequestStandsWhereTheTableHasIt) {
+  EXPECT_THAT(toString(standardPipeline()), Not(HasSubstr("unpad")));
+  Result<Pipeline> pipeline = parsePipeline("+unpad", passTable(), standardPipeline());
+  ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
+  EXPECT_THAT(toString(*pipeline), HasSubstr("widen,unpad,variants"));
+  Result<Pipeline> other = parsePipeline("+fuse{max=4}", passTable(), standardPipeline());
+  ASSERT_TRUE(other.ok()) << other.error().toString();
+  EXPECT_THAT(toString(*other), Not(HasSubstr("unpad")));
+  EXPECT_THAT(toString(*other), HasSubstr("fuse{max=4},attention"));
+}
+
+TEST(PipelineOrder, anOptionAsksForAPass) {
+  CompileOptions options;
+  options.paddedResults = "zero";
+  Result<Pipeline> pipeline = pipelineOf(options);
+  ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
+  EXPECT_THAT(toString(*pipeline), HasSubstr("widen,unpad{results=zero},variants"));
+  options.passes = "-unpad";
+  pipeline = pipelineOf(options);
+  ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
+  EXPECT_THAT(toString(*pipeline), Not(HasSubstr("unpad")));
 }
 
 }  // namespace

@@ -1,0 +1,15 @@
+// What a profiled run that goes on says of itself.
+#pragma once
+
+#include <string>
+
+#include "app/session/views.h"
+
+namespace dyn {
+
+// "operation 12 of 80, now /layer.3/MatMul, iteration 45"
+std::string textOf(const LiveRun& run);
+// How much of the runs is behind; -1: a loop hides it.
+double fractionOf(const LiveRun& run);
+
+}  // namespace dyn

@@ -1,0 +1,67 @@
+#include "ui/graph/graph_export.h"
+
+#include <QImage>
+#include <QPainter>
+#include <QPdfWriter>
+#include <QSaveFile>
+#include <QSvgGenerator>
+#include <algorithm>
+
+#include "ui/graph/dot_layout.h"
+#include "ui/graph/graph_dot.h"
+
+namespace dyn::ui {
+
+QString exportGraph(const GraphPicture& graph, const QString& file) {
+  const QRectF bounds = graph.scene.bounds.adjusted(-24, -24, 24, 24);
+  const auto paint = [&](QPaintDevice* device, double scale) {
+    QPainter painter(device);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.fillRect(QRectF(QPointF(0, 0), bounds.size() * scale), graph.palette.color(QPalette::Base));
+    painter.scale(scale, scale);
+    painter.translate(-bounds.topLeft());
+    GraphPainter(graph.view, graph.scene, graph.marks, graph.palette).paint(painter, bounds, 1);
+  };
+  QSaveFile target(file);  // whole or not at all
+  if (!target.open(QIODevice::WriteOnly)) return file + ": " + target.errorString();
+  const auto commit = [&] { return target.commit() ? QString() : file + ": " + target.errorString(); };
+  if (file.endsWith(".dot", Qt::CaseInsensitive)) {
+    target.write(graphDot(graph.scene, graph.view));
+    return commit();
+  }
+  if (file.endsWith(".ps", Qt::CaseInsensitive)) {
+    if (graph.scene.boxes.size() > kMostBoxesForDot)
+      return QString("Graphviz draws up to %1 boxes, here are %2: close groups, or take PDF")
+          .arg(kMostBoxesForDot)
+          .arg(graph.scene.boxes.size());
+    const DotPicture picture = dotPicture(graphDot(graph.scene, graph.view), "ps");
+    if (!picture.fault.isEmpty()) return picture.fault;
+    target.write(picture.bytes);
+    return commit();
+  }
+  if (file.endsWith(".svg", Qt::CaseInsensitive)) {
+    QSvgGenerator svg;
+    svg.setOutputDevice(&target);
+    svg.setSize(bounds.size().toSize());
+    svg.setViewBox(QRectF(QPointF(0, 0), bounds.size()));
+    paint(&svg, 1);
+    return commit();
+  }
+  if (file.endsWith(".pdf", Qt::CaseInsensitive)) {
+    QPdfWriter pdf(&target);
+    pdf.setCreator("dynstudio");
+    pdf.setPageMargins({});
+    // A page as large as the graph, at 96 dots an inch; PDF knows no side above 200 inches.
+    const double scale = std::min(1.0, 200 * 96 / std::max(bounds.width(), bounds.height()));
+    pdf.setPageSize(QPageSize(bounds.size() * scale / 96, QPageSize::Inch));
+    paint(&pdf, scale * pdf.resolution() / 96);
+    return commit();
+  }
+  // At most 16384 pixels a side.
+  const double scale = std::min(1.5, 16384 / std::max(bounds.width(), bounds.height()));
+  QImage image((bounds.size() * scale).toSize(), QImage::Format_RGB32);
+  paint(&image, scale);
+  return image.save(&target, "PNG") ? commit() : file + ": the picture could not be written";
+}
+
+}  // namespace dyn::ui

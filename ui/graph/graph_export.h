@@ -1,0 +1,21 @@
+// A graph as it is shown, written as a file: .svg, .pdf, .png or .dot, and .ps as Graphviz draws it.
+#pragma once
+
+#include <QPalette>
+#include <QString>
+
+#include "ui/graph/graph_painter.h"
+
+namespace dyn::ui {
+
+struct GraphPicture {
+  const GraphView& view;
+  const GraphScene& scene;
+  const BoxMarks& marks;
+  const QPalette& palette;
+};
+
+// The whole graph; the file is written whole or not at all. "": well; else what went wrong.
+QString exportGraph(const GraphPicture& graph, const QString& file);
+
+}  // namespace dyn::ui
