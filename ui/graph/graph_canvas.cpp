@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "ui/graph/dot_layout.h"
+#include "ui/graph/graph_dot.h"
 #include "ui/graph/graph_export.h"
 #include "ui/graph/graph_legend.h"
 #include "ui/graph/graph_painter.h"
@@ -573,6 +574,18 @@ void GraphCanvas::paintEvent(QPaintEvent*) {
     painter.drawText(rect().adjusted(12, 8, -12, -8), Qt::AlignLeft | Qt::AlignTop,
                      "Laying the graph out ...");
   }
+}
+
+void GraphCanvas::exportLater(const QString& file) {
+  if (!view_ || !file.endsWith(".ps", Qt::CaseInsensitive)) {
+    Q_EMIT exported(file, exportTo(file));
+    return;
+  }
+  if (!exports_) exports_ = std::make_unique<Worker>();
+  exports_->post([this, file, dot = graphDot(scene_, *view_), boxes = scene_.boxes.size()] {
+    const QString fault = exportPostScript(dot, boxes, file);
+    inbox_.post([this, file, fault] { Q_EMIT exported(file, fault); });
+  });
 }
 
 QString GraphCanvas::exportTo(const QString& file) const {

@@ -56,6 +56,8 @@ class GraphCanvas : public QWidget {
   // The whole graph as it is: .svg, .pdf, .png or .dot, and .ps as Graphviz draws it. "": well; else what
   // went wrong.
   QString exportTo(const QString& file) const;
+  // The same for who goes on meanwhile: exported() tells how it ended. Graphviz works on a thread of its own.
+  void exportLater(const QString& file);
 
   const GraphView* graph() const { return view_.get(); }
   const GraphScene& scene() const { return scene_; }
@@ -89,6 +91,7 @@ class GraphCanvas : public QWidget {
   void lookChanged(const QString& what);       // by a person: "open groups"
   void nodeSelected(int node);
   void searched(int matches);
+  void exported(const QString& file, const QString& fault);  // fault "": well
   void remarked(const QString& text);  // of a layout: what could not be done as wished
 
  protected:
@@ -153,6 +156,7 @@ class GraphCanvas : public QWidget {
   bool dragging_ = false, inMinimap_ = false, fitted_ = true;
   Inbox inbox_;
   std::unique_ptr<Worker> layouts_;  // made for the first large graph; ends before the inbox
+  std::unique_ptr<Worker> exports_;  // made for the first picture by Graphviz
 };
 
 }  // namespace dyn::ui

@@ -72,6 +72,9 @@ void MainWindow::addLayouterTo(QMenu* view) {
   connect(graphviz, &QAction::toggled, canvas_, [this](bool on) {
     canvas_->setLayouter(on ? GraphCanvas::Layouter::graphviz : GraphCanvas::Layouter::layered);
   });
+  connect(canvas_, &GraphCanvas::exported, this, [this](const QString& file, const QString& fault) {
+    statusBar()->showMessage(fault.isEmpty() ? "written to " + file : fault, 8000);
+  });
   connect(canvas_, &GraphCanvas::remarked, this,
           [this](const QString& text) { statusBar()->showMessage(text, 8000); });
 }
