@@ -15,6 +15,7 @@
 #include <QTextStream>
 
 #include "app/session/script_reader.h"
+#include "app/session/supervisor.h"
 #include "ui/shell/main_window.h"
 
 namespace {
@@ -112,9 +113,15 @@ void passFaults(QtMsgType type, const QMessageLogContext&, const QString& text) 
   if (type == QtCriticalMsg || type == QtFatalMsg) QTextStream(stderr) << text << "\n";
 }
 
-}  // namespace
+// Are files asked for, and no window? Then a crash is told by how the process ends.
+bool isBatch(const QCommandLineParser& parser) {
+  for (const char* option : {"screenshot", "headless", "export", "state", "script"})
+    if (parser.isSet(option)) return true;
+  return false;
+}
 
-int main(int argc, char** argv) {
+// `record`: null for who is not watched over.
+int runWindow(int argc, char** argv, dyn::CommandRecord* record, const dyn::Restart& restart) {
   bool headless = qEnvironmentVariableIsEmpty("DISPLAY") && qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY");
   for (int i = 1; i < argc; ++i) {
     const QByteArray argument(argv[i]);
@@ -153,8 +160,7 @@ int main(int argc, char** argv) {
        {"layout", "Explore, Compile or Profile: where the panels stand.", "name"}});
   parser.addPositionalArgument("model", "A .onnx, .dyn or .dynpkg file.", "[MODEL]");
   parser.process(app);
-  const bool batch = parser.isSet("screenshot") || parser.isSet("headless") || parser.isSet("export") ||
-                     parser.isSet("state") || parser.isSet("script");
+  const bool batch = isBatch(parser);
   const QStringList files = parser.positionalArguments();
   if (files.size() > 1) return fail("one model at a time", kUsage);
   if (batch && files.isEmpty() && !parser.isSet("script"))
@@ -190,8 +196,11 @@ int main(int argc, char** argv) {
       return fail("--layout is Explore, Compile or Profile, not " + parser.value("layout"), kUsage);
     window.setLayout(*layout);
   }
+  window.keepRecord(record);
   window.show();
-  if (!files.isEmpty())
+  if (!restart.crash.empty())
+    window.restart(restart);
+  else if (!files.isEmpty())
     window.open(files.first());
   else if (!batch)
     window.reopenLast();
@@ -203,4 +212,20 @@ int main(int argc, char** argv) {
   if (code != 0) return code;
   const int filesCode = writeFiles(window, parser);
   return filesCode != 0 ? filesCode : stateCode;
+}
+
+}  // namespace
+
+// A window is watched over from the start, before there are threads; what leaves by itself needs no watch.
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const QByteArray argument(argv[i]);
+    for (const char* alone : {"--headless", "--screenshot", "--export", "--state", "--script", "--help", "--version",
+                              "-h", "-v"})
+      if (argument == alone || argument.startsWith(QByteArray(alone) + "="))
+        return runWindow(argc, argv, nullptr, {});
+  }
+  return dyn::supervise("window", [&](dyn::CommandRecord& record, const dyn::Restart& restart) {
+    return runWindow(argc, argv, &record, restart);
+  });
 }

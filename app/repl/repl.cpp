@@ -14,8 +14,8 @@
 #include "app/repl/pager.h"
 #include "app/repl/piped_lines.h"
 #include "app/repl/signal_watch.h"
-#include "app/repl/supervisor.h"
 #include "app/session/history_file.h"
+#include "app/session/supervisor.h"
 #include "app/session/views/text_table.h"
 #include "app/session/views/view_text.h"
 #include "compiler/support/standard_streams.h"
@@ -53,7 +53,7 @@ int heightOfTerminal() {
 class Shell {
  public:
   // record: of what is to be done again after a crash; null: none is kept.
-  explicit Shell(bool interactive, ShellRecord* record = nullptr)
+  explicit Shell(bool interactive, CommandRecord* record = nullptr)
       : interactive_(interactive), record_(record), session_(options()) {
     text_.color = interactive && colorWanted(1);
     const char* terminal = std::getenv("TERM");
@@ -234,10 +234,7 @@ class Shell {
 
   // As execute(); what changes the session is noted for the case of a crash.
   std::shared_ptr<const Outcome> recorded(Command command) {
-    const bool changes = command.id == CommandId::run ? command.has("bind")
-                         : command.id == CommandId::undo || command.id == CommandId::source
-                             ? true
-                             : commandSpec(command.id).undoable == Undoable::yes;
+    const bool changes = changesSession(command);
     if (record_) record_->begin(toLine(command));
     std::shared_ptr<const Outcome> outcome = execute(std::move(command));
     if (record_) record_->end(changes && outcome->ok());
@@ -310,7 +307,7 @@ class Shell {
   }
 
   bool interactive_, ended_ = false;  // ended_: by a signal
-  ShellRecord* record_ = nullptr;
+  CommandRecord* record_ = nullptr;
   SignalWatch signals_;  // before the session: its threads take over what is blocked
   std::mutex mutex_;
   TextOptions text_;
@@ -328,8 +325,8 @@ int runRepl(bool initFile) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);
   if (!::isatty(0) || !::isatty(1)) return Shell(false).runPiped();
-  return superviseShell([&](ShellRecord& record, const std::vector<std::string>& restored) {
-    return Shell(true, &record).runInteractive(restored, initFile);
+  return supervise("shell", [&](CommandRecord& record, const Restart& restart) {
+    return Shell(true, &record).runInteractive(restart.commands, initFile);
   });
 }
 

@@ -32,32 +32,12 @@ std::string defaultCacheDirectory() {
 
 namespace {
 
-// Commands whose runs are of the session's own model and leave it as it is.
-bool runsTheModel(CommandId id) {
-  return id == CommandId::run || id == CommandId::time || id == CommandId::profile ||
-         id == CommandId::bench || id == CommandId::predict || id == CommandId::sweep ||
-         id == CommandId::limit;
-}
-
-// Commands that only look at the model after its passes.
+// Is it a view that can be made while the model runs?
 bool isServedBeside(const Command& command) {
-  switch (command.id) {
-    case CommandId::graph:
-    case CommandId::passes:
-    case CommandId::diff:
-    case CommandId::dims:
-    case CommandId::why:
-    case CommandId::info:
-    case CommandId::help:
-    case CommandId::ops:
-    case CommandId::history:
-      return true;
-    case CommandId::ir:
-      // Links want the compiled program.
-      return command.text("level", "graph") == "graph" && !command.has("linked");
-    default:
-      return false;
-  }
+  const Beside beside = commandSpec(command.id).beside;
+  if (beside == Beside::graphGuest)
+    return command.text("level", "graph") == "graph" && !command.has("linked");
+  return beside == Beside::guest;
 }
 
 }  // namespace
@@ -153,7 +133,7 @@ struct Session::Impl {
 
   void setInRun(bool now, const Command& command) {
     std::unique_lock<std::mutex> lock(mutex);
-    inRun = now && runsTheModel(command.id);
+    inRun = now && commandSpec(command.id).beside == Beside::host;
     if (inRun && !queue.empty()) aside.notify_all();
     if (!now) asideDone.wait(lock, [&] { return beside == 0; });
   }
@@ -307,7 +287,7 @@ namespace {
 
 using Handler = Result<View> (*)(SessionState&, const Command&, Outcome&);
 constexpr Handler kHandlers[] = {
-#define DYN_COMMAND(id, name, arguments, cancellable, undoable, help, example) handle_##id,
+#define DYN_COMMAND(id, name, arguments, cancellable, undoable, beside, help, example) handle_##id,
 #include "app/session/commands.def"
 #undef DYN_COMMAND
 };

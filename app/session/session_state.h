@@ -72,7 +72,7 @@ Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Com
 // outcome.
 std::shared_ptr<const Outcome> runCommand(SessionState& state, const Command& command, Ticket ticket);
 
-#define DYN_COMMAND(id, name, arguments, cancellable, undoable, help, example) \
+#define DYN_COMMAND(id, name, arguments, cancellable, undoable, beside, help, example) \
   Result<View> handle_##id(SessionState& state, const Command& command, Outcome& outcome);
 #include "app/session/commands.def"
 #undef DYN_COMMAND

@@ -437,6 +437,7 @@ struct LiveRun {
 struct TimelineEvent {
   std::string name, kind, place, shapes, kernel, version;
   int64_t beginNs = 0, durationNs = 0, bytes = 0;
+  int thread = 1;  // 1 is the run's own; above it workers, which have events of kind "worker" alone
   int index = -1;  // of kernels and builtins: their row in the program
   std::vector<int64_t> scalars,
       numbers;               // of a kernel units, steps and its scalars; of a builtin those it is given
@@ -463,6 +464,7 @@ struct PlaceTree {
 // Two runs side by side, the greatest difference first.
 struct RunDifference {
   std::string place;
+  std::vector<std::string> members;  // as of NodeTime
   std::optional<int64_t> firstNs, secondNs;
   std::optional<double> ratio;  // second by first
 };
@@ -498,6 +500,7 @@ struct RunResult {
   // Against recorded outputs, where some were given: "" is equal.
   std::vector<std::pair<std::string, std::string>> differences;
   std::string profileFile;
+  std::string recalledFrom;  // the file, of a saved run that was not run here and now
   bool bench = false;  // show times, not values
 };
 
@@ -563,6 +566,12 @@ struct TensorView {
   int64_t sliceRows = 0, sliceColumns = 0;
   int gridRows = 0, gridColumns = 0;
   std::vector<double> grid;  // row by row; NaN where one is not a number
+  // The slice's batch as a picture, where the axes allow it: an axis of 1, 3 or 4 channels in front of rows and
+  // columns or behind them, or rows and columns alone. Larger ones are thinned out.
+  std::string pictureAxes;  // "NCHW", "CHW", "NHWC", "HWC", "HW"; "": it is none
+  int pictureRows = 0, pictureColumns = 0, pictureChannels = 0;
+  double pictureFrom = 0, pictureTo = 1;  // the values that are black and white
+  std::vector<uint8_t> picture;           // channels of a pixel side by side
   std::string text;          // the elements, long axes cut
   std::string file;          // where it was written, or ""
 };

@@ -67,6 +67,7 @@ libraries() {
 ^(cuda|cuda[A-Z_][A-Za-z_]*|cublas[A-Za-z_0-9]*|nvrtc|nvJitLink|cupti[a-z_]*)[.]h : vm/device : CUDA
 ^(oneapi/|dnnl)                                       : vm/library       : oneDNN
 ^(graphviz/|gvc[.]h|cgraph[.]h)                       : ui/graph         : Graphviz
+^(png|jpeglib)[.]h$                                    : app/session      : a library of pictures
 ^google/protobuf/                                     : frontends/onnx   : protobuf
 ^(histedit[.]h|editline/)                             : app/repl         : libedit
 ^CLI/                                                 : app app/batch app/repl app/runner : CLI11

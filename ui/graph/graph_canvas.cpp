@@ -11,10 +11,12 @@
 #include <unordered_set>
 
 #include "ui/graph/dot_layout.h"
+#include "ui/graph/graph_dot.h"
 #include "ui/graph/graph_export.h"
 #include "ui/graph/graph_legend.h"
 #include "ui/graph/graph_painter.h"
 #include "ui/graph/text_widths.h"
+#include "ui/graph/run_ratios.h"
 
 namespace dyn::ui {
 
@@ -139,6 +141,14 @@ void GraphCanvas::setTimes(std::vector<NodeTime> times) {
   update();
 }
 
+void GraphCanvas::setComparedRuns(Shared<RunsView> runs) {
+  const int legend = legendHeight(marks_, font());
+  comparedRuns_ = std::move(runs);
+  recount();
+  if (fitted_ && legendHeight(marks_, font()) != legend) fit();
+  update();
+}
+
 void GraphCanvas::setLogarithmicHeat(bool on) {
   marks_.logarithmicHeat = logarithmicHeat_ = on;
   update();
@@ -184,6 +194,8 @@ void GraphCanvas::recount() {
     if (!boxes.empty()) marks_.sumNs += times_[i].totalNs;
   }
   for (int64_t t : marks_.times) marks_.mostNs = std::max(marks_.mostNs, t);
+  marks_.ratios.clear();
+  if (comparedRuns_ && view_) marks_.ratios = ratiosOf(*view_, scene_, comparedRuns_->rows);
   for (int node : matches_) {
     const int box = scene_.boxOfNode[static_cast<size_t>(node)];
     if (box >= 0) ++marks_.matches[static_cast<size_t>(box)];
@@ -562,6 +574,18 @@ void GraphCanvas::paintEvent(QPaintEvent*) {
     painter.drawText(rect().adjusted(12, 8, -12, -8), Qt::AlignLeft | Qt::AlignTop,
                      "Laying the graph out ...");
   }
+}
+
+void GraphCanvas::exportLater(const QString& file) {
+  if (!view_ || !file.endsWith(".ps", Qt::CaseInsensitive)) {
+    Q_EMIT exported(file, exportTo(file));
+    return;
+  }
+  if (!exports_) exports_ = std::make_unique<Worker>();
+  exports_->post([this, file, dot = graphDot(scene_, *view_), boxes = scene_.boxes.size()] {
+    const QString fault = exportPostScript(dot, boxes, file);
+    inbox_.post([this, file, fault] { Q_EMIT exported(file, fault); });
+  });
 }
 
 QString GraphCanvas::exportTo(const QString& file) const {

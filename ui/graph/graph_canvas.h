@@ -35,6 +35,8 @@ class GraphCanvas : public QWidget {
   void setGraph(Shared<GraphView> view, bool sameModel);
   bool settled() const { return settled_; }    // false while a layout is under way
   void setTimes(std::vector<NodeTime> times);  // empty: no heat
+  // Two runs: boxes show how much longer the second takes, in place of heat; null: no longer.
+  void setComparedRuns(Shared<RunsView> runs);
   void setLogarithmicHeat(bool on);
   // Places of operations that can not be compiled: they are red.
   void setProblems(std::vector<std::string> places);
@@ -54,6 +56,8 @@ class GraphCanvas : public QWidget {
   // The whole graph as it is: .svg, .pdf, .png or .dot, and .ps as Graphviz draws it. "": well; else what
   // went wrong.
   QString exportTo(const QString& file) const;
+  // The same for who goes on meanwhile: exported() tells how it ended. Graphviz works on a thread of its own.
+  void exportLater(const QString& file);
 
   const GraphView* graph() const { return view_.get(); }
   const GraphScene& scene() const { return scene_; }
@@ -87,6 +91,7 @@ class GraphCanvas : public QWidget {
   void lookChanged(const QString& what);       // by a person: "open groups"
   void nodeSelected(int node);
   void searched(int matches);
+  void exported(const QString& file, const QString& fault);  // fault "": well
   void remarked(const QString& text);  // of a layout: what could not be done as wished
 
  protected:
@@ -134,6 +139,7 @@ class GraphCanvas : public QWidget {
   Layouter layouter_ = Layouter::layered;
   bool settled_ = true, logarithmicHeat_ = false;
   std::vector<NodeTime> times_;
+  Shared<RunsView> comparedRuns_;
   std::vector<std::string> problems_;
   std::vector<std::vector<int>> nodesOfTime_;  // one for each of times_
   BoxMarks marks_;
@@ -150,6 +156,7 @@ class GraphCanvas : public QWidget {
   bool dragging_ = false, inMinimap_ = false, fitted_ = true;
   Inbox inbox_;
   std::unique_ptr<Worker> layouts_;  // made for the first large graph; ends before the inbox
+  std::unique_ptr<Worker> exports_;  // made for the first picture by Graphviz
 };
 
 }  // namespace dyn::ui

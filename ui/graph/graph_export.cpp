@@ -12,7 +12,21 @@
 
 namespace dyn::ui {
 
+QString exportPostScript(const QByteArray& dot, size_t boxesCount, const QString& file) {
+  if (boxesCount > kMostBoxesForDot)
+    return QString("Graphviz draws up to %1 boxes, here are %2: close groups, or take PDF")
+        .arg(kMostBoxesForDot)
+        .arg(boxesCount);
+  const DotPicture picture = dotPicture(dot, "ps");
+  if (!picture.fault.isEmpty()) return picture.fault;
+  QSaveFile target(file);
+  const bool written = target.open(QIODevice::WriteOnly) && target.write(picture.bytes) >= 0;
+  return written && target.commit() ? QString() : file + ": " + target.errorString();
+}
+
 QString exportGraph(const GraphPicture& graph, const QString& file) {
+  if (file.endsWith(".ps", Qt::CaseInsensitive))
+    return exportPostScript(graphDot(graph.scene, graph.view), graph.scene.boxes.size(), file);
   const QRectF bounds = graph.scene.bounds.adjusted(-24, -24, 24, 24);
   const auto paint = [&](QPaintDevice* device, double scale) {
     QPainter painter(device);
@@ -27,16 +41,6 @@ QString exportGraph(const GraphPicture& graph, const QString& file) {
   const auto commit = [&] { return target.commit() ? QString() : file + ": " + target.errorString(); };
   if (file.endsWith(".dot", Qt::CaseInsensitive)) {
     target.write(graphDot(graph.scene, graph.view));
-    return commit();
-  }
-  if (file.endsWith(".ps", Qt::CaseInsensitive)) {
-    if (graph.scene.boxes.size() > kMostBoxesForDot)
-      return QString("Graphviz draws up to %1 boxes, here are %2: close groups, or take PDF")
-          .arg(kMostBoxesForDot)
-          .arg(graph.scene.boxes.size());
-    const DotPicture picture = dotPicture(graphDot(graph.scene, graph.view), "ps");
-    if (!picture.fault.isEmpty()) return picture.fault;
-    target.write(picture.bytes);
     return commit();
   }
   if (file.endsWith(".svg", Qt::CaseInsensitive)) {

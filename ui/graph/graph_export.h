@@ -18,4 +18,7 @@ struct GraphPicture {
 // The whole graph; the file is written whole or not at all. "": well; else what went wrong.
 QString exportGraph(const GraphPicture& graph, const QString& file);
 
+// The .ps alone, from a graph in Graphviz's language (graph_dot.h): waits for its program; on any thread.
+QString exportPostScript(const QByteArray& dot, size_t boxesCount, const QString& file);
+
 }  // namespace dyn::ui

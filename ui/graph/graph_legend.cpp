@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "ui/support/theme.h"
 
@@ -52,6 +53,26 @@ void paintHeat(QPainter& painter, QSize size, const BoxMarks& marks, const QPale
   painter.drawText(x + kBar + 4, base, most);
 }
 
+// "half   the same   twice"
+void paintRatios(QPainter& painter, QSize size, const QPalette& palette) {
+  const QFontMetrics metrics = painter.fontMetrics();
+  const QString half = "half the time", twice = "twice the time";
+  const int width =
+      3 * kMargin + kBar + metrics.horizontalAdvance(half) + metrics.horizontalAdvance(twice) + 8;
+  const int height = barHeight(metrics);
+  const QRect rect(kMargin, size.height() - height - kMargin, width, height);
+  frame(painter, rect, palette);
+  int x = rect.left() + kMargin;
+  const int base = rect.center().y() + metrics.ascent() / 2 - 1;
+  painter.drawText(x, base, half);
+  x += metrics.horizontalAdvance(half) + 4;
+  for (int i = 0; i < kBar; ++i)
+    painter.fillRect(x + i, rect.center().y() - kHigh / 2, 1, kHigh,
+                     ratioColor(std::exp2(2.0 * i / kBar - 1), isDark(palette)));
+  painter.setPen(palette.color(QPalette::Text));
+  painter.drawText(x + kBar + 4, base, twice);
+}
+
 void paintChanges(QPainter& painter, QSize size, const QPalette& palette) {
   struct Row {
     BoxChange change;
@@ -78,7 +99,7 @@ void paintChanges(QPainter& painter, QSize size, const QPalette& palette) {
 }  // namespace
 
 int legendHeight(const BoxMarks& marks, const QFont& font) {
-  const bool isShown = !marks.changes.empty() || marks.mostNs > 0;
+  const bool isShown = !marks.changes.empty() || !marks.ratios.empty() || marks.mostNs > 0;
   return isShown ? barHeight(QFontMetrics(legendFont(font))) + kMargin : 0;
 }
 
@@ -87,6 +108,8 @@ void paintLegend(QPainter& painter, QSize size, const BoxMarks& marks, const QPa
   painter.setFont(legendFont(painter.font()));
   if (!marks.changes.empty())
     paintChanges(painter, size, palette);
+  else if (!marks.ratios.empty())
+    paintRatios(painter, size, palette);
   else if (marks.mostNs > 0)
     paintHeat(painter, size, marks, palette);
   painter.restore();

@@ -59,6 +59,15 @@ QColor heatColor(double share) {
   return QColor(mix(0), mix(1), mix(2));
 }
 
+QColor ratioColor(double ratio, bool dark) {
+  const QColor same = dark ? QColor(58, 62, 72) : QColor(244, 245, 248);
+  const QColor end = ratio > 1 ? (dark ? QColor(198, 66, 44) : QColor(226, 92, 64))
+                               : (dark ? QColor(48, 110, 204) : QColor(84, 146, 230));
+  const double t = std::min(1.0, std::abs(std::log2(std::max(ratio, 1e-6))));
+  const auto mix = [t](int a, int b) { return static_cast<int>(a + t * (b - a)); };
+  return QColor(mix(same.red(), end.red()), mix(same.green(), end.green()), mix(same.blue(), end.blue()));
+}
+
 QColor changeColor(BoxChange change, bool dark) {
   switch (change) {
     case BoxChange::added:
@@ -205,12 +214,14 @@ BoxColors GraphPainter::colorsOfBox(size_t index) const {
   const int64_t time = marks_.times[index];
   const BoxChange change = marks_.changes.empty() ? BoxChange::none : marks_.changes[index];
   // Under heat, and where steps are compared, only those colours speak.
-  const bool neutral = marks_.mostNs > 0 || !marks_.changes.empty();
+  const bool neutral = marks_.mostNs > 0 || !marks_.changes.empty() || !marks_.ratios.empty();
   const QString opClass = neutral ? QStringLiteral("neutral") : scene_.boxes[index].opClass;
   auto known = colors_.constFind(opClass);
   if (known == colors_.constEnd()) known = colors_.insert(opClass, colorsOf(opClass, isDark));
   BoxColors colors = *known;
-  if (time > 0 && marks_.mostNs > 0) {
+  if (!marks_.ratios.empty()) {
+    if (marks_.ratios[index] > 0) colors.fill = ratioColor(marks_.ratios[index], isDark);
+  } else if (time > 0 && marks_.mostNs > 0) {
     const double share = marks_.heatOf(time);
     colors.fill = heatColor(share);
     colors.text = share > 0.6 ? QColor(255, 255, 255) : QColor(40, 24, 16);
@@ -268,7 +279,10 @@ void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const
   painter.setFont(subtitleFont());
   painter.setPen(colors.quiet);
   QString below = box.subtitle;
-  if (time > 0) {
+  if (!marks_.ratios.empty()) {
+    if (const double ratio = marks_.ratios[index]; ratio > 0)
+      below = QString::fromUtf8("× %1").arg(ratio, 0, 'f', 2);
+  } else if (time > 0) {
     below = timeText(time);
     if (marks_.sumNs > 0)
       below +=

@@ -25,6 +25,8 @@ enum class BoxChange : uint8_t { none, added, removed, changed };
 QColor changeColor(BoxChange change, bool dark);
 // 0 to 1: pale yellow over orange to dark red: light falls with heat, so it reads without colours too.
 QColor heatColor(double share);
+// Of two runs: red where the second takes longer, blue where it takes less; twice as long, or half, is full.
+QColor ratioColor(double ratio, bool dark);
 
 struct BoxColors {
   QColor fill, border, text, quiet;
@@ -33,6 +35,7 @@ struct BoxColors {
 // What is to be seen on the boxes besides their names.
 struct BoxMarks {
   std::vector<int64_t> times;      // by box
+  std::vector<double> ratios;      // by box, 0: none; empty: no runs are compared (run_ratios.h)
   std::vector<char> traced;        // by box; empty: none is traced
   std::vector<BoxChange> changes;  // by box; empty: nothing is compared
   std::vector<int> matches;

@@ -70,7 +70,10 @@ MainWindow::MainWindow(SessionOptions options, const QString& settingsFile)
   makeDocks();
   makeActions();
   connectViews();
-  session_->setListener([this](const Event& event) { inbox_.post([this, event] { onEvent(event); }); });
+  session_->setListener([this](const Event& event) {
+    record(event);
+    inbox_.post([this, event] { onEvent(event); });
+  });
   restoreLook();
   showRecent();
   updateBusy();
@@ -184,6 +187,8 @@ void MainWindow::run() {
   if (places_->wantsBounds() && model_->kind != ModelKind::package) command.add("explain");
   if (!inputs_->hasCase() && !inputs_->givesAll()) addDims(command);
   inputs_->addTo(command);
+  keepDims();
+  settings_.save();  // should it crash
   submitShown(std::move(command));
 }
 
@@ -224,8 +229,14 @@ void MainWindow::showTexts(int index) {
   if (shown == irText_ && std::exchange(irStep_, index) != index)
     submit(Command::of(CommandId::ir).add("pass", step));
   if (shown == diffText_ && std::exchange(diffStep_, index) != index) {
-    if (index > 0) submit(Command::of(CommandId::diff).add("from", step));
-    if (index == 0) diffText_->setPlainText("// the first step: nothing before it");
+    // What the graph is compared with, the text is, too; else the step before.
+    const bool chosen = comparedStep_ >= 0 && comparedStep_ != index;
+    if (chosen)
+      submit(Command::of(CommandId::diff).add("from", std::to_string(comparedStep_)).add("to", step));
+    else if (index > 0)
+      submit(Command::of(CommandId::diff).add("from", step));
+    else
+      diffText_->setPlainText("// the first step: nothing before it");
   }
 }
 
@@ -352,6 +363,11 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
   } else if (auto plan = outcome.share<PlanView>()) {
     plan_->setPlan(plan);
   } else if (auto result = outcome.share<RunResult>()) {
+    if (!result->recalledFrom.empty() && result_) {
+      places_->addRecalled(result);
+      bottom_->setCurrentWidget(places_);
+      return;
+    }
     result_ = result;
     showRun();
   } else if (!typed && shownHere(outcome)) {

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "app/session/session.h"
+#include "app/session/supervisor.h"
 #include "ui/graph/graph_canvas.h"
 #include "ui/shell/command_palette.h"
 #include "ui/shell/navigation.h"
@@ -68,6 +69,10 @@ class MainWindow : public QMainWindow {
   // The graph of the step that is shown, as an ONNX model.
   void saveOnnx(const QString& file);
   void reload();
+  // Before the first command: what is needed to have the session again after a crash is noted there.
+  void keepRecord(CommandRecord* record) { record_ = record; }
+  // In place of a window that crashed.
+  void restart(const Restart& restart);
   // What was looked at when the window was closed last, if that is wanted.
   void reopenLast();
   void setLayout(WindowLayout layout);
@@ -158,6 +163,7 @@ class MainWindow : public QMainWindow {
   void showRange(qint64 beginNs, qint64 endNs);
   // A recorded case, or a value for an input, was dropped. False when the file is neither.
   bool takeDropped(const QString& file);
+  void showPartOfPlan(const std::vector<NodeTime>& times, bool whole);
   void showLive(const LiveRun& run);
   void endLive();
   void beat();
@@ -171,6 +177,9 @@ class MainWindow : public QMainWindow {
 
   WindowSettings settings_;
   Inbox inbox_;  // of the session's events; outlives it
+  CommandRecord* record_ = nullptr;  // written by the session's thread
+  Ticket recorded_ = 0;              // its own
+  void record(const Event& event);
   std::unique_ptr<Session> session_;
   std::map<Ticket, CommandId> pending_;
   std::set<Ticket> typed_;              // in the console: their answers are shown there

@@ -72,6 +72,9 @@ void MainWindow::addLayouterTo(QMenu* view) {
   connect(graphviz, &QAction::toggled, canvas_, [this](bool on) {
     canvas_->setLayouter(on ? GraphCanvas::Layouter::graphviz : GraphCanvas::Layouter::layered);
   });
+  connect(canvas_, &GraphCanvas::exported, this, [this](const QString& file, const QString& fault) {
+    statusBar()->showMessage(fault.isEmpty() ? "written to " + file : fault, 8000);
+  });
   connect(canvas_, &GraphCanvas::remarked, this,
           [this](const QString& text) { statusBar()->showMessage(text, 8000); });
 }
@@ -105,7 +108,10 @@ void MainWindow::fillCompareMenu() {
 
 // The other step's graph comes as an answer: onFinished hands it to the canvas.
 void MainWindow::compareWith(int step) {
-  comparedStep_ = step;
+  if (std::exchange(comparedStep_, step) != step) {
+    diffStep_ = -1;
+    showTexts(step_);
+  }
   const int other = step == kStepBefore ? step_ - 1 : step;
   if (!canRun() || other < 0 || other == step_) {
     comparing_ = 0;

@@ -48,8 +48,7 @@ void MainWindow::makeActions() {
   action(file, "Export graph…", {}, [this] {
     const QString name = QFileDialog::getSaveFileName(this, "Export the graph", "graph.svg",
                                                       "Graphs (*.svg *.pdf *.png *.dot *.ps)");
-    const QString fault = name.isEmpty() ? QString() : canvas_->exportTo(name);
-    if (!fault.isEmpty()) statusBar()->showMessage(fault, 8000);
+    if (!name.isEmpty()) canvas_->exportLater(name);
   });
   action(file, "Save as ONNX…", {}, [this] {
     if (!canRun()) return statusBar()->showMessage("there is no graph to be saved", 5000);
@@ -230,6 +229,7 @@ void MainWindow::connectViews() {
   connect(tensor_, &TensorPanel::asked, this, [this](const Command& command) { submitShown(command); });
   connect(places_, &PlacesPanel::asked, this, [this](const Command& command) { submitShown(command); });
   connect(places_, &PlacesPanel::boundsWanted, this, &MainWindow::run);
+  connect(places_, &PlacesPanel::runsCompared, canvas_, &GraphCanvas::setComparedRuns);
   connect(places_, &PlacesPanel::placeChosen, this, &MainWindow::choosePlace);
   connect(timeline_, &TimelineCanvas::rangeChosen, this, &MainWindow::showRange);
   connect(cockpit_, &CockpitPanel::whyAsked, this, &MainWindow::askWhy);

@@ -2,9 +2,11 @@
 // kernels.
 #include <QFileInfo>
 #include <QLabel>
+#include <QStatusBar>
 #include <QTableWidget>
 #include <set>
 
+#include "app/session/model/media_input.h"
 #include "app/session/views/place_tree.h"
 #include "ui/shell/main_window.h"
 
@@ -16,6 +18,7 @@ void MainWindow::showRange(qint64 beginNs, qint64 endNs) {
   const bool whole = beginNs == INT64_MIN;
   canvas_->setTimes(whole ? result_->nodeTimes : nodeTimes(*result_, range));
   places_->setRange(beginNs, endNs);
+  showPartOfPlan(whole ? std::vector<NodeTime>() : nodeTimes(*result_, range), whole);
   std::set<QString> launched;
   for (const TimelineEvent& event : result_->timeline)
     if (range.holds(event)) launched.insert(QString::fromStdString(event.name));
@@ -23,12 +26,26 @@ void MainWindow::showRange(qint64 beginNs, qint64 endNs) {
     kernelTable_->setRowHidden(r, !whole && launched.count(kernelTable_->item(r, 0)->text()) == 0);
 }
 
+// The memory that is made by what was launched in the part.
+void MainWindow::showPartOfPlan(const std::vector<NodeTime>& times, bool whole) {
+  std::set<std::string> places;
+  for (const NodeTime& time : times) {
+    places.insert(time.place);
+    places.insert(time.members.begin(), time.members.end());
+  }
+  std::set<NodeId> made;
+  if (!whole && canvas_->graph())
+    for (const GraphNode& node : canvas_->graph()->nodes)
+      if (places.count(node.place) > 0) made.insert(node.id);
+  plan_->canvas()->setPart(whole ? nullptr : &made);
+}
+
 bool MainWindow::takeDropped(const QString& file) {
   if (!canRun()) return false;
   const QFileInfo info(file);
   if (info.isDir()) return inputs_->setCase(file);
   if (info.suffix() == "pb") return inputs_->setCase(info.path()) || inputs_->setFile(file);
-  return info.suffix() == "npy" && inputs_->setFile(file);
+  return (info.suffix() == "npy" || isMediaName(file.toStdString())) && inputs_->setFile(file);
 }
 
 // The heat grows while the run goes on.
@@ -41,6 +58,27 @@ void MainWindow::showLive(const LiveRun& run) {
 void MainWindow::endLive() {
   if (std::exchange(isLive_, false))
     canvas_->setTimes(result_ ? result_->nodeTimes : std::vector<NodeTime>());
+}
+
+// On the session's thread: of what goes on beside a run nothing is kept.
+void MainWindow::record(const Event& event) {
+  if (!record_) return;
+  if (event.kind == EventKind::started) {
+    recorded_ = event.ticket;
+    record_->begin(event.text);
+  }
+  const bool isWhole = event.kind == EventKind::finished && event.fraction == 1;
+  if (isWhole && event.ticket == recorded_)
+    record_->end(event.outcome->ok() && changesSession(event.outcome->command));
+}
+
+void MainWindow::restart(const Restart& restart) {
+  for (const std::string& line : restart.commands) submitLine(line);
+  console_->append("the session crashed (" + QString::fromStdString(restart.crash) + "): " +
+                   QString::number(restart.commands.size()) +
+                   " commands are done again, so that model, settings and values are as they were");
+  statusBar()->showMessage("Crashed: " + QString::fromStdString(restart.crash), 30000);
+  bottom_->setCurrentWidget(console_);
 }
 
 // What is under way, how long, and how far.

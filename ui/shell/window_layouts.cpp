@@ -2,6 +2,7 @@
 
 #include <QDockWidget>
 #include <QMainWindow>
+#include <QTabBar>
 #include <map>
 
 namespace dyn::ui {
@@ -73,6 +74,11 @@ void applyLayout(QMainWindow& window, WindowLayout layout) {
     area.insert(front ? 0 : area.size(), dock);
   }
   for (const auto& [area, docks] : areas) stack(window, area, docks);
+  // Where there is no room for all tabs some are behind arrows: "De…" says nothing.
+  for (QTabBar* tabs : window.findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly)) {
+    tabs->setElideMode(Qt::ElideNone);
+    tabs->setUsesScrollButtons(true);
+  }
   const auto resize = [&](Qt::DockWidgetArea area, double size, Qt::Orientation along) {
     if (areas.count(area)) window.resizeDocks({areas[area].first()}, {static_cast<int>(size)}, along);
   };

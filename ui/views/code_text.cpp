@@ -202,20 +202,4 @@ CodeText withShortNames(const CodeText& text) {
   return shown;
 }
 
-std::pair<std::pair<uint32_t, uint32_t>, std::pair<uint32_t, uint32_t>> differenceOf(std::string_view before,
-                                                                                     std::string_view after) {
-  const size_t shorter = std::min(before.size(), after.size());
-  size_t head = 0, tail = 0;
-  while (head < shorter && before[head] == after[head]) ++head;
-  while (head > 0 && head < shorter && isContinuation(before[head])) --head;
-  while (tail < shorter - head && before[before.size() - 1 - tail] == after[after.size() - 1 - tail]) ++tail;
-  while (tail > 0 && isContinuation(before[before.size() - tail])) --tail;
-  const auto columns = [](std::string_view text, size_t end) {
-    return static_cast<uint32_t>(std::count_if(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end),
-                                               [](char c) { return !isContinuation(c); }));
-  };
-  return {{columns(before, head), columns(before, before.size() - tail)},
-          {columns(after, head), columns(after, after.size() - tail)}};
-}
-
 }  // namespace dyn::ui

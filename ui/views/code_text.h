@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "ui/views/word_diff.h"
+
 namespace dyn::ui {
 
 enum class LineMark : uint8_t { none, added, removed, before, after };
@@ -39,9 +41,9 @@ class CodeText {
   uint32_t widest() const { return widest_; }
   const std::string& text() const { return text_; }
 
-  std::vector<LineMark> marks;                         // by line, or empty
-  std::vector<std::pair<uint32_t, uint32_t>> changed;  // by line, columns that differ; or empty
-  std::vector<Fold> folds;                             // by their first line
+  std::vector<LineMark> marks;                // by line, or empty
+  std::vector<std::vector<Columns>> changed;  // by line, what differs in it; or empty
+  std::vector<Fold> folds;                    // by their first line
 
  private:
   std::string text_;
@@ -55,8 +57,4 @@ class CodeText {
 std::vector<Fold> foldsOf(const CodeText& text);
 // The same lines with the paths in front of quoted names cut: %"…/self/MatMul". Folds and marks stay.
 CodeText withShortNames(const CodeText& text);
-// Where two lines differ: columns of `before` and of `after`, from the first to the last that differ.
-std::pair<std::pair<uint32_t, uint32_t>, std::pair<uint32_t, uint32_t>> differenceOf(std::string_view before,
-                                                                                     std::string_view after);
-
 }  // namespace dyn::ui

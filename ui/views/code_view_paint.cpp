@@ -94,9 +94,8 @@ void CodeView::paintBack(QPainter& painter, Row row, int y) const {
   const QRect whole(marginWidth() - 2, y, viewport()->width() - marginWidth() + 2, lineHeight_);
   const LineMark mark = line < code_->marks.size() ? code_->marks[line] : LineMark::none;
   if (mark != LineMark::none) painter.fillRect(whole, markColor(mark, isDark(palette())));
-  if (line < code_->changed.size() && code_->changed[line].second > code_->changed[line].first)
-    paintCells(painter, row, y, static_cast<int>(code_->changed[line].first),
-               static_cast<int>(code_->changed[line].second),
+  for (const Columns& columns : line < code_->changed.size() ? code_->changed[line] : std::vector<Columns>())
+    paintCells(painter, row, y, static_cast<int>(columns.first), static_cast<int>(columns.second),
                mark == LineMark::before ? (isDark(palette()) ? QColor(128, 48, 48) : QColor(255, 196, 190))
                                         : (isDark(palette()) ? QColor(36, 104, 58) : QColor(176, 232, 188)));
   if (line < groups_.size() && groups_[line] >= 0)

@@ -19,7 +19,8 @@ InputsTable::InputsTable(QWidget* parent) : QTableWidget(parent) {
   setEditTriggers(QAbstractItemView::SelectedClicked | QAbstractItemView::EditKeyPressed |
                   QAbstractItemView::AnyKeyPressed);
   setToolTip(
-      "random, random:7, zeros, ones, range, @file.npy, @file.pb, [1, 2, 3], or a bound value.\n"
+      "random, random:7, zeros, ones, range, @file.npy, @file.pb, [1, 2, 3], or a bound value;\n"
+      "@picture.png[,resize][,mean=R/G/B][,std=R/G/B], @sound.wav, text:vocab.txt:the words.\n"
       "A double click chooses a file; a recorded case is dropped on the window.");
   setMaximumHeight(150);
   connect(this, &QTableWidget::itemChanged, this, [this](QTableWidgetItem* item) {
@@ -71,7 +72,7 @@ bool InputsTable::setFile(const QString& file) {
 bool InputsTable::givesAll() const {
   for (int r = 0; r < rowCount(); ++r)
     if (const QString value = item(r, kValue)->text().trimmed();
-        !value.startsWith('@') && !value.startsWith('['))
+        !value.startsWith('@') && !value.startsWith('[') && !value.startsWith("text:"))
       return false;
   return rowCount() > 0;
 }
@@ -90,7 +91,8 @@ void InputsTable::addTo(Command& command) const {
 
 void InputsTable::chooseFile(int row) {
   const QString file = QFileDialog::getOpenFileName(this, "Value of " + item(row, kName)->text(), {},
-                                                    "Tensors (*.npy *.pb);;All files (*)");
+                                                    "Tensors, pictures, sounds (*.npy *.pb *.png *.jpg "
+                                                    "*.jpeg *.bmp *.ppm *.pgm *.wav);;All files (*)");
   if (!file.isEmpty()) item(row, kValue)->setText("@" + file);
 }
 

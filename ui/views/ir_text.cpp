@@ -14,7 +14,7 @@ class DiffText {
     text_ += line;
     text_ += '\n';
     marks_.push_back(mark);
-    changed_.emplace_back(0, 0);
+    changed_.emplace_back();
     return static_cast<uint32_t>(marks_.size());
   }
   // Texts of several lines: an operation with bodies. Line by line where both have as many.
@@ -30,9 +30,11 @@ class DiffText {
         add(LineMark::none, "  ", old[i]);
         continue;
       }
-      const auto [was, is] = differenceOf(old[i], now[i]);
-      changed_[add(LineMark::before, "< ", old[i]) - 1] = {was.first + 2, was.second + 2};
-      changed_[add(LineMark::after, "> ", now[i]) - 1] = {is.first + 2, is.second + 2};
+      WordDifference words = wordsThatDiffer(old[i], now[i]);
+      for (std::vector<Columns>* side : {&words.before, &words.after})
+        for (Columns& columns : *side) columns = {columns.first + 2, columns.second + 2};  // behind the sign
+      changed_[add(LineMark::before, "< ", old[i]) - 1] = std::move(words.before);
+      changed_[add(LineMark::after, "> ", now[i]) - 1] = std::move(words.after);
     }
   }
   void addAll(LineMark mark, const char* sign, const std::string& lines) {
@@ -58,7 +60,7 @@ class DiffText {
   }
   std::string text_;
   std::vector<LineMark> marks_;
-  std::vector<std::pair<uint32_t, uint32_t>> changed_;
+  std::vector<std::vector<Columns>> changed_;
 };
 
 }  // namespace
@@ -84,7 +86,7 @@ void IrTextView::showDiff(const DiffView& diff) {
   lines_.clear();
   DiffText text;
   text.add(LineMark::none, "// ",
-           diff.toName + ": " + std::to_string(diff.addedCount) + " added, " +
+           diff.fromName + " to " + diff.toName + ": " + std::to_string(diff.addedCount) + " added, " +
                std::to_string(diff.removedCount) + " removed, " + std::to_string(diff.changedCount) +
                " changed, " + std::to_string(diff.unchangedCount) + " unchanged");
   for (const DiffLine& line : diff.lines) {

@@ -242,7 +242,10 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   });
   connect(compare_, &QPushButton::toggled, this, [this](bool on) {
     pages_->setCurrentIndex(on ? 1 : 0);
-    if (on) Q_EMIT asked(Command::of(CommandId::compare));
+    if (on)
+      Q_EMIT asked(Command::of(CommandId::compare));
+    else
+      Q_EMIT runsCompared(nullptr);
   });
 }
 
@@ -265,6 +268,15 @@ void PlacesPanel::setRun(Shared<RunResult> run) {
   compare_->setEnabled(++runsCount_ >= 2);
   setRange(INT64_MIN, INT64_MAX);
   if (compare_->isChecked()) Q_EMIT asked(Command::of(CommandId::compare));
+}
+
+void PlacesPanel::addRecalled(Shared<RunResult> run) {
+  if (!run_) return setRun(std::move(run));
+  compare_->setEnabled(++runsCount_ >= 2);
+  if (compare_->isChecked())
+    Q_EMIT asked(Command::of(CommandId::compare));
+  else
+    compare_->setChecked(true);
 }
 
 void PlacesPanel::setRange(qint64 beginNs, qint64 endNs) {
@@ -302,7 +314,10 @@ void PlacesPanel::showPlaces(Shared<PlaceTree> places) {
 bool PlacesPanel::take(const Outcome& outcome) {
   if (outcome.command.id != CommandId::compare) return false;
   if (outcome.error) title_->setText(QString::fromStdString(outcome.error->message));
-  if (const auto* runs = outcome.as<RunsView>()) showDifferences(*runs);
+  if (auto runs = outcome.share<RunsView>()) {
+    showDifferences(*runs);
+    if (compare_->isChecked()) Q_EMIT runsCompared(runs);
+  }
   return true;
 }
 

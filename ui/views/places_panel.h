@@ -58,6 +58,8 @@ class PlacesPanel : public QWidget {
   void clear();
   // A run was profiled: its places are asked for.
   void setRun(Shared<RunResult> run);
+  // One that was saved: it is compared with the run that is shown; shown itself where there is none.
+  void addRecalled(Shared<RunResult> run);
   // Only what was launched between these times; the whole run without.
   void setRange(qint64 beginNs, qint64 endNs);
   bool take(const Outcome& outcome);
@@ -70,6 +72,7 @@ class PlacesPanel : public QWidget {
   void boundsWanted();  // of the run that is shown
   void asked(const Command& command);
   void placeChosen(const QString& place);
+  void runsCompared(Shared<RunsView> runs);  // null: no longer
 
  private:
   void showPlaces(Shared<PlaceTree> places);

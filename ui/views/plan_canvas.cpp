@@ -39,6 +39,7 @@ PlanCanvas::PlanCanvas(QWidget* parent) : QWidget(parent) {
 void PlanCanvas::setPlan(Shared<PlanView> plan, const QString& function) {
   plan_ = std::move(plan);
   blocks_.clear();
+  part_ = std::nullopt;
   hovered_ = -1;
   steps_ = 1;
   bytes_ = arenaBytes_ = 0;
@@ -91,6 +92,18 @@ void PlanCanvas::setPlan(Shared<PlanView> plan, const QString& function) {
 
 void PlanCanvas::setChosen(NodeId node) {
   chosen_ = node;
+  update();
+}
+
+void PlanCanvas::setPart(const std::set<NodeId>* made) {
+  part_ = std::nullopt;
+  for (const Block& block : blocks_) {
+    const PlanBuffer& b = plan_->buffers[block.buffer];
+    if (!made || made->count(b.node) == 0) continue;
+    if (!part_) part_ = {b.begin, b.begin};
+    part_->first = std::min(part_->first, b.begin);
+    part_->second = std::max(part_->second, b.begin);
+  }
   update();
 }
 
@@ -172,6 +185,13 @@ void PlanCanvas::paintEvent(QPaintEvent*) {
     painter.drawText(QPointF(kLeft + 4, y - 3), "end of the arena; above it: from the pool");
   }
   paintPeak(painter);
+  if (!part_) return;
+  const double across = (width() - kLeft - kRight) / steps_;
+  const double from = kLeft + part_->first * across, to = kLeft + (part_->second + 1) * across;
+  QColor shade = palette().color(QPalette::Base);
+  shade.setAlpha(185);
+  painter.fillRect(QRectF(kLeft, kTop, from - kLeft, bottom - kTop), shade);
+  painter.fillRect(QRectF(to, kTop, width() - kRight - to, bottom - kTop), shade);
 }
 
 // Where most lives at once: an upright line, its sum, and what lives then.

@@ -8,6 +8,8 @@
 
 #include <QWidget>
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "app/session/views.h"
@@ -23,6 +25,10 @@ class PlanCanvas : public QWidget {
 
   void setPlan(Shared<PlanView> plan, const QString& function);
   void setChosen(NodeId node);  // drawn with a border
+  // A part of a run: operations that make none of these values lie in shadow, before the first of them and
+  // behind the last. Null: the whole run.
+  void setPart(const std::set<NodeId>* made);
+  std::optional<std::pair<int, int>> part() const { return part_; }  // operations, both ends in it
   // Two pictures side by side have one scale: the upper end is at least there.
   void setLeastTop(double bytes);
   double mostBytes() const { return bytes_; }
@@ -53,6 +59,7 @@ class PlanCanvas : public QWidget {
   double top() const { return std::max({1.0, bytes_, leastTop_}); }
   double steps_ = 1, bytes_ = 0, arenaBytes_ = 0, leastTop_ = 0;
   NodeId chosen_ = kNoNode;
+  std::optional<std::pair<int, int>> part_;
   int hovered_ = -1;
   bool isMain_ = false;
   QString message_;

@@ -1,5 +1,6 @@
 #include "ui/views/tensor_panel.h"
 
+#include <QCheckBox>
 #include <QFileDialog>
 #include <QHBoxLayout>
 #include <QImage>
@@ -10,6 +11,7 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSplitter>
+#include <QStackedWidget>
 #include <QToolTip>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -17,6 +19,7 @@
 
 #include "ui/graph/graph_scene.h"
 #include "ui/support/theme.h"
+#include "ui/views/picture_view.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
@@ -163,6 +166,10 @@ TensorPanel::TensorPanel(QWidget* parent) : QWidget(parent) {
   row->addWidget(name_, 1);
   row->addWidget(slice_);
   row->addWidget(look);
+  asPicture_ = new QCheckBox("As a picture");
+  asPicture_->setObjectName("tensorAsPicture");
+  asPicture_->setToolTip("Rows and columns with 1, 3 or 4 channels in front of them or behind: NCHW, NHWC, HW");
+  row->addWidget(asPicture_);
   row->addWidget(save);
   column->addLayout(row);
   auto* parts = new QSplitter(Qt::Horizontal);
@@ -177,8 +184,12 @@ TensorPanel::TensorPanel(QWidget* parent) : QWidget(parent) {
   facts->addWidget(statistics_);
   facts->addWidget(histogram_, 1);
   parts->addWidget(left);
+  pages_ = new QStackedWidget;
   heat_ = new HeatMap;
-  parts->addWidget(heat_);
+  picture_ = new PictureView;
+  pages_->addWidget(heat_);
+  pages_->addWidget(picture_);
+  parts->addWidget(pages_);
   numbers_ = new QPlainTextEdit;
   numbers_->setObjectName("tensorNumbers");
   numbers_->setReadOnly(true);
@@ -187,6 +198,7 @@ TensorPanel::TensorPanel(QWidget* parent) : QWidget(parent) {
   parts->addWidget(numbers_);
   parts->setSizes({260, 330, 420});
   column->addWidget(parts, 1);
+  connect(asPicture_, &QCheckBox::toggled, this, [this](bool on) { pages_->setCurrentIndex(on ? 1 : 0); });
   connect(name_, &QLineEdit::returnPressed, this, [this] { ask({}); });
   connect(slice_, &QLineEdit::returnPressed, this, [this] { ask({}); });
   connect(look, &QPushButton::clicked, this, [this] { ask({}); });
@@ -231,6 +243,7 @@ bool TensorPanel::take(const Outcome& outcome) {
 void TensorPanel::show(Shared<TensorView> tensor) {
   tensor_ = std::move(tensor);
   heat_->setTensor(tensor_);
+  picture_->setTensor(tensor_);
   histogram_->setTensor(tensor_);
   statistics_->clear();
   numbers_->clear();

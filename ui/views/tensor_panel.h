@@ -1,6 +1,6 @@
 // TensorPanel: a tensor to be looked at: any value of the model at the step that is shown, an input or output
-// of the last run, a bound value. Statistics and histogram over all of it, one slice as a heat map, its
-// numbers.
+// of the last run, a bound value. Statistics and histogram over all of it, one slice as a heat map or a
+// picture, its numbers.
 //
 // The panel asks by signal (command tensor) and is given the answer.
 #pragma once
@@ -9,12 +9,16 @@
 
 #include "app/session/session.h"
 
+class QCheckBox;
 class QLabel;
 class QLineEdit;
 class QPlainTextEdit;
 class QSpinBox;
+class QStackedWidget;
 
 namespace dyn::ui {
+
+class PictureView;
 
 // One slice: blue is negative, red positive, white or black zero, hatched what is no number.
 class HeatMap : public QWidget {
@@ -71,6 +75,9 @@ class TensorPanel : public QWidget {
   QLabel* statistics_ = nullptr;
   Histogram* histogram_ = nullptr;
   HeatMap* heat_ = nullptr;
+  PictureView* picture_ = nullptr;
+  QStackedWidget* pages_ = nullptr;
+  QCheckBox* asPicture_ = nullptr;
   QPlainTextEdit* numbers_ = nullptr;
 };
 

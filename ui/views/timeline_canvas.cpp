@@ -7,6 +7,7 @@
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "ui/graph/graph_scene.h"
@@ -15,10 +16,12 @@ namespace dyn::ui {
 
 namespace {
 
-constexpr double kRuler = 20, kRowHeight = 20, kSide = 8;
+constexpr double kRuler = 20, kRowHeight = 20, kSide = 8, kTitles = 84;
 
 QColor colorOf(const std::string& kind, bool dark) {
   const int hue = kind == "kernel"       ? 172
+                  : kind == "worker"     ? 150
+                  : kind == "iteration"  ? 48
                   : kind == "builtin"    ? 215
                   : kind == "copy"       ? 32
                   : kind == "allocation" ? 320
@@ -52,6 +55,8 @@ void TimelineCanvas::setRun(Shared<RunResult> run) {
   totalNs_ = 0;
   hovered_ = -1;
   range_ = std::nullopt;
+  lanes_.clear();
+  down_ = 0;
   if (run_) {
     const std::vector<TimelineEvent>& events = run_->timeline;
     bars_.resize(events.size());
@@ -62,14 +67,20 @@ void TimelineCanvas::setRun(Shared<RunResult> run) {
       return events[a].beginNs != events[b].beginNs ? events[a].beginNs < events[b].beginNs
                                                     : events[a].durationNs > events[b].durationNs;
     });
-    std::vector<int64_t> open;
-    for (size_t i : order) {
-      const int64_t begin = events[i].beginNs, end = begin + events[i].durationNs;
-      while (!open.empty() && open.back() <= begin) open.pop_back();
-      bars_[i] = {begin, end, static_cast<int>(open.size())};
-      rowsCount_ = std::max(rowsCount_, bars_[i].row + 1);
-      totalNs_ = std::max(totalNs_, end);
-      open.push_back(end);
+    std::map<int, std::vector<size_t>> byThread;
+    for (const size_t i : order) byThread[events[i].thread].push_back(i);
+    for (const auto& [thread, bars] : byThread) {
+      const int first = rowsCount_;
+      lanes_.push_back({thread == 1 ? "main thread" : QString("worker %1").arg(thread - 1), first});
+      std::vector<int64_t> open;
+      for (const size_t i : bars) {
+        const int64_t begin = events[i].beginNs, end = begin + events[i].durationNs;
+        while (!open.empty() && open.back() <= begin) open.pop_back();
+        bars_[i] = {begin, end, first + static_cast<int>(open.size())};
+        rowsCount_ = std::max(rowsCount_, bars_[i].row + 1);
+        totalNs_ = std::max(totalNs_, end);
+        open.push_back(end);
+      }
     }
   }
   showAll();
@@ -83,17 +94,21 @@ void TimelineCanvas::setChosenPlace(const QString& place) {
 void TimelineCanvas::showAll() {
   all_ = true;
   beginNs_ = 0;
-  nsPerPixel_ = std::max(1e-3, static_cast<double>(totalNs_) / std::max(1.0, width() - 2 * kSide));
+  nsPerPixel_ = std::max(1e-3, static_cast<double>(totalNs_) / std::max(1.0, width() - side() - kSide));
   update();
 }
 
 QRectF TimelineCanvas::rectOf(const Bar& bar) const {
-  const double left = kSide + (static_cast<double>(bar.beginNs) - beginNs_) / nsPerPixel_;
+  const double left = side() + (static_cast<double>(bar.beginNs) - beginNs_) / nsPerPixel_;
   const double length = static_cast<double>(bar.endNs - bar.beginNs) / nsPerPixel_;
-  return QRectF(left, kRuler + bar.row * kRowHeight, std::max(length, 0.6), kRowHeight - 2);
+  return QRectF(left, kRuler + bar.row * kRowHeight - down_, std::max(length, 0.6), kRowHeight - 2);
 }
 
+// One lane needs no title.
+double TimelineCanvas::side() const { return lanes_.size() > 1 ? kTitles : kSide; }
+
 int TimelineCanvas::barAt(QPointF p) const {
+  if (p.y() < kRuler || (lanes_.size() > 1 && p.x() < side())) return -1;
   for (size_t i = bars_.size(); i-- > 0;)
     if (rectOf(bars_[i]).adjusted(-1, 0, 1, 1).contains(p)) return static_cast<int>(i);
   return -1;
@@ -130,17 +145,18 @@ void TimelineCanvas::paintEvent(QPaintEvent*) {
   const bool dark = palette().color(QPalette::Base).lightness() < 128;
   const double step = roundStep(nsPerPixel_ * 90);
   for (double t = std::ceil(beginNs_ / step) * step; t < beginNs_ + nsPerPixel_ * width(); t += step) {
-    const double x = kSide + (t - beginNs_) / nsPerPixel_;
+    const double x = side() + (t - beginNs_) / nsPerPixel_;
     painter.setPen(dark ? QColor(72, 78, 92) : QColor(222, 226, 234));
     painter.drawLine(QPointF(x, 0), QPointF(x, height()));
     painter.setPen(palette().color(QPalette::Text));
     painter.drawText(QPointF(x + 3, 12), timeText(static_cast<int64_t>(t)));
   }
+  painter.setClipRect(QRectF(0, kRuler, width(), height() - kRuler));
   // Of bars that share a pixel one is drawn.
   std::vector<int> lastPixel(static_cast<size_t>(rowsCount_), -1);
   for (size_t i = 0; i < bars_.size(); ++i) {
     const QRectF r = rectOf(bars_[i]);
-    if (r.right() < 0 || r.left() > width()) continue;
+    if (r.right() < 0 || r.left() > width() || r.bottom() < kRuler || r.top() > height()) continue;
     const TimelineEvent& e = run_->timeline[i];
     const bool chosen = !chosen_.isEmpty() && QString::fromStdString(e.place) == chosen_,
                hovered = static_cast<int>(i) == hovered_;
@@ -155,22 +171,42 @@ void TimelineCanvas::paintEvent(QPaintEvent*) {
     }
     if (r.width() < 30) continue;
     painter.setPen(palette().color(QPalette::Text));
-    const QRectF text = r.intersected(QRectF(rect())).adjusted(3, 0, -3, 0);
+    const QRectF text = r.intersected(QRectF(rect()).adjusted(side(), 0, 0, 0)).adjusted(3, 0, -3, 0);
+    if (text.width() < 20) continue;
     painter.drawText(text, Qt::AlignLeft | Qt::AlignVCenter,
                      painter.fontMetrics().elidedText(
                          QString::fromStdString(e.kernel.empty() ? e.name : e.name + "  " + e.kernel),
                          Qt::ElideRight, static_cast<int>(text.width())));
   }
+  if (lanes_.size() > 1) paintLanes(painter);
+  painter.setClipping(false);
   paintRange(painter);
 }
 
-double TimelineCanvas::nsAt(double x) const { return beginNs_ + (x - kSide) * nsPerPixel_; }
+void TimelineCanvas::paintLanes(QPainter& painter) const {
+  painter.fillRect(QRectF(0, kRuler, side() - 2, height() - kRuler), palette().color(QPalette::Base));
+  for (const Lane& lane : lanes_) {
+    const double y = kRuler + lane.firstRow * kRowHeight - down_ - 1;
+    painter.setPen(palette().color(QPalette::Mid));
+    painter.drawLine(QPointF(0, y), QPointF(width(), y));
+    painter.setPen(palette().color(QPalette::Text));
+    painter.drawText(QRectF(6, y, side() - 10, kRowHeight), Qt::AlignLeft | Qt::AlignVCenter, lane.title);
+  }
+}
+
+void TimelineCanvas::scroll(double pixels) {
+  const double most = kRuler + rowsCount_ * kRowHeight + 4 - height();
+  down_ = std::clamp(down_ + pixels, 0.0, std::max(0.0, most));
+  update();
+}
+
+double TimelineCanvas::nsAt(double x) const { return beginNs_ + (x - side()) * nsPerPixel_; }
 
 void TimelineCanvas::paintRange(QPainter& painter) const {
   if (!range_) return;
   const auto [first, last] = std::minmax(range_->first, range_->second);
-  const double left = kSide + (first - beginNs_) / nsPerPixel_,
-               right = kSide + (last - beginNs_) / nsPerPixel_;
+  const double left = side() + (first - beginNs_) / nsPerPixel_,
+               right = side() + (last - beginNs_) / nsPerPixel_;
   QColor shade = palette().color(QPalette::Text);
   shade.setAlpha(45);
   painter.fillRect(QRectF(0, 0, std::max(0.0, left), height()), shade);
@@ -187,9 +223,9 @@ void TimelineCanvas::tellRange() {
 }
 
 void TimelineCanvas::zoom(double factor, double x) {
-  const double under = beginNs_ + (x - kSide) * nsPerPixel_;
+  const double under = beginNs_ + (x - side()) * nsPerPixel_;
   nsPerPixel_ = std::clamp(nsPerPixel_ * factor, 0.5, std::max(1.0, static_cast<double>(totalNs_)));
-  beginNs_ = under - (x - kSide) * nsPerPixel_;
+  beginNs_ = under - (x - side()) * nsPerPixel_;
   all_ = false;
   update();
 }
@@ -212,14 +248,16 @@ void TimelineCanvas::mousePressEvent(QMouseEvent* event) {
 
 void TimelineCanvas::mouseMoveEvent(QMouseEvent* event) {
   if (event->buttons() & Qt::LeftButton) {
-    const double moved = event->position().x() - pressed_.x();
-    if (!dragging_ && std::abs(moved) < 4) return;
+    const double moved = event->position().x() - pressed_.x(),
+                 fell = event->position().y() - pressed_.y();
+    if (!dragging_ && std::max(std::abs(moved), std::abs(fell)) < 4) return;
     dragging_ = true;
     if (choosing_) {
       range_ = {nsAt(pressed_.x()), nsAt(event->position().x())};
       return update();
     }
     pressed_ = event->position();
+    scroll(-fell);
     return pan(-moved);
   }
   const int bar = barAt(event->position());

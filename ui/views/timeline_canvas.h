@@ -1,7 +1,7 @@
 // TimelineCanvas: what a profiled run did, along time: a bar for each kernel, copy and allocation, functions
-// above what they called.
+// and iterations of loops above what they hold; below the run's own thread a lane for each worker.
 //
-// Wheel zooms at the cursor, dragging pans, W S A D do both by keys, F shows all. Shift and dragging chooses
+// Wheel zooms at the cursor, dragging pans (upwards, too, where there are more rows than fit), W S A D do both by keys, F shows all. Shift and dragging chooses
 // a part of the run, a click besides all of it again. Hover says what a bar is, a
 // click chooses its place in the graph.
 #pragma once
@@ -24,13 +24,18 @@ class TimelineCanvas : public QWidget {
   void setChosenPlace(const QString& place);
   void showAll();
 
-  // One bar for each event of the run, in its order; row 0 is the outermost.
+  // One bar for each event of the run, in its order; row 0 is the outermost. Lanes have rows of their own.
   struct Bar {
     int64_t beginNs = 0, endNs = 0;
     int row = 0;
   };
   const std::vector<Bar>& bars() const { return bars_; }
   int rowsCount() const { return rowsCount_; }
+  struct Lane {
+    QString title;  // "main thread", "worker 1"
+    int firstRow = 0;
+  };
+  const std::vector<Lane>& lanes() const { return lanes_; }
   double nsPerPixel() const { return nsPerPixel_; }
   QRectF rectOf(const Bar& bar) const;
 
@@ -56,9 +61,14 @@ class TimelineCanvas : public QWidget {
   QString describe(size_t bar) const;
   void zoom(double factor, double x);
   void pan(double pixels);
+  void scroll(double pixels);
+  void paintLanes(QPainter& painter) const;
+  double side() const;  // where time begins: behind the lanes' titles
 
   Shared<RunResult> run_;
   std::vector<Bar> bars_;
+  std::vector<Lane> lanes_;
+  double down_ = 0;  // pixels that are scrolled away at the top
   int rowsCount_ = 0, hovered_ = -1;
   int64_t totalNs_ = 0;
   double beginNs_ = 0, nsPerPixel_ = 1;  // what is in sight

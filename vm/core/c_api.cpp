@@ -471,7 +471,7 @@ const char* dyn_context_profile_text(dyn_context* context, const char* format) {
     const Profile& profile = context->interpreter->profile();
     const std::string wanted = format;
     if (wanted == "trace")
-      context->text = profile.traceJson(*context->module);
+      context->text = profile.traceJson(*context->module, context->interpreter->workerSpans());
     else if (wanted == "json")
       context->text = profile.tableJson(*context->module);
     else if (wanted == "csv")

@@ -309,7 +309,12 @@ std::span<Object* const> Interpreter::objectRegisters() const {
   return {V_, program_.functions[frames_.back().function].objectCount};
 }
 
+std::vector<std::vector<TaskSpan>> Interpreter::workerSpans() const {
+  return options_.threads ? options_.threads->spans() : std::vector<std::vector<TaskSpan>>();
+}
+
 void Interpreter::setProfiling(bool enabled) {
+  if (options_.threads) options_.threads->watch(enabled);
   if (enabled) {
     profile_.begin();
     live_.prepare(program_);

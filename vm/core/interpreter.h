@@ -74,6 +74,8 @@ class Interpreter {
   std::span<const int64_t> scalarRegisters() const;
   std::span<Object* const> objectRegisters() const;
   void setProfiling(bool enabled);
+  // What the workers of the pool did since profiling began, by worker. While nothing runs.
+  std::vector<std::vector<TaskSpan>> workerSpans() const;
   const Profile& profile() const { return profile_; }
   const LiveCounts& liveCounts() const { return live_; }
 

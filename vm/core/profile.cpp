@@ -7,6 +7,7 @@
 
 #include "vm/base/clock.h"
 #include "vm/core/module.h"
+#include "vm/core/profile_spans.h"
 
 namespace dyn::vm {
 namespace {
@@ -73,6 +74,19 @@ std::string microseconds(uint64_t ns) {
   return buffer;
 }
 
+std::string threadName(size_t thread, const std::string& name) {
+  return "{\"ph\":\"M\",\"pid\":1,\"tid\":" + std::to_string(thread) +
+         ",\"name\":\"thread_name\",\"args\":{\"name\":" + quoted(name) + "}}";
+}
+
+// An event up to its arguments.
+std::string spanText(size_t thread, const std::string& name, const char* kind, uint64_t beginNs,
+                     uint64_t endNs) {
+  return "{\"ph\":\"X\",\"pid\":1,\"tid\":" + std::to_string(thread) + ",\"name\":" + quoted(name) +
+         ",\"cat\":\"" + kind + "\",\"ts\":" + microseconds(beginNs) +
+         ",\"dur\":" + microseconds(endNs - beginNs);
+}
+
 std::string csvField(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string result = "\"";
@@ -135,15 +149,32 @@ void Profile::nameVersion(const std::string& version) {
   }
 }
 
-std::string Profile::traceJson(const Module& module) const {
-  std::string text =
-      "{\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":"
-      "\"vm\"}}";
+std::string Profile::traceJson(const Module& module,
+                               const std::vector<std::vector<TaskSpan>>& workers) const {
+  std::string text = "{\"traceEvents\":[\n" + threadName(1, "vm");
+  for (size_t w = 0; w < workers.size(); ++w)
+    if (!workers[w].empty()) text += ",\n" + threadName(w + 2, "worker " + std::to_string(w + 1));
+  for (const IterationSpan& span : iterationsOf(events_, module.program()))
+    text += ",\n" + spanText(1, "iteration " + std::to_string(span.number), "iteration", span.beginNs,
+                             span.endNs) +
+            ",\"args\":{\"position\":" + quoted(module.positionText(span.function, span.position)) +
+            ",\"place\":" + quoted(module.placeOf(span.function, span.position)) +
+            ",\"number\":" + std::to_string(span.number) + "}}";
+  const LaunchFinder launches(events_);
+  for (size_t w = 0; w < workers.size(); ++w)
+    for (const TaskSpan& span : workers[w]) {
+      if (span.beginNs < startNs_) continue;
+      const int64_t launch = launches.at(span.beginNs - startNs_);
+      if (launch < 0) continue;
+      const ProfileEvent& event = events_[static_cast<size_t>(launch)];
+      text += ",\n" + spanText(w + 2, nameOf(event, module), "worker", span.beginNs - startNs_,
+                               span.endNs - startNs_) +
+              ",\"args\":{\"place\":" + quoted(module.placeOf(event.function, event.position)) + "}}";
+    }
   for (size_t i = 0; i < events_.size(); ++i) {
     const ProfileEvent& event = events_[i];
-    text += ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"name\":" + quoted(nameOf(event, module)) + ",\"cat\":\"" +
-            kindText(event.kind) + "\",\"ts\":" + microseconds(event.beginNs) +
-            ",\"dur\":" + microseconds(event.durationNs) +
+    text += ",\n" + spanText(1, nameOf(event, module), kindText(event.kind), event.beginNs,
+                             event.beginNs + event.durationNs) +
             ",\"args\":{\"position\":" + quoted(module.positionText(event.function, event.position)) +
             ",\"place\":" + quoted(module.placeOf(event.function, event.position)) +
             ",\"bytes\":" + std::to_string(event.bytes) + ",\"shapes\":" + quoted(shapesOf(event));

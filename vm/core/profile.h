@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "vm/core/thread_pool.h"
+
 namespace dyn::vm {
 
 class Module;
@@ -51,8 +53,10 @@ class Profile {
   }
   uint64_t droppedCount() const { return dropped_; }
 
-  // {"traceEvents":[{"ph":"X",...}],"displayTimeUnit":"ms"}: microseconds, nested on one thread.
-  std::string traceJson(const Module& module) const;
+  // {"traceEvents":[{"ph":"X",...}],"displayTimeUnit":"ms"}: microseconds, nested on each thread. The first
+  // thread has all events and the iterations of loops ("iteration"), each worker what it did of a launch
+  // ("worker").
+  std::string traceJson(const Module& module, const std::vector<std::vector<TaskSpan>>& workers) const;
   // Rows by total time: kind, name, count, total/mean/min/max ns, bytes, first place.
   std::string tableJson(const Module& module) const;
   std::string tableCsv(const Module& module) const;

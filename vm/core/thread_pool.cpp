@@ -74,6 +74,7 @@ void ThreadPool::post(Worker& worker, TaskFunction function, void* argument, uin
   worker.argument = argument;
   worker.task = task;
   worker.stop = stop;
+  worker.watched = watched_;
   worker.core = currentCore();
   // seq_cst on both sides: either the worker sees the new sequence before it sleeps, or we see that it parks.
   worker.sequence.fetch_add(1, std::memory_order_seq_cst);
@@ -103,6 +104,26 @@ void ThreadPool::await(Worker& worker, uint64_t sequence) {
   worker.awaited.store(false, std::memory_order_relaxed);
 }
 
+void ThreadPool::watch(bool on) {
+  watched_ = on;
+  if (!on || !workers_) return;
+  for (uint32_t i = 0; i + 1 < threadCount_; ++i) workers_[i].spans.clear();
+}
+
+std::vector<std::vector<TaskSpan>> ThreadPool::spans() const {
+  std::vector<std::vector<TaskSpan>> all;
+  for (uint32_t i = 0; i < started_; ++i) all.push_back(workers_[i].spans);
+  return all;
+}
+
+void ThreadPool::noteSpan(std::vector<TaskSpan>& spans, uint64_t beginNs) {
+  if (spans.size() >= kMaximumSpans) return;
+  try {
+    spans.push_back({beginNs, nowNs()});
+  } catch (const std::bad_alloc&) {  // then the trace does without it
+  }
+}
+
 void ThreadPool::loop(Worker& worker) {
   uint64_t seen = 0;
   for (;;) {
@@ -120,7 +141,9 @@ void ThreadPool::loop(Worker& worker) {
     if (!claim(worker, seen)) continue;  // the caller has it: nothing but `sequence` may be read here
     if (worker.stop) return;
     if (const int core = worker.core; core >= 0 && core == currentCore()) leaveCore(core);
+    const uint64_t beginNs = worker.watched ? nowNs() : 0;
     worker.failed = !runsToItsEnd(worker.function, worker.argument, worker.task);
+    if (worker.watched) noteSpan(worker.spans, beginNs);
     worker.done.store(seen, std::memory_order_seq_cst);
     if (worker.awaited.load(std::memory_order_seq_cst)) {
       std::lock_guard lock(worker.mutex);

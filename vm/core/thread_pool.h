@@ -12,8 +12,14 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace dyn::vm {
+
+// What a worker did of a launch, on the clock of vm/base/clock.h.
+struct TaskSpan {
+  uint64_t beginNs = 0, endNs = 0;
+};
 
 class ThreadPool {
  public:
@@ -29,6 +35,11 @@ class ThreadPool {
   // done. When workers cannot be started the tasks run here one after the other. A task that throws
   // (std::bad_alloc of its own memory) ends alone; when all are done std::bad_alloc is thrown here.
   void run(uint32_t taskCount, TaskFunction function, void* argument);
+
+  // From the next run on workers note when they work (watch(true) forgets what they noted before). Tasks that
+  // the caller runs itself are not noted. Both while nothing runs.
+  void watch(bool on);
+  std::vector<std::vector<TaskSpan>> spans() const;  // by worker, ascending
 
   // body(begin, end) over a static split of [0, extent) into at most `tasks` nearly equal pieces.
   template <typename Body>
@@ -65,6 +76,8 @@ class ThreadPool {
     uint32_t task = 0;
     int core = -1;  // where the caller runs, -1: not known
     bool stop = false;
+    bool watched = false;
+    std::vector<TaskSpan> spans;  // its own while it works
     alignas(64) std::atomic<uint64_t> done{0};
     bool failed = false;                          // the task threw; read after `done`
     alignas(64) std::atomic<bool> parked{false};  // the worker sleeps until `wake`
@@ -79,8 +92,11 @@ class ThreadPool {
   static bool claim(Worker& worker, uint64_t sequence);
   static void await(Worker& worker, uint64_t sequence);
   static void loop(Worker& worker);
+  static void noteSpan(std::vector<TaskSpan>& spans, uint64_t beginNs);
 
+  static constexpr size_t kMaximumSpans = 1'000'000;  // of a worker; later ones are not noted
   uint32_t threadCount_;
+  bool watched_ = false;
   std::unique_ptr<Worker[]> workers_;
   uint32_t started_ = 0;
 };

@@ -72,7 +72,7 @@ class Probe {
     for (const Port& port : model_->signature().inputs) ones.push_back(port.info.name + "=ones");
     std::vector<DimSpec> specs;
     for (const auto& [name, value] : dims) specs.push_back({.name = name, .value = value});
-    DYN_TRY(CallInputs inputs, makeInputs(model_->signature(), specs, ones, 0, nullptr));
+    DYN_TRY(CallInputs inputs, makeInputs(model_->signature(), specs, ones, 0, {}));
     RunRequest request;
     request.warmup = 3;
     request.repeat = kRuns;

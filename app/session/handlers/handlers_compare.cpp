@@ -12,16 +12,23 @@ Error noRun(const std::string& message) {
   return makeError(DiagnosticId::usageError, message).note("run it by :profile");
 }
 
+// The last one that was run here; of recalled ones alone the last of them.
+const RunHistory::Entry& lastOf(const std::vector<RunHistory::Entry>& runs) {
+  for (auto entry = runs.rbegin(); entry != runs.rend(); ++entry)
+    if (entry->run->recalledFrom.empty()) return *entry;
+  return runs.back();
+}
+
 }  // namespace
 
 Result<View> handle_places(SessionState& state, const Command&, Outcome&) {
   DYN_CHECK(state.model());
   const std::vector<RunHistory::Entry> runs = state.runs.profiled(state.now.model);
   if (runs.empty()) return noRun("no run of this model was profiled");
-  return makeView(placeTree(*runs.back().run));
+  return makeView(placeTree(*lastOf(runs).run));
 }
 
-// A run that was saved stands among the model's own.
+// A run that was saved is one more to compare with.
 Result<View> handle_recall(SessionState& state, const Command& command, Outcome&) {
   DYN_CHECK(state.model());
   const std::string path = command.text("file");
@@ -30,6 +37,7 @@ Result<View> handle_recall(SessionState& state, const Command& command, Outcome&
   if (!trace.ok()) return makeError(DiagnosticId::fileError, path + ": " + trace.error().message);
   if (trace->events.empty()) return makeError(DiagnosticId::fileError, path + ": a trace without events");
   auto run = std::make_shared<RunResult>(runOfTrace(*trace));
+  run->recalledFrom = path;
   state.runs.add(state.now.model, run);
   return View(Shared<RunResult>(std::move(run)));
 }
@@ -39,8 +47,10 @@ Result<View> handle_compare(SessionState& state, const Command& command, Outcome
   const std::vector<RunHistory::Entry> runs = state.runs.profiled(state.now.model);
   if (runs.size() < 2)
     return noRun("two profiled runs are needed, there " + std::string(runs.empty() ? "is none" : "is one"));
-  DYN_TRY(const int64_t first, command.integer("first", runs[runs.size() - 2].number));
-  DYN_TRY(const int64_t second, command.integer("second", runs.back().number));
+  const int64_t last = lastOf(runs).number;
+  const int64_t other = runs.back().number != last ? runs.back().number : runs[runs.size() - 2].number;
+  DYN_TRY(const int64_t first, command.integer("first", other));
+  DYN_TRY(const int64_t second, command.integer("second", last));
   const auto find = [&](int64_t number) -> const RunResult* {
     for (const RunHistory::Entry& entry : runs)
       if (entry.number == number) return entry.run.get();
@@ -54,8 +64,13 @@ Result<View> handle_compare(SessionState& state, const Command& command, Outcome
       return makeError(DiagnosticId::usageError, "run " + std::to_string(number) + " is not kept")
           .note("profiled runs: " + known);
   RunsView view = compareRuns(*find(first), *find(second));
-  view.first = "run " + std::to_string(first) + ": " + view.first;
-  view.second = "run " + std::to_string(second) + ": " + view.second;
+  const auto title = [&](int64_t number, const std::string& dims) {
+    const std::string& file = find(number)->recalledFrom;
+    const std::string name = file.substr(file.rfind('/') + 1);
+    return "run " + std::to_string(number) + (file.empty() ? "" : " of " + name) + ": " + dims;
+  };
+  view.first = title(first, view.first);
+  view.second = title(second, view.second);
   return makeView(std::move(view));
 }
 

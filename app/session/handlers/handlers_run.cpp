@@ -9,6 +9,7 @@
 #include "app/session/explain/explain.h"
 #include "app/session/handlers/memory_limit.h"
 #include "app/session/model/input_spec.h"
+#include "app/session/model/media_input.h"
 #include "app/session/model/output_files.h"
 #include "app/session/model/run_memory.h"
 #include "app/session/model/trace_file.h"
@@ -91,12 +92,14 @@ View remembered(SessionState& state, RunResult result) {
 
 Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Command& command) {
   DYN_TRY(std::vector<DimSpec> dims, parseDimSpecs(command.all("dim")));
-  ValueLookup bound = [&](const std::string& name) -> const Value* {
+  InputSources sources;
+  sources.bound = [&](const std::string& name) -> const Value* {
     const BoundValue* found = state.values.find(name);
     return found ? &found->value : nullptr;
   };
+  sources.media = readMedia;
   DYN_TRY(CallInputs inputs,
-          makeInputs(model.signature(), dims, command.all("input"), state.now.options.seed, bound));
+          makeInputs(model.signature(), dims, command.all("input"), state.now.options.seed, sources));
   for (const std::string& note : notesOf(inputs, state.now.options.seed)) state.log(note);
   return inputs;
 }

@@ -444,7 +444,10 @@ Result<View> handle_help(SessionState&, const Command& command, Outcome&) {
     if (takes(spec, ArgumentKind::input))
       text +=
           "  SPEC: @file.npy, @file.pb, random[:SEED], zeros, ones, range, a literal [1, 2], or a bound "
-          "value\n";
+          "value;\n"
+          "    @picture.png (.jpg, .bmp, .ppm, .pgm) with ,resize[=HxW] ,scale=N ,mean=R/G/B ,std=R/G/B ,bgr "
+          ",nchw ,nhwc;\n"
+          "    @sound.wav with ,rate=N; text:vocab.txt:WORDS (or vocab.json with merges.txt beside it)\n";
     if (takes(spec, ArgumentKind::dim))
       text += "  N: a number; declared before compilation also 1..512, 1..512:8, @lengths.txt\n";
     return textView(std::move(text));

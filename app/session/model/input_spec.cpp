@@ -94,7 +94,12 @@ Result<HostTensor> convertLiteral(const HostTensor& literal, Dtype dtype, const 
 }
 
 // Null: a kind of filling, which needs the shape first.
-Result<std::optional<Value>> readSpec(const Port& port, const std::string& spec, const ValueLookup& bound) {
+Result<std::optional<Value>> readSpec(const Port& port, const std::string& spec, const InputSources& sources,
+                                      const DimValues& known, std::string* note) {
+  if (sources.media) {
+    DYN_TRY(std::optional<Value> value, sources.media(port, spec, known, note));
+    if (value) return value;
+  }
   if (!spec.empty() && spec[0] == '@') {
     const std::string path = spec.substr(1);
     const bool npy = path.size() >= 4 && path.substr(path.size() - 4) == ".npy";
@@ -112,15 +117,16 @@ Result<std::optional<Value>> readSpec(const Port& port, const std::string& spec,
                                                         ": it must be given as @file.pb");
     return std::optional<Value>();
   }
-  if (bound)
-    if (const Value* value = bound(spec)) return std::optional<Value>(*value);
+  if (sources.bound)
+    if (const Value* value = sources.bound(spec)) return std::optional<Value>(*value);
   Result<HostTensor> literal = text::parseTensor(spec);
   if (!literal.ok()) {
     const std::string_view known[] = {"random", "zeros", "ones", "range"};
     const std::string near = suggestion(spec, known);
     return makeError(DiagnosticId::usageError, "--input " + port.info.name + "=" + spec + " is not a value")
         .note(near.empty()
-                  ? "write @file.npy, @file.pb, random[:SEED], zeros, ones, range or a literal [1, 2, 3]"
+                  ? "write @file.npy, @file.pb, @picture.png, @sound.wav, text:vocab.txt:WORDS, random[:SEED], "
+                    "zeros, ones, range or a literal [1, 2, 3]"
                   : "did you mean " + near + "?");
   }
   DYN_TRY(HostTensor converted, convertLiteral(*literal, port.dtype, port.info.name));
@@ -225,8 +231,9 @@ namespace {
 
 // The value of an input that has a default.
 Result<HostTensor> overrideOf(const Port& port, const std::string& spec, const CallDims& known, uint64_t seed,
-                              const ValueLookup& bound) {
-  DYN_TRY(std::optional<Value> value, readSpec(port, spec, bound));
+                              const InputSources& sources) {
+  std::string note;
+  DYN_TRY(std::optional<Value> value, readSpec(port, spec, sources, known.values(), &note));
   if (!value) {
     DYN_TRY(std::vector<int64_t> shape, known.shapeOf(port));
     DYN_TRY(value, fill(port, spec, std::move(shape), seed));
@@ -260,7 +267,7 @@ std::string listOf(const Signature& signature, std::vector<std::string_view>* na
 
 Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimSpec>& dims,
                               const std::vector<std::string>& specs, uint64_t seed,
-                              const ValueLookup& bound) {
+                              const InputSources& sources) {
   CallInputs call;
   CallDims known(signature);
   for (const DimSpec& spec : dims) {
@@ -279,7 +286,7 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
     const auto defaulted = std::find_if(signature.defaults.begin(), signature.defaults.end(),
                                         [&](const Port& port) { return port.info.name == name; });
     if (defaulted != signature.defaults.end()) {
-      DYN_TRY(HostTensor value, overrideOf(*defaulted, text.substr(equals + 1), known, seed, bound));
+      DYN_TRY(HostTensor value, overrideOf(*defaulted, text.substr(equals + 1), known, seed, sources));
       call.overrides.emplace_back(name, std::move(value));
       continue;
     }
@@ -292,7 +299,9 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
     }
     const Port& port = signature.inputs[index];
     fills[index] = text.substr(equals + 1);
-    DYN_TRY(given[index], readSpec(port, fills[index], bound));
+    std::string note;
+    DYN_TRY(given[index], readSpec(port, fills[index], sources, known.values(), &note));
+    if (!note.empty()) call.notes.push_back("input " + name + ": " + note);
     if (given[index] && takeAsScalar(port, &*given[index])) call.scalars.push_back(name);
     if (given[index] && given[index]->isTensor() && port.info.kind == "tensor") {
       const HostTensor& tensor = given[index]->tensor();
@@ -336,6 +345,7 @@ std::vector<std::string> notesOf(const CallInputs& inputs, uint64_t seed) {
     notes.push_back((one ? "input " : "inputs ") + list + (one ? " is" : " are") + " random (seed " +
                     std::to_string(seed) + ")");
   }
+  notes.insert(notes.end(), inputs.notes.begin(), inputs.notes.end());
   for (const std::string& name : inputs.scalars)
     notes.push_back("input " + name + " is a scalar; the one element given is taken for it");
   return notes;

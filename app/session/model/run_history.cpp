@@ -22,23 +22,33 @@ void RunHistory::add(const std::shared_ptr<LoadedModel>& model, Shared<RunResult
     count_ = 0;
     model_ = model;
   }
-  forgetValues();
-  measured_.push_back({run->dims, medianNs(*run), run->peakBytes});
-  if (measured_.size() > kMeasured) measured_.pop_front();
+  if (run->recalledFrom.empty()) {
+    forgetValues();
+    measured_.push_back({run->dims, medianNs(*run), run->peakBytes});
+    if (measured_.size() > kMeasured) measured_.pop_front();
+  }
   whole_.push_back({++count_, std::move(run)});
-  if (whole_.size() > kWhole) whole_.pop_front();
+  if (whole_.size() <= kWhole) return;
+  // The last run stays, however many are recalled.
+  const bool firstIsLast = whole_.front().run == last(model);
+  whole_.erase(whole_.begin() + (firstIsLast ? 1 : 0));
 }
 
 void RunHistory::forgetValues() {
-  if (whole_.empty() || (whole_.back().run->outputs.empty() && whole_.back().run->inputs.empty())) return;
-  auto light = std::make_shared<RunResult>(*whole_.back().run);
-  light->inputs.clear();
-  light->outputs.clear();
-  whole_.back().run = std::move(light);
+  for (Entry& entry : whole_) {
+    if (entry.run->outputs.empty() && entry.run->inputs.empty()) continue;
+    auto light = std::make_shared<RunResult>(*entry.run);
+    light->inputs.clear();
+    light->outputs.clear();
+    entry.run = std::move(light);
+  }
 }
 
 Shared<RunResult> RunHistory::last(const std::shared_ptr<LoadedModel>& model) const {
-  return isOf(model) && !whole_.empty() ? whole_.back().run : nullptr;
+  if (!isOf(model)) return nullptr;
+  for (auto entry = whole_.rbegin(); entry != whole_.rend(); ++entry)
+    if (entry->run->recalledFrom.empty()) return entry->run;
+  return nullptr;
 }
 
 std::vector<RunHistory::Entry> RunHistory::profiled(const std::shared_ptr<LoadedModel>& model) const {

@@ -21,12 +21,13 @@ class RunHistory {
     Shared<RunResult> run;
   };
 
-  // Runs of another model are forgotten.
+  // Runs of another model are forgotten. One that was recalled is kept to be compared with, and nothing else:
+  // it is no measurement of this machine, and never the last run.
   void add(const std::shared_ptr<LoadedModel>& model, Shared<RunResult> run);
   // The outputs lie in memory of the runtime, which the next run needs: called before it.
   void forgetValues();
   Shared<RunResult> last(const std::shared_ptr<LoadedModel>& model) const;
-  // Of the profiled runs, oldest first.
+  // Of the profiled runs, oldest first, recalled ones among them.
   std::vector<Entry> profiled(const std::shared_ptr<LoadedModel>& model) const;
   std::vector<MeasuredRun> of(const std::shared_ptr<LoadedModel>& model) const;
 

@@ -35,6 +35,7 @@ TimelineEvent timelineEvent(const nlohmann::json& event) {
   item.kind = textOf(event, "cat");
   item.beginNs = nanoseconds(event, "ts", kLatestUs);
   item.durationNs = nanoseconds(event, "dur", kLongestUs);
+  item.thread = std::max(1, numberOf<int>(event, "tid"));
   if (auto arguments = event.find("args"); arguments != event.end() && arguments->is_object()) {
     item.place = textOf(*arguments, "place");
     item.shapes = textOf(*arguments, "shapes");
@@ -82,11 +83,24 @@ Result<TraceEvents> readTrace(std::string_view text) {
   return trace;
 }
 
-void setTimeline(const std::vector<TimelineEvent>& events, RunResult& result) {
+bool holdsOthers(const TimelineEvent& event) {
+  return event.kind == "function" || event.kind == "iteration" || event.kind == "worker";
+}
+
+void setTimeline(const std::vector<TimelineEvent>& all, RunResult& result) {
+  // Of more than are kept the first, whatever the file has them behind.
+  std::vector<TimelineEvent> sorted;
+  if (all.size() > kMostTimelineEvents) {
+    sorted = all;
+    std::stable_sort(sorted.begin(), sorted.end(), [](const TimelineEvent& a, const TimelineEvent& b) {
+      return a.beginNs < b.beginNs;
+    });
+  }
+  const std::vector<TimelineEvent>& events = sorted.empty() ? all : sorted;
   std::map<std::string, int64_t> byPlace;
   int64_t startNs = INT64_MAX;
   for (const TimelineEvent& event : events) {
-    if (event.kind != "function" && !event.place.empty()) byPlace[event.place] += event.durationNs;
+    if (!holdsOthers(event) && !event.place.empty()) byPlace[event.place] += event.durationNs;
     if (result.timeline.size() >= kMostTimelineEvents) continue;
     startNs = std::min(startNs, event.beginNs);
     result.timeline.push_back(event);
@@ -105,7 +119,7 @@ RunResult runOfTrace(const TraceEvents& trace) {
   for (const TimelineEvent& event : trace.events) {
     beginNs = std::min(beginNs, event.beginNs);
     endNs = std::max(endNs, event.beginNs + event.durationNs);
-    if (event.kind == "function") continue;  // the time of all others once more
+    if (holdsOthers(event)) continue;
     KernelRow& row = rows[{event.kind, event.name}];
     if (row.launchesCount == 0) {
       row.kind = event.kind;

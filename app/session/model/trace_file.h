@@ -26,6 +26,9 @@ Result<TraceEvents> readTrace(std::string_view text);
 // The first events, with their times from the beginning of the first one on, and all times by place.
 void setTimeline(const std::vector<TimelineEvent>& events, RunResult& result);
 
+// Calls of functions, iterations of loops and the shares of workers: time of other events once more.
+bool holdsOthers(const TimelineEvent& event);
+
 // A run as its events tell it: timeline, times by place, kernels with their launches.
 RunResult runOfTrace(const TraceEvents& trace);
 

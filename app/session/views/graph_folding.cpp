@@ -136,14 +136,18 @@ class Folder {
     return change;
   }
 
-  // The repetition that covers most; the shorter pattern of two that cover the same.
-  Repetition longest(const std::vector<Item>& items, size_t begin, size_t end) {
+  // The repetition that covers most; the shorter pattern of two that cover the same. `shapes`: of the items
+  // from `first` on.
+  Repetition longest(const std::vector<Item>& items, const std::vector<uint64_t>& shapes, size_t first,
+                     size_t begin, size_t end) {
     Repetition best;
     size_t most = 0;
+    const auto shape = [&](size_t item) { return shapes[item - first]; };
     for (size_t period = 1; period <= std::min((end - begin) / 2, kLongestPattern); ++period) {
+      if (end - begin - period <= most) break;  // so far apart there are not as many pairs
       size_t equal = 0;
       for (size_t i = begin; i + period <= end; ++i) {
-        if (i + period < end && items[i].shape == items[i + period].shape) {
+        if (i + period < end && shape(i) == shape(i + period)) {
           ++equal;
           continue;
         }
@@ -203,10 +207,12 @@ class Folder {
     std::vector<Item> left;
     std::vector<std::pair<size_t, size_t>> stretches = {{begin, end}};
     std::vector<Repetition> found;
+    std::vector<uint64_t> shapes;
+    for (size_t i = begin; i < end; ++i) shapes.push_back(items[i].shape);
     while (!stretches.empty()) {
       const auto [from, to] = stretches.back();
       stretches.pop_back();
-      const Repetition run = to - from < 2 * kShortestPattern ? Repetition() : longest(items, from, to);
+      const Repetition run = to - from < 2 * kShortestPattern ? Repetition() : longest(items, shapes, begin, from, to);
       if (run.count == 0) continue;
       found.push_back(run);
       stretches.emplace_back(from, run.begin);

@@ -30,6 +30,12 @@ class GraphBuilder {
 
   GraphView build() {
     const std::vector<FunctionVisit> functions = functionsOf(module_);
+    size_t count = 0;
+    for (const FunctionVisit& visit : functions)
+      count += visit.function->parameters.size() + visit.function->ops.size() + visit.function->results.size();
+    view_.nodes.reserve(count);
+    made_.reserve(count);
+    groupOfOp_.reserve(count);
     uint32_t number = 0;
     for (const FunctionVisit& visit : functions) addFunction(visit, number++);
     link();
@@ -66,7 +72,7 @@ class GraphBuilder {
       node.group = group;
       node.outputs.push_back({node.name, p.type ? p.type.toString() : "", kNoNode});
       node.text = "%" + node.name + ": " + node.outputs[0].type;
-      made_[p.id] = {node.id, 0};
+      made_[p.id] = {view_.nodes.size(), 0};
       view_.nodes.push_back(std::move(node));
     }
     for (const Op* op : function.ops) addOp(*op, group);
@@ -105,7 +111,7 @@ class GraphBuilder {
     for (size_t i = 0; i < op.results.size(); ++i) {
       const ValueDef& result = op.results[i];
       node.outputs.push_back({nameOf(result.id), result.type ? result.type.toString() : "", kNoNode});
-      made_[result.id] = {node.id, static_cast<int>(i)};
+      made_[result.id] = {view_.nodes.size(), static_cast<int>(i)};
     }
     node.name = node.outputs.empty() ? "" : node.outputs[0].name;
     node.label = labelOf(op);
@@ -143,7 +149,7 @@ class GraphBuilder {
   }
 
   struct Made {
-    NodeId node;
+    size_t node;  // of view_.nodes
     int port;
   };
   struct Used {
@@ -155,35 +161,27 @@ class GraphBuilder {
     // Node positions are in execution order: a use after the writer of `into` reads what it wrote.
     std::unordered_map<ValueId, size_t> writer;
     for (const Used& w : written_) writer.emplace(w.value, w.node);
+    view_.edges.reserve(uses_.size());
     for (const Used& use : uses_) {
       GraphNode& node = view_.nodes[use.node];
-      auto written = writer.find(use.value);
-      Made from{kNoNode, 0};
-      if (written != writer.end() && written->second < use.node) {
-        from = {view_.nodes[written->second].id, 0};
-      } else {
-        auto made = made_.find(use.value);
-        if (made == made_.end()) continue;
+      const auto written = writer.find(use.value);
+      const auto made = made_.find(use.value);
+      Made from{0, 0};
+      if (written != writer.end() && written->second < use.node)
+        from = {written->second, 0};
+      else if (made != made_.end())
         from = made->second;
-      }
-      GraphEdge edge{from.node, node.id, from.port, static_cast<int>(use.operand), nameOf(use.value), ""};
-      edge.type = typeOf(use.value);
-      node.inputs[use.operand].node = from.node;
+      else
+        continue;
+      GraphEdge edge{
+          view_.nodes[from.node].id, node.id, from.port, static_cast<int>(use.operand), nameOf(use.value), ""};
+      // As it was written where it is defined: types of many dims take long to write.
+      if (made != made_.end())
+        edge.type = view_.nodes[made->second.node].outputs[static_cast<size_t>(made->second.port)].type;
+      node.inputs[use.operand].node = edge.from;
       node.inputs[use.operand].type = edge.type;
       view_.edges.push_back(std::move(edge));
     }
-  }
-
-  std::string typeOf(ValueId value) {
-    if (types_.empty()) {
-      for (const FunctionVisit& visit : functionsOf(module_)) {
-        for (const Parameter& p : visit.function->parameters) types_[p.id] = p.type;
-        for (const Op* op : visit.function->ops)
-          for (const ValueDef& r : op->results) types_[r.id] = r.type;
-      }
-    }
-    auto it = types_.find(value);
-    return it == types_.end() || !it->second ? "" : it->second.toString();
   }
 
   const Module& module_;
@@ -193,7 +191,6 @@ class GraphBuilder {
   ScopeGroups groups_{view_};
   std::unordered_map<const Op*, int> groupOfOp_;
   std::unordered_map<ValueId, Made> made_;
-  std::unordered_map<ValueId, Type> types_;
   std::vector<Used> uses_, written_;
 };
 

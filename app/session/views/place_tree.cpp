@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "app/session/model/run_history.h"
+#include "app/session/model/trace_file.h"
 
 namespace dyn {
 
@@ -93,7 +94,7 @@ std::string dimsText(const RunResult& run) {
 std::vector<NodeTime> nodeTimes(const RunResult& run, TimeRange range) {
   std::map<std::string, int64_t> times;
   for (const TimelineEvent& event : run.timeline)
-    if (event.kind != "function" && !event.place.empty() && range.holds(event))
+    if (!holdsOthers(event) && !event.place.empty() && range.holds(event))
       times[event.place] += event.durationNs;
   std::vector<NodeTime> parts;
   for (NodeTime whole : run.nodeTimes) {
@@ -113,7 +114,7 @@ PlaceTree placeTree(const RunResult& run, TimeRange range) {
     if (!range.holds(event)) continue;
     beginNs = std::min(beginNs, event.beginNs);
     endNs = std::max(endNs, event.beginNs + event.durationNs);
-    if (event.kind == "function") continue;
+    if (holdsOthers(event)) continue;
     spans.emplace_back(event.beginNs, event.beginNs + event.durationNs);
     const std::vector<std::string> path = pathOf(event);
     int row = -1;
@@ -143,8 +144,14 @@ RunsView compareRuns(const RunResult& first, const RunResult& second) {
   view.firstPeakBytes = first.peakBytes;
   view.secondPeakBytes = second.peakBytes;
   std::map<std::string, RunDifference> rows;
-  for (const NodeTime& time : first.nodeTimes) rows[time.place].firstNs = time.totalNs;
-  for (const NodeTime& time : second.nodeTimes) rows[time.place].secondNs = time.totalNs;
+  for (const NodeTime& time : first.nodeTimes) {
+    rows[time.place].firstNs = time.totalNs;
+    rows[time.place].members = time.members;
+  }
+  for (const NodeTime& time : second.nodeTimes) {
+    rows[time.place].secondNs = time.totalNs;
+    if (!time.members.empty()) rows[time.place].members = time.members;
+  }
   for (auto& [place, row] : rows) {
     row.place = place;
     if (row.firstNs && row.secondNs && *row.firstNs > 0)

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kMostCells = 256;  // of a side of the grid
 constexpr size_t kBins = 40;
+constexpr int64_t kMostPictureSide = 512;
 
 void count(const HostTensor& tensor, TensorView& view) {
   double sum = 0, least = std::numeric_limits<double>::infinity(), largest = -least;
@@ -89,6 +90,58 @@ void fillGrid(const HostTensor& tensor, int64_t offset, TensorView& view) {
     }
 }
 
+// Which axes are rows, columns and channels; an axis of -1: there is none.
+struct PictureAxes {
+  std::string name;
+  int rows = -1, columns = -1, channels = -1;
+};
+
+PictureAxes pictureAxesOf(const std::vector<int64_t>& shape) {
+  const int rank = static_cast<int>(shape.size());
+  const auto areChannels = [&](int axis) {
+    const int64_t size = shape[static_cast<size_t>(axis)];
+    return size == 1 || size == 3 || size == 4;
+  };
+  if (rank == 2) return {"HW", 0, 1, -1};
+  if (rank != 3 && rank != 4) return {};
+  const int first = rank - 3, last = rank - 1;
+  if (areChannels(first)) return {rank == 4 ? "NCHW" : "CHW", first + 1, first + 2, first};
+  if (areChannels(last)) return {rank == 4 ? "NHWC" : "HWC", first, first + 1, last};
+  return {};
+}
+
+// Numbers from 0 to 255 are bytes, those from 0 to 1 parts of white; of others the least is black.
+void fillPicture(const HostTensor& tensor, TensorView& view) {
+  const PictureAxes axes = pictureAxesOf(tensor.shape());
+  if (axes.name.empty() || !view.least || dtypeClass(tensor.dtype()) == DtypeClass::complex) return;
+  const bool bytes = !isReal(tensor.dtype()) && *view.least >= 0 && *view.largest <= 255;
+  if (!bytes && (*view.least < 0 || *view.largest > 1)) view.pictureFrom = *view.least;
+  view.pictureTo = bytes ? 255 : *view.least < 0 || *view.largest > 1 ? *view.largest : 1;
+  const auto sizeOf = [&](int axis) { return axis < 0 ? 1 : tensor.shape()[static_cast<size_t>(axis)]; };
+  const auto strideOf = [&](int axis) {
+    int64_t stride = axis < 0 ? 0 : 1;
+    for (int after = axis + 1; axis >= 0 && after < tensor.rank(); ++after) stride *= sizeOf(after);
+    return stride;
+  };
+  const int64_t rows = sizeOf(axes.rows), columns = sizeOf(axes.columns), channels = sizeOf(axes.channels);
+  const int64_t batch = tensor.rank() == 4 && !view.slice.empty() ? view.slice[0] * strideOf(0) : 0;
+  const int64_t thin = std::max<int64_t>(1, (std::max(rows, columns) + kMostPictureSide - 1) /
+                                                kMostPictureSide);
+  view.pictureAxes = axes.name;
+  view.pictureRows = static_cast<int>((rows + thin - 1) / thin);
+  view.pictureColumns = static_cast<int>((columns + thin - 1) / thin);
+  view.pictureChannels = static_cast<int>(channels);
+  const double range = view.pictureTo - view.pictureFrom;
+  for (int64_t r = 0; r < rows; r += thin)
+    for (int64_t c = 0; c < columns; c += thin)
+      for (int64_t k = 0; k < channels; ++k) {
+        const double x = tensor.realAt(batch + r * strideOf(axes.rows) + c * strideOf(axes.columns) +
+                                       k * strideOf(axes.channels));
+        const double part = range > 0 && std::isfinite(x) ? (x - view.pictureFrom) / range : 0;
+        view.picture.push_back(static_cast<uint8_t>(std::lround(std::clamp(part, 0.0, 1.0) * 255)));
+      }
+}
+
 }  // namespace
 
 Result<TensorView> tensorView(const std::string& name, const HostTensor& tensor, const std::string& slice) {
@@ -102,7 +155,10 @@ Result<TensorView> tensorView(const std::string& name, const HostTensor& tensor,
   view.sizeBytes = tensor.sizeBytes();
   count(tensor, view);
   DYN_TRY(const int64_t offset, chooseSlice(tensor, slice, view));
-  if (tensor.elementCount() > 0) fillGrid(tensor, offset, view);
+  if (tensor.elementCount() > 0) {
+    fillGrid(tensor, offset, view);
+    fillPicture(tensor, view);
+  }
   view.text = toText(Value(tensor), "", TextOptions{});
   return view;
 }

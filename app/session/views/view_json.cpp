@@ -501,6 +501,11 @@ struct Writer {
   }
 
   Json operator()(const Shared<TensorView>& v) const {
+    Json picture;
+    if (!v->pictureAxes.empty())
+      picture = {{"axes", v->pictureAxes},       {"rows", v->pictureRows},
+                 {"columns", v->pictureColumns}, {"channels", v->pictureChannels},
+                 {"black", v->pictureFrom},      {"white", v->pictureTo}};
     return {{"tensor",
              {{"name", v->name},
               {"dtype", v->dtype},
@@ -515,6 +520,7 @@ struct Writer {
               {"mean", orNull(v->mean)},
               {"deviation", orNull(v->deviation)},
               {"histogram", v->histogram},
+              {"picture", std::move(picture)},
               {"file", v->file.empty() ? Json(nullptr) : Json(v->file)}}}};
   }
 

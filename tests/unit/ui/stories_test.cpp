@@ -279,5 +279,46 @@ TEST_F(Stories, readTheTextOfTheChosenOperation) {
   EXPECT_LE(steps_, 4);
 }
 
+TEST_F(Stories, whichPassBrokeIt) {
+  press("Ctrl+`");
+  type(":bisect --dim batch=1 --dim seq=3");
+  press("Return");
+  EXPECT_TRUE(said().contains("infer")) << said().toStdString();
+  EXPECT_TRUE(said().contains("reference")) << "by what each step was computed";
+  EXPECT_LE(steps_, 3);
+}
+
+TEST_F(Stories, whatIsSlowerWithLongerSequences) {
+  press("Ctrl+R");
+  ASSERT_NE(window_.lastRun(), nullptr);
+  QSpinBox* seq = named<QSpinBox>("dim_seq");
+  click(seq);
+  press("Ctrl+A");
+  type("64");
+  press("Return");
+  clickTab("Places");
+  const QImage heat = canvas()->grab().toImage();
+  click(named<QPushButton>("compareRuns"));
+  EXPECT_GT(named<QTableWidget>("differences")->rowCount(), 3);
+  EXPECT_NE(canvas()->grab().toImage(), heat) << "the graph shows the ratio";
+  EXPECT_LE(steps_, 7);
+}
+
+TEST_F(Stories, whatChangedBetweenTwoStepsWordByWord) {
+  clickTab("Changes");
+  canvas()->setFocus();
+  for (int i = 0; i < 3; ++i) press("J");
+  auto* text = named<CodeView>("diffText");
+  ASSERT_NE(text, nullptr);
+  const auto words = [&] {
+    size_t count = 0;
+    for (const auto& line : text->code().changed) count += line.size();
+    return count;
+  };
+  for (int i = 0; i < 8 && words() == 0; ++i) press("J");
+  EXPECT_GT(words(), 0u) << text->toPlainText().toStdString().substr(0, 500);
+  EXPECT_LE(steps_, 12);
+}
+
 }  // namespace
 }  // namespace dyn::ui

@@ -1,5 +1,5 @@
 // Pictures of graphs beside recorded ones (tests/golden/pictures): models, heat, an unsupported one, two
-// steps side by side; in two sizes, light and dark. They are kept at a third of their size and compared with
+// steps and two runs side by side, a stop in the machine; in two sizes, light and dark. They are kept at a third of their size and compared with
 // some tolerance, so that letters drawn by another version of FreeType are no difference, but a box, a line
 // or a colour in another place is. DYN_UPDATE=1 records them anew; one that differs is left beside the build
 // as pictures/NAME.png.
@@ -18,6 +18,7 @@
 #include "tests/support/paths.h"
 #include "ui/graph/graph_canvas.h"
 #include "ui/support/theme.h"
+#include "ui/views/stop_panel.h"
 
 namespace dyn::ui {
 namespace {
@@ -127,6 +128,48 @@ TEST_F(Pictures, Gpt2) { check("gpt2", sample("gpt2")); }
 TEST_F(Pictures, TwoSteps) {
   const Shared<GraphView> before = sample("bert", "infer"), after = sample("bert", "fuse");
   check("bert_changes", after, [&](GraphCanvas& canvas) { canvas.setCompared(before); });
+}
+
+TEST_F(Pictures, TwoRuns) {
+  check("bert_two_runs", sample("bert"), [](GraphCanvas& canvas) {
+    auto runs = std::make_shared<RunsView>();
+    for (const GraphNode& node : canvas.graph()->nodes)
+      if (node.kind == NodeKind::operation) {
+        // A quarter to four times as long, the same everywhere.
+        const auto step = static_cast<int64_t>(runs->rows.size() * 7 % 17);
+        runs->rows.push_back({node.place, {}, 1000, 250 + step * 220, 0.25 + 0.22 * static_cast<double>(step)});
+      }
+    canvas.setComparedRuns(runs);
+  });
+}
+
+// The panel of a run that stands at a breakpoint.
+TEST_F(Pictures, Stop) {
+  StopView stop;
+  stop.why = "breakpoint 1";
+  stop.function = "main";
+  stop.place = "bert.onnx: node /encoder/layer.0/attention/Softmax (Softmax, opset 17)";
+  stop.instruction = "launch k4 [v7, v9] [r3, r5]";
+  stop.position = 128;
+  stop.line = 41;
+  stop.registers = {{"r3", "16", "", "seq"},
+                    {"r5", "1", "", "batch"},
+                    {"v7", "[[0.25, 0.25, 0.5], ...]", "Tensor[(1, 12, 16, 16), f32]", ""},
+                    {"v9", "[[1, 2, 3], ...]", "Tensor[(1, 16), i64]", ""}};
+  stop.breakpoints.rows = {{1, "/encoder/layer.0/attention/Softmax", "main:128", 2, {41}}};
+  stop.breakpoints.watched = {"seq"};
+  Outcome outcome;
+  outcome.command = Command::of(CommandId::continue_);
+  outcome.view = std::make_shared<const StopView>(stop);
+  for (const Theme theme : {Theme::light, Theme::dark})
+    for (const QSize size : {QSize(900, 300), QSize(450, 360)}) {
+      applyTheme(theme);
+      StopPanel panel;
+      panel.setPalette(QApplication::palette());
+      panel.resize(size);
+      panel.take(outcome);
+      compare("stop_" + nameOf(theme) + "_" + QString::number(size.width()) + ".png", panel.grab().toImage());
+    }
 }
 
 TEST_F(Pictures, Unsupported) {

@@ -78,13 +78,22 @@ TEST(CodeText, foldsAreBlocksAndAsides) {
 }
 
 TEST(CodeText, differencesInALine) {
-  const auto [before, after] = differenceOf("%y = relu(%x)", "%y = tanh(%x)");
-  EXPECT_EQ(before, (std::pair<uint32_t, uint32_t>{5, 9}));
-  EXPECT_EQ(after, (std::pair<uint32_t, uint32_t>{5, 9}));
-  EXPECT_EQ(differenceOf("ab", "aab").second, (std::pair<uint32_t, uint32_t>{1, 2}));
-  EXPECT_EQ(differenceOf("", "x").first, (std::pair<uint32_t, uint32_t>{0, 0}));
-  EXPECT_EQ(differenceOf("\xc3\xa9", "\xc3\xa8").first, (std::pair<uint32_t, uint32_t>{0, 1}))
-      << "whole characters";
+  using List = std::vector<Columns>;
+  const WordDifference renamed = wordsThatDiffer("%y = relu(%x)", "%y = tanh(%x)");
+  EXPECT_EQ(renamed.before, (List{{5, 9}}));
+  EXPECT_EQ(renamed.after, (List{{5, 9}}));
+  const WordDifference two = wordsThatDiffer("%y = add(%a, %b) : f32[2]", "%y = add(%c, %b) : f32[2, 3]");
+  EXPECT_EQ(two.before, (List{{9, 11}})) << "what only came is not marked where it was not";
+  EXPECT_EQ(two.after, (List{{9, 11}, {25, 28}})) << "words in between that are the same have no mark";
+  EXPECT_EQ(wordsThatDiffer("a b", "a c b").after, (List{{2, 4}}));
+  EXPECT_TRUE(wordsThatDiffer("", "x").before.empty());
+  EXPECT_EQ(wordsThatDiffer("", "x").after, (List{{0, 1}}));
+  EXPECT_EQ(wordsThatDiffer("\xc3\xa9", "\xc3\xa8").before, (List{{0, 1}})) << "whole characters";
+  const WordDifference same = wordsThatDiffer("%y = relu(%x)", "%y = relu(%x)");
+  EXPECT_TRUE(same.before.empty() && same.after.empty());
+  std::string many, others;
+  for (int i = 0; i < 3000; ++i) many += "a" + std::to_string(i) + " ", others += "b" + std::to_string(i) + " ";
+  EXPECT_EQ(wordsThatDiffer(many, others).before.size(), 1u) << "of very many words one mark";
 }
 
 TEST(CodeView, foldedLinesTakeNoRowsAndOpenWhenShown) {

@@ -18,6 +18,8 @@
 
 #include "tests/support/idle_window.h"
 #include "tests/support/paths.h"
+#include "ui/views/picture_view.h"
+#include "ui/views/plan_canvas.h"
 
 namespace dyn::ui {
 namespace {
@@ -96,10 +98,99 @@ TEST_F(RunViewsTest, TwoRunsAreComparedAndAPlaceLeadsToItsOperation) {
   compare->click();
   waitIdle(window_);
   EXPECT_GT(places_->differences()->rowCount(), 0);
+  // The graph has the ratio in place of heat, with a legend of its own.
+  const auto legend = [&] { return window_.canvas()->grab().toImage(); };
+  const QImage ratio = legend();
   compare->click();
+  EXPECT_NE(legend(), ratio) << "heat again";
   QTreeWidgetItemIterator at(places_->tree());
   while (*at && !(*at)->toolTip(0).contains("mlp.dyn:4")) ++at;
   if (*at) places_->tree()->setCurrentItem(*at);
+}
+
+TEST_F(RunViewsTest, ASavedRunIsComparedWithAndIsNotTheLastOne) {
+  const QString saved = directory_.filePath("saved.json");
+  ASSERT_TRUE(window_.submitLine(":profile " + saved.toStdString() + " --dim n=400"));
+  waitIdle(window_);
+  ASSERT_EQ(window_.lastError().toStdString(), "");
+  window_.run();
+  waitIdle(window_);
+  const RunResult* last = window_.lastRun();
+  ASSERT_TRUE(window_.submitLine(":recall " + saved.toStdString()));
+  waitIdle(window_);
+  EXPECT_EQ(window_.lastRun(), last);
+  EXPECT_TRUE(window_.findChild<QPushButton*>("compareRuns")->isChecked());
+  EXPECT_GT(places_->differences()->rowCount(), 0);
+}
+
+TEST_F(RunViewsTest, APartOfTheTimelineLeavesThePlanOfTheRestInShadow) {
+  ASSERT_TRUE(window_.showPanel("Memory"));
+  waitIdle(window_);
+  auto* plan = window_.findChild<PlanCanvas*>("planCanvas");
+  ASSERT_FALSE(plan->part());
+  auto* timeline = window_.findChild<TimelineCanvas*>();
+  Q_EMIT timeline->rangeChosen(0, INT64_MAX);
+  EXPECT_TRUE(plan->part()) << "something that is in the plan is made";
+  Q_EMIT timeline->rangeChosen(INT64_MAX - 1, INT64_MAX);
+  EXPECT_FALSE(plan->part()) << "nothing was launched then";
+  Q_EMIT timeline->rangeChosen(INT64_MIN, INT64_MAX);
+  EXPECT_FALSE(plan->part()) << "the whole run has no shadow";
+}
+
+TEST(Timeline, WorkersHaveLanesBelowTheRunsOwnThread) {
+  auto run = std::make_shared<RunResult>();
+  const auto event = [&](const char* name, const char* kind, int thread, int64_t begin, int64_t duration) {
+    TimelineEvent e;
+    e.name = name;
+    e.kind = kind;
+    e.thread = thread;
+    e.beginNs = begin;
+    e.durationNs = duration;
+    run->timeline.push_back(e);
+  };
+  event("main", "function", 1, 0, 1000);
+  event("iteration 1", "iteration", 1, 100, 400);
+  event("matmul", "kernel", 1, 120, 300);
+  event("matmul", "worker", 2, 130, 280);
+  event("matmul", "worker", 3, 130, 290);
+  TimelineCanvas timeline;
+  timeline.resize(600, 80);
+  timeline.setRun(run);
+  ASSERT_EQ(timeline.lanes().size(), 3u);
+  EXPECT_EQ(timeline.lanes()[1].title, "worker 1");
+  EXPECT_EQ(timeline.lanes()[1].firstRow, 3);
+  EXPECT_EQ(timeline.bars()[2].row, 2) << "in its iteration, in its function";
+  EXPECT_EQ(timeline.bars()[3].row, 3);
+  EXPECT_EQ(timeline.bars()[4].row, 4);
+  EXPECT_EQ(timeline.rowsCount(), 5);
+  // The last lane is below the edge; dragging upwards brings it into sight.
+  timeline.show();
+  EXPECT_GT(timeline.rectOf(timeline.bars()[4]).bottom(), timeline.height());
+  mouse(&timeline, QEvent::MouseButtonPress, {300, 70});
+  mouse(&timeline, QEvent::MouseMove, {300, 40});
+  mouse(&timeline, QEvent::MouseMove, {300, 0});
+  mouse(&timeline, QEvent::MouseButtonRelease, {300, 0});
+  EXPECT_LT(timeline.rectOf(timeline.bars()[4]).bottom(), timeline.height());
+  run->timeline.resize(3);
+  timeline.setRun(run);
+  EXPECT_EQ(timeline.lanes().size(), 1u);
+}
+
+TEST(Picture, ATensorOfThreeChannelsIsOne) {
+  auto tensor = std::make_shared<TensorView>();
+  tensor->pictureAxes = "NCHW";
+  tensor->pictureRows = 2;
+  tensor->pictureColumns = 3;
+  tensor->pictureChannels = 3;
+  tensor->picture = {255, 0, 0, 0, 255, 0, 0, 0, 255, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  PictureView view;
+  view.setTensor(tensor);
+  ASSERT_EQ(view.image().size(), QSize(3, 2));
+  EXPECT_EQ(view.image().pixelColor(1, 0), QColor(0, 255, 0));
+  EXPECT_EQ(view.image().pixelColor(2, 1), QColor(7, 8, 9));
+  EXPECT_TRUE(view.caption().contains("NCHW, 3 x 2")) << view.caption().toStdString();
+  view.setTensor(std::make_shared<TensorView>());
+  EXPECT_TRUE(view.image().isNull());
 }
 
 TEST_F(RunViewsTest, AValueIsLookedAt) {

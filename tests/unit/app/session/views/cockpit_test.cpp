@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "app/session/model/input_spec.h"
 #include "app/session/views/place_tree.h"
@@ -252,6 +253,16 @@ TEST_F(CockpitTest, PlacesAddUpAndTwoRunsAreCompared) {
   auto equal = line(":compare");
   ASSERT_TRUE(equal->ok()) << equal->error->message;
   for (const RunDifference& row : equal->as<RunsView>()->rows) EXPECT_EQ(row.ratio, 1.0) << row.place;
+  // It is no measurement: it is neither the last run nor a point beside predicted ones.
+  EXPECT_EQ(after.recalledFrom, saved);
+  EXPECT_THAT(equal->as<RunsView>()->first, HasSubstr("of saved.json"));
+  const auto measured = [&] { return line(":sweep n 1..50")->as<SweepView>()->measured.size(); };
+  const size_t points = measured();
+  ASSERT_TRUE(line(":recall " + saved)->ok());
+  EXPECT_EQ(measured(), points);
+  EXPECT_TRUE(line(":tensor x")->ok()) << "an input of the last run, which was run here";
+  for (int i = 0; i < 12; ++i) ASSERT_TRUE(line(":recall " + saved)->ok());
+  EXPECT_TRUE(line(":tensor x")->ok()) << "however many are recalled";
   for (const char* bad : {"", "no", "{}", "{\"traceEvents\": 3}", "{\"traceEvents\": [{\"ph\": 1}, 4]}"}) {
     auto outcome = line(":recall " + folder_.write("bad.json", bad));
     ASSERT_FALSE(outcome->ok()) << bad;
@@ -293,6 +304,48 @@ TEST_F(CockpitTest, ThePlanSaysWhatLivesAtItsPeak) {
     sum += *plan.buffers[i].sizeBytes;
   }
   EXPECT_EQ(sum, plan.peakStepBytes);
+}
+
+TEST_F(CockpitTest, AProfileTellsIterationsAndWorkers) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  // Two loops, one in the other: 3 times 4 iterations, and a product for each.
+  ASSERT_TRUE(
+      loadText(
+          "fn @main(%x: Tensor[(64, 64), f32]) -> (Tensor[(64, 64), f32]) {\n"
+          "  %n = constant() {value = i64[] 3}\n  %m = constant() {value = i64[] 4}\n"
+          "  %t = constant() {value = bool[] true}\n"
+          "  %y = loop(%n, %t, %x) {carried = 1} body (%i: Tensor[(), i64], %a: Tensor[(64, 64), f32]) "
+          "-> (Tensor[(), bool], Tensor[(64, 64), f32]) {\n"
+          "    %c = constant() {value = bool[] true}\n"
+          "    %b = loop(%m, %c, %a) {carried = 1} body (%j: Tensor[(), i64], %d: Tensor[(64, 64), f32]) "
+          "-> (Tensor[(), bool], Tensor[(64, 64), f32]) {\n"
+          "      %e = constant() {value = bool[] true}\n      %f = matmul(%d, %x)\n"
+          "      return %e, %f\n    }\n    %g = softmax(%b)\n    return %c, %g\n  }\n"
+          "  return %y\n}\n")
+          ->ok());
+  auto outcome = line(":profile");
+  ASSERT_TRUE(outcome->ok()) << outcome->error->toString();
+  const RunResult& run = *outcome->as<RunResult>();
+  std::map<std::string, int> numbers;
+  std::vector<const TimelineEvent*> iterations;
+  for (const TimelineEvent& event : run.timeline)
+    if (event.kind == "iteration") {
+      ++numbers[event.name];
+      iterations.push_back(&event);
+    }
+  EXPECT_EQ(numbers["iteration 1"], 4) << "of the outer loop one, of the inner one three";
+  EXPECT_EQ(numbers["iteration 3"], 4);
+  EXPECT_EQ(numbers["iteration 4"], 3);
+  EXPECT_EQ(iterations.size(), 15u);
+  for (size_t i = 0; i < iterations.size(); ++i)
+    for (size_t k = i + 1; k < iterations.size(); ++k) {
+      const int64_t endI = iterations[i]->beginNs + iterations[i]->durationNs,
+                    endK = iterations[k]->beginNs + iterations[k]->durationNs;
+      EXPECT_TRUE(endI <= iterations[k]->beginNs || endK <= endI) << "they nest: " << i << " " << k;
+    }
+  // Their time is that of other events once more.
+  for (const NodeTime& time : run.nodeTimes) EXPECT_EQ(time.place.find("iteration"), std::string::npos);
+  for (const KernelRow& row : run.profile->rows) EXPECT_NE(row.kind, "iteration");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "app/repl/supervisor.h"
+#include "app/session/supervisor.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "app/session/command.h"
 #include "compiler/support/standard_streams.h"
 
 namespace dyn {
@@ -22,22 +23,22 @@ constexpr int kInternalError = 70;
 }  // namespace
 
 // Lines end in a zero.
-struct ShellRecord::Page {
+struct CommandRecord::Page {
   size_t keptBytes;
   size_t runningBytes;  // 0: none
   std::array<char, kKeptBytes> kept, running;
 };
 
-ShellRecord::ShellRecord() {
+CommandRecord::CommandRecord() {
   void* memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory != MAP_FAILED) page_ = static_cast<Page*>(memory);
 }
 
-ShellRecord::~ShellRecord() {
+CommandRecord::~CommandRecord() {
   if (page_) ::munmap(page_, sizeof(Page));
 }
 
-void ShellRecord::begin(const std::string& line) {
+void CommandRecord::begin(const std::string& line) {
   if (!page_) return;
   const size_t size = std::min(line.size(), kKeptBytes - 1);
   std::memcpy(page_->running.data(), line.data(), size);
@@ -45,7 +46,7 @@ void ShellRecord::begin(const std::string& line) {
   page_->runningBytes = size + 1;
 }
 
-void ShellRecord::end(bool kept) {
+void CommandRecord::end(bool kept) {
   if (!page_) return;
   const size_t size = page_->runningBytes;
   const bool whole = size > 0 && size < kKeptBytes && page_->keptBytes + size <= kKeptBytes;
@@ -56,15 +57,15 @@ void ShellRecord::end(bool kept) {
   page_->runningBytes = 0;
 }
 
-void ShellRecord::forget() {
+void CommandRecord::forget() {
   if (page_) page_->keptBytes = 0;
 }
 
-std::string ShellRecord::running() const {
+std::string CommandRecord::running() const {
   return page_ && page_->runningBytes > 0 ? std::string(page_->running.data()) : "";
 }
 
-std::vector<std::string> ShellRecord::kept() const {
+std::vector<std::string> CommandRecord::kept() const {
   std::vector<std::string> lines;
   for (size_t at = 0; page_ && at < page_->keptBytes; at += lines.back().size() + 1)
     lines.emplace_back(page_->kept.data() + at);
@@ -73,14 +74,14 @@ std::vector<std::string> ShellRecord::kept() const {
 
 namespace {
 
-volatile pid_t shellProcess = 0;
+volatile pid_t watchedProcess = 0;
 
-// Keys reach the shell by themselves, as the terminal's end does the leader of its processes alone; what
+// Keys reach the other process by themselves, as the terminal's end does the leader of its processes alone; what
 // somebody sends to this process is passed on.
 void passOn(int signal, siginfo_t* info, void*) {
   const int saved = errno;
-  if (shellProcess > 0 && (info->si_code <= 0 || signal == SIGHUP || signal == SIGTERM))
-    ::kill(shellProcess, signal);
+  if (watchedProcess > 0 && (info->si_code <= 0 || signal == SIGHUP || signal == SIGTERM))
+    ::kill(watchedProcess, signal);
   errno = saved;
 }
 
@@ -97,15 +98,15 @@ bool isFault(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGABRT;
 }
 
-// The status with which the shell ended. When it stops, this process stops too.
-int waitForShell() {
+// The status with which it ended. When it stops, this process stops too.
+int waitForProcess() {
   int status = 0;
   for (;;) {
-    const pid_t found = ::waitpid(shellProcess, &status, WUNTRACED);
+    const pid_t found = ::waitpid(watchedProcess, &status, WUNTRACED);
     if (found < 0 && errno == EINTR) continue;
     if (found < 0 || !WIFSTOPPED(status)) return status;
     ::raise(SIGSTOP);
-    ::kill(shellProcess, SIGCONT);
+    ::kill(watchedProcess, SIGCONT);
   }
 }
 
@@ -113,39 +114,47 @@ void say(const std::string& text) { (void)writeStandard(2, text); }
 
 }  // namespace
 
-int superviseShell(const std::function<int(ShellRecord&, const std::vector<std::string>&)>& shell) {
+bool changesSession(const Command& command) {
+  if (command.id == CommandId::run) return command.has("bind");
+  return command.id == CommandId::undo || command.id == CommandId::source ||
+         commandSpec(command.id).undoable == Undoable::yes;
+}
+
+int supervise(const std::string& what, const std::function<int(CommandRecord&, const Restart&)>& work) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kSoon = std::chrono::seconds(5);
   constexpr int kMostSoon = 3;  // faults one after the other: no command of the person does that
-  ShellRecord record;
+  CommandRecord record;
   termios terminal{};
   const bool isTerminal = ::tcgetattr(0, &terminal) == 0;
-  std::vector<std::string> restored;
+  Restart restart;
   for (int soon = 0; soon < kMostSoon;) {
     const auto start = Clock::now();
     const pid_t self = ::getpid();
     const pid_t child = ::fork();
-    if (child < 0) return shell(record, restored);  // without a second chance
+    if (child < 0) return work(record, restart);  // without a second chance
     if (child == 0) {
       for (const int signal : {SIGINT, SIGQUIT, SIGWINCH, SIGTERM, SIGHUP, SIGTSTP})
         ::signal(signal, SIG_DFL);
       ::prctl(PR_SET_PDEATHSIG, SIGHUP);
       if (::getppid() != self) ::_exit(kInternalError);
-      ::_exit(shell(record, restored));
+      ::_exit(work(record, restart));
     }
-    shellProcess = child;
+    watchedProcess = child;
     takeSignals();
-    const int status = waitForShell();
-    shellProcess = 0;
+    const int status = waitForProcess();
+    watchedProcess = 0;
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     const int signal = WTERMSIG(status);
     if (!isFault(signal)) return 128 + signal;
     if (isTerminal) ::tcsetattr(0, TCSADRAIN, &terminal);
     const std::string running = record.running();
-    say("\nthe shell crashed (" + std::string(strsignal(signal)) + ")" +
+    restart.crash = std::string(strsignal(signal)) + (running.empty() ? "" : " in: " + running);
+    say("\nthe " + what + " crashed (" + strsignal(signal) + ")" +
         (running.empty() ? "" : " in: " + running) + "\n");
     // A fault while commands are done again: not a second time.
-    restored = running.empty() || restored.empty() || soon == 0 ? record.kept() : std::vector<std::string>();
+    const bool again = running.empty() || restart.commands.empty() || soon == 0;
+    restart.commands = again ? record.kept() : std::vector<std::string>();
     record.forget();
     record.end(false);
     soon = Clock::now() - start < kSoon ? soon + 1 : 0;
