@@ -74,6 +74,15 @@ void BatchedTurns::makeAs(ValueId result, const OpDef& def, std::vector<ValueId>
   ops_.push_back(ir_.own(std::move(op)));
 }
 
+void BatchedTurns::effect(const OpDef& def, std::vector<ValueId> operands, Attributes attributes) {
+  Op op;
+  op.def = &def;
+  op.place = place_;
+  op.operands = std::move(operands);
+  op.attributes = std::move(attributes);
+  ops_.push_back(ir_.own(std::move(op)));
+}
+
 ValueId BatchedTurns::integers(const std::vector<int64_t>& values) {
   return make(ops::constantOp, {}, {{"value", HostTensor::vectorInt(Dtype::i64, values)}});
 }

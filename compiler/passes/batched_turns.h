@@ -38,6 +38,8 @@ class BatchedTurns {
   ValueId make(const OpDef& def, std::vector<ValueId> operands, Attributes attributes = {});
   // The same, its result being this value.
   void makeAs(ValueId result, const OpDef& def, std::vector<ValueId> operands, Attributes attributes = {});
+  // One without results.
+  void effect(const OpDef& def, std::vector<ValueId> operands, Attributes attributes);
   ValueId integers(const std::vector<int64_t>& values);
   ValueId integer(int64_t value);
   // `id` [m, ...] as [m, dims...].

@@ -182,11 +182,21 @@ class Lineariser {
     number_ = ir_.newValue();
     const ValueId starts = captured(starts_);
     const auto start = [&](ValueId level) {
-      return b.make(ops::unsqueezeOp,
-                    {b.make(ops::gatherOp, {starts, level}, {{"axis", int64_t{0}}}), b.integers({0})});
+      return b.make(ops::gatherOp, {starts, level}, {{"axis", int64_t{0}}});
     };
     const ValueId first = start(number_), behind = start(b.make(ops::addOp, {number_, b.integer(1)}));
-    b.makeAs(nodes_, ops::sliceOp, {captured(order_), first, behind, b.integers({0})});
+    const Dim count = ir_.dims().any("the nodes of a level");
+    b.effect(ops::bind_dimsOp, {b.make(ops::subOp, {behind, first})},
+             {{"dims", Shape{count}}, {"elements", std::vector<int64_t>{0}}});
+    b.effect(ops::checkOp, {},
+             {{"lhs", Shape{ir_.dims().constant(0)}},
+              {"relation", std::string("le")},
+              {"rhs", Shape{count}},
+              {"what", std::string("a level has nodes")}});
+    const ValueId places = b.make(
+        ops::rangeOp, {b.integer(0), b.make(ops::dim_valueOp, {}, {{"value", Shape{count}}}), b.integer(1)});
+    b.makeAs(nodes_, ops::gatherOp, {captured(order_), b.make(ops::addOp, {places, first})},
+             {{"axis", int64_t{0}}});
     b.bind(body_.parameters[0].id, nodes_, true);
     for (const NodeLoop::State& state : loop_.states) {
       states_.push_back({operands[2 + state.carried], ir_.newValue(), kNoValue,
@@ -210,14 +220,14 @@ class Lineariser {
       const ValueId written = b.reshaped(b.manyOf(update), Shape(dims.begin() + 1, dims.end()));
       states_[k].after = b.make(ops::scatter_ndOp, {states_[k].inside, rows, written});
     }
-    const ValueId places = b.make(ops::reshapeOp, {nodes_, b.integers({-1, 1})});
+    const ValueId turns = b.make(ops::reshapeOp, {nodes_, b.integers({-1, 1})});
     for (size_t k = 0; k < scans(); ++k) {
       if (dependenceOf(scan(k)) != TurnDependence::state) continue;
       const Type type = types_.at(scan(k));
       const ValueId inside = ir_.newValue();
       const ValueDef& result = loop_.loop->results[carried() + k];
       states_.push_back({zeros(type), inside,
-                         b.make(ops::scatter_ndOp, {inside, places, b.manyOf(scan(k))}), result.id,
+                         b.make(ops::scatter_ndOp, {inside, turns, b.manyOf(scan(k))}), result.id,
                          result.type});
     }
     return "";
