@@ -1,51 +1,15 @@
 // byteconv: convolution of bytes as the product of the filters with panels of the window's elements.
+#include "vm/kernels/byte/byte_conv.h"
+
 #include <algorithm>
-#include <cstring>
-#include <vector>
 
 #include "vm/kernels/builtins.h"
-#include "vm/kernels/byte/byte_gemm.h"
-#include "vm/kernels/conv/convolution.h"
 
 namespace dyn::vm::kernels {
 namespace {
 
-// Runs are a row of an image or less: too short for the library's calls.
-void copyRun(uint8_t* to, const uint8_t* from, int64_t count) {
-  typedef uint8_t Sixteen __attribute__((vector_size(16), aligned(1), may_alias));
-  if (count < 16) {
-    memcpy(to, from, static_cast<size_t>(count));
-    return;
-  }
-  auto copy = [&](int64_t at) {
-    *reinterpret_cast<Sixteen*>(to + at) = *reinterpret_cast<const Sixteen*>(from + at);
-  };
-  for (int64_t at = 0; at + 16 <= count; at += 16) copy(at);
-  copy(count - 16);
-}
-void fillRun(uint8_t* to, uint8_t value, int64_t count) {
-  if (count == 1)
-    *to = value;
-  else if (count > 0)
-    memset(to, value, static_cast<size_t>(count));
-}
-
-// What all ways to compute it share.
-struct ByteConvolution {
-  const FlatCall& call;
-  const ByteGemmFamily& family;
-  const Convolution& c;
-  const TensorView *x, *w;
-  const TensorView *zeroX, *zeroW;  // null: 0
-  int32_t* y;
-  const Epilogue& epilogue;
-  bool channelsLast;  // of the weights: [m, k..., c/group]
-
-  int32_t zeroOfX() const { return zeroAt(zeroX, 0); }
-  const uint8_t* inputOf(int64_t image, int64_t group) const {
-    return x->as<uint8_t>() + (image * c.groups + group) * c.channels * c.inputSize();
-  }
-
+// With what panels of positions are made of.
+struct PanelledConvolution : ByteConvolution {
   // A tap's inputs for output positions [begin, end), row after row of the output: visit(begins, before,
   // within, after, from): so many positions outside of the input, inside of it, and outside again, the first
   // inside at `from` of a channel's elements.
@@ -127,45 +91,10 @@ struct ByteConvolution {
   }
 };
 
-// One filter and one channel a group: sums over the taps, a row of the output at a time.
-Status depthwise(const ByteConvolution& p) {
-  const Convolution& c = p.c;
-  const uint8_t flip = leftFlip(p.x->dtype());
-  const int32_t zero = leftZero(p.x->dtype(), p.zeroOfX());
-  const int64_t rows = c.output[0] * c.output[1], width = c.output[2];
-  EpilogueFault fault;
-  const auto tasks = static_cast<uint32_t>(worthwhileTasks(p.call, c.steps()));
-  p.call.split(c.batch * c.groups, tasks, [&](int64_t begin, int64_t end) {
-    for (int64_t plane = begin; plane < end && !p.call.cancelled(); ++plane) {
-      const int64_t filter = plane % c.groups;
-      const uint8_t* x = p.x->as<uint8_t>() + plane * c.inputSize();
-      int32_t* y = p.y + plane * c.outputSize();
-      std::fill_n(y, c.outputSize(), 0);
-      const int32_t zeroW = zeroAt(p.zeroW, filter);
-      for (int64_t row = 0; row < rows; ++row) {
-        for (int64_t tap = 0; tap < c.taps(); ++tap) {
-          const int64_t tapD = tap / (c.kernel[1] * c.kernel[2]), tapH = tap / c.kernel[2] % c.kernel[1];
-          const int64_t d = row / c.output[1] * c.stride[0] + tapD * c.dilation[0] - c.pad[0],
-                        h = row % c.output[1] * c.stride[1] + tapH * c.dilation[1] - c.pad[1];
-          if (d < 0 || d >= c.input[0] || h < 0 || h >= c.input[1]) continue;
-          const int64_t shift = tap % c.kernel[2] * c.dilation[2] - c.pad[2];
-          const Places here = placesInside(shift, c.stride[2], c.input[2]).within(0, width);
-          if (here.low == here.high) continue;
-          p.family.tapKernel(x + (d * c.input[1] + h) * c.input[2] + here.low * c.stride[2] + shift,
-                             c.stride[2], flip, zero, byteAt(p.w, filter * c.taps() + tap) - zeroW,
-                             y + row * width + here.low, here.high - here.low);
-        }
-      }
-      if (p.epilogue) fault.note(p.epilogue.run(plane, plane + 1, 0, c.outputSize()));
-    }
-  });
-  return fault.status();
-}
-
 // Blocks of output positions, and scratch memory in elements of four bytes.
 struct PanelPlan {
   int64_t tasks, blockPanels, blocks, leading;
-  int64_t wordElements, termElements, mixedElements, stageElements, packElements, zeroElements;
+  int64_t wordElements, termElements, mixedElements, stageElements, packElements, zeroElements, tileElements;
   bool pointwise, mixes;
 
   PanelPlan(const ByteGemmFamily& family, const FlatCall& call, const Convolution& c) {
@@ -187,14 +116,15 @@ struct PanelPlan {
     stageElements = pointwise || mixes ? 0 : wholeLines((depth * blockPanels * width + 3) / 4);
     packElements =
         std::max(wholeLines(blockPanels * panelBytes(family, depth) / 4), wholeLines(depth / 4 + 1));
+    tileElements = isApart(call.result(0)) ? ByteProduct::kTileElements : 0;
   }
   int64_t shared() const { return wordElements + termElements + zeroElements + mixedElements; }
-  int64_t own() const { return stageElements + packElements; }
+  int64_t own() const { return stageElements + packElements + tileElements; }
 };
 
 // Units are (image, group, block of output positions): the block's windows become panels, all filters are
 // multiplied with them.
-Status byPanels(FlatCall& memory, const ByteConvolution& p) {
+Status byPanels(FlatCall& memory, const PanelledConvolution& p) {
   const Convolution& c = p.c;
   const ByteGemmFamily& family = p.family;
   const PanelPlan plan(family, p.call, c);
@@ -244,6 +174,7 @@ Status byPanels(FlatCall& memory, const ByteConvolution& p) {
   p.call.split(c.batch * c.groups * blocks, tasks, [&](int64_t begin, int64_t end) {
     auto* staged = reinterpret_cast<uint8_t*>(scratch.next());
     auto* panels = reinterpret_cast<int8_t*>(staged + stageElements * 4);
+    auto* tile = reinterpret_cast<int32_t*>(panels + plan.packElements * 4);
     for (int64_t unit = begin; unit < end && !p.call.cancelled(); ++unit) {
       const int64_t plane = unit / blocks, first = unit % blocks * block,
                     count = std::min(block, c.outputSize() - first), group = plane % c.groups,
@@ -267,7 +198,7 @@ Status byPanels(FlatCall& memory, const ByteConvolution& p) {
       product.rowTerms = terms + group * c.filters * 2;
       product.panels = panels;
       product.zeros = zeros;
-      product.c = p.y + plane * c.filters * c.outputSize() + first;
+      product.c = plan.tileElements > 0 ? tile : p.y + plane * c.filters * c.outputSize() + first;
       product.leadingC = c.outputSize();
       product.firstRow = plane * c.filters;
       product.firstColumn = first;
@@ -299,7 +230,7 @@ Status readCall(const FlatCall& call, Convolution& c) {
   if (n.channelsLast && c.channels % 4 != 0)
     return badArgument("byteconv", Call::weights, "a multiple of four channels, as they stand last", w);
   if (Status status = describeShapes(window, x, y, false, c); !status.ok()) return status;
-  if (Status status = checkByteResult(y); !status.ok()) return status;
+  if (Status status = checkProductResult(y, n.epilogue != 0); !status.ok()) return status;
   if (zeroX && (zeroX->dtype() != x->dtype() || zeroX->elements != 1))
     return badArgument("byteconv", Call::zeroX, "one zero point of the input's element type", zeroX);
   if (zeroW &&
@@ -308,14 +239,16 @@ Status readCall(const FlatCall& call, Convolution& c) {
   return okStatus();
 }
 
-bool isDepthwise(const Convolution& c) { return c.channels == 1 && c.filters == 1; }
-
 }  // namespace
 
 Status byteConvScratchBy(const ByteGemmFamily& family, const FlatCall& call, int64_t& elements) {
   Convolution c;
   if (Status status = readCall(call, c); !status.ok()) return status;
-  if (call.result(0)->elements == 0 || isDepthwise(c)) return okStatus();
+  if (call.result(0)->elements == 0) return okStatus();
+  if (isDepthwise(c)) {
+    elements = byteDepthwiseScratch(call, c);
+    return okStatus();
+  }
   const PanelPlan plan(family, call, c);
   elements = scratchElements(plan.shared(), plan.tasks, plan.own());
   return okStatus();
@@ -339,7 +272,7 @@ Status byteConvBy(const ByteGemmFamily& family, FlatCall& call) {
                           y->as<int32_t>(),
                           epilogue,
                           n.channelsLast};
-  return isDepthwise(c) ? depthwise(p) : byPanels(call, p);
+  return isDepthwise(c) ? byteDepthwise(call, p) : byPanels(call, {p});
 }
 
 Status byteconvScratch(const FlatCall& call, int64_t& elements) {

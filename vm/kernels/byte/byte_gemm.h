@@ -81,17 +81,15 @@ struct ByteProduct {
   const int32_t* zeros =
       nullptr;           // of B: one for each column of all panels, or a panel of the same ones (zeroStep 0)
   int64_t zeroStep = 0;  // from panel to panel
-  int32_t* c = nullptr;
-  int64_t leadingC = 0;
+  int32_t* c = nullptr;                   // where the epilogue is apart: kTileElements for this task alone
+  int64_t leadingC = 0;                   // from row to row of the whole result, of which c is a part
   int64_t firstRow = 0, firstColumn = 0;  // what the epilogue calls the first row and column of c
   const Epilogue* epilogue = nullptr;     // null: none
+  static constexpr int64_t kTileElements = 16384;
 
   // Rows [rowBegin, rowEnd) x panels [panelBegin, panelEnd); returns the epilogue's fault.
   int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, int64_t panelEnd) const;
 };
-
-// The memory of such a product: i32, or of the type that a kernel makes of it in place.
-Status checkByteResult(const TensorView* c);
 
 // The builtins for a given family, as the tests call them.
 Status byteGemmScratchBy(const ByteGemmFamily& family, const FlatCall& call, int64_t& elements);
