@@ -10,6 +10,7 @@ namespace {
 
 // With what panels of positions are made of.
 struct PanelledConvolution : ByteConvolution {
+  int64_t mixedChannels = 0;  // of an input whose channels stand side by side: whole words of four
   // A tap's inputs for output positions [begin, end), row after row of the output: visit(begins, before,
   // within, after, from): so many positions outside of the input, inside of it, and outside again, the first
   // inside at `from` of a channel's elements.
@@ -54,7 +55,7 @@ struct PanelledConvolution : ByteConvolution {
   // in words.
   template <typename Word>
   void fillPanel(const Word* mixed, Word padding, int64_t begin, int64_t end, Word* panel) const {
-    const int64_t perTap = c.channels / static_cast<int64_t>(sizeof(Word)), width = family.panelWidth,
+    const int64_t perTap = mixedChannels / static_cast<int64_t>(sizeof(Word)), width = family.panelWidth,
                   stride = c.stride[2];
     if (end - begin < width) std::fill_n(panel, c.taps() * perTap * width, Word{0});
     for (int64_t tap = 0; tap < c.taps(); ++tap, panel += perTap * width)
@@ -74,11 +75,25 @@ struct PanelledConvolution : ByteConvolution {
                  });
   }
 
+  // The last channels, fewer than a word holds, and the zero point for those that are not there.
+  void mixFew(const uint8_t* from, int64_t there, uint8_t* to) const {
+    constexpr int64_t kColumns = 256;
+    const int64_t size = c.inputSize();
+    uint8_t rows[4 * kColumns];
+    std::fill(std::begin(rows), std::end(rows), static_cast<uint8_t>(zeroOfX()));
+    for (int64_t at = 0; at < size; at += kColumns) {
+      const int64_t count = std::min(kColumns, size - at);
+      for (int64_t i = 0; i < there; ++i) copyRun(rows + i * kColumns, from + i * size + at, count);
+      mixChannels(family, rows, kColumns, count, rightFlip(x->dtype()), to + at * family.group);
+    }
+  }
+
   // Panels of output positions [first, first + count) of an input of `plane`.
   void fillPanels(const uint8_t* mixed, int64_t first, int64_t count, int8_t* panels) const {
-    const int64_t width = family.panelWidth, words = wordCount(family, c.depth());
+    const int64_t width = family.panelWidth, depth = mixedChannels * c.taps(),
+                  words = wordCount(family, depth);
     const auto byte = static_cast<uint8_t>(zeroOfX() ^ rightFlip(x->dtype()));
-    for (int64_t at = 0; at < count; at += width, panels += panelBytes(family, c.depth())) {
+    for (int64_t at = 0; at < count; at += width, panels += panelBytes(family, depth)) {
       const int64_t begin = first + at, end = first + std::min(at + width, count);
       if (family.group == 4)
         fillPanel(reinterpret_cast<const uint32_t*>(mixed), byte * uint32_t{0x01010101}, begin, end,
@@ -96,10 +111,16 @@ struct PanelPlan {
   int64_t tasks, blockPanels, blocks, leading;
   int64_t wordElements, termElements, mixedElements, stageElements, packElements, zeroElements, tileElements;
   bool pointwise, mixes;
+  int64_t mixedChannels, depth;
 
   PanelPlan(const ByteGemmFamily& family, const FlatCall& call, const Convolution& c) {
     constexpr int64_t kBlockBytes = 1 << 18;
-    const int64_t depth = c.depth(), width = family.panelWidth, filters = c.groups * c.filters,
+    pointwise = c.isPointwise();
+    // Channels are filled up to words, whose last bytes count nothing, unless that were half of the work again.
+    mixedChannels = (c.channels + 3) / 4 * 4;
+    mixes = !pointwise && c.channels > 0 && 2 * mixedChannels <= 3 * c.channels;
+    depth = mixes ? mixedChannels * c.taps() : c.depth();
+    const int64_t width = family.panelWidth, filters = c.groups * c.filters,
                   allPanels = panelCount(family, c.outputSize());
     leading = leadingWords(family, depth);
     tasks = worthwhileTasks(call, c.steps() / family.group);
@@ -107,12 +128,10 @@ struct PanelPlan {
     while (blockPanels > 1 && c.batch * c.groups * ((allPanels + blockPanels - 1) / blockPanels) < tasks)
       blockPanels = (blockPanels + 1) / 2;
     blocks = (allPanels + blockPanels - 1) / blockPanels;
-    pointwise = c.isPointwise();
-    mixes = !pointwise && c.channels > 0 && c.channels % 4 == 0;
     wordElements = filters * leading;
     termElements = wholeLines(2 * filters);
     zeroElements = wholeLines(width);
-    mixedElements = mixes ? wholeLines(c.batch * c.groups * c.channels * c.inputSize() / 4 + 1) : 0;
+    mixedElements = mixes ? wholeLines(c.batch * c.groups * mixedChannels * c.inputSize() / 4 + 1) : 0;
     stageElements = pointwise || mixes ? 0 : wholeLines((depth * blockPanels * width + 3) / 4);
     packElements =
         std::max(wholeLines(blockPanels * panelBytes(family, depth) / 4), wholeLines(depth / 4 + 1));
@@ -124,13 +143,14 @@ struct PanelPlan {
 
 // Units are (image, group, block of output positions): the block's windows become panels, all filters are
 // multiplied with them.
-Status byPanels(FlatCall& memory, const PanelledConvolution& p) {
-  const Convolution& c = p.c;
-  const ByteGemmFamily& family = p.family;
-  const PanelPlan plan(family, p.call, c);
-  const int64_t depth = c.depth(), width = family.panelWidth, leading = plan.leading,
+Status byPanels(FlatCall& memory, const ByteConvolution& asked) {
+  const Convolution& c = asked.c;
+  const ByteGemmFamily& family = asked.family;
+  const PanelPlan plan(family, asked.call, c);
+  const PanelledConvolution p{asked, plan.mixedChannels};
+  const int64_t depth = plan.depth, width = family.panelWidth, leading = plan.leading,
                 filters = c.groups * c.filters, tasks = plan.tasks, blocks = plan.blocks,
-                block = plan.blockPanels * width, planeBytes = c.channels * c.inputSize(),
+                block = plan.blockPanels * width, planeBytes = plan.mixedChannels * c.inputSize(),
                 wordElements = plan.wordElements, termElements = plan.termElements,
                 stageElements = plan.stageElements;
   const bool pointwise = plan.pointwise, mixes = plan.mixes;
@@ -144,11 +164,12 @@ Status byPanels(FlatCall& memory, const PanelledConvolution& p) {
     // Channels stand last in what they are multiplied with.
     auto* turned = reinterpret_cast<uint8_t*>(scratch.next());
     for (int64_t filter = begin; filter < end; ++filter) {
-      const uint8_t* row = p.w->as<uint8_t>() + filter * depth;
+      const uint8_t* row = p.w->as<uint8_t>() + filter * c.depth();
       if (mixes && !p.channelsLast) {
+        if (plan.mixedChannels != c.channels) std::fill_n(turned, depth, uint8_t{0});
         for (int64_t channel = 0; channel < c.channels; ++channel)
           for (int64_t tap = 0; tap < c.taps(); ++tap)
-            turned[tap * c.channels + channel] = row[channel * c.taps() + tap];
+            turned[tap * plan.mixedChannels + channel] = row[channel * c.taps() + tap];
         row = turned;
       }
       const int32_t sum =
@@ -161,11 +182,18 @@ Status byPanels(FlatCall& memory, const PanelledConvolution& p) {
   auto* mixed = reinterpret_cast<uint8_t*>(zeros + wholeLines(width));
   const uint8_t flip = rightFlip(p.x->dtype());
   if (mixes) {
-    const int64_t rows = c.channels / family.group, rowBytes = family.group * c.inputSize();
+    const int64_t rows = plan.mixedChannels / family.group, size = c.inputSize();
     p.call.split(c.batch * c.groups * rows, tasks, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row)
-        mixChannels(family, p.x->as<uint8_t>() + row * rowBytes, c.inputSize(), c.inputSize(), flip,
-                    mixed + row * rowBytes);
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t plane = row / rows, channel = row % rows * family.group,
+                      there = std::clamp<int64_t>(c.channels - channel, 0, family.group);
+        const uint8_t* from = p.x->as<uint8_t>() + (plane * c.channels + channel) * size;
+        uint8_t* to = mixed + row * family.group * size;
+        if (there == family.group)
+          mixChannels(family, from, size, size, flip, to);
+        else
+          p.mixFew(from, there, to);
+      }
     });
   }
 
@@ -272,7 +300,7 @@ Status byteConvBy(const ByteGemmFamily& family, FlatCall& call) {
                           y->as<int32_t>(),
                           epilogue,
                           n.channelsLast};
-  return isDepthwise(c) ? byteDepthwise(call, p) : byPanels(call, {p});
+  return isDepthwise(c) ? byteDepthwise(call, p) : byPanels(call, p);
 }
 
 Status byteconvScratch(const FlatCall& call, int64_t& elements) {

@@ -35,8 +35,16 @@ int64_t byteDepthwiseScratch(const FlatCall& call, const Convolution& c);
 // Runs are a row of an image or less: too short for the library's calls.
 inline void copyRun(uint8_t* to, const uint8_t* from, int64_t count) {
   typedef uint8_t Sixteen __attribute__((vector_size(16), aligned(1), may_alias));
+  typedef uint8_t Eight __attribute__((vector_size(8), aligned(1), may_alias));
+  if (count < 8) {
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+    return;
+  }
   if (count < 16) {
-    memcpy(to, from, static_cast<size_t>(count));
+    const Eight first = *reinterpret_cast<const Eight*>(from),
+                last = *reinterpret_cast<const Eight*>(from + count - 8);
+    *reinterpret_cast<Eight*>(to) = first;
+    *reinterpret_cast<Eight*>(to + count - 8) = last;
     return;
   }
   auto copy = [&](int64_t at) {

@@ -51,24 +51,37 @@ int32_t readWeights(const ByteConvolution& p, int64_t filter, const DepthwisePla
   return static_cast<int32_t>(sum);
 }
 
+void copyFlipped(const uint8_t* from, int64_t count, uint8_t flip, uint8_t* to) {
+  typedef uint8_t Sixteen __attribute__((vector_size(16), aligned(1), may_alias));
+  if (flip == 0) return copyRun(to, from, count);
+  int64_t at = 0;
+  for (; at + 16 <= count; at += 16)
+    *reinterpret_cast<Sixteen*>(to + at) = *reinterpret_cast<const Sixteen*>(from + at) ^ flip;
+  for (; at < count; ++at) to[at] = from[at] ^ flip;
+}
+
 // A row of one channel with its padding on both sides: `length` places from place -pad on, exclusive-ored
 // with `flip`. `from` null: padding only.
 void frameRow(const uint8_t* from, int64_t size, int64_t pad, int64_t length, uint8_t padding, uint8_t flip,
               uint8_t* to) {
-  typedef uint8_t Sixteen __attribute__((vector_size(16), aligned(1), may_alias));
   const int64_t begin = std::clamp<int64_t>(pad, 0, length),
                 end = from ? std::clamp<int64_t>(pad + size, begin, length) : begin;
   fillRun(to, padding, begin);
   fillRun(to + end, padding, length - end);
   if (begin == end) return;
-  const uint8_t* source = from + (begin - pad);
-  const int64_t count = end - begin;
-  to += begin;
-  if (flip == 0) return copyRun(to, source, count);
-  int64_t at = 0;
-  for (; at + 16 <= count; at += 16)
-    *reinterpret_cast<Sixteen*>(to + at) = *reinterpret_cast<const Sixteen*>(source + at) ^ flip;
-  for (; at < count; ++at) to[at] = source[at] ^ flip;
+  copyFlipped(from + (begin - pad), end - begin, flip, to + begin);
+}
+
+// Another image in a frame that holds one of the same size: its padding stays.
+void refillFrame(const Convolution& c, const uint8_t* x, int64_t length, uint8_t flip,
+                 const DepthwisePlan& plan, uint8_t* frame) {
+  const int64_t begin = std::clamp<int64_t>(c.pad[2], 0, length),
+                end = std::clamp<int64_t>(c.pad[2] + c.input[2], begin, length),
+                low = std::clamp<int64_t>(c.pad[1], 0, plan.frameRows),
+                high = std::clamp<int64_t>(c.pad[1] + c.input[1], low, plan.frameRows);
+  for (int64_t i = low; i < high; ++i)
+    copyFlipped(x + (i - c.pad[1]) * c.input[2] + begin - c.pad[2], end - begin, flip,
+                frame + i * plan.frameStride + begin);
 }
 
 }  // namespace
@@ -96,6 +109,9 @@ Status byteDepthwise(FlatCall& memory, const ByteConvolution& p) {
     auto* words = reinterpret_cast<uint32_t*>(own + plan.frameElements + plan.listElements);
     auto* weights = reinterpret_cast<int32_t*>(words + plan.wordElements);
     auto* tile = weights + plan.weightElements;
+    // The padding of a frame that holds a whole image is written once.
+    const bool whole = plan.rows == c.output[1] && c.output[0] == 1 && c.kernel[0] == 1 &&
+                       c.input[0] == 1 && c.pad[0] == 0;
     for (int64_t plane = begin; plane < end && !p.call.cancelled(); ++plane) {
       bool small = true;
       const int32_t sum = readWeights(p, plane % c.groups, plan, weights, words, small);
@@ -113,7 +129,9 @@ Status byteDepthwise(FlatCall& memory, const ByteConvolution& p) {
         const int64_t slice = step / c.output[1], row = step % c.output[1],
                       rows = std::min(plan.rows, c.output[1] - row), first = step * width,
                       last = first + rows * width;
-        for (int64_t depth = 0; depth < c.kernel[0]; ++depth) {
+        const bool framed = whole && plane > begin;
+        if (framed) refillFrame(c, x, frameLength, flip, plan, frame);
+        for (int64_t depth = 0; depth < c.kernel[0] && !framed; ++depth) {
           const int64_t d = slice * c.stride[0] + depth * c.dilation[0] - c.pad[0];
           for (int64_t i = 0; i < (rows - 1) * c.stride[1] + c.reach(1) + 1; ++i) {
             const int64_t h = row * c.stride[1] + i - c.pad[1];
@@ -123,13 +141,11 @@ Status byteDepthwise(FlatCall& memory, const ByteConvolution& p) {
           }
         }
         int32_t* sums = plan.tileElements > 0 ? tile : p.y + plane * c.outputSize() + first;
-        for (int64_t i = 0; i < rows; ++i) {
-          for (int64_t r = 0; r < plan.windowRows; ++r)
-            list[r] = frame + (r / c.kernel[1] * sliceRows + i * c.stride[1] +
-                               r % c.kernel[1] * c.dilation[1]) *
-                                  plan.frameStride;
-          p.family.windowKernel(window, sums + i * width, width);
-        }
+        for (int64_t r = 0; r < plan.windowRows; ++r)
+          list[r] = frame + (r / c.kernel[1] * sliceRows + r % c.kernel[1] * c.dilation[1]) * plan.frameStride;
+        window.outputs = rows;
+        window.rowStep = c.stride[1] * plan.frameStride;
+        p.family.windowKernel(window, sums, width);
         if (p.epilogue && plan.tileElements > 0)
           fault.note(
               p.epilogue.runApart(tile, rows * width, c.outputSize(), plane, plane + 1, first, last));

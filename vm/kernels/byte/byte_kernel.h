@@ -21,13 +21,14 @@ using ByteMicroKernel = void (*)(int64_t words, const uint32_t* a, int64_t leadi
                                  const int32_t* rowTerms, const int32_t* zeros, int32_t* c, int64_t leadingC,
                                  int64_t columns);
 
-// A window of one channel over rows of unsigned bytes:
-//   sums[i] = first + sum over r < rowCount, t < width of
-//             weights[r * width + t] * rows[r][i * stride + t * dilation], in i32 that wraps
+// A window of one channel over rows of unsigned bytes; for o < outputs and i < count
+//   sums[o * count + i] = first + sum over r < rowCount, t < width of
+//                         weights[r * width + t] * rows[r][o * rowStep + i * stride + t * dilation]
+// in i32 that wraps.
 // Behind what is needed of a row, kByteWindowSlack bytes may be read.
 struct ByteWindow {
   const uint8_t* const* rows = nullptr;
-  int64_t rowCount = 0, width = 0, dilation = 1, stride = 1;
+  int64_t rowCount = 0, width = 0, dilation = 1, stride = 1, rowStep = 0, outputs = 1;
   const int32_t* weights = nullptr;
   const uint32_t* words = nullptr;  // those of a row by fours, i8 each, zeros at its end; null: they do not fit
   int32_t first = 0;

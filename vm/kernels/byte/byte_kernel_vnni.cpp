@@ -41,28 +41,35 @@ inline __attribute__((always_inline)) Sums addWords(Sums sums, const uint8_t* fr
   }
 }
 
+// `kRows` x `kWords` words of the window, where they are known; 0: any.
+template <bool kTwo, int kRows, int kWords>
+void wordRows(const dyn::vm::kernels::ByteWindow& w, int32_t* sums, int64_t count) {
+  const int64_t rowCount = kRows > 0 ? kRows : w.rowCount, perRow = kWords > 0 ? kWords : (w.width + 3) / 4;
+  for (int64_t o = 0; o < w.outputs; ++o, sums += count)
+    for (int64_t i = 0; i < count; i += 16) {
+      const int64_t from = o * w.rowStep + i * (kTwo ? 2 : 1), rest = count - i;
+      Sums sum = Sums{} + static_cast<uint32_t>(w.first);
+      for (int64_t r = 0; r < rowCount; ++r)
+        for (int64_t t = 0; t < perRow; ++t)
+          sum = addWords<kTwo>(sum, w.rows[r] + from + 4 * t, w.words[r * perRow + t]);
+      const __mmask16 used = rest >= 16 ? 0xffff : static_cast<__mmask16>((1u << rest) - 1);
+      _mm512_mask_storeu_epi32(sums + i, used, reinterpret_cast<__m512i>(sum));
+    }
+}
+
 template <bool kTwo>
-inline __attribute__((always_inline)) void wordRow(const dyn::vm::kernels::ByteWindow& w, int32_t* sums,
-                                                   int64_t count) {
-  const int64_t perRow = (w.width + 3) / 4;
-  for (int64_t i = 0; i < count; i += 16) {
-    Sums sum = Sums{} + static_cast<uint32_t>(w.first);
-    const uint32_t* words = w.words;
-    for (int64_t r = 0; r < w.rowCount; ++r)
-      for (int64_t t = 0; t < perRow; ++t)
-        sum = addWords<kTwo>(sum, w.rows[r] + i * (kTwo ? 2 : 1) + 4 * t, *words++);
-    const int64_t rest = count - i;
-    const __mmask16 used = rest >= 16 ? 0xffff : static_cast<__mmask16>((1u << rest) - 1);
-    _mm512_mask_storeu_epi32(sums + i, used, reinterpret_cast<__m512i>(sum));
-  }
+void wordRows(const dyn::vm::kernels::ByteWindow& w, int32_t* sums, int64_t count) {
+  if (w.rowCount == 3 && w.width <= 4) return wordRows<kTwo, 3, 1>(w, sums, count);
+  if (w.rowCount == 5 && w.width > 4 && w.width <= 8) return wordRows<kTwo, 5, 2>(w, sums, count);
+  wordRows<kTwo, 0, 0>(w, sums, count);
 }
 
 bool wordWindow(const dyn::vm::kernels::ByteWindow& w, int32_t* sums, int64_t count) {
-  if (!w.words || w.dilation != 1 || w.stride > 2) return false;
+  if (!w.words || w.dilation != 1 || w.stride > 2 || w.width == 0) return false;
   if (w.stride == 1)
-    wordRow<false>(w, sums, count);
+    wordRows<false>(w, sums, count);
   else
-    wordRow<true>(w, sums, count);
+    wordRows<true>(w, sums, count);
   return true;
 }
 

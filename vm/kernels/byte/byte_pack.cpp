@@ -1,4 +1,5 @@
 // Bytes into the words and panels that byte micro-kernels read.
+#include <algorithm>
 #include <cstring>
 
 #include "vm/kernels/byte/byte_gemm.h"
@@ -100,20 +101,53 @@ void sumPanel(const ByteGemmFamily& family, int64_t words, int8_t* panel) {
              reinterpret_cast<int32_t*>(panel + words * family.group * family.panelWidth));
 }
 
+namespace {
+
+typedef uint16_t SixteenWide __attribute__((vector_size(32)));
+
+// Bytes that run through, by sixteens, as they are or in two bytes each; returns how many, and adds their sum.
+template <bool kWide>
+int64_t copySixteens(const uint8_t* a, int64_t depth, uint8_t flip, void* words, uint32_t& sum) {
+  typedef uint16_t Stored __attribute__((vector_size(32), aligned(1), may_alias));
+  const Sixteen flips = Sixteen{} + flip;
+  int64_t k = 0;
+  while (k + 16 <= depth) {
+    SixteenWide sums{};
+    const int64_t end = std::min(depth - 15, k + 16 * 256);  // the sums stay below 2^16
+    for (; k < end; k += 16) {
+      const Sixteen bytes = sixteen(a + k, flips);
+      const auto wide = __builtin_convertvector(bytes, SixteenWide);
+      sums += wide;
+      if constexpr (kWide)
+        *reinterpret_cast<Stored*>(static_cast<uint16_t*>(words) + k) = wide;
+      else
+        put(static_cast<uint8_t*>(words) + k, bytes);
+    }
+    for (int i = 0; i < 16; ++i) sum += sums[i];
+  }
+  return k;
+}
+
+}  // namespace
+
 int32_t copyLeftRow(const ByteGemmFamily& family, const uint8_t* a, int64_t depth, int64_t strideK,
                     uint8_t flip, uint32_t* words) {
   const int64_t filled = wordCount(family, depth) * family.group;
   uint32_t sum = 0;
+  int64_t done = 0;
+  if (strideK == 1)
+    done = family.group == 4 ? copySixteens<false>(a, depth, flip, words, sum)
+                             : copySixteens<true>(a, depth, flip, words, sum);
   if (family.group == 4) {
     auto* to = reinterpret_cast<uint8_t*>(words);
-    for (int64_t k = 0; k < depth; ++k) {
+    for (int64_t k = done; k < depth; ++k) {
       to[k] = static_cast<uint8_t>(a[k * strideK] ^ flip);
       sum += to[k];
     }
     std::fill(to + depth, to + filled, uint8_t{0});
   } else {
     auto* to = reinterpret_cast<uint16_t*>(words);
-    for (int64_t k = 0; k < depth; ++k) {
+    for (int64_t k = done; k < depth; ++k) {
       to[k] = static_cast<uint8_t>(a[k * strideK] ^ flip);
       sum += to[k];
     }
