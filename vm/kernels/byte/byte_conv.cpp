@@ -8,6 +8,22 @@
 namespace dyn::vm::kernels {
 namespace {
 
+template <typename Word>
+void copyEverySecond(Word* to, const Word* from, int64_t count) {
+  constexpr int64_t kWords = 16 / sizeof(Word);
+  typedef Word Words __attribute__((vector_size(16), aligned(1), may_alias));
+  int64_t i = 0;
+  for (; i + kWords < count; i += kWords) {  // what is read ends before the last word's neighbour
+    const Words low = *reinterpret_cast<const Words*>(from + 2 * i),
+                high = *reinterpret_cast<const Words*>(from + 2 * i + kWords);
+    if constexpr (kWords == 4)
+      *reinterpret_cast<Words*>(to + i) = __builtin_shufflevector(low, high, 0, 2, 4, 6);
+    else
+      *reinterpret_cast<Words*>(to + i) = __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14);
+  }
+  for (; i < count; ++i) to[i] = from[2 * i];
+}
+
 // With what panels of positions are made of.
 struct PanelledConvolution : ByteConvolution {
   int64_t mixedChannels = 0;  // of an input whose channels stand side by side: whole words of four
@@ -68,6 +84,8 @@ struct PanelledConvolution : ByteConvolution {
                      if (within > 0 && stride == 1)
                        copyRun(reinterpret_cast<uint8_t*>(to + before),
                                reinterpret_cast<const uint8_t*>(source), within * int64_t{sizeof(Word)});
+                     else if (stride == 2)
+                       copyEverySecond(to + before, source, within);
                      else
                        for (int64_t i = 0; i < within; ++i) to[before + i] = source[i * stride];
                      std::fill_n(to + before + within, after, padding);
@@ -148,7 +166,11 @@ Status byPanels(FlatCall& memory, const ByteConvolution& asked) {
   const ByteGemmFamily& family = asked.family;
   const PanelPlan plan(family, asked.call, c);
   const PanelledConvolution p{asked, plan.mixedChannels};
-  const int64_t depth = plan.depth, width = family.panelWidth, leading = plan.leading,
+  // Weights as they are read, in this order already.
+  const bool ordered = p.channelsLast || !plan.mixes || c.taps() == 1,
+             inPlace = ordered && plan.depth == c.depth() && areWords(family, p.w, plan.depth);
+  const int64_t depth = plan.depth, width = family.panelWidth,
+                leading = inPlace ? depth / 4 : plan.leading,
                 filters = c.groups * c.filters, tasks = plan.tasks, blocks = plan.blocks,
                 block = plan.blockPanels * width, planeBytes = plan.mixedChannels * c.inputSize(),
                 wordElements = plan.wordElements, termElements = plan.termElements,
@@ -165,6 +187,11 @@ Status byPanels(FlatCall& memory, const ByteConvolution& asked) {
     auto* turned = reinterpret_cast<uint8_t*>(scratch.next());
     for (int64_t filter = begin; filter < end; ++filter) {
       const uint8_t* row = p.w->as<uint8_t>() + filter * c.depth();
+      const int32_t zero = leftZero(p.w->dtype(), zeroAt(p.zeroW, filter));
+      if (inPlace) {
+        setRowTerms(sumLeftRow(row, depth), depth, zero, terms + 2 * filter);
+        continue;
+      }
       if (mixes && !p.channelsLast) {
         if (plan.mixedChannels != c.channels) std::fill_n(turned, depth, uint8_t{0});
         for (int64_t channel = 0; channel < c.channels; ++channel)
@@ -174,10 +201,11 @@ Status byPanels(FlatCall& memory, const ByteConvolution& asked) {
       }
       const int32_t sum =
           copyLeftRow(family, row, depth, 1, leftFlip(p.w->dtype()), words + filter * leading);
-      setRowTerms(sum, depth, leftZero(p.w->dtype(), zeroAt(p.zeroW, filter)), terms + 2 * filter);
+      setRowTerms(sum, depth, zero, terms + 2 * filter);
     }
   });
 
+  const uint32_t* leftWords = inPlace ? reinterpret_cast<const uint32_t*>(p.w->data) : words;
   scratch.rewind();
   auto* mixed = reinterpret_cast<uint8_t*>(zeros + wholeLines(width));
   const uint8_t flip = rightFlip(p.x->dtype());
@@ -222,7 +250,8 @@ Status byPanels(FlatCall& memory, const ByteConvolution& asked) {
       product.family = &family;
       product.columns = count;
       product.depth = depth;
-      product.words = words + group * c.filters * leading;
+      product.words = leftWords + group * c.filters * leading;
+      product.leading = leading;
       product.rowTerms = terms + group * c.filters * 2;
       product.panels = panels;
       product.zeros = zeros;

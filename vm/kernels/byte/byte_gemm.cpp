@@ -9,7 +9,7 @@
 namespace dyn::vm::kernels {
 
 int32_t ByteProduct::run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, int64_t panelEnd) const {
-  const int64_t width = family->panelWidth, leading = leadingWords(*family, depth);
+  const int64_t width = family->panelWidth;
   const bool apart = epilogue && epilogue->isApart();
   // Rows whose words stay in the L2 cache while the panels go by; in a tile, rows of some panels at least.
   constexpr int64_t kBlockBytes = 1 << 18, kTilePanels = 4;
@@ -185,6 +185,7 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
   product.family = &family;
   product.columns = p.columns;
   product.depth = p.depth;
+  product.leading = leading;
   product.zeros = zeros;
   product.zeroStep = width;
   product.leadingC = p.columns;
