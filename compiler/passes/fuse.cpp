@@ -214,7 +214,9 @@ class Fuser {
     for (size_t member : group.members) {
       const Op& op = *function_.ops[member];
       if (op.def->cls != OpClass::elementwise) return false;
-      if (member != group.root && op.results[0].type.dtype() != Dtype::f32) return false;
+      const Dtype inner = op.results[0].type.dtype();
+      if (member != group.root && inner != Dtype::f32 && !(type.dtype() == Dtype::i32 && isByte(inner)))
+        return false;
     }
     const Dtype made = rootType(group).dtype();
     if (made != Dtype::f32 && !(type.dtype() == Dtype::i32 && isByte(made))) return false;

@@ -158,6 +158,31 @@ TEST(Quantised, sumsBecomeBytesWhereTheyAreMade) {
   expectAgreement(text, sets);
 }
 
+// Bytes between two operations of an epilogue are none in memory.
+TEST(Quantised, bytesWithinAnEpilogue) {
+  const std::string text =
+      R"(fn @main(%x: Tensor[(n, 4, h, w), u8], %q: Tensor[(6, 4, 3, 3), i8], %r: Tensor[(n, 6, h, w), u8]) {
+    %s = constant() {value = f32[] 0.0625}
+    %z = constant() {value = u8[] 9}
+    %o = constant() {value = f32[] 8}
+    %a = dequantize_linear(%x, %s, %z)
+    %f = dequantize_linear(%q, %s)
+    %c = conv(%a, %f) {pads = [1, 1, 1, 1]}
+    %v = quantize_linear(%c, %o, %z)
+    %e = dequantize_linear(%v, %o, %z)
+    %l = dequantize_linear(%r, %s, %z)
+    %t = add(%e, %l)
+    %y = quantize_linear(%t, %o, %z)
+    return %y
+  })";
+  EXPECT_EQ(kernelsOf(text), 1);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}})
+    sets.push_back({bytes(Dtype::u8, {n, 4, h, w}, 1), bytes(Dtype::i8, {6, 4, 3, 3}, 2),
+                    bytes(Dtype::u8, {n, 6, h, w}, 4)});
+  expectAgreement(text, sets);
+}
+
 // What the epilogue cannot see in rows is made bytes behind the product, from memory of its own.
 TEST(Quantised, sumsBecomeBytesBehindTheirProduct) {
   const std::string text =
