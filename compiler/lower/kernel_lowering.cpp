@@ -267,8 +267,22 @@ Status FunctionLowering::lowerContraction(const Op& into) {
   if (!columns || !epilogueBody) {
     // The builtin sees a vector at the right as a matrix of one column, the epilogue does not: its rows are
     // other rows.
-    DYN_CHECK(lowerBuiltin(contraction, operands, destinations, true));
-    return launchGroup(body, outer, given, destinations, description);
+    const Type product = contraction.results[0].type;
+    if (storageBytes(product.dtype()) == storageBytes(body.resultTypes.at(0).dtype())) {
+      DYN_CHECK(lowerBuiltin(contraction, operands, destinations, true));
+      return launchGroup(body, outer, given, destinations, description);
+    }
+    DYN_TRY(std::vector<int32_t> shape, shapeRegisters(product.dims()));
+    const int32_t apart = newObject();
+    code_.emit(Opcode::newTensor, apart, static_cast<int32_t>(product.dtype()), vm::kHostDevice,
+               OperandList(shape));
+    alias(given[0], apart);
+    outer[given[0]] = given[0];
+    DYN_CHECK(lowerBuiltin(contraction, operands, std::span(&apart, 1), true));
+    DYN_CHECK(launchGroup(body, outer, given, destinations, description));
+    code_.emit(Opcode::kill, apart);
+    freeObjects_.push_back(apart);
+    return {};
   }
   DYN_TRY(KernelCall epilogue,
           makeKernel(*epilogueBody, outer, given, destinations, description, {0},

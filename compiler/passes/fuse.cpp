@@ -8,7 +8,8 @@
 // and a remark says which dims were in the way.
 //   loop         elementwise, views, gathers and concatenations composed by index; reductions whose result is broadcast over the innermost axes
 //                only (softmax, layernorm: the row's reductions stay in the row's loop)
-//   contraction  one matmul or convolution and the elementwise operations of its own shape that follow it (the epilogue)
+//   contraction  one matmul or convolution and the elementwise operations of its own shape that follow it (the epilogue); of bytes, up to where
+//                their sums are bytes again
 // Cost: one backward sweep per function; IR size falls.
 #include <algorithm>
 
@@ -213,10 +214,18 @@ class Fuser {
     for (size_t member : group.members) {
       const Op& op = *function_.ops[member];
       if (op.def->cls != OpClass::elementwise) return false;
-      if (op.results[0].type.dtype() != Dtype::f32) return false;
+      const Dtype inner = op.results[0].type.dtype();
+      if (member != group.root && inner != Dtype::f32 && !(type.dtype() == Dtype::i32 && isByte(inner)))
+        return false;
     }
-    if (function_.ops[group.root]->results[0].type.dtype() != Dtype::f32) return false;
+    const Dtype made = rootType(group).dtype();
+    if (made != Dtype::f32 && !(type.dtype() == Dtype::i32 && isByte(made))) return false;
     return consumersHaveShape(matmul.results[0].id, group, type);
+  }
+
+  // Products of bytes may end as bytes again: their sums then lie in memory of their own, tile by tile.
+  bool isByte(Dtype dtype) const {
+    return context_.target.hasHeap && (dtype == Dtype::u8 || dtype == Dtype::i8);
   }
 
   bool consumersHaveShape(ValueId value, const Group& group, Type type) {

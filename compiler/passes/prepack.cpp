@@ -3,7 +3,8 @@
 //   packed once at load.
 //   before  %y = matmul(%x, %w) with %w constant [k, n]        after  %p = pack_b(%w)     %y = gemm_packed(%x, %p) {k = dims(k), n = dims(n)}
 //   before  %y = conv(%x, %w) with %w constant [m, c, h, w]    after  %p = pack_conv(%w)  %y = conv_packed(%x, %p) {weights = dims(m, c, h, w)}
-//   before  %y = conv_integer(%x, %w) with %w constant [m, c, h, w]    after  %y = conv_integer(%x, %w2) {channels_last = 1} with %w2 constant [m, h, w, c]
+//   before  %y = conv_integer(%x, %w) with %w constant [m, c, h, w] i8
+//   after   %y = conv_integer(%x, %w2, %zx, %zw) {channels_last = 1} with %w2 constant [m, h, w, c] u8, all of it and %zw 128 more
 // Constants of f16 and bf16 behind a cast to f32 are packed as they are: packing widens.
 // A transpose of the constant matrix between them is taken into the packing, so no transposed copy of the
 // weight is made. Cost in IR size: one operation per product; in memory: the packed weights (the unpacked
@@ -23,8 +24,8 @@ namespace dyn::passes {
 
 namespace {
 
-// Weights with their channels last by what they are made of, its bytes, type and shape: once for all
-// functions.
+// Weights with their channels last, and zero points without a sign, by what they are made of, its bytes, type
+// and shape: once for all functions.
 using Reordered = std::map<std::tuple<const std::byte*, Dtype, std::vector<int64_t>>, HostTensor>;
 
 class Packer {
@@ -143,7 +144,7 @@ class Packer {
     ops_.push_back(ir_.own(std::move(conv)));
   }
 
-  // [m, c/group, k...] as [m, k..., c/group]; null: there is no memory for it.
+  // [m, c/group, k...] as [m, k..., c/group], bytes with a sign as such without; null: there is no memory.
   const HostTensor* channelsLast(const HostTensor& weights) {
     const Reordered::key_type key{weights.bytes(), weights.dtype(), weights.shape()};
     const auto known = reordered_.find(key);
@@ -151,43 +152,75 @@ class Packer {
     std::vector<int64_t> shape = weights.shape();
     const int64_t channels = shape[1], perFilter = weights.elementCount() / shape[0],
                   taps = perFilter / channels;
-    std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
-    Result<HostTensor> last = HostTensor::create(weights.dtype(), shape);
+    if (taps > 1) std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
+    Result<HostTensor> last = HostTensor::create(Dtype::u8, shape);
     if (!last.ok()) return nullptr;
+    const uint8_t flip = weights.dtype() == Dtype::i8 ? 0x80 : 0;
     const auto* from = reinterpret_cast<const uint8_t*>(weights.data());
     auto* to = reinterpret_cast<uint8_t*>(last->mutableData());
     for (int64_t filter = 0; filter < shape[0]; ++filter, from += perFilter)
       for (int64_t tap = 0; tap < taps; ++tap)
-        for (int64_t channel = 0; channel < channels; ++channel) *to++ = from[channel * taps + tap];
+        for (int64_t channel = 0; channel < channels; ++channel)
+          *to++ = static_cast<uint8_t>(from[channel * taps + tap] ^ flip);
     return &reordered_.emplace(key, *std::move(last)).first->second;
   }
 
-  // Constant weights of bytes in the order [m, k..., c/group], where the builtin reads several channels at
-  // once.
+  // The zero points of i8 as those of u8: 128 more; null: they are not known.
+  const HostTensor* unsignedZeros(ValueId zeros) {
+    const Op* constant = zeros == kNoValue ? nullptr : definition(zeros, ops::constantOp);
+    const HostTensor none = HostTensor::scalar(Dtype::i8, 0);
+    const HostTensor* given = constant ? constant->attributes.tensor("value") : nullptr;
+    if (zeros == kNoValue) given = &none;
+    if (!given) return nullptr;
+    const Reordered::key_type key{zeros == kNoValue ? nullptr : given->bytes(), Dtype::u8, given->shape()};
+    const auto known = reordered_.find(key);
+    if (known != reordered_.end()) return &known->second;
+    Result<HostTensor> moved = HostTensor::create(Dtype::u8, given->shape());
+    if (!moved.ok()) return nullptr;
+    for (int64_t i = 0; i < given->elementCount(); ++i) moved->setInt(i, given->intAt(i) + 128);
+    return &reordered_.emplace(key, *std::move(moved)).first->second;
+  }
+
+  ValueId addConstant(HostTensor value, ValueId like, const SourcePlace& place) {
+    Op constant;
+    constant.def = &ops::constantOp;
+    constant.place = place;
+    constant.results = {{ir_.newValue(ir_.valueName(like)), ir_.tensorType(value.shape(), value.dtype())}};
+    constant.attributes.set("value", std::move(value));
+    ops_.push_back(ir_.own(std::move(constant)));
+    return ops_.back()->results[0].id;
+  }
+
+  // Constant weights of bytes as the builtin reads them fastest: in the order [m, k..., c/group], where it
+  // reads several channels at once, and without a sign.
   void putChannelsLast(const Op& op) {
     constexpr int64_t kChannelsRead = 4;
     const Op* constant = definition(op.operands[1], ops::constantOp);
     const HostTensor* weights = constant ? constant->attributes.tensor("value") : nullptr;
-    if (!weights || weights->rank() < 3 || weights->rank() > 5 || weights->elementCount() == 0 ||
-        weights->shape()[1] % kChannelsRead != 0 || op.attributes.integer("channels_last", 0) != 0 ||
-        weights->elementCount() == weights->shape()[0] * weights->shape()[1]) {  // one tap: the same order
-      ops_.push_back(&op);
-      return;
-    }
-    const HostTensor* last = channelsLast(*weights);
+    const ValueId zeros = op.operands.size() > 3 ? op.operands[3] : kNoValue;
+    const bool fits = weights && weights->rank() >= 3 && weights->rank() <= 5 &&
+                      weights->elementCount() > 0 && weights->shape()[1] % kChannelsRead == 0 &&
+                      op.attributes.integer("channels_last", 0) == 0;
+    const bool isSigned = fits && weights->dtype() == Dtype::i8,
+               oneTap = fits && weights->elementCount() == weights->shape()[0] * weights->shape()[1];
+    const HostTensor* moved = isSigned ? unsignedZeros(zeros) : nullptr;
+    // One tap: the order is the same.
+    const HostTensor* last =
+        fits && (isSigned ? moved != nullptr : !oneTap) ? channelsLast(*weights) : nullptr;
     if (!last) {
       ops_.push_back(&op);
       return;
     }
-    Op moved = *constant;
-    moved.attributes.set("value", *last);
-    moved.results = {
-        {ir_.newValue(ir_.valueName(op.operands[1])), ir_.tensorType(last->shape(), last->dtype())}};
     Op conv = op;
-    conv.operands[1] = moved.results[0].id;
-    conv.attributes.erase("kernel_shape");  // was compared with the weights
-    conv.attributes.set("channels_last", int64_t{1});
-    ops_.push_back(ir_.own(std::move(moved)));
+    conv.operands[1] = addConstant(*last, op.operands[1], constant->place);
+    if (moved) {
+      conv.operands.resize(4, kNoValue);
+      conv.operands[3] = addConstant(*moved, zeros == kNoValue ? op.operands[1] : zeros, constant->place);
+    }
+    if (!oneTap) {
+      conv.attributes.erase("kernel_shape");  // was compared with the weights
+      conv.attributes.set("channels_last", int64_t{1});
+    }
     ops_.push_back(ir_.own(std::move(conv)));
     ++packed_;
   }

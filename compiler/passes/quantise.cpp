@@ -2,10 +2,14 @@
 //   needs: types.  establishes: no f32 matmul or convolution has two sides that are dequantised from 8 bits with scales of whole rows and columns.
 //   before  %a = dequantize_linear(%p, %sa, %za)  %b = dequantize_linear(%q, %sb, %zb)  %y = matmul(%a, %b)
 //   after   %i = matmul_integer(%p, %q, %za, %zb)  %s = mul(%sa, %sb)  %f = cast(%i) {to = f32}  %y = mul(%f, %s)
+//   before  %z = quantize_linear(%y, %t, %zt)   after   %u = div(%s, %t)  %v = mul(%f, %u)  %z = cast(add(round(%v), %zt))
 // The integer product is exact, so what is left of rounding is that of one multiplication by both scales:
 // results differ from the product of the dequantised numbers by less than its own rounding. A scale of b may
 // be one for each column, of a convolution's weights one for each output channel;
-// transposes between are taken over to the bytes. It runs before `fold`, which would make f32 of quantised
+// transposes between are taken over to the bytes. Where such a product, its bias and a relu behind it are
+// quantised again and read by nothing else, the new scale is divided out of the old ones and of the bias, once:
+// a number half way between two steps may then go the other way, as with runtimes that multiply by the quotient
+// of the scales. It runs before `fold`, which would make f32 of quantised
 // weights. The dequantised values that nothing else reads are dead afterwards: dce removes them.
 // A dynamic_quantize_linear becomes its steps, the range and what follows from it: whatever computes its
 // operand then runs once, in the epilogue of the product before it, and not once for the range and again for
@@ -45,6 +49,9 @@ class Quantiser {
         types_[r.id] = r.type;
         definitions_[r.id] = op;
       }
+    for (const Op* op : function.ops)
+      for (ValueId v : op->operands) ++uses_[v];
+    for (ValueId v : function.results) ++uses_[v];
   }
 
   const Function* run() {
@@ -52,7 +59,9 @@ class Quantiser {
       const bool changed = op->def == &ops::matmulOp ? product(*op)
                            : op->def == &ops::convOp ? convolution(*op)
                                                      : false;
+      if (op->def == &ops::quantize_linearOp && quantiseProduct(*op)) continue;
       products_ += changed;
+      if (op->def == &ops::addOp) noteBias(*op);
       if (op->def == &ops::dynamic_quantize_linearOp) {
         quantiseByRange(*op);
         ++ranges_;
@@ -175,6 +184,7 @@ class Quantiser {
     const ValueId scale = bothScales(*a, *b, op.place);
     const ValueId real = emit(ops::castOp, {sums}, {{"to", Dtype::f32}}, type, op.place);
     add(ops::mulOp, {real, scale}, {}, op.results[0], op.place);
+    made_[op.results[0].id] = {real, scale, kNoValue};
     return true;
   }
 
@@ -191,10 +201,64 @@ class Quantiser {
     const ValueId real = emit(ops::castOp, {sums}, {{"to", Dtype::f32}}, type, op.place);
     if (bias == kNoValue) {
       add(ops::mulOp, {real, scale}, {}, op.results[0], op.place);
+      made_[op.results[0].id] = {real, scale, kNoValue};
       return true;
     }
     const ValueId scaled = emit(ops::mulOp, {real, scale}, {}, type, op.place);
-    add(ops::addOp, {scaled, overChannels(bias, type.rank(), op.place)}, {}, op.results[0], op.place);
+    const ValueId added = overChannels(bias, type.rank(), op.place);
+    add(ops::addOp, {scaled, added}, {}, op.results[0], op.place);
+    made_[op.results[0].id] = {real, scale, added};
+    return true;
+  }
+
+  // What a value consists of that this pass made: real * scale + bias, the bias perhaps none.
+  struct Made {
+    ValueId real = kNoValue, scale = kNoValue, bias = kNoValue;
+  };
+
+  // The sum of such a product with a vector is one, too.
+  void noteBias(const Op& op) {
+    for (size_t side = 0; side < 2; ++side) {
+      const ValueId product = op.operands[side], bias = op.operands[1 - side];
+      const auto made = made_.find(product);
+      if (made == made_.end() || made->second.bias != kNoValue || uses_[product] != 1) continue;
+      if (types_.at(bias).rank() > 1 || op.results[0].type.dims() != types_.at(product).dims()) continue;
+      const Made sum{made->second.real, made->second.scale, bias};
+      made_[op.results[0].id] = sum;
+      return;
+    }
+  }
+
+  // quantize_linear of such a product or of its relu: one multiplication by all scales.
+  bool quantiseProduct(const Op& op) {
+    const Type result = op.results[0].type;
+    const ValueId scale = op.operands[1], zero = op.operands.size() > 2 ? op.operands[2] : kNoValue;
+    if ((result.dtype() != Dtype::u8 && result.dtype() != Dtype::i8) ||
+        types_.at(scale).dtype() != Dtype::f32 || !isSingle(types_.at(scale)) ||
+        (zero != kNoValue && !isSingle(types_.at(zero))))
+      return false;
+    ValueId from = op.operands[0];
+    const Op* definition = this->definition(from);
+    const bool relu = definition && definition->def == &ops::reluOp && uses_[from] == 1;
+    if (relu) from = definition->operands[0];
+    const auto product = made_.find(from);
+    if (product == made_.end() || uses_[from] != 1) return false;
+    const Made& made = product->second;
+    const auto divided = [&](ValueId v) {
+      const Type own = types_.at(v), by = types_.at(scale);
+      return emit(ops::divOp, {v, scale}, {}, own.rank() >= by.rank() ? own : by, op.place);
+    };
+    const Type type = ir_.tensorType(result.dims(), Dtype::f32);
+    ValueId y = emit(ops::mulOp, {made.real, divided(made.scale)}, {}, type, op.place);
+    if (made.bias != kNoValue) y = emit(ops::addOp, {y, divided(made.bias)}, {}, type, op.place);
+    if (relu) y = emit(ops::reluOp, {y}, {}, type, op.place);
+    y = emit(ops::roundOp, {y}, {}, type, op.place);
+    if (zero != kNoValue) {
+      const Type own = ir_.tensorType(types_.at(zero).dims(), Dtype::f32);
+      y = emit(ops::addOp, {y, emit(ops::castOp, {zero}, {{"to", Dtype::f32}}, own, op.place)}, {}, type,
+               op.place);
+    }
+    add(ops::castOp, {y}, {{"to", result.dtype()}}, op.results[0], op.place);
     return true;
   }
 
@@ -226,6 +290,8 @@ class Quantiser {
   IrContext& ir_;
   std::unordered_map<ValueId, Type> types_;
   std::unordered_map<ValueId, const Op*> definitions_;
+  std::unordered_map<ValueId, int> uses_;  // in the function itself: who else reads has it as an operand, too
+  std::unordered_map<ValueId, Made> made_;
   std::vector<const Op*> ops_;
   int64_t products_ = 0, ranges_ = 0;
 };

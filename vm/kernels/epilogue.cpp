@@ -44,6 +44,9 @@ Status Epilogue::bind(const FlatCall& call, int64_t kernelPlusOne, size_t firstE
   const size_t count = std::min(call.resultCount, kMostBuffers);
   for (size_t i = 0; i < count; ++i) results[i] = call.result(i)->bytes();
   constexpr size_t kColumns = 2;  // first and last
+  apart_ = kernels::isApart(call.result(0));
+  if (apart_ && (count != 1 || call.argumentCount <= firstExtra))
+    return failure(DYN_BAD_PROGRAM, "an epilogue whose result is apart reads the product and makes one result");
   return bindKernel(call, "epilogue", kernelPlusOne - 1, firstExtra, false, std::span(results).first(count),
                     scalars, kColumns);
 }
@@ -54,6 +57,33 @@ int32_t Epilogue::run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int
   scalars[scalarCount_] = columnBegin;
   scalars[scalarCount_ + 1] = columnEnd;
   return function_(buffers_.data(), scalars, rowBegin, rowEnd, nullptr);
+}
+
+int32_t Epilogue::runApart(const void* tile, int64_t pitch, int64_t rowLength, int64_t rowBegin,
+                           int64_t rowEnd, int64_t columnBegin, int64_t columnEnd) const {
+  constexpr int64_t kElement = sizeof(float);
+  std::array<void*, kMostBuffers> buffers;
+  std::copy_n(buffers_.data(), bufferCount_, buffers.data());
+  int64_t scalars[kMostScalars];
+  std::copy_n(scalars_.data(), scalarCount_, scalars);
+  scalars[scalarCount_] = columnBegin;
+  scalars[scalarCount_ + 1] = columnEnd;
+  // Where the whole product would begin, if this row of it lay where the row of the tile does.
+  const auto from = reinterpret_cast<intptr_t>(tile);
+  for (int64_t row = rowBegin; row < rowEnd; ++row) {
+    const int64_t before = row * rowLength + columnBegin - (row - rowBegin) * pitch;
+    buffers[bufferCount_ - 2] = reinterpret_cast<void*>(from - before * kElement);
+    const int32_t fault = function_(buffers.data(), scalars, row, row + 1, nullptr);
+    if (fault != DYN_KERNEL_OK) return fault;
+  }
+  return DYN_KERNEL_OK;
+}
+
+Status checkProductResult(const TensorView* c, bool hasEpilogue) {
+  if (!kernels::isApart(c) || (hasEpilogue && sizeBytes(c->dtype()) < sizeof(float))) return okStatus();
+  return failure(DYN_BAD_INPUT, "the result of a product of bytes has elements of four bytes, or of fewer "
+                                "that an epilogue makes, not " +
+                                    describe(c));
 }
 
 Status EpilogueFault::status() const {

@@ -4,6 +4,11 @@
 // columnBegin and columnEnd:
 // it computes rows [begin, end) x columns [columnBegin, columnEnd). Its buffers are the call's extra
 // arguments, then all its results, the first of which (C) it reads, and may overwrite.
+//
+// Where an element of the result has another size than one of the product (bytes made of sums, halves of f32),
+// the product can't lie in the result. Its tiles then are in scratch memory, and the kernel, which reads the
+// last of the call's arguments for the product, is shown them row by row:
+//   if (epilogue.isApart()) fault = epilogue.runApart(tile, columns, rowLength, row, row + rows, column, end);
 #pragma once
 
 #include <array>
@@ -47,7 +52,22 @@ class Epilogue : public BoundKernel {
   }
   // Returns the kernel's fault, 0 when there is none. Thread-safe.
   int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd) const;
+
+  // Does the product lie in memory of its own?
+  bool isApart() const { return apart_; }
+  // The same for a product whose rows are `pitch` elements of four bytes apart, the first of them at `tile`;
+  // `rowLength`: of the whole result.
+  int32_t runApart(const void* tile, int64_t pitch, int64_t rowLength, int64_t rowBegin, int64_t rowEnd,
+                   int64_t columnBegin, int64_t columnEnd) const;
+
+ private:
+  bool apart_ = false;
 };
+
+// May a product of elements of four bytes have this result, with or without an epilogue?
+Status checkProductResult(const TensorView* c, bool hasEpilogue);
+// Is its result made apart from it?
+inline bool isApart(const TensorView* c) { return sizeBytes(c->dtype()) != sizeof(float); }
 
 // A fault among those that the tasks of a call note. Thread-safe.
 class EpilogueFault {

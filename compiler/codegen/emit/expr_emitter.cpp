@@ -131,13 +131,23 @@ Result<LaneValue> KernelEmitter::value(Expr e) {
 
 // --- lanes
 
+// A value of an outer block is spread there, behind its definition: no pass takes it out of the loop.
+Value* KernelEmitter::splatOf(Value* v) {
+  auto* defined = llvm::dyn_cast<llvm::Instruction>(v);
+  if (!defined || llvm::isa<llvm::PHINode>(defined) || defined->getParent() == b_.GetInsertBlock())
+    return b_.CreateVectorSplat(lanes_, v);
+  llvm::IRBuilderBase::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(defined->getNextNode());
+  return b_.CreateVectorSplat(lanes_, v);
+}
+
 Value* KernelEmitter::vector(const LaneValue& v) {
   if (v.form == LaneValue::Form::varying || lanes_ == 1) return v.value;
-  Value* splat = b_.CreateVectorSplat(lanes_, v.value);
+  Value* splat = splatOf(v.value);
   if (v.isUniform()) return splat;
   std::vector<llvm::Constant*> steps;
   for (unsigned lane = 0; lane < lanes_; ++lane) steps.push_back(b_.getInt64(lane));
-  Value* stride = b_.CreateVectorSplat(lanes_, v.stride);
+  Value* stride = splatOf(v.stride);
   return b_.CreateAdd(splat, b_.CreateMul(stride, llvm::ConstantVector::get(steps)));
 }
 

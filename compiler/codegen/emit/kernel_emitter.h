@@ -154,6 +154,7 @@ class KernelEmitter {
   void storeStrided(llvm::Value* stored, llvm::Value* pointer, llvm::Align align, int64_t stride,
                     llvm::Value* mask);
   Result<LaneValue> guardDivisor(loop::Expr division, LaneValue divisor);
+  llvm::Value* splatOf(llvm::Value* v);
   // As one value per lane (a scalar when there is one lane).
   llvm::Value* vector(const LaneValue& v);
   Result<llvm::Value*> scalar(loop::Expr e);  // error internalError when it varies over lanes

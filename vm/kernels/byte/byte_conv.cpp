@@ -1,51 +1,32 @@
 // byteconv: convolution of bytes as the product of the filters with panels of the window's elements.
+#include "vm/kernels/byte/byte_conv.h"
+
 #include <algorithm>
-#include <cstring>
-#include <vector>
 
 #include "vm/kernels/builtins.h"
-#include "vm/kernels/byte/byte_gemm.h"
-#include "vm/kernels/conv/convolution.h"
 
 namespace dyn::vm::kernels {
 namespace {
 
-// Runs are a row of an image or less: too short for the library's calls.
-void copyRun(uint8_t* to, const uint8_t* from, int64_t count) {
-  typedef uint8_t Sixteen __attribute__((vector_size(16), aligned(1), may_alias));
-  if (count < 16) {
-    memcpy(to, from, static_cast<size_t>(count));
-    return;
+template <typename Word>
+void copyEverySecond(Word* to, const Word* from, int64_t count) {
+  constexpr int64_t kWords = 16 / sizeof(Word);
+  typedef Word Words __attribute__((vector_size(16), aligned(1), may_alias));
+  int64_t i = 0;
+  for (; i + kWords < count; i += kWords) {  // what is read ends before the last word's neighbour
+    const Words low = *reinterpret_cast<const Words*>(from + 2 * i),
+                high = *reinterpret_cast<const Words*>(from + 2 * i + kWords);
+    if constexpr (kWords == 4)
+      *reinterpret_cast<Words*>(to + i) = __builtin_shufflevector(low, high, 0, 2, 4, 6);
+    else
+      *reinterpret_cast<Words*>(to + i) = __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14);
   }
-  auto copy = [&](int64_t at) {
-    *reinterpret_cast<Sixteen*>(to + at) = *reinterpret_cast<const Sixteen*>(from + at);
-  };
-  for (int64_t at = 0; at + 16 <= count; at += 16) copy(at);
-  copy(count - 16);
-}
-void fillRun(uint8_t* to, uint8_t value, int64_t count) {
-  if (count == 1)
-    *to = value;
-  else if (count > 0)
-    memset(to, value, static_cast<size_t>(count));
+  for (; i < count; ++i) to[i] = from[2 * i];
 }
 
-// What all ways to compute it share.
-struct ByteConvolution {
-  const FlatCall& call;
-  const ByteGemmFamily& family;
-  const Convolution& c;
-  const TensorView *x, *w;
-  const TensorView *zeroX, *zeroW;  // null: 0
-  int32_t* y;
-  const Epilogue& epilogue;
-  bool channelsLast;  // of the weights: [m, k..., c/group]
-
-  int32_t zeroOfX() const { return zeroAt(zeroX, 0); }
-  const uint8_t* inputOf(int64_t image, int64_t group) const {
-    return x->as<uint8_t>() + (image * c.groups + group) * c.channels * c.inputSize();
-  }
-
+// With what panels of positions are made of.
+struct PanelledConvolution : ByteConvolution {
+  int64_t mixedChannels = 0;  // of an input whose channels stand side by side: whole words of four
   // A tap's inputs for output positions [begin, end), row after row of the output: visit(begins, before,
   // within, after, from): so many positions outside of the input, inside of it, and outside again, the first
   // inside at `from` of a channel's elements.
@@ -90,7 +71,7 @@ struct ByteConvolution {
   // in words.
   template <typename Word>
   void fillPanel(const Word* mixed, Word padding, int64_t begin, int64_t end, Word* panel) const {
-    const int64_t perTap = c.channels / static_cast<int64_t>(sizeof(Word)), width = family.panelWidth,
+    const int64_t perTap = mixedChannels / static_cast<int64_t>(sizeof(Word)), width = family.panelWidth,
                   stride = c.stride[2];
     if (end - begin < width) std::fill_n(panel, c.taps() * perTap * width, Word{0});
     for (int64_t tap = 0; tap < c.taps(); ++tap, panel += perTap * width)
@@ -103,6 +84,8 @@ struct ByteConvolution {
                      if (within > 0 && stride == 1)
                        copyRun(reinterpret_cast<uint8_t*>(to + before),
                                reinterpret_cast<const uint8_t*>(source), within * int64_t{sizeof(Word)});
+                     else if (stride == 2)
+                       copyEverySecond(to + before, source, within);
                      else
                        for (int64_t i = 0; i < within; ++i) to[before + i] = source[i * stride];
                      std::fill_n(to + before + within, after, padding);
@@ -110,11 +93,25 @@ struct ByteConvolution {
                  });
   }
 
+  // The last channels, fewer than a word holds, and the zero point for those that are not there.
+  void mixFew(const uint8_t* from, int64_t there, uint8_t* to) const {
+    constexpr int64_t kColumns = 256;
+    const int64_t size = c.inputSize();
+    uint8_t rows[4 * kColumns];
+    std::fill(std::begin(rows), std::end(rows), static_cast<uint8_t>(zeroOfX()));
+    for (int64_t at = 0; at < size; at += kColumns) {
+      const int64_t count = std::min(kColumns, size - at);
+      for (int64_t i = 0; i < there; ++i) copyRun(rows + i * kColumns, from + i * size + at, count);
+      mixChannels(family, rows, kColumns, count, rightFlip(x->dtype()), to + at * family.group);
+    }
+  }
+
   // Panels of output positions [first, first + count) of an input of `plane`.
   void fillPanels(const uint8_t* mixed, int64_t first, int64_t count, int8_t* panels) const {
-    const int64_t width = family.panelWidth, words = wordCount(family, c.depth());
+    const int64_t width = family.panelWidth, depth = mixedChannels * c.taps(),
+                  words = wordCount(family, depth);
     const auto byte = static_cast<uint8_t>(zeroOfX() ^ rightFlip(x->dtype()));
-    for (int64_t at = 0; at < count; at += width, panels += panelBytes(family, c.depth())) {
+    for (int64_t at = 0; at < count; at += width, panels += panelBytes(family, depth)) {
       const int64_t begin = first + at, end = first + std::min(at + width, count);
       if (family.group == 4)
         fillPanel(reinterpret_cast<const uint32_t*>(mixed), byte * uint32_t{0x01010101}, begin, end,
@@ -127,50 +124,21 @@ struct ByteConvolution {
   }
 };
 
-// One filter and one channel a group: sums over the taps, a row of the output at a time.
-Status depthwise(const ByteConvolution& p) {
-  const Convolution& c = p.c;
-  const uint8_t flip = leftFlip(p.x->dtype());
-  const int32_t zero = leftZero(p.x->dtype(), p.zeroOfX());
-  const int64_t rows = c.output[0] * c.output[1], width = c.output[2];
-  EpilogueFault fault;
-  const auto tasks = static_cast<uint32_t>(worthwhileTasks(p.call, c.steps()));
-  p.call.split(c.batch * c.groups, tasks, [&](int64_t begin, int64_t end) {
-    for (int64_t plane = begin; plane < end && !p.call.cancelled(); ++plane) {
-      const int64_t filter = plane % c.groups;
-      const uint8_t* x = p.x->as<uint8_t>() + plane * c.inputSize();
-      int32_t* y = p.y + plane * c.outputSize();
-      std::fill_n(y, c.outputSize(), 0);
-      const int32_t zeroW = zeroAt(p.zeroW, filter);
-      for (int64_t row = 0; row < rows; ++row) {
-        for (int64_t tap = 0; tap < c.taps(); ++tap) {
-          const int64_t tapD = tap / (c.kernel[1] * c.kernel[2]), tapH = tap / c.kernel[2] % c.kernel[1];
-          const int64_t d = row / c.output[1] * c.stride[0] + tapD * c.dilation[0] - c.pad[0],
-                        h = row % c.output[1] * c.stride[1] + tapH * c.dilation[1] - c.pad[1];
-          if (d < 0 || d >= c.input[0] || h < 0 || h >= c.input[1]) continue;
-          const int64_t shift = tap % c.kernel[2] * c.dilation[2] - c.pad[2];
-          const Places here = placesInside(shift, c.stride[2], c.input[2]).within(0, width);
-          if (here.low == here.high) continue;
-          p.family.tapKernel(x + (d * c.input[1] + h) * c.input[2] + here.low * c.stride[2] + shift,
-                             c.stride[2], flip, zero, byteAt(p.w, filter * c.taps() + tap) - zeroW,
-                             y + row * width + here.low, here.high - here.low);
-        }
-      }
-      if (p.epilogue) fault.note(p.epilogue.run(plane, plane + 1, 0, c.outputSize()));
-    }
-  });
-  return fault.status();
-}
-
 // Blocks of output positions, and scratch memory in elements of four bytes.
 struct PanelPlan {
   int64_t tasks, blockPanels, blocks, leading;
-  int64_t wordElements, termElements, mixedElements, stageElements, packElements, zeroElements;
+  int64_t wordElements, termElements, mixedElements, stageElements, packElements, zeroElements, tileElements;
   bool pointwise, mixes;
+  int64_t mixedChannels, depth;
 
   PanelPlan(const ByteGemmFamily& family, const FlatCall& call, const Convolution& c) {
     constexpr int64_t kBlockBytes = 1 << 18;
-    const int64_t depth = c.depth(), width = family.panelWidth, filters = c.groups * c.filters,
+    pointwise = c.isPointwise();
+    // Channels are filled up to words, whose last bytes count nothing, unless that were half of the work again.
+    mixedChannels = (c.channels + 3) / 4 * 4;
+    mixes = !pointwise && c.channels > 0 && 2 * mixedChannels <= 3 * c.channels;
+    depth = mixes ? mixedChannels * c.taps() : c.depth();
+    const int64_t width = family.panelWidth, filters = c.groups * c.filters,
                   allPanels = panelCount(family, c.outputSize());
     leading = leadingWords(family, depth);
     tasks = worthwhileTasks(call, c.steps() / family.group);
@@ -178,29 +146,33 @@ struct PanelPlan {
     while (blockPanels > 1 && c.batch * c.groups * ((allPanels + blockPanels - 1) / blockPanels) < tasks)
       blockPanels = (blockPanels + 1) / 2;
     blocks = (allPanels + blockPanels - 1) / blockPanels;
-    pointwise = c.isPointwise();
-    mixes = !pointwise && c.channels > 0 && c.channels % 4 == 0;
     wordElements = filters * leading;
     termElements = wholeLines(2 * filters);
     zeroElements = wholeLines(width);
-    mixedElements = mixes ? wholeLines(c.batch * c.groups * c.channels * c.inputSize() / 4 + 1) : 0;
+    mixedElements = mixes ? wholeLines(c.batch * c.groups * mixedChannels * c.inputSize() / 4 + 1) : 0;
     stageElements = pointwise || mixes ? 0 : wholeLines((depth * blockPanels * width + 3) / 4);
     packElements =
         std::max(wholeLines(blockPanels * panelBytes(family, depth) / 4), wholeLines(depth / 4 + 1));
+    tileElements = isApart(call.result(0)) ? ByteProduct::kTileElements : 0;
   }
   int64_t shared() const { return wordElements + termElements + zeroElements + mixedElements; }
-  int64_t own() const { return stageElements + packElements; }
+  int64_t own() const { return stageElements + packElements + tileElements; }
 };
 
 // Units are (image, group, block of output positions): the block's windows become panels, all filters are
 // multiplied with them.
-Status byPanels(FlatCall& memory, const ByteConvolution& p) {
-  const Convolution& c = p.c;
-  const ByteGemmFamily& family = p.family;
-  const PanelPlan plan(family, p.call, c);
-  const int64_t depth = c.depth(), width = family.panelWidth, leading = plan.leading,
+Status byPanels(FlatCall& memory, const ByteConvolution& asked) {
+  const Convolution& c = asked.c;
+  const ByteGemmFamily& family = asked.family;
+  const PanelPlan plan(family, asked.call, c);
+  const PanelledConvolution p{asked, plan.mixedChannels};
+  // Weights as they are read, in this order already.
+  const bool ordered = p.channelsLast || !plan.mixes || c.taps() == 1,
+             inPlace = ordered && plan.depth == c.depth() && areWords(family, p.w, plan.depth);
+  const int64_t depth = plan.depth, width = family.panelWidth,
+                leading = inPlace ? depth / 4 : plan.leading,
                 filters = c.groups * c.filters, tasks = plan.tasks, blocks = plan.blocks,
-                block = plan.blockPanels * width, planeBytes = c.channels * c.inputSize(),
+                block = plan.blockPanels * width, planeBytes = plan.mixedChannels * c.inputSize(),
                 wordElements = plan.wordElements, termElements = plan.termElements,
                 stageElements = plan.stageElements;
   const bool pointwise = plan.pointwise, mixes = plan.mixes;
@@ -214,28 +186,42 @@ Status byPanels(FlatCall& memory, const ByteConvolution& p) {
     // Channels stand last in what they are multiplied with.
     auto* turned = reinterpret_cast<uint8_t*>(scratch.next());
     for (int64_t filter = begin; filter < end; ++filter) {
-      const uint8_t* row = p.w->as<uint8_t>() + filter * depth;
+      const uint8_t* row = p.w->as<uint8_t>() + filter * c.depth();
+      const int32_t zero = leftZero(p.w->dtype(), zeroAt(p.zeroW, filter));
+      if (inPlace) {
+        setRowTerms(sumLeftRow(row, depth), depth, zero, terms + 2 * filter);
+        continue;
+      }
       if (mixes && !p.channelsLast) {
+        if (plan.mixedChannels != c.channels) std::fill_n(turned, depth, uint8_t{0});
         for (int64_t channel = 0; channel < c.channels; ++channel)
           for (int64_t tap = 0; tap < c.taps(); ++tap)
-            turned[tap * c.channels + channel] = row[channel * c.taps() + tap];
+            turned[tap * plan.mixedChannels + channel] = row[channel * c.taps() + tap];
         row = turned;
       }
       const int32_t sum =
           copyLeftRow(family, row, depth, 1, leftFlip(p.w->dtype()), words + filter * leading);
-      setRowTerms(sum, depth, leftZero(p.w->dtype(), zeroAt(p.zeroW, filter)), terms + 2 * filter);
+      setRowTerms(sum, depth, zero, terms + 2 * filter);
     }
   });
 
+  const uint32_t* leftWords = inPlace ? reinterpret_cast<const uint32_t*>(p.w->data) : words;
   scratch.rewind();
   auto* mixed = reinterpret_cast<uint8_t*>(zeros + wholeLines(width));
   const uint8_t flip = rightFlip(p.x->dtype());
   if (mixes) {
-    const int64_t rows = c.channels / family.group, rowBytes = family.group * c.inputSize();
+    const int64_t rows = plan.mixedChannels / family.group, size = c.inputSize();
     p.call.split(c.batch * c.groups * rows, tasks, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row)
-        mixChannels(family, p.x->as<uint8_t>() + row * rowBytes, c.inputSize(), c.inputSize(), flip,
-                    mixed + row * rowBytes);
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t plane = row / rows, channel = row % rows * family.group,
+                      there = std::clamp<int64_t>(c.channels - channel, 0, family.group);
+        const uint8_t* from = p.x->as<uint8_t>() + (plane * c.channels + channel) * size;
+        uint8_t* to = mixed + row * family.group * size;
+        if (there == family.group)
+          mixChannels(family, from, size, size, flip, to);
+        else
+          p.mixFew(from, there, to);
+      }
     });
   }
 
@@ -244,6 +230,7 @@ Status byPanels(FlatCall& memory, const ByteConvolution& p) {
   p.call.split(c.batch * c.groups * blocks, tasks, [&](int64_t begin, int64_t end) {
     auto* staged = reinterpret_cast<uint8_t*>(scratch.next());
     auto* panels = reinterpret_cast<int8_t*>(staged + stageElements * 4);
+    auto* tile = reinterpret_cast<int32_t*>(panels + plan.packElements * 4);
     for (int64_t unit = begin; unit < end && !p.call.cancelled(); ++unit) {
       const int64_t plane = unit / blocks, first = unit % blocks * block,
                     count = std::min(block, c.outputSize() - first), group = plane % c.groups,
@@ -263,11 +250,12 @@ Status byPanels(FlatCall& memory, const ByteConvolution& p) {
       product.family = &family;
       product.columns = count;
       product.depth = depth;
-      product.words = words + group * c.filters * leading;
+      product.words = leftWords + group * c.filters * leading;
+      product.leading = leading;
       product.rowTerms = terms + group * c.filters * 2;
       product.panels = panels;
       product.zeros = zeros;
-      product.c = p.y + plane * c.filters * c.outputSize() + first;
+      product.c = plan.tileElements > 0 ? tile : p.y + plane * c.filters * c.outputSize() + first;
       product.leadingC = c.outputSize();
       product.firstRow = plane * c.filters;
       product.firstColumn = first;
@@ -299,7 +287,7 @@ Status readCall(const FlatCall& call, Convolution& c) {
   if (n.channelsLast && c.channels % 4 != 0)
     return badArgument("byteconv", Call::weights, "a multiple of four channels, as they stand last", w);
   if (Status status = describeShapes(window, x, y, false, c); !status.ok()) return status;
-  if (Status status = checkByteResult(y); !status.ok()) return status;
+  if (Status status = checkProductResult(y, n.epilogue != 0); !status.ok()) return status;
   if (zeroX && (zeroX->dtype() != x->dtype() || zeroX->elements != 1))
     return badArgument("byteconv", Call::zeroX, "one zero point of the input's element type", zeroX);
   if (zeroW &&
@@ -308,14 +296,16 @@ Status readCall(const FlatCall& call, Convolution& c) {
   return okStatus();
 }
 
-bool isDepthwise(const Convolution& c) { return c.channels == 1 && c.filters == 1; }
-
 }  // namespace
 
 Status byteConvScratchBy(const ByteGemmFamily& family, const FlatCall& call, int64_t& elements) {
   Convolution c;
   if (Status status = readCall(call, c); !status.ok()) return status;
-  if (call.result(0)->elements == 0 || isDepthwise(c)) return okStatus();
+  if (call.result(0)->elements == 0) return okStatus();
+  if (isDepthwise(c)) {
+    elements = byteDepthwiseScratch(call, c);
+    return okStatus();
+  }
   const PanelPlan plan(family, call, c);
   elements = scratchElements(plan.shared(), plan.tasks, plan.own());
   return okStatus();
@@ -339,7 +329,7 @@ Status byteConvBy(const ByteGemmFamily& family, FlatCall& call) {
                           y->as<int32_t>(),
                           epilogue,
                           n.channelsLast};
-  return isDepthwise(c) ? depthwise(p) : byPanels(call, p);
+  return isDepthwise(c) ? byteDepthwise(call, p) : byPanels(call, p);
 }
 
 Status byteconvScratch(const FlatCall& call, int64_t& elements) {

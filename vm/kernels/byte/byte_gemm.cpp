@@ -9,34 +9,40 @@
 namespace dyn::vm::kernels {
 
 int32_t ByteProduct::run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, int64_t panelEnd) const {
-  const int64_t width = family->panelWidth, leading = leadingWords(*family, depth);
-  // Rows whose words stay in the L2 cache while the panels go by.
-  constexpr int64_t kBlockBytes = 1 << 18;
-  const int64_t most = std::max<int64_t>(1, kBlockBytes / (leading * 4) / family->maxRows) * family->maxRows;
+  const int64_t width = family->panelWidth;
+  const bool apart = epilogue && epilogue->isApart();
+  // Rows whose words stay in the L2 cache while the panels go by; in a tile, rows of some panels at least.
+  constexpr int64_t kBlockBytes = 1 << 18, kTilePanels = 4;
+  const int64_t inCache = kBlockBytes / (leading * 4), inTile = kTileElements / (kTilePanels * width),
+                fits = apart ? std::min(inCache, inTile) : inCache,
+                most = std::max<int64_t>(1, fits / family->maxRows) * family->maxRows;
   for (int64_t row = rowBegin; row < rowEnd; row += most) {
     const int64_t count = std::min(most, rowEnd - row);
-    for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
-      const int64_t column = panel * width, now = std::min(width, columns - column);
-      const int8_t* from = panels + panel * panelBytes(*family, depth);
-      forEachRowTile(family->maxRows, count, [&](int64_t tile, int64_t height) {
-        const int64_t first = row + tile;
-        family->microKernels[height - 1](wordCount(*family, depth), words + first * leading, leading, from,
-                                         rowTerms + 2 * first, zeros + panel * zeroStep,
-                                         c + first * leadingC + column, leadingC, now);
-      });
+    // The epilogue sees several panels at once, while they are near.
+    const int64_t together = std::max<int64_t>(1, kTileElements / (count * width));
+    for (int64_t begin = panelBegin; begin < panelEnd; begin += together) {
+      const int64_t end = std::min(begin + together, panelEnd), first = begin * width,
+                    last = std::min(end * width, columns), pitch = apart ? together * width : leadingC;
+      int32_t* tile = apart ? c : c + row * leadingC + first;
+      for (int64_t panel = begin; panel < end; ++panel) {
+        const int64_t column = panel * width, now = std::min(width, columns - column);
+        const int8_t* from = panels + panel * panelBytes(*family, depth);
+        forEachRowTile(family->maxRows, count, [&](int64_t at, int64_t height) {
+          family->microKernels[height - 1](wordCount(*family, depth), words + (row + at) * leading, leading,
+                                           from, rowTerms + 2 * (row + at), zeros + panel * zeroStep,
+                                           tile + at * pitch + (column - first), pitch, now);
+        });
+      }
       if (!epilogue) continue;
-      const int32_t fault = epilogue->run(firstRow + row, firstRow + row + count, firstColumn + column,
-                                          firstColumn + column + now);
+      const int64_t rows = firstRow + row;
+      const int32_t fault =
+          apart ? epilogue->runApart(tile, pitch, leadingC, rows, rows + count, firstColumn + first,
+                                     firstColumn + last)
+                : epilogue->run(rows, rows + count, firstColumn + first, firstColumn + last);
       if (fault != DYN_KERNEL_OK) return fault;
     }
   }
   return DYN_KERNEL_OK;
-}
-
-Status checkByteResult(const TensorView* c) {
-  if (sizeBytes(c->dtype()) == sizeof(int32_t)) return okStatus();
-  return failure(DYN_BAD_INPUT,
-                 "the result of a product of bytes has elements of four bytes, not " + describe(c));
 }
 
 namespace {
@@ -78,8 +84,9 @@ Status describeProblem(const ByteGemmFamily& family, const TensorView* a, const 
 struct Plan {
   int64_t allRows, rounds, rowsPerRound, leading, panels, bytesPerPanel, tasks;
   int64_t wordElements, termElements, zeroElements, packElements;
+  int64_t own;  // each task's
 
-  Plan(const ByteGemmFamily& family, const FlatCall& call, const Problem& p) {
+  Plan(const ByteGemmFamily& family, const FlatCall& call, const Problem& p) : own(isApart(call.result(0)) ? ByteProduct::kTileElements : 0) {
     const bool oneB = p.batchB.areAllZero();
     allRows = p.rows * p.batches;
     rounds = oneB ? 1 : p.batches;
@@ -95,7 +102,7 @@ struct Plan {
     zeroElements = wholeLines(panels * family.panelWidth);
     packElements = p.packed ? 0 : wholeLines(panels * bytesPerPanel / 4) * rounds;
   }
-  int64_t elements() const { return wordElements + termElements + zeroElements + packElements; }
+  int64_t shared() const { return wordElements + termElements + zeroElements + packElements; }
 };
 
 using Call = calls::Bytegemm;
@@ -108,7 +115,8 @@ Status readCall(const ByteGemmFamily& family, const FlatCall& call, Problem& p) 
   if (!b) return badArgument("bytegemm", Call::b, "a tensor", b);
   p.packed = call.numbersOf<Call>().packedB;
   if (Status status = describeProblem(family, a, b, c, p); !status.ok()) return status;
-  if (Status status = checkByteResult(c); !status.ok()) return status;
+  const bool epilogue = call.numbersOf<Call>().epilogue != 0;
+  if (Status status = checkProductResult(c, epilogue); !status.ok()) return status;
   if ((zeroA && zeroA->dtype() != a->dtype()) || (zeroB && zeroB->dtype() != b->dtype()))
     return failure(DYN_BAD_INPUT, "a zero point has the element type of its matrix");
   if (c->elements > 0 && ((zeroA && zeroA->elements != 1 && zeroA->elements != p.rows) ||
@@ -122,7 +130,9 @@ Status readCall(const ByteGemmFamily& family, const FlatCall& call, Problem& p) 
 Status byteGemmScratchBy(const ByteGemmFamily& family, const FlatCall& call, int64_t& elements) {
   Problem p;
   if (Status status = readCall(family, call, p); !status.ok()) return status;
-  if (call.result(0)->elements > 0) elements = scratchElements(Plan(family, call, p).elements(), 0, 0);
+  if (call.result(0)->elements == 0) return okStatus();
+  const Plan plan(family, call, p);
+  elements = scratchElements(plan.shared(), plan.tasks, plan.own);
   return okStatus();
 }
 
@@ -140,7 +150,7 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
                 leading = plan.leading, panels = plan.panels, bytesPerPanel = plan.bytesPerPanel,
                 width = family.panelWidth, tasks = plan.tasks, wordElements = plan.wordElements,
                 termElements = plan.termElements, zeroElements = plan.zeroElements;
-  Scratch scratch(call, plan.elements(), 0, 0);
+  Scratch scratch(call, plan.shared(), tasks, plan.own);
   if (!scratch) return scratch.status();
   auto* words = reinterpret_cast<uint32_t*>(scratch.shared());
   auto* terms = reinterpret_cast<int32_t*>(words + wordElements);
@@ -175,16 +185,18 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
   product.family = &family;
   product.columns = p.columns;
   product.depth = p.depth;
+  product.leading = leading;
   product.zeros = zeros;
   product.zeroStep = width;
   product.leadingC = p.columns;
   if (epilogue) product.epilogue = &epilogue;
-  auto roundOf = [&](int64_t round) {
+  int32_t* result = plan.own > 0 ? nullptr : reinterpret_cast<int32_t*>(c->bytes());
+  auto roundOf = [&](int64_t round, int32_t* tile) {
     ByteProduct own = product;
     own.words = words + round * rowsPerRound * leading;
     own.rowTerms = terms + round * rowsPerRound * 2;
     own.panels = packed + (p.packed ? 0 : round * wholeLines(panels * bytesPerPanel / 4) * 4);
-    own.c = reinterpret_cast<int32_t*>(c->bytes()) + round * rowsPerRound * p.columns;
+    own.c = tile ? tile : result + round * rowsPerRound * p.columns;
     own.firstRow = round * rowsPerRound;
     return own;
   };
@@ -194,15 +206,17 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
   const bool overRows = !overRounds && tasks > 1 && rowTiles >= 4 * tasks;
   const int64_t pieces = overRounds ? rounds : overRows ? rowTiles : panels;
   for (int64_t round = 0; round < (overRounds ? 1 : rounds); ++round) {
+    scratch.rewind();
     call.split(pieces, tasks, [&](int64_t begin, int64_t end) {
+      int32_t* tile = plan.own > 0 ? reinterpret_cast<int32_t*>(scratch.next()) : nullptr;
       if (overRounds) {
         for (int64_t i = begin; i < end && !call.cancelled(); ++i)
-          fault.note(roundOf(i).run(0, rowsPerRound, 0, panels));
+          fault.note(roundOf(i, tile).run(0, rowsPerRound, 0, panels));
       } else if (overRows) {
         fault.note(
-            roundOf(round).run(rowsPerRound * begin / rowTiles, rowsPerRound * end / rowTiles, 0, panels));
+            roundOf(round, tile).run(rowsPerRound * begin / rowTiles, rowsPerRound * end / rowTiles, 0, panels));
       } else {
-        fault.note(roundOf(round).run(0, rowsPerRound, begin, end));
+        fault.note(roundOf(round, tile).run(0, rowsPerRound, begin, end));
       }
     });
     if (call.cancelled()) break;

@@ -42,6 +42,13 @@ inline int64_t leadingWords(const ByteGemmFamily& family, int64_t depth) {
 // Copies a row of A, `depth` bytes strideK apart, into words; returns the sum of its (flipped) elements.
 int32_t copyLeftRow(const ByteGemmFamily& family, const uint8_t* a, int64_t depth, int64_t strideK,
                     uint8_t flip, uint32_t* words);
+// Can rows of A be read as words where they lie, `depth` bytes from row to row? Not where they would meet in
+// few sets of the L1 cache.
+inline bool areWords(const ByteGemmFamily& family, const TensorView* a, int64_t depth) {
+  return family.group == 4 && leftFlip(a->dtype()) == 0 && depth % 4 == 0 && depth % 2048 != 0 &&
+         reinterpret_cast<uintptr_t>(a->data) % sizeof(uint32_t) == 0;
+}
+int32_t sumLeftRow(const uint8_t* a, int64_t depth);
 // The row's two terms (byte_kernel.h) from that sum and its zero point in the flipped scale.
 inline void setRowTerms(int32_t sum, int64_t depth, int32_t zero, int32_t* terms) {
   terms[0] = static_cast<int32_t>(static_cast<uint32_t>(sum) -
@@ -75,23 +82,22 @@ void sumPanel(const ByteGemmFamily& family, int64_t words, int8_t* panel);
 struct ByteProduct {
   const ByteGemmFamily* family = nullptr;
   int64_t columns = 0, depth = 0;
-  const uint32_t* words = nullptr;    // leadingWords from row to row
+  const uint32_t* words = nullptr;
+  int64_t leading = 0;                // words from row to row
   const int32_t* rowTerms = nullptr;  // two for each row (byte_kernel.h)
   const int8_t* panels = nullptr;
   const int32_t* zeros =
       nullptr;           // of B: one for each column of all panels, or a panel of the same ones (zeroStep 0)
   int64_t zeroStep = 0;  // from panel to panel
-  int32_t* c = nullptr;
-  int64_t leadingC = 0;
+  int32_t* c = nullptr;                   // where the epilogue is apart: kTileElements for this task alone
+  int64_t leadingC = 0;                   // from row to row of the whole result, of which c is a part
   int64_t firstRow = 0, firstColumn = 0;  // what the epilogue calls the first row and column of c
   const Epilogue* epilogue = nullptr;     // null: none
+  static constexpr int64_t kTileElements = 16384;
 
   // Rows [rowBegin, rowEnd) x panels [panelBegin, panelEnd); returns the epilogue's fault.
   int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, int64_t panelEnd) const;
 };
-
-// The memory of such a product: i32, or of the type that a kernel makes of it in place.
-Status checkByteResult(const TensorView* c);
 
 // The builtins for a given family, as the tests call them.
 Status byteGemmScratchBy(const ByteGemmFamily& family, const FlatCall& call, int64_t& elements);

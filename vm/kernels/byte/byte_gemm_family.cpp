@@ -10,7 +10,7 @@ std::span<const ByteGemmFamily* const> byteGemmFamilies() {
     std::vector<const ByteGemmFamily*> usable;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vnni"))
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni"))
       usable.push_back(&byteGemmVnni);
     if (__builtin_cpu_supports("avx2")) usable.push_back(&byteGemmAvx2);
 #endif

@@ -21,10 +21,20 @@ using ByteMicroKernel = void (*)(int64_t words, const uint32_t* a, int64_t leadi
                                  const int32_t* rowTerms, const int32_t* zeros, int32_t* c, int64_t leadingC,
                                  int64_t columns);
 
-// sums[i] += factor * (x[i * stride] ^ flip, less zero), for i < count: one tap of a window over one row of
-// one channel.
-using ByteTapKernel = void (*)(const uint8_t* x, int64_t stride, uint8_t flip, int32_t zero, int32_t factor,
-                               int32_t* sums, int64_t count);
+// A window of one channel over rows of unsigned bytes; for o < outputs and i < count
+//   sums[o * count + i] = first + sum over r < rowCount, t < width of
+//                         weights[r * width + t] * rows[r][o * rowStep + i * stride + t * dilation]
+// in i32 that wraps.
+// Behind what is needed of a row, kByteWindowSlack bytes may be read.
+struct ByteWindow {
+  const uint8_t* const* rows = nullptr;
+  int64_t rowCount = 0, width = 0, dilation = 1, stride = 1, rowStep = 0, outputs = 1;
+  const int32_t* weights = nullptr;
+  const uint32_t* words = nullptr;  // those of a row by fours, i8 each, zeros at its end; null: they do not fit
+  int32_t first = 0;
+};
+constexpr int64_t kByteWindowSlack = 256;
+using ByteWindowKernel = void (*)(const ByteWindow& window, int32_t* sums, int64_t count);
 
 struct ByteGemmFamily {
   const char* name;
@@ -32,7 +42,7 @@ struct ByteGemmFamily {
   int32_t panelWidth;                   // 16, 32, 48 or 64
   int32_t group;                        // depths in a word: 4 or 2
   const ByteMicroKernel* microKernels;  // maxRows entries: one for each number of rows
-  ByteTapKernel tapKernel;
+  ByteWindowKernel windowKernel;
 };
 
 }  // namespace dyn::vm::kernels

@@ -1,6 +1,6 @@
 // 12x32 tiles, four products a lane and instruction. Compiled for AVX-512 with VNNI; nothing else may be in
 // this file (vm/CMakeLists.txt).
-#if defined(__AVX512VNNI__)
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
 #include <immintrin.h>
 
 #include "vm/kernels/byte/byte_kernel.h"
@@ -18,8 +18,64 @@ inline Sums multiplyAdd(Sums sums, Words a, Words b) {
   return reinterpret_cast<Sums>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sums), a, b));
 }
 
+// One word of four taps for 16 outputs, whose inputs overlap: each 128 bits hold what four of them need, and
+// are then spread over their words.
+template <bool kTwo>
+inline __attribute__((always_inline)) Sums addWords(Sums sums, const uint8_t* from, uint32_t word) {
+  const __m512i bytes = _mm512_loadu_si512(from);
+  if constexpr (kTwo) {
+    const __m512i pairs = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 1, 1, 2, 2, 3, 3, 4), bytes);
+    const __m512i spread = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(0, 1, 2, 3, 2, 3, 4, 5, 4, 5, 6, 7, 6, 7, 8, 9));
+    return reinterpret_cast<Sums>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sums),
+                                                      _mm512_shuffle_epi8(pairs, spread),
+                                                      _mm512_set1_epi32(static_cast<int>(word))));
+  } else {
+    const __m512i words = _mm512_permutexvar_epi32(
+        _mm512_setr_epi32(0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4), bytes);
+    const __m512i spread = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6));
+    return reinterpret_cast<Sums>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sums),
+                                                      _mm512_shuffle_epi8(words, spread),
+                                                      _mm512_set1_epi32(static_cast<int>(word))));
+  }
+}
+
+// `kRows` x `kWords` words of the window, where they are known; 0: any.
+template <bool kTwo, int kRows, int kWords>
+void wordRows(const dyn::vm::kernels::ByteWindow& w, int32_t* sums, int64_t count) {
+  const int64_t rowCount = kRows > 0 ? kRows : w.rowCount, perRow = kWords > 0 ? kWords : (w.width + 3) / 4;
+  for (int64_t o = 0; o < w.outputs; ++o, sums += count)
+    for (int64_t i = 0; i < count; i += 16) {
+      const int64_t from = o * w.rowStep + i * (kTwo ? 2 : 1), rest = count - i;
+      Sums sum = Sums{} + static_cast<uint32_t>(w.first);
+      for (int64_t r = 0; r < rowCount; ++r)
+        for (int64_t t = 0; t < perRow; ++t)
+          sum = addWords<kTwo>(sum, w.rows[r] + from + 4 * t, w.words[r * perRow + t]);
+      const __mmask16 used = rest >= 16 ? 0xffff : static_cast<__mmask16>((1u << rest) - 1);
+      _mm512_mask_storeu_epi32(sums + i, used, reinterpret_cast<__m512i>(sum));
+    }
+}
+
+template <bool kTwo>
+void wordRows(const dyn::vm::kernels::ByteWindow& w, int32_t* sums, int64_t count) {
+  if (w.rowCount == 3 && w.width <= 4) return wordRows<kTwo, 3, 1>(w, sums, count);
+  if (w.rowCount == 5 && w.width > 4 && w.width <= 8) return wordRows<kTwo, 5, 2>(w, sums, count);
+  wordRows<kTwo, 0, 0>(w, sums, count);
+}
+
+bool wordWindow(const dyn::vm::kernels::ByteWindow& w, int32_t* sums, int64_t count) {
+  if (!w.words || w.dilation != 1 || w.stride > 2 || w.width == 0) return false;
+  if (w.stride == 1)
+    wordRows<false>(w, sums, count);
+  else
+    wordRows<true>(w, sums, count);
+  return true;
+}
+
 }  // namespace
 
+#define DYN_WORD_WINDOWS
 #define DYN_LANES 16
 #define DYN_VECTORS 2
 #define DYN_MAX_ROWS 12

@@ -1,4 +1,5 @@
 // Bytes into the words and panels that byte micro-kernels read.
+#include <algorithm>
 #include <cstring>
 
 #include "vm/kernels/byte/byte_gemm.h"
@@ -100,25 +101,69 @@ void sumPanel(const ByteGemmFamily& family, int64_t words, int8_t* panel) {
              reinterpret_cast<int32_t*>(panel + words * family.group * family.panelWidth));
 }
 
+namespace {
+
+typedef uint16_t Halves __attribute__((vector_size(16), aligned(1), may_alias));
+
+// What is done with bytes that run through, by sixteens: their sum, and perhaps a copy.
+enum class Copied : uint8_t { none, asBytes, asHalves };
+
+// Returns how many of `depth` it has done.
+template <Copied kCopied>
+int64_t sumSixteens(const uint8_t* a, int64_t depth, uint8_t flip, void* words, uint32_t& sum) {
+  const Sixteen flips = Sixteen{} + flip, none{};
+  auto* to = static_cast<uint8_t*>(words);
+  int64_t k = 0;
+  while (k + 16 <= depth) {
+    Halves lowSums{}, highSums{};
+    const int64_t end = std::min(depth - 15, k + 16 * 256);  // the sums stay below 2^16
+    for (; k < end; k += 16) {
+      const Sixteen bytes = sixteen(a + k, flips), low = lowMixed(bytes, none), high = highMixed(bytes, none);
+      lowSums += reinterpret_cast<Halves>(low);
+      highSums += reinterpret_cast<Halves>(high);
+      if constexpr (kCopied == Copied::asBytes) put(to + k, bytes);
+      if constexpr (kCopied == Copied::asHalves) {
+        put(to + 2 * k, low);
+        put(to + 2 * k + 16, high);
+      }
+    }
+    for (int i = 0; i < 8; ++i) sum += uint32_t{lowSums[i]} + highSums[i];
+  }
+  return k;
+}
+
+}  // namespace
+
 int32_t copyLeftRow(const ByteGemmFamily& family, const uint8_t* a, int64_t depth, int64_t strideK,
                     uint8_t flip, uint32_t* words) {
   const int64_t filled = wordCount(family, depth) * family.group;
   uint32_t sum = 0;
+  int64_t done = 0;
+  if (strideK == 1)
+    done = family.group == 4 ? sumSixteens<Copied::asBytes>(a, depth, flip, words, sum)
+                             : sumSixteens<Copied::asHalves>(a, depth, flip, words, sum);
   if (family.group == 4) {
     auto* to = reinterpret_cast<uint8_t*>(words);
-    for (int64_t k = 0; k < depth; ++k) {
+    for (int64_t k = done; k < depth; ++k) {
       to[k] = static_cast<uint8_t>(a[k * strideK] ^ flip);
       sum += to[k];
     }
     std::fill(to + depth, to + filled, uint8_t{0});
   } else {
     auto* to = reinterpret_cast<uint16_t*>(words);
-    for (int64_t k = 0; k < depth; ++k) {
+    for (int64_t k = done; k < depth; ++k) {
       to[k] = static_cast<uint8_t>(a[k * strideK] ^ flip);
       sum += to[k];
     }
     std::fill(to + depth, to + filled, uint16_t{0});
   }
+  return static_cast<int32_t>(sum);
+}
+
+int32_t sumLeftRow(const uint8_t* a, int64_t depth) {
+  uint32_t sum = 0;
+  int64_t k = sumSixteens<Copied::none>(a, depth, 0, nullptr, sum);
+  for (; k < depth; ++k) sum += a[k];
   return static_cast<int32_t>(sum);
 }
 

@@ -117,6 +117,92 @@ TEST(Quantised, convolutions) {
   expectAgreement(text, sets);
 }
 
+// How many kernels there are at the end.
+int64_t kernelsOf(const std::string& text) {
+  IrContext context;
+  Result<Module> parsed = test::parseText(context, text);
+  EXPECT_TRUE(parsed.ok());
+  Result<CompiledModel> compiled = compileModel(*parsed, CompileOptions{});
+  EXPECT_TRUE(compiled.ok());
+  return static_cast<int64_t>(compiled->lowered.kernels.size());
+}
+
+// Sums become bytes in the epilogue of their product, with what is added between.
+TEST(Quantised, sumsBecomeBytesWhereTheyAreMade) {
+  const std::string text =
+      R"(fn @main(%x: Tensor[(n, 4, h, w), u8], %q: Tensor[(6, 4, 3, 3), i8], %b: Tensor[(6), f32], %r: Tensor[(n, 6, h, w), u8], %d: Tensor[(6, 1, 3, 3), i8]) {
+    %s = constant() {value = f32[] 0.0625}
+    %z = constant() {value = u8[] 9}
+    %o = constant() {value = f32[] 8}
+    %a = dequantize_linear(%x, %s, %z)
+    %sw = constant() {value = f32[6] [0.5, 0.25, 0.125, 1, 0.5, 2]}
+    %f = dequantize_linear(%q, %sw) {axis = 0}
+    %c = conv(%a, %f, %b) {pads = [1, 1, 1, 1]}
+    %l = dequantize_linear(%r, %s, %z)
+    %t = add(%c, %l)
+    %u = relu(%t)
+    %v = quantize_linear(%u, %o, %z)
+    %e = dequantize_linear(%v, %o, %z)
+    %g = dequantize_linear(%d, %sw) {axis = 0}
+    %k = conv(%e, %g) {pads = [1, 1, 1, 1], strides = [2, 2], group = 6}
+    %y = quantize_linear(%k, %o, %z)
+    return %y
+  })";
+  EXPECT_EQ(integerProducts(text), 2);
+  EXPECT_EQ(kernelsOf(text), 2);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}, {1, 130, 130}})
+    sets.push_back({bytes(Dtype::u8, {n, 4, h, w}, 1), bytes(Dtype::i8, {6, 4, 3, 3}, 2),
+                    test::randomTensor(Dtype::f32, {6}, 3), bytes(Dtype::u8, {n, 6, h, w}, 4),
+                    bytes(Dtype::i8, {6, 1, 3, 3}, 5)});
+  expectAgreement(text, sets);
+}
+
+// Bytes between two operations of an epilogue are none in memory.
+TEST(Quantised, bytesWithinAnEpilogue) {
+  const std::string text =
+      R"(fn @main(%x: Tensor[(n, 4, h, w), u8], %q: Tensor[(6, 4, 3, 3), i8], %r: Tensor[(n, 6, h, w), u8]) {
+    %s = constant() {value = f32[] 0.0625}
+    %z = constant() {value = u8[] 9}
+    %o = constant() {value = f32[] 8}
+    %a = dequantize_linear(%x, %s, %z)
+    %f = dequantize_linear(%q, %s)
+    %c = conv(%a, %f) {pads = [1, 1, 1, 1]}
+    %v = quantize_linear(%c, %o, %z)
+    %e = dequantize_linear(%v, %o, %z)
+    %l = dequantize_linear(%r, %s, %z)
+    %t = add(%e, %l)
+    %y = quantize_linear(%t, %o, %z)
+    return %y
+  })";
+  EXPECT_EQ(kernelsOf(text), 1);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}})
+    sets.push_back({bytes(Dtype::u8, {n, 4, h, w}, 1), bytes(Dtype::i8, {6, 4, 3, 3}, 2),
+                    bytes(Dtype::u8, {n, 6, h, w}, 4)});
+  expectAgreement(text, sets);
+}
+
+// What the epilogue cannot see in rows is made bytes behind the product, from memory of its own.
+TEST(Quantised, sumsBecomeBytesBehindTheirProduct) {
+  const std::string text =
+      R"(fn @main(%x: Tensor[(n, 4, h, w), u8], %q: Tensor[(6, 4, 3, 3), i8], %o: Tensor[(w), f32]) {
+    %s = constant() {value = f32[] 0.0625}
+    %a = dequantize_linear(%x, %s)
+    %f = dequantize_linear(%q, %s)
+    %c = conv(%a, %f) {pads = [1, 1, 1, 1]}
+    %y = quantize_linear(%c, %o) {axis = 3}
+    return %y
+  })";
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}}) {
+    HostTensor scales = *HostTensor::create(Dtype::f32, {w});
+    for (int64_t i = 0; i < w; ++i) scales.setReal(i, i % 3 == 0 ? 4 : 0.5);
+    sets.push_back({bytes(Dtype::u8, {n, 4, h, w}, 1), bytes(Dtype::i8, {6, 4, 3, 3}, 2), scales});
+  }
+  expectAgreement(text, sets);
+}
+
 // [from, from + 1, ...] of that shape as a literal, each in -7..7.
 std::string literal(std::span<const int64_t> shape, int64_t& next) {
   if (shape.empty()) return std::to_string(next++ * 5 % 15 - 7);

@@ -54,6 +54,10 @@ class ByteGemmTest : public BuiltinTest {
     return c;
   }
   Status gemm(const ByteGemmFamily& family, std::vector<Object*> arguments, int32_t flags, Tensor* c) {
+    return gemm(family, std::move(arguments), {.numbers = {flags}}, c);
+  }
+  Status gemm(const ByteGemmFamily& family, std::vector<Object*> arguments, const Options& options,
+              Tensor* c) {
     return callFlat(
         [&](const DynBuiltinCall* call, uint64_t* bytes) {
           return scratchOf(*call, *bytes, [&](const FlatCall& flat, int64_t& elements) {
@@ -63,7 +67,7 @@ class ByteGemmTest : public BuiltinTest {
         [&](const DynBuiltinCall* call) {
           return runOf(*call, [&](FlatCall& flat) { return kernels::byteGemmBy(family, flat); });
         },
-        std::move(arguments), {.numbers = {flags}}, {c});
+        std::move(arguments), options, {c});
   }
   Status convolve(const ByteGemmFamily& family, std::vector<Object*> arguments, const Options& options,
                   Tensor* y) {
@@ -175,6 +179,55 @@ TEST_F(ByteGemmTest, badCallsAreErrors) {
   EXPECT_EQ(call("bytepack", {floats({3, 4})}).code, DYN_BAD_INPUT);
 }
 
+// The low bytes of three times the product plus the row's number. Buffers: the product, the result; scalars:
+// the length of a row, then the columns.
+int32_t lowBytes(void* const* buffers, const int64_t* scalars, int64_t begin, int64_t end, void*) {
+  const auto* product = static_cast<const int32_t*>(buffers[0]);
+  auto* made = static_cast<uint8_t*>(buffers[1]);
+  for (int64_t row = begin; row < end; ++row)
+    for (int64_t column = scalars[1]; column < scalars[2]; ++column) {
+      const int64_t i = row * scalars[0] + column;
+      made[i] = static_cast<uint8_t>(3 * product[i] + row);
+    }
+  return DYN_KERNEL_OK;
+}
+const KernelRow kLowBytes{"low_bytes", "low_bytes", 2, 1, 3, 0, ""};
+
+std::vector<uint8_t> lowBytesOf(const std::vector<int32_t>& product, int64_t rowLength) {
+  std::vector<uint8_t> made;
+  for (size_t i = 0; i < product.size(); ++i)
+    made.push_back(static_cast<uint8_t>(3 * product[i] + static_cast<int64_t>(i) / rowLength));
+  return made;
+}
+
+TEST_F(ByteGemmTest, productsThatEndAsBytes) {
+  const int64_t sizes[][3] = {{1, 1, 1}, {7, 33, 5}, {13, 700, 31}, {301, 130, 67}, {260, 3, 9}, {0, 3, 2}};
+  for (const ByteGemmFamily* family : kernels::byteGemmFamilies())
+    for (const auto& [rows, columns, depth] : sizes)
+      for (int64_t batches : {1, 4})
+        for (ThreadPool* threads : {&single_, &three_}) {
+          threads_ = threads;
+          Tensor *a = bytes(DataType::u8, {batches, rows, depth}),
+                 *b = bytes(DataType::i8, {batches, depth, columns}),
+                 *c = output({batches, rows, columns}, DataType::u8);
+          const Status status =
+              gemm(*family, {a, b, nullptr, nullptr, c},
+                   {.scalars = {columns}, .numbers = {0, 1}, .kernels = {lowBytes}, .rows = {kLowBytes}}, c);
+          ASSERT_TRUE(status.ok()) << status.toString();
+          const auto expected = product(a, b, nullptr, nullptr, batches, rows, columns, depth, false);
+          ASSERT_EQ(data<uint8_t>(c), lowBytesOf(expected, columns))
+              << family->name << " " << rows << " x " << depth << " x " << columns;
+        }
+  // Without an epilogue, or without a place for the product among its arguments, there are no bytes.
+  Tensor *a = bytes(DataType::u8, {2, 3}), *b = bytes(DataType::i8, {3, 4}),
+         *c = output({2, 4}, DataType::u8);
+  EXPECT_EQ(call("bytegemm", {a, b}, {}, {c}).code, DYN_BAD_INPUT);
+  EXPECT_EQ(call("bytegemm", {a, b},
+                 {.scalars = {4}, .numbers = {0, 1}, .kernels = {lowBytes}, .rows = {kLowBytes}}, {c})
+                .code,
+            DYN_BAD_PROGRAM);
+}
+
 struct ConvolutionCase {
   int64_t batch, channels, height, width, filters, groups, kernel, stride, dilation, pad;
 };
@@ -185,7 +238,9 @@ TEST_F(ByteGemmTest, convolutionsAreExact) {
       {2, 6, 9, 10, 4, 2, 3, 2, 1, 1},  {1, 16, 8, 35, 16, 16, 3, 1, 1, 1}, {2, 4, 9, 37, 4, 4, 3, 2, 1, 1},
       {1, 2, 12, 12, 3, 1, 3, 1, 2, 2}, {1, 3, 20, 21, 13, 1, 7, 2, 1, 3},  {1, 5, 4, 4, 2, 1, 3, 1, 1, 4},
       {0, 3, 5, 5, 2, 1, 3, 1, 1, 1},   {1, 67, 6, 6, 33, 1, 1, 2, 1, 0},   {2, 12, 9, 21, 5, 1, 3, 2, 1, 1},
-      {1, 8, 17, 30, 6, 2, 3, 1, 2, 2},
+      {1, 8, 17, 30, 6, 2, 3, 1, 2, 2}, {1, 3, 9, 40, 3, 3, 5, 1, 1, 2},    {2, 5, 8, 33, 5, 5, 5, 2, 1, 2},
+      {1, 3, 30, 31, 3, 3, 7, 3, 1, 2}, {1, 4, 12, 19, 4, 4, 3, 1, 3, 1},   {1, 2, 3, 3, 2, 2, 3, 1, 1, 5},
+      {1, 2, 6, 129, 2, 2, 1, 1, 1, 0}, {1, 2, 150, 131, 2, 2, 3, 1, 1, 1},
   };
   for (const ByteGemmFamily* family : kernels::byteGemmFamilies())
     for (const ConvolutionCase& s : cases)
@@ -231,6 +286,17 @@ TEST_F(ByteGemmTest, convolutionsAreExact) {
                   }
             ASSERT_EQ(data<int32_t>(y), expected)
                 << family->name << " kernel " << s.kernel << " groups " << s.groups << " zeros " << zeros;
+            Tensor* ended = output({s.batch, s.filters, oh, ow}, DataType::u8);
+            const Status narrow = convolve(
+                *family, {x, w, zeroX, zeroW, ended},
+                {.scalars = {s.pad, s.pad, oh * ow},
+                 .numbers = {2, static_cast<int32_t>(s.groups), stride, stride, dilation, dilation, 1},
+                 .kernels = {lowBytes},
+                 .rows = {kLowBytes}},
+                ended);
+            ASSERT_TRUE(narrow.ok()) << narrow.toString();
+            ASSERT_EQ(data<uint8_t>(ended), lowBytesOf(expected, oh * ow))
+                << family->name << " kernel " << s.kernel << " groups " << s.groups << ", as bytes";
             if (own % 4 != 0) continue;
             // The same weights with the channels last.
             const int64_t taps = s.kernel * s.kernel;
