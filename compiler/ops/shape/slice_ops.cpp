@@ -97,6 +97,24 @@ Result<std::vector<int>> sliceAxes(InferContext& c, size_t count, int rank) {
   return axes;
 }
 
+// What slicing one axis leaves of known elements, which lie row by row in `dims`; all of these are constant.
+Contents partAlong(const Contents& all, const Shape& dims, int axis, const AxisRange& range, int64_t step) {
+  const auto product = [&](size_t begin, size_t end) {
+    int64_t count = 1;
+    for (size_t i = begin; i < end; ++i) count *= dims[i].constant().value_or(0);
+    return count;
+  };
+  const size_t at = static_cast<size_t>(axis);
+  const int64_t outer = product(0, at), size = product(at, at + 1), inner = product(at + 1, dims.size());
+  Contents part;
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t k = 0; k < *range.count.constant(); ++k) {
+      const auto row = all.begin() + (o * size + *range.start.constant() + k * step) * inner;
+      part.insert(part.end(), row, row + inner);
+    }
+  return part;
+}
+
 Status inferSlice(InferContext& c) {
   DYN_TRY(TensorOperand x, tensorOperand(c, 0));
   DYN_TRY(Contents starts, vectorContents(c, 1, "the starts"));
@@ -110,9 +128,10 @@ Status inferSlice(InferContext& c) {
   }
   DYN_TRY(std::vector<int> axes, sliceAxes(c, starts.size(), x.rank()));
   Shape dims = x.dims;
-  std::optional<Contents> contents = x.rank() == 1 ? c.operandContents(0) : std::nullopt;
+  std::optional<Contents> contents = constantElementCount(dims) ? c.operandContents(0) : std::nullopt;
   for (size_t i = 0; i < axes.size(); ++i) {
     const Dim n = x.dims[axes[i]];
+    const Shape before = dims;
     if (!steps[i] || !steps[i].isConstant()) {
       const int64_t at = static_cast<int64_t>(i);
       const Dim zero = constantDim(c, 0);
@@ -135,11 +154,7 @@ Status inferSlice(InferContext& c) {
       contents.reset();
       continue;
     }
-    Contents part;
-    for (int64_t k = 0; k < *range.count.constant(); ++k) {
-      part.push_back((*contents)[static_cast<size_t>(*range.start.constant() + k * step)]);
-    }
-    contents = std::move(part);
+    contents = partAlong(*contents, before, axes[i], range, step);
   }
   setTensor(c, dims, x.dtype);
   if (contents && !contents->empty()) c.setResultContents(0, *contents);

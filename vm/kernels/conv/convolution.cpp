@@ -182,8 +182,11 @@ void packUnit(const Convolution& c, Way way, FilterWidths widths, const float* w
   float* to = packed + (group * panels.lanes() + first) * depth;
   for (int64_t lane = 0; lane < width; ++lane) {
     const float* from = w + (group * c.filters + first + lane) * depth;
-    for (int64_t k = 0; k < depth; ++k)
-      to[k * width + lane] = first + lane < c.filters ? floatAnywhere(from + k) : 0.0f;
+    for (int64_t k = 0; k < depth; ++k) {
+      // Channel after channel with its taps; of sparse windows tap after tap with its channels.
+      const int64_t step = c.isSparse() ? k % c.taps() * c.channels + k / c.taps() : k;
+      to[step * width + lane] = first + lane < c.filters ? floatAnywhere(from + k) : 0.0f;
+    }
   }
 }
 

@@ -33,6 +33,14 @@ struct Convolution : contraction::ConvolutionWindow {
     const std::array<int64_t, 3> ones{1, 1, 1};
     return kernel == ones && stride == ones && pad == std::array<int64_t, 3>{} && input == output;
   }
+  // Are the taps so far apart, with enough channels each, that they are summed one by one (conv_taps.cpp)?
+  // Known before there is an input, for the way direct packs its weights accordingly.
+  bool isSparse() const {
+    constexpr int64_t kFarApart = 4, kChannels = 16;
+    bool far = false;
+    for (size_t i = 0; i < 3; ++i) far |= kernel[i] > 1 && dilation[i] >= kFarApart;
+    return far && channels >= kChannels;
+  }
   // Input places that the taps reach beyond the first.
   int64_t reach(size_t axis) const { return std::max<int64_t>(kernel[axis] - 1, 0) * dilation[axis]; }
 };
@@ -151,6 +159,8 @@ Status convRows(FlatCall& memory, const ConvolutionCall& work);
 Status convStaged(FlatCall& memory, const ConvolutionCall& work);
 Status convDirect(FlatCall& memory, const ConvolutionCall& work);
 Status convWinograd(FlatCall& memory, const ConvolutionCall& work);
+// The way direct of sparse windows, in either layout.
+Status convTaps(FlatCall& memory, const ConvolutionCall& work);
 // Those of tensors with their channels last, but Winograd's, which takes both.
 Status convRowsLast(FlatCall& memory, const ConvolutionCall& work);
 Status convDirectLast(FlatCall& memory, const ConvolutionCall& work);
@@ -160,6 +170,7 @@ int64_t convRowsScratch(const FlatCall& call, const Convolution& c);
 int64_t convStagedScratch(const ConvolutionCall& work);
 int64_t convDirectScratch(const ConvolutionCall& work);
 int64_t convWinogradScratch(const ConvolutionCall& work);
+int64_t convTapsScratch(const ConvolutionCall& work);
 int64_t convRowsLastScratch(const ConvolutionCall& work);
 int64_t convDirectLastScratch(const ConvolutionCall& work);
 

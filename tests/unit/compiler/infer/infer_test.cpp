@@ -122,6 +122,26 @@ TEST(Infer, ContentsThroughArithmetic) {
   EXPECT_EQ(runTextError(p, {real({3}), real({9})}).id, DiagnosticId::inputMismatch);
 }
 
+// As PyTorch's exporter writes a padding: pairs in the other order, turned, then all begins and all ends.
+TEST(Infer, ContentsThroughSlicesAndTransposesOfTables) {
+  Program p = inferText(R"(
+    fn @main(%x: Tensor[(h, w), f32]) {
+      %s = shape(%x)
+      %l = gather(%s, i64[1] [1]) {axis = 0}
+      %r = mod(sub(i64[1] [7], mod(%l, i64[1] [7])), i64[1] [7])
+      %all = concat(i64[1] [0], %r, i64[1] [2], i64[1] [0]) {axis = 0}
+      %pairs = reshape(%all, i64[2] [-1, 2])
+      %back = slice(%pairs, i64[1] [-1], i64[1] [-9223372036854775807], i64[1] [0], i64[1] [-1])
+      %turned = transpose(%back) {perm = [1, 0]}
+      %pads = reshape(%turned, i64[1] [-1])
+      %y = pad(%x, %pads)
+      return %y
+    })");
+  EXPECT_THAT(p.text(), HasSubstr("%y = pad(%x, %pads) : Tensor[(h + 2, 7*floordiv(w + 6, 7)), f32]"));
+  EXPECT_EQ(shapeOf(run(p, {real({3, 5})})), (std::vector<int64_t>{5, 7}));
+  EXPECT_EQ(shapeOf(run(p, {real({3, 14})})), (std::vector<int64_t>{5, 14}));
+}
+
 TEST(Infer, ValuesOfInputsBecomeBoundDims) {
   Program p = inferText(R"(
     fn @main(%x: Tensor[(n, 4), f32], %k: Tensor[(1), i64], %m: Tensor[(1), i64]) {

@@ -137,6 +137,8 @@ TEST_F(ConvolutionTest, everyWayComputesTheSameConvolution) {
       {{1, 20, 7, 5}, {18, 20, 3, 3}, {1, 18, 4, 5}, {1, 2, 1, 1, 1}, {false, true, true, false}},
       {{1, 7, 13, 17}, {7, 1, 3, 3}, {1, 7, 7, 9}, {7, 2, 2, 1, 1}, {true, true, true, false}},
       {{1, 1, 6, 6}, {1, 1, 3, 3}, {1, 1, 6, 6}, {1, 1, 1, 1, 1}, {true, true, true, true}},
+      {{1, 20, 13, 17}, {37, 20, 3, 3}, {1, 37, 5, 9}, {1, 1, 1, 5, 5}, {false, true, true, false}},
+      {{1, 32, 9, 9}, {10, 16, 2, 3}, {1, 10, 7, 3}, {2, 1, 1, 4, 4}, {false, true, true, false}},
   };
   for (ThreadPool* threads : {&single_, &three_}) {
     threads_ = threads;
@@ -177,20 +179,21 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
   };
   // One row for each way the operator may go (vm/kernels/conv/convolution.h); `longest` is the largest size
   // of an axis when there is one axis.
-  enum Kind { any, pointwise, deep, threes, wide, depthwise };
-  for (int round = 0; round < 240; ++round) {
-    const auto kind = static_cast<Kind>(round % 6);
+  enum Kind { any, pointwise, deep, threes, wide, depthwise, sparse };
+  for (int round = 0; round < 280; ++round) {
+    const auto kind = static_cast<Kind>(round % 7);
     const int64_t rank =
         kind == threes || kind == depthwise ? 2 : pick(1, kind == any || kind == pointwise ? 3 : 2);
     const int64_t groups = kind == depthwise                ? pick(2, round % 4 == 1 ? 40 : 9)
                            : kind == deep || kind == threes ? 1
                                                             : pick(1, 3);
-    const int64_t channels = kind == depthwise ? 1
-                             : kind == deep    ? pick(1, 2) * 256
-                             : kind == threes  ? pick(16, 20)
-                                               : pick(1, 3);
+    const int64_t channels = kind == depthwise                  ? 1
+                             : kind == deep                     ? pick(1, 2) * 256
+                             : kind == threes || kind == sparse ? pick(16, 20)
+                                                                : pick(1, 3);
     const int64_t filters = kind == depthwise                 ? 1
                             : kind == deep || kind == threes  ? pick(5, 40)
+                            : kind == sparse                  ? pick(13, 40)
                             : kind == wide || round % 12 == 1 ? pick(13, 70)
                                                               : pick(1, 6);
     const int64_t batch = pick(0, 2), longest = kind == wide && rank == 1 ? 1200 : 70;
@@ -204,8 +207,9 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
     for (int64_t i = 3 - rank; i < 3; ++i) {
       const auto d = static_cast<size_t>(i);
       stride[d] = still ? 1 : pick(1, 3);
-      dilation[d] = pick(1, kind == depthwise ? 4 : 2);
-      pad[d] = still ? 0 : pick(0, kind == depthwise ? 9 : 2);
+      const bool spreads = kind == depthwise || kind == sparse;
+      dilation[d] = kind == sparse ? pick(4, 7) : pick(1, spreads ? 4 : 2);
+      pad[d] = still ? 0 : pick(0, spreads ? 9 : 2);
       kernel[d] = still ? 1 : pick(1, kind == depthwise ? 5 : 3);
       const int64_t after = still ? 0 : pick(0, 2);
       if (kind == threes) {  // windows that Winograd's way takes
@@ -216,7 +220,7 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
       in[d] = std::max<int64_t>(kind == threes      ? pick(1, 37)
                                 : kind == depthwise ? pick(1, round % 4 == 1 ? 20 : 90)
                                                     : pick(1, rank == 1 ? longest : 9),
-                                dilation[d] * (kernel[d] - 1) + 1 - (kind == depthwise ? pad[d] : 0));
+                                dilation[d] * (kernel[d] - 1) + 1 - (spreads ? pad[d] : 0));
       out[d] = (in[d] + pad[d] + after - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1;
       xs.push_back(in[d]);
       ws.push_back(kernel[d]);
