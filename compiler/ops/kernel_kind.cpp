@@ -23,6 +23,14 @@ bool isInFixedMemory(std::string_view row) {
   return std::find(std::begin(kNames), std::end(kNames), row) != std::end(kNames);
 }
 
+// Integers, truth values and reals of 16 bits and more; also what is left out, and what is no tensor.
+bool hasPlainElements(Type type) {
+  if (!type || !type.isTensor()) return true;
+  const Dtype dtype = type.dtype();
+  return isInteger(dtype) || dtype == Dtype::boolean || dtype == Dtype::f16 || dtype == Dtype::bf16 ||
+         dtype == Dtype::f32 || dtype == Dtype::f64;
+}
+
 }  // namespace
 
 const char* toString(KernelKind kind) { return kNames.at(static_cast<size_t>(kind)); }
@@ -61,8 +69,12 @@ Result<std::optional<KernelKind>> chooseLowering(const Op& op, std::span<const T
   if (def.traits.view && (!made.isTensor() || made.dtype() == Dtype::string)) return Choice();
   // A row may have both: then its builtin says which ranks and element types it takes.
   if (!served) return Choice(def.lower ? KernelKind::loop : KernelKind::builtin);
-  // A device runs what is generated; the host's builtins are for what has no loops.
-  if (!target.prefersBuiltins() && def.lower) return Choice(KernelKind::loop);
+  // A device runs what is generated; the host's builtins are for what has no loops, or elements that loops can
+  // not reckon with.
+  const bool isPlain =
+      std::all_of(operandTypes.begin(), operandTypes.end(), hasPlainElements) && hasPlainElements(made);
+  const bool ofBuiltin = op.attributes.integer("channels_last", 0) != 0;  // a layout that only builtins know
+  if (!target.prefersBuiltins() && def.lower && isPlain && !ofBuiltin) return Choice(KernelKind::loop);
   const bool taken = def.builtinTakes && def.builtinTakes(op, operandTypes);
   const bool byBuiltin = loops ? taken : taken || !def.builtinTakes || !def.lower;
   return Choice(byBuiltin ? KernelKind::builtin : KernelKind::loop);

@@ -1,13 +1,10 @@
 // Programs with `device = cuda` on the simulated driver (tests/simcuda), against the reference interpreter:
 // the kernels' PTX is what runs. Skipped where that library is not built.
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 
-#include "compiler/driver/target_choice.h"
-#include "tests/support/paths.h"
+#include "tests/unit/compiler/driver/on_device.h"
 #include "tests/unit/compiler/driver/run_both.h"
 
 namespace dyn::test {
@@ -17,27 +14,15 @@ using testing::HasSubstr;
 
 class OnDevice : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    const std::string path = buildFolder() + "/simcuda/libcuda.so.1";
-    if (!getenv("DYN_CUDA_DRIVER") && access(path.c_str(), R_OK) == 0)
-      setenv("DYN_CUDA_DRIVER", path.c_str(), 1);
-  }
   void SetUp() override {
-    if (!getenv("DYN_CUDA_DRIVER")) GTEST_SKIP() << "unavailable: the simulated driver is not built";
-  }
-
-  static CompileOptions options() {
-    CompileOptions options;
-    options.target = *hostTarget();
-    options.target->device = DeviceKind::cuda;
-    return options;
+    if (!useSimulatedDriver()) GTEST_SKIP() << "unavailable: the simulated driver is not built";
   }
   static HostTensor reals(std::vector<int64_t> shape, uint32_t seed = 1) {
     return randomTensor(Dtype::f32, std::move(shape), seed);
   }
   static void same(const std::string& text, const std::vector<std::vector<HostTensor>>& inputs,
                    double tolerance = 1e-5) {
-    expectSame(text, inputs, options(), tolerance);
+    expectSame(text, inputs, deviceOptions(), tolerance);
   }
   // A counter of the pass `devices`.
   static int64_t counted(const std::string& text, const char* counter) {
@@ -45,7 +30,7 @@ class OnDevice : public testing::Test {
     Result<Module> parsed = parseText(context, text);
     EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
     Trace trace;
-    Result<Module> placed = runPasses(*parsed, options(), trace);
+    Result<Module> placed = runPasses(*parsed, deviceOptions(), trace);
     EXPECT_TRUE(placed.ok()) << placed.error().toString();
     for (const TraceStep& step : trace.steps)
       if (step.name == "devices")
@@ -73,10 +58,11 @@ TEST_F(OnDevice, rowsAndReductions) {
   for (const auto& [n, m] : {std::pair{1, 1}, {3, 5}, {2, 129}, {17, 300}, {1, 1000}})
     inputs.push_back({reals({n, m})});
   same("fn @main(%x: Tensor[(n, m), f32]) {\n  %y = softmax(%x) {axis = -1}\n  return %y\n}", inputs);
-  same(
-      "fn @main(x: Tensor[(n, m), f32]) {\n  return reduce_sum(x, constant([1])), reduce_max(x), "
-      "reduce_mean(x, constant([0]))\n}",
-      inputs);
+  const std::string axes = "fn @main(%x: Tensor[(n, m), f32]) {\n  %a = constant() {value = i64[1] [";
+  for (const char* axis : {"0", "1"})
+    same(axes + axis +
+             "]}\n  %y = reduce_sum(%x, %a)\n  %z = reduce_max(%x, %a) {keepdims = 0}\n  return %y, %z\n}",
+         inputs);
   same(
       "fn @main(%x: Tensor[(n, m), f32], %g: Tensor[(m), f32]) {\n  %y = layer_norm(%x, %g, %g)\n  return "
       "%y\n}",
@@ -113,7 +99,7 @@ TEST_F(OnDevice, faultsNameTheirPlace) {
   same(text, {{x, i}});
   IrContext context;
   Result<Module> parsed = parseText(context, text);
-  Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed, options());
+  Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed, deviceOptions());
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
   HostTensor wrong = *HostTensor::create(Dtype::i64, {3});
   for (int64_t at = 0; at < 3; ++at) wrong.setInt(at, at == 1 ? 9 : 0);

@@ -17,7 +17,7 @@ namespace {
 using namespace test;
 
 // What passes write, for all programs; never read from a file.
-constexpr const char* kMadeByPasses[] = {"fused", "into", "alloc", "arena", "kill", "strided"};
+constexpr const char* kMadeByPasses[] = {"fused", "into", "alloc", "arena", "kill", "strided", "device_copy"};
 
 std::vector<std::vector<HostTensor>> inputSets(const SweepRow& row, IrContext& ir, const Function& main) {
   using Elements = Draw::Elements;
