@@ -196,7 +196,7 @@ TEST(CodeView, differencesAreMarkedInTheirLines) {
   ASSERT_EQ(view.lineCount(), 4);
   EXPECT_EQ(view.code().marks[1], LineMark::before);
   EXPECT_EQ(view.code().marks[3], LineMark::added);
-  EXPECT_EQ(view.code().changed[2], (std::pair<uint32_t, uint32_t>{7, 11}));
+  EXPECT_EQ(view.code().changed[2], (std::vector<Columns>{{7, 11}}));
   EXPECT_EQ(view.nodeAtLine(3), 7u);
   EXPECT_EQ(view.nodeAtLine(4), 8u);
 }
