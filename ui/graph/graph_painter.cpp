@@ -220,7 +220,12 @@ BoxColors GraphPainter::colorsOfBox(size_t index) const {
   if (known == colors_.constEnd()) known = colors_.insert(opClass, colorsOf(opClass, isDark));
   BoxColors colors = *known;
   if (!marks_.ratios.empty()) {
-    if (marks_.ratios[index] > 0) colors.fill = ratioColor(marks_.ratios[index], isDark);
+    if (const double ratio = marks_.ratios[index]; ratio > 0) {
+      colors.fill = ratioColor(ratio, isDark);
+      const bool strong = isDark || std::abs(std::log2(ratio)) > 0.6;
+      colors.text = strong ? QColor(255, 255, 255) : QColor(28, 32, 40);
+      colors.quiet = strong ? QColor(240, 242, 248) : QColor(72, 80, 94);
+    }
   } else if (time > 0 && marks_.mostNs > 0) {
     const double share = marks_.heatOf(time);
     colors.fill = heatColor(share);

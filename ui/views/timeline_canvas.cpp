@@ -173,10 +173,13 @@ void TimelineCanvas::paintEvent(QPaintEvent*) {
     painter.setPen(palette().color(QPalette::Text));
     const QRectF text = r.intersected(QRectF(rect()).adjusted(side(), 0, 0, 0)).adjusted(3, 0, -3, 0);
     if (text.width() < 20) continue;
-    painter.drawText(text, Qt::AlignLeft | Qt::AlignVCenter,
-                     painter.fontMetrics().elidedText(
-                         QString::fromStdString(e.kernel.empty() ? e.name : e.name + "  " + e.kernel),
-                         Qt::ElideRight, static_cast<int>(text.width())));
+    QString name = QString::fromStdString(e.kernel.empty() ? e.name : e.name + "  " + e.kernel);
+    // Of "iteration 12" the number says more.
+    if (e.kind == "iteration" && painter.fontMetrics().horizontalAdvance(name) > text.width())
+      name = name.section(' ', -1);
+    painter.drawText(
+        text, Qt::AlignLeft | Qt::AlignVCenter,
+        painter.fontMetrics().elidedText(name, Qt::ElideRight, static_cast<int>(text.width())));
   }
   if (lanes_.size() > 1) paintLanes(painter);
   painter.setClipping(false);

@@ -1,6 +1,7 @@
 // Handlers: the last profiled runs, by place and side by side.
 #include "app/session/model/trace_file.h"
 #include "app/session/session_state.h"
+#include "app/session/views/kernel_members.h"
 #include "app/session/views/place_tree.h"
 #include "compiler/support/mapped_file.h"
 
@@ -38,6 +39,8 @@ Result<View> handle_recall(SessionState& state, const Command& command, Outcome&
   if (trace->events.empty()) return makeError(DiagnosticId::fileError, path + ": a trace without events");
   auto run = std::make_shared<RunResult>(runOfTrace(*trace));
   run->recalledFrom = path;
+  if (const Trace& passes = state.now.model->trace(); !passes.steps.empty())
+    nameMembers(passes.steps.back().after, *run);
   state.runs.add(state.now.model, run);
   return View(Shared<RunResult>(std::move(run)));
 }

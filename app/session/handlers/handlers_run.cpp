@@ -67,11 +67,8 @@ Result<RunResult> runModel(SessionState& state, const Command& command, RunReque
   fillCounters(*prepared.model, result);
   if (const CompiledModel* compiled = prepared.model->compiled(); compiled && result.profile)
     countTouchedBytes(compiled->lowered, result);
-  if (const Trace& passes = prepared.model->trace(); result.profile && !passes.steps.empty()) {
-    const auto members = kernelMembers(passes.steps.back().after);
-    for (NodeTime& time : result.nodeTimes)
-      if (const auto found = members.find(time.place); found != members.end()) time.members = found->second;
-  }
+  if (const Trace& passes = prepared.model->trace(); result.profile && !passes.steps.empty())
+    nameMembers(passes.steps.back().after, result);
   model->observe(result.dims);
   result.kernelsCompiledAfterLoadCount += prepared.kernelsCompiledCount;
   predictMemory(*prepared.runner, prepared.inputs,

@@ -140,6 +140,7 @@ RunResult runOfTrace(const TraceEvents& trace) {
   profile->profiled = true;
   for (auto& [key, row] : rows) {
     row.share = total > 0 ? static_cast<double>(row.totalNs) / static_cast<double>(total) : 0;
+    result.kernelsCount += row.kind == "kernel";
     profile->rows.push_back(std::move(row));
   }
   std::stable_sort(profile->rows.begin(), profile->rows.end(),

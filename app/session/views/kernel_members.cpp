@@ -22,4 +22,10 @@ std::map<std::string, std::vector<std::string>> kernelMembers(const Module& plac
   return members;
 }
 
+void nameMembers(const Module& placed, RunResult& run) {
+  const auto members = kernelMembers(placed);
+  for (NodeTime& time : run.nodeTimes)
+    if (const auto found = members.find(time.place); found != members.end()) time.members = found->second;
+}
+
 }  // namespace dyn

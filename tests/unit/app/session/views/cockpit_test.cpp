@@ -309,20 +309,24 @@ TEST_F(CockpitTest, ThePlanSaysWhatLivesAtItsPeak) {
 TEST_F(CockpitTest, AProfileTellsIterationsAndWorkers) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   // Two loops, one in the other: 3 times 4 iterations, and a product for each.
-  ASSERT_TRUE(
-      loadText(
-          "fn @main(%x: Tensor[(64, 64), f32]) -> (Tensor[(64, 64), f32]) {\n"
-          "  %n = constant() {value = i64[] 3}\n  %m = constant() {value = i64[] 4}\n"
-          "  %t = constant() {value = bool[] true}\n"
-          "  %y = loop(%n, %t, %x) {carried = 1} body (%i: Tensor[(), i64], %a: Tensor[(64, 64), f32]) "
-          "-> (Tensor[(), bool], Tensor[(64, 64), f32]) {\n"
-          "    %c = constant() {value = bool[] true}\n"
-          "    %b = loop(%m, %c, %a) {carried = 1} body (%j: Tensor[(), i64], %d: Tensor[(64, 64), f32]) "
-          "-> (Tensor[(), bool], Tensor[(64, 64), f32]) {\n"
-          "      %e = constant() {value = bool[] true}\n      %f = matmul(%d, %x)\n"
-          "      return %e, %f\n    }\n    %g = softmax(%b)\n    return %c, %g\n  }\n"
-          "  return %y\n}\n")
-          ->ok());
+  ASSERT_TRUE(loadText(R"(fn @main(%x: Tensor[(64, 64), f32]) -> (Tensor[(64, 64), f32]) {
+  %n = constant() {value = i64[] 3}
+  %t = constant() {value = bool[] true}
+  %y = loop(%n, %t, %x) {carried = 1} body (%i: Tensor[(), i64], %a: Tensor[(64, 64), f32]) -> (Tensor[(), bool], Tensor[(64, 64), f32]) {
+    %m = constant() {value = i64[] 4}
+    %c = constant() {value = bool[] true}
+    %b = loop(%m, %c, %a) {carried = 1} body (%j: Tensor[(), i64], %d: Tensor[(64, 64), f32]) -> (Tensor[(), bool], Tensor[(64, 64), f32]) {
+      %e = constant() {value = bool[] true}
+      %f = matmul(%d, %d)
+      return %e, %f
+    }
+    %g = softmax(%b)
+    return %c, %g
+  }
+  return %y
+}
+)")
+                  ->ok());
   auto outcome = line(":profile");
   ASSERT_TRUE(outcome->ok()) << outcome->error->toString();
   const RunResult& run = *outcome->as<RunResult>();
