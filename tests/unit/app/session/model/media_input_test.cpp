@@ -212,7 +212,9 @@ TEST_F(MediaInputTest, SoundOfAllEncodings) {
   const std::string whole = wav(1, 2, 16, little(1, 2) + little(2, 2));
   for (size_t cut = 0; cut + 4 < whole.size(); ++cut) {
     const Result<Wave> damaged = readWave(folder_.write("x.wav", whole.substr(0, cut)));
-    if (damaged.ok()) EXPECT_LT(damaged->samples.size(), 2u) << cut;
+    if (damaged.ok()) {
+      EXPECT_LT(damaged->samples.size(), 2u) << cut;
+    }
   }
 }
 
