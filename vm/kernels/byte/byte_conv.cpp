@@ -169,8 +169,7 @@ Status byPanels(FlatCall& memory, const ByteConvolution& asked) {
   // Weights as they are read, in this order already.
   const bool ordered = p.channelsLast || !plan.mixes || c.taps() == 1,
              inPlace = ordered && plan.depth == c.depth() && areWords(family, p.w, plan.depth);
-  const int64_t depth = plan.depth, width = family.panelWidth,
-                leading = inPlace ? depth / 4 : plan.leading,
+  const int64_t depth = plan.depth, width = family.panelWidth, leading = inPlace ? depth / 4 : plan.leading,
                 filters = c.groups * c.filters, tasks = plan.tasks, blocks = plan.blocks,
                 block = plan.blockPanels * width, planeBytes = plan.mixedChannels * c.inputSize(),
                 wordElements = plan.wordElements, termElements = plan.termElements,
