@@ -151,8 +151,8 @@ class Fuser {
     });
   }
 
-  // Bytes that a product of bytes can end as: in its epilogue, and not in what moves or sums them, which would
-  // read the sums, four times as large.
+  // Bytes that a product of bytes can end as: in its epilogue, and not in what moves or sums them, which
+  // would read the sums, four times as large.
   bool endsByteProduct(const Op& op) const {
     if (!isByte(op.results[0].type.dtype())) return false;
     constexpr int kMostSteps = 8;

@@ -31,8 +31,8 @@ REWRITES = {
     "compiler/passes/prepack.cpp": "cast conv conv_integer conv_packed gemm_packed matmul matmul_integer "
                                    "matmul_integer_packed pack_b pack_bytes pack_conv transpose",
     "compiler/passes/quantise.cpp": "add cast conv conv_integer dequantize_linear div dynamic_quantize_linear equal "
-                                    "matmul matmul_integer max min mul quantize_linear reduce_max reduce_min round "
-                                    "sub transpose unsqueeze where",
+                                    "matmul matmul_integer max min mul quantize_linear reduce_max reduce_min relu "
+                                    "round sub transpose unsqueeze where",
     "compiler/passes/simplify.cpp": "cast constant_of_shape div expand identity mul reshape squeeze transpose unsqueeze",
     "compiler/passes/unpad.cpp": "add cast cumsum equal expand gather greater logical_and logical_not logical_or mul nonzero "
                                  "packed_attention pad range reduce_sum reshape slice softmax sub transpose unsqueeze where",

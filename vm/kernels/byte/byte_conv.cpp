@@ -134,7 +134,8 @@ struct PanelPlan {
   PanelPlan(const ByteGemmFamily& family, const FlatCall& call, const Convolution& c) {
     constexpr int64_t kBlockBytes = 1 << 18;
     pointwise = c.isPointwise();
-    // Channels are filled up to words, whose last bytes count nothing, unless that were half of the work again.
+    // Channels are filled up to words, whose last bytes count nothing, unless that were half of the work
+    // again.
     mixedChannels = (c.channels + 3) / 4 * 4;
     mixes = !pointwise && c.channels > 0 && 2 * mixedChannels <= 3 * c.channels;
     depth = mixes ? mixedChannels * c.taps() : c.depth();
