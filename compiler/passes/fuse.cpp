@@ -89,7 +89,10 @@ class Fuser {
   void indexUses() {
     for (const Parameter& p : function_.parameters) types_[p.id] = p.type;
     for (size_t i = 0; i < function_.ops.size(); ++i) {
-      for (const ValueDef& r : function_.ops[i]->results) types_[r.id] = r.type;
+      for (const ValueDef& r : function_.ops[i]->results) {
+        types_[r.id] = r.type;
+        madeBy_[r.id] = function_.ops[i];
+      }
       for (ValueId v : function_.ops[i]->operands)
         if (v != kNoValue) uses_[v].push_back(i);
     }
@@ -119,6 +122,7 @@ class Fuser {
         group = groupOf_[user];
     if (group == kNoGroup || groups_[group].members.size() >= maxOps_) return kNoGroup;
     const Group& target = groups_[group];
+    if (endsByteProduct(op) && !isElementwise(target)) return kNoGroup;
     for (size_t user : uses->second) {
       if (groupOf_[user] == group) continue;
       if (user <= target.root)
@@ -138,6 +142,27 @@ class Fuser {
     groups_[group].operandCount += op.operands.size();
     groups_[group].severalResults = target.severalResults || outside;
     return group;
+  }
+
+  bool isElementwise(const Group& group) const {
+    return std::all_of(group.members.begin(), group.members.end(), [&](size_t member) {
+      const OpDef& def = *function_.ops[member]->def;
+      return def.cls == OpClass::elementwise || def.cls == OpClass::contraction;
+    });
+  }
+
+  // Bytes that a product of bytes can end as: in its epilogue, and not in what moves or sums them, which
+  // would read the sums, four times as large.
+  bool endsByteProduct(const Op& op) const {
+    if (!isByte(op.results[0].type.dtype())) return false;
+    constexpr int kMostSteps = 8;
+    const Op* at = &op;
+    for (int step = 0; step < kMostSteps && at->def->cls == OpClass::elementwise; ++step) {
+      const auto made = at->operands.empty() ? madeBy_.end() : madeBy_.find(at->operands[0]);
+      if (made == madeBy_.end()) return false;
+      at = made->second;
+    }
+    return at->def->traits.epilogue == Dtype::i32 && isContraction(*at);
   }
 
   // Sizes of the consumer's result that are elements of the producer's result are read before the kernel
@@ -355,6 +380,7 @@ class Fuser {
   PassContext& context_;
   size_t maxOps_;
   std::unordered_map<ValueId, Type> types_;
+  std::unordered_map<ValueId, const Op*> madeBy_;
   std::unordered_map<ValueId, std::vector<size_t>> uses_;
   std::unordered_set<ValueId> returned_;
   std::vector<Group> groups_;

@@ -7,9 +7,9 @@
 // results differ from the product of the dequantised numbers by less than its own rounding. A scale of b may
 // be one for each column, of a convolution's weights one for each output channel;
 // transposes between are taken over to the bytes. Where such a product, its bias and a relu behind it are
-// quantised again and read by nothing else, the new scale is divided out of the old ones and of the bias, once:
-// a number half way between two steps may then go the other way, as with runtimes that multiply by the quotient
-// of the scales. It runs before `fold`, which would make f32 of quantised
+// quantised again and read by nothing else, the new scale is divided out of the old ones and of the bias,
+// once: a number half way between two steps may then go the other way, as with runtimes that multiply by the
+// quotient of the scales. It runs before `fold`, which would make f32 of quantised
 // weights. The dequantised values that nothing else reads are dead afterwards: dce removes them.
 // A dynamic_quantize_linear becomes its steps, the range and what follows from it: whatever computes its
 // operand then runs once, in the epilogue of the product before it, and not once for the range and again for

@@ -31,8 +31,8 @@ REWRITES = {
     "compiler/passes/prepack.cpp": "cast conv conv_integer conv_packed gemm_packed matmul matmul_integer "
                                    "matmul_integer_packed pack_b pack_bytes pack_conv transpose",
     "compiler/passes/quantise.cpp": "add cast conv conv_integer dequantize_linear div dynamic_quantize_linear equal "
-                                    "matmul matmul_integer max min mul quantize_linear reduce_max reduce_min round "
-                                    "sub transpose unsqueeze where",
+                                    "matmul matmul_integer max min mul quantize_linear reduce_max reduce_min relu "
+                                    "round sub transpose unsqueeze where",
     "compiler/passes/batched_turns.cpp": "concat expand gather gather_nd layer_norm log_softmax matmul mul reduce_l2 reduce_max "
                                          "reduce_mean reduce_min reduce_prod reduce_sum reshape rms_norm shape slice softmax split "
                                          "squeeze transpose unsqueeze",

@@ -46,7 +46,8 @@ Status Epilogue::bind(const FlatCall& call, int64_t kernelPlusOne, size_t firstE
   constexpr size_t kColumns = 2;  // first and last
   apart_ = kernels::isApart(call.result(0));
   if (apart_ && (count != 1 || call.argumentCount <= firstExtra))
-    return failure(DYN_BAD_PROGRAM, "an epilogue whose result is apart reads the product and makes one result");
+    return failure(DYN_BAD_PROGRAM,
+                   "an epilogue whose result is apart reads the product and makes one result");
   return bindKernel(call, "epilogue", kernelPlusOne - 1, firstExtra, false, std::span(results).first(count),
                     scalars, kColumns);
 }
@@ -81,9 +82,10 @@ int32_t Epilogue::runApart(const void* tile, int64_t pitch, int64_t rowLength, i
 
 Status checkProductResult(const TensorView* c, bool hasEpilogue) {
   if (!kernels::isApart(c) || (hasEpilogue && sizeBytes(c->dtype()) < sizeof(float))) return okStatus();
-  return failure(DYN_BAD_INPUT, "the result of a product of bytes has elements of four bytes, or of fewer "
-                                "that an epilogue makes, not " +
-                                    describe(c));
+  return failure(DYN_BAD_INPUT,
+                 "the result of a product of bytes has elements of four bytes, or of fewer "
+                 "that an epilogue makes, not " +
+                     describe(c));
 }
 
 Status EpilogueFault::status() const {

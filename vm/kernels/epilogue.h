@@ -5,9 +5,9 @@
 // it computes rows [begin, end) x columns [columnBegin, columnEnd). Its buffers are the call's extra
 // arguments, then all its results, the first of which (C) it reads, and may overwrite.
 //
-// Where an element of the result has another size than one of the product (bytes made of sums, halves of f32),
-// the product can't lie in the result. Its tiles then are in scratch memory, and the kernel, which reads the
-// last of the call's arguments for the product, is shown them row by row:
+// Where an element of the result is smaller than one of the product (bytes made of sums), the product can't
+// lie in the result. Its tiles then are in scratch memory, and the kernel, which reads the last of the call's
+// arguments for the product, is shown them row by row:
 //   if (epilogue.isApart()) fault = epilogue.runApart(tile, columns, rowLength, row, row + rows, column, end);
 #pragma once
 

@@ -134,7 +134,8 @@ struct PanelPlan {
   PanelPlan(const ByteGemmFamily& family, const FlatCall& call, const Convolution& c) {
     constexpr int64_t kBlockBytes = 1 << 18;
     pointwise = c.isPointwise();
-    // Channels are filled up to words, whose last bytes count nothing, unless that were half of the work again.
+    // Channels are filled up to words, whose last bytes count nothing, unless that were half of the work
+    // again.
     mixedChannels = (c.channels + 3) / 4 * 4;
     mixes = !pointwise && c.channels > 0 && 2 * mixedChannels <= 3 * c.channels;
     depth = mixes ? mixedChannels * c.taps() : c.depth();
@@ -169,8 +170,7 @@ Status byPanels(FlatCall& memory, const ByteConvolution& asked) {
   // Weights as they are read, in this order already.
   const bool ordered = p.channelsLast || !plan.mixes || c.taps() == 1,
              inPlace = ordered && plan.depth == c.depth() && areWords(family, p.w, plan.depth);
-  const int64_t depth = plan.depth, width = family.panelWidth,
-                leading = inPlace ? depth / 4 : plan.leading,
+  const int64_t depth = plan.depth, width = family.panelWidth, leading = inPlace ? depth / 4 : plan.leading,
                 filters = c.groups * c.filters, tasks = plan.tasks, blocks = plan.blocks,
                 block = plan.blockPanels * width, planeBytes = plan.mixedChannels * c.inputSize(),
                 wordElements = plan.wordElements, termElements = plan.termElements,

@@ -27,9 +27,7 @@ struct DepthwisePlan {
     weightElements = wholeLines(c.taps());
     tileElements = isApart(call.result(0)) ? wholeLines(rows * width) : 0;
   }
-  int64_t own() const {
-    return frameElements + listElements + wordElements + weightElements + tileElements;
-  }
+  int64_t own() const { return frameElements + listElements + wordElements + weightElements + tileElements; }
 };
 
 // One channel's weights less their zero point, also by fours where they are small enough; returns their sum.
@@ -110,8 +108,8 @@ Status byteDepthwise(FlatCall& memory, const ByteConvolution& p) {
     auto* weights = reinterpret_cast<int32_t*>(words + plan.wordElements);
     auto* tile = weights + plan.weightElements;
     // The padding of a frame that holds a whole image is written once.
-    const bool whole = plan.rows == c.output[1] && c.output[0] == 1 && c.kernel[0] == 1 &&
-                       c.input[0] == 1 && c.pad[0] == 0;
+    const bool whole =
+        plan.rows == c.output[1] && c.output[0] == 1 && c.kernel[0] == 1 && c.input[0] == 1 && c.pad[0] == 0;
     for (int64_t plane = begin; plane < end && !p.call.cancelled(); ++plane) {
       bool small = true;
       const int32_t sum = readWeights(p, plane % c.groups, plan, weights, words, small);
@@ -142,13 +140,13 @@ Status byteDepthwise(FlatCall& memory, const ByteConvolution& p) {
         }
         int32_t* sums = plan.tileElements > 0 ? tile : p.y + plane * c.outputSize() + first;
         for (int64_t r = 0; r < plan.windowRows; ++r)
-          list[r] = frame + (r / c.kernel[1] * sliceRows + r % c.kernel[1] * c.dilation[1]) * plan.frameStride;
+          list[r] =
+              frame + (r / c.kernel[1] * sliceRows + r % c.kernel[1] * c.dilation[1]) * plan.frameStride;
         window.outputs = rows;
         window.rowStep = c.stride[1] * plan.frameStride;
         p.family.windowKernel(window, sums, width);
         if (p.epilogue && plan.tileElements > 0)
-          fault.note(
-              p.epilogue.runApart(tile, rows * width, c.outputSize(), plane, plane + 1, first, last));
+          fault.note(p.epilogue.runApart(tile, rows * width, c.outputSize(), plane, plane + 1, first, last));
         else if (p.epilogue)
           fault.note(p.epilogue.run(plane, plane + 1, first, last));
         step += rows;

@@ -35,10 +35,10 @@ int32_t ByteProduct::run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, i
       }
       if (!epilogue) continue;
       const int64_t rows = firstRow + row;
-      const int32_t fault =
-          apart ? epilogue->runApart(tile, pitch, leadingC, rows, rows + count, firstColumn + first,
-                                     firstColumn + last)
-                : epilogue->run(rows, rows + count, firstColumn + first, firstColumn + last);
+      const int32_t fault = apart
+                                ? epilogue->runApart(tile, pitch, leadingC, rows, rows + count,
+                                                     firstColumn + first, firstColumn + last)
+                                : epilogue->run(rows, rows + count, firstColumn + first, firstColumn + last);
       if (fault != DYN_KERNEL_OK) return fault;
     }
   }
@@ -86,7 +86,8 @@ struct Plan {
   int64_t wordElements, termElements, zeroElements, packElements;
   int64_t own;  // each task's
 
-  Plan(const ByteGemmFamily& family, const FlatCall& call, const Problem& p) : own(isApart(call.result(0)) ? ByteProduct::kTileElements : 0) {
+  Plan(const ByteGemmFamily& family, const FlatCall& call, const Problem& p)
+      : own(isApart(call.result(0)) ? ByteProduct::kTileElements : 0) {
     const bool oneB = p.batchB.areAllZero();
     allRows = p.rows * p.batches;
     rounds = oneB ? 1 : p.batches;
@@ -213,8 +214,8 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
         for (int64_t i = begin; i < end && !call.cancelled(); ++i)
           fault.note(roundOf(i, tile).run(0, rowsPerRound, 0, panels));
       } else if (overRows) {
-        fault.note(
-            roundOf(round, tile).run(rowsPerRound * begin / rowTiles, rowsPerRound * end / rowTiles, 0, panels));
+        fault.note(roundOf(round, tile)
+                       .run(rowsPerRound * begin / rowTiles, rowsPerRound * end / rowTiles, 0, panels));
       } else {
         fault.note(roundOf(round, tile).run(0, rowsPerRound, begin, end));
       }

@@ -89,8 +89,8 @@ struct ByteProduct {
   const int32_t* zeros =
       nullptr;           // of B: one for each column of all panels, or a panel of the same ones (zeroStep 0)
   int64_t zeroStep = 0;  // from panel to panel
-  int32_t* c = nullptr;                   // where the epilogue is apart: kTileElements for this task alone
-  int64_t leadingC = 0;                   // from row to row of the whole result, of which c is a part
+  int32_t* c = nullptr;  // where the epilogue is apart: kTileElements for this task alone
+  int64_t leadingC = 0;  // from row to row of the whole result, of which c is a part
   int64_t firstRow = 0, firstColumn = 0;  // what the epilogue calls the first row and column of c
   const Epilogue* epilogue = nullptr;     // null: none
   static constexpr int64_t kTileElements = 16384;

@@ -30,7 +30,8 @@ struct ByteWindow {
   const uint8_t* const* rows = nullptr;
   int64_t rowCount = 0, width = 0, dilation = 1, stride = 1, rowStep = 0, outputs = 1;
   const int32_t* weights = nullptr;
-  const uint32_t* words = nullptr;  // those of a row by fours, i8 each, zeros at its end; null: they do not fit
+  const uint32_t* words =
+      nullptr;  // those of a row by fours, i8 each, zeros at its end; null: they do not fit
   int32_t first = 0;
 };
 constexpr int64_t kByteWindowSlack = 256;

@@ -25,16 +25,16 @@ inline __attribute__((always_inline)) Sums addWords(Sums sums, const uint8_t* fr
   const __m512i bytes = _mm512_loadu_si512(from);
   if constexpr (kTwo) {
     const __m512i pairs = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 1, 1, 2, 2, 3, 3, 4), bytes);
-    const __m512i spread = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(0, 1, 2, 3, 2, 3, 4, 5, 4, 5, 6, 7, 6, 7, 8, 9));
+    const __m512i spread =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 3, 2, 3, 4, 5, 4, 5, 6, 7, 6, 7, 8, 9));
     return reinterpret_cast<Sums>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sums),
                                                       _mm512_shuffle_epi8(pairs, spread),
                                                       _mm512_set1_epi32(static_cast<int>(word))));
   } else {
-    const __m512i words = _mm512_permutexvar_epi32(
-        _mm512_setr_epi32(0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4), bytes);
-    const __m512i spread = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6));
+    const __m512i words =
+        _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4), bytes);
+    const __m512i spread =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6));
     return reinterpret_cast<Sums>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sums),
                                                       _mm512_shuffle_epi8(words, spread),
                                                       _mm512_set1_epi32(static_cast<int>(word))));

@@ -183,6 +183,34 @@ TEST(Quantised, bytesWithinAnEpilogue) {
   expectAgreement(text, sets);
 }
 
+// Two products side by side: each makes its bytes, which are then put together.
+TEST(Quantised, bytesOfTwoProductsAreConcatenated) {
+  const std::string text =
+      R"(fn @main(%x: Tensor[(n, 4, h, w), u8], %q: Tensor[(6, 4, 3, 3), i8], %p: Tensor[(2, 4, 1, 1), i8]) {
+    %s = constant() {value = f32[] 0.0625}
+    %z = constant() {value = u8[] 9}
+    %o = constant() {value = f32[] 8}
+    %a = dequantize_linear(%x, %s, %z)
+    %f = dequantize_linear(%q, %s)
+    %g = dequantize_linear(%p, %s)
+    %c = conv(%a, %f) {pads = [1, 1, 1, 1]}
+    %d = conv(%a, %g)
+    %u = quantize_linear(%c, %o, %z)
+    %v = quantize_linear(%d, %o, %z)
+    %k = dequantize_linear(%u, %o, %z)
+    %l = dequantize_linear(%v, %o, %z)
+    %t = concat(%k, %l) {axis = 1}
+    %y = quantize_linear(%t, %s, %z)
+    return %y
+  })";
+  EXPECT_EQ(kernelsOf(text), 3);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}})
+    sets.push_back({bytes(Dtype::u8, {n, 4, h, w}, 1), bytes(Dtype::i8, {6, 4, 3, 3}, 2),
+                    bytes(Dtype::i8, {2, 4, 1, 1}, 3)});
+  expectAgreement(text, sets);
+}
+
 // What the epilogue cannot see in rows is made bytes behind the product, from memory of its own.
 TEST(Quantised, sumsBecomeBytesBehindTheirProduct) {
   const std::string text =
