@@ -341,5 +341,17 @@ TEST(PackedAttention, AnyShape) {
   test::expectSame(text, sets);
 }
 
+TEST(Unpad, itsOptionPutsItIntoThePipeline) {
+  CompileOptions options;
+  options.paddedResults = "zero";
+  Result<Pipeline> pipeline = pipelineOf(options);
+  ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
+  EXPECT_THAT(toString(*pipeline), HasSubstr("widen,unpad{results=zero},variants"));
+  options.passes = "-unpad";
+  pipeline = pipelineOf(options);
+  ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
+  EXPECT_THAT(toString(*pipeline), testing::Not(HasSubstr("unpad")));
+}
+
 }  // namespace
 }  // namespace dyn

@@ -1,7 +1,6 @@
 // Lists of passes: what a wrong order is told, and what goes with a pass that is left out.
 #include <gmock/gmock.h>
 
-#include "compiler/driver/compile.h"
 #include "compiler/pass/pipeline.h"
 #include "compiler/passes/pass_table.h"
 
@@ -72,18 +71,6 @@ TEST(PipelineOrder, whatIsOnRequestStandsWhereTheTableHasIt) {
   ASSERT_TRUE(other.ok()) << other.error().toString();
   EXPECT_THAT(toString(*other), Not(HasSubstr("unpad")));
   EXPECT_THAT(toString(*other), HasSubstr("fuse{max=4},attention"));
-}
-
-TEST(PipelineOrder, anOptionAsksForAPass) {
-  CompileOptions options;
-  options.paddedResults = "zero";
-  Result<Pipeline> pipeline = pipelineOf(options);
-  ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
-  EXPECT_THAT(toString(*pipeline), HasSubstr("widen,unpad{results=zero},variants"));
-  options.passes = "-unpad";
-  pipeline = pipelineOf(options);
-  ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
-  EXPECT_THAT(toString(*pipeline), Not(HasSubstr("unpad")));
 }
 
 }  // namespace
