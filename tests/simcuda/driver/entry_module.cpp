@@ -86,7 +86,8 @@ Status checkShape(Driver& d, const Function& f, const Launch& launch) {
   return kSuccess;
 }
 
-// Either a pointer to each argument, or one block of bytes with its size (CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE).
+// Either a pointer to each argument, or one block of bytes with its size (CU_LAUNCH_PARAM_BUFFER_POINTER,
+// _SIZE).
 Status copyArguments(Driver& d, const KernelCode& code, void** arguments, void** extra,
                      std::vector<uint8_t>& to) {
   to.assign(code.parameterBytes, 0);
