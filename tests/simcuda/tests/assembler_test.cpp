@@ -1,4 +1,4 @@
-// CUDA's assembler takes the texts that the tests run: they are PTX, not only what the interpreter takes for it.
+// CUDA's assembler takes the texts that the tests run: they are PTX, whatever the interpreter takes for it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
