@@ -1,4 +1,5 @@
-/* simcuda.h — what the simulated libcuda.so.1 exports beside the driver's entry points; a program finds it by dlsym, or it is not there. */
+/* simcuda.h — what the simulated libcuda.so.1 exports beside the driver's entry points. A program
+   finds it by dlsym, or it is not there. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -9,8 +10,8 @@ extern "C" {
 
 /* A part of device memory that a launch may touch. What it is for: */
 enum {
-  DYN_SIMCUDA_INPUT = 0,       /* read only: a write is a fault */
-  DYN_SIMCUDA_OUTPUT = 1,      /* counts as not written when the launch begins: a read before a write is a fault */
+  DYN_SIMCUDA_INPUT = 0,  /* read only: a write is a fault */
+  DYN_SIMCUDA_OUTPUT = 1, /* counts as not written when the launch begins: a read before a write is a fault */
   DYN_SIMCUDA_INPUT_OUTPUT = 2 /* read and written */
 };
 typedef struct {
@@ -18,11 +19,13 @@ typedef struct {
   uint32_t writable;   /* one of the above */
 } dyn_simcuda_buffer;
 
-/* Declares the buffers of the next cuLaunchKernel that this thread calls: an access outside of all of them is a fault, even where the
-   allocation goes on. Returns 0, or 1 when a range is empty or reversed. Without a call, all live allocations are in bounds. */
+/* Declares the buffers of the next cuLaunchKernel that this thread calls: an access outside of all of
+   them is a fault, even where the allocation goes on. Returns 0, or 1 when a range is empty or reversed.
+   Without a call, all live allocations are in bounds. */
 int dyn_simcuda_next_buffers(const dyn_simcuda_buffer* buffers, size_t count);
 
-/* The last fault or load error as text (kernel, block, thread, PTX line, source line); "" when there was none. Valid until the next call. */
+/* The last fault or load error as text (kernel, block, thread, PTX line, source line); "" when there
+   was none. Valid until the next call. */
 const char* dyn_simcuda_fault(void);
 
 /* Sums over all launches since the library was loaded. */
@@ -39,10 +42,11 @@ typedef struct {
 } dyn_simcuda_counters_t;
 void dyn_simcuda_counters(dyn_simcuda_counters_t* counters);
 
-/* Device memory that is in use, in bytes, and the number of allocations: 0 when a program has given all back. */
+/* Device memory that is in use, in bytes, and the number of allocations: 0 when a program gave all back. */
 void dyn_simcuda_memory(uint64_t* bytes, uint64_t* allocations);
 
-/* Forgets everything, as a new process would: all handles and addresses become invalid, the environment is read anew. */
+/* Forgets everything, as a new process would: all handles and addresses become invalid, the environment is
+   read anew. */
 void dyn_simcuda_reset(void);
 
 #ifdef __cplusplus

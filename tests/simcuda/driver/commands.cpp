@@ -151,7 +151,8 @@ void CommandQueue::findRaces(const Command& command) {
   }
 }
 
-// What the host knows to be done comes before all that it issues from now on; what is pending may have been issued before.
+// What the host knows to be done comes before all that it issues from now on; what is pending may have been
+// issued before.
 void CommandQueue::forgetKnown() {
   std::erase_if(history_, [&](const CommandPtr& c) {
     return includes(host_, *c) && std::all_of(pending_.begin(), pending_.end(),

@@ -1,7 +1,9 @@
-// commands.h — what is asked of a device is deferred: a command runs when something waits for it, in a random legal order by seed.
+// commands.h — what is asked of a device is deferred: a command runs when something waits for it, in a random
+// legal order by seed.
 //
-// Order is kept as vector clocks: a command knows all that must be done before it, of each stream how far. Two commands that touch
-// the same bytes, one of them writing, with no order between them are a race, however they happened to run.
+// Order is kept as vector clocks: a command knows all that must be done before it, of each stream how far.
+// Two commands that touch the same bytes, one of them writing, with no order between them are a race, however
+// they happened to run.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -88,7 +90,8 @@ class CommandQueue {
   // Issues a command; `after` beside what the stream has.
   CommandPtr add(Stream& stream, const Recipe& recipe, std::vector<CommandPtr> after = {});
   void launch(Stream& stream, GraphExec& graph);
-  // Runs what must be done for it to be done, and what happens to run beside that. The host then knows of it. Throws Fault.
+  // Runs what must be done for it to be done, and what happens to run beside that. The host then knows of it.
+  // Throws Fault.
   void wait(const CommandPtr& command);
   void waitAll();
   // Runs one command that it waits for, or none: what a program that asks again and again gets.

@@ -100,7 +100,8 @@ extern thread_local std::vector<dyn_simcuda_buffer> nextBuffers;
 
 enum class Needs { Nothing, Initialized, Context };
 
-// What entry points begin with: the lock, the call that shall fail, errors that stay, what the call needs. Faults become codes here.
+// What entry points begin with: the lock, the call that shall fail, errors that stay, what the call needs.
+// Faults become codes here.
 template <class F>
 int enter(const char* name, Needs needs, F body) {
   std::lock_guard<std::mutex> lock(theLock());

@@ -1,4 +1,5 @@
-// Entry points: capture of a stream as a graph, and its launch. A graph is the list of commands with their order; a launch issues them anew.
+// Entry points: capture of a stream as a graph, and its launch. A graph is the list of commands with their
+// order; a launch issues them anew.
 #include <algorithm>
 
 #include "tests/simcuda/driver/entry.h"

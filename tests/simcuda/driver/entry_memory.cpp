@@ -37,7 +37,8 @@ Status copyIn(Driver& d, Stream& s, CUdeviceptr to, const void* from, size_t byt
   bool pinned = d.isPinned(from, bytes);
   std::string name = "copy host to device " + std::to_string(bytes) + " bytes";
   d.trace(name + (pinned ? " pinned" : " pageable") + on(s));
-  // Pinned memory is read when the copy runs, other memory at the call. What a graph copies it reads each time.
+  // Pinned memory is read when the copy runs, other memory at the call. What a graph copies it reads each
+  // time.
   std::shared_ptr<std::vector<uint8_t>> staged;
   if (!pinned && !s.capture) {
     auto* bytesFrom = static_cast<const uint8_t*>(from);
@@ -189,7 +190,8 @@ SIMCUDA_ENTRY cuMemFreeHost(void* host) {
 SIMCUDA_ENTRY cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t bytes) {
   return onStream("cuMemcpyHtoD_v2", nullptr, [&](Driver& d, Stream& s) {
     Status status = copyIn(d, s, to, from, bytes, "cuMemcpyHtoD");
-    // From pinned memory the call returns when the bytes are there; else when they are staged, as the driver's manual says.
+    // From pinned memory the call returns when the bytes are there; else when they are staged, as the
+    // driver's manual says.
     if (status == kSuccess && d.isPinned(from, bytes)) d.queue.wait(s.last);
     return status;
   });

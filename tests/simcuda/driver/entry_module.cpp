@@ -1,4 +1,5 @@
 // Entry points: modules, functions, launches.
+#include <algorithm>
 #include <cstring>
 
 #include "tests/simcuda/driver/entry.h"
@@ -17,7 +18,7 @@ void placeVariables(Driver& d, Module& module, GlobalAddresses& addresses) {
     Allocation* a = d.memory->allocate(std::max<uint64_t>(v.bytes, 1), module.device);
     if (!a) throw std::bad_alloc();
     std::memset(a->data, 0, v.bytes);
-    std::memcpy(a->data, v.values.data(), v.values.size());
+    std::copy(v.values.begin(), v.values.end(), a->data);
     a->setWritten(0, v.bytes, true);
     a->constant = v.space == Space::Const;
     module.variables.push_back(a->begin);
@@ -86,7 +87,8 @@ Status checkShape(Driver& d, const Function& f, const Launch& launch) {
   return kSuccess;
 }
 
-// Either a pointer to each argument, or one block of bytes with its size (CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE).
+// Either a pointer to each argument, or one block of bytes with its size (CU_LAUNCH_PARAM_BUFFER_POINTER,
+// _SIZE).
 Status copyArguments(Driver& d, const KernelCode& code, void** arguments, void** extra,
                      std::vector<uint8_t>& to) {
   to.assign(code.parameterBytes, 0);

@@ -1,4 +1,5 @@
-// status.h — the results of the driver's calls: the codes that are used here, with their names and what they say.
+// status.h — the results of the driver's calls: the codes that are used here, with their names and what they
+// say.
 #pragma once
 
 namespace simcuda {

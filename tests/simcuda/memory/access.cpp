@@ -41,10 +41,32 @@ std::string windowOf(uint64_t address) {
   }
 }
 
+// Whether a byte of 1 stands for each of 1, 2, 4, 8 or 16 bytes.
+bool allWritten(const uint8_t* bytes, unsigned count) {
+  auto ones = [&]<class T>(T pattern) {
+    T word;
+    std::memcpy(&word, bytes, sizeof(T));
+    return word == pattern;
+  };
+  switch (count) {
+    case 1:
+      return bytes[0];
+    case 2:
+      return ones(uint16_t{0x0101});
+    case 4:
+      return ones(uint32_t{0x01010101});
+    case 8:
+      return ones(uint64_t{0x0101010101010101});
+    default:
+      return allWritten(bytes, 8) && allWritten(bytes + 8, 8);
+  }
+}
+
 // One lane's access for the search for races and for what was never written.
 class Shadow {
  public:
-  Shadow(Warp& w, const Op& op, const Access& access) : w_(w), op_(op), access_(access) {}
+  Shadow(Warp& w, const Op& op, const Access& access)
+      : w_(w), op_(op), access_(access), me_(w.block->accessor(w, 0)), firstThread_(me_.thread) {}
 
   void global(int lane, Allocation& a, uint64_t address, bool readOnly) {
     uint64_t offset = address - a.begin;
@@ -56,21 +78,20 @@ class Shadow {
     if (writes(access_.use)) a.markWritten(offset, access_.bytes);
     if (readOnly) return;  // nobody writes there, so nobody races
     unsigned grain = a.granule;
-    Accessor me = w_.block->accessor(w_, lane);
     for (uint64_t i = offset / grain; i <= (offset + access_.bytes - 1) / grain; i++) {
       RaceCell& cell = a.cells[i];
-      if (access_.use == Use::ReadConstant && cell.writtenIn(me.launch)) {
+      if (access_.use == Use::ReadConstant && cell.writtenIn(me_.launch)) {
         fail(w_, op_, lane, FaultCode::LaunchFailed,
              "a read that goes past the caches of what this launch has written");
       }
-      touch(cell, me, lane, [&] { return w_.block->launch.memory->describe(address); });
+      touch(cell, lane, [&] { return w_.block->launch.memory->describe(address); });
     }
   }
 
   void shared(int lane, uint64_t offset) {
     Block& block = *w_.block;
     uint8_t* written = block.sharedWritten.data() + offset;
-    if (reads(access_.use) && !std::all_of(written, written + access_.bytes, [](uint8_t b) { return b; })) {
+    if (reads(access_.use) && !allWritten(written, access_.bytes)) {
       fail(w_, op_, lane, FaultCode::LaunchFailed,
            "read of " + std::to_string(access_.bytes) +
                " bytes of shared memory that nothing has written, at offset " + std::to_string(offset));
@@ -82,34 +103,34 @@ class Shadow {
   void touchShared(int lane, uint64_t offset) {
     Block& block = *w_.block;
     unsigned grain = block.code.sharedGrain;
-    Accessor me = block.accessor(w_, lane);
     for (uint64_t i = offset / grain; i <= (offset + access_.bytes - 1) / grain; i++) {
-      touch(block.sharedCells[i], me, lane,
-            [&] { return "shared memory at offset " + std::to_string(offset); });
+      touch(block.sharedCells[i], lane, [&] { return "shared memory at offset " + std::to_string(offset); });
     }
   }
 
  private:
   template <class Where>
-  void touch(RaceCell& cell, const Accessor& me, int lane, Where where) {
-    RaceCell before = cell;
-    RaceCell::Conflict conflict = writes(access_.use)              ? cell.write(me, isAtomic(access_.use))
-                                  : access_.use == Use::AtomicRead ? cell.atomicRead(me)
-                                                                   : cell.read(me);
+  void touch(RaceCell& cell, int lane, Where where) {
+    me_.thread = static_cast<uint16_t>(firstThread_ + lane);
+    RaceCell::Conflict conflict = writes(access_.use)              ? cell.write(me_, isAtomic(access_.use))
+                                  : access_.use == Use::AtomicRead ? cell.atomicRead(me_)
+                                                                   : cell.read(me_);
     if (conflict == RaceCell::Conflict::kNone) return;
     bool afterWrite = conflict == RaceCell::Conflict::kAfterWrite;
     const Launch& launch = w_.block->launch;
     fail(w_, op_, lane, FaultCode::LaunchFailed,
          std::string("race: ") + what(access_) + " of " + where() +
              (afterWrite ? ", written by " : ", read by ") +
-             describeThread(launch, afterWrite ? before.writerBlock() : before.readerBlock(),
-                            afterWrite ? before.writerThread() : before.readerThread()) +
+             describeThread(launch, afterWrite ? cell.writerBlock() : cell.readerBlock(),
+                            afterWrite ? cell.writerThread() : cell.readerThread()) +
              "; nothing orders the two");
   }
 
   Warp& w_;
   const Op& op_;
   const Access& access_;
+  Accessor me_;
+  uint16_t firstThread_;
 };
 
 const dyn_simcuda_buffer* bufferOf(const Launch& launch, uint64_t address, unsigned bytes) {
@@ -208,7 +229,7 @@ void local(Warp& w, const Op& op, const Access& access, const Addresses& offsets
     uint64_t at = static_cast<uint64_t>(l) * size + offsets[l];
     if (w.block->launch.checks) {
       uint8_t* written = w.localWritten.data() + at;
-      if (reads(access.use) && !std::all_of(written, written + access.bytes, [](uint8_t b) { return b; })) {
+      if (reads(access.use) && !allWritten(written, access.bytes)) {
         fail(w, op, l, FaultCode::LaunchFailed,
              "read of local memory that nothing has written, at offset " + hex(offsets[l]));
       }

@@ -1,7 +1,9 @@
-// device_memory.h — the memory of all simulated devices: addresses that the host cannot touch, bytes that the interpreter reaches.
+// device_memory.h — the memory of all simulated devices: addresses that the host cannot touch, bytes that the
+// interpreter reaches.
 //
-// Device addresses lie in a window of 64 GiB that is mapped without any right: a host that dereferences one dies at that line. The bytes
-// are mapped elsewhere. Allocations have gaps between them, and an address is not given twice before the window is used up.
+// Device addresses lie in a window of 64 GiB that is mapped without any right: a host that dereferences one
+// dies at that line. The bytes are mapped elsewhere. Allocations have gaps between them, and an address is
+// not given twice before the window is used up.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -28,7 +30,8 @@ struct Allocation {
   bool holds(uint64_t address, uint64_t size) const {
     return address >= begin && size <= bytes && address - begin <= bytes - size;
   }
-  // Whether all `size` bytes from an offset on hold something; size is at most 64 and the range in one word of 64.
+  // Whether all `size` bytes from an offset on hold something; size is at most 64 and the range in one word
+  // of 64.
   bool isWritten(uint64_t offset, unsigned size) const {
     uint64_t mask = (size == 64 ? ~0ull : (1ull << size) - 1) << (offset % 64);
     return (written[offset / 64] & mask) == mask;

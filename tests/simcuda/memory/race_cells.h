@@ -1,7 +1,9 @@
-// race_cells.h — who touched a word last: finds accesses that nothing orders, whatever the order was in which they happened to run.
+// race_cells.h — who touched a word last: finds accesses that nothing orders, whatever the order was in which
+// they happened to run.
 //
-// Two accesses to a word, one of them a write, are ordered when they are of one thread, or of one block with a barrier of the block
-// between, or of one warp with a whole bar.warp.sync between. Accesses of different blocks never are. Two atomic ones need no order.
+// Two accesses to a word, one of them a write, are ordered when they are of one thread, or of one block with
+// a barrier of the block between, or of one warp with a whole bar.warp.sync between. Accesses of different
+// blocks never are. Two atomic ones need no order.
 #pragma once
 #include <cstdint>
 
@@ -15,12 +17,13 @@ struct Accessor {
 
 class RaceCell {
  public:
-  // The access that is not ordered with this one; kNone when all is well.
+  // The access that is not ordered with this one; kNone when all is well. With a conflict the cell stays as
+  // it is, for the report.
   enum class Conflict : uint8_t { kNone, kAfterWrite, kAfterRead };
 
   Conflict read(const Accessor& me) {
     begin(me);
-    Conflict conflict = writerRaces(me) ? Conflict::kAfterWrite : Conflict::kNone;
+    if (writerRaces(me)) return Conflict::kAfterWrite;
     uint16_t flags = kSet;
     if (reader_.flags) {
       flags |= reader_.flags & kBlocks;
@@ -36,15 +39,14 @@ class RaceCell {
       }
     }
     reader_ = {me.block, me.epoch, me.warpEpoch, me.thread, flags};
-    return conflict;
+    return Conflict::kNone;
   }
 
   Conflict write(const Accessor& me, bool atomic) {
     begin(me);
     bool bothAtomic = atomic && (writer_.flags & kAtomic);
-    Conflict conflict = !bothAtomic && writerRaces(me) ? Conflict::kAfterWrite
-                        : readerRaces(me)              ? Conflict::kAfterRead
-                                                       : Conflict::kNone;
+    if (!bothAtomic && writerRaces(me)) return Conflict::kAfterWrite;
+    if (readerRaces(me)) return Conflict::kAfterRead;
     uint16_t flags = kSet | (atomic ? kAtomic : 0);
     if (bothAtomic) {
       flags |= writer_.flags & kBlocks;
@@ -55,7 +57,7 @@ class RaceCell {
       }
     }
     writer_ = {me.block, me.epoch, me.warpEpoch, me.thread, flags};
-    return conflict;
+    return Conflict::kNone;
   }
 
   // A read that needs no order to atomic writes, nor they to it.
@@ -73,8 +75,9 @@ class RaceCell {
   uint16_t readerThread() const { return reader_.thread; }
 
  private:
-  // kLanes: several lanes of one warp since its last bar.warp.sync (of a writer: several atomic writers since the last barrier).
-  // kWarps: several warps since the last barrier of the block. kBlocks: several blocks of the launch.
+  // kLanes: several lanes of one warp since its last bar.warp.sync (of a writer: several atomic writers since
+  // the last barrier). kWarps: several warps since the last barrier of the block. kBlocks: several blocks of
+  // the launch.
   enum Flags : uint16_t { kSet = 1, kAtomic = 2, kLanes = 4, kWarps = 8, kBlocks = 16 };
   struct Stamp {
     uint32_t block, epoch, warpEpoch;

@@ -25,6 +25,17 @@ void countSectors(const Addresses& addresses, uint32_t lanes, dyn_simcuda_counte
 
 void countWays(const Addresses& offsets, uint32_t lanes, unsigned bytes, dyn_simcuda_counters_t& counters) {
   counters.shared_requests++;
+  // Mostly: all that the lanes touch lies within as many words as there are banks, each in a bank of its own.
+  uint64_t least = ~0ull, most = 0;
+  for (uint32_t left = lanes; left; left &= left - 1) {
+    uint64_t offset = offsets[std::countr_zero(left)];
+    least = std::min(least, offset / 4);
+    most = std::max(most, (offset + bytes - 1) / 4);
+  }
+  if (most - least < 32) {
+    counters.shared_ways++;
+    return;
+  }
   unsigned words = std::max(1u, bytes / 4), lanesAtOnce = kLanes / words;
   uint64_t ways = 0;
   for (unsigned first = 0; first < kLanes; first += lanesAtOnce) {

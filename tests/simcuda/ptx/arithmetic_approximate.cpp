@@ -1,5 +1,5 @@
-// Instructions that chips approximate: here they are right to half a unit in the last place of float, which no chip promises. A test
-// compares them with a tolerance.
+// Instructions that chips approximate: here they are right to half a unit in the last place of float, which
+// no chip promises. A test compares them with a tolerance.
 #include <cmath>
 
 #include "tests/simcuda/ptx/define.h"

@@ -58,7 +58,8 @@ constexpr auto kInsert = []<class T>(T from, T into, uint32_t position, uint32_t
   return result;
 };
 
-// Byte i of the result is the one of y:x that digit i of the selector names; its bit 3 spreads that byte's sign instead.
+// Byte i of the result is the one of y:x that digit i of the selector names; its bit 3 spreads that byte's
+// sign instead.
 constexpr auto kPermute = [](uint32_t x, uint32_t y, uint32_t selector) {
   uint64_t bytes = uint64_t{y} << 32 | x;
   uint32_t result = 0;

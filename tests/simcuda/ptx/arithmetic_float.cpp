@@ -18,7 +18,8 @@ constexpr auto kNegate = []<class T>(T x) { return -x; };
 constexpr auto kAbsolute = []<class T>(T x) { return std::fabs(x); };
 constexpr auto kCopySign = []<class T>(T sign, T x) { return std::copysign(x, sign); };
 
-// -0 is less than +0. Of a number and NaN the plain forms give the number, those with .NaN the NaN; a NaN is always the same one.
+// -0 is less than +0. Of a number and NaN the plain forms give the number, those with .NaN the NaN; a NaN is
+// always the same one.
 template <class T>
 T canonicalNan() {
   if constexpr (sizeof(T) == 4) return std::bit_cast<float>(0x7fffffffu);

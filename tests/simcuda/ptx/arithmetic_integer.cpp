@@ -1,4 +1,5 @@
-// Integers: sums, products, quotients, smallest and largest. Everything wraps; a quotient by zero is all ones, as chips have it.
+// Integers: sums, products, quotients, smallest and largest. Everything wraps; a quotient by zero is all
+// ones, as chips have it.
 #include <algorithm>
 #include <limits>
 #include <type_traits>

@@ -15,7 +15,8 @@ T rounded(double v) {
   }
 }
 
-// Sums and products of two such numbers are exact in double, but for sums of far exponents: these are rounded to odd first.
+// Sums and products of two such numbers are exact in double, but for sums of far exponents: these are rounded
+// to odd first.
 template <class T>
 constexpr auto kAdd = [](T x, T y) { return rounded<T>(fmaToOdd(toFloat(x), 1, toFloat(y))); };
 template <class T>

@@ -1,4 +1,5 @@
-// setp: comparisons that give a predicate. Of floats the plain ones are false where a NaN is, those with u are true.
+// setp: comparisons that give a predicate. Of floats the plain ones are false where a NaN is, those with u
+// are true.
 #include <cmath>
 
 #include "tests/simcuda/ptx/define.h"

@@ -1,4 +1,5 @@
-// cvt: between all types, in all roundings. A register may be wider than the type; its other bits are then sign or zero.
+// cvt: between all types, in all roundings. A register may be wider than the type; its other bits are then
+// sign or zero.
 #include <cmath>
 #include <limits>
 
@@ -46,7 +47,8 @@ double toIntegral(double v, Rounding r) {
   }
 }
 
-// Out of range is the nearest there is. NaN is zero, but where 64 bits take part: there it is the highest bit alone.
+// Out of range is the nearest there is. NaN is zero, but where 64 bits take part: there it is the highest bit
+// alone.
 template <class D, class S>
 D floatToInteger(double v) {
   constexpr bool kWide = sizeof(D) == 8 || std::is_same_v<S, double>;

@@ -1,4 +1,5 @@
-// cp.async: bytes go from global to shared memory at the wait, not at the issue. Who forgets to commit or to wait reads what was there.
+// cp.async: bytes go from global to shared memory at the wait, not at the issue. Who forgets to commit or to
+// wait reads what was there.
 #include <algorithm>
 #include <bit>
 
@@ -9,7 +10,8 @@
 namespace simcuda {
 namespace {
 
-// Rows: bytes that are read, target, source. The target's offset stands in `offset`, the source's in an op of its own.
+// Rows: bytes that are read, target, source. The target's offset stands in `offset`, the source's in an op of
+// its own.
 constexpr int kRead = 0, kTarget = 1, kSource = 2;
 
 template <class F>
@@ -55,7 +57,8 @@ void perform(Warp& w, int lane, const PendingCopy& copy) {
   Addresses address;
   Bytes from, to;
   uint8_t bytes[16] = {};
-  // Bytes that are read need not be a power of two: the source is looked at in pieces of the grain that the whole is aligned to.
+  // Bytes that are read need not be a power of two: the source is looked at in pieces of the grain that the
+  // whole is aligned to.
   for (unsigned done = 0; done < copy.read;) {
     unsigned piece = std::bit_floor(copy.read - done);
     address[lane] = copy.from + done;
@@ -86,7 +89,8 @@ void waitAll(Warp& w, const Op& op) {
   eachLane(w.mask, [&](int l) { waitFor(w, l, 0); });
 }
 
-// cp.async.ca.shared.global [target], [source], 16, %r1;     the last: how many bytes are read, the rest are zeros
+// cp.async.ca.shared.global [target], [source], 16, %r1;     the last: how many bytes are read, the rest are
+// zeros
 void decodeIssue(Decoder& d, const Instruction& i, Op& op) {
   auto parts = Decoder::parts(i.opcode);
   static const char* const kKnown[] = {"async",  "ca",      "cg",       "shared",  "shared::cta",

@@ -43,7 +43,8 @@ bool mentions(const KernelText& kernel, const std::string& name) {
   });
 }
 
-// Static shared variables one after the other, then those that are as large as the launch says: all of them begin at the same place.
+// Static shared variables one after the other, then those that are as large as the launch says: all of them
+// begin at the same place.
 void layOut(Decoder& d) {
   std::vector<const Variable*> shared;
   for (const Variable& v : d.module.variables) {

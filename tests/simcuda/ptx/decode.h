@@ -51,7 +51,8 @@ struct Decoder {
   std::map<std::string, uint32_t> tableIndex;
 };
 
-// A type in an opcode ("f32", "b16"): its bytes, and whether narrower values are sign-extended in a register. bytes 0: no type.
+// A type in an opcode ("f32", "b16"): its bytes, and whether narrower values are sign-extended in a register.
+// bytes 0: no type.
 struct MemoryType {
   uint8_t bytes = 0;
   bool isSigned = false;

@@ -1,4 +1,5 @@
-// define.h — one line an operation: a function of a lane's values becomes a body for a whole warp and a row of the table.
+// define.h — one line an operation: a function of a lane's values becomes a body for a whole warp and a row
+// of the table.
 //
 //   define<[](float x, float y) { return x + y; }, float, float, float>(table, "add.rn.f32");
 #pragma once

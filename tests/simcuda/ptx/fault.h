@@ -1,4 +1,5 @@
-// fault.h — the two ways in which PTX goes wrong: it does not load, or a launch of it does what a chip forbids.
+// fault.h — the two ways in which PTX goes wrong: it does not load, or a launch of it does what a chip
+// forbids.
 //
 // Both are thrown inside of the interpreter and caught where the driver's C interface begins.
 #pragma once

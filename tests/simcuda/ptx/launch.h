@@ -13,7 +13,8 @@
 
 namespace simcuda {
 
-// The order of lanes, warps and blocks: with seed 0 the plain one (fast), else a random legal one, the same in every run.
+// The order of lanes, warps and blocks: with seed 0 the plain one (fast), else a random legal one, the same
+// in every run.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 1) {}

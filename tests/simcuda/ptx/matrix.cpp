@@ -1,6 +1,8 @@
-// Tensor cores: ldmatrix and mma.sync. Fragments are gathered into whole matrices, products summed in the order of k in double.
+// Tensor cores: ldmatrix and mma.sync. Fragments are gathered into whole matrices, products summed in the
+// order of k in double.
 //
-// Units of chips truncate inside, each generation otherwise: results are exact on small integers, else compared with a tolerance.
+// Units of chips truncate inside, each generation otherwise: results are exact on small integers, else
+// compared with a tolerance.
 #include <algorithm>
 
 #include "tests/simcuda/memory/access.h"
@@ -12,8 +14,8 @@ namespace {
 
 constexpr int kAddress = 4;
 
-// x1, x2, x4 matrices of 8 x 8 elements of 16 bits. Lane l gives the address of row l % 8 of matrix l / 8, and gets elements 2 * (l % 4) and
-// the next of row l / 4; with .trans of column l / 4.
+// x1, x2, x4 matrices of 8 x 8 elements of 16 bits. Lane l gives the address of row l % 8 of matrix l / 8,
+// and gets elements 2 * (l % 4) and the next of row l / 4; with .trans of column l / 4.
 template <bool kTransposed>
 void loadMatrix(Warp& w, const Op& op) {
   Addresses addresses = addressesOf(w, op, kAddress);
@@ -85,9 +87,10 @@ struct SignedBytes {
   static double element(uint32_t bits, int i) { return static_cast<int8_t>(bits >> (8 * i)); }
 };
 
-// d[16,8] = a[16,K] x b[K,8] + c[16,8]. With g = lane / 4 and q = lane % 4 a register of a holds kPer elements of a row: row g, or g + 8 in
-// registers 1 and 3, columns kPer * q and on, 4 * kPer further in registers 2 and 3. b alike, by columns. c and d: (g, 2q), (g, 2q + 1),
-// (g + 8, 2q), (g + 8, 2q + 1). Rows of the op: d 0-3, a 4-7, b 8-9, c 10-13.
+// d[16,8] = a[16,K] x b[K,8] + c[16,8]. With g = lane / 4 and q = lane % 4 a register of a holds kPer
+// elements of a row: row g, or g + 8 in registers 1 and 3, columns kPer * q and on, 4 * kPer further in
+// registers 2 and 3. b alike, by columns. c and d: (g, 2q), (g, 2q + 1), (g + 8, 2q), (g + 8, 2q + 1). Rows
+// of the op: d 0-3, a 4-7, b 8-9, c 10-13.
 template <class E, int K, class Sum, class Out>
 void multiply(Warp& w, const Op& op) {
   constexpr int kHalves = K / (4 * E::kPer);  // of the columns: 2, or 1 for the small shapes
@@ -123,7 +126,7 @@ void addMultiply(OpTable& t, const std::string& spelling, Body body, unsigned re
         [body, registersA, registersB](Decoder& d, const Instruction& i, Op& op) {
           d.expectOperands(i, 4);
           op.kind = OpKind::WarpSync;
-                op.run = body;
+          op.run = body;
           auto rows = [&](const Operand& o, unsigned count, int first, bool result) {
             if (o.kind != Operand::Kind::Vector || o.parts.size() != count)
               d.fail("a fragment of " + std::to_string(count) + " registers is taken");

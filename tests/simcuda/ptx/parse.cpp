@@ -10,7 +10,8 @@ namespace {
 
 using std::string;
 
-// Reads tokens one after the other. A kernel's body is a list of statements: `.directive ...`, `label:`, `{`, `}`, `[@p] opcode operands;`.
+// Reads tokens one after the other. A kernel's body is a list of statements: `.directive ...`, `label:`, `{`,
+// `}`, `[@p] opcode operands;`.
 class Parser {
  public:
   explicit Parser(const string& text) : tokens_(tokenize(text)) {}
@@ -267,7 +268,8 @@ class Parser {
     }
   }
 
-  // .loc 1 17 5, function_name $L__info_string0, inlined_at 1 30 9     what follows the comma is on the same line
+  // .loc 1 17 5, function_name $L__info_string0, inlined_at 1 30 9     what follows the comma is on the same
+  // line
   void location() {
     size_t begin = at_;
     at_++;

@@ -1,4 +1,5 @@
-// program.h — a PTX module as it was read: variables, kernels, statements. Nothing is resolved to machine form yet.
+// program.h — a PTX module as it was read: variables, kernels, statements. Nothing is resolved to machine
+// form yet.
 #pragma once
 #include <array>
 #include <cstdint>

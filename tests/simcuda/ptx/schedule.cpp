@@ -1,6 +1,6 @@
-// The order in which lanes, warps and blocks run. Each lane has its own place in the code; lanes at the same place run together. An
-// operation with .sync waits for the lanes that it names: who arrives is parked. When nobody can go on and somebody is parked, the lanes
-// wait for each other for ever, and that is the fault.
+// The order in which lanes, warps and blocks run. Each lane has its own place in the code; lanes at the same
+// place run together. An operation with .sync waits for the lanes that it names: who arrives is parked. When
+// nobody can go on and somebody is parked, the lanes wait for each other for ever, and that is the fault.
 #include <algorithm>
 #include <bit>
 

@@ -51,7 +51,8 @@ double fmaToOdd(double a, double b, double c) {
   if (rest == 0 || !std::isfinite(sum)) return sum;
   auto bits = std::bit_cast<int64_t>(sum);
   if (bits & 1) return sum;
-  // One step towards where the rest points makes the last bit odd without passing a number of the shorter format.
+  // One step towards where the rest points makes the last bit odd without passing a number of the shorter
+  // format.
   bool away = (rest > 0) == (sum > 0);
   return std::bit_cast<double>(away ? bits + 1 : bits - 1);
 }

@@ -1,4 +1,5 @@
-// small_floats.h — float16, bfloat16 and tf32 as bits, and rounding to them and to float in all four directions.
+// small_floats.h — float16, bfloat16 and tf32 as bits, and rounding to them and to float in all four
+// directions.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -19,12 +20,13 @@ constexpr bool kIsSmallFloat = std::is_same_v<T, Half> || std::is_same_v<T, Bflo
 
 enum class Rounding { NearestEven, NearestAway, Zero, Down, Up };
 
-// v in a format of `mantissaBits` and exponents of `exponentBits`, as its bits (sign first). Exact but for the one rounding; what is too
-// large becomes infinite or, by the direction, the largest number; what is too small loses bits as denormals do. NaN is 0x7fff....
+// v in a format of `mantissaBits` and exponents of `exponentBits`, as its bits (sign first). Exact but for
+// the one rounding; what is too large becomes infinite or, by the direction, the largest number; what is too
+// small loses bits as denormals do. NaN is 0x7fff....
 uint32_t roundTo(double v, int exponentBits, int mantissaBits, Rounding rounding);
 
-// a * b + c rounded once to a double whose last bit is set if anything was lost: rounding that again to a format of less than half
-// the bits is right.
+// a * b + c rounded once to a double whose last bit is set if anything was lost: rounding that again to a
+// format of less than half the bits is right.
 double fmaToOdd(double a, double b, double c);
 
 inline float toFloat(Bfloat v) { return std::bit_cast<float>(static_cast<uint32_t>(v.bits) << 16); }

@@ -1,7 +1,9 @@
-// warp.h — the state of 32 lanes: every virtual register is a row of 32 values, so an instruction is a loop over a row.
+// warp.h — the state of 32 lanes: every virtual register is a row of 32 values, so an instruction is a loop
+// over a row.
 //
-// A lane of a row is 4 bytes wide, for registers of 64 bits 8. Narrower values are kept sign- or zero-extended, a predicate is 0 or -1.
-// Constants and special registers are rows, too, filled when the warp begins.
+// A lane of a row is 4 bytes wide, for registers of 64 bits 8. Narrower values are kept sign- or
+// zero-extended, a predicate is 0 or -1. Constants and special registers are rows, too, filled when the warp
+// begins.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What lanes of a warp do together: shuffles, votes, reductions, matches. Each waits for the lanes it names (schedule.cpp).
+// What lanes of a warp do together: shuffles, votes, reductions, matches. Each waits for the lanes it names
+// (schedule.cpp).
 #include <algorithm>
 #include <bit>
 
@@ -16,7 +17,8 @@ void eachLane(uint32_t lanes, F f) {
 
 enum class Shuffle { Up, Down, Butterfly, Index };
 
-// Rows: result, predicate, value, distance, clamp. Lanes of the mask all take part; a value of one that does not is no value.
+// Rows: result, predicate, value, distance, clamp. Lanes of the mask all take part; a value of one that does
+// not is no value.
 template <Shuffle S>
 void shuffle(Warp& w, const Op& op) {
   uint32_t value[kLanes], result[kLanes];

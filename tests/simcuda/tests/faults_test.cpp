@@ -1,4 +1,5 @@
-// Seeded faults are named with kernel, block, thread and line; sound kernels that look alike are silent in every order.
+// Seeded faults are named with kernel, block, thread and line; sound kernels that look alike are silent in
+// every order.
 #include <gtest/gtest.h>
 
 #include "tests/simcuda/tests/api.h"

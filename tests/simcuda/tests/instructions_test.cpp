@@ -14,7 +14,8 @@ namespace {
 constexpr int kLanes = 32;
 using Lanes = std::vector<uint32_t>;
 
-// Every lane has three words: %r1, %r2, %r3. The instruction leaves its result in %r0 (or %f0, which is the same register by a mov).
+// Every lane has three words: %r1, %r2, %r3. The instruction leaves its result in %r0 (or %f0, which is the
+// same register by a mov).
 std::string kernelOf(const std::string& instruction) {
   return ".version 7.0\n.target sm_80\n.address_size 64\n"
          ".visible .entry k(.param .u64 in, .param .u64 out) {\n"

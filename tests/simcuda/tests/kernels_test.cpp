@@ -1,4 +1,5 @@
-// Kernels as a compiler makes them, run for all sizes around their tiles and in several orders of lanes, warps and blocks.
+// Kernels as a compiler makes them, run for all sizes around their tiles and in several orders of lanes,
+// warps and blocks.
 #include <gtest/gtest.h>
 
 #include <cmath>

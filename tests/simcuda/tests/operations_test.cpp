@@ -1,4 +1,5 @@
-// Operations of all types, bit for bit as the host computes them: the same C expressions, once as PTX and once here.
+// Operations of all types, bit for bit as the host computes them: the same C expressions, once as PTX and
+// once here.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,6 @@
-// Kernels with one fault each, and sound ones that look alike. A launch is one block of 64 threads where nothing else is said.
-#include "gpu.h"
+// Kernels with one fault each, and sound ones that look alike. A launch is one block of 64 threads where
+// nothing else is said.
+#include "tests/simcuda/tests/kernels/gpu.h"
 
 static SHARED float words[64];
 typedef GLOBAL int gint;

@@ -1,4 +1,5 @@
-// gpu.h — what the test kernels use of the chip, for clang --target=nvptx64-nvidia-cuda; no CUDA header is needed.
+// gpu.h — what the test kernels use of the chip, for clang --target=nvptx64-nvidia-cuda; no CUDA header is
+// needed.
 #pragma once
 #define KERNEL __attribute__((nvptx_kernel)) void
 #define GLOBAL __attribute__((address_space(1)))

@@ -1,5 +1,5 @@
 // c[m,n] = a[m,k] x b[k,n] for any sizes: tiles of 16 x 16 in shared memory, two barriers a step.
-#include "gpu.h"
+#include "tests/simcuda/tests/kernels/gpu.h"
 
 static SHARED float tileA[16][16];
 static SHARED float tileB[16][16];

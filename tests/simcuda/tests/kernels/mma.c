@@ -1,5 +1,6 @@
-// c[16,8] = a[16,k] x b[8,k]^T in bfloat16 with sums in float, one warp; k is a multiple of 16. Two buffers are filled by cp.async in turn.
-#include "gpu.h"
+// c[16,8] = a[16,k] x b[8,k]^T in bfloat16 with sums in float, one warp; k is a multiple of 16. Two buffers
+// are filled by cp.async in turn.
+#include "tests/simcuda/tests/kernels/gpu.h"
 
 static SHARED __attribute__((aligned(16))) u16 sharedA[2][16][16];
 static SHARED __attribute__((aligned(16))) u16 sharedB[2][8][16];

@@ -1,6 +1,7 @@
-// A kernel for each type: all its operations on three operands, each result in 8 bytes of its own: y[operation][thread].
-#include "operations.h"
-#include "gpu.h"
+// A kernel for each type: all its operations on three operands, each result in 8 bytes of its own:
+// y[operation][thread].
+#include "tests/simcuda/tests/kernels/operations.h"
+#include "tests/simcuda/tests/kernels/gpu.h"
 
 #define STORE(T, e)        \
   *(GLOBAL T*)at = (T)(e); \

@@ -1,6 +1,8 @@
-// operations.h — arithmetic of all types as C expressions: operations.c makes kernels of them, operations_test.cpp runs them on the host.
+// operations.h — arithmetic of all types as C expressions: operations.c makes kernels of them,
+// operations_test.cpp runs them on the host.
 //
-// R(T, e) stands for one expression e of type T over x, y and z. Whatever C leaves open (a quotient by zero, an overflow) is avoided.
+// R(T, e) stands for one expression e of type T over x, y and z. Whatever C leaves open (a quotient by zero,
+// an overflow) is avoided.
 #pragma once
 
 #define INTEGER_OPERATIONS(R, T, U)                              \

@@ -1,5 +1,5 @@
 // Softmax over rows of any length, a block a row: lanes by shuffles, warps by shared memory.
-#include "gpu.h"
+#include "tests/simcuda/tests/kernels/gpu.h"
 
 static SHARED float partial[32];
 
