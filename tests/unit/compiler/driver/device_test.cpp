@@ -2,7 +2,12 @@
 // the kernels' PTX is what runs. Skipped where that library is not built.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <map>
 
 #include "tests/unit/compiler/driver/on_device.h"
 #include "tests/unit/compiler/driver/run_both.h"
@@ -118,6 +123,79 @@ TEST_F(OnDevice, whatIsCarriedStaysThere) {
   turns.setInt(0, 5);
   same(text, {{reals({40}), turns}});
   EXPECT_EQ(counted(text, "device_copies"), 2) << "in and out, whatever the number of turns";
+}
+
+// What a run asks of the driver, by its own account: the second, when code and memory are there.
+TEST_F(OnDevice, aRunCopiesAtItsBordersAlone) {
+  // The same name in the process that runs and in the one that looks.
+  setenv("DYN_TEST_TRACE", (testing::TempDir() + "dyn_trace_" + std::to_string(getpid())).c_str(), 0);
+  const std::string trace = getenv("DYN_TEST_TRACE"), mark = trace + ".mark";
+  const auto second = [&] {
+    setenv("DYN_SIMCUDA_TRACE", trace.c_str(), 1);
+    IrContext context;
+    Result<Module> parsed = parseText(context, kElementwise);
+    Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed, deviceOptions());
+    if (!compiled.ok()) return 2;
+    const std::vector<HostTensor> inputs = {reals({6, 50}), reals({50}, 2)};
+    if (!(*compiled)->run(inputs).ok()) return 3;
+    std::ifstream first(trace);
+    std::ofstream(mark) << std::count(std::istreambuf_iterator<char>(first), {}, '\n') << std::flush;
+    return (*compiled)->run(inputs).ok() ? 0 : 4;
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process whose driver nobody opened before
+  EXPECT_EXIT(_exit(second()), testing::ExitedWithCode(0), "");
+  std::ifstream file(trace);
+  std::map<std::string, int> counts;
+  int before = 0;
+  std::ifstream(mark) >> before;
+  for (std::string line; std::getline(file, line);)
+    if (--before < 0) ++counts[line.substr(0, line.find(" stream"))];
+  EXPECT_EQ(counts["copy host to device 1200 bytes pageable"], 1) << "the input";
+  EXPECT_EQ(counts["copy host to device 200 bytes pageable"], 1) << "the bias";
+  EXPECT_EQ(counts["copy device to host 1200 bytes pageable"], 1) << "the result";
+  int copies = 0, launches = 0, allocations = 0;
+  for (const auto& [line, count] : counts) {
+    copies += line.rfind("copy", 0) == 0 ? count : 0;
+    launches += line.rfind("launch", 0) == 0 ? count : 0;
+    allocations += line.rfind("allocate", 0) == 0 ? count : 0;
+  }
+  EXPECT_EQ(copies, 3);
+  EXPECT_EQ(launches, 1);
+  EXPECT_EQ(allocations, 0) << "the pool has it";
+  std::remove(trace.c_str());
+  std::remove(mark.c_str());
+}
+
+TEST_F(OnDevice, isUnavailableWithoutADriver) {
+  const auto without = [] {
+    setenv("DYN_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);
+    IrContext context;
+    Result<Module> parsed = parseText(context, kElementwise);
+    Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed, deviceOptions());
+    if (!compiled.ok()) return 2;
+    Result<std::vector<HostTensor>> result = (*compiled)->run({reals({2, 3}), reals({3})});
+    if (result.ok()) return 3;
+    return result.error().toString().find("unavailable: there is no CUDA driver here") != std::string::npos
+               ? 0
+               : 4;
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(_exit(without()), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(OnDevice, runsOutOfItsMemory) {
+  const auto little = [] {
+    setenv("DYN_SIMCUDA_MEMORY", "100000", 1);
+    IrContext context;
+    Result<Module> parsed = parseText(context, kElementwise);
+    Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed, deviceOptions());
+    if (!compiled.ok()) return 2;
+    Result<std::vector<HostTensor>> result = (*compiled)->run({reals({300, 100}), reals({100})});
+    if (result.ok() || result.error().id != DiagnosticId::memoryLimit) return 3;
+    return (*compiled)->run({reals({3, 100}), reals({100})}).ok() ? 0 : 4;  // it goes on
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(_exit(little()), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
