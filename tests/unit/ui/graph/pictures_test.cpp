@@ -1,8 +1,8 @@
 // Pictures of graphs beside recorded ones (tests/golden/pictures): models, heat, an unsupported one, two
 // steps and two runs side by side, a stop in the machine; in two sizes, light and dark. They are kept at a
 // third of their size and compared with some tolerance, so that letters drawn by another version of FreeType
-// are no difference, but a box, a line or a colour in another place is. DYN_UPDATE=1 records them anew; one that differs is left beside the build
-// as pictures/NAME.png.
+// are no difference, but a box, a line or a colour in another place is. DYN_UPDATE=1 records them anew; one
+// that differs is left beside the build as pictures/NAME.png.
 #include <gtest/gtest.h>
 
 #include <QApplication>
