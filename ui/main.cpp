@@ -220,8 +220,8 @@ int runWindow(int argc, char** argv, dyn::CommandRecord* record, const dyn::Rest
 int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const QByteArray argument(argv[i]);
-    for (const char* alone : {"--headless", "--screenshot", "--export", "--state", "--script", "--help", "--version",
-                              "-h", "-v"})
+    for (const char* alone :
+         {"--headless", "--screenshot", "--export", "--state", "--script", "--help", "--version", "-h", "-v"})
       if (argument == alone || argument.startsWith(QByteArray(alone) + "="))
         return runWindow(argc, argv, nullptr, {});
   }

@@ -178,9 +178,10 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
         ->take_all()
         ->expected(1);
   for (CLI::App* sub : {run, bench, bisect, exported})
-    sub->add_option("--input", r.inputs,
-                    "NAME=@file.npy, @file.pb, @picture.png, @sound.wav, text:vocab.txt:WORDS, random[:SEED], "
-                    "zeros, ones, range or [1,2,3]")
+    sub->add_option(
+           "--input", r.inputs,
+           "NAME=@file.npy, @file.pb, @picture.png, @sound.wav, text:vocab.txt:WORDS, random[:SEED], "
+           "zeros, ones, range or [1,2,3]")
         ->take_all()
         ->expected(1);
   for (CLI::App* sub : {run, bench}) {

@@ -213,8 +213,9 @@ std::string CommandSpec::usage() const {
 
 const std::vector<CommandSpec>& commandTable() {
   static const std::vector<CommandSpec> table = {
-#define DYN_COMMAND(id, name, arguments, cancellable, undoable, beside, help, example) \
-  makeSpec(CommandId::id, name, arguments, Cancellable::cancellable, Undoable::undoable, Beside::beside, help, example),
+#define DYN_COMMAND(id, name, arguments, cancellable, undoable, beside, help, example)                   \
+  makeSpec(CommandId::id, name, arguments, Cancellable::cancellable, Undoable::undoable, Beside::beside, \
+           help, example),
 #include "app/session/commands.def"
 #undef DYN_COMMAND
   };

@@ -501,7 +501,7 @@ struct RunResult {
   std::vector<std::pair<std::string, std::string>> differences;
   std::string profileFile;
   std::string recalledFrom;  // the file, of a saved run that was not run here and now
-  bool bench = false;  // show times, not values
+  bool bench = false;        // show times, not values
 };
 
 // A test of sizes that the program makes while it runs.
@@ -566,14 +566,14 @@ struct TensorView {
   int64_t sliceRows = 0, sliceColumns = 0;
   int gridRows = 0, gridColumns = 0;
   std::vector<double> grid;  // row by row; NaN where one is not a number
-  // The slice's batch as a picture, where the axes allow it: an axis of 1, 3 or 4 channels in front of rows and
-  // columns or behind them, or rows and columns alone. Larger ones are thinned out.
+  // The slice's batch as a picture, where the axes allow it: an axis of 1, 3 or 4 channels in front of rows
+  // and columns or behind them, or rows and columns alone. Larger ones are thinned out.
   std::string pictureAxes;  // "NCHW", "CHW", "NHWC", "HWC", "HW"; "": it is none
   int pictureRows = 0, pictureColumns = 0, pictureChannels = 0;
   double pictureFrom = 0, pictureTo = 1;  // the values that are black and white
   std::vector<uint8_t> picture;           // channels of a pixel side by side
-  std::string text;          // the elements, long axes cut
-  std::string file;          // where it was written, or ""
+  std::string text;                       // the elements, long axes cut
+  std::string file;                       // where it was written, or ""
 };
 
 struct BenchRow {

@@ -15,8 +15,8 @@
 #include "ui/graph/graph_export.h"
 #include "ui/graph/graph_legend.h"
 #include "ui/graph/graph_painter.h"
-#include "ui/graph/text_widths.h"
 #include "ui/graph/run_ratios.h"
+#include "ui/graph/text_widths.h"
 
 namespace dyn::ui {
 

@@ -92,7 +92,7 @@ class GraphCanvas : public QWidget {
   void nodeSelected(int node);
   void searched(int matches);
   void exported(const QString& file, const QString& fault);  // fault "": well
-  void remarked(const QString& text);  // of a layout: what could not be done as wished
+  void remarked(const QString& text);                        // of a layout: what could not be done as wished
 
  protected:
   void paintEvent(QPaintEvent* event) override;

@@ -176,7 +176,7 @@ class MainWindow : public QMainWindow {
   void updateBusy();
 
   WindowSettings settings_;
-  Inbox inbox_;  // of the session's events; outlives it
+  Inbox inbox_;                      // of the session's events; outlives it
   CommandRecord* record_ = nullptr;  // written by the session's thread
   Ticket recorded_ = 0;              // its own
   void record(const Event& event);

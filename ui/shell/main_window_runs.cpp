@@ -75,8 +75,8 @@ void MainWindow::record(const Event& event) {
 void MainWindow::restart(const Restart& restart) {
   for (const std::string& line : restart.commands)
     if (Result<Command> command = parseCommand(line); command.ok()) submit(*std::move(command));
-  console_->append("the session crashed (" + QString::fromStdString(restart.crash) + "): " +
-                   QString::number(restart.commands.size()) +
+  console_->append("the session crashed (" + QString::fromStdString(restart.crash) +
+                   "): " + QString::number(restart.commands.size()) +
                    " commands are done again, so that model, settings and values are as they were");
   statusBar()->showMessage("Crashed: " + QString::fromStdString(restart.crash), 30000);
   bottom_->setCurrentWidget(console_);

@@ -11,8 +11,7 @@ namespace {
 QImage imageOf(const TensorView& t) {
   if (t.pictureAxes.empty()) return {};
   const auto channels = static_cast<size_t>(t.pictureChannels);
-  QImage image(t.pictureColumns, t.pictureRows,
-               channels == 4 ? QImage::Format_ARGB32 : QImage::Format_RGB32);
+  QImage image(t.pictureColumns, t.pictureRows, channels == 4 ? QImage::Format_ARGB32 : QImage::Format_RGB32);
   for (int r = 0; r < t.pictureRows; ++r)
     for (int c = 0; c < t.pictureColumns; ++c) {
       const uint8_t* pixel =

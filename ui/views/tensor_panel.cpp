@@ -168,7 +168,8 @@ TensorPanel::TensorPanel(QWidget* parent) : QWidget(parent) {
   row->addWidget(look);
   asPicture_ = new QCheckBox("As a picture");
   asPicture_->setObjectName("tensorAsPicture");
-  asPicture_->setToolTip("Rows and columns with 1, 3 or 4 channels in front of them or behind: NCHW, NHWC, HW");
+  asPicture_->setToolTip(
+      "Rows and columns with 1, 3 or 4 channels in front of them or behind: NCHW, NHWC, HW");
   row->addWidget(asPicture_);
   row->addWidget(save);
   column->addLayout(row);

@@ -177,9 +177,8 @@ void TimelineCanvas::paintEvent(QPaintEvent*) {
     // Of "iteration 12" the number says more.
     if (e.kind == "iteration" && painter.fontMetrics().horizontalAdvance(name) > text.width())
       name = name.section(' ', -1);
-    painter.drawText(
-        text, Qt::AlignLeft | Qt::AlignVCenter,
-        painter.fontMetrics().elidedText(name, Qt::ElideRight, static_cast<int>(text.width())));
+    painter.drawText(text, Qt::AlignLeft | Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(name, Qt::ElideRight, static_cast<int>(text.width())));
   }
   if (lanes_.size() > 1) paintLanes(painter);
   painter.setClipping(false);
@@ -251,8 +250,7 @@ void TimelineCanvas::mousePressEvent(QMouseEvent* event) {
 
 void TimelineCanvas::mouseMoveEvent(QMouseEvent* event) {
   if (event->buttons() & Qt::LeftButton) {
-    const double moved = event->position().x() - pressed_.x(),
-                 fell = event->position().y() - pressed_.y();
+    const double moved = event->position().x() - pressed_.x(), fell = event->position().y() - pressed_.y();
     if (!dragging_ && std::max(std::abs(moved), std::abs(fell)) < 4) return;
     dragging_ = true;
     if (choosing_) {

@@ -1,9 +1,9 @@
 // TimelineCanvas: what a profiled run did, along time: a bar for each kernel, copy and allocation, functions
 // and iterations of loops above what they hold; below the run's own thread a lane for each worker.
 //
-// Wheel zooms at the cursor, dragging pans (upwards, too, where there are more rows than fit), W S A D do both by keys, F shows all. Shift and dragging chooses
-// a part of the run, a click besides all of it again. Hover says what a bar is, a
-// click chooses its place in the graph.
+// Wheel zooms at the cursor, dragging pans (upwards, too, where there are more rows than fit), W S A D do
+// both by keys, F shows all. Shift and dragging chooses a part of the run, a click besides all of it again.
+// Hover says what a bar is, a click chooses its place in the graph.
 #pragma once
 
 #include <QWidget>

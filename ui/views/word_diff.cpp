@@ -66,10 +66,8 @@ WordDifference wordsThatDiffer(std::string_view before, std::string_view after) 
   const size_t rows = old.size() - head - tail, columns = now.size() - head - tail;
   WordDifference difference;
   if (rows == 0 || columns == 0 || rows > kMostPairs / columns) {
-    if (rows > 0)
-      difference.before = {{old[head].columns.first, old[head + rows - 1].columns.second}};
-    if (columns > 0)
-      difference.after = {{now[head].columns.first, now[head + columns - 1].columns.second}};
+    if (rows > 0) difference.before = {{old[head].columns.first, old[head + rows - 1].columns.second}};
+    if (columns > 0) difference.after = {{now[head].columns.first, now[head + columns - 1].columns.second}};
     return difference;
   }
   // longest[i][j]: how many words the rests of both from i and from j have in common, in order.

@@ -155,8 +155,8 @@ std::string Profile::traceJson(const Module& module,
   for (size_t w = 0; w < workers.size(); ++w)
     if (!workers[w].empty()) text += ",\n" + threadName(w + 2, "worker " + std::to_string(w + 1));
   for (const IterationSpan& span : iterationsOf(events_, module.program()))
-    text += ",\n" + spanText(1, "iteration " + std::to_string(span.number), "iteration", span.beginNs,
-                             span.endNs) +
+    text += ",\n" +
+            spanText(1, "iteration " + std::to_string(span.number), "iteration", span.beginNs, span.endNs) +
             ",\"args\":{\"position\":" + quoted(module.positionText(span.function, span.position)) +
             ",\"place\":" + quoted(module.placeOf(span.function, span.position)) +
             ",\"number\":" + std::to_string(span.number) + "}}";
@@ -167,14 +167,16 @@ std::string Profile::traceJson(const Module& module,
       const int64_t launch = launches.at(span.beginNs - startNs_);
       if (launch < 0) continue;
       const ProfileEvent& event = events_[static_cast<size_t>(launch)];
-      text += ",\n" + spanText(w + 2, nameOf(event, module), "worker", span.beginNs - startNs_,
-                               span.endNs - startNs_) +
-              ",\"args\":{\"place\":" + quoted(module.placeOf(event.function, event.position)) + "}}";
+      text +=
+          ",\n" +
+          spanText(w + 2, nameOf(event, module), "worker", span.beginNs - startNs_, span.endNs - startNs_) +
+          ",\"args\":{\"place\":" + quoted(module.placeOf(event.function, event.position)) + "}}";
     }
   for (size_t i = 0; i < events_.size(); ++i) {
     const ProfileEvent& event = events_[i];
-    text += ",\n" + spanText(1, nameOf(event, module), kindText(event.kind), event.beginNs,
-                             event.beginNs + event.durationNs) +
+    text += ",\n" +
+            spanText(1, nameOf(event, module), kindText(event.kind), event.beginNs,
+                     event.beginNs + event.durationNs) +
             ",\"args\":{\"position\":" + quoted(module.positionText(event.function, event.position)) +
             ",\"place\":" + quoted(module.placeOf(event.function, event.position)) +
             ",\"bytes\":" + std::to_string(event.bytes) + ",\"shapes\":" + quoted(shapesOf(event));

@@ -11,8 +11,8 @@ namespace dyn::vm {
 
 struct Program;
 
-// An iteration of a loop of the bytecode: from its first event to its last. Loops lie in functions that ran to
-// their end; a loop whose body records nothing has none.
+// An iteration of a loop of the bytecode: from its first event to its last. Loops lie in functions that ran
+// to their end; a loop whose body records nothing has none.
 struct IterationSpan {
   uint32_t function = 0, position = 0;  // of the loop: where it jumps back to
   int64_t number = 0;                   // from 1 each time the loop is entered

@@ -49,8 +49,8 @@ Result<Picture> readPng(const MappedFile& file) {
   };
   if (!png_image_begin_read_from_memory(&image, file.bytes().data(), file.bytes().size())) return fault();
   const bool colors = image.format & PNG_FORMAT_FLAG_COLOR, alpha = image.format & PNG_FORMAT_FLAG_ALPHA;
-  image.format = colors ? (alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB)
-                        : (alpha ? PNG_FORMAT_GA : PNG_FORMAT_GRAY);
+  image.format =
+      colors ? (alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB) : (alpha ? PNG_FORMAT_GA : PNG_FORMAT_GRAY);
   Result<Picture> picture =
       emptyPicture(file.name(), image.width, image.height, (colors ? 3 : 1) + (alpha ? 1 : 0));
   if (!picture.ok()) {
@@ -250,9 +250,8 @@ Picture resized(const Picture& picture, int64_t height, int64_t width) {
         const Reach& reach = across[static_cast<size_t>(x)];
         double sum = 0;
         for (size_t k = 0; k < reach.weights.size(); ++k)
-          sum += reach.weights[k] *
-                 picture.bytes[static_cast<size_t>(
-                     (y * picture.width + reach.begin + static_cast<int64_t>(k)) * n + c)];
+          sum += reach.weights[k] * picture.bytes[static_cast<size_t>(
+                                        (y * picture.width + reach.begin + static_cast<int64_t>(k)) * n + c)];
         rows[static_cast<size_t>((y * width + x) * n + c)] = static_cast<float>(sum);
       }
   Picture result{width, height, picture.channels, {}};
@@ -282,9 +281,9 @@ Picture withChannels(const Picture& picture, int channels) {
     uint8_t* out = result.bytes.data() + i * to;
     const bool grey = from < 3;
     if (to == 1)
-      out[0] = grey ? pixel[0]
-                    : static_cast<uint8_t>(
-                          std::lround(0.299 * pixel[0] + 0.587 * pixel[1] + 0.114 * pixel[2]));
+      out[0] =
+          grey ? pixel[0]
+               : static_cast<uint8_t>(std::lround(0.299 * pixel[0] + 0.587 * pixel[1] + 0.114 * pixel[2]));
     else
       for (size_t c = 0; c < 3; ++c) out[c] = pixel[grey ? 0 : c];
     if (to == 4) out[3] = from % 2 == 0 ? pixel[from - 1] : 255;

@@ -120,8 +120,8 @@ struct PictureAxes {
 Result<PictureAxes> axesOf(const Port& port, const PictureOptions& options) {
   const int rank = port.rankIsOpen ? 4 : static_cast<int>(port.info.shape.size());
   if (rank < 2 || rank > 4)
-    return makeError(DiagnosticId::inputMismatch, "input " + port.info.name + " is " + port.info.type +
-                                                      ": a picture has 2, 3 or 4 axes");
+    return makeError(DiagnosticId::inputMismatch,
+                     "input " + port.info.name + " is " + port.info.type + ": a picture has 2, 3 or 4 axes");
   if (rank == 2) return PictureAxes{-1, -1, 0, 1};
   const auto holdsChannels = [&](int axis) {
     if (port.rankIsOpen) return false;
@@ -130,7 +130,8 @@ Result<PictureAxes> axesOf(const Port& port, const PictureOptions& options) {
   };
   const int batch = rank == 4 ? 0 : -1, first = batch + 1, last = rank - 1;
   const bool behind = options.channelsLast.value_or(!holdsChannels(first) && holdsChannels(last));
-  return behind ? PictureAxes{batch, last, first, first + 1} : PictureAxes{batch, first, first + 1, first + 2};
+  return behind ? PictureAxes{batch, last, first, first + 1}
+                : PictureAxes{batch, first, first + 1, first + 2};
 }
 
 Result<Value> pictureValue(const Port& port, const Words& words, const DimValues& known, std::string* note) {
@@ -146,15 +147,15 @@ Result<Value> pictureValue(const Port& port, const Words& words, const DimValues
                          " of i8: the model's scale and zero point are not known")
         .note("give an @file.npy");
   DYN_TRY(Picture picture, readPicture(words.path));
-  *note = words.path + ": " + std::to_string(picture.width) + " x " + std::to_string(picture.height) +
-          " pixels";
+  *note =
+      words.path + ": " + std::to_string(picture.width) + " x " + std::to_string(picture.height) + " pixels";
   int channels = axes.channels < 0 ? 1 : 3;
   if (axes.channels >= 0 && !port.rankIsOpen) {
     const auto size = sizeOf(port, static_cast<size_t>(axes.channels), known);
     if (size && *size != 1 && *size != 3 && *size != 4)
-      return makeError(DiagnosticId::inputMismatch, "input " + port.info.name + " has " +
-                                                        std::to_string(*size) +
-                                                        " channels: a picture has 1, 3 or 4");
+      return makeError(
+          DiagnosticId::inputMismatch,
+          "input " + port.info.name + " has " + std::to_string(*size) + " channels: a picture has 1, 3 or 4");
     channels = static_cast<int>(size.value_or(3));
   }
   if (options.resize) {
@@ -173,10 +174,10 @@ Result<Value> pictureValue(const Port& port, const Words& words, const DimValues
     const auto height = sizeOf(port, static_cast<size_t>(axes.rows), known),
                width = sizeOf(port, static_cast<size_t>(axes.columns), known);
     if ((height && *height != picture.height) || (width && *width != picture.width))
-      return makeError(DiagnosticId::inputMismatch,
-                       words.path + " has " + std::to_string(picture.width) + " x " +
-                           std::to_string(picture.height) + " pixels, input " + port.info.name + " is " +
-                           port.info.type)
+      return makeError(DiagnosticId::inputMismatch, words.path + " has " + std::to_string(picture.width) +
+                                                        " x " + std::to_string(picture.height) +
+                                                        " pixels, input " + port.info.name + " is " +
+                                                        port.info.type)
           .note("write " + words.path + ",resize to give it the size of the input");
   }
   picture = withChannels(picture, channels);
@@ -194,7 +195,8 @@ Result<Value> pictureValue(const Port& port, const Words& words, const DimValues
   place(axes.channels, channels);
   const auto strideOf = [&](int axis) {
     int64_t stride = axis < 0 ? 0 : 1;
-    for (int after = axis + 1; axis >= 0 && after < rank; ++after) stride *= shape[static_cast<size_t>(after)];
+    for (int after = axis + 1; axis >= 0 && after < rank; ++after)
+      stride *= shape[static_cast<size_t>(after)];
     return stride;
   };
   const int64_t down = strideOf(axes.rows), across = strideOf(axes.columns), deep = strideOf(axes.channels);
@@ -216,9 +218,10 @@ Result<Value> pictureValue(const Port& port, const Words& words, const DimValues
       }
   }
   const char* order = channels == 1 ? "grey" : options.bgr ? "blue first" : "red first";
-  *note += std::string(", ") + order + (axes.channels < 0             ? ""
-                                        : axes.channels < axes.rows ? ", channels in front"
-                                                                    : ", channels last");
+  *note += std::string(", ") + order +
+           (axes.channels < 0           ? ""
+            : axes.channels < axes.rows ? ", channels in front"
+                                        : ", channels last");
   return Value(std::move(tensor));
 }
 
@@ -237,8 +240,7 @@ Result<Value> soundValue(const Port& port, const Words& words, const DimValues& 
     return makeError(DiagnosticId::inputMismatch,
                      "input " + port.info.name + " is " + port.info.type + ": no sound can be that");
   std::vector<int64_t> shape(rank, 1);
-  const std::optional<int64_t> before =
-      rank >= 2 ? sizeOf(port, rank - 2, known) : std::optional<int64_t>();
+  const std::optional<int64_t> before = rank >= 2 ? sizeOf(port, rank - 2, known) : std::optional<int64_t>();
   const bool apart = before && *before == wave.channels;
   shape.back() = wave.length();
   if (apart) shape[rank - 2] = wave.channels;

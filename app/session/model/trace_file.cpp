@@ -92,9 +92,8 @@ void setTimeline(const std::vector<TimelineEvent>& all, RunResult& result) {
   std::vector<TimelineEvent> sorted;
   if (all.size() > kMostTimelineEvents) {
     sorted = all;
-    std::stable_sort(sorted.begin(), sorted.end(), [](const TimelineEvent& a, const TimelineEvent& b) {
-      return a.beginNs < b.beginNs;
-    });
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const TimelineEvent& a, const TimelineEvent& b) { return a.beginNs < b.beginNs; });
   }
   const std::vector<TimelineEvent>& events = sorted.empty() ? all : sorted;
   std::map<std::string, int64_t> byPlace;

@@ -290,8 +290,7 @@ Status Vocabulary::addPairs(const std::string& word, std::vector<int64_t>& ids) 
     if (best == SIZE_MAX) break;
     std::vector<std::string> merged;
     for (size_t i = 0; i < parts.size(); ++i) {
-      const auto found =
-          i + 1 < parts.size() ? merges_.find(parts[i] + " " + parts[i + 1]) : merges_.end();
+      const auto found = i + 1 < parts.size() ? merges_.find(parts[i] + " " + parts[i + 1]) : merges_.end();
       const bool joins = found != merges_.end() && found->second == best;
       merged.push_back(joins ? parts[i] + parts[i + 1] : parts[i]);
       i += joins;
@@ -301,8 +300,8 @@ Status Vocabulary::addPairs(const std::string& word, std::vector<int64_t>& ids) 
   for (const std::string& part : parts) {
     const int64_t id = idOf(part);
     if (id < 0)
-      return makeError(DiagnosticId::inputMismatch, "the vocabulary has no number for the piece '" + part +
-                                                        "'");
+      return makeError(DiagnosticId::inputMismatch,
+                       "the vocabulary has no number for the piece '" + part + "'");
     ids.push_back(id);
   }
   return Status();

@@ -26,8 +26,7 @@ float realOf(uint64_t bits) {
 
 float sampleOf(std::string_view bytes, size_t at, size_t width, uint64_t encoding) {
   const uint64_t bits = little(bytes, at, width);
-  if (encoding == kFloat)
-    return width == 4 ? realOf<float, uint32_t>(bits) : realOf<double, uint64_t>(bits);
+  if (encoding == kFloat) return width == 4 ? realOf<float, uint32_t>(bits) : realOf<double, uint64_t>(bits);
   if (width == 1) return (static_cast<float>(bits) - 128.f) / 128.f;  // alone without a sign
   const int64_t half = int64_t{1} << (8 * width - 1);
   const int64_t value = static_cast<int64_t>(bits) - (static_cast<int64_t>(bits) >= half ? 2 * half : 0);

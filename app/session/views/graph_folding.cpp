@@ -212,7 +212,8 @@ class Folder {
     while (!stretches.empty()) {
       const auto [from, to] = stretches.back();
       stretches.pop_back();
-      const Repetition run = to - from < 2 * kShortestPattern ? Repetition() : longest(items, shapes, begin, from, to);
+      const Repetition run =
+          to - from < 2 * kShortestPattern ? Repetition() : longest(items, shapes, begin, from, to);
       if (run.count == 0) continue;
       found.push_back(run);
       stretches.emplace_back(from, run.begin);

@@ -32,7 +32,8 @@ class GraphBuilder {
     const std::vector<FunctionVisit> functions = functionsOf(module_);
     size_t count = 0;
     for (const FunctionVisit& visit : functions)
-      count += visit.function->parameters.size() + visit.function->ops.size() + visit.function->results.size();
+      count +=
+          visit.function->parameters.size() + visit.function->ops.size() + visit.function->results.size();
     view_.nodes.reserve(count);
     made_.reserve(count);
     groupOfOp_.reserve(count);
@@ -173,8 +174,8 @@ class GraphBuilder {
         from = made->second;
       else
         continue;
-      GraphEdge edge{
-          view_.nodes[from.node].id, node.id, from.port, static_cast<int>(use.operand), nameOf(use.value), ""};
+      GraphEdge edge{view_.nodes[from.node].id,     node.id,           from.port,
+                     static_cast<int>(use.operand), nameOf(use.value), ""};
       // As it was written where it is defined: types of many dims take long to write.
       if (made != made_.end())
         edge.type = view_.nodes[made->second.node].outputs[static_cast<size_t>(made->second.port)].type;

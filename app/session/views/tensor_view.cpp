@@ -125,8 +125,8 @@ void fillPicture(const HostTensor& tensor, TensorView& view) {
   };
   const int64_t rows = sizeOf(axes.rows), columns = sizeOf(axes.columns), channels = sizeOf(axes.channels);
   const int64_t batch = tensor.rank() == 4 && !view.slice.empty() ? view.slice[0] * strideOf(0) : 0;
-  const int64_t thin = std::max<int64_t>(1, (std::max(rows, columns) + kMostPictureSide - 1) /
-                                                kMostPictureSide);
+  const int64_t thin =
+      std::max<int64_t>(1, (std::max(rows, columns) + kMostPictureSide - 1) / kMostPictureSide);
   view.pictureAxes = axes.name;
   view.pictureRows = static_cast<int>((rows + thin - 1) / thin);
   view.pictureColumns = static_cast<int>((columns + thin - 1) / thin);

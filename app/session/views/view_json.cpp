@@ -503,9 +503,8 @@ struct Writer {
   Json operator()(const Shared<TensorView>& v) const {
     Json picture;
     if (!v->pictureAxes.empty())
-      picture = {{"axes", v->pictureAxes},       {"rows", v->pictureRows},
-                 {"columns", v->pictureColumns}, {"channels", v->pictureChannels},
-                 {"black", v->pictureFrom},      {"white", v->pictureTo}};
+      picture = {{"axes", v->pictureAxes},         {"rows", v->pictureRows},  {"columns", v->pictureColumns},
+                 {"channels", v->pictureChannels}, {"black", v->pictureFrom}, {"white", v->pictureTo}};
     return {{"tensor",
              {{"name", v->name},
               {"dtype", v->dtype},

@@ -1,8 +1,8 @@
 // Pictures of graphs beside recorded ones (tests/golden/pictures): models, heat, an unsupported one, two
-// steps and two runs side by side, a stop in the machine; in two sizes, light and dark. They are kept at a third of their size and compared with
-// some tolerance, so that letters drawn by another version of FreeType are no difference, but a box, a line
-// or a colour in another place is. DYN_UPDATE=1 records them anew; one that differs is left beside the build
-// as pictures/NAME.png.
+// steps and two runs side by side, a stop in the machine; in two sizes, light and dark. They are kept at a
+// third of their size and compared with some tolerance, so that letters drawn by another version of FreeType
+// are no difference, but a box, a line or a colour in another place is. DYN_UPDATE=1 records them anew; one
+// that differs is left beside the build as pictures/NAME.png.
 #include <gtest/gtest.h>
 
 #include <QApplication>
@@ -137,7 +137,8 @@ TEST_F(Pictures, TwoRuns) {
       if (node.kind == NodeKind::operation) {
         // A quarter to four times as long, the same everywhere.
         const auto step = static_cast<int64_t>(runs->rows.size() * 7 % 17);
-        runs->rows.push_back({node.place, {}, 1000, 250 + step * 220, 0.25 + 0.22 * static_cast<double>(step)});
+        runs->rows.push_back(
+            {node.place, {}, 1000, 250 + step * 220, 0.25 + 0.22 * static_cast<double>(step)});
       }
     canvas.setComparedRuns(runs);
   });

@@ -92,7 +92,8 @@ TEST(CodeText, differencesInALine) {
   const WordDifference same = wordsThatDiffer("%y = relu(%x)", "%y = relu(%x)");
   EXPECT_TRUE(same.before.empty() && same.after.empty());
   std::string many, others;
-  for (int i = 0; i < 3000; ++i) many += "a" + std::to_string(i) + " ", others += "b" + std::to_string(i) + " ";
+  for (int i = 0; i < 3000; ++i)
+    many += "a" + std::to_string(i) + " ", others += "b" + std::to_string(i) + " ";
   EXPECT_EQ(wordsThatDiffer(many, others).before.size(), 1u) << "of very many words one mark";
 }
 
