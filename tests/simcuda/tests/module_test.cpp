@@ -1,4 +1,4 @@
-// What stands around instructions: variables of a module, parameters in a block, generic addresses, dynamic memory.
+// What stands around instructions: module variables, parameters, generic addresses, shared memory.
 #include <gtest/gtest.h>
 
 #include "tests/simcuda/tests/api.h"
