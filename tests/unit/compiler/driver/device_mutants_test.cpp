@@ -1,6 +1,6 @@
 // Each barrier of generated kernels is needed, and the simulated driver sees when one is missing: it is taken
-// out of the text, and the launch must end with a fault. A fault ends the device, so each runs in a process of
-// its own.
+// out of the text, and the launch must end with a fault. A fault ends the device, so each runs in a process
+// of its own.
 #include <gtest/gtest.h>
 
 #include <cstring>
