@@ -7,7 +7,8 @@
 //                                                                   %y = device_copy(%c) {to = "cpu"}
 //                                                                   %k = sort(%y)
 // What is generated code runs on the device: the rest, what only sizes need, and small integers stay on the
-// host. A value is copied once, where it is first needed on the other side; views lie where their tensor lies.
+// host. A value is copied once, where it is first needed on the other side; views lie where their tensor
+// lies.
 // What a loop carries stays on the device when its body makes it there; what bodies read comes in from
 // outside, in both memories where it must. Calls, closures, lists, tuples and data types hold values of the
 // host. Cost in IR size: one operation for each value that both sides need.
@@ -17,8 +18,8 @@
 
 #include "compiler/ir/walk.h"
 #include "compiler/ops/control_infer.h"
-#include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/device_ops.h"
+#include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/device_refusal.h"
@@ -29,8 +30,8 @@ namespace {
 
 enum class Side : uint8_t { host, device };
 
-// Bodies are looked at twice to see where their results come to lie, and theirs again: deeper ones stay on the
-// host.
+// Bodies are looked at twice to see where their results come to lie, and theirs again: deeper ones stay on
+// the host.
 constexpr int kMaxDepth = 6;
 
 // The ids under which a value lies in either memory; kNoValue: not (yet).

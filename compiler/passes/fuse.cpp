@@ -83,7 +83,8 @@ class Fuser {
     return types;
   }
   bool isContraction(const Op& op) const {
-    return context_.target.prefersBuiltins() && op.def->traits.epilogue && takesEpilogue(op, operandTypes(op));
+    return context_.target.prefersBuiltins() && op.def->traits.epilogue &&
+           takesEpilogue(op, operandTypes(op));
   }
 
   void indexUses() {

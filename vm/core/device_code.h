@@ -1,5 +1,5 @@
-// What a program brings for its kernels on a device that takes no functions of the host: the text of a module,
-// and for each kernel the forms that it has there. Both stand in the program's metadata.
+// What a program brings for its kernels on a device that takes no functions of the host: the text of a
+// module, and for each kernel the forms that it has there. Both stand in the program's metadata.
 //
 //   cuda.kernels  "3 thread block fault\n"   kernel 3 has both forms and may find a fault
 //                 "4 thread tile=#1/64\n"    kernel 4 is a product: groups of rows are its scalar 1, sums 64 long

@@ -52,9 +52,9 @@ typedef struct DynHostCode {
 typedef struct DynLaunch {
   uint64_t kernel; /* of findKernel */
   /* Addresses of the device in the order of the kernel's row: inputs, then outputs. Null for tensors without
-   * elements. Where scalars follow they are 64 bits each. Both are copied, on CUDA into one packed struct, with
-   * `units`, the address of a fault word and the number of the launch behind them: a kernel that finds a fault
-   * puts the least of (number << 32 | fault) there, atomically. */
+   * elements. Where scalars follow they are 64 bits each. Both are copied, on CUDA into one packed struct,
+   * with `units`, the address of a fault word and the number of the launch behind them: a kernel that finds a
+   * fault puts the least of (number << 32 | fault) there, atomically. */
   void* const* buffers;
   const int64_t* scalars;
   uint32_t bufferCount, scalarCount;

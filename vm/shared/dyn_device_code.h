@@ -15,7 +15,8 @@ inline constexpr const char* kTileSuffix = "_tile";
 
 // Rows of results that a block of a product computes.
 inline constexpr uint32_t kRowsOfTile = 16;
-// Threads of a block: of the form with a thread for each element and that of tiles, and of the one with a block for each unit.
+// Threads of a block: of the form with a thread for each element and that of tiles, and of the one with a
+// block for each unit.
 inline constexpr uint32_t kThreadsOfElements = 256, kThreadsOfUnit = 128;
 
 }  // namespace dyn

@@ -1,5 +1,5 @@
-// Internal to codegen: how the iterations of a loop kernel become threads of a GPU, and what its emitter keeps
-// while it writes one.
+// Internal to codegen: how the iterations of a loop kernel become threads of a GPU, and what its emitter
+// keeps while it writes one.
 #pragma once
 
 #include <cstdint>

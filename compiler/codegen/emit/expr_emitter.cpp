@@ -96,8 +96,8 @@ Result<LaneValue> KernelEmitter::value(Expr e) {
   // Values that may fault do not move out of a scope whose code might not run; loops over nothing are such
   // scopes too.
   if (mayFault(e)) scope = own;
-  // A device's elements are computed behind a test, a scope that nothing moves out of, with loops inside: what
-  // belongs further out is computed at its head.
+  // A device's elements are computed behind a test, a scope that nothing moves out of, with loops inside:
+  // what belongs further out is computed at its head.
   for (size_t s = own; device_ && s > scope; --s)
     if (!scopes_[s].hoistPoint) {
       scope = s;

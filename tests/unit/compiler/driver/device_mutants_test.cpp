@@ -1,6 +1,7 @@
 // Each barrier of generated kernels is needed, and the simulated driver sees when one is missing: it is taken
-// out of the text, and the launch must end with a fault. A fault ends the device, so each runs in a process of
-// its own.
+// out of the text, and the launch must end with a fault. A fault ends the device, so each runs in a process
+// of its own.
+#ifdef DYN_HAVE_LLVM
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -137,3 +138,4 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Barriers, testing::ValuesIn(kCases),
 
 }  // namespace
 }  // namespace dyn::test
+#endif

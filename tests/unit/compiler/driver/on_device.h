@@ -12,8 +12,11 @@
 
 namespace dyn::test {
 
-// False: that library is not built, and none was named.
+// False: that library is not built and none was named, or there is no code generation in this build.
 inline bool useSimulatedDriver() {
+#ifndef DYN_HAVE_LLVM
+  return false;
+#endif
   const std::string path = buildFolder() + "/simcuda/libcuda.so.1";
   if (!getenv("DYN_CUDA_DRIVER") && access(path.c_str(), R_OK) == 0)
     setenv("DYN_CUDA_DRIVER", path.c_str(), 1);
