@@ -76,8 +76,8 @@ namespace {
 
 volatile pid_t watchedProcess = 0;
 
-// Keys reach the other process by themselves, as the terminal's end does the leader of its processes alone; what
-// somebody sends to this process is passed on.
+// Keys reach the other process by themselves, as the terminal's end does the leader of its processes alone;
+// what somebody sends to this process is passed on.
 void passOn(int signal, siginfo_t* info, void*) {
   const int saved = errno;
   if (watchedProcess > 0 && (info->si_code <= 0 || signal == SIGHUP || signal == SIGTERM))
