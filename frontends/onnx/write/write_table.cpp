@@ -111,6 +111,7 @@ constexpr WriteRow kRows[] = {
     {.op = "leaky_relu", .onnx = "LeakyRelu"},
     {.op = "less", .onnx = "Less"},
     {.op = "less_equal", .onnx = "LessOrEqual"},
+    {.op = "levels", .saying = Saying::never, .reason = "ONNX has no order of nodes by height"},
     {.op = "list", .saying = Saying::steps, .write = writeList},
     {.op = "list_append", .onnx = "SequenceInsert"},
     {.op = "list_at", .onnx = "SequenceAt"},

@@ -28,6 +28,21 @@ std::vector<SweepRow> selectionRows() {
        {"", "axis = -1"},
        {},
        {{"k", {0, 1, 2}}, {"m", {2, 3, 5}}}},
+      // Node i reads two rows of nodes before it, or of any.
+      {"levels",
+       "",
+       "%a i64[n, m]",
+       "%s = shape(%a) %n = gather(%s, i64[] 0) %i = range(i64[] 0, %n, i64[] 1) "
+       "%k = unsqueeze(max(%i, i64[] 1), i64[1] [1]) %r = mod(%a, %k) "
+       "%o, %l = levels(%n, %i, %r) return %o, %l",
+       {""},
+       {{"a", "0", "40"}}},
+      {"levels",
+       "",
+       "%w i64[n], %a i64[n, m], %b i64[n], %k i64[n]",
+       "%o, %l = levels(i64[] 9, %w, %k, %a, %b) {kinds = 1} return %o, %l",
+       {""},
+       {{"w", "0", "8"}, {"a", "-9", "8"}, {"k", "0", "1"}}},
       {"non_max_suppression",
        "",
        "%b f32[c, n, 4], %s f32[c, k, n], %m i64[1], %i f32[1], %t f32[1]",
