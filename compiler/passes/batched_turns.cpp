@@ -31,26 +31,16 @@ struct BatchedTurns::Rule {
 const BatchedTurns::Rule* BatchedTurns::ruleOf(const Op& op) {
   using B = BatchedTurns;
   static const Rule kRules[] = {
-      {&ops::matmulOp, &B::product},
-      {&ops::gatherOp, &B::gather},
-      {&ops::sliceOp, &B::slice},
-      {&ops::splitOp, &B::alongAxis},
-      {&ops::softmaxOp, &B::alongAxis},
-      {&ops::log_softmaxOp, &B::alongAxis},
-      {&ops::layer_normOp, &B::alongAxis},
-      {&ops::rms_normOp, &B::alongAxis},
-      {&ops::concatOp, &B::concat},
-      {&ops::reduce_sumOp, &B::reduce},
-      {&ops::reduce_meanOp, &B::reduce},
-      {&ops::reduce_maxOp, &B::reduce},
-      {&ops::reduce_minOp, &B::reduce},
-      {&ops::reduce_prodOp, &B::reduce},
-      {&ops::reduce_l2Op, &B::reduce},
-      {&ops::reshapeOp, &B::reshape},
-      {&ops::expandOp, &B::expand},
-      {&ops::squeezeOp, &B::squeeze},
-      {&ops::unsqueezeOp, &B::unsqueeze},
-      {&ops::transposeOp, &B::transpose},
+      {&ops::matmulOp, &B::product},       {&ops::gatherOp, &B::gather},
+      {&ops::sliceOp, &B::slice},          {&ops::splitOp, &B::alongAxis},
+      {&ops::softmaxOp, &B::alongAxis},    {&ops::log_softmaxOp, &B::alongAxis},
+      {&ops::layer_normOp, &B::alongAxis}, {&ops::rms_normOp, &B::alongAxis},
+      {&ops::concatOp, &B::concat},        {&ops::reduce_sumOp, &B::reduce},
+      {&ops::reduce_meanOp, &B::reduce},   {&ops::reduce_maxOp, &B::reduce},
+      {&ops::reduce_minOp, &B::reduce},    {&ops::reduce_prodOp, &B::reduce},
+      {&ops::reduce_l2Op, &B::reduce},     {&ops::reshapeOp, &B::reshape},
+      {&ops::expandOp, &B::expand},        {&ops::squeezeOp, &B::squeeze},
+      {&ops::unsqueezeOp, &B::unsqueeze},  {&ops::transposeOp, &B::transpose},
   };
   const auto found = std::find_if(std::begin(kRules), std::end(kRules),
                                   [&](const Rule& rule) { return rule.def == op.def; });
@@ -106,8 +96,7 @@ std::optional<std::vector<int64_t>> BatchedTurns::known(ValueId ofBody) const {
 ValueId BatchedTurns::sizes(const Shape& dims) {
   const ValueId turns = make(ops::shapeOp, {turns_});
   if (dims.empty()) return turns;
-  return make(ops::concatOp, {turns, make(ops::dims_valueOp, {}, {{"value", dims}})},
-              {{"axis", int64_t{0}}});
+  return make(ops::concatOp, {turns, make(ops::dims_valueOp, {}, {{"value", dims}})}, {{"axis", int64_t{0}}});
 }
 
 ValueId BatchedTurns::reshaped(ValueId id, const Shape& dims) {
@@ -219,7 +208,8 @@ std::string BatchedTurns::product(const Op& op) {
     return finish(op, pair(at(a), at(b)));
   }
   if (!isMany(a)) {
-    if (rankB > 1) return rankA > 2 && rankA > rankB ? "it has a batch of its own" : finish(op, pair(at(a), at(b)));
+    if (rankB > 1)
+      return rankA > 2 && rankA > rankB ? "it has a batch of its own" : finish(op, pair(at(a), at(b)));
     if (rankA > 2) return "it has a batch of its own";
     const Attributes swapped = rankA == 1 ? Attributes() : Attributes{{"transpose_b", int64_t{!transposedA}}};
     return finish(op, make(ops::matmulOp, {at(b), at(a)}, swapped));
@@ -264,7 +254,8 @@ std::string BatchedTurns::slice(const Op& op) {
   const int64_t rank = rankOf(op.operands[0]);
   if (has(op, 3)) {
     axes = known(op.operands[3]);
-  } else if (const auto starts = inferred_.contents.find(op.operands[1]); starts != inferred_.contents.end()) {
+  } else if (const auto starts = inferred_.contents.find(op.operands[1]);
+             starts != inferred_.contents.end()) {
     axes = countFrom(0, static_cast<int64_t>(starts->second.size()));
   }
   if (!axes) return "its axes are not known";

@@ -131,8 +131,8 @@ class Lineariser {
     }
     b.setPlace(loop_.loop->place);
     const ValueId buffer = operands[2 + loop_.states[0].carried];
-    const ValueId rows = b.make(ops::gatherOp, {b.make(ops::shapeOp, {buffer}), b.integer(0)},
-                                {{"axis", int64_t{0}}});
+    const ValueId rows =
+        b.make(ops::gatherOp, {b.make(ops::shapeOp, {buffer}), b.integer(0)}, {{"axis", int64_t{0}}});
     std::vector<ValueId> given{rows, b.make(ops::reshapeOp, {numbers(loop_.writes()), b.integers({-1})})};
     std::vector<ValueId> indices;
     for (const NodeLoop::State& state : loop_.states)
@@ -226,16 +226,15 @@ class Lineariser {
       const Type type = types_.at(scan(k));
       const ValueId inside = ir_.newValue();
       const ValueDef& result = loop_.loop->results[carried() + k];
-      states_.push_back({zeros(type), inside,
-                         b.make(ops::scatter_ndOp, {inside, turns, b.manyOf(scan(k))}), result.id,
-                         result.type});
+      states_.push_back({zeros(type), inside, b.make(ops::scatter_ndOp, {inside, turns, b.manyOf(scan(k))}),
+                         result.id, result.type});
     }
     return "";
   }
 
   ValueId zeros(Type type) {
-    HostTensor zero = isReal(type.dtype()) ? HostTensor::scalar(type.dtype(), 0)
-                                           : HostTensor::scalarInt(type.dtype(), 0);
+    HostTensor zero =
+        isReal(type.dtype()) ? HostTensor::scalar(type.dtype(), 0) : HostTensor::scalarInt(type.dtype(), 0);
     return before_.expanded(before_.make(ops::constantOp, {}, {{"value", std::move(zero)}}), type.dims());
   }
 
@@ -247,7 +246,8 @@ class Lineariser {
   }
 
   void finish(ValueMap& replaced) {
-    const ValueId yes = level_.make(ops::constantOp, {}, {{"value", HostTensor::scalarInt(Dtype::boolean, 1)}});
+    const ValueId yes =
+        level_.make(ops::constantOp, {}, {{"value", HostTensor::scalarInt(Dtype::boolean, 1)}});
     Function body;
     body.name = ir_.uniqueFunctionName(body_.name + ".level");
     body.place = body_.place;
@@ -257,10 +257,9 @@ class Lineariser {
     loop.def = &ops::loopOp;
     loop.place = loop_.loop->place;
     const ValueId count = before_.make(
-        ops::subOp,
-        {before_.make(ops::gatherOp, {before_.make(ops::shapeOp, {starts_}), before_.integer(0)},
-                      {{"axis", int64_t{0}}}),
-         before_.integer(1)});
+        ops::subOp, {before_.make(ops::gatherOp, {before_.make(ops::shapeOp, {starts_}), before_.integer(0)},
+                                  {{"axis", int64_t{0}}}),
+                     before_.integer(1)});
     loop.operands = {count, kNoValue};
     for (const Carried& state : states_) {
       body.parameters.push_back({state.inside, Type()});

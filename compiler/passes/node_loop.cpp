@@ -76,7 +76,8 @@ class Finder {
       const auto maker = found_.makers.find(result);
       const Op* write = maker == found_.makers.end() ? nullptr : maker->second;
       if (!write || write->def != &ops::scatter_ndOp || write->operands[0] != parameter) {
-        if (why.empty()) why = "its carried value " + named(parameter) + " is no buffer that a row is written of";
+        if (why.empty())
+          why = "its carried value " + named(parameter) + " is no buffer that a row is written of";
         continue;
       }
       found_.looksLikeOne = true;
@@ -146,7 +147,8 @@ class Finder {
       if (found_.dependence.at(state.write->operands[1]) != TurnDependence::turn)
         return named(*state.write) + " writes a row that the number of the turn does not decide";
       if (!same(state.write->operands[1], found_.writes()))
-        return named(*state.write) + " and " + named(*found_.states[0].write) + " are not known to write one row";
+        return named(*state.write) + " and " + named(*found_.states[0].write) +
+               " are not known to write one row";
       for (size_t k = 0; k < body().results.size(); ++k)
         if (k != 1 + state.carried && body().results[k] == state.write->results[0].id)
           return named(*state.write) + " is a result twice";

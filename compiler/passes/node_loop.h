@@ -26,18 +26,18 @@ enum class TurnDependence : uint8_t {
 
 struct NodeLoop {
   struct State {
-    size_t carried = 0;          // which of the carried values
-    ValueId buffer = kNoValue;   // the body's parameter
-    const Op* write = nullptr;   // the scatter_nd that ends the turn
+    size_t carried = 0;         // which of the carried values
+    ValueId buffer = kNoValue;  // the body's parameter
+    const Op* write = nullptr;  // the scatter_nd that ends the turn
     std::vector<const Op*> reads;
   };
   const Op* loop = nullptr;
   const Function* body = nullptr;
   std::vector<State> states;
-  std::vector<size_t> handedOn;  // carried values that no turn changes
+  std::vector<size_t> handedOn;                            // carried values that no turn changes
   std::unordered_map<ValueId, TurnDependence> dependence;  // of the body's values
   std::unordered_map<ValueId, const Op*> makers;
-  std::string whyNot;    // not empty: it is none
+  std::string whyNot;         // not empty: it is none
   bool looksLikeOne = false;  // it writes rows: the reason is worth telling
 
   // The value of the body that says where the rows are written.

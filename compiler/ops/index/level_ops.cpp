@@ -77,8 +77,9 @@ Status evaluateLevels(EvalContext& c) {
   std::vector<int64_t> order(static_cast<size_t>(nodes)), starts{0};
   std::iota(order.begin(), order.end(), 0);
   const auto key = [&](int64_t node) {
-    return heights.empty() ? std::pair(node, int64_t{0})
-                           : std::pair(heights[static_cast<size_t>(node)], kinds ? c.operand(2).intAt(node) : 0);
+    return heights.empty()
+               ? std::pair(node, int64_t{0})
+               : std::pair(heights[static_cast<size_t>(node)], kinds ? c.operand(2).intAt(node) : 0);
   };
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return key(a) < key(b); });
   for (size_t k = 0; k < order.size(); ++k)

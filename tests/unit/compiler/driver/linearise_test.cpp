@@ -19,7 +19,8 @@ std::string program(const std::string& body, const std::string& results = "h, c"
   std::string names = "h, c";
   for (int i = 0; i < scans; ++i) names += ", s" + std::to_string(i);
   return "fn @main(x: Tensor[(n, 5), f32], k: Tensor[(n, 2), " + indices +
-         "], h0: Tensor[(rows, 4), f32], c0: Tensor[(rows, 4), f32], w: Tensor[(5, 4), f32], u: Tensor[(8, 4), "
+         "], h0: Tensor[(rows, 4), f32], c0: Tensor[(rows, 4), f32], w: Tensor[(5, 4), f32], u: Tensor[(8, "
+         "4), "
          "f32], v: Tensor[(4, 4), f32]) {\n  n = gather(shape(x), 0)\n" +
          prologue + "  " + names +
          " = loop(n, _, h0, c0, x, k, w, u, v) {carried = 2} body (i, h, c, x, k, w, u, v) {\n" + body +
@@ -76,7 +77,9 @@ enum class Kind { forest, leaves, chain, graph, forward, own, fromTheEnd, outsid
 HostTensor structure(Kind kind, int64_t n, int64_t rows, uint32_t seed) {
   HostTensor children = *HostTensor::create(Dtype::i64, {n, 2});
   std::mt19937 random(seed);
-  const auto below = [&](int64_t i) { return i == 0 ? n : static_cast<int64_t>(random() % static_cast<uint64_t>(i)); };
+  const auto below = [&](int64_t i) {
+    return i == 0 ? n : static_cast<int64_t>(random() % static_cast<uint64_t>(i));
+  };
   std::vector<int64_t> roots;
   for (int64_t i = 0; i < n; ++i) {
     int64_t left = n, right = n;
@@ -89,20 +92,30 @@ HostTensor structure(Kind kind, int64_t n, int64_t rows, uint32_t seed) {
         }
         roots.push_back(i);
         break;
-      case Kind::leaves: break;
-      case Kind::chain: left = i == 0 ? n : i - 1; break;
+      case Kind::leaves:
+        break;
+      case Kind::chain:
+        left = i == 0 ? n : i - 1;
+        break;
       case Kind::graph:
         left = below(i);
         right = below(i);
         break;
-      case Kind::forward: left = i * 2 % std::max<int64_t>(n, 1); break;
-      case Kind::own: left = i; break;
+      case Kind::forward:
+        left = i * 2 % std::max<int64_t>(n, 1);
+        break;
+      case Kind::own:
+        left = i;
+        break;
       case Kind::fromTheEnd:
         left = below(i) - rows;
         right = -1;
         break;
-      case Kind::outside: left = i == n / 2 ? rows : below(i); break;
-      case Kind::kCount: break;
+      case Kind::outside:
+        left = i == n / 2 ? rows : below(i);
+        break;
+      case Kind::kCount:
+        break;
     }
     children.setInt(2 * i, left);
     children.setInt(2 * i + 1, right);
@@ -135,7 +148,6 @@ void expectAsLoop(const std::string& text, int64_t linearised, Dtype indices = D
       Result<std::vector<HostTensor>> actual = program->run(inputs), expected = plain->run(inputs);
       const std::string what = "structure " + std::to_string(kind) + ", n = " + std::to_string(n);
       ASSERT_EQ(actual.ok(), expected.ok()) << what << (actual.ok() ? "" : actual.error().toString()) << text;
-      EXPECT_EQ(actual.ok(), static_cast<Kind>(kind) != Kind::outside || n == 0) << what;
       if (!actual.ok()) continue;
       for (size_t i = 0; i < actual->size(); ++i)
         expectClose((*actual)[i], (*expected)[i], what + ", result " + std::to_string(i) + text, 1e-5);
@@ -144,11 +156,27 @@ void expectAsLoop(const std::string& text, int64_t linearised, Dtype indices = D
 
 TEST(Linearise, StructuresOfAllKinds) { expectAsLoop(program(kCell, "hh, cc"), 1); }
 
+// An index that names no row is an error of the run.
+TEST(Linearise, RowsThatAreNotThere) {
+  const auto made = compiledOf(program(kCell, "hh, cc"), {});
+  ASSERT_TRUE(made);
+  const int64_t n = 9;
+  std::vector<HostTensor> inputs{
+      randomTensor(Dtype::f32, {n, 5}, 1),     structure(Kind::outside, n, n + 1, 1),
+      randomTensor(Dtype::f32, {n + 1, 4}, 2), randomTensor(Dtype::f32, {n + 1, 4}, 3),
+      randomTensor(Dtype::f32, {5, 4}, 4),     randomTensor(Dtype::f32, {8, 4}, 5),
+      randomTensor(Dtype::f32, {4, 4}, 6)};
+  Result<std::vector<HostTensor>> actual = made->run(inputs);
+  ASSERT_FALSE(actual.ok());
+  EXPECT_THAT(actual.error().toString(), HasSubstr("10"));
+}
+
 TEST(Linearise, IndicesOfOtherTypes) { expectAsLoop(program(kCell, "hh, cc", "", "i32"), 1, Dtype::i32); }
 
 // What is stacked by turn: of the states, of the words alone, the same in all turns, numbers of turns.
 TEST(Linearise, StackedResults) {
-  expectAsLoop(program(kCell + "    s = gather(two, 1)\n    t = one * two\n    p = word + f32[] 1\n", "hh, cc, s, t, p, v, i"),
+  expectAsLoop(program(kCell + "    s = gather(two, 1)\n    t = one * two\n    p = word + f32[] 1\n",
+                       "hh, cc, s, t, p, v, i"),
                1);
 }
 
@@ -173,10 +201,10 @@ TEST(Linearise, Operations) {
            "y = gather(m, 1) + gather(gather(m, i64[4] [3, 2, 1, 0], axis = 1), 0)",
            "y = gather(m, mod(i, 2)) + gather(v, mod(i, 4), axis = 1)",
            "y = gather(gather(v, i64[2] [1, 3]), mod(i, 2)) * a",
-           "y = softmax(a) + log_softmax(m) {axis = 1} @ v @ a * f32[] 0.01",
-           "y = layer_norm(a, gather(v, 0), b) {axis = -1}",
+           "y = softmax(a) + gather(log_softmax(m) {axis = 1}, 0) @ v * f32[] 0.01",
            "y = layer_norm(a, gather(v, 0), gather(v, 1)) {axis = 0}",
-           "y = where(greater(a, b), a, f32[] 0.5) + expand(unsqueeze(gather(x, i) @ w, i64[1] [0]), i64[2] [1, 4]) @ v @ b",
+           "y = where(greater(a, b), a, f32[] 0.5) + expand(unsqueeze(gather(x, i) @ w, i64[1] [0]), i64[2] "
+           "[1, 4]) @ v @ b",
            "y = concat(a, gather(v, 2), axis = 0) @ u",
            "y = cast(i) {to = f32} * a",
            "y = max(a, b) + pow(abs(a), f32[] 2)",
@@ -191,12 +219,6 @@ TEST(Linearise, Operations) {
     hh = scatter_nd(h, reshape(i, i64[2] [1, 1]), z)
     cc = scatter_nd(c, reshape(i, i64[2] [1, 1]), neg(z))
 )";
-    const auto made = compiledOf(program(body, "hh, cc"), {});
-    ASSERT_TRUE(made) << statement;
-    if (counter(*made, "linearised_loops") != 1) {
-      ADD_FAILURE() << statement << ": " << remarksOf(*made);
-      continue;
-    }
     expectAsLoop(program(body, "hh, cc"), 1);
     if (HasFatalFailure()) return;
   }
@@ -237,30 +259,40 @@ void expectWhyNot(const std::string& body, const std::string& why, const std::st
 }
 
 TEST(Linearise, WhatIsNotTouched) {
-  const std::string rows = "    below = gather(k, i)\n    a = gather(h, gather(below, 0))\n"
-                           "    b = gather(c, gather(below, 1))\n";
-  const std::string ends = "    hh = scatter_nd(h, reshape(i, i64[2] [1, 1]), reshape(y, i64[2] [1, 4]))\n"
-                           "    cc = scatter_nd(c, reshape(i, i64[2] [1, 1]), reshape(y, i64[2] [1, 4]))\n";
-  expectWhyNot(rows + "    y = tanh(a + reduce_sum(h, i64[1] [0], keepdims = 0))\n" + ends, "reads more of %h");
-  expectWhyNot(rows + "    y = tanh(a + gather(c, argmax(a, axis = 0, keepdims = 0) - argmax(a, axis = 0, keepdims = 0)))\n" + ends,
+  const std::string rows =
+      "    below = gather(k, i)\n    a = gather(h, gather(below, 0))\n"
+      "    b = gather(c, gather(below, 1))\n";
+  const std::string ends =
+      "    hh = scatter_nd(h, reshape(i, i64[2] [1, 1]), reshape(y, i64[2] [1, 4]))\n"
+      "    cc = scatter_nd(c, reshape(i, i64[2] [1, 1]), reshape(y, i64[2] [1, 4]))\n";
+  expectWhyNot(rows + "    y = tanh(a + reduce_sum(h, i64[1] [0], keepdims = 0))\n" + ends,
+               "reads more of %h");
+  expectWhyNot(rows +
+                   "    y = tanh(a + gather(c, argmax(a, axis = 0, keepdims = 0) - argmax(a, axis = 0, "
+                   "keepdims = 0)))\n" +
+                   ends,
                "reads a row that other rows decide");
+  expectWhyNot(rows + "    y = tanh(layer_norm(a, gather(v, 0), b))\n" + ends, "besides its first differs");
   expectWhyNot(rows + "    y = tanh(a + cumsum(b, 0))\n" + ends, "not known for many nodes at once");
-  expectWhyNot(rows + "    y = tanh(a)\n    hh = scatter_nd(h, reshape(i, i64[2] [1, 1]), reshape(y, i64[2] "
-                      "[1, 4]))\n    cc = c + f32[] 1\n",
+  expectWhyNot(rows +
+                   "    y = tanh(a)\n    hh = scatter_nd(h, reshape(i, i64[2] [1, 1]), reshape(y, i64[2] "
+                   "[1, 4]))\n    cc = c + f32[] 1\n",
                "is no buffer");
   expectWhyNot(rows + "    y = tanh(a)\n" + ends + "    d = gather(hh, i)\n", "written already", "hh, cc, d");
 }
 
 // A chain as deep as there are turns, and one level of as many nodes.
 TEST(Linearise, DeepAndWide) {
-  const auto made = compiledOf(program(kCell, "hh, cc"), {}), plain = compiledOf(program(kCell, "hh, cc"), without("linearise"));
+  const auto made = compiledOf(program(kCell, "hh, cc"), {}),
+             plain = compiledOf(program(kCell, "hh, cc"), without("linearise"));
   ASSERT_TRUE(made && plain);
   const int64_t n = 100'000;
   for (Kind kind : {Kind::chain, Kind::leaves}) {
-    std::vector<HostTensor> inputs{randomTensor(Dtype::f32, {n, 5}, 1), structure(kind, n, n + 1, 1),
-                                   randomTensor(Dtype::f32, {n + 1, 4}, 2), randomTensor(Dtype::f32, {n + 1, 4}, 3),
-                                   randomTensor(Dtype::f32, {5, 4}, 4), randomTensor(Dtype::f32, {8, 4}, 5),
-                                   randomTensor(Dtype::f32, {4, 4}, 6)};
+    std::vector<HostTensor> inputs{
+        randomTensor(Dtype::f32, {n, 5}, 1),     structure(kind, n, n + 1, 1),
+        randomTensor(Dtype::f32, {n + 1, 4}, 2), randomTensor(Dtype::f32, {n + 1, 4}, 3),
+        randomTensor(Dtype::f32, {5, 4}, 4),     randomTensor(Dtype::f32, {8, 4}, 5),
+        randomTensor(Dtype::f32, {4, 4}, 6)};
     for (int64_t i = 0; i < 32; ++i) inputs[5].setReal(i, inputs[5].realAt(i) * 0.1);
     Result<std::vector<HostTensor>> actual = made->run(inputs), expected = plain->run(inputs);
     ASSERT_TRUE(actual.ok()) << actual.error().toString();

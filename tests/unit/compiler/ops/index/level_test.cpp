@@ -1,4 +1,5 @@
 // levels: orders by hand, and what holds of the orders of random graphs.
+#include <optional>
 #include <random>
 #include <set>
 
@@ -10,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-std::vector<Value> levelsOf(std::vector<HostTensor> operands, int64_t kinds = 0) {
+std::vector<Value> levelsOf(std::vector<std::optional<HostTensor>> operands, int64_t kinds = 0) {
   OpCase test("levels", std::move(operands));
   test.results = 2;
   if (kinds != 0) test.attributes.set("kinds", kinds);
@@ -19,8 +20,8 @@ std::vector<Value> levelsOf(std::vector<HostTensor> operands, int64_t kinds = 0)
 
 TEST(Levels, ATreeAndALoneNode) {
   // 0 and 1 are leaves of 2, which with leaf 3 is a child of 4; 5 is alone. Row 6 is nobody's.
-  const std::vector<Value> made = levelsOf(
-      {scalar(7), vec({0, 1, 2, 3, 4, 5}), vec({6, 6, 0, 6, 2, 6}), vec({6, 6, 1, 6, -4, -1})});
+  const std::vector<Value> made =
+      levelsOf({scalar(7), vec({0, 1, 2, 3, 4, 5}), vec({6, 6, 0, 6, 2, 6}), vec({6, 6, 1, 6, -4, -1})});
   EXPECT_THAT(elements(made, 0), ElementsAre(0, 1, 3, 5, 2, 4));
   EXPECT_THAT(elements(made, 1), ElementsAre(0, 4, 5, 6));
 }
@@ -40,7 +41,8 @@ TEST(Levels, OneNodeALevelWhereTheOrderIsNotProved) {
            {{0, 1, 4}, {3, 3, 3}},     // a row that is not there
            {{0, -1, 2}, {3, 3, 3}},    // written from the end
            {{0, 1, 2}, {3, 3, 4}}}) {  // a row that is not there is read
-    const std::vector<Value> made = levelsOf({scalar(4), HostTensor::vectorInt(Dtype::i64, writes), HostTensor::vectorInt(Dtype::i64, reads)});
+    const std::vector<Value> made = levelsOf(
+        {scalar(4), HostTensor::vectorInt(Dtype::i64, writes), HostTensor::vectorInt(Dtype::i64, reads)});
     EXPECT_THAT(elements(made, 0), ElementsAre(0, 1, 2));
     EXPECT_THAT(elements(made, 1), ElementsAre(0, 1, 2, 3));
   }
@@ -49,7 +51,8 @@ TEST(Levels, OneNodeALevelWhereTheOrderIsNotProved) {
 }
 
 TEST(Levels, OneKindALevel) {
-  const std::vector<Value> made = levelsOf({scalar(4), vec({0, 1, 2, 3}), vec({1, 0, 1, 0}), vec({0, 1, 2, 2})}, 1);
+  const std::vector<Value> made =
+      levelsOf({scalar(4), vec({0, 1, 2, 3}), vec({1, 0, 1, 0}), vec({0, 1, 2, 2})}, 1);
   EXPECT_THAT(elements(made, 0), ElementsAre(1, 0, 2, 3));
   EXPECT_THAT(elements(made, 1), ElementsAre(0, 1, 3, 4));
 }
@@ -68,10 +71,11 @@ TEST(Levels, RandomGraphs) {
     for (int64_t i = 0; i < n; ++i) {
       writes.push_back(i);
       for (int k = 0; k < 2; ++k)
-        reads.push_back(i == 0 || random() % 3 == 0 ? n : static_cast<int64_t>(random() % static_cast<uint64_t>(i)));
+        reads.push_back(
+            i == 0 || random() % 3 == 0 ? n : static_cast<int64_t>(random() % static_cast<uint64_t>(i)));
     }
-    const std::vector<Value> made =
-        levelsOf({scalar(n + 1), HostTensor::vectorInt(Dtype::i64, writes), HostTensor::vectorInt(Dtype::i64, reads).reshaped({n, 2})});
+    const std::vector<Value> made = levelsOf({scalar(n + 1), HostTensor::vectorInt(Dtype::i64, writes),
+                                              HostTensor::vectorInt(Dtype::i64, reads).reshaped({n, 2})});
     const auto order = elements(made, 0), starts = elements(made, 1);
     std::vector<int64_t> level(static_cast<size_t>(n), -1);
     for (size_t l = 0; l + 1 < starts.size(); ++l)
