@@ -33,6 +33,11 @@ REWRITES = {
     "compiler/passes/quantise.cpp": "add cast conv conv_integer dequantize_linear div dynamic_quantize_linear equal "
                                     "matmul matmul_integer max min mul quantize_linear reduce_max reduce_min round "
                                     "sub transpose unsqueeze where",
+    "compiler/passes/batched_turns.cpp": "concat expand gather gather_nd layer_norm log_softmax matmul mul reduce_l2 reduce_max "
+                                         "reduce_mean reduce_min reduce_prod reduce_sum reshape rms_norm shape slice softmax split "
+                                         "squeeze transpose unsqueeze",
+    "compiler/passes/linearise.cpp": "add cast gather levels range reshape scatter_nd shape sub",
+    "compiler/passes/node_loop.cpp": "gather scatter_nd",
     "compiler/passes/simplify.cpp": "cast constant_of_shape div expand identity mul reshape squeeze transpose unsqueeze",
     "compiler/passes/unpad.cpp": "add cast cumsum equal expand gather greater logical_and logical_not logical_or mul nonzero "
                                  "packed_attention pad range reduce_sum reshape slice softmax sub transpose unsqueeze where",
