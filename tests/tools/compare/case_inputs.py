@@ -72,6 +72,12 @@ def lengths(random, shape, dtype, dims, plan, name, dim):
     return values
 
 
+def below(random, shape, dtype, dims, plan, name, size):
+    """[nodes, ...]: of each node others before it, or `size` where one is lacking."""
+    number = np.arange(shape[0]).reshape(-1, *[1] * (len(shape) - 1))
+    return np.where(random.random(shape) < 0.4, dims[size], (random.random(shape) * np.maximum(number, 1)).astype(np.int64)).astype(dtype) if shape[0] else np.zeros(shape, dtype)
+
+
 def child(random, shape, dtype, dims, plan, name, side):
     """left or right child of each inner node of a random binary tree over `leaves`: leaves first, children before parents."""
     tree = np.random.default_rng(plan.seed * 1000 + dims["leaves"])  # both sides draw the same tree
@@ -89,7 +95,7 @@ def choose(random, shape, dtype, dims, plan, name, dim, *pairs):
     return np.full(shape, int(dict(p.split(":") for p in pairs)[str(dims[dim])]), dtype)
 
 
-RULES = {rule.__name__: rule for rule in (normal, uniform, shifted, page, integers, token, mask, lengths, child, choose)}
+RULES = {rule.__name__: rule for rule in (normal, uniform, shifted, page, integers, token, mask, lengths, child, below, choose)}
 
 
 # ---- sizes
