@@ -1,6 +1,7 @@
 // What the ways to convolve bytes share.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "vm/kernels/byte/byte_gemm.h"
@@ -24,7 +25,17 @@ struct ByteConvolution {
   }
 };
 
-inline bool isDepthwise(const Convolution& c) { return c.channels == 1 && c.filters == 1; }
+// One filter and one channel a group, whose rows with their padding are no longer than memory may be: strides
+// far beyond the image go as other convolutions do.
+inline bool isDepthwise(const Convolution& c) {
+  if (c.channels != 1 || c.filters != 1) return false;
+  constexpr double kMostBytes = 1 << 26;
+  const auto real = [](int64_t x) { return static_cast<double>(x); };
+  const double width = std::max(real(c.output[2]), 1.0),
+               rows = std::clamp(real(ByteProduct::kTileElements) / width, 1.0, real(c.output[1]) + 1),
+               length = width * real(c.stride[2]) + real(c.reach(2)) + 1;
+  return real(c.kernel[0]) * (rows * real(c.stride[1]) + real(c.reach(1)) + 1) * length < kMostBytes;
+}
 
 // One filter and one channel a group: each channel is framed with its padding, a few rows at a time, and
 // summed row by row of the output.
