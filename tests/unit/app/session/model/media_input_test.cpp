@@ -131,7 +131,9 @@ TEST_F(MediaInputTest, JpegsAreReadAndDamagedOnesRefused) {
   EXPECT_GT(bottom[2], 220);
   for (size_t cut = 0; cut < kJpeg.size(); cut += 7) {
     const Result<Picture> damaged = readPicture(folder_.write("b.jpg", kJpeg.substr(0, cut)));
-    if (cut < 300) EXPECT_FALSE(damaged.ok()) << cut;
+    if (cut < 300) {
+      EXPECT_FALSE(damaged.ok()) << cut;
+    }
   }
 }
 #endif
