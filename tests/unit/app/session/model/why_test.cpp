@@ -54,7 +54,7 @@ std::optional<Observed> observe(const LoadedModel& model, uint32_t seed) {
     spec.value = name == "h" || name == "w" ? 32 + 8 * (random() % 5) : 1 + random() % 9;
     dims.push_back(spec);
   }
-  Result<CallInputs> inputs = makeInputs(model.signature(), dims, {}, seed, nullptr);
+  Result<CallInputs> inputs = makeInputs(model.signature(), dims, {}, seed, {});
   if (!inputs.ok()) return std::nullopt;
   Observed observed;
   const Module& module = model.typed();
