@@ -29,7 +29,7 @@ void tryCase(const Signature& signature, const RunCase& one) {
   for (DimSpec& spec : *specs)
     if (spec.value.value_or(0) > kLargestDim)
       spec.value = kLargestDim;  // a large input is slow, and no fault
-  (void)makeInputs(signature, *specs, inputs, 0, nullptr);
+  (void)makeInputs(signature, *specs, inputs, 0, {});
 }
 
 }  // namespace

@@ -131,7 +131,9 @@ TEST_F(MediaInputTest, JpegsAreReadAndDamagedOnesRefused) {
   EXPECT_GT(bottom[2], 220);
   for (size_t cut = 0; cut < kJpeg.size(); cut += 7) {
     const Result<Picture> damaged = readPicture(folder_.write("b.jpg", kJpeg.substr(0, cut)));
-    if (cut < 300) EXPECT_FALSE(damaged.ok()) << cut;
+    if (cut < 300) {
+      EXPECT_FALSE(damaged.ok()) << cut;
+    }
   }
 }
 #endif
@@ -212,7 +214,9 @@ TEST_F(MediaInputTest, SoundOfAllEncodings) {
   const std::string whole = wav(1, 2, 16, little(1, 2) + little(2, 2));
   for (size_t cut = 0; cut + 4 < whole.size(); ++cut) {
     const Result<Wave> damaged = readWave(folder_.write("x.wav", whole.substr(0, cut)));
-    if (damaged.ok()) EXPECT_LT(damaged->samples.size(), 2u) << cut;
+    if (damaged.ok()) {
+      EXPECT_LT(damaged->samples.size(), 2u) << cut;
+    }
   }
 }
 
