@@ -104,9 +104,9 @@ class Placer {
         Attributes where;
         if (reuse) where.set("reuse", int64_t{1});
         if (!device.empty()) where.set("device", device);
-        placed.ops.push_back(
-            makeOp(ir_, ops::allocOp, reuse ? std::vector<ValueId>{op->operands[0]} : std::vector<ValueId>(),
-                   {result}, std::move(where), op->place));
+        placed.ops.push_back(makeOp(ir_, ops::allocOp,
+                                    reuse ? std::vector<ValueId>{op->operands[0]} : std::vector<ValueId>(),
+                                    {result}, std::move(where), op->place));
         operands.push_back(result.id);
       }
       Op into;

@@ -249,7 +249,7 @@ class Interpreter {
   Status status_;
   std::atomic<uint32_t> trapBits_{0};
   BuiltinHost host_;
-  std::vector<std::unique_ptr<DeviceSession>> devices_;  // by number; null: not named yet
+  std::vector<std::unique_ptr<DeviceSession>> devices_;      // by number; null: not named yet
   std::vector<std::pair<uint32_t, uint32_t>> launchPlaces_;  // on a device, since it was waited for
   FlowHead flow_;
   FrameViews views_;

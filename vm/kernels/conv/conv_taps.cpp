@@ -3,7 +3,8 @@
 // Where a window reaches over many places between its taps, copying all that it covers is more work than its
 // sums, and in a small image most taps meet nothing but padding. So each tap is a product of its own, over
 // the places where it meets the input, which is read as it lies, and adds to the tile of a chunk of output
-// positions. The weights of a tap stand together (packUnit). Images lie in planes or have their channels last.
+// positions. The weights of a tap stand together (packUnit). Images lie in planes or have their channels
+// last.
 #include "vm/kernels/conv/convolution.h"
 #include "vm/kernels/work.h"
 
