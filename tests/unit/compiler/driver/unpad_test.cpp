@@ -346,7 +346,7 @@ TEST(Unpad, itsOptionPutsItIntoThePipeline) {
   options.paddedResults = "zero";
   Result<Pipeline> pipeline = pipelineOf(options);
   ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
-  EXPECT_THAT(toString(*pipeline), HasSubstr("widen,unpad{results=zero},variants"));
+  EXPECT_THAT(toString(*pipeline), HasSubstr("linearise,unpad{results=zero},variants"));
   options.passes = "-unpad";
   pipeline = pipelineOf(options);
   ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();

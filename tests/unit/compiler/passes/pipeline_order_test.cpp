@@ -66,7 +66,7 @@ TEST(PipelineOrder, whatIsOnRequestStandsWhereTheTableHasIt) {
   EXPECT_THAT(toString(standardPipeline()), Not(HasSubstr("unpad")));
   Result<Pipeline> pipeline = parsePipeline("+unpad", passTable(), standardPipeline());
   ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
-  EXPECT_THAT(toString(*pipeline), HasSubstr("widen,unpad,variants"));
+  EXPECT_THAT(toString(*pipeline), HasSubstr("linearise,unpad,variants"));
   Result<Pipeline> other = parsePipeline("+fuse{max=4}", passTable(), standardPipeline());
   ASSERT_TRUE(other.ok()) << other.error().toString();
   EXPECT_THAT(toString(*other), Not(HasSubstr("unpad")));
