@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/driver/target_choice.h"
 #include "compiler/infer/infer.h"
 #include "compiler/ir/printer.h"
 #include "tests/unit/compiler/driver/run_both.h"
@@ -254,9 +255,11 @@ TEST(OperatorSweepTable, passesMakeWhatTheyAreSaidToMake) {
                                     "%d = matmul(%c, %v) %e = exp(%d) %y = neg(%e) return %y }");
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   std::string text;
-  for (const char* passes : {"infer,simplify,fuse", ""}) {
+  for (const char* passes : {"infer,simplify,fuse", "infer,fuse,devices", ""}) {
     CompileOptions options;
     options.passes = passes;
+    options.target = *hostTarget();
+    if (std::string_view(passes).ends_with("devices")) options.target->device = DeviceKind::cuda;
     Trace trace;
     Result<Module> passed = runPasses(*parsed, options, trace);
     ASSERT_TRUE(passed.ok()) << passed.error().toString();
