@@ -73,7 +73,7 @@ constexpr WriteRow kRows[] = {
     {.op = "depth_to_space", .saying = Saying::steps, .write = writeDepthToSpace},
     {.op = "dequantize_linear", .onnx = "DequantizeLinear"},
     {.op = "det", .onnx = "Det"},
-    {.op = "device_copy", .onnx = "Identity"},
+    {.op = "device_copy", .onnx = "Identity", .attributes = "-to"},
     {.op = "dft", .onnx = "DFT", .integers = "12"},
     {.op = "dim_value", .saying = Saying::walker},
     {.op = "dims_value", .saying = Saying::walker},
