@@ -180,13 +180,15 @@ void packUnit(const Convolution& c, Way way, FilterWidths widths, const float* w
   const int64_t group = unit / panels.count(), panel = unit % panels.count(), width = panels.width(panel),
                 first = panels.first(panel);
   float* to = packed + (group * panels.lanes() + first) * depth;
+  // Channel after channel with its taps; of sparse windows tap after tap with its channels.
+  const bool tapsOutside = c.isSparse();
+  const int64_t taps = tapsOutside ? c.taps() : 1, channels = tapsOutside ? c.channels : depth;
   for (int64_t lane = 0; lane < width; ++lane) {
     const float* from = w + (group * c.filters + first + lane) * depth;
-    for (int64_t k = 0; k < depth; ++k) {
-      // Channel after channel with its taps; of sparse windows tap after tap with its channels.
-      const int64_t step = c.isSparse() ? k % c.taps() * c.channels + k / c.taps() : k;
-      to[step * width + lane] = first + lane < c.filters ? floatAnywhere(from + k) : 0.0f;
-    }
+    for (int64_t tap = 0; tap < taps; ++tap)
+      for (int64_t i = 0; i < channels; ++i)
+        to[(tap * channels + i) * width + lane] =
+            first + lane < c.filters ? floatAnywhere(from + i * taps + tap) : 0.0f;
   }
 }
 
