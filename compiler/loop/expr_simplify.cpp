@@ -1,7 +1,8 @@
 // Building of operations, with the simplifications that the header of expr.h promises. Index arithmetic (i64)
 // is kept as sums with the constant at the right; floorDiv and mod take out exact multiples of the divisor;
-// arithmetic between dims becomes one dim.
+// arithmetic between dims becomes one dim, unless one of them is long.
 #include <cassert>
+#include <unordered_set>
 
 #include "compiler/loop/expr_node.h"
 #include "compiler/loop/scalar_math.h"
@@ -22,6 +23,23 @@ Dim asDim(Expr e) {
   if (isDim(e)) return e.dimValue();
   if (isInt(e) && e.dtype() == Dtype::i64) return e.context().dims().constant(e.intValue());
   return {};
+}
+
+// Is the dim made of more nodes than code for it is worth? A kernel is given such a dim as one scalar; a sum
+// or product with it would be a new dim, of all its terms, which the kernel had to compute again.
+bool isLong(Dim d) {
+  constexpr size_t kMostNodes = 48;
+  if (d.operands().empty()) return false;
+  std::unordered_set<uint32_t> seen{d.id()};
+  std::vector<Dim> work{d};
+  while (!work.empty()) {
+    const Dim next = work.back();
+    work.pop_back();
+    for (Dim operand : next.operands())
+      if (seen.insert(operand.id()).second) work.push_back(operand);
+    if (seen.size() > kMostNodes) return true;
+  }
+  return false;
 }
 
 // D / K when K's factors are among D's, else null. Never divides by something that could be zero at run time
@@ -224,6 +242,7 @@ struct ExprSimplifier {
   Expr dims(BinaryOp op, Expr a, Expr b) const {
     const Dim x = asDim(a), y = asDim(b);
     if (!x || !y) return {};
+    if (!isComparison(op) && (isLong(x) || isLong(y))) return {};
     Dim result;
     switch (op) {
       case BinaryOp::add:

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "compiler/codegen/llvm/machine_catalog.h"
+#include "compiler/driver/target_choice.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/contraction/conv_rules.h"
 #include "compiler/ops/op_table.h"
@@ -50,7 +50,7 @@ double measuredGigahertz() {
 const HostRates& hostRates() {
   static const HostRates rates = [] {
     HostRates r;
-    if (Result<MachineDescription> host = detectHost(); host.ok()) r.machine = *std::move(host);
+    if (const Result<Target> host = hostTarget(); host.ok()) r.machine = host->machine;
     r.gigahertz = measuredGigahertz();
     r.lanes = std::max<int64_t>(4, r.machine.vectorBits / 32);
     r.stepsPerCycle = static_cast<double>(r.lanes * std::max(1, r.machine.fmaPerCycle));

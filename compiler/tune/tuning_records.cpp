@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/llvm/machine_catalog.h"
+#include "compiler/driver/target_choice.h"
 
 namespace dyn {
 
@@ -25,10 +25,11 @@ const TunedOperation* TuningRecords::find(const std::string& key, int threads) c
 }
 
 std::string tuningCpu() {
-  Result<MachineDescription> host = detectHost();
+  const Result<Target> host = hostTarget();
   if (!host.ok()) return "unknown";
-  return host->cpu + " " + std::to_string(host->vectorBits) + " l2=" + std::to_string(host->l2Bytes) +
-         " l3=" + std::to_string(host->l3Bytes);
+  const MachineDescription& machine = host->machine;
+  return machine.cpu + " " + std::to_string(machine.vectorBits) + " l2=" + std::to_string(machine.l2Bytes) +
+         " l3=" + std::to_string(machine.l3Bytes);
 }
 
 }  // namespace dyn

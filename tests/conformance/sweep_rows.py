@@ -37,6 +37,8 @@ def old(op, inputs, dtypes, attributes, opsets, **more):
 WITHOUT = {
     "Constant": "weights of the other rows",
     "Dropout": "the identity when it does not train; draws random numbers when it does",
+    **{op: "draws random numbers: RandomDraws looks at how they are distributed" for op in
+       ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")},
     "BitCast": "newer than the operator sets of onnxruntime",
     "CumProd": "newer than the operator sets of onnxruntime",
     "CausalConvWithState": "newer than the operator sets of onnxruntime",

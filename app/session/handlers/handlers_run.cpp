@@ -12,6 +12,7 @@
 #include "app/session/model/media_input.h"
 #include "app/session/model/output_files.h"
 #include "app/session/model/run_memory.h"
+#include "app/session/model/test_value.h"
 #include "app/session/model/trace_file.h"
 #include "app/session/session_state.h"
 #include "app/session/views/kernel_members.h"
@@ -246,6 +247,10 @@ Status runDataSet(SessionState& state, LoadedModel& model, const std::string& di
                                         prepared.model->signature().outputs[i]));
     const std::string difference = compareValues(run.outputs[i].value, wanted, tolerance);
     if (difference.empty()) continue;
+    if (const std::vector<SourcePlace>& random = prepared.model->randomNodes(); !random.empty())
+      return makeError(
+          DiagnosticId::unsupportedFeature,
+          "unsupported: nothing to compare with: random numbers are drawn at " + random.front().toString());
     result.status = CaseStatus::wrong;
     return makeError(DiagnosticId::resultsDiffer, run.outputs[i].name + ": " + difference);
   }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "app/session/model/little_endian.h"
 #include "compiler/support/mapped_file.h"
 
 #ifdef DYN_HAVE_PNG
@@ -134,19 +135,16 @@ Result<Picture> readJpeg(const MappedFile& file) {
 }
 #endif
 
-uint32_t little(std::string_view bytes, size_t at, int count) {
-  uint32_t value = 0;
-  for (int i = count; i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes[at + static_cast<size_t>(i)]);
-  return value;
-}
-
 // 24 and 32 bits a pixel, not compressed; a negative height says that rows begin at the top.
 Result<Picture> readBmp(const MappedFile& file) {
   const std::string_view bytes = file.bytes();
   if (bytes.size() < 54) return damaged(file.name(), "a BMP of " + std::to_string(bytes.size()) + " bytes");
-  const uint32_t begin = little(bytes, 10, 4), bits = little(bytes, 28, 2), packed = little(bytes, 30, 4);
-  const int64_t width = static_cast<int32_t>(little(bytes, 18, 4));
-  const int64_t rows = static_cast<int32_t>(little(bytes, 22, 4)), height = std::abs(rows);
+  const auto number = [&](size_t at, size_t count) {
+    return static_cast<uint32_t>(littleEndian(bytes, at, count));
+  };
+  const uint32_t begin = number(10, 4), bits = number(28, 2), packed = number(30, 4);
+  const int64_t width = static_cast<int32_t>(number(18, 4));
+  const int64_t rows = static_cast<int32_t>(number(22, 4)), height = std::abs(rows);
   if ((bits != 24 && bits != 32) || (packed != 0 && packed != 3))
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: " + file.name() + ": a BMP of other than 24 or 32 bits, or compressed");

@@ -4,10 +4,10 @@
 #include <charconv>
 #include <cstring>
 
+#include "app/session/model/test_value.h"
 #include "compiler/reference/random_tensor.h"
 #include "compiler/support/npy.h"
 #include "compiler/support/suggestion.h"
-#include "frontends/onnx/read/onnx_tensor.h"
 #include "frontends/text/parser.h"
 
 namespace dyn {
@@ -31,44 +31,6 @@ std::optional<Dtype> dtypeOf(NpyKind kind, unsigned bytes) {
       return parseDtype("c" + std::to_string(bytes * 8));
   }
   return std::nullopt;
-}
-
-Result<HostTensor> convertTensor(const onnx::DecodedTensor& decoded) {
-  if (!decoded.strings.empty() || decoded.onnxType == onnx::kString)
-    return HostTensor::strings(decoded.dims, decoded.strings);
-  std::optional<Dtype> dtype = dtypeFromOnnx(decoded.onnxType);
-  if (!dtype)
-    return makeError(DiagnosticId::unsupportedDtype,
-                     "unsupported element type " + onnx::elementTypeName(decoded.onnxType));
-  DYN_TRY(HostTensor tensor,
-          HostTensor::create(*dtype, decoded.dims));  // copied: a file's data lie at any address
-  if (tensor.sizeBytes() > 0)
-    std::memcpy(tensor.mutableData(), decoded.data, static_cast<size_t>(tensor.sizeBytes()));
-  return tensor;
-}
-
-onnx::DataKind dataKindOf(const std::string& kind) {
-  if (kind == "list") return onnx::DataKind::sequence;
-  if (kind == "optional") return onnx::DataKind::optional;
-  return onnx::DataKind::tensor;
-}
-
-Result<Value> convertData(const onnx::DataValue& data, int depth) {
-  if (depth > static_cast<int>(onnx::kMaxDataDepth))
-    return makeError(DiagnosticId::onnxInvalid, "values are nested too deeply");
-  if (data.kind == onnx::DataKind::tensor) {
-    DYN_TRY(HostTensor tensor, convertTensor(data.tensor));
-    return Value(std::move(tensor));
-  }
-  std::vector<Value> parts;
-  for (const onnx::DataValue& element : data.elements) {
-    DYN_TRY(Value part, convertData(element, depth + 1));
-    parts.push_back(std::move(part));
-  }
-  if (data.kind == onnx::DataKind::sequence) return Value::list(std::move(parts));
-  if (data.kind == onnx::DataKind::optional)
-    return parts.empty() ? Value::nothing() : Value::some(std::move(parts[0]));
-  return makeError(DiagnosticId::unsupportedFeature, "unsupported: map values");
 }
 
 // Literals are i64, f32 or bool; integers also stand for reals and the reverse where nothing is lost.
@@ -212,11 +174,6 @@ Status writeNpyTensor(const std::string& path, const HostTensor& tensor) {
   array.elementBytes = static_cast<unsigned>(storageBytes(plain.dtype()));
   array.data.assign(plain.data(), plain.data() + plain.sizeBytes());
   return writeNpy(path, array);
-}
-
-Result<Value> readTestValue(const std::string& path, const Port& port) {
-  DYN_TRY(onnx::DataValue data, onnx::openData(path, dataKindOf(port.info.kind)));
-  return convertData(data, 0);
 }
 
 bool takeAsScalar(const Port& port, Value* value) {

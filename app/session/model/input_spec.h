@@ -39,8 +39,6 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
 // What is said of inputs that were not taken as they were given, a line each.
 std::vector<std::string> notesOf(const CallInputs& inputs, uint64_t seed);
 
-// A test data file for a value of that type (ONNX backend tests).
-Result<Value> readTestValue(const std::string& path, const Port& port);
 // One element in brackets, for an input that is a scalar: writers of files seldom make anything else of a
 // scalar. True when it was so.
 bool takeAsScalar(const Port& port, Value* value);

@@ -10,7 +10,9 @@
 #include <set>
 
 #include "app/session/model/static_check.h"
+#include "compiler/driver/fixed_program.h"
 #include "compiler/driver/kernel_library.h"
+#include "compiler/driver/target_choice.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
@@ -21,8 +23,6 @@
 #include "frontends/text/parser.h"
 #include "vm/shared/dyn_contraction.h"
 #ifdef DYN_HAVE_ONNX
-#include "compiler/driver/fixed_program.h"
-#include "compiler/driver/target_choice.h"
 #include "frontends/onnx/import/importer.h"
 #endif
 
@@ -209,6 +209,7 @@ Status LoadedModel::readOnnx() {
   problems_ = std::move(result.problems);
   info_.problemsCount = static_cast<int64_t>(problems_.size());
   info_.warnings = std::move(result.warnings);
+  randomNodes_ = std::move(result.randomNodes);
   info_.producer = std::move(result.producer);
   info_.irVersion = result.irVersion;
   info_.opset = result.opset;

@@ -2,17 +2,12 @@
 
 #include <cstring>
 
+#include "app/session/model/little_endian.h"
 #include "compiler/support/mapped_file.h"
 
 namespace dyn {
 
 namespace {
-
-uint64_t little(std::string_view bytes, size_t at, size_t count) {
-  uint64_t value = 0;
-  for (size_t i = count; i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes[at + i]);
-  return value;
-}
 
 enum Encoding : uint64_t { kPcm = 1, kFloat = 3, kExtensible = 0xFFFE };
 
@@ -25,7 +20,7 @@ float realOf(uint64_t bits) {
 }
 
 float sampleOf(std::string_view bytes, size_t at, size_t width, uint64_t encoding) {
-  const uint64_t bits = little(bytes, at, width);
+  const uint64_t bits = littleEndian(bytes, at, width);
   if (encoding == kFloat) return width == 4 ? realOf<float, uint32_t>(bits) : realOf<double, uint64_t>(bits);
   if (width == 1) return (static_cast<float>(bits) - 128.f) / 128.f;  // alone without a sign
   const int64_t half = int64_t{1} << (8 * width - 1);
@@ -48,15 +43,15 @@ Result<Wave> readWave(const std::string& path) {
   size_t width = 0;
   for (size_t at = 12; at + 8 <= bytes.size();) {
     const std::string_view name = bytes.substr(at, 4);
-    size_t size = static_cast<size_t>(little(bytes, at + 4, 4));
+    size_t size = static_cast<size_t>(littleEndian(bytes, at + 4, 4));
     at += 8;
     if (name == "fmt ") {
       if (size < 16 || size > bytes.size() - at) return damaged("the format chunk is damaged");
-      encoding = little(bytes, at, 2);
-      wave.channels = static_cast<int>(little(bytes, at + 2, 2));
-      wave.rate = static_cast<int64_t>(little(bytes, at + 4, 4));
-      const uint64_t bits = little(bytes, at + 14, 2);
-      if (encoding == kExtensible && size >= 26) encoding = little(bytes, at + 24, 2);
+      encoding = littleEndian(bytes, at, 2);
+      wave.channels = static_cast<int>(littleEndian(bytes, at + 2, 2));
+      wave.rate = static_cast<int64_t>(littleEndian(bytes, at + 4, 4));
+      const uint64_t bits = littleEndian(bytes, at + 14, 2);
+      if (encoding == kExtensible && size >= 26) encoding = littleEndian(bytes, at + 24, 2);
       width = static_cast<size_t>(bits / 8);
       const bool known = bits % 8 == 0 && (encoding == kPcm     ? width >= 1 && width <= 4
                                            : encoding == kFloat ? width == 4 || width == 8

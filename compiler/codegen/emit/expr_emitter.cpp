@@ -215,7 +215,9 @@ Result<Value*> KernelEmitter::dimValue(Dim root) {
     Value* result = dimScalars_.at(d.operands()[0].id());
     for (size_t i = 1; i < d.operands().size(); ++i) {
       Value* next = dimScalars_.at(d.operands()[i].id());
-      Value* safe = b_.CreateSelect(b_.CreateICmpEQ(next, b_.getInt64(0)), b_.getInt64(1), next);
+      const auto divisor = [&] {  // never 0
+        return b_.CreateSelect(b_.CreateICmpEQ(next, b_.getInt64(0)), b_.getInt64(1), next);
+      };
       switch (d.kind()) {
         case DimKind::add:
           result = b_.CreateAdd(result, next);
@@ -230,13 +232,13 @@ Result<Value*> KernelEmitter::dimValue(Dim root) {
           result = ops_.binary(BinaryOp::max, result, next, Dtype::i64);
           break;
         case DimKind::floorDiv:
-          result = ops_.binary(BinaryOp::floorDiv, result, safe, Dtype::i64);
+          result = ops_.binary(BinaryOp::floorDiv, result, divisor(), Dtype::i64);
           break;
         case DimKind::mod:
-          result = ops_.binary(BinaryOp::mod, result, safe, Dtype::i64);
+          result = ops_.binary(BinaryOp::mod, result, divisor(), Dtype::i64);
           break;
         case DimKind::ceilDiv:
-          result = b_.CreateNeg(ops_.binary(BinaryOp::floorDiv, b_.CreateNeg(result), safe, Dtype::i64));
+          result = b_.CreateNeg(ops_.binary(BinaryOp::floorDiv, b_.CreateNeg(result), divisor(), Dtype::i64));
           break;
         default:
           return makeError(DiagnosticId::internalError, "no code for the dim " + d.toString());

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include <algorithm>
-
 #include "compiler/ops/rules/need.h"
+#include "compiler/ops/rules/strided_walk.h"
 
 namespace dyn {
 
@@ -173,6 +172,25 @@ std::optional<int64_t> constantElementCount(const Shape& dims) {
     count = *product;
   }
   return count;
+}
+
+std::optional<std::vector<int64_t>> constantSizes(const Shape& dims) {
+  std::vector<int64_t> sizes;
+  for (Dim d : dims) {
+    const std::optional<int64_t> value = d.constant();
+    if (!value) return std::nullopt;
+    sizes.push_back(*value);
+  }
+  return sizes;
+}
+
+Contents contentsAlong(const Contents& all, const std::vector<int64_t>& sizes,
+                       const std::vector<int64_t>& strides, int64_t first) {
+  Contents part;
+  OffsetWalk walk(sizes, {strides}, {first});
+  for (int64_t i = sizeProduct(sizes, 0, static_cast<int>(sizes.size())); i > 0; --i, walk.next())
+    part.push_back(all[static_cast<size_t>(walk.offset(0))]);
+  return part;
 }
 
 void setTruncated(HostTensor& result, int64_t i, double value) {

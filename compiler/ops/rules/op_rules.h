@@ -65,6 +65,12 @@ void setTensor(InferContext& c, Shape dims, Dtype dtype, int result = 0);
 Dim constantDim(const InferContext& c, int64_t value);
 // Number of elements of a constant shape; nullopt when a dim is symbolic.
 std::optional<int64_t> constantElementCount(const Shape& dims);
+// The sizes of a constant shape of which no one is negative; nullopt when a dim is symbolic.
+std::optional<std::vector<int64_t>> constantSizes(const Shape& dims);
+// The elements that a view of known ones shows, row by row: the view's sizes, and how far apart its steps
+// along each axis lie in `all`, counted from `first`.
+Contents contentsAlong(const Contents& all, const std::vector<int64_t>& sizes,
+                       const std::vector<int64_t>& strides, int64_t first = 0);
 inline constexpr int64_t kMaxContents = 1024;
 
 // A real as an integer element, as kernels store it: truncated, at the ends of the type's range (types under

@@ -365,20 +365,13 @@ Status inferTranspose(InferContext& c) {
   Shape dims;
   for (int axis : perm) dims.push_back(x.dims[axis]);
   setTensor(c, dims, x.dtype);
-  const std::optional<Contents> contents = constantElementCount(dims) ? c.operandContents(0) : std::nullopt;
+  const std::optional<std::vector<int64_t>> sizes = constantSizes(dims), before = constantSizes(x.dims);
+  const std::optional<Contents> contents = sizes && before ? c.operandContents(0) : std::nullopt;
   if (!contents || contents->empty()) return {};
-  // Row by row of the result: where each element was.
-  std::vector<int64_t> from(perm.size(), 1), at(perm.size(), 0);
-  for (size_t axis = perm.size(); axis-- > 1;) from[axis - 1] = from[axis] * *x.dims[axis].constant();
-  Contents moved;
-  while (moved.size() < contents->size()) {
-    int64_t place = 0;
-    for (size_t axis = 0; axis < perm.size(); ++axis)
-      place += at[axis] * from[static_cast<size_t>(perm[axis])];
-    moved.push_back((*contents)[static_cast<size_t>(place)]);
-    for (size_t axis = perm.size(); axis-- > 0 && ++at[axis] == *dims[axis].constant();) at[axis] = 0;
-  }
-  c.setResultContents(0, std::move(moved));
+  std::vector<int64_t> strides;
+  const std::vector<int64_t> from = rowMajorStrides(*before);
+  for (int axis : perm) strides.push_back(from[static_cast<size_t>(axis)]);
+  c.setResultContents(0, contentsAlong(*contents, *sizes, strides));
   return {};
 }
 

@@ -97,24 +97,6 @@ Result<std::vector<int>> sliceAxes(InferContext& c, size_t count, int rank) {
   return axes;
 }
 
-// What slicing one axis leaves of known elements, which lie row by row in `dims`; all of these are constant.
-Contents partAlong(const Contents& all, const Shape& dims, int axis, const AxisRange& range, int64_t step) {
-  const auto product = [&](size_t begin, size_t end) {
-    int64_t count = 1;
-    for (size_t i = begin; i < end; ++i) count *= dims[i].constant().value_or(0);
-    return count;
-  };
-  const size_t at = static_cast<size_t>(axis);
-  const int64_t outer = product(0, at), size = product(at, at + 1), inner = product(at + 1, dims.size());
-  Contents part;
-  for (int64_t o = 0; o < outer; ++o)
-    for (int64_t k = 0; k < *range.count.constant(); ++k) {
-      const auto row = all.begin() + (o * size + *range.start.constant() + k * step) * inner;
-      part.insert(part.end(), row, row + inner);
-    }
-  return part;
-}
-
 Status inferSlice(InferContext& c) {
   DYN_TRY(TensorOperand x, tensorOperand(c, 0));
   DYN_TRY(Contents starts, vectorContents(c, 1, "the starts"));
@@ -128,10 +110,13 @@ Status inferSlice(InferContext& c) {
   }
   DYN_TRY(std::vector<int> axes, sliceAxes(c, starts.size(), x.rank()));
   Shape dims = x.dims;
-  std::optional<Contents> contents = constantElementCount(dims) ? c.operandContents(0) : std::nullopt;
+  // Where the part's elements lie among the operand's, as long as these are known.
+  const std::optional<std::vector<int64_t>> whole = constantSizes(dims);
+  std::optional<Contents> contents = whole ? c.operandContents(0) : std::nullopt;
+  std::vector<int64_t> strides = whole ? rowMajorStrides(*whole) : std::vector<int64_t>();
+  int64_t first = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
     const Dim n = x.dims[axes[i]];
-    const Shape before = dims;
     if (!steps[i] || !steps[i].isConstant()) {
       const int64_t at = static_cast<int64_t>(i);
       const Dim zero = constantDim(c, 0);
@@ -154,10 +139,14 @@ Status inferSlice(InferContext& c) {
       contents.reset();
       continue;
     }
-    contents = partAlong(*contents, before, axes[i], range, step);
+    int64_t& stride = strides[static_cast<size_t>(axes[i])];
+    first += *range.start.constant() * stride;
+    stride *= step;
   }
   setTensor(c, dims, x.dtype);
-  if (contents && !contents->empty()) c.setResultContents(0, *contents);
+  const std::optional<std::vector<int64_t>> sizes = contents ? constantSizes(dims) : std::nullopt;
+  if (sizes && constantElementCount(dims).value_or(0) > 0)
+    c.setResultContents(0, contentsAlong(*contents, *sizes, strides, first));
   return {};
 }
 

@@ -298,6 +298,7 @@ void GraphImporter::mapNode(Frame& frame, const NodeProto& node, const MapRow& r
     return bindFailed(frame, node);
   }
   for (const std::string& message : c.warnings()) warn(message, place);
+  if (c.draws()) result_.randomNodes.push_back(place);
   for (size_t i = 0; i != node.outputs.size(); ++i) {
     if (c.outputs()[i] != kNoValue || node.outputs[i].empty()) {
       bindOutput(frame, node, i, c.outputs()[i]);

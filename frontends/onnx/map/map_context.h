@@ -119,6 +119,9 @@ class MapContext {
   void unsupported(std::string message, std::string advice = "");  // unsupportedFeature
   void warn(std::string message);  // what is harmless though the standard says otherwise
   const std::vector<std::string>& warnings() const { return warnings_; }
+  // The node's results are random numbers: nobody can say what they have to be.
+  void noteDraws() { draws_ = true; }
+  bool draws() const { return draws_; }
   bool failed() const { return failure_.has_value(); }
   const Diagnostic& failure() const { return *failure_; }
   // Attributes that no one has asked for.
@@ -142,6 +145,7 @@ class MapContext {
   std::set<std::string, std::less<>> read_;
   std::optional<Diagnostic> failure_;
   std::vector<std::string> warnings_;
+  bool draws_ = false;
 };
 
 }  // namespace dyn::onnx

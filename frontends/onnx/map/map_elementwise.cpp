@@ -107,24 +107,6 @@ void mapShrink(MapContext& c) {
 
 void mapSwish(MapContext& c) { c.setOutput(0, swish(c, c.input(0), c.real("alpha", 1))); }
 
-// In inference all elements pass.
-void mapDropout(MapContext& c) {
-  const ValueId x = c.input(0);
-  if (c.hasInput(2)) {
-    const HostTensor* training = c.constantOf(c.optionalInput(2));
-    const HostTensor* ratio = c.constantOf(c.optionalInput(1));
-    const bool off = training != nullptr && training->elementCount() == 1 && training->intAt(0) == 0;
-    const bool keepsAll = ratio != nullptr && ratio->elementCount() == 1 && ratio->realAt(0) == 0;
-    if (!off && !keepsAll)
-      c.unsupported("Dropout in training mode draws random numbers", "export the model for inference");
-  }
-  c.setOutput(0, x);
-  if (!c.wantsOutput(1)) return;
-  HostTensor yes = HostTensor::vectorInt(Dtype::boolean, std::vector<int64_t>{1});
-  if (c.version() < 10) yes = HostTensor::vectorReal(c.dtypeOr(x, Dtype::f32), std::vector<double>{1});
-  c.setOutput(1, c.emit("constant_of_shape", {c.emit("shape", {x})}, {{"value", yes}}));
-}
-
 void mapIdentity(MapContext& c) { c.setOutput(0, c.input(0)); }
 
 }  // namespace dyn::onnx

@@ -20,7 +20,6 @@ DYN_ONNX_MAPPING(BitShift);
 DYN_ONNX_MAPPING(Mod);
 DYN_ONNX_MAPPING(Shrink);
 DYN_ONNX_MAPPING(Swish);
-DYN_ONNX_MAPPING(Dropout);
 DYN_ONNX_MAPPING(Identity);
 // map_constants.cpp
 DYN_ONNX_MAPPING(Constant);
@@ -124,6 +123,14 @@ DYN_ONNX_MAPPING(ArrayFeatureExtractor);
 DYN_ONNX_MAPPING(Momentum);
 DYN_ONNX_MAPPING(Adagrad);
 DYN_ONNX_MAPPING(Adam);
+// map_random.cpp
+DYN_ONNX_MAPPING(RandomUniform);
+DYN_ONNX_MAPPING(RandomNormal);
+DYN_ONNX_MAPPING(RandomUniformLike);
+DYN_ONNX_MAPPING(RandomNormalLike);
+DYN_ONNX_MAPPING(Bernoulli);
+DYN_ONNX_MAPPING(Multinomial);
+DYN_ONNX_MAPPING(Dropout);
 #undef DYN_ONNX_MAPPING
 
 // Steps that several mappings share.

@@ -24,8 +24,6 @@ constexpr int64_t kLongRow =
     64;  // such rows are written where they belong, shorter ones beside one another first
 constexpr int64_t kPiece = 4096;  // columns: longer rows are made in pieces
 
-int64_t partsOf(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
-
 // Output rows and columns of one slice: whole rows, or a piece of one.
 struct Chunk {
   int64_t rowBegin = 0, rowEnd = 0, columnBegin = 0, columnEnd = 0;

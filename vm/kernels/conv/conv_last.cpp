@@ -15,8 +15,6 @@ constexpr int64_t kWrittenElements = 1 << 15;  // of the output in a chunk, abou
 constexpr int64_t kCopiedElements = 1 << 15;   // of input copied for a chunk, about
 constexpr int64_t kDepthBlock = 2048;          // k steps whose weights stay in the L2 cache
 
-int64_t partsOf(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
-
 // A chunk of output rows of some channels: as many together as fill lines, then vectors.
 class RowsTask {
  public:

@@ -13,8 +13,6 @@ namespace {
 
 constexpr int64_t kPositions = 512;  // of a chunk, about
 
-int64_t partsOf(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
-
 // Lines are the rows of all slices of the output. A chunk is some lines, or a piece of one.
 class TapsTask {
  public:

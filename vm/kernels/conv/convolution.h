@@ -89,10 +89,12 @@ inline Places placesInside(int64_t shift, int64_t stride, int64_t size) {
           shift >= size ? 0 : (size - shift + stride - 1) / stride};
 }
 
+// How many parts of the size `part` > 0 cover `whole` >= 0.
+inline int64_t partsOf(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
 // The size of the parts when `whole` is cut into as few nearly equal ones as parts of at most `most` allow.
 inline int64_t evenPart(int64_t whole, int64_t most) {
-  const int64_t parts = std::max<int64_t>(1, (whole + most - 1) / most);
-  return std::max<int64_t>(1, (whole + parts - 1) / parts);
+  const int64_t parts = std::max<int64_t>(1, partsOf(whole, most));
+  return std::max<int64_t>(1, partsOf(whole, parts));
 }
 
 // How many filters lie side by side in packed weights.

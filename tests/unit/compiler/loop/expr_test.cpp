@@ -27,6 +27,19 @@ TEST_F(ExprTest, equalExpressionsAreOneNode) {
   EXPECT_FALSE(c.variable("i").same(i)) << "variable() gives a fresh one";
 }
 
+// A kernel is given each dim it uses. A sum or product of a long one would be a dim that it is not given.
+TEST_F(ExprTest, longDimsStayAsTheyAre) {
+  EXPECT_EQ((c.dim(n) * c.dim(m + 1)).kind(), ExprKind::dim);
+  Dim size = n;
+  for (int i = 0; i < 20; ++i) size = max(floorDiv(size * m + 7, dims.constant(8)), min(size, m));
+  const Expr product = c.dim(size) * c.dim(m), sum = c.dim(n) + c.dim(size);
+  EXPECT_EQ(product.kind(), ExprKind::binary);
+  EXPECT_TRUE(product.operands()[0].same(c.dim(size)));
+  EXPECT_EQ(sum.kind(), ExprKind::binary);
+  EXPECT_TRUE((c.dim(size) * 1).same(c.dim(size)));
+  EXPECT_EQ((c.dim(size) - c.dim(size)).toString(), "0");
+}
+
 TEST_F(ExprTest, integerIdentities) {
   Expr i = c.variable("i"), j = c.variable("j");
   EXPECT_TRUE((i + 0).same(i));
