@@ -35,8 +35,11 @@ class Draws {
  public:
   explicit Draws(MapContext& c) : c_(c) {
     c.noteDraws();
-    if (c.hasAttribute("seed")) {
-      key_ = mixed(std::bit_cast<uint64_t>(c.real("seed", 0)) + kStep);
+    if (const AttributeProto* seed = c.attribute("seed")) {  // Dropout's is an integer
+      const bool whole = seed->type == AttributeType::integer;
+      key_ = mixed(
+          (whole ? static_cast<uint64_t>(c.integer("seed", 0)) : std::bit_cast<uint64_t>(c.real("seed", 0))) +
+          kStep);
     } else {
       key_ = hashOf(c.node().outputs.empty() ? std::string_view() : std::string_view(c.node().outputs[0]));
       c.warn("without a seed, the same numbers are drawn at every run, and at every turn of a loop");
