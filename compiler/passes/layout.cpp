@@ -30,7 +30,6 @@
 #include "compiler/passes/contraction_versions.h"
 #include "compiler/passes/layout_cost.h"
 #include "compiler/passes/op_series.h"
-#include "vm/shared/dyn_byte_window.h"
 
 namespace dyn::passes {
 

@@ -7,7 +7,6 @@
 #include "compiler/ops/rules/index_rules.h"
 #include "compiler/ops/rules/layout_rules.h"
 #include "vm/include/dyn_builtin_numbers.h"
-#include "vm/shared/dyn_byte_window.h"
 
 namespace dyn {
 
@@ -259,9 +258,9 @@ const OpDef conv_integer_packedOp{
     .operandRules = kAnyElements,
     .doc =
         "x [n, h, w, c] of i8 or u8, packed [?] i8, x_zero [] -> [n, oh, ow, m] i32 as conv_integer. Packed "
-        "by "
-        "pack_bytes of [m, runs of the window], each filled up to words of four: its rows, where columns are "
-        "not dilated, else its places. Depthwise: [taps * c], not packed.",
+        "is "
+        "pack_bytes of [m, runs]: runs of a window, each filled up to words of four with zeros, are its rows "
+        "where columns are not dilated, else its places. Depthwise: [taps * c], not packed.",
     .example =
         "fn @main(%x: Tensor[(n, h, w, 4), u8], %k: Tensor[(6, 36), i8], %z: Tensor[(), u8]) "
         "{ %p = pack_bytes(%k) {transpose = 1} "

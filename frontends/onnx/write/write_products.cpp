@@ -2,8 +2,8 @@
 #include <numeric>
 
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/rules/layout_rules.h"
 #include "frontends/onnx/write/write_functions.h"
-#include "vm/shared/dyn_byte_window.h"
 
 namespace dyn::onnx {
 

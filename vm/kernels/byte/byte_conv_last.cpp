@@ -1,4 +1,4 @@
-// conv_packed of bytes: convolutions of bytes whose images have their channels last, [n, rows, columns, channels].
+// conv_packed of bytes: images have their channels last, [n, rows, columns, channels].
 //
 // Positions are the rows of a product, filters its columns: what windows hold is read where it lies
 // (dyn_byte_window.h), or from a copy with its padding where windows reach beyond the input. Depthwise, the
@@ -72,7 +72,8 @@ class ChunkedImage {
   int64_t place() const { return place_; }
   int64_t line() const { return line_; }
   int64_t scratchElements() const {
-    return inPlace_ ? 0 : wholeLines((copiedBytes() + kByteWindowSlack) / 4 + 1);
+    // Pairs of windows look one place further.
+    return inPlace_ ? 0 : wholeLines((copiedBytes() + place_ + kByteWindowSlack) / 4 + 1);
   }
 
   Chunk chunk(int64_t index) const {
@@ -254,7 +255,8 @@ class LanesTask {
         image_(c, p_.family, leftFlip(p_.x->dtype()), 1, true, 1, tasks),
         lanes_(p_.family.lanes),
         blocks_(partsOf(c.groups, lanes_)),
-        tapGroups_(partsOf(c.taps(), p_.family.group)) {}
+        byRows_(p_.family.group == 4 && c.kernel[2] == 3),
+        tapGroups_(byRows_ ? c.kernel[1] : partsOf(c.taps(), p_.family.group)) {}
 
   int64_t units() const { return image_.chunks(); }
   int64_t parts() const { return 1; }
@@ -267,27 +269,30 @@ class LanesTask {
   }
 
   void makeTables(float* shared) {
-    const int64_t group = p_.family.group, taps = c.taps();
+    const int64_t group = p_.family.group, taps = c.taps(), perRow = byRows_ ? group : c.kernel[2];
     offsets_ = Table<int64_t>(shared);
-    for (int64_t tap = 0; tap < tapGroups_ * group; ++tap)
-      offsets_.add(tap < taps ? tap / c.kernel[2] * c.dilation[1] * image_.line() +
-                                    tap % c.kernel[2] * c.dilation[2] * image_.place()
-                              : 0);
+    for (int64_t slot = 0; slot < tapGroups_ * group; ++slot) {
+      const bool isTap = byRows_ ? slot % group < c.kernel[2] : slot < taps;
+      offsets_.add(isTap ? slot / perRow * c.dilation[1] * image_.line() +
+                               slot % perRow * c.dilation[2] * image_.place()
+                         : 0);
+    }
     auto* first = reinterpret_cast<int32_t*>(shared + tableElements<int64_t>(tapGroups_ * group));
     auto* weights = reinterpret_cast<int8_t*>(first + wholeLines(blocks_ * lanes_));
     first_ = first;
     weights_ = weights;
     std::fill_n(weights, blocks_ * blockBytes(), int8_t{0});
-    for (int64_t channel = 0; channel < blocks_ * lanes_; ++channel) {
-      int32_t sum = 0;
-      int8_t* own = weights + channel / lanes_ * blockBytes() + channel % lanes_ * group;
-      for (int64_t tap = 0; tap < taps && channel < c.groups; ++tap) {
-        const int8_t weight = p_.weights[tap * c.groups + channel];
-        own[tap / group * lanes_ * group + tap % group] = weight;
-        sum += weight;
-      }
-      first[channel] = static_cast<int32_t>(0u - static_cast<uint32_t>(sum) * static_cast<uint32_t>(p_.zero));
+    std::fill_n(first, blocks_ * lanes_, 0);
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const int64_t slot = byRows_ ? tap / c.kernel[2] * group + tap % c.kernel[2] : tap;
+      int8_t* own = weights + slot / group * lanes_ * group + slot % group;
+      for (int64_t channel = 0; channel < c.groups; channel += lanes_, own += blockBytes())
+        spread(p_.weights + tap * c.groups + channel, std::min(lanes_, c.groups - channel), group, own,
+               first + channel);
     }
+    for (int64_t channel = 0; channel < c.groups; ++channel)
+      first[channel] =
+          static_cast<int32_t>(0u - static_cast<uint32_t>(first[channel]) * static_cast<uint32_t>(p_.zero));
   }
 
   int32_t run(int64_t index, int64_t, int64_t, float* scratch) const {
@@ -300,6 +305,7 @@ class LanesTask {
     window.step = c.stride[2] * image_.place();
     window.offsets = offsets_.data();
     window.groups = tapGroups_;
+    window.pairs = byRows_ && c.dilation[2] == c.stride[2];
     for (int64_t row = 0; row < chunk.rows; ++row)
       for (int64_t block = 0; block < blocks_; ++block) {
         const int64_t channel = block * lanes_;
@@ -313,12 +319,21 @@ class LanesTask {
   }
 
  private:
+  // One tap's weights `step` bytes apart, and added to their sums.
+  static void spread(const int8_t* from, int64_t count, int64_t step, int8_t* to, int32_t* sums) {
+    for (int64_t i = 0; i < count; ++i) {
+      to[i * step] = from[i];
+      sums[i] += from[i];
+    }
+  }
   int64_t blockBytes() const { return tapGroups_ * lanes_ * p_.family.group; }
 
   const LastConvolution& p_;
   const Convolution& c;
   const ChunkedImage image_;
-  const int64_t lanes_, blocks_, tapGroups_;
+  const int64_t lanes_, blocks_;
+  const bool byRows_;  // rows of three taps and a fourth of no weight each, instead of all taps in fours
+  const int64_t tapGroups_;
   Table<int64_t> offsets_;
   const int32_t* first_ = nullptr;
   const int8_t* weights_ = nullptr;

@@ -39,6 +39,9 @@ struct ByteLaneWindow {
   int64_t groups = 0;
   const int8_t* weights = nullptr;
   const int32_t* first = nullptr;
+  // Groups are rows of three taps and one more of no weight, each `step` behind the one before: then a word
+  // of four serves two neighbours.
+  bool pairs = false;
 };
 using ByteLaneKernel = void (*)(const ByteLaneWindow& window, int32_t* sums, int64_t leading, int64_t count,
                                 int64_t columns);

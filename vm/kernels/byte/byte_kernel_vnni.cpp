@@ -33,6 +33,10 @@ inline Words mixed(const uint8_t* from, const int64_t* offsets) {
       fours, _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
 }
 
+inline Words nextPlace(Words weights) {
+  return reinterpret_cast<Words>(reinterpret_cast<Sums>(weights) << 8);
+}
+
 // One word of four taps for 16 outputs, whose inputs overlap: each 128 bits hold what four of them need, and
 // are then spread over their words.
 template <bool kTwo>
@@ -90,6 +94,7 @@ bool wordWindow(const dyn::vm::kernels::ByteWindow& w, int32_t* sums, int64_t co
 
 }  // namespace
 
+#define DYN_LANE_PAIRS
 #define DYN_WORD_WINDOWS
 #define DYN_LANES 16
 #define DYN_VECTORS 2

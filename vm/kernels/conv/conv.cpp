@@ -1,5 +1,5 @@
-// conv, conv_packed of f32 and conv_pack: 1, 2 or 3 spatial dims, groups, strides, dilations, any padding. f32 goes
-// one of the ways of convolution.h, f64 straight over the taps.
+// conv, conv_packed of f32 and conv_pack: 1, 2 or 3 spatial dims, groups, strides, dilations, any padding.
+// f32 goes one of the ways of convolution.h, f64 straight over the taps.
 #include <vector>
 
 #include "vm/kernels/builtins.h"
