@@ -30,7 +30,7 @@ struct Gain {
 };
 constexpr double kSmall = 300, kMiddle = 4000;  // places
 constexpr Gain kPointwise{1.1, 1.0, 0.95}, kWindow{1.1, 1.05, 1.0}, kDepthwise{1.35, 1.2, 0.95};
-constexpr Gain kBytes{1.3, 1.2, 1.1}, kDepthwiseBytes{2.0, 1.5, 1.2};
+constexpr Gain kPointwiseBytes{1.3, 1.1, 1.05}, kWindowBytes{1.6, 1.25, 1.15}, kDepthwiseBytes{2.0, 1.3, 1.0};
 
 double at(const Gain& gain, double places) {
   return places <= kSmall ? gain.small : places <= kMiddle ? gain.middle : gain.large;
@@ -56,9 +56,8 @@ void LayoutCost::convolution(const contraction::ConvolutionWindow& window, const
                        : window.groups > 1 ? kGroupedWork
                                            : 1);
   const Gain& gain = isDepthwise          ? (ofBytes ? kDepthwiseBytes : kDepthwise)
-                     : ofBytes            ? kBytes
-                     : window.taps() == 1 ? kPointwise
-                                          : kWindow;
+                     : window.taps() == 1 ? (ofBytes ? kPointwiseBytes : kPointwise)
+                                          : (ofBytes ? kWindowBytes : kWindow);
   planes_ += work;
   last_ += work / (at(gain, placesOf(image)) * filled(filters, lanes_));
 }
