@@ -1,10 +1,12 @@
 // Images between convolutions lie with their channels last.
-//   needs: types.  establishes: in regions of f32 convolutions with constant weights, and of what stands
-//   between them, no image lies in planes.
+//   needs: types.  establishes: in regions of convolutions of f32 or of bytes with constant weights, and of
+//   what stands between them, no image lies in planes.
 //   before  %a = conv(%x, %w)  %b = relu(%a)  %c = conv(%b, %v) with %v constant [m, c, 1, 1]
 //   after   %p = pack_conv(%w)  %d = conv_packed(%x, %p) {layout = "to_channels_last"}  %e = relu(%d)
 //           %f = matmul(%e, %u) {transpose_b = 1} with %u constant [m, c]
 //           %c = transpose(%f) {perm = [0, 3, 1, 2]}
+//   before  %c = conv_integer(%x, %k, %z) with %k constant [m, c, h, w] i8
+//   after   %p = pack_bytes(%r)  %c = conv_integer_packed(%x, %p, %z) with %r constant [m, runs of the window]
 // Why: a pointwise convolution then is a product of matrices without more, a depthwise one has its channels
 // in the lanes of vectors, and no kernel turns what it reads or writes. A region is what image operations
 // hang together by their values: convolutions, pools, elementwise operations, normalisations, joins along an
@@ -16,6 +18,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "compiler/ir/walk.h"
@@ -38,12 +41,13 @@ const std::vector<int64_t> kToLast{0, 2, 3, 1}, kToPlanes{0, 3, 1, 2};
 // Where axis i of planes stands with channels last.
 constexpr int64_t kPlaceOfAxis[kRank] = {0, 3, 1, 2};
 
-// spread: a transposed convolution whose windows do not overlap.
-enum class Role : uint8_t { none, pointwise, window, spread, pool, elementwise, norm, concat, sum };
+// spread: a transposed convolution whose windows do not overlap; bytes: a convolution of them.
+enum class Role : uint8_t { none, pointwise, window, spread, bytes, pool, elementwise, norm, concat, sum };
 
 bool isConvolution(Role role) {
-  return role == Role::pointwise || role == Role::window || role == Role::spread;
+  return role == Role::pointwise || role == Role::window || role == Role::spread || role == Role::bytes;
 }
+bool isByte(Dtype dtype) { return dtype == Dtype::i8 || dtype == Dtype::u8; }
 
 contraction::ConvolutionWindow windowOf(const Op& conv, const Shape& weights, const Window& window) {
   contraction::ConvolutionWindow w;
@@ -74,7 +78,7 @@ class Turner {
 
   const Function* run() {
     if (std::none_of(function_.ops.begin(), function_.ops.end(),
-                     [](const Op* op) { return op->def == &ops::convOp; }))
+                     [](const Op* op) { return op->def == &ops::convOp || op->def == &ops::conv_integerOp; }))
       return &function_;
     findRegions();
     if (turned_ == 0) return &function_;
@@ -125,14 +129,18 @@ class Turner {
       return Role::none;
     if (op.def == &ops::convOp) return roleOfConvolution(op);
     if (op.def == &ops::conv_transposeOp) return spreads(op) ? Role::spread : Role::none;
+    if (op.def == &ops::conv_integerOp) return takesBytes(op) ? Role::bytes : Role::none;
     if (op.def->cls == OpClass::elementwise && op.def != &ops::batch_normOp)
       return type.rank() == kRank && !op.def->hasEffects && !knowsAxes(op) ? Role::elementwise : Role::none;
-    if (!isImage(op.operands[0]) || types_.at(op.operands[0]).dtype() != Dtype::f32) return Role::none;
+    if (!isImage(op.operands[0])) return Role::none;
+    const Dtype dtype = types_.at(op.operands[0]).dtype();
+    if (dtype != Dtype::f32 && !isByte(dtype)) return Role::none;
     if (op.def == &ops::max_poolOp || op.def == &ops::average_poolOp) return Role::pool;
     if (op.def == &ops::concatOp)
       return std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) { return isImage(v); })
                  ? Role::concat
                  : Role::none;
+    if (dtype != Dtype::f32) return Role::none;
     if (op.def == &ops::batch_normOp)
       return std::all_of(op.operands.begin() + 1, op.operands.end(),
                          [&](ValueId v) { return v != kNoValue && constantOf(v); })
@@ -143,9 +151,16 @@ class Turner {
     return Role::none;
   }
 
-  static bool knowsAxes(const Op& op) {
+  // Along an axis go vectors: single numbers do not.
+  bool knowsAxes(const Op& op) const {
+    const auto isSingle = [&](ValueId v) {
+      const Shape& dims = types_.at(v).dims();
+      return std::all_of(dims.begin(), dims.end(), [](Dim d) { return d.isConstant(1); });
+    };
     return std::any_of(op.def->attributes.begin(), op.def->attributes.end(),
-                       [](const AttributeSpec& spec) { return spec.name == "axis"; });
+                       [](const AttributeSpec& spec) { return spec.name == "axis"; }) &&
+           (op.operands.size() < 2 || !std::all_of(op.operands.begin() + 1, op.operands.end(),
+                                                   [&](ValueId v) { return v == kNoValue || isSingle(v); }));
   }
 
   // Over both spatial axes, and no other.
@@ -179,6 +194,42 @@ class Turner {
                       weights->elementCount() > 0 && isImage(op.operands[0]) &&
                       op.results[0].type.rank() == kRank;
     return fits ? weights : nullptr;
+  }
+
+  // Of one group, or depthwise, with weights that are i8 once their zero points are taken off.
+  bool takesBytes(const Op& op) const {
+    const HostTensor* weights = constantOf(op.operands[1]);
+    if (!weights || weights->rank() != kRank || weights->elementCount() == 0 || !isImage(op.operands[0]) ||
+        op.results[0].type.rank() != kRank || op.attributes.integer("channels_last", 0) != 0 ||
+        !dyn::windowOf(op, 2).ok())
+      return false;
+    const int64_t group = op.attributes.integer("group", 1);
+    const bool depthwise = weights->shape()[1] == 1 && weights->shape()[0] == group;
+    return (group == 1 || depthwise) && signedWeights(op).has_value();
+  }
+
+  // Less their zero points; nothing where these are not known or the differences are not of 8 bits.
+  std::optional<HostTensor> signedWeights(const Op& op) const {
+    const HostTensor& weights = *constantOf(op.operands[1]);
+    const ValueId zeros = op.operands.size() > 3 ? op.operands[3] : kNoValue;
+    const HostTensor* zero = zeros == kNoValue ? nullptr : constantOf(zeros);
+    if (zeros != kNoValue && !zero) return std::nullopt;
+    Result<HostTensor> result = HostTensor::create(Dtype::i8, weights.shape());
+    if (!result.ok()) return std::nullopt;
+    const int64_t perFilter = weights.elementCount() / weights.shape()[0];
+    if (zero && zero->elementCount() != 1 && zero->elementCount() != weights.shape()[0]) return std::nullopt;
+    const bool isSigned = weights.dtype() == Dtype::i8;
+    const auto* from = reinterpret_cast<const uint8_t*>(weights.data());
+    auto* to = reinterpret_cast<int8_t*>(result->mutableData());
+    for (int64_t m = 0; m < weights.shape()[0]; ++m) {
+      const int64_t less = zero ? zero->intAt(zero->elementCount() == 1 ? 0 : m) : 0;
+      for (int64_t i = 0; i < perFilter; ++i, ++from) {
+        const int64_t value = (isSigned ? int64_t{static_cast<int8_t>(*from)} : int64_t{*from}) - less;
+        if (value < -128 || value > 127) return std::nullopt;
+        *to++ = static_cast<int8_t>(value);
+      }
+    }
+    return *std::move(result);
   }
 
   bool spreads(const Op& op) const {
@@ -241,7 +292,8 @@ class Turner {
       if (borders == 0) continue;
       Region& region = regionOf(v);
       region.borders += borders;
-      for (int64_t i = 0; i < borders; ++i) region.cost.border(types_.at(v).dims());
+      const Type type = types_.at(v);
+      for (int64_t i = 0; i < borders; ++i) region.cost.border(type.dims(), storageBytes(type.dtype()));
     }
     for (const auto& [v, region] : regions) {
       if (region.convolutions < kFewConvolutions || region.convolutions < 2 * region.borders) continue;
@@ -268,7 +320,7 @@ class Turner {
       window.filters = weights[1].constant().value_or(0);
       window.kernel[1] = window.kernel[2] = 1;
     }
-    region.cost.convolution(window, op.results[0].type.dims());
+    region.cost.convolution(window, op.results[0].type.dims(), role == Role::bytes);
   }
 
   static bool isAlongChannels(const Op& op) {
@@ -372,6 +424,8 @@ class Turner {
         return window(series, op, shape);
       case Role::spread:
         return spread(series, op, shape);
+      case Role::bytes:
+        return bytes(series, op, shape);
       case Role::norm:
         return norm(series, op, shape);
       case Role::pool:
@@ -455,6 +509,54 @@ class Turner {
     const ValueId sums =
         series.emit(&ops::conv_packedOp, std::move(operands), std::move(attributes), shape, Dtype::f32);
     return apart ? biased(series, op, sums, shape) : sums;
+  }
+
+  ValueId bytes(OpSeries& series, const Op& op, const Shape& shape) {
+    const HostTensor weights = *signedWeights(op);
+    Attributes attributes = op.attributes;
+    attributes.erase("kernel_shape");  // was compared with the weights
+    attributes.erase("channels_last");
+    attributes.set("weights", types_.at(op.operands[1]).dims());
+    const bool depthwise = op.attributes.integer("group", 1) > 1;
+    std::vector<ValueId> operands{last(series, op.operands[0]),
+                                  depthwise
+                                      ? placesOf(series, weights)
+                                      : packedRuns(series, weights, dyn::windowOf(op, 2)->dilations[1])};
+    if (op.operands.size() > 2 && op.operands[2] != kNoValue) operands.push_back(op.operands[2]);
+    return series.emit(&ops::conv_integer_packedOp, std::move(operands), std::move(attributes), shape,
+                       Dtype::i32);
+  }
+
+  // [channels, 1, h, w] as [h * w * channels].
+  ValueId placesOf(OpSeries& series, const HostTensor& weights) {
+    const int64_t channels = weights.shape()[0], taps = weights.elementCount() / channels;
+    HostTensor places = *HostTensor::create(Dtype::i8, {weights.elementCount()});
+    const std::byte* from = weights.data();
+    std::byte* to = places.mutableData();
+    for (int64_t tap = 0; tap < taps; ++tap)
+      for (int64_t channel = 0; channel < channels; ++channel) *to++ = from[channel * taps + tap];
+    return constant(series, std::move(places));
+  }
+
+  // [m, c, h, w] as rows of runs (dyn_byte_window.h), packed.
+  ValueId packedRuns(OpSeries& series, const HostTensor& weights, int64_t dilation) {
+    const std::vector<int64_t>& sizes = weights.shape();
+    const int64_t channels = sizes[1], taps = sizes[2] * sizes[3];
+    const ByteRuns runs = ByteRuns::of(sizes[2], sizes[3], dilation, channels);
+    const int64_t perRun = taps / std::max<int64_t>(runs.count(), 1);  // places
+    HostTensor rows = *HostTensor::create(Dtype::i8, {sizes[0], runs.depth()});
+    const std::byte* from = weights.data();
+    std::byte* to = rows.mutableData();
+    std::fill_n(to, rows.elementCount(), std::byte{0});
+    for (int64_t m = 0; m < sizes[0]; ++m, to += runs.depth())
+      for (int64_t channel = 0; channel < channels; ++channel)
+        for (int64_t tap = 0; tap < taps; ++tap)
+          to[tap / perRun * runs.padded + tap % perRun * channels + channel] = *from++;
+    Attributes packing;
+    packing.set("transpose", int64_t{1});
+    const Dim length = ir_.dims().any("the layout of packed weights is the machine's");
+    return series.emit(&ops::pack_bytesOp, {constant(series, std::move(rows))}, std::move(packing),
+                       Shape{length}, Dtype::i8);
   }
 
   // x * a + b, with a and b of the constants.

@@ -30,6 +30,7 @@ struct Gain {
 };
 constexpr double kSmall = 300, kMiddle = 4000;  // places
 constexpr Gain kPointwise{1.1, 1.0, 0.95}, kWindow{1.1, 1.05, 1.0}, kDepthwise{1.35, 1.2, 0.95};
+constexpr Gain kPointwiseBytes{1.3, 1.1, 1.05}, kWindowBytes{1.6, 1.25, 1.15}, kDepthwiseBytes{2.0, 1.3, 1.0};
 
 double at(const Gain& gain, double places) {
   return places <= kSmall ? gain.small : places <= kMiddle ? gain.middle : gain.large;
@@ -38,24 +39,32 @@ double at(const Gain& gain, double places) {
 // A multiplication of a depthwise convolution takes as much as this many of a product, one of a grouped as
 // this many.
 constexpr double kDepthwiseWork = 4, kGroupedWork = 1.5;
+constexpr double kByteWork = 0.3;  // of bytes as much as this of one of f32
 // Reading and writing an element of memory takes as much as this many multiplications.
 constexpr double kBorderWork = 10, kJoinWork = 4, kWideJoinWork = 40;
 constexpr size_t kManyParts = 4;
 
 }  // namespace
 
-void LayoutCost::convolution(const contraction::ConvolutionWindow& window, const Shape& image) {
+void LayoutCost::convolution(const contraction::ConvolutionWindow& window, const Shape& image, bool ofBytes) {
   const bool isDepthwise = window.groups > 1 && window.channels == 1 && window.filters == 1;
   const int64_t filters = isDepthwise ? window.groups : window.filters;
   const double multiplications =
       elementsOf(image) * static_cast<double>(window.taps()) * static_cast<double>(window.channels);
-  const double work = multiplications * (isDepthwise ? kDepthwiseWork : window.groups > 1 ? kGroupedWork : 1);
-  const Gain& gain = isDepthwise ? kDepthwise : window.taps() == 1 ? kPointwise : kWindow;
+  const double work = multiplications * (ofBytes ? kByteWork : 1) *
+                      (isDepthwise         ? kDepthwiseWork
+                       : window.groups > 1 ? kGroupedWork
+                                           : 1);
+  const Gain& gain = isDepthwise          ? (ofBytes ? kDepthwiseBytes : kDepthwise)
+                     : window.taps() == 1 ? (ofBytes ? kPointwiseBytes : kPointwise)
+                                          : (ofBytes ? kWindowBytes : kWindow);
   planes_ += work;
   last_ += work / (at(gain, placesOf(image)) * filled(filters, lanes_));
 }
 
-void LayoutCost::border(const Shape& image) { last_ += kBorderWork * elementsOf(image); }
+void LayoutCost::border(const Shape& image, int64_t elementBytes) {
+  last_ += kBorderWork * elementsOf(image) * static_cast<double>(elementBytes) / 4;
+}
 
 void LayoutCost::join(const Shape& image, size_t parts) {
   planes_ += kJoinWork * elementsOf(image);

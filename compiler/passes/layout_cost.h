@@ -21,10 +21,10 @@ class LayoutCost {
  public:
   explicit LayoutCost(int64_t lanes) : lanes_(lanes) {}
 
-  // `image` is the result's shape (n, c, h, w).
-  void convolution(const contraction::ConvolutionWindow& window, const Shape& image);
+  // `image` is the result's shape (n, c, h, w). ofBytes: what is multiplied.
+  void convolution(const contraction::ConvolutionWindow& window, const Shape& image, bool ofBytes = false);
   // An image that is turned once.
-  void border(const Shape& image);
+  void border(const Shape& image, int64_t elementBytes = 4);
   // `parts` images side by side along their channels.
   void join(const Shape& image, size_t parts);
   void add(const LayoutCost& other) { planes_ += other.planes_, last_ += other.last_; }

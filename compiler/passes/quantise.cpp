@@ -14,7 +14,7 @@
 // A dynamic_quantize_linear becomes its steps, the range and what follows from it: whatever computes its
 // operand then runs once, in the epilogue of the product before it, and not once for the range and again for
 // the result. Cost in IR size: three to eight operations per product, of which all but the product are fused;
-// 14 per dynamic_quantize_linear, in two kernels.
+// 14 per dynamic_quantize_linear, in two kernels. A maximum pool between bytes of one scale is one of bytes.
 #include <numeric>
 #include <optional>
 
@@ -59,7 +59,7 @@ class Quantiser {
       const bool changed = op->def == &ops::matmulOp ? product(*op)
                            : op->def == &ops::convOp ? convolution(*op)
                                                      : false;
-      if (op->def == &ops::quantize_linearOp && quantiseProduct(*op)) continue;
+      if (op->def == &ops::quantize_linearOp && (quantiseProduct(*op) || quantisePool(*op))) continue;
       products_ += changed;
       if (op->def == &ops::addOp) noteBias(*op);
       if (op->def == &ops::dynamic_quantize_linearOp) {
@@ -259,6 +259,38 @@ class Quantiser {
                op.place);
     }
     add(ops::castOp, {y}, {{"to", result.dtype()}}, op.results[0], op.place);
+    return true;
+  }
+
+  // The number, where it is known.
+  const HostTensor* constantOf(ValueId v) const {
+    const Op* op = v == kNoValue ? nullptr : definition(v);
+    return op && op->def == &ops::constantOp ? op->attributes.tensor("value") : nullptr;
+  }
+  bool isSame(ValueId a, ValueId b) const {
+    if (a == b) return true;
+    const HostTensor *left = constantOf(a), *right = constantOf(b);
+    return left && right && left->dtype() == right->dtype() && left->elementCount() == 1 &&
+           right->elementCount() == 1 && left->realAt(0) == right->realAt(0);
+  }
+
+  // quantize_linear of the largest of dequantised bytes, by the same scale and zero point: the largest byte.
+  bool quantisePool(const Op& op) {
+    const Op* pool = definition(op.operands[0]);
+    if (!pool || pool->def != &ops::max_poolOp || pool->results.size() != 1 || uses_[op.operands[0]] != 1)
+      return false;
+    const Op* bytes = definition(pool->operands[0]);
+    if (!bytes || bytes->def != &ops::dequantize_linearOp) return false;
+    const auto operand = [](const Op& of, size_t i) {
+      return i < of.operands.size() ? of.operands[i] : kNoValue;
+    };
+    const Type type = types_.at(bytes->operands[0]), result = op.results[0].type;
+    const HostTensor* scale = constantOf(bytes->operands[1]);
+    if ((type.dtype() != Dtype::u8 && type.dtype() != Dtype::i8) || type.dtype() != result.dtype() ||
+        !scale || scale->elementCount() != 1 || !(scale->realAt(0) > 0) ||
+        !isSame(bytes->operands[1], op.operands[1]) || !isSame(operand(*bytes, 2), operand(op, 2)))
+      return false;
+    add(ops::max_poolOp, {bytes->operands[0]}, pool->attributes, op.results[0], op.place);
     return true;
   }
 

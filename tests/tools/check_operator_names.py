@@ -27,12 +27,12 @@ REWRITES = {
     "compiler/passes/position_needs.cpp": "mul",
     "compiler/passes/contraction_versions.cpp": "conv_packed gemm_packed",
     "compiler/passes/fold.cpp": "matmul matmul_integer size transpose",
-    "compiler/passes/layout.cpp": "add average_pool batch_norm concat conv conv_packed conv_transpose matmul max_pool mul "
-                                  "pack_conv reduce_max reduce_mean reduce_min reduce_sum transpose",
+    "compiler/passes/layout.cpp": "add average_pool batch_norm concat conv conv_integer conv_integer_packed conv_packed conv_transpose "
+                                  "matmul max_pool mul pack_bytes pack_conv reduce_max reduce_mean reduce_min reduce_sum transpose",
     "compiler/passes/prepack.cpp": "cast conv conv_integer conv_packed gemm_packed matmul matmul_integer "
                                    "matmul_integer_packed pack_b pack_bytes pack_conv transpose",
     "compiler/passes/quantise.cpp": "add cast conv conv_integer dequantize_linear div dynamic_quantize_linear equal "
-                                    "matmul matmul_integer max min mul quantize_linear reduce_max reduce_min relu "
+                                    "matmul matmul_integer max max_pool min mul quantize_linear reduce_max reduce_min relu "
                                     "round sub transpose unsqueeze where",
     "compiler/passes/batched_turns.cpp": "concat expand gather gather_nd layer_norm log_softmax matmul mul reduce_l2 reduce_max "
                                          "reduce_mean reduce_min reduce_prod reduce_sum reshape rms_norm shape slice softmax split "

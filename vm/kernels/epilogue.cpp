@@ -71,6 +71,11 @@ int32_t Epilogue::runApart(const void* tile, int64_t pitch, int64_t rowLength, i
   scalars[scalarCount_ + 1] = columnEnd;
   // Where the whole product would begin, if this row of it lay where the row of the tile does.
   const auto from = reinterpret_cast<intptr_t>(tile);
+  if (pitch == rowLength) {  // then all rows lie as in the whole
+    buffers[bufferCount_ - 2] =
+        reinterpret_cast<void*>(from - (rowBegin * rowLength + columnBegin) * kElement);
+    return function_(buffers.data(), scalars, rowBegin, rowEnd, nullptr);
+  }
   for (int64_t row = rowBegin; row < rowEnd; ++row) {
     const int64_t before = row * rowLength + columnBegin - (row - rowBegin) * pitch;
     buffers[bufferCount_ - 2] = reinterpret_cast<void*>(from - before * kElement);

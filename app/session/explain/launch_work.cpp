@@ -428,6 +428,9 @@ void countConvolution(const TimelineEvent& event, const std::vector<Tensor>& ten
   if (tensors.size() < results + 2 || event.numbers.size() < 2) return;
   static_assert(int{calls::Conv::weights} == int{calls::ConvPacked::weights});
   const Tensor& weights = tensors[results + calls::Conv::weights];
+  // Of bytes: the limits of a machine are those of f32.
+  if (const Tensor& x = tensors[results + calls::Conv::x]; x.bytes == x.elements) return;
+  work.kind = LaunchKind::convolution;
   std::vector<double> window(weights.shape.begin(), weights.shape.end());
   if (packed) {
     calls::Owned words;
@@ -464,7 +467,6 @@ LaunchWork workOf(const TimelineEvent& event, const LoweredModule& lowered, doub
     work.kind = LaunchKind::attention;
     countAttention(event, lowered, tensors, panelColumns, work);
   } else if (event.name == "conv" || event.name == "conv_packed" || event.name == "onednn_conv") {
-    work.kind = LaunchKind::convolution;
     countConvolution(event, tensors, event.name != "conv", work);
   }
   return work;

@@ -262,8 +262,9 @@ Status inferNormPool(InferContext& c) {
 
 // The builtin: f32, up to three spatial axes, no places.
 bool builtinPoolTakes(const Op& op, std::span<const Type> types) {
-  return op.results.size() == 1 && types[0].isTensor() && types[0].dtype() == Dtype::f32 &&
-         types[0].rank() <= 5;
+  if (op.results.size() != 1 || !types[0].isTensor() || types[0].rank() > 5) return false;
+  const Dtype dtype = types[0].dtype();
+  return dtype == Dtype::f32 || ((dtype == Dtype::u8 || dtype == Dtype::i8) && makesChannelsLast(op));
 }
 
 enum class PoolMode : int32_t {

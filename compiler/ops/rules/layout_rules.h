@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/ir/op_def.h"
+#include "vm/shared/dyn_byte_window.h"  // how weights of bytes stand for such images
 #include "vm/shared/dyn_layout.h"
 
 namespace dyn {

@@ -13,6 +13,7 @@ DYN_ONNX_WRITING(writeGemmPacked);
 DYN_ONNX_WRITING(writeMatmulIntegerPacked);
 DYN_ONNX_WRITING(writeMatmulNbits);
 DYN_ONNX_WRITING(writeConvInteger);
+DYN_ONNX_WRITING(writeConvIntegerPacked);
 // write_images.cpp
 DYN_ONNX_WRITING(writeConvPacked);
 DYN_ONNX_WRITING(writePool);

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/rules/layout_rules.h"
 #include "frontends/onnx/write/write_functions.h"
 
 namespace dyn::onnx {
@@ -140,6 +141,35 @@ void writeConvInteger(NodeWriter& w) {
   }
   w.finish("ConvInteger", {w.operand(0), weights, w.operand(2), oneZeroPoint(w, 3)},
            w.ownAttributes("-channels_last"));
+}
+
+// The weights as they were before they stood in runs (dyn_byte_window.h), the image in planes.
+void writeConvIntegerPacked(NodeWriter& w) {
+  const Shape sizes = w.attributes().dims("weights");
+  const int64_t filters = *sizes[0].constant(), channels = *sizes[1].constant(), rows = *sizes[2].constant(),
+                columns = *sizes[3].constant();
+  const auto numbers = [&](const std::vector<int64_t>& values) { return w.parts().integers(values); };
+  const std::vector<int64_t> dilations = w.attributes().integers("dilations");
+  std::string weights;
+  if (w.attributes().integer("group", 1) > 1) {
+    const std::string places = w.node("Reshape", {w.operand(1), numbers({rows, columns, 1, filters})});
+    weights = transposed(w, places, std::vector<int64_t>{3, 2, 0, 1});
+  } else {
+    const Op* pack = nullptr;
+    const std::string packed = unpackedWeights(w, 1, &pack);
+    if (w.failed()) return;
+    const ByteRuns runs = ByteRuns::of(rows, columns, dilations.size() > 1 ? dilations[1] : 1, channels);
+    const std::string parted = w.node("Reshape", {packed, numbers({filters, runs.count(), runs.padded})});
+    const std::string filled = w.node("Slice", {parted, numbers({0}), numbers({runs.length}), numbers({2})});
+    const std::string places = w.node("Reshape", {filled, numbers({filters, rows, columns, channels})});
+    weights = transposed(w, places, std::vector<int64_t>{0, 3, 1, 2});
+  }
+  const std::string planes = transposed(w, w.operand(0), std::vector<int64_t>{0, 3, 1, 2});
+  const std::string sums =
+      w.node("ConvInteger", {planes, weights, w.operand(2)}, w.ownAttributes("-weights"));
+  AttributeMessages order;
+  order.integers("perm", std::vector<int64_t>{0, 2, 3, 1});
+  w.finish("Transpose", {sums}, std::move(order));
 }
 
 }  // namespace dyn::onnx

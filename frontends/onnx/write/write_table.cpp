@@ -59,6 +59,7 @@ constexpr WriteRow kRows[] = {
     {.op = "construct", .saying = Saying::never, .reason = kData},
     {.op = "conv", .onnx = "Conv"},
     {.op = "conv_integer", .saying = Saying::steps, .write = writeConvInteger},
+    {.op = "conv_integer_packed", .saying = Saying::steps, .write = writeConvIntegerPacked},
     {.op = "conv_packed", .saying = Saying::steps, .write = writeConvPacked},
     {.op = "conv_transpose", .onnx = "ConvTranspose"},
     {.op = "cos", .onnx = "Cos"},

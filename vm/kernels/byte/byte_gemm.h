@@ -105,5 +105,7 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call);
 Status bytePackBy(const ByteGemmFamily& family, BuiltinCall& call);
 Status byteConvScratchBy(const ByteGemmFamily& family, const FlatCall& call, int64_t& elements);
 Status byteConvBy(const ByteGemmFamily& family, FlatCall& call);
+Status byteConvPackedScratchBy(const ByteGemmFamily& family, const FlatCall& call, int64_t& elements);
+Status byteConvPackedBy(const ByteGemmFamily& family, FlatCall& call);
 
 }  // namespace dyn::vm::kernels

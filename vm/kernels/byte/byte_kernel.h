@@ -21,6 +21,31 @@ using ByteMicroKernel = void (*)(int64_t words, const uint32_t* a, int64_t leadi
                                  const int32_t* rowTerms, const int32_t* zeros, int32_t* c, int64_t leadingC,
                                  int64_t columns);
 
+// The same for rows that consist of `runs` pieces which lie anywhere, as windows of an image with its
+// channels last do: the words of run r of row i are at a + offsets[r] + i * pitch, all in bytes, at any
+// address. The panel has runs * words words.
+using ByteRunKernel = void (*)(int64_t runs, const int64_t* offsets, int64_t words, const uint8_t* a,
+                               int64_t pitch, const int8_t* panel, const int32_t* rowTerms,
+                               const int32_t* zeros, int32_t* c, int64_t leadingC, int64_t columns);
+
+// Windows of as many channels as a vector has lanes, which lie side by side; for i < count, j < columns
+//   sums[i * leading + j] = first[j] + sum over t of weights of tap t and lane j * at[i * step + offsets[t] + j]
+// in i32 that wraps. Taps go in groups, as depths in words: `groups` of them, weights [groups][lanes][group];
+// what the last lacks has weights of 0 and any offset. Behind the last place kByteWindowSlack bytes are read.
+struct ByteLaneWindow {
+  const uint8_t* at = nullptr;
+  int64_t step = 0;  // from place to place
+  const int64_t* offsets = nullptr;
+  int64_t groups = 0;
+  const int8_t* weights = nullptr;
+  const int32_t* first = nullptr;
+  // Groups are rows of three taps and one more of no weight, each `step` behind the one before: then a word
+  // of four serves two neighbours.
+  bool pairs = false;
+};
+using ByteLaneKernel = void (*)(const ByteLaneWindow& window, int32_t* sums, int64_t leading, int64_t count,
+                                int64_t columns);
+
 // A window of one channel over rows of unsigned bytes; for o < outputs and i < count
 //   sums[o * count + i] = first + sum over r < rowCount, t < width of
 //                         weights[r * width + t] * rows[r][o * rowStep + i * stride + t * dilation]
@@ -44,6 +69,9 @@ struct ByteGemmFamily {
   int32_t group;                        // depths in a word: 4 or 2
   const ByteMicroKernel* microKernels;  // maxRows entries: one for each number of rows
   ByteWindowKernel windowKernel;
+  const ByteRunKernel* runKernels;  // as microKernels
+  ByteLaneKernel laneKernel;
+  int32_t lanes;  // of laneKernel
 };
 
 }  // namespace dyn::vm::kernels

@@ -18,6 +18,11 @@ inline Words lanes(const int8_t* from) {
 inline Sums multiplyAdd(Sums sums, Words a, Words b) {
   return sums + reinterpret_cast<Sums>(_mm256_madd_epi16(a, b));
 }
+inline Words mixed(const uint8_t* from, const int64_t* offsets) {
+  const __m128i low = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + offsets[0])),
+                high = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + offsets[1]));
+  return _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(low, high));
+}
 
 }  // namespace
 

@@ -21,6 +21,14 @@ inline Words lanes(const int8_t* from) {
   return b;
 }
 inline Sums multiplyAdd(Sums sums, Words a, Words b) { return sums + a.low * b.low + a.high * b.high; }
+inline Words mixed(const uint8_t* from, const int64_t* offsets) {
+  Words a;
+  for (int i = 0; i < 4; ++i) {
+    a.low[i] = from[offsets[0] + i];
+    a.high[i] = from[offsets[1] + i];
+  }
+  return a;
+}
 
 }  // namespace
 

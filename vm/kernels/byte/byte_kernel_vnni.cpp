@@ -17,6 +17,25 @@ inline Words lanes(const int8_t* from) { return _mm512_loadu_si512(from); }
 inline Sums multiplyAdd(Sums sums, Words a, Words b) {
   return reinterpret_cast<Sums>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sums), a, b));
 }
+// Sixteen bytes of each place in 128 bits of their own; then four channels of all places there, and these
+// side by side.
+inline Words mixed(const uint8_t* from, const int64_t* offsets) {
+  const auto at = [&](int64_t i) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + offsets[i]));
+  };
+  __m512i bytes = _mm512_castsi128_si512(at(0));
+  bytes = _mm512_mask_broadcast_i32x4(bytes, 0x00f0, at(1));
+  bytes = _mm512_mask_broadcast_i32x4(bytes, 0x0f00, at(2));
+  bytes = _mm512_mask_broadcast_i32x4(bytes, 0xf000, at(3));
+  const __m512i fours = _mm512_permutexvar_epi32(
+      _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), bytes);
+  return _mm512_shuffle_epi8(
+      fours, _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
+}
+
+inline Words nextPlace(Words weights) {
+  return reinterpret_cast<Words>(reinterpret_cast<Sums>(weights) << 8);
+}
 
 // One word of four taps for 16 outputs, whose inputs overlap: each 128 bits hold what four of them need, and
 // are then spread over their words.
@@ -75,6 +94,7 @@ bool wordWindow(const dyn::vm::kernels::ByteWindow& w, int32_t* sums, int64_t co
 
 }  // namespace
 
+#define DYN_LANE_PAIRS
 #define DYN_WORD_WINDOWS
 #define DYN_LANES 16
 #define DYN_VECTORS 2

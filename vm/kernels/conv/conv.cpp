@@ -1,5 +1,5 @@
-// conv, conv_packed and conv_pack: 1, 2 or 3 spatial dims, groups, strides, dilations, any padding. f32 goes
-// one of the ways of convolution.h, f64 straight over the taps.
+// conv, conv_packed of f32 and conv_pack: 1, 2 or 3 spatial dims, groups, strides, dilations, any padding.
+// f32 goes one of the ways of convolution.h, f64 straight over the taps.
 #include <vector>
 
 #include "vm/kernels/builtins.h"
@@ -247,7 +247,7 @@ static Status wayOfPacked(int32_t number, const Convolution& c, Way& way) {
                                       " can not do this layout");
 }
 
-Status convPackedScratch(const FlatCall& call, int64_t& elements) {
+Status convPackedFloatsScratch(const FlatCall& call, int64_t& elements) {
   Convolution c;
   if (Status status = describePackedShapes(call, "conv_packed", c); !status.ok()) return status;
   if (call.result(0)->elements == 0) return okStatus();
@@ -259,7 +259,7 @@ Status convPackedScratch(const FlatCall& call, int64_t& elements) {
   return okStatus();
 }
 
-Status convPacked(FlatCall& call) {
+Status convPackedFloats(FlatCall& call) {
   Convolution c;
   Epilogue epilogue;
   if (Status status = describePacked(call, "conv_packed", c, epilogue); !status.ok()) return status;

@@ -76,6 +76,10 @@ Status describePackedShapes(const FlatCall& call, const char* name, Convolution&
 // Bias and epilogue, too.
 Status describePacked(const FlatCall& call, const char* name, Convolution& c, Epilogue& epilogue);
 
+// conv_packed of f32; that of bytes is in byte/byte_conv_last.cpp.
+Status convPackedFloatsScratch(const FlatCall& call, int64_t& elements);
+Status convPackedFloats(FlatCall& call);
+
 // The places p >= 0 for which 0 <= p * stride + shift < size: [low, high).
 struct Places {
   int64_t low = 0, high = 0;

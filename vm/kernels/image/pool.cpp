@@ -3,6 +3,7 @@
 // lie side by side (lane_frame.h).
 #include <array>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "vm/include/dyn_builtin_numbers.h"
@@ -65,7 +66,9 @@ Status describePool(const FlatCall& call, const TensorView* x, const TensorView*
     return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(x) + " -> " + describe(y));
   };
   const int64_t channelAxis = channelsLast ? rank + 1 : 1, firstAxis = channelsLast ? 1 : 2;
-  if (x->dtype() != DataType::f32 || y->dtype() != DataType::f32 || x->rank != rank + 2 ||
+  const bool ofBytes =
+      channelsLast && p.mode == kMaximum && (x->dtype() == DataType::u8 || x->dtype() == DataType::i8);
+  if ((x->dtype() != DataType::f32 && !ofBytes) || y->dtype() != x->dtype() || x->rank != rank + 2 ||
       y->rank != rank + 2 || x->shape()[0] != y->shape()[0] ||
       x->shape()[channelAxis] != y->shape()[channelAxis])
     return wrong();
@@ -220,25 +223,46 @@ class Plane {
   Table<float> counts_;  // of the columns
 };
 
+// Bytes in vectors of sixteen; the last may overlap the one before it.
+template <typename T>
+void largestBytes(int64_t count, const T* const* rows, int64_t columns, T* out) {
+  typedef T Sixteen __attribute__((vector_size(16), aligned(1), may_alias));
+  constexpr int64_t kLanes = 16;
+  const auto at = [](const T* p) { return *reinterpret_cast<const Sixteen*>(p); };
+  for (int64_t j = 0; columns >= kLanes && j < columns; j += kLanes) {
+    const int64_t from = std::min(j, columns - kLanes);
+    Sixteen best = at(rows[0] + from);
+    for (int64_t r = 1; r < count; ++r) {
+      const Sixteen next = at(rows[r] + from);
+      best = next > best ? next : best;
+    }
+    *reinterpret_cast<Sixteen*>(out + from) = best;
+  }
+  for (int64_t j = 0; columns < kLanes && j < columns; ++j) {
+    out[j] = rows[0][j];
+    for (int64_t r = 1; r < count; ++r) out[j] = std::max(out[j], rows[r][j]);
+  }
+}
+
 // One row of places of an image with its channels last: each place combines what its window holds, channel by
 // channel.
+template <typename T>
 class PlacesOfRow {
  public:
   PlacesOfRow(const Pool& p, float* memory) : p_(p), taps_(memory) {}
   static int64_t scratchElements(const Pool& p) {
     int64_t most = 1;  // each element of the input meets one tap of a window at most
     for (size_t i = 0; i < 3; ++i) most *= std::min(p.window.kernel[i], p.window.input[i]);
-    return tableElements<const float*>(most);
+    return tableElements<const T*>(most);
   }
 
   // `row` counts the rows of all slices of all images.
-  void run(const float* x, float* y, int64_t row) {
+  void run(const T* x, T* y, int64_t row) {
     const Convolution& w = p_.window;
-    const PoolKernels& kernels = poolKernels();
     const int64_t oh = row % w.output[1], od = row / w.output[1] % w.output[0],
                   image = row / w.output[1] / w.output[0];
     const Places slices = p_.taps(0, od), rows = p_.taps(1, oh);
-    float* to = y + row * w.output[2] * p_.channels;
+    T* to = y + row * w.output[2] * p_.channels;
     for (int64_t ow = 0; ow < w.output[2]; ++ow, to += p_.channels) {
       const Places columns = p_.taps(2, ow);
       taps_.clear();
@@ -248,24 +272,37 @@ class PlacesOfRow {
             taps_.add(x + (((image * w.input[0] + at(0, od, d)) * w.input[1] + at(1, oh, h)) * w.input[2] +
                            at(2, ow, k)) *
                               p_.channels);
+      combine(to);
+      if constexpr (std::is_same_v<T, float>) {
+        if (p_.mode == kMaximum) continue;
+        const auto count = static_cast<float>(p_.counted(0, od) * p_.counted(1, oh) * p_.counted(2, ow));
+        for (int64_t i = 0; i < p_.channels; ++i) to[i] /= count;
+      }
+    }
+  }
+
+ private:
+  void combine(T* to) const {
+    if constexpr (std::is_same_v<T, float>) {
+      const PoolKernels& kernels = poolKernels();
       if (taps_.size() == 0)
         std::fill_n(to, p_.channels, neutralOf(p_.mode));
       else
         (p_.mode == kMaximum ? kernels.maximaOfRows : kernels.sumsOfRows)(taps_.size(), taps_.data(),
                                                                           p_.channels, to);
-      if (p_.mode == kMaximum) continue;
-      const auto count = static_cast<float>(p_.counted(0, od) * p_.counted(1, oh) * p_.counted(2, ow));
-      for (int64_t i = 0; i < p_.channels; ++i) to[i] /= count;
+    } else {
+      if (taps_.size() == 0)
+        std::fill_n(to, p_.channels, std::numeric_limits<T>::lowest());
+      else
+        largestBytes(taps_.size(), taps_.data(), p_.channels, to);
     }
   }
-
- private:
   int64_t at(size_t axis, int64_t place, int64_t tap) const {
     return place * p_.window.stride[axis] + tap * p_.window.dilation[axis] - p_.window.pad[axis];
   }
 
   const Pool& p_;
-  Table<const float*> taps_;
+  Table<const T*> taps_;
 };
 
 // Channels last: row by row. Else first groups of planes, chunk by chunk, then the other planes, row by row.
@@ -289,7 +326,7 @@ struct Plan {
                    turned < p.planes ? Plane::scratchElements(p) : 0);
     if (p.channels == 0) return;
     units = p.planes / p.channels * rowsOfPlane;
-    own = PlacesOfRow::scratchElements(p);
+    own = PlacesOfRow<float>::scratchElements(p);
   }
 };
 
@@ -322,16 +359,21 @@ Status pool(FlatCall& call) {
                 rowsOfPlane = plan.rowsOfPlane;
   Scratch scratch(call, 0, plan.tasks, plan.own);
   if (!scratch) return scratch.status();
+  const auto placeByPlace = [&]<typename T>(const T* in, T* out) {
+    call.split(plan.units, plan.tasks, [&](int64_t begin, int64_t end) {
+      PlacesOfRow<T> places(p, scratch.next());
+      for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) places.run(in, out, unit);
+    });
+    return okStatus();
+  };
+  if (x->dtype() == DataType::u8) return placeByPlace(x->as<uint8_t>(), y->as<uint8_t>());
+  if (x->dtype() == DataType::i8) return placeByPlace(x->as<int8_t>(), y->as<int8_t>());
   const float* from = x->as<float>();
   float* to = y->as<float>();
+  if (p.channels > 0) return placeByPlace(from, to);
   call.split(plan.units, plan.tasks, [&](int64_t begin, int64_t end) {
     float* memory = scratch.next();
     int64_t unit = begin;
-    if (p.channels > 0) {
-      PlacesOfRow places(p, memory);
-      for (; unit < end && !call.cancelled(); ++unit) places.run(from, to, unit);
-      return;
-    }
     for (; unit < std::min(end, groupUnits) && !call.cancelled(); ++unit) {
       const int64_t plane = unit / chunks * plan.groups.lanes();
       plan.groups.run(from + plane * w.inputSize(), unit % chunks, to + plane * w.outputSize(), memory);

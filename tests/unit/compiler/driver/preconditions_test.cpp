@@ -19,9 +19,10 @@ using namespace test;
 // Written by passes, never read from a file: their attributes are right by construction, and the verifier
 // looks at their form.
 const std::set<std::string_view> kMadeByPasses = {
-    "fused",       "into",        "alloc",          "arena",       "kill",       "strided",
-    "device_copy", "variant",     "pack_b",         "gemm_packed", "pack_bytes", "matmul_integer_packed",
-    "pack_conv",   "conv_packed", "matmul_permuted"};
+    "fused",     "into",        "alloc",           "arena",
+    "kill",      "strided",     "device_copy",     "variant",
+    "pack_b",    "gemm_packed", "pack_bytes",      "matmul_integer_packed",
+    "pack_conv", "conv_packed", "matmul_permuted", "conv_integer_packed"};
 
 }  // namespace
 

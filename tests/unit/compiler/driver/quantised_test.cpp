@@ -1,5 +1,7 @@
 // Products of dequantised bytes: integer products where the pass `quantise` is on, and the same numbers where
 // it is off.
+#include <map>
+
 #include "compiler/ir/walk.h"
 #include "tests/unit/compiler/driver/run_both.h"
 
@@ -268,6 +270,78 @@ TEST(Quantised, constantWeightsStandWithTheirChannelsLast) {
     constants.push_back(compiled->lowered.constants.size());
   }
   EXPECT_EQ(constants[0], constants[1]);
+}
+
+// Between layers of bytes images lie with their channels last: windows of both kinds, pools, joins, sums.
+constexpr const char* kRegion = R"(fn @main(%x: Tensor[(n, 3, h, w), f32]) {
+  %s = constant() {value = f32[] 0.0625}
+  %z = constant() {value = u8[] 9}
+  %o = constant() {value = f32[] 4}
+  %sw = constant() {value = f32[6] [0.5, 0.25, 0.125, 1, 0.5, 2]}
+  %k0 = constant() {value = i8[6, 3, 3, 3] K0}
+  %k1 = constant() {value = i8[6, 1, 3, 3] K1}
+  %k2 = constant() {value = i8[5, 6, 1, 1] K2}
+  %k3 = constant() {value = i8[5, 6, 3, 2] K3}
+  %k4 = constant() {value = u8[1, 6, 1, 1] [[[[128]], [[130]], [[3]], [[255]], [[0]], [[9]]]]}
+  %z4 = constant() {value = u8[] 128}
+  %q = quantize_linear(%x, %s, %z)
+  %d = dequantize_linear(%q, %s, %z)
+  %f0 = dequantize_linear(%k0, %sw) {axis = 0}
+  %c0 = conv(%d, %f0) {pads = [1, 1, 1, 1], strides = [2, 2]}
+  %r0 = relu(%c0)
+  %q0 = quantize_linear(%r0, %o, %z)
+  %d0 = dequantize_linear(%q0, %o, %z)
+  %m = max_pool(%d0) {kernel_shape = [3, 3], pads = [1, 1, 1, 1]}
+  %qm = quantize_linear(%m, %o, %z)
+  %dm = dequantize_linear(%qm, %o, %z)
+  %f1 = dequantize_linear(%k1, %sw) {axis = 0}
+  %c1 = conv(%dm, %f1) {group = 6, pads = [1, 1, 1, 1]}
+  %q1 = quantize_linear(%c1, %o, %z)
+  %d1 = dequantize_linear(%q1, %o, %z)
+  %a = add(%d1, %d0)
+  %qa = quantize_linear(%a, %o, %z)
+  %da = dequantize_linear(%qa, %o, %z)
+  %f2 = dequantize_linear(%k2, %s)
+  %c2 = conv(%da, %f2)
+  %q2 = quantize_linear(%c2, %o, %z)
+  %d2 = dequantize_linear(%q2, %o, %z)
+  %f3 = dequantize_linear(%k3, %s)
+  %c3 = conv(%da, %f3) {dilations = [1, 2], pads = [1, 1, 1, 1]}
+  %q3 = quantize_linear(%c3, %o, %z)
+  %d3 = dequantize_linear(%q3, %o, %z)
+  %f4 = dequantize_linear(%k4, %s, %z4)
+  %c4 = conv(%da, %f4)
+  %q4 = quantize_linear(%c4, %o, %z)
+  %d4 = dequantize_linear(%q4, %o, %z)
+  %j = concat(%d2, %d4, %d3) {axis = 1}
+  %y = quantize_linear(%j, %o, %z)
+  return %y
+})";
+
+TEST(Quantised, regionsStandWithTheirChannelsLast) {
+  int64_t next = 0;
+  std::string text = kRegion;
+  const std::map<std::string, std::vector<int64_t>> weights = {
+      {"K0", {6, 3, 3, 3}}, {"K1", {6, 1, 3, 3}}, {"K2", {5, 6, 1, 1}}, {"K3", {5, 6, 3, 2}}};
+  for (const auto& [name, shape] : weights) text.replace(text.find(name), 2, literal(shape, next));
+  CompileOptions all;
+  all.passes = "+layout{regions=all}";
+  const auto count = [&](const char* pass, auto&& which) { return test::opsAfter(text, pass, which, all); };
+  EXPECT_EQ(count("quantise",
+                  [](const Op& op) {
+                    return op.def == &ops::max_poolOp && op.results[0].type.dtype() == Dtype::u8;
+                  }),
+            1);
+  EXPECT_EQ(count("layout", [](const Op& op) { return op.def == &ops::conv_integer_packedOp; }), 5);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 7}, {2, 1, 1}, {1, 27, 40}, {0, 4, 4}, {3, 16, 9}})
+    sets.push_back({test::randomTensor(Dtype::f32, {n, 3, h, w}, 1)});
+  for (const char* passes : {"", "+layout{regions=all}", "-layout", "-quantise", "-fuse"}) {
+    SCOPED_TRACE(passes);
+    CompileOptions options;
+    options.passes = passes;
+    expectSame(text, sets, options);
+  }
 }
 
 TEST(Quantised, byTheRangeOfTheData) {

@@ -390,6 +390,21 @@ void addWindows(std::vector<SweepRow>& rows) {
                   {"pads = [1, 1, 1, 1]", "strides = [2, 1], dilations = [1, 2]"},
                   {},
                   wide});
+  rows.push_back({"conv_integer_packed",
+                  "",
+                  "%x u8[n, h, w, 4], %k i8[6, 36], %z u8[]",
+                  "%p = pack_bytes(%k) {transpose = 1} "
+                  "%y = conv_integer_packed(%x, %p, %z) {weights = dims(6, 4, 3, 3), A} return %y",
+                  {"pads = [1, 1, 1, 1]", "strides = [2, 1], dilations = [2, 1]"},
+                  {},
+                  wide});
+  rows.push_back({"conv_integer_packed",
+                  "",
+                  "%x i8[n, h, w, 5], %k i8[45], %z i8[]",
+                  "%y = conv_integer_packed(%x, %k, %z) {weights = dims(5, 1, 3, 3), group = 5, A} return %y",
+                  {"pads = [1, 1, 1, 1]", "strides = [2, 1], dilations = [1, 2]"},
+                  {},
+                  wide});
   rows.push_back({"pack_conv",
                   "",
                   "%x f32[n, 3, h, w], %k f32[4, 3, 3, 3]",

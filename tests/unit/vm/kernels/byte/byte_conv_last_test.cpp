@@ -1,0 +1,211 @@
+// Convolutions of bytes with their channels last, and their pools, against sums in 64 bits, by every family
+// of micro-kernels that this CPU can run.
+#include "tests/unit/vm/kernels/builtin_harness.h"
+#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/kernels/byte/byte_gemm.h"
+#include "vm/shared/dyn_byte_window.h"
+#include "vm/shared/dyn_layout.h"
+
+namespace dyn::vm::test {
+namespace {
+
+using kernels::ByteGemmFamily;
+
+struct Window {
+  int64_t batch, height, width, channels, filters, rows, columns;
+  int32_t strideDown = 1, strideRight = 1, dilationDown = 1, dilationRight = 1, group = 1;
+  int64_t padUp = 0, padLeft = 0, padDown = 0, padRight = 0;
+
+  int64_t perGroup() const { return channels / group; }
+  int64_t outputHeight() const {
+    return (height + padUp + padDown - (rows - 1) * dilationDown - 1) / strideDown + 1;
+  }
+  int64_t outputWidth() const {
+    return (width + padLeft + padRight - (columns - 1) * dilationRight - 1) / strideRight + 1;
+  }
+};
+
+class ByteConvLastTest : public BuiltinTest {
+ protected:
+  int64_t number(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random_);
+  }
+  Tensor* bytes(DataType dtype, std::vector<int64_t> shape) {
+    int64_t count = 1;
+    for (int64_t dim : shape) count *= dim;
+    std::vector<uint8_t> data(static_cast<size_t>(count));
+    // The least and the greatest often: sums of 16 bits would saturate.
+    for (uint8_t& x : data)
+      x = static_cast<uint8_t>(number(0, 3) == 0 ? (number(0, 1) ? 127 : 128) : number(0, 255));
+    return tensor(dtype, std::move(shape), data);
+  }
+  static int64_t at(const Tensor* x, int64_t i) {
+    return x->dtype == DataType::i8 ? int64_t{x->as<int8_t>()[i]} : int64_t{x->as<uint8_t>()[i]};
+  }
+
+  // [m, c/group, h, w]
+  static std::vector<int32_t> expected(const Window& w, const Tensor* x, const Tensor* k, int64_t zero) {
+    std::vector<int32_t> y;
+    const int64_t perGroup = w.perGroup(), filtersOfGroup = w.filters / w.group;
+    for (int64_t n = 0; n < w.batch; ++n)
+      for (int64_t oh = 0; oh < w.outputHeight(); ++oh)
+        for (int64_t ow = 0; ow < w.outputWidth(); ++ow)
+          for (int64_t m = 0; m < w.filters; ++m) {
+            int64_t sum = 0;
+            for (int64_t c = 0; c < perGroup; ++c)
+              for (int64_t r = 0; r < w.rows; ++r)
+                for (int64_t s = 0; s < w.columns; ++s) {
+                  const int64_t h = oh * w.strideDown + r * w.dilationDown - w.padUp,
+                                v = ow * w.strideRight + s * w.dilationRight - w.padLeft;
+                  if (h < 0 || h >= w.height || v < 0 || v >= w.width) continue;
+                  const int64_t channel = m / filtersOfGroup * perGroup + c;
+                  sum += (at(x, ((n * w.height + h) * w.width + v) * w.channels + channel) - zero) *
+                         at(k, ((m * perGroup + c) * w.rows + r) * w.columns + s);
+                }
+            y.push_back(static_cast<int32_t>(sum));
+          }
+    return y;
+  }
+
+  // As the pass `layout` has them packed.
+  Tensor* packed(const ByteGemmFamily& family, const Window& w, const Tensor* k) {
+    const int64_t taps = w.rows * w.columns, channels = w.perGroup();
+    if (w.group > 1) {
+      std::vector<uint8_t> places(static_cast<size_t>(taps * w.filters));
+      for (int64_t tap = 0; tap < taps; ++tap)
+        for (int64_t m = 0; m < w.filters; ++m)
+          places[static_cast<size_t>(tap * w.filters + m)] = static_cast<uint8_t>(at(k, m * taps + tap));
+      return tensor(DataType::i8, {taps * w.filters}, places);
+    }
+    const ByteRuns runs = ByteRuns::of(w.rows, w.columns, w.dilationRight, channels);
+    const int64_t perRun = taps / runs.count();
+    std::vector<uint8_t> rows(static_cast<size_t>(w.filters * runs.depth()));
+    for (int64_t m = 0; m < w.filters; ++m)
+      for (int64_t c = 0; c < channels; ++c)
+        for (int64_t tap = 0; tap < taps; ++tap)
+          rows[static_cast<size_t>(m * runs.depth() + tap / perRun * runs.padded + tap % perRun * channels +
+                                   c)] = static_cast<uint8_t>(at(k, (m * channels + c) * taps + tap));
+    Tensor* matrix = tensor(DataType::i8, {w.filters, runs.depth()}, rows);
+    const Status status = call([&](BuiltinCall& call) { return kernels::bytePackBy(family, call); }, {matrix},
+                               {.numbers = {1}});
+    EXPECT_TRUE(status.ok()) << status.message;
+    return result();
+  }
+
+  Status convolve(const ByteGemmFamily& family, const Window& w, Tensor* x, Tensor* weights, Tensor* zero,
+                  Tensor* y) {
+    calls::ConvPacked::Numbers<calls::Owned> n;
+    n.axes = 2, n.group = w.group, n.way = LaidNumber{0, ImageLayout::channelsLast}.joined();
+    n.strides = {w.strideDown, w.strideRight}, n.dilations = {w.dilationDown, w.dilationRight};
+    for (int64_t size : {w.filters, w.perGroup(), w.rows, w.columns})
+      n.sizes.push_back(static_cast<int32_t>(size));
+    return callFlat(
+        [&](const DynBuiltinCall* call, uint64_t* bytes) {
+          return scratchOf(*call, *bytes, [&](const FlatCall& flat, int64_t& elements) {
+            return kernels::byteConvPackedScratchBy(family, flat, elements);
+          });
+        },
+        [&](const DynBuiltinCall* call) {
+          return runOf(*call, [&](FlatCall& flat) { return kernels::byteConvPackedBy(family, flat); });
+        },
+        {x, weights, zero},
+        {.scalars = {w.padUp, w.padLeft}, .numbers = calls::writeNumbers<calls::ConvPacked>(n)}, {y});
+  }
+
+  void check(const Window& w) {
+    for (const ByteGemmFamily* family : kernels::byteGemmFamilies())
+      for (DataType dtype : {DataType::u8, DataType::i8})
+        for (bool zeroPoint : {false, true}) {
+          Tensor *x = bytes(dtype, {w.batch, w.height, w.width, w.channels}),
+                 *k = bytes(DataType::i8, {w.filters, w.perGroup(), w.rows, w.columns}),
+                 *zero = zeroPoint ? bytes(dtype, {}) : nullptr, *weights = packed(*family, w, k);
+          const std::vector<int32_t> sums = expected(w, x, k, zero ? at(zero, 0) : 0);
+          for (ThreadPool* threads : {&single_, &three_}) {
+            threads_ = threads;
+            Tensor* y = output({w.batch, w.outputHeight(), w.outputWidth(), w.filters}, DataType::i32);
+            const Status status = convolve(*family, w, x, weights, zero, y);
+            ASSERT_TRUE(status.ok()) << status.message;
+            ASSERT_EQ(data<int32_t>(y), sums)
+                << family->name << " " << w.channels << " channels, " << w.filters << " filters, " << w.rows
+                << " x " << w.columns << " on " << w.height << " x " << w.width << ", group " << w.group;
+          }
+        }
+  }
+};
+
+TEST_F(ByteConvLastTest, pointwise) {
+  for (int64_t channels : {1, 3, 4, 16, 37})
+    for (int64_t filters : {1, 5, 32, 67})
+      for (int64_t size : {1, 7, 13}) check({2, size, 5, channels, filters, 1, 1});
+  check({1, 9, 7, 8, 40, 1, 1, 2, 2});
+  check({1, 3, 4, 5, 6, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 2});
+}
+
+TEST_F(ByteConvLastTest, windows) {
+  for (int64_t channels : {1, 3, 4, 9, 16})
+    for (int64_t filters : {1, 33}) {
+      check({1, 9, 11, channels, filters, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+      check({2, 12, 7, channels, filters, 3, 3, 2, 2, 1, 1, 1, 1, 0, 1, 2});
+      check({1, 8, 9, channels, filters, 2, 4, 1, 2, 2, 1, 1, 0, 3, 1, 0});
+      check({1, 8, 14, channels, filters, 3, 3, 1, 1, 1, 3, 1, 1, 2, 3, 4});
+    }
+  check({1, 23, 30, 3, 64, 7, 7, 2, 2, 1, 1, 1, 3, 3, 3, 3});
+  check({1, 1, 1, 4, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1});  // of a window's places only one is inside
+  check({1, 40, 3, 32, 70, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+  check({1, 2, 600, 8, 64, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1});  // rows in pieces
+}
+
+TEST_F(ByteConvLastTest, depthwise) {
+  for (int32_t channels : {2, 8, 16, 24, 67}) {
+    check({2, 9, 11, channels, channels, 3, 3, 1, 1, 1, 1, channels, 1, 1, 1, 1});
+    check({1, 10, 7, channels, channels, 3, 3, 2, 2, 1, 1, channels, 1, 0, 0, 1});
+    check({1, 11, 13, channels, channels, 5, 5, 1, 2, 1, 1, channels, 2, 2, 2, 2});
+    check({1, 9, 9, channels, channels, 2, 3, 1, 1, 2, 3, channels});
+  }
+  check({1, 2, 900, 40, 40, 3, 3, 1, 1, 1, 1, 40, 1, 1, 1, 1});
+}
+
+TEST_F(ByteConvLastTest, whatIsRefused) {
+  const ByteGemmFamily& family = *kernels::byteGemmFamilies().front();
+  const Window w{1, 5, 5, 4, 8, 3, 3};
+  Tensor *x = bytes(DataType::u8, {1, 5, 5, 4}), *k = bytes(DataType::i8, {8, 4, 3, 3}),
+         *weights = packed(family, w, k), *y = output({1, 3, 3, 8}, DataType::i32);
+  EXPECT_TRUE(convolve(family, w, x, weights, nullptr, y).ok());
+  EXPECT_EQ(convolve(family, w, x, bytes(DataType::i8, {7}), nullptr, y).code, DYN_BAD_INPUT);
+  EXPECT_EQ(convolve(family, w, floats({1, 5, 5, 4}), weights, nullptr, y).code, DYN_BAD_INPUT);
+  EXPECT_EQ(convolve(family, w, x, weights, bytes(DataType::i8, {}), y).code, DYN_BAD_INPUT);
+  EXPECT_EQ(convolve(family, w, x, weights, nullptr, output({1, 3, 3, 9}, DataType::i32)).code,
+            DYN_BAD_INPUT);
+  Window groups = w;
+  groups.group = 2;
+  EXPECT_EQ(convolve(family, groups, x, weights, nullptr, y).code, DYN_UNSUPPORTED);
+}
+
+TEST_F(ByteConvLastTest, largestOfWindows) {
+  for (DataType dtype : {DataType::u8, DataType::i8})
+    for (int64_t channels : {1, 15, 16, 17, 70})
+      for (ThreadPool* threads : {&single_, &three_}) {
+        threads_ = threads;
+        const int64_t height = 9, width = 8, rows = 5, columns = 4;
+        Tensor *x = bytes(dtype, {2, height, width, channels}),
+               *y = output({2, rows, columns, channels}, dtype);
+        calls::Pool::Numbers<calls::Owned> n;
+        n.axes = 2, n.kind = LaidNumber{DYN_POOL_LARGEST, ImageLayout::channelsLast}.joined();
+        n.window = {3, 3}, n.strides = {2, 2}, n.dilations = {1, 1};
+        ASSERT_TRUE(
+            call("pool", {x}, {.scalars = {1, 1, 1, 0}, .numbers = calls::writeNumbers<calls::Pool>(n)}, {y})
+                .ok());
+        for (int64_t i = 0; i < y->elementCount; ++i) {
+          const int64_t c = i % channels, ow = i / channels % columns, oh = i / channels / columns % rows,
+                        image = i / channels / columns / rows;
+          int64_t best = INT64_MIN;
+          for (int64_t h = std::max<int64_t>(0, 2 * oh - 1); h <= std::min(height - 1, 2 * oh + 1); ++h)
+            for (int64_t v = std::max<int64_t>(0, 2 * ow - 1); v <= std::min(width - 1, 2 * ow + 1); ++v)
+              best = std::max(best, at(x, ((image * height + h) * width + v) * channels + c));
+          ASSERT_EQ(at(y, i), best) << channels << " channels, element " << i;
+        }
+      }
+}
+
+}  // namespace
+}  // namespace dyn::vm::test
