@@ -14,6 +14,10 @@ namespace {
 constexpr int64_t kWrittenElements = 1 << 15;  // of the output in a chunk, about: they stay in the L2 cache
 constexpr int64_t kCopiedElements = 1 << 15;   // of input copied for a chunk, about
 constexpr int64_t kDepthBlock = 2048;          // k steps whose weights stay in the L2 cache
+// All weights are read for each chunk. So many leave the L2 cache between two: chunks are so much larger then.
+constexpr int64_t kManyWeights = 1 << 18, kFewerChunks = 4;
+// Copied places so far apart as a multiple of this would share few sets of the L1 cache: a line comes between.
+constexpr int64_t kSharedSets = 256, kLineElements = 16;
 
 // A chunk of output rows of some channels: as many together as fill lines, then vectors.
 class RowsTask {
@@ -96,19 +100,20 @@ class DirectTask {
   explicit DirectTask(const ConvolutionCall& convolution) : work_(convolution), c(convolution.c), panels_(c) {
     for (size_t i = 1; i < 3; ++i)
       inPlace_ &= c.pad[i] <= 0 && (c.output[i] - 1) * c.stride[i] - c.pad[i] + c.reach(i) < c.input[i];
-    const int64_t most =
-        std::max<int64_t>(panels_.kernels.maxRows, kWrittenElements / std::max<int64_t>(c.filters, 1));
+    const int64_t larger = c.filters * c.depth() > kManyWeights ? kFewerChunks : 1;
+    const int64_t most = std::max<int64_t>(panels_.kernels.maxRows,
+                                           larger * kWrittenElements / std::max<int64_t>(c.filters, 1));
     columns_ = evenPart(c.output[2], most);
     rows_ = columns_ < c.output[2] ? 1 : evenPart(c.output[1], std::max<int64_t>(1, most / columns_));
-    while (!inPlace_ && rows_ > 1 && copiedElements() > kCopiedElements)
+    while (!inPlace_ && rows_ > 1 && copiedElements() > larger * kCopiedElements)
       rows_ = evenPart(c.output[1], rows_ / 2);
-    while (!inPlace_ && columns_ > panels_.kernels.maxRows && copiedElements() > kCopiedElements)
+    while (!inPlace_ && columns_ > panels_.kernels.maxRows && copiedElements() > larger * kCopiedElements)
       columns_ = evenPart(c.output[2], columns_ / 2);
     if (!c.readsChannelsLast()) {
       line_ = inPlace_ ? c.input[2] : copiedColumns();
       channel_ = inPlace_ ? c.inputSize() : copiedRows() * copiedColumns();
     } else {
-      place_ = inPlace_ ? c.groups * c.channels : c.channels;
+      place_ = inPlace_ ? c.groups * c.channels : copiedPlace();
       line_ = place_ * (inPlace_ ? c.input[2] : copiedColumns());
     }
   }
@@ -166,7 +171,10 @@ class DirectTask {
  private:
   int64_t copiedRows() const { return (rows_ - 1) * c.stride[1] + c.reach(1) + 1; }
   int64_t copiedColumns() const { return (columns_ - 1) * c.stride[2] + c.reach(2) + 1; }
-  int64_t copiedElements() const { return copiedRows() * copiedColumns() * c.channels; }
+  int64_t copiedPlace() const {
+    return c.channels + (c.readsChannelsLast() && c.channels % kSharedSets == 0 ? kLineElements : 0);
+  }
+  int64_t copiedElements() const { return copiedRows() * copiedColumns() * copiedPlace(); }
 
   const float* copyPadded(const float* image, int64_t row, int64_t rows, int64_t column, int64_t columns,
                           float* to) const {
@@ -183,11 +191,11 @@ class DirectTask {
       }
       const float* from = image + (ih * c.input[2] + left + inside.low) * pitch;
       std::fill_n(line, inside.low * place_, 0.0f);
-      if (c.groups == 1)
+      if (pitch == place_)
         std::copy_n(from, (inside.high - inside.low) * place_, line + inside.low * place_);
       else
         for (int64_t i = inside.low; i < inside.high; ++i)
-          std::copy_n(from + (i - inside.low) * pitch, place_, line + i * place_);
+          std::copy_n(from + (i - inside.low) * pitch, c.channels, line + i * place_);
       std::fill(line + inside.high * place_, line + wanted * place_, 0.0f);
     }
     return to;
