@@ -1,8 +1,11 @@
 // attention: Z = rows(Q K) V, a block of rows at a time. The scores of a block lie in scratch memory that
 // fits the L2 cache, a generated kernel makes probabilities of them in place, and the second product reads
-// them there: the whole matrix of scores is never in memory.
+// them there: the whole matrix of scores is never in memory. Keys at either end that no row of a block looks
+// at, as with a causal mask or a window that slides, have no part in the second product.
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <bit>
 #include <utility>
 
 #include "vm/kernels/builtins.h"
@@ -123,6 +126,59 @@ Status describeProblem(const FlatCall& call, const TensorView* z, Detail detail,
   return okStatus();
 }
 
+// Keys [low, high): outside of them all rows have probabilities of 0. They begin and end where the sums of
+// the others come out the same to the bit: at whole depth blocks, and where chains of sums take turns.
+struct Keys {
+  int64_t low = 0, high = 0;
+};
+constexpr int64_t kTogether = 16;
+
+bool areZero(const float* p, int64_t count) {
+  typedef uint32_t Four __attribute__((vector_size(16), aligned(4), may_alias));
+  if (count < kTogether) return std::all_of(p, p + count, [](float x) { return x == 0.0f; });
+  const Four* bits = reinterpret_cast<const Four*>(p);  // auto would lose its alignment
+  const Four any = (bits[0] | bits[1]) | (bits[2] | bits[3]);
+  return (any[0] | any[1] | any[2] | any[3]) == 0;
+}
+
+Keys seenKeys(const float* rows, int64_t count, int64_t leading, int64_t keys) {
+  const int64_t groups = (keys + kTogether - 1) / kTogether;
+  int64_t low = groups, high = 0;
+  for (int64_t i = 0; i < count; ++i, rows += leading) {
+    const auto isZero = [&](int64_t group) {
+      return areZero(rows + group * kTogether, std::min(kTogether, keys - group * kTogether));
+    };
+    int64_t end = groups, begin = 0;
+    while (end > high && isZero(end - 1)) --end;
+    while (begin < low && isZero(begin)) ++begin;
+    high = end;
+    low = begin;
+  }
+  const int64_t last = std::min(keys, high * kTogether);
+  return {std::min(low * kTogether, last) / kDepthBlock * kDepthBlock, last};
+}
+
+// Whether all of the packed V of a batch are finite: 0 times another is no 0. Looked at when it is asked for.
+class Values {
+ public:
+  void renew() { finite_.store(kUnknown, std::memory_order_relaxed); }
+  bool areFinite(const float* v, int64_t count) {
+    int8_t finite = finite_.load(std::memory_order_relaxed);
+    if (finite == kUnknown) finite_.store(finite = look(v, count) ? 1 : 0, std::memory_order_relaxed);
+    return finite == 1;
+  }
+
+ private:
+  static constexpr int8_t kUnknown = -1;
+  static bool look(const float* v, int64_t count) {
+    constexpr uint32_t kExponent = 0x7f800000, kStep = 0x00800000;
+    uint32_t any = 0;  // an exponent of ones and one more is a sign
+    for (int64_t i = 0; i < count; ++i) any |= (std::bit_cast<uint32_t>(v[i]) & kExponent) + kStep;
+    return any >> 31 == 0;
+  }
+  std::atomic<int8_t> finite_{kUnknown};
+};
+
 class Task {
  public:
   Task(const FlatCall& call, const Problem& p, const RowKernel* kernel, float* z)
@@ -162,7 +218,8 @@ class Task {
   int64_t panelsV() const { return panelCount(family_, p_.width); }
 
   // Block `block` of rows of one batch.
-  int32_t run(int64_t batch, int64_t block, const float* k, const float* v, float* own) const {
+  int32_t run(int64_t batch, int64_t block, const float* k, const float* v, Values& values,
+              float* own) const {
     const int64_t first = block * blockRows(), rows = std::min(blockRows(), p_.rows - first);
     const int64_t leading = p_.leadingScores(), panel = family_.panelWidth;
     const float* q = q_ + p_.atQ[batch] + first * p_.strideQM;
@@ -182,11 +239,15 @@ class Task {
       return fault;
     if (call_.cancelled()) return DYN_KERNEL_OK;
     float* z = z_ + p_.atZ[batch] + first * p_.strideZM;
-    for (int64_t key = 0; key < std::max<int64_t>(1, p_.keys); key += kDepthBlock)
+    Keys seen = seenKeys(own, rows, leading, p_.keys);
+    if ((seen.low > 0 || seen.high < p_.keys) &&
+        !values.areFinite(v, packedElementCount(family_, p_.keys, p_.width)))
+      seen = {0, p_.keys};
+    for (int64_t key = seen.low; key < std::max(seen.low + 1, seen.high); key += kDepthBlock)
       for (int64_t i = 0; i < panelsV(); ++i)
-        runRowTiles(family_, rows, std::min(kDepthBlock, p_.keys - key), own + key, leading,
+        runRowTiles(family_, rows, std::min(kDepthBlock, seen.high - key), own + key, leading,
                     v + (i * p_.keys + key) * panel, z + i * panel, p_.strideZM,
-                    std::min(panel, p_.width - i * panel), key > 0);
+                    std::min(panel, p_.width - i * panel), key > seen.low);
     return DYN_KERNEL_OK;
   }
 
@@ -272,6 +333,7 @@ Status attention(FlatCall& call) {
       float* k = scratch.next();
       float *v = k + (plan.inPlace ? 0 : task.packedK()), *own = k + plan.packs;
       int64_t atK = -1, atV = -1;
+      Values values;
       for (int64_t batch = begin; batch < end && !call.cancelled(); ++batch) {
         if (plan.inPlace) {
           fault.note(task.runInPlace(batch, own));
@@ -279,9 +341,12 @@ Status attention(FlatCall& call) {
         }
         const int64_t nowK = p.atK[batch], nowV = p.atV[batch];
         if (std::exchange(atK, nowK) != nowK) task.packK(batch, 0, task.panelsK(), k);
-        if (std::exchange(atV, nowV) != nowV) task.packV(batch, 0, task.panelsV(), v);
+        if (std::exchange(atV, nowV) != nowV) {
+          task.packV(batch, 0, task.panelsV(), v);
+          values.renew();
+        }
         for (int64_t block = 0; block < task.blocks() && !call.cancelled(); ++block)
-          fault.note(task.run(batch, block, k, v, own));
+          fault.note(task.run(batch, block, k, v, values, own));
       }
     });
     return fault.status();
@@ -289,12 +354,13 @@ Status attention(FlatCall& call) {
   float *k = scratch.shared(), *v = k + task.packedK();
   for (int64_t batch = 0; batch < p.batches && !call.cancelled(); ++batch) {
     scratch.rewind();
+    Values values;
     call.split(task.panelsK(), tasks, [&](int64_t begin, int64_t end) { task.packK(batch, begin, end, k); });
     call.split(task.panelsV(), tasks, [&](int64_t begin, int64_t end) { task.packV(batch, begin, end, v); });
     call.split(task.blocks(), tasks, [&](int64_t begin, int64_t end) {
       float* own = scratch.next();
       for (int64_t block = begin; block < end && !call.cancelled(); ++block)
-        fault.note(task.run(batch, block, k, v, own));
+        fault.note(task.run(batch, block, k, v, values, own));
     });
   }
   return fault.status();
