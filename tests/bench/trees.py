@@ -15,6 +15,9 @@ import sys
 import tempfile
 import time
 
+# NumPy's products take as many threads as ours: its library reads this once.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", sys.argv[sys.argv.index("--threads") + 1] if "--threads" in sys.argv[:-1] else "1")
+
 import numpy as np
 import onnx
 
