@@ -8,6 +8,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/strided_walk.h"
 #include "compiler/reference/dim_matching.h"
+#include "compiler/reference/node_values.h"
 #include "compiler/reference/structural_values.h"
 
 namespace dyn {
@@ -331,6 +332,10 @@ Status Interpreter::step() {
     outer.values[op_->results[0].id] = Value();
     ++outer.next;
     return {};
+  }
+  if (def == &ops::node_tablesOp) {
+    DYN_TRY(std::vector<Value> tables, evaluateNodeTables(*this, module_, value(0)));
+    return finishOp(std::move(tables));
   }
   if (def && def->evaluate) return evaluateTensors();
   DYN_TRY(Value result, evaluateStructural(*this, operandValues(0)));

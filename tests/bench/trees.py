@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Trees a level at a time: our build beside our own without the pass (-linearise), onnxruntime's Loop tree by tree, and NumPy node by node, in one process, in turn, on the same inputs.
+"""Trees a level at a time: our build beside our own without the pass (-linearise), onnxruntime's Loop tree by tree, NumPy and PyTorch (where it is installed) node by node, and agenda batching over NumPy, in one process, in turn, on the same inputs.
 
     ./dev bench trees --trees FOLDER [--model NAME]... [--width N]... [--batch N]... [--threads N] [--seconds S] [--wall-time] [--json]
 
 FOLDER holds sst_dev.txt: a tree a line, the parents of its nodes in post-order, -1 at the root. Models are those of tests/models/make_tree_models.py, wider. Trees are taken one after the other
-from the file; ours gets those of a batch behind each other, in one run. onnxruntime runs each tree on its own, and, as the second of its figures, the batch behind each other. Times are those
+from the file; ours gets those of a batch behind each other, in one run. The agenda, too, gets the batch at once. onnxruntime runs each tree on its own, and, as the second of its figures, the batch behind each other. Times are those
 of the processor, since others may use it. Printed: medians of a batch's time, how many times faster ours is. Needs numpy and onnx; onnxruntime is left out where it is missing.
 `--linearizer` measures how many nodes a second get their levels (`levels` alone).
 """
@@ -15,6 +15,9 @@ import sys
 import tempfile
 import time
 
+# NumPy's products take as many threads as ours: its library reads this once.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", sys.argv[sys.argv.index("--threads") + 1] if "--threads" in sys.argv[:-1] else "1")
+
 import numpy as np
 import onnx
 
@@ -24,12 +27,12 @@ import measuring
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "models"))
 import make_tree_models  # noqa: E402
 
-MODELS = ("treelstm_binary", "treegru", "treefc", "treelstm_childsum")
+MODELS = ("treelstm_binary", "treegru", "treefc", "treelstm_childsum", "mvrnn")
 
 
 def made(name, width):
     maker = make_tree_models.MODELS[name]
-    return maker(width) if name in ("treefc", "treegru") else maker(width, width, 2) if name == "treelstm_childsum" else maker(width, width)
+    return maker(width) if name in ("treefc", "treegru", "mvrnn") else maker(width, width, 2) if name == "treelstm_childsum" else maker(width, width)
 
 
 def read_trees(folder):
@@ -75,7 +78,88 @@ def eager(name, model, width):
     return run
 
 
-def measure(name, make, ours, plain, peer, numpy_run, trees, batch, seconds, clock):
+def agenda(name, model):
+    """The binary Tree-LSTM of all trees by agenda: operations that are ready wait in a list of their kind, and the kind whose operations are the least deep on average runs next, all of them at once, in NumPy.
+    What DyNet does, over NumPy's kernels; None for other models."""
+    if name != "treelstm_binary":
+        return None
+    w = {t.name: onnx.numpy_helper.to_array(t) for t in model.graph.initializer}
+
+    def sigmoid(x):
+        return 1 / (1 + np.exp(-x))
+
+    def run(inputs):
+        x, left, right = inputs["x"], inputs["left"], inputs["right"]
+        leaves, inner = len(x), len(left)
+        width = w["U"].shape[0] // 2
+        h, c = np.empty((leaves + inner, width), np.float32), np.empty((leaves + inner, width), np.float32)
+        gates = np.empty((leaves + inner, 5 * width), np.float32)
+        depth, missing, parents = [0] * (leaves + inner), [2] * inner, [[] for _ in range(leaves + inner)]
+        for i, (a, b) in enumerate(zip(left.tolist(), right.tolist())):
+            parents[a].append(i)
+            parents[b].append(i)
+        ready = {"word": list(range(leaves)), "leaf": [], "gates": [], "cell": []}
+
+        def done(nodes):
+            for n in nodes:
+                for i in parents[n]:
+                    missing[i] -= 1
+                    depth[leaves + i] = max(depth[leaves + i], depth[n] + 2)
+                    if missing[i] == 0:
+                        ready["gates"].append(leaves + i)
+
+        while True:
+            waiting = [kind for kind in ready if ready[kind]]
+            if not waiting:
+                return [h]
+            kind = min(waiting, key=lambda k: sum(depth[n] + (k in ("leaf", "cell")) for n in ready[k]) / len(ready[k]))
+            nodes, ready[kind] = ready[kind], []
+            at = np.array(nodes)
+            if kind == "word":
+                gates[at, :3 * width] = x[at] @ w["Wx"] + w["bx"]
+                ready["leaf"] += nodes
+            elif kind == "gates":
+                a, b = left[at - leaves], right[at - leaves]
+                gates[at] = np.concatenate([h[a], h[b]], axis=1) @ w["U"] + w["bu"]
+                ready["cell"] += nodes
+            elif kind == "leaf":
+                i, o, v = np.split(gates[at, :3 * width], 3, axis=1)
+                c[at] = sigmoid(i) * np.tanh(v)
+                h[at] = sigmoid(o) * np.tanh(c[at])
+                done(nodes)
+            else:
+                i, fa, fb, o, v = np.split(gates[at], 5, axis=1)
+                c[at] = sigmoid(i) * np.tanh(v) + sigmoid(fa) * c[left[at - leaves]] + sigmoid(fb) * c[right[at - leaves]]
+                h[at] = sigmoid(o) * np.tanh(c[at])
+                done(nodes)
+    return run
+
+
+def torch_eager(name, model, threads):
+    """The binary Tree-LSTM node by node in PyTorch; None for other models, or without PyTorch."""
+    if name != "treelstm_binary":
+        return None
+    try:
+        import torch
+    except ImportError:
+        return None
+    torch.set_num_threads(threads)
+    w = {t.name: torch.from_numpy(onnx.numpy_helper.to_array(t).copy()) for t in model.graph.initializer if t.name in ("Wx", "bx", "U", "bu")}
+
+    @torch.no_grad()
+    def run(inputs):
+        i, o, v = torch.addmm(w["bx"], torch.from_numpy(inputs["x"]), w["Wx"]).chunk(3, dim=1)
+        leaf = torch.sigmoid(i) * torch.tanh(v)
+        c, h = list(leaf), list(torch.sigmoid(o) * torch.tanh(leaf))
+        for a, b in zip(inputs["left"].tolist(), inputs["right"].tolist()):
+            i, fa, fb, o, v = torch.addmv(w["bu"], w["U"].t(), torch.cat([h[a], h[b]])).chunk(5)
+            c.append(torch.sigmoid(i) * torch.tanh(v) + torch.sigmoid(fa) * c[a] + torch.sigmoid(fb) * c[b])
+            h.append(torch.sigmoid(o) * torch.tanh(c[-1]))
+        return [torch.stack(h).numpy()]
+    return run
+
+
+def measure(name, make, ours, plain, peer, by_tree, joined_runs, trees, batch, seconds, clock):
     random, times, error = np.random.default_rng(1), {}, 0.0
     end, rounds = time.monotonic() + seconds, 0
     while rounds < 3 or time.monotonic() < end:
@@ -98,8 +182,10 @@ def measure(name, make, ours, plain, peer, numpy_run, trees, batch, seconds, clo
                 peer(joined)
             note("onnxruntime_ns", lambda: [peer(i) for i in each])
             note("onnxruntime_joined_ns", lambda: results.append(peer(joined)))
-        if numpy_run:
-            note("numpy_ns", lambda: [numpy_run(i) for i in each])
+        for what, call in by_tree.items():
+            note(what + "_ns", lambda: [call(i) for i in each])
+        for what, call in joined_runs.items():
+            note(what + "_ns", lambda: results.append(call(joined)))
         error = max(error, *(measuring.difference(results[0], other) for other in results[1:]))
         rounds += 1
     row = {what: float(np.median(all)) for what, all in times.items()}
@@ -169,9 +255,11 @@ def main():
                 onnx.save(model, path)
                 ours = dynvm.load(arguments.build, path, arguments.threads)
                 plain = dynvm.load(arguments.build, path, arguments.threads, ("--passes=-linearise",))
-                peer, numpy_run = load_peer(path, arguments.threads), eager(name, model, width)
+                peer = load_peer(path, arguments.threads)
+                by_tree = {what: run for what, run in (("numpy", eager(name, model, width)), ("torch", torch_eager(name, model, arguments.threads))) if run}
+                joined_runs = {what: run for what, run in (("agenda", agenda(name, model)),) if run}
                 for batch in arguments.batch or [1, 10, 64]:
-                    row = measure(name, make, ours, plain, peer, numpy_run, trees, batch, arguments.seconds, clock)
+                    row = measure(name, make, ours, plain, peer, by_tree, joined_runs, trees, batch, arguments.seconds, clock)
                     rows.append({"model": name, "width": width, "batch": batch} | row)
                     beside = "  ".join(f"{what[:-6]} {row[what]:.2f}x" for what in row if what.endswith("_ratio"))
                     print(f"{name:18} width {width}  batch {batch:3}  {row['ours_ns'] / 1e3:10.1f} us   {beside}   error {row['error']:.3f}", flush=True)

@@ -3,8 +3,8 @@
 
     python3 tests/models/make_tree_models.py [NAME...]        needs numpy and onnx
 
-Nodes come behind those they read. In `treefc`, `treegru` and `treelstm_binary` leaves are numbered first and the loop is over inner nodes; in `treelstm_childsum` and `dagrnn` it is over all
-nodes, and a node that lacks a child names the row behind the last, which nobody writes. Structures of any number are put behind each other.
+Nodes come behind those they read. In `treefc`, `treegru`, `treelstm_binary` and `mvrnn` leaves are numbered first and the loop is over inner nodes; in `treelstm_childsum` and `dagrnn` it is over all
+nodes, and a node that lacks a child names the row behind the last, which nobody writes; `stackrnn` runs over the steps of a parser. Structures of any number are put behind each other.
 """
 import os
 import shutil
@@ -339,10 +339,107 @@ def dagrnn(width=8, word=12, seed=5):
     return g.finish("dagrnn", inputs, h, width), reference, lambda graphs, random: node_inputs(graphs, 2, word, random)
 
 
+@model
+def mvrnn(width=6, vocabulary=20, seed=6):
+    """MV-RNN: a node is a vector a and a matrix A. Of two: p = tanh([B a; A b] W + b0), P = WM [A; B]. Leaves are those of their words."""
+    g = Graph(seed)
+    d = width
+    vectors, matrices = g.weight("E", vocabulary, d), g.constant((np.eye(d) + 0.1 * g.random.standard_normal((vocabulary, d, d))).astype(np.float32).reshape(vocabulary, d * d), "EM")
+    w, b, wm = g.weight("W", 2 * d, d), g.weight("b0", d), g.constant((g.random.standard_normal((d, 2 * d)) / np.sqrt(2 * d)).astype(np.float32), "WM")
+    inner = first_of_shape(g, "left")
+    leaves = scalar(g, first_of_shape(g, "words"))
+    buffers = [g.op("Concat", g.op("Gather", table, "words", axis=0), g.zeros(inner, size), axis=0) for table, size in ((vectors, d), (matrices, d * d))]
+
+    def body(turn, states):
+        (a, c), (ma, mc) = two_rows(g, turn, states[0]), two_rows(g, turn, states[1])
+        ma, mc = (g.op("Reshape", m, g.integers(d, d)) for m in (ma, mc))
+        p = g.op("Concat", g.op("MatMul", mc, a), g.op("MatMul", ma, c), axis=0)
+        p = g.op("Tanh", g.op("Add", g.op("MatMul", p, w), b))
+        m = g.op("MatMul", wm, g.op("Concat", ma, mc, axis=0))
+        return g.op("Add", turn, leaves), [p, g.op("Reshape", m, g.integers(d * d))]
+
+    h = g.loop(scalar(g, inner), buffers, body)[0]
+
+    def reference(words, left, right):
+        w = {k: v.astype(np.float64) for k, v in g.weights.items()}
+        rows, mats = list(w["E"][words]), list(w["EM"][words].reshape(-1, d, d))
+        for a, c in zip(left, right):
+            rows.append(np.tanh(np.concatenate([mats[c] @ rows[a], mats[a] @ rows[c]]) @ w["W"] + w["b0"]))
+            mats.append(w["WM"] @ np.concatenate([mats[a], mats[c]]))
+        return np.array(rows).reshape(len(rows), d)
+
+    def inputs_of(trees, random):
+        leaves, left, right = leaves_first(trees)
+        return {"words": random.integers(0, vocabulary, leaves), "left": left, "right": right}
+
+    inputs = [info("words", INT64, ["leaves"])] + BINARY[1:]
+    return g.finish("mvrnn", inputs, h, d), reference, inputs_of
+
+
+@model
+def stackrnn(width=8, seed=7):
+    """A shift-reduce parser with a tracker: step t shifts the next word or reduces the two states on top of the stack, and its result is row t + 1 (a thin stack: `places` are the rows on the stack).
+    The tracker reads both states and the step before, so that no step can go before another. Row 0 is what lies below the stack."""
+    g = Graph(seed)
+    d = width
+    wt, bt, wr, br = g.weight("Wt", 3 * d, d), g.weight("bt", d), g.weight("Wr", 3 * d, d), g.weight("br", d)
+    steps = first_of_shape(g, "steps")
+    rows = g.op("Add", steps, g.integers(1))
+    stack, places = g.zeros(rows, d), g.op("ConstantOfShape", rows, value=helper.make_tensor("z", INT64, [1], [0]))
+    one, zero, none = (g.constant(np.array(n, np.int64)) for n in (1, 0, -1))
+    most = g.op("Sub", scalar(g, first_of_shape(g, "x")), one)
+    tracker0 = g.constant(np.zeros(d, np.float32))
+
+    outer, g.nodes = g.nodes, []
+    below = [g.op("Gather", "stack", g.op("Gather", "places", g.op("Max", g.op("Sub", "depth", g.constant(np.array(k, np.int64))), zero), axis=0), axis=0) for k in (0, 1)]
+    tracker = g.op("Tanh", g.op("Add", g.op("MatMul", g.op("Concat", below[1], below[0], "tracker", axis=0), wt), bt))
+    body_nodes, g.nodes = g.nodes, []
+    word = g.op("Gather", "x", g.op("Min", "next", most), axis=0)
+    shift = [word, g.op("Add", "depth", one), g.op("Add", "next", one)]
+    then = helper.make_graph(g.nodes, "shift", [], [info(n, kind, None) for n, kind in zip(shift, (FLOAT, INT64, INT64))])
+    g.nodes = []
+    state = g.op("Tanh", g.op("Add", g.op("MatMul", g.op("Concat", below[1], below[0], tracker, axis=0), wr), br))
+    reduce = [state, g.op("Add", "depth", none), g.op("Identity", "next")]
+    otherwise = helper.make_graph(g.nodes, "reduce", [], [info(n, kind, None) for n, kind in zip(reduce, (FLOAT, INT64, INT64))])
+    g.nodes = body_nodes
+    state, depth, following = g.op("If", g.op("Equal", g.op("Gather", "steps", "turn", axis=0), zero), outputs=3, then_branch=then, else_branch=otherwise)
+    row = g.op("Add", "turn", one)
+    after = [g.op("ScatterND", "stack", g.op("Reshape", row, g.integers(1, 1)), g.op("Unsqueeze", state, g.integers(0))),
+             g.op("ScatterND", "places", g.op("Reshape", depth, g.integers(1, 1)), g.op("Reshape", row, g.integers(1))), depth, following, tracker]
+    go = g.op("Identity", "go")
+    carried = [("stack", FLOAT, [None, None]), ("places", INT64, [None]), ("depth", INT64, []), ("next", INT64, []), ("tracker", FLOAT, [None])]
+    inputs = [info("turn", INT64, []), info("go", BOOL, [])] + [info(*c) for c in carried]
+    inner = helper.make_graph(g.nodes, "step", inputs, [info(go, BOOL, [])] + [info(n, kind, shape) for n, (_, kind, shape) in zip(after, carried)])
+    g.nodes = outer
+    h = g.op("Loop", scalar(g, steps), g.constant(np.array(True)), stack, places, zero, zero, tracker0, outputs=5, body=inner)[0]
+
+    def reference(x, steps):
+        w = {k: v.astype(np.float64) for k, v in g.weights.items()}
+        rows, places, following, tracker = [np.zeros(d)], [0], 0, np.zeros(d)
+        for step in steps:
+            top, second = rows[places[-1]], rows[places[max(len(places) - 2, 0)]]
+            tracker = np.tanh(np.concatenate([second, top, tracker]) @ w["Wt"] + w["bt"])
+            if step == 0:
+                rows.append(x[following].astype(np.float64))
+                following += 1
+            else:
+                places = places[:-2]
+                rows.append(np.tanh(np.concatenate([second, top, tracker]) @ w["Wr"] + w["br"]))
+            places.append(len(rows) - 1)
+        return np.array(rows)
+
+    def inputs_of(trees, random):
+        steps = np.array([1 if c else 0 for parents in trees for c in children_of(parents)], np.int64)
+        return {"x": random.standard_normal((int((steps == 0).sum()), d)).astype(np.float32), "steps": steps}
+
+    inputs = [info("x", FLOAT, ["words", d]), info("steps", INT64, ["steps"])]
+    return g.finish("stackrnn", inputs, h, d), reference, inputs_of
+
+
 def structures(name, random):
     """The recorded cases: one tree, a forest of several, single nodes, none, a chain; and nodes that read rows that are written later."""
     forests = [[random_tree(random, n)] for n in (7, 1, 40)] + [[random_tree(random, n) for n in (5, 1, 9, 2)], [[-1]] * 3]
-    if name in ("treefc", "treegru", "treelstm_binary"):
+    if name in ("treefc", "treegru", "treelstm_binary", "mvrnn", "stackrnn"):
         return forests
     graphs = [[children_of(parents) for parents in forest] for forest in forests]
     if name == "dagrnn":

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 
 #include "app/session/explain/compare.h"
 #include "app/session/explain/explain.h"
@@ -14,6 +15,7 @@
 #include "app/session/model/run_memory.h"
 #include "app/session/model/test_value.h"
 #include "app/session/model/trace_file.h"
+#include "app/session/model/tree_input.h"
 #include "app/session/session_state.h"
 #include "app/session/views/kernel_members.h"
 #include "compiler/support/atomic_write.h"
@@ -88,16 +90,63 @@ View remembered(SessionState& state, RunResult result) {
 
 }  // namespace
 
+namespace {
+
+// `trees=@FILE` of a model over arrays of nodes, which has no such input: inputs of names of their own, and
+// dims.
+Result<std::map<std::string, Value>> takeTrees(const Signature& signature, std::vector<std::string>& specs,
+                                               std::vector<DimSpec>& dims, std::vector<std::string>& notes) {
+  std::map<std::string, Value> values;
+  for (const Port& port : signature.inputs)
+    if (port.info.name == "trees") return values;
+  std::vector<std::string> all;
+  for (const std::string& spec : specs) {
+    std::optional<TreeArrays> arrays;
+    if (spec.rfind("trees=", 0) == 0) {
+      DYN_TRY(arrays, readTreeArrays(signature, spec.substr(6)));
+    }
+    if (!arrays) {
+      all.push_back(spec);
+      continue;
+    }
+    for (auto& [name, tensor] : arrays->inputs) {
+      all.push_back(name + "=trees: " + name);  // no name of a bound value has a space
+      values.emplace("trees: " + name, Value(std::move(tensor)));
+    }
+    for (const auto& [name, value] : arrays->dims) {
+      const std::vector<std::string> known = CallDims(signature).names();
+      if (std::find(known.begin(), known.end(), name) == known.end()) continue;
+      DYN_TRY(DimSpec dim, parseDimSpec(name + "=" + std::to_string(value)));
+      dims.push_back(std::move(dim));
+    }
+    notes.push_back("trees: " + arrays->note);
+  }
+  specs = std::move(all);
+  return values;
+}
+
+}  // namespace
+
 Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Command& command) {
   DYN_TRY(std::vector<DimSpec> dims, parseDimSpecs(command.all("dim")));
+  std::vector<std::string> specs = command.all("input"), notes;
+  DYN_TRY(const auto trees, takeTrees(model.signature(), specs, dims, notes));
   InputSources sources;
   sources.bound = [&](const std::string& name) -> const Value* {
+    if (const auto tree = trees.find(name); tree != trees.end()) return &tree->second;
     const BoundValue* found = state.values.find(name);
     return found ? &found->value : nullptr;
   };
-  sources.media = readMedia;
-  DYN_TRY(CallInputs inputs,
-          makeInputs(model.signature(), dims, command.all("input"), state.now.options.seed, sources));
+  sources.media = [&](const Port& port, const std::string& spec, const DimValues& known,
+                      std::string* note) -> Result<std::optional<Value>> {
+    if (model.hasModule()) {
+      DYN_TRY(std::optional<Value> value, readTreeInput(port, model.imported(), spec, note));
+      if (value) return value;
+    }
+    return readMedia(port, spec, known, note);
+  };
+  DYN_TRY(CallInputs inputs, makeInputs(model.signature(), dims, specs, state.now.options.seed, sources));
+  inputs.notes.insert(inputs.notes.begin(), notes.begin(), notes.end());
   for (const std::string& note : notesOf(inputs, state.now.options.seed)) state.log(note);
   return inputs;
 }

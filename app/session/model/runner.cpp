@@ -173,7 +173,7 @@ Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interrup
   result.randomInputs = inputs.random;
   for (size_t i = 0; i < inputs.values.size(); ++i) {
     const Value& value = inputs.values[i];
-    DYN_TRY(VmValue handle, toVm(context_.get(), value));
+    DYN_TRY(VmValue handle, toVm(context_.get(), value, signature_.inputs[i].type, types_));
     const dyn_status status = dyn_context_set_input(context_.get(), static_cast<int32_t>(i), handle.get());
     if (status != DYN_OK) return vmError(status);
     const ValueInfo& info = signature_.inputs[i].info;

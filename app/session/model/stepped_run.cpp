@@ -56,7 +56,8 @@ Result<std::unique_ptr<SteppedRun>> SteppedRun::start(std::shared_ptr<LoadedMode
   if (status != DYN_OK) return vmError(status);
   run->context_ = VmContext(context);
   for (size_t i = 0; i < run->inputs_.values.size(); ++i) {
-    DYN_TRY(VmValue value, toVm(context, run->inputs_.values[i]));
+    DYN_TRY(VmValue value, toVm(context, run->inputs_.values[i], run->model_->signature().inputs[i].type,
+                                run->model_->hasModule() ? &run->model_->imported() : nullptr));
     status = dyn_context_set_input(context, static_cast<int32_t>(i), value.get());
     if (status != DYN_OK) return vmError(status);
   }

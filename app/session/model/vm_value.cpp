@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <unordered_map>
 
 namespace dyn {
 
@@ -162,18 +163,50 @@ Error vmError(dyn_status status) {
       .note("in the host program at " + inside.substr(0, comma));
 }
 
-Result<VmValue> toVm(dyn_context* context, const Value& root) {
+namespace {
+
+// The place of the value's constructor in its type.
+Result<int32_t> tagOf(const Value& value, Type type, const Module* module) {
+  const DataType* data =
+      module && type && type.kind() == TypeKind::data ? module->findData(type.dataName()) : nullptr;
+  if (!data)
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: a data value as an input of a program whose types are not known");
+  for (size_t tag = 0; tag < data->constructors.size(); ++tag)
+    if (data->constructors[tag].name == value.constructor() &&
+        data->constructors[tag].fields.size() == value.parts().size())
+      return static_cast<int32_t>(tag);
+  return makeError(DiagnosticId::inputMismatch, "a " + value.constructor() + " of " +
+                                                    std::to_string(value.parts().size()) + " fields is no " +
+                                                    data->name);
+}
+
+}  // namespace
+
+Result<VmValue> toVm(dyn_context* context, const Value& root, Type rootType, const Module* module) {
   // Post-order over an explicit stack.
   struct Frame {
     const Value* value;
+    Type type;
+    int32_t tag = 0;
     size_t next = 0;
     std::vector<VmValue> parts;
   };
+  std::unordered_map<const void*, VmValue> data;  // that were made
   std::vector<Frame> stack;
-  stack.push_back({&root, 0, {}});
+  const auto enter = [&](const Value& value, Type type) -> Status {
+    stack.push_back({&value, type, 0, 0, {}});
+    if (value.kind() == ValueKind::optional) stack.back().tag = value.parts().empty() ? 0 : 1;
+    if (value.kind() != ValueKind::data) return {};
+    DYN_TRY(stack.back().tag, tagOf(value, type, module));
+    return {};
+  };
+  DYN_CHECK(enter(root, rootType));
   while (true) {
     Frame& top = stack.back();
     const Value& value = *top.value;
+    const void* identity = value.kind() == ValueKind::data ? &value.constructor() : nullptr;
+    const auto before = identity ? data.find(identity) : data.end();
     VmValue made;
     if (value.isTensor()) {
       DYN_TRY(made, tensorToVm(context, value.tensor()));
@@ -181,24 +214,27 @@ Result<VmValue> toVm(dyn_context* context, const Value& root) {
       return makeError(
           DiagnosticId::unsupportedFeature,
           std::string("unsupported: a ") + toString(value.kind()) + " can not be handed to a program");
+    } else if (before != data.end()) {
+      dyn_value_retain(before->second.get());
+      made.reset(before->second.get());
     } else if (top.next < value.parts().size()) {
-      const Value* part = &value.parts()[top.next++];
-      stack.push_back({part, 0, {}});
+      const size_t index = top.next++;
+      DYN_CHECK(
+          enter(value.parts()[index], partType(top.type, module, static_cast<int64_t>(index), top.tag)));
       continue;
     } else {
       std::vector<dyn_value*> items;
       for (VmValue& part : top.parts) items.push_back(part.get());
       dyn_value* compound = nullptr;
-      int32_t tag = 0;
-      if (value.kind() == ValueKind::optional) tag = value.parts().empty() ? 0 : 1;
-      if (value.kind() == ValueKind::data)
-        return makeError(DiagnosticId::unsupportedFeature,
-                         "unsupported: a data value as an input of a program");
       const dyn_status status =
-          dyn_value_compound(context, value.kind() == ValueKind::list ? DYN_KIND_LIST : DYN_KIND_TUPLE, tag,
-                             items.data(), static_cast<int64_t>(items.size()), &compound);
+          dyn_value_compound(context, value.kind() == ValueKind::list ? DYN_KIND_LIST : DYN_KIND_TUPLE,
+                             top.tag, items.data(), static_cast<int64_t>(items.size()), &compound);
       if (status != DYN_OK) return vmError(status);
       made.reset(compound);
+      if (identity) {
+        dyn_value_retain(compound);
+        data.emplace(identity, VmValue(compound));
+      }
     }
     stack.pop_back();
     if (stack.empty()) return made;

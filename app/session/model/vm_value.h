@@ -11,10 +11,10 @@ namespace dyn {
 Error vmError(dyn_status status);
 
 // Tensors are shared, not copied. An optional is a tuple with tag 1 and one item, or tag 0 and none. Closures
-// are unsupportedFeature.
-Result<VmValue> toVm(dyn_context* context, const Value& value);
-// `type` (may be null) tells optionals and data values from tuples; `module` (may be null) declares the data
-// types.
+// are unsupportedFeature. A data value is a tuple, its tag the place of its constructor; one that is met
+// again is one value. `type` (may be null) tells optionals and data values from tuples; `module` (may be
+// null) declares the data types.
+Result<VmValue> toVm(dyn_context* context, const Value& value, Type type, const Module* module);
 Result<Value> fromVm(const dyn_value* value, Type type, const Module* module);
 
 }  // namespace dyn

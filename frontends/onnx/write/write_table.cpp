@@ -146,6 +146,7 @@ constexpr WriteRow kRows[] = {
     {.op = "mod", .onnx = "Mod"},
     {.op = "mul", .onnx = "Mul"},
     {.op = "neg", .onnx = "Neg"},
+    {.op = "node_tables", .saying = Saying::never, .reason = "ONNX has no data types"},
     {.op = "non_max_suppression", .onnx = "NonMaxSuppression"},
     {.op = "nonzero", .onnx = "NonZero"},
     {.op = "one_hot", .onnx = "OneHot"},

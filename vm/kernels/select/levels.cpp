@@ -1,6 +1,7 @@
 // levels: an order of nodes by height, from the rows that each writes and reads.
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "vm/kernels/builtins.h"
@@ -11,26 +12,29 @@ namespace {
 
 using Call = calls::Levels;
 
+std::string at(int64_t node) { return "node " + std::to_string(node) + " "; }
+
 // Which node writes a row. Most programs write rows side by side, node by node: these need no table.
 class Writers {
  public:
-  // False: a row is written twice, or does not exist.
-  bool take(const int64_t* writes, int64_t nodes, int64_t rows) {
+  // "" or why not: a row is written twice, or does not exist.
+  std::string take(const int64_t* writes, int64_t nodes, int64_t rows) {
     nodes_ = nodes;
     first_ = nodes > 0 ? writes[0] : 0;
     bool sideBySide = true;
     for (int64_t i = 0; i < nodes; ++i) {
-      if (writes[i] < 0 || writes[i] >= rows) return false;
+      if (writes[i] < 0 || writes[i] >= rows) return at(i) + "writes row " + std::to_string(writes[i]);
       sideBySide = sideBySide && writes[i] - first_ == i;
     }
-    if (sideBySide) return true;
+    if (sideBySide) return "";
     table_.assign(static_cast<size_t>(rows), -1);
     for (int64_t i = 0; i < nodes; ++i) {
       int64_t& writer = table_[static_cast<size_t>(writes[i])];
-      if (writer >= 0) return false;
+      if (writer >= 0)
+        return at(i) + "writes row " + std::to_string(writes[i]) + ", as node " + std::to_string(writer);
       writer = i;
     }
-    return true;
+    return "";
   }
   // -1: nobody.
   int64_t of(int64_t row) const {
@@ -48,10 +52,10 @@ struct Reads {
   int64_t perNode = 0;
 };
 
-// The height of each node; false: one reads a row before its writer has written it, or one that does not
-// exist. A node that reads its own row sees what stood there before, and so it does in any order.
-bool heightsOf(const Writers& writers, const std::vector<Reads>& reads, int64_t rows,
-               std::vector<uint32_t>& heights) {
+// The height of each node. "" or why not: one reads a row before its writer has written it, or one that
+// does not exist. A node that reads its own row sees what stood there before, and so it does in any order.
+std::string heightsOf(const Writers& writers, const std::vector<Reads>& reads, int64_t rows,
+                      std::vector<uint32_t>& heights) {
   const auto nodes = static_cast<int64_t>(heights.size());
   for (int64_t i = 0; i < nodes; ++i) {
     uint32_t height = 0;
@@ -59,14 +63,16 @@ bool heightsOf(const Writers& writers, const std::vector<Reads>& reads, int64_t 
       for (int64_t k = 0; k < read.perNode; ++k) {
         int64_t row = read.rows[i * read.perNode + k];
         if (row < 0) row += rows;
-        if (row < 0 || row >= rows) return false;
+        if (row < 0 || row >= rows) return at(i) + "reads row " + std::to_string(row);
         const int64_t writer = writers.of(row);
-        if (writer > i) return false;
+        if (writer > i)
+          return at(i) + "reads row " + std::to_string(row) + ", which node " + std::to_string(writer) +
+                 " writes";
         if (writer >= 0 && writer < i) height = std::max(height, heights[static_cast<size_t>(writer)] + 1);
       }
     heights[static_cast<size_t>(i)] = height;
   }
-  return true;
+  return "";
 }
 
 // Nodes by height, those of one height as they were; `starts` gets where each height begins.
@@ -119,7 +125,9 @@ Status levels(BuiltinCall& call) {
   std::vector<uint32_t> heights(static_cast<size_t>(nodes));
   std::vector<int64_t> starts;
   const std::vector<Reads> ofRows(reads.begin() + (kinds ? 1 : 0), reads.end());
-  if (writers.take(writes->as<int64_t>(), nodes, rowCount) && heightsOf(writers, ofRows, rowCount, heights)) {
+  std::string why = writers.take(writes->as<int64_t>(), nodes, rowCount);
+  if (why.empty()) why = heightsOf(writers, ofRows, rowCount, heights);
+  if (why.empty()) {
     sortByHeight(heights, order->as<int64_t>(), starts);
     if (kinds) splitByKind(reads[0].rows, order->as<int64_t>(), starts);
   } else {
@@ -128,6 +136,8 @@ Status levels(BuiltinCall& call) {
     std::iota(starts.begin(), starts.end(), int64_t{0});
   }
   const auto count = static_cast<int64_t>(starts.size());
+  if (call.wantsVersion())
+    call.nameVersion(why.empty() ? "levels=" + std::to_string(count - 1) : "one by one: " + why);
   Tensor* result = nullptr;
   if (Status status = call.result(1, DataType::i64, {&count, 1}, result); !status.ok()) return status;
   std::copy(starts.begin(), starts.end(), result->as<int64_t>());

@@ -173,8 +173,8 @@ TEST(Control, manyTurnsInFlatMemory) {
   expectSame(calls, {{number(1'000), randomTensor(Dtype::f32, {2}, 1)}});
 }
 
-// Walking a chain of 100,000 parts: by a last call as a jump, else with a frame for each; both end, or say
-// that it is too deep.
+// Walking a chain of 100,000 parts: by a last call as a jump, else with a frame for each, or a height
+// at a time; all end, or say that it is too deep.
 TEST(Control, longChains) {
   const std::string build = R"(
     type Chain { End(), Link(Tensor[(), f32], Chain) }
@@ -202,11 +202,17 @@ TEST(Control, longChains) {
   IrContext context;
   Result<Module> module = test::parseText(context, byFrames);
   ASSERT_TRUE(module.ok()) << module.error().toString();
-  Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module);
+  CompileOptions frames;
+  frames.passes = "-linearise";
+  Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module, frames);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
   Result<std::vector<HostTensor>> result = (*compiled)->run({number(300'000), x});
   ASSERT_FALSE(result.ok());
   EXPECT_NE(result.error().message.find("depth limit"), std::string::npos) << result.error().message;
+  // A height at a time there are no frames.
+  compiled = test::Compiled::make(*module);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  EXPECT_TRUE((*compiled)->run({number(300'000), x}).ok());
 }
 
 TEST(Control, listsHoldDifferentSizes) {

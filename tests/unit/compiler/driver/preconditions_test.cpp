@@ -220,6 +220,8 @@ const std::vector<ForbiddenAttribute>& forbiddenByRules() {
       {"tuple_get", "index", int64_t{9}},
       {"tuple_get", "index", int64_t{-1}},
       {"construct", "type", std::string("Nothing")},
+      {"node_tables", "type", std::string("Nothing")},
+      {"node_tables", "fields", Integers{1, 1}},
       {"construct", "constructor", std::string("Nothing")},
       {"check", "lhs", Shape()},
       {"check", "rhs", Shape()},

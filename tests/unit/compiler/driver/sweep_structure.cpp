@@ -41,6 +41,19 @@ std::vector<SweepRow> structureRows() {
        "i64]) { "
        "%d = construct(%x, %k) {type = \"Item\", constructor = \"Item\"} "
        "%y = match(%d) case Item(%a: Tensor[(2), f32], %b: Tensor[(), i64]) { return %a } return %y }"},
+      // Leaves of two constructors, a value that stands at two places, nodes of one child and of two.
+      {"node_tables", "", "",
+       "type T { Zero(), Leaf(Tensor[(2), f32], Tensor[(), i64]), Neg(T), Add(T, Tensor[(), f32], T) } "
+       "fn @main(%x: Tensor[(2), f32], %k: Tensor[(), i64], %s: Tensor[(), f32]) { "
+       "%z = construct() {type = \"T\", constructor = \"Zero\"} "
+       "%a = construct(%x, %k) {type = \"T\", constructor = \"Leaf\"} "
+       "%b = construct(%a) {type = \"T\", constructor = \"Neg\"} "
+       "%c = construct(%a, %s, %b) {type = \"T\", constructor = \"Add\"} "
+       "%d = construct(%c, %s, %z) {type = \"T\", constructor = \"Add\"} "
+       "%l = list(%d, %b, %a, %d) "
+       "%roots, %zeros, %leaves, %x0, %k0, %negs, %s0, %n0, %adds, %s1, %l1, %t1, %r1 = node_tables(%l) "
+       "{type = \"T\", fields = [0, 2, 1, 1, 1, 0, 3, 0, 1, 0]} "
+       "return %roots, %zeros, %leaves, %x0, %k0, %negs, %s0, %n0, %adds, %s1, %l1, %t1, %r1 }"},
       {"call", "", "",
        "fn @main(%x: Tensor[(n, m), f32]) { %y = call(%x) {callee = \"f\"} return %y } "
        "fn @f(%v: Tensor[(k, l), f32]) { %r = exp(%v) return %r }"},
