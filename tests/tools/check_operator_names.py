@@ -37,6 +37,7 @@ REWRITES = {
     "compiler/passes/batched_turns.cpp": "concat expand gather gather_nd layer_norm log_softmax matmul mul reduce_l2 reduce_max "
                                          "reduce_mean reduce_min reduce_prod reduce_sum reshape rms_norm shape slice softmax split "
                                          "squeeze transpose unsqueeze",
+    "compiler/passes/heads_apart.cpp": "div matmul mul reshape softmax transpose",
     "compiler/passes/linearise.cpp": "add cast gather levels range reshape scatter_nd shape sub",
     "compiler/passes/node_loop.cpp": "gather scatter_nd",
     "compiler/passes/simplify.cpp": "cast constant_of_shape div expand identity mul reshape squeeze transpose unsqueeze",
