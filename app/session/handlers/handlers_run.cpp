@@ -8,7 +8,9 @@
 #include "app/session/explain/compare.h"
 #include "app/session/explain/explain.h"
 #include "app/session/handlers/memory_limit.h"
+#include "app/session/model/batch_lengths.h"
 #include "app/session/model/input_spec.h"
+#include "app/session/model/kept_positions.h"
 #include "app/session/model/media_input.h"
 #include "app/session/model/output_files.h"
 #include "app/session/model/run_memory.h"
@@ -58,6 +60,7 @@ Result<RunResult> runModel(SessionState& state, const Command& command, RunReque
   DYN_TRY(CallInputs inputs, callInputs(state, *model, command));
   state.runs.forgetValues();
   DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
+  (void)assumeKept(*prepared.model, prepared.inputs, *prepared.runner);
   DYN_CHECK(keepWithinLimit(state, prepared));
   state.progress("running");
   request.live = state.emitLive;
@@ -71,6 +74,7 @@ Result<RunResult> runModel(SessionState& state, const Command& command, RunReque
     nameMembers(passes.steps.back().after, result);
   model->observe(result.dims);
   result.kernelsCompiledAfterLoadCount += prepared.kernelsCompiledCount;
+  result.keptPositions = assumeKept(*prepared.model, prepared.inputs, *prepared.runner);
   predictMemory(*prepared.runner, prepared.inputs,
                 repeated ? Runner::Warmth::repeated : Runner::Warmth::first, state.interruption, result);
   if (trace) *trace = signTrace(prepared.runner->traceText(), result);
@@ -95,6 +99,13 @@ Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Com
     return found ? &found->value : nullptr;
   };
   sources.media = readMedia;
+  for (const std::string& text : command.all("lengths")) {
+    DYN_TRY(const BatchLengths lengths, parseBatchLengths(text));
+    DYN_TRY(LengthsOfCall call, lengthsOfCall(model.signature(), lengths, dims));
+    if (!call.note.empty()) state.log(call.note);
+    dims.insert(dims.end(), call.dims.begin(), call.dims.end());
+    sources.given[call.name] = Value(std::move(call.value));
+  }
   DYN_TRY(CallInputs inputs,
           makeInputs(model.signature(), dims, command.all("input"), state.now.options.seed, sources));
   for (const std::string& note : notesOf(inputs, state.now.options.seed)) state.log(note);
