@@ -44,9 +44,8 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
                   "where the program runs: host, a processor such as znver4 or cortex-a72, or a file");
   app->add_option("--math", texts.math, "fp32 or bf16");
   app->add_option("--padded-results", r.session.paddedResults,
-                  "exact: as the model says; unseen: what an attention mask hides is not computed where "
-                  "nobody sees it; zero: "
-                  "nor where results are seen, which are 0 there");
+                  "exact: what an attention mask hides is not computed where nobody sees it; zero: nor where "
+                  "results are seen, which are 0 there");
   app->add_option("--cache-dir", texts.cacheDirectory, "folder of compiled objects, or none");
   app->add_option("--passes", r.session.passes, "pipeline; -fuse leaves a pass out");
   app->add_option(
@@ -182,6 +181,12 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
            "--input", r.inputs,
            "NAME=@file.npy, @file.pb, @picture.png, @sound.wav, text:vocab.txt:WORDS, random[:SEED], "
            "zeros, ones, range or [1,2,3]")
+        ->take_all()
+        ->expected(1);
+  for (CLI::App* sub : {run, inspect, compile, bench})
+    sub->add_option("--lengths", r.lengths,
+                    "NAME=@file: lengths of a padded batch, one a line; NAME is the input of the lengths, or "
+                    "the mask that they make")
         ->take_all()
         ->expected(1);
   for (CLI::App* sub : {run, bench}) {

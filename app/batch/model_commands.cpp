@@ -32,6 +32,7 @@ Command runCommandOf(const BatchRequest& request) {
   Command command = Command::of(CommandId::run);
   for (const std::string& dim : request.dims) command.add("dim", dim);
   for (const std::string& input : request.inputs) command.add("input", input);
+  for (const std::string& lengths : request.lengths) command.add("lengths", lengths);
   command.add("repeat", std::to_string(request.repeat));
   command.add("warmup", std::to_string(request.warmup));
   if (!request.outputDirectory.empty()) command.add("output-dir", request.outputDirectory);
@@ -44,6 +45,11 @@ Command runCommandOf(const BatchRequest& request) {
 Command withValues(Command command, const std::vector<std::string>& dims) {
   for (const std::string& dim : dims)
     if (dim.find("..") == std::string::npos && dim.find('@') == std::string::npos) command.add("dim", dim);
+  return command;
+}
+Command withLengths(Command command, const BatchRequest& request) {
+  command = withValues(std::move(command), request.dims);
+  for (const std::string& lengths : request.lengths) command.add("lengths", lengths);
   return command;
 }
 
@@ -234,11 +240,11 @@ int runInspect(const BatchContext& context) {
   if (!package || request.showDims) add(Command::of(CommandId::dims), request.showDims);
   if (!package) add(Command::of(CommandId::passes), !anything);
   if (!package || request.showPlan) {
-    add(withValues(Command::of(CommandId::plan), request.dims), request.showPlan);
+    add(withLengths(Command::of(CommandId::plan), request), request.showPlan);
   }
   if (!request.limit.empty())
-    add(withValues(Command::of(CommandId::limit).add("bytes", request.limit), request.dims), true);
-  if (request.predict) add(withValues(Command::of(CommandId::predict), request.dims), true);
+    add(withLengths(Command::of(CommandId::limit).add("bytes", request.limit), request), true);
+  if (request.predict) add(withLengths(Command::of(CommandId::predict), request), true);
   if (!package || request.showKernels)
     add(withValues(Command::of(CommandId::kernels), request.dims), request.showKernels);
   if (!fault) return finish(context, std::move(fields), text);
@@ -253,6 +259,7 @@ int runCompile(const BatchContext& context) {
   if (!request.quiet) context.output.warnings(loaded->warnings);
   Command compile = Command::of(CommandId::compile);
   for (const std::string& dim : request.dims) compile.add("dim", dim);
+  for (const std::string& lengths : request.lengths) compile.add("lengths", lengths);
   if (request.requireStatic) compile.add("static");
   if (!request.output.empty()) compile.add("o", request.output);
   std::shared_ptr<const Outcome> outcome = context.execute(compile);
@@ -307,6 +314,7 @@ int runBench(const BatchContext& context) {
   if (!loaded->ok()) return context.fail(*loaded);
   Command bench = Command::of(CommandId::bench).add("seconds", std::to_string(request.seconds));
   for (const std::string& dim : request.dims) bench.add("dim", dim);
+  for (const std::string& lengths : request.lengths) bench.add("lengths", lengths);
   for (const std::string& input : request.inputs) bench.add("input", input);
   if (!request.casesFile.empty()) bench.add("cases", request.casesFile);
   if (request.repeat > 1) bench.add("repeat", std::to_string(request.repeat));

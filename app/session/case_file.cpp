@@ -66,6 +66,7 @@ void RunCase::addDefaults(const std::vector<std::string>& moreDims,
 void RunCase::addTo(Command& command) const {
   for (const std::string& dim : dims) command.add("dim", dim);
   for (const std::string& input : inputs) command.add("input", input);
+  for (const std::string& one : lengths) command.add("lengths", one);
 }
 
 Result<CaseFile> CaseFile::open(const std::string& path) {

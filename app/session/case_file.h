@@ -14,6 +14,7 @@ namespace dyn {
 
 struct RunCase {
   std::vector<std::string> dims, inputs;  // NAME=N, NAME=SPEC
+  std::vector<std::string> lengths;       // NAME=3,1,2
   std::string outputDirectory;
   SourcePlace place;  // the line
 

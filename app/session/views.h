@@ -491,7 +491,8 @@ struct RunResult {
   int64_t peakBytes = 0;
   std::optional<int64_t> predictedPeakBytes;
   std::string whyNoPrediction;
-  int64_t allocationsCount = 0;  // system allocations in the last run
+  std::optional<int64_t> keptPositions;  // of the batch, where the others were left out
+  int64_t allocationsCount = 0;          // system allocations in the last run
   int64_t launchesCount = 0;
   int64_t cpuNs = 0;
   std::shared_ptr<const KernelTable> profile;  // of a profiled run

@@ -25,7 +25,9 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
   const auto add = [&](std::string_view pass) {
     addPass(standard, {findPass(passTable(), pass), {}}, passTable());
   };
-  if (options.paddedResults != "exact") add("unpad");
+  // What runs on a device, or may take no memory that values decide, keeps its padding unless it is asked.
+  const bool plainHost = !options.memoryOfSizes && (!options.target || options.target->prefersBuiltins());
+  if (options.paddedResults == "zero" || plainHost) add("unpad");
   if (options.target && options.target->device != DeviceKind::cpu) add("devices");
   DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standard));
   if (options.target && !options.target->prefersBuiltins())

@@ -27,8 +27,10 @@ enum class HostFlow : uint8_t { interpreted, native };
 struct CompileOptions {
   std::string passes;         // pipeline text; empty: the standard pipeline
   std::string math = "fp32";  // or bf16: products of f32 with constant matrices have both sides rounded to it
-  std::string paddedResults = "exact";  // unseen, zero: what a mask hides is left out (pass `unpad`)
-  std::optional<Target> target;         // where the program will run; none: this host
+  // What a mask hides is left out (pass `unpad`): where nobody sees it, or zero: results are 0 there.
+  std::string paddedResults = "exact";
+  bool memoryOfSizes = false;    // the memory of a run is to follow from its sizes, whatever a mask hides
+  std::optional<Target> target;  // where the program will run; none: this host
   // Versions of contractions (compiler/passes/contraction_versions.h): "conv" or "matmul" for all, or by the
   // key of one operation; "loop" of the generated kernels (compiler/kernel/versions.h). What is not named is
   // chosen by rule and cost.

@@ -1,7 +1,9 @@
 #include "compiler/passes/element_bounds.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
+#include <vector>
 
 namespace dyn::passes {
 
@@ -101,6 +103,61 @@ class Bounds {
   std::unordered_map<uint32_t, Interval> known_;
 };
 
+// b - a as a sum of terms with factors, so that what stands in both is gone: (j + t) - j is t.
+class Difference {
+ public:
+  Difference(const Expr& a, const Expr& b) {
+    add(b, 1);
+    add(a, -1);
+  }
+
+  Interval bounds(const DimSolver& facts) const {
+    Interval sum{constant_, constant_};
+    for (const auto& [id, term] : terms_) {
+      if (term.factor == 0) continue;
+      const Interval part = product({term.factor, term.factor}, boundsOf(term.expr, facts));
+      sum = {plus(sum.low, part.low), plus(sum.high, part.high)};
+    }
+    return fits_ ? sum : Interval{};
+  }
+
+ private:
+  struct Term {
+    Expr expr;
+    int64_t factor = 0;
+  };
+
+  void add(const Expr& root, int64_t sign) {
+    std::vector<std::pair<Expr, int64_t>> pending{{root, sign}};
+    while (!pending.empty() && fits_) {
+      const auto [e, factor] = pending.back();
+      pending.pop_back();
+      const bool isBinary = e.kind() == ExprKind::binary;
+      if (e.kind() == ExprKind::intConstant) {
+        const Bound more = checkedMul(e.intValue(), factor);
+        const Bound all = more ? checkedAdd(constant_, *more) : std::nullopt;
+        fits_ = all.has_value();
+        constant_ = all.value_or(0);
+      } else if (isBinary && (e.binaryOp() == BinaryOp::add || e.binaryOp() == BinaryOp::sub)) {
+        pending.push_back({e.operands()[0], factor});
+        pending.push_back({e.operands()[1], e.binaryOp() == BinaryOp::sub ? -factor : factor});
+      } else if (e.kind() == ExprKind::cast && isWide(e.dtype()) && isWide(e.operands()[0].dtype())) {
+        pending.push_back({e.operands()[0], factor});
+      } else {
+        Term& term = terms_[e.id()];
+        term.expr = e;
+        term.factor += factor;
+      }
+    }
+  }
+  // Positions are no larger than either holds.
+  static bool isWide(Dtype dtype) { return dtype == Dtype::i32 || dtype == Dtype::i64; }
+
+  std::map<uint32_t, Term> terms_;
+  int64_t constant_ = 0;
+  bool fits_ = true;
+};
+
 }  // namespace
 
 Interval boundsOf(Expr e, const DimSolver& facts) { return Bounds(facts).of(e); }
@@ -112,10 +169,10 @@ Expr decided(Expr e, const DimSolver& facts) {
     const BinaryOp op = now.binaryOp();
     if ((op != BinaryOp::less && op != BinaryOp::lessEqual) || !isInteger(now.operands()[0].dtype()))
       return {};
-    const Interval a = boundsOf(now.operands()[0], facts), b = boundsOf(now.operands()[1], facts);
-    const bool strict = op == BinaryOp::less;
-    if (a.high && b.low && (strict ? *a.high < *b.low : *a.high <= *b.low)) return loops.boolean(true);
-    if (a.low && b.high && (strict ? *a.low >= *b.high : *a.low > *b.high)) return loops.boolean(false);
+    const Interval apart = Difference(now.operands()[0], now.operands()[1]).bounds(facts);
+    const int64_t least = op == BinaryOp::less ? 1 : 0;
+    if (apart.low && *apart.low >= least) return loops.boolean(true);
+    if (apart.high && *apart.high < least) return loops.boolean(false);
     return {};
   });
 }

@@ -18,6 +18,7 @@ using loop::Expr;
 using loop::ExprKind;
 
 constexpr int kMostSteps = 200;        // operations that one element is composed of
+constexpr size_t kMostBetween = 32;    // values between scores and their softmax
 constexpr int64_t kSmallBytes = 4096;  // constants that are compared by their elements
 
 // Values by what they are made of: two of one number are equal.
@@ -56,6 +57,23 @@ class ValueNumbers {
   std::unordered_map<std::string, ValueId> made_;
 };
 
+// 1 on and below the diagonal of its last two axes, 0 above: how exporters keep a causal mask.
+bool isTriangle(const HostTensor& tensor) {
+  const int rank = tensor.rank();
+  if (rank < 2 || tensor.elementCount() == 0 ||
+      !(tensor.dtype() == Dtype::boolean || isReal(tensor.dtype()) || isInteger(tensor.dtype())))
+    return false;
+  const int64_t rows = tensor.shape()[static_cast<size_t>(rank - 2)],
+                columns = tensor.shape()[static_cast<size_t>(rank - 1)];
+  if (rows != columns || rows < 2) return false;
+  for (int64_t i = 0; i < tensor.elementCount(); ++i) {
+    const int64_t row = i / columns % rows, column = i % columns;
+    const double element = isReal(tensor.dtype()) ? tensor.realAt(i) : static_cast<double>(tensor.intAt(i));
+    if (element != (column <= row ? 1 : 0)) return false;
+  }
+  return true;
+}
+
 // An element of a value, written in elements of the inputs as far as definitions in loops go.
 class Composer {
  public:
@@ -71,7 +89,10 @@ class Composer {
     if (made == madeBy_.end() || ++steps_ > kMostSteps) return load(v, index);
     const Op& op = *made->second;
     if (const HostTensor* tensor = op.attributes.tensor("value"); op.def == &ops::constantOp && tensor) {
-      if (tensor->elementCount() != 1) return load(v, index);
+      if (tensor->elementCount() != 1) {
+        if (!isTriangle(*tensor)) return load(v, index);
+        return loops_.cast(index[index.size() - 1] <= index[index.size() - 2], tensor->dtype());
+      }
       return isReal(tensor->dtype()) ? loops_.real(tensor->realAt(0), tensor->dtype())
                                      : loops_.cast(loops_.integer(tensor->intAt(0)), tensor->dtype());
     }
@@ -220,6 +241,7 @@ class Search {
   }
 
   std::string read(MaskedAttention& a) {
+    steps_.clear();
     ValueId x = a.softmax->operands[0];
     for (const Op* scores = nullptr; !scores;) {
       const auto made = madeBy_.find(x);
@@ -234,9 +256,16 @@ class Search {
       }
     }
     a.v = a.product->operands[1];
-    if (a.bias == kNoValue && a.allowed == kNoValue) return "no mask of its keys";
+    if (steps_.empty()) return "no mask of its keys";
     return sizes(a);
   }
+
+  // What is added to the scores, or chooses between them and a constant; the last first.
+  struct Step {
+    ValueId added = kNoValue, condition = kNoValue;
+    bool isNot = false;
+    double fill = 0;
+  };
 
   // One operation between the product and the softmax: `x` goes on to its operand.
   std::string step(const Op& op, ValueId& x, MaskedAttention& a) {
@@ -253,24 +282,20 @@ class Search {
       return "its scores are scaled by no constant";
     }
     if (op.def == &ops::addOp) {
-      if (a.bias != kNoValue) return "two values are added to its scores";
       if (a.scale != 1) return "its scores are scaled after the mask is added";
       const size_t at = isScores(op.operands[0]) ? 1 : 0;
-      a.bias = op.operands[at];
+      steps_.push_back({op.operands[at]});
       x = op.operands[1 - at];
       return "";
     }
     if (op.def == &ops::whereOp) {
-      if (a.allowed != kNoValue || a.bias != kNoValue) return "it has two masks";
       if (a.scale != 1) return "its scores are scaled after the mask";
       for (size_t at : {size_t{2}, size_t{1}}) {
         const std::optional<double> fill = constantOf(op.operands[at]);
         if (!fill) continue;
         if (!(*fill <= kMaskedBias))
           return "where the mask does not hold its scores are no large negative number";
-        a.allowed = op.operands[0];
-        a.allowedIsNot = at == 1;
-        a.fill = *fill;
+        steps_.push_back({kNoValue, op.operands[0], at == 1, *fill});
         x = op.operands[3 - at];
         return "";
       }
@@ -279,20 +304,19 @@ class Search {
     return "%" + ir_.valueName(x) + " = " + std::string(op.def->name) + " stands between its product and it";
   }
 
-  // Does a product make it, by way of constants?
-  bool isScores(ValueId v) const {
-    for (int steps = 0; steps < 8; ++steps) {
-      const auto made = madeBy_.find(v);
-      if (made == madeBy_.end()) return false;
+  // Does a product make it, by way of what stands between scores and their softmax?
+  bool isScores(ValueId root) const {
+    std::vector<ValueId> pending{root};
+    for (size_t k = 0; k < pending.size() && k < kMostBetween; ++k) {
+      const auto made = madeBy_.find(pending[k]);
+      if (made == madeBy_.end()) continue;
       const Op& op = *made->second;
-      if (isProduct(op) || op.def == &ops::whereOp) return isProduct(op) || !isMaskShape(v);
-      if (op.def != &ops::mulOp && op.def != &ops::divOp) return false;
-      const bool left = type(op.operands[0]).rank() >= type(op.operands[1]).rank();
-      v = op.operands[left ? 0 : 1];
+      if (isProduct(op)) return true;
+      if (op.def == &ops::mulOp || op.def == &ops::divOp || op.def == &ops::addOp || op.def == &ops::whereOp)
+        pending.insert(pending.end(), op.operands.begin(), op.operands.end());
     }
     return false;
   }
-  bool isMaskShape(ValueId v) const { return type(v).rank() == 4 && type(v).dims()[1].isConstant(1); }
 
   std::string sizes(MaskedAttention& a) {
     const DimSolver& facts = ir_.facts();
@@ -309,36 +333,138 @@ class Search {
     if (!is(k[0], a.batch) || !is(v[0], a.batch) || !is(k[3], a.sequence) || !is(v[2], a.sequence))
       return "queries and keys are not of the same positions";
     if (!is(k[1], q[1]) || !is(v[1], q[1])) return "queries and keys differ in the number of heads";
-    for (ValueId mask : {a.bias, a.allowed})
-      if (std::string why = mask == kNoValue ? "" : maskOfKeys(mask, a); !why.empty()) return why;
+    for (const Step& one : steps_) {
+      const std::string why = one.added != kNoValue ? added(one.added, a) : chosen(one, a);
+      if (!why.empty()) return why;
+    }
+    if (a.bias == kNoValue && a.allowed == kNoValue) return "no mask of its keys";
     a.mask = std::to_string(numbers_(a.bias)) + " " + std::to_string(numbers_(a.allowed)) +
              (a.allowedIsNot ? " not " : " ") + std::to_string(a.fill);
     return "";
   }
 
-  // [b, *, *, s], the same for all heads and queries.
-  std::string maskOfKeys(ValueId mask, const MaskedAttention& a) {
+  // --- what is added or chosen: a mask of keys, a causal one, both in one, or a table
+
+  enum class MaskKind : uint8_t { keys, causal, causalKeys, table, other };
+
+  std::string added(ValueId all, MaskedAttention& a) {
+    std::vector<ValueId> pending{all};
+    for (int parts = 0; !pending.empty(); ++parts) {
+      const ValueId v = pending.back();
+      pending.pop_back();
+      std::string why;
+      const MaskKind kind = kindOf(v, a, std::nullopt, why);
+      const Op* sum = maker(v, ops::addOp);
+      if (kind == MaskKind::other && sum && parts < 8) {
+        pending.insert(pending.end(), sum->operands.begin(), sum->operands.end());
+        continue;
+      }
+      if (kind == MaskKind::other) return why;
+      if (kind == MaskKind::table) {
+        if (a.table != kNoValue) return "two tables are added to its scores";
+        a.table = v;
+        continue;
+      }
+      a.causal |= kind != MaskKind::keys;
+      if (kind == MaskKind::causal) continue;
+      if (a.bias != kNoValue) return "two masks of keys are added to its scores";
+      a.bias = v;
+    }
+    return "";
+  }
+
+  std::string chosen(const Step& one, MaskedAttention& a) {
+    std::string why;
+    const MaskKind kind = kindOf(one.condition, a, one.isNot, why);
+    if (kind == MaskKind::other || kind == MaskKind::table)
+      return kind == MaskKind::other
+                 ? why
+                 : "its mask %" + ir_.valueName(one.condition) + " is the same for all of the batch";
+    a.causal |= kind != MaskKind::keys;
+    if (kind == MaskKind::causal) return "";
+    // The choice is the last word of a score.
+    if (a.allowed != kNoValue || a.bias != kNoValue) return "it has two masks";
+    a.allowed = one.condition;
+    a.allowedIsNot = one.isNot;
+    a.fill = one.fill;
+    return "";
+  }
+
+  // `isNot`: of a condition, whether it says what is hidden; nothing: it is a bias.
+  MaskKind kindOf(ValueId mask, const MaskedAttention& a, std::optional<bool> isNot, std::string& why) {
     const std::string name = "its mask %" + ir_.valueName(mask);
     const Type of = type(mask);
     const DimSolver& facts = ir_.facts();
-    if (of.rank() != 4 || facts.equal(of.dims()[0], a.batch) != Answer::yes ||
-        facts.equal(of.dims()[3], a.sequence) != Answer::yes)
-      return name + " " + of.toString() + " is not of the batch and the keys";
-    if (of.dims()[1].isConstant(1) && of.dims()[2].isConstant(1)) return "";
-    Composer composer(inferred_, madeBy_, types_);
-    std::vector<Expr> index;
-    for (Dim d : of.dims()) {
-      index.push_back(d.isConstant(1) ? composer.loops().integer(0) : composer.loops().variable("i"));
-      if (!d.isConstant(1)) composer.loops().bound(index.back(), composer.loops().dim(d));
+    const auto is = [&](size_t axis, Dim d) { return facts.equal(of.dims()[axis], d) == Answer::yes; };
+    const bool batched = of.rank() == 4 && !of.dims()[0].isConstant(1);
+    if (of.rank() > 4 || of.rank() < 1 || (batched && (!is(0, a.batch) || !is(3, a.sequence)))) {
+      why = name + " " + of.toString() + " is not of the batch and the keys";
+      return MaskKind::other;
     }
-    const Result<Expr> element = composer.element(mask, index);
-    if (!element.ok()) return name + ": " + element.error().message;
-    const Expr simple = decided(*element, facts);
-    for (const Expr& e : loop::postorder(std::span(&simple, 1)))
-      for (size_t axis : {size_t{1}, size_t{2}})
-        if (e.kind() == ExprKind::variable && e.same(index[axis]))
-          return name + (axis == 1 ? " differs from head to head" : " differs from query to query");
-    return "";
+    Composer composer(inferred_, madeBy_, types_);
+    loop::LoopContext& loops = composer.loops();
+    const auto upTo = [&](const char* hint, Dim extent) {
+      const Expr variable = loops.variable(hint);
+      loops.bound(variable, loops.dim(extent));
+      return variable;
+    };
+    const Expr row = upTo("b", a.batch), head = loops.variable("h"), query = upTo("i", a.sequence),
+               key = upTo("j", a.sequence), apart = upTo("t", a.sequence);
+    const auto at = [&](const Expr& i, const Expr& j) -> Expr {
+      const std::array<Expr, 4> place{row, head, i, j};
+      std::vector<Expr> index;
+      for (int axis = 0; axis < of.rank(); ++axis) {
+        const Dim size = of.dims()[static_cast<size_t>(axis)];
+        index.push_back(size.isConstant(1) ? loops.integer(0)
+                                           : place[static_cast<size_t>(4 - of.rank() + axis)]);
+      }
+      const Result<Expr> element = composer.element(mask, index);
+      if (!element.ok()) {
+        why = name + ": " + element.error().message;
+        return {};
+      }
+      return decided(decided(*element, facts), facts);
+    };
+    const auto mentions = [](const Expr& e, const Expr& variable) {
+      for (const Expr& part : loop::postorder(std::span(&e, 1)))
+        if (part.same(variable)) return true;
+      return false;
+    };
+    const auto hides = [&](const Expr& e) {
+      if (!isNot) return e.kind() == ExprKind::realConstant && e.realValue() <= kMaskedBias;
+      return e.kind() == ExprKind::intConstant && (e.intValue() != 0) == *isNot;
+    };
+    const auto shows = [&](const Expr& e) {
+      if (!isNot) return isZero(e);
+      return e.kind() == ExprKind::intConstant && (e.intValue() != 0) != *isNot;
+    };
+    const Expr anywhere = at(query, key);
+    if (anywhere.isNull()) return MaskKind::other;
+    const bool byQuery = mentions(anywhere, query), byHead = mentions(anywhere, head);
+    if (batched && !byQuery && !byHead) return MaskKind::keys;
+    const Expr before = at(key + apart, key), behind = at(query, query + 1 + apart);
+    if (before.isNull() || behind.isNull()) return MaskKind::other;
+    const bool causal = hides(behind) && !mentions(before, apart) && !mentions(before, head);
+    if (causal && shows(before)) return MaskKind::causal;
+    if (causal && batched && is(2, a.sequence)) return MaskKind::causalKeys;
+    if (!batched && !isNot && of.dtype() == Dtype::f32 && isTable(of, a)) return MaskKind::table;
+    why = name + (byHead    ? " differs from head to head"
+                  : byQuery ? " differs from query to query"
+                            : " " + of.toString() + " is not of the batch and the keys");
+    return MaskKind::other;
+  }
+
+  // [.., h or 1, s or 1, s or 1].
+  bool isTable(Type of, const MaskedAttention& a) const {
+    const DimSolver& facts = ir_.facts();
+    const std::array<Dim, 4> whole{ir_.dims().constant(1), type(a.q).dims()[1], a.sequence, a.sequence};
+    for (int axis = 0; axis < of.rank(); ++axis) {
+      const Dim size = of.dims()[static_cast<size_t>(axis)];
+      if (!size.isConstant(1) &&
+          facts.equal(size, whole[static_cast<size_t>(4 - of.rank() + axis)]) != Answer::yes)
+        return false;
+    }
+    return true;
   }
 
   const InferredModule& inferred_;
@@ -346,14 +472,35 @@ class Search {
   ValueNumbers numbers_;
   const std::unordered_map<ValueId, Type> types_;
   const std::unordered_map<ValueId, const Op*> madeBy_;
+  std::vector<Step> steps_;  // of the attention that is read
 };
 
 }  // namespace
 
 AttentionSearch findMaskedAttention(const InferredModule& inferred) { return Search(inferred).run(); }
 
+namespace {
+
+// Of an element of a mask at a key: is it that of a key which counts, whatever else?
+bool showsKey(const Expr& e, const MaskedAttention& site) {
+  if (site.bias != kNoValue) return e.kind() == ExprKind::realConstant && e.realValue() > kMaskedBias;
+  return e.kind() == ExprKind::intConstant && (e.intValue() != 0) != site.allowedIsNot;
+}
+
+// The condition c is `m` cast to bool, or m != 0: where it does not hold m is 0.
+Expr zeroWhereNot(const Expr& c) {
+  if (c.kind() == ExprKind::cast && isInteger(c.operands()[0].dtype())) return c.operands()[0];
+  const bool unequal = c.kind() == ExprKind::binary && c.binaryOp() == loop::BinaryOp::notEqual;
+  if (unequal && isInteger(c.operands()[0].dtype()) && isZero(c.operands()[1])) return c.operands()[0];
+  return {};
+}
+
+}  // namespace
+
+// A condition in the mask's element that makes the key count where it holds; where it does not, the value
+// must be 0.
 bool isZeroWhereMasked(const InferredModule& inferred, const MaskedAttention& site, ValueId value) {
-  if (site.allowed == kNoValue || site.allowedIsNot || site.bias != kNoValue) return false;
+  if ((site.allowed == kNoValue) == (site.bias == kNoValue)) return false;
   const auto types = typesIn(*inferred.module.main());
   const auto makers = makersIn(*inferred.module.main());
   const DimSolver& facts = inferred.module.context->facts();
@@ -372,13 +519,27 @@ bool isZeroWhereMasked(const InferredModule& inferred, const MaskedAttention& si
     }
     return composer.element(v, index);
   };
-  // Of a mask that is expanded any head and query will do: they are all the same.
-  const std::array<Expr, 4> place{row, loops.integer(0), loops.integer(0), position};
-  const Result<Expr> holds = composer.element(site.allowed, place), element = elementOf(value);
+  // Of a mask that is expanded any head and query will do: they are all the same. A causal one shows the last
+  // query all keys.
+  const ValueId mask = site.bias != kNoValue ? site.bias : site.allowed;
+  const bool byQuery = !types.at(mask).dims()[2].isConstant(1);
+  const Expr query = site.causal && byQuery ? loops.dim(site.sequence) - loops.integer(1) : loops.integer(0);
+  const std::array<Expr, 4> place{row, loops.integer(0), query, position};
+  Result<Expr> holds = composer.element(mask, place), element = elementOf(value);
   if (!holds.ok() || !element.ok()) return false;
-  if (element->kind() == ExprKind::cast) return element->operands()[0].same(*holds);
-  return element->kind() == ExprKind::select && element->operands()[0].same(*holds) &&
-         isZero(element->operands()[2]);
+  const Expr shown = decided(*holds, facts), made = decided(*element, facts);
+  const auto with = [&](const Expr& e, const Expr& part, const Expr& instead) {
+    return loops.substitute(e, [&](Expr now) -> Expr { return now.same(part) ? instead : Expr(); });
+  };
+  for (const Expr& condition : loop::postorder(std::span(&shown, 1))) {
+    if (condition.dtype() != Dtype::boolean || condition.kind() == ExprKind::intConstant ||
+        !showsKey(with(shown, condition, loops.boolean(true)), site))
+      continue;
+    if (isZero(with(made, condition, loops.boolean(false)))) return true;
+    const Expr zero = zeroWhereNot(condition);
+    if (!zero.isNull() && isZero(with(made, zero, loops.integer(0, zero.dtype())))) return true;
+  }
+  return false;
 }
 
 }  // namespace dyn::passes

@@ -7,9 +7,14 @@
 //   %p = softmax(%u)             perhaps where(is_nan(%p), 0, %p)
 //   %z = matmul(%p, %v)          v [b, h, s, e]
 //
+// Beside the mask of keys there may be a causal one, which hides keys behind the query, and a bias [h, s, s]
+// that is the same for all of the batch (relative positions, ALiBi), each added or chosen apart, or in one
+// sum or choice with the mask.
+//
 // That bias and mask do not depend on the head or the query is proved where their shape does not show it:
 // their element is written in elements of the inputs (definitions in loops, composed), and neither index is
-// left in it.
+// left in it. A mask is causal where an element [i, j] with j = i + 1 + t is hidden whatever t, and one with
+// i = j + t does not depend on t.
 #pragma once
 
 #include <optional>
@@ -30,8 +35,10 @@ struct MaskedAttention {
   bool allowedIsNot = false;   // where `allowed` does not hold
   double fill = 0;
   bool nanAsZero = false;
-  Dim batch, sequence;  // symbols
-  std::string mask;     // the same text: the same mask
+  bool causal = false;  // keys behind the query do not count; bias and allowed are those of the last query
+  ValueId table = kNoValue;  // added to the scores: [.., h or 1, s or 1, s or 1], the same for all of a batch
+  Dim batch, sequence;       // symbols
+  std::string mask;          // the same text: the same mask
 };
 
 struct AttentionSearch {
@@ -46,7 +53,7 @@ AttentionSearch findMaskedAttention(const InferredModule& inferred);
 
 // Is the value, with one axis of the batch and one of the sequence, 0 wherever the mask of `site` does not
 // hold?
-//   %u = cast(unsqueeze(%mask)) {to = f32}     yes
+//   %bias = where(%mask, 0, -1e9)   %u = cast(unsqueeze(%mask)) {to = f32}     yes
 bool isZeroWhereMasked(const InferredModule& inferred, const MaskedAttention& site, ValueId value);
 
 }  // namespace dyn::passes

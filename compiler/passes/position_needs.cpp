@@ -98,7 +98,7 @@ void PositionNeeds::visit(const Op& op) {
 void PositionNeeds::visitPacked(const Op& op) {
   if (const auto site = sites_.find(&op); site != sites_.end()) {
     for (ValueId v : {site->second.q, site->second.k, site->second.v}) keptIsEnough(v);
-    for (ValueId v : {site->second.bias, site->second.allowed}) all(v, "it is the mask");
+    for (ValueId v : {site->second.bias, site->second.allowed, site->second.table}) all(v, "it is the mask");
     return;
   }
   for (ValueId v : op.operands) {

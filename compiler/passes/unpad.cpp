@@ -26,6 +26,7 @@
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/heads_apart.h"
 #include "compiler/passes/position_needs.h"
 
 namespace dyn::passes {
@@ -135,16 +136,24 @@ class Unpadder {
   Dim batch() const { return positions_.batch(); }
   Dim sequence() const { return positions_.sequence(); }
 
-  // [b, *, *, s] -> [b, s]: the same along the axes between.
+  // [b, *, *, s] -> [b, s]: the same for all heads, and of the last query, which sees all keys.
   ValueId ofKeys(ValueId mask) {
     const Type type = positions_.typeOf(mask);
-    std::vector<int64_t> axes;
-    for (int axis : {1, 2})
-      if (!type.dims()[static_cast<size_t>(axis)].isConstant(1)) axes.push_back(axis);
-    if (!axes.empty())
-      mask = make(ops::sliceOp, {mask, integers(std::vector<int64_t>(axes.size(), 0)),
-                                 integers(std::vector<int64_t>(axes.size(), 1)), integers(axes)});
+    for (int64_t axis : {1, 2})
+      if (!type.dims()[static_cast<size_t>(axis)].isConstant(1))
+        mask = make(ops::sliceOp, {mask, integers({axis == 1 ? 0 : -1}),
+                                   integers({axis == 1 ? 1 : INT64_MAX}), integers({axis})});
     return reshape(mask, {batch(), sequence()});
+  }
+
+  // [.., h, s, s] of any rank up to four -> [h, s, s]; axes of size 1 stay.
+  ValueId tableOf(ValueId table) {
+    if (const auto found = tables_.find(table); found != tables_.end()) return found->second;
+    const Shape dims = positions_.typeOf(table).dims();
+    Shape three(3, one_);
+    for (size_t axis = dims.size() > 3 ? 1 : 0; axis < dims.size(); ++axis)
+      three[3 - dims.size() + axis] = dims[axis];
+    return tables_[table] = dims.size() == 3 ? table : reshape(table, three);
   }
 
   void prelude(const MaskedAttention& site) {
@@ -162,8 +171,8 @@ class Unpadder {
     const ValueId packed = needs_.seen().empty() ? kept : withSeen(kept);
     const ValueId counted = cast(packed, Dtype::i64);
     lengths_ = make(ops::reduce_sumOp, {counted, integers({1})}, {{"keepdims", int64_t{0}}});
-    const ValueId found =
-        make(ops::nonzeroOp, {packed}, {}, ir_.tensorType(Shape{ir_.dims().constant(2), kept_}, Dtype::i64));
+    const ValueId found = make(ops::nonzeroOp, {packed}, {{"of_positions", int64_t{1}}},
+                               ir_.tensorType(Shape{ir_.dims().constant(2), kept_}, Dtype::i64));
     const ValueId row = make(ops::gatherOp, {found, integer(0)}, {{"axis", int64_t{0}}});
     inSequence_ = make(ops::gatherOp, {found, integer(1)}, {{"axis", int64_t{0}}});
     at_ = make(ops::addOp, {make(ops::mulOp, {row, size(sequence())}), inSequence_});
@@ -327,8 +336,10 @@ class Unpadder {
     if (site.allowed != kNoValue) attributes.set("fill", site.fill);
     if (site.nanAsZero) attributes.set("nan_as_zero", int64_t{1});
     std::vector<ValueId> operands{packed(site.q), packed(site.k), packed(site.v), lengths_};
-    if (bias_ != kNoValue || allowed_ != kNoValue) operands.push_back(bias_);
-    if (allowed_ != kNoValue) operands.push_back(allowed_);
+    if (site.causal) attributes.set("causal", int64_t{1});
+    operands.insert(operands.end(), {bias_, allowed_});
+    if (site.table != kNoValue) operands.insert(operands.end(), {tableOf(site.table), inSequence_});
+    while (operands.back() == kNoValue) operands.pop_back();
     const ValueId z = make(ops::packed_attentionOp, std::move(operands), std::move(attributes));
     const ValueId result = site.product->results[0].id;
     sideBySide_[result] = z;
@@ -347,6 +358,7 @@ class Unpadder {
   std::unordered_map<ValueId, ValueId> packed_;
   std::unordered_map<ValueId, ValueId> sideBySide_;  // results of attention as they are made
   std::map<std::pair<ValueId, ValueId>, ValueId> unpacked_;
+  std::unordered_map<ValueId, ValueId> tables_;   // as [h, s, s]
   ValueId bias_ = kNoValue, allowed_ = kNoValue;  // of the packed positions
   ValueId lengths_ = kNoValue, at_ = kNoValue, inSequence_ = kNoValue;
   ValueId places_ = kNoValue, resultPlaces_ = kNoValue;
@@ -375,47 +387,6 @@ ValueId packedInMask(const Function& main, const PositionNeeds& needs, const Mas
   return kNoValue;
 }
 
-// Exporters exchange the last two axes by way of three: [b, h, s, d] -> [b*h, s, d] -> [b*h, d, s] ->
-// [b, h, d, s]. That is one transpose.
-Module withPlainTransposes(const Module& module) {
-  const Function& main = *module.main();
-  std::unordered_map<ValueId, const Op*> makers;
-  std::unordered_map<ValueId, Type> types;
-  for (const Parameter& p : main.parameters) types[p.id] = p.type;
-  Function changed = main;
-  bool any = false;
-  for (const Op*& op : changed.ops) {
-    for (const ValueDef& r : op->results) {
-      makers[r.id] = op;
-      types[r.id] = r.type;
-    }
-    if (op->def != &ops::reshapeOp) continue;
-    const auto transpose = makers.find(op->operands[0]);
-    if (transpose == makers.end() || transpose->second->def != &ops::transposeOp ||
-        transpose->second->attributes.integers("perm") != std::vector<int64_t>{0, 2, 1})
-      continue;
-    const auto joined = makers.find(transpose->second->operands[0]);
-    if (joined == makers.end() || joined->second->def != &ops::reshapeOp) continue;
-    const Shape from = types.at(joined->second->operands[0]).dims(),
-                middle = joined->second->results[0].type.dims(), to = op->results[0].type.dims();
-    const auto equal = [&](Dim a, Dim b) { return module.context->facts().equal(a, b) == Answer::yes; };
-    if (from.size() != 4 || to.size() != 4 || !equal(from[2], middle[1]) || !equal(from[3], middle[2]) ||
-        !equal(from[0], to[0]) || !equal(from[1], to[1]) || !equal(from[2], to[3]) || !equal(from[3], to[2]))
-      continue;
-    Op plain = *op;
-    plain.def = &ops::transposeOp;
-    plain.operands = {joined->second->operands[0]};
-    plain.attributes = {{"perm", std::vector<int64_t>{0, 1, 3, 2}}};
-    op = module.context->own(std::move(plain));
-    any = true;
-  }
-  if (!any) return module;
-  Module result = module;
-  for (const Function*& function : result.functions)
-    if (function == &main) function = module.context->own(std::move(changed));
-  return result;
-}
-
 Result<Module> runUnpad(const Module& module, PassContext& context) {
   const auto option = context.options.find("results");
   const std::string policyName = option == context.options.end() ? "unseen" : option->second;
@@ -426,7 +397,7 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
   const std::vector<const Op*>& all = module.main()->ops;
   if (std::none_of(all.begin(), all.end(), [](const Op* op) { return op->def == &ops::softmaxOp; }))
     return module;
-  DYN_TRY(InferredModule inferred, inferTypes(withPlainTransposes(module)));
+  DYN_TRY(InferredModule inferred, inferTypes(withHeadsApart(module)));
   const AttentionSearch search = findMaskedAttention(inferred);
   if (search.found.empty()) {
     tell(context, *module.context, search, nullptr);
@@ -447,6 +418,12 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
   if (const ValueId hidden = packedInMask(*inferred.module.main(), needs, first); hidden != kNoValue) {
     context.remarks.push_back("not unpadded: the mask is made of %" + module.context->valueName(hidden) +
                               ", which it hides");
+    return module;
+  }
+  const auto isCausal = [&](const auto& site) { return site.second.causal && needs.isPacked(*site.first); };
+  if (!needs.seen().empty() && std::any_of(sites.begin(), sites.end(), isCausal)) {
+    context.remarks.push_back(
+        "not unpadded: a position is read whatever the mask says, which under a causal mask may have no key");
     return module;
   }
   const int64_t packedSites = std::count_if(sites.begin(), sites.end(),

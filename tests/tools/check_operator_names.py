@@ -37,6 +37,7 @@ REWRITES = {
     "compiler/passes/batched_turns.cpp": "concat expand gather gather_nd layer_norm log_softmax matmul mul reduce_l2 reduce_max "
                                          "reduce_mean reduce_min reduce_prod reduce_sum reshape rms_norm shape slice softmax split "
                                          "squeeze transpose unsqueeze",
+    "compiler/passes/heads_apart.cpp": "div matmul mul reshape softmax transpose",
     "compiler/passes/loop_levels.cpp": "add cast gather levels range reshape scatter_nd shape sub",
     "compiler/passes/recursion_levels.cpp": "add concat constant_of_shape gather list node_tables range reshape scatter_nd shape sub",
     "compiler/passes/forest_calls.cpp": "gather list_at list_length",

@@ -30,7 +30,8 @@ struct BuiltinCall : CallInputs {
   bool into = false;  // results hold tensors to be written
   // A tensor for result 0 in memory that the caller of the run has bound for it, or null. May be empty.
   std::function<Tensor*(DataType, std::span<const int64_t>, int64_t elementCount, dyn_status&)> bound;
-  bool rehearsal = false;  // make the results, and return
+  bool rehearsal = false;      // make the results, and return
+  int64_t keptPositions = -1;  // of a rehearsal: how many positions of a batch a mask keeps; -1: all
   // Rows that pack weights: for whom. Null: for this machine's kernels, and gemmFamily.
   const PanelLayout* panels = nullptr;
 

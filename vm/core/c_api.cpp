@@ -495,6 +495,15 @@ int32_t dyn_context_progress(const dyn_context* context, dyn_progress* rows, int
   return count;
 }
 
+dyn_status dyn_context_rehearse_kept(dyn_context* context, int64_t positions) {
+  return guarded([&]() -> Status {
+    if (!context) return invalid("the context is null");
+    if (positions < -1) return invalid("positions is less than -1");
+    context->interpreter->assumeKept(positions);
+    return okStatus();
+  });
+}
+
 dyn_status dyn_context_statistics(const dyn_context* context, dyn_statistics* statistics) {
   return guarded([&]() -> Status {
     if (!context || !statistics) return invalid("context or statistics is null");

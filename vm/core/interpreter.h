@@ -36,6 +36,7 @@ struct InterpreterOptions {
   FlowForm flow = FlowForm::native;
   bool rehearsal =
       false;  // kernels do not run; a program that looks at what they would compute ends with DYN_UNSUPPORTED
+  int64_t keptPositions = -1;  // of a rehearsal: how many positions of a batch a mask keeps; -1: all
   std::function<void(std::span<const int32_t>)>
       globalStored;  // init only: the constants that were loaded since the last store
 };
@@ -56,6 +57,8 @@ class Interpreter {
   ~Interpreter();
   Interpreter(const Interpreter&) = delete;
 
+  // Of a rehearsal, for the runs that follow: see InterpreterOptions.
+  void assumeKept(int64_t positions) { options_.keptPositions = positions; }
   // Runs to the end of `function`; arguments are shared. On success results() holds the results until the
   // next run or clear(). `globals` is given for the init function only. On failure the status has the place,
   // and nothing is left behind.

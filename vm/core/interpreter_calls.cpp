@@ -99,6 +99,7 @@ bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordL
   call.scalars = scalars;
   call.numbers = {numbers.items, numbers.count};
   call.rehearsal = options_.rehearsal;
+  call.keptPositions = options_.keptPositions;
   if (bindActive_ && !into)
     call.bound = [this](DataType dtype, std::span<const int64_t> shape, int64_t count, dyn_status& why) {
       return inBoundMemory(dtype, shape, count, why);

@@ -63,6 +63,7 @@ class MemoryPool {
   MemoryStatistics statistics() const;
   uint64_t limitBytes() const { return options_.limitBytes; }
   bool rehearsal() const { return options_.rehearsal; }
+  bool laysOut() const { return options_.layOut; }
 
  private:
   struct Chunk;

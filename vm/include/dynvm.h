@@ -246,6 +246,9 @@ typedef struct dyn_progress {
  * recorded a profile. Any thread, as long as none calls dyn_context_profile. */
 DYN_API int32_t dyn_context_progress(const dyn_context* context, dyn_progress* rows, int32_t capacity);
 DYN_API dyn_status dyn_context_statistics(const dyn_context* context, dyn_statistics* statistics);
+/* Of a rehearsal, for the runs that follow: how many positions of a padded batch its mask keeps, where the
+ * program leaves out the others. -1, as in a new context: all of them, the most memory a run can take. */
+DYN_API dyn_status dyn_context_rehearse_kept(dyn_context* context, int64_t positions);
 /* Gives idle memory back to the system. */
 DYN_API void dyn_context_trim(dyn_context* context);
 

@@ -3,6 +3,7 @@
 
 #include "app/session/case_file.h"
 #include "app/session/explain/explain.h"
+#include "app/session/model/batch_lengths.h"
 #include "app/session/model/run_times.h"
 #include "app/session/session_state.h"
 #include "compiler/ir/walk.h"
@@ -79,9 +80,37 @@ std::vector<RunCase> casesOf(const std::vector<DimSpec>& specs) {
   return cases;
 }
 
-Result<std::vector<RunCase>> benchCases(const Command& command) {
+// A case for each batch of the sequences in the file, where a size of the batch is given; else one of all.
+Result<std::vector<RunCase>> casesOfLengths(const LoadedModel& model, const Command& command,
+                                            const std::vector<DimSpec>& specs) {
+  if (command.all("lengths").size() != 1 || command.has("cases"))
+    return makeError(DiagnosticId::usageError,
+                     "bench takes lengths of one input, and no --cases beside them");
+  DYN_TRY(const BatchLengths all, parseBatchLengths(command.text("lengths")));
+  DYN_TRY(const std::optional<int64_t> batch, batchGiven(model.signature(), all, specs));
+  const std::vector<BatchLengths> batches =
+      batchesOf(all, batch.value_or(static_cast<int64_t>(all.lengths.size())));
+  if (batches.empty())
+    return makeError(DiagnosticId::usageError, "--lengths " + all.name + ": there are " +
+                                                   std::to_string(all.lengths.size()) +
+                                                   " lengths for a batch of " + std::to_string(*batch));
+  std::vector<RunCase> cases;
+  for (const BatchLengths& one : batches) {
+    cases.emplace_back();
+    cases.back().dims = command.all("dim");
+    cases.back().lengths = {toText(one)};
+  }
+  return cases;
+}
+
+Result<std::vector<RunCase>> benchCases(const LoadedModel& model, const Command& command) {
   DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
   std::vector<RunCase> cases;
+  if (command.has("lengths")) {
+    DYN_TRY(cases, casesOfLengths(model, command, specs));
+    for (RunCase& one : cases) one.addDefaults({}, command.all("input"));
+    return cases;
+  }
   if (command.has("cases")) {
     if (!specs.empty())
       return makeError(DiagnosticId::usageError, "--cases has the dims, --dim is one too many");
@@ -170,14 +199,14 @@ void fillOverall(const RunTimes& all, const std::vector<Work>& works, BenchResul
 }  // namespace
 
 Result<View> handle_bench(SessionState& state, const Command& command, Outcome&) {
-  DYN_CHECK(state.model());
+  DYN_TRY(LoadedModel * model, state.model());
   BenchPlan plan;
   DYN_TRY(double seconds, command.number("seconds", 1.0));
   if (!(seconds > 0 && seconds < 1e6))
     return makeError(DiagnosticId::usageError, "--seconds is not a positive time");
   DYN_TRY(plan.leastRuns, command.integer("repeat", 5));
   if (plan.leastRuns < 1) return makeError(DiagnosticId::usageError, "--repeat: at least one run is needed");
-  DYN_TRY(std::vector<RunCase> cases, benchCases(command));
+  DYN_TRY(std::vector<RunCase> cases, benchCases(*model, command));
   plan.seconds = seconds / static_cast<double>(cases.size());
   BenchResult bench;
   RunTimes all;

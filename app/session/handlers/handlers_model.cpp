@@ -5,6 +5,7 @@
 
 #include "app/session/handlers/export_fixed.h"
 #include "app/session/handlers/stepping.h"
+#include "app/session/model/batch_lengths.h"
 #include "app/session/model/input_spec.h"
 #include "app/session/model/ram_bound.h"
 #include "app/session/model/specialisation.h"
@@ -210,19 +211,48 @@ Result<View> handle_check(SessionState& state, const Command& command, Outcome& 
 
 namespace {
 
+// Does it compute without what masks hide?
+bool leavesOutPositions(LoadedModel& model) {
+  if (!model.ensurePasses().ok()) return false;
+  const TraceStep* step = model.trace().find("unpad");
+  return step && step->changed;
+}
+
 // The model, compiled to be written, by the options of the command.
 struct ToWrite {
   LoadedModel* model = nullptr;
   bool reopen = false;  // what runs here may use the library again
 };
 
+// The sizes of a batch of such lengths are likely ones.
+Status declareLengths(const Signature& signature, const Command& command, std::vector<DimSpec>& dims) {
+  for (const std::string& text : command.all("lengths")) {
+    DYN_TRY(const BatchLengths lengths, parseBatchLengths(text));
+    DYN_TRY(LengthsOfCall call, lengthsOfCall(signature, lengths, dims));
+    for (DimSpec& size : call.dims) {
+      const bool declared =
+          std::any_of(dims.begin(), dims.end(), [&](const DimSpec& spec) { return spec.name == size.name; });
+      if (declared) continue;
+      size.likely = {*size.value};
+      size.value = std::nullopt;
+      dims.push_back(std::move(size));
+    }
+  }
+  return {};
+}
+
 Result<ToWrite> compiledToWrite(SessionState& state, const Command& command, Outcome& outcome) {
   DYN_TRY(LoadedModel * model, state.model());
   const bool forPackage = command.has("o") && model->recordsChoose(std::string(contraction::kOneDnn));
-  const bool withoutHeap = command.has("no-heap") || command.text("kind") == "image";
-  if (command.has("dim") || command.has("static") || forPackage || withoutHeap) {
+  const std::string kind = command.text("kind");
+  const bool withoutHeap = command.has("no-heap") || kind == "image";
+  // The memory bound of an export is one of its sizes.
+  const bool memoryOfSizes = withoutHeap || kind == "exe" || kind == "static" || kind == "shared";
+  if (command.has("dim") || command.has("lengths") || command.has("static") || forPackage || withoutHeap ||
+      (memoryOfSizes && leavesOutPositions(*model))) {
     LoadRequest request = model->request();
     request.withoutHeap = withoutHeap;
+    request.memoryOfSizes = memoryOfSizes;
     request.forPackage = forPackage;
     if (forPackage && request.path == "-")
       return makeError(DiagnosticId::usageError, "tuning records choose onednn, which packages run without")
@@ -230,6 +260,7 @@ Result<ToWrite> compiledToWrite(SessionState& state, const Command& command, Out
     if (command.has("dim")) {
       DYN_TRY(request.dims, parseDimSpecs(command.all("dim")));
     }
+    DYN_CHECK(declareLengths(model->signature(), command, request.dims));
     request.requireStatic = command.has("static") || (forPackage && request.requireStatic);
     if (request.path.empty())
       return makeError(DiagnosticId::usageError, "the model has no file to be loaded from anew");
@@ -240,13 +271,13 @@ Result<ToWrite> compiledToWrite(SessionState& state, const Command& command, Out
   outcome.warnings = model->info().warnings;
   state.progress("compiling " + model->info().path);
   DYN_CHECK(model->ensureCompiled());
-  return ToWrite{model, forPackage || withoutHeap};
+  return ToWrite{model, forPackage || withoutHeap || model->request().memoryOfSizes};
 }
 
 Status reopened(SessionState& state, const ToWrite& written) {
   if (!written.reopen) return {};
   LoadRequest request = written.model->request();
-  request.forPackage = request.withoutHeap = false;
+  request.forPackage = request.withoutHeap = request.memoryOfSizes = false;
   return open(state, std::move(request));
 }
 

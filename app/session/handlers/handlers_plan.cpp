@@ -3,6 +3,8 @@
 #include <numeric>
 
 #include "app/session/explain/explain.h"
+#include "app/session/model/batch_lengths.h"
+#include "app/session/model/kept_positions.h"
 #include "app/session/session_state.h"
 #include "app/session/views/contraction_rows.h"
 #include "app/session/views/dim_views.h"
@@ -14,15 +16,43 @@ namespace dyn {
 
 namespace {
 
-Result<DimValues> dimValues(const LoadedModel& model, const Command& command) {
+// What is asked about: dims, and lengths where they are given.
+struct Question {
+  DimValues dims;
+  std::vector<DimSpec> specs;
+  std::map<std::string, Value> given;  // inputs that the lengths make
+};
+
+Result<Question> questionOf(const LoadedModel& model, const Command& command) {
+  Question question;
   CallDims dims(model.signature());
-  DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
-  for (const DimSpec& spec : specs) {
+  DYN_TRY(question.specs, parseDimSpecs(command.all("dim")));
+  for (const DimSpec& spec : question.specs)
     if (!spec.value)
       return makeError(DiagnosticId::usageError, "--dim " + spec.text + ": one value is wanted here");
-    DYN_CHECK(dims.bind(spec.name, *spec.value));
+  for (const std::string& text : command.all("lengths")) {
+    DYN_TRY(const BatchLengths lengths, parseBatchLengths(text));
+    DYN_TRY(LengthsOfCall call, lengthsOfCall(model.signature(), lengths, question.specs));
+    question.specs.insert(question.specs.end(), call.dims.begin(), call.dims.end());
+    question.given[call.name] = Value(std::move(call.value));
   }
-  return dims.values();
+  for (const DimSpec& spec : question.specs) DYN_CHECK(dims.bind(spec.name, *spec.value));
+  question.dims = dims.values();
+  return question;
+}
+
+// Without lengths, and where they leave a size open, all positions count: the most that a run can take.
+Status assumeLengths(LoadedModel& model, const Question& question, Runner& runner) {
+  if (question.given.empty() || question.dims.size() < model.info().symbols.size()) return {};
+  InputSources sources;
+  sources.given = question.given;
+  std::vector<std::string> zeros;
+  for (const Port& port : model.signature().inputs)
+    if (port.info.kind == "tensor" && question.given.count(port.info.name) == 0)
+      zeros.push_back(port.info.name + "=zeros");
+  DYN_TRY(const CallInputs inputs, makeInputs(model.signature(), question.specs, zeros, 0, sources));
+  (void)assumeKept(model, inputs, runner);
+  return {};
 }
 
 std::vector<LimitSymbol> limitSymbols(LoadedModel& model) {
@@ -51,11 +81,13 @@ std::vector<LimitSymbol> limitSymbols(LoadedModel& model) {
 
 Result<View> handle_plan(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.modelWithPasses());
-  DYN_TRY(DimValues dims, dimValues(*model, command));
+  DYN_TRY(const Question question, questionOf(*model, command));
+  const DimValues& dims = question.dims;
   PlanView view = planView(model->placed(), dims);
   // The peak is that of the compiled program; of what can not be compiled yet the plan is there all the same.
   Result<Runner> runner = makeRunner(*model, state.now.options);
   if (!runner.ok() && runner.error().id == DiagnosticId::cancelled) return runner.takeError();
+  if (runner.ok()) DYN_CHECK(assumeLengths(*model, question, *runner));
   if (!dims.empty() || model->info().symbols.empty()) {
     Result<int64_t> peak = runner.ok() ? runner->predictPeak(dims, Runner::Warmth::first, state.interruption)
                                        : Result<int64_t>(Error{runner.error()});
@@ -71,22 +103,24 @@ Result<View> handle_plan(SessionState& state, const Command& command, Outcome&) 
 Result<View> handle_limit(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.model());
   DYN_TRY(int64_t limitBytes, parseBytes(command.text("bytes")));
-  DYN_TRY(DimValues dims, dimValues(*model, command));
+  DYN_TRY(const Question question, questionOf(*model, command));
   DYN_TRY(Runner runner, makeRunner(*model, state.now.options));
+  DYN_CHECK(assumeLengths(*model, question, runner));
   const PeakOfDims peakOf = [&](const DimValues& values) {
     return runner.predictPeak(values, Runner::Warmth::repeated, state.interruption);
   };
-  DYN_TRY(LimitView view, limitView(limitSymbols(*model), dims, limitBytes, peakOf));
+  DYN_TRY(LimitView view, limitView(limitSymbols(*model), question.dims, limitBytes, peakOf));
   return makeView(std::move(view));
 }
 
 namespace {
 
 // What there is to say of a run with these dims before it is begun.
-Result<PredictView> predictionOf(SessionState& state, LoadedModel& model, const DimValues& dims) {
+Result<PredictView> predictionOf(SessionState& state, LoadedModel& model, const Question& question) {
   PredictView view;
-  view.dims = dims;
+  const DimValues& dims = view.dims = question.dims;
   DYN_TRY(Runner runner, makeRunner(model, state.now.options));
+  DYN_CHECK(assumeLengths(model, question, runner));
   view.checks = checkRows(model.typed(), dims);
   view.outside = rangeFaults(model.typed(), dims);
   Result<Runner::Rehearsal> rehearsal = runner.rehearseEvents(dims, state.interruption);
@@ -114,8 +148,8 @@ Result<View> handle_predict(SessionState& state, const Command& command, Outcome
   if (!model->hasModule())
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a package does not hold what its kernels compute");
-  DYN_TRY(DimValues dims, dimValues(*model, command));
-  DYN_TRY(PredictView view, predictionOf(state, *model, dims));
+  DYN_TRY(const Question question, questionOf(*model, command));
+  DYN_TRY(PredictView view, predictionOf(state, *model, question));
   return makeView(std::move(view));
 }
 
@@ -141,7 +175,8 @@ Result<View> handle_sweep(SessionState& state, const Command& command, Outcome&)
   if (!model->hasModule())
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a package does not hold what its kernels compute");
-  DYN_TRY(DimValues dims, dimValues(*model, command));
+  DYN_TRY(const Question question, questionOf(*model, command));
+  const DimValues& dims = question.dims;
   DYN_TRY(int64_t pointsCount, command.integer("points", 24));
   if (pointsCount < 2 || pointsCount > 1000)
     return makeError(DiagnosticId::usageError, "2 to 1000 points, not " + std::to_string(pointsCount));

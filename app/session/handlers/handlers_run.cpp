@@ -9,7 +9,9 @@
 #include "app/session/explain/compare.h"
 #include "app/session/explain/explain.h"
 #include "app/session/handlers/memory_limit.h"
+#include "app/session/model/batch_lengths.h"
 #include "app/session/model/input_spec.h"
+#include "app/session/model/kept_positions.h"
 #include "app/session/model/media_input.h"
 #include "app/session/model/output_files.h"
 #include "app/session/model/run_memory.h"
@@ -61,6 +63,7 @@ Result<RunResult> runModel(SessionState& state, const Command& command, RunReque
   DYN_TRY(CallInputs inputs, callInputs(state, *model, command));
   state.runs.forgetValues();
   DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
+  (void)assumeKept(*prepared.model, prepared.inputs, *prepared.runner);
   DYN_CHECK(keepWithinLimit(state, prepared));
   state.progress("running");
   request.live = state.emitLive;
@@ -74,6 +77,7 @@ Result<RunResult> runModel(SessionState& state, const Command& command, RunReque
     nameMembers(passes.steps.back().after, result);
   model->observe(result.dims);
   result.kernelsCompiledAfterLoadCount += prepared.kernelsCompiledCount;
+  result.keptPositions = assumeKept(*prepared.model, prepared.inputs, *prepared.runner);
   predictMemory(*prepared.runner, prepared.inputs,
                 repeated ? Runner::Warmth::repeated : Runner::Warmth::first, state.interruption, result);
   if (trace) *trace = signTrace(prepared.runner->traceText(), result);
@@ -145,6 +149,13 @@ Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Com
     }
     return readMedia(port, spec, known, note);
   };
+  for (const std::string& text : command.all("lengths")) {
+    DYN_TRY(const BatchLengths lengths, parseBatchLengths(text));
+    DYN_TRY(LengthsOfCall call, lengthsOfCall(model.signature(), lengths, dims));
+    if (!call.note.empty()) state.log(call.note);
+    dims.insert(dims.end(), call.dims.begin(), call.dims.end());
+    sources.given[call.name] = Value(std::move(call.value));
+  }
   DYN_TRY(CallInputs inputs, makeInputs(model.signature(), dims, specs, state.now.options.seed, sources));
   inputs.notes.insert(inputs.notes.begin(), notes.begin(), notes.end());
   for (const std::string& note : notesOf(inputs, state.now.options.seed)) state.log(note);

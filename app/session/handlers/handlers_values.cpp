@@ -94,9 +94,8 @@ const std::vector<SettingSpec>& settingTable() {
       {"passes", "the pipeline: a list (infer,fold,...), or edits of the standard one (-fuse)"},
       {"math", "fp32, or bf16: both sides of products with constant matrices are rounded to it"},
       {"padded-results",
-       "exact: as the model says; unseen: what an attention mask hides is not computed where nobody sees it; "
-       "zero: "
-       "nor where results are seen, which are 0 there"},
+       "exact: what an attention mask hides is not computed where nobody sees it; zero: nor where results "
+       "are seen, which are 0 there"},
       {"policy", "versions of operators: conv=direct,matmul=auto; compiled models only"},
       {"variants", "programs for some sizes beside the one for all: seq=128;seq=256,batch=1; none: off"},
       {"buckets", "fewer rows are padded to the next of these: batch=4,8,16; none: off"},
@@ -164,8 +163,9 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
           .note("fp32 and bf16 are there");
     o.math = value;
   } else if (name == "padded-results") {
-    if (value != "exact" && value != "unseen" && value != "zero")
-      return makeError(DiagnosticId::usageError, "padded-results is exact, unseen or zero");
+    if (value != "exact" && value != "zero")
+      return makeError(DiagnosticId::usageError, "padded-results is exact or zero")
+          .note(":set passes -unpad computes all padding");
     o.paddedResults = value;
   } else if (name == "tuning") {
     o.tuningFile = value == "cache" ? "" : value;

@@ -1,5 +1,6 @@
 #include "app/session/handlers/memory_limit.h"
 
+#include "app/session/model/kept_positions.h"
 #include "app/session/model/run_memory.h"
 
 namespace dyn {
@@ -49,6 +50,7 @@ Status keepWithinLimit(SessionState& state, PreparedRun& prepared) {
         prepared.kernelsCompiledCount += small->model->compiled()->statistics.kernelsCompiledCount;
     }
     if (!small || !small->runner) continue;
+    (void)assumeKept(*small->model, prepared.inputs, *small->runner);
     const Result<int64_t> smallPeak =
         small->runner->predictPeak(shapes, Runner::Warmth::first, state.interruption);
     if (!smallPeak.ok()) continue;

@@ -236,6 +236,12 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
   }
   std::vector<std::string> fills(signature.inputs.size(), "");
   std::vector<std::optional<Value>> given(signature.inputs.size());
+  for (size_t i = 0; i < signature.inputs.size(); ++i) {
+    const auto made = sources.given.find(signature.inputs[i].info.name);
+    if (made == sources.given.end()) continue;
+    given[i] = made->second;
+    DYN_CHECK(known.learn(signature.inputs[i], made->second.tensor().shape()));
+  }
   for (const std::string& text : specs) {
     const size_t equals = text.find('=');
     const std::string name = text.substr(0, equals);
@@ -256,6 +262,8 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
           .note(near.empty() ? "its inputs: " + list : "did you mean " + near + "?");
     }
     const Port& port = signature.inputs[index];
+    if (sources.given.count(name) != 0)
+      return makeError(DiagnosticId::usageError, "input " + name + " is given twice");
     fills[index] = text.substr(equals + 1);
     std::string note;
     DYN_TRY(given[index], readSpec(port, fills[index], sources, known.values(), &note));

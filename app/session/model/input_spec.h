@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace dyn {
 // have neither: they stay small.
 struct InputSources {
   std::function<const Value*(const std::string&)> bound;
+  std::map<std::string, Value> given;  // of inputs, by name; no spec may name them, too
   std::function<Result<std::optional<Value>>(const Port&, const std::string& spec, const DimValues& known,
                                              std::string* note)>
       media;  // readMedia

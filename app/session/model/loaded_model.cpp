@@ -421,6 +421,7 @@ CompileOptions LoadedModel::compileOptions() const {
   options.passes = options_.passes;
   options.math = options_.math;
   options.paddedResults = options_.paddedResults;
+  options.memoryOfSizes = request_.memoryOfSizes;
   options.versions = versions_;
   options.variants = options_.variants;
   options.buckets = options_.buckets;

@@ -84,6 +84,8 @@ Status Runner::setRehearsal(const std::vector<std::vector<int64_t>>& shapes) {
   if (!rehearsal_) {
     DYN_TRY(rehearsal_, makeContext(module_, options_, Purpose::rehearsal));
   }
+  const dyn_status told = dyn_context_rehearse_kept(rehearsal_.get(), keptPositions_.value_or(-1));
+  if (told != DYN_OK) return vmError(told);
   alignas(64) static const std::byte kUnread[64] = {};  // stands for elements nobody looks at
   for (size_t i = 0; i < shapes.size(); ++i) {
     const Port& port = signature_.inputs[i];

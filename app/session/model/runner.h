@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <optional>
 
 #include "app/session/model/input_spec.h"
 #include "app/session/model/run_times.h"
@@ -55,6 +56,9 @@ class Runner {
   // Errors: unsupportedFeature where the memory depends on elements, and what a run with these shapes would
   // end in.
   enum class Warmth : uint8_t { first, repeated };
+  // Of a program that leaves out what masks hide: how many positions of the batch they keep. Nothing: all,
+  // the most memory that a run can take.
+  void assumeKept(std::optional<int64_t> positions) { keptPositions_ = positions; }
   Result<int64_t> predictPeak(const std::vector<std::vector<int64_t>>& shapes, Warmth warmth,
                               Interruption& interruption);
   Result<int64_t> predictPeak(const DimValues& dims, Warmth warmth, Interruption& interruption);
@@ -80,6 +84,7 @@ class Runner {
   Signature signature_;
   SessionOptions options_;
   VmContext context_, rehearsal_;  // rehearsal_ is made when it is first asked for
+  std::optional<int64_t> keptPositions_;
   bool warm_ = false;
   std::string trace_;
 };

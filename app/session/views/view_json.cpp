@@ -448,6 +448,7 @@ struct Writer {
                  {"allocations_count", v->allocationsCount},
                  {"launches_count", v->launchesCount}};
     if (!v->whyNoPrediction.empty()) json["why_no_prediction"] = v->whyNoPrediction;
+    if (v->keptPositions) json["kept_positions_count"] = *v->keptPositions;
     if (v->profile) json["kernels"] = (*this)(v->profile)["kernels"];
     if (!v->profileFile.empty()) json["profile_file"] = v->profileFile;
     if (!v->differences.empty()) {

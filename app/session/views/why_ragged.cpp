@@ -19,7 +19,7 @@ Result<WhyView> whyRagged(const Trace& trace, const std::string& value) {
   const TraceStep* step = trace.find("unpad");
   if (!step || !step->after.context)
     return makeError(DiagnosticId::usageError, "nothing is known of padding: the pass unpad did not run")
-        .note("--padded-results unseen, or zero, asks for it (:set padded-results unseen)");
+        .note("it is left out by --passes -unpad, and for a program that runs on a device");
   WhyView view;
   const auto count = step->counters.find("attentions");
   const int64_t attentions = count == step->counters.end() ? 0 : count->second;

@@ -18,10 +18,13 @@ constexpr AttributeSpec kAttributes[] = {
     {"nan_as_zero", AttributeKind::integer, false,
      "1: a probability that is no number is 0, as where a query has no key at all; default 0",
      Allowed::flag()},
+    {"causal", AttributeKind::integer, false,
+     "1: a query sees no keys behind it, whatever their scores; default 0", Allowed::flag()},
 };
 
 constexpr OperandRule kOperandRules[] = {
     {3, ElementsAre::byKernel, "lengths of at least 0 that sum up to the number of positions"},
+    {7, ElementsAre::byKernel, "places of at least 0 within the table"},
 };
 
 constexpr double kNoScore = -std::numeric_limits<double>::infinity();
@@ -53,6 +56,17 @@ Status inferPackedAttention(InferContext& c) {
     DYN_CHECK(requireDtype(c, allowed, Dtype::boolean, "which keys are allowed"));
     DYN_CHECK(c.requireEqual(allowed.dims[0], positions, "which keys are allowed, of each position"));
   }
+  if (c.hasOperand(6) != c.hasOperand(7))
+    return c.error(DiagnosticId::badOperands, "a table and the positions in it stand together");
+  if (c.hasOperand(6)) {
+    DYN_TRY(TensorOperand table, tensorOperand(c, 6, 3));
+    DYN_CHECK(requireDtype(c, table, Dtype::f32, "the table of biases"));
+    if (!table.dims[0].isConstant(1))
+      DYN_CHECK(c.requireEqual(table.dims[0], heads, "heads of the table of biases"));
+    DYN_TRY(TensorOperand places, tensorOperand(c, 7, 1));
+    DYN_CHECK(requireDtype(c, places, Dtype::i64, "the places in the table"));
+    DYN_CHECK(c.requireEqual(places.dims[0], positions, "the places in the table, of each position"));
+  }
   setTensor(c, {one, positions, heads, v.dims[3]}, Dtype::f32);
   return {};
 }
@@ -70,7 +84,18 @@ class Query {
         width_(c.operand(2).shape()[3]),
         scale_(c.attributes().real("scale", 1)),
         fill_(c.attributes().real("fill", kNoScore)),
-        nanAsZero_(c.attributes().integer("nan_as_zero", 0) != 0) {}
+        nanAsZero_(c.attributes().integer("nan_as_zero", 0) != 0),
+        causal_(c.attributes().integer("causal", 0) != 0) {}
+
+  // Of a table: is each place of the positions in it?
+  bool placesFit() const {
+    for (int64_t i = 0; c_.hasOperand(6) && i < positions_; ++i)
+      for (const size_t axis : {size_t{1}, size_t{2}}) {
+        const int64_t place = c_.operand(7).intAt(i), size = c_.operand(6).shape()[axis];
+        if (place < 0 || (size != 1 && place >= size)) return false;
+      }
+    return true;
+  }
 
   void probabilities(int64_t head, int64_t position, int64_t begin, int64_t length) {
     row_.resize(static_cast<size_t>(length));
@@ -97,22 +122,31 @@ class Query {
 
  private:
   double scoreOf(int64_t head, int64_t position, int64_t key) const {
+    if (causal_ && key > position) return kNoScore;
     if (c_.hasOperand(5) && c_.operand(5).intAt(key) == 0) return fill_;
     double sum = 0;
     for (int64_t d = 0; d < depth_; ++d)
       sum += static_cast<double>(q_[(head * positions_ + position) * depth_ + d]) *
              static_cast<double>(k_[(head * depth_ + d) * positions_ + key]);
     // Rounded as the steps one by one: a large bias leaves few digits of a score.
-    const auto scaled = static_cast<float>(scale_ * sum);
+    auto scaled = static_cast<float>(scale_ * sum);
+    if (c_.hasOperand(6)) scaled += tableAt(head, position, key);
     return static_cast<double>(c_.hasOperand(4) ? scaled + static_cast<float>(c_.operand(4).realAt(key))
                                                 : scaled);
+  }
+
+  float tableAt(int64_t head, int64_t position, int64_t key) const {
+    const HostTensor& table = c_.operand(6);
+    const auto along = [&](size_t axis, int64_t index) { return table.shape()[axis] == 1 ? 0 : index; };
+    const int64_t row = along(0, head) * table.shape()[1] + along(1, c_.operand(7).intAt(position));
+    return static_cast<float>(table.realAt(row * table.shape()[2] + along(2, c_.operand(7).intAt(key))));
   }
 
   const EvalContext& c_;
   const float *q_, *k_, *v_;
   int64_t positions_, depth_, width_;
   double scale_, fill_;
-  bool nanAsZero_;
+  bool nanAsZero_, causal_;
   std::vector<double> row_;
 };
 
@@ -121,6 +155,8 @@ Status evaluatePackedAttention(EvalContext& c) {
   const int64_t heads = q.shape()[1], positions = q.shape()[2], width = v.shape()[3];
   DYN_TRY(HostTensor result, newTensor(Dtype::f32, {1, positions, heads, width}));
   Query query(c);
+  if (!query.placesFit())
+    return c.error(DiagnosticId::runtimeError, "a position has no place in the table of biases");
   int64_t begin = 0;
   for (int64_t run = 0; run < lengths.elementCount(); ++run) {
     const int64_t length = lengths.intAt(run);
@@ -146,6 +182,7 @@ Status evaluatePackedAttention(EvalContext& c) {
 Status fillPackedAttention(const BuiltinRequest& request, CallFields<calls::PackedAttention>& call) {
   const Attributes& attributes = request.op.attributes;
   call.numbers.nanAsZero = attributes.integer("nan_as_zero", 0) != 0;
+  call.numbers.causal = attributes.integer("causal", 0) != 0;
   call.numbers.scale = static_cast<float>(attributes.real("scale", 1));
   call.numbers.fill = static_cast<float>(attributes.real("fill", kNoScore));
   return {};
@@ -160,7 +197,7 @@ const OpDef packed_attentionOp{
     .summary = "attention within runs of positions that lie behind each other, without padding",
     .cls = OpClass::opaque,
     .minOperands = 4,
-    .maxOperands = 6,
+    .maxOperands = 8,
     .attributes = kAttributes,
     .infer = inferPackedAttention,
     .evaluate = evaluatePackedAttention,
@@ -172,7 +209,9 @@ const OpDef packed_attentionOp{
         "-> [1, n, h, e]. A query sees the keys of its own run: softmax(scale q k + bias) v. bias f32 [n] "
         "and "
         "allowed bool [n] are of the keys and may be left out; where allowed does not hold the score is "
-        "`fill`.",
+        "`fill`. A table f32 [h or 1, s or 1, s or 1] is added to the scores at the places i64 [n] of query "
+        "and "
+        "key.",
     .example =
         "fn @main(%q: Tensor[(1, 2, n, 4), f32], %k: Tensor[(1, 2, 4, n), f32], %v: Tensor[(1, 2, n, 4), "
         "f32], %l: Tensor[(m), i64]) { %y = packed_attention(%q, %k, %v, %l) {scale = 0.5} return %y }",

@@ -205,6 +205,17 @@ Status fillUnique(const BuiltinRequest& request, CallFields<calls::Unique>& call
 
 // --- nonzero
 
+constexpr AttributeSpec kNonzeroAttributes[] = {
+    {"of_positions", AttributeKind::integer, false,
+     "1: of a mask of positions, so that the memory of a run can be told from how many are kept; default 0",
+     Allowed::flag()},
+};
+
+Status fillNonzero(const BuiltinRequest& request, CallFields<calls::Nonzero>& call) {
+  call.numbers.ofPositions = request.op.attributes.integer("of_positions", 0) != 0;
+  return {};
+}
+
 Status inferNonzero(InferContext& c) {
   DYN_TRY(TensorOperand x, tensorOperand(c, 0));
   DYN_CHECK(requireClass(c, x,
@@ -344,10 +355,11 @@ const OpDef nonzeroOp{
     .cls = OpClass::opaque,
     .minOperands = 1,
     .maxOperands = 1,
+    .attributes = kNonzeroAttributes,
     .infer = inferNonzero,
     .evaluate = evaluateNonzero,
     .lowering = LoweringKind::builtin,
-    .builtin = calling<calls::Nonzero>,
+    .builtin = calling<calls::Nonzero, fillNonzero>,
     .operandRules = kAnyElements,
     .doc = "[...] of rank r -> [r, ?] i64, one column per element, row-major order",
     .example = "fn @main(%x: Tensor[(n, 3), f32]) { %y = nonzero(%x) return %y }",

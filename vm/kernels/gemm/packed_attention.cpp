@@ -33,6 +33,18 @@ struct Sizes {
   int64_t heads = 0, positions = 0, depth = 0, width = 0, runs = 0;
 };
 
+// The table of biases, and that each position has a place in it.
+Status checkTable(const FlatCall& call, const Sizes& s) {
+  const TensorView *table = call.argument(Call::table), *places = call.argument(Call::places);
+  if (!table && !places) return okStatus();
+  if (!table || table->rank != 3 || table->dtype() != DataType::f32 ||
+      (table->shape()[0] != 1 && table->shape()[0] != s.heads))
+    return badArgument("packed_attention", Call::table, "a table f32 of three axes, by heads", table);
+  if (!places || places->rank != 1 || places->dtype() != DataType::i64 || places->shape()[0] != s.positions)
+    return badArgument("packed_attention", Call::places, "a place for each position", places);
+  return okStatus();
+}
+
 Status readSizes(const FlatCall& call, Sizes& s) {
   const TensorView *q = call.argument(Call::q), *k = call.argument(Call::k), *v = call.argument(Call::v),
                    *lengths = call.argument(Call::lengths);
@@ -58,6 +70,7 @@ Status readSizes(const FlatCall& call, Sizes& s) {
     if (tensor && (tensor->rank != 1 || tensor->dtype() != dtype || tensor->shape()[0] != s.positions))
       return badArgument("packed_attention", i, "an element for each position", tensor);
   }
+  if (Status status = checkTable(call, s); !status.ok()) return status;
   return call.checkResult(0, DataType::f32, ofZ);
 }
 
@@ -126,6 +139,19 @@ Status readRuns(const FlatCall& call, const Sizes& s, Table<Run>& runs) {
   return okStatus();
 }
 
+// Is each place within the table? In a run only: a rehearsal has no elements.
+Status checkPlaces(const FlatCall& call, const Sizes& s) {
+  const TensorView *table = call.argument(Call::table), *places = call.argument(Call::places);
+  for (int64_t i = 0; table && i < s.positions; ++i)
+    for (const int axis : {1, 2})
+      if (const int64_t place = places->as<int64_t>()[i];
+          place < 0 || (table->shape()[axis] != 1 && place >= table->shape()[axis]))
+        return failure(DYN_OUT_OF_RANGE, "packed_attention: position " + std::to_string(i) +
+                                             " has the place " + std::to_string(place) + " in a table of " +
+                                             std::to_string(table->shape()[axis]));
+  return okStatus();
+}
+
 class Task {
  public:
   Task(const FlatCall& call, const Sizes& s, float* z)
@@ -137,6 +163,8 @@ class Task {
         v_(call.argument(Call::v)),
         bias_(call.argument(Call::bias)),
         allowed_(call.argument(Call::allowed)),
+        table_(call.argument(Call::table)),
+        places_(table_ ? call.argument(Call::places)->as<int64_t>() : nullptr),
         n_(call.numbersOf<Call>()),
         z_(z) {}
 
@@ -157,19 +185,59 @@ class Task {
 
  private:
   void describeKeys(const Run& of, int64_t columns, int32_t* keep, float* addend) const {
-    for (int64_t j = 0; j < of.length; ++j) {
-      const bool allowed = !allowed_ || allowed_->as<uint8_t>()[of.begin + j] != 0;
-      keep[j] = allowed ? -1 : 0;
-      addend[j] = !allowed ? n_.fill : bias_ ? bias_->as<float>()[of.begin + j] : 0.0f;
-    }
+    for (int64_t j = 0; j < of.length; ++j) describeKey(of, j, keep, addend);
     std::fill(keep + of.length, keep + columns, 0);
     std::fill(addend + of.length, addend + columns, -std::numeric_limits<float>::infinity());
   }
 
+  void describeKey(const Run& of, int64_t j, int32_t* keep, float* addend) const {
+    const bool allowed = !allowed_ || allowed_->as<uint8_t>()[of.begin + j] != 0;
+    keep[j] = allowed ? -1 : 0;
+    addend[j] = !allowed ? n_.fill : bias_ ? bias_->as<float>()[of.begin + j] : 0.0f;
+  }
+
+  // Adds what the table has for query `first` + i and each key, to scaled scores.
+  void addTable(const Run& of, int64_t head, int64_t first, int64_t rows, int64_t keys, float* scores,
+                int64_t leading) const {
+    const int64_t *shape = table_->shape(), *places = places_ + of.begin;
+    const int64_t rowStride = shape[1] == 1 ? 0 : shape[2], keyStride = shape[2] == 1 ? 0 : 1;
+    const float* matrix = table_->as<float>() + (shape[0] == 1 ? 0 : head * shape[1] * shape[2]);
+    bool inOrder = keyStride == 1;  // as they are where nothing between them is left out
+    for (int64_t j = 1; inOrder && j < keys; ++j) inOrder = places[j] == places[0] + j;
+    for (int64_t i = 0; i < rows; ++i) {
+      const float* row = matrix + places[first + i] * rowStride;
+      float* to = scores + i * leading;
+      if (inOrder) {
+        row += places[0];
+        for (int64_t j = 0; j < keys; ++j) to[j] = n_.scale * to[j] + row[j];
+      } else {
+        for (int64_t j = 0; j < keys; ++j) to[j] = n_.scale * to[j] + row[places[j] * keyStride];
+      }
+    }
+  }
+
+  // Row i of the block sees the keys up to its own: the last row first, hiding one key more for each.
+  void causalSoftmax(const Run& of, int64_t first, int64_t rows, int64_t columns, float scale, int32_t* keep,
+                     float* addend, float* scores, int64_t leading) const {
+    const auto hide = [&](int64_t j) {
+      keep[j] = 0;
+      addend[j] = -std::numeric_limits<float>::infinity();
+    };
+    const int64_t end = std::min(columns, of.length);
+    for (int64_t j = first + rows; j < end; ++j) hide(j);
+    for (int64_t i = rows - 1; i >= 0; --i) {
+      if (first + i + 1 < end) hide(first + i + 1);
+      numberFamilies().softmaxOfF32(1, columns, scores + i * leading, leading, scale, keep, addend);
+    }
+    for (int64_t j = first + 1; j < end; ++j) describeKey(of, j, keep, addend);
+  }
+
   void runBlock(const Run& of, int64_t head, const RunShape& shape, int64_t first, const float* k,
-                const float* v, const int32_t* keep, const float* addend, float* scores, float* copy) const {
+                const float* v, int32_t* keep, float* addend, float* scores, float* copy) const {
     const int64_t rows = std::min(shape.rows, of.length - first), panel = family_.panelWidth,
                   leading = shape.leading;
+    const int64_t keys = n_.causal ? first + rows : shape.keys,
+                  columns = (keys + kScoreLanes - 1) / kScoreLanes * kScoreLanes;
     const float* q = q_.data + head * q_.strides[1] + (of.begin + first) * q_.strides[2];
     int64_t leadingQ = q_.strides[2];
     // Rows that would map to the same lines of the L1 cache, or that do not run through memory.
@@ -180,21 +248,26 @@ class Task {
           copy[i * leadingQ + d] = q[i * q_.strides[2] + d * q_.strides[3]];
       q = copy;
     }
-    for (int64_t i = 0; i < panelCount(family_, shape.keys); ++i)
+    for (int64_t i = 0; i < panelCount(family_, keys); ++i)
       runRowTiles(family_, rows, s_.depth, q, leadingQ, k + i * s_.depth * panel, scores + i * panel, leading,
-                  std::min(panel, shape.keys - i * panel), false);
+                  std::min(panel, keys - i * panel), false);
     for (int64_t i = 0; i < rows; ++i)
-      std::fill(scores + i * leading + shape.keys, scores + i * leading + shape.columns, 0.0f);
-    numberFamilies().softmaxOfF32(rows, shape.columns, scores, leading, n_.scale, keep, addend);
+      std::fill(scores + i * leading + keys, scores + i * leading + columns, 0.0f);
+    if (table_) addTable(of, head, first, rows, keys, scores, leading);
+    const float scale = table_ ? 1 : n_.scale;
+    if (n_.causal)
+      causalSoftmax(of, first, rows, columns, scale, keep, addend, scores, leading);
+    else
+      numberFamilies().softmaxOfF32(rows, columns, scores, leading, scale, keep, addend);
     if (n_.nanAsZero)
       for (int64_t i = 0; i < rows; ++i)
-        for (int64_t j = 0; j < shape.keys; ++j)
+        for (int64_t j = 0; j < keys; ++j)
           if (scores[i * leading + j] != scores[i * leading + j]) scores[i * leading + j] = 0;
     const int64_t leadingZ = s_.heads * s_.width;
     float* z = z_ + (of.begin + first) * leadingZ + head * s_.width;
-    for (int64_t key = 0; key < shape.keys; key += kDepthBlock)
+    for (int64_t key = 0; key < keys; key += kDepthBlock)
       for (int64_t i = 0; i < panelCount(family_, s_.width); ++i)
-        runRowTiles(family_, rows, std::min(kDepthBlock, shape.keys - key), scores + key, leading,
+        runRowTiles(family_, rows, std::min(kDepthBlock, keys - key), scores + key, leading,
                     v + (i * shape.keys + key) * panel, z + i * panel, leadingZ,
                     std::min(panel, s_.width - i * panel), key > 0);
   }
@@ -203,7 +276,8 @@ class Task {
   const DynGemmFamily& family_;
   const Sizes& s_;
   Strided q_, k_, v_;
-  const TensorView *bias_, *allowed_;
+  const TensorView *bias_, *allowed_, *table_;
+  const int64_t* places_;
   Call::Numbers<calls::Borrowed> n_;
   float* z_;
 };
@@ -229,6 +303,7 @@ Status packedAttention(FlatCall& call) {
   if (!scratch) return scratch.status();
   Table<Run> table(scratch.shared());
   if (Status status = readRuns(call, s, table); !status.ok()) return status;
+  if (Status status = checkPlaces(call, s); !status.ok()) return status;
   Run* runs = reinterpret_cast<Run*>(scratch.shared());
   std::sort(runs, runs + table.size(), [](const Run& a, const Run& b) {
     return a.length != b.length ? a.length > b.length : a.begin < b.begin;

@@ -185,7 +185,23 @@ void addProducts(std::vector<SweepRow>& rows) {
          "%v = mul(%x, %u) %o = cast(cast(%p) {to = bool}) {to = i64} "
          "%l = reduce_sum(%o, i64[1] [1]) {keepdims = 0} %y = packed_attention(%q, %k, %v, %l" +
              std::string(masks) + ") {A} return %y",
-         {"", "scale = 0.25, fill = -10000.0", "nan_as_zero = 1"},
+         {"", "scale = 0.25, fill = -10000.0", "nan_as_zero = 1", "causal = 1"},
+         {},
+         {},
+         16});
+  // And with a table of biases by the places of query and key.
+  for (const char* table : {"%t f32[h, m, m]", "%t f32[1, 1, m]"})
+    rows.push_back(
+        {"packed_attention",
+         "",
+         "%a f32[r, m], %w f32[1, h, 1, d], %u f32[1, h, 1, e], " + std::string(table),
+         "%p = max(%a, sub(%a, %a)) %z = nonzero(%p) {of_positions = 1} %i = gather(%z, i64[] 1) "
+         "%b = gather_nd(%p, transpose(%z) {perm = [1, 0]}) "
+         "%x = reshape(%b, i64[4] [1, 1, -1, 1]) %q = mul(%x, %w) %k = transpose(%q) {perm = [0, 1, 3, 2]} "
+         "%v = mul(%x, %u) %o = cast(cast(%p) {to = bool}) {to = i64} "
+         "%l = reduce_sum(%o, i64[1] [1]) {keepdims = 0} "
+         "%y = packed_attention(%q, %k, %v, %l, _, _, %t, %i) {A} return %y",
+         {"scale = 0.5", "causal = 1"},
          {},
          {},
          16});

@@ -104,11 +104,7 @@ CompileOptions without(const std::string& pass) {
   options.passes = "-" + pass;
   return options;
 }
-CompileOptions unseen() {
-  CompileOptions options;
-  options.paddedResults = "unseen";
-  return options;
-}
+CompileOptions unseen() { return {}; }  // the default
 CompileOptions zeros() {
   CompileOptions options;
   options.paddedResults = "zero";
@@ -189,6 +185,122 @@ TEST(Unpad, MasksOfExporters) {
   %bias = where(%all, f32[] 0, f32[] -3.4e38)
 )";
   expectAsPadded(encoder(kInputs, expanded, "add(%N_s, %bias)", kFirstPosition), unseen(), 2);
+}
+
+// Causal attention as decoders have it, beside the mask of keys and in one with it; the mean over the mask is
+// the result.
+const std::string kPlaces = R"(
+  %e = tanh(%x)
+  %held = cast(%attention) {to = bool}
+  %keys = unsqueeze(%held, i64[2] [1, 2])
+  %size = gather(shape(%x), i64[] 1)
+  %range = range(i64[] 0, %size, i64[] 1)
+  %row = unsqueeze(%range, i64[3] [0, 1, 3])
+  %column = unsqueeze(%range, i64[3] [0, 1, 2])
+  %before = less_equal(%column, %row)
+  %factor = unsqueeze(cast(%held) {to = f32}, i64[1] [2])
+)";
+
+// The hidden state at kept positions is that of the padded program, for any mask.
+void expectKeptAsPadded(const std::string& prologue, const std::string& masked, int64_t packed = 2) {
+  const std::string text = encoder(kInputs, prologue, masked, "  return %y");
+  const auto zero = compiledOf(text, zeros()), padded = compiledOf(text, without("unpad"));
+  ASSERT_TRUE(zero && padded);
+  ASSERT_EQ(packedIn(*zero), packed) << remarksOf(*zero);
+  for (const auto& [b, s] : kSizes)
+    for (const HostTensor& mask : masksOf(b, s)) {
+      const std::vector<HostTensor> inputs = inputsFor(randomTensor(Dtype::f32, {b, s, 8}, 3), mask);
+      Result<std::vector<HostTensor>> actual = zero->run(inputs), expected = padded->run(inputs);
+      ASSERT_TRUE(actual.ok() && expected.ok()) << (actual.ok() ? "" : actual.error().toString());
+      HostTensor& wanted = (*expected)[0];
+      for (int64_t i = 0; i < b * s; ++i)
+        for (int64_t d = 0; d < 8 && mask.intAt(i) == 0; ++d) wanted.setReal(i * 8 + d, 0);
+      expectClose((*actual)[0], wanted, "b = " + std::to_string(b) + ", s = " + std::to_string(s), 1e-5);
+    }
+}
+
+TEST(Unpad, CausalMasks) {
+  // Chosen first, the keys added on top.
+  expectKeptAsPadded(kPlaces + "  %bias = where(%keys, f32[] 0, f32[] -3.0e38)\n",
+                     "add(where(%before, %N_s, f32[] -3.4e38), %bias)");
+  // One bias of both.
+  expectKeptAsPadded(kPlaces + "  %both = where(logical_and(%before, %keys), f32[] 0, f32[] -3.4e38)\n",
+                     "add(%N_s, %both)");
+  // One choice of both.
+  expectKeptAsPadded(kPlaces + "  %both = logical_and(%keys, %before)\n", "where(%both, %N_s, f32[] -1.0e9)");
+  // A triangle that the exporter has made a constant, cut to the size of the sequence.
+  std::string triangle;
+  for (int i = 0; i < 40; ++i)
+    for (int j = 0; j < 40; ++j) triangle += (triangle.empty() ? "" : ", ") + std::string(j <= i ? "1" : "0");
+  expectKeptAsPadded(kPlaces + "  %triangle = constant() {value = i32[1, 1, 40, 40] [" + triangle +
+                         "]}\n"
+                         "  %end = unsqueeze(%size, i64[1] [0])\n"
+                         "  %rows = slice(%triangle, i64[1] [0], %end, i64[1] [2])\n"
+                         "  %cut = cast(slice(%rows, i64[1] [0], %end, i64[1] [3])) {to = bool}\n"
+                         "  %bias = mul(sub(f32[] 1, cast(%keys) {to = f32}), f32[] -3.0e38)\n",
+                     "add(where(%cut, %N_s, f32[] -3.4e38), %bias)");
+}
+
+// Biases that are the same for all of a batch, added apart or in one sum with the mask.
+TEST(Unpad, TablesOfBiases) {
+  const std::string relative = kPlaces + R"(
+  %apart = cast(sub(%column, %row)) {to = f32}
+  %slopes = constant() {value = f32[1, 2, 1, 1] [0.5, 0.25]}
+  %table = mul(%apart, %slopes)
+  %bias = where(%keys, f32[] 0, f32[] -3.0e38)
+)";
+  expectKeptAsPadded(relative, "add(add(%N_s, %table), %bias)");
+  expectKeptAsPadded(relative + "  %sum = add(%table, %bias)\n", "add(%N_s, %sum)");
+  const std::string byKey = kPlaces + R"(
+  %slopes = constant() {value = f32[1, 2, 1, 1] [0.5, 0.25]}
+  %table = mul(cast(%column) {to = f32}, %slopes)
+  %both = where(logical_and(%before, %keys), f32[] 0, f32[] -3.4e38)
+)";
+  expectKeptAsPadded(byKey, "add(add(%N_s, %table), %both)");
+}
+
+// Batch and heads in one axis, as older exporters have it.
+TEST(Unpad, HeadsJoinedWithTheBatch) {
+  const std::string text = "fn @main(" + kInputs + R"(, %w: Tensor[(8, 8), f32]) {
+  %e = tanh(%x)
+  %heads = constant() {value = i64[4] [0, 0, 2, 4]}
+  %q = transpose(reshape(matmul(%e, %w), %heads)) {perm = [0, 2, 1, 3]}
+  %size = unsqueeze(gather(shape(%x), i64[] 1), i64[1] [0])
+  %batch = unsqueeze(gather(shape(%x), i64[] 0), i64[1] [0])
+  %joined = concat(mul(%batch, i64[1] [2]), %size, i64[1] [4]) {axis = 0}
+  %apart = concat(%batch, i64[1] [2], %size, %size) {axis = 0}
+  %together = concat(mul(%batch, i64[1] [2]), %size, %size) {axis = 0}
+  %back = concat(%batch, i64[1] [2], %size, i64[1] [4]) {axis = 0}
+  %q3 = reshape(%q, %joined) {allowzero = 1}
+  %scores = mul(matmul(%q3, transpose(%q3) {perm = [0, 2, 1]}), f32[] 0.5)
+  %u = unsqueeze(cast(%attention) {to = f32}, i64[2] [1, 2])
+  %masked = add(reshape(%scores, %apart) {allowzero = 1}, mul(sub(f32[] 1, %u), f32[] -3.0e38))
+  %p = softmax(reshape(%masked, %together) {allowzero = 1}) {axis = -1}
+  %z = reshape(matmul(%p, %q3), %back) {allowzero = 1}
+  %y = reshape(transpose(%z) {perm = [0, 2, 1, 3]}, i64[3] [0, 0, 8])
+  return gather(%y, i64[] 0) {axis = 1}
+})";
+  const auto program = compiledOf(text, unseen()), padded = compiledOf(text, without("unpad"));
+  ASSERT_TRUE(program && padded);
+  EXPECT_EQ(packedIn(*program), 1) << remarksOf(*program);
+  for (const auto& [b, s] : kSizes)
+    for (const HostTensor& mask : masksOf(b, s)) {
+      const std::vector<HostTensor> inputs{randomTensor(Dtype::f32, {b, s, 8}, 3), mask,
+                                           randomTensor(Dtype::f32, {8, 8}, 4)};
+      Result<std::vector<HostTensor>> actual = program->run(inputs), expected = padded->run(inputs);
+      ASSERT_EQ(actual.ok(), expected.ok()) << (actual.ok() ? "" : actual.error().toString());
+      if (actual.ok())
+        expectClose((*actual)[0], (*expected)[0], "b = " + std::to_string(b) + ", s = " + std::to_string(s),
+                    1e-5);
+    }
+}
+
+// A position that is read whatever the mask says may have no key at all under a causal mask.
+TEST(Unpad, CausalMasksAndOnePositionOfEach) {
+  const std::string text = encoder(kInputs, kPlaces + "  %both = logical_and(%keys, %before)\n",
+                                   "where(%both, %N_s, f32[] -1.0e9)", kFirstPosition);
+  expectAsPadded(text, unseen(), 0);
+  EXPECT_THAT(remarksOf(*compiledOf(text, unseen())), HasSubstr("which under a causal mask may have no key"));
 }
 
 TEST(Unpad, NaNsOfRowsWithoutKeysAreMadeZero) {
@@ -347,6 +459,11 @@ TEST(Unpad, itsOptionPutsItIntoThePipeline) {
   Result<Pipeline> pipeline = pipelineOf(options);
   ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
   EXPECT_THAT(toString(*pipeline), HasSubstr("linearise,unpad{results=zero},variants"));
+  options.paddedResults = "exact";
+  EXPECT_THAT(toString(*pipelineOf(options)), HasSubstr("linearise,unpad,variants"));
+  options.memoryOfSizes = true;  // of exports
+  EXPECT_THAT(toString(*pipelineOf(options)), testing::Not(HasSubstr("unpad")));
+  options.memoryOfSizes = false;
   options.passes = "-unpad";
   pipeline = pipelineOf(options);
   ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();

@@ -24,8 +24,9 @@ struct Sizes {
 class PackedAttentionTest : public BuiltinTest {
  protected:
   struct Operands {
-    Tensor *q, *k, *v, *lengths, *bias = nullptr, *allowed = nullptr;
-    std::vector<Object*> list() const { return {q, k, v, lengths, bias, allowed}; }
+    Tensor *q, *k, *v, *lengths, *bias = nullptr, *allowed = nullptr, *table = nullptr, *places = nullptr;
+    bool causal = false;
+    std::vector<Object*> list() const { return {q, k, v, lengths, bias, allowed, table, places}; }
   };
 
   Operands operandsOf(const Sizes& s) {
@@ -44,8 +45,22 @@ class PackedAttentionTest : public BuiltinTest {
     o.allowed = tensor(DataType::boolean, {n}, allowed);
   }
 
-  static Options optionsOf(float scale, float fill, bool nanAsZero = false) {
+  // Biases [heads or 1, sizes or 1, ...] at places that are in order, but for one run whose have gaps.
+  void addTable(Operands& o, const Sizes& s, bool forAll) {
+    std::vector<int64_t> places;
+    int64_t most = 0;
+    for (size_t run = 0; run < s.lengths.size(); ++run)
+      for (int64_t i = 0; i < s.lengths[run]; ++i) {
+        places.push_back(run == 1 ? 2 * i + 1 : i);
+        most = std::max(most, places.back());
+      }
+    o.table = forAll ? floats({1, 1, most + 1}) : floats({s.heads, most + 1, most + 1});
+    o.places = tensor(DataType::i64, {s.positions()}, places);
+  }
+
+  static Options optionsOf(float scale, float fill, bool nanAsZero = false, bool causal = false) {
     Call::Numbers<calls::Owned> numbers;
+    numbers.causal = causal;
     numbers.scale = scale;
     numbers.fill = fill;
     numbers.nanAsZero = nanAsZero;
@@ -54,13 +69,20 @@ class PackedAttentionTest : public BuiltinTest {
 
   static double scoreOf(const Operands& o, const Sizes& s, int64_t head, int64_t i, int64_t j, double scale,
                         double fill) {
+    if (o.causal && j > i) return -kInfinity;
     if (o.allowed && o.allowed->as<uint8_t>()[j] == 0) return fill;
     const int64_t n = s.positions();
-    double sum = 0;
+    double sum = 0, more = 0;
+    if (o.table) {
+      const int64_t* shape = o.table->shape();
+      const auto along = [&](int axis, int64_t at) { return shape[axis] == 1 ? 0 : at; };
+      const int64_t *places = o.places->as<int64_t>(), row = along(0, head) * shape[1] + along(1, places[i]);
+      more = static_cast<double>(o.table->as<float>()[row * shape[2] + along(2, places[j])]);
+    }
     for (int64_t d = 0; d < s.depth; ++d)
       sum += static_cast<double>(o.q->as<float>()[(head * n + i) * s.depth + d]) *
              static_cast<double>(o.k->as<float>()[(head * s.depth + d) * n + j]);
-    return scale * sum + (o.bias ? static_cast<double>(o.bias->as<float>()[j]) : 0);
+    return scale * sum + more + (o.bias ? static_cast<double>(o.bias->as<float>()[j]) : 0);
   }
 
   static void expectSums(const Operands& o, const Sizes& s, const Tensor* z, double scale, double fill) {
@@ -104,6 +126,26 @@ TEST_F(PackedAttentionTest, AnySizes) {
       if (masked) addMasks(o, s.positions());
       Tensor* z = output({1, s.positions(), s.heads, s.width});
       const Status status = call("packed_attention", o.list(), optionsOf(0.5f, -10000), {z});
+      ASSERT_TRUE(status.ok()) << status.toString();
+      expectSums(o, s, z, 0.5, -10000);
+    }
+}
+
+TEST_F(PackedAttentionTest, CausalAndWithATable) {
+  for (const Sizes& s : std::vector<Sizes>{{1, 4, 4, {1}},
+                                           {3, 5, 7, {0, 2, 0, 31, 0}},
+                                           {2, 64, 33, {129, 1, 64}},
+                                           {1, 8, 8, {1030, 15, 16, 17}},
+                                           {2, 3, 5, {}}})
+    for (int kind = 1; kind < 6; ++kind) {
+      Operands o = operandsOf(s);
+      o.causal = kind % 2 != 0;
+      if (kind >= 2) addTable(o, s, kind >= 4);
+      if (kind == 3) {  // each query has its own key
+        o.bias = floats({s.positions()});
+      }
+      Tensor* z = output({1, s.positions(), s.heads, s.width});
+      const Status status = call("packed_attention", o.list(), optionsOf(0.5f, -10000, false, o.causal), {z});
       ASSERT_TRUE(status.ok()) << status.toString();
       expectSums(o, s, z, 0.5, -10000);
     }
@@ -181,6 +223,17 @@ TEST_F(PackedAttentionTest, WhatDoesNotFitIsRefused) {
     o.lengths = tensor(DataType::i64, {2}, lengths);
     EXPECT_EQ(call("packed_attention", o.list(), optionsOf(1, 0), {output({1, 5, 1, 4})}).code,
               DYN_OUT_OF_RANGE);
+  }
+  for (const std::vector<int64_t>& places :
+       std::vector<std::vector<int64_t>>{{0, 1, 2, 3, 4}, {0, -1, 0, 0, 0}}) {
+    Operands o = operandsOf(s);
+    o.table = floats({1, 4, 4});
+    o.places = tensor(DataType::i64, {5}, places);
+    EXPECT_EQ(call("packed_attention", o.list(), optionsOf(1, 0), {output({1, 5, 1, 4})}).code,
+              DYN_OUT_OF_RANGE);
+    o.places = nullptr;
+    EXPECT_EQ(call("packed_attention", o.list(), optionsOf(1, 0), {output({1, 5, 1, 4})}).code,
+              DYN_BAD_INPUT);
   }
   Operands o = operandsOf(s);
   o.bias = floats({4});

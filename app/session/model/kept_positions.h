@@ -1,0 +1,19 @@
+// How many positions of a padded batch a program computes that leaves out what a mask hides (pass `unpad`).
+// The memory of a run follows from that number and the dims.
+#pragma once
+
+#include <optional>
+
+#include "app/session/model/loaded_model.h"
+#include "app/session/model/runner.h"
+
+namespace dyn {
+
+// By the masks of a call, which the reference evaluates. Nothing where the program computes all of them, and
+// of a package, which holds no graph. Errors: those of evaluating the mask.
+Result<std::optional<int64_t>> keptPositions(LoadedModel& model, const CallInputs& inputs);
+
+// Rehearsals of the runner take that many, or all where nobody can tell. Returns what was told.
+std::optional<int64_t> assumeKept(LoadedModel& model, const CallInputs& inputs, Runner& runner);
+
+}  // namespace dyn
