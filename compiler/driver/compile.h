@@ -25,8 +25,9 @@ namespace dyn {
 enum class HostFlow : uint8_t { interpreted, native };
 
 struct CompileOptions {
-  std::string passes;         // pipeline text; empty: the standard pipeline
-  std::string math = "fp32";  // or bf16: products of f32 with constant matrices have both sides rounded to it
+  std::string passes;  // pipeline text; empty: the standard pipeline
+  std::string math =
+      "fp32";  // or bf16, or tf32 on a device: what both sides of products of f32 are rounded to
   std::string paddedResults = "exact";  // unseen, zero: what a mask hides is left out (pass `unpad`)
   std::optional<Target> target;         // where the program will run; none: this host
   // Versions of contractions (compiler/passes/contraction_versions.h): "conv" or "matmul" for all, or by the
