@@ -89,8 +89,8 @@ class Fuser {
   }
   // A product of a device, which is loops like all that follows it.
   bool isGenerated(const Op& op) const {
-    return context_.target.device != DeviceKind::cpu &&
-           (op.def == &ops::matmulOp || op.def == &ops::convOp) && isReal(op.results[0].type.dtype());
+    return context_.target.device != DeviceKind::cpu && op.def->traits.epilogue && op.def->lower &&
+           isReal(op.results[0].type.dtype());
   }
 
   void indexUses() {

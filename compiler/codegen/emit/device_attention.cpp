@@ -50,12 +50,16 @@ class AttentionFinder {
     flatten(*kernel_.body, body);
     size_t at = 0;
     for (; at < body.size() && body[at]->kind == StmtKind::let; ++at) digits_.addLet(*body[at]);
-    if (body.size() != at + 3 || body.back()->kind != StmtKind::loop) return false;
+    if (body.size() < at + 3) return false;
     const auto top = overKeys(*body[at], loop::ReduceOp::maximum);
     const auto total = overKeys(*body[at + 1], loop::ReduceOp::sum);
-    columns_ = body.back();
-    std::vector<const Stmt*> inside;
-    flatten(*columns_, inside);
+    // Short rows have no loop: their elements are units.
+    std::vector<const Stmt*> inside(body.begin() + static_cast<std::ptrdiff_t>(at) + 2, body.end());
+    if (inside.size() == 1 && inside[0]->kind == StmtKind::loop) {
+      columns_ = inside[0];
+      inside.clear();
+      flatten(*columns_, inside);
+    }
     if (inside.empty()) return false;
     const auto sum = overKeys(*inside[0], loop::ReduceOp::sum);
     if (!top || !total || !sum) return false;
