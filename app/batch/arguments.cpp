@@ -42,7 +42,7 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
                   "cpu, or cuda: kernels run on a GPU by the CUDA driver where they can");
   app->add_option("--target", r.session.target,
                   "where the program runs: host, a processor such as znver4 or cortex-a72, or a file");
-  app->add_option("--math", texts.math, "fp32 or bf16");
+  app->add_option("--math", texts.math, "fp32 or bf16; on cuda also tf32");
   app->add_option("--padded-results", r.session.paddedResults,
                   "exact: what an attention mask hides is not computed where nobody sees it; zero: nor where "
                   "results are seen, which are 0 there");

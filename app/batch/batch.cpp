@@ -108,7 +108,9 @@ Status checkName(const std::string& option, const std::string& value,
 
 Status checkSettings(const BatchRequest& request) {
   DYN_CHECK(checkName("--flow", request.session.flow, {"native", "interpret", "auto"}, {}));
-  DYN_CHECK(checkName("--math", request.session.math, {"fp32", "bf16"}, {"fp16", "tf32", "int8"}));
+  const bool ofDevice = request.session.device == "cuda" && request.session.math == "tf32";
+  if (!ofDevice)
+    DYN_CHECK(checkName("--math", request.session.math, {"fp32", "bf16"}, {"fp16", "tf32", "int8"}));
   DYN_CHECK(checkName("--padded-results", request.session.paddedResults, {"exact", "zero"}, {}));
   return checkName("--device", request.session.device, {"cpu", "cuda"}, {"sim"});
 }

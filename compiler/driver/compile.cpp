@@ -31,7 +31,10 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
   if (options.target && options.target->device != DeviceKind::cpu) add("devices");
   DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standard));
   if (options.target && !options.target->prefersBuiltins())
-    std::erase_if(pipeline, [](const PipelineItem& item) { return item.pass->makesBuiltins; });
+    std::erase_if(pipeline, [&](const PipelineItem& item) {
+      const bool ofDevice = options.target->device != DeviceKind::cpu && item.pass->name == "attention";
+      return item.pass->makesBuiltins && !ofDevice;
+    });
   if (options.math == "bf16")
     for (PipelineItem& item : pipeline)
       if (item.pass->name == "prepack") item.options["products"] = "bf16";
@@ -85,7 +88,7 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
   compiled.statistics.kernelsCount = static_cast<int64_t>(compiled.lowered.kernels.size());
   DYN_TRY(compiled.target, targetOf(options));
   DYN_CHECK(emitObjects(compiled, options));
-  DYN_CHECK(emitDeviceCode(compiled));
+  DYN_CHECK(emitDeviceCode(compiled, options));
   if (runsHere(compiled.target)) DYN_CHECK(loadCode(compiled));
   return compiled;
 }

@@ -25,8 +25,9 @@ namespace dyn {
 enum class HostFlow : uint8_t { interpreted, native };
 
 struct CompileOptions {
-  std::string passes;         // pipeline text; empty: the standard pipeline
-  std::string math = "fp32";  // or bf16: products of f32 with constant matrices have both sides rounded to it
+  std::string passes;  // pipeline text; empty: the standard pipeline
+  // Or bf16, or tf32 on a device: what both sides of products of f32 are rounded to.
+  std::string math = "fp32";
   // What a mask hides is left out (pass `unpad`): where nobody sees it, or zero: results are 0 there.
   std::string paddedResults = "exact";
   bool memoryOfSizes = false;    // the memory of a run is to follow from its sizes, whatever a mask hides

@@ -70,22 +70,37 @@ Status addMatrixKernels(const CompiledModel& compiled, KernelEngine& engine,
 
 }  // namespace
 
-Status emitDeviceCode(CompiledModel& compiled) {
+namespace {
+
+DeviceMath mathOf(const CompiledModel& compiled) {
+  for (const auto& [key, value] : compiled.lowered.program.metadata)
+    if (key == kDeviceMathKey) return deviceMathOf(value);
+  return DeviceMath::fp32;
+}
+
+}  // namespace
+
+Status emitDeviceCode(CompiledModel& compiled, const CompileOptions& options) {
   if (compiled.target.device == DeviceKind::cpu) return {};
-  std::vector<std::string> modules;
+  std::vector<std::string> modules, tensorModules;
   std::string rows;
+  const DeviceMath math = deviceMathOf(options.math);
   for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i) {
     if (!compiled.lowered.kernelOnDevice[i]) continue;
     DYN_TRY(DeviceKernel kernel,
-            emitDeviceKernel(compiled.lowered.kernels[i], compiled.lowered.program.kernels[i].symbol));
+            emitDeviceKernel(compiled.lowered.kernels[i], compiled.lowered.program.kernels[i].symbol, math));
     rows += std::to_string(i) + (kernel.thread ? " thread" : "") + (kernel.block ? " block" : "") +
-            (kernel.tile.empty() ? "" : " tile=" + kernel.tile) + (kernel.mayFault ? " fault\n" : "\n");
+            (kernel.sizes.empty() ? "" : (kernel.attention ? " attention=" : " tile=") + kernel.sizes) +
+            (kernel.tensorPtx.empty() ? "" : " tensor") + (kernel.mayFault ? " fault\n" : "\n");
     modules.push_back(std::move(kernel.ptx));
+    if (!kernel.tensorPtx.empty()) tensorModules.push_back(std::move(kernel.tensorPtx));
   }
   if (modules.empty()) return {};
   auto& metadata = compiled.lowered.program.metadata;
   metadata.emplace_back(kDeviceKernelsKey, std::move(rows));
   metadata.emplace_back(kDevicePtxKey, joinPtx(modules));
+  if (math != DeviceMath::fp32) metadata.emplace_back(kDeviceMathKey, options.math);
+  if (!tensorModules.empty()) metadata.emplace_back(kDeviceTensorPtxKey, joinPtx(tensorModules));
   std::sort(metadata.begin(), metadata.end());
   return {};
 }
@@ -217,9 +232,10 @@ Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, Ker
   if (kernel >= compiled.lowered.kernels.size())
     return makeError(DiagnosticId::textName, "there is no kernel " + std::to_string(kernel));
   if (form == KernelText::assembly && compiled.lowered.kernelOnDevice[kernel]) {
-    DYN_TRY(DeviceKernel device, emitDeviceKernel(compiled.lowered.kernels[kernel],
-                                                  compiled.lowered.program.kernels[kernel].symbol));
-    return device.ptx;
+    DYN_TRY(DeviceKernel device,
+            emitDeviceKernel(compiled.lowered.kernels[kernel],
+                             compiled.lowered.program.kernels[kernel].symbol, mathOf(compiled)));
+    return device.ptx + device.tensorPtx;
   }
   const MachineDescription& machine = compiled.target.machine;
   if (form == KernelText::llvm) {
@@ -269,7 +285,7 @@ Status emitObjects(CompiledModel& compiled, const CompileOptions&) {
   return makeError(DiagnosticId::unsupportedFeature,
                    "unsupported: this build has no code generation (LLVM was not found when it was built)");
 }
-Status emitDeviceCode(CompiledModel&) { return {}; }
+Status emitDeviceCode(CompiledModel&, const CompileOptions&) { return {}; }
 Status loadCode(CompiledModel&) { return {}; }
 DynKernelFunction findKernel(const NativeCode&, const char*) { return nullptr; }
 int32_t gemmPanelWidth(const Target& target) { return panelsOf(target).gemm; }

@@ -13,7 +13,7 @@ namespace dyn {
 // the objects. Without LLVM: error unsupportedFeature when there is any kernel.
 Status emitObjects(CompiledModel& compiled, const CompileOptions& options);
 // The kernels that the target's device runs, as text for its driver, among the program's metadata.
-Status emitDeviceCode(CompiledModel& compiled);
+Status emitDeviceCode(CompiledModel& compiled, const CompileOptions& options);
 // Takes the objects into this process, with the machine's matrix kernels where the program wants them. The
 // target must run here.
 Status loadCode(CompiledModel& compiled);

@@ -5,7 +5,9 @@
 //           %z = matmul_permuted(%p, %v) {...}
 //   after   %z = fused(%q, %k, %mask, %v) {kind = "attention"} body (...) { ...all of them... }
 // Scores and probabilities may have no other use, and what follows the softmax may not read the scores: a row
-// of them is worked on in place. Cost: one sweep per function; IR size falls.
+// of them is worked on in place. On a device, where heads have constant lengths up to 128, the group is
+// loops.
+// Cost: one sweep per function; IR size falls.
 #include <algorithm>
 #include <optional>
 #include <unordered_set>
@@ -35,8 +37,8 @@ struct Steps {
 
 class Attention {
  public:
-  Attention(const Function& function, IrContext& ir, PathFacts& facts)
-      : function_(function), ir_(ir), facts_(facts), body_(facts.bodyOf(function)) {
+  Attention(const Function& function, IrContext& ir, PathFacts& facts, bool onDevice)
+      : function_(function), ir_(ir), facts_(facts), body_(facts.bodyOf(function)), onDevice_(onDevice) {
     for (const Parameter& p : function.parameters) types_[p.id] = p.type;
     for (size_t i = 0; i < function.ops.size(); ++i) {
       for (const ValueDef& r : function.ops[i]->results) {
@@ -103,7 +105,21 @@ class Attention {
     for (ValueId v : {scores->operands[0], scores->operands[1], product.operands[1]})
       if (types_.at(v).rank() != rank) return std::nullopt;
     if (!sameBatches(scoresType, product, at)) return std::nullopt;
+    if (onDevice_ && !fitsDevice(*scores, product)) return std::nullopt;
     return Steps{madeBy_.at(scoresValue), madeBy_.at(product.operands[0]), at};
+  }
+
+  // A device computes it by loops of its own, whose heads are of a known length (device_attention.h).
+  bool fitsDevice(const Op& scores, const Op& product) const {
+    constexpr int64_t kLargestHead = 128;
+    const auto isHead = [](Dim d) {
+      const std::optional<int64_t> length = d.constant();
+      return length && *length > 0 && *length <= kLargestHead;
+    };
+    return scores.def == &ops::matmulOp && product.def == &ops::matmulOp &&
+           scores.attributes.integer("transpose_a", 0) == 0 && isF32(types_.at(scores.operands[0])) &&
+           isHead(types_.at(scores.operands[0]).dims().back()) &&
+           isHead(product.results[0].type.dims().back());
   }
 
   static bool isF32(Type type) { return type.isTensor() && type.dtype() == Dtype::f32; }
@@ -186,7 +202,7 @@ class Attention {
     Op op;
     op.def = &ops::fusedOp;
     op.place = rows.place;
-    setKernelKind(op, KernelKind::attention);
+    setKernelKind(op, onDevice_ ? KernelKind::loop : KernelKind::attention);
     std::unordered_map<ValueId, ValueId> renamed;
     const auto inside = [&](ValueId v) {
       if (v == kNoValue) return v;
@@ -230,6 +246,7 @@ class Attention {
   IrContext& ir_;
   PathFacts& facts_;
   size_t body_;
+  bool onDevice_;
   std::unordered_map<ValueId, Type> types_;
   std::unordered_map<ValueId, size_t> madeBy_, uses_;
   int64_t count_ = 0;
@@ -239,7 +256,7 @@ Result<Module> runAttention(const Module& module, PassContext& context) {
   int64_t count = 0;
   PathFacts facts(module);
   auto sweep = [&](const Function& function) -> Result<const Function*> {
-    Attention attention(function, *module.context, facts);
+    Attention attention(function, *module.context, facts, context.target.device != DeviceKind::cpu);
     const Function* result = attention.run();
     count += attention.count();
     return result;

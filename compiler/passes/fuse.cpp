@@ -9,7 +9,7 @@
 //   loop         elementwise, views, gathers and concatenations composed by index; reductions whose result is broadcast over the innermost axes
 //                only (softmax, layernorm: the row's reductions stay in the row's loop)
 //   contraction  one matmul or convolution and the elementwise operations of its own shape that follow it (the epilogue); of bytes, up to where
-//                their sums are bytes again
+//                their sums are bytes again. On a device these are loops, of any real elements
 // Cost: one backward sweep per function; IR size falls.
 #include <algorithm>
 
@@ -83,8 +83,14 @@ class Fuser {
     return types;
   }
   bool isContraction(const Op& op) const {
+    if (isGenerated(op)) return true;
     return context_.target.prefersBuiltins() && op.def->traits.epilogue &&
            takesEpilogue(op, operandTypes(op));
+  }
+  // A product of a device, which is loops like all that follows it.
+  bool isGenerated(const Op& op) const {
+    return context_.target.device != DeviceKind::cpu && op.def->traits.epilogue && op.def->lower &&
+           isReal(op.results[0].type.dtype());
   }
 
   void indexUses() {
@@ -233,19 +239,21 @@ class Fuser {
   // place.
   bool legalEpilogue(const Op& matmul, const Op& consumer, const Group& group) {
     const Type type = matmul.results[0].type;
-    if (group.contraction || group.severalResults || type.dtype() != matmul.def->traits.epilogue ||
-        type.rank() < 2)
+    const bool generated = isGenerated(matmul);
+    if (group.contraction || group.severalResults || type.rank() < 2 ||
+        (!generated && type.dtype() != matmul.def->traits.epilogue))
       return false;
     if (consumer.def->cls != OpClass::elementwise || !sameShape(type, rootType(group), group)) return false;
     for (size_t member : group.members) {
       const Op& op = *function_.ops[member];
       if (op.def->cls != OpClass::elementwise) return false;
+      if (generated) continue;
       const Dtype inner = op.results[0].type.dtype();
       if (member != group.root && inner != Dtype::f32 && !(type.dtype() == Dtype::i32 && isByte(inner)))
         return false;
     }
     const Dtype made = rootType(group).dtype();
-    if (made != Dtype::f32 && !(type.dtype() == Dtype::i32 && isByte(made))) return false;
+    if (!generated && made != Dtype::f32 && !(type.dtype() == Dtype::i32 && isByte(made))) return false;
     return consumersHaveShape(matmul.results[0].id, group, type);
   }
 
@@ -323,7 +331,8 @@ class Fuser {
     Op op;
     op.def = &ops::fusedOp;
     op.place = root.place;
-    setKernelKind(op, group.contraction ? KernelKind::contraction : KernelKind::loop);
+    const bool byBuiltin = group.contraction && context_.target.device == DeviceKind::cpu;
+    setKernelKind(op, byBuiltin ? KernelKind::contraction : KernelKind::loop);
     std::unordered_map<ValueId, ValueId> renamed;
     for (size_t index : group.members) {
       Op inner = *function_.ops[index];

@@ -1,5 +1,6 @@
 // Products and convolutions of f16 and bf16 are computed in f32.
-//   needs: types.  establishes: no matmul, convolution or transposed convolution is of f16 or bf16.
+//   needs: types.  establishes: no matmul, convolution or transposed convolution is of f16 or bf16, but for
+//   devices beside the host.
 //   before  %y = matmul(%a, %b)                      with %a, %b f16
 //   after   %p = cast(%a) {to = f32}  %q = cast(%b) {to = f32}  %r = matmul(%p, %q)  %y = cast(%r) {to = f16}
 // That is what such a product means here (sums in f32, rounded once), so no bit of a result depends on it but
@@ -106,6 +107,8 @@ class Widener {
 };
 
 Result<Module> runWiden(const Module& module, PassContext& context) {
+  // A device's generated products widen what they read, and its tensor cores take it as it is.
+  if (context.target.device != DeviceKind::cpu) return module;
   int64_t widened = 0;
   DYN_TRY(Module result, rewriteFunctions(module, [&](const Function& function) -> Result<const Function*> {
             Widener widener(function, *module.context);

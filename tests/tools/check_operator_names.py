@@ -19,7 +19,6 @@ REWRITES = {
     "compiler/passes/append.cpp": "append concat matmul matmul_permuted",
     "compiler/passes/attention.cpp": "matmul matmul_permuted softmax",
     "compiler/passes/contract.cpp": "einsum matmul transpose",
-    "compiler/passes/device_refusal.cpp": "cos mod sin tan",
     "compiler/passes/views.cpp": "reshape slice split",
     "compiler/passes/moved_windows.cpp": "add cast deform_columns deform_conv matmul",
     "compiler/passes/masked_attention.cpp": "add div is_nan matmul mul softmax where",

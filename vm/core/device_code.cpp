@@ -13,8 +13,12 @@ namespace {
 constexpr int64_t kMostBlocks = 1 << 16;
 // Steps of a unit from which on a block shares them.
 constexpr int64_t kStepsForBlock = 128;
-// Rows that read the same columns, and the length of a sum, from which on tiles pay.
+// Rows and the length of a sum from which on tiles pay.
 constexpr int64_t kRowsForTile = 8, kDepthForTile = 8;
+// Rows and columns from which on large tiles pay: half of one.
+constexpr int64_t kSidesForSquare = 33;
+constexpr const char* kSuffixes[] = {
+    "", kBlockSuffix, kTileSuffix, kSquareSuffix, kTensorSuffix, kAttentionSuffix};
 
 const std::string* find(const Program& program, std::string_view key) {
   for (const auto& [name, value] : program.metadata)
@@ -39,55 +43,86 @@ Status DeviceCode::load(const DynDevice& device, const Program& program, DeviceC
       forms.thread |= word == "thread";
       forms.block |= word == "block";
       forms.mayFault |= word == "fault";
-      const size_t slash = word.find('/');
-      if (word.rfind("tile=", 0) == 0 && slash != std::string::npos) {
-        forms.group = word.substr(5, slash - 5);
-        forms.depth = word.substr(slash + 1);
-      }
+      forms.tensor |= word == "tensor";
+      const size_t sizes = word.find('=');
+      if (sizes == std::string::npos) continue;
+      forms.attention = word.substr(0, sizes) == "attention";
+      forms.sizes = word.substr(sizes + 1);
     }
   }
-  DynDeviceText said{};
-  return deviceStatus(
-      device, device.functions->loadCode(&device, text->data(), text->size(), &code.module_, &said), said);
+  const auto loaded = [&](const std::string& code, uint64_t& module) {
+    DynDeviceText said{};
+    return deviceStatus(device, device.functions->loadCode(&device, code.data(), code.size(), &module, &said),
+                        said);
+  };
+  if (Status status = loaded(*text, code.module_); !status.ok()) return status;
+  const std::string* tensors = find(program, kDeviceTensorPtxKey);
+  if (!tensors) return okStatus();
+  Status status = loaded(*tensors, code.tensorModule_);
+  // An older chip has no such units: the other forms do.
+  return status.code == DYN_UNSUPPORTED ? okStatus() : status;
 }
 
-int64_t DeviceCode::valueOf(const std::string& text, const DynLaunch& launch) {
-  const bool isScalar = !text.empty() && text[0] == '#';
-  const int64_t number = strtoll(text.c_str() + (isScalar ? 1 : 0), nullptr, 10);
-  if (!isScalar) return number;
-  return number >= 0 && number < launch.scalarCount ? launch.scalars[number] : 0;
+// "u/#1,#1,8*9,1"
+DeviceCode::Product DeviceCode::productOf(const std::string& sizes, const DynLaunch& launch) {
+  int64_t values[4] = {1, 1, 1, 1};
+  size_t which = 0;
+  char then = '*';
+  for (const char* at = sizes.c_str(); *at && which < 4;) {
+    int64_t number = 0;
+    if (*at == 'u') {
+      number = launch.units;
+      ++at;
+    } else {
+      const bool isScalar = *at == '#';
+      char* end = nullptr;
+      number = strtoll(at + (isScalar ? 1 : 0), &end, 10);
+      if (isScalar) number = number >= 0 && number < launch.scalarCount ? launch.scalars[number] : 0;
+      at = end;
+    }
+    int64_t& value = values[which];
+    if (then == '*') value *= number;
+    if (then == '/') value = number == 0 ? 0 : value / number;
+    if (*at == ',') ++which;
+    then = *at == '/' ? '/' : '*';
+    if (*at) ++at;
+  }
+  return {values[0], values[1], values[2], values[3]};
+}
+
+DeviceCode::Form DeviceCode::formOf(const Forms& forms, const Product& product,
+                                    const DynLaunch& launch) const {
+  if (forms.attention) return attention;
+  if (!forms.sizes.empty() && product.rows >= kRowsForTile && product.depth >= kDepthForTile) {
+    if (forms.tensor && tensorModule_ != 0) return tensor;
+    return std::min(product.rows, product.columns) >= kSidesForSquare ? square : tile;
+  }
+  const bool shares = !forms.thread || launch.steps / std::max<int64_t>(launch.units, 1) >= kStepsForBlock;
+  return forms.block && shares ? block : thread;
 }
 
 void DeviceCode::unload(const DynDevice& device) {
   if (module_ != 0) (void)device.functions->unloadCode(&device, module_, nullptr);
-  module_ = 0;
+  if (tensorModule_ != 0) (void)device.functions->unloadCode(&device, tensorModule_, nullptr);
+  module_ = tensorModule_ = 0;
   forms_.clear();
 }
 
 Status DeviceCode::prepare(const DynDevice& device, const Program& program, size_t kernel,
                            DynLaunch& launch) {
   const auto found = forms_.find(kernel);
-  if (found == forms_.end() || !(found->second.thread || found->second.block))
+  if (found == forms_.end() || !(found->second.thread || found->second.block || found->second.attention))
     return failure(DYN_UNSUPPORTED,
                    "kernel " + program.kernels[kernel].name + " has no code for " + device.name);
   Forms& forms = found->second;
-  enum Form { thread, block, tile };
-  Form form = thread;
-  int64_t group = 0;
-  if (forms.block && (!forms.thread || launch.steps / std::max<int64_t>(launch.units, 1) >= kStepsForBlock))
-    form = block;
-  if (!forms.depth.empty()) {
-    group = std::min(forms.group == "all" ? launch.units : valueOf(forms.group, launch), launch.units);
-    if (group >= kRowsForTile && valueOf(forms.depth, launch) >= kDepthForTile) form = tile;
-  }
+  const Product product = productOf(forms.sizes, launch);
+  const Form form = formOf(forms, product, launch);
   uint64_t& function = forms.functions[form];
   if (function == 0) {
     DynDeviceText said{};
-    const std::string symbol = program.kernels[kernel].symbol + (form == block  ? kBlockSuffix
-                                                                 : form == tile ? kTileSuffix
-                                                                                : "");
-    if (const int32_t status =
-            device.functions->findKernel(&device, module_, symbol.c_str(), &function, &said);
+    const std::string symbol = program.kernels[kernel].symbol + kSuffixes[form];
+    if (const int32_t status = device.functions->findKernel(&device, form == tensor ? tensorModule_ : module_,
+                                                            symbol.c_str(), &function, &said);
         status != DYN_OK)
       return deviceStatus(device, status, said);
   }
@@ -96,9 +131,14 @@ Status DeviceCode::prepare(const DynDevice& device, const Program& program, size
   const int64_t elements = std::max(launch.units, launch.steps);
   int64_t blocks = elements / kThreadsOfElements + (elements % kThreadsOfElements != 0);
   if (form == block) blocks = launch.units;
-  if (form == tile) blocks = launch.units / group * ((group + kRowsOfTile - 1) / kRowsOfTile);
+  const int64_t rowsOfTile = form == tile        ? kRowsOfTile
+                             : form == attention ? kRowsOfAttention
+                                                 : kRowsOfSquare;
+  if (form != thread && form != block)
+    blocks = product.count * ((product.rows + rowsOfTile - 1) / rowsOfTile) *
+             ((product.columns + kColumnsOfTile - 1) / kColumnsOfTile);
   launch.gridX = static_cast<uint32_t>(std::clamp<int64_t>(blocks, 1, kMostBlocks));
-  launch.blockX = form == block ? kThreadsOfUnit : kThreadsOfElements;
+  launch.blockX = form == block ? kThreadsOfUnit : form == tensor ? kThreadsOfTensor : kThreadsOfElements;
   launch.gridY = launch.gridZ = launch.blockY = launch.blockZ = 1;
   launch.mayFault = forms.mayFault ? 1 : 0;
   return okStatus();

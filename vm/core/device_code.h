@@ -2,8 +2,12 @@
 // module, and for each kernel the forms that it has there. Both stand in the program's metadata.
 //
 //   cuda.kernels  "3 thread block fault\n"   kernel 3 has both forms and may find a fault
-//                 "4 thread tile=#1/64\n"    kernel 4 is a product: groups of rows are its scalar 1, sums 64 long
+//                 "4 thread tile=u/#1,#1,8*9,1 tensor\n"
+//                                            kernel 4 is a product: rows, columns, length of the sum, and how many
+//                                            products; of numbers, its scalars (#1) and the units (u), from left to right
+//                 "5 attention=#2,1,1,#0\n"  rows of scores, and how many of them (products)
 //   cuda.ptx      ".version 7.0 ..."         functions dyn_kernel_3 (thread) and dyn_kernel_3_block (block)
+//   cuda.ptx.80   ".version 7.0 ..."         functions dyn_kernel_4_tensor, for chips from sm_80 on
 #pragma once
 
 #include <cstdint>
@@ -30,13 +34,17 @@ class DeviceCode {
 
  private:
   struct Forms {
-    bool thread = false, block = false, mayFault = false;
-    // Of products: rows that read the same columns, and the length of the sum; a number, "#2" or "all".
-    std::string group, depth;
-    uint64_t functions[3] = {};  // thread, block, tile; 0: not looked up yet
+    bool thread = false, block = false, tensor = false, attention = false, mayFault = false;
+    std::string sizes;           // of products and attention
+    uint64_t functions[6] = {};  // by Form; 0: not looked up yet
   };
-  static int64_t valueOf(const std::string& text, const DynLaunch& launch);
-  uint64_t module_ = 0;
+  enum Form { thread, block, tile, square, tensor, attention };
+  struct Product {
+    int64_t rows = 0, columns = 0, depth = 0, count = 0;
+  };
+  static Product productOf(const std::string& sizes, const DynLaunch& launch);
+  Form formOf(const Forms& forms, const Product& product, const DynLaunch& launch) const;
+  uint64_t module_ = 0, tensorModule_ = 0;
   std::map<size_t, Forms> forms_;
 };
 

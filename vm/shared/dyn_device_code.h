@@ -8,15 +8,22 @@ namespace dyn {
 // Keys of a program's metadata (vm/core/device_code.h).
 inline constexpr const char* kDeviceKernelsKey = "cuda.kernels";
 inline constexpr const char* kDevicePtxKey = "cuda.ptx";
+inline constexpr const char* kDeviceMathKey =
+    "cuda.math";  // what products of f32 are rounded to, if anything
+inline constexpr const char* kDeviceTensorPtxKey = "cuda.ptx.80";  // for chips from there on
 // Behind the symbol of the form that does a unit with a block.
 inline constexpr const char* kBlockSuffix = "_block";
-// Behind that of the form that does a product in tiles.
+// Behind those of the forms that do a product in tiles, in large ones, and in those by tensor cores.
 inline constexpr const char* kTileSuffix = "_tile";
+inline constexpr const char* kSquareSuffix = "_square";
+inline constexpr const char* kTensorSuffix = "_tensor";
+inline constexpr const char* kAttentionSuffix = "_attention";
 
-// Rows of results that a block of a product computes.
-inline constexpr uint32_t kRowsOfTile = 16;
-// Threads of a block: of the form with a thread for each element and that of tiles, and of the one with a
-// block for each unit.
-inline constexpr uint32_t kThreadsOfElements = 256, kThreadsOfUnit = 128;
+// Results that a block of a product computes: columns of all tiles, rows of small and of large ones.
+inline constexpr uint32_t kColumnsOfTile = 64, kRowsOfTile = 16, kRowsOfSquare = 64;
+inline constexpr uint32_t kRowsOfAttention = 32;
+// Threads of a block: of the form with a thread for each element and those of products, of the one with a
+// block for each unit, and of tensor cores.
+inline constexpr uint32_t kThreadsOfElements = 256, kThreadsOfUnit = 128, kThreadsOfTensor = 128;
 
 }  // namespace dyn

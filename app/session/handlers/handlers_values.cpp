@@ -92,7 +92,10 @@ const std::vector<SettingSpec>& settingTable() {
       {"threads", "threads for kernels and compilation; 0: one per core"},
       {"seed", "of random inputs"},
       {"passes", "the pipeline: a list (infer,fold,...), or edits of the standard one (-fuse)"},
-      {"math", "fp32, or bf16: both sides of products with constant matrices are rounded to it"},
+      {"math",
+       "fp32, or bf16: both sides of products with constant matrices are rounded to it, on cuda of all; "
+       "tf32: "
+       "likewise, on cuda"},
       {"padded-results",
        "exact: what an attention mask hides is not computed where nobody sees it; zero: nor where results "
        "are seen, which are 0 there"},
@@ -158,9 +161,10 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
     (void)checked;
     o.passes = passes;
   } else if (name == "math") {
-    if (value != "fp32" && value != "bf16")
+    const bool ofDevice = o.device == "cuda" && value == "tf32";
+    if (value != "fp32" && value != "bf16" && !ofDevice)
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: arithmetic " + value)
-          .note("fp32 and bf16 are there");
+          .note("fp32 and bf16 are there, on cuda also tf32");
     o.math = value;
   } else if (name == "padded-results") {
     if (value != "exact" && value != "zero")

@@ -1,6 +1,7 @@
 #include "compiler/codegen/emit/device_code.h"
 
-#include "compiler/codegen/emit/device_tiles.h"
+#include "compiler/codegen/emit/device_attention.h"
+#include "compiler/codegen/emit/device_products.h"
 #include "compiler/codegen/emit/kernel_emitter.h"
 #include "compiler/codegen/object/object_compiler.h"
 
@@ -18,14 +19,37 @@ bool sharesWork(const Stmt& root, size_t& vectorLoops, bool& reduces) {
   return reduces || vectorLoops > 1;
 }
 
+// The least GPU with tensor cores that take bf16 and tf32.
+const MachineDescription& tensorMachine() {
+  static const MachineDescription kMachine = [] {
+    MachineDescription machine = deviceMachine();
+    machine.cpu = "sm_80";
+    return machine;
+  }();
+  return kMachine;
+}
+
 Result<std::string> textOf(const loop::Kernel& kernel, const std::string& symbol, DeviceMapping mapping,
-                           bool& mayFault) {
-  DYN_TRY(KernelModule module, makeKernelModule(symbol, deviceMachine()));
+                           bool& mayFault, DeviceUnit unit = DeviceUnit::none) {
+  const MachineDescription& machine = mapping == DeviceMapping::tensor ? tensorMachine() : deviceMachine();
+  DYN_TRY(KernelModule module, makeKernelModule(symbol, machine));
   KernelEmitter emitter(module, kernel, symbol);
-  DYN_CHECK(emitter.emitOnDevice(mapping));
+  DYN_CHECK(emitter.emitOnDevice(mapping, unit));
   mayFault = emitter.mayFaultOnDevice();
-  DYN_TRY(ObjectCompiler compiler, ObjectCompiler::create(deviceMachine()));
-  return compiler.assembly(module, {.passes = IrPasses::registers});
+  DYN_TRY(ObjectCompiler compiler, ObjectCompiler::create(machine));
+  // The loops of products hold much that is the same in each turn.
+  const bool isProduct =
+      mapping == DeviceMapping::tile || mapping == DeviceMapping::square || mapping == DeviceMapping::tensor;
+  return compiler.assembly(module, {.passes = isProduct ? IrPasses::o2 : IrPasses::registers});
+}
+
+DeviceUnit unitOf(const TiledProduct& product, DeviceMath math) {
+  const Dtype rows = narrowestOf(product.rowPart), columns = narrowestOf(product.columnPart);
+  if (rows == columns && rows == Dtype::f16) return DeviceUnit::f16;
+  if (rows == columns && rows == Dtype::bf16) return DeviceUnit::bf16;
+  return math == DeviceMath::bf16   ? DeviceUnit::bf16
+         : math == DeviceMath::tf32 ? DeviceUnit::tf32
+                                    : DeviceUnit::none;
 }
 
 bool isUnsupported(const Diagnostic& error) { return error.id == DiagnosticId::unsupportedFeature; }
@@ -46,7 +70,12 @@ const MachineDescription& deviceMachine() {
   return kMachine;
 }
 
-Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::string& symbol) {
+DeviceMath deviceMathOf(std::string_view name) {
+  return name == "bf16" ? DeviceMath::bf16 : name == "tf32" ? DeviceMath::tf32 : DeviceMath::fp32;
+}
+
+Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::string& symbol,
+                                      DeviceMath math) {
   DeviceKernel made;
   size_t vectorLoops = 0;
   bool reduces = false;
@@ -65,6 +94,16 @@ Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::str
     texts.push_back(std::move(*text));
     return {};
   };
+  if (const std::optional<TiledAttention> attention = tiledAttentionOf(kernel)) {
+    made.sizes = sizesAtLaunch(kernel, *attention);
+    made.attention = !made.sizes.empty();
+    if (made.attention) DYN_CHECK(add(DeviceMapping::attention, symbol + kAttentionSuffix));
+    if (made.attention && !why) {
+      made.ptx = std::move(texts[0]);
+      return made;
+    }
+    made = {};
+  }
   if (kernel.scratch.empty()) DYN_CHECK(add(DeviceMapping::thread, symbol));
   // Where a thread may end with a fault no others may wait for it.
   if (shares && !made.mayFault) {
@@ -73,12 +112,14 @@ Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::str
     DYN_CHECK(add(DeviceMapping::block, symbol + kBlockSuffix));
     made.mayFault = mayFault;
   }
-  if (const std::optional<TiledProduct> product = tiledProductOf(kernel); product && !made.mayFault) {
-    const std::string group = product->group.isNull() ? "all" : knownAtLaunch(kernel, product->group);
-    const std::string depth = knownAtLaunch(kernel, product->sum->extents[0]);
-    if (!group.empty() && !depth.empty()) {
-      DYN_CHECK(add(DeviceMapping::tile, symbol + kTileSuffix));
-      made.tile = group + "/" + depth;
+  const std::optional<TiledProduct> product = made.mayFault ? std::nullopt : tiledProductOf(kernel);
+  if (product) made.sizes = sizesAtLaunch(kernel, *product);
+  if (!made.sizes.empty()) {
+    DYN_CHECK(add(DeviceMapping::tile, symbol + kTileSuffix));
+    DYN_CHECK(add(DeviceMapping::square, symbol + kSquareSuffix));
+    if (const DeviceUnit unit = unitOf(*product, math); unit != DeviceUnit::none) {
+      bool mayFault = false;
+      DYN_TRY(made.tensorPtx, textOf(kernel, symbol + kTensorSuffix, DeviceMapping::tensor, mayFault, unit));
     }
   }
   if (!made.thread && !made.block) return std::move(*why);

@@ -2,6 +2,7 @@
 //
 //   DYN_TRY(DeviceKernel kernel, emitDeviceKernel(loopKernel, "dyn_kernel_3"));
 //   kernel.ptx;                    // functions dyn_kernel_3 and, where it pays, dyn_kernel_3_block
+//   kernel.tensorPtx;              // of products: dyn_kernel_3_tensor, for chips from sm_80 on
 //   joinPtx({kernel.ptx, other});  // one module of several
 //
 // Parameters of a function, 64 bits each: the buffers' addresses, the scalars, the number of units, the
@@ -10,6 +11,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "compiler/codegen/llvm/kernel_module.h"
 #include "compiler/loop/kernel.h"
@@ -17,20 +19,27 @@
 namespace dyn {
 
 struct DeviceKernel {
-  std::string ptx;
+  std::string ptx, tensorPtx;
   bool thread = false, block = false;  // the forms it has (device_mapping.h)
   bool mayFault = false;
-  // Of products: "group/depth", how many rows read the same columns ("all") and how long the sum is, each a
-  // number or "#2" for a scalar of the kernel. Then there is a function dyn_kernel_3_tile. Else "".
-  std::string tile;
+  // Of products: "rows,columns,depth,products" (vm/core/device_code.h). Then there are functions
+  // dyn_kernel_3_tile and dyn_kernel_3_square. Of attention there is dyn_kernel_3_attention alone. Else "".
+  std::string sizes;
+  bool attention = false;
 };
+
+// What products of f32 may be rounded to before they are multiplied. Those of f16 and bf16 lose nothing and
+// use tensor cores whatever it says.
+enum class DeviceMath : uint8_t { fp32, tf32, bf16 };
+DeviceMath deviceMathOf(std::string_view name);  // "tf32"
 
 // The least GPU that code is generated for; every later one takes it, too.
 const MachineDescription& deviceMachine();
 
 // Errors: unsupportedFeature and unsupportedDtype for what has no code there, or where LLVM has no such
 // target.
-Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::string& symbol);
+Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::string& symbol,
+                                      DeviceMath math = DeviceMath::fp32);
 
 std::string joinPtx(std::span<const std::string> modules);
 

@@ -12,7 +12,7 @@
 // one that reads it, or the other way round, they meet.
 #include <unordered_set>
 
-#include "compiler/codegen/emit/device_tiles.h"
+#include "compiler/codegen/emit/device_products.h"
 #include "compiler/codegen/emit/kernel_emitter.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -70,6 +70,11 @@ const Stmt* soleLoop(const Stmt& body) {
   return deals ? s : nullptr;
 }
 
+unsigned threadsOf(DeviceMapping mapping) {
+  if (mapping == DeviceMapping::block) return kThreadsOfUnit;
+  return mapping == DeviceMapping::tensor ? kThreadsOfTensor : kThreadsOfElements;
+}
+
 }  // namespace
 
 bool KernelEmitter::sharesLoops() const {
@@ -81,9 +86,10 @@ Value* KernelEmitter::special(unsigned intrinsic) {
   return b_.CreateZExt(number, b_.getInt64Ty());
 }
 
-Status KernelEmitter::emitOnDevice(DeviceMapping mapping) {
+Status KernelEmitter::emitOnDevice(DeviceMapping mapping, DeviceUnit unit) {
   device_.emplace();
   device_->mapping = mapping;
+  device_->unit = unit;
   llvm::Type *pointer = llvm::PointerType::get(context_, kGlobal), *i64 = b_.getInt64Ty();
   std::vector<llvm::Type*> types(kernel_.buffers.size(), pointer);
   types.insert(types.end(), kernel_.scalars.size() + 1, i64);
@@ -91,12 +97,18 @@ Status KernelEmitter::emitOnDevice(DeviceMapping mapping) {
   types.push_back(i64);
   function_ = addFunction(module_, symbol_, llvm::FunctionType::get(b_.getVoidTy(), types, false));
   function_->setCallingConv(llvm::CallingConv::PTX_Kernel);
-  const unsigned threads = mapping == DeviceMapping::block ? kThreadsOfUnit : kThreadsOfElements;
   llvm::Metadata* limit[] = {llvm::ValueAsMetadata::get(function_), llvm::MDString::get(context_, "maxntidx"),
-                             llvm::ValueAsMetadata::get(b_.getInt32(threads))};
+                             llvm::ValueAsMetadata::get(b_.getInt32(threadsOf(mapping)))};
   module_.contents()
       .module->getOrInsertNamedMetadata("nvvm.annotations")
       ->addOperand(llvm::MDNode::get(context_, limit));
+  if (mapping == DeviceMapping::attention) {  // else some chips' assembler spills to have five
+    llvm::Metadata* two[] = {llvm::ValueAsMetadata::get(function_), llvm::MDString::get(context_, "minctasm"),
+                             llvm::ValueAsMetadata::get(b_.getInt32(2))};
+    module_.contents()
+        .module->getOrInsertNamedMetadata("nvvm.annotations")
+        ->addOperand(llvm::MDNode::get(context_, two));
+  }
   b_.SetInsertPoint(newBlock("entry"));
   beginLines();
   pushScope(nullptr);
@@ -108,9 +120,11 @@ Status KernelEmitter::emitOnDevice(DeviceMapping mapping) {
   device_->launch = function_->getArg(next);
   device_->thread = special(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
   DYN_CHECK(scratchOnDevice());
-  DYN_CHECK(mapping == DeviceMapping::thread  ? elementsOfThreads()
-            : mapping == DeviceMapping::block ? unitsOfBlocks()
-                                              : tilesOfBlocks());
+  DYN_CHECK(mapping == DeviceMapping::thread      ? elementsOfThreads()
+            : mapping == DeviceMapping::block     ? unitsOfBlocks()
+            : mapping == DeviceMapping::tensor    ? tensorTilesOfBlocks()
+            : mapping == DeviceMapping::attention ? attentionOfBlocks()
+                                                  : tilesOfBlocks());
   b_.CreateRetVoid();
   endLines();
   if (mapping != DeviceMapping::thread && device_->mayFault)

@@ -26,6 +26,8 @@
 
 namespace dyn {
 
+struct ProductDigit;
+struct StagedFactor;
 struct TiledProduct;
 
 class KernelEmitter {
@@ -34,7 +36,7 @@ class KernelEmitter {
   void noteLines(const loop::StmtLines& lines) { lines_ = &lines; }  // outlives emit()
   Status emit();
   // For a GPU, whose machine has one lane (device_emitter.cpp).
-  Status emitOnDevice(DeviceMapping mapping);
+  Status emitOnDevice(DeviceMapping mapping, DeviceUnit unit = DeviceUnit::none);
   bool mayFaultOnDevice() const { return device_ && device_->mayFault; }
 
  private:
@@ -83,9 +85,6 @@ class KernelEmitter {
   Status scratchOnDevice();
   Status elementsOfThreads();
   Status unitsOfBlocks();
-  Status tilesOfBlocks();
-  Status withUnit(const TiledProduct& tile, llvm::Value* unit, llvm::Value* column,
-                  const std::function<Status()>& body);
   Status elementOf(const loop::Stmt& unitBody, std::span<const loop::Stmt* const> loops,
                    std::span<llvm::Value* const> digits);
   Status letsBefore(const loop::Stmt& body, const loop::Stmt& last);
@@ -108,6 +107,65 @@ class KernelEmitter {
   llvm::Value* special(unsigned intrinsic);
   void byFirstThread(const std::function<void()>& store);
   void tellFault(llvm::Value* fault);
+  // --- products of a GPU (device_product_emitter.cpp)
+  struct ProductTile;
+  struct GuardedCode {
+    llvm::BasicBlock *before = nullptr, *end = nullptr, *after = nullptr;
+  };
+  void beginWhen(llvm::Value* condition, GuardedCode& guarded);
+  void endWhen(GuardedCode& guarded);
+  Status when(llvm::Value* condition, const std::function<Status()>& body);
+  Result<llvm::Value*> valueWhen(llvm::Value* condition, llvm::Value* otherwise,
+                                 const std::function<Result<llvm::Value*>()>& body);
+  Status carryWhen(llvm::Value* condition, std::vector<llvm::Value*>& carried,
+                   const std::function<Status()>& body);
+  llvm::Value* packed(std::span<llvm::Value* const> values);
+  Result<llvm::Value*> countOf(std::span<const loop::Expr> unitExtents,
+                               const std::vector<ProductDigit>& digits);
+  Result<llvm::Value*> extentOf(std::span<const loop::Expr> unitExtents, const ProductDigit& digit);
+  Status bindDigits(std::span<const loop::Expr> unitExtents, const std::vector<ProductDigit>& digits,
+                    llvm::Value* flat);
+  llvm::Value* sharedAt(const ProductTile& tile, llvm::Value* byteOffset);
+  llvm::Value* stagedAt(const ProductTile& tile, const StagedFactor& factor, llvm::Value* stage,
+                        llvm::Value* across, llvm::Value* k);
+  Result<llvm::Value*> factorAt(const ProductTile& tile, const StagedFactor& factor, llvm::Value* across,
+                                llvm::Value* k);
+  llvm::Value* rounded(const ProductTile& tile, llvm::Value* value);
+  Status byLineOrSingly(const ProductTile& tile, const StagedFactor& factor, llvm::Value* across,
+                        llvm::Value* k, const std::function<Status(llvm::Value* address)>& line,
+                        const std::function<Status()>& single);
+  Status productTiles(ProductTile& tile, const std::function<Status()>& computeSums);
+  Status finishSums(const ProductTile& tile);
+  Status piecesOfSum(
+      const ProductTile& tile, std::vector<llvm::Value*>& sums,
+      const std::function<Result<std::function<void()>>(llvm::Value* k0, llvm::Value* stage)>& fetch,
+      const std::function<Status(std::vector<llvm::Value*>& sums, llvm::Value* stage)>& sumUp);
+  Result<std::function<void()>> fetchSingles(const ProductTile& tile, const StagedFactor& factor,
+                                             llvm::Value* k0, llvm::Value* stage);
+  Status fetchChunk(const ProductTile& tile, const StagedFactor& factor, llvm::Value* across, llvm::Value* k,
+                    std::vector<llvm::Value*>& values);
+  Status tilesOfBlocks();
+  // --- the same by tensor cores (device_tensor_emitter.cpp)
+  Status tensorTilesOfBlocks();
+  Status stageForTensor(const ProductTile& tile, const StagedFactor& factor, llvm::Value* k0,
+                        llvm::Value* stage);
+  std::vector<llvm::Value*> fragments(const ProductTile& tile, const StagedFactor& factor, llvm::Value* stage,
+                                      llvm::Value* across, unsigned step);
+  void multiplyFragments(const ProductTile& tile, std::span<llvm::Value* const> a,
+                         std::span<llvm::Value* const> w, std::span<llvm::Value*> sums);
+  // --- attention of a GPU (device_attention_emitter.cpp)
+  struct AttentionTile;
+  Status attentionOfBlocks();
+  llvm::Value* inLines(const AttentionTile& tile, unsigned base, llvm::Value* line, unsigned width,
+                       llvm::Value* place);
+  Status fillLines(unsigned lines, unsigned width,
+                   const std::function<Status(llvm::Value* line, llvm::Value* place)>& element);
+  Status putWhen(const AttentionTile& tile, llvm::Value* to, loop::Expr part, llvm::Value* isThere,
+                 llvm::Value* k, const std::function<Status()>& bind);
+  Result<llvm::Value*> scoreOf(const AttentionTile& tile, llvm::Value* product, llvm::Value* r,
+                               llvm::Value* j);
+  Status someKeys(const AttentionTile& tile, llvm::Value* j0, std::vector<llvm::Value*>& carried);
+  Status finishAttention(const AttentionTile& tile, std::span<llvm::Value* const> carried);
   // --- squares (tile_emitter.cpp)
   Status tileStatement(const loop::Stmt& stmt);
   struct Tile;

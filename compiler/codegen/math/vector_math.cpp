@@ -58,7 +58,9 @@ llvm::Value* emitRareLanes(MathParts& m, MathFunction function, llvm::Value* rar
 
   // Only the rare lanes take libm's answer: the bits of a lane never depend on its neighbours.
   b.SetInsertPoint(library);
-  llvm::Value* called = emitLibraryCall(m.isSingle(usual) ? row.floatLibm : row.doubleLibm, b, arguments);
+  llvm::Value* called =
+      hasNoLibrary(b) ? emitRareOnDevice(m, function, arguments)
+                      : emitLibraryCall(m.isSingle(usual) ? row.floatLibm : row.doubleLibm, b, arguments);
   llvm::Value* mixed = b.CreateSelect(rare, called, usual);
   llvm::BasicBlock* libraryEnd = b.GetInsertBlock();
   b.CreateBr(after);

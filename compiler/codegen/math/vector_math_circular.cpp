@@ -1,5 +1,5 @@
 // sin, cos and tan. The argument is reduced to x - n pi/2; lanes with |x| > 1e6 (rare: no activation or
-// position code reaches it) go to libm.
+// position code reaches it) go to libm; on a GPU to device_math.cpp.
 #include "compiler/codegen/math/vector_math.h"
 #include "compiler/codegen/math/vector_math_parts.h"
 
@@ -69,10 +69,9 @@ SineAndCosine ofReduced(MathParts& m, const Turned& x) {
   return {sine, cosine};
 }
 
-Value* reduced(MathParts& m, Value* x, Circular which) {
+Value* ofTurned(MathParts& m, const Turned& t, Circular which) {
   llvm::IRBuilderBase& b = m.b;
-  const Turned t = turned(m, x);
-  Value* quadrant = t.quadrant;
+  Value *quadrant = t.quadrant, *x = t.r;
   if (which == Circular::cosine) quadrant = b.CreateAdd(quadrant, m.integer(x, 1));
   const SineAndCosine both = ofReduced(m, t);
   Value* swap = b.CreateICmpNE(b.CreateAnd(quadrant, m.integer(x, 1)), m.integer(x, 0));
@@ -83,7 +82,12 @@ Value* reduced(MathParts& m, Value* x, Circular which) {
   const int64_t bit = tangent ? 1 : 2, width = m.isSingle(x) ? 32 : 64;
   Value* negative =
       b.CreateShl(b.CreateAnd(quadrant, m.integer(x, bit)), m.integer(x, width - (tangent ? 1 : 2)));
-  value = b.CreateBitCast(b.CreateXor(m.bits(value), negative), x->getType());
+  return b.CreateBitCast(b.CreateXor(m.bits(value), negative), x->getType());
+}
+
+Value* reduced(MathParts& m, Value* x, Circular which) {
+  llvm::IRBuilderBase& b = m.b;
+  Value* value = ofTurned(m, turned(m, x), which);
   // x - 0 * pi/2 loses the sign of -0.
   return which == Circular::cosine ? value : b.CreateSelect(b.CreateFCmpOEQ(x, m.number(x, 0.0)), x, value);
 }
@@ -95,6 +99,10 @@ MathFunction functionOf(Circular which) {
 }
 
 }  // namespace
+
+Value* emitCircularOfReduced(MathParts& m, Value* r, Value* rest, Value* n, Circular which) {
+  return ofTurned(m, {r, rest, n}, which);
+}
 
 Value* emitCircular(MathParts& m, Value* x, Circular which) {
   llvm::IRBuilderBase& b = m.b;

@@ -148,6 +148,9 @@ llvm::Value* emitWideLog2(MathParts& m,
                           llvm::Value* wide);  // log2 of positive normal doubles, to about 2^-45
 enum class Circular { sine, cosine, tangent };
 llvm::Value* emitCircular(MathParts& m, llvm::Value* x, Circular which);
+// Of x - n pi/2 = r + rest; rest is null for floats.
+llvm::Value* emitCircularOfReduced(MathParts& m, llvm::Value* r, llvm::Value* rest, llvm::Value* n,
+                                   Circular which);
 llvm::Value* emitArcSine(MathParts& m, llvm::Value* x);
 llvm::Value* emitArcCosine(MathParts& m, llvm::Value* x);
 llvm::Value* emitArcTangent(MathParts& m, llvm::Value* x);
@@ -155,5 +158,9 @@ llvm::Value* emitRemainder(MathParts& m, llvm::Value* x, llvm::Value* y);
 // `usual`, but libm's answer in the lanes that are `rare`: a branch, taken where there is one.
 llvm::Value* emitRareLanes(MathParts& m, MathFunction function, llvm::Value* rare, llvm::Value* usual,
                            const std::vector<llvm::Value*>& arguments);
+// On a GPU: what is emitted there instead of a call (device_math.cpp).
+bool hasNoLibrary(llvm::IRBuilderBase& builder);
+llvm::Value* emitRareOnDevice(MathParts& m, MathFunction function,
+                              const std::vector<llvm::Value*>& arguments);
 
 }  // namespace dyn

@@ -1,4 +1,5 @@
-// fmod: x - y trunc(x / y), which is exact as long as the quotient is; lanes with a larger one go to libm.
+// fmod: x - y trunc(x / y), which is exact as long as the quotient is; lanes with a larger one go to libm,
+// on a GPU to device_math.cpp.
 #include "compiler/codegen/math/vector_math.h"
 #include "compiler/codegen/math/vector_math_parts.h"
 

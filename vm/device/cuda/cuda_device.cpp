@@ -1,5 +1,6 @@
 #include "vm/device/cuda/cuda_device.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +45,13 @@ struct Stream {
   bool mayFault = false;
 };
 
+// Of PTX: the number behind ".target sm_"; 0: it says none.
+int leastChipOf(const std::string& text) {
+  constexpr std::string_view kTarget = ".target sm_";
+  const size_t at = text.find(kTarget);
+  return at == std::string::npos ? 0 : std::atoi(text.c_str() + at + kTarget.size());
+}
+
 CudaAddress addressOf(const void* memory) {
   return static_cast<CudaAddress>(reinterpret_cast<uintptr_t>(memory));
 }
@@ -64,6 +73,12 @@ class CudaDevice {
       if (const int error = driver->deviceGet(&device, 0)) return unavailable(*driver, "device 0", error);
       if (const int error = driver->primaryContextRetain(&context_, device))
         return unavailable(*driver, "the context of device 0", error);
+      int major = 0, minor = 0;
+      if (const int error = driver->deviceGetAttribute(&major, kCudaCapabilityMajor, device))
+        return unavailable(*driver, "what device 0 is", error);
+      if (const int error = driver->deviceGetAttribute(&minor, kCudaCapabilityMinor, device))
+        return unavailable(*driver, "what device 0 is", error);
+      chip_ = major * 10 + minor;
       driver_ = driver;
       memory_.emplace(*driver);
     }
@@ -125,6 +140,9 @@ class CudaDevice {
   Fault loadCode(const void* code, uint64_t bytes, uint64_t& module) {
     if (!code || bytes == 0) return {DYN_BAD_PROGRAM, "no code"};
     const std::string text(static_cast<const char*>(code), bytes);  // the driver wants a zero behind it
+    if (const int least = leastChipOf(text); least > chip_)
+      return {DYN_UNSUPPORTED,
+              "code for sm_" + std::to_string(least) + ", the device is sm_" + std::to_string(chip_)};
     CudaModule handle = nullptr;
     if (const int error = driver_->moduleLoad(&handle, text.c_str()); error != kCudaSuccess) {
       Fault fault = told("the module", error);
@@ -318,6 +336,7 @@ class CudaDevice {
   std::mutex mutex_;  // of all that follows
   const CudaDriver* driver_ = nullptr;
   CudaContext context_ = nullptr;
+  int chip_ = 0;      // compute capability, 80 for 8.0
   std::string lost_;  // the error that ended the context
   std::optional<CudaMemory> memory_;
   std::map<uint32_t, Stream> streams_;  // 0 from `open` on

@@ -33,6 +33,8 @@ enum CudaError : int {
   kCudaLaunchFailed = 719,
 };
 inline constexpr unsigned kCudaStreamNonBlocking = 1, kCudaEventDisableTiming = 2;
+// Of a device: its compute capability is major * 10 + minor.
+inline constexpr int kCudaCapabilityMajor = 75, kCudaCapabilityMinor = 76;
 // What the last arguments of a launch are made of.
 inline void* const kCudaLaunchEnd = nullptr;
 inline void* const kCudaLaunchBufferPointer = reinterpret_cast<void*>(uintptr_t{1});

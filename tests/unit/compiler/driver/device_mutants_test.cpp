@@ -1,6 +1,6 @@
-// Each barrier of generated kernels is needed, and the simulated driver sees when one is missing: it is taken
-// out of the text, and the launch must end with a fault. A fault ends the device, so each runs in a process
-// of its own.
+// Each barrier, commit and wait of generated kernels is needed, and the simulated driver sees when one is
+// missing: it is taken out of the text, and the launch must end with a fault. A fault ends the device, so
+// each runs in a process of its own.
 #ifdef DYN_HAVE_LLVM
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ struct Case {
   const char* name;
   const char* loops;
   const char* function;
-  std::vector<uint64_t> buffers;  // elements, the last is written
+  std::vector<uint64_t> buffers;  // words of 4 bytes, the last is written
   std::vector<int64_t> scalars;
   int64_t units;
   uint32_t threads;
@@ -76,6 +76,66 @@ const Case kCases[] = {
      {20, 40},
      20,
      256},
+    {"square",
+     R"(kernel @product(in x: f32[n, k], in w: f32[k, 128], out y: f32[n, 128]) scalars (n; k) units u < n steps (128*k*n) {
+  for e < 128 vector {
+    accumulate s: f32 = sum over j < k vector {
+      x[u, j] * w[j, e]
+    }
+    y[u, e] = s
+  }
+}
+)",
+     "k_square",
+     {20 * 40, 40 * 128, 20 * 128},
+     {20, 40},
+     20,
+     256},
+    {"tensor",
+     R"(kernel @product(in x: bf16[n, k], in w: bf16[k, 128], out y: f32[n, 128]) scalars (n; k) units u < n steps (128*k*n) {
+  for e < 128 vector {
+    accumulate s: f32 = sum over j < k vector {
+      f32(x[u, j]) * f32(w[j, e])
+    }
+    y[u, e] = s
+  }
+}
+)",
+     "k_tensor",
+     {20 * 80 / 2, 80 * 128 / 2, 20 * 128},
+     {20, 80},
+     20,
+     128},
+    {"attention",
+     R"(kernel @attention(in q: f32[m, 16], in w: f32[n, 16], in v: f32[n, 16], out y: f32[m, 16]) scalars (m; n) units u < m steps (m*n) {
+  accumulate top: f32 = maximum over j < n vector {
+    accumulate s: f32 = sum over k < 16 vector {
+      q[u, k] * w[j, k]
+    }
+    s
+  }
+  accumulate total: f32 = sum over j_1 < n vector {
+    accumulate s_1: f32 = sum over k_1 < 16 vector {
+      q[u, k_1] * w[j_1, k_1]
+    }
+    exp(s_1 - top)
+  }
+  for e < 16 vector {
+    accumulate z: f32 = sum over j_2 < n vector {
+      accumulate s_2: f32 = sum over k_2 < 16 vector {
+        q[u, k_2] * w[j_2, k_2]
+      }
+      exp(s_2 - top) * (1.0 / total) * v[j_2, e]
+    }
+    y[u, e] = z
+  }
+}
+)",
+     "k_attention",
+     {40 * 16, 40 * 16, 40 * 16, 40 * 16},
+     {40, 40},
+     40,
+     256},
 };
 
 // 0: it ran to its end without a fault.
@@ -112,28 +172,33 @@ int runs(const Case& c, const std::string& ptx) {
   return status == DYN_OK ? 0 : 1;
 }
 
-class Barriers : public testing::TestWithParam<Case> {};
+class Waits : public testing::TestWithParam<Case> {};
 
-TEST_P(Barriers, eachIsNeeded) {
+TEST_P(Waits, eachIsNeeded) {
   if (!useSimulatedDriver()) GTEST_SKIP() << "unavailable: the simulated driver is not built";
   DimContext dims;
   Result<loop::Kernel> kernel = loop::parseKernel(dims, GetParam().loops);
   ASSERT_TRUE(kernel.ok()) << kernel.error().toString();
   Result<DeviceKernel> made = emitDeviceKernel(*kernel, "k");
   ASSERT_TRUE(made.ok()) << made.error().toString();
-  EXPECT_EXIT(_exit(runs(GetParam(), made->ptx)), testing::ExitedWithCode(0), "");
-  size_t mutants = 0;
-  for (size_t at = made->ptx.find("bar.sync"); at != std::string::npos;
-       at = made->ptx.find("bar.sync", at + 1)) {
-    std::string without = made->ptx;
-    without.erase(at, without.find('\n', at) - at);
-    EXPECT_EXIT(_exit(runs(GetParam(), without)), testing::ExitedWithCode(1), "") << "barrier " << mutants;
-    ++mutants;
+  const bool isTensor = strcmp(GetParam().function, "k_tensor") == 0;
+  const std::string& whole = isTensor ? made->tensorPtx : made->ptx;
+  EXPECT_EXIT(_exit(runs(GetParam(), whole)), testing::ExitedWithCode(0), "");
+  const std::string entry = std::string(".entry ") + GetParam().function + "(";
+  const size_t begin = whole.find(entry), end = std::min(whole.find(".entry", begin + 1), whole.size());
+  for (const char* wait : {"bar.sync", "cp.async.commit_group", "cp.async.wait_group"}) {
+    size_t mutants = 0;
+    for (size_t at = whole.find(wait, begin); at < end; at = whole.find(wait, at + 1)) {
+      std::string without = whole;
+      without.erase(at, without.find('\n', at) - at);
+      EXPECT_EXIT(_exit(runs(GetParam(), without)), testing::ExitedWithCode(1), "") << wait << " " << mutants;
+      ++mutants;
+    }
+    EXPECT_GE(mutants, wait[0] == 'b' ? 2u : isTensor ? 1u : 0u) << wait;
   }
-  EXPECT_GE(mutants, 2u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, Barriers, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Kernels, Waits, testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -1,0 +1,266 @@
+// Attention on a GPU: a block of 256 threads computes 32 rows, whose probabilities are never in memory as a
+// whole. Of 32 keys at a time it computes the scores, and keeps of each row the largest so far, the sum of
+// exp(score - largest), and the sums of values weighted so; where a larger score comes, the sums are scaled.
+//
+//   for tile = block; tile < tiles; tile += blocks:
+//     queries of the 32 rows into shared memory; largest = -inf, total = 0, sums = 0
+//     for j0 = 0; j0 < n; j0 += 32:
+//       keys into shared memory, all meet; scores of 2 rows x 2 keys a thread; f of them, -inf beyond the end
+//       largest over the 16 threads of a row by shuffles; weights = exp(score - largest) into shared memory
+//       all meet; values in the keys' place, all meet; sums = sums * scale + weights * values; all meet
+//     total over the 16 threads of a row; sums / total into shared memory, all meet
+//     what follows, for each element that is there; all meet
+#include "compiler/codegen/emit/device_attention.h"
+#include "compiler/codegen/emit/kernel_emitter.h"
+#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+
+namespace dyn {
+
+using llvm::Value;
+using loop::Expr;
+
+namespace {
+
+constexpr unsigned kRows = kRowsOfAttention, kKeys = 32;
+constexpr unsigned kSide = 16;     // threads of a row, and rows of threads
+constexpr unsigned kOfThread = 2;  // rows and keys of a thread
+constexpr unsigned kPad = 4;       // floats behind a line
+constexpr unsigned kAtOnce = 4;    // steps of a sum in a turn of its loop
+
+unsigned roundedUp(int64_t n, unsigned to) { return (static_cast<unsigned>(n) + to - 1) / to * to; }
+
+}  // namespace
+
+struct KernelEmitter::AttentionTile {
+  const TiledAttention& of;
+  unsigned head, columns;  // rounded up
+  Value *shared = nullptr, *rows = nullptr, *keys = nullptr, *firstRow = nullptr;
+  Value *tx = nullptr, *ty = nullptr;
+  // Floats from the beginning of shared memory.
+  unsigned sharedAtKeys() const { return head * (kRows + kPad); }
+  unsigned sharedAtWeights() const {
+    return sharedAtKeys() + std::max(head * (kKeys + kPad), kKeys * (columns + kPad));
+  }
+  unsigned floats() const { return sharedAtWeights() + kRows * (kKeys + kPad); }
+};
+
+// Where line `line`, place `place` of an array in shared memory lies, whose lines have `width` floats and a
+// padding.
+Value* KernelEmitter::inLines(const AttentionTile& tile, unsigned base, Value* line, unsigned width,
+                              Value* place) {
+  Value* at = b_.CreateAdd(b_.CreateMul(line, b_.getInt64(width + kPad)), place);
+  return b_.CreateGEP(b_.getFloatTy(), tile.shared, b_.CreateAdd(at, b_.getInt64(base)));
+}
+
+// lines x width elements of `part` into shared memory, `element` says which; the faster of them is `inner`.
+Status KernelEmitter::fillLines(unsigned lines, unsigned width,
+                                const std::function<Status(Value* line, Value* place)>& element) {
+  std::vector<Value*> nothing;
+  return dealtLoop(Expr(), device_->thread, b_.getInt64(uint64_t{lines} * width),
+                   b_.getInt64(kThreadsOfElements), nothing, [&](Value* number) {
+                     return element(b_.CreateUDiv(number, b_.getInt64(width)),
+                                    b_.CreateURem(number, b_.getInt64(width)));
+                   });
+}
+
+Status KernelEmitter::attentionOfBlocks() {
+  const std::optional<TiledAttention> found = tiledAttentionOf(kernel_);
+  if (!found) return unsupported(DiagnosticId::unsupportedFeature, "attention of what is none");
+  AttentionTile tile{.of = *found,
+                     .head = roundedUp(found->depth.extent.intValue(), kAtOnce),
+                     .columns = roundedUp(found->column.extent.intValue(), kSide)};
+  llvm::Type* f32 = b_.getFloatTy();
+  tile.shared = sharedArray(symbol_ + "_shared", f32, tile.floats());
+  DYN_TRY(tile.rows, countOf(found->unitExtents, found->rows));
+  DYN_TRY(tile.keys, scalar(found->key.extent));
+  DYN_TRY(Value * products, countOf(found->unitExtents, found->batch));
+  Value* down = b_.CreateUDiv(b_.CreateAdd(tile.rows, b_.getInt64(kRows - 1)), b_.getInt64(kRows));
+  tile.tx = b_.CreateURem(device_->thread, b_.getInt64(kSide));
+  tile.ty = b_.CreateUDiv(device_->thread, b_.getInt64(kSide));
+  Value* block = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
+  Value* blocks = special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
+  std::vector<Value*> nothing;
+  return dealtLoop(
+      Expr(), block, b_.CreateMul(products, down), blocks, nothing, [&](Value* counter) -> Status {
+        tile.firstRow = b_.CreateMul(b_.CreateURem(counter, down), b_.getInt64(kRows));
+        DYN_CHECK(bindDigits(found->unitExtents, found->batch, b_.CreateUDiv(counter, down)));
+        DYN_CHECK(fillLines(kRows, tile.head, [&](Value* r, Value* k) {
+          Value* row = b_.CreateAdd(tile.firstRow, r);
+          return putWhen(tile, inLines(tile, 0, k, kRows, r), found->queryPart,
+                         b_.CreateICmpULT(row, tile.rows), k,
+                         [&] { return bindDigits(found->unitExtents, found->rows, row); });
+        }));
+        // largest, total, then the sums; of each row of the thread.
+        const unsigned across = tile.columns / kSide;
+        std::vector<Value*> carried(kOfThread, llvm::ConstantFP::getInfinity(f32, true));
+        carried.resize(size_t{2} * kOfThread + size_t{kOfThread} * across, llvm::ConstantFP::get(f32, 0));
+        DYN_CHECK(dealtLoop(Expr(), b_.getInt64(0), tile.keys, b_.getInt64(kKeys), carried,
+                            [&](Value* j0) { return someKeys(tile, j0, carried); }));
+        return finishAttention(tile, carried);
+      });
+}
+
+// An element of `part` at depth k, 0 beyond the edges.
+Status KernelEmitter::putWhen(const AttentionTile& tile, Value* to, Expr part, Value* isThere, Value* k,
+                              const std::function<Status()>& bind) {
+  Value* inHead = b_.CreateICmpULT(k, b_.getInt64(static_cast<uint64_t>(tile.of.depth.extent.intValue())));
+  DYN_TRY(Value * value, valueWhen(b_.CreateAnd(isThere, inHead), llvm::ConstantFP::get(b_.getFloatTy(), 0),
+                                   [&]() -> Result<Value*> {
+                                     DYN_CHECK(bind());
+                                     bindVariable(tile.of.depth.variable, LaneValue::uniform(k));
+                                     return scalar(part);
+                                   }));
+  b_.CreateStore(value, to);
+  return {};
+}
+
+// f of a product, -inf where there is no such key.
+Result<Value*> KernelEmitter::scoreOf(const AttentionTile& tile, Value* product, Value* r, Value* j) {
+  Value* row = b_.CreateAdd(tile.firstRow, r);
+  Value* isThere = b_.CreateAnd(b_.CreateICmpULT(row, tile.rows), b_.CreateICmpULT(j, tile.keys));
+  return valueWhen(isThere, llvm::ConstantFP::getInfinity(b_.getFloatTy(), true), [&]() -> Result<Value*> {
+    DYN_CHECK(bindDigits(tile.of.unitExtents, tile.of.rows, row));
+    bindVariable(tile.of.key.variable, LaneValue::uniform(j));
+    dataMemo_[tile.of.product.id()] = true;
+    bindVariable(tile.of.product, LaneValue::uniform(product));
+    return scalar(tile.of.score);
+  });
+}
+
+Status KernelEmitter::someKeys(const AttentionTile& tile, Value* j0, std::vector<Value*>& carried) {
+  const unsigned across = tile.columns / kSide;
+  const auto number = [&](uint64_t n) { return b_.getInt64(n); };
+  llvm::Type* f32 = b_.getFloatTy();
+  const auto multiplyAdd = [&](Value* x, Value* y, Value* sum) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {f32}, {x, y, sum});
+  };
+  const auto ofPair = [&](Value* first, unsigned i) {
+    return b_.CreateAdd(b_.CreateMul(first, number(kOfThread)), number(i));
+  };
+  const unsigned keysAt = tile.sharedAtKeys(), weightsAt = tile.sharedAtWeights();
+  DYN_CHECK(fillLines(kKeys, tile.head, [&](Value* j, Value* k) {
+    Value* key = b_.CreateAdd(j0, j);
+    return putWhen(tile, inLines(tile, keysAt, k, kKeys, j), tile.of.keyPart,
+                   b_.CreateICmpULT(key, tile.keys), k, [&]() -> Status {
+                     bindVariable(tile.of.key.variable, LaneValue::uniform(key));
+                     return {};
+                   });
+  }));
+  allThreadsMeet();
+  std::vector<Value*> products(kOfThread * kOfThread, llvm::ConstantFP::get(f32, 0));
+  DYN_CHECK(
+      dealtLoop(Expr(), number(0), number(tile.head), number(kAtOnce), products, [&](Value* k0) -> Status {
+        for (unsigned step = 0; step < kAtOnce; ++step) {
+          Value* k = b_.CreateAdd(k0, number(step));
+          Value *q[kOfThread], *w[kOfThread];
+          for (unsigned i = 0; i < kOfThread; ++i) {
+            q[i] = b_.CreateLoad(f32, inLines(tile, 0, k, kRows, ofPair(tile.ty, i)));
+            w[i] = b_.CreateLoad(f32, inLines(tile, keysAt, k, kKeys, ofPair(tile.tx, i)));
+          }
+          for (unsigned i = 0; i < kOfThread; ++i)
+            for (unsigned j = 0; j < kOfThread; ++j)
+              products[i * kOfThread + j] = multiplyAdd(q[i], w[j], products[i * kOfThread + j]);
+        }
+        return {};
+      }));
+  Value* minusInfinity = llvm::ConstantFP::getInfinity(f32, true);
+  const auto exponential = [&](Value* x) { return ops_.unary(loop::UnaryOp::exp, x, Dtype::f32); };
+  std::vector<Value*> scales;
+  for (unsigned i = 0; i < kOfThread; ++i) {
+    Value *&largest = carried[i], *&total = carried[kOfThread + i];
+    Value* scores[kOfThread];
+    Value* most = nullptr;
+    for (unsigned j = 0; j < kOfThread; ++j) {
+      DYN_TRY(scores[j], scoreOf(tile, products[i * kOfThread + j], ofPair(tile.ty, i),
+                                 b_.CreateAdd(j0, ofPair(tile.tx, j))));
+      most = j == 0 ? scores[j] : ops_.combine(loop::ReduceOp::maximum, most, scores[j], Dtype::f32);
+    }
+    for (unsigned bits = kSide / 2; bits > 0; bits /= 2)
+      most = ops_.combine(loop::ReduceOp::maximum, most, ofOtherLane(most, bits), Dtype::f32);
+    most = ops_.combine(loop::ReduceOp::maximum, largest, most, Dtype::f32);
+    // As long as all scores are -inf nothing is subtracted: the weights are 0.
+    Value* base = b_.CreateSelect(b_.CreateFCmpOEQ(most, minusInfinity), llvm::ConstantFP::get(f32, 0), most);
+    scales.push_back(exponential(b_.CreateFSub(largest, base)));
+    total = b_.CreateFMul(total, scales[i]);
+    for (unsigned j = 0; j < kOfThread; ++j) {
+      Value* weight = exponential(b_.CreateFSub(scores[j], base));
+      total = b_.CreateFAdd(total, weight);
+      b_.CreateStore(weight, inLines(tile, weightsAt, ofPair(tile.ty, i), kKeys, ofPair(tile.tx, j)));
+    }
+    largest = most;
+  }
+  allThreadsMeet();
+  DYN_CHECK(fillLines(kKeys, tile.columns, [&](Value* j, Value* c) -> Status {
+    Value* key = b_.CreateAdd(j0, j);
+    Value* inRow = b_.CreateICmpULT(c, number(static_cast<uint64_t>(tile.of.column.extent.intValue())));
+    DYN_TRY(Value * value, valueWhen(b_.CreateAnd(b_.CreateICmpULT(key, tile.keys), inRow),
+                                     llvm::ConstantFP::get(f32, 0), [&]() -> Result<Value*> {
+                                       bindVariable(tile.of.key.variable, LaneValue::uniform(key));
+                                       bindVariable(tile.of.column.variable, LaneValue::uniform(c));
+                                       return scalar(tile.of.valuePart);
+                                     }));
+    b_.CreateStore(value, inLines(tile, keysAt, j, tile.columns, c));
+    return {};
+  }));
+  allThreadsMeet();
+  std::vector<Value*> sums(carried.begin() + 2 * kOfThread, carried.end());
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] = b_.CreateFMul(sums[i], scales[i / across]);
+  DYN_CHECK(dealtLoop(Expr(), number(0), number(kKeys), number(kAtOnce), sums, [&](Value* first) -> Status {
+    for (unsigned step = 0; step < kAtOnce; ++step) {
+      Value* j = b_.CreateAdd(first, number(step));
+      Value* weights[kOfThread];
+      for (unsigned i = 0; i < kOfThread; ++i)
+        weights[i] = b_.CreateLoad(f32, inLines(tile, weightsAt, ofPair(tile.ty, i), kKeys, j));
+      for (unsigned c = 0; c < across; ++c) {
+        Value* column = b_.CreateAdd(tile.tx, number(uint64_t{c} * kSide));
+        Value* v = b_.CreateLoad(f32, inLines(tile, keysAt, j, tile.columns, column));
+        for (unsigned i = 0; i < kOfThread; ++i)
+          sums[i * across + c] = multiplyAdd(weights[i], v, sums[i * across + c]);
+      }
+    }
+    return {};
+  }));
+  std::copy(sums.begin(), sums.end(), carried.begin() + 2 * kOfThread);
+  allThreadsMeet();
+  return {};
+}
+
+Status KernelEmitter::finishAttention(const AttentionTile& tile, std::span<Value* const> carried) {
+  const unsigned across = tile.columns / kSide, sumsAt = tile.sharedAtKeys();
+  llvm::Type* f32 = b_.getFloatTy();
+  Value* none = b_.CreateICmpEQ(tile.keys, b_.getInt64(0));
+  for (unsigned i = 0; i < kOfThread; ++i) {
+    Value* total = carried[kOfThread + i];
+    for (unsigned bits = kSide / 2; bits > 0; bits /= 2)
+      total = b_.CreateFAdd(total, ofOtherLane(total, bits));
+    Value* share = b_.CreateFDiv(llvm::ConstantFP::get(f32, 1), total);
+    Value* row = b_.CreateAdd(b_.CreateMul(tile.ty, b_.getInt64(kOfThread)), b_.getInt64(i));
+    for (unsigned c = 0; c < across; ++c) {
+      Value* sum = b_.CreateFMul(carried[2 * kOfThread + i * across + c], share);
+      sum = b_.CreateSelect(none, llvm::ConstantFP::get(f32, 0), sum);
+      Value* column = b_.CreateAdd(tile.tx, b_.getInt64(uint64_t{c} * kSide));
+      b_.CreateStore(sum, inLines(tile, sumsAt, row, tile.columns, column));
+    }
+  }
+  allThreadsMeet();
+  DYN_CHECK(fillLines(kRows, tile.columns, [&](Value* r, Value* c) -> Status {
+    Value* row = b_.CreateAdd(tile.firstRow, r);
+    Value* isThere = b_.CreateAnd(
+        b_.CreateICmpULT(row, tile.rows),
+        b_.CreateICmpULT(c, b_.getInt64(static_cast<uint64_t>(tile.of.column.extent.intValue()))));
+    return when(isThere, [&]() -> Status {
+      DYN_CHECK(bindDigits(tile.of.unitExtents, tile.of.rows, row));
+      bindVariable(tile.of.column.variable, LaneValue::uniform(c));
+      dataMemo_[tile.of.sum.id()] = true;
+      Value* sum = b_.CreateLoad(f32, inLines(tile, sumsAt, r, tile.columns, c));
+      bindVariable(tile.of.sum, LaneValue::uniform(sum));
+      for (const loop::StmtRef& s : tile.of.after) DYN_CHECK(statement(*s));
+      return {};
+    });
+  }));
+  allThreadsMeet();
+  return {};
+}
+
+}  // namespace dyn
