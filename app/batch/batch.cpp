@@ -110,7 +110,7 @@ Status checkSettings(const BatchRequest& request) {
   DYN_CHECK(checkName("--flow", request.session.flow, {"native", "interpret", "auto"}, {}));
   DYN_CHECK(checkName("--math", request.session.math, {"fp32", "bf16"}, {"fp16", "tf32", "int8"}));
   DYN_CHECK(checkName("--padded-results", request.session.paddedResults, {"exact", "unseen", "zero"}, {}));
-  return checkName("--device", request.session.device, {"cpu", "cuda"}, {"sim"});
+  return checkName("--device", request.session.device, {"cpu", "cuda", "simcuda"}, {"sim"});
 }
 
 }  // namespace
