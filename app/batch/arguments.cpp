@@ -39,7 +39,8 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_option("--threads", r.session.threadCount, "threads (default: physical cores)")
       ->check(CLI::Range(0, 4096));
   app->add_option("--device", texts.device,
-                  "cpu, or cuda: kernels run on a GPU by the CUDA driver where they can");
+                  "cpu; cuda: kernels run on a GPU by the CUDA driver where they can; simcuda: on the "
+                  "simulated GPU of the tests, where it was built");
   app->add_option("--target", r.session.target,
                   "where the program runs: host, a processor such as znver4 or cortex-a72, or a file");
   app->add_option("--math", texts.math, "fp32 or bf16; on cuda also tf32");
@@ -208,7 +209,7 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
   verify->add_option("--jobs", r.jobs, "cases at a time (default: cores)")->check(CLI::Range(1, 1024));
   verify->add_option("--case-time-limit", r.caseTimeLimitSeconds, "seconds for one case (default 60)")
       ->check(positive());
-  inspect->add_option("--ir", r.level, "graph, placed, loop, llvm, asm, bytecode or target");
+  inspect->add_option("--ir", r.level, "graph, placed, loop, llvm, asm, ptx, bytecode or target");
   inspect->add_option("--pass", r.pass, "the graph after this pass (name or number)");
   inspect->add_option("--why", r.why, "VALUE.DIM, or two of them with = between");
   inspect->add_flag("--dims", r.showDims, "the symbols and what is known of them");
@@ -374,6 +375,9 @@ ParsedArguments parseArguments(int argc, char** argv) {
   r.session.math = texts.math;
   r.session.flow = texts.flow;
   r.session.device = texts.device;
+  // PTX is the code of no other device.
+  if (r.command == BatchCommand::inspect && r.level == "ptx" && texts.device == "cpu")
+    r.session.device = "cuda";
   const char* fromEnvironment = std::getenv("DYN_CACHE_DIR");
   r.session.cacheDirectory = !texts.cacheDirectory.empty()         ? texts.cacheDirectory
                              : fromEnvironment && *fromEnvironment ? fromEnvironment

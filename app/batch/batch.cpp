@@ -108,11 +108,11 @@ Status checkName(const std::string& option, const std::string& value,
 
 Status checkSettings(const BatchRequest& request) {
   DYN_CHECK(checkName("--flow", request.session.flow, {"native", "interpret", "auto"}, {}));
-  const bool ofDevice = request.session.device == "cuda" && request.session.math == "tf32";
+  const bool ofDevice = request.session.device != "cpu" && request.session.math == "tf32";
   if (!ofDevice)
     DYN_CHECK(checkName("--math", request.session.math, {"fp32", "bf16"}, {"fp16", "tf32", "int8"}));
   DYN_CHECK(checkName("--padded-results", request.session.paddedResults, {"exact", "zero"}, {}));
-  return checkName("--device", request.session.device, {"cpu", "cuda"}, {"sim"});
+  return checkName("--device", request.session.device, {"cpu", "cuda", "simcuda"}, {"sim"});
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ enum class ArgumentKind : uint8_t {
   bytes,  // "512MB"
   file,
   pass,      // name or number of a step
-  level,     // graph, placed, loop, llvm, asm, bytecode, target
+  level,     // graph, placed, loop, llvm, asm, ptx, bytecode, target
   value,     // a bound value
   valuedim,  // "y.1", a symbol, or a dim expression
   symbol,

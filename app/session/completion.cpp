@@ -40,7 +40,7 @@ std::vector<std::string> wordsFor(const CompletionWords& words, ArgumentKind kin
     case ArgumentKind::pass:
       return words.passes;
     case ArgumentKind::level:
-      return {"graph", "placed", "loop", "llvm", "asm", "bytecode", "target"};
+      return {"graph", "placed", "loop", "llvm", "asm", "ptx", "bytecode", "target"};
     case ArgumentKind::value:
       return {words.values.begin(), words.values.end()};
     case ArgumentKind::valuedim: {

@@ -44,6 +44,7 @@ struct SessionState {
   int lastBreakpoint = 0;                    // numbers are not used again
   std::vector<std::string> watched;          // registers and dims, as they were given
   std::unique_ptr<SteppedRun> debug;         // null: no run is stepped through
+  int64_t warpLaunch = 0;  // the launch on the simulated GPU whose warps are stepped through
   std::function<void(EventKind, const std::string& text, double fraction)> emit;
   std::function<void(const LiveRun&)> emitLive;
   std::function<void(std::shared_ptr<const Outcome>)> emitOutcome;  // of commands inside :source

@@ -62,6 +62,8 @@ const char* toString(IrLevel level) {
       return "llvm";
     case IrLevel::assembly:
       return "asm";
+    case IrLevel::ptx:
+      return "ptx";
     case IrLevel::bytecode:
       return "bytecode";
     case IrLevel::target:

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "app/session/device_views.h"
 #include "compiler/reference/value.h"
 #include "compiler/support/diagnostic.h"
 #include "compiler/tune/tune_report.h"
@@ -73,8 +74,9 @@ struct GraphNode {
   std::string sourceNode;  // ONNX node name, when there is one
   std::vector<std::pair<std::string, std::string>> attributes;
   std::vector<GraphPort> inputs, outputs;
-  int group = -1;    // index into GraphView::groups; -1: top level
-  std::string text;  // the line of the text IR
+  int group = -1;      // index into GraphView::groups; -1: top level
+  std::string text;    // the line of the text IR
+  std::string device;  // where it runs, or of a copy where it goes: "cuda"; "": the host
 };
 
 struct GraphEdge {
@@ -125,7 +127,7 @@ struct NodeList {
 
 // --- text and steps ---
 
-enum class IrLevel : uint8_t { graph, placed, loop, llvm, assembly, bytecode, target };
+enum class IrLevel : uint8_t { graph, placed, loop, llvm, assembly, ptx, bytecode, target };
 const char* toString(IrLevel level);
 
 struct IrLine {
@@ -445,6 +447,7 @@ struct TimelineEvent {
   // Of an explained run: see KernelRow.
   double movedBytes = 0, operations = 0;
   int64_t boundNs = 0;
+  std::shared_ptr<const DeviceCounts> counts;  // of a launch on the simulated GPU
 };
 
 // The time of a run by where the model says it is spent: modules by the path of the names, operations, and
@@ -496,6 +499,7 @@ struct RunResult {
   int64_t launchesCount = 0;
   int64_t cpuNs = 0;
   std::shared_ptr<const KernelTable> profile;  // of a profiled run
+  std::vector<DeviceCounts> launches;          // on the simulated GPU, in order
   std::vector<NodeTime> nodeTimes;
   std::vector<TimelineEvent> timeline;
   // Against recorded outputs, where some were given: "" is equal.
@@ -681,6 +685,7 @@ using View =
                  Shared<CompileResult>, Shared<ExportResult>, Shared<SaveResult>, Shared<VerifyResult>,
                  Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>, Shared<SettingTable>,
                  Shared<ProblemList>, Shared<TuneView>, Shared<SweepView>, Shared<TensorView>,
-                 Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>, Shared<NodeList>>;
+                 Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>, Shared<NodeList>,
+                 Shared<DeviceCountTable>, Shared<WarpView>>;
 
 }  // namespace dyn

@@ -84,8 +84,10 @@ class Placement {
       const Homes& homes = body.values.at(value);
       const bool both = homes.host != kNoValue && homes.device != kNoValue;
       const bool isParameter = body.parameters.count(value) > 0;
-      // Of a value in both memories the host's is handed on, unless it is only looked at.
-      const Side natural = homes.host == kNoValue || (both && isParameter) ? Side::device : Side::host;
+      // Of a value in both memories the host's is handed on, unless it is only looked at. Lists and the like
+      // have no place on the device.
+      const bool onDevice = homes.host == kNoValue || (both && isParameter && homes.type.isTensor());
+      const Side natural = onDevice ? Side::device : Side::host;
       placed.results.push_back(natural);
       const std::optional<Side> want = i < wanted.size() ? wanted[i] : std::optional<Side>();
       out.results[i] = get(value, want.value_or(natural), body);

@@ -28,7 +28,7 @@ int dyn_simcuda_next_buffers(const dyn_simcuda_buffer* buffers, size_t count);
    was none. Valid until the next call. */
 const char* dyn_simcuda_fault(void);
 
-/* Sums over all launches since the library was loaded. */
+/* Of one launch, or sums over all since the library was loaded. */
 typedef struct {
   uint64_t launches;
   uint64_t warp_instructions;
@@ -36,11 +36,74 @@ typedef struct {
   uint64_t global_requests; /* of warps: loads, stores, atomics */
   uint64_t global_sectors;  /* of 32 bytes that they touch; 4 a request of 32 floats side by side */
   uint64_t shared_requests;
-  uint64_t shared_ways; /* passes over the banks; as many as requests when there is no conflict */
-  uint64_t barriers;    /* of blocks */
-  uint64_t atomics;     /* of lanes */
+  uint64_t shared_ways;        /* passes over the banks; as many as requests when there is no conflict */
+  uint64_t barriers;           /* of blocks */
+  uint64_t atomics;            /* of lanes */
+  uint64_t branches;           /* of warps */
+  uint64_t divergent_branches; /* after which lanes of the warp go different ways */
 } dyn_simcuda_counters_t;
 void dyn_simcuda_counters(dyn_simcuda_counters_t* counters);
+
+/* Launches have numbers from 1 on, in the order in which they were asked for, those of graphs included. */
+typedef struct {
+  const char* kernel;
+  uint32_t grid[3], threads[3]; /* blocks, and threads of a block */
+  uint32_t shared_bytes;        /* dynamic */
+  uint32_t done;                /* 0: it still waits, and its counters are 0 */
+  dyn_simcuda_counters_t counters;
+} dyn_simcuda_launch_t;
+uint64_t dyn_simcuda_launch_count(void);
+/* 0, or 1 where that one is forgotten (the last 65536 are known) or was never asked for. What `launch` points
+   at lives until dyn_simcuda_reset. */
+int dyn_simcuda_launch_info(uint64_t number, dyn_simcuda_launch_t* launch);
+
+/* --- stepping through a launch ---
+   dyn_simcuda_keep_launch(n) before a program runs: the n-th launch from then on (1: the next) is kept with
+   the memory that it begins with, which takes the memory of all allocations once more; 0: none, and what was
+   kept is forgotten. Later, as often as wanted, dyn_simcuda_step_open begins that launch anew, for itself and
+   with no effect on the program's memory, and stands before the first instruction of one warp. */
+void dyn_simcuda_keep_launch(uint64_t n);
+/* 0, or 1: nothing is kept, or there is no such block or warp; dyn_simcuda_fault says which. */
+int dyn_simcuda_step_open(uint32_t block, uint32_t warp);
+
+enum {
+  DYN_SIMCUDA_INSTRUCTION = 0, /* one of PTX; at a barrier the other warps run until it opens */
+  DYN_SIMCUDA_LINE = 1,        /* until the line of the source is another one */
+  DYN_SIMCUDA_END = 2          /* until the warp ends */
+};
+/* 0, or 1: nothing is open, the warp has ended, or it ended in a fault, which the stop says. */
+int dyn_simcuda_step(uint64_t count, int by);
+
+typedef struct {
+  const char* kernel;
+  uint32_t grid[3], threads[3];
+  uint32_t block, warp, warps; /* warps: of a block */
+  uint32_t active, exists, ended,
+      parked;       /* lanes: those that run next; parked: wait for others of the warp */
+  uint32_t line;    /* of the PTX that runs next; 0: the warp has ended */
+  const char* text; /* that line */
+  const char* file; /* where it comes from; "" where it does not say */
+  uint32_t source_line;
+  uint32_t barriers;     /* that the block has passed */
+  uint64_t instructions; /* that the warp has run since it was opened */
+  const char* fault;     /* "": none */
+  uint32_t shared_bytes;
+  uint32_t registers; /* of a lane */
+} dyn_simcuda_stop_t;
+/* Where it stands; what it points at lives until the next step. 1: nothing is open. */
+int dyn_simcuda_step_stop(dyn_simcuda_stop_t* stop);
+
+typedef struct {
+  const char* name;    /* "%r3" */
+  uint32_t bits;       /* 1: a predicate */
+  uint32_t used;       /* 1: the instruction that runs next reads or writes it */
+  uint64_t values[32]; /* by lane */
+} dyn_simcuda_register_t;
+/* The index-th register. 1: there is none. */
+int dyn_simcuda_step_register(uint32_t index, dyn_simcuda_register_t* value);
+/* Bytes of shared memory of the block from `offset` on; `written` (may be null): which of them hold
+   something. Returns how many there were. */
+uint32_t dyn_simcuda_step_shared(uint32_t offset, uint32_t count, uint8_t* bytes, uint8_t* written);
 
 /* Device memory that is in use, in bytes, and the number of allocations: 0 when a program gave all back. */
 void dyn_simcuda_memory(uint64_t* bytes, uint64_t* allocations);

@@ -206,6 +206,7 @@ void GraphCanvas::recount() {
     if (scene_.boxOfNode[n] >= 0 && traced.count(view_->nodes[n].id))
       marks_.traced[static_cast<size_t>(scene_.boxOfNode[n])] = 1;
   compare();
+  marks_.sides = view_ ? sidesOf(*view_, scene_) : std::vector<BoxSide>();
   for (const std::string& place : problems_) {
     const int node = nodeOfPlace(place), box = node < 0 ? -1 : scene_.boxOfNode[static_cast<size_t>(node)];
     if (box >= 0) ++marks_.problems[static_cast<size_t>(box)];

@@ -1,8 +1,8 @@
 #include "ui/graph/graph_legend.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <vector>
 
 #include "ui/support/theme.h"
 
@@ -73,34 +73,57 @@ void paintRatios(QPainter& painter, QSize size, const QPalette& palette) {
   painter.drawText(x + kBar + 4, base, twice);
 }
 
-void paintChanges(QPainter& painter, QSize size, const QPalette& palette) {
-  struct Row {
-    BoxChange change;
-    const char* what;
-  };
-  constexpr std::array rows = {Row{BoxChange::added, "new"}, Row{BoxChange::changed, "changed"},
-                               Row{BoxChange::removed, "gone later"}};
+struct LegendRow {
+  QColor color;
+  const char* what;
+};
+
+// Squares of colours with what they mean, `above` the lower edge.
+void paintRows(QPainter& painter, QSize size, int above, const std::vector<LegendRow>& rows,
+               const QPalette& palette) {
   const QFontMetrics metrics = painter.fontMetrics();
   int width = kMargin;
-  for (const Row& row : rows) width += kHigh + 5 + metrics.horizontalAdvance(row.what) + kMargin;
+  for (const LegendRow& row : rows) width += kHigh + 5 + metrics.horizontalAdvance(row.what) + kMargin;
   const int height = barHeight(metrics);
-  const QRect rect(kMargin, size.height() - height - kMargin, width, height);
+  const QRect rect(kMargin, size.height() - height - kMargin - above, width, height);
   frame(painter, rect, palette);
   int x = rect.left() + kMargin;
-  for (const Row& row : rows) {
-    painter.fillRect(x, rect.center().y() - kHigh / 2, kHigh, kHigh,
-                     changeColor(row.change, isDark(palette)));
+  for (const LegendRow& row : rows) {
+    painter.fillRect(x, rect.center().y() - kHigh / 2, kHigh, kHigh, row.color);
     x += kHigh + 5;
     painter.drawText(x, rect.center().y() + metrics.ascent() / 2 - 1, row.what);
     x += metrics.horizontalAdvance(row.what) + kMargin;
   }
 }
 
+void paintChanges(QPainter& painter, QSize size, const QPalette& palette) {
+  const bool dark = isDark(palette);
+  paintRows(painter, size, 0,
+            {{changeColor(BoxChange::added, dark), "new"},
+             {changeColor(BoxChange::changed, dark), "changed"},
+             {changeColor(BoxChange::removed, dark), "gone later"}},
+            palette);
+}
+
+void paintSides(QPainter& painter, QSize size, int above, const QPalette& palette) {
+  const bool dark = isDark(palette);
+  paintRows(painter, size, above,
+            {{sideColor(BoxSide::host, dark), "on the host"},
+             {sideColor(BoxSide::gpu, dark), "on the GPU"},
+             {copyColor(dark), "copy between them"}},
+            palette);
+}
+
+// Colours of a run, or of two steps or runs.
+bool hasColors(const BoxMarks& marks) {
+  return !marks.changes.empty() || !marks.ratios.empty() || marks.mostNs > 0;
+}
+
 }  // namespace
 
 int legendHeight(const BoxMarks& marks, const QFont& font) {
-  const bool isShown = !marks.changes.empty() || !marks.ratios.empty() || marks.mostNs > 0;
-  return isShown ? barHeight(QFontMetrics(legendFont(font))) + kMargin : 0;
+  const int bars = (hasColors(marks) ? 1 : 0) + (marks.sides.empty() ? 0 : 1);
+  return bars * (barHeight(QFontMetrics(legendFont(font))) + kMargin);
 }
 
 void paintLegend(QPainter& painter, QSize size, const BoxMarks& marks, const QPalette& palette) {
@@ -112,6 +135,8 @@ void paintLegend(QPainter& painter, QSize size, const BoxMarks& marks, const QPa
     paintRatios(painter, size, palette);
   else if (marks.mostNs > 0)
     paintHeat(painter, size, marks, palette);
+  if (!marks.sides.empty())
+    paintSides(painter, size, hasColors(marks) ? barHeight(painter.fontMetrics()) + kMargin : 0, palette);
   painter.restore();
 }
 

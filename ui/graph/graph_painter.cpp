@@ -68,6 +68,13 @@ QColor ratioColor(double ratio, bool dark) {
   return QColor(mix(same.red(), end.red()), mix(same.green(), end.green()), mix(same.blue(), end.blue()));
 }
 
+QColor sideColor(BoxSide side, bool dark) {
+  if (side == BoxSide::gpu) return dark ? QColor(122, 190, 60) : QColor(92, 158, 24);
+  return dark ? QColor(116, 140, 190) : QColor(92, 116, 172);
+}
+
+QColor copyColor(bool dark) { return dark ? QColor(236, 164, 62) : QColor(204, 120, 8); }
+
 QColor changeColor(BoxChange change, bool dark) {
   switch (change) {
     case BoxChange::added:
@@ -80,6 +87,24 @@ QColor changeColor(BoxChange change, bool dark) {
       break;
   }
   return QColor();
+}
+
+std::vector<BoxSide> sidesOf(const GraphView& view, const GraphScene& scene) {
+  std::vector<BoxSide> sides(scene.boxes.size(), BoxSide::none);
+  bool any = false;
+  for (size_t i = 0; i < sides.size(); ++i) {
+    if (scene.boxes[i].node < 0) continue;
+    const GraphNode& node = view.nodes[static_cast<size_t>(scene.boxes[i].node)];
+    if (node.kind != NodeKind::operation) continue;
+    const bool gpu = !node.device.empty() && node.device != "cpu";
+    if (node.op == "device_copy")
+      sides[i] = gpu ? BoxSide::toGpu : BoxSide::toHost;
+    else
+      sides[i] = gpu ? BoxSide::gpu : BoxSide::host;
+    any |= gpu || node.op == "device_copy";
+  }
+  if (!any) sides.clear();
+  return sides;
 }
 
 double BoxMarks::heatOf(int64_t timeNs) const {
@@ -140,7 +165,11 @@ void GraphPainter::paintFar(QPainter& painter, const QRectF& visible) const {
     if (scene_.boxes[i].frame || !scene_.boxes[i].rect.intersects(visible)) continue;
     const BoxColors colors = colorsOfBox(i);
     const bool isChanged = !marks_.changes.empty() && marks_.changes[i] != BoxChange::none;
-    const QColor fill = marks_.matches[i] > 0 ? kMatch : isChanged ? colors.border : colors.fill;
+    const bool copies = isCopy(sideOf(i));
+    const QColor fill = marks_.matches[i] > 0                             ? kMatch
+                        : isChanged || copies                             ? colors.border
+                        : sideOf(i) == BoxSide::gpu && marks_.mostNs == 0 ? sideColor(BoxSide::gpu, dark_)
+                                                                          : colors.fill;
     const bool isOnTrace = marks_.traced.empty() || marks_.traced[i];
     const QColor border =
         static_cast<int>(i) == marks_.selected ? palette_.color(QPalette::Highlight) : colors.border;
@@ -162,9 +191,14 @@ bool GraphPainter::isBright(const SceneEdge& edge) const {
 
 QColor GraphPainter::edgeColor(const SceneEdge& edge) const {
   const bool isChosen = marks_.selected >= 0 && (edge.from == marks_.selected || edge.to == marks_.selected);
+  if (!isChosen && crosses(edge)) return copyColor(dark_);
   return isChosen ? palette_.color(QPalette::Highlight)
          : dark_  ? QColor(128, 138, 156)
                   : QColor(142, 152, 170);
+}
+
+bool GraphPainter::crosses(const SceneEdge& edge) const {
+  return isCopy(sideOf(static_cast<size_t>(edge.from))) || isCopy(sideOf(static_cast<size_t>(edge.to)));
 }
 
 // Straight within rows, bent between them.
@@ -185,7 +219,7 @@ QPainterPath edgePath(const SceneEdge& edge) {
 void GraphPainter::paintEdge(QPainter& painter, const SceneEdge& edge, double scale) const {
   const bool chosen = marks_.selected >= 0 && (edge.from == marks_.selected || edge.to == marks_.selected);
   const QColor color = edgeColor(edge);
-  const double width = (chosen ? 2.0 : 1.1) + std::min(1.2, 0.25 * (edge.count - 1));
+  const double width = (chosen || crosses(edge) ? 2.0 : 1.1) + std::min(1.2, 0.25 * (edge.count - 1));
   painter.setPen(QPen(color, width, edge.ownership ? Qt::DashLine : Qt::SolidLine));
   painter.setBrush(Qt::NoBrush);
   if (edge.tunnelled) {
@@ -242,6 +276,53 @@ BoxColors GraphPainter::colorsOfBox(size_t index) const {
   return colors;
 }
 
+// A band along the left side.
+void GraphPainter::paintSide(QPainter& painter, const QRectF& rect, double round, BoxSide side) const {
+  QPainterPath shape, band;
+  shape.addRoundedRect(rect, round, round);
+  band.addRect(QRectF(rect.left(), rect.top(), 7, rect.height()));
+  painter.fillPath(shape.intersected(band), sideColor(side, dark_));
+}
+
+// The border between the two sides: above it the one that a value comes from, below it the one it goes to.
+void GraphPainter::paintCopy(QPainter& painter, size_t index, double scale) const {
+  const SceneBox& box = scene_.boxes[index];
+  const QRectF r = box.rect;
+  const bool up = sideOf(index) == BoxSide::toGpu;
+  QPainterPath shape;
+  shape.addRoundedRect(r, 3, 3);
+  painter.setClipPath(shape, Qt::IntersectClip);
+  const QRectF above(r.left(), r.top(), r.width(), r.height() / 2),
+      below = above.translated(0, r.height() / 2);
+  painter.fillRect(above, sideColor(up ? BoxSide::host : BoxSide::gpu, dark_));
+  painter.fillRect(below, sideColor(up ? BoxSide::gpu : BoxSide::host, dark_));
+  painter.setClipping(false);
+  const bool chosen = static_cast<int>(index) == marks_.selected;
+  painter.setPen(QPen(chosen ? palette_.color(QPalette::Highlight) : copyColor(dark_), chosen ? 3 : 1.6));
+  painter.setBrush(Qt::NoBrush);
+  painter.drawRoundedRect(r, 3, 3);
+  painter.setPen(QPen(Qt::white, 1.2, Qt::DashLine));
+  painter.drawLine(QPointF(r.left() + 3, r.center().y()), QPointF(r.right() - 3, r.center().y()));
+  if (scale < kTextScale) return;
+  const QPointF tip(r.left() + 13, r.bottom() - 5);
+  painter.setPen(QPen(Qt::white, 2));
+  painter.drawLine(QPointF(tip.x(), r.top() + 5), tip - QPointF(0, 4));
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(Qt::white);
+  const QPointF head[3] = {tip, tip + QPointF(-4.5, -7), tip + QPointF(4.5, -7)};
+  painter.drawPolygon(head, 3);
+  painter.setPen(Qt::white);
+  painter.setFont(subtitleFont());
+  const QFontMetricsF metrics(subtitleFont());
+  const auto write = [&](const QRectF& half, const QString& text) {
+    const QRectF room = half.adjusted(24, 0, -6, 0);
+    painter.drawText(room, Qt::AlignCenter, metrics.elidedText(text, Qt::ElideRight, room.width()));
+  };
+  const int64_t time = marks_.times[index];
+  write(above, time > 0 ? "copy, " + timeText(time) : QStringLiteral("copy"));
+  write(below, up ? QStringLiteral("to the GPU") : QStringLiteral("to the host"));
+}
+
 void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const {
   const SceneBox& box = scene_.boxes[index];
   const bool group = box.node < 0;
@@ -263,11 +344,16 @@ void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const
     painter.setBrush(QColor(kMatch.red(), kMatch.green(), kMatch.blue(), 130));
     painter.drawRoundedRect(r.adjusted(-5, -5, 5, 5), round + 4, round + 4);
   }
+  if (isCopy(sideOf(index)) && change == BoxChange::none && marks_.problems[index] == 0) {
+    paintCopy(painter, index, scale);
+    return;
+  }
   const bool chosen = static_cast<int>(index) == marks_.selected;
   painter.setPen(QPen(chosen ? palette_.color(QPalette::Highlight) : colors.border,
                       chosen || change != BoxChange::none ? 3 : 1.2));
   painter.setBrush(colors.fill);
   painter.drawRoundedRect(r, round, round);
+  if (sideOf(index) != BoxSide::none) paintSide(painter, r, round, sideOf(index));
   if (scale < kTextScale) return;
   const QRectF text = r.adjusted(9, 3, -9, -3);
   QString title = box.title;

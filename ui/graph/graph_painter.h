@@ -28,6 +28,14 @@ QColor heatColor(double share);
 // Of two runs: red where the second takes longer, blue where it takes less; twice as long, or half, is full.
 QColor ratioColor(double ratio, bool dark);
 
+// Where a box runs, or between which sides it copies.
+enum class BoxSide : uint8_t { none, host, gpu, toGpu, toHost };
+inline bool isCopy(BoxSide side) { return side == BoxSide::toGpu || side == BoxSide::toHost; }
+// Of a host's or a GPU's box.
+QColor sideColor(BoxSide side, bool dark);
+// Of a copy and of the edges at it.
+QColor copyColor(bool dark);
+
 struct BoxColors {
   QColor fill, border, text, quiet;
 };
@@ -40,12 +48,16 @@ struct BoxMarks {
   std::vector<BoxChange> changes;  // by box; empty: nothing is compared
   std::vector<int> matches;
   std::vector<int> problems;
+  std::vector<BoxSide> sides;  // by box; empty: all is on the host
   int64_t mostNs = 0, sumNs = 0;
   bool logarithmicHeat = false;  // three decades below the longest, for graphs that one operation rules
   // 0 to 1, for heatColor().
   double heatOf(int64_t timeNs) const;
   int selected = -1;
 };
+
+// By box; empty where nothing runs on a GPU.
+std::vector<BoxSide> sidesOf(const GraphView& view, const GraphScene& scene);
 
 class GraphPainter {
  public:
@@ -64,8 +76,12 @@ class GraphPainter {
   void paintFar(QPainter& painter, const QRectF& visible) const;
   bool isBright(const SceneEdge& edge) const;
   QColor edgeColor(const SceneEdge& edge) const;
+  bool crosses(const SceneEdge& edge) const;  // what it carries is copied between host and GPU
   BoxColors colorsOfBox(size_t index) const;
   void paintBox(QPainter& painter, size_t index, double scale) const;
+  BoxSide sideOf(size_t index) const { return marks_.sides.empty() ? BoxSide::none : marks_.sides[index]; }
+  void paintSide(QPainter& painter, const QRectF& rect, double round, BoxSide side) const;
+  void paintCopy(QPainter& painter, size_t index, double scale) const;
   void paintEdge(QPainter& painter, const SceneEdge& edge, double scale) const;
 
   const GraphView& view_;

@@ -20,6 +20,7 @@
 
 #include "app/session/views/view_text.h"
 #include "ui/shell/debug_menu.h"
+#include "ui/views/device_counts_text.h"
 #include "ui/views/levels_panel.h"
 #include "ui/views/node_details.h"
 #include "ui/views/pipeline_edit.h"
@@ -581,6 +582,15 @@ void MainWindow::showRun() {
     bottom_->setCurrentWidget(kernelTable_);
 }
 
+// What the simulated GPU counted in the launches of a row of the profile; "": nothing.
+QString MainWindow::countsOfKernel(const KernelRow& row) const {
+  DeviceCounts counts;
+  if (result_ && row.kind == "kernel")
+    for (const TimelineEvent& event : result_->timeline)
+      if (event.counts && event.kind == row.kind && event.name == row.name) counts.add(*event.counts);
+  return counts.launchesCount > 0 ? countsText(counts) : QString();
+}
+
 void MainWindow::showKernels(const KernelTable& table) {
   std::vector<const KernelRow*> rows;
   for (const KernelRow& row : table.rows) rows.push_back(&row);
@@ -603,11 +613,13 @@ void MainWindow::showKernels(const KernelTable& table) {
                 : "",
             CellAlignment::right);
     setCell(kernelTable_, r, 6, placeText(row.place));
+    setCell(kernelTable_, r, 7, countsOfKernel(row));
   }
   kernelTable_->resizeColumnsToContents();
   kernelTable_->setColumnWidth(0, std::min(kernelTable_->columnWidth(0), 260));
   kernelTable_->setColumnWidth(1, std::min(kernelTable_->columnWidth(1), 220));
   kernelTable_->setColumnWidth(6, 330);
+  kernelTable_->setColumnHidden(7, !result_ || result_->launches.empty());
 }
 
 void MainWindow::showNode(int node) {
@@ -625,7 +637,12 @@ void MainWindow::showNode(int node) {
     const GraphNode& o = canvas_->graph()->nodes[static_cast<size_t>(other)];
     together << QString::fromStdString(o.label.empty() ? o.op : o.label);
   }
-  details_->setHtml(nodeDetails(n, box >= 0 ? canvas_->timeOfBox(box) : 0, together));
+  DeviceCounts counts;
+  if (result_)
+    for (const TimelineEvent& event : result_->timeline)
+      if (event.counts && event.place == n.place && !n.place.empty()) counts.add(*event.counts);
+  details_->setHtml(nodeDetails(n, box >= 0 ? canvas_->timeOfBox(box) : 0, together,
+                                counts.launchesCount > 0 ? &counts : nullptr));
   irText_->showNode(n.id);
   levels_->showPlace(QString::fromStdString(n.place));
   tensor_->setName(QString::fromStdString(n.name));

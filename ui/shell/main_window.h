@@ -160,6 +160,7 @@ class MainWindow : public QMainWindow {
   void backToShownStep();
   void showRun();
   void showKernels(const KernelTable& table);
+  QString countsOfKernel(const KernelRow& row) const;
   void showRange(qint64 beginNs, qint64 endNs);
   // A recorded case, or a value for an input, was dropped. False when the file is neither.
   bool takeDropped(const QString& file);

@@ -155,7 +155,8 @@ void MainWindow::makeDocks() {
   diffText_ = new IrTextView;
   irText_->setObjectName("irText");
   diffText_->setObjectName("diffText");
-  kernelTable_ = makeTable("kernels", {"Kernel", "What", "Launches", "Total", "Share", "GB/s", "Place"});
+  kernelTable_ =
+      makeTable("kernels", {"Kernel", "What", "Launches", "Total", "Share", "GB/s", "Place", "On the GPU"});
   console_ = new ConsolePanel(
       [this](const std::string& line, size_t cursor) { return session_->complete(line, cursor); },
       settings_.isKept() ? historyPath() : "");

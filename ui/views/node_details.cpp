@@ -3,6 +3,7 @@
 #include <QFileInfo>
 
 #include "ui/graph/graph_scene.h"
+#include "ui/views/device_counts_text.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
@@ -59,7 +60,8 @@ QString modelDetails(const ModelInfo& model) {
   return text + "</p>";
 }
 
-QString nodeDetails(const GraphNode& node, int64_t timeNs, const QStringList& together) {
+QString nodeDetails(const GraphNode& node, int64_t timeNs, const QStringList& together,
+                    const DeviceCounts* counts) {
   QString text = "<h3>" + html(node.label.empty() ? node.op : node.label) + "</h3><table>";
   text += htmlRow("operator", html(node.op) + (node.opClass.empty() || node.opClass == node.op
                                                    ? ""
@@ -72,6 +74,10 @@ QString nodeDetails(const GraphNode& node, int64_t timeNs, const QStringList& to
     if (together.size() > kMostNamed) names += QString(" and %1 more").arg(together.size() - kMostNamed);
     text += htmlRow("one kernel with", html(names.toStdString()));
   }
+  if (counts)
+    text += htmlRow("on the GPU", QString::number(counts->launchesCount) +
+                                      (counts->launchesCount == 1 ? " launch: " : " launches: ") +
+                                      countsText(*counts).toHtmlEscaped());
   if (!node.place.empty()) text += htmlRow("from", html(node.place));
   for (const auto& [key, value] : node.attributes)
     text += htmlRow(html(key), html(value.substr(0, kMostAttributeText)));

@@ -11,6 +11,8 @@ namespace dyn::ui {
 QString modelDetails(const ModelInfo& model);
 // timeNs 0: not measured. Dims of the outputs are links "why:VALUE.AXIS".
 // `together`: the other operations that its kernels compute.
-QString nodeDetails(const GraphNode& node, int64_t timeNs, const QStringList& together);
+// `counts`: what its launches on the simulated GPU counted in the last run; null: nothing did.
+QString nodeDetails(const GraphNode& node, int64_t timeNs, const QStringList& together,
+                    const DeviceCounts* counts = nullptr);
 
 }  // namespace dyn::ui

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "ui/graph/graph_scene.h"
+#include "ui/views/device_counts_text.h"
 
 namespace dyn::ui {
 
@@ -127,6 +128,7 @@ QString TimelineCanvas::describe(size_t bar) const {
               QString::number(static_cast<double>(e.bytes) / static_cast<double>(e.durationNs), 'f', 1) +
               " GB/s";
   }
+  if (e.counts) text += "\n" + countsText(*e.counts);
   if (!e.place.empty()) text += "\n" + QString::fromStdString(e.place);
   return text;
 }

@@ -74,6 +74,33 @@ Result<View> shown(const Command& command, IrText text) {
   return makeView(std::move(text));
 }
 
+// Of kernels that run on a GPU: its code. The others are named.
+Result<IrText> ptxText(SessionState& state) {
+  DYN_TRY(LoadedModel * model, state.model());
+  DYN_CHECK(model->ensureCompiled());
+  const CompiledModel& compiled = *model->compiled();
+  if (compiled.target.device == DeviceKind::cpu)
+    return makeError(DiagnosticId::usageError, "the model is compiled for the cpu, which has no PTX")
+        .note("--device cuda, or :set device cuda");
+  IrText text;
+  text.level = IrLevel::ptx;
+  int64_t count = 0;
+  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i) {
+    if (state.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
+    const std::string title =
+        "// kernel " + std::to_string(i) + ": " + compiled.lowered.program.kernels[i].name;
+    if (!compiled.lowered.kernelOnDevice[i]) {
+      text.text += title + " runs on the host\n";
+      continue;
+    }
+    DYN_TRY(const std::string one, kernelText(compiled, i, KernelText::assembly));
+    text.text += title + "\n" + one + (one.empty() || one.back() != '\n' ? "\n" : "");
+    ++count;
+  }
+  text.title = std::to_string(count) + (count == 1 ? " kernel" : " kernels") + " on the GPU";
+  return text;
+}
+
 Result<IrText> kernelTexts(SessionState& state, const Command& command, KernelText form) {
   DYN_TRY(LoadedModel * model, state.model());
   DYN_CHECK(model->ensureCompiled());
@@ -393,13 +420,13 @@ Result<const TraceStep*> stepOf(LoadedModel& model, const std::string& pass, boo
 
 Result<IrLevel> levelOf(const std::string& level) {
   if (level == "asm") return IrLevel::assembly;
-  for (const IrLevel known :
-       {IrLevel::graph, IrLevel::placed, IrLevel::loop, IrLevel::llvm, IrLevel::bytecode, IrLevel::target})
+  for (const IrLevel known : {IrLevel::graph, IrLevel::placed, IrLevel::loop, IrLevel::llvm, IrLevel::ptx,
+                              IrLevel::bytecode, IrLevel::target})
     if (level == toString(known)) return known;
-  const std::string_view levels[] = {"graph", "placed", "loop", "llvm", "asm", "bytecode", "target"};
+  const std::string_view levels[] = {"graph", "placed", "loop", "llvm", "asm", "ptx", "bytecode", "target"};
   const std::string near = suggestion(level, levels);
   return makeError(DiagnosticId::usageError, "there is no level '" + level + "'")
-      .note(near.empty() ? "the levels: graph, placed, loop, llvm, asm, bytecode, target"
+      .note(near.empty() ? "the levels: graph, placed, loop, llvm, asm, ptx, bytecode, target"
                          : "did you mean " + near + "?");
 }
 
@@ -417,6 +444,8 @@ Result<IrText> textOf(SessionState& state, IrLevel level, const std::string& pas
     text.level = level;
   } else if (level == IrLevel::target) {
     return targetText(state);
+  } else if (level == IrLevel::ptx) {
+    return ptxText(state);
   } else if (level == IrLevel::bytecode) {
     DYN_TRY(text, bytecodeText(state));
   } else if (origins == Origins::leaveOut && level == IrLevel::loop) {
@@ -445,8 +474,9 @@ Result<View> handle_ir(SessionState& state, const Command& command, Outcome&) {
 Result<View> handle_lines(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(const IrLevel level, levelOf(command.text("level")));
   DYN_TRY(const int64_t line, command.integer("line", 1));
-  if (level == IrLevel::target)
-    return makeError(DiagnosticId::usageError, "a target has no lines of the model");
+  if (level == IrLevel::target || level == IrLevel::ptx)
+    return makeError(DiagnosticId::usageError,
+                     std::string("the level ") + toString(level) + " has no lines that lead elsewhere");
   DYN_TRY(const IrText from, textOf(state, level, command.text("pass"), Places::leaveOut, Origins::add));
   const auto textAt = [](const IrText& text, uint32_t at) {
     size_t begin = 0;

@@ -10,6 +10,7 @@
 #include "app/session/explain/explain.h"
 #include "app/session/handlers/memory_limit.h"
 #include "app/session/model/batch_lengths.h"
+#include "app/session/model/device_counts.h"
 #include "app/session/model/input_spec.h"
 #include "app/session/model/kept_positions.h"
 #include "app/session/model/media_input.h"
@@ -75,12 +76,20 @@ Result<RunResult> runModel(SessionState& state, const Command& command, RunReque
     countTouchedBytes(compiled->lowered, result);
   if (const Trace& passes = prepared.model->trace(); result.profile && !passes.steps.empty())
     nameMembers(passes.steps.back().after, result);
+  if (!result.launches.empty()) {
+    if (const CompiledModel* compiled = prepared.model->compiled()) {
+      std::vector<std::string> names;
+      for (const vm::KernelRow& kernel : compiled->lowered.program.kernels) names.push_back(kernel.name);
+      nameLaunches(names, result);
+    }
+    countsOnTimeline(result);
+  }
   model->observe(result.dims);
   result.kernelsCompiledAfterLoadCount += prepared.kernelsCompiledCount;
   result.keptPositions = assumeKept(*prepared.model, prepared.inputs, *prepared.runner);
   predictMemory(*prepared.runner, prepared.inputs,
                 repeated ? Runner::Warmth::repeated : Runner::Warmth::first, state.interruption, result);
-  if (trace) *trace = signTrace(prepared.runner->traceText(), result);
+  if (trace) *trace = signTrace(withCounts(prepared.runner->traceText(), result), result);
   if (command.has("explain")) DYN_CHECK(explain(state, *prepared.model, result));
   return result;
 }

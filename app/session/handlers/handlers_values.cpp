@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "app/session/handlers/expression.h"
+#include "app/session/model/simulated_gpu.h"
 #include "app/session/script_reader.h"
 #include "app/session/session_state.h"
 #include "compiler/driver/target_choice.h"
@@ -105,7 +106,9 @@ const std::vector<SettingSpec>& settingTable() {
       {"tuning", "file of tuning records; cache: beside the object cache; none: off"},
       {"flow",
        "the host program as machine code or as bytecode: native, interpret; auto: as a package has it"},
-      {"device", "cpu, or cuda: kernels run on a GPU by the CUDA driver where they can"},
+      {"device",
+       "cpu; cuda: kernels run on a GPU by the CUDA driver where they can; simcuda: on the simulated GPU of "
+       "the tests"},
       {"target", "where programs run: host, a processor such as znver4 or cortex-a72, or a file"},
       {"cache-dir", "of compiled objects; none: off"},
       {"mem-limit", "most bytes a run may take, if need be by making values again; 0: no limit"},
@@ -188,9 +191,9 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
       return makeError(DiagnosticId::usageError, "flow is native, interpret or auto");
     o.flow = value;
   } else if (name == "device") {
-    if (value != "cpu" && value != "cuda")
+    if (value != "cpu" && !isGpu(value))
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: the device " + value)
-          .note("cpu and cuda are there");
+          .note("cpu, cuda and simcuda are there");
     o.device = value;
   } else if (name == "target") {
     DYN_TRY([[maybe_unused]] Target checked, chooseTarget(value));

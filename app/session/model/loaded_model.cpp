@@ -1,5 +1,6 @@
 #include "app/session/model/loaded_model.h"
 
+#include "app/session/model/simulated_gpu.h"
 #include "app/session/model/tuning_file.h"
 #include "compiler/tune/policies.h"
 
@@ -84,7 +85,10 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   if (!options.target.empty()) {
     DYN_TRY(model->target_, chooseTarget(options.target));
   }
-  if (options.device == "cuda") {
+  if (options.device == "simcuda") {
+    DYN_TRY([[maybe_unused]] const SimulatedGpu* gpu, SimulatedGpu::use());
+  }
+  if (isGpu(options.device)) {
     DYN_TRY(const Target host, hostTarget());
     if (!model->target_) model->target_ = host;
     model->target_->device = DeviceKind::cuda;

@@ -11,6 +11,7 @@
 #include "app/session/model/json_fields.h"
 #include "app/session/model/live_run.h"
 #include "app/session/model/loaded_model.h"
+#include "app/session/model/simulated_gpu.h"
 #include "app/session/model/trace_file.h"
 
 namespace dyn {
@@ -71,6 +72,7 @@ Result<VmContext> makeContext(dyn_module* module, const SessionOptions& options,
 
 Result<Runner> Runner::create(dyn_module* module, const Module* types, const Signature& signature,
                               const SessionOptions& options) {
+  if (options.device == "cuda") DYN_CHECK(SimulatedGpu::useAnother());
   Runner runner;
   runner.module_ = module;
   runner.types_ = types;
@@ -187,9 +189,12 @@ Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interrup
   std::optional<LiveWatch> watch;
   if (request.profiling == Profiling::on && request.live)
     watch.emplace(context_.get(), request.repeat, request.live);
+  const SimulatedGpu* simulated = SimulatedGpu::used();
+  int64_t launchesBefore = 0;  // the last run
   const int64_t cpuStart = cpuNs(), start = steadyNs();
   for (int64_t i = 0; i < request.repeat || static_cast<double>(steadyNs() - start) < request.seconds * 1e9;
        ++i) {
+    if (simulated) launchesBefore = simulated->launchCount();
     Status status = runOnce(interruption, timeNs);
     if (!status.ok()) {
       watch.reset();
@@ -209,6 +214,7 @@ Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interrup
   result.peakBytes = static_cast<int64_t>(statistics.peak_bytes);
   result.allocationsCount = static_cast<int64_t>(statistics.allocations_count);
   result.launchesCount = static_cast<int64_t>(statistics.launches_count);
+  if (simulated) result.launches = simulated->launchesAfter(launchesBefore);
   if (request.profiling == Profiling::on) readProfile(result);
 
   const int32_t count = dyn_context_result_count(context_.get());

@@ -8,6 +8,7 @@
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
+#include "compiler/ops/device_ops.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
@@ -115,6 +116,7 @@ class GraphBuilder {
       made_[result.id] = {view_.nodes.size(), static_cast<int>(i)};
     }
     node.name = node.outputs.empty() ? "" : node.outputs[0].name;
+    node.device = op.attributes.string(op.def == &ops::device_copyOp ? "to" : "device");
     node.label = labelOf(op);
     // What is written into memory made before: from here on the value comes from this operation.
     if (op.def == &ops::intoOp) {

@@ -131,6 +131,7 @@ struct Writer {
                        {"place", n.place},
                        {"group", n.group},
                        {"outputs", outputs}});
+      if (!n.device.empty()) nodes.back()["device"] = n.device;
     }
     for (const GraphEdge& e : v->edges)
       edges.push_back({{"from", e.from},
@@ -450,6 +451,7 @@ struct Writer {
     if (!v->whyNoPrediction.empty()) json["why_no_prediction"] = v->whyNoPrediction;
     if (v->keptPositions) json["kept_positions_count"] = *v->keptPositions;
     if (v->profile) json["kernels"] = (*this)(v->profile)["kernels"];
+    if (!v->launches.empty()) json["device_counters"] = countsJson(sumByKernel(v->launches));
     if (!v->profileFile.empty()) json["profile_file"] = v->profileFile;
     if (!v->differences.empty()) {
       Json list = Json::array();
@@ -647,6 +649,70 @@ struct Writer {
   }
 
   Json operator()(const Shared<TextView>& v) const { return {{"text", v->text}}; }
+
+  static Json countsJson(const DeviceCounts& row, bool ofLaunch) {
+    Json json = {{"function", row.function}, {"kernel", row.name}, {"index", row.index}};
+    if (ofLaunch) {
+      json["launch"] = row.launch;
+      json["grid"] = row.grid;
+      json["block"] = row.threads;
+    } else {
+      json["launches_count"] = row.launchesCount;
+    }
+    json["warp_instructions_count"] = row.instructions;
+    json["lane_instructions_count"] = row.laneInstructions;
+    json["active_lanes"] = row.activeLanes();
+    json["global_requests_count"] = row.globalRequests;
+    json["global_sectors_count"] = row.globalSectors;
+    json["sectors_per_request"] = row.sectorsPerRequest();
+    json["shared_requests_count"] = row.sharedRequests;
+    json["shared_ways_count"] = row.sharedWays;
+    json["shared_ways_per_request"] = row.waysPerRequest();
+    json["branches_count"] = row.branches;
+    json["divergent_branches_count"] = row.divergentBranches;
+    json["barriers_count"] = row.barriers;
+    json["atomics_count"] = row.atomics;
+    return json;
+  }
+
+  static Json countsJson(const DeviceCountTable& table) {
+    Json rows = Json::array();
+    for (const DeviceCounts& row : table.rows) rows.push_back(countsJson(row, table.byLaunch));
+    return rows;
+  }
+
+  Json operator()(const Shared<DeviceCountTable>& v) const {
+    return {{v->byLaunch ? "device_launches" : "device_counters", countsJson(*v)}};
+  }
+
+  Json operator()(const Shared<WarpView>& v) const {
+    Json registers = Json::array();
+    for (const WarpView::Register& held : v->registers)
+      registers.push_back({{"name", held.name}, {"bits", held.bits}, {"lanes", held.lanes}});
+    Json warp = {{"launch", v->launch},
+                 {"function", v->function},
+                 {"kernel", v->name},
+                 {"grid", v->grid},
+                 {"threads", v->threads},
+                 {"block", v->block},
+                 {"warp", v->warp},
+                 {"warps_count", v->warpsCount},
+                 {"active", v->active},
+                 {"exists", v->exists},
+                 {"ended", v->ended},
+                 {"waiting", v->parked},
+                 {"line", v->line},
+                 {"instruction", v->instruction},
+                 {"loop_line", v->loopLine},
+                 {"loop_text", v->loopText},
+                 {"instructions_count", v->instructions},
+                 {"barriers_count", v->barriers},
+                 {"fault", v->fault},
+                 {"registers", registers}};
+    if (!v->shared.empty())
+      warp["shared"] = {{"offset", v->sharedOffset}, {"bytes", v->shared}, {"written", v->sharedWritten}};
+    return {{"warp", warp}};
+  }
 
   Json operator()(const Shared<NodeList>& v) const {
     Json rows = Json::array();

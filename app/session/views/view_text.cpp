@@ -6,6 +6,7 @@
 #include <set>
 
 #include "app/session/explain/explain.h"
+#include "app/session/views/device_text.h"
 #include "app/session/views/ir_colors.h"
 #include "app/session/views/text_table.h"
 
@@ -542,6 +543,7 @@ struct Writer {
               (difference.empty() ? ": as recorded" : ": differs from what is recorded: " + difference) +
               "\n";
     if (v->profile) text += (*this)(v->profile);
+    if (!v->launches.empty()) text += countsText(sumByKernel(v->launches), options);
     if (!v->profileFile.empty()) text += "trace written to " + v->profileFile + "\n";
     return text;
   }
@@ -636,6 +638,9 @@ struct Writer {
   }
 
   std::string operator()(const Shared<TextView>& v) const { return v->text; }
+
+  std::string operator()(const Shared<DeviceCountTable>& v) const { return countsText(*v, options); }
+  std::string operator()(const Shared<WarpView>& v) const { return warpText(*v); }
 
   std::string operator()(const Shared<NodeList>& v) const {
     Rows rows;

@@ -34,6 +34,9 @@ Result<std::string> textOf(const loop::Kernel& kernel, const std::string& symbol
   const MachineDescription& machine = mapping == DeviceMapping::tensor ? tensorMachine() : deviceMachine();
   DYN_TRY(KernelModule module, makeKernelModule(symbol, machine));
   KernelEmitter emitter(module, kernel, symbol);
+  loop::StmtLines lines;  // of the kernel's text: what faults and debuggers name
+  loop::print(kernel, lines);
+  emitter.noteLines(lines);
   DYN_CHECK(emitter.emitOnDevice(mapping, unit));
   mayFault = emitter.mayFaultOnDevice();
   DYN_TRY(ObjectCompiler compiler, ObjectCompiler::create(machine));
@@ -127,6 +130,18 @@ Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::str
   return made;
 }
 
+namespace {
+
+// Without the lines that name the file of the debug lines: all modules have the same, a module names it once.
+std::string withoutFile(std::string text) {
+  for (const std::string_view line : {"\t.file\t1 ", "\t.section\t.debug_loc"})
+    for (size_t at = text.find(line); at != std::string::npos; at = text.find(line, at))
+      text.erase(at, text.find('\n', at) - at + 1);
+  return text;
+}
+
+}  // namespace
+
 // One module has one head: lines up to that of the address size.
 std::string joinPtx(std::span<const std::string> modules) {
   constexpr std::string_view kLastOfHead = ".address_size";
@@ -135,7 +150,8 @@ std::string joinPtx(std::span<const std::string> modules) {
     size_t from = 0;
     if (!joined.empty())
       if (const size_t head = text.find(kLastOfHead); head != std::string::npos) from = text.find('\n', head);
-    joined += from == std::string::npos ? std::string() : text.substr(from);
+    if (from == std::string::npos) continue;
+    joined += joined.empty() ? text : withoutFile(text.substr(from));
   }
   return joined;
 }

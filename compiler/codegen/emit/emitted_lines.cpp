@@ -13,8 +13,9 @@ void KernelEmitter::beginLines() {
   module.addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
   llvm::DIBuilder builder(module);
   llvm::DIFile* file = builder.createFile("loop.ir", "");
-  builder.createCompileUnit(llvm::dwarf::DW_LANG_C, file, "", /*isOptimized=*/true, "", 0, "",
-                            llvm::DICompileUnit::LineTablesOnly);
+  builder.createCompileUnit(
+      llvm::dwarf::DW_LANG_C, file, "", /*isOptimized=*/true, "", 0, "",
+      device_ ? llvm::DICompileUnit::DebugDirectivesOnly : llvm::DICompileUnit::LineTablesOnly);
   llvm::DISubroutineType* type = builder.createSubroutineType(builder.getOrCreateTypeArray({}));
   subprogram_ = builder.createFunction(file, symbol_, symbol_, file, 1, type, 1, llvm::DINode::FlagZero,
                                        llvm::DISubprogram::SPFlagDefinition);

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "compiler/driver/compile.h"
+#include "compiler/driver/target_choice.h"
 #include "compiler/passes/pass_table.h"
 #include "compiler/reference/reference_interpreter.h"
 #include "tests/fuzz/differential/random_source.h"
@@ -156,6 +157,11 @@ Comparison compare(const Program& program, const std::vector<Sizes>& sizes, uint
     Result<Module> module = test::parseText(own, text);
     CompileOptions options;
     options.passes = passes;
+    if (passes == kCuda) {
+      options.passes = "";
+      options.target = *hostTarget();
+      options.target->device = DeviceKind::cuda;
+    }
     options.threadCount = 1;
     Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module, options);
     if (!compiled.ok()) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/ir/tensor.h"
@@ -28,6 +29,9 @@ struct Comparison {
   size_t sizes = 0;         // the run it was seen with
   int64_t faultsCount = 0;  // runs that end in an error by the reference
 };
+
+// Stands in a list of pipelines for the standard one, with kernels on a GPU.
+inline constexpr std::string_view kCuda = "cuda";
 
 // "", then "-fold", "-fuse" and so on: what may be off.
 const std::vector<std::string>& pipelines();

@@ -1,10 +1,11 @@
 // Random programs: compiled = reference, and each pass off = all on.
 //
-//   differential [--count N] [--seed S] [--passes all|some|flow|fixed] [--output DIR] [--show] [--suite DIR]
+//   differential [--count N] [--seed S] [--passes all|some|flow|fixed|cuda] [--output DIR] [--show] [--suite DIR]
 //
 // Seed S + i makes program i. Each is run at six sets of sizes from one compilation with all passes, one with
 // a variant or a bucket, and one with a pass off, in turn (--passes all: each pass off for each program;
-// flow: its host program as machine code and as bytecode instead; fixed: in the runtime in fixed memory).
+// flow: its host program as machine code and as bytecode instead; fixed: in the runtime in fixed memory;
+// cuda: on the GPU that DYN_CUDA_DRIVER or the system has, all passes on).
 // What differs is cut down and written to DIR: seed-N.dyn, its inputs as .npy, and seed-N.dyns, which runs it
 // in the shell. Ends with 1 when anything differed. --show prints the programs and runs nothing.
 #include <sys/mman.h>
@@ -33,7 +34,7 @@ namespace {
 struct Arguments {
   int64_t count = 300;
   uint64_t seed = 1;
-  bool allPasses = false, flows = false, fixed = false, show = false;
+  bool allPasses = false, flows = false, fixed = false, cuda = false, show = false;
   std::string output = "differential-failures", suite;
 };
 
@@ -43,6 +44,7 @@ std::vector<std::string> passesFor(const Program& program, const std::vector<Siz
                                    const Arguments& arguments) {
   if (arguments.flows) return {std::string(kFlows)};
   if (arguments.fixed) return {std::string(kFixed)};
+  if (arguments.cuda) return {std::string(kCuda)};
   std::vector<std::string> passes = pipelines();
   if (!arguments.allPasses) passes = {"", passes[1 + seed % (passes.size() - 1)]};
   if (const std::string variants = variantsOf(program, sizes, seed); !variants.empty())
@@ -105,7 +107,8 @@ void report(const Arguments& arguments, uint64_t seed) {
                                << text;
   std::ofstream script(base + ".dyns");
   if (found.passes == kFlows) script << ":set flow native\n";
-  if (!found.passes.empty() && found.passes != kFlows && found.passes != kFixed)
+  if (found.passes == kCuda) script << ":set device simcuda\n";
+  if (!found.passes.empty() && found.passes != kFlows && found.passes != kFixed && found.passes != kCuda)
     script << ":set passes " << found.passes << "\n";
   script << ":load " << base << ".dyn\n:run";
   const std::vector<HostTensor> inputs = inputsFor(failure.program, failure.sizes, seed);
@@ -176,7 +179,8 @@ int run(const Arguments& arguments) {
 
 int usage() {
   std::fprintf(stderr,
-               "usage: differential [--count N] [--seed S] [--passes all|some|flow] [--output DIR] [--show] "
+               "usage: differential [--count N] [--seed S] [--passes all|some|flow|fixed|cuda] [--output "
+               "DIR] [--show] "
                "[--suite DIR]\n");
   return 2;
 }
@@ -201,10 +205,11 @@ int main(int argumentCount, char** argumentTexts) {
     } else if (name == "--seed") {
       arguments.seed = std::strtoull(value.c_str(), nullptr, 10);
     } else if (name == "--passes" &&
-               (value == "all" || value == "some" || value == "flow" || value == kFixed)) {
+               (value == "all" || value == "some" || value == "flow" || value == kFixed || value == kCuda)) {
       arguments.allPasses = value == "all";
       arguments.flows = value == "flow";
       arguments.fixed = value == kFixed;
+      arguments.cuda = value == kCuda;
     } else if (name == "--suite") {
       arguments.suite = value;
     } else if (name == "--output") {

@@ -32,6 +32,7 @@ Options Options::fromEnvironment() {
   const char* fail = std::getenv("DYN_SIMCUDA_FAIL");
   const char* colon = fail ? std::strchr(fail, ':') : nullptr;
   if (colon) o.failCode = std::atoi(colon + 1);
+  if (const char* call = std::getenv("DYN_SIMCUDA_SKIP")) o.skip = call;
   if (const char* file = std::getenv("DYN_SIMCUDA_TRACE")) o.trace = file;
   return o;
 }
@@ -54,6 +55,12 @@ void Driver::trace(const std::string& line) {
   if (!traceFile_) return;
   std::fprintf(traceFile_, "%s\n", line.c_str());
   std::fflush(traceFile_);
+}
+
+bool Driver::skips(const std::string& name) {
+  if (name + ":" + std::to_string(++callsByName[name]) != options.skip) return false;
+  trace("skipped " + options.skip);
+  return true;
 }
 
 Device* Driver::current() {

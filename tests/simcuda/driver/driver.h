@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/simcuda/driver/commands.h"
+#include "tests/simcuda/driver/launch_log.h"
 #include "tests/simcuda/driver/status.h"
 #include "tests/simcuda/memory/device_memory.h"
 #include "tests/simcuda/ptx/code.h"
@@ -23,6 +24,7 @@ struct Options {
   uint64_t memory = 8ull << 30;  // DYN_SIMCUDA_MEMORY: bytes of each device
   uint64_t failAt = 0;           // DYN_SIMCUDA_FAIL: the how many-th call fails; 0: none
   int failCode = 0;   // "7:719" in it; without, allocations are out of memory and others fail as unknown
+  std::string skip;   // DYN_SIMCUDA_SKIP: "cuStreamSynchronize:2", the second of these calls does nothing
   int devices = 1;    // DYN_SIMCUDA_DEVICES
   int arch = 80;      // DYN_SIMCUDA_ARCH
   std::string trace;  // DYN_SIMCUDA_TRACE: a file
@@ -60,6 +62,8 @@ class Driver {
     lastFault = text;
     return status;
   }
+  // Whether that is the call that shall do nothing.
+  bool skips(const std::string& name);
   Device* current();  // of this thread's context
   Stream* stream(void* handle);
   Event* event(void* handle);
@@ -75,12 +79,15 @@ class Driver {
   std::vector<Device> devices;
   std::map<void*, std::unique_ptr<Stream>> streams;
   std::map<void*, std::unique_ptr<Event>> events;
-  std::map<void*, std::unique_ptr<Module>> modules;
+  std::map<void*, std::shared_ptr<Module>> modules;
   std::set<void*> functions;
   std::map<void*, std::unique_ptr<Graph>> graphs;
   std::map<void*, std::unique_ptr<GraphExec>> executables;
   std::map<const char*, size_t> pinned;  // begin and bytes of what cuMemHostAlloc gave
   dyn_simcuda_counters_t counters{};
+  LaunchLog log;
+  KeptLaunch kept;
+  std::map<std::string, uint64_t> callsByName;  // where one is to be skipped
   Status sticky = kSuccess;
   std::string lastFault;
   bool initialized = false;
@@ -116,6 +123,7 @@ int enter(const char* name, Needs needs, F body) {
       return d.fail(status, std::string(name) + ": fails since it is call " + std::to_string(d.calls) +
                                 " (DYN_SIMCUDA_FAIL)");
     }
+    if (!d.options.skip.empty() && d.skips(name)) return kSuccess;
     if (needs != Needs::Nothing && !d.initialized)
       return d.fail(kNotInitialized, std::string(name) + ": before cuInit");
     if (needs == Needs::Context && !d.current())

@@ -1,6 +1,7 @@
 // Entry points: modules, functions, launches.
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "tests/simcuda/driver/entry.h"
 
@@ -31,7 +32,7 @@ Status load(Driver& d, void** handle, const void* image) {
   if (!handle || !image) return d.fail(kInvalidValue, "cuModuleLoadData: no image");
   if (std::memcmp(image, kElf, 4) == 0)
     return d.fail(kNoBinary, "cuModuleLoadData: machine code; only PTX runs here");
-  auto module = std::make_unique<Module>();
+  auto module = std::make_shared<Module>();
   module->text = static_cast<const char*>(image);
   module->device = currentDevice;
   module->parsed = parseModule(module->text);
@@ -129,6 +130,18 @@ std::vector<Range> touchedBy(const Launch& launch) {
     if (!a->constant) ranges.push_back({a->begin, a->end(), a->writtenIn == launch.number});
   }
   return ranges;
+}
+
+std::vector<Range> runLaunch(Driver& d, void* handle, Launch run, uint64_t number) {
+  if (!d.functions.count(handle)) throw Fault(FaultCode::LaunchFailed, "a kernel whose module was unloaded");
+  run.number = ++d.launches;
+  run.seed = d.options.seed ? d.options.seed + run.number : 0;
+  if (d.kept.isWanted(number)) d.kept.keep(run, d.modules.at(static_cast<Function*>(handle)->module));
+  run.run();
+  add(d.counters, run.counters);
+  d.log.done(number, run.counters);
+  d.queue.spend(run.counters.warp_instructions / 64);
+  return touchedBy(run);
 }
 
 std::string triple(const std::array<uint32_t, 3>& v) {
@@ -268,16 +281,13 @@ SIMCUDA_ENTRY cuLaunchKernel(void* handle, unsigned gridX, unsigned gridY, unsig
     std::string name = "launch " + f->code->name;
     d.trace(name + " grid " + triple(launch.grid) + " block " + triple(launch.threads) + " shared " +
             std::to_string(sharedBytes) + " stream " + std::to_string(s->number));
-    return d.issue(*s, {name, nullptr, [&d, f, handle, launch]() -> std::vector<Range> {
-                          if (!d.functions.count(handle))
-                            throw Fault(FaultCode::LaunchFailed, "a kernel whose module was unloaded");
-                          Launch run = launch;
-                          run.number = ++d.launches;
-                          run.seed = d.options.seed ? d.options.seed + run.number : 0;
-                          run.run();
-                          add(d.counters, run.counters);
-                          d.queue.spend(run.counters.warp_instructions / 64);
-                          return touchedBy(run);
+    // A graph asks for it again and again: those that wait, by their numbers.
+    auto asked = std::make_shared<std::deque<uint64_t>>();
+    return d.issue(*s, {name, [&d, asked, launch] { asked->push_back(d.log.add(launch)); },
+                        [&d, asked, handle, launch] {
+                          uint64_t number = asked->front();
+                          asked->pop_front();
+                          return runLaunch(d, handle, launch, number);
                         }});
   });
 }

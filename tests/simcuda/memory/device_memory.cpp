@@ -52,9 +52,36 @@ DeviceMemory::DeviceMemory(uint64_t capacity) : capacity_(std::min(capacity, kWi
 }
 
 DeviceMemory::~DeviceMemory() {
+  if (file_ < 0) return;
   munmap(window_, kWindowBytes);
   munmap(bytes_, kWindowBytes);
   close(file_);
+}
+
+std::unique_ptr<DeviceMemory> DeviceMemory::copy() const {
+  std::unique_ptr<DeviceMemory> made(new DeviceMemory);
+  made->window_ = window_;
+  made->number_ = number_;
+  made->freed_ = freed_;
+  uint64_t total = 0;
+  for (auto& [begin, allocation] : live_) total += roundUp(allocation->bytes, kAlign);
+  made->copied_ = LazyArray<uint8_t>(total);
+  uint64_t at = 0;
+  for (auto& [begin, from] : live_) {
+    auto allocation = std::make_unique<Allocation>();
+    allocation->begin = begin;
+    allocation->bytes = from->bytes;
+    allocation->data = &made->copied_[at];
+    allocation->device = from->device;
+    allocation->number = from->number;
+    allocation->constant = from->constant;
+    allocation->written = LazyArray<uint64_t>(from->bytes / 64 + 1);
+    std::memcpy(allocation->data, from->data, from->bytes);
+    std::memcpy(&allocation->written[0], &from->written[0], (from->bytes / 64 + 1) * sizeof(uint64_t));
+    at += roundUp(from->bytes, kAlign);
+    made->live_[begin] = std::move(allocation);
+  }
+  return made;
 }
 
 uint64_t DeviceMemory::used(int device) const {

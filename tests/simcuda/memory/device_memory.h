@@ -52,6 +52,9 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
+  // The same addresses with bytes of their own: what is written there is not seen here. It allocates nothing.
+  std::unique_ptr<DeviceMemory> copy() const;
+
   // nullptr when the devices' memory does not suffice. Fresh bytes are 0xcb and count as not written.
   Allocation* allocate(uint64_t bytes, int device);
   // False when there is no allocation that begins there.
@@ -67,12 +70,14 @@ class DeviceMemory {
   int count() const { return static_cast<int>(live_.size()); }
 
  private:
+  DeviceMemory() = default;
   uint64_t place(uint64_t bytes);
 
-  uint64_t capacity_, next_ = 0;
+  uint64_t capacity_ = 0, next_ = 0;
   uint8_t* window_ = nullptr;  // no rights
   uint8_t* bytes_ = nullptr;   // the same offsets, for us
-  int file_ = -1;
+  int file_ = -1;              // -1: a copy, whose window is another one's
+  LazyArray<uint8_t> copied_;  // the bytes of a copy
   int number_ = 0;
   std::map<uint64_t, std::unique_ptr<Allocation>> live_;  // by their begin
   std::map<uint64_t, std::pair<uint64_t, int>> freed_;    // begin: bytes, number; for reports

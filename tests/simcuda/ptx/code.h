@@ -28,6 +28,7 @@ struct KernelCode {
   std::string name;
   std::vector<Op> ops;
   uint32_t rowBytes = 0;
+  std::vector<Row> registerRows;  // by the registers of `text`
   std::vector<ConstantRow> constants;
   std::vector<SpecialRow> specials;
   std::vector<std::vector<uint32_t>> tables;  // targets of brx.idx

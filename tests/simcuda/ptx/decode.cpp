@@ -235,6 +235,7 @@ std::unique_ptr<KernelCode> decodeKernel(const ModuleText& module, const KernelT
   Decoder d{module, kernel, globals, *code};
   layOut(d);
   for (const Register& r : kernel.registers) d.registerRows.push_back(d.scratch(r.width == Width::Bits64));
+  code->registerRows = d.registerRows;
   for (auto& [name, targets] : kernel.tables) {
     d.tableIndex[name] = static_cast<uint32_t>(d.tableIndex.size());
     code->tables.emplace_back();

@@ -103,7 +103,9 @@ void Block::fillRows(Warp& w) {
   }
 }
 
-void Launch::run() {
+std::array<uint32_t, 3> Launch::blockIndex(uint32_t linear) const { return unravel(linear, grid); }
+
+void Launch::begin() {
   counters.launches++;
   for (const dyn_simcuda_buffer& buffer : buffers) {
     Allocation* a = allocationOf(buffer.begin);
@@ -116,14 +118,18 @@ void Launch::run() {
       a->setWritten(buffer.begin - a->begin, buffer.end - buffer.begin, false);
     }
   }
-  uint32_t count = grid[0] * grid[1] * grid[2];
+}
+
+void Launch::run() {
+  begin();
+  uint32_t count = blockCount();
   std::vector<uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0u);
   Random random(seed);
   if (seed) {
     for (uint32_t i = count; i > 1; i--) std::swap(order[i - 1], order[random.below(i)]);
   }
-  for (uint32_t linear : order) Block(*this, linear, unravel(linear, grid)).run(seed ? &random : nullptr);
+  for (uint32_t linear : order) Block(*this, linear, blockIndex(linear)).run(seed ? &random : nullptr);
 }
 
 }  // namespace simcuda

@@ -48,12 +48,20 @@ struct Launch {
 
   // Runs all blocks. Throws Fault.
   void run();
+  // What comes before the first block: declared buffers are looked at. Throws Fault.
+  void begin();
 
   uint32_t threadCount() const { return threads[0] * threads[1] * threads[2]; }
+  uint32_t blockCount() const { return grid[0] * grid[1] * grid[2]; }
+  std::array<uint32_t, 3> blockIndex(uint32_t linear) const;
   // The allocation of an address, where it lies, or nullptr.
   Allocation* allocationOf(uint64_t address) {
     if (!last_ || !last_->holds(address, 1)) last_ = memory->find(address);
     return last_;
+  }
+  void forgetAllocations() {  // of a copy, whose memory is another one
+    last_ = nullptr;
+    touched.clear();
   }
 
  private:
@@ -64,6 +72,8 @@ class Block {
  public:
   Block(Launch& launch, uint32_t linear, std::array<uint32_t, 3> index);
   void run(Random* random);
+
+  friend class Stepper;  // stepper.h
 
   Launch& launch;
   const KernelCode& code;

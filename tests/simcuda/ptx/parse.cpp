@@ -103,6 +103,7 @@ class Parser {
 
   void file() {
     uint64_t index = number();
+    if (module_.files.count(static_cast<int>(index))) fail("a second file " + std::to_string(index));
     module_.files[static_cast<int>(index)] = string(tokens_[at_++].text);
     while (take(",")) at_++;
   }

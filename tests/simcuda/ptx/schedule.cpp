@@ -28,6 +28,13 @@ void setPc(Warp& w, uint32_t lanes, uint32_t at) {
   eachLane(lanes, [&](int l) { w.pc[l] = at; });
 }
 
+bool atOnePlace(const Warp& w, uint32_t lanes) {
+  uint32_t at = w.pc[std::countr_zero(lanes)];
+  bool one = true;
+  eachLane(lanes, [&](int l) { one = one && w.pc[l] == at; });
+  return one;
+}
+
 std::string hex(uint32_t lanes) {
   char text[16];
   std::snprintf(text, sizeof text, "0x%08x", lanes);
@@ -116,7 +123,9 @@ void Block::runLanes(Warp& w, uint32_t lanes, uint32_t stopAt, uint64_t& steps) 
         at++;
         break;
       case OpKind::Branch:
+        counters.branches++;
         if (mask != 0 && mask != lanes) {
+          counters.divergent_branches++;
           setPc(w, mask, op.target);
           setPc(w, lanes & ~mask, at + 1);
           return;
@@ -124,6 +133,7 @@ void Block::runLanes(Warp& w, uint32_t lanes, uint32_t stopAt, uint64_t& steps) 
         at = mask ? op.target : at + 1;
         break;
       case OpKind::BranchTable:
+        counters.branches++;
         setPc(w, lanes & ~mask, at + 1);
         eachLane(mask, [&](int l) {
           const auto& table = code.tables[op.target];
@@ -135,6 +145,7 @@ void Block::runLanes(Warp& w, uint32_t lanes, uint32_t stopAt, uint64_t& steps) 
           }
           w.pc[l] = table[index];
         });
+        counters.divergent_branches += !atOnePlace(w, lanes);
         return;
       case OpKind::End:
         eachLane(mask, [&](int l) {

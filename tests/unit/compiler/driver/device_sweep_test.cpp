@@ -1,7 +1,13 @@
-// The sweep's programs on the simulated device, against the reference interpreter: one element type of each,
-// its first attributes, three sets of sizes. What has no kernel there runs on the host, in the same program.
+// The sweep's programs on the simulated device, against the reference interpreter. What has no kernel there
+// runs on the host, in the same program. Of each row one element type with its first attributes, at three
+// sets of sizes; and a share of all types and attributes at eight (tests/support/share.h).
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "tests/support/share.h"
 #include "tests/unit/compiler/driver/on_device.h"
 #include "tests/unit/compiler/driver/run_both.h"
 #include "tests/unit/compiler/driver/sweep_program.h"
@@ -25,7 +31,13 @@ double toleranceOf(Dtype dtype) {
   return dtype == Dtype::f64 ? 1e-11 : 1e-5;
 }
 
-void compare(const SweepRow& row, const std::string& text) {
+using Sizes = std::array<int64_t, 3>;
+constexpr Sizes kFewSizes[] = {{3, 3, 3}, {5, 7, 2}, {0, 4, 1}};
+// Of several blocks and warps, of less than one, and none.
+constexpr Sizes kManySizes[] = {{1, 1, 1}, {3, 3, 3},   {5, 7, 2},   {0, 4, 1},
+                                {4, 0, 3}, {33, 2, 17}, {2, 130, 3}, {17, 19, 31}};
+
+void compare(const SweepRow& row, const std::string& text, std::span<const Sizes> sets) {
   SCOPED_TRACE(text);
   IrContext ir;
   Result<Module> parsed = parseText(ir, text);
@@ -34,9 +46,8 @@ void compare(const SweepRow& row, const std::string& text) {
   ASSERT_TRUE(typed.ok()) << typed.error().toString();
   Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed, deviceOptions());
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
-  constexpr int64_t kSizes[][3] = {{3, 3, 3}, {5, 7, 2}, {0, 4, 1}};
   uint32_t seed = 1;
-  for (const auto& sizes : kSizes) {
+  for (const Sizes& sizes : sets) {
     const std::vector<HostTensor> inputs =
         Draw(row, ir, *typed->module.main(), seed++)
             .inputs([&](size_t k) { return sizes[k % 3]; }, Draw::Elements::plain);
@@ -64,9 +75,57 @@ TEST_P(DeviceSweep, asInterpreted) {
     const std::vector<std::string> dtypes = words(row.dtypes), notCompiled = words(row.notCompiled);
     std::string dtype = dtypes.empty() ? "" : dtypes[i % dtypes.size()];
     if (std::find(notCompiled.begin(), notCompiled.end(), dtype) != notCompiled.end()) continue;
-    compare(row, programOf(row, dtype, row.attributes[0]));
+    compare(row, programOf(row, dtype, row.attributes[0]), kFewSizes);
     if (HasFatalFailure()) return;
   }
+}
+
+struct Combination {
+  const SweepRow* row;
+  std::string dtype, attributes;
+};
+
+// As the sweep of the host: every type with the first attributes, the others with f32 where it is taken.
+std::vector<Combination> allCombinations() {
+  std::vector<Combination> all;
+  for (const SweepRow& row : sweepTable()) {
+    if (row.parameters.empty()) continue;
+    std::vector<std::string> dtypes = words(row.dtypes);
+    if (dtypes.empty()) dtypes = {""};
+    const auto has = [](const std::vector<std::string>& list, const std::string& dtype) {
+      return std::find(list.begin(), list.end(), dtype) != list.end();
+    };
+    const std::vector<std::string> notCompiled = words(row.notCompiled);
+    for (const std::string& dtype : dtypes)
+      if (!has(notCompiled, dtype)) all.push_back({&row, dtype, row.attributes[0]});
+    const std::string single = has(dtypes, "f32") ? "f32" : dtypes[0];
+    for (size_t i = 1; i < row.attributes.size() && !has(notCompiled, single); ++i)
+      all.push_back({&row, single, row.attributes[i]});
+  }
+  return all;
+}
+
+// Attributes need not be legal for every type; what inference takes is compiled.
+bool isTyped(const std::string& text) {
+  IrContext ir;
+  Result<Module> parsed = parseText(ir, text);
+  return parsed.ok() && inferTypes(*parsed).ok();
+}
+
+TEST_P(DeviceSweep, aShareOfAllTypesAndAttributes) {
+  const Share share(12);
+  SCOPED_TRACE(share.text());
+  const std::vector<Combination> all = allCombinations();
+  size_t compared = 0;
+  for (size_t i = GetParam(); i < all.size(); i += kShares) {
+    if (!share.has(i / kShares)) continue;
+    const std::string text = programOf(*all[i].row, all[i].dtype, all[i].attributes);
+    if (!isTyped(text)) continue;
+    compare(*all[i].row, text, kManySizes);
+    ++compared;
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(compared, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shares, DeviceSweep, testing::Range(size_t{0}, kShares));

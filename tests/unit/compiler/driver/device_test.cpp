@@ -166,6 +166,30 @@ TEST_F(OnDevice, aRunCopiesAtItsBordersAlone) {
   std::remove(mark.c_str());
 }
 
+// A list is a value of the host, also where a branch hands it on without looking at it.
+TEST_F(OnDevice, listsStayOnTheHost) {
+  const char* const text = R"(fn @main(%x: Tensor[(n), f32], %c: Tensor[(), i64]) {
+  %zero = constant() {value = i64[] 0}
+  %l = list(%x, %x)
+  %p = less(%c, %zero)
+  %a, %b = if(%p, %l) then (%k) { return %k, %k } else (%m) { return %m, %m }
+  %y = concat_from_sequence(%b) {axis = 0}
+  return %y
+})";
+  IrContext context;
+  Result<Module> parsed = parseText(context, text);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed, deviceOptions());
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  HostTensor condition = *HostTensor::create(Dtype::i64, {});
+  condition.setInt(0, 1);
+  const HostTensor x = reals({5});
+  Result<std::vector<HostTensor>> result = (*compiled)->run({x, condition});
+  ASSERT_TRUE(result.ok()) << result.error().toString();
+  ASSERT_EQ((*result)[0].shape(), (std::vector<int64_t>{10}));
+  for (int64_t i = 0; i < 10; ++i) EXPECT_EQ((*result)[0].realAt(i), x.realAt(i % 5));
+}
+
 TEST_F(OnDevice, isUnavailableWithoutADriver) {
   const auto without = [] {
     setenv("DYN_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);

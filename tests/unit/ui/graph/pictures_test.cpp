@@ -1,8 +1,8 @@
 // Pictures of graphs beside recorded ones (tests/golden/pictures): models, heat, an unsupported one, two
-// steps and two runs side by side, a stop in the machine; in two sizes, light and dark. They are kept at a
-// third of their size and compared with some tolerance, so that letters drawn by another version of FreeType
-// are no difference, but a box, a line or a colour in another place is. DYN_UPDATE=1 records them anew; one
-// that differs is left beside the build as pictures/NAME.png.
+// steps and two runs side by side, host and GPU, a stop in the machine; in two sizes, light and dark. They
+// are kept at a third of their size and compared with some tolerance, so that letters drawn by another
+// version of FreeType are no difference, but a box, a line or a colour in another place is. DYN_UPDATE=1
+// records them anew; one that differs is left beside the build as pictures/NAME.png.
 #include <gtest/gtest.h>
 
 #include <QApplication>
@@ -142,6 +142,16 @@ TEST_F(Pictures, TwoRuns) {
       }
     canvas.setComparedRuns(runs);
   });
+}
+
+// What runs on the host and what on the GPU, and the copies between.
+TEST_F(Pictures, Devices) {
+  ASSERT_TRUE(session_.execute(Command::of(CommandId::set).add("name", "device").add("value", "cuda"))->ok());
+  check("early_exit_devices", sample("early_exit", "devices"));
+}
+TEST_F(Pictures, DevicesHeat) {
+  ASSERT_TRUE(session_.execute(Command::of(CommandId::set).add("name", "device").add("value", "cuda"))->ok());
+  check("early_exit_devices_heat", sample("early_exit", "devices"), heat);
 }
 
 // The panel of a run that stands at a breakpoint.

@@ -189,6 +189,15 @@ TEST(DeviceCode, reductionsHaveABlockForm) {
   EXPECT_EQ(count(kernel.ptx, ".version"), 1u) << "one module";
 }
 
+// Each instruction says of which line of the loop IR it is; a module names that file once.
+TEST(DeviceCode, hasTheLinesOfTheLoops) {
+  const DeviceKernel kernel = emitted(kSoftmax);
+  EXPECT_THAT(kernel.ptx, HasSubstr("\t.loc\t1 2 0"));
+  EXPECT_THAT(kernel.ptx, HasSubstr("\t.loc\t1 9 0"));
+  EXPECT_EQ(count(kernel.ptx, ".file"), 1u);
+  EXPECT_THAT(kernel.ptx, Not(HasSubstr(", debug")));
+}
+
 TEST(DeviceCode, faultsEndAThreadAndLeaveAWord) {
   const DeviceKernel kernel = emitted(kGather);
   EXPECT_TRUE(kernel.mayFault);

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# simcuda_test.sh DYNREPL SOURCE: what scripts may rely on of `--device simcuda`: the counters of a run, in text, JSON and trace; the codes of
+# kernels and the placed graph; that it says so where it was not built.
+set -euo pipefail
+DYNREPL="${1:?usage: simcuda_test.sh DYNREPL SOURCE}" SOURCE="${2:?}"
+WORK="$(mktemp -d)"
+trap 'rm -rf "$WORK"' EXIT
+cd "$WORK"
+fail() { echo "simcuda_test: $*" >&2; exit 1; }
+MODEL="$SOURCE/samples/models/bert/model.onnx"
+unset DYN_CUDA_DRIVER
+
+"$DYNREPL" --cache-dir none --device simcuda run "$MODEL" --dim batch=1 --dim seq=5 --profile trace.json --json --quiet >run.json || fail "run: $(cat run.json)"
+python3 - <<'PY' || fail "counters"
+import json
+run, trace = json.load(open("run.json")), json.load(open("trace.json"))
+rows = run["device_counters"]
+assert len(rows) > 3, rows
+assert all(r["warp_instructions_count"] > 0 and r["launches_count"] > 0 and r["kernel"] for r in rows), rows
+assert all(1 <= r["sectors_per_request"] <= 32 for r in rows if r["global_requests_count"]), rows
+assert all(0 < r["active_lanes"] <= 32 for r in rows)
+assert any(r["barriers_count"] > 0 and r["shared_requests_count"] > 0 for r in rows), "no kernel of blocks"
+events = [e for e in trace["traceEvents"] if e.get("cat") == "kernel" and "warp_instructions" in e.get("args", {})]
+assert sum(r["launches_count"] for r in rows) == len(events) > 0, (rows, len(events))
+total = sum(e["args"]["warp_instructions"] for e in events)
+assert total == sum(r["warp_instructions_count"] for r in rows)
+PY
+"$DYNREPL" --cache-dir none --device simcuda run "$MODEL" --dim batch=1 --dim seq=5 --quiet | grep -q 'sectors: of 32 bytes' || fail "the table of counters"
+
+# The code of kernels: --device need not be said, as no other device has PTX.
+"$DYNREPL" --cache-dir none inspect "$MODEL" --ir ptx >ptx.txt || fail "--ir ptx"
+grep -q '^.visible .entry dyn_kernel_' ptx.txt && grep -q '^// kernel 0: ' ptx.txt || fail "--ir ptx has no PTX"
+"$DYNREPL" --cache-dir none --device cuda inspect "$MODEL" --ir placed >placed.txt || fail "--ir placed"
+grep -q 'device_copy' placed.txt || fail "--ir placed shows no copies"
+code=0
+"$DYNREPL" --cache-dir none -e ":load $MODEL; :ir --level ptx" >out 2>&1 || code=$?
+[[ $code == 2 ]] && grep -q 'compiled for the cpu' out || fail "ptx of a cpu ($code): $(cat out)"
+
+# Where it was not built: a program that finds it nowhere.
+mkdir bin
+cp "$DYNREPL" bin/dynrepl
+code=0
+DYN_SIMCUDA_FOLDER=/nowhere ./bin/dynrepl --cache-dir none --device simcuda run "$MODEL" >out 2>&1 || code=$?
+[[ $code == 4 ]] && grep -q 'unsupported: simcuda was not built' out || fail "not built ($code): $(cat out)"
+echo "simcuda_test: ok"
