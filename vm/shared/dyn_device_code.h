@@ -8,6 +8,9 @@ namespace dyn {
 // Keys of a program's metadata (vm/core/device_code.h).
 inline constexpr const char* kDeviceKernelsKey = "cuda.kernels";
 inline constexpr const char* kDevicePtxKey = "cuda.ptx";
+// Of a loaded program: "cuda:0" or "cpu", and why it is the latter although nobody asked for that.
+inline constexpr const char* kDeviceKey = "device";
+inline constexpr const char* kDeviceNoticeKey = "device_notice";
 // Behind the symbol of the form that does a unit with a block.
 inline constexpr const char* kBlockSuffix = "_block";
 // Behind that of the form that does a product in tiles.

@@ -3,11 +3,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "vm/include/dyn_gpu.h"
+
 namespace dyn {
 
 namespace {
 
 DiagnosticId idOf(dyn_status status) {
+  if (status == DYN_UNAVAILABLE) return DiagnosticId::unsupportedFeature;
   switch (status) {
     case DYN_OK:
     case DYN_INTERNAL:
