@@ -1,4 +1,4 @@
-/* dyn_gpu.h: programs that run on a GPU beside the host (compiled with --device cuda). An addition to dynvm.h:
+/* dyn_gpu.h: programs that run on a GPU beside the host (made with --device cuda). An addition to dynvm.h:
  * the calls there run such programs, too, on the first device.
  *
  * A device is "cpu" (what a program has for a GPU is done by its code for the host), "cuda", or one of them
