@@ -82,6 +82,8 @@ Result<Description> answer(const RunnerRequest& request, Interruption& interrupt
   const dyn_status status = dyn_module_load_file(ownFile().c_str(), nullptr, &module);
   if (status != DYN_OK) return vmError(status);
   const VmModule owned(module);
+  const char* notice = dyn_module_metadata(module, "device_notice");
+  if (notice && !request.quiet) (void)writeStandard(2, std::string("note: ") + notice + "\n");
   const Signature signature = signatureOf(module);
   if (request.describe) return describe(module, signature, request.dims, request.session, interruption);
   return run(request, module, signature, steadyNs() - start, interruption);

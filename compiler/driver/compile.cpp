@@ -7,6 +7,7 @@
 #include "compiler/ir/verifier.h"
 #include "compiler/passes/pass_table.h"
 #include "compiler/support/clock.h"
+#include "vm/include/dyn_gpu.h"
 #include "vm/isa/program_file.h"
 
 namespace dyn {
@@ -177,11 +178,8 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled,
   owner.release();  // the VM calls release, also when loading fails
   if (status == DYN_OUT_OF_MEMORY || status == DYN_MEMORY_LIMIT)
     return makeError(DiagnosticId::memoryLimit, std::string("loading the program: ") + dyn_last_message());
-  if (status == DYN_UNSUPPORTED) {
-    const std::string said = dyn_last_message();
-    const bool isAbsent = said.find("unavailable: ") != std::string::npos;  // a device, which says so itself
-    return makeError(DiagnosticId::unsupportedFeature, (isAbsent ? "" : "unsupported: ") + said);
-  }
+  if (status == DYN_UNAVAILABLE || status == DYN_UNSUPPORTED)  // the message begins with the one or the other
+    return makeError(DiagnosticId::unsupportedFeature, dyn_last_message());
   if (status != DYN_OK)
     return makeError(DiagnosticId::internalError,
                      std::string("the VM refused the program: ") + dyn_last_message());

@@ -364,9 +364,9 @@ Status FunctionLowering::lowerAlloc(const Op& op, Body& body) {
   }
   DYN_TRY(std::vector<int32_t> shape, shapeRegisters(result.type.dims()));
   const int32_t dtype = static_cast<int32_t>(result.type.dtype());
+  const bool device = isOnDevice(op);
+  if (device) onDevice_.insert(result.id);
   if (op.operands.empty()) {
-    const bool device = isOnDevice(op);
-    if (device) onDevice_.insert(result.id);
     code_.emit(Opcode::newTensor, define(result.id), dtype, device ? vm::kCudaDevice : vm::kHostDevice,
                OperandList(shape));
     return {};

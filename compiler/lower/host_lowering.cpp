@@ -64,7 +64,8 @@ FunctionLowering::HostLowering FunctionLowering::hostLoweringOf(const OpDef& def
 
 Status FunctionLowering::lowerArena(const Op& op, Body&) {
   DYN_TRY(int32_t bytes, dims_.emit(op.results[0].type.dims()[0]));
-  code_.emit(Opcode::allocStorage, define(op.results[0].id), bytes, vm::kHostDevice);
+  code_.emit(Opcode::allocStorage, define(op.results[0].id), bytes,
+             isOnDevice(op) ? vm::kCudaDevice : vm::kHostDevice);
   return {};
 }
 

@@ -7,8 +7,8 @@
 //                                                                   %y = device_copy(%c) {to = "cpu"}
 //                                                                   %k = sort(%y)
 // What is generated code runs on the device: the rest, what only sizes need, and small integers stay on the
-// host. A value is copied once, where it is first needed on the other side; views lie where their tensor
-// lies.
+// host. A value is copied once, if the other side needs it, as soon as it is there: what reads the copy comes
+// later, and the copy goes on beside what is computed until then. Views lie where their tensor lies.
 // What a loop carries stays on the device when its body makes it there; what bodies read comes in from
 // outside, in both memories where it must. Calls, closures, lists, tuples and data types hold values of the
 // host. Cost in IR size: one operation for each value that both sides need.
@@ -23,6 +23,8 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/device_refusal.h"
+#include "compiler/passes/placement.h"
+#include "compiler/support/suggestion.h"
 
 namespace dyn::passes {
 
@@ -39,6 +41,7 @@ struct Homes {
   ValueId host = kNoValue, device = kNoValue;
   Type type;
   bool contentsKnown = false;
+  size_t from = 0;  // how many operations of the body stand before it is there
   ValueId& on(Side side) { return side == Side::host ? host : device; }
 };
 
@@ -58,7 +61,8 @@ enum class Given : uint8_t { host, device, both };
 
 class Placement {
  public:
-  Placement(const Module& module, PassContext& context) : ir_(*module.context), context_(context) {}
+  Placement(const Module& module, PassContext& context, std::vector<PlaceRule> rules)
+      : ir_(*module.context), context_(context), rules_(std::move(rules)), used_(rules_.size()) {}
 
   // `second`: the device's form of parameters that lie in both memories, a parameter of its own.
   Result<PlacedBody> place(const Function& function, const std::vector<Given>& given,
@@ -92,10 +96,31 @@ class Placement {
       const std::optional<Side> want = i < wanted.size() ? wanted[i] : std::optional<Side>();
       out.results[i] = get(value, want.value_or(natural), body);
     }
-    out.ops = std::move(body.ops);
+    out.ops = withCopies(body);
     placed.function = ir_.own(std::move(out));
     placed.demands = std::move(body.demands);
     return placed;
+  }
+
+  const std::vector<PlacedOperation>& log() const { return log_; }
+
+  // A rule that meets nothing is a mistake of its writer.
+  Status checkRules() const {
+    for (size_t i = 0; i < rules_.size(); ++i) {
+      if (used_[i]) continue;
+      std::vector<std::string_view> names;
+      for (const PlacedOperation& row : log_) {
+        names.push_back(row.operation);
+        names.insert(names.end(), row.values.begin(), row.values.end());
+      }
+      const std::string near = suggestion(rules_[i].what, names);
+      return makeError(DiagnosticId::usageError, "--place " + rules_[i].text() +
+                                                     ": the program has no operator, node or value " +
+                                                     rules_[i].what)
+          .note(near.empty() ? "inspect --pass devices shows what there is to place"
+                             : "did you mean " + near + "?");
+    }
+    return {};
   }
 
   void report() {
@@ -114,11 +139,50 @@ class Placement {
     std::unordered_map<ValueId, size_t> parameters;
     std::vector<Demand> demands;
     std::vector<const Op*> ops;
+    std::multimap<size_t, const Op*> copies;  // by the number of operations that they stand behind
   };
   struct Counts {
     int64_t device, host, copies;
     std::map<std::string, int64_t> refused;
+    size_t logged;
   };
+
+  // The user's rule about the operation, or one within its kernel.
+  const PlaceRule* ruleOf(const Op& op) {
+    for (size_t i = rules_.size(); i-- > 0;) {
+      if (!concerns(rules_[i].what, op)) continue;
+      used_[i] = true;
+      return &rules_[i];
+    }
+    return nullptr;
+  }
+  bool concerns(const std::string& what, const Op& op) const {
+    if (what == op.def->name || (!op.place.node.empty() && isNode(what, op.place.node))) return true;
+    for (const ValueDef& result : op.results)
+      if (ir_.valueName(result.id) == what) return true;
+    if (op.def != &ops::fusedOp) return false;
+    return std::any_of(op.regions[0]->ops.begin(), op.regions[0]->ops.end(),
+                       [&](const Op* inner) { return concerns(what, *inner); });
+  }
+  // A node's place is its name with, it may be, more about it: "/layer.0/MatMul (MatMul, opset 17)".
+  static bool isNode(const std::string& what, const std::string& node) {
+    return node.compare(0, what.size(), what) == 0 &&
+           (node.size() == what.size() || node.compare(what.size(), 2, " (") == 0);
+  }
+
+  void note(const Op& op, Side side, std::string reason, const PlaceRule* rule = nullptr) {
+    PlacedOperation row;
+    for (const ValueDef& result : op.results) row.values.push_back(ir_.valueName(result.id));
+    if (op.def == &ops::fusedOp)
+      for (const Op* inner : op.regions[0]->ops)
+        for (const ValueDef& result : inner->results) row.values.push_back(ir_.valueName(result.id));
+    row.operation = nameOf(op);
+    row.place = op.place.toString();
+    row.onDevice = side == Side::device;
+    row.reason = std::move(reason);
+    if (rule) row.rule = rule->text();
+    log_.push_back(std::move(row));
+  }
 
   // The value on that side, copied there when it is not.
   ValueId get(ValueId value, Side side, Body& body) {
@@ -136,14 +200,26 @@ class Placement {
     copy.attributes = {{"to", std::string(side == Side::host ? "cpu" : "cuda")}};
     there = ir_.newValue(ir_.valueName(value) + (side == Side::host ? ".host" : ".device"));
     copy.results = {{there, homes.type}};
-    body.ops.push_back(ir_.own(std::move(copy)));
+    body.copies.emplace(homes.from, ir_.own(std::move(copy)));
     if (!homes.contentsKnown) ++copies_;
     return there;
   }
 
+  // Copies go on by themselves: each as soon as there is something to copy.
+  static std::vector<const Op*> withCopies(const Body& body) {
+    std::vector<const Op*> ops;
+    auto copy = body.copies.begin();
+    for (size_t i = 0; i <= body.ops.size(); ++i) {
+      for (; copy != body.copies.end() && copy->first == i; ++copy) ops.push_back(copy->second);
+      if (i < body.ops.size()) ops.push_back(body.ops[i]);
+    }
+    return ops;
+  }
+
   void define(const Op& op, Side side, Body& body) {
     for (const ValueDef& result : op.results) {
-      Homes homes{.type = result.type, .contentsKnown = op.def->traits.contentsKnown};
+      Homes homes{
+          .type = result.type, .contentsKnown = op.def->traits.contentsKnown, .from = body.ops.size()};
       homes.on(side) = result.id;
       body.values[result.id] = homes;
     }
@@ -205,13 +281,24 @@ class Placement {
   }
 
   Status operation(const Op& op, Body& body) {
+    const PlaceRule* rule = rules_.empty() ? nullptr : ruleOf(op);
     if (op.def->traits.contentsKnown || op.def == &ops::constantOp) {
+      if (rule && rule->onDevice) return cannot(*rule, "its contents are known to the compiler");
+      note(op, Side::host, "a constant: copied once where the device reads it", rule);
       body.ops.push_back(&op);
       define(op, Side::host, body);
       return {};
     }
-    if (op.def == &ops::ifOp || op.def == &ops::loopOp) return regions(op, body);
-    if (op.def->traits.readsShape) return onSide(op, sideOf(op.operands[0], body), body);
+    if (op.def == &ops::ifOp || op.def == &ops::loopOp) {
+      if (rule && rule->onDevice) return cannot(*rule, "the host decides about branches and turns");
+      note(op, Side::host, "the host decides about branches and turns", rule);
+      return regions(op, body);
+    }
+    if (op.def->traits.readsShape) {
+      if (rule && rule->onDevice) return cannot(*rule, "a shape is the host's");
+      note(op, Side::host, "sizes are the host's, wherever the tensor lies", rule);
+      return onSide(op, sideOf(op.operands[0], body), body);
+    }
     std::vector<Type> types;
     for (ValueId v : op.operands) types.push_back(v == kNoValue ? Type() : body.values.at(v).type);
     std::optional<KernelKind> kind;
@@ -222,18 +309,32 @@ class Placement {
     }
     if (!kind && op.def->traits.view && op.def != &ops::stridedOp && types[0].isTensor() &&
         types[0].dtype() != Dtype::string)
-      return view(op, body);
+      return view(op, body, rule);
+    std::string why = kNoKernel;
     if (kind) {
-      const std::string why =
-          kind == KernelKind::loop ? refusal(op, types) : "a hand-written kernel of the host";
-      if (why.empty()) return kernel(op, body);
-      if (why != kSmall) ++refused_[nameOf(op) + ": " + why];
+      why = kind == KernelKind::loop ? refusal(op, types) : "a hand-written kernel of the host";
+      const bool toDevice = rule ? rule->onDevice && (why.empty() || why == kSmall) : why.empty();
+      if (toDevice) {
+        note(op, Side::device, "generated code", rule);
+        return kernel(op, body);
+      }
+      if (rule && !rule->onDevice)
+        why = "by " + rule->text();
+      else if (why != kSmall)
+        ++refused_[nameOf(op) + ": " + why];
       ++hostKernels_;
     }
+    if (rule && rule->onDevice) return cannot(*rule, why);
+    note(op, Side::host, why, rule);
     return onSide(op, Side::host, body);
   }
 
+  static Error cannot(const PlaceRule& rule, const std::string& why) {
+    return makeError(DiagnosticId::unsupportedFeature, "unsupported: --place " + rule.text() + ": " + why);
+  }
+
   static constexpr const char* kSmall = "small integers";
+  static constexpr const char* kNoKernel = "the runtime of the host does it: there is no generated code";
   static std::string nameOf(const Op& op) {
     if (op.def != &ops::fusedOp) return std::string(op.def->name);
     std::string names;
@@ -278,8 +379,10 @@ class Placement {
     return {};
   }
 
-  Status view(const Op& op, Body& body) {
-    const Side side = sideOf(op.operands[0], body);
+  Status view(const Op& op, Body& body, const PlaceRule* rule) {
+    Side side = sideOf(op.operands[0], body);
+    if (rule) side = rule->onDevice ? Side::device : Side::host;
+    note(op, side, rule ? "by " + rule->text() : "a view lies where its tensor lies", rule);
     Op placed = op;
     for (size_t i = 0; i < placed.operands.size(); ++i)
       placed.operands[i] = get(placed.operands[i], i == 0 ? side : Side::host, body);
@@ -393,15 +496,16 @@ class Placement {
     }
     body.ops.push_back(ir_.own(std::move(placed)));
     for (size_t i = 0; i < op.results.size(); ++i) {
-      Homes homes{.type = op.results[i].type};
+      Homes homes{.type = op.results[i].type, .from = body.ops.size()};
       homes.on(*results[i]) = op.results[i].id;
       body.values[op.results[i].id] = homes;
     }
     return {};
   }
 
-  Counts counts() const { return {deviceKernels_, hostKernels_, copies_, refused_}; }
+  Counts counts() const { return {deviceKernels_, hostKernels_, copies_, refused_, log_.size()}; }
   void restore(const Counts& counts) {
+    log_.resize(counts.logged);
     deviceKernels_ = counts.device;
     hostKernels_ = counts.host;
     copies_ = counts.copies;
@@ -412,14 +516,20 @@ class Placement {
   PassContext& context_;
   int64_t deviceKernels_ = 0, hostKernels_ = 0, copies_ = 0;
   std::map<std::string, int64_t> refused_;
+  std::vector<PlaceRule> rules_;
+  std::vector<bool> used_;  // by rule
+  std::vector<PlacedOperation> log_;
 };
 
-Result<Module> runDevices(const Module& module, PassContext& context) {
+Result<Module> runDevices(const Module& module, PassContext& context, std::vector<PlacedOperation>* log) {
   if (context.target.device == DeviceKind::cpu) return module;
   bool done = false;
   forEachOp(module, [&](const Function&, const Op& op) { done = done || op.attributes.has("device"); });
   if (done) return module;
-  Placement placement(module, context);
+  const auto option = context.options.find("place");
+  DYN_TRY(std::vector<PlaceRule> rules,
+          parsePlaces(option == context.options.end() ? std::string() : option->second));
+  Placement placement(module, context, std::move(rules));
   Module placed = module;
   for (const Function*& function : placed.functions) {
     const std::vector<std::optional<Side>> wanted(function->results.size(), Side::host);
@@ -428,9 +538,18 @@ Result<Module> runDevices(const Module& module, PassContext& context) {
         placement.place(*function, std::vector<Given>(function->parameters.size(), Given::host), wanted, 0));
     function = body.function;
   }
+  DYN_CHECK(placement.checkRules());
   placement.report();
+  if (log) *log = placement.log();
   return placed;
 }
+
+Result<Module> runDevicesPass(const Module& module, PassContext& context) {
+  return runDevices(module, context, nullptr);
+}
+
+constexpr PassOptionSpec kOptions[] = {
+    {"place", "OP=cpu or OP=cuda: where an operator, a node or a value is computed"}};
 
 }  // namespace
 
@@ -440,9 +559,23 @@ PassDef devicesPass() {
           .needs = Property::types,
           .establishes = {},
           .before = Property::destinations,
-          .options = {},
-          .run = runDevices,
+          .options = {kOptions, kOptions + std::size(kOptions)},
+          .run = runDevicesPass,
           .onRequest = true};
 }
 
 }  // namespace dyn::passes
+
+namespace dyn {
+
+Result<std::vector<PlacedOperation>> explainPlacement(const Module& before, const Target& target,
+                                                      const std::vector<std::string>& places) {
+  PassContext context;
+  context.target = target;
+  context.options["place"] = joinedPlaces(places);
+  std::vector<PlacedOperation> log;
+  DYN_TRY([[maybe_unused]] Module placed, passes::runDevices(before, context, &log));
+  return log;
+}
+
+}  // namespace dyn

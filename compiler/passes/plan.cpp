@@ -9,7 +9,8 @@
 // slots, so its size is an expression in the dims, evaluated once per call. Where memory is asked to be small
 // for some dims, placing the largest buffers first is tried too, and the arena that is smaller for these dims
 // is taken. Only tensors whose dims are known when the function starts are planned; the others come from the
-// pool when they are made. Cost in IR size: one operation per function.
+// pool when they are made. Tensors of the device have an arena there. Cost in IR size: two operations per
+// function, and arena.
 #include <algorithm>
 #include <map>
 
@@ -49,7 +50,9 @@ struct Buffer {
   size_t lastUse;
 };
 
+// What the buffers of one memory come to: the host's, or the device's.
 struct Placed {
+  bool onDevice = false;
   std::vector<Slot> slots;
   std::unordered_map<size_t, size_t> slotOf;  // op index → slot
 };
@@ -74,23 +77,23 @@ class Planner {
       size_t& latest = lastUse[live.rootOf(value)];
       latest = std::max(latest, index);
     }
-    std::vector<Buffer> buffers;
+    std::vector<Buffer> ofHost, ofDevice;
     for (size_t i = 0; i < function.ops.size(); ++i) {
       const Op& op = *function.ops[i];
-      // Memory of devices is theirs to keep.
-      if (op.def != &ops::allocOp || !op.operands.empty() || op.attributes.has("device")) continue;
+      if (op.def != &ops::allocOp || !op.operands.empty()) continue;
       const ValueDef& result = op.results[0];
       if (result.type.dtype() == Dtype::string || lastUse[result.id] >= function.ops.size()) continue;
       if (!dimsAvailable(result.type, available->second)) continue;
-      buffers.push_back({i, bytesOf(result.type), lastUse[result.id]});
+      (op.attributes.has("device") ? ofDevice : ofHost)
+          .push_back({i, bytesOf(result.type), lastUse[result.id]});
     }
-    if (buffers.size() < 2) return &function;
-    Placed placed = inOrder(buffers);
-    if (smallFor_) {
-      Placed other = largestFirst(buffers);
-      if (sampleOf(other) < sampleOf(placed)) placed = std::move(other);
+    std::vector<Placed> arenas;
+    if (ofHost.size() >= 2) arenas.push_back(placed(ofHost));
+    if (ofDevice.size() >= 2) {
+      arenas.push_back(placed(ofDevice));
+      arenas.back().onDevice = true;
     }
-    return rebuild(function, placed.slots, placed.slotOf, ir);
+    return arenas.empty() ? &function : rebuild(function, arenas, ir);
   }
 
   void report() {
@@ -156,6 +159,13 @@ class Planner {
     int64_t bytes = 0;
     for (const Slot& slot : placed.slots) bytes += (slot.sample + kAlignment - 1) / kAlignment * kAlignment;
     return bytes;
+  }
+
+  Placed placed(const std::vector<Buffer>& buffers) {
+    Placed first = inOrder(buffers);
+    if (!smallFor_) return first;
+    Placed other = largestFirst(buffers);
+    return sampleOf(other) < sampleOf(first) ? other : first;
   }
 
   Placed inOrder(const std::vector<Buffer>& buffers) {
@@ -231,11 +241,10 @@ class Planner {
     return ceilDiv(bytes, bytes.context().constant(kAlignment)) * kAlignment;
   }
 
-  const Function* rebuild(const Function& function, const std::vector<Slot>& slots,
-                          const std::unordered_map<size_t, size_t>& slotOf, IrContext& ir) {
-    std::vector<Dim> offsets;
+  // The arena's operation, and where in it each slot begins.
+  Op arenaOf(const Function& function, const Placed& placed, std::vector<Dim>& offsets, IrContext& ir) {
     Dim total = ir.dims().constant(0);
-    for (const Slot& slot : slots) {
+    for (const Slot& slot : placed.slots) {
       offsets.push_back(total);
       Dim bytes = slot.sizes.front().bytes;
       for (const Size& size : slot.sizes) bytes = max(bytes, size.bytes);
@@ -243,29 +252,44 @@ class Planner {
     }
     Op arena;
     arena.def = &ops::arenaOp;
-    arena.results = {{ir.newValue("arena"), ir.tensorType(Shape{total}, Dtype::u8)}};
+    arena.results = {
+        {ir.newValue(placed.onDevice ? "arena.device" : "arena"), ir.tensorType(Shape{total}, Dtype::u8)}};
+    if (placed.onDevice) arena.attributes.set("device", std::string("cuda"));
     arena.place = function.place;
-    const ValueId arenaValue = arena.results[0].id;
+    return arena;
+  }
+
+  const Function* rebuild(const Function& function, const std::vector<Placed>& arenas, IrContext& ir) {
     Function planned = function;
     planned.ops.clear();
-    planned.ops.push_back(ir.own(std::move(arena)));
+    std::vector<ValueId> values;
+    std::unordered_map<size_t, std::pair<ValueId, Dim>> homes;  // by operation: arena and offset
+    for (const Placed& placed : arenas) {
+      std::vector<Dim> offsets;
+      Op arena = arenaOf(function, placed, offsets, ir);
+      values.push_back(arena.results[0].id);
+      for (const auto& [op, slot] : placed.slotOf) homes[op] = {values.back(), offsets[slot]};
+      planned.ops.push_back(ir.own(std::move(arena)));
+      slots_ += static_cast<int64_t>(placed.slots.size());
+    }
     for (size_t i = 0; i < function.ops.size(); ++i) {
-      auto slot = slotOf.find(i);
-      if (slot == slotOf.end()) {
+      const auto home = homes.find(i);
+      if (home == homes.end()) {
         planned.ops.push_back(function.ops[i]);
         continue;
       }
       Op alloc = *function.ops[i];
-      alloc.operands = {arenaValue};
-      alloc.attributes.set("offset", Shape{offsets[slot->second]});
+      alloc.operands = {home->second.first};
+      alloc.attributes.set("offset", Shape{home->second.second});
       planned.ops.push_back(ir.own(std::move(alloc)));
     }
-    Op kill;
-    kill.def = &ops::killOp;
-    kill.operands = {arenaValue};
-    planned.ops.push_back(ir.own(std::move(kill)));
-    planned_ += static_cast<int64_t>(slotOf.size());
-    slots_ += static_cast<int64_t>(slots.size());
+    for (ValueId value : values) {
+      Op kill;
+      kill.def = &ops::killOp;
+      kill.operands = {value};
+      planned.ops.push_back(ir.own(std::move(kill)));
+    }
+    planned_ += static_cast<int64_t>(homes.size());
     return ir.own(std::move(planned));
   }
 

@@ -24,8 +24,11 @@ while read -r name model dims; do
   [[ "$UPDATE" == --update ]] && cp $name.txt "$HERE/traces/$name.txt"
   diff -u "$HERE/traces/$name.txt" $name.txt || fail "$name: what it copies and launches changed"
 done <"$HERE/runs.txt"
+# Inputs go ahead of what is launched, results follow while more is launched, and nobody waits in between.
+awk '/^launch/ { launched++; if (pulled && !waited) ok = 1 } /^copy host to device/ && launched && $5 > 64 { late++ } /^copy device to host [0-9]+ bytes/ && $5 > 8 { pulled = 1; waited = 0 } /^synchronize/ { waited = 1 }
+     END { exit !(ok && !late) }' gpt2.trace || fail "gpt2: a copy waits, or comes late"
 # Without a driver: said in one line, and no crash.
 code=0
 DYN_CUDA_DRIVER=/nowhere/libcuda.so.1 "$DYNREPL" --cache-dir none --device cuda run "$SOURCE/samples/models/lstm_loop/model.onnx" --dim seq=4 --dim batch=3 >out 2>&1 || code=$?
-[[ $code == 4 ]] && grep -q 'unavailable: there is no CUDA driver here' out || fail "without a driver ($code): $(cat out)"
+[[ $code == 4 ]] && grep -q 'error\[E0502\]: unavailable: there is no CUDA driver here' out || fail "without a driver ($code): $(cat out)"
 echo "runs_test: ok"

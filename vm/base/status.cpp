@@ -1,8 +1,11 @@
 #include "vm/base/status.h"
 
+#include "vm/include/dyn_gpu.h"
+
 namespace dyn::vm {
 
 const char* statusText(dyn_status code) {
+  if (code == DYN_UNAVAILABLE) return "unavailable";
   switch (code) {
     case DYN_OK:
       return "ok";

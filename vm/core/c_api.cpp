@@ -9,6 +9,7 @@
 #include "vm/core/contract.h"
 #include "vm/core/panels.h"
 #include "vm/core/strided.h"
+#include "vm/include/dyn_gpu.h"
 #include "vm/isa/assembler.h"
 #include "vm/isa/program_file.h"
 
@@ -98,7 +99,8 @@ dyn_status describeDim(const dyn_module* module, bool input, int32_t index, int3
   });
 }
 
-Status createContext(dyn_module* module, const dyn_options& options, std::unique_ptr<dyn_context>& context) {
+Status createContext(dyn_module* module, const dyn_options& options, const dyn_device_options& onDevice,
+                     std::unique_ptr<dyn_context>& context) {
   if (options.thread_count < 0 || options.thread_count > 1024)
     return invalid("thread_count must be 0 to 1024");
   if (options.depth_limit < 0) return invalid("depth_limit is negative");
@@ -127,6 +129,9 @@ Status createContext(dyn_module* module, const dyn_options& options, std::unique
   interpreter.threads = context->threads.get();
   interpreter.rehearsal = options.rehearsal != 0;
   interpreter.flow = options.interpret ? FlowForm::interpreted : FlowForm::native;
+  interpreter.deviceLimitBytes =
+      onDevice.memory_limit_bytes ? onDevice.memory_limit_bytes : memory.limitBytes;
+  interpreter.graphs = onDevice.no_graphs == 0;
   if (options.depth_limit) interpreter.depthLimit = static_cast<uint32_t>(options.depth_limit);
   context->interpreter = std::make_unique<Interpreter>(*context->module, interpreter);
   context->inputs.assign(context->module->program().inputs.size(), nullptr);
@@ -237,10 +242,16 @@ const char* dyn_panels(void) {
 
 dyn_status dyn_module_load_memory(const void* bytes, size_t size_bytes, const dyn_host* host,
                                   dyn_module** module) {
+  return dyn_module_load_memory_on(bytes, size_bytes, host, nullptr, module);
+}
+
+dyn_status dyn_module_load_memory_on(const void* bytes, size_t size_bytes, const dyn_host* host,
+                                     const char* device, dyn_module** module) {
   return guarded([&]() -> Status {
     if (!bytes || !module) return invalid("bytes or module is null");
     *module = nullptr;
     Module::Options options;
+    options.device = device;
     if (host) options.host = *host;
     HostOwner owner(options.host);
     auto made = std::make_unique<dyn_module>();
@@ -299,11 +310,18 @@ const char* dyn_module_disassembly(dyn_module* module) {
 // --- contexts
 
 dyn_status dyn_context_create(dyn_module* module, const dyn_options* options, dyn_context** context) {
+  return dyn_context_create_on(module, options, nullptr, context);
+}
+
+dyn_status dyn_context_create_on(dyn_module* module, const dyn_options* options,
+                                 const dyn_device_options* device_options, dyn_context** context) {
   return guarded([&]() -> Status {
     if (!module || !context) return invalid("module or context is null");
     *context = nullptr;
     std::unique_ptr<dyn_context> made;
-    if (Status status = createContext(module, options ? *options : dyn_options{}, made); !status.ok())
+    const dyn_device_options onDevice = device_options ? *device_options : dyn_device_options{};
+    if (Status status = createContext(module, options ? *options : dyn_options{}, onDevice, made);
+        !status.ok())
       return status;
     *context = made.release();
     return okStatus();
@@ -516,6 +534,14 @@ dyn_status dyn_context_statistics(const dyn_context* context, dyn_statistics* st
                    context->interpreter->launchCount(),
                    context->interpreter->instructionCount(),
                    context->runNs};
+    return okStatus();
+  });
+}
+
+dyn_status dyn_context_device_statistics(const dyn_context* context, dyn_device_statistics* statistics) {
+  return guarded([&]() -> Status {
+    if (!context || !statistics) return invalid("context or statistics is null");
+    *statistics = {context->interpreter->deviceStatistics().peakBytes, context->interpreter->graphLaunches()};
     return okStatus();
   });
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "vm/base/checked.h"
 
@@ -19,6 +20,9 @@ struct DeviceSession::Memory {
   std::mutex mutex;
   std::map<const void*, uint64_t> blocks;
   MemoryStatistics statistics;
+  // Launches that are held back must not find their memory gone. Null: none are, or the session has ended.
+  DeviceGraphs* graphs = nullptr;
+  Status fault = okStatus();  // of a launch that went ahead of a free; told by the next flush
 
   Memory(const DynDevice& row, uint64_t limit, bool counted)
       : device(row), limitBytes(limit), rehearsal(counted) {}
@@ -43,6 +47,9 @@ struct DeviceSession::Memory {
   }
   void deallocate(const void* memory) {
     std::lock_guard lock(mutex);
+    DynDeviceText text{};
+    if (graphs)
+      if (Status status = graphs->flush(text); fault.ok()) fault = std::move(status);
     const auto found = blocks.find(memory);
     if (!rehearsal) (void)device.functions->deallocate(&device, stream, const_cast<void*>(memory), nullptr);
     statistics.inUseBytes -= found->second;
@@ -60,31 +67,47 @@ int32_t loadHostCode(const DynDevice& device, std::span<const DynKernelEntry> ke
 
 }  // namespace
 
-Status DeviceSession::open(int32_t number, MemoryPool* pool, const Program& program,
-                           std::span<const DynKernelEntry> kernels, std::unique_ptr<DeviceSession>& session) {
-  const DynDevice* device = deviceAt(number);
+Status DeviceSession::open(const DynDevice* device, int32_t number, const Settings& settings,
+                           const Program& program, std::span<const DynKernelEntry> kernels,
+                           std::unique_ptr<DeviceSession>& session) {
   if (!device) return failure(DYN_UNSUPPORTED, "device " + std::to_string(number) + " is not there");
+  MemoryPool* pool = settings.pool;
   std::unique_ptr<DeviceSession> made(new DeviceSession(*device, number, pool, program));
-  made->memory_ = std::make_shared<Memory>(*device, pool->limitBytes(), pool->rehearsal());
-  if (!pool->rehearsal()) {
-    DynDeviceText text{};
-    int32_t status = device->functions->open(device, &text);
-    if (status == DYN_OK) {
-      status = device->functions->createStream(device, &made->stream_, &text);
-      made->hasStream_ = status == DYN_OK;
-    }
-    if (status == DYN_OK && device->codeFormat == DYN_CODE_HOST) {
-      status = loadHostCode(*device, kernels, made->code_, text);
-      made->hasCode_ = status == DYN_OK;
-    }
-    if (status != DYN_OK) return deviceStatus(*device, status, text);
-    made->memory_->stream = made->stream_;
-  }
+  made->memory_ = std::make_shared<Memory>(*device, settings.limitBytes, pool->rehearsal());
+  if (!pool->rehearsal())
+    if (Status status = made->begin(settings, kernels); !status.ok()) return status;
   session = std::move(made);
   return okStatus();
 }
 
+Status DeviceSession::begin(const Settings& settings, std::span<const DynKernelEntry> kernels) {
+  DynDeviceText text{};
+  int32_t status = device_.functions->open(&device_, &text);
+  if (status == DYN_OK) {
+    status = device_.functions->createStream(&device_, &stream_, &text);
+    hasStream_ = status == DYN_OK;
+  }
+  if (status == DYN_OK && device_.codeFormat == DYN_CODE_HOST) {
+    status = loadHostCode(device_, kernels, code_, text);
+    hasCode_ = status == DYN_OK;
+  }
+  if (status != DYN_OK) return deviceStatus(device_, status, text);
+  memory_->stream = stream_;
+  if (!device_.extras) return okStatus();
+  if (settings.graphs) graphs_ = std::make_unique<DeviceGraphs>(device_, stream_);
+  memory_->graphs = graphs_.get();
+  return DeviceCopies::create(device_, stream_, copies_);
+}
+
 DeviceSession::~DeviceSession() {
+  if (hasStream_) (void)synchronise();
+  times_.reset();
+  {
+    std::lock_guard lock(memory_->mutex);
+    memory_->graphs = nullptr;
+  }
+  graphs_.reset();
+  copies_.reset();
   {
     std::lock_guard lock(memory_->mutex);
     memory_->stream = 0;  // for what outlives this stream, whose work is all done
@@ -124,41 +147,108 @@ Storage* DeviceSession::newStorage(uint64_t sizeBytes, dyn_status& why) {
   return storage;
 }
 
+Status DeviceSession::flush() {
+  if (!graphs_) return okStatus();
+  DynDeviceText text{};
+  Status status = graphs_->flush(text);
+  Status earlier = std::exchange(memory_->fault, okStatus());
+  return earlier.ok() ? status : earlier;
+}
+
 Status DeviceSession::synchronise() {
   if (memory_->rehearsal) return okStatus();
   fault_ = {};
-  return deviceStatus(device_, device_.functions->synchronise(&device_, stream_, &fault_), fault_);
+  Status status = flush();
+  Status waited = deviceStatus(device_, device_.functions->synchronise(&device_, stream_, &fault_), fault_);
+  if (status.ok()) status = std::move(waited);
+  ++waits_;
+  if (graphs_) graphs_->waited();
+  if (!copies_) return status;
+  DynDeviceText later{};
+  Status copied = copies_->workIsDone(later);
+  return status.ok() ? copied : status;
+}
+
+Status DeviceSession::settle() {
+  fault_ = {};
+  return copies_ ? copies_->settle(fault_) : okStatus();
 }
 
 // The host's memory may go or change after the call, so both directions wait.
 Status DeviceSession::copyTo(void* target, const void* source, uint64_t sizeBytes) {
   if (sizeBytes == 0) return okStatus();
+  if (Status status = flush(); !status.ok()) return status;
+  if (copies_) return copies_->push(target, source, sizeBytes);
   DynDeviceText text{};
   const int32_t status = device_.functions->copyTo(&device_, stream_, target, source, sizeBytes, &text);
   return status == DYN_OK ? synchronise() : deviceStatus(device_, status, text);
 }
 Status DeviceSession::copyFrom(void* target, const void* source, uint64_t sizeBytes) {
   if (sizeBytes == 0) return okStatus();
+  if (copies_) {
+    Status status = pull(target, source, sizeBytes, [](bool) {});
+    return status.ok() ? settle() : status;
+  }
   DynDeviceText text{};
   const int32_t status = device_.functions->copyFrom(&device_, stream_, target, source, sizeBytes, &text);
   return status == DYN_OK ? synchronise() : deviceStatus(device_, status, text);
 }
+Status DeviceSession::pull(void* target, const void* source, uint64_t sizeBytes,
+                           std::function<void(bool)> arrived) {
+  if (!copies_) {
+    Status status = copyFrom(target, source, sizeBytes);
+    arrived(status.ok());
+    return status;
+  }
+  if (Status status = flush(); !status.ok()) return status;
+  return copies_->pull(target, source, sizeBytes, std::move(arrived));
+}
 Status DeviceSession::copyWithin(void* target, const void* source, uint64_t sizeBytes) {
   if (sizeBytes == 0) return okStatus();
+  if (Status status = flush(); !status.ok()) return status;
+  if (copies_) {
+    const DeviceRange ranges[] = {{source, sizeBytes, false}, {target, sizeBytes, true}};
+    if (Status status = copies_->beforeWork(ranges); !status.ok()) return status;
+  }
   DynDeviceText text{};
   return deviceStatus(
       device_, device_.functions->copyWithin(&device_, stream_, target, source, sizeBytes, &text), text);
 }
 
-Status DeviceSession::launch(size_t kernel, DynLaunch& launch) {
-  if (device_.codeFormat != DYN_CODE_HOST) {
-    DynDeviceText said{};
-    if (memory_->rehearsal) return okStatus();
-    if (!deviceCode_.isLoaded())
-      if (Status loaded = DeviceCode::load(device_, program_, deviceCode_); !loaded.ok()) return loaded;
-    if (Status ready = deviceCode_.prepare(device_, program_, kernel, launch); !ready.ok()) return ready;
-    return deviceStatus(device_, device_.functions->launch(&device_, stream_, &launch, &said), said);
+Status DeviceSession::launch(size_t kernel, DynLaunch& launch, const DeviceSpan* timed) {
+  return device_.codeFormat == DYN_CODE_HOST ? launchOfHost(launch) : launchCode(kernel, launch, timed);
+}
+
+void DeviceSession::takeTimes(std::vector<DeviceSpan>& spans) {
+  if (times_) (void)times_->take(spans);  // without a time it is missing in the profile
+}
+
+Status DeviceSession::launchCode(size_t kernel, DynLaunch& launch, const DeviceSpan* timed) {
+  if (memory_->rehearsal) return okStatus();
+  if (!deviceCode_.isLoaded())
+    if (Status loaded = DeviceCode::load(device_, program_, deviceCode_); !loaded.ok()) return loaded;
+  if (Status ready = deviceCode_.prepare(device_, program_, kernel, launch); !ready.ok()) return ready;
+  if (copies_) {
+    ranges_.clear();
+    for (uint32_t i = 0; i < launch.bufferCount; ++i)
+      ranges_.push_back(
+          {launch.buffers[i], launch.bufferBytes[i], i + launch.outputCount >= launch.bufferCount});
+    if (Status ordered = copies_->beforeWork(ranges_); !ordered.ok()) return ordered;
   }
+  DynDeviceText said{};
+  if (timed && device_.extras) {  // each by itself
+    if (Status status = flush(); !status.ok()) return status;
+    if (!times_) times_ = std::make_unique<DeviceTimes>(device_, stream_);
+    if (Status status = times_->begin(); !status.ok()) return status;
+  } else if (graphs_) {
+    return graphs_->launch(launch, said);
+  }
+  if (graphs_) graphs_->launchedApart();
+  Status launched = deviceStatus(device_, device_.functions->launch(&device_, stream_, &launch, &said), said);
+  return launched.ok() && timed && times_ ? times_->end(*timed) : launched;
+}
+
+Status DeviceSession::launchOfHost(DynLaunch& launch) {
   dyn_status why = DYN_OK;
   int64_t total = 0;
   if (launch.scratchBytes > 0) {

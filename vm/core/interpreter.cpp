@@ -32,6 +32,7 @@ Interpreter::Interpreter(const Module& module, const InterpreterOptions& options
     scalars = std::max<size_t>(scalars, kernel.scalarCount);
   }
   buffers_.resize(buffers);
+  bufferBytes_.resize(buffers);
   scalars_.resize(scalars);
   flow_.interpreter = this;
   flow_.table = &flowTable();
@@ -334,6 +335,7 @@ Interpreter::Outcome Interpreter::trace() {
   if (!(bits & kStep) &&
       !std::binary_search(breakpoints_.begin(), breakpoints_.end(), std::pair{function, position}))
     return Outcome::proceed;
+  if (!settle()) return Outcome::fault;  // who is called may look at any tensor
   const std::string text = printInstruction(program_, function, position);
   const dyn_trap trap{static_cast<int32_t>(function),
                       position,

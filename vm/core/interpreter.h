@@ -34,6 +34,8 @@ struct InterpreterOptions {
   ThreadPool* threads = nullptr;  // null: one thread
   uint32_t depthLimit = 100'000;
   FlowForm flow = FlowForm::native;
+  uint64_t deviceLimitBytes = UINT64_MAX;  // of each device beside the host
+  bool graphs = true;                      // device_graphs.h
   bool rehearsal =
       false;  // kernels do not run; a program that looks at what they would compute ends with DYN_UNSUPPORTED
   int64_t keptPositions = -1;  // of a rehearsal: how many positions of a batch a mask keeps; -1: all
@@ -87,6 +89,7 @@ class Interpreter {
   uint64_t instructionCount() const { return instructions_; }
   void beginDevices();                        // their peaks are those from now on
   MemoryStatistics deviceStatistics() const;  // of all but the host
+  uint64_t graphLaunches() const;             // of the last run
 
  private:
   friend struct FlowCalls;
@@ -210,13 +213,21 @@ class Interpreter {
   Outcome scalarFault(const int32_t* at);
 
   // Devices (interpreter_devices.cpp).
+  // Where what the program has there is: devices that the module does without are the host.
+  int32_t actual(int32_t device) const { return module_.device().onHost ? kHostDevice : device; }
   DeviceSession* deviceSession(int32_t device);
   Storage* newStorageOn(int32_t device, uint64_t sizeBytes, dyn_status& why);
   Tensor* newTensorOn(int32_t device, DataType dtype, std::span<const int64_t> shape, dyn_status& why);
   Status copyBetween(int32_t from, const void* source, int32_t to, void* target, uint64_t sizeBytes);
   bool runKernel(size_t index, int64_t units, int64_t steps, int32_t device, const int64_t* scalars);
   bool runOn(int32_t device, size_t index, DynLaunch& launch);
-  Status afterWait(const DeviceSession& session, Status status);
+  // `all`: everything was waited for; else what was launched goes on being counted.
+  Status afterWait(const DeviceSession& session, Status status, bool all);
+  // What a host operation reads is there. False after a fault.
+  bool arrived(const Object* object) { return !isArriving(object) || settle(); }
+  static bool isArriving(const Object* object);  // lists: any item
+  bool settle();
+  Status pull(const Tensor* source, Tensor* target, int32_t device);
   static std::string checkText(const Module::Check& check, int32_t fault);
   void finishDevices();
   static bool isOnHost(const Object* object);  // lists: all items
@@ -244,6 +255,7 @@ class Interpreter {
   std::vector<Object*> gathered_, results_;
   int64_t shape_[kMaximumRank];
   std::vector<void*> buffers_;
+  std::vector<uint64_t> bufferBytes_;
   std::vector<int64_t> scalars_;
   std::vector<Object*> builtinArguments_, builtinResults_;
   std::vector<BoundOutput> bound_;
@@ -262,7 +274,7 @@ class Interpreter {
   Profile profile_;
   LiveCounts live_;
   std::string profileShapes_;
-  uint64_t launches_ = 0, instructions_ = 0;
+  uint64_t launches_ = 0, instructions_ = 0, graphLaunchesBefore_ = 0;
 };
 
 }  // namespace dyn::vm

@@ -37,6 +37,7 @@ bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, co
     if (i + kernel.outputCount >= kernel.bufferCount && tensor->readOnly && tensor->elementCount > 0)
       return fault(DYN_CHECK_FAILED,
                    "kernel " + kernel.name + ": output buffer " + std::to_string(i) + " is read-only");
+    if (!arrived(tensor)) return false;
     const bool written = i + kernel.outputCount >= kernel.bufferCount;
     wanted |= written && tensor->elementCount > 0;
     if (written && options_.rehearsal) forgetElements(tensor);
@@ -45,6 +46,7 @@ bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, co
       return fault(DYN_CHECK_FAILED, "kernel " + kernel.name + ": buffers are on different devices");
     device = here;
     buffers_[i] = tensor->data;
+    bufferBytes_[i] = tensor->sizeBytes();
   }
   if (!wanted) return true;
   ++launches_;
@@ -60,6 +62,7 @@ bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordL
   builtinArguments_.clear();
   for (uint32_t i = 0; i < arguments.count; ++i) {
     Object* object = V_[arguments.items[i]];
+    if (!arrived(object)) return false;
     if (object && !isOnHost(object))
       return fault(DYN_CHECK_FAILED,
                    std::string(builtin.name) + ": argument " + std::to_string(i) + " is not on the cpu");

@@ -13,9 +13,11 @@ namespace dyn::vm {
 DeviceSession* Interpreter::deviceSession(int32_t device) {
   const auto index = static_cast<size_t>(device);
   if (devices_.size() <= index) devices_.resize(index + 1);
+  const DynDevice* row = device == kCudaDevice ? module_.device().cuda : nullptr;
+  const DeviceSession::Settings settings{options_.pool, options_.deviceLimitBytes, options_.graphs};
   if (!devices_[index])
-    if (Status status =
-            DeviceSession::open(device, options_.pool, program_, module_.kernelEntries(), devices_[index]);
+    if (Status status = DeviceSession::open(row ? row : deviceAt(device), device, settings, program_,
+                                            module_.kernelEntries(), devices_[index]);
         !status.ok())
       (void)fault(status.code, std::move(status.message));
   return devices_[index].get();
@@ -28,7 +30,14 @@ Storage* Interpreter::newStorageOn(int32_t device, uint64_t sizeBytes, dyn_statu
   if (!session) return nullptr;
   Storage* storage = session->newStorage(sizeBytes, why);
   if (storage) return storage;
-  (void)fault(why, std::to_string(sizeBytes) + " bytes are needed on device " + std::to_string(device));
+  const bool named = device == kCudaDevice && !module_.device().name.empty();
+  std::string text = std::to_string(sizeBytes) + " bytes are needed on " +
+                     (named ? module_.device().name : "device " + std::to_string(device));
+  if (why == DYN_MEMORY_LIMIT)
+    text += ", where " + std::to_string(session->statistics().inUseBytes) + " of " +
+            std::to_string(options_.deviceLimitBytes) + " are in use";
+  if (why == DYN_OUT_OF_MEMORY) text += ", which has no more memory";
+  (void)fault(why, std::move(text));
   why = DYN_OK;
   return nullptr;
 }
@@ -61,15 +70,18 @@ Status Interpreter::copyBetween(int32_t from, const void* source, int32_t to, vo
   DeviceSession* session = deviceSession(from == kHostDevice ? to : from);
   if (!session) return std::move(status_);
   if (from == to) return session->copyWithin(target, source, sizeBytes);
-  if (from == kHostDevice) return afterWait(*session, session->copyTo(target, source, sizeBytes));
-  if (to == kHostDevice) return afterWait(*session, session->copyFrom(target, source, sizeBytes));
+  if (from == kHostDevice)
+    return afterWait(*session, session->copyTo(target, source, sizeBytes), !session->hasCopyStreams());
+  if (to == kHostDevice)
+    return afterWait(*session, session->copyFrom(target, source, sizeBytes), !session->hasCopyStreams());
   return failure(DYN_UNSUPPORTED, "a copy from device " + std::to_string(from) + " to device " +
                                       std::to_string(to) + ": it goes through the host");
 }
 
 // What a wait found belongs to the launch that it was found in, not to who waited.
-Status Interpreter::afterWait(const DeviceSession& session, Status status) {
-  const std::vector<std::pair<uint32_t, uint32_t>> places = std::exchange(launchPlaces_, {});
+Status Interpreter::afterWait(const DeviceSession& session, Status status, bool all) {
+  const std::vector<std::pair<uint32_t, uint32_t>> places =
+      all ? std::exchange(launchPlaces_, {}) : launchPlaces_;
   const DynDeviceText& text = session.fault();
   if (status.ok() || text.launch == 0 || text.launch > places.size()) return status;
   const auto& [function, position] = places[text.launch - 1];
@@ -90,7 +102,11 @@ bool Interpreter::runOn(int32_t device, size_t index, DynLaunch& launch) {
   launchPlaces_.emplace_back(frames_.back().function, positionOf(at_));
   for (void*& buffer : std::span(buffers_.data(), kernel.bufferCount))
     if (buffer == emptyData()) buffer = nullptr;
-  const Status status = session->launch(index, launch);
+  launch.bufferBytes = bufferBytes_.data();
+  launch.outputCount = kernel.outputCount;
+  const DeviceSpan span{frames_.back().function, positionOf(at_), static_cast<int32_t>(index), 0, 0};
+  const bool timed = (trapBits_.load(std::memory_order_relaxed) & kProfile) != 0;
+  const Status status = session->launch(index, launch, timed ? &span : nullptr);
   return status.ok() || fault(status.code, status.message);
 }
 
@@ -153,14 +169,68 @@ bool Interpreter::kernelFault(const DynDeviceText& text) {
 void Interpreter::finishDevices() {
   for (const std::unique_ptr<DeviceSession>& session : devices_) {
     if (!session) continue;
-    Status status = afterWait(*session, session->synchronise());
+    Status status = afterWait(*session, session->synchronise(), true);
     if (status_.ok()) status_ = std::move(status);
+    std::vector<DeviceSpan> spans;
+    session->takeTimes(spans);
+    profile_.recordOnDevice(module_.device().name, spans);
   }
 }
 
 void Interpreter::beginDevices() {
+  graphLaunchesBefore_ += graphLaunches();
   for (const std::unique_ptr<DeviceSession>& session : devices_)
     if (session) session->beginRun();
+}
+
+uint64_t Interpreter::graphLaunches() const {
+  uint64_t sum = 0;
+  for (const std::unique_ptr<DeviceSession>& session : devices_)
+    if (session) sum += session->graphLaunches();
+  return sum - graphLaunchesBefore_;
+}
+
+bool Interpreter::isArriving(const Object* object) {
+  if (!object) return false;
+  if (object->kind == ObjectKind::tensor) {
+    const Storage* storage = static_cast<const Tensor*>(object)->storage;
+    return storage && storage->device == kArriving;
+  }
+  if (object->kind != ObjectKind::list) return false;
+  const auto* list = static_cast<const List*>(object);
+  return std::any_of(list->items, list->items + list->count, isArriving);
+}
+
+bool Interpreter::settle() {
+  for (const std::unique_ptr<DeviceSession>& session : devices_) {
+    if (!session || !session->isPulling()) continue;
+    if (Status status = afterWait(*session, session->settle(), false); !status.ok()) {
+      if (status.place.empty()) return fault(status.code, std::move(status.message));
+      status_ = std::move(status);
+      return false;
+    }
+  }
+  return true;
+}
+
+// The elements come later: until then the tensor is on no device.
+Status Interpreter::pull(const Tensor* source, Tensor* target, int32_t device) {
+  DeviceSession* session = deviceSession(device);
+  if (!session) return std::move(status_);
+  if (source->sizeBytes() == 0) return okStatus();
+  Storage* storage = target->storage;
+  storage->device = kArriving;
+  retain(storage);
+  const uint64_t waits = session->waitsCount();
+  Status status = session->pull(target->data, source->data, source->sizeBytes(), [storage](bool) {
+    storage->device = kHostDevice;
+    release(storage);
+  });
+  if (!status.ok() && storage->device == kArriving) {
+    storage->device = kHostDevice;
+    release(storage);
+  }
+  return afterWait(*session, std::move(status), session->waitsCount() != waits);
 }
 
 MemoryStatistics Interpreter::deviceStatistics() const {

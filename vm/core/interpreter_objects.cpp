@@ -115,6 +115,7 @@ bool Interpreter::item(int32_t source, int64_t index, int64_t& value) {
   if (!tensor || !isDense(tensor, "item")) return false;
   if (index < 0 || index >= tensor->elementCount)
     return fault(DYN_OUT_OF_RANGE, "element " + std::to_string(index) + " of " + describe(tensor));
+  if (!arrived(tensor)) return false;
   if (!isOnHost(tensor)) return fault(DYN_CHECK_FAILED, "item of a tensor that is not on the cpu");
   if (tensor->storage && tensor->storage->unknown) return rehearsalEnds("an element of a tensor");
   switch (tensor->dtype) {
@@ -203,6 +204,7 @@ bool Interpreter::checkFails(CheckKind kind, int64_t a, int64_t b, int32_t messa
 }
 
 bool Interpreter::allocateStorage(int32_t target, int64_t size, int32_t device) {
+  device = actual(device);
   if (size < 0) return fault(DYN_ARITHMETIC, "storage of " + std::to_string(size) + " bytes");
   dyn_status why = DYN_OK;
   Storage* storage = newStorageOn(device, static_cast<uint64_t>(size), why);
@@ -242,6 +244,7 @@ bool Interpreter::allocateTensor(int32_t target, int32_t from, int64_t offset, D
 }
 
 bool Interpreter::makeTensor(int32_t target, DataType dtype, int32_t device, std::span<const int64_t> shape) {
+  device = actual(device);
   int64_t count;
   if (!elementCount(shape, count)) return false;
   dyn_status why = DYN_OK;
@@ -290,6 +293,7 @@ Tensor* Interpreter::inBoundMemory(DataType dtype, std::span<const int64_t> shap
 
 bool Interpreter::reuseTensor(int32_t target, int32_t source, DataType dtype, int32_t device,
                               std::span<const int64_t> shape) {
+  device = actual(device);
   auto* tensor = static_cast<Tensor*>(V_[source]);
   int64_t count;
   if (!elementCount(shape, count)) return false;
@@ -353,8 +357,17 @@ bool Interpreter::stridedView(int32_t target, int32_t from, int64_t offset, std:
 }
 
 bool Interpreter::deviceCopy(int32_t target, int32_t from, int32_t fromDevice, int32_t toDevice) {
+  fromDevice = actual(fromDevice);
+  toDevice = actual(toDevice);
   Tensor* source = tensorAt(from);
   if (!source || !isDense(source, "a copy")) return false;
+  // Constants of the program are written by nobody: on one device one is enough.
+  if (fromDevice == toDevice && globals_) {
+    retain(source);
+    setObject(target, source);
+    return true;
+  }
+  if (!arrived(source)) return false;
   const uint8_t device = source->storage ? source->storage->device : 0;
   if (device != fromDevice && source->elementCount > 0)
     return fault(DYN_CHECK_FAILED, "copy from device " + std::to_string(fromDevice) +
@@ -367,11 +380,17 @@ bool Interpreter::deviceCopy(int32_t target, int32_t from, int32_t fromDevice, i
     return true;
   }
   dyn_status why = DYN_OK;
-  if (options_.rehearsal) return rehearsalEnds("a copy");
   Ref<Tensor> copy(newTensorOn(toDevice, source->dtype, {source->shape(), source->rank}, why));
   if (!copy) return memoryFault(why, source->sizeBytes());
-  if (Status status = copyBetween(fromDevice, source->data, toDevice, copy->data, source->sizeBytes());
-      !status.ok()) {
+  if (options_.rehearsal) {  // memory alone counts
+    if (copy->storage) copy->storage->unknown = true;
+    setObject(target, copy.take());
+    return true;
+  }
+  const bool pulls = fromDevice != kHostDevice && toDevice == kHostDevice;
+  Status status = pulls ? pull(source, copy.get(), fromDevice)
+                        : copyBetween(fromDevice, source->data, toDevice, copy->data, source->sizeBytes());
+  if (!status.ok()) {
     if (status.place.empty()) return fault(status.code, status.message);
     status_ = std::move(status);  // of the kernel whose result is copied
     return false;

@@ -8,6 +8,7 @@
 #include "vm/core/processor.h"
 #include "vm/isa/instruction_reader.h"
 #include "vm/isa/verifier.h"
+#include "vm/shared/dyn_device_code.h"
 
 namespace dyn::vm {
 
@@ -24,6 +25,7 @@ Status Module::load(Program program, Options options, std::shared_ptr<Module>& r
       module->options_.memoryLimitBytes ? module->options_.memoryLimitBytes : physicalMemoryBytes();
   module->pool_ = MemoryPool::create(memory);
   if (!module->pool_) return failure(DYN_OUT_OF_MEMORY, "no memory for the module");
+  if (Status status = module->chooseDevice(); !status.ok()) return status;
   if (Status status = module->resolve(); !status.ok()) return status;
   if (Status status = module->loadConstants(); !status.ok()) return status;
   if (Status status = module->runInit(); !status.ok()) return status;
@@ -35,6 +37,16 @@ Module::~Module() {
   freeImmortals(immortals_);
   if (pool_) pool_->releaseOwner();
   if (options_.host.release) options_.host.release(options_.host.user);
+}
+
+// Who asks the module where it runs finds the answer among its metadata.
+Status Module::chooseDevice() {
+  if (Status status = vm::chooseDevice(program_, options_.device, options_.fallback, device_); !status.ok())
+    return status;
+  if (!device_.name.empty()) program_.metadata.emplace_back(kDeviceKey, device_.name);
+  if (!device_.notice.empty()) program_.metadata.emplace_back(kDeviceNoticeKey, device_.notice);
+  std::sort(program_.metadata.begin(), program_.metadata.end());
+  return okStatus();
 }
 
 Status Module::resolve() {

@@ -9,6 +9,7 @@
 
 #include "vm/core/builtin.h"
 #include "vm/core/contract.h"
+#include "vm/core/device_choice.h"
 #include "vm/core/flow.h"
 #include "vm/isa/program.h"
 
@@ -44,6 +45,8 @@ class Module {
     const DynGemmFamily* gemmFamily = nullptr;  // goes before the host's
     const DynFlowProgram* flow = nullptr;       // as is this: native code of the functions
     uint64_t memoryLimitBytes = 0;              // of constants' heads and globals; 0: the physical memory
+    const char* device = nullptr;               // as in dyn_gpu.h; read during load
+    Fallback fallback = Fallback::none;         // where there is no device
   };
   // Calls host.release when it fails, too.
   static Status load(Program program, Options options, std::shared_ptr<Module>& module);
@@ -64,6 +67,7 @@ class Module {
   const PanelLayout* packs() const { return packs_ ? &*packs_ : nullptr; }
   const FlowCode& flow() const { return flow_; }
   MemoryPool* pool() { return pool_; }
+  const DeviceChoice& device() const { return device_; }
   int32_t findFunction(std::string_view name) const;
   // The user's place of a code position; "" when there is none.
   const std::string& placeOf(uint32_t function, uint32_t position) const;
@@ -82,11 +86,13 @@ class Module {
   Status checkMachine();
   Status checkBuiltinCalls() const;
   Status loadConstants();
+  Status chooseDevice();
   Status runInit();
   std::vector<bool> constantsOfInitOnly() const;
 
   Program program_;
   Options options_;
+  DeviceChoice device_;
   MemoryPool* pool_ = nullptr;
   std::vector<DynKernelFunction> kernels_;
   std::vector<DynKernelEntry> kernelEntries_;

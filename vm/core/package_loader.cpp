@@ -14,6 +14,7 @@
 #include "vm/core/c_api.h"
 #include "vm/core/object_loader.h"
 #include "vm/core/processor.h"
+#include "vm/include/dyn_gpu.h"
 #include "vm/isa/package.h"
 #include "vm/isa/program_file.h"
 
@@ -156,7 +157,8 @@ Status checkPackage(const std::string& path) {
 
 }  // namespace
 
-Status loadPackage(const std::string& path, const dyn_host& host, std::shared_ptr<Module>& module) {
+Status loadPackage(const std::string& path, const dyn_host& host, const char* device,
+                   std::shared_ptr<Module>& module) {
   HostOwner owner(host);
   auto resource = std::make_unique<PackageResource>();
   resource->host = host;
@@ -221,6 +223,8 @@ Status loadPackage(const std::string& path, const dyn_host& host, std::shared_pt
     options.host.forget_constant = forgetConstant;
   }
   options.resource = std::move(resource);
+  options.device = device;
+  options.fallback = Fallback::host;
   return Module::load(std::move(program), std::move(options), module);
 }
 
@@ -231,6 +235,11 @@ using namespace dyn::vm::api;
 
 // Apart from the rest of the C interface: who brings a model in memory needs no files and no dynamic linker.
 extern "C" dyn_status dyn_module_load_file(const char* path, const dyn_host* host, dyn_module** module) {
+  return dyn_module_load_file_on(path, host, nullptr, module);
+}
+
+extern "C" dyn_status dyn_module_load_file_on(const char* path, const dyn_host* host, const char* device,
+                                              dyn_module** module) {
   return guarded([&]() -> Status {
     if (!path || !module) return invalid("path or module is null");
     *module = nullptr;
@@ -239,7 +248,7 @@ extern "C" dyn_status dyn_module_load_file(const char* path, const dyn_host* hos
     auto made = std::make_unique<dyn_module>();
     const std::string name = path;
     owner.taken();
-    if (Status status = loadPackage(name, given, made->module); !status.ok()) return status;
+    if (Status status = loadPackage(name, given, device, made->module); !status.ok()) return status;
     *module = made.release();
     return okStatus();
   });

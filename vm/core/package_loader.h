@@ -10,6 +10,7 @@ namespace dyn::vm {
 // the object code, then in the host. Checksums of the program and objects are always compared, that of the
 // constants when they are below 64 MB (larger ones would cost reading the whole file at start; vmrun verify
 // compares them).
-Status loadPackage(const std::string& path, const dyn_host& host, std::shared_ptr<Module>& module);
+Status loadPackage(const std::string& path, const dyn_host& host, const char* device,
+                   std::shared_ptr<Module>& module);
 
 }  // namespace dyn::vm

@@ -110,6 +110,7 @@ void Profile::begin() {
   shapes_.clear();
   values_.clear();
   versions_.clear();
+  onDevices_.clear();
   dropped_ = 0;
   startNs_ = nowNs();
 }
@@ -133,6 +134,19 @@ void Profile::record(ProfileEvent event, const ProfileOperands& operands) {
     events_.push_back(event);
   } catch (const std::bad_alloc&) {  // a program that runs must not end because somebody watches it
     ++dropped_;
+  }
+}
+
+void Profile::recordOnDevice(const std::string& device, const std::vector<DeviceSpan>& spans) {
+  try {
+    if (spans.empty()) return;
+    std::vector<DeviceSpan>& known = onDevices_[device];
+    const size_t room = kMaximumEvents - std::min(kMaximumEvents, known.size());
+    known.insert(known.end(), spans.begin(),
+                 spans.begin() + static_cast<std::ptrdiff_t>(std::min(room, spans.size())));
+    dropped_ += spans.size() - std::min(room, spans.size());
+  } catch (const std::bad_alloc&) {
+    dropped_ += spans.size();
   }
 }
 
@@ -172,6 +186,20 @@ std::string Profile::traceJson(const Module& module,
           spanText(w + 2, nameOf(event, module), "worker", span.beginNs - startNs_, span.endNs - startNs_) +
           ",\"args\":{\"place\":" + quoted(module.placeOf(event.function, event.position)) + "}}";
     }
+  size_t thread = workers.size() + 1;
+  for (const auto& [device, spans] : onDevices_) {
+    text += ",\n" + threadName(++thread, device);
+    for (const DeviceSpan& span : spans) {
+      if (span.beginNs < startNs_) continue;
+      const KernelRow& kernel = module.program().kernels[static_cast<size_t>(span.kernel)];
+      text += ",\n" +
+              spanText(thread, kernel.name, "device", span.beginNs - startNs_,
+                       std::max(span.beginNs, span.endNs) - startNs_) +
+              ",\"args\":{\"position\":" + quoted(module.positionText(span.function, span.position)) +
+              ",\"place\":" + quoted(module.placeOf(span.function, span.position)) +
+              ",\"index\":" + std::to_string(span.kernel) + "}}";
+    }
+  }
   for (size_t i = 0; i < events_.size(); ++i) {
     const ProfileEvent& event = events_[i];
     text += ",\n" +

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "vm/core/device_times.h"
 #include "vm/core/thread_pool.h"
 
 namespace dyn::vm {
@@ -52,10 +53,12 @@ class Profile {
     return shapes_.substr(event.shapesBegin, event.shapesSize);
   }
   uint64_t droppedCount() const { return dropped_; }
+  // When launches ran on a device: a thread of its own in the trace.
+  void recordOnDevice(const std::string& device, const std::vector<DeviceSpan>& spans);
 
   // {"traceEvents":[{"ph":"X",...}],"displayTimeUnit":"ms"}: microseconds, nested on each thread. The first
   // thread has all events and the iterations of loops ("iteration"), each worker what it did of a launch
-  // ("worker").
+  // ("worker"), each device what ran there ("device").
   std::string traceJson(const Module& module, const std::vector<std::vector<TaskSpan>>& workers) const;
   // Rows by total time: kind, name, count, total/mean/min/max ns, bytes, first place.
   std::string tableJson(const Module& module) const;
@@ -69,6 +72,7 @@ class Profile {
   std::string shapes_;
   std::vector<int64_t> values_;
   std::map<size_t, std::string> versions_;  // by event
+  std::map<std::string, std::vector<DeviceSpan>> onDevices_;
   uint64_t startNs_ = 0, dropped_ = 0;
 };
 

@@ -154,7 +154,7 @@ constexpr DynDeviceFunctions kFunctions = {
     .waitEvent = two,
     .queryEvent = queryEvent,
 };
-constexpr DynDevice kCpu = {"cpu", "the host", &kFunctions, nullptr, DYN_CODE_HOST, 1};
+constexpr DynDevice kCpu = {"cpu", "the host", &kFunctions, nullptr, DYN_CODE_HOST, 1, nullptr};
 
 }  // namespace
 

@@ -5,13 +5,14 @@
 #include "vm/device/cpu_device.h"
 #include "vm/device/cuda/cuda_device.h"
 #include "vm/device/sim_device.h"
+#include "vm/include/dyn_gpu.h"
 
 namespace dyn::vm {
 
 static_assert(sizeof(DynDeviceFunctions) <= 20 * sizeof(void (*)()), "the interface stays small");
 
 std::span<const DynDevice* const> deviceTable() {
-  static const DynDevice* const kRows[] = {&cpuDevice(), &simDevice(), &cudaDevice()};
+  static const DynDevice* const kRows[] = {&cpuDevice(), &simDevice(), cudaDevice(0)};
   return kRows;
 }
 
@@ -32,6 +33,7 @@ int32_t findDevice(const char* name) {
 
 Status deviceStatus(const DynDevice& device, int32_t status, const DynDeviceText& text) {
   if (status == DYN_OK) return okStatus();
+  if (status == DYN_UNAVAILABLE) return failure(DYN_UNAVAILABLE, text.text);  // which names it
   return failure(static_cast<dyn_status>(status), std::string(device.name) + ": " + text.text);
 }
 

@@ -16,6 +16,7 @@
 #include "vm/base/allocator.h"
 #include "vm/device/cpu_device.h"
 #include "vm/device/device_text.h"
+#include "vm/include/dyn_gpu.h"
 
 namespace dyn::vm {
 namespace {
@@ -77,7 +78,7 @@ class SimDevice {
   Fault open() {
     if (space_) return {};
     void* space = mmap(nullptr, kSpaceBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (space == MAP_FAILED) return {DYN_UNSUPPORTED, "the system gives no addresses for a second space"};
+    if (space == MAP_FAILED) return {DYN_UNAVAILABLE, "the system gives no addresses for a second space"};
     space_ = static_cast<std::byte*>(space);
     next_ = base();
     return {};
@@ -472,7 +473,8 @@ constexpr DynDeviceFunctions kFunctions = {
 DynDevice rowOf(SimDevice* device) {
   return {"sim",         "a device on the host with an address space of its own, for tests",
           &kFunctions,   device,
-          DYN_CODE_HOST, 0};
+          DYN_CODE_HOST, 0,
+          nullptr};
 }
 
 }  // namespace

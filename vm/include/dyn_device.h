@@ -58,6 +58,9 @@ typedef struct DynLaunch {
   void* const* buffers;
   const int64_t* scalars;
   uint32_t bufferCount, scalarCount;
+  /* Bytes of each buffer, null: not known; the last outputCount are written. For devices that check. */
+  const uint64_t* bufferBytes;
+  uint32_t outputCount;
   /* The geometry. Rows of host code split `units` into gridX tasks, at most context->threads of them, and
    * need no more; others have theirs from the kernel's row, and walk the units by the grid. */
   uint32_t gridX, gridY, gridZ, blockX, blockY, blockZ;
@@ -77,7 +80,7 @@ typedef struct DynDevice DynDevice;
 
 /* At most 20. `device` is the row itself. */
 typedef struct DynDeviceFunctions {
-  /* Is the device there? Called before anything else, as often as one likes. DYN_UNSUPPORTED: no, and why.
+  /* Is the device there? Called before anything else, as often as one likes. DYN_UNAVAILABLE: no, and why.
    * dlopen of the driver, cuInit, cuDevicePrimaryCtxRetain, cuCtxSetCurrent */
   int32_t (*open)(const DynDevice* device, DynDeviceText* text);
 
@@ -137,14 +140,40 @@ typedef struct DynDeviceFunctions {
   int32_t (*queryEvent)(const DynDevice* device, uint32_t event, int32_t* done, DynDeviceText* text);
 } DynDeviceFunctions;
 
+/* What some devices have beyond that. A null function: this one has not. */
+typedef struct DynDeviceExtras {
+  /* Memory of the host between which and the device queued copies go on by themselves: others may be staged
+   * or waited for by the call. cuMemHostAlloc, cuMemFreeHost */
+  int32_t (*allocatePinned)(const DynDevice* device, uint64_t bytes, void** memory, DynDeviceText* text);
+  int32_t (*freePinned)(const DynDevice* device, void* memory, DynDeviceText* text);
+  /* A stream for copies beside `other`. */
+  int32_t (*createStreamBeside)(const DynDevice* device, uint32_t other, uint32_t* stream,
+                                DynDeviceText* text);
+  /* Queued into the other stream: what faults its kernels have found so far is told by the next `synchronise`
+   * of the stream beside, which must wait for an event behind; launches go on being counted. */
+  int32_t (*noteFaults)(const DynDevice* device, uint32_t beside, DynDeviceText* text);
+  /* An event that knows when it was done, and the time between two that are. cuEventElapsedTime */
+  int32_t (*createTimedEvent)(const DynDevice* device, uint32_t* event, DynDeviceText* text);
+  int32_t (*elapsedNs)(const DynDevice* device, uint32_t from, uint32_t to, int64_t* ns, DynDeviceText* text);
+  /* What is put into the stream from `beginGraph` to `endGraph` (launches only) is not done, but kept as a
+   * graph that can be put into the stream as often as one likes, with the same arguments. The launches of it
+   * are counted as if each were called. cuStreamBeginCapture, cuStreamEndCapture and cuGraphInstantiate,
+   * cuGraphLaunch, cuGraphExecDestroy */
+  int32_t (*beginGraph)(const DynDevice* device, uint32_t stream, DynDeviceText* text);
+  int32_t (*endGraph)(const DynDevice* device, uint32_t stream, uint64_t* graph, DynDeviceText* text);
+  int32_t (*launchGraph)(const DynDevice* device, uint32_t stream, uint64_t graph, DynDeviceText* text);
+  int32_t (*destroyGraph)(const DynDevice* device, uint64_t graph, DynDeviceText* text);
+} DynDeviceExtras;
+
 /* A row. It and what it points at live as long as the process. */
 struct DynDevice {
   const char* name;    /* "cpu" */
   const char* meaning; /* one line */
   const DynDeviceFunctions* functions;
-  void* state;              /* the row's own */
-  int32_t codeFormat;       /* DynCodeFormat */
-  int32_t sharesHostMemory; /* 1: addresses are the host's, and all work is done when its call returns */
+  void* state;                   /* the row's own */
+  int32_t codeFormat;            /* DynCodeFormat */
+  int32_t sharesHostMemory;      /* 1: addresses are the host's, and all work is done when its call returns */
+  const DynDeviceExtras* extras; /* null: nothing beyond the functions */
 };
 
 #ifdef __cplusplus

@@ -1,6 +1,8 @@
 // The entry points of exported libraries, over the package and the kernels that are linked with them.
 #include "vm/model/model.h"
 
+#include <atomic>
+#include <cstdio>
 #include <cstring>
 
 #include "vm/core/c_api.h"
@@ -63,6 +65,7 @@ Status loadModule(std::unique_ptr<dyn_module>& made) {
   if (Status status = chooseCode(code); !status.ok()) return status;
   Program program;
   Module::Options options;
+  options.fallback = Fallback::host;
   if (code) {
     options.host.user = const_cast<DynModelCode*>(code);
     options.host.resolve_kernel = findKernel;
@@ -80,6 +83,13 @@ Status loadModule(std::unique_ptr<dyn_module>& made) {
   }
   made = std::make_unique<dyn_module>();
   return Module::load(std::move(program), std::move(options), made->module);
+}
+
+// Once for a process: whoever made the model for a GPU wants to know that it is not taken.
+void tellNotice(const DeviceChoice& device) {
+  static std::atomic<bool> told{false};
+  if (device.notice.empty() || told.exchange(true)) return;
+  std::fprintf(stderr, "note: %s\n", device.notice.c_str());
 }
 
 // What a call of the C interface has said.
@@ -272,6 +282,7 @@ int32_t dyn_model_create(const dyn_model_options* options, dyn_model** model) {
     std::unique_ptr<dyn_module> module;
     if (Status status = loadModule(module); !status.ok()) return status;
     made->module = module.release();
+    tellNotice(made->module->module->device());
     made->call = callSizes(programOf(made.get()).inputs);
     if (Status status = readyContext(made.get()); !status.ok()) return status;
     *model = made.release();

@@ -11,6 +11,9 @@ inline constexpr const char* kDevicePtxKey = "cuda.ptx";
 inline constexpr const char* kDeviceMathKey =
     "cuda.math";  // what products of f32 are rounded to, if anything
 inline constexpr const char* kDeviceTensorPtxKey = "cuda.ptx.80";  // for chips from there on
+// Of a loaded program: "cuda:0" or "cpu", and why it is the latter although nobody asked for that.
+inline constexpr const char* kDeviceKey = "device";
+inline constexpr const char* kDeviceNoticeKey = "device_notice";
 // Behind the symbol of the form that does a unit with a block.
 inline constexpr const char* kBlockSuffix = "_block";
 // Behind those of the forms that do a product in tiles, in large ones, and in those by tensor cores.

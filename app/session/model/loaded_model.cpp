@@ -251,6 +251,8 @@ Status LoadedModel::readPackage() {
     return makeError(DiagnosticId::usageError,
                      "the versions and variants of a package were chosen when it was compiled");
   if (const char* producer = dyn_module_metadata(module, "producer")) info_.producer = producer;
+  if (const char* notice = dyn_module_metadata(module, "device_notice"))
+    info_.warnings.push_back({.id = DiagnosticId::warning, .severity = Severity::warning, .message = notice});
   if (!request_.dims.empty())
     return makeError(DiagnosticId::usageError, "the dims of a package were declared when it was compiled");
   return {};

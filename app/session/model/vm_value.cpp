@@ -4,11 +4,14 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "vm/include/dyn_gpu.h"
+
 namespace dyn {
 
 namespace {
 
 DiagnosticId idOf(dyn_status status) {
+  if (status == DYN_UNAVAILABLE) return DiagnosticId::unsupportedFeature;
   switch (status) {
     case DYN_OK:
     case DYN_INTERNAL:

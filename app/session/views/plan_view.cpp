@@ -48,6 +48,12 @@ bool makesTensor(const Op& op, const std::unordered_set<ValueId>& constants) {
   return op.def->cls != OpClass::structural && op.def->cls != OpClass::check;
 }
 
+// Behind the name of a function: each memory has offsets of its own.
+std::string whereOf(const Op& op) {
+  const std::string device = op.attributes.string("device");
+  return device.empty() ? "" : " on " + device;
+}
+
 std::unordered_set<ValueId> constantsOf(const Function& function) {
   std::unordered_set<ValueId> constants;
   for (const Op* op : function.ops)
@@ -104,8 +110,8 @@ PlanView planView(const Module& placed, const DimValues& dims) {
       for (const ValueDef& r : op->results)
         if (r.id != kNoValue && live.rootOf(r.id) != r.id)
           views[live.rootOf(r.id)].push_back(placed.context->valueName(r.id));
-    std::map<std::string, int> slots;
-    size_t arenaIndex = SIZE_MAX;
+    std::map<std::pair<ValueId, std::string>, int> slots;  // by arena and offset
+    std::unordered_map<ValueId, size_t> arenas;
     for (size_t i = 0; i < function.ops.size(); ++i) {
       const Op& op = *function.ops[i];
       if (op.def == &ops::constantOp) {
@@ -115,10 +121,10 @@ PlanView planView(const Module& placed, const DimValues& dims) {
       }
       if (op.def == &ops::arenaOp) {
         const Dim bytes = bytesOf(placed, op.results[0].type);
-        arenaIndex = view.arenas.size();
-        view.arenas.push_back({function.name, bytes.toString(), valueOf(placed, bytes, binding), 0,
-                               static_cast<int>(function.ops.size())});
-        if (!visit.owner && function.name == "main") peak = bytes.toString();
+        arenas[op.results[0].id] = view.arenas.size();
+        view.arenas.push_back({function.name + whereOf(op), bytes.toString(), valueOf(placed, bytes, binding),
+                               0, static_cast<int>(function.ops.size())});
+        if (!visit.owner && function.name == "main") peak += (peak.empty() ? "" : " + ") + bytes.toString();
         continue;
       }
       if (!makesTensor(op, constants) && !(op.def == &ops::allocOp)) continue;
@@ -126,7 +132,7 @@ PlanView planView(const Module& placed, const DimValues& dims) {
         if (!r.type || !r.type.isTensor()) continue;
         PlanBuffer buffer;
         buffer.name = placed.context->valueName(r.id);
-        buffer.function = function.name;
+        buffer.function = function.name + whereOf(op);
         buffer.node = NodeIds::ofValue(r.id);  // of what fills it, before and after placement
         buffer.dtype = std::string(toString(r.type.dtype()));
         for (Dim d : r.type.dims()) buffer.shape.push_back(d.toString());
@@ -138,9 +144,11 @@ PlanView planView(const Module& placed, const DimValues& dims) {
         if (!buffer.pooled) {
           buffer.offset = offset[0].toString();
           buffer.offsetBytes = valueOf(placed, offset[0], binding);
-          auto [slot, isNew] = slots.emplace(buffer.offset, static_cast<int>(slots.size()));
+          auto [slot, isNew] =
+              slots.emplace(std::pair{op.operands[0], buffer.offset}, static_cast<int>(slots.size()));
           buffer.slot = slot->second;
-          if (isNew && arenaIndex != SIZE_MAX) ++view.arenas[arenaIndex].slotsCount;
+          const auto arena = arenas.find(op.operands[0]);
+          if (isNew && arena != arenas.end()) ++view.arenas[arena->second].slotsCount;
         }
         buffer.begin = static_cast<int>(i);
         buffer.end = static_cast<int>(std::min(lastUse.count(r.id) ? lastUse[r.id] : i, function.ops.size()));

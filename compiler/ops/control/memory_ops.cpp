@@ -119,6 +119,10 @@ constexpr AttributeSpec kAllocAttributes[] = {
     {"device", AttributeKind::string, false, "cuda: memory of that device; default the host's",
      Allowed::oneOf("cuda")},
 };
+constexpr AttributeSpec kArenaAttributes[] = {
+    {"device", AttributeKind::string, false, "cuda: memory of that device; default the host's",
+     Allowed::oneOf("cuda")},
+};
 
 }  // namespace
 
@@ -231,6 +235,7 @@ const OpDef arenaOp{
     .minOperands = 0,
     .maxOperands = 0,
     .results = 1,
+    .attributes = kArenaAttributes,
     .hasEffects = true,
     .infer = inferAnnotated,
     .lowering = LoweringKind::structural,

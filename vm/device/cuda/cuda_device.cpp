@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "vm/device/cuda/cuda_memory.h"
+#include "vm/device/cuda/ptx_parts.h"
 #include "vm/device/device_text.h"
+#include "vm/include/dyn_gpu.h"
 
 namespace dyn::vm {
 namespace {
@@ -27,8 +29,11 @@ struct Fault {
 
 constexpr uint64_t kNoFault = ~uint64_t{0};
 
+// Of several kernels each is a module of the driver, made when it is asked for.
 struct Module {
-  CudaModule handle = nullptr;
+  CudaModule whole = nullptr;
+  PtxParts parts;
+  std::map<std::string, CudaModule> loaded = {};
 };
 
 struct Kernel {
@@ -39,9 +44,18 @@ struct Kernel {
 
 struct Stream {
   CudaStream handle = nullptr;
-  CudaAddress faultWord = 0;
+  CudaAddress faultWord = 0;                 // 0: that of the stream `faults`
   uint64_t* seen = nullptr;                  // page-locked; what the fault word was
   std::vector<const Kernel*> launched = {};  // since it was last synchronised
+  bool mayFault = false;
+  uint32_t faults = 0;  // of a stream beside another: that one
+  bool captures = false;
+  std::vector<const Kernel*> captured = {};
+};
+
+struct Graph {
+  CudaGraphExec executable = nullptr;
+  std::vector<const Kernel*> kernels;
   bool mayFault = false;
 };
 
@@ -58,26 +72,33 @@ CudaAddress addressOf(const void* memory) {
 
 class CudaDevice {
  public:
+  explicit CudaDevice(int index) : index_(index) {}
   std::mutex& mutex() { return mutex_; }
 
   Fault open() {
     if (!driver_) {
       std::string why;
       const CudaDriver* driver = cudaDriver(why);
-      if (!driver) return {DYN_UNSUPPORTED, "unavailable: " + why};
+      if (!driver) return {DYN_UNAVAILABLE, why};
       if (const int error = driver->init(0)) return unavailable(*driver, "cuInit", error);
       int count = 0;
       if (const int error = driver->deviceGetCount(&count)) return unavailable(*driver, "the devices", error);
-      if (count == 0) return {DYN_UNSUPPORTED, "unavailable: the driver has no device"};
+      if (count == 0) return {DYN_UNAVAILABLE, "the CUDA driver has no device"};
+      const std::string name = "cuda:" + std::to_string(index_);
+      if (index_ >= count)
+        return {DYN_UNAVAILABLE,
+                "there is no device " + name + ": the CUDA driver has " +
+                    (count == 1 ? "cuda:0 alone" : "cuda:0 to cuda:" + std::to_string(count - 1))};
       int device = 0;
-      if (const int error = driver->deviceGet(&device, 0)) return unavailable(*driver, "device 0", error);
+      if (const int error = driver->deviceGet(&device, index_))
+        return unavailable(*driver, "device " + name, error);
       if (const int error = driver->primaryContextRetain(&context_, device))
-        return unavailable(*driver, "the context of device 0", error);
+        return unavailable(*driver, "the context of device " + name, error);
       int major = 0, minor = 0;
       if (const int error = driver->deviceGetAttribute(&major, kCudaCapabilityMajor, device))
-        return unavailable(*driver, "what device 0 is", error);
+        return unavailable(*driver, "what device " + name + " is", error);
       if (const int error = driver->deviceGetAttribute(&minor, kCudaCapabilityMinor, device))
-        return unavailable(*driver, "what device 0 is", error);
+        return unavailable(*driver, "what device " + name + " is", error);
       chip_ = major * 10 + minor;
       driver_ = driver;
       memory_.emplace(*driver);
@@ -90,7 +111,8 @@ class CudaDevice {
   // Every call comes here first: threads have a context each that is the current one.
   Fault ready() {
     if (!driver_) return {DYN_INVALID_ARGUMENT, "the device is not open"};
-    if (!lost_.empty()) return {DYN_KERNEL_FAULT, "the device stopped earlier: " + lost_};
+    if (!lost_.empty())
+      return {DYN_UNAVAILABLE, "the device cuda:" + std::to_string(index_) + " stopped earlier: " + lost_};
     return told("the context", driver_->contextSetCurrent(context_));
   }
 
@@ -143,20 +165,21 @@ class CudaDevice {
     if (const int least = leastChipOf(text); least > chip_)
       return {DYN_UNSUPPORTED,
               "code for sm_" + std::to_string(least) + ", the device is sm_" + std::to_string(chip_)};
-    CudaModule handle = nullptr;
-    if (const int error = driver_->moduleLoad(&handle, text.c_str()); error != kCudaSuccess) {
-      Fault fault = told("the module", error);
-      if (fault.status != DYN_OUT_OF_MEMORY) fault.status = DYN_BAD_PROGRAM;
-      return fault;
+    Module made{nullptr, splitPtx(text)};
+    if (made.parts.entry.size() < 2) {
+      made.parts = {};
+      if (Fault fault = loadText(text, made.whole); fault.status != DYN_OK) return fault;
     }
     module = ++lastModule_;
-    modules_[module] = {handle};
+    modules_[module] = std::move(made);
     return {};
   }
   Fault unloadCode(uint64_t module) {
     const auto found = modules_.find(module);
     if (found == modules_.end()) return {DYN_INVALID_ARGUMENT, "code that is not loaded"};
-    const int error = driver_->moduleUnload(found->second.handle);
+    int error = found->second.whole ? driver_->moduleUnload(found->second.whole) : kCudaSuccess;
+    for (const auto& [name, part] : found->second.loaded)
+      if (const int other = driver_->moduleUnload(part)) error = other;
     modules_.erase(found);
     std::erase_if(kernels_, [&](const auto& kernel) { return kernel.second->module == module; });
     return told("the module", error);
@@ -164,8 +187,18 @@ class CudaDevice {
   Fault findKernel(uint64_t module, const char* name, uint64_t& kernel) {
     const auto found = modules_.find(module);
     if (found == modules_.end()) return {DYN_INVALID_ARGUMENT, "code that is not loaded"};
+    Module& from = found->second;
+    CudaModule handle = from.whole;
+    if (!handle) {
+      const std::string text = from.parts.moduleOf(name);
+      if (text.empty()) return {DYN_OUT_OF_RANGE, std::string("there is no kernel ") + name};
+      CudaModule& loaded = from.loaded[name];
+      if (!loaded)
+        if (Fault fault = loadText(text, loaded); fault.status != DYN_OK) return fault;
+      handle = loaded;
+    }
     CudaFunction function = nullptr;
-    const int error = driver_->moduleGetFunction(&function, found->second.handle, name);
+    const int error = driver_->moduleGetFunction(&function, handle, name);
     if (error == kCudaNotFound) return {DYN_OUT_OF_RANGE, std::string("there is no kernel ") + name};
     if (error != kCudaSuccess) return told(name, error);
     kernel = ++lastKernel_;
@@ -191,12 +224,13 @@ class CudaDevice {
       parameters.push_back(static_cast<uint64_t>(launch.scalars[i]));
     parameters.push_back(static_cast<uint64_t>(launch.units));
     parameters.push_back(queue.faultWord);
-    parameters.push_back(queue.launched.size() + 1);
+    parameters.push_back(queue.launched.size() + queue.captured.size() + 1);
     size_t bytes = parameters.size() * sizeof parameters[0];
     void* extra[] = {kCudaLaunchBufferPointer, parameters.data(), kCudaLaunchBufferSize, &bytes,
                      kCudaLaunchEnd};
-    queue.launched.push_back(kernel->second.get());
+    (queue.captures ? queue.captured : queue.launched).push_back(kernel->second.get());
     queue.mayFault |= launch.mayFault != 0;
+    if (driver_->declareBuffers && launch.bufferBytes) declareBuffers(launch, queue.faultWord);
     const int error = driver_->launchKernel(kernel->second->function, launch.gridX, launch.gridY,
                                             launch.gridZ, launch.blockX, launch.blockY, launch.blockZ,
                                             launch.sharedBytes, queue.handle, nullptr, extra);
@@ -213,7 +247,7 @@ class CudaDevice {
     const auto found = streams_.find(stream);
     if (stream == 0 || found == streams_.end()) return {};
     (void)driver_->streamSynchronize(found->second.handle);
-    (void)driver_->memoryFree(found->second.faultWord);
+    if (found->second.faultWord) (void)driver_->memoryFree(found->second.faultWord);
     (void)driver_->hostFree(found->second.seen);
     memory_->endStream(stream);
     const int error = driver_->streamDestroy(found->second.handle);
@@ -226,14 +260,18 @@ class CudaDevice {
     const auto found = streams_.find(number);
     if (found == streams_.end()) return noStream();
     Stream& stream = found->second;
+    const bool isBeside = stream.faultWord == 0;
+    Stream& faulty = isBeside ? streams_.at(stream.faults) : stream;
     int error = kCudaSuccess;
-    if (stream.mayFault)
+    if (!isBeside && stream.mayFault)
       error = driver_->copyDeviceToHost(stream.seen, stream.faultWord, sizeof *stream.seen, stream.handle);
     lock.unlock();
     if (error == kCudaSuccess) error = driver_->streamSynchronize(stream.handle);
     lock.lock();
-    const std::vector<const Kernel*> launched = std::exchange(stream.launched, {});
-    const bool mayFault = std::exchange(stream.mayFault, false);
+    // Of a stream beside, the other's work may go on.
+    const std::vector<const Kernel*> launched =
+        isBeside ? faulty.launched : std::exchange(stream.launched, {});
+    const bool mayFault = std::exchange(stream.mayFault, false);  // beside: faults are noted
     if (error != kCudaSuccess) {
       Fault fault = told(launched.empty() ? "its work" : "kernel " + launched.back()->name, error);
       if (launched.size() > 1)
@@ -248,13 +286,97 @@ class CudaDevice {
     const bool known = fault.launch > 0 && fault.launch <= launched.size();
     fault.text =
         "kernel " + (known ? launched[fault.launch - 1]->name : "") + ": " + kernelFaultText(fault.fault);
-    (void)driver_->fillBytes(stream.faultWord, 0xff, sizeof word, stream.handle);
+    if (!isBeside) (void)driver_->fillBytes(stream.faultWord, 0xff, sizeof word, stream.handle);
     return fault;
   }
 
-  Fault createEvent(uint32_t& event) {
+  Fault createStreamBeside(uint32_t other, uint32_t& stream) {
+    const auto found = streams_.find(other);
+    if (found == streams_.end() || found->second.faultWord == 0) return noStream();
+    Stream made;
+    void* seen = nullptr;
+    if (const int error = driver_->streamCreate(&made.handle, kCudaStreamNonBlocking))
+      return told("a stream", error);
+    if (const int error = driver_->hostAllocate(&seen, sizeof(uint64_t), 0)) {
+      (void)driver_->streamDestroy(made.handle);
+      return told("a stream", error);
+    }
+    made.seen = static_cast<uint64_t*>(seen);
+    made.faults = other;
+    streams_[stream = ++lastStream_] = made;
+    return {};
+  }
+
+  Fault noteFaults(uint32_t beside) {
+    const auto found = streams_.find(beside);
+    if (found == streams_.end() || found->second.faultWord != 0) return noStream();
+    Stream& stream = found->second;
+    const Stream& faulty = streams_.at(stream.faults);
+    if (!faulty.mayFault) return {};
+    stream.mayFault = true;
+    return told("a copy",
+                driver_->copyDeviceToHost(stream.seen, faulty.faultWord, sizeof *stream.seen, faulty.handle));
+  }
+
+  Fault allocatePinned(uint64_t bytes, void*& memory) {
+    return told("memory of the host", driver_->hostAllocate(&memory, bytes, 0));
+  }
+  Fault freePinned(void* memory) { return told("memory of the host", driver_->hostFree(memory)); }
+
+  Fault elapsed(uint32_t from, uint32_t to, int64_t& ns) {
+    const auto first = events_.find(from), last = events_.find(to);
+    if (first == events_.end() || last == events_.end()) return noEvent();
+    float milliseconds = 0;
+    const int error = driver_->eventElapsedTime(&milliseconds, first->second, last->second);
+    ns = static_cast<int64_t>(static_cast<double>(milliseconds) * 1e6);
+    return told("the time of an event", error);
+  }
+
+  Fault beginGraph(uint32_t stream) {
+    const auto found = streams_.find(stream);
+    if (found == streams_.end()) return noStream();
+    const int error = driver_->beginCapture(found->second.handle, kCudaCaptureThreadLocal);
+    found->second.captures = error == kCudaSuccess;
+    return told("a graph", error);
+  }
+  Fault endGraph(uint32_t stream, uint64_t& graph) {
+    const auto found = streams_.find(stream);
+    if (found == streams_.end() || !found->second.captures) return noStream();
+    Stream& queue = found->second;
+    queue.captures = false;
+    Graph made{nullptr, std::exchange(queue.captured, {}), queue.mayFault};
+    CudaGraph recorded = nullptr;
+    int error = driver_->endCapture(queue.handle, &recorded);
+    if (error == kCudaSuccess) error = driver_->graphInstantiate(&made.executable, recorded, 0);
+    if (recorded) (void)driver_->graphDestroy(recorded);
+    if (error != kCudaSuccess) return told("a graph", error);
+    graphs_[graph = ++lastGraph_] = std::move(made);
+    return {};
+  }
+  Fault launchGraph(uint32_t stream, uint64_t graph) {
+    const auto found = streams_.find(stream);
+    const auto known = graphs_.find(graph);
+    if (found == streams_.end()) return noStream();
+    if (known == graphs_.end()) return {DYN_INVALID_ARGUMENT, "a graph that is not there"};
+    Stream& queue = found->second;
+    const Graph& made = known->second;
+    queue.launched.insert(queue.launched.end(), made.kernels.begin(), made.kernels.end());
+    queue.mayFault |= made.mayFault;
+    return told("a graph", driver_->graphLaunch(made.executable, queue.handle));
+  }
+  Fault destroyGraph(uint64_t graph) {
+    const auto known = graphs_.find(graph);
+    if (known == graphs_.end()) return {};
+    const int error = driver_->graphExecDestroy(known->second.executable);
+    graphs_.erase(known);
+    return told("a graph", error);
+  }
+
+  enum class Timing : uint8_t { off, on };
+  Fault createEvent(uint32_t& event, Timing timing = Timing::off) {
     CudaEvent handle = nullptr;
-    const int error = driver_->eventCreate(&handle, kCudaEventDisableTiming);
+    const int error =
+        driver_->eventCreate(&handle, timing == Timing::on ? kCudaEventDefault : kCudaEventDisableTiming);
     if (error == kCudaSuccess) events_[event = ++lastEvent_] = handle;
     return told("an event", error);
   }
@@ -284,7 +406,7 @@ class CudaDevice {
     return std::string(name) + " (" + std::to_string(error) + ")";
   }
   static Fault unavailable(const CudaDriver& driver, const std::string& what, int error) {
-    return {DYN_UNSUPPORTED, "unavailable: " + what + ": " + errorName(driver, error)};
+    return {DYN_UNAVAILABLE, what + ": " + errorName(driver, error)};
   }
 
   // An error of the driver. Those of work that ran end the context.
@@ -293,11 +415,40 @@ class CudaDevice {
     Fault fault{DYN_INTERNAL, what + ": " + errorName(*driver_, error)};
     if (error == kCudaOutOfMemory) fault.status = DYN_OUT_OF_MEMORY;
     if (error == kCudaInvalidValue) fault.status = DYN_INVALID_ARGUMENT;
-    if (error >= kCudaIllegalAddress && error <= kCudaLaunchFailed) {
-      fault.status = DYN_KERNEL_FAULT;
-      lost_ = fault.text;
+    if (isKernelError(error)) fault.status = DYN_KERNEL_FAULT;
+    if (isDeviceLost(error)) {
+      fault.status = DYN_UNAVAILABLE;
+      fault.text = "the device cuda:" + std::to_string(index_) + " is lost: " + fault.text;
     }
+    if (isKernelError(error) || isDeviceLost(error)) lost_ = fault.text;
     return fault;
+  }
+
+  Fault loadText(const std::string& text, CudaModule& module) {
+    const int error = driver_->moduleLoad(&module, text.c_str());
+    if (error == kCudaSuccess) return {};
+    Fault fault = told("the module", error);
+    if (fault.status == DYN_INTERNAL || fault.status == DYN_INVALID_ARGUMENT) fault.status = DYN_BAD_PROGRAM;
+    return fault;
+  }
+
+  void declareBuffers(const DynLaunch& launch, CudaAddress faultWord) const {
+    std::vector<CudaDeclaredBuffer> declared = {{faultWord, faultWord + sizeof(uint64_t), 2}};
+    for (uint32_t i = 0; i < launch.bufferCount; ++i) {
+      const CudaAddress begin = addressOf(launch.buffers[i]);
+      if (begin == 0 || launch.bufferBytes[i] == 0) continue;
+      CudaDeclaredBuffer row{begin, begin + launch.bufferBytes[i],
+                             i + launch.outputCount >= launch.bufferCount ? 1u : 0u};
+      // What a kernel updates is among its inputs and its outputs.
+      bool known = false;
+      for (CudaDeclaredBuffer& other : declared) {
+        if (other.begin != row.begin || other.end != row.end) continue;
+        if (other.use != row.use) other.use = 2;
+        known = true;
+      }
+      if (!known) declared.push_back(row);
+    }
+    (void)driver_->declareBuffers(declared.data(), declared.size());
   }
 
   bool isRight(const void* address, uint64_t bytes, bool ours) const {
@@ -333,6 +484,7 @@ class CudaDevice {
                                     : driver_->streamWaitEvent(queue->second.handle, found->second, 0));
   }
 
+  const int index_;   // of the driver's devices
   std::mutex mutex_;  // of all that follows
   const CudaDriver* driver_ = nullptr;
   CudaContext context_ = nullptr;
@@ -343,7 +495,8 @@ class CudaDevice {
   std::map<uint32_t, CudaEvent> events_;
   std::map<uint64_t, Module> modules_;
   std::map<uint64_t, std::unique_ptr<Kernel>> kernels_;
-  uint64_t lastModule_ = 0, lastKernel_ = 0;
+  std::map<uint64_t, Graph> graphs_;
+  uint64_t lastModule_ = 0, lastKernel_ = 0, lastGraph_ = 0;
   uint32_t lastStream_ = 0, lastEvent_ = 0;
 };
 
@@ -470,13 +623,66 @@ constexpr DynDeviceFunctions kFunctions = {
         },
 };
 
+constexpr DynDeviceExtras kExtras = {
+    .allocatePinned =
+        [](const DynDevice* d, uint64_t bytes, void** memory, DynDeviceText* t) {
+          *memory = nullptr;
+          return guarded(d, t, [&](CudaDevice& cuda, Lock&) { return cuda.allocatePinned(bytes, *memory); });
+        },
+    .freePinned =
+        [](const DynDevice* d, void* memory, DynDeviceText* t) {
+          return guarded(d, t, [&](CudaDevice& cuda, Lock&) { return cuda.freePinned(memory); });
+        },
+    .createStreamBeside =
+        [](const DynDevice* d, uint32_t other, uint32_t* stream, DynDeviceText* t) {
+          return guarded(d, t,
+                         [&](CudaDevice& cuda, Lock&) { return cuda.createStreamBeside(other, *stream); });
+        },
+    .noteFaults =
+        [](const DynDevice* d, uint32_t beside, DynDeviceText* t) {
+          return guarded(d, t, [&](CudaDevice& cuda, Lock&) { return cuda.noteFaults(beside); });
+        },
+    .createTimedEvent =
+        [](const DynDevice* d, uint32_t* event, DynDeviceText* t) {
+          return guarded(d, t, [&](CudaDevice& cuda, Lock&) {
+            return cuda.createEvent(*event, CudaDevice::Timing::on);
+          });
+        },
+    .elapsedNs =
+        [](const DynDevice* d, uint32_t from, uint32_t to, int64_t* ns, DynDeviceText* t) {
+          return guarded(d, t, [&](CudaDevice& cuda, Lock&) { return cuda.elapsed(from, to, *ns); });
+        },
+    .beginGraph =
+        [](const DynDevice* d, uint32_t stream, DynDeviceText* t) {
+          return guarded(d, t, [&](CudaDevice& cuda, Lock&) { return cuda.beginGraph(stream); });
+        },
+    .endGraph =
+        [](const DynDevice* d, uint32_t stream, uint64_t* graph, DynDeviceText* t) {
+          return guarded(d, t, [&](CudaDevice& cuda, Lock&) { return cuda.endGraph(stream, *graph); });
+        },
+    .launchGraph =
+        [](const DynDevice* d, uint32_t stream, uint64_t graph, DynDeviceText* t) {
+          return guarded(d, t, [&](CudaDevice& cuda, Lock&) { return cuda.launchGraph(stream, graph); });
+        },
+    .destroyGraph =
+        [](const DynDevice* d, uint64_t graph, DynDeviceText* t) {
+          return guarded(d, t, [&](CudaDevice& cuda, Lock&) { return cuda.destroyGraph(graph); });
+        },
+};
+
 }  // namespace
 
-const DynDevice& cudaDevice() {
+const DynDevice* cudaDevice(int index) {
+  if (index < 0 || index >= kMostCudaDevices) return nullptr;
   // Never destroyed: contexts may outlive whatever ends with the process.
-  static const DynDevice* const kRow =
-      new DynDevice{"cuda", "a GPU by the CUDA driver", &kFunctions, new CudaDevice, DYN_CODE_PTX, 0};
-  return *kRow;
+  static std::mutex making;
+  static const DynDevice* rows[kMostCudaDevices] = {};
+  const std::lock_guard lock(making);
+  const DynDevice*& row = rows[index];
+  if (!row)
+    row = new DynDevice{
+        "cuda", "a GPU by the CUDA driver", &kFunctions, new CudaDevice(index), DYN_CODE_PTX, 0, &kExtras};
+  return row;
 }
 
 }  // namespace dyn::vm

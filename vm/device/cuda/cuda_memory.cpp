@@ -14,8 +14,9 @@ constexpr uint64_t kMostTimes = 2;
 int CudaMemory::allocate(uint32_t stream, uint64_t bytes, CudaAddress& memory) {
   if (bytes > std::numeric_limits<uint64_t>::max() / 4) return kCudaOutOfMemory;
   uint64_t size = (bytes + kUnit - 1) / kUnit * kUnit;
-  std::multimap<uint64_t, CudaAddress>& kept = kept_[stream];
-  if (const auto found = kept.lower_bound(size); found != kept.end() && found->first <= size * kMostTimes) {
+  Kept& kept = kept_[stream];
+  if (const auto found = kept.lower_bound({size, 0});
+      found != kept.end() && found->first <= size * kMostTimes) {
     size = found->first;
     memory = found->second;
     kept.erase(found);

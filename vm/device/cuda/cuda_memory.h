@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "vm/device/cuda/driver.h"
@@ -33,7 +34,9 @@ class CudaMemory {
 
   const CudaDriver& driver_;
   std::map<CudaAddress, Block> blocks_;
-  std::unordered_map<uint32_t, std::multimap<uint64_t, CudaAddress>> kept_;  // by stream, then size
+  // By size, then address: who asks for the same sizes in the same order is given the same blocks.
+  using Kept = std::set<std::pair<uint64_t, CudaAddress>>;
+  std::unordered_map<uint32_t, Kept> kept_;  // by stream
   uint64_t keptBytes_ = 0;
 };
 

@@ -40,10 +40,34 @@ Loaded load() {
   loaded.calls.name = reinterpret_cast<decltype(loaded.calls.name)>(find(symbol));
 #include "vm/device/cuda/driver_calls.def"
 #undef DYN_CUDA_CALL
+  loaded.calls.declareBuffers =
+      reinterpret_cast<decltype(loaded.calls.declareBuffers)>(dlsym(library, "dyn_simcuda_next_buffers"));
   return loaded;
 }
 
 }  // namespace
+
+bool isKernelError(int error) {
+  switch (error) {
+    case kCudaIllegalAddress:
+    case kCudaLaunchTimeout:
+    case kCudaAssert:
+    case kCudaStackError:
+    case kCudaIllegalInstruction:
+    case kCudaMisalignedAddress:
+    case kCudaInvalidAddressSpace:
+    case kCudaInvalidPc:
+    case kCudaLaunchFailed:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool isDeviceLost(int error) {
+  return error == kCudaDeviceUnavailable || error == kCudaNoDevice || error == kCudaInvalidDevice ||
+         error == kCudaUncorrectable || error == kCudaContextDestroyed;
+}
 
 const CudaDriver* cudaDriver(std::string& why) {
   // Never closed: drivers keep threads of their own.

@@ -140,7 +140,7 @@ const Case kCases[] = {
 
 // 0: it ran to its end without a fault.
 int runs(const Case& c, const std::string& ptx) {
-  const DynDevice* device = &vm::cudaDevice();
+  const DynDevice* device = vm::cudaDevice(0);
   const DynDeviceFunctions& call = *device->functions;
   DynDeviceText text{};
   uint64_t module = 0, kernel = 0;

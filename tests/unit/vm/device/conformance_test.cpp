@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/vm/device/add_kernel.h"
 #include "vm/device/device.h"
 #include "vm/device/sim_device.h"
 #include "vm/include/dynvm.h"
@@ -29,64 +30,6 @@ int32_t addToBytes(void* const* buffers, const int64_t* scalars, int64_t begin, 
 }
 constexpr DynKernelEntry kKernels[] = {{"first", addToBytes, 2, 1, 2, 0}, {"add", addToBytes, 2, 1, 2, 64}};
 constexpr DynHostCode kCode = {kKernels, 2};
-// The same for rows that take the text of a module: parameters as dyn_device.h has them.
-constexpr const char* kPtx = R"(.version 7.0
-.target sm_75
-.address_size 64
-
-.visible .entry add(
-	.param .u64 add_param_0,
-	.param .u64 add_param_1,
-	.param .u64 add_param_2,
-	.param .u64 add_param_3,
-	.param .u64 add_param_4,
-	.param .u64 add_param_5,
-	.param .u64 add_param_6
-)
-{
-	.reg .pred 	%p<3>;
-	.reg .b16 	%rs<4>;
-	.reg .b32 	%r<7>;
-	.reg .b64 	%rd<16>;
-
-	ld.param.u64 	%rd1, [add_param_0];
-	ld.param.u64 	%rd2, [add_param_1];
-	ld.param.u64 	%rd3, [add_param_2];
-	ld.param.u64 	%rd4, [add_param_3];
-	ld.param.u64 	%rd5, [add_param_4];
-	ld.param.u64 	%rd6, [add_param_5];
-	ld.param.u64 	%rd7, [add_param_6];
-	cvt.u16.u64 	%rs3, %rd3;
-	mov.u32 	%r1, %ctaid.x;
-	mov.u32 	%r2, %ntid.x;
-	mov.u32 	%r3, %tid.x;
-	mad.lo.s32 	%r4, %r1, %r2, %r3;
-	cvt.s64.s32 	%rd8, %r4;
-	mov.u32 	%r5, %nctaid.x;
-	mul.lo.s32 	%r6, %r5, %r2;
-	cvt.s64.s32 	%rd9, %r6;
-$L_turn:
-	setp.ge.s64 	%p1, %rd8, %rd5;
-	@%p1 bra 	$L_done;
-	setp.ge.s64 	%p2, %rd8, %rd4;
-	@%p2 bra 	$L_fine;
-	shl.b64 	%rd10, %rd7, 32;
-	or.b64  	%rd11, %rd10, 3;
-	atom.global.min.u64 	%rd12, [%rd6], %rd11;
-	bra.uni 	$L_done;
-$L_fine:
-	add.s64 	%rd13, %rd1, %rd8;
-	ld.global.u8 	%rs1, [%rd13];
-	add.s16 	%rs2, %rs1, %rs3;
-	add.s64 	%rd14, %rd2, %rd8;
-	st.global.u8 	[%rd14], %rs2;
-	add.s64 	%rd8, %rd8, %rd9;
-	bra.uni 	$L_turn;
-$L_done:
-	ret;
-}
-)";
-
 struct Row {
   std::string name;
   const DynDevice* device;
@@ -148,8 +91,9 @@ class Device : public testing::TestWithParam<Row> {
   }
   void loadCode() {
     const bool ofHost = device_->codeFormat == DYN_CODE_HOST;
-    const void* code = ofHost ? static_cast<const void*>(&kCode) : kPtx;
-    ASSERT_EQ(call_->loadCode(device_, code, ofHost ? sizeof kCode : strlen(kPtx), &module_, &text_), DYN_OK)
+    const void* code = ofHost ? static_cast<const void*>(&kCode) : kAddPtx;
+    ASSERT_EQ(call_->loadCode(device_, code, ofHost ? sizeof kCode : strlen(kAddPtx), &module_, &text_),
+              DYN_OK)
         << text_.text;
     ASSERT_EQ(call_->findKernel(device_, module_, "add", &kernel_, &text_), DYN_OK) << text_.text;
     if (ofHost) {
