@@ -14,9 +14,11 @@ namespace {
 constexpr int64_t kWrittenElements = 1 << 15;  // of the output in a chunk, about: they stay in the L2 cache
 constexpr int64_t kCopiedElements = 1 << 15;   // of input copied for a chunk, about
 constexpr int64_t kDepthBlock = 2048;          // k steps whose weights stay in the L2 cache
-// All weights are read for each chunk. So many leave the L2 cache between two: chunks are so much larger then.
+// All weights are read for each chunk. So many leave the L2 cache between two: chunks are so much larger
+// then.
 constexpr int64_t kManyWeights = 1 << 18, kFewerChunks = 4;
-// Copied places so far apart as a multiple of this would share few sets of the L1 cache: a line comes between.
+// Copied places so far apart as a multiple of this would share few sets of the L1 cache: a line comes
+// between.
 constexpr int64_t kSharedSets = 256, kLineElements = 16;
 
 // A chunk of output rows of some channels: as many together as fill lines, then vectors.
