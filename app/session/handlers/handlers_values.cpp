@@ -434,8 +434,13 @@ Result<View> handle_ops(SessionState&, const Command& command, Outcome&) {
 
 namespace {
 bool takes(const CommandSpec& spec, ArgumentKind kind) {
+  return std::any_of(spec.arguments.begin(), spec.arguments.end(), [kind](const ArgumentSpec& argument) {
+    return argument.kind == kind && argument.name != "lengths";
+  });
+}
+bool takesLengths(const CommandSpec& spec) {
   return std::any_of(spec.arguments.begin(), spec.arguments.end(),
-                     [kind](const ArgumentSpec& argument) { return argument.kind == kind; });
+                     [](const ArgumentSpec& argument) { return argument.name == "lengths"; });
 }
 }  // namespace
 
@@ -455,6 +460,7 @@ Result<View> handle_help(SessionState&, const Command& command, Outcome&) {
           "    @picture.png (.jpg, .bmp, .ppm, .pgm) with ,resize[=HxW] ,scale=N ,mean=R/G/B ,std=R/G/B ,bgr "
           ",nchw ,nhwc;\n"
           "    @sound.wav with ,rate=N; text:vocab.txt:WORDS (or vocab.json with merges.txt beside it)\n";
+    if (takesLengths(spec)) text += "  SPEC of lengths: @file with a number a line, or 3,1,2\n";
     if (takes(spec, ArgumentKind::dim))
       text += "  N: a number; declared before compilation also 1..512, 1..512:8, @lengths.txt\n";
     return textView(std::move(text));

@@ -223,6 +223,8 @@ Status cumsum(BuiltinCall& call) {
   using Call = calls::Cumsum;
   const Tensor *x = call.argument(Call::x), *where = call.argument(Call::axisTensor);
   if (!x) return badArgument("cumsum", Call::x, "a tensor", call.arguments[Call::x]);
+  Tensor* y = nullptr;
+  if (call.rehearsal) return call.result(0, x->dtype, std::span(x->shape(), x->rank), y);
   const auto n = call.numbersOf<Call>();
   const std::optional<int64_t> given = call.scalarsOf<Call>(n).axis;
   int64_t axis = given.value_or(0);
@@ -235,7 +237,6 @@ Status cumsum(BuiltinCall& call) {
   }
   if (!normalizeAxis(axis, x->rank))
     return failure(DYN_BAD_INPUT, "axis " + std::to_string(axis) + " is out of range for " + describe(x));
-  Tensor* y = nullptr;
   if (Status status = call.result(0, x->dtype, std::span(x->shape(), x->rank), y); !status.ok())
     return status;
   const bool known = visitNumbersAndHalves(x->dtype, [&]<typename T>() {
