@@ -150,9 +150,9 @@ TEST_F(OnDevice, aRunCopiesAtItsBordersAlone) {
   std::ifstream(mark) >> before;
   for (std::string line; std::getline(file, line);)
     if (--before < 0) ++counts[line.substr(0, line.find(" stream"))];
-  EXPECT_EQ(counts["copy host to device 1200 bytes pageable"], 1) << "the input";
-  EXPECT_EQ(counts["copy host to device 200 bytes pageable"], 1) << "the bias";
-  EXPECT_EQ(counts["copy device to host 1200 bytes pageable"], 1) << "the result";
+  EXPECT_EQ(counts["copy host to device 1200 bytes pinned"], 1) << "the input";
+  EXPECT_EQ(counts["copy host to device 200 bytes pinned"], 1) << "the bias";
+  EXPECT_EQ(counts["copy device to host 1200 bytes pinned"], 1) << "the result";
   int copies = 0, launches = 0, allocations = 0;
   for (const auto& [line, count] : counts) {
     copies += line.rfind("copy", 0) == 0 ? count : 0;
@@ -196,12 +196,10 @@ TEST_F(OnDevice, isUnavailableWithoutADriver) {
     IrContext context;
     Result<Module> parsed = parseText(context, kElementwise);
     Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed, deviceOptions());
-    if (!compiled.ok()) return 2;
-    Result<std::vector<HostTensor>> result = (*compiled)->run({reals({2, 3}), reals({3})});
-    if (result.ok()) return 3;
-    return result.error().toString().find("unavailable: there is no CUDA driver here") != std::string::npos
+    if (compiled.ok()) return 2;
+    return compiled.error().toString().find("unavailable: there is no CUDA driver here") != std::string::npos
                ? 0
-               : 4;
+               : 3;
   };
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(_exit(without()), testing::ExitedWithCode(0), "");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 
 #include "app/session/views/limit_view.h"
@@ -89,10 +90,11 @@ TEST_F(SampleSession, TheLargestSizeStaysWithinAndTheNextDoesNot) {
   ASSERT_EQ(view->rows.size(), 2u);
   for (const LimitRow& row : view->rows) {
     ASSERT_TRUE(row.largest) << row.end;
-    auto peakAt = [&](int64_t size) {
-      std::string command =
-          ":run --repeat 2 --input lengths=ones --dim " + row.symbol + "=" + std::to_string(size);
-      for (const auto& [name, value] : row.others) command += " --dim " + name + "=" + std::to_string(value);
+    auto peakAt = [&](int64_t size) {  // where no sequence is padded, which is the most
+      std::map<std::string, int64_t> sizes(row.others.begin(), row.others.end());
+      sizes[row.symbol] = size;
+      std::string command = ":run --repeat 2 --lengths lengths=";
+      for (int64_t i = 0; i < sizes["batch"]; ++i) command += (i ? "," : "") + std::to_string(sizes["seq"]);
       auto run = line(command);
       return run->ok() ? run->as<RunResult>()->peakBytes : -1;
     };
