@@ -148,7 +148,7 @@ constexpr WriteRow kRows[] = {
     {.op = "neg", .onnx = "Neg"},
     {.op = "node_tables", .saying = Saying::never, .reason = "ONNX has no data types"},
     {.op = "non_max_suppression", .onnx = "NonMaxSuppression"},
-    {.op = "nonzero", .onnx = "NonZero"},
+    {.op = "nonzero", .onnx = "NonZero", .attributes = "-of_positions"},
     {.op = "one_hot", .onnx = "OneHot"},
     {.op = "optional_get", .onnx = "OptionalGetElement"},
     {.op = "optional_has", .onnx = "OptionalHasElement"},
