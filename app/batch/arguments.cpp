@@ -50,6 +50,9 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_option("--cache-dir", texts.cacheDirectory, "folder of compiled objects, or none");
   app->add_option("--passes", r.session.passes, "pipeline; -fuse leaves a pass out");
   app->add_option(
+      "--place", r.places,
+      "OPERATOR=cpu or =cuda, also an ONNX node or a value: where it is computed with --device cuda");
+  app->add_option(
       "--flow", texts.flow,
       "the host program as machine code or as bytecode: native, interpret, or auto (as a package has it)");
   app->add_option("--policy", r.policies,
@@ -279,6 +282,23 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
           manual};
 }
 
+// What --place says, as an option of the pass that decides it. What is wrong with it; "" is nothing.
+std::string takePlaces(BatchRequest& r) {
+  std::string places;
+  for (const std::string& place : r.places) {
+    const size_t equals = place.rfind('=');
+    const std::string side = equals == std::string::npos ? "" : place.substr(equals + 1);
+    if (equals == 0 || (side != "cpu" && side != "cuda") || place.find_first_of(",{}\n") != std::string::npos)
+      return "--place " + place + " is not of the form OPERATOR=cpu or OPERATOR=cuda";
+    places += (places.empty() ? "" : "\n") + place;
+  }
+  if (places.empty()) return {};
+  if (r.session.device == "cpu")
+    return "--place says which side of a GPU computes: it goes with --device cuda";
+  r.session.passes += (r.session.passes.empty() ? "" : ",") + ("+devices{place=" + places + "}");
+  return {};
+}
+
 }  // namespace
 
 const char* toString(BatchCommand command) {
@@ -375,6 +395,7 @@ ParsedArguments parseArguments(int argc, char** argv) {
   r.session.math = texts.math;
   r.session.flow = texts.flow;
   r.session.device = texts.device;
+  if (const std::string fault = takePlaces(r); !fault.empty()) return usageFault(fault);
   // PTX is the code of no other device.
   if (r.command == BatchCommand::inspect && r.level == "ptx" && texts.device == "cpu")
     r.session.device = "cuda";

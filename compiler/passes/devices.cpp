@@ -149,12 +149,13 @@ class Placement {
 
   // The user's rule about the operation, or one within its kernel.
   const PlaceRule* ruleOf(const Op& op) {
-    for (size_t i = rules_.size(); i-- > 0;) {
+    const PlaceRule* last = nullptr;
+    for (size_t i = 0; i < rules_.size(); ++i) {
       if (!concerns(rules_[i].what, op)) continue;
       used_[i] = true;
-      return &rules_[i];
+      last = &rules_[i];
     }
-    return nullptr;
+    return last;
   }
   bool concerns(const std::string& what, const Op& op) const {
     if (what == op.def->name || (!op.place.node.empty() && isNode(what, op.place.node))) return true;

@@ -26,17 +26,13 @@ Chosen& chosen() {
   return *kChosen;
 }
 
-// Beside the program or its folder, as the build leaves it; else where this library was built.
+// Where the environment's DYN_SIMCUDA_FOLDER says, beside the program, or beside its folder, as the build
+// leaves it.
 std::string libraryPath() {
   std::error_code ignored;
   const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
   std::vector<std::filesystem::path> folders = {own / "simcuda", own.parent_path() / "simcuda"};
-  // Where the build put it; the environment's DYN_SIMCUDA_FOLDER names another place.
-  const char* given = std::getenv("DYN_SIMCUDA_FOLDER");
-#ifdef DYN_SIMCUDA_FOLDER
-  if (!given) given = DYN_SIMCUDA_FOLDER;
-#endif
-  if (given) folders.emplace_back(given);
+  if (const char* given = std::getenv("DYN_SIMCUDA_FOLDER")) folders.insert(folders.begin(), given);
   for (const std::filesystem::path& folder : folders)
     if (std::filesystem::exists(folder / "libcuda.so.1", ignored)) return (folder / "libcuda.so.1").string();
   return "";
