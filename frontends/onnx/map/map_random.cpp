@@ -1,6 +1,6 @@
-// Random numbers as plain arithmetic: element i of a draw is a hash of i and the node's key, so that every run,
-// on any number of threads and any device, draws the same. The key comes from `seed`; without one, from the
-// name of the node's first result.
+// Random numbers as plain arithmetic: element i of a draw is a hash of i and the node's key, so that every
+// run, on any number of threads and any device, draws the same. The key comes from `seed`; without one, from
+// the name of the node's first result.
 #include <bit>
 #include <cmath>
 #include <numbers>
