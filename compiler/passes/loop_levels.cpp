@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "compiler/ops/op_table.h"
-#include "compiler/passes/batched_turns.h"
+#include "compiler/passes/level_places.h"
 #include "compiler/passes/turn_plan.h"
 
 namespace dyn::passes {
@@ -135,23 +135,8 @@ class Lineariser {
     BatchedTurns& b = level_;
     b.setPlace(loop_.loop->place);
     number_ = ir_.newValue();
-    const ValueId starts = captured(starts_);
-    const auto start = [&](ValueId level) {
-      return b.make(ops::gatherOp, {starts, level}, {{"axis", int64_t{0}}});
-    };
-    const ValueId first = start(number_), behind = start(b.make(ops::addOp, {number_, b.integer(1)}));
-    const Dim count = ir_.dims().any("the nodes of a level");
-    b.effect(ops::bind_dimsOp, {b.make(ops::subOp, {behind, first})},
-             {{"dims", Shape{count}}, {"elements", std::vector<int64_t>{0}}});
-    b.effect(ops::checkOp, {},
-             {{"lhs", Shape{ir_.dims().constant(0)}},
-              {"relation", std::string("le")},
-              {"rhs", Shape{count}},
-              {"what", std::string("a level has nodes")}});
-    const ValueId places = b.make(
-        ops::rangeOp, {b.integer(0), b.make(ops::dim_valueOp, {}, {{"value", Shape{count}}}), b.integer(1)});
-    b.makeAs(nodes_, ops::gatherOp, {captured(order_), b.make(ops::addOp, {places, first})},
-             {{"axis", int64_t{0}}});
+    const ValueId places = placesOfLevel(ir_, b, captured(starts_), number_);
+    b.makeAs(nodes_, ops::gatherOp, {captured(order_), places}, {{"axis", int64_t{0}}});
     b.bind(body_.parameters[0].id, nodes_, true);
     for (const NodeLoop::State& state : loop_.states) {
       states_.push_back({operands[2 + state.carried], ir_.newValue(), kNoValue,

@@ -19,7 +19,7 @@
 
 #include "compiler/ops/index/node_table_ops.h"
 #include "compiler/ops/op_table.h"
-#include "compiler/passes/batched_turns.h"
+#include "compiler/passes/level_places.h"
 #include "compiler/passes/turn_plan.h"
 
 namespace dyn::passes {
@@ -216,7 +216,7 @@ class Emitter {
     const ValueId nodes = ir_.newValue();
     BatchedTurns b(inferred_, types_, nodes);
     b.setPlace(function_.place);
-    const ValueId here = placesOf(b, captured_(tables.starts));
+    const ValueId here = placesOfLevel(ir_, b, captured_(tables.starts), number_);
     const auto ofLevel = [&](ValueId table) {
       return b.make(ops::gatherOp, {captured_(table), here}, {{"axis", int64_t{0}}});
     };
@@ -244,25 +244,6 @@ class Emitter {
     }
     level_.insert(level_.end(), b.ops().begin(), b.ops().end());
     return "";
-  }
-
-  // starts[k] to starts[k + 1], as indices.
-  ValueId placesOf(BatchedTurns& b, ValueId starts) {
-    const auto start = [&](ValueId level) {
-      return b.make(ops::gatherOp, {starts, level}, {{"axis", int64_t{0}}});
-    };
-    const ValueId first = start(number_), behind = start(b.make(ops::addOp, {number_, b.integer(1)}));
-    const Dim count = ir_.dims().any("the nodes of a level");
-    b.effect(ops::bind_dimsOp, {b.make(ops::subOp, {behind, first})},
-             {{"dims", Shape{count}}, {"elements", std::vector<int64_t>{0}}});
-    b.effect(ops::checkOp, {},
-             {{"lhs", Shape{ir_.dims().constant(0)}},
-              {"relation", std::string("le")},
-              {"rhs", Shape{count}},
-              {"what", std::string("a level has nodes")}});
-    const ValueId places = b.make(
-        ops::rangeOp, {b.integer(0), b.make(ops::dim_valueOp, {}, {{"value", Shape{count}}}), b.integer(1)});
-    return b.make(ops::addOp, {places, first});
   }
 
   const Function* finish() {

@@ -37,8 +37,9 @@ REWRITES = {
                                          "reduce_mean reduce_min reduce_prod reduce_sum reshape rms_norm shape slice softmax split "
                                          "squeeze transpose unsqueeze",
     "compiler/passes/heads_apart.cpp": "div matmul mul reshape softmax transpose",
-    "compiler/passes/loop_levels.cpp": "add cast gather levels range reshape scatter_nd shape sub",
-    "compiler/passes/recursion_levels.cpp": "add concat constant_of_shape gather list node_tables range reshape scatter_nd shape sub",
+    "compiler/passes/level_places.cpp": "add gather range sub",
+    "compiler/passes/loop_levels.cpp": "cast gather levels range reshape scatter_nd shape sub",
+    "compiler/passes/recursion_levels.cpp": "add concat constant_of_shape gather list node_tables reshape scatter_nd shape sub",
     "compiler/passes/forest_calls.cpp": "gather list_at list_length",
     "compiler/passes/node_loop.cpp": "gather scatter_nd",
     "compiler/passes/simplify.cpp": "cast constant_of_shape div expand identity mul reshape squeeze transpose unsqueeze",
