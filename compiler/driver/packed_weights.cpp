@@ -132,7 +132,7 @@ std::string textOf(const HostTensor& weights) {
 }
 
 std::string textOf(const Packing& packing) {
-  std::string text = packing.builtin;
+  std::string text = packing.builtin + " " + std::to_string(static_cast<int>(packing.dtype));
   for (int32_t number : packing.numbers) text += " " + std::to_string(number);
   return text;
 }

@@ -5,7 +5,8 @@
 //   before  %y = conv(%x, %w) with %w constant [m, c, h, w]    after  %p = pack_conv(%w)  %y = conv_packed(%x, %p) {weights = dims(m, c, h, w)}
 //   before  %y = conv_integer(%x, %w) with %w constant [m, c, h, w] i8
 //   after   %y = conv_integer(%x, %w2, %zx, %zw) {channels_last = 1} with %w2 constant [m, h, w, c] u8, all of it and %zw 128 more
-// Constants of f16 and bf16 behind a cast to f32 are packed as they are: packing widens.
+// Constants of f16 and bf16 behind a cast to f32 are packed as they are. Matrices of f16 stay in f16 and are
+// widened a block at a time by the product that reads them; in all else packing widens.
 // A transpose of the constant matrix between them is taken into the packing, so no transposed copy of the
 // weight is made. Cost in IR size: one operation per product; in memory: the packed weights (the unpacked
 // ones are then not read any more).
@@ -109,12 +110,13 @@ class Packer {
     gemm.def = &product;
     gemm.attributes = {{"k", Shape{type.dims()[transposed ? 1 : 0]}},
                        {"n", Shape{type.dims()[transposed ? 0 : 1]}}};
+    const Dtype packed = rounded ? products_ : type.dtype() == Dtype::f16 ? Dtype::f16 : dtype;
     if (dtype == Dtype::f32) {
-      const contraction::Version version = choose(gemm, rounded ? products_ : dtype, type.dtype());
+      const contraction::Version version = choose(gemm, packed, type.dtype());
       if (!contraction::isAutomatic(version)) gemm.attributes.set("schedule", textOf(version));
       if (contraction::isLibrary(version)) pack.attributes.set("schedule", textOf(version));
     }
-    gemm.operands[1] = add(std::move(pack), op, rounded ? products_ : dtype);
+    gemm.operands[1] = add(std::move(pack), op, packed);
     ops_.push_back(ir_.own(std::move(gemm)));
   }
 

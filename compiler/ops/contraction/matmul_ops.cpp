@@ -98,8 +98,8 @@ bool builtinGemmTakes(const Op&, std::span<const Type> operandTypes) {
 
 constexpr AttributeSpec kPackAttributes[] = {
     {"transpose", AttributeKind::integer, false, "1: b is [n, k]; default 0, b is [k, n]", Allowed::flag()},
-    {"dtype", AttributeKind::dtype, false, "bf16: rounded to it; default f32",
-     Allowed::byRule("f32 or bf16")},
+    {"dtype", AttributeKind::dtype, false, "bf16: rounded to it; default f16 of an f16, else f32",
+     Allowed::byRule("the default or bf16")},
     {"schedule", AttributeKind::string, false, "onednn: for products that are made with it; else left out",
      Allowed::byRule("a schedule of products")},
 };
@@ -124,14 +124,17 @@ Result<HostTensor> roundedTo(Dtype dtype, const HostTensor& x) {
   return result;
 }
 
+Dtype keptIn(Dtype matrix) { return matrix == Dtype::f16 ? Dtype::f16 : Dtype::f32; }
+
 Status inferPack(InferContext& c) {
   DYN_TRY(TensorOperand b, tensorOperand(c, 0, 2));
   if (b.dtype != Dtype::f16 && b.dtype != Dtype::bf16)
     DYN_CHECK(requireDtype(c, b, Dtype::f32, "a matrix to be packed"));
-  const Dtype dtype = c.attributes().dtype("dtype", Dtype::f32);
-  if (dtype != Dtype::f32 && dtype != Dtype::bf16)
-    return c.error(DiagnosticId::badAttribute,
-                   "a matrix is packed in f32 or bf16, not in " + std::string(toString(dtype)));
+  const Dtype kept = keptIn(b.dtype), dtype = c.attributes().dtype("dtype", kept);
+  if (dtype != kept && dtype != Dtype::bf16)
+    return c.error(DiagnosticId::badAttribute, "a matrix of " + std::string(toString(b.dtype)) +
+                                                   " is packed in " + std::string(toString(kept)) +
+                                                   " or bf16, not in " + std::string(toString(dtype)));
   // How the panels are laid out is the running machine's affair, so the length is its too.
   setTensor(c, {c.fresh("the panels of a packed matrix are laid out for the machine at load")}, dtype);
   return {};
@@ -139,7 +142,7 @@ Status inferPack(InferContext& c) {
 
 Status evaluatePack(EvalContext& c) {
   DYN_TRY(HostTensor panel, onePanel(c.operand(0), flag(c, "transpose")));
-  DYN_TRY(HostTensor rounded, roundedTo(c.attributes().dtype("dtype", Dtype::f32), panel));
+  DYN_TRY(HostTensor rounded, roundedTo(c.attributes().dtype("dtype", keptIn(panel.dtype())), panel));
   c.setResult(0, std::move(rounded));
   return {};
 }
@@ -154,7 +157,8 @@ Status inferGemmPacked(InferContext& c) {
   DYN_TRY(TensorOperand a, tensorOperand(c, 0));
   DYN_TRY(TensorOperand packed, tensorOperand(c, 1, 1));
   DYN_CHECK(requireDtype(c, a, Dtype::f32, "the left matrix"));
-  if (packed.dtype != Dtype::bf16) DYN_CHECK(requireDtype(c, packed, Dtype::f32, "the packed matrix"));
+  if (packed.dtype != Dtype::bf16 && packed.dtype != Dtype::f16)
+    DYN_CHECK(requireDtype(c, packed, Dtype::f32, "the packed matrix"));
   if (a.rank() < 1) return c.error(DiagnosticId::rankMismatch, "the left matrix is a scalar");
   DYN_TRY(Shape shape, packedProductShape(c, a.dims));
   setTensor(c, shape, a.dtype);
@@ -163,7 +167,7 @@ Status inferGemmPacked(InferContext& c) {
 
 Status evaluateGemmPacked(EvalContext& c) {
   const HostTensor& b = c.operand(1);
-  DYN_TRY(HostTensor a, roundedTo(b.dtype(), c.operand(0)));
+  DYN_TRY(HostTensor a, roundedTo(b.dtype() == Dtype::bf16 ? Dtype::bf16 : Dtype::f32, c.operand(0)));
   DYN_TRY(int64_t n, c.dimValue(c.attributes().dims("n").at(0)));
   DYN_TRY(int64_t k, c.dimValue(c.attributes().dims("k").at(0)));
   if (a.shape().back() != k || b.elementCount() != n * k) {
@@ -244,8 +248,8 @@ const OpDef pack_bOp{
     },
     .operandRules = kAnyElements,
     .doc =
-        "[k, n] (or [n, k] with transpose) f32, f16 or bf16 -> [?] f32 or bf16, only good for gemm_packed "
-        "on the same machine.",
+        "[k, n] (or [n, k] with transpose) f32, f16 or bf16 -> [?] f32, f16 or bf16, only good for "
+        "gemm_packed on the same machine.",
     .example = "fn @main(%b: Tensor[(3, m), f32]) { %p = pack_b(%b) return %p }",
 };
 
@@ -264,8 +268,8 @@ const OpDef gemm_packedOp{
     .builtinFor = [](const Op& op) -> std::string_view { return isOneDnn(op) ? "onednn_gemm" : "gemm"; },
     .operandRules = kAnyElements,
     .doc =
-        "[..., k] f32, packed [?] f32 -> [..., n]; a packed bf16 has the left side rounded to bf16, too, "
-        "and sums in f32.",
+        "[..., k] f32, packed [?] f32 or f16 -> [..., n]; a packed bf16 has the left side rounded to bf16, "
+        "too, and sums in f32.",
     .example =
         "fn @main(%a: Tensor[(n, 3), f32], %b: Tensor[(3, 5), f32]) { %p = pack_b(%b) "
         "%y = gemm_packed(%a, %p) {n = dims(5), k = dims(3)} return %y }",

@@ -7,9 +7,11 @@
 #define DYN_POOL dynPoolPortable
 #define DYN_RESIZE dynResizePortable
 #define DYN_WINOGRAD dynWinogradPortable
+#define DYN_HALVES dynHalvesPortable
 #include "vm/kernels/cpu/micro_kernel.inc"
 
 // Those below use what it defines.
 #include "vm/kernels/conv/winograd_kernel.inc"
+#include "vm/kernels/gemm/half_kernel.inc"
 #include "vm/kernels/image/pool_kernel.inc"
 #include "vm/kernels/image/resize_kernel.inc"

@@ -1,20 +1,16 @@
-// gemm and gemmpack: packed panels and micro-kernels for all types; f32 by schedules
-// (vm/core/gemm_schedule.h), with panels packed beforehand too.
+// gemm: packed panels and micro-kernels for all types; f32 by schedules
+// (vm/core/gemm_schedule.h), with panels packed beforehand too, in f32, f16 or rounded to bf16.
 #include "vm/kernels/gemm/gemm.h"
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "vm/core/gemm_schedule.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
-#include "vm/kernels/four.h"
-#include "vm/kernels/gemm/bf16_gemm.h"
 #include "vm/kernels/gemm/few_rows.h"
-#include "vm/kernels/gemm/matrix_view.h"
+#include "vm/kernels/gemm/gemm_blocks.h"
 #include "vm/kernels/gemm/number_gemm.h"
-#include "vm/kernels/halves.h"
 
 namespace dyn::vm::kernels {
 namespace {
@@ -22,22 +18,8 @@ namespace {
 using calls::Gemm;
 using GemmNumbers = Gemm::Numbers<calls::Borrowed>;
 
-struct Problem {
-  int64_t rows = 0, columns = 0, depth = 0;
-  int64_t batches = 1;
-  BatchOffsets batchA, batchB, batchC;
-  int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0, strideCM = 0;
-  bool packed = false;
-  const Bf16Family* rounded = nullptr;  // B is packed in bf16, for this family
-  std::span<const int32_t> dispatch;    // the program's: pairs of 1 + schedule (0: by cost) and most rows
-};
-
-// Of finished tiles that an epilogue sees together, about: they are still near, and its rows are long
-// enough to be worth starting.
-constexpr int64_t kEpilogueElements = 16384;
-
 // Multiply-adds of one batch.
-double steps(const Problem& p) {
+double steps(const ProductProblem& p) {
   return static_cast<double>(p.rows) * static_cast<double>(p.columns) *
          static_cast<double>(std::max<int64_t>(p.depth, 1));
 }
@@ -59,7 +41,7 @@ Status readOrders(calls::Borrowed given, int64_t rank, std::array<AxisOrder, 3>&
 // The plain case, without allocating anything: rows of A, as they lie, times a packed B, for rows of C.
 // False: it is another, or wrong.
 bool describePackedRows(const FlatCall& call, const TensorView* a, const TensorView* b, const TensorView* c,
-                        const GemmNumbers& n, Problem& p) {
+                        const GemmNumbers& n, ProductProblem& p) {
   const bool plain = n.packedB && !n.transposedA && !n.transposedB && !n.ordered;
   if (!plain || a->strides || a->rank < 2 || a->rank != c->rank || b->rank != 1 ||
       a->dtype() != DataType::f32 || c->dtype() != DataType::f32 || c->elements == 0 || a->elements == 0)
@@ -79,7 +61,7 @@ bool describePackedRows(const FlatCall& call, const TensorView* a, const TensorV
   return true;
 }
 
-Status readDispatch(const GemmNumbers& n, Problem& p) {
+Status readDispatch(const GemmNumbers& n, ProductProblem& p) {
   if (!n.dispatched) return okStatus();
   if (n.pieces < 1 || n.pieces > static_cast<int64_t>(contraction::kMostPieces) || n.ordered || !n.complete)
     return failure(DYN_BAD_PROGRAM, "the schedules are missing");
@@ -91,16 +73,22 @@ Status readDispatch(const GemmNumbers& n, Problem& p) {
 }
 
 Status describeProblem(const FlatCall& call, const TensorView* a, const TensorView* b, const TensorView* c,
-                       const GemmNumbers& n, Problem& p) {
+                       const GemmNumbers& n, ProductProblem& p) {
   p.packed = n.packedB;
   auto wrong = [&] {
     return failure(DYN_BAD_INPUT,
                    "shapes do not fit: " + shapesText(a, b, c) + (p.packed ? " (packed)" : ""));
   };
   if (p.packed && b->dtype() == DataType::bf16) p.rounded = bf16Families().front();
+  if (p.packed && b->dtype() == DataType::f16) {
+    p.halves = halfFamilyFor(*call.gemmFamily);
+    if (!p.halves)
+      return failure(DYN_UNSUPPORTED,
+                     "panels of f16, " + std::to_string(call.gemmFamily->panelWidth) + " wide");
+  }
   if (describePackedRows(call, a, b, c, n, p)) return okStatus();
-  if (a->rank < 2 || c->rank < 2 || (a->dtype() != b->dtype() && !p.rounded) || a->dtype() != c->dtype() ||
-      (p.packed ? b->rank != 1 : b->rank < 2))
+  if (a->rank < 2 || c->rank < 2 || (a->dtype() != b->dtype() && !p.rounded && !p.halves) ||
+      a->dtype() != c->dtype() || (p.packed ? b->rank != 1 : b->rank < 2))
     return wrong();
   std::array<AxisOrder, 3> orders;
   if (n.ordered) {
@@ -143,116 +131,16 @@ Status describeProblem(const FlatCall& call, const TensorView* a, const TensorVi
   return okStatus();
 }
 
-// Row tiles [tileBegin, tileEnd) x panels [panelBegin, panelEnd) of one batch. `copy` holds one block of A
-// when its rows are not used in place: transposed, with a stride that would map all rows to the same L1
-// lines, or rounded to bf16.
-struct BlockTask {
-  const FlatCall& call;
-  const DynGemmFamily& family;
-  const Problem& problem;
-  const Epilogue* epilogue;  // null: only sizes are asked for
-  const ProductSchedule& schedule;
-
-  static int64_t width(const Problem& p, const DynGemmFamily& family) {
-    return p.rounded ? p.rounded->panelWidth : family.panelWidth;
-  }
-  static int64_t maxRows(const Problem& p, const DynGemmFamily& family) {
-    return p.rounded ? p.rounded->maxRows : family.maxRows;
-  }
-  static bool copiesA(const Problem& p) {
-    return p.rounded || p.strideAK != 1 || (p.strideAM % 1024 == 0 && p.rows > 4);
-  }
-  static ProductShape shapeOf(const Problem& p, int64_t tasks) {
-    return {p.rows, p.columns, p.depth, tasks, copiesA(p)};
-  }
-  int64_t depthBlock() const {  // even where it is not the whole depth
-    return contraction::depthBlockOf(shapeOf(problem, 1), maxRows(problem, family), schedule);
-  }
-  // From row to row of the copy.
-  int64_t leadingCopy() const {
-    const int64_t block = depthBlock();
-    return oddLineStride(problem.rounded ? bf16Words(block) : block);
-  }
-  contraction::RowTiles tiles() const { return {problem.rows, maxRows(problem, family)}; }
-  int64_t copyElements() const {
-    return copiesA(problem)
-               ? std::min(problem.rows, maxRows(problem, family) * schedule.rowTiles) * leadingCopy()
-               : 0;
-  }
-
-  int32_t run(int64_t tileBegin, int64_t tileEnd, int64_t panelBegin, int64_t panelEnd, const float* a,
-              const float* packed, float* c, int64_t firstRow, float* copy) const {
-    const Problem& p = problem;
-    const contraction::RowTiles all = tiles();
-    const int64_t width = BlockTask::width(p, family), block = depthBlock(), ownTiles = tileEnd - tileBegin,
-                  blocks = (ownTiles + schedule.rowTiles - 1) / schedule.rowTiles;
-    for (int64_t rowBlock = 0; rowBlock < blocks; ++rowBlock) {
-      const int64_t firstTile = tileBegin + ownTiles * rowBlock / blocks,
-                    lastTile = tileBegin + ownTiles * (rowBlock + 1) / blocks, row = all.begin(firstTile),
-                    rows = all.begin(lastTile) - row;
-      for (int64_t k = 0; k < std::max<int64_t>(p.depth, 1); k += block) {
-        if (call.cancelled()) return DYN_KERNEL_OK;
-        const int64_t depth = std::min(block, p.depth - k);
-        const float* left = a + row * p.strideAM + k * p.strideAK;
-        int64_t leading = p.strideAM;
-        if (copy) {
-          leading = leadingCopy();
-          for (int64_t i = 0; i < rows && p.rounded; ++i)
-            roundToWords(*p.rounded, left + i * p.strideAM, depth, p.strideAK,
-                         reinterpret_cast<uint32_t*>(copy + i * leading));
-          for (int64_t i = 0; i < rows && !p.rounded; ++i)
-            for (int64_t j = 0; j < depth; ++j) copy[i * leading + j] = left[i * p.strideAM + j * p.strideAK];
-          left = copy;
-        }
-        const bool last = k + block >= p.depth;
-        const int64_t together = std::max<int64_t>(1, kEpilogueElements / (rows * width));
-        for (int64_t panel = panelBegin, finished = panelBegin; panel < panelEnd; ++panel) {
-          const int64_t column = panel * width, columns = std::min(width, p.columns - column);
-          int64_t first = 0;
-          for (int64_t tile = firstTile; tile < lastTile; first += all.height(tile++))
-            multiply(all.height(tile), depth, left + first * leading, leading, packed, panel, k,
-                     c + (row + first) * p.strideCM + column, columns);
-          const bool full = panel + 1 - finished == together || panel + 1 == panelEnd;
-          if (!last || !*epilogue || !full) continue;
-          const int32_t fault =
-              epilogue->run(firstRow + row, firstRow + row + rows, finished * width, column + columns);
-          if (fault != DYN_KERNEL_OK) return fault;
-          finished = panel + 1;
-        }
-      }
-    }
-    return DYN_KERNEL_OK;
-  }
-
- private:
-  // The rows of a tile times depths [k, k + depth) of one panel. Of words where both sides are rounded: then
-  // `left` counts them.
-  void multiply(int64_t rows, int64_t depth, const float* left, int64_t leading, const float* packed,
-                int64_t panel, int64_t k, float* c, int64_t columns) const {
-    const Problem& p = problem;
-    const int32_t accumulate = k > 0 ? 1 : 0;
-    if (!p.rounded) {
-      family.microKernels[rows - 1](depth, left, leading, packed + (panel * p.depth + k) * family.panelWidth,
-                                    c, p.strideCM, columns, accumulate);
-      return;
-    }
-    const auto* right = reinterpret_cast<const uint32_t*>(packed) +
-                        (panel * bf16Words(p.depth) + k / 2) * p.rounded->panelWidth;
-    p.rounded->microKernels[rows - 1](bf16Words(depth), reinterpret_cast<const uint32_t*>(left), leading,
-                                      right, c, p.strideCM, columns, accumulate);
-  }
-};
-
 // The product runs the same way whenever shape, threads and program are the same.
-size_t scheduleOf(const FlatCall& call, const Problem& p, int64_t tasks) {
+size_t scheduleOf(const FlatCall& call, const ProductProblem& p, int64_t tasks) {
   for (size_t i = 0; i < p.dispatch.size(); i += 2) {
     if (p.rows > p.dispatch[i + 1]) continue;
     if (p.dispatch[i] > 0) return static_cast<size_t>(p.dispatch[i] - 1);
     break;
   }
-  const int64_t maxRows = BlockTask::maxRows(p, *call.gemmFamily),
-                width = BlockTask::width(p, *call.gemmFamily);
-  const bool copiesA = BlockTask::copiesA(p);
+  const int64_t maxRows = ProductBlocks::maxRows(p, *call.gemmFamily),
+                width = ProductBlocks::width(p, *call.gemmFamily);
+  const bool copiesA = ProductBlocks::copiesA(p);
   if (!call.context->schedule)
     return contraction::cheapestSchedule({p.rows, p.columns, p.depth, tasks, copiesA},
                                          productMachine(maxRows, width));
@@ -261,7 +149,7 @@ size_t scheduleOf(const FlatCall& call, const Problem& p, int64_t tasks) {
 }
 
 // For the trace: what ran, and the values that decided it.
-std::string versionText(const std::string& name, const Problem& p, int64_t tasks) {
+std::string versionText(const std::string& name, const ProductProblem& p, int64_t tasks) {
   return name + " for rows=" + std::to_string(p.rows) + " columns=" + std::to_string(p.columns) +
          " depth=" + std::to_string(p.depth) + " threads=" + std::to_string(tasks) +
          (p.dispatch.empty() ? ", by cost" : ", named");
@@ -269,9 +157,9 @@ std::string versionText(const std::string& name, const Problem& p, int64_t tasks
 
 // The steps of a schedule at these sizes: "; tile rows 59 = 4*12 + 1*11, pad columns 70 to 96, block depth
 // 1600 by 768".
-std::string stepsText(const Problem& p, const DynGemmFamily& family, const BlockTask& block) {
+std::string stepsText(const ProductProblem& p, const DynGemmFamily& family, const ProductBlocks& block) {
   const contraction::RowTiles tiles = block.tiles();
-  const int64_t width = BlockTask::width(p, family), padded = (p.columns + width - 1) / width * width,
+  const int64_t width = ProductBlocks::width(p, family), padded = (p.columns + width - 1) / width * width,
                 low = tiles.count - tiles.higherCount;
   std::string text = "; tile rows " + std::to_string(p.rows) + " = ";
   if (tiles.higherCount > 0)
@@ -289,10 +177,10 @@ struct F32Plan {
   int64_t tasks = 1;
   bool overBatches = false;
   size_t chosen = 0;
-  int64_t copyElements = 0;         // a task's copy of A
+  int64_t ownElements = 0;          // of a task's blocks
   int64_t shared = 0, perTask = 0;  // scratch memory
 
-  F32Plan(const FlatCall& call, const Problem& p) {
+  F32Plan(const FlatCall& call, const ProductProblem& p) {
     const DynGemmFamily& family = *call.gemmFamily;
     const int64_t threads = call.threadCount();
     const int64_t batchTasks =
@@ -300,26 +188,26 @@ struct F32Plan {
     overBatches = p.batches > 1 && (batchTasks == threads || p.batches >= threads);
     tasks = overBatches ? batchTasks : worthwhileTasks(call, steps(p));
     chosen = scheduleOf(call, p, overBatches ? 1 : tasks);
-    const BlockTask block{call, family, p, nullptr, schedule()};
+    const ProductBlocks block{call, family, p, nullptr, schedule()};
     if (call.wantsVersion())
       call.nameVersion(versionText(contraction::scheduleName(chosen), p, overBatches ? 1 : tasks) +
                        stepsText(p, family, block));
-    copyElements = block.copyElements();
+    ownElements = wholeLines(block.ownElements());
     const int64_t packElements = p.packed ? 0 : packedElementCount(family, p.depth, p.columns);
-    perTask = wholeLines(copyElements + (overBatches ? packElements : 0));
+    perTask = ownElements + (overBatches ? wholeLines(packElements) : 0);
     shared = overBatches ? 0 : wholeLines(packElements);
   }
   const ProductSchedule& schedule() const { return contraction::kProductSchedules[chosen]; }
 };
 
-Status gemmF32(FlatCall& call, const Problem& p, const TensorView* a, const TensorView* b, TensorView* c,
-               const Epilogue& epilogue) {
+Status gemmF32(FlatCall& call, const ProductProblem& p, const TensorView* a, const TensorView* b,
+               TensorView* c, const Epilogue& epilogue) {
   const DynGemmFamily& family = *call.gemmFamily;
-  const int64_t width = BlockTask::width(p, family), panels = (p.columns + width - 1) / width;
+  const int64_t width = ProductBlocks::width(p, family), panels = (p.columns + width - 1) / width;
   const F32Plan plan(call, p);
-  const int64_t tasks = plan.tasks, copyElements = plan.copyElements;
+  const int64_t tasks = plan.tasks;
   const ProductSchedule& schedule = plan.schedule();
-  const BlockTask block{call, family, p, &epilogue, schedule};
+  const ProductBlocks block{call, family, p, &epilogue, schedule};
   Scratch scratch(call, plan.shared, tasks, plan.perTask);
   if (!scratch) return scratch.status();
   EpilogueFault fault;
@@ -328,8 +216,7 @@ Status gemmF32(FlatCall& call, const Problem& p, const TensorView* a, const Tens
   if (plan.overBatches) {
     call.split(p.batches, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
       float* own = scratch.next();
-      float* copy = copyElements > 0 ? own : nullptr;
-      float* pack = own + copyElements;
+      float* pack = own + plan.ownElements;
       int64_t packedOffset = -1;
       for (int64_t batch = begin; batch < end; ++batch) {
         const int64_t offset = p.batchB[batch];
@@ -337,7 +224,7 @@ Status gemmF32(FlatCall& call, const Problem& p, const TensorView* a, const Tens
           packPanels(family, bData + offset, p.depth, p.columns, p.strideBK, p.strideBN, 0, panels, pack);
         packedOffset = offset;
         fault.note(block.run(0, block.tiles().count, 0, panels, aData + p.batchA[batch],
-                             p.packed ? bData : pack, cData + p.batchC[batch], batch * p.rows, copy));
+                             p.packed ? bData : pack, cData + p.batchC[batch], batch * p.rows, own));
       }
     });
   } else {
@@ -356,10 +243,10 @@ Status gemmF32(FlatCall& call, const Problem& p, const TensorView* a, const Tens
       const bool overRows = schedule.side == contraction::SplitSide::rows;
       const int64_t pieces = overRows ? rowTiles : panels;
       call.split(pieces, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-        float* copy = copyElements > 0 ? scratch.next() : nullptr;
+        float* own = plan.ownElements > 0 ? scratch.next() : nullptr;
         fault.note(block.run(overRows ? begin : 0, overRows ? end : rowTiles, overRows ? 0 : begin,
                              overRows ? panels : end, aData + p.batchA[batch], packed,
-                             cData + p.batchC[batch], batch * p.rows, copy));
+                             cData + p.batchC[batch], batch * p.rows, own));
       });
     }
   }
@@ -368,7 +255,8 @@ Status gemmF32(FlatCall& call, const Problem& p, const TensorView* a, const Tens
 
 // A few rows times a B that is not packed: packing would cost more than the product, so B is read once, in
 // place.
-FewRows fewRowsOf(const Problem& p, int64_t batch, const TensorView* a, const TensorView* b, TensorView* c) {
+FewRows fewRowsOf(const ProductProblem& p, int64_t batch, const TensorView* a, const TensorView* b,
+                  TensorView* c) {
   return {.rows = p.rows,
           .depth = p.depth,
           .a = a->as<float>() + p.batchA[batch],
@@ -381,7 +269,7 @@ FewRows fewRowsOf(const Problem& p, int64_t batch, const TensorView* a, const Te
           .strideCM = p.strideCM};
 }
 
-void fewRowsOfDots(FlatCall& call, const Problem& p, const TensorView* a, const TensorView* b,
+void fewRowsOfDots(FlatCall& call, const ProductProblem& p, const TensorView* a, const TensorView* b,
                    TensorView* c) {
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
   constexpr int64_t kTogether = 64;  // columns of a unit
@@ -406,12 +294,12 @@ void rowsInPlace(FlatCall& call, RowsInPlace<T> kernel, const NumberProduct<T>& 
 }
 
 // A few rows of another type than f32 whose B's rows are runs.
-bool readsInPlace(const Problem& p) { return p.rows <= 3 && p.strideBN == 1; }
-double allSteps(const Problem& p) { return steps(p) * static_cast<double>(p.batches); }
+bool readsInPlace(const ProductProblem& p) { return p.rows <= 3 && p.strideBN == 1; }
+double allSteps(const ProductProblem& p) { return steps(p) * static_cast<double>(p.batches); }
 
 // `a`, `b` and `c` null: the sizes only.
 template <typename T>
-NumberProduct<T> productOf(const Problem& p, int64_t batch, const TensorView* a, const TensorView* b,
+NumberProduct<T> productOf(const ProductProblem& p, int64_t batch, const TensorView* a, const TensorView* b,
                            TensorView* c) {
   return {.rows = p.rows,
           .columns = p.columns,
@@ -427,7 +315,7 @@ NumberProduct<T> productOf(const Problem& p, int64_t batch, const TensorView* a,
 }
 
 template <typename T>
-Status gemmNumbers(FlatCall& call, const Problem& p, const TensorView* a, const TensorView* b,
+Status gemmNumbers(FlatCall& call, const ProductProblem& p, const TensorView* a, const TensorView* b,
                    TensorView* c) {
   auto product = [&](int64_t batch) { return productOf<T>(p, batch, a, b, c); };
   if (!readsInPlace(p)) return runNumberProducts<T>(call, p.batches, allSteps(p), product);
@@ -437,14 +325,15 @@ Status gemmNumbers(FlatCall& call, const Problem& p, const TensorView* a, const 
 }
 
 template <typename T>
-int64_t numberScratch(const FlatCall& call, const Problem& p) {
+int64_t numberScratch(const FlatCall& call, const ProductProblem& p) {
   if (readsInPlace(p)) return 0;
   const NumberPlan<T> plan(call, p.batches, allSteps(p), productOf<T>(p, 0, nullptr, nullptr, nullptr));
   return scratchElements(plan.shared(), plan.tasks, plan.own());
 }
 
 // By dtype, other than f32.
-Status gemmOthers(FlatCall& call, const Problem& p, const TensorView* a, const TensorView* b, TensorView* c) {
+Status gemmOthers(FlatCall& call, const ProductProblem& p, const TensorView* a, const TensorView* b,
+                  TensorView* c) {
   switch (a->dtype()) {
     case DataType::f64:
       return gemmNumbers<double>(call, p, a, b, c);
@@ -458,7 +347,7 @@ Status gemmOthers(FlatCall& call, const Problem& p, const TensorView* a, const T
       return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(a->dtype())));
   }
 }
-int64_t scratchOfOthers(const FlatCall& call, const Problem& p, DataType dtype) {
+int64_t scratchOfOthers(const FlatCall& call, const ProductProblem& p, DataType dtype) {
   switch (dtype) {
     case DataType::f64:
       return numberScratch<double>(call, p);
@@ -475,7 +364,7 @@ struct GemmCall {
   enum class Way : uint8_t { blocks, fewRows, fewRowsOfDots, numbers };
   const TensorView *a = nullptr, *b = nullptr, *c = nullptr;
   GemmNumbers n;
-  Problem p;
+  ProductProblem p;
   Way way = Way::blocks;
 
   Status read(const FlatCall& call) {
@@ -518,89 +407,7 @@ bool takesNone(const FlatCall& call) {
          a->sizes().back() % 1024 != 0;
 }
 
-// to[k][i] = from[i][k] for a block of 4 x 4.
-void transposeFours(const float* from, int64_t fromStride, float* to, int64_t toStride) {
-  Four rows[4];
-  for (int64_t i = 0; i < 4; ++i) rows[i] = fourAnywhere(from + i * fromStride);
-  transpose(rows);
-  for (int64_t k = 0; k < 4; ++k) four(to + k * toStride) = rows[k];
-}
-
 }  // namespace
-
-void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int64_t columns, int64_t strideK,
-                int64_t strideN, int64_t firstPanel, int64_t lastPanel, float* packed) {
-  const int64_t width = family.panelWidth;
-  constexpr int64_t kBlock = 16;
-  for (int64_t panel = firstPanel; panel < lastPanel; ++panel) {
-    float* out = packed + panel * depth * width;
-    const float* from = b + panel * width * strideN;
-    const int64_t count = std::min(width, columns - panel * width);
-    if (strideN == 1) {
-      for (int64_t k = 0; k < depth; ++k, out += width) {
-        memcpy(out, from + k * strideK, static_cast<size_t>(count) * sizeof(float));
-        std::fill(out + count, out + width, 0.0f);
-      }
-      continue;
-    }
-    int64_t done = 0;
-    if (strideK == 1) {
-      for (; done + 4 <= depth; done += 4) {
-        int64_t i = 0;
-        for (; i + 4 <= count; i += 4)
-          transposeFours(from + i * strideN + done, strideN, out + done * width + i, width);
-        for (int64_t k = done; k < done + 4; ++k) {
-          for (int64_t rest = i; rest < count; ++rest)
-            out[k * width + rest] = floatAnywhere(from + rest * strideN + k);
-          std::fill(out + k * width + count, out + (k + 1) * width, 0.0f);
-        }
-      }
-    }
-    for (int64_t begin = done; begin < depth; begin += kBlock) {
-      const int64_t end = std::min(begin + kBlock, depth);
-      for (int64_t i = 0; i < count; ++i)
-        for (int64_t k = begin; k < end; ++k)
-          out[k * width + i] = floatAnywhere(from + i * strideN + k * strideK);
-      for (int64_t k = begin; k < end; ++k) std::fill(out + k * width + count, out + (k + 1) * width, 0.0f);
-    }
-  }
-}
-
-Status gemmpack(BuiltinCall& call) {
-  using calls::Gemmpack;
-  const Tensor* b = call.argument(Gemmpack::b);
-  if (!b || (b->dtype != DataType::f32 && !isHalf(b)) || b->rank != 2)
-    return badArgument("gemmpack", Gemmpack::b, "f32, f16 or bf16 of rank 2", call.arguments[Gemmpack::b]);
-  const auto n = call.numbersOf<Gemmpack>();
-  const bool transposed = n.transposed, rounded = n.rounded;
-  const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
-  // For another machine, only how wide panels are is known of its families.
-  const PanelLayout* foreign = call.panels;
-  const DynGemmFamily family = foreign ? DynGemmFamily{.panelWidth = foreign->gemm} : *call.gemmFamily;
-  const Bf16Family halves = foreign ? Bf16Family{.panelWidth = foreign->bf16} : *bf16Families().front();
-  const int64_t width = rounded ? halves.panelWidth : family.panelWidth;
-  const bool empty = b->elementCount == 0;  // then the other size may be any
-  const int64_t count = empty     ? 0
-                        : rounded ? bf16ElementCount(halves, depth, columns)
-                                  : packedElementCount(family, depth, columns),
-                panels = empty ? 0 : (columns + width - 1) / width;
-  Tensor* packed = nullptr;
-  if (Status status = call.result(0, rounded ? DataType::bf16 : DataType::f32, std::span(&count, 1), packed);
-      !status.ok())
-    return status;
-  const FloatElements elements(call, b);
-  if (!elements) return elements.status();
-  const int64_t strideK = transposed ? 1 : columns, strideN = transposed ? depth : 1;
-  const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, static_cast<double>(count)));
-  call.split(panels, tasks, [&](int64_t begin, int64_t end) {
-    if (rounded)
-      packBf16Panels(halves, elements.data(), depth, columns, strideK, strideN, begin, end,
-                     reinterpret_cast<uint32_t*>(packed->data));
-    else
-      packPanels(family, elements.data(), depth, columns, strideK, strideN, begin, end, packed->as<float>());
-  });
-  return okStatus();
-}
 
 Status gemmScratch(const FlatCall& call, int64_t& elements) {
   if (takesNone(call)) return okStatus();
@@ -618,7 +425,7 @@ Status gemmScratch(const FlatCall& call, int64_t& elements) {
 Status gemm(FlatCall& call) {
   GemmCall g;
   if (Status status = g.read(call); !status.ok()) return status;
-  const Problem& p = g.p;
+  const ProductProblem& p = g.p;
   TensorView* c = call.result(0);
   Epilogue epilogue;
   if (Status status = epilogue.bindOf<Gemm>(call, g.n); !status.ok()) return status;
