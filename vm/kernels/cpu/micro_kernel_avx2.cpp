@@ -1,5 +1,5 @@
-// 6x16 tiles: 12 of 16 ymm registers hold sums. Compiled for AVX2, FMA and F16C; nothing else may be in this file
-// (vm/CMakeLists.txt).
+// 6x16 tiles: 12 of 16 ymm registers hold sums. Compiled for AVX2, FMA and F16C; nothing else may
+// be in this file (vm/CMakeLists.txt).
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #include <immintrin.h>
 

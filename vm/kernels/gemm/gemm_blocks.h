@@ -1,5 +1,5 @@
-// The blocks of an f32 product: row tiles times packed panels, in f32, f16 or rounded to bf16, with what follows
-// the product.
+// The blocks of an f32 product: row tiles times packed panels, in f32, f16 or rounded to bf16, with what
+// follows the product.
 #pragma once
 
 #include <algorithm>
@@ -131,8 +131,8 @@ struct ProductBlocks {
     return p.rounded ? packed + (panel * bf16Words(p.depth) + k / 2) * p.rounded->panelWidth
                      : packed + (panel * p.depth + k) * family.panelWidth;
   }
-  // Depths [k, k + depth) of a panel of halves, some at a time: the first tile widens them as it multiplies, the
-  // other rows, multiplyOthers(first row, first depth from k on, depths, widened), read what it left.
+  // Depths [k, k + depth) of a panel of halves, some at a time: the first tile widens them as it multiplies,
+  // the other rows, multiplyOthers(first row, first depth from k on, depths, widened), read what it left.
   template <typename MultiplyOthers>
   void multiplyHalves(int64_t firstTile, int64_t rows, int64_t panel, int64_t k, int64_t depth,
                       const float* left, int64_t leading, const float* packed, float* wide, float* c,

@@ -1,5 +1,5 @@
-// Micro-kernels for products of f32 with panels of f16. Plain: the files that define them are compiled for one
-// instruction set each.
+// Micro-kernels for products of f32 with panels of f16. Plain: the files that define them are compiled for
+// one instruction set each.
 #pragma once
 
 #include <cstdint>
