@@ -1,7 +1,9 @@
 // How the code of one kernel is laid out:
 //
-//   entry:   pointers to every third row of A, made opaque; what C holds where it is added to: full tile, else the column tail,
-//            masked or through a buffer on the stack
+//   entry:   pointers to every third row of A, made opaque
+//   narrow:  the following for one vector of columns, where C has no more
+//   wide:    the following for both
+//   add:     what C holds where it is added to: full tile, else the column tail, masked or through a buffer on the stack
 //   block:   K loop, unrolled: per k two vector loads of B, per row one broadcast of A and two FMAs into accumulators (phis)
 //   single:  the same for the remaining depth % unroll
 //   store:   full tile, else the column tail as it was read
@@ -71,9 +73,9 @@ class MicroKernelEmitter {
 
  private:
   using Accumulators = std::vector<Value*>;  // [split][row][vector], flat
-  unsigned accumulatorCount() const { return split_ * rows_ * kVectorsPerRow; }
+  unsigned accumulatorCount() const { return split_ * rows_ * vectors_; }
   unsigned accumulatorIndex(unsigned set, unsigned row, unsigned vector) const {
-    return (set * rows_ + row) * kVectorsPerRow + vector;
+    return (set * rows_ + row) * vectors_ + vector;
   }
   // The loop-carried state.
   struct State {
@@ -88,6 +90,8 @@ class MicroKernelEmitter {
   void declare();
   // `count` steps of k from `state`; the sums of step i go to set i % split.
   State steps(const State& state, unsigned count);
+  // From the pointers to the rows to the end of the function, for so many vectors of the panel.
+  void emitTile(const std::vector<Value*>& rowPointers, unsigned vectors);
   // A loop that runs while `left` >= count; leaves the builder in the block after it and returns the state
   // there.
   State loop(const State& initial, unsigned count, const char* name);
@@ -115,6 +119,7 @@ class MicroKernelEmitter {
   const unsigned rows_;
   const SummationOrder order_;
   unsigned lanes_ = 0, split_ = 1;
+  unsigned vectors_ = kVectorsPerRow;  // of a panel that are computed
   llvm::Type* float_ = nullptr;
   llvm::FixedVectorType* vector_ = nullptr;
   llvm::Function* function_ = nullptr;
@@ -165,7 +170,7 @@ void MicroKernelEmitter::addIncoming(const State& phis, const State& next, Basic
 }
 
 void MicroKernelEmitter::prefetchPanel(Value* panel) {
-  const int64_t stepBytes = int64_t{lanes_} * kVectorsPerRow * 4,
+  const int64_t stepBytes = int64_t{lanes_} * vectors_ * 4,
                 lineBytes = std::max<int64_t>(16, module_.machine().lineBytes);
   for (int64_t offset = 0; offset < stepBytes; offset += lineBytes) {
     Value* ahead = builder_.CreateConstGEP1_64(builder_.getInt8Ty(), panel,
@@ -181,8 +186,8 @@ MicroKernelEmitter::State MicroKernelEmitter::steps(const State& state, unsigned
     Value* panel =
         builder_.CreateConstInBoundsGEP1_64(float_, state.panel, uint64_t{k} * kVectorsPerRow * lanes_);
     if (rows_ >= kFewestRowsToPrefetch) prefetchPanel(panel);
-    std::array<Value*, kVectorsPerRow> b;
-    for (unsigned v = 0; v < kVectorsPerRow; ++v)
+    std::array<Value*, kVectorsPerRow> b{};
+    for (unsigned v = 0; v < vectors_; ++v)
       b[v] = builder_.CreateAlignedLoad(
           vector_, builder_.CreateConstInBoundsGEP1_64(float_, panel, uint64_t{v} * lanes_), kFloatAlign);
     for (unsigned row = 0; row < rows_; ++row) {
@@ -192,7 +197,7 @@ MicroKernelEmitter::State MicroKernelEmitter::steps(const State& state, unsigned
       Value* scalar = builder_.CreateAlignedLoad(
           float_, builder_.CreateConstInBoundsGEP1_64(float_, pointer, k), kFloatAlign);
       Value* broadcast = builder_.CreateVectorSplat(lanes_, scalar);
-      for (unsigned v = 0; v < kVectorsPerRow; ++v) {
+      for (unsigned v = 0; v < vectors_; ++v) {
         Value*& sum = next.sums[accumulatorIndex(k % split_, row, v)];
         sum = builder_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {vector_}, {broadcast, b[v], sum});
       }
@@ -226,9 +231,9 @@ MicroKernelEmitter::State MicroKernelEmitter::loop(const State& initial, unsigne
 MicroKernelEmitter::Accumulators MicroKernelEmitter::joinSets(const Accumulators& sums) {
   Accumulators joined = sums;
   for (unsigned sets = split_; sets > 1; sets /= 2)
-    for (unsigned i = 0; i < sets / 2 * rows_ * kVectorsPerRow; ++i)
-      joined[i] = builder_.CreateFAdd(joined[i], joined[i + sets / 2 * rows_ * kVectorsPerRow]);
-  joined.resize(rows_ * kVectorsPerRow);
+    for (unsigned i = 0; i < sets / 2 * rows_ * vectors_; ++i)
+      joined[i] = builder_.CreateFAdd(joined[i], joined[i + sets / 2 * rows_ * vectors_]);
+  joined.resize(rows_ * vectors_);
   return joined;
 }
 
@@ -246,35 +251,34 @@ Value* MicroKernelEmitter::columnMask(unsigned v) {
 }
 
 MicroKernelEmitter::Accumulators MicroKernelEmitter::loadMasked() {
-  Accumulators loaded(rows_ * kVectorsPerRow);
-  for (unsigned v = 0; v < kVectorsPerRow; ++v) {
+  Accumulators loaded(rows_ * vectors_);
+  for (unsigned v = 0; v < vectors_; ++v) {
     Value* mask = columnMask(v);
     for (unsigned row = 0; row < rows_; ++row)
-      loaded[row * kVectorsPerRow + v] = builder_.CreateMaskedLoad(
-          vector_, cPointer(row, v), kFloatAlign, mask, llvm::Constant::getNullValue(vector_));
+      loaded[row * vectors_ + v] = builder_.CreateMaskedLoad(vector_, cPointer(row, v), kFloatAlign, mask,
+                                                             llvm::Constant::getNullValue(vector_));
   }
   return loaded;
 }
 
 void MicroKernelEmitter::storeMasked(const Accumulators& sums) {
-  for (unsigned v = 0; v < kVectorsPerRow; ++v) {
+  for (unsigned v = 0; v < vectors_; ++v) {
     Value* mask = columnMask(v);
     for (unsigned row = 0; row < rows_; ++row)
-      builder_.CreateMaskedStore(sums[row * kVectorsPerRow + v], cPointer(row, v), kFloatAlign, mask);
+      builder_.CreateMaskedStore(sums[row * vectors_ + v], cPointer(row, v), kFloatAlign, mask);
   }
 }
 
 llvm::AllocaInst* MicroKernelEmitter::tileBuffer() {
   BasicBlock* entry = &function_->getEntryBlock();
   llvm::IRBuilder<> top(entry, entry->begin());
-  llvm::AllocaInst* buffer = top.CreateAlloca(llvm::ArrayType::get(float_, rows_ * kVectorsPerRow * lanes_));
+  llvm::AllocaInst* buffer = top.CreateAlloca(llvm::ArrayType::get(float_, rows_ * vectors_ * lanes_));
   buffer->setAlignment(llvm::Align(16));
   return buffer;
 }
 
 Value* MicroKernelEmitter::inBuffer(llvm::AllocaInst* buffer, unsigned row, unsigned vector) {
-  return builder_.CreateConstInBoundsGEP1_64(float_, buffer,
-                                             (row * kVectorsPerRow + vector) * uint64_t{lanes_});
+  return builder_.CreateConstInBoundsGEP1_64(float_, buffer, (row * vectors_ + vector) * uint64_t{lanes_});
 }
 
 void MicroKernelEmitter::forEachElement(llvm::AllocaInst* buffer,
@@ -287,7 +291,7 @@ void MicroKernelEmitter::forEachElement(llvm::AllocaInst* buffer,
   builder_.SetInsertPoint(element);
   PHINode* row = builder_.CreatePHI(builder_.getInt64Ty(), 2, "row");
   PHINode* column = builder_.CreatePHI(builder_.getInt64Ty(), 2, "column");
-  Value* width = builder_.getInt64(kVectorsPerRow * lanes_);
+  Value* width = builder_.getInt64(vectors_ * lanes_);
   body(floatAt(floatAt(buffer, builder_.CreateMul(row, width)), column),
        floatAt(floatAt(c_, builder_.CreateMul(row, leadingC_)), column));
   Value* nextColumn = builder_.CreateAdd(column, builder_.getInt64(1));
@@ -306,17 +310,17 @@ void MicroKernelEmitter::forEachElement(llvm::AllocaInst* buffer,
 // Without masked loads and stores the tile goes over the stack and is copied element by element.
 MicroKernelEmitter::Accumulators MicroKernelEmitter::loadThroughBuffer() {
   llvm::AllocaInst* buffer = tileBuffer();
-  Accumulators loaded(rows_ * kVectorsPerRow);
+  Accumulators loaded(rows_ * vectors_);
   for (unsigned row = 0; row < rows_; ++row)
-    for (unsigned v = 0; v < kVectorsPerRow; ++v)
+    for (unsigned v = 0; v < vectors_; ++v)
       builder_.CreateAlignedStore(llvm::Constant::getNullValue(vector_), inBuffer(buffer, row, v),
                                   llvm::Align(16));
   forEachElement(buffer, [&](Value* inTile, Value* inC) {
     builder_.CreateAlignedStore(builder_.CreateAlignedLoad(float_, inC, kFloatAlign), inTile, kFloatAlign);
   });
   for (unsigned row = 0; row < rows_; ++row)
-    for (unsigned v = 0; v < kVectorsPerRow; ++v)
-      loaded[row * kVectorsPerRow + v] =
+    for (unsigned v = 0; v < vectors_; ++v)
+      loaded[row * vectors_ + v] =
           builder_.CreateAlignedLoad(vector_, inBuffer(buffer, row, v), llvm::Align(16));
   return loaded;
 }
@@ -324,8 +328,8 @@ MicroKernelEmitter::Accumulators MicroKernelEmitter::loadThroughBuffer() {
 void MicroKernelEmitter::storeThroughBuffer(const Accumulators& sums) {
   llvm::AllocaInst* buffer = tileBuffer();
   for (unsigned row = 0; row < rows_; ++row)
-    for (unsigned v = 0; v < kVectorsPerRow; ++v)
-      builder_.CreateAlignedStore(sums[row * kVectorsPerRow + v], inBuffer(buffer, row, v), llvm::Align(16));
+    for (unsigned v = 0; v < vectors_; ++v)
+      builder_.CreateAlignedStore(sums[row * vectors_ + v], inBuffer(buffer, row, v), llvm::Align(16));
   forEachElement(buffer, [&](Value* inTile, Value* inC) {
     builder_.CreateAlignedStore(builder_.CreateAlignedLoad(float_, inTile, kFloatAlign), inC, kFloatAlign);
   });
@@ -339,12 +343,11 @@ MicroKernelEmitter::Accumulators MicroKernelEmitter::startTile() {
   BasicBlock* start = BasicBlock::Create(context_, "start", function_);
   builder_.CreateCondBr(builder_.CreateICmpNE(accumulate_, builder_.getInt32(0)), add, start);
   builder_.SetInsertPoint(add);
-  builder_.CreateCondBr(builder_.CreateICmpSGE(columns_, builder_.getInt64(kVectorsPerRow * lanes_)), whole,
-                        tail);
+  builder_.CreateCondBr(builder_.CreateICmpSGE(columns_, builder_.getInt64(vectors_ * lanes_)), whole, tail);
   builder_.SetInsertPoint(whole);
   Accumulators full;
   for (unsigned row = 0; row < rows_; ++row)
-    for (unsigned v = 0; v < kVectorsPerRow; ++v)
+    for (unsigned v = 0; v < vectors_; ++v)
       full.push_back(builder_.CreateAlignedLoad(vector_, cPointer(row, v), kFloatAlign));
   builder_.CreateBr(start);
   builder_.SetInsertPoint(tail);
@@ -367,12 +370,11 @@ MicroKernelEmitter::Accumulators MicroKernelEmitter::startTile() {
 void MicroKernelEmitter::storeTile(const Accumulators& sums) {
   BasicBlock* whole = BasicBlock::Create(context_, "full", function_);
   BasicBlock* tail = BasicBlock::Create(context_, "tail", function_);
-  builder_.CreateCondBr(builder_.CreateICmpSGE(columns_, builder_.getInt64(kVectorsPerRow * lanes_)), whole,
-                        tail);
+  builder_.CreateCondBr(builder_.CreateICmpSGE(columns_, builder_.getInt64(vectors_ * lanes_)), whole, tail);
   builder_.SetInsertPoint(whole);
   for (unsigned row = 0; row < rows_; ++row)
-    for (unsigned v = 0; v < kVectorsPerRow; ++v)
-      builder_.CreateAlignedStore(sums[row * kVectorsPerRow + v], cPointer(row, v), kFloatAlign);
+    for (unsigned v = 0; v < vectors_; ++v)
+      builder_.CreateAlignedStore(sums[row * vectors_ + v], cPointer(row, v), kFloatAlign);
   builder_.CreateRetVoid();
   builder_.SetInsertPoint(tail);
   if (module_.machine().maskedMemory)
@@ -385,22 +387,37 @@ void MicroKernelEmitter::storeTile(const Accumulators& sums) {
 void MicroKernelEmitter::emit() {
   declare();
   builder_.SetInsertPoint(BasicBlock::Create(context_, "entry", function_));
-  State state;
+  std::vector<Value*> rowPointers;
   for (unsigned row = 0; row < rows_; row += kRowsPerPointer) {
     Value* pointer = floatAt(a_, builder_.CreateMul(leadingA_, builder_.getInt64(row)));
-    state.rowPointers.push_back(makeOpaque(builder_, pointer));
+    rowPointers.push_back(makeOpaque(builder_, pointer));
   }
+  // The end of a matrix may fill one vector only.
+  BasicBlock* narrow = BasicBlock::Create(context_, "narrow", function_);
+  BasicBlock* wide = BasicBlock::Create(context_, "wide", function_);
+  builder_.CreateCondBr(builder_.CreateICmpSLE(columns_, builder_.getInt64(lanes_)), narrow, wide);
+  builder_.SetInsertPoint(narrow);
+  emitTile(rowPointers, 1);
+  builder_.SetInsertPoint(wide);
+  emitTile(rowPointers, kVectorsPerRow);
+}
+
+void MicroKernelEmitter::emitTile(const std::vector<Value*>& rowPointers, unsigned vectors) {
+  vectors_ = vectors;
+  State state;
+  state.rowPointers = rowPointers;
   state.panel = b_;
   state.left = depth_;
   state.sums = startTile();
-  state = loop(state, kUnroll, "block");
-  state = loop(state, 1, "single");
+  const bool isNarrow = vectors < kVectorsPerRow;
+  state = loop(state, kUnroll, isNarrow ? "narrow.block" : "block");
+  state = loop(state, 1, isNarrow ? "narrow.single" : "single");
   storeTile(joinSets(state.sums));
 }
 
 std::string kernelKey(const GemmTile& tile, SummationOrder order, int32_t firstRows, int32_t lastRows,
                       const MachineDescription& machine) {
-  std::string key = "gemm f32 micro-kernels, sums begin with C";
+  std::string key = "gemm f32 micro-kernels, sums begin with C, narrow ends";
   const int32_t order32 = static_cast<int32_t>(order);
   for (int64_t value :
        {int64_t{tile.maxRows}, int64_t{tile.panelWidth}, int64_t{order32}, int64_t{firstRows},

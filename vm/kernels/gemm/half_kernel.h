@@ -7,7 +7,7 @@
 namespace dyn::vm::kernels {
 
 // A DynGemmMicroKernel whose panel is of f16: `wide` (null: nobody wants it) is left with the panel in f32,
-// depth * panelWidth elements, for the next tiles of rows.
+// depth * panelWidth elements or, of each row, those that `columns` take, for the next tiles of rows.
 using HalfMicroKernel = void (*)(int64_t depth, const float* a, int64_t leadingA, const uint16_t* panel,
                                  float* wide, float* c, int64_t leadingC, int64_t columns,
                                  int32_t accumulate);
