@@ -56,8 +56,9 @@ endif()
 
 find_program(DYN_CCACHE ccache)
 if(DYN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER ${DYN_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${DYN_CCACHE})
+  # Two clones share what they compile: paths below the sources count from the build folder.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${DYN_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 find_program(DYN_MOLD mold)
 if(DYN_MOLD)

@@ -137,7 +137,8 @@ struct DirectTask {
         forEachRowTile(panels.kernels.maxRows, along, [&](int64_t first, int64_t height) {
           kernels[height - 1](now, from + line * stepAcross + first * stepAlong, stepAlong,
                               offsets.data() + k, weights + k * width,
-                              tile + line * tileAcross + first * tileAlong, tileAlong, k > 0 ? 1 : 0);
+                              tile + line * tileAcross + first * tileAlong, tileAlong, width, nullptr,
+                              k > 0 ? 1 : 0);
         });
     }
   }

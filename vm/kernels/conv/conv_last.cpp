@@ -1,11 +1,12 @@
-// Convolutions of images that have their channels last: [n, rows, columns, channels].
+// Convolutions of images that have their channels last, [n, rows, columns, channels], but depthwise ones
+// (conv_last_depthwise.cpp).
 //
-// Nothing is turned. Depthwise, the channels fill the lanes of vectors and are summed place by place. Else
-// positions stand in the rows of a tile and filters in its lanes, as in conv_direct.cpp, and tiles are
-// written where they belong; the input may then lie in planes as well. Only what windows reach beyond the
-// input is copied, with its padding. Sums begin with the bias.
+// Nothing is turned. Positions stand in the rows of a tile and filters in its lanes, as in conv_direct.cpp,
+// and tiles are written where they belong; the input may then lie in planes as well. Only what windows reach
+// beyond the input is copied, with its padding. Sums begin with the bias.
+#include <utility>
+
 #include "vm/kernels/conv/convolution.h"
-#include "vm/kernels/conv/lane_frame.h"
 #include "vm/kernels/work.h"
 
 namespace dyn::vm::kernels {
@@ -21,85 +22,19 @@ constexpr int64_t kManyWeights = 1 << 18, kFewerChunks = 4;
 // between.
 constexpr int64_t kSharedSets = 256, kLineElements = 16;
 
-// A chunk of output rows of some channels: as many together as fill lines, then vectors.
-class RowsTask {
- public:
-  explicit RowsTask(const ConvolutionCall& convolution)
-      : work_(convolution),
-        c(convolution.c),
-        narrow_(convolutionKernels().narrow),
-        lines_(c, 0.0f, std::max<int64_t>(1, kWrittenElements / (c.output[2] * kChannelsTogether)),
-               kLineLanes),
-        vectors_(c, 0.0f, lines_.rows(), narrow_) {}
-
-  int64_t rowChunks() const { return partsOf(c.output[1], lines_.rows()); }
-  int64_t channelChunks() const { return partsOf(c.groups, kChannelsTogether); }
-  int64_t units() const { return c.batch * rowChunks() * channelChunks(); }
-  int64_t scratchElements() const { return tapsAt() + weightElements() + tableElements<int64_t>(c.taps()); }
-
-  int32_t run(int64_t unit, float* scratch) const {
-    const int64_t chunk = unit / channelChunks() % rowChunks(), image = unit / channelChunks() / rowChunks();
-    const int64_t begin = chunk * lines_.rows(), end = std::min(begin + lines_.rows(), c.output[1]);
-    const int64_t first = unit % channelChunks() * kChannelsTogether,
-                  last = std::min(first + kChannelsTogether, c.groups);
-    for (int64_t channel = first; channel < last;) {
-      const bool line = channel + kLineLanes <= last;
-      const int64_t count = std::min(line ? kLineLanes : narrow_, last - channel);
-      sum(line ? lines_ : vectors_, line ? convolutionKernels().line : convolutionKernels().lanes, image,
-          channel, count, begin, end, scratch);
-      channel += count;
-    }
-    if (!work_.epilogue) return DYN_KERNEL_OK;
-    const int64_t row = (image * c.output[1] + begin) * c.output[2];
-    return work_.epilogue.run(row, row + (end - begin) * c.output[2], first, last);
-  }
-
- private:
-  static constexpr int64_t kChannelsTogether = 2 * kLineLanes;  // whose results the epilogue sees together
-
-  int64_t weightElements() const { return tableElements<float>(c.taps() * kLineLanes); }
-  int64_t tapsAt() const { return startAt() + wholeLines((c.output[2] + 1) * kLineLanes); }
-  int64_t startAt() const { return wholeLines(std::max(lines_.lastElements(), vectors_.lastElements())); }
-
-  void sum(const LaneFrame& frame, LaneKernel kernel, int64_t image, int64_t channel, int64_t count,
-           int64_t begin, int64_t end, float* scratch) const {
-    const int64_t lanes = frame.lanes();
-    const LaneRows held = frame.fillLast(work_.x + image * c.inputSize() * c.groups + channel, c.groups,
-                                         count, begin, end, scratch);
-    float *start = scratch + startAt(), *row = start + lanes;
-    std::fill_n(start, lanes, 0.0f);
-    if (work_.bias) std::copy_n(work_.bias + channel, count, start);
-    Table<float> factors(scratch + tapsAt());
-    Table<int64_t> offsets(scratch + tapsAt() + weightElements());
-    const TapWindow &down = frame.down(), &right = frame.right();
-    const float* weights = work_.weights + channel * c.taps();  // [taps, vector] for each vector of channels
-    for (int64_t h = 0; h < down.count(); ++h)
-      for (int64_t w = 0; w < right.count(); ++w) {
-        offsets.add((h * c.dilation[1] * held.pitch + w * c.dilation[2]) * held.step);
-        const float* own = weights + ((down.taps.low + h) * c.kernel[2] + right.taps.low + w) * narrow_;
-        for (int64_t lane = 0; lane < lanes; lane += narrow_, own += narrow_ * c.taps())
-          for (int64_t i = 0; i < narrow_; ++i) factors.add(own[i]);
-      }
-    const bool whole = count == lanes;
-    float* to = work_.y + (image * c.output[1] + begin) * c.output[2] * c.groups + channel;
-    for (int64_t i = 0; i < end - begin; ++i, to += c.output[2] * c.groups) {
-      kernel(offsets.size(), held.at + i * c.stride[1] * held.pitch * held.step, c.stride[2] * held.step,
-             offsets.data(), factors.data(), start, whole ? to : row, whole ? c.groups : lanes, c.output[2]);
-      for (int64_t column = 0; !whole && column < c.output[2]; ++column)
-        std::copy_n(row + column * lanes, count, to + column * c.groups);
-    }
-  }
-
-  const ConvolutionCall& work_;
-  const Convolution& c;
-  const int64_t narrow_;
-  const LaneFrame lines_, vectors_;
-};
+// A pointwise one has one long row of the positions of all images.
+Convolution straightened(Convolution c) {
+  if (!c.isPointwise()) return c;
+  const int64_t images = c.readsChannelsLast() ? std::exchange(c.batch, 1) : 1;
+  c.input = c.output = {1, 1, images * c.inputSize()};
+  return c;
+}
 
 // A chunk of output positions of one group of channels: a few rows, or a piece of one.
 class DirectTask {
  public:
-  explicit DirectTask(const ConvolutionCall& convolution) : work_(convolution), c(convolution.c), panels_(c) {
+  explicit DirectTask(const ConvolutionCall& convolution)
+      : work_(convolution), c(straightened(convolution.c)), panels_(c) {
     for (size_t i = 1; i < 3; ++i)
       inPlace_ &= c.pad[i] <= 0 && (c.output[i] - 1) * c.stride[i] - c.pad[i] + c.reach(i) < c.input[i];
     const int64_t larger = c.filters * c.depth() > kManyWeights ? kFewerChunks : 1;
@@ -125,9 +60,7 @@ class DirectTask {
   int64_t panelCount() const { return panels_.count(); }
   int64_t chunks() const { return c.batch * c.groups * rowChunks() * columnChunks(); }
   int64_t tableElements() const { return kernels::tableElements<int64_t>(c.depth()); }
-  int64_t scratchElements() const {
-    return wholeLines(panels_.kernels.maxRows * panels_.kernels.wide + (inPlace_ ? 0 : copiedElements()));
-  }
+  int64_t scratchElements() const { return inPlace_ ? 0 : wholeLines(copiedElements()); }
   void makeTable(float* memory) {
     offsets_ = Table<int64_t>(memory);
     for (int64_t channel = 0; channel < c.channels; ++channel)
@@ -146,17 +79,16 @@ class DirectTask {
                   columns = std::min(columns_, c.output[2] - column);
     const float* input = work_.x + image * c.inputSize() * c.groups * c.channels +
                          group * c.channels * (!c.readsChannelsLast() ? c.inputSize() : 1);
-    float* copied = scratch + panels_.kernels.maxRows * panels_.kernels.wide;
     if (inPlace_)
       input += (row * c.stride[1] - c.pad[1]) * line_ + (column * c.stride[2] - c.pad[2]) * place_;
     else
-      input = !c.readsChannelsLast() ? copyPlanes(input, row, rows, column, columns, copied)
-                                     : copyPadded(input, row, rows, column, columns, copied);
+      input = !c.readsChannelsLast() ? copyPlanes(input, row, rows, column, columns, scratch)
+                                     : copyPadded(input, row, rows, column, columns, scratch);
     const int64_t wide = c.groups * c.filters, first = (image * c.output[1] + row) * c.output[2] + column;
     for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
       if (work_.call.cancelled()) return DYN_KERNEL_OK;
       multiply(input, rows, columns, group, panel,
-               work_.y + first * wide + group * c.filters + panels_.first(panel), scratch);
+               work_.y + first * wide + group * c.filters + panels_.first(panel));
     }
     const int64_t low = group * c.filters + panels_.first(panelBegin),
                   high = group * c.filters + panels_.end(panelEnd - 1);
@@ -225,9 +157,9 @@ class DirectTask {
     return to;
   }
 
-  // `to`: the first result of the panel. `tile` is for panels whose last lanes are no filters.
-  void multiply(const float* from, int64_t rows, int64_t columns, int64_t group, int64_t panel, float* to,
-                float* tile) const {
+  // `to`: the first result of the panel.
+  void multiply(const float* from, int64_t rows, int64_t columns, int64_t group, int64_t panel,
+                float* to) const {
     const int64_t depth = c.depth(), width = panels_.width(panel),
                   filters = panels_.end(panel) - panels_.first(panel), wide = c.groups * c.filters;
     const float* weights = work_.weights + (group * panels_.lanes() + panels_.first(panel)) * depth;
@@ -239,34 +171,20 @@ class DirectTask {
     const int64_t stepAlong = down ? stepDown : stepRight, stepAcross = down ? stepRight : stepDown;
     const int64_t toAlong = (down ? c.output[2] : 1) * wide, toAcross = (down ? 1 : c.output[2]) * wide;
     const int64_t block = evenPart(depth, kDepthBlock);
-    if (work_.bias)
-      for (int64_t i = 0; i < rows; ++i)
-        for (int64_t j = 0; j < columns; ++j)
-          std::copy_n(work_.bias + group * c.filters + panels_.first(panel), filters,
-                      to + (i * c.output[2] + j) * wide);
+    const float* start = work_.bias ? work_.bias + group * c.filters + panels_.first(panel) : nullptr;
     for (int64_t k = 0; k < std::max<int64_t>(depth, 1); k += block) {
       const int64_t now = std::min(block, depth - k);
-      const int32_t accumulate = k > 0 || work_.bias ? 1 : 0;
       for (int64_t line = 0; line < across; ++line)
         forEachRowTile(panels_.kernels.maxRows, along, [&](int64_t first, int64_t height) {
-          const float* a = from + line * stepAcross + first * stepAlong;
-          float* y = to + line * toAcross + first * toAlong;
-          if (filters == width) {
-            kernels[height - 1](now, a, stepAlong, offsets_.data() + k, weights + k * width, y, toAlong,
-                                accumulate);
-            return;
-          }
-          for (int64_t i = 0; accumulate && i < height; ++i)
-            std::copy_n(y + i * toAlong, filters, tile + i * width);
-          kernels[height - 1](now, a, stepAlong, offsets_.data() + k, weights + k * width, tile, width,
-                              accumulate);
-          for (int64_t i = 0; i < height; ++i) std::copy_n(tile + i * width, filters, y + i * toAlong);
+          kernels[height - 1](now, from + line * stepAcross + first * stepAlong, stepAlong,
+                              offsets_.data() + k, weights + k * width,
+                              to + line * toAcross + first * toAlong, toAlong, filters, start, k > 0 ? 1 : 0);
         });
     }
   }
 
   const ConvolutionCall& work_;
-  const Convolution& c;
+  const Convolution c;
   const FilterPanels panels_;
   bool inPlace_ = true;
   int64_t rows_ = 0, columns_ = 0;  // of a chunk
@@ -276,23 +194,6 @@ class DirectTask {
 };
 
 }  // namespace
-
-int64_t convRowsLastScratch(const ConvolutionCall& work) {
-  return scratchElements(0, worthwhileTasks(work.call, work.c.steps()), RowsTask(work).scratchElements());
-}
-
-Status convRowsLast(FlatCall& call, const ConvolutionCall& work) {
-  const RowsTask task(work);
-  const int64_t tasks = worthwhileTasks(call, work.c.steps());
-  Scratch scratch(call, 0, tasks, task.scratchElements());
-  if (!scratch) return scratch.status();
-  EpilogueFault fault;
-  call.split(task.units(), static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
-    float* own = scratch.next();
-    for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) fault.note(task.run(unit, own));
-  });
-  return fault.status();
-}
 
 int64_t convDirectLastScratch(const ConvolutionCall& work) {
   const DirectTask task(work);

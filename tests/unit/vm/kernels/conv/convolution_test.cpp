@@ -179,26 +179,29 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
   };
   // One row for each way the operator may go (vm/kernels/conv/convolution.h); `longest` is the largest size
   // of an axis when there is one axis.
-  enum Kind { any, pointwise, deep, threes, wide, depthwise, sparse };
-  for (int round = 0; round < 280; ++round) {
-    const auto kind = static_cast<Kind>(round % 7);
-    const int64_t rank =
-        kind == threes || kind == depthwise ? 2 : pick(1, kind == any || kind == pointwise ? 3 : 2);
-    const int64_t groups = kind == depthwise                ? pick(2, round % 4 == 1 ? 40 : 9)
+  enum Kind { any, pointwise, deep, threes, wide, depthwise, sparse, window };
+  for (int round = 0; round < 320; ++round) {
+    const auto kind = static_cast<Kind>(round % 8);
+    const int64_t rank = kind == threes || kind == depthwise || kind == window
+                             ? 2
+                             : pick(1, kind == any || kind == pointwise ? 3 : 2);
+    const int64_t groups = kind == depthwise                ? pick(2, round % 3 == 1 ? 40 : 9)
+                           : kind == window                 ? pick(16, 70)
                            : kind == deep || kind == threes ? 1
                                                             : pick(1, 3);
-    const int64_t channels = kind == depthwise                  ? 1
-                             : kind == deep                     ? pick(1, 2) * 256
-                             : kind == threes || kind == sparse ? pick(16, 20)
-                                                                : pick(1, 3);
-    const int64_t filters = kind == depthwise                 ? 1
-                            : kind == deep || kind == threes  ? pick(5, 40)
-                            : kind == sparse                  ? pick(13, 40)
-                            : kind == wide || round % 12 == 1 ? pick(13, 70)
-                                                              : pick(1, 6);
+    const int64_t channels = kind == depthwise || kind == window ? 1
+                             : kind == deep                      ? pick(1, 2) * 256
+                             : kind == threes || kind == sparse  ? pick(16, 20)
+                                                                 : pick(1, 3);
+    const int64_t filters = kind == depthwise || kind == window ? 1
+                            : kind == deep || kind == threes    ? pick(5, 40)
+                            : kind == sparse                    ? pick(13, 40)
+                            : kind == wide || round % 12 == 1   ? pick(13, 70)
+                                                                : pick(1, 6);
     const int64_t batch = pick(0, 2), longest = kind == wide && rank == 1 ? 1200 : 70;
     const bool still = kind == pointwise;
-    const int64_t stepped = pick(1, 2);  // the stride of Winograd's way
+    const int64_t stepped = pick(1, 2);  // the stride of Winograd's way, and of windows that have a kernel
+    const int64_t odd = 2 * pick(1, 3) + 1;  // and the size of these
     threads_ = round % 3 == 0 ? &three_ : &single_;
     std::vector<int64_t> xs{batch, groups * channels}, ws{groups * filters, channels},
         ys{batch, groups * filters}, pads;
@@ -217,10 +220,17 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
         dilation[d] = 1;
         kernel[d] = 3;
       }
+      if (kind == window) {
+        stride[d] = stepped;
+        dilation[d] = 1;
+        kernel[d] = odd;
+        pad[d] = pick(0, odd);
+      }
       in[d] = std::max<int64_t>(kind == threes      ? pick(1, 37)
-                                : kind == depthwise ? pick(1, round % 4 == 1 ? 20 : 90)
+                                : kind == window    ? pick(1, 50)
+                                : kind == depthwise ? pick(1, round % 3 == 1 ? 20 : 90)
                                                     : pick(1, rank == 1 ? longest : 9),
-                                dilation[d] * (kernel[d] - 1) + 1 - (spreads ? pad[d] : 0));
+                                dilation[d] * (kernel[d] - 1) + 1 - (spreads || kind == window ? pad[d] : 0));
       out[d] = (in[d] + pad[d] + after - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1;
       xs.push_back(in[d]);
       ws.push_back(kernel[d]);

@@ -1,0 +1,114 @@
+// The micro-kernels of convolutions of each instruction set that this processor has, beside plain sums.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "vm/kernels/conv/convolution_kernels.h"
+
+extern const dyn::vm::kernels::ConvolutionKernels dynConvolutionPortable, dynConvolutionAvx2,
+    dynConvolutionAvx512;
+
+namespace dyn::vm::kernels {
+namespace {
+
+constexpr float kUntouched = -77.0f;
+
+std::vector<const ConvolutionKernels*> families() {
+  std::vector<const ConvolutionKernels*> all{&dynConvolutionPortable};
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) all.push_back(&dynConvolutionAvx2);
+  if (__builtin_cpu_supports("avx512f")) all.push_back(&dynConvolutionAvx512);
+#endif
+  return all;
+}
+
+class ConvolutionKernelsTest : public testing::TestWithParam<size_t> {
+ protected:
+  std::vector<float> floats(int64_t count) {
+    std::vector<float> all(static_cast<size_t>(count));
+    for (float& value : all) value = std::uniform_real_distribution<float>(-1, 1)(random_);
+    return all;
+  }
+  const ConvolutionKernels& kernels() const { return *families()[GetParam()]; }
+
+  std::mt19937 random_{7};
+};
+
+TEST_P(ConvolutionKernelsTest, tilesOfPositionsWriteTheirColumnsAndNoOthers) {
+  const ConvolutionKernels& k = kernels();
+  constexpr int64_t kDepth = 5;
+  for (const auto& [table, width, narrower] :
+       {std::tuple{k.narrowPositions, k.narrow, 0}, {k.widePositions, k.wide, k.wide - k.narrow}})
+    for (int64_t rows = 1; rows <= k.maxRows; ++rows)
+      for (int64_t columns = narrower + 1; columns <= width; ++columns)
+        for (int begin = 0; begin < 3; ++begin) {  // with nothing, with a start, with what is there
+          const int64_t leading = width + 3, strideA = 2;
+          std::vector<int64_t> offsets{0, 40, 3, 17, 81};
+          const std::vector<float> a = floats(81 + strideA * rows), b = floats(kDepth * width),
+                                   start = floats(columns), before = floats(rows * leading);
+          std::vector<float> c = before;
+          for (int64_t row = 0; row < rows; ++row)
+            std::fill_n(c.begin() + row * leading + columns, leading - columns, kUntouched);
+          table[rows - 1](kDepth, a.data(), strideA, offsets.data(), b.data(), c.data(), leading, columns,
+                          begin == 1 ? start.data() : nullptr, begin == 2 ? 1 : 0);
+          for (int64_t row = 0; row < rows; ++row)
+            for (int64_t lane = 0; lane < leading; ++lane) {
+              const auto at = static_cast<size_t>(row * leading + lane);
+              if (lane >= columns) {
+                ASSERT_EQ(c[at], kUntouched) << rows << " rows, " << columns << " columns";
+                continue;
+              }
+              float sum = begin == 1 ? start[static_cast<size_t>(lane)] : begin == 2 ? before[at] : 0.0f;
+              for (int64_t i = 0; i < kDepth; ++i)
+                sum += a[static_cast<size_t>(offsets[static_cast<size_t>(i)] + row * strideA)] *
+                       b[static_cast<size_t>(i * width + lane)];
+              ASSERT_NEAR(c[at], sum, 1e-5) << rows << " rows, " << columns << " columns";
+            }
+        }
+}
+
+TEST_P(ConvolutionKernelsTest, windowsSumWhatTheySee) {
+  const ConvolutionKernels& k = kernels();
+  const int64_t lanes = k.narrow;
+  EXPECT_EQ(k.window(4, 1), nullptr);
+  EXPECT_EQ(k.window(9, 1), nullptr);
+  EXPECT_EQ(k.window(3, 3), nullptr);
+  for (int64_t columns : {3, 5, 7})
+    for (int64_t stride : {1, 2})
+      for (int64_t positions = k.fewestPositions; positions <= 31; ++positions)
+        for (int64_t rows : {0, 1, 3}) {
+          const int64_t place = lanes + 5, row = ((positions - 1) * stride + columns) * place,
+                        strideC = lanes + 2;
+          const std::vector<float> a = floats(std::max<int64_t>(rows, 1) * row),
+                                   b = floats(std::max<int64_t>(rows, 1) * columns * lanes),
+                                   start = floats(lanes);
+          std::vector<float> c(static_cast<size_t>(positions * strideC), kUntouched);
+          const bool starts = positions % 2 == 0;
+          k.window(columns, stride)(rows, a.data(), row, place, b.data(), starts ? start.data() : nullptr,
+                                    c.data(), strideC, positions);
+          for (int64_t i = 0; i < positions; ++i)
+            for (int64_t lane = 0; lane < strideC; ++lane) {
+              const float got = c[static_cast<size_t>(i * strideC + lane)];
+              if (lane >= lanes) {
+                ASSERT_EQ(got, kUntouched);
+                continue;
+              }
+              float sum = starts ? start[static_cast<size_t>(lane)] : 0.0f;
+              for (int64_t h = 0; h < rows; ++h)
+                for (int64_t w = 0; w < columns; ++w)
+                  sum += a[static_cast<size_t>(h * row + (i * stride + w) * place + lane)] *
+                         b[static_cast<size_t>((h * columns + w) * lanes + lane)];
+              ASSERT_NEAR(got, sum, 1e-5)
+                  << columns << " columns " << stride << " apart, position " << i << " of " << positions;
+            }
+        }
+}
+
+INSTANTIATE_TEST_SUITE_P(EachInstructionSet, ConvolutionKernelsTest,
+                         testing::Range<size_t>(0, families().size()));
+
+}  // namespace
+}  // namespace dyn::vm::kernels

@@ -1,0 +1,208 @@
+// Depthwise convolutions of images that have their channels last, [n, rows, columns, channels]: channels fill
+// the lanes of vectors.
+//
+// Nothing is turned. Images are read where they lie, where columns at the border see fewer taps than those
+// between, or from a copy in a frame of padding. Windows of a few columns have kernels that read each place
+// once for all windows that see it; others are summed tap by tap. Sums begin with the bias.
+#include "vm/kernels/conv/convolution.h"
+#include "vm/kernels/conv/lane_frame.h"
+#include "vm/kernels/work.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+constexpr int64_t kWrittenElements = 1 << 15;  // of the output in a chunk, about: they stay in the L2 cache
+
+// A chunk of output rows of some channels: as many together as fill lines, then vectors.
+class RowsTask {
+ public:
+  explicit RowsTask(const ConvolutionCall& convolution)
+      : work_(convolution),
+        c(convolution.c),
+        narrow_(convolutionKernels().narrow),
+        window_(c.dilation[2] == 1 ? convolutionKernels().window(c.kernel[2], c.stride[2]) : nullptr),
+        runs_(columnRuns(c)),
+        lines_(c, 0.0f, std::max<int64_t>(1, kWrittenElements / (c.output[2] * kChannelsTogether)),
+               kLineLanes),
+        vectors_(c, 0.0f, lines_.rows(), narrow_) {}
+
+  int64_t rowChunks() const { return partsOf(c.output[1], lines_.rows()); }
+  int64_t channelChunks() const { return partsOf(c.groups, kChannelsTogether); }
+  int64_t units() const { return c.batch * rowChunks() * channelChunks(); }
+  int64_t scratchElements() const { return tapsAt() + weightElements() + tableElements<int64_t>(c.taps()); }
+
+  int32_t run(int64_t unit, float* scratch) const {
+    const int64_t chunk = unit / channelChunks() % rowChunks(), image = unit / channelChunks() / rowChunks();
+    const int64_t begin = chunk * lines_.rows(), end = std::min(begin + lines_.rows(), c.output[1]);
+    const int64_t first = unit % channelChunks() * kChannelsTogether,
+                  last = std::min(first + kChannelsTogether, c.groups);
+    for (int64_t channel = first; channel < last;) {
+      const bool line = channel + kLineLanes <= last;
+      const int64_t count = std::min(line ? kLineLanes : narrow_, last - channel);
+      const LaneKernel kernel = line ? convolutionKernels().line : convolutionKernels().lanes;
+      const int64_t lanes = line ? kLineLanes : narrow_;
+      if (count == lanes && runs_.count > 0)
+        sumInPlace(lanes, kernel, image, channel, begin, end, scratch);
+      else
+        sum(line ? lines_ : vectors_, kernel, image, channel, count, begin, end, scratch);
+      channel += count;
+    }
+    if (!work_.epilogue) return DYN_KERNEL_OK;
+    const int64_t row = (image * c.output[1] + begin) * c.output[2];
+    return work_.epilogue.run(row, row + (end - begin) * c.output[2], first, last);
+  }
+
+ private:
+  static constexpr int64_t kChannelsTogether = 4 * kLineLanes;  // whose results the epilogue sees together
+  static constexpr size_t kMostRuns = 16;
+  static constexpr int64_t kLongRow = 28;
+
+  // Columns of the output, side by side, that see the same taps.
+  struct ColumnRun {
+    int64_t first = 0, count = 0;
+    Places taps;
+  };
+  static Places tapsInside(const Convolution& c, size_t axis, int64_t at) {
+    return placesInside(at * c.stride[axis] - c.pad[axis], c.dilation[axis], c.input[axis])
+        .within(0, c.kernel[axis]);
+  }
+  struct ColumnRuns {
+    std::array<ColumnRun, kMostRuns> of;
+    size_t count = 0;
+  };
+  // The runs of a row. None: a copy pays. Many taps read it, from one line of the cache after the other; where
+  // windows step over places, or rows are long, the copy costs more than that saves. Or the runs are too many.
+  static ColumnRuns columnRuns(const Convolution& c) {
+    ColumnRuns runs;
+    if (c.stride[2] == 1 && c.output[2] < kLongRow) return runs;
+    const Places inside = Places{placesInside(-c.pad[2], c.stride[2], c.input[2]).low,
+                                 placesInside(c.reach(2) - c.pad[2], c.stride[2], c.input[2]).high}
+                              .within(0, c.output[2]);
+    for (int64_t column = 0; column < c.output[2];) {
+      if (runs.count == kMostRuns) return ColumnRuns{};
+      const int64_t next = column == inside.low && inside.high > column ? inside.high : column + 1;
+      runs.of[runs.count++] = {column, next - column, tapsInside(c, 2, column)};
+      column = next;
+    }
+    return runs;
+  }
+  // Do windows of these taps, side by side, have a kernel of their own?
+  bool isWindow(const Places& taps, int64_t positions) const {
+    return window_ && taps.high - taps.low == c.kernel[2] &&
+           positions >= convolutionKernels().fewestPositions;
+  }
+  // `lanes` channels of one output row from the row `from` of the input on, `row` elements from row to row, `place`
+  // from place to place; of the taps the rows [low, high).
+  void sumWindows(int64_t lanes, const Places& down, const float* from, int64_t row, int64_t place,
+                  const float* weights, const float* start, float* to, int64_t strideTo,
+                  int64_t positions) const {
+    for (int64_t lane = 0; lane < lanes; lane += narrow_)
+      window_(down.high - down.low, from + lane, row, place,
+              weights + lane * c.taps() + down.low * c.kernel[2] * narrow_, start ? start + lane : nullptr,
+              to + lane, strideTo, positions);
+  }
+
+  int64_t weightElements() const { return tableElements<float>(c.taps() * kLineLanes); }
+  int64_t tapsAt() const { return startAt() + wholeLines((c.output[2] + 1) * kLineLanes); }
+  int64_t startAt() const { return wholeLines(std::max(lines_.lastElements(), vectors_.lastElements())); }
+
+  void sum(const LaneFrame& frame, LaneKernel kernel, int64_t image, int64_t channel, int64_t count,
+           int64_t begin, int64_t end, float* scratch) const {
+    const int64_t lanes = frame.lanes();
+    const LaneRows held = frame.fillLast(work_.x + image * c.inputSize() * c.groups + channel, c.groups,
+                                         count, begin, end, scratch);
+    float *start = scratch + startAt(), *row = start + lanes;
+    std::fill_n(start, lanes, 0.0f);
+    if (work_.bias) std::copy_n(work_.bias + channel, count, start);
+    Table<float> factors(scratch + tapsAt());
+    Table<int64_t> offsets(scratch + tapsAt() + weightElements());
+    const TapWindow &down = frame.down(), &right = frame.right();
+    const float* weights = work_.weights + channel * c.taps();  // [taps, vector] for each vector of channels
+    for (int64_t h = 0; h < down.count(); ++h)
+      for (int64_t w = 0; w < right.count(); ++w) {
+        offsets.add((h * c.dilation[1] * held.pitch + w * c.dilation[2]) * held.step);
+        addFactors(weights + ((down.taps.low + h) * c.kernel[2] + right.taps.low + w) * narrow_, lanes,
+                   factors);
+      }
+    const bool whole = count == lanes;
+    float* to = work_.y + (image * c.output[1] + begin) * c.output[2] * c.groups + channel;
+    for (int64_t i = 0; i < end - begin; ++i, to += c.output[2] * c.groups) {
+      const float* from = held.at + i * c.stride[1] * held.pitch * held.step;
+      if (c.dilation[1] == 1 && isWindow(right.taps, c.output[2]))
+        sumWindows(lanes, down.taps, from, held.pitch * held.step, held.step, weights, start,
+                   whole ? to : row, whole ? c.groups : lanes, c.output[2]);
+      else
+        kernel(offsets.size(), from, c.stride[2] * held.step, offsets.data(), factors.data(), start,
+               whole ? to : row, whole ? c.groups : lanes, c.output[2]);
+      for (int64_t column = 0; !whole && column < c.output[2]; ++column)
+        std::copy_n(row + column * lanes, count, to + column * c.groups);
+    }
+  }
+
+  // The weights of one tap for the vectors of `lanes` channels.
+  void addFactors(const float* own, int64_t lanes, Table<float>& factors) const {
+    for (int64_t lane = 0; lane < lanes; lane += narrow_, own += narrow_ * c.taps())
+      for (int64_t i = 0; i < narrow_; ++i) factors.add(own[i]);
+  }
+
+  // Channels that fill vectors.
+  void sumInPlace(int64_t lanes, LaneKernel kernel, int64_t image, int64_t channel, int64_t begin,
+                  int64_t end, float* scratch) const {
+    const float* x = work_.x + image * c.inputSize() * c.groups + channel;
+    const float* weights = work_.weights + channel * c.taps();  // [taps, vector] for each vector of channels
+    const float* bias = work_.bias ? work_.bias + channel : nullptr;
+    for (size_t i = 0; i < runs_.count; ++i) {
+      const ColumnRun& run = runs_.of[i];
+      const int64_t across = run.taps.high - run.taps.low;
+      Table<float> factors(scratch + tapsAt());
+      Table<int64_t> offsets(scratch + tapsAt() + weightElements());
+      for (int64_t h = 0; h < c.kernel[1]; ++h)
+        for (int64_t w = 0; w < across; ++w) {
+          offsets.add((h * c.dilation[1] * c.input[2] + w * c.dilation[2]) * c.groups);
+          addFactors(weights + (h * c.kernel[2] + run.taps.low + w) * narrow_, lanes, factors);
+        }
+      const int64_t column = run.first * c.stride[2] - c.pad[2] + run.taps.low * c.dilation[2];
+      for (int64_t row = begin; row < end; ++row) {
+        const Places taps = tapsInside(c, 1, row);
+        const int64_t first = row * c.stride[1] - c.pad[1] + taps.low * c.dilation[1];
+        const int64_t depth = (taps.high - taps.low) * across;
+        const float* from = depth > 0 ? x + (first * c.input[2] + column) * c.groups : x;
+        float* to = work_.y + ((image * c.output[1] + row) * c.output[2] + run.first) * c.groups + channel;
+        if (isWindow(run.taps, run.count))
+          sumWindows(lanes, taps, from, c.dilation[1] * c.input[2] * c.groups, c.groups, weights, bias, to,
+                     c.groups, run.count);
+        else
+          kernel(depth, from, c.stride[2] * c.groups, offsets.data(),
+                 factors.data() + taps.low * across * lanes, bias, to, c.groups, run.count);
+      }
+    }
+  }
+
+  const ConvolutionCall& work_;
+  const Convolution& c;
+  const int64_t narrow_;
+  const WindowKernel window_;  // or null
+  const ColumnRuns runs_;
+  const LaneFrame lines_, vectors_;
+};
+
+}  // namespace
+
+int64_t convRowsLastScratch(const ConvolutionCall& work) {
+  return scratchElements(0, worthwhileTasks(work.call, work.c.steps()), RowsTask(work).scratchElements());
+}
+
+Status convRowsLast(FlatCall& call, const ConvolutionCall& work) {
+  const RowsTask task(work);
+  const int64_t tasks = worthwhileTasks(call, work.c.steps());
+  Scratch scratch(call, 0, tasks, task.scratchElements());
+  if (!scratch) return scratch.status();
+  EpilogueFault fault;
+  call.split(task.units(), static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+    float* own = scratch.next();
+    for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) fault.note(task.run(unit, own));
+  });
+  return fault.status();
+}
+
+}  // namespace dyn::vm::kernels
