@@ -371,6 +371,7 @@ struct KernelRow {
   int64_t totalNs = 0, minNs = 0, maxNs = 0, bytes = 0;
   double share = 0;   // of the time of all rows
   std::string place;  // first place it was launched at
+  std::string site;   // of a contraction: the only place it was launched at; else empty
   // Of an explained or predicted run, over all launches:
   double movedBytes = 0, operations = 0, calls = 0;  // elements read and written; arithmetic; exp and such
   int64_t boundNs =

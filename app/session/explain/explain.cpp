@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace dyn {
 
@@ -41,7 +42,8 @@ struct RowTimes {
   }
 };
 
-using RowKey = std::pair<std::string, std::string>;  // kind and name, as in the profile's table
+// Kind, name and site, as in the profile's table. Without a site: all launches of that name.
+using RowKey = std::tuple<std::string, std::string, std::string>;
 
 std::map<RowKey, RowTimes> timesByRow(const std::vector<TimelineEvent>& events, const LoweredModule& lowered,
                                       const MachineLimits& limits, const Footprint& footprint) {
@@ -49,7 +51,10 @@ std::map<RowKey, RowTimes> timesByRow(const std::vector<TimelineEvent>& events, 
   for (const TimelineEvent& event : events) {
     if (!isLaunch(event)) continue;
     const LaunchWork work = workOf(event, lowered, limits.panelColumns);
-    rows[{event.kind, event.name}].add(event, work, timeOf(work, limits, footprint));
+    const LaunchTime time = timeOf(work, limits, footprint);
+    rows[{event.kind, event.name, ""}].add(event, work, time);
+    if (std::string site = siteOf(event); !site.empty())
+      rows[{event.kind, event.name, std::move(site)}].add(event, work, time);
   }
   return rows;
 }
@@ -173,7 +178,7 @@ void explainKernels(std::vector<TimelineEvent>& events, const LoweredModule& low
   }
   const std::map<RowKey, RowTimes> times = timesByRow(events, lowered, limits, footprint);
   for (KernelRow& row : table.rows) {
-    auto found = times.find({row.kind, row.name});
+    auto found = times.find({row.kind, row.name, row.site});
     if (found != times.end()) fill(found->second, row);
   }
 }
@@ -191,11 +196,17 @@ KernelTable predictKernels(const Runner::Rehearsal& rehearsal, const LoweredModu
   auto total = static_cast<double>(rehearsal.hostNs);
   table.rows.push_back(std::move(host));
   const Footprint footprint = footprintOf(lowered, rehearsal.peakBytes);
-  for (const auto& [key, times] : timesByRow(rehearsal.events, lowered, limits, footprint)) {
+  const std::map<RowKey, RowTimes> all = timesByRow(rehearsal.events, lowered, limits, footprint);
+  for (auto at = all.begin(); at != all.end(); ++at) {
+    const auto& [key, times] = *at;
     KernelRow row;
-    row.kind = key.first;
-    row.name = key.second;
-    row.index = key.first == "kernel" ? times.index : -1;
+    std::tie(row.kind, row.name, row.site) = key;
+    // The sum of all sites stands right before them.
+    const auto next = std::next(at);
+    if (row.site.empty() && next != all.end() && std::get<0>(next->first) == row.kind &&
+        std::get<1>(next->first) == row.name)
+      continue;
+    row.index = row.kind == "kernel" ? times.index : -1;
     row.place = times.place;
     row.description = times.description;
     row.launchesCount = times.count;

@@ -460,14 +460,21 @@ LaunchWork workOf(const TimelineEvent& event, const LoweredModule& lowered, doub
   const std::vector<Tensor> tensors = tensorsOf(event.shapes);
   work.bytes = static_cast<double>(event.bytes);
   if (!tensors.empty()) work.dims = sizesText(tensors[0].shape);
-  if (event.name == "gemm" || event.name == "onednn_gemm") {
-    work.kind = LaunchKind::gemm;
-    countGemm(event, lowered, tensors, work);
-  } else if (event.name == "attention") {
-    work.kind = LaunchKind::attention;
-    countAttention(event, lowered, tensors, panelColumns, work);
-  } else if (event.name == "conv" || event.name == "conv_packed" || event.name == "onednn_conv") {
-    countConvolution(event, tensors, event.name != "conv", work);
+  switch (launchKindOf(event)) {
+    case LaunchKind::gemm:
+      work.kind = LaunchKind::gemm;
+      countGemm(event, lowered, tensors, work);
+      break;
+    case LaunchKind::attention:
+      work.kind = LaunchKind::attention;
+      countAttention(event, lowered, tensors, panelColumns, work);
+      break;
+    case LaunchKind::convolution:
+      countConvolution(event, tensors, event.name != "conv", work);
+      break;
+    case LaunchKind::loop:
+    case LaunchKind::other:
+      break;
   }
   return work;
 }

@@ -4,12 +4,11 @@
 
 #include <string>
 
+#include "app/session/model/launch_kind.h"
 #include "app/session/views.h"
 #include "compiler/lower/lowered_module.h"
 
 namespace dyn {
-
-enum class LaunchKind : uint8_t { loop, gemm, attention, convolution, other };
 
 struct LaunchWork {
   LaunchKind kind = LaunchKind::other;

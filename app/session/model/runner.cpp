@@ -259,7 +259,10 @@ void Runner::readProfile(RunResult& result) {
   }
   for (KernelRow& row : profile->rows)
     row.share = total ? static_cast<double>(row.totalNs) / static_cast<double>(total) : 0;
-  if (const Result<TraceEvents> events = readTrace(trace_); events.ok()) setTimeline(events->events, result);
+  if (const Result<TraceEvents> events = readTrace(trace_); events.ok()) {
+    setTimeline(events->events, result);
+    splitBySite(events->events, *profile);
+  }
   for (KernelRow& row : profile->rows)
     for (const TimelineEvent& event : result.timeline)
       if (row.description.empty() && event.name == row.name) row.description = event.kernel;

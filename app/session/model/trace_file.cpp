@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/session/model/json_fields.h"
+#include "app/session/model/launch_kind.h"
 
 namespace dyn {
 
@@ -108,6 +109,58 @@ void setTimeline(const std::vector<TimelineEvent>& all, RunResult& result) {
   for (auto& [place, timeNs] : byPlace) result.nodeTimes.push_back({place, {}, timeNs});
 }
 
+namespace {
+
+void count(const TimelineEvent& event, KernelRow& row) {
+  if (row.launchesCount == 0) {
+    row.kind = event.kind;
+    row.name = event.name;
+    row.place = event.place;
+    row.description = event.kernel;
+    row.minNs = event.durationNs;
+  }
+  ++row.launchesCount;
+  row.totalNs += event.durationNs;
+  row.minNs = std::min(row.minNs, event.durationNs);
+  row.maxNs = std::max(row.maxNs, event.durationNs);
+  row.bytes += event.bytes;
+}
+
+void sortByTime(KernelTable& table) {
+  std::stable_sort(table.rows.begin(), table.rows.end(),
+                   [](const KernelRow& a, const KernelRow& b) { return a.totalNs > b.totalNs; });
+}
+
+}  // namespace
+
+void splitBySite(const std::vector<TimelineEvent>& events, KernelTable& table) {
+  std::map<std::string, std::map<std::string, KernelRow>> sites;  // by name, then place
+  std::map<std::string, int64_t> counts;
+  for (const TimelineEvent& event : events) {
+    const std::string site = siteOf(event);
+    if (site.empty()) continue;
+    KernelRow& row = sites[event.name][site];
+    count(event, row);
+    row.site = site;
+    ++counts[event.name];
+  }
+  int64_t total = 0;
+  for (const KernelRow& row : table.rows) total += row.totalNs;
+  std::vector<KernelRow> rows;
+  for (KernelRow& row : table.rows) {
+    if (row.kind != "builtin" || sites[row.name].size() < 2 || counts[row.name] != row.launchesCount) {
+      rows.push_back(std::move(row));
+      continue;
+    }
+    for (auto& [place, part] : sites[row.name]) {
+      part.share = total > 0 ? static_cast<double>(part.totalNs) / static_cast<double>(total) : 0;
+      rows.push_back(std::move(part));
+    }
+  }
+  table.rows = std::move(rows);
+  sortByTime(table);
+}
+
 RunResult runOfTrace(const TraceEvents& trace) {
   RunResult result;
   result.dims = trace.dims;
@@ -119,19 +172,7 @@ RunResult runOfTrace(const TraceEvents& trace) {
     beginNs = std::min(beginNs, event.beginNs);
     endNs = std::max(endNs, event.beginNs + event.durationNs);
     if (holdsOthers(event)) continue;
-    KernelRow& row = rows[{event.kind, event.name}];
-    if (row.launchesCount == 0) {
-      row.kind = event.kind;
-      row.name = event.name;
-      row.place = event.place;
-      row.description = event.kernel;
-      row.minNs = event.durationNs;
-    }
-    ++row.launchesCount;
-    row.totalNs += event.durationNs;
-    row.minNs = std::min(row.minNs, event.durationNs);
-    row.maxNs = std::max(row.maxNs, event.durationNs);
-    row.bytes += event.bytes;
+    count(event, rows[{event.kind, event.name}]);
     total += event.durationNs;
     result.launchesCount += event.kind == "kernel" || event.kind == "builtin";
   }
@@ -142,8 +183,8 @@ RunResult runOfTrace(const TraceEvents& trace) {
     result.kernelsCount += row.kind == "kernel";
     profile->rows.push_back(std::move(row));
   }
-  std::stable_sort(profile->rows.begin(), profile->rows.end(),
-                   [](const KernelRow& a, const KernelRow& b) { return a.totalNs > b.totalNs; });
+  sortByTime(*profile);
+  splitBySite(trace.events, *profile);
   result.profile = std::move(profile);
   if (!trace.events.empty()) result.runsNs.push_back(endNs - beginNs);
   return result;

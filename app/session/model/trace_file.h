@@ -26,6 +26,10 @@ Result<TraceEvents> readTrace(std::string_view text);
 // The first events, with their times from the beginning of the first one on, and all times by place.
 void setTimeline(const std::vector<TimelineEvent>& events, RunResult& result);
 
+// Rows of contractions that ran at several places become a row for each, where all of their launches are
+// among these events. The rows then stand by their time, the longest first.
+void splitBySite(const std::vector<TimelineEvent>& events, KernelTable& table);
+
 // Calls of functions, iterations of loops and the shares of workers: time of other events once more.
 bool holdsOthers(const TimelineEvent& event);
 

@@ -467,6 +467,7 @@ struct Writer {
     for (const KernelRow& k : v->kernels.rows)
       kernels.push_back({{"name", k.name},
                          {"kind", k.kind},
+                         {"place", k.place},
                          {"launches_count", k.launchesCount},
                          {"expected_ns", k.totalNs},
                          {"moved_bytes", k.movedBytes},

@@ -322,9 +322,9 @@ struct Writer {
                         durationText(k.totalNs), fmt::format("{:.1f}%", k.share * 100),
                         bytesText(static_cast<int64_t>(k.movedBytes)),
                         fmt::format("{:.3g}", (k.operations + k.calls) * 1e-6), k.bound,
-                        fmt::format("{:.0f}%", boundFraction(k) * 100), k.dims});
+                        fmt::format("{:.0f}%", boundFraction(k) * 100), k.dims, nodeOf(k.site)});
     return textTable({"kind", "name", ">launches", std::string(">") + timeTitle, ">share", ">moved", ">Mop",
-                      "bound by", ">of it", "sizes"},
+                      "bound by", ">of it", "sizes", "at"},
                      rows, options) +
            v.limits + "\n";
   }
