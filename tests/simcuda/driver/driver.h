@@ -23,11 +23,15 @@ struct Options {
   bool checks = true;            // DYN_SIMCUDA_CHECKS
   uint64_t memory = 8ull << 30;  // DYN_SIMCUDA_MEMORY: bytes of each device
   uint64_t failAt = 0;           // DYN_SIMCUDA_FAIL: the how many-th call fails; 0: none
-  int failCode = 0;   // "7:719" in it; without, allocations are out of memory and others fail as unknown
-  std::string skip;   // DYN_SIMCUDA_SKIP: "cuStreamSynchronize:2", the second of these calls does nothing
-  int devices = 1;    // DYN_SIMCUDA_DEVICES
-  int arch = 80;      // DYN_SIMCUDA_ARCH
-  std::string trace;  // DYN_SIMCUDA_TRACE: a file
+  std::string failCall;          // "cuMemAlloc_v2:3" in it: the third of these calls; "": of all calls
+  int failCode = 0;      // "7:719" in it; without, allocations are out of memory and others fail as unknown
+  uint64_t faultAt = 0;  // DYN_SIMCUDA_FAULT: "3:700", the third launch ends in that error when it runs
+  int faultCode = 719;
+  std::string skip;     // DYN_SIMCUDA_SKIP: "cuStreamSynchronize:2", the second of these calls does nothing
+  bool blocks = false;  // CUDA_LAUNCH_BLOCKING, as the real driver reads it: a launch returns when it is done
+  int devices = 1;      // DYN_SIMCUDA_DEVICES
+  int arch = 80;        // DYN_SIMCUDA_ARCH
+  std::string trace;    // DYN_SIMCUDA_TRACE: a file
   static Options fromEnvironment();
 };
 
@@ -64,6 +68,7 @@ class Driver {
   }
   // Whether that is the call that shall do nothing.
   bool skips(const std::string& name);
+  bool fails(const std::string& name);
   Device* current();  // of this thread's context
   Stream* stream(void* handle);
   Event* event(void* handle);
@@ -91,7 +96,7 @@ class Driver {
   Status sticky = kSuccess;
   std::string lastFault;
   bool initialized = false;
-  uint64_t calls = 0;
+  uint64_t calls = 0, callsOfFailing = 0;
   uint32_t launches = 0;
   int eventNumber = 0;
 
@@ -116,10 +121,12 @@ int enter(const char* name, Needs needs, F body) {
     auto& made = theDriver();
     if (!made) made = std::make_unique<Driver>(Options::fromEnvironment());
     Driver& d = *made;
-    if (++d.calls == d.options.failAt) {
+    ++d.calls;
+    if (d.options.failAt != 0 && d.fails(name)) {
       Status status = d.options.failCode ? static_cast<Status>(d.options.failCode)
                       : std::string(name).find("Alloc") != std::string::npos ? kOutOfMemory
                                                                              : kUnknown;
+      d.trace("failed call " + std::to_string(d.calls) + " " + name);
       return d.fail(status, std::string(name) + ": fails since it is call " + std::to_string(d.calls) +
                                 " (DYN_SIMCUDA_FAIL)");
     }

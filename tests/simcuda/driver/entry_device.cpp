@@ -111,6 +111,7 @@ SIMCUDA_ENTRY cuDevicePrimaryCtxRetain(void** context, int device) {
   return enter("cuDevicePrimaryCtxRetain", Needs::Initialized, [&](Driver& d) {
     if (device < 0 || device >= static_cast<int>(d.devices.size())) return kInvalidDevice;
     d.devices[device].retained++;
+    if (d.devices.size() > 1) d.trace("retain context of device " + std::to_string(device));
     *context = &d.devices[device];
     return kSuccess;
   });
