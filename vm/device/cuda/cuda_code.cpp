@@ -20,7 +20,7 @@ CudaGpu::Fault CudaGpu::loadText(const std::string& text, CudaModule& module) {
   const int error = driver_->moduleLoad(&module, text.c_str());
   if (error == kCudaSuccess) return {};
   Fault fault = told("the module", error);
-  if (fault.status == DYN_INTERNAL || fault.status == DYN_INVALID_ARGUMENT) fault.status = DYN_BAD_PROGRAM;
+  if (isCodeError(error)) fault.status = DYN_BAD_PROGRAM;
   return fault;
 }
 

@@ -97,8 +97,10 @@ CudaGpu::Fault CudaGpu::synchronise(uint32_t number, std::unique_lock<std::mutex
   if (error != kCudaSuccess) {
     Fault fault = told(launched.empty() ? "its work" : "kernel " + launched.back()->name, error);
     if (launched.size() > 1)
-      fault.text += ", in it or one of the " + std::to_string(launched.size() - 1) + " before it";
+      fault.text += ", in it or one of the " + std::to_string(launched.size() - 1) +
+                    " before it (CUDA_LAUNCH_BLOCKING=1 tells which)";
     fault.launch = static_cast<uint32_t>(launched.size());
+    if (!lost_.empty()) lost_ = fault.text;
     return fault;
   }
   if (!mayFault || *stream.seen == kNoFault) return {};
