@@ -117,7 +117,7 @@ class Placement {
       return makeError(DiagnosticId::usageError, "--place " + rules_[i].text() +
                                                      ": the program has no operator, node or value " +
                                                      rules_[i].what)
-          .note(near.empty() ? "inspect --pass devices shows what there is to place"
+          .note(near.empty() ? "inspect --pass devices without it shows what there is to place"
                              : "did you mean " + near + "?");
     }
     return {};

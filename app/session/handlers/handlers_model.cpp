@@ -12,6 +12,7 @@
 #include "app/session/session_state.h"
 #include "app/session/views/contraction_rows.h"
 #include "app/session/views/dim_views.h"
+#include "app/session/views/graph_after.h"
 #include "app/session/views/level_links.h"
 #include "app/session/views/plan_view.h"
 #include "app/session/views/trace_views.h"
@@ -408,25 +409,10 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
 
 namespace {
 
-// Of a pipeline that failed: is there a graph after this pass? One that failed itself has none, and of one
-// that was still to come (again) what an earlier one left is not what was asked for.
-bool hasGraphAfter(const LoadedModel& model, const std::string& pass) {
-  const TraceStep* step = model.trace().find(pass);
-  if (!step || !step->diagnostics.empty()) return false;
-  const Result<Pipeline> pipeline = pipelineOf(model.compileOptions());
-  if (!pipeline.ok()) return false;
-  const auto planned = std::count_if(pipeline->begin(), pipeline->end(),
-                                     [&](const PipelineItem& item) { return item.pass->name == pass; });
-  const auto ran = std::count_if(model.trace().steps.begin(), model.trace().steps.end(),
-                                 [&](const TraceStep& made) { return made.name == pass; });
-  return ran >= planned;
-}
-
 Result<const TraceStep*> stepOf(LoadedModel& model, const std::string& pass, bool placed) {
-  Status passes = model.ensurePasses();
-  // The snapshots up to a failed pass are there to be looked at.
-  if (!passes.ok() && (pass.empty() || !hasGraphAfter(model, pass))) return passes.takeError();
-  if (!pass.empty() || placed) return findStep(model.trace(), pass);
+  if (!pass.empty()) return graphAfter(model, pass);
+  DYN_CHECK(model.ensurePasses());
+  if (placed) return findStep(model.trace(), pass);
   // Without a pass: the typed graph, the one people think in.
   if (const TraceStep* step = model.trace().find("infer")) return step;
   return findStep(model.trace(), "import");

@@ -58,7 +58,6 @@ CudaGpu::Fault CudaGpu::told(const std::string& what, int error) {
   if (error == kCudaSuccess) return {};
   Fault fault{DYN_DEVICE_ERROR, what + ": " + errorName(*driver_, error)};
   if (error == kCudaOutOfMemory) fault.status = DYN_OUT_OF_MEMORY;
-  if (error == kCudaInvalidValue) fault.status = DYN_INVALID_ARGUMENT;
   if (isKernelError(error)) fault.status = DYN_KERNEL_FAULT;
   if (isDeviceLost(error)) {
     fault.status = DYN_UNAVAILABLE;
