@@ -56,6 +56,11 @@ grep -q 'CUDA_ERROR_ILLEGAL_ADDRESS (700)' out || fail "the session does not say
 grep -q 'unavailable: the device cuda:0 stopped earlier: .*CUDA_ERROR_ILLEGAL_ADDRESS (700)' out || fail "the session does not say it again: $(cat out)"
 [[ $(grep -c 'error\[E' out) == 2 ]] || fail "the host does not run: $(cat out)"
 
+# Another device is not concerned.
+sed 's/^:set device cpu$/:set device simcuda:1/' session.dyns >other.dyns
+DYN_SIMCUDA_DEVICES=2 DYN_SIMCUDA_FAULT=3:700 "$DYNREPL" script --keep-going other.dyns >out 2>&1 || true
+[[ $(grep -c 'error\[E' out) == 2 ]] && grep -q 'cuda:0 stopped earlier' out || fail "the second device stopped with the first: $(cat out)"
+
 # The device is lost: at a launch, and at a wait.
 for call in cuLaunchKernel:3:214 cuStreamSynchronize:2:46; do
   ended=0

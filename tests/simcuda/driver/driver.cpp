@@ -57,6 +57,10 @@ Driver::Driver(Options given)
       queue(options.seed, options.checks),
       devices(options.devices) {
   for (size_t i = 0; i < devices.size(); i++) devices[i].index = static_cast<int>(i);
+  queue.onFault = [this](int device, const Fault& fault) {
+    stop(devices[device], fault);
+    return device != currentDevice;
+  };
   if (!options.trace.empty()) traceFile_ = std::fopen(options.trace.c_str(), "w");
 }
 
@@ -69,6 +73,12 @@ void Driver::trace(const std::string& line) {
   if (!traceFile_) return;
   std::fprintf(traceFile_, "%s\n", line.c_str());
   std::fflush(traceFile_);
+}
+
+void Driver::stop(Device& device, const Fault& fault) {
+  queue.drop(device.index);
+  device.sticky = static_cast<Status>(fault.code);
+  trace("fault " + std::to_string(device.sticky));
 }
 
 bool Driver::skips(const std::string& name) {

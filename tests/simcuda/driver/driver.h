@@ -38,6 +38,7 @@ struct Options {
 struct Device {
   int index = 0;
   int retained = 0;
+  Status sticky = kSuccess;  // the fault that ended its context
 };
 
 struct Module {
@@ -66,6 +67,8 @@ class Driver {
     lastFault = text;
     return status;
   }
+  // A fault ends what is asked of the device.
+  void stop(Device& device, const Fault& fault);
   // Whether that is the call that shall do nothing.
   bool skips(const std::string& name);
   bool fails(const std::string& name);
@@ -93,7 +96,6 @@ class Driver {
   LaunchLog log;
   KeptLaunch kept;
   std::map<std::string, uint64_t> callsByName;  // where one is to be skipped
-  Status sticky = kSuccess;
   std::string lastFault;
   bool initialized = false;
   uint64_t calls = 0, callsOfFailing = 0;
@@ -135,14 +137,12 @@ int enter(const char* name, Needs needs, F body) {
       return d.fail(kNotInitialized, std::string(name) + ": before cuInit");
     if (needs == Needs::Context && !d.current())
       return d.fail(kInvalidContext, std::string(name) + ": no context is current");
-    if (needs == Needs::Context && d.sticky != kSuccess) return d.sticky;
+    if (needs == Needs::Context && d.current()->sticky != kSuccess) return d.current()->sticky;
     try {
       return body(d);
     } catch (const Fault& fault) {
-      d.queue.drop();
-      d.sticky = static_cast<Status>(fault.code);
-      d.trace(std::string("fault ") + std::to_string(d.sticky));
-      return d.fail(d.sticky, fault.what());
+      if (Device* device = d.current(); device && device->sticky == kSuccess) d.stop(*device, fault);
+      return d.fail(static_cast<Status>(fault.code), fault.what());
     } catch (const LoadError& error) {
       return d.fail(kInvalidPtx, error.what());
     }

@@ -124,8 +124,8 @@ SIMCUDA_ENTRY cuDevicePrimaryCtxRelease_v2(int device) {
     if (d.devices[device].retained == 0)
       return d.fail(kInvalidContext, "cuDevicePrimaryCtxRelease: it is not retained");
     if (--d.devices[device].retained == 0) {
-      if (d.sticky == kSuccess) d.queue.waitAll();
-      d.sticky = kSuccess;
+      if (d.devices[device].sticky == kSuccess) d.queue.waitAll();
+      d.devices[device].sticky = kSuccess;
     }
     return kSuccess;
   });
