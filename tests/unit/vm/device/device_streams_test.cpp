@@ -5,12 +5,12 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "tests/unit/vm/device/add_kernel.h"
+#include "tests/unit/vm/device/simulated_driver.h"
 #include "vm/core/device_copies.h"
 #include "vm/core/device_graphs.h"
 #include "vm/device/cuda/cuda_device.h"
@@ -114,11 +114,7 @@ int runs(const std::string& ptx, Missing without) {
 class DeviceStreams : public testing::Test {
  protected:
   void SetUp() override {
-    const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe");
-    const std::filesystem::path driver = own.parent_path().parent_path() / "simcuda" / "libcuda.so.1";
-    if (!getenv("DYN_CUDA_DRIVER") && std::filesystem::exists(driver))
-      setenv("DYN_CUDA_DRIVER", driver.c_str(), 1);
-    if (!getenv("DYN_CUDA_DRIVER")) GTEST_SKIP() << "unavailable: the simulated driver is not built";
+    if (!useSimulatedDriver()) GTEST_SKIP() << "unavailable: the simulated driver is not built";
   }
   std::string ptx_ = kAddPtx;
 };
