@@ -7,6 +7,7 @@
 #include <map>
 
 #include "app/batch/command_line_text.h"
+#include "app/session/explain/placement_view.h"
 #include "compiler/support/suggestion.h"
 
 namespace dyn {
@@ -16,8 +17,9 @@ namespace {
 constexpr const char* kVersion = "dynrepl " DYN_VERSION;
 
 struct Texts {  // options that need a second look after CLI11
-  std::string memoryLimit, cacheDirectory = "", color = "auto", math = "fp32", flow = "auto", device = "cpu",
-                           shell;
+  std::string memoryLimit, deviceLimit, cacheDirectory = "", color = "auto", math = "fp32", flow = "auto",
+                                        device, shell;
+  bool noGraphs = false;
 };
 
 CLI::Validator numberCheck(const char* what, bool zeroToo) {
@@ -39,8 +41,8 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_option("--threads", r.session.threadCount, "threads (default: physical cores)")
       ->check(CLI::Range(0, 4096));
   app->add_option("--device", texts.device,
-                  "cpu; cuda: kernels run on a GPU by the CUDA driver where they can; simcuda: on the "
-                  "simulated GPU of the tests, where it was built");
+                  "cpu; cuda: kernels run on a GPU by the CUDA driver where they can, cuda:1: on the "
+                  "second; simcuda: on the simulated GPU of the tests, where it was built");
   app->add_option("--target", r.session.target,
                   "where the program runs: host, a processor such as znver4 or cortex-a72, or a file");
   app->add_option("--math", texts.math, "fp32 or bf16; on cuda also tf32");
@@ -50,8 +52,10 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_option("--cache-dir", texts.cacheDirectory, "folder of compiled objects, or none");
   app->add_option("--passes", r.session.passes, "pipeline; -fuse leaves a pass out");
   app->add_option(
-      "--place", r.places,
-      "OPERATOR=cpu or =cuda, also an ONNX node or a value: where it is computed with --device cuda");
+         "--place", r.session.places,
+         "OPERATOR=cpu or =cuda, also an ONNX node or a value: where it is computed with --device cuda")
+      ->take_all()
+      ->expected(1);
   app->add_option(
       "--flow", texts.flow,
       "the host program as machine code or as bytecode: native, interpret, or auto (as a package has it)");
@@ -77,6 +81,14 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_flag("--progress", r.progress, "progress also when standard error is no terminal");
   app->add_option("--time-limit", r.timeLimitSeconds, "seconds; then exit 124")->check(positive());
   app->add_option("--mem-limit", texts.memoryLimit, "bytes, or 512MB");
+}
+
+// Of commands that run programs on it.
+void addDevice(CLI::App* app, Texts& texts) {
+  app->add_option("--device-mem-limit", texts.deviceLimit,
+                  "the most a run may take on the GPU: bytes, or 512MB (default: as --mem-limit)");
+  app->add_flag("--no-graphs", texts.noGraphs,
+                "launches that come again on the GPU are put there one by one, not as a graph");
 }
 
 // What `dynrepl COMMAND --help` begins with.
@@ -153,6 +165,7 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
       "--no-init", [] {}, "alone: the shell, without the commands of ~/.config/dyn/init.dyns");
   app.add_flag("--keep-going", r.keepGoing, "scripts go on after an error");
   addCommon(&app, r, texts);
+  addDevice(&app, texts);
 
   CLI::App* run = app.add_subcommand("run", "run a model");
   CLI::App* verify = app.add_subcommand("verify", "run ONNX test cases and compare");
@@ -173,6 +186,7 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
     addCommon(sub, r, texts);
     sub->option_defaults()->group("Options");
   }
+  for (CLI::App* sub : {run, verify, bench, bisect, script}) addDevice(sub, texts);
   for (CLI::App* sub : {run, inspect, compile, exported, save, bench, bisect, tune})
     sub->add_option("MODEL", r.model, ".onnx, .dyn or .dynpkg; - reads a text module")->required();
   for (CLI::App* sub : {run, inspect, compile, exported, save, bench, bisect, tune})
@@ -282,20 +296,23 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
           manual};
 }
 
-// What --place says, as an option of the pass that decides it. What is wrong with it; "" is nothing.
-std::string takePlaces(BatchRequest& r) {
-  std::string places;
-  for (const std::string& place : r.places) {
-    const size_t equals = place.rfind('=');
-    const std::string side = equals == std::string::npos ? "" : place.substr(equals + 1);
-    if (equals == 0 || (side != "cpu" && side != "cuda") || place.find_first_of(",{}\n") != std::string::npos)
-      return "--place " + place + " is not of the form OPERATOR=cpu or OPERATOR=cuda";
-    places += (places.empty() ? "" : "\n") + place;
-  }
-  if (places.empty()) return {};
-  if (r.session.device == "cpu")
-    return "--place says which side of a GPU computes: it goes with --device cuda";
-  r.session.passes += (r.session.passes.empty() ? "" : ",") + ("+devices{place=" + places + "}");
+// What is wrong with --place; "" is nothing. Scripts may choose the device later.
+std::string faultOfPlaces(const BatchRequest& r) {
+  if (const Status places = checkPlaces(r.session.places); !places.ok()) return places.error().message;
+  const bool script = r.command == BatchCommand::script || r.command == BatchCommand::lines;
+  return r.session.places.empty() || script || r.session.device != "cpu"
+             ? ""
+             : "--place says which side of a GPU computes: it goes with --device cuda";
+}
+
+// "" or what is wrong with it.
+std::string takeLimit(const std::string& option, const std::string& text, uint64_t& limit) {
+  if (text.empty()) return {};
+  const Result<int64_t> bytes = parseBytes(text);
+  if (!bytes.ok())
+    return option + ": " + bytes.error().message +
+           (bytes.error().notes.empty() ? "" : "; " + bytes.error().notes[0]);
+  limit = static_cast<uint64_t>(*bytes);
   return {};
 }
 
@@ -375,13 +392,14 @@ ParsedArguments parseArguments(int argc, char** argv) {
   }
   r.command = sub ? commands.runs.at(sub) : BatchCommand::lines;
   parsed.command = sub ? sub->get_name() : toString(r.command);
-  if (!texts.memoryLimit.empty()) {
-    Result<int64_t> bytes = parseBytes(texts.memoryLimit);
-    if (!bytes.ok())
-      return usageFault("--mem-limit: " + bytes.error().message,
-                        bytes.error().notes.empty() ? "" : bytes.error().notes[0]);
-    r.memoryLimitBytes = r.session.memoryLimitBytes = static_cast<uint64_t>(*bytes);
-  }
+  if (const std::string fault = takeLimit("--mem-limit", texts.memoryLimit, r.memoryLimitBytes);
+      !fault.empty())
+    return usageFault(fault);
+  r.session.memoryLimitBytes = r.memoryLimitBytes;
+  if (const std::string fault =
+          takeLimit("--device-mem-limit", texts.deviceLimit, r.session.deviceLimitBytes);
+      !fault.empty())
+    return usageFault(fault);
   for (const std::string& policy : r.policies) {
     const size_t equals = policy.find('=');
     if (equals == std::string::npos)
@@ -394,10 +412,12 @@ ParsedArguments parseArguments(int argc, char** argv) {
     r.session.buckets += (r.session.buckets.empty() ? "" : ";") + bucket;
   r.session.math = texts.math;
   r.session.flow = texts.flow;
-  r.session.device = texts.device;
-  if (const std::string fault = takePlaces(r); !fault.empty()) return usageFault(fault);
+  r.session.device = texts.device.empty() ? "cpu" : texts.device;
+  r.session.deviceIsChosen = !texts.device.empty();
+  r.session.deviceGraphs = !texts.noGraphs;
+  if (const std::string fault = faultOfPlaces(r); !fault.empty()) return usageFault(fault);
   // PTX is the code of no other device.
-  if (r.command == BatchCommand::inspect && r.level == "ptx" && texts.device == "cpu")
+  if (r.command == BatchCommand::inspect && r.level == "ptx" && r.session.device == "cpu")
     r.session.device = "cuda";
   const char* fromEnvironment = std::getenv("DYN_CACHE_DIR");
   r.session.cacheDirectory = !texts.cacheDirectory.empty()         ? texts.cacheDirectory

@@ -35,7 +35,7 @@ struct BatchRequest {
   uint64_t memoryLimitBytes = 0;
   // of the commands
   std::string model, output, outputDirectory, profile, casesFile, scriptFile;
-  std::vector<std::string> dims, inputs, lengths, directories, lines, places, policies, variants, buckets;
+  std::vector<std::string> dims, inputs, lengths, directories, lines, policies, variants, buckets;
   int64_t repeat = 1, warmup = 0;
   int jobs = 0, versions = 2, trials = 0;
   double relativeTolerance = 1e-3, absoluteTolerance = 1e-6, seconds = 1, tuneSeconds = 30,

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/batch/commands.h"
+#include "app/session/model/device_name.h"
 #include "app/session/views/view_json.h"
 #include "compiler/support/standard_streams.h"
 
@@ -112,7 +113,8 @@ Status checkSettings(const BatchRequest& request) {
   if (!ofDevice)
     DYN_CHECK(checkName("--math", request.session.math, {"fp32", "bf16"}, {"fp16", "tf32", "int8"}));
   DYN_CHECK(checkName("--padded-results", request.session.paddedResults, {"exact", "zero"}, {}));
-  return checkName("--device", request.session.device, {"cpu", "cuda", "simcuda"}, {"sim"});
+  DYN_TRY([[maybe_unused]] const DeviceName device, parseDevice(request.session.device));
+  return {};
 }
 
 }  // namespace

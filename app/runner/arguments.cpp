@@ -4,6 +4,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "app/session/model/device_name.h"
 #include "app/session/views/view_json.h"
 #include "compiler/support/standard_streams.h"
 
@@ -13,8 +14,13 @@ namespace {
 
 constexpr const char* kVersion = "dynrun " DYN_VERSION;
 
+struct Texts {  // options that need a second look after CLI11
+  std::string memoryLimit, deviceLimit, device;
+  bool noGraphs = false;
+};
+
 // The rows of docs/man/dynrun.1.
-void defineOptions(CLI::App& app, RunnerRequest& r, std::string& memoryLimit) {
+void defineOptions(CLI::App& app, RunnerRequest& r, Texts& texts) {
   app.add_flag("--describe", r.describe,
                "what the model takes and gives, what is known of its dims, the memory it takes");
   app.add_option("--dim", r.dims, "NAME=N")->take_all()->expected(1);
@@ -29,7 +35,14 @@ void defineOptions(CLI::App& app, RunnerRequest& r, std::string& memoryLimit) {
       ->check(CLI::Range(0, 4096));
   app.add_option("--profile", r.profile, "writes a Chrome trace");
   app.add_option("--time-limit", r.timeLimitSeconds, "seconds; then exit 124")->check(CLI::PositiveNumber);
-  app.add_option("--mem-limit", memoryLimit, "bytes, or 512MB");
+  app.add_option("--mem-limit", texts.memoryLimit, "bytes, or 512MB");
+  app.add_option("--device", texts.device,
+                 "cpu, cuda, cuda:1: where a model that was made for a GPU runs (default: on the first, or "
+                 "where there is none by its code for the host)");
+  app.add_option("--device-mem-limit", texts.deviceLimit,
+                 "the most a run may take on the GPU: bytes, or 512MB (default: as --mem-limit)");
+  app.add_flag("--no-graphs", texts.noGraphs,
+               "launches that come again on the GPU are put there one by one, not as a graph");
   app.add_option("--seed", r.session.seed, "of random inputs");
   app.add_flag("--quiet,-q", r.quiet, "no notes");
   app.add_flag("--json", r.json, "one JSON document on standard output");
@@ -44,14 +57,39 @@ int usageFault(const std::string& message, bool json) {
   return exitCode(DiagnosticId::usageError);
 }
 
+// "" or what is wrong with it.
+std::string takeLimit(const std::string& option, const std::string& text, uint64_t& limit) {
+  if (text.empty()) return {};
+  const Result<int64_t> bytes = parseBytes(text);
+  if (!bytes.ok()) return option + ": " + bytes.error().message;
+  limit = static_cast<uint64_t>(*bytes);
+  return {};
+}
+
+std::string takeTexts(const Texts& texts, SessionOptions& session) {
+  if (std::string fault = takeLimit("--mem-limit", texts.memoryLimit, session.memoryLimitBytes);
+      !fault.empty())
+    return fault;
+  if (std::string fault = takeLimit("--device-mem-limit", texts.deviceLimit, session.deviceLimitBytes);
+      !fault.empty())
+    return fault;
+  session.deviceGraphs = !texts.noGraphs;
+  session.deviceIsChosen = !texts.device.empty();
+  if (!session.deviceIsChosen) return {};
+  session.device = texts.device;
+  const Result<DeviceName> device = parseDevice(texts.device);
+  if (!device.ok()) return device.error().message;
+  return device->isSimulated ? "there is cpu, cuda and cuda:1; DYN_CUDA_DRIVER names another driver" : "";
+}
+
 }  // namespace
 
 std::optional<int> parseArguments(int argc, char** argv, RunnerRequest& r) {
   bool json = false;  // also where what stands before it is no option
   for (int i = 1; i < argc; ++i) json = json || std::strcmp(argv[i], "--json") == 0;
   CLI::App app("Runs the model that this file holds.");
-  std::string memoryLimit;
-  defineOptions(app, r, memoryLimit);
+  Texts texts;
+  defineOptions(app, r, texts);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -61,11 +99,7 @@ std::optional<int> parseArguments(int argc, char** argv, RunnerRequest& r) {
   } catch (const CLI::ParseError& error) {
     return usageFault(error.what(), json);
   }
-  if (!memoryLimit.empty()) {
-    Result<int64_t> bytes = parseBytes(memoryLimit);
-    if (!bytes.ok()) return usageFault("--mem-limit: " + bytes.error().message, r.json);
-    r.session.memoryLimitBytes = static_cast<uint64_t>(*bytes);
-  }
+  if (const std::string fault = takeTexts(texts, r.session); !fault.empty()) return usageFault(fault, r.json);
   if (!r.profile.empty()) r.run.profiling = Profiling::on;
   return std::nullopt;
 }

@@ -8,6 +8,7 @@
 
 #include "app/runner/arguments.h"
 #include "app/runner/describe.h"
+#include "app/session/model/device_name.h"
 #include "app/session/model/output_files.h"
 #include "app/session/model/run_memory.h"
 #include "app/session/model/vm_value.h"
@@ -16,6 +17,7 @@
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/clock.h"
 #include "compiler/support/standard_streams.h"
+#include "vm/include/dyn_gpu.h"
 
 namespace dyn {
 
@@ -79,9 +81,13 @@ Result<Description> answer(const RunnerRequest& request, Interruption& interrupt
   if (request.describe)
     if (const dyn_status whole = dyn_package_check(ownFile().c_str()); whole != DYN_OK) return vmError(whole);
   dyn_module* module = nullptr;
-  const dyn_status status = dyn_module_load_file(ownFile().c_str(), nullptr, &module);
+  DYN_TRY(const DeviceName device, parseDevice(request.session.device));
+  const std::string name = device.ofRuntime();
+  const dyn_status status = dyn_module_load_file_on(
+      ownFile().c_str(), nullptr, request.session.deviceIsChosen ? name.c_str() : nullptr, &module);
   if (status != DYN_OK) return vmError(status);
   const VmModule owned(module);
+  if (request.session.deviceIsChosen) DYN_CHECK(hasCodeFor(device, module));
   const char* notice = dyn_module_metadata(module, "device_notice");
   if (notice && !request.quiet) (void)writeStandard(2, std::string("note: ") + notice + "\n");
   const Signature signature = signatureOf(module);

@@ -17,15 +17,25 @@ struct KindName {
   ArgumentKind kind;
 };
 constexpr KindName kKinds[] = {
-    {"text", ArgumentKind::text},         {"integer", ArgumentKind::integer},
-    {"number", ArgumentKind::number},     {"bytes", ArgumentKind::bytes},
-    {"file", ArgumentKind::file},         {"pass", ArgumentKind::pass},
-    {"level", ArgumentKind::level},       {"value", ArgumentKind::value},
-    {"valuedim", ArgumentKind::valuedim}, {"symbol", ArgumentKind::symbol},
-    {"dim", ArgumentKind::dim},           {"input", ArgumentKind::input},
-    {"kernel", ArgumentKind::kernel},     {"expression", ArgumentKind::expression},
-    {"setting", ArgumentKind::setting},   {"command", ArgumentKind::command},
-    {"code", ArgumentKind::code},         {"op", ArgumentKind::op},
+    {"text", ArgumentKind::text},
+    {"integer", ArgumentKind::integer},
+    {"number", ArgumentKind::number},
+    {"bytes", ArgumentKind::bytes},
+    {"file", ArgumentKind::file},
+    {"pass", ArgumentKind::pass},
+    {"level", ArgumentKind::level},
+    {"value", ArgumentKind::value},
+    {"valuedim", ArgumentKind::valuedim},
+    {"symbol", ArgumentKind::symbol},
+    {"dim", ArgumentKind::dim},
+    {"input", ArgumentKind::input},
+    {"kernel", ArgumentKind::kernel},
+    {"expression", ArgumentKind::expression},
+    {"setting", ArgumentKind::setting},
+    {"command", ArgumentKind::command},
+    {"code", ArgumentKind::code},
+    {"op", ArgumentKind::op},
+    {"placement", ArgumentKind::placement},
 };
 
 std::vector<std::string_view> words(std::string_view text) {
@@ -102,6 +112,8 @@ const char* placeholder(ArgumentKind kind) {
       return "NAME=SPEC";
     case ArgumentKind::kernel:
       return "KERNEL|N";
+    case ArgumentKind::placement:
+      return "OPERATOR[=cpu|cuda]";
     case ArgumentKind::expression:
       return "EXPRESSION";
     case ArgumentKind::setting:

@@ -37,6 +37,7 @@ enum class ArgumentKind : uint8_t {
   dim,         // "seq=59", "seq=1..512:8", "seq=@lengths.txt"
   input,       // "ids=@ids.npy"
   kernel,      // name or number
+  placement,   // "softmax", "softmax=cpu"
   expression,  // the text IR
   setting,
   command,

@@ -82,6 +82,11 @@ std::vector<std::string> wordsFor(const CompletionWords& words, ArgumentKind kin
     }
     case ArgumentKind::op:
       return words.ops;
+    case ArgumentKind::placement: {
+      const size_t equals = word.find('=');
+      if (equals == std::string::npos) return words.ops;
+      return {word.substr(0, equals) + "=cpu", word.substr(0, equals) + "=cuda"};
+    }
     case ArgumentKind::expression: {
       std::vector<std::string> all(words.values.begin(), words.values.end());
       all.insert(all.end(), words.ops.begin(), words.ops.end());

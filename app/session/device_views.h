@@ -1,4 +1,5 @@
-// Views of kernels on the simulated GPU: what their launches counted, and one warp that is stepped through.
+// Views of devices: what runs where, what launches on the simulated GPU counted, and one of its warps that is
+// stepped through.
 #pragma once
 
 #include <array>
@@ -38,6 +39,22 @@ struct DeviceCountTable {
 
 // Each kernel once, in the order of their first launches.
 DeviceCountTable sumByKernel(const std::vector<DeviceCounts>& launches);
+
+// What runs on the GPU and what beside it, and why.
+struct PlacementView {
+  struct Row {
+    std::vector<std::string> values;  // that it makes, and those made within its kernel
+    std::string operation;            // "matmul+add+relu"
+    std::string place;                // of the model
+    bool onDevice = false;
+    std::string reason;
+    std::string rule;  // of the user, which decided; "" when none did
+  };
+  bool isWhole = true;  // all operations, not one that was asked for
+  std::vector<std::string> rules;
+  std::vector<Row> rows;
+  int64_t copiesCount = 0;  // in the program
+};
 
 // A warp of a launch on the simulated GPU that stands before an instruction.
 struct WarpView {

@@ -37,12 +37,16 @@ struct SessionOptions {
   std::string variants, buckets;
   // How the host program runs: "native", "interpret", or "auto": native where a package has it.
   std::string flow = "auto";
-  std::string tuningFile;  // of records; "" is beside the object cache, "none" off
-  std::string device = "cpu";
+  std::string tuningFile;           // of records; "" is beside the object cache, "none" off
+  std::string device = "cpu";       // "cuda", "cuda:1", "simcuda": model/device_name.h
+  bool deviceIsChosen = false;      // somebody said so: a package, too, runs there and nowhere else
+  std::vector<std::string> places;  // "softmax=cpu" (compiler/passes/placement.h)
   std::string
       target;  // where programs run: a name or a file (compiler/driver/target_choice.h); "" is this host
   uint64_t seed = 0;              // of random inputs
   uint64_t memoryLimitBytes = 0;  // 0: none
+  uint64_t deviceLimitBytes = 0;  // of each device; 0: as memoryLimitBytes
+  bool deviceGraphs = true;       // launches that come again are one graph
 };
 
 // $XDG_CACHE_HOME/dyn, or ~/.cache/dyn; made when absent. "none" when neither can be had.

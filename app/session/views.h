@@ -440,7 +440,8 @@ struct LiveRun {
 struct TimelineEvent {
   std::string name, kind, place, shapes, kernel, version;
   int64_t beginNs = 0, durationNs = 0, bytes = 0;
-  int thread = 1;  // 1 is the run's own; above it workers, which have events of kind "worker" alone
+  // 1 is the run's own; above it workers, with events of kind "worker" alone, then devices ("device").
+  int thread = 1;
   int index = -1;  // of kernels and builtins: their row in the program
   std::vector<int64_t> scalars,
       numbers;               // of a kernel units, steps and its scalars; of a builtin those it is given
@@ -503,6 +504,7 @@ struct RunResult {
   std::vector<DeviceCounts> launches;          // on the simulated GPU, in order
   std::vector<NodeTime> nodeTimes;
   std::vector<TimelineEvent> timeline;
+  std::map<int, std::string> lanes;  // names of the timeline's threads: "worker 1", "cuda:0"
   // Against recorded outputs, where some were given: "" is equal.
   std::vector<std::pair<std::string, std::string>> differences;
   std::string profileFile;
@@ -687,6 +689,6 @@ using View =
                  Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>, Shared<SettingTable>,
                  Shared<ProblemList>, Shared<TuneView>, Shared<SweepView>, Shared<TensorView>,
                  Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>, Shared<NodeList>,
-                 Shared<DeviceCountTable>, Shared<WarpView>>;
+                 Shared<DeviceCountTable>, Shared<WarpView>, Shared<PlacementView>>;
 
 }  // namespace dyn

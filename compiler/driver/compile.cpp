@@ -6,6 +6,7 @@
 #include "compiler/driver/target_choice.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/passes/pass_table.h"
+#include "compiler/passes/placement.h"
 #include "compiler/support/clock.h"
 #include "vm/include/dyn_gpu.h"
 #include "vm/isa/program_file.h"
@@ -17,6 +18,21 @@ namespace {
 Result<Target> targetOf(const CompileOptions& options) {
   if (options.target) return *options.target;
   return hostTarget();
+}
+
+// Later rules come before earlier ones about the same.
+Status addPlaces(const std::vector<std::string>& places, Pipeline& pipeline) {
+  if (places.empty()) return {};
+  for (PipelineItem& item : pipeline) {
+    if (item.pass->name != "devices") continue;
+    std::string& rules = item.options["place"];
+    if (!rules.empty()) rules += "\n";
+    rules += joinedPlaces(places);
+    return {};
+  }
+  return makeError(DiagnosticId::usageError,
+                   "--place " + places[0] + " says which side of a GPU computes: no pass devices runs")
+      .note("it goes with --device cuda");
 }
 
 }  // namespace
@@ -39,6 +55,7 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
   if (options.math == "bf16")
     for (PipelineItem& item : pipeline)
       if (item.pass->name == "prepack") item.options["products"] = "bf16";
+  DYN_CHECK(addPlaces(options.places, pipeline));
   if (options.paddedResults == "zero")
     for (PipelineItem& item : pipeline)
       if (item.pass->name == "unpad") item.options["results"] = "zero";
@@ -149,8 +166,8 @@ void releaseHost(void* user) { delete static_cast<Host*>(user); }
 
 }  // namespace
 
-Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled,
-                                std::optional<HostFlow> wanted) {
+Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled, std::optional<HostFlow> wanted,
+                                const std::string& device) {
   if (!runsHere(compiled->target))
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: the program is compiled for " + compiled->target.machine.name + " (" +
@@ -174,12 +191,15 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled,
   host.release = releaseHost;
   host.forget_constant = forgetConstant;
   dyn_module* module = nullptr;
-  const dyn_status status = dyn_module_load_memory(bytes.data(), bytes.size(), &host, &module);
+  const dyn_status status = dyn_module_load_memory_on(bytes.data(), bytes.size(), &host,
+                                                      device.empty() ? nullptr : device.c_str(), &module);
   owner.release();  // the VM calls release, also when loading fails
   if (status == DYN_OUT_OF_MEMORY || status == DYN_MEMORY_LIMIT)
     return makeError(DiagnosticId::memoryLimit, std::string("loading the program: ") + dyn_last_message());
   if (status == DYN_UNAVAILABLE || status == DYN_UNSUPPORTED)  // the message begins with the one or the other
     return makeError(DiagnosticId::unsupportedFeature, dyn_last_message());
+  if (status == DYN_DEVICE_ERROR || status == DYN_KERNEL_FAULT)
+    return makeError(DiagnosticId::runtimeError, std::string("loading the program: ") + dyn_last_message());
   if (status != DYN_OK)
     return makeError(DiagnosticId::internalError,
                      std::string("the VM refused the program: ") + dyn_last_message());

@@ -30,8 +30,9 @@ struct CompileOptions {
   std::string math = "fp32";
   // What a mask hides is left out (pass `unpad`): where nobody sees it, or zero: results are 0 there.
   std::string paddedResults = "exact";
-  bool memoryOfSizes = false;    // the memory of a run is to follow from its sizes, whatever a mask hides
-  std::optional<Target> target;  // where the program will run; none: this host
+  bool memoryOfSizes = false;       // the memory of a run is to follow from its sizes, whatever a mask hides
+  std::optional<Target> target;     // where the program will run; none: this host
+  std::vector<std::string> places;  // "softmax=cpu": of the pass `devices`, beside what `passes` says
   // Versions of contractions (compiler/passes/contraction_versions.h): "conv" or "matmul" for all, or by the
   // key of one operation; "loop" of the generated kernels (compiler/kernel/versions.h). What is not named is
   // chosen by rule and cost.
@@ -92,9 +93,9 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
 int64_t kernelsCompiledAfterLoad(const CompiledModel& compiled);
 
 // A VM module over the compiled code, which it keeps alive until dyn_module_release. Its host program runs as
-// the options said, or as `flow` says.
+// the options said, or as `flow` says; what it has for a GPU, on that `device` (dyn_gpu.h; "": the first).
 Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled,
-                                std::optional<HostFlow> flow = std::nullopt);
+                                std::optional<HostFlow> flow = std::nullopt, const std::string& device = "");
 
 // Text of one kernel: its LLVM IR or the machine's assembly. Error unsupportedFeature when built without
 // LLVM.

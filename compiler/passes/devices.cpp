@@ -117,7 +117,7 @@ class Placement {
       return makeError(DiagnosticId::usageError, "--place " + rules_[i].text() +
                                                      ": the program has no operator, node or value " +
                                                      rules_[i].what)
-          .note(near.empty() ? "inspect --pass devices shows what there is to place"
+          .note(near.empty() ? "inspect --pass devices without it shows what there is to place"
                              : "did you mean " + near + "?");
     }
     return {};
@@ -158,17 +158,12 @@ class Placement {
     return last;
   }
   bool concerns(const std::string& what, const Op& op) const {
-    if (what == op.def->name || (!op.place.node.empty() && isNode(what, op.place.node))) return true;
+    if (what == op.def->name || isNode(what, op.place.node)) return true;
     for (const ValueDef& result : op.results)
       if (ir_.valueName(result.id) == what) return true;
     if (op.def != &ops::fusedOp) return false;
     return std::any_of(op.regions[0]->ops.begin(), op.regions[0]->ops.end(),
                        [&](const Op* inner) { return concerns(what, *inner); });
-  }
-  // A node's place is its name with, it may be, more about it: "/layer.0/MatMul (MatMul, opset 17)".
-  static bool isNode(const std::string& what, const std::string& node) {
-    return node.compare(0, what.size(), what) == 0 &&
-           (node.size() == what.size() || node.compare(what.size(), 2, " (") == 0);
   }
 
   void note(const Op& op, Side side, std::string reason, const PlaceRule* rule = nullptr) {
@@ -179,6 +174,9 @@ class Placement {
         for (const ValueDef& result : inner->results) row.values.push_back(ir_.valueName(result.id));
     row.operation = nameOf(op);
     row.place = op.place.toString();
+    row.nodes = {op.place.node};
+    if (op.def == &ops::fusedOp)
+      for (const Op* inner : op.regions[0]->ops) row.nodes.push_back(inner->place.node);
     row.onDevice = side == Side::device;
     row.reason = std::move(reason);
     if (rule) row.rule = rule->text();

@@ -23,12 +23,16 @@ struct PlaceRule {
 // Lines "OP=cpu" and "OP=cuda", later ones before earlier ones about the same. Errors: usageError.
 Result<std::vector<PlaceRule>> parsePlaces(const std::string& lines);
 std::string joinedPlaces(const std::vector<std::string>& places);
+// Is `what` the name of that node? A node's place is its name with, it may be, more about it:
+// "/layer.0/MatMul (MatMul, opset 17)".
+bool isNode(const std::string& what, const std::string& node);
 
 // An operation as it was placed.
 struct PlacedOperation {
   std::vector<std::string> values;  // that it makes, and those made within its kernel
   std::string operation;            // "matmul+add+relu"
   std::string place;                // of the user's model
+  std::vector<std::string> nodes;   // of the model that it comes from
   bool onDevice = false;
   std::string reason;
   std::string rule;  // of the user, which decided; "" when none did

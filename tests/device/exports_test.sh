@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# exports_test.sh BUILD SOURCE: a package made with --device cuda runs on the device where a driver is, and its code for the host,
-# with one notice, where none is.
+# exports_test.sh BUILD SOURCE: a package, an executable and libraries made with --device cuda, without a driver, run on the device where one is, and
+# their code for the host, with one notice, where none is.
 set -euo pipefail
 BUILD="${1:?usage: exports_test.sh BUILD SOURCE}" SOURCE="${2:?}"
 DYNREPL="$BUILD/bin/dynrepl" DRIVER="$BUILD/simcuda/libcuda.so.1" NONE=/nowhere/libcuda.so.1
@@ -26,4 +26,51 @@ env -u DYN_CUDA_DRIVER LD_LIBRARY_PATH="$BUILD/simcuda" DYN_SIMCUDA_TRACE=trace 
 (( $(grep -c '^launch' trace) > 30 )) || fail "a driver that is found by name: nothing was launched"
 "$DYNREPL" run bert.dynpkg "${inputs[@]}" --output-dir here >/dev/null 2>err || fail "without a driver: $(cat err)"
 [[ $(notices err) == 1 ]] || fail "without a driver: the notice: $(cat err)"
+
+# An executable: what it gives on the device is what the model gives, and without one what the package gives.
+"$DYNREPL" export "$model" --device cuda --kind exe -o bert --quiet >/dev/null || fail "export --kind exe"
+rm -f trace
+DYN_CUDA_DRIVER=$DRIVER DYN_SIMCUDA_TRACE=trace ./bert "${inputs[@]}" --output-dir exe_there >/dev/null 2>err || fail "the executable on the device: $(cat err)"
+(( $(grep -c '^launch' trace) > 30 )) || fail "the executable launches nothing"
+[[ $(notices err) == 0 ]] && diff -r device exe_there || fail "the executable gives other results on the device: $(cat err)"
+./bert "${inputs[@]}" --output-dir exe_here >/dev/null 2>err || fail "the executable without a driver: $(cat err)"
+[[ $(notices err) == 1 ]] && diff -r here exe_here || fail "the executable gives other results without a driver: $(cat err)"
+
+# Libraries: two models in one program, of either kind.
+ssd="$SOURCE/samples/models/ssd/model.onnx" ssd_set="$SOURCE/samples/models/ssd/test_data_set_1"
+DYN_CUDA_DRIVER=$DRIVER "$DYNREPL" --device cuda run "$ssd" --input "image=@$ssd_set/input_0.pb" --threads 1 --output-dir device --quiet --json >ssd.json || fail "ssd"
+"$DYNREPL" compile "$ssd" --device cuda -o ssd.dynpkg --quiet >/dev/null || fail "compile ssd"
+"$DYNREPL" run ssd.dynpkg --input "image=@$ssd_set/input_0.pb" --threads 1 --output-dir here --quiet >/dev/null 2>&1 || fail "ssd.dynpkg"
+"$DYNREPL" run bert.dynpkg "${inputs[@]}" --quiet --json >bert.json 2>/dev/null || fail "the sizes of bert"
+dim_of() { grep -oE "\"$2\":[0-9]+" "$1" | head -1 | cut -d: -f2; }
+batch=$(dim_of bert.json batch) seq=$(dim_of bert.json seq) h=$(dim_of ssd.json h) w=$(dim_of ssd.json w)
+tail -c $((8 * batch * seq)) "$set/input_0.pb" >input_ids.bin
+tail -c $((8 * batch * seq)) "$set/input_1.pb" >attention_mask.bin
+tail -c $((12 * h * w)) "$ssd_set/input_0.pb" >image.bin
+npy_bytes() { tail -c +$((11 + $(od -An -t u2 -j 8 -N 2 "$1" | tr -d ' '))) "$1"; }
+for kind in static shared; do
+  mkdir -p $kind
+  for name in bert ssd; do
+    "$DYNREPL" export "$SOURCE/samples/models/$name/model.onnx" --device cuda --kind $kind -o $kind/$name --quiet >/dev/null || fail "export --kind $kind of $name"
+  done
+  libraries=(static/libbert.a static/libssd.a)
+  [[ $kind == static ]] || libraries=(-Lshared -lbert -lssd "-Wl,-rpath,$WORK/shared")
+  cc -std=c11 "$SOURCE/tests/samples/two_models.c" -I$kind -o program_$kind "${libraries[@]}" -lm -pthread -ldl || fail "$kind libraries do not link"
+  for driver in "$DRIVER" "$NONE"; do
+    rm -f trace ./*.out
+    DYN_CUDA_DRIVER=$driver DYN_SIMCUDA_TRACE=trace ./program_$kind $batch $seq $h $w 2>err || fail "$kind libraries with $driver: $(cat err)"
+    expected=here
+    if [[ $driver == "$DRIVER" ]]; then
+      expected=device
+      (( $(grep -c '^launch' trace) > 60 )) || fail "$kind libraries launch nothing"
+      [[ $(notices err) == 0 ]] || fail "$kind libraries: a notice though there is a device"
+    else
+      # Each library has a runtime of its own, which says it once.
+      [[ $(notices err) == 2 ]] || fail "$kind libraries without a driver: the notices: $(cat err)"
+    fi
+    for output in last_hidden_state boxes scores classes; do
+      npy_bytes "$expected/$output.npy" | cmp - "$output.out" || fail "$kind libraries with $driver: $output is not what dynrepl run gives"
+    done
+  done
+done
 echo "exports_test: ok"

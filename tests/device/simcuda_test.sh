@@ -24,6 +24,17 @@ events = [e for e in trace["traceEvents"] if e.get("cat") == "kernel" and "warp_
 assert sum(r["launches_count"] for r in rows) == len(events) > 0, (rows, len(events))
 total = sum(e["args"]["warp_instructions"] for e in events)
 assert total == sum(r["warp_instructions_count"] for r in rows)
+# The device has a lane of its own on the time axis of the host: each launch, in order, one after the other, within the run.
+lanes = {e["tid"]: e["args"]["name"] for e in trace["traceEvents"] if e["ph"] == "M" and e["name"] == "thread_name"}
+device = [e for e in trace["traceEvents"] if e.get("cat") == "device"]
+assert len(device) == len(events) and {lanes[e["tid"]] for e in device} == {"cuda:0"}, lanes
+assert {e["tid"] for e in device}.isdisjoint(e["tid"] for e in events)
+assert [e["args"]["index"] for e in device] == [e["args"]["index"] for e in events], "in another order"
+assert [e["args"]["place"] for e in device] == [e["args"]["place"] for e in events]
+assert all(a["ts"] + a["dur"] <= b["ts"] + 0.002 for a, b in zip(device, device[1:])), "two at once in one stream"
+main = max((e for e in trace["traceEvents"] if e.get("cat") == "function"), key=lambda e: e["dur"])
+assert all(main["ts"] <= e["ts"] and e["ts"] + e["dur"] <= main["ts"] + main["dur"] for e in device), "not within the run"
+assert any(e["dur"] > 0 for e in device)
 PY
 "$DYNREPL" --cache-dir none --device simcuda run "$MODEL" --dim batch=1 --dim seq=5 --quiet | grep -q 'sectors: of 32 bytes' || fail "the table of counters"
 

@@ -22,6 +22,7 @@ constexpr double kRuler = 20, kRowHeight = 20, kSide = 8, kTitles = 84;
 QColor colorOf(const std::string& kind, bool dark) {
   const int hue = kind == "kernel"       ? 172
                   : kind == "worker"     ? 150
+                  : kind == "device"     ? 262
                   : kind == "iteration"  ? 48
                   : kind == "builtin"    ? 215
                   : kind == "copy"       ? 32
@@ -29,6 +30,13 @@ QColor colorOf(const std::string& kind, bool dark) {
                                          : -1;
   if (hue < 0) return dark ? QColor(70, 76, 90) : QColor(226, 230, 238);
   return QColor::fromHsl(hue, 140, dark ? 95 : 185);
+}
+
+QString laneTitle(const RunResult& run, int thread) {
+  if (thread == 1) return "main thread";
+  const auto named = run.lanes.find(thread);
+  return named == run.lanes.end() ? QString("worker %1").arg(thread - 1)
+                                  : QString::fromStdString(named->second);
 }
 
 // 1, 2 or 5 times a power of ten, at least `least`.
@@ -72,7 +80,7 @@ void TimelineCanvas::setRun(Shared<RunResult> run) {
     for (const size_t i : order) byThread[events[i].thread].push_back(i);
     for (const auto& [thread, bars] : byThread) {
       const int first = rowsCount_;
-      lanes_.push_back({thread == 1 ? "main thread" : QString("worker %1").arg(thread - 1), first});
+      lanes_.push_back({laneTitle(*run_, thread), first});
       std::vector<int64_t> open;
       for (const size_t i : bars) {
         const int64_t begin = events[i].beginNs, end = begin + events[i].durationNs;

@@ -1,5 +1,6 @@
 // TimelineCanvas: what a profiled run did, along time: a bar for each kernel, copy and allocation, functions
-// and iterations of loops above what they hold; below the run's own thread a lane for each worker.
+// and iterations of loops above what they hold; below the run's own thread a lane for each worker and
+// each device, on the same axis.
 //
 // Wheel zooms at the cursor, dragging pans (upwards, too, where there are more rows than fit), W S A D do
 // both by keys, F shows all. Shift and dragging chooses a part of the run, a click besides all of it again.
@@ -32,7 +33,7 @@ class TimelineCanvas : public QWidget {
   const std::vector<Bar>& bars() const { return bars_; }
   int rowsCount() const { return rowsCount_; }
   struct Lane {
-    QString title;  // "main thread", "worker 1"
+    QString title;  // "main thread", "worker 1", "cuda:0"
     int firstRow = 0;
   };
   const std::vector<Lane>& lanes() const { return lanes_; }

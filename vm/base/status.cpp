@@ -6,6 +6,7 @@ namespace dyn::vm {
 
 const char* statusText(dyn_status code) {
   if (code == DYN_UNAVAILABLE) return "unavailable";
+  if (code == DYN_DEVICE_ERROR) return "device error";
   switch (code) {
     case DYN_OK:
       return "ok";

@@ -22,6 +22,7 @@ struct DeviceSession::Memory {
   MemoryStatistics statistics;
   // Launches that are held back must not find their memory gone. Null: none are, or the session has ended.
   DeviceGraphs* graphs = nullptr;
+  std::string refusal;        // what the device said when it gave no memory the last time
   Status fault = okStatus();  // of a launch that went ahead of a free; told by the next flush
 
   Memory(const DynDevice& row, uint64_t limit, bool counted)
@@ -34,10 +35,13 @@ struct DeviceSession::Memory {
       return nullptr;
     }
     void* memory = nullptr;
+    DynDeviceText text{};
     if (rehearsal) {  // an address of its own that nobody looks behind
       memory = reinterpret_cast<void*>(64 * ++statistics.systemAllocations);
-    } else if (device.functions->allocate(&device, stream, sizeBytes, &memory, nullptr) != DYN_OK) {
-      why = DYN_OUT_OF_MEMORY;
+    } else if (const int32_t status = device.functions->allocate(&device, stream, sizeBytes, &memory, &text);
+               status != DYN_OK) {
+      why = static_cast<dyn_status>(status);
+      refusal = text.text;
       return nullptr;
     }
     blocks[memory] = sizeBytes;
@@ -263,6 +267,11 @@ Status DeviceSession::launchOfHost(DynLaunch& launch) {
       memory_->rehearsal ? DYN_OK : device_.functions->launch(&device_, stream_, &launch, &text);
   if (launch.scratch) memory_->deallocate(launch.scratch);
   return deviceStatus(device_, status, text);
+}
+
+std::string DeviceSession::refusal() const {
+  std::lock_guard lock(memory_->mutex);
+  return memory_->refusal;
 }
 
 MemoryStatistics DeviceSession::statistics() const {

@@ -35,8 +35,10 @@ class DeviceSession {
   ~DeviceSession();
   DeviceSession(const DeviceSession&) = delete;
 
-  // Null and `why`. It may outlive the session.
+  // Null and `why`, which is more than too little memory where the device can do nothing any more: `refusal`
+  // says it. It may outlive the session.
   Storage* newStorage(uint64_t sizeBytes, dyn_status& why);
+  std::string refusal() const;
   Status copyTo(void* target, const void* source, uint64_t sizeBytes);    // returns when it is done
   Status copyFrom(void* target, const void* source, uint64_t sizeBytes);  // also all before it
   // The same later: `arrived` is called when the bytes are there, or false, at the latest by `settle`.

@@ -30,6 +30,11 @@ Storage* Interpreter::newStorageOn(int32_t device, uint64_t sizeBytes, dyn_statu
   if (!session) return nullptr;
   Storage* storage = session->newStorage(sizeBytes, why);
   if (storage) return storage;
+  if (why != DYN_MEMORY_LIMIT && why != DYN_OUT_OF_MEMORY) {
+    (void)fault(why, session->refusal());
+    why = DYN_OK;
+    return nullptr;
+  }
   const bool named = device == kCudaDevice && !module_.device().name.empty();
   std::string text = std::to_string(sizeBytes) + " bytes are needed on " +
                      (named ? module_.device().name : "device " + std::to_string(device));

@@ -14,8 +14,18 @@
 extern "C" {
 #endif
 
-/* One more status: the device is not there, or not any more; the message says why. */
+/* Statuses beside those of dynvm.h. Every message has the driver's name and number of the error.
+ *
+ *   DYN_UNAVAILABLE    the device is not there, or not any more: lost, or stopped by an earlier fault
+ *   DYN_DEVICE_ERROR   its driver refused or failed; the device goes on
+ *   DYN_KERNEL_FAULT   a kernel did what it may not (an illegal address, 700; a misaligned one, 716; a failed
+ *                      launch, 719): the device has stopped for this process. The place is its operation
+ *   DYN_OUT_OF_MEMORY  the device has no more memory, DYN_MEMORY_LIMIT: the context may take no more of it;
+ *                      the device goes on
+ *
+ * After each of them contexts can be released, and programs run on another device, or on "cpu". */
 #define DYN_UNAVAILABLE ((dyn_status)15)
+#define DYN_DEVICE_ERROR ((dyn_status)16)
 
 /* As the calls of dynvm.h without "_on". */
 DYN_API dyn_status dyn_module_load_file_on(const char* path, const dyn_host* host, const char* device,

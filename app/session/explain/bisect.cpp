@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/session/model/device_name.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/reference/reference_interpreter.h"
@@ -232,7 +233,9 @@ Result<std::vector<Value>> runPlaced(const Module& placed, const std::vector<Val
   compile.outputNames.clear();
   DYN_TRY(CompiledModel made, compilePlaced(placed, compile));
   auto compiled = std::make_shared<const CompiledModel>(std::move(made));
-  DYN_TRY(dyn_module * raw, instantiate(compiled));
+  DYN_TRY(const DeviceName device, parseDevice(options.device));
+  DYN_TRY(dyn_module * raw,
+          instantiate(compiled, std::nullopt, device.isGpu ? device.ofRuntime() : std::string()));
   const VmModule program(raw);
   DYN_TRY(Runner runner, Runner::create(program.get(), &placed, signatureOf(placed, {}, {}), options));
   CallInputs call;

@@ -1,6 +1,7 @@
 // Handlers: the graph after a pass, and the ways through it.
 #include "app/session/session_state.h"
 #include "app/session/views/file_graph.h"
+#include "app/session/views/graph_after.h"
 #include "app/session/views/graph_query.h"
 #include "app/session/views/trace_views.h"
 #include "compiler/support/suggestion.h"
@@ -17,12 +18,14 @@ Result<GraphView> graphOf(SessionState& state, const Command& command) {
     if (command.has("pass")) return state.model().takeError();
     return fileGraph(model->info().path);
   }
-  Status passes = model->ensurePasses();
-  if (!passes.ok() && !(command.has("pass") && model->trace().find(command.text("pass"))))
-    return passes.takeError();
+  if (command.has("pass")) {
+    DYN_TRY(const TraceStep* step, graphAfter(*model, command.text("pass")));
+    return graphView(*step);
+  }
+  DYN_CHECK(model->ensurePasses());
   const TraceStep* step = model->trace().find("infer");
-  if (command.has("pass") || !step) {
-    DYN_TRY(step, findStep(model->trace(), command.text("pass", "import")));
+  if (!step) {
+    DYN_TRY(step, findStep(model->trace(), "import"));
   }
   return graphView(*step);
 }

@@ -12,6 +12,7 @@
 #include "app/session/session_state.h"
 #include "app/session/views/contraction_rows.h"
 #include "app/session/views/dim_views.h"
+#include "app/session/views/graph_after.h"
 #include "app/session/views/level_links.h"
 #include "app/session/views/plan_view.h"
 #include "app/session/views/trace_views.h"
@@ -409,10 +410,9 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
 namespace {
 
 Result<const TraceStep*> stepOf(LoadedModel& model, const std::string& pass, bool placed) {
-  Status passes = model.ensurePasses();
-  // The snapshots up to a failed pass are there to be looked at.
-  if (!passes.ok() && (pass.empty() || !model.trace().find(pass))) return passes.takeError();
-  if (!pass.empty() || placed) return findStep(model.trace(), pass);
+  if (!pass.empty()) return graphAfter(model, pass);
+  DYN_CHECK(model.ensurePasses());
+  if (placed) return findStep(model.trace(), pass);
   // Without a pass: the typed graph, the one people think in.
   if (const TraceStep* step = model.trace().find("infer")) return step;
   return findStep(model.trace(), "import");

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "app/session/session_state.h"
+#include "app/session/views/graph_after.h"
 #include "app/session/views/trace_views.h"
 #include "compiler/ir/printer.h"
 #include "compiler/support/atomic_write.h"
@@ -78,14 +79,13 @@ Result<std::unique_ptr<LoadedModel>> readAgain(SessionState& state, const Loaded
   SessionOptions options = state.now.options;
   options.passes = simplifyingPipeline();
   options.variants = options.buckets = "";
+  options.places.clear();
   return LoadedModel::load(model.request(), options, state.interruption.flag());
 }
 
 // Of the step that the command names.
 Result<onnx::SavedModel> afterStep(LoadedModel& model, const std::string& name, SaveResult& result) {
-  Status passes = model.ensurePasses();
-  if (!passes.ok() && !model.trace().find(name)) return passes.takeError();
-  DYN_TRY(const TraceStep* step, findStep(model.trace(), name));
+  DYN_TRY(const TraceStep* step, graphAfter(model, name));
   result.step = step->index;
   result.stepName = step->name;
   return toOnnx(model, *step);

@@ -1,8 +1,9 @@
 // Handlers: expressions, bound values, settings, scripts, help.
 #include <algorithm>
 
+#include "app/session/handlers/compile_anew.h"
 #include "app/session/handlers/expression.h"
-#include "app/session/model/simulated_gpu.h"
+#include "app/session/model/device_name.h"
 #include "app/session/script_reader.h"
 #include "app/session/session_state.h"
 #include "compiler/driver/target_choice.h"
@@ -107,11 +108,13 @@ const std::vector<SettingSpec>& settingTable() {
       {"flow",
        "the host program as machine code or as bytecode: native, interpret; auto: as a package has it"},
       {"device",
-       "cpu; cuda: kernels run on a GPU by the CUDA driver where they can; simcuda: on the simulated GPU of "
-       "the tests"},
+       "cpu; cuda: kernels run on a GPU by the CUDA driver where they can, cuda:1: on the second; simcuda: "
+       "on the simulated GPU of the tests"},
+      {"graphs", "on: launches that come again on a GPU are one graph; off: each is put there by itself"},
       {"target", "where programs run: host, a processor such as znver4 or cortex-a72, or a file"},
       {"cache-dir", "of compiled objects; none: off"},
       {"mem-limit", "most bytes a run may take, if need be by making values again; 0: no limit"},
+      {"device-mem-limit", "most bytes a run may take on each device; 0: as mem-limit"},
       {"precision", "digits of reals that are printed"},
       {"edge-items", "elements shown at each edge of a long axis"},
       {"full", "on: tensors are printed whole"},
@@ -132,9 +135,11 @@ std::string settingValue(const SessionSnapshot& now, std::string_view name) {
   if (name == "buckets") return o.buckets.empty() ? "none" : o.buckets;
   if (name == "flow") return o.flow;
   if (name == "device") return o.device;
+  if (name == "graphs") return o.deviceGraphs ? "on" : "off";
   if (name == "target") return o.target.empty() ? "host" : o.target;
   if (name == "cache-dir") return o.cacheDirectory.empty() ? "none" : o.cacheDirectory;
   if (name == "mem-limit") return std::to_string(o.memoryLimitBytes);
+  if (name == "device-mem-limit") return std::to_string(o.deviceLimitBytes);
   auto display = now.display.find(std::string(name));
   if (display != now.display.end()) return display->second;
   return name == "precision" ? "6" : name == "edge-items" ? "3" : "off";
@@ -146,6 +151,13 @@ Result<int64_t> natural(const std::string& name, const std::string& text) {
   if (!text.empty() && text.size() < 16 && text.find_first_not_of("0123456789") == std::string::npos)
     return std::stoll(text);
   return makeError(DiagnosticId::usageError, name + ": '" + text + "' is not a whole number of at least 0");
+}
+
+// "0": none.
+Result<uint64_t> limitOf(const std::string& value) {
+  if (value == "0") return uint64_t{0};
+  DYN_TRY(const int64_t bytes, parseBytes(value));
+  return static_cast<uint64_t>(bytes);
 }
 
 Status changeSetting(SessionState& state, const std::string& name, const std::string& value) {
@@ -164,7 +176,7 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
     (void)checked;
     o.passes = passes;
   } else if (name == "math") {
-    const bool ofDevice = o.device == "cuda" && value == "tf32";
+    const bool ofDevice = isGpu(o.device) && value == "tf32";
     if (value != "fp32" && value != "bf16" && !ofDevice)
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: arithmetic " + value)
           .note("fp32 and bf16 are there, on cuda also tf32");
@@ -191,21 +203,23 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
       return makeError(DiagnosticId::usageError, "flow is native, interpret or auto");
     o.flow = value;
   } else if (name == "device") {
-    if (value != "cpu" && !isGpu(value))
-      return makeError(DiagnosticId::unsupportedFeature, "unsupported: the device " + value)
-          .note("cpu, cuda and simcuda are there");
+    DYN_TRY([[maybe_unused]] const DeviceName checked, parseDevice(value));
     o.device = value;
+    o.deviceIsChosen = true;
   } else if (name == "target") {
     DYN_TRY([[maybe_unused]] Target checked, chooseTarget(value));
     o.target = value == "host" ? "" : value;
   } else if (name == "cache-dir") {
     o.cacheDirectory = value;
   } else if (name == "mem-limit") {
-    int64_t bytes = 0;
-    if (value != "0") {
-      DYN_TRY(bytes, parseBytes(value));
-    }
-    o.memoryLimitBytes = static_cast<uint64_t>(bytes);
+    DYN_TRY(o.memoryLimitBytes, limitOf(value));
+  } else if (name == "device-mem-limit") {
+    DYN_TRY(o.deviceLimitBytes, limitOf(value));
+    compilation = false;
+  } else if (name == "graphs") {
+    if (value != "on" && value != "off") return makeError(DiagnosticId::usageError, "graphs is on or off");
+    o.deviceGraphs = value == "on";
+    compilation = false;
   } else if (name == "full") {
     if (value != "on" && value != "off") return makeError(DiagnosticId::usageError, "full is on or off");
     state.now.display[name] = value;
@@ -217,16 +231,10 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
     state.now.display[name] = value;
     return {};
   }
+  if (compilation) return compileAnew(state);
   state.now.runner = nullptr;
   state.now.specialisations = nullptr;
   state.now.small = nullptr;
-  if (compilation && state.now.model && !state.now.model->request().path.empty() &&
-      state.now.model->request().path != "-") {
-    DYN_TRY(std::unique_ptr<LoadedModel> model,
-            LoadedModel::load(state.now.model->request(), o, state.interruption.flag()));
-    state.now.model = std::move(model);
-    state.now.currentStep = 0;
-  }
   return {};
 }
 

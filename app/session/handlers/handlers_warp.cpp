@@ -1,6 +1,7 @@
 // Handlers: what the simulated GPU counted, and one warp of a launch that is stepped through.
 #include <algorithm>
 
+#include "app/session/model/device_name.h"
 #include "app/session/model/simulated_gpu.h"
 #include "app/session/session_state.h"
 #include "compiler/loop/kernel.h"
@@ -11,7 +12,7 @@ namespace {
 
 Result<SimulatedGpu*> simulatedGpu(const SessionState& state) {
   SimulatedGpu* gpu = SimulatedGpu::used();
-  if (gpu && state.now.options.device == "simcuda") return gpu;
+  if (gpu && isSimulatedGpu(state.now.options.device)) return gpu;
   return makeError(DiagnosticId::usageError, "nothing runs on the simulated GPU")
       .note(":set device simcuda, or --device simcuda");
 }

@@ -1,8 +1,10 @@
 #include "app/session/model/loaded_model.h"
 
+#include "app/session/model/device_name.h"
 #include "app/session/model/simulated_gpu.h"
 #include "app/session/model/tuning_file.h"
 #include "compiler/tune/policies.h"
+#include "vm/include/dyn_gpu.h"
 
 #include <sched.h>
 
@@ -85,10 +87,11 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   if (!options.target.empty()) {
     DYN_TRY(model->target_, chooseTarget(options.target));
   }
-  if (options.device == "simcuda") {
+  DYN_TRY(const DeviceName device, parseDevice(options.device));
+  if (device.isSimulated) {
     DYN_TRY([[maybe_unused]] const SimulatedGpu* gpu, SimulatedGpu::use());
   }
-  if (isGpu(options.device)) {
+  if (device.isGpu) {
     DYN_TRY(const Target host, hostTarget());
     if (!model->target_) model->target_ = host;
     model->target_->device = DeviceKind::cuda;
@@ -244,9 +247,16 @@ Status LoadedModel::readPackage() {
   dyn_module* module = nullptr;
   dyn_host host{};
   host.resolve_builtin = libraryBuiltins();
-  const dyn_status status = dyn_module_load_file(info_.path.c_str(), &host, &module);
+  DYN_TRY(const DeviceName device, parseDevice(options_.device));
+  const std::string name = device.ofRuntime();
+  const dyn_status status = dyn_module_load_file_on(
+      info_.path.c_str(), &host, options_.deviceIsChosen ? name.c_str() : nullptr, &module);
   if (status != DYN_OK) return vmError(status).at({.file = info_.path});
   vm_.reset(module);
+  if (options_.deviceIsChosen) DYN_CHECK(hasCodeFor(device, module));
+  if (!options_.places.empty())
+    return makeError(DiagnosticId::usageError,
+                     "--place " + options_.places[0] + ": what a package runs where was chosen by compile");
   if (!options_.policies.empty() || !options_.variants.empty() || !options_.buckets.empty())
     return makeError(DiagnosticId::usageError,
                      "the versions and variants of a package were chosen when it was compiled");
@@ -425,6 +435,7 @@ void LoadedModel::describe() {
 CompileOptions LoadedModel::compileOptions() const {
   CompileOptions options;
   options.passes = options_.passes;
+  if (target_ && target_->device != DeviceKind::cpu) options.places = options_.places;
   options.math = options_.math;
   options.paddedResults = options_.paddedResults;
   options.memoryOfSizes = request_.memoryOfSizes;
@@ -514,7 +525,9 @@ Result<dyn_module*> LoadedModel::program() {
   if (vm_) return vm_.get();
   DYN_CHECK(ensureCompiled());
   const int64_t start = steadyNs();
-  DYN_TRY(dyn_module * module, instantiate(compiled_));
+  DYN_TRY(const DeviceName device, parseDevice(options_.device));
+  DYN_TRY(dyn_module * module,
+          instantiate(compiled_, std::nullopt, device.isGpu ? device.ofRuntime() : std::string()));
   vm_.reset(module);
   readyNs_ += steadyNs() - start;
   return module;
@@ -522,7 +535,7 @@ Result<dyn_module*> LoadedModel::program() {
 
 Result<VmModule> LoadedModel::programOf(HostFlow flow) {
   DYN_CHECK(ensureCompiled());
-  DYN_TRY(dyn_module * module, instantiate(compiled_, flow));
+  DYN_TRY(dyn_module * module, instantiate(compiled_, flow, "cpu"));
   return VmModule(module);
 }
 

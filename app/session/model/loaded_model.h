@@ -97,7 +97,7 @@ class LoadedModel {
   Status ensurePasses();
   Status ensureCompiled();
   Result<dyn_module*> program();  // the VM's module; borrowed
-  // One whose host program runs as that of an export: its memory is not quite the same.
+  // One whose host program runs as that of an export: its memory is not quite the same. It wants no GPU.
   Result<VmModule> programOf(HostFlow flow);
   // The inputs with their types; outputs too once the passes have run (before, what is known of them).
   const Signature& signature() const { return signature_; }

@@ -8,11 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "app/session/model/device_name.h"
 #include "app/session/model/json_fields.h"
 #include "app/session/model/live_run.h"
 #include "app/session/model/loaded_model.h"
 #include "app/session/model/simulated_gpu.h"
 #include "app/session/model/trace_file.h"
+#include "vm/include/dyn_gpu.h"
 
 namespace dyn {
 
@@ -62,8 +64,10 @@ Result<VmContext> makeContext(dyn_module* module, const SessionOptions& options,
   settings.memory_limit_bytes = purpose == Purpose::running ? options.memoryLimitBytes : UINT64_MAX;
   settings.interpret = options.flow == "interpret";
   settings.rehearsal = purpose == Purpose::rehearsal;
+  const dyn_device_options onDevice{purpose == Purpose::running ? options.deviceLimitBytes : UINT64_MAX,
+                                    options.deviceGraphs ? 0 : 1};
   dyn_context* context = nullptr;
-  const dyn_status status = dyn_context_create(module, &settings, &context);
+  const dyn_status status = dyn_context_create_on(module, &settings, &onDevice, &context);
   if (status != DYN_OK) return vmError(status);
   return VmContext(context);
 }
@@ -72,7 +76,7 @@ Result<VmContext> makeContext(dyn_module* module, const SessionOptions& options,
 
 Result<Runner> Runner::create(dyn_module* module, const Module* types, const Signature& signature,
                               const SessionOptions& options) {
-  if (options.device == "cuda") DYN_CHECK(SimulatedGpu::useAnother());
+  if (isGpu(options.device) && !isSimulatedGpu(options.device)) DYN_CHECK(SimulatedGpu::useAnother());
   Runner runner;
   runner.module_ = module;
   runner.types_ = types;
@@ -260,6 +264,7 @@ void Runner::readProfile(RunResult& result) {
   for (KernelRow& row : profile->rows)
     row.share = total ? static_cast<double>(row.totalNs) / static_cast<double>(total) : 0;
   if (const Result<TraceEvents> events = readTrace(trace_); events.ok()) {
+    result.lanes = events->lanes;
     setTimeline(events->events, result);
     splitBySite(events->events, *profile);
   }

@@ -69,8 +69,6 @@ int kernelOfFunction(std::string_view function) {
   return index;
 }
 
-bool isGpu(const std::string& device) { return device == "cuda" || device == "simcuda"; }
-
 struct SimulatedGpu::Calls {
   uint64_t (*launchCount)();
   int (*launchInfo)(uint64_t, simulated::Launch*);

@@ -19,9 +19,6 @@
 
 namespace dyn {
 
-// "cuda" and "simcuda": kernels run on a GPU, real or simulated.
-bool isGpu(const std::string& device);
-
 // "dyn_kernel_3_block" is of kernel 3 of the program; -1: of none.
 int kernelOfFunction(std::string_view function);
 

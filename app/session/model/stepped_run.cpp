@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "app/session/model/vm_value.h"
+#include "vm/include/dyn_gpu.h"
 
 namespace dyn {
 
@@ -51,8 +52,9 @@ Result<std::unique_ptr<SteppedRun>> SteppedRun::start(std::shared_ptr<LoadedMode
   settings.thread_count = options.threadCount > 0 ? options.threadCount : physicalCoreCount();
   settings.memory_limit_bytes = options.memoryLimitBytes;
   settings.interpret = 1;  // machine code does not stop between its instructions
+  const dyn_device_options onDevice{options.deviceLimitBytes, options.deviceGraphs ? 0 : 1};
   dyn_context* context = nullptr;
-  dyn_status status = dyn_context_create(program, &settings, &context);
+  dyn_status status = dyn_context_create_on(program, &settings, &onDevice, &context);
   if (status != DYN_OK) return vmError(status);
   run->context_ = VmContext(context);
   for (size_t i = 0; i < run->inputs_.values.size(); ++i) {

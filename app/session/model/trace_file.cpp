@@ -51,6 +51,13 @@ TimelineEvent timelineEvent(const nlohmann::json& event) {
   return item;
 }
 
+void nameLane(const nlohmann::json& event, std::map<int, std::string>& lanes) {
+  constexpr size_t kMostLanes = 4096;
+  const auto arguments = event.find("args");
+  if (arguments == event.end() || !arguments->is_object() || lanes.size() >= kMostLanes) return;
+  lanes[std::max(1, numberOf<int>(event, "tid"))] = textOf(*arguments, "name");
+}
+
 }  // namespace
 
 std::string signTrace(const std::string& text, const RunResult& run) {
@@ -71,9 +78,12 @@ Result<TraceEvents> readTrace(std::string_view text) {
     return makeError(DiagnosticId::fileError, "this is no Chrome trace: JSON with a list of traceEvents");
   TraceEvents trace;
   trace.isCut = json.is_object() && json.contains("droppedEvents");
-  for (const nlohmann::json& event : *list)
-    if (event.is_object() && textOf(event, "ph") == "X" && trace.events.size() < kMostEvents)
+  for (const nlohmann::json& event : *list) {
+    if (!event.is_object()) continue;
+    if (textOf(event, "ph") == "X" && trace.events.size() < kMostEvents)
       trace.events.push_back(timelineEvent(event));
+    if (textOf(event, "ph") == "M" && textOf(event, "name") == "thread_name") nameLane(event, trace.lanes);
+  }
   if (const auto data = json.is_object() ? json.find("otherData") : json.end();
       data != json.end() && data->is_object()) {
     trace.peakBytes = numberOf<int64_t>(*data, "peak_bytes");
@@ -165,6 +175,7 @@ RunResult runOfTrace(const TraceEvents& trace) {
   RunResult result;
   result.dims = trace.dims;
   result.peakBytes = trace.peakBytes;
+  result.lanes = trace.lanes;
   setTimeline(trace.events, result);
   std::map<std::pair<std::string, std::string>, KernelRow> rows;  // by kind and name
   int64_t total = 0, beginNs = INT64_MAX, endNs = INT64_MIN;

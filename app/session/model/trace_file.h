@@ -2,6 +2,8 @@
 // another machine.
 #pragma once
 
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace dyn {
 struct TraceEvents {
   std::vector<TimelineEvent> events;  // complete ones ("ph": "X") in their order
   bool isCut = false;                 // there were more than are recorded
+  std::map<int, std::string> lanes;   // names of threads
   DimValues dims;                     // of the run, where signTrace() wrote them
   int64_t peakBytes = 0;
 };
@@ -30,7 +33,8 @@ void setTimeline(const std::vector<TimelineEvent>& events, RunResult& result);
 // among these events. The rows then stand by their time, the longest first.
 void splitBySite(const std::vector<TimelineEvent>& events, KernelTable& table);
 
-// Calls of functions, iterations of loops and the shares of workers: time of other events once more.
+// Calls of functions, iterations of loops and the shares of workers: time of other events once more. What
+// runs on a device is none of them: the launch on the host's thread only puts it there.
 bool holdsOthers(const TimelineEvent& event);
 
 // A run as its events tell it: timeline, times by place, kernels with their launches.

@@ -121,6 +121,30 @@ std::string countsText(const DeviceCountTable& table, const TextOptions& options
          "part\n";
 }
 
+std::string placementText(const PlacementView& view, const TextOptions& options) {
+  TextRows rows;
+  int64_t onDevice = 0, onHost = 0, constants = 0;
+  for (const PlacementView::Row& row : view.rows) {
+    if (view.isWhole && row.operation == "constant") {
+      ++constants;
+      continue;
+    }
+    ++(row.onDevice ? onDevice : onHost);
+    std::string made;
+    for (const std::string& value : row.values) made += (made.empty() ? "%" : ", %") + value;
+    const std::string why = row.rule.empty() || row.reason.find(row.rule) != std::string::npos
+                                ? row.reason
+                                : row.reason + ", by " + row.rule;
+    rows.push_back({row.onDevice ? "cuda" : "cpu", row.operation, made, why});
+  }
+  std::string text = rows.empty() ? "" : textTable({"runs on", "operation", "makes", "why"}, rows, options);
+  if (!view.isWhole) return text;
+  text += fmt::format("{} on cuda, {} on the cpu, {} constants; {} copies in the program\n", onDevice, onHost,
+                      constants, view.copiesCount);
+  for (const std::string& rule : view.rules) text += "by request: " + rule + "\n";
+  return text;
+}
+
 std::string warpText(const WarpView& view) {
   std::string text =
       fmt::format("launch {}: {}{}, {} blocks of {} threads; block {}, warp {} of {}\n", view.launch,

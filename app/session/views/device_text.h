@@ -1,4 +1,4 @@
-// What the simulated GPU counted, and a warp that is stepped through, as text.
+// What runs where, what the simulated GPU counted, and a warp that is stepped through, as text.
 //
 //   launch 3: dyn_kernel_2_block (softmax), 4 blocks of 128 threads; block 0, warp 1 of 4
 //   lanes ################................   # runs next, w waits, . behind, x has ended
@@ -17,5 +17,7 @@ namespace dyn {
 
 std::string countsText(const DeviceCountTable& table, const TextOptions& options);
 std::string warpText(const WarpView& view);
+// What runs where. Constants are counted only.
+std::string placementText(const PlacementView& view, const TextOptions& options);
 
 }  // namespace dyn

@@ -14,10 +14,12 @@ bool movesBytes(const TimelineEvent& event) {
   return event.kind == "kernel" || event.kind == "builtin" || event.kind == "copy";
 }
 
+bool isOnDevice(const TimelineEvent& event) { return event.kind == "device"; }
+
 // "/models/bert.onnx: byte 17: node /layer.0/MatMul (MatMul, opset 17)" → {"layer.0", "MatMul"}. What only
 // makes memory or names a constant is no work of its node.
 std::vector<std::string> pathOf(const TimelineEvent& event) {
-  if (!movesBytes(event)) return {event.kind + "s"};
+  if (!movesBytes(event) && !isOnDevice(event)) return {event.kind + "s"};
   const size_t node = event.place.rfind("node ");
   if (node == std::string::npos) return {event.place.empty() ? "(no place)" : event.place};
   std::string name = event.place.substr(node + 5);
@@ -49,7 +51,7 @@ class TreeBuilder {
   void addUpwards(int row, const TimelineEvent& event) {
     for (; row >= 0; row = tree.rows[static_cast<size_t>(row)].parent) {
       PlaceRow& at = tree.rows[static_cast<size_t>(row)];
-      ++at.launchesCount;
+      at.launchesCount += !isOnDevice(event);  // the host has launched it
       at.totalNs += event.durationNs;
       at.boundNs += event.boundNs;
       if (movesBytes(event))
@@ -119,8 +121,11 @@ PlaceTree placeTree(const RunResult& run, TimeRange range) {
     const std::vector<std::string> path = pathOf(event);
     int row = -1;
     for (size_t i = 0; i + 1 < path.size(); ++i) row = builder.child(row, path[i], "module", "");
-    row = builder.child(row, path.back(), "operation", movesBytes(event) ? event.place : "");
-    const std::string what = event.kernel.empty() ? event.name : event.name + "  " + event.kernel;
+    const bool ofNode = movesBytes(event) || isOnDevice(event);
+    row = builder.child(row, path.back(), "operation", ofNode ? event.place : "");
+    std::string what = event.kernel.empty() ? event.name : event.name + "  " + event.kernel;
+    if (const auto lane = run.lanes.find(event.thread); isOnDevice(event) && lane != run.lanes.end())
+      what = event.name + "  on " + lane->second;
     row = builder.child(row, what, "launch", event.place);
     builder.addUpwards(row, event);
   }

@@ -715,6 +715,18 @@ struct Writer {
     return {{"warp", warp}};
   }
 
+  Json operator()(const Shared<PlacementView>& v) const {
+    Json rows = Json::array();
+    for (const PlacementView::Row& row : v->rows)
+      rows.push_back({{"values", row.values},
+                      {"operation", row.operation},
+                      {"place", row.place},
+                      {"device", row.onDevice ? "cuda" : "cpu"},
+                      {"reason", row.reason},
+                      {"rule", row.rule}});
+    return {{"placement", rows}, {"place_rules", v->rules}, {"device_copies_count", v->copiesCount}};
+  }
+
   Json operator()(const Shared<NodeList>& v) const {
     Json rows = Json::array();
     for (const NodeList::Row& row : v->rows)

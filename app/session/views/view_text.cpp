@@ -641,6 +641,7 @@ struct Writer {
 
   std::string operator()(const Shared<DeviceCountTable>& v) const { return countsText(*v, options); }
   std::string operator()(const Shared<WarpView>& v) const { return warpText(*v); }
+  std::string operator()(const Shared<PlacementView>& v) const { return placementText(*v, options); }
 
   std::string operator()(const Shared<NodeList>& v) const {
     Rows rows;

@@ -33,6 +33,7 @@ CommandPtr CommandQueue::add(Stream& stream, const Recipe& recipe, std::vector<C
   command->name = recipe.name;
   command->run = recipe.run;
   command->stream = stream.number;
+  command->device = stream.device;
   command->position = ++stream.count;
   command->before = host_;
   if (stream.last) after.push_back(stream.last);
@@ -122,18 +123,29 @@ void CommandQueue::run(const CommandPtr& command) {
   std::erase(pending_, command);
   command->done = true;
   nowNs_ += 1000;
-  if (command->run) command->touched = command->run();
-  command->endNs = nowNs_;
-  if (checks_) findRaces(*command);
+  try {
+    if (command->run) command->touched = command->run();
+    command->endNs = nowNs_;
+    if (checks_) findRaces(*command);
+  } catch (const Fault& fault) {
+    drop(command->device);
+    if (!onFault || !onFault(command->device, fault)) throw;
+    return;
+  }
   command->after.clear();
   command->run = nullptr;
   history_.push_back(command);
 }
 
-void CommandQueue::drop() {
-  for (const CommandPtr& c : pending_) c->after.clear();
-  pending_.clear();
-  history_.clear();
+void CommandQueue::drop(int device) {
+  const auto isThere = [device](const CommandPtr& c) { return c->device == device; };
+  for (const CommandPtr& c : pending_) {
+    if (!isThere(c)) continue;
+    c->after.clear();
+    c->done = true;  // those of other devices that wait for it go on
+  }
+  std::erase_if(pending_, isThere);
+  std::erase_if(history_, isThere);
 }
 
 void CommandQueue::findRaces(const Command& command) {

@@ -34,7 +34,7 @@ using Clock = std::map<int, uint64_t>;  // of each stream, by number: how many o
 struct Command {
   std::string name;
   std::function<std::vector<Range>()> run;
-  int stream = 0;
+  int stream = 0, device = 0;
   uint64_t position = 0;  // in its stream, from 1
   Clock before;           // its own stream and position included
   std::vector<std::shared_ptr<Command>> after;
@@ -101,7 +101,10 @@ class CommandQueue {
   void known(Stream* stream) { streams_.insert(stream); }
   void forget(Stream* stream) { streams_.erase(stream); }
   int nextStreamNumber() { return ++numbers_; }
-  void drop();  // after a fault nothing runs any more
+  void drop(int device);  // after a fault nothing runs there any more
+  // Told of each fault of a command. False: it is thrown on; else it is the matter of another device, and who
+  // waits goes on.
+  std::function<bool(int device, const Fault& fault)> onFault;
   void spend(uint64_t ns) { nowNs_ += ns; }
 
  private:

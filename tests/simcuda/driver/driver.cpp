@@ -1,5 +1,6 @@
 #include "tests/simcuda/driver/driver.h"
 
+#include <cctype>
 #include <cstdlib>
 
 namespace simcuda {
@@ -17,6 +18,13 @@ std::mutex& theLock() {
   return lock;
 }
 
+// "3:700", or "3" alone.
+static void numbered(const std::string& text, uint64_t& number, int& code) {
+  number = std::strtoull(text.c_str(), nullptr, 0);
+  if (const size_t colon = text.find(':'); colon != std::string::npos)
+    code = std::atoi(text.c_str() + colon + 1);
+}
+
 Options Options::fromEnvironment() {
   Options o;
   auto number = [](const char* name, uint64_t otherwise) {
@@ -26,12 +34,18 @@ Options Options::fromEnvironment() {
   o.seed = number("DYN_SIMCUDA_SEED", o.seed);
   o.checks = number("DYN_SIMCUDA_CHECKS", 1) != 0;
   o.memory = number("DYN_SIMCUDA_MEMORY", o.memory);
+  o.blocks = number("CUDA_LAUNCH_BLOCKING", 0) != 0;
   o.devices = static_cast<int>(number("DYN_SIMCUDA_DEVICES", 1));
   o.arch = static_cast<int>(number("DYN_SIMCUDA_ARCH", 80));
-  o.failAt = number("DYN_SIMCUDA_FAIL", 0);
-  const char* fail = std::getenv("DYN_SIMCUDA_FAIL");
-  const char* colon = fail ? std::strchr(fail, ':') : nullptr;
-  if (colon) o.failCode = std::atoi(colon + 1);
+  if (const char* fail = std::getenv("DYN_SIMCUDA_FAIL")) {
+    std::string text = fail;
+    if (!text.empty() && !std::isdigit(static_cast<unsigned char>(text[0]))) {
+      o.failCall = text.substr(0, text.find(':'));
+      text.erase(0, std::min(text.size(), o.failCall.size() + 1));
+    }
+    numbered(text, o.failAt, o.failCode);
+  }
+  if (const char* fault = std::getenv("DYN_SIMCUDA_FAULT")) numbered(fault, o.faultAt, o.faultCode);
   if (const char* call = std::getenv("DYN_SIMCUDA_SKIP")) o.skip = call;
   if (const char* file = std::getenv("DYN_SIMCUDA_TRACE")) o.trace = file;
   return o;
@@ -43,6 +57,10 @@ Driver::Driver(Options given)
       queue(options.seed, options.checks),
       devices(options.devices) {
   for (size_t i = 0; i < devices.size(); i++) devices[i].index = static_cast<int>(i);
+  queue.onFault = [this](int device, const Fault& fault) {
+    stop(devices[device], fault);
+    return device != currentDevice;
+  };
   if (!options.trace.empty()) traceFile_ = std::fopen(options.trace.c_str(), "w");
 }
 
@@ -57,10 +75,21 @@ void Driver::trace(const std::string& line) {
   std::fflush(traceFile_);
 }
 
+void Driver::stop(Device& device, const Fault& fault) {
+  queue.drop(device.index);
+  device.sticky = static_cast<Status>(fault.code);
+  trace("fault " + std::to_string(device.sticky));
+}
+
 bool Driver::skips(const std::string& name) {
   if (name + ":" + std::to_string(++callsByName[name]) != options.skip) return false;
   trace("skipped " + options.skip);
   return true;
+}
+
+bool Driver::fails(const std::string& name) {
+  if (options.failCall.empty()) return calls == options.failAt;
+  return name == options.failCall && ++callsOfFailing == options.failAt;
 }
 
 Device* Driver::current() {

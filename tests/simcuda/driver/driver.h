@@ -23,17 +23,22 @@ struct Options {
   bool checks = true;            // DYN_SIMCUDA_CHECKS
   uint64_t memory = 8ull << 30;  // DYN_SIMCUDA_MEMORY: bytes of each device
   uint64_t failAt = 0;           // DYN_SIMCUDA_FAIL: the how many-th call fails; 0: none
-  int failCode = 0;   // "7:719" in it; without, allocations are out of memory and others fail as unknown
-  std::string skip;   // DYN_SIMCUDA_SKIP: "cuStreamSynchronize:2", the second of these calls does nothing
-  int devices = 1;    // DYN_SIMCUDA_DEVICES
-  int arch = 80;      // DYN_SIMCUDA_ARCH
-  std::string trace;  // DYN_SIMCUDA_TRACE: a file
+  std::string failCall;          // "cuMemAlloc_v2:3" in it: the third of these calls; "": of all calls
+  int failCode = 0;      // "7:719" in it; without, allocations are out of memory and others fail as unknown
+  uint64_t faultAt = 0;  // DYN_SIMCUDA_FAULT: "3:700", the third launch ends in that error when it runs
+  int faultCode = 719;
+  std::string skip;     // DYN_SIMCUDA_SKIP: "cuStreamSynchronize:2", the second of these calls does nothing
+  bool blocks = false;  // CUDA_LAUNCH_BLOCKING, as the real driver reads it: a launch returns when it is done
+  int devices = 1;      // DYN_SIMCUDA_DEVICES
+  int arch = 80;        // DYN_SIMCUDA_ARCH
+  std::string trace;    // DYN_SIMCUDA_TRACE: a file
   static Options fromEnvironment();
 };
 
 struct Device {
   int index = 0;
   int retained = 0;
+  Status sticky = kSuccess;  // the fault that ended its context
 };
 
 struct Module {
@@ -62,8 +67,11 @@ class Driver {
     lastFault = text;
     return status;
   }
+  // A fault ends what is asked of the device.
+  void stop(Device& device, const Fault& fault);
   // Whether that is the call that shall do nothing.
   bool skips(const std::string& name);
+  bool fails(const std::string& name);
   Device* current();  // of this thread's context
   Stream* stream(void* handle);
   Event* event(void* handle);
@@ -88,10 +96,9 @@ class Driver {
   LaunchLog log;
   KeptLaunch kept;
   std::map<std::string, uint64_t> callsByName;  // where one is to be skipped
-  Status sticky = kSuccess;
   std::string lastFault;
   bool initialized = false;
-  uint64_t calls = 0;
+  uint64_t calls = 0, callsOfFailing = 0;
   uint32_t launches = 0;
   int eventNumber = 0;
 
@@ -116,10 +123,12 @@ int enter(const char* name, Needs needs, F body) {
     auto& made = theDriver();
     if (!made) made = std::make_unique<Driver>(Options::fromEnvironment());
     Driver& d = *made;
-    if (++d.calls == d.options.failAt) {
+    ++d.calls;
+    if (d.options.failAt != 0 && d.fails(name)) {
       Status status = d.options.failCode ? static_cast<Status>(d.options.failCode)
                       : std::string(name).find("Alloc") != std::string::npos ? kOutOfMemory
                                                                              : kUnknown;
+      d.trace("failed call " + std::to_string(d.calls) + " " + name);
       return d.fail(status, std::string(name) + ": fails since it is call " + std::to_string(d.calls) +
                                 " (DYN_SIMCUDA_FAIL)");
     }
@@ -128,14 +137,12 @@ int enter(const char* name, Needs needs, F body) {
       return d.fail(kNotInitialized, std::string(name) + ": before cuInit");
     if (needs == Needs::Context && !d.current())
       return d.fail(kInvalidContext, std::string(name) + ": no context is current");
-    if (needs == Needs::Context && d.sticky != kSuccess) return d.sticky;
+    if (needs == Needs::Context && d.current()->sticky != kSuccess) return d.current()->sticky;
     try {
       return body(d);
     } catch (const Fault& fault) {
-      d.queue.drop();
-      d.sticky = static_cast<Status>(fault.code);
-      d.trace(std::string("fault ") + std::to_string(d.sticky));
-      return d.fail(d.sticky, fault.what());
+      if (Device* device = d.current(); device && device->sticky == kSuccess) d.stop(*device, fault);
+      return d.fail(static_cast<Status>(fault.code), fault.what());
     } catch (const LoadError& error) {
       return d.fail(kInvalidPtx, error.what());
     }

@@ -111,6 +111,7 @@ SIMCUDA_ENTRY cuDevicePrimaryCtxRetain(void** context, int device) {
   return enter("cuDevicePrimaryCtxRetain", Needs::Initialized, [&](Driver& d) {
     if (device < 0 || device >= static_cast<int>(d.devices.size())) return kInvalidDevice;
     d.devices[device].retained++;
+    if (d.devices.size() > 1) d.trace("retain context of device " + std::to_string(device));
     *context = &d.devices[device];
     return kSuccess;
   });
@@ -123,8 +124,8 @@ SIMCUDA_ENTRY cuDevicePrimaryCtxRelease_v2(int device) {
     if (d.devices[device].retained == 0)
       return d.fail(kInvalidContext, "cuDevicePrimaryCtxRelease: it is not retained");
     if (--d.devices[device].retained == 0) {
-      if (d.sticky == kSuccess) d.queue.waitAll();
-      d.sticky = kSuccess;
+      if (d.devices[device].sticky == kSuccess) d.queue.waitAll();
+      d.devices[device].sticky = kSuccess;
     }
     return kSuccess;
   });

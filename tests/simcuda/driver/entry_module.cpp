@@ -134,6 +134,9 @@ std::vector<Range> touchedBy(const Launch& launch) {
 
 std::vector<Range> runLaunch(Driver& d, void* handle, Launch run, uint64_t number) {
   if (!d.functions.count(handle)) throw Fault(FaultCode::LaunchFailed, "a kernel whose module was unloaded");
+  if (number == d.options.faultAt)
+    throw Fault(static_cast<FaultCode>(d.options.faultCode),
+                "launch " + std::to_string(number) + ": ends so on request (DYN_SIMCUDA_FAULT)");
   run.number = ++d.launches;
   run.seed = d.options.seed ? d.options.seed + run.number : 0;
   if (d.kept.isWanted(number)) d.kept.keep(run, d.modules.at(static_cast<Function*>(handle)->module));
@@ -283,11 +286,16 @@ SIMCUDA_ENTRY cuLaunchKernel(void* handle, unsigned gridX, unsigned gridY, unsig
             std::to_string(sharedBytes) + " stream " + std::to_string(s->number));
     // A graph asks for it again and again: those that wait, by their numbers.
     auto asked = std::make_shared<std::deque<uint64_t>>();
-    return d.issue(*s, {name, [&d, asked, launch] { asked->push_back(d.log.add(launch)); },
-                        [&d, asked, handle, launch] {
-                          uint64_t number = asked->front();
-                          asked->pop_front();
-                          return runLaunch(d, handle, launch, number);
-                        }});
+    CommandPtr command;
+    status = d.issue(*s,
+                     {name, [&d, asked, launch] { asked->push_back(d.log.add(launch)); },
+                      [&d, asked, handle, launch] {
+                        uint64_t number = asked->front();
+                        asked->pop_front();
+                        return runLaunch(d, handle, launch, number);
+                      }},
+                     &command);
+    if (d.options.blocks && command) d.queue.wait(command);
+    return status;
   });
 }

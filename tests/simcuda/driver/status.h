@@ -9,9 +9,11 @@ namespace simcuda {
   X(kInvalidValue, 1, "CUDA_ERROR_INVALID_VALUE", "invalid argument")                                 \
   X(kOutOfMemory, 2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory")                                     \
   X(kNotInitialized, 3, "CUDA_ERROR_NOT_INITIALIZED", "initialization error")                         \
+  X(kDeviceUnavailable, 46, "CUDA_ERROR_DEVICE_UNAVAILABLE", "device is busy or not available")       \
   X(kInvalidDevice, 101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal")                       \
   X(kInvalidContext, 201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context")                     \
   X(kNoBinary, 209, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for the device")    \
+  X(kUncorrectable, 214, "CUDA_ERROR_ECC_UNCORRECTABLE", "uncorrectable ECC error encountered")       \
   X(kInvalidPtx, 218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed")                       \
   X(kInvalidHandle, 400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle")                      \
   X(kNotFound, 500, "CUDA_ERROR_NOT_FOUND", "named symbol not found")                                 \

@@ -158,6 +158,15 @@ TEST_F(Driver, the_call_that_shall_fail_fails) {
   EXPECT_EQ(synchronizeAll(), 0);
 }
 
+TEST_F(Driver, the_call_that_shall_fail_may_be_named) {
+  begin({{"DYN_SIMCUDA_FAIL", "cuMemAlloc_v2:2:214"}});
+  DevicePointer p = 0;
+  EXPECT_EQ(api().call("cuMemAlloc_v2", &p, size_t{16}), 0);
+  EXPECT_EQ(synchronizeAll(), 0);
+  EXPECT_EQ(api().call("cuMemAlloc_v2", &p, size_t{16}), 214);
+  EXPECT_EQ(api().call("cuMemAlloc_v2", &p, size_t{16}), 0);
+}
+
 TEST_F(Driver, the_host_cannot_touch_device_memory) {
   DevicePointer p = allocate(64);
   EXPECT_DEATH(*reinterpret_cast<volatile int*>(p) = 1, "");

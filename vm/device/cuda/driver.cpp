@@ -64,6 +64,11 @@ bool isKernelError(int error) {
   }
 }
 
+bool isCodeError(int error) {
+  return error == kCudaInvalidImage || error == kCudaNoBinary || error == kCudaInvalidPtx ||
+         error == kCudaUnsupportedPtx || error == kCudaInvalidValue;
+}
+
 bool isDeviceLost(int error) {
   return error == kCudaDeviceUnavailable || error == kCudaNoDevice || error == kCudaInvalidDevice ||
          error == kCudaUncorrectable || error == kCudaContextDestroyed;

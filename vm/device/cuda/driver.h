@@ -30,7 +30,11 @@ enum CudaError : int {
   kCudaDeviceUnavailable = 46,
   kCudaNoDevice = 100,
   kCudaInvalidDevice = 101,
+  kCudaInvalidImage = 200,
+  kCudaNoBinary = 209,
   kCudaUncorrectable = 214,
+  kCudaInvalidPtx = 218,
+  kCudaUnsupportedPtx = 222,
   kCudaNotFound = 500,
   kCudaNotReady = 600,
   kCudaIllegalAddress = 700,
@@ -46,6 +50,8 @@ enum CudaError : int {
 };
 // A kernel did what it may not: nothing more can be done in its context.
 bool isKernelError(int error);
+// The code of a module is no code, or none for this chip.
+bool isCodeError(int error);
 // The device is not there any more.
 bool isDeviceLost(int error);
 inline constexpr unsigned kCudaStreamNonBlocking = 1, kCudaEventDefault = 0, kCudaEventDisableTiming = 2;

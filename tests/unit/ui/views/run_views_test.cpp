@@ -163,6 +163,19 @@ TEST(Timeline, WorkersHaveLanesBelowTheRunsOwnThread) {
   EXPECT_EQ(timeline.bars()[3].row, 3);
   EXPECT_EQ(timeline.bars()[4].row, 4);
   EXPECT_EQ(timeline.rowsCount(), 5);
+  // What the trace calls a lane, it is called here: devices come behind the workers.
+  auto withDevice = std::make_shared<RunResult>(*run);
+  withDevice->lanes = {{1, "vm"}, {2, "worker 1"}, {3, "cuda:0"}, {4, "cuda:1"}};
+  withDevice->timeline.back().kind = "device";
+  withDevice->timeline.push_back(withDevice->timeline.back());
+  withDevice->timeline.back().thread = 4;
+  timeline.setRun(withDevice);
+  ASSERT_EQ(timeline.lanes().size(), 4u);
+  EXPECT_EQ(timeline.lanes()[0].title, "main thread");
+  EXPECT_EQ(timeline.lanes()[1].title, "worker 1");
+  EXPECT_EQ(timeline.lanes()[2].title, "cuda:0");
+  EXPECT_EQ(timeline.lanes()[3].title, "cuda:1");
+  timeline.setRun(run);
   // The last lane is below the edge; dragging upwards brings it into sight.
   timeline.show();
   EXPECT_GT(timeline.rectOf(timeline.bars()[4]).bottom(), timeline.height());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/unit/vm/device/add_kernel.h"
+#include "tests/unit/vm/device/simulated_driver.h"
 #include "vm/device/device.h"
 #include "vm/device/sim_device.h"
 #include "vm/include/dynvm.h"
@@ -51,6 +52,7 @@ class Device : public testing::TestWithParam<Row> {
   void SetUp() override {
     device_ = GetParam().device;
     call_ = device_->functions;
+    (void)useSimulatedDriver();
     if (call_->open(device_, &text_) != DYN_OK) GTEST_SKIP() << text_.text;
   }
   uint8_t* memory(uint64_t bytes, uint32_t stream = 0) {

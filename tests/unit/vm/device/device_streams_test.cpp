@@ -5,15 +5,16 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "tests/unit/vm/device/add_kernel.h"
+#include "tests/unit/vm/device/simulated_driver.h"
 #include "vm/core/device_copies.h"
 #include "vm/core/device_graphs.h"
 #include "vm/device/cuda/cuda_device.h"
+#include "vm/include/dyn_gpu.h"
 #include "vm/include/dynvm.h"
 
 namespace dyn::vm {
@@ -114,11 +115,7 @@ int runs(const std::string& ptx, Missing without) {
 class DeviceStreams : public testing::Test {
  protected:
   void SetUp() override {
-    const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe");
-    const std::filesystem::path driver = own.parent_path().parent_path() / "simcuda" / "libcuda.so.1";
-    if (!getenv("DYN_CUDA_DRIVER") && std::filesystem::exists(driver))
-      setenv("DYN_CUDA_DRIVER", driver.c_str(), 1);
-    if (!getenv("DYN_CUDA_DRIVER")) GTEST_SKIP() << "unavailable: the simulated driver is not built";
+    if (!useSimulatedDriver()) GTEST_SKIP() << "unavailable: the simulated driver is not built";
   }
   std::string ptx_ = kAddPtx;
 };
@@ -194,6 +191,44 @@ int graphs(const std::string& ptx) {
 
 TEST_F(DeviceStreams, graphsOfWhatComesAgain) {
   EXPECT_EXIT(_exit(graphs(ptx_)), testing::ExitedWithCode(0), "");
+}
+
+// What an error of the driver is told as, and whether the device goes on.
+int32_t statusOf(const char* fail, bool& goesOn) {
+  setenv("DYN_SIMCUDA_FAIL", fail, 1);
+  const DynDevice& device = *cudaDevice(0);
+  const DynDeviceFunctions& call = *device.functions;
+  DynDeviceText text{};
+  void *first = nullptr, *second = nullptr;
+  if (call.open(&device, &text) != DYN_OK) return -1;
+  const int32_t status = call.allocate(&device, 0, kBytes, &first, &text);
+  goesOn = call.allocate(&device, 0, kBytes, &second, &text) == DYN_OK;
+  return status;
+}
+
+TEST_F(DeviceStreams, errorsOfTheDriverHaveTheirStatus) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process whose driver nobody opened before
+  struct Case {
+    const char* fail;
+    int32_t status;
+    bool goesOn;
+  };
+  // The first allocation of the driver is the stream's own.
+  for (const Case& one : {Case{"cuMemAlloc_v2:2:2", DYN_OUT_OF_MEMORY, true},
+                          Case{"cuMemAlloc_v2:2:999", DYN_DEVICE_ERROR, true},
+                          Case{"cuMemAlloc_v2:2:1", DYN_DEVICE_ERROR, true},
+                          Case{"cuMemAlloc_v2:2:700", DYN_KERNEL_FAULT, false},
+                          Case{"cuMemAlloc_v2:2:716", DYN_KERNEL_FAULT, false},
+                          Case{"cuMemAlloc_v2:2:719", DYN_KERNEL_FAULT, false},
+                          Case{"cuMemAlloc_v2:2:46", DYN_UNAVAILABLE, false},
+                          Case{"cuMemAlloc_v2:2:214", DYN_UNAVAILABLE, false}}) {
+    const auto asExpected = [&] {
+      bool goesOn = false;
+      const int32_t status = statusOf(one.fail, goesOn);
+      return status == one.status && goesOn == one.goesOn ? 0 : 1 + status;
+    };
+    EXPECT_EXIT(_exit(asExpected()), testing::ExitedWithCode(0), "") << one.fail;
+  }
 }
 
 }  // namespace
