@@ -11,6 +11,17 @@ namespace {
 using loop::Stmt;
 using loop::StmtKind;
 
+bool sharesScratch(const loop::Kernel& kernel) {
+  return std::any_of(kernel.scratch.begin(), kernel.scratch.end(),
+                     [](const loop::Buffer* scratch) { return !isCell(*scratch); });
+}
+bool hasRunningSums(const Stmt& root) {
+  if (root.kind == StmtKind::loop && root.loopKind == loop::LoopKind::serial && root.children.size() == 1)
+    for (const loop::StmtRef& child : root.children[0]->children)
+      if (child->kind == StmtKind::store && isCell(*child->buffer)) return true;
+  return std::any_of(root.children.begin(), root.children.end(),
+                     [](const loop::StmtRef& child) { return hasRunningSums(*child); });
+}
 // Is there anything that the threads of a block would share?
 bool sharesWork(const Stmt& root, size_t& vectorLoops, bool& reduces) {
   for (const loop::StmtRef& child : root.children) sharesWork(*child, vectorLoops, reduces);
@@ -82,7 +93,8 @@ Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::str
   DeviceKernel made;
   size_t vectorLoops = 0;
   bool reduces = false;
-  const bool shares = sharesWork(*kernel.body, vectorLoops, reduces) || !kernel.scratch.empty();
+  const bool shares =
+      sharesWork(*kernel.body, vectorLoops, reduces) || sharesScratch(kernel) || hasRunningSums(*kernel.body);
   std::vector<std::string> texts;
   std::optional<Error> why;
   const auto add = [&](DeviceMapping mapping, const std::string& name) -> Status {
@@ -107,7 +119,7 @@ Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::str
     }
     made = {};
   }
-  if (kernel.scratch.empty()) DYN_CHECK(add(DeviceMapping::thread, symbol));
+  if (!sharesScratch(kernel)) DYN_CHECK(add(DeviceMapping::thread, symbol));
   // Where a thread may end with a fault no others may wait for it.
   if (shares && !made.mayFault) {
     bool mayFault = false;

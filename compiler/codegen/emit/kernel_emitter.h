@@ -26,6 +26,12 @@
 
 namespace dyn {
 
+// One element of scratch memory: what a loop carries from turn to turn.
+inline bool isCell(const loop::Buffer& buffer) {
+  return buffer.role == loop::BufferRole::scratch && buffer.shape.size() == 1 &&
+         buffer.shape[0].kind() == loop::ExprKind::intConstant && buffer.shape[0].intValue() == 1;
+}
+
 struct ProductDigit;
 struct StagedFactor;
 struct TiledProduct;
@@ -102,11 +108,26 @@ class KernelEmitter {
   void allThreadsMeet();
   static void addReads(loop::Expr root, std::set<std::string>& read);
   llvm::Value* ofOtherLane(llvm::Value* value, unsigned bits);
+  llvm::Value* shuffled(llvm::Value* value, const std::function<llvm::Value*(llvm::Value* word)>& shuffle);
   llvm::Value* reducedOverBlock(loop::ReduceOp op, llvm::Value* part, Dtype dtype);
   llvm::Value* sharedArray(const std::string& name, llvm::Type* element, uint64_t count);
   llvm::Value* special(unsigned intrinsic);
   void byFirstThread(const std::function<void()>& store);
   void tellFault(llvm::Value* fault);
+  // --- running sums of a GPU's block (device_scan_emitter.cpp)
+  struct RunningLoop {
+    loop::ReduceOp op = loop::ReduceOp::sum;
+    loop::Expr held, element;  // what the cell holds, and what each turn adds
+    bool exclusive = false;
+    const loop::Stmt *fold = nullptr, *put = nullptr;
+  };
+  std::optional<RunningLoop> runningLoopOf(const loop::Stmt& loop) const;
+  bool hasRunningLoop(const loop::Stmt& stmt) const;
+  Status runningLoop(const RunningLoop& running, const loop::Stmt& loop);
+  Status storeSum(const loop::Stmt& put, llvm::Value* sum, Dtype dtype);
+  llvm::Value* ofLaneBefore(llvm::Value* value, unsigned lanes);
+  bool usesScanParts() const;
+  void addScanParts(const loop::Stmt& stmt, std::set<std::string>& read) const;
   // --- products of a GPU (device_product_emitter.cpp)
   struct ProductTile;
   struct GuardedCode {
@@ -223,6 +244,8 @@ class KernelEmitter {
   bool divides(loop::Expr e);
   static bool branches(loop::Expr e);
   bool mayFault(loop::Expr e);
+  bool readsBack(loop::Expr e);
+  llvm::Value* elementAt(llvm::Type* element, llvm::Value* base, llvm::Value* index);
   size_t scopeOf(loop::Expr e);
   llvm::Value* allLanes(llvm::Value* condition);
   llvm::Value* anyLane(llvm::Value* condition);
@@ -254,11 +277,11 @@ class KernelEmitter {
   std::unordered_map<uint32_t, LaneValue> values_;      // by expression id
   std::unordered_map<uint32_t, size_t> variableScope_;  // by expression id of the variable
   std::unordered_map<uint32_t, size_t> scopeMemo_;
-  std::unordered_map<uint32_t, bool> faultMemo_, dataMemo_;
+  std::unordered_map<uint32_t, bool> faultMemo_, dataMemo_, backMemo_;
   std::unordered_map<uint32_t, llvm::Value*> dimScalars_;  // Dim id → value
   std::unordered_map<const loop::Buffer*, llvm::Value*> buffers_;
-  std::optional<DeviceEmission> device_;                // of a GPU
-  std::map<llvm::Type*, llvm::Value*> reductionParts_;  // shared memory by element type
+  std::optional<DeviceEmission> device_;                            // of a GPU
+  std::map<llvm::Type*, llvm::Value*> reductionParts_, scanParts_;  // shared memory by element type
 };
 
 }  // namespace dyn

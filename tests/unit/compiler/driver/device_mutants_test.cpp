@@ -61,6 +61,21 @@ const Case kCases[] = {
      {3},
      3,
      128},
+    {"running",
+     R"(kernel @running(in x: f32[n, m], out y: f32[n, m]) scalars (n; m) units u < n steps (2*m*n) {
+  scratch acc: f32[1]
+  acc[0] = 0.0
+  for k < m {
+    acc[0] = acc[0] + x[u, k]
+    y[u, k] = acc[0]
+  }
+}
+)",
+     "k_block",
+     {3 * 300, 3 * 300},
+     {3, 300},
+     3,
+     128},
     {"product",
      R"(kernel @product(in x: f32[n, k], in w: f32[k, 64], out y: f32[n, 64]) scalars (n; k) units u < n steps (64*k*n) {
   for e < 64 vector {
