@@ -44,6 +44,8 @@ Status DeviceCode::load(const DynDevice& device, const Program& program, DeviceC
       forms.block |= word == "block";
       forms.mayFault |= word == "fault";
       forms.tensor |= word == "tensor";
+      forms.narrow |= word == "narrow";
+      forms.perUnit |= word == "units";
       const size_t sizes = word.find('=');
       if (sizes == std::string::npos) continue;
       forms.attention = word.substr(0, sizes) == "attention";
@@ -101,6 +103,16 @@ DeviceCode::Form DeviceCode::formOf(const Forms& forms, const Product& product,
   return forms.block && shares ? block : thread;
 }
 
+// Whether all that its indices are made of is far from the end of 32 bits.
+bool DeviceCode::fitsNarrow(const DynLaunch& launch) {
+  const auto fits = [](int64_t number) { return -kNarrowLimit < number && number < kNarrowLimit; };
+  const uint64_t* bytes = launch.bufferBytes;
+  return bytes && fits(launch.units) && fits(launch.steps) &&
+         std::all_of(bytes, bytes + launch.bufferCount,
+                     [](uint64_t size) { return size < uint64_t{kNarrowLimit}; }) &&
+         std::all_of(launch.scalars, launch.scalars + launch.scalarCount, fits);
+}
+
 void DeviceCode::unload(const DynDevice& device) {
   if (module_ != 0) (void)device.functions->unloadCode(&device, module_, nullptr);
   if (tensorModule_ != 0) (void)device.functions->unloadCode(&device, tensorModule_, nullptr);
@@ -117,10 +129,12 @@ Status DeviceCode::prepare(const DynDevice& device, const Program& program, size
   Forms& forms = found->second;
   const Product product = productOf(forms.sizes, launch);
   const Form form = formOf(forms, product, launch);
-  uint64_t& function = forms.functions[form];
+  const bool narrow = forms.narrow && (form == thread || form == block) && fitsNarrow(launch);
+  uint64_t& function = forms.functions[!narrow ? form : form == thread ? narrowThread : narrowBlock];
   if (function == 0) {
     DynDeviceText said{};
-    const std::string symbol = program.kernels[kernel].symbol + kSuffixes[form];
+    const std::string symbol =
+        program.kernels[kernel].symbol + kSuffixes[form] + (narrow ? kNarrowSuffix : "");
     if (const int32_t status = device.functions->findKernel(&device, form == tensor ? tensorModule_ : module_,
                                                             symbol.c_str(), &function, &said);
         status != DYN_OK)
@@ -128,7 +142,7 @@ Status DeviceCode::prepare(const DynDevice& device, const Program& program, size
   }
   launch.kernel = function;
   // Elements that a unit's loops store are told by the steps: too many blocks find nothing to do.
-  const int64_t elements = std::max(launch.units, launch.steps);
+  const int64_t elements = forms.perUnit ? launch.units : std::max(launch.units, launch.steps);
   int64_t blocks = elements / kThreadsOfElements + (elements % kThreadsOfElements != 0);
   if (form == block) blocks = launch.units;
   const int64_t rowsOfTile = form == tile        ? kRowsOfTile

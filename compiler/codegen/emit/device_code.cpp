@@ -1,8 +1,10 @@
 #include "compiler/codegen/emit/device_code.h"
 
 #include "compiler/codegen/emit/device_attention.h"
+#include "compiler/codegen/emit/device_narrow.h"
 #include "compiler/codegen/emit/device_products.h"
 #include "compiler/codegen/emit/kernel_emitter.h"
+#include "compiler/codegen/llvm/llvm_module.h"
 #include "compiler/codegen/object/object_compiler.h"
 
 namespace dyn {
@@ -40,8 +42,11 @@ const MachineDescription& tensorMachine() {
   return kMachine;
 }
 
+enum class Indices : uint8_t { wide, narrow };
+
 Result<std::string> textOf(const loop::Kernel& kernel, const std::string& symbol, DeviceMapping mapping,
-                           bool& mayFault, DeviceUnit unit = DeviceUnit::none) {
+                           DeviceKernel& made, DeviceUnit unit = DeviceUnit::none,
+                           Indices indices = Indices::wide) {
   const MachineDescription& machine = mapping == DeviceMapping::tensor ? tensorMachine() : deviceMachine();
   DYN_TRY(KernelModule module, makeKernelModule(symbol, machine));
   KernelEmitter emitter(module, kernel, symbol);
@@ -49,7 +54,9 @@ Result<std::string> textOf(const loop::Kernel& kernel, const std::string& symbol
   loop::print(kernel, lines);
   emitter.noteLines(lines);
   DYN_CHECK(emitter.emitOnDevice(mapping, unit));
-  mayFault = emitter.mayFaultOnDevice();
+  made.mayFault = emitter.mayFaultOnDevice();
+  if (mapping == DeviceMapping::thread) made.perUnit = !emitter.dealsElements();
+  if (indices == Indices::narrow) narrowIndices(*module.contents().module->getFunction(symbol));
   DYN_TRY(ObjectCompiler compiler, ObjectCompiler::create(machine));
   // The loops of products hold much that is the same in each turn.
   const bool isProduct =
@@ -98,7 +105,7 @@ Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::str
   std::vector<std::string> texts;
   std::optional<Error> why;
   const auto add = [&](DeviceMapping mapping, const std::string& name) -> Status {
-    Result<std::string> text = textOf(kernel, name, mapping, made.mayFault);
+    Result<std::string> text = textOf(kernel, name, mapping, made);
     if (!text.ok() && !isUnsupported(text.error())) return text.takeError();
     if (!text.ok()) {
       why = text.takeError();
@@ -107,6 +114,11 @@ Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::str
     made.thread |= mapping == DeviceMapping::thread;
     made.block |= mapping == DeviceMapping::block;
     texts.push_back(std::move(*text));
+    if (mapping != DeviceMapping::thread && mapping != DeviceMapping::block) return {};
+    DYN_TRY(std::string narrow,
+            textOf(kernel, name + kNarrowSuffix, mapping, made, DeviceUnit::none, Indices::narrow));
+    made.narrow = true;
+    texts.push_back(std::move(narrow));
     return {};
   };
   if (const std::optional<TiledAttention> attention = tiledAttentionOf(kernel)) {
@@ -133,8 +145,7 @@ Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::str
     DYN_CHECK(add(DeviceMapping::tile, symbol + kTileSuffix));
     DYN_CHECK(add(DeviceMapping::square, symbol + kSquareSuffix));
     if (const DeviceUnit unit = unitOf(*product, math); unit != DeviceUnit::none) {
-      bool mayFault = false;
-      DYN_TRY(made.tensorPtx, textOf(kernel, symbol + kTensorSuffix, DeviceMapping::tensor, mayFault, unit));
+      DYN_TRY(made.tensorPtx, textOf(kernel, symbol + kTensorSuffix, DeviceMapping::tensor, made, unit));
     }
   }
   if (!made.thread && !made.block) return std::move(*why);

@@ -215,6 +215,7 @@ Status KernelEmitter::elementsOfThreads() {
     loops.push_back(loop);
     if (loop->children.size() != 1) break;
   }
+  device_->dealsElements = !loops.empty();
   std::vector<Value*> extents;
   Value* all = device_->units;
   for (const Stmt* loop : loops) {

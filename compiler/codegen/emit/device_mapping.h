@@ -30,6 +30,7 @@ struct DeviceEmission {
   llvm::Value* thread = nullptr;  // of the block, i64
   bool shared = false;            // inside of a loop that the block's threads share
   bool mayFault = false;          // it can end with a fault
+  bool dealsElements = false;     // thread: loops of a unit are dealt out, too
   // Memory by name that some thread has read or written since all threads met.
   std::set<std::string> read, written;
 };

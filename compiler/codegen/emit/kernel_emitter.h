@@ -44,6 +44,7 @@ class KernelEmitter {
   // For a GPU, whose machine has one lane (device_emitter.cpp).
   Status emitOnDevice(DeviceMapping mapping, DeviceUnit unit = DeviceUnit::none);
   bool mayFaultOnDevice() const { return device_ && device_->mayFault; }
+  bool dealsElements() const { return device_ && device_->dealsElements; }
 
  private:
   struct Scope {

@@ -76,6 +76,21 @@ const Case kCases[] = {
      {3, 300},
      3,
      128},
+    {"running_narrow",
+     R"(kernel @running(in x: i64[n, m], out y: i64[n, m]) scalars (n; m) units u < n steps (2*m*n) {
+  scratch acc: i64[1]
+  acc[0] = 0:i64
+  for k < m {
+    y[u, k] = acc[0]
+    acc[0] = acc[0] + x[u, k]
+  }
+}
+)",
+     "k_block_narrow",
+     {2 * 3 * 300, 2 * 3 * 300},
+     {3, 300},
+     3,
+     128},
     {"product",
      R"(kernel @product(in x: f32[n, k], in w: f32[k, 64], out y: f32[n, 64]) scalars (n; k) units u < n steps (64*k*n) {
   for e < 64 vector {

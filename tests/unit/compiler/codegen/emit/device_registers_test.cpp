@@ -64,6 +64,49 @@ const std::pair<const char*, const char*> kKernels[] = {
   }
 }
 )"},
+    {"running",
+     R"(kernel @running(in x: f32[n, m], out y: f32[n, m]) scalars (n; m) units u < n steps (2*m*n) {
+  scratch acc: f32[1]
+  acc[0] = 0.0
+  for k < m {
+    acc[0] = acc[0] + x[u, k]
+    y[u, k] = acc[0]
+  }
+}
+)"},
+    {"first",
+     R"(kernel @first(in x: f32[n, m], out y: f32[n, q], out p: i64[n, q]) scalars (n; m; q; m*n) units u < dim(m*n) steps (m*m*n) {
+  let i: i64 = mod(u, m)
+  let i_1: i64 = floorDiv(u, m)
+  let own: f32 = x[i_1, i]
+  accumulate place: i64 = sum over j < m vector {
+    let other: f32 = x[i_1, j]
+    i64(select(j < i, !(other < own), own < other))
+  }
+  if 0 <= place && place < q {
+    y[i_1, place] = x[i_1, i]
+    p[i_1, place] = i
+  }
+}
+)"},
+    {"scatter",
+     R"(kernel @scatter(in x: f32[n, 4], in w: i64[k, 1], in v: f32[k, 4], out y: f32[n, 4]) scalars (n; k; 4*floordiv(n + 63, 64)) units u < dim(4*floordiv(n + 63, 64)) steps (4*k*floordiv(n + 63, 64) + 4*n) {
+  let i: i64 = mod(u, 4)
+  let i_1: i64 = floorDiv(u, 4)
+  for t < min(64, n - i_1 * 64) vector {
+    y[i_1 * 64 + t, i] = x[i_1 * 64 + t, i]
+  }
+  for k_1 < k {
+    let given: i64 = w[k_1, 0]
+    let at: i64 = select(given < 0, given + n, given)
+    check 0 <= at && at < n fault 9 of given
+    if i_1 * 64 <= at && at < i_1 * 64 + 64 {
+      let old: f32 = y[at, i]
+      y[at, i] = old + v[k_1, i]
+    }
+  }
+}
+)"},
     {"gather",
      R"(kernel @gather(in x: f32[n, m], in i: i64[q], out y: f32[q, m]) scalars (n; m; q) units u < q steps (m*q) {
   let at: i64 = i[u]
