@@ -18,7 +18,8 @@ constexpr int64_t kRowsForTile = 8, kDepthForTile = 8;
 // Rows and columns from which on large tiles pay: half of one.
 constexpr int64_t kSidesForSquare = 33;
 constexpr const char* kSuffixes[] = {
-    "", kBlockSuffix, kTileSuffix, kSquareSuffix, kTensorSuffix, kAttentionSuffix};
+    "", kBlockSuffix, kTileSuffix,        kSquareSuffix, kTensorSuffix, kAttentionSuffix,
+    "", "",           "_attention_tensor"};
 
 const std::string* find(const Program& program, std::string_view key) {
   for (const auto& [name, value] : program.metadata)
@@ -94,7 +95,7 @@ DeviceCode::Product DeviceCode::productOf(const std::string& sizes, const DynLau
 
 DeviceCode::Form DeviceCode::formOf(const Forms& forms, const Product& product,
                                     const DynLaunch& launch) const {
-  if (forms.attention) return attention;
+  if (forms.attention) return forms.tensor && tensorModule_ != 0 ? tensorAttention : attention;
   if (!forms.sizes.empty() && product.rows >= kRowsForTile && product.depth >= kDepthForTile) {
     if (forms.tensor && tensorModule_ != 0) return tensor;
     return std::min(product.rows, product.columns) >= kSidesForSquare ? square : tile;
@@ -133,9 +134,10 @@ Status DeviceCode::prepare(const DynDevice& device, const Program& program, size
   uint64_t& function = forms.functions[!narrow ? form : form == thread ? narrowThread : narrowBlock];
   if (function == 0) {
     DynDeviceText said{};
+    const bool byTensor = form == tensor || form == tensorAttention;
     const std::string symbol =
         program.kernels[kernel].symbol + kSuffixes[form] + (narrow ? kNarrowSuffix : "");
-    if (const int32_t status = device.functions->findKernel(&device, form == tensor ? tensorModule_ : module_,
+    if (const int32_t status = device.functions->findKernel(&device, byTensor ? tensorModule_ : module_,
                                                             symbol.c_str(), &function, &said);
         status != DYN_OK)
       return deviceStatus(device, status, said);
@@ -145,9 +147,9 @@ Status DeviceCode::prepare(const DynDevice& device, const Program& program, size
   const int64_t elements = forms.perUnit ? launch.units : std::max(launch.units, launch.steps);
   int64_t blocks = elements / kThreadsOfElements + (elements % kThreadsOfElements != 0);
   if (form == block) blocks = launch.units;
-  const int64_t rowsOfTile = form == tile        ? kRowsOfTile
-                             : form == attention ? kRowsOfAttention
-                                                 : kRowsOfSquare;
+  const int64_t rowsOfTile = form == tile                                   ? kRowsOfTile
+                             : form == attention || form == tensorAttention ? kRowsOfAttention
+                                                                            : kRowsOfSquare;
   if (form != thread && form != block)
     blocks = product.count * ((product.rows + rowsOfTile - 1) / rowsOfTile) *
              ((product.columns + kColumnsOfTile - 1) / kColumnsOfTile);

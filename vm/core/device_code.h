@@ -8,9 +8,11 @@
 //                 "4 thread tile=u/#1,#1,8*9,1 tensor\n"
 //                                            kernel 4 is a product: rows, columns, length of the sum, and how many
 //                                            products; of numbers, its scalars (#1) and the units (u), from left to right
-//                 "5 attention=#2,1,1,#0\n"  rows of scores, and how many of them (products)
+//                 "5 attention=#2,1,1,#0 tensor\n"
+//                                            rows of scores, and how many of them (products)
 //   cuda.ptx      ".version 7.0 ..."         functions dyn_kernel_3 (thread) and dyn_kernel_3_block (block)
-//   cuda.ptx.80   ".version 7.0 ..."         functions dyn_kernel_4_tensor, for chips from sm_80 on
+//   cuda.ptx.80   ".version 7.0 ..."         functions dyn_kernel_4_tensor and dyn_kernel_5_attention_tensor, for chips
+//                                            from sm_80 on
 #pragma once
 
 #include <cstdint>
@@ -41,9 +43,9 @@ class DeviceCode {
     bool perUnit = false;        // a thread has a unit, not an element of its loops
     bool narrow = false;         // a form of thread and block with indices of 32 bits
     std::string sizes;           // of products and attention
-    uint64_t functions[8] = {};  // by Form; 0: not looked up yet
+    uint64_t functions[9] = {};  // by Form; 0: not looked up yet
   };
-  enum Form { thread, block, tile, square, tensor, attention, narrowThread, narrowBlock };
+  enum Form { thread, block, tile, square, tensor, attention, narrowThread, narrowBlock, tensorAttention };
   struct Product {
     int64_t rows = 0, columns = 0, depth = 0, count = 0;
   };

@@ -47,7 +47,8 @@ enum class Indices : uint8_t { wide, narrow };
 Result<std::string> textOf(const loop::Kernel& kernel, const std::string& symbol, DeviceMapping mapping,
                            DeviceKernel& made, DeviceUnit unit = DeviceUnit::none,
                            Indices indices = Indices::wide) {
-  const MachineDescription& machine = mapping == DeviceMapping::tensor ? tensorMachine() : deviceMachine();
+  const bool byTensor = mapping == DeviceMapping::tensor || mapping == DeviceMapping::tensorAttention;
+  const MachineDescription& machine = byTensor ? tensorMachine() : deviceMachine();
   DYN_TRY(KernelModule module, makeKernelModule(symbol, machine));
   KernelEmitter emitter(module, kernel, symbol);
   loop::StmtLines lines;  // of the kernel's text: what faults and debuggers name
@@ -59,8 +60,7 @@ Result<std::string> textOf(const loop::Kernel& kernel, const std::string& symbol
   if (indices == Indices::narrow) narrowIndices(*module.contents().module->getFunction(symbol));
   DYN_TRY(ObjectCompiler compiler, ObjectCompiler::create(machine));
   // The loops of products hold much that is the same in each turn.
-  const bool isProduct =
-      mapping == DeviceMapping::tile || mapping == DeviceMapping::square || mapping == DeviceMapping::tensor;
+  const bool isProduct = mapping == DeviceMapping::tile || mapping == DeviceMapping::square || byTensor;
   return compiler.assembly(module, {.passes = isProduct ? IrPasses::o2 : IrPasses::registers});
 }
 
@@ -127,6 +127,11 @@ Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::str
     if (made.attention) DYN_CHECK(add(DeviceMapping::attention, symbol + kAttentionSuffix));
     if (made.attention && !why) {
       made.ptx = std::move(texts[0]);
+      if (math != DeviceMath::fp32) {
+        const DeviceUnit unit = math == DeviceMath::bf16 ? DeviceUnit::bf16 : DeviceUnit::tf32;
+        DYN_TRY(made.tensorPtx, textOf(kernel, symbol + kAttentionSuffix + kTensorSuffix,
+                                       DeviceMapping::tensorAttention, made, unit));
+      }
       return made;
     }
     made = {};

@@ -102,7 +102,8 @@ Status KernelEmitter::emitOnDevice(DeviceMapping mapping, DeviceUnit unit) {
   module_.contents()
       .module->getOrInsertNamedMetadata("nvvm.annotations")
       ->addOperand(llvm::MDNode::get(context_, limit));
-  if (mapping == DeviceMapping::attention) {  // else some chips' assembler spills to have five
+  if (mapping == DeviceMapping::attention ||
+      mapping == DeviceMapping::tensorAttention) {  // else some chips' assembler spills to have five
     llvm::Metadata* two[] = {llvm::ValueAsMetadata::get(function_), llvm::MDString::get(context_, "minctasm"),
                              llvm::ValueAsMetadata::get(b_.getInt32(2))};
     module_.contents()
@@ -120,11 +121,12 @@ Status KernelEmitter::emitOnDevice(DeviceMapping mapping, DeviceUnit unit) {
   device_->launch = function_->getArg(next);
   device_->thread = special(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
   DYN_CHECK(scratchOnDevice());
-  DYN_CHECK(mapping == DeviceMapping::thread      ? elementsOfThreads()
-            : mapping == DeviceMapping::block     ? unitsOfBlocks()
-            : mapping == DeviceMapping::tensor    ? tensorTilesOfBlocks()
-            : mapping == DeviceMapping::attention ? attentionOfBlocks()
-                                                  : tilesOfBlocks());
+  DYN_CHECK(mapping == DeviceMapping::thread            ? elementsOfThreads()
+            : mapping == DeviceMapping::block           ? unitsOfBlocks()
+            : mapping == DeviceMapping::tensor          ? tensorTilesOfBlocks()
+            : mapping == DeviceMapping::attention       ? attentionOfBlocks()
+            : mapping == DeviceMapping::tensorAttention ? tensorAttentionOfBlocks()
+                                                        : tilesOfBlocks());
   b_.CreateRetVoid();
   endLines();
   if (mapping != DeviceMapping::thread && device_->mayFault)

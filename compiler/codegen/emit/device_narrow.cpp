@@ -33,7 +33,7 @@ class Narrowing {
  private:
   static bool isDivision(const Value* v) {
     const auto* op = llvm::dyn_cast<llvm::BinaryOperator>(v);
-    return op && (op->getOpcode() == llvm::Instruction::UDiv || op->getOpcode() == llvm::Instruction::URem);
+    return op && op->isIntDivRem();
   }
   // The loop of an emitter: phi [start], [phi + step], and at its head phi < limit, or phi + step <= limit.
   struct Counter {
@@ -80,9 +80,10 @@ class Narrowing {
     }
   }
   bool becomesBounded(const llvm::Instruction& i) const {
-    if (llvm::isa<llvm::ZExtInst>(i))
-      return i.getOperand(0)->getType()->getIntegerBitWidth() <= 32 &&
-             llvm::isa<llvm::IntrinsicInst>(i.getOperand(0));
+    if (const auto* cast = llvm::dyn_cast<llvm::ZExtInst>(&i)) {
+      const unsigned bits = cast->getSrcTy()->getScalarSizeInBits();
+      return bits <= 16 || (bits == 32 && llvm::isa<llvm::IntrinsicInst>(cast->getOperand(0)));  // a thread
+    }
     if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(&i)) return counterOf(*phi).test != nullptr;
     if (const auto* least = llvm::dyn_cast<llvm::IntrinsicInst>(&i)) {
       const llvm::Intrinsic::ID id = least->getIntrinsicID();
@@ -96,6 +97,8 @@ class Narrowing {
       case llvm::Instruction::Sub:
       case llvm::Instruction::UDiv:
       case llvm::Instruction::URem:
+      case llvm::Instruction::SDiv:
+      case llvm::Instruction::SRem:
         return isBounded(i.getOperand(0)) && isBounded(i.getOperand(1));
       case llvm::Instruction::Mul:
         return isSize(i.getOperand(0)) && isSize(i.getOperand(1));

@@ -182,12 +182,26 @@ class KernelEmitter {
                        llvm::Value* place);
   Status fillLines(unsigned lines, unsigned width,
                    const std::function<Status(llvm::Value* line, llvm::Value* place)>& element);
-  Status putWhen(const AttentionTile& tile, llvm::Value* to, loop::Expr part, llvm::Value* isThere,
-                 llvm::Value* k, const std::function<Status()>& bind);
+  Status attentionRows(AttentionTile& tile, const std::function<Status()>& rows);
+  Result<llvm::Value*> partWhen(const AttentionTile& tile, loop::Expr part, llvm::Value* isThere,
+                                llvm::Value* k, const std::function<Status()>& bind);
+  Result<llvm::Value*> queryWhen(const AttentionTile& tile, llvm::Value* r, llvm::Value* k);
+  Result<llvm::Value*> keyWhen(const AttentionTile& tile, llvm::Value* key, llvm::Value* k);
+  Result<llvm::Value*> valueOfKeyWhen(const AttentionTile& tile, llvm::Value* key, llvm::Value* c);
+  Status weightsOf(const AttentionTile& tile, llvm::Value* j0, std::span<llvm::Value* const> products,
+                   std::vector<llvm::Value*>& carried, std::vector<llvm::Value*>& scales,
+                   const std::function<void(unsigned i, unsigned j, llvm::Value* weight)>& put);
+  Status finishRows(const AttentionTile& tile,
+                    const std::function<llvm::Value*(llvm::Value* r, llvm::Value* c)>& sumAt);
   Result<llvm::Value*> scoreOf(const AttentionTile& tile, llvm::Value* product, llvm::Value* r,
                                llvm::Value* j);
   Status someKeys(const AttentionTile& tile, llvm::Value* j0, std::vector<llvm::Value*>& carried);
   Status finishAttention(const AttentionTile& tile, std::span<llvm::Value* const> carried);
+  // --- the same by tensor cores (device_tensor_attention_emitter.cpp)
+  struct TensorAttention;
+  Status tensorAttentionOfBlocks();
+  Status someKeysByTensor(const TensorAttention& by, llvm::Value* j0, std::vector<llvm::Value*>& carried);
+  Status finishTensorAttention(const TensorAttention& by, std::span<llvm::Value* const> carried);
   // --- squares (tile_emitter.cpp)
   Status tileStatement(const loop::Stmt& stmt);
   struct Tile;
