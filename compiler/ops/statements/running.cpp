@@ -21,8 +21,10 @@ Result<StatementKernel> makeRunning(const StatementRequest& request) {
   const bool isProduct = request.op.def == &ops::cumprodOp;
   const bool exclusive = request.op.attributes.integer("exclusive", 0) != 0;
   const bool reverse = request.op.attributes.integer("reverse", 0) != 0;
-  const Contents axisContents = *request.contents(1);
-  const std::optional<int64_t> given = axisContents.at(0) ? axisContents[0].constant() : std::nullopt;
+  const std::optional<Contents> known = request.contents(1);
+  std::optional<int64_t> given;
+  if (x.rank() == 1) given = 0;
+  if (!given && known && known->size() == 1 && known->front()) given = known->front().constant();
   if (!given)
     return makeError(DiagnosticId::unsupportedFeature, "unsupported: an axis that is no constant",
                      request.op.place);

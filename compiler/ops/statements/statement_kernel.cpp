@@ -30,7 +30,8 @@ bool hasStatementKernel(const OpDef& def) { return rowOf(def) != nullptr; }
 std::string statementRefusal(const Op& op, std::span<const Type> operandTypes,
                              const std::function<bool(int)>& contentsKnown) {
   const StatementRow& row = *rowOf(*op.def);
-  if (row.known && !contentsKnown(*row.known))
+  const bool oneAxis = operandTypes[0].rank() == 1;  // it can be no other
+  if (row.known && !oneAxis && !contentsKnown(*row.known))
     return "operand " + std::to_string(*row.known) + " is known only at run time";
   // Places are read as they are: of 32 or 64 bits.
   const auto isPlace = [](Dtype dtype) { return dtype == Dtype::i64 || dtype == Dtype::i32; };
