@@ -332,6 +332,8 @@ class Placement {
       ++hostKernels_;
     }
     if (rule && rule->onDevice) return cannot(*rule, why);
+    if (!kind && op.def->lowering == LoweringKind::builtin && !rule && why != kSmall)
+      ++refused_[nameOf(op) + ": " + why];
     note(op, Side::host, why, rule);
     return onSide(op, Side::host, body);
   }
