@@ -139,8 +139,8 @@ Result<Value*> KernelEmitter::scoreOf(const AttentionTile& tile, Value* product,
   });
 }
 
-// Of the thread's products with keys from j0 on: what `carried` begins with, the largest and the total of each
-// of its rows, brought up to date; by how much sums so far are to be scaled; and the weights.
+// Of the thread's products with keys from j0 on: what `carried` begins with, the largest and the total of
+// each of its rows, brought up to date; by how much sums so far are to be scaled; and the weights.
 Status KernelEmitter::weightsOf(const AttentionTile& tile, Value* j0, std::span<Value* const> products,
                                 std::vector<Value*>& carried, std::vector<Value*>& scales,
                                 const std::function<void(unsigned i, unsigned j, Value* weight)>& put) {

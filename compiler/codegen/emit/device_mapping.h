@@ -17,8 +17,8 @@ namespace dyn {
 // thread: one thread for each element that a unit's outermost loops store, or for each unit.
 // block: one block for each unit, whose threads share the loops that are `vector`.
 // tile, square: one block for each 16 x 64 or 64 x 64 results of a product (device_products.h); tensor: the
-// latter by tensor cores. attention: one block for each 32 rows (device_attention.h); tensorAttention: the same
-// by tensor cores.
+// latter by tensor cores. attention: one block for each 32 rows (device_attention.h); tensorAttention: the
+// same by tensor cores.
 enum class DeviceMapping : uint8_t { thread, block, tile, square, tensor, attention, tensorAttention };
 
 // What tensor cores multiply.

@@ -3,9 +3,10 @@
 //   for k < n { acc[0] = acc[0] + x[u, k]  y[u, k] = acc[0] }
 //
 // goes over 128 elements at a time. The lanes of a warp add what lies before each of them by shuffles, the
-// warps put their sums into shared memory, and each thread adds those of the warps before its own and what all
-// pieces before have come to. Two places in shared memory take turns, so that the threads meet once a piece.
-// The sum of a row is the same whatever the number of threads would be, but not that of a loop in order.
+// warps put their sums into shared memory, and each thread adds those of the warps before its own and what
+// all pieces before have come to. Two places in shared memory take turns, so that the threads meet once a
+// piece. The sum of a row is the same whatever the number of threads would be, but not that of a loop in
+// order.
 #include "compiler/codegen/emit/kernel_emitter.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"

@@ -1,6 +1,6 @@
 // Attention by tensor cores (from sm_80 on), where --math lets f32 be rounded to tf32 or bf16: the frame and
-// the weights of device_attention_emitter.cpp, with mma.sync for both products. Eight warps, of which each has
-// a 16 x 8 square of the 32 x 32 scores, and 16 rows by every fourth 16 columns of the sums.
+// the weights of device_attention_emitter.cpp, with mma.sync for both products. Eight warps, of which each
+// has a 16 x 8 square of the 32 x 32 scores, and 16 rows by every fourth 16 columns of the sums.
 //
 //   queries of the 32 rows into shared memory, rounded, a line a row; largest = -inf, total = 0, sums = 0
 //   for j0 = 0; j0 < n; j0 += 32:

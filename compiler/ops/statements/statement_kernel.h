@@ -1,6 +1,7 @@
 // Operators whose kernel is written in statements. What one element of their result is, by itself, is no
-// definition that would be cheap to compute: each running sum goes on from the one before, and an element that
-// is written at an index does not know who writes it. A device runs these; the host has builtins for them.
+// definition that would be cheap to compute: each running sum goes on from the one before, and an element
+// that is written at an index does not know who writes it. A device runs these; the host has builtins for
+// them.
 //
 //   cumsum, cumprod   units are rows; one cell carries the sum along
 //   scatter_elements, scatter_nd

@@ -16,7 +16,8 @@ class StatementWriter {
   loop::Expr dim(Dim d) { return context_->dim(d); }
   loop::Expr integer(int64_t value) { return context_->integer(value); }
 
-  // An operand or a result, seen with a shape of as many elements. Inputs in any order, then outputs in theirs.
+  // An operand or a result, seen with a shape of as many elements. Inputs in any order, then outputs in
+  // theirs.
   const loop::Buffer* input(int operand, const Shape& shape);
   const loop::Buffer* output(int result, const Shape& shape);
   // Memory that is no operand (its number is -1) and no result.

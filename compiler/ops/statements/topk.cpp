@@ -1,5 +1,6 @@
 // topk: each element counts those of its row that come before it, which is its place in the result. No thread
-// waits for another, whatever the rows are; of equal elements the first comes first, NaN is above all numbers.
+// waits for another, whatever the rows are; of equal elements the first comes first, NaN is above all
+// numbers.
 //
 //   accumulate place: i64 = sum over j < n vector { i64(select(j < e, !(x[u, e] > x[u, j]), x[u, j] > x[u, e])) }
 //   if 0 <= place && place < k {

@@ -1,5 +1,5 @@
-// Attention on the simulated device, by floats and by tensor cores, against the reference interpreter: rows and
-// keys about the edges of a block, heads that are no multiple of a fragment, masks that hide whole tiles.
+// Attention on the simulated device, by floats and by tensor cores, against the reference interpreter: rows
+// and keys about the edges of a block, heads that are no multiple of a fragment, masks that hide whole tiles.
 #include <gmock/gmock.h>
 
 #include <array>
